@@ -1,0 +1,79 @@
+// Package fault is the one kind of error that crosses package borders.
+//
+// A fault has a code out of a small closed set, which decides the HTTP status
+// (one table, in api) and the exit status of det (one table, in cli), and a
+// message that a person can act on: what happened, to what, and what would be
+// right. An error that is not a fault is internal: it is logged in full and
+// shown as nothing but that.
+package fault
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Code says what kind of thing went wrong.
+type Code int
+
+// The codes. Their order carries no meaning.
+const (
+	Internal        Code = iota // a defect of ours
+	Invalid                     // the request is wrong; repeating it will not help
+	Unauthenticated             // nobody is signed in
+	Forbidden                   // somebody is, and may not
+	NotFound                    // no such thing
+	Conflict                    // it clashes with what is there
+	TooLarge                    // over a stated limit
+	TooMany                     // over a stated rate or count; later it may go
+	Unavailable                 // a part we depend on is away; try again
+	Unimplemented               // a call that Determined has and Detent does not
+)
+
+var names = [...]string{
+	Internal: "Internal", Invalid: "InvalidArgument", Unauthenticated: "Unauthenticated",
+	Forbidden: "PermissionDenied", NotFound: "NotFound", Conflict: "AlreadyExists",
+	TooLarge: "ResourceExhausted", TooMany: "ResourceExhausted", Unavailable: "Unavailable",
+	Unimplemented: "Unimplemented",
+}
+
+// String is the code's name on the wire, which is gRPC's.
+func (c Code) String() string { return names[c] }
+
+// Fault is an error with a code.
+type Fault struct {
+	Code    Code
+	Message string
+	Err     error // the cause, for the log; its text is not shown
+}
+
+// Error is the message that people see.
+func (f *Fault) Error() string { return f.Message }
+
+// Unwrap gives the cause.
+func (f *Fault) Unwrap() error { return f.Err }
+
+// New makes a fault. A %w verb keeps the cause, and puts its text in the message.
+func New(code Code, format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	return &Fault{Code: code, Message: err.Error(), Err: errors.Unwrap(err)}
+}
+
+// Wrap gives err a code and a message of its own; err is kept for the log.
+func Wrap(code Code, err error, format string, args ...any) error {
+	return &Fault{Code: code, Message: fmt.Sprintf(format, args...), Err: err}
+}
+
+// CodeOf finds the code of an error: Internal where it has none.
+func CodeOf(err error) Code {
+	var f *Fault
+	if errors.As(err, &f) {
+		return f.Code
+	}
+	return Internal
+}
+
+// Is reports whether err is a fault of that code.
+func Is(err error, code Code) bool {
+	var f *Fault
+	return errors.As(err, &f) && f.Code == code
+}

@@ -1,0 +1,78 @@
+package v1
+
+import "time"
+
+// AcceleratorData is a message of the wire.
+type AcceleratorData struct {
+	AcceleratorType  *string  `json:"acceleratorType,omitempty"`
+	AcceleratorUUIDs []string `json:"acceleratorUuids,omitempty"`
+	AllocationID     *string  `json:"allocationId,omitempty"`
+	ContainerID      *string  `json:"containerId,omitempty"`
+	NodeName         *string  `json:"nodeName,omitempty"`
+	ResourcePool     *string  `json:"resourcePool,omitempty"`
+	TaskID           *string  `json:"taskId,omitempty"`
+}
+
+// Allocation is a message of the wire.
+type Allocation struct {
+	AllocationID string     `json:"allocationId"`
+	Slots        int        `json:"slots"`
+	State        TaskState  `json:"state"`
+	TaskID       string     `json:"taskId"`
+	EndTime      *time.Time `json:"endTime,omitempty"`
+	ExitReason   *string    `json:"exitReason,omitempty"`
+	IsReady      bool       `json:"isReady"`
+	StartTime    *time.Time `json:"startTime,omitempty"`
+	StatusCode   *int       `json:"statusCode,omitempty"`
+}
+
+// AllocationAllGatherRequest is a message of the wire.
+type AllocationAllGatherRequest struct {
+	AllocationID string  `json:"allocationId"`
+	Data         Struct  `json:"data"`
+	NumPeers     *int    `json:"numPeers,omitempty"`
+	RequestUUID  *string `json:"requestUuid,omitempty"`
+}
+
+// AllocationAllGatherResponse is a message of the wire.
+type AllocationAllGatherResponse struct {
+	Data []Struct `json:"data"`
+}
+
+// AllocationRendezvousInfoResponse is a message of the wire.
+type AllocationRendezvousInfoResponse struct {
+	RendezvousInfo RendezvousInfo `json:"rendezvousInfo"`
+}
+
+// AllocationSummary is a message of the wire.
+type AllocationSummary struct {
+	AllocationID   *string            `json:"allocationId,omitempty"`
+	Name           string             `json:"name"`
+	Priority       *int               `json:"priority,omitempty"`
+	ProxyPorts     []ProxyPortConfig  `json:"proxyPorts"`
+	RegisteredTime *time.Time         `json:"registeredTime,omitempty"`
+	ResourcePool   string             `json:"resourcePool"`
+	Resources      []ResourcesSummary `json:"resources"`
+	SchedulerType  string             `json:"schedulerType"`
+	SlotsNeeded    int                `json:"slotsNeeded"`
+	TaskID         *string            `json:"taskId,omitempty"`
+}
+
+// PostAllocationAcceleratorDataRequest is a message of the wire.
+type PostAllocationAcceleratorDataRequest struct {
+	AcceleratorData AcceleratorData `json:"acceleratorData"`
+	AllocationID    string          `json:"allocationId"`
+}
+
+// PostAllocationProxyAddressRequest is a message of the wire.
+type PostAllocationProxyAddressRequest struct {
+	AllocationID *string `json:"allocationId,omitempty"`
+	ProxyAddress *string `json:"proxyAddress,omitempty"`
+}
+
+// RendezvousInfo is a message of the wire.
+type RendezvousInfo struct {
+	Addresses []string `json:"addresses"`
+	Rank      int      `json:"rank"`
+	Slots     []int    `json:"slots"`
+}

@@ -1,0 +1,63 @@
+package v1
+
+import (
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+)
+
+// A field of a message: where it is, and by which names it is known.
+type field struct {
+	name      string // lowerCamelCase, as written
+	index     int
+	omitEmpty bool
+}
+
+// A plan is what the codec needs to know of a struct type.
+type plan struct {
+	fields []field
+	byName map[string]int // camelCase and snake_case names → place in fields
+}
+
+// plans is a cache of immutable values computed from types alone.
+var plans sync.Map // reflect.Type → *plan
+
+var (
+	timeType   = reflect.TypeFor[time.Time]()
+	structType = reflect.TypeFor[Struct]()
+	bytesType  = reflect.TypeFor[[]byte]()
+)
+
+func planOf(t reflect.Type) *plan {
+	if p, ok := plans.Load(t); ok {
+		return p.(*plan)
+	}
+	p := &plan{byName: map[string]int{}}
+	for i := range t.NumField() {
+		tag, ok := t.Field(i).Tag.Lookup("json")
+		if !ok {
+			panic("v1: " + t.String() + "." + t.Field(i).Name + " has no json tag")
+		}
+		name, opts, _ := strings.Cut(tag, ",")
+		n := len(p.fields)
+		p.fields = append(p.fields, field{name: name, index: i, omitEmpty: opts == "omitempty"})
+		p.byName[name] = n
+		p.byName[snake(name)] = n
+	}
+	actual, _ := plans.LoadOrStore(t, p)
+	return actual.(*plan)
+}
+
+// snake turns isRaw into is_raw and b64Tgz into b64_tgz.
+func snake(camel string) string {
+	var b strings.Builder
+	for i, r := range camel {
+		if unicode.IsUpper(r) && i > 0 {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}

@@ -1,0 +1,25 @@
+package v1
+
+import "time"
+
+// Command is a message of the wire.
+type Command struct {
+	Description  string     `json:"description"`
+	ID           string     `json:"id"`
+	JobID        string     `json:"jobId"`
+	ResourcePool string     `json:"resourcePool"`
+	StartTime    time.Time  `json:"startTime"`
+	State        TaskState  `json:"state"`
+	Username     string     `json:"username"`
+	WorkspaceID  int        `json:"workspaceId"`
+	Container    *Container `json:"container,omitempty"`
+	DisplayName  string     `json:"displayName"`
+	ExitStatus   *string    `json:"exitStatus,omitempty"`
+	UserID       int        `json:"userId"`
+}
+
+// GetCommandResponse is a message of the wire.
+type GetCommandResponse struct {
+	Command Command `json:"command"`
+	Config  Struct  `json:"config"`
+}

@@ -1,0 +1,107 @@
+package v1
+
+import "time"
+
+// What is ours and not Determined's.
+
+// ClaimRequest trades a workload identity for the right to start an attempt's
+// program: the gate. POST /api/v1/detent/allocations/{id}/claim
+type ClaimRequest struct {
+	AllocationID string         `json:"allocationId"`
+	Rank         int            `json:"rank"`
+	Identity     string         `json:"identity"` // Nomad JWT, audience "determined"
+	Nonce        string         `json:"nonce"`    // of this runner process: a retry carries the same, a second process another
+	NodeID       string         `json:"nodeId"`
+	NodeName     string         `json:"nodeName"`
+	Address      string         `json:"address"` // where peers reach this node
+	Ports        map[string]int `json:"ports"`   // label → port that Nomad reserved
+}
+
+// ClaimResponse is what a runner needs to run. A refusal is a 409 whose message
+// says why; the runner then exits without starting anything.
+type ClaimResponse struct {
+	Token string   `json:"token"`
+	Spec  TaskSpec `json:"spec"`
+}
+
+// TaskSpec is a task as its runner sees it. It holds secrets (the token of its
+// user, registry credentials never), so it travels here and not in the Nomad job.
+type TaskSpec struct {
+	TaskID        string            `json:"taskId"`
+	AllocationID  string            `json:"allocationId"`
+	TaskType      string            `json:"taskType"` // TRIAL, COMMAND, …
+	Rank          int               `json:"rank"`
+	Members       int               `json:"members"`
+	Slots         int               `json:"slots"` // on this node
+	SlotIDs       []int             `json:"slotIds"`
+	Entrypoint    []string          `json:"entrypoint"` // argv, or one word run through sh -c when Shell
+	Shell         bool              `json:"shell"`
+	Env           map[string]string `json:"env"` // all DET_ variables and the user's own, but for those the runner alone knows
+	WorkDir       string            `json:"workDir"`
+	ContextURL    string            `json:"contextUrl"` // path on the master; "" when there is no context
+	BindMounts    []BindMount       `json:"bindMounts"`
+	Files         []TaskFile        `json:"files"` // written before start: /run/determined/info/*.json
+	StopGraceSecs int               `json:"stopGraceSecs"`
+	Prefer        string            `json:"prefer"` // python executable, when the pool names one
+}
+
+// BindMount is a folder of the node that the task sees at another path.
+type BindMount struct {
+	HostPath      string `json:"hostPath"`
+	ContainerPath string `json:"containerPath"`
+	ReadOnly      bool   `json:"readOnly"`
+	Propagation   string `json:"propagation"`
+	Create        bool   `json:"create"` // make the host folder when it is missing (the checkpoint storage)
+}
+
+// TaskFile is a small file that the runner writes inside the task.
+type TaskFile struct {
+	Path    string `json:"path"`
+	Mode    int    `json:"mode"`
+	Content []byte `json:"content"`
+}
+
+// MemberExitRequest is a runner's last word. It is idempotent: the first report
+// of a member counts. POST /api/v1/detent/allocations/{id}/members/{rank}/exit
+type MemberExitRequest struct {
+	ExitCode int    `json:"exitCode"`
+	Reason   string `json:"reason"` // "" for a program that simply ended
+	LogsDone bool   `json:"logsDone"`
+}
+
+// MemberRendezvousResponse answers when every member has arrived (long poll, 60 s;
+// Ready false means ask again). POST /api/v1/detent/allocations/{id}/members/{rank}/rendezvous
+type MemberRendezvousResponse struct {
+	Ready     bool             `json:"ready"`
+	Waiting   string           `json:"waiting"` // for whom, when not ready
+	Addresses []string         `json:"addresses"`
+	Slots     []int            `json:"slots"`
+	Ports     []map[string]int `json:"ports"` // per member, rank order
+}
+
+// LogBatch is what a runner ships: lines of one shipper in order. First is the
+// number of the first line; the master drops lines it has already, so a batch
+// may be sent twice. POST /api/v1/detent/logs
+type LogBatch struct {
+	AllocationID string    `json:"allocationId"`
+	TaskID       string    `json:"taskId"`
+	Shipper      string    `json:"shipper"` // <nomad allocation id>/<rank>
+	First        int64     `json:"first"`
+	Lines        []LogLine `json:"lines"`
+	Done         bool      `json:"done"` // no more will come from this shipper
+}
+
+// LogLine is one line of output.
+type LogLine struct {
+	Timestamp time.Time `json:"timestamp"`
+	Log       string    `json:"log"`
+	Stdtype   string    `json:"stdtype"`
+	RankID    *int      `json:"rankId,omitempty"`
+	Level     LogLevel  `json:"level"`
+	Source    string    `json:"source"`
+}
+
+// LogBatchResponse says how far the master has this shipper's lines.
+type LogBatchResponse struct {
+	Next int64 `json:"next"` // the number of the first line it does not have
+}

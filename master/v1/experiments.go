@@ -1,0 +1,158 @@
+package v1
+
+import "time"
+
+// ExperimentState is an enum of the wire.
+type ExperimentState string
+
+// The values of ExperimentState.
+const (
+	ExperimentStateUnspecified       ExperimentState = "STATE_UNSPECIFIED"
+	ExperimentStateActive            ExperimentState = "STATE_ACTIVE"
+	ExperimentStatePaused            ExperimentState = "STATE_PAUSED"
+	ExperimentStateStoppingCompleted ExperimentState = "STATE_STOPPING_COMPLETED"
+	ExperimentStateStoppingCanceled  ExperimentState = "STATE_STOPPING_CANCELED"
+	ExperimentStateStoppingError     ExperimentState = "STATE_STOPPING_ERROR"
+	ExperimentStateCompleted         ExperimentState = "STATE_COMPLETED"
+	ExperimentStateCanceled          ExperimentState = "STATE_CANCELED"
+	ExperimentStateError             ExperimentState = "STATE_ERROR"
+	ExperimentStateDeleted           ExperimentState = "STATE_DELETED"
+	ExperimentStateDeleting          ExperimentState = "STATE_DELETING"
+	ExperimentStateDeleteFailed      ExperimentState = "STATE_DELETE_FAILED"
+	ExperimentStateStoppingKilled    ExperimentState = "STATE_STOPPING_KILLED"
+	ExperimentStateQueued            ExperimentState = "STATE_QUEUED"
+	ExperimentStatePulling           ExperimentState = "STATE_PULLING"
+	ExperimentStateStarting          ExperimentState = "STATE_STARTING"
+	ExperimentStateRunning           ExperimentState = "STATE_RUNNING"
+)
+
+// CreateExperimentRequest is a message of the wire.
+type CreateExperimentRequest struct {
+	Activate        *bool   `json:"activate,omitempty"`
+	Config          *string `json:"config,omitempty"`
+	ModelDefinition []File  `json:"modelDefinition,omitempty"`
+	ParentID        *int    `json:"parentId,omitempty"`
+	ProjectID       *int    `json:"projectId,omitempty"`
+	Template        *string `json:"template,omitempty"`
+	Unmanaged       *bool   `json:"unmanaged,omitempty"`
+	ValidateOnly    *bool   `json:"validateOnly,omitempty"`
+}
+
+// CreateExperimentResponse is a message of the wire.
+type CreateExperimentResponse struct {
+	Config     Struct          `json:"config"`
+	Experiment Experiment      `json:"experiment"`
+	Warnings   []LaunchWarning `json:"warnings"`
+}
+
+// DeleteExperimentLabelResponse is a message of the wire.
+type DeleteExperimentLabelResponse struct {
+	Labels []string `json:"labels"`
+}
+
+// Experiment is a message of the wire.
+type Experiment struct {
+	Archived                bool            `json:"archived"`
+	Config                  Struct          `json:"config"`
+	ID                      int             `json:"id"`
+	JobID                   string          `json:"jobId"`
+	Name                    string          `json:"name"`
+	NumTrials               int             `json:"numTrials"`
+	OriginalConfig          string          `json:"originalConfig"`
+	ProjectID               int             `json:"projectId"`
+	ProjectOwnerID          int             `json:"projectOwnerId"`
+	SearcherType            string          `json:"searcherType"`
+	StartTime               time.Time       `json:"startTime"`
+	State                   ExperimentState `json:"state"`
+	Username                string          `json:"username"`
+	BestTrialID             *int            `json:"bestTrialId,omitempty"`
+	BestTrialSearcherMetric *float64        `json:"bestTrialSearcherMetric,omitempty"`
+	CheckpointCount         int             `json:"checkpointCount"`
+	CheckpointSize          int64           `json:"checkpointSize"`
+	Description             string          `json:"description"`
+	DisplayName             string          `json:"displayName"`
+	Duration                *int            `json:"duration,omitempty"`
+	EndTime                 *time.Time      `json:"endTime,omitempty"`
+	ExternalExperimentID    *string         `json:"externalExperimentId,omitempty"`
+	ExternalTrialID         *string         `json:"externalTrialId,omitempty"`
+	ForkedFrom              *int            `json:"forkedFrom,omitempty"`
+	Hyperparameters         Struct          `json:"hyperparameters,omitempty"`
+	Labels                  []string        `json:"labels"`
+	ModelDefinitionSize     int             `json:"modelDefinitionSize"`
+	Notes                   string          `json:"notes"`
+	ParentArchived          bool            `json:"parentArchived"`
+	Progress                *float64        `json:"progress,omitempty"`
+	ProjectName             string          `json:"projectName"`
+	ResourcePool            string          `json:"resourcePool"`
+	SearcherMetric          string          `json:"searcherMetric"`
+	TrialIDs                []int           `json:"trialIds"`
+	Unmanaged               bool            `json:"unmanaged"`
+	UserID                  int             `json:"userId"`
+	WorkspaceID             int             `json:"workspaceId"`
+	WorkspaceName           string          `json:"workspaceName"`
+}
+
+// File is a message of the wire.
+type File struct {
+	Content []byte `json:"content"`
+	Gid     int    `json:"gid"`
+	Mode    int    `json:"mode"`
+	Mtime   int64  `json:"mtime"`
+	Path    string `json:"path"`
+	Type    int    `json:"type"`
+	Uid     int    `json:"uid"`
+}
+
+// GetExperimentResponse is a message of the wire.
+type GetExperimentResponse struct {
+	Experiment Experiment  `json:"experiment"`
+	Config     Struct      `json:"config,omitempty"`
+	JobSummary *JobSummary `json:"jobSummary,omitempty"`
+}
+
+// GetExperimentTrialsResponse is a message of the wire.
+type GetExperimentTrialsResponse struct {
+	Pagination Pagination `json:"pagination"`
+	Trials     []Trial    `json:"trials"`
+}
+
+// GetExperimentsResponse is a message of the wire.
+type GetExperimentsResponse struct {
+	Experiments []Experiment `json:"experiments"`
+	Pagination  Pagination   `json:"pagination"`
+}
+
+// GetModelDefResponse is a message of the wire.
+type GetModelDefResponse struct {
+	B64Tgz string `json:"b64Tgz"`
+}
+
+// LaunchWarning is an enum of the wire.
+type LaunchWarning string
+
+// The values of LaunchWarning.
+const (
+	LaunchWarningUnspecified          LaunchWarning = "LAUNCH_WARNING_UNSPECIFIED"
+	LaunchWarningCurrentSlotsExceeded LaunchWarning = "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED"
+)
+
+// PatchExperiment is a message of the wire.
+type PatchExperiment struct {
+	ID                int                     `json:"id"`
+	CheckpointStorage *PatchCheckpointStorage `json:"checkpointStorage,omitempty"`
+	Description       *string                 `json:"description,omitempty"`
+	Labels            []string                `json:"labels,omitempty"`
+	Name              *string                 `json:"name,omitempty"`
+	Notes             *string                 `json:"notes,omitempty"`
+	Resources         *PatchResources         `json:"resources,omitempty"`
+}
+
+// PatchExperimentResponse is a message of the wire.
+type PatchExperimentResponse struct {
+	Experiment *Experiment `json:"experiment,omitempty"`
+}
+
+// PutExperimentLabelResponse is a message of the wire.
+type PutExperimentLabelResponse struct {
+	Labels []string `json:"labels"`
+}

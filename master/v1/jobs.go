@@ -1,0 +1,83 @@
+package v1
+
+import "time"
+
+// JobState is an enum of the wire.
+type JobState string
+
+// The values of JobState.
+const (
+	JobStateUnspecified         JobState = "STATE_UNSPECIFIED"
+	JobStateQueued              JobState = "STATE_QUEUED"
+	JobStateScheduled           JobState = "STATE_SCHEDULED"
+	JobStateScheduledBackfilled JobState = "STATE_SCHEDULED_BACKFILLED"
+)
+
+// JobType is an enum of the wire.
+type JobType string
+
+// The values of JobType.
+const (
+	JobTypeUnspecified  JobType = "TYPE_UNSPECIFIED"
+	JobTypeExperiment   JobType = "TYPE_EXPERIMENT"
+	JobTypeNotebook     JobType = "TYPE_NOTEBOOK"
+	JobTypeTensorboard  JobType = "TYPE_TENSORBOARD"
+	JobTypeShell        JobType = "TYPE_SHELL"
+	JobTypeCommand      JobType = "TYPE_COMMAND"
+	JobTypeCheckpointGc JobType = "TYPE_CHECKPOINT_GC"
+	JobTypeExternal     JobType = "TYPE_EXTERNAL"
+	JobTypeGeneric      JobType = "TYPE_GENERIC"
+)
+
+// GetJobsV2Response is a message of the wire.
+type GetJobsV2Response struct {
+	Jobs       []RBACJob  `json:"jobs"`
+	Pagination Pagination `json:"pagination"`
+}
+
+// Job is a message of the wire.
+type Job struct {
+	AllocatedSlots int         `json:"allocatedSlots"`
+	EntityID       string      `json:"entityId"`
+	IsPreemptible  bool        `json:"isPreemptible"`
+	JobID          string      `json:"jobId"`
+	Name           string      `json:"name"`
+	RequestedSlots int         `json:"requestedSlots"`
+	ResourcePool   string      `json:"resourcePool"`
+	SubmissionTime time.Time   `json:"submissionTime"`
+	Type           JobType     `json:"type"`
+	Username       string      `json:"username"`
+	WorkspaceID    int         `json:"workspaceId"`
+	Priority       *int        `json:"priority,omitempty"`
+	Progress       *float64    `json:"progress,omitempty"`
+	Summary        *JobSummary `json:"summary,omitempty"`
+	UserID         int         `json:"userId"`
+	Weight         *float64    `json:"weight,omitempty"`
+}
+
+// JobSummary is a message of the wire.
+type JobSummary struct {
+	JobsAhead int      `json:"jobsAhead"`
+	State     JobState `json:"state"`
+}
+
+// LimitedJob is a message of the wire.
+type LimitedJob struct {
+	AllocatedSlots int         `json:"allocatedSlots"`
+	IsPreemptible  bool        `json:"isPreemptible"`
+	JobID          string      `json:"jobId"`
+	RequestedSlots int         `json:"requestedSlots"`
+	ResourcePool   string      `json:"resourcePool"`
+	Type           JobType     `json:"type"`
+	WorkspaceID    int         `json:"workspaceId"`
+	Priority       *int        `json:"priority,omitempty"`
+	Progress       *float64    `json:"progress,omitempty"`
+	Summary        *JobSummary `json:"summary,omitempty"`
+	Weight         *float64    `json:"weight,omitempty"`
+}
+
+// RBACJob is a message of the wire.
+type RBACJob struct {
+	Full    *Job        `json:"full,omitempty"`
+	Limited *LimitedJob `json:"limited,omitempty"`
+}

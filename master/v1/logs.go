@@ -1,0 +1,61 @@
+package v1
+
+import "time"
+
+// LogEntry is a message of the wire.
+type LogEntry struct {
+	ID        int       `json:"id"`
+	Level     LogLevel  `json:"level"`
+	Message   string    `json:"message"`
+	Timestamp time.Time `json:"timestamp"`
+}
+
+// LogLevel is an enum of the wire.
+type LogLevel string
+
+// The values of LogLevel.
+const (
+	LogLevelUnspecified LogLevel = "LOG_LEVEL_UNSPECIFIED"
+	LogLevelTrace       LogLevel = "LOG_LEVEL_TRACE"
+	LogLevelDebug       LogLevel = "LOG_LEVEL_DEBUG"
+	LogLevelInfo        LogLevel = "LOG_LEVEL_INFO"
+	LogLevelWarning     LogLevel = "LOG_LEVEL_WARNING"
+	LogLevelError       LogLevel = "LOG_LEVEL_ERROR"
+	LogLevelCritical    LogLevel = "LOG_LEVEL_CRITICAL"
+)
+
+// MasterLogsResponse is a message of the wire.
+type MasterLogsResponse struct {
+	LogEntry LogEntry `json:"logEntry"`
+}
+
+// TaskLogsResponse is a message of the wire.
+type TaskLogsResponse struct {
+	ID           string    `json:"id"`
+	Level        LogLevel  `json:"level"`
+	Log          string    `json:"log"`
+	Message      string    `json:"message"`
+	TaskID       string    `json:"taskId"`
+	Timestamp    time.Time `json:"timestamp"`
+	AgentID      *string   `json:"agentId,omitempty"`
+	AllocationID *string   `json:"allocationId,omitempty"`
+	ContainerID  *string   `json:"containerId,omitempty"`
+	RankID       *int      `json:"rankId,omitempty"`
+	Source       *string   `json:"source,omitempty"`
+	Stdtype      *string   `json:"stdtype,omitempty"`
+}
+
+// TrialLogsResponse is a message of the wire.
+type TrialLogsResponse struct {
+	ID          string    `json:"id"`
+	Level       LogLevel  `json:"level"`
+	Message     string    `json:"message"`
+	Timestamp   time.Time `json:"timestamp"`
+	TrialID     int       `json:"trialId"`
+	AgentID     *string   `json:"agentId,omitempty"`
+	ContainerID *string   `json:"containerId,omitempty"`
+	Log         *string   `json:"log,omitempty"`
+	RankID      *int      `json:"rankId,omitempty"`
+	Source      *string   `json:"source,omitempty"`
+	Stdtype     *string   `json:"stdtype,omitempty"`
+}

@@ -1,0 +1,33 @@
+package v1
+
+// GetMasterResponse is a message of the wire.
+type GetMasterResponse struct {
+	ClusterID             string        `json:"clusterId"`
+	ClusterName           string        `json:"clusterName"`
+	HasCustomLogo         bool          `json:"hasCustomLogo"`
+	MasterID              string        `json:"masterId"`
+	StrictJobQueueControl bool          `json:"strictJobQueueControl"`
+	Version               string        `json:"version"`
+	Branding              *string       `json:"branding,omitempty"`
+	ExternalLoginURI      *string       `json:"externalLoginUri,omitempty"`
+	ExternalLogoutURI     *string       `json:"externalLogoutUri,omitempty"`
+	FeatureSwitches       []string      `json:"featureSwitches"`
+	Product               *string       `json:"product,omitempty"`
+	RbacEnabled           bool          `json:"rbacEnabled"`
+	SsoProviders          []SSOProvider `json:"ssoProviders"`
+	TelemetryEnabled      bool          `json:"telemetryEnabled"`
+	UserManagementEnabled bool          `json:"userManagementEnabled"`
+}
+
+// GetMasterConfigResponse is the master's configuration without its secrets.
+type GetMasterConfigResponse struct {
+	Config Struct `json:"config"`
+}
+
+// SSOProvider is a message of the wire.
+type SSOProvider struct {
+	Name           string `json:"name"`
+	SsoURL         string `json:"ssoUrl"`
+	Type           string `json:"type"`
+	AlwaysRedirect bool   `json:"alwaysRedirect"`
+}

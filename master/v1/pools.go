@@ -1,0 +1,103 @@
+package v1
+
+// FittingPolicy is an enum of the wire.
+type FittingPolicy string
+
+// The values of FittingPolicy.
+const (
+	FittingPolicyUnspecified FittingPolicy = "FITTING_POLICY_UNSPECIFIED"
+	FittingPolicyBest        FittingPolicy = "FITTING_POLICY_BEST"
+	FittingPolicyWorst       FittingPolicy = "FITTING_POLICY_WORST"
+	FittingPolicyKubernetes  FittingPolicy = "FITTING_POLICY_KUBERNETES"
+	FittingPolicySlurm       FittingPolicy = "FITTING_POLICY_SLURM"
+	FittingPolicyPbs         FittingPolicy = "FITTING_POLICY_PBS"
+)
+
+// GetResourcePoolsResponse is a message of the wire.
+type GetResourcePoolsResponse struct {
+	Pagination    *Pagination    `json:"pagination,omitempty"`
+	ResourcePools []ResourcePool `json:"resourcePools"`
+}
+
+// QueueStats is a message of the wire.
+type QueueStats struct {
+	QueuedCount    int `json:"queuedCount"`
+	ScheduledCount int `json:"scheduledCount"`
+}
+
+// ResourcePool is a message of the wire.
+type ResourcePool struct {
+	AgentDockerImage             string             `json:"agentDockerImage"`
+	AgentDockerNetwork           string             `json:"agentDockerNetwork"`
+	AgentDockerRuntime           string             `json:"agentDockerRuntime"`
+	AgentFluentImage             string             `json:"agentFluentImage"`
+	AuxContainerCapacity         int                `json:"auxContainerCapacity"`
+	AuxContainerCapacityPerAgent int                `json:"auxContainerCapacityPerAgent"`
+	AuxContainersRunning         int                `json:"auxContainersRunning"`
+	ClusterName                  string             `json:"clusterName"`
+	ContainerStartupScript       string             `json:"containerStartupScript"`
+	DefaultAuxPool               bool               `json:"defaultAuxPool"`
+	DefaultComputePool           bool               `json:"defaultComputePool"`
+	Description                  string             `json:"description"`
+	Details                      ResourcePoolDetail `json:"details"`
+	ImageID                      string             `json:"imageId"`
+	InstanceType                 string             `json:"instanceType"`
+	Location                     string             `json:"location"`
+	MasterCertName               string             `json:"masterCertName"`
+	MasterURL                    string             `json:"masterUrl"`
+	MaxAgentStartingPeriod       float64            `json:"maxAgentStartingPeriod"`
+	MaxAgents                    int                `json:"maxAgents"`
+	MaxIdleAgentPeriod           float64            `json:"maxIdleAgentPeriod"`
+	MinAgents                    int                `json:"minAgents"`
+	Name                         string             `json:"name"`
+	NumAgents                    int                `json:"numAgents"`
+	Preemptible                  bool               `json:"preemptible"`
+	ResourceManagerMetadata      map[string]string  `json:"resourceManagerMetadata"`
+	SchedulerFittingPolicy       FittingPolicy      `json:"schedulerFittingPolicy"`
+	SchedulerType                SchedulerType      `json:"schedulerType"`
+	SlotType                     DeviceType         `json:"slotType"`
+	SlotsAvailable               int                `json:"slotsAvailable"`
+	SlotsUsed                    int                `json:"slotsUsed"`
+	StartupScript                string             `json:"startupScript"`
+	Type                         ResourcePoolType   `json:"type"`
+	Accelerator                  *string            `json:"accelerator,omitempty"`
+	SlotsPerAgent                int                `json:"slotsPerAgent"`
+	Stats                        *QueueStats        `json:"stats,omitempty"`
+}
+
+// ResourcePoolDetail is a message of the wire.
+type ResourcePoolDetail struct {
+	PriorityScheduler *ResourcePoolPrioritySchedulerDetail `json:"priorityScheduler,omitempty"`
+}
+
+// ResourcePoolPrioritySchedulerDetail is a message of the wire.
+type ResourcePoolPrioritySchedulerDetail struct {
+	DefaultPriority int  `json:"defaultPriority"`
+	Preemption      bool `json:"preemption"`
+}
+
+// ResourcePoolType is an enum of the wire.
+type ResourcePoolType string
+
+// The values of ResourcePoolType.
+const (
+	ResourcePoolTypeUnspecified ResourcePoolType = "RESOURCE_POOL_TYPE_UNSPECIFIED"
+	ResourcePoolTypeAws         ResourcePoolType = "RESOURCE_POOL_TYPE_AWS"
+	ResourcePoolTypeGcp         ResourcePoolType = "RESOURCE_POOL_TYPE_GCP"
+	ResourcePoolTypeStatic      ResourcePoolType = "RESOURCE_POOL_TYPE_STATIC"
+	ResourcePoolTypeK8s         ResourcePoolType = "RESOURCE_POOL_TYPE_K8S"
+)
+
+// SchedulerType is an enum of the wire.
+type SchedulerType string
+
+// The values of SchedulerType.
+const (
+	SchedulerTypeUnspecified SchedulerType = "SCHEDULER_TYPE_UNSPECIFIED"
+	SchedulerTypePriority    SchedulerType = "SCHEDULER_TYPE_PRIORITY"
+	SchedulerTypeFairShare   SchedulerType = "SCHEDULER_TYPE_FAIR_SHARE"
+	SchedulerTypeRoundRobin  SchedulerType = "SCHEDULER_TYPE_ROUND_ROBIN"
+	SchedulerTypeKubernetes  SchedulerType = "SCHEDULER_TYPE_KUBERNETES"
+	SchedulerTypeSlurm       SchedulerType = "SCHEDULER_TYPE_SLURM"
+	SchedulerTypePbs         SchedulerType = "SCHEDULER_TYPE_PBS"
+)

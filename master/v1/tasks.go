@@ -1,0 +1,123 @@
+package v1
+
+import "time"
+
+// TaskState is an enum of the wire.
+type TaskState string
+
+// The values of TaskState.
+const (
+	TaskStateUnspecified TaskState = "STATE_UNSPECIFIED"
+	TaskStatePulling     TaskState = "STATE_PULLING"
+	TaskStateStarting    TaskState = "STATE_STARTING"
+	TaskStateRunning     TaskState = "STATE_RUNNING"
+	TaskStateTerminated  TaskState = "STATE_TERMINATED"
+	TaskStateTerminating TaskState = "STATE_TERMINATING"
+	TaskStateWaiting     TaskState = "STATE_WAITING"
+	TaskStateQueued      TaskState = "STATE_QUEUED"
+)
+
+// Address is a message of the wire.
+type Address struct {
+	ContainerIp   string `json:"containerIp"`
+	ContainerPort int    `json:"containerPort"`
+	HostIp        string `json:"hostIp"`
+	HostPort      int    `json:"hostPort"`
+}
+
+// FailureType is an enum of the wire.
+type FailureType string
+
+// The values of FailureType.
+const (
+	FailureTypeUnspecified      FailureType = "FAILURE_TYPE_UNSPECIFIED"
+	FailureTypeResourcesFailed  FailureType = "FAILURE_TYPE_RESOURCES_FAILED"
+	FailureTypeResourcesAborted FailureType = "FAILURE_TYPE_RESOURCES_ABORTED"
+	FailureTypeResourcesMissing FailureType = "FAILURE_TYPE_RESOURCES_MISSING"
+	FailureTypeTaskAborted      FailureType = "FAILURE_TYPE_TASK_ABORTED"
+	FailureTypeTaskError        FailureType = "FAILURE_TYPE_TASK_ERROR"
+	FailureTypeAgentFailed      FailureType = "FAILURE_TYPE_AGENT_FAILED"
+	FailureTypeAgentError       FailureType = "FAILURE_TYPE_AGENT_ERROR"
+	FailureTypeRestoreError     FailureType = "FAILURE_TYPE_RESTORE_ERROR"
+	FailureTypeUnknownError     FailureType = "FAILURE_TYPE_UNKNOWN_ERROR"
+)
+
+// GetTaskContextDirectoryResponse is a message of the wire.
+type GetTaskContextDirectoryResponse struct {
+	B64Tgz string `json:"b64Tgz"`
+}
+
+// GetTaskResponse is a message of the wire.
+type GetTaskResponse struct {
+	Task Task `json:"task"`
+}
+
+// GetTasksResponse is a message of the wire.
+type GetTasksResponse struct {
+	AllocationIDToSummary map[string]AllocationSummary `json:"allocationIdToSummary"`
+}
+
+// ProxyPortConfig is a message of the wire.
+type ProxyPortConfig struct {
+	Port            int    `json:"port"`
+	ProxyTcp        bool   `json:"proxyTcp"`
+	ServiceID       string `json:"serviceId"`
+	Unauthenticated bool   `json:"unauthenticated"`
+}
+
+// ResourcesFailure is a message of the wire.
+type ResourcesFailure struct {
+	ErrMsg      string      `json:"errMsg"`
+	ExitCode    int         `json:"exitCode"`
+	FailureType FailureType `json:"failureType"`
+}
+
+// ResourcesStarted is a message of the wire.
+type ResourcesStarted struct {
+	Addresses         []Address `json:"addresses"`
+	NativeResourcesID string    `json:"nativeResourcesId"`
+}
+
+// ResourcesStopped is a message of the wire.
+type ResourcesStopped struct {
+	Failure *ResourcesFailure `json:"failure,omitempty"`
+}
+
+// ResourcesSummary is a message of the wire.
+type ResourcesSummary struct {
+	AgentDevices  map[string]ResourcesSummaryDevices `json:"agentDevices"`
+	AllocationID  *string                            `json:"allocationId,omitempty"`
+	ContainerID   string                             `json:"containerId"`
+	Exited        *ResourcesStopped                  `json:"exited,omitempty"`
+	ResourcesID   string                             `json:"resourcesId"`
+	ResourcesType string                             `json:"resourcesType"`
+	Started       *ResourcesStarted                  `json:"started,omitempty"`
+}
+
+// Task is a message of the wire.
+type Task struct {
+	Allocations []Allocation `json:"allocations"`
+	StartTime   time.Time    `json:"startTime"`
+	TaskID      string       `json:"taskId"`
+	TaskType    TaskType     `json:"taskType"`
+	Config      *string      `json:"config,omitempty"`
+	EndTime     *time.Time   `json:"endTime,omitempty"`
+	ForkedFrom  *string      `json:"forkedFrom,omitempty"`
+	NoPause     bool         `json:"noPause"`
+	ParentID    *string      `json:"parentId,omitempty"`
+}
+
+// TaskType is an enum of the wire.
+type TaskType string
+
+// The values of TaskType.
+const (
+	TaskTypeUnspecified  TaskType = "TASK_TYPE_UNSPECIFIED"
+	TaskTypeTrial        TaskType = "TASK_TYPE_TRIAL"
+	TaskTypeNotebook     TaskType = "TASK_TYPE_NOTEBOOK"
+	TaskTypeShell        TaskType = "TASK_TYPE_SHELL"
+	TaskTypeCommand      TaskType = "TASK_TYPE_COMMAND"
+	TaskTypeTensorboard  TaskType = "TASK_TYPE_TENSORBOARD"
+	TaskTypeCheckpointGc TaskType = "TASK_TYPE_CHECKPOINT_GC"
+	TaskTypeGeneric      TaskType = "TASK_TYPE_GENERIC"
+)

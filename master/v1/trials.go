@@ -1,0 +1,80 @@
+package v1
+
+import "time"
+
+// TrialState is an enum of the wire.
+type TrialState string
+
+// The values of TrialState.
+const (
+	TrialStateUnspecified       TrialState = "STATE_UNSPECIFIED"
+	TrialStateActive            TrialState = "STATE_ACTIVE"
+	TrialStatePaused            TrialState = "STATE_PAUSED"
+	TrialStateStoppingCanceled  TrialState = "STATE_STOPPING_CANCELED"
+	TrialStateStoppingKilled    TrialState = "STATE_STOPPING_KILLED"
+	TrialStateStoppingCompleted TrialState = "STATE_STOPPING_COMPLETED"
+	TrialStateStoppingError     TrialState = "STATE_STOPPING_ERROR"
+	TrialStateCanceled          TrialState = "STATE_CANCELED"
+	TrialStateCompleted         TrialState = "STATE_COMPLETED"
+	TrialStateError             TrialState = "STATE_ERROR"
+	TrialStateQueued            TrialState = "STATE_QUEUED"
+	TrialStatePulling           TrialState = "STATE_PULLING"
+	TrialStateStarting          TrialState = "STATE_STARTING"
+	TrialStateRunning           TrialState = "STATE_RUNNING"
+)
+
+// Trial is a message of the wire.
+type Trial struct {
+	ExperimentID            int                 `json:"experimentId"`
+	HParams                 Struct              `json:"hparams"`
+	ID                      int                 `json:"id"`
+	Restarts                int                 `json:"restarts"`
+	StartTime               time.Time           `json:"startTime"`
+	State                   TrialState          `json:"state"`
+	TotalBatchesProcessed   int                 `json:"totalBatchesProcessed"`
+	BestCheckpoint          *CheckpointWorkload `json:"bestCheckpoint,omitempty"`
+	BestValidation          *MetricsWorkload    `json:"bestValidation,omitempty"`
+	CheckpointCount         int                 `json:"checkpointCount"`
+	EndTime                 *time.Time          `json:"endTime,omitempty"`
+	LatestValidation        *MetricsWorkload    `json:"latestValidation,omitempty"`
+	LogPolicyMatched        *string             `json:"logPolicyMatched,omitempty"`
+	LogRetentionDays        *int                `json:"logRetentionDays,omitempty"`
+	Metadata                Struct              `json:"metadata,omitempty"`
+	RunnerState             *string             `json:"runnerState,omitempty"`
+	SearcherMetricValue     *float64            `json:"searcherMetricValue,omitempty"`
+	SummaryMetrics          Struct              `json:"summaryMetrics,omitempty"`
+	TaskID                  *string             `json:"taskId,omitempty"`
+	TaskIDs                 []string            `json:"taskIds"`
+	TotalCheckpointSize     int64               `json:"totalCheckpointSize"`
+	WallClockTime           *float64            `json:"wallClockTime,omitempty"`
+	WarmStartCheckpointUUID *string             `json:"warmStartCheckpointUuid,omitempty"`
+}
+
+// GetTrialResponse is a message of the wire.
+type GetTrialResponse struct {
+	Trial Trial `json:"trial"`
+}
+
+// GetTrialWorkloadsResponse is a message of the wire.
+type GetTrialWorkloadsResponse struct {
+	Pagination Pagination          `json:"pagination"`
+	Workloads  []WorkloadContainer `json:"workloads"`
+}
+
+// PatchTrialRequest is a message of the wire.
+type PatchTrialRequest struct {
+	TrialID int         `json:"trialId"`
+	State   *TrialState `json:"state,omitempty"`
+}
+
+// PatchTrialResponse is a message of the wire.
+type PatchTrialResponse struct {
+	Trial Trial `json:"trial"`
+}
+
+// WorkloadContainer is a message of the wire.
+type WorkloadContainer struct {
+	Checkpoint *CheckpointWorkload `json:"checkpoint,omitempty"`
+	Training   *MetricsWorkload    `json:"training,omitempty"`
+	Validation *MetricsWorkload    `json:"validation,omitempty"`
+}

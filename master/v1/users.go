@@ -1,0 +1,79 @@
+package v1
+
+import "time"
+
+// AgentUserGroup is a message of the wire.
+type AgentUserGroup struct {
+	AgentGid   *int    `json:"agentGid,omitempty"`
+	AgentGroup *string `json:"agentGroup,omitempty"`
+	AgentUid   *int    `json:"agentUid,omitempty"`
+	AgentUser  *string `json:"agentUser,omitempty"`
+}
+
+// GetMeResponse is a message of the wire.
+type GetMeResponse struct {
+	User User `json:"user"`
+}
+
+// GetMetricsResponse is a message of the wire.
+type GetMetricsResponse struct {
+	Metrics []MetricsReport `json:"metrics"`
+}
+
+// GetUserByUsernameResponse is a message of the wire.
+type GetUserByUsernameResponse struct {
+	User User `json:"user"`
+}
+
+// GetUserResponse is a message of the wire.
+type GetUserResponse struct {
+	User User `json:"user"`
+}
+
+// GetUsersResponse is a message of the wire.
+type GetUsersResponse struct {
+	Pagination *Pagination `json:"pagination,omitempty"`
+	Users      []User      `json:"users"`
+}
+
+// PatchUser is a message of the wire.
+type PatchUser struct {
+	Active         *bool           `json:"active,omitempty"`
+	Admin          *bool           `json:"admin,omitempty"`
+	AgentUserGroup *AgentUserGroup `json:"agentUserGroup,omitempty"`
+	DisplayName    *string         `json:"displayName,omitempty"`
+	IsHashed       *bool           `json:"isHashed,omitempty"`
+	Password       *string         `json:"password,omitempty"`
+	Remote         *bool           `json:"remote,omitempty"`
+	Username       *string         `json:"username,omitempty"`
+}
+
+// PatchUserResponse is a message of the wire.
+type PatchUserResponse struct {
+	User User `json:"user"`
+}
+
+// PostUserRequest is a message of the wire.
+type PostUserRequest struct {
+	IsHashed *bool   `json:"isHashed,omitempty"`
+	Password *string `json:"password,omitempty"`
+	User     *User   `json:"user,omitempty"`
+}
+
+// PostUserResponse is a message of the wire.
+type PostUserResponse struct {
+	User *User `json:"user,omitempty"`
+}
+
+// User is a message of the wire.
+type User struct {
+	Active         bool            `json:"active"`
+	Admin          bool            `json:"admin"`
+	Username       string          `json:"username"`
+	AgentUserGroup *AgentUserGroup `json:"agentUserGroup,omitempty"`
+	DisplayName    string          `json:"displayName"`
+	ID             int             `json:"id"`
+	LastAuthAt     *time.Time      `json:"lastAuthAt,omitempty"`
+	ModifiedAt     *time.Time      `json:"modifiedAt,omitempty"`
+	Remote         bool            `json:"remote"`
+}
