@@ -1,0 +1,88 @@
+package lifecycle
+
+// Verdict is what a search concludes of itself.
+type Verdict string
+
+// The verdicts.
+const (
+	Searching    Verdict = ""
+	SearchDone   Verdict = "done"
+	SearchFailed Verdict = "failed"   // every trial failed
+	SearchCancel Verdict = "canceled" // every trial was canceled
+	SearchBroken Verdict = "broken"   // the search itself cannot go on
+)
+
+// An Experiment as its decisions need it.
+type Experiment struct {
+	State     State
+	Desired   Desired
+	Verdict   Verdict
+	Why       string // of SearchFailed and SearchBroken
+	Live      int    // trials that are not terminal
+	Unmanaged bool   // its trials run elsewhere: no search drives it
+}
+
+// An ExperimentStep is what should change. The zero step changes nothing.
+type ExperimentStep struct {
+	State  State // "" leaves it
+	Error  string
+	Remove bool // delete its rows
+}
+
+// Step moves an experiment towards what is desired and what its search says.
+func (e Experiment) Step() ExperimentStep {
+	if e.State == Deleting {
+		return ExperimentStep{Remove: true}
+	}
+	if e.State.Terminal() || e.State == DeleteFailed {
+		if e.Desired == WantDeleted {
+			return ExperimentStep{State: Deleting}
+		}
+		return ExperimentStep{}
+	}
+	if e.State.Stopping() {
+		return e.stopping()
+	}
+	switch {
+	case e.Desired == WantKilled:
+		return e.to(StoppingKilled, "")
+	case e.Desired == WantCanceled:
+		return e.to(StoppingCanceled, "")
+	case e.Unmanaged:
+	case e.Verdict == SearchBroken:
+		return e.to(StoppingError, e.Why)
+	case e.Verdict == SearchFailed:
+		return e.to(StoppingError, e.Why)
+	case e.Verdict == SearchCancel:
+		return e.to(StoppingCanceled, "")
+	case e.Verdict == SearchDone:
+		return e.to(StoppingCompleted, "")
+	}
+	want := Active
+	if e.Desired == WantPaused {
+		want = Paused
+	}
+	if want != e.State {
+		return ExperimentStep{State: want}
+	}
+	return ExperimentStep{}
+}
+
+// to begins to stop, and is there at once when nothing runs.
+func (e Experiment) to(s State, why string) ExperimentStep {
+	if e.Live == 0 {
+		s = s.end()
+	}
+	return ExperimentStep{State: s, Error: why}
+}
+
+// stopping: a kill overrides a cancel; the end comes when nothing lives.
+func (e Experiment) stopping() ExperimentStep {
+	if e.Desired == WantKilled && e.State != StoppingKilled && e.State != StoppingError {
+		return e.to(StoppingKilled, "")
+	}
+	if e.Live == 0 {
+		return ExperimentStep{State: e.State.end(), Error: e.Why}
+	}
+	return ExperimentStep{}
+}

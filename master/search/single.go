@@ -1,0 +1,20 @@
+package search
+
+import "github.com/detent-ml/detent/master/lifecycle"
+
+// single trains one trial. One whose hyperparameters turned out invalid gets a
+// successor with others, as long as there are others to draw.
+type single struct{}
+
+func (single) Start(r *Roster) { r.Add() }
+
+func (single) Validated(*Roster, int, Validation) {}
+
+func (single) Exited(r *Roster, _ int, reason string) {
+	if reason == lifecycle.ExitInvalidHP && r.varied() && len(r.trials) < maxReplacements {
+		r.Add()
+	}
+}
+
+// maxReplacements bounds how often invalid hyperparameters are drawn anew.
+const maxReplacements = 20
