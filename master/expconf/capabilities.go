@@ -1,0 +1,177 @@
+package expconf
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Capabilities says what the running master and the chosen resource pool can
+// do. What an experiment asks for beyond it is refused or warned about.
+type Capabilities struct {
+	Searchers []string // that can be run
+	Storage   []string // types of checkpoint storage that can be used
+
+	Containers   bool // tasks run in images
+	MultiSlot    bool // a trial can have more than one slot
+	BindMounts   bool
+	Devices      bool // device files in tasks
+	ShmSize      bool
+	ProxyPorts   bool
+	NomadOverlay bool // environment.nomad
+	LogPolicies  bool
+	LogRetention bool
+	Profiling    bool
+	Webhooks     bool
+	MaxSlots     bool // the cap over the trials of an experiment
+	FairShare    bool // resources.weight
+	SingleNode   bool // resources.is_single_node
+	Continue     bool // searcher.source_trial_id and source_checkpoint_uuid
+}
+
+// Everything is the capabilities of a platform that lacks nothing.
+func Everything() Capabilities {
+	return Capabilities{
+		Searchers:  searchers().names(),
+		Storage:    storages().names(),
+		Containers: true, MultiSlot: true, BindMounts: true, Devices: true, ShmSize: true,
+		ProxyPorts: true, NomadOverlay: true, LogPolicies: true, LogRetention: true, Profiling: true,
+		Webhooks: true, MaxSlots: true, FairShare: true, SingleNode: true, Continue: true,
+	}
+}
+
+// Refused reports what the experiment cannot run without and the platform does
+// not have, as an Errors, or nil.
+func (c Config) Refused(can Capabilities) error {
+	k := &checker{pos: c.pos}
+	if !slices.Contains(can.Searchers, c.Searcher.Name) && c.Searcher.Name != "" {
+		k.fail("searcher.name", fmt.Sprintf("the %s searcher is not available on this cluster", c.Searcher.Name), available(can.Searchers))
+	}
+	if !slices.Contains(can.Storage, c.CheckpointStorage.Type) && c.CheckpointStorage.Type != "" {
+		k.fail("checkpoint_storage.type", fmt.Sprintf("%s is not available on this cluster", c.CheckpointStorage.Type), available(can.Storage))
+	}
+	if c.Resources.SlotsPerTrial > 1 && !can.MultiSlot {
+		k.fail("resources.slots_per_trial", fmt.Sprintf("%d slots for one trial are not available on this cluster", c.Resources.SlotsPerTrial), "at most 1 is")
+	}
+	if len(c.BindMounts) > 0 && !can.BindMounts {
+		k.fail("bind_mounts", "are not available on this cluster", "")
+	}
+	if !can.Continue {
+		const why = "starting from a checkpoint of another trial is not available on this cluster"
+		if c.Searcher.SourceTrialID != nil {
+			k.fail("searcher.source_trial_id", why, "")
+		}
+		if c.Searcher.SourceCheckpointUUID != nil {
+			k.fail("searcher.source_checkpoint_uuid", why, "")
+		}
+	}
+	if n := c.Environment.Nomad; n != nil && !can.NomadOverlay {
+		// Tasks must not land on nodes that were ruled out, nor miss their data.
+		if len(n.Constraints) > 0 {
+			k.fail("environment.nomad.constraints", "are not available on this cluster", "choose nodes with resources.resource_pool")
+		}
+		if len(n.Volumes) > 0 {
+			k.fail("environment.nomad.volumes", "are not available on this cluster", "use bind_mounts")
+		}
+		if len(n.HostPaths) > 0 {
+			k.fail("environment.nomad.host_paths", "are not available on this cluster", "use bind_mounts")
+		}
+	}
+	if c.Internal != nil && c.Internal.Native != nil {
+		k.fail("internal.native", "experiments are not submitted from inside Python any more", "use entrypoint")
+	}
+	return asError(k.problems)
+}
+
+func available(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return "available: " + strings.Join(names, ", ")
+}
+
+// Unhonoured tells, field by field, what the experiment asks for that will
+// have no effect. What equals the default is not mentioned: nothing is lost.
+func (c Config) Unhonoured(can Capabilities) Warnings {
+	k := &checker{pos: c.pos}
+	c.unhonouredEnvironment(k, can)
+	c.unhonouredResources(k, can)
+	c.unhonouredFeatures(k, can)
+	c.unhonouredPast(k)
+	return sorted(k.problems)
+}
+
+func (k *checker) when(lost bool, path, message, hint string) {
+	if lost {
+		k.fail(path, message, hint)
+	}
+}
+
+func (c Config) unhonouredEnvironment(k *checker, can Capabilities) {
+	const at = "environment"
+	e, plain := c.Environment, (*RawEnvironment)(nil).complete()
+	if !can.Containers {
+		const why = "has no effect: tasks of this resource pool run without containers"
+		k.when(e.Image != plain.Image, at+".image", why, "")
+		k.when(e.ForcePullImage, at+".force_pull_image", why, "")
+		k.when(e.RegistryAuth != nil, at+".registry_auth", why, "")
+		k.when(len(e.AddCapabilities) > 0, at+".add_capabilities", why, "")
+		k.when(len(e.DropCapabilities) > 0, at+".drop_capabilities", why, "")
+	}
+	k.when(len(e.PodSpec) > 0, at+".pod_spec", "has no effect: tasks are Nomad jobs and not Kubernetes pods",
+		"environment.nomad takes constraints, affinities, volumes and host_paths")
+	k.when(len(e.Ports) > 0, at+".ports", "has no effect any more", "use environment.proxy_ports")
+	k.when(len(e.ProxyPorts) > 0 && !can.ProxyPorts, at+".proxy_ports", "have no effect on this cluster yet", "")
+	if n := e.Nomad; n != nil && !can.NomadOverlay {
+		k.when(len(n.Affinities) > 0, at+".nomad.affinities", "have no effect on this cluster yet", "")
+		k.when(len(n.Spread) > 0, at+".nomad.spread", "has no effect on this cluster yet", "")
+		k.when(len(n.Meta) > 0, at+".nomad.meta", "has no effect on this cluster yet", "")
+	}
+}
+
+func (c Config) unhonouredResources(k *checker, can Capabilities) {
+	const at = "resources"
+	r := c.Resources
+	k.when(len(r.Devices) > 0 && !can.Devices, at+".devices", "have no effect on this cluster yet", "")
+	k.when(r.ShmSize != nil && !can.ShmSize, at+".shm_size", "has no effect: tasks of this resource pool share the node's /dev/shm", "")
+	k.when(r.MaxSlots != nil && !can.MaxSlots, at+".max_slots", "has no effect on this cluster yet", "")
+	k.when(r.Weight != 1 && !can.FairShare, at+".weight", "has no effect: this resource pool does not share by weight", "use resources.priority")
+	k.when(r.IsSingleNode != nil && *r.IsSingleNode && !can.SingleNode, at+".is_single_node", "has no effect on this cluster yet", "")
+	k.when(r.NativeParallel, at+".native_parallel", "has no effect any more", "name a launcher in entrypoint")
+	k.when(r.AgentLabel != nil && *r.AgentLabel != "", at+".agent_label", "has no effect any more", "choose nodes with resources.resource_pool")
+}
+
+func (c Config) unhonouredFeatures(k *checker, can Capabilities) {
+	for i, p := range c.LogPolicies {
+		k.when(p.Pattern != nil && !can.LogPolicies, index("log_policies", i), "has no effect on this cluster yet", "")
+	}
+	k.when(c.RetentionPolicy != nil && c.RetentionPolicy.LogRetentionDays != nil && !can.LogRetention,
+		"retention_policy", "has no effect on this cluster yet: logs are kept", "")
+	k.when(c.Profiling.Enabled && !can.Profiling, "profiling.enabled", "has no effect on this cluster yet", "")
+	const timings = "has no effect any more: only system metrics are sampled"
+	k.when(c.Profiling.BeginOnBatch != 0, "profiling.begin_on_batch", timings, "")
+	k.when(c.Profiling.EndAfterBatch != nil, "profiling.end_after_batch", timings, "")
+	k.when(!c.Profiling.SyncTimings, "profiling.sync_timings", timings, "")
+	if i := c.Integrations; i != nil {
+		k.when(i.Pachyderm != nil, "integrations.pachyderm", "has no effect: it is kept and shown, and nothing else", "")
+		k.when(i.Webhooks != nil && !can.Webhooks, "integrations.webhooks", "has no effect on this cluster yet", "")
+	}
+}
+
+func (c Config) unhonouredPast(k *checker) {
+	k.when(c.Optimizations != (*RawOptimizations)(nil).complete(), "optimizations",
+		"is handed to the training code, which only heeds it under the old Trial classes", "")
+	k.when(c.DataLayer != nil, "data_layer", "has no effect any more", "read data in the training code, from bind_mounts or a bucket")
+	k.when(len(c.TensorboardStorage) > 0, "tensorboard_storage", "has no effect any more: event files go to checkpoint_storage", "")
+	k.when(c.Security != nil && c.Security.Kerberos != nil, "security.kerberos", "has no effect any more", "")
+	const batch = "has no effect: tasks are Nomad jobs"
+	k.when(c.Slurm != nil, "slurm", batch, "environment.nomad takes constraints and affinities")
+	k.when(c.PBS != nil, "pbs", batch, "environment.nomad takes constraints and affinities")
+	s := c.CheckpointStorage
+	if s.Type == SharedFS {
+		const relic = "has no effect any more"
+		k.when(s.ContainerPath != nil, "checkpoint_storage.container_path", relic, "")
+		k.when(s.CheckpointPath != nil, "checkpoint_storage.checkpoint_path", relic, "use storage_path")
+		k.when(s.TensorboardPath != nil, "checkpoint_storage.tensorboard_path", relic, "")
+	}
+}

@@ -1,0 +1,99 @@
+package expconf
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"strings"
+)
+
+// emit writes a tree of nodes as YAML in block style. Reading it back gives the
+// same tree.
+func emit(root *node) []byte {
+	var e emitter
+	if e.composite(root) {
+		e.block(root, 0)
+	} else {
+		e.inline(root)
+		e.out.WriteByte('\n')
+	}
+	return e.out.Bytes()
+}
+
+// plainText is what needs no quotes, with room to spare.
+var plainText = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./+-]*( [A-Za-z0-9_./+-]+)*$`)
+
+type emitter struct {
+	out bytes.Buffer
+}
+
+// composite says whether n takes lines of its own.
+func (e *emitter) composite(n *node) bool { return len(n.items) > 0 || len(n.fields) > 0 }
+
+func (e *emitter) block(n *node, indent int) {
+	for _, f := range n.fields {
+		e.indent(indent)
+		e.text(f.key)
+		e.out.WriteByte(':')
+		e.value(f.value, indent+2)
+	}
+	for _, item := range n.items {
+		e.indent(indent)
+		e.out.WriteByte('-')
+		e.value(item, indent+2)
+	}
+}
+
+func (e *emitter) value(n *node, indent int) {
+	if e.composite(n) {
+		e.out.WriteByte('\n')
+		e.block(n, indent)
+		return
+	}
+	e.out.WriteByte(' ')
+	e.inline(n)
+	e.out.WriteByte('\n')
+}
+
+func (e *emitter) indent(n int) { e.out.WriteString(strings.Repeat(" ", n)) }
+
+func (e *emitter) inline(n *node) {
+	switch n.kind {
+	case nullKind:
+		e.out.WriteString("null")
+	case listKind:
+		e.out.WriteString("[]")
+	case mapKind:
+		e.out.WriteString("{}")
+	case stringKind:
+		e.text(n.text)
+	default:
+		e.out.WriteString(n.text)
+	}
+}
+
+// text writes a string plainly where that cannot be read as anything else, and
+// as JSON does otherwise, which is YAML too.
+func (e *emitter) text(s string) {
+	as := node{text: s}
+	as.resolve()
+	if as.kind == stringKind && plainText.MatchString(s) && !oldWord(s) {
+		e.out.WriteString(s)
+		return
+	}
+	var quoted bytes.Buffer
+	encoder := json.NewEncoder(&quoted)
+	encoder.SetEscapeHTML(false)
+	// A string always encodes.
+	_ = encoder.Encode(s)
+	e.out.WriteString(strings.TrimSuffix(quoted.String(), "\n"))
+}
+
+// oldWord is true of words that older readers of YAML take for booleans.
+func oldWord(s string) bool {
+	switch strings.ToLower(s) {
+	case "y", "n", "yes", "no", "on", "off":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,63 @@
+package expconf
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+)
+
+// Entrypoint is what a trial runs: a line for the shell, or a program and its
+// arguments. A line of the form module:Class names a trial class instead.
+type Entrypoint struct {
+	Line string
+	Args []string // not nil when the entrypoint was written as a list
+}
+
+// IsList says whether the entrypoint is run as it is, without a shell.
+func (e Entrypoint) IsList() bool { return e.Args != nil }
+
+// Empty says whether there is nothing to run.
+func (e Entrypoint) Empty() bool {
+	if e.IsList() {
+		return len(e.Args) == 0 || strings.TrimSpace(e.Args[0]) == ""
+	}
+	return strings.TrimSpace(e.Line) == ""
+}
+
+var trialClassPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*$`)
+
+// TrialClass splits the form module:Class, which is for code written against
+// the Trial classes: a launcher imports the module and drives the class.
+func (e Entrypoint) TrialClass() (module, class string, ok bool) {
+	if e.IsList() {
+		return "", "", false
+	}
+	line := strings.TrimSpace(e.Line)
+	if !trialClassPattern.MatchString(line) {
+		return "", "", false
+	}
+	module, class, _ = strings.Cut(line, ":")
+	return module, class, true
+}
+
+// MarshalJSON writes a string or a list, as it was written.
+func (e Entrypoint) MarshalJSON() ([]byte, error) {
+	if e.IsList() {
+		return json.Marshal(e.Args)
+	}
+	return json.Marshal(e.Line)
+}
+
+func (e Entrypoint) onto(any) any { return e }
+
+func (e *Entrypoint) decode(d *decoder, n *node, path string) {
+	switch n.kind {
+	case stringKind:
+		e.Line = n.text
+	case listKind:
+		e.Args = []string{}
+		d.into(n, path, &e.Args)
+	default:
+		d.expected(n, path, "a command line or a list of words", "")
+	}
+}

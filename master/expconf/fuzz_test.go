@@ -1,0 +1,144 @@
+package expconf
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// corpus seeds the fuzzers with every document in testdata.
+func corpus(f *testing.F) []string {
+	f.Helper()
+	var docs []string
+	files, err := filepath.Glob("testdata/seeds/*.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range files {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		docs = append(docs, string(src))
+	}
+	scripts, err := filepath.Glob("testdata/scripts/*")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range scripts {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, block := range strings.Split(string(src), "\n\n") {
+			doc, _, _ := strings.Cut(block, "\n----")
+			if _, doc, ok := strings.Cut(doc, "\n"); ok {
+				docs = append(docs, doc)
+			}
+		}
+	}
+	if len(docs) < 50 {
+		f.Fatalf("only %d documents to start from", len(docs))
+	}
+	return docs
+}
+
+// FuzzParse feeds arbitrary text to the parser. It never panics; what it
+// refuses has a place and a reason; what it accepts survives everything that
+// happens to a configuration, and being stored.
+func FuzzParse(f *testing.F) {
+	for _, doc := range corpus(f) {
+		f.Add([]byte(doc))
+	}
+	f.Fuzz(func(t *testing.T, src []byte) {
+		raw, warnings, err := Parse("fuzz.yaml", src)
+		if err != nil {
+			var problems Errors
+			if !errors.As(err, &problems) || len(problems) == 0 {
+				t.Fatalf("%T without problems: %v", err, err)
+			}
+			checkPlaces(t, problems)
+			return
+		}
+		checkPlaces(t, warnings)
+		c, err := Complete(Merge(raw, raw), cluster())
+		if err != nil {
+			t.Fatal(err)
+		}
+		back := roundTrip(t, c)
+		roundTrip(t, c.Redacted())
+		if (c.Validate() == nil) != (back.Validate() == nil) {
+			t.Fatalf("valid before: %v\nafter: %v", c.Validate(), back.Validate())
+		}
+		_ = c.Refused(Capabilities{})
+		c.Unhonoured(Capabilities{})
+	})
+}
+
+func checkPlaces(t *testing.T, problems []Problem) {
+	t.Helper()
+	for i, p := range problems {
+		if i == maxProblems { // the line that says how many more there are
+			continue
+		}
+		if p.Line < 1 || p.Column < 1 || p.Message == "" {
+			t.Fatalf("no place or reason: %+v", p)
+		}
+	}
+}
+
+// FuzzCommand does the same for notebooks and their like.
+func FuzzCommand(f *testing.F) {
+	for _, doc := range corpus(f) {
+		f.Add([]byte(doc))
+	}
+	f.Fuzz(func(t *testing.T, src []byte) {
+		raw, _, err := ParseCommand("fuzz.yaml", src)
+		if err != nil {
+			var problems Errors
+			if !errors.As(err, &problems) || len(problems) == 0 {
+				t.Fatalf("%T without problems: %v", err, err)
+			}
+			checkPlaces(t, problems)
+			return
+		}
+		c, err := CompleteCommand(MergeCommand(raw, raw), CommandDefaults{Description: "x"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		commandRoundTrip(t, c)
+		_ = c.Validate(true)
+	})
+}
+
+// FuzzOverrides applies arbitrary overrides to arbitrary documents. The result
+// can be read, and has the value where it was put.
+func FuzzOverrides(f *testing.F) {
+	for _, doc := range corpus(f) {
+		f.Add(doc, "resources.slots_per_trial", "2")
+	}
+	f.Add("{}", "a.b", "1,x,[y")
+	f.Add("a: {b: 1}", "a.b", "{x: [1, 'yes', 1e5]}")
+	f.Fuzz(func(t *testing.T, src, path, value string) {
+		out, err := ApplyOverrides("fuzz.yaml", []byte(src), []string{path + "=" + value})
+		if err != nil {
+			return
+		}
+		root, problems := parseDocument("out.yaml", out)
+		if len(problems) > 0 {
+			t.Fatalf("%v\n%s", Errors(problems), out)
+		}
+		key, _, _ := strings.Cut(path+"="+value, "=")
+		at := root
+		for _, name := range strings.Split(strings.TrimSpace(key), ".") {
+			if at = at.get(name); at == nil {
+				t.Fatalf("nothing at %q in\n%s", key, out)
+			}
+		}
+		if again := emit(root); string(again) != string(out) {
+			t.Fatalf("writing it again changes it:\n%s\n%s", out, again)
+		}
+	})
+}

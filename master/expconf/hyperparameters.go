@@ -1,0 +1,302 @@
+package expconf
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// HyperparameterType tells the kinds of hyperparameters apart.
+type HyperparameterType string
+
+// The kinds of hyperparameters. A group has no type word of its own in the
+// documents: it is a mapping without the key "type".
+const (
+	Const       HyperparameterType = "const"
+	Int         HyperparameterType = "int"
+	Double      HyperparameterType = "double"
+	Log         HyperparameterType = "log"
+	Categorical HyperparameterType = "categorical"
+	Group       HyperparameterType = "group"
+)
+
+// Hyperparameter is one value, or the space that its values are drawn from.
+type Hyperparameter struct {
+	Type HyperparameterType
+
+	Val  any   // const
+	Vals []any // categorical
+
+	Minval float64 // int, double; of log the exponent
+	Maxval float64
+	Base   float64 // log
+	Count  *int    // points on the axis of a grid
+
+	Members Hyperparameters // group
+
+	sealed bool // another document's plain value lies under this group
+}
+
+// Hyperparameters is a group of hyperparameters by name.
+type Hyperparameters map[string]Hyperparameter
+
+// Names lists the names of a group in the order in which everything that
+// depends on order, random draws above all, goes through them.
+func (h Hyperparameters) Names() []string { return slices.Sorted(maps.Keys(h)) }
+
+// Walk visits every hyperparameter that is not a group, depth first and in the
+// order of Names, with the names that lead to it.
+func (h Hyperparameters) Walk(visit func(names []string, p Hyperparameter)) {
+	h.walk(nil, visit)
+}
+
+func (h Hyperparameters) walk(prefix []string, visit func([]string, Hyperparameter)) {
+	for _, name := range h.Names() {
+		names := append(slices.Clone(prefix), name)
+		if p := h[name]; p.Type == Group {
+			p.Members.walk(names, visit)
+		} else {
+			visit(names, p)
+		}
+	}
+}
+
+// Flatten is the group with the names of nested groups joined by dots.
+func (h Hyperparameters) Flatten() Hyperparameters {
+	flat := Hyperparameters{}
+	h.Walk(func(names []string, p Hyperparameter) { flat[strings.Join(names, ".")] = p })
+	return flat
+}
+
+// fieldsOfHyperparameter lists what each type has beside "type", the required
+// fields first.
+func fieldsOfHyperparameter(t HyperparameterType) (required, optional []string) {
+	switch t {
+	case Const:
+		return []string{"val"}, nil
+	case Int, Double:
+		return []string{"minval", "maxval"}, []string{"count"}
+	case Log:
+		return []string{"minval", "maxval", "base"}, []string{"count"}
+	case Categorical:
+		return []string{"vals"}, nil
+	}
+	return nil, nil
+}
+
+func (h *Hyperparameters) decode(d *decoder, n *node, path string) {
+	if n.kind != mapKind {
+		d.expected(n, path, "a mapping of names to hyperparameters", "")
+		return
+	}
+	*h = make(Hyperparameters, len(n.fields))
+	for _, f := range n.fields {
+		var p Hyperparameter
+		at := join(path, f.key)
+		d.at[at] = Position{File: d.file, Line: f.value.line, Column: f.value.column}
+		p.decode(d, f.value, at) // null is a value here
+		(*h)[f.key] = p
+	}
+}
+
+func (p *Hyperparameter) decode(d *decoder, n *node, path string) {
+	if n.kind != mapKind {
+		p.Type = Const
+		d.free(n, path, valueOf(&p.Val))
+		return
+	}
+	typ := n.get("type")
+	if typ == nil {
+		p.Type = Group
+		p.Members.decode(d, n, path)
+		return
+	}
+	types := []string{string(Const), string(Int), string(Double), string(Log), string(Categorical)}
+	if typ.kind != stringKind || !slices.Contains(types, typ.text) {
+		hint := "one of " + strings.Join(types, ", ")
+		if near := nearest(typ.text, types); near != "" {
+			hint = "did you mean " + near + "?"
+		}
+		d.problem(typ, join(path, "type"), "there is no type of hyperparameter "+typ.name(), hint)
+		return
+	}
+	p.Type = HyperparameterType(typ.text)
+	p.space(d, n, path)
+}
+
+// name is how a value is called when it should have been a known word.
+func (n *node) name() string {
+	if n.kind == stringKind {
+		return fmt.Sprintf("%q", clip(n.text))
+	}
+	return "that is " + n.describe()
+}
+
+func (p *Hyperparameter) space(d *decoder, n *node, path string) {
+	required, optional := fieldsOfHyperparameter(p.Type)
+	for _, f := range n.fields {
+		at := join(path, f.key)
+		switch {
+		case f.key == "type":
+		case !slices.Contains(required, f.key) && !slices.Contains(optional, f.key):
+			d.problems = append(d.problems, Problem{
+				File: d.file, Line: f.line, Column: f.column, Path: at,
+				Message: fmt.Sprintf("unknown field of a hyperparameter of type %s", p.Type),
+				Hint:    suggest(f.key, slices.Concat(required, optional), nil)})
+		case f.key == "val":
+			d.free(f.value, at, valueOf(&p.Val))
+		case f.key == "vals":
+			d.into(f.value, at, &p.Vals)
+		case f.key == "count":
+			d.into(f.value, at, &p.Count)
+		case f.key == "base":
+			d.into(f.value, at, &p.Base)
+		case f.key == "minval":
+			p.bound(d, f.value, at, &p.Minval)
+		case f.key == "maxval":
+			p.bound(d, f.value, at, &p.Maxval)
+		}
+	}
+	for _, name := range required {
+		if v := n.get(name); v == nil || (v.kind == nullKind && name != "val") {
+			d.problem(n, join(path, name), fmt.Sprintf("is required by the type %s", p.Type), "")
+		}
+	}
+}
+
+// bound decodes minval or maxval, which are whole numbers for the type int.
+func (p *Hyperparameter) bound(d *decoder, n *node, path string, target *float64) {
+	if p.Type != Int {
+		d.into(n, path, target)
+		return
+	}
+	var whole int64
+	d.into(n, path, &whole)
+	const exact = 1 << 53
+	if whole < -exact || whole > exact {
+		d.problem(n, path, fmt.Sprintf("expected an integer of at most 53 bits, found %s", clip(n.text)), "")
+		return
+	}
+	*target = float64(whole)
+}
+
+// onto keeps a hyperparameter whole, unless it and the one under it are both
+// groups: those merge name by name.
+func (p Hyperparameter) onto(under Hyperparameter) Hyperparameter {
+	if p.Type != Group || p.sealed {
+		return p
+	}
+	if under.Type != Group {
+		p.sealed = true
+		return p
+	}
+	p.Members = p.Members.onto(under.Members).(Hyperparameters)
+	p.sealed = under.sealed
+	return p
+}
+
+func (h Hyperparameters) onto(under any) any {
+	below := under.(Hyperparameters)
+	out := make(Hyperparameters, len(h)+len(below))
+	maps.Copy(out, below)
+	for name, p := range h {
+		if other, both := below[name]; both {
+			p = p.onto(other)
+		}
+		out[name] = p
+	}
+	return out
+}
+
+// MarshalJSON writes {"type": …} with the fields of the type, and a group as a
+// plain object.
+func (p Hyperparameter) MarshalJSON() ([]byte, error) {
+	out := map[string]any{"type": p.Type}
+	switch p.Type {
+	case Group:
+		return json.Marshal(p.Members)
+	case Const:
+		out["val"] = p.Val
+	case Categorical:
+		out["vals"] = filled(p.Vals)
+	case Log:
+		out["base"] = p.Base
+		fallthrough
+	case Double:
+		out["minval"], out["maxval"] = p.Minval, p.Maxval
+	case Int:
+		out["minval"], out["maxval"] = int64(p.Minval), int64(p.Maxval)
+	default:
+		return nil, fmt.Errorf("there is no type of hyperparameter %q", p.Type)
+	}
+	if p.Count != nil {
+		out["count"] = *p.Count
+	}
+	return json.Marshal(out)
+}
+
+// maxGrid bounds the points of a grid, each of which is a trial.
+const maxGrid = 100_000
+
+func (h Hyperparameters) check(k *checker, at string, grid bool) {
+	points := 1.0
+	for _, name := range h.Names() {
+		here := join(at, name)
+		if strings.TrimSpace(name) == "" {
+			k.fail(at, "a hyperparameter has an empty name", "")
+		}
+		k.text(here, name, 256)
+		if p := h[name]; p.Type == Group {
+			p.Members.check(k, here, grid)
+		} else {
+			p.check(k, here, grid)
+		}
+	}
+	if grid && at == "hyperparameters" {
+		h.Walk(func(_ []string, p Hyperparameter) { points *= p.points() })
+		if points > maxGrid {
+			k.fail(at, fmt.Sprintf("the grid has %.0f points, each of them a trial; at most %d are run", points, maxGrid),
+				"lower some counts, or use the random searcher")
+		}
+	}
+}
+
+// points is the length of the hyperparameter's axis in a grid.
+func (p Hyperparameter) points() float64 {
+	switch p.Type {
+	case Categorical:
+		return math.Max(1, float64(len(p.Vals)))
+	case Int:
+		return math.Min(float64(first(1, p.Count)), math.Max(1, p.Maxval-p.Minval+1))
+	case Double, Log:
+		return float64(max(1, first(1, p.Count)))
+	}
+	return 1
+}
+
+func (p Hyperparameter) check(k *checker, at string, grid bool) {
+	switch p.Type {
+	case Categorical:
+		if len(p.Vals) == 0 {
+			k.fail(at+".vals", "is empty: there is nothing to choose from", "")
+		}
+		return
+	case Int, Double, Log:
+	default:
+		return
+	}
+	if p.Minval > p.Maxval {
+		k.fail(at+".minval", fmt.Sprintf("%v is greater than maxval %v", p.Minval, p.Maxval), "")
+	}
+	if p.Type == Log && p.Base <= 0 {
+		k.fail(at+".base", fmt.Sprintf("must be greater than 0, found %v", p.Base), "")
+	}
+	if p.Count != nil {
+		k.atLeast(at+".count", *p.Count, 1)
+	} else if grid {
+		k.fail(at+".count", "is required by the grid searcher", "say how many values to try between minval and maxval")
+	}
+}

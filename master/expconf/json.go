@@ -1,0 +1,125 @@
+package expconf
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+)
+
+// jsonReader walks the tokens of a JSON document and keeps track of where they
+// stand. It is only given text that json.Valid accepted, but for its depth.
+type jsonReader struct {
+	file     string
+	src      []byte
+	decoder  *json.Decoder
+	at       int // everything before this byte is counted in line and column
+	line     int
+	column   int
+	problems []Problem
+	deep     bool
+}
+
+func parseJSON(file string, src []byte) (*node, []Problem) {
+	r := &jsonReader{
+		file: file, src: src, decoder: json.NewDecoder(bytes.NewReader(src)),
+		line: 1, column: 1,
+	}
+	r.decoder.UseNumber()
+	root := r.value("", 1)
+	if len(r.problems) > 0 {
+		return nil, r.problems
+	}
+	return root, nil
+}
+
+// next is the next token and an empty node at its first character.
+func (r *jsonReader) next() (json.Token, *node) {
+	start := int(r.decoder.InputOffset())
+	for start < len(r.src) && bytes.IndexByte([]byte(" \t\r\n,:"), r.src[start]) >= 0 {
+		start++
+	}
+	for r.at < start {
+		c, width := utf8.DecodeRune(r.src[r.at:])
+		if c == '\n' {
+			r.line, r.column = r.line+1, 0
+		}
+		r.column++
+		r.at += width
+	}
+	n := &node{line: r.line, column: r.column, size: 1, depth: 1}
+	t, err := r.decoder.Token()
+	if err != nil {
+		r.fail(n, "", "not valid JSON: "+err.Error())
+		r.deep = true // nothing more can be read
+	}
+	return t, n
+}
+
+func (r *jsonReader) fail(n *node, path, message string) {
+	r.problems = append(r.problems, Problem{
+		File: r.file, Line: n.line, Column: n.column, Path: path, Message: message})
+}
+
+func (r *jsonReader) value(path string, depth int) *node {
+	t, n := r.next()
+	switch t := t.(type) {
+	case bool:
+		n.kind, n.b, n.text = boolKind, t, fmt.Sprint(t)
+	case string:
+		n.kind, n.text = stringKind, t
+		if !storableText(t) {
+			r.fail(n, path, unstorableMessage)
+		}
+	case json.Number:
+		n.text = t.String()
+		n.resolve()
+	case json.Delim:
+		r.composite(n, t, path, depth)
+	}
+	if !n.measure() {
+		r.fail(n, path, tooLargeMessage())
+		n.items, n.fields, n.size = nil, nil, 1
+	}
+	return n
+}
+
+func (r *jsonReader) composite(n *node, open json.Delim, path string, depth int) {
+	if depth > maxDepth {
+		if !r.deep {
+			r.fail(n, path, tooDeepMessage())
+		}
+		r.deep = true
+		return
+	}
+	if open == '[' {
+		n.kind = listKind
+		for !r.deep && r.decoder.More() {
+			n.items = append(n.items, r.value(index(path, len(n.items)), depth+1))
+		}
+	} else {
+		n.kind = mapKind
+		r.members(n, path, depth)
+	}
+	if !r.deep {
+		_, _ = r.next()
+	}
+}
+
+func (r *jsonReader) members(n *node, path string, depth int) {
+	seen := map[string]int{}
+	for !r.deep && r.decoder.More() {
+		t, key := r.next()
+		name, _ := t.(string)
+		if !storableText(name) {
+			r.fail(key, path, "a key "+unstorableMessage)
+		}
+		value := r.value(join(path, name), depth+1)
+		if first, twice := seen[name]; twice {
+			r.fail(key, join(path, name), fmt.Sprintf("given twice; it is also on line %d", first))
+			continue
+		}
+		seen[name] = key.line
+		n.fields = append(n.fields, field{key: name, line: key.line, column: key.column, value: value})
+	}
+}

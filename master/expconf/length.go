@@ -1,0 +1,87 @@
+package expconf
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Unit is what a length of training is counted in.
+type Unit string
+
+// The units of a length. A bare number has no unit; it means whatever the
+// training code counts in.
+const (
+	Batches  Unit = "batches"
+	Records  Unit = "records"
+	Epochs   Unit = "epochs"
+	Unitless Unit = ""
+)
+
+// Length is an amount of training, written {batches: 100} or just 100.
+type Length struct {
+	Unit  Unit
+	Units int64
+}
+
+// String prints the length for people: "5000 batches".
+func (l Length) String() string {
+	if l.Unit == Unitless {
+		return fmt.Sprint(l.Units)
+	}
+	return fmt.Sprintf("%d %s", l.Units, l.Unit)
+}
+
+// MarshalJSON writes the length in the form that it was written in.
+func (l Length) MarshalJSON() ([]byte, error) {
+	if l.Unit == Unitless {
+		return json.Marshal(l.Units)
+	}
+	return json.Marshal(map[Unit]int64{l.Unit: l.Units})
+}
+
+func (l Length) onto(any) any { return l }
+
+func (l *Length) decode(d *decoder, n *node, path string) {
+	units := []string{string(Batches), string(Records), string(Epochs)}
+	const forms = "a number of batches, records or epochs, such as {batches: 100}"
+	if _, ok := n.whole(); ok {
+		d.into(n, path, &l.Units)
+		return
+	}
+	if n.kind != mapKind {
+		d.expected(n, path, forms, numberHint(n))
+		return
+	}
+	var named []string
+	for _, f := range n.fields {
+		if !slices.Contains(units, f.key) {
+			d.problems = append(d.problems, Problem{
+				File: d.file, Line: f.line, Column: f.column, Path: join(path, f.key),
+				Message: "unknown unit of length", Hint: suggestUnit(f.key, units)})
+			continue
+		}
+		if f.value.kind == nullKind {
+			continue
+		}
+		named = append(named, f.key)
+		l.Unit = Unit(f.key)
+		d.into(f.value, join(path, f.key), &l.Units)
+	}
+	switch {
+	case len(named) > 1:
+		d.problem(n, path, "has more than one unit: "+strings.Join(named, " and "), "keep one")
+	case len(named) == 0 && len(n.fields) == 0:
+		d.expected(n, path, forms, "")
+	case len(named) == 0 && slices.Contains(units, n.fields[0].key):
+		d.problem(n, path, "has a unit and no number", "")
+	}
+}
+
+func suggestUnit(name string, units []string) string {
+	if near := nearest(name, units); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return "one of batches, records, epochs"
+}

@@ -1,0 +1,108 @@
+package expconf
+
+import (
+	"fmt"
+	"path"
+	"strings"
+)
+
+// BindMount makes a directory of the node visible to a task.
+type BindMount struct {
+	HostPath      string  `json:"host_path"`
+	ContainerPath string  `json:"container_path"`
+	ReadOnly      *bool   `json:"read_only"`
+	Propagation   *string `json:"propagation"`
+}
+
+// BindMounts is a list of mounts that collects when documents are merged.
+type BindMounts []BindMount
+
+func (b BindMounts) onto(under any) any {
+	return BindMounts(collect(b, under.(BindMounts), func(m BindMount) string { return m.ContainerPath }))
+}
+
+// complete fills in the defaults of each mount.
+func (b BindMounts) complete() BindMounts {
+	out := make(BindMounts, len(b))
+	for i, m := range b {
+		readOnly, propagation := first(false, m.ReadOnly), first("rprivate", m.Propagation)
+		out[i] = BindMount{HostPath: m.HostPath, ContainerPath: m.ContainerPath,
+			ReadOnly: &readOnly, Propagation: &propagation}
+	}
+	return out
+}
+
+func (b BindMounts) check(k *checker, at string) {
+	k.atMost(at, len(b), 100, "mounts")
+	seen := map[string]int{}
+	for i, m := range b {
+		here := index(at, i)
+		k.absolute(here+".host_path", m.HostPath)
+		k.propagation(here+".propagation", first("rprivate", m.Propagation))
+		switch target := path.Clean(m.ContainerPath); {
+		case m.ContainerPath == "":
+			k.fail(here+".container_path", "is required", "the path at which the task sees host_path")
+		case target == ".":
+			k.fail(here+".container_path", "must not be the working directory itself", "mount into a directory below it")
+		case target == ".." || strings.HasPrefix(target, "../"):
+			k.fail(here+".container_path", fmt.Sprintf("must not lead out of the working directory, found %q", clip(m.ContainerPath)), "")
+		default:
+			if other, twice := seen[target]; twice {
+				k.fail(here+".container_path", fmt.Sprintf("%s is taken by %s already", clip(target), index(at, other)), "")
+			}
+			seen[target] = i
+		}
+	}
+}
+
+// Device makes a device file of the node visible to a task.
+type Device struct {
+	HostPath      string  `json:"host_path"`
+	ContainerPath string  `json:"container_path"`
+	Mode          *string `json:"mode"`
+}
+
+func (dev *Device) decode(d *decoder, n *node, path string) {
+	if n.kind == stringKind {
+		parts := strings.Split(n.text, ":")
+		if len(parts) < 2 || len(parts) > 3 {
+			d.problem(n, path, fmt.Sprintf("expected host_path:container_path:mode, found %q", clip(n.text)), "")
+			return
+		}
+		dev.HostPath, dev.ContainerPath = parts[0], parts[1]
+		if len(parts) == 3 {
+			dev.Mode = &parts[2]
+		}
+		return
+	}
+	type plain Device
+	d.into(n, path, (*plain)(dev))
+}
+
+// Devices is a list of devices that collects when documents are merged.
+type Devices []Device
+
+func (l Devices) onto(under any) any {
+	return Devices(collect(l, under.(Devices), func(dev Device) string { return dev.ContainerPath }))
+}
+
+func (l Devices) complete() Devices {
+	out := make(Devices, len(l))
+	for i, dev := range l {
+		mode := first("mrw", dev.Mode)
+		out[i] = Device{HostPath: dev.HostPath, ContainerPath: dev.ContainerPath, Mode: &mode}
+	}
+	return out
+}
+
+func (l Devices) check(k *checker, at string) {
+	k.atMost(at, len(l), 100, "devices")
+	for i, dev := range l {
+		here := index(at, i)
+		k.absolute(here+".host_path", dev.HostPath)
+		k.absolute(here+".container_path", dev.ContainerPath)
+		if mode := first("", dev.Mode); mode == "" || strings.Trim(mode, "mrw") != "" || len(mode) > 3 {
+			k.fail(here+".mode", fmt.Sprintf("must be made of the letters m, r and w, found %q", clip(mode)), "")
+		}
+	}
+}

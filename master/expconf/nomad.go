@@ -1,0 +1,210 @@
+package expconf
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var volumePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`)
+
+// Nomad is environment.nomad: what an experiment may ask of the scheduler
+// beyond its slots. It is a checked overlay and not a job: how tasks run, as
+// whom and with which rights is the cluster's to decide.
+type Nomad struct {
+	Constraints []NomadConstraint `json:"constraints,omitempty"`
+	Affinities  []NomadAffinity   `json:"affinities,omitempty"`
+	Spread      []NomadSpread     `json:"spread,omitempty"`
+	Meta        map[string]string `json:"meta,omitempty"`
+	Volumes     []NomadVolume     `json:"volumes,omitempty"`
+	HostPaths   []NomadHostPath   `json:"host_paths,omitempty"`
+}
+
+// NomadConstraint keeps tasks off nodes that do not match.
+type NomadConstraint struct {
+	Attribute string `json:"attribute"`
+	Operator  string `json:"operator,omitempty"` // "" is "="
+	Value     string `json:"value,omitempty"`
+}
+
+// NomadAffinity draws tasks to nodes that match, or with a negative weight
+// away from them.
+type NomadAffinity struct {
+	Attribute string `json:"attribute"`
+	Operator  string `json:"operator,omitempty"`
+	Value     string `json:"value,omitempty"`
+	Weight    *int   `json:"weight,omitempty"` // nil is 50
+}
+
+// NomadSpread distributes tasks over the values of an attribute.
+type NomadSpread struct {
+	Attribute string              `json:"attribute"`
+	Weight    *int                `json:"weight,omitempty"`
+	Targets   []NomadSpreadTarget `json:"targets,omitempty"`
+}
+
+// NomadSpreadTarget is the share of one value of the attribute.
+type NomadSpreadTarget struct {
+	Value   string `json:"value"`
+	Percent int    `json:"percent"`
+}
+
+// NomadVolume mounts a volume that the operators have named.
+type NomadVolume struct {
+	Name          string `json:"name"`
+	ContainerPath string `json:"container_path"`
+	ReadOnly      bool   `json:"read_only"`
+}
+
+// NomadHostPath mounts a path of the node, if the pool allows it.
+type NomadHostPath struct {
+	HostPath      string `json:"host_path"`
+	ContainerPath string `json:"container_path"`
+	ReadOnly      bool   `json:"read_only"`
+}
+
+// unknown answers for the parts of a Nomad job that people try to reach here.
+func (o *Nomad) unknown(name string) (message, hint string, ok bool) {
+	switch name {
+	case "driver", "user", "privileged", "identity", "identities", "vault", "consul", "template", "templates",
+		"namespace", "config", "artifact", "artifacts", "service", "services", "network", "restart",
+		"reschedule", "region", "datacenters", "node_pool", "type", "priority", "kill_signal", "lifecycle":
+		return name + " cannot be set from an experiment: the cluster decides it",
+			"constraints, affinities, spread, meta, volumes and host_paths can be", true
+	case "constraint":
+		return "unknown field", "did you mean constraints? It is a list of {attribute, operator, value}", true
+	case "affinity":
+		return "unknown field", "did you mean affinities? It is a list of {attribute, operator, value, weight}", true
+	case "volume", "volume_mount", "volume_mounts":
+		return "unknown field", "did you mean volumes? It is a list of {name, container_path, read_only}", true
+	}
+	return "", "", false
+}
+
+func (o Nomad) onto(under any) any {
+	below := under.(Nomad)
+	merged := Nomad{
+		Constraints: collect(o.Constraints, below.Constraints, func(c NomadConstraint) NomadConstraint { return c }),
+		Affinities: collect(o.Affinities, below.Affinities, func(a NomadAffinity) string {
+			return strings.Join([]string{a.Attribute, a.Operator, a.Value}, "\x00")
+		}),
+		Spread:    collect(o.Spread, below.Spread, func(s NomadSpread) string { return s.Attribute }),
+		Volumes:   collect(o.Volumes, below.Volumes, func(v NomadVolume) string { return v.ContainerPath }),
+		HostPaths: collect(o.HostPaths, below.HostPaths, func(h NomadHostPath) string { return h.ContainerPath }),
+	}
+	if o.Meta != nil || below.Meta != nil {
+		merged.Meta = keywise(o.Meta, below.Meta)
+	}
+	return merged
+}
+
+// complete leaves an overlay that says nothing out of the configuration.
+func (o *Nomad) complete() *Nomad {
+	if o == nil || (len(o.Constraints)+len(o.Affinities)+len(o.Spread)+len(o.Meta)+len(o.Volumes)+len(o.HostPaths) == 0) {
+		return nil
+	}
+	return o
+}
+
+// operators are the comparisons of Nomad that a node is judged by. The distinct
+// ones are not among them: how many nodes a trial spans follows from its slots.
+func operators() []string {
+	return []string{"=", "==", "is", "!=", "not", ">", ">=", "<", "<=", "regexp", "version", "semver",
+		"set_contains", "set_contains_all", "set_contains_any", "is_set", "is_not_set"}
+}
+
+func (o *Nomad) check(k *checker, at string) {
+	if o == nil {
+		return
+	}
+	for i, c := range o.Constraints {
+		checkComparison(k, index(at+".constraints", i), c.Attribute, c.Operator, c.Value)
+	}
+	for i, a := range o.Affinities {
+		here := index(at+".affinities", i)
+		checkComparison(k, here, a.Attribute, a.Operator, a.Value)
+		if w := first(50, a.Weight); w < -100 || w > 100 || w == 0 {
+			k.fail(here+".weight", fmt.Sprintf("must be from -100 to 100 and not 0, found %d", w), "")
+		}
+	}
+	for i, s := range o.Spread {
+		o.checkSpread(k, index(at+".spread", i), s)
+	}
+	for name := range o.Meta {
+		if !variablePattern.MatchString(name) {
+			k.fail(join(at+".meta", name), "must have a name of letters, digits, _, . and -", "")
+		}
+		if strings.HasPrefix(strings.ToLower(name), "det_") || strings.HasPrefix(strings.ToLower(name), "det.") {
+			k.fail(join(at+".meta", name), "names that begin with det are the platform's own", "")
+		}
+	}
+	k.atMost(at+".meta", len(o.Meta), 100, "entries")
+	o.checkMounts(k, at)
+}
+
+func (o *Nomad) checkSpread(k *checker, at string, s NomadSpread) {
+	k.required(at+".attribute", s.Attribute, "")
+	if w := first(50, s.Weight); w < 1 || w > 100 {
+		k.fail(at+".weight", fmt.Sprintf("must be from 1 to 100, found %d", w), "")
+	}
+	total := 0
+	for i, t := range s.Targets {
+		k.required(index(at+".targets", i)+".value", t.Value, "")
+		if t.Percent < 0 || t.Percent > 100 {
+			k.fail(index(at+".targets", i)+".percent", fmt.Sprintf("must be from 0 to 100, found %d", t.Percent), "")
+		}
+		total += t.Percent
+	}
+	if total > 100 {
+		k.fail(at+".targets", fmt.Sprintf("add up to %d percent; at most 100 can be shared out", total), "")
+	}
+}
+
+func (o *Nomad) checkMounts(k *checker, at string) {
+	seen := map[string]string{}
+	target := func(here, containerPath string) {
+		k.absolute(here+".container_path", containerPath)
+		clean := path.Clean(containerPath)
+		if other, twice := seen[clean]; twice {
+			k.fail(here+".container_path", fmt.Sprintf("%s is taken by %s already", clip(clean), other), "")
+		}
+		seen[clean] = here
+	}
+	for i, v := range o.Volumes {
+		here := index(at+".volumes", i)
+		if !volumePattern.MatchString(v.Name) {
+			k.fail(here+".name", fmt.Sprintf("is not the name of a volume: %q", clip(v.Name)), "")
+		}
+		target(here, v.ContainerPath)
+	}
+	for i, h := range o.HostPaths {
+		here := index(at+".host_paths", i)
+		k.absolute(here+".host_path", h.HostPath)
+		target(here, h.ContainerPath)
+	}
+}
+
+func checkComparison(k *checker, at, attribute, operator, value string) {
+	k.required(at+".attribute", attribute, "")
+	if operator == "" {
+		operator = "="
+	}
+	if !slices.Contains(operators(), operator) {
+		hint := "one of " + strings.Join(operators(), " ")
+		if strings.HasPrefix(operator, "distinct_") {
+			hint = "how many nodes a trial spans follows from slots_per_trial"
+		}
+		k.fail(at+".operator", fmt.Sprintf("there is no comparison %q here", clip(operator)), hint)
+		return
+	}
+	if value == "" && operator != "is_set" && operator != "is_not_set" {
+		k.fail(at+".value", "is required by the operator "+operator, "")
+	}
+	if operator == "regexp" {
+		if _, err := regexp.Compile(value); err != nil {
+			k.fail(at+".value", "is not a regular expression: "+err.Error(), "")
+		}
+	}
+}

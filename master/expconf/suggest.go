@@ -1,0 +1,110 @@
+package expconf
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// suggest is the hint for an unknown field: the sibling whose name is nearest,
+// else the section of the document that does have a field of this name.
+func suggest(unknown string, siblings []string, root reflect.Type) string {
+	if near := nearest(unknown, siblings); near != "" {
+		return "did you mean " + near + "?"
+	}
+	if root == nil {
+		return ""
+	}
+	if places := placesOf(unknown, root); len(places) == 1 {
+		return "did you mean " + places[0] + "?"
+	}
+	return ""
+}
+
+// nearest is the candidate that unknown was probably meant to be, or "".
+func nearest(unknown string, candidates []string) string {
+	candidates = slices.Clone(candidates)
+	slices.Sort(candidates)
+	low := strings.ToLower(unknown)
+	normal := strings.ReplaceAll(low, "-", "_")
+	for _, c := range candidates {
+		if c == low || c == normal || strings.ReplaceAll(c, "_", "") == low {
+			return c
+		}
+	}
+	best, bestDistance := "", len(low)/3+1
+	for _, c := range candidates {
+		if d := distance(normal, c); d < bestDistance || (d == bestDistance && best == "") {
+			best, bestDistance = c, d
+		}
+	}
+	if best != "" && bestDistance <= max(1, len(low)/3) {
+		return best
+	}
+	if len(low) < 4 {
+		return ""
+	}
+	for _, c := range candidates {
+		if strings.HasPrefix(c, normal+"_") || strings.HasPrefix(normal, c+"_") {
+			return c
+		}
+	}
+	for _, c := range candidates {
+		if strings.HasSuffix(c, "_"+normal) {
+			return c
+		}
+	}
+	return ""
+}
+
+// distance is the number of single-letter edits between two words, where
+// swapping two neighbours counts as one.
+func distance(a, b string) int {
+	if len(a) > 64 || len(b) > 64 {
+		return 64
+	}
+	var twoBack []int
+	prev := make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row := make([]int, len(b)+1)
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(prev[j]+1, row[j-1]+1, prev[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], twoBack[j-2]+1)
+			}
+		}
+		twoBack, prev = prev, row
+	}
+	return prev[len(b)]
+}
+
+// placesOf lists the paths at which a document of type root has a field name.
+func placesOf(name string, root reflect.Type) []string {
+	var places []string
+	var walk func(t reflect.Type, path string, depth int)
+	walk = func(t reflect.Type, path string, depth int) {
+		for t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		if t.Kind() != reflect.Struct || depth > 3 {
+			return
+		}
+		for _, f := range fieldsOf(t) {
+			at := join(path, f.name)
+			if f.name == name && path != "" {
+				places = append(places, at)
+			}
+			walk(t.Field(f.index).Type, at, depth+1)
+		}
+	}
+	walk(root, "", 0)
+	return places
+}

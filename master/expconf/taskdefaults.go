@@ -1,0 +1,107 @@
+package expconf
+
+import "fmt"
+
+// TaskContainerDefaults is the section of the master's configuration, and of
+// each resource pool's, whose values lie under those of tasks.
+type TaskContainerDefaults struct {
+	AddCapabilities        []string              `json:"add_capabilities"`
+	BindMounts             BindMounts            `json:"bind_mounts"`
+	CPUPodSpec             map[string]any        `json:"cpu_pod_spec"`
+	CheckpointGCPodSpec    map[string]any        `json:"checkpoint_gc_pod_spec"`
+	Devices                Devices               `json:"devices"`
+	DropCapabilities       []string              `json:"drop_capabilities"`
+	DtrainNetworkInterface *string               `json:"dtrain_network_interface"`
+	EnvironmentVariables   *EnvironmentVariables `json:"environment_variables"`
+	ForcePullImage         *bool                 `json:"force_pull_image"`
+	GPUPodSpec             map[string]any        `json:"gpu_pod_spec"`
+	GlooPortRange          *string               `json:"gloo_port_range"`
+	Image                  *RawImage             `json:"image"`
+	LogPolicies            LogPolicies           `json:"log_policies"`
+	NCCLPortRange          *string               `json:"nccl_port_range"`
+	NetworkMode            *string               `json:"network_mode"`
+	Nomad                  *Nomad                `json:"nomad"`
+	PBS                    *PBS                  `json:"pbs"`
+	PreemptionTimeout      *int                  `json:"preemption_timeout"`
+	RegistryAuth           *RegistryAuth         `json:"registry_auth"`
+	ShmSizeBytes           *ByteSize             `json:"shm_size_bytes"`
+	Slurm                  *Slurm                `json:"slurm"`
+	StartupHook            *string               `json:"startup_hook"`
+	WorkDir                *string               `json:"work_dir"`
+}
+
+// ParseTaskContainerDefaults reads the section on its own, in YAML or JSON.
+func ParseTaskContainerDefaults(name string, src []byte) (TaskContainerDefaults, Warnings, error) {
+	var t TaskContainerDefaults
+	validate := func(at *positions) error {
+		k := &checker{pos: at}
+		t.check(k)
+		return asError(k.problems)
+	}
+	d, err := parseInto(name, src, &t, validate)
+	if err != nil {
+		return TaskContainerDefaults{}, nil, err
+	}
+	if err := validate(d.positions()); err != nil {
+		return TaskContainerDefaults{}, nil, err
+	}
+	return t, sorted(d.warnings), nil
+}
+
+func (t TaskContainerDefaults) check(k *checker) {
+	t.BindMounts.check(k, "bind_mounts")
+	t.Devices.complete().check(k, "devices")
+	t.LogPolicies.check(k, "log_policies")
+	t.Nomad.check(k, "nomad")
+	if t.ShmSizeBytes != nil && *t.ShmSizeBytes <= 0 {
+		k.fail("shm_size_bytes", fmt.Sprintf("must be greater than 0, found %d", *t.ShmSizeBytes), "")
+	}
+	if t.PreemptionTimeout != nil {
+		k.atLeast("preemption_timeout", *t.PreemptionTimeout, 1)
+	}
+	t.EnvironmentVariables.complete().check(k, "environment_variables")
+}
+
+// Over lays the defaults of a resource pool, say, over those of the master.
+func (t TaskContainerDefaults) Over(under TaskContainerDefaults) TaskContainerDefaults {
+	return merge(t, under)
+}
+
+// DefaultLogPolicies are the policies that a cluster has until its operators
+// say otherwise: they label runs and do nothing else.
+func DefaultLogPolicies() LogPolicies {
+	policy := func(name, pattern string) LogPolicy { return LogPolicy{Name: &name, Pattern: &pattern} }
+	return LogPolicies{
+		policy("CUDA OOM", `.*CUDA out of memory.*`),
+		policy("ECC Error", `.*uncorrectable ECC error encountered.*`),
+	}
+}
+
+// Fragment is the part of the defaults that an experiment configuration has a
+// place for. The rest concerns the launching of tasks.
+func (t TaskContainerDefaults) Fragment() Raw {
+	raw := Raw{
+		BindMounts:        t.BindMounts,
+		Environment:       t.environment(),
+		LogPolicies:       t.LogPolicies,
+		PBS:               t.PBS,
+		PreemptionTimeout: t.PreemptionTimeout,
+		Slurm:             t.Slurm,
+	}
+	if t.Devices != nil {
+		raw.Resources = &RawResources{Devices: t.Devices}
+	}
+	return raw
+}
+
+func (t TaskContainerDefaults) environment() *RawEnvironment {
+	return &RawEnvironment{
+		AddCapabilities:      t.AddCapabilities,
+		DropCapabilities:     t.DropCapabilities,
+		EnvironmentVariables: t.EnvironmentVariables,
+		ForcePullImage:       t.ForcePullImage,
+		Image:                t.Image,
+		Nomad:                t.Nomad,
+		RegistryAuth:         t.RegistryAuth,
+	}
+}

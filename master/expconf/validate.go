@@ -1,0 +1,178 @@
+package expconf
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// checker collects the problems of a configuration and finds their places in
+// the documents that it was made from.
+type checker struct {
+	pos      *positions
+	problems []Problem
+}
+
+func (k *checker) fail(path, message, hint string) {
+	at := k.pos.find(path)
+	k.problems = append(k.problems, Problem{
+		File: at.File, Line: at.Line, Column: at.Column, Path: path, Message: message, Hint: hint})
+}
+
+// Validate reports everything that keeps the configuration from running, as an
+// Errors, or nil. Set Unmanaged first for an experiment that runs elsewhere.
+func (c Config) Validate() error {
+	k := &checker{pos: c.pos}
+	c.checkIdentity(k)
+	c.checkPeriods(k)
+	c.BindMounts.check(k, "bind_mounts")
+	c.CheckpointStorage.check(k)
+	c.Environment.check(k)
+	c.Hyperparameters.check(k, "hyperparameters", c.Searcher.Name == Grid)
+	c.Integrations.check(k)
+	c.Labels.check(k)
+	c.LogPolicies.check(k, "log_policies")
+	c.Optimizations.check(k)
+	c.Resources.check(k)
+	c.RetentionPolicy.check(k)
+	c.Searcher.check(k)
+	return asError(k.problems)
+}
+
+func (c Config) checkIdentity(k *checker) {
+	if strings.TrimSpace(c.Name) == "" {
+		k.fail("name", "is empty", "leave it out to have one made")
+	}
+	k.text("name", c.Name, 512)
+	k.text("workspace", c.Workspace, 128)
+	k.text("project", c.Project, 128)
+	if c.Description != nil && utf8.RuneCountInString(*c.Description) > 8192 {
+		k.fail("description", fmt.Sprintf("has %d characters; at most 8192 are kept", utf8.RuneCountInString(*c.Description)), "")
+	}
+	switch {
+	case c.Workspace == "" && c.Project != "":
+		k.fail("project", "needs workspace beside it", "say which workspace the project is in")
+	case c.Workspace != "" && c.Project == "":
+		k.fail("workspace", "needs project beside it", "say which project of the workspace")
+	}
+	switch {
+	case c.Entrypoint != nil && c.Entrypoint.Empty():
+		k.fail("entrypoint", "is empty", "")
+	case c.Entrypoint == nil && !c.Unmanaged:
+		k.fail("entrypoint", "is required", "say what a trial runs, such as python3 train.py")
+	}
+}
+
+func (c Config) checkPeriods(k *checker) {
+	k.oneOf("checkpoint_policy", c.CheckpointPolicy, "best", "all", "none")
+	k.atLeast("max_restarts", c.MaxRestarts, 0)
+	k.atLeast("records_per_epoch", c.RecordsPerEpoch, 0)
+	k.atLeast("scheduling_unit", c.SchedulingUnit, 1)
+	for _, p := range []struct {
+		at     string
+		length Length
+	}{
+		{"min_checkpoint_period", c.MinCheckpointPeriod},
+		{"min_validation_period", c.MinValidationPeriod},
+	} {
+		if p.length.Units < 0 {
+			k.fail(p.at, fmt.Sprintf("must be at least 0, found %d", p.length.Units), "")
+		}
+	}
+	if c.PreemptionTimeout != nil {
+		k.atLeast("preemption_timeout", *c.PreemptionTimeout, 1)
+	}
+	k.atLeast("profiling.begin_on_batch", c.Profiling.BeginOnBatch, 0)
+	if end := c.Profiling.EndAfterBatch; end != nil && *end < c.Profiling.BeginOnBatch {
+		k.fail("profiling.end_after_batch", fmt.Sprintf("%d is less than begin_on_batch %d", *end, c.Profiling.BeginOnBatch), "")
+	}
+}
+
+// The checks that recur.
+
+func (k *checker) required(path, value, by string) {
+	if strings.TrimSpace(value) == "" {
+		k.fail(path, strings.TrimSpace("is required "+by), "")
+	}
+}
+
+// text bounds a name that is shown in lists: its length, and that it is one line.
+func (k *checker) text(path, value string, limit int) {
+	if n := utf8.RuneCountInString(value); n > limit {
+		k.fail(path, fmt.Sprintf("has %d characters; at most %d are allowed", n, limit), "")
+	}
+	if strings.ContainsFunc(value, unicode.IsControl) {
+		k.fail(path, "must be one line without control characters", "")
+	}
+}
+
+func (k *checker) atLeast(path string, value, low int) {
+	if value < low {
+		k.fail(path, fmt.Sprintf("must be at least %d, found %d", low, value), "")
+	}
+}
+
+func (k *checker) atMost(path string, count, high int, what string) {
+	if count > high {
+		k.fail(path, fmt.Sprintf("has %d %s; at most %d are allowed", count, what, high), "")
+	}
+}
+
+func (k *checker) positive(path string, l *Length) {
+	if l != nil && l.Units <= 0 {
+		k.fail(path, fmt.Sprintf("must be greater than 0, found %s", *l), "")
+	}
+}
+
+func (k *checker) oneOf(path, value string, allowed ...string) {
+	if slices.Contains(allowed, value) {
+		return
+	}
+	hint := "one of " + strings.Join(allowed, ", ")
+	if near := nearest(value, allowed); near != "" {
+		hint = "did you mean " + near + "?"
+	}
+	k.fail(path, fmt.Sprintf("cannot be %q", clip(value)), hint)
+}
+
+func (k *checker) fraction(path string, value *float64, high float64) {
+	switch {
+	case value == nil:
+		k.fail(path, "is required by the pbt searcher", "")
+	case *value < 0 || *value > high:
+		k.fail(path, fmt.Sprintf("must be from 0 to %v, found %v", high, *value), "")
+	}
+}
+
+func (k *checker) absolute(at, value string) {
+	switch {
+	case value == "":
+		k.fail(at, "is required", "")
+	case !path.IsAbs(value):
+		k.fail(at, fmt.Sprintf("must be an absolute path, found %q", clip(value)), "")
+	case len(value) > 4096:
+		k.fail(at, "is longer than 4096 characters", "")
+	}
+}
+
+func (k *checker) prefix(at string, value *string) {
+	if value == nil {
+		return
+	}
+	if slices.Contains(strings.Split(*value, "/"), "..") {
+		k.fail(at, fmt.Sprintf("must not contain .., found %q", clip(*value)), "")
+	}
+}
+
+func (k *checker) propagation(at, value string) {
+	k.oneOf(at, value, "private", "rprivate", "shared", "rshared", "slave", "rslave")
+}
+
+func (k *checker) port(at string, port int) {
+	if port < 1 || port > 65535 {
+		k.fail(at, fmt.Sprintf("must be from 1 to 65535, found %d", port), "")
+	}
+}

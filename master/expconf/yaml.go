@@ -1,0 +1,367 @@
+package expconf
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// parseDocument reads YAML or JSON into a tree of nodes. The tree is within
+// the limits of node.go; when problems come back there is no tree.
+func parseDocument(file string, src []byte) (*node, []Problem) {
+	if len(src) > maxSource {
+		return nil, []Problem{{File: file, Line: 1, Column: 1, Message: fmt.Sprintf(
+			"the document has %d bytes; at most %d are read", len(src), maxSource)}}
+	}
+	if p, ok := unreadable(file, src); !ok {
+		return nil, []Problem{p}
+	}
+	src = bytes.TrimPrefix(src, []byte("\uFEFF"))
+	if trimmed := bytes.TrimLeft(src, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '{' && json.Valid(src) {
+		return parseJSON(file, src)
+	}
+	return parseYAML(file, src)
+}
+
+// unreadable finds the first thing in src that is not text at all.
+func unreadable(file string, src []byte) (Problem, bool) {
+	line, column := 1, 1
+	for i := 0; i < len(src); {
+		r, width := utf8.DecodeRune(src[i:])
+		switch {
+		case r == utf8.RuneError && width <= 1:
+			return Problem{File: file, Line: line, Column: column,
+				Message: fmt.Sprintf("the byte 0x%02x is not UTF-8 text", src[i])}, false
+		case r < ' ' && r != '\t' && r != '\n' && r != '\r', r == 0x7f:
+			return Problem{File: file, Line: line, Column: column,
+				Message: fmt.Sprintf("the control character %U is not allowed", r)}, false
+		case r == '\n':
+			line, column = line+1, 0
+		}
+		column++
+		i += width
+	}
+	return Problem{}, true
+}
+
+// parseYAML hands the text to the YAML library and converts what it found.
+// The library recurses as deep as its input, so the nesting is bounded before;
+// and it has met input that makes it panic, which is the input's fault here.
+func parseYAML(file string, src []byte) (root *node, problems []Problem) {
+	defer func() {
+		if recover() != nil {
+			root, problems = nil, []Problem{{File: file, Line: 1, Column: 1,
+				Message: "this is not valid YAML"}}
+		}
+	}()
+	tokens := lexer.Tokenize(string(src))
+	if p, ok := tooMuch(tokens); ok {
+		p.File = file
+		return nil, []Problem{p}
+	}
+	parsed, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		return nil, []Problem{syntaxProblem(file, err)}
+	}
+	c := converter{file: file, anchors: map[string]*node{}}
+	root = c.document(parsed)
+	if len(c.problems) > 0 {
+		return nil, c.problems
+	}
+	return root, nil
+}
+
+// tooMuch looks in the tokens for what the parser should not be asked to take:
+// nesting past maxDepth, counting open flow brackets and the markers that can
+// pile up on one line ("- - - -"), and more than maxKeys keys.
+func tooMuch(tokens token.Tokens) (Problem, bool) {
+	flow, piled, line, keys := 0, 0, 0, 0
+	for _, t := range tokens {
+		if t.Position.Line != line {
+			line, piled = t.Position.Line, 0
+		}
+		switch t.Type {
+		case token.MappingStartType, token.SequenceStartType:
+			flow++
+		case token.MappingEndType, token.SequenceEndType:
+			flow--
+			piled = 0
+		case token.CollectEntryType:
+			piled = 0
+		case token.MappingValueType:
+			piled++
+			keys++
+		case token.SequenceEntryType, token.MappingKeyType, token.TagType, token.AnchorType:
+			piled++
+		}
+		p := Problem{Line: max(1, t.Position.Line), Column: max(1, t.Position.Column)}
+		if flow+piled > maxDepth {
+			p.Message = tooDeepMessage()
+			return p, true
+		}
+		if keys > maxKeys {
+			p.Message = fmt.Sprintf("more than %d keys", maxKeys)
+			return p, true
+		}
+	}
+	return Problem{}, false
+}
+
+func tooDeepMessage() string {
+	return fmt.Sprintf("nested more than %d levels deep", maxDepth)
+}
+
+func tooLargeMessage() string {
+	return fmt.Sprintf("more than %d values, aliases counted each time they are used", maxNodes)
+}
+
+func syntaxProblem(file string, err error) Problem {
+	p := Problem{File: file, Line: 1, Column: 1, Message: "not valid YAML: " + err.Error()}
+	var syntax *yaml.SyntaxError
+	if errors.As(err, &syntax) {
+		p.Message = "not valid YAML: " + strings.TrimSpace(syntax.Message)
+		if t := syntax.Token; t != nil && t.Position != nil {
+			p.Line, p.Column = max(1, t.Position.Line), max(1, t.Position.Column)
+		}
+	}
+	if first, _, more := strings.Cut(p.Message, "\n"); more {
+		p.Message = first
+	}
+	return p
+}
+
+// converter turns the library's syntax tree into nodes, expanding aliases and
+// merge keys on the way.
+type converter struct {
+	file     string
+	anchors  map[string]*node
+	problems []Problem
+}
+
+func (c *converter) fail(n *node, path, message string) {
+	c.problems = append(c.problems, Problem{
+		File: c.file, Line: n.line, Column: n.column, Path: path, Message: message})
+}
+
+// document is the root mapping; an empty document is an empty mapping.
+func (c *converter) document(parsed *ast.File) *node {
+	empty := &node{kind: mapKind, line: 1, column: 1, size: 1, depth: 1}
+	var bodies []ast.Node
+	for _, doc := range parsed.Docs {
+		if doc.Body != nil {
+			if _, comment := doc.Body.(*ast.CommentGroupNode); !comment {
+				bodies = append(bodies, doc.Body)
+			}
+		}
+	}
+	if len(bodies) == 0 {
+		return empty
+	}
+	root := c.node(bodies[0], "")
+	if len(bodies) > 1 {
+		c.fail(place(bodies[1]), "", "a second document begins here; a configuration is one document")
+	}
+	if root.kind == nullKind {
+		return empty
+	}
+	return root
+}
+
+// place is an empty node at the position of a syntax node.
+func place(a ast.Node) *node {
+	n := &node{line: 1, column: 1, size: 1, depth: 1}
+	if a == nil {
+		return n
+	}
+	if t := a.GetToken(); t != nil && t.Position != nil {
+		n.line, n.column = max(1, t.Position.Line), max(1, t.Position.Column)
+	}
+	return n
+}
+
+func (c *converter) node(a ast.Node, path string) *node {
+	n := place(a)
+	switch a := a.(type) {
+	case nil, *ast.NullNode, *ast.CommentGroupNode:
+	case *ast.MappingNode:
+		n.kind = mapKind
+		if len(a.Values) > 0 && !a.IsFlowStyle {
+			// The library places a block mapping at its first colon.
+			first := place(a.Values[0].Key)
+			n.line, n.column = first.line, first.column
+		}
+		c.mapping(n, a.Values, path)
+	case *ast.MappingValueNode:
+		n.kind = mapKind
+		c.mapping(n, []*ast.MappingValueNode{a}, path)
+	case *ast.SequenceNode:
+		n.kind = listKind
+		for i, item := range a.Values {
+			n.items = append(n.items, c.node(item, index(path, i)))
+		}
+	case *ast.AnchorNode:
+		value := c.node(a.Value, path)
+		c.anchors[a.Name.GetToken().Value] = value
+		return value
+	case *ast.AliasNode:
+		target, ok := c.anchors[a.Value.GetToken().Value]
+		if !ok {
+			c.fail(n, path, fmt.Sprintf("no anchor named %q stands above this alias", a.Value.GetToken().Value))
+			return n
+		}
+		return target
+	case *ast.TagNode:
+		return c.tagged(a, path)
+	case *ast.LiteralNode:
+		n.kind, n.text = stringKind, a.Value.Value
+	case *ast.StringNode:
+		n.text = a.Value
+		n.kind = stringKind
+		if t := a.GetToken(); t.Type != token.SingleQuoteType && t.Type != token.DoubleQuoteType {
+			n.resolve()
+		}
+	case ast.ScalarNode:
+		n.text = a.GetToken().Value
+		n.resolve()
+	default:
+		c.fail(n, path, "this kind of YAML value is not supported")
+	}
+	if n.kind == stringKind && !storableText(n.text) {
+		c.fail(n, path, unstorableMessage)
+	}
+	c.bound(n, path)
+	return n
+}
+
+// bound measures a finished node and cuts off what is over the limits, so that
+// the complaint is made once, where the limit was crossed.
+func (c *converter) bound(n *node, path string) {
+	if n.measure() {
+		return
+	}
+	message := tooLargeMessage()
+	if n.depth > maxDepth {
+		message = tooDeepMessage()
+	}
+	c.fail(n, path, message)
+	n.items, n.fields, n.size, n.depth = nil, nil, 1, 1
+}
+
+func (c *converter) mapping(n *node, values []*ast.MappingValueNode, path string) {
+	seen := map[string]field{}
+	var merged []*node
+	for _, v := range values {
+		key := place(v.Key)
+		if _, ok := v.Key.(*ast.MergeKeyNode); ok {
+			merged = append(merged, c.node(v.Value, path))
+			continue
+		}
+		name, ok := c.key(v.Key)
+		if !ok {
+			c.fail(key, path, "a key must be a plain word")
+			continue
+		}
+		if !storableText(name) {
+			c.fail(key, path, "a key "+unstorableMessage)
+			continue
+		}
+		value := c.node(v.Value, join(path, name))
+		if value.kind == nullKind && value.text == "" {
+			value.line, value.column = key.line, key.column
+		}
+		if first, twice := seen[name]; twice {
+			c.fail(key, join(path, name), fmt.Sprintf("given twice; it is also on line %d", first.line))
+			continue
+		}
+		f := field{key: name, line: key.line, column: key.column, value: value}
+		seen[name] = f
+		n.fields = append(n.fields, f)
+	}
+	for _, m := range merged {
+		c.mergeKey(n, m, path)
+	}
+}
+
+// key is the text of a mapping key; numbers and booleans serve as words.
+func (c *converter) key(k ast.MapKeyNode) (string, bool) {
+	var inner ast.Node = k
+	if complexKey, ok := inner.(*ast.MappingKeyNode); ok {
+		inner = complexKey.Value
+	}
+	switch inner := inner.(type) {
+	case *ast.StringNode:
+		return inner.Value, true
+	case *ast.LiteralNode:
+		return inner.Value.Value, true
+	case ast.ScalarNode:
+		return inner.GetToken().Value, true
+	}
+	return "", false
+}
+
+// mergeKey applies "<<": the fields of from that n does not have itself.
+func (c *converter) mergeKey(n, from *node, path string) {
+	switch from.kind {
+	case mapKind:
+		for _, f := range from.fields {
+			if n.get(f.key) == nil {
+				n.fields = append(n.fields, f)
+			}
+		}
+	case listKind:
+		for _, item := range from.items {
+			if item.kind != mapKind {
+				c.fail(item, path, "<< takes mappings, found "+item.describe())
+				continue
+			}
+			c.mergeKey(n, item, path)
+		}
+	default:
+		c.fail(from, path, "<< takes a mapping, found "+from.describe())
+	}
+}
+
+// tagged applies the tags of the core schema; others have no meaning here.
+func (c *converter) tagged(a *ast.TagNode, path string) *node {
+	n := c.node(a.Value, path)
+	copied := *n
+	n = &copied
+	tag := a.GetToken().Value
+	ok := true
+	switch tag {
+	case "!!str":
+		ok = n.kind != listKind && n.kind != mapKind
+		n.kind = stringKind
+	case "!!int":
+		n.resolve()
+		ok = n.kind == intKind
+	case "!!float":
+		n.resolve()
+		ok = n.kind == floatKind || n.kind == intKind
+	case "!!bool":
+		n.resolve()
+		ok = n.kind == boolKind
+	case "!!null":
+		ok = n.kind == nullKind
+	case "!!map":
+		ok = n.kind == mapKind
+	case "!!seq":
+		ok = n.kind == listKind
+	default:
+		c.fail(n, path, fmt.Sprintf("the tag %s is not supported", clip(tag)))
+		return n
+	}
+	if !ok {
+		c.fail(n, path, fmt.Sprintf("the tag %s does not fit %s", tag, n.describe()))
+	}
+	return n
+}
