@@ -1,0 +1,162 @@
+package control
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"strconv"
+	"time"
+
+	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// A move is what this pass changes about an attempt, beside what it saw.
+type move struct {
+	store.AllocationChange
+	row *store.LiveAllocation
+}
+
+func (m *move) changed() bool {
+	return m.State != m.Saw || m.Preempt != nil || m.Kill != nil || m.Waiting != nil || m.Started
+}
+
+func (d *decider) move(a *store.LiveAllocation) *move {
+	m := d.moves[a.ID]
+	if m == nil {
+		m = &move{AllocationChange: store.AllocationChange{ID: a.ID, Saw: a.State, State: a.State}, row: a}
+		d.moves[a.ID] = m
+	}
+	return m
+}
+
+// advance moves one attempt. It returns the last step when the attempt ended.
+func (d *decider) advance(row *store.LiveAllocation, wait time.Duration, urge lifecycle.Urge, why string) *lifecycle.Step {
+	a := attemptOf(row, wait)
+	m := d.move(row)
+	switch {
+	case urge == lifecycle.UrgeKill && a.KillAt.IsZero():
+		a.KillAt, a.KillReason = d.p.Now, why
+		m.Kill = &why
+	case urge == lifecycle.UrgePreempt && a.PreemptAt.IsZero():
+		a.PreemptAt = d.p.Now
+		m.Preempt = &why
+	}
+	if d.p.Frozen {
+		for i := range a.Members { // Nomad's word is in doubt; the runners' is not
+			a.Members[i] = withoutNomad(a.Members[i])
+		}
+	}
+	step := lifecycle.Advance(a, d.p.Now, d.p.Timing)
+	if step.State != "" {
+		m.State = string(step.State)
+	}
+	if step.Kill != "" && a.KillAt.IsZero() && m.Kill == nil {
+		m.Kill, m.KillCause = &step.Kill, string(step.Cause)
+	}
+	m.Started = step.Started
+	if step.State != lifecycle.Terminated {
+		return nil
+	}
+	m.Ended, m.Outcome, m.ExitCode, m.ExitReason = true, string(step.Outcome), step.ExitCode, step.ExitReason
+	return &step
+}
+
+// withoutNomad forgets what Nomad says that would end the member, or put it off.
+func withoutNomad(m lifecycle.Member) lifecycle.Member {
+	m.NomadEndedAt, m.Replaced = time.Time{}, false
+	switch m.Nomad {
+	case lifecycle.NomadLost, lifecycle.NomadGone, lifecycle.NomadFailed, lifecycle.NomadComplete:
+		m.Nomad = lifecycle.NomadUnknown
+	}
+	return m
+}
+
+func attemptOf(row *store.LiveAllocation, wait time.Duration) lifecycle.Allocation {
+	a := lifecycle.Allocation{ID: row.ID, State: lifecycle.AllocationState(row.State), SubmittedAt: at(row.SubmittedAt),
+		AssignedAt: at(row.AssignedAt), RefusedWhy: row.RefusedWhy, PreemptAt: at(row.PreemptAt), AckedAt: at(row.PreemptAckedAt),
+		PreemptWait: wait, KillAt: at(row.KillAt), KillReason: row.KillReason, Cause: lifecycle.Cause(row.KillCause)}
+	for _, m := range row.Members {
+		a.Members = append(a.Members, lifecycle.Member{Rank: m.Rank, NodeID: m.NodeID, NodeName: m.NodeName, Nomad: m.NomadStatus,
+			NomadDetail: m.NomadDetail, NomadEndedAt: at(m.NomadEndedAt), NomadExit: m.NomadExit, Pulling: m.Pulling, Started: m.Started,
+			Replaced: m.Replaced, ClaimedAt: at(m.ClaimedAt), Daemon: m.Daemon, ExitedAt: at(m.ExitedAt), ExitCode: deref(m.ExitCode),
+			ExitReason: m.ExitReason})
+	}
+	return a
+}
+
+// task moves a task that is no trial: a command.
+func (d *decider) task(t store.LiveTask) {
+	urge, why := lifecycle.UrgeNone, ""
+	if t.Desired == "kill" {
+		urge, why = lifecycle.UrgeKill, "it was killed"
+	}
+	attempt := d.p.Allocations[t.ID]
+	if attempt == nil {
+		if urge == lifecycle.UrgeKill {
+			d.out.Tasks = append(d.out.Tasks, store.TaskChange{ID: t.ID, Ended: true, ExitStatus: "killed before it started"})
+			return
+		}
+		d.attempt(t, t.Runs+1, nil)
+		return
+	}
+	end := d.advance(attempt, 0, urge, why)
+	if end == nil {
+		return
+	}
+	c := store.TaskChange{ID: t.ID, Ended: true, ExitStatus: exitStatus(*end)}
+	nobodysFault := end.Outcome == lifecycle.Unplaced || end.Outcome == lifecycle.Lost && end.Unstarted
+	if urge == lifecycle.UrgeNone && nobodysFault && t.Unstarted+1 < maxLaunches {
+		c = store.TaskChange{ID: t.ID, Unstarted: t.Unstarted + 1}
+		d.attempt(t, attempt.RunID+1, end)
+	}
+	d.out.Tasks = append(d.out.Tasks, c)
+}
+
+// maxLaunches is how often a command may fail to start before it is given up.
+const maxLaunches = 5
+
+func (d *decider) attempt(t store.LiveTask, run int, end *lifecycle.Step) {
+	a := store.NewAllocation{ID: t.ID + "." + strconv.Itoa(run), TaskID: t.ID, RunID: run, Pool: t.Pool, Slots: t.Slots, Priority: t.Priority}
+	if end != nil {
+		a.Exclude, a.NotBefore = end.Avoid, d.notBefore(*end, t.Unstarted)
+	}
+	d.out.NewAllocations = append(d.out.NewAllocations, a)
+	d.queue = append(d.queue, queued{NewAllocation: a, group: t.ID, single: true})
+}
+
+func exitStatus(end lifecycle.Step) string {
+	switch {
+	case end.Outcome == lifecycle.Completed:
+		return "success"
+	case end.ExitCode != nil:
+		return fmt.Sprintf("%s (exit code %d): %s", end.Outcome, *end.ExitCode, end.ExitReason)
+	}
+	return fmt.Sprintf("%s: %s", end.Outcome, end.ExitReason)
+}
+
+func at(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return *t
+}
+
+func deref[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+func abs(f float64) float64 { return max(f, -f) }
+
+func keys[K comparable, V any](m map[K]V) iter.Seq[K] { return maps.Keys(m) }

@@ -1,0 +1,277 @@
+package control
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/search"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// Decide is the whole of the loop's judgement: what should change, given what
+// is. It does no I/O and keeps nothing.
+//
+// The order is the order of consequence: what Nomad and the runners say ends
+// attempts, ends of attempts move trials, wishes and searches move experiments
+// and, through them, trials; what then wants to run is queued, and the scheduler
+// gives places to what is in the queue, new requests included.
+func Decide(p *Picture) (*store.Changes, error) {
+	d := &decider{p: p, out: &store.Changes{}, moves: map[string]*move{}}
+	for _, e := range p.Experiments {
+		if err := d.experiment(e); err != nil {
+			return nil, fmt.Errorf("experiment %d: %w", e.ID, err)
+		}
+	}
+	for _, t := range p.Tasks {
+		d.task(t)
+	}
+	if !p.Frozen {
+		if err := d.schedule(); err != nil {
+			return nil, err
+		}
+	}
+	for _, id := range slices.Sorted(keys(d.moves)) {
+		if m := d.moves[id]; m.changed() {
+			d.out.Allocations = append(d.out.Allocations, m.AllocationChange)
+		}
+	}
+	return d.out, nil
+}
+
+type decider struct {
+	p     *Picture
+	out   *store.Changes
+	moves map[string]*move
+	queue []queued // attempts made in this pass, for the scheduler
+}
+
+// experiment moves one experiment and its trials.
+func (d *decider) experiment(e *Experiment) error {
+	verdict, why := d.verdict(e)
+	state := lifecycle.State(e.State)
+	step := lifecycle.Experiment{State: state, Desired: lifecycle.Desired(e.Desired), Verdict: verdict, Why: orElse(why, e.Error),
+		Live: len(e.Trials), Unmanaged: e.Unmanaged}.Step()
+	if step.Remove {
+		d.out.Remove = append(d.out.Remove, e.ID)
+		return nil
+	}
+	if step.State != "" {
+		state = step.State
+	}
+	live := 0
+	for _, t := range e.Trials {
+		ended, err := d.trial(e, t, state)
+		if err != nil {
+			return err
+		}
+		if !ended {
+			live++
+		}
+	}
+	if state == lifecycle.Active && e.Search != nil && e.Broken == "" {
+		made, err := d.newTrials(e)
+		if err != nil {
+			return err
+		}
+		live += made
+	}
+	if state.Stopping() && live == 0 { // the last trial ended in this pass
+		again := lifecycle.Experiment{State: state, Desired: lifecycle.Desired(e.Desired), Why: orElse(step.Error, e.Error)}.Step()
+		if again.State != "" {
+			state = again.State
+		}
+	}
+	d.experimentChange(e, state, orElse(step.Error, e.Error))
+	return nil
+}
+
+func (d *decider) verdict(e *Experiment) (lifecycle.Verdict, string) {
+	if e.Broken != "" {
+		return lifecycle.SearchBroken, e.Broken
+	}
+	if e.Search == nil || e.Trials == nil && e.LiveExperiment.Trials == 0 && len(e.Search.Wanted()) > 0 {
+		return lifecycle.Searching, ""
+	}
+	return e.Search.Verdict()
+}
+
+// experimentChange adds a change when anything differs from the row.
+func (d *decider) experimentChange(e *Experiment, state lifecycle.State, why string) {
+	c := store.ExperimentChange{ID: e.ID, Saw: e.State, State: string(state), Error: why, Ended: state.Terminal()}
+	changed := c.State != e.State || why != e.Error
+	if e.Search != nil && !state.Terminal() || e.Search != nil && c.State != e.State {
+		if p := d.progress(e, state); e.Progress == nil || abs(p-*e.Progress) >= 0.005 || p == 1 && *e.Progress != 1 {
+			c.Progress, changed = &p, true
+		}
+		trial, metric := e.Search.Best()
+		if metric != nil && (e.BestMetric == nil || *e.BestMetric != *metric) {
+			c.BestTrial, c.BestMetric, changed = &trial, metric, true
+		}
+	}
+	if changed {
+		d.out.Experiments = append(d.out.Experiments, c)
+	}
+}
+
+func (d *decider) progress(e *Experiment, state lifecycle.State) float64 {
+	if state == lifecycle.Done {
+		return 1
+	}
+	trials := map[int]float64{}
+	for _, t := range e.Trials {
+		if t.Progress != nil {
+			trials[t.Number] = *t.Progress
+		}
+	}
+	return e.Search.Progress(trials)
+}
+
+// newTrials makes the trials that the search wants and that are not there yet,
+// each with its first attempt.
+func (d *decider) newTrials(e *Experiment) (int, error) {
+	made := 0
+	for _, w := range e.Search.Wanted()[min(e.LiveExperiment.Trials, len(e.Search.Wanted())):] {
+		hparams, err := json.Marshal(w.HParams)
+		if err != nil {
+			return made, err
+		}
+		task := taskID(e.ID, w.Number)
+		t := store.NewTrial{ExperimentID: e.ID, Number: w.Number, TaskID: task, Seed: w.Seed, HParams: hparams,
+			Name: fmt.Sprintf("Trial %d of experiment %d", w.Number+1, e.ID)}
+		if u := e.Config.Searcher.SourceCheckpointUUID; u != nil {
+			t.WarmStart = u
+		}
+		d.out.NewTrials = append(d.out.NewTrials, t)
+		d.enqueue(e, store.NewAllocation{ID: task + ".1", TaskID: task, RunID: 1})
+		made++
+	}
+	return made, nil
+}
+
+// taskID names a trial's task. It follows from what it names, so that a plan
+// that is made twice names the same task.
+func taskID(experiment, number int) string {
+	name := fmt.Sprintf("experiment %d trial %d", experiment, number)
+	return fmt.Sprintf("%d.%s", experiment, uuid.NewSHA1(uuid.NameSpaceOID, []byte(name)))
+}
+
+// trial moves one trial: its attempt's end first, then what is wanted of it.
+func (d *decider) trial(e *Experiment, row *store.LiveTrial, experiment lifecycle.State) (ended bool, err error) {
+	t := lifecycle.Trial{State: lifecycle.State(row.State), Restarts: row.Restarts, MaxRestarts: e.Config.MaxRestarts,
+		Unstarted: row.Unstarted, KillWanted: row.KillWanted, EarlyExit: deref(row.EarlyExit),
+		StopWanted: row.StopWanted || d.stopWanted(e, row.Number)}
+	state, urge, why := lifecycle.Follow(t, experiment)
+	t.State = state
+	step := lifecycle.TrialStep{State: state, Restarts: t.Restarts}
+	var end *lifecycle.Step
+	attempt := d.p.Allocations[row.TaskID]
+	if attempt == nil {
+		step = lifecycle.WithoutAttempt(t)
+	} else {
+		end = d.advance(attempt, preemptWait(e), urge, why)
+		if end != nil {
+			step = lifecycle.AfterExit(t, *end)
+			d.unstarted(row.TaskID, row.Unstarted, *end)
+		}
+	}
+	c := store.TrialChange{ID: row.ID, Saw: row.State, State: string(step.State), Restarts: step.Restarts, RunID: row.RunID,
+		StopWanted: t.StopWanted, Error: step.Error, Ended: step.State.Terminal()}
+	if c.Ended {
+		d.exit(e, row.Number, step.Exit)
+		d.endTask(row.TaskID, step)
+	} else if step.Again && experiment == lifecycle.Active {
+		c.RunID = d.again(e, row, attempt, end)
+	}
+	if c.State != row.State || c.Restarts != row.Restarts || c.RunID != row.RunID || c.StopWanted != row.StopWanted {
+		d.out.Trials = append(d.out.Trials, c)
+	}
+	return c.Ended, nil
+}
+
+func (d *decider) stopWanted(e *Experiment, number int) bool {
+	if e.Search == nil {
+		return false
+	}
+	w := e.Search.Wanted()
+	return number < len(w) && w[number].Stop
+}
+
+func preemptWait(e *Experiment) time.Duration {
+	return time.Duration(e.Config.PreemptionSeconds()) * time.Second
+}
+
+// again queues the next attempt of a trial.
+func (d *decider) again(e *Experiment, row *store.LiveTrial, last *store.LiveAllocation, end *lifecycle.Step) int {
+	run := row.RunID + 1
+	if last != nil {
+		run = last.RunID + 1
+	}
+	a := store.NewAllocation{ID: row.TaskID + "." + strconv.Itoa(run), TaskID: row.TaskID, RunID: run}
+	if end != nil {
+		a.Exclude = end.Avoid
+		a.NotBefore = d.notBefore(*end, row.Unstarted)
+	}
+	d.enqueue(e, a)
+	return run
+}
+
+// notBefore is when a successor may start: after a lost attempt has surely
+// ended, and with growing patience when attempts do not even start.
+func (d *decider) notBefore(end lifecycle.Step, unstarted int) *time.Time {
+	at := end.NotBefore
+	if end.Unstarted && end.Outcome == lifecycle.Unplaced {
+		if t := d.p.Now.Add(time.Second << min(unstarted, 6)); t.After(at) {
+			at = t
+		}
+	}
+	if at.IsZero() {
+		return nil
+	}
+	return &at
+}
+
+func (d *decider) enqueue(e *Experiment, a store.NewAllocation) {
+	a.Pool, a.Slots, a.Priority = e.Pool, e.SlotsPerTrial, e.Priority
+	d.out.NewAllocations = append(d.out.NewAllocations, a)
+	d.queue = append(d.queue, queued{NewAllocation: a, group: e.group(), maxSlots: e.MaxSlots, single: e.singleNode(), preemptible: true})
+}
+
+// exit tells the search that a trial ended.
+func (d *decider) exit(e *Experiment, number int, reason string) {
+	if e.Unmanaged {
+		return
+	}
+	body, err := json.Marshal(search.Exit{Reason: reason})
+	if err != nil {
+		panic("control: an exit did not encode: " + err.Error())
+	}
+	d.out.Exits = append(d.out.Exits, store.NewEvent{ExperimentID: e.ID, Trial: number, Kind: search.Exited, Body: body})
+}
+
+func (d *decider) endTask(id string, step lifecycle.TrialStep) {
+	status := orElse(step.Error, string(step.State))
+	for i := range d.out.Tasks {
+		if d.out.Tasks[i].ID == id {
+			d.out.Tasks[i].Ended, d.out.Tasks[i].ExitStatus = true, status
+			return
+		}
+	}
+	d.out.Tasks = append(d.out.Tasks, store.TaskChange{ID: id, Ended: true, ExitStatus: status})
+}
+
+// unstarted counts attempts in a row that never reached their program.
+func (d *decider) unstarted(task string, before int, end lifecycle.Step) {
+	n := 0
+	if end.Unstarted && end.Outcome != lifecycle.Killed {
+		n = before + 1
+	}
+	if n != before {
+		d.out.Tasks = append(d.out.Tasks, store.TaskChange{ID: task, Unstarted: n})
+	}
+}

@@ -1,0 +1,16 @@
+// Package control is the one loop: observe, load, decide, apply, act.
+//
+// PostgreSQL holds what is wanted and what is; the loop makes the second follow
+// the first. There is no truth in memory: what the loop keeps (the folds of
+// searches, the calls in flight) it can lose at any moment and find again.
+//
+//	observe  what Nomad says → facts into rows, in a fenced transaction
+//	load     one snapshot of everything that may still change
+//	decide   Decide(picture) → store.Changes; pure: search ▸ lifecycle ▸ sched
+//	apply    the changes, all or none, in a fenced transaction
+//	act      submit and stop in Nomad, for rows that say so
+//
+// One master leads (lead.go) and runs the loop (loop.go); the others serve the
+// API. A cycle that changed something is followed by another at once, so a chain
+// of consequences takes a few cycles of some milliseconds and no special code.
+package control

@@ -1,0 +1,287 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// The loop's rhythm.
+const (
+	every      = 5 * time.Second       // at the latest
+	atMost     = 20 * time.Millisecond // between the beginnings of two cycles
+	afterError = time.Second
+	observeFor = 10 * time.Second
+)
+
+// Nomad is what the loop asks of the cluster.
+type Nomad interface {
+	// Observe says what changed since the last call, or everything.
+	Observe(ctx context.Context) (cluster.Observation, error)
+	// Wake fires when there is something to observe.
+	Wake() <-chan struct{}
+	// Submit registers an attempt's job. It is idempotent.
+	Submit(ctx context.Context, task jobspecs.Task) (cluster.Outcome, error)
+	// Stop ends an attempt's job. It is idempotent.
+	Stop(ctx context.Context, allocationID string) (cluster.Outcome, error)
+}
+
+// Config is what the loop needs to know of its master.
+type Config struct {
+	Pools  []Pool
+	Timing lifecycle.Timing
+	// Task makes the job's description of an attempt: pool, runner, masters.
+	Task func(store.ToSubmit, *Pool) (jobspecs.Task, error)
+}
+
+// Loop is the control loop of a leading master.
+type Loop struct {
+	cfg   Config
+	db    *store.DB
+	bus   *store.Bus
+	nomad Nomad
+	log   *slog.Logger
+	stats Stats
+}
+
+// New makes a loop; Run runs it for one term.
+func New(cfg Config, db *store.DB, bus *store.Bus, nomad Nomad, log *slog.Logger) *Loop {
+	return &Loop{cfg: cfg, db: db, bus: bus, nomad: nomad, log: log}
+}
+
+// term is the loop's memory during one term; it is lost with the term.
+type term struct {
+	*Loop
+	lead  *Leadership
+	folds folds
+	hands *hands
+	index int64
+	alarm string
+	again bool // something changed: look once more at once
+}
+
+// Run cycles until ctx ends.
+func (l *Loop) Run(ctx context.Context, lead *Leadership) {
+	t := &term{Loop: l, lead: lead, folds: folds{byID: map[int]*fold{}}}
+	t.hands = newHands(t)
+	defer t.hands.wait()
+	intent, cancelIntent := l.bus.Subscribe(store.TopicIntent)
+	defer cancelIntent()
+	events, cancelEvents := l.bus.Subscribe(store.TopicEvents)
+	defer cancelEvents()
+	idle := time.NewTimer(0)
+	defer idle.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-intent:
+		case <-events:
+		case <-l.nomad.Wake():
+		case <-t.hands.done:
+		case <-idle.C:
+		}
+		began := time.Now()
+		wait := every
+		if err := t.cycle(ctx); err != nil {
+			if errors.Is(err, store.ErrNotLeader) || ctx.Err() != nil {
+				return
+			}
+			l.log.Error("the control loop could not finish a cycle", "term", lead.Term, "error", err, "cause", errors.Unwrap(err))
+			wait = afterError
+		} else if t.again {
+			wait = 0
+		}
+		l.stats.observe(time.Since(began))
+		if rest := atMost - time.Since(began); rest > 0 && !sleep(ctx, rest) {
+			return
+		}
+		idle.Reset(wait)
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+// cycle is observe, load, decide, apply, act.
+func (t *term) cycle(ctx context.Context) error {
+	t.again = false
+	if err := t.observe(ctx); err != nil {
+		return fmt.Errorf("observe: %w", err)
+	}
+	live, err := t.db.LoadLive(ctx, t.folds.seen())
+	if err != nil {
+		return fmt.Errorf("load: %w", err)
+	}
+	picture, err := t.folds.picture(live)
+	if err != nil {
+		return err
+	}
+	picture.Pools, picture.Timing, picture.Frozen = t.cfg.Pools, t.cfg.Timing, live.Alarm != ""
+	changes, err := Decide(picture)
+	if err != nil {
+		return fmt.Errorf("decide: %w", err)
+	}
+	t.stats.live(live)
+	if !changes.Empty() {
+		err := t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) error { return tx.ApplyChanges(ctx, changes) })
+		if errors.Is(err, store.ErrStale) {
+			t.again = true
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("apply: %w", err)
+		}
+		t.again = true
+		t.tell(changes)
+	}
+	return t.act(ctx, live, changes)
+}
+
+// tell wakes who waits for what has just changed, and says it in the log.
+func (t *term) tell(c *store.Changes) {
+	var topics []string
+	for _, a := range c.Allocations {
+		topics = append(topics, store.AllocationTopic(a.ID))
+		if a.Ended {
+			t.log.Info("attempt ended", "term", t.lead.Term, "allocation_id", a.ID, "outcome", a.Outcome, "reason", a.ExitReason)
+		}
+	}
+	for _, e := range c.Experiments {
+		if e.State != e.Saw {
+			t.log.Info("experiment moved", "term", t.lead.Term, "experiment_id", e.ID, "from", e.Saw, "to", e.State, "reason", e.Error)
+		}
+	}
+	for _, p := range c.Placements {
+		t.log.Info("attempt placed", "term", t.lead.Term, "allocation_id", p.AllocationID, "members", len(p.Members))
+	}
+	t.bus.Publish(topics...)
+}
+
+// observe writes down what Nomad says. A Nomad that does not answer stops
+// nothing: what is wanted is still decided and stored.
+func (t *term) observe(ctx context.Context) error {
+	call, cancel := context.WithTimeout(ctx, observeFor)
+	defer cancel()
+	o, err := t.nomad.Observe(call)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		o = cluster.Observation{Alarm: fmt.Sprintf("Nomad does not answer: %v", err)}
+	}
+	if len(o.Tasks) == 0 && o.Nodes == nil && o.Alarm == t.alarm && int64(o.Index) <= t.index {
+		return nil
+	}
+	facts := memberFacts(o.Tasks)
+	nodes, err := nodeRows(o.Nodes)
+	if err != nil {
+		return err
+	}
+	err = t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) error {
+		if len(facts) > 0 {
+			n, err := tx.RecordFacts(ctx, facts)
+			if err != nil {
+				return err
+			}
+			t.again = t.again || n > 0
+		}
+		if o.Nodes != nil {
+			if err := tx.RecordNodes(ctx, nodes); err != nil {
+				return err
+			}
+		}
+		if o.Alarm == "" && int64(o.Index) > t.index {
+			if err := tx.SetNomadIndex(ctx, int64(o.Index)); err != nil {
+				return err
+			}
+		}
+		changed, err := tx.SetAlarm(ctx, o.Alarm)
+		if changed && o.Alarm != "" {
+			t.log.Error("nothing is concluded from Nomad for now", "term", t.lead.Term, "reason", o.Alarm)
+		} else if changed {
+			t.log.Info("Nomad can be believed again", "term", t.lead.Term)
+		}
+		return err
+	})
+	if err == nil {
+		t.alarm, t.index = o.Alarm, max(t.index, int64(o.Index))
+	}
+	return err
+}
+
+// memberFacts turns Nomad's allocations into facts about members. A member has
+// one Nomad allocation; a second one, or one that replaces another, says that
+// Nomad lost the first.
+func memberFacts(tasks []cluster.TaskFact) []store.MemberFact {
+	type key struct {
+		id   string
+		rank int
+	}
+	first := map[key]int{}
+	var facts []store.MemberFact
+	for _, f := range tasks {
+		k := key{f.AllocationID, f.Rank}
+		fact := store.MemberFact{AllocationID: f.AllocationID, Rank: f.Rank, NomadAllocID: f.NomadAllocID, Status: f.Status,
+			Detail: f.Detail, Index: int64(f.Index), Exit: f.ExitCode, Pulling: f.Pulling, Started: f.Started,
+			Replaced: f.Previous != "", Over: over(f.Status)}
+		i, ok := first[k]
+		switch {
+		case !ok:
+			first[k] = len(facts)
+			facts = append(facts, fact)
+		case facts[i].NomadAllocID == f.NomadAllocID: // an older word about the same
+			if facts[i].Index < fact.Index {
+				facts[i] = fact
+			}
+		case f.Previous == "":
+			fact.Replaced = true
+			facts[i] = fact
+		default:
+			facts[i].Replaced = true
+			facts[i].Index = max(facts[i].Index, fact.Index)
+		}
+	}
+	return facts
+}
+
+func over(status string) bool {
+	switch status {
+	case lifecycle.NomadComplete, lifecycle.NomadFailed, lifecycle.NomadLost, lifecycle.NomadGone:
+		return true
+	}
+	return false
+}
+
+func nodeRows(nodes []cluster.Node) ([]store.NodeRow, error) {
+	var list []store.NodeRow
+	for _, n := range nodes {
+		inventory, err := json.Marshal(n)
+		if err != nil {
+			return nil, err
+		}
+		row := store.NodeRow{ID: n.ID, Name: n.Name, Address: n.Address, NodePool: n.NodePool, Datacenter: n.Datacenter,
+			Version: n.Version, Status: n.Status, Eligible: n.Eligible, Draining: n.Draining, Inventory: inventory}
+		if !n.DrainDeadline.IsZero() {
+			row.DrainDeadline = &n.DrainDeadline
+		}
+		list = append(list, row)
+	}
+	return list, nil
+}

@@ -1,0 +1,165 @@
+package control
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/sched"
+	"github.com/detent-ml/detent/master/search"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// A Pool is a set of nodes, the kind of slot they offer, and how tasks run there.
+type Pool struct {
+	Name     string
+	NodePool string // of Nomad; "" takes any
+	Driver   string
+	Slots    cluster.PoolSlots
+	Sched    sched.Pool
+}
+
+// Experiment is a live experiment with its search.
+type Experiment struct {
+	store.LiveExperiment
+	Config expconf.Config
+	Search *search.Search
+	Broken string // why its search cannot go on
+	Trials []*store.LiveTrial
+}
+
+// A Picture is what Decide looks at. It is consistent: rows of one snapshot, and
+// searches folded up to the events in it.
+type Picture struct {
+	Now         time.Time
+	Timing      lifecycle.Timing
+	Pools       []Pool
+	Experiments []*Experiment
+	Tasks       []store.LiveTask
+	Allocations map[string]*store.LiveAllocation // by task: a task has one at most
+	Nodes       []store.NodeRow
+	Frozen      bool // Nomad's word is in doubt: conclude nothing from it, place nothing
+}
+
+// folds keeps what is expensive to make again: configurations, which never
+// change, and searches, which only grow.
+type folds struct {
+	byID map[int]*fold
+}
+
+type fold struct {
+	config expconf.Config
+	search *search.Search
+	broken string
+}
+
+// seen says how far each known search is.
+func (f *folds) seen() map[int]int64 {
+	m := make(map[int]int64, len(f.byID))
+	for id, x := range f.byID {
+		if x.search != nil {
+			m[id] = x.search.Seq()
+		}
+	}
+	return m
+}
+
+// picture joins rows with searches, taking the new events in.
+func (f *folds) picture(live *store.Live) (*Picture, error) {
+	p := &Picture{Now: live.Now, Tasks: live.Tasks, Nodes: live.Nodes,
+		Allocations: make(map[string]*store.LiveAllocation, len(live.Allocations))}
+	for i := range live.Allocations {
+		p.Allocations[live.Allocations[i].TaskID] = &live.Allocations[i]
+	}
+	keep := make(map[int]*fold, len(live.Experiments))
+	byID := make(map[int]*Experiment, len(live.Experiments))
+	for _, e := range live.Experiments {
+		x := f.byID[e.ID]
+		if x == nil {
+			x = newFold(e)
+		}
+		keep[e.ID] = x
+		exp := &Experiment{LiveExperiment: e, Config: x.config, Search: x.search, Broken: x.broken}
+		byID[e.ID] = exp
+		p.Experiments = append(p.Experiments, exp)
+	}
+	f.byID = keep
+	for i := range live.Trials {
+		if e := byID[live.Trials[i].ExperimentID]; e != nil {
+			e.Trials = append(e.Trials, &live.Trials[i])
+		}
+	}
+	for _, ev := range live.Events {
+		e, x := byID[ev.ExperimentID], keep[ev.ExperimentID]
+		if x.search == nil || x.broken != "" {
+			continue
+		}
+		err := x.search.Apply(search.Event{Seq: ev.Seq, Kind: ev.Kind, Trial: ev.Trial, Body: ev.Body})
+		if err != nil {
+			x.broken = err.Error()
+			e.Broken = x.broken
+		}
+	}
+	return p, nil
+}
+
+func newFold(e store.LiveExperiment) *fold {
+	x := &fold{}
+	cfg, err := expconf.ParseConfigJSON(e.Config)
+	if err != nil {
+		x.broken = fmt.Sprintf("its stored configuration cannot be read: %v", err)
+		return x
+	}
+	x.config = cfg
+	if e.Unmanaged {
+		return x
+	}
+	x.search, err = search.New(cfg, e.Seed)
+	if err != nil {
+		x.broken = err.Error()
+	}
+	return x
+}
+
+// nodesOf gives the scheduler a pool's nodes.
+func nodesOf(p *Pool, nodes []store.NodeRow) ([]sched.Node, error) {
+	var list []sched.Node
+	for _, row := range nodes {
+		if p.NodePool != "" && row.NodePool != p.NodePool {
+			continue
+		}
+		var n cluster.Node
+		if err := json.Unmarshal(row.Inventory, &n); err != nil {
+			return nil, fmt.Errorf("inventory of node %s: %w", row.Name, err)
+		}
+		s := sched.Node{ID: row.ID, Name: row.Name, Address: row.Address, Slots: cluster.SlotsOf(n, p.Slots)}
+		s.Schedulable, s.Why = usable(row, n, p)
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+// usable says whether new work may go to a node, and why not.
+func usable(row store.NodeRow, n cluster.Node, p *Pool) (bool, string) {
+	switch {
+	case row.Status != "ready":
+		return false, "is " + row.Status
+	case row.Draining:
+		return false, "is draining in Nomad"
+	case !row.Eligible:
+		return false, "is not eligible in Nomad"
+	case row.DrainWanted:
+		return false, "is draining"
+	case !row.Enabled:
+		return false, "is disabled"
+	}
+	for _, d := range n.Drivers {
+		if d == p.Driver {
+			return true, ""
+		}
+	}
+	return false, fmt.Sprintf("has no healthy driver %s", p.Driver)
+}

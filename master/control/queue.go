@@ -1,0 +1,161 @@
+package control
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/sched"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// queued is an attempt made in this pass: it has no row yet.
+type queued struct {
+	store.NewAllocation
+	group       string
+	maxSlots    *int
+	single      bool
+	preemptible bool
+}
+
+func (e *Experiment) group() string { return fmt.Sprintf("experiment %d", e.ID) }
+
+func (e *Experiment) singleNode() bool {
+	s := e.Config.Resources.IsSingleNode
+	return s != nil && *s
+}
+
+// owners says, of a task, what the scheduler needs to know beyond its row.
+type owner struct {
+	group       string
+	maxSlots    *int
+	single      bool
+	preemptible bool
+}
+
+func (d *decider) owners() map[string]owner {
+	m := map[string]owner{}
+	for _, e := range d.p.Experiments {
+		for _, t := range e.Trials {
+			m[t.TaskID] = owner{e.group(), e.MaxSlots, e.singleNode(), true}
+		}
+	}
+	for _, t := range d.p.Tasks {
+		m[t.ID] = owner{group: t.ID, single: true}
+	}
+	return m
+}
+
+// schedule gives places. Attempts that this pass ended hold theirs no more;
+// those that it asked to leave hold them still.
+func (d *decider) schedule() error {
+	owners := d.owners()
+	byPool := map[string]*input{}
+	for i := range d.p.Pools {
+		byPool[d.p.Pools[i].Name] = &input{}
+	}
+	for _, task := range slices.Sorted(keys(d.p.Allocations)) {
+		a := d.p.Allocations[task]
+		in := byPool[a.Pool]
+		if in == nil {
+			d.wait(a, fmt.Sprintf("pool %q no longer exists; move the job to another", a.Pool))
+			continue
+		}
+		d.sort(in, a, owners[task])
+	}
+	for _, q := range d.queue {
+		if in := byPool[q.Pool]; in != nil && (q.NotBefore == nil || !q.NotBefore.After(d.p.Now)) {
+			in.queued = append(in.queued, sched.Request{ID: q.ID, Group: q.group, Slots: q.Slots, Priority: q.Priority,
+				QueuedAt: d.p.Now, SingleNode: q.single, Preemptible: q.preemptible, Exclude: q.Exclude, MaxSlots: q.maxSlots})
+		}
+	}
+	for i := range d.p.Pools {
+		if err := d.pool(&d.p.Pools[i], byPool[d.p.Pools[i].Name], owners); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// input is what one pool's scheduler gets.
+type input struct {
+	running []sched.Running
+	queued  []sched.Request
+}
+
+// sort puts an attempt where it belongs: held places or the queue.
+func (d *decider) sort(in *input, a *store.LiveAllocation, o owner) {
+	m := d.moves[a.ID]
+	state := lifecycle.AllocationState(a.State)
+	if m != nil {
+		state = lifecycle.AllocationState(m.State)
+	}
+	switch {
+	case state == lifecycle.Terminated:
+	case state != lifecycle.Pending:
+		r := sched.Running{ID: a.ID, Group: o.group, Priority: a.Priority, StartedAt: at(a.AssignedAt), Preemptible: o.preemptible,
+			Leaving: a.PreemptAt != nil || a.KillAt != nil || m != nil && (m.Preempt != nil || m.Kill != nil)}
+		for _, x := range a.Members {
+			part := sched.Part{NodeID: x.NodeID}
+			for _, s := range x.SlotIDs {
+				part.SlotIDs = append(part.SlotIDs, int(s))
+			}
+			r.Parts = append(r.Parts, part)
+		}
+		in.running = append(in.running, r)
+	case a.NotBefore != nil && a.NotBefore.After(d.p.Now):
+		d.wait(a, "waits until "+a.NotBefore.UTC().Format(time.TimeOnly)+" UTC before it is tried again")
+	default:
+		in.queued = append(in.queued, sched.Request{ID: a.ID, Group: o.group, Slots: a.Slots, Priority: a.Priority, QueuedAt: a.QueuedAt,
+			SingleNode: o.single, Preemptible: o.preemptible, Exclude: a.Exclude, MaxSlots: o.maxSlots})
+	}
+}
+
+// pool runs the scheduler for one pool and takes its result over.
+func (d *decider) pool(p *Pool, in *input, owners map[string]owner) error {
+	if len(in.queued) == 0 {
+		return nil
+	}
+	nodes, err := nodesOf(p, d.p.Nodes)
+	if err != nil {
+		return err
+	}
+	names := make(map[string]string, len(nodes))
+	for _, n := range nodes {
+		names[n.ID] = n.Name
+	}
+	res := sched.Plan(p.Sched, nodes, in.running, in.queued, d.p.Now)
+	for _, pl := range res.Place {
+		placement := store.Placement{AllocationID: pl.ID}
+		for rank, part := range pl.Parts {
+			placement.Members = append(placement.Members, store.PlacedMember{Rank: rank, NodeID: part.NodeID,
+				NodeName: names[part.NodeID], SlotIDs: part.SlotIDs})
+		}
+		d.out.Placements = append(d.out.Placements, placement)
+	}
+	byID := map[string]*store.LiveAllocation{}
+	for _, a := range d.p.Allocations {
+		byID[a.ID] = a
+	}
+	for _, x := range res.Preempt {
+		if a := byID[x.ID]; a != nil {
+			if m := d.move(a); m.Preempt == nil {
+				m.Preempt = &x.Reason
+			}
+		}
+	}
+	for id, why := range res.Waiting {
+		if a := byID[id]; a != nil {
+			d.wait(a, why)
+		}
+	}
+	return nil
+}
+
+// wait keeps why an attempt is still in the queue.
+func (d *decider) wait(a *store.LiveAllocation, why string) {
+	if a.State == string(lifecycle.Pending) && a.WaitingReason != why {
+		d.move(a).Waiting = &why
+	}
+}

@@ -1,0 +1,67 @@
+package sched
+
+// A cut is a size of parts in which the head could be placed.
+type cut struct {
+	part   int
+	filled bool // only on blocks that one part fills
+}
+
+// protect makes r the head: from here on, requests may only use slots that do
+// not delay it.
+func (p *planner) protect(r *Request) {
+	p.head = r
+	fewest := p.fewest(r)
+	for _, k := range p.counts(r, fewest) {
+		p.headCuts = append(p.headCuts, cut{r.Slots / k, k > fewest})
+	}
+	for i := range p.blocks {
+		p.blocks[i].spare = p.spareOf(i)
+		p.changed(i)
+	}
+}
+
+// spareOf is how many slots of a block may be given to requests behind the head
+// without ever delaying it.
+//
+// Nobody knows which of the tasks that run here end first. Let S be the slots
+// of those that are still there at some moment. The head can use the block for
+// a part of q slots as soon as S ≤ capacity − q; let m be the largest such S
+// that the sizes of the tasks can add up to. Then a further task of up to
+// capacity − q − m slots leaves the head its part at each of those moments, and
+// a larger one does not. The least over all q that the head could use is what
+// may be given; a block of no use to the head is all free.
+func (p *planner) spareOf(i int) int {
+	b := &p.blocks[i]
+	if p.excluded(p.head, i) {
+		return noLimit
+	}
+	spare := noLimit
+	var sums []bool
+	for _, c := range p.headCuts {
+		room := len(b.slots) - c.part
+		if room < 0 || c.filled && room > 0 {
+			continue
+		}
+		if sums == nil {
+			sums = subsetSums(b.tasks, len(b.slots))
+		}
+		m := room
+		for !sums[m] {
+			m--
+		}
+		spare = min(spare, room-m)
+	}
+	return spare
+}
+
+// subsetSums says which numbers up to limit the sizes can add up to.
+func subsetSums(sizes []int, limit int) []bool {
+	sums := make([]bool, limit+1)
+	sums[0] = true
+	for _, size := range sizes {
+		for n := limit; n >= size; n-- {
+			sums[n] = sums[n] || sums[n-size]
+		}
+	}
+	return sums
+}

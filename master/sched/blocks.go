@@ -1,0 +1,190 @@
+package sched
+
+import (
+	"cmp"
+	"slices"
+)
+
+// A block is the usable slots of one model on one node.
+type block struct {
+	node     int    // index into planner.nodes
+	brand    string // model of its slots
+	slots    []int  // usable slot ids, ascending
+	free     []int  // those that nobody holds
+	tasks    []int  // how many of its slots each task holds that runs here, or is promised to
+	leaving  int    // held by tasks that were asked to go
+	promised int    // given to requests that wait for those tasks
+	spare    int    // slots that may be given without delaying the head
+}
+
+// noLimit is the spare of a block that the head cannot use, and of every block
+// while there is no head.
+const noLimit = int(^uint(0) >> 1)
+
+// open is what could be given if nobody were more important.
+func (b *block) open() int { return len(b.free) }
+
+// now is what may be given at once: promises are served from the slots of
+// leaving tasks first, and the head's share stays untouched.
+func (b *block) now() int {
+	return min(len(b.free)-max(0, b.promised-b.leaving), b.spare)
+}
+
+// later is what there will be once those who were asked to go have gone.
+func (b *block) later() int { return len(b.free) + b.leaving - b.promised }
+
+// take removes n slots from the free ones, lowest ids first.
+func (b *block) take(n int) []int {
+	ids := b.free[:n:n]
+	b.free = b.free[n:]
+	b.tasks = append(b.tasks, n)
+	return ids
+}
+
+// A shelf keeps blocks by a number of slots, so that the smallest block that
+// holds a part is found without looking at all of them.
+type shelf struct {
+	rows [][]int // rows[n] has the indices of the blocks with n slots, ascending
+	at   []int   // the row of each block
+	most int     // no row above this one was ever filled
+}
+
+func newShelf(blocks []block, size func(*block) int) *shelf {
+	s := &shelf{at: make([]int, len(blocks))}
+	for i := range blocks {
+		n := max(0, size(&blocks[i]))
+		s.grow(n)
+		s.rows[n] = append(s.rows[n], i)
+		s.at[i] = n
+	}
+	return s
+}
+
+func (s *shelf) grow(n int) {
+	for len(s.rows) <= n {
+		s.rows = append(s.rows, nil)
+	}
+	s.most = max(s.most, n)
+}
+
+// move puts block i into the row of n slots.
+func (s *shelf) move(i, n int) {
+	n = max(0, n)
+	if s.at[i] == n {
+		return
+	}
+	old := s.rows[s.at[i]]
+	if j, ok := slices.BinarySearch(old, i); ok {
+		s.rows[s.at[i]] = slices.Delete(old, j, j+1)
+	}
+	s.grow(n)
+	j, _ := slices.BinarySearch(s.rows[n], i)
+	s.rows[n] = slices.Insert(s.rows[n], j, i)
+	s.at[i] = n
+}
+
+// atLeast counts the blocks with n slots or more, up to enough.
+func (s *shelf) atLeast(n, enough int) int {
+	count := 0
+	for ; n <= s.most && count < enough; n++ {
+		count += len(s.rows[n])
+	}
+	return count
+}
+
+// makeBlocks cuts the schedulable nodes into blocks, in the order of the nodes.
+func (p *planner) makeBlocks() {
+	for i := range p.nodes {
+		n := &p.nodes[i]
+		if !n.Schedulable {
+			continue
+		}
+		p.schedulable++
+		byBrand := map[string][]int{}
+		for _, s := range n.Slots {
+			if s.usable() {
+				byBrand[s.Brand] = append(byBrand[s.Brand], s.ID)
+			}
+		}
+		brands := make([]string, 0, len(byBrand))
+		for brand := range byBrand {
+			brands = append(brands, brand)
+		}
+		slices.Sort(brands)
+		for _, brand := range brands {
+			ids := byBrand[brand]
+			slices.Sort(ids)
+			ids = slices.Compact(ids)
+			p.usable += len(ids)
+			for _, id := range ids {
+				p.slotBlock[slotKey{i, id}] = len(p.blocks)
+			}
+			p.blocks = append(p.blocks, block{node: i, brand: brand, slots: ids, spare: noLimit})
+			if j, ok := slices.BinarySearch(p.brands, brand); !ok {
+				p.brands = slices.Insert(p.brands, j, brand)
+			}
+		}
+	}
+}
+
+// occupy takes the slots of running tasks out of the blocks.
+func (p *planner) occupy() {
+	held := make(map[slotKey]bool, len(p.running))
+	for i := range p.running {
+		r := &p.running[i]
+		for _, part := range r.Parts {
+			node, ok := p.nodeIndex[part.NodeID]
+			if !ok {
+				continue
+			}
+			if len(part.SlotIDs) == 0 {
+				p.aux[node]++
+			}
+			for _, id := range part.SlotIDs {
+				key := slotKey{node, id}
+				b, ok := p.slotBlock[key]
+				if !ok || held[key] {
+					continue
+				}
+				held[key] = true
+				p.holds[i] = addHeld(p.holds[i], b)
+			}
+		}
+		for _, h := range p.holds[i] {
+			b := &p.blocks[h.block]
+			b.tasks = append(b.tasks, h.n)
+			if r.Leaving {
+				b.leaving += h.n
+			}
+		}
+	}
+	for i := range p.blocks {
+		b := &p.blocks[i]
+		for _, id := range b.slots {
+			if !held[slotKey{b.node, id}] {
+				b.free = append(b.free, id)
+			}
+		}
+	}
+}
+
+// hold is a number of slots of one block.
+type hold struct{ block, n int }
+
+func addHeld(list []hold, b int) []hold {
+	for i := range list {
+		if list[i].block == b {
+			list[i].n++
+			return list
+		}
+	}
+	return append(list, hold{b, 1})
+}
+
+// slotKey names a slot by the index of its node and its own id.
+type slotKey struct{ node, id int }
+
+// byName orders nodes as people read them.
+func byName(a, b Node) int {
+	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+}

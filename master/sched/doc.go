@@ -1,0 +1,35 @@
+// Package sched decides who runs where. Plan is a pure function of a pool's
+// nodes, of what runs and of what waits; the caller stores what it answers and
+// asks again when anything has changed. It remembers nothing between calls, so
+// whatever it must keep to has to follow from its input.
+//
+// Requests are served by priority, then by the time they were queued, then by
+// id. Each of them is placed whole or not at all:
+//
+//   - on one node where one could hold it, the fullest that has room;
+//   - else, unless SingleNode, in equal parts on as few nodes as could hold it,
+//     or on idle nodes that smaller equal parts fill (fit.go);
+//   - always on slots of one model per node, because a Nomad task cannot mix
+//     the models of its devices. The usable slots of one model on one node are
+//     called a block; all of the arithmetic is over blocks.
+//
+// What happens to a request that finds no room depends on what is there:
+//
+//   - Tasks that were already asked to go may free enough. Then the request is
+//     promised those slots: nobody behind it gets them, and nobody else is asked
+//     to leave for it.
+//   - Else, where the pool preempts, less important tasks may free enough. They
+//     are asked to, least important first and youngest first, whole tasks only,
+//     and no task whose leaving is not needed (preempt.go).
+//   - Else the request becomes the head. Requests behind it may still start, but
+//     only on slots that the head could not use whichever of the running tasks
+//     end (backfill.go), so that the head starts no later than if the requests
+//     behind it did not exist. Nobody preempts for a request behind the head.
+//
+// A request that no set of the pool's schedulable nodes could ever hold, that is
+// over its group's max_slots, or that is paused after a failed start, holds back
+// nobody. Requests of 0 slots stand beside all of this: they are bounded per
+// node by the pool's MaxAux (aux.go).
+//
+// Every request that is not placed gets a sentence (why.go).
+package sched

@@ -1,0 +1,185 @@
+package sched
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Plan says which of the queued requests start and where, which running tasks
+// are asked to make way, and why the other requests wait. The same input gives
+// the same answer, whatever the order of its lists.
+func Plan(pool Pool, nodes []Node, running []Running, queued []Request, now time.Time) Result {
+	p := newPlanner(pool, nodes, running, len(queued))
+	order := make([]*Request, len(queued))
+	for i := range queued {
+		order[i] = &queued[i]
+	}
+	slices.SortFunc(order, byImportance)
+	for _, r := range order {
+		p.consider(r, now)
+	}
+	return p.result
+}
+
+func byImportance(a, b *Request) int {
+	return cmp.Or(cmp.Compare(a.Priority, b.Priority), a.QueuedAt.Compare(b.QueuedAt), cmp.Compare(a.ID, b.ID))
+}
+
+// A planner is one run of Plan.
+type planner struct {
+	pool    Pool
+	nodes   []Node // by name
+	running []Running
+	result  Result
+
+	nodeIndex   map[string]int // node id → index
+	schedulable int            // nodes
+	usable      int            // slots of those nodes that are ours to give
+	outOfUse    string         // the other nodes, as the end of a sentence
+	blocks      []block
+	brands      []string // of all blocks, ascending
+	slotBlock   map[slotKey]int
+	holds       [][]hold       // what each running task holds of the blocks
+	aux         []int          // tasks of 0 slots on each node
+	auxHeap     auxHeap        // nodes with room for more, made when first needed
+	inGroup     map[string]int // slots held by each group, promises included
+
+	capacity *shelf // blocks by their usable slots
+	opens    *shelf // … by block.open
+	nows     *shelf // … by block.now
+	laters   *shelf // … by block.later
+
+	candidates []int    // running tasks that may be asked to leave, first first
+	leaving    []bool   // running tasks that are asked to go, by us now or before
+	ahead      *Request // the first request that found no room
+	head       *Request // the first one that not even preemption finds room for
+	headCuts   []cut    // how the head could be placed
+	fewestOf   map[shape]int
+}
+
+// shape is all that decides how empty nodes would hold a request, exclusions apart.
+type shape struct {
+	slots  int
+	single bool
+}
+
+func newPlanner(pool Pool, nodes []Node, running []Running, queued int) *planner {
+	p := &planner{
+		pool: pool, nodes: slices.Clone(nodes), running: slices.Clone(running),
+		result:    Result{Waiting: make(map[string]string, queued)},
+		nodeIndex: make(map[string]int, len(nodes)),
+		slotBlock: make(map[slotKey]int, 8*len(nodes)),
+		holds:     make([][]hold, len(running)),
+		aux:       make([]int, len(nodes)),
+		inGroup:   map[string]int{},
+		leaving:   make([]bool, len(running)),
+		fewestOf:  map[shape]int{},
+	}
+	slices.SortFunc(p.nodes, byName)
+	slices.SortFunc(p.running, func(a, b Running) int { return cmp.Compare(a.ID, b.ID) })
+	for i := range p.nodes {
+		p.nodeIndex[p.nodes[i].ID] = i
+	}
+	p.makeBlocks()
+	p.occupy()
+	p.describeOutOfUse()
+	for i := range p.running {
+		for _, part := range p.running[i].Parts {
+			p.inGroup[p.running[i].Group] += len(part.SlotIDs)
+		}
+		p.leaving[i] = p.running[i].Leaving
+	}
+	p.capacity = newShelf(p.blocks, func(b *block) int { return len(b.slots) })
+	p.opens = newShelf(p.blocks, (*block).open)
+	p.nows = newShelf(p.blocks, (*block).now)
+	p.laters = newShelf(p.blocks, (*block).later)
+	p.rankCandidates()
+	return p
+}
+
+// consider places one request or says why it waits.
+func (p *planner) consider(r *Request, now time.Time) {
+	if now.Before(r.NotBefore) {
+		p.wait(r, p.whyPaused(r))
+		return
+	}
+	if r.Slots <= 0 {
+		p.considerAux(r)
+		return
+	}
+	if r.MaxSlots != nil && p.inGroup[r.Group]+r.Slots > *r.MaxSlots {
+		p.wait(r, p.whyQuota(r))
+		return
+	}
+	if p.fewest(r) == 0 {
+		p.wait(r, p.whyNever(r))
+		return
+	}
+	if picks := p.find(p.nows, r); picks != nil {
+		p.place(r, picks)
+		return
+	}
+	if p.head != nil {
+		p.wait(r, p.whyNow(r))
+		return
+	}
+	picks := p.find(p.laters, r)
+	if picks == nil && p.pool.Preemption {
+		picks = p.makeWay(r)
+	}
+	if picks != nil {
+		p.promise(r, picks)
+	} else {
+		p.wait(r, p.whyNow(r))
+		p.protect(r)
+	}
+	if p.ahead == nil {
+		p.ahead = r
+	}
+}
+
+func (p *planner) wait(r *Request, why string) { p.result.Waiting[r.ID] = why }
+
+func (p *planner) place(r *Request, picks []hold) {
+	placement := Placement{ID: r.ID, Parts: make([]Part, len(picks))}
+	for i, h := range picks {
+		b := &p.blocks[h.block]
+		placement.Parts[i] = Part{NodeID: p.nodes[b.node].ID, SlotIDs: b.take(h.n)}
+		if p.head != nil {
+			b.spare = p.spareOf(h.block)
+		}
+		p.changed(h.block)
+	}
+	p.inGroup[r.Group] += r.Slots
+	p.result.Place = append(p.result.Place, placement)
+}
+
+// promise keeps slots for a request until those who hold them have left.
+func (p *planner) promise(r *Request, picks []hold) {
+	p.wait(r, p.whyPromised(picks))
+	for _, h := range picks {
+		b := &p.blocks[h.block]
+		b.promised += h.n
+		b.tasks = append(b.tasks, h.n)
+		p.changed(h.block)
+	}
+	p.inGroup[r.Group] += r.Slots
+}
+
+// changed puts a block where it belongs on every shelf.
+func (p *planner) changed(i int) {
+	b := &p.blocks[i]
+	p.opens.move(i, b.open())
+	p.nows.move(i, b.now())
+	p.laters.move(i, b.later())
+}
+
+// nameOf is how a sentence names what a task belongs to.
+func nameOf(group, id string) string {
+	if group != "" {
+		return group
+	}
+	return fmt.Sprintf("task %s", id)
+}

@@ -1,0 +1,303 @@
+package sched
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+)
+
+// epoch is when the clock of the scripts stands at 0.
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// TestPlan runs the scripts in testdata. Each describes a pool line by line and
+// records what Plan answers; -rewrite records anew.
+//
+//	pool gpu preempt aux=2
+//	node n1 slots=8 bad=3 off=4 taken=5,6 brands=a:4,b:4 out="is draining"
+//	run r1 prio=42 at=5 on=n1:0-3;n2:0-3 group=exp1 keep leaving
+//	queue q1 slots=8 prio=10 at=6 single exclude=n1,n2 group=exp2 max=16 after=100
+func TestPlan(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if d.Cmd != "plan" {
+				d.Fatalf(t, "no command %q; there is plan", d.Cmd)
+			}
+			s, err := parseScene(d.Input)
+			if err != nil {
+				d.Fatalf(t, "%v", err)
+			}
+			result := Plan(s.pool, s.nodes, s.running, s.queued, epoch)
+			if err := s.check(result); err != nil {
+				d.Fatalf(t, "%v", err)
+			}
+			return show(result)
+		})
+	})
+}
+
+type scene struct {
+	pool    Pool
+	nodes   []Node
+	running []Running
+	queued  []Request
+}
+
+func parseScene(text string) (s scene, err error) {
+	for _, line := range strings.Split(text, "\n") {
+		words, err := splitWords(line)
+		if err != nil {
+			return s, err
+		}
+		if len(words) == 0 {
+			continue
+		}
+		if len(words) == 1 {
+			return s, fmt.Errorf("%q names nothing", line)
+		}
+		args := map[string]string{}
+		for _, w := range words[2:] {
+			key, value, _ := strings.Cut(w, "=")
+			args[key] = value
+		}
+		switch words[0] {
+		case "pool":
+			_, preempt := args["preempt"]
+			s.pool = Pool{Name: words[1], Preemption: preempt, MaxAux: number(args["aux"])}
+		case "node":
+			s.nodes = append(s.nodes, parseNode(words[1], args))
+		case "run":
+			s.running = append(s.running, parseRunning(words[1], args))
+		case "queue":
+			s.queued = append(s.queued, parseRequest(words[1], args))
+		default:
+			return s, fmt.Errorf("%q is none of pool, node, run, queue", words[0])
+		}
+	}
+	return s, nil
+}
+
+// splitWords splits at spaces outside double quotes.
+func splitWords(line string) ([]string, error) {
+	var words []string
+	quoted := false
+	fields := strings.FieldsFunc(line, func(r rune) bool {
+		if r == '"' {
+			quoted = !quoted
+		}
+		return r == ' ' && !quoted
+	})
+	for _, f := range fields {
+		words = append(words, strings.ReplaceAll(f, `"`, ""))
+	}
+	if quoted {
+		return nil, fmt.Errorf("%q ends inside quotes", line)
+	}
+	return words, nil
+}
+
+func number(s string) int {
+	if s == "" {
+		return 0
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+// numbers reads "1,3-5".
+func numbers(s string) []int {
+	var all []int
+	for _, part := range strings.Split(s, ",") {
+		if part == "" {
+			continue
+		}
+		first, last, isRange := strings.Cut(part, "-")
+		if !isRange {
+			last = first
+		}
+		for n := number(first); n <= number(last); n++ {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+func parseNode(name string, args map[string]string) Node {
+	n := Node{ID: name, Name: name, Schedulable: args["out"] == "", Why: args["out"]}
+	for i := range number(args["slots"]) {
+		n.Slots = append(n.Slots, Slot{ID: i, Healthy: true, Enabled: true})
+	}
+	for brand := range strings.SplitSeq(args["brands"], ",") {
+		model, count, _ := strings.Cut(brand, ":")
+		for range number(count) {
+			n.Slots = append(n.Slots, Slot{ID: len(n.Slots), Brand: model, Healthy: true, Enabled: true})
+		}
+	}
+	for _, i := range numbers(args["bad"]) {
+		n.Slots[i].Healthy = false
+	}
+	for _, i := range numbers(args["off"]) {
+		n.Slots[i].Enabled = false
+	}
+	for _, i := range numbers(args["taken"]) {
+		n.Slots[i].Taken = "web"
+	}
+	return n
+}
+
+func parseRunning(id string, args map[string]string) Running {
+	_, keep := args["keep"]
+	_, leaving := args["leaving"]
+	r := Running{ID: id, Group: args["group"], Priority: number(args["prio"]), Preemptible: !keep, Leaving: leaving,
+		StartedAt: epoch.Add(time.Duration(number(args["at"])) * time.Second)}
+	for part := range strings.SplitSeq(args["on"], ";") {
+		node, slots, _ := strings.Cut(part, ":")
+		r.Parts = append(r.Parts, Part{NodeID: node, SlotIDs: numbers(slots)})
+	}
+	return r
+}
+
+func parseRequest(id string, args map[string]string) Request {
+	_, single := args["single"]
+	r := Request{ID: id, Group: args["group"], Slots: number(args["slots"]), Priority: number(args["prio"]), SingleNode: single,
+		QueuedAt: epoch.Add(time.Duration(number(args["at"])) * time.Second)}
+	if args["exclude"] != "" {
+		r.Exclude = strings.Split(args["exclude"], ",")
+	}
+	if args["max"] != "" {
+		most := number(args["max"])
+		r.MaxSlots = &most
+	}
+	if args["after"] != "" {
+		r.NotBefore = epoch.Add(time.Duration(number(args["after"])) * time.Second)
+	}
+	return r
+}
+
+func show(r Result) string {
+	var b strings.Builder
+	for _, p := range r.Place {
+		fmt.Fprintf(&b, "place %s", p.ID)
+		for _, part := range p.Parts {
+			fmt.Fprintf(&b, " %s:%s", part.NodeID, strings.Trim(fmt.Sprint(part.SlotIDs), "[]"))
+		}
+		b.WriteString("\n")
+	}
+	for _, p := range r.Preempt {
+		fmt.Fprintf(&b, "preempt %s for %s: %s\n", p.ID, p.For, p.Reason)
+	}
+	ids := make([]string, 0, len(r.Waiting))
+	for id := range r.Waiting {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		fmt.Fprintf(&b, "wait %s: %s\n", id, r.Waiting[id])
+	}
+	if b.Len() == 0 {
+		return "nothing to do\n"
+	}
+	return b.String()
+}
+
+// check holds a result to what is true of every result.
+func (s scene) check(r Result) error {
+	seen := map[string]bool{}
+	held := map[slotIn]string{}
+	nodes := map[string]Node{}
+	for _, n := range s.nodes {
+		nodes[n.ID] = n
+	}
+	for _, run := range s.running {
+		for _, part := range run.Parts {
+			for _, id := range part.SlotIDs {
+				held[slotIn{part.NodeID, id}] = run.ID
+			}
+		}
+	}
+	requests := map[string]Request{}
+	for _, q := range s.queued {
+		requests[q.ID] = q
+	}
+	for _, p := range r.Place {
+		q, ok := requests[p.ID]
+		if !ok || seen[p.ID] {
+			return fmt.Errorf("%s was placed without having asked, or twice", p.ID)
+		}
+		seen[p.ID] = true
+		if err := checkPlacement(q, p, nodes, held); err != nil {
+			return err
+		}
+	}
+	for _, q := range s.queued {
+		if why := r.Waiting[q.ID]; seen[q.ID] == (why != "") {
+			return fmt.Errorf("%s: placed %v, waits because %q", q.ID, seen[q.ID], why)
+		}
+	}
+	return s.checkPreemptions(r, requests)
+}
+
+type slotIn struct {
+	node string
+	id   int
+}
+
+func checkPlacement(q Request, p Placement, nodes map[string]Node, held map[slotIn]string) error {
+	total := 0
+	used := map[string]bool{}
+	for _, part := range p.Parts {
+		n, ok := nodes[part.NodeID]
+		if !ok || !n.Schedulable || used[n.ID] || slices.Contains(q.Exclude, n.ID) {
+			return fmt.Errorf("%s was placed on %s, which it may not use, or twice", q.ID, part.NodeID)
+		}
+		used[n.ID] = true
+		total += len(part.SlotIDs)
+		if len(part.SlotIDs) != len(p.Parts[0].SlotIDs) {
+			return fmt.Errorf("%s got unequal parts", q.ID)
+		}
+		brands := map[string]bool{}
+		for _, id := range part.SlotIDs {
+			i := slices.IndexFunc(n.Slots, func(s Slot) bool { return s.ID == id })
+			if i < 0 || !n.Slots[i].usable() {
+				return fmt.Errorf("%s got slot %d of %s, which is not to be given", q.ID, id, n.ID)
+			}
+			key := slotIn{n.ID, id}
+			if held[key] != "" {
+				return fmt.Errorf("%s got slot %d of %s, which %s holds", q.ID, id, n.ID, held[key])
+			}
+			held[key] = q.ID
+			brands[n.Slots[i].Brand] = true
+		}
+		if len(brands) > 1 {
+			return fmt.Errorf("%s got slots of several models on %s", q.ID, n.ID)
+		}
+	}
+	if total != q.Slots || q.SingleNode && len(p.Parts) != 1 || len(p.Parts) == 0 {
+		return fmt.Errorf("%s asked for %d slots and got %d on %d nodes", q.ID, q.Slots, total, len(p.Parts))
+	}
+	return nil
+}
+
+func (s scene) checkPreemptions(r Result, requests map[string]Request) error {
+	asked := map[string]bool{}
+	for _, v := range r.Preempt {
+		i := slices.IndexFunc(s.running, func(x Running) bool { return x.ID == v.ID })
+		if i < 0 || asked[v.ID] {
+			return fmt.Errorf("%s is asked to leave and does not run, or was asked twice", v.ID)
+		}
+		asked[v.ID] = true
+		q := requests[v.For]
+		run := s.running[i]
+		if !s.pool.Preemption || !run.Preemptible || run.Leaving || run.Priority <= q.Priority {
+			return fmt.Errorf("%s must not leave for %s", v.ID, v.For)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,258 @@
+package sched
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// drawScene makes a small pool in which much is possible: nodes of several
+// sizes and models, slots out of use, gangs, tasks that are leaving.
+func drawScene(t *rapid.T) scene {
+	s := scene{pool: Pool{Name: "gpu", Preemption: rapid.Bool().Draw(t, "preemption"), MaxAux: rapid.IntRange(0, 2).Draw(t, "aux")}}
+	free := map[string][]int{}
+	for i := range rapid.IntRange(0, 5).Draw(t, "nodes") {
+		n := Node{ID: fmt.Sprintf("id%d", i), Name: fmt.Sprintf("n%d", 9-i), Schedulable: rapid.IntRange(0, 5).Draw(t, "schedulable") > 0, Why: "is draining"}
+		for j := range rapid.IntRange(0, 6).Draw(t, "slots") {
+			n.Slots = append(n.Slots, Slot{
+				ID: j, Brand: rapid.SampledFrom([]string{"a", "a", "a", "b"}).Draw(t, "brand"),
+				Healthy: rapid.IntRange(0, 9).Draw(t, "healthy") > 0, Enabled: rapid.IntRange(0, 9).Draw(t, "enabled") > 0,
+			})
+			if n.Slots[j].usable() {
+				free[n.ID] = append(free[n.ID], j)
+			}
+		}
+		s.nodes = append(s.nodes, n)
+	}
+	for i := range rapid.IntRange(0, 6).Draw(t, "running") {
+		r := Running{
+			ID: fmt.Sprintf("r%d", i), Group: fmt.Sprintf("g%d", i%3), Priority: rapid.IntRange(1, 5).Draw(t, "priority"),
+			StartedAt: epoch.Add(time.Duration(rapid.IntRange(0, 5).Draw(t, "started")) * time.Second), Preemptible: rapid.Bool().Draw(t, "preemptible"),
+			Leaving: rapid.IntRange(0, 4).Draw(t, "leaving") == 0,
+		}
+		for _, n := range s.nodes {
+			if k := min(len(free[n.ID]), rapid.IntRange(0, 3).Draw(t, "held")); k > 0 {
+				r.Parts = append(r.Parts, Part{NodeID: n.ID, SlotIDs: free[n.ID][:k]})
+				free[n.ID] = free[n.ID][k:]
+			}
+		}
+		s.running = append(s.running, r)
+	}
+	for i := range rapid.IntRange(0, 8).Draw(t, "queued") {
+		s.queued = append(s.queued, drawRequest(t, i))
+	}
+	return s
+}
+
+func drawRequest(t *rapid.T, i int) Request {
+	r := Request{
+		ID: fmt.Sprintf("q%d", i), Group: fmt.Sprintf("g%d", i%3), Slots: rapid.IntRange(0, 8).Draw(t, "slots"), Priority: rapid.IntRange(1, 5).Draw(t, "priority"),
+		QueuedAt: epoch.Add(time.Duration(rapid.IntRange(0, 3).Draw(t, "queued")) * time.Second), SingleNode: rapid.Bool().Draw(t, "single"),
+	}
+	if rapid.IntRange(0, 3).Draw(t, "excludes") == 0 {
+		r.Exclude = []string{fmt.Sprintf("id%d", rapid.IntRange(0, 4).Draw(t, "excluded"))}
+	}
+	if rapid.IntRange(0, 3).Draw(t, "bounded") == 0 {
+		most := rapid.IntRange(0, 8).Draw(t, "max")
+		r.MaxSlots = &most
+	}
+	if rapid.IntRange(0, 9).Draw(t, "paused") == 0 {
+		r.NotBefore = epoch.Add(time.Minute)
+	}
+	return r
+}
+
+// TestResultIsSound: no slot twice, none that must not be used, whole or not at
+// all, everyone placed or told why, and no bound overstepped.
+func TestResultIsSound(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawScene(t)
+		r := Plan(s.pool, s.nodes, s.running, s.queued, epoch)
+		if err := s.check(r); err != nil {
+			t.Fatal(err)
+		}
+		held := map[string]int{}
+		aux := map[string]int{}
+		for _, run := range s.running {
+			for _, p := range run.Parts {
+				held[run.Group] += len(p.SlotIDs)
+			}
+		}
+		for _, p := range r.Place {
+			q := s.queued[slices.IndexFunc(s.queued, func(q Request) bool { return q.ID == p.ID })]
+			held[q.Group] += q.Slots
+			if q.Slots == 0 {
+				aux[p.Parts[0].NodeID]++
+			} else if q.MaxSlots != nil && held[q.Group] > *q.MaxSlots {
+				t.Fatalf("%s holds %d slots, over the %d of %s", q.Group, held[q.Group], *q.MaxSlots, q.ID)
+			}
+		}
+		for node, n := range aux {
+			if n > s.pool.MaxAux {
+				t.Fatalf("%d tasks of 0 slots on %s, over %d", n, node, s.pool.MaxAux)
+			}
+		}
+	})
+}
+
+// TestOrderOfInputDoesNotMatter: the same sets give the same answer.
+func TestOrderOfInputDoesNotMatter(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawScene(t)
+		want := Plan(s.pool, s.nodes, s.running, s.queued, epoch)
+		rnd := rand.New(rand.NewPCG(1, rapid.Uint64().Draw(t, "shuffle")))
+		nodes, running, queued := slices.Clone(s.nodes), slices.Clone(s.running), slices.Clone(s.queued)
+		for i := range nodes {
+			nodes[i].Slots = shuffled(rnd, nodes[i].Slots)
+		}
+		got := Plan(s.pool, shuffled(rnd, nodes), shuffled(rnd, running), shuffled(rnd, queued), epoch)
+		if !reflect.DeepEqual(want, got) {
+			t.Fatalf("the order of the input changed the plan:\n%s\n%s", show(want), show(got))
+		}
+	})
+}
+
+func shuffled[T any](rnd *rand.Rand, list []T) []T {
+	out := slices.Clone(list)
+	rnd.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	return out
+}
+
+// TestNobodyLeavesForNothing: without any one of those who are asked to leave,
+// somebody they are asked for would have no place even when all others are gone.
+func TestNobodyLeavesForNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawScene(t)
+		s.pool.Preemption = true
+		for i := range s.running {
+			s.running[i].Leaving = false // so that nobody is promised anything before the first asks
+		}
+		first := Plan(s.pool, s.nodes, s.running, s.queued, epoch)
+		if len(first.Preempt) == 0 {
+			return
+		}
+		// Only the first request that asks is looked at: later ones build on what it was promised.
+		asker := first.Preempt[0].For
+		var victims []string
+		for _, v := range first.Preempt {
+			if v.For == asker {
+				victims = append(victims, v.ID)
+			}
+		}
+		for _, spared := range victims {
+			if placedWithout(s, first, asker, victims, spared) {
+				t.Fatalf("%s is asked to leave for %s, which has a place without that:\n%s", spared, asker, show(first))
+			}
+		}
+		if !placedWithout(s, first, asker, victims, "") {
+			t.Fatalf("%s has no place when all of %v have left", asker, victims)
+		}
+	})
+}
+
+// placedWithout says whether a request starts once the others of a plan have
+// started and its victims, all but one, have gone.
+func placedWithout(s scene, first Result, asker string, victims []string, spared string) bool {
+	running := slices.DeleteFunc(slices.Clone(s.running), func(r Running) bool {
+		return r.ID != spared && slices.Contains(victims, r.ID)
+	})
+	for _, p := range first.Place {
+		running = append(running, Running{ID: p.ID, Parts: p.Parts})
+	}
+	asking := s.queued[slices.IndexFunc(s.queued, func(q Request) bool { return q.ID == asker })]
+	asking.MaxSlots = nil
+	pool := s.pool
+	pool.Preemption = false
+	return Plan(pool, s.nodes, running, []Request{asking}, epoch).Waiting[asker] == ""
+}
+
+// TestBackfillDoesNotDelayTheHead plays a pool to its end twice, once with
+// everyone and once without the requests behind the most important one that
+// could not start. That one starts at the same moment in both.
+func TestBackfillDoesNotDelayTheHead(t *testing.T) {
+	delayed := 0
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawScene(t)
+		s.pool.Preemption = false
+		for i := range s.running {
+			s.running[i].Leaving = false
+		}
+		for i := range s.queued {
+			s.queued[i].MaxSlots, s.queued[i].NotBefore = nil, time.Time{}
+		}
+		lasts := map[string]int{}
+		for _, r := range s.running {
+			lasts[r.ID] = rapid.IntRange(1, 12).Draw(t, "lasts")
+		}
+		for _, q := range s.queued {
+			lasts[q.ID] = rapid.IntRange(1, 12).Draw(t, "lasts")
+		}
+		head := headOf(s)
+		if head == nil {
+			return
+		}
+		delayed++
+		var alone scene = s
+		alone.queued = nil
+		for _, q := range s.queued {
+			if byImportance(&q, head) <= 0 {
+				alone.queued = append(alone.queued, q)
+			}
+		}
+		with, without := play(s, lasts, head.ID), play(alone, lasts, head.ID)
+		if with != without {
+			t.Fatalf("%s starts at %d with requests behind it, at %d without them", head.ID, with, without)
+		}
+	})
+	if delayed == 0 {
+		t.Fatal("no pool was drawn in which a request had to wait")
+	}
+}
+
+// headOf is the most important request that waits though the pool could hold it.
+func headOf(s scene) *Request {
+	p := newPlanner(s.pool, s.nodes, s.running, len(s.queued))
+	for _, q := range sortedByImportance(s.queued) {
+		p.consider(q, epoch)
+	}
+	return p.head
+}
+
+func sortedByImportance(queued []Request) []*Request {
+	order := make([]*Request, len(queued))
+	for i := range queued {
+		order[i] = &queued[i]
+	}
+	slices.SortFunc(order, byImportance)
+	return order
+}
+
+// play runs a pool second by second until a request starts, and returns when it
+// does. It does: every task ends.
+func play(s scene, lasts map[string]int, until string) int {
+	running, queued := slices.Clone(s.running), slices.Clone(s.queued)
+	ends := map[string]int{}
+	for _, r := range running {
+		ends[r.ID] = lasts[r.ID]
+	}
+	for second := 0; ; second++ {
+		running = slices.DeleteFunc(running, func(r Running) bool { return ends[r.ID] <= second })
+		result := Plan(s.pool, s.nodes, running, queued, epoch)
+		for _, p := range result.Place {
+			if p.ID == until {
+				return second
+			}
+			ends[p.ID] = second + lasts[p.ID]
+			running = append(running, Running{ID: p.ID, Parts: p.Parts})
+			queued = slices.DeleteFunc(queued, func(q Request) bool { return q.ID == p.ID })
+		}
+		if second > 1000 {
+			panic("the head never starts")
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package sched
+
+import "time"
+
+// A Pool is a set of nodes with one kind of slot and one policy.
+type Pool struct {
+	Name       string
+	Preemption bool // may a more important request push out a less important one
+	MaxAux     int  // tasks of 0 slots per node
+}
+
+// A Node is a machine as Nomad describes it, less what jobs that are not ours hold.
+type Node struct {
+	ID          string
+	Name        string
+	Address     string
+	Slots       []Slot
+	Schedulable bool   // ready, eligible, not draining, enabled by its operators
+	Why         string // why not, in words that follow the node's name: "is draining"
+}
+
+// A Slot is what a trial asks for by number: a whole device, or a share of a
+// node's cores and memory.
+type Slot struct {
+	ID      int
+	Device  string // uuid of a device; "" for a CPU slot
+	Brand   string // model of the device
+	Healthy bool
+	Enabled bool
+	Taken   string // the job of somebody else that holds it; "" when it is ours to give
+}
+
+// usable says whether the slot can be given to a task of ours at all.
+func (s Slot) usable() bool { return s.Healthy && s.Enabled && s.Taken == "" }
+
+// A Request waits for a place.
+type Request struct {
+	ID          string // allocation
+	Group       string // the experiment or task it belongs to, named as sentences name it: "experiment 12"
+	Slots       int    // 0 asks for a place beside the slots
+	Priority    int    // 1 is most important
+	QueuedAt    time.Time
+	NotBefore   time.Time // a pause after a failed start; zero for none
+	SingleNode  bool      // may not be spread over nodes
+	Preemptible bool      // what it becomes once it runs
+	Exclude     []string  // node ids that it must not use
+	MaxSlots    *int      // over all of its group
+}
+
+// Running holds a place.
+type Running struct {
+	ID          string
+	Group       string
+	Priority    int
+	StartedAt   time.Time
+	Preemptible bool
+	Leaving     bool // already asked to go: its place is as good as free for planning, but not yet to give
+	Parts       []Part
+}
+
+// A Part is what a task holds on one node. The order of the parts is the order
+// of ranks.
+type Part struct {
+	NodeID  string
+	SlotIDs []int // empty for a task of 0 slots
+}
+
+// A Placement starts a request.
+type Placement struct {
+	ID    string
+	Parts []Part
+}
+
+// A Preemption asks a running task to make way.
+type Preemption struct {
+	ID     string
+	For    string // the request that needs its place
+	Reason string
+}
+
+// Result is what Plan decided. Every request is in Place or in Waiting.
+type Result struct {
+	Place   []Placement
+	Preempt []Preemption
+	Waiting map[string]string // request → why, in a sentence that a person can act on
+}

@@ -1,0 +1,211 @@
+package sched
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+func (p *planner) whyPaused(r *Request) string {
+	return fmt.Sprintf("could not be started and is tried again at %s", r.NotBefore.UTC().Format(time.RFC3339))
+}
+
+func (p *planner) whyQuota(r *Request) string {
+	if r.Slots > *r.MaxSlots {
+		return fmt.Sprintf("needs %s, more than the max_slots %d of %s", slotsOf(r.Slots), *r.MaxSlots, nameOf(r.Group, r.ID))
+	}
+	return fmt.Sprintf("%s is at its max_slots %d", nameOf(r.Group, r.ID), *r.MaxSlots)
+}
+
+// whyNever explains a request that the pool's schedulable nodes cannot hold even when empty.
+func (p *planner) whyNever(r *Request) string {
+	if p.schedulable == 0 {
+		return p.whyNoNode()
+	}
+	if why := p.whyExcluded(r); why != "" {
+		return why
+	}
+	i, size := p.largest(p.capacity, r)
+	if size == 0 {
+		return fmt.Sprintf("needs %s; pool %s has no usable slot%s", slotsOf(r.Slots), p.pool.Name, p.asides(r))
+	}
+	if r.SingleNode {
+		return fmt.Sprintf("needs %s on one node; the largest node of pool %s, %s, has %d%s",
+			slotsOf(r.Slots), p.pool.Name, p.nodeOf(i), size, p.asides(r))
+	}
+	if p.usable < r.Slots {
+		return fmt.Sprintf("needs %s; pool %s has %d%s", slotsOf(r.Slots), p.pool.Name, p.usable, p.asides(r))
+	}
+	return fmt.Sprintf("needs %s, in equal parts on several nodes, and no equal parts fit the nodes of pool %s; the largest, %s, has %d%s",
+		slotsOf(r.Slots), p.pool.Name, p.nodeOf(i), size, p.asides(r))
+}
+
+// whyNow explains a request that would fit if others did not run or wait.
+func (p *planner) whyNow(r *Request) string {
+	if p.ahead != nil && p.find(p.opens, r) != nil {
+		return fmt.Sprintf("waits behind %s (priority %d)", nameOf(p.ahead.Group, p.ahead.ID), p.ahead.Priority)
+	}
+	needs := "needs " + slotsOf(r.Slots)
+	if r.Slots > 1 && p.fewest(r) == 1 {
+		needs += " on one node"
+	} else if n := p.fewest(r); n > 1 {
+		needs += fmt.Sprintf(" on %d nodes, %d on each", n, r.Slots/n)
+	}
+	i, size := p.largest(p.opens, r)
+	if n := p.fewest(r); n > 1 && size >= r.Slots/n {
+		return fmt.Sprintf("%s; in pool %s only %s can give that now%s", needs, p.pool.Name, list(p.nodesWith(r, r.Slots/n)), p.asides(r))
+	}
+	if size == 0 {
+		return fmt.Sprintf("%s; all %d of pool %s are in use%s", needs, p.usable, p.pool.Name, p.asides(r))
+	}
+	return fmt.Sprintf("%s; the largest free block in pool %s is %d, on node %s%s", needs, p.pool.Name, size, p.nodeOf(i), p.asides(r))
+}
+
+// nodesWith lists the nodes that a request may use and on which that many slots are free.
+func (p *planner) nodesWith(r *Request, free int) []string {
+	var names []string
+	for i := range p.blocks {
+		if p.blocks[i].open() >= free && !p.excluded(r, i) {
+			names = append(names, p.nodeOf(i))
+		}
+	}
+	return slices.Compact(names)
+}
+
+// whyPromised names the tasks whose leaving a request waits for.
+func (p *planner) whyPromised(picks []hold) string {
+	chosen := map[int]bool{}
+	for _, h := range picks {
+		chosen[h.block] = true
+	}
+	var names []string
+	for i := range p.running {
+		if !p.leaving[i] {
+			continue
+		}
+		for _, h := range p.holds[i] {
+			if chosen[h.block] {
+				names = append(names, nameOf(p.running[i].Group, p.running[i].ID))
+				break
+			}
+		}
+	}
+	slices.Sort(names)
+	return fmt.Sprintf("waits for %s to make way", list(slices.Compact(names)))
+}
+
+func (p *planner) whyAux(r *Request) string {
+	if p.schedulable == 0 {
+		return p.whyNoNode()
+	}
+	if p.pool.MaxAux <= 0 {
+		return fmt.Sprintf("pool %s takes no tasks of 0 slots (its max_aux_containers_per_agent is %d)", p.pool.Name, p.pool.MaxAux)
+	}
+	if why := p.whyExcluded(r); why != "" {
+		return why
+	}
+	return fmt.Sprintf("every node of pool %s is full with tasks of 0 slots (max_aux_containers_per_agent is %d)%s",
+		p.pool.Name, p.pool.MaxAux, p.asides(r))
+}
+
+func (p *planner) whyNoNode() string {
+	if len(p.nodes) == 0 {
+		return fmt.Sprintf("pool %s has no node", p.pool.Name)
+	}
+	var parts []string
+	for i := range p.nodes {
+		parts = append(parts, p.nodes[i].label()+" "+p.nodes[i].why())
+	}
+	return fmt.Sprintf("pool %s has no schedulable node: %s", p.pool.Name, list(parts))
+}
+
+// whyExcluded explains a request that may use none of the schedulable nodes.
+func (p *planner) whyExcluded(r *Request) string {
+	var names []string
+	for i := range p.nodes {
+		if !p.nodes[i].Schedulable {
+			continue
+		}
+		if !slices.Contains(r.Exclude, p.nodes[i].ID) {
+			return ""
+		}
+		names = append(names, p.nodes[i].label())
+	}
+	return fmt.Sprintf("may use no schedulable node of pool %s: it avoids %s, where it failed before", p.pool.Name, list(names))
+}
+
+// asides tells what else stands in the way: nodes that are out of use, and nodes that the request avoids.
+func (p *planner) asides(r *Request) string {
+	var avoided []string
+	for _, id := range r.Exclude {
+		if i, ok := p.nodeIndex[id]; ok && p.nodes[i].Schedulable {
+			avoided = append(avoided, p.nodes[i].label())
+		}
+	}
+	if len(avoided) == 0 {
+		return p.outOfUse
+	}
+	slices.Sort(avoided)
+	return p.outOfUse + "; it avoids " + list(slices.Compact(avoided)) + ", where it failed before"
+}
+
+// describeOutOfUse says once, for all sentences, which nodes are out of use.
+func (p *planner) describeOutOfUse() {
+	var out []string
+	for i := range p.nodes {
+		if !p.nodes[i].Schedulable {
+			out = append(out, p.nodes[i].label()+" "+p.nodes[i].why())
+		}
+	}
+	if len(out) > 0 {
+		p.outOfUse = "; " + list(out)
+	}
+}
+
+// largest returns the first of the largest blocks that a request may use, and its size.
+func (p *planner) largest(s *shelf, r *Request) (index, size int) {
+	for n := s.most; n > 0; n-- {
+		for _, i := range s.rows[n] {
+			if !p.excluded(r, i) {
+				return i, n
+			}
+		}
+	}
+	return -1, 0
+}
+
+func (p *planner) nodeOf(b int) string { return p.nodes[p.blocks[b].node].label() }
+
+func (n *Node) label() string {
+	if n.Name != "" {
+		return n.Name
+	}
+	return n.ID
+}
+
+func (n *Node) why() string {
+	if n.Why != "" {
+		return n.Why
+	}
+	return "is out of use"
+}
+
+func slotsOf(n int) string {
+	if n == 1 {
+		return "1 slot"
+	}
+	return fmt.Sprintf("%d slots", n)
+}
+
+// list joins names for a sentence, and counts what is too many to read.
+func list(names []string) string {
+	const most = 3
+	if len(names) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most-1], ", "), len(names)-most+1)
+	}
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}
