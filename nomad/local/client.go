@@ -1,0 +1,193 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/detent-ml/detent/nomad/servers"
+)
+
+// Ports that Nomad gives to tasks. Each client on the machine has a range of its own, because each
+// would otherwise think the same ports free.
+const (
+	firstTaskPort = 20000
+	portsPerAgent = 2000
+)
+
+// Client is a Nomad client on the machine: a node, as far as Nomad can tell. Each cluster has one
+// without a name; AddClient adds others.
+type Client struct {
+	Name string `json:"name"`
+	// Pool is its node pool; "default" by default.
+	Pool string `json:"pool,omitempty"`
+	// Slots is how many CPU slots it offers; as the cluster's other nodes by default.
+	Slots int `json:"slots,omitempty"`
+	// Index chooses the range of ports that it gives to its tasks. AddClient sets it.
+	Index int `json:"index"`
+}
+
+// maxClients is how many clients have a range of task ports: Nomad's own range, shared out.
+const maxClients = 6
+
+// AddClient starts a further Nomad client, with data of its own. It belongs to the cluster from then
+// on: Up and Down start and end it too. Its part is named "client-" and its name.
+func (c *Cluster) AddClient(ctx context.Context, client Client) error {
+	return c.locked(ctx, func() error {
+		if !goodName.MatchString(client.Name) {
+			return fmt.Errorf("the client's name %q: it may have 40 lower-case letters, digits and dashes", client.Name)
+		}
+		client, err := c.adopt(client)
+		if err != nil {
+			return err
+		}
+		a, err := c.clientAgent(ctx, client, nil)
+		if err != nil {
+			return err
+		}
+		return c.startAgent(ctx, a)
+	})
+}
+
+// adopt finds the client among those of the cluster, or makes it one of them.
+func (c *Cluster) adopt(client Client) (Client, error) {
+	taken := map[int]bool{0: true} // the main agent's
+	for _, have := range c.state.Clients {
+		if have.Name == client.Name {
+			return have, nil
+		}
+		taken[have.Index] = true
+	}
+	for index := range maxClients {
+		if !taken[index] {
+			client.Index = index
+			c.state.Clients = append(c.state.Clients, client)
+			return client, nil
+		}
+	}
+	return client, fmt.Errorf("no room for the client %s: the cluster has %d nodes already, as many as there are ranges of ports for their tasks", client.Name, maxClients)
+}
+
+// RemoveClient ends a further client and forgets it, with its data and its tasks.
+func (c *Cluster) RemoveClient(ctx context.Context, name string) error {
+	return c.locked(ctx, func() error {
+		part := clientPart(name)
+		if err := c.stopAgent(ctx, part); err != nil {
+			return err
+		}
+		if err := endLeftovers(ctx, c.allocDir(name)); err != nil {
+			return err
+		}
+		c.state.Clients = slices.DeleteFunc(c.state.Clients, func(have Client) bool { return have.Name == name })
+		delete(c.state.Processes, part)
+		if err := c.save(); err != nil {
+			return err
+		}
+		return errors.Join(removeTree(c.allocDir(name)), removeTree(c.path(part)))
+	})
+}
+
+func (c *Cluster) clientAgent(ctx context.Context, client Client, report *servers.Reporter) (agent, error) {
+	part := clientPart(client.Name)
+	if c.state.Ports[part] == 0 {
+		used := map[int]bool{}
+		for _, port := range c.state.Ports {
+			used[port] = true
+		}
+		var err error
+		if c.state.Ports[part], err = freePort(used); err != nil {
+			return agent{}, err
+		}
+	}
+	a := agent{
+		name: part, title: "node " + c.nodeName(client.Name), config: c.clientConfig(client), ports: []string{part},
+		ready: func(ctx context.Context) error {
+			if _, err := get(ctx, localURL(c.state.Ports[part])+"/v1/agent/health"); err != nil {
+				return err
+			}
+			return c.nodeReady(ctx, c.nodeName(client.Name))
+		},
+	}
+	return c.asNomad(ctx, a, report)
+}
+
+// clientPart is the name of a client's part, and of its port.
+func clientPart(name string) string {
+	if name == "" {
+		return partClient
+	}
+	return partClient + "-" + name
+}
+
+// nodeName is the name that Nomad shows for a client.
+func (c *Cluster) nodeName(client string) string {
+	if client == "" {
+		return c.state.Name
+	}
+	return c.state.Name + "-" + client
+}
+
+// allocDir is where a client keeps its tasks' folders: near the root of the cluster's folder, because a
+// Unix socket in each of them is the way to Nomad's API, and its path may have 107 bytes (103 on macOS).
+func (c *Cluster) allocDir(client string) string {
+	if client == "" {
+		return c.path("alloc")
+	}
+	return c.path("alloc-" + client)
+}
+
+func (c *Cluster) clientConfig(client Client) []byte {
+	pool, slots := client.Pool, client.Slots
+	if pool == "" {
+		pool = "default"
+	}
+	if slots == 0 {
+		slots = c.state.Slots
+	}
+	first := firstTaskPort + client.Index*portsPerAgent
+	var b strings.Builder
+	c.writeAgent(&b, c.nodeName(client.Name), clientPart(client.Name), "")
+	fmt.Fprintf(&b, `
+client {
+  enabled           = true
+  alloc_dir         = %q
+  servers           = ["127.0.0.1:%d"]
+  node_pool         = %q
+  network_interface = %q
+  min_dynamic_port  = %d
+  max_dynamic_port  = %d
+
+  options = {
+    # Asking the clouds whether this is one of their machines costs seconds where there is no network.
+    "fingerprint.denylist" = "env_aws,env_gce,env_azure,env_digitalocean"
+  }
+
+  meta {
+    detent_cluster = %q
+`, c.allocDir(client.Name), c.state.Ports[portNomadRPC], pool, loopback(), first, first+portsPerAgent-1, c.state.Name)
+	if slots > 0 {
+		fmt.Fprintf(&b, "    detent_slots   = \"%d\"\n", slots)
+	}
+	b.WriteString(`  }
+}
+
+# One person's machine: tasks run as whoever runs the agent. A site uses docker or exec.
+plugin "raw_exec" {
+  config {
+    enabled = true
+  }
+}
+`)
+	return []byte(b.String())
+}
+
+// loopback is the name of the interface that tasks get their addresses on.
+func loopback() string {
+	if runtime.GOOS == "linux" {
+		return "lo"
+	}
+	return "lo0"
+}

@@ -1,0 +1,178 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/detent-ml/detent/nomad/servers"
+)
+
+// User is who a fresh cluster knows, without a password, from this machine.
+const User = "admin"
+
+// Description says what is where and whether it is well.
+type Description struct {
+	Name       string   `json:"name"`
+	StateDir   string   `json:"stateDir"`
+	MasterURL  string   `json:"masterUrl"` // of the first one where there are several
+	MasterURLs []string `json:"masterUrls"`
+	NomadURL   string   `json:"nomadUrl"`
+	ConsulURL  string   `json:"consulUrl"`
+	DSN        string   `json:"dsn"`
+	NomadToken string   `json:"nomadToken,omitempty"`
+	User       string   `json:"user"`
+	Parts      []Status `json:"parts"`
+}
+
+// Status is the state of one part.
+type Status struct {
+	Name    string `json:"name"`
+	Pid     int    `json:"pid"` // 0 where it does not run
+	Port    int    `json:"port"`
+	Healthy bool   `json:"healthy"`
+	// Problem says what is wrong with a part that is not healthy.
+	Problem string `json:"problem,omitempty"`
+	Log     string `json:"log"`
+}
+
+// Up says whether every part is well.
+func (d Description) Up() bool {
+	for _, p := range d.Parts {
+		if !p.Healthy {
+			return false
+		}
+	}
+	return true
+}
+
+// healthTime bounds the look at one part.
+const healthTime = 5 * time.Second
+
+// Describe looks at every part.
+func (c *Cluster) Describe(ctx context.Context) Description {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refresh()
+	d := Description{
+		Name: c.state.Name, StateDir: c.dir, NomadURL: c.nomadURL(), ConsulURL: c.consulURL(),
+		NomadToken: c.state.Token, User: User,
+	}
+	d.DSN, _ = c.dsn() // empty where PostgreSQL was never started, which its part says
+	for _, name := range c.partNames() {
+		if name == partMaster && c.state.Master.Binary == "" {
+			continue
+		}
+		d.Parts = append(d.Parts, c.status(ctx, name))
+	}
+	if c.state.Master.Binary == "" {
+		return d
+	}
+	if allocs, err := c.runningMasters(ctx); err == nil {
+		for _, alloc := range allocs {
+			d.MasterURLs = append(d.MasterURLs, masterURL(alloc))
+		}
+	}
+	// A single master is always found at its port, also while it is away.
+	if d.MasterURL = localURL(c.state.Ports[portMaster]); c.state.Master.Count > 1 {
+		d.MasterURL = ""
+		if len(d.MasterURLs) > 0 {
+			d.MasterURL = d.MasterURLs[0]
+		}
+	}
+	return d
+}
+
+func (c *Cluster) status(ctx context.Context, name string) Status {
+	ctx, cancel := context.WithTimeout(ctx, healthTime)
+	defer cancel()
+	s := Status{Name: name, Port: c.state.Ports[name], Log: c.logPath(name)}
+	if name == partMaster && !c.state.Processes[partNomad].Alive() {
+		s.Problem = "not running, as Nomad is not"
+		return s
+	}
+	found, err := c.processes(ctx, name)
+	if err != nil {
+		s.Problem = err.Error()
+		return s
+	}
+	if len(found) == 0 {
+		s.Problem = "not running"
+		return s
+	}
+	s.Pid = found[0].Pid
+	if err := c.ready(ctx, name); err != nil {
+		s.Problem = err.Error()
+		return s
+	}
+	s.Healthy = true
+	return s
+}
+
+// ready asks a part that runs whether it is ready.
+func (c *Cluster) ready(ctx context.Context, name string) error {
+	switch name {
+	case partPostgres:
+		pg, err := servers.OpenPostgres(c.path(partPostgres))
+		if err != nil {
+			return err
+		}
+		return pg.Ready(ctx)
+	case partConsul:
+		return c.consulReady(ctx)
+	case partNomad:
+		return c.nomadReady(ctx)
+	case partMaster:
+		client, err := c.Nomad()
+		if err != nil {
+			return err
+		}
+		waiting, err := c.masterState(ctx, client, nil)
+		if err == nil && waiting != "" {
+			return fmt.Errorf("%s", waiting)
+		}
+		return err
+	default:
+		return c.nodeReady(ctx, c.nodeName(strings.TrimPrefix(strings.TrimPrefix(name, partClient), "-")))
+	}
+}
+
+// WriteSummary writes what a person needs after Up: where to look, who to be, and what to do next.
+func (d Description) WriteSummary(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	if d.MasterURL != "" {
+		fmt.Fprintf(t, "master\t%s\n", d.MasterURL)
+		fmt.Fprintf(t, "user\t%s (no password; from this machine only)\n", d.User)
+	}
+	fmt.Fprintf(t, "Nomad\t%s/ui\n", d.NomadURL)
+	fmt.Fprintf(t, "Consul\t%s/ui\n", d.ConsulURL)
+	fmt.Fprintf(t, "data\t%s\n", d.StateDir)
+	if d.MasterURL != "" {
+		fmt.Fprintf(t, "next\texport DET_MASTER=%s && det user login %s && det experiment create CONFIG FOLDER\n", d.MasterURL, d.User)
+	}
+	return t.Flush()
+}
+
+// WriteStatus writes a line per part.
+func (d Description) WriteStatus(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "PART\tSTATE\tPORT\tPID\tLOG")
+	for _, p := range d.Parts {
+		state, pid, port := "healthy", "-", "-"
+		if !p.Healthy {
+			state, _, _ = strings.Cut(p.Problem, "\n")
+		}
+		if p.Pid != 0 {
+			pid = strconv.Itoa(p.Pid)
+		}
+		if p.Port != 0 {
+			port = strconv.Itoa(p.Port)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", p.Name, state, port, pid, p.Log)
+	}
+	return t.Flush()
+}

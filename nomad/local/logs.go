@@ -1,0 +1,146 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/nomad/api"
+)
+
+// Logs writes what a part has logged, the last lines of it (all of it with 0), and with follow goes on
+// until the context ends.
+func (c *Cluster) Logs(ctx context.Context, part string, lines int, follow bool, w io.Writer) error {
+	if names := c.partNames(); !slices.Contains(names, part) {
+		return fmt.Errorf("no part %q; the cluster has %s", part, strings.Join(names, ", "))
+	}
+	path := c.logPath(part)
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) || path == "" {
+		return fmt.Errorf("%s has logged nothing yet", part)
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := skipToLast(f, lines); err != nil {
+		return err
+	}
+	for {
+		if _, err := io.Copy(w, f); err != nil {
+			return err
+		}
+		if !follow {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(200 * time.Millisecond):
+		}
+		// Nomad turns to another file when one is full, and a new master has a new one.
+		if now := c.logPath(part); now != path {
+			next, err := os.Open(now)
+			if err != nil {
+				return err
+			}
+			f.Close()
+			f, path = next, now
+		}
+	}
+}
+
+// skipToLast moves to where the last lines begin.
+func skipToLast(f *os.File, lines int) error {
+	if lines <= 0 {
+		return nil
+	}
+	const most = 1 << 20 // of a log's end, which many lines fit into
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	start := max(0, info.Size()-most)
+	tail := make([]byte, info.Size()-start)
+	if _, err := f.ReadAt(tail, start); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	at := len(tail)
+	if at > 0 && tail[at-1] == '\n' {
+		at--
+	}
+	for range lines {
+		if at = strings.LastIndexByte(string(tail[:at]), '\n'); at < 0 {
+			break
+		}
+	}
+	_, err = f.Seek(start+int64(at)+1, io.SeekStart)
+	return err
+}
+
+// logPath is the file that a part writes to now. The master's is the newest of its newest allocation,
+// where Nomad keeps it; it can be read when Nomad is down as well.
+func (c *Cluster) logPath(part string) string {
+	switch part {
+	case partPostgres:
+		return c.path(partPostgres, "postgres.log")
+	case partMaster:
+		found, _ := filepath.Glob(filepath.Join(c.allocDir(""), "*", "alloc", "logs", masterTask+".stderr.*"))
+		slices.SortFunc(found, func(a, b string) int {
+			if byTime := modTime(a).Compare(modTime(b)); byTime != 0 {
+				return byTime
+			}
+			return fileNumber(a) - fileNumber(b)
+		})
+		if len(found) == 0 {
+			return ""
+		}
+		return found[len(found)-1]
+	default:
+		return c.logFile(part)
+	}
+}
+
+func modTime(path string) time.Time {
+	info, err := os.Stat(path)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
+
+// fileNumber is the number at the end of a rotated log's name.
+func fileNumber(path string) int {
+	n, _ := strconv.Atoi(strings.TrimPrefix(filepath.Ext(path), "."))
+	return n
+}
+
+// taskLogTail is the end of what a task has written, or nothing where that cannot be had.
+func (c *Cluster) taskLogTail(ctx context.Context, client *api.Client, alloc *api.Allocation, task, kind string) string {
+	const most = 2000
+	ctx, cancel := context.WithTimeout(ctx, healthTime)
+	defer cancel()
+	frames, failed := client.AllocFS().Logs(alloc, false, task, kind, "end", most, ctx.Done(), (&api.QueryOptions{}).WithContext(ctx))
+	var b strings.Builder
+	for {
+		select {
+		case frame, ok := <-frames:
+			if !ok {
+				return strings.TrimSpace(b.String())
+			}
+			b.Write(frame.Data)
+		case <-failed: //nolint:errcheck // a log that cannot be read ends like one that is short
+			return strings.TrimSpace(b.String())
+		case <-ctx.Done():
+			return strings.TrimSpace(b.String())
+		}
+	}
+}

@@ -1,0 +1,366 @@
+package local
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/hashicorp/nomad/api"
+
+	files "github.com/detent-ml/detent/nomad"
+	"github.com/detent-ml/detent/nomad/servers"
+	"github.com/detent-ml/detent/nomad/servers/proc"
+)
+
+const (
+	masterJob       = "det-master"
+	masterTask      = "master"
+	masterStartTime = 90 * time.Second
+	// A master that has ended this often since its start was ordered will not come up by waiting.
+	masterGivesUp = 4
+)
+
+// upMaster runs the master's job, as an operator does, and waits until each master answers.
+func (c *Cluster) upMaster(ctx context.Context, report *servers.Reporter) error {
+	if c.state.Master.Binary == "" {
+		return errors.New("master: no binary of it is named")
+	}
+	task := report.Task("master")
+	if err := c.runMaster(ctx, task); err != nil {
+		task.Fail()
+		return fmt.Errorf("master: %w", err)
+	}
+	task.Done("answers")
+	return nil
+}
+
+func (c *Cluster) runMaster(ctx context.Context, task *servers.Task) error {
+	client, err := c.Nomad()
+	if err != nil {
+		return err
+	}
+	dsn, err := c.dsn()
+	if err != nil {
+		return err
+	}
+	task.Update("storing the database's address in Nomad")
+	secret := &api.Variable{Path: "nomad/jobs/" + masterJob, Items: api.VariableItems{"dsn": dsn}}
+	if _, _, err := client.Variables().Create(secret, (&api.WriteOptions{}).WithContext(ctx)); err != nil {
+		return fmt.Errorf("store the database's address as a Nomad variable: %w", err)
+	}
+	vars, err := c.masterVars()
+	if err != nil {
+		return err
+	}
+	task.Update("nomad job run " + filepath.Base(c.jobFile()))
+	if err := c.nomadJobRun(ctx, vars); err != nil {
+		return err
+	}
+	task.Update("waiting for it to answer")
+	return c.awaitMaster(ctx, client)
+}
+
+func (c *Cluster) jobFile() string { return c.path(partMaster, "master.nomad.hcl") }
+
+// dsn is the address of the cluster's database.
+func (c *Cluster) dsn() (string, error) {
+	if c.state.DSN != "" {
+		return c.state.DSN, nil
+	}
+	pg, err := servers.OpenPostgres(c.path(partPostgres))
+	if err != nil {
+		return "", err
+	}
+	return pg.DSN, nil
+}
+
+// masterVars are the variables of the job file.
+func (c *Cluster) masterVars() (map[string]string, error) {
+	m := c.state.Master
+	binary, err := c.keepBinary(m.Binary)
+	if err != nil {
+		return nil, err
+	}
+	env := map[string]string{}
+	if m.Runner != "" {
+		if env["DETENT_RUNNER_PATH"], err = c.keepBinary(m.Runner); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.checkpointFolder(env); err != nil {
+		return nil, err
+	}
+	maps.Copy(env, m.Env)
+	port, count := c.state.Ports[portMaster], max(m.Count, 1)
+	if count > 1 {
+		port = 0
+	}
+	return map[string]string{
+		"cluster":     c.state.Name,
+		"binary":      binary,
+		"port":        strconv.Itoa(port),
+		"count":       strconv.Itoa(count),
+		"node":        c.nodeName(""),
+		"config":      m.Config,
+		"env":         hclMap(env),
+		"nomad_addr":  c.nomadURL(),
+		"consul_addr": c.consulURL(),
+		"cpu":         "100", // on one machine everything is left to the tasks
+		"memory":      "256",
+		"memory_max":  "1024",
+	}, nil
+}
+
+// checkpointFolder gives checkpoints a place in the cluster's folder, where the master's configuration
+// names none.
+func (c *Cluster) checkpointFolder(env map[string]string) error {
+	var given map[string]any
+	if err := yaml.Unmarshal([]byte(c.state.Master.Config), &given); err != nil {
+		return fmt.Errorf("its configuration: %w", err)
+	}
+	if _, named := given["checkpoint_storage"]; named {
+		return nil
+	}
+	dir := c.path("checkpoints")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	env["DETENT_CHECKPOINT_STORAGE"] = fmt.Sprintf("{type: directory, container_path: %q}", dir)
+	return nil
+}
+
+// hclMap writes a map as HCL, in the form that `nomad job run -var` takes.
+func hclMap(m map[string]string) string {
+	// A quoted string of HCL is one of Go's, but for its two kinds of templates.
+	escape := strings.NewReplacer("${", "$${", "%{", "%%{")
+	parts := make([]string, 0, len(m))
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		parts = append(parts, strconv.Quote(name)+" = "+escape.Replace(strconv.Quote(m[name])))
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+// keepBinary copies a program into a folder of the cluster's that is named by its content. What runs is
+// then not changed by the next build, and a changed program is a changed job, which Nomad rolls out.
+func (c *Cluster) keepBinary(path string) (string, error) {
+	from, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer from.Close()
+	if err := os.MkdirAll(c.path("bin"), 0o755); err != nil {
+		return "", err
+	}
+	fresh, err := os.CreateTemp(c.path("bin"), ".new-*")
+	if err != nil {
+		return "", err
+	}
+	defer os.Remove(fresh.Name())
+	defer fresh.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(fresh, hash), from); err != nil {
+		return "", err
+	}
+	if err := errors.Join(fresh.Chmod(0o755), fresh.Close()); err != nil {
+		return "", err
+	}
+	name := filepath.Base(path)
+	kept := c.path("bin", name+"-"+hex.EncodeToString(hash.Sum(nil)[:6]), name)
+	if err := os.MkdirAll(filepath.Dir(kept), 0o755); err != nil {
+		return "", err
+	}
+	return kept, os.Rename(fresh.Name(), kept)
+}
+
+// nomadJobRun runs the nomad command on the same job file that operators use.
+func (c *Cluster) nomadJobRun(ctx context.Context, vars map[string]string) error {
+	binary, err := servers.Ensure(ctx, "nomad", nil)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(c.jobFile()), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(c.jobFile(), []byte(files.MasterJob), 0o644); err != nil {
+		return err
+	}
+	args := []string{"job", "run", "-detach", "-address=" + c.nomadURL()}
+	for name, value := range vars {
+		args = append(args, "-var="+name+"="+value)
+	}
+	cmd := exec.CommandContext(ctx, binary.Path, append(args, c.jobFile())...)
+	cmd.Env = agentEnv()
+	if c.state.Token != "" {
+		cmd.Env = append(cmd.Env, "NOMAD_TOKEN="+c.state.Token)
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("nomad job run: %w\n%s", err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+// awaitMaster waits until every master of the job's newest version answers, or says why one does not.
+func (c *Cluster) awaitMaster(ctx context.Context, client *api.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, masterStartTime)
+	defer cancel()
+	tick := time.NewTicker(agentPoll)
+	defer tick.Stop()
+	restarts := map[string]uint64{} // by allocation, when it was first looked at
+	for {
+		waiting, err := c.masterState(ctx, client, func(alloc *api.Allocation, state *api.TaskState) error {
+			if _, seen := restarts[alloc.ID]; !seen {
+				restarts[alloc.ID] = state.Restarts
+			}
+			if state.Failed || state.Restarts >= restarts[alloc.ID]+masterGivesUp {
+				return c.taskFailure(ctx, client, alloc, masterTask)
+			}
+			return nil
+		})
+		if err == nil && waiting == "" {
+			return nil
+		}
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("it is not up within %s: %s", masterStartTime, waiting)
+		case <-tick.C:
+		}
+	}
+}
+
+// masterState says what is still to wait for until all masters answer. It shows each one's state to
+// check, if that is not nil, and ends with its error.
+func (c *Cluster) masterState(ctx context.Context, client *api.Client, check func(*api.Allocation, *api.TaskState) error) (waiting string, err error) {
+	query := (&api.QueryOptions{}).WithContext(ctx)
+	job, _, err := client.Jobs().Info(masterJob, query)
+	if err != nil {
+		return "", err
+	}
+	stubs, _, err := client.Jobs().Allocations(masterJob, false, query)
+	if err != nil {
+		return "", err
+	}
+	up := 0
+	for _, stub := range stubs {
+		if stub.JobVersion != *job.Version || stub.DesiredStatus != api.AllocDesiredStatusRun {
+			continue
+		}
+		alloc, _, err := client.Allocations().Info(stub.ID, query)
+		if err != nil {
+			return "", err
+		}
+		if state := alloc.TaskStates[masterTask]; state != nil && check != nil {
+			if err := check(alloc, state); err != nil {
+				return "", err
+			}
+		}
+		url := masterURL(alloc)
+		if url == "" || alloc.ClientStatus != api.AllocClientStatusRunning {
+			waiting = fmt.Sprintf("allocation %s is %s", alloc.ID[:8], alloc.ClientStatus)
+			continue
+		}
+		if _, err := get(ctx, url+"/health"); err != nil {
+			waiting = err.Error()
+			continue
+		}
+		up++
+	}
+	count := *job.TaskGroups[0].Count
+	if up >= count {
+		return "", nil
+	}
+	if waiting == "" {
+		waiting = c.notPlaced(ctx, client, count, up)
+	}
+	return waiting, nil
+}
+
+// notPlaced says why Nomad has not placed a master.
+func (c *Cluster) notPlaced(ctx context.Context, client *api.Client, count, up int) string {
+	text := fmt.Sprintf("%d of %d masters are placed", up, count)
+	evals, _, err := client.Jobs().Evaluations(masterJob, (&api.QueryOptions{}).WithContext(ctx))
+	if err != nil {
+		return text
+	}
+	for _, eval := range evals {
+		for group, why := range eval.FailedTGAllocs {
+			text += fmt.Sprintf("; %s: %d nodes looked at", group, why.NodesEvaluated)
+			for what, nodes := range why.DimensionExhausted {
+				text += fmt.Sprintf(", %s exhausted on %d", what, nodes)
+			}
+			for what, nodes := range why.ConstraintFiltered {
+				text += fmt.Sprintf(", %s not met by %d", what, nodes)
+			}
+		}
+	}
+	return text
+}
+
+// masterURL is where the master of an allocation listens.
+func masterURL(alloc *api.Allocation) string {
+	if alloc.AllocatedResources == nil {
+		return ""
+	}
+	for _, port := range alloc.AllocatedResources.Shared.Ports {
+		if port.Label == "http" {
+			return localURL(port.Value)
+		}
+	}
+	return ""
+}
+
+// runningMasters are the allocations of masters that run now.
+func (c *Cluster) runningMasters(ctx context.Context) ([]*api.Allocation, error) {
+	client, err := c.Nomad()
+	if err != nil {
+		return nil, err
+	}
+	query := (&api.QueryOptions{}).WithContext(ctx)
+	stubs, _, err := client.Jobs().Allocations(masterJob, false, query)
+	if err != nil {
+		return nil, err
+	}
+	var running []*api.Allocation
+	for _, stub := range stubs {
+		if stub.ClientStatus != api.AllocClientStatusRunning {
+			continue
+		}
+		alloc, _, err := client.Allocations().Info(stub.ID, query)
+		if err != nil {
+			return nil, err
+		}
+		running = append(running, alloc)
+	}
+	return running, nil
+}
+
+// masterProcesses are the processes of all masters.
+func (c *Cluster) masterProcesses(ctx context.Context) ([]proc.ID, error) {
+	allocs, err := c.runningMasters(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []proc.ID
+	for _, alloc := range allocs {
+		found, err := processOfTask(alloc.ID, masterTask)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}

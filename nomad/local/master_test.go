@@ -1,0 +1,318 @@
+package local
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/nomad/api"
+
+	files "github.com/detent-ml/detent/nomad"
+	"github.com/detent-ml/detent/nomad/servers"
+	"github.com/detent-ml/detent/nomad/servers/proc"
+)
+
+func part(t *testing.T, c *Cluster, name string) Part {
+	t.Helper()
+	p, err := c.Part(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// one is the single process of a part.
+func one(t *testing.T, p Part) proc.ID {
+	t.Helper()
+	found, err := p.Processes(t.Context())
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%s has the processes %v, %v; expected one", p.name, found, err)
+	}
+	return found[0]
+}
+
+// TestMasterLivesThroughEverything runs a stand-in of the master as the real job and ends one part after
+// the other under it.
+func TestMasterLivesThroughEverything(t *testing.T) {
+	ctx, opts := t.Context(), testOptions(t)
+	opts.Master = Master{
+		Binary: fakeMaster(t),
+		Config: "# {{ with }} ${HOME} %{ if }\nlog_level: debug\n",
+		Env:    map[string]string{"DETENT_TEST": `a "quoted" ${value}`},
+	}
+	c, err := Up(ctx, opts, testReport(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := c.Describe(ctx)
+	if !d.Up() {
+		t.Fatalf("after Up: %+v", d.Parts)
+	}
+	checkWhatTheMasterGot(t, c, d)
+
+	t.Run("a killed master is started again by Nomad", func(t *testing.T) {
+		// More often than a job's restarts commonly last.
+		for range 5 {
+			before := one(t, part(t, c, "master"))
+			if err := part(t, c, "master").Kill9(ctx); err != nil {
+				t.Fatal(err)
+			}
+			within(t, 20*time.Second, "another master answers", func() error {
+				found, err := part(t, c, "master").Processes(ctx)
+				if err != nil {
+					return err
+				}
+				if len(found) != 1 || found[0] == before {
+					return fmt.Errorf("processes %v", found)
+				}
+				_, err = get(ctx, d.MasterURL+"/health")
+				return err
+			})
+		}
+	})
+	for _, name := range []string{"postgres", "consul", "nomad", "client"} {
+		t.Run("a killed "+name+" comes back and the master's process stays", func(t *testing.T) {
+			master, p := one(t, part(t, c, "master")), part(t, c, name)
+			before := one(t, p)
+			if err := p.Kill9(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if before.Alive() {
+				t.Fatal("it was not killed")
+			}
+			if err := p.Start(ctx); err != nil {
+				t.Fatal(err)
+			}
+			within(t, 30*time.Second, "everything is healthy", func() error {
+				if d := c.Describe(ctx); !d.Up() {
+					return fmt.Errorf("%+v", d.Parts)
+				}
+				return nil
+			})
+			if !master.Alive() {
+				t.Error("the master's process ended")
+			}
+		})
+	}
+	t.Run("another binary is rolled out", func(t *testing.T) {
+		before := one(t, part(t, c, "master"))
+		text, err := os.ReadFile(opts.Master.Binary)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := filepath.Join(t.TempDir(), "det-master")
+		if err := os.WriteFile(next, append(text, "another build"...), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		again := opts
+		again.Master.Binary = next
+		if _, err := Up(ctx, again, testReport(t)); err != nil {
+			t.Fatal(err)
+		}
+		if before.Alive() {
+			t.Error("the old master runs on")
+		}
+	})
+	t.Run("its log can be read", func(t *testing.T) {
+		var b strings.Builder
+		if err := c.Logs(ctx, "master", 1, false, &b); err != nil || b.String() != "the fake master listens\n" {
+			t.Errorf("the last line is %q, %v", b.String(), err)
+		}
+	})
+	t.Run("down ends it even when Nomad is dead", func(t *testing.T) {
+		master := one(t, part(t, c, "master"))
+		for _, name := range []string{"nomad", "client"} {
+			if err := part(t, c, name).Kill9(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := c.Down(ctx, testReport(t)); err != nil {
+			t.Fatal(err)
+		}
+		if master.Alive() {
+			t.Error("the master runs on")
+		}
+	})
+}
+
+func checkWhatTheMasterGot(t *testing.T, c *Cluster, d Description) {
+	t.Helper()
+	ctx := t.Context()
+	if config, err := get(ctx, d.MasterURL+"/config"); err != nil || config != c.state.Master.Config {
+		t.Errorf("the configuration is %q, %v; expected %q", config, err, c.state.Master.Config)
+	}
+	text, err := get(ctx, d.MasterURL+"/env")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := "\n" + text + "\n"
+	for _, want := range []string{
+		"DETENT_TEST=" + c.state.Master.Env["DETENT_TEST"], "DETENT_DATABASE=" + d.DSN,
+		"DETENT_NOMAD_ADDRESS=" + d.NomadURL, "DETENT_CONSUL_ADDRESS=" + d.ConsulURL, "DETENT_CLUSTER_NAME=test",
+		"DETENT_CHECKPOINT_STORAGE={type: directory, container_path: \"" + d.StateDir + "/checkpoints\"}",
+		"DETENT_LISTEN=" + strings.TrimPrefix(d.MasterURL, "http://"),
+	} {
+		if !strings.Contains(env, "\n"+want+"\n") {
+			t.Errorf("the master's environment lacks %s:%s", want, env)
+		}
+	}
+	job, err := get(ctx, d.NomadURL+"/v1/job/"+masterJob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	password := strings.Split(strings.Split(d.DSN, "detent:")[1], "@")[0]
+	if strings.Contains(job, password) {
+		t.Error("the database's password is in the job, which every user of Nomad may read")
+	}
+	within(t, 20*time.Second, "the master is healthy in Consul", func() error {
+		answer, err := get(ctx, d.ConsulURL+"/v1/health/service/det-master?passing")
+		if err == nil && !strings.Contains(answer, "det-master") {
+			err = fmt.Errorf("%s", answer)
+		}
+		return err
+	})
+}
+
+func TestMasterThatDoesNotStartIsExplained(t *testing.T) {
+	ctx, opts := t.Context(), testOptions(t)
+	opts.Master = Master{Binary: fakeMaster(t), Config: "broken: true\n"}
+	_, err := Up(ctx, opts, testReport(t))
+	if err == nil || !strings.Contains(err.Error(), "this configuration is broken") {
+		t.Fatalf("error %v, expected what the master said", err)
+	}
+	// What is up stays up, and a corrected Up goes on.
+	opts.Master.Config = "better: true\n"
+	c, err := Up(ctx, opts, testReport(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := c.Describe(ctx); !d.Up() {
+		t.Errorf("after the correction: %+v", d.Parts)
+	}
+}
+
+func TestTwoMastersTwoNodesAndACLs(t *testing.T) {
+	ctx, opts := t.Context(), testOptions(t)
+	opts.ACL = true
+	opts.Slots = 3
+	opts.Master = Master{Binary: fakeMaster(t), Count: 2}
+	c, err := Up(ctx, opts, testReport(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := c.Describe(ctx)
+	if !d.Up() || len(d.MasterURLs) != 2 || d.MasterURLs[0] == d.MasterURLs[1] {
+		t.Fatalf("masters at %v, parts %+v; expected two", d.MasterURLs, d.Parts)
+	}
+	checkRights(t, c, d)
+
+	if err := c.AddClient(ctx, Client{Name: "second", Slots: 5}); err != nil {
+		t.Fatal(err)
+	}
+	checkNodes(t, c, map[string]string{"test": "3", "test-second": "5"})
+	second := part(t, c, "client-second")
+	if err := second.Kill9(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Down(ctx, testReport(t)); err != nil {
+		t.Fatal(err)
+	}
+	if c, err = Up(ctx, opts, testReport(t)); err != nil {
+		t.Fatal(err)
+	}
+	if d := c.Describe(ctx); !d.Up() || len(d.Parts) != 6 {
+		t.Errorf("after Down and Up: %+v; expected postgres, consul, nomad, client, client-second and master", d.Parts)
+	}
+	if err := c.RemoveClient(ctx, "second"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Part("client-second"); err == nil {
+		t.Error("the removed client is still a part")
+	}
+}
+
+// checkRights uses the identity that Nomad gave to the master: it may list jobs, and nothing without it.
+func checkRights(t *testing.T, c *Cluster, d Description) {
+	t.Helper()
+	text, err := get(t.Context(), d.MasterURLs[0]+"/env")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(text, "NOMAD_TOKEN=")
+	token, _, _ := strings.Cut(rest, "\n")
+	for _, try := range []struct {
+		token string
+		jobs  int
+	}{{token, 1}, {"", 0}} {
+		client, err := api.NewClient(&api.Config{Address: d.NomadURL, SecretID: try.token})
+		if err != nil {
+			t.Fatal(err)
+		}
+		jobs, _, err := client.Jobs().List(nil)
+		if len(jobs) != try.jobs {
+			t.Errorf("with the token %q: %d jobs, %v; expected %d", try.token, len(jobs), err, try.jobs)
+		}
+	}
+}
+
+func checkNodes(t *testing.T, c *Cluster, slots map[string]string) {
+	t.Helper()
+	nomad, err := c.Nomad()
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes, _, err := nomad.Nodes().List(nil)
+	if err != nil || len(nodes) != len(slots) {
+		t.Fatalf("%d nodes, %v; expected %d", len(nodes), err, len(slots))
+	}
+	for _, stub := range nodes {
+		node, _, err := nomad.Nodes().Info(stub.ID, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := node.Meta["detent_slots"]; got != slots[node.Name] {
+			t.Errorf("node %s says %q slots, expected %q", node.Name, got, slots[node.Name])
+		}
+	}
+}
+
+// The job file is what operators edit and run, so each way of running it must parse.
+func TestJobFileParsesInEveryVariant(t *testing.T) {
+	nomad, err := servers.Ensure(t.Context(), "nomad", testReport(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "master.nomad.hcl")
+	if err := os.WriteFile(file, []byte(files.MasterJob), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, vars := range map[string]map[string]string{
+		"as it is":  {},
+		"a URL":     {"driver": "exec", "binary": "https://example.com/det-master.tar.gz", "checksum": "sha256:00"},
+		"an image":  {"driver": "docker", "image": "example.com/det-master:1"},
+		"several":   {"count": "3", "port": "8443", "node_pool": "system", "datacenters": `["a", "b"]`},
+		"no Consul": {"consul_addr": "", "service_provider": "nomad", "memory_max": "2048", "env": `{ DETENT_X = "y" }`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			args := []string{"job", "run", "-output"}
+			for k, v := range vars {
+				args = append(args, "-var="+k+"="+v)
+			}
+			out, err := run(t.Context(), nomad.Path, append(args, file)...)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			for _, v := range vars {
+				if !strings.ContainsAny(v, `{["`) && !strings.Contains(out, v) {
+					t.Errorf("the job has no %q", v)
+				}
+			}
+		})
+	}
+}

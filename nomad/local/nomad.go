@@ -1,0 +1,186 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/hashicorp/nomad/api"
+
+	files "github.com/detent-ml/detent/nomad"
+	"github.com/detent-ml/detent/nomad/servers"
+)
+
+// nomadConfig is a server of one, as a file. Not a development agent: that one forgets its jobs when it
+// ends, and ends its tasks with it.
+//
+// The node is an agent of its own (client.go). In one agent the client comes up before the server has
+// read its keys, is refused, and tries again only after up to half a minute.
+func (c *Cluster) nomadConfig() []byte {
+	var b strings.Builder
+	c.writeAgent(&b, "server", partNomad, fmt.Sprintf("  rpc  = %d\n  serf = %d\n", c.state.Ports[portNomadRPC], c.state.Ports[portNomadSerf]))
+	b.WriteString(`
+server {
+  enabled          = true
+  bootstrap_expect = 1
+  raft_multiplier  = 1
+}
+`)
+	return []byte(b.String())
+}
+
+// writeAgent writes what the agents have in common.
+func (c *Cluster) writeAgent(b *strings.Builder, name, part, ports string) {
+	fmt.Fprintf(b, `# Written by every start of the cluster.
+name      = %q
+region    = "global"
+data_dir  = %q
+bind_addr = "127.0.0.1"
+log_level = "INFO"
+
+disable_update_check = true
+leave_on_interrupt   = false
+leave_on_terminate   = false
+
+ports {
+  http = %d
+%s}
+
+advertise {
+  http = "127.0.0.1"
+  rpc  = "127.0.0.1"
+  serf = "127.0.0.1"
+}
+
+# Here every caller has the same address, so a limit per address is one on all of them together.
+limits {
+  http_max_conns_per_client = 0
+  rpc_max_conns_per_client  = 0
+}
+
+consul {
+  address          = "127.0.0.1:%d"
+  server_auto_join = false
+  client_auto_join = false
+}
+
+telemetry {
+  prometheus_metrics         = true
+  publish_allocation_metrics = true
+  publish_node_metrics       = true
+  disable_hostname           = true
+}
+
+acl {
+  enabled = %t
+}
+`, name, c.path(part, "data"), c.state.Ports[part], ports, c.state.Ports[portConsul], c.state.ACL)
+}
+
+func (c *Cluster) nomadAgent(ctx context.Context, report *servers.Reporter) (agent, error) {
+	a := agent{
+		name: partNomad, title: "Nomad", config: c.nomadConfig(),
+		ports: []string{portNomad, portNomadRPC, portNomadSerf}, ready: c.nomadReady,
+	}
+	return c.asNomad(ctx, a, report)
+}
+
+// asNomad completes an agent that is Nomad's.
+func (c *Cluster) asNomad(ctx context.Context, a agent, report *servers.Reporter) (agent, error) {
+	binary, err := servers.Ensure(ctx, "nomad", report)
+	if err != nil {
+		return agent{}, err
+	}
+	if c.state.ExtraNomad != "" {
+		a.config = append(a.config, "\n"+c.state.ExtraNomad+"\n"...)
+	}
+	a.binary, a.configFile = binary, "agent.hcl"
+	a.args = func(file string) []string { return []string{"agent", "-config=" + file} }
+	return a, nil
+}
+
+// nomadReady says whether Nomad has a leader that has read its keys: before that it refuses its nodes.
+func (c *Cluster) nomadReady(ctx context.Context) error {
+	if _, err := get(ctx, c.nomadURL()+"/v1/agent/health"); err != nil {
+		return err
+	}
+	if leader, err := get(ctx, c.nomadURL()+"/v1/status/leader"); err != nil {
+		return err
+	} else if strings.Trim(strings.TrimSpace(leader), `"`) == "" {
+		return errors.New("no leader of Nomad yet")
+	}
+	if keys, err := get(ctx, c.nomadURL()+"/.well-known/jwks.json"); err != nil {
+		return err
+	} else if !strings.Contains(keys, `"kid"`) {
+		return errors.New("the keys of Nomad are not read yet")
+	}
+	if c.state.ACL {
+		return c.bootstrapACL(ctx)
+	}
+	return nil
+}
+
+// nodeReady says whether a node is ready and can run raw_exec tasks.
+func (c *Cluster) nodeReady(ctx context.Context, name string) error {
+	client, err := c.Nomad()
+	if err != nil {
+		return err
+	}
+	nodes, _, err := client.Nodes().List((&api.QueryOptions{}).WithContext(ctx))
+	if err != nil {
+		return err
+	}
+	for _, node := range nodes {
+		if node.Name != name {
+			continue
+		}
+		if node.Status != api.NodeStatusReady {
+			return fmt.Errorf("the node %s is %s", name, node.Status)
+		}
+		if driver := node.Drivers["raw_exec"]; driver == nil || !driver.Healthy {
+			return fmt.Errorf("the node %s cannot run raw_exec tasks", name)
+		}
+		return nil
+	}
+	return fmt.Errorf("the node %s has not registered yet", name)
+}
+
+// bootstrapACL gets the management token, once, and gives the master's job its policy.
+func (c *Cluster) bootstrapACL(ctx context.Context) error {
+	client, err := c.Nomad()
+	if err != nil {
+		return err
+	}
+	write := (&api.WriteOptions{}).WithContext(ctx)
+	if c.state.Token == "" {
+		token, _, err := client.ACLTokens().Bootstrap(write)
+		if err != nil {
+			return fmt.Errorf("get Nomad's management token: %w", err)
+		}
+		c.state.Token = token.SecretID
+		if err := c.save(); err != nil {
+			return err
+		}
+		client.SetSecretID(token.SecretID)
+	}
+	_, err = client.ACLPolicies().Upsert(&api.ACLPolicy{
+		Name: masterJob, Rules: files.MasterPolicy,
+		Description: "What the master of a Detent cluster may do.",
+		JobACL:      &api.JobACL{Namespace: api.DefaultNamespace, JobID: masterJob},
+	}, write)
+	return err
+}
+
+func (c *Cluster) nomadURL() string { return localURL(c.state.Ports[portNomad]) }
+
+// Nomad is a client of the cluster's Nomad, with all rights.
+func (c *Cluster) Nomad() (*api.Client, error) {
+	// Without the environment: NOMAD_ADDR or NOMAD_TOKEN there are about another cluster. The HTTP client
+	// is shared, because each of its kind keeps connections open.
+	return api.NewClient(&api.Config{
+		Address: c.nomadURL(), SecretID: c.state.Token, Region: "global",
+		Namespace: api.DefaultNamespace, HttpClient: http.DefaultClient,
+	})
+}

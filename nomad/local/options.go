@@ -1,0 +1,95 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+
+	"github.com/detent-ml/detent/nomad/servers"
+)
+
+// DefaultName is the name of the cluster that is meant when no name is given.
+const DefaultName = "local"
+
+// Options says what a cluster shall be. What is left out is as it was the last time, or the default.
+type Options struct {
+	// Name of the cluster: of its folder by default, and its identity in Nomad.
+	Name string
+	// StateDir is the folder of the cluster. By default one named after it below servers.StateDir.
+	StateDir string
+	// Ports that must be these. The others are chosen once and then remembered.
+	Ports Ports
+	// FreePorts chooses ports at random, and not the well-known ones where those are free. For tests.
+	FreePorts bool
+	// DSN of a PostgreSQL to use in place of one of the cluster's own.
+	DSN string
+	// Ephemeral gives up PostgreSQL's guards against a crash of the machine. For tests.
+	Ephemeral bool
+	// ACL turns Nomad's access control on. The token of its management is in the cluster's folder.
+	ACL bool
+	// Slots is how many CPU slots each node offers; 0 leaves it to the master.
+	Slots int
+	// ExtraNomad is more configuration for the Nomad agent, in HCL.
+	ExtraNomad string
+	// Master is what to run as the master; without a binary the cluster is up without one.
+	Master Master
+}
+
+// Ports are those that people and programs outside the cluster talk to. 0 means any.
+type Ports struct {
+	Master, Nomad, Consul, Postgres int
+}
+
+// Master says what runs as the master.
+type Master struct {
+	// Binary is the path of det-master. Empty: no master is started.
+	Binary string `json:"binary"`
+	// Runner is the path of det-runner, which the master gives to its tasks.
+	Runner string `json:"runner,omitempty"`
+	// Config is the content of its configuration file, in YAML.
+	Config string `json:"config,omitempty"`
+	// Env is more of its environment; it goes before what the cluster sets by itself.
+	Env map[string]string `json:"env,omitempty"`
+	// Count of masters side by side; 1 by default. With more than one, Nomad chooses their ports.
+	Count int `json:"count,omitempty"`
+}
+
+var goodName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$`)
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Name == "" {
+		o.Name = DefaultName
+	}
+	if !goodName.MatchString(o.Name) {
+		return o, fmt.Errorf("the cluster's name %q: it may have 40 lower-case letters, digits and dashes, and no dash at its ends", o.Name)
+	}
+	if o.StateDir == "" {
+		base, err := servers.StateDir()
+		if err != nil {
+			return o, err
+		}
+		o.StateDir = filepath.Join(base, o.Name)
+	}
+	dir, err := filepath.Abs(o.StateDir)
+	if err != nil {
+		return o, err
+	}
+	o.StateDir = dir
+	if o.Slots < 0 {
+		return o, fmt.Errorf("%d CPU slots: it must be 0 or more", o.Slots)
+	}
+	if o.Master.Count < 0 {
+		return o, fmt.Errorf("%d masters: it must be 0 or more", o.Master.Count)
+	}
+	if o.Master.Count > 1 && o.Ports.Master != 0 {
+		return o, errors.New("several masters on one machine cannot share a port; leave the master's port open")
+	}
+	return o, nil
+}
+
+// DefaultStateDir is the folder of the cluster with this name when nobody says otherwise.
+func DefaultStateDir(name string) (string, error) {
+	o, err := Options{Name: name}.withDefaults()
+	return o.StateDir, err
+}

@@ -1,0 +1,139 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/detent-ml/detent/nomad/servers"
+	"github.com/detent-ml/detent/nomad/servers/proc"
+)
+
+// Names of the parts. "nomad" is its server, "client" the node; further nodes are "client-" and a name.
+const (
+	partPostgres = "postgres"
+	partConsul   = "consul"
+	partNomad    = "nomad"
+	partClient   = "client"
+	partMaster   = "master"
+)
+
+// Part is one server of the cluster, to be killed, stopped and started by itself.
+type Part struct {
+	c    *Cluster
+	name string
+}
+
+// Part returns a part by its name: postgres, consul, nomad (its server), client (the
+// node), master, or client- and the name of a further node.
+func (c *Cluster) Part(name string) (Part, error) {
+	if names := c.partNames(); !slices.Contains(names, name) {
+		return Part{}, fmt.Errorf("no part %q; the cluster has %s", name, strings.Join(names, ", "))
+	}
+	return Part{c: c, name: name}, nil
+}
+
+// partNames are the parts of the cluster in the order in which they start.
+func (c *Cluster) partNames() []string {
+	var names []string
+	if c.state.DSN == "" {
+		names = append(names, partPostgres)
+	}
+	names = append(names, partConsul, partNomad)
+	for _, client := range c.clients() {
+		names = append(names, clientPart(client.Name))
+	}
+	return append(names, partMaster)
+}
+
+// Kill9 ends the part with SIGKILL and returns when it is gone. Tasks outlive the client that runs them, and
+// Nomad starts a killed master again by itself.
+func (p Part) Kill9(ctx context.Context) error {
+	return p.c.locked(ctx, func() error {
+		switch p.name {
+		case partPostgres:
+			pg, err := servers.OpenPostgres(p.c.path(partPostgres))
+			if err != nil {
+				return err
+			}
+			return pg.Kill(ctx)
+		case partMaster:
+			masters, err := p.c.masterProcesses(ctx)
+			if err != nil {
+				return err
+			}
+			for _, id := range masters {
+				if err := id.Kill(ctx); err != nil {
+					return err
+				}
+			}
+			return nil
+		default:
+			return p.c.state.Processes[p.name].Kill(ctx)
+		}
+	})
+}
+
+// Stop ends the part gracefully. A stopped master stays away until it is started.
+func (p Part) Stop(ctx context.Context) error {
+	return p.c.locked(ctx, func() error {
+		switch p.name {
+		case partPostgres:
+			return p.c.stopPostgres(ctx)
+		case partMaster:
+			return p.c.stopJobs(ctx, isMaster)
+		default:
+			return p.c.stopAgent(ctx, p.name)
+		}
+	})
+}
+
+// Start starts the part again and returns when it is ready.
+func (p Part) Start(ctx context.Context) error {
+	return p.c.locked(ctx, func() error {
+		switch p.name {
+		case partPostgres:
+			_, err := servers.StartPostgres(ctx, p.c.postgresOptions(nil))
+			return err
+		case partMaster:
+			return p.c.upMaster(ctx, nil)
+		}
+		for _, make := range p.c.agents() {
+			a, err := make(ctx, nil)
+			if err != nil {
+				return err
+			}
+			if a.name == p.name {
+				return p.c.startAgent(ctx, a)
+			}
+		}
+		return fmt.Errorf("no part %q", p.name)
+	})
+}
+
+// Processes are those that the part runs as now: one for a server, one per master.
+func (p Part) Processes(ctx context.Context) ([]proc.ID, error) {
+	p.c.mu.Lock()
+	defer p.c.mu.Unlock()
+	p.c.refresh()
+	return p.c.processes(ctx, p.name)
+}
+
+func (c *Cluster) processes(ctx context.Context, part string) ([]proc.ID, error) {
+	switch part {
+	case partMaster:
+		return c.masterProcesses(ctx)
+	case partPostgres:
+		pg, err := servers.OpenPostgres(c.path(partPostgres))
+		if err != nil || !pg.Running() {
+			return nil, nil //nolint:nilerr // not started yet is not running
+		}
+		id, err := proc.Of(pg.Pid)
+		return []proc.ID{id}, err
+	}
+	if id := c.state.Processes[part]; id.Alive() {
+		return []proc.ID{id}, nil
+	}
+	return nil, nil
+}

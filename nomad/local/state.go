@@ -1,0 +1,157 @@
+package local
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/detent-ml/detent/nomad/servers"
+	"github.com/detent-ml/detent/nomad/servers/proc"
+)
+
+// ErrNoCluster is returned for a folder in which no cluster was ever made.
+var ErrNoCluster = errors.New("no cluster")
+
+// state is what the folder remembers, so that a restart finds the same cluster on the same ports.
+type state struct {
+	Name       string             `json:"name"`
+	Ports      map[string]int     `json:"ports"`
+	Processes  map[string]proc.ID `json:"processes"`
+	Clients    []Client           `json:"clients,omitempty"`
+	DSN        string             `json:"dsn,omitempty"` // of a PostgreSQL that is not ours
+	Ephemeral  bool               `json:"ephemeral,omitempty"`
+	ACL        bool               `json:"acl,omitempty"`
+	Token      string             `json:"token,omitempty"` // Nomad's management token
+	Slots      int                `json:"slots,omitempty"`
+	ExtraNomad string             `json:"extra_nomad,omitempty"`
+	Master     Master             `json:"master"`
+}
+
+func statePath(dir string) string { return filepath.Join(dir, "state.json") }
+
+func readState(dir string) (state, error) {
+	var s state
+	text, err := os.ReadFile(statePath(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, fmt.Errorf("%w in %s", ErrNoCluster, dir)
+	}
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal(text, &s); err != nil {
+		return s, fmt.Errorf("%s: %w", statePath(dir), err)
+	}
+	if s.Ports == nil {
+		s.Ports = map[string]int{}
+	}
+	if s.Processes == nil {
+		s.Processes = map[string]proc.ID{}
+	}
+	return s, nil
+}
+
+// refresh takes over what other programs have changed. Who only looks does without the lock, as the state
+// is replaced as a whole; where there is none any more, the last one known stays.
+func (c *Cluster) refresh() {
+	if s, err := readState(c.dir); err == nil {
+		c.state = s
+	}
+}
+
+// save writes the state as a whole or not at all. It holds a token, so it is the owner's alone.
+func (c *Cluster) save() error {
+	text, err := json.MarshalIndent(c.state, "", "  ")
+	if err != nil {
+		return err
+	}
+	fresh := statePath(c.dir) + ".new"
+	if err := os.WriteFile(fresh, append(text, '\n'), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(fresh, statePath(c.dir))
+}
+
+// Names of the ports that are remembered. Those for people have well-known numbers, which are taken
+// where they are free.
+const (
+	portMaster     = "master"
+	portPostgres   = "postgres"
+	portConsul     = "consul"
+	portConsulRPC  = "consul-rpc"
+	portConsulSerf = "consul-serf"
+	portNomad      = "nomad"
+	portNomadRPC   = "nomad-rpc"
+	portNomadSerf  = "nomad-serf"
+	portClient     = "client" // of the node without a name
+)
+
+func wellKnown() map[string]int {
+	return map[string]int{portMaster: 8080, portConsul: 8500, portNomad: 4646}
+}
+
+// choosePorts fills in the ports: what is asked for, else what is remembered, else a well-known or free
+// one. A port that is asked for and taken is an error here; a remembered one is found taken when its
+// server starts, unless that server is what has it.
+func (c *Cluster) choosePorts(opts Options) error {
+	asked := map[string]int{
+		portMaster: opts.Ports.Master, portPostgres: opts.Ports.Postgres,
+		portConsul: opts.Ports.Consul, portNomad: opts.Ports.Nomad,
+	}
+	used := map[int]bool{}
+	for name, port := range asked {
+		if was := c.state.Ports[name]; port != 0 && port != was {
+			if was != 0 && c.partRuns(name) {
+				return fmt.Errorf("%s runs on port %d; take the cluster down before it is given port %d", name, was, port)
+			}
+			if !servers.PortFree(port) {
+				return servers.PortTaken(name, port)
+			}
+			c.state.Ports[name] = port
+		}
+	}
+	for _, port := range c.state.Ports {
+		used[port] = true
+	}
+	for _, name := range []string{portMaster, portPostgres, portConsul, portConsulRPC, portConsulSerf, portNomad, portNomadRPC, portNomadSerf, portClient} {
+		if c.state.Ports[name] != 0 {
+			continue
+		}
+		port := wellKnown()[name]
+		if opts.FreePorts || port == 0 || used[port] || !servers.PortFree(port) {
+			var err error
+			if port, err = freePort(used); err != nil {
+				return err
+			}
+		}
+		c.state.Ports[name], used[port] = port, true
+	}
+	return nil
+}
+
+// freePort is one that nobody has and that this cluster has not given to another part.
+func freePort(used map[int]bool) (int, error) {
+	for {
+		port, err := servers.FreePort()
+		if err != nil || !used[port] {
+			return port, err
+		}
+	}
+}
+
+// partRuns says whether the part that a port belongs to is up now.
+func (c *Cluster) partRuns(port string) bool {
+	if port == portMaster {
+		return c.state.Processes[partClient].Alive()
+	}
+	if port == portPostgres {
+		pg, err := servers.OpenPostgres(c.path(partPostgres))
+		return err == nil && pg.Running()
+	}
+	return c.state.Processes[port].Alive()
+}
+
+func emptyPorts() map[string]int         { return map[string]int{} }
+func emptyProcesses() map[string]proc.ID { return map[string]proc.ID{} }

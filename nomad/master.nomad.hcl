@@ -1,0 +1,321 @@
+# The master of a Detent cluster, as one Nomad job:
+#
+#   nomad var put nomad/jobs/det-master dsn="postgres://…"
+#   nomad job run -var binary=https://…/det-master_linux_amd64.tar.gz master.nomad.hcl
+#
+# The variable path follows the job's name. docs/operations.md goes through all of it.
+
+variable "job" {
+  type        = string
+  default     = "det-master"
+  description = "Name of the job, of its Consul service, and of the Nomad variable with its secrets (nomad/jobs/<job>)."
+}
+
+variable "cluster" {
+  type        = string
+  default     = "default"
+  description = "Name of this cluster. Several clusters can share a Nomad namespace: each touches its own jobs only."
+}
+
+variable "namespace" {
+  type        = string
+  default     = "default"
+  description = "Nomad namespace of the master."
+}
+
+variable "region" {
+  type    = string
+  default = "global"
+}
+
+variable "datacenters" {
+  type    = list(string)
+  default = ["*"]
+}
+
+variable "node_pool" {
+  type    = string
+  default = "default"
+}
+
+variable "node" {
+  type        = string
+  default     = ""
+  description = "Name of the one node to run on; empty for any."
+}
+
+variable "count" {
+  type        = number
+  default     = 1
+  description = "Masters side by side: all answer, one leads. With a fixed port each needs a node of its own."
+}
+
+variable "driver" {
+  type        = string
+  default     = "raw_exec"
+  description = "raw_exec or exec with a binary; docker or podman with an image."
+}
+
+variable "binary" {
+  type        = string
+  default     = "/usr/local/bin/det-master"
+  description = "Where det-master is: a path on the node (raw_exec), or the URL of a file det-master or of an archive that holds it (raw_exec and exec)."
+}
+
+variable "checksum" {
+  type        = string
+  default     = ""
+  description = "Checksum of what the URL gives, as \"sha256:…\"."
+}
+
+variable "image" {
+  type        = string
+  default     = ""
+  description = "Container image with det-master on its PATH (docker and podman)."
+}
+
+variable "user" {
+  type        = string
+  default     = ""
+  description = "Account to run as; empty for the driver's default."
+}
+
+variable "port" {
+  type        = number
+  default     = 8080
+  description = "Port of API and web pages; 0 lets Nomad choose one."
+}
+
+variable "public_url" {
+  type        = string
+  default     = ""
+  description = "Address of the web pages for people; empty for the address that the master listens on."
+}
+
+variable "config" {
+  type        = string
+  default     = ""
+  description = "Content of the master's configuration file (YAML). No secrets: these belong into the Nomad variable."
+}
+
+variable "env" {
+  type        = map(string)
+  default     = {}
+  description = "Settings by environment, DETENT_…; they go before the configuration file."
+}
+
+variable "nomad_addr" {
+  type        = string
+  default     = ""
+  description = "Nomad's API as the master reaches it; empty for the agent that runs it."
+}
+
+variable "consul_addr" {
+  type        = string
+  default     = "http://127.0.0.1:8500"
+  description = "Consul's API as the master reaches it; empty where there is no Consul."
+}
+
+variable "service_provider" {
+  type        = string
+  default     = "consul"
+  description = "consul, or nomad for Nomad's own services."
+}
+
+variable "service_tags" {
+  type        = list(string)
+  default     = []
+  description = "Tags of the service, as an ingress reads them."
+}
+
+variable "cpu" {
+  type    = number
+  default = 500
+}
+
+variable "memory" {
+  type    = number
+  default = 512
+}
+
+variable "memory_max" {
+  type        = number
+  default     = 0
+  description = "Memory that it may use beyond its reservation, where the cluster allows oversubscription; 0 for none."
+}
+
+locals {
+  is_url       = length(split("://", var.binary)) > 1
+  is_container = contains(["docker", "podman"], var.driver)
+}
+
+job "det-master" {
+  id          = var.job
+  name        = var.job
+  type        = "service"
+  region      = var.region
+  namespace   = var.namespace
+  datacenters = var.datacenters
+  node_pool   = var.node_pool
+  priority    = 80 # before what it places: without a master nothing is scheduled
+
+  meta {
+    detent_cluster = var.cluster
+    detent_role    = "master"
+  }
+
+  ui {
+    description = "Master of the Detent cluster **${var.cluster}**: API, web pages and scheduler. Tasks train on while it is away."
+  }
+
+  update {
+    max_parallel      = 1
+    health_check      = "checks"
+    min_healthy_time  = "2s"
+    healthy_deadline  = "2m"
+    progress_deadline = "5m"
+    auto_revert       = true
+  }
+
+  group "master" {
+    count = var.count
+
+    # All state is in PostgreSQL: a master can be killed at any moment and started anywhere. So it is
+    # started again at once, for as long as it takes: when one start after the other fails, a pause of
+    # at most the interval's rest, never an end.
+    restart {
+      attempts = 20
+      interval = "30s"
+      delay    = "250ms"
+      mode     = "delay"
+    }
+
+    reschedule {
+      delay          = "5s"
+      delay_function = "exponential"
+      max_delay      = "1m"
+      unlimited      = true
+    }
+
+    dynamic "constraint" {
+      for_each = var.node == "" ? [] : [var.node]
+      content {
+        attribute = "${node.unique.name}"
+        value     = constraint.value
+      }
+    }
+
+    dynamic "constraint" {
+      for_each = var.count > 1 && var.port != 0 ? [true] : []
+      content {
+        operator = "distinct_hosts"
+        value    = "true"
+      }
+    }
+
+    network {
+      port "http" {
+        static = var.port
+      }
+    }
+
+    service {
+      name     = var.job
+      provider = var.service_provider
+      port     = "http"
+      tags     = var.service_tags
+
+      check {
+        name     = "health"
+        type     = "http"
+        path     = "/health"
+        interval = "2s"
+        timeout  = "2s"
+      }
+    }
+
+    task "master" {
+      driver = var.driver
+      user   = var.user
+
+      # SIGTERM lets it resign as the leader and finish what it answers.
+      kill_signal  = "SIGTERM"
+      kill_timeout = "20s"
+
+      # The default identity: with ACLs on, a policy attached to this job is all the master needs.
+      identity {
+        env  = true
+        file = true
+      }
+
+      config {
+        command = local.is_container ? "det-master" : "/bin/sh"
+        args = local.is_container ? ["serve", "--config", "/local/master.yaml"] : [
+          # A fetched file has lost its execute bit; a path on the node is left as it is.
+          "-c", local.is_url
+          ? "chmod 0755 \"$NOMAD_TASK_DIR/det-master\" && exec \"$NOMAD_TASK_DIR/det-master\" serve --config \"$NOMAD_TASK_DIR/master.yaml\""
+          : "exec \"$DETENT_BINARY\" serve --config \"$NOMAD_TASK_DIR/master.yaml\""
+        ]
+        image = local.is_container ? var.image : null
+        ports = local.is_container ? ["http"] : null
+      }
+
+      dynamic "artifact" {
+        for_each = local.is_url ? [var.binary] : []
+        content {
+          source      = artifact.value
+          destination = "local/"
+
+          dynamic "options" {
+            for_each = var.checksum == "" ? [] : [var.checksum]
+            content {
+              checksum = options.value
+            }
+          }
+        }
+      }
+
+      template {
+        destination = "local/master.yaml"
+        data        = var.config == "" ? "# everything by default\n" : var.config
+        change_mode = "restart"
+        # The configuration is not ours to interpret: nothing in it is taken for a template.
+        left_delimiter  = "\u0001"
+        right_delimiter = "\u0002"
+      }
+
+      # The address of the database holds its password, so it comes from a Nomad variable, which only
+      # this job can read, through a file that only the task can read.
+      template {
+        destination = "secrets/master.env"
+        env         = true
+        change_mode = "restart"
+        data        = <<-EOT
+        {{- with nomadVar "nomad/jobs/${var.job}" }}
+        DETENT_DATABASE={{ .dsn | toJSON }}
+        {{- end }}
+        EOT
+      }
+
+      # Settings of the master are DETENT_ and a key of its configuration in capitals. The address is the
+      # one that Nomad gives to the port: all of the machine's, unless the node keeps it to one.
+      env = merge({
+        DETENT_BINARY           = local.is_url ? "" : var.binary
+        DETENT_CLUSTER_NAME     = var.cluster
+        DETENT_LISTEN           = local.is_container ? ":${NOMAD_PORT_http}" : "${NOMAD_IP_http}:${NOMAD_PORT_http}"
+        DETENT_NOMAD_ADDRESS    = var.nomad_addr != "" ? var.nomad_addr : "http://${attr.unique.advertise.address}"
+        DETENT_NOMAD_NAMESPACE  = var.namespace
+        DETENT_NOMAD_REGION     = var.region
+        DETENT_NOMAD_TOKEN_FILE = "${NOMAD_SECRETS_DIR}/nomad_token"
+        DETENT_CONSUL_ADDRESS   = var.consul_addr
+        }, var.public_url == "" ? {} : { DETENT_PUBLIC_URL = var.public_url },
+      var.env)
+
+      resources {
+        cpu        = var.cpu
+        memory     = var.memory
+        memory_max = var.memory_max == 0 ? null : var.memory_max
+      }
+    }
+  }
+}

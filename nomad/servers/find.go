@@ -1,0 +1,126 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Binary is a server that can be run.
+type Binary struct {
+	Name, Path, Version string
+}
+
+// Find looks for a server: one on PATH of a fitting version, else the one built before. It builds
+// nothing; found is false where there is neither.
+func Find(ctx context.Context, name string) (binary Binary, found bool, err error) {
+	pin, err := pinOf(name)
+	if err != nil {
+		return Binary{}, false, err
+	}
+	b, err := newBuilder()
+	if err != nil {
+		return Binary{}, false, err
+	}
+	if binary, ok := onPath(ctx, pin, nil); ok {
+		return binary, true, nil
+	}
+	path := b.binary(pin)
+	if !exists(path) {
+		return Binary{}, false, nil
+	}
+	return Binary{Name: name, Path: path, Version: pin.Version}, true, nil
+}
+
+// Ensure finds a server, or builds it into the cache, which the first time takes minutes: report shows
+// how far it is. Two processes never build at once, and what is interrupted leaves nothing half made.
+func Ensure(ctx context.Context, name string, report *Reporter) (Binary, error) {
+	pin, err := pinOf(name)
+	if err != nil {
+		return Binary{}, err
+	}
+	if binary, ok := onPath(ctx, pin, report); ok {
+		return binary, nil
+	}
+	b, err := newBuilder()
+	if err != nil {
+		return Binary{}, err
+	}
+	path, err := b.ensure(ctx, pin, report)
+	if err != nil {
+		return Binary{}, fmt.Errorf("%s %s: %w", pin.Title, pin.Version, err)
+	}
+	return Binary{Name: name, Path: path, Version: pin.Version}, nil
+}
+
+func pinOf(name string) (Pin, error) {
+	var known []string
+	for _, pin := range Pins() {
+		if pin.Name == name {
+			return pin, nil
+		}
+		known = append(known, pin.Name)
+	}
+	return Pin{}, fmt.Errorf("no server %q; there are %s", name, strings.Join(known, ", "))
+}
+
+// onPath returns the machine's own binary if its version fits.
+func onPath(ctx context.Context, pin Pin, report *Reporter) (Binary, bool) {
+	path, err := exec.LookPath(pin.Name)
+	if err != nil {
+		return Binary{}, false
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return Binary{}, false
+	}
+	version, err := versionOf(ctx, path)
+	if err != nil {
+		report.Say("%s is not used: %v", path, err)
+		return Binary{}, false
+	}
+	if compareVersions(version, pin.Oldest) < 0 {
+		report.Say("%s is not used: its version is %s, and %s or later is needed", path, version, pin.Oldest)
+		return Binary{}, false
+	}
+	return Binary{Name: pin.Name, Path: path, Version: version}, true
+}
+
+var serverVersion = regexp.MustCompile(`\bv(\d+\.\d+\.\d+)`)
+
+// versionOf asks a binary for its version, which these servers all print as "Name v1.2.3".
+func versionOf(ctx context.Context, path string) (string, error) {
+	cmd := exec.CommandContext(ctx, path, "version")
+	cmd.Env = append(os.Environ(), "AWS_CA_BUNDLE=") // Nomad's AWS client fails on it
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return "", fmt.Errorf("%s version: %w: %s", path, err, strings.TrimSpace(string(exit.Stderr)))
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s version: %w", path, err)
+	}
+	m := serverVersion.FindStringSubmatch(string(out))
+	if m == nil {
+		return "", fmt.Errorf("%s version: no version in %q", path, strings.TrimSpace(string(out)))
+	}
+	return m[1], nil
+}
+
+// compareVersions compares two versions of three numbers: negative where a is older.
+func compareVersions(a, b string) int {
+	as, bs := strings.Split(a, "."), strings.Split(b, ".")
+	for i := range min(len(as), len(bs)) {
+		x, _ := strconv.Atoi(as[i])
+		y, _ := strconv.Atoi(bs[i])
+		if x != y {
+			return x - y
+		}
+	}
+	return len(as) - len(bs)
+}

@@ -1,0 +1,170 @@
+package servers
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// rewrite is shared with the packages whose goldens are rewritten by the same flag.
+var rewrite = flag.Bool("rewrite", false, "write NOTICE anew")
+
+// linked is a module whose code is in our binaries.
+type linked struct {
+	Path, Version, Dir string
+	Main               bool
+}
+
+// TestLicencesOfEverythingLinked reads the licence of each module that a package of ours needs, refuses
+// those under which Detent could not be given away, and holds NOTICE to what it found.
+func TestLicencesOfEverythingLinked(t *testing.T) {
+	root := moduleRoot(t)
+	// Tests included: a module must not slip in by them either.
+	modules := linkedModules(t, root, true)
+	licences := map[string]string{}
+	for _, m := range modules {
+		licence, err := licenceOf(m.Dir)
+		if err != nil {
+			t.Errorf("%s: %v", m.Path, err)
+			continue
+		}
+		licences[m.Path] = licence
+	}
+	notice := "Detent\nCopyright the Detent authors\n\nLicensed under the Apache License, Version 2.0 (see LICENSE).\n\n" +
+		"The programs contain code of these Go modules, each under the licence named,\n" +
+		"whose text is in the module itself:\n\n"
+	for _, m := range linkedModules(t, root, false) {
+		notice += fmt.Sprintf("  %s (%s)\n", m.Path, licences[m.Path])
+	}
+	file := filepath.Join(root, "NOTICE")
+	if *rewrite {
+		if err := os.WriteFile(file, []byte(notice), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	have, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range linkedModules(t, root, false) {
+		if line := fmt.Sprintf("  %s (%s)\n", m.Path, licences[m.Path]); !strings.Contains(string(have), line) {
+			t.Errorf("NOTICE lacks the line %q; run: go test ./nomad/servers -run Licences -rewrite", strings.TrimSpace(line))
+		}
+	}
+}
+
+func moduleRoot(t *testing.T) string {
+	t.Helper()
+	out, err := exec.Command("go", "env", "GOMOD").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Dir(strings.TrimSpace(string(out)))
+}
+
+func linkedModules(t *testing.T, root string, tests bool) []linked {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-e", "-deps", fmt.Sprintf("-test=%v", tests), "-json=Module", "./...")
+	cmd.Dir = root
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	seen := map[string]linked{}
+	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p struct{ Module *linked }
+		err := decoder.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Module != nil && !p.Module.Main {
+			seen[p.Module.Path] = *p.Module
+		}
+	}
+	all := make([]linked, 0, len(seen))
+	for _, m := range seen {
+		all = append(all, m)
+	}
+	slices.SortFunc(all, func(a, b linked) int { return strings.Compare(a.Path, b.Path) })
+	if len(all) < 10 {
+		t.Fatalf("go list names %d modules, which cannot be all: %v", len(all), all)
+	}
+	return all
+}
+
+// licenceOf names the licence in a module's folder, or says why the module must not be used.
+func licenceOf(dir string) (string, error) {
+	var text string
+	for _, pattern := range []string{"LICENSE*", "LICENCE*", "License*", "license*", "COPYING*"} {
+		files, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			return "", err
+		}
+		for _, file := range files {
+			content, err := os.ReadFile(file)
+			if err != nil {
+				return "", err
+			}
+			text += string(content) + "\n"
+		}
+	}
+	return classify(text)
+}
+
+func classify(text string) (string, error) {
+	if strings.TrimSpace(text) == "" {
+		return "", errors.New("it has no licence")
+	}
+	words := strings.ToLower(strings.Join(strings.Fields(text), " "))
+	refused := []string{"business source license", "server side public license", "elastic license", "commons clause"}
+	mozilla := strings.Contains(words, "mozilla public license version 2.0") || strings.Contains(words, "mozilla public license, version 2.0")
+	if !mozilla {
+		// The MPL names these as "secondary licences", which makes them no licence of the module.
+		refused = append(refused, "gnu affero general public license", "gnu general public license", "gnu lesser general public license")
+	}
+	for _, name := range refused {
+		if strings.Contains(words, name) {
+			return "", fmt.Errorf("its licence is refused: %s", name)
+		}
+	}
+	if mozilla {
+		return "MPL-2.0", nil
+	}
+	for _, known := range [][2]string{
+		{"apache license", "Apache-2.0"},
+		{"permission is hereby granted, free of charge", "MIT"},
+		{"permission to use, copy, modify, and/or distribute this software", "ISC"},
+		{"permission to use, copy, modify, and distribute this software", "ISC"},
+		{"neither the name of", "BSD-3-Clause"},
+		{"redistribution and use in source and binary forms", "BSD-2-Clause"},
+		{"public domain", "public domain"},
+	} {
+		if strings.Contains(words, known[0]) {
+			return known[1], nil
+		}
+	}
+	return "", fmt.Errorf("its licence is none that is known here: %.80s…", words)
+}
+
+func TestClassifyRefuses(t *testing.T) {
+	for _, text := range []string{
+		"Business Source License 1.1\nParameters\nLicensor: …", "GNU AFFERO GENERAL PUBLIC LICENSE\nVersion 3",
+		"Server Side\nPublic License", "All rights reserved.", "  \n",
+	} {
+		if licence, err := classify(text); err == nil {
+			t.Errorf("%q passes as %s", text, licence)
+		}
+	}
+}

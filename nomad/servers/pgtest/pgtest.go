@@ -1,0 +1,251 @@
+// Package pgtest gives every test a PostgreSQL database of its own.
+//
+// One server is shared by all test processes of a user, and one database per schema is migrated once
+// and then cloned for each test, which takes milliseconds:
+//
+//	dsn := pgtest.New(t, store.SchemaHash(), store.Migrate)
+//
+// The server is started by the first test that asks, with its guards against a crash of the machine
+// off. It is not ended with the process that started it, because the next package's tests want it a
+// second later; a keeper process (keeper.go) ends it when no test process has used it for half an hour.
+// A database is dropped when its test passes. When the test fails, it is kept and its address printed;
+// a later run brings the server back with the database in it, and removes databases of yesterday.
+//
+// DETENT_TEST_POSTGRES names another server to use instead, by the DSN of a user who may make databases.
+package pgtest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Migrate brings an empty database to a schema. It must have closed its connections when it returns.
+type Migrate func(ctx context.Context, dsn string) error
+
+// databaseTime bounds each step of making a database: a test must not hang on a server that does.
+const databaseTime = 2 * time.Minute
+
+// The process has one connection to one server whatever number of tests it runs; there is nobody who
+// could hand it from test to test.
+var (
+	shared  = sync.OnceValues(connect)
+	counter atomic.Int64
+)
+
+// New returns the DSN of a fresh database whose schema migrate made. schema names what migrate does,
+// usually by a hash over the migrations: for each name it runs once, and later databases are copies.
+func New(t testing.TB, schema string, migrate Migrate) string {
+	t.Helper()
+	s, err := shared()
+	if err != nil {
+		t.Fatalf("a PostgreSQL for tests: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), databaseTime)
+	defer cancel()
+	template := "template1"
+	if migrate != nil {
+		if template, err = s.template(ctx, schema, migrate); err != nil {
+			t.Fatalf("migrate the database that tests copy: %v", err)
+		}
+	}
+	name := databaseName(t.Name())
+	if err := s.clone(ctx, template, name); err != nil {
+		t.Fatalf("make a database for the test: %v", err)
+	}
+	dsn := s.dsn(name)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the test's database is kept: %s", dsn)
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), databaseTime)
+		defer cancel()
+		if err := s.drop(ctx, name); err != nil {
+			t.Logf("drop the test's database: %v", err)
+		}
+	})
+	return dsn
+}
+
+// Empty returns the DSN of a fresh database with nothing in it.
+func Empty(t testing.TB) string {
+	t.Helper()
+	return New(t, "", nil)
+}
+
+// server makes and drops databases through one small pool of connections.
+type server struct {
+	pool *pgxpool.Pool
+	raw  string
+	// inUse holds the lock that keeps a shared server from being ended for as long as it is open.
+	inUse *os.File
+}
+
+func connect() (*server, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute) // the first time it may fetch PostgreSQL
+	defer cancel()
+	dsn, inUse := os.Getenv("DETENT_TEST_POSTGRES"), (*os.File)(nil)
+	if dsn == "" {
+		var err error
+		if dsn, inUse, err = sharedServer(ctx); err != nil {
+			return nil, err
+		}
+	}
+	cfg, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("the DSN of the test server: %w", err)
+	}
+	cfg.MaxConns = 4
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	s := &server{pool: pool, raw: dsn, inUse: inUse}
+	return s, s.sweep(ctx, time.Now())
+}
+
+// dsn is the address of another database on the same server.
+func (s *server) dsn(database string) string {
+	for _, sep := range []string{"?", ""} {
+		rest, query, found := s.raw, "", true
+		if sep != "" {
+			rest, query, found = strings.Cut(s.raw, sep)
+		}
+		if scheme, path, ok := strings.Cut(rest, "://"); found && ok {
+			host, _, _ := strings.Cut(path, "/")
+			if query != "" {
+				query = "?" + query
+			}
+			return scheme + "://" + host + "/" + database + query
+		}
+	}
+	return s.raw + " dbname=" + database // keywords and values; the last one counts
+}
+
+// template returns the name of the database that holds the schema, making it when it is missing. Only
+// one process makes it; the rename at the end is what makes it visible, so half a schema never is.
+func (s *server) template(ctx context.Context, schema string, migrate Migrate) (string, error) {
+	hash := sha256.Sum256([]byte(schema))
+	name := "schema_" + hex.EncodeToString(hash[:6])
+	there, err := s.exists(ctx, name)
+	if there || err != nil {
+		return name, err
+	}
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Release()
+	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock(hashtext($1))`, name); err != nil {
+		return "", err
+	}
+	defer func() {
+		_, _ = conn.Exec(context.WithoutCancel(ctx), `SELECT pg_advisory_unlock(hashtext($1))`, name)
+	}()
+	if there, err := s.exists(ctx, name); there || err != nil {
+		return name, err
+	}
+	fresh := name + "_new"
+	if err := s.drop(ctx, fresh); err != nil {
+		return "", err
+	}
+	if _, err := conn.Exec(ctx, "CREATE DATABASE "+quote(fresh)); err != nil {
+		return "", err
+	}
+	if err := migrate(ctx, s.dsn(fresh)); err != nil {
+		return "", err
+	}
+	// A closed connection lives on at the server for a moment, and would stand in the way.
+	if _, err := conn.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1`, fresh); err != nil {
+		return "", err
+	}
+	if _, err := conn.Exec(ctx, fmt.Sprintf("COMMENT ON DATABASE %s IS '%d'", quote(fresh), time.Now().Unix())); err != nil {
+		return "", err
+	}
+	_, err = conn.Exec(ctx, "ALTER DATABASE "+quote(fresh)+" RENAME TO "+quote(name))
+	return name, err
+}
+
+func (s *server) exists(ctx context.Context, name string) (there bool, err error) {
+	err = s.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)`, name).Scan(&there)
+	return there, err
+}
+
+func (s *server) clone(ctx context.Context, template, name string) error {
+	_, err := s.pool.Exec(ctx, "CREATE DATABASE "+quote(name)+" TEMPLATE "+quote(template))
+	return err
+}
+
+func (s *server) drop(ctx context.Context, name string) error {
+	_, err := s.pool.Exec(ctx, "DROP DATABASE IF EXISTS "+quote(name)+" WITH (FORCE)")
+	return err
+}
+
+const (
+	keepFailed  = 24 * time.Hour
+	keepSchemas = 7 * 24 * time.Hour
+)
+
+var testDatabase = regexp.MustCompile(`^test_(\d+)_`)
+
+// sweep drops what earlier runs left: databases of failed tests and of test processes that were killed,
+// after a day; schemas nobody has made anew for a week.
+func (s *server) sweep(ctx context.Context, now time.Time) error {
+	rows, err := s.pool.Query(ctx, `SELECT datname, coalesce(shobj_description(oid, 'pg_database'), '') FROM pg_database`)
+	if err != nil {
+		return err
+	}
+	type found struct{ Name, Comment string }
+	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[found])
+	if err != nil {
+		return err
+	}
+	for _, db := range all {
+		age, keep := time.Duration(0), keepFailed
+		if m := testDatabase.FindStringSubmatch(db.Name); m != nil {
+			age = sinceUnix(now, m[1])
+		} else if strings.HasPrefix(db.Name, "schema_") {
+			age, keep = sinceUnix(now, db.Comment), keepSchemas
+		}
+		if age <= keep {
+			continue
+		}
+		if err := s.drop(ctx, db.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sinceUnix is the time since a moment written in seconds, and nothing where no moment is written.
+func sinceUnix(now time.Time, seconds string) time.Duration {
+	var at int64
+	if _, err := fmt.Sscan(seconds, &at); err != nil {
+		return 0
+	}
+	return now.Sub(time.Unix(at, 0))
+}
+
+var unfit = regexp.MustCompile(`[^a-z0-9]+`)
+
+// databaseName tells who made the database and when, within the 63 bytes that PostgreSQL keeps.
+func databaseName(test string) string {
+	name := fmt.Sprintf("test_%d_%d_%d_%s", time.Now().Unix(), os.Getpid(), counter.Add(1),
+		strings.Trim(unfit.ReplaceAllString(strings.ToLower(test), "_"), "_"))
+	const longest = 63
+	return name[:min(len(name), longest)]
+}
+
+func quote(name string) string { return pgx.Identifier{name}.Sanitize() }

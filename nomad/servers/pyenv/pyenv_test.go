@@ -1,0 +1,95 @@
+package pyenv
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/detent-ml/detent/nomad/servers"
+)
+
+// fakePython stands for python3: it makes environments that hold a python like itself, writes down what
+// it is asked to install, and fails when told to.
+const fakePython = `#!/bin/sh
+case "$*" in
+"-c "*) echo "3.11 fake" ;;
+"-m venv "*)
+	mkdir -p "$3/bin"
+	cp "$0" "$3/bin/python"
+	;;
+"-m pip install "*)
+	[ -z "$FAIL" ] || { echo "no matching distribution" >&2; exit 1; }
+	echo "$*" >>"$INSTALLED"
+	;;
+*) exit 2 ;;
+esac
+`
+
+func setUp(t *testing.T) (cache, installed string) {
+	t.Helper()
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "python3"), []byte(fakePython), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cache, installed = t.TempDir(), filepath.Join(t.TempDir(), "installed")
+	t.Setenv("PATH", bin+":/usr/bin:/bin")
+	t.Setenv("DETENT_CACHE", cache)
+	t.Setenv("INSTALLED", installed)
+	return cache, installed
+}
+
+func TestEnvironmentIsMadeOnce(t *testing.T) {
+	_, installed := setUp(t)
+	var said bytes.Buffer
+	report := servers.NewReporter(&said)
+	first, err := Ensure(t.Context(), "x", []string{"a==1", "b"}, report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Ensure(t.Context(), "x", []string{"a==1", "b"}, report)
+	if err != nil || again != first {
+		t.Errorf("the second time: %s, %v; expected %s", again, err, first)
+	}
+	other, err := Ensure(t.Context(), "x", []string{"a==2", "b"}, report)
+	if err != nil || other == first {
+		t.Errorf("other requirements: %s, %v; expected another environment", other, err)
+	}
+	text, err := os.ReadFile(installed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(text), "\n"); n != 2 {
+		t.Errorf("installed %d times, expected twice:\n%s", n, text)
+	}
+}
+
+func TestHalfMadeEnvironmentIsMadeAnew(t *testing.T) {
+	_, installed := setUp(t)
+	t.Setenv("FAIL", "1")
+	if _, err := Ensure(t.Context(), "x", []string{"a"}, nil); err == nil || !strings.Contains(err.Error(), "no matching distribution") {
+		t.Fatalf("error %v, expected what pip said", err)
+	}
+	t.Setenv("FAIL", "")
+	if _, err := Ensure(t.Context(), "x", []string{"a"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(installed); err != nil {
+		t.Errorf("the half-made environment was taken for a whole one: %v", err)
+	}
+}
+
+func TestWithoutPythonTheErrorNamesIt(t *testing.T) {
+	setUp(t)
+	t.Setenv("PATH", t.TempDir())
+	if _, err := Named(t.Context(), "demo", nil); err == nil || !strings.Contains(err.Error(), "apt-get install python3") {
+		t.Errorf("error %v, expected the remedy", err)
+	}
+}
+
+func TestUnknownEnvironmentIsRefused(t *testing.T) {
+	if _, err := Named(t.Context(), "nothing", nil); err == nil || !strings.Contains(err.Error(), "compat, demo, harness") {
+		t.Errorf("error %v, expected those there are", err)
+	}
+}

@@ -1,0 +1,160 @@
+package servers
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+)
+
+const (
+	drawEvery  = 200 * time.Millisecond // on a terminal, where one line is drawn again
+	printEvery = 15 * time.Second       // elsewhere, where each line stays
+)
+
+// Reporter tells a person what is being done while it takes time. On a terminal a task is one line that
+// is drawn again and again; elsewhere it is a line at its start, one now and then, and one at its end.
+// A nil Reporter says nothing.
+type Reporter struct {
+	mu    sync.Mutex
+	w     io.Writer
+	live  bool
+	width int
+}
+
+// NewReporter reports to a writer, and finds out by itself whether that is a terminal.
+func NewReporter(w io.Writer) *Reporter {
+	r := &Reporter{w: w}
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		r.live, r.width = true, 80
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			r.width = width
+		}
+	}
+	return r
+}
+
+// Say prints a line that stays.
+func (r *Reporter) Say(format string, args ...any) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.clear()
+	fmt.Fprintf(r.w, format+"\n", args...)
+}
+
+// Task reports one thing that takes time, until Done or Fail. One task runs at a time.
+func (r *Reporter) Task(what string) *Task {
+	t := &Task{r: r, what: what, started: time.Now(), end: make(chan struct{}), ended: make(chan struct{})}
+	if r == nil {
+		close(t.ended)
+		return t
+	}
+	if !r.live {
+		r.Say("%s …", what)
+	}
+	go t.run()
+	return t
+}
+
+// Task is one thing that takes time.
+type Task struct {
+	r       *Reporter
+	what    string
+	started time.Time
+	mu      sync.Mutex
+	detail  string
+	end     chan struct{}
+	ended   chan struct{}
+}
+
+// Update says how far the task is.
+func (t *Task) Update(detail string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.detail = detail
+}
+
+// Done ends the task; detail, if not empty, says what came out.
+func (t *Task) Done(detail string) { t.finish("done", detail) }
+
+// Fail ends the task as failed. The error itself is the caller's to report.
+func (t *Task) Fail() { t.finish("failed", "") }
+
+func (t *Task) finish(how, detail string) {
+	close(t.end)
+	<-t.ended
+	if t.r == nil {
+		return
+	}
+	if detail != "" {
+		how = detail
+	}
+	t.r.Say("%s: %s (%s)", t.what, how, elapsed(t.started))
+}
+
+// run shows the task from time to time, until it ends.
+func (t *Task) run() {
+	defer close(t.ended)
+	every := printEvery
+	if t.r.live {
+		every = drawEvery
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-t.end:
+			return
+		case <-tick.C:
+			t.show()
+		}
+	}
+}
+
+func (t *Task) show() {
+	t.mu.Lock()
+	line := t.what + ": " + elapsed(t.started)
+	if t.detail != "" {
+		line = t.what + ": " + t.detail + ", " + elapsed(t.started)
+	}
+	t.mu.Unlock()
+	if !t.r.live {
+		t.r.Say("%s", line)
+		return
+	}
+	t.r.mu.Lock()
+	defer t.r.mu.Unlock()
+	t.r.clear()
+	if runes := []rune(line); len(runes) >= t.r.width {
+		line = string(runes[:t.r.width-1])
+	}
+	fmt.Fprint(t.r.w, line)
+}
+
+// clear removes the line that is being drawn.
+func (r *Reporter) clear() {
+	if r.live {
+		fmt.Fprint(r.w, "\r\x1b[K")
+	}
+}
+
+func elapsed(since time.Time) string { return readable(time.Since(since)) }
+
+// readable is a duration as people read it: 0.8s, 12s, 3m05s.
+func readable(d time.Duration) string {
+	switch {
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.0fs", d.Seconds())
+	default:
+		d = d.Round(time.Second)
+		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+	}
+}
