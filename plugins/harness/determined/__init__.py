@@ -1,0 +1,42 @@
+"""The package that training code imports on a Detent cluster.
+
+It speaks the interface of Determined 0.38.1, so code written for that runs unchanged:
+
+- ``get_cluster_info()`` says who this task is, or None off the cluster;
+- ``core`` reports metrics, stores checkpoints, hears of preemption and joins workers;
+- ``launch`` holds what starts user programs.
+
+The package and ``determined.core`` need the standard library and nothing else.
+"""
+
+from determined import core, errors, util
+from determined._info import (
+    ClusterInfo,
+    RendezvousInfo,
+    ResourcesInfo,
+    TrialInfo,
+    get_cluster_info,
+)
+from determined._version import API_VERSION, DETENT_VERSION
+from determined.errors import InvalidHP
+
+__version__ = API_VERSION
+__detent_version__ = DETENT_VERSION
+
+# The log line layout that the platform's log viewer takes levels from.
+LOG_FORMAT = "%(levelname)s: [%(process)s] %(name)s: %(message)s"
+
+__all__ = [
+    "LOG_FORMAT",
+    "ClusterInfo",
+    "InvalidHP",
+    "RendezvousInfo",
+    "ResourcesInfo",
+    "TrialInfo",
+    "__detent_version__",
+    "__version__",
+    "core",
+    "errors",
+    "get_cluster_info",
+    "util",
+]

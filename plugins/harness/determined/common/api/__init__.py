@@ -1,0 +1,32 @@
+"""The client of the master: sessions that authenticate, retry and keep their connections.
+
+``Session`` is what everything else uses; ``TaskSession`` is the same with the token that the
+platform gave this task. ``errors`` holds what they raise.
+"""
+
+from determined.common.api import authentication, certs, errors
+from determined.common.api._retry import RetryPolicy
+from determined.common.api._session import (
+    BaseSession,
+    Response,
+    Session,
+    TaskSession,
+    UnauthSession,
+)
+from determined.common.api._url import canonicalize_master_url, get_default_master_url
+from determined.common.api.authentication import salt_and_hash
+
+__all__ = [
+    "BaseSession",
+    "Response",
+    "RetryPolicy",
+    "Session",
+    "TaskSession",
+    "UnauthSession",
+    "authentication",
+    "canonicalize_master_url",
+    "certs",
+    "errors",
+    "get_default_master_url",
+    "salt_and_hash",
+]

@@ -1,0 +1,299 @@
+"""Sessions: requests to one master, with authentication, retries and typed errors."""
+
+from __future__ import annotations
+
+import copy
+import json as _json
+import logging
+import time
+from types import TracebackType
+from typing import Any, Dict, Mapping, Optional, Type, TypeVar, Union
+from urllib import parse
+
+from determined import util
+from determined.common.api import _retry, certs, errors
+from determined.common.api._transport import Answer, Transport
+from determined.common.api._url import canonicalize_master_url
+
+logger = logging.getLogger("determined.api")
+
+T = TypeVar("T", bound="BaseSession")
+
+# Requests that may be held for long by the far side say so with a timeout of their own.
+DEFAULT_TIMEOUT = 60.0
+
+
+class Response:
+    """An answer of the master."""
+
+    def __init__(self, answer: Answer, url: str) -> None:
+        self.status_code = answer.status
+        self.headers: Mapping[str, str] = answer.headers
+        self.content = answer.body
+        self.url = url
+
+    @property
+    def ok(self) -> bool:
+        """Whether the master did what was asked."""
+        return self.status_code < 400
+
+    @property
+    def text(self) -> str:
+        """The body as text."""
+        return self.content.decode("utf-8", errors="replace")
+
+    def json(self) -> Any:
+        """The body as JSON; ValueError where it is none."""
+        return _json.loads(self.content)
+
+    @property
+    def retry_after(self) -> Optional[float]:
+        """The seconds after which the server asks to be asked again, where it says so."""
+        value = self.headers.get("Retry-After")
+        return float(value) if value is not None and value.isdigit() else None
+
+
+class BaseSession:
+    """Requests to one master.
+
+    A session may be used by several threads: each request takes an idle connection of the
+    session's, or opens one. ``close`` drops the connections; a later request opens new ones.
+    Every request may be sent more than once, because an answer can be lost on its way.
+    """
+
+    def __init__(
+        self,
+        master: str,
+        cert: Optional[certs.Cert] = None,
+        max_retries: Union[_retry.RetryPolicy, int, None] = None,
+        headers: Optional[Mapping[str, str]] = None,
+    ) -> None:
+        if master != canonicalize_master_url(master):
+            raise RuntimeError(
+                f"a session takes a canonical master url, {canonicalize_master_url(master)}, "
+                f"not {master}"
+            )
+        self.master = master
+        self.cert = cert
+        self._retry = _policy(max_retries)
+        self._headers = dict(headers or {})
+        self._transport = Transport(master, cert)
+
+    def __enter__(self: T) -> T:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: Optional[Type[BaseException]],
+        exc_val: Optional[BaseException],
+        exc_tb: Optional[TracebackType],
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Drop idle connections, and break those in use."""
+        self._transport.close()
+
+    def end(self) -> None:
+        """Close for good: requests under way and all later ones fail at once."""
+        self._transport.close(for_good=True)
+
+    def with_retry(self: T, max_retries: Union[_retry.RetryPolicy, int]) -> T:
+        """Return a session like this one with another policy and connections of its own."""
+        other = copy.copy(self)
+        other._retry = _policy(max_retries)
+        other._transport = Transport(self.master, self.cert)
+        return other
+
+    def get(
+        self,
+        path: str,
+        *,
+        params: Optional[Mapping[str, Any]] = None,
+        headers: Optional[Mapping[str, str]] = None,
+        timeout: Optional[float] = None,
+    ) -> Response:
+        """Send a GET request."""
+        return self._request("GET", path, params, None, None, headers, timeout)
+
+    def delete(
+        self,
+        path: str,
+        *,
+        params: Optional[Mapping[str, Any]] = None,
+        json: Any = None,
+        headers: Optional[Mapping[str, str]] = None,
+        timeout: Optional[float] = None,
+    ) -> Response:
+        """Send a DELETE request."""
+        return self._request("DELETE", path, params, json, None, headers, timeout)
+
+    def post(
+        self,
+        path: str,
+        *,
+        params: Optional[Mapping[str, Any]] = None,
+        json: Any = None,
+        data: Optional[str] = None,
+        headers: Optional[Mapping[str, str]] = None,
+        timeout: Optional[float] = None,
+    ) -> Response:
+        """Send a POST request; data is JSON that is encoded already."""
+        return self._request("POST", path, params, json, data, headers, timeout)
+
+    def patch(
+        self,
+        path: str,
+        *,
+        params: Optional[Mapping[str, Any]] = None,
+        json: Any = None,
+        data: Optional[str] = None,
+        headers: Optional[Mapping[str, str]] = None,
+        timeout: Optional[float] = None,
+    ) -> Response:
+        """Send a PATCH request."""
+        return self._request("PATCH", path, params, json, data, headers, timeout)
+
+    def put(
+        self,
+        path: str,
+        *,
+        params: Optional[Mapping[str, Any]] = None,
+        json: Any = None,
+        data: Optional[str] = None,
+        headers: Optional[Mapping[str, str]] = None,
+        timeout: Optional[float] = None,
+    ) -> Response:
+        """Send a PUT request."""
+        return self._request("PUT", path, params, json, data, headers, timeout)
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        params: Optional[Mapping[str, Any]],
+        json: Any,
+        data: Optional[str],
+        headers: Optional[Mapping[str, str]],
+        timeout: Optional[float],
+    ) -> Response:
+        if json is not None and data is not None:
+            raise ValueError("a request takes json or data, not both")
+        if json is not None:
+            data = util.json_encode(json)
+        target = "/" + path.lstrip("/")
+        if params:
+            target += "?" + parse.urlencode(_query(params), doseq=True)
+        all_headers = {**self._headers, **(headers or {})}
+        body = None
+        if data is not None:
+            body = data.encode("utf-8")
+            all_headers.setdefault("Content-Type", "application/json")
+        response = self._send(method, target, body, all_headers, timeout or DEFAULT_TIMEOUT)
+        _raise_for_status(response)
+        return response
+
+    def _send(
+        self,
+        method: str,
+        target: str,
+        body: Optional[bytes],
+        headers: Dict[str, str],
+        timeout: float,
+    ) -> Response:
+        """Send until somebody answers or the policy's patience ends."""
+        url = self.master + target
+        started = time.monotonic()
+        attempts = 0
+        while True:
+            attempts += 1
+            response: Optional[Response] = None
+            failure: Optional[errors.MasterNotFoundException] = None
+            retry_after: Optional[float] = None
+            try:
+                response = Response(
+                    self._transport.exchange(method, target, body, headers, timeout), url
+                )
+            except errors.MasterNotFoundException as err:
+                failure = err
+            if response is not None:
+                retry_after = response.retry_after
+                if not self._worth_repeating(response):
+                    return response
+            again = self._retry.allows(attempts, time.monotonic() - started)
+            if again and not self._transport.closing:
+                pause = self._retry.pause(attempts, retry_after)
+                logger.debug("%s %s: no answer, again in %.1fs", method, url, pause)
+                again = not self._transport.wait(pause)
+            if not again or self._transport.closing:
+                if response is not None:
+                    return response
+                assert failure is not None
+                raise failure
+
+    def _worth_repeating(self, response: Response) -> bool:
+        if response.status_code in self._retry.status_forcelist:
+            return True
+        return response.status_code == 429 and response.retry_after is not None
+
+
+class UnauthSession(BaseSession):
+    """A session for the calls that need no sign-in."""
+
+
+class Session(BaseSession):
+    """A session of a user, who has signed in."""
+
+    AUTH_HEADER = "Authorization"
+
+    def __init__(
+        self,
+        master: str,
+        username: str,
+        token: str,
+        cert: Optional[certs.Cert] = None,
+        max_retries: Union[_retry.RetryPolicy, int, None] = None,
+    ) -> None:
+        super().__init__(master, cert, max_retries, {self.AUTH_HEADER: f"Bearer {token}"})
+        self.username = username
+        self.token = token
+
+
+class TaskSession(Session):
+    """A session of a task, with the token of its allocation."""
+
+    AUTH_HEADER = "Grpc-Metadata-x-allocation-token"
+
+
+def _policy(retries: Union[_retry.RetryPolicy, int, None]) -> _retry.RetryPolicy:
+    if retries is None:
+        return _retry.RetryPolicy()
+    if isinstance(retries, int):
+        return _retry.RetryPolicy(total=retries)
+    return retries
+
+
+def _query(params: Mapping[str, Any]) -> Dict[str, Any]:
+    """Spell query values as the master reads them; None means not given."""
+    spelled: Dict[str, Any] = {}
+    for key, value in params.items():
+        if value is None:
+            continue
+        spelled[key] = str(value).lower() if isinstance(value, bool) else value
+    return spelled
+
+
+def _raise_for_status(response: Response) -> None:
+    status = response.status_code
+    if status < 300:
+        return
+    if status == 401:
+        raise errors.UnauthenticatedException(
+            f"Unauthenticated: the master refused the token for {response.url}: "
+            f"{errors.error_text(response)}"
+        )
+    if status == 403:
+        raise errors.ForbiddenException(errors.error_text(response))
+    if status == 404:
+        raise errors.NotFoundException(errors.error_text(response))
+    raise errors.APIException(response)

@@ -1,0 +1,62 @@
+"""Which certificate the master must show."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+import ssl
+from typing import Optional
+
+# The value of DET_MASTER_CERT_FILE that turns verification off.
+NOVERIFY = "noverify"
+
+
+@dataclasses.dataclass(frozen=True)
+class Cert:
+    """What to trust beyond the system's own authorities, and under which name.
+
+    ``cert_pem`` holds further authorities, ``noverify`` trusts anybody, ``name`` is the name
+    that the certificate must carry where it is not the host's.
+    """
+
+    cert_pem: Optional[str] = None
+    noverify: bool = False
+    name: Optional[str] = None
+
+    def __post_init__(self) -> None:
+        if self.cert_pem is not None and self.noverify:
+            raise ValueError("a certificate can be given, or not verified, but not both")
+
+    def context(self) -> ssl.SSLContext:
+        """Return the TLS settings that this trust amounts to."""
+        context = ssl.create_default_context()
+        if self.noverify:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        elif self.cert_pem is not None:
+            context.load_verify_locations(cadata=self.cert_pem)
+        return context
+
+
+def from_names(file: Optional[str], name: Optional[str]) -> Cert:
+    """Return the trust that a file (or the word noverify) and a name describe."""
+    if file == NOVERIFY:
+        return Cert(noverify=True, name=name or None)
+    if not file:
+        return Cert(name=name or None)
+    try:
+        pem = pathlib.Path(file).read_text(encoding="ascii")
+    except (OSError, ValueError) as err:
+        raise ValueError(f"DET_MASTER_CERT_FILE names {file}, which cannot be read: {err}") from err
+    return Cert(cert_pem=pem, name=name or None)
+
+
+def default_load(master_url: str) -> Cert:
+    """Return the trust that the environment describes; master_url is for messages only."""
+    try:
+        return from_names(
+            os.environ.get("DET_MASTER_CERT_FILE"), os.environ.get("DET_MASTER_CERT_NAME")
+        )
+    except ValueError as err:
+        raise ValueError(f"{err} (needed to reach {master_url})") from err

@@ -1,0 +1,103 @@
+"""Checkpoint storage: one manager per kind of place, behind one interface.
+
+``build`` turns the ``checkpoint_storage`` of an experiment into its manager. A further kind is a
+subclass of ``StorageManager`` and a line in ``_MANAGERS``; nothing else knows the kinds.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from typing import Any, Dict, Mapping, Optional, Type
+from urllib import parse
+
+from determined.common.storage.base import Paths, Selector, StorageManager, list_directory
+from determined.common.storage.directory import DirectoryStorageManager
+from determined.common.storage.shared import SharedFSStorageManager, full_storage_path
+
+__all__ = [
+    "DirectoryStorageManager",
+    "Paths",
+    "Selector",
+    "SharedFSStorageManager",
+    "StorageManager",
+    "build",
+    "from_string",
+    "full_storage_path",
+    "list_directory",
+    "shortcut_to_config",
+    "validate_manager",
+]
+
+_MANAGERS: Mapping[str, Type[StorageManager]] = {
+    "directory": DirectoryStorageManager,
+    "shared_fs": SharedFSStorageManager,
+}
+
+# What the master keeps beside the place itself: how many checkpoints survive.
+_POLICY_KEYS = ("save_experiment_best", "save_trial_best", "save_trial_latest")
+
+
+def build(config: Mapping[str, Any], container_path: Optional[str]) -> StorageManager:
+    """Return the manager that config describes.
+
+    container_path is where a task sees the folder that a ``shared_fs`` names by its path on the
+    node; None means that this process sees the node's own paths.
+    """
+    kind = config.get("type")
+    if not isinstance(kind, str):
+        raise ValueError(f"checkpoint_storage.type must name a kind of storage, not {kind!r}")
+    manager = _MANAGERS.get(kind)
+    if manager is None:
+        raise TypeError(
+            f"checkpoint_storage.type {kind!r} is not supported by this release of the harness; "
+            f"it knows {', '.join(sorted(_MANAGERS))}"
+        )
+    fields = {
+        key: value
+        for key, value in config.items()
+        if key != "type" and key not in _POLICY_KEYS and value is not None
+    }
+    return manager.from_config(fields, container_path)
+
+
+def shortcut_to_config(shortcut: str, on_cluster: bool = True) -> Dict[str, Any]:
+    """Return the ``checkpoint_storage`` that a path or an address like s3://bucket stands for."""
+    parsed = parse.urlsplit(shortcut)
+    if parsed.query or parsed.fragment:
+        raise ValueError(f"malformed checkpoint_storage {shortcut!r}: it has a query or a fragment")
+    scheme = parsed.scheme.lower()
+    if scheme in ("", "file"):
+        if parsed.netloc:
+            raise ValueError(f"malformed checkpoint_storage {shortcut!r}: a path has no host")
+        path = os.path.abspath(parsed.path)
+        if on_cluster:
+            return {"type": "shared_fs", "host_path": path}
+        return {"type": "directory", "container_path": path}
+    kinds = {"s3": "s3", "gs": "gcs"}
+    if scheme not in kinds:
+        raise ValueError(
+            f"checkpoint_storage {shortcut!r} has the unknown scheme {parsed.scheme!r}; give a "
+            "path, or an address that starts with file://, s3:// or gs://"
+        )
+    return {
+        "type": kinds[scheme],
+        "bucket": parsed.netloc,
+        "prefix": parsed.path.lstrip("/"),
+    }
+
+
+def from_string(shortcut: str) -> StorageManager:
+    """Return the manager for a path or an address."""
+    return build(shortcut_to_config(shortcut, on_cluster=False), container_path=None)
+
+
+def validate_manager(manager: StorageManager) -> None:
+    """Prove that a checkpoint can be stored, read and deleted; raises what goes wrong."""
+    storage_id = str(uuid.uuid4())
+    with manager.store_path(storage_id) as path:
+        (path / "VALIDATE.txt").write_text(storage_id, encoding="utf-8")
+    with manager.restore_path(storage_id) as path:
+        if (path / "VALIDATE.txt").read_text(encoding="utf-8") != storage_id:
+            raise ValueError(f"{manager} gives back something else than what was stored")
+    manager.delete(storage_id, ["**/*"])

@@ -1,0 +1,116 @@
+"""What every kind of checkpoint storage can do."""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import os
+import pathlib
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Set, Union
+
+# Paths inside a checkpoint, relative to its root; a directory ends with a slash.
+Paths = Set[str]
+
+# Says of a path inside a checkpoint whether it is wanted.
+Selector = Callable[[str], bool]
+
+AnyPath = Union[str, "os.PathLike[str]"]
+
+
+class StorageManager(abc.ABC):
+    """One place where checkpoints are kept, each in a folder named by its storage id.
+
+    A place either gives its own folders out (``store_path_is_direct_access``), so that user code
+    writes straight into storage, or copies a local folder there when user code is done.
+    """
+
+    def __init__(self, base_path: str) -> None:
+        if not isinstance(base_path, str) or not base_path:
+            raise ValueError(f"base_path must be a path, not {base_path!r}")
+        self._base_path = base_path
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}({self._base_path})"
+
+    @classmethod
+    @abc.abstractmethod
+    def from_config(
+        cls, config: Mapping[str, Any], container_path: Optional[str]
+    ) -> StorageManager:
+        """Build a manager from the fields of ``checkpoint_storage`` but its type."""
+
+    @abc.abstractmethod
+    def pre_store_path(self, dst: str) -> pathlib.Path:
+        """Prepare a folder for user code to fill."""
+
+    @abc.abstractmethod
+    def post_store_path(self, src: AnyPath, dst: str, paths: Optional[Paths] = None) -> None:
+        """Take over what user code wrote into the folder of ``pre_store_path``."""
+
+    @abc.abstractmethod
+    def abandon_store_path(self, src: AnyPath, dst: str) -> None:
+        """Remove what user code began to write and did not finish."""
+
+    @abc.abstractmethod
+    def store_path_is_direct_access(self) -> bool:
+        """Say whether ``pre_store_path`` gives out storage itself."""
+
+    @abc.abstractmethod
+    def restore_path(
+        self, src: str, selector: Optional[Selector] = None
+    ) -> contextlib.AbstractContextManager[pathlib.Path]:
+        """Give out a folder with the checkpoint for as long as the context lasts."""
+
+    @abc.abstractmethod
+    def upload(self, src: AnyPath, dst: str, paths: Optional[Paths] = None) -> None:
+        """Copy a folder, or the given paths of it, into storage."""
+
+    @abc.abstractmethod
+    def download(self, src: str, dst: AnyPath, selector: Optional[Selector] = None) -> None:
+        """Copy a checkpoint, or the selected paths of it, into a folder.
+
+        A directory is offered to the selector with a slash at its end. The directories above a
+        selected path are made in any case.
+        """
+
+    @abc.abstractmethod
+    def delete(self, tgt: str, globs: List[str]) -> Dict[str, int]:
+        """Delete what the globs match; return what remains, with sizes."""
+
+    @contextlib.contextmanager
+    def store_path(self, dst: str) -> Iterator[pathlib.Path]:
+        """Give out a folder to fill, and store it when the block ends without an error."""
+        path = self.pre_store_path(dst)
+        try:
+            yield path
+        except BaseException:
+            self.abandon_store_path(path, dst)
+            raise
+        self.post_store_path(path, dst)
+
+    def _list_directory(self, root: AnyPath) -> Dict[str, int]:
+        return list_directory(root)
+
+
+def list_directory(root: AnyPath) -> Dict[str, int]:
+    """Map every path below root to its size; a directory ends with a slash and has size 0."""
+    root = os.fspath(root)
+    if not os.path.exists(root):
+        raise FileNotFoundError(root)
+    if not os.path.isdir(root):
+        raise NotADirectoryError(root)
+    found = {}
+    for current, directories, files in os.walk(root):
+        for name in directories:
+            found[os.path.relpath(os.path.join(current, name), root) + "/"] = 0
+        for name in files:
+            path = os.path.join(current, name)
+            found[os.path.relpath(path, root)] = os.path.getsize(path)
+    return found
+
+
+def checked_id(storage_id: str) -> str:
+    """Return storage_id if it is a plain name, so that no id reaches outside its storage."""
+    if not storage_id or storage_id in (".", "..") or "/" in storage_id or os.sep in storage_id:
+        raise ValueError(f"a storage id is one name without slashes, not {storage_id!r}")
+    return storage_id

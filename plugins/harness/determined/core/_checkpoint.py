@@ -1,0 +1,399 @@
+"""Stores checkpoints, finds them again, and tells the master about them.
+
+A checkpoint is reported after the metrics that came before it and after its files are in
+storage, so a trial that starts again from it has both.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import enum
+import hashlib
+import logging
+import os
+import pathlib
+import uuid
+from typing import Any, Callable, Dict, Iterator, Optional, Tuple, Union
+
+from determined import tensorboard, util
+from determined.common import api, storage
+from determined.core import _download
+from determined.core._distributed import DistributedContext
+from determined.core._merge import Conflicts, conflict_error, merge_metadata, merge_resources
+from determined.core._reporter import Reporter
+from determined.core._spool import Report
+from determined.core._tensorboard_mode import TensorboardMode
+
+logger = logging.getLogger("determined.core")
+
+METADATA_FILE = "metadata.json"
+
+_Selector = Optional[Callable[[str], bool]]
+_Path = Union[str, "os.PathLike[str]"]
+
+
+class DownloadMode(enum.Enum):
+    """Who downloads: one worker of each machine for all of it, in step, or each on its own."""
+
+    LocalWorkersShareDownload = "LOCAL_WORKERS_SHARE_DOWNLOAD"
+    NoSharedDownload = "NO_SHARED_DOWNLOAD"
+
+
+class CheckpointContext:
+    """Checkpoints of a task.
+
+    With ``shard=False`` the chief stores a checkpoint alone. With ``shard=True`` all workers
+    call in step, and the checkpoint is the union of their files and of their metadata; two
+    different files of one name, or two values of one key, are an error everywhere.
+    """
+
+    def __init__(
+        self,
+        dist: DistributedContext,
+        storage_manager: storage.StorageManager,
+        session: api.BaseSession,
+        task_id: str,
+        allocation_id: Optional[str],
+        tbd_sync_mode: TensorboardMode,
+        tensorboard_manager: Optional[tensorboard.TensorboardManager],
+        storage_backend_id: Optional[int],
+        reporter: Optional[Reporter] = None,
+    ) -> None:
+        if tbd_sync_mode != TensorboardMode.MANUAL and tensorboard_manager is None:
+            raise ValueError("TensorboardMode.AUTO needs a TensorBoard manager")
+        self._dist = dist
+        self._storage_manager = storage_manager
+        self._session = session
+        self._task_id = task_id
+        self._allocation_id = allocation_id
+        self._tensorboard_mode = tbd_sync_mode
+        self._tensorboard_manager = tensorboard_manager
+        self._storage_backend_id = storage_backend_id
+        self._reporter = reporter
+
+    def upload(
+        self,
+        ckpt_dir: Optional[_Path],
+        metadata: Optional[Dict[str, Any]] = None,
+        *,
+        shard: bool = False,
+        selector: _Selector = None,
+    ) -> str:
+        """Copy the contents of ``ckpt_dir`` into storage as a new checkpoint; return its id.
+
+        ``metadata`` must hold ``steps_completed``. A ``selector`` is asked about each path,
+        relative to ``ckpt_dir``. With ``shard=True`` a worker that has nothing may pass None.
+        """
+        directory = None if ckpt_dir is None else os.fspath(ckpt_dir)
+        if shard:
+            return self._upload_sharded(directory, metadata or {}, selector)
+        self._refuse_workers("upload")
+        if directory is None:
+            raise RuntimeError("upload(ckpt_dir=None) has a meaning with shard=True only")
+        self._check_metadata(metadata or {})
+        storage_id = str(uuid.uuid4())
+        self._write_metadata_file(directory, metadata or {})
+        resources = _selected(storage.list_directory(directory), selector)
+        self._storage_manager.upload(
+            src=directory, dst=storage_id, paths=None if selector is None else set(resources)
+        )
+        self._report_checkpoint(storage_id, resources, metadata)
+        return storage_id
+
+    def _upload_sharded(
+        self, directory: Optional[str], metadata: Dict[str, Any], selector: _Selector
+    ) -> str:
+        if selector is not None and directory is None:
+            raise RuntimeError("a selector without a ckpt_dir has nothing to select from")
+        storage_id = self._new_shared_id()
+        # Workers of one machine often name one folder: its lowest rank uploads it for all,
+        # unless selectors say which part of it is whose.
+        identity = None if directory is None else self._identity(directory)
+        identities = self._dist.allgather(identity)
+        if all(other is None for other in identities):
+            raise RuntimeError("upload(ckpt_dir=None, shard=True) by every worker uploads nothing")
+        uploads = selector is not None or (
+            identity is not None and identities.index(identity) == self._dist.rank
+        )
+        resources: Dict[str, int] = {}
+        if uploads and directory is not None:
+            resources = _selected(storage.list_directory(directory), selector)
+        merged, mine = self._divide(resources, directory)
+        merged_metadata = self._merge_metadata(metadata)
+        first = self._dist.allgather(uploads).index(True)
+        if self._dist.rank == first:
+            assert directory is not None
+            mine[METADATA_FILE] = self._write_metadata_file(directory, merged_metadata)
+        else:
+            mine.pop(METADATA_FILE, None)
+        if uploads and directory is not None:
+            self._storage_manager.upload(src=directory, dst=storage_id, paths=set(mine))
+        # Everybody has finished before the chief says so.
+        sizes = self._dist.allgather(mine.get(METADATA_FILE))
+        merged[METADATA_FILE] = sizes[first]
+        if self._dist.rank == 0:
+            self._report_checkpoint(storage_id, merged, merged_metadata)
+        return storage_id
+
+    @contextlib.contextmanager
+    def store_path(
+        self, metadata: Optional[Dict[str, Any]] = None, *, shard: bool = False
+    ) -> Iterator[Tuple[pathlib.Path, str]]:
+        """Give out a folder to save to, and its storage id; store it when the block ends.
+
+        ``metadata`` must hold ``steps_completed``. When the block raises, nothing is stored.
+        """
+        if shard:
+            with self._store_path_sharded(metadata or {}) as stored:
+                yield stored
+            return
+        self._refuse_workers("store_path")
+        self._check_metadata(metadata or {})
+        storage_id = str(uuid.uuid4())
+        resources: Dict[str, int] = {}
+        with self._storage_manager.store_path(storage_id) as path:
+            yield path, storage_id
+            self._write_metadata_file(path, metadata or {})
+            resources = storage.list_directory(path)
+        self._report_checkpoint(storage_id, resources, metadata)
+
+    @contextlib.contextmanager
+    def _store_path_sharded(self, metadata: Dict[str, Any]) -> Iterator[Tuple[pathlib.Path, str]]:
+        storage_id = self._new_shared_id()
+        path = self._storage_manager.pre_store_path(storage_id)
+        yield path, storage_id
+        direct = self._storage_manager.store_path_is_direct_access()
+        identity = self._identity(path)
+        identities = self._dist.allgather(identity)
+        # Where storage itself was given out all workers wrote to one folder, wherever they run.
+        uploads = not direct and identities.index(identity) == self._dist.rank
+        merged, mine = self._divide(storage.list_directory(path) if uploads else {}, path)
+        merged_metadata = self._merge_metadata(metadata)
+        if self._dist.rank == 0:
+            merged[METADATA_FILE] = self._write_metadata_file(path, merged_metadata)
+            mine[METADATA_FILE] = merged[METADATA_FILE]
+        else:
+            mine.pop(METADATA_FILE, None)
+        if direct and self._dist.rank == 0:
+            merged = storage.list_directory(path)
+        if uploads:
+            self._storage_manager.post_store_path(src=path, dst=storage_id, paths=set(mine))
+        # Everybody has finished before the chief says so.
+        self._dist.allgather(None)
+        if self._dist.rank == 0:
+            self._report_checkpoint(storage_id, merged, merged_metadata)
+
+    def _new_shared_id(self) -> str:
+        storage_id: str = self._dist.broadcast(str(uuid.uuid4()) if self._dist.rank == 0 else None)
+        return storage_id
+
+    def _divide(
+        self, resources: Dict[str, int], directory: Optional[_Path]
+    ) -> Tuple[Dict[str, int], Dict[str, int]]:
+        """Return the files of all workers, and those that this worker uploads.
+
+        A file that several have, with the same contents, is uploaded by the lowest rank.
+        """
+        # Metadata is merged on its own; a copy of it in a worker's folder is no conflict.
+        offered = {name: size for name, size in resources.items() if name != METADATA_FILE}
+        merged, shared = merge_resources(self._dist.allgather(offered))
+        different = self._compare(shared, directory)
+        if different:
+            raise conflict_error(different, "files", self._dist.rank)
+        mine = {
+            name: size
+            for name, size in offered.items()
+            if name not in shared or min(shared[name]) == self._dist.rank
+        }
+        return merged, mine
+
+    def _compare(self, shared: Conflicts, directory: Optional[_Path]) -> Conflicts:
+        """Return those of the shared names that do not mean the same contents everywhere."""
+        digests: Dict[str, str] = {}
+        for name in sorted(shared):
+            if self._dist.rank in shared[name] and directory is not None:
+                digests[name] = _digest(os.path.join(directory, name))
+        everywhere = self._dist.allgather(digests)
+        return {
+            name: ranks
+            for name, ranks in shared.items()
+            if len({everywhere[rank][name] for rank in ranks}) > 1
+        }
+
+    def _merge_metadata(self, metadata: Dict[str, Any]) -> Dict[str, Any]:
+        merged, conflicts = merge_metadata(self._dist.allgather(metadata))
+        if conflicts:
+            raise conflict_error(conflicts, "metadata", self._dist.rank)
+        self._check_metadata(merged)
+        return merged
+
+    def download(
+        self,
+        storage_id: str,
+        ckpt_dir: _Path,
+        download_mode: DownloadMode = DownloadMode.LocalWorkersShareDownload,
+        *,
+        selector: _Selector = None,
+    ) -> None:
+        """Copy a checkpoint, or what ``selector`` wants of it, into ``ckpt_dir``."""
+        manager = self._storage_manager
+        if DownloadMode(download_mode) == DownloadMode.NoSharedDownload:
+            manager.download(src=storage_id, dst=ckpt_dir, selector=selector)
+            return
+
+        @contextlib.contextmanager
+        def fetch(wanted: _Selector) -> Iterator[None]:
+            manager.download(src=storage_id, dst=ckpt_dir, selector=wanted)
+            yield
+
+        with _download.shared(self._dist, selector, fetch):
+            pass
+
+    @contextlib.contextmanager
+    def restore_path(
+        self,
+        storage_id: str,
+        download_mode: DownloadMode = DownloadMode.LocalWorkersShareDownload,
+        *,
+        selector: _Selector = None,
+    ) -> Iterator[pathlib.Path]:
+        """Give out a folder with a checkpoint for as long as the block lasts."""
+        manager = self._storage_manager
+        if DownloadMode(download_mode) == DownloadMode.NoSharedDownload:
+            with manager.restore_path(storage_id, selector=selector) as path:
+                yield path
+            return
+        with _download.shared(
+            self._dist, selector, lambda wanted: manager.restore_path(storage_id, selector=wanted)
+        ) as path:
+            yield path
+
+    def get_metadata(self, storage_id: str) -> Dict[str, Any]:
+        """Return the metadata that the master has for a checkpoint."""
+        answer = self._session.get(f"/api/v1/checkpoints/{storage_id}").json()
+        return (answer.get("checkpoint") or {}).get("metadata") or {}
+
+    def delete(self, storage_id: str) -> None:
+        """Delete a checkpoint from storage, and tell the master."""
+        remaining = self._storage_manager.delete(storage_id, ["**/*"])
+        self._report_checkpoint_deleted(storage_id, remaining)
+
+    def _report_checkpoint_deleted(
+        self, storage_id: str, resources: Optional[Dict[str, int]] = None
+    ) -> None:
+        remaining = {name: str(size) for name, size in (resources or {}).items()}
+        change = {"uuid": storage_id, "resources": {"resources": remaining}}
+        self._session.patch("/api/v1/checkpoints", json={"checkpoints": [change]})
+
+    def _report_checkpoint(
+        self,
+        storage_id: str,
+        resources: Optional[Dict[str, int]] = None,
+        metadata: Optional[Dict[str, Any]] = None,
+    ) -> None:
+        """Tell the master that a checkpoint is complete."""
+        self._check_metadata(metadata or {})
+        now = datetime.datetime.now(datetime.timezone.utc)
+        body = {
+            "uuid": storage_id,
+            "taskId": self._task_id,
+            "allocationId": self._allocation_id,
+            "state": "STATE_COMPLETED",
+            "reportTime": now.isoformat(),
+            "metadata": metadata,
+            # A size may be beyond what JSON numbers are safe for.
+            "resources": {name: str(size) for name, size in (resources or {}).items()},
+            "training": {},
+            "storageId": self._storage_backend_id,
+        }
+        report = Report("/api/v1/checkpoints", util.json_encode(body), f"checkpoint {storage_id}")
+        if self._reporter is None:
+            self._session.post(report.path, data=report.body)
+            logger.info("checkpoint %s is stored and reported", storage_id)
+        elif self._reporter.submit_and_wait(report):
+            logger.info("checkpoint %s is stored and reported", storage_id)
+        else:
+            logger.warning(
+                "checkpoint %s is stored; its report waits until a master answers", storage_id
+            )
+        if self._tensorboard_mode == TensorboardMode.AUTO and self._tensorboard_manager:
+            self._tensorboard_manager.sync()
+
+    def _identity(self, directory: _Path) -> Tuple[int, int, int]:
+        """Return what tells a folder from every other of the job.
+
+        Device and inode say nothing across machines. A folder that two machines share is then
+        uploaded file by file, each by one of them.
+        """
+        state = os.stat(directory)
+        return self._dist.cross_rank, state.st_dev, state.st_ino
+
+    def _refuse_workers(self, call: str) -> None:
+        if self._dist.rank != 0:
+            raise RuntimeError(
+                f"{call}(shard=False) was called by the worker of rank {self._dist.rank}, but "
+                "only rank 0 may; with shard=True all workers take part"
+            )
+
+    def _check_metadata(self, metadata: Dict[str, Any]) -> None:
+        if "steps_completed" not in metadata:
+            raise ValueError(
+                "the metadata of a checkpoint must hold 'steps_completed', the number of steps "
+                f"that the model was trained for; it holds {sorted(metadata) or 'nothing'}"
+            )
+
+    def _write_metadata_file(self, directory: _Path, metadata: Dict[str, Any]) -> int:
+        """Write the metadata beside the checkpoint's files; return the file's size."""
+        path = pathlib.Path(directory) / METADATA_FILE
+        path.write_text(util.json_encode(metadata, indent="  "), encoding="utf-8")
+        return path.stat().st_size
+
+
+class DummyCheckpointContext(CheckpointContext):
+    """Checkpoints without a master: they are stored, and logged."""
+
+    def __init__(self, dist: DistributedContext, storage_manager: storage.StorageManager) -> None:
+        self._dist = dist
+        self._storage_manager = storage_manager
+
+    def _check_metadata(self, metadata: Dict[str, Any]) -> None:
+        if "steps_completed" not in metadata:
+            logger.warning("a cluster will refuse this checkpoint: no 'steps_completed' in it")
+
+    def _report_checkpoint(
+        self,
+        storage_id: str,
+        resources: Optional[Dict[str, int]] = None,
+        metadata: Optional[Dict[str, Any]] = None,
+    ) -> None:
+        logger.info("saved checkpoint %s", storage_id)
+
+    def _report_checkpoint_deleted(
+        self, storage_id: str, resources: Optional[Dict[str, int]] = None
+    ) -> None:
+        logger.info("deleted checkpoint %s", storage_id)
+
+    def get_metadata(self, storage_id: str) -> Dict[str, Any]:
+        """Return the metadata stored with a checkpoint."""
+        return _download.read_metadata(self._storage_manager, storage_id, METADATA_FILE)
+
+
+def _selected(resources: Dict[str, int], selector: _Selector) -> Dict[str, int]:
+    """Return what selector wants; the metadata belongs to every checkpoint."""
+    if selector is None:
+        return resources
+    return {
+        name: size for name, size in resources.items() if name == METADATA_FILE or selector(name)
+    }
+
+
+def _digest(path: str) -> str:
+    """Return a checksum of a file's contents; for a directory, something no file has."""
+    if os.path.isdir(path):
+        return "directory"
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        for chunk in iter(lambda: file.read(1 << 20), b""):
+            digest.update(chunk)
+    return digest.hexdigest()

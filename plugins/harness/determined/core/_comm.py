@@ -1,0 +1,408 @@
+"""Messages between the workers of one job: a star of TCP connections around a chief.
+
+The chief's ``Hub`` listens, each worker's ``Spoke`` connects. Both sides prove that they know
+the job's key before a byte is unpickled, and every later message is authenticated under a key
+of that connection, so nobody else on the network can join, listen in for pickles to swap, or
+make a worker run code. Every collective has a name and a number, which travel with it: workers
+that are out of step get an error instead of each other's data.
+
+A peer that ends closes its connection, and one that vanishes is found out by TCP keepalive
+within about a minute and a half; a collective waits for a slow peer until the timeout.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import os
+import pickle
+import socket
+import struct
+import time
+from typing import Any, Dict, List, Optional, Tuple
+
+from determined.errors import CommunicationError, CommunicationTimeout
+
+_MAGIC = b"detent/1"
+_NONCE_BYTES = 32
+_MAC_BYTES = 32
+_RANK = struct.Struct("!I")
+_LENGTH = struct.Struct("!Q")
+_COUNTER = struct.Struct("!Q")
+
+# A stranger that connects and says nothing may delay the chief for so long.
+_HANDSHAKE_TIMEOUT = 5.0
+
+_ACCEPTED = b"accepted"
+_REFUSED = b"refused!"
+
+KEEPALIVE_IDLE = 30
+KEEPALIVE_INTERVAL = 10
+KEEPALIVE_PROBES = 6
+
+
+class Deadline:
+    """A moment after which waiting is over, told on the monotonic clock."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._end = time.monotonic() + seconds
+
+    def remaining(self) -> float:
+        """Return the seconds left; CommunicationTimeout when there are none."""
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise CommunicationTimeout(f"nothing came within {self.seconds:g} s")
+        return left
+
+    def expired(self) -> bool:
+        """Say whether the moment has passed."""
+        return time.monotonic() >= self._end
+
+
+def _mac(key: bytes, *parts: bytes) -> bytes:
+    mac = hmac.new(key, digestmod=hashlib.sha256)
+    for part in parts:
+        mac.update(part)
+    return mac.digest()
+
+
+class Link:
+    """One authenticated connection to one peer, whose rank it knows."""
+
+    def __init__(self, sock: socket.socket, rank: int, key: bytes, chief_side: bool) -> None:
+        self.rank = rank
+        self._sock = sock
+        self._key = key
+        self._send_as = b"chief" if chief_side else b"worker"
+        self._recv_as = b"worker" if chief_side else b"chief"
+        self._sent = 0
+        self._received = 0
+
+    def send(self, obj: Any, deadline: Deadline) -> None:
+        """Send one object."""
+        payload = pickle.dumps(obj, protocol=pickle.HIGHEST_PROTOCOL)
+        mac = _mac(self._key, self._send_as, _COUNTER.pack(self._sent), payload)
+        self._sent += 1
+        with self._explained():
+            self._sock.settimeout(deadline.remaining())
+            self._sock.sendall(_LENGTH.pack(len(payload)) + mac)
+            self._sock.sendall(payload)
+
+    def recv(self, deadline: Deadline) -> Any:
+        """Receive one object."""
+        with self._explained():
+            head = _recv_exactly(self._sock, _LENGTH.size + _MAC_BYTES, deadline)
+            (length,) = _LENGTH.unpack(head[: _LENGTH.size])
+            payload = _recv_exactly(self._sock, length, deadline)
+        mac = _mac(self._key, self._recv_as, _COUNTER.pack(self._received), payload)
+        if not hmac.compare_digest(mac, head[_LENGTH.size :]):
+            raise CommunicationError(f"a message from rank {self.rank} was changed on its way")
+        self._received += 1
+        return pickle.loads(payload)
+
+    @contextlib.contextmanager
+    def _explained(self) -> Any:
+        try:
+            yield
+        except CommunicationTimeout as err:
+            raise CommunicationTimeout(f"waiting for rank {self.rank}: {err}") from None
+        except socket.timeout:
+            raise CommunicationTimeout(f"rank {self.rank} did not answer in time") from None
+        except (EOFError, OSError) as err:
+            reason = str(err) or type(err).__name__
+            raise CommunicationError(
+                f"lost the connection to rank {self.rank} ({reason}); its own log says why it ended"
+            ) from err
+
+    def close(self) -> None:
+        """End the connection; what was sent still arrives."""
+        with contextlib.suppress(OSError):
+            self._sock.shutdown(socket.SHUT_WR)
+        self._sock.close()
+
+
+def _recv_exactly(sock: socket.socket, count: int, deadline: Deadline) -> bytes:
+    chunks = []
+    left = count
+    while left > 0:
+        sock.settimeout(deadline.remaining())
+        chunk = sock.recv(min(left, 1 << 20))
+        if not chunk:
+            raise EOFError("it closed the connection")
+        chunks.append(chunk)
+        left -= len(chunk)
+    return b"".join(chunks)
+
+
+def _prepare(sock: socket.socket) -> None:
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (
+        ("TCP_KEEPIDLE", KEEPALIVE_IDLE),
+        ("TCP_KEEPINTVL", KEEPALIVE_INTERVAL),
+        ("TCP_KEEPCNT", KEEPALIVE_PROBES),
+    ):
+        if hasattr(socket, name):
+            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
+class Group:
+    """Workers that call the same collectives in the same order; rank 0 is their chief."""
+
+    def __init__(self, rank: int, timeout: float) -> None:
+        self.rank = rank
+        self._timeout = timeout
+        self._calls = 0
+
+    def gather(self, stuff: Any) -> Optional[List[Any]]:
+        """Collect everybody's stuff at the chief; the others get None."""
+        raise NotImplementedError
+
+    def allgather(self, stuff: Any) -> List[Any]:
+        """Collect everybody's stuff everywhere."""
+        raise NotImplementedError
+
+    def broadcast(self, stuff: Any) -> Any:
+        """Give the chief's stuff to everybody."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """End the connections."""
+        raise NotImplementedError
+
+    def _begin(self, name: str) -> Tuple[Tuple[str, int], Deadline]:
+        self._calls += 1
+        return (name, self._calls), Deadline(self._timeout)
+
+    def _check(self, call: Tuple[str, int], theirs: Tuple[str, int], rank: int) -> None:
+        if call != theirs:
+            raise CommunicationError(
+                f"the workers are out of step: rank {self.rank} called {call[0]}() as its "
+                f"collective number {call[1]}, rank {rank} called {theirs[0]}() as its number "
+                f"{theirs[1]}. Every worker must make the same calls in the same order."
+            )
+
+
+class Hub(Group):
+    """The chief's side."""
+
+    def __init__(self, host: str, port: int, size: int, key: bytes, timeout: float) -> None:
+        super().__init__(0, timeout)
+        self._size = size
+        self._key = key
+        self._links: Dict[int, Link] = {}
+        try:
+            self._listener = _listen(host, port, size)
+        except OSError as err:
+            raise CommunicationError(
+                f"the chief cannot listen on port {port} of {host or 'every address'}: {err}. "
+                "Set INTER_TRAIN_PROCESS_COMM_PORT_1 to a free port, the same for every worker."
+            ) from err
+        self.port: int = self._listener.getsockname()[1]
+
+    def join(self, timeout: float) -> None:
+        """Wait until every worker has connected, and tell them so."""
+        deadline = Deadline(timeout)
+        try:
+            while len(self._links) < self._size - 1:
+                self._accept(deadline)
+            for link in self._links.values():
+                link.send(_ACCEPTED, deadline)
+        except CommunicationTimeout:
+            missing = sorted(set(range(1, self._size)) - set(self._links))
+            self.close()
+            raise CommunicationTimeout(
+                f"the chief waited {timeout:g} s on port {self.port}, but of {self._size - 1} "
+                f"other workers these did not come: ranks {missing}"
+            ) from None
+        except BaseException:
+            self.close()
+            raise
+        self._listener.close()
+
+    def _accept(self, deadline: Deadline) -> None:
+        self._listener.settimeout(deadline.remaining())
+        try:
+            sock, _ = self._listener.accept()
+        except socket.timeout:
+            deadline.remaining()
+            return
+        patience = Deadline(min(_HANDSHAKE_TIMEOUT, deadline.remaining()))
+        try:
+            _prepare(sock)
+            link = self._greet(sock, patience)
+        except (CommunicationError, EOFError, OSError):
+            # A stranger, or a worker that gave up; a worker tries again.
+            sock.close()
+            return
+        previous = self._links.get(link.rank)
+        if previous is not None:
+            previous.close()
+        self._links[link.rank] = link
+
+    def _greet(self, sock: socket.socket, deadline: Deadline) -> Link:
+        nonce = os.urandom(_NONCE_BYTES)
+        sock.settimeout(deadline.remaining())
+        sock.sendall(_MAGIC + nonce)
+        size = len(_MAGIC) + _RANK.size + _NONCE_BYTES + _MAC_BYTES
+        hello = _recv_exactly(sock, size, deadline)
+        said, proof = hello[:-_MAC_BYTES], hello[-_MAC_BYTES:]
+        (rank,) = _RANK.unpack(said[len(_MAGIC) : len(_MAGIC) + _RANK.size])
+        known = hmac.compare_digest(_mac(self._key, b"worker", nonce, said), proof)
+        if not known or not said.startswith(_MAGIC) or not 0 < rank < self._size:
+            sock.sendall(_REFUSED + bytes(_MAC_BYTES))
+            raise CommunicationError("refused")
+        sock.sendall(_ACCEPTED + _mac(self._key, b"chief", nonce, said))
+        return Link(sock, rank, _mac(self._key, b"link", nonce, said), chief_side=True)
+
+    def gather(self, stuff: Any) -> Optional[List[Any]]:
+        """Collect everybody's stuff, and let the others go on."""
+        call, deadline = self._begin("gather")
+        gathered = self._collect(call, stuff, deadline)
+        self._tell(call, None, deadline)
+        return gathered
+
+    def allgather(self, stuff: Any) -> List[Any]:
+        """Collect everybody's stuff and hand it out."""
+        call, deadline = self._begin("allgather")
+        gathered = self._collect(call, stuff, deadline)
+        self._tell(call, gathered, deadline)
+        return gathered
+
+    def broadcast(self, stuff: Any) -> Any:
+        """Hand out the chief's stuff."""
+        call, deadline = self._begin("broadcast")
+        self._tell(call, stuff, deadline)
+        return stuff
+
+    def _collect(self, call: Tuple[str, int], stuff: Any, deadline: Deadline) -> List[Any]:
+        gathered = [stuff]
+        for rank in range(1, self._size):
+            theirs, value = self._links[rank].recv(deadline)
+            self._check(call, theirs, rank)
+            gathered.append(value)
+        return gathered
+
+    def _tell(self, call: Tuple[str, int], value: Any, deadline: Deadline) -> None:
+        for rank in range(1, self._size):
+            self._links[rank].send((call, value), deadline)
+
+    def close(self) -> None:
+        """Stop listening and end the connections."""
+        self._listener.close()
+        for link in self._links.values():
+            link.close()
+        self._links = {}
+
+
+class Spoke(Group):
+    """A worker's side."""
+
+    def __init__(self, host: str, port: int, rank: int, key: bytes, timeout: float) -> None:
+        super().__init__(rank, timeout)
+        self._address = (host, port)
+        self._key = key
+        self._link: Optional[Link] = None
+
+    def join(self, timeout: float) -> None:
+        """Connect to the chief, however late it comes, and wait until everybody has."""
+        deadline = Deadline(timeout)
+        self._link = self._connect(deadline)
+        if self._link.recv(deadline) != _ACCEPTED:
+            raise CommunicationError("the chief's first message is not the expected one")
+
+    def _connect(self, deadline: Deadline) -> Link:
+        pause = 0.05
+        while True:
+            try:
+                return self._try(deadline)
+            except (EOFError, OSError) as err:
+                if isinstance(err, CommunicationTimeout) or deadline.expired():
+                    host, port = self._address
+                    raise CommunicationTimeout(
+                        f"rank {self.rank} could not reach the chief at {host}:{port} within "
+                        f"{deadline.seconds:g} s: {err}"
+                    ) from err
+            time.sleep(min(pause, max(0.0, deadline.seconds)))
+            pause = min(1.0, pause * 2)
+
+    def _try(self, deadline: Deadline) -> Link:
+        patience = min(_HANDSHAKE_TIMEOUT, deadline.remaining())
+        sock = socket.create_connection(self._address, timeout=patience)
+        try:
+            if sock.getsockname() == sock.getpeername():
+                # Nobody listens yet, and the kernel picked the very port for this end.
+                raise ConnectionRefusedError("connected to itself")
+            _prepare(sock)
+            # The chief greets one worker after another, so this one may have to queue.
+            greeting = _recv_exactly(sock, len(_MAGIC) + _NONCE_BYTES, deadline)
+            nonce = greeting[len(_MAGIC) :]
+            if not greeting.startswith(_MAGIC):
+                raise CommunicationError(self._stranger("speaks another protocol"))
+            said = _MAGIC + _RANK.pack(self.rank) + os.urandom(_NONCE_BYTES)
+            sock.sendall(said + _mac(self._key, b"worker", nonce, said))
+            verdict = _recv_exactly(sock, len(_ACCEPTED) + _MAC_BYTES, deadline)
+            if not verdict.startswith(_ACCEPTED):
+                raise CommunicationError(self._stranger(f"refused rank {self.rank}"))
+            proof = _mac(self._key, b"chief", nonce, said)
+            if not hmac.compare_digest(proof, verdict[len(_ACCEPTED) :]):
+                raise CommunicationError(self._stranger("does not know this job's key"))
+            return Link(sock, 0, _mac(self._key, b"link", nonce, said), chief_side=False)
+        except BaseException:
+            sock.close()
+            raise
+
+    def _stranger(self, what: str) -> str:
+        host, port = self._address
+        return (
+            f"what listens at {host}:{port} {what}, so it is not the chief of this job: check "
+            "the chief's address, INTER_TRAIN_PROCESS_COMM_PORT_1, and that every worker has "
+            "the same rank numbering and the same session token"
+        )
+
+    def gather(self, stuff: Any) -> Optional[List[Any]]:
+        """Send stuff to the chief and wait until it has everybody's."""
+        self._exchange("gather", stuff)
+        return None
+
+    def allgather(self, stuff: Any) -> List[Any]:
+        """Send stuff to the chief and receive everybody's."""
+        gathered: List[Any] = self._exchange("allgather", stuff)
+        return gathered
+
+    def broadcast(self, stuff: Any) -> Any:
+        """Receive the chief's stuff; this worker's is ignored."""
+        call, deadline = self._begin("broadcast")
+        return self._hear(call, deadline)
+
+    def _exchange(self, name: str, stuff: Any) -> Any:
+        call, deadline = self._begin(name)
+        self._joined().send((call, stuff), deadline)
+        return self._hear(call, deadline)
+
+    def _hear(self, call: Tuple[str, int], deadline: Deadline) -> Any:
+        theirs, value = self._joined().recv(deadline)
+        self._check(call, theirs, 0)
+        return value
+
+    def _joined(self) -> Link:
+        if self._link is None:
+            raise CommunicationError("the connection to the chief is closed")
+        return self._link
+
+    def close(self) -> None:
+        """End the connection."""
+        if self._link is not None:
+            self._link.close()
+            self._link = None
+
+
+def _listen(host: str, port: int, size: int) -> socket.socket:
+    """Listen on host, or on every address of both families where host is empty."""
+    if host or not socket.has_dualstack_ipv6():
+        return socket.create_server((host, port), backlog=size)
+    return socket.create_server(
+        (host, port), family=socket.AF_INET6, backlog=size, dualstack_ipv6=True
+    )

@@ -1,0 +1,122 @@
+"""Turns metrics into reports that can be repeated without harm."""
+
+from __future__ import annotations
+
+import datetime
+import logging
+import operator
+from typing import Any, Dict, List, Optional
+
+from determined import util
+from determined.common import api
+from determined.core._reporter import Reporter
+from determined.core._spool import Report
+
+logger = logging.getLogger("determined.core")
+
+
+class _MetricsContext:
+    """Reports metrics of one run of a trial, in order, from a background thread.
+
+    A report names its trial, run, group and step (its time, where there is no step), so the
+    master recognises one that it has already.
+    """
+
+    def __init__(
+        self,
+        session: api.BaseSession,
+        trial_id: int,
+        run_id: int,
+        reporter: Optional[Reporter] = None,
+    ) -> None:
+        self._trial_id = trial_id
+        self._run_id = run_id
+        self._reporter = reporter or Reporter(session)
+
+    def report(
+        self,
+        group: str,
+        metrics: Dict[str, Any],
+        steps_completed: Optional[int] = None,
+        batch_metrics: Optional[List[Dict[str, Any]]] = None,
+        report_time: Optional[datetime.datetime] = None,
+    ) -> None:
+        """Queue one report; raises what the master answered to an earlier one."""
+        if not group or "." in group:
+            raise ValueError(f"a metrics group is a name without a dot, not {group!r}")
+        time = report_time or datetime.datetime.now(datetime.timezone.utc)
+        batches = None
+        if batch_metrics is not None:
+            batches = [serializable(batch, group) for batch in batch_metrics]
+        body = {
+            "group": group,
+            "metrics": {
+                "trialId": self._trial_id,
+                "trialRunId": self._run_id,
+                "stepsCompleted": None if steps_completed is None else whole(steps_completed),
+                "reportTime": time.isoformat(),
+                "metrics": {"avgMetrics": serializable(metrics, group), "batchMetrics": batches},
+            },
+        }
+        what = f"{group} metrics"
+        if steps_completed is not None:
+            what += f" at step {steps_completed}"
+        path = f"/api/v1/trials/{self._trial_id}/metrics"
+        self._reporter.submit(Report(path, util.json_encode(body), what))
+
+    def start(self) -> None:
+        """Begin to deliver."""
+        self._reporter.start()
+
+    def close(self) -> None:
+        """Deliver what is queued, within bounds."""
+        self._reporter.close()
+
+
+class _DummyMetricsContext(_MetricsContext):
+    """Reports nothing."""
+
+    def __init__(self) -> None:
+        pass
+
+    def report(
+        self,
+        group: str,
+        metrics: Dict[str, Any],
+        steps_completed: Optional[int] = None,
+        batch_metrics: Optional[List[Dict[str, Any]]] = None,
+        report_time: Optional[datetime.datetime] = None,
+    ) -> None:
+        """Do nothing."""
+
+    def start(self) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def whole(steps: Any) -> int:
+    """Return steps as an int: Python's own, an array library's, or a float without a fraction."""
+    if isinstance(steps, float) and steps.is_integer():
+        return int(steps)
+    try:
+        return operator.index(steps)
+    except TypeError:
+        raise TypeError(f"steps_completed must be a whole number, not {steps!r}") from None
+
+
+def serializable(metrics: Dict[str, Any], group: str) -> Dict[str, Any]:
+    """Return the JSON form of metrics; what has none is left out, with a warning."""
+    kept = {}
+    dropped = []
+    for name, value in metrics.items():
+        try:
+            if isinstance(value, (bytes, bytearray)):
+                raise TypeError("bytes are no metric")
+            kept[str(name)] = util.jsonable(value)
+        except (TypeError, ValueError, RecursionError):
+            dropped.append(f"{name} ({type(value).__name__})")
+    if dropped:
+        logger.warning("%s metrics without a JSON form are left out: %s", group, ", ".join(dropped))
+    return kept

@@ -1,0 +1,196 @@
+"""Hears from the master that this task should make room, and tells it that it will."""
+
+from __future__ import annotations
+
+import enum
+import logging
+import threading
+from typing import Any, Optional
+
+from determined.common import api
+from determined.core._distributed import DistributedContext
+
+logger = logging.getLogger("determined.core")
+
+# How long the master may hold a question before it answers "no".
+LONGPOLL_SECONDS = 60
+
+# On top of that, for the answer to arrive.
+_GRACE_SECONDS = 10
+
+
+class _PreemptionWatcher(threading.Thread):
+    """Keeps one question open at the master: shall this task stop?
+
+    ``should_preempt`` answers at once, but for the first time: then it waits until the master
+    has answered or failed to.
+    """
+
+    def __init__(self, session: api.BaseSession, allocation_id: str) -> None:
+        super().__init__(name="determined-preemption", daemon=True)
+        self._session = session.with_retry(0)
+        self._path = f"/api/v1/allocations/{allocation_id}/signals/preemption"
+        self._retry = api.RetryPolicy(total=None, backoff_factor=0.25)
+        self._preempt = False
+        self._asked = threading.Event()
+        self._closing = threading.Event()
+
+    def _ask(self, hold: int) -> bool:
+        response = self._session.get(
+            self._path, params={"timeout_seconds": hold}, timeout=hold + _GRACE_SECONDS
+        )
+        return response.json()["preempt"] is True
+
+    def run(self) -> None:
+        """Ask once at once, then wait for a yes."""
+        hold = 0
+        failures = 0
+        while not self._preempt and not self._closing.is_set():
+            try:
+                self._preempt = self._ask(hold)
+                failures = 0
+                hold = LONGPOLL_SECONDS
+            except Exception as err:
+                failures += 1
+                if not self._closing.is_set():
+                    level = logging.WARNING if failures == 1 else logging.DEBUG
+                    logger.log(level, "cannot ask about preemption, asking again: %s", err)
+            self._asked.set()
+            if failures:
+                self._closing.wait(self._retry.pause(failures))
+        self._asked.set()
+
+    def should_preempt(self) -> bool:
+        """Say whether the master has asked this task to stop."""
+        self._asked.wait()
+        return self._preempt
+
+    def close(self) -> None:
+        """Stop asking."""
+        self._closing.set()
+        self._session.end()
+        if self.is_alive():
+            self.join(5.0)
+
+    def __enter__(self) -> _PreemptionWatcher:
+        self.start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+
+class PreemptMode(enum.Enum):
+    """Who asks whether to stop.
+
+    ``WorkersAskChief``: all workers call ``should_preempt`` in step, the chief asks the master,
+    and all get its answer, so all stop at the same step. ``ChiefOnly``: only the chief may call
+    it, and informs the others itself. ``WorkersAskMaster``: each worker asks on its own, and
+    some may hear it a little earlier than others.
+    """
+
+    WorkersAskChief = "WORKERS_ASK_CHIEF"
+    ChiefOnly = "CHIEF_ONLY"
+    WorkersAskMaster = "WORKERS_ASK_MASTER"
+
+
+class PreemptContext:
+    """Says when the task should save a checkpoint and end, to be continued later."""
+
+    def __init__(
+        self,
+        session: api.BaseSession,
+        allocation_id: str,
+        dist: DistributedContext,
+        preempt_mode: PreemptMode = PreemptMode.WorkersAskChief,
+    ) -> None:
+        self._session = session
+        self._allocation_id = allocation_id
+        self._dist = dist
+        self._preempt_mode = PreemptMode(preempt_mode)
+        self._started = False
+        self._ack_sent = False
+        self._watcher: Optional[_PreemptionWatcher] = None
+        if dist.rank == 0 or self._preempt_mode == PreemptMode.WorkersAskMaster:
+            self._watcher = _PreemptionWatcher(session, allocation_id)
+
+    def start(self) -> PreemptContext:
+        """Begin to listen."""
+        if self._started:
+            raise RuntimeError("PreemptContext.start() may be called only once")
+        self._started = True
+        if self._watcher is not None:
+            self._watcher.start()
+        return self
+
+    def close(self) -> None:
+        """Stop listening."""
+        if self._watcher is not None:
+            self._watcher.close()
+
+    def __enter__(self) -> PreemptContext:
+        return self.start()
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def should_preempt(self, auto_ack: bool = True) -> bool:
+        """Return whether to save and stop now.
+
+        The first True is acknowledged to the master, which is the promise to stop: exiting with
+        0 then means "to be continued". With ``auto_ack=False`` the promise is left to
+        ``acknowledge_preemption_signal``. Which workers may call this is a matter of the
+        ``PreemptMode``; where all call it, it is one message round among them, so every few
+        batches is better than every batch.
+        """
+        self._check_call()
+        if self._watcher is None:
+            return bool(self._dist.broadcast(None))
+        preempt = self._watcher.should_preempt()
+        if self._preempt_mode == PreemptMode.WorkersAskChief:
+            preempt = bool(self._dist.broadcast(preempt))
+        if preempt and auto_ack and not self._ack_sent:
+            self.acknowledge_preemption_signal()
+        return preempt
+
+    def _check_call(self) -> None:
+        if not self._started:
+            raise RuntimeError("call PreemptContext.start() before should_preempt()")
+        if self._dist.rank != 0 and self._preempt_mode == PreemptMode.ChiefOnly:
+            raise RuntimeError(
+                "should_preempt() was called by the worker of rank "
+                f"{self._dist.rank}, but preempt_mode=ChiefOnly reserves it for rank 0"
+            )
+
+    def acknowledge_preemption_signal(self) -> None:
+        """Promise the master to stop, work unfinished.
+
+        Without it an exit with 0 means that the work is done, and nothing is continued.
+        """
+        self._session.post(f"/api/v1/allocations/{self._allocation_id}/signals/ack_preemption")
+        self._ack_sent = True
+
+
+class DummyPreemptContext(PreemptContext):
+    """Never asks to stop; keeps the calling rules, so that mistakes show off the cluster too."""
+
+    def __init__(
+        self,
+        dist: DistributedContext,
+        preempt_mode: PreemptMode = PreemptMode.WorkersAskChief,
+    ) -> None:
+        self._dist = dist
+        self._preempt_mode = PreemptMode(preempt_mode)
+        self._started = False
+        self._ack_sent = False
+        self._watcher = None
+
+    def should_preempt(self, auto_ack: bool = True) -> bool:
+        """Return False, in step with the other workers where the mode says so."""
+        self._check_call()
+        if self._preempt_mode == PreemptMode.WorkersAskChief:
+            self._dist.broadcast(False if self._dist.rank == 0 else None)
+        return False
+
+    def acknowledge_preemption_signal(self) -> None:
+        """Do nothing."""

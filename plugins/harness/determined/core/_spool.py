@@ -1,0 +1,179 @@
+"""A queue of reports that outgrows memory onto disk, within bounds.
+
+Reports wait in memory until they are many, then in a file. Order is kept: while the file holds
+any, newer ones go behind them into the file. A file that outlives its process holds one report
+per line as ``{"path": …, "body": …, "what": …}``, in order, so it can be read and sent by hand.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import json
+import logging
+import os
+import pathlib
+import tempfile
+from typing import IO, Deque, NamedTuple, Optional
+
+logger = logging.getLogger("determined.core")
+
+MEMORY_BYTES = 8 << 20
+DISK_BYTES = 256 << 20
+
+
+class Report(NamedTuple):
+    """One POST to the master: where, the encoded body, and words for messages."""
+
+    path: str
+    body: str
+    what: str
+
+
+class Spool:
+    """A bounded queue. It belongs to one thread at a time; its owner takes care of that."""
+
+    def __init__(
+        self,
+        directory: Optional[pathlib.Path] = None,
+        memory_bytes: int = MEMORY_BYTES,
+        disk_bytes: int = DISK_BYTES,
+    ) -> None:
+        self._directory = directory or default_directory()
+        self._memory_bytes = memory_bytes
+        self._disk_bytes = disk_bytes
+        self._memory: Deque[Report] = collections.deque()
+        self._in_memory = 0
+        self._file: Optional[IO[bytes]] = None
+        self._path: Optional[pathlib.Path] = None
+        self._read_at = 0
+        self._write_at = 0
+        self._on_disk = 0
+        self._head: Optional[Report] = None
+        self._head_bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._memory) + self._on_disk
+
+    @property
+    def file(self) -> Optional[pathlib.Path]:
+        """The file that holds reports now, if any."""
+        return self._path
+
+    def append(self, report: Report) -> bool:
+        """Put report at the end; False, and nothing happens, when the queue is full.
+
+        A report that is larger than a whole bound still passes when it is the only one.
+        """
+        size = len(report.path) + len(report.body)
+        if self._on_disk == 0 and (
+            not self._memory or self._in_memory + size <= self._memory_bytes
+        ):
+            self._memory.append(report)
+            self._in_memory += size
+            return True
+        return self._append_to_file(report)
+
+    def peek(self) -> Optional[Report]:
+        """Return the first report and leave it there; None when there is none."""
+        if self._memory:
+            return self._memory[0]
+        if self._on_disk == 0:
+            return None
+        if self._head is None:
+            assert self._file is not None
+            self._file.seek(self._read_at)
+            line = self._file.readline()
+            self._head_bytes = len(line)
+            self._head = Report(**json.loads(line))
+        return self._head
+
+    def pop(self) -> None:
+        """Drop the first report."""
+        if self._memory:
+            report = self._memory.popleft()
+            self._in_memory -= len(report.path) + len(report.body)
+            return
+        if self.peek() is None:
+            raise IndexError("the spool is empty")
+        self._head = None
+        self._read_at += self._head_bytes
+        self._on_disk -= 1
+        if self._on_disk == 0:
+            self._remove_file()
+
+    def _append_to_file(self, report: Report) -> bool:
+        line = json.dumps(report._asdict()).encode() + b"\n"
+        # What was read counts until the file is drained and removed, so the file is bounded too.
+        if self._on_disk > 0 and self._write_at + len(line) > self._disk_bytes:
+            return False
+        try:
+            if self._file is None:
+                self._open_file()
+            assert self._file is not None
+            self._file.seek(self._write_at)
+            self._file.write(line)
+            self._file.flush()
+        except OSError as err:
+            # What was half written is behind _write_at and will be written over.
+            logger.warning("cannot hold reports in %s: %s", self._directory, err)
+            if self._on_disk == 0:
+                self._remove_file()
+            return False
+        self._write_at += len(line)
+        self._on_disk += 1
+        return True
+
+    def _open_file(self) -> None:
+        self._directory.mkdir(parents=True, exist_ok=True)
+        fd, name = tempfile.mkstemp(prefix="reports-", suffix=".jsonl", dir=str(self._directory))
+        self._file = os.fdopen(fd, "w+b", buffering=0)
+        self._path = pathlib.Path(name)
+        self._read_at = self._write_at = 0
+
+    def _remove_file(self) -> None:
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                self._file.close()
+        if self._path is not None:
+            with contextlib.suppress(OSError):
+                self._path.unlink()
+        self._file = self._path = None
+        self._read_at = self._write_at = 0
+
+    def keep(self) -> Optional[pathlib.Path]:
+        """Write all that is left into one file and return it; None when nothing is left."""
+        if not len(self):
+            return None
+        waiting = list(self._memory)
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            fd, name = tempfile.mkstemp(
+                prefix="undelivered-", suffix=".jsonl", dir=str(self._directory)
+            )
+            with os.fdopen(fd, "wb") as out:
+                for report in waiting:
+                    out.write(json.dumps(report._asdict()).encode() + b"\n")
+                if self._file is not None:
+                    self._file.seek(self._read_at)
+                    while True:
+                        chunk = self._file.read(1 << 20)
+                        if not chunk:
+                            break
+                        out.write(chunk)
+        except OSError as err:
+            logger.error("cannot keep %d undelivered reports: %s", len(self), err)
+            return self._path
+        self._remove_file()
+        return pathlib.Path(name)
+
+
+def default_directory() -> pathlib.Path:
+    """Return where reports may wait on disk: beside the allocation, so they outlive a task."""
+    chosen = os.environ.get("DET_SPOOL_DIR")
+    if chosen:
+        return pathlib.Path(chosen)
+    allocation = os.environ.get("NOMAD_ALLOC_DIR")
+    if allocation and os.access(allocation, os.W_OK):
+        return pathlib.Path(allocation) / "data" / "determined-reports"
+    return pathlib.Path(tempfile.gettempdir()) / "determined-reports"

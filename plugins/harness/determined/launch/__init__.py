@@ -1,0 +1,1 @@
+"""What stands between a task's entrypoint and the user's program."""

@@ -1,0 +1,19 @@
+"""TensorBoard's files: where a trial writes them, and how they come into checkpoint storage.
+
+The platform's TensorBoard task reads them from storage, below
+``<cluster>/tensorboard/experiment/<experiment>/trial/<trial>``.
+"""
+
+from determined.tensorboard._build import build, get_base_path, get_sync_path
+from determined.tensorboard._events import EventWriter, MetricWriter
+from determined.tensorboard._manager import SharedFSTensorboardManager, TensorboardManager
+
+__all__ = [
+    "EventWriter",
+    "MetricWriter",
+    "SharedFSTensorboardManager",
+    "TensorboardManager",
+    "build",
+    "get_base_path",
+    "get_sync_path",
+]

@@ -1,0 +1,54 @@
+"""Chooses the TensorBoard manager that fits checkpoint storage."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import tempfile
+from typing import Any, Mapping, Optional, Union
+
+from determined.common import storage
+from determined.tensorboard._manager import SharedFSTensorboardManager, TensorboardManager
+
+
+def get_sync_path(cluster_id: str, experiment_id: str, trial_id: str) -> pathlib.Path:
+    """Return where a trial's files lie below checkpoint storage."""
+    return pathlib.Path(cluster_id, "tensorboard", "experiment", experiment_id, "trial", trial_id)
+
+
+def get_base_path(checkpoint_config: Mapping[str, Any]) -> pathlib.Path:
+    """Return the local folder that this process writes its files to."""
+    base = checkpoint_config.get("base_path") or tempfile.gettempdir()
+    allocation = os.environ.get("DET_ALLOCATION_ID", "")
+    rank = os.environ.get("HOROVOD_RANK") or os.environ.get("RANK") or "0"
+    return pathlib.Path(base) / f"tensorboard-{allocation}-{rank}"
+
+
+def build(
+    cluster_id: str,
+    experiment_id: str,
+    trial_id: str,
+    checkpoint_config: Union[Mapping[str, Any], str],
+    container_path: Optional[str] = None,
+    sync_on_close: bool = True,
+) -> TensorboardManager:
+    """Return the manager for a trial's files, beside its checkpoints."""
+    if isinstance(checkpoint_config, str):
+        checkpoint_config = storage.shortcut_to_config(checkpoint_config)
+    kind = checkpoint_config.get("type")
+    if kind == "shared_fs":
+        root = storage.full_storage_path(
+            checkpoint_config["host_path"], checkpoint_config.get("storage_path"), container_path
+        )
+    elif kind == "directory":
+        root = checkpoint_config["container_path"]
+    else:
+        raise TypeError(
+            f"checkpoint_storage.type {kind!r} is not supported by this release of the harness"
+        )
+    return SharedFSTensorboardManager(
+        root,
+        get_base_path(checkpoint_config),
+        get_sync_path(cluster_id, experiment_id, trial_id),
+        sync_on_close,
+    )

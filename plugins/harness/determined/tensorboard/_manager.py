@@ -1,0 +1,165 @@
+"""Carries TensorBoard's files from where they are written into checkpoint storage."""
+
+from __future__ import annotations
+
+import abc
+import logging
+import os
+import pathlib
+import shutil
+import threading
+import time
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from determined import util
+
+logger = logging.getLogger("determined.tensorboard")
+
+PathSelector = Callable[[pathlib.Path], bool]
+PathMangler = Callable[[pathlib.Path, int], pathlib.Path]
+
+# Storage may be slow or billed by request: files travel at most once in so many seconds.
+SYNC_SECONDS = 1.0
+
+
+def _every(_path: pathlib.Path) -> bool:
+    return True
+
+
+def _unchanged(path: pathlib.Path, _rank: int) -> pathlib.Path:
+    return path
+
+
+class TensorboardManager(abc.ABC):
+    """Files below ``base_path``, kept in storage below ``sync_path``.
+
+    ``sync`` asks for a copy of what changed and returns; a thread copies. A failure is logged
+    and tried again with the next change: no training ends because of a picture.
+    """
+
+    def __init__(
+        self, base_path: pathlib.Path, sync_path: pathlib.Path, sync_on_close: bool = True
+    ) -> None:
+        self.base_path = base_path
+        self.sync_path = sync_path
+        self._sync_on_close = sync_on_close
+        self._copied: Dict[pathlib.Path, Tuple[int, int]] = {}
+        self._changed = threading.Condition()
+        self._wanted: Optional[Tuple[PathSelector, PathMangler, int]] = None
+        self._closing = False
+        self._thread: Optional[threading.Thread] = None
+
+    @abc.abstractmethod
+    def _store(self, files: List[Tuple[pathlib.Path, pathlib.Path]]) -> None:
+        """Copy each file to its path relative to ``sync_path`` in storage."""
+
+    @abc.abstractmethod
+    def delete(self) -> None:
+        """Delete all files from storage."""
+
+    def start(self) -> None:
+        """Begin to copy what ``sync`` asks for."""
+        if self._thread is None:
+            self._thread = threading.Thread(
+                target=self._run, name="determined-tensorboard", daemon=True
+            )
+            self._thread.start()
+
+    def sync(
+        self,
+        selector: PathSelector = _every,
+        mangler: PathMangler = _unchanged,
+        rank: int = 0,
+    ) -> None:
+        """Ask for what changed and is selected to be copied, under the mangler's names."""
+        with self._changed:
+            self._wanted = (selector, mangler, rank)
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Copy what is left, and end the thread."""
+        with self._changed:
+            if self._sync_on_close and self._wanted is None:
+                self._wanted = (_every, _unchanged, 0)
+            self._closing = True
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join()
+        elif self._wanted is not None:
+            self._copy(*self._wanted)
+
+    def __enter__(self) -> TensorboardManager:
+        self.start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._closing or self._wanted is not None)
+                wanted, self._wanted = self._wanted, None
+            if wanted is None:
+                return
+            self._copy(*wanted)
+            with self._changed:
+                self._changed.wait_for(lambda: self._closing, timeout=SYNC_SECONDS)
+
+    def _copy(self, selector: PathSelector, mangler: PathMangler, rank: int) -> None:
+        try:
+            changed = self._changed_files(selector)
+            names = [path.relative_to(self.base_path) for path in changed]
+            pairs = [(path, mangler(name, rank)) for path, name in zip(changed, names)]
+            if pairs:
+                self._store(pairs)
+            self._copied.update(changed)
+        except Exception as err:
+            logger.warning("cannot store TensorBoard files, trying again later: %s", err)
+
+    def _changed_files(self, selector: PathSelector) -> Dict[pathlib.Path, Tuple[int, int]]:
+        changed = {}
+        if not self.base_path.exists():
+            return {}
+        for path in sorted(self.base_path.rglob("*")):
+            if not path.is_file() or not selector(path):
+                continue
+            state = path.stat()
+            version = (state.st_mtime_ns, state.st_size)
+            if self._copied.get(path) != version:
+                changed[path] = version
+        return changed
+
+
+class SharedFSTensorboardManager(TensorboardManager):
+    """Storage that is a folder."""
+
+    def __init__(
+        self,
+        storage_path: str,
+        base_path: pathlib.Path,
+        sync_path: pathlib.Path,
+        sync_on_close: bool = True,
+    ) -> None:
+        super().__init__(base_path, sync_path, sync_on_close)
+        self._root = pathlib.Path(storage_path) / sync_path
+
+    def _store(self, files: List[Tuple[pathlib.Path, pathlib.Path]]) -> None:
+        previous = os.umask(0)
+        try:
+            # The TensorBoard of another user makes its own folders beside these.
+            self._root.mkdir(parents=True, exist_ok=True)
+        finally:
+            os.umask(previous)
+        for source, name in files:
+            target = self._root / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            # Readers follow these files while they grow, so they are never seen half copied.
+            partial = target.with_name(f".{target.name}.{time.monotonic_ns()}")
+            shutil.copyfile(source, partial)
+            os.replace(partial, target)
+
+    def delete(self) -> None:
+        """Delete all files from storage."""
+        if self._root.exists():
+            util.rmtree_nfs_safe(self._root)

@@ -1,0 +1,149 @@
+"""Small helpers that user code and this package share."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import datetime
+import enum
+import errno
+import json
+import logging
+import math
+import numbers
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import time
+import uuid
+from typing import Any, Callable, Dict, Iterator, List, Optional, SupportsFloat, Union, cast
+
+logger = logging.getLogger("determined")
+
+# The signals that a wrapper hands to the program it wraps, where the system has them.
+_FORWARDED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGBREAK")
+
+
+def jsonable(obj: Any) -> Any:
+    """Turn obj into what the json module can write.
+
+    Scalars and arrays of NumPy, PyTorch and the like are recognised by their ``tolist``, so
+    none of those packages is imported. JSON has no NaN and no infinities: they become the
+    strings that the master knows. Raises TypeError for what has no JSON form.
+    """
+    if obj is None or isinstance(obj, (str, bool)):
+        return obj
+    if isinstance(obj, numbers.Integral):
+        return int(obj)
+    if isinstance(obj, numbers.Number):
+        return _jsonable_float(float(cast(SupportsFloat, obj)))
+    if isinstance(obj, enum.Enum):
+        return obj.name
+    if isinstance(obj, (bytes, bytearray)):
+        return obj.decode("utf-8")
+    if isinstance(obj, dict):
+        return {_jsonable_key(key): jsonable(value) for key, value in obj.items()}
+    if isinstance(obj, (list, tuple)):
+        return [jsonable(value) for value in obj]
+    if isinstance(obj, (datetime.datetime, datetime.date)):
+        return obj.isoformat()
+    if isinstance(obj, (uuid.UUID, pathlib.PurePath)):
+        return str(obj)
+    return _jsonable_foreign(obj)
+
+
+def _jsonable_float(value: float) -> Union[float, str]:
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return value
+
+
+def _jsonable_key(key: Any) -> str:
+    if isinstance(key, str):
+        return key
+    value = jsonable(key)
+    if isinstance(value, (dict, list)):
+        raise TypeError(f"a key of type {type(key).__name__} has no JSON form: {key!r}")
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _jsonable_foreign(obj: Any) -> Any:
+    """Handle the objects of other packages, by what they can do."""
+    if hasattr(obj, "__json__"):
+        return obj.__json__()
+    for method in ("tolist", "item", "numpy"):
+        convert = getattr(obj, method, None)
+        if callable(convert) and not isinstance(obj, type):
+            value = convert()
+            if value is not obj:
+                return jsonable(value)
+    raise TypeError(f"an object of type {type(obj).__name__} has no JSON form: {obj!r}")
+
+
+def json_encode(obj: Any, indent: Optional[str] = None, sort_keys: bool = False) -> str:
+    """Write obj as JSON, by the rules of ``jsonable``."""
+    return json.dumps(jsonable(obj), indent=indent, sort_keys=sort_keys, allow_nan=False)
+
+
+def is_numerical_scalar(value: Any) -> bool:
+    """Say whether value is one number, be it Python's own or an array library's."""
+    if isinstance(value, bool):
+        return True
+    if isinstance(value, numbers.Real):
+        return True
+    if getattr(value, "shape", None) == () and callable(getattr(value, "item", None)):
+        return isinstance(value.item(), (bool, int, float))
+    return False
+
+
+def merge_dicts(base_dict: Dict[Any, Any], source_dict: Dict[Any, Any]) -> Dict[Any, Any]:
+    """Return base_dict with source_dict laid over it, map by map; both stay as they are."""
+    merged = copy.deepcopy(base_dict)
+    for key, value in source_dict.items():
+        if isinstance(value, dict) and isinstance(merged.get(key), dict):
+            merged[key] = merge_dicts(merged[key], value)
+        else:
+            merged[key] = copy.deepcopy(value)
+    return merged
+
+
+def rmtree_nfs_safe(
+    path: Union[str, os.PathLike[str]],
+    ignore_errors: bool = False,
+    onerror: Optional[Callable[[Any, Any, Any], Any]] = None,
+) -> None:
+    """Remove a tree; over NFS, where a deleted file may linger for a moment, try again."""
+    tries = 5
+    for attempt in range(1, tries + 1):
+        try:
+            shutil.rmtree(path, ignore_errors=ignore_errors, onerror=onerror)
+            return
+        except OSError as err:
+            if err.errno != errno.ENOTEMPTY or attempt == tries:
+                raise
+            logger.debug("%s is not empty yet, trying again (%d)", path, attempt)
+            time.sleep(0.02 * 2**attempt)
+
+
+@contextlib.contextmanager
+def forward_signals(process: subprocess.Popen[Any], *signums: signal.Signals) -> Iterator[None]:
+    """Hand signals on to a child for as long as the block runs."""
+    chosen: List[int] = list(signums) or [
+        getattr(signal, name) for name in _FORWARDED if hasattr(signal, name)
+    ]
+
+    def forward(signum: int, _frame: Any) -> None:
+        process.send_signal(signum)
+
+    previous = {signum: signal.signal(signum, forward) for signum in chosen}
+    try:
+        yield
+    finally:
+        for signum, handler in previous.items():
+            # None: the handler was not installed from Python and cannot be put back.
+            if handler is not None:
+                signal.signal(signum, handler)

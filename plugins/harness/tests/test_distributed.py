@@ -1,0 +1,312 @@
+import contextlib
+import functools
+import multiprocessing
+import pickle
+import socket
+import threading
+from typing import Any, Callable, Dict, List
+
+import pytest
+
+from determined import core
+from determined.core import _comm
+from determined.errors import CommunicationError, CommunicationTimeout
+from tests import workers
+from tests.ranks import errors_of_ranks, free_port, run_ranks
+from tests.stub_master import DEADLINE
+
+KEY = b"k" * 32
+
+
+def run_processes(
+    work: Callable[..., None], size: int, local_size: int, expected: int
+) -> Dict[int, Any]:
+    """Run work in a process per rank, and return the results of as many as are expected."""
+    spawn = multiprocessing.get_context("spawn")
+    results: Any = spawn.Queue()
+    port = free_port()
+    processes = []
+    for rank in range(size):
+        env = {
+            "RANK": str(rank),
+            "WORLD_SIZE": str(size),
+            "LOCAL_RANK": str(rank % local_size),
+            "LOCAL_WORLD_SIZE": str(local_size),
+            "GROUP_RANK": str(rank // local_size),
+            "GROUP_WORLD_SIZE": str(size // local_size),
+            "DET_CHIEF_IP": "127.0.0.1",
+            "DET_SESSION_TOKEN": "token",
+        }
+        # The port is read when the package is imported, so it has to be there before.
+        process = spawn.Process(target=_with_port, args=(port, work, env, results))
+        process.start()
+        processes.append(process)
+    got = dict(results.get(timeout=2 * DEADLINE) for _ in range(expected))
+    for process in processes:
+        process.join(DEADLINE)
+        assert not process.is_alive()
+    return got
+
+
+def _with_port(port: int, work: Callable[..., None], env: Dict[str, str], results: Any) -> None:
+    constructor = core.DistributedContext.__init__
+    core.DistributedContext.__init__ = functools.partialmethod(  # type: ignore[assignment]
+        constructor, pub_port=port
+    )
+    work(env, results)
+
+
+@pytest.mark.parametrize("local_size", [4, 2, 1], ids=["1 machine", "2 machines", "4 machines"])
+def test_collectives_between_processes(local_size: int) -> None:
+    size = 4
+    got = run_processes(workers.collectives, size, local_size, size)
+    assert sorted(got) == list(range(size))
+    for rank, out in got.items():
+        machine = rank - rank % local_size
+        here = list(range(machine, machine + local_size))
+        assert out == [
+            list(range(size)) if rank == 0 else None,
+            [{"rank": r} for r in range(size)],
+            "from the chief",
+            here if rank == machine else None,
+            here,
+            f"from local chief {machine}",
+            list(range(size)),
+            3_000_001,
+            [(r, 49) for r in range(size)],
+        ]
+
+
+def test_killed_worker_is_named() -> None:
+    got = run_processes(workers.die_before_the_second, 3, 3, 2)
+    assert got[0].startswith("CommunicationError: lost the connection to rank 1")
+    # The chief's failure ends its process, and with it the connection of the others.
+    assert got[2].startswith("CommunicationError: lost the connection to rank 0")
+
+
+def test_single_worker_needs_no_network() -> None:
+    dist = core.DummyDistributedContext()
+    thing = object()
+    assert dist.gather(thing) == dist.allgather(thing) == [thing]
+    assert dist.gather_local(thing) == dist.allgather_local(thing) == [thing]
+    assert dist.broadcast(thing) is thing and dist.broadcast_local(thing) is thing
+    assert (dist.get_rank(), dist.get_size(), dist.get_num_agents()) == (0, 1, 1)
+    dist.close()
+
+
+def test_out_of_step_is_an_error_on_both_sides() -> None:
+    def work(dist: core.DistributedContext) -> None:
+        dist.allgather(None)
+        if dist.rank == 0:
+            dist.gather(None)
+        else:
+            dist.allgather(None)
+
+    errors = errors_of_ranks(work, 2)
+    for err in errors:
+        assert isinstance(err, CommunicationError)
+    assert "rank 0 called gather() as its collective number 2" in str(errors[0])
+
+
+def test_wrong_ranks() -> None:
+    good: Dict[str, Any] = {
+        "rank": 0,
+        "size": 1,
+        "local_rank": 0,
+        "local_size": 1,
+        "cross_rank": 0,
+        "cross_size": 1,
+    }
+    with pytest.raises(ValueError, match="belong together"):
+        core.DistributedContext(**{**good, "rank": None})
+    with pytest.raises(ValueError, match=r"rank must be from 0 to size - 1, but rank=3, size=2"):
+        core.DistributedContext(**{**good, "rank": 3, "size": 2})
+    with pytest.raises(ValueError, match="chief_ip must say"):
+        core.DistributedContext(**{**good, "size": 2, "cross_size": 2})
+    nothing: Dict[str, Any] = dict.fromkeys(good)
+    assert core.DistributedContext(**nothing).size == 1
+
+
+def test_missing_variables_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    with pytest.raises(ValueError, match="lacks LOCAL_RANK, LOCAL_WORLD_SIZE, GROUP_RANK"):
+        core.DistributedContext.from_torch_distributed()
+
+
+def test_deepspeed_and_horovod(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_SIZE", "CROSS_RANK", "CROSS_SIZE")
+    for name, value in zip(names, "010101"):
+        monkeypatch.setenv(name, value)
+    assert core.DistributedContext.from_deepspeed().size == 1
+
+    class Hvd:
+        def __getattr__(self, name: str) -> Callable[[], int]:
+            return lambda: 1 if name.endswith("size") else 0
+
+    assert core.DistributedContext.from_horovod(Hvd()).rank == 0
+
+
+def test_missing_worker_is_named() -> None:
+    hub = _comm.Hub("127.0.0.1", 0, 3, KEY, 1.0)
+    spoke = _comm.Spoke("127.0.0.1", hub.port, 2, KEY, 1.0)
+    failures: List[BaseException] = []
+
+    def join() -> None:
+        try:
+            spoke.join(DEADLINE)
+        except CommunicationError as err:
+            failures.append(err)
+
+    thread = threading.Thread(target=join)
+    thread.start()
+    with pytest.raises(CommunicationTimeout, match=r"these did not come: ranks \[1\]"):
+        hub.join(0.5)
+    thread.join(DEADLINE)
+    assert "lost the connection to rank 0" in str(failures[0])
+
+
+def test_missing_chief_is_named() -> None:
+    port = free_port()
+    spoke = _comm.Spoke("127.0.0.1", port, 1, KEY, 1.0)
+    with pytest.raises(
+        CommunicationTimeout, match=f"could not reach the chief at 127.0.0.1:{port}"
+    ):
+        spoke.join(0.3)
+
+
+def test_silent_peer_ends_a_collective() -> None:
+    hub = _comm.Hub("127.0.0.1", 0, 2, KEY, 0.2)
+    spoke = _comm.Spoke("127.0.0.1", hub.port, 1, KEY, 0.2)
+    thread = threading.Thread(target=spoke.join, args=(DEADLINE,))
+    thread.start()
+    hub.join(DEADLINE)
+    thread.join()
+    with pytest.raises(CommunicationTimeout, match="rank 1"):
+        hub.gather(None)
+    with pytest.raises(CommunicationTimeout, match="rank 0"):
+        spoke.broadcast(None)
+    hub.close()
+    spoke.close()
+
+
+def test_other_key_is_refused() -> None:
+    hub = _comm.Hub("127.0.0.1", 0, 2, KEY, 1.0)
+    stranger = _comm.Spoke("127.0.0.1", hub.port, 1, b"other" * 8, 1.0)
+    refused: List[BaseException] = []
+
+    def join() -> None:
+        try:
+            stranger.join(DEADLINE)
+        except CommunicationError as err:
+            refused.append(err)
+
+    thread = threading.Thread(target=join)
+    thread.start()
+    with pytest.raises(CommunicationTimeout):
+        hub.join(0.5)
+    thread.join(DEADLINE)
+    assert "refused rank 1, so it is not the chief of this job" in str(refused[0])
+
+
+def test_false_chief_is_not_believed() -> None:
+    """Something that answers at the port but lacks the key must not send a worker pickles."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def pretend() -> None:
+        sock, _ = listener.accept()
+        with sock:
+            sock.sendall(b"detent/1" + bytes(32))
+            sock.recv(1000)
+            sock.sendall(b"accepted" + bytes(32) + pickle.dumps("boo"))
+            with contextlib.suppress(ConnectionError):
+                sock.recv(1)
+
+    thread = threading.Thread(target=pretend)
+    thread.start()
+    spoke = _comm.Spoke("127.0.0.1", listener.getsockname()[1], 1, KEY, 1.0)
+    with pytest.raises(CommunicationError, match="does not know this job's key"):
+        spoke.join(DEADLINE)
+    thread.join(DEADLINE)
+    listener.close()
+
+
+def test_strangers_do_not_end_a_rendezvous() -> None:
+    hub = _comm.Hub("127.0.0.1", 0, 2, KEY, DEADLINE)
+    joined = threading.Thread(target=hub.join, args=(DEADLINE,))
+    joined.start()
+    for rubbish in (b"", b"GET / HTTP/1.1\r\n\r\n" + bytes(100)):
+        with socket.create_connection(("127.0.0.1", hub.port), timeout=DEADLINE) as sock:
+            sock.sendall(rubbish)
+    spoke = _comm.Spoke("127.0.0.1", hub.port, 1, KEY, DEADLINE)
+    spoke.join(DEADLINE)
+    joined.join(DEADLINE)
+    assert not joined.is_alive()
+    hub.broadcast("x")
+    assert spoke.broadcast(None) == "x"
+    hub.close()
+    spoke.close()
+
+
+def test_changed_message_is_refused() -> None:
+    left, right = socket.socketpair()
+    sender = _comm.Link(left, 0, KEY, chief_side=True)
+    receiver = _comm.Link(right, 0, b"other" * 8, chief_side=False)
+    sender.send("x", _comm.Deadline(DEADLINE))
+    with pytest.raises(CommunicationError, match="was changed on its way"):
+        receiver.recv(_comm.Deadline(DEADLINE))
+    # Nor may a message be sent back to its sender, or a second time.
+    echo = _comm.Link(right, 0, KEY, chief_side=True)
+    sender.send("y", _comm.Deadline(DEADLINE))
+    with pytest.raises(CommunicationError, match="was changed on its way"):
+        echo.recv(_comm.Deadline(DEADLINE))
+    sender.close()
+    receiver.close()
+
+
+def test_taken_port_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(CommunicationError, match=f"cannot listen on port {port}"):
+            core.DistributedContext(
+                rank=0,
+                size=2,
+                local_rank=0,
+                local_size=2,
+                cross_rank=0,
+                cross_size=1,
+                pub_port=port,
+            )
+
+
+def test_closed_context_says_so() -> None:
+    def work(dist: core.DistributedContext) -> None:
+        dist.close()
+        with pytest.raises(CommunicationError, match="is closed"):
+            dist.allgather(None)
+        with pytest.raises(CommunicationError, match="is closed"):
+            dist.broadcast_local(None)
+
+    run_ranks(work, 2)
+
+
+def test_run_on_rank_0() -> None:
+    def work(dist: core.DistributedContext) -> Any:
+        return core._run_on_rank_0_and_broadcast(lambda: f"by {dist.rank}", dist)
+
+    assert run_ranks(work, 3) == ["by 0"] * 3
+    assert core._run_on_rank_0_and_broadcast(lambda: 0) == 0
+
+
+def test_timeouts_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DET_COMM_TIMEOUT_SECONDS", "soon")
+    with pytest.raises(ValueError, match="DET_COMM_TIMEOUT_SECONDS must be a number"):
+        core.DistributedContext(
+            rank=0,
+            size=2,
+            local_rank=0,
+            local_size=2,
+            cross_rank=0,
+            cross_size=1,
+            pub_port=free_port(),
+        )

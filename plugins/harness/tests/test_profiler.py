@@ -1,0 +1,164 @@
+import pathlib
+from typing import Dict, Iterator, List
+
+import pytest
+
+from determined import core, gpu
+from determined.core import _probes
+from determined.core._profiler import _Collector
+from tests.conftest import MakeTask
+from tests.stub_master import Stub
+
+STAT = "cpu  100 0 100 700 100 0 0 0 0 0\ncpu0 1 1 1 1\nintr 1\n"
+STAT_LATER = "cpu  150 0 150 750 150 0 0 0 0 0\ncpu0 1 1 1 1\nintr 1\n"
+MEMINFO = "MemTotal: 100 kB\nMemFree: 10 kB\nMemAvailable:   60 kB\n"
+DISKSTATS = (
+    " 259 0 nvme0n1 10 0 100 0 20 0 200 0 0 0 0\n"
+    " 259 1 nvme0n1p1 10 0 100 0 20 0 200 0 0 0 0\n"
+    "   8 0 sda 1 0 2 0 3 0 4 0 0 0 0\n"
+    "   8 1 sda1 1 0 2 0 3 0 4 0 0 0 0\n"
+    "   7 0 loop0 99 0 99 0 99 0 99 0 0 0 0\n"
+    " 252 0 vda1 1 0 1 0 1 0 1 0 0 0 0\n"
+)
+NETDEV = (
+    "Inter-|   Receive                                                |  Transmit\n"
+    " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets\n"
+    "    lo: 999 1 0 0 0 0 0 0 999 1 0 0 0 0 0 0\n"
+    "  eth0: 100 1 0 0 0 0 0 0 50 1 0 0 0 0 0 0\n"
+    "  eth1:7 1 0 0 0 0 0 0 8 1 0 0 0 0 0 0\n"
+)
+
+
+@pytest.fixture
+def proc(tmp_path: pathlib.Path) -> pathlib.Path:
+    (tmp_path / "net").mkdir()
+    (tmp_path / "stat").write_text(STAT)
+    (tmp_path / "meminfo").write_text(MEMINFO)
+    (tmp_path / "diskstats").write_text(DISKSTATS)
+    (tmp_path / "net" / "dev").write_text(NETDEV)
+    return tmp_path
+
+
+def test_cpu(proc: pathlib.Path) -> None:
+    probe = _probes.cpu_probe(proc)
+    (proc / "stat").write_text(STAT_LATER)
+    assert probe.sample() == {"cpu_util_simple": pytest.approx(50.0)}
+    assert probe.sample() == {}
+
+
+def test_memory(proc: pathlib.Path) -> None:
+    assert _probes.memory_probe(proc).sample() == {"memory_free": 60 * 1024.0}
+
+
+def test_disk(proc: pathlib.Path) -> None:
+    # Parts of a disk are in its own numbers, but a part without its disk counts.
+    assert _probes.disk_counters(proc) == {
+        "disk_iops": 30.0 + 4.0 + 2.0,
+        "disk_throughput_read": (100 + 2 + 1) * 512.0,
+        "disk_throughput_write": (200 + 4 + 1) * 512.0,
+    }
+    sample = _probes.disk_probe(["/", "/no/such/place"], proc).sample()
+    inner = sample["/"]
+    assert isinstance(inner, dict) and 0 <= inner["disk_util"] <= 100
+    assert "/no/such/place" not in sample
+
+
+def test_network(proc: pathlib.Path) -> None:
+    expected = {"net_throughput_recv": 107.0, "net_throughput_sent": 58.0}
+    assert _probes.network_counters(proc) == expected
+
+
+def test_nothing_to_read(tmp_path: pathlib.Path) -> None:
+    for make in (_probes.cpu_probe, _probes.memory_probe, _probes.network_probe):
+        assert make(tmp_path).sample() == {}
+    assert _probes.disk_probe([], tmp_path).sample() == {}
+
+
+def test_rates() -> None:
+    clock: Iterator[float] = iter([10.0, 12.0, 14.0])
+    counters: Iterator[Dict[str, float]] = iter([{"a": 5.0}, {"a": 9.0, "b": 1.0}, {"a": 1.0}])
+    rates = _probes.Rates(lambda: next(counters), lambda: next(clock))
+    assert rates.sample() == {"a": 2.0}
+    assert rates.sample() == {"a": 0.0}
+
+
+def test_average() -> None:
+    samples: List[_probes.Sample] = [{"a": 1.0, "g": {"x": 2.0}}, {"a": 3.0}, {"g": {"x": 4.0}}]
+    assert _probes.average(samples) == {"a": 2.0, "g": {"x": 3.0}}
+    assert _probes.average([{}]) == {}
+
+
+def test_gpus(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "nvidia-smi"
+    program.write_text(
+        "#!/bin/sh\n"
+        "echo '0, GPU-aaaa, 50, 1024, 4096'\n"
+        "echo '1, GPU-bbbb, [N/A], 0, 4096'\n"
+        "echo 'No devices were found'\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert gpu.get_gpu_uuids() == ["GPU-aaaa", "GPU-bbbb"]
+    assert _probes.gpu_probe().sample() == {
+        "GPU-aaaa": {"gpu_util": 50.0, "gpu_free_memory": 3072.0 * 2**20},
+        "GPU-bbbb": {"gpu_util": 0.0, "gpu_free_memory": 4096.0 * 2**20},
+    }
+    program.write_text("#!/bin/sh\nexit 9\n")
+    assert gpu.get_gpus() == []
+    monkeypatch.setenv("PATH", "")
+    assert gpu.get_gpus() == []
+
+
+def test_reports(stub: Stub, make_task: MakeTask) -> None:
+    make_task()
+    taken = {"dear": 0}
+
+    def dear() -> _probes.Sample:
+        taken["dear"] += 1
+        return {"GPU-1": {"gpu_util": 5.0}}
+
+    probes = [
+        _probes.Probe("cpu", lambda: {"cpu_util_simple": 10.0}),
+        _probes.Probe("gpu", dear, once=True),
+        _probes.Probe("disk", dict),
+    ]
+    with core.init() as context:
+        collector = _Collector(context._metrics, "node-1", 0.001, 3, probes)
+        collector.start()
+        stub.wait_for(lambda: len(stub.order) >= 4)
+        collector.stop()
+    groups = {group for _, group, _ in stub.order}
+    assert groups == {"cpu", "gpu"}
+    bodies = [request.json for request in stub.sent("POST", "metrics")]
+    for body in bodies:
+        assert body["metrics"]["stepsCompleted"] is None
+        assert body["metrics"]["reportTime"]
+        values = body["metrics"]["metrics"]["avgMetrics"]
+        if body["group"] == "cpu":
+            assert values == {"node-1": {"cpu_util_simple": 10.0}}
+        else:
+            assert values == {"node-1": {"GPU-1": {"gpu_util": 5.0}}}
+    times = {group: [key[2] for key in stub.order if key[1] == group] for group in groups}
+    # One round of all groups belongs together in time.
+    assert times["cpu"][: len(times["gpu"])] == times["gpu"][: len(times["cpu"])]
+    rounds = len(stub.order) / 2
+    assert rounds <= taken["dear"] <= rounds + 1
+
+
+def test_real_machine(stub: Stub, make_task: MakeTask) -> None:
+    make_task()
+    with core.init() as context:
+        context.profiler.on(0.1, 2)
+        context.profiler.on(0.1, 2)
+        stub.wait_for(lambda: {"memory"} <= {group for _, group, _ in stub.order})
+        context.profiler.off()
+        context.profiler.off()
+
+
+def test_mistakes_are_named(stub: Stub, make_task: MakeTask) -> None:
+    make_task()
+    with core.init() as context:
+        with pytest.raises(ValueError, match="at least 0.1 s"):
+            context.profiler.on(sampling_interval=0)
+        with pytest.raises(ValueError, match="above 0"):
+            context.profiler.on(samples_per_report=0)

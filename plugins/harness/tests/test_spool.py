@@ -1,0 +1,110 @@
+import collections
+import json
+import pathlib
+import random
+from typing import Deque, List
+
+import pytest
+
+from determined.core._spool import Report, Spool, default_directory
+
+
+def report(number: int, size: int = 10) -> Report:
+    return Report("/path", json.dumps({"n": number, "x": "y" * size}), f"report {number}")
+
+
+def drain(spool: Spool) -> List[int]:
+    numbers: List[int] = []
+    while True:
+        first = spool.peek()
+        if first is None:
+            return numbers
+        assert spool.peek() == first
+        numbers.append(int(first.what.split()[1]))
+        spool.pop()
+
+
+def test_order_through_memory_and_file(tmp_path: pathlib.Path) -> None:
+    spool = Spool(tmp_path / "spool", memory_bytes=200)
+    for number in range(20):
+        assert spool.append(report(number))
+    assert spool.file is not None and spool.file.exists()
+    assert len(spool) == 20
+    kept = spool.file
+    assert drain(spool) == list(range(20))
+    assert len(spool) == 0 and not kept.exists() and spool.file is None
+    with pytest.raises(IndexError):
+        spool.pop()
+
+
+def test_any_order_of_calls_keeps_first_in_first_out(tmp_path: pathlib.Path) -> None:
+    for seed in range(20):
+        rng = random.Random(seed)
+        spool = Spool(tmp_path / "spool", memory_bytes=rng.choice([0, 100, 400]), disk_bytes=2000)
+        model: Deque[Report] = collections.deque()
+        for number in range(400):
+            if rng.random() < 0.55:
+                new = report(number, rng.randrange(40))
+                if spool.append(new):
+                    model.append(new)
+                else:
+                    assert model, f"seed {seed}: an empty spool refused a report"
+            elif model:
+                assert spool.peek() == model.popleft(), f"seed {seed}"
+                spool.pop()
+            assert len(spool) == len(model), f"seed {seed}"
+
+
+def test_bounds(tmp_path: pathlib.Path) -> None:
+    spool = Spool(tmp_path, memory_bytes=100, disk_bytes=500)
+    number = 0
+    while spool.append(report(number)):
+        number += 1
+        assert number < 100
+    assert spool.file is not None
+    assert spool.file.stat().st_size <= 500
+    assert drain(spool) == list(range(number))
+    assert spool.append(report(0))
+
+
+def test_one_report_beyond_all_bounds(tmp_path: pathlib.Path) -> None:
+    spool = Spool(tmp_path, memory_bytes=10, disk_bytes=10)
+    assert spool.append(report(0, 1000))
+    assert spool.append(report(1, 1000))
+    assert not spool.append(report(2, 1000))
+    assert drain(spool) == [0, 1]
+
+
+def test_unwritable_disk_is_a_full_spool(
+    tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    in_the_way = tmp_path / "file"
+    in_the_way.write_text("not a directory")
+    spool = Spool(in_the_way, memory_bytes=100)
+    number = 0
+    while spool.append(report(number)):
+        number += 1
+        assert number < 100
+    assert "cannot hold reports in" in caplog.text
+    assert drain(spool) == list(range(number))
+
+
+def test_keep(tmp_path: pathlib.Path) -> None:
+    spool = Spool(tmp_path, memory_bytes=150)
+    assert spool.keep() is None
+    for number in range(10):
+        assert spool.append(report(number))
+    spool.pop()
+    kept = spool.keep()
+    assert kept is not None
+    lines = [json.loads(line) for line in kept.read_text().splitlines()]
+    assert [line["what"] for line in lines] == [f"report {number}" for number in range(1, 10)]
+    assert {line["path"] for line in lines} == {"/path"}
+    assert list(tmp_path.iterdir()) == [kept]
+
+
+def test_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+    assert default_directory() == tmp_path / "spool"
+    monkeypatch.delenv("DET_SPOOL_DIR")
+    monkeypatch.setenv("NOMAD_ALLOC_DIR", str(tmp_path))
+    assert default_directory() == tmp_path / "data" / "determined-reports"
