@@ -1,0 +1,112 @@
+// Package auth says who somebody is and what they may do. It holds no state and
+// does no I/O but for hashing: rows are store's, requests are api's.
+package auth
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+
+	"golang.org/x/crypto/bcrypt"
+)
+
+// Who made a request: a person, or a task.
+type Who struct {
+	UserID   int
+	Username string
+	Admin    bool
+	// Of a person's session.
+	SessionID int64
+	// Of a task: its attempt, whose token was shown. Its UserID is its owner's,
+	// but it may only do what a task does.
+	AllocationID string
+	TaskID       string
+	TrialID      int
+	ExperimentID int
+	RunID        int
+	Rank         int
+	Ended        bool // the attempt is over: logs and the exit report are still taken
+}
+
+// IsTask tells a task from a person.
+func (w Who) IsTask() bool { return w.AllocationID != "" }
+
+// A Verb is what somebody wants to do with something.
+type Verb string
+
+// The verbs.
+const (
+	View       Verb = "view"
+	Create     Verb = "create"
+	Change     Verb = "change" // pause, kill, label, delete
+	Administer Verb = "administer"
+)
+
+// Object is what a verb is about: its kind, and whose it is.
+type Object struct {
+	Kind    string // experiment, task, user, cluster, workspace, project
+	OwnerID int
+}
+
+// Can is the one place where permission is decided. Everybody signed in sees
+// everything and creates; a thing is changed by its owner and by admins; the
+// cluster, users and workspaces are administered by admins. A task may look,
+// because its SDK calls look.
+func Can(w Who, verb Verb, object Object) bool {
+	switch {
+	case w.UserID == 0:
+		return false
+	case w.IsTask():
+		return verb == View
+	case w.Admin:
+		return true
+	}
+	switch verb {
+	case View, Create:
+		return true
+	case Change:
+		return object.OwnerID == w.UserID
+	}
+	return false
+}
+
+// NewToken makes a token and the hash that is stored of it.
+func NewToken() (token string, hash []byte) {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the program instead
+	token = "det." + base64.RawURLEncoding.EncodeToString(b[:])
+	return token, HashToken(token)
+}
+
+// HashToken is what a token is looked up by. Tokens are 256 random bits, so a
+// plain hash needs no salt.
+func HashToken(token string) []byte {
+	h := sha256.Sum256([]byte(token))
+	return h[:]
+}
+
+// HashPassword stores a password as clients send it (itself a salted hash). A
+// blank password is stored as blank: old clusters have them.
+func HashPassword(sent string) (string, error) {
+	if sent == "" {
+		return "", nil
+	}
+	b, err := bcrypt.GenerateFromPassword(preimage(sent), bcrypt.DefaultCost)
+	return string(b), err
+}
+
+// CheckPassword compares what a client sent with what is stored.
+func CheckPassword(stored, sent string) bool {
+	if stored == "" || sent == "" {
+		return subtle.ConstantTimeCompare([]byte(stored), []byte(sent)) == 1
+	}
+	return bcrypt.CompareHashAndPassword([]byte(stored), preimage(sent)) == nil
+}
+
+// preimage fits what clients send, 128 hexadecimal digits, into the 72 bytes
+// that bcrypt reads.
+func preimage(sent string) []byte {
+	h := sha256.Sum256([]byte(sent))
+	return []byte(base64.StdEncoding.EncodeToString(h[:]))
+}

@@ -1,0 +1,136 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// Signal is what a long poll on an attempt looks at.
+type Signal struct {
+	Preempt bool `db:"preempt"`
+	Ended   bool `db:"ended"`
+}
+
+// PreemptSignal says whether an attempt has been asked to leave.
+func (db *DB) PreemptSignal(ctx context.Context, allocation string) (Signal, error) {
+	return row[Signal](ctx, db, "attempt "+allocation, `
+		SELECT preempt_at IS NOT NULL AS preempt, state = 'TERMINATED' AS ended FROM allocations WHERE id = $1`, allocation)
+}
+
+// reported updates one of the columns of an attempt that its task writes.
+func (db *DB) reported(ctx context.Context, allocation, set string, args ...any) error {
+	n, err := db.exec(ctx, "UPDATE allocations SET "+set+" WHERE id = $1", append([]any{allocation}, args...)...)
+	if err == nil && n == 0 {
+		return fault.New(fault.NotFound, "attempt %s not found", allocation)
+	}
+	return err
+}
+
+// AckPreemption notes that the program will checkpoint and leave. An
+// acknowledgement that nobody asked for is kept too: the program leaves of its
+// own accord and wants to be run again.
+func (db *DB) AckPreemption(ctx context.Context, allocation string) error {
+	return db.reported(ctx, allocation, "preempt_acked_at = coalesce(preempt_acked_at, now())")
+}
+
+// RequestPreemption asks an attempt to leave because its task said that its
+// node will go.
+func (db *DB) RequestPreemption(ctx context.Context, allocation, reason string) error {
+	return db.reported(ctx, allocation,
+		"preempt_at = coalesce(preempt_at, now()), preempt_reason = CASE WHEN preempt_at IS NULL THEN $2 ELSE preempt_reason END", reason)
+}
+
+// MarkReady notes that the program is up and may be asked to make way.
+func (db *DB) MarkReady(ctx context.Context, allocation string) error {
+	return db.reported(ctx, allocation, "is_ready = true")
+}
+
+// MarkWaiting notes that the program is up but has nothing to show yet.
+func (db *DB) MarkWaiting(ctx context.Context, allocation string) error {
+	return db.reported(ctx, allocation, "is_waiting = true")
+}
+
+// SetProxyAddress stores where the program can be reached.
+func (db *DB) SetProxyAddress(ctx context.Context, allocation, address string) error {
+	return db.reported(ctx, allocation, "proxy_address = $2", address)
+}
+
+// AddAccelerators stores what a member found on its node, by node.
+func (db *DB) AddAccelerators(ctx context.Context, allocation, node string, data json.RawMessage) error {
+	return db.reported(ctx, allocation,
+		"accelerators = coalesce(accelerators, '{}') || jsonb_build_object($2::text, $3::jsonb)", node, data)
+}
+
+// Gather adds a peer's data to an all-gather of an attempt, and says in which
+// round it takes part. The same request gives the same round again. An attempt
+// may gather any number of times: a round that is full is followed by the next.
+func (db *DB) Gather(ctx context.Context, allocation, request string, peers int, data json.RawMessage) (round int, err error) {
+	err = db.Tx(ctx, func(tx *DB) error {
+		// One peer at a time, whichever master it came to.
+		if _, err := tx.exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, "gather "+allocation); err != nil {
+			return err
+		}
+		round, err = scalar[int](ctx, tx, `SELECT round FROM gathers WHERE allocation_id = $1 AND request = $2`, allocation, request)
+		if !fault.Is(err, fault.NotFound) {
+			return err
+		}
+		var filled, wanted int
+		err := tx.QueryRow(ctx, `
+			SELECT coalesce(max(round), 0), count(*) FILTER (WHERE round = last), coalesce(max(peers) FILTER (WHERE round = last), 0)
+			FROM (SELECT round, peers, max(round) OVER () AS last FROM gathers WHERE allocation_id = $1) g`, allocation).
+			Scan(&round, &filled, &wanted)
+		switch {
+		case err != nil:
+			return err
+		case filled == wanted: // complete, or the first ever
+			round, filled = round+1, 0
+		case wanted != peers:
+			return fault.New(fault.Invalid, "numPeers is %d; the peers that wait in this all-gather said %d", peers, wanted)
+		}
+		_, err = tx.exec(ctx, `
+			INSERT INTO gathers (allocation_id, request, round, peers, place, data) VALUES ($1, $2, $3, $4, $5, $6)`,
+			allocation, request, round, peers, filled, data)
+		return err
+	})
+	return round, err
+}
+
+// Gathered returns the data of a round in order of arrival once it is complete.
+func (db *DB) Gathered(ctx context.Context, allocation string, round int) (data []json.RawMessage, complete bool, err error) {
+	type peer struct {
+		Peers int             `db:"peers"`
+		Data  json.RawMessage `db:"data"`
+	}
+	list, err := rows[peer](ctx, db, `
+		SELECT peers, data FROM gathers WHERE allocation_id = $1 AND round = $2 ORDER BY place`, allocation, round)
+	for _, p := range list {
+		data = append(data, p.Data)
+	}
+	return data, len(list) > 0 && len(list) == list[0].Peers, err
+}
+
+// TaskContext is the code of a task, as the tarball it was stored as; empty when
+// it has none.
+func (db *DB) TaskContext(ctx context.Context, task string) ([]byte, error) {
+	type found struct {
+		Tgz []byte `db:"tgz"`
+	}
+	f, err := row[found](ctx, db, "task "+task, `
+		SELECT c.tgz FROM tasks t LEFT JOIN contexts c ON c.hash = t.context_hash WHERE t.id = $1`, task)
+	return f.Tgz, err
+}
+
+// End says whether an attempt is over or being ended, and why.
+type End struct {
+	Over bool   `db:"over"`
+	Why  string `db:"why"`
+}
+
+// End reads it.
+func (db *DB) End(ctx context.Context, allocation string) (End, error) {
+	return row[End](ctx, db, "attempt "+allocation, `
+		SELECT state = 'TERMINATED' OR kill_at IS NOT NULL AS over,
+			coalesce(nullif(kill_reason, ''), exit_reason) AS why FROM allocations WHERE id = $1`, allocation)
+}

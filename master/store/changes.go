@@ -1,0 +1,283 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// ErrStale means that a row was not as the plan had seen it. Nothing of the plan
+// is kept; the next cycle looks again.
+var ErrStale = fault.New(fault.Conflict, "a row changed while the plan was made")
+
+// Changes is a plan of the loop, as rows. Every change says which state it saw,
+// and all of them are made or none.
+type Changes struct {
+	Experiments    []ExperimentChange
+	Remove         []int // experiments whose rows go
+	NewTrials      []NewTrial
+	Trials         []TrialChange
+	Tasks          []TaskChange
+	NewAllocations []NewAllocation
+	Allocations    []AllocationChange
+	Placements     []Placement
+	Exits          []NewEvent
+}
+
+// Empty reports whether there is nothing to do.
+func (c *Changes) Empty() bool {
+	return len(c.Experiments)+len(c.Remove)+len(c.NewTrials)+len(c.Trials)+len(c.Tasks)+
+		len(c.NewAllocations)+len(c.Allocations)+len(c.Placements)+len(c.Exits) == 0
+}
+
+// ExperimentChange moves an experiment. BestTrial is a trial's number.
+type ExperimentChange struct {
+	ID         int
+	Saw        string
+	State      string
+	Error      string
+	Ended      bool
+	Progress   *float64
+	BestTrial  *int
+	BestMetric *float64
+}
+
+// NewTrial is a trial that the search wants, with its task. Its first attempt is
+// made with it.
+type NewTrial struct {
+	ExperimentID int
+	Number       int
+	TaskID       string
+	Name         string
+	HParams      json.RawMessage
+	Seed         int64
+	WarmStart    *string
+}
+
+// TrialChange moves a trial.
+type TrialChange struct {
+	ID         int
+	Saw        string
+	State      string
+	Restarts   int
+	RunID      int
+	StopWanted bool
+	Error      string
+	Ended      bool
+}
+
+// TaskChange moves a task.
+type TaskChange struct {
+	ID         string
+	Unstarted  int
+	Ended      bool
+	ExitStatus string
+}
+
+// NewAllocation queues an attempt.
+type NewAllocation struct {
+	ID        string
+	TaskID    string
+	RunID     int
+	Pool      string
+	Slots     int
+	Priority  int
+	NotBefore *time.Time
+	Exclude   []string
+}
+
+// AllocationChange moves an attempt. A nil pointer leaves its column.
+type AllocationChange struct {
+	ID         string
+	Saw        string
+	State      string
+	Preempt    *string // asked to leave, for this reason
+	Kill       *string
+	KillCause  string
+	Started    bool
+	Ended      bool
+	Outcome    string
+	ExitCode   *int
+	ExitReason string
+	Waiting    *string
+}
+
+// Placement gives an attempt its nodes.
+type Placement struct {
+	AllocationID string
+	Members      []PlacedMember
+}
+
+// PlacedMember is one of them.
+type PlacedMember struct {
+	Rank     int
+	NodeID   string
+	NodeName string
+	SlotIDs  []int
+}
+
+// NewEvent is an event for a search.
+type NewEvent struct {
+	ExperimentID int
+	Trial        int
+	Kind         string
+	Body         json.RawMessage
+}
+
+// ApplyChanges makes a plan so. It runs in the leader's transaction.
+func (db *DB) ApplyChanges(ctx context.Context, c *Changes) error {
+	b := &pgx.Batch{}
+	for _, e := range c.Experiments {
+		queueExperiment(b, e)
+	}
+	for _, id := range c.Remove {
+		b.Queue("DELETE FROM experiments WHERE id = $1 AND state = 'DELETING'", id)
+	}
+	for _, t := range c.NewTrials {
+		queueNewTrial(b, t)
+	}
+	for _, a := range c.Allocations {
+		queueAllocation(b, a)
+	}
+	for _, t := range c.Trials {
+		queueTrial(b, t)
+	}
+	for _, t := range c.Tasks {
+		guarded(b, "task "+t.ID, `UPDATE tasks SET unstarted = $2, ended_at = CASE WHEN $3 THEN now() END, exit_status = $4
+			WHERE id = $1 AND ended_at IS NULL`, t.ID, t.Unstarted, t.Ended, t.ExitStatus)
+	}
+	for _, a := range c.NewAllocations {
+		queueNewAllocation(b, a)
+	}
+	for _, p := range c.Placements {
+		queuePlacement(b, p)
+	}
+	if err := asFault(db.SendBatch(ctx, b).Close()); err != nil {
+		return err
+	}
+	return db.AppendEvents(ctx, c.Exits)
+}
+
+// guarded queues a statement that must touch exactly one row.
+func guarded(b *pgx.Batch, what, sql string, args ...any) {
+	b.Queue(sql, args...).Exec(func(tag pgconn.CommandTag) error {
+		if tag.RowsAffected() != 1 {
+			return fmt.Errorf("%s: %w", what, ErrStale)
+		}
+		return nil
+	})
+}
+
+func queueExperiment(b *pgx.Batch, e ExperimentChange) {
+	guarded(b, fmt.Sprintf("experiment %d", e.ID), `
+		UPDATE experiments SET state = $3, error = $4, ended_at = CASE WHEN $5 THEN coalesce(ended_at, now()) ELSE ended_at END,
+			progress = coalesce($6, progress), best_metric = coalesce($8, best_metric),
+			best_trial_id = coalesce((SELECT id FROM trials WHERE experiment_id = $1 AND number = $7), best_trial_id)
+		WHERE id = $1 AND state = $2`, e.ID, e.Saw, e.State, e.Error, e.Ended, e.Progress, e.BestTrial, e.BestMetric)
+}
+
+func queueNewTrial(b *pgx.Batch, t NewTrial) {
+	guarded(b, "task "+t.TaskID, `
+		INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, experiment_id, name, context_hash, pool, slots, priority)
+		SELECT $2, 'TRIAL', e.job_id, e.owner_id, p.workspace_id, e.id, $3, e.context_hash, e.pool, e.slots_per_trial, e.priority
+		FROM experiments e JOIN projects p ON p.id = e.project_id WHERE e.id = $1`, t.ExperimentID, t.TaskID, t.Name)
+	guarded(b, fmt.Sprintf("trial %d of experiment %d", t.Number, t.ExperimentID), `
+		INSERT INTO trials (experiment_id, number, task_id, hparams, seed, warm_start, run_id) VALUES ($1, $2, $3, $4, $5, $6, 1)`,
+		t.ExperimentID, t.Number, t.TaskID, t.HParams, t.Seed, t.WarmStart)
+}
+
+func queueTrial(b *pgx.Batch, t TrialChange) {
+	guarded(b, fmt.Sprintf("trial %d", t.ID), `
+		UPDATE trials SET state = $3, restarts = $4, run_id = $5, stop_wanted = $6, error = $7, ended_at = CASE WHEN $8 THEN now() END
+		WHERE id = $1 AND state = $2`, t.ID, t.Saw, t.State, t.Restarts, t.RunID, t.StopWanted, t.Error, t.Ended)
+}
+
+func queueAllocation(b *pgx.Batch, a AllocationChange) {
+	guarded(b, "attempt "+a.ID, `
+		UPDATE allocations SET state = $3,
+			preempt_at = CASE WHEN $4::text IS NULL THEN preempt_at ELSE coalesce(preempt_at, now()) END,
+			preempt_reason = coalesce($4, preempt_reason),
+			kill_at = CASE WHEN $5::text IS NULL THEN kill_at ELSE coalesce(kill_at, now()) END,
+			kill_reason = CASE WHEN $5::text IS NULL OR kill_at IS NOT NULL THEN kill_reason ELSE $5 END,
+			kill_cause = CASE WHEN $5::text IS NULL OR kill_at IS NOT NULL THEN kill_cause ELSE $6 END,
+			started_at = CASE WHEN $7 THEN coalesce(started_at, now()) ELSE started_at END,
+			ended_at = CASE WHEN $8 THEN now() END,
+			outcome = nullif($9, ''), exit_code = $10, exit_reason = $11,
+			waiting_reason = coalesce($12, waiting_reason)
+		WHERE id = $1 AND state = $2`, a.ID, a.Saw, a.State, a.Preempt, a.Kill, a.KillCause, a.Started, a.Ended,
+		a.Outcome, a.ExitCode, a.ExitReason, a.Waiting)
+	if a.Ended { // the owner's session that the task was given ends with it
+		b.Queue("DELETE FROM sessions WHERE allocation_id = $1", a.ID)
+	}
+}
+
+func queueNewAllocation(b *pgx.Batch, a NewAllocation) {
+	if a.Exclude == nil {
+		a.Exclude = []string{}
+	}
+	guarded(b, "attempt "+a.ID, `
+		INSERT INTO allocations (id, task_id, run_id, pool, slots, priority, not_before, exclude)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, a.ID, a.TaskID, a.RunID, a.Pool, a.Slots, a.Priority, a.NotBefore, a.Exclude)
+}
+
+func queuePlacement(b *pgx.Batch, p Placement) {
+	guarded(b, "attempt "+p.AllocationID, `
+		UPDATE allocations SET state = 'ASSIGNED', assigned_at = now(), waiting_reason = '' WHERE id = $1 AND state = 'PENDING'`, p.AllocationID)
+	for _, m := range p.Members {
+		guarded(b, "member of "+p.AllocationID, `
+			INSERT INTO members (allocation_id, rank, node_id, node_name, slot_ids) VALUES ($1, $2, $3, $4, $5)`,
+			p.AllocationID, m.Rank, m.NodeID, m.NodeName, append([]int{}, m.SlotIDs...))
+	}
+}
+
+// AppendEvents adds events to their searches, numbered without gaps: the narrow
+// counter row is taken once per experiment, in the order of ids, so that two
+// writers never wait for each other in a circle, and is held until the commit,
+// so that numbers become visible in their order.
+func (db *DB) AppendEvents(ctx context.Context, events []NewEvent) error {
+	if len(events) == 0 {
+		return nil
+	}
+	perExperiment := map[int]int{}
+	for _, e := range events {
+		perExperiment[e.ExperimentID]++
+	}
+	ids := sortedKeys(perExperiment)
+	counts := make([]int, len(ids))
+	for i, id := range ids {
+		counts[i] = perExperiment[id]
+	}
+	type counter struct {
+		ID   int   `db:"experiment_id"`
+		Next int64 `db:"next"`
+	}
+	counters, err := rows[counter](ctx, db, `
+		INSERT INTO search_counters AS c (experiment_id, next)
+		SELECT id, 1 + n FROM unnest($1::int[], $2::bigint[]) AS u(id, n) ORDER BY id
+		ON CONFLICT (experiment_id) DO UPDATE SET next = c.next + excluded.next - 1
+		RETURNING experiment_id, next`, ids, counts)
+	if err != nil {
+		return err
+	}
+	next := map[int]int64{}
+	for _, c := range counters {
+		next[c.ID] = c.Next - int64(perExperiment[c.ID])
+	}
+	n := len(events)
+	experiments, seqs, kinds, trials, bodies := make([]int, n), make([]int64, n), make([]string, n), make([]int, n), make([]string, n)
+	for i, e := range events {
+		experiments[i], seqs[i], kinds[i], trials[i], bodies[i] = e.ExperimentID, next[e.ExperimentID], e.Kind, e.Trial, string(e.Body)
+		next[e.ExperimentID]++
+	}
+	_, err = db.exec(ctx, `
+		INSERT INTO search_events (experiment_id, seq, kind, trial, body)
+		SELECT e, s, k, t, b::jsonb FROM unnest($1::int[], $2::bigint[], $3::text[], $4::int[], $5::text[]) AS u(e, s, k, t, b)`,
+		experiments, seqs, kinds, trials, bodies)
+	return err
+}

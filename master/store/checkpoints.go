@@ -1,0 +1,233 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// Checkpoint is a checkpoint with what it was trained by.
+type Checkpoint struct {
+	UUID         string           `db:"uuid"`
+	TaskID       string           `db:"task_id"`
+	AllocationID *string          `db:"allocation_id"`
+	TrialID      *int             `db:"trial_id"`
+	RunID        int              `db:"run_id"`
+	Steps        int              `db:"steps"`
+	State        string           `db:"state"`
+	ReportedAt   time.Time        `db:"reported_at"`
+	Resources    map[string]int64 `db:"resources"`
+	Metadata     json.RawMessage  `db:"metadata"`
+	Size         int64            `db:"size"`
+	StorageID    *int             `db:"storage_id"`
+	// Of its trial and experiment; absent where it has none.
+	ExperimentID *int            `db:"experiment_id"`
+	OwnerID      int             `db:"owner_id"`
+	Config       json.RawMessage `db:"config"`
+	HParams      json.RawMessage `db:"hparams"`
+	Storage      json.RawMessage `db:"storage"` // where it lies, when its storage is recorded
+	// The metrics of its trial at its steps, as they were reported.
+	Training       json.RawMessage `db:"training"`
+	Validation     json.RawMessage `db:"validation"`
+	SearcherMetric *float64        `db:"searcher_metric"`
+}
+
+// checkpointQuery reads checkpoints with all that belongs to them. Conditions
+// and an order follow; k is the checkpoint, t its trial, e its experiment.
+const checkpointQuery = `
+	SELECT k.uuid::text, k.task_id, k.allocation_id, k.trial_id, k.run_id, k.steps, k.state, k.reported_at, k.resources, k.metadata,
+		k.size, k.storage_id, e.id AS experiment_id, task.owner_id, e.config, t.hparams, s.config AS storage,
+		tm.avg AS training, vm.avg AS validation,
+		CASE WHEN jsonb_typeof(vm.avg->(e.config->'searcher'->>'metric')) = 'number'
+			THEN (vm.avg->>(e.config->'searcher'->>'metric'))::float8 END AS searcher_metric
+	FROM checkpoints k
+	JOIN tasks task ON task.id = k.task_id
+	LEFT JOIN trials t ON t.id = k.trial_id
+	LEFT JOIN experiments e ON e.id = t.experiment_id
+	LEFT JOIN storage_backends s ON s.id = k.storage_id
+	LEFT JOIN LATERAL (SELECT avg FROM metrics m WHERE m.trial_id = k.trial_id AND m.grp = 'training' AND m.run_id <= k.run_id
+		AND m.ord = k.steps AND NOT m.archived ORDER BY m.run_id DESC LIMIT 1) tm ON true
+	LEFT JOIN LATERAL (SELECT avg FROM metrics m WHERE m.trial_id = k.trial_id AND m.grp = 'validation' AND m.run_id <= k.run_id
+		AND m.ord = k.steps AND NOT m.archived ORDER BY m.run_id DESC LIMIT 1) vm ON true `
+
+// CheckpointByUUID finds a checkpoint.
+func (db *DB) CheckpointByUUID(ctx context.Context, uuid string) (Checkpoint, error) {
+	return row[Checkpoint](ctx, db, "checkpoint "+uuid, checkpointQuery+`WHERE k.uuid = $1`, uuid)
+}
+
+// TrialCheckpoints lists the checkpoints of trials, oldest first.
+func (db *DB) TrialCheckpoints(ctx context.Context, trials []int) ([]Checkpoint, error) {
+	return rows[Checkpoint](ctx, db, checkpointQuery+`WHERE k.trial_id = ANY($1) ORDER BY k.reported_at, k.uuid`, trials)
+}
+
+// ExperimentCheckpoints lists the checkpoints of an experiment, oldest first.
+func (db *DB) ExperimentCheckpoints(ctx context.Context, experiment int) ([]Checkpoint, error) {
+	return rows[Checkpoint](ctx, db, checkpointQuery+`WHERE t.experiment_id = $1 ORDER BY k.reported_at, k.uuid`, experiment)
+}
+
+// CheckpointTotals counts a trial's checkpoints that still exist.
+type CheckpointTotals struct {
+	TrialID int   `db:"trial_id"`
+	Count   int   `db:"count"`
+	Size    int64 `db:"size"`
+}
+
+// CountCheckpoints adds up the checkpoints of trials. Trials without are not in
+// the answer.
+func (db *DB) CountCheckpoints(ctx context.Context, trials []int) (map[int]CheckpointTotals, error) {
+	list, err := rows[CheckpointTotals](ctx, db, `
+		SELECT trial_id, count(*) AS count, sum(size)::bigint AS size FROM checkpoints
+		WHERE trial_id = ANY($1) AND state IN ('COMPLETED', 'PARTIALLY_DELETED') GROUP BY trial_id`, trials)
+	totals := make(map[int]CheckpointTotals, len(list))
+	for _, c := range list {
+		totals[c.TrialID] = c
+	}
+	return totals, err
+}
+
+// NewCheckpoint is a checkpoint as a task reports it.
+type NewCheckpoint struct {
+	UUID         string
+	TaskID       string
+	AllocationID string
+	RunID        int // of the attempt that reports
+	State        string
+	ReportedAt   *time.Time // the task's clock, if it sent a time
+	Resources    map[string]int64
+	Metadata     json.RawMessage
+	Steps        int
+	StorageID    *int
+}
+
+// AddCheckpoint stores a checkpoint. The same report again changes nothing;
+// another one under the same id, and one of a run that another has replaced, are
+// refused.
+func (db *DB) AddCheckpoint(ctx context.Context, c NewCheckpoint) error {
+	if c.Resources == nil {
+		c.Resources = map[string]int64{}
+	}
+	size := int64(0)
+	for _, n := range c.Resources {
+		size += n
+	}
+	return db.Tx(ctx, func(tx *DB) error {
+		if err := tx.lockRun(ctx, c.TaskID, c.RunID); err != nil {
+			return err
+		}
+		n, err := tx.exec(ctx, `
+			INSERT INTO checkpoints (uuid, task_id, allocation_id, trial_id, run_id, steps, state, reported_at, resources, metadata, size, storage_id)
+			VALUES ($1, $2, $3, (SELECT id FROM trials WHERE task_id = $2), $4, $5, $6, coalesce($7, now()), $8, $9::text::jsonb, $10, $11)
+			ON CONFLICT (uuid) DO NOTHING`,
+			c.UUID, c.TaskID, c.AllocationID, c.RunID, c.Steps, c.State, c.ReportedAt, c.Resources, string(c.Metadata), size, c.StorageID)
+		if err != nil {
+			return badData(err)
+		}
+		if n == 1 {
+			return nil
+		}
+		old, err := tx.CheckpointByUUID(ctx, c.UUID)
+		if err != nil {
+			return err
+		}
+		same, err := old.reportedAs(c)
+		if err == nil && !same {
+			err = fault.New(fault.Conflict, "checkpoint %s was reported before by task %s with other contents", c.UUID, old.TaskID)
+		}
+		return err
+	})
+}
+
+// lockRun refuses a report of a run that another has replaced, and holds off a
+// replacement until the report is stored.
+func (db *DB) lockRun(ctx context.Context, task string, run int) error {
+	newest, err := scalar[int](ctx, db, `SELECT run_id FROM trials WHERE task_id = $1 FOR KEY SHARE`, task)
+	if fault.Is(err, fault.NotFound) {
+		newest, err = scalar[int](ctx, db, `SELECT coalesce(max(run_id), 0) FROM allocations WHERE task_id = $1`, task)
+	}
+	if err == nil && newest > run {
+		return fault.New(fault.Conflict, "run %d of task %s is over, run %d has taken its place: nothing of it is taken any more", run, task, newest)
+	}
+	return err
+}
+
+// reportedAs reports whether a stored checkpoint is what was reported.
+func (k Checkpoint) reportedAs(c NewCheckpoint) (bool, error) {
+	if k.TaskID != c.TaskID || k.State != c.State || k.Steps != c.Steps || len(k.Resources) != len(c.Resources) {
+		return false, nil
+	}
+	for path, size := range c.Resources {
+		if got, ok := k.Resources[path]; !ok || got != size {
+			return false, nil
+		}
+	}
+	return sameText(k.Metadata, c.Metadata)
+}
+
+// CheckpointFiles is what is left of a checkpoint after files were removed.
+type CheckpointFiles struct {
+	UUID      string
+	Resources map[string]int64
+}
+
+// SetCheckpointFiles records what is left of checkpoints: none is deleted, fewer
+// than before is partly deleted. Those that have been deleted stay so.
+func (db *DB) SetCheckpointFiles(ctx context.Context, list []CheckpointFiles) error {
+	return db.Tx(ctx, func(tx *DB) error {
+		for _, f := range list {
+			size := int64(0)
+			for _, n := range f.Resources {
+				size += n
+			}
+			if f.Resources == nil {
+				f.Resources = map[string]int64{}
+			}
+			n, err := tx.exec(ctx, `
+				UPDATE checkpoints SET resources = $2, size = $3,
+					state = CASE WHEN $2 = '{}'::jsonb THEN 'DELETED' WHEN $2 = resources THEN state ELSE 'PARTIALLY_DELETED' END
+				WHERE uuid = $1`, f.UUID, f.Resources, size)
+			if err != nil {
+				return badData(err)
+			}
+			if n == 0 {
+				return fault.New(fault.NotFound, "checkpoint %s not found", f.UUID)
+			}
+		}
+		return nil
+	})
+}
+
+// SetCheckpointMetadata replaces what people noted about a checkpoint.
+func (db *DB) SetCheckpointMetadata(ctx context.Context, uuid string, metadata json.RawMessage) error {
+	n, err := db.exec(ctx, `UPDATE checkpoints SET metadata = $2::text::jsonb WHERE uuid = $1`, uuid, string(metadata))
+	if err == nil && n == 0 {
+		return fault.New(fault.NotFound, "checkpoint %s not found", uuid)
+	}
+	return badData(err)
+}
+
+// StorageID finds the number of a checkpoint storage, giving it one when it is
+// new.
+func (db *DB) StorageID(ctx context.Context, config json.RawMessage) (int, error) {
+	id, err := scalar[int](ctx, db, `
+		WITH added AS (INSERT INTO storage_backends (config) VALUES ($1::text::jsonb) ON CONFLICT DO NOTHING RETURNING id)
+		SELECT id FROM added UNION ALL
+		SELECT id FROM storage_backends WHERE digest = md5(($1::text::jsonb)::text)
+		LIMIT 1`, string(config))
+	if fault.Is(err, fault.NotFound) { // another master added it in between: it is visible now
+		id, err = scalar[int](ctx, db, `
+			SELECT id FROM storage_backends WHERE digest = md5(($1::text::jsonb)::text)`, string(config))
+	}
+	return id, badData(err)
+}
+
+// StorageConfig is what StorageID gave a number to.
+func (db *DB) StorageConfig(ctx context.Context, id int) (json.RawMessage, error) {
+	type found struct {
+		Config json.RawMessage `db:"config"`
+	}
+	f, err := row[found](ctx, db, fmt.Sprintf("storage %d", id), `SELECT config FROM storage_backends WHERE id = $1`, id)
+	return f.Config, err
+}

@@ -1,0 +1,46 @@
+package store
+
+import "context"
+
+// ClusterID is the name that this database gives its cluster, made with the schema.
+func (db *DB) ClusterID(ctx context.Context) (string, error) {
+	return scalar[string](ctx, db, `SELECT id::text FROM cluster`)
+}
+
+// Alarm is what the loop will not conclude from, for operators; "" when all is well.
+func (db *DB) Alarm(ctx context.Context) (string, error) {
+	return scalar[string](ctx, db, `SELECT alarm FROM cluster`)
+}
+
+// A PoolUse is how many attempts of a pool are in a state, and their slots.
+type PoolUse struct {
+	Pool     string `db:"pool"`
+	State    string `db:"state"`
+	Attempts int    `db:"attempts"`
+	Slots    int    `db:"slots"`
+}
+
+// PoolUse counts the live attempts.
+func (db *DB) PoolUse(ctx context.Context) ([]PoolUse, error) {
+	return rows[PoolUse](ctx, db, `
+		SELECT pool, state, count(*) AS attempts, coalesce(sum(slots), 0) AS slots
+		FROM allocations WHERE state <> 'TERMINATED' GROUP BY pool, state ORDER BY pool, state`)
+}
+
+// A PoolHeld is what the live attempts of a pool hold and wait for.
+type PoolHeld struct {
+	Pool      string `db:"pool"`
+	Slots     int    `db:"slots"` // held
+	Aux       int    `db:"aux"`   // placed attempts without slots
+	Queued    int    `db:"queued"`
+	Scheduled int    `db:"scheduled"`
+}
+
+// PoolHeld counts by pool.
+func (db *DB) PoolHeld(ctx context.Context) ([]PoolHeld, error) {
+	return rows[PoolHeld](ctx, db, `
+		SELECT pool, coalesce(sum(slots) FILTER (WHERE state <> 'PENDING'), 0) AS slots,
+			count(*) FILTER (WHERE state <> 'PENDING' AND slots = 0) AS aux,
+			count(*) FILTER (WHERE state = 'PENDING') AS queued, count(*) FILTER (WHERE state <> 'PENDING') AS scheduled
+		FROM allocations WHERE state <> 'TERMINATED' GROUP BY pool`)
+}

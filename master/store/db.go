@@ -1,0 +1,224 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// Limits on what one statement and one forgotten transaction may take. They are
+// below the leader's lease, so that a leader that lost its lease cannot still be
+// inside a statement that it began as leader.
+const (
+	statementTimeout = 20 * time.Second
+	idleInTxTimeout  = 10 * time.Second
+	maxRetries       = 5
+)
+
+// querier is what a pool and a transaction have in common.
+type querier interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+	CopyFrom(ctx context.Context, table pgx.Identifier, columns []string, src pgx.CopyFromSource) (int64, error)
+}
+
+// DB is the database: a pool, or within Tx one transaction.
+type DB struct {
+	querier
+	pool *pgxpool.Pool // nil within a transaction
+	dsn  string
+}
+
+// Options tune the pool.
+type Options struct {
+	MaxConns int32
+}
+
+// Open connects. It does not wait for the server: a master starts, and answers
+// 503, while its database is away.
+func Open(ctx context.Context, dsn string, opts Options) (*DB, error) {
+	cfg, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		return nil, fault.Wrap(fault.Invalid, err, "database: %q is not a PostgreSQL address: %v", Redact(dsn), err)
+	}
+	if opts.MaxConns > 0 {
+		cfg.MaxConns = opts.MaxConns
+	}
+	cfg.MaxConnIdleTime = 5 * time.Minute
+	p := cfg.ConnConfig.RuntimeParams
+	p["application_name"] = "det-master"
+	p["timezone"] = "UTC"
+	setDefault(p, "statement_timeout", ms(statementTimeout))
+	setDefault(p, "idle_in_transaction_session_timeout", ms(idleInTxTimeout))
+	setDefault(p, "synchronous_commit", "on")
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		return nil, asFault(err)
+	}
+	return &DB{querier: pool, pool: pool, dsn: dsn}, nil
+}
+
+func setDefault(m map[string]string, k, v string) {
+	if _, ok := m[k]; !ok {
+		m[k] = v
+	}
+}
+
+func ms(d time.Duration) string { return fmt.Sprint(d.Milliseconds()) }
+
+// Redact hides a password, so that a wrong address may be printed.
+func Redact(dsn string) string {
+	scheme, rest, ok := strings.Cut(dsn, "://")
+	if !ok {
+		return "…"
+	}
+	if user, host, ok := strings.Cut(rest, "@"); ok {
+		name, _, _ := strings.Cut(user, ":")
+		return scheme + "://" + name + ":…@" + host
+	}
+	return dsn
+}
+
+// Close ends the pool.
+func (db *DB) Close() { db.pool.Close() }
+
+// Ping asks whether the database answers.
+func (db *DB) Ping(ctx context.Context) error { return asFault(db.pool.Ping(ctx)) }
+
+// Conns says how many connections are open, in use, and allowed.
+func (db *DB) Conns() (total, used, allowed int32) {
+	s := db.pool.Stat()
+	return s.TotalConns(), s.AcquiredConns(), s.MaxConns()
+}
+
+// Tx runs fn in a transaction and commits when it returns nil. What fails to
+// serialize, or deadlocks, is run again, so fn must have no effect but its SQL.
+func (db *DB) Tx(ctx context.Context, fn func(tx *DB) error) error {
+	return db.tx(ctx, pgx.TxOptions{}, fn)
+}
+
+// Snapshot runs fn on one unchanging picture of the database.
+func (db *DB) Snapshot(ctx context.Context, fn func(tx *DB) error) error {
+	return db.tx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, fn)
+}
+
+func (db *DB) tx(ctx context.Context, opts pgx.TxOptions, fn func(tx *DB) error) error {
+	if db.pool == nil {
+		panic("store: a transaction within a transaction")
+	}
+	var err error
+	for range maxRetries {
+		err = pgx.BeginTxFunc(ctx, db.pool, opts, func(tx pgx.Tx) error {
+			return fn(&DB{querier: tx, dsn: db.dsn})
+		})
+		if !retriable(err) {
+			break
+		}
+	}
+	return asFault(err)
+}
+
+func retriable(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == "40P01")
+}
+
+// asFault gives database errors their codes. Faults pass through.
+func asFault(err error) error {
+	var f *fault.Fault
+	var pg *pgconn.PgError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &f):
+		return err
+	case errors.Is(err, pgx.ErrNoRows):
+		return fault.Wrap(fault.NotFound, err, "not found")
+	case errors.Is(err, context.Canceled):
+		return err
+	case errors.As(err, &pg):
+		return pgFault(pg)
+	case away(err):
+		return fault.Wrap(fault.Unavailable, err, "the database does not answer; try again in a moment")
+	}
+	return err
+}
+
+func pgFault(pg *pgconn.PgError) error {
+	switch pg.Code[:2] {
+	case "08", "57": // connection trouble, operator intervention, shutdown, statement timeout
+		return fault.Wrap(fault.Unavailable, pg, "the database does not answer; try again in a moment")
+	case "53": // out of disk, memory or connections
+		return fault.Wrap(fault.Unavailable, pg, "the database is out of resources: %s", pg.Message)
+	case "25": // a transaction that was ended for idling, or a standby
+		return fault.Wrap(fault.Unavailable, pg, "the database refused the transaction; try again in a moment")
+	}
+	switch pg.Code {
+	case "23505":
+		return fault.Wrap(fault.Conflict, pg, "already exists (%s)", pg.ConstraintName)
+	case "23503":
+		return fault.Wrap(fault.Invalid, pg, "refers to something that does not exist (%s)", pg.ConstraintName)
+	case "22021", "22P05": // NUL bytes and broken UTF-8
+		return fault.Wrap(fault.Invalid, pg, "text holds characters that cannot be stored: %s", pg.Message)
+	}
+	return pg
+}
+
+// away reports errors that mean: no connection, or it broke.
+func away(err error) bool {
+	var netErr net.Error
+	var connErr *pgconn.ConnectError
+	return errors.As(err, &connErr) || errors.As(err, &netErr) || pgconn.Timeout(err) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "conn closed") ||
+		strings.Contains(err.Error(), "closed pool")
+}
+
+// exec runs one statement and says how many rows it touched.
+func (db *DB) exec(ctx context.Context, sql string, args ...any) (int64, error) {
+	tag, err := db.Exec(ctx, sql, args...)
+	return tag.RowsAffected(), asFault(err)
+}
+
+// rows collects a query's rows by the names of T's fields (tag db).
+func rows[T any](ctx context.Context, db *DB, sql string, args ...any) ([]T, error) {
+	r, err := db.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, asFault(err)
+	}
+	list, err := pgx.CollectRows(r, pgx.RowToStructByName[T])
+	return list, asFault(err)
+}
+
+// row is rows for exactly one; what names the thing in the error when it is missing.
+func row[T any](ctx context.Context, db *DB, what string, sql string, args ...any) (T, error) {
+	r, err := db.Query(ctx, sql, args...)
+	if err != nil {
+		var zero T
+		return zero, asFault(err)
+	}
+	v, err := pgx.CollectExactlyOneRow(r, pgx.RowToStructByName[T])
+	if errors.Is(err, pgx.ErrNoRows) {
+		return v, fault.New(fault.NotFound, "%s not found", what)
+	}
+	return v, asFault(err)
+}
+
+// scalar reads one value.
+func scalar[T any](ctx context.Context, db *DB, sql string, args ...any) (T, error) {
+	var v T
+	err := db.QueryRow(ctx, sql, args...).Scan(&v)
+	return v, asFault(err)
+}

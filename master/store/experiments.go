@@ -1,0 +1,209 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// ExperimentHead is what has to be known of an experiment to change it.
+type ExperimentHead struct {
+	ID        int    `db:"id"`
+	OwnerID   int    `db:"owner_id"`
+	State     string `db:"state"` // as the loop wrote it
+	Shown     string `db:"shown"` // what follows from state and intent, see shownState
+	Desired   string `db:"desired"`
+	Unmanaged bool   `db:"unmanaged"`
+}
+
+// An Experiment as people see it.
+type Experiment struct {
+	ExperimentHead
+	JobID           string     `db:"job_id"`
+	Owner           string     `db:"username"`
+	OwnerName       string     `db:"display_name"`
+	ProjectID       int        `db:"project_id"`
+	ProjectName     string     `db:"project_name"`
+	ProjectOwnerID  int        `db:"project_owner_id"`
+	WorkspaceID     int        `db:"workspace_id"`
+	WorkspaceName   string     `db:"workspace_name"`
+	ParentArchived  bool       `db:"parent_archived"` // its project or workspace is
+	ParentID        *int       `db:"parent_id"`
+	ExternalID      *string    `db:"external_id"`
+	Config          []byte     `db:"config"`
+	OriginalConfig  string     `db:"original_config"`
+	ContextHash     []byte     `db:"context_hash"`
+	ContextSize     int64      `db:"context_size"`
+	Name            string     `db:"name"`
+	Description     string     `db:"description"`
+	Labels          []string   `db:"labels"`
+	Notes           string     `db:"notes"`
+	Archived        bool       `db:"archived"`
+	Pool            string     `db:"pool"`
+	SlotsPerTrial   int        `db:"slots_per_trial"`
+	MaxSlots        *int       `db:"max_slots"`
+	Weight          float64    `db:"weight"`
+	Priority        int        `db:"priority"`
+	Error           string     `db:"error"`
+	Progress        *float64   `db:"progress"`
+	StartedAt       time.Time  `db:"started_at"`
+	EndedAt         *time.Time `db:"ended_at"`
+	Seconds         int        `db:"seconds"` // from its start to its end, or to now
+	BestTrialID     *int       `db:"best_trial_id"`
+	BestMetric      *float64   `db:"best_metric"`
+	Searcher        *string    `db:"searcher"`
+	Metric          *string    `db:"metric"`
+	SmallerIsBetter bool       `db:"smaller_is_better"`
+	Trials          int        `db:"trials"`
+	Checkpoints     int        `db:"checkpoints"`
+	CheckpointBytes int64      `db:"checkpoint_bytes"`
+}
+
+// Terminal reports whether the loop is done with it.
+func (e ExperimentHead) Terminal() bool {
+	switch e.State {
+	case "COMPLETED", "CANCELED", "ERROR", "DELETE_FAILED":
+		return true
+	}
+	return false
+}
+
+// shownState is what an experiment e is shown as. The loop writes state a moment
+// after somebody wanted something; clients that act on what they read, such as
+// one that waits for an experiment it has just activated, are told at once what
+// it is becoming. An active one is as far as its most advanced attempt.
+const shownState = `CASE
+	WHEN e.desired = 'deleted' AND e.state <> 'DELETE_FAILED' THEN 'DELETING'
+	WHEN e.desired = 'killed' AND e.state IN ('ACTIVE', 'PAUSED', 'STOPPING_CANCELED', 'STOPPING_COMPLETED') THEN 'STOPPING_KILLED'
+	WHEN e.state NOT IN ('ACTIVE', 'PAUSED') THEN e.state
+	WHEN e.desired = 'canceled' THEN 'STOPPING_CANCELED'
+	WHEN e.desired = 'paused' THEN 'PAUSED'
+	WHEN e.unmanaged THEN 'RUNNING'
+	ELSE coalesce((SELECT ` + furthest + ` FROM tasks k JOIN allocations a ON a.task_id = k.id
+		WHERE k.experiment_id = e.id AND a.state <> 'TERMINATED'), 'QUEUED') END`
+
+// furthest is the most advanced state among attempts a.
+const furthest = `(ARRAY['QUEUED', 'PULLING', 'STARTING', 'RUNNING'])[max(CASE a.state
+	WHEN 'RUNNING' THEN 4 WHEN 'TERMINATING' THEN 4 WHEN 'STARTING' THEN 3 WHEN 'PULLING' THEN 2 ELSE 1 END)]`
+
+const trialCount = `(SELECT count(*) FROM trials t WHERE t.experiment_id = e.id)`
+
+const experimentSelect = `
+	SELECT e.id, e.job_id::text, e.owner_id, u.username, u.display_name, e.project_id, p.name AS project_name,
+		p.user_id AS project_owner_id, p.workspace_id, w.name AS workspace_name, p.archived OR w.archived AS parent_archived,
+		e.parent_id, e.external_id, e.unmanaged, e.config, e.original_config, e.context_hash,
+		coalesce((SELECT size FROM contexts c WHERE c.hash = e.context_hash), 0) AS context_size,
+		e.name, e.description, e.labels, e.notes, e.archived, e.desired, e.pool, e.slots_per_trial, e.max_slots, e.weight, e.priority,
+		e.state, ` + shownState + ` AS shown, e.error, CASE WHEN e.state = 'COMPLETED' THEN 1 ELSE e.progress END AS progress,
+		e.started_at, e.ended_at, extract(epoch FROM coalesce(e.ended_at, now()) - e.started_at)::int AS seconds,
+		e.best_trial_id, e.best_metric, e.searcher, e.metric, e.smaller_is_better, ` + trialCount + ` AS trials, c.checkpoints, c.checkpoint_bytes
+	FROM experiments e JOIN users u ON u.id = e.owner_id JOIN projects p ON p.id = e.project_id
+	JOIN workspaces w ON w.id = p.workspace_id
+	CROSS JOIN LATERAL (` + checkpointSums + `) c`
+
+const checkpointSums = `SELECT count(*) AS checkpoints, coalesce(sum(c.size), 0)::bigint AS checkpoint_bytes
+		FROM trials t JOIN checkpoints c ON c.trial_id = t.id
+		WHERE t.experiment_id = e.id AND c.state IN ('COMPLETED', 'PARTIALLY_DELETED')`
+
+// Experiment finds one.
+func (db *DB) Experiment(ctx context.Context, id int) (Experiment, error) {
+	e, err := row[Experiment](ctx, db, "experiment", experimentSelect+` WHERE e.id = $1`, id)
+	if fault.Is(err, fault.NotFound) {
+		return e, NoExperiment(id)
+	}
+	return e, err
+}
+
+// NoExperiment is what every call about a missing experiment answers.
+func NoExperiment(id int) error { return fault.New(fault.NotFound, "experiment %d not found", id) }
+
+// ExperimentFilter chooses experiments. Zero values choose all.
+type ExperimentFilter struct {
+	Archived    *bool
+	Name        string // part of it
+	Description string // part of it
+	Labels      []string
+	ProjectID   int
+	States      []string // as shown; ACTIVE stands for whatever an active one is shown as
+	UserIDs     []int
+	Users       []string
+	IDs         []int
+	NotIDs      []int
+	Above       *int // id
+	Below       *int
+	Sort        string
+	Desc        bool
+}
+
+var experimentSorts = sorts{
+	"": "e.id", "description": "e.description", "start_time": "e.started_at", "end_time": "e.ended_at", "state": shownState,
+	"trials": trialCount, "progress": "e.progress", "user": "(SELECT username FROM users u WHERE u.id = e.owner_id)",
+	"name": "e.name", "forked_from": "e.parent_id", "pool": "e.pool", "project": "e.project_id", "metric": "e.best_metric",
+	"checkpoint_size":  "(SELECT checkpoint_bytes FROM (" + checkpointSums + ") c)",
+	"checkpoint_count": "(SELECT checkpoints FROM (" + checkpointSums + ") c)",
+}
+
+// where writes the conditions that the filter has, and no others, so that the
+// planner sees plain ones and can use the indexes.
+func (f ExperimentFilter) where() (string, pgx.NamedArgs) {
+	var c conditions
+	c.when(f.Archived != nil, "e.archived = @archived", "archived", f.Archived)
+	c.when(f.Name != "", "e.name ILIKE @name", "name", likePattern(f.Name))
+	c.when(f.Description != "", "e.description ILIKE @description", "description", likePattern(f.Description))
+	c.when(len(f.Labels) > 0, "e.labels @> @labels::text[]", "labels", f.Labels)
+	c.when(f.ProjectID != 0, "e.project_id = @project", "project", f.ProjectID)
+	c.when(len(f.UserIDs) > 0, "e.owner_id = ANY(@owners::int[])", "owners", f.UserIDs)
+	c.when(len(f.Users) > 0, "e.owner_id = ANY(ARRAY(SELECT id FROM users WHERE username = ANY(@users::text[])))", "users", f.Users)
+	c.when(len(f.IDs) > 0, "e.id = ANY(@ids::int[])", "ids", f.IDs)
+	c.when(len(f.NotIDs) > 0, "NOT e.id = ANY(@notids::int[])", "notids", f.NotIDs)
+	c.when(f.Above != nil, "e.id > @above", "above", f.Above)
+	c.when(f.Below != nil, "e.id < @below", "below", f.Below)
+	// The states that are shown depend on attempts; those that are written let an index serve.
+	c.when(len(f.States) > 0, "("+shownState+" = ANY(@states::text[]) OR 'ACTIVE' = ANY(@states::text[]) AND "+
+		shownState+" IN ('QUEUED', 'PULLING', 'STARTING', 'RUNNING'))", "states", f.States)
+	return c.where(), c.args
+}
+
+// CountExperiments counts what the filter chooses.
+func (db *DB) CountExperiments(ctx context.Context, f ExperimentFilter) (int, error) {
+	where, args := f.where()
+	return scalar[int](ctx, db, `SELECT count(*) FROM experiments e`+where, args)
+}
+
+// Experiments lists a part of what the filter chooses. The page is found over
+// the narrow columns first; only its rows are unpacked.
+func (db *DB) Experiments(ctx context.Context, f ExperimentFilter, offset, limit int) ([]Experiment, error) {
+	order, err := experimentSorts.order(f.Sort, f.Desc, "e.id")
+	if err != nil {
+		return nil, err
+	}
+	where, args := f.where()
+	args["limit"], args["offset"] = limit, offset
+	ids, err := scalars[int](ctx, db, `SELECT e.id FROM experiments e`+where+order+` LIMIT @limit OFFSET @offset`, args)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	return rows[Experiment](ctx, db, experimentSelect+`
+		JOIN unnest($1::int[]) WITH ORDINALITY AS page(id, place) ON page.id = e.id ORDER BY page.place`, ids)
+}
+
+// ExperimentHeads lists the heads of what the filter chooses, limit at most.
+func (db *DB) ExperimentHeads(ctx context.Context, f ExperimentFilter, limit int) ([]ExperimentHead, error) {
+	where, args := f.where()
+	args["limit"] = limit
+	return rows[ExperimentHead](ctx, db, `SELECT e.id, e.owner_id, e.state, `+shownState+` AS shown, e.desired, e.unmanaged
+		FROM experiments e`+where+` ORDER BY e.id LIMIT @limit`, args)
+}
+
+// TrialIDs lists an experiment's trials in their order.
+func (db *DB) TrialIDs(ctx context.Context, experiment int) ([]int, error) {
+	return scalars[int](ctx, db, `SELECT id FROM trials WHERE experiment_id = $1 ORDER BY id`, experiment)
+}
+
+// HasExperiment reports whether there is one.
+func (db *DB) HasExperiment(ctx context.Context, id int) (bool, error) {
+	return scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM experiments WHERE id = $1)`, id)
+}

@@ -1,0 +1,220 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// NewExperiment is an experiment to be made.
+type NewExperiment struct {
+	OwnerID        int
+	ProjectID      int
+	ParentID       *int
+	Config         []byte // complete, JSON
+	OriginalConfig string
+	Context        *Context // nil: no code
+	Seed           int64
+	Name           string
+	Description    string
+	Labels         []string
+	Active         bool
+	Pool           string
+	SlotsPerTrial  int
+	MaxSlots       *int
+	Weight         float64
+	Priority       int
+}
+
+// CreateExperiment makes an experiment and the counter of its search. Its trials
+// are the loop's to make.
+func (db *DB) CreateExperiment(ctx context.Context, n NewExperiment) (int, error) {
+	var id int
+	err := db.Tx(ctx, func(tx *DB) error {
+		hash, err := tx.keepContext(ctx, n.Context)
+		if err != nil {
+			return err
+		}
+		desired := "paused"
+		if n.Active {
+			desired = "active"
+		}
+		if n.Labels == nil {
+			n.Labels = []string{}
+		}
+		id, err = scalar[int](ctx, tx, `
+			INSERT INTO experiments (owner_id, project_id, parent_id, config, original_config, context_hash, seed, name, description,
+				labels, desired, pool, slots_per_trial, max_slots, weight, priority)
+			VALUES (@owner, @project, @parent, @config, @original, @context, @seed, @name, @description,
+				@labels, @desired, @pool, @slots, @max_slots, @weight, @priority)
+			RETURNING id`,
+			pgx.NamedArgs{"owner": n.OwnerID, "project": n.ProjectID, "parent": n.ParentID, "config": string(n.Config),
+				"original": n.OriginalConfig, "context": hash, "seed": n.Seed, "name": n.Name, "description": n.Description,
+				"labels": n.Labels, "desired": desired, "pool": n.Pool, "slots": n.SlotsPerTrial, "max_slots": n.MaxSlots,
+				"weight": n.Weight, "priority": n.Priority})
+		if err != nil {
+			return err
+		}
+		_, err = tx.exec(ctx, `INSERT INTO search_counters (experiment_id) VALUES ($1)`, id)
+		return err
+	})
+	return id, err
+}
+
+// A Wish is what somebody wants of an experiment.
+type Wish string
+
+// The wishes.
+const (
+	Activate  Wish = "activate"
+	Pause     Wish = "pause"
+	Cancel    Wish = "cancel"
+	Kill      Wish = "kill"
+	Archive   Wish = "archive"
+	Unarchive Wish = "unarchive"
+	Delete    Wish = "delete"
+)
+
+const terminalStates = `('COMPLETED', 'CANCELED', 'ERROR', 'DELETE_FAILED')`
+
+// wishes says, for each wish, what it writes and of which experiments. Nothing
+// here touches state: that is the loop's.
+var wishes = map[Wish]struct{ set, where string }{
+	Activate:  {`desired = 'active'`, `desired IN ('active', 'paused') AND state IN ('ACTIVE', 'PAUSED') AND NOT unmanaged`},
+	Pause:     {`desired = 'paused'`, `desired IN ('active', 'paused') AND state IN ('ACTIVE', 'PAUSED') AND NOT unmanaged`},
+	Cancel:    {`desired = CASE WHEN desired IN ('active', 'paused') AND state NOT IN ` + terminalStates + ` THEN 'canceled' ELSE desired END`, `desired <> 'deleted'`},
+	Kill:      {`desired = CASE WHEN state IN ` + terminalStates + ` THEN desired ELSE 'killed' END`, `desired <> 'deleted'`},
+	Archive:   {`archived = true`, `state IN ` + terminalStates + ` AND desired <> 'deleted'`},
+	Unarchive: {`archived = false`, `desired <> 'deleted'`},
+	Delete:    {`desired = 'deleted'`, `state IN ` + terminalStates},
+}
+
+// Wishing writes a wish for experiments and returns those of which it could be
+// had in the state that they are in.
+func (db *DB) Wishing(ctx context.Context, ids []int, w Wish) ([]int, error) {
+	rule := wishes[w]
+	return scalars[int](ctx, db, `UPDATE experiments SET `+rule.set+` WHERE id = ANY($1) AND `+rule.where+` RETURNING id`, ids)
+}
+
+// ExperimentPatch says what to change; nil leaves. What tasks read in the
+// configuration changes there too, so that it never contradicts the columns.
+type ExperimentPatch struct {
+	Name        *string
+	Description *string
+	Labels      []string // nil leaves
+	Notes       *string
+	MaxSlots    *int
+	Weight      *float64
+	Priority    *int
+	Storage     map[string]int // of checkpoint_storage: save_experiment_best and its like
+}
+
+// PatchExperiment changes one.
+func (db *DB) PatchExperiment(ctx context.Context, id int, ch ExperimentPatch) error {
+	top, resources := map[string]any{}, map[string]any{}
+	put(top, "name", ch.Name)
+	put(top, "description", ch.Description)
+	if ch.Labels != nil {
+		top["labels"] = ch.Labels
+	}
+	put(resources, "max_slots", ch.MaxSlots)
+	put(resources, "weight", ch.Weight)
+	put(resources, "priority", ch.Priority)
+	topJSON, err := json.Marshal(top)
+	if err != nil {
+		return err
+	}
+	resourcesJSON, err := json.Marshal(resources)
+	if err != nil {
+		return err
+	}
+	storageJSON, err := json.Marshal(nonNil(ch.Storage))
+	if err != nil {
+		return err
+	}
+	return db.Tx(ctx, func(tx *DB) error {
+		n, err := tx.exec(ctx, `
+			UPDATE experiments SET name = coalesce(@name, name), description = coalesce(@description, description),
+				labels = coalesce(@labels::text[], labels), notes = coalesce(@notes, notes), max_slots = coalesce(@max_slots, max_slots),
+				weight = coalesce(@weight, weight), priority = coalesce(@priority, priority),
+				config = CASE WHEN @same THEN config ELSE config || @top::jsonb
+					|| jsonb_build_object('resources', coalesce(config->'resources', '{}') || @resources::jsonb)
+					|| jsonb_build_object('checkpoint_storage', coalesce(config->'checkpoint_storage', '{}') || @storage::jsonb) END
+			WHERE id = @id`,
+			pgx.NamedArgs{"id": id, "name": ch.Name, "description": ch.Description, "labels": ch.Labels, "notes": ch.Notes,
+				"max_slots": ch.MaxSlots, "weight": ch.Weight, "priority": ch.Priority,
+				"same": len(top)+len(resources)+len(ch.Storage) == 0, "top": string(topJSON), "resources": string(resourcesJSON), "storage": string(storageJSON)})
+		if err == nil && n == 0 {
+			return NoExperiment(id)
+		}
+		if err != nil || ch.Priority == nil {
+			return err
+		}
+		tasks, err := scalars[string](ctx, tx, `UPDATE tasks SET priority = $2 WHERE experiment_id = $1 AND ended_at IS NULL RETURNING id`, id, *ch.Priority)
+		if err != nil {
+			return err
+		}
+		return tx.reprioritize(ctx, tasks, *ch.Priority)
+	})
+}
+
+// reprioritize gives the live attempts of tasks their tasks' new priority, so
+// that what waits already waits in its new place.
+func (db *DB) reprioritize(ctx context.Context, tasks []string, priority int) error {
+	_, err := db.exec(ctx, `UPDATE allocations SET priority = $2 WHERE task_id = ANY($1) AND state <> 'TERMINATED'`, tasks, priority)
+	return err
+}
+
+func put[T any](m map[string]any, key string, v *T) {
+	if v != nil {
+		m[key] = *v
+	}
+}
+
+func nonNil[K comparable, V any](m map[K]V) map[K]V {
+	if m == nil {
+		return map[K]V{}
+	}
+	return m
+}
+
+// ChangeLabel adds a label to an experiment, or takes it away, and returns the
+// labels that it has then, sorted.
+func (db *DB) ChangeLabel(ctx context.Context, id int, label string, add bool) ([]string, error) {
+	var labels []string
+	err := asFault(db.QueryRow(ctx, `
+		WITH changed AS (
+			SELECT e.id, coalesce((SELECT array_agg(DISTINCT l ORDER BY l) FROM unnest(CASE WHEN $3
+				THEN e.labels || $2::text ELSE array_remove(e.labels, $2::text) END) AS l), '{}') AS labels
+			FROM experiments e WHERE e.id = $1 FOR UPDATE)
+		UPDATE experiments e SET labels = changed.labels, config = config || jsonb_build_object('labels', to_jsonb(changed.labels))
+		FROM changed WHERE e.id = changed.id RETURNING e.labels`, id, label, add).Scan(&labels))
+	if fault.Is(err, fault.NotFound) {
+		return nil, NoExperiment(id)
+	}
+	return labels, err
+}
+
+// MoveExperiment puts an experiment into another project, with its tasks.
+func (db *DB) MoveExperiment(ctx context.Context, id, project int) error {
+	return db.Tx(ctx, func(tx *DB) error {
+		n, err := tx.exec(ctx, `UPDATE experiments SET project_id = $2 WHERE id = $1`, id, project)
+		if err == nil && n == 0 {
+			return NoExperiment(id)
+		}
+		if err != nil {
+			return err
+		}
+		_, err = tx.exec(ctx, `UPDATE tasks SET workspace_id = (SELECT workspace_id FROM projects WHERE id = $2) WHERE experiment_id = $1`, id, project)
+		return err
+	})
+}
+
+// ExperimentLabels lists the labels in use, the most used first.
+func (db *DB) ExperimentLabels(ctx context.Context, project int) ([]string, error) {
+	return scalars[string](ctx, db, `SELECT l FROM experiments e, unnest(e.labels) AS l
+		WHERE $1 = 0 OR e.project_id = $1 GROUP BY l ORDER BY count(*) DESC, l`, project)
+}

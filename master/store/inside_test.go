@@ -1,0 +1,115 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/nomad/servers/pgtest"
+)
+
+// world is a database with experiments and trials in it, as tests of what runs
+// inside tasks need them.
+type world struct {
+	t   testing.TB
+	db  *DB
+	bus *Bus
+	dsn string
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	dsn := pgtest.New(t, SchemaHash(), Migrate)
+	return &world{t: t, db: openTest(t, dsn, 8), bus: NewBus(dsn, slog.New(slog.DiscardHandler)), dsn: dsn}
+}
+
+func openTest(t testing.TB, dsn string, conns int32) *DB {
+	t.Helper()
+	db, err := Open(t.Context(), dsn, Options{MaxConns: conns})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	return db
+}
+
+func (w *world) exec(sql string, args ...any) {
+	w.t.Helper()
+	if _, err := w.db.exec(context.Background(), sql, args...); err != nil {
+		w.t.Fatalf("%s: %v", strings.Fields(sql)[0], err)
+	}
+}
+
+func (w *world) int(sql string, args ...any) int {
+	w.t.Helper()
+	n, err := scalar[int](context.Background(), w.db, sql, args...)
+	if err != nil {
+		w.t.Fatalf("%s: %v", sql, err)
+	}
+	return n
+}
+
+func (w *world) text(sql string, args ...any) string {
+	w.t.Helper()
+	s, err := scalar[string](context.Background(), w.db, sql, args...)
+	if err != nil {
+		w.t.Fatalf("%s: %v", sql, err)
+	}
+	return s
+}
+
+// experiment makes one whose searcher looks at a metric.
+func (w *world) experiment(searcher string) int {
+	w.t.Helper()
+	return w.int(`INSERT INTO experiments (owner_id, project_id, config, original_config, seed, name, desired, pool, slots_per_trial)
+		SELECT u.id, p.id, jsonb_build_object('searcher', $1::text::jsonb), '', 1, 'test', 'active', 'default', 1
+		FROM users u, projects p WHERE u.username = 'determined' RETURNING id`, searcher)
+}
+
+const lossSearcher = `{"name": "single", "metric": "loss", "smaller_is_better": true}`
+
+// trial makes one with its task, whose newest run is given.
+func (w *world) trial(experiment, number, run int) int {
+	w.t.Helper()
+	task := fmt.Sprintf("%d.trial-%d", experiment, number)
+	w.exec(`INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, experiment_id, name, pool, slots)
+		SELECT $2, 'TRIAL', e.job_id, e.owner_id, 1, e.id, 'trial', 'default', 1 FROM experiments e WHERE e.id = $1`, experiment, task)
+	return w.int(`INSERT INTO trials (experiment_id, number, task_id, hparams, seed, run_id)
+		VALUES ($1, $2, $3, '{"lr": 0.1}', 7, $4) RETURNING id`, experiment, number, task, run)
+}
+
+func (w *world) taskOf(trial int) string {
+	return w.text(`SELECT task_id FROM trials WHERE id = $1`, trial)
+}
+
+// attempt makes an allocation of a trial's task with so many members, ASSIGNED,
+// and makes it the newest run.
+func (w *world) attempt(trial, run, members int) string {
+	w.t.Helper()
+	task := w.taskOf(trial)
+	id := fmt.Sprintf("%s.%d", task, run)
+	w.exec(`UPDATE allocations SET state = 'TERMINATED', ended_at = now(), outcome = 'lost' WHERE task_id = $1 AND state <> 'TERMINATED'`, task)
+	w.exec(`INSERT INTO allocations (id, task_id, run_id, pool, slots, priority, state) VALUES ($1, $2, $3, 'default', $4, 42, 'ASSIGNED')`,
+		id, task, run, members)
+	for rank := range members {
+		w.exec(`INSERT INTO members (allocation_id, rank, node_id, node_name, slot_ids) VALUES ($1, $2, $3, $3, '{0}')`,
+			id, rank, fmt.Sprintf("node-%d", rank))
+	}
+	w.exec(`UPDATE trials SET run_id = $2 WHERE id = $1`, trial, run)
+	return id
+}
+
+// claim is a good claim for a member.
+func goodClaim(allocation string, rank int, nonce string) Claim {
+	_, token := auth.NewToken()
+	_, session := auth.NewToken()
+	return Claim{AllocationID: allocation, Rank: rank, NomadAllocID: "nomad-" + allocation, FirstOfGroup: true, Nonce: nonce,
+		Address: "10.0.0.1", Ports: map[string]int{"c10d": 29400}, TokenHash: token, SessionHash: session, SessionLife: time.Hour}
+}
+
+// step is a pointer to a step.
+func step(n int) *int { return &n }

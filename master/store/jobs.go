@@ -1,0 +1,71 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// A Job is what stands in a queue: an experiment with its trials, or a task.
+type Job struct {
+	ID           string    `db:"job_id"`
+	Type         string    `db:"type"` // of its tasks; TRIAL means an experiment
+	ExperimentID *int      `db:"experiment_id"`
+	TaskID       string    `db:"task_id"`
+	Name         string    `db:"name"`
+	OwnerID      int       `db:"owner_id"`
+	Owner        string    `db:"username"`
+	WorkspaceID  int       `db:"workspace_id"`
+	Pool         string    `db:"pool"`
+	Requested    int       `db:"requested"`
+	Allocated    int       `db:"allocated"`
+	Attempts     int       `db:"attempts"`
+	Placed       int       `db:"placed"`
+	Priority     int       `db:"priority"`
+	Weight       float64   `db:"weight"`
+	Progress     *float64  `db:"progress"`
+	SubmittedAt  time.Time `db:"submitted_at"`
+	Ahead        int       `db:"ahead"` // jobs of its pool that are queued before it
+}
+
+// Scheduled reports whether any of the job has a place.
+func (j Job) Scheduled() bool { return j.Placed > 0 }
+
+// Jobs lists the jobs with live attempts: those with places first, then the
+// queue, in the order in which the scheduler looks at it. An empty pool means all.
+func (db *DB) Jobs(ctx context.Context, pool string) ([]Job, error) {
+	return rows[Job](ctx, db, `
+		WITH live AS (
+			SELECT k.job_id, min(k.type) AS type, min(k.experiment_id) AS experiment_id, min(k.id) AS task_id, min(a.pool) AS pool,
+				sum(a.slots) AS requested, coalesce(sum(a.slots) FILTER (WHERE a.state <> 'PENDING'), 0) AS allocated,
+				count(*) AS attempts, count(*) FILTER (WHERE a.state <> 'PENDING') AS placed, min(a.priority) AS priority, min(a.queued_at) AS queued_at
+			FROM allocations a JOIN tasks k ON k.id = a.task_id WHERE a.state <> 'TERMINATED' GROUP BY k.job_id)
+		SELECT l.job_id::text, l.type, l.experiment_id, l.task_id, coalesce(e.name, k.name) AS name, k.owner_id, u.username, k.workspace_id,
+			l.pool, l.requested, l.allocated, l.attempts, l.placed, l.priority, coalesce(e.weight, 1) AS weight, e.progress,
+			coalesce(e.started_at, k.created_at) AS submitted_at,
+			CASE WHEN l.placed > 0 THEN 0 ELSE (row_number() OVER (PARTITION BY l.pool, l.placed > 0 ORDER BY l.priority, l.queued_at, l.job_id) - 1) END AS ahead
+		FROM live l JOIN tasks k ON k.id = l.task_id JOIN users u ON u.id = k.owner_id
+		LEFT JOIN experiments e ON e.id = l.experiment_id
+		WHERE $1 = '' OR l.pool = $1
+		ORDER BY l.pool, l.placed > 0 DESC, l.priority, l.queued_at, l.job_id`, pool)
+}
+
+// A JobRef is what a job's id stands for.
+type JobRef struct {
+	ExperimentID *int   `db:"experiment_id"`
+	TaskID       string `db:"task_id"`
+	OwnerID      int    `db:"owner_id"`
+}
+
+// JobByID finds an experiment or a task by its job's id.
+func (db *DB) JobByID(ctx context.Context, id string) (JobRef, error) {
+	ref, err := row[JobRef](ctx, db, "job "+id, `
+		SELECT id AS experiment_id, '' AS task_id, owner_id FROM experiments WHERE job_id::text = $1
+		UNION ALL
+		SELECT NULL, id, owner_id FROM tasks WHERE job_id::text = $1 AND experiment_id IS NULL`, id)
+	if fault.Is(err, fault.NotFound) {
+		return ref, fault.New(fault.NotFound, "job %s not found", id)
+	}
+	return ref, err
+}

@@ -1,0 +1,111 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strconv"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// decode reads a JSON object; its numbers stay as they are written.
+func decode(raw json.RawMessage) (map[string]any, error) {
+	m := map[string]any{}
+	if len(raw) == 0 {
+		return m, nil
+	}
+	return m, decodeInto(raw, &m)
+}
+
+func decodeInto(raw json.RawMessage, v any) error {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("something follows the JSON value")
+	}
+	return nil
+}
+
+// sameText compares two JSON texts by what they mean.
+func sameText(a, b json.RawMessage) (bool, error) {
+	if len(a) == 0 || len(b) == 0 {
+		return len(a) == len(b), nil
+	}
+	var x, y any
+	if err := errors.Join(decodeInto(a, &x), decodeInto(b, &y)); err != nil {
+		return false, err
+	}
+	return sameJSON(x, y), nil
+}
+
+// sameJSON compares two decoded values. PostgreSQL writes numbers in its own
+// way, so numbers are compared as numbers.
+func sameJSON(a, b any) bool {
+	switch x := a.(type) {
+	case json.Number:
+		y, ok := b.(json.Number)
+		return ok && sameNumber(x, y)
+	case []any:
+		y, ok := b.([]any)
+		if !ok || len(x) != len(y) {
+			return false
+		}
+		for i := range x {
+			if !sameJSON(x[i], y[i]) {
+				return false
+			}
+		}
+		return true
+	case map[string]any:
+		y, ok := b.(map[string]any)
+		if !ok || len(x) != len(y) {
+			return false
+		}
+		for k, v := range x {
+			w, there := y[k]
+			if !there || !sameJSON(v, w) {
+				return false
+			}
+		}
+		return true
+	}
+	return a == b
+}
+
+func sameNumber(a, b json.Number) bool {
+	if a == b {
+		return true
+	}
+	x, xerr := strconv.ParseFloat(a.String(), 64)
+	y, yerr := strconv.ParseFloat(b.String(), 64)
+	return xerr == nil && yerr == nil && x == y
+}
+
+// brief words a value for a message.
+func brief(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return "?"
+	}
+	if len(b) > 60 {
+		return string(b[:60]) + "…"
+	}
+	return string(b)
+}
+
+// badData turns what PostgreSQL says of a value that it cannot hold into the
+// sender's fault.
+func badData(err error) error {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && (pg.Code[:2] == "22" || pg.Code[:2] == "54") {
+		return fault.Wrap(fault.Invalid, err, "it cannot be stored: %s", pg.Message)
+	}
+	return err
+}

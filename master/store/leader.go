@@ -1,0 +1,81 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// ErrNotLeader means that the lease went to somebody else: stop leading.
+var ErrNotLeader = fault.New(fault.Conflict, "this master no longer leads")
+
+// Elect tries to take the lease. It returns the new term, or 0 when somebody
+// else holds it.
+func (db *DB) Elect(ctx context.Context, holder, address string, lease time.Duration) (int64, error) {
+	term, err := scalar[int64](ctx, db, `
+		INSERT INTO leader (name, holder, address, term, expires_at) VALUES ('control', $1, $2, 1, now() + $3)
+		ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, address = excluded.address,
+			term = leader.term + 1, expires_at = excluded.expires_at
+		WHERE leader.expires_at < now()
+		RETURNING term`, holder, address, lease)
+	// Two firsts at once clash on the key of the term; one of them has won.
+	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Conflict) {
+		return 0, nil
+	}
+	return term, err
+}
+
+// Renew lengthens the lease that holder has under term. It fails with
+// ErrNotLeader when the lease has run out or changed hands.
+func (db *DB) Renew(ctx context.Context, holder string, term int64, lease time.Duration) error {
+	n, err := db.exec(ctx, `
+		UPDATE leader SET expires_at = now() + $3
+		WHERE name = 'control' AND holder = $1 AND term = $2 AND expires_at >= now()`, holder, term, lease)
+	if err == nil && n == 0 {
+		return ErrNotLeader
+	}
+	return err
+}
+
+// Resign gives the lease back, so that another master leads at once.
+func (db *DB) Resign(ctx context.Context, holder string, term int64) error {
+	_, err := db.exec(ctx, `
+		UPDATE leader SET expires_at = now() - interval '1 second'
+		WHERE name = 'control' AND holder = $1 AND term = $2`, holder, term)
+	return err
+}
+
+// Leader says who leads; the holder is empty when nobody does.
+func (db *DB) Leader(ctx context.Context) (holder, address string, term int64, err error) {
+	err = asFault(db.QueryRow(ctx, `
+		SELECT holder, address, term FROM leader WHERE name = 'control' AND expires_at >= now()`).Scan(&holder, &address, &term))
+	if fault.Is(err, fault.NotFound) {
+		err = nil
+	}
+	return holder, address, term, err
+}
+
+// Limits within the leader's transactions. Both are below any lease, so that a
+// leader that stalls inside one cannot hold off the next for longer.
+const fencedLimits = `SELECT set_config('statement_timeout', '3000', true),
+	set_config('idle_in_transaction_session_timeout', '1500', true)`
+
+// Fenced is Tx for the leader: it begins with the fence, which fails with
+// ErrNotLeader once a later term exists and holds off elections until it ends.
+func (db *DB) Fenced(ctx context.Context, term int64, fn func(tx *DB) error) error {
+	return db.Tx(ctx, func(tx *DB) error {
+		if _, err := tx.exec(ctx, fencedLimits); err != nil {
+			return err
+		}
+		var one int
+		err := tx.QueryRow(ctx, `SELECT 1 FROM leader WHERE name = 'control' AND term = $1 FOR KEY SHARE`, term).Scan(&one)
+		if fault.Is(asFault(err), fault.NotFound) {
+			return ErrNotLeader
+		}
+		if err != nil {
+			return err
+		}
+		return fn(tx)
+	})
+}

@@ -1,0 +1,98 @@
+package store
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// sorts maps the names that a list can be sorted by to SQL. What is not in it
+// cannot get into a statement.
+type sorts map[string]string
+
+// order writes an ORDER BY that ends with a unique column, so that pages neither
+// repeat nor miss rows of equal value.
+func (s sorts) order(by string, desc bool, unique string) (string, error) {
+	expr, ok := s[by]
+	if !ok {
+		return "", fault.New(fault.Invalid, "cannot sort by %q; it is one of %s", by,
+			strings.Join(slices.DeleteFunc(slices.Sorted(maps.Keys(s)), func(k string) bool { return k == "" }), ", "))
+	}
+	dir := " ASC NULLS FIRST"
+	if desc {
+		dir = " DESC NULLS LAST"
+	}
+	if expr == unique {
+		// Without a word on NULLs, which a unique column has not, so that its index serves.
+		if desc {
+			return " ORDER BY " + unique + " DESC", nil
+		}
+		return " ORDER BY " + unique, nil
+	}
+	tie := unique
+	if desc {
+		tie += " DESC"
+	}
+	return " ORDER BY " + expr + dir + ", " + tie, nil
+}
+
+// unlimited turns the limit 0 into SQL's "no limit".
+func unlimited(n int) *int {
+	if n <= 0 {
+		return nil
+	}
+	return &n
+}
+
+// jsonOrNull is a JSON column's argument: text, or NULL for none. pgx would
+// encode a slice of bytes as base64.
+func jsonOrNull(b []byte) *string {
+	if len(b) == 0 {
+		return nil
+	}
+	s := string(b)
+	return &s
+}
+
+// likePattern makes a pattern that finds text anywhere, taken literally.
+func likePattern(text string) string {
+	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(text) + "%"
+}
+
+// constraintOf is the name of the constraint that a statement ran into.
+func constraintOf(err error) string {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return pg.ConstraintName
+	}
+	return ""
+}
+
+// conditions collects the conditions of a WHERE and their arguments.
+type conditions struct {
+	list []string
+	args pgx.NamedArgs
+}
+
+func (c *conditions) when(given bool, sql, name string, value any) {
+	if c.args == nil {
+		c.args = pgx.NamedArgs{}
+	}
+	if given {
+		c.list = append(c.list, sql)
+		c.args[name] = value
+	}
+}
+
+func (c *conditions) where() string {
+	if len(c.list) == 0 {
+		return ""
+	}
+	return " WHERE " + strings.Join(c.list, " AND ")
+}

@@ -1,0 +1,265 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// What the loop looks at: everything that may still change, and nothing else.
+
+// LiveExperiment is an experiment that has not ended, or that is to be deleted.
+type LiveExperiment struct {
+	ID            int             `db:"id"`
+	OwnerID       int             `db:"owner_id"`
+	WorkspaceID   int             `db:"workspace_id"`
+	JobID         string          `db:"job_id"`
+	Name          string          `db:"name"`
+	State         string          `db:"state"`
+	Desired       string          `db:"desired"`
+	Unmanaged     bool            `db:"unmanaged"`
+	Config        json.RawMessage `db:"config"`
+	ContextHash   []byte          `db:"context_hash"`
+	Seed          int64           `db:"seed"`
+	Pool          string          `db:"pool"`
+	SlotsPerTrial int             `db:"slots_per_trial"`
+	MaxSlots      *int            `db:"max_slots"`
+	Weight        float64         `db:"weight"`
+	Priority      int             `db:"priority"`
+	Progress      *float64        `db:"progress"`
+	BestTrialID   *int            `db:"best_trial_id"`
+	BestMetric    *float64        `db:"best_metric"`
+	Error         string          `db:"error"`
+	Trials        int             `db:"trials"` // all of them, ended or not
+}
+
+// LiveTrial is a trial that has not ended.
+type LiveTrial struct {
+	ID           int      `db:"id"`
+	ExperimentID int      `db:"experiment_id"`
+	Number       int      `db:"number"`
+	TaskID       string   `db:"task_id"`
+	State        string   `db:"state"`
+	Restarts     int      `db:"restarts"`
+	RunID        int      `db:"run_id"`
+	StopWanted   bool     `db:"stop_wanted"`
+	KillWanted   bool     `db:"kill_wanted"`
+	EarlyExit    *string  `db:"early_exit"`
+	Progress     *float64 `db:"progress"`
+	Unstarted    int      `db:"unstarted"`
+}
+
+// LiveTask is a task that is no trial and has not ended.
+type LiveTask struct {
+	ID        string `db:"id"`
+	Type      string `db:"type"`
+	JobID     string `db:"job_id"`
+	Desired   string `db:"desired"`
+	Pool      string `db:"pool"`
+	Slots     int    `db:"slots"`
+	Priority  int    `db:"priority"`
+	Unstarted int    `db:"unstarted"`
+	Runs      int    `db:"runs"` // attempts so far
+}
+
+// LiveAllocation is an attempt that has not ended.
+type LiveAllocation struct {
+	ID             string       `db:"id"`
+	TaskID         string       `db:"task_id"`
+	RunID          int          `db:"run_id"`
+	Pool           string       `db:"pool"`
+	Slots          int          `db:"slots"`
+	Priority       int          `db:"priority"`
+	QueuedAt       time.Time    `db:"queued_at"`
+	NotBefore      *time.Time   `db:"not_before"`
+	Exclude        []string     `db:"exclude"`
+	State          string       `db:"state"`
+	WaitingReason  string       `db:"waiting_reason"`
+	PreemptAt      *time.Time   `db:"preempt_at"`
+	PreemptAckedAt *time.Time   `db:"preempt_acked_at"`
+	KillAt         *time.Time   `db:"kill_at"`
+	KillReason     string       `db:"kill_reason"`
+	KillCause      string       `db:"kill_cause"`
+	AssignedAt     *time.Time   `db:"assigned_at"`
+	StartedAt      *time.Time   `db:"started_at"`
+	SubmittedAt    *time.Time   `db:"submitted_at"`
+	SubmitAfter    *time.Time   `db:"submit_after"`
+	SubmitError    string       `db:"submit_error"`
+	SubmitTries    int          `db:"submit_tries"`
+	RefusedWhy     string       `db:"refused_why"`
+	Members        []LiveMember `db:"-"`
+}
+
+// LiveMember is a group of an attempt that has not ended.
+type LiveMember struct {
+	AllocationID string     `db:"allocation_id"`
+	Rank         int        `db:"rank"`
+	NodeID       string     `db:"node_id"`
+	NodeName     string     `db:"node_name"`
+	SlotIDs      []int32    `db:"slot_ids"`
+	NomadAllocID string     `db:"nomad_alloc_id"`
+	NomadStatus  string     `db:"nomad_status"`
+	NomadDetail  string     `db:"nomad_detail"`
+	NomadIndex   int64      `db:"nomad_index"`
+	NomadEndedAt *time.Time `db:"nomad_ended_at"`
+	NomadExit    *int       `db:"nomad_exit"`
+	Pulling      bool       `db:"pulling"`
+	Started      bool       `db:"started"`
+	Replaced     bool       `db:"replaced"`
+	ClaimedAt    *time.Time `db:"claimed_at"`
+	Daemon       bool       `db:"daemon"`
+	ExitedAt     *time.Time `db:"exited_at"`
+	ExitCode     *int       `db:"exit_code"`
+	ExitReason   string     `db:"exit_reason"`
+	Stopped      bool       `db:"stopped"`
+}
+
+// NodeRow is a node of Nomad, with what its operators want of it.
+type NodeRow struct {
+	ID            string          `db:"id"`
+	Name          string          `db:"name"`
+	Address       string          `db:"address"`
+	NodePool      string          `db:"node_pool"`
+	Datacenter    string          `db:"datacenter"`
+	Version       string          `db:"version"`
+	Status        string          `db:"status"`
+	Eligible      bool            `db:"eligible"`
+	Draining      bool            `db:"draining"`
+	DrainDeadline *time.Time      `db:"drain_deadline"`
+	Inventory     json.RawMessage `db:"inventory"` // cluster.Node
+	RegisteredAt  time.Time       `db:"registered_at"`
+	SeenAt        time.Time       `db:"seen_at"`
+	Enabled       bool            `db:"enabled"`
+	DrainWanted   bool            `db:"drain_wanted"`
+}
+
+// SearchEvent is one row of a search's input.
+type SearchEvent struct {
+	ExperimentID int             `db:"experiment_id"`
+	Seq          int64           `db:"seq"`
+	Kind         string          `db:"kind"`
+	Trial        int             `db:"trial"`
+	Body         json.RawMessage `db:"body"`
+}
+
+// Live is one consistent picture.
+type Live struct {
+	Now         time.Time // the database's
+	Alarm       string
+	Trust       bool // the operators have looked: believe Nomad once
+	Experiments []LiveExperiment
+	Trials      []LiveTrial
+	Tasks       []LiveTask
+	Allocations []LiveAllocation
+	Nodes       []NodeRow
+	Events      []SearchEvent // after those already seen
+}
+
+const liveExperiments = `
+	SELECT e.id, e.owner_id, p.workspace_id, e.job_id::text, e.name, e.state, e.desired, e.unmanaged,
+		CASE WHEN e.id = ANY($1) THEN '{}'::jsonb ELSE e.config END AS config,
+		e.context_hash, e.seed, e.pool, e.slots_per_trial, e.max_slots, e.weight, e.priority, e.progress,
+		e.best_trial_id, e.best_metric, e.error,
+		(SELECT count(*) FROM trials t WHERE t.experiment_id = e.id) AS trials
+	FROM experiments e JOIN projects p ON p.id = e.project_id
+	WHERE e.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETE_FAILED') OR e.desired = 'deleted' AND e.state <> 'DELETE_FAILED'
+	ORDER BY e.id`
+
+const liveTrials = `
+	SELECT t.id, t.experiment_id, t.number, t.task_id, t.state, t.restarts, t.run_id, t.stop_wanted, t.kill_wanted,
+		t.early_exit, t.progress, k.unstarted
+	FROM trials t JOIN tasks k ON k.id = t.task_id JOIN experiments e ON e.id = t.experiment_id
+	WHERE t.ended_at IS NULL AND e.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETE_FAILED') AND NOT e.unmanaged
+	ORDER BY t.id`
+
+const liveTasks = `
+	SELECT k.id, k.type, k.job_id::text, k.desired, k.pool, k.slots, k.priority, k.unstarted,
+		(SELECT count(*) FROM allocations a WHERE a.task_id = k.id) AS runs
+	FROM tasks k WHERE k.ended_at IS NULL AND k.type <> 'TRIAL' ORDER BY k.created_at, k.id`
+
+const liveAllocations = `
+	SELECT id, task_id, run_id, pool, slots, priority, queued_at, not_before, exclude, state, waiting_reason, preempt_at,
+		preempt_acked_at, kill_at, kill_reason, kill_cause, assigned_at, started_at, submitted_at, submit_after, submit_error,
+		submit_tries, refused_why
+	FROM allocations WHERE state <> 'TERMINATED' ORDER BY queued_at, id`
+
+const liveMembers = `
+	SELECT m.allocation_id, m.rank, m.node_id, m.node_name, m.slot_ids, m.nomad_alloc_id, m.nomad_status, m.nomad_detail, m.nomad_index,
+		m.nomad_ended_at, m.nomad_exit, m.pulling, m.started, m.replaced, m.claimed_at, m.daemon, m.exited_at, m.exit_code, m.exit_reason, m.stopped
+	FROM members m JOIN allocations a ON a.id = m.allocation_id
+	WHERE a.state <> 'TERMINATED' AND ($1::text[] IS NULL OR m.allocation_id = ANY($1)) ORDER BY m.allocation_id, m.rank`
+
+// LoadLive reads everything that may still change, in one snapshot. seen says up
+// to where the search events of each experiment are known; the configuration of
+// an experiment that is in it is not sent again.
+func (db *DB) LoadLive(ctx context.Context, seen map[int]int64) (*Live, error) {
+	live := &Live{}
+	err := db.Snapshot(ctx, func(tx *DB) error {
+		err := tx.QueryRow(ctx, "SELECT now(), alarm, trust FROM cluster").Scan(&live.Now, &live.Alarm, &live.Trust)
+		if err != nil {
+			return err
+		}
+		known := make([]int, 0, len(seen))
+		seqs := make([]int64, 0, len(seen))
+		for id, seq := range seen {
+			known, seqs = append(known, id), append(seqs, seq)
+		}
+		if live.Experiments, err = rows[LiveExperiment](ctx, tx, liveExperiments, known); err != nil {
+			return err
+		}
+		if live.Trials, err = rows[LiveTrial](ctx, tx, liveTrials); err != nil {
+			return err
+		}
+		if live.Tasks, err = rows[LiveTask](ctx, tx, liveTasks); err != nil {
+			return err
+		}
+		if live.Allocations, err = rows[LiveAllocation](ctx, tx, liveAllocations); err != nil {
+			return err
+		}
+		members, err := rows[LiveMember](ctx, tx, liveMembers, nil)
+		if err != nil {
+			return err
+		}
+		attach(live.Allocations, members)
+		if live.Nodes, err = tx.Nodes(ctx); err != nil {
+			return err
+		}
+		live.Events, err = newEvents(ctx, tx, live.Experiments, known, seqs)
+		return err
+	})
+	return live, err
+}
+
+func attach(allocations []LiveAllocation, members []LiveMember) {
+	at := make(map[string]int, len(allocations))
+	for i, a := range allocations {
+		at[a.ID] = i
+	}
+	for _, m := range members {
+		if i, ok := at[m.AllocationID]; ok {
+			allocations[i].Members = append(allocations[i].Members, m)
+		}
+	}
+}
+
+// newEvents reads the events after those seen, of live experiments.
+func newEvents(ctx context.Context, tx *DB, live []LiveExperiment, known []int, seqs []int64) ([]SearchEvent, error) {
+	ids := make([]int, len(live))
+	for i, e := range live {
+		ids[i] = e.ID
+	}
+	return rows[SearchEvent](ctx, tx, `
+		SELECT s.experiment_id, s.seq, s.kind, s.trial, s.body
+		FROM unnest($1::int[]) AS l(id)
+		LEFT JOIN unnest($2::int[], $3::bigint[]) AS k(id, seq) ON k.id = l.id
+		JOIN search_events s ON s.experiment_id = l.id AND s.seq > coalesce(k.seq, 0)
+		ORDER BY s.experiment_id, s.seq`, ids, known, seqs)
+}
+
+// Nodes lists all nodes by name.
+func (db *DB) Nodes(ctx context.Context) ([]NodeRow, error) {
+	return rows[NodeRow](ctx, db, `
+		SELECT id, name, address, node_pool, datacenter, version, status, eligible, draining, drain_deadline, inventory,
+			registered_at, seen_at, enabled, drain_wanted
+		FROM nodes ORDER BY name, id`)
+}

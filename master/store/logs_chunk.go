@@ -1,0 +1,236 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// LogLine is one line of a task's output.
+type LogLine struct {
+	At      time.Time // the task's clock
+	Level   int       // as on the wire: 0 unspecified, 1 trace … 6 critical
+	Stdtype string    // stdout, stderr
+	Source  string
+	Rank    int    // -1: none
+	Text    string // without the newline at its end
+}
+
+// A chunk's body is one byte that says how the rest is packed, and then
+//
+//	number of kinds, and of each its stdtype and source
+//	number of lines, time of the first in microseconds
+//	per line: microseconds since the line before, level, kind, rank + 1, length
+//	the texts
+//
+// with numbers as varints and strings with their length before them. What
+// repeats is close together, so lines shrink to a tenth and less.
+const (
+	plainChunk = 0
+	zstdChunk  = 1
+	// smallChunk bytes and less are not worth compressing.
+	smallChunk = 200
+	// Limits on what a chunk holds, so that reading one never takes much memory.
+	chunkLines  = 1000
+	chunkBytes  = 1 << 20
+	maxUnpacked = 16 << 20
+)
+
+// chunkCodec packs and unpacks chunks. It may be used by many at once.
+type chunkCodec struct {
+	enc *zstd.Encoder
+	dec *zstd.Decoder
+}
+
+func newChunkCodec() chunkCodec {
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(2),
+		zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false))
+	if err != nil {
+		panic("store: the options of zstd: " + err.Error())
+	}
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderMaxMemory(maxUnpacked))
+	if err != nil {
+		panic("store: the options of zstd: " + err.Error())
+	}
+	return chunkCodec{enc, dec}
+}
+
+// chunk is a row of log_chunks before it has its numbers.
+type chunk struct {
+	lines            int
+	earliest, latest time.Time
+	levels           int
+	body             []byte
+}
+
+// lineKind is what many lines have in common.
+type lineKind struct{ stdtype, source string }
+
+// chunks packs lines into as many chunks as they need.
+func (c chunkCodec) chunks(lines []LogLine) []chunk {
+	var out []chunk
+	for len(lines) > 0 {
+		n, size := 0, 0
+		for n < len(lines) && n < chunkLines && (n == 0 || size+len(lines[n].Text) <= chunkBytes) {
+			size += len(lines[n].Text)
+			n++
+		}
+		out = append(out, c.pack(lines[:n], size))
+		lines = lines[n:]
+	}
+	return out
+}
+
+func (c chunkCodec) pack(lines []LogLine, size int) chunk {
+	k := chunk{lines: len(lines), earliest: lines[0].At, latest: lines[0].At}
+	var kinds []lineKind
+	index := make([]int, len(lines))
+	for i, l := range lines {
+		kind := lineKind{l.Stdtype, l.Source}
+		if index[i] = slices.Index(kinds, kind); index[i] < 0 { // there are very few
+			index[i] = len(kinds)
+			kinds = append(kinds, kind)
+		}
+		if l.At.Before(k.earliest) {
+			k.earliest = l.At
+		}
+		if l.At.After(k.latest) {
+			k.latest = l.At
+		}
+		k.levels |= 1 << l.Level
+	}
+	b := make([]byte, 1, 64+10*len(lines)+size)
+	b = binary.AppendUvarint(b, uint64(len(kinds)))
+	for _, kind := range kinds {
+		b = appendText(appendText(b, kind.stdtype), kind.source)
+	}
+	b = binary.AppendUvarint(b, uint64(len(lines)))
+	before := int64(0)
+	for i, l := range lines {
+		at := l.At.UnixMicro()
+		b = binary.AppendVarint(b, at-before)
+		before = at
+		b = append(b, byte(l.Level))
+		b = binary.AppendUvarint(b, uint64(index[i]))
+		b = binary.AppendUvarint(b, uint64(l.Rank+1))
+		b = binary.AppendUvarint(b, uint64(len(l.Text)))
+	}
+	for _, l := range lines {
+		b = append(b, l.Text...)
+	}
+	k.body = b
+	if len(b) > smallChunk {
+		packed := c.enc.EncodeAll(b[1:], []byte{zstdChunk})
+		if len(packed) < len(b) {
+			k.body = packed
+		}
+	}
+	return k
+}
+
+func appendText(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+var errChunk = errors.New("a chunk of logs in the database is damaged")
+
+// lines unpacks a chunk. Damage is an error and never a panic.
+func (c chunkCodec) lines(body []byte) ([]LogLine, error) {
+	if len(body) == 0 {
+		return nil, errChunk
+	}
+	src := body[1:]
+	switch body[0] {
+	case plainChunk:
+	case zstdChunk:
+		var err error
+		if src, err = c.dec.DecodeAll(src, nil); err != nil {
+			return nil, fmt.Errorf("%w: %w", errChunk, err)
+		}
+	default:
+		return nil, fmt.Errorf("%w: it is packed in an unknown way, %d", errChunk, body[0])
+	}
+	r := chunkReader{text: string(src)} // one copy; all lines are parts of it
+	kinds := make([]lineKind, r.count(2))
+	for i := range kinds {
+		kinds[i] = lineKind{r.take(r.count(1)), r.take(r.count(1))}
+	}
+	lines := make([]LogLine, r.count(5))
+	sizes := make([]int, len(lines))
+	at := int64(0)
+	for i := range lines {
+		at += r.varint()
+		level, kind, rank, size := r.byte(), r.uvarint(), r.uvarint(), r.uvarint()
+		if r.bad || kind >= uint64(len(kinds)) || rank > 1<<31 || size > maxUnpacked {
+			return nil, errChunk
+		}
+		lines[i] = LogLine{At: time.UnixMicro(at).UTC(), Level: int(level), Rank: int(rank) - 1,
+			Stdtype: kinds[kind].stdtype, Source: kinds[kind].source}
+		sizes[i] = int(size)
+	}
+	for i, n := range sizes {
+		lines[i].Text = r.take(n)
+	}
+	if r.bad || r.at != len(r.text) {
+		return nil, errChunk
+	}
+	return lines, nil
+}
+
+// chunkReader reads the parts of a chunk; bad is set once there is too little.
+type chunkReader struct {
+	text string
+	at   int
+	bad  bool
+}
+
+func (r *chunkReader) byte() byte {
+	if r.bad || r.at >= len(r.text) {
+		r.bad = true
+		return 0
+	}
+	r.at++
+	return r.text[r.at-1]
+}
+
+func (r *chunkReader) uvarint() uint64 {
+	var v uint64
+	for shift := 0; shift < 64; shift += 7 {
+		b := r.byte()
+		v |= uint64(b&0x7f) << shift
+		if b < 0x80 {
+			return v
+		}
+	}
+	r.bad = true
+	return 0
+}
+
+func (r *chunkReader) varint() int64 {
+	u := r.uvarint()
+	return int64(u>>1) ^ -int64(u&1)
+}
+
+// count reads a number of things that take at least so many bytes each, so that
+// a damaged one cannot ask for more memory than there are bytes.
+func (r *chunkReader) count(each int) int {
+	n := r.uvarint()
+	if r.bad || n > uint64((len(r.text)-r.at)/each) {
+		r.bad = true
+		return 0
+	}
+	return int(n)
+}
+
+func (r *chunkReader) take(n int) string {
+	if r.bad || n > len(r.text)-r.at {
+		r.bad = true
+		return ""
+	}
+	r.at += n
+	return r.text[r.at-n : r.at]
+}

@@ -1,0 +1,135 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+const (
+	partitionsAhead = 3         // periods
+	keepLogsEvery   = time.Hour // between two looks
+)
+
+// LogKeeper makes partitions for logs ahead of time and drops those whose time is
+// over. Any number of masters may run one.
+type LogKeeper struct {
+	db  *DB
+	log *slog.Logger
+}
+
+// NewLogKeeper makes one.
+func NewLogKeeper(db *DB, log *slog.Logger) *LogKeeper { return &LogKeeper{db: db, log: log} }
+
+// Run keeps house until ctx ends.
+func (k *LogKeeper) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		pause := keepLogsEvery
+		if dropped, err := k.db.KeepLogs(ctx, time.Now()); err != nil {
+			if ctx.Err() == nil && !fault.Is(err, fault.Unavailable) {
+				k.log.Error("partitions of logs are not kept; lines still have a place", "error", err)
+			}
+			pause = time.Minute
+		} else if dropped > 0 {
+			k.log.Info("old logs were dropped", "partitions", dropped)
+		}
+		sleep(ctx, pause)
+	}
+}
+
+type logClass struct {
+	Days   int           `db:"days"`
+	Period time.Duration `db:"period"`
+}
+
+// KeepLogs makes the partitions that lines from now on will need, and drops
+// those whose lines are all older than their class keeps them.
+func (db *DB) KeepLogs(ctx context.Context, now time.Time) (dropped int, err error) {
+	classes, err := rows[logClass](ctx, db, `SELECT days, period FROM log_classes ORDER BY days`)
+	if err != nil {
+		return 0, err
+	}
+	for _, c := range classes {
+		for i := range partitionsAhead + 1 {
+			if err := db.addLogPartition(ctx, c, now.Add(time.Duration(i)*c.Period)); err != nil {
+				return dropped, err
+			}
+		}
+		if c.Days == 0 {
+			continue
+		}
+		n, err := db.dropLogPartitions(ctx, c, now.AddDate(0, 0, -c.Days))
+		dropped += n
+		if err != nil {
+			return dropped, err
+		}
+	}
+	return dropped, nil
+}
+
+// logPartitionName is of class, and of the day that the partition begins.
+func logPartitionName(c logClass, begin time.Time) string {
+	return fmt.Sprintf("log_chunks_%d_%s", c.Days, begin.Format("20060102"))
+}
+
+// addLogPartition makes the partition that holds a moment. Periods are counted
+// from a fixed day, so that all masters cut time the same way.
+func (db *DB) addLogPartition(ctx context.Context, c logClass, at time.Time) error {
+	begin := at.UTC().Truncate(c.Period) // since the year 1: whole days stay whole days
+	end := begin.Add(c.Period)
+	name := logPartitionName(c, begin)
+	return db.Tx(ctx, func(tx *DB) error {
+		// One master at a time; and it must not wait behind a long reader, with all
+		// writers waiting behind it.
+		for _, sql := range []string{`SET LOCAL lock_timeout = '2s'`, `SELECT pg_advisory_xact_lock(hashtextextended('log partitions', 0))`} {
+			if _, err := tx.exec(ctx, sql); err != nil {
+				return err
+			}
+		}
+		there, err := scalar[bool](ctx, tx, `SELECT to_regclass($1) IS NOT NULL`, name)
+		if err != nil || there {
+			return err
+		}
+		held, err := scalar[bool](ctx, tx, fmt.Sprintf(
+			`SELECT EXISTS (SELECT 1 FROM log_chunks_%d_rest WHERE arrived_at >= $1 AND arrived_at < $2)`, c.Days), begin, end)
+		if err != nil || held {
+			return err // lines of that time lie in the default partition: the rest of it may too
+		}
+		_, err = tx.exec(ctx, fmt.Sprintf(`CREATE TABLE %s PARTITION OF log_chunks_%d FOR VALUES FROM ('%s') TO ('%s')`,
+			name, c.Days, begin.Format(time.RFC3339), end.Format(time.RFC3339)))
+		return err
+	})
+}
+
+// dropLogPartitions drops what ended before a moment.
+func (db *DB) dropLogPartitions(ctx context.Context, c logClass, before time.Time) (int, error) {
+	names, err := scalars[string](ctx, db, `
+		SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+		WHERE i.inhparent = to_regclass($1) AND c.relname ~ '_[0-9]{8}$' ORDER BY 1`, fmt.Sprintf("log_chunks_%d", c.Days))
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, name := range names {
+		begin, err := time.Parse("20060102", name[len(name)-8:])
+		if err != nil || begin.Add(c.Period).After(before) {
+			continue
+		}
+		err = db.Tx(ctx, func(tx *DB) error {
+			if _, err := tx.exec(ctx, `SET LOCAL lock_timeout = '2s'`); err != nil {
+				return err
+			}
+			_, err := tx.exec(ctx, `DROP TABLE IF EXISTS `+name)
+			return err
+		})
+		if err != nil {
+			return n, err
+		}
+		n++
+	}
+	_, err = db.exec(ctx, fmt.Sprintf(`DELETE FROM log_chunks_%d_rest WHERE arrived_at < $1`, c.Days), before)
+	return n, err
+}

@@ -1,0 +1,303 @@
+package store
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// LogRecord is a line as it is read back.
+type LogRecord struct {
+	Number int64 // of the task's lines, from 1
+	LogLine
+	LogOrigin
+}
+
+// LogFilter says which lines are wanted. What is empty does not restrict.
+type LogFilter struct {
+	AllocationIDs []string
+	AgentIDs      []string
+	ContainerIDs  []string
+	RankIDs       []int
+	Levels        []int
+	Sources       []string
+	Stdtypes      []string
+	Before        *time.Time // inclusive
+	After         *time.Time // exclusive
+	Search        string
+	Regex         bool // Search is a regular expression; else text, in upper or lower case
+}
+
+// LogReader reads the lines of one task, as far as they pass a filter.
+type LogReader struct {
+	s        *LogStore
+	task     string
+	filter   LogFilter
+	pattern  *regexp.Regexp
+	needle   string // in lower case
+	levels   int
+	log      *logTaskRow // nil until the task has a line
+	originOf map[int]LogOrigin
+}
+
+type logTaskRow struct {
+	ID    int       `db:"id"`
+	Next  int64     `db:"next"`
+	Since time.Time `db:"since"`
+}
+
+// chunksAtOnce are read and unpacked together.
+const chunksAtOnce = 32
+
+// Reader prepares to read a task's lines. It fails when the filter makes no sense.
+func (s *LogStore) Reader(task string, filter LogFilter) (*LogReader, error) {
+	r := &LogReader{s: s, task: task, filter: filter, needle: strings.ToLower(filter.Search), originOf: map[int]LogOrigin{}}
+	if filter.Regex && filter.Search != "" {
+		var err error
+		if r.pattern, err = regexp.Compile(filter.Search); err != nil {
+			return nil, fault.New(fault.Invalid, "searchText: %v", err)
+		}
+	}
+	for _, l := range filter.Levels {
+		r.levels |= 1 << l
+	}
+	if r.levels == 0 {
+		r.levels = -1
+	}
+	return r, nil
+}
+
+// Forward calls fn with the lines from a number on, in order, as far as they are
+// stored. It returns the number to go on from later. A limit of 0 is none.
+func (r *LogReader) Forward(ctx context.Context, from int64, limit int, fn func([]LogRecord) error) (next int64, err error) {
+	if err := r.look(ctx); err != nil || r.log == nil {
+		return from, err
+	}
+	for from < r.log.Next {
+		chunks, err := r.chunks(ctx, `first >= $3 AND first < $4 ORDER BY first`, from, r.log.Next)
+		if err != nil {
+			return from, err
+		}
+		if len(chunks) == 0 {
+			return r.log.Next, nil
+		}
+		for _, c := range chunks {
+			list, err := r.records(ctx, c)
+			if err != nil {
+				return from, err
+			}
+			if limit > 0 && len(list) >= limit {
+				return from, fn(list[:limit])
+			}
+			limit = max(0, limit-len(list))
+			if len(list) > 0 {
+				if err := fn(list); err != nil {
+					return from, err
+				}
+			}
+			from = c.First + int64(c.Lines)
+		}
+		if len(chunks) < chunksAtOnce {
+			return r.log.Next, nil
+		}
+	}
+	return from, nil
+}
+
+// Backward calls fn with the lines from the end on, newest first.
+func (r *LogReader) Backward(ctx context.Context, limit int, fn func([]LogRecord) error) error {
+	if err := r.look(ctx); err != nil || r.log == nil {
+		return err
+	}
+	before := r.log.Next
+	for {
+		chunks, err := r.chunks(ctx, `first >= $3 AND first < $4 ORDER BY first DESC`, 1, before)
+		if err != nil {
+			return err
+		}
+		for _, c := range chunks {
+			list, err := r.records(ctx, c)
+			if err != nil {
+				return err
+			}
+			slices.Reverse(list)
+			if limit > 0 && len(list) >= limit {
+				return fn(list[:limit])
+			}
+			limit = max(0, limit-len(list))
+			if len(list) > 0 {
+				if err := fn(list); err != nil {
+					return err
+				}
+			}
+			before = c.First
+		}
+		if len(chunks) < chunksAtOnce {
+			return nil
+		}
+	}
+}
+
+// look sees how far the task's lines have come.
+func (r *LogReader) look(ctx context.Context) error {
+	list, err := rows[logTaskRow](ctx, r.s.db, `SELECT id, next, since FROM log_tasks WHERE task_id = $1`, r.task)
+	if err == nil && len(list) > 0 {
+		r.log = &list[0]
+	}
+	return err
+}
+
+type chunkRow struct {
+	First  int64  `db:"first"`
+	Lines  int    `db:"lines"`
+	Origin int    `db:"origin"`
+	Body   []byte `db:"body"`
+}
+
+// chunks reads rows whose lines may pass the filter. The time of arrival keeps
+// partitions from before the task's first line out of it.
+func (r *LogReader) chunks(ctx context.Context, which string, from, to int64) ([]chunkRow, error) {
+	var origins []int
+	if f := r.filter; len(f.AllocationIDs)+len(f.AgentIDs)+len(f.ContainerIDs) > 0 {
+		var err error
+		origins, err = scalars[int](ctx, r.s.db, `
+			SELECT id FROM log_origins WHERE log_task = $1 AND (cardinality($2::text[]) = 0 OR allocation_id = ANY($2))
+				AND (cardinality($3::text[]) = 0 OR agent_id = ANY($3)) AND (cardinality($4::text[]) = 0 OR container_id = ANY($4))`,
+			r.log.ID, list(f.AllocationIDs), list(f.AgentIDs), list(f.ContainerIDs))
+		if err != nil || len(origins) == 0 {
+			return nil, err
+		}
+	}
+	return rows[chunkRow](ctx, r.s.db, `
+		SELECT first, lines, origin, body FROM log_chunks
+		WHERE log_task = $1 AND arrived_at >= $2 AND ($5::int[] IS NULL OR origin = ANY($5)) AND levels & $6 <> 0
+			AND ($7::timestamptz IS NULL OR earliest <= $7) AND ($8::timestamptz IS NULL OR latest > $8) AND `+which+` LIMIT $9`,
+		r.log.ID, r.log.Since, from, to, origins, r.levels, r.filter.Before, r.filter.After, chunksAtOnce)
+}
+
+func list(s []string) []string {
+	if s == nil {
+		return []string{}
+	}
+	return s
+}
+
+// records unpacks a chunk and keeps the lines that pass.
+func (r *LogReader) records(ctx context.Context, c chunkRow) ([]LogRecord, error) {
+	origin, ok := r.originOf[c.Origin]
+	if !ok {
+		type found struct {
+			AllocationID string `db:"allocation_id"`
+			AgentID      string `db:"agent_id"`
+			ContainerID  string `db:"container_id"`
+		}
+		f, err := row[found](ctx, r.s.db, "origin of logs", `
+			SELECT allocation_id, agent_id, container_id FROM log_origins WHERE id = $1`, c.Origin)
+		if err != nil {
+			return nil, err
+		}
+		origin = LogOrigin(f)
+		r.originOf[c.Origin] = origin
+	}
+	lines, err := r.s.codec.lines(c.Body)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]LogRecord, 0, len(lines))
+	for i, l := range lines {
+		if r.passes(l) {
+			out = append(out, LogRecord{c.First + int64(i), l, origin})
+		}
+	}
+	return out, nil
+}
+
+// passes checks what is not the same for a whole chunk.
+func (r *LogReader) passes(l LogLine) bool {
+	f := &r.filter
+	switch {
+	case r.levels&(1<<l.Level) == 0,
+		len(f.RankIDs) > 0 && !slices.Contains(f.RankIDs, l.Rank),
+		len(f.Sources) > 0 && !slices.Contains(f.Sources, l.Source),
+		len(f.Stdtypes) > 0 && !slices.Contains(f.Stdtypes, l.Stdtype),
+		f.Before != nil && l.At.After(*f.Before),
+		f.After != nil && !l.At.After(*f.After):
+		return false
+	case r.pattern != nil:
+		return r.pattern.MatchString(l.Text)
+	case r.needle != "":
+		return strings.Contains(strings.ToLower(l.Text), r.needle)
+	}
+	return true
+}
+
+// LogFields is what filters can be offered for a task's lines.
+type LogFields struct {
+	AllocationIDs, AgentIDs, ContainerIDs, Sources, Stdtypes []string
+	RankIDs                                                  []int
+}
+
+// LogFields reads them.
+func (db *DB) LogFields(ctx context.Context, task string) (LogFields, error) {
+	var f LogFields
+	type kind struct {
+		Stdtype string `db:"stdtype"`
+		Source  string `db:"source"`
+		Rank    int    `db:"rank"`
+	}
+	kinds, err := rows[kind](ctx, db, `
+		SELECT stdtype, source, rank FROM log_kinds k JOIN log_tasks t ON t.id = k.log_task WHERE t.task_id = $1`, task)
+	if err != nil {
+		return f, err
+	}
+	type origin struct {
+		AllocationID string `db:"allocation_id"`
+		AgentID      string `db:"agent_id"`
+		ContainerID  string `db:"container_id"`
+	}
+	origins, err := rows[origin](ctx, db, `
+		SELECT allocation_id, agent_id, container_id FROM log_origins o JOIN log_tasks t ON t.id = o.log_task WHERE t.task_id = $1`, task)
+	if err != nil {
+		return f, err
+	}
+	for _, k := range kinds {
+		f.Stdtypes, f.Sources = append(f.Stdtypes, k.Stdtype), append(f.Sources, k.Source)
+		if k.Rank >= 0 {
+			f.RankIDs = append(f.RankIDs, k.Rank)
+		}
+	}
+	for _, o := range origins {
+		f.AllocationIDs, f.AgentIDs = append(f.AllocationIDs, o.AllocationID), append(f.AgentIDs, o.AgentID)
+		f.ContainerIDs = append(f.ContainerIDs, o.ContainerID)
+	}
+	for _, l := range []*[]string{&f.AllocationIDs, &f.AgentIDs, &f.ContainerIDs, &f.Sources, &f.Stdtypes} {
+		slices.Sort(*l)
+		*l = slices.DeleteFunc(slices.Compact(*l), func(s string) bool { return s == "" })
+	}
+	slices.Sort(f.RankIDs)
+	f.RankIDs = slices.Compact(f.RankIDs)
+	return f, nil
+}
+
+// logsGrace is how long a log is waited for that its shipper never called done:
+// of an attempt that was lost, or a shipper that was killed.
+const logsGrace = 30 * time.Second
+
+// LogsEnded says that no more lines of a task will come: it has ended, and its
+// shippers are done or have had their time.
+func (db *DB) LogsEnded(ctx context.Context, task string) (bool, error) {
+	type state struct {
+		Ended bool `db:"ended"`
+	}
+	s, err := row[state](ctx, db, "task "+task, `
+		SELECT t.ended_at IS NOT NULL AND NOT EXISTS (
+			SELECT 1 FROM allocations a JOIN members m ON m.allocation_id = a.id
+			WHERE a.task_id = t.id AND m.claimed_at IS NOT NULL AND NOT m.logs_done
+				AND coalesce(a.ended_at, now()) > now() - $2::interval) AS ended
+		FROM tasks t WHERE t.id = $1`, task, logsGrace)
+	return s.Ended, err
+}

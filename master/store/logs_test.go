@@ -1,0 +1,400 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+
+// lines are numbered lines a second apart.
+func lines(from, n int) []LogLine {
+	list := make([]LogLine, n)
+	for i := range list {
+		list[i] = LogLine{At: noon.Add(time.Duration(from+i) * time.Second), Stdtype: "stdout", Source: "task", Rank: -1, Text: fmt.Sprintf("line %d", from+i)}
+	}
+	return list
+}
+
+// readLogs reads all lines that pass a filter.
+func readLogs(t *testing.T, s *LogStore, task string, f LogFilter) []LogRecord {
+	t.Helper()
+	r, err := s.Reader(task, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []LogRecord
+	if _, err := r.Forward(t.Context(), 1, 0, func(list []LogRecord) error {
+		all = append(all, list...)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func texts(list []LogRecord) string {
+	var out []string
+	for _, r := range list {
+		out = append(out, r.Text)
+	}
+	return strings.Join(out, ",")
+}
+
+func TestLogsExactlyOnce(t *testing.T) {
+	w := newWorld(t)
+	task := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
+	s := NewLogStore(w.db, w.bus)
+	send := func(shipper string, first int64, list []LogLine, next int64) {
+		t.Helper()
+		got, err := s.Append(t.Context(), LogBatch{TaskID: task, Shipper: shipper, First: first, Lines: list})
+		if err != nil || got != next {
+			t.Fatalf("first %d: next %d, want %d: %v", first, got, next, err)
+		}
+	}
+	send("a", 0, lines(0, 3), 3)
+	send("a", 0, lines(0, 3), 3)    // again
+	send("a", 1, lines(1, 4), 5)    // overlapping: 3 and 4 are new
+	send("a", 0, nil, 5)            // asking
+	send("a", 9, nil, 5)            // still asking
+	send("a", 9, lines(9, 1), 10)   // the shipper lost some
+	send("a", 5, lines(5, 2), 10)   // and cannot come back to them
+	send("b", 40, lines(40, 1), 41) // a shipper from before a restored backup
+	if got, want := texts(readLogs(t, s, task, LogFilter{})), "line 0,line 1,line 2,line 3,line 4,line 9,line 40"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	other := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
+	if _, err := s.Append(t.Context(), LogBatch{TaskID: other, Shipper: "a", First: 5, Lines: lines(0, 1)}); !fault.Is(err, fault.Conflict) {
+		t.Errorf("another task's shipper: %v", err)
+	}
+	if _, err := s.Append(t.Context(), LogBatch{TaskID: "none", Lines: lines(0, 1)}); !fault.Is(err, fault.NotFound) {
+		t.Errorf("no task: %v", err)
+	}
+}
+
+// Many shippers on two masters send every batch twice, in small pieces; every
+// line is there once, each shipper's in order, and line numbers have no gap.
+func TestLogsConcurrently(t *testing.T) {
+	w := newWorld(t)
+	exp := w.experiment(lossSearcher)
+	tasks := []string{w.taskOf(w.trial(exp, 0, 1)), w.taskOf(w.trial(exp, 1, 1))}
+	masters := []*LogStore{NewLogStore(w.db, w.bus), NewLogStore(openTest(t, w.dsn, 4), w.bus)}
+	const shippers, total = 6, 400
+	ctx, stop := context.WithCancel(t.Context())
+	var followers sync.WaitGroup
+	counts := make([]int, len(tasks))
+	for i, task := range tasks { // followers see every line once, whoever commits first
+		followers.Go(func() {
+			r, _ := masters[0].Reader(task, LogFilter{})
+			next := int64(1)
+			for counts[i] < shippers/2*total && ctx.Err() == nil {
+				var err error
+				next, err = r.Forward(ctx, next, 0, func(list []LogRecord) error {
+					for _, rec := range list {
+						counts[i]++
+						if rec.Number != int64(counts[i]) {
+							return fmt.Errorf("line %d after %d", rec.Number, counts[i]-1)
+						}
+					}
+					return nil
+				})
+				if err != nil && ctx.Err() == nil {
+					t.Error(err)
+					return
+				}
+				sleep(ctx, time.Millisecond)
+			}
+		})
+	}
+	var wg sync.WaitGroup
+	for i := range shippers {
+		name := fmt.Sprintf("s%d", i)
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(2, uint64(i)))
+			for first := 0; first < total; {
+				n := min(1+rng.IntN(40), total-first)
+				list := lines(first, n)
+				for k := range list {
+					list[k].Source = name
+				}
+				for _, m := range masters {
+					if _, err := m.Append(context.Background(), LogBatch{TaskID: tasks[i%2], Shipper: name, First: int64(first), Lines: slices.Clone(list)}); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+				first += n
+			}
+		})
+	}
+	wg.Wait()
+	deadline := time.AfterFunc(20*time.Second, stop)
+	followers.Wait()
+	deadline.Stop()
+	for i := range tasks {
+		if counts[i] != shippers/2*total {
+			t.Errorf("task %d: the follower saw %d lines, want %d", i, counts[i], shippers/2*total)
+		}
+	}
+	for i := range shippers {
+		got := readLogs(t, masters[1], tasks[i%2], LogFilter{Sources: []string{fmt.Sprintf("s%d", i)}})
+		if len(got) != total {
+			t.Fatalf("shipper %d: %d lines, want %d", i, len(got), total)
+		}
+		for k, r := range got {
+			if r.Text != fmt.Sprintf("line %d", k) {
+				t.Fatalf("shipper %d: %q in place %d", i, r.Text, k)
+			}
+		}
+	}
+}
+
+func TestLogFilters(t *testing.T) {
+	w := newWorld(t)
+	trial := w.trial(w.experiment(lossSearcher), 0, 1)
+	task := w.taskOf(trial)
+	s := NewLogStore(w.db, w.bus)
+	write := func(o LogOrigin, list ...LogLine) {
+		t.Helper()
+		if _, err := s.Append(t.Context(), LogBatch{TaskID: task, Origin: o, Lines: list}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	line := func(sec, level, rank int, std, source, text string) LogLine {
+		return LogLine{At: noon.Add(time.Duration(sec) * time.Second), Level: level, Rank: rank, Stdtype: std, Source: source, Text: text}
+	}
+	write(LogOrigin{"a.1", "node-1", "c1"}, line(1, 3, 0, "stdout", "task", "Alpha one\n"), line(2, 5, 1, "stderr", "task", "beta [two]"))
+	write(LogOrigin{"a.1", "node-2", "c2"}, line(3, 0, -1, "stdout", "harness", "gamma"))
+	write(LogOrigin{"a.2", "node-1", "c3"}, line(4, 4, 0, "stdout", "task", "delta ONE\x00 \xff"))
+	at := func(sec int) *time.Time { t := noon.Add(time.Duration(sec) * time.Second); return &t }
+	for _, c := range []struct {
+		name   string
+		filter LogFilter
+		want   string
+	}{
+		{"none", LogFilter{}, "Alpha one,beta [two],gamma,delta ONE\x00 \ufffd"},
+		{"allocation", LogFilter{AllocationIDs: []string{"a.2"}}, "delta ONE\x00 \ufffd"},
+		{"agents", LogFilter{AgentIDs: []string{"node-2", "node-9"}}, "gamma"},
+		{"containers", LogFilter{ContainerIDs: []string{"c1", "c2"}}, "Alpha one,beta [two],gamma"},
+		{"agent and container", LogFilter{AgentIDs: []string{"node-2"}, ContainerIDs: []string{"c1"}}, ""},
+		{"ranks", LogFilter{RankIDs: []int{1}}, "beta [two]"},
+		{"levels", LogFilter{Levels: []int{4, 5}}, "beta [two],delta ONE\x00 \ufffd"},
+		{"no level", LogFilter{Levels: []int{0}}, "gamma"},
+		{"sources", LogFilter{Sources: []string{"harness"}}, "gamma"},
+		{"stdtypes", LogFilter{Stdtypes: []string{"stderr"}}, "beta [two]"},
+		{"before", LogFilter{Before: at(2)}, "Alpha one,beta [two]"},
+		{"after", LogFilter{After: at(3)}, "delta ONE\x00 \ufffd"},
+		{"text", LogFilter{Search: "one"}, "Alpha one,delta ONE\x00 \ufffd"},
+		{"text with meaning in patterns", LogFilter{Search: "[two"}, "beta [two]"},
+		{"regular expression", LogFilter{Search: "^[a-d].*\\]$", Regex: true}, "beta [two]"},
+		{"all together", LogFilter{RankIDs: []int{0}, Levels: []int{3}, Search: "alpha", After: at(0), Before: at(9), Stdtypes: []string{"stdout"}}, "Alpha one"},
+	} {
+		if got := texts(readLogs(t, s, task, c.filter)); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+	if _, err := s.Reader(task, LogFilter{Search: "(", Regex: true}); !fault.Is(err, fault.Invalid) {
+		t.Errorf("a broken expression: %v", err)
+	}
+	if got := readLogs(t, s, "nothing", LogFilter{}); got != nil {
+		t.Errorf("no task: %v", got)
+	}
+	f, err := w.db.LogFields(t.Context(), task)
+	want := LogFields{AllocationIDs: []string{"a.1", "a.2"}, AgentIDs: []string{"node-1", "node-2"}, ContainerIDs: []string{"c1", "c2", "c3"},
+		Sources: []string{"harness", "task"}, Stdtypes: []string{"stderr", "stdout"}, RankIDs: []int{0, 1}}
+	if err != nil || fmt.Sprint(f) != fmt.Sprint(want) {
+		t.Errorf("fields: %v %v", f, err)
+	}
+}
+
+func TestLogsBothWays(t *testing.T) {
+	w := newWorld(t)
+	task := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
+	s := NewLogStore(w.db, w.bus)
+	const total = 3500 // several chunks a batch, and more chunks than a page
+	for first := 0; first < total; first += 70 {
+		if _, err := s.Append(t.Context(), LogBatch{TaskID: task, Lines: lines(first, 70)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Append(t.Context(), LogBatch{TaskID: task, Lines: lines(total, 2500)}); err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Reader(task, LogFilter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, limit := range []int{0, 1, 69, 70, 71, 5999, 6000, 9000} {
+		want := total + 2500
+		if limit > 0 {
+			want = min(want, limit)
+		}
+		n, last := 0, 0
+		if _, err := r.Forward(t.Context(), 1, limit, func(list []LogRecord) error {
+			n, last = n+len(list), int(list[len(list)-1].Number)
+			return nil
+		}); err != nil || n != want || last != want {
+			t.Errorf("forward %d: %d lines, last %d, want %d: %v", limit, n, last, want, err)
+		}
+		n = 0
+		if err := r.Backward(t.Context(), limit, func(list []LogRecord) error {
+			n, last = n+len(list), int(list[len(list)-1].Number)
+			return nil
+		}); err != nil || n != want || last != total+2500-want+1 {
+			t.Errorf("backward %d: %d lines, last %d, want %d: %v", limit, n, last, want, err)
+		}
+	}
+	gone := errors.New("the client went")
+	if _, err := r.Forward(t.Context(), 1, 0, func([]LogRecord) error { return gone }); !errors.Is(err, gone) {
+		t.Errorf("stopping: %v", err)
+	}
+}
+
+func TestLogsEnd(t *testing.T) {
+	w := newWorld(t)
+	trial := w.trial(w.experiment(lossSearcher), 0, 1)
+	task, id := w.taskOf(trial), w.attempt(trial, 1, 1)
+	if _, err := w.db.Claim(t.Context(), goodClaim(id, 0, "n")); err != nil {
+		t.Fatal(err)
+	}
+	s := NewLogStore(w.db, w.bus)
+	check := func(what string, want bool) {
+		t.Helper()
+		if ended, err := w.db.LogsEnded(t.Context(), task); err != nil || ended != want {
+			t.Errorf("%s: ended %v, want %v: %v", what, ended, want, err)
+		}
+	}
+	check("running", false)
+	w.exec(`UPDATE allocations SET state = 'TERMINATED', outcome = 'completed', ended_at = now() WHERE id = $1`, id)
+	w.exec(`UPDATE tasks SET ended_at = now() WHERE id = $1`, task)
+	check("ended, logs to come", false)
+	origin, err := w.db.MemberOrigin(t.Context(), id, 0)
+	if err != nil || origin != (LogOrigin{id, "node-0", "nomad-" + id}) {
+		t.Errorf("origin: %v %v", origin, err)
+	}
+	if _, err := s.Append(t.Context(), LogBatch{TaskID: task, Origin: origin, Shipper: "x", Lines: lines(0, 1), Done: true}); err != nil {
+		t.Fatal(err)
+	}
+	check("all are in", true)
+	w.exec(`UPDATE members SET logs_done = false WHERE allocation_id = $1`, id)
+	check("not all are in", false)
+	w.exec(`UPDATE allocations SET ended_at = now() - interval '1 hour' WHERE id = $1`, id)
+	check("given up", true)
+}
+
+func TestLogPartitions(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	exp := w.experiment(lossSearcher)
+	w.exec(`UPDATE experiments SET config = config || '{"retention_policy": {"log_retention_days": 10}}' WHERE id = $1`, exp)
+	task, forever := w.taskOf(w.trial(exp, 0, 1)), w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
+	s := NewLogStore(w.db, w.bus)
+	now := time.Now()
+	for range 2 { // twice is harmless
+		if dropped, err := w.db.KeepLogs(ctx, now); err != nil || dropped != 0 {
+			t.Fatal(dropped, err)
+		}
+	}
+	for _, id := range []string{task, forever} {
+		if _, err := s.Append(ctx, LogBatch{TaskID: id, Lines: lines(0, 5)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	where := func(id string) string {
+		return w.text(`SELECT string_agg(DISTINCT tableoid::regclass::text, ',') FROM log_chunks
+			WHERE log_task = (SELECT id FROM log_tasks WHERE task_id = $1)`, id)
+	}
+	if got := where(task); !strings.HasPrefix(got, "log_chunks_30_2") {
+		t.Errorf("10 days are kept in %s, want a partition of class 30", got)
+	}
+	if got := where(forever); !strings.HasPrefix(got, "log_chunks_0_2") {
+		t.Errorf("for ever is kept in %s", got)
+	}
+	if n := w.int(`SELECT count(*) FROM pg_class WHERE relname ~ '^log_chunks_7_2[0-9]{7}$' AND relkind = 'r'`); n != partitionsAhead+1 {
+		t.Errorf("%d partitions of class 7", n)
+	}
+	later := now.AddDate(0, 0, 40)
+	dropped, err := w.db.KeepLogs(ctx, later)
+	if err != nil || dropped == 0 {
+		t.Errorf("%d dropped, %v", dropped, err)
+	}
+	if got := readLogs(t, s, task, LogFilter{}); len(got) != 0 {
+		t.Errorf("%d lines are left of 30 days after 40", len(got))
+	}
+	if got := readLogs(t, s, forever, LogFilter{}); len(got) != 5 {
+		t.Errorf("%d lines are left of those kept for ever", len(got))
+	}
+	// Without partitions, lines have a place all the same.
+	w.exec(`DO $$ DECLARE n text; BEGIN FOR n IN SELECT relname FROM pg_class WHERE relname ~ '^log_chunks_\d+_2\d{7}$' AND relkind = 'r'
+		LOOP EXECUTE 'DROP TABLE ' || n; END LOOP; END $$`)
+	if _, err := s.Append(ctx, LogBatch{TaskID: task, Lines: lines(0, 5)}); err != nil {
+		t.Fatal(err)
+	}
+	if got := where(task); got != "log_chunks_30_rest" {
+		t.Errorf("kept in %s", got)
+	}
+	if _, err := w.db.KeepLogs(ctx, now); err != nil {
+		t.Errorf("with lines in the default partition: %v", err)
+	}
+	if got := readLogs(t, s, task, LogFilter{}); len(got) != 5 {
+		t.Errorf("%d lines", len(got))
+	}
+}
+
+func TestChunkCodec(t *testing.T) {
+	codec := newChunkCodec()
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 30).Draw(t, "n")
+		list := make([]LogLine, n)
+		for i := range list {
+			list[i] = LogLine{
+				At:      time.UnixMicro(rapid.Int64Range(-1e15, 4e15).Draw(t, "at")).UTC(),
+				Level:   rapid.IntRange(0, 6).Draw(t, "level"),
+				Rank:    rapid.IntRange(-1, 1e6).Draw(t, "rank"),
+				Stdtype: rapid.SampledFrom([]string{"stdout", "stderr", ""}).Draw(t, "std"),
+				Source:  rapid.StringN(0, 5, 20).Draw(t, "source"),
+				Text:    rapid.StringN(0, 100, 400).Draw(t, "text"),
+			}
+		}
+		var back []LogLine
+		for _, c := range codec.chunks(list) {
+			got, err := codec.lines(c.body)
+			if err != nil || len(got) != c.lines {
+				t.Fatalf("%d lines of %d: %v", len(got), c.lines, err)
+			}
+			back = append(back, got...)
+		}
+		if !slices.Equal(list, back) {
+			t.Fatalf("wrote %v\nread %v", list, back)
+		}
+	})
+}
+
+func TestDamagedChunk(t *testing.T) {
+	codec := newChunkCodec()
+	whole := codec.chunks(lines(0, 5))[0].body
+	big := codec.chunks(lines(0, 200))[0].body
+	for _, body := range [][]byte{whole, big} {
+		for i := range body {
+			if _, err := codec.lines(body[:i]); err == nil {
+				t.Fatalf("%d bytes of %d are taken for a whole chunk", i, len(body))
+			}
+			for _, flip := range []byte{1, 0x80, 0xff} {
+				bad := slices.Clone(body)
+				bad[i] ^= flip
+				_, _ = codec.lines(bad) // must not panic; a flipped letter is another text
+			}
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	masterLogQueue = 2000   // lines that wait for the database
+	masterLogBatch = 500    // lines written at once
+	masterLogKeep  = 50_000 // lines that stay
+	masterLogPause = 100 * time.Millisecond
+	masterLogRetry = 2 * time.Second
+)
+
+// A MasterLogLine is something that a master had to tell.
+type MasterLogLine struct {
+	ID      int64     `db:"id"`
+	At      time.Time `db:"at"`
+	Level   string    `db:"level"`
+	Message string    `db:"message"`
+}
+
+// MasterLog is a slog.Handler that passes records on and also keeps those of
+// level info and above in the database, where every master's are together. It
+// never waits: what does not fit its queue while the database is away is counted
+// and the count is told when it is back. Run does the writing.
+type MasterLog struct {
+	next  slog.Handler
+	shape []func(slog.Handler) slog.Handler // WithAttrs and WithGroup so far
+	core  *masterLogCore
+}
+
+type masterLogCore struct {
+	db      *DB
+	queue   chan MasterLogLine
+	dropped atomic.Int64
+}
+
+// NewMasterLog makes a handler in front of next.
+func NewMasterLog(db *DB, next slog.Handler) *MasterLog {
+	return &MasterLog{next: next, core: &masterLogCore{db: db, queue: make(chan MasterLogLine, masterLogQueue)}}
+}
+
+// Enabled follows next for what next wants, and info for the database.
+func (m *MasterLog) Enabled(ctx context.Context, l slog.Level) bool {
+	return l >= slog.LevelInfo || m.next.Enabled(ctx, l)
+}
+
+// Handle passes the record on and queues it.
+func (m *MasterLog) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level >= slog.LevelInfo {
+		select {
+		case m.core.queue <- MasterLogLine{At: r.Time, Level: r.Level.String(), Message: m.text(ctx, r)}:
+		default:
+			m.core.dropped.Add(1)
+		}
+	}
+	if !m.next.Enabled(ctx, r.Level) {
+		return nil
+	}
+	return m.next.Handle(ctx, r)
+}
+
+// text is the message and its attributes, without the time and level that have
+// columns of their own.
+func (m *MasterLog) text(ctx context.Context, r slog.Record) string {
+	var b bytes.Buffer
+	var h slog.Handler = slog.NewTextHandler(&b, &slog.HandlerOptions{
+		ReplaceAttr: func(groups []string, at slog.Attr) slog.Attr {
+			if len(groups) == 0 && (at.Key == slog.TimeKey || at.Key == slog.LevelKey || at.Key == slog.MessageKey) {
+				return slog.Attr{}
+			}
+			return at
+		}})
+	for _, s := range m.shape {
+		h = s(h)
+	}
+	_ = h.Handle(ctx, r) // a buffer takes everything
+	return strings.ToValidUTF8(strings.ReplaceAll(strings.TrimSpace(r.Message+" "+b.String()), "\x00", ""), "�")
+}
+
+func (m *MasterLog) with(s func(slog.Handler) slog.Handler) *MasterLog {
+	return &MasterLog{next: s(m.next), shape: append(m.shape[:len(m.shape):len(m.shape)], s), core: m.core}
+}
+
+// WithAttrs is slog.Handler's.
+func (m *MasterLog) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return m.with(func(h slog.Handler) slog.Handler { return h.WithAttrs(attrs) })
+}
+
+// WithGroup is slog.Handler's.
+func (m *MasterLog) WithGroup(name string) slog.Handler {
+	return m.with(func(h slog.Handler) slog.Handler { return h.WithGroup(name) })
+}
+
+// Run writes lines until ctx ends, and then what is left.
+func (m *MasterLog) Run(ctx context.Context) {
+	var batch []MasterLogLine
+	written := 0
+	for ctx.Err() == nil {
+		if len(batch) == 0 {
+			select {
+			case <-ctx.Done():
+				continue
+			case line := <-m.core.queue:
+				batch = append(batch, line)
+				pause(ctx, masterLogPause) // lines come in groups
+			}
+		}
+		batch = m.core.take(batch)
+		if m.core.write(ctx, batch) != nil {
+			pause(ctx, masterLogRetry)
+			continue
+		}
+		if written += len(batch); written >= masterLogBatch && m.core.trim(ctx) == nil {
+			written = 0
+		}
+		batch = nil
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), masterLogRetry)
+	defer cancel()
+	for batch = m.core.take(batch); len(batch) > 0; batch = m.core.take(nil) {
+		if m.core.write(last, batch) != nil {
+			return // nobody is left to tell
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}
+
+func (c *masterLogCore) take(batch []MasterLogLine) []MasterLogLine {
+	for len(batch) < masterLogBatch {
+		select {
+		case line := <-c.queue:
+			batch = append(batch, line)
+			continue
+		default:
+		}
+		break
+	}
+	if n := c.dropped.Swap(0); n > 0 {
+		batch = append(batch, MasterLogLine{At: time.Now(), Level: slog.LevelWarn.String(),
+			Message: fmt.Sprintf("%d log lines were lost here while the database was away", n)})
+	}
+	return batch
+}
+
+func (c *masterLogCore) write(ctx context.Context, batch []MasterLogLine) error {
+	if len(batch) == 0 {
+		return nil
+	}
+	at, level, message := make([]time.Time, len(batch)), make([]string, len(batch)), make([]string, len(batch))
+	for i, l := range batch {
+		at[i], level[i], message[i] = l.At, l.Level, l.Message
+	}
+	_, err := c.db.exec(ctx, `INSERT INTO master_logs (at, level, message)
+		SELECT * FROM unnest($1::timestamptz[], $2::text[], $3::text[])`, at, level, message)
+	return err
+}
+
+func (c *masterLogCore) trim(ctx context.Context) error {
+	_, err := c.db.exec(ctx, `DELETE FROM master_logs WHERE id <= (SELECT max(id) FROM master_logs) - $1`, masterLogKeep)
+	return err
+}
+
+// MasterLogs lists lines after an id, oldest first.
+func (db *DB) MasterLogs(ctx context.Context, after int64, limit int) ([]MasterLogLine, error) {
+	return rows[MasterLogLine](ctx, db, `SELECT id, at, level, message FROM master_logs WHERE id > $1 ORDER BY id LIMIT $2`, after, limit)
+}
+
+// MasterLogStart is the id before the first line to show: offset lines after the
+// oldest, or for a negative offset that many before the end.
+func (db *DB) MasterLogStart(ctx context.Context, offset int) (int64, error) {
+	if offset >= 0 {
+		return scalar[int64](ctx, db, `SELECT coalesce((SELECT id - 1 FROM master_logs ORDER BY id OFFSET $1 LIMIT 1),
+			(SELECT max(id) FROM master_logs), 0)`, offset)
+	}
+	return scalar[int64](ctx, db, `SELECT coalesce((SELECT id - 1 FROM master_logs ORDER BY id DESC OFFSET $1 LIMIT 1), 0)`, -offset-1)
+}

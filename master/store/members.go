@@ -1,0 +1,256 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// A Claim is what a runner shows at the gate, after its identity was verified.
+type Claim struct {
+	AllocationID string
+	Rank         int
+	NomadAllocID string
+	FirstOfGroup bool   // Nomad did not make its allocation to replace another
+	Nonce        string // of the runner's process
+	Address      string
+	Ports        map[string]int
+	TokenHash    []byte // of the allocation token it will get
+	SessionHash  []byte // of its owner's session that the program will get
+	SessionLife  time.Duration
+}
+
+// Claimed is everything about an attempt that its runner needs to know.
+type Claimed struct {
+	AllocationID   string          `db:"allocation_id"`
+	TaskID         string          `db:"task_id"`
+	TaskType       string          `db:"type"`
+	RunID          int             `db:"run_id"`
+	Pool           string          `db:"pool"`
+	Rank           int             `db:"rank"`
+	NodeID         string          `db:"node_id"`
+	NodeName       string          `db:"node_name"`
+	SlotIDs        []int           `db:"slot_ids"`
+	Slots          int             `db:"slots"`   // of the whole attempt
+	Members        int             `db:"members"` // nodes of the whole attempt
+	NomadAllocID   string          `db:"claimed_by"`
+	Address        string          `db:"address"`
+	Ports          map[string]int  `db:"ports"`
+	Username       string          `db:"username"`
+	AgentUser      json.RawMessage `db:"agent_user"`
+	TaskConfig     json.RawMessage `db:"task_config"`
+	HasContext     bool            `db:"has_context"`
+	TrialID        int             `db:"trial_id"`
+	ExperimentID   int             `db:"experiment_id"`
+	TrialSeed      int64           `db:"seed"`
+	HParams        json.RawMessage `db:"hparams"`
+	Config         json.RawMessage `db:"config"` // the experiment's, complete
+	WarmStart      *string         `db:"warm_start"`
+	Checkpoint     *string         `db:"checkpoint"` // the trial's own newest complete one
+	StepsCompleted int             `db:"steps"`      // at that checkpoint
+}
+
+// gate is what decides a claim.
+type gate struct {
+	State      string `db:"state"`
+	KillWanted bool   `db:"kill_wanted"`
+	KillReason string `db:"kill_reason"`
+	NewestRun  int    `db:"newest_run"`
+	RunID      int    `db:"run_id"`
+	TaskID     string `db:"task_id"`
+	TrialID    *int   `db:"trial_id"`
+	UserID     int    `db:"owner_id"`
+	ClaimedBy  string `db:"claimed_by"`
+	Nonce      string `db:"claim_nonce"`
+	Exited     bool   `db:"exited"`
+}
+
+// Claim lets one runner process per member of an attempt through the gate, and
+// only while the attempt is wanted. The rows are locked, so that of many that
+// come at once one wins and the loop cannot end the attempt at the same moment.
+// The same process may come again, and gets a fresh token that replaces the old.
+//
+// The first claim of a new run rolls its trial back: reports of earlier runs
+// beyond the checkpoint that it restarts from are archived.
+func (db *DB) Claim(ctx context.Context, c Claim) (Claimed, error) {
+	var out Claimed
+	err := db.Tx(ctx, func(tx *DB) error {
+		g, err := tx.lockGate(ctx, c)
+		if err != nil {
+			return err
+		}
+		if err := g.admits(c); err != nil {
+			return err
+		}
+		if err := tx.passGate(ctx, c, g); err != nil {
+			return err
+		}
+		if out, err = tx.claimed(ctx, c); err != nil {
+			return err
+		}
+		if g.TrialID != nil {
+			return tx.rollBack(ctx, *g.TrialID, g.RunID, out.StepsCompleted)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// lockGate locks the attempt against the loop, then the member against other
+// claims.
+func (db *DB) lockGate(ctx context.Context, c Claim) (gate, error) {
+	what := fmt.Sprintf("rank %d of attempt %s", c.Rank, c.AllocationID)
+	if _, err := db.exec(ctx, `SELECT 1 FROM allocations WHERE id = $1 FOR SHARE`, c.AllocationID); err != nil {
+		return gate{}, err
+	}
+	return row[gate](ctx, db, what, `
+		SELECT a.state, a.kill_at IS NOT NULL AS kill_wanted, a.kill_reason, a.run_id, a.task_id, t.owner_id,
+			(SELECT max(run_id) FROM allocations n WHERE n.task_id = a.task_id) AS newest_run,
+			tr.id AS trial_id, m.claimed_by, m.claim_nonce, m.exited_at IS NOT NULL AS exited
+		FROM members m
+		JOIN allocations a ON a.id = m.allocation_id
+		JOIN tasks t ON t.id = a.task_id
+		LEFT JOIN trials tr ON tr.task_id = t.id
+		WHERE m.allocation_id = $1 AND m.rank = $2
+		FOR UPDATE OF m`, c.AllocationID, c.Rank)
+}
+
+// admits says why a claim is refused, if it is.
+func (g gate) admits(c Claim) error {
+	refuse := func(format string, args ...any) error {
+		return fault.New(fault.Conflict, "attempt %s, rank %d: %s", c.AllocationID, c.Rank, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case g.State == "TERMINATED":
+		return refuse("it is over, nothing may start for it")
+	case g.State == "PENDING":
+		return refuse("it has no place in the cluster yet, so nobody can run for it")
+	case g.KillWanted:
+		return refuse("it is being stopped: %s", g.KillReason)
+	case g.RunID != g.NewestRun:
+		return refuse("run %d of its task has replaced it", g.NewestRun)
+	case !c.FirstOfGroup:
+		return refuse("Nomad made allocation %s to replace another one, and only the master decides on a second attempt", c.NomadAllocID)
+	case g.Exited:
+		return refuse("its program has run and reported its end")
+	case g.ClaimedBy == "":
+		return nil
+	case g.ClaimedBy != c.NomadAllocID:
+		return refuse("Nomad allocation %s runs it already, %s comes too late", g.ClaimedBy, c.NomadAllocID)
+	case g.Nonce != c.Nonce:
+		return refuse("another runner process of Nomad allocation %s has started it already", c.NomadAllocID)
+	}
+	return nil
+}
+
+// passGate writes the claim, and the session that the program acts with in its
+// owner's name. The session ends with the attempt: the loop deletes it.
+func (db *DB) passGate(ctx context.Context, c Claim, g gate) error {
+	ports, err := json.Marshal(c.Ports)
+	if err != nil {
+		return err
+	}
+	if c.Ports == nil {
+		ports = []byte("{}")
+	}
+	_, err = db.exec(ctx, `
+		UPDATE members SET claimed_by = $3, claim_nonce = $4, claimed_at = coalesce(claimed_at, now()),
+			token_hash = $5, address = $6, ports = $7
+		WHERE allocation_id = $1 AND rank = $2`,
+		c.AllocationID, c.Rank, c.NomadAllocID, c.Nonce, c.TokenHash, c.Address, ports)
+	if err != nil {
+		return err
+	}
+	_, err = db.exec(ctx, `
+		WITH old AS (DELETE FROM sessions WHERE allocation_id = $3 AND allocation_rank = $4)
+		INSERT INTO sessions (user_id, token_hash, expires_at, allocation_id, allocation_rank)
+		VALUES ($1, $2, now() + $5::interval, $3, $4)`, g.UserID, c.SessionHash, c.AllocationID, c.Rank, c.SessionLife)
+	return err
+}
+
+func (db *DB) claimed(ctx context.Context, c Claim) (Claimed, error) {
+	return row[Claimed](ctx, db, "attempt "+c.AllocationID, `
+		SELECT a.id AS allocation_id, a.task_id, t.type, a.run_id, a.pool, m.rank, m.node_id, m.node_name, m.slot_ids,
+			a.slots, (SELECT count(*) FROM members o WHERE o.allocation_id = a.id) AS members, m.claimed_by, m.address, m.ports,
+			u.username, u.agent_user, t.config AS task_config, t.context_hash IS NOT NULL AS has_context,
+			coalesce(tr.id, 0) AS trial_id, coalesce(t.experiment_id, 0) AS experiment_id, coalesce(tr.seed, 0) AS seed,
+			tr.hparams, e.config, tr.warm_start::text, k.uuid::text AS checkpoint, coalesce(k.steps, 0) AS steps
+		FROM members m
+		JOIN allocations a ON a.id = m.allocation_id
+		JOIN tasks t ON t.id = a.task_id
+		JOIN users u ON u.id = t.owner_id
+		LEFT JOIN trials tr ON tr.task_id = t.id
+		LEFT JOIN experiments e ON e.id = t.experiment_id
+		LEFT JOIN LATERAL (
+			SELECT uuid, steps FROM checkpoints k WHERE k.trial_id = tr.id AND k.state = 'COMPLETED'
+			ORDER BY steps DESC, reported_at DESC LIMIT 1) k ON true
+		WHERE m.allocation_id = $1 AND m.rank = $2`, c.AllocationID, c.Rank)
+}
+
+// rollBack archives what earlier runs reported beyond the steps that a run
+// restarts from. The lock waits for reports that are being written and makes
+// those that follow see the new run.
+func (db *DB) rollBack(ctx context.Context, trial, run, steps int) error {
+	if _, err := db.exec(ctx, `SELECT 1 FROM trials WHERE id = $1 FOR UPDATE`, trial); err != nil {
+		return err
+	}
+	n, err := db.exec(ctx, `
+		UPDATE metrics SET archived = true WHERE trial_id = $1 AND run_id < $2 AND steps > $3 AND NOT archived`, trial, run, steps)
+	if err != nil || n == 0 {
+		return err
+	}
+	return db.markStale(ctx, trial)
+}
+
+// MemberPlace is a member as its peers need it.
+type MemberPlace struct {
+	Rank      int            `db:"rank"`
+	NodeName  string         `db:"node_name"`
+	Slots     int            `db:"slots"`
+	ClaimedBy string         `db:"claimed_by"`
+	Arrived   bool           `db:"arrived"`
+	Address   string         `db:"address"`
+	Ports     map[string]int `db:"ports"`
+}
+
+// Arrive notes that a member waits at the rendezvous.
+func (db *DB) Arrive(ctx context.Context, allocation string, rank int) error {
+	n, err := db.exec(ctx, `
+		UPDATE members SET arrived_at = coalesce(arrived_at, now()) WHERE allocation_id = $1 AND rank = $2`, allocation, rank)
+	if err == nil && n == 0 {
+		return fault.New(fault.NotFound, "rank %d of attempt %s not found", rank, allocation)
+	}
+	return err
+}
+
+// MemberPlaces lists the members of an attempt by rank.
+func (db *DB) MemberPlaces(ctx context.Context, allocation string) ([]MemberPlace, error) {
+	return rows[MemberPlace](ctx, db, `
+		SELECT rank, node_name, cardinality(slot_ids) AS slots, claimed_by, arrived_at IS NOT NULL AS arrived, address, ports
+		FROM members WHERE allocation_id = $1 ORDER BY rank`, allocation)
+}
+
+// MemberExit stores a runner's last word. The first report counts; later ones
+// change nothing but may add that the logs are in.
+func (db *DB) MemberExit(ctx context.Context, allocation string, rank, code int, reason string, stopped, logsDone bool) error {
+	n, err := db.exec(ctx, `
+		UPDATE members SET exited_at = coalesce(exited_at, now()),
+			exit_code = CASE WHEN exited_at IS NULL THEN $3 ELSE exit_code END,
+			exit_reason = CASE WHEN exited_at IS NULL THEN $4 ELSE exit_reason END,
+			stopped = CASE WHEN exited_at IS NULL THEN $5 ELSE stopped END,
+			logs_done = logs_done OR $6
+		WHERE allocation_id = $1 AND rank = $2`, allocation, rank, code, reason, stopped, logsDone)
+	if err == nil && n == 0 {
+		return fault.New(fault.NotFound, "rank %d of attempt %s not found", rank, allocation)
+	}
+	return err
+}
+
+// MarkDaemon says that a member does not count for its attempt's completion.
+func (db *DB) MarkDaemon(ctx context.Context, allocation string, rank int) error {
+	_, err := db.exec(ctx, `UPDATE members SET daemon = true WHERE allocation_id = $1 AND rank = $2`, allocation, rank)
+	return err
+}

@@ -1,0 +1,380 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// Twenty runners want the same member; one gets it.
+func TestGateHasOneWinner(t *testing.T) {
+	w := newWorld(t)
+	trial := w.trial(w.experiment(lossSearcher), 0, 0)
+	id := w.attempt(trial, 1, 1)
+	other := openTest(t, w.dsn, 8)
+	var wg sync.WaitGroup
+	start := make(chan struct{})
+	errs := make([]error, 20)
+	for i := range errs {
+		wg.Go(func() {
+			c := goodClaim(id, 0, fmt.Sprintf("process-%d", i))
+			c.NomadAllocID = fmt.Sprintf("nomad-%d", i/2)
+			<-start
+			_, errs[i] = []*DB{w.db, other}[i%2].Claim(context.Background(), c)
+		})
+	}
+	close(start)
+	wg.Wait()
+	winners := 0
+	for _, err := range errs {
+		if err == nil {
+			winners++
+		} else if !fault.Is(err, fault.Conflict) {
+			t.Errorf("%v", err)
+		}
+	}
+	if winners != 1 {
+		t.Errorf("%d runners passed the gate", winners)
+	}
+}
+
+// The loop ends an attempt while runners claim: whoever is first, no runner has
+// passed the gate of an attempt that was over.
+func TestGateAgainstTheEnd(t *testing.T) {
+	w := newWorld(t)
+	exp := w.experiment(lossSearcher)
+	for i := range 20 {
+		id := w.attempt(w.trial(exp, i, 0), 1, 1)
+		var wg sync.WaitGroup
+		var claimErr error
+		wg.Go(func() { _, claimErr = w.db.Claim(context.Background(), goodClaim(id, 0, "n")) })
+		wg.Go(func() {
+			err := w.db.Tx(context.Background(), func(tx *DB) error {
+				_, err := tx.exec(context.Background(), `UPDATE allocations SET state = 'TERMINATED', ended_at = clock_timestamp(), outcome = 'lost' WHERE id = $1`, id)
+				return err
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		wg.Wait()
+		if claimErr != nil {
+			if !fault.Is(claimErr, fault.Conflict) {
+				t.Error(claimErr)
+			}
+			continue
+		}
+		if late := w.int(`SELECT count(*) FROM members m JOIN allocations a ON a.id = m.allocation_id WHERE a.id = $1 AND m.claimed_at > a.ended_at`, id); late > 0 {
+			t.Errorf("%s was claimed after its end", id)
+		}
+	}
+}
+
+func TestGateRefusals(t *testing.T) {
+	w := newWorld(t)
+	exp := w.experiment(lossSearcher)
+	n := 0
+	fresh := func() (string, int) {
+		n++
+		trial := w.trial(exp, n, 0)
+		return w.attempt(trial, 1, 1), trial
+	}
+	refused := func(what string, c Claim, word string) {
+		t.Helper()
+		_, err := w.db.Claim(t.Context(), c)
+		if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), word) {
+			t.Errorf("%s: %v, want a refusal that says %q", what, err, word)
+		}
+	}
+	id, _ := fresh()
+	w.exec(`UPDATE allocations SET state = 'TERMINATED', ended_at = now(), outcome = 'killed' WHERE id = $1`, id)
+	refused("ended", goodClaim(id, 0, "n"), "over")
+	id, _ = fresh()
+	w.exec(`UPDATE allocations SET kill_at = now(), kill_reason = 'its owner killed it' WHERE id = $1`, id)
+	refused("to be killed", goodClaim(id, 0, "n"), "its owner killed it")
+	id, _ = fresh()
+	w.exec(`UPDATE allocations SET state = 'PENDING' WHERE id = $1`, id)
+	refused("not placed", goodClaim(id, 0, "n"), "no place")
+	id, trial := fresh()
+	w.attempt(trial, 2, 1)
+	w.exec(`UPDATE allocations SET state = 'TERMINATED', ended_at = now(), outcome = 'lost' WHERE id = $1`, w.taskOf(trial)+".2")
+	w.exec(`UPDATE allocations SET state = 'ASSIGNED', ended_at = NULL, outcome = NULL WHERE id = $1`, id)
+	refused("an older run", goodClaim(id, 0, "n"), "run 2")
+	id, _ = fresh()
+	c := goodClaim(id, 0, "n")
+	c.FirstOfGroup = false
+	refused("a replacement", c, "replace")
+	id, _ = fresh()
+	if _, err := w.db.Claim(t.Context(), goodClaim(id, 0, "n")); err != nil {
+		t.Fatal(err)
+	}
+	refused("a second process", goodClaim(id, 0, "other"), "another runner process")
+	c = goodClaim(id, 0, "n")
+	c.NomadAllocID = "elsewhere"
+	refused("a second allocation", c, "comes too late")
+	if err := w.db.MemberExit(t.Context(), id, 0, 0, "", false, false); err != nil {
+		t.Fatal(err)
+	}
+	refused("exited", goodClaim(id, 0, "n"), "reported its end")
+	if _, err := w.db.Claim(t.Context(), goodClaim(id, 7, "n")); !fault.Is(err, fault.NotFound) {
+		t.Errorf("no such rank: %v", err)
+	}
+}
+
+func TestClaimGivesAll(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	trial := w.trial(w.experiment(lossSearcher), 4, 0)
+	id := w.attempt(trial, 3, 2)
+	c := goodClaim(id, 1, "n")
+	got, err := w.db.Claim(ctx, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.TaskType != "TRIAL" || got.Rank != 1 || got.Members != 2 || got.RunID != 3 || got.TrialID != trial || got.Username != "determined" ||
+		got.NodeName != "node-1" || len(got.SlotIDs) != 1 || got.Ports["c10d"] != 29400 || got.TrialSeed != 7 ||
+		string(got.HParams) != `{"lr": 0.1}` || got.Checkpoint != nil || got.StepsCompleted != 0 || got.HasContext {
+		t.Errorf("%+v", got)
+	}
+	who, err := w.db.TaskWho(ctx, c.TokenHash)
+	if err != nil || who.AllocationID != id || who.Rank != 1 || who.TrialID != trial {
+		t.Errorf("the token: %+v %v", who, err)
+	}
+	if who, err := w.db.SessionWho(ctx, c.SessionHash); err != nil || who.Username != "determined" {
+		t.Errorf("the session: %+v %v", who, err)
+	}
+	// The same process comes again: a fresh token, and the old one is worth nothing.
+	again := goodClaim(id, 1, "n")
+	if _, err := w.db.Claim(ctx, again); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.db.TaskWho(ctx, c.TokenHash); !fault.Is(err, fault.NotFound) {
+		t.Errorf("the old token: %v", err)
+	}
+	if _, err := w.db.SessionWho(ctx, c.SessionHash); !fault.Is(err, fault.NotFound) {
+		t.Errorf("the old session: %v", err)
+	}
+	if _, err := w.db.TaskWho(ctx, again.TokenHash); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestClaimRestartsFromNewestCheckpoint(t *testing.T) {
+	w := newWorld(t)
+	trial := w.trial(w.experiment(lossSearcher), 0, 0)
+	w.attempt(trial, 1, 1)
+	task := w.taskOf(trial)
+	for i, k := range []struct {
+		uuid, state string
+		steps       int
+	}{
+		{"00000000-0000-0000-0000-000000000001", "COMPLETED", 10},
+		{"00000000-0000-0000-0000-000000000002", "COMPLETED", 20},
+		{"00000000-0000-0000-0000-000000000003", "DELETED", 30},
+	} {
+		if err := w.db.AddCheckpoint(t.Context(), NewCheckpoint{UUID: k.uuid, TaskID: task, AllocationID: task + ".1", RunID: 1, State: k.state,
+			Steps: k.steps, Metadata: raw(`{}`)}); err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	w.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, reported_at, avg) SELECT $1, 1, 'training', s, s, now(), '{}' FROM generate_series(15, 25) s`, trial)
+	w.exec(`INSERT INTO metrics (trial_id, run_id, grp, ord, reported_at, avg) SELECT $1, 1, 'gpu', 1e15, now(), '{}'`, trial)
+	id := w.attempt(trial, 2, 1)
+	got, err := w.db.Claim(t.Context(), goodClaim(id, 0, "n"))
+	if err != nil || got.Checkpoint == nil || !strings.HasSuffix(*got.Checkpoint, "2") || got.StepsCompleted != 20 {
+		t.Fatalf("%+v %v", got, err)
+	}
+	if n := w.int(`SELECT count(*) FROM metrics WHERE archived`); n != 5 {
+		t.Errorf("%d rows are archived, want those of steps 21 to 25", n)
+	}
+}
+
+func TestMemberExit(t *testing.T) {
+	w := newWorld(t)
+	id := w.attempt(w.trial(w.experiment(lossSearcher), 0, 0), 1, 2)
+	for _, e := range []struct {
+		code   int
+		reason string
+		done   bool
+	}{{3, "oom", false}, {0, "", true}} {
+		if err := w.db.MemberExit(t.Context(), id, 1, e.code, e.reason, false, e.done); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := w.text(`SELECT format('%s %s %s', exit_code, exit_reason, logs_done) FROM members WHERE allocation_id = $1 AND rank = 1`, id); got != "3 oom t" {
+		t.Errorf("the first report counts: %s", got)
+	}
+	if err := w.db.MemberExit(t.Context(), id, 5, 0, "", false, false); !fault.Is(err, fault.NotFound) {
+		t.Errorf("no such member: %v", err)
+	}
+}
+
+func TestSignals(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	id := w.attempt(w.trial(w.experiment(lossSearcher), 0, 0), 1, 2)
+	if s, err := w.db.PreemptSignal(ctx, id); err != nil || s != (Signal{}) {
+		t.Errorf("%+v %v", s, err)
+	}
+	if err := w.db.RequestPreemption(ctx, id, "the node goes"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.db.RequestPreemption(ctx, id, "again"); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := w.db.PreemptSignal(ctx, id); err != nil || !s.Preempt {
+		t.Errorf("%+v %v", s, err)
+	}
+	for what, err := range map[string]error{
+		"ack": w.db.AckPreemption(ctx, id), "ready": w.db.MarkReady(ctx, id), "waiting": w.db.MarkWaiting(ctx, id),
+		"proxy": w.db.SetProxyAddress(ctx, id, "10.0.0.9"), "arrive": w.db.Arrive(ctx, id, 1), "daemon": w.db.MarkDaemon(ctx, id, 1),
+		"acc": w.db.AddAccelerators(ctx, id, "node-0", raw(`{"a": 1}`)), "acc 2": w.db.AddAccelerators(ctx, id, "node-1", raw(`{"a": 2}`)),
+	} {
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	got := w.text(`SELECT format('%s %s %s %s %s %s', preempt_reason, preempt_acked_at IS NOT NULL, is_ready, is_waiting, proxy_address, accelerators)
+		FROM allocations WHERE id = $1`, id)
+	if got != `the node goes t t t 10.0.0.9 {"node-0": {"a": 1}, "node-1": {"a": 2}}` {
+		t.Error(got)
+	}
+	places, err := w.db.MemberPlaces(ctx, id)
+	if err != nil || len(places) != 2 || places[0].Arrived || !places[1].Arrived || places[1].Slots != 1 {
+		t.Errorf("%+v %v", places, err)
+	}
+	for what, err := range map[string]error{"ready": w.db.MarkReady(ctx, "x"), "arrive": w.db.Arrive(ctx, "x", 0)} {
+		if !fault.Is(err, fault.NotFound) {
+			t.Errorf("%s of nothing: %v", what, err)
+		}
+	}
+}
+
+// Peers gather on two masters at once, some of them twice; rounds fill one after
+// the other and everybody gets the same.
+func TestGather(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	id := w.attempt(w.trial(w.experiment(lossSearcher), 0, 0), 1, 1)
+	other := openTest(t, w.dsn, 4)
+	const peers = 4
+	var wg sync.WaitGroup
+	rounds := make([]int, peers*2)
+	for i := range rounds {
+		wg.Go(func() {
+			var err error
+			rounds[i], err = []*DB{w.db, other}[i%2].Gather(ctx, id, fmt.Sprintf("r%d", i/2), peers, raw(fmt.Sprintf(`{"n": %d}`, i/2)))
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for i, r := range rounds {
+		if r != 1 {
+			t.Errorf("call %d is in round %d", i, r)
+		}
+	}
+	data, complete, err := w.db.Gathered(ctx, id, 1)
+	if err != nil || !complete || len(data) != peers {
+		t.Errorf("%d, complete %v: %v", len(data), complete, err)
+	}
+	round, err := w.db.Gather(ctx, id, "next", 2, raw(`{}`))
+	if err != nil || round != 2 {
+		t.Errorf("round %d: %v", round, err)
+	}
+	if _, complete, err := w.db.Gathered(ctx, id, 2); err != nil || complete {
+		t.Errorf("complete %v: %v", complete, err)
+	}
+	if _, err := w.db.Gather(ctx, id, "odd", 3, raw(`{}`)); !fault.Is(err, fault.Invalid) {
+		t.Errorf("another number of peers: %v", err)
+	}
+	if round, err := w.db.Gather(ctx, id, "r0", peers, raw(`{"n": 99}`)); err != nil || round != 1 {
+		t.Errorf("an old call again: %d %v", round, err)
+	}
+}
+
+func TestCheckpoints(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	exp := w.experiment(lossSearcher)
+	trial := w.trial(exp, 0, 0)
+	id, task := w.attempt(trial, 2, 1), w.taskOf(trial)
+	storage, err := w.db.StorageID(ctx, raw(`{"type": "shared_fs", "host_path": "/x"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := w.db.StorageID(ctx, raw(`{"host_path":"/x","type":"shared_fs"}`)); err != nil || again != storage {
+		t.Errorf("the same storage: %d, then %d: %v", storage, again, err)
+	}
+	if c, err := w.db.StorageConfig(ctx, storage); err != nil || string(c) != `{"type": "shared_fs", "host_path": "/x"}` {
+		t.Errorf("%s %v", c, err)
+	}
+	w.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, reported_at, avg) VALUES ($1, 2, 'validation', 10, 10, now(), '{"loss": 0.5}'),
+		($1, 2, 'training', 10, 10, now(), '{"loss": 0.75}')`, trial)
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	c := NewCheckpoint{UUID: "11111111-1111-1111-1111-111111111111", TaskID: task, AllocationID: id, RunID: 2, State: "COMPLETED", ReportedAt: &at,
+		Resources: map[string]int64{"a": 3, "d/": 0, "d/b": 4}, Metadata: raw(`{"steps_completed": 10, "k": "v"}`), Steps: 10, StorageID: &storage}
+	for range 2 {
+		if err := w.db.AddCheckpoint(ctx, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	changed := c
+	changed.Resources = map[string]int64{"a": 4}
+	old := c
+	old.UUID, old.RunID = "22222222-2222-2222-2222-222222222222", 1
+	broken := c
+	broken.UUID = "not a uuid"
+	for what, x := range map[string]struct {
+		c    NewCheckpoint
+		code fault.Code
+	}{"other contents": {changed, fault.Conflict}, "an older run": {old, fault.Conflict}, "no uuid": {broken, fault.Invalid}} {
+		if err := w.db.AddCheckpoint(ctx, x.c); !fault.Is(err, x.code) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	k, err := w.db.CheckpointByUUID(ctx, c.UUID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k.Size != 7 || k.Steps != 10 || *k.TrialID != trial || *k.ExperimentID != exp || k.SearcherMetric == nil || *k.SearcherMetric != 0.5 ||
+		string(k.Training) != `{"loss": 0.75}` || string(k.Storage) != `{"type": "shared_fs", "host_path": "/x"}` || !k.ReportedAt.Equal(at) {
+		t.Errorf("%+v", k)
+	}
+	if err := w.db.SetCheckpointMetadata(ctx, c.UUID, json.RawMessage(`{"note": "n"}`)); err != nil {
+		t.Error(err)
+	}
+	if err := w.db.SetCheckpointFiles(ctx, []CheckpointFiles{{c.UUID, map[string]int64{"a": 3}}}); err != nil {
+		t.Error(err)
+	}
+	list, err := w.db.ExperimentCheckpoints(ctx, exp)
+	if err != nil || len(list) != 1 || list[0].State != "PARTIALLY_DELETED" || list[0].Size != 3 || string(list[0].Metadata) != `{"note": "n"}` {
+		t.Errorf("%+v %v", list, err)
+	}
+	totals, err := w.db.CountCheckpoints(ctx, []int{trial})
+	if err != nil || totals[trial] != (CheckpointTotals{trial, 1, 3}) {
+		t.Errorf("%+v %v", totals, err)
+	}
+	if err := w.db.SetCheckpointFiles(ctx, []CheckpointFiles{{c.UUID, nil}}); err != nil {
+		t.Error(err)
+	}
+	if list, err := w.db.TrialCheckpoints(ctx, []int{trial}); err != nil || list[0].State != "DELETED" {
+		t.Errorf("%+v %v", list, err)
+	}
+	missing := "33333333-3333-3333-3333-333333333333"
+	for what, err := range map[string]error{
+		"files":    w.db.SetCheckpointFiles(ctx, []CheckpointFiles{{missing, nil}}),
+		"metadata": w.db.SetCheckpointMetadata(ctx, missing, raw(`{}`)),
+	} {
+		if !fault.Is(err, fault.NotFound) {
+			t.Errorf("%s of nothing: %v", what, err)
+		}
+	}
+}

@@ -1,0 +1,275 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// MetricRow is a report as it is read back.
+type MetricRow struct {
+	ID         int64           `db:"id"`
+	XID        uint64          `db:"xid"`
+	TrialID    int             `db:"trial_id"`
+	RunID      int             `db:"run_id"`
+	Group      string          `db:"grp"`
+	Steps      *int            `db:"steps"`
+	ReportedAt time.Time       `db:"reported_at"`
+	Metrics    json.RawMessage `db:"avg"`
+	Batches    json.RawMessage `db:"batches"`
+}
+
+const metricRowColumns = `id, xid, trial_id, run_id, grp, steps, reported_at, avg, batches`
+
+// pageOfMetrics bounds what is held in memory while reports are streamed.
+const pageOfMetrics = 1000
+
+// EachMetric calls fn with the reports of trials that still count, page by page:
+// by trial, then by step; those of groups without steps by time. An empty group
+// means all groups.
+func (db *DB) EachMetric(ctx context.Context, trials []int, group string, fn func(page []MetricRow) error) error {
+	for _, trial := range trials {
+		groups := []string{group}
+		if group == "" {
+			var err error
+			if groups, err = db.MetricGroups(ctx, trial); err != nil {
+				return err
+			}
+		}
+		for _, g := range groups {
+			if err := db.eachOfGroup(ctx, trial, g, fn); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// eachOfGroup pages through one group along its key.
+func (db *DB) eachOfGroup(ctx context.Context, trial int, group string, fn func([]MetricRow) error) error {
+	ord, run := int64(-1), -1
+	for {
+		page, err := rows[pagedRow](ctx, db, `SELECT `+metricRowColumns+`, ord FROM metrics
+			WHERE trial_id = $1 AND grp = $2 AND (ord, run_id) > ($3, $4) AND NOT archived
+			ORDER BY ord, run_id LIMIT $5`, trial, group, ord, run, pageOfMetrics)
+		if err != nil {
+			return err
+		}
+		if len(page) > 0 {
+			list := make([]MetricRow, len(page))
+			for i, p := range page {
+				list[i] = p.MetricRow
+			}
+			if err := fn(list); err != nil {
+				return err
+			}
+			ord, run = page[len(page)-1].Ord, page[len(page)-1].RunID
+		}
+		if len(page) < pageOfMetrics {
+			return nil
+		}
+	}
+}
+
+// pagedRow is a row with its place in its group.
+type pagedRow struct {
+	MetricRow
+	Ord int64 `db:"ord"`
+}
+
+// MetricGroups lists the groups that a trial has reported, found by hopping
+// through the index instead of reading it.
+func (db *DB) MetricGroups(ctx context.Context, trial int) ([]string, error) {
+	return scalars[string](ctx, db, `
+		WITH RECURSIVE g(grp) AS (
+			SELECT min(grp) FROM metrics WHERE trial_id = $1
+			UNION ALL
+			SELECT (SELECT min(m.grp) FROM metrics m WHERE m.trial_id = $1 AND m.grp > g.grp) FROM g WHERE g.grp IS NOT NULL)
+		SELECT grp FROM g WHERE grp IS NOT NULL`, trial)
+}
+
+// ValidationsAt reads validations by their keys, for many trials at once.
+func (db *DB) ValidationsAt(ctx context.Context, keys map[int]ValidationKey) (map[int]MetricRow, error) {
+	var trials, runs, steps []int
+	for trial, k := range keys {
+		trials, runs, steps = append(trials, trial), append(runs, k.Run), append(steps, k.Steps)
+	}
+	list, err := rows[MetricRow](ctx, db, `
+		SELECT m.id, m.xid, m.trial_id, m.run_id, m.grp, m.steps, m.reported_at, m.avg, NULL::jsonb AS batches
+		FROM unnest($1::int[], $2::int[], $3::int[]) AS k(t, r, s)
+		JOIN metrics m ON m.trial_id = k.t AND m.grp = 'validation' AND m.run_id = k.r AND m.ord = k.s`, trials, runs, steps)
+	found := make(map[int]MetricRow, len(list))
+	for _, m := range list {
+		found[m.TrialID] = m
+	}
+	return found, err
+}
+
+// TrialSummaries reads the summaries of trials. Trials without reports are not
+// in the answer.
+func (db *DB) TrialSummaries(ctx context.Context, trials []int) (map[int]TrialSummary, error) {
+	list, err := rows[summaryRow](ctx, db, `
+		SELECT trial_id, summary, total_batches, latest_run, latest_steps, best_run, best_steps, searcher_value, stale,
+			'' AS metric, false AS smaller
+		FROM trial_summaries WHERE trial_id = ANY($1)`, trials)
+	if err != nil {
+		return nil, err
+	}
+	sums := make(map[int]TrialSummary, len(list))
+	for i := range list {
+		if sums[list[i].TrialID], err = list[i].summary(); err != nil {
+			return nil, err
+		}
+	}
+	return sums, nil
+}
+
+// BestValidation is the best value of an experiment's searcher metric. It reads
+// the search's events, which are there as soon as a report was answered.
+func (db *DB) BestValidation(ctx context.Context, experiment int) (float64, error) {
+	type best struct {
+		Smaller bool     `db:"smaller"`
+		Min     *float64 `db:"min"`
+		Max     *float64 `db:"max"`
+	}
+	const value = `(SELECT %s((body->>'metric')::double precision) FROM search_events
+		WHERE experiment_id = e.id AND kind = 'validated' AND body->>'metric' IS NOT NULL) AS %[1]s`
+	b, err := row[best](ctx, db, fmt.Sprintf("experiment %d", experiment), `
+		SELECT coalesce((e.config->'searcher'->>'smaller_is_better')::boolean, true) AS smaller, `+
+		fmt.Sprintf(value, "min")+`, `+fmt.Sprintf(value, "max")+` FROM experiments e WHERE e.id = $1`, experiment)
+	switch {
+	case err != nil:
+		return 0, err
+	case b.Min == nil || b.Max == nil:
+		return 0, fault.New(fault.NotFound, "experiment %d has no validation with its searcher's metric yet", experiment)
+	case b.Smaller:
+		return *b.Min, nil
+	}
+	return *b.Max, nil
+}
+
+// Point is one place of a series, with the value of each metric that was asked
+// for; NaN where the report lacks it.
+type Point struct {
+	Steps  int
+	At     time.Time
+	Values []float64
+}
+
+// SeriesQuery asks for some metrics of one group of a trial.
+type SeriesQuery struct {
+	TrialID int
+	Group   string
+	Names   []string
+	From    int // steps, inclusive
+	To      int // steps, inclusive; 0 is no end
+	Most    int // points; 0 is all
+}
+
+// Series reads metrics over steps, thinned to what was asked for at most.
+func (db *DB) Series(ctx context.Context, q SeriesQuery) ([]Point, error) {
+	if q.To <= 0 {
+		q.To = math.MaxInt32
+	}
+	args := []any{q.TrialID, q.Group, q.From, q.To}
+	columns := make([]string, len(q.Names))
+	for i, name := range q.Names {
+		args = append(args, name)
+		// Numbers, and what JSON has no number for; anything else cannot be drawn.
+		columns[i] = fmt.Sprintf(`CASE WHEN jsonb_typeof(avg->$%[1]d) = 'number' OR avg->>$%[1]d IN ('NaN', 'Infinity', '-Infinity')
+			THEN (avg->>$%[1]d)::float8 END`, len(args))
+	}
+	list, err := db.Query(ctx, `SELECT steps, reported_at, `+strings.Join(columns, ", ")+` FROM metrics
+		WHERE trial_id = $1 AND grp = $2 AND ord BETWEEN $3 AND $4 AND steps IS NOT NULL AND NOT archived
+		ORDER BY ord, run_id`, args...)
+	if err != nil {
+		return nil, asFault(err)
+	}
+	defer list.Close()
+	var points []Point
+	into := make([]any, 2+len(q.Names))
+	values := make([]*float64, len(q.Names))
+	for i := range values {
+		into[2+i] = &values[i]
+	}
+	for list.Next() {
+		p := Point{Values: make([]float64, len(q.Names))}
+		into[0], into[1] = &p.Steps, &p.At
+		if err := list.Scan(into...); err != nil {
+			return nil, asFault(err)
+		}
+		has := len(q.Names) == 0
+		for i, v := range values {
+			p.Values[i] = math.NaN()
+			if v != nil {
+				p.Values[i], has = *v, true
+			}
+		}
+		if has {
+			points = append(points, p)
+		}
+	}
+	return Thin(points, q.Most), asFault(list.Err())
+}
+
+// Thin keeps at most most points of a series, and its shape: the points are cut
+// into buckets of equal width in steps, and of each bucket the places stay where
+// a metric is smallest and largest. A peak never vanishes.
+func Thin(points []Point, most int) []Point {
+	if most <= 0 || len(points) <= most {
+		return points
+	}
+	metrics := max(1, len(points[0].Values))
+	buckets := max(1, most/(2*metrics))
+	first, last := points[0].Steps, points[len(points)-1].Steps
+	width := max(1, (last-first+buckets)/buckets)
+	kept := make([]Point, 0, most)
+	for begin := 0; begin < len(points); {
+		edge := first + ((points[begin].Steps-first)/width+1)*width
+		end := begin
+		for end < len(points) && points[end].Steps < edge {
+			end++
+		}
+		kept = append(kept, extremes(points[begin:end])...)
+		begin = end
+	}
+	if len(kept) > most { // more metrics than there is room for
+		kept = kept[:most]
+	}
+	return kept
+}
+
+// extremes are the points of a bucket where some metric is smallest or largest.
+func extremes(bucket []Point) []Point {
+	keep := make([]bool, len(bucket))
+	for m := range bucket[0].Values {
+		low, high := -1, -1
+		for i, p := range bucket {
+			v := p.Values[m]
+			if math.IsNaN(v) {
+				continue
+			}
+			if low < 0 || v < bucket[low].Values[m] {
+				low = i
+			}
+			if high < 0 || v > bucket[high].Values[m] {
+				high = i
+			}
+		}
+		if low >= 0 {
+			keep[low], keep[high] = true, true
+		}
+	}
+	var out []Point
+	for i, k := range keep {
+		if k {
+			out = append(out, bucket[i])
+		}
+	}
+	return out
+}

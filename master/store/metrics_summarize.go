@@ -1,0 +1,356 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+const (
+	rowsAtOnce     = 5000                  // in one transaction of the summarizer
+	staleAtOnce    = 50                    // trials made anew in one
+	summarizePace  = 50 * time.Millisecond // between two rounds while reports come in
+	summarizeRetry = 1 * time.Second       // after an error
+	summarizeIdle  = 2 * time.Second       // between looks when nobody reports
+	summarizeTime  = 18 * time.Second      // for one transaction
+)
+
+// Summarizer keeps trial_summaries behind the rows of metrics. Any number may
+// run: a lock on the cursor lets one of them work at a time.
+type Summarizer struct {
+	db  *DB
+	bus *Bus
+	log *slog.Logger
+}
+
+// NewSummarizer makes one.
+func NewSummarizer(db *DB, bus *Bus, log *slog.Logger) *Summarizer {
+	return &Summarizer{db: db, bus: bus, log: log}
+}
+
+// Run works until ctx ends, woken by reports.
+func (s *Summarizer) Run(ctx context.Context) {
+	wake, cancel := s.bus.Subscribe(TopicMetrics)
+	defer cancel()
+	for ctx.Err() == nil {
+		more, err := s.db.Summarize(ctx)
+		pause := summarizePace
+		switch {
+		case err != nil && ctx.Err() == nil:
+			pause = summarizeRetry
+			if !fault.Is(err, fault.Unavailable) {
+				s.log.Error("summaries of metrics fall behind", "error", err)
+			}
+		case more:
+			continue
+		}
+		if !sleep(ctx, pause) {
+			return
+		}
+		if err == nil {
+			wait(ctx, wake, summarizeIdle)
+		}
+	}
+}
+
+// sleep waits, and is false when ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+// wait waits for a wake-up, but no longer than d.
+func wait(ctx context.Context, wake <-chan struct{}, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-wake:
+	case <-t.C:
+	}
+}
+
+// place is a position in metrics: rows at or before it have been folded in.
+type place struct {
+	XID uint64
+	ID  int64
+}
+
+// metricRow is a row as the summarizer reads it.
+type metricRow struct {
+	XID      uint64          `db:"xid"`
+	ID       int64           `db:"id"`
+	TrialID  int             `db:"trial_id"`
+	RunID    int             `db:"run_id"`
+	Group    string          `db:"grp"`
+	Steps    *int            `db:"steps"`
+	Merged   bool            `db:"merged"`
+	Archived bool            `db:"archived"`
+	Metrics  json.RawMessage `db:"avg"`
+}
+
+const metricColumns = `xid, id, trial_id, run_id, grp, steps, merged, archived, avg`
+
+// Summarize folds the next rows into their trials' summaries, and says whether
+// more are there. It does nothing while another master is at it.
+func (db *DB) Summarize(ctx context.Context) (more bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, summarizeTime)
+	defer cancel()
+	err = db.Tx(ctx, func(tx *DB) error {
+		from, upTo, ok, err := tx.takeCursor(ctx)
+		if err != nil || !ok {
+			return err
+		}
+		list, err := rows[metricRow](ctx, tx, `SELECT `+metricColumns+` FROM metrics
+			WHERE xid >= $1 AND xid < $3 AND (xid, id) > ($1, $2) ORDER BY xid, id LIMIT $4`, from.XID, from.ID, upTo, rowsAtOnce)
+		if err != nil {
+			return err
+		}
+		to := place{upTo, 0}
+		if more = len(list) == rowsAtOnce; more {
+			last := list[len(list)-1]
+			to = place{last.XID, last.ID}
+		}
+		again, err := tx.foldRows(ctx, list, to)
+		if err != nil || len(list) == 0 {
+			more = again
+			return err
+		}
+		more = more || again
+		_, err = tx.exec(ctx, `UPDATE metrics_cursor SET xid = $1, id = $2`, to.XID, to.ID)
+		return err
+	})
+	return more, err
+}
+
+// takeCursor takes the cursor for this transaction and says from where and up to which transaction
+// rows are to be read: below it, everything has committed or never will.
+func (db *DB) takeCursor(ctx context.Context) (from place, upTo uint64, ok bool, err error) {
+	var next uint64
+	// An advisory lock, because a row lock would be a write, and most looks find nothing.
+	ok, err = scalar[bool](ctx, db, `SELECT pg_try_advisory_xact_lock(hashtextextended('summaries of metrics', 0))`)
+	if err != nil || !ok {
+		return from, 0, false, err
+	}
+	err = db.QueryRow(ctx, `
+		SELECT xid, id, pg_snapshot_xmin(pg_current_snapshot()), pg_snapshot_xmax(pg_current_snapshot())
+		FROM metrics_cursor`).Scan(&from.XID, &from.ID, &upTo, &next)
+	if err == nil && from.XID > next {
+		err = db.renumber(ctx, next)
+		from = place{upTo, 0}
+	}
+	return from, max(upTo, from.XID), err == nil, asFault(err)
+}
+
+// renumber puts right what a dump that was restored into another server brought:
+// rows and a cursor from transactions that this server is yet to have. All
+// summaries are made anew.
+func (db *DB) renumber(ctx context.Context, next uint64) error {
+	for _, sql := range []string{
+		`SET LOCAL statement_timeout = 0`,
+		`UPDATE metrics SET xid = '3' WHERE xid >= $1`,
+		`INSERT INTO trial_summaries (trial_id, stale) SELECT DISTINCT trial_id, true FROM metrics
+			ON CONFLICT (trial_id) DO UPDATE SET stale = true`,
+	} {
+		args := []any{}
+		if sql[:6] == "UPDATE" {
+			args = append(args, next)
+		}
+		if _, err := db.exec(ctx, sql, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// foldRows brings the summaries of the rows' trials up to a place, and makes some
+// stale ones anew; again says that there are more of those.
+func (db *DB) foldRows(ctx context.Context, list []metricRow, to place) (again bool, err error) {
+	trials := map[int]bool{}
+	for _, r := range list {
+		trials[r.TrialID] = true
+	}
+	stale, err := scalars[int](ctx, db, `SELECT trial_id FROM trial_summaries WHERE stale ORDER BY trial_id LIMIT $1`, staleAtOnce)
+	if err != nil {
+		return false, err
+	}
+	for _, id := range stale {
+		trials[id] = true
+	}
+	if len(trials) == 0 {
+		return false, nil
+	}
+	sums, err := db.lockSummaries(ctx, slices.Sorted(maps.Keys(trials)))
+	if err != nil {
+		return false, err
+	}
+	for _, r := range list {
+		if s := sums[r.TrialID]; s != nil && !s.Stale {
+			if r.Merged {
+				s.Stale = true // its old names are in already
+			} else if !r.Archived {
+				if err := s.foldRow(r); err != nil {
+					return false, err
+				}
+			}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(sums)) {
+		if sums[id].Stale {
+			if err := db.summarizeAnew(ctx, sums[id], to); err != nil {
+				return false, err
+			}
+		}
+	}
+	return len(stale) == staleAtOnce, db.saveSummaries(ctx, sums)
+}
+
+// summaryRow is a summary with what its folding needs to know.
+type summaryRow struct {
+	TrialID      int             `db:"trial_id"`
+	Summary      json.RawMessage `db:"summary"`
+	TotalBatches int             `db:"total_batches"`
+	LatestRun    *int            `db:"latest_run"`
+	LatestSteps  *int            `db:"latest_steps"`
+	BestRun      *int            `db:"best_run"`
+	BestSteps    *int            `db:"best_steps"`
+	Value        *float64        `db:"searcher_value"`
+	Stale        bool            `db:"stale"`
+	Metric       string          `db:"metric"`
+	Smaller      bool            `db:"smaller"`
+
+	sum TrialSummary
+}
+
+func (s *summaryRow) foldRow(r metricRow) error {
+	values, err := decode(r.Metrics)
+	if err != nil {
+		return err
+	}
+	s.sum.fold(r.RunID, r.Group, r.Steps, values, s.Metric, s.Smaller)
+	return nil
+}
+
+// summary decodes what the row holds.
+func (s *summaryRow) summary() (TrialSummary, error) {
+	sum := TrialSummary{TotalBatches: s.TotalBatches, BestMetric: s.Value}
+	if s.LatestRun != nil && s.LatestSteps != nil {
+		sum.Latest = &ValidationKey{*s.LatestRun, *s.LatestSteps}
+	}
+	if s.BestRun != nil && s.BestSteps != nil {
+		sum.Best = &ValidationKey{*s.BestRun, *s.BestSteps}
+	}
+	return sum, json.Unmarshal(s.Summary, &sum.Metrics)
+}
+
+// lockSummaries locks the summaries of trials, making those that are missing.
+// Trials that were deleted are not in the answer.
+func (db *DB) lockSummaries(ctx context.Context, trials []int) (map[int]*summaryRow, error) {
+	_, err := db.exec(ctx, `
+		INSERT INTO trial_summaries (trial_id) SELECT id FROM trials WHERE id = ANY($1) ORDER BY id FOR KEY SHARE
+		ON CONFLICT DO NOTHING`, trials)
+	if err != nil {
+		return nil, err
+	}
+	list, err := rows[summaryRow](ctx, db, `
+		SELECT s.trial_id, s.summary, s.total_batches, s.latest_run, s.latest_steps, s.best_run, s.best_steps, s.searcher_value,
+			s.stale, coalesce(e.config->'searcher'->>'metric', '') AS metric,
+			coalesce((e.config->'searcher'->>'smaller_is_better')::boolean, true) AS smaller
+		FROM trial_summaries s JOIN trials t ON t.id = s.trial_id JOIN experiments e ON e.id = t.experiment_id
+		WHERE s.trial_id = ANY($1) ORDER BY s.trial_id FOR UPDATE OF s`, trials)
+	if err != nil {
+		return nil, err
+	}
+	sums := make(map[int]*summaryRow, len(list))
+	for i := range list {
+		s := &list[i]
+		if s.sum, err = s.summary(); err != nil {
+			return nil, err
+		}
+		sums[s.TrialID] = s
+	}
+	return sums, nil
+}
+
+// summarizeAnew folds all rows of a trial up to a place.
+func (db *DB) summarizeAnew(ctx context.Context, s *summaryRow, to place) error {
+	s.sum = TrialSummary{}
+	last := place{}
+	for {
+		list, err := rows[metricRow](ctx, db, `SELECT `+metricColumns+` FROM metrics
+			WHERE trial_id = $1 AND NOT archived AND (xid, id) > ($2, $3) AND (xid, id) <= ($4, $5)
+			ORDER BY xid, id LIMIT $6`, s.TrialID, last.XID, last.ID, to.XID, to.ID, rowsAtOnce)
+		if err != nil {
+			return err
+		}
+		for _, r := range list {
+			if err := s.foldRow(r); err != nil {
+				return err
+			}
+		}
+		if len(list) < rowsAtOnce {
+			return nil
+		}
+		last = place{list[len(list)-1].XID, list[len(list)-1].ID}
+	}
+}
+
+func (db *DB) saveSummaries(ctx context.Context, sums map[int]*summaryRow) error {
+	b := &pgx.Batch{}
+	for _, id := range slices.Sorted(maps.Keys(sums)) {
+		s := sums[id].sum
+		if s.Metrics == nil {
+			s.Metrics = map[string]map[string]*MetricSummary{}
+		}
+		text, err := json.Marshal(s.Metrics)
+		if err != nil {
+			return err
+		}
+		var lr, ls, br, bs *int
+		if s.Latest != nil {
+			lr, ls = &s.Latest.Run, &s.Latest.Steps
+		}
+		if s.Best != nil {
+			br, bs = &s.Best.Run, &s.Best.Steps
+		}
+		if s.BestMetric != nil && math.IsNaN(*s.BestMetric) {
+			s.BestMetric = nil
+		}
+		b.Queue(`UPDATE trial_summaries SET summary = $2::text::jsonb, total_batches = $3, latest_run = $4, latest_steps = $5,
+			best_run = $6, best_steps = $7, searcher_value = $8, stale = false WHERE trial_id = $1`,
+			id, string(text), s.TotalBatches, lr, ls, br, bs, s.BestMetric)
+	}
+	return asFault(db.SendBatch(ctx, b).Close())
+}
+
+// markStale has a trial's summary made anew.
+func (db *DB) markStale(ctx context.Context, trial int) error {
+	_, err := db.exec(ctx, `
+		INSERT INTO trial_summaries (trial_id, stale) VALUES ($1, true)
+		ON CONFLICT (trial_id) DO UPDATE SET stale = true`, trial)
+	return err
+}
+
+// scalars reads a column.
+func scalars[T any](ctx context.Context, db *DB, sql string, args ...any) ([]T, error) {
+	r, err := db.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, asFault(err)
+	}
+	list, err := pgx.CollectRows(r, pgx.RowTo[T])
+	return list, asFault(err)
+}

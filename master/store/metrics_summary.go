@@ -1,0 +1,176 @@
+package store
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+)
+
+// TrialSummary is what the reports of a trial come to.
+type TrialSummary struct {
+	// Metrics is by group, then by name. The groups training and validation go by
+	// the names that Determined's clients look for.
+	Metrics      map[string]map[string]*MetricSummary
+	TotalBatches int
+	Latest, Best *ValidationKey
+	BestMetric   *float64 // the searcher's metric at Best
+}
+
+// ValidationKey names a validation of a trial.
+type ValidationKey struct{ Run, Steps int }
+
+// MetricSummary is what one metric comes to.
+type MetricSummary struct {
+	Count         int64
+	Sum, Min, Max float64 // where Type is number
+	Last          any
+	Type          string // number, string, boolean, array, object, null
+}
+
+const numeric = "number"
+
+// groupKey is the name of a group in summaries.
+func groupKey(group string) string {
+	switch group {
+	case Training:
+		return "avg_metrics"
+	case Validation:
+		return "validation_metrics"
+	}
+	return group
+}
+
+// GroupOf is the group that goes by a name in summaries.
+func GroupOf(key string) string {
+	switch key {
+	case "avg_metrics":
+		return Training
+	case "validation_metrics":
+		return Validation
+	}
+	return key
+}
+
+// fold adds one report. metric is the searcher's.
+func (s *TrialSummary) fold(run int, group string, steps *int, values map[string]any, metric string, smaller bool) {
+	if s.Metrics == nil {
+		s.Metrics = map[string]map[string]*MetricSummary{}
+	}
+	g := s.Metrics[groupKey(group)]
+	if g == nil {
+		g = map[string]*MetricSummary{}
+		s.Metrics[groupKey(group)] = g
+	}
+	for name, v := range values {
+		if g[name] == nil {
+			g[name] = &MetricSummary{Min: math.NaN(), Max: math.NaN()}
+		}
+		g[name].add(v)
+	}
+	if steps == nil {
+		return
+	}
+	s.TotalBatches = max(s.TotalBatches, *steps)
+	if group != Validation {
+		return
+	}
+	s.Latest = &ValidationKey{run, *steps}
+	if v, _ := number(values[metric]); v != nil {
+		if s.BestMetric == nil || smaller && *v < *s.BestMetric || !smaller && *v > *s.BestMetric {
+			s.Best, s.BestMetric = &ValidationKey{run, *steps}, v
+		}
+	}
+}
+
+func (m *MetricSummary) add(v any) {
+	f, kind := kindOf(v)
+	m.Count++
+	m.Last = v
+	if m.Type == "" {
+		m.Type = kind
+	}
+	if kind != m.Type {
+		m.Type = "string" // a metric of several types can only be shown
+		return
+	}
+	if kind != numeric {
+		return
+	}
+	m.Sum += f
+	if math.IsNaN(m.Min) || f < m.Min {
+		m.Min = f
+	}
+	if math.IsNaN(m.Max) || f > m.Max {
+		m.Max = f
+	}
+}
+
+// kindOf says of which type a value is. What JSON has no number for travels as a
+// string, and is a number all the same.
+func kindOf(v any) (float64, string) {
+	switch x := v.(type) {
+	case json.Number:
+		f, _ := strconv.ParseFloat(x.String(), 64) // out of range is ±Inf, which is right
+		return f, numeric
+	case string:
+		if f, ok := nonFinite[x]; ok {
+			return f, numeric
+		}
+		return 0, "string"
+	case bool:
+		return 0, "boolean"
+	case []any:
+		return 0, "array"
+	case nil:
+		return 0, "null"
+	}
+	return 0, "object"
+}
+
+var nonFinite = map[string]float64{"NaN": math.NaN(), "Infinity": math.Inf(1), "-Infinity": math.Inf(-1)}
+
+// wireSummary is how a summary is stored and shown.
+type wireSummary struct {
+	Count int64  `json:"count"`
+	Sum   any    `json:"sum,omitempty"`
+	Min   any    `json:"min,omitempty"`
+	Max   any    `json:"max,omitempty"`
+	Mean  any    `json:"mean,omitempty"`
+	Last  any    `json:"last"`
+	Type  string `json:"type"`
+}
+
+// MarshalJSON writes sum, min, max and mean for numbers alone.
+func (m MetricSummary) MarshalJSON() ([]byte, error) {
+	w := wireSummary{Count: m.Count, Last: m.Last, Type: m.Type}
+	if m.Type == numeric {
+		w.Sum, w.Min, w.Max = finite(m.Sum), finite(m.Min), finite(m.Max)
+		w.Mean = finite(m.Sum / float64(m.Count))
+	}
+	return json.Marshal(w)
+}
+
+// UnmarshalJSON reads it back.
+func (m *MetricSummary) UnmarshalJSON(src []byte) error {
+	var w wireSummary
+	if err := decodeInto(src, &w); err != nil {
+		return err
+	}
+	*m = MetricSummary{Count: w.Count, Last: w.Last, Type: w.Type}
+	m.Sum, _ = kindOf(w.Sum)
+	m.Min, _ = kindOf(w.Min)
+	m.Max, _ = kindOf(w.Max)
+	return nil
+}
+
+func finite(f float64) any {
+	switch {
+	case math.IsNaN(f):
+		return "NaN"
+	case math.IsInf(f, 1):
+		return "Infinity"
+	case math.IsInf(f, -1):
+		return "-Infinity"
+	}
+	return f
+}

@@ -1,0 +1,493 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+func TestReportKeys(t *testing.T) {
+	w := newWorld(t)
+	exp := w.experiment(lossSearcher)
+	trial := w.trial(exp, 0, 2)
+	m := NewMetricWriter(w.db, w.bus)
+	at := time.Date(2026, 1, 2, 3, 4, 5, 123456789, time.UTC)
+	for _, c := range []struct {
+		name   string
+		report Report
+		code   fault.Code
+		words  []string // of the error; none: success
+	}{
+		{"first", Report{Steps: step(1), Group: "training", Metrics: raw(`{"loss": 1.50, "s": "x"}`)}, 0, nil},
+		{"the same again, written otherwise", Report{Steps: step(1), Group: "training", Metrics: raw(`{"s":"x","loss":15e-1}`)}, 0, nil},
+		{"a new name", Report{Steps: step(1), Group: "training", Metrics: raw(`{"acc": 0.5}`)}, 0, nil},
+		{"a new name with an old one", Report{Steps: step(1), Group: "training", Metrics: raw(`{"acc": 0.5, "f1": 1}`)}, 0, nil},
+		{"another value", Report{Steps: step(1), Group: "training", Metrics: raw(`{"f1": 1, "acc": 0.6}`)}, fault.Invalid, []string{"acc", "0.5", "0.6", "step 1"}},
+		{"batches added", Report{Steps: step(1), Group: "training", Metrics: raw(`{}`), Batches: raw(`[{"loss": 1}]`)}, 0, nil},
+		{"batches again", Report{Steps: step(1), Group: "training", Metrics: raw(`{}`), Batches: raw(`[{"loss": 1.0}]`)}, 0, nil},
+		{"other batches", Report{Steps: step(1), Group: "training", Metrics: raw(`{}`), Batches: raw(`[{"loss": 2}]`)}, fault.Invalid, []string{"batchMetrics"}},
+		{"another group", Report{Steps: step(1), Group: "validation", Metrics: raw(`{"loss": 9}`)}, 0, nil},
+		{"another step", Report{Steps: step(2), Group: "training", Metrics: raw(`{"loss": 9}`)}, 0, nil},
+		{"an older run", Report{RunID: 1, Steps: step(3), Group: "training", Metrics: raw(`{"loss": 9}`)}, fault.Conflict, []string{"run 1", "run 2"}},
+		{"a run to come", Report{RunID: 3, Steps: step(3), Group: "training", Metrics: raw(`{"loss": 9}`)}, fault.Invalid, []string{"no run 3"}},
+		{"no such trial", Report{TrialID: 99, Steps: step(3), Group: "training", Metrics: raw(`{}`)}, fault.NotFound, []string{"trial 99"}},
+		{"by time", Report{At: at, Group: "gpu", Metrics: raw(`{"util": 1}`)}, 0, nil},
+		{"by the same time", Report{At: at, Group: "gpu", Metrics: raw(`{"util": 1}`)}, 0, nil},
+		{"by the same time, other value", Report{At: at, Group: "gpu", Metrics: raw(`{"util": 2}`)}, fault.Invalid, []string{"util"}},
+		{"by another time", Report{At: at.Add(time.Second), Group: "gpu", Metrics: raw(`{"util": 2}`)}, 0, nil},
+		{"NaN again", Report{Steps: step(4), Group: "training", Metrics: raw(`{"loss": "NaN"}`)}, 0, nil},
+		{"no group", Report{Steps: step(1), Metrics: raw(`{}`)}, fault.Invalid, []string{"group"}},
+		{"a dot in the group", Report{Steps: step(1), Group: "a.b", Metrics: raw(`{}`)}, fault.Invalid, []string{"dot"}},
+		{"a NUL", Report{Steps: step(5), Group: "training", Metrics: raw(`{"a": "\u0000"}`)}, fault.Invalid, []string{"NUL"}},
+		{"a number beyond PostgreSQL", Report{Steps: step(5), Group: "training", Metrics: raw(`{"a": 1e999999}`)}, fault.Invalid, []string{"stored"}},
+		{"negative steps", Report{Steps: step(-1), Group: "training", Metrics: raw(`{}`)}, fault.Invalid, []string{"negative"}},
+	} {
+		r := c.report
+		if r.TrialID == 0 {
+			r.TrialID = trial
+		}
+		if r.RunID == 0 {
+			r.RunID = 2
+		}
+		err := m.Report(t.Context(), r)
+		if len(c.words) == 0 {
+			if err != nil {
+				t.Errorf("%s: %v", c.name, err)
+			}
+			continue
+		}
+		if err == nil || fault.CodeOf(err) != c.code {
+			t.Errorf("%s: %v, want code %v", c.name, err, c.code)
+			continue
+		}
+		for _, word := range c.words {
+			if !strings.Contains(err.Error(), word) {
+				t.Errorf("%s: %q does not say %q", c.name, err, word)
+			}
+		}
+	}
+	got := w.text(`SELECT string_agg(format('%s %s %s %s', grp, steps, avg, batches), ' | ' ORDER BY grp, ord) FROM metrics`)
+	want := `gpu  {"util": 1}  | gpu  {"util": 2}  | ` +
+		`training 1 {"s": "x", "f1": 1, "acc": 0.5, "loss": 1.50} [{"loss": 1}] | training 2 {"loss": 9}  | training 4 {"loss": "NaN"}  | ` +
+		`validation 1 {"loss": 9} `
+	if got != want {
+		t.Errorf("rows:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+func raw(s string) json.RawMessage { return json.RawMessage(s) }
+
+// A bad report among good ones of the same commit fails alone.
+func TestBadReportFailsAlone(t *testing.T) {
+	w := newWorld(t)
+	trial := w.trial(w.experiment(lossSearcher), 0, 1)
+	m := NewMetricWriter(w.db, w.bus)
+	var batch []*queued[*Report]
+	for i := range 50 {
+		r := &Report{TrialID: trial, RunID: 1, Group: "training", Steps: step(i), Metrics: raw(fmt.Sprintf(`{"loss": %d}`, i))}
+		switch i {
+		case 7:
+			r.Metrics = raw(`{"loss": 1e999999}`)
+		case 8:
+			r.RunID = 0
+		case 9:
+			r.TrialID = 12345
+		}
+		batch = append(batch, &queued[*Report]{item: r})
+	}
+	m.flush(batch)
+	for i, q := range batch {
+		if bad := i >= 7 && i <= 9; bad != (q.err != nil) {
+			t.Errorf("report %d: %v", i, q.err)
+		}
+	}
+	if n := w.int(`SELECT count(*) FROM metrics`); n != 47 {
+		t.Errorf("%d rows, want 47", n)
+	}
+}
+
+// Many goroutines on two masters report, each report twice; every report is
+// there once, and the search has gapless events, one for each validation.
+func TestConcurrentReports(t *testing.T) {
+	w := newWorld(t)
+	const trials, steps = 8, 40
+	exps := []int{w.experiment(lossSearcher), w.experiment(lossSearcher)}
+	masters := []*MetricWriter{NewMetricWriter(w.db, w.bus), NewMetricWriter(openTest(t, w.dsn, 4), w.bus)}
+	var wg sync.WaitGroup
+	errs := make(chan error, trials*steps*4)
+	for i := range trials {
+		trial := w.trial(exps[i%2], i/2, 1)
+		for twice := range 2 {
+			wg.Go(func() {
+				for s := range steps {
+					for _, group := range []string{"training", "validation"} {
+						errs <- masters[twice].Report(context.Background(), Report{TrialID: trial, RunID: 1, Group: group, Steps: step(s),
+							Metrics: raw(fmt.Sprintf(`{"loss": %d.5}`, s))})
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+	close(errs)
+	for err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := w.int(`SELECT count(*) FROM metrics`); n != trials*steps*2 {
+		t.Errorf("%d rows, want %d", n, trials*steps*2)
+	}
+	for _, exp := range exps {
+		n := w.int(`SELECT count(*) FROM search_events WHERE experiment_id = $1`, exp)
+		if last := w.int(`SELECT max(seq) FROM search_events WHERE experiment_id = $1`, exp); n != trials/2*steps || last != n {
+			t.Errorf("experiment %d: %d events, last %d, want %d", exp, n, last, trials/2*steps)
+		}
+		if twice := w.int(`SELECT count(*) FROM (SELECT trial, body->'steps' FROM search_events WHERE experiment_id = $1
+			GROUP BY 1, 2 HAVING count(*) > 1) d`, exp); twice != 0 {
+			t.Errorf("experiment %d: %d validations have two events", exp, twice)
+		}
+	}
+}
+
+func TestValidationEvents(t *testing.T) {
+	w := newWorld(t)
+	exp := w.experiment(`{"name": "single", "metric": "loss", "time_metric": "epochs", "smaller_is_better": true}`)
+	trial := w.trial(exp, 3, 1)
+	m := NewMetricWriter(w.db, w.bus)
+	wake, cancel := w.bus.Subscribe(TopicEvents)
+	defer cancel()
+	report := func(group string, s int, metrics string) {
+		t.Helper()
+		if err := m.Report(t.Context(), Report{TrialID: trial, RunID: 1, Group: group, Steps: step(s), Metrics: raw(metrics)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report("training", 1, `{"loss": 1}`)
+	m.Wait()
+	select {
+	case <-wake:
+		t.Error("a training report woke the search")
+	default:
+	}
+	report("validation", 1, `{"loss": 0.5, "epochs": 2}`)
+	m.Wait()
+	select {
+	case <-wake:
+	default:
+		t.Error("a validation did not wake the search")
+	}
+	report("validation", 1, `{"loss": 0.5, "epochs": 2}`) // again: no event
+	report("validation", 2, `{"acc": 1}`)                 // the searcher's metric is missing
+	report("validation", 2, `{"acc": 1, "f1": 2}`)        // more names, still missing
+	report("validation", 2, `{"loss": 0.25}`)             // here it comes
+	report("validation", 3, `{"loss": "NaN"}`)
+	got := w.text(`SELECT string_agg(format('%s %s %s %s', seq, kind, trial, body), E'\n' ORDER BY seq) FROM search_events WHERE experiment_id = $1`, exp)
+	want := `1 validated 3 {"run": 1, "time": 2, "steps": 1, "metric": 0.5}
+2 validated 3 {"run": 1, "steps": 2, "metric": null}
+3 validated 3 {"run": 1, "steps": 2, "metric": 0.25}
+4 validated 3 {"run": 1, "steps": 3, "unfit": "NaN", "metric": null}`
+	if got != want {
+		t.Errorf("events:\n%s\nwant:\n%s", got, want)
+	}
+	best, err := w.db.BestValidation(t.Context(), exp)
+	if err != nil || best != 0.25 {
+		t.Errorf("best: %v %v", best, err)
+	}
+	if _, err := w.db.BestValidation(t.Context(), w.experiment(lossSearcher)); !fault.Is(err, fault.NotFound) {
+		t.Errorf("no validation: %v", err)
+	}
+}
+
+// A database that is away is Unavailable, and nothing hangs.
+func TestReportWithoutDatabase(t *testing.T) {
+	db, err := Open(t.Context(), "postgres://nobody@127.0.0.1:1/none?connect_timeout=2", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	m := NewMetricWriter(db, NewBus("", nil))
+	err = m.Report(t.Context(), Report{TrialID: 1, RunID: 1, Group: "training", Steps: step(1), Metrics: raw(`{}`)})
+	if !fault.Is(err, fault.Unavailable) {
+		t.Errorf("%v", err)
+	}
+}
+
+// The cursor of the summarizer passes over no row, however late it commits.
+func TestSummaryMissesNoLateCommit(t *testing.T) {
+	w := newWorld(t)
+	const trials, reports = 6, 60
+	exp := w.experiment(lossSearcher)
+	ids := make([]int, trials)
+	for i := range ids {
+		ids[i] = w.trial(exp, i, 1)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var work sync.WaitGroup
+	for range 2 { // two masters summarize
+		work.Go(func() {
+			for ctx.Err() == nil {
+				if _, err := w.db.Summarize(ctx); err != nil && ctx.Err() == nil {
+					t.Error(err)
+					return
+				}
+				sleep(ctx, time.Millisecond)
+			}
+		})
+	}
+	// Writers whose transactions overlap and end in any order: each inserts, lets
+	// others begin and end, and commits.
+	var writers sync.WaitGroup
+	baton := make(chan struct{}, 3)
+	for i, trial := range ids {
+		writers.Go(func() {
+			rng := rand.New(rand.NewPCG(1, uint64(i)))
+			for s := range reports {
+				err := w.db.Tx(context.Background(), func(tx *DB) error {
+					_, err := tx.insertReports(context.Background(), []*queued[*Report]{{item: &Report{TrialID: trial, RunID: 1,
+						Group: "training", Steps: step(s), Metrics: raw(`{"loss": 1}`)}}})
+					if rng.IntN(3) == 0 {
+						select {
+						case baton <- struct{}{}:
+						case <-baton:
+						}
+					}
+					return err
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+			select { // leave nobody waiting for a partner
+			case <-baton:
+			default:
+			}
+		})
+	}
+	writers.Wait()
+	stop()
+	work.Wait()
+	w.summarize()
+	sums, err := w.db.TrialSummaries(t.Context(), ids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range ids {
+		s := sums[id].Metrics["avg_metrics"]["loss"]
+		if s == nil || s.Count != reports || s.Sum != reports || sums[id].TotalBatches != reports-1 {
+			t.Errorf("trial %d: %+v, %d batches; want %d reports", id, s, sums[id].TotalBatches, reports)
+		}
+	}
+}
+
+// summarize folds in everything that is there.
+func (w *world) summarize() {
+	w.t.Helper()
+	for range 1000 {
+		more, err := w.db.Summarize(context.Background())
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		settled := w.int(`SELECT count(*) FROM metrics, metrics_cursor c WHERE metrics.xid > c.xid`) == 0
+		if !more && settled && w.int(`SELECT count(*) FROM trial_summaries WHERE stale`) == 0 {
+			return
+		}
+	}
+	w.t.Fatal("the summaries do not catch up")
+}
+
+func TestSummaries(t *testing.T) {
+	w := newWorld(t)
+	exp := w.experiment(lossSearcher)
+	trial := w.trial(exp, 0, 1)
+	m := NewMetricWriter(w.db, w.bus)
+	report := func(run int, group string, s int, metrics string) {
+		t.Helper()
+		if err := m.Report(t.Context(), Report{TrialID: trial, RunID: run, Group: group, Steps: step(s), Metrics: raw(metrics)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	summary := func() string {
+		t.Helper()
+		w.summarize()
+		return w.text(`SELECT format('%s | %s | %s/%s %s/%s %s', summary, total_batches, latest_run, latest_steps, best_run, best_steps, searcher_value)
+			FROM trial_summaries WHERE trial_id = $1`, trial)
+	}
+	check := func(what, want string) {
+		t.Helper()
+		if got := summary(); got != want {
+			t.Errorf("%s:\n%s\nwant:\n%s", what, got, want)
+		}
+	}
+	report(1, "training", 1, `{"loss": 2, "name": "a", "odd": 1}`)
+	report(1, "training", 2, `{"loss": 1, "name": "b", "odd": "x"}`)
+	report(1, "training", 3, `{"loss": "NaN"}`)
+	report(1, "validation", 2, `{"loss": 0.5}`)
+	report(1, "validation", 3, `{"loss": 0.75}`)
+	before := `{"avg_metrics": {"odd": {"last": "x", "type": "string", "count": 2}, "loss": {"max": 2, "min": 1, "sum": "NaN", "last": "NaN", "mean": "NaN", "type": "number", "count": 3}, "name": {"last": "b", "type": "string", "count": 2}}, "validation_metrics": {"loss": {"max": 0.75, "min": 0.5, "sum": 1.25, "last": 0.75, "mean": 0.625, "type": "number", "count": 2}}} | 3 | 1/3 1/2 0.5`
+	check("reports", before)
+	report(1, "training", 3, `{"loss": "NaN"}`) // a repetition changes nothing
+	check("a repetition", before)
+	report(1, "validation", 3, `{"acc": 1}`) // a merge counts old names once
+	check("a merge", strings.Replace(before, `"validation_metrics": {`, `"validation_metrics": {"acc": {"max": 1, "min": 1, "sum": 1, "last": 1, "mean": 1, "type": "number", "count": 1}, `, 1))
+
+	// A new run restarts from step 2: what came after it no longer counts.
+	w.attempt(trial, 2, 1)
+	w.exec(`INSERT INTO checkpoints (uuid, task_id, trial_id, run_id, steps, state) VALUES (gen_random_uuid(), $1, $2, 1, 2, 'COMPLETED')`, w.taskOf(trial), trial)
+	if _, err := w.db.Claim(t.Context(), goodClaim(w.taskOf(trial)+".2", 0, "n")); err != nil {
+		t.Fatal(err)
+	}
+	check("a rollback", `{"avg_metrics": {"odd": {"last": "x", "type": "string", "count": 2}, "loss": {"max": 2, "min": 1, "sum": 3, "last": 1, "mean": 1.5, "type": "number", "count": 2}, "name": {"last": "b", "type": "string", "count": 2}}, "validation_metrics": {"loss": {"max": 0.5, "min": 0.5, "sum": 0.5, "last": 0.5, "mean": 0.5, "type": "number", "count": 1}}} | 2 | 1/2 1/2 0.5`)
+	report(2, "validation", 3, `{"loss": 0.25}`)
+	check("the next run", `{"avg_metrics": {"odd": {"last": "x", "type": "string", "count": 2}, "loss": {"max": 2, "min": 1, "sum": 3, "last": 1, "mean": 1.5, "type": "number", "count": 2}, "name": {"last": "b", "type": "string", "count": 2}}, "validation_metrics": {"loss": {"max": 0.5, "min": 0.25, "sum": 0.75, "last": 0.25, "mean": 0.375, "type": "number", "count": 2}}} | 3 | 2/3 2/3 0.25`)
+	at, err := w.db.ValidationsAt(t.Context(), map[int]ValidationKey{trial: {2, 3}})
+	if err != nil || string(at[trial].Metrics) != `{"loss": 0.25}` {
+		t.Errorf("the best validation: %s %v", at[trial].Metrics, err)
+	}
+}
+
+// Rows from a server that had seen more transactions are neither lost nor
+// counted twice.
+func TestSummariesAfterRestore(t *testing.T) {
+	w := newWorld(t)
+	trial := w.trial(w.experiment(lossSearcher), 0, 1)
+	m := NewMetricWriter(w.db, w.bus)
+	for s := range 3 {
+		if err := m.Report(t.Context(), Report{TrialID: trial, RunID: 1, Group: "training", Steps: step(s), Metrics: raw(`{"loss": 1}`)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.summarize()
+	w.exec(`UPDATE metrics SET xid = '4000000000000'`)
+	w.exec(`UPDATE metrics_cursor SET xid = '4000000000001'`)
+	if err := m.Report(t.Context(), Report{TrialID: trial, RunID: 1, Group: "training", Steps: step(9), Metrics: raw(`{"loss": 1}`)}); err != nil {
+		t.Fatal(err)
+	}
+	w.summarize()
+	sums, err := w.db.TrialSummaries(t.Context(), []int{trial})
+	if err != nil || sums[trial].Metrics["avg_metrics"]["loss"].Count != 4 {
+		t.Errorf("%+v %v", sums[trial].Metrics["avg_metrics"]["loss"], err)
+	}
+}
+
+func TestReadMetrics(t *testing.T) {
+	w := newWorld(t)
+	trial := w.trial(w.experiment(lossSearcher), 0, 1)
+	const steps = 2500 // more than two pages
+	w.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, reported_at, avg)
+		SELECT $1, 1, 'training', s, s, now(), jsonb_build_object('loss', s, 'acc', CASE WHEN s = 1234 THEN 1e6 ELSE s % 7 END) FROM generate_series(0, $2 - 1) s`, trial, steps)
+	w.exec(`INSERT INTO metrics (trial_id, run_id, grp, ord, reported_at, avg) SELECT $1, 1, 'gpu', 1e15 + s, now() + s * interval '1 s', '{"util": 1}' FROM generate_series(1, 1001) s`, trial)
+	w.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, reported_at, avg, archived) VALUES ($1, 1, 'training', 99999, 99999, now(), '{"loss": 1}', true)`, trial)
+	groups, err := w.db.MetricGroups(t.Context(), trial)
+	if err != nil || strings.Join(groups, " ") != "gpu training" {
+		t.Errorf("groups: %v %v", groups, err)
+	}
+	seen := map[string]int{}
+	last := -1
+	err = w.db.EachMetric(t.Context(), []int{trial, 999}, "", func(page []MetricRow) error {
+		for _, m := range page {
+			seen[m.Group]++
+			if m.Group == "training" {
+				if *m.Steps != last+1 {
+					return fmt.Errorf("step %d after %d", *m.Steps, last)
+				}
+				last = *m.Steps
+			}
+		}
+		return nil
+	})
+	if err != nil || seen["training"] != steps || seen["gpu"] != 1001 {
+		t.Errorf("read back: %v %v", seen, err)
+	}
+	stop := errors.New("enough")
+	if err := w.db.EachMetric(t.Context(), []int{trial}, "gpu", func([]MetricRow) error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("stopping: %v", err)
+	}
+
+	all, err := w.db.Series(t.Context(), SeriesQuery{TrialID: trial, Group: "training", Names: []string{"loss"}, From: 10, To: 19})
+	if err != nil || len(all) != 10 || all[0].Steps != 10 || all[9].Values[0] != 19 {
+		t.Errorf("a range: %v %v", all, err)
+	}
+	few, err := w.db.Series(t.Context(), SeriesQuery{TrialID: trial, Group: "training", Names: []string{"acc", "nothing"}, Most: 100})
+	if err != nil || len(few) > 100 || len(few) < 40 {
+		t.Fatalf("thinned: %d points, %v", len(few), err)
+	}
+	peak := false
+	for i, p := range few {
+		peak = peak || p.Steps == 1234 && p.Values[0] == 1e6
+		if i > 0 && p.Steps <= few[i-1].Steps {
+			t.Errorf("out of order: %d after %d", p.Steps, few[i-1].Steps)
+		}
+	}
+	if !peak {
+		t.Error("the peak was thinned out")
+	}
+}
+
+func TestMetricFeed(t *testing.T) {
+	w := newWorld(t)
+	ctx, stop := context.WithCancel(t.Context())
+	trial, other := w.trial(w.experiment(lossSearcher), 0, 1), w.trial(w.experiment(lossSearcher), 0, 1)
+	m := NewMetricWriter(w.db, w.bus)
+	report := func(trial, s int) {
+		t.Helper()
+		if err := m.Report(t.Context(), Report{TrialID: trial, RunID: 1, Group: "training", Steps: step(s), Metrics: raw(`{"loss": 1}`)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report(trial, 0)
+	feed := NewMetricFeed(ctx, w.db, w.bus)
+	ch, at, cancel, err := feed.Watch(t.Context(), trial)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for s := 1; s <= 20; s++ {
+		report(other, s)
+		report(trial, s)
+	}
+	next := 1
+	for next <= 20 {
+		select {
+		case list := <-ch:
+			for _, r := range list {
+				if r.TrialID != trial || *r.Steps != next {
+					t.Fatalf("trial %d step %d, want step %d of trial %d", r.TrialID, *r.Steps, next, trial)
+				}
+				next++
+				at = Position{r.XID, r.ID}
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("step %d never came", next)
+		}
+	}
+	cancel()
+	if _, open := <-ch; open {
+		t.Error("the channel is open after cancel")
+	}
+	report(trial, 21)
+	ch, now, cancel, err := feed.Watch(t.Context(), trial)
+	if err != nil {
+		t.Fatal(err)
+	}
+	missed, err := w.db.MetricsBetween(t.Context(), trial, at, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(missed) == 0 { // the feed stood before it: then it comes by the channel
+		missed = <-ch
+	}
+	if len(missed) != 1 || *missed[0].Steps != 21 {
+		t.Errorf("missed: %v", missed)
+	}
+	stop()
+	feed.Wait()
+	cancel()
+}

@@ -1,0 +1,128 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
+
+// migrationLock is the advisory lock under which one master migrates while the
+// others wait. Any constant will do, so long as it never changes.
+const migrationLock = 0x64_65_74_65_6e_74 // "detent"
+
+type migration struct {
+	version int
+	name    string
+	sql     string
+}
+
+// Migrations lists the versions that this program knows, oldest first.
+func migrations() ([]migration, error) {
+	entries, err := fs.ReadDir(migrationFiles, "migrations")
+	if err != nil {
+		return nil, err
+	}
+	var list []migration
+	for i, e := range entries {
+		num, _, _ := strings.Cut(e.Name(), "_")
+		version, err := strconv.Atoi(num)
+		if err != nil || version != i+1 {
+			return nil, fmt.Errorf("store: migration %s is out of order: expected number %04d", e.Name(), i+1)
+		}
+		sql, err := migrationFiles.ReadFile("migrations/" + e.Name())
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, migration{version, e.Name(), string(sql)})
+	}
+	return list, nil
+}
+
+// SchemaHash names the schema that Migrate makes. Tests copy one migrated
+// database per hash.
+func SchemaHash() string {
+	list, err := migrations()
+	if err != nil {
+		panic(err) // the files are part of the program, and a test reads them
+	}
+	h := sha256.New()
+	for _, m := range list {
+		fmt.Fprintf(h, "%s %d\n%s", m.name, len(m.sql), m.sql)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Migrate brings the schema of the database at dsn to this program's version,
+// on a connection of its own without the pool's statement timeout. A schema that
+// is newer is accepted as long as its stated minimum allows this program.
+func Migrate(ctx context.Context, dsn string) error {
+	list, err := migrations()
+	if err != nil {
+		return err
+	}
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		return asFault(err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", int64(migrationLock)); err != nil {
+		return asFault(err)
+	}
+	_, err = conn.Exec(ctx, `CREATE TABLE IF NOT EXISTS schema_versions (
+		version int PRIMARY KEY,
+		name text NOT NULL,
+		minimum int NOT NULL, -- the oldest program version that still works with this schema
+		applied_at timestamptz NOT NULL DEFAULT now())`)
+	if err != nil {
+		return asFault(err)
+	}
+	var current, minimum int
+	err = conn.QueryRow(ctx, "SELECT coalesce(max(version), 0), coalesce(max(minimum), 0) FROM schema_versions").Scan(&current, &minimum)
+	if err != nil {
+		return asFault(err)
+	}
+	if minimum > len(list) {
+		return fault.New(fault.Conflict,
+			"the database's schema is version %d and needs a master that knows version %d or later; this one knows %d: install a newer det-master",
+			current, minimum, len(list))
+	}
+	for _, m := range list[min(current, len(list)):] {
+		if err := apply(ctx, conn, m); err != nil {
+			return fmt.Errorf("migration %s: %w", m.name, asFault(err))
+		}
+	}
+	return nil
+}
+
+// apply runs one migration in its own transaction. A migration that the previous
+// release cannot live with says so in a first line "-- minimum: N".
+func apply(ctx context.Context, conn *pgx.Conn, m migration) error {
+	minimum := 1
+	if rest, ok := strings.CutPrefix(m.sql, "-- minimum: "); ok {
+		line, _, _ := strings.Cut(rest, "\n")
+		n, err := strconv.Atoi(strings.TrimSpace(line))
+		if err != nil {
+			return fmt.Errorf("the minimum %q is not a number", line)
+		}
+		minimum = n
+	}
+	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, m.sql); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, "INSERT INTO schema_versions (version, name, minimum) VALUES ($1, $2, $3)", m.version, m.name, minimum)
+		return err
+	})
+}

@@ -1,0 +1,223 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+)
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
+
+// MemberFact is what Nomad says of a member.
+type MemberFact struct {
+	AllocationID string
+	Rank         int
+	NomadAllocID string
+	Status       string
+	Detail       string
+	Index        int64
+	Exit         *int
+	Over         bool // Status is an end
+	Pulling      bool
+	Started      bool
+	Replaced     bool
+}
+
+// RecordFacts writes what Nomad said of members. A fact of another Nomad
+// allocation than the first one seen marks the member as replaced and changes
+// nothing else about it.
+func (db *DB) RecordFacts(ctx context.Context, facts []MemberFact) error {
+	if len(facts) == 0 {
+		return nil
+	}
+	b, err := json.Marshal(factRows(facts))
+	if err != nil {
+		return err
+	}
+	_, err = db.exec(ctx, `
+		UPDATE members m SET
+			nomad_alloc_id = CASE WHEN m.nomad_alloc_id = '' THEN f.alloc ELSE m.nomad_alloc_id END,
+			replaced = m.replaced OR f.replaced OR m.nomad_alloc_id NOT IN ('', f.alloc),
+			nomad_status = CASE WHEN m.nomad_alloc_id IN ('', f.alloc) THEN f.status ELSE m.nomad_status END,
+			nomad_detail = CASE WHEN m.nomad_alloc_id IN ('', f.alloc) THEN f.detail ELSE m.nomad_detail END,
+			nomad_exit = CASE WHEN m.nomad_alloc_id IN ('', f.alloc) THEN f.exit ELSE m.nomad_exit END,
+			nomad_ended_at = CASE WHEN m.nomad_alloc_id NOT IN ('', f.alloc) THEN m.nomad_ended_at
+				WHEN f.over THEN coalesce(m.nomad_ended_at, now()) END,
+			pulling = m.nomad_alloc_id IN ('', f.alloc) AND f.pulling,
+			started = m.started OR m.nomad_alloc_id IN ('', f.alloc) AND f.started,
+			nomad_index = greatest(m.nomad_index, f.index)
+		FROM jsonb_to_recordset($1) AS f(id text, rank int, alloc text, status text, detail text, index bigint,
+			exit int, over boolean, pulling boolean, started boolean, replaced boolean)
+		WHERE m.allocation_id = f.id AND m.rank = f.rank AND f.index > m.nomad_index`, b)
+	return err
+}
+
+// RecordGone writes that Nomad knows nothing of these attempts any more.
+func (db *DB) RecordGone(ctx context.Context, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	_, err := db.exec(ctx, `UPDATE members SET nomad_status = 'gone', nomad_ended_at = coalesce(nomad_ended_at, now())
+		WHERE allocation_id = ANY($1) AND nomad_status <> 'gone'`, ids)
+	return err
+}
+
+type factRow struct {
+	ID       string `json:"id"`
+	Rank     int    `json:"rank"`
+	Alloc    string `json:"alloc"`
+	Status   string `json:"status"`
+	Detail   string `json:"detail"`
+	Index    int64  `json:"index"`
+	Exit     *int   `json:"exit"`
+	Over     bool   `json:"over"`
+	Pulling  bool   `json:"pulling"`
+	Started  bool   `json:"started"`
+	Replaced bool   `json:"replaced"`
+}
+
+func factRows(facts []MemberFact) []factRow {
+	out := make([]factRow, len(facts))
+	for i, f := range facts {
+		out[i] = factRow{f.AllocationID, f.Rank, f.NomadAllocID, f.Status, f.Detail, f.Index, f.Exit, f.Over, f.Pulling, f.Started, f.Replaced}
+	}
+	return out
+}
+
+// RecordNodes replaces the picture of Nomad's nodes. What operators want of a
+// node stays. A node that Nomad no longer has is removed.
+func (db *DB) RecordNodes(ctx context.Context, nodes []NodeRow) error {
+	ids := make([]string, len(nodes))
+	for i, n := range nodes {
+		ids[i] = n.ID
+		_, err := db.exec(ctx, `
+			INSERT INTO nodes (id, name, address, node_pool, datacenter, version, status, eligible, draining, drain_deadline, inventory)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+			ON CONFLICT (id) DO UPDATE SET name = excluded.name, address = excluded.address, node_pool = excluded.node_pool,
+				datacenter = excluded.datacenter, version = excluded.version, status = excluded.status,
+				eligible = excluded.eligible, draining = excluded.draining, drain_deadline = excluded.drain_deadline,
+				inventory = excluded.inventory, seen_at = now()`,
+			n.ID, n.Name, n.Address, n.NodePool, n.Datacenter, n.Version, n.Status, n.Eligible, n.Draining, n.DrainDeadline, n.Inventory)
+		if err != nil {
+			return err
+		}
+	}
+	_, err := db.exec(ctx, "DELETE FROM nodes WHERE NOT (id = ANY($1))", ids)
+	return err
+}
+
+// SetAlarm keeps what operators must know; it says whether that changed.
+func (db *DB) SetAlarm(ctx context.Context, alarm string) (changed bool, err error) {
+	n, err := db.exec(ctx, "UPDATE cluster SET alarm = $1 WHERE alarm <> $1", alarm)
+	return n > 0, err
+}
+
+// NomadIndex is the highest index of Nomad's state that was ever acted on.
+func (db *DB) NomadIndex(ctx context.Context) (int64, error) {
+	return scalar[int64](ctx, db, "SELECT nomad_index FROM cluster")
+}
+
+// SetNomadIndex keeps it, after an observation that raised no alarm. When the
+// operators had said that Nomad is to be trusted, that word is used up now.
+func (db *DB) SetNomadIndex(ctx context.Context, index int64, trusted bool) error {
+	_, err := db.exec(ctx, `UPDATE cluster SET nomad_index = $1, trust = trust AND NOT $2
+		WHERE nomad_index <> $1 OR trust AND $2`, index, trusted)
+	return err
+}
+
+// TrustNomad says that the operators have looked: what Nomad lacks is gone.
+func (db *DB) TrustNomad(ctx context.Context) error {
+	_, err := db.exec(ctx, "UPDATE cluster SET trust = true")
+	return err
+}
+
+// ToSubmit is an attempt that Nomad should have, with all that its job shows.
+type ToSubmit struct {
+	ID             string          `db:"id"`
+	TaskID         string          `db:"task_id"`
+	TaskType       string          `db:"task_type"`
+	TaskName       string          `db:"task_name"`
+	TaskConfig     json.RawMessage `db:"task_config"`
+	RunID          int             `db:"run_id"`
+	Pool           string          `db:"pool"`
+	Slots          int             `db:"slots"`
+	Priority       int             `db:"priority"`
+	Tries          int             `db:"submit_tries"`
+	ExperimentID   *int            `db:"experiment_id"`
+	ExperimentName *string         `db:"experiment_name"`
+	Config         json.RawMessage `db:"config"`
+	TrialID        *int            `db:"trial_id"`
+	TrialNumber    *int            `db:"trial_number"`
+	Owner          string          `db:"owner"`
+	Members        []LiveMember    `db:"-"`
+}
+
+// Submissions reads the attempts of ids that are still to be submitted.
+func (db *DB) Submissions(ctx context.Context, ids []string) ([]ToSubmit, error) {
+	list, err := rows[ToSubmit](ctx, db, `
+		SELECT a.id, a.task_id, k.type AS task_type, k.name AS task_name, k.config AS task_config, a.run_id, a.pool, a.slots,
+			a.priority, a.submit_tries, k.experiment_id, e.name AS experiment_name, e.config, t.id AS trial_id,
+			t.number AS trial_number, u.username AS owner
+		FROM allocations a JOIN tasks k ON k.id = a.task_id JOIN users u ON u.id = k.owner_id
+		LEFT JOIN experiments e ON e.id = k.experiment_id LEFT JOIN trials t ON t.task_id = k.id
+		WHERE a.id = ANY($1) AND a.state = 'ASSIGNED' AND a.submitted_at IS NULL AND a.kill_at IS NULL AND a.refused_why = ''`, ids)
+	if err != nil || len(list) == 0 {
+		return list, err
+	}
+	members, err := rows[LiveMember](ctx, db, liveMembers, ids)
+	if err != nil {
+		return nil, err
+	}
+	at := make(map[string]*ToSubmit, len(list))
+	for i := range list {
+		at[list[i].ID] = &list[i]
+	}
+	for _, m := range members {
+		if s := at[m.AllocationID]; s != nil {
+			s.Members = append(s.Members, m)
+		}
+	}
+	return list, nil
+}
+
+// Submitted keeps what came of a submission: it is there, it was refused for
+// good, or it is to be tried again after a while.
+func (db *DB) Submitted(ctx context.Context, id, failure string, refused bool, again time.Duration) error {
+	_, err := db.exec(ctx, `
+		UPDATE allocations SET submit_tries = submit_tries + 1, submit_error = $2,
+			refused_why = CASE WHEN $3 THEN $2 ELSE refused_why END,
+			submitted_at = CASE WHEN $2 = '' THEN coalesce(submitted_at, now()) ELSE submitted_at END,
+			submit_after = CASE WHEN $2 <> '' THEN now() + $4::interval END
+		WHERE id = $1`, id, failure, refused, again)
+	return err
+}
+
+// ToStop lists the attempts that Nomad is to stop and was not told yet. Those
+// that ended count too: their jobs must not start again.
+func (db *DB) ToStop(ctx context.Context, limit int) ([]string, error) {
+	r, err := db.Query(ctx, `
+		SELECT id FROM allocations WHERE kill_at IS NOT NULL AND stopped_at IS NULL AND submitted_at IS NOT NULL
+		ORDER BY kill_at LIMIT $1`, limit)
+	if err != nil {
+		return nil, asFault(err)
+	}
+	defer r.Close()
+	var ids []string
+	for r.Next() {
+		var id string
+		if err := r.Scan(&id); err != nil {
+			return nil, asFault(err)
+		}
+		ids = append(ids, id)
+	}
+	return ids, asFault(r.Err())
+}
+
+// Stopped keeps that Nomad was told.
+func (db *DB) Stopped(ctx context.Context, id string) error {
+	_, err := db.exec(ctx, "UPDATE allocations SET stopped_at = coalesce(stopped_at, now()) WHERE id = $1", id)
+	return err
+}

@@ -1,0 +1,250 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+)
+
+func TestSessions(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	session := func(user int) []byte {
+		t.Helper()
+		_, hash := auth.NewToken()
+		if err := w.db.NewSession(ctx, user, hash, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		return hash
+	}
+	known := func(hash []byte) bool {
+		t.Helper()
+		_, err := w.db.SessionWho(ctx, hash)
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			t.Fatal(err)
+		}
+		return err == nil
+	}
+	first, second, tasks, other := session(2), session(2), session(2), session(1)
+	w.exec(`UPDATE sessions SET allocation_id = 'x.1' WHERE token_hash = $1`, tasks)
+	who, err := w.db.SessionWho(ctx, first)
+	if err != nil || who.Username != "determined" || who.Admin || who.IsTask() {
+		t.Fatalf("%+v %v", who, err)
+	}
+	if err := w.db.EndSessions(ctx, 2, who.SessionID); err != nil {
+		t.Fatal(err)
+	}
+	if !known(first) || known(second) || !known(tasks) || !known(other) {
+		t.Fatal("the wrong sessions ended")
+	}
+	w.exec(`UPDATE sessions SET expires_at = now() - interval '1 second' WHERE token_hash = $1`, first)
+	if known(first) {
+		t.Fatal("an expired session is good")
+	}
+	session(2)
+	if n := w.int(`SELECT count(*) FROM sessions WHERE token_hash = $1`, first); n != 0 {
+		t.Fatal("an expired session stays for ever")
+	}
+	w.exec(`UPDATE users SET active = false WHERE id = 1`)
+	if known(other) {
+		t.Fatal("a deactivated user is signed in")
+	}
+}
+
+func TestTaskTokens(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	exp := w.experiment(lossSearcher)
+	trial := w.trial(exp, 0, 1)
+	allocation := w.attempt(trial, 1, 2)
+	_, hash := auth.NewToken()
+	w.exec(`UPDATE members SET token_hash = $2 WHERE allocation_id = $1 AND rank = 1`, allocation, hash)
+	w.exec(`UPDATE users SET admin = true WHERE username = 'determined'`)
+	who, err := w.db.TaskWho(ctx, hash)
+	want := auth.Who{UserID: 2, Username: "determined", AllocationID: allocation, TaskID: w.taskOf(trial), TrialID: trial, ExperimentID: exp, RunID: 1, Rank: 1}
+	if err != nil || who != want {
+		t.Fatalf("%+v %v, want %+v", who, err, want)
+	}
+	w.exec(`UPDATE allocations SET state = 'TERMINATED', outcome = 'completed', ended_at = now() - interval '14 minutes' WHERE id = $1`, allocation)
+	if who, err := w.db.TaskWho(ctx, hash); err != nil || !who.Ended {
+		t.Fatalf("soon after the end: %+v %v", who, err)
+	}
+	w.exec(`UPDATE allocations SET ended_at = now() - interval '16 minutes' WHERE id = $1`, allocation)
+	if _, err := w.db.TaskWho(ctx, hash); !fault.Is(err, fault.NotFound) {
+		t.Fatalf("long after the end: %v", err)
+	}
+}
+
+// However many admins demote each other at once, one is left.
+func TestOneAdminStays(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	ids := []int{1}
+	for i := range 5 {
+		u, err := w.db.CreateUser(ctx, User{Username: fmt.Sprintf("a%d", i), Admin: true, Active: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, u.ID)
+	}
+	var wg sync.WaitGroup
+	no := false
+	refused := make(chan int, len(ids))
+	for i, id := range ids {
+		wg.Go(func() {
+			ch := UserChange{Admin: &no}
+			if i%2 == 0 {
+				ch = UserChange{Active: &no}
+			}
+			if _, err := w.db.ChangeUser(ctx, id, ch); fault.Is(err, fault.Conflict) {
+				refused <- id
+			} else if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := w.int(`SELECT count(*) FROM users WHERE admin AND active`); n != 1 || len(refused) != 1 {
+		t.Fatalf("%d admins are left, %d changes were refused", n, len(refused))
+	}
+}
+
+// What can be wished of an experiment in which state, and what becomes of it.
+func TestWishes(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	id := w.experiment(lossSearcher)
+	for _, state := range []string{"ACTIVE", "PAUSED", "STOPPING_CANCELED", "STOPPING_KILLED", "STOPPING_COMPLETED", "STOPPING_ERROR", "COMPLETED", "CANCELED", "ERROR", "DELETING"} {
+		over := slices.Contains([]string{"COMPLETED", "CANCELED", "ERROR"}, state)
+		runs := state == "ACTIVE" || state == "PAUSED"
+		for wish, want := range map[Wish]struct {
+			had     bool
+			desired string
+		}{
+			Activate: {runs, "active"}, Pause: {runs, map[bool]string{true: "paused", false: "active"}[runs]},
+			Cancel: {true, map[bool]string{true: "active", false: "canceled"}[over]}, Kill: {true, map[bool]string{true: "active", false: "killed"}[over]},
+			Archive: {over, "active"}, Unarchive: {true, "active"}, Delete: {over, map[bool]string{true: "deleted", false: "active"}[over]},
+		} {
+			w.exec(`UPDATE experiments SET state = $2, desired = 'active', archived = false, ended_at = CASE WHEN $3 THEN now() END WHERE id = $1`, id, state, over)
+			had, err := w.db.Wishing(ctx, []int{id}, wish)
+			if err != nil {
+				t.Fatalf("%s of %s: %v", wish, state, err)
+			}
+			got := w.text(`SELECT desired FROM experiments WHERE id = $1`, id)
+			if (len(had) == 1) != want.had || got != want.desired {
+				t.Errorf("%s of %s: had %v and it is desired %s; want %v, %s", wish, state, had, got, want.had, want.desired)
+			}
+			if after := w.text(`SELECT state FROM experiments WHERE id = $1`, id); after != state {
+				t.Errorf("%s changed the state of %s, which is the loop's, to %s", wish, state, after)
+			}
+		}
+	}
+	w.exec(`UPDATE experiments SET state = 'ACTIVE', desired = 'killed', ended_at = NULL WHERE id = $1`, id)
+	for _, wish := range []Wish{Activate, Pause, Cancel} {
+		if _, err := w.db.Wishing(ctx, []int{id}, wish); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.text(`SELECT desired FROM experiments WHERE id = $1`, id); got != "killed" {
+			t.Errorf("%s took back a kill: %s", wish, got)
+		}
+	}
+}
+
+func TestContextsAreStoredOnce(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	c := &Context{Hash: []byte{1, 2, 3}, Tgz: []byte("tgz"), Size: 3}
+	n := NewExperiment{OwnerID: 2, ProjectID: 1, Config: []byte(`{}`), Context: c, Name: "a", Pool: "default", Weight: 1, Priority: 42}
+	first, err := w.db.CreateExperiment(ctx, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Context = &Context{Hash: c.Hash} // a fork: stored already
+	if _, err := w.db.CreateExperiment(ctx, n); err != nil {
+		t.Fatal(err)
+	}
+	n.Context = &Context{Hash: []byte{9}}
+	if _, err := w.db.CreateExperiment(ctx, n); !fault.Is(err, fault.NotFound) {
+		t.Fatalf("an experiment without its code: %v", err)
+	}
+	if rows := w.int(`SELECT count(*) FROM contexts`); rows != 1 {
+		t.Fatalf("%d contexts", rows)
+	}
+	if next := w.int(`SELECT next FROM search_counters WHERE experiment_id = $1`, first); next != 1 {
+		t.Fatalf("the search begins at %d", next)
+	}
+	w.exec(`UPDATE contexts SET created_at = now() - interval '2 hours'`)
+	if n, err := w.db.DropContexts(ctx); err != nil || n != 0 {
+		t.Fatalf("%d contexts in use were dropped: %v", n, err)
+	}
+	w.exec(`DELETE FROM experiments`)
+	if n, err := w.db.DropContexts(ctx); err != nil || n != 1 {
+		t.Fatalf("%d unused contexts were dropped: %v", n, err)
+	}
+}
+
+func TestMasterLogNeverWaits(t *testing.T) {
+	w := newWorld(t)
+	m := NewMasterLog(w.db, slog.DiscardHandler)
+	log := slog.New(m)
+	const more = 700
+	for i := range masterLogQueue + more {
+		log.Info("line", "n", i)
+	}
+	log.Info(strings.Repeat("x", 10) + "\x00\xff")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	m.Run(ctx)
+	if n := w.int(`SELECT count(*) FROM master_logs`); n != masterLogQueue+1 {
+		t.Fatalf("%d lines, want %d and what was lost", n, masterLogQueue)
+	}
+	lost := w.text(`SELECT message FROM master_logs WHERE level = 'WARN'`)
+	if !strings.HasPrefix(lost, fmt.Sprintf("%d log lines were lost", more+1)) {
+		t.Fatal(lost)
+	}
+	w.exec(`INSERT INTO master_logs (level, message) SELECT 'INFO', 'old' FROM generate_series(1, $1::int)`, masterLogKeep)
+	if err := m.core.trim(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.int(`SELECT count(*) FROM master_logs`); n != masterLogKeep {
+		t.Fatalf("%d lines are kept, want %d", n, masterLogKeep)
+	}
+}
+
+func TestOrdersAreClosed(t *testing.T) {
+	if _, err := experimentSorts.order("id; DROP TABLE users", false, "e.id"); !fault.Is(err, fault.Invalid) {
+		t.Fatalf("%v", err)
+	}
+	w := newWorld(t)
+	w.trial(w.experiment(lossSearcher), 0, 1)
+	for _, desc := range []bool{false, true} {
+		for name := range experimentSorts {
+			if _, err := w.db.Experiments(t.Context(), ExperimentFilter{Sort: name, Desc: desc}, 0, 10); err != nil {
+				t.Errorf("experiments by %s: %v", name, err)
+			}
+		}
+		for name := range trialSorts {
+			if _, err := w.db.Trials(t.Context(), TrialFilter{ExperimentID: 1, Sort: name, Desc: desc}, 0, 10); err != nil {
+				t.Errorf("trials by %s: %v", name, err)
+			}
+		}
+		for name := range userSorts {
+			if _, _, err := w.db.Users(t.Context(), UserFilter{Sort: name, Desc: desc}); err != nil {
+				t.Errorf("users by %s: %v", name, err)
+			}
+		}
+		for name := range projectSorts {
+			if _, err := w.db.Projects(t.Context(), ProjectFilter{Sort: name, Desc: desc}); err != nil {
+				t.Errorf("projects by %s: %v", name, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// A Project holds experiments.
+type Project struct {
+	ID                int        `db:"id"`
+	WorkspaceID       int        `db:"workspace_id"`
+	WorkspaceName     string     `db:"workspace_name"`
+	WorkspaceArchived bool       `db:"workspace_archived"`
+	Name              string     `db:"name"`
+	Key               string     `db:"key"`
+	Description       string     `db:"description"`
+	OwnerID           int        `db:"user_id"`
+	Owner             string     `db:"username"`
+	Archived          bool       `db:"archived"`
+	Immutable         bool       `db:"immutable"`
+	Notes             []byte     `db:"notes"` // JSON list of {name, contents}
+	Experiments       int        `db:"experiments"`
+	Active            int        `db:"active"`
+	Trials            int        `db:"trials"`
+	LastStartedAt     *time.Time `db:"last_started_at"`
+}
+
+const projectSelect = `
+	SELECT p.id, p.workspace_id, w.name AS workspace_name, w.archived AS workspace_archived, p.name, p.key, p.description,
+		p.user_id, u.username, p.archived, p.immutable, p.notes, x.experiments, x.active, x.last_started_at,
+		(SELECT count(*) FROM trials t JOIN experiments e ON e.id = t.experiment_id WHERE e.project_id = p.id) AS trials
+	FROM projects p JOIN workspaces w ON w.id = p.workspace_id JOIN users u ON u.id = p.user_id
+	CROSS JOIN LATERAL (SELECT count(*) AS experiments, count(*) FILTER (WHERE e.state NOT IN
+			('COMPLETED', 'CANCELED', 'ERROR', 'DELETING', 'DELETE_FAILED')) AS active, max(e.started_at) AS last_started_at
+		FROM experiments e WHERE e.project_id = p.id) x`
+
+// ProjectFilter chooses projects of a workspace, or of all (0).
+type ProjectFilter struct {
+	WorkspaceID int
+	Name        string // part of the name; the exact one comes first
+	Archived    *bool
+	UserIDs     []int
+	Users       []string
+	Sort        string
+	Desc        bool
+}
+
+var projectSorts = sorts{"": "p.id", "name": "lower(p.name)", "last_started": "x.last_started_at",
+	"description": "lower(p.description)", "created": "p.created_at"}
+
+// Projects lists what the filter chooses.
+func (db *DB) Projects(ctx context.Context, f ProjectFilter) ([]Project, error) {
+	order, err := projectSorts.order(f.Sort, f.Desc, "p.id")
+	if err != nil {
+		return nil, err
+	}
+	if f.Name != "" && f.Sort == "" {
+		order = ` ORDER BY p.name = @name DESC, lower(p.name) = lower(@name) DESC, p.id`
+	}
+	return rows[Project](ctx, db, projectSelect+`
+		WHERE (@workspace = 0 OR p.workspace_id = @workspace) AND (@name = '' OR p.name ILIKE @pattern)
+			AND (@archived::boolean IS NULL OR p.archived = @archived)
+			AND (@ids::int[] IS NULL OR p.user_id = ANY(@ids)) AND (@users::text[] IS NULL OR u.username = ANY(@users))`+order,
+		pgx.NamedArgs{"workspace": f.WorkspaceID, "name": f.Name, "pattern": likePattern(f.Name), "archived": f.Archived,
+			"ids": f.UserIDs, "users": f.Users})
+}
+
+// Project finds one.
+func (db *DB) Project(ctx context.Context, id int) (Project, error) {
+	p, err := row[Project](ctx, db, "project", projectSelect+` WHERE p.id = $1`, id)
+	if fault.Is(err, fault.NotFound) {
+		return p, fault.New(fault.NotFound, "project %d not found", id)
+	}
+	return p, err
+}
+
+// ProjectByKey finds one by its key, which is upper case.
+func (db *DB) ProjectByKey(ctx context.Context, key string) (Project, error) {
+	return row[Project](ctx, db, "project "+key, projectSelect+` WHERE p.key = $1`, key)
+}
+
+// ProjectByName finds one by the names of its workspace and itself.
+func (db *DB) ProjectByName(ctx context.Context, workspace, name string) (Project, error) {
+	p, err := row[Project](ctx, db, "project", projectSelect+` WHERE w.name = $1 AND p.name = $2`, workspace, name)
+	if !fault.Is(err, fault.NotFound) {
+		return p, err
+	}
+	there, err := scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM workspaces WHERE name = $1)`, workspace)
+	switch {
+	case err != nil:
+		return p, err
+	case there:
+		return p, fault.New(fault.NotFound, "workspace %q has no project %q; make it with det project create", workspace, name)
+	}
+	return p, fault.New(fault.NotFound, "there is no workspace %q; make it with det workspace create", workspace)
+}
+
+// CreateProject makes one.
+func (db *DB) CreateProject(ctx context.Context, p Project) (Project, error) {
+	id, err := scalar[int](ctx, db, `INSERT INTO projects (workspace_id, name, key, description, user_id) VALUES ($1, $2, $3, $4, $5) RETURNING id`,
+		p.WorkspaceID, p.Name, p.Key, p.Description, p.OwnerID)
+	if err != nil {
+		return Project{}, projectClash(err, p.Name, p.Key)
+	}
+	return db.Project(ctx, id)
+}
+
+// projectClash says which of the two unique things was taken.
+func projectClash(err error, name, key string) error {
+	switch {
+	case !fault.Is(err, fault.Conflict):
+		return err
+	case constraintOf(err) == "projects_key_key":
+		return fault.Wrap(fault.Conflict, ErrKeyTaken, "there is a project with key %s already", key)
+	}
+	return fault.New(fault.Conflict, "there is a project %q in this workspace already", name)
+}
+
+// ErrKeyTaken is the cause of a fault: another key may do.
+var ErrKeyTaken = fault.New(fault.Conflict, "this key is taken")
+
+// ProjectChange says what to change; nil leaves.
+type ProjectChange struct {
+	Name        *string
+	Key         *string
+	Description *string
+	Notes       []byte
+}
+
+// ChangeProject changes one.
+func (db *DB) ChangeProject(ctx context.Context, id int, ch ProjectChange) error {
+	n, err := db.exec(ctx, `UPDATE projects SET name = coalesce(@name, name), key = coalesce(@key, key),
+			description = coalesce(@description, description), notes = coalesce(@notes::jsonb, notes)
+		WHERE id = @id AND (NOT immutable OR (@name::text IS NULL AND @key::text IS NULL AND @description::text IS NULL))`,
+		pgx.NamedArgs{"id": id, "name": ch.Name, "key": ch.Key, "description": ch.Description, "notes": jsonOrNull(ch.Notes)})
+	if err != nil {
+		return projectClash(err, orEmpty(ch.Name), orEmpty(ch.Key))
+	}
+	return changedOne(n, nil, "project %d is built in and cannot be changed", id)
+}
+
+func orEmpty(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// ArchiveProject archives one, or takes it back.
+func (db *DB) ArchiveProject(ctx context.Context, id int, archived bool) error {
+	n, err := db.exec(ctx, `UPDATE projects SET archived = $2 WHERE id = $1 AND NOT immutable`, id, archived)
+	return changedOne(n, err, "project %d is built in and cannot be archived", id)
+}
+
+// DeleteProject removes one that has no experiments.
+func (db *DB) DeleteProject(ctx context.Context, id int) error {
+	n, err := db.exec(ctx, `DELETE FROM projects WHERE id = $1 AND NOT immutable`, id)
+	if fault.Is(err, fault.Invalid) { // a foreign key: experiments refer to it
+		return fault.New(fault.Conflict, "project %d still has experiments; delete or move them first", id)
+	}
+	return changedOne(n, err, "project %d is built in and cannot be deleted", id)
+}

@@ -1,0 +1,197 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// A Task as people see it.
+type Task struct {
+	ID           string     `db:"id"`
+	Type         string     `db:"type"`
+	JobID        string     `db:"job_id"`
+	OwnerID      int        `db:"owner_id"`
+	Owner        string     `db:"username"`
+	OwnerName    string     `db:"display_name"`
+	WorkspaceID  int        `db:"workspace_id"`
+	ExperimentID *int       `db:"experiment_id"`
+	Name         string     `db:"name"`
+	Config       []byte     `db:"config"`
+	CreatedAt    time.Time  `db:"created_at"`
+	Pool         string     `db:"pool"`
+	Slots        int        `db:"slots"`
+	Priority     int        `db:"priority"`
+	EndedAt      *time.Time `db:"ended_at"`
+	ExitStatus   string     `db:"exit_status"`
+	Shown        string     `db:"shown"` // QUEUED, PULLING, STARTING, RUNNING, TERMINATING or TERMINATED
+}
+
+const taskSelect = `
+	SELECT k.id, k.type, k.job_id::text, k.owner_id, u.username, u.display_name, k.workspace_id, k.experiment_id, k.name, k.config,
+		k.created_at, k.pool, k.slots, k.priority, k.ended_at, k.exit_status,
+		CASE WHEN k.ended_at IS NOT NULL THEN 'TERMINATED' WHEN k.desired = 'kill' THEN 'TERMINATING'
+			ELSE coalesce((SELECT CASE a.state WHEN 'PENDING' THEN 'QUEUED' WHEN 'ASSIGNED' THEN 'QUEUED' ELSE a.state END
+				FROM allocations a WHERE a.task_id = k.id AND a.state <> 'TERMINATED'), 'QUEUED') END AS shown
+	FROM tasks k JOIN users u ON u.id = k.owner_id`
+
+// Task finds one.
+func (db *DB) Task(ctx context.Context, id string) (Task, error) {
+	return row[Task](ctx, db, "task "+id, taskSelect+` WHERE k.id = $1`, id)
+}
+
+// TaskFilter chooses tasks. What ended longer ago than a week is left out.
+type TaskFilter struct {
+	Type        string
+	WorkspaceID int
+	UserIDs     []int
+	Users       []string
+	Sort        string
+	Desc        bool
+}
+
+var taskSorts = sorts{"": "k.id", "description": "k.name", "start_time": "k.created_at", "workspace": "k.workspace_id"}
+
+// Tasks lists what the filter chooses.
+func (db *DB) Tasks(ctx context.Context, f TaskFilter) ([]Task, error) {
+	order, err := taskSorts.order(f.Sort, f.Desc, "k.id")
+	if err != nil {
+		return nil, err
+	}
+	var c conditions
+	c.when(true, "k.type = @type", "type", f.Type)
+	c.when(true, "(k.ended_at IS NULL OR k.ended_at > now() - @since::interval)", "since", 7*24*time.Hour)
+	c.when(f.WorkspaceID != 0, "k.workspace_id = @workspace", "workspace", f.WorkspaceID)
+	c.when(len(f.UserIDs) > 0, "k.owner_id = ANY(@owners::int[])", "owners", f.UserIDs)
+	c.when(len(f.Users) > 0, "u.username = ANY(@users::text[])", "users", f.Users)
+	return rows[Task](ctx, db, taskSelect+c.where()+order, c.args)
+}
+
+// NewTask is a task to be made that is no trial.
+type NewTask struct {
+	ID          string
+	Type        string
+	OwnerID     int
+	WorkspaceID int
+	Name        string
+	Config      []byte // complete, JSON
+	Context     *Context
+	Pool        string
+	Slots       int
+	Priority    int
+}
+
+// CreateTask makes a task. The loop runs it.
+func (db *DB) CreateTask(ctx context.Context, n NewTask) error {
+	return db.Tx(ctx, func(tx *DB) error {
+		hash, err := tx.keepContext(ctx, n.Context)
+		if err != nil {
+			return err
+		}
+		_, err = tx.exec(ctx, `
+			INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, name, config, context_hash, pool, slots, priority)
+			VALUES (@id, @type, gen_random_uuid(), @owner, @workspace, @name, @config, @context, @pool, @slots, @priority)`,
+			pgx.NamedArgs{"id": n.ID, "type": n.Type, "owner": n.OwnerID, "workspace": n.WorkspaceID, "name": n.Name,
+				"config": string(n.Config), "context": hash, "pool": n.Pool, "slots": n.Slots, "priority": n.Priority})
+		return err
+	})
+}
+
+// KillTask asks for the end of a task that is no trial.
+func (db *DB) KillTask(ctx context.Context, id string) error {
+	_, err := db.exec(ctx, `UPDATE tasks SET desired = 'kill' WHERE id = $1 AND type <> 'TRIAL' AND ended_at IS NULL`, id)
+	return err
+}
+
+// SetTaskPriority changes how important a task is that is no trial.
+func (db *DB) SetTaskPriority(ctx context.Context, id string, priority int) error {
+	return db.Tx(ctx, func(tx *DB) error {
+		n, err := tx.exec(ctx, `UPDATE tasks SET priority = $2 WHERE id = $1 AND type <> 'TRIAL' AND ended_at IS NULL`, id, priority)
+		if err == nil && n == 0 {
+			return fault.New(fault.Invalid, "task %s is over; its priority cannot be changed any more", id)
+		}
+		if err != nil {
+			return err
+		}
+		return tx.reprioritize(ctx, []string{id}, priority)
+	})
+}
+
+// TaskCounts counts the tasks of each type that are not over.
+func (db *DB) TaskCounts(ctx context.Context) (map[string]int, error) {
+	type count struct {
+		Type string `db:"type"`
+		N    int    `db:"n"`
+	}
+	list, err := rows[count](ctx, db, `SELECT type, count(*) AS n FROM tasks WHERE ended_at IS NULL GROUP BY type`)
+	counts := make(map[string]int, len(list))
+	for _, c := range list {
+		counts[c.Type] = c.N
+	}
+	return counts, err
+}
+
+// An Attempt as people see it.
+type Attempt struct {
+	ID           string     `db:"id"`
+	TaskID       string     `db:"task_id"`
+	TaskName     string     `db:"task_name"`
+	Pool         string     `db:"pool"`
+	Slots        int        `db:"slots"`
+	Priority     int        `db:"priority"`
+	State        string     `db:"state"`
+	QueuedAt     time.Time  `db:"queued_at"`
+	StartedAt    *time.Time `db:"started_at"`
+	EndedAt      *time.Time `db:"ended_at"`
+	ExitCode     *int       `db:"exit_code"`
+	ExitReason   string     `db:"exit_reason"`
+	Ready        bool       `db:"is_ready"`
+	Waiting      string     `db:"waiting_reason"`
+	ProxyAddress string     `db:"proxy_address"`
+}
+
+const attemptSelect = `
+	SELECT a.id, a.task_id, k.name AS task_name, a.pool, a.slots, a.priority, a.state, a.queued_at, a.started_at, a.ended_at,
+		a.exit_code, a.exit_reason, a.is_ready, a.waiting_reason, a.proxy_address
+	FROM allocations a JOIN tasks k ON k.id = a.task_id`
+
+// Attempts lists the attempts of a task, the newest first.
+func (db *DB) Attempts(ctx context.Context, task string) ([]Attempt, error) {
+	return rows[Attempt](ctx, db, attemptSelect+` WHERE a.task_id = $1 ORDER BY a.run_id DESC`, task)
+}
+
+// Attempt finds one.
+func (db *DB) Attempt(ctx context.Context, id string) (Attempt, error) {
+	return row[Attempt](ctx, db, "allocation "+id, attemptSelect+` WHERE a.id = $1`, id)
+}
+
+// LiveAttempts lists the attempts that are not over.
+func (db *DB) LiveAttempts(ctx context.Context) ([]Attempt, error) {
+	return rows[Attempt](ctx, db, attemptSelect+` WHERE a.state <> 'TERMINATED' ORDER BY a.queued_at, a.id`)
+}
+
+// A Holding is a member of a live attempt: what it holds on which node.
+type Holding struct {
+	AllocationID string  `db:"allocation_id"`
+	TaskID       string  `db:"task_id"`
+	Pool         string  `db:"pool"`
+	Rank         int     `db:"rank"`
+	NodeID       string  `db:"node_id"`
+	NodeName     string  `db:"node_name"`
+	SlotIDs      []int32 `db:"slot_ids"`
+	NomadAllocID string  `db:"nomad_alloc_id"`
+	State        string  `db:"state"`
+	Exited       bool    `db:"exited"`
+}
+
+// Holdings lists them all, or those of one attempt.
+func (db *DB) Holdings(ctx context.Context, allocation string) ([]Holding, error) {
+	return rows[Holding](ctx, db, `
+		SELECT m.allocation_id, a.task_id, a.pool, m.rank, m.node_id, m.node_name, m.slot_ids, m.nomad_alloc_id, a.state,
+			m.exited_at IS NOT NULL AS exited
+		FROM members m JOIN allocations a ON a.id = m.allocation_id
+		WHERE a.state <> 'TERMINATED' AND ($1 = '' OR a.id = $1) ORDER BY m.allocation_id, m.rank`, allocation)
+}

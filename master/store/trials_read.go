@@ -1,0 +1,226 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// A Trial as people see it. What its metrics and checkpoints come to is read
+// apart, for a page at a time: TrialSummaries, ValidationsAt, CountCheckpoints,
+// BestCheckpoints.
+type Trial struct {
+	ID              int        `db:"id"`
+	ExperimentID    int        `db:"experiment_id"`
+	OwnerID         int        `db:"owner_id"`
+	Number          int        `db:"number"`
+	TaskID          string     `db:"task_id"`
+	HParams         []byte     `db:"hparams"`
+	WarmStart       *string    `db:"warm_start"`
+	State           string     `db:"state"`
+	Shown           string     `db:"shown"`
+	Restarts        int        `db:"restarts"`
+	StartedAt       time.Time  `db:"started_at"`
+	EndedAt         *time.Time `db:"ended_at"`
+	Error           string     `db:"error"`
+	Progress        *float64   `db:"progress"`
+	RunnerState     string     `db:"runner_state"`
+	Metadata        []byte     `db:"metadata"`
+	Seconds         float64    `db:"seconds"` // that its attempts ran
+	Metric          *string    `db:"metric"`  // of its experiment's searcher
+	SmallerIsBetter bool       `db:"smaller_is_better"`
+	Waiting         string     `db:"waiting"` // why it waits, when it does
+}
+
+// shownTrial is what a trial t of an experiment e is shown as.
+const shownTrial = `CASE
+	WHEN t.state IN ('COMPLETED', 'CANCELED', 'ERROR') THEN t.state
+	WHEN t.kill_wanted OR e.desired = 'killed' THEN 'STOPPING_KILLED'
+	WHEN t.state NOT IN ('ACTIVE', 'PAUSED') THEN t.state
+	WHEN e.desired = 'canceled' THEN 'STOPPING_CANCELED'
+	WHEN e.desired = 'paused' THEN 'PAUSED'
+	WHEN e.unmanaged THEN 'RUNNING'
+	ELSE coalesce((SELECT ` + furthest + ` FROM allocations a WHERE a.task_id = t.task_id AND a.state <> 'TERMINATED'), 'QUEUED') END`
+
+const trialSelect = `
+	SELECT t.id, t.experiment_id, e.owner_id, t.number, t.task_id, t.hparams, t.warm_start::text, t.state, ` + shownTrial + ` AS shown,
+		t.restarts, t.started_at, t.ended_at, t.error, t.progress, t.runner_state, t.metadata, e.metric, e.smaller_is_better,
+		coalesce((SELECT extract(epoch FROM sum(coalesce(a.ended_at, now()) - a.started_at))
+			FROM allocations a WHERE a.task_id = t.task_id AND a.started_at IS NOT NULL), 0)::float8 AS seconds,
+		coalesce((SELECT a.waiting_reason FROM allocations a WHERE a.task_id = t.task_id AND a.state = 'PENDING'), '') AS waiting
+	FROM trials t JOIN experiments e ON e.id = t.experiment_id`
+
+// Trial finds one.
+func (db *DB) Trial(ctx context.Context, id int) (Trial, error) {
+	t, err := row[Trial](ctx, db, "trial", trialSelect+` WHERE t.id = $1`, id)
+	if fault.Is(err, fault.NotFound) {
+		return t, fault.New(fault.NotFound, "trial %d not found", id)
+	}
+	return t, err
+}
+
+// TrialFilter chooses trials of an experiment.
+type TrialFilter struct {
+	ExperimentID int
+	States       []string // as shown; ACTIVE stands for whatever an active one is shown as
+	Sort         string
+	Desc         bool
+}
+
+// metricAt is a metric of the validation whose key the summary s has.
+func metricAt(which string) string {
+	return `(SELECT CASE WHEN jsonb_typeof(m.avg->e.metric) = 'number' THEN (m.avg->>e.metric)::float8 END FROM metrics m
+		WHERE m.trial_id = t.id AND m.grp = 'validation' AND m.run_id = s.` + which + `_run AND m.steps = s.` + which + `_steps)`
+}
+
+var trialSorts = sorts{
+	"": "t.id", "start_time": "t.started_at", "end_time": "t.ended_at", "state": shownTrial, "restarts": "t.restarts",
+	"batches": "coalesce(s.total_batches, 0)", "duration": "coalesce(t.ended_at, now()) - t.started_at",
+	"best": "s.searcher_value", "latest": metricAt("latest"),
+	"checkpoint_size": "(SELECT sum(c.size) FROM checkpoints c WHERE c.trial_id = t.id AND c.state IN ('COMPLETED', 'PARTIALLY_DELETED'))",
+}
+
+func (f TrialFilter) where() (string, pgx.NamedArgs) {
+	var c conditions
+	c.when(true, "t.experiment_id = @experiment", "experiment", f.ExperimentID)
+	c.when(len(f.States) > 0, "("+shownTrial+" = ANY(@states::text[]) OR 'ACTIVE' = ANY(@states::text[]) AND "+
+		shownTrial+" IN ('QUEUED', 'PULLING', 'STARTING', 'RUNNING'))", "states", f.States)
+	return ` FROM trials t JOIN experiments e ON e.id = t.experiment_id LEFT JOIN trial_summaries s ON s.trial_id = t.id` + c.where(), c.args
+}
+
+// CountTrials counts what the filter chooses.
+func (db *DB) CountTrials(ctx context.Context, f TrialFilter) (int, error) {
+	where, args := f.where()
+	return scalar[int](ctx, db, `SELECT count(*)`+where, args)
+}
+
+// Trials lists a part of what the filter chooses.
+func (db *DB) Trials(ctx context.Context, f TrialFilter, offset, limit int) ([]Trial, error) {
+	order, err := trialSorts.order(f.Sort, f.Desc, "t.id")
+	if err != nil {
+		return nil, err
+	}
+	where, args := f.where()
+	args["limit"], args["offset"] = limit, offset
+	ids, err := scalars[int](ctx, db, `SELECT t.id`+where+order+` LIMIT @limit OFFSET @offset`, args)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	return rows[Trial](ctx, db, trialSelect+`
+		JOIN unnest($1::int[]) WITH ORDINALITY AS page(id, place) ON page.id = t.id ORDER BY page.place`, ids)
+}
+
+// KillTrial asks for the end of a trial; of one that is over nothing is asked.
+func (db *DB) KillTrial(ctx context.Context, id int) error {
+	_, err := db.exec(ctx, `UPDATE trials SET kill_wanted = true WHERE id = $1 AND ended_at IS NULL`, id)
+	return err
+}
+
+// A Workload is a report or a checkpoint of a trial: one line of its history.
+type Workload struct {
+	Kind      string     `db:"kind"` // training, validation or checkpoint
+	Steps     int        `db:"steps"`
+	At        *time.Time `db:"at"`
+	Metrics   []byte     `db:"metrics"` // of a report
+	Batches   []byte     `db:"batches"`
+	UUID      *string    `db:"uuid"` // of a checkpoint
+	State     *string    `db:"state"`
+	Resources []byte     `db:"resources"`
+	Metadata  []byte     `db:"metadata"`
+}
+
+// WorkloadFilter chooses what of a trial's history is wanted.
+type WorkloadFilter struct {
+	TrialID     int
+	Groups      []string // of metrics: training, validation, or of one's own
+	Checkpoints bool
+	Deleted     bool // checkpoints that are deleted too
+	Batches     bool
+	SortKey     string // a metric; "" sorts by steps
+	Desc        bool
+}
+
+// Workloads lists a part of a trial's history and counts all of it. A limit of 0
+// is none.
+func (db *DB) Workloads(ctx context.Context, f WorkloadFilter, offset, limit int) ([]Workload, int, error) {
+	if f.Groups == nil {
+		f.Groups = []string{}
+	}
+	args := pgx.NamedArgs{"trial": f.TrialID, "groups": f.Groups, "checkpoints": f.Checkpoints, "deleted": f.Deleted,
+		"batches": f.Batches, "key": f.SortKey, "offset": offset, "limit": unlimited(limit)}
+	const from = ` FROM (
+		SELECT CASE m.grp WHEN 'validation' THEN 'validation' ELSE 'training' END AS kind, coalesce(m.steps, 0) AS steps,
+			m.reported_at AS at, m.avg AS metrics, CASE WHEN @batches THEN m.batches END AS batches,
+			NULL::text AS uuid, NULL::text AS state, NULL::jsonb AS resources, NULL::jsonb AS metadata
+		FROM metrics m WHERE m.trial_id = @trial AND m.grp = ANY(@groups::text[]) AND NOT m.archived
+		UNION ALL
+		SELECT 'checkpoint', k.steps, k.reported_at, NULL, NULL, k.uuid::text, k.state, k.resources, k.metadata
+		FROM checkpoints k WHERE k.trial_id = @trial AND @checkpoints AND (@deleted OR k.state <> 'DELETED')) w`
+	total, err := scalar[int](ctx, db, `SELECT count(*)`+from, args)
+	if err != nil {
+		return nil, 0, err
+	}
+	dir := ""
+	if f.Desc {
+		dir = " DESC"
+	}
+	order := ` ORDER BY w.steps` + dir + `, w.at` + dir + `, w.kind DESC`
+	if f.SortKey != "" {
+		order = ` ORDER BY CASE WHEN jsonb_typeof(w.metrics->@key) = 'number' THEN (w.metrics->>@key)::float8 END` + dir + ` NULLS LAST, w.steps, w.at`
+	}
+	list, err := rows[Workload](ctx, db, `SELECT w.*`+from+order+` LIMIT @limit OFFSET @offset`, args)
+	return list, total, err
+}
+
+// A BestCheckpoint is the one of a trial with the best validation.
+type BestCheckpoint struct {
+	TrialID    int       `db:"trial_id"`
+	UUID       string    `db:"uuid"`
+	State      string    `db:"state"`
+	Steps      int       `db:"steps"`
+	ReportedAt time.Time `db:"reported_at"`
+	Resources  []byte    `db:"resources"`
+	Metadata   []byte    `db:"metadata"`
+}
+
+// BestCheckpoints finds, for each of the trials that has one, the checkpoint with
+// the best validation of the searcher's metric, the latest of equals.
+func (db *DB) BestCheckpoints(ctx context.Context, trials []int) (map[int]BestCheckpoint, error) {
+	list, err := rows[BestCheckpoint](ctx, db, `
+		SELECT DISTINCT ON (k.trial_id) k.trial_id, k.uuid::text, k.state, k.steps, k.reported_at, k.resources, k.metadata
+		FROM checkpoints k JOIN trials t ON t.id = k.trial_id JOIN experiments e ON e.id = t.experiment_id
+		JOIN LATERAL (SELECT CASE WHEN jsonb_typeof(m.avg->e.metric) = 'number' THEN (m.avg->>e.metric)::float8 END AS value
+			FROM metrics m WHERE m.trial_id = k.trial_id AND m.grp = 'validation' AND m.steps = k.steps AND NOT m.archived
+			ORDER BY m.run_id DESC LIMIT 1) v ON v.value IS NOT NULL
+		WHERE k.trial_id = ANY($1) AND k.state = 'COMPLETED'
+		ORDER BY k.trial_id, CASE WHEN e.smaller_is_better THEN v.value ELSE -v.value END, k.steps DESC`, trials)
+	best := make(map[int]BestCheckpoint, len(list))
+	for _, b := range list {
+		best[b.TrialID] = b
+	}
+	return best, err
+}
+
+// An Improvement is a validation that was the best of its experiment when it came.
+type Improvement struct {
+	TrialID int       `db:"trial_id"`
+	At      time.Time `db:"at"`
+	Value   float64   `db:"value"`
+}
+
+// Improvements lists how the best validation of an experiment came about.
+func (db *DB) Improvements(ctx context.Context, experiment int) ([]Improvement, error) {
+	return rows[Improvement](ctx, db, `
+		WITH reported AS (
+			SELECT m.trial_id, m.reported_at AS at, (m.avg->>e.metric)::float8 AS value, m.id,
+				CASE WHEN e.smaller_is_better THEN 1 ELSE -1 END * (m.avg->>e.metric)::float8 AS cost
+			FROM experiments e JOIN trials t ON t.experiment_id = e.id
+			JOIN metrics m ON m.trial_id = t.id AND m.grp = 'validation' AND m.steps IS NOT NULL
+			WHERE e.id = $1 AND jsonb_typeof(m.avg->e.metric) = 'number')
+		SELECT trial_id, at, value FROM (
+			SELECT *, min(cost) OVER (ORDER BY at, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM reported) r
+		WHERE before IS NULL OR cost < before ORDER BY at, id`, experiment)
+}

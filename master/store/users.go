@@ -1,0 +1,136 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// A User is an account.
+type User struct {
+	ID           int        `db:"id"`
+	Username     string     `db:"username"`
+	DisplayName  string     `db:"display_name"`
+	PasswordHash string     `db:"password_hash"`
+	Admin        bool       `db:"admin"`
+	Active       bool       `db:"active"`
+	Remote       bool       `db:"remote"`
+	AgentUser    []byte     `db:"agent_user"` // JSON, or nil
+	ModifiedAt   time.Time  `db:"modified_at"`
+	LastAuthAt   *time.Time `db:"last_auth_at"`
+}
+
+const userColumns = `id, username, display_name, password_hash, admin, active, remote, agent_user, modified_at, last_auth_at`
+
+// UserByID finds an account.
+func (db *DB) UserByID(ctx context.Context, id int) (User, error) {
+	u, err := row[User](ctx, db, "user", `SELECT `+userColumns+` FROM users WHERE id = $1`, id)
+	if fault.Is(err, fault.NotFound) {
+		return u, fault.New(fault.NotFound, "user %d not found", id)
+	}
+	return u, err
+}
+
+// UserByName finds an account by its lower-case name.
+func (db *DB) UserByName(ctx context.Context, username string) (User, error) {
+	return row[User](ctx, db, "user "+username, `SELECT `+userColumns+` FROM users WHERE username = $1`, username)
+}
+
+// UserFilter chooses accounts.
+type UserFilter struct {
+	Name   string // part of the name or display name
+	Active *bool
+	Admin  *bool
+	Sort   string // a key of userSorts; "" for id
+	Desc   bool
+	Limit  int // 0: all
+	Offset int
+}
+
+var userSorts = sorts{
+	"": "id", "username": "username", "display_name": "lower(display_name)", "name": "lower(coalesce(nullif(display_name, ''), username))",
+	"admin": "admin", "active": "active", "modified": "modified_at", "last_auth": "last_auth_at", "remote": "remote",
+}
+
+// Users lists accounts and says how many the filter chose in all.
+func (db *DB) Users(ctx context.Context, f UserFilter) ([]User, int, error) {
+	order, err := userSorts.order(f.Sort, f.Desc, "id")
+	if err != nil {
+		return nil, 0, err
+	}
+	args := pgx.NamedArgs{"name": f.Name, "active": f.Active, "admin": f.Admin, "limit": unlimited(f.Limit), "offset": f.Offset}
+	const where = ` FROM users
+		WHERE (@name = '' OR position(lower(@name) IN username) > 0 OR position(lower(@name) IN lower(display_name)) > 0)
+		AND (@active::boolean IS NULL OR active = @active) AND (@admin::boolean IS NULL OR admin = @admin)`
+	total, err := scalar[int](ctx, db, `SELECT count(*)`+where, args)
+	if err != nil {
+		return nil, 0, err
+	}
+	list, err := rows[User](ctx, db, `SELECT `+userColumns+where+order+` LIMIT @limit OFFSET @offset`, args)
+	return list, total, err
+}
+
+// CreateUser makes an account and returns it.
+func (db *DB) CreateUser(ctx context.Context, u User) (User, error) {
+	made, err := row[User](ctx, db, "user", `
+		INSERT INTO users (username, display_name, password_hash, admin, active, remote, agent_user)
+		VALUES (@username, @display, @hash, @admin, @active, @remote, @agent) RETURNING `+userColumns,
+		pgx.NamedArgs{"username": u.Username, "display": u.DisplayName, "hash": u.PasswordHash,
+			"admin": u.Admin, "active": u.Active, "remote": u.Remote, "agent": jsonOrNull(u.AgentUser)})
+	if fault.Is(err, fault.Conflict) {
+		return u, fault.New(fault.Conflict, "there is a user %s already", u.Username)
+	}
+	return made, err
+}
+
+// UserChange says what to change of an account; nil leaves as it is.
+type UserChange struct {
+	Username     *string
+	DisplayName  *string
+	PasswordHash *string
+	Admin        *bool
+	Active       *bool
+	Remote       *bool
+	AgentUser    []byte
+}
+
+// ChangeUser changes an account. The last active admin can be neither demoted nor
+// deactivated, because nobody could undo it.
+func (db *DB) ChangeUser(ctx context.Context, id int, ch UserChange) (User, error) {
+	var u User
+	err := db.Tx(ctx, func(tx *DB) error {
+		// Changes of the admin mark follow one another, so that two admins cannot
+		// demote each other at once.
+		if ch.Admin != nil || ch.Active != nil {
+			if _, err := tx.exec(ctx, `SELECT FROM users WHERE admin AND active ORDER BY id FOR UPDATE`); err != nil {
+				return err
+			}
+		}
+		var err error
+		u, err = row[User](ctx, tx, "user", `
+			UPDATE users SET username = coalesce(@username, username), display_name = coalesce(@display, display_name),
+				password_hash = coalesce(@hash, password_hash), admin = coalesce(@admin, admin),
+				active = coalesce(@active, active), remote = coalesce(@remote, remote),
+				agent_user = coalesce(@agent::jsonb, agent_user), modified_at = now()
+			WHERE id = @id RETURNING `+userColumns,
+			pgx.NamedArgs{"id": id, "username": ch.Username, "display": ch.DisplayName, "hash": ch.PasswordHash,
+				"admin": ch.Admin, "active": ch.Active, "remote": ch.Remote, "agent": jsonOrNull(ch.AgentUser)})
+		switch {
+		case fault.Is(err, fault.NotFound):
+			return fault.New(fault.NotFound, "user %d not found", id)
+		case fault.Is(err, fault.Conflict):
+			return fault.New(fault.Conflict, "there is a user %s already", *ch.Username)
+		case err != nil:
+			return err
+		}
+		left, err := scalar[bool](ctx, tx, `SELECT EXISTS (SELECT FROM users WHERE admin AND active)`)
+		if err == nil && !left {
+			return fault.New(fault.Conflict, "%s is the last active admin; make somebody else an admin first", u.Username)
+		}
+		return err
+	})
+	return u, err
+}

@@ -1,0 +1,134 @@
+package store
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// A Workspace holds projects.
+type Workspace struct {
+	ID          int    `db:"id"`
+	Name        string `db:"name"`
+	OwnerID     int    `db:"user_id"`
+	Owner       string `db:"username"`
+	Archived    bool   `db:"archived"`
+	Immutable   bool   `db:"immutable"`
+	Settings    []byte `db:"settings"` // JSON, see WorkspaceSettings
+	Projects    int    `db:"projects"`
+	Experiments int    `db:"experiments"`
+}
+
+// WorkspaceSettings is what a workspace lays under its experiments' configurations.
+type WorkspaceSettings struct {
+	DefaultComputePool string         `json:"default_compute_pool,omitempty"`
+	DefaultAuxPool     string         `json:"default_aux_pool,omitempty"`
+	CheckpointStorage  map[string]any `json:"checkpoint_storage,omitempty"`
+	AgentUser          map[string]any `json:"agent_user,omitempty"`
+}
+
+const workspaceSelect = `
+	SELECT w.id, w.name, w.user_id, u.username, w.archived, w.immutable, w.settings,
+		(SELECT count(*) FROM projects p WHERE p.workspace_id = w.id) AS projects,
+		(SELECT count(*) FROM experiments e JOIN projects p ON p.id = e.project_id WHERE p.workspace_id = w.id) AS experiments
+	FROM workspaces w JOIN users u ON u.id = w.user_id`
+
+// WorkspaceFilter chooses workspaces. A name that fits exactly comes first, so
+// that a client that takes the first gets what it named.
+type WorkspaceFilter struct {
+	Name     string // part of the name, in either case
+	Exact    string
+	Archived *bool
+	UserIDs  []int
+	Users    []string
+	Sort     string
+	Desc     bool
+}
+
+var workspaceSorts = sorts{"": "w.id", "name": "lower(w.name)"}
+
+// Workspaces lists what the filter chooses.
+func (db *DB) Workspaces(ctx context.Context, f WorkspaceFilter) ([]Workspace, error) {
+	order, err := workspaceSorts.order(f.Sort, f.Desc, "w.id")
+	if err != nil {
+		return nil, err
+	}
+	if f.Name != "" && f.Sort == "" {
+		order = ` ORDER BY w.name = @name DESC, lower(w.name) = lower(@name) DESC, w.id`
+	}
+	return rows[Workspace](ctx, db, workspaceSelect+`
+		WHERE (@name = '' OR w.name ILIKE @pattern) AND (@exact = '' OR w.name = @exact)
+			AND (@archived::boolean IS NULL OR w.archived = @archived)
+			AND (@ids::int[] IS NULL OR w.user_id = ANY(@ids)) AND (@users::text[] IS NULL OR u.username = ANY(@users))`+order,
+		pgx.NamedArgs{"name": f.Name, "pattern": likePattern(f.Name), "exact": f.Exact, "archived": f.Archived, "ids": f.UserIDs, "users": f.Users})
+}
+
+// Workspace finds one.
+func (db *DB) Workspace(ctx context.Context, id int) (Workspace, error) {
+	w, err := row[Workspace](ctx, db, "workspace", workspaceSelect+` WHERE w.id = $1`, id)
+	if fault.Is(err, fault.NotFound) {
+		return w, fault.New(fault.NotFound, "workspace %d not found", id)
+	}
+	return w, err
+}
+
+// CreateWorkspace makes one.
+func (db *DB) CreateWorkspace(ctx context.Context, name string, owner int, settings []byte) (Workspace, error) {
+	id, err := scalar[int](ctx, db, `INSERT INTO workspaces (name, user_id, settings) VALUES ($1, $2, coalesce($3::jsonb, '{}')) RETURNING id`,
+		name, owner, jsonOrNull(settings))
+	if fault.Is(err, fault.Conflict) {
+		return Workspace{}, fault.New(fault.Conflict, "there is a workspace %q already", name)
+	}
+	if err != nil {
+		return Workspace{}, err
+	}
+	return db.Workspace(ctx, id)
+}
+
+// ChangeWorkspace renames it and lays settings over those it has; nil leaves.
+func (db *DB) ChangeWorkspace(ctx context.Context, id int, name *string, settings []byte) error {
+	n, err := db.exec(ctx, `UPDATE workspaces SET name = coalesce($2, name), settings = settings || coalesce($3::jsonb, '{}')
+		WHERE id = $1 AND NOT immutable`, id, name, jsonOrNull(settings))
+	if fault.Is(err, fault.Conflict) {
+		return fault.New(fault.Conflict, "there is a workspace %q already", *name)
+	}
+	return changedOne(n, err, "workspace %d is built in and cannot be changed", id)
+}
+
+// ArchiveWorkspace archives it, or takes it back.
+func (db *DB) ArchiveWorkspace(ctx context.Context, id int, archived bool) error {
+	n, err := db.exec(ctx, `UPDATE workspaces SET archived = $2 WHERE id = $1 AND NOT immutable`, id, archived)
+	return changedOne(n, err, "workspace %d is built in and cannot be archived", id)
+}
+
+// DeleteWorkspace removes an empty one: no experiments, and no task that runs.
+func (db *DB) DeleteWorkspace(ctx context.Context, id int) error {
+	return db.Tx(ctx, func(tx *DB) error {
+		busy, err := scalar[int](ctx, tx, `
+			SELECT (SELECT count(*) FROM experiments e JOIN projects p ON p.id = e.project_id WHERE p.workspace_id = $1)
+				+ (SELECT count(*) FROM tasks WHERE workspace_id = $1 AND ended_at IS NULL AND experiment_id IS NULL)`, id)
+		if err != nil {
+			return err
+		}
+		if busy > 0 {
+			return fault.New(fault.Conflict, "workspace %d holds %d experiments or running tasks; delete or move them first", id, busy)
+		}
+		for _, sql := range []string{`DELETE FROM tasks WHERE workspace_id = $1 AND experiment_id IS NULL`, `DELETE FROM projects WHERE workspace_id = $1 AND NOT immutable`} {
+			if _, err := tx.exec(ctx, sql, id); err != nil {
+				return err
+			}
+		}
+		n, err := tx.exec(ctx, `DELETE FROM workspaces WHERE id = $1 AND NOT immutable`, id)
+		return changedOne(n, err, "workspace %d is built in and cannot be deleted", id)
+	})
+}
+
+// changedOne turns "no row fitted" into a fault; the caller knows that the row exists.
+func changedOne(n int64, err error, format string, args ...any) error {
+	if err == nil && n == 0 {
+		return fault.New(fault.Conflict, format, args...)
+	}
+	return err
+}
