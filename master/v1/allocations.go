@@ -24,6 +24,8 @@ type Allocation struct {
 	IsReady      bool       `json:"isReady"`
 	StartTime    *time.Time `json:"startTime,omitempty"`
 	StatusCode   *int       `json:"statusCode,omitempty"`
+	// WaitingReason is why it has no place yet, in a sentence; ours, not Determined's.
+	WaitingReason string `json:"waitingReason"`
 }
 
 // AllocationAllGatherRequest is a message of the wire.

@@ -24,14 +24,23 @@ func Unmarshal(data []byte, v any) error {
 	if len(data) == 0 {
 		return nil
 	}
-	if !json.Valid(data) {
-		return syntaxError(data)
-	}
 	rv := reflect.ValueOf(v)
 	if rv.Kind() != reflect.Pointer || rv.IsNil() {
 		panic("v1: Unmarshal needs a pointer")
 	}
-	return decode(data, rv.Elem(), "", 0)
+	p := parser{data: data}
+	err := p.decode(rv.Elem(), 0)
+	if p.peek(); err == nil && p.at < len(data) {
+		err = errSyntax
+	}
+	var m *mismatchError
+	switch {
+	case errors.Is(err, errSyntax):
+		return syntaxError(data)
+	case errors.As(err, &m) && m.path == "":
+		m.path = "the body"
+	}
+	return err
 }
 
 // syntaxError words what is wrong with a body, and where.
@@ -45,142 +54,189 @@ func syntaxError(data []byte) error {
 	return fmt.Errorf("the body is not JSON: %w", err)
 }
 
-func decode(raw []byte, v reflect.Value, path string, depth int) error {
+// decode reads the value that comes next into v. Places in messages are put into
+// errors on their way back, so that they cost nothing while all is well.
+func (p *parser) decode(v reflect.Value, depth int) error {
 	if depth > maxDepth {
-		return fmt.Errorf("%s: nested more than %d deep", path, maxDepth)
+		return &mismatchError{want: fmt.Sprintf("nothing nested more than %d deep", maxDepth), got: "deeper"}
 	}
-	if bytes.Equal(raw, []byte("null")) {
-		return nil
+	first := p.peek()
+	if first == 'n' {
+		_, err := p.value()
+		return err
 	}
 	switch v.Type() {
-	case timeType:
-		return decodeTime(raw, v, path)
-	case structType:
-		if raw[0] != '{' {
-			return mismatch(path, "an object", raw)
+	case timeType, structType, bytesType:
+		raw, err := p.value()
+		if err != nil {
+			return err
 		}
-		v.SetBytes(bytes.Clone(raw))
-		return nil
-	case bytesType:
-		return decodeBytes(raw, v, path)
+		return decodeSpecial(raw, v)
 	}
 	switch v.Kind() {
 	case reflect.Pointer:
-		p := reflect.New(v.Type().Elem())
-		if err := decode(raw, p.Elem(), path, depth+1); err != nil {
+		to := reflect.New(v.Type().Elem())
+		if err := p.decode(to.Elem(), depth+1); err != nil {
 			return err
 		}
-		v.Set(p)
+		v.Set(to)
 		return nil
 	case reflect.Struct:
-		return decodeMessage(raw, v, path, depth)
+		return p.message(v, depth)
 	case reflect.Slice:
-		return decodeList(raw, v, path, depth)
+		return p.list(v, depth)
 	case reflect.Map:
-		return decodeMap(raw, v, path, depth)
+		return p.dict(v, depth)
+	}
+	raw, err := p.value()
+	if err != nil {
+		return err
+	}
+	return decodeScalar(raw, v)
+}
+
+func decodeSpecial(raw []byte, v reflect.Value) error {
+	switch v.Type() {
+	case timeType:
+		return decodeTime(raw, v)
+	case bytesType:
+		return decodeBytes(raw, v)
+	}
+	if raw[0] != '{' {
+		return mismatch("an object", raw)
+	}
+	v.SetBytes(bytes.Clone(raw))
+	return nil
+}
+
+func decodeScalar(raw []byte, v reflect.Value) error {
+	switch v.Kind() {
 	case reflect.String:
 		s, ok := unquote(raw)
 		if !ok {
-			return mismatch(path, "a string", raw)
+			return mismatch("a string", raw)
 		}
 		v.SetString(s)
 		return nil
 	case reflect.Bool:
 		b, err := strconv.ParseBool(bare(raw))
 		if err != nil {
-			return mismatch(path, "true or false", raw)
+			return mismatch("true or false", raw)
 		}
 		v.SetBool(b)
 		return nil
 	case reflect.Int, reflect.Int64, reflect.Int32:
-		return decodeInt(raw, v, path)
+		return decodeInt(raw, v)
 	case reflect.Float64:
-		return decodeFloat(raw, v, path)
+		return decodeFloat(raw, v)
 	}
 	return fmt.Errorf("v1: cannot decode into %s", v.Type())
 }
 
-func decodeMessage(raw []byte, v reflect.Value, path string, depth int) error {
-	if raw[0] != '{' {
-		return mismatch(path, "an object", raw)
+// unfit fails for a value that is not of the shape that is wanted.
+func (p *parser) unfit(want string) error {
+	raw, err := p.value()
+	if err != nil {
+		return err
 	}
-	p := planOf(v.Type())
-	return eachMember(raw, func(name string, value []byte) error {
-		i, ok := p.byName[name]
+	return mismatch(want, raw)
+}
+
+func (p *parser) message(v reflect.Value, depth int) error {
+	if p.peek() != '{' {
+		return p.unfit("an object")
+	}
+	plan := planOf(v.Type())
+	return p.members(func(name []byte) error {
+		i, ok := plan.byName[string(name)]
 		if !ok {
-			return nil
+			_, err := p.value()
+			return err
 		}
-		f := p.fields[i]
-		return decode(value, v.Field(f.index), join(path, f.name), depth+1)
+		f := &plan.fields[i]
+		return within(p.decode(v.Field(f.index), depth+1), f.name)
 	})
 }
 
-func decodeList(raw []byte, v reflect.Value, path string, depth int) error {
-	if raw[0] != '[' {
-		return mismatch(path, "a list", raw)
+func (p *parser) list(v reflect.Value, depth int) error {
+	if p.peek() != '[' {
+		return p.unfit("a list")
 	}
-	items := elements(raw)
-	list := reflect.MakeSlice(v.Type(), len(items), len(items))
-	for i, item := range items {
-		if err := decode(item, list.Index(i), path+"["+strconv.Itoa(i)+"]", depth+1); err != nil {
-			return err
+	p.at++
+	v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+	for n := 0; ; n++ {
+		switch c := p.peek(); {
+		case c == ']':
+			p.at++
+			return nil
+		case n == 0:
+		case c == ',':
+			p.at++
+		default:
+			return errSyntax
+		}
+		if n == v.Cap() {
+			v.Grow(1)
+		}
+		v.SetLen(n + 1)
+		if err := p.decode(v.Index(n), depth+1); err != nil {
+			return within(err, "["+strconv.Itoa(n)+"]")
 		}
 	}
-	v.Set(list)
-	return nil
 }
 
-func decodeMap(raw []byte, v reflect.Value, path string, depth int) error {
-	if raw[0] != '{' {
-		return mismatch(path, "an object", raw)
+func (p *parser) dict(v reflect.Value, depth int) error {
+	if p.peek() != '{' {
+		return p.unfit("an object")
 	}
 	m := reflect.MakeMap(v.Type())
-	err := eachMember(raw, func(name string, value []byte) error {
+	err := p.members(func(name []byte) error {
 		item := reflect.New(v.Type().Elem()).Elem()
-		if err := decode(value, item, join(path, name), depth+1); err != nil {
-			return err
+		key := string(name)
+		if err := p.decode(item, depth+1); err != nil {
+			return within(err, key)
 		}
-		m.SetMapIndex(reflect.ValueOf(name), item)
+		m.SetMapIndex(reflect.ValueOf(key), item)
 		return nil
 	})
 	v.Set(m)
 	return err
 }
 
-func decodeInt(raw []byte, v reflect.Value, path string) error {
+func decodeInt(raw []byte, v reflect.Value) error {
 	s := bare(raw)
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil { // 1e3 and 5.0 are integers in JSON
 		f, ferr := strconv.ParseFloat(s, 64)
 		if ferr != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
-			return mismatch(path, "an integer", raw)
+			return mismatch("an integer", raw)
 		}
 		n = int64(f)
 	}
 	if v.OverflowInt(n) || (v.Kind() == reflect.Int && (n > math.MaxInt32 || n < math.MinInt32)) {
-		return mismatch(path, "an integer of 32 bits", raw)
+		return mismatch("an integer of 32 bits", raw)
 	}
 	v.SetInt(n)
 	return nil
 }
 
-func decodeFloat(raw []byte, v reflect.Value, path string) error {
+func decodeFloat(raw []byte, v reflect.Value) error {
 	f, err := strconv.ParseFloat(bare(raw), 64)
 	if err != nil {
-		return mismatch(path, "a number", raw)
+		return mismatch("a number", raw)
 	}
 	v.SetFloat(f)
 	return nil
 }
 
-func decodeTime(raw []byte, v reflect.Value, path string) error {
+func decodeTime(raw []byte, v reflect.Value) error {
 	s, ok := unquote(raw)
 	if !ok {
-		return mismatch(path, "a time", raw)
+		return mismatch("a time", raw)
 	}
 	t, err := ParseTime(s)
 	if err != nil {
-		return mismatch(path, "a time such as 2026-11-20T12:00:00Z", raw)
+		return mismatch("a time such as 2026-11-20T12:00:00Z", raw)
 	}
 	v.Set(reflect.ValueOf(t))
 	return nil
@@ -197,10 +253,10 @@ func ParseTime(s string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is not a time", s)
 }
 
-func decodeBytes(raw []byte, v reflect.Value, path string) error {
+func decodeBytes(raw []byte, v reflect.Value) error {
 	s, ok := unquote(raw)
 	if !ok {
-		return mismatch(path, "base64", raw)
+		return mismatch("base64", raw)
 	}
 	enc := base64.StdEncoding
 	if strings.ContainsAny(s, "-_") {
@@ -211,7 +267,7 @@ func decodeBytes(raw []byte, v reflect.Value, path string) error {
 	}
 	b, err := enc.DecodeString(s)
 	if err != nil {
-		return mismatch(path, "base64", raw)
+		return mismatch("base64", raw)
 	}
 	v.SetBytes(b)
 	return nil
@@ -237,20 +293,29 @@ func bare(raw []byte) string {
 	return string(raw)
 }
 
-func join(path, name string) string {
-	if path == "" {
-		return name
-	}
-	return path + "." + name
+// mismatchError is a value that does not fit where it stands.
+type mismatchError struct{ path, want, got string }
+
+func (e *mismatchError) Error() string {
+	return fmt.Sprintf("%s: expected %s, found %s", e.path, e.want, e.got)
 }
 
-func mismatch(path, want string, raw []byte) error {
+func mismatch(want string, raw []byte) error {
 	got := string(raw)
 	if len(got) > 40 {
 		got = got[:40] + "…"
 	}
-	if path == "" {
-		path = "the body"
+	return &mismatchError{want: want, got: got}
+}
+
+// within says where an error happened: inside of this name.
+func within(err error, name string) error {
+	var m *mismatchError
+	if errors.As(err, &m) {
+		if m.path != "" && m.path[0] != '[' {
+			name += "."
+		}
+		m.path = name + m.path
 	}
-	return fmt.Errorf("%s: expected %s, found %s", path, want, got)
+	return err
 }

@@ -67,6 +67,9 @@ type MemberExitRequest struct {
 	ExitCode int    `json:"exitCode"`
 	Reason   string `json:"reason"` // "" for a program that simply ended
 	LogsDone bool   `json:"logsDone"`
+	// Stopped: the program was ended because Nomad ended the runner, which is
+	// nobody's failure unless the master had asked for it.
+	Stopped bool `json:"stopped"`
 }
 
 // MemberRendezvousResponse answers when every member has arrived (long poll, 60 s;
@@ -81,7 +84,9 @@ type MemberRendezvousResponse struct {
 
 // LogBatch is what a runner ships: lines of one shipper in order. First is the
 // number of the first line; the master drops lines it has already, so a batch
-// may be sent twice. POST /api/v1/detent/logs
+// may be sent twice. A batch that begins later than where the last one ended says
+// that the lines between are lost; one without lines asks how far the master has
+// them. POST /api/v1/detent/logs
 type LogBatch struct {
 	AllocationID string    `json:"allocationId"`
 	TaskID       string    `json:"taskId"`
@@ -104,4 +109,12 @@ type LogLine struct {
 // LogBatchResponse says how far the master has this shipper's lines.
 type LogBatchResponse struct {
 	Next int64 `json:"next"` // the number of the first line it does not have
+}
+
+// WatchResponse tells a runner whether its attempt is still wanted (long poll,
+// 60 s). One that is over, or that is being killed while its node's agent is
+// dead, learns it here. GET /api/v1/detent/allocations/{id}/watch
+type WatchResponse struct {
+	Over bool   `json:"over"`
+	Why  string `json:"why"`
 }

@@ -43,6 +43,7 @@ type CreateExperimentResponse struct {
 	Config     Struct          `json:"config"`
 	Experiment Experiment      `json:"experiment"`
 	Warnings   []LaunchWarning `json:"warnings"`
+	Remarks    []string        `json:"remarks"` // what has no effect here or will have to wait; ours, not Determined's
 }
 
 // DeleteExperimentLabelResponse is a message of the wire.
@@ -90,6 +91,7 @@ type Experiment struct {
 	UserID                  int             `json:"userId"`
 	WorkspaceID             int             `json:"workspaceId"`
 	WorkspaceName           string          `json:"workspaceName"`
+	Error                   string          `json:"error"` // why it ended in error; ours, not Determined's
 }
 
 // File is a message of the wire.

@@ -81,3 +81,18 @@ type RBACJob struct {
 	Full    *Job        `json:"full,omitempty"`
 	Limited *LimitedJob `json:"limited,omitempty"`
 }
+
+// QueueControl changes one job. The pointers that are nil leave as it is.
+type QueueControl struct {
+	JobID        string   `json:"jobId"`
+	AheadOf      *string  `json:"aheadOf,omitempty"`
+	BehindOf     *string  `json:"behindOf,omitempty"`
+	Priority     *int     `json:"priority,omitempty"`
+	ResourcePool *string  `json:"resourcePool,omitempty"`
+	Weight       *float64 `json:"weight,omitempty"`
+}
+
+// UpdateJobQueueRequest changes jobs, in order.
+type UpdateJobQueueRequest struct {
+	Updates []QueueControl `json:"updates"`
+}

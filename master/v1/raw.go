@@ -69,10 +69,10 @@ type SearcherOperationResponse struct {
 	Completed bool               `json:"completed"`
 }
 
-// CompletedOperationRequest: POST /trials/{id}/searcher/completed_operation.
+// CompletedOperationRequest: POST /trials/{id}/searcher/completed_operation. The
+// metric that comes with it is not read: a validation report has brought it.
 type CompletedOperationRequest struct {
-	Op             ValidateAfterOperation `json:"op"`
-	SearcherMetric Struct                 `json:"searcherMetric,omitempty"`
+	Op ValidateAfterOperation `json:"op"`
 }
 
 // LaunchCommandRequest: POST /commands.
@@ -90,6 +90,7 @@ type LaunchCommandResponse struct {
 	Command  Command         `json:"command"`
 	Config   Struct          `json:"config"`
 	Warnings []LaunchWarning `json:"warnings"`
+	Remarks  []string        `json:"remarks"`
 }
 
 // GetCommandsResponse: GET /commands.

@@ -48,6 +48,8 @@ type Trial struct {
 	TotalCheckpointSize     int64               `json:"totalCheckpointSize"`
 	WallClockTime           *float64            `json:"wallClockTime,omitempty"`
 	WarmStartCheckpointUUID *string             `json:"warmStartCheckpointUuid,omitempty"`
+	Error                   string              `json:"error"`         // why it ended in error; ours, not Determined's
+	WaitingReason           string              `json:"waitingReason"` // why it waits, in a sentence; ours
 }
 
 // GetTrialResponse is a message of the wire.

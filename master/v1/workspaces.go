@@ -42,6 +42,8 @@ type PostWorkspaceRequest struct {
 // PostWorkspaceResponse is a message of the wire.
 type PostWorkspaceResponse struct {
 	Workspace Workspace `json:"workspace"`
+	// NamespaceBindings is of Kubernetes, and always empty; clients count it.
+	NamespaceBindings map[string]Struct `json:"namespaceBindings"`
 }
 
 // Workspace is a message of the wire.
@@ -77,7 +79,8 @@ const (
 
 // PatchWorkspaceResponse is a workspace after its change.
 type PatchWorkspaceResponse struct {
-	Workspace Workspace `json:"workspace"`
+	Workspace         Workspace         `json:"workspace"`
+	NamespaceBindings map[string]Struct `json:"namespaceBindings"`
 }
 
 // DeleteWorkspaceResponse says whether the deletion is done or goes on.

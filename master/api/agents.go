@@ -1,0 +1,264 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/sched"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+func (a *API) registerAgents() {
+	handle(a, "GET", "/agents", both, "List nodes", a.listAgents,
+		query("excludeContainers excludeSlots limit offset orderBy sortBy"))
+	handle(a, "GET", "/agents/:id", both, "A node", a.agent)
+	handle(a, "POST", "/agents/:id/enable", admin, "Let a node take work again", a.enableAgent)
+	handle(a, "POST", "/agents/:id/disable", admin, "Give a node no new work; drain lets go of what runs there", a.disableAgent)
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// poolNode is a node as a pool sees it.
+type poolNode struct{ pool, node string }
+
+// slotsByNode reads the slots that nodes offer to pools, by their numbers.
+func (a *API) slotsByNode(ctx context.Context) (map[poolNode]map[int]sched.Slot, error) {
+	nodes, err := a.db.Nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := map[poolNode]map[int]sched.Slot{}
+	for _, p := range a.cfg.Pools {
+		for _, n := range nodes {
+			s := a.cfg.Inventory(p.Name, n)
+			if s == nil {
+				continue
+			}
+			byID := make(map[int]sched.Slot, len(s.Slots))
+			for _, slot := range s.Slots {
+				byID[slot.ID] = slot
+			}
+			out[poolNode{p.Name, n.ID}] = byID
+		}
+	}
+	return out, nil
+}
+
+func (a *API) wireDevice(pool string, s sched.Slot) v1.Device {
+	kind := v1.DeviceTypeCpu
+	if p, err := a.pool(pool); err == nil {
+		kind = slotType(p.SlotType)
+	}
+	return v1.Device{ID: s.ID, UUID: s.Device, Brand: s.Brand, Type: kind}
+}
+
+// agentNames gives nodes the names that they are known by here: their own, with
+// a piece of their id where two have the same.
+func agentNames(nodes []store.NodeRow) map[string]string {
+	count := map[string]int{}
+	for _, n := range nodes {
+		count[n.Name]++
+	}
+	names := make(map[string]string, len(nodes))
+	for _, n := range nodes {
+		if names[n.ID] = n.Name; count[n.Name] > 1 {
+			names[n.ID] = n.Name + "-" + n.ID[:min(8, len(n.ID))]
+		}
+	}
+	return names
+}
+
+// agents reads all nodes with what runs on them.
+func (a *API) agents(ctx context.Context) ([]v1.Agent, map[string]store.NodeRow, error) {
+	nodes, err := a.db.Nodes(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	holdings, err := a.db.Holdings(ctx, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	onNode := map[string][]store.Holding{}
+	for _, h := range holdings {
+		onNode[h.NodeID] = append(onNode[h.NodeID], h)
+	}
+	names := agentNames(nodes)
+	list, rows := make([]v1.Agent, 0, len(nodes)), make(map[string]store.NodeRow, len(nodes))
+	for _, n := range nodes {
+		w := a.wireAgent(n, onNode[n.ID])
+		w.ID = names[n.ID]
+		list, rows[w.ID] = append(list, w), n
+	}
+	return list, rows, nil
+}
+
+func (a *API) wireAgent(n store.NodeRow, holds []store.Holding) v1.Agent {
+	registered := n.RegisteredAt
+	w := v1.Agent{Addresses: []string{n.Address}, Enabled: n.Enabled && n.Eligible, Draining: n.DrainWanted || n.Draining,
+		RegisteredTime: &registered, Version: n.Version, Slots: map[string]v1.Slot{}, Containers: map[string]v1.Container{},
+		SlotStats: v1.SlotStats{TypeStats: map[string]v1.DeviceStats{}, BrandStats: map[string]v1.DeviceStats{}}}
+	for _, h := range holds {
+		w.Containers[containerID(h)] = v1.Container{ID: containerID(h), State: containerState(h.State)}
+	}
+	for _, p := range a.cfg.Pools {
+		s := a.cfg.Inventory(p.Name, n)
+		if s == nil {
+			continue
+		}
+		w.ResourcePools = append(w.ResourcePools, p.Name)
+		for _, slot := range s.Slots {
+			a.addSlot(&w, p.Name, slot, holds)
+		}
+	}
+	return w
+}
+
+// addSlot adds a slot of a pool to a node. A second pool's slots of a node go by
+// the pool's name, because their numbers are the first one's too.
+func (a *API) addSlot(w *v1.Agent, pool string, slot sched.Slot, holds []store.Holding) {
+	key := itoa(slot.ID)
+	if len(w.ResourcePools) > 1 {
+		key = pool + "/" + key
+	}
+	device := a.wireDevice(pool, slot)
+	s := v1.Slot{ID: key, Device: &device, Enabled: slot.Enabled && slot.Healthy && w.Enabled, Draining: w.Draining}
+	for _, h := range holds {
+		if h.Pool == pool && slices.Contains(h.SlotIDs, int32(slot.ID)) {
+			k := w.Containers[containerID(h)]
+			k.Devices = append(k.Devices, device)
+			w.Containers[containerID(h)] = k
+			s.Container = &k
+		}
+	}
+	w.Slots[key] = s
+	count(w.SlotStats.TypeStats, string(device.Type), s)
+	count(w.SlotStats.BrandStats, device.Brand, s)
+}
+
+func count(stats map[string]v1.DeviceStats, key string, s v1.Slot) {
+	n := stats[key]
+	n.Total++
+	if !s.Enabled {
+		n.Disabled++
+	}
+	if s.Draining {
+		n.Draining++
+	}
+	if s.Container != nil {
+		if n.States == nil {
+			n.States = map[string]int{}
+		}
+		n.States[string(s.Container.State)]++
+	}
+	stats[key] = n
+}
+
+func containerState(allocation string) v1.ContainerState {
+	switch allocation {
+	case "PENDING", "ASSIGNED":
+		return v1.ContainerStateAssigned
+	case "TERMINATING":
+		return v1.ContainerStateRunning
+	}
+	return v1.ContainerState("STATE_" + allocation)
+}
+
+func (a *API) listAgents(ctx context.Context, c *call, _ *none) (*v1.GetAgentsResponse, error) {
+	w, err := c.window()
+	if err != nil {
+		return nil, err
+	}
+	noSlots, err := c.flag("excludeSlots")
+	if err != nil {
+		return nil, err
+	}
+	noContainers, err := c.flag("excludeContainers")
+	if err != nil {
+		return nil, err
+	}
+	by, desc, err := c.sorting(map[string]string{"SORT_BY_ID": "", "SORT_BY_TIME": "time"})
+	if err != nil {
+		return nil, err
+	}
+	list, _, err := a.agents(ctx)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(list, func(x, y v1.Agent) int {
+		n := cmp.Compare(x.ID, y.ID)
+		if by == "time" {
+			n = cmp.Or(x.RegisteredTime.Compare(*y.RegisteredTime), n)
+		}
+		if desc {
+			return -n
+		}
+		return n
+	})
+	list, page, err := cut(list, w)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		if noSlots != nil && *noSlots {
+			list[i].Slots = nil
+		}
+		if noContainers != nil && *noContainers {
+			list[i].Containers = nil
+		}
+	}
+	return &v1.GetAgentsResponse{Agents: list, Pagination: &page}, nil
+}
+
+// agentResponse is a node.
+type agentResponse struct {
+	Agent v1.Agent `json:"agent"`
+}
+
+// agentFor finds a node by the name it goes by, or by Nomad's id.
+func (a *API) agentFor(ctx context.Context, c *call) (v1.Agent, store.NodeRow, error) {
+	list, rows, err := a.agents(ctx)
+	if err != nil {
+		return v1.Agent{}, store.NodeRow{}, err
+	}
+	name := c.Params("id")
+	for _, w := range list {
+		if w.ID == name || rows[w.ID].ID == name {
+			return w, rows[w.ID], nil
+		}
+	}
+	return v1.Agent{}, store.NodeRow{}, fault.New(fault.NotFound, "node %s not found; det agent list shows those that Nomad has", clip(name))
+}
+
+func (a *API) agent(ctx context.Context, c *call, _ *none) (*agentResponse, error) {
+	w, _, err := a.agentFor(ctx, c)
+	return &agentResponse{Agent: w}, err
+}
+
+func (a *API) enableAgent(ctx context.Context, c *call, _ *none) (*agentResponse, error) {
+	return a.wantAgent(ctx, c, true, false)
+}
+
+// disableRequest says whether what runs on a node is to be let go.
+type disableRequest struct {
+	Drain bool `json:"drain"`
+}
+
+func (a *API) disableAgent(ctx context.Context, c *call, req *disableRequest) (*agentResponse, error) {
+	return a.wantAgent(ctx, c, false, req.Drain)
+}
+
+func (a *API) wantAgent(ctx context.Context, c *call, enabled, drain bool) (*agentResponse, error) {
+	_, n, err := a.agentFor(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.db.WantNode(ctx, n.ID, enabled, drain); err != nil {
+		return nil, err
+	}
+	a.bus.Publish(store.TopicIntent)
+	return a.agent(ctx, c, nil)
+}

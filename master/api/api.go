@@ -1,0 +1,144 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/sched"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// Limits on bodies. fiber has one limit per app; ours are per route, checked
+// before a body is read, because a few anonymous contexts could fill the memory
+// otherwise.
+const (
+	smallBody   = 64 << 10
+	reportBody  = 8 << 20   // metrics, checkpoints, logs
+	contextBody = 130 << 20 // an experiment with its code, base64
+	contextsAt  = 2         // of those at once
+	longestPoll = 60 * time.Second
+)
+
+// Identity verifies the workload identity that a runner shows, and says which
+// Nomad allocation it is of. It is the cluster's side of the gate.
+type Identity interface {
+	// VerifyIdentity checks signature, audience and lifetime.
+	VerifyIdentity(ctx context.Context, jwt string) (Workload, error)
+}
+
+// A Workload is what a verified identity says.
+type Workload struct {
+	Namespace    string
+	JobID        string
+	Group        string
+	NomadAllocID string
+	// FirstOfGroup is false when Nomad made this allocation to replace another:
+	// the gate refuses it.
+	FirstOfGroup bool
+	NodeID       string
+}
+
+// Discovery says where the members of an attempt are.
+type Discovery interface {
+	// Members lists ranks with the address and ports registered for them.
+	Members(ctx context.Context, allocationID string) (map[int]Endpoint, error)
+}
+
+// An Endpoint is a registered member.
+type Endpoint struct {
+	Address string
+	Ports   map[string]int
+}
+
+// Config is what the API needs to know of its master.
+type Config struct {
+	ClusterName   string
+	ClusterID     string
+	MasterID      string
+	Version       string // of Determined's interface: 0.38.1
+	DetentVersion string
+	PublicURL     string
+	BlankLogin    func(remote string) bool // may somebody at that address sign in with a blank password
+	Pools         []Pool
+	Namespaces    []string // of Nomad, that our jobs run in; none means default
+	// What the cluster lays under configurations, and what it can do with them.
+	TaskContainer     expconf.TaskContainerDefaults
+	CheckpointStorage *expconf.RawCheckpointStorage
+	Capabilities      expconf.Capabilities
+	// Inventory says what a node offers to a pool; nil when it is not of that pool.
+	Inventory  func(pool string, node store.NodeRow) *NodeSlots
+	RunnerDir  string     // holds det-runner for /runner/<sha256>/<os>-<arch>
+	HarnessDir string     // the Python package, served to tasks as a wheel or tree
+	Redacted   func() any // the master's configuration without secrets
+}
+
+// A Pool as clients see it.
+type Pool struct {
+	Name        string
+	Description string
+	Compute     bool   // the default for slots > 0
+	Aux         bool   // the default for 0 slots
+	SlotType    string // cpu or cuda
+	Preemption  bool
+	Priority    int // default
+	MaxAux      int
+	Containers  bool
+	// TaskContainer lies over the cluster's.
+	TaskContainer expconf.TaskContainerDefaults
+}
+
+// NodeSlots is what a node offers to a pool.
+type NodeSlots struct {
+	Slots  []sched.Slot
+	Usable bool   // new work may go there
+	Why    string // why not, in words
+}
+
+// API serves /api/v1 and what stands beside it.
+type API struct {
+	cfg       Config
+	db        *store.DB
+	bus       *store.Bus
+	identity  Identity
+	discovery Discovery
+	log       *slog.Logger
+	app       *fiber.App
+	routes    []route
+	auth      *authenticator
+	contexts  chan struct{} // bounds experiments being received at once
+	meters    *meters
+	logins    *loginLimiter
+	artifacts artifacts
+	inside    *inside // what tasks report goes through here
+	stopping  context.Context
+}
+
+// New builds the API. Its requests and streams end when ctx does.
+func New(ctx context.Context, cfg Config, db *store.DB, bus *store.Bus, id Identity, disc Discovery, log *slog.Logger) *API {
+	a := &API{cfg: cfg, db: db, bus: bus, identity: id, discovery: disc, log: log,
+		auth: newAuthenticator(db), contexts: make(chan struct{}, contextsAt), meters: newMeters(),
+		logins: newLoginLimiter(), stopping: ctx}
+	a.app = fiber.New(fiber.Config{
+		AppName:               "det-master",
+		DisableStartupMessage: true,
+		Immutable:             true, // values outlive their handler: streams and queues keep them
+		StreamRequestBody:     true,
+		BodyLimit:             contextBody,
+		ErrorHandler:          a.writeError,
+		ReadTimeout:           2 * time.Minute,
+		IdleTimeout:           2 * time.Minute,
+		ReadBufferSize:        16 << 10,
+		UnescapePath:          true,
+		CaseSensitive:         true,
+	})
+	a.register()
+	a.mount()
+	return a
+}
+
+// App is the server to listen with.
+func (a *API) App() *fiber.App { return a.app }

@@ -1,0 +1,210 @@
+package api
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// What tasks fetch from the master before they have a token: the runner and the
+// Python package. Both are public, and named by their hash, which protects them.
+
+func (a *API) registerArtifacts() {
+	a.raw("GET", "//runner/:sha/:target", public, "The program that starts tasks", a.runner)
+	a.raw("GET", "//harness/:name", public, "The Python package for tasks, as <sha256>.tar.gz", a.harness)
+}
+
+// artifacts remembers the hashes of what is served. A changed file is noticed by
+// its size and time.
+type artifacts struct {
+	mu      sync.Mutex
+	runner  artifact
+	harness artifact
+}
+
+// artifact is a file, or a folder that is served packed.
+type artifact struct {
+	stamp string // of what was hashed
+	sha   string
+	tgz   []byte // of a folder
+}
+
+const runnerName = "det-runner"
+
+// RunnerTarget is the platform that the runner beside this master was built for.
+func RunnerTarget() string { return runtime.GOOS + "-" + runtime.GOARCH }
+
+// RunnerSHA is the hash under which the runner is served at
+// /runner/<hash>/<target>.
+func (a *API) RunnerSHA() (string, error) {
+	a.artifacts.mu.Lock()
+	defer a.artifacts.mu.Unlock()
+	path := filepath.Join(a.cfg.RunnerDir, runnerName)
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", fmt.Errorf("the runner that tasks start with: %w", err)
+	}
+	r := &a.artifacts.runner
+	if stamp := stampOf(path, info); r.stamp != stamp {
+		sha, err := hashOfFile(path)
+		if err != nil {
+			return "", err
+		}
+		r.stamp, r.sha = stamp, sha
+	}
+	return r.sha, nil
+}
+
+func stampOf(path string, info fs.FileInfo) string {
+	return fmt.Sprintf("%s %d %d %o\n", path, info.Size(), info.ModTime().UnixNano(), info.Mode().Perm())
+}
+
+func hashOfFile(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+func (a *API) runner(_ context.Context, c *call) error {
+	sha, err := a.RunnerSHA()
+	if err != nil {
+		return err
+	}
+	if c.Params("sha") != sha || c.Params("target") != RunnerTarget() {
+		return fault.New(fault.NotFound, "the runner served here is %s for %s", sha, RunnerTarget())
+	}
+	f, err := os.Open(filepath.Join(a.cfg.RunnerDir, runnerName))
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	c.Set(fiber.HeaderContentType, fiber.MIMEOctetStream)
+	c.Set(fiber.HeaderCacheControl, "public, immutable, max-age=31536000")
+	return c.SendStream(f, int(info.Size())) // which closes it
+}
+
+// HarnessSHA is the hash under which the Python package is served at
+// /harness/<hash>.tar.gz.
+func (a *API) HarnessSHA() (string, error) {
+	h, err := a.packedHarness()
+	return h.sha, err
+}
+
+func (a *API) packedHarness() (artifact, error) {
+	a.artifacts.mu.Lock()
+	defer a.artifacts.mu.Unlock()
+	files, stamp, err := harnessFiles(a.cfg.HarnessDir)
+	if err != nil {
+		return artifact{}, fmt.Errorf("the Python package for tasks: %w", err)
+	}
+	h := &a.artifacts.harness
+	if h.stamp != stamp {
+		tgz, err := packFiles(a.cfg.HarnessDir, files)
+		if err != nil {
+			return artifact{}, err
+		}
+		sum := sha256.Sum256(tgz)
+		*h = artifact{stamp: stamp, sha: hex.EncodeToString(sum[:]), tgz: tgz}
+	}
+	return *h, nil
+}
+
+// harnessFiles lists the files of the package, without what Python and tools
+// leave beside them, and stamps them.
+func harnessFiles(dir string) (files []string, stamp string, err error) {
+	var b strings.Builder
+	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := e.Name()
+		if e.IsDir() {
+			if path != dir && (strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".egg-info") || slices.Contains([]string{"__pycache__", "tests", "build", "dist"}, name)) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !e.Type().IsRegular() || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".pyc") {
+			return nil
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		files = append(files, path)
+		b.WriteString(stampOf(path, info))
+		return nil
+	})
+	slices.Sort(files)
+	return files, b.String(), err
+}
+
+// packFiles packs files the same way every time: without times and owners, so
+// that every master of a release serves the same hash.
+func packFiles(dir string, files []string) ([]byte, error) {
+	var tgz bytes.Buffer
+	zip := gzip.NewWriter(&tgz)
+	w := tar.NewWriter(zip)
+	for _, path := range files {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return nil, err
+		}
+		h := &tar.Header{Typeflag: tar.TypeReg, Name: filepath.ToSlash(name), Mode: 0o644, Size: int64(len(content)), ModTime: time.Unix(0, 0)}
+		if err := w.WriteHeader(h); err != nil {
+			return nil, err
+		}
+		if _, err := w.Write(content); err != nil {
+			return nil, err
+		}
+	}
+	if err := errors.Join(w.Close(), zip.Close()); err != nil {
+		return nil, err
+	}
+	return tgz.Bytes(), nil
+}
+
+func (a *API) harness(_ context.Context, c *call) error {
+	h, err := a.packedHarness()
+	if err != nil {
+		return err
+	}
+	if c.Params("name") != h.sha+".tar.gz" {
+		return fault.New(fault.NotFound, "the Python package served here is %s.tar.gz", h.sha)
+	}
+	c.Set(fiber.HeaderContentType, "application/gzip")
+	c.Set(fiber.HeaderCacheControl, "public, immutable, max-age=31536000")
+	return c.Send(h.tgz)
+}

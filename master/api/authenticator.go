@@ -1,0 +1,154 @@
+package api
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+)
+
+const (
+	// whoLife is how long an answer about a token is trusted: a task that reports
+	// many times a second costs one look-up in that time, and a sign-out or the end
+	// of an attempt is noticed by all masters after it.
+	whoLife = 2 * time.Second
+	// whoMost bounds the cache; at the bound what has expired is dropped, and if
+	// that frees nothing, everything.
+	whoMost = 20_000
+)
+
+// authenticator says who sent a request.
+type authenticator struct {
+	db *store.DB
+
+	mu    sync.Mutex
+	known map[[32]byte]knownWho
+}
+
+type knownWho struct {
+	who   auth.Who
+	until time.Time
+}
+
+func newAuthenticator(db *store.DB) *authenticator {
+	return &authenticator{db: db, known: map[[32]byte]knownWho{}}
+}
+
+// shown is a token as a request carried it.
+type shown struct {
+	token  string
+	task   bool // came in the header that tasks use
+	cookie bool
+}
+
+// tokenOf finds the token in the order in which Determined's master looks.
+func tokenOf(c *fiber.Ctx) shown {
+	if t := bare(c.Get("x-user-token")); t != "" {
+		return shown{token: t}
+	}
+	if t := bare(c.Get(fiber.HeaderAuthorization)); t != "" {
+		return shown{token: t}
+	}
+	if t := bare(c.Get("Grpc-Metadata-x-allocation-token")); t != "" {
+		return shown{token: t, task: true}
+	}
+	return shown{token: c.Cookies("auth"), cookie: true}
+}
+
+// bare takes the scheme off a header's value.
+func bare(header string) string {
+	if scheme, token, ok := strings.Cut(strings.TrimSpace(header), " "); ok {
+		if !strings.EqualFold(scheme, "bearer") && !strings.EqualFold(scheme, "token") {
+			return ""
+		}
+		return strings.TrimSpace(token)
+	}
+	return strings.TrimSpace(header)
+}
+
+// who says who sent a request, or why nobody can be told.
+func (x *authenticator) who(ctx context.Context, c *fiber.Ctx) (auth.Who, error) {
+	s := tokenOf(c)
+	if s.token == "" {
+		return auth.Who{}, fault.New(fault.Unauthenticated, "not signed in: sign in with det user login")
+	}
+	if s.cookie {
+		if err := sameOrigin(c); err != nil {
+			return auth.Who{}, err
+		}
+	}
+	return x.byToken(ctx, s)
+}
+
+func (x *authenticator) byToken(ctx context.Context, s shown) (auth.Who, error) {
+	hash := auth.HashToken(s.token)
+	key := [32]byte(hash)
+	now := time.Now()
+	x.mu.Lock()
+	k, ok := x.known[key]
+	x.mu.Unlock()
+	if ok && now.Before(k.until) {
+		return k.who, nil
+	}
+	who, err := x.look(ctx, hash, s.task)
+	if err != nil {
+		return auth.Who{}, err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.makeRoom(now)
+	x.known[key] = knownWho{who, now.Add(whoLife)}
+	return who, nil
+}
+
+// look asks the database: first for the kind of token that the header is for,
+// then for the other kind, because scripts in tasks put theirs wherever.
+func (x *authenticator) look(ctx context.Context, hash []byte, task bool) (auth.Who, error) {
+	kinds := []func(context.Context, []byte) (auth.Who, error){x.db.SessionWho, x.db.TaskWho}
+	if task {
+		kinds[0], kinds[1] = kinds[1], kinds[0]
+	}
+	for _, find := range kinds {
+		who, err := find(ctx, hash)
+		if err == nil || !fault.Is(err, fault.NotFound) {
+			return who, err
+		}
+	}
+	if task {
+		return auth.Who{}, fault.New(fault.Unauthenticated, "this attempt's token is not known or its time is over")
+	}
+	return auth.Who{}, fault.New(fault.Unauthenticated, "the session is over or unknown: sign in again with det user login")
+}
+
+// makeRoom needs the lock.
+func (x *authenticator) makeRoom(now time.Time) {
+	if len(x.known) < whoMost {
+		return
+	}
+	for key, k := range x.known {
+		if now.After(k.until) {
+			delete(x.known, key)
+		}
+	}
+	if len(x.known) >= whoMost {
+		clear(x.known)
+	}
+}
+
+// forget drops what is known of a user, so that this master at least acts on a
+// sign-out or a changed account at once.
+func (x *authenticator) forget(userID int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for key, k := range x.known {
+		if k.who.UserID == userID {
+			delete(x.known, key)
+		}
+	}
+}

@@ -1,0 +1,203 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// A call is what a handler is given: who asks, and with which parameters.
+type call struct {
+	*fiber.Ctx
+	who auth.Who
+}
+
+// may fails unless the caller may do that.
+func (c *call) may(verb auth.Verb, object auth.Object) error {
+	if auth.Can(c.who, verb, object) {
+		return nil
+	}
+	return fault.New(fault.Forbidden, "%s may not %s this %s", c.who.Username, verb, object.Kind)
+}
+
+// id reads a path parameter that is a number.
+func (c *call) id(name string) (int, error) {
+	n, err := number(c.Params(name))
+	if err != nil || n < 0 {
+		return 0, fault.New(fault.Invalid, "%q is not an id: a whole number was expected", clip(c.Params(name)))
+	}
+	return n, nil
+}
+
+// query finds a parameter by its camelCase or snake_case name.
+func (c *call) query(name string) (string, bool) {
+	args := c.Context().QueryArgs()
+	for _, n := range []string{name, snakeCase(name)} {
+		if args.Has(n) {
+			return string(args.Peek(n)), true
+		}
+	}
+	return "", false
+}
+
+// list reads a repeated parameter.
+func (c *call) list(name string) []string {
+	var out []string
+	for _, n := range []string{name, snakeCase(name)} {
+		for _, v := range c.Context().QueryArgs().PeekMulti(n) {
+			out = append(out, string(v))
+		}
+		if len(out) > 0 || n == snakeCase(n) {
+			break
+		}
+	}
+	return out
+}
+
+func (c *call) intOr(name string, def int) (int, error) {
+	s, ok := c.query(name)
+	if !ok || s == "" {
+		return def, nil
+	}
+	n, err := number(s)
+	if err != nil {
+		return 0, fault.New(fault.Invalid, "%s: expected an integer, found %q", name, clip(s))
+	}
+	return n, nil
+}
+
+// number reads an integer of the 32 bits that the wire's ints have.
+func number(s string) (int, error) {
+	n, err := strconv.ParseInt(s, 10, 32)
+	return int(n), err
+}
+
+// clip shortens what a client sent for a message.
+func clip(s string) string {
+	if len(s) > 80 {
+		return strings.ToValidUTF8(s[:80], "") + "…"
+	}
+	return s
+}
+
+// flag reads a boolean parameter; nil when it is not given.
+func (c *call) flag(name string) (*bool, error) {
+	s, ok := c.query(name)
+	if !ok || s == "" {
+		return nil, nil
+	}
+	b, err := strconv.ParseBool(s)
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "%s: expected true or false, found %q", name, s)
+	}
+	return &b, nil
+}
+
+func (c *call) timeOf(name string) (*time.Time, error) {
+	s, ok := c.query(name)
+	if !ok || s == "" {
+		return nil, nil
+	}
+	t, err := v1.ParseTime(s)
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "%s: %v", name, err)
+	}
+	return &t, nil
+}
+
+// send writes a message.
+func (c *call) send(message any) error {
+	b, err := v1.Marshal(message)
+	if err != nil {
+		return err
+	}
+	if c.Context().QueryArgs().Has("pretty") {
+		var buf bytes.Buffer
+		if json.Indent(&buf, b, "", "  ") == nil {
+			b = buf.Bytes()
+		}
+	}
+	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+	return c.Send(b)
+}
+
+// readBody reads a body up to its route's limit. It asks the declared length
+// first, so that what is too large is refused unread.
+func (a *API) readBody(c *fiber.Ctx, limit int) ([]byte, error) {
+	if n := c.Request().Header.ContentLength(); n > limit {
+		discard(c, discardMost)
+		return nil, tooLarge(n, limit)
+	}
+	if limit == contextBody {
+		select {
+		case a.contexts <- struct{}{}:
+			defer func() { <-a.contexts }()
+		case <-a.stopping.Done():
+			return nil, fault.New(fault.Unavailable, "the master is stopping; try again")
+		}
+	}
+	stream := c.Context().RequestBodyStream()
+	if stream == nil {
+		return c.Body(), nil
+	}
+	var buf bytes.Buffer
+	if n := c.Request().Header.ContentLength(); n > 0 {
+		buf.Grow(n)
+	}
+	n, err := io.Copy(&buf, io.LimitReader(stream, int64(limit)+1))
+	if err != nil {
+		return nil, fault.Wrap(fault.Invalid, err, "the body broke off after %d bytes", n)
+	}
+	if n > int64(limit) {
+		discard(c, discardMost)
+		return nil, tooLarge(int(n), limit)
+	}
+	return buf.Bytes(), c.Request().CloseBodyStream()
+}
+
+// discardMost is how much of a refused body is read all the same. A client that
+// is still sending when the connection closes sees a broken connection and not
+// why.
+const discardMost = 512 << 20
+
+// discard throws away what is left of a body, most bytes of it at most. What is
+// left then would be taken for the next request, so the connection closes.
+func discard(c *fiber.Ctx, most int64) {
+	stream := c.Context().RequestBodyStream()
+	if stream == nil {
+		return
+	}
+	if _, err := io.CopyN(io.Discard, stream, most+1); !errors.Is(err, io.EOF) {
+		c.Context().SetConnectionClose()
+		return
+	}
+	if c.Request().CloseBodyStream() != nil { // read to its end: it must not be read again
+		c.Context().SetConnectionClose()
+	}
+}
+
+func tooLarge(n, limit int) error {
+	return fault.New(fault.TooLarge, "the request has %.1f MB; the limit here is %.1f MB", float64(n)/(1<<20), float64(limit)/(1<<20))
+}
+
+func snakeCase(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r >= 'A' && r <= 'Z' {
+			b.WriteByte('_')
+			r += 'a' - 'A'
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}

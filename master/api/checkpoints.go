@@ -1,0 +1,159 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+func (a *API) registerCheckpoints() {
+	handle(a, "POST", "/checkpoints", both, "Report a checkpoint", a.reportCheckpoint, bodyLimit(reportBody))
+	handle(a, "PATCH", "/checkpoints", both, "Record what is left of checkpoints", a.patchCheckpoints, bodyLimit(reportBody))
+	handle(a, "GET", "/checkpoints/:uuid", both, "A checkpoint", a.checkpoint)
+	handle(a, "POST", "/checkpoints/:uuid/metadata", both, "Note something about a checkpoint", a.setCheckpointMetadata, bodyLimit(reportBody))
+	a.raw("GET", "//checkpoints/:uuid", both, "The files of a checkpoint, as tar.gz or zip", a.downloadCheckpoint)
+}
+
+// reportCheckpoint stores a checkpoint of the caller's own task. The same report
+// again is a success, because clients repeat what they got no answer to.
+func (a *API) reportCheckpoint(ctx context.Context, c *call, k *v1.Checkpoint) (*none, error) {
+	id, err := uuid.Parse(k.UUID)
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "uuid: %q is not a UUID", k.UUID)
+	}
+	n := store.NewCheckpoint{UUID: id.String(), TaskID: c.who.TaskID, AllocationID: c.who.AllocationID, RunID: c.who.RunID,
+		ReportedAt: k.ReportTime, Resources: k.Resources, Metadata: json.RawMessage(k.Metadata), StorageID: k.StorageID}
+	switch {
+	case !c.who.IsTask():
+		return nil, fault.New(fault.Forbidden, "a checkpoint is reported by the attempt that made it")
+	case k.TaskID != nil && *k.TaskID != c.who.TaskID:
+		return nil, fault.New(fault.Forbidden, "attempt %s may not report checkpoints of task %s", c.who.AllocationID, *k.TaskID)
+	case k.AllocationID != nil && *k.AllocationID != c.who.AllocationID:
+		return nil, fault.New(fault.Forbidden, "attempt %s may not report checkpoints of attempt %s", c.who.AllocationID, *k.AllocationID)
+	}
+	n.State = strings.TrimPrefix(string(k.State), "STATE_")
+	switch k.State {
+	case v1.CheckpointStateActive, v1.CheckpointStateCompleted, v1.CheckpointStateError, v1.CheckpointStateDeleted, v1.CheckpointStatePartiallyDeleted:
+	default:
+		return nil, fault.New(fault.Invalid, "state: %q is not a state of a checkpoint, such as STATE_COMPLETED", k.State)
+	}
+	if n.Steps, err = stepsOf(k.Metadata); err != nil {
+		return nil, err
+	}
+	if len(n.Metadata) == 0 {
+		n.Metadata = json.RawMessage("{}")
+	}
+	return &none{}, a.db.AddCheckpoint(ctx, n)
+}
+
+// stepsOf reads how far the training had come: the harness puts it into what
+// people note about a checkpoint.
+func stepsOf(metadata v1.Struct) (int, error) {
+	var m struct {
+		Steps *json.Number `json:"steps_completed"`
+	}
+	if err := metadata.Into(&m); err != nil {
+		return 0, fault.New(fault.Invalid, "metadata: steps_completed must be a number: %v", err)
+	}
+	if m.Steps == nil {
+		return 0, nil
+	}
+	n, err := m.Steps.Int64()
+	if err != nil || n < 0 || n > 1<<31-1 {
+		return 0, fault.New(fault.Invalid, "metadata.steps_completed: %s is not a number of steps", *m.Steps)
+	}
+	return int(n), nil
+}
+
+// ofCheckpoint finds the checkpoint of an id and asks whether the caller may do
+// that with it. A task may change those of its own.
+func (a *API) ofCheckpoint(ctx context.Context, c *call, name string, verb auth.Verb) (store.Checkpoint, error) {
+	id, err := uuid.Parse(name)
+	if err != nil {
+		return store.Checkpoint{}, fault.New(fault.Invalid, "%q is not the UUID of a checkpoint", name)
+	}
+	k, err := a.db.CheckpointByUUID(ctx, id.String())
+	if err != nil {
+		return k, err
+	}
+	if c.who.IsTask() && k.TaskID == c.who.TaskID {
+		return k, nil
+	}
+	return k, c.may(verb, auth.Object{Kind: "checkpoint", OwnerID: k.OwnerID})
+}
+
+// patchCheckpoints records what garbage collection, or whoever removed files, has
+// left of checkpoints.
+func (a *API) patchCheckpoints(ctx context.Context, c *call, req *v1.PatchCheckpointsRequest) (*none, error) {
+	var list []store.CheckpointFiles
+	for _, p := range req.Checkpoints {
+		k, err := a.ofCheckpoint(ctx, c, p.UUID, auth.Change)
+		if err != nil {
+			return nil, err
+		}
+		if p.Resources != nil {
+			list = append(list, store.CheckpointFiles{UUID: k.UUID, Resources: p.Resources.Resources})
+		}
+	}
+	return &none{}, a.db.SetCheckpointFiles(ctx, list)
+}
+
+// shownCheckpoint is a checkpoint as clients see it, its configuration without
+// secrets.
+func shownCheckpoint(k store.Checkpoint) (v1.Checkpoint, error) {
+	if len(k.Config) == 0 {
+		return wireCheckpoint(k, nil), nil
+	}
+	cfg, err := expconf.ParseConfigJSON(k.Config)
+	if err != nil {
+		return v1.Checkpoint{}, err
+	}
+	config, err := cfg.Redacted().JSON()
+	return wireCheckpoint(k, v1.Struct(config)), err
+}
+
+func (a *API) checkpoint(ctx context.Context, c *call, _ *none) (*v1.GetCheckpointResponse, error) {
+	k, err := a.ofCheckpoint(ctx, c, c.Params("uuid"), auth.View)
+	if err != nil {
+		return nil, err
+	}
+	w, err := shownCheckpoint(k)
+	return &v1.GetCheckpointResponse{Checkpoint: w}, err
+}
+
+// setCheckpointMetadata replaces what people noted about a checkpoint. What the
+// platform needs to know of it, its steps, stays.
+func (a *API) setCheckpointMetadata(ctx context.Context, c *call, req *v1.PostCheckpointMetadataRequest) (*v1.PostCheckpointMetadataResponse, error) {
+	k, err := a.ofCheckpoint(ctx, c, c.Params("uuid"), auth.Change)
+	if err != nil {
+		return nil, err
+	}
+	if req.Checkpoint == nil {
+		return nil, fault.New(fault.Invalid, "checkpoint: the new metadata is missing")
+	}
+	metadata, err := req.Checkpoint.Metadata.Map()
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "checkpoint.metadata: %v", err)
+	}
+	old, err := v1.Struct(k.Metadata).Map()
+	if err != nil {
+		return nil, err
+	}
+	if steps, ok := old["steps_completed"]; ok {
+		metadata["steps_completed"] = steps
+	}
+	k.Metadata = json.RawMessage(v1.StructOf(metadata))
+	if err := a.db.SetCheckpointMetadata(ctx, k.UUID, k.Metadata); err != nil {
+		return nil, err
+	}
+	w, err := shownCheckpoint(k)
+	return &v1.PostCheckpointMetadataResponse{Checkpoint: &w}, err
+}

@@ -1,0 +1,116 @@
+package api
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// taskSession is how long the session lives at most that a program acts with in
+// its owner's name. It ends with the attempt: when the loop ends the attempt's
+// row it deletes the session with it.
+const taskSession = 30 * 24 * time.Hour
+
+func (a *API) registerClaim() {
+	handle(a, "POST", "/detent/allocations/:id/claim", public, "Trade a workload identity for the right to start a program", a.claim)
+	handle(a, "POST", "/detent/allocations/:id/members/:rank/exit", task, "Report how a program ended", a.memberExit, evenWhenEnded)
+}
+
+// claim is the gate. Nothing of a task starts before it said yes, and it says yes
+// to one process per member of an attempt.
+func (a *API) claim(ctx context.Context, c *call, req *v1.ClaimRequest) (*v1.ClaimResponse, error) {
+	id := c.Params("id")
+	switch {
+	case req.AllocationID != "" && req.AllocationID != id:
+		return nil, fault.New(fault.Invalid, "allocationId: the path says %s, the body %s", id, req.AllocationID)
+	case req.Nonce == "":
+		return nil, fault.New(fault.Invalid, "nonce: a claim names the process that makes it")
+	}
+	w, err := a.identity.VerifyIdentity(ctx, req.Identity)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.belongs(w, id, req.Rank); err != nil {
+		return nil, err
+	}
+	token, tokenHash := auth.NewToken()
+	session, sessionHash := auth.NewToken()
+	rows, err := a.db.Claim(ctx, store.Claim{AllocationID: id, Rank: req.Rank, NomadAllocID: w.NomadAllocID, FirstOfGroup: w.FirstOfGroup,
+		Nonce: req.Nonce, Address: req.Address, Ports: req.Ports, TokenHash: tokenHash, SessionHash: sessionHash, SessionLife: taskSession})
+	if err != nil {
+		if fault.Is(err, fault.Conflict) {
+			a.log.Warn("a runner was refused at the gate", "allocation_id", id, "rank", req.Rank, "nomad_alloc", w.NomadAllocID, "reason", err)
+		}
+		return nil, err
+	}
+	a.bus.Publish(store.AllocationTopic(id), store.TopicEvents)
+	spec, err := buildSpec(rows, a.specBase(rows.Pool), token, session)
+	if err != nil {
+		return nil, err
+	}
+	return &v1.ClaimResponse{Token: token, Spec: spec}, nil
+}
+
+// belongs compares what an identity says with what is claimed by it.
+func (a *API) belongs(w Workload, id string, rank int) error {
+	namespaces := a.cfg.Namespaces
+	if len(namespaces) == 0 {
+		namespaces = []string{"default"}
+	}
+	job, group := "det-"+strings.ReplaceAll(id, ".", "-"), "rank-"+strconv.Itoa(rank)
+	switch {
+	case !slices.Contains(namespaces, w.Namespace):
+		return fault.New(fault.Forbidden, "the identity is of Nomad namespace %s; tasks of this cluster run in %s", w.Namespace, strings.Join(namespaces, ", "))
+	case w.JobID != job:
+		return fault.New(fault.Forbidden, "the identity is of job %s, and attempt %s runs as %s", w.JobID, id, job)
+	case w.Group != group:
+		return fault.New(fault.Forbidden, "the identity is of group %s, and rank %d runs as %s", w.Group, rank, group)
+	}
+	return nil
+}
+
+// specBase is what a task's specification needs to know of the cluster.
+func (a *API) specBase(pool string) specBase {
+	b := specBase{ClusterID: a.cfg.ClusterID, MasterID: a.cfg.MasterID}
+	if a.cfg.HarnessDir != "" {
+		sha, err := a.HarnessSHA()
+		if err != nil {
+			a.log.Error("tasks go without the Python package", "error", err)
+		} else {
+			b.Harness = "/harness/" + sha + ".tar.gz"
+		}
+	}
+	for _, p := range a.cfg.Pools {
+		if p.Name == pool {
+			b.SlotType, b.Containers = p.SlotType, p.Containers
+			if p.TaskContainer.DtrainNetworkInterface != nil {
+				b.Interface = *p.TaskContainer.DtrainNetworkInterface
+			}
+		}
+	}
+	return b
+}
+
+// memberExit takes a runner's last word. The first one counts.
+func (a *API) memberExit(ctx context.Context, c *call, req *v1.MemberExitRequest) (*none, error) {
+	id, err := c.ownAllocation()
+	if err != nil {
+		return nil, err
+	}
+	rank, err := c.ownRank()
+	if err != nil {
+		return nil, err
+	}
+	if err := a.db.MemberExit(ctx, id, rank, req.ExitCode, req.Reason, req.Stopped, req.LogsDone); err != nil {
+		return nil, err
+	}
+	a.bus.Publish(store.TopicEvents, store.AllocationTopic(id), store.LogTopic(c.who.TaskID))
+	return &none{}, nil
+}

@@ -1,0 +1,385 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/master/store"
+)
+
+func TestCommands(t *testing.T) {
+	r := newRig(t)
+	me, admin := r.user("determined"), r.user("admin")
+	r.node("n1", "node-1", 1)
+	got := me.post("/api/v1/commands", `{"config":{"entrypoint":["echo","hi"],"resources":{"slots":0}},"template_name":"","files":[`+modelFile("a", "b")+`],"data":"e30="}`).ok().tree()
+	id := at(t, got, "command.id").(string)
+	if at(t, got, "command.state") != "STATE_QUEUED" || at(t, got, "config.entrypoint.1") != "hi" || at(t, got, "command.username") != "determined" {
+		t.Fatalf("%v", got)
+	}
+	path := "/api/v1/commands/" + id
+	if at(t, me.get(path).ok().tree(), "config.resources.slots") != 0.0 {
+		t.Error("config")
+	}
+	me.post("/api/v1/commands", `{"config":{"entrypoint":["sleep","1"],"description":"another","resources":{"slots":8}}}`).ok()
+	preview := me.post("/api/v1/commands", `{"preview":true,"config":{"entrypoint":["x"]}}`).ok().tree()
+	if at(t, preview, "command.id") != "" {
+		t.Error("a preview has an id")
+	}
+	if n := at(t, me.get("/api/v1/commands?users=determined").ok().tree(), "pagination.total"); n != 2.0 {
+		t.Errorf("%v commands", n)
+	}
+	if d := at(t, me.get("/api/v1/commands?sortBy=SORT_BY_DESCRIPTION&limit=1&orderBy=ORDER_BY_DESC").ok().tree(), "commands.0.description"); d != "another" {
+		t.Errorf("sorted: %v", d)
+	}
+	if n := at(t, me.get("/api/v1/tasks/count").ok().tree(), "commands"); n != 2.0 {
+		t.Errorf("%v commands are counted", n)
+	}
+	task := me.get("/api/v1/tasks/" + id).ok().tree()
+	if at(t, task, "task.taskType") != "TASK_TYPE_COMMAND" || len(at(t, task, "task.allocations").([]any)) != 0 {
+		t.Errorf("task: %v", task)
+	}
+	if p := at(t, me.post(path+"/set_priority", `{"priority":7}`).ok().tree(), "command.id"); p != id {
+		t.Error("set_priority")
+	}
+	me.post(path+"/set_priority", `{"priority":0}`).says(400, "priority")
+	for body, words := range map[string]string{
+		`{}`: "entrypoint", `{"config":{"entrypoint":["x"],"resources":{"slotz":1}}}`: "slotz",
+		`{"config":{"entrypoint":["x"]},"files":[` + modelFile("../a", "b") + `]}`: "..",
+		`{"config":{"entrypoint":["x"]},"workspaceId":99}`:                         "99",
+	} {
+		if got := me.post("/api/v1/commands", body); got.code != 400 && got.code != 404 || !bytes.Contains(got.body, []byte(words)) {
+			t.Errorf("%s: %d %s", body, got.code, got.body)
+		}
+	}
+	other := admin.post("/api/v1/commands", `{"config":{"entrypoint":["x"]}}`).ok().tree()
+	me.post("/api/v1/commands/"+at(t, other, "command.id").(string)+"/kill", "").says(403, "may not")
+	if s := at(t, me.post(path+"/kill", "").ok().tree(), "command.state"); s != "STATE_TERMINATING" {
+		t.Errorf("killed: %v", s)
+	}
+	me.get("/api/v1/commands/nonesuch").says(404, "nonesuch")
+}
+
+func TestAgentsPoolsAndJobs(t *testing.T) {
+	r := newRig(t)
+	me, admin := r.user("determined"), r.user("admin")
+	r.node("aaaaaaaa-1", "twin", 2)
+	r.node("bbbbbbbb-2", "twin", 2)
+	r.node("cccccccc-3", "single", 4)
+	a, b := me.create(yaml(), `"activate":true`), me.create(yaml("resources: {priority: 5}"), `"activate":true`)
+	_, running := r.trial(a, 0)
+	_, waiting := r.trial(b, 0)
+	r.apply(store.Changes{Placements: []store.Placement{{AllocationID: running + ".1",
+		Members: []store.PlacedMember{{NodeID: "cccccccc-3", NodeName: "single", SlotIDs: []int{1}}}}}})
+	r.runs(running+".1", "ASSIGNED", "RUNNING")
+	reason := "needs 1 slot"
+	r.apply(store.Changes{Allocations: []store.AllocationChange{{ID: waiting + ".1", Saw: "PENDING", State: "PENDING", Waiting: &reason}}})
+
+	agents := me.get("/api/v1/agents").ok().tree()
+	if at(t, agents, "agents.0.id") != "single" || at(t, agents, "agents.1.id") != "twin-aaaaaaaa" {
+		t.Fatalf("agents: %v", agents)
+	}
+	container := at(t, agents, "agents.0.slots.1.container.id").(string)
+	tasks := me.get("/api/v1/tasks").ok().tree()["allocationIdToSummary"].(map[string]any)
+	if at(t, tasks[running+".1"], "resources.0.containerId") != container || at(t, tasks[running+".1"], "resources.0.agentDevices.single.devices.0.id") != 1.0 {
+		t.Errorf("the slot's container %s is not in %v", container, tasks)
+	}
+	if at(t, agents, "agents.0.slotStats.typeStats.TYPE_CPU.total") != 4.0 || at(t, agents, "agents.0.slotStats.typeStats.TYPE_CPU.states.STATE_RUNNING") != 1.0 {
+		t.Errorf("stats: %v", at(t, agents, "agents.0.slotStats"))
+	}
+	if slots := at(t, me.get("/api/v1/agents?excludeSlots=true&excludeContainers=true").ok().tree(), "agents.0.slots").(map[string]any); len(slots) != 0 {
+		t.Errorf("excluded slots: %v", slots)
+	}
+	pools := me.get("/api/v1/resource-pools").ok().tree()
+	for k, want := range map[string]any{"slotsAvailable": 8.0, "slotsUsed": 1.0, "numAgents": 3.0, "defaultComputePool": true, "schedulerType": "SCHEDULER_TYPE_PRIORITY",
+		"stats.queuedCount": 1.0, "stats.scheduledCount": 1.0, "details.priorityScheduler.defaultPriority": 42.0} {
+		if got := at(t, pools, "resourcePools.0."+k); got != want {
+			t.Errorf("pool: %s = %v, want %v", k, got, want)
+		}
+	}
+	jobs := me.get("/api/v1/job-queues-v2?limit=100&offset=0&orderBy=ORDER_BY_ASC").ok().tree()
+	for k, want := range map[string]any{"0.full.entityId": fmt.Sprint(a), "0.full.summary.state": "STATE_SCHEDULED", "0.full.allocatedSlots": 1.0,
+		"1.full.entityId": fmt.Sprint(b), "1.full.summary.state": "STATE_QUEUED", "1.full.allocatedSlots": 0.0, "1.full.type": "TYPE_EXPERIMENT", "1.full.summary.jobsAhead": 0.0} {
+		if got := at(t, jobs, "jobs."+k); got != want {
+			t.Errorf("jobs: %s = %v, want %v", k, got, want)
+		}
+	}
+	if at(t, me.get(fmt.Sprintf("/api/v1/experiments/%d", b)).ok().tree(), "jobSummary.state") != "STATE_QUEUED" {
+		t.Error("jobSummary")
+	}
+	if got := at(t, me.get("/api/v1/allocations/"+waiting+".1").ok().tree(), "allocation.waitingReason"); got != reason {
+		t.Errorf("it waits because %v", got)
+	}
+	job := at(t, jobs, "jobs.1.full.jobId").(string)
+	me.post("/api/v1/job-queues", fmt.Sprintf(`{"updates":[{"jobId":%q,"priority":50,"resourcePool":null,"weight":null}]}`, job)).ok()
+	if p := at(t, me.get("/api/v1/job-queues-v2?states=STATE_QUEUED").ok().tree(), "jobs.0.full.priority"); p != 50.0 {
+		t.Errorf("priority: %v", p)
+	}
+	me.post("/api/v1/job-queues", fmt.Sprintf(`{"updates":[{"jobId":%q,"resourcePool":"x"}]}`, job)).says(501, "pool")
+	me.post("/api/v1/job-queues", `{"updates":[{"jobId":"nonesuch","priority":1}]}`).says(404, "nonesuch")
+
+	me.post("/api/v1/agents/single/disable", `{"drain":true}`).says(403, "admin")
+	got := admin.post("/api/v1/agents/single/disable", `{"drain":true}`).ok().tree()
+	if at(t, got, "agent.enabled") != false || at(t, got, "agent.draining") != true {
+		t.Errorf("disabled: %v", got)
+	}
+	got = admin.post("/api/v1/agents/cccccccc-3/enable", "").ok().tree()
+	if at(t, got, "agent.enabled") != true || at(t, got, "agent.draining") != false {
+		t.Errorf("enabled: %v", got)
+	}
+	me.get("/api/v1/agents/nonesuch").says(404, "nonesuch")
+}
+
+func TestWorkspacesAndProjects(t *testing.T) {
+	r := newRig(t)
+	me, admin := r.user("determined"), r.user("admin")
+	w := me.post("/api/v1/workspaces", `{"name":"Team","defaultComputePool":"default","checkpointStorageConfig":{"type":"shared_fs","host_path":"/data"}}`).ok().tree()
+	id := at(t, w, "workspace.id")
+	path := fmt.Sprintf("/api/v1/workspaces/%v", id)
+	me.post("/api/v1/workspaces", `{"name":"Team"}`).says(409, "Team")
+	me.post("/api/v1/workspaces", `{"name":""}`).says(400, "name")
+	me.post("/api/v1/workspaces", `{"name":"`+strings.Repeat("n", 10_000)+`"}`).says(400, "10000 bytes")
+	me.post("/api/v1/workspaces", `{"name":"x","defaultComputePool":"nowhere"}`).says(404, "nowhere")
+	me.post("/api/v1/workspaces", `{"name":"x","checkpointStorageConfig":{"type":"tape"}}`).says(400, "checkpointStorageConfig")
+	for query, want := range map[string]float64{"nameCaseSensitive=Team": 1, "nameCaseSensitive=team": 0, "name=tea": 1, "": 2, "archived=true": 0, "users=admin": 1, "pinned=true": 0} {
+		if n := at(t, me.get("/api/v1/workspaces?"+query).ok().tree(), "pagination.total"); n != want {
+			t.Errorf("%s: %v workspaces, want %v", query, n, want)
+		}
+	}
+	p := me.post(path+"/projects", fmt.Sprintf(`{"name":"Alpha one","workspaceId":%v,"description":"d"}`, id)).ok().tree()
+	if at(t, p, "project.key") != "ALP" || at(t, p, "project.workspaceName") != "Team" {
+		t.Errorf("project: %v", p)
+	}
+	second := me.post(path+"/projects", fmt.Sprintf(`{"name":"Alpha two","workspaceId":%v}`, id)).ok().tree()
+	if k := at(t, second, "project.key").(string); !strings.HasPrefix(k, "ALP") || len(k) != 5 {
+		t.Errorf("a second key: %s", k)
+	}
+	me.post(path+"/projects", `{"name":"Alpha one"}`).says(409, "Alpha one")
+	me.post(path+"/projects", `{"name":"z","key":"ALP"}`).says(409, "key ALP")
+	me.post(path+"/projects", `{"name":"z","key":"too long"}`).says(400, "key")
+	project := fmt.Sprintf("/api/v1/projects/%v", at(t, p, "project.id"))
+	exp := me.create(yaml("workspace: Team", "project: Alpha one"))
+	e := me.get(fmt.Sprintf("/api/v1/experiments/%d", exp)).ok().tree()
+	if at(t, e, "config.checkpoint_storage.host_path") != "/data" || at(t, e, "experiment.projectName") != "Alpha one" {
+		t.Errorf("the workspace's storage is not under the experiment: %v", at(t, e, "config"))
+	}
+	got := me.get(project).ok().tree()
+	if at(t, got, "project.numExperiments") != 1.0 || at(t, got, "project.numActiveExperiments") != 1.0 {
+		t.Errorf("counts: %v", got)
+	}
+	me.del(project).says(409, "experiments")
+	me.del(path).says(409, "1 experiments")
+	if at(t, me.patch(project, `{"name":"Beta","description":null,"key":"bet"}`).ok().tree(), "project.description") != "d" {
+		t.Error("null is not \"leave as it is\"")
+	}
+	me.put(project+"/notes", `{"notes":[{"name":"n","contents":"c"}],"projectId":1}`).ok()
+	if at(t, me.get("/api/v1/projects/key/bet").ok().tree(), "project.notes.0.contents") != "c" {
+		t.Error("notes")
+	}
+	if at(t, me.get(path+"/projects?name=Beta").ok().tree(), "projects.0.name") != "Beta" {
+		t.Error("list of projects")
+	}
+	me.del(fmt.Sprintf("/api/v1/projects/%v", at(t, second, "project.id"))).ok()
+	if at(t, me.patch(path, `{"name":"Crew"}`).ok().tree(), "workspace.defaultComputePool") != "default" {
+		t.Error("a renamed workspace lost its pool")
+	}
+	me.post(path+"/archive", "").ok()
+	me.post(path+"/projects", `{"name":"late"}`).says(409, "archived")
+	me.post("/api/v1/experiments", createBody(yaml("workspace: Crew", "project: Beta"))).says(409, "archived")
+	me.post(path+"/unarchive", "").ok()
+	me.patch("/api/v1/workspaces/1", `{"name":"mine"}`).says(403)
+	admin.patch("/api/v1/workspaces/1", `{"name":"mine"}`).says(409, "built in")
+	admin.del("/api/v1/projects/1").says(409, "built in")
+	admin.del("/api/v1/workspaces/1").says(409)
+	me.get("/api/v1/workspaces/99").says(404, "99")
+}
+
+func TestMasterAndInfo(t *testing.T) {
+	r := newRig(t)
+	me, admin := r.user("determined"), r.user("admin")
+	info := r.anyone().get("/info").ok().tree()
+	requireKeys(t, "info", info, "version", "cluster_id", "master_id", "cluster_name", "sso_providers")
+	if info["version"] != "0.38.1" {
+		t.Errorf("version %v", info["version"])
+	}
+	r.anyone().get("/api/v1/master").ok()
+	if h := r.anyone().get("/health").ok().tree(); h["status"] != "up" {
+		t.Errorf("health: %v", h)
+	}
+	me.get("/api/v1/master/config").says(403, "admin")
+	if at(t, admin.get("/api/v1/master/config").ok().tree(), "config.database") != "…" {
+		t.Error("config")
+	}
+	text := string(r.anyone().get("/metrics").ok().body)
+	for _, line := range []string{`det_api_requests_total{method="GET",route="/api/v1/master/config",code="403"} 1`, "det_database_up 1",
+		`det_api_request_seconds_bucket{route="/info",le="+Inf"} 1`, "det_database_connections_allowed 8"} {
+		if !strings.Contains(text, line) {
+			t.Errorf("/metrics lacks %s:\n%s", line, text)
+		}
+	}
+	r.anyone().with("GET", "/metrics", nil, http.Header{"X-Forwarded-For": {"10.0.0.1"}}).says(401)
+	me.with("GET", "/metrics", nil, http.Header{"X-Forwarded-For": {"10.0.0.1"}}).ok()
+	doc := r.anyone().get("/api/v1/openapi.json").ok().tree()
+	if doc["openapi"] != "3.1.0" || at(t, doc, "paths./api/v1/experiments/{id}.get.summary") == "" {
+		t.Errorf("openapi: %v", doc["openapi"])
+	}
+	params := map[string]bool{}
+	for _, p := range at(t, doc, "paths./api/v1/experiments.get.parameters").([]any) {
+		params[at(t, p, "name").(string)] = true
+	}
+	if !params["sortBy"] || !params["states"] {
+		t.Errorf("parameters: %v", params)
+	}
+	refs := 0
+	walk(doc, func(k string, v any) {
+		if k == "$ref" {
+			refs++
+			name := strings.TrimPrefix(v.(string), "#/components/schemas/")
+			if m := at(t, doc, "components.schemas."+name).(map[string]any); m["type"] != "object" {
+				t.Errorf("%s is not described", name)
+			}
+		}
+	})
+	if refs < 100 {
+		t.Errorf("only %d references", refs)
+	}
+	r.anyone().get("/api/v1/api.swagger.json").ok()
+	page := r.anyone().get("/docs/rest-api").ok()
+	if !bytes.Contains(page.body, []byte("/api/v1/experiments/{id}/labels/{label}")) || bytes.Contains(page.body, []byte("https://")) {
+		t.Error("the page lacks a route, or needs something from elsewhere")
+	}
+	pretty := me.get("/api/v1/me?pretty").ok()
+	if !bytes.Contains(pretty.body, []byte("{\n  \"user\"")) {
+		t.Errorf("pretty: %s", pretty.body)
+	}
+}
+
+func walk(v any, fn func(k string, v any)) {
+	switch x := v.(type) {
+	case map[string]any:
+		for k, y := range x {
+			fn(k, y)
+			walk(y, fn)
+		}
+	case []any:
+		for _, y := range x {
+			walk(y, fn)
+		}
+	}
+}
+
+func TestPeopleWithoutDatabase(t *testing.T) {
+	r := newRig(t)
+	me := r.user("admin")
+	r.db.Close()
+	if h := r.anyone().get("/health").is(503); !bytes.Contains(h.body, []byte(`"database":"the database does not answer`)) || h.header.Get("Retry-After") == "" {
+		t.Errorf("health: %s", h.body)
+	}
+	got := me.get("/api/v1/experiments").says(503, "database")
+	if got.header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	me.post("/api/v1/experiments", createBody(yaml())).says(503, "database")
+	if m := r.anyone().get("/metrics").ok(); !bytes.Contains(m.body, []byte("det_database_up 0")) {
+		t.Errorf("metrics: %s", m.body)
+	}
+}
+
+func TestMasterLogs(t *testing.T) {
+	r := newRig(t)
+	me := r.user("determined")
+	ctx, cancel := context.WithCancel(context.Background())
+	logs := store.NewMasterLog(r.db, slog.DiscardHandler)
+	done := make(chan struct{})
+	go func() { logs.Run(ctx); close(done) }()
+	log := slog.New(logs).With("term", 3)
+	for i := range 5 {
+		log.WithGroup("g").Info("line", "n", i)
+	}
+	log.Debug("unseen")
+	log.Error("bad", "why", "two words")
+	cancel()
+	<-done
+	lines := strings.Split(strings.TrimSuffix(string(me.get("/api/v1/master/logs").ok().body), "\n"), "\n")
+	if len(lines) != 6 || !strings.Contains(lines[0], `"message":"line term=3 g.n=0"`) || !strings.Contains(lines[5], `"level":"LOG_LEVEL_ERROR","message":"bad term=3 why=\"two words\""`) {
+		t.Fatalf("logs: %q", lines)
+	}
+	if b := string(me.get("/api/v1/master/logs?offset=-2&limit=1").ok().body); strings.Count(b, "\n") != 1 || !strings.Contains(b, "g.n=4") {
+		t.Errorf("offset -2: %s", b)
+	}
+	if b := string(me.get("/api/v1/master/logs?offset=5").ok().body); strings.Count(b, "\n") != 1 {
+		t.Errorf("offset 5: %s", b)
+	}
+	me.get("/api/v1/master/logs?follow=true&limit=3").says(400, "follow")
+	r.anyone().get("/api/v1/master/logs").is(401)
+}
+
+func TestArtifacts(t *testing.T) {
+	var runner, harness string
+	r := newRig(t, func(c *Config) { runner, harness = c.RunnerDir, c.HarnessDir })
+	if _, err := r.api.RunnerSHA(); err == nil {
+		t.Fatal("a hash of no runner")
+	}
+	write := func(path, content string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(filepath.Join(runner, runnerName), "#!/bin/sh\n")
+	sum := sha256.Sum256([]byte("#!/bin/sh\n"))
+	sha, err := r.api.RunnerSHA()
+	if err != nil || sha != hex.EncodeToString(sum[:]) {
+		t.Fatalf("%s %v", sha, err)
+	}
+	if b := r.anyone().get("/runner/" + sha + "/" + RunnerTarget()).ok(); string(b.body) != "#!/bin/sh\n" {
+		t.Errorf("runner: %q", b.body)
+	}
+	r.anyone().get("/runner/"+strings.Repeat("0", 64)+"/"+RunnerTarget()).says(404, sha)
+	r.anyone().get("/runner/"+sha+"/plan9-mips").says(404, RunnerTarget())
+	write(filepath.Join(runner, runnerName), "#!/bin/sh\nexit 1\n")
+	if again, err := r.api.RunnerSHA(); err != nil || again == sha {
+		t.Errorf("a changed runner keeps its hash: %v", err)
+	}
+	write(filepath.Join(harness, "determined", "__init__.py"), "x = 1\n")
+	write(filepath.Join(harness, "determined", "__pycache__", "x.pyc"), "junk")
+	write(filepath.Join(harness, "tests", "test_x.py"), "junk")
+	first, err := r.api.HarnessSHA()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := r.anyone().get("/harness/" + first + ".tar.gz").ok()
+	sum = sha256.Sum256(got.body)
+	if hex.EncodeToString(sum[:]) != first {
+		t.Error("the harness is not what its name says")
+	}
+	if err := os.Chtimes(filepath.Join(harness, "determined", "__init__.py"), time.Unix(1, 0), time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if second, err := r.api.HarnessSHA(); err != nil || second != first {
+		t.Errorf("a touched file changes the hash: %s %s %v", first, second, err)
+	}
+	r.anyone().get("/harness/0.tar.gz").says(404, first)
+}
+
+func TestPanicsAreAnswered(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Redacted = func() any { panic("oh no") } })
+	admin := r.user("admin")
+	admin.get("/api/v1/master/config").says(500, "master's log")
+	if !strings.Contains(r.log.String(), "oh no") {
+		t.Error("the panic is not in the log")
+	}
+	admin.get("/api/v1/me").ok()
+}

@@ -1,0 +1,80 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// statuses is the one table from a fault's code to HTTP, and to the gRPC code
+// that Determined's clients find in the body.
+var statuses = map[fault.Code]struct{ http, grpc int }{
+	fault.Internal:        {500, 13},
+	fault.Invalid:         {400, 3},
+	fault.Unauthenticated: {401, 16},
+	fault.Forbidden:       {403, 7},
+	fault.NotFound:        {404, 5},
+	fault.Conflict:        {409, 6},
+	fault.TooLarge:        {413, 8},
+	fault.TooMany:         {429, 8},
+	fault.Unavailable:     {503, 14},
+	fault.Unimplemented:   {501, 12},
+}
+
+// errorBody has both shapes that clients look for: Determined's gateway's, and
+// the plain message of its other routes.
+type errorBody struct {
+	Error struct {
+		Code   int    `json:"code"`
+		Reason string `json:"reason"`
+		Error  string `json:"error"`
+	} `json:"error"`
+	Message string `json:"message"`
+}
+
+// writeError is the only place that writes an error.
+func (a *API) writeError(c *fiber.Ctx, err error) error {
+	code, message := fault.CodeOf(err), err.Error()
+	var fe *fiber.Error
+	switch {
+	case errors.As(err, &fe):
+		code, message = ofFiber(fe)
+	case errors.Is(err, context.Canceled) && a.stopping.Err() != nil:
+		code, message = fault.Unavailable, "the master is stopping; try again"
+	case code == fault.Internal:
+		a.log.Error("request failed", "method", c.Method(), "path", c.Path(), "error", err)
+		message = "Internal error; the master's log has the details"
+	case code == fault.Unavailable:
+		a.log.Warn("request turned away", "method", c.Method(), "path", c.Path(), "error", err, "cause", errors.Unwrap(err))
+	}
+	st := statuses[code]
+	if code == fault.Unavailable || code == fault.TooMany {
+		c.Set(fiber.HeaderRetryAfter, "1")
+	}
+	var body errorBody
+	body.Error.Code, body.Error.Reason, body.Error.Error, body.Message = st.grpc, code.String(), message, message
+	b, jerr := json.Marshal(body)
+	if jerr != nil {
+		return jerr
+	}
+	c.Status(st.http).Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+	return c.Send(b)
+}
+
+func ofFiber(fe *fiber.Error) (fault.Code, string) {
+	switch fe.Code {
+	case fiber.StatusNotFound, fiber.StatusMethodNotAllowed:
+		return fault.NotFound, fe.Message
+	case fiber.StatusRequestEntityTooLarge:
+		return fault.TooLarge, "the request is over the limit"
+	}
+	if fe.Code < 500 {
+		return fault.Invalid, strings.ToLower(fe.Message)
+	}
+	return fault.Internal, fe.Message
+}

@@ -1,0 +1,268 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+func (a *API) registerExperiments() {
+	handle(a, "GET", "/experiments", both, "List experiments", a.listExperiments,
+		query("archived description experimentIdFilter.gt experimentIdFilter.gte experimentIdFilter.incl experimentIdFilter.lt experimentIdFilter.lte experimentIdFilter.notIn labels name projectId states userIds users limit offset orderBy sortBy"))
+	handle(a, "POST", "/experiments", person, "Create an experiment", a.createExperiment, bodyLimit(contextBody), slow)
+	handle(a, "GET", "/experiment/labels", both, "The labels in use", a.experimentLabels,
+		query("projectId"))
+	handle(a, "GET", "/experiments/:id", both, "An experiment", a.experiment)
+	handle(a, "PATCH", "/experiments/:id", person, "Change an experiment", a.patchExperiment, bodyLimit(reportBody))
+	handle(a, "DELETE", "/experiments/:id", person, "Delete an experiment that is over, with all that belongs to it", a.wish(store.Delete))
+	for _, w := range []store.Wish{store.Activate, store.Pause, store.Cancel, store.Kill, store.Archive, store.Unarchive} {
+		handle(a, "POST", "/experiments/:id/"+string(w), person, wishText[w], a.wish(w))
+	}
+	handle(a, "POST", "/experiments/:id/move", person, "Move an experiment to another project", a.moveExperiment)
+	handle(a, "PUT", "/experiments/:id/labels/*", person, "Add a label", a.changeLabel(true))
+	handle(a, "DELETE", "/experiments/:id/labels/*", person, "Take a label away", a.changeLabel(false))
+	handle(a, "GET", "/experiments/:id/model_def", both, "The experiment's code as a gzipped tar", a.modelDef, slow)
+	handle(a, "GET", "/experiments/:id/file_tree", both, "The files of the experiment's code", a.fileTree, slow)
+	handle(a, "POST", "/experiments/:id/file", both, "A file of the experiment's code", a.modelFile, slow)
+	a.raw("GET", "/experiments/:id/file/download", both, "A file of the experiment's code, as it is", a.downloadFile, query("path"))
+	handle(a, "GET", "/experiments/:id/validation-history", both, "How the best validation metric came about", a.validationHistory)
+	handle(a, "GET", "/experiments/:id/searcher/best_searcher_validation_metric", both, "The best validation metric so far", a.bestMetric)
+	for _, w := range []store.Wish{store.Activate, store.Pause, store.Cancel, store.Kill, store.Archive, store.Unarchive} {
+		handle(a, "POST", "/projects/:id/experiments/"+string(w), person, wishText[w]+", many at once", a.wishMany(w), bodyLimit(reportBody))
+	}
+	handle(a, "DELETE", "/projects/:id/experiments/delete", person, "Delete experiments, many at once", a.wishMany(store.Delete), bodyLimit(reportBody))
+}
+
+// experimentFor finds the experiment of the path and asks whether the caller may do that.
+func (a *API) experimentFor(ctx context.Context, c *call, verb auth.Verb) (store.Experiment, error) {
+	id, err := c.id("id")
+	if err != nil {
+		return store.Experiment{}, err
+	}
+	e, err := a.db.Experiment(ctx, id)
+	if err != nil {
+		return e, err
+	}
+	return e, c.may(verb, auth.Object{Kind: "experiment", OwnerID: e.OwnerID})
+}
+
+// wireExperiment is an experiment as who may see it.
+func wireExperiment(e store.Experiment, who auth.Who) v1.Experiment {
+	config, original := shownConfig(e, who)
+	seconds := e.Seconds
+	return v1.Experiment{ID: e.ID, JobID: e.JobID, Name: e.Name, Description: e.Description, Labels: e.Labels, Notes: e.Notes,
+		Archived: e.Archived, Config: config, OriginalConfig: original, State: v1.ExperimentState("STATE_" + e.Shown),
+		UserID: e.OwnerID, Username: e.Owner, DisplayName: e.OwnerName, ProjectID: e.ProjectID, ProjectName: e.ProjectName,
+		ProjectOwnerID: e.ProjectOwnerID, WorkspaceID: e.WorkspaceID, WorkspaceName: e.WorkspaceName, ParentArchived: e.ParentArchived,
+		ForkedFrom: e.ParentID, ExternalExperimentID: e.ExternalID, Unmanaged: e.Unmanaged, ResourcePool: e.Pool,
+		Progress: e.Progress, StartTime: e.StartedAt, EndTime: e.EndedAt, Duration: &seconds, NumTrials: e.Trials,
+		BestTrialID: e.BestTrialID, BestTrialSearcherMetric: e.BestMetric, SearcherType: text(e.Searcher), SearcherMetric: text(e.Metric),
+		CheckpointCount: e.Checkpoints, CheckpointSize: e.CheckpointBytes, ModelDefinitionSize: int(e.ContextSize), Error: e.Error}
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// secretKeys are the places of a configuration that can hold a secret, each as
+// PostgreSQL prints it.
+var secretKeys = [][]byte{[]byte(`"access_key": "`), []byte(`"secret_key": "`), []byte(`"connection_string": "`), []byte(`"credential": "`),
+	[]byte(`"password": "`), []byte(`"auth": "`), []byte(`"identitytoken": "`), []byte(`"registrytoken": "`), []byte(`"token": "`), []byte(`"secrets": `)}
+
+// shownConfig is a configuration without its secrets, and the submitted text,
+// which has them, for those who may change the experiment. Most configurations
+// have none, which is seen without reading them.
+func shownConfig(e store.Experiment, who auth.Who) (v1.Struct, string) {
+	secret := false
+	for _, key := range secretKeys {
+		secret = secret || bytes.Contains(e.Config, key)
+	}
+	if !secret {
+		return e.Config, e.OriginalConfig
+	}
+	shown := v1.Struct(`{}`) // of a configuration that this release cannot read, nothing is shown
+	if cfg, err := expconf.ParseConfigJSON(e.Config); err == nil {
+		if b, err := cfg.Redacted().JSON(); err == nil {
+			shown = b
+		}
+	}
+	if !auth.Can(who, auth.Change, auth.Object{Kind: "experiment", OwnerID: e.OwnerID}) {
+		return shown, string(shown)
+	}
+	return shown, e.OriginalConfig
+}
+
+func (a *API) experiment(ctx context.Context, c *call, _ *none) (*v1.GetExperimentResponse, error) {
+	e, err := a.experimentFor(ctx, c, auth.View)
+	if err != nil {
+		return nil, err
+	}
+	w, err := a.fullExperiment(ctx, e, c.who)
+	if err != nil {
+		return nil, err
+	}
+	resp := &v1.GetExperimentResponse{Experiment: w, Config: w.Config}
+	if !e.Terminal() && !e.Unmanaged {
+		if resp.JobSummary, err = a.jobSummary(ctx, e.JobID); err != nil {
+			return nil, err
+		}
+	}
+	return resp, nil
+}
+
+// fullExperiment adds what lists leave out.
+func (a *API) fullExperiment(ctx context.Context, e store.Experiment, who auth.Who) (v1.Experiment, error) {
+	w := wireExperiment(e, who)
+	var parts struct {
+		Hyperparameters json.RawMessage `json:"hyperparameters"`
+	}
+	if err := w.Config.Into(&parts); err == nil {
+		w.Hyperparameters = v1.Struct(parts.Hyperparameters)
+	}
+	var err error
+	w.TrialIDs, err = a.db.TrialIDs(ctx, e.ID)
+	return w, err
+}
+
+// experimentFilter reads a list's parameters.
+func (c *call) experimentFilter() (store.ExperimentFilter, error) {
+	f := store.ExperimentFilter{Labels: c.list("labels"), Users: c.list("users")}
+	f.Name, _ = c.query("name")
+	f.Description, _ = c.query("description")
+	var err error
+	if f.Archived, err = c.flag("archived"); err != nil {
+		return f, err
+	}
+	if f.ProjectID, err = c.intOr("projectId", 0); err != nil {
+		return f, err
+	}
+	if f.UserIDs, err = c.numbers("userIds"); err != nil {
+		return f, err
+	}
+	if f.States, err = experimentStates(c.list("states")); err != nil {
+		return f, err
+	}
+	if f.IDs, err = c.numbers("experimentIdFilter.incl"); err != nil {
+		return f, err
+	}
+	if f.NotIDs, err = c.numbers("experimentIdFilter.notIn"); err != nil {
+		return f, err
+	}
+	if f.Above, err = c.bound("experimentIdFilter", "gt", "gte", -1); err != nil {
+		return f, err
+	}
+	if f.Below, err = c.bound("experimentIdFilter", "lt", "lte", 1); err != nil {
+		return f, err
+	}
+	f.Sort, f.Desc, err = c.sorting(map[string]string{"SORT_BY_ID": "", "SORT_BY_DESCRIPTION": "description", "SORT_BY_START_TIME": "start_time",
+		"SORT_BY_END_TIME": "end_time", "SORT_BY_STATE": "state", "SORT_BY_NUM_TRIALS": "trials", "SORT_BY_PROGRESS": "progress",
+		"SORT_BY_USER": "user", "SORT_BY_NAME": "name", "SORT_BY_FORKED_FROM": "forked_from", "SORT_BY_RESOURCE_POOL": "pool",
+		"SORT_BY_PROJECT_ID": "project", "SORT_BY_CHECKPOINT_SIZE": "checkpoint_size", "SORT_BY_CHECKPOINT_COUNT": "checkpoint_count",
+		"SORT_BY_SEARCHER_METRIC_VAL": "metric"})
+	return f, err
+}
+
+// bound reads an exclusive bound, or an inclusive one that it turns into one.
+func (c *call) bound(filter, exclusive, inclusive string, step int) (*int, error) {
+	for name, shift := range map[string]int{exclusive: 0, inclusive: step} {
+		if _, ok := c.query(filter + "." + name); !ok {
+			continue
+		}
+		n, err := c.intOr(filter+"."+name, 0)
+		if err != nil {
+			return nil, err
+		}
+		n += shift
+		return &n, nil
+	}
+	return nil, nil
+}
+
+// experimentStates turns names of the wire into store's.
+func experimentStates(names []string) ([]string, error) {
+	var out []string
+	for _, name := range names {
+		s, ok := strings.CutPrefix(name, "STATE_")
+		if !ok {
+			return nil, fault.New(fault.Invalid, "states: %q is no state", clip(name))
+		}
+		if s != "UNSPECIFIED" {
+			out = append(out, s)
+		}
+	}
+	return out, nil
+}
+
+// experimentPage is how many experiments a list has when no limit is given;
+// their configurations make them heavy.
+const experimentPage = 100
+
+// experimentWindow is window with the rules that experiments have: no limit means
+// a hundred, and an offset out of range is brought back into it.
+func experimentWindow(w window, total int) v1.Pagination {
+	if w.limit == 0 {
+		w.limit = experimentPage
+	}
+	if w.offset < 0 {
+		w.offset += total
+	}
+	w.offset = min(max(w.offset, 0), total)
+	p, err := w.of(total)
+	if err != nil {
+		panic("api: an offset within the list is out of its bounds: " + err.Error())
+	}
+	return p
+}
+
+func (a *API) listExperiments(ctx context.Context, c *call, _ *none) (*v1.GetExperimentsResponse, error) {
+	w, err := c.window()
+	if err != nil {
+		return nil, err
+	}
+	f, err := c.experimentFilter()
+	if err != nil {
+		return nil, err
+	}
+	total, err := a.db.CountExperiments(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	resp := &v1.GetExperimentsResponse{Pagination: experimentWindow(w, total)}
+	n := resp.Pagination.EndIndex - resp.Pagination.StartIndex
+	if n == 0 {
+		return resp, nil
+	}
+	list, err := a.db.Experiments(ctx, f, resp.Pagination.StartIndex, n)
+	if err != nil {
+		return nil, err
+	}
+	resp.Experiments = make([]v1.Experiment, len(list))
+	for i, e := range list {
+		resp.Experiments[i] = wireExperiment(e, c.who)
+	}
+	return resp, nil
+}
+
+// labelsResponse is the labels in use.
+type labelsResponse struct {
+	Labels []string `json:"labels"`
+}
+
+func (a *API) experimentLabels(ctx context.Context, c *call, _ *none) (*labelsResponse, error) {
+	project, err := c.intOr("projectId", 0)
+	if err != nil {
+		return nil, err
+	}
+	labels, err := a.db.ExperimentLabels(ctx, project)
+	return &labelsResponse{Labels: labels}, err
+}

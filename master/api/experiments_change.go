@@ -1,0 +1,287 @@
+package api
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+const (
+	longestLabel = 200
+	mostLabels   = 200
+	mostAtOnce   = 10_000 // experiments of one bulk call
+)
+
+// wishText is what each wish does, for the documentation.
+var wishText = map[store.Wish]string{
+	store.Activate: "Let an experiment run, or run again", store.Pause: "Let an experiment checkpoint and stop until it is activated",
+	store.Cancel: "Let an experiment checkpoint and end", store.Kill: "End an experiment at once",
+	store.Archive: "Archive an experiment that is over", store.Unarchive: "Take an experiment back from the archive",
+	store.Delete: "Delete an experiment that is over",
+}
+
+func (a *API) wish(w store.Wish) func(context.Context, *call, *none) (*empty, error) {
+	return func(ctx context.Context, c *call, _ *none) (*empty, error) {
+		e, err := a.experimentFor(ctx, c, auth.Change)
+		if err != nil {
+			return nil, err
+		}
+		had, err := a.db.Wishing(ctx, []int{e.ID}, w)
+		if err == nil && len(had) == 0 {
+			err = refusedWish(e.ExperimentHead, w)
+		}
+		if err != nil {
+			return nil, err
+		}
+		a.bus.Publish(store.TopicIntent)
+		return &empty{}, nil
+	}
+}
+
+// refusedWish says why an experiment cannot be had to do that.
+func refusedWish(e store.ExperimentHead, w store.Wish) error {
+	shown := strings.ToLower(strings.ReplaceAll(e.Shown, "_", " "))
+	switch {
+	case e.Desired == "deleted":
+		return fault.New(fault.Invalid, "experiment %d is being deleted", e.ID)
+	case e.Unmanaged:
+		return fault.New(fault.Invalid, "experiment %d runs elsewhere; it cannot be told to %s from here", e.ID, w)
+	case w == store.Archive || w == store.Delete:
+		return fault.New(fault.Invalid, "experiment %d is %s; only one that is over can be asked to %s: kill or cancel it first", e.ID, shown, w)
+	}
+	return fault.New(fault.Invalid, "experiment %d is %s and cannot %s", e.ID, shown, w)
+}
+
+// bulkRequest chooses experiments by their ids, or by what they are like.
+type bulkRequest struct {
+	ExperimentIDs []int        `json:"experimentIds"`
+	Filters       *bulkFilters `json:"filters,omitempty"`
+	ProjectID     int          `json:"projectId"`
+}
+
+type bulkFilters struct {
+	Description           string   `json:"description"`
+	Name                  string   `json:"name"`
+	Labels                []string `json:"labels"`
+	Archived              *bool    `json:"archived,omitempty"`
+	States                []string `json:"states"`
+	UserIDs               []int    `json:"userIds"`
+	ProjectID             int      `json:"projectId"`
+	ExcludedExperimentIDs []int    `json:"excludedExperimentIds"`
+}
+
+// bulkResponse says what came of each.
+type bulkResponse struct {
+	Results []bulkResult `json:"results"`
+}
+
+type bulkResult struct {
+	ID    int    `json:"id"`
+	Error string `json:"error"` // empty: done
+}
+
+func (a *API) wishMany(w store.Wish) func(context.Context, *call, *bulkRequest) (*bulkResponse, error) {
+	return func(ctx context.Context, c *call, req *bulkRequest) (*bulkResponse, error) {
+		project, err := c.id("id")
+		if err != nil {
+			return nil, err
+		}
+		list, missing, err := a.chosen(ctx, project, req)
+		if err != nil {
+			return nil, err
+		}
+		resp := &bulkResponse{}
+		var mine []int
+		for _, e := range list {
+			if auth.Can(c.who, auth.Change, auth.Object{Kind: "experiment", OwnerID: e.OwnerID}) {
+				mine = append(mine, e.ID)
+			}
+		}
+		had, err := a.db.Wishing(ctx, mine, w)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range list {
+			r := bulkResult{ID: e.ID}
+			if may := c.may(auth.Change, auth.Object{Kind: "experiment", OwnerID: e.OwnerID}); may != nil {
+				r.Error = may.Error()
+			} else if !slices.Contains(had, e.ID) {
+				r.Error = refusedWish(e, w).Error()
+			}
+			resp.Results = append(resp.Results, r)
+		}
+		for _, id := range missing {
+			resp.Results = append(resp.Results, bulkResult{ID: id, Error: store.NoExperiment(id).Error()})
+		}
+		a.bus.Publish(store.TopicIntent)
+		return resp, nil
+	}
+}
+
+// chosen finds the experiments of a bulk call, and the ids that it has not found.
+func (a *API) chosen(ctx context.Context, project int, req *bulkRequest) (list []store.ExperimentHead, missing []int, err error) {
+	f := store.ExperimentFilter{ProjectID: project, IDs: req.ExperimentIDs}
+	if req.Filters != nil {
+		x := req.Filters
+		f = store.ExperimentFilter{ProjectID: project, Name: x.Name, Description: x.Description, Labels: x.Labels,
+			Archived: x.Archived, UserIDs: x.UserIDs, NotIDs: x.ExcludedExperimentIDs}
+		if f.States, err = experimentStates(x.States); err != nil {
+			return nil, nil, err
+		}
+	} else if len(req.ExperimentIDs) == 0 {
+		return nil, nil, nil
+	}
+	if list, err = a.db.ExperimentHeads(ctx, f, mostAtOnce); err != nil || req.Filters != nil {
+		return list, nil, err
+	}
+	for _, id := range req.ExperimentIDs {
+		if !slices.ContainsFunc(list, func(e store.ExperimentHead) bool { return e.ID == id }) {
+			missing = append(missing, id)
+		}
+	}
+	return list, missing, nil
+}
+
+func (a *API) patchExperiment(ctx context.Context, c *call, req *v1.PatchExperiment) (*v1.PatchExperimentResponse, error) {
+	e, err := a.experimentFor(ctx, c, auth.Change)
+	if err != nil {
+		return nil, err
+	}
+	ch, err := experimentPatch(e, req)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.db.PatchExperiment(ctx, e.ID, ch); err != nil {
+		return nil, err
+	}
+	a.bus.Publish(store.TopicIntent)
+	if e, err = a.db.Experiment(ctx, e.ID); err != nil {
+		return nil, err
+	}
+	w, err := a.fullExperiment(ctx, e, c.who)
+	return &v1.PatchExperimentResponse{Experiment: &w}, err
+}
+
+// experimentPatch checks a change. What is null is left as it is.
+func experimentPatch(e store.Experiment, req *v1.PatchExperiment) (store.ExperimentPatch, error) {
+	ch := store.ExperimentPatch{Name: req.Name, Description: req.Description, Notes: req.Notes}
+	if req.Name != nil {
+		if err := checkName("name", *req.Name, longestName); err != nil {
+			return ch, err
+		}
+	}
+	for what, s := range map[string]*string{"description": req.Description, "notes": req.Notes} {
+		if s != nil && len(*s) > longestText {
+			return ch, fault.New(fault.Invalid, "%s: %d bytes are over the limit of %d", what, len(*s), longestText)
+		}
+	}
+	if req.Labels != nil {
+		labels, err := checkLabels(req.Labels)
+		if err != nil {
+			return ch, err
+		}
+		ch.Labels = labels
+	}
+	if s := req.CheckpointStorage; s != nil {
+		ch.Storage = map[string]int{}
+		for key, n := range map[string]*int{"save_experiment_best": s.SaveExperimentBest, "save_trial_best": s.SaveTrialBest, "save_trial_latest": s.SaveTrialLatest} {
+			if n == nil {
+				continue
+			}
+			if *n < 0 {
+				return ch, fault.New(fault.Invalid, "checkpointStorage: %s is %d; it counts checkpoints to keep", key, *n)
+			}
+			ch.Storage[key] = *n
+		}
+	}
+	r := req.Resources
+	if r == nil {
+		return ch, nil
+	}
+	switch {
+	case e.Terminal():
+		return ch, fault.New(fault.Invalid, "experiment %d is over; its resources cannot be changed any more", e.ID)
+	case r.MaxSlots != nil && *r.MaxSlots < 0:
+		return ch, fault.New(fault.Invalid, "resources.maxSlots: %d is negative", *r.MaxSlots)
+	}
+	if err := checkShare(r.Priority, r.Weight); err != nil {
+		return ch, err
+	}
+	ch.MaxSlots, ch.Weight, ch.Priority = r.MaxSlots, r.Weight, r.Priority
+	return ch, nil
+}
+
+// checkShare checks how important something is to be.
+func checkShare(priority *int, weight *float64) error {
+	switch {
+	case priority != nil && (*priority < 1 || *priority > 99):
+		return fault.New(fault.Invalid, "priority: %d is not between 1, the most important, and 99", *priority)
+	case weight != nil && !(*weight > 0 && *weight <= 1e6):
+		return fault.New(fault.Invalid, "weight: %g is not above 0", *weight)
+	}
+	return nil
+}
+
+// checkLabels sorts labels and drops double ones.
+func checkLabels(labels []string) ([]string, error) {
+	out := []string{}
+	for _, l := range labels {
+		if err := checkName("label", l, longestLabel); err != nil {
+			return nil, err
+		}
+		out = append(out, l)
+	}
+	slices.Sort(out)
+	if out = slices.Compact(out); len(out) > mostLabels {
+		return nil, fault.New(fault.Invalid, "labels: %d are over the limit of %d", len(out), mostLabels)
+	}
+	return out, nil
+}
+
+func (a *API) changeLabel(add bool) func(context.Context, *call, *none) (*v1.PutExperimentLabelResponse, error) {
+	return func(ctx context.Context, c *call, _ *none) (*v1.PutExperimentLabelResponse, error) {
+		e, err := a.experimentFor(ctx, c, auth.Change)
+		if err != nil {
+			return nil, err
+		}
+		label := c.Params("*")
+		if err := checkName("label", label, longestLabel); err != nil {
+			return nil, err
+		}
+		if add && len(e.Labels) >= mostLabels && !slices.Contains(e.Labels, label) {
+			return nil, fault.New(fault.Invalid, "labels: experiment %d has %d, which is the limit", e.ID, mostLabels)
+		}
+		labels, err := a.db.ChangeLabel(ctx, e.ID, label, add)
+		return &v1.PutExperimentLabelResponse{Labels: labels}, err
+	}
+}
+
+// moveRequest names a project.
+type moveRequest struct {
+	DestinationProjectID int `json:"destinationProjectId"`
+	ExperimentID         int `json:"experimentId"`
+}
+
+func (a *API) moveExperiment(ctx context.Context, c *call, req *moveRequest) (*empty, error) {
+	e, err := a.experimentFor(ctx, c, auth.Change)
+	if err != nil {
+		return nil, err
+	}
+	p, err := a.db.Project(ctx, req.DestinationProjectID)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return nil, fault.New(fault.NotFound, "destinationProjectId: project %d not found", req.DestinationProjectID)
+	case err != nil:
+		return nil, err
+	case p.Archived || p.WorkspaceArchived:
+		return nil, fault.New(fault.Conflict, "project %q is archived; unarchive it first", p.Name)
+	case e.ParentArchived:
+		return nil, fault.New(fault.Conflict, "project %q, where experiment %d is, is archived; unarchive it first", e.ProjectName, e.ID)
+	}
+	return &empty{}, a.db.MoveExperiment(ctx, e.ID, p.ID)
+}

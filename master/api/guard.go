@@ -1,0 +1,59 @@
+package api
+
+import (
+	"fmt"
+	"net/url"
+	"runtime/debug"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// answerWithin is how long a request may take that waits for nothing but us.
+const answerWithin = 30 * time.Second
+
+// slowWithin is how long a request may take that carries a whole context.
+const slowWithin = 2 * time.Minute
+
+// guard stands before every route: it gives the request a context that ends with
+// the server, turns a panic into a 500 that is logged with its stack, writes the
+// error of whatever failed, reads what nobody read of the body, and counts the
+// answer.
+func (a *API) guard(c *fiber.Ctx) (err error) {
+	begin := time.Now()
+	c.SetUserContext(a.stopping)
+	defer func() {
+		if r := recover(); r != nil {
+			a.log.Error("a request panicked", "method", c.Method(), "path", c.Path(), "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			err = a.writeError(c, fmt.Errorf("panic: %v", r))
+		}
+		discard(c, reportBody)
+		a.meters.answered(c.Method(), c.Route().Path, c.Response().StatusCode(), time.Since(begin))
+	}()
+	if err := c.Next(); err != nil {
+		return a.writeError(c, err)
+	}
+	return nil
+}
+
+// sameOrigin refuses a request that a page of another origin made a browser send
+// with our cookie. Browsers say where a request comes from; on a plain-HTTP
+// address that is not this machine's they leave that header out, and then the
+// Origin of whatever changes something has to be ours.
+func sameOrigin(c *fiber.Ctx) error {
+	switch site := c.Get("Sec-Fetch-Site"); site {
+	case "same-origin", "none":
+		return nil
+	case "":
+		origin := c.Get(fiber.HeaderOrigin)
+		if origin == "" && (c.Method() == fiber.MethodGet || c.Method() == fiber.MethodHead) {
+			return nil
+		}
+		if u, err := url.Parse(origin); err == nil && u.Host != "" && u.Host == string(c.Request().Host()) {
+			return nil
+		}
+	}
+	return fault.New(fault.Forbidden, "a signed-in browser may call this from the master's own pages only; programs use the header Authorization: Bearer <token>")
+}

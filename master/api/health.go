@@ -1,0 +1,89 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+)
+
+// healthWithin bounds the question to the database: whoever asks for health has
+// little patience.
+const healthWithin = 2 * time.Second
+
+// health is what a load balancer and Nomad's check look at. A cluster without a
+// leader for a moment is no reason to send clients elsewhere, so it is told and
+// not counted.
+type health struct {
+	Status   string `json:"status"`   // up or down
+	Database string `json:"database"` // up, or why not
+	Leader   string `json:"leader"`   // who leads; "" for nobody
+	Alarm    string `json:"alarm"`    // what operators should look at; "" for nothing
+}
+
+func (a *API) health(ctx context.Context, c *call) error {
+	ctx, cancel := context.WithTimeout(ctx, healthWithin)
+	defer cancel()
+	h := health{Status: "up", Database: "up"}
+	holder, _, _, err := a.db.Leader(ctx)
+	if err == nil {
+		h.Leader = holder
+		h.Alarm, err = a.db.Alarm(ctx)
+	}
+	if err != nil {
+		h.Status, h.Database = "down", err.Error()
+		c.Status(http.StatusServiceUnavailable)
+		c.Set(fiber.HeaderRetryAfter, "1")
+	}
+	return c.send(h)
+}
+
+// prometheus is open to this machine, where Nomad's and Consul's agents scrape
+// from, and to whoever is signed in.
+func (a *API) prometheus(ctx context.Context, c *call) error {
+	if !c.Context().RemoteIP().IsLoopback() || c.Get(fiber.HeaderXForwardedFor) != "" {
+		if _, err := a.auth.who(ctx, c.Ctx); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, healthWithin)
+	defer cancel()
+	var b bytes.Buffer
+	a.meters.write(&b)
+	total, used, allowed := a.db.Conns()
+	gauge(&b, "det_database_connections", "", float64(total))
+	gauge(&b, "det_database_connections_used", "", float64(used))
+	gauge(&b, "det_database_connections_allowed", "", float64(allowed))
+	a.clusterGauges(ctx, &b)
+	c.Set(fiber.HeaderContentType, "text/plain; version=0.0.4; charset=utf-8")
+	return c.Send(b.Bytes())
+}
+
+// clusterGauges are read from the database. While it is away a scrape still
+// answers, and says that it is.
+func (a *API) clusterGauges(ctx context.Context, b *bytes.Buffer) {
+	holder, _, term, err := a.db.Leader(ctx)
+	if err != nil {
+		gauge(b, "det_database_up", "", 0)
+		return
+	}
+	use, err := a.db.PoolUse(ctx)
+	if err != nil {
+		gauge(b, "det_database_up", "", 0)
+		return
+	}
+	gauge(b, "det_database_up", "", 1)
+	gauge(b, "det_leader_term", "", float64(term))
+	gauge(b, "det_leader", fmt.Sprintf("{holder=%q}", holder), 1)
+	for _, u := range use {
+		gauge(b, "det_attempts", fmt.Sprintf("{pool=%q,state=%q}", u.Pool, u.State), float64(u.Attempts))
+		gauge(b, "det_attempt_slots", fmt.Sprintf("{pool=%q,state=%q}", u.Pool, u.State), float64(u.Slots))
+	}
+}
+
+func gauge(b *bytes.Buffer, name, labels string, v float64) {
+	fmt.Fprintf(b, "%s%s %g\n", name, labels, v)
+}

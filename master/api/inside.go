@@ -1,0 +1,121 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// inside is what the routes of tasks work with: writers that share their commits,
+// and the feed of those who watch curves grow.
+type inside struct {
+	metrics *store.MetricWriter
+	feed    *store.MetricFeed
+	logs    *store.LogStore
+
+	mu      sync.Mutex
+	origins map[memberKey]store.LogOrigin
+}
+
+// knownMembers bounds what is remembered of where lines come from.
+const knownMembers = 20_000
+
+type memberKey struct {
+	allocation string
+	rank       int
+}
+
+func newInside(ctx context.Context, db *store.DB, bus *store.Bus) *inside {
+	return &inside{metrics: store.NewMetricWriter(db, bus), feed: store.NewMetricFeed(ctx, db, bus), logs: store.NewLogStore(db, bus),
+		origins: map[memberKey]store.LogOrigin{}}
+}
+
+// Wait returns when nothing that a task reported is still being written. Call it
+// after the server has shut down.
+func (a *API) Wait() {
+	a.inside.metrics.Wait()
+	a.inside.logs.Wait()
+	a.inside.feed.Wait()
+}
+
+// registerInside lists what runs inside tasks calls: the runner, the harness,
+// and the people's programs by way of it.
+func (a *API) registerInside() {
+	a.inside = newInside(a.stopping, a.db, a.bus)
+	a.registerClaim()
+	a.registerRendezvous()
+	a.registerSignals()
+	a.registerWatch()
+	a.registerRuns()
+	a.registerProgress()
+	a.registerMetrics()
+	a.registerCheckpoints()
+	a.registerLogs()
+	a.registerContext()
+}
+
+// ownAllocation is the attempt of the path, which must be the caller's.
+func (c *call) ownAllocation() (string, error) {
+	id := c.Params("id")
+	if id != c.who.AllocationID {
+		return "", fault.New(fault.Forbidden, "attempt %s has no say over attempt %s", c.who.AllocationID, id)
+	}
+	return id, nil
+}
+
+// ownRank is the rank of the path, which must be the caller's.
+func (c *call) ownRank() (int, error) {
+	rank, err := c.id("rank")
+	if err == nil && rank != c.who.Rank {
+		err = fault.New(fault.Forbidden, "rank %d has no say over rank %d", c.who.Rank, rank)
+	}
+	return rank, err
+}
+
+// reportingTrial is the trial of a path that the caller may report for: its own
+// if it is a task, one of its owner's if it is a person.
+func (a *API) reportingTrial(ctx context.Context, c *call, param string) (int, error) {
+	id, err := c.id(param)
+	if err != nil {
+		return 0, err
+	}
+	if c.who.IsTask() {
+		if c.who.TrialID != id {
+			return 0, fault.New(fault.Forbidden, "attempt %s does not belong to trial %d", c.who.AllocationID, id)
+		}
+		return id, nil
+	}
+	t, err := a.db.Trial(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	return id, c.may(auth.Change, auth.Object{Kind: "trial", OwnerID: t.OwnerID})
+}
+
+// await calls look at once and after each wake-up, until it is satisfied or the
+// time is over; satisfied says which.
+func await(ctx context.Context, wake <-chan struct{}, patience time.Duration, look func(ctx context.Context) (bool, error)) (satisfied bool, err error) {
+	t := time.NewTimer(patience)
+	defer t.Stop()
+	for {
+		ok, err := look(ctx)
+		if ok || err != nil {
+			return ok, err
+		}
+		select {
+		case <-wake:
+		case <-t.C:
+			return false, nil
+		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.Canceled) {
+				return false, fault.New(fault.Unavailable, "the master is stopping; try again")
+			}
+			return false, nil
+		}
+	}
+}

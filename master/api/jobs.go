@@ -1,0 +1,166 @@
+package api
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+func (a *API) registerJobs() {
+	handle(a, "GET", "/job-queues-v2", both, "What runs and what waits, in the order of the queue", a.jobs,
+		query("resourcePool states limit offset orderBy"))
+	handle(a, "GET", "/job-queues/stats", both, "How many jobs run and wait in each pool", a.jobStats,
+		query("resourcePools"))
+	handle(a, "POST", "/job-queues", person, "Change the priority or weight of jobs", a.updateJobs)
+}
+
+func jobType(task string) v1.JobType {
+	if task == "TRIAL" {
+		return v1.JobTypeExperiment
+	}
+	return v1.JobType("TYPE_" + task)
+}
+
+func jobState(j store.Job) v1.JobState {
+	if j.Scheduled() {
+		return v1.JobStateScheduled
+	}
+	return v1.JobStateQueued
+}
+
+func wireJob(j store.Job) v1.Job {
+	entity := j.TaskID
+	if j.ExperimentID != nil {
+		entity = strconv.Itoa(*j.ExperimentID)
+	}
+	return v1.Job{JobID: j.ID, EntityID: entity, Type: jobType(j.Type), Name: j.Name, Username: j.Owner, UserID: j.OwnerID,
+		WorkspaceID: j.WorkspaceID, ResourcePool: j.Pool, SubmissionTime: j.SubmittedAt, RequestedSlots: j.Requested,
+		AllocatedSlots: j.Allocated, Priority: &j.Priority, Weight: &j.Weight, Progress: j.Progress,
+		IsPreemptible: j.Type == "TRIAL", Summary: &v1.JobSummary{JobsAhead: j.Ahead, State: jobState(j)}}
+}
+
+func (a *API) jobs(ctx context.Context, c *call, _ *none) (*v1.GetJobsV2Response, error) {
+	w, err := c.window()
+	if err != nil {
+		return nil, err
+	}
+	pool, _ := c.query("resourcePool")
+	desc, err := c.descending()
+	if err != nil {
+		return nil, err
+	}
+	list, err := a.db.Jobs(ctx, pool)
+	if err != nil {
+		return nil, err
+	}
+	if states := c.list("states"); len(states) > 0 {
+		list = slices.DeleteFunc(list, func(j store.Job) bool { return !slices.Contains(states, string(jobState(j))) })
+	}
+	if desc {
+		slices.Reverse(list)
+	}
+	list, page, err := cut(list, w)
+	if err != nil {
+		return nil, err
+	}
+	resp := &v1.GetJobsV2Response{Pagination: page}
+	for _, j := range list {
+		full := wireJob(j)
+		resp.Jobs = append(resp.Jobs, v1.RBACJob{Full: &full})
+	}
+	return resp, nil
+}
+
+// jobStatsResponse counts by pool.
+type jobStatsResponse struct {
+	Results []jobStatsOfPool `json:"results"`
+}
+
+type jobStatsOfPool struct {
+	ResourcePool string        `json:"resourcePool"`
+	Stats        v1.QueueStats `json:"stats"`
+}
+
+func (a *API) jobStats(ctx context.Context, c *call, _ *none) (*jobStatsResponse, error) {
+	wanted := c.list("resourcePools")
+	list, err := a.db.Jobs(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	resp := &jobStatsResponse{}
+	for _, p := range a.cfg.Pools {
+		if len(wanted) > 0 && !slices.Contains(wanted, p.Name) {
+			continue
+		}
+		s := jobStatsOfPool{ResourcePool: p.Name}
+		for _, j := range list {
+			switch {
+			case j.Pool != p.Name:
+			case j.Scheduled():
+				s.Stats.ScheduledCount++
+			default:
+				s.Stats.QueuedCount++
+			}
+		}
+		resp.Results = append(resp.Results, s)
+	}
+	return resp, nil
+}
+
+// jobSummary says where a job is in its queue; nil when none of it is there.
+func (a *API) jobSummary(ctx context.Context, id string) (*v1.JobSummary, error) {
+	list, err := a.db.Jobs(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	for _, j := range list {
+		if j.ID == id {
+			return wireJob(j).Summary, nil
+		}
+	}
+	return nil, nil
+}
+
+func (a *API) updateJobs(ctx context.Context, c *call, req *v1.UpdateJobQueueRequest) (*empty, error) {
+	for _, u := range req.Updates {
+		switch {
+		case u.ResourcePool != nil && *u.ResourcePool != "":
+			return nil, fault.New(fault.Unimplemented, "job %s: a job cannot move to another pool yet; cancel it and submit it there", clip(u.JobID))
+		case text(u.AheadOf) != "" || text(u.BehindOf) != "":
+			return nil, fault.New(fault.Unimplemented, "job %s: a place in the queue cannot be chosen; change the priority", clip(u.JobID))
+		}
+		if err := checkShare(u.Priority, u.Weight); err != nil {
+			return nil, err
+		}
+		if err := a.updateJob(ctx, c, u); err != nil {
+			return nil, err
+		}
+	}
+	a.bus.Publish(store.TopicIntent)
+	return &empty{}, nil
+}
+
+func (a *API) updateJob(ctx context.Context, c *call, u v1.QueueControl) error {
+	ref, err := a.db.JobByID(ctx, u.JobID)
+	if err != nil {
+		return err
+	}
+	if err := c.may(auth.Change, auth.Object{Kind: "job", OwnerID: ref.OwnerID}); err != nil {
+		return err
+	}
+	if ref.ExperimentID != nil {
+		return a.db.PatchExperiment(ctx, *ref.ExperimentID, store.ExperimentPatch{Priority: u.Priority, Weight: u.Weight})
+	}
+	switch {
+	case u.Weight != nil:
+		return fault.New(fault.Invalid, "job %s: only experiments have a weight", u.JobID)
+	case u.Priority == nil:
+		return nil
+	}
+	return a.db.SetTaskPriority(ctx, ref.TaskID, *u.Priority)
+}

@@ -1,0 +1,121 @@
+package api
+
+import (
+	"context"
+	"crypto/sha512"
+	"encoding/hex"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+const (
+	// sessionLife is long enough that a person signs in once a month.
+	sessionLife = 30 * 24 * time.Hour
+	// clientSalt is what Determined's clients put before a password; the master
+	// does the same to a password that was sent as it is typed.
+	clientSalt = "GubPEmmotfiK9TMD6Zdw"
+	// nobody is the hash of a password that was thrown away. Checking against it
+	// costs what checking a real one costs.
+	nobody = "$2a$10$uAqsOX0tkYFMmYriMStsn.hfpETgkpHjxQQGHM/Cfd/5qhQUSadWC"
+	// longestPassword is well above the 128 digits that clients send.
+	longestPassword = 1024
+)
+
+func (a *API) registerLogin() {
+	handle(a, "POST", "/auth/login", public, "Sign in with a name and a password", a.login)
+	handle(a, "POST", "/auth/logout", person, "Sign out", a.logout)
+	handle(a, "GET", "/auth/user", person, "The signed-in user", a.me)
+	handle(a, "GET", "/me", both, "The signed-in user", a.me)
+}
+
+func (a *API) login(ctx context.Context, c *call, req *v1.LoginRequest) (*v1.LoginResponse, error) {
+	name := strings.ToLower(strings.TrimSpace(req.Username))
+	if name == "" {
+		return nil, fault.New(fault.Invalid, "username: a name is needed")
+	}
+	if len(name) > longestUsername || len(req.Password) > longestPassword {
+		return nil, fault.New(fault.Unauthenticated, "invalid credentials")
+	}
+	if wait := a.logins.blocked(name, time.Now()); wait > 0 {
+		return nil, fault.New(fault.TooMany, "too many wrong passwords for %s; try again in %d seconds", name, int(wait.Seconds())+1)
+	}
+	sent := hashedAsClientsDo(req.Password, req.IsHashed != nil && *req.IsHashed)
+	if sent == "" && !a.blankAllowed(c) {
+		return nil, fault.New(fault.Unauthenticated, "blank passwords are accepted only on the master's own machine; sign in there and set one with det user change-password")
+	}
+	u, err := a.db.UserByName(ctx, name)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return nil, err
+	}
+	if !passwordFits(u, err == nil, sent) {
+		a.logins.failed(name, time.Now())
+		return nil, fault.New(fault.Unauthenticated, "invalid credentials")
+	}
+	if !u.Active {
+		return nil, fault.New(fault.Forbidden, "user %s is deactivated; an admin can activate it with det user activate %s", name, name)
+	}
+	a.logins.succeeded(name)
+	token, hash := auth.NewToken()
+	if err := a.db.NewSession(ctx, u.ID, hash, sessionLife); err != nil {
+		return nil, err
+	}
+	c.Cookie(&fiber.Cookie{Name: "auth", Value: token, Path: "/", HTTPOnly: true, SameSite: "Strict",
+		Secure: c.Protocol() == "https", MaxAge: int(sessionLife.Seconds())})
+	return &v1.LoginResponse{Token: token, User: wireUser(u)}, nil
+}
+
+// passwordFits does the same work whether the user exists, has a password, or
+// neither, so that the time an answer takes tells nothing.
+func passwordFits(u store.User, exists bool, sent string) bool {
+	if sent == "" {
+		return exists && u.PasswordHash == "" && !u.Remote
+	}
+	if !exists || u.PasswordHash == "" || u.Remote {
+		auth.CheckPassword(nobody, sent)
+		return false
+	}
+	return auth.CheckPassword(u.PasswordHash, sent)
+}
+
+// blankAllowed says whether a blank password may be used from where this call
+// comes. What an ingress passed on comes from somewhere else than its socket says.
+func (a *API) blankAllowed(c *call) bool {
+	for _, h := range []string{fiber.HeaderXForwardedFor, fiber.HeaderForwarded} {
+		if c.Get(h) != "" {
+			return false
+		}
+	}
+	return a.cfg.BlankLogin(c.Context().RemoteIP().String())
+}
+
+func hashedAsClientsDo(password string, hashed bool) string {
+	if hashed || password == "" {
+		return password
+	}
+	sum := sha512.Sum512([]byte(clientSalt + password))
+	return hex.EncodeToString(sum[:])
+}
+
+func (a *API) logout(ctx context.Context, c *call, _ *none) (*empty, error) {
+	if err := a.db.EndSession(ctx, c.who.SessionID); err != nil {
+		return nil, err
+	}
+	a.auth.forget(c.who.UserID)
+	c.ClearCookie("auth")
+	return &empty{}, nil
+}
+
+func (a *API) me(ctx context.Context, c *call, _ *none) (*v1.GetMeResponse, error) {
+	u, err := a.db.UserByID(ctx, c.who.UserID)
+	if err != nil {
+		return nil, err
+	}
+	return &v1.GetMeResponse{User: wireUser(u)}, nil
+}

@@ -1,0 +1,242 @@
+package api
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// unpackedBody bounds what a compressed body may unpack to.
+const unpackedBody = 4 * reportBody
+
+func (a *API) registerLogs() {
+	a.raw("POST", "/detent/logs", task, "Ship lines of output", a.shipLogs, bodyLimit(reportBody), evenWhenEnded)
+	a.raw("POST", "/task/logs", both, "Ship lines of output, as Determined's tasks do", a.taskLogs, bodyLimit(reportBody), evenWhenEnded)
+	a.raw("POST", "//task-logs", both, "Ship lines of output, as older tasks do", a.oldTaskLogs, bodyLimit(reportBody), evenWhenEnded)
+	a.raw("GET", "/trials/:id/logs", both, "Stream the logs of a trial", a.trialLogs)
+	a.raw("GET", "/tasks/:id/logs", both, "Stream the logs of a task", a.logsOfTask)
+	a.raw("GET", "/trials/:id/logs/fields", both, "Stream what the logs of a trial can be filtered by", a.trialLogFields)
+	a.raw("GET", "/tasks/:id/logs/fields", both, "Stream what the logs of a task can be filtered by", a.taskLogFields)
+}
+
+// packedBody reads a body and unpacks it as its Content-Encoding says.
+func (a *API) packedBody(c *call) ([]byte, error) {
+	body, err := a.readBody(c.Ctx, reportBody)
+	if err != nil {
+		return nil, err
+	}
+	var r io.Reader
+	switch encoding := strings.ToLower(c.Get("Content-Encoding")); encoding {
+	case "", "identity":
+		return body, nil
+	case "gzip":
+		z, err := gzip.NewReader(bytes.NewReader(body))
+		if err != nil {
+			return nil, fault.New(fault.Invalid, "the body is not gzip: %v", err)
+		}
+		r = z
+	case "zstd":
+		z, err := zstd.NewReader(bytes.NewReader(body), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(8<<20))
+		if err != nil {
+			return nil, fault.New(fault.Invalid, "the body is not zstd: %v", err)
+		}
+		defer z.Close()
+		r = z
+	default:
+		return nil, fault.New(fault.Invalid, "Content-Encoding: %q is not known; gzip and zstd are", encoding)
+	}
+	plain, err := io.ReadAll(io.LimitReader(r, unpackedBody+1))
+	switch {
+	case err != nil:
+		return nil, fault.New(fault.Invalid, "the body cannot be unpacked: %v", err)
+	case len(plain) > unpackedBody:
+		return nil, tooLarge(len(plain), unpackedBody)
+	}
+	return plain, nil
+}
+
+// shipLogs takes a runner's lines, each once however often they are sent.
+func (a *API) shipLogs(ctx context.Context, c *call) error {
+	body, err := a.packedBody(c)
+	if err != nil {
+		return err
+	}
+	var req v1.LogBatch
+	if err := v1.Unmarshal(body, &req); err != nil {
+		return fault.New(fault.Invalid, "%w", err)
+	}
+	switch {
+	case req.Shipper == "":
+		return fault.New(fault.Invalid, "shipper: lines are numbered by whoever ships them, who needs a name")
+	case req.AllocationID != "" && req.AllocationID != c.who.AllocationID:
+		return fault.New(fault.Forbidden, "attempt %s may not ship logs of attempt %s", c.who.AllocationID, req.AllocationID)
+	case req.TaskID != "" && req.TaskID != c.who.TaskID:
+		return fault.New(fault.Forbidden, "task %s may not ship logs of task %s", c.who.TaskID, req.TaskID)
+	}
+	origin, err := a.inside.origin(ctx, a.db, c.who.AllocationID, c.who.Rank)
+	if err != nil {
+		return err
+	}
+	b := store.LogBatch{TaskID: c.who.TaskID, Origin: origin, Shipper: req.Shipper, First: req.First, Done: req.Done, Rank: c.who.Rank,
+		Lines: make([]store.LogLine, len(req.Lines))}
+	for i, l := range req.Lines {
+		line := store.LogLine{At: l.Timestamp, Level: levelNumber(l.Level), Stdtype: l.Stdtype, Source: l.Source, Rank: -1, Text: l.Log}
+		if l.RankID != nil {
+			line.Rank = *l.RankID
+		}
+		b.Lines[i] = line
+	}
+	next, err := a.inside.logs.Append(ctx, b)
+	if err != nil {
+		return err
+	}
+	return c.send(&v1.LogBatchResponse{Next: next})
+}
+
+// levels are the wire's names by number.
+var levels = [...]v1.LogLevel{v1.LogLevelUnspecified, v1.LogLevelTrace, v1.LogLevelDebug, v1.LogLevelInfo,
+	v1.LogLevelWarning, v1.LogLevelError, v1.LogLevelCritical}
+
+// levelNumber reads a level; one that nobody knows is none.
+func levelNumber(l v1.LogLevel) int {
+	for i, name := range levels {
+		if name == l {
+			return i
+		}
+	}
+	return 0
+}
+
+// taskLogs takes the form of Determined's own shipper.
+func (a *API) taskLogs(ctx context.Context, c *call) error {
+	body, err := a.packedBody(c)
+	if err != nil {
+		return err
+	}
+	var req v1.TaskLogsRequest
+	if err := v1.Unmarshal(body, &req); err != nil {
+		return fault.New(fault.Invalid, "%w", err)
+	}
+	return a.takeTaskLogs(ctx, c, req.Logs)
+}
+
+// oldTaskLogs takes the same records as a bare list.
+func (a *API) oldTaskLogs(ctx context.Context, c *call) error {
+	body, err := a.packedBody(c)
+	if err != nil {
+		return err
+	}
+	var list []v1.TaskLog
+	if err := v1.Unmarshal(body, &list); err != nil {
+		return fault.New(fault.Invalid, "%w", err)
+	}
+	return a.takeTaskLogs(ctx, c, list)
+}
+
+func (a *API) takeTaskLogs(ctx context.Context, c *call, list []v1.TaskLog) error {
+	if len(list) == 0 {
+		return c.send(&none{})
+	}
+	if err := a.mayShip(ctx, c, list); err != nil {
+		return err
+	}
+	for begin := 0; begin < len(list); { // records of one origin that follow each other go together
+		origin := originOf(list[begin])
+		b := store.LogBatch{TaskID: list[0].TaskID, Origin: origin}
+		end := begin
+		for end < len(list) && originOf(list[end]) == origin {
+			b.Lines = append(b.Lines, lineOf(list[end]))
+			end++
+		}
+		if _, err := a.inside.logs.Append(ctx, b); err != nil {
+			return err
+		}
+		begin = end
+	}
+	return c.send(&none{})
+}
+
+// mayShip checks that all records are of one task, and that it is the caller's.
+func (a *API) mayShip(ctx context.Context, c *call, list []v1.TaskLog) error {
+	id := list[0].TaskID
+	for i, l := range list {
+		if l.ID != nil {
+			return fault.New(fault.Invalid, "logs[%d].id: lines get their ids from the master", i)
+		}
+		if l.TaskID == "" || l.TaskID != id {
+			return fault.New(fault.Invalid, "logs[%d].taskId: all lines of a request belong to one task; found %q and %q", i, id, l.TaskID)
+		}
+	}
+	if c.who.IsTask() {
+		if c.who.TaskID != id {
+			return fault.New(fault.Forbidden, "task %s may not ship logs of task %s", c.who.TaskID, id)
+		}
+		return nil
+	}
+	t, err := a.db.Task(ctx, id)
+	if err != nil {
+		return err
+	}
+	return c.may(auth.Change, auth.Object{Kind: "task", OwnerID: t.OwnerID})
+}
+
+func originOf(l v1.TaskLog) store.LogOrigin {
+	return store.LogOrigin{AllocationID: textOr(l.AllocationID), AgentID: textOr(l.AgentID), ContainerID: textOr(l.ContainerID)}
+}
+
+func textOr(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func lineOf(l v1.TaskLog) store.LogLine {
+	line := store.LogLine{At: time.Now(), Stdtype: textOr(l.Stdtype), Source: textOr(l.Source), Rank: -1, Text: l.Log}
+	if l.Timestamp != nil {
+		line.At = *l.Timestamp
+	}
+	if l.Level != nil {
+		line.Level = levelNumber(*l.Level)
+	}
+	if l.RankID != nil {
+		line.Rank = *l.RankID
+	}
+	return line
+}
+
+// origin remembers where the lines of members come from; it never changes once
+// a runner has passed the gate.
+func (i *inside) origin(ctx context.Context, db *store.DB, allocation string, rank int) (store.LogOrigin, error) {
+	key := memberKey{allocation, rank}
+	i.mu.Lock()
+	o, ok := i.origins[key]
+	i.mu.Unlock()
+	if ok {
+		return o, nil
+	}
+	o, err := db.MemberOrigin(ctx, allocation, rank)
+	if err != nil {
+		return o, err
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if len(i.origins) > knownMembers {
+		clear(i.origins)
+	}
+	i.origins[key] = o
+	return o, nil
+}
+
+var errGone = errors.New("the client has gone")

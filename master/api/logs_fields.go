@@ -1,0 +1,77 @@
+package api
+
+import (
+	"context"
+	"reflect"
+	"strconv"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+func wireNumber(n int64) string { return strconv.FormatInt(n, 10) }
+
+func (a *API) trialLogFields(ctx context.Context, c *call) error {
+	t, err := a.trialFor(ctx, c, auth.View)
+	if err != nil {
+		return err
+	}
+	return a.logFields(c, t.TaskID)
+}
+
+func (a *API) taskLogFields(ctx context.Context, c *call) error {
+	id := c.Params("id")
+	t, err := a.db.Task(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := c.may(auth.View, auth.Object{Kind: "task", OwnerID: t.OwnerID}); err != nil {
+		return err
+	}
+	return a.logFields(c, id)
+}
+
+// logFields streams what a task's lines can be filtered by, and with follow again
+// whenever there is more, until the task has ended.
+func (a *API) logFields(c *call, task string) error {
+	follow, err := c.flag("follow")
+	if err != nil {
+		return err
+	}
+	return a.stream(c, func(ctx context.Context, out *records) error {
+		wake, cancel := a.bus.Subscribe(store.LogTopic(task))
+		defer cancel()
+		var last *store.LogFields
+		for {
+			ended, err := a.db.LogsEnded(ctx, task)
+			if err != nil {
+				return err
+			}
+			f, err := a.db.LogFields(ctx, task)
+			if err != nil {
+				return err
+			}
+			if last == nil || !reflect.DeepEqual(*last, f) {
+				err := out.add(v1.LogFieldsResponse{AllocationIDs: f.AllocationIDs, AgentIDs: f.AgentIDs, ContainerIDs: f.ContainerIDs,
+					RankIDs: f.RankIDs, Stdtypes: f.Stdtypes, Sources: f.Sources})
+				if err != nil || out.flush() != nil {
+					return nil // the client has gone
+				}
+				last = &f
+			}
+			if follow == nil || !*follow || ended {
+				return nil
+			}
+			again, stop := ticks(ctx, wake, lookAgain)
+			select {
+			case <-again:
+			case <-ctx.Done():
+			}
+			stop()
+			if ctx.Err() != nil {
+				return nil
+			}
+		}
+	})
+}

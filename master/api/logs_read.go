@@ -1,0 +1,219 @@
+package api
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// lookAgain is how often a follower looks whether its task has ended, beside
+// being woken by lines.
+const lookAgain = 2 * time.Second
+
+// logRequest is what a reader of logs asks for.
+type logRequest struct {
+	task   string
+	trial  int // 0 when asked for by task
+	follow bool
+	desc   bool
+	limit  int
+	reader *store.LogReader
+}
+
+func (a *API) trialLogs(ctx context.Context, c *call) error {
+	t, err := a.trialFor(ctx, c, auth.View)
+	if err != nil {
+		return err
+	}
+	return a.logs(c, logRequest{task: t.TaskID, trial: t.ID})
+}
+
+func (a *API) logsOfTask(ctx context.Context, c *call) error {
+	id := c.Params("id")
+	t, err := a.db.Task(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := c.may(auth.View, auth.Object{Kind: "task", OwnerID: t.OwnerID}); err != nil {
+		return err
+	}
+	return a.logs(c, logRequest{task: id})
+}
+
+// logs reads the parameters and begins to stream.
+func (a *API) logs(c *call, q logRequest) error {
+	follow, err := c.flag("follow")
+	if err != nil {
+		return err
+	}
+	q.follow = follow != nil && *follow
+	if q.limit, err = c.intOr("limit", 0); err != nil {
+		return err
+	}
+	if q.desc, err = c.descending(); err != nil {
+		return err
+	}
+	switch {
+	case q.limit < 0:
+		return fault.New(fault.Invalid, "limit: %d is negative", q.limit)
+	case q.follow && q.limit > 0:
+		return fault.New(fault.Invalid, "limit and follow do not go together: one ends after so many lines, the other never")
+	case q.follow && q.desc:
+		return fault.New(fault.Invalid, "follow and orderBy=ORDER_BY_DESC do not go together: lines that are still to come cannot come first")
+	}
+	filter, err := c.logFilter()
+	if err != nil {
+		return err
+	}
+	if q.reader, err = a.inside.logs.Reader(q.task, filter); err != nil {
+		return err
+	}
+	return a.stream(c, func(ctx context.Context, out *records) error { return a.streamLogs(ctx, q, out) })
+}
+
+// logFilter reads what lines are wanted.
+func (c *call) logFilter() (store.LogFilter, error) {
+	f := store.LogFilter{AllocationIDs: c.list("allocationIds"), AgentIDs: c.list("agentIds"), ContainerIDs: c.list("containerIds"),
+		Sources: c.list("sources"), Stdtypes: c.list("stdtypes")}
+	var err error
+	if f.RankIDs, err = c.numbers("rankIds"); err != nil {
+		return f, err
+	}
+	for _, name := range c.list("levels") {
+		if !strings.HasPrefix(name, "LOG_LEVEL_") {
+			name = "LOG_LEVEL_" + strings.ToUpper(name)
+		}
+		n := slices.Index(levels[:], v1.LogLevel(name))
+		if n < 0 {
+			return f, fault.New(fault.Invalid, "levels: %q is not a level, such as LOG_LEVEL_WARNING", name)
+		}
+		f.Levels = append(f.Levels, n)
+	}
+	if f.Before, err = c.timeOf("timestampBefore"); err != nil {
+		return f, err
+	}
+	if f.After, err = c.timeOf("timestampAfter"); err != nil {
+		return f, err
+	}
+	regex, err := c.flag("enableRegex")
+	if err != nil {
+		return f, err
+	}
+	f.Regex = regex != nil && *regex
+	f.Search, _ = c.query("searchText")
+	return f, nil
+}
+
+// streamLogs sends the lines that are there and, for a follower, those to come,
+// until the task has ended and all of its output is in.
+func (a *API) streamLogs(ctx context.Context, q logRequest, out *records) error {
+	send := func(list []store.LogRecord) error {
+		for _, r := range list {
+			if err := out.add(q.wire(r)); err != nil {
+				return errGone
+			}
+		}
+		if out.flush() != nil {
+			return errGone
+		}
+		return nil
+	}
+	var err error
+	switch {
+	case q.desc:
+		err = q.reader.Backward(ctx, q.limit, send)
+	case !q.follow:
+		_, err = q.reader.Forward(ctx, 1, q.limit, send)
+	default:
+		err = a.followLogs(ctx, q, send)
+	}
+	if err == errGone {
+		return nil
+	}
+	return err
+}
+
+// followLogs sends lines as they come. It looks whether the task is over before
+// it looks for lines, so that the last ones are not missed.
+func (a *API) followLogs(ctx context.Context, q logRequest, send func([]store.LogRecord) error) error {
+	wake, cancel := a.bus.Subscribe(store.LogTopic(q.task))
+	defer cancel()
+	t := time.NewTicker(lookAgain)
+	defer t.Stop()
+	next := int64(1)
+	for {
+		ended, err := a.db.LogsEnded(ctx, q.task)
+		if err == nil {
+			next, err = q.reader.Forward(ctx, next, 0, send)
+		}
+		if err != nil && !fault.Is(err, fault.Unavailable) {
+			return err
+		}
+		if ended && err == nil {
+			return nil
+		}
+		select { // while the database is away, followers wait for it
+		case <-wake:
+		case <-t.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// wire is a line as clients read it.
+func (q logRequest) wire(r store.LogRecord) any {
+	id, at, level := wireNumber(r.Number), r.At, levels[r.Level]
+	text := r.Text + "\n"
+	message := logMessage(r)
+	agent, container, allocation := orNone(r.AgentID), orNone(r.ContainerID), orNone(r.AllocationID)
+	source, stdtype := orNone(r.Source), orNone(r.Stdtype)
+	var rank *int
+	if r.Rank >= 0 {
+		rank = &r.Rank
+	}
+	if q.trial != 0 {
+		return v1.TrialLogsResponse{ID: id, Level: level, Message: message, Timestamp: at, TrialID: q.trial, AgentID: agent,
+			ContainerID: container, Log: &text, RankID: rank, Source: source, Stdtype: stdtype}
+	}
+	return v1.TaskLogsResponse{ID: id, Level: level, Log: text, Message: message, TaskID: q.task, Timestamp: at, AgentID: agent,
+		AllocationID: allocation, ContainerID: container, RankID: rank, Source: source, Stdtype: stdtype}
+}
+
+func orNone(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// logMessage is a line as people read it, the way Determined prints it: time,
+// container, rank, level, text, as far as they are known.
+func logMessage(r store.LogRecord) string {
+	b := make([]byte, 0, 64+len(r.Text))
+	b = append(b, '[')
+	b = r.At.UTC().AppendFormat(b, "2006-01-02T15:04:05.000000Z")
+	b = append(b, "] "...)
+	const shown = 8 // characters of a container's id
+	container := r.ContainerID[:min(shown, len(r.ContainerID))]
+	b = append(b, container...)
+	b = append(b, "        "[len(container):]...)
+	if r.Rank >= 0 {
+		b = append(b, " [rank="...)
+		b = append(b, wireNumber(int64(r.Rank))...)
+		b = append(b, ']')
+	}
+	b = append(b, " || "...)
+	if r.Level > 0 {
+		b = append(b, strings.TrimPrefix(string(levels[r.Level]), "LOG_LEVEL_")...)
+		b = append(b, ": "...)
+	}
+	b = append(b, r.Text...)
+	return string(append(b, '\n'))
+}

@@ -1,0 +1,95 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+const (
+	masterLogPage  = 1000
+	masterLogEvery = time.Second // how often a follower looks for new lines
+)
+
+func (a *API) registerMaster() {
+	handle(a, "GET", "/master/config", admin, "The master's configuration, without secrets", a.masterConfig)
+	a.raw("GET", "/master/logs", person, "What the masters have to tell, as a stream; offset may be negative", a.masterLogs, query("follow limit offset"))
+}
+
+func (a *API) masterConfig(context.Context, *call, *none) (*v1.GetMasterConfigResponse, error) {
+	return &v1.GetMasterConfigResponse{Config: v1.StructOf(a.cfg.Redacted())}, nil
+}
+
+func (a *API) masterLogs(ctx context.Context, c *call) error {
+	w, err := c.window()
+	if err != nil {
+		return err
+	}
+	follow, err := c.flag("follow")
+	if err != nil {
+		return err
+	}
+	following := follow != nil && *follow
+	if following && w.limit > 0 {
+		return fault.New(fault.Invalid, "limit and follow do not go together: following has no end")
+	}
+	after, err := a.db.MasterLogStart(ctx, w.offset)
+	if err != nil {
+		return err
+	}
+	who := tokenOf(c.Ctx)
+	return a.stream(c, func(ctx context.Context, r *records) error {
+		return a.sendMasterLogs(ctx, r, who, after, w.limit, following)
+	})
+}
+
+func (a *API) sendMasterLogs(ctx context.Context, r *records, who shown, after int64, limit int, follow bool) error {
+	tick := time.NewTicker(masterLogEvery)
+	defer tick.Stop()
+	for sent := 0; ; {
+		n := masterLogPage
+		if limit > 0 {
+			n = min(n, limit-sent)
+		}
+		lines, err := a.db.MasterLogs(ctx, after, n)
+		if err != nil && !(follow && fault.Is(err, fault.Unavailable)) {
+			return err
+		}
+		for _, l := range lines {
+			if err := r.add(v1.MasterLogsResponse{LogEntry: masterLogEntry(l)}); err != nil {
+				return err
+			}
+			after = l.ID
+		}
+		if err := r.flush(); err != nil {
+			return err
+		}
+		sent += len(lines)
+		if len(lines) == n && (limit <= 0 || sent < limit) {
+			continue
+		}
+		if !follow {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if _, err := a.auth.byToken(ctx, who); fault.Is(err, fault.Unauthenticated) { // signed out in the meantime
+			return err
+		}
+	}
+}
+
+func masterLogEntry(l store.MasterLogLine) v1.LogEntry {
+	levels := map[string]v1.LogLevel{"DEBUG": v1.LogLevelDebug, "INFO": v1.LogLevelInfo, "WARN": v1.LogLevelWarning, "ERROR": v1.LogLevelError}
+	level, ok := levels[l.Level]
+	if !ok {
+		level = v1.LogLevelCritical
+	}
+	return v1.LogEntry{ID: int(l.ID), Level: level, Message: l.Message, Timestamp: l.At}
+}

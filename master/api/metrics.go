@@ -1,0 +1,111 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+func (a *API) registerMetrics() {
+	handle(a, "POST", "/trials/:id/metrics", both, "Report what a trial measured", a.reportMetrics, bodyLimit(reportBody))
+	for _, group := range []string{store.Training, store.Validation} {
+		handle(a, "POST", "/trials/:id/"+group+"_metrics", both, "Report what a trial measured, for older harnesses", a.reportGroup(group), bodyLimit(reportBody))
+		a.raw("GET", "/trials/metrics/"+group+"_metrics", both, "Stream the reports of a group", a.streamMetrics(group))
+	}
+	a.raw("GET", "/trials/metrics/trial_metrics", both, "Stream the reports of trials", a.streamMetrics(""))
+	handle(a, "GET", "/trials/time-series", both, "Curves of trials, thinned to what a screen can show", a.timeSeries)
+	a.raw("GET", "/detent/trials/:id/metrics/live", both, "Follow the reports of a trial as server-sent events", a.liveMetrics)
+}
+
+// reportMetrics is the hottest route: it answers when the report is committed,
+// together with those of everybody who reported at the same time.
+func (a *API) reportMetrics(ctx context.Context, c *call, req *v1.ReportTrialMetricsRequest) (*none, error) {
+	return a.report(ctx, c, req.Group, &req.Metrics)
+}
+
+// reportGroup takes the form whose path names the group.
+func (a *API) reportGroup(group string) func(context.Context, *call, *v1.TrialMetrics) (*none, error) {
+	return func(ctx context.Context, c *call, m *v1.TrialMetrics) (*none, error) {
+		return a.report(ctx, c, group, m)
+	}
+}
+
+func (a *API) report(ctx context.Context, c *call, group string, m *v1.TrialMetrics) (*none, error) {
+	id, err := a.reportingTrial(ctx, c, "id")
+	if err != nil {
+		return nil, err
+	}
+	if m.TrialID != 0 && m.TrialID != id {
+		return nil, fault.New(fault.Invalid, "metrics.trialId: the path says %d, the body %d", id, m.TrialID)
+	}
+	r := store.Report{TrialID: id, RunID: m.TrialRunID, Group: group, Steps: m.StepsCompleted, Metrics: json.RawMessage(m.Metrics.AvgMetrics)}
+	if m.ReportTime != nil {
+		r.At = *m.ReportTime
+	}
+	if len(m.Metrics.BatchMetrics) > 0 {
+		if r.Batches, err = v1.Marshal(m.Metrics.BatchMetrics); err != nil {
+			return nil, err
+		}
+	}
+	return &none{}, a.inside.metrics.Report(ctx, r)
+}
+
+// metricsKey is the name under which a report's averages travel: clients look for
+// the one that its group always had.
+func metricsKey(group string) string {
+	if group == store.Validation {
+		return "validation_metrics"
+	}
+	return "avg_metrics"
+}
+
+// wireReport is a report as clients read it.
+func wireReport(m store.MetricRow) v1.MetricsReport {
+	body := append([]byte(`{"`+metricsKey(m.Group)+`":`), m.Metrics...)
+	if len(m.Batches) > 0 {
+		body = append(append(body, `,"batch_metrics":`...), m.Batches...)
+	}
+	w := v1.MetricsReport{EndTime: m.ReportedAt, Group: m.Group, ID: int(m.ID), Metrics: append(body, '}'), TrialID: m.TrialID, TrialRunID: m.RunID}
+	if m.Steps != nil {
+		w.TotalBatches = *m.Steps
+	}
+	return w
+}
+
+// streamMetrics streams all reports of some trials, in pages. An empty group
+// leaves the choice to the request.
+func (a *API) streamMetrics(group string) func(context.Context, *call) error {
+	return func(ctx context.Context, c *call) error {
+		ids, err := c.numbers("trialIds")
+		if err != nil {
+			return err
+		}
+		if len(ids) == 0 {
+			return fault.New(fault.Invalid, "trialIds: name at least one trial")
+		}
+		wanted := group
+		if wanted == "" {
+			wanted, _ = c.query("group")
+		}
+		for _, id := range ids {
+			if _, err := a.db.Trial(ctx, id); err != nil {
+				return err
+			}
+		}
+		return a.stream(c, func(ctx context.Context, out *records) error {
+			return a.db.EachMetric(ctx, ids, wanted, func(page []store.MetricRow) error {
+				list := make([]v1.MetricsReport, len(page))
+				for i, m := range page {
+					list[i] = wireReport(m)
+				}
+				if err := out.add(v1.GetMetricsResponse{Metrics: list}); err != nil {
+					return err
+				}
+				return out.flush()
+			})
+		})
+	}
+}

@@ -1,0 +1,189 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// The description of the interface is made from the table of routes and the Go
+// types behind it, so it cannot say anything else than what the code does.
+
+func (a *API) registerDocs() {
+	a.raw("GET", "/openapi.json", public, "This interface in OpenAPI 3.1", a.openAPI)
+	a.raw("GET", "/api.swagger.json", public, "The same, under the path that Determined has for it", a.openAPI)
+	a.raw("GET", "//docs/rest-api", public, "This interface as a page to read", a.docsPage)
+}
+
+// object is a JSON object being written.
+type object = map[string]any
+
+func (a *API) openAPI(_ context.Context, c *call) error {
+	b, err := json.Marshal(a.document())
+	if err != nil {
+		return err
+	}
+	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+	return c.Send(b)
+}
+
+// pathOf is the path of a route as clients call it, with {names}.
+func (r *route) pathOf() string {
+	path := "/api/v1" + r.path
+	if outside, ok := strings.CutPrefix(r.path, "//"); ok {
+		path = "/" + outside
+	}
+	path = regexp.MustCompile(`:(\w+)`).ReplaceAllString(path, "{$1}")
+	return strings.Replace(path, "*", "{label}", 1)
+}
+
+// callers says in words who may call a route.
+func (r *route) callers() string {
+	switch r.access {
+	case public:
+		return "anybody"
+	case person:
+		return "users"
+	case task:
+		return "the task itself"
+	case both:
+		return "users and tasks"
+	}
+	return "admins"
+}
+
+// noun is what a route is about: the first word of its path.
+func (r *route) noun() string {
+	path := strings.TrimPrefix(r.pathOf(), "/api/v1")
+	noun, _, _ := strings.Cut(strings.Trim(path, "/"), "/")
+	return noun
+}
+
+func (a *API) document() object {
+	s := schemas{defs: object{}}
+	paths := map[string]object{}
+	for i := range a.routes {
+		r := &a.routes[i]
+		if paths[r.pathOf()] == nil {
+			paths[r.pathOf()] = object{}
+		}
+		paths[r.pathOf()][strings.ToLower(r.method)] = s.operation(r)
+	}
+	s.define(reflect.TypeFor[errorBody]())
+	return object{
+		"openapi": "3.1.0",
+		"info": object{"title": "Detent", "version": a.cfg.DetentVersion,
+			"description": "The interface of Determined " + a.cfg.Version + ", and what Detent adds to it. " +
+				"Names may be sent in camelCase or snake_case; null means that a value is not given; 64-bit integers are strings. " +
+				"Streams are lines of JSON objects, each with a result."},
+		"servers":  []object{{"url": a.cfg.PublicURL}},
+		"paths":    paths,
+		"security": []object{{"bearer": []string{}}, {"task": []string{}}, {"cookie": []string{}}},
+		"components": object{"schemas": s.defs, "securitySchemes": object{
+			"bearer": object{"type": "http", "scheme": "bearer", "description": "The token that signing in gives"},
+			"task":   object{"type": "apiKey", "in": "header", "name": "Grpc-Metadata-x-allocation-token", "description": "Bearer and the token of an attempt"},
+			"cookie": object{"type": "apiKey", "in": "cookie", "name": "auth", "description": "From the master's own pages only"},
+		}},
+	}
+}
+
+// schemas collects the types that operations mention.
+type schemas struct{ defs object }
+
+func (s *schemas) operation(r *route) object {
+	op := object{"summary": r.summary, "tags": []string{r.noun()}, "operationId": strings.ToLower(r.method) + strings.NewReplacer("/", "_", "{", "", "}", "", ".", "_").Replace(r.pathOf()),
+		"description": "May be called by " + r.callers() + "."}
+	if r.access == public {
+		op["security"] = []object{}
+	}
+	var params []object
+	for _, m := range regexp.MustCompile(`\{(\w+)\}`).FindAllStringSubmatch(r.pathOf(), -1) {
+		params = append(params, object{"name": m[1], "in": "path", "required": true, "schema": object{"type": "string"}})
+	}
+	for _, q := range r.query {
+		params = append(params, object{"name": q, "in": "query", "schema": object{"type": "string"}})
+	}
+	if params != nil {
+		op["parameters"] = params
+	}
+	if r.req != nil {
+		op["requestBody"] = object{"content": object{"application/json": object{"schema": s.ref(r.req)}}}
+	}
+	ok := object{"description": "Done"}
+	if r.resp != nil {
+		ok["content"] = object{"application/json": object{"schema": s.ref(r.resp)}}
+	}
+	op["responses"] = object{"200": ok, "default": object{"description": "What went wrong",
+		"content": object{"application/json": object{"schema": s.ref(reflect.TypeFor[errorBody]())}}}}
+	return op
+}
+
+func (s *schemas) ref(t reflect.Type) object {
+	if name := s.define(t); name != "" {
+		return object{"$ref": "#/components/schemas/" + name}
+	}
+	return s.inline(t)
+}
+
+// define adds a struct type under its name; types without one are written inline.
+func (s *schemas) define(t reflect.Type) string {
+	if t.Kind() != reflect.Struct || t == reflect.TypeFor[time.Time]() || t.Name() == "" {
+		return ""
+	}
+	name := strings.ToUpper(t.Name()[:1]) + t.Name()[1:]
+	if _, known := s.defs[name]; known {
+		return name
+	}
+	s.defs[name] = object{} // a type that holds itself ends here
+	props, required := object{}, []string{}
+	for i := range t.NumField() {
+		field, opts, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		props[field] = s.ref(t.Field(i).Type)
+		if opts != "omitempty" && t.Field(i).Type.Kind() != reflect.Pointer {
+			required = append(required, field)
+		}
+	}
+	def := object{"type": "object", "properties": props}
+	if len(required) > 0 {
+		def["required"] = required
+	}
+	s.defs[name] = def
+	return name
+}
+
+func (s *schemas) inline(t reflect.Type) object {
+	switch t {
+	case reflect.TypeFor[time.Time]():
+		return object{"type": "string", "format": "date-time"}
+	case reflect.TypeFor[v1.Struct]():
+		return object{"type": "object"}
+	case reflect.TypeFor[[]byte]():
+		return object{"type": "string", "contentEncoding": "base64"}
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return s.ref(t.Elem())
+	case reflect.Slice:
+		return object{"type": "array", "items": s.ref(t.Elem())}
+	case reflect.Map:
+		return object{"type": "object", "additionalProperties": s.ref(t.Elem())}
+	case reflect.Bool:
+		return object{"type": "boolean"}
+	case reflect.Int64:
+		return object{"type": "string", "format": "int64"}
+	case reflect.Int, reflect.Int32:
+		return object{"type": "integer"}
+	case reflect.Float64:
+		return object{"type": "number"}
+	case reflect.Struct:
+		return object{"type": "object"}
+	}
+	return object{"type": "string"}
+}

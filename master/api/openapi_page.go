@@ -1,0 +1,128 @@
+package api
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	_ "embed"
+	"html/template"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/detent-ml/detent/master/v1"
+)
+
+//go:embed openapi.html
+var docsTemplate string
+
+// docGroup is the routes of one noun, for the page.
+type docGroup struct {
+	Noun   string
+	Routes []docRoute
+}
+
+type docRoute struct {
+	Method, Path, Summary, Callers string
+	Query                          []string
+	Request, Response              []docField
+	Stream                         bool
+}
+
+// docField is a field of a message, indented by how deep it lies.
+type docField struct {
+	Indent         string
+	Name, Type     string
+	Optional, Deep bool
+}
+
+func (a *API) docsPage(_ context.Context, c *call) error {
+	page, err := template.New("page").Parse(docsTemplate)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	err = page.Execute(&b, map[string]any{"Groups": a.docGroups(), "Version": a.cfg.DetentVersion, "Compatible": a.cfg.Version})
+	if err != nil {
+		return err
+	}
+	c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
+	c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
+	return c.Send(b.Bytes())
+}
+
+func (a *API) docGroups() []docGroup {
+	byNoun := map[string][]docRoute{}
+	for i := range a.routes {
+		r := &a.routes[i]
+		d := docRoute{Method: r.method, Path: r.pathOf(), Summary: r.summary, Callers: r.callers(), Query: r.query, Stream: r.stream}
+		d.Request, d.Response = docFields(r.req, 0, nil), docFields(r.resp, 0, nil)
+		byNoun[r.noun()] = append(byNoun[r.noun()], d)
+	}
+	var groups []docGroup
+	for noun, routes := range byNoun {
+		slices.SortStableFunc(routes, func(x, y docRoute) int { return cmp.Compare(x.Path, y.Path) })
+		groups = append(groups, docGroup{noun, routes})
+	}
+	slices.SortFunc(groups, func(x, y docGroup) int { return cmp.Compare(x.Noun, y.Noun) })
+	return groups
+}
+
+// docDepth is how far the page unfolds messages within messages.
+const docDepth = 3
+
+func docFields(t reflect.Type, depth int, above []reflect.Type) []docField {
+	if t == nil || t.Kind() != reflect.Struct || depth >= docDepth || slices.Contains(above, t) {
+		return nil
+	}
+	var out []docField
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, opts, _ := strings.Cut(f.Tag.Get("json"), ",")
+		inner, label := docType(f.Type)
+		out = append(out, docField{Indent: strings.Repeat("\u00a0\u00a0\u00a0", depth), Name: name, Type: label,
+			Optional: opts == "omitempty" || f.Type.Kind() == reflect.Pointer, Deep: depth > 0})
+		out = append(out, docFields(inner, depth+1, append(above, t))...)
+	}
+	return out
+}
+
+// docType is a type in words, and the message within it, if there is one.
+func docType(t reflect.Type) (inner reflect.Type, label string) {
+	switch t {
+	case reflect.TypeFor[time.Time]():
+		return nil, "time"
+	case reflect.TypeFor[v1.Struct]():
+		return nil, "object"
+	case reflect.TypeFor[[]byte]():
+		return nil, "base64"
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return docType(t.Elem())
+	case reflect.Slice:
+		inner, label = docType(t.Elem())
+		return inner, "list of " + label
+	case reflect.Map:
+		inner, label = docType(t.Elem())
+		return inner, "map to " + label
+	case reflect.Struct:
+		return t, t.Name()
+	case reflect.Bool:
+		return nil, "true or false"
+	case reflect.Int64:
+		return nil, "integer, as a string"
+	case reflect.Int, reflect.Int32:
+		return nil, "integer"
+	case reflect.Float64:
+		return nil, "number"
+	}
+	if t.Name() != "string" {
+		return nil, t.Name()
+	}
+	return nil, "text"
+}

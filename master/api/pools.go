@@ -1,0 +1,155 @@
+package api
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+func (a *API) registerPools() {
+	handle(a, "GET", "/resource-pools", both, "List resource pools", a.listPools,
+		query("limit offset"))
+}
+
+// pool finds a pool by its name.
+func (a *API) pool(name string) (Pool, error) {
+	names := make([]string, len(a.cfg.Pools))
+	for i, p := range a.cfg.Pools {
+		if p.Name == name {
+			return p, nil
+		}
+		names[i] = p.Name
+	}
+	return Pool{}, fault.New(fault.NotFound, "there is no resource pool %q; there are %s", clip(name), strings.Join(names, ", "))
+}
+
+// poolFor chooses a pool: the one that was named, else the workspace's default,
+// else the cluster's, for work with or without slots.
+func (a *API) poolFor(named string, slots int, ws store.WorkspaceSettings) (Pool, error) {
+	if named == "" {
+		if named = ws.DefaultComputePool; slots == 0 {
+			named = ws.DefaultAuxPool
+		}
+	}
+	if named != "" {
+		p, err := a.pool(named)
+		if err != nil {
+			return p, fault.New(fault.Invalid, "resources.resource_pool: %w", err)
+		}
+		return p, nil
+	}
+	for _, p := range a.cfg.Pools {
+		if (slots > 0 && p.Compute) || (slots == 0 && p.Aux) {
+			return p, nil
+		}
+	}
+	return Pool{}, fault.New(fault.Invalid, "resources.resource_pool: the cluster has no default pool; name one")
+}
+
+// containerDefaults is what lies under the configurations of tasks in a pool.
+func (a *API) containerDefaults(p Pool) expconf.TaskContainerDefaults {
+	return p.TaskContainer.Over(a.cfg.TaskContainer)
+}
+
+// capabilities is what can be done in a pool.
+func (a *API) capabilities(p Pool) expconf.Capabilities {
+	can := a.cfg.Capabilities
+	can.Containers = can.Containers && p.Containers
+	return can
+}
+
+// poolCount is what a pool has at the moment.
+type poolCount struct {
+	nodes, slots, used, aux, queued, scheduled int
+	perNode                                    int // the most slots of one node
+	brand                                      string
+}
+
+// countPools reads what all pools have.
+func (a *API) countPools(ctx context.Context) (map[string]poolCount, error) {
+	nodes, err := a.db.Nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	held, err := a.db.PoolHeld(ctx)
+	if err != nil {
+		return nil, err
+	}
+	counts := make(map[string]poolCount, len(a.cfg.Pools))
+	for _, p := range a.cfg.Pools {
+		var n poolCount
+		for _, node := range nodes {
+			s := a.cfg.Inventory(p.Name, node)
+			if s == nil || node.Status != "ready" {
+				continue
+			}
+			n.nodes++
+			n.slots += len(s.Slots)
+			n.perNode = max(n.perNode, len(s.Slots))
+			for _, slot := range s.Slots {
+				n.brand = slot.Brand
+			}
+		}
+		counts[p.Name] = n
+	}
+	for _, h := range held {
+		n := counts[h.Pool]
+		n.used, n.aux, n.queued, n.scheduled = h.Slots, h.Aux, h.Queued, h.Scheduled
+		counts[h.Pool] = n
+	}
+	return counts, nil
+}
+
+func (a *API) listPools(ctx context.Context, c *call, _ *none) (*v1.GetResourcePoolsResponse, error) {
+	w, err := c.window()
+	if err != nil {
+		return nil, err
+	}
+	counts, err := a.countPools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	pools, page, err := cut(slices.Clone(a.cfg.Pools), w)
+	if err != nil {
+		return nil, err
+	}
+	resp := &v1.GetResourcePoolsResponse{Pagination: &page}
+	for _, p := range pools {
+		resp.ResourcePools = append(resp.ResourcePools, a.wirePool(p, counts[p.Name]))
+	}
+	return resp, nil
+}
+
+// slotTypes of pools on the wire.
+func slotType(kind string) v1.DeviceType {
+	switch kind {
+	case "cuda":
+		return v1.DeviceTypeCuda
+	case "rocm":
+		return v1.DeviceTypeRocm
+	}
+	return v1.DeviceTypeCpu
+}
+
+// wirePool fills the fields that have a meaning here. The rest are of cloud
+// providers and of Docker, and clients insist that they be there.
+func (a *API) wirePool(p Pool, n poolCount) v1.ResourcePool {
+	out := v1.ResourcePool{Name: p.Name, Description: p.Description, Type: v1.ResourcePoolTypeStatic, NumAgents: n.nodes,
+		SlotsAvailable: n.slots, SlotsUsed: n.used, SlotsPerAgent: n.perNode, SlotType: slotType(p.SlotType),
+		AuxContainerCapacity: p.MaxAux * n.nodes, AuxContainerCapacityPerAgent: p.MaxAux, AuxContainersRunning: n.aux,
+		DefaultComputePool: p.Compute, DefaultAuxPool: p.Aux, Preemptible: p.Preemption, MinAgents: n.nodes, MaxAgents: n.nodes,
+		Location: "on-prem", ClusterName: a.cfg.ClusterName, MasterURL: a.cfg.PublicURL,
+		SchedulerType: v1.SchedulerTypePriority, SchedulerFittingPolicy: v1.FittingPolicyBest,
+		Details: v1.ResourcePoolDetail{PriorityScheduler: &v1.ResourcePoolPrioritySchedulerDetail{
+			DefaultPriority: p.Priority, Preemption: p.Preemption}},
+		Stats: &v1.QueueStats{QueuedCount: n.queued, ScheduledCount: n.scheduled}}
+	if n.brand != "" {
+		out.Accelerator = &n.brand
+	}
+	return out
+}

@@ -1,0 +1,247 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+const (
+	longestTitle = 200       // names of workspaces and projects
+	longestText  = 256 << 10 // descriptions and notes
+	keyTries     = 20
+)
+
+func (a *API) registerProjects() {
+	handle(a, "GET", "/projects/key/:key", both, "A project by its key", a.projectByKey)
+	handle(a, "GET", "/projects/:id", both, "A project", a.project)
+	handle(a, "PATCH", "/projects/:id", person, "Change a project", a.patchProject, bodyLimit(reportBody))
+	handle(a, "DELETE", "/projects/:id", person, "Delete a project that has no experiments", a.deleteProject)
+	handle(a, "POST", "/projects/:id/archive", person, "Archive a project", a.archiveProject(true))
+	handle(a, "POST", "/projects/:id/unarchive", person, "Take a project back from the archive", a.archiveProject(false))
+	handle(a, "PUT", "/projects/:id/notes", person, "Replace the notes of a project", a.putProjectNotes, bodyLimit(reportBody))
+}
+
+func wireProject(p store.Project) v1.Project {
+	out := v1.Project{ID: p.ID, Name: p.Name, Key: p.Key, Description: p.Description, Archived: p.Archived, Immutable: p.Immutable,
+		UserID: p.OwnerID, Username: p.Owner, WorkspaceID: p.WorkspaceID, WorkspaceName: p.WorkspaceName,
+		NumExperiments: p.Experiments, NumActiveExperiments: p.Active, NumRuns: p.Trials,
+		LastExperimentStartedAt: p.LastStartedAt, State: v1.WorkspaceStateUnspecified}
+	_ = v1.Unmarshal(p.Notes, &out.Notes) // written by putProjectNotes
+	return out
+}
+
+func (a *API) projectFor(ctx context.Context, c *call, verb auth.Verb) (store.Project, error) {
+	id, err := c.id("id")
+	if err != nil {
+		return store.Project{}, err
+	}
+	p, err := a.db.Project(ctx, id)
+	if err != nil {
+		return p, err
+	}
+	return p, c.may(verb, auth.Object{Kind: "project", OwnerID: p.OwnerID})
+}
+
+func (a *API) project(ctx context.Context, c *call, _ *none) (*v1.GetProjectResponse, error) {
+	p, err := a.projectFor(ctx, c, auth.View)
+	if err != nil {
+		return nil, err
+	}
+	return &v1.GetProjectResponse{Project: wireProject(p)}, nil
+}
+
+func (a *API) projectByKey(ctx context.Context, c *call, _ *none) (*v1.GetProjectResponse, error) {
+	p, err := a.db.ProjectByKey(ctx, strings.ToUpper(c.Params("key")))
+	if err != nil {
+		return nil, err
+	}
+	return &v1.GetProjectResponse{Project: wireProject(p)}, nil
+}
+
+func (a *API) listProjects(ctx context.Context, c *call, _ *none) (*v1.GetWorkspaceProjectsResponse, error) {
+	id, err := c.id("id")
+	if err != nil {
+		return nil, err
+	}
+	if id != 0 {
+		if _, err := a.db.Workspace(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	w, err := c.window()
+	if err != nil {
+		return nil, err
+	}
+	f := store.ProjectFilter{WorkspaceID: id, Users: c.list("users")}
+	f.Name, _ = c.query("name")
+	if f.Archived, err = c.flag("archived"); err != nil {
+		return nil, err
+	}
+	if f.UserIDs, err = c.numbers("userIds"); err != nil {
+		return nil, err
+	}
+	if f.Sort, f.Desc, err = c.sorting(map[string]string{"SORT_BY_ID": "", "SORT_BY_NAME": "name", "SORT_BY_CREATION_TIME": "created",
+		"SORT_BY_LAST_EXPERIMENT_START_TIME": "last_started", "SORT_BY_DESCRIPTION": "description"}); err != nil {
+		return nil, err
+	}
+	list, err := a.db.Projects(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	list, p, err := cut(list, w)
+	if err != nil {
+		return nil, err
+	}
+	resp := &v1.GetWorkspaceProjectsResponse{Pagination: p}
+	for _, x := range list {
+		resp.Projects = append(resp.Projects, wireProject(x))
+	}
+	return resp, nil
+}
+
+var projectKey = regexp.MustCompile(`^[A-Z0-9]{1,5}$`)
+
+func checkProjectKey(key string) (string, error) {
+	key = strings.ToUpper(key)
+	if !projectKey.MatchString(key) {
+		return "", fault.New(fault.Invalid, "key: %q is not one to five letters or digits", clip(key))
+	}
+	return key, nil
+}
+
+func (a *API) createProject(ctx context.Context, c *call, req *v1.PostProjectRequest) (*v1.PostProjectResponse, error) {
+	w, err := a.workspaceFor(ctx, c, auth.View)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.may(auth.Create, auth.Object{Kind: "project"}); err != nil {
+		return nil, err
+	}
+	if w.Archived {
+		return nil, fault.New(fault.Conflict, "workspace %q is archived; unarchive it first", w.Name)
+	}
+	if err := checkName("name", req.Name, longestTitle); err != nil {
+		return nil, err
+	}
+	p := store.Project{WorkspaceID: w.ID, Name: req.Name, OwnerID: c.who.UserID}
+	if req.Description != nil {
+		p.Description = *req.Description
+	}
+	if req.Key != nil && *req.Key != "" {
+		if p.Key, err = checkProjectKey(*req.Key); err != nil {
+			return nil, err
+		}
+		p, err = a.db.CreateProject(ctx, p)
+	} else {
+		p, err = a.createKeyed(ctx, p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &v1.PostProjectResponse{Project: wireProject(p)}, nil
+}
+
+// createKeyed invents keys until one is free: the beginning of the name, then
+// that with something behind it.
+func (a *API) createKeyed(ctx context.Context, p store.Project) (store.Project, error) {
+	stem := strings.Map(func(r rune) rune {
+		if (r >= 'A' && r <= 'Z') || (r >= '0' && r <= '9') {
+			return r
+		}
+		return -1
+	}, strings.ToUpper(p.Name))
+	stem = stem[:min(len(stem), 3)]
+	if p.Key = stem; stem == "" {
+		p.Key = "P"
+	}
+	for try := 0; ; try++ {
+		made, err := a.db.CreateProject(ctx, p)
+		if !errors.Is(err, store.ErrKeyTaken) || try == keyTries {
+			return made, err
+		}
+		const letters = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+		key := []byte(stem)
+		for len(key) < 5 {
+			key = append(key, letters[rand.IntN(len(letters))])
+		}
+		p.Key = string(key)
+	}
+}
+
+func (a *API) patchProject(ctx context.Context, c *call, req *v1.PatchProject) (*v1.PatchProjectResponse, error) {
+	p, err := a.projectFor(ctx, c, auth.Change)
+	if err != nil {
+		return nil, err
+	}
+	ch := store.ProjectChange{Name: req.Name, Description: req.Description}
+	if req.Name != nil {
+		if err := checkName("name", *req.Name, longestTitle); err != nil {
+			return nil, err
+		}
+	}
+	if req.Description != nil && len(*req.Description) > longestText {
+		return nil, fault.New(fault.Invalid, "description: %d bytes are over the limit of %d", len(*req.Description), longestText)
+	}
+	if req.Key != nil {
+		key, err := checkProjectKey(*req.Key)
+		if err != nil {
+			return nil, err
+		}
+		ch.Key = &key
+	}
+	if err := a.db.ChangeProject(ctx, p.ID, ch); err != nil {
+		return nil, err
+	}
+	if p, err = a.db.Project(ctx, p.ID); err != nil {
+		return nil, err
+	}
+	return &v1.PatchProjectResponse{Project: wireProject(p)}, nil
+}
+
+func (a *API) archiveProject(archived bool) func(context.Context, *call, *none) (*empty, error) {
+	return func(ctx context.Context, c *call, _ *none) (*empty, error) {
+		p, err := a.projectFor(ctx, c, auth.Change)
+		if err != nil {
+			return nil, err
+		}
+		return &empty{}, a.db.ArchiveProject(ctx, p.ID, archived)
+	}
+}
+
+func (a *API) deleteProject(ctx context.Context, c *call, _ *none) (*v1.DeleteProjectResponse, error) {
+	p, err := a.projectFor(ctx, c, auth.Change)
+	if err != nil {
+		return nil, err
+	}
+	return &v1.DeleteProjectResponse{Completed: true}, a.db.DeleteProject(ctx, p.ID)
+}
+
+func (a *API) putProjectNotes(ctx context.Context, c *call, req *v1.PutProjectNotesRequest) (*v1.PutProjectNotesResponse, error) {
+	p, err := a.projectFor(ctx, c, auth.Change)
+	if err != nil {
+		return nil, err
+	}
+	size := 0
+	for _, n := range req.Notes {
+		size += len(n.Name) + len(n.Contents)
+	}
+	if size > longestText {
+		return nil, fault.New(fault.TooLarge, "notes: %d bytes are over the limit of %d", size, longestText)
+	}
+	if req.Notes == nil {
+		req.Notes = []v1.Note{}
+	}
+	b, err := v1.Marshal(req.Notes)
+	if err != nil {
+		return nil, err
+	}
+	return &v1.PutProjectNotesResponse{Notes: req.Notes}, a.db.ChangeProject(ctx, p.ID, store.ProjectChange{Notes: b})
+}

@@ -1,0 +1,151 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+func (a *API) registerRendezvous() {
+	handle(a, "POST", "/detent/allocations/:id/members/:rank/rendezvous", task, "Wait for the other members of an attempt", a.memberRendezvous, longPoll)
+	handle(a, "GET", "/allocations/:id/resources/:resources/rendezvous", task, "Wait for the other members of an attempt", a.rendezvous, longPoll)
+	handle(a, "POST", "/allocations/:id/all_gather", task, "Exchange data with the peers of an attempt", a.allGather, longPoll)
+	handle(a, "POST", "/allocations/:id/notify_container_running", task, "Exchange a sign of life with the peers of an attempt", a.notifyRunning, longPoll)
+}
+
+// meeting is where the members of an attempt stand.
+type meeting struct {
+	places  []store.MemberPlace
+	missing []string // for whom the others wait, in words
+}
+
+// meet looks who is there. A member counts when its runner has called and its
+// service is registered; the two come by different ways, and each alone may be
+// early. An attempt of one member waits for nobody, and a service that vanishes
+// after all have met ends nothing: the address that the runner claimed with serves.
+func (a *API) meet(ctx context.Context, allocation string) (meeting, error) {
+	places, err := a.db.MemberPlaces(ctx, allocation)
+	if err != nil || len(places) == 0 {
+		if err == nil {
+			err = fault.New(fault.NotFound, "attempt %s has no members", allocation)
+		}
+		return meeting{}, err
+	}
+	m := meeting{places: places}
+	if len(places) == 1 {
+		return m, nil
+	}
+	arrived := true
+	for _, p := range places {
+		arrived = arrived && p.Arrived
+	}
+	registered := map[int]Endpoint{}
+	if arrived { // before that, nobody needs to know
+		if registered, err = a.discovery.Members(ctx, allocation); err != nil {
+			a.log.Warn("the catalogue of services does not answer", "allocation_id", allocation, "error", err)
+			registered = nil
+		}
+	}
+	for i := range places {
+		p := &places[i]
+		e, ok := registered[p.Rank]
+		switch {
+		case !p.Arrived:
+			m.missing = append(m.missing, fmt.Sprintf("rank %d on node %s, which has not arrived", p.Rank, p.NodeName))
+		case !ok:
+			m.missing = append(m.missing, fmt.Sprintf("rank %d on node %s, whose service is not registered yet", p.Rank, p.NodeName))
+		default:
+			p.Address = e.Address
+			if len(e.Ports) > 0 {
+				p.Ports = e.Ports
+			}
+		}
+	}
+	return m, nil
+}
+
+// waitForAll notes that a member has arrived and waits until all have. The
+// catalogue of services wakes nobody, so it is looked at again every so often.
+func (a *API) waitForAll(ctx context.Context, allocation string, rank int) (meeting, error) {
+	wake, cancel := a.bus.Subscribe(store.AllocationTopic(allocation))
+	defer cancel()
+	if err := a.db.Arrive(ctx, allocation, rank); err != nil {
+		return meeting{}, err
+	}
+	a.bus.Publish(store.AllocationTopic(allocation))
+	var m meeting
+	again, stop := ticks(ctx, wake, catalogueEvery)
+	defer stop()
+	met, err := await(ctx, again, longestPoll, func(ctx context.Context) (bool, error) {
+		if err := a.running(ctx, allocation); err != nil {
+			return false, err
+		}
+		var err error
+		m, err = a.meet(ctx, allocation)
+		return err == nil && len(m.missing) == 0, err
+	})
+	if err == nil && met {
+		err = a.db.MarkReady(ctx, allocation)
+	}
+	return m, err
+}
+
+// running fails once an attempt is over: nobody it waits for will come.
+func (a *API) running(ctx context.Context, allocation string) error {
+	s, err := a.db.PreemptSignal(ctx, allocation)
+	if err == nil && s.Ended {
+		err = fault.New(fault.Conflict, "attempt %s is over", allocation)
+	}
+	return err
+}
+
+// memberRendezvous is the runner's way to meet. Not ready means: ask again.
+func (a *API) memberRendezvous(ctx context.Context, c *call, _ *none) (*v1.MemberRendezvousResponse, error) {
+	id, err := c.ownAllocation()
+	if err != nil {
+		return nil, err
+	}
+	rank, err := c.ownRank()
+	if err != nil {
+		return nil, err
+	}
+	m, err := a.waitForAll(ctx, id, rank)
+	if err != nil {
+		return nil, err
+	}
+	if len(m.missing) > 0 {
+		return &v1.MemberRendezvousResponse{Waiting: strings.Join(m.missing, "; ")}, nil
+	}
+	resp := &v1.MemberRendezvousResponse{Ready: true}
+	for _, p := range m.places {
+		resp.Addresses, resp.Slots = append(resp.Addresses, p.Address), append(resp.Slots, p.Slots)
+		resp.Ports = append(resp.Ports, p.Ports)
+	}
+	return resp, nil
+}
+
+// rendezvous is Determined's way to meet: it answers when all are there, and a
+// client that is told to try again does so.
+func (a *API) rendezvous(ctx context.Context, c *call, _ *none) (*v1.AllocationRendezvousInfoResponse, error) {
+	id, err := c.ownAllocation()
+	if err != nil {
+		return nil, err
+	}
+	m, err := a.waitForAll(ctx, id, c.who.Rank)
+	if err != nil {
+		return nil, err
+	}
+	if len(m.missing) > 0 {
+		return nil, fault.New(fault.Unavailable, "still waiting for %s", strings.Join(m.missing, "; "))
+	}
+	info := v1.RendezvousInfo{Rank: slices.IndexFunc(m.places, func(p store.MemberPlace) bool { return p.Rank == c.who.Rank })}
+	for _, p := range m.places {
+		info.Addresses, info.Slots = append(info.Addresses, p.Address), append(info.Slots, p.Slots)
+	}
+	return &v1.AllocationRendezvousInfoResponse{RendezvousInfo: info}, nil
+}

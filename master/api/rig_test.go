@@ -1,0 +1,296 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/sched"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/nomad/servers/pgtest"
+)
+
+// rig is the real API on a loopback listener over a database of the test's own.
+// Only what is outside the master is faked: identities and discovery.
+type rig struct {
+	t         testing.TB
+	api       *API
+	db        *store.DB
+	bus       *store.Bus
+	dsn       string
+	url       string
+	identity  *fakeIdentity
+	discovery *fakeDiscovery
+	log       *bytes.Buffer
+	client    *http.Client
+}
+
+// fakeIdentity knows identities by their text.
+type fakeIdentity struct{ known map[string]Workload }
+
+func (f *fakeIdentity) VerifyIdentity(_ context.Context, jwt string) (Workload, error) {
+	if w, ok := f.known[jwt]; ok {
+		return w, nil
+	}
+	return Workload{}, fault.New(fault.Unauthenticated, "the identity is not one that this cluster issued")
+}
+
+// fakeDiscovery knows members by allocation.
+type fakeDiscovery struct {
+	mu      sync.Mutex
+	members map[string]map[int]Endpoint
+}
+
+func (f *fakeDiscovery) Members(_ context.Context, allocationID string) (map[int]Endpoint, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.members[allocationID], nil
+}
+
+// newRig starts an API; change may edit its configuration.
+func newRig(t testing.TB, change ...func(*Config)) *rig {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	dsn := pgtest.New(t, store.SchemaHash(), store.Migrate)
+	db, err := store.Open(ctx, dsn, store.Options{MaxConns: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{t: t, db: db, dsn: dsn, log: &bytes.Buffer{}, client: &http.Client{Timeout: 90 * time.Second},
+		identity:  &fakeIdentity{known: map[string]Workload{}},
+		discovery: &fakeDiscovery{members: map[string]map[int]Endpoint{}}}
+	log := slog.New(slog.NewTextHandler(&lockedWriter{w: r.log, lock: make(chan struct{}, 1)}, nil))
+	r.bus = store.NewBus(dsn, log)
+	cfg := rigConfig(t)
+	for _, c := range change {
+		c(&cfg)
+	}
+	r.api = New(ctx, cfg, db, r.bus, r.identity, r.discovery, log)
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- r.api.App().Listener(lis) }()
+	busDone := make(chan struct{})
+	go func() { r.bus.Run(ctx); close(busDone) }()
+	r.url = "http://" + lis.Addr().String()
+	t.Cleanup(func() {
+		cancel()
+		r.client.CloseIdleConnections()
+		if err := r.api.App().ShutdownWithTimeout(10 * time.Second); err != nil {
+			t.Errorf("the API does not stop: %v", err)
+		}
+		<-served
+		<-busDone
+		db.Close()
+		if t.Failed() {
+			t.Logf("the master's log:\n%s", r.log)
+		}
+	})
+	return r
+}
+
+func rigConfig(t testing.TB) Config {
+	return Config{
+		ClusterName: "test", ClusterID: "cluster-1", MasterID: "master-1", Version: "0.38.1", DetentVersion: "0.1.0",
+		PublicURL:  "http://127.0.0.1:8080",
+		BlankLogin: func(remote string) bool { return net.ParseIP(remote).IsLoopback() },
+		Pools: []Pool{{Name: "default", Description: "the only one", Compute: true, Aux: true,
+			SlotType: "cpu", Preemption: true, Priority: 42, MaxAux: 100}},
+		CheckpointStorage: sharedFS(t), Capabilities: expconf.Everything(), Inventory: rigInventory,
+		RunnerDir: t.TempDir(), HarnessDir: t.TempDir(),
+		Redacted: func() any { return map[string]any{"database": "…"} },
+	}
+}
+
+// sharedFS is a cluster's checkpoint storage.
+func sharedFS(t testing.TB) *expconf.RawCheckpointStorage {
+	raw, _, err := expconf.Parse("cluster", []byte("checkpoint_storage: {type: shared_fs, host_path: /tmp}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw.CheckpointStorage
+}
+
+// rigInventory takes a node's slots from its inventory as they are, for the pool
+// that has its node pool's name.
+func rigInventory(pool string, n store.NodeRow) *NodeSlots {
+	if n.NodePool != pool {
+		return nil
+	}
+	var inv struct{ Slots []sched.Slot }
+	if err := json.Unmarshal(n.Inventory, &inv); err != nil {
+		panic(err)
+	}
+	return &NodeSlots{Slots: inv.Slots, Usable: n.Status == "ready" && n.Enabled && !n.DrainWanted, Why: n.Status}
+}
+
+// lockedWriter lets many goroutines write one buffer.
+type lockedWriter struct {
+	w    io.Writer
+	lock chan struct{}
+}
+
+func (l *lockedWriter) Write(p []byte) (int, error) {
+	l.lock <- struct{}{}
+	defer func() { <-l.lock }()
+	return l.w.Write(p)
+}
+
+// answer is what a call came back with.
+type answer struct {
+	t      testing.TB
+	what   string
+	code   int
+	header http.Header
+	body   []byte
+}
+
+// as is a client with a token.
+type as struct {
+	r      *rig
+	header string
+	token  string
+}
+
+// anyone calls without credentials.
+func (r *rig) anyone() as { return as{r: r} }
+
+// user signs in with a blank password, which the rig allows.
+func (r *rig) user(name string) as {
+	r.t.Helper()
+	var got struct{ Token string }
+	r.anyone().post("/api/v1/auth/login", fmt.Sprintf(`{"username":%q,"password":"","isHashed":true}`, name)).ok().into(&got)
+	return as{r: r, header: "Authorization", token: "Bearer " + got.Token}
+}
+
+// task calls with the token of an attempt.
+func (r *rig) task(token string) as {
+	return as{r: r, header: "Grpc-Metadata-x-allocation-token", token: "Bearer " + token}
+}
+
+func (c as) get(path string) answer         { return c.do("GET", path, "") }
+func (c as) post(path, body string) answer  { return c.do("POST", path, body) }
+func (c as) patch(path, body string) answer { return c.do("PATCH", path, body) }
+func (c as) put(path, body string) answer   { return c.do("PUT", path, body) }
+func (c as) del(path string) answer         { return c.do("DELETE", path, "") }
+func (c as) do(method, path, body string) answer {
+	return c.with(method, path, strings.NewReader(body), nil)
+}
+func (c as) with(method, path string, body io.Reader, header http.Header) answer {
+	t := c.r.t
+	t.Helper()
+	req, err := http.NewRequest(method, c.r.url+path, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, v := range header {
+		req.Header[k] = v
+	}
+	if c.header != "" {
+		req.Header.Set(c.header, c.token)
+	}
+	resp, err := c.r.client.Do(req)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, path, err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatalf("%s %s: the body broke off: %v", method, path, err)
+	}
+	return answer{t: t, what: method + " " + path, code: resp.StatusCode, header: resp.Header, body: b}
+}
+
+// ok fails the test unless the call went well.
+func (a answer) ok() answer {
+	a.t.Helper()
+	return a.is(200)
+}
+
+func (a answer) is(code int) answer {
+	a.t.Helper()
+	if a.code != code {
+		a.t.Fatalf("%s: %d, want %d: %s", a.what, a.code, code, a.body)
+	}
+	return a
+}
+
+// says fails the test unless the call failed with that code and all the words in
+// its message.
+func (a answer) says(code int, words ...string) answer {
+	a.t.Helper()
+	a.is(code)
+	var e errorBody
+	if err := json.Unmarshal(a.body, &e); err != nil || e.Message == "" || e.Error.Error != e.Message {
+		a.t.Fatalf("%s: not the body of an error: %s", a.what, a.body)
+	}
+	for _, w := range words {
+		if !strings.Contains(e.Message, w) {
+			a.t.Fatalf("%s: %q does not say %q", a.what, e.Message, w)
+		}
+	}
+	return a
+}
+
+// into decodes the answer by plain JSON rules.
+func (a answer) into(v any) answer {
+	a.t.Helper()
+	if err := json.Unmarshal(a.body, v); err != nil {
+		a.t.Fatalf("%s: %v: %s", a.what, err, a.body)
+	}
+	return a
+}
+
+// tree decodes the answer into maps and lists.
+func (a answer) tree() map[string]any {
+	a.t.Helper()
+	var m map[string]any
+	a.into(&m)
+	return m
+}
+
+// at digs a value out of a decoded answer by a dotted path; numbers index lists.
+func at(t testing.TB, v any, path string) any {
+	t.Helper()
+	for step := range strings.SplitSeq(path, ".") {
+		switch x := v.(type) {
+		case map[string]any:
+			var ok bool
+			if v, ok = x[step]; !ok {
+				t.Fatalf("no %q of %q in %v", step, path, x)
+			}
+		case []any:
+			var i int
+			if _, err := fmt.Sscan(step, &i); err != nil || i >= len(x) {
+				t.Fatalf("no item %q of %q in a list of %d", step, path, len(x))
+			}
+			v = x[i]
+		default:
+			t.Fatalf("%q of %q: nothing to look in: %v", step, path, v)
+		}
+	}
+	return v
+}
+
+// modelFile is one v1File of an experiment's code.
+func modelFile(path, content string) string {
+	b, err := json.Marshal(map[string]any{"path": path, "type": 48, "content": []byte(content), "mtime": "1795148583",
+		"mode": 33188, "uid": 0, "gid": 0})
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}

@@ -1,0 +1,168 @@
+package api
+
+import (
+	"context"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// Access says whose calls a route takes.
+type access int
+
+const (
+	public access = iota
+	person        // a user's session
+	task          // an attempt's token
+	both          // either
+	admin         // a user's session with the admin mark
+)
+
+// A route is one line of the table: everything about a path but its code.
+type route struct {
+	method  string
+	path    string // fiber's form: /experiments/:id
+	access  access
+	limit   int
+	req     reflect.Type // nil: no body
+	resp    reflect.Type // nil: no body, or raw
+	stream  bool
+	summary string
+	handler fiber.Handler
+	after   bool          // an ended attempt's token is still good for it
+	query   []string      // names of its parameters
+	within  time.Duration // how long the answer may take; a raw route has no such limit
+}
+
+// none is the request or response of a route that has none.
+type none struct{}
+
+// An option changes a route's line.
+type option func(*route)
+
+func bodyLimit(n int) option { return func(r *route) { r.limit = n } }
+func evenWhenEnded(r *route) { r.after = true }
+
+// query names the parameters of a route, for its documentation.
+func query(names string) option {
+	return func(r *route) { r.query = append(r.query, strings.Fields(names)...) }
+}
+
+// longPoll allows an answer to wait for something to happen.
+func longPoll(r *route) { r.within = longestPoll + answerWithin }
+
+// slow is for answers that read or write a whole context.
+func slow(r *route) { r.within = slowWithin }
+
+// handle adds a route whose body and answer are messages of the wire.
+func handle[Req, Resp any](a *API, method, path string, who access, summary string,
+	fn func(ctx context.Context, c *call, req *Req) (*Resp, error), opts ...option) {
+	r := route{method: method, path: path, access: who, limit: smallBody, summary: summary, within: answerWithin,
+		req: messageType[Req](), resp: messageType[Resp]()}
+	for _, o := range opts {
+		o(&r)
+	}
+	r.handler = func(fc *fiber.Ctx) error {
+		c := &call{Ctx: fc, who: whoOf(fc)}
+		var req Req
+		if r.req != nil {
+			body, err := a.readBody(fc, r.limit)
+			if err != nil {
+				return err
+			}
+			if err := v1.Unmarshal(body, &req); err != nil {
+				return fault.New(fault.Invalid, "%w", err)
+			}
+		}
+		resp, err := fn(fc.UserContext(), c, &req)
+		if err != nil {
+			return err
+		}
+		return c.send(resp)
+	}
+	a.routes = append(a.routes, r)
+}
+
+// raw adds a route that writes its own answer: a stream, a file, a page.
+func (a *API) raw(method, path string, who access, summary string, fn func(ctx context.Context, c *call) error, opts ...option) {
+	r := route{method: method, path: path, access: who, limit: smallBody, summary: summary, stream: true}
+	for _, o := range opts {
+		o(&r)
+	}
+	r.handler = func(fc *fiber.Ctx) error {
+		return fn(fc.UserContext(), &call{Ctx: fc, who: whoOf(fc)})
+	}
+	a.routes = append(a.routes, r)
+}
+
+func messageType[T any]() reflect.Type {
+	t := reflect.TypeFor[T]()
+	if t == reflect.TypeFor[none]() {
+		return nil
+	}
+	return t
+}
+
+// mount gives the table to fiber. /api/v1 is prefixed to paths that begin with a
+// noun; paths that begin with // stand outside it and lose one slash.
+func (a *API) mount() {
+	a.app.Use(a.guard)
+	for _, r := range a.routes {
+		path := "/api/v1" + r.path
+		if outside, ok := strings.CutPrefix(r.path, "//"); ok {
+			path = "/" + outside
+		}
+		a.app.Add(r.method, path, a.admit(r), r.handler)
+	}
+	a.app.Use(func(c *fiber.Ctx) error {
+		return fault.New(fault.NotFound, "no such path: %s %s", c.Method(), c.Path())
+	})
+}
+
+// admit checks who calls before anything of the body is read, and gives the
+// request its context: the server's, with the route's time limit. The context of
+// a raw route ends with the server alone, because its stream outlives its handler.
+func (a *API) admit(r route) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		if r.within > 0 {
+			ctx, cancel := context.WithTimeout(a.stopping, r.within)
+			defer cancel()
+			c.SetUserContext(ctx)
+		}
+		who, err := a.auth.who(c.UserContext(), c)
+		if r.access == public {
+			if err == nil {
+				c.Locals(whoKey{}, who)
+			}
+			return c.Next()
+		}
+		if err != nil {
+			return err
+		}
+		switch {
+		case r.access == person && who.IsTask(), r.access == admin && who.IsTask():
+			return fault.New(fault.Forbidden, "a task's token does not do for this; sign in as a user")
+		case r.access == task && !who.IsTask():
+			return fault.New(fault.Forbidden, "only the task itself may call this")
+		case r.access == admin && !auth.Can(who, auth.Administer, auth.Object{Kind: "cluster"}):
+			return fault.New(fault.Forbidden, "only an admin may do this")
+		case who.Ended && !r.after:
+			return fault.New(fault.Unauthenticated, "attempt %s is over; its token takes nothing but logs and its exit", who.AllocationID)
+		}
+		c.Locals(whoKey{}, who)
+		return c.Next()
+	}
+}
+
+type whoKey struct{}
+
+func whoOf(c *fiber.Ctx) auth.Who {
+	who, _ := c.Locals(whoKey{}).(auth.Who)
+	return who
+}

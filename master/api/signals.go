@@ -1,0 +1,100 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+func (a *API) registerSignals() {
+	handle(a, "GET", "/allocations/:id/signals/preemption", task, "Wait until an attempt is asked to make way", a.preemption, longPoll)
+	handle(a, "POST", "/allocations/:id/signals/ack_preemption", task, "Say that a program will checkpoint and leave", a.ackPreemption)
+	handle(a, "POST", "/allocations/:id/signals/pending_preemption", task, "Ask for a checkpoint because the node will go", a.pendingPreemption)
+	handle(a, "POST", "/allocations/:id/ready", task, "Say that a program is up", a.ready)
+	handle(a, "POST", "/allocations/:id/waiting", task, "Say that a program waits for something to show", a.waiting)
+	handle(a, "POST", "/allocations/:id/proxy_address", task, "Say where a program can be reached", a.proxyAddress)
+	handle(a, "POST", "/allocations/:id/acceleratorData", task, "Say which accelerators a member has", a.acceleratorData)
+	handle(a, "POST", "/allocations/:id/resources/:resources/daemon", task, "Say that a member does not count for completion", a.daemon)
+}
+
+// preemption answers true as soon as the attempt has been asked to make way, and
+// ever after; false when the time that the caller gave is over.
+func (a *API) preemption(ctx context.Context, c *call, _ *none) (*v1.PreemptionSignalResponse, error) {
+	id, err := c.ownAllocation()
+	if err != nil {
+		return nil, err
+	}
+	seconds, err := c.intOr("timeoutSeconds", int(longestPoll.Seconds()))
+	if err != nil {
+		return nil, err
+	}
+	if seconds < 0 {
+		return nil, fault.New(fault.Invalid, "timeout_seconds: %d is negative", seconds)
+	}
+	wake, cancel := a.bus.Subscribe(store.AllocationTopic(id))
+	defer cancel()
+	asked, err := await(ctx, wake, min(time.Duration(seconds)*time.Second, longestPoll), func(ctx context.Context) (bool, error) {
+		s, err := a.db.PreemptSignal(ctx, id)
+		return s.Preempt, err
+	})
+	return &v1.PreemptionSignalResponse{Preempt: asked}, err
+}
+
+// ownSignal writes something about the caller's own attempt, and wakes those whom
+// it may concern.
+func (a *API) ownSignal(c *call, write func(id string) error, topics ...string) (*none, error) {
+	id, err := c.ownAllocation()
+	if err != nil {
+		return nil, err
+	}
+	if err := write(id); err != nil {
+		return nil, err
+	}
+	a.bus.Publish(append(topics, store.AllocationTopic(id))...)
+	return &none{}, nil
+}
+
+func (a *API) ackPreemption(ctx context.Context, c *call, _ *none) (*none, error) {
+	return a.ownSignal(c, func(id string) error { return a.db.AckPreemption(ctx, id) }, store.TopicEvents)
+}
+
+func (a *API) pendingPreemption(ctx context.Context, c *call, _ *none) (*none, error) {
+	return a.ownSignal(c, func(id string) error {
+		return a.db.RequestPreemption(ctx, id, "its task said that its node is going away")
+	}, store.TopicEvents)
+}
+
+func (a *API) ready(ctx context.Context, c *call, _ *none) (*none, error) {
+	return a.ownSignal(c, func(id string) error { return a.db.MarkReady(ctx, id) })
+}
+
+func (a *API) waiting(ctx context.Context, c *call, _ *none) (*none, error) {
+	return a.ownSignal(c, func(id string) error { return a.db.MarkWaiting(ctx, id) })
+}
+
+func (a *API) proxyAddress(ctx context.Context, c *call, req *v1.PostAllocationProxyAddressRequest) (*none, error) {
+	address := ""
+	if req.ProxyAddress != nil {
+		address = *req.ProxyAddress
+	}
+	return a.ownSignal(c, func(id string) error { return a.db.SetProxyAddress(ctx, id, address) })
+}
+
+func (a *API) acceleratorData(ctx context.Context, c *call, req *v1.PostAllocationAcceleratorDataRequest) (*none, error) {
+	node := ""
+	if req.AcceleratorData.NodeName != nil {
+		node = *req.AcceleratorData.NodeName
+	}
+	data, err := v1.Marshal(req.AcceleratorData)
+	if err != nil {
+		return nil, err
+	}
+	return a.ownSignal(c, func(id string) error { return a.db.AddAccelerators(ctx, id, node, data) })
+}
+
+func (a *API) daemon(ctx context.Context, c *call, _ *none) (*none, error) {
+	return a.ownSignal(c, func(id string) error { return a.db.MarkDaemon(ctx, id, c.who.Rank) }, store.TopicEvents)
+}

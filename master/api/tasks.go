@@ -1,0 +1,130 @@
+package api
+
+import (
+	"context"
+
+	"github.com/detent-ml/detent/master/sched"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+func (a *API) registerTasks() {
+	handle(a, "GET", "/tasks", both, "What holds or waits for a place", a.liveTasks)
+	handle(a, "GET", "/tasks/count", both, "How many interactive tasks and commands there are", a.taskCount)
+	handle(a, "GET", "/tasks/:id", both, "A task with its attempts, the newest first", a.task)
+	handle(a, "GET", "/allocations/:id", both, "An attempt", a.allocation)
+}
+
+func attemptState(s string) v1.TaskState {
+	if s == "PENDING" || s == "ASSIGNED" {
+		return v1.TaskStateQueued
+	}
+	return v1.TaskState("STATE_" + s)
+}
+
+func wireAttempt(x store.Attempt) v1.Allocation {
+	w := v1.Allocation{AllocationID: x.ID, TaskID: x.TaskID, Slots: x.Slots, State: attemptState(x.State), IsReady: x.Ready,
+		StartTime: x.StartedAt, EndTime: x.EndedAt, StatusCode: x.ExitCode, WaitingReason: x.Waiting}
+	if x.ExitReason != "" {
+		w.ExitReason = &x.ExitReason
+	}
+	return w
+}
+
+func (a *API) task(ctx context.Context, c *call, _ *none) (*v1.GetTaskResponse, error) {
+	k, err := a.db.Task(ctx, c.Params("id"))
+	if err != nil {
+		return nil, err
+	}
+	list, err := a.db.Attempts(ctx, k.ID)
+	if err != nil {
+		return nil, err
+	}
+	resp := &v1.GetTaskResponse{Task: v1.Task{TaskID: k.ID, TaskType: v1.TaskType("TASK_TYPE_" + k.Type), StartTime: k.CreatedAt, EndTime: k.EndedAt}}
+	for _, x := range list {
+		resp.Task.Allocations = append(resp.Task.Allocations, wireAttempt(x))
+	}
+	return resp, nil
+}
+
+// allocationResponse is an attempt.
+type allocationResponse struct {
+	Allocation v1.Allocation `json:"allocation"`
+}
+
+func (a *API) allocation(ctx context.Context, c *call, _ *none) (*allocationResponse, error) {
+	x, err := a.db.Attempt(ctx, c.Params("id"))
+	if err != nil {
+		return nil, err
+	}
+	return &allocationResponse{Allocation: wireAttempt(x)}, nil
+}
+
+// taskCountResponse counts what is not over.
+type taskCountResponse struct {
+	Commands     int `json:"commands"`
+	Notebooks    int `json:"notebooks"`
+	Shells       int `json:"shells"`
+	Tensorboards int `json:"tensorboards"`
+}
+
+func (a *API) taskCount(ctx context.Context, _ *call, _ *none) (*taskCountResponse, error) {
+	n, err := a.db.TaskCounts(ctx)
+	return &taskCountResponse{Commands: n["COMMAND"], Notebooks: n["NOTEBOOK"], Shells: n["SHELL"], Tensorboards: n["TENSORBOARD"]}, err
+}
+
+// containerID names a member in every answer, so that clients can join them: its
+// Nomad allocation, or before there is one its place in the attempt.
+func containerID(h store.Holding) string {
+	if h.NomadAllocID != "" {
+		return h.NomadAllocID
+	}
+	return h.AllocationID + "/" + itoa(h.Rank)
+}
+
+func (a *API) liveTasks(ctx context.Context, _ *call, _ *none) (*v1.GetTasksResponse, error) {
+	attempts, err := a.db.LiveAttempts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	holdings, err := a.db.Holdings(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	slots, err := a.slotsByNode(ctx)
+	if err != nil {
+		return nil, err
+	}
+	resp := &v1.GetTasksResponse{AllocationIDToSummary: map[string]v1.AllocationSummary{}}
+	resources := map[string][]v1.ResourcesSummary{}
+	for _, h := range holdings {
+		resources[h.AllocationID] = append(resources[h.AllocationID], a.resourcesSummary(h, slots))
+	}
+	for _, x := range attempts {
+		resp.AllocationIDToSummary[x.ID] = v1.AllocationSummary{AllocationID: &x.ID, TaskID: &x.TaskID, Name: x.TaskName,
+			Priority: &x.Priority, RegisteredTime: &x.QueuedAt, ResourcePool: x.Pool, SlotsNeeded: x.Slots,
+			SchedulerType: "priority", Resources: resources[x.ID]}
+	}
+	return resp, nil
+}
+
+func (a *API) resourcesSummary(h store.Holding, slots map[poolNode]map[int]sched.Slot) v1.ResourcesSummary {
+	devices := []v1.Device{}
+	for _, id := range h.SlotIDs {
+		slot, ok := slots[poolNode{h.Pool, h.NodeID}][int(id)]
+		if !ok {
+			slot.ID = int(id)
+		}
+		devices = append(devices, a.wireDevice(h.Pool, slot))
+	}
+	allocation := h.AllocationID
+	w := v1.ResourcesSummary{AllocationID: &allocation, ContainerID: containerID(h), ResourcesID: containerID(h), ResourcesType: "nomad-allocation",
+		AgentDevices: map[string]v1.ResourcesSummaryDevices{h.NodeName: {Devices: devices}}}
+	if h.State == "RUNNING" && !h.Exited {
+		w.Started = &v1.ResourcesStarted{NativeResourcesID: h.NomadAllocID}
+	}
+	if h.Exited {
+		w.Exited = &v1.ResourcesStopped{}
+	}
+	return w
+}

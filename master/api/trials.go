@@ -1,0 +1,323 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+func (a *API) registerTrials() {
+	handle(a, "GET", "/experiments/:id/trials", both, "List the trials of an experiment", a.listTrials,
+		query("states limit offset orderBy sortBy"))
+	handle(a, "GET", "/trials/:id", both, "A trial", a.trial)
+	handle(a, "POST", "/trials/:id/kill", person, "End a trial at once", a.killTrial)
+	handle(a, "GET", "/trials/:id/workloads", both, "What a trial reported, step by step", a.workloads,
+		query("filter group includeBatchMetrics metricType removeDeletedCheckpoints sortKey limit offset orderBy"))
+}
+
+// trialFor finds the trial of the path and asks whether the caller may do that.
+func (a *API) trialFor(ctx context.Context, c *call, verb auth.Verb) (store.Trial, error) {
+	id, err := c.id("id")
+	if err != nil {
+		return store.Trial{}, err
+	}
+	t, err := a.db.Trial(ctx, id)
+	if err != nil {
+		return t, err
+	}
+	return t, c.may(verb, auth.Object{Kind: "trial", OwnerID: t.OwnerID})
+}
+
+// wireTrials adds to trials what their metrics and checkpoints come to, with a
+// query of each kind for all of them.
+func (a *API) wireTrials(ctx context.Context, list []store.Trial) ([]v1.Trial, error) {
+	ids := make([]int, len(list))
+	for i, t := range list {
+		ids[i] = t.ID
+	}
+	sums, err := a.db.TrialSummaries(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	latest, best := map[int]store.ValidationKey{}, map[int]store.ValidationKey{}
+	for id, s := range sums {
+		if s.Latest != nil {
+			latest[id] = *s.Latest
+		}
+		if s.Best != nil {
+			best[id] = *s.Best
+		}
+	}
+	latestRows, err := a.db.ValidationsAt(ctx, latest)
+	if err != nil {
+		return nil, err
+	}
+	bestRows, err := a.db.ValidationsAt(ctx, best)
+	if err != nil {
+		return nil, err
+	}
+	totals, err := a.db.CountCheckpoints(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	checkpoints, err := a.db.BestCheckpoints(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]v1.Trial, len(list))
+	for i, t := range list {
+		w := wireTrial(t)
+		s := sums[t.ID]
+		w.TotalBatchesProcessed, w.SearcherMetricValue = s.TotalBatches, s.BestMetric
+		if len(s.Metrics) > 0 {
+			w.SummaryMetrics = v1.StructOf(s.Metrics)
+		}
+		w.LatestValidation, w.BestValidation = metricsWorkload(latestRows, t.ID), metricsWorkload(bestRows, t.ID)
+		w.CheckpointCount, w.TotalCheckpointSize = totals[t.ID].Count, totals[t.ID].Size
+		if k, ok := checkpoints[t.ID]; ok {
+			if w.BestCheckpoint, err = checkpointWorkload(k.UUID, k.State, k.Steps, &k.ReportedAt, k.Resources, k.Metadata); err != nil {
+				return nil, err
+			}
+		}
+		out[i] = w
+	}
+	return out, nil
+}
+
+func wireTrial(t store.Trial) v1.Trial {
+	task, seconds := t.TaskID, t.Seconds
+	w := v1.Trial{ID: t.ID, ExperimentID: t.ExperimentID, HParams: t.HParams, Restarts: t.Restarts, StartTime: t.StartedAt,
+		EndTime: t.EndedAt, State: v1.TrialState("STATE_" + t.Shown), TaskID: &task, TaskIDs: []string{task}, WallClockTime: &seconds,
+		WarmStartCheckpointUUID: t.WarmStart, Metadata: t.Metadata, Error: t.Error, WaitingReason: t.Waiting}
+	if t.RunnerState != "" {
+		w.RunnerState = &t.RunnerState
+	}
+	return w
+}
+
+func metricsWorkload(found map[int]store.MetricRow, trial int) *v1.MetricsWorkload {
+	m, ok := found[trial]
+	if !ok {
+		return nil
+	}
+	w := &v1.MetricsWorkload{Metrics: v1.Metrics{AvgMetrics: v1.Struct(m.Metrics)}, EndTime: &m.ReportedAt}
+	if m.Steps != nil {
+		w.TotalBatches = *m.Steps
+	}
+	return w
+}
+
+func checkpointWorkload(uuid, state string, steps int, at *time.Time, resources, metadata []byte) (*v1.CheckpointWorkload, error) {
+	w := &v1.CheckpointWorkload{UUID: uuid, State: v1.CheckpointState("STATE_" + state), TotalBatches: steps, EndTime: at, Metadata: metadata}
+	if len(resources) == 0 {
+		return w, nil
+	}
+	return w, json.Unmarshal(resources, &w.Resources)
+}
+
+func (a *API) listTrials(ctx context.Context, c *call, _ *none) (*v1.GetExperimentTrialsResponse, error) {
+	id, err := c.id("id")
+	if err != nil {
+		return nil, err
+	}
+	w, err := c.window()
+	if err != nil {
+		return nil, err
+	}
+	f := store.TrialFilter{ExperimentID: id}
+	if f.States, err = experimentStates(c.list("states")); err != nil {
+		return nil, err
+	}
+	if f.Sort, f.Desc, err = c.sorting(map[string]string{"SORT_BY_ID": "", "SORT_BY_START_TIME": "start_time", "SORT_BY_END_TIME": "end_time",
+		"SORT_BY_STATE": "state", "SORT_BY_BEST_VALIDATION_METRIC": "best", "SORT_BY_LATEST_VALIDATION_METRIC": "latest",
+		"SORT_BY_BATCHES_PROCESSED": "batches", "SORT_BY_DURATION": "duration", "SORT_BY_RESTARTS": "restarts",
+		"SORT_BY_CHECKPOINT_SIZE": "checkpoint_size", "SORT_BY_LOG_RETENTION_DAYS": ""}); err != nil {
+		return nil, err
+	}
+	if there, err := a.db.HasExperiment(ctx, id); err != nil || !there {
+		if err == nil {
+			err = store.NoExperiment(id)
+		}
+		return nil, err
+	}
+	total, err := a.db.CountTrials(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	resp := &v1.GetExperimentTrialsResponse{}
+	if resp.Pagination, err = w.of(total); err != nil {
+		return nil, err
+	}
+	list, err := a.db.Trials(ctx, f, resp.Pagination.StartIndex, resp.Pagination.EndIndex-resp.Pagination.StartIndex)
+	if err != nil {
+		return nil, err
+	}
+	resp.Trials, err = a.wireTrials(ctx, list)
+	return resp, err
+}
+
+func (a *API) trial(ctx context.Context, c *call, _ *none) (*v1.GetTrialResponse, error) {
+	t, err := a.trialFor(ctx, c, auth.View)
+	if err != nil {
+		return nil, err
+	}
+	list, err := a.wireTrials(ctx, []store.Trial{t})
+	if err != nil {
+		return nil, err
+	}
+	return &v1.GetTrialResponse{Trial: list[0]}, nil
+}
+
+func (a *API) killTrial(ctx context.Context, c *call, _ *none) (*empty, error) {
+	t, err := a.trialFor(ctx, c, auth.Change)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.db.KillTrial(ctx, t.ID); err != nil {
+		return nil, err
+	}
+	a.bus.Publish(store.TopicIntent)
+	return &empty{}, nil
+}
+
+// workloadFilter reads what of a trial's history is wanted.
+func (c *call) workloadFilter(trial int) (store.WorkloadFilter, error) {
+	f := store.WorkloadFilter{TrialID: trial, Groups: []string{"training", "validation"}, Checkpoints: true, Deleted: true}
+	switch option, _ := c.query("filter"); option {
+	case "", "FILTER_OPTION_UNSPECIFIED":
+	case "FILTER_OPTION_CHECKPOINT":
+		f.Groups = nil
+	case "FILTER_OPTION_VALIDATION":
+		f.Groups, f.Checkpoints = []string{"validation"}, false
+	case "FILTER_OPTION_CHECKPOINT_OR_VALIDATION":
+		f.Groups = []string{"validation"}
+	default:
+		return f, fault.New(fault.Invalid, "filter: %q is not known", clip(option))
+	}
+	switch kind, _ := c.query("metricType"); kind {
+	case "", "METRIC_TYPE_UNSPECIFIED":
+	case "METRIC_TYPE_TRAINING":
+		f.Groups, f.Checkpoints = []string{"training"}, false
+	case "METRIC_TYPE_VALIDATION":
+		f.Groups, f.Checkpoints = []string{"validation"}, false
+	case "METRIC_TYPE_PROFILING":
+		f.Groups, f.Checkpoints = []string{"gpu", "cpu", "memory", "disk", "network"}, false
+	default:
+		return f, fault.New(fault.Invalid, "metricType: %q is not known", clip(kind))
+	}
+	if group, ok := c.query("group"); ok && group != "" {
+		f.Groups, f.Checkpoints = []string{group}, false
+	}
+	batches, err := c.flag("includeBatchMetrics")
+	if err != nil {
+		return f, err
+	}
+	f.Batches = batches != nil && *batches
+	without, err := c.flag("removeDeletedCheckpoints")
+	if err != nil {
+		return f, err
+	}
+	f.Deleted = without == nil || !*without
+	if f.SortKey, _ = c.query("sortKey"); f.SortKey == "batches" {
+		f.SortKey = ""
+	}
+	f.Desc, err = c.descending()
+	return f, err
+}
+
+func (a *API) workloads(ctx context.Context, c *call, _ *none) (*v1.GetTrialWorkloadsResponse, error) {
+	t, err := a.trialFor(ctx, c, auth.View)
+	if err != nil {
+		return nil, err
+	}
+	w, err := c.window()
+	if err != nil {
+		return nil, err
+	}
+	f, err := c.workloadFilter(t.ID)
+	if err != nil {
+		return nil, err
+	}
+	from := max(0, w.offset)
+	list, total, err := a.db.Workloads(ctx, f, from, w.limit)
+	if err != nil {
+		return nil, err
+	}
+	resp := &v1.GetTrialWorkloadsResponse{}
+	if resp.Pagination, err = (window{from, w.limit}).of(total); err != nil {
+		return nil, err
+	}
+	for _, x := range list {
+		item, err := workload(x)
+		if err != nil {
+			return nil, err
+		}
+		resp.Workloads = append(resp.Workloads, item)
+	}
+	return resp, nil
+}
+
+func workload(x store.Workload) (v1.WorkloadContainer, error) {
+	if x.Kind == "checkpoint" {
+		k, err := checkpointWorkload(text(x.UUID), text(x.State), x.Steps, x.At, x.Resources, x.Metadata)
+		return v1.WorkloadContainer{Checkpoint: k}, err
+	}
+	m := &v1.MetricsWorkload{Metrics: v1.Metrics{AvgMetrics: x.Metrics}, TotalBatches: x.Steps, EndTime: x.At}
+	if len(x.Batches) > 0 {
+		var batches []json.RawMessage
+		if err := json.Unmarshal(x.Batches, &batches); err != nil {
+			return v1.WorkloadContainer{}, err
+		}
+		for _, b := range batches {
+			m.Metrics.BatchMetrics = append(m.Metrics.BatchMetrics, v1.Struct(b))
+		}
+	}
+	if x.Kind == "validation" {
+		return v1.WorkloadContainer{Validation: m}, nil
+	}
+	return v1.WorkloadContainer{Training: m}, nil
+}
+
+// validationHistory is how an experiment's best validation came about.
+type validationHistory struct {
+	ValidationHistory []validationEntry `json:"validationHistory"`
+}
+
+type validationEntry struct {
+	TrialID        int       `json:"trialId"`
+	EndTime        time.Time `json:"endTime"`
+	SearcherMetric float64   `json:"searcherMetric"`
+}
+
+func (a *API) validationHistory(ctx context.Context, c *call, _ *none) (*validationHistory, error) {
+	e, err := a.experimentFor(ctx, c, auth.View)
+	if err != nil {
+		return nil, err
+	}
+	list, err := a.db.Improvements(ctx, e.ID)
+	if err != nil {
+		return nil, err
+	}
+	resp := &validationHistory{}
+	for _, i := range list {
+		resp.ValidationHistory = append(resp.ValidationHistory, validationEntry{i.TrialID, i.At, i.Value})
+	}
+	return resp, nil
+}
+
+func (a *API) bestMetric(ctx context.Context, c *call, _ *none) (*v1.BestMetricResponse, error) {
+	id, err := c.id("id")
+	if err != nil {
+		return nil, err
+	}
+	best, err := a.db.BestValidation(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return &v1.BestMetricResponse{Metric: best}, nil
+}

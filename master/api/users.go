@@ -1,0 +1,264 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+const (
+	longestUsername    = 128
+	longestDisplayName = 200
+)
+
+func (a *API) registerUsers() {
+	handle(a, "GET", "/users", both, "List users", a.listUsers,
+		query("active admin name limit offset orderBy sortBy"))
+	handle(a, "POST", "/users", admin, "Create a user", a.createUser)
+	handle(a, "GET", "/users/:name/by-username", both, "A user by name", a.userByName)
+	handle(a, "GET", "/users/:id", both, "A user", a.user)
+	handle(a, "PATCH", "/users/:id", person, "Change a user; others than admins may change their own password and display name", a.patchUser)
+	a.raw("POST", "/users/:id/password", person, "Set a user's password; the body is a JSON string", a.setPassword)
+}
+
+// empty is the answer of calls that have nothing to say.
+type empty struct{}
+
+func wireUser(u store.User) v1.User {
+	modified := u.ModifiedAt
+	w := v1.User{ID: u.ID, Username: u.Username, DisplayName: u.DisplayName, Admin: u.Admin, Active: u.Active,
+		Remote: u.Remote, ModifiedAt: &modified, LastAuthAt: u.LastAuthAt}
+	w.AgentUserGroup = wireAgentUser(u.AgentUser)
+	return w
+}
+
+// agentUser is the account on nodes that a user's tasks run as, as it is stored.
+type agentUser struct {
+	User  string `json:"user"`
+	UID   int    `json:"uid"`
+	Group string `json:"group"`
+	GID   int    `json:"gid"`
+}
+
+// storedAgentUser checks and encodes an account on nodes; nil stays nil.
+func storedAgentUser(g *v1.AgentUserGroup) ([]byte, error) {
+	if g == nil {
+		return nil, nil
+	}
+	if g.AgentUid == nil || g.AgentGid == nil || g.AgentUser == nil || g.AgentGroup == nil {
+		return nil, fault.New(fault.Invalid, "agentUserGroup: agentUid, agentGid, agentUser and agentGroup go together; give all four")
+	}
+	if *g.AgentUid < 0 || *g.AgentGid < 0 || *g.AgentUser == "" || *g.AgentGroup == "" {
+		return nil, fault.New(fault.Invalid, "agentUserGroup: ids are not negative and names are not empty")
+	}
+	return json.Marshal(agentUser{User: *g.AgentUser, UID: *g.AgentUid, Group: *g.AgentGroup, GID: *g.AgentGid})
+}
+
+// username checks and lower-cases a user's name.
+func username(s string) (string, error) {
+	name := strings.ToLower(strings.TrimSpace(s))
+	if err := checkName("username", name, longestUsername); err != nil {
+		return "", err
+	}
+	if strings.ContainsAny(name, "/?#% ") {
+		return "", fault.New(fault.Invalid, "username: %q has one of / ? # %% or a blank in it, which names in addresses cannot have", name)
+	}
+	return name, nil
+}
+
+// passwordHash makes what is stored of a password.
+func (a *API) passwordHash(c *call, password string, hashed *bool) (string, error) {
+	if len(password) > longestPassword {
+		return "", fault.New(fault.Invalid, "password: %d bytes are over the limit of %d", len(password), longestPassword)
+	}
+	if password == "" && !a.blankAllowed(c) {
+		return "", fault.New(fault.Invalid, "password: a blank one is accepted only on the master's own machine")
+	}
+	return auth.HashPassword(hashedAsClientsDo(password, hashed != nil && *hashed))
+}
+
+func (a *API) listUsers(ctx context.Context, c *call, _ *none) (*v1.GetUsersResponse, error) {
+	w, err := c.window()
+	if err != nil {
+		return nil, err
+	}
+	f := store.UserFilter{}
+	f.Name, _ = c.query("name")
+	if f.Active, err = c.flag("active"); err != nil {
+		return nil, err
+	}
+	if f.Admin, err = c.flag("admin"); err != nil {
+		return nil, err
+	}
+	f.Sort, f.Desc, err = c.sorting(map[string]string{"SORT_BY_DISPLAY_NAME": "display_name", "SORT_BY_USER_NAME": "username",
+		"SORT_BY_ADMIN": "admin", "SORT_BY_ACTIVE": "active", "SORT_BY_MODIFIED_TIME": "modified", "SORT_BY_NAME": "name",
+		"SORT_BY_LAST_AUTH_TIME": "last_auth", "SORT_BY_REMOTE": "remote"})
+	if err != nil {
+		return nil, err
+	}
+	// Accounts are few; the window is cut here, so that an offset can be checked.
+	list, _, err := a.db.Users(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	list, p, err := cut(list, w)
+	if err != nil {
+		return nil, err
+	}
+	resp := &v1.GetUsersResponse{Pagination: &p}
+	for _, u := range list {
+		resp.Users = append(resp.Users, wireUser(u))
+	}
+	return resp, nil
+}
+
+func (a *API) user(ctx context.Context, c *call, _ *none) (*v1.GetUserResponse, error) {
+	id, err := c.id("id")
+	if err != nil {
+		return nil, err
+	}
+	u, err := a.db.UserByID(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return &v1.GetUserResponse{User: wireUser(u)}, nil
+}
+
+func (a *API) userByName(ctx context.Context, c *call, _ *none) (*v1.GetUserByUsernameResponse, error) {
+	u, err := a.db.UserByName(ctx, strings.ToLower(c.Params("name")))
+	if err != nil {
+		return nil, err
+	}
+	return &v1.GetUserByUsernameResponse{User: wireUser(u)}, nil
+}
+
+func (a *API) createUser(ctx context.Context, c *call, req *v1.PostUserRequest) (*v1.PostUserResponse, error) {
+	if req.User == nil {
+		return nil, fault.New(fault.Invalid, "user: it says who is to be created, and is missing")
+	}
+	name, err := username(req.User.Username)
+	if err != nil {
+		return nil, err
+	}
+	if len(req.User.DisplayName) > longestDisplayName {
+		return nil, fault.New(fault.Invalid, "displayName: %d bytes are over the limit of %d", len(req.User.DisplayName), longestDisplayName)
+	}
+	agent, err := storedAgentUser(req.User.AgentUserGroup)
+	if err != nil {
+		return nil, err
+	}
+	u := store.User{Username: name, DisplayName: req.User.DisplayName, Admin: req.User.Admin, Active: req.User.Active,
+		Remote: req.User.Remote, AgentUser: agent}
+	if !u.Remote { // a remote user signs in elsewhere and has no password here
+		password := ""
+		if req.Password != nil {
+			password = *req.Password
+		}
+		if u.PasswordHash, err = a.passwordHash(c, password, req.IsHashed); err != nil {
+			return nil, err
+		}
+	}
+	made, err := a.db.CreateUser(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	w := wireUser(made)
+	return &v1.PostUserResponse{User: &w}, nil
+}
+
+func (a *API) patchUser(ctx context.Context, c *call, req *v1.PatchUser) (*v1.PatchUserResponse, error) {
+	id, err := c.id("id")
+	if err != nil {
+		return nil, err
+	}
+	admin := auth.Can(c.who, auth.Administer, auth.Object{Kind: "user"})
+	if !admin && (id != c.who.UserID || req.Admin != nil || req.Active != nil || req.Remote != nil || req.Username != nil || req.AgentUserGroup != nil) {
+		return nil, fault.New(fault.Forbidden, "only an admin may change this; others may change their own password and display name")
+	}
+	ch := store.UserChange{DisplayName: req.DisplayName, Admin: req.Admin, Active: req.Active, Remote: req.Remote}
+	if req.DisplayName != nil && len(*req.DisplayName) > longestDisplayName {
+		return nil, fault.New(fault.Invalid, "displayName: %d bytes are over the limit of %d", len(*req.DisplayName), longestDisplayName)
+	}
+	if req.Username != nil {
+		name, err := username(*req.Username)
+		if err != nil {
+			return nil, err
+		}
+		ch.Username = &name
+	}
+	if ch.AgentUser, err = storedAgentUser(req.AgentUserGroup); err != nil {
+		return nil, err
+	}
+	if req.Password != nil {
+		hash, err := a.passwordHash(c, *req.Password, req.IsHashed)
+		if err != nil {
+			return nil, err
+		}
+		ch.PasswordHash = &hash
+	}
+	u, err := a.changeUser(ctx, c, id, ch)
+	if err != nil {
+		return nil, err
+	}
+	return &v1.PatchUserResponse{User: wireUser(u)}, nil
+}
+
+// changeUser changes an account and signs it out everywhere else when its
+// password changed or it was deactivated.
+func (a *API) changeUser(ctx context.Context, c *call, id int, ch store.UserChange) (store.User, error) {
+	u, err := a.db.ChangeUser(ctx, id, ch)
+	if err != nil {
+		return u, err
+	}
+	if ch.PasswordHash != nil || !u.Active {
+		keep := int64(0)
+		if id == c.who.UserID {
+			keep = c.who.SessionID
+		}
+		if err := a.db.EndSessions(ctx, id, keep); err != nil {
+			return u, err
+		}
+	}
+	a.auth.forget(id)
+	return u, nil
+}
+
+// setPassword takes a password as it is typed, as a bare JSON string, or a
+// message like that of PATCH.
+func (a *API) setPassword(ctx context.Context, c *call) error {
+	id, err := c.id("id")
+	if err != nil {
+		return err
+	}
+	if id != c.who.UserID && !auth.Can(c.who, auth.Administer, auth.Object{Kind: "user"}) {
+		return fault.New(fault.Forbidden, "only an admin may set somebody else's password")
+	}
+	body, err := a.readBody(c.Ctx, smallBody)
+	if err != nil {
+		return err
+	}
+	var req v1.PatchUser
+	var plain string
+	if json.Unmarshal(body, &plain) == nil {
+		req.Password = &plain
+	} else if err := v1.Unmarshal(body, &req); err != nil {
+		return fault.New(fault.Invalid, "%w", err)
+	}
+	if req.Password == nil {
+		return fault.New(fault.Invalid, "password: it is missing")
+	}
+	hash, err := a.passwordHash(c, *req.Password, req.IsHashed)
+	if err != nil {
+		return err
+	}
+	u, err := a.changeUser(ctx, c, id, store.UserChange{PasswordHash: &hash})
+	if err != nil {
+		return err
+	}
+	return c.send(v1.PatchUserResponse{User: wireUser(u)})
+}

@@ -1,0 +1,30 @@
+package api
+
+import (
+	"context"
+
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// registerWatch lists what keeps a runner from going on when nobody wants it any
+// more. Nomad's agent tells it to end, as a rule; but an agent can be dead while
+// its tasks live.
+func (a *API) registerWatch() {
+	handle(a, "GET", "/detent/allocations/:id/watch", task, "Wait until an attempt is to end", a.watch, longPoll, evenWhenEnded)
+}
+
+func (a *API) watch(ctx context.Context, c *call, _ *none) (*v1.WatchResponse, error) {
+	id, err := c.ownAllocation()
+	if err != nil {
+		return nil, err
+	}
+	wake, cancel := a.bus.Subscribe(store.AllocationTopic(id))
+	defer cancel()
+	var s store.End
+	over, err := await(ctx, wake, longestPoll, func(ctx context.Context) (bool, error) {
+		s, err = a.db.End(ctx, id)
+		return s.Over, err
+	})
+	return &v1.WatchResponse{Over: over, Why: s.Why}, err
+}

@@ -1,0 +1,223 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+func (a *API) registerWorkspaces() {
+	handle(a, "GET", "/workspaces", both, "List workspaces", a.listWorkspaces,
+		query("archived name nameCaseSensitive pinned users userIds limit offset orderBy sortBy"))
+	handle(a, "POST", "/workspaces", person, "Create a workspace", a.createWorkspace)
+	handle(a, "GET", "/workspaces/:id", both, "A workspace", a.workspace)
+	handle(a, "PATCH", "/workspaces/:id", person, "Change a workspace", a.patchWorkspace)
+	handle(a, "DELETE", "/workspaces/:id", person, "Delete an empty workspace", a.deleteWorkspace)
+	handle(a, "POST", "/workspaces/:id/archive", person, "Archive a workspace", a.archiveWorkspace(true))
+	handle(a, "POST", "/workspaces/:id/unarchive", person, "Take a workspace back from the archive", a.archiveWorkspace(false))
+	handle(a, "GET", "/workspaces/:id/projects", both, "List the projects of a workspace", a.listProjects,
+		query("archived name users userIds limit offset orderBy sortBy"))
+	handle(a, "POST", "/workspaces/:id/projects", person, "Create a project", a.createProject)
+}
+
+func wireWorkspace(w store.Workspace) v1.Workspace {
+	out := v1.Workspace{ID: w.ID, Name: w.Name, Archived: w.Archived, Immutable: w.Immutable, UserID: w.OwnerID,
+		Username: w.Owner, NumProjects: w.Projects, NumExperiments: w.Experiments, State: v1.WorkspaceStateUnspecified}
+	var s store.WorkspaceSettings
+	if json.Unmarshal(w.Settings, &s) == nil {
+		out.DefaultComputePool, out.DefaultAuxPool = s.DefaultComputePool, s.DefaultAuxPool
+		if len(s.CheckpointStorage) > 0 {
+			out.CheckpointStorageConfig = v1.StructOf(withoutSecrets(s.CheckpointStorage))
+		}
+		if len(s.AgentUser) > 0 {
+			out.AgentUserGroup = wireAgentUser(v1.StructOf(s.AgentUser))
+		}
+	}
+	return out
+}
+
+// wireAgentUser reads a stored account on nodes; nil when there is none.
+func wireAgentUser(stored []byte) *v1.AgentUserGroup {
+	var g agentUser
+	if len(stored) == 0 || json.Unmarshal(stored, &g) != nil {
+		return nil
+	}
+	return &v1.AgentUserGroup{AgentUid: &g.UID, AgentGid: &g.GID, AgentUser: &g.User, AgentGroup: &g.Group}
+}
+
+// withoutSecrets hides what signs in to a storage.
+func withoutSecrets(storage map[string]any) map[string]any {
+	for k := range storage {
+		if slices.Contains([]string{"access_key", "secret_key", "connection_string", "credential"}, k) {
+			storage[k] = "********"
+		}
+	}
+	return storage
+}
+
+// workspaceFor finds the workspace of the path and asks whether the caller may do that.
+func (a *API) workspaceFor(ctx context.Context, c *call, verb auth.Verb) (store.Workspace, error) {
+	id, err := c.id("id")
+	if err != nil {
+		return store.Workspace{}, err
+	}
+	w, err := a.db.Workspace(ctx, id)
+	if err != nil {
+		return w, err
+	}
+	return w, c.may(verb, auth.Object{Kind: "workspace", OwnerID: w.OwnerID})
+}
+
+func (a *API) listWorkspaces(ctx context.Context, c *call, _ *none) (*v1.GetWorkspacesResponse, error) {
+	w, err := c.window()
+	if err != nil {
+		return nil, err
+	}
+	f := store.WorkspaceFilter{Users: c.list("users")}
+	f.Name, _ = c.query("name")
+	f.Exact, _ = c.query("nameCaseSensitive")
+	if f.Archived, err = c.flag("archived"); err != nil {
+		return nil, err
+	}
+	if f.UserIDs, err = c.numbers("userIds"); err != nil {
+		return nil, err
+	}
+	pinned, err := c.flag("pinned")
+	if err != nil {
+		return nil, err
+	}
+	if f.Sort, f.Desc, err = c.sorting(map[string]string{"SORT_BY_ID": "", "SORT_BY_NAME": "name"}); err != nil {
+		return nil, err
+	}
+	var list []store.Workspace
+	if pinned == nil || !*pinned { // nothing can be pinned
+		if list, err = a.db.Workspaces(ctx, f); err != nil {
+			return nil, err
+		}
+	}
+	list, p, err := cut(list, w)
+	if err != nil {
+		return nil, err
+	}
+	resp := &v1.GetWorkspacesResponse{Pagination: p}
+	for _, x := range list {
+		resp.Workspaces = append(resp.Workspaces, wireWorkspace(x))
+	}
+	return resp, nil
+}
+
+func (a *API) workspace(ctx context.Context, c *call, _ *none) (*v1.GetWorkspaceResponse, error) {
+	w, err := a.workspaceFor(ctx, c, auth.View)
+	if err != nil {
+		return nil, err
+	}
+	return &v1.GetWorkspaceResponse{Workspace: wireWorkspace(w)}, nil
+}
+
+// workspaceSettings checks what a request sets, and leaves out what it does not.
+func (a *API) workspaceSettings(c *call, compute, aux *string, storage v1.Struct, agent *v1.AgentUserGroup) ([]byte, error) {
+	set := map[string]any{}
+	for key, name := range map[string]*string{"default_compute_pool": compute, "default_aux_pool": aux} {
+		if name == nil {
+			continue
+		}
+		if *name != "" {
+			if _, err := a.pool(*name); err != nil {
+				return nil, err
+			}
+		}
+		set[key] = *name
+	}
+	if len(storage) > 0 {
+		m, err := storage.Map()
+		if err != nil {
+			return nil, fault.New(fault.Invalid, "checkpointStorageConfig: %v", err)
+		}
+		if _, err := parseStorage(m); err != nil {
+			return nil, fault.New(fault.Invalid, "checkpointStorageConfig: %w", err)
+		}
+		set["checkpoint_storage"] = m
+	}
+	if agent != nil {
+		if err := c.may(auth.Administer, auth.Object{Kind: "workspace"}); err != nil {
+			return nil, err
+		}
+		b, err := storedAgentUser(agent)
+		if err != nil {
+			return nil, err
+		}
+		set["agent_user"] = json.RawMessage(b)
+	}
+	if len(set) == 0 {
+		return nil, nil
+	}
+	return json.Marshal(set)
+}
+
+func (a *API) createWorkspace(ctx context.Context, c *call, req *v1.PostWorkspaceRequest) (*v1.PostWorkspaceResponse, error) {
+	if err := checkName("name", req.Name, longestTitle); err != nil {
+		return nil, err
+	}
+	settings, err := a.workspaceSettings(c, req.DefaultComputePool, req.DefaultAuxPool, req.CheckpointStorageConfig, req.AgentUserGroup)
+	if err != nil {
+		return nil, err
+	}
+	w, err := a.db.CreateWorkspace(ctx, req.Name, c.who.UserID, settings)
+	if err != nil {
+		return nil, err
+	}
+	return &v1.PostWorkspaceResponse{Workspace: wireWorkspace(w)}, nil
+}
+
+func (a *API) patchWorkspace(ctx context.Context, c *call, req *v1.PatchWorkspace) (*v1.PatchWorkspaceResponse, error) {
+	w, err := a.workspaceFor(ctx, c, auth.Change)
+	if err != nil {
+		return nil, err
+	}
+	if req.Name != nil {
+		if err := checkName("name", *req.Name, longestTitle); err != nil {
+			return nil, err
+		}
+	}
+	compute, aux := req.DefaultComputePool, req.DefaultAuxPool
+	if compute == nil {
+		compute = req.DefaultComputeResourcePool
+	}
+	if aux == nil {
+		aux = req.DefaultAuxResourcePool
+	}
+	settings, err := a.workspaceSettings(c, compute, aux, req.CheckpointStorageConfig, req.AgentUserGroup)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.db.ChangeWorkspace(ctx, w.ID, req.Name, settings); err != nil {
+		return nil, err
+	}
+	if w, err = a.db.Workspace(ctx, w.ID); err != nil {
+		return nil, err
+	}
+	return &v1.PatchWorkspaceResponse{Workspace: wireWorkspace(w)}, nil
+}
+
+func (a *API) archiveWorkspace(archived bool) func(context.Context, *call, *none) (*empty, error) {
+	return func(ctx context.Context, c *call, _ *none) (*empty, error) {
+		w, err := a.workspaceFor(ctx, c, auth.Change)
+		if err != nil {
+			return nil, err
+		}
+		return &empty{}, a.db.ArchiveWorkspace(ctx, w.ID, archived)
+	}
+}
+
+func (a *API) deleteWorkspace(ctx context.Context, c *call, _ *none) (*v1.DeleteWorkspaceResponse, error) {
+	w, err := a.workspaceFor(ctx, c, auth.Change)
+	if err != nil {
+		return nil, err
+	}
+	return &v1.DeleteWorkspaceResponse{Completed: true}, a.db.DeleteWorkspace(ctx, w.ID)
+}

@@ -1,0 +1,113 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/detent-ml/detent/master/store"
+)
+
+// What the control loop would do: tests of the API write its rows as it does.
+
+// apply makes changes as the loop does.
+func (r *rig) apply(c store.Changes) {
+	r.t.Helper()
+	err := r.db.Tx(context.Background(), func(tx *store.DB) error { return tx.ApplyChanges(context.Background(), &c) })
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// yaml is a small configuration; lines are added to it.
+func yaml(lines ...string) string {
+	return strings.Join(append([]string{
+		"name: small", "entrypoint: python3 train.py", "searcher:", "  name: single", "  metric: loss", "  max_length: {batches: 100}"}, lines...), "\n") + "\n"
+}
+
+// create submits an experiment and returns its id.
+func (c as) create(config string, more ...string) int {
+	c.r.t.Helper()
+	var got struct{ Experiment struct{ ID int } }
+	c.post("/api/v1/experiments", createBody(config, more...)).ok().into(&got)
+	return got.Experiment.ID
+}
+
+// createBody is the body of a submission; more are further members.
+func createBody(config string, more ...string) string {
+	b, err := json.Marshal(config)
+	if err != nil {
+		panic(err)
+	}
+	return fmt.Sprintf(`{%s}`, strings.Join(append([]string{`"config":` + string(b)}, more...), ","))
+}
+
+// moves puts an experiment from one state into another.
+func (r *rig) moves(id int, saw, state string) {
+	r.t.Helper()
+	ended := state == "COMPLETED" || state == "CANCELED" || state == "ERROR"
+	r.apply(store.Changes{Experiments: []store.ExperimentChange{{ID: id, Saw: saw, State: state, Ended: ended}}})
+}
+
+// trial gives an experiment a trial with an attempt and returns its id and task.
+func (r *rig) trial(experiment, number int) (id int, task string) {
+	r.t.Helper()
+	task = fmt.Sprintf("%d.%d", experiment, number)
+	r.apply(store.Changes{
+		NewTrials: []store.NewTrial{{ExperimentID: experiment, Number: number, TaskID: task, Name: "t", HParams: json.RawMessage(`{"lr":0.1}`)}},
+	})
+	r.apply(store.Changes{NewAllocations: []store.NewAllocation{{ID: task + ".1", TaskID: task, RunID: 1, Pool: "default", Slots: 1, Priority: 42}}})
+	ids, err := r.db.TrialIDs(context.Background(), experiment)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return ids[len(ids)-1], task
+}
+
+// runs moves an attempt on to a state.
+func (r *rig) runs(allocation, saw, state string) {
+	r.t.Helper()
+	c := store.AllocationChange{ID: allocation, Saw: saw, State: state, Started: state == "RUNNING", Ended: state == "TERMINATED"}
+	if c.Ended {
+		c.Outcome = "completed"
+	}
+	r.apply(store.Changes{Allocations: []store.AllocationChange{c}})
+}
+
+// node adds a machine with slots to the default pool.
+func (r *rig) node(id, name string, slots int) {
+	r.t.Helper()
+	inv := `{"Slots":[`
+	for i := range slots {
+		if i > 0 {
+			inv += ","
+		}
+		inv += fmt.Sprintf(`{"ID":%d,"Brand":"cores","Healthy":true,"Enabled":true}`, i)
+	}
+	nodes, err := r.db.Nodes(context.Background())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	nodes = append(nodes, store.NodeRow{ID: id, Name: name, Address: "127.0.0.1", NodePool: "default", Status: "ready", Eligible: true,
+		Version: "2.0.4", Inventory: json.RawMessage(inv + "]}")})
+	if err := r.db.RecordNodes(context.Background(), nodes); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// requireKeys fails unless all keys are in a decoded object.
+func requireKeys(t testing.TB, what string, v any, keys ...string) {
+	t.Helper()
+	m, ok := v.(map[string]any)
+	if !ok {
+		t.Errorf("%s: not an object: %v", what, v)
+		return
+	}
+	for _, k := range keys {
+		if x, there := m[k]; !there || x == nil {
+			t.Errorf("%s: required field %s is missing: %v", what, k, m)
+		}
+	}
+}
