@@ -2,59 +2,80 @@ package cluster
 
 import (
 	"slices"
-	"strconv"
 
 	"github.com/detent-ml/detent/master/sched"
 )
 
-// SlotKind says what a pool's slots are.
+// SlotKind is what a pool's slots are made of.
 type SlotKind string
 
-// The kinds of slots.
+// The kinds.
 const (
-	CPUSlots    SlotKind = "cpu"    // shares of a node's cores and memory
-	DeviceSlots SlotKind = "device" // whole devices
+	CPUSlots    SlotKind = "cpu"
+	DeviceSlots SlotKind = "device"
 )
 
 // PoolSlots says how a pool cuts its nodes into slots.
 type PoolSlots struct {
-	Kind            SlotKind
-	Device          string // Nomad's name of the device, such as nvidia/gpu
+	Kind   SlotKind
+	Device string // vendor/type in Nomad, for slots that are devices
+	// A CPU slot is so many cores and so much memory; 0 leaves one of them out.
 	CoresPerSlot    int
 	MemoryMBPerSlot int
-	MaxSlotsPerNode int // 0 for no bound
+	MaxSlotsPerNode int // 0 for no limit
+	PerNode         int // so many CPU slots on every node, whatever its size; 0 cuts them by size
 }
 
-// SlotsMeta is the metadata of a Nomad client by which its operators say how
-// many CPU slots it offers, whatever its cores and memory come to.
-const SlotsMeta = "detent_slots"
+// others is who holds what is not free: Nomad's jobs that are not ours.
+const others = "other jobs"
 
-// SlotsOf cuts a node into the slots of a pool. CPU slots are numbered from 0
-// and follow from the node's whole size, so that a slot keeps its number for as
-// long as the node is as large as it is; what jobs that are not ours hold takes
-// the last ones away.
-func SlotsOf(n Node, pool PoolSlots) []sched.Slot {
+// SlotsOf cuts a node into the slots of a pool, for the scheduler. held are the
+// ids of those that running tasks of ours hold there: which CPU slots make up
+// what other jobs have taken is a matter of counting, so it is the ones that
+// nobody of ours sits on, the highest first.
+func SlotsOf(n Node, pool PoolSlots, held ...int) []sched.Slot {
 	if pool.Kind == DeviceSlots {
-		return slices.Clone(n.Devices[pool.Device])
+		slots := slices.Clone(n.Devices[pool.Device])
+		for i := range slots {
+			slots[i].ID = i
+		}
+		return slots[:bound(len(slots), pool)]
 	}
-	total, free := n.CPUSlots, n.CPUSlots
-	if total == 0 {
-		total = cut(n.Cores, n.MemoryMB, pool)
-		free = cut(n.FreeCores, n.FreeMemoryMB, pool)
-	}
-	if pool.MaxSlotsPerNode > 0 {
-		total, free = min(total, pool.MaxSlotsPerNode), min(free, pool.MaxSlotsPerNode)
+	total := bound(cut(n.Cores, n.MemoryMB, pool), pool)
+	free := min(total, cut(n.FreeCores, n.FreeMemoryMB, pool))
+	if pool.PerNode > 0 {
+		total, free = pool.PerNode, pool.PerNode
 	}
 	slots := make([]sched.Slot, total)
 	for i := range slots {
-		slots[i] = sched.Slot{ID: i, Brand: "cpu " + strconv.Itoa(pool.CoresPerSlot), Healthy: true, Enabled: true}
-		if i >= free {
-			slots[i].Taken = "other jobs on this node"
+		slots[i] = sched.Slot{ID: i, Healthy: true, Enabled: true}
+	}
+	for i, taken := total-1, total-free; i >= 0 && taken > 0; i-- {
+		if !slices.Contains(held, i) {
+			slots[i].Taken = others
+			taken--
 		}
 	}
 	return slots
 }
 
+func bound(n int, pool PoolSlots) int {
+	if pool.MaxSlotsPerNode > 0 {
+		return min(n, pool.MaxSlotsPerNode)
+	}
+	return n
+}
+
+// cut is how many CPU slots so much makes.
 func cut(cores, memoryMB int, pool PoolSlots) int {
-	return max(0, min(cores/max(pool.CoresPerSlot, 1), memoryMB/max(pool.MemoryMBPerSlot, 1)))
+	n := -1
+	if pool.CoresPerSlot > 0 {
+		n = cores / pool.CoresPerSlot
+	}
+	if pool.MemoryMBPerSlot > 0 {
+		if m := memoryMB / pool.MemoryMBPerSlot; n < 0 || m < n {
+			n = m
+		}
+	}
+	return max(n, 0)
 }

@@ -6,13 +6,29 @@ import (
 	"github.com/detent-ml/detent/master/sched"
 )
 
+// Known is what the caller's rows say, without which an absence means nothing.
+type Known struct {
+	// Index is the highest index that an observation without an alarm has carried.
+	Index uint64
+	// Live lists the attempts that were submitted and have not ended. Only of
+	// them it is asked whether they are gone.
+	Live []string
+	// Full asks for a complete list now: at the beginning of a term, or when an
+	// earlier observation could not be stored.
+	Full bool
+	// Trust says that the operators have looked, and that what Nomad lacks now is
+	// indeed gone.
+	Trust bool
+}
+
 // An Observation is what Nomad said at one moment.
 type Observation struct {
-	Index uint64     // of the allocation list
-	Full  bool       // a complete list: what is missing from it may be gone
+	Index uint64     // of the allocation list; 0 when none was asked for
+	Full  bool       // a complete list was made
 	Nodes []Node     // nil when they were not asked for
-	Tasks []TaskFact // one per Nomad allocation of a job of ours
+	Tasks []TaskFact // the allocations that changed; all that matter when Full
 	Jobs  []JobFact  // jobs of this cluster, whether they have allocations or not (full only)
+	Gone  []string   // live attempts whose job does not exist any more (full only)
 	Alarm string     // why nothing may be concluded from absence; "" when it may
 }
 
@@ -34,10 +50,16 @@ type TaskFact struct {
 	Previous     string // the Nomad allocation that this one replaces
 }
 
+// Over says whether nothing of it runs any more, by Nomad's word.
+func (f TaskFact) Over() bool {
+	return f.Status == "complete" || f.Status == "failed" || f.Status == "lost"
+}
+
 // A JobFact is a job of ours as registered.
 type JobFact struct {
 	AllocationID string
 	JobID        string
+	Status       string // pending, running, dead
 	Stopped      bool
 	SubmittedAt  time.Time
 }
@@ -51,16 +73,29 @@ type Node struct {
 	Status        string // ready, down, disconnected, initializing
 	Eligible      bool
 	Draining      bool
-	DrainDeadline time.Time
-	Drivers       []string // healthy ones
-	CPUSlots      int      // by its operators' word (SlotsMeta); 0 leaves it to cores and memory
+	DrainDeadline time.Time // when what still runs is ended; zero when it is not
+	Drivers       []string  // healthy ones
 	Cores         int
+	MHz           int // of all cores, as Nomad counts them
 	MemoryMB      int
 	// Devices by their Nomad name, vendor/type, e.g. nvidia/gpu.
 	Devices map[string][]sched.Slot
-	// FreeCores and FreeMemoryMB are what is left after jobs that are not ours.
+	// What is left after jobs that are not ours.
 	FreeCores    int
+	FreeMHz      int
 	FreeMemoryMB int
+}
+
+// A Workload is what a verified identity says.
+type Workload struct {
+	Namespace    string
+	JobID        string
+	Group        string
+	NomadAllocID string
+	// FirstOfGroup is false when Nomad made this allocation to replace another:
+	// the gate refuses it.
+	FirstOfGroup bool
+	NodeID       string
 }
 
 // Outcome of a call that changes something in Nomad.
@@ -72,3 +107,15 @@ const (
 	Refused                 // Nomad will never accept it; the error says why
 	TryAgain                // no answer, or not now
 )
+
+// String names the outcome, for logs.
+func (o Outcome) String() string {
+	switch o {
+	case Done:
+		return "done"
+	case Refused:
+		return "refused"
+	default:
+		return "try again"
+	}
+}

@@ -1,0 +1,176 @@
+package jobspecs
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/nomad/api"
+)
+
+// Names of the metadata by which a job is known as ours, and as whose. The rest
+// of it is for people.
+const (
+	MetaCluster    = "det_cluster"
+	MetaAllocation = "det_allocation"
+)
+
+// Render makes the Nomad job of a task. It fails on a task that no Nomad could run.
+func Render(t Task) (*api.Job, error) {
+	t.complete()
+	if err := t.problems(); err != nil {
+		return nil, fmt.Errorf("attempt %s cannot be made into a Nomad job: %w", t.AllocationID, err)
+	}
+	job := &api.Job{
+		ID:          ptr(JobID(t.AllocationID)),
+		Name:        ptr(t.jobName()),
+		Type:        ptr("batch"),
+		AllAtOnce:   ptr(len(t.Members) > 1),
+		Datacenters: []string{orElse(t.Pool.Datacenter, "*")},
+		NodePool:    ptr(orElse(t.Pool.NodePool, "all")),
+		Meta:        t.meta(),
+		UI:          t.ui(),
+		Reschedule:  never(),
+	}
+	if t.Pool.Namespace != "" {
+		job.Namespace = ptr(t.Pool.Namespace)
+	}
+	for _, c := range t.Overlay.Constraints {
+		job.Constraints = append(job.Constraints, &api.Constraint{LTarget: c.Attribute, Operand: c.Operator, RTarget: c.Value})
+	}
+	for rank := range t.Members {
+		job.TaskGroups = append(job.TaskGroups, t.group(rank))
+	}
+	return job, nil
+}
+
+// complete fills in what the task leaves open.
+func (t *Task) complete() {
+	t.LogFiles = cmpOr(t.LogFiles, defaultLogFiles)
+	t.LogFileMB = cmpOr(t.LogFileMB, defaultLogFileMB)
+	t.KillTimeout = cmpOr(t.KillTimeout, defaultKill)
+	t.StopAfter = cmpOr(t.StopAfter, defaultStopAfter)
+	// Nomad wants the disk to hold the logs of both processes, and refuses the job otherwise.
+	t.DiskMB = max(cmpOr(t.DiskMB, defaultDiskMB), 2*t.LogFiles*t.LogFileMB+2*shipLogMB+10)
+}
+
+// meta is what operators and their tools can read of a job.
+func (t *Task) meta() map[string]string {
+	meta := map[string]string{}
+	for key, value := range t.Overlay.Meta {
+		if !strings.HasPrefix(key, "det_") {
+			meta[key] = value
+		}
+	}
+	put := func(key, value string) {
+		if value != "" {
+			meta[key] = plain(value, longestMeta)
+		}
+	}
+	put(MetaCluster, t.ClusterID)
+	put(MetaAllocation, t.AllocationID)
+	put("det_cluster_name", t.ClusterName)
+	put("det_task", t.TaskID)
+	put("det_type", t.Type)
+	put("det_title", t.Title)
+	put("det_owner", t.Owner)
+	put("det_pool", t.Pool.Name)
+	put("det_run", strconv.Itoa(t.Run))
+	if t.ExperimentID > 0 {
+		put("det_experiment", strconv.Itoa(t.ExperimentID))
+	}
+	if t.TrialID > 0 {
+		put("det_trial", strconv.Itoa(t.TrialID))
+	}
+	return meta
+}
+
+func (t *Task) ui() *api.JobUIConfig {
+	ui := &api.JobUIConfig{Description: t.description()}
+	for _, l := range usable(t.Links) {
+		ui.Links = append(ui.Links, &api.JobUILink{Label: l.Label, URL: l.URL})
+	}
+	return ui
+}
+
+// never is a policy that leaves trying again to us.
+func never() *api.ReschedulePolicy {
+	return &api.ReschedulePolicy{Attempts: ptr(0), Unlimited: ptr(false)}
+}
+
+// group is one member: pinned to its node, its rank in its name.
+func (t *Task) group(rank int) *api.TaskGroup {
+	m := t.Members[rank]
+	network := &api.NetworkResource{Mode: "host", DynamicPorts: []api.Port{{Label: RunnerPort}}}
+	for _, label := range t.Ports {
+		network.DynamicPorts = append(network.DynamicPorts, api.Port{Label: label})
+	}
+	slots := make([]string, len(m.SlotIDs))
+	for i, id := range m.SlotIDs {
+		slots[i] = strconv.Itoa(id)
+	}
+	return &api.TaskGroup{
+		Name:        ptr(GroupName(rank)),
+		Count:       ptr(1),
+		Constraints: []*api.Constraint{{LTarget: "${node.unique.id}", Operand: "=", RTarget: m.NodeID}},
+		RestartPolicy: &api.RestartPolicy{
+			Attempts: ptr(0), Mode: ptr("fail"), Interval: ptr(24 * time.Hour), Delay: ptr(15 * time.Second), RenderTemplates: ptr(false),
+		},
+		ReschedulePolicy: never(),
+		Disconnect:       &api.DisconnectStrategy{StopOnClientAfter: ptr(t.StopAfter), Replace: ptr(false)},
+		EphemeralDisk:    &api.EphemeralDisk{SizeMB: ptr(t.DiskMB), Migrate: ptr(false), Sticky: ptr(false)},
+		Networks:         []*api.NetworkResource{network},
+		Services:         []*api.Service{t.service(rank)},
+		Meta:             map[string]string{"det_rank": strconv.Itoa(rank), "det_slots": strings.Join(slots, ",")},
+		Tasks:            []*api.Task{t.main(rank), t.ship(rank)},
+	}
+}
+
+// service says where the member is: its rank and ports are in its metadata, and
+// in its tags as well, because Nomad's own services have no metadata.
+func (t *Task) service(rank int) *api.Service {
+	meta := map[string]string{"rank": strconv.Itoa(rank)}
+	for _, label := range append([]string{RunnerPort}, t.Ports...) {
+		meta[PortMeta(label)] = fmt.Sprintf("${NOMAD_HOST_PORT_%s}", label)
+	}
+	var tags []string
+	for _, key := range slices.Sorted(maps.Keys(meta)) {
+		tags = append(tags, key+"="+meta[key])
+	}
+	s := &api.Service{
+		Name:      JobID(t.AllocationID),
+		Provider:  t.Services,
+		PortLabel: RunnerPort,
+		Tags:      tags,
+		Checks: []api.ServiceCheck{{
+			Name: "runner", Type: "http", Path: "/health", PortLabel: RunnerPort,
+			Interval: 10 * time.Second, Timeout: 3 * time.Second,
+		}},
+	}
+	if t.Services == ConsulServices {
+		s.Meta = meta
+	}
+	return s
+}
+
+// PortMeta is the key under which a service tells the number of a port.
+func PortMeta(label string) string { return "port-" + label }
+
+func ptr[T any](v T) *T { return &v }
+
+func orElse(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+func cmpOr[T int | time.Duration](v, otherwise T) T {
+	if v <= 0 {
+		return otherwise
+	}
+	return v
+}

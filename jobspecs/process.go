@@ -1,0 +1,135 @@
+package jobspecs
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/nomad/api"
+)
+
+// MainTask is the name of the process that is the task.
+const MainTask = "main"
+
+// IdentityName is the name of the workload identity that a runner shows to the
+// master, and Audience whom it is for.
+const (
+	IdentityName = "det"
+	Audience     = "determined"
+)
+
+const (
+	identityTTL = time.Hour
+	shipLogMB   = 1
+	// What is fetched and rendered lies in the folder that the processes of a
+	// member share, because the last one has nothing of its own (see ship).
+	runnerFile  = "${NOMAD_ALLOC_DIR}/det-runner"
+	mastersFile = "${NOMAD_ALLOC_DIR}/masters"
+	caFile      = "${NOMAD_ALLOC_DIR}/master-ca.pem"
+)
+
+// main is the process that runs the user's program, by way of the runner.
+func (t *Task) main(rank int) *api.Task {
+	m := t.Members[rank]
+	res := &api.Resources{MemoryMB: ptr(max(m.MemoryMB, minimalMemoryMB))}
+	if m.Cores > 0 {
+		res.Cores = ptr(m.Cores)
+	} else {
+		res.CPU = ptr(max(m.MHz, minimalMHz))
+	}
+	task := t.process(MainTask, rank, "run")
+	task.Resources = res
+	task.LogConfig = &api.LogConfig{MaxFiles: ptr(t.LogFiles), MaxFileSizeMB: ptr(t.LogFileMB)}
+	task.KillTimeout = ptr(t.KillTimeout)
+	task.Identities = []*api.WorkloadIdentity{{
+		Name: IdentityName, Audience: []string{Audience}, TTL: identityTTL, File: true, ChangeMode: "noop",
+	}}
+	if t.Runner.Path == "" {
+		task.Artifacts = []*api.TaskArtifact{{
+			GetterSource:  ptr(t.Runner.URL),
+			GetterOptions: map[string]string{"checksum": "sha256:" + t.Runner.SHA256},
+			GetterMode:    ptr("file"),
+			RelativeDest:  ptr(runnerFile),
+		}}
+	}
+	if t.Masters.Service != "" {
+		task.Templates = append(task.Templates, t.mastersTemplate())
+	}
+	if t.Masters.CA != "" {
+		task.Templates = append(task.Templates, &api.Template{
+			EmbeddedTmpl: ptr(t.Masters.CA), DestPath: ptr(caFile), ChangeMode: ptr("noop"),
+			// A certificate has no such characters: nothing in it is a template.
+			LeftDelim: ptr("\x01"), RightDelim: ptr("\x02"),
+		})
+	}
+	return task
+}
+
+// ship sends what the main process has left behind, once that has ended in
+// whatever way. It has neither artifact nor template nor identity: when a job was
+// stopped, Nomad signs no identity any more and starts no task that waits for
+// one, and then no master may be there to fetch anything from.
+func (t *Task) ship(rank int) *api.Task {
+	task := t.process("ship", rank, "ship")
+	task.Lifecycle = &api.TaskLifecycle{Hook: api.TaskLifecycleHookPoststop}
+	task.Resources = &api.Resources{CPU: ptr(minimalMHz), MemoryMB: ptr(minimalMemoryMB)}
+	task.LogConfig = &api.LogConfig{MaxFiles: ptr(1), MaxFileSizeMB: ptr(shipLogMB)}
+	return task
+}
+
+// process is what the processes of a member have in common.
+func (t *Task) process(name string, rank int, verb string) *api.Task {
+	return &api.Task{
+		Name:   name,
+		Driver: t.Pool.Driver,
+		Config: map[string]any{"command": "/bin/sh", "args": []string{"-c", t.script(verb)}},
+		Env:    t.env(rank),
+		RestartPolicy: &api.RestartPolicy{
+			Attempts: ptr(0), Mode: ptr("fail"), Interval: ptr(24 * time.Hour), Delay: ptr(15 * time.Second), RenderTemplates: ptr(false),
+		},
+		KillSignal: "SIGTERM",
+	}
+}
+
+// script starts the runner. A fetched file has no execute bit: the main process,
+// which Nomad starts only when the file's checksum was right, gives it one, and
+// the last process runs no file without it.
+func (t *Task) script(verb string) string {
+	switch {
+	case t.Runner.Path != "":
+		return fmt.Sprintf(`exec %s %s`, shellQuote(t.Runner.Path), verb)
+	case verb == "run":
+		return `chmod +x "$NOMAD_ALLOC_DIR/det-runner" && exec "$NOMAD_ALLOC_DIR/det-runner" run`
+	default:
+		return fmt.Sprintf(`if [ -x "$NOMAD_ALLOC_DIR/det-runner" ]; then exec "$NOMAD_ALLOC_DIR/det-runner" %s; fi`, verb)
+	}
+}
+
+func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+func (t *Task) env(rank int) map[string]string {
+	env := map[string]string{
+		"DET_ALLOCATION_ID": t.AllocationID,
+		"DET_RANK":          strconv.Itoa(rank),
+		"DET_MASTERS":       strings.Join(t.Masters.URLs, ","),
+	}
+	if t.Masters.Service != "" {
+		env["DET_MASTERS_FILE"] = mastersFile
+	}
+	if t.Masters.CA != "" {
+		env["DET_MASTER_CA"] = caFile
+	}
+	return env
+}
+
+// mastersTemplate lists the healthy masters, one address per line. It is
+// rendered anew as they come and go, and nothing is restarted for it.
+func (t *Task) mastersTemplate() *api.Template {
+	function := "service"
+	if t.Services == NomadServices {
+		function = "nomadService"
+	}
+	text := fmt.Sprintf("{{ range %s %q }}%s://{{ .Address }}:{{ .Port }}\n{{ end }}", function, t.Masters.Service, orElse(t.Masters.Scheme, "http"))
+	return &api.Template{EmbeddedTmpl: ptr(text), DestPath: ptr(mastersFile), ChangeMode: ptr("noop")}
+}

@@ -1,0 +1,175 @@
+package jobspecs
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Task is one attempt of a task, placed: all that its Nomad job is made of.
+type Task struct {
+	AllocationID string // <task>.<run>
+	Run          int
+	ClusterID    string // whose job it is; no other cluster touches it
+	ClusterName  string
+	Type         string // TRIAL, COMMAND, …
+	ExperimentID int    // 0 where there is none
+	TrialID      int    // 0 where there is none
+	TaskID       string
+	Title        string // what its owner called it; any text
+	Owner        string
+	Links        []Link // pages about it, on the master
+	Pool         Pool
+	Members      []Member // by rank
+	Runner       Runner
+	Masters      Masters
+	Services     string   // where members are registered: ConsulServices or NomadServices
+	Ports        []string // labels of ports that each member wants besides the runner's own
+	Overlay      Overlay
+	DiskMB       int           // of the allocation's folder; at least what its logs take
+	LogFiles     int           // of each of stdout and stderr that Nomad keeps
+	LogFileMB    int           // size of each
+	StopAfter    time.Duration // a node that lost its servers ends the task after this
+	KillTimeout  time.Duration // from SIGTERM to SIGKILL; a client's max_kill_timeout caps it
+}
+
+// Where services are registered.
+const (
+	ConsulServices = "consul"
+	NomadServices  = "nomad"
+)
+
+// A Link is a page about a task.
+type Link struct{ Label, URL string }
+
+// A Pool says how and where tasks of a pool run.
+type Pool struct {
+	Name       string
+	Driver     string // raw_exec or exec
+	Datacenter string // "" for any
+	NodePool   string // "" for any
+	Namespace  string // "" for the cluster's own
+}
+
+// A Member is one process group of a task, on one node.
+type Member struct {
+	NodeID   string
+	NodeName string
+	SlotIDs  []int
+	Cores    int // whole cores that nobody else may use; 0 to ask for MHz
+	MHz      int // a share of the node's cores
+	MemoryMB int
+}
+
+// A Runner is where det-runner comes from: fetched, or on the node already.
+type Runner struct {
+	URL    string
+	SHA256 string
+	Path   string // on the node; with it nothing is fetched
+}
+
+// Masters is how a runner finds a master.
+type Masters struct {
+	URLs    []string // base addresses
+	Service string   // of healthy masters, rendered by Nomad as they come and go; "" for none
+	Scheme  string   // of the addresses of that service: http or https
+	CA      string   // PEM of a private authority; public, as certificates are
+}
+
+// An Overlay is what an experiment's environment.nomad adds, after it was checked.
+type Overlay struct {
+	Constraints []Constraint
+	Meta        map[string]string
+}
+
+// A Constraint is one of Nomad's.
+type Constraint struct{ Attribute, Operator, Value string }
+
+// What a Task is that leaves things open.
+const (
+	defaultDiskMB    = 300
+	defaultLogFiles  = 3
+	defaultLogFileMB = 10
+	defaultKill      = 30 * time.Second
+	defaultStopAfter = time.Minute
+	minimalMemoryMB  = 64
+	minimalMHz       = 50
+)
+
+// RunnerPort is the label of the port on which the runner answers /health.
+const RunnerPort = "runner"
+
+// prefix starts the ids of all jobs of Detent, of any cluster.
+const prefix = "det-"
+
+// JobPrefix is what the ids of all jobs of Detent start with, of any cluster.
+func JobPrefix() string { return prefix }
+
+// JobID is the id of an attempt's job, and the name of its service: without
+// dots, because Consul refuses them.
+func JobID(allocationID string) string { return prefix + strings.ReplaceAll(allocationID, ".", "-") }
+
+// GroupName is the name of the group of a rank.
+func GroupName(rank int) string { return groupPrefix + strconv.Itoa(rank) }
+
+const groupPrefix = "rank-"
+
+// RankOf is the rank of a group; ok is false where it is not a group of ours.
+func RankOf(group string) (rank int, ok bool) {
+	digits, found := strings.CutPrefix(group, groupPrefix)
+	rank, err := strconv.Atoi(digits)
+	return rank, found && err == nil && rank >= 0 && GroupName(rank) == group
+}
+
+var (
+	allocationID = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
+	portLabel    = regexp.MustCompile(`^[a-z][a-z0-9_]{0,29}$`)
+	sha256Hex    = regexp.MustCompile(`^[0-9a-f]{64}$`)
+)
+
+// longestName is what Consul takes as the name of a service.
+const longestName = 63
+
+// problems says what is wrong with a task, all of it.
+func (t *Task) problems() error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if !allocationID.MatchString(t.AllocationID) {
+		bad("allocation id %q: it must consist of lower case letters, digits, dots and dashes", t.AllocationID)
+	}
+	if n := len(JobID(t.AllocationID)); n > longestName {
+		bad("allocation id %q: the name of its service, %s, has %d characters; Consul takes %d", t.AllocationID, JobID(t.AllocationID), n, longestName)
+	}
+	if t.ClusterID == "" {
+		bad("no cluster id")
+	}
+	if len(t.Members) == 0 {
+		bad("no members")
+	}
+	for rank, m := range t.Members {
+		if m.NodeID == "" {
+			bad("member %d: no node", rank)
+		}
+	}
+	for _, label := range t.Ports {
+		if !portLabel.MatchString(label) || label == RunnerPort {
+			bad("port %q: a label is lower case letters, digits and underscores, and %q is taken", label, RunnerPort)
+		}
+	}
+	if t.Pool.Driver != "raw_exec" && t.Pool.Driver != "exec" {
+		bad("driver %q of pool %s: it must be raw_exec or exec", t.Pool.Driver, t.Pool.Name)
+	}
+	if t.Services != ConsulServices && t.Services != NomadServices {
+		bad("services in %q: it must be %s or %s", t.Services, ConsulServices, NomadServices)
+	}
+	if t.Runner.Path == "" && (t.Runner.URL == "" || !sha256Hex.MatchString(t.Runner.SHA256)) {
+		bad("det-runner: neither a path on the node nor an address with its SHA-256")
+	}
+	if len(t.Masters.URLs) == 0 && t.Masters.Service == "" {
+		bad("no master that the task could reach")
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,146 @@
+package jobspecs
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Limits on what people typed, in characters, once it is made plain.
+const (
+	longestTitle = 80
+	longestMeta  = 256
+	// Nomad refuses a longer description.
+	longestDescription = 1000
+)
+
+// plain makes a text fit for a line of a job: no control characters, no end, and
+// nothing that Nomad or HCL would replace by something else ("${…}", "%{…}",
+// "{{…}}").
+func plain(s string, most int) string {
+	var b strings.Builder
+	n := 0
+	var last rune
+	for _, r := range strings.TrimSpace(s) {
+		switch {
+		case unicode.IsControl(r) || !unicode.IsPrint(r):
+			r = ' '
+		case r == '{' && (last == '$' || last == '%' || last == '{'):
+			b.WriteRune(' ')
+		case r == '}' && last == '}':
+			b.WriteRune(' ')
+		}
+		if n++; n > most {
+			b.WriteRune('…')
+			break
+		}
+		b.WriteRune(r)
+		last = r
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// markdown makes a plain text mean itself in Markdown and HTML.
+func markdown(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '<':
+			b.WriteString("&lt;")
+		case r == '>':
+			b.WriteString("&gt;")
+		case r == '&':
+			b.WriteString("&amp;")
+		case strings.ContainsRune("\\`*_{}[]()#+-.!|~:@/$%\"'", r):
+			b.WriteRune('\\')
+			b.WriteRune(r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// what names a task for people: "experiment 12 trial 34".
+func (t *Task) what() string {
+	switch {
+	case t.ExperimentID > 0 && t.TrialID > 0:
+		return fmt.Sprintf("experiment %d trial %d", t.ExperimentID, t.TrialID)
+	case t.ExperimentID > 0:
+		return fmt.Sprintf("experiment %d %s", t.ExperimentID, t.kind())
+	default:
+		return t.kind() + " " + plain(t.TaskID, longestTitle)
+	}
+}
+
+func (t *Task) kind() string {
+	return plain(strings.ReplaceAll(strings.ToLower(t.Type), "_", " "), longestTitle)
+}
+
+// jobName is what Nomad's lists show.
+func (t *Task) jobName() string {
+	name := t.what()
+	if title := plain(t.Title, longestTitle); title != "" {
+		name += " (" + title + ")"
+	}
+	return fmt.Sprintf("%s run %d", name, t.Run)
+}
+
+// description is what an operator reads on the job's page in Nomad's UI.
+func (t *Task) description() string {
+	what := t.what()
+	var b strings.Builder
+	fmt.Fprintf(&b, "**%s%s**", strings.ToUpper(what[:1]), markdown(what[1:]))
+	if title := plain(t.Title, longestTitle); title != "" {
+		fmt.Fprintf(&b, " — %s", markdown(title))
+	}
+	slots := 0
+	for _, m := range t.Members {
+		slots += len(m.SlotIDs)
+	}
+	fmt.Fprintf(&b, "\n\n- Owner: %s\n- Cluster: %s, pool %s\n- Run %d, %s on %s\n",
+		markdown(plain(t.Owner, longestTitle)), markdown(plain(t.ClusterName, longestTitle)), markdown(plain(t.Pool.Name, longestTitle)),
+		t.Run, count(slots, "slot"), count(len(t.Members), "node"))
+	fmt.Fprintf(&b, "\nDetent submitted this job, watches it and ends it. It is one attempt: Nomad does not restart it, Detent does, as a new job.\n")
+	if look, end := t.commands(); look != "" {
+		fmt.Fprintf(&b, "\nLook: `%s`. End: `%s`.\n", look, end)
+	}
+	if text := b.String(); len(text) < longestDescription {
+		return text
+	}
+	// Only odd characters, which take many bytes, make it so long.
+	return fmt.Sprintf("**%s%s**\n", strings.ToUpper(what[:1]), markdown(what[1:]))
+}
+
+// commands are those of det that show and end a task.
+func (t *Task) commands() (look, end string) {
+	switch {
+	case t.TrialID > 0:
+		return fmt.Sprintf("det trial describe %d", t.TrialID), fmt.Sprintf("det trial kill %d", t.TrialID)
+	case slices.Contains([]string{"COMMAND", "NOTEBOOK", "SHELL", "TENSORBOARD"}, t.Type) && allocationID.MatchString(t.TaskID):
+		return "det task logs " + t.TaskID, "det " + strings.ToLower(t.Type) + " kill " + t.TaskID
+	default:
+		return "", ""
+	}
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// usable keeps the links that a browser may follow.
+func usable(links []Link) []Link {
+	var out []Link
+	for _, l := range links {
+		u, err := url.Parse(l.URL)
+		if err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil {
+			out = append(out, Link{plain(l.Label, longestTitle), u.String()})
+		}
+	}
+	return out
+}

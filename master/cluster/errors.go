@@ -1,0 +1,107 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/nomad/api"
+)
+
+// kind is what an error of Nomad means to us.
+type kind int
+
+const (
+	unclear kind = iota // no answer, or one of the server's own troubles
+	exists              // a job of that id is there
+	denied              // the token may not
+	invalid             // never, whatever is tried
+)
+
+// answers tells Nomad's errors apart. Nomad says nearly everything with a 500,
+// so the text decides; the first row that fits does. What no row knows is tried
+// again, because most of it is a server that has no leader at the moment. A test
+// holds each row to the real server.
+var answers = []struct {
+	status int
+	text   string // part of the body; "" for any
+	kind   kind
+}{
+	{http.StatusInternalServerError, "Enforcing job modify index 0: job already exists", exists},
+	{http.StatusInternalServerError, "is in nonexistent namespace", invalid},
+	{http.StatusInternalServerError, "is in nonexistent node pool", invalid},
+	{http.StatusInternalServerError, "validation failed", invalid},
+	{http.StatusInternalServerError, " error occurred:", invalid}, // the list that validation makes
+	{http.StatusInternalServerError, " errors occurred:", invalid},
+	{http.StatusInternalServerError, "No path to region", invalid},
+	{http.StatusInternalServerError, "No cluster leader", unclear},
+	{http.StatusBadRequest, "", invalid},
+	{http.StatusForbidden, "", denied},
+	{http.StatusTooManyRequests, "", unclear},
+}
+
+func kindOf(err error) kind {
+	body := bodyOf(err)
+	for _, row := range answers {
+		if row.status == statusOf(err) && strings.Contains(body, row.text) {
+			return row.kind
+		}
+	}
+	return unclear
+}
+
+// outcomeOf turns an error into what the caller should do, and a sentence.
+func outcomeOf(err error, what string) (Outcome, error) {
+	switch kindOf(err) {
+	case invalid:
+		return Refused, fmt.Errorf("nomad refuses %s: %s", what, bodyOf(err))
+	case denied:
+		return TryAgain, fmt.Errorf("nomad does not allow the master to touch %s (%s): its token needs the capability submit-job", what, bodyOf(err))
+	default:
+		return TryAgain, fmt.Errorf("nomad did not take %s: %w", what, err)
+	}
+}
+
+// statusOf is the HTTP status of an error; 0 where there was no answer.
+func statusOf(err error) int {
+	var e api.UnexpectedResponseError
+	if errors.As(err, &e) {
+		return e.StatusCode()
+	}
+	return 0
+}
+
+// bodyOf is the text of an error on one line, without repetition.
+func bodyOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	text := err.Error()
+	var e api.UnexpectedResponseError
+	if errors.As(err, &e) && e.HasBody() {
+		text = e.Body()
+	}
+	return oneLine(text)
+}
+
+// oneLine folds the nested lists in which Nomad reports problems.
+func oneLine(text string) string {
+	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })
+	for i := range lines {
+		lines[i] = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(lines[i]), "*"))
+	}
+	lines = slices.DeleteFunc(lines, func(l string) bool { return l == "" })
+	return strings.Join(lines, " ")
+}
+
+// NoRoom is the error of an attempt for which Nomad finds no place though the
+// scheduler did, and names the nodes in question.
+type NoRoom struct {
+	Nodes  []string // ids
+	Reason string
+}
+
+// Error is for people.
+func (e *NoRoom) Error() string { return e.Reason }

@@ -1,0 +1,121 @@
+package cluster
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/nomad/api"
+
+	"github.com/detent-ml/detent/jobspecs"
+)
+
+// factOf reads an allocation of a job of ours. ok is false for a group that is
+// no member: nobody but us makes groups in our jobs, so this is somebody's edit.
+func factOf(a *api.AllocationListStub, allocationID string) (fact TaskFact, ok bool) {
+	rank, ok := jobspecs.RankOf(a.TaskGroup)
+	if !ok {
+		return TaskFact{}, false
+	}
+	fact = TaskFact{
+		AllocationID: allocationID, Rank: rank, NomadAllocID: a.ID, NodeID: a.NodeID, NodeName: a.NodeName,
+		Status: a.ClientStatus, Desired: a.DesiredStatus, Index: a.ModifyIndex, CreateIndex: a.CreateIndex,
+	}
+	main := a.TaskStates[jobspecs.MainTask]
+	if main == nil {
+		fact.Detail = describe(a)
+		return fact, true
+	}
+	fact.Started = !main.StartedAt.IsZero()
+	fact.Pulling = !fact.Started && pulling(main.Events)
+	for _, e := range main.Events {
+		if e.Type == api.TaskTerminated {
+			code := e.ExitCode
+			fact.ExitCode = &code
+		}
+	}
+	// Between the end of the main process and the start of the one that ships what
+	// it left, Nomad calls the allocation pending again.
+	if fact.Started && fact.Status == api.AllocClientStatusPending {
+		fact.Status = api.AllocClientStatusRunning
+	}
+	fact.Detail = detail(main.Events)
+	if fact.Detail == "" {
+		fact.Detail = describe(a)
+	}
+	return fact, true
+}
+
+// describe is what the servers say of an allocation whose client says nothing.
+func describe(a *api.AllocationListStub) string {
+	switch {
+	case a.ClientDescription != "" && (a.ClientStatus == api.AllocClientStatusLost || a.ClientStatus == api.AllocClientStatusFailed || a.ClientStatus == api.AllocClientStatusUnknown):
+		return a.ClientDescription
+	case a.DesiredStatus != api.AllocDesiredStatusRun:
+		return a.DesiredDescription
+	default:
+		return ""
+	}
+}
+
+// pulling says whether the last thing that was begun is to fetch something.
+func pulling(events []*api.TaskEvent) bool {
+	for i := len(events) - 1; i >= 0; i-- {
+		switch e := events[i]; e.Type {
+		case api.TaskDownloadingArtifacts:
+			return true
+		case api.TaskDriverMessage: // what a driver does: docker says that it downloads an image
+			return strings.Contains(strings.ToLower(e.DisplayMessage+e.DriverMessage), "download")
+		}
+	}
+	return false
+}
+
+// troubles are the events that tell why a task did not start or did not go on.
+var troubles = map[string]bool{
+	api.TaskSetupFailure: true, api.TaskDriverFailure: true, api.TaskFailedValidation: true,
+	api.TaskArtifactDownloadFailed: true, api.TaskSiblingFailed: true, "Failed Template": true,
+	"Template": true, "Secrets Failure": true, "Exceeded Task Setup": true,
+}
+
+// detail is the last event that is worth telling, in Nomad's words: the trouble
+// if there was one, else how the process ended, else what is being done.
+func detail(events []*api.TaskEvent) string {
+	trouble, end, last := "", "", ""
+	for _, e := range events {
+		text := eventText(e)
+		switch {
+		case troubles[e.Type]:
+			trouble = e.Type + ": " + text
+		case e.Type == api.TaskTerminated:
+			end = text
+			if e.Details["oom_killed"] == "true" {
+				end += ", killed because the node's memory ran out"
+			}
+			if s := e.Details["signal"]; s != "" && s != "0" {
+				end += ", by signal " + s
+			}
+		case e.Type == api.TaskDriverMessage || e.Type == api.TaskDownloadingArtifacts || e.Type == api.TaskKilling:
+			last = text
+		case e.Type == api.TaskStarted:
+			last = ""
+		}
+	}
+	for _, text := range []string{trouble, end, last} {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+func eventText(e *api.TaskEvent) string {
+	for _, text := range []string{e.DisplayMessage, e.Message, e.DriverError, e.DriverMessage} {
+		if text != "" {
+			return oneLine(text)
+		}
+	}
+	if e.ExitCode != 0 {
+		return fmt.Sprintf("exit code %d", e.ExitCode)
+	}
+	return ""
+}

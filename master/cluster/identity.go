@@ -1,0 +1,174 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+
+	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/fault"
+)
+
+const (
+	// keysAge is how long the keys are used before they are fetched again; a key
+	// that Nomad no longer trusts is one that it no longer shows.
+	keysAge = 10 * time.Minute
+	// keysPause is how soon an unknown key makes us look again.
+	keysPause = 3 * time.Second
+	// leeway is for clocks that differ.
+	leeway = 30 * time.Second
+	// longestJWT bounds what strangers can make us parse.
+	longestJWT = 16 << 10
+)
+
+// keys are those by which Nomad signs identities.
+type keys struct {
+	mu      sync.Mutex
+	set     jose.JSONWebKeySet
+	fetched time.Time
+	asked   time.Time
+}
+
+// claims are what a workload identity says.
+type claims struct {
+	jwt.Claims
+	Namespace    string `json:"nomad_namespace"`
+	JobID        string `json:"nomad_job_id"`
+	AllocationID string `json:"nomad_allocation_id"`
+	Task         string `json:"nomad_task"`
+}
+
+// VerifyIdentity checks the signature, audience and lifetime of a workload
+// identity, and asks Nomad about the allocation that it is of. What it says is
+// about Nomad only; whether the attempt is wanted is for the caller to know.
+func (c *Cluster) VerifyIdentity(ctx context.Context, token string) (Workload, error) {
+	said, group, err := c.verify(ctx, token)
+	if err != nil {
+		return Workload{}, err
+	}
+	w := Workload{Namespace: said.Namespace, JobID: said.JobID, Group: group, NomadAllocID: said.AllocationID}
+	call, cancel := context.WithTimeout(ctx, callWithin)
+	defer cancel()
+	a, _, err := c.api.Allocations().Info(w.NomadAllocID, c.query(call, w.Namespace))
+	if statusOf(err) == http.StatusNotFound {
+		return Workload{}, fault.New(fault.Unauthenticated, "the workload identity is of Nomad allocation %s, which does not exist any more", w.NomadAllocID)
+	}
+	if err != nil {
+		return Workload{}, fault.Wrap(fault.Unavailable, err, "Nomad cannot be asked about allocation %s; try again", w.NomadAllocID)
+	}
+	if a.JobID != w.JobID || a.TaskGroup != w.Group {
+		return Workload{}, fault.New(fault.Unauthenticated, "the workload identity names job %s and group %s, its allocation %s and %s", w.JobID, w.Group, a.JobID, a.TaskGroup)
+	}
+	w.NodeID = a.NodeID
+	// All allocations of the job's name, those of an earlier registration included.
+	all, _, err := c.api.Jobs().Allocations(w.JobID, true, c.query(call, w.Namespace))
+	if err != nil {
+		return Workload{}, fault.Wrap(fault.Unavailable, err, "Nomad cannot be asked about the allocations of job %s; try again", w.JobID)
+	}
+	w.FirstOfGroup = a.PreviousAllocation == ""
+	for _, other := range all {
+		if other.TaskGroup == a.TaskGroup && other.ID != a.ID && other.CreateIndex <= a.CreateIndex {
+			w.FirstOfGroup = false
+		}
+	}
+	return w, nil
+}
+
+// verify checks a token without asking about its allocation.
+func (c *Cluster) verify(ctx context.Context, token string) (claims, string, error) {
+	refuse := func(format string, args ...any) (claims, string, error) {
+		return claims{}, "", fault.New(fault.Unauthenticated, "the workload identity is not accepted: "+format, args...)
+	}
+	if len(token) > longestJWT {
+		return refuse("it is longer than %d bytes", longestJWT)
+	}
+	parsed, err := jwt.ParseSigned(token, []jose.SignatureAlgorithm{jose.RS256, jose.EdDSA})
+	if err != nil || len(parsed.Headers) != 1 {
+		return refuse("it is no token signed by RS256 or EdDSA")
+	}
+	key, err := c.key(ctx, parsed.Headers[0].KeyID)
+	if err != nil {
+		return claims{}, "", err
+	}
+	if key == nil {
+		return refuse("it is signed by a key that is not this Nomad's")
+	}
+	var said claims
+	if err := parsed.Claims(key, &said); err != nil {
+		return refuse("its signature does not match")
+	}
+	if said.Expiry == nil {
+		return refuse("it never expires")
+	}
+	if err := said.ValidateWithLeeway(jwt.Expected{AnyAudience: jwt.Audience{jobspecs.Audience}, Time: c.now()}, leeway); err != nil {
+		return refuse("%v", err)
+	}
+	// region:namespace:job:group:task:name
+	sub := strings.Split(said.Subject, ":")
+	if len(sub) != 6 || sub[1] != said.Namespace || sub[2] != said.JobID || sub[4] != said.Task || sub[5] != jobspecs.IdentityName {
+		return refuse("its subject %q is not one of a Detent task", said.Subject)
+	}
+	return said, sub[3], nil
+}
+
+// key finds the key of a token; nil where Nomad has none of that name.
+func (c *Cluster) key(ctx context.Context, id string) (*jose.JSONWebKey, error) {
+	k := &c.keys
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := c.now()
+	found := k.find(id)
+	stale := now.Sub(k.fetched) >= keysAge
+	if found != nil && !stale {
+		return found, nil
+	}
+	if now.Sub(k.asked) < keysPause {
+		if found != nil {
+			return found, nil
+		}
+		// Perhaps it is a new key: a runner that is refused gives up, so it is told to wait.
+		return nil, fault.New(fault.Unavailable, "the workload identity is signed by an unknown key; Nomad's keys are read again in %v, try again then", keysPause)
+	}
+	k.asked = now
+	set, err := c.fetchKeys(ctx)
+	if err != nil {
+		if found != nil {
+			return found, nil // a Nomad that is away for a moment takes nobody's identity
+		}
+		k.asked = time.Time{}
+		return nil, fault.Wrap(fault.Unavailable, err, "Nomad's keys cannot be read; try again")
+	}
+	k.set, k.fetched = set, now
+	return k.find(id), nil
+}
+
+func (k *keys) find(id string) *jose.JSONWebKey {
+	for i := range k.set.Keys {
+		if k.set.Keys[i].KeyID == id && id != "" {
+			return &k.set.Keys[i]
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) fetchKeys(ctx context.Context) (jose.JSONWebKeySet, error) {
+	call, cancel := context.WithTimeout(ctx, callWithin)
+	defer cancel()
+	body, err := c.api.Raw().Response("/.well-known/jwks.json", c.query(call, ""))
+	if err != nil {
+		return jose.JSONWebKeySet{}, err
+	}
+	defer body.Close()
+	var set jose.JSONWebKeySet
+	if err := json.NewDecoder(body).Decode(&set); err != nil {
+		return set, fmt.Errorf("nomad's keys: %w", err)
+	}
+	return set, nil
+}

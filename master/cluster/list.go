@@ -1,0 +1,184 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/nomad/api"
+
+	"github.com/detent-ml/detent/jobspecs"
+)
+
+// mostReads is how many changed allocations are read one by one; for more, a
+// list that has the states of their tasks is cheaper.
+const mostReads = 256
+
+// listedJob is a job whose id begins like ours.
+type listedJob struct {
+	JobFact // without AllocationID when it is somebody else's
+	key     jobKey
+}
+
+// listJobs lists the jobs whose ids begin like ours, and remembers whose they are.
+func (c *Cluster) listJobs(ctx context.Context) ([]listedJob, error) {
+	var jobs []listedJob
+	for _, ns := range c.namespaces {
+		_, err := pages(ctx, c, ns, func(q *api.QueryOptions) ([]*api.JobListStub, *api.QueryMeta, error) {
+			q.Prefix = jobspecs.JobPrefix()
+			return c.api.Jobs().ListOptions(&api.JobListOptions{Fields: &api.JobListFields{Meta: true}}, q)
+		}, func(j *api.JobListStub) {
+			job := listedJob{key: jobKey{ns, j.ID}, JobFact: JobFact{
+				AllocationID: c.ownerOf(j.Meta), JobID: j.ID, Status: j.Status, Stopped: j.Stop, SubmittedAt: time.Unix(0, j.SubmitTime),
+			}}
+			c.seen.owners[job.key] = job.AllocationID
+			jobs = append(jobs, job)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return jobs, nil
+}
+
+// pages reads a list page by page, and returns the lowest index of its pages:
+// whatever existed at that index and still exists is on one of them.
+func pages[T any](ctx context.Context, c *Cluster, ns string, list func(*api.QueryOptions) ([]T, *api.QueryMeta, error), each func(T)) (uint64, error) {
+	var index uint64
+	token := ""
+	for first := true; first || token != ""; first = false {
+		call, cancel := context.WithTimeout(ctx, callWithin)
+		q := c.query(call, ns)
+		q.PerPage, q.NextToken = pageSize, token
+		items, meta, err := list(q)
+		cancel()
+		if err != nil {
+			return 0, err
+		}
+		for _, item := range items {
+			each(item)
+		}
+		if first || meta.LastIndex < index {
+			index = meta.LastIndex
+		}
+		token = meta.NextToken
+	}
+	return index, nil
+}
+
+// listAllocations lists the allocations of our jobs. The first list brings the
+// states of all tasks; later ones do without, and only what has changed since is
+// looked into.
+func (c *Cluster) listAllocations(ctx context.Context, jobs []listedJob) ([]TaskFact, uint64, error) {
+	listed := map[jobKey]bool{}
+	for _, j := range jobs {
+		listed[j.key] = true
+	}
+	list := c.listChanged
+	if len(c.seen.facts) == 0 {
+		list = c.listWithStates
+	}
+	facts, index, err := list(ctx, listed)
+	if err != nil {
+		return nil, 0, err
+	}
+	link(facts)
+	// What the lists do not show any more is not remembered either.
+	clear(c.seen.facts)
+	for _, f := range facts {
+		c.seen.facts[f.NomadAllocID] = f
+	}
+	maps.DeleteFunc(c.seen.owners, func(key jobKey, _ string) bool { return !listed[key] })
+	return facts, index, nil
+}
+
+// link says of an allocation that came after another of the same member that it
+// replaces it, where Nomad's list does not.
+func link(facts []TaskFact) {
+	type member struct {
+		id   string
+		rank int
+	}
+	slices.SortFunc(facts, func(a, b TaskFact) int { return cmp.Compare(a.CreateIndex, b.CreateIndex) })
+	latest := map[member]string{}
+	for i := range facts {
+		f := &facts[i]
+		key := member{f.AllocationID, f.Rank}
+		if f.Previous == "" {
+			f.Previous = latest[key]
+		}
+		latest[key] = f.NomadAllocID
+	}
+}
+
+// stubs lists the allocations of all jobs whose ids begin like ours.
+func (c *Cluster) stubs(ctx context.Context, states bool) ([]*api.AllocationListStub, uint64, error) {
+	var all []*api.AllocationListStub
+	var lowest uint64
+	for i, ns := range c.namespaces {
+		index, err := pages(ctx, c, ns, func(q *api.QueryOptions) ([]*api.AllocationListStub, *api.QueryMeta, error) {
+			q.Filter = `JobID matches "^` + jobspecs.JobPrefix() + `"`
+			if !states {
+				q.Params = map[string]string{"task_states": "false"}
+			}
+			return c.api.Allocations().List(q)
+		}, func(a *api.AllocationListStub) { all = append(all, a) })
+		if err != nil {
+			return nil, 0, err
+		}
+		if i == 0 || index < lowest {
+			lowest = index
+		}
+	}
+	return all, lowest, nil
+}
+
+func (c *Cluster) listWithStates(ctx context.Context, listed map[jobKey]bool) ([]TaskFact, uint64, error) {
+	stubs, index, err := c.stubs(ctx, true)
+	if err != nil {
+		return nil, 0, err
+	}
+	var facts []TaskFact
+	var strangers []string // of jobs that were purged, or submitted since the jobs were listed
+	for _, a := range stubs {
+		key := jobKey{a.Namespace, a.JobID}
+		listed[key] = true
+		owner, known := c.seen.owners[key]
+		if !known {
+			strangers = append(strangers, a.ID)
+		} else if f, ok := factOf(a, owner); ok && owner != "" {
+			f.Previous = c.seen.facts[a.ID].Previous
+			facts = append(facts, f)
+		}
+	}
+	more, err := c.readAllocations(ctx, strangers)
+	return append(facts, more...), index, err
+}
+
+func (c *Cluster) listChanged(ctx context.Context, listed map[jobKey]bool) ([]TaskFact, uint64, error) {
+	stubs, index, err := c.stubs(ctx, false)
+	if err != nil {
+		return nil, 0, err
+	}
+	var facts []TaskFact
+	var changed []string
+	for _, a := range stubs {
+		key := jobKey{a.Namespace, a.JobID}
+		listed[key] = true
+		if owner, known := c.seen.owners[key]; known && owner == "" {
+			continue
+		}
+		if f, ok := c.seen.facts[a.ID]; ok && f.Index == a.ModifyIndex {
+			facts = append(facts, f)
+		} else {
+			changed = append(changed, a.ID)
+		}
+	}
+	if len(changed) > mostReads {
+		return c.listWithStates(ctx, listed)
+	}
+	more, err := c.readAllocations(ctx, changed)
+	return append(facts, more...), index, err
+}

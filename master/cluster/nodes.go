@@ -1,0 +1,192 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/nomad/api"
+
+	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/sched"
+)
+
+// use is what jobs that are not ours hold on one node.
+type use struct {
+	mhz      int64
+	memoryMB int64
+	devices  map[string]string // instance id → job
+}
+
+// listNodes lists all nodes, with what is ours to give of them.
+func (c *Cluster) listNodes(ctx context.Context) ([]Node, error) {
+	var stubs []*api.NodeListStub
+	_, err := pages(ctx, c, c.cfg.Namespace, func(q *api.QueryOptions) ([]*api.NodeListStub, *api.QueryMeta, error) {
+		q.Params = map[string]string{"resources": "true"}
+		return c.api.Nodes().List(q)
+	}, func(n *api.NodeListStub) { stubs = append(stubs, n) })
+	if err != nil {
+		return nil, err
+	}
+	uses, err := c.othersUse(ctx)
+	if err != nil {
+		return nil, err
+	}
+	nodes := make([]Node, len(stubs))
+	var draining []int
+	for i, stub := range stubs {
+		nodes[i] = nodeOf(stub, uses[stub.ID])
+		if nodes[i].Draining {
+			draining = append(draining, i)
+		}
+	}
+	err = inParallel(len(draining), func(i int) error {
+		n := &nodes[draining[i]]
+		call, cancel := context.WithTimeout(ctx, callWithin)
+		defer cancel()
+		full, _, err := c.api.Nodes().Info(n.ID, c.query(call, c.cfg.Namespace))
+		if statusOf(err) == http.StatusNotFound {
+			return nil
+		}
+		if err == nil && full.DrainStrategy != nil {
+			n.DrainDeadline = full.DrainStrategy.ForceDeadline
+		}
+		return err
+	})
+	slices.SortFunc(nodes, func(a, b Node) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
+	return nodes, err
+}
+
+// othersUse adds up what jobs that are not ours hold, in all namespaces that the
+// token may read: what it may not read, it cannot plan around.
+func (c *Cluster) othersUse(ctx context.Context) (map[string]use, error) {
+	var strange []*api.AllocationListStub
+	uses := map[string]use{}
+	_, err := pages(ctx, c, api.AllNamespacesNamespace, func(q *api.QueryOptions) ([]*api.AllocationListStub, *api.QueryMeta, error) {
+		q.Filter = `ClientStatus == "running" or ClientStatus == "pending" or ClientStatus == "unknown"`
+		q.Params = map[string]string{"resources": "true", "task_states": "false"}
+		return c.api.Allocations().List(q)
+	}, func(a *api.AllocationListStub) {
+		owner, known := c.seen.owners[jobKey{a.Namespace, a.JobID}]
+		switch {
+		case !known && strings.HasPrefix(a.JobID, jobspecs.JobPrefix()):
+			strange = append(strange, a) // ours perhaps, submitted since the jobs were listed
+		case owner == "":
+			uses[a.NodeID] = uses[a.NodeID].with(a)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, len(strange))
+	for i, a := range strange {
+		ids[i] = a.ID
+	}
+	if _, err := c.readAllocations(ctx, ids); err != nil {
+		return nil, err
+	}
+	for _, a := range strange {
+		if c.seen.owners[jobKey{a.Namespace, a.JobID}] == "" {
+			uses[a.NodeID] = uses[a.NodeID].with(a)
+		}
+	}
+	return uses, nil
+}
+
+func (u use) with(a *api.AllocationListStub) use {
+	if a.AllocatedResources == nil {
+		return u
+	}
+	for _, task := range a.AllocatedResources.Tasks {
+		if task == nil {
+			continue
+		}
+		u.mhz += task.Cpu.CpuShares
+		u.memoryMB += task.Memory.MemoryMB
+		for _, d := range task.Devices {
+			if u.devices == nil {
+				u.devices = map[string]string{}
+			}
+			for _, id := range d.DeviceIDs {
+				u.devices[id] = a.JobID
+			}
+		}
+	}
+	return u
+}
+
+// nodeOf describes a node as Nomad lists it.
+func nodeOf(stub *api.NodeListStub, others use) Node {
+	n := Node{
+		Node:     sched.Node{ID: stub.ID, Name: stub.Name, Address: stub.Address},
+		NodePool: stub.NodePool, Datacenter: stub.Datacenter, Version: stub.Version, Status: stub.Status,
+		Eligible: stub.SchedulingEligibility == api.NodeSchedulingEligible, Draining: stub.Drain,
+		Devices: map[string][]sched.Slot{},
+	}
+	switch {
+	case n.Status != api.NodeStatusReady:
+		n.Why = "is " + n.Status
+	case n.Draining:
+		n.Why = "is draining in Nomad"
+	case !n.Eligible:
+		n.Why = "is not eligible in Nomad"
+	default:
+		n.Schedulable = true
+	}
+	for name, d := range stub.Drivers {
+		if d != nil && d.Detected && d.Healthy {
+			n.Drivers = append(n.Drivers, name)
+		}
+	}
+	slices.Sort(n.Drivers)
+	if r := stub.NodeResources; r != nil {
+		n.measure(r, stub.ReservedResources, others)
+		n.addDevices(r.Devices, others)
+	}
+	return n
+}
+
+// measure says what there is of cores and memory, and what others leave of it.
+// A core that others use less than half of counts as free: shares of cores are
+// not walls, and small helpers of the operators should not cost a slot each.
+func (n *Node) measure(r *api.NodeResources, reserved *api.NodeReservedResources, others use) {
+	mhz, memory := r.Cpu.CpuShares, r.Memory.MemoryMB
+	if reserved != nil {
+		mhz -= int64(reserved.Cpu.CpuShares)
+		memory -= int64(reserved.Memory.MemoryMB)
+	}
+	n.MHz, n.MemoryMB = max(0, int(mhz)), max(0, int(memory))
+	n.FreeMHz, n.FreeMemoryMB = max(0, int(mhz-others.mhz)), max(0, int(memory-others.memoryMB))
+	if r.Cpu.TotalCpuCores > 0 && r.Cpu.CpuShares > 0 {
+		perCore := float64(r.Cpu.CpuShares) / float64(r.Cpu.TotalCpuCores)
+		n.Cores = int(float64(n.MHz)/perCore + 0.5)
+		n.FreeCores = int(float64(n.FreeMHz)/perCore + 0.5)
+	}
+}
+
+// addDevices lists devices by vendor and type, in an order that stays.
+func (n *Node) addDevices(groups []*api.NodeDeviceResource, others use) {
+	for _, group := range groups {
+		if group == nil {
+			continue
+		}
+		kind := group.Vendor + "/" + group.Type
+		for _, d := range group.Instances {
+			if d != nil {
+				n.Devices[kind] = append(n.Devices[kind], sched.Slot{
+					Device: d.ID, Brand: group.Name, Healthy: d.Healthy, Enabled: true, Taken: others.devices[d.ID],
+				})
+			}
+		}
+	}
+	for _, slots := range n.Devices {
+		slices.SortFunc(slots, func(a, b sched.Slot) int {
+			return cmp.Or(cmp.Compare(a.Brand, b.Brand), cmp.Compare(a.Device, b.Device))
+		})
+		for i := range slots {
+			slots[i].ID = i
+		}
+	}
+}

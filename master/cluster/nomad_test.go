@@ -1,0 +1,507 @@
+package cluster_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/nomad/api"
+
+	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/cluster/clustertest"
+	"github.com/detent-ml/detent/master/cluster/nomadtest"
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// runner is what a det-runner is to Nomad: a program that goes on until it is
+// told to end, by a signal or by a file, and that keeps its identity for us.
+const runner = `#!/bin/sh
+[ "$1" = run ] || { env >"$NOMAD_ALLOC_DIR/shipped"; exit 0; }
+dir=$(dirname "$0")
+me="$DET_ALLOCATION_ID.$DET_RANK"
+cp "$NOMAD_SECRETS_DIR/nomad_det.jwt" "$dir/new.$NOMAD_ALLOC_ID" && mv "$dir/new.$NOMAD_ALLOC_ID" "$dir/jwt.$me"
+trap 'exit 0' TERM
+while [ ! -e "$dir/end.$me" ]; do sleep 0.05; done
+exit "$(cat "$dir/end.$me")"
+`
+
+// rig is the suite's rig on a real Nomad.
+type rig struct {
+	clustertest.Rig
+	agent *nomadtest.Agent
+	dir   string
+}
+
+func newRig(t *testing.T, o nomadtest.Options) *rig {
+	t.Helper()
+	r := &rig{agent: nomadtest.Start(t, o), dir: t.TempDir()}
+	path := filepath.Join(r.dir, "det-runner")
+	if err := os.WriteFile(path, []byte(runner), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r.NodeID, r.Runner.Path = r.agent.NodeID, path
+	r.Cluster = func(t *testing.T, id string) clustertest.View { return r.connect(t, cluster.Config{ClusterID: id}) }
+	r.End = func(t *testing.T, id string, rank, code int) {
+		if err := os.WriteFile(filepath.Join(r.dir, fmt.Sprintf("end.%s.%d", id, rank)), fmt.Append(nil, code), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.Purge = func(t *testing.T, id string) {
+		if _, _, err := r.agent.API.Jobs().Deregister(jobspecs.JobID(id), true, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.Drain = func(t *testing.T, on bool) {
+		var spec *api.DrainSpec
+		if on {
+			spec = &api.DrainSpec{Deadline: time.Hour}
+		}
+		if _, err := r.agent.API.Nodes().UpdateDrain(r.NodeID, spec, !on, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.JWT = func(t *testing.T, id string, rank int) string {
+		var jwt []byte
+		r.agent.Until(t, 10*time.Second, "an identity", func() (err error) {
+			jwt, err = os.ReadFile(filepath.Join(r.dir, fmt.Sprintf("jwt.%s.%d", id, rank)))
+			return err
+		})
+		return string(jwt)
+	}
+	return r
+}
+
+// connect makes a Cluster that follows the event stream until the test ends.
+func (r *rig) connect(t *testing.T, cfg cluster.Config) *cluster.Cluster {
+	t.Helper()
+	if cfg.Address == "" {
+		cfg.Address = r.agent.Address
+	}
+	if cfg.Token == "" && cfg.TokenFile == "" {
+		cfg.Token = r.agent.Token
+	}
+	cfg.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	c, err := cluster.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan struct{})
+	go func() { c.Run(ctx); close(ended) }()
+	t.Cleanup(func() { cancel(); <-ended })
+	return c
+}
+
+const mine = "33333333-cccc-4ccc-8ccc-333333333333"
+
+// TestNomad is what Detent counts on, held to one real Nomad.
+func TestNomad(t *testing.T) {
+	r := newRig(t, nomadtest.Options{})
+	t.Run("conforms", func(t *testing.T) { clustertest.Conform(t, &r.Rig) })
+	t.Run("answers", func(t *testing.T) { answers(t, r) })
+	t.Run("inventory", func(t *testing.T) { inventory(t, r) })
+	t.Run("a runner that is fetched", func(t *testing.T) { fetched(t, r) })
+	t.Run("a runner that cannot be fetched", func(t *testing.T) { unfetchable(t, r) })
+	t.Run("a runner that somebody changed", func(t *testing.T) { changed(t, r) })
+	t.Run("keys that change", func(t *testing.T) { rotation(t, r) })
+	t.Run("a server that is killed", func(t *testing.T) { serverKilled(t, r) })
+	t.Run("a client that is killed", func(t *testing.T) { clientKilled(t, r) })
+	t.Run("an older state", func(t *testing.T) { restored(t, r) })
+}
+
+// answers holds the table of errors to what Nomad says.
+func answers(t *testing.T, r *rig) {
+	c := r.connect(t, cluster.Config{ClusterID: mine, Namespaces: []string{"nowhere"}})
+	tests := []struct {
+		name    string
+		change  func(*jobspecs.Task)
+		outcome cluster.Outcome
+		says    string
+	}{
+		{"a namespace that does not exist", func(k *jobspecs.Task) { k.Pool.Namespace = "nowhere" }, cluster.Refused, "nonexistent namespace"},
+		{"a namespace that is not watched", func(k *jobspecs.Task) { k.Pool.Namespace = "elsewhere" }, cluster.Refused, "does not watch"},
+		{"a node pool that does not exist", func(k *jobspecs.Task) { k.Pool.NodePool = "nowhere" }, cluster.Refused, "nonexistent node pool"},
+		{"a constraint that makes no sense", func(k *jobspecs.Task) {
+			k.Overlay.Constraints = []jobspecs.Constraint{{Attribute: "${attr.cpu.arch}", Operator: "regexp", Value: "("}}
+		}, cluster.Refused, "missing closing"},
+		{"an operator that does not exist", func(k *jobspecs.Task) {
+			k.Overlay.Constraints = []jobspecs.Constraint{{Attribute: "${attr.cpu.arch}", Operator: "like", Value: "x"}}
+		}, cluster.Refused, "like"},
+		{"a disk beyond all bounds", func(k *jobspecs.Task) { k.DiskMB = -1 }, cluster.Done, ""},
+	}
+	for i, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			task := r.Task(mine, fmt.Sprintf("answer.%d", i), 1)
+			test.change(&task)
+			outcome, err := c.Submit(t.Context(), task)
+			if outcome != test.outcome || (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+				t.Errorf("got %v, %v; want %v and an error that says %q", outcome, err, test.outcome, test.says)
+			}
+			if err != nil && strings.Contains(err.Error(), "\n") {
+				t.Errorf("the error has several lines: %q", err)
+			}
+		})
+	}
+	if err := c.Check(t.Context()); err == nil || !strings.Contains(err.Error(), `no namespace "nowhere"`) {
+		t.Errorf("a missing namespace is found as %v", err)
+	}
+	far := r.connect(t, cluster.Config{ClusterID: mine, Region: "mars"})
+	if outcome, err := far.Submit(t.Context(), r.Task(mine, "far.1", 1)); outcome != cluster.Refused || !strings.Contains(fmt.Sprint(err), "No path to region") {
+		t.Errorf("a region that does not exist: %v, %v", outcome, err)
+	}
+	nobody := r.connect(t, cluster.Config{ClusterID: mine, Address: "http://127.0.0.1:1"})
+	if outcome, err := nobody.Submit(t.Context(), r.Task(mine, "nobody.1", 1)); outcome != cluster.TryAgain || err == nil {
+		t.Errorf("a Nomad that does not answer: %v, %v", outcome, err)
+	}
+	if _, err := nobody.Observe(t.Context(), cluster.Known{}); err == nil {
+		t.Error("a Nomad that does not answer was observed")
+	}
+	// A Nomad of another version might say other things: that they are what the
+	// table knows is seen here on the server's own words.
+	_, _, err := r.agent.API.Jobs().EnforceRegister(&api.Job{}, 0, nil)
+	var e api.UnexpectedResponseError
+	if !errors.As(err, &e) || e.StatusCode() != http.StatusBadRequest {
+		t.Errorf("an empty job is answered with %v, not with 400", err)
+	}
+}
+
+// inventory looks at a node of which jobs of others hold a part.
+func inventory(t *testing.T, r *rig) {
+	c := r.connect(t, cluster.Config{ClusterID: mine})
+	if _, err := r.agent.API.Namespaces().Register(&api.Namespace{Name: "web"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	node := func() cluster.Node {
+		o, err := c.Observe(t.Context(), cluster.Known{Full: true})
+		if err != nil || len(o.Nodes) != 1 {
+			t.Fatalf("%d nodes, %v", len(o.Nodes), err)
+		}
+		return o.Nodes[0]
+	}
+	before := node()
+	// A job of ours holds nothing in this account: the scheduler has its own.
+	if outcome, err := c.Submit(t.Context(), r.Task(mine, "inventory.1", 1)); outcome != cluster.Done {
+		t.Fatal(err)
+	}
+	for i, id := range []string{"web", "det-web"} { // a name like ours is not ours
+		job := api.NewBatchJob(id, id, "global", 50).AddDatacenter("*").AddTaskGroup(api.NewTaskGroup("web", 1).AddTask(
+			&api.Task{Name: "web", Driver: "raw_exec", Config: map[string]any{"command": "/bin/sleep", "args": []string{"1000"}},
+				Resources: &api.Resources{CPU: ptr(4000), MemoryMB: ptr(1000)}}))
+		job.Namespace = ptr([]string{"web", "default"}[i])
+		if _, _, err := r.agent.API.Jobs().Register(job, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var after cluster.Node
+	r.agent.Until(t, 30*time.Second, "the jobs of others to be counted", func() error {
+		after = node()
+		if after.FreeMemoryMB != before.FreeMemoryMB-2000 || after.FreeMHz != before.FreeMHz-8000 {
+			return fmt.Errorf("%d MB and %d MHz are free, of %d and %d", after.FreeMemoryMB, after.FreeMHz, before.FreeMemoryMB, before.FreeMHz)
+		}
+		return nil
+	})
+	if after.Cores != before.Cores || after.FreeCores >= before.FreeCores || after.MHz != 16000 || after.MemoryMB != 16384 {
+		t.Errorf("the node went from %+v to %+v", before, after)
+	}
+	for id, ns := range map[string]string{"web": "web", "det-web": "default"} {
+		if _, _, err := r.agent.API.Jobs().Deregister(id, true, &api.WriteOptions{Namespace: ns}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := c.Stop(t.Context(), "inventory.1"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// serve offers a runner for fetching.
+func serve(t *testing.T, text string) string {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }))
+	t.Cleanup(s.Close)
+	return s.URL + "/runner/linux-amd64"
+}
+
+func sum(text string) string {
+	hash := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(hash[:])
+}
+
+// fetched: everything that a job can have: a runner by artifact, masters from a
+// service, a certificate. When the job is stopped, what is left is shipped.
+func fetched(t *testing.T, r *rig) {
+	c := r.connect(t, cluster.Config{ClusterID: mine})
+	master := api.NewBatchJob("master", "master", "global", 50).AddDatacenter("*").AddTaskGroup(api.NewTaskGroup("master", 1).AddTask(
+		&api.Task{Name: "master", Driver: "raw_exec", Config: map[string]any{"command": "/bin/sleep", "args": []string{"1000"}}}))
+	master.TaskGroups[0].Networks = []*api.NetworkResource{{Mode: "host", DynamicPorts: []api.Port{{Label: "http"}}}}
+	master.TaskGroups[0].Services = []*api.Service{{Name: "det-master", Provider: "nomad", PortLabel: "http"}}
+	if _, _, err := r.agent.API.Jobs().Register(master, nil); err != nil {
+		t.Fatal(err)
+	}
+	var address string
+	r.agent.Until(t, 30*time.Second, "a master", func() error {
+		found, _, err := r.agent.API.Services().Get("det-master", nil)
+		if err == nil && len(found) != 1 {
+			err = fmt.Errorf("%d masters", len(found))
+		}
+		if err == nil {
+			address = fmt.Sprintf("http://%s:%d\n", found[0].Address, found[0].Port)
+		}
+		return err
+	})
+	task := r.Task(mine, "fetched.1", 1)
+	task.Runner = jobspecs.Runner{URL: serve(t, runner), SHA256: sum(runner)}
+	task.Masters.Service, task.Masters.CA = "det-master", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
+	task.Ports = []string{"c10d"}
+	if outcome, err := c.Submit(t.Context(), task); outcome != cluster.Done {
+		t.Fatal(err)
+	}
+	f := r.waitFor(t, c, "fetched.1", func(f cluster.TaskFact) bool { return f.Status == "running" })
+	shared := filepath.Join(r.agent.Dir, "node", "alloc", f.NomadAllocID, "alloc")
+	for name, want := range map[string]string{"masters": address, "master-ca.pem": task.Masters.CA} {
+		if got, err := os.ReadFile(filepath.Join(shared, name)); err != nil || string(got) != want {
+			t.Errorf("%s is %q, %v; want %q", name, got, err, want)
+		}
+	}
+	if _, err := c.Stop(t.Context(), "fetched.1"); err != nil {
+		t.Fatal(err)
+	}
+	r.waitFor(t, c, "fetched.1", func(f cluster.TaskFact) bool { return f.Over() })
+	env, err := os.ReadFile(filepath.Join(shared, "shipped"))
+	if err != nil {
+		t.Fatalf("nothing was shipped after the job was stopped: %v", err)
+	}
+	for _, want := range []string{"DET_ALLOCATION_ID=fetched.1", "DET_RANK=0", "DET_MASTERS=http://127.0.0.1:1", "DET_MASTERS_FILE=" + shared + "/masters",
+		"DET_MASTER_CA=" + shared + "/master-ca.pem", "NOMAD_ADDR_runner=127.0.0.1:", "NOMAD_PORT_c10d="} {
+		if !strings.Contains(string(env), want) {
+			t.Errorf("the process that ships has no %s in its environment:\n%s", want, env)
+		}
+	}
+	if _, _, err := r.agent.API.Jobs().Deregister("master", true, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// changed: what is fetched is not what it should be. None of it runs, not even
+// when the last process's turn comes.
+func changed(t *testing.T, r *rig) {
+	c := r.connect(t, cluster.Config{ClusterID: mine})
+	proof := filepath.Join(t.TempDir(), "ran")
+	task := r.Task(mine, "changed.1", 1)
+	task.Runner = jobspecs.Runner{URL: serve(t, "#!/bin/sh\ntouch "+proof+"\n"), SHA256: sum(runner)}
+	if outcome, err := c.Submit(t.Context(), task); outcome != cluster.Done {
+		t.Fatal(err)
+	}
+	f := r.waitFor(t, c, "changed.1", func(f cluster.TaskFact) bool { return f.Over() })
+	if f.Status != "failed" || f.Started || !strings.Contains(f.Detail, "hecksum") {
+		t.Errorf("a changed runner is told as %+v", f)
+	}
+	if _, err := os.Stat(proof); err == nil {
+		t.Error("a changed runner was started")
+	}
+}
+
+// unfetchable: the runner cannot be fetched. The fact says so, and that nothing was started.
+func unfetchable(t *testing.T, r *rig) {
+	c := r.connect(t, cluster.Config{ClusterID: mine})
+	task := r.Task(mine, "fetch.1", 1)
+	task.Runner = jobspecs.Runner{URL: "http://127.0.0.1:1/det-runner", SHA256: strings.Repeat("0", 64)}
+	if outcome, err := c.Submit(t.Context(), task); outcome != cluster.Done {
+		t.Fatal(err)
+	}
+	f := r.waitFor(t, c, "fetch.1", func(f cluster.TaskFact) bool { return f.Over() })
+	if f.Status != "failed" || f.Started || f.ExitCode != nil || !strings.Contains(f.Detail, "Failed Artifact Download") {
+		t.Errorf("a runner that cannot be fetched is told as %+v", f)
+	}
+}
+
+// waitFor observes until the newest allocation of an attempt's first member is as wanted.
+func (r *rig) waitFor(t *testing.T, c *cluster.Cluster, id string, ok func(cluster.TaskFact) bool) cluster.TaskFact {
+	t.Helper()
+	var newest cluster.TaskFact
+	r.agent.Until(t, 90*time.Second, id+" to be as wanted", func() error {
+		o, err := c.Observe(t.Context(), cluster.Known{Full: true, Live: []string{id}})
+		if err != nil {
+			return err
+		}
+		for _, f := range o.Tasks {
+			if f.AllocationID == id && f.Rank == 0 && f.CreateIndex >= newest.CreateIndex {
+				newest = f
+			}
+		}
+		if !ok(newest) {
+			return fmt.Errorf("it is %+v", newest)
+		}
+		return nil
+	})
+	return newest
+}
+
+// rotation: a key that appears after we have read the keys is looked for.
+func rotation(t *testing.T, r *rig) {
+	clock := time.Now()
+	c := r.connect(t, cluster.Config{ClusterID: mine, Now: func() time.Time { return clock }})
+	verify := func(id string) error {
+		if outcome, err := c.Submit(t.Context(), r.Task(mine, id, 1)); outcome != cluster.Done {
+			t.Fatal(err)
+		}
+		_, err := c.VerifyIdentity(t.Context(), r.JWT(t, id, 0))
+		return err
+	}
+	if err := verify("key.1"); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := r.agent.API.Keyring().Rotate(&api.KeyringRotateOptions{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := verify("key.2"); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("a new key right after the keys were read is answered with %v", err)
+	}
+	clock = clock.Add(5 * time.Second)
+	for _, id := range []string{"key.1", "key.2"} {
+		if _, err := c.VerifyIdentity(t.Context(), r.JWT(t, id, 0)); err != nil {
+			t.Errorf("%s, after the keys were rotated: %v", id, err)
+		}
+	}
+	clock = clock.Add(2 * time.Hour)
+	if _, err := c.VerifyIdentity(t.Context(), r.JWT(t, "key.1", 0)); !fault.Is(err, fault.Unauthenticated) {
+		t.Errorf("an identity that has expired is answered with %v", err)
+	}
+	for _, id := range []string{"key.1", "key.2"} {
+		if _, err := c.Stop(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// serverKilled: while Nomad is away nothing is learned and nothing is concluded;
+// when it is back, all is as it was.
+func serverKilled(t *testing.T, r *rig) {
+	c := r.connect(t, cluster.Config{ClusterID: mine})
+	if outcome, err := c.Submit(t.Context(), r.Task(mine, "server.1", 1)); outcome != cluster.Done {
+		t.Fatal(err)
+	}
+	before := r.waitFor(t, c, "server.1", func(f cluster.TaskFact) bool { return f.Status == "running" })
+	known := cluster.Known{Full: true, Live: []string{"server.1"}}
+	r.agent.Server.Kill(t)
+	if o, err := c.Observe(t.Context(), known); err == nil {
+		t.Errorf("a dead Nomad is observed as %+v", o)
+	}
+	if outcome, err := c.Submit(t.Context(), r.Task(mine, "server.2", 1)); outcome != cluster.TryAgain || err == nil {
+		t.Errorf("submitting to a dead Nomad: %v, %v", outcome, err)
+	}
+	if outcome, err := c.Stop(t.Context(), "server.1"); outcome != cluster.TryAgain || err == nil {
+		t.Errorf("stopping in a dead Nomad: %v, %v", outcome, err)
+	}
+	r.agent.Server.Run(t)
+	// Until it has a leader again it answers, and must not be believed.
+	r.agent.Until(t, 60*time.Second, "Nomad to be back", func() error {
+		o, err := c.Observe(t.Context(), known)
+		if err != nil {
+			return err
+		}
+		if len(o.Gone) > 0 || o.Alarm != "" {
+			t.Errorf("a restarted Nomad is observed with gone %v, alarm %q", o.Gone, o.Alarm)
+		}
+		return nil
+	})
+	after := r.waitFor(t, c, "server.1", func(f cluster.TaskFact) bool { return f.Status == "running" })
+	if after.NomadAllocID != before.NomadAllocID {
+		t.Errorf("the task went from %s to %s", before.NomadAllocID, after.NomadAllocID)
+	}
+	if _, err := c.Stop(t.Context(), "server.1"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// clientKilled: Nomad replaces what was lost whatever the job says. The fact
+// tells it, and the replacement's identity is known as not the first.
+func clientKilled(t *testing.T, r *rig) {
+	c := r.connect(t, cluster.Config{ClusterID: mine})
+	task := r.Task(mine, "client.1", 1)
+	task.StopAfter = time.Second
+	if outcome, err := c.Submit(t.Context(), task); outcome != cluster.Done {
+		t.Fatal(err)
+	}
+	first := r.waitFor(t, c, "client.1", func(f cluster.TaskFact) bool { return f.Status == "running" })
+	old := r.JWT(t, "client.1", 0)
+	r.agent.Node.Kill(t)
+	r.waitFor(t, c, "client.1", func(f cluster.TaskFact) bool { return f.Status == "lost" || f.Status == "unknown" })
+	if err := os.Remove(filepath.Join(r.dir, "jwt.client.1.0")); err != nil {
+		t.Fatal(err)
+	}
+	r.agent.Node.Run(t)
+	second := r.waitFor(t, c, "client.1", func(f cluster.TaskFact) bool {
+		return f.NomadAllocID != first.NomadAllocID && f.Started // stop_on_client_after may end it at once
+	})
+	if second.Previous != first.NomadAllocID {
+		t.Errorf("the replacement is told as %+v, of %s", second, first.NomadAllocID)
+	}
+	w, err := c.VerifyIdentity(t.Context(), r.JWT(t, "client.1", 0))
+	if err != nil || w.NomadAllocID != second.NomadAllocID || w.FirstOfGroup {
+		t.Errorf("the replacement's identity is taken for %+v, %v", w, err)
+	}
+	w, err = c.VerifyIdentity(t.Context(), old)
+	if err != nil || w.NomadAllocID != first.NomadAllocID || !w.FirstOfGroup {
+		t.Errorf("the first one's identity is taken for %+v, %v", w, err)
+	}
+	if _, err := c.Stop(t.Context(), "client.1"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// restored: a Nomad that was set back to a backup knows less than we do.
+func restored(t *testing.T, r *rig) {
+	c := r.connect(t, cluster.Config{ClusterID: mine})
+	if outcome, err := c.Submit(t.Context(), r.Task(mine, "backup.1", 1)); outcome != cluster.Done {
+		t.Fatal(err)
+	}
+	r.waitFor(t, c, "backup.1", func(f cluster.TaskFact) bool { return f.Status == "running" })
+	backup, err := r.agent.API.Operator().Snapshot(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer backup.Close()
+	if outcome, err := c.Submit(t.Context(), r.Task(mine, "backup.2", 1)); outcome != cluster.Done {
+		t.Fatal(err)
+	}
+	r.waitFor(t, c, "backup.2", func(f cluster.TaskFact) bool { return f.Status == "running" })
+	known := cluster.Known{Full: true, Live: []string{"backup.1", "backup.2"}}
+	o, err := c.Observe(t.Context(), known)
+	if err != nil || o.Alarm != "" || len(o.Gone) > 0 {
+		t.Fatalf("before: %+v, %v", o, err)
+	}
+	known.Index = o.Index
+	if _, err := r.agent.API.Operator().SnapshotRestore(backup, nil); err != nil {
+		t.Fatal(err)
+	}
+	r.agent.Until(t, 30*time.Second, "the older state", func() error {
+		if o, err = c.Observe(t.Context(), known); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(o.Jobs, func(j cluster.JobFact) bool { return j.AllocationID == "backup.2" }) {
+			return errors.New("it is not there yet")
+		}
+		return nil
+	})
+	if len(o.Gone) > 0 || !strings.Contains(o.Alarm, "older state") {
+		t.Errorf("an older state: gone %v, alarm %q, index %d after %d", o.Gone, o.Alarm, o.Index, known.Index)
+	}
+	known.Trust = true
+	if o, err = c.Observe(t.Context(), known); err != nil || !slices.Equal(o.Gone, []string{"backup.2"}) || o.Alarm != "" {
+		t.Errorf("the operators confirmed it: gone %v, alarm %q, %v", o.Gone, o.Alarm, err)
+	}
+}
+
+func ptr[T any](v T) *T { return &v }

@@ -1,0 +1,253 @@
+// Package nomadtest gives tests a Nomad of their own: a server and a client, on
+// free ports of the loopback interface, with their state in a folder that goes
+// with the test.
+//
+// What Detent asks of Nomad is proved against Nomad itself: which jobs it
+// accepts, by which words it refuses, what it remembers. No test double knows
+// that. They take some seconds to start, so a package starts them once and runs
+// its tests as parts of one test.
+package nomadtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/nomad/api"
+
+	"github.com/detent-ml/detent/nomad/servers"
+)
+
+// Options shape the servers.
+type Options struct {
+	ACL           bool   // with it, Agent.Token has all rights
+	ConsulAddress string // host:port of a Consul; "" for none
+}
+
+// Agent is a running Nomad: a server, and a client beside it.
+type Agent struct {
+	Address string // http://127.0.0.1:port, of the server
+	Token   string // of the management role; "" without ACL
+	NodeID  string
+	API     *api.Client // with that token
+	Server  *Process
+	Node    *Process
+	Dir     string
+}
+
+const (
+	readyWithin = 90 * time.Second
+	stopWithin  = 30 * time.Second
+	lookEvery   = 50 * time.Millisecond
+)
+
+// Start runs a server and a client until the test ends, and returns when its node is ready.
+func Start(t testing.TB, o Options) *Agent {
+	t.Helper()
+	binary, err := servers.Ensure(t.Context(), "nomad", servers.NewReporter(os.Stderr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &Agent{Dir: t.TempDir()}
+	if err := a.configure(binary.Path, o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.end(t) })
+	a.Server.Run(t)
+	a.API = a.client(t)
+	a.waitForServer(t)
+	if o.ACL {
+		a.bootstrap(t)
+	}
+	a.Node.Run(t)
+	a.waitForNode(t)
+	return a
+}
+
+// configure writes the configuration files.
+func (a *Agent) configure(binary string, o Options) error {
+	var ports [4]int
+	for i := range ports {
+		port, err := servers.FreePort()
+		if err != nil {
+			return err
+		}
+		ports[i] = port
+	}
+	type m = map[string]any
+	consul := m{"server_auto_join": false, "client_auto_join": false, "auto_advertise": false}
+	if o.ConsulAddress != "" {
+		consul["address"] = o.ConsulAddress
+	}
+	common := func(name string) m {
+		return m{
+			"name": name, "region": "global", "datacenter": "dc1", "data_dir": filepath.Join(a.Dir, name),
+			"bind_addr": "127.0.0.1", "log_level": "INFO", "disable_update_check": true,
+			"advertise": m{"http": "127.0.0.1", "rpc": "127.0.0.1", "serf": "127.0.0.1"},
+			"acl":       m{"enabled": o.ACL}, "consul": consul,
+		}
+	}
+	server := common("server")
+	server["ports"] = m{"http": ports[0], "rpc": ports[1], "serf": ports[2]}
+	server["server"] = m{"enabled": true, "bootstrap_expect": 1, "heartbeat_grace": "1s", "min_heartbeat_ttl": "1s", "raft_multiplier": 1}
+	node := common("node")
+	node["ports"] = m{"http": ports[3]}
+	node["client"] = m{
+		"enabled": true, "servers": []string{fmt.Sprintf("127.0.0.1:%d", ports[1])}, "network_interface": loopback(),
+		"gc_interval": "10m", "gc_max_allocs": 500,
+		"cpu_total_compute": 16000, "memory_total_mb": 16384, "disk_total_mb": 100_000, "disk_free_mb": 100_000,
+		// Asking a cloud's metadata service costs seconds where there is none.
+		"options": m{"fingerprint.denylist": "env_aws,env_gce,env_azure,env_digitalocean", "driver.allowlist": "raw_exec,exec"},
+	}
+	node["plugin"] = m{"raw_exec": m{"config": m{"enabled": true}}}
+	a.Address = "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[0]))
+	a.Server = &Process{binary: binary, config: filepath.Join(a.Dir, "server.json"), log: filepath.Join(a.Dir, "server.log")}
+	a.Node = &Process{binary: binary, config: filepath.Join(a.Dir, "node.json"), log: filepath.Join(a.Dir, "node.log")}
+	return errors.Join(a.Server.configure(server), a.Node.configure(node))
+}
+
+// loopback is the name of the loopback interface.
+func loopback() string {
+	interfaces, err := net.Interfaces()
+	if err == nil {
+		for _, i := range interfaces {
+			if i.Flags&net.FlagLoopback != 0 {
+				return i.Name
+			}
+		}
+	}
+	return "lo"
+}
+
+// waitForServer returns when the server can do what a client's registration
+// needs: a client that comes earlier is refused, and tries again only after
+// half a minute.
+func (a *Agent) waitForServer(t testing.TB) {
+	t.Helper()
+	a.Until(t, readyWithin, "a leader with keys", func() error {
+		keys, err := http.Get(a.Address + "/.well-known/jwks.json")
+		if err != nil {
+			return err
+		}
+		defer keys.Body.Close()
+		var set struct{ Keys []any }
+		if err := json.NewDecoder(keys.Body).Decode(&set); err != nil {
+			return fmt.Errorf("%s: %w", keys.Status, err)
+		}
+		if len(set.Keys) == 0 {
+			return errors.New("no keys")
+		}
+		return nil
+	})
+}
+
+func (a *Agent) client(t testing.TB) *api.Client {
+	t.Helper()
+	client, err := api.NewClient(&api.Config{Address: a.Address, SecretID: a.Token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// bootstrap makes the first token, once the server is ready to.
+func (a *Agent) bootstrap(t testing.TB) {
+	t.Helper()
+	a.Until(t, readyWithin, "the first ACL token", func() error {
+		token, _, err := a.API.ACLTokens().Bootstrap(nil)
+		if err == nil {
+			a.Token = token.SecretID
+		}
+		return err
+	})
+	a.API = a.client(t)
+}
+
+func (a *Agent) waitForNode(t testing.TB) {
+	t.Helper()
+	a.Until(t, readyWithin, "a node with a driver", func() error {
+		nodes, _, err := a.API.Nodes().List(nil)
+		if err != nil {
+			return err
+		}
+		for _, n := range nodes {
+			if driver := n.Drivers["raw_exec"]; n.Status == "ready" && driver != nil && driver.Healthy {
+				a.NodeID = n.ID
+				return nil
+			}
+		}
+		return fmt.Errorf("%d nodes, none of them ready", len(nodes))
+	})
+}
+
+// Until looks until a check passes, and fails the test when it does not in time.
+func (a *Agent) Until(t testing.TB, limit time.Duration, what string, check func() error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("waiting for %s: %v after %v", what, err, limit)
+		}
+	}
+}
+
+// end stops all jobs, so that no task outlives the test, then the processes.
+func (a *Agent) end(t testing.TB) {
+	if a.Server.running() && a.Node.running() && a.API != nil {
+		a.stopJobs(t)
+	}
+	a.Node.end()
+	a.Server.end()
+	unmount(a.Dir)
+	if t.Failed() {
+		t.Logf("the server's log:%s\nthe node's log:%s", a.Server.logTail(), a.Node.logTail())
+	}
+}
+
+func (a *Agent) stopJobs(t testing.TB) {
+	all := &api.QueryOptions{Namespace: "*"}
+	jobs, _, err := a.API.Jobs().List(all)
+	if err != nil {
+		t.Logf("jobs are left running: %v", err)
+		return
+	}
+	for _, j := range jobs {
+		if _, _, err := a.API.Jobs().Deregister(j.ID, true, &api.WriteOptions{Namespace: j.Namespace}); err != nil {
+			t.Logf("job %s is left running: %v", j.ID, err)
+		}
+	}
+	deadline := time.Now().Add(stopWithin)
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for time.Now().Before(deadline) {
+		allocs, _, err := a.API.Allocations().List(all)
+		running := 0
+		for _, alloc := range allocs {
+			if alloc.ClientStatus == "running" || alloc.ClientStatus == "pending" {
+				running++
+			}
+		}
+		if err == nil && running == 0 {
+			return
+		}
+		<-tick.C
+	}
+	t.Log("tasks are left running: they did not end in time")
+}

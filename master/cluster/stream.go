@@ -1,0 +1,177 @@
+package cluster
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/detent-ml/detent/jobspecs"
+)
+
+const (
+	streamPath = "/event/stream"
+	// A stream says something, if only {}, every ten seconds.
+	silentAfter = 30 * time.Second
+	// longestEvent bounds one line: an allocation with all its resources is some kilobytes.
+	longestEvent = 8 << 20
+	retryFirst   = 250 * time.Millisecond
+	retryMost    = 15 * time.Second
+	// mostNamed bounds what is remembered between observations; beyond it a full
+	// list is cheaper than reading one by one.
+	mostNamed = 2000
+)
+
+// named is what the event stream has named since the last observation.
+type named struct {
+	mu sync.Mutex
+	todo
+}
+
+// todo is what an observation has to look at.
+type todo struct {
+	allocations map[string]bool // of jobs that may be ours
+	nodes       bool
+	full        bool // something may have been missed: list everything
+}
+
+func (n *named) take() todo {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	t := n.todo
+	n.todo = todo{}
+	return t
+}
+
+func (n *named) add(allocation string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.allocations == nil {
+		n.allocations = map[string]bool{}
+	}
+	n.allocations[allocation] = true
+	if len(n.allocations) > mostNamed {
+		n.full, n.allocations = true, nil
+	}
+}
+
+func (n *named) addNodes() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.nodes = true
+}
+
+func (n *named) all() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.full = true
+}
+
+// Run follows Nomad's event stream until ctx ends, and fires Wake for what
+// concerns us. Observe works without it, later.
+func (c *Cluster) Run(ctx context.Context) {
+	var streams sync.WaitGroup
+	for i, ns := range c.namespaces {
+		streams.Go(func() { c.follow(ctx, ns, i == 0) })
+	}
+	streams.Wait()
+}
+
+// follow keeps a stream of one namespace open.
+func (c *Cluster) follow(ctx context.Context, ns string, nodes bool) {
+	wait := retryFirst
+	for ctx.Err() == nil {
+		began := c.now()
+		err := c.stream(ctx, ns, nodes)
+		if ctx.Err() != nil {
+			return
+		}
+		if c.now().Sub(began) > retryMost {
+			wait = retryFirst
+		}
+		c.log.Warn("Nomad's event stream ended; a full list every 15 s stands in for it until it is back",
+			"namespace", ns, "error", err, "retry_in", wait)
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+		wait = min(2*wait, retryMost)
+	}
+}
+
+// event is what we read of one: never its payload, which may be old by now.
+type event struct {
+	Topic      string
+	Key        string
+	FilterKeys []string
+}
+
+// stream reads events until the stream fails or falls silent.
+func (c *Cluster) stream(ctx context.Context, ns string, nodes bool) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	silence := time.AfterFunc(silentAfter, func() {
+		cancel(fmt.Errorf("it has said nothing for %v", silentAfter))
+	})
+	defer silence.Stop()
+	topics := url.Values{"topic": {"Allocation"}}
+	if nodes {
+		topics.Add("topic", "Node")
+	}
+	body, err := c.api.Raw().Response("/v1"+streamPath+"?"+topics.Encode(), c.query(ctx, ns))
+	if err != nil {
+		return cause(ctx, err)
+	}
+	defer body.Close()
+	// What happened while nobody listened has no events.
+	c.named.all()
+	c.fire()
+	lines := bufio.NewScanner(body)
+	lines.Buffer(make([]byte, 64<<10), longestEvent)
+	for lines.Scan() {
+		silence.Reset(silentAfter)
+		var batch struct{ Events []event }
+		if err := json.Unmarshal(lines.Bytes(), &batch); err != nil {
+			return fmt.Errorf("an event that is no JSON: %w", err)
+		}
+		if c.note(batch.Events) {
+			c.fire()
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return cause(ctx, err)
+	}
+	return cause(ctx, fmt.Errorf("Nomad closed it"))
+}
+
+func cause(ctx context.Context, err error) error {
+	if why := context.Cause(ctx); why != nil {
+		return why
+	}
+	return err
+}
+
+// note remembers what events name, and says whether any of it concerns us.
+func (c *Cluster) note(events []event) bool {
+	any := false
+	for _, e := range events {
+		switch e.Topic {
+		case "Node":
+			c.named.addNodes()
+			any = true
+		case "Allocation":
+			for _, key := range e.FilterKeys {
+				if strings.HasPrefix(key, jobspecs.JobPrefix()) {
+					c.named.add(e.Key)
+					any = true
+					break
+				}
+			}
+		}
+	}
+	return any
+}

@@ -1,0 +1,174 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/nomad/api"
+
+	"github.com/detent-ml/detent/jobspecs"
+)
+
+// Submit registers the job of an attempt, once: a job of that id that is there
+// already counts as done if it is the same attempt's. An attempt of several
+// members is shown to Nomad first, and handed over only when it has a place for
+// each of them; else the error is a *NoRoom.
+func (c *Cluster) Submit(ctx context.Context, task jobspecs.Task) (Outcome, error) {
+	job, err := jobspecs.Render(task)
+	if err != nil {
+		return Refused, err
+	}
+	ns := c.cfg.Namespace
+	if task.Pool.Namespace != "" {
+		ns = task.Pool.Namespace
+	}
+	if !slices.Contains(c.namespaces, ns) {
+		return Refused, fmt.Errorf("pool %s is in Nomad namespace %q, which this master does not watch", task.Pool.Name, ns)
+	}
+	job.Namespace = &ns
+	if c.cfg.Region != "" {
+		job.Region = &c.cfg.Region
+	}
+	what := fmt.Sprintf("job %s", *job.ID)
+	if len(task.Members) > 1 {
+		if outcome, err := c.rehearse(ctx, task, job); err != nil {
+			return outcome, err
+		}
+	}
+	_, _, err = c.api.Jobs().EnforceRegister(job, 0, c.write(ctx, ns))
+	if err == nil {
+		return Done, nil
+	}
+	if kindOf(err) != exists {
+		return outcomeOf(err, what)
+	}
+	there, _, err := c.api.Jobs().Info(*job.ID, c.query(ctx, ns))
+	if statusOf(err) == http.StatusNotFound {
+		return TryAgain, fmt.Errorf("%s was there a moment ago and is gone", what)
+	}
+	if err != nil {
+		return outcomeOf(err, what)
+	}
+	if !c.owns(there.Meta, task.AllocationID) {
+		return Refused, fmt.Errorf("%s exists already in namespace %q and is not this cluster's: %s", what, ns, whose(there.Meta))
+	}
+	return Done, nil
+}
+
+// rehearse asks Nomad whether it would place every member.
+func (c *Cluster) rehearse(ctx context.Context, task jobspecs.Task, job *api.Job) (Outcome, error) {
+	plan, _, err := c.api.Jobs().PlanOpts(job, &api.PlanOptions{}, c.write(ctx, *job.Namespace))
+	if err != nil {
+		return outcomeOf(err, fmt.Sprintf("job %s", *job.ID))
+	}
+	if len(plan.FailedTGAllocs) == 0 {
+		return Done, nil
+	}
+	no := &NoRoom{}
+	var reasons []string
+	for _, group := range slices.Sorted(maps.Keys(plan.FailedTGAllocs)) {
+		where := "?"
+		if rank, ok := jobspecs.RankOf(group); ok && rank < len(task.Members) {
+			no.Nodes = append(no.Nodes, task.Members[rank].NodeID)
+			where = task.Members[rank].NodeName
+		}
+		reasons = append(reasons, fmt.Sprintf("%s on node %s: %s", group, where, whyNotPlaced(plan.FailedTGAllocs[group])))
+	}
+	no.Reason = "Nomad has no place for " + strings.Join(reasons, "; ")
+	return TryAgain, no
+}
+
+// whyNotPlaced says in words what Nomad counted when it looked for a place.
+func whyNotPlaced(m *api.AllocationMetric) string {
+	if m == nil {
+		return "it gives no reason"
+	}
+	var parts []string
+	for _, dimension := range slices.Sorted(maps.Keys(m.DimensionExhausted)) {
+		parts = append(parts, dimension+" is exhausted")
+	}
+	for _, constraint := range slices.Sorted(maps.Keys(m.ConstraintFiltered)) {
+		if !strings.HasPrefix(constraint, "${node.unique.id}") {
+			parts = append(parts, fmt.Sprintf("constraint %q is not met", constraint))
+		}
+	}
+	for _, class := range slices.Sorted(maps.Keys(m.ClassFiltered)) {
+		parts = append(parts, fmt.Sprintf("nodes of class %q do not fit", class))
+	}
+	if len(m.QuotaExhausted) > 0 {
+		parts = append(parts, "quota is exhausted: "+strings.Join(m.QuotaExhausted, ", "))
+	}
+	if len(parts) == 0 {
+		return "the node is not ready, or not in the datacenter or node pool of the job"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// WhyNotPlaced says what Nomad found in the way of an attempt whose job waits
+// for a place; "" when it knows of nothing.
+func (c *Cluster) WhyNotPlaced(ctx context.Context, allocationID string) (string, error) {
+	for _, ns := range c.namespaces {
+		evals, _, err := c.api.Jobs().Evaluations(jobspecs.JobID(allocationID), c.query(ctx, ns))
+		if err != nil {
+			return "", fmt.Errorf("evaluations of job %s: %w", jobspecs.JobID(allocationID), err)
+		}
+		slices.SortFunc(evals, func(a, b *api.Evaluation) int { return int(b.ModifyIndex) - int(a.ModifyIndex) })
+		for _, e := range evals {
+			var reasons []string
+			for _, group := range slices.Sorted(maps.Keys(e.FailedTGAllocs)) {
+				reasons = append(reasons, group+": "+whyNotPlaced(e.FailedTGAllocs[group]))
+			}
+			if len(reasons) > 0 {
+				return "Nomad has no place for " + strings.Join(reasons, "; "), nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// Stop ends the job of an attempt. The job stays known to Nomad as stopped,
+// which keeps it from being registered a second time. An attempt without a job
+// is as stopped as it can be.
+func (c *Cluster) Stop(ctx context.Context, allocationID string) (Outcome, error) {
+	id := jobspecs.JobID(allocationID)
+	what := "job " + id
+	for _, ns := range c.namespaces {
+		job, _, err := c.api.Jobs().Info(id, c.query(ctx, ns))
+		if statusOf(err) == http.StatusNotFound {
+			continue
+		}
+		if err != nil {
+			return outcomeOf(err, what)
+		}
+		if !c.owns(job.Meta, allocationID) {
+			if len(c.namespaces) > 1 {
+				continue // ours may be in another namespace
+			}
+			return Refused, fmt.Errorf("%s in namespace %q is not this cluster's and is left alone: %s", what, ns, whose(job.Meta))
+		}
+		if job.Stop != nil && *job.Stop {
+			return Done, nil
+		}
+		if _, _, err := c.api.Jobs().Deregister(id, false, c.write(ctx, ns)); err != nil {
+			return outcomeOf(err, what)
+		}
+		return Done, nil
+	}
+	return Done, nil
+}
+
+// owns says whether a job is this cluster's, of that attempt.
+func (c *Cluster) owns(meta map[string]string, allocationID string) bool {
+	return meta[jobspecs.MetaCluster] == c.cfg.ClusterID && meta[jobspecs.MetaAllocation] == allocationID
+}
+
+func whose(meta map[string]string) string {
+	if cluster := meta[jobspecs.MetaCluster]; cluster != "" {
+		return fmt.Sprintf("its metadata names cluster %s and attempt %s", cluster, meta[jobspecs.MetaAllocation])
+	}
+	return "its metadata names no cluster"
+}
