@@ -25,7 +25,7 @@ const (
 // Nomad is what the loop asks of the cluster.
 type Nomad interface {
 	// Observe says what changed since the last call, or everything.
-	Observe(ctx context.Context) (cluster.Observation, error)
+	Observe(ctx context.Context, known cluster.Known) (cluster.Observation, error)
 	// Wake fires when there is something to observe.
 	Wake() <-chan struct{}
 	// Submit registers an attempt's job. It is idempotent.
@@ -49,7 +49,7 @@ type Loop struct {
 	bus   *store.Bus
 	nomad Nomad
 	log   *slog.Logger
-	stats Stats
+	stats stats
 }
 
 // New makes a loop; Run runs it for one term.
@@ -63,15 +63,19 @@ type term struct {
 	lead  *Leadership
 	folds folds
 	hands *hands
-	index int64
+	known cluster.Known // for the next observation
 	alarm string
 	again bool // something changed: look once more at once
 }
 
 // Run cycles until ctx ends.
 func (l *Loop) Run(ctx context.Context, lead *Leadership) {
-	t := &term{Loop: l, lead: lead, folds: folds{byID: map[int]*fold{}}}
-	t.hands = newHands(t)
+	t, err := newTerm(ctx, l, lead)
+	if err != nil {
+		l.log.Error("cannot begin to lead", "term", lead.Term, "error", err)
+		return
+	}
+	defer l.stats.clear()
 	defer t.hands.wait()
 	intent, cancelIntent := l.bus.Subscribe(store.TopicIntent)
 	defer cancelIntent()
@@ -108,6 +112,16 @@ func (l *Loop) Run(ctx context.Context, lead *Leadership) {
 	}
 }
 
+func newTerm(ctx context.Context, l *Loop, lead *Leadership) (*term, error) {
+	index, err := l.db.NomadIndex(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t := &term{Loop: l, lead: lead, folds: folds{byID: map[int]*fold{}}, known: cluster.Known{Index: uint64(index), Full: true}}
+	t.hands = newHands(t)
+	return t, nil
+}
+
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -138,7 +152,7 @@ func (t *term) cycle(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("decide: %w", err)
 	}
-	t.stats.live(live)
+	t.remember(live)
 	if !changes.Empty() {
 		err := t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) error { return tx.ApplyChanges(ctx, changes) })
 		if errors.Is(err, store.ErrStale) {
@@ -179,36 +193,48 @@ func (t *term) tell(c *store.Changes) {
 func (t *term) observe(ctx context.Context) error {
 	call, cancel := context.WithTimeout(ctx, observeFor)
 	defer cancel()
-	o, err := t.nomad.Observe(call)
+	o, err := t.nomad.Observe(call, t.known)
 	if err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		o = cluster.Observation{Alarm: fmt.Sprintf("Nomad does not answer: %v", err)}
 	}
-	if len(o.Tasks) == 0 && o.Nodes == nil && o.Alarm == t.alarm && int64(o.Index) <= t.index {
+	t.known.Full = err != nil // what is not stored must be told again
+	if len(o.Tasks) == 0 && len(o.Gone) == 0 && o.Nodes == nil && o.Alarm == t.alarm && o.Index <= t.known.Index {
 		return nil
 	}
+	if err := t.record(ctx, o); err != nil {
+		t.known.Full = true
+		return err
+	}
+	if t.alarm = o.Alarm; o.Alarm == "" {
+		t.known.Index = max(t.known.Index, o.Index)
+	}
+	return nil
+}
+
+// record stores an observation.
+func (t *term) record(ctx context.Context, o cluster.Observation) error {
 	facts := memberFacts(o.Tasks)
 	nodes, err := nodeRows(o.Nodes)
 	if err != nil {
 		return err
 	}
-	err = t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) error {
-		if len(facts) > 0 {
-			n, err := tx.RecordFacts(ctx, facts)
-			if err != nil {
-				return err
-			}
-			t.again = t.again || n > 0
+	return t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) error {
+		if err := tx.RecordFacts(ctx, facts); err != nil {
+			return err
+		}
+		if err := tx.RecordGone(ctx, o.Gone); err != nil {
+			return err
 		}
 		if o.Nodes != nil {
 			if err := tx.RecordNodes(ctx, nodes); err != nil {
 				return err
 			}
 		}
-		if o.Alarm == "" && int64(o.Index) > t.index {
-			if err := tx.SetNomadIndex(ctx, int64(o.Index)); err != nil {
+		if o.Alarm == "" && o.Full {
+			if err := tx.SetNomadIndex(ctx, int64(max(o.Index, t.known.Index)), t.known.Trust); err != nil {
 				return err
 			}
 		}
@@ -220,10 +246,16 @@ func (t *term) observe(ctx context.Context) error {
 		}
 		return err
 	})
-	if err == nil {
-		t.alarm, t.index = o.Alarm, max(t.index, int64(o.Index))
+}
+
+// remember keeps what the next observation needs to know of the rows.
+func (t *term) remember(live *store.Live) {
+	t.known.Live, t.known.Trust = nil, live.Trust
+	for _, a := range live.Allocations {
+		if a.SubmittedAt != nil {
+			t.known.Live = append(t.known.Live, a.ID)
+		}
 	}
-	return err
 }
 
 // memberFacts turns Nomad's allocations into facts about members. A member has
@@ -240,7 +272,7 @@ func memberFacts(tasks []cluster.TaskFact) []store.MemberFact {
 		k := key{f.AllocationID, f.Rank}
 		fact := store.MemberFact{AllocationID: f.AllocationID, Rank: f.Rank, NomadAllocID: f.NomadAllocID, Status: f.Status,
 			Detail: f.Detail, Index: int64(f.Index), Exit: f.ExitCode, Pulling: f.Pulling, Started: f.Started,
-			Replaced: f.Previous != "", Over: over(f.Status)}
+			Replaced: f.Previous != "", Over: f.Over()}
 		i, ok := first[k]
 		switch {
 		case !ok:
@@ -259,14 +291,6 @@ func memberFacts(tasks []cluster.TaskFact) []store.MemberFact {
 		}
 	}
 	return facts
-}
-
-func over(status string) bool {
-	switch status {
-	case lifecycle.NomadComplete, lifecycle.NomadFailed, lifecycle.NomadLost, lifecycle.NomadGone:
-		return true
-	}
-	return false
 }
 
 func nodeRows(nodes []cluster.Node) ([]store.NodeRow, error) {

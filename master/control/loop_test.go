@@ -36,12 +36,12 @@ func newFakeNomad(nodes ...string) *fakeNomad {
 	f := &fakeNomad{tasks: map[string]*cluster.TaskFact{}, stops: map[string]int{}, submit: map[string]int{}, wake: make(chan struct{}, 1)}
 	for _, n := range nodes {
 		f.nodes = append(f.nodes, cluster.Node{Node: sched.Node{ID: "id-" + n, Name: n}, NodePool: "default", Status: "ready",
-			Eligible: true, Drivers: []string{"raw_exec"}, CPUSlots: 2})
+			Eligible: true, Drivers: []string{"raw_exec"}})
 	}
 	return f
 }
 
-func (f *fakeNomad) Observe(context.Context) (cluster.Observation, error) {
+func (f *fakeNomad) Observe(context.Context, cluster.Known) (cluster.Observation, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	o := cluster.Observation{Index: f.index, Full: true, Nodes: f.nodes, Alarm: f.alarm}
@@ -110,7 +110,7 @@ func newBench(t *testing.T, nodes ...string) *bench {
 	timing := lifecycle.DefaultTiming()
 	timing.StopAfter, timing.Margin = 0, 0
 	l := New(Config{Timing: timing, Pools: []Pool{{Name: "default", NodePool: "default", Driver: "raw_exec",
-		Slots: cluster.PoolSlots{Kind: cluster.CPUSlots}, Sched: sched.Pool{Name: "default", MaxAux: 10}}},
+		Slots: cluster.PoolSlots{Kind: cluster.CPUSlots, PerNode: 2}, Sched: sched.Pool{Name: "default", MaxAux: 10}}},
 		Task: func(s store.ToSubmit, _ *Pool) (jobspecs.Task, error) {
 			task := jobspecs.Task{AllocationID: s.ID}
 			for _, m := range s.Members {
@@ -124,8 +124,9 @@ func newBench(t *testing.T, nodes ...string) *bench {
 	}
 	lead := &Leadership{Term: n}
 	lead.extend(time.Now().Add(time.Hour))
-	b.term = &term{Loop: l, lead: lead, folds: folds{byID: map[int]*fold{}}}
-	b.term.hands = newHands(b.term)
+	if b.term, err = newTerm(t.Context(), l, lead); err != nil {
+		t.Fatal(err)
+	}
 	return b
 }
 

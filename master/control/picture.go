@@ -128,18 +128,29 @@ func newFold(e store.LiveExperiment) *fold {
 func nodesOf(p *Pool, nodes []store.NodeRow) ([]sched.Node, error) {
 	var list []sched.Node
 	for _, row := range nodes {
-		if p.NodePool != "" && row.NodePool != p.NodePool {
-			continue
+		n, err := p.Offer(row)
+		if err != nil {
+			return nil, err
 		}
-		var n cluster.Node
-		if err := json.Unmarshal(row.Inventory, &n); err != nil {
-			return nil, fmt.Errorf("inventory of node %s: %w", row.Name, err)
+		if n != nil {
+			list = append(list, *n)
 		}
-		s := sched.Node{ID: row.ID, Name: row.Name, Address: row.Address, Slots: cluster.SlotsOf(n, p.Slots)}
-		s.Schedulable, s.Why = usable(row, n, p)
-		list = append(list, s)
 	}
 	return list, nil
+}
+
+// Offer is what a node offers to the pool; nil when it is not of the pool.
+func (p *Pool) Offer(row store.NodeRow) (*sched.Node, error) {
+	if p.NodePool != "" && row.NodePool != p.NodePool {
+		return nil, nil
+	}
+	var n cluster.Node
+	if err := json.Unmarshal(row.Inventory, &n); err != nil {
+		return nil, fmt.Errorf("inventory of node %s: %w", row.Name, err)
+	}
+	s := &sched.Node{ID: row.ID, Name: row.Name, Address: row.Address, Slots: cluster.SlotsOf(n, p.Slots)}
+	s.Schedulable, s.Why = usable(row, n, p)
+	return s, nil
 }
 
 // usable says whether new work may go to a node, and why not.

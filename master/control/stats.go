@@ -3,52 +3,32 @@ package control
 import (
 	"sync"
 	"time"
-
-	"github.com/detent-ml/detent/master/store"
 )
 
-// Stats is what the loop tells Prometheus.
-type Stats struct {
+// stats is what the loop tells of itself.
+type stats struct {
 	mu     sync.Mutex
 	cycles uint64
 	last   time.Duration
-	slots  map[string]Demand
-	states map[string]int
+	leads  bool
 }
 
-// Demand is a pool's load, in slots.
-type Demand struct {
-	Held, Wanted int
-	Queued       int // attempts
-}
-
-func (s *Stats) observe(d time.Duration) {
+func (s *stats) observe(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.cycles, s.last = s.cycles+1, d
+	s.cycles, s.last, s.leads = s.cycles+1, d, true
 }
 
-func (s *Stats) live(l *store.Live) {
-	slots, states := map[string]Demand{}, map[string]int{}
-	for _, a := range l.Allocations {
-		d := slots[a.Pool]
-		if a.State == "PENDING" {
-			d.Wanted, d.Queued = d.Wanted+a.Slots, d.Queued+1
-		} else {
-			d.Held += a.Slots
-		}
-		slots[a.Pool] = d
-		states[a.State]++
-	}
+func (s *stats) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.slots, s.states = slots, states
+	s.last, s.leads = 0, false
 }
 
-// Snapshot is the figures as they are; they are zero on a master that does not
-// lead.
-func (l *Loop) Snapshot() (cycles uint64, last time.Duration, slots map[string]Demand, states map[string]int) {
+// Stats says how many cycles this master's loop has made, how long the last one
+// took, and whether this master leads.
+func (l *Loop) Stats() (cycles uint64, last time.Duration, leads bool) {
 	l.stats.mu.Lock()
 	defer l.stats.mu.Unlock()
-	return l.stats.cycles, l.stats.last, l.stats.slots, l.stats.states
+	return l.stats.cycles, l.stats.last, l.stats.leads
 }

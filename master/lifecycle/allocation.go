@@ -77,6 +77,7 @@ type Member struct {
 	ExitedAt     time.Time
 	ExitCode     int
 	ExitReason   string
+	Stopped      bool // it ended because Nomad ended its runner
 }
 
 func (m Member) claimed() bool { return !m.ClaimedAt.IsZero() }
@@ -231,6 +232,8 @@ func conclude(a Allocation) Step {
 		if bad.exited() {
 			s.ExitCode = &bad.ExitCode
 		}
+	case bad.Stopped && a.Cause == Wish:
+		s.Outcome, s.ExitReason = Lost, fmt.Sprintf("Nomad stopped it on node %s: %s", bad.NodeName, orElse(bad.NomadDetail, "its job was stopped, or its node was drained"))
 	case silent && !bad.claimed():
 		s.Outcome, s.Avoid = Unplaced, []string{bad.NodeID}
 		s.ExitReason = fmt.Sprintf("it did not start on node %s: %s", bad.NodeName, orElse(bad.NomadDetail, "Nomad gave no reason"))

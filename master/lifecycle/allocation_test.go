@@ -64,6 +64,8 @@ func member(t *testing.T, rank int, line string) Member {
 			m.Started = true
 		case "replaced":
 			m.Replaced = true
+		case "stopped":
+			m.Stopped = true
 		case "daemon":
 			m.Daemon = true
 		case "over":
