@@ -1,0 +1,170 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/detent-ml/detent/master/api"
+	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/control"
+	"github.com/detent-ml/detent/master/discovery"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// Version is Detent's own; Compatible is the interface that it speaks, which
+// clients compare with theirs.
+const (
+	Version    = "0.1.0"
+	Compatible = "0.38.1"
+)
+
+// How long a master waits for its database and for requests that it still
+// answers when it stops.
+const (
+	databaseRetry = 500 * time.Millisecond
+	databaseWait  = 2 * time.Minute
+	drain         = 5 * time.Second
+)
+
+// Run serves until ctx ends. ready, which may be nil, is told the address.
+func Run(ctx context.Context, cfg Config, ready chan<- string) error {
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level(cfg.LogLevel)}))
+	ln, err := net.Listen("tcp", cfg.Listen)
+	if err != nil {
+		return fmt.Errorf("cannot listen on %s: %w; is another master, or another program, there already?", cfg.Listen, err)
+	}
+	db, err := store.Open(ctx, cfg.Database, store.Options{MaxConns: int32(cfg.DatabaseConns)})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := migrate(ctx, cfg.Database, log); err != nil {
+		return err
+	}
+	id, err := db.ClusterID(ctx)
+	if err != nil {
+		return err
+	}
+	kept := store.NewMasterLog(db, log.Handler())
+	log = slog.New(kept)
+	m := &master{cfg: cfg, log: log, db: db, clusterID: id, masterID: uuid.NewString(), bus: store.NewBus(cfg.Database, log), pools: poolsOf(cfg)}
+	return m.run(ctx, ln, kept, ready)
+}
+
+func level(name string) slog.Level {
+	switch name {
+	case "trace", "debug":
+		return slog.LevelDebug
+	case "warning":
+		return slog.LevelWarn
+	case "error":
+		return slog.LevelError
+	}
+	return slog.LevelInfo
+}
+
+// migrate waits for a database that does not answer yet: a master and its
+// database are often started together.
+func migrate(ctx context.Context, dsn string, log *slog.Logger) error {
+	until := time.Now().Add(databaseWait)
+	for {
+		err := store.Migrate(ctx, dsn)
+		if err == nil || ctx.Err() != nil || !fault.Is(err, fault.Unavailable) || time.Now().After(until) {
+			return err
+		}
+		log.Warn("waiting for the database", "error", errors.Unwrap(err))
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(databaseRetry):
+		}
+	}
+}
+
+// master is a running one: the parts that Run wires.
+type master struct {
+	cfg       Config
+	log       *slog.Logger
+	db        *store.DB
+	bus       *store.Bus
+	clusterID string
+	masterID  string
+	nomad     *cluster.Cluster
+	artifacts artifacts
+	pools     []control.Pool
+}
+
+// run starts the parts and waits for them, in the order in which they depend on
+// each other: what answers requests ends first, what writes the log last.
+func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog, ready chan<- string) error {
+	var err error
+	if m.artifacts, err = readArtifacts(m.cfg); err != nil {
+		return err
+	}
+	if m.nomad, err = m.connect(); err != nil {
+		return err
+	}
+	disc, err := discovery.New(m.discoveryConfig())
+	if err != nil {
+		return err
+	}
+	served, err := m.apiConfig()
+	if err != nil {
+		return err
+	}
+	back, stopBack := context.WithCancel(context.WithoutCancel(ctx))
+	var parts sync.WaitGroup
+	defer parts.Wait()
+	defer stopBack()
+	parts.Go(func() { kept.Run(back) })
+	parts.Go(func() { m.bus.Run(back) })
+	parts.Go(func() { m.nomad.Run(back) })
+	parts.Go(func() { store.NewSummarizer(m.db, m.bus, m.log).Run(back) })
+	a := api.New(ctx, served, m.db, m.bus, identity{m.nomad}, members{disc}, m.log)
+	loop := control.New(m.loopConfig(), m.db, m.bus, m.nomad, m.log)
+	leads := make(chan struct{})
+	go func() {
+		defer close(leads)
+		control.Lead(ctx, m.db, m.masterID, m.cfg.PublicURL, m.log, loop.Run)
+	}()
+	listens := make(chan error, 1)
+	go func() { listens <- a.App().Listener(ln) }()
+	m.log.Info("serving", "address", ln.Addr().String(), "cluster_id", m.clusterID, "master_id", m.masterID, "version", Version)
+	if ready != nil {
+		ready <- ln.Addr().String()
+	}
+	select {
+	case err = <-listens:
+		return err
+	case <-ctx.Done():
+	}
+	m.log.Info("stopping")
+	<-leads // the lead is given back before anything else ends
+	if err := a.App().ShutdownWithTimeout(drain); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		m.log.Warn("requests were cut off", "error", err)
+	}
+	a.Wait() // what tasks reported is written
+	return nil
+}
+
+// blankLogin says from where a blank password is good enough.
+func (m *master) blankLogin(remote string) bool {
+	switch m.cfg.BlankPasswords {
+	case "always":
+		return true
+	case "never":
+		return false
+	}
+	ip := net.ParseIP(strings.Trim(remote, "[]"))
+	return ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,233 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/api"
+	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/control"
+	"github.com/detent-ml/detent/master/discovery"
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/sched"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// artifacts are the files that tasks fetch from the master.
+type artifacts struct {
+	runnerSHA string // of det-runner; "" when the nodes bring their own
+}
+
+func readArtifacts(cfg Config) (artifacts, error) {
+	var a artifacts
+	if cfg.RunnerPath == "" {
+		return a, fmt.Errorf("runner_path: is missing; give the path of det-runner, which tasks fetch from the master")
+	}
+	f, err := os.Open(cfg.RunnerPath)
+	if err != nil {
+		return a, fmt.Errorf("runner_path: %w", err)
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return a, fmt.Errorf("runner_path: %w", err)
+	}
+	a.runnerSHA = hex.EncodeToString(h.Sum(nil))
+	return a, nil
+}
+
+// nodePool is the default pool where the configuration names none.
+func (p PoolConfig) nodePool() string { return or(p.NodePool, "default") }
+
+func (m *master) loopConfig() control.Config {
+	t := lifecycle.DefaultTiming()
+	t.StopAfter, t.Place, t.Pull = time.Duration(m.cfg.StopAfter), time.Duration(m.cfg.PlaceTimeout), time.Duration(m.cfg.PullTimeout)
+	return control.Config{Timing: t, Task: m.task, Pools: m.pools}
+}
+
+// poolsOf are the pools as the loop works with them.
+func poolsOf(cfg Config) []control.Pool {
+	var list []control.Pool
+	for _, p := range cfg.Pools {
+		list = append(list, control.Pool{Name: p.Name, NodePool: p.nodePool(), Driver: p.Driver,
+			Slots: cluster.PoolSlots{Kind: cluster.SlotKind(p.Slots), Device: p.Device, CoresPerSlot: p.CoresPerSlot,
+				MemoryMBPerSlot: p.MemoryMBPerSlot, MaxSlotsPerNode: p.MaxSlotsPerNode, PerNode: p.SlotsPerNode},
+			Sched: sched.Pool{Name: p.Name, Preemption: p.Preemption, MaxAux: p.MaxAux}})
+	}
+	return list
+}
+
+// task describes an attempt's job.
+func (m *master) task(s store.ToSubmit, pool *control.Pool) (jobspecs.Task, error) {
+	t := jobspecs.Task{AllocationID: s.ID, Run: s.RunID, ClusterID: m.clusterID, ClusterName: m.cfg.ClusterName, Type: s.TaskType,
+		ExperimentID: deref(s.ExperimentID), TrialID: deref(s.TrialID), TaskID: s.TaskID, Owner: s.Owner, Title: s.TaskName,
+		Pool:    jobspecs.Pool{Name: pool.Name, Driver: pool.Driver, NodePool: pool.NodePool, Namespace: m.cfg.Nomad.Namespace},
+		Masters: jobspecs.Masters{URLs: m.cfg.TaskURLs, Scheme: "http"},
+		Runner: jobspecs.Runner{SHA256: m.artifacts.runnerSHA,
+			URL: fmt.Sprintf("%s/runner/%s/linux-amd64", m.cfg.TaskURLs[0], m.artifacts.runnerSHA)},
+		Services: jobspecs.NomadServices, Ports: taskPorts(), StopAfter: time.Duration(m.cfg.StopAfter)}
+	if m.cfg.Consul.Address != "" {
+		t.Services = jobspecs.ConsulServices
+	}
+	t.Links = []jobspecs.Link{{Label: "REST API", URL: m.cfg.PublicURL + "/docs/rest-api"}}
+	if s.ExperimentID != nil {
+		t.Title = deref(s.ExperimentName)
+	}
+	for _, x := range s.Members {
+		t.Members = append(t.Members, m.member(pool, x))
+	}
+	return t, nil
+}
+
+// member gives a member its share of its node.
+func (m *master) member(pool *control.Pool, x store.LiveMember) jobspecs.Member {
+	j := jobspecs.Member{NodeID: x.NodeID, NodeName: x.NodeName}
+	for _, s := range x.SlotIDs {
+		j.SlotIDs = append(j.SlotIDs, int(s))
+	}
+	j.MemoryMB, j.MHz = auxMemoryMB, auxMHz
+	if n := len(j.SlotIDs); n > 0 {
+		j.MemoryMB, j.MHz = n*pool.Slots.MemoryMBPerSlot, n*pool.Slots.CoresPerSlot*mhzPerCore
+	}
+	return j
+}
+
+// What a task of no slots gets, and what a core is worth in Nomad's scheduler.
+// The slots are our own account; Nomad is asked for little, so that it never
+// finds a node full which we found free.
+const (
+	auxMemoryMB = 256
+	auxMHz      = 100
+	mhzPerCore  = 100
+)
+
+func deref[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}
+
+// apiConfig is what the API needs to know.
+func (m *master) apiConfig() (api.Config, error) {
+	c := api.Config{ClusterName: m.cfg.ClusterName, ClusterID: m.clusterID, MasterID: m.masterID, Version: Compatible,
+		DetentVersion: Version, PublicURL: m.cfg.PublicURL, BlankLogin: m.blankLogin, RunnerDir: filepath.Dir(m.cfg.RunnerPath),
+		HarnessDir: m.cfg.HarnessPath, Redacted: m.redacted, Namespaces: []string{m.cfg.Nomad.Namespace},
+		Capabilities: capabilities(), Inventory: m.inventory}
+	var err error
+	if c.CheckpointStorage, err = m.cfg.storage(); err != nil {
+		return c, err
+	}
+	if c.TaskContainer, err = m.cfg.taskDefaults(); err != nil {
+		return c, err
+	}
+	if c.TaskContainer.LogPolicies == nil {
+		c.TaskContainer.LogPolicies = expconf.DefaultLogPolicies()
+	}
+	for _, p := range m.cfg.Pools {
+		slot := "cpu"
+		if p.Slots == "device" {
+			slot = "cuda"
+		}
+		c.Pools = append(c.Pools, api.Pool{Name: p.Name, Description: p.Description, Compute: p.Name == m.cfg.DefaultComputePool,
+			Aux: p.Name == m.cfg.DefaultAuxPool, SlotType: slot, Preemption: p.Preemption, Priority: p.Priority, MaxAux: p.MaxAux})
+	}
+	return c, nil
+}
+
+// capabilities is what this version runs; the rest is refused or warned about.
+func capabilities() expconf.Capabilities {
+	return expconf.Capabilities{
+		Searchers: []string{expconf.Single},
+		Storage:   []string{expconf.SharedFS, expconf.Directory},
+		MultiSlot: true, BindMounts: true, ShmSize: true, Profiling: true, MaxSlots: true, SingleNode: true,
+	}
+}
+
+// inventory is what a node offers to a pool, for those who look at the cluster.
+func (m *master) inventory(pool string, row store.NodeRow) *api.NodeSlots {
+	for i := range m.pools {
+		if m.pools[i].Name != pool {
+			continue
+		}
+		n, err := m.pools[i].Offer(row)
+		if err != nil || n == nil {
+			return nil
+		}
+		return &api.NodeSlots{Slots: n.Slots, Usable: n.Schedulable, Why: n.Why}
+	}
+	return nil
+}
+
+// redacted is the configuration without its secrets.
+func (m *master) redacted() any {
+	c := m.cfg
+	c.Database = store.Redact(c.Database)
+	for _, secret := range []*string{&c.Nomad.Token, &c.Consul.Token} {
+		if *secret != "" {
+			*secret = "********"
+		}
+	}
+	return c
+}
+
+// identity and members fit the cluster and the catalogue to the API, which does
+// not know them.
+type identity struct{ *cluster.Cluster }
+
+func (i identity) VerifyIdentity(ctx context.Context, jwt string) (api.Workload, error) {
+	w, err := i.Cluster.VerifyIdentity(ctx, jwt)
+	return api.Workload(w), err
+}
+
+type members struct{ d *discovery.Discovery }
+
+func (m members) Members(ctx context.Context, allocationID string) (map[int]api.Endpoint, error) {
+	found, err := m.d.Members(ctx, allocationID)
+	out := make(map[int]api.Endpoint, len(found))
+	for rank, e := range found {
+		out[rank] = api.Endpoint(e)
+	}
+	return out, err
+}
+
+// connect makes the way to Nomad. Without a token of its own the master uses the
+// one of its workload identity, which Nomad puts into its environment or a file.
+func (m *master) connect() (*cluster.Cluster, error) {
+	n := m.cfg.Nomad
+	return cluster.New(cluster.Config{Address: n.Address, Token: or(n.Token, os.Getenv("NOMAD_TOKEN")), TokenFile: n.TokenFile,
+		Namespace: n.Namespace, Region: n.Region, TLS: cluster.TLS{CA: n.CAFile, Cert: n.CertFile, Key: n.KeyFile},
+		ClusterID: m.clusterID, Log: m.log})
+}
+
+// discoveryConfig says which catalogue knows where members are.
+func (m *master) discoveryConfig() discovery.Config {
+	c := m.cfg.Consul
+	return discovery.Config{Address: c.Address, Token: or(c.Token, os.Getenv("CONSUL_HTTP_TOKEN")), TokenFile: c.TokenFile,
+		CAFile: c.CAFile, Nomad: services{m.nomad}}
+}
+
+// services fits Nomad's own catalogue to discovery, which does not know Nomad.
+type services struct{ c *cluster.Cluster }
+
+func (s services) Services(ctx context.Context, name string) ([]discovery.Instance, error) {
+	found, err := s.c.Services(ctx, name)
+	list := make([]discovery.Instance, len(found))
+	for i, f := range found {
+		list[i] = discovery.Instance(f)
+	}
+	return list, err
+}
+
+// taskPorts are the labels of the ports that a task's members get from Nomad, as
+// its specification names them.
+func taskPorts() []string { return []string{"c10d", "dtrain_ssh", "comm1", "comm2"} }
