@@ -1,0 +1,56 @@
+// Package agent is det agent: the nodes of the cluster.
+package agent
+
+import (
+	"cmp"
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/noun"
+	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/cli/internal/table"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// New is det agent.
+func New(a *app.App) *cobra.Command {
+	return noun.New("agent", "look at the nodes", []string{"a"}, newList(a))
+}
+
+func newList(a *app.App) *cobra.Command {
+	var format output.Format
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "list the nodes",
+		Args:    args.None,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), a, format) },
+	}
+	format.Flags(cmd)
+	return cmd
+}
+
+func runList(ctx context.Context, a *app.App, format output.Format) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	agents, err := c.Agents(ctx)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(agents, func(x, y v1.Agent) int { return cmp.Compare(x.ID, y.ID) })
+	t := table.New("Agent ID", "Version", "Registered Time", "Slots", "Containers", "Resource Pool",
+		"Enabled", "Draining", "Addresses")
+	for _, n := range agents {
+		t.Row(path.Base(n.ID), n.Version, table.Time(n.RegisteredTime), len(n.Slots), len(n.Containers),
+			strings.Join(n.ResourcePools, ", "), n.Enabled, n.Draining, strings.Join(n.Addresses, ", "))
+	}
+	return format.Print(a.IO, t, agents)
+}

@@ -1,0 +1,54 @@
+package checkpoint
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/download"
+	"github.com/detent-ml/detent/cli/internal/fetch"
+)
+
+type downloadOptions struct {
+	uuid, dir string
+	quiet     bool
+	mode      args.OneOf
+}
+
+func newDownload(a *app.App) *cobra.Command {
+	var o downloadOptions
+	cmd := &cobra.Command{
+		Use:   "download UUID",
+		Short: "download a checkpoint",
+		Long: `Downloads the files of a checkpoint.
+
+Where this machine sees the storage the files are copied from there, else they
+come through the master. --mode insists on one of the two ways.`,
+		Args: args.Exactly("the UUID of a checkpoint"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			o.uuid = given[0]
+			return runDownload(cmd.Context(), a, o)
+		},
+	}
+	o.mode = args.OneOf{Value: string(fetch.Auto), Allowed: []string{string(fetch.Auto), string(fetch.Direct), string(fetch.Master)}}
+	cmd.Flags().StringVarP(&o.dir, "output-dir", "o", "", "folder for its files (default checkpoints/<uuid>)")
+	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print the path only")
+	cmd.Flags().Var(&o.mode, "mode", "which way to go")
+	return cmd
+}
+
+func runDownload(ctx context.Context, a *app.App, o downloadOptions) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	k, err := c.Checkpoint(ctx, o.uuid)
+	if err != nil {
+		return err
+	}
+	return download.Run(ctx, a, download.Options{
+		Client: c, Checkpoint: k, Dir: o.dir, Mode: fetch.Mode(o.mode.Value), Quiet: o.quiet,
+	})
+}

@@ -1,0 +1,200 @@
+// Package deploy is det deploy: a cluster on this machine. All the work is done
+// by nomad/local; this is its command line.
+package deploy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/exit"
+	"github.com/detent-ml/detent/cli/internal/noun"
+	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/nomad/local"
+	"github.com/detent-ml/detent/nomad/servers"
+)
+
+// New is det deploy.
+func New(a *app.App) *cobra.Command {
+	return noun.New("deploy", "run a cluster", []string{"d"}, nil,
+		noun.New("local", "run a cluster on this machine", nil, nil,
+			newUp(a), newDown(a), newStatus(a), newLogs(a), newReset(a)))
+}
+
+// where names a cluster on this machine.
+type where struct {
+	name string
+	dir  string
+}
+
+func (w *where) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&w.name, "cluster-name", local.DefaultName, "name of the cluster")
+	cmd.Flags().StringVar(&w.dir, "state-dir", "", "folder of the cluster's data (default one named after it)")
+}
+
+func (w *where) load() (*local.Cluster, error) {
+	dir := w.dir
+	if dir == "" {
+		var err error
+		if dir, err = local.DefaultStateDir(w.name); err != nil {
+			return nil, fault.New(fault.Invalid, "%w", err)
+		}
+	}
+	c, err := local.Load(dir)
+	if errors.Is(err, local.ErrNoCluster) {
+		return nil, fault.New(fault.NotFound, "there is no cluster %q on this machine; make it with `det deploy local cluster-up`", w.name)
+	}
+	if err != nil {
+		return nil, fault.New(fault.Internal, "%w", err)
+	}
+	return c, nil
+}
+
+func newDown(a *app.App) *cobra.Command {
+	var w where
+	cmd := &cobra.Command{
+		Use:   "cluster-down",
+		Short: "stop the cluster and keep its data",
+		Args:  args.None,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := w.load()
+			if err != nil {
+				return err
+			}
+			return failed(cmd.Context(), c.Down(cmd.Context(), servers.NewReporter(a.IO.Err)))
+		},
+	}
+	w.flags(cmd)
+	return cmd
+}
+
+type resetOptions struct {
+	where
+	yes bool
+}
+
+func newReset(a *app.App) *cobra.Command {
+	var o resetOptions
+	cmd := &cobra.Command{
+		Use:   "reset",
+		Short: "stop the cluster and remove its data",
+		Args:  args.None,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runReset(cmd.Context(), a, o) },
+	}
+	o.flags(cmd)
+	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	return cmd
+}
+
+func runReset(ctx context.Context, a *app.App, o resetOptions) error {
+	c, err := o.load()
+	if err != nil {
+		return err
+	}
+	if !o.yes && a.IO.InTTY {
+		yes, err := a.IO.Confirm(ctx, fmt.Sprintf("This removes the cluster %q with all experiments and checkpoints in %s. Go on?", o.name, c.StateDir()))
+		if err != nil {
+			return err
+		}
+		if !yes {
+			return exit.Status(exit.Failed)
+		}
+	}
+	return failed(ctx, c.Reset(ctx, servers.NewReporter(a.IO.Err)))
+}
+
+func newStatus(a *app.App) *cobra.Command {
+	var w where
+	var format output.Format
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "show the parts of the cluster and whether they are well",
+		Long:  "Shows the parts of the cluster. The exit status is 0 only when all of them are well.",
+		Args:  args.None,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runStatus(cmd.Context(), a, w, format)
+		},
+	}
+	w.flags(cmd)
+	format.FlagsWithoutCSV(cmd)
+	return cmd
+}
+
+func runStatus(ctx context.Context, a *app.App, w where, format output.Format) error {
+	c, err := w.load()
+	if err != nil {
+		return err
+	}
+	d := c.Describe(ctx)
+	if format.Structured() {
+		raw, err := json.Marshal(d)
+		if err == nil && format.YAML {
+			err = output.YAML(a.IO.Out, raw)
+		} else if err == nil {
+			err = output.JSON(a.IO.Out, raw)
+		}
+		if err != nil {
+			return err
+		}
+	} else {
+		if err := d.WriteStatus(a.IO.Out); err != nil {
+			return err
+		}
+		a.Printf("\n")
+		if err := d.WriteSummary(a.IO.Out); err != nil {
+			return err
+		}
+	}
+	if !d.Up() {
+		return exit.Status(exit.Failed)
+	}
+	return nil
+}
+
+type logsOptions struct {
+	where
+	part   string
+	tail   int
+	follow bool
+}
+
+func newLogs(a *app.App) *cobra.Command {
+	var o logsOptions
+	cmd := &cobra.Command{
+		Use:   "logs [PART]",
+		Short: "print what a part has logged: master, nomad, consul or postgres",
+		Args:  args.Between(0, "the name of a part"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			o.part = "master"
+			if len(given) > 0 {
+				o.part = given[0]
+			}
+			c, err := o.load()
+			if err != nil {
+				return err
+			}
+			return failed(cmd.Context(), c.Logs(cmd.Context(), o.part, o.tail, o.follow, a.IO.Out))
+		},
+	}
+	o.flags(cmd)
+	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "go on as lines come in")
+	cmd.Flags().IntVar(&o.tail, "tail", 0, "only this many lines from the end")
+	return cmd
+}
+
+// failed gives the errors of the cluster, which are words already, a code.
+func failed(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return fault.New(fault.Invalid, "%w", err)
+}

@@ -1,0 +1,201 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/exit"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/nomad/local"
+	"github.com/detent-ml/detent/nomad/servers"
+)
+
+type upOptions struct {
+	where
+	agents       int
+	slots        int
+	masterPort   int
+	masterConfig string
+	masterEnv    []string
+	binary       string
+	runner       string
+	harness      string
+	dsn          string
+	deleteDB     bool
+	acl          bool
+}
+
+const upLong = `Brings up a cluster on this machine: PostgreSQL, Consul, Nomad, and the master as
+a Nomad job. Everything listens on loopback only.
+
+Nomad and Consul are taken from PATH, or built once into your cache; that takes a
+few minutes the first time. Doing it twice is harmless, and data survives
+cluster-down. det-master and det-runner are looked for beside det and on PATH.`
+
+func newUp(a *app.App) *cobra.Command {
+	var o upOptions
+	cmd := &cobra.Command{
+		Use:   "cluster-up",
+		Short: "bring up a cluster",
+		Long:  upLong,
+		Args:  args.None,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runUp(cmd.Context(), a, o) },
+	}
+	f := cmd.Flags()
+	o.flags(cmd)
+	f.IntVar(&o.agents, "agents", 1, "number of nodes")
+	f.IntVar(&o.slots, "slots", 0, "CPU slots of each node (default by its cores)")
+	f.IntVar(&o.masterPort, "master-port", 0, "port of the master (default 8080 if it is free)")
+	f.StringVar(&o.masterConfig, "master-config-path", "", "configuration of the master, in YAML")
+	f.StringArrayVar(&o.masterEnv, "master-env", nil, "set NAME=VALUE in the master's environment (may be repeated)")
+	f.StringVar(&o.binary, "master-binary", "", "the det-master to run")
+	f.StringVar(&o.runner, "runner-binary", "", "the det-runner that tasks are given")
+	f.StringVar(&o.harness, "harness", "", "folder of the Python package that tasks are given")
+	f.StringVar(&o.dsn, "db", "", "address of a PostgreSQL to use in place of one of the cluster's own")
+	f.BoolVar(&o.deleteDB, "delete-db", false, "remove the data of this cluster first")
+	f.BoolVar(&o.acl, "acl", false, "turn Nomad's access control on")
+	return cmd
+}
+
+func runUp(ctx context.Context, a *app.App, o upOptions) error {
+	opts, err := o.options()
+	if err != nil {
+		return err
+	}
+	report := servers.NewReporter(a.IO.Err)
+	if o.deleteDB {
+		if err := o.clear(ctx, report); err != nil {
+			return err
+		}
+	}
+	c, err := local.Up(ctx, opts, report)
+	if err != nil {
+		return failed(ctx, err)
+	}
+	for i := 2; i <= o.agents; i++ {
+		if err := c.AddClient(ctx, local.Client{Name: fmt.Sprintf("agent%d", i), Slots: o.slots}); err != nil {
+			return failed(ctx, err)
+		}
+	}
+	return c.Describe(ctx).WriteSummary(a.IO.Out)
+}
+
+func (o upOptions) clear(ctx context.Context, report *servers.Reporter) error {
+	c, err := o.load()
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return failed(ctx, c.Reset(ctx, report))
+}
+
+// options finds the programs and reads the configuration.
+func (o upOptions) options() (local.Options, error) {
+	out := local.Options{
+		Name: o.name, StateDir: o.dir, DSN: o.dsn, Slots: o.slots, ACL: o.acl,
+		Ports: local.Ports{Master: o.masterPort},
+	}
+	if o.agents < 1 || o.slots < 0 {
+		return out, &exit.UsageError{Message: "--agents takes a number of 1 or more, and --slots one of 0 or more"}
+	}
+	var err error
+	if out.Master.Binary, err = program("det-master", o.binary, "--master-binary"); err != nil {
+		return out, err
+	}
+	if out.Master.Runner, err = program("det-runner", o.runner, "--runner-binary"); err != nil {
+		return out, err
+	}
+	if o.masterConfig != "" {
+		text, err := os.ReadFile(o.masterConfig)
+		if err != nil {
+			return out, fault.New(fault.Invalid, "cannot read the master's configuration: %w", err)
+		}
+		out.Master.Config = string(text)
+	}
+	out.Master.Env, err = o.environment()
+	return out, err
+}
+
+// environment is what the master is told beside its configuration.
+func (o upOptions) environment() (map[string]string, error) {
+	env := map[string]string{}
+	harness := o.harness
+	if harness == "" {
+		harness = findHarness()
+	}
+	if harness != "" {
+		abs, err := filepath.Abs(harness)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := os.Stat(filepath.Join(abs, "determined")); err != nil {
+			return nil, fault.New(fault.Invalid, "%s is not the folder of the Python package: it has no folder determined in it", abs)
+		}
+		env["DETENT_HARNESS_PATH"] = abs
+	}
+	for _, pair := range o.masterEnv {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || name == "" {
+			return nil, &exit.UsageError{Message: fmt.Sprintf("--master-env %s is not of the form NAME=VALUE", pair)}
+		}
+		env[name] = value
+	}
+	return env, nil
+}
+
+// besides are folders beside the one of this program.
+func besides(elem ...string) (string, bool) {
+	exe, err := os.Executable()
+	if err != nil {
+		return "", false
+	}
+	if real, err := filepath.EvalSymlinks(exe); err == nil {
+		exe = real
+	}
+	return filepath.Join(append([]string{filepath.Dir(exe)}, elem...)...), true
+}
+
+// program finds one of ours: the one that was named, else beside det, else on PATH.
+func program(name, named, flag string) (string, error) {
+	if named != "" {
+		path, err := exec.LookPath(named)
+		if err != nil {
+			return "", fault.New(fault.Invalid, "%s %s cannot be run: %w", flag, named, err)
+		}
+		return filepath.Abs(path)
+	}
+	if path, ok := besides(name); ok {
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			return path, nil
+		}
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", fault.New(fault.NotFound, "%s is neither beside det nor on PATH; install it there, or name it with %s", name, flag)
+	}
+	return filepath.Abs(path)
+}
+
+// findHarness looks where a checkout and a package have the Python package.
+func findHarness() string {
+	for _, elem := range [][]string{{"..", "plugins", "harness"}, {"..", "share", "detent", "harness"}} {
+		dir, ok := besides(elem...)
+		if !ok {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(dir, "determined")); err == nil {
+			return dir
+		}
+	}
+	return ""
+}

@@ -1,0 +1,129 @@
+package dev
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/exit"
+	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/master/fault"
+)
+
+type curlOptions struct {
+	show bool
+	path string
+	args []string
+}
+
+func newCurl(a *app.App) *cobra.Command {
+	var o curlOptions
+	cmd := &cobra.Command{
+		Use:     "curl [-x] PATH [CURL_ARGUMENT...]",
+		Aliases: []string{"c"},
+		Short:   "call curl with the session's token",
+		Long: `Calls curl on a path of the master, signed in. What stands behind the path is
+given to curl. JSON is indented on a terminal.`,
+		Example:               "  det dev curl /api/v1/experiments\n  det dev curl /api/v1/experiments/3/pause -X POST",
+		DisableFlagsInUseLine: true,
+		Args:                  args.AtLeastOne("a path, such as /api/v1/me"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			o.path, o.args = given[0], given[1:]
+			return runCurl(cmd.Context(), a, o)
+		},
+	}
+	cmd.Flags().SetInterspersed(false)
+	cmd.Flags().BoolVarP(&o.show, "show", "x", false, "print the command, with the token in it")
+	return cmd
+}
+
+func runCurl(ctx context.Context, a *app.App, o curlOptions) error {
+	if strings.Contains(o.path, "://") || strings.HasPrefix(o.path, "//") {
+		return &exit.UsageError{Message: "det dev curl takes a path, not a whole address; the master is named with -m"}
+	}
+	curl, err := exec.LookPath("curl")
+	if err != nil {
+		return fault.New(fault.Invalid, "curl is not installed on this machine")
+	}
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := c.Me(ctx); err != nil { // signs in again where that is needed
+		return err
+	}
+	header := "Authorization: Bearer " + c.Token()
+	argv := append([]string{c.Master() + "/" + strings.TrimLeft(o.path, "/"), "-s", "--globoff"}, o.args...)
+	if o.show {
+		a.Printf("curl -H %s %s\n", shellQuote(header), quoteAll(argv))
+	}
+	return call(ctx, a, curl, header, argv)
+}
+
+// call hands curl the header through a pipe: the arguments of a process can be
+// read by everybody on the machine.
+func call(ctx context.Context, a *app.App, curl, header string, argv []string) error {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if _, err := w.WriteString(header + "\n"); err != nil { // shorter than any pipe's buffer
+		return err
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, curl, append([]string{"-H", "@/dev/fd/3"}, argv...)...)
+	cmd.ExtraFiles = []*os.File{r}
+	cmd.Stdin, cmd.Stderr, cmd.Stdout = a.IO.In, a.IO.Err, a.IO.Out
+	var body bytes.Buffer
+	if a.IO.OutTTY {
+		cmd.Stdout = &body
+	}
+	err = cmd.Run()
+	if a.IO.OutTTY {
+		var pretty bytes.Buffer
+		if output.JSON(&pretty, body.Bytes()) == nil {
+			body = pretty
+		}
+		if _, werr := body.WriteTo(a.IO.Out); err == nil {
+			err = werr
+		}
+	}
+	var ended *exec.ExitError
+	if errors.As(err, &ended) {
+		return exit.Status(ended.ExitCode())
+	}
+	if err != nil {
+		return fmt.Errorf("curl: %w", err)
+	}
+	return nil
+}
+
+func quoteAll(argv []string) string {
+	out := make([]string, len(argv))
+	for i, s := range argv {
+		out[i] = shellQuote(s)
+	}
+	return strings.Join(out, " ")
+}
+
+// shellQuote writes a word so that a shell reads it as it is.
+func shellQuote(s string) string {
+	plain := strings.IndexFunc(s, func(r rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-", r)
+	}) < 0
+	if plain && s != "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

@@ -1,0 +1,62 @@
+package experiment
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/complete"
+	"github.com/detent-ml/detent/cli/internal/output"
+)
+
+type configOptions struct {
+	id       int
+	json     bool
+	original bool
+}
+
+func newConfig(a *app.App) *cobra.Command {
+	var o configOptions
+	cmd := &cobra.Command{
+		Use:               "config EXPERIMENT_ID",
+		Short:             "print the configuration that an experiment runs with",
+		Args:              args.Exactly("the ID of an experiment"),
+		ValidArgsFunction: complete.Experiments(a),
+		RunE: func(cmd *cobra.Command, given []string) (err error) {
+			if o.id, err = args.ID(anExperiment, given[0]); err != nil {
+				return err
+			}
+			return runConfig(cmd.Context(), a, o)
+		},
+	}
+	cmd.Flags().BoolVar(&o.json, "json", false, "print as JSON")
+	cmd.Flags().Bool("yaml", true, "print as YAML")
+	cmd.Flags().BoolVar(&o.original, "original", false, "print the text that was submitted")
+	cmd.MarkFlagsMutuallyExclusive("json", "yaml", "original")
+	return cmd
+}
+
+func runConfig(ctx context.Context, a *app.App, o configOptions) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	resp, err := c.Experiment(ctx, o.id)
+	if err != nil {
+		return err
+	}
+	config := resp.Experiment.Config
+	if len(config) <= len("{}") && len(resp.Config) > 0 {
+		config = resp.Config
+	}
+	switch {
+	case o.original:
+		a.Printf("%s", resp.Experiment.OriginalConfig)
+		return nil
+	case o.json:
+		return output.JSON(a.IO.Out, config)
+	}
+	return output.YAML(a.IO.Out, config)
+}

@@ -1,0 +1,199 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/exit"
+	"github.com/detent-ml/detent/cli/internal/upload"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+type createOptions struct {
+	configFile, modelDef string
+	includes, overrides  []string
+	project              int
+	template             string
+	follow, paused, test bool
+	local                bool
+	publish              []string
+}
+
+const createLong = `Submits an experiment: its configuration, and the folder with its code.
+
+The configuration is checked before anything is sent, and all that is wrong with
+it is reported at once. A configuration of "-" is read from the standard input.
+
+Of the folder everything is sent but what .detignore names, in the syntax of
+.gitignore; caches of Python and the folders of git and of editors stay behind
+anyway. At most 95 MB may be sent.`
+
+func newCreate(a *app.App) *cobra.Command {
+	var o createOptions
+	cmd := &cobra.Command{
+		Use:   "create CONFIG [MODEL_DEF]",
+		Short: "submit an experiment",
+		Long:  createLong,
+		Example: `  det experiment create const.yaml . -f
+  det experiment create const.yaml . --config resources.slots_per_trial=2 --config name=wide`,
+		Args: args.Between(1, "a configuration file", "the folder with the code"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			o.configFile = given[0]
+			if len(given) > 1 {
+				o.modelDef = given[1]
+			}
+			return runCreate(cmd.Context(), a, o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringArrayVarP(&o.includes, "include", "i", nil, "also send this file or folder, under its own name (may be repeated)")
+	f.StringArrayVar(&o.overrides, "config", nil, "change the configuration: path=value, as in resources.slots_per_trial=2 (may be repeated)")
+	f.IntVar(&o.project, "project_id", 0, "put the experiment into this project")
+	f.StringVar(&o.template, "template", "", "lay the configuration over this template")
+	f.BoolVarP(&o.follow, "follow-first-trial", "f", false, "follow the log of the first trial")
+	f.BoolVar(&o.paused, "paused", false, "do not start it yet")
+	f.BoolVarP(&o.test, "test-mode", "t", false, "try it: one batch of training, a validation and a checkpoint")
+	f.BoolVar(&o.test, "test", false, "the same as --test-mode")
+	f.BoolVar(&o.local, "local", false, "run on this machine (not offered)")
+	f.StringArrayVarP(&o.publish, "publish", "p", nil, "publish a port of the trial (not offered)")
+	for _, hidden := range []string{"test", "local", "publish"} {
+		if err := f.MarkHidden(hidden); err != nil {
+			panic(err)
+		}
+	}
+	return cmd
+}
+
+func runCreate(ctx context.Context, a *app.App, o createOptions) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	config, err := loadConfig(a, o)
+	if err != nil {
+		return err
+	}
+	files, err := upload.Gather(a.IO, o.modelDef, o.includes)
+	if err != nil {
+		return err
+	}
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	req := o.request(config, files)
+	if o.test {
+		return runTest(ctx, a, c, req, config)
+	}
+	resp, err := submit(ctx, a, c, req)
+	if err != nil {
+		return err
+	}
+	id := resp.Experiment.ID
+	a.Printf("Created experiment %d\n", id)
+	warnLaunch(a, resp.Warnings)
+	if o.follow && !o.paused {
+		return followFirstTrial(ctx, a, c, id)
+	}
+	return nil
+}
+
+func (o createOptions) check() error {
+	if o.local {
+		return &exit.UsageError{Message: "--local is not offered: experiments run in the cluster",
+			Hint: "Run your script directly; off the cluster the harness works without a master."}
+	}
+	if len(o.publish) > 0 {
+		return &exit.UsageError{Message: "--publish is not offered yet"}
+	}
+	return nil
+}
+
+func (o createOptions) request(config string, files []v1.File) v1.CreateExperimentRequest {
+	activate, validateOnly := !o.paused, o.test
+	req := v1.CreateExperimentRequest{
+		Config: &config, ModelDefinition: files, Activate: &activate, ValidateOnly: &validateOnly,
+	}
+	if o.project != 0 {
+		req.ProjectID = &o.project
+	}
+	if o.template != "" {
+		req.Template = &o.template
+	}
+	return req
+}
+
+// loadConfig reads and checks the configuration. Without overrides it is sent as
+// it was written, comments and all.
+func loadConfig(a *app.App, o createOptions) (string, error) {
+	name, text, err := readConfig(a, o.configFile)
+	if err != nil {
+		return "", err
+	}
+	changed, err := expconf.ApplyOverrides(name, text, o.overrides)
+	if err != nil {
+		return "", invalidConfig(name, err)
+	}
+	if len(o.overrides) > 0 {
+		name += " with --config"
+	}
+	_, warnings, err := expconf.Parse(name, changed)
+	if err != nil {
+		return "", invalidConfig(name, err)
+	}
+	for _, w := range warnings.Strings() {
+		a.IO.Warn("%s", w)
+	}
+	return string(changed), nil
+}
+
+func readConfig(a *app.App, file string) (name string, text []byte, err error) {
+	if file == "-" {
+		text, err = io.ReadAll(a.IO.In)
+		name = "the standard input"
+	} else {
+		text, err = os.ReadFile(file)
+		name = file
+	}
+	if err != nil {
+		return "", nil, fault.New(fault.Invalid, "cannot read the configuration: %w", err)
+	}
+	return name, text, nil
+}
+
+func invalidConfig(name string, err error) error {
+	var problems expconf.Errors
+	if !errors.As(err, &problems) || len(problems) == 1 {
+		return fault.New(fault.Invalid, "%s", err)
+	}
+	return fault.New(fault.Invalid, "%s has %d problems:\n%s", name, len(problems), err)
+}
+
+// submit sends the request, with a progress bar for what takes longer than a moment.
+func submit(ctx context.Context, a *app.App, c *client.Client, req v1.CreateExperimentRequest) (*v1.CreateExperimentResponse, error) {
+	bar := upload.NewBar(a.IO, "Sending")
+	resp, err := c.CreateExperiment(ctx, req, bar.Update)
+	bar.Done()
+	return resp, err
+}
+
+func warnLaunch(a *app.App, warnings []v1.LaunchWarning) {
+	for _, w := range warnings {
+		switch w {
+		case v1.LaunchWarningCurrentSlotsExceeded:
+			a.IO.Warn("Warning: The requested job requires more slots than currently available. " +
+				"You may need to increase cluster resources in order for the job to run.")
+		default:
+			a.IO.Warn("Warning: %s", fmt.Sprint(w))
+		}
+	}
+}

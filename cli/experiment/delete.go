@@ -1,0 +1,61 @@
+package experiment
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/complete"
+	"github.com/detent-ml/detent/cli/internal/exit"
+)
+
+type deleteOptions struct {
+	id  int
+	yes bool
+}
+
+func newDelete(a *app.App) *cobra.Command {
+	var o deleteOptions
+	cmd := &cobra.Command{
+		Use:               "delete EXPERIMENT_ID",
+		Short:             "delete an experiment with its logs and checkpoints",
+		Args:              args.Exactly("the ID of an experiment"),
+		ValidArgsFunction: complete.Experiments(a),
+		RunE: func(cmd *cobra.Command, given []string) (err error) {
+			if o.id, err = args.ID(anExperiment, given[0]); err != nil {
+				return err
+			}
+			return runDelete(cmd.Context(), a, o)
+		},
+	}
+	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	return cmd
+}
+
+const deleteQuestion = `This deletes the experiment with all its logs, metrics and checkpoints.
+It cannot be undone; det experiment archive only hides an experiment.
+Delete it?`
+
+func runDelete(ctx context.Context, a *app.App, o deleteOptions) error {
+	if !o.yes {
+		yes, err := a.IO.Confirm(ctx, deleteQuestion)
+		if err != nil {
+			return err
+		}
+		if !yes {
+			a.Printf("Aborting experiment deletion.\n")
+			return exit.Status(exit.Failed)
+		}
+	}
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.DeleteExperiment(ctx, o.id); err != nil {
+		return err
+	}
+	a.Printf("Deletion of experiment %d is in progress\n", o.id)
+	return nil
+}

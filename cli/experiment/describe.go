@@ -1,0 +1,151 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/complete"
+	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/cli/internal/table"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+type describeOptions struct {
+	ids     []int
+	metrics bool
+	outdir  string
+	format  output.Format
+}
+
+func newDescribe(a *app.App) *cobra.Command {
+	var o describeOptions
+	cmd := &cobra.Command{
+		Use:               "describe EXPERIMENT_ID...",
+		Short:             "show experiments with their trials and what these reported",
+		Args:              args.AtLeastOne("the ID of an experiment"),
+		ValidArgsFunction: complete.Experiments(a),
+		RunE: func(cmd *cobra.Command, given []string) (err error) {
+			if o.ids, err = args.IDs(anExperiment, given); err != nil {
+				return err
+			}
+			return runDescribe(cmd.Context(), a, o)
+		},
+	}
+	cmd.Flags().BoolVar(&o.metrics, "metrics", false, "show the metrics")
+	cmd.Flags().StringVar(&o.outdir, "outdir", "", "write experiments.csv, trials.csv and workloads.csv into this folder")
+	o.format.Flags(cmd)
+	return cmd
+}
+
+// A described experiment is what the three tables are made from.
+type described struct {
+	resp      *v1.GetExperimentResponse
+	trials    []v1.Trial
+	workloads map[int][]v1.WorkloadContainer
+}
+
+func runDescribe(ctx context.Context, a *app.App, o describeOptions) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	var all []described
+	var messages []*v1.GetExperimentResponse
+	for _, id := range o.ids {
+		d, err := load(ctx, c, id, !o.format.Structured())
+		if err != nil {
+			return err
+		}
+		all = append(all, d)
+		messages = append(messages, d.resp)
+	}
+	if o.format.Structured() {
+		return o.format.Messages(a.IO.Out, messages)
+	}
+	parts := []part{
+		{"Experiment:", "experiments.csv", experimentTable(all)},
+		{"\nTrials:", "trials.csv", trialTable(all)},
+		{"\nWorkloads:", "workloads.csv", workloadTable(all, o.metrics)},
+	}
+	for _, p := range parts {
+		if err := p.print(a, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func load(ctx context.Context, c *client.Client, id int, all bool) (described, error) {
+	d := described{workloads: map[int][]v1.WorkloadContainer{}}
+	var err error
+	if d.resp, err = c.Experiment(ctx, id); err != nil || !all {
+		return d, err
+	}
+	if d.trials, err = client.Collect(c.Trials(ctx, id, client.Page{})); err != nil {
+		return d, err
+	}
+	for _, t := range d.trials {
+		if d.workloads[t.ID], err = client.Collect(c.Workloads(ctx, t.ID, false, client.Page{Limit: 500})); err != nil {
+			return d, err
+		}
+	}
+	return d, nil
+}
+
+// A part is one of the tables.
+type part struct {
+	title, file string
+	table       *table.Table
+}
+
+func (p part) print(a *app.App, o describeOptions) error {
+	if o.outdir != "" {
+		path := filepath.Join(o.outdir, p.file)
+		f, err := os.Create(path)
+		if err == nil {
+			err = errors.Join(p.table.CSV(f), f.Close())
+		}
+		if err != nil {
+			return fault.New(fault.Invalid, "cannot write %s: %w", path, err)
+		}
+		return nil
+	}
+	a.Printf("%s\n", p.title)
+	if o.format.CSV {
+		return p.table.CSV(a.IO.Out)
+	}
+	return p.table.Write(a.IO.Out)
+}
+
+func experimentTable(all []described) *table.Table {
+	t := table.New("Experiment ID", "State", "Progress", "Started", "Ended", "Name", "Description",
+		"Archived", "Resource Pool", "Labels")
+	for _, d := range all {
+		e := d.resp.Experiment
+		labels := slices.Sorted(slices.Values(e.Labels))
+		t.Row(e.ID, bare(e.State), table.Percent(e.Progress), table.Time(&e.StartTime), table.Time(e.EndTime),
+			e.Name, e.Description, e.Archived, e.ResourcePool, strings.Join(labels, ", "))
+	}
+	return t
+}
+
+func trialTable(all []described) *table.Table {
+	t := table.New("Trial ID", "Experiment ID", "State", "Started", "Ended", "H-Params")
+	for _, d := range all {
+		for _, trial := range d.trials {
+			t.Row(trial.ID, d.resp.Experiment.ID, bare(trial.State), table.Time(&trial.StartTime), table.Time(trial.EndTime),
+				output.Indented(trial.HParams))
+		}
+	}
+	return t
+}

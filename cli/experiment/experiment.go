@@ -1,0 +1,27 @@
+// Package experiment is det experiment: a file per verb.
+package experiment
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/noun"
+)
+
+// New is det experiment.
+func New(a *app.App) *cobra.Command {
+	cmd := noun.New("experiment", "submit and manage experiments", []string{"e"}, newList(a),
+		newCreate(a), newDescribe(a), newConfig(a), newListTrials(a), newListCheckpoints(a),
+		newLogs(a), newPlot(a), newWait(a),
+		newPause(a), newActivate(a), newCancel(a), newKill(a),
+		newArchive(a), newUnarchive(a), newDelete(a), newMove(a),
+		newLabel(a), newSet(a), newDownload(a), newDownloadModelDef(a))
+	return cmd
+}
+
+// bare is a state without its prefix.
+func bare[S ~string](state S) string { return strings.TrimPrefix(string(state), "STATE_") }
+
+const anExperiment = "an experiment"

@@ -1,0 +1,335 @@
+package experiment
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/chart"
+	"github.com/detent-ml/detent/cli/internal/exit"
+	"github.com/detent-ml/detent/cli/internal/fakemaster"
+	"github.com/detent-ml/detent/cli/internal/term"
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+const config = `# kept
+name: iris
+entrypoint: python3 train.py
+hyperparameters:
+  lr: {type: log, base: 10, minval: -3, maxval: -1}
+  units: {type: int, minval: 4, maxval: 8}
+  kind: {type: categorical, vals: [b, a]}
+  fixed: {type: const, val: 7}
+  nested: {rate: {type: double, minval: 0.5, maxval: 1}, plain: x}
+searcher: {name: single, metric: validation_loss, smaller_is_better: true, max_length: {batches: 200}}
+`
+
+// rig is a fake master, an app signed in there and what it printed.
+func rig(t *testing.T) (*fakemaster.Master, *app.App, fmt.Stringer, fmt.Stringer) {
+	t.Helper()
+	m := fakemaster.New()
+	s := httptest.NewServer(m)
+	t.Cleanup(s.Close)
+	io, out, errs := term.Buffers("")
+	home := t.TempDir()
+	env := map[string]string{"DET_MASTER": s.URL, "HOME": home}
+	a := &app.App{IO: io, Now: time.Now, Lookup: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}
+	return m, a, out, errs
+}
+
+// project is a folder with a configuration and code.
+func project(t *testing.T, text string) (configFile, code string) {
+	t.Helper()
+	dir := t.TempDir()
+	configFile, code = filepath.Join(dir, "const.yaml"), filepath.Join(dir, "code")
+	err := os.MkdirAll(filepath.Join(code, "sub"), 0o755)
+	for name, content := range map[string]string{configFile: text, filepath.Join(code, "train.py"): "print(1)\n", filepath.Join(code, "sub", "a.txt"): "a"} {
+		if err == nil {
+			err = os.WriteFile(name, []byte(content), 0o644)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return configFile, code
+}
+
+func TestCreateSendsWhatDeterminedsClientSends(t *testing.T) {
+	m, a, out, _ := rig(t)
+	file, code := project(t, config)
+	if err := runCreate(t.Context(), a, createOptions{configFile: file, modelDef: code, project: 3}); err != nil {
+		t.Fatal(err)
+	}
+	if out.String() != "Created experiment 1\n" {
+		t.Errorf("printed %q", out)
+	}
+	var body struct {
+		Config          string `json:"config"`
+		Activate        bool   `json:"activate"`
+		ValidateOnly    bool   `json:"validateOnly"`
+		ProjectID       int    `json:"projectId"`
+		ModelDefinition []struct {
+			Path, Content, Mtime string
+			Type, Mode, UID, GID int
+		} `json:"modelDefinition"`
+	}
+	if err := json.Unmarshal(m.Body("POST /api/v1/experiments"), &body); err != nil {
+		t.Fatal(err)
+	}
+	if body.Config != config || !body.Activate || body.ValidateOnly || body.ProjectID != 3 {
+		t.Errorf("sent %+v", body)
+	}
+	var got []string
+	for _, f := range body.ModelDefinition {
+		got = append(got, fmt.Sprintf("%s %d %o %s", f.Path, f.Type, f.Mode, f.Content))
+		if f.Mtime == "" || f.UID != 0 || f.GID != 0 {
+			t.Errorf("%+v", f)
+		}
+	}
+	if want := "[sub 53 40755  sub/a.txt 48 100644 YQ== train.py 48 100644 cHJpbnQoMSkK]"; fmt.Sprint(got) != want {
+		t.Errorf("sent %v\nwant %s", got, want)
+	}
+}
+
+func TestCreateWithChanges(t *testing.T) {
+	m, a, _, errs := rig(t)
+	file, code := project(t, config)
+	err := runCreate(t.Context(), a, createOptions{configFile: file, modelDef: code, paused: true,
+		overrides: []string{"resources.slots_per_trial=8", "name=wide", "labels=a,b"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := m.Experiments[0]
+	if e.Name != "wide" || e.State != v1.ExperimentStatePaused || !strings.Contains(string(e.Config), `"slots_per_trial":8`) || !strings.Contains(string(e.Config), `"labels":["a","b"]`) {
+		t.Errorf("created %s: %s", e.State, e.Config)
+	}
+	if !strings.Contains(errs.String(), "requires more slots than currently available") {
+		t.Errorf("warned %q", errs)
+	}
+}
+
+func TestCreateFromTheStandardInput(t *testing.T) {
+	m, a, _, _ := rig(t)
+	a.IO.In = strings.NewReader(config)
+	if err := runCreate(t.Context(), a, createOptions{configFile: "-", paused: true}); err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Experiments) != 1 || m.Experiments[0].OriginalConfig != config {
+		t.Errorf("%+v", m.Experiments)
+	}
+}
+
+func TestNothingIsSentOfAConfigurationWithMistakes(t *testing.T) {
+	m, a, _, _ := rig(t)
+	file, code := project(t, "entrypoint: x\nmax_restart: 3\nresources: {slots_per_trial: many}\nsearcher: {name: single, metric: m, max_length: {batches: 1}}\n")
+	err := runCreate(t.Context(), a, createOptions{configFile: file, modelDef: code})
+	if !fault.Is(err, fault.Invalid) || len(m.Calls()) != 0 {
+		t.Fatalf("%v; calls %v", err, m.Calls())
+	}
+	lines := strings.Split(err.Error(), "\n")
+	if len(lines) != 3 || lines[0] != file+" has 2 problems:" || !strings.HasPrefix(lines[1], file+":2:1: max_restart: ") || !strings.HasPrefix(lines[2], file+":3:") {
+		t.Errorf("%s", err)
+	}
+}
+
+func TestWhatIsNotOffered(t *testing.T) {
+	_, a, _, _ := rig(t)
+	for _, o := range []createOptions{{local: true}, {publish: []string{"8080"}}} {
+		if err := runCreate(t.Context(), a, o); exit.Code(err) != exit.Usage {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}
+
+func TestTestConfiguration(t *testing.T) {
+	text, err := testConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, _, err := expconf.Parse("test", []byte(text))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	c, err := expconf.Complete(raw, expconf.ClusterDefaults{Name: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`"max_restarts":0`, `"save_experiment_best":0`, `"save_trial_latest":0`, `"min_validation_period":{"batches":1}`,
+		`"metric":"validation_loss"`, `"description":"[test-mode] "`,
+	} {
+		if !strings.Contains(string(got), want) {
+			t.Errorf("the test's configuration lacks %s: %s", want, got)
+		}
+	}
+	var hp struct {
+		Hyperparameters map[string]any `json:"hyperparameters"`
+	}
+	if err := json.Unmarshal([]byte(quote(map[string]any{"hyperparameters": least(map[string]any{
+		"lr":    map[string]any{"type": "log", "base": 10.0, "minval": -3.0},
+		"units": map[string]any{"type": "int", "minval": 4.0}, "kind": map[string]any{"type": "categorical", "vals": []any{"b"}},
+		"nested": map[string]any{"rate": map[string]any{"type": "double", "minval": 0.5}, "plain": "x"}, "fixed": map[string]any{"type": "const", "val": 7.0},
+	})})), &hp); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(hp.Hyperparameters); got != "map[fixed:7 kind:b lr:0.001 nested:map[plain:x rate:0.5] units:4]" {
+		t.Errorf("the least: %s", got)
+	}
+}
+
+func TestStepsJoinWhatHappenedAtOnce(t *testing.T) {
+	at := func(s int) *time.Time { v := time.Date(2026, 11, 20, 0, 0, s, 0, time.UTC); return &v }
+	got := steps([]v1.WorkloadContainer{
+		{Validation: &v1.MetricsWorkload{TotalBatches: 20, EndTime: at(3), Metrics: v1.Metrics{AvgMetrics: v1.Struct(`{"loss":"NaN","acc":0.5,"by":{"a":1}}`)}}},
+		{Training: &v1.MetricsWorkload{TotalBatches: 10, EndTime: at(1), Metrics: v1.Metrics{AvgMetrics: v1.Struct(`{"loss":2}`)}}},
+		{Training: &v1.MetricsWorkload{TotalBatches: 20, EndTime: at(2), Metrics: v1.Metrics{AvgMetrics: v1.Struct(`{"loss":1}`)}}},
+		{Checkpoint: &v1.CheckpointWorkload{TotalBatches: 20, EndTime: at(4), State: v1.CheckpointStateDeleted}},
+	})
+	if len(got) != 2 || got[0].batches != 10 || got[0].state != "" || got[0].training["loss"] != 2.0 {
+		t.Fatalf("%+v", got)
+	}
+	s := got[1]
+	if s.batches != 20 || s.state != "DELETED" || s.checkpointState != "DELETED" || s.validationState != "COMPLETED" ||
+		!s.reported.Equal(*at(4)) || s.training["loss"] != 1.0 || s.validation["loss"] != "NaN" || s.validation["by"] != `{"a":1}` {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestPanels(t *testing.T) {
+	pts := func(ys ...float64) []chart.Point {
+		var out []chart.Point
+		for i, y := range ys {
+			out = append(out, chart.Point{X: float64(10 * (i + 1)), Y: y})
+		}
+		return out
+	}
+	p := &plot{metric: "val_acc", smaller: false}
+	p.arrange(map[string][]chart.Point{"loss": pts(3, 2), "acc": pts(0.1, 0.2), "lr": pts(1, 1)},
+		map[string][]chart.Point{"val_acc": pts(0.3, 0.5, 0.4), "val_loss": pts(2), "zeta": pts(1)})
+	if got := strings.Join(p.names(), " "); got != "acc loss lr zeta" {
+		t.Errorf("panels: %s", got)
+	}
+	first := p.panels[0].series
+	if len(first) != 2 || first[0].Name != "training acc" || first[1].Name != "val_acc" || first[1].Note != "0.4, best 0.5 at 20" || !first[1].Marks {
+		t.Errorf("%+v", first)
+	}
+	if chosen, err := p.choose(plotOptions{}); err != nil || len(chosen) != 2 {
+		t.Errorf("by default: %v, %v", chosen, err)
+	}
+	if found, ok := p.find("val_loss"); !ok || len(found.series) != 1 {
+		t.Errorf("one metric: %+v", found)
+	}
+	if _, err := p.choose(plotOptions{metrics: []string{"nope"}}); exit.Code(err) != exit.Usage {
+		t.Errorf("an unknown metric: %v", err)
+	}
+}
+
+func TestNumbersOfAReport(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"avg_metrics":{"loss":1.5,"n":"NaN","text":"x"},"batch_metrics":[{"loss":9}]}`: "map[loss:1.5 n:NaN]",
+		`{"validation_metrics":{"acc":1,"inf":"-Infinity"}}`:                             "map[acc:1 inf:-Inf]",
+		`{"loss":2}`: "map[loss:2]",
+		``:           "map[]",
+	} {
+		if got := fmt.Sprint(numbers(v1.Struct(text))); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// A chart that is followed is drawn over itself until the experiment is over.
+func TestFollowedPlot(t *testing.T) {
+	m, a, out, _ := rig(t)
+	file, code := project(t, config)
+	if err := runCreate(t.Context(), a, createOptions{configFile: file, modelDef: code}); err != nil {
+		t.Fatal(err)
+	}
+	e := m.Experiments[0]
+	e.State = v1.ExperimentStateRunning
+	looks := 0
+	m.Fail = func(r *http.Request) error { // it is over at the third look
+		if r.URL.Path == "/api/v1/experiments/1" {
+			if looks++; looks == 5 {
+				e.State = v1.ExperimentStateCompleted
+			}
+		}
+		return nil
+	}
+	a.IO.OutTTY = true
+	if err := runPlot(t.Context(), a, plotOptions{id: 1, follow: true}); err != nil {
+		t.Fatal(err)
+	}
+	text := out.String()
+	if n := strings.Count(text, "Experiment 1  iris"); n < 2 {
+		t.Errorf("drawn %d times", n)
+	}
+	for _, want := range []string{"\x1b[?25l", "A", "RUNNING", "COMPLETED", "\x1b[?25h"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		if n := len([]rune(strings.TrimRight(line, "\x1b[KJ"))); n > 100 {
+			t.Errorf("a line of %d columns: %q", n, line)
+		}
+	}
+}
+
+func TestWaiting(t *testing.T) {
+	m, a, _, errs := rig(t)
+	file, code := project(t, config)
+	if err := runCreate(t.Context(), a, createOptions{configFile: file, modelDef: code, paused: true}); err != nil {
+		t.Fatal(err)
+	}
+	e := m.Experiments[0]
+	for state, want := range map[v1.ExperimentState]int{
+		v1.ExperimentStateCompleted: 0, v1.ExperimentStateCanceled: 1, v1.ExperimentStateError: 1,
+		v1.ExperimentStateDeleted: 1, v1.ExperimentStatePaused: 1,
+	} {
+		m.Do(func() { e.State = state })
+		if got := exit.Code(runWait(t.Context(), a, waitOptions{id: 1, interval: time.Second})); got != want {
+			t.Errorf("%s: status %d, want %d (%s)", state, got, want, errs)
+		}
+	}
+	m.Do(func() { e.State = v1.ExperimentStateRunning })
+	looks := 0
+	m.Fail = func(*http.Request) error {
+		if looks++; looks == 3 {
+			e.State = v1.ExperimentStateCompleted
+		}
+		return nil
+	}
+	if err := runWait(t.Context(), a, waitOptions{id: 1, interval: time.Millisecond}); err != nil {
+		t.Error(err)
+	}
+}
+
+// An experiment that fails before it has a trial must not be waited for.
+func TestFollowingWhatNeverBegins(t *testing.T) {
+	m, a, _, _ := rig(t)
+	file, code := project(t, config)
+	if err := runCreate(t.Context(), a, createOptions{configFile: file, modelDef: code, paused: true}); err != nil {
+		t.Fatal(err)
+	}
+	m.Do(func() { m.Experiments[0].State = v1.ExperimentStateError })
+	c, err := a.Client(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := followFirstTrial(t.Context(), a, c, 1); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), "is ERROR and has no trial") {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,90 @@
+package experiment
+
+import (
+	"context"
+	"time"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/logs"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// followFirstTrial waits for the first trial and prints its log to the end.
+func followFirstTrial(ctx context.Context, a *app.App, c *client.Client, id int) error {
+	a.Printf("Waiting for first trial to begin...\n")
+	trial, err := firstTrial(ctx, c, id)
+	if err != nil {
+		return err
+	}
+	a.Printf("Following first trial with ID %d\n", trial)
+	o := logs.Options{Follow: true}
+	return o.Print(ctx, a.IO, c.TrialLogs(ctx, trial, client.LogQuery{Follow: true}), logs.TrialEnded(trial))
+}
+
+// firstTrial waits until there is a trial, or there cannot be one any more.
+func firstTrial(ctx context.Context, c *client.Client, id int) (int, error) {
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		over, err := ended(ctx, c, id)
+		if err != nil {
+			return 0, err
+		}
+		trial, err := lowestTrial(ctx, c, id)
+		if err != nil || trial != 0 {
+			return trial, err
+		}
+		if over != "" {
+			return 0, fault.New(fault.NotFound, "experiment %d is %s and has no trial", id, over)
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// lowestTrial is the trial with the lowest ID, 0 where there is none.
+func lowestTrial(ctx context.Context, c *client.Client, id int) (int, error) {
+	lowest := 0
+	for t, err := range c.Trials(ctx, id, client.Page{}) {
+		if err != nil {
+			return 0, err
+		}
+		if lowest == 0 || t.ID < lowest {
+			lowest = t.ID
+		}
+	}
+	return lowest, nil
+}
+
+// ended is the state of an experiment that is over, "" for others.
+func ended(ctx context.Context, c *client.Client, id int) (string, error) {
+	resp, err := c.Experiment(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	if isFinal(resp.Experiment.State) {
+		return bare(resp.Experiment.State), nil
+	}
+	return "", nil
+}
+
+func isFinal(s v1.ExperimentState) bool {
+	switch s {
+	case v1.ExperimentStateCompleted, v1.ExperimentStateCanceled, v1.ExperimentStateError,
+		v1.ExperimentStateDeleted, v1.ExperimentStateDeleteFailed:
+		return true
+	}
+	return false
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

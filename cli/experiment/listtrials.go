@@ -1,0 +1,57 @@
+package experiment
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/complete"
+	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/cli/internal/table"
+	"github.com/detent-ml/detent/master/client"
+)
+
+type listTrialsOptions struct {
+	id     int
+	pages  args.Pages
+	format output.Format
+}
+
+func newListTrials(a *app.App) *cobra.Command {
+	var o listTrialsOptions
+	cmd := &cobra.Command{
+		Use:               "list-trials EXPERIMENT_ID",
+		Aliases:           []string{"lt"},
+		Short:             "list the trials of an experiment",
+		Args:              args.Exactly("the ID of an experiment"),
+		ValidArgsFunction: complete.Experiments(a),
+		RunE: func(cmd *cobra.Command, given []string) (err error) {
+			if o.id, err = args.ID(anExperiment, given[0]); err != nil {
+				return err
+			}
+			return runListTrials(cmd.Context(), a, &o)
+		},
+	}
+	o.pages.Flags(cmd, 200)
+	o.format.Flags(cmd)
+	return cmd
+}
+
+func runListTrials(ctx context.Context, a *app.App, o *listTrialsOptions) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	trials, err := client.Collect(c.Trials(ctx, o.id, o.pages.Page()))
+	if err != nil {
+		return err
+	}
+	t := table.New("Trial ID", "State", "H-Params", "Started", "Ended", "# of Batches")
+	for _, trial := range trials {
+		t.Row(trial.ID, bare(trial.State), output.Indented(trial.HParams),
+			table.Time(&trial.StartTime), table.Time(trial.EndTime), trial.TotalBatchesProcessed)
+	}
+	return o.format.Print(a.IO, t, trials)
+}

@@ -1,0 +1,51 @@
+package experiment
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/complete"
+	"github.com/detent-ml/detent/cli/internal/logs"
+	"github.com/detent-ml/detent/master/fault"
+)
+
+func newLogs(a *app.App) *cobra.Command {
+	var o logs.Options
+	cmd := &cobra.Command{
+		Use:               "logs EXPERIMENT_ID",
+		Short:             "print the log of the first trial of an experiment",
+		Args:              args.Exactly("the ID of an experiment"),
+		ValidArgsFunction: complete.Experiments(a),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			id, err := args.ID(anExperiment, given[0])
+			if err != nil {
+				return err
+			}
+			return runLogs(cmd.Context(), a, id, &o)
+		},
+	}
+	o.Flags(cmd, false)
+	return cmd
+}
+
+func runLogs(ctx context.Context, a *app.App, id int, o *logs.Options) error {
+	query, err := o.Query()
+	if err != nil {
+		return err
+	}
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	trial, err := lowestTrial(ctx, c, id)
+	if err != nil {
+		return err
+	}
+	if trial == 0 {
+		return fault.New(fault.NotFound, "experiment %d has no trial yet, and so no log", id)
+	}
+	return o.Print(ctx, a.IO, c.TrialLogs(ctx, trial, query), logs.TrialEnded(trial))
+}

@@ -1,0 +1,75 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/complete"
+	"github.com/detent-ml/detent/master/client"
+)
+
+// The verbs in this file say one word to an experiment.
+
+func newPause(a *app.App) *cobra.Command {
+	return newSignal(a, "pause", "let the trials save a checkpoint, and stop for now", "Paused", (*client.Client).PauseExperiment)
+}
+
+func newActivate(a *app.App) *cobra.Command {
+	cmd := newSignal(a, "activate", "let a paused experiment go on", "Activated", (*client.Client).ActivateExperiment)
+	cmd.Aliases = []string{"unpause"}
+	return cmd
+}
+
+func newCancel(a *app.App) *cobra.Command {
+	return newSignal(a, "cancel", "let the trials save a checkpoint, and stop for good", "Canceled", (*client.Client).CancelExperiment)
+}
+
+func newKill(a *app.App) *cobra.Command {
+	return newSignal(a, "kill", "end the trials at once", "Killed", (*client.Client).KillExperiment)
+}
+
+func newArchive(a *app.App) *cobra.Command {
+	return newSignal(a, "archive", "leave an experiment out of lists", "Archived", (*client.Client).ArchiveExperiment)
+}
+
+func newUnarchive(a *app.App) *cobra.Command {
+	return newSignal(a, "unarchive", "show an archived experiment in lists again", "Unarchived", (*client.Client).UnarchiveExperiment)
+}
+
+func newSignal(a *app.App, verb, short, done string, send func(*client.Client, context.Context, int) error) *cobra.Command {
+	return &cobra.Command{
+		Use:               verb + " EXPERIMENT_ID...",
+		Short:             short,
+		Args:              args.AtLeastOne("the ID of an experiment"),
+		ValidArgsFunction: complete.Experiments(a),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			ids, err := args.IDs(anExperiment, given)
+			if err != nil {
+				return err
+			}
+			return runSignal(cmd.Context(), a, ids, done, send)
+		},
+	}
+}
+
+func runSignal(ctx context.Context, a *app.App, ids []int, done string, send func(*client.Client, context.Context, int) error) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		err := send(c, ctx, id)
+		if err != nil && len(ids) > 1 {
+			return fmt.Errorf("experiment %d: %w", id, err)
+		}
+		if err != nil {
+			return err
+		}
+		a.Printf("%s experiment %d\n", done, id)
+	}
+	return nil
+}

@@ -1,0 +1,210 @@
+package experiment
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/exit"
+	"github.com/detent-ml/detent/cli/internal/input"
+	"github.com/detent-ml/detent/cli/internal/logs"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// runTest submits an experiment that trains one batch, validates once and saves
+// one checkpoint, and watches it.
+func runTest(ctx context.Context, a *app.App, c *client.Client, req v1.CreateExperimentRequest, config string) error {
+	if _, err := submit(ctx, a, c, req); err != nil {
+		return err
+	}
+	a.Printf("%s\n", a.IO.OutStyle().Green("Experiment configuration validation succeeded!"))
+	tiny, err := testConfig(config)
+	if err != nil {
+		return err
+	}
+	yes, no := true, false
+	req.Config, req.ValidateOnly, req.Activate = &tiny, &no, &yes
+	resp, err := submit(ctx, a, c, req)
+	if err != nil {
+		return err
+	}
+	id := resp.Experiment.ID
+	a.Printf("%s\n", a.IO.OutStyle().Green(fmt.Sprintf("Created test experiment %d", id)))
+	warnLaunch(a, resp.Warnings)
+	return watchTest(ctx, a, c, id)
+}
+
+// testConfig is a configuration made small: a single trial of one batch with the
+// least of each range of hyperparameters, no restarts, no checkpoints kept.
+func testConfig(config string) (string, error) {
+	raw, err := input.YAML("the configuration", []byte(config))
+	if err != nil {
+		return "", err
+	}
+	var doc struct {
+		Description string `json:"description"`
+		Searcher    struct {
+			Metric string `json:"metric"`
+		} `json:"searcher"`
+		Hyperparameters map[string]any `json:"hyperparameters"`
+	}
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		return "", fault.New(fault.Invalid, "the configuration: %w", err)
+	}
+	searcher := map[string]any{"name": "single", "metric": doc.Searcher.Metric, "max_length": map[string]int{"batches": 1}}
+	overrides := []string{
+		"description=" + quote("[test-mode] "+doc.Description),
+		"scheduling_unit=1",
+		"min_validation_period={batches: 1}",
+		"checkpoint_storage.save_experiment_best=0",
+		"checkpoint_storage.save_trial_best=0",
+		"checkpoint_storage.save_trial_latest=0",
+		"max_restarts=0",
+		"searcher=" + quote(searcher),
+	}
+	if len(doc.Hyperparameters) > 0 {
+		overrides = append(overrides, "hyperparameters="+quote(least(doc.Hyperparameters)))
+	}
+	out, err := expconf.ApplyOverrides("the test's configuration", []byte(config), overrides)
+	if err != nil {
+		return "", fault.New(fault.Invalid, "%w", err)
+	}
+	return string(out), nil
+}
+
+// quote is a value as JSON, which YAML reads too.
+func quote(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return "null"
+	}
+	return string(text)
+}
+
+// least is the smallest value of a hyperparameter, or of each in a group.
+func least(value any) any {
+	group, ok := value.(map[string]any)
+	if !ok {
+		return value
+	}
+	switch group["type"] {
+	case "const":
+		return group["val"]
+	case "int", "double":
+		return group["minval"]
+	case "log":
+		base, _ := group["base"].(float64)
+		exponent, _ := group["minval"].(float64)
+		if base == 0 {
+			base = 10
+		}
+		return math.Pow(base, exponent)
+	case "categorical":
+		if vals, ok := group["vals"].([]any); ok && len(vals) > 0 {
+			return vals[0]
+		}
+		return nil
+	}
+	out := map[string]any{}
+	for name, v := range group {
+		out[name] = least(v)
+	}
+	return out
+}
+
+// stages of a test, in their order.
+var stages = [...]string{"Scheduling task", "Testing training", "Testing validation", "Testing checkpointing"}
+
+// watchTest shows the stages until the experiment is over.
+func watchTest(ctx context.Context, a *app.App, c *client.Client, id int) error {
+	shown := ""
+	for {
+		resp, err := c.Experiment(ctx, id)
+		if err != nil {
+			return err
+		}
+		trials, err := client.Collect(c.Trials(ctx, id, client.Page{}))
+		if err != nil {
+			return err
+		}
+		state := resp.Experiment.State
+		line := stageLine(a, stageOf(state, trials), isFinal(state))
+		if a.IO.OutTTY {
+			a.Printf("\r%s", line)
+		} else if line != shown {
+			a.Printf("%s\n", line)
+		}
+		shown = line
+		if isFinal(state) {
+			if a.IO.OutTTY {
+				a.Printf("\n")
+			}
+			return testEnd(ctx, a, c, id, state, trials)
+		}
+		if err := sleep(ctx, 250*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// stageOf is how many stages are done.
+func stageOf(state v1.ExperimentState, trials []v1.Trial) int {
+	if state == v1.ExperimentStateCompleted {
+		return len(stages)
+	}
+	if len(trials) == 0 || trials[0].RunnerState == nil {
+		return 0
+	}
+	switch strings.ToLower(*trials[0].RunnerState) {
+	case "checkpointing":
+		return 3
+	case "validating":
+		return 2
+	case "", "unspecified", "training":
+		return 1
+	}
+	return 0
+}
+
+func stageLine(a *app.App, done int, over bool) string {
+	s := a.IO.OutStyle()
+	parts := make([]string, len(stages))
+	for i, name := range stages {
+		text := func(mark string) string {
+			return name + strings.Repeat(".", 25-len(name)) + " [" + mark + "]"
+		}
+		switch {
+		case i < done:
+			parts[i] = s.Green(text("✔"))
+		case i == done && over:
+			parts[i] = s.Red(text("✗"))
+		case i == done:
+			parts[i] = s.Yellow(text(" "))
+		default:
+			parts[i] = text(" ")
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func testEnd(ctx context.Context, a *app.App, c *client.Client, id int, state v1.ExperimentState, trials []v1.Trial) error {
+	if state == v1.ExperimentStateCompleted {
+		a.Printf("%s\n", a.IO.OutStyle().Green("Model definition test succeeded!"))
+		return nil
+	}
+	if state == v1.ExperimentStateError && len(trials) > 0 {
+		var o logs.Options
+		if err := o.Print(ctx, a.IO, c.TrialLogs(ctx, trials[0].ID, client.LogQuery{}), logs.TrialEnded(trials[0].ID)); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(a.IO.Err, a.IO.ErrStyle().Red(fmt.Sprintf("The test experiment %d ended as %s.", id, bare(state))))
+	return exit.Status(exit.Failed)
+}

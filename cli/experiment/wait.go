@@ -1,0 +1,74 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/complete"
+	"github.com/detent-ml/detent/cli/internal/exit"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+type waitOptions struct {
+	id       int
+	interval time.Duration
+}
+
+func newWait(a *app.App) *cobra.Command {
+	var o waitOptions
+	var seconds float64
+	cmd := &cobra.Command{
+		Use:   "wait EXPERIMENT_ID",
+		Short: "wait until an experiment is over",
+		Long: `Waits until an experiment is over. The exit status is 0 only if it was completed.
+
+A paused experiment is not waited for: nothing would ever end the wait.`,
+		Args:              args.Exactly("the ID of an experiment"),
+		ValidArgsFunction: complete.Experiments(a),
+		RunE: func(cmd *cobra.Command, given []string) (err error) {
+			if o.id, err = args.ID(anExperiment, given[0]); err != nil {
+				return err
+			}
+			if !(seconds > 0) {
+				return &exit.UsageError{Message: "--polling-interval takes a number of seconds above 0"}
+			}
+			o.interval = time.Duration(seconds * float64(time.Second))
+			return runWait(cmd.Context(), a, o)
+		},
+	}
+	cmd.Flags().Float64Var(&seconds, "polling-interval", 5, "seconds between two looks")
+	return cmd
+}
+
+func runWait(ctx context.Context, a *app.App, o waitOptions) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	// What is over soon is noticed soon; the interval is reached by doubling.
+	for pause := min(100*time.Millisecond, o.interval); ; pause = min(2*pause, o.interval) {
+		resp, err := c.Experiment(ctx, o.id)
+		if err != nil {
+			return err
+		}
+		switch state := resp.Experiment.State; {
+		case state == v1.ExperimentStateCompleted:
+			return nil
+		case isFinal(state), state == v1.ExperimentStateDeleting:
+			fmt.Fprintln(a.IO.Err, a.IO.ErrStyle().Red(fmt.Sprintf("Experiment %d ended as %s.", o.id, bare(state))))
+			return exit.Status(exit.Failed)
+		case state == v1.ExperimentStatePaused:
+			fmt.Fprintf(a.IO.Err, "%s\nLet it go on with `det experiment activate %d`.\n",
+				a.IO.ErrStyle().Red(fmt.Sprintf("Experiment %d is paused; there is nothing to wait for.", o.id)), o.id)
+			return exit.Status(exit.Failed)
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package experiment
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/detent-ml/detent/cli/internal/table"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// A step is what a trial did at one number of batches: reports and checkpoints of
+// the same number stand on one line.
+type step struct {
+	batches              int
+	state                string
+	reported             *time.Time
+	training, validation map[string]any
+	checkpointState      string
+	checkpointed         *time.Time
+	validationState      string
+	validated            *time.Time
+}
+
+// steps joins workloads, in the order of batches.
+func steps(workloads []v1.WorkloadContainer) []step {
+	byBatches := map[int]*step{}
+	at := func(batches int, when *time.Time) *step {
+		s := byBatches[batches]
+		if s == nil {
+			s = &step{batches: batches}
+			byBatches[batches] = s
+		}
+		if s.reported == nil || when != nil && when.After(*s.reported) {
+			s.reported = when
+		}
+		return s
+	}
+	for _, w := range workloads {
+		if m := w.Training; m != nil {
+			at(m.TotalBatches, m.EndTime).training = values(m.Metrics.AvgMetrics)
+		}
+		if k := w.Checkpoint; k != nil {
+			s := at(k.TotalBatches, k.EndTime)
+			s.checkpointState, s.checkpointed = bare(k.State), k.EndTime
+			s.state = s.checkpointState
+		}
+		if m := w.Validation; m != nil {
+			s := at(m.TotalBatches, m.EndTime)
+			s.validation, s.validated, s.validationState = values(m.Metrics.AvgMetrics), m.EndTime, "COMPLETED"
+			if s.state == "" {
+				s.state = s.validationState
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Values(deref(byBatches)), func(a, b step) int { return cmp.Compare(a.batches, b.batches) })
+}
+
+func deref(m map[int]*step) map[int]step {
+	out := make(map[int]step, len(m))
+	for k, v := range m {
+		out[k] = *v
+	}
+	return out
+}
+
+// values decodes metrics for cells: numbers as numbers, all else as text.
+func values(s v1.Struct) map[string]any {
+	var raw map[string]json.RawMessage
+	if s.Into(&raw) != nil {
+		return nil
+	}
+	out := make(map[string]any, len(raw))
+	for name, text := range raw {
+		var f float64
+		if json.Unmarshal(text, &f) == nil {
+			out[name] = f
+			continue
+		}
+		var t string
+		if json.Unmarshal(text, &t) == nil {
+			out[name] = t
+			continue
+		}
+		out[name] = string(text)
+	}
+	return out
+}
+
+// workloadTable has a line per trial and step.
+func workloadTable(all []described, metrics bool) *table.Table {
+	type line struct {
+		trial int
+		step
+	}
+	var lines []line
+	training, validation := map[string]bool{}, map[string]bool{}
+	for _, d := range all {
+		for _, t := range d.trials {
+			for _, s := range steps(d.workloads[t.ID]) {
+				lines = append(lines, line{t.ID, s})
+				for name := range s.training {
+					training[name] = metrics
+				}
+				for name := range s.validation {
+					validation[name] = metrics
+				}
+			}
+		}
+	}
+	tNames, vNames := wanted(training), wanted(validation)
+	headers := []string{"Trial ID", "# of Batches", "State", "Report Time"}
+	for _, n := range tNames {
+		headers = append(headers, "Training Metric: "+n)
+	}
+	headers = append(headers, "Checkpoint State", "Checkpoint Report Time", "Validation State", "Validation Report Time")
+	for _, n := range vNames {
+		headers = append(headers, "Validation Metric: "+n)
+	}
+	t := table.New(headers...)
+	for _, l := range lines {
+		row := []any{l.trial, l.batches, l.state, table.Time(l.reported)}
+		for _, n := range tNames {
+			row = append(row, l.training[n])
+		}
+		row = append(row, l.checkpointState, table.Time(l.checkpointed), l.validationState, table.Time(l.validated))
+		for _, n := range vNames {
+			row = append(row, l.validation[n])
+		}
+		t.Row(row...)
+	}
+	return t
+}
+
+func wanted(names map[string]bool) []string {
+	var out []string
+	for n, yes := range names {
+		if yes {
+			out = append(out, n)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

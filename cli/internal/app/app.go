@@ -1,0 +1,145 @@
+// Package app is what every command of det is given: the terminal, the
+// environment, the global flags, and a client that is signed in when it is first
+// asked for. A command that needs no master, such as --version, never gets as far
+// as reading a file.
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/detent-ml/detent/cli/internal/build"
+	"github.com/detent-ml/detent/cli/internal/session"
+	"github.com/detent-ml/detent/cli/internal/term"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/client/tokens"
+)
+
+// App is the world of a command.
+type App struct {
+	IO     *term.IO
+	Lookup func(name string) (value string, set bool) // of the environment
+	Now    func() time.Time
+
+	Master string // -m; empty: by the environment
+	User   string // -u; empty: who is signed in
+
+	sess *session.Session
+}
+
+// New is the app of a process.
+func New() *App {
+	return &App{IO: term.System(os.Getenv), Lookup: os.LookupEnv, Now: time.Now}
+}
+
+// Env is a variable of the environment, "" where it is not set.
+func (a *App) Env(name string) string {
+	value, _ := a.Lookup(name)
+	return value
+}
+
+// Address is the master's, in canonical form.
+func (a *App) Address() (string, error) {
+	address := a.Master
+	if address == "" {
+		address = client.MasterFromEnv(a.Env)
+	}
+	return client.Canonical(address)
+}
+
+// Store is the file of sessions.
+func (a *App) Store() (*tokens.Store, error) {
+	address, err := a.Address()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := tokens.ConfigDir(a.Env)
+	if err != nil {
+		return nil, err
+	}
+	return tokens.Open(dir, address)
+}
+
+// Options are those of a client of the master at hand, with nobody signed in.
+func (a *App) Options() (client.Options, error) {
+	address, err := a.Address()
+	if err != nil {
+		return client.Options{}, err
+	}
+	trust, err := a.trust(address)
+	if err != nil {
+		return client.Options{}, err
+	}
+	return client.Options{
+		Master: address, TLS: trust, UserAgent: "det/" + build.Version(), OnRetry: a.notice(),
+	}, nil
+}
+
+// trust is whom to trust: what the environment says, and the certificates that
+// Determined's client was told to trust for this master.
+func (a *App) trust(address string) (*tls.Config, error) {
+	file, name := a.Env("DET_MASTER_CERT_FILE"), a.Env("DET_MASTER_CERT_NAME")
+	var stored []byte
+	if file == "" {
+		dir, err := tokens.ConfigDir(a.Env)
+		if err == nil {
+			stored = tokens.Certificate(dir, address)
+		}
+	}
+	return client.TLSConfig(file, stored, name)
+}
+
+// notice tells once per outage that a call is being repeated; who waits longer
+// than a moment wants to know for what.
+func (a *App) notice() func(error, time.Duration) {
+	var last time.Time
+	return func(err error, _ time.Duration) {
+		if now := a.Now(); now.Sub(last) > 30*time.Second {
+			a.IO.Warn("%s; trying again…", err)
+			last = now
+		}
+	}
+}
+
+// Anonymous is a client with nobody signed in.
+func (a *App) Anonymous() (*client.Client, error) {
+	o, err := a.Options()
+	if err != nil {
+		return nil, err
+	}
+	return client.New(o)
+}
+
+// Session is who is signed in, signing in where that is needed.
+func (a *App) Session(ctx context.Context) (*session.Session, error) {
+	if a.sess != nil {
+		return a.sess, nil
+	}
+	o, err := a.Options()
+	if err != nil {
+		return nil, err
+	}
+	store, err := a.Store()
+	if err != nil {
+		return nil, err
+	}
+	a.sess, err = session.Open(ctx, session.Options{
+		Client: o, Store: store, User: a.User, Lookup: a.Lookup, IO: a.IO,
+	})
+	return a.sess, err
+}
+
+// Client is a client of the master, signed in.
+func (a *App) Client(ctx context.Context) (*client.Client, error) {
+	s, err := a.Session(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.Client, nil
+}
+
+// Printf prints to the standard output.
+func (a *App) Printf(format string, args ...any) { fmt.Fprintf(a.IO.Out, format, args...) }

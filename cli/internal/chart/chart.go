@@ -1,0 +1,246 @@
+// Package chart draws curves in a terminal.
+//
+// A Chart is a value: series, size, and what may be used to draw. Draw returns
+// lines of text. Curves are drawn with Braille characters, eight dots to a cell,
+// or with plain letters where a terminal has nothing else. A series with few
+// points, as validations are, has a mark on each of them, so that it can be told
+// from a dense one without colours.
+package chart
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// A Point is a value at a step.
+type Point struct{ X, Y float64 }
+
+// A Series is one curve. Its points are in the order of X.
+type Series struct {
+	Name   string
+	Points []Point
+	Marks  bool // mark every point, where there is room
+	Note   string
+}
+
+// A Chart is what to draw.
+type Chart struct {
+	Title  string
+	XLabel string
+	Series []Series
+	Width  int  // columns in all
+	Height int  // lines of the curve's field, without title, axis and legend
+	ASCII  bool // no Braille and no box drawing
+	Log    bool // logarithmic y, where all values are above 0
+	Paint  func(colour int, text string) string
+}
+
+// Colours of the series in their order, as codes of terminals.
+var colours = [...]int{36, 33, 35, 32, 34, 31, 96, 93}
+
+const (
+	minWidth  = 24
+	minHeight = 3
+)
+
+// Draw returns the chart's lines without line ends.
+func (c Chart) Draw() []string {
+	c.Width, c.Height = max(c.Width, minWidth), max(c.Height, minHeight)
+	if c.Paint == nil {
+		c.Paint = func(_ int, text string) string { return text }
+	}
+	out := c.head()
+	box, ok := c.bounds()
+	if !ok {
+		return append(out, "  (no values yet)")
+	}
+	ticks := niceTicks(box.y0, box.y1, max(2, c.Height/2), c.log())
+	labels := c.labels(ticks)
+	margin := 0
+	for _, l := range labels {
+		margin = max(margin, len(l))
+	}
+	columns := max(c.Width-margin-3, 8)
+	field := newField(columns, c.Height, box, c.ASCII)
+	for i, s := range c.Series {
+		field.curve(c.points(s), i)
+	}
+	for i, s := range c.Series {
+		if s.Marks && len(s.Points) <= columns {
+			field.marks(c.points(s), i, c.mark(i))
+		}
+	}
+	out = append(out, c.rows(field, ticks, labels, margin)...)
+	out = append(out, c.axis(box, margin, columns)...)
+	return append(out, c.legend()...)
+}
+
+func (c Chart) head() []string {
+	if c.Title == "" {
+		return nil
+	}
+	return []string{c.Title}
+}
+
+// log says whether the logarithm can be taken of all there is.
+func (c Chart) log() bool {
+	if !c.Log {
+		return false
+	}
+	for _, s := range c.Series {
+		for _, p := range s.Points {
+			if finite(p) && p.Y <= 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// points is a series in the space that is drawn.
+func (c Chart) points(s Series) []Point {
+	if !c.log() {
+		return s.Points
+	}
+	out := make([]Point, len(s.Points))
+	for i, p := range s.Points {
+		out[i] = Point{p.X, math.Log10(p.Y)}
+	}
+	return out
+}
+
+func finite(p Point) bool {
+	return !math.IsNaN(p.Y) && !math.IsInf(p.Y, 0) && !math.IsNaN(p.X) && !math.IsInf(p.X, 0)
+}
+
+// A box is what of the plane is seen.
+type box struct{ x0, x1, y0, y1 float64 }
+
+func (c Chart) bounds() (box, bool) {
+	b := box{math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)}
+	for _, s := range c.Series {
+		for _, p := range c.points(s) {
+			if finite(p) {
+				b.x0, b.x1 = min(b.x0, p.X), max(b.x1, p.X)
+				b.y0, b.y1 = min(b.y0, p.Y), max(b.y1, p.Y)
+			}
+		}
+	}
+	if b.x0 > b.x1 {
+		return b, false
+	}
+	if b.x0 == b.x1 {
+		b.x1 = b.x0 + 1
+	}
+	if b.y1-b.y0 < 1e-12*max(math.Abs(b.y0), math.Abs(b.y1), 1e-300) {
+		d := max(math.Abs(b.y0)*0.1, 1e-9)
+		b.y0, b.y1 = b.y0-d, b.y1+d
+	}
+	return b, true
+}
+
+// rows joins labels, axis and field.
+func (c Chart) rows(f *field, ticks []float64, labels []string, margin int) []string {
+	bar, tick := "│", "┤"
+	if c.ASCII {
+		bar, tick = "|", "+"
+	}
+	at := map[int]string{}
+	for i, t := range ticks {
+		row := f.row(t)
+		if _, taken := at[row]; !taken && row >= 0 && row < c.Height {
+			at[row] = labels[i]
+		}
+	}
+	out := make([]string, c.Height)
+	for r := range out {
+		label, edge := "", bar
+		if l, ok := at[r]; ok {
+			label, edge = l, tick
+		}
+		out[r] = strings.TrimRight(fmt.Sprintf(" %*s %s%s", margin, label, edge, f.text(r, c.Paint)), " ")
+	}
+	return out
+}
+
+// axis is the line below the field and the steps below that.
+func (c Chart) axis(b box, margin, columns int) []string {
+	corner, line, tick := "└", "─", "┬"
+	if c.ASCII {
+		corner, line, tick = "+", "-", "+"
+	}
+	marks := slices.Repeat([]string{line}, columns)
+	labels := []rune(strings.Repeat(" ", columns+12))
+	free := -1
+	for _, t := range wholeTicks(b.x0, b.x1, max(2, columns/12)) {
+		at := int(math.Round((t - b.x0) / (b.x1 - b.x0) * float64(columns-1)))
+		text := short(t)
+		from := min(max(0, at-len(text)/2), columns-len(text))
+		if at < 0 || at >= columns || from <= free {
+			continue
+		}
+		marks[at] = tick
+		copy(labels[from:], []rune(text))
+		free = from + len(text)
+	}
+	indent := strings.Repeat(" ", margin+2)
+	out := []string{indent + corner + strings.Join(marks, ""), strings.TrimRight(indent+" "+string(labels), " ")}
+	if c.XLabel != "" {
+		pad := max(0, (columns-len(c.XLabel))/2)
+		out = append(out, indent+" "+strings.Repeat(" ", pad)+c.XLabel)
+	}
+	return out
+}
+
+// legend says which curve is which, on as few lines as fit.
+func (c Chart) legend() []string {
+	var out []string
+	current, used := "", 0
+	for i, s := range c.Series {
+		sign := c.sign(i)
+		text := s.Name
+		if s.Note != "" {
+			text += "  " + s.Note
+		}
+		size := 2 + len([]rune(text)) + 3
+		if used > 0 && used+size > c.Width-1 {
+			out = append(out, current)
+			current, used = "", 0
+		}
+		current += " " + c.Paint(colours[i%len(colours)], sign) + " " + text + "  "
+		used += size
+	}
+	if current != "" {
+		out = append(out, current)
+	}
+	for i := range out {
+		out[i] = strings.TrimRight(out[i], " ")
+	}
+	return out
+}
+
+// mark is the sign on the points of a series that has some.
+func (c Chart) mark(i int) rune {
+	before := 0
+	for _, s := range c.Series[:i] {
+		if s.Marks {
+			before++
+		}
+	}
+	if c.ASCII {
+		return []rune("o@%&")[before%4]
+	}
+	return []rune("●○◆◇")[before%4]
+}
+
+func (c Chart) sign(i int) string {
+	switch {
+	case c.Series[i].Marks:
+		return string(c.mark(i))
+	case c.ASCII:
+		return string(letterOf(i))
+	}
+	return "━"
+}

@@ -1,0 +1,84 @@
+// Package complete fills in arguments in a shell: IDs that the master knows.
+//
+// A completion must be quick and silent. It asks only where somebody is signed in
+// already, gives up after a second, and says nothing when it cannot help.
+package complete
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/master/client"
+)
+
+const patience = time.Second
+
+// Func is what cobra calls for completions.
+type Func = func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective)
+
+// Experiments completes the IDs of the newest experiments.
+func Experiments(a *app.App) Func {
+	return from(a, func(ctx context.Context, c *client.Client) ([]string, error) {
+		q := client.ExperimentQuery{
+			Page: client.Page{Limit: 50, Single: true}, SortBy: "SORT_BY_ID", OrderBy: "ORDER_BY_DESC",
+		}
+		var out []string
+		for e, err := range c.Experiments(ctx, q) {
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, fmt.Sprintf("%d\t%s", e.ID, e.Name))
+		}
+		return out, nil
+	})
+}
+
+// Commands completes the IDs of commands.
+func Commands(a *app.App) Func {
+	return from(a, func(ctx context.Context, c *client.Client) ([]string, error) {
+		commands, err := c.Commands(ctx, client.CommandQuery{})
+		var out []string
+		for _, k := range commands {
+			out = append(out, k.ID+"\t"+k.Description)
+		}
+		return out, err
+	})
+}
+
+func from(a *app.App, list func(context.Context, *client.Client) ([]string, error)) Func {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		const none = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+		ctx := cmd.Context()
+		if ctx == nil {
+			ctx = context.Background()
+		}
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		store, err := a.Store()
+		if err != nil {
+			return nil, none
+		}
+		known, err := store.Read()
+		if err != nil || known.Tokens[known.Active] == "" {
+			return nil, none
+		}
+		o, err := a.Options()
+		if err != nil {
+			return nil, none
+		}
+		o.Token, o.Patience, o.OnRetry = known.Tokens[known.Active], -1, nil
+		c, err := client.New(o)
+		if err != nil {
+			return nil, none
+		}
+		items, err := list(ctx, c)
+		if err != nil {
+			return nil, none
+		}
+		return items, none
+	}
+}

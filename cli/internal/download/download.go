@@ -1,0 +1,66 @@
+// Package download is what the commands share that download checkpoints: which
+// ones, with progress, and what is printed at the end.
+package download
+
+import (
+	"context"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/fetch"
+	"github.com/detent-ml/detent/cli/internal/render"
+	"github.com/detent-ml/detent/cli/internal/upload"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// Options is what to download, and how much to say about it.
+type Options struct {
+	Client     *client.Client
+	Checkpoint *v1.Checkpoint
+	Dir        string
+	Mode       fetch.Mode
+	Quiet      bool
+}
+
+// Run downloads a checkpoint and prints where it is.
+func Run(ctx context.Context, a *app.App, o Options) error {
+	var total, done int64
+	for _, n := range o.Checkpoint.Resources {
+		total += n
+	}
+	bar := upload.NewBar(a.IO, "Downloading")
+	dir, err := fetch.Checkpoint(ctx, fetch.Options{
+		Client: o.Client, Checkpoint: o.Checkpoint, Dir: o.Dir, Mode: o.Mode,
+		Progress: func(n int64) {
+			done += n
+			bar.Update(done, max(total, done))
+		},
+	})
+	bar.Done()
+	if err != nil {
+		return err
+	}
+	if o.Quiet {
+		a.Printf("%s\n", dir)
+		return nil
+	}
+	a.Printf("Local checkpoint path:\n%s \n\n", dir)
+	return render.Checkpoint(o.Checkpoint).Write(a.IO.Out)
+}
+
+// Best asks for checkpoints that can be downloaded, the best first: by the
+// searcher's metric, or by another one of which smaller says what is better.
+func Best(metric, smaller string) client.CheckpointQuery {
+	q := client.CheckpointQuery{
+		States: []v1.CheckpointState{v1.CheckpointStateCompleted, v1.CheckpointStatePartiallyDeleted},
+	}
+	if metric == "" {
+		q.SortByAttr = "SORT_BY_SEARCHER_METRIC"
+		return q
+	}
+	q.SortByMetric, q.OrderBy = metric, "ORDER_BY_DESC"
+	if smaller == "true" {
+		q.OrderBy = "ORDER_BY_ASC"
+	}
+	return q
+}

@@ -1,0 +1,226 @@
+// Package fetch brings the files of a checkpoint to this machine: straight from
+// the storage where this machine sees it, else through the master.
+//
+// Nothing half made is left behind: files go to a folder beside the one that is
+// wanted, which takes its name at the end. Names in an archive that would lead
+// out of that folder are refused by the operating system (os.Root), and links
+// are not made at all.
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// Mode is which way to go.
+type Mode string
+
+// The modes of Determined's client.
+const (
+	Auto   Mode = "auto"
+	Direct Mode = "direct"
+	Master Mode = "master"
+)
+
+// Options is what to fetch, and where to.
+type Options struct {
+	Client     *client.Client
+	Checkpoint *v1.Checkpoint
+	Dir        string // empty: checkpoints/<uuid>
+	Mode       Mode
+	Progress   func(bytes int64) // may be nil
+}
+
+// metadataFile is written at upload; for a checkpoint without one it is written here.
+const metadataFile = "metadata.json"
+
+// Checkpoint fetches and returns the folder. A folder that holds a checkpoint
+// already is left as it is.
+func Checkpoint(ctx context.Context, o Options) (string, error) {
+	ck := o.Checkpoint
+	if ck.State != v1.CheckpointStateCompleted && ck.State != v1.CheckpointStatePartiallyDeleted {
+		return "", fault.New(fault.Invalid, "checkpoint %s cannot be downloaded: it is %s, and only COMPLETED and PARTIALLY_DELETED ones can",
+			ck.UUID, strings.TrimPrefix(string(ck.State), "STATE_"))
+	}
+	dir := o.Dir
+	if dir == "" {
+		dir = filepath.Join("checkpoints", ck.UUID)
+	}
+	if _, err := os.Stat(filepath.Join(dir, metadataFile)); err == nil {
+		return dir, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o777); err != nil {
+		return "", localTrouble(err)
+	}
+	partial, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+".partial-")
+	if err != nil {
+		return "", localTrouble(err)
+	}
+	defer os.RemoveAll(partial) // gone already when all went well
+	if err := o.into(ctx, partial); err != nil {
+		return "", err
+	}
+	if err := writeMetadata(partial, ck.Metadata); err != nil {
+		return "", err
+	}
+	return dir, settle(partial, dir)
+}
+
+func localTrouble(err error) error {
+	return fault.New(fault.Invalid, "the checkpoint cannot be stored: %w", err)
+}
+
+func (o Options) into(ctx context.Context, dir string) error {
+	source, err := storageOf(o.Checkpoint)
+	if err == nil && o.Mode != Master {
+		err = o.direct(ctx, source, dir)
+		if err == nil || o.Mode == Direct || !fault.Is(err, fault.NotFound) {
+			return err
+		}
+	}
+	if o.Mode == Direct {
+		return err
+	}
+	return o.throughMaster(ctx, dir)
+}
+
+// direct copies from the first of the places that is there.
+func (o Options) direct(ctx context.Context, source storage, dir string) error {
+	for _, place := range source.places {
+		info, err := os.Stat(place)
+		if err != nil || !info.IsDir() {
+			continue
+		}
+		return o.copyTree(ctx, place, dir)
+	}
+	return fault.New(fault.NotFound, "checkpoint %s is not in %s on this machine; --mode master fetches it through the master",
+		o.Checkpoint.UUID, strings.Join(source.places, " or "))
+}
+
+func (o Options) copyTree(ctx context.Context, from, to string) error {
+	src, err := os.OpenRoot(from)
+	if err != nil {
+		return fault.New(fault.Invalid, "the checkpoint cannot be read: %w", err)
+	}
+	defer src.Close()
+	dst, err := os.OpenRoot(to)
+	if err != nil {
+		return localTrouble(err)
+	}
+	defer dst.Close()
+	return fs.WalkDir(src.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return fault.New(fault.Invalid, "the checkpoint cannot be read: %w", err)
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		switch {
+		case d.IsDir():
+			return dst.MkdirAll(path, 0o777)
+		case d.Type().IsRegular():
+			f, err := src.Open(path)
+			if err != nil {
+				return fault.New(fault.Invalid, "the checkpoint cannot be read: %w", err)
+			}
+			defer f.Close()
+			return o.writeFile(dst, path, f)
+		}
+		return nil
+	})
+}
+
+func (o Options) writeFile(dst *os.Root, path string, r io.Reader) error {
+	f, err := dst.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return localTrouble(err)
+	}
+	m := &meter{r: r, tell: o.Progress}
+	_, err = io.Copy(f, m)
+	cerr := f.Close()
+	if m.err != nil {
+		return brokenSource(m.err)
+	}
+	if err := errors.Join(err, cerr); err != nil {
+		return localTrouble(fmt.Errorf("%s: %w", path, err))
+	}
+	return nil
+}
+
+// brokenSource is an error of reading, as opposed to one of writing here.
+func brokenSource(err error) error {
+	return fault.New(fault.Unavailable, "the checkpoint broke off while it was read: %w; nothing was kept", err)
+}
+
+// meter tells what passes, and keeps the error that ended it.
+type meter struct {
+	r    io.Reader
+	tell func(int64)
+	err  error
+}
+
+func (m *meter) Read(p []byte) (int, error) {
+	n, err := m.r.Read(p)
+	if m.tell != nil && n > 0 {
+		m.tell(int64(n))
+	}
+	if err != nil && err != io.EOF {
+		m.err = err
+	}
+	return n, err
+}
+
+func writeMetadata(dir string, metadata v1.Struct) error {
+	path := filepath.Join(dir, metadataFile)
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	text, err := v1.Marshal(metadata)
+	if err == nil {
+		err = os.WriteFile(path, indent(text), 0o666)
+	}
+	if err != nil {
+		return localTrouble(err)
+	}
+	return nil
+}
+
+// settle gives the finished folder its name. Where that name is taken by a folder
+// without a checkpoint in it, the files move in.
+func settle(partial, dir string) error {
+	if err := os.Chmod(partial, 0o755); err != nil {
+		return localTrouble(err)
+	}
+	if err := os.Rename(partial, dir); err == nil {
+		return nil
+	}
+	items, err := os.ReadDir(partial)
+	if err == nil {
+		err = os.MkdirAll(dir, 0o777)
+	}
+	if err != nil {
+		return localTrouble(err)
+	}
+	for _, item := range items {
+		target := filepath.Join(dir, item.Name())
+		if _, err := os.Lstat(target); err == nil {
+			return fault.New(fault.Conflict, "%s is there already; choose another folder with -o", target)
+		}
+	}
+	for _, item := range items {
+		if err := os.Rename(filepath.Join(partial, item.Name()), filepath.Join(dir, item.Name())); err != nil {
+			return localTrouble(err)
+		}
+	}
+	return nil
+}

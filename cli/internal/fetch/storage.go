@@ -1,0 +1,58 @@
+package fetch
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// sharedMount is where tasks see the storage of shared_fs.
+const sharedMount = "/determined_shared_fs"
+
+// storage is where a checkpoint may lie on this machine.
+type storage struct {
+	places []string
+}
+
+// storageOf reads the checkpoint storage of the experiment that made it.
+func storageOf(ck *v1.Checkpoint) (storage, error) {
+	var conf struct {
+		Storage struct {
+			Type          string `json:"type"`
+			HostPath      string `json:"host_path"`
+			StoragePath   string `json:"storage_path"`
+			ContainerPath string `json:"container_path"`
+		} `json:"checkpoint_storage"`
+	}
+	if err := ck.Training.ExperimentConfig.Into(&conf); err != nil {
+		return storage{}, fault.New(fault.Internal, "the configuration of the checkpoint's experiment cannot be read: %w", err)
+	}
+	s := conf.Storage
+	switch s.Type {
+	case "shared_fs":
+		return storage{places: []string{
+			filepath.Join(below(s.HostPath, s.HostPath, s.StoragePath), ck.UUID),
+			filepath.Join(below(sharedMount, s.HostPath, s.StoragePath), ck.UUID),
+		}}, nil
+	case "directory":
+		return storage{places: []string{filepath.Join(s.ContainerPath, ck.UUID)}}, nil
+	case "":
+		return storage{}, fault.New(fault.NotFound, "the master does not say where checkpoint %s is stored", ck.UUID)
+	}
+	return storage{}, fault.New(fault.NotFound, "checkpoints of storage %q are not fetched directly; use --mode master", s.Type)
+}
+
+// below is the storage path seen from a root that stands for the host path. The
+// storage path may be relative to the host path or lie absolutely in it.
+func below(root, host, storagePath string) string {
+	if filepath.IsAbs(storagePath) {
+		rel, err := filepath.Rel(host, storagePath)
+		if err != nil || strings.HasPrefix(rel, "..") {
+			return storagePath
+		}
+		storagePath = rel
+	}
+	return filepath.Join(root, storagePath)
+}

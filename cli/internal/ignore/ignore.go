@@ -1,0 +1,124 @@
+// Package ignore decides which files of a folder stay behind, by the rules of
+// gitignore: the last pattern that matches decides, "!" takes a file back in, a
+// slash at the end means folders only, a slash elsewhere ties the pattern to the
+// root, "**" spans folders. A file whose folder is ignored cannot be taken back
+// in, because nobody looks into that folder.
+package ignore
+
+import (
+	"strings"
+)
+
+// File is the name of the file of patterns in a folder that is packed.
+const File = ".detignore"
+
+// Defaults are ignored unless a pattern takes them back in. They are those of
+// Determined's client, so that a folder packs the same with both.
+func Defaults() []string {
+	return []string{
+		"__pycache__/", "*.py[co]", "*$py.class",
+		"terraform", "terraform_data", "terraform.tfstate*", "terraform.tfvars*", ".terraform*",
+		".git/", ".vscode/", ".idea/", ".mypy_cache/", "/shared_fs",
+	}
+}
+
+// Patterns is a list of patterns, ready to match.
+type Patterns struct {
+	list []pattern
+}
+
+type pattern struct {
+	negate   bool
+	dirsOnly bool
+	segments []string // of the path, from the root; "**" stands for any number
+}
+
+// Parse reads patterns, one per line.
+func Parse(lines ...string) Patterns {
+	var p Patterns
+	for _, block := range lines {
+		for line := range strings.SplitSeq(strings.TrimPrefix(block, "\ufeff"), "\n") {
+			if pat, ok := parseLine(strings.TrimSuffix(line, "\r")); ok {
+				p.list = append(p.list, pat)
+			}
+		}
+	}
+	return p
+}
+
+func parseLine(line string) (pattern, bool) {
+	line = trimSpaces(line)
+	if line == "" || line[0] == '#' {
+		return pattern{}, false
+	}
+	var p pattern
+	if line[0] == '!' {
+		p.negate, line = true, line[1:]
+	}
+	if strings.HasSuffix(line, "/") {
+		p.dirsOnly, line = true, line[:len(line)-1]
+	}
+	if line == "" {
+		return pattern{}, false
+	}
+	anchored := strings.Contains(line, "/")
+	p.segments = strings.Split(strings.TrimPrefix(line, "/"), "/")
+	for i, s := range p.segments {
+		if len(s) > 2 && strings.Trim(s, "*") == "" {
+			p.segments[i] = "**" // more stars mean no more
+		}
+	}
+	if !anchored {
+		p.segments = append([]string{"**"}, p.segments...)
+	}
+	return p, true
+}
+
+// trimSpaces takes spaces off the end, but for one behind a backslash.
+func trimSpaces(line string) string {
+	for strings.HasSuffix(line, " ") {
+		if strings.HasSuffix(line, `\ `) && !strings.HasSuffix(line, `\\ `) {
+			break
+		}
+		line = line[:len(line)-1]
+	}
+	return line
+}
+
+// Ignored says whether a path, relative to the root and with slashes, stays
+// behind. Its folders are taken to have been asked about before.
+func (p Patterns) Ignored(path string, isDir bool) bool {
+	parts := strings.Split(path, "/")
+	for i := len(p.list) - 1; i >= 0; i-- {
+		pat := p.list[i]
+		if pat.dirsOnly && !isDir {
+			continue
+		}
+		if matchPath(pat.segments, parts) {
+			return !pat.negate
+		}
+	}
+	return false
+}
+
+// matchPath matches segments of a pattern with those of a path.
+func matchPath(pat, path []string) bool {
+	for len(pat) > 0 {
+		if pat[0] == "**" {
+			if len(pat) == 1 {
+				return len(path) > 0 // "a/**" is what lies in a, not a itself
+			}
+			for i := range path {
+				if matchPath(pat[1:], path[i:]) {
+					return true
+				}
+			}
+			return false
+		}
+		if len(path) == 0 || !matchName(pat[0], path[0]) {
+			return false
+		}
+		pat, path = pat[1:], path[1:]
+	}
+	return len(path) == 0
+}

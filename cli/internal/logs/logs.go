@@ -1,0 +1,168 @@
+// Package logs is what the commands that print logs share: the flags that narrow
+// a log, and printing it as it arrives.
+package logs
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/exit"
+	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/cli/internal/term"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// Options is what the flags of a log say.
+type Options struct {
+	Follow     bool
+	JSON       bool
+	Head, Tail int
+
+	agents, containers, allocations []string
+	sources, stdtypes               []string
+	ranks                           []int
+	level                           args.OneOf
+	before, after                   string
+}
+
+// levels, from the least important to the most.
+var levels = [...]v1.LogLevel{
+	v1.LogLevelUnspecified, v1.LogLevelTrace, v1.LogLevelDebug, v1.LogLevelInfo,
+	v1.LogLevelWarning, v1.LogLevelError, v1.LogLevelCritical,
+}
+
+func levelNames() []string {
+	names := make([]string, len(levels))
+	for i, l := range levels {
+		names[i] = strings.TrimPrefix(string(l), "LOG_LEVEL_")
+	}
+	return names
+}
+
+// Flags adds the flags; ofTask adds the one that only logs of tasks have.
+func (o *Options) Flags(cmd *cobra.Command, ofTask bool) {
+	f := cmd.Flags()
+	f.BoolVarP(&o.Follow, "follow", "f", false, "go on printing until the task has ended")
+	f.BoolVar(&o.JSON, "json", false, "print whole records as JSON")
+	f.IntVar(&o.Head, "head", 0, "print this many lines from the beginning")
+	f.IntVar(&o.Tail, "tail", 0, "print this many lines from the end")
+	cmd.MarkFlagsMutuallyExclusive("follow", "head", "tail")
+	f.StringArrayVar(&o.agents, "agent-id", nil, "only from this agent (may be repeated)")
+	f.StringArrayVar(&o.containers, "container-id", nil, "only from this container (may be repeated)")
+	if ofTask {
+		f.StringArrayVar(&o.allocations, "allocation-id", nil, "only of this attempt (may be repeated)")
+	}
+	f.IntSliceVar(&o.ranks, "rank-id", nil, "only of this rank (may be repeated)")
+	f.StringVar(&o.before, "timestamp-before", "", "only from before this time, as in 2026-11-20T23:17:12Z")
+	f.StringVar(&o.after, "timestamp-after", "", "only from after this time, as in 2026-11-20T23:17:12Z")
+	o.level = args.OneOf{Allowed: levelNames()}
+	f.Var(&o.level, "level", "only of this level or a more important one")
+	f.StringArrayVar(&o.sources, "source", nil, "only from this source (may be repeated)")
+	f.StringArrayVar(&o.stdtypes, "stdtype", nil, "only from stdout or from stderr (may be repeated)")
+}
+
+// Query is what to ask the master for.
+func (o *Options) Query() (client.LogQuery, error) {
+	q := client.LogQuery{
+		Follow: o.Follow, Agents: o.agents, Containers: o.containers, Allocations: o.allocations,
+		Ranks: o.ranks, Sources: o.sources, Stdtypes: o.stdtypes,
+	}
+	switch {
+	case o.Head < 0 || o.Tail < 0:
+		return q, &exit.UsageError{Message: "--head and --tail take a number of lines, 1 or more"}
+	case o.Head > 0:
+		q.Limit = o.Head
+	case o.Tail > 0:
+		q.Limit, q.Descending = o.Tail, true
+	}
+	if o.level.Value != "" {
+		least := slices.Index(levels[:], v1.LogLevel("LOG_LEVEL_"+o.level.Value))
+		q.Levels = levels[least:]
+	}
+	var err error
+	if q.Before, err = parseTime("--timestamp-before", o.before); err != nil {
+		return q, err
+	}
+	q.After, err = parseTime("--timestamp-after", o.after)
+	return q, err
+}
+
+func parseTime(flag, value string) (time.Time, error) {
+	if value == "" {
+		return time.Time{}, nil
+	}
+	t, err := v1.ParseTime(value)
+	if err != nil {
+		return t, &exit.UsageError{Message: fmt.Sprintf("%s %q is not a time; write it as 2026-11-20T23:17:12Z", flag, value)}
+	}
+	return t, nil
+}
+
+// Print prints a log. Reopen is the command that would open it again; it is
+// named at the end, as Determined's client does, so that a person whose
+// connection ended knows how to go on.
+func (o *Options) Print(ctx context.Context, t *term.IO, log iter.Seq2[client.LogRecord, error], reopen string) error {
+	err := o.print(t, log)
+	if !o.JSON {
+		fmt.Fprintln(t.Out, t.OutStyle().Green(reopen))
+	}
+	if err == nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+func (o *Options) print(t *term.IO, log iter.Seq2[client.LogRecord, error]) error {
+	out := newWriter(t.Out)
+	defer out.Close()
+	write := func(r client.LogRecord) error {
+		if o.JSON {
+			return output.JSON(out, r.Raw)
+		}
+		return out.message(r.Message)
+	}
+	if o.Tail > 0 {
+		return printReversed(log, write)
+	}
+	for r, err := range log {
+		if err == nil {
+			err = write(r)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return out.Close()
+}
+
+// printReversed prints what came newest first in the order of time.
+func printReversed(log iter.Seq2[client.LogRecord, error], write func(client.LogRecord) error) error {
+	records, err := client.Collect(log)
+	if err != nil {
+		return err
+	}
+	for _, r := range slices.Backward(records) {
+		if err := write(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TrialEnded and TaskEnded are what Print says at the end.
+func TrialEnded(id int) string {
+	return fmt.Sprintf("Trial log stream ended. To reopen log stream, run: det trial logs -f %d", id)
+}
+
+// TaskEnded is the same for a task.
+func TaskEnded(id string) string {
+	return fmt.Sprintf("Task log stream ended. To reopen log stream, run: det task logs -f %s", id)
+}

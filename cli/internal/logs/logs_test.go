@@ -1,0 +1,148 @@
+package logs_test
+
+import (
+	"errors"
+	"io"
+	"iter"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/exit"
+	"github.com/detent-ml/detent/cli/internal/logs"
+	"github.com/detent-ml/detent/cli/internal/term"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// parse runs a command line of flags.
+func parse(t *testing.T, given ...string) (*logs.Options, error) {
+	t.Helper()
+	var o logs.Options
+	cmd := &cobra.Command{Use: "logs", SilenceErrors: true, SilenceUsage: true, RunE: func(*cobra.Command, []string) error { return nil }}
+	o.Flags(cmd, true)
+	cmd.SetArgs(given)
+	cmd.SetOut(io.Discard)
+	return &o, cmd.Execute()
+}
+
+func TestFlagsBecomeAQuery(t *testing.T) {
+	o, err := parse(t, "--agent-id", "n1", "--agent-id", "n2", "--container-id", "c", "--rank-id", "0", "--rank-id", "3",
+		"--allocation-id", "a.1", "--source", "s", "--stdtype", "stderr", "--level", "error",
+		"--timestamp-before", "2026-11-20T23:17:12Z", "--timestamp-after", "2026-11-20", "--head", "7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := o.Query()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(q.Agents) != 2 || len(q.Ranks) != 2 || q.Ranks[0] != 0 || q.Containers[0] != "c" || q.Allocations[0] != "a.1" ||
+		q.Sources[0] != "s" || q.Stdtypes[0] != "stderr" || q.Limit != 7 || q.Descending || q.Follow ||
+		q.Before.Unix() != 1795216632 || q.After.Unix() != 1795132800 {
+		t.Errorf("%+v", q)
+	}
+	if len(q.Levels) != 2 || q.Levels[0] != v1.LogLevelError || q.Levels[1] != v1.LogLevelCritical {
+		t.Errorf("levels from ERROR on: %v", q.Levels)
+	}
+}
+
+func TestTailReadsBackwards(t *testing.T) {
+	o, err := parse(t, "--tail", "5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q, err := o.Query(); err != nil || q.Limit != 5 || !q.Descending {
+		t.Errorf("%+v, %v", q, err)
+	}
+}
+
+func TestFlagsThatCannotBe(t *testing.T) {
+	for _, given := range [][]string{
+		{"--head", "1", "--tail", "2"}, {"-f", "--head", "1"}, {"--follow", "--tail", "1"}, {"--level", "LOUD"}, {"--rank-id", "x"},
+	} {
+		if _, err := parse(t, given...); err == nil {
+			t.Errorf("%q was accepted", given)
+		}
+	}
+	for _, given := range [][]string{{"--head", "-1"}, {"--timestamp-after", "yesterday"}} {
+		o, err := parse(t, given...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := o.Query(); exit.Code(err) != exit.Usage {
+			t.Errorf("%q: %v", given, err)
+		}
+	}
+}
+
+func records(fail error, messages ...string) iter.Seq2[client.LogRecord, error] {
+	return func(yield func(client.LogRecord, error) bool) {
+		for _, m := range messages {
+			if !yield(client.LogRecord{Message: m, Raw: []byte(`{"message":"` + strings.TrimSpace(m) + `","id":"1"}`)}, nil) {
+				return
+			}
+		}
+		if fail != nil {
+			yield(client.LogRecord{}, fail)
+		}
+	}
+}
+
+func TestPrinting(t *testing.T) {
+	broken := errors.New("broken")
+	for _, c := range []struct {
+		name string
+		o    logs.Options
+		log  iter.Seq2[client.LogRecord, error]
+		want string
+		err  error
+	}{
+		{"in order", logs.Options{}, records(nil, "a\n", "b\n"), "a\nb\nreopen\n", nil},
+		{"without a line end", logs.Options{}, records(nil, "a", "b\n"), "a\nb\nreopen\n", nil},
+		{"from the end", logs.Options{Tail: 2}, records(nil, "b\n", "a\n"), "a\nb\nreopen\n", nil},
+		{"whole records", logs.Options{JSON: true}, records(nil, "a\n"), "{\n  \"id\": \"1\",\n  \"message\": \"a\"\n}\n", nil},
+		{"until it breaks", logs.Options{}, records(broken, "a\n"), "a\nreopen\n", broken},
+	} {
+		io, out, _ := term.Buffers("")
+		err := c.o.Print(t.Context(), io, c.log, "reopen")
+		if !errors.Is(err, c.err) || out.String() != c.want {
+			t.Errorf("%s: %q, %v; want %q", c.name, out.String(), err, c.want)
+		}
+	}
+}
+
+// slow shows what has arrived when it is asked.
+type slow struct {
+	lines chan string
+}
+
+func (s slow) Write(p []byte) (int, error) {
+	s.lines <- string(p)
+	return len(p), nil
+}
+
+// A line is shown without waiting for the next one.
+func TestLinesAreShownAsTheyCome(t *testing.T) {
+	io, _, _ := term.Buffers("")
+	out := slow{make(chan string, 10)}
+	io.Out = out
+	next := make(chan struct{})
+	done := make(chan error)
+	go func() {
+		var o logs.Options
+		done <- o.Print(t.Context(), io, func(yield func(client.LogRecord, error) bool) {
+			yield(client.LogRecord{Message: "first\n"}, nil)
+			<-next
+			yield(client.LogRecord{Message: "second\n"}, nil)
+		}, "end")
+	}()
+	if got := <-out.lines; got != "first\n" {
+		t.Errorf("shown: %q", got)
+	}
+	close(next)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,108 @@
+// Package noun makes the commands that only group others: det experiment, det
+// user. One that is given an unknown verb names the nearest known one, which
+// cobra does for the topmost level only.
+package noun
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/exit"
+)
+
+// New makes a group of verbs. Standing alone it does what fallback does, which
+// may be nil.
+func New(use, short string, aliases []string, fallback *cobra.Command, verbs ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Aliases: aliases}
+	if fallback != nil {
+		verbs = append([]*cobra.Command{fallback}, verbs...)
+	}
+	cmd.AddCommand(verbs...)
+	Group(cmd, fallback)
+	return cmd
+}
+
+// Group gives a command that has subcommands its behaviour without one.
+func Group(cmd, fallback *cobra.Command) {
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return unknown(cmd, args[0])
+		}
+		return nil
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if fallback == nil {
+			return cmd.Help()
+		}
+		fallback.SetContext(cmd.Context())
+		return fallback.RunE(fallback, nil)
+	}
+}
+
+func unknown(cmd *cobra.Command, verb string) error {
+	e := &exit.UsageError{
+		Message: fmt.Sprintf("%s: there is no command %q", cmd.CommandPath(), verb),
+		Hint:    "See `" + cmd.CommandPath() + " --help`.",
+	}
+	if near := nearest(cmd, verb); len(near) > 0 {
+		for i, n := range near {
+			near[i] = "`" + cmd.CommandPath() + " " + n + "`"
+		}
+		e.Hint = "Did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return e
+}
+
+// nearest are the verbs that differ least from what was typed: those that it
+// begins, else those with the fewest letters to change, at most two.
+func nearest(cmd *cobra.Command, typed string) []string {
+	best, found := 2, []string(nil)
+	for _, sub := range cmd.Commands() {
+		if !sub.IsAvailableCommand() {
+			continue
+		}
+		for _, name := range append([]string{sub.Name()}, sub.Aliases...) {
+			d := distance(strings.ToLower(typed), name)
+			if len(typed) > 1 && strings.HasPrefix(name, strings.ToLower(typed)) {
+				d = 0
+			}
+			if d > best || d >= len(name)-1 { // short names are near to everything
+				continue
+			}
+			if d < best {
+				best, found = d, nil
+			}
+			found = append(found, sub.Name())
+			break
+		}
+	}
+	return found
+}
+
+// distance is how many letters must be added, removed, replaced or swapped with
+// their neighbour.
+func distance(a, b string) int {
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			replace := rows[i-1][j-1]
+			if a[i-1] != b[j-1] {
+				replace++
+			}
+			rows[i][j] = min(replace, rows[i-1][j]+1, rows[i][j-1]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
+}

@@ -1,0 +1,76 @@
+package root
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/exit"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// explain prints an error: what happened to what, in red on a terminal, and
+// below it what to do next.
+func explain(ctx context.Context, a *app.App, err error) {
+	var status exit.Status
+	if errors.As(err, &status) {
+		return
+	}
+	message, hint := err.Error(), hintFor(a, err)
+	if ctx.Err() != nil || errors.Is(err, context.Canceled) {
+		message, hint = "Interrupted.", ""
+	}
+	fmt.Fprintln(a.IO.Err, a.IO.ErrStyle().Red(message))
+	if hint != "" {
+		fmt.Fprintln(a.IO.Err, hint)
+	}
+}
+
+func hintFor(a *app.App, err error) string {
+	var usage *exit.UsageError
+	if errors.As(err, &usage) {
+		return usage.Hint
+	}
+	switch fault.CodeOf(err) {
+	case fault.Unauthenticated:
+		return signInHint(a)
+	case fault.Unavailable:
+		var ce *client.ConnectError
+		if errors.As(err, &ce) {
+			return connectHint(a)
+		}
+		return "Try again in a moment."
+	}
+	return ""
+}
+
+func signInHint(a *app.App) string {
+	command := "det user login"
+	if a.Master != "" {
+		command = "det -m " + a.Master + " user login"
+	}
+	if a.User != "" {
+		command += " " + a.User
+	} else {
+		command += " <user>"
+	}
+	return "Sign in with `" + command + "`."
+}
+
+// connectHint tells those who named no master how to get one, and those who named
+// one where the name came from.
+func connectHint(a *app.App) string {
+	local := "start a local cluster with `det deploy local cluster-up`"
+	switch {
+	case a.Master != "":
+		return "Check the address given with -m, or " + local + "."
+	case a.Env("DET_MASTER") != "":
+		return "Check the address in DET_MASTER, or " + local + "."
+	case a.Env("DET_MASTER_ADDR") != "":
+		return "Check the address in DET_MASTER_ADDR, or " + local + "."
+	}
+	return strings.ToUpper(local[:1]) + local[1:] + ", or name your master with -m or in DET_MASTER."
+}

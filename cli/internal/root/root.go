@@ -1,0 +1,133 @@
+// Package root puts the commands of det together and turns their errors into
+// words and exit statuses.
+package root
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/agent"
+	"github.com/detent-ml/detent/cli/checkpoint"
+	"github.com/detent-ml/detent/cli/command"
+	"github.com/detent-ml/detent/cli/completion"
+	"github.com/detent-ml/detent/cli/deploy"
+	"github.com/detent-ml/detent/cli/dev"
+	"github.com/detent-ml/detent/cli/experiment"
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/build"
+	"github.com/detent-ml/detent/cli/internal/exit"
+	"github.com/detent-ml/detent/cli/internal/noun"
+	"github.com/detent-ml/detent/cli/job"
+	"github.com/detent-ml/detent/cli/master"
+	"github.com/detent-ml/detent/cli/pool"
+	"github.com/detent-ml/detent/cli/project"
+	"github.com/detent-ml/detent/cli/slot"
+	"github.com/detent-ml/detent/cli/task"
+	"github.com/detent-ml/detent/cli/trial"
+	"github.com/detent-ml/detent/cli/user"
+	"github.com/detent-ml/detent/cli/version"
+	"github.com/detent-ml/detent/cli/workspace"
+)
+
+// Main runs det as a process and returns its exit status.
+func Main() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	go func() { // a second interrupt ends the process the hard way
+		<-ctx.Done()
+		stop()
+	}()
+	return Run(ctx, app.New(), os.Args[1:])
+}
+
+// Run runs one command line.
+func Run(ctx context.Context, a *app.App, args []string) int {
+	cmd := Command(a)
+	cmd.SetArgs(args)
+	began := false
+	watch(cmd, &began)
+	err := cmd.ExecuteContext(ctx)
+	if err == nil {
+		return exit.OK
+	}
+	if !began {
+		err = usage(err)
+	}
+	explain(ctx, a, err)
+	if ctx.Err() != nil {
+		return exit.Interrupted
+	}
+	return exit.Code(err)
+}
+
+// watch notes when a command begins to do its work: what fails before that is the
+// command line.
+func watch(cmd *cobra.Command, began *bool) {
+	if run := cmd.RunE; run != nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			*began = true
+			return run(cmd, args)
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		watch(sub, began)
+	}
+}
+
+func usage(err error) error {
+	var known *exit.UsageError
+	if errors.As(err, &known) {
+		return err
+	}
+	return &exit.UsageError{Message: err.Error(), Hint: "See the command's --help."}
+}
+
+const long = `det submits experiments, follows them, and looks after what they leave behind.
+
+The master is named with -m or in DET_MASTER (default localhost:8080).`
+
+// Command is the tree of all commands.
+func Command(a *app.App) *cobra.Command {
+	root := &cobra.Command{
+		Use:               "det",
+		Short:             "deep learning training on Nomad",
+		Long:              long,
+		Version:           build.Version(),
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+	}
+	noun.Group(root, nil)
+	root.SetVersionTemplate("det {{.Version}} (interface of Determined " + build.API + ")\n")
+	root.SetOut(a.IO.Out)
+	root.SetErr(a.IO.Err)
+	root.SetIn(a.IO.In)
+	root.PersistentFlags().StringVarP(&a.Master, "master", "m", "", "address of the master")
+	root.PersistentFlags().StringVarP(&a.User, "user", "u", "", "act as this user")
+	root.Flags().BoolP("version", "v", false, "print the version and exit")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return &exit.UsageError{
+			Message: strings.TrimPrefix(err.Error(), "pflag: "),
+			Hint:    "See `" + cmd.CommandPath() + " --help`.",
+		}
+	})
+	root.AddGroup(&cobra.Group{ID: "work", Title: "Work:"}, &cobra.Group{ID: "cluster", Title: "Cluster:"}, &cobra.Group{ID: "people", Title: "People:"})
+	add(root, "work", experiment.New(a), trial.New(a), checkpoint.New(a), command.New(a), task.New(a))
+	add(root, "cluster", master.New(a), agent.New(a), slot.New(a), job.New(a), pool.New(a), deploy.New(a))
+	add(root, "people", user.New(a), workspace.New(a), project.New(a))
+	root.AddCommand(dev.New(a), version.New(a), completion.New(a))
+	return root
+}
+
+func add(root *cobra.Command, group string, commands ...*cobra.Command) {
+	for _, c := range commands {
+		c.GroupID = group
+		root.AddCommand(c)
+	}
+}

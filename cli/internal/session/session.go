@@ -1,0 +1,151 @@
+// Package session decides as whom det speaks to the master.
+//
+// In this order: the user named with -u; DET_USER with DET_PASS; the user who
+// signed in last; and where nobody ever did, the user "determined" with a blank
+// password, which new clusters have. A stored session is used without asking the
+// master whether it is still good: the first call tells, and then the person is
+// asked for the password again. Inside a task DET_USER and DET_USER_TOKEN are a
+// session that needs no password.
+package session
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/detent-ml/detent/cli/internal/term"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/client/tokens"
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// DefaultUser is tried with a blank password when nobody ever signed in.
+const DefaultUser = "determined"
+
+// Options is what the decision rests on.
+type Options struct {
+	Client client.Options
+	Store  *tokens.Store
+	User   string                                     // named on the command line
+	Lookup func(name string) (value string, set bool) // of the environment
+	IO     *term.IO
+}
+
+// Session is a client and whose it is.
+type Session struct {
+	Client *client.Client
+	User   string
+}
+
+// A choice is a user, and what is known of the password.
+type choice struct {
+	user     string
+	password *string
+	fallback bool // nobody was named: the default user
+}
+
+func (o Options) choose(stored tokens.Sessions) choice {
+	var password *string
+	if p, set := o.Lookup("DET_PASS"); set { // it may be set and blank
+		password = &p
+	}
+	named, _ := o.Lookup("DET_USER")
+	switch {
+	case o.User != "":
+		return choice{user: o.User, password: password}
+	case named != "" && password != nil:
+		return choice{user: named, password: password}
+	case stored.Active != "":
+		return choice{user: stored.Active, password: password}
+	}
+	blank := ""
+	return choice{user: DefaultUser, password: &blank, fallback: true}
+}
+
+// Open finds or makes the session.
+func Open(ctx context.Context, o Options) (*Session, error) {
+	stored, err := o.Store.Read()
+	if err != nil {
+		o.IO.Warn("%s", err)
+	}
+	who := o.choose(stored)
+	token := stored.Tokens[who.user]
+	if token == "" {
+		if user, t := o.taskUser(); t != "" && (o.User == "" || o.User == user) {
+			who.user, token = user, t
+		}
+	}
+	if token == "" {
+		if token, err = o.signIn(ctx, who); err != nil {
+			return nil, err
+		}
+	}
+	co := o.Client
+	co.Token = token
+	co.Refresh = func(ctx context.Context, refused string) (string, error) { return o.refresh(ctx, who, refused) }
+	c, err := client.New(co)
+	if err != nil {
+		return nil, err
+	}
+	return &Session{Client: c, User: who.user}, nil
+}
+
+// taskUser is the session that the master gives to the tasks of a user.
+func (o Options) taskUser() (user, token string) {
+	user, _ = o.Lookup("DET_USER")
+	token, _ = o.Lookup("DET_USER_TOKEN")
+	if user == "" {
+		return "", ""
+	}
+	return user, token
+}
+
+// refresh replaces a session that the master refused.
+func (o Options) refresh(ctx context.Context, who choice, refused string) (string, error) {
+	if err := o.Store.DropToken(who.user, refused); err != nil {
+		o.IO.Warn("%s", err)
+	}
+	return o.signIn(ctx, who)
+}
+
+// signIn trades a password for a session and stores it.
+func (o Options) signIn(ctx context.Context, who choice) (string, error) {
+	if who.password == nil {
+		if !o.IO.InTTY {
+			return "", fault.New(fault.Unauthenticated,
+				"user %q is not signed in at %s", who.user, o.Client.Master)
+		}
+		p, err := o.IO.Secret(ctx, fmt.Sprintf("Password for user '%s': ", who.user))
+		if err != nil {
+			return "", err
+		}
+		who.password = &p
+	}
+	token, err := o.login(ctx, who.user, *who.password)
+	if refused(err) && who.fallback {
+		return "", fault.Wrap(fault.Unauthenticated, err, "nobody is signed in at %s", o.Client.Master)
+	}
+	if err != nil {
+		return "", err
+	}
+	if err := o.Store.SetToken(who.user, token, false); err != nil {
+		o.IO.Warn("%s", err)
+	}
+	return token, nil
+}
+
+func refused(err error) bool {
+	return fault.Is(err, fault.Unauthenticated) || fault.Is(err, fault.Forbidden)
+}
+
+func (o Options) login(ctx context.Context, user, password string) (string, error) {
+	c, err := client.New(o.Client)
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	resp, err := c.Login(ctx, user, password)
+	if err != nil {
+		return "", err
+	}
+	return resp.Token, nil
+}

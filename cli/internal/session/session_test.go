@@ -1,0 +1,173 @@
+package session_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/detent-ml/detent/cli/internal/fakemaster"
+	"github.com/detent-ml/detent/cli/internal/session"
+	"github.com/detent-ml/detent/cli/internal/term"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/client/tokens"
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// A rig is a master, a file of sessions, an environment and what a person types.
+type rig struct {
+	master *fakemaster.Master
+	store  *tokens.Store
+	url    string
+	env    map[string]string
+	typed  string
+	tty    bool
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	m := fakemaster.New()
+	m.Users = append(m.Users, &fakemaster.User{User: m.Users[0].User, Hash: client.HashPassword("secret")})
+	m.Users[2].Username = "ada"
+	s := httptest.NewServer(m)
+	t.Cleanup(s.Close)
+	store, err := tokens.Open(t.TempDir(), s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &rig{master: m, store: store, url: s.URL, env: map[string]string{}}
+}
+
+func (r *rig) open(t *testing.T, user string) (*session.Session, error) {
+	io, _, _ := term.Buffers(r.typed)
+	io.InTTY = r.tty
+	return session.Open(t.Context(), session.Options{
+		Client: client.Options{Master: r.url}, Store: r.store, User: user, IO: io,
+		Lookup: func(name string) (string, bool) { v, ok := r.env[name]; return v, ok },
+	})
+}
+
+// whoIs opens a session and asks the master whose it is.
+func (r *rig) whoIs(t *testing.T, user string) string {
+	t.Helper()
+	s, err := r.open(t, user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	me, err := s.Client.Me(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if me.Username != s.User {
+		t.Errorf("the session says %q, the master %q", s.User, me.Username)
+	}
+	return me.Username
+}
+
+func TestAsWhom(t *testing.T) {
+	r := newRig(t)
+	if got := r.whoIs(t, ""); got != "determined" {
+		t.Errorf("with nothing known: %s", got)
+	}
+	r.env = map[string]string{"DET_USER": "ada", "DET_PASS": "secret"}
+	if got := r.whoIs(t, ""); got != "ada" {
+		t.Errorf("with DET_USER and DET_PASS: %s", got)
+	}
+	r.env = map[string]string{"DET_USER": "admin", "DET_PASS": ""}
+	if got := r.whoIs(t, ""); got != "admin" {
+		t.Errorf("with a blank DET_PASS: %s", got)
+	}
+	r.env = map[string]string{"DET_USER": "ada"}
+	if got := r.whoIs(t, ""); got != "determined" {
+		t.Errorf("DET_USER alone decides nothing, but got %s", got)
+	}
+	if err := r.store.SetToken("ada", read(t, r).Tokens["ada"], true); err != nil {
+		t.Fatal(err)
+	}
+	r.env = nil
+	if got := r.whoIs(t, ""); got != "ada" {
+		t.Errorf("who signed in last: %s", got)
+	}
+	r.env = map[string]string{"DET_PASS": ""}
+	if got := r.whoIs(t, "admin"); got != "admin" {
+		t.Errorf("with -u: %s", got)
+	}
+}
+
+func read(t *testing.T, r *rig) tokens.Sessions {
+	t.Helper()
+	s, err := r.store.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestSessionsAreKept(t *testing.T) {
+	r := newRig(t)
+	r.whoIs(t, "")
+	r.whoIs(t, "")
+	logins := 0
+	for _, call := range r.master.Calls() {
+		if strings.HasSuffix(call, "/auth/login") {
+			logins++
+		}
+	}
+	if logins != 1 || read(t, r).Active != "" {
+		t.Errorf("%d sign-ins; active is %q", logins, read(t, r).Active)
+	}
+}
+
+func TestSessionThatIsOver(t *testing.T) {
+	r := newRig(t)
+	r.whoIs(t, "")
+	old := read(t, r).Tokens["determined"]
+	r.master.Do(func() { clear(r.master.Tokens) })
+	if got := r.whoIs(t, ""); got != "determined" {
+		t.Errorf("signed in as %s", got)
+	}
+	if now := read(t, r).Tokens["determined"]; now == "" || r.master.Tokens[old] != "" {
+		t.Errorf("stored %q", now)
+	}
+}
+
+func TestPasswordIsAskedFor(t *testing.T) {
+	r := newRig(t)
+	s, err := r.open(t, "ada")
+	if !fault.Is(err, fault.Unauthenticated) || !strings.Contains(err.Error(), `user "ada" is not signed in`) {
+		t.Errorf("without a terminal: %v, %v", s, err)
+	}
+	r.env = map[string]string{"DET_PASS": "wrong"}
+	if _, err := r.open(t, "ada"); !fault.Is(err, fault.Unauthenticated) {
+		t.Errorf("with a wrong password: %v", err)
+	}
+}
+
+func TestDefaultUserWithAPassword(t *testing.T) {
+	r := newRig(t)
+	r.master.Users[1].Hash = client.HashPassword("changed")
+	_, err := r.open(t, "")
+	if !fault.Is(err, fault.Unauthenticated) || !strings.HasPrefix(err.Error(), "nobody is signed in at http://") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestTokenOfATask(t *testing.T) {
+	r := newRig(t)
+	r.master.Tokens["task-token"] = "ada"
+	r.env = map[string]string{"DET_USER": "ada", "DET_USER_TOKEN": "task-token"}
+	if got := r.whoIs(t, ""); got != "ada" {
+		t.Errorf("in a task: %s", got)
+	}
+	if len(read(t, r).Tokens) != 0 {
+		t.Error("the task's token was stored")
+	}
+}
+
+func TestMasterThatIsAway(t *testing.T) {
+	r := newRig(t)
+	r.master.Fail = func(*http.Request) error { return fault.New(fault.Unavailable, "the database is away") }
+	if _, err := r.open(t, ""); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,130 @@
+// Package job is det job: the queue.
+package job
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/noun"
+	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/cli/internal/table"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// New is det job.
+func New(a *app.App) *cobra.Command {
+	return noun.New("job", "look at the queue", []string{"j"}, newList(a))
+}
+
+type listOptions struct {
+	pool    string
+	reverse bool
+	pages   args.Pages
+	format  output.Format
+}
+
+func newList(a *app.App) *cobra.Command {
+	var o listOptions
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "list what runs and what waits, in the order of the queue",
+		Args:    args.None,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), a, &o) },
+	}
+	cmd.Flags().StringVarP(&o.pool, "resource-pool", "p", "", "only this pool")
+	cmd.Flags().BoolVar(&o.reverse, "reverse", false, "the other way round")
+	cmd.Flags().Bool("table", true, "print as a table")
+	o.pages.Flags(cmd, 100)
+	o.format.Flags(cmd)
+	cmd.MarkFlagsMutuallyExclusive("table", "json", "yaml", "csv")
+	return cmd
+}
+
+func runList(ctx context.Context, a *app.App, o *listOptions) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	pools, err := c.ResourcePools(ctx)
+	if err != nil {
+		return err
+	}
+	byPriority, err := usesPriority(pools, o.pool)
+	if err != nil {
+		return err
+	}
+	jobs, err := client.Collect(c.Jobs(ctx, o.pool, o.reverse, o.pages.Page()))
+	if err != nil {
+		return err
+	}
+	share := "Weight"
+	if byPriority {
+		share = "Priority"
+	}
+	t := table.New("#", "ID", "Type", "Job Name", share, "Submitted", "Slots (acquired/needed)", "State", "User")
+	for _, j := range jobs {
+		t.Row(cells(j, byPriority)...)
+	}
+	return o.format.Print(a.IO, t, listing{Jobs: jobs})
+}
+
+type listing struct {
+	Jobs []v1.RBACJob `json:"jobs"`
+}
+
+// usesPriority says whether the pool, or the default one, orders by priority.
+func usesPriority(pools []v1.ResourcePool, name string) (bool, error) {
+	for _, p := range pools {
+		if name == "" && p.DefaultComputePool || name == p.Name {
+			return p.SchedulerType == v1.SchedulerTypePriority, nil
+		}
+	}
+	if name == "" {
+		return true, nil
+	}
+	return false, fault.New(fault.NotFound, "there is no resource pool named %q", name)
+}
+
+// hidden stands for what of other people's jobs is not told.
+const hidden = "***"
+
+func cells(j v1.RBACJob, byPriority bool) []any {
+	full := j.Full
+	if full == nil {
+		if j.Limited == nil {
+			return nil
+		}
+		l := j.Limited
+		full = &v1.Job{JobID: l.JobID, Type: l.Type, Priority: l.Priority, Weight: l.Weight, Summary: l.Summary,
+			AllocatedSlots: l.AllocatedSlots, RequestedSlots: l.RequestedSlots, Name: hidden, Username: hidden}
+	}
+	var place, state any = table.NA, table.NA
+	if s := full.Summary; s != nil {
+		state = strings.TrimPrefix(string(s.State), "STATE_")
+		if s.JobsAhead >= 0 {
+			place = s.JobsAhead
+		}
+	}
+	var submitted any = hidden
+	name := full.Name
+	if j.Full != nil {
+		submitted = table.Time(&full.SubmissionTime)
+		if full.Type == v1.JobTypeExperiment {
+			name = fmt.Sprintf("%s (%s)", full.Name, full.EntityID)
+		}
+	}
+	var share any = full.Weight
+	if byPriority {
+		share = full.Priority
+	}
+	return []any{place, full.JobID, strings.TrimPrefix(string(full.Type), "TYPE_"), name, share, submitted,
+		fmt.Sprintf("%d/%d", full.AllocatedSlots, full.RequestedSlots), state, full.Username}
+}

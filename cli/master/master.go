@@ -1,0 +1,119 @@
+// Package master is det master: what the master says of itself.
+package master
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/exit"
+	"github.com/detent-ml/detent/cli/internal/noun"
+	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// New is det master.
+func New(a *app.App) *cobra.Command {
+	show := newConfigShow(a)
+	return noun.New("master", "look at the master", nil, nil,
+		newInfo(a), noun.New("config", "look at the master's configuration", nil, show), newLogs(a))
+}
+
+func newInfo(a *app.App) *cobra.Command {
+	var format output.Format
+	cmd := &cobra.Command{
+		Use:   "info",
+		Short: "print what the master is",
+		Args:  args.None,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runInfo(cmd.Context(), a, format) },
+	}
+	format.FlagsWithoutCSV(cmd)
+	return cmd
+}
+
+func runInfo(ctx context.Context, a *app.App, format output.Format) error {
+	c, err := a.Anonymous() // this is told to anybody
+	if err != nil {
+		return err
+	}
+	info, err := c.MasterInfo(ctx)
+	if err != nil {
+		return err
+	}
+	format.YAML = !format.JSON
+	return format.Messages(a.IO.Out, info)
+}
+
+func newConfigShow(a *app.App) *cobra.Command {
+	var format output.Format
+	cmd := &cobra.Command{
+		Use:   "show",
+		Short: "print the master's configuration, without secrets",
+		Args:  args.None,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runConfigShow(cmd.Context(), a, format) },
+	}
+	format.FlagsWithoutCSV(cmd)
+	return cmd
+}
+
+func runConfigShow(ctx context.Context, a *app.App, format output.Format) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	config, err := c.MasterConfig(ctx)
+	if err != nil {
+		return err
+	}
+	if format.JSON {
+		return output.JSON(a.IO.Out, config)
+	}
+	return output.YAML(a.IO.Out, config)
+}
+
+type logsOptions struct {
+	follow bool
+	tail   int
+}
+
+func newLogs(a *app.App) *cobra.Command {
+	var o logsOptions
+	cmd := &cobra.Command{
+		Use:   "logs",
+		Short: "print the master's log",
+		Args:  args.None,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runLogs(cmd.Context(), a, o) },
+	}
+	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "go on as lines come in")
+	cmd.Flags().IntVar(&o.tail, "tail", 0, "print this many lines from the end")
+	return cmd
+}
+
+func runLogs(ctx context.Context, a *app.App, o logsOptions) error {
+	if o.tail < 0 {
+		return &exit.UsageError{Message: "--tail takes a number of lines, 1 or more"}
+	}
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	for r, err := range c.MasterLogs(ctx, o.follow, -o.tail) {
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(a.IO.Out, logLine(r.LogEntry)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func logLine(e v1.LogEntry) string {
+	return fmt.Sprintf("%s [%s]: %s", e.Timestamp.UTC().Format(time.RFC3339Nano),
+		strings.TrimPrefix(string(e.Level), "LOG_LEVEL_"), strings.TrimRight(e.Message, "\n"))
+}

@@ -1,0 +1,58 @@
+// Package pool is det resource-pool: the pools that work is put into.
+package pool
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/noun"
+	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/cli/internal/table"
+)
+
+// New is det resource-pool.
+func New(a *app.App) *cobra.Command {
+	return noun.New("resource-pool", "look at the resource pools", []string{"rp"}, newList(a))
+}
+
+func newList(a *app.App) *cobra.Command {
+	var format output.Format
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "list the resource pools",
+		Args:    args.None,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), a, format) },
+	}
+	format.Flags(cmd)
+	return cmd
+}
+
+func runList(ctx context.Context, a *app.App, format output.Format) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	pools, err := c.ResourcePools(ctx)
+	if err != nil {
+		return err
+	}
+	t := table.New("Name", "Description", "Default For", "Scheduler", "Agents", "Slots Used", "Slots Available", "Slot Type")
+	for _, p := range pools {
+		var standard []string
+		if p.DefaultComputePool {
+			standard = append(standard, "compute")
+		}
+		if p.DefaultAuxPool {
+			standard = append(standard, "aux")
+		}
+		t.Row(p.Name, p.Description, strings.Join(standard, ", "),
+			strings.ToLower(strings.TrimPrefix(string(p.SchedulerType), "SCHEDULER_TYPE_")),
+			p.NumAgents, p.SlotsUsed, p.SlotsAvailable, strings.ToLower(strings.TrimPrefix(string(p.SlotType), "TYPE_")))
+	}
+	return format.Print(a.IO, t, pools)
+}

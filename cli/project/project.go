@@ -1,0 +1,179 @@
+// Package project is det project.
+package project
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/experiment"
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/noun"
+	"github.com/detent-ml/detent/cli/internal/order"
+	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/cli/internal/render"
+	"github.com/detent-ml/detent/cli/workspace"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// New is det project.
+func New(a *app.App) *cobra.Command {
+	return noun.New("project", "group experiments", []string{"p"}, nil,
+		newList(a), newListExperiments(a), newCreate(a), newDescribe(a))
+}
+
+func newList(a *app.App) *cobra.Command {
+	var by order.Flags
+	var pages args.Pages
+	var format output.Format
+	cmd := &cobra.Command{
+		Use:     "list WORKSPACE",
+		Aliases: []string{"ls"},
+		Short:   "list the projects of a workspace",
+		Args:    args.Exactly("the name of a workspace"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return workspace.RunListProjects(cmd.Context(), a, given[0], client.ProjectQuery{
+				Page: pages.Page(), SortBy: by.SortBy(), OrderBy: by.OrderBy(),
+			}, format)
+		},
+	}
+	by.Add(cmd, "id", "name", "description")
+	pages.Flags(cmd, 200)
+	format.Flags(cmd)
+	return cmd
+}
+
+type experimentsOptions struct {
+	workspace, project string
+	all                bool
+	by                 order.Flags
+	pages              args.Pages
+	format             output.Format
+}
+
+func newListExperiments(a *app.App) *cobra.Command {
+	var o experimentsOptions
+	cmd := &cobra.Command{
+		Use:   "list-experiments WORKSPACE PROJECT",
+		Short: "list the experiments of a project",
+		Args:  args.Exactly("the name of a workspace", "the name of a project"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			o.workspace, o.project = given[0], given[1]
+			return runListExperiments(cmd.Context(), a, &o)
+		},
+	}
+	cmd.Flags().BoolVarP(&o.all, "all", "a", false, "also archived ones, and those of other users")
+	o.by.Add(cmd, "id", "description", "name", "start_time", "end_time", "state", "num_trials", "progress", "user")
+	o.pages.Flags(cmd, 200)
+	o.format.Flags(cmd)
+	return cmd
+}
+
+func runListExperiments(ctx context.Context, a *app.App, o *experimentsOptions) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	p, err := c.ProjectByName(ctx, o.workspace, o.project)
+	if err != nil {
+		return err
+	}
+	return o.print(ctx, a, p)
+}
+
+func (o *experimentsOptions) print(ctx context.Context, a *app.App, p *v1.Project) error {
+	s, err := a.Session(ctx)
+	if err != nil {
+		return err
+	}
+	q := client.ExperimentQuery{Page: o.pages.Page(), ProjectID: p.ID, SortBy: o.by.SortBy(), OrderBy: o.by.OrderBy()}
+	if !o.all {
+		shown := false
+		q.Archived, q.Users = &shown, []string{s.User}
+	}
+	all, err := client.Collect(s.Client.Experiments(ctx, q))
+	if err != nil {
+		return err
+	}
+	return o.format.Print(a.IO, experiment.Table(all, o.all, false), all)
+}
+
+type createOptions struct {
+	workspace, name, description, key string
+	format                            output.Format
+}
+
+func newCreate(a *app.App) *cobra.Command {
+	var o createOptions
+	cmd := &cobra.Command{
+		Use:   "create WORKSPACE NAME",
+		Short: "create a project in a workspace",
+		Args:  args.Exactly("the name of a workspace", "a name"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			o.workspace, o.name = given[0], given[1]
+			return runCreate(cmd.Context(), a, o)
+		},
+	}
+	cmd.Flags().StringVar(&o.description, "description", "", "what the project is about")
+	cmd.Flags().StringVar(&o.key, "key", "", "short name before the numbers of runs")
+	o.format.Flags(cmd)
+	return cmd
+}
+
+func runCreate(ctx context.Context, a *app.App, o createOptions) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	w, err := c.WorkspaceByName(ctx, o.workspace)
+	if err != nil {
+		return err
+	}
+	req := v1.PostProjectRequest{Name: o.name, WorkspaceID: w.ID}
+	if o.description != "" {
+		req.Description = &o.description
+	}
+	if o.key != "" {
+		req.Key = &o.key
+	}
+	p, err := c.CreateProject(ctx, req)
+	if err != nil {
+		return err
+	}
+	return o.format.Print(a.IO, render.Projects([]v1.Project{*p}), p)
+}
+
+func newDescribe(a *app.App) *cobra.Command {
+	o := &experimentsOptions{}
+	cmd := &cobra.Command{
+		Use:   "describe WORKSPACE PROJECT",
+		Short: "show a project and its experiments",
+		Args:  args.Exactly("the name of a workspace", "the name of a project"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			o.workspace, o.project = given[0], given[1]
+			return runDescribe(cmd.Context(), a, o)
+		},
+	}
+	cmd.Flags().BoolVarP(&o.all, "all", "a", false, "also archived experiments, and those of other users")
+	o.by.Add(cmd, "id")
+	o.format.Flags(cmd)
+	return cmd
+}
+
+func runDescribe(ctx context.Context, a *app.App, o *experimentsOptions) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	p, err := c.ProjectByName(ctx, o.workspace, o.project)
+	if err != nil {
+		return err
+	}
+	if err := o.format.Print(a.IO, render.Projects([]v1.Project{*p}), p); err != nil || o.format.Structured() || o.format.CSV {
+		return err
+	}
+	a.Printf("\nAssociated Experiments\n")
+	return o.print(ctx, a, p)
+}

@@ -1,0 +1,142 @@
+// Package slot is det slot: the places on nodes that work is put on.
+package slot
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/noun"
+	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/cli/internal/table"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// New is det slot.
+func New(a *app.App) *cobra.Command {
+	return noun.New("slot", "look at the slots of the nodes", []string{"s"}, newList(a))
+}
+
+func newList(a *app.App) *cobra.Command {
+	var format output.Format
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "list the slots, and what is on them",
+		Args:    args.None,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), a, format) },
+	}
+	format.Flags(cmd)
+	return cmd
+}
+
+func runList(ctx context.Context, a *app.App, format output.Format) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	tasks, err := c.Tasks(ctx)
+	if err != nil {
+		return err
+	}
+	agents, err := c.Agents(ctx)
+	if err != nil {
+		return err
+	}
+	rows := list(agents, tasks)
+	t := table.New("Agent ID", "Resource Pool", "Slot ID", "Enabled", "Draining", "Allocation ID", "Task Name",
+		"Type", "Device")
+	for _, r := range rows {
+		t.Row(r.AgentID, r.ResourcePools, r.SlotID, r.Enabled, r.Draining, r.AllocationID, r.TaskName, r.Type, r.Device)
+	}
+	return format.Print(a.IO, t, rows)
+}
+
+// row is a slot as it is listed.
+type row struct {
+	AgentID       string `json:"agent_id"`
+	ResourcePools string `json:"resource_pools"`
+	SlotID        string `json:"slot_id"`
+	Enabled       bool   `json:"enabled"`
+	Draining      bool   `json:"draining"`
+	AllocationID  string `json:"allocation_id"`
+	TaskName      string `json:"task_name"`
+	Type          string `json:"type"`
+	Device        string `json:"device"`
+}
+
+// list joins slots with what is on them, by the container that both name.
+func list(agents []v1.Agent, tasks map[string]v1.AllocationSummary) []row {
+	holders := map[string]v1.AllocationSummary{}
+	for _, s := range tasks {
+		for _, r := range s.Resources {
+			holders[r.ContainerID] = s
+		}
+	}
+	slices.SortFunc(agents, func(x, y v1.Agent) int { return cmp.Compare(x.ID, y.ID) })
+	var rows []row
+	for _, n := range agents {
+		for _, key := range slices.SortedFunc(maps.Keys(n.Slots), byNumber) {
+			slot := n.Slots[key]
+			r := row{
+				AgentID: path.Base(n.ID), ResourcePools: strings.Join(n.ResourcePools, ", "),
+				SlotID: path.Base(cmp.Or(slot.ID, key)), Enabled: slot.Enabled, Draining: slot.Draining,
+				AllocationID: "FREE", TaskName: "FREE", Type: "unknown",
+			}
+			if d := slot.Device; d != nil {
+				r.Type, r.Device = deviceType(d.Type), d.Brand
+			}
+			if k := slot.Container; k != nil {
+				r.AllocationID, r.TaskName = holder(k, holders)
+			}
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+// holder says what is on a slot that is taken.
+func holder(k *v1.Container, holders map[string]v1.AllocationSummary) (allocation, name string) {
+	s, ok := holders[k.ID]
+	allocation = "OCCUPIED"
+	if ok && s.AllocationID != nil {
+		allocation = *s.AllocationID
+	}
+	switch {
+	case k.PermissionDenied:
+		return allocation, "NO PERMISSIONS"
+	case ok:
+		return allocation, s.Name
+	}
+	return allocation, "Non-Determined Task: " + k.ID
+}
+
+func deviceType(t v1.DeviceType) string {
+	switch t {
+	case v1.DeviceTypeCuda:
+		return "cuda"
+	case v1.DeviceTypeRocm:
+		return "rocm"
+	case v1.DeviceTypeCpu:
+		return "cpu"
+	}
+	return "unknown"
+}
+
+// byNumber puts 10 behind 9.
+func byNumber(x, y string) int {
+	a, aerr := strconv.Atoi(x)
+	b, berr := strconv.Atoi(y)
+	if aerr == nil && berr == nil {
+		return cmp.Compare(a, b)
+	}
+	return cmp.Compare(x, y)
+}

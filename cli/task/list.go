@@ -1,0 +1,90 @@
+package task
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/cli/internal/table"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+func newList(a *app.App) *cobra.Command {
+	var format output.Format
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "list what runs and what waits",
+		Args:    args.None,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), a, format) },
+	}
+	format.Flags(cmd)
+	return cmd
+}
+
+func runList(ctx context.Context, a *app.App, format output.Format) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	tasks, err := c.Tasks(ctx)
+	if err != nil {
+		return err
+	}
+	t := table.New("Task ID", "Allocation ID", "Name", "Slots Needed", "Registered Time", "Agent", "Priority",
+		"Resource Pool", "Ports")
+	for _, s := range byTime(tasks) {
+		var priority any = table.NA
+		if s.SchedulerType == "priority" {
+			priority = s.Priority
+		}
+		t.Row(s.TaskID, s.AllocationID, s.Name, s.SlotsNeeded, table.Time(s.RegisteredTime), agents(s),
+			priority, s.ResourcePool, ports(s))
+	}
+	return format.Print(a.IO, t, tasks)
+}
+
+func byTime(tasks map[string]v1.AllocationSummary) []v1.AllocationSummary {
+	ids := slices.SortedFunc(maps.Keys(tasks), func(x, y string) int {
+		a, b := tasks[x].RegisteredTime, tasks[y].RegisteredTime
+		if a != nil && b != nil && !a.Equal(*b) {
+			return a.Compare(*b)
+		}
+		return cmp.Compare(x, y)
+	})
+	out := make([]v1.AllocationSummary, len(ids))
+	for i, id := range ids {
+		out[i] = tasks[id]
+	}
+	return out
+}
+
+func agents(s v1.AllocationSummary) string {
+	if len(s.Resources) == 0 {
+		return "unassigned"
+	}
+	names := map[string]bool{}
+	for _, r := range s.Resources {
+		for name := range r.AgentDevices {
+			names[name] = true
+		}
+	}
+	return strings.Join(slices.Sorted(maps.Keys(names)), ", ")
+}
+
+func ports(s v1.AllocationSummary) string {
+	var numbers []int
+	for _, p := range s.ProxyPorts {
+		numbers = append(numbers, p.Port)
+	}
+	slices.Sort(numbers)
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(numbers), "[]"), " ", ",")
+}

@@ -1,0 +1,14 @@
+// Package task is det task: whatever runs in the cluster, of any kind.
+package task
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/noun"
+)
+
+// New is det task.
+func New(a *app.App) *cobra.Command {
+	return noun.New("task", "look at whatever runs", nil, newList(a), newLogs(a))
+}

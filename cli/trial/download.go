@@ -1,0 +1,93 @@
+package trial
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/download"
+	"github.com/detent-ml/detent/cli/internal/exit"
+	"github.com/detent-ml/detent/cli/internal/fetch"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+type downloadOptions struct {
+	id           int
+	best, latest bool
+	uuid         string
+	dir          string
+	sortBy       string
+	smaller      args.OneOf
+	quiet        bool
+}
+
+func newDownload(a *app.App) *cobra.Command {
+	var o downloadOptions
+	cmd := &cobra.Command{
+		Use:   "download TRIAL_ID",
+		Short: "download a checkpoint of a trial",
+		Args:  args.Exactly("the ID of a trial"),
+		RunE: func(cmd *cobra.Command, given []string) (err error) {
+			if o.id, err = args.ID(aTrial, given[0]); err != nil {
+				return err
+			}
+			if err := o.check(); err != nil {
+				return err
+			}
+			return runDownload(cmd.Context(), a, o)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.best, "best", false, "the one with the best validation")
+	f.BoolVar(&o.latest, "latest", false, "the newest one")
+	f.StringVar(&o.uuid, "uuid", "", "this one")
+	cmd.MarkFlagsMutuallyExclusive("best", "latest", "uuid")
+	cmd.MarkFlagsOneRequired("best", "latest", "uuid")
+	f.StringVarP(&o.dir, "output-dir", "o", "", "folder for its files (default checkpoints/<uuid>)")
+	f.StringVar(&o.sortBy, "sort-by", "", "with --best: validation metric to judge by, in place of the searcher's")
+	o.smaller.Allowed = []string{"true", "false"}
+	f.Var(&o.smaller, "smaller-is-better", "whether smaller values of --sort-by are better")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "print the path only")
+	return cmd
+}
+
+func (o downloadOptions) check() error {
+	switch {
+	case o.sortBy != "" && !o.best:
+		return &exit.UsageError{Message: "--sort-by goes with --best"}
+	case (o.sortBy == "") != (o.smaller.Value == ""):
+		return &exit.UsageError{Message: "--sort-by and --smaller-is-better go together"}
+	}
+	return nil
+}
+
+func runDownload(ctx context.Context, a *app.App, o downloadOptions) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	k, err := o.find(ctx, c)
+	if err != nil {
+		return err
+	}
+	return download.Run(ctx, a, download.Options{Client: c, Checkpoint: k, Dir: o.dir, Mode: fetch.Auto, Quiet: o.quiet})
+}
+
+func (o downloadOptions) find(ctx context.Context, c *client.Client) (*v1.Checkpoint, error) {
+	if o.uuid != "" {
+		return c.Checkpoint(ctx, o.uuid)
+	}
+	q := download.Best(o.sortBy, o.smaller.Value)
+	if o.latest {
+		q.SortByAttr, q.SortByMetric, q.OrderBy = "SORT_BY_BATCH_NUMBER", "", "ORDER_BY_DESC"
+	}
+	q.Page = client.Page{Limit: 1, Single: true}
+	for k, err := range c.TrialCheckpoints(ctx, o.id, q) {
+		return &k, err
+	}
+	return nil, fault.New(fault.NotFound, "trial %d has no checkpoint that can be downloaded", o.id)
+}

@@ -1,0 +1,22 @@
+// Package trial is det trial: a file per verb.
+package trial
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/noun"
+)
+
+const aTrial = "a trial"
+
+// New is det trial.
+func New(a *app.App) *cobra.Command {
+	return noun.New("trial", "look at trials", []string{"t"}, nil,
+		newDescribe(a), newLogs(a), newKill(a), newDownload(a))
+}
+
+// bare is a state without its prefix.
+func bare[S ~string](state S) string { return strings.TrimPrefix(string(state), "STATE_") }

@@ -1,0 +1,53 @@
+package user
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+type createOptions struct {
+	username      string
+	admin, remote bool
+	password      string
+}
+
+func newCreate(a *app.App) *cobra.Command {
+	var o createOptions
+	cmd := &cobra.Command{
+		Use:   "create USERNAME",
+		Short: "create a user",
+		Args:  args.Exactly("a username"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			o.username = given[0]
+			return runCreate(cmd.Context(), a, o)
+		},
+	}
+	cmd.Flags().BoolVar(&o.admin, "admin", false, "the user is an admin")
+	cmd.Flags().StringVar(&o.password, "password", "", "password; asked for when left out")
+	cmd.Flags().BoolVar(&o.remote, "remote", false, "the user signs in through the identity provider only")
+	return cmd
+}
+
+func runCreate(ctx context.Context, a *app.App, o createOptions) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	if o.password == "" && !o.remote {
+		if o.password, err = newPassword(ctx, a, fmt.Sprintf("Password for user '%s': ", o.username)); err != nil {
+			return err
+		}
+	}
+	_, err = c.CreateUser(ctx, v1.User{Username: o.username, Admin: o.admin, Active: true, Remote: o.remote}, o.password)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.IO.Err, "Created user %s.\n", o.username)
+	return nil
+}

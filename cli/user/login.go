@@ -1,0 +1,80 @@
+package user
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/master/fault"
+)
+
+type loginOptions struct {
+	username string
+}
+
+func newLogin(a *app.App) *cobra.Command {
+	var o loginOptions
+	return &cobra.Command{
+		Use:   "login [USERNAME]",
+		Short: "sign in, and be this user from here on",
+		Long: `Signs in and makes the user the one that later commands act as.
+
+The password is asked for without being shown. Where there is no terminal it is
+read from DET_PASS, or else from the first line of the standard input.`,
+		Args: args.Between(0, "a username"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			if len(given) > 0 {
+				o.username = given[0]
+			}
+			return runLogin(cmd.Context(), a, o)
+		},
+	}
+}
+
+func runLogin(ctx context.Context, a *app.App, o loginOptions) error {
+	name := o.username
+	if name == "" {
+		name = a.User
+	}
+	if name == "" && !a.IO.InTTY && a.Env("DET_USER") != "" {
+		name = a.Env("DET_USER")
+	}
+	var err error
+	if name == "" {
+		if name, err = a.IO.Line(ctx, "Username: "); err != nil {
+			return err
+		}
+	}
+	password, err := password(ctx, a, fmt.Sprintf("Password for user '%s': ", name))
+	if err != nil {
+		return err
+	}
+	c, err := a.Anonymous()
+	if err != nil {
+		return err
+	}
+	resp, err := c.Login(ctx, name, password)
+	if fault.Is(err, fault.Unauthenticated) || fault.Is(err, fault.Forbidden) {
+		return fault.Wrap(fault.Unauthenticated, err, "%s did not let %q in: %s", c.Master(), name, err)
+	}
+	if err != nil {
+		return err
+	}
+	store, err := a.Store()
+	if err != nil {
+		return err
+	}
+	warnWeak(a, password)
+	return store.SetToken(resp.User.Username, resp.Token, true)
+}
+
+// password is DET_PASS, or what the person types.
+func password(ctx context.Context, a *app.App, prompt string) (string, error) {
+	if p, set := a.Lookup("DET_PASS"); set { // it may be set and blank
+		return p, nil
+	}
+	return a.IO.Secret(ctx, prompt)
+}

@@ -1,0 +1,87 @@
+package user
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/session"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/client/tokens"
+	"github.com/detent-ml/detent/master/fault"
+)
+
+type logoutOptions struct {
+	all bool
+}
+
+func newLogout(a *app.App) *cobra.Command {
+	var o logoutOptions
+	cmd := &cobra.Command{
+		Use:   "logout",
+		Short: "sign out",
+		Args:  args.None,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runLogout(cmd.Context(), a, o) },
+	}
+	cmd.Flags().BoolVarP(&o.all, "all", "a", false, "sign out every user who is signed in at this master from this machine")
+	return cmd
+}
+
+func runLogout(ctx context.Context, a *app.App, o logoutOptions) error {
+	store, err := a.Store()
+	if err != nil {
+		return err
+	}
+	stored, err := store.Read()
+	if err != nil {
+		return err
+	}
+	users := stored.Users()
+	if !o.all {
+		users = []string{whom(a, stored)}
+	}
+	for _, name := range users {
+		token := stored.Tokens[name]
+		if token == "" {
+			continue
+		}
+		if err := store.Drop(name); err != nil {
+			return err
+		}
+		if err := end(ctx, a, token); err != nil {
+			return err
+		}
+		fmt.Fprintf(a.IO.Err, "Signed out %s.\n", name)
+	}
+	return nil
+}
+
+func whom(a *app.App, stored tokens.Sessions) string {
+	switch {
+	case a.User != "":
+		return a.User
+	case stored.Active != "":
+		return stored.Active
+	}
+	return session.DefaultUser
+}
+
+// end tells the master. A session that is over already is as good as ended.
+func end(ctx context.Context, a *app.App, token string) error {
+	o, err := a.Options()
+	if err != nil {
+		return err
+	}
+	o.Token = token
+	c, err := client.New(o)
+	if err != nil {
+		return err
+	}
+	if err := c.Logout(ctx); !fault.Is(err, fault.Unauthenticated) {
+		return err
+	}
+	return nil
+}

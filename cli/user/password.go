@@ -1,0 +1,111 @@
+package user
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// weaknesses of a password, in words that follow "it ".
+func weaknesses(password string) []string {
+	var out []string
+	if password == "" {
+		return []string{"is blank"}
+	}
+	if len([]rune(password)) < 8 {
+		out = append(out, "has fewer than 8 characters")
+	}
+	for _, rule := range []struct {
+		is   func(rune) bool
+		what string
+	}{{unicode.IsUpper, "has no upper-case letter"}, {unicode.IsLower, "has no lower-case letter"}, {unicode.IsDigit, "has no digit"}} {
+		if strings.IndexFunc(password, rule.is) < 0 {
+			out = append(out, rule.what)
+		}
+	}
+	return out
+}
+
+func warnWeak(a *app.App, password string) {
+	if w := weaknesses(password); len(w) > 0 {
+		a.IO.Warn("This password is easy to guess: it %s. Change it with `det user change-password`.", strings.Join(w, ", "))
+	}
+}
+
+// newPassword asks for a password twice.
+func newPassword(ctx context.Context, a *app.App, prompt string) (string, error) {
+	first, err := a.IO.Secret(ctx, prompt)
+	if err != nil {
+		return "", err
+	}
+	second, err := a.IO.Secret(ctx, "Confirm password: ")
+	if err != nil {
+		return "", err
+	}
+	if first != second {
+		return "", fault.New(fault.Invalid, "the passwords do not match; nothing was changed")
+	}
+	return first, nil
+}
+
+type changePasswordOptions struct {
+	target string
+}
+
+func newChangePassword(a *app.App) *cobra.Command {
+	var o changePasswordOptions
+	return &cobra.Command{
+		Use:   "change-password [USERNAME]",
+		Short: "change a password, your own or as admin another user's",
+		Args:  args.Between(0, "a username"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			if len(given) > 0 {
+				o.target = given[0]
+			}
+			return runChangePassword(cmd.Context(), a, o)
+		},
+	}
+}
+
+func runChangePassword(ctx context.Context, a *app.App, o changePasswordOptions) error {
+	s, err := a.Session(ctx)
+	if err != nil {
+		return err
+	}
+	name := o.target
+	if name == "" {
+		name = s.User
+	}
+	u, err := s.Client.UserByName(ctx, name)
+	if err != nil {
+		return err
+	}
+	secret, err := newPassword(ctx, a, fmt.Sprintf("New password for user '%s': ", name))
+	if err != nil {
+		return err
+	}
+	if err := s.Client.SetPassword(ctx, u.ID, secret); err != nil {
+		return err
+	}
+	warnWeak(a, secret)
+	if name != s.User {
+		return nil
+	}
+	// A new password may end old sessions; have a fresh one.
+	resp, err := s.Client.Login(ctx, name, secret)
+	if err != nil {
+		return err
+	}
+	store, err := a.Store()
+	if err != nil {
+		return err
+	}
+	return store.SetToken(name, resp.Token, o.target == "")
+}

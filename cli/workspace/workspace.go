@@ -1,0 +1,203 @@
+// Package workspace is det workspace.
+package workspace
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/noun"
+	"github.com/detent-ml/detent/cli/internal/order"
+	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/cli/internal/render"
+	"github.com/detent-ml/detent/cli/internal/table"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// New is det workspace.
+func New(a *app.App) *cobra.Command {
+	return noun.New("workspace", "group projects", []string{"w"}, newList(a),
+		newCreate(a), newDescribe(a), newListProjects(a))
+}
+
+type listOptions struct {
+	order  order.Flags
+	pages  args.Pages
+	format output.Format
+}
+
+func newList(a *app.App) *cobra.Command {
+	var o listOptions
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "list workspaces",
+		Args:    args.None,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), a, &o) },
+	}
+	o.order.Add(cmd, "id", "name")
+	o.pages.Flags(cmd, 200)
+	o.format.Flags(cmd)
+	return cmd
+}
+
+func runList(ctx context.Context, a *app.App, o *listOptions) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	q := client.WorkspaceQuery{Page: o.pages.Page(), SortBy: o.order.SortBy(), OrderBy: o.order.OrderBy()}
+	all, err := client.Collect(c.Workspaces(ctx, q))
+	if err != nil {
+		return err
+	}
+	return o.format.Print(a.IO, workspaceTable(all, false), all)
+}
+
+func workspaceTable(all []v1.Workspace, storage bool) *table.Table {
+	headers := []string{"ID", "Name", "# Projects", "Agent Uid", "Agent Gid", "Agent User", "Agent Group",
+		"Default Compute Pool", "Default Aux Pool"}
+	if storage {
+		headers = append(headers, "Checkpoint Storage Config")
+	}
+	t := table.New(headers...)
+	for _, w := range all {
+		g := w.AgentUserGroup
+		if g == nil {
+			g = &v1.AgentUserGroup{}
+		}
+		var config any
+		if len(w.CheckpointStorageConfig) > 0 {
+			config = output.Indented(w.CheckpointStorageConfig)
+		}
+		t.Row(w.ID, w.Name, w.NumProjects, g.AgentUid, g.AgentGid, g.AgentUser, g.AgentGroup,
+			w.DefaultComputePool, w.DefaultAuxPool, config)
+	}
+	return t
+}
+
+type createOptions struct {
+	request v1.PostWorkspaceRequest
+	storage string
+	compute string
+	aux     string
+	format  output.Format
+}
+
+func newCreate(a *app.App) *cobra.Command {
+	var o createOptions
+	cmd := &cobra.Command{
+		Use:   "create NAME",
+		Short: "create a workspace",
+		Args:  args.Exactly("a name"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			o.request.Name = given[0]
+			return runCreate(cmd.Context(), a, o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.compute, "default-compute-pool", "", "pool for work with slots")
+	f.StringVar(&o.aux, "default-aux-pool", "", "pool for work without slots")
+	f.StringVar(&o.storage, "checkpoint-storage-config", "", "where checkpoints go, as JSON")
+	o.format.Flags(cmd)
+	return cmd
+}
+
+func runCreate(ctx context.Context, a *app.App, o createOptions) error {
+	if o.compute != "" {
+		o.request.DefaultComputePool = &o.compute
+	}
+	if o.aux != "" {
+		o.request.DefaultAuxPool = &o.aux
+	}
+	if o.storage != "" {
+		var object map[string]any
+		if err := json.Unmarshal([]byte(o.storage), &object); err != nil {
+			return fault.New(fault.Invalid, "--checkpoint-storage-config is not a JSON object: %w", err)
+		}
+		o.request.CheckpointStorageConfig = v1.Struct(o.storage)
+	}
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	w, err := c.CreateWorkspace(ctx, o.request)
+	if err != nil {
+		return err
+	}
+	return o.format.Print(a.IO, workspaceTable([]v1.Workspace{*w}, true), w)
+}
+
+func newDescribe(a *app.App) *cobra.Command {
+	var format output.Format
+	cmd := &cobra.Command{
+		Use:   "describe NAME",
+		Short: "show a workspace and its projects",
+		Args:  args.Exactly("the name of a workspace"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return runDescribe(cmd.Context(), a, given[0], format)
+		},
+	}
+	format.Flags(cmd)
+	return cmd
+}
+
+func runDescribe(ctx context.Context, a *app.App, name string, format output.Format) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	w, err := c.WorkspaceByName(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := format.Print(a.IO, workspaceTable([]v1.Workspace{*w}, true), w); err != nil || format.Structured() || format.CSV {
+		return err
+	}
+	projects, err := client.Collect(c.Projects(ctx, w.ID, client.ProjectQuery{}))
+	if err != nil {
+		return err
+	}
+	a.Printf("\nAssociated Projects\n")
+	return render.Projects(projects).Write(a.IO.Out)
+}
+
+func newListProjects(a *app.App) *cobra.Command {
+	var o listOptions
+	cmd := &cobra.Command{
+		Use:   "list-projects NAME",
+		Short: "list the projects of a workspace",
+		Args:  args.Exactly("the name of a workspace"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return RunListProjects(cmd.Context(), a, given[0], client.ProjectQuery{
+				Page: o.pages.Page(), SortBy: o.order.SortBy(), OrderBy: o.order.OrderBy(),
+			}, o.format)
+		},
+	}
+	o.order.Add(cmd, "id", "name", "description")
+	o.pages.Flags(cmd, 200)
+	o.format.Flags(cmd)
+	return cmd
+}
+
+// RunListProjects prints the projects of a workspace. It is det project list too.
+func RunListProjects(ctx context.Context, a *app.App, name string, q client.ProjectQuery, format output.Format) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	w, err := c.WorkspaceByName(ctx, name)
+	if err != nil {
+		return err
+	}
+	projects, err := client.Collect(c.Projects(ctx, w.ID, q))
+	if err != nil {
+		return err
+	}
+	return format.Print(a.IO, render.Projects(projects), projects)
+}

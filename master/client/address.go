@@ -1,0 +1,57 @@
+package client
+
+import (
+	"net"
+	"net/url"
+	"strings"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// DefaultMaster is where a master is looked for when nobody says where it is.
+const DefaultMaster = "localhost:8080"
+
+// MasterFromEnv is the address that the environment names: DET_MASTER, else
+// DET_MASTER_ADDR, else DefaultMaster. A variable that is set but empty counts
+// as set for Determined's client; it is of no use to anybody, so not here.
+func MasterFromEnv(getenv func(string) string) string {
+	for _, name := range []string{"DET_MASTER", "DET_MASTER_ADDR"} {
+		if v := getenv(name); v != "" {
+			return v
+		}
+	}
+	return DefaultMaster
+}
+
+// Canonical is the one way to write a master's address: scheme, host in lower
+// case, port, and a path without a slash at its end. An address without a
+// scheme means http on port 8080; http:// without a port means 80, https:// 443.
+//
+// Sessions are stored by this form, in a file that Determined's client reads
+// too, so the rules are that client's.
+func Canonical(address string) (string, error) {
+	port := ""
+	switch {
+	case strings.HasPrefix(address, "https://"):
+		port = "443"
+	case strings.HasPrefix(address, "http://"):
+		port = "80"
+	default:
+		address, port = "http://"+address, "8080"
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", fault.New(fault.Invalid, "%q is not the address of a master; write it as host:port or https://host", address)
+	}
+	if u.Hostname() == "" {
+		return "", fault.New(fault.Invalid, "the master's address %q has no host; write it as host:port or https://host", address)
+	}
+	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return "", fault.New(fault.Invalid, "the master's address %q may have a scheme, a host, a port and a path, and nothing else", u.Redacted())
+	}
+	if p := u.Port(); p != "" {
+		port = p
+	}
+	host := net.JoinHostPort(strings.ToLower(u.Hostname()), port)
+	return strings.TrimRight(u.Scheme+"://"+host+u.EscapedPath(), "/"), nil
+}

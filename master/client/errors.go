@@ -1,0 +1,188 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// StatusError is the cause inside a fault that came as an HTTP status.
+type StatusError struct {
+	Status int
+	Method string
+	Path   string
+}
+
+// Error names the call and its status.
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("%s %s: HTTP %d", e.Method, e.Path, e.Status)
+}
+
+// ConnectError is the cause inside a fault of a master that did not answer.
+type ConnectError struct {
+	Master string
+	Err    error
+}
+
+// Error names the master.
+func (e *ConnectError) Error() string { return e.Master + ": " + e.Err.Error() }
+
+// Unwrap gives the network's error.
+func (e *ConnectError) Unwrap() error { return e.Err }
+
+// codes is the one table from HTTP status to fault. What is not in it is Invalid
+// below 500 and Internal from there on.
+var codes = map[int]fault.Code{
+	http.StatusBadRequest:            fault.Invalid,
+	http.StatusUnauthorized:          fault.Unauthenticated,
+	http.StatusForbidden:             fault.Forbidden,
+	http.StatusNotFound:              fault.NotFound,
+	http.StatusConflict:              fault.Conflict,
+	http.StatusRequestEntityTooLarge: fault.TooLarge,
+	http.StatusTooManyRequests:       fault.TooMany,
+	http.StatusNotImplemented:        fault.Unimplemented,
+	http.StatusBadGateway:            fault.Unavailable,
+	http.StatusServiceUnavailable:    fault.Unavailable,
+	http.StatusGatewayTimeout:        fault.Unavailable,
+}
+
+func codeOf(status int) fault.Code {
+	if c, ok := codes[status]; ok {
+		return c
+	}
+	if status < 500 {
+		return fault.Invalid
+	}
+	return fault.Internal
+}
+
+// maxErrorBody is how much of an error's body is read.
+const maxErrorBody = 1 << 20
+
+// refusal turns an answer of 300 or above into a fault with the master's words.
+func (c *Client) refusal(req *http.Request, resp *http.Response) error {
+	cause := &StatusError{Status: resp.StatusCode, Method: req.Method, Path: req.URL.Path}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	if err != nil {
+		body = nil
+	}
+	message := messageIn(body)
+	if message == "" {
+		message = c.strange(cause, resp, body)
+	}
+	return fault.Wrap(codeOf(resp.StatusCode), cause, "%s", message)
+}
+
+// messageIn finds the message in either of the shapes that masters use.
+func messageIn(body []byte) string {
+	var plain struct {
+		Message string          `json:"message"`
+		Error   json.RawMessage `json:"error"`
+	}
+	if json.Unmarshal(body, &plain) != nil {
+		return ""
+	}
+	if plain.Message != "" {
+		return plain.Message
+	}
+	var inner struct {
+		Error   string `json:"error"`
+		Message string `json:"message"`
+	}
+	if json.Unmarshal(plain.Error, &inner) != nil {
+		return ""
+	}
+	if inner.Message != "" {
+		return inner.Message
+	}
+	return inner.Error
+}
+
+// strange words an answer that no master gives.
+func (c *Client) strange(cause *StatusError, resp *http.Response, body []byte) string {
+	if strings.Contains(string(body), "HTTP request to an HTTPS server") {
+		return fmt.Sprintf("%s speaks https; name it as https://%s", c.base, strings.TrimPrefix(c.base, "http://"))
+	}
+	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if err == nil && kind == "application/json" || resp.StatusCode >= 500 {
+		return fmt.Sprintf("the master at %s answered %s %s with HTTP %d and no reason", c.base, cause.Method, cause.Path, cause.Status)
+	}
+	return fmt.Sprintf("what answers at %s does not seem to be a master: %s %s gave HTTP %d", c.base, cause.Method, cause.Path, cause.Status)
+}
+
+// lost words an error of the network.
+func (c *Client) lost(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var ue *url.Error
+	if errors.As(err, &ue) {
+		err = ue.Err
+	}
+	cause := &ConnectError{Master: c.base, Err: err}
+	if words := tlsTrouble(c.base, err); words != "" {
+		return fault.Wrap(fault.Invalid, cause, "%s", words)
+	}
+	if isDial(err) {
+		return fault.Wrap(fault.Unavailable, cause, "no master answers at %s: %s", c.base, plainly(err))
+	}
+	return fault.Wrap(fault.Unavailable, cause, "the connection to the master at %s was lost: %s", c.base, plainly(err))
+}
+
+// isDial says whether nothing has been sent yet.
+func isDial(err error) bool {
+	var oe *net.OpError
+	if errors.As(err, &oe) && oe.Op == "dial" {
+		return true
+	}
+	var de *net.DNSError
+	return errors.As(err, &de)
+}
+
+// plainly is the innermost reason, without addresses and system calls.
+func plainly(err error) string {
+	var de *net.DNSError
+	if errors.As(err, &de) && de.IsNotFound {
+		return "no such host: " + de.Name
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return "it was closed in the middle of an answer"
+	}
+	for {
+		next := errors.Unwrap(err)
+		if next == nil {
+			return err.Error()
+		}
+		err = next
+	}
+}
+
+func tlsTrouble(base string, err error) string {
+	const remedy = "; name its certificate in DET_MASTER_CERT_FILE, or set that to noverify to trust anybody"
+	var record tls.RecordHeaderError
+	var unknown x509.UnknownAuthorityError
+	var host x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	switch {
+	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
+		return fmt.Sprintf("%s does not speak https; name it as http://%s", base, strings.TrimPrefix(base, "https://"))
+	case errors.As(err, &unknown):
+		return fmt.Sprintf("the certificate of %s is signed by nobody that this machine trusts%s", base, remedy)
+	case errors.As(err, &host):
+		return fmt.Sprintf("the certificate of %s is for another name (%s); DET_MASTER_CERT_NAME says which one to expect", base, plainly(err))
+	case errors.As(err, &invalid):
+		return fmt.Sprintf("the certificate of %s is not good: %s%s", base, plainly(err), remedy)
+	}
+	return ""
+}

@@ -1,0 +1,59 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// Info is what a master says of itself to anybody, as it wrote it.
+func (c *Client) Info(ctx context.Context) (map[string]any, error) {
+	data, err := c.Raw(ctx, http.MethodGet, "/info", nil)
+	if err != nil {
+		return nil, err
+	}
+	info := map[string]any{}
+	if err := json.Unmarshal(data, &info); err != nil {
+		return nil, fault.New(fault.Internal, "what answers at %s does not seem to be a master: GET /info gave no JSON", c.base)
+	}
+	return info, nil
+}
+
+// MasterInfo is what clients need to know of the master.
+func (c *Client) MasterInfo(ctx context.Context) (*v1.GetMasterResponse, error) {
+	var out v1.GetMasterResponse
+	return &out, c.get(ctx, "/master", nil, &out)
+}
+
+// MasterConfig is the master's configuration without its secrets, as JSON.
+func (c *Client) MasterConfig(ctx context.Context) (json.RawMessage, error) {
+	data, err := c.Raw(ctx, http.MethodGet, "/api/v1/master/config", nil)
+	if err != nil {
+		return nil, err
+	}
+	var out struct {
+		Config json.RawMessage `json:"config"`
+	}
+	if err := json.Unmarshal(data, &out); err != nil {
+		return nil, fault.New(fault.Internal, "the master's configuration is not JSON: %w", err)
+	}
+	return out.Config, nil
+}
+
+// MasterLogs reads the master's own log; a negative offset counts from its end.
+func (c *Client) MasterLogs(ctx context.Context, follow bool, offset int) iter.Seq2[v1.MasterLogsResponse, error] {
+	q := url.Values{}
+	if follow {
+		q.Set("follow", "true")
+	}
+	if offset != 0 {
+		q.Set("offset", strconv.Itoa(offset))
+	}
+	return stream[v1.MasterLogsResponse](ctx, c, "/master/logs", q)
+}

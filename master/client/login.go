@@ -1,0 +1,52 @@
+package client
+
+import (
+	"context"
+	"crypto/sha512"
+	"encoding/hex"
+	"net/http"
+
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// passwordSalt is part of the interface: every client of Determined salts with it.
+const passwordSalt = "GubPEmmotfiK9TMD6Zdw"
+
+// HashPassword is the form in which a password travels. A blank one stays blank.
+func HashPassword(password string) string {
+	if password == "" {
+		return ""
+	}
+	sum := sha512.Sum512([]byte(passwordSalt + password))
+	return hex.EncodeToString(sum[:])
+}
+
+// Login opens a session and uses it from here on. The password is in clear; it
+// leaves this function hashed.
+func (c *Client) Login(ctx context.Context, username, password string) (*v1.LoginResponse, error) {
+	hashed := true
+	var out v1.LoginResponse
+	k := call{
+		method: http.MethodPost, path: "/auth/login", repeat: byNothing,
+		in: v1.LoginRequest{Username: username, Password: HashPassword(password), IsHashed: &hashed},
+	}
+	if err := c.do(ctx, k, &out); err != nil {
+		return nil, err
+	}
+	c.setToken(out.Token)
+	return &out, nil
+}
+
+// Logout ends the session in use.
+func (c *Client) Logout(ctx context.Context) error {
+	return c.do(ctx, call{method: http.MethodPost, path: "/auth/logout", repeat: byNothing}, nil)
+}
+
+// Me is who is signed in.
+func (c *Client) Me(ctx context.Context) (*v1.User, error) {
+	var out v1.GetMeResponse
+	if err := c.get(ctx, "/me", nil, &out); err != nil {
+		return nil, err
+	}
+	return &out.User, nil
+}

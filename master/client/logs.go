@@ -1,0 +1,198 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// LogQuery narrows a log. Zero fields do not.
+type LogQuery struct {
+	Follow      bool // go on until the task has ended and its last line was read
+	Limit       int
+	Descending  bool // newest first
+	Agents      []string
+	Allocations []string // of a task's log only
+	Containers  []string
+	Ranks       []int
+	Levels      []v1.LogLevel
+	Sources     []string
+	Stdtypes    []string
+	Before      time.Time
+	After       time.Time
+	Search      string
+	Regex       bool
+}
+
+func (l LogQuery) values() url.Values {
+	q := url.Values{}
+	if l.Follow {
+		q.Set("follow", "true")
+	}
+	if l.Limit != 0 {
+		q.Set("limit", strconv.Itoa(l.Limit))
+	}
+	if l.Descending {
+		q.Set("orderBy", "ORDER_BY_DESC")
+	}
+	some(q, "agentIds", l.Agents)
+	some(q, "allocationIds", l.Allocations)
+	some(q, "containerIds", l.Containers)
+	for _, r := range l.Ranks {
+		q.Add("rankIds", strconv.Itoa(r))
+	}
+	for _, v := range l.Levels {
+		q.Add("levels", string(v))
+	}
+	some(q, "sources", l.Sources)
+	some(q, "stdtypes", l.Stdtypes)
+	if !l.Before.IsZero() {
+		q.Set("timestampBefore", l.Before.UTC().Format(time.RFC3339Nano))
+	}
+	if !l.After.IsZero() {
+		q.Set("timestampAfter", l.After.UTC().Format(time.RFC3339Nano))
+	}
+	one(q, "searchText", l.Search)
+	if l.Regex {
+		q.Set("enableRegex", "true")
+	}
+	return q
+}
+
+// A LogRecord is a line of a log. Most readers print Message and look no
+// further, so the rest stays undecoded.
+type LogRecord struct {
+	ID        string
+	Timestamp time.Time
+	Message   string          // with its newline
+	Raw       json.RawMessage // the whole record: a v1.TrialLogsResponse or v1.TaskLogsResponse
+}
+
+// TrialLogs reads the log of a trial.
+func (c *Client) TrialLogs(ctx context.Context, id int, query LogQuery) iter.Seq2[LogRecord, error] {
+	return c.logs(ctx, trialPath(id)+"/logs", query)
+}
+
+// TaskLogs reads the log of any task.
+func (c *Client) TaskLogs(ctx context.Context, id string, query LogQuery) iter.Seq2[LogRecord, error] {
+	return c.logs(ctx, "/tasks/"+url.PathEscape(id)+"/logs", query)
+}
+
+func (c *Client) logs(ctx context.Context, path string, query LogQuery) iter.Seq2[LogRecord, error] {
+	if query.Follow && c.opts.Patience > 0 {
+		return c.follow(ctx, path, query)
+	}
+	return c.readLogs(ctx, path, query)
+}
+
+func (c *Client) readLogs(ctx context.Context, path string, query LogQuery) iter.Seq2[LogRecord, error] {
+	return func(yield func(LogRecord, error) bool) {
+		for raw, err := range c.lines(ctx, path, query.values()) {
+			var record LogRecord
+			if err == nil {
+				record, err = parseRecord(raw)
+			}
+			if !yield(record, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// parseRecord picks out what LogRecord has. encoding/json does for these three,
+// at a third of the time of the wire's own codec.
+func parseRecord(raw json.RawMessage) (LogRecord, error) {
+	var r struct {
+		ID        string    `json:"id"`
+		Timestamp time.Time `json:"timestamp"`
+		Message   string    `json:"message"`
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return LogRecord{}, fault.New(fault.Internal, "a line of the log is not what it should be: %w", err)
+	}
+	return LogRecord{ID: r.ID, Timestamp: r.Timestamp, Message: r.Message, Raw: raw}, nil
+}
+
+// rewind is how far back a followed log is read again when its connection broke.
+// Lines carry the time of their task, so a line of another rank may arrive after
+// a later one; those already seen are known by their id.
+const rewind = time.Minute
+
+// follow reads a log to its end across broken connections and restarts of the
+// master, each line once.
+func (c *Client) follow(ctx context.Context, path string, query LogQuery) iter.Seq2[LogRecord, error] {
+	return func(yield func(LogRecord, error) bool) {
+		seen := &recent{ids: map[string]time.Time{}}
+		for {
+			wait := newBackoff(c.opts.Patience)
+			lost := error(nil)
+			for record, err := range c.readLogs(ctx, path, query) {
+				if err != nil {
+					lost = err
+					break
+				}
+				if seen.again(record) {
+					continue
+				}
+				if !yield(record, nil) {
+					return
+				}
+			}
+			if lost == nil {
+				return
+			}
+			if !fault.Is(lost, fault.Unavailable) || !wait.pause(ctx, 0, c.tell(lost)) {
+				if ctx.Err() != nil {
+					lost = context.Cause(ctx)
+				}
+				yield(LogRecord{}, lost)
+				return
+			}
+			query = seen.resume(query)
+		}
+	}
+}
+
+// recent remembers the lines of the last while.
+type recent struct {
+	ids    map[string]time.Time
+	newest time.Time
+	next   int // size at which to forget what is old
+}
+
+func (r *recent) again(record LogRecord) bool {
+	key := record.ID
+	if key == "" {
+		key = fmt.Sprint(record.Timestamp.UnixNano(), record.Message)
+	}
+	if _, ok := r.ids[key]; ok {
+		return true
+	}
+	r.ids[key] = record.Timestamp
+	if record.Timestamp.After(r.newest) {
+		r.newest = record.Timestamp
+	}
+	if len(r.ids) >= max(r.next, 10_000) {
+		for k, t := range r.ids {
+			if r.newest.Sub(t) > 2*rewind {
+				delete(r.ids, k)
+			}
+		}
+		r.next = 2 * len(r.ids)
+	}
+	return false
+}
+
+func (r *recent) resume(q LogQuery) LogQuery {
+	if after := r.newest.Add(-rewind); !r.newest.IsZero() && after.After(q.After) {
+		q.After = after
+	}
+	return q
+}

@@ -1,0 +1,74 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"net/url"
+	"strconv"
+
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// Page says which part of a list is wanted. The zero Page is all of it, in the
+// pages that the master likes.
+type Page struct {
+	Limit  int  // records per page; 0 leaves it to the master
+	Offset int  // records to skip first
+	Single bool // one page only, not all that follow
+}
+
+// set writes the page into a query, if it says anything.
+func (p Page) set(q url.Values) {
+	if p.Limit != 0 {
+		q.Set("limit", strconv.Itoa(p.Limit))
+	}
+	q.Set("offset", strconv.Itoa(p.Offset))
+}
+
+// pages asks for page after page and yields the records of each.
+func pages[T any](ctx context.Context, p Page, fetch func(context.Context, Page) ([]T, v1.Pagination, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for {
+			items, got, err := fetch(ctx, p)
+			if err != nil {
+				var none T
+				yield(none, err)
+				return
+			}
+			for _, item := range items {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			if p.Single || got.EndIndex >= got.Total || got.EndIndex <= p.Offset {
+				return
+			}
+			p.Offset = got.EndIndex
+		}
+	}
+}
+
+// Collect reads all of a sequence into a list.
+func Collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
+	var all []T
+	for item, err := range seq {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, item)
+	}
+	return all, nil
+}
+
+// some puts values into a query under one name, leaving it out when there are none.
+func some(q url.Values, name string, values []string) {
+	if len(values) > 0 {
+		q[name] = values
+	}
+}
+
+func one(q url.Values, name, value string) {
+	if value != "" {
+		q.Set(name, value)
+	}
+}

@@ -1,0 +1,89 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// repeatable says how far a call may be repeated.
+type repeatable int
+
+const (
+	once      repeatable = iota // only if it was never sent
+	safely                      // also if it may have been done already
+	byNothing                   // not even then: the caller looks after that
+)
+
+// A backoff is the pauses between tries: from 100 ms, doubling up to 2 s, each
+// shortened by up to a half at random so that many clients do not return at once.
+type backoff struct {
+	next     time.Duration
+	deadline time.Time
+}
+
+const (
+	firstPause = 100 * time.Millisecond
+	maxPause   = 2 * time.Second
+)
+
+func newBackoff(patience time.Duration) *backoff {
+	return &backoff{next: firstPause, deadline: time.Now().Add(patience)}
+}
+
+// pause waits before the next try, for at least what the server asked for. It
+// says no when patience is at its end or ctx is.
+func (b *backoff) pause(ctx context.Context, atLeast time.Duration, tell func(time.Duration)) bool {
+	d := b.next/2 + rand.N(b.next/2)
+	b.next = min(2*b.next, maxPause)
+	d = max(d, atLeast)
+	if time.Now().Add(d).After(b.deadline) {
+		return false
+	}
+	tell(d)
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// again says whether a failed call may be tried once more.
+func (c *Client) again(err error, how repeatable) bool {
+	if how == byNothing || c.opts.Patience < 0 || !fault.Is(err, fault.Unavailable) {
+		return false
+	}
+	var ce *ConnectError
+	if errors.As(err, &ce) && isDial(ce.Err) {
+		return c.opts.Insist || c.reached.Load()
+	}
+	return how == safely
+}
+
+// retryAfter reads how long the server asks to be left alone.
+func retryAfter(resp *http.Response) time.Duration {
+	if resp == nil {
+		return 0
+	}
+	secs, err := strconv.Atoi(resp.Header.Get("Retry-After"))
+	if err != nil || secs < 0 || secs > 60 {
+		return 0
+	}
+	return time.Duration(secs) * time.Second
+}
+
+func (c *Client) tell(err error) func(time.Duration) {
+	return func(d time.Duration) {
+		if c.opts.OnRetry != nil {
+			c.opts.OnRetry(err, d)
+		}
+	}
+}
