@@ -1,0 +1,169 @@
+package attempt
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/plugins/runner/logs"
+	"github.com/detent-ml/detent/plugins/runner/masters"
+)
+
+var complete = []string{
+	"DET_ALLOCATION_ID=7.trial.1", "DET_RANK=2", "DET_MASTERS=http://a:8080, http://b:8080,", "DET_MASTERS_FILE=/local/masters",
+	"NOMAD_ALLOC_ID=x", "NOMAD_ALLOC_DIR=/opt/alloc", "NOMAD_TASK_DIR=/opt/local", "NOMAD_SECRETS_DIR=/opt/secrets",
+}
+
+func TestPlaceOf(t *testing.T) {
+	p, err := PlaceOf(append([]string{"NOMAD_PORT_c10d=1", "NOMAD_HOST_PORT_c10d=2", "NOMAD_PORT_runner=3", "NOMAD_HOST_IP_c10d=10.0.0.9", "NOMAD_IP_c10d=172.17.0.2"}, complete...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Rank != 2 || p.Address != "10.0.0.9" || p.Ports["c10d"] != 2 || p.Ports["runner"] != 3 || p.PrivateRoot ||
+		len(p.Masters.URLs) != 2 || p.Masters.URLs[1] != "http://b:8080" || p.Masters.File != "/local/masters" || p.NodeName == "" {
+		t.Fatalf("%+v", p)
+	}
+	p, err = PlaceOf(append(complete, "NOMAD_ALLOC_DIR=/alloc", "DET_NODE_ADDRESS=192.168.0.1", "NOMAD_IP_x=10.0.0.1", "DET_NODE_NAME=n1"))
+	if err != nil || !p.PrivateRoot || p.Address != "192.168.0.1" || p.NodeName != "n1" {
+		t.Fatalf("%+v %v", p, err)
+	}
+	if p, err = PlaceOf(append(complete, "DET_MASTERS=http://127.0.0.1:8080")); err != nil || p.Address != "127.0.0.1" {
+		t.Fatalf("an address towards the master was not found: %+v %v", p, err)
+	}
+	_, err = PlaceOf([]string{"DET_RANK=-1"})
+	for _, name := range []string{"DET_ALLOCATION_ID", "NOMAD_ALLOC_DIR", "NOMAD_TASK_DIR", "NOMAD_SECRETS_DIR", "NOMAD_ALLOC_ID", `DET_RANK is "-1"`} {
+		if err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%v does not name %s", err, name)
+		}
+	}
+}
+
+func TestRelocate(t *testing.T) {
+	there := layout{runDir: runDir, physical: "/task/run"}
+	moved := layout{runDir: "/task/run", physical: "/task/run"}
+	for _, c := range []struct {
+		path, there, moved string
+		node               string // "" for outside
+	}{
+		{"/run/determined", "/run/determined", "/task/run", "/task/run"},
+		{"/run/determined/info/x.json", "/run/determined/info/x.json", "/task/run/info/x.json", "/task/run/info/x.json"},
+		{"data", "/run/determined/workdir/data", "/task/run/workdir/data", "/task/run/workdir/data"},
+		{"../../info/x", "/run/info/x", "/run/info/x", ""},
+		{"/run/determined/../x", "/run/x", "/run/x", ""},
+		{"/run/determined2", "/run/determined2", "/run/determined2", ""},
+		{"/data/", "/data", "/data", ""},
+	} {
+		if got := there.relocate(c.path); got != c.there {
+			t.Errorf("%s: %s, want %s", c.path, got, c.there)
+		}
+		if got := moved.relocate(c.path); got != c.moved {
+			t.Errorf("%s moved: %s, want %s", c.path, got, c.moved)
+		}
+		got, ok := there.onNode(c.path)
+		if ok != (c.node != "") || got != c.node {
+			t.Errorf("%s on the node: %q %v, want %q", c.path, got, ok, c.node)
+		}
+	}
+}
+
+func TestPortVariable(t *testing.T) {
+	for label, want := range map[string]string{
+		"runner": "", "c10d": "C10D_PORT", "c10d_port": "C10D_PORT", "dtrain_ssh": "DTRAIN_SSH_PORT", "dtrain-ssh-port": "DTRAIN_SSH_PORT",
+		"comm1": "INTER_TRAIN_PROCESS_COMM_PORT_1", "comm_2": "INTER_TRAIN_PROCESS_COMM_PORT_2", "my_port_7": "MY_PORT_7",
+	} {
+		if got := portVariable(label); got != want {
+			t.Errorf("%s: %s, want %s", label, got, want)
+		}
+	}
+}
+
+func TestWhatRefusalsMean(t *testing.T) {
+	for _, c := range []struct {
+		r     masters.Refusal
+		final bool
+	}{
+		{masters.Refusal{Status: 409}, true},
+		{masters.Refusal{Status: 404, Ours: true}, true},
+		{masters.Refusal{Status: 404}, false}, // a stranger on the master's old port
+		{masters.Refusal{Status: 401, Ours: true}, false},
+		{masters.Refusal{Status: 500, Ours: true}, false},
+	} {
+		if got := final(&c.r); got != c.final {
+			t.Errorf("claim, %+v: final %v", c.r, got)
+		}
+	}
+	for _, c := range []struct {
+		status, tries int
+		over          bool
+		want          error
+	}{
+		{401, 1, false, nil}, {401, 1, true, logs.ErrOver}, {404, 99, false, nil}, {409, 1, true, logs.ErrOver},
+		{429, 99, true, nil}, {415, 1, false, nil}, {415, 2, false, logs.ErrRefused},
+		{400, 1, false, logs.ErrRefused}, {413, 1, false, logs.ErrRefused}, {500, 1, false, nil}, {500, defects, false, logs.ErrRefused},
+	} {
+		if got := judge(&masters.Refusal{Status: c.status}, c.tries, c.over); !errors.Is(got, c.want) {
+			t.Errorf("lines, %+v: %v", c, got)
+		}
+	}
+}
+
+func TestTheSpecsWordsAndTheRunners(t *testing.T) {
+	p := &Place{NomadAllocID: "alloc", NodeName: "n1", AllocDir: "/a", Env: map[string]string{"A": "node", "NOMAD_JWT_x": "secret", "PYTHONPATH": "/mine"}}
+	spec := &v1.TaskSpec{TaskID: "t", AllocationID: "t.1", Env: map[string]string{
+		"A": "spec", "DET_MASTER": "http://elsewhere", "DET_AGENT_ID": "said", "DET_RESOURCES_ID": "said", "NO_PROXY": "x", "HTTP_PROXY": "http://p",
+	}}
+	env := environ(p, spec, "token", "http://127.0.0.1:9", 9, layout{runDir: runDir, workDir: "/w", harness: "/h"})
+	for k, want := range map[string]string{
+		"A": "spec", "DET_MASTER": "http://127.0.0.1:9", "DET_AGENT_ID": "said", "DET_RESOURCES_ID": "said", "DET_CONTAINER_ID": "alloc",
+		"PYTHONPATH": "/h:/mine", "NO_PROXY": "x,127.0.0.1,localhost", "PATH": defaultPath, "NOMAD_JWT_x": "", "PYTHONUSERBASE": "",
+	} {
+		if env[k] != want {
+			t.Errorf("%s is %q, want %q", k, env[k], want)
+		}
+	}
+	p.PrivateRoot = true
+	env = environ(p, spec, "token", "http://127.0.0.1:9", 9, layout{runDir: runDir, pythonShim: "/run/determined/bin"})
+	if want := "/run/determined/bin:/run/determined/pythonuserbase/bin:" + defaultPath; env["PATH"] != want {
+		t.Errorf("PATH is %q, want %q", env["PATH"], want)
+	}
+}
+
+func TestCounter(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "memory.events")
+	if err := os.WriteFile(file, []byte("low 0\noom 2\noom_kill 3\noom_group_kill 0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if n, ok := counter(file, "oom_kill"); !ok || n != 3 {
+		t.Fatalf("%d %v", n, ok)
+	}
+	if _, ok := counter(file, "none"); ok {
+		t.Fatal("found what is not there")
+	}
+}
+
+func TestStateIsWrittenWhole(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "det", "state.json")
+	s := state{AllocationID: "a", Token: "secret", Ended: &ended{Code: 3, Reason: "x"}}
+	if err := s.save(path); err != nil {
+		t.Fatal(err)
+	}
+	got, err := loadState(path)
+	if err != nil || got.Token != "secret" || *got.Ended != *s.Ended {
+		t.Fatalf("%+v %v", got, err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("%v %v", info, err)
+	}
+	if left, _ := os.ReadDir(filepath.Dir(path)); len(left) != 1 {
+		t.Fatalf("%v", left)
+	}
+	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := loadState(path); err == nil || !strings.Contains(err.Error(), "damaged") {
+		t.Fatalf("%v", err)
+	}
+}

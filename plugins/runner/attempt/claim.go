@@ -1,0 +1,92 @@
+package attempt
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"time"
+
+	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/plugins/runner/logs"
+	"github.com/detent-ml/detent/plugins/runner/masters"
+)
+
+const (
+	// forever is how long a call may wait where only the end of the job ends it.
+	forever = 10 * 365 * 24 * time.Hour
+	// claimPatience is how long one master may think about a claim.
+	claimPatience = 30 * time.Second
+	// unknownFor is how long answers count as passing that are wrong for a live
+	// attempt: an identity that was just rewritten, keys that just rotated, a
+	// stranger on a master's old port.
+	unknownFor   = 2 * time.Minute
+	unknownPause = 2 * time.Second
+	// shortestPoll is how often a question is asked at most that a master keeps
+	// waiting, should it answer at once.
+	shortestPoll = 200 * time.Millisecond
+	// claimRound and claimPause are how long one round of asking is, and how long
+	// the pause to the next: the identity is read anew for each.
+	claimRound = time.Second
+	claimPause = 500 * time.Millisecond
+)
+
+// claim asks at the gate until a master decides. The error is a *masters.Refusal
+// when the answer is no.
+func claim(ctx context.Context, p *Place, list *masters.List, nonce string, journal *logs.Journal) (v1.ClaimResponse, error) {
+	var out v1.ClaimResponse
+	began, told := time.Now(), time.Time{}
+	for {
+		identity, err := p.identity()
+		if err == nil {
+			err = list.Call(ctx, masters.Request{
+				Method: http.MethodPost,
+				Path:   "/api/v1/detent/allocations/" + url.PathEscape(p.AllocationID) + "/claim",
+				Message: v1.ClaimRequest{
+					AllocationID: p.AllocationID, Rank: p.Rank, Identity: identity, Nonce: nonce,
+					NodeID: p.NodeID, NodeName: p.NodeName, Address: p.Address, Ports: p.Ports,
+				},
+			}, &out, masters.Policy{Replay: true, Hold: claimRound, Patience: claimPatience})
+		}
+		if err == nil || ctx.Err() != nil {
+			return out, err
+		}
+		var refusal *masters.Refusal
+		isRefusal := errors.As(err, &refusal)
+		if isRefusal && final(refusal) {
+			return out, refusal
+		}
+		if isRefusal && refusal.Status < 500 && refusal.Status != http.StatusTooManyRequests && time.Since(began) > unknownFor {
+			return out, refusal
+		}
+		if time.Since(told) > time.Minute {
+			journal.Warnf("no master has let this attempt start yet, trying on: %v", err)
+			told = time.Now()
+		}
+		if err := pause(ctx, claimPause); err != nil {
+			return out, err
+		}
+	}
+}
+
+// final tells the refusals that asking again will not change.
+func final(r *masters.Refusal) bool {
+	switch r.Status {
+	case http.StatusConflict:
+		return true
+	case http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusGone:
+		return r.Ours
+	}
+	return false
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-t.C:
+		return nil
+	}
+}

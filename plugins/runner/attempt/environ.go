@@ -1,0 +1,152 @@
+package attempt
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// A layout is where things lie: in the box, as programs see them, and on the
+// node, as this process does.
+type layout struct {
+	runDir     string // as programs see it, /run/determined wherever that is possible
+	physical   string // the same folder as this process sees it
+	workDir    string // where the program starts, as it sees it
+	harness    string // folder for PYTHONPATH; "" for none
+	pythonShim string // folder with the pool's python first on PATH; "" for none
+}
+
+// inRun is a path below the run directory as programs see it.
+func (l layout) inRun(rel string) string { return l.runDir + "/" + rel }
+
+// placeholders are what a spec leaves open because only the runner knows it.
+func placeholders(p *Place, master, token string) *strings.Replacer {
+	return strings.NewReplacer(
+		"{{DET_MASTER}}", master,
+		"{{DET_SESSION_TOKEN}}", token,
+		"{{DET_AGENT_ID}}", p.NodeName,
+		"{{DET_CONTAINER_ID}}", p.NomadAllocID,
+	)
+}
+
+// withheld are variables of this process that are not the program's business:
+// other systems' tokens, and where the real masters are.
+func withheld(name string) bool {
+	switch name {
+	case "NOMAD_TOKEN", "NOMAD_UNIX_ADDR", "VAULT_TOKEN", "DET_MASTERS", "DET_MASTERS_FILE", "DET_MASTER_CA",
+		"DET_NODE_ID", "DET_NODE_NAME", "DET_NODE_ADDRESS", "DET_RANK", "DET_MASTER_CERT_FILE", "DET_MASTER_CERT_NAME":
+		return true
+	}
+	return strings.HasPrefix(name, "CONSUL_") || strings.HasPrefix(name, "NOMAD_JWT")
+}
+
+// environ is the program's environment: this process's own, the spec's over it,
+// and over both what only the runner knows.
+func environ(p *Place, spec *v1.TaskSpec, token, master string, port int, l layout) map[string]string {
+	env := map[string]string{"PATH": defaultPath}
+	for k, v := range p.Env {
+		if !withheld(k) {
+			env[k] = v
+		}
+	}
+	fill := placeholders(p, master, token)
+	for k, v := range spec.Env {
+		env[k] = fill.Replace(v)
+	}
+	delete(env, "DET_MASTER_CERT_FILE") // loopback speaks plain HTTP, whatever the masters do
+	delete(env, "DET_MASTER_CERT_NAME")
+	maps.Copy(env, map[string]string{
+		"DET_MASTER":        master,
+		"DET_MASTER_ADDR":   "127.0.0.1",
+		"DET_MASTER_HOST":   "127.0.0.1",
+		"DET_MASTER_PORT":   strconv.Itoa(port),
+		"DET_USE_TLS":       "false",
+		"DET_SESSION_TOKEN": token,
+		"DET_ALLOCATION_ID": spec.AllocationID,
+		"DET_TASK_ID":       spec.TaskID,
+		"DET_CONTAINER_ID":  p.NomadAllocID,
+		"DET_RUN_DIR":       l.runDir,
+		"DET_WORKDIR":       l.workDir,
+		"DET_SPOOL_DIR":     p.shared("reports"),
+	})
+	for k, v := range map[string]string{
+		"DET_AGENT_ID":       p.NodeName,
+		"DET_RESOURCES_ID":   p.NomadAllocID,
+		"DET_RESOURCES_TYPE": "docker-container",
+		"DET_TASK_TYPE":      spec.TaskType,
+		"PYTHONUNBUFFERED":   "1", // lines are followed as they are printed
+	} {
+		if env[k] == "" {
+			env[k] = v
+		}
+	}
+	if env["DET_TASK_LOGGING_METADATA"] == "" {
+		meta, _ := json.Marshal(map[string]string{ // strings always encode
+			"task_id": spec.TaskID, "allocation_id": spec.AllocationID, "container_id": p.NomadAllocID,
+			"agent_id": env["DET_AGENT_ID"], "source": "task",
+		})
+		env["DET_TASK_LOGGING_METADATA"] = string(meta)
+	}
+	python(p, spec, env, l)
+	bypassProxy(env)
+	return env
+}
+
+// python makes Python find our package and the pool's interpreter.
+func python(p *Place, spec *v1.TaskSpec, env map[string]string, l layout) {
+	if l.harness != "" {
+		env["PYTHONPATH"] = join(l.harness, env["PYTHONPATH"])
+	}
+	if p.PrivateRoot && env["PYTHONUSERBASE"] == "" {
+		// What a hook installs for its user lands in a folder that is sure to be
+		// writable. On a bare node the user's own packages stay in sight.
+		env["PYTHONUSERBASE"] = l.inRun("pythonuserbase")
+		env["PATH"] = join(env["PYTHONUSERBASE"]+"/bin", env["PATH"])
+	}
+	if l.pythonShim != "" {
+		env["PATH"] = join(l.pythonShim, env["PATH"])
+		env["DET_PYTHON_EXECUTABLE"] = spec.Prefer
+	}
+}
+
+func join(first, rest string) string {
+	if rest == "" {
+		return first
+	}
+	return first + ":" + rest
+}
+
+// bypassProxy keeps a site's web proxy out of calls to loopback.
+func bypassProxy(env map[string]string) {
+	used := false
+	for _, k := range []string{"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"} {
+		used = used || env[k] != ""
+	}
+	if !used {
+		return
+	}
+	for _, k := range []string{"no_proxy", "NO_PROXY"} {
+		hosts := strings.Split(env[k], ",")
+		for _, h := range []string{"127.0.0.1", "localhost"} {
+			if !slices.Contains(hosts, h) {
+				hosts = append(hosts, h)
+			}
+		}
+		env[k] = strings.TrimPrefix(strings.Join(hosts, ","), ",")
+	}
+}
+
+// list is an environment as a program is given it.
+func list(env map[string]string) []string {
+	out := make([]string, 0, len(env))
+	for _, k := range slices.Sorted(maps.Keys(env)) {
+		out = append(out, k+"="+env[k])
+	}
+	return out
+}

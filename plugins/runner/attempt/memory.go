@@ -1,0 +1,51 @@
+package attempt
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// oomKills counts how often the kernel has killed a process of this task's control
+// group for want of memory; -1 where it does not tell.
+func oomKills() int {
+	content, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return -1
+	}
+	for line := range strings.Lines(string(content)) {
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(fields) != 3 {
+			continue
+		}
+		var file string
+		switch {
+		case fields[0] == "0" && fields[1] == "":
+			file = filepath.Join("/sys/fs/cgroup", fields[2], "memory.events")
+		case strings.Contains(","+fields[1]+",", ",memory,"):
+			file = filepath.Join("/sys/fs/cgroup/memory", fields[2], "memory.oom_control")
+		default:
+			continue
+		}
+		if n, ok := counter(file, "oom_kill"); ok {
+			return n
+		}
+	}
+	return -1
+}
+
+// counter reads "name value" out of a control group's file.
+func counter(file, name string) (int, bool) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return 0, false
+	}
+	for line := range strings.Lines(string(content)) {
+		if fields := strings.Fields(line); len(fields) == 2 && fields[0] == name {
+			n, err := strconv.Atoi(fields[1])
+			return n, err == nil
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,27 @@
+package attempt
+
+import (
+	"strconv"
+
+	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/plugins/runner/sandbox"
+)
+
+// setup is the box that a task asks for.
+func setup(p *Place, spec *v1.TaskSpec, l layout, files []sandbox.Bind) sandbox.Setup {
+	s := sandbox.Setup{Stage: p.local("stage"), PrivateRoot: p.PrivateRoot}
+	if l.physical != l.runDir {
+		s.Binds = append(s.Binds, sandbox.Bind{Source: l.physical, Target: l.runDir})
+	}
+	for _, b := range spec.BindMounts {
+		s.Binds = append(s.Binds, sandbox.Bind{
+			Source: b.HostPath, Target: l.relocate(b.ContainerPath),
+			ReadOnly: b.ReadOnly, Propagation: b.Propagation, Create: b.Create,
+		})
+	}
+	s.Binds = append(s.Binds, files...)
+	if n, err := strconv.ParseInt(spec.Env["DET_SHM_SIZE"], 10, 64); err == nil && n > 0 && !p.PrivateRoot {
+		s.ShmBytes = n // a driver with roots of its own has sized it
+	}
+	return s
+}

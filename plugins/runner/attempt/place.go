@@ -1,0 +1,141 @@
+package attempt
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/detent-ml/detent/plugins/runner/masters"
+)
+
+// A Place is where this process runs: what Nomad and the job say about it.
+type Place struct {
+	AllocationID string // ours
+	Rank         int
+	Masters      masters.Options
+	AllocDir     string // shared by the processes of this Nomad allocation
+	TaskDir      string
+	SecretsDir   string
+	NomadAllocID string
+	NodeID       string
+	NodeName     string
+	Address      string         // where peers reach this node
+	Ports        map[string]int // by label
+	Env          map[string]string
+	// PrivateRoot says that the driver gave this task a root of its own (docker,
+	// exec): Nomad then names its folders from that root.
+	PrivateRoot bool
+}
+
+// portLabel is the port on which the runner says that it lives.
+const healthPort = "runner"
+
+// PlaceOf reads the environment of this process. The error names all that is
+// missing.
+func PlaceOf(environ []string) (Place, error) {
+	env := map[string]string{}
+	for _, kv := range environ {
+		if k, v, ok := strings.Cut(kv, "="); ok {
+			env[k] = v
+		}
+	}
+	p := Place{
+		AllocationID: env["DET_ALLOCATION_ID"],
+		AllocDir:     env["NOMAD_ALLOC_DIR"],
+		TaskDir:      env["NOMAD_TASK_DIR"],
+		SecretsDir:   env["NOMAD_SECRETS_DIR"],
+		NomadAllocID: env["NOMAD_ALLOC_ID"],
+		NodeID:       env["DET_NODE_ID"],
+		NodeName:     env["DET_NODE_NAME"],
+		Masters:      masters.Options{File: env["DET_MASTERS_FILE"], CAFile: env["DET_MASTER_CA"]},
+		Ports:        map[string]int{},
+		Env:          env,
+	}
+	p.PrivateRoot = p.AllocDir == "/alloc"
+	for u := range strings.SplitSeq(env["DET_MASTERS"], ",") {
+		if u = strings.TrimSpace(u); u != "" {
+			p.Masters.URLs = append(p.Masters.URLs, u)
+		}
+	}
+	var errs []error
+	for _, name := range []string{"DET_ALLOCATION_ID", "DET_RANK", "NOMAD_ALLOC_DIR", "NOMAD_TASK_DIR", "NOMAD_SECRETS_DIR", "NOMAD_ALLOC_ID"} {
+		if env[name] == "" {
+			errs = append(errs, fmt.Errorf("%s is not set: det-runner is started by a Nomad job of the master's making", name))
+		}
+	}
+	var err error
+	if p.Rank, err = strconv.Atoi(env["DET_RANK"]); env["DET_RANK"] != "" && (err != nil || p.Rank < 0) {
+		errs = append(errs, fmt.Errorf("DET_RANK is %q: it must be a number from 0", env["DET_RANK"]))
+	}
+	p.network(env)
+	return p, errors.Join(errs...)
+}
+
+// network finds the node's address and the ports that Nomad reserved.
+func (p *Place) network(env map[string]string) {
+	for _, prefix := range []string{"NOMAD_PORT_", "NOMAD_HOST_PORT_"} { // the second is what peers see
+		for k, v := range env {
+			label, ok := strings.CutPrefix(k, prefix)
+			if port, err := strconv.Atoi(v); ok && err == nil {
+				p.Ports[label] = port
+			}
+		}
+	}
+	p.Address = env["DET_NODE_ADDRESS"]
+	for _, prefix := range []string{"NOMAD_HOST_IP", "NOMAD_IP"} {
+		for k, v := range env {
+			if p.Address == "" && strings.HasPrefix(k, prefix) && net.ParseIP(v) != nil {
+				p.Address = v
+			}
+		}
+	}
+	if p.Address == "" {
+		p.Address = outbound(p.Masters.URLs)
+	}
+	if p.NodeName == "" {
+		p.NodeName, _ = os.Hostname()
+	}
+}
+
+// outbound is the address that this node has towards a master. Connecting a UDP
+// socket sends nothing.
+func outbound(urls []string) string {
+	for _, raw := range urls {
+		u, err := url.Parse(raw)
+		if err != nil || u.Hostname() == "" {
+			continue
+		}
+		c, err := net.Dial("udp", net.JoinHostPort(u.Hostname(), "9"))
+		if err != nil {
+			continue
+		}
+		addr := c.LocalAddr().(*net.UDPAddr).IP.String()
+		_ = c.Close()
+		return addr
+	}
+	return "127.0.0.1"
+}
+
+// identity reads the workload identity. Nomad rewrites the file at half its life.
+func (p *Place) identity() (string, error) {
+	content, err := os.ReadFile(filepath.Join(p.SecretsDir, "nomad_det.jwt"))
+	if err != nil {
+		return "", fmt.Errorf("this task has no workload identity to show to the master: %w", err)
+	}
+	return strings.TrimSpace(string(content)), nil
+}
+
+// shared is a path in the folder that outlives this process.
+func (p *Place) shared(parts ...string) string {
+	return filepath.Join(append([]string{p.AllocDir, "det"}, parts...)...)
+}
+
+// local is a path in the task's own folder.
+func (p *Place) local(parts ...string) string {
+	return filepath.Join(append([]string{p.TaskDir, "det"}, parts...)...)
+}

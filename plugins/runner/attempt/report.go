@@ -1,0 +1,118 @@
+package attempt
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+
+	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/plugins/runner/logs"
+	"github.com/detent-ml/detent/plugins/runner/masters"
+)
+
+const (
+	// overAfter is how long a master may say that it does not know this attempt
+	// before that is believed: its database may be older for a moment.
+	overAfter = 10 * time.Minute
+	// overAfterEnd is that for an attempt whose program has ended.
+	overAfterEnd = time.Minute
+	// defects is how many answers of 500 a batch of lines survives.
+	defects = 20
+	// worthZipping is how large a batch must be.
+	worthZipping = 1 << 10
+	// logPatience is how long one master may take with a batch.
+	logPatience = time.Minute
+)
+
+// reportExit tells the master how the attempt ended here. A refusal counts as
+// told: the master knows better.
+func reportExit(ctx context.Context, list *masters.List, s *state, within time.Duration) error {
+	err := list.Call(ctx, masters.Request{
+		Method:  http.MethodPost,
+		Path:    memberPath(s.AllocationID, s.Rank, "exit"),
+		Token:   s.Token,
+		Message: v1.MemberExitRequest{ExitCode: s.Ended.Code, Reason: s.Ended.Reason, LogsDone: s.LogsDone, Stopped: s.Stopped},
+	}, nil, masters.Policy{Replay: true, Hold: within, Patience: 10 * time.Second})
+	var refusal *masters.Refusal
+	if err == nil || (errors.As(err, &refusal) && refusal.Status < 500 && refusal.Ours) {
+		s.Delivered = true
+	}
+	return err
+}
+
+func memberPath(allocationID string, rank int, verb string) string {
+	return "/api/v1/detent/allocations/" + url.PathEscape(allocationID) + "/members/" + strconv.Itoa(rank) + "/" + verb
+}
+
+// logSender brings batches of lines to a master.
+func logSender(list *masters.List, token string, over time.Duration) logs.Sender {
+	return func(ctx context.Context, batch v1.LogBatch) (int64, error) {
+		body, err := v1.Marshal(batch)
+		if err != nil {
+			return 0, fmt.Errorf("%w: encoding: %w", logs.ErrRefused, err)
+		}
+		request := masters.Request{Method: http.MethodPost, Path: "/api/v1/detent/logs", Token: token, Body: body}
+		if len(body) >= worthZipping {
+			request.Body, request.Encoding = zip(body), "gzip"
+		}
+		var out v1.LogBatchResponse
+		began := time.Now()
+		for tries := 1; ; tries++ {
+			err := list.Call(ctx, request, &out, masters.Policy{Replay: true, Hold: forever, Patience: logPatience})
+			if err == nil {
+				return out.Next, nil
+			}
+			var refusal *masters.Refusal
+			if !errors.As(err, &refusal) || ctx.Err() != nil {
+				return 0, err
+			}
+			switch verdict := judge(refusal, tries, time.Since(began) > over); {
+			case verdict != nil:
+				return 0, fmt.Errorf("%w: %w", verdict, refusal)
+			case refusal.Status == http.StatusUnsupportedMediaType && request.Encoding != "":
+				request.Body, request.Encoding = body, ""
+			default:
+				if err := pause(ctx, unknownPause); err != nil {
+					return 0, err
+				}
+			}
+		}
+	}
+}
+
+// judge says what a refusal of a batch means; nil to try again. over says that
+// the master has not known this attempt for long enough to be believed.
+func judge(r *masters.Refusal, tries int, over bool) error {
+	switch r.Status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict, http.StatusGone:
+		if over {
+			return logs.ErrOver
+		}
+		return nil
+	case http.StatusTooManyRequests, http.StatusRequestTimeout:
+		return nil
+	case http.StatusUnsupportedMediaType:
+		if tries == 1 {
+			return nil
+		}
+	}
+	if r.Status >= 500 && tries < defects {
+		return nil
+	}
+	return logs.ErrRefused
+}
+
+func zip(body []byte) []byte {
+	var out bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&out, gzip.BestSpeed) // a level that exists
+	_, _ = w.Write(body)                              // memory takes everything
+	_ = w.Close()
+	return out.Bytes()
+}

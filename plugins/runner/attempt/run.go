@@ -1,0 +1,400 @@
+//go:build linux
+
+package attempt
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/plugins/runner/logs"
+	"github.com/detent-ml/detent/plugins/runner/loopback"
+	"github.com/detent-ml/detent/plugins/runner/masters"
+	"github.com/detent-ml/detent/plugins/runner/sandbox"
+)
+
+// Exit statuses of a runner whose program did not run. They say to an operator
+// what the log says in full; the master goes by the report.
+const (
+	CodeMisplaced = 64 // not started by a job of the master's
+	CodePrepare   = 74 // code, harness or files could not be brought
+	CodeRefused   = 75 // the gate said no
+	CodeMounts    = 78 // the sandbox could not be built
+	CodeInternal  = 70
+	codeStopped   = 143 // 128 + SIGTERM
+)
+
+// A Process is what a runner gets from its main function.
+type Process struct {
+	Env            []string
+	Stdout, Stderr io.Writer
+	Signals        <-chan os.Signal // Nomad asks for the end
+	Self           string           // path of this executable
+}
+
+// A run is an attempt under way.
+type run struct {
+	p       *Place
+	self    string
+	spec    *v1.TaskSpec
+	token   string
+	masters *masters.List
+	journal *logs.Journal
+	spool   *logs.Spool
+	stop    *stopper
+	state   state
+	oom     int // kills by the kernel before the program began
+
+	stdout, stderr *logs.Echo // nil when the program's output is not repeated
+}
+
+// Run is one attempt from claim to report. It returns the exit status.
+func Run(proc Process) int {
+	own := logs.NewEcho(proc.Stderr)
+	defer own.Close(time.Second)
+	journal := logs.NewJournal(own)
+	p, err := PlaceOf(proc.Env)
+	if err != nil {
+		journal.Errorf("%v", err)
+		return CodeMisplaced
+	}
+	list, err := masters.New(p.Masters)
+	if err != nil {
+		journal.Errorf("%v", err)
+		return CodeMisplaced
+	}
+	defer list.Close()
+	stop, release := newStopper(proc.Signals)
+	defer release()
+	defer serveHealth(&p, journal)()
+
+	claimed, err := claim(stop.ctx, &p, list, rand.Text(), journal)
+	var refusal *masters.Refusal
+	switch {
+	case err == nil:
+	case stop.asked():
+		journal.Infof("%v", errStopped)
+		return codeStopped
+	case errors.As(err, &refusal):
+		journal.Errorf("the master refuses this attempt, nothing is started: %s", refusal.Message)
+		return CodeRefused
+	default:
+		journal.Errorf("the claim failed: %v", err)
+		return CodeInternal
+	}
+	r := &run{p: &p, self: proc.Self, spec: &claimed.Spec, token: claimed.Token, masters: list, journal: journal, stop: stop}
+	if claimed.Spec.Env["DET_SHIPPER_EMIT_STDOUT_LOGS"] != "0" {
+		r.stdout, r.stderr = logs.NewEcho(proc.Stdout), logs.NewEcho(proc.Stderr)
+		defer r.stdout.Close(time.Second)
+		defer r.stderr.Close(time.Second)
+	}
+	return r.course()
+}
+
+// course runs everything that follows the claim.
+func (r *run) course() int {
+	r.state = state{
+		AllocationID: r.spec.AllocationID, TaskID: r.spec.TaskID, Rank: r.spec.Rank,
+		Shipper: r.p.NomadAllocID + "/" + strconv.Itoa(r.spec.Rank), Token: r.token,
+	}
+	r.save()
+	spool, err := logs.OpenSpool(r.p.shared("logs"), logs.Limits{Disk: bytesOf(r.p.Env["DET_LOG_SPOOL_MAX_BYTES"])})
+	if err != nil {
+		r.journal.Errorf("%v", err)
+		return CodeInternal
+	}
+	r.spool = spool
+	defer spool.Close()
+	r.journal.Attach(spool)
+	shipper := logs.NewShipper(spool, r.batchHead(), logSender(r.masters, r.token, overAfter), func(err error) {
+		r.journal.Errorf("%v", err)
+	})
+	shipping, stopShipping := context.WithCancel(context.Background())
+	defer stopShipping()
+	go shipper.Run(shipping, 0)
+	go watch(shipping, r.masters, r.spec.AllocationID, r.token, r.stop)
+	noted := r.noteStop()
+
+	end := r.execute()
+	noted()
+	r.state.Ended, r.state.Stopped = end, r.stop.byNomad()
+	r.finish(shipper)
+	stopShipping()
+	<-shipper.Done()
+	return r.state.Ended.Code
+}
+
+func bytesOf(s string) int64 {
+	n, _ := strconv.ParseInt(s, 10, 64) // nothing given is the default
+	return n
+}
+
+func (r *run) batchHead() v1.LogBatch {
+	return v1.LogBatch{AllocationID: r.state.AllocationID, TaskID: r.state.TaskID, Shipper: r.state.Shipper}
+}
+
+// save writes down what the allocation's last process needs.
+func (r *run) save() {
+	if err := r.state.save(r.p.statePath()); err != nil {
+		r.journal.Warnf("if this process is killed, its last log lines are lost: %v", err)
+	}
+}
+
+// noteStop writes down that Nomad asked for the end, as soon as it does: this
+// process may be killed before it can say so. The returned function ends that.
+func (r *run) noteStop() (end func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.stop.first:
+		}
+		if r.stop.byNomad() {
+			r.state.Stopped = true
+			r.save()
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+// A failure is a step that ended the attempt.
+type failure struct {
+	code   int
+	reason string
+}
+
+func (f *failure) Error() string { return f.reason }
+
+func fail(code int, format string, args ...any) error {
+	return &failure{code, fmt.Sprintf(format, args...)}
+}
+
+// execute takes the attempt to its end, and says how that was.
+func (r *run) execute() *ended {
+	server, err := loopback.Listen(loopback.Config{
+		Masters: r.masters, SpillDir: r.p.local("spill"),
+		Tokens: []string{r.token, r.spec.Env["DET_USER_TOKEN"], r.spec.Env["DET_NOTEBOOK_TOKEN"]},
+	})
+	if err != nil {
+		return r.end(err)
+	}
+	defer server.Close()
+	code, err := r.within(server)
+	if err != nil {
+		return r.end(err)
+	}
+	r.journal.Infof("the program ended with exit code %d", code)
+	return &ended{Code: code}
+}
+
+// end words the end of an attempt whose program did not simply end.
+func (r *run) end(err error) *ended {
+	var f *failure
+	switch {
+	case errors.As(err, &f):
+	case r.stop.asked():
+		f = &failure{codeStopped, errStopped.Error() + ": " + r.stop.reason()}
+	default:
+		f = &failure{CodeInternal, err.Error()}
+	}
+	r.journal.Errorf("%s (exit code %d)", f.reason, f.code)
+	return &ended{Code: f.code, Reason: f.reason}
+}
+
+// within prepares the task and runs hook and program. The code is the program's
+// own; every other end is an error.
+func (r *run) within(server *loopback.Server) (int, error) {
+	t, err := r.prepare(server, false)
+	if err != nil {
+		return 0, err
+	}
+	out, err := newPipes(r)
+	if err != nil {
+		return 0, err
+	}
+	box, err := sandbox.Open(r.stop.ctx, t.setup, out.stdout, out.stderr)
+	var refused *sandbox.SetupError
+	if errors.As(err, &refused) && refused.NoMounts {
+		r.journal.Warnf("%s cannot be made on this node, so programs find it at %s instead: %s", runDir, t.layout.physical, refused.Message)
+		if t, err = r.prepare(server, true); err == nil {
+			box, err = sandbox.Open(r.stop.ctx, t.setup, out.stdout, out.stderr)
+		}
+	}
+	out.started()
+	defer out.drain()
+	if err != nil {
+		if r.stop.asked() {
+			return 0, err
+		}
+		return 0, fail(CodeMounts, "the task's folders could not be mounted: %v", err)
+	}
+	defer func() {
+		if left := box.Close(); left > 0 {
+			r.journal.Infof("%d processes that the program left behind were ended", left)
+		}
+	}()
+	if len(box.Tried) > 0 && !box.Mode.Mount {
+		r.journal.Infof("the program runs with %s: %s", box.Mode, strings.Join(box.Tried, "; "))
+	}
+	if err := r.hook(box, t); err != nil {
+		return 0, err
+	}
+	peers, err := gather(r.stop.ctx, r.p, r.spec, r.masters, r.token, r.journal)
+	if err != nil {
+		if r.stop.asked() {
+			return 0, err
+		}
+		return 0, fail(CodePrepare, "%v", err)
+	}
+	if err := settle(t.layout, r.spec, peers, t.env); err != nil {
+		return 0, fail(CodePrepare, "the addresses of the members cannot be written: %v", err)
+	}
+	return r.program(box, t)
+}
+
+func (r *run) grace() time.Duration {
+	if r.spec.StopGraceSecs > 0 {
+		return time.Duration(r.spec.StopGraceSecs) * time.Second
+	}
+	return defaultGrace
+}
+
+// hook runs startup-hook.sh, if there is one.
+func (r *run) hook(box *sandbox.Box, t *task) error {
+	c := hookCommand(t.layout, r.self, shellOn(t.env["PATH"]), t.env)
+	if c == nil {
+		return nil
+	}
+	r.journal.Infof("running %s", hookName)
+	exit, _, err := r.stop.run(box, *c, r.grace(), r.journal)
+	switch {
+	case err != nil:
+		return err
+	case r.stop.asked():
+		return fail(codeStopped, "stopped while %s ran: %s", hookName, r.stop.reason())
+	case exit.Failed != "":
+		return fail(exit.Code, "%s could not be run: %s", hookName, exit.Failed)
+	case exit.Code != 0:
+		return fail(exit.Code, "%s failed with exit code %d; the program was not started", hookName, exit.Code)
+	}
+	t.env, t.dir, err = afterHook(t.layout, t.env)
+	return err
+}
+
+// program runs the entrypoint.
+func (r *run) program(box *sandbox.Box, t *task) (int, error) {
+	if r.stop.asked() {
+		return 0, errStopped
+	}
+	c := sandbox.Command{Argv: r.spec.Entrypoint, Env: list(t.env), Dir: t.dir}
+	if r.spec.Shell {
+		c.Argv = []string{"/bin/sh", "-c", strings.Join(r.spec.Entrypoint, " ")}
+	}
+	r.oom = oomKills()
+	exit, killed, err := r.stop.run(box, c, r.grace(), r.journal)
+	switch {
+	case err != nil:
+		return 0, err
+	case exit.Failed != "":
+		return 0, fail(exit.Code, "the program could not be started: %s%s", exit.Failed, pythonHint(c.Argv))
+	case exit.Signal == 0:
+		return exit.Code, nil
+	case killed:
+		return 0, fail(exit.Code, "killed: the program did not end within %s after it was told to: %s", r.grace(), r.stop.reason())
+	case r.stop.asked():
+		return 0, fail(exit.Code, "stopped: %s", r.stop.reason())
+	}
+	return 0, fail(exit.Code, "%s", r.signalled(exit.Signal))
+}
+
+// pythonHint says what a machine without Python needs.
+func pythonHint(argv []string) string {
+	if len(argv) == 0 || !strings.HasPrefix(filepath.Base(argv[0]), "python") {
+		return ""
+	}
+	return ". Install Python 3 on the nodes of this pool, name an interpreter in the pool's configuration, " +
+		"or put its folder on PATH in environment.environment_variables"
+}
+
+// finish delivers what is left: log lines and the exit report. What cannot be
+// delivered soon is left to the allocation's last process.
+func (r *run) finish(shipper *logs.Shipper) {
+	r.save()
+	shipper.Finish()
+	bound := 30 * time.Second
+	if n, err := strconv.Atoi(r.spec.Env["DET_LOG_WAIT_TIME"]); err == nil && n >= 0 {
+		bound = time.Duration(n) * time.Second
+	}
+	if r.stop.asked() {
+		bound = min(bound, 3*time.Second) // Nomad's own patience is limited
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), bound)
+	defer cancel()
+	// The report says whether all lines are there, so those go first, for a moment.
+	r.state.LogsDone = waitFor(shipper, min(2*time.Second, bound/2))
+	err := reportExit(ctx, r.masters, &r.state, bound)
+	if err != nil {
+		r.sayLast("the exit report was not delivered, the allocation's last process will try: %v", err)
+	}
+	if !r.state.LogsDone {
+		<-orDone(ctx, shipper.Done())
+		r.state.LogsDone = waitFor(shipper, 0)
+	}
+	if !r.state.LogsDone {
+		r.sayLast("not all log lines were taken; they are in %s, and the allocation's last process sends them", r.spool.Dir())
+	}
+	r.save()
+}
+
+// sayLast speaks to Nomad's log alone: the spool is complete.
+func (r *run) sayLast(format string, args ...any) {
+	last := logs.NewJournal(r.echo())
+	last.Warnf(format, args...)
+}
+
+func (r *run) echo() io.Writer {
+	if r.stderr == nil {
+		return io.Discard
+	}
+	return r.stderr
+}
+
+// waitFor tells whether everything was taken within a while.
+func waitFor(s *logs.Shipper, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-s.Done():
+		return s.Err() == nil
+	case <-timer.C:
+	}
+	select {
+	case <-s.Done():
+		return s.Err() == nil
+	default:
+		return false
+	}
+}
+
+func orDone(ctx context.Context, done <-chan struct{}) <-chan struct{} {
+	out := make(chan struct{})
+	go func() {
+		defer close(out)
+		select {
+		case <-ctx.Done():
+		case <-done:
+		}
+	}()
+	return out
+}

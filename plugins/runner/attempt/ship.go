@@ -1,0 +1,100 @@
+package attempt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/plugins/runner/logs"
+	"github.com/detent-ml/detent/plugins/runner/masters"
+)
+
+// shipFor is how long the allocation's last process tries. Nomad ends it when the
+// job is purged; until then its lines are worth waiting for a master.
+const shipFor = 15 * time.Minute
+
+// killedReason is the exit of a runner that could not report any.
+const killedReason = "the runner of this attempt ended without a report: it was killed, by Nomad after its patience was over or by the kernel for want of memory"
+
+// Ship delivers what the process before it in this allocation could not: log
+// lines and the exit report. It returns the exit status.
+func Ship(environ []string, stderr io.Writer, signals <-chan os.Signal) int {
+	own := logs.NewEcho(stderr)
+	defer own.Close(time.Second)
+	journal := logs.NewJournal(own)
+	p, err := PlaceOf(environ)
+	if err != nil {
+		journal.Errorf("%v", err)
+		return CodeMisplaced
+	}
+	s, err := loadState(p.statePath())
+	if errors.Is(err, os.ErrNotExist) {
+		return 0 // nothing was started here
+	}
+	if err != nil {
+		journal.Errorf("%v", err)
+		return CodeInternal
+	}
+	if s.Delivered && s.LogsDone {
+		return 0
+	}
+	list, err := masters.New(p.Masters)
+	if err != nil {
+		journal.Errorf("%v", err)
+		return CodeMisplaced
+	}
+	defer list.Close()
+	stop, release := newStopper(signals)
+	defer release()
+	ctx, cancel := context.WithTimeout(stop.ctx, shipFor)
+	defer cancel()
+	if err := deliver(ctx, &p, s, list, journal); err != nil {
+		journal.Errorf("not everything was delivered: %v", err)
+		return CodeInternal
+	}
+	return 0
+}
+
+// deliver sends lines, then the report, which says that they are complete.
+func deliver(ctx context.Context, p *Place, s *state, list *masters.List, journal *logs.Journal) error {
+	var shipErr error
+	if !s.LogsDone {
+		if shipErr = deliverLogs(ctx, p, s, list, journal); shipErr == nil {
+			s.LogsDone = true
+		}
+	}
+	if s.Ended == nil {
+		s.Ended = &ended{Code: 137, Reason: killedReason}
+	}
+	var err error
+	if !s.Delivered {
+		err = reportExit(ctx, list, s, shipFor)
+	}
+	return errors.Join(shipErr, err, s.save(p.statePath()))
+}
+
+func deliverLogs(ctx context.Context, p *Place, s *state, list *masters.List, journal *logs.Journal) error {
+	spool, err := logs.OpenSpool(p.shared("logs"), logs.Limits{})
+	if err != nil {
+		return err
+	}
+	defer spool.Close()
+	shipper := logs.NewShipper(spool, v1.LogBatch{AllocationID: s.AllocationID, TaskID: s.TaskID, Shipper: s.Shipper},
+		logSender(list, s.Token, overAfterEnd), func(err error) { journal.Errorf("%v", err) })
+	next, err := shipper.Resume(ctx)
+	if err != nil {
+		return fmt.Errorf("asking how far the log lines have come: %w", err)
+	}
+	if s.Ended == nil {
+		journal.Attach(spool)
+		journal.Errorf("%s", killedReason)
+	}
+	go shipper.Run(ctx, next)
+	shipper.Finish()
+	<-shipper.Done()
+	return shipper.Err()
+}

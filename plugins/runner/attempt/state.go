@@ -1,0 +1,72 @@
+package attempt
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// A state is what the process that ends the allocation needs to know. It holds
+// the attempt's token, as the folder holds its logs: both are readable to this
+// task's user alone.
+type state struct {
+	AllocationID string `json:"allocation_id"`
+	TaskID       string `json:"task_id"`
+	Rank         int    `json:"rank"`
+	Shipper      string `json:"shipper"`
+	Token        string `json:"token"`
+	Stopped      bool   `json:"stopped"`   // Nomad asked for the end before it came
+	Ended        *ended `json:"ended"`     // nil while the program runs, or when its runner was killed
+	Delivered    bool   `json:"delivered"` // a master took the exit report
+	LogsDone     bool   `json:"logs_done"` // a master took the last line
+}
+
+// ended is how the attempt ended here.
+type ended struct {
+	Code   int    `json:"code"`
+	Reason string `json:"reason"` // "" for a program that simply ended
+}
+
+func (p *Place) statePath() string { return p.shared("state.json") }
+
+// save writes the state so that a reader sees the old one or the new one.
+func (s *state) save(path string) error {
+	content, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".state-")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}
+
+func loadState(path string) (*state, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var s state
+	if err := json.Unmarshal(content, &s); err != nil {
+		return nil, fmt.Errorf("%s is damaged: %w", path, err)
+	}
+	return &s, nil
+}

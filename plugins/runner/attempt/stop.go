@@ -1,0 +1,128 @@
+package attempt
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/detent-ml/detent/plugins/runner/logs"
+	"github.com/detent-ml/detent/plugins/runner/sandbox"
+)
+
+// errStopped is why a step ended that waited when Nomad asked for the end.
+var errStopped = errors.New("stopped before the program was started")
+
+// defaultGrace is how long a program has between SIGTERM and SIGKILL when the
+// master does not say.
+const defaultGrace = 10 * time.Second
+
+// A stopper turns orders to end into the end of what runs. They come from Nomad as
+// signals, and from the master, which tells an attempt that is over even when its
+// node's agent is dead.
+type stopper struct {
+	ctx    context.Context // ends at the first order
+	cancel context.CancelCauseFunc
+	first  chan struct{} // closed by the first order
+	second chan struct{} // closed by Nomad's second signal
+
+	mu      sync.Mutex
+	why     string
+	signals int
+}
+
+// newStopper listens to signals until release is called.
+func newStopper(signals <-chan os.Signal) (s *stopper, release func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	s = &stopper{ctx: ctx, cancel: cancel, first: make(chan struct{}), second: make(chan struct{})}
+	quit := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-quit:
+				return
+			case <-signals:
+				s.signalled()
+			}
+		}
+	}()
+	return s, func() { close(quit); cancel(nil) }
+}
+
+// signalled takes a signal of Nomad's.
+func (s *stopper) signalled() {
+	s.mu.Lock()
+	s.signals++
+	n := s.signals
+	s.mu.Unlock()
+	s.order("Nomad ended the task")
+	if n == 2 {
+		close(s.second)
+	}
+}
+
+// order asks for the end. The first reason counts.
+func (s *stopper) order(why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.why == "" {
+		s.why = why
+		close(s.first)
+		s.cancel(errStopped)
+	}
+}
+
+// asked tells whether the end was asked for.
+func (s *stopper) asked() bool { return s.reason() != "" }
+
+// reason is why the end was asked for; "" when it was not.
+func (s *stopper) reason() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.why
+}
+
+// byNomad tells whether Nomad asked, whoever else did.
+func (s *stopper) byNomad() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.signals > 0
+}
+
+// run runs a program and ends it when that is asked for: SIGTERM to its process group,
+// and after the grace, or at a second signal, SIGKILL to all there is. killed
+// says that it came to that.
+func (s *stopper) run(box *sandbox.Box, c sandbox.Command, grace time.Duration, journal *logs.Journal) (exit sandbox.Exit, killed bool, err error) {
+	box.Start(c)
+	ended, watched := make(chan struct{}), make(chan struct{})
+	var hard atomic.Bool
+	go func() {
+		defer close(watched)
+		select {
+		case <-ended:
+			return
+		case <-s.first:
+		}
+		journal.Infof("%s: the program is told to end (SIGTERM), and has %s", s.reason(), grace)
+		box.Signal(syscall.SIGTERM, false)
+		timer := time.NewTimer(grace)
+		defer timer.Stop()
+		select {
+		case <-ended:
+			return
+		case <-timer.C:
+			journal.Warnf("the program did not end within %s: it is killed", grace)
+		case <-s.second:
+			journal.Warnf("asked a second time: the program is killed")
+		}
+		hard.Store(true)
+		box.Signal(syscall.SIGKILL, true)
+	}()
+	exit, err = box.Wait()
+	close(ended)
+	<-watched
+	return exit, hard.Load(), err
+}

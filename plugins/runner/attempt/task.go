@@ -1,0 +1,140 @@
+//go:build linux
+
+package attempt
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/detent-ml/detent/plugins/runner/logs"
+	"github.com/detent-ml/detent/plugins/runner/loopback"
+	"github.com/detent-ml/detent/plugins/runner/sandbox"
+)
+
+// A task is what was prepared.
+type task struct {
+	layout layout
+	setup  sandbox.Setup
+	env    map[string]string
+	dir    string // where the program starts
+}
+
+// prepare brings everything that the program needs. Code and harness come at the
+// same time; a second call, for another layout, fetches nothing again.
+func (r *run) prepare(server *loopback.Server, bare bool) (*task, error) {
+	l, err := arrange(r.p, r.spec, bare)
+	if err != nil {
+		return nil, fail(CodePrepare, "%v", err)
+	}
+	fill := placeholders(r.p, server.URL(), r.token)
+	fetching := make(chan error, 1)
+	go func() {
+		if bare {
+			fetching <- nil
+			return
+		}
+		fetching <- fetchContext(r.stop.ctx, r.p, r.masters, r.token, r.spec.ContextURL, l)
+	}()
+	harness, err := r.harness(bare)
+	if err = errors.Join(<-fetching, err); err != nil {
+		if r.stop.asked() {
+			return nil, err
+		}
+		return nil, fail(CodePrepare, "%v", err)
+	}
+	l.harness = harness
+	if err := pythonShim(&l, r.spec.Prefer); err != nil {
+		return nil, fail(CodePrepare, "%v", err)
+	}
+	binds, err := writeFiles(r.p, l, r.spec.Files, fill)
+	if err != nil {
+		return nil, fail(CodePrepare, "%v", err)
+	}
+	env := environ(r.p, r.spec, r.token, server.URL(), server.Port(), l)
+	if err := writeDevices(l, env["NVIDIA_VISIBLE_DEVICES"]); err != nil {
+		return nil, fail(CodePrepare, "%v", err)
+	}
+	return &task{layout: l, setup: setup(r.p, r.spec, l, binds), env: env, dir: l.workDir}, nil
+}
+
+func (r *run) harness(again bool) (string, error) {
+	if dir := r.p.local("harness"); again {
+		if _, err := os.Stat(dir); err == nil {
+			return dir, nil
+		}
+	}
+	env := map[string]string{}
+	for _, name := range []string{"DET_SKIP_HARNESS", "DET_USE_INSTALLED_HARNESS", "DET_HARNESS", "DET_HARNESS_URL"} {
+		env[name] = r.p.Env[name]
+		if v, ok := r.spec.Env[name]; ok {
+			env[name] = v
+		}
+	}
+	return fetchHarness(r.stop.ctx, r.p, r.masters, r.token, env)
+}
+
+// pipes are how the box's output reaches the spool.
+type pipes struct {
+	stdout, stderr *os.File // the box's ends
+	readers        []*os.File
+	done           sync.WaitGroup
+}
+
+func newPipes(r *run) (*pipes, error) {
+	p := &pipes{}
+	for _, stream := range []struct {
+		name string
+		end  **os.File
+		echo *logs.Echo
+	}{{"stdout", &p.stdout, r.stdout}, {"stderr", &p.stderr, r.stderr}} {
+		from, to, err := os.Pipe()
+		if err != nil {
+			return nil, err
+		}
+		*stream.end = to
+		p.readers = append(p.readers, from)
+		p.done.Go(func() {
+			if stream.echo == nil {
+				logs.Capture(from, stream.name, r.spool, nil)
+				return
+			}
+			logs.Capture(from, stream.name, r.spool, stream.echo)
+		})
+	}
+	return p, nil
+}
+
+// started gives up this process's copies of the box's ends.
+func (p *pipes) started() {
+	_ = p.stdout.Close()
+	_ = p.stderr.Close()
+}
+
+// drain waits until all output was read. A process that escaped the end of its
+// box does not hold it up.
+func (p *pipes) drain() {
+	timer := time.AfterFunc(5*time.Second, func() {
+		for _, f := range p.readers {
+			_ = f.Close()
+		}
+	})
+	p.done.Wait()
+	timer.Stop()
+}
+
+// signalled words the end of a program by a signal that nobody here sent.
+func (r *run) signalled(n int) string {
+	name := syscall.Signal(n).String()
+	if syscall.Signal(n) != syscall.SIGKILL {
+		return fmt.Sprintf("the program was ended by signal %d (%s)", n, name)
+	}
+	if now := oomKills(); now > r.oom && r.oom >= 0 {
+		return "the kernel killed the program because the task used more memory than it asked for; " +
+			"raise its memory, or use less"
+	}
+	return "the program was killed (signal 9) by nobody here: most often that is the kernel, when the node runs out of memory"
+}

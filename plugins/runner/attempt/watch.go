@@ -1,0 +1,44 @@
+package attempt
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+
+	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/plugins/runner/masters"
+)
+
+// watchPause is how long a watch waits that was refused: by a master that is
+// older than the question, or does not know this attempt for the moment.
+const watchPause = 30 * time.Second
+
+// watch asks the master whether this attempt is still wanted, and orders its end
+// when it is not. An outage orders nothing.
+func watch(ctx context.Context, list *masters.List, allocationID, token string, stop *stopper) {
+	for {
+		var out v1.WatchResponse
+		asked := time.Now()
+		err := list.Call(ctx, masters.Request{
+			Method: http.MethodGet, Path: "/api/v1/detent/allocations/" + url.PathEscape(allocationID) + "/watch", Token: token,
+		}, &out, masters.Policy{Replay: true, Hold: forever, Patience: 2 * time.Minute})
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			if pause(ctx, watchPause) != nil {
+				return
+			}
+		case out.Over:
+			why := "the master ended this attempt"
+			if out.Why != "" {
+				why += ": " + out.Why
+			}
+			stop.order(why)
+			return
+		case pause(ctx, shortestPoll-time.Since(asked)) != nil:
+			return
+		}
+	}
+}

@@ -1,0 +1,384 @@
+// Package fakemaster is a master for tests of the runner: a real HTTP server on
+// loopback that keeps its state while it is stopped and started again, as masters
+// do with their database, and that can lose answers, refuse, and be away.
+package fakemaster
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+// Token is what every claim is answered with.
+const Token = "det.secret-of-the-attempt"
+
+// A State is what several masters share: the database.
+type State struct {
+	mu        sync.Mutex
+	Spec      v1.TaskSpec
+	refusal   string
+	claims    []v1.ClaimRequest
+	nonce     map[int]string
+	lines     map[string][]v1.LogLine // by shipper, as if numbered from 0
+	gaps      map[string][]int64      // numbers that never came
+	done      map[string]bool
+	batches   int
+	exits     []v1.MemberExitRequest
+	arrived   map[int]v1.ClaimRequest
+	files     map[string][]byte
+	seen      []Seen
+	preempt   bool
+	loseEvery int // of this many answers one is lost after the work was done
+	answered  int
+	unready   bool // answer 503, as without a database
+	handler   http.Handler
+	over      chan struct{} // closed when the attempt is over
+	why       string
+}
+
+// Seen is a request that the fake has no opinion on.
+type Seen struct {
+	Method, Path, Token, Body string
+	Header                    http.Header
+}
+
+// NewState makes a State whose task is spec.
+func NewState(spec v1.TaskSpec) *State {
+	return &State{Spec: spec, nonce: map[int]string{}, lines: map[string][]v1.LogLine{}, gaps: map[string][]int64{},
+		done: map[string]bool{}, arrived: map[int]v1.ClaimRequest{}, files: map[string][]byte{}, over: make(chan struct{})}
+}
+
+// Refuse makes the gate say no.
+func (s *State) Refuse(why string) { s.with(func() { s.refusal = why }) }
+
+// Serve makes a path answer with content.
+func (s *State) Serve(path string, content []byte) { s.with(func() { s.files[path] = content }) }
+
+// Preempt sets what the preemption signal says.
+func (s *State) Preempt(yes bool) { s.with(func() { s.preempt = yes }) }
+
+// Unready makes every answer a 503, or no longer.
+func (s *State) Unready(yes bool) { s.with(func() { s.unready = yes }) }
+
+// LoseEvery makes every n-th answer vanish after its request has had its effect.
+func (s *State) LoseEvery(n int) { s.with(func() { s.loseEvery = n }) }
+
+// Handle answers what the fake has no opinion on.
+func (s *State) Handle(h http.Handler) { s.with(func() { s.handler = h }) }
+
+// End tells runners that watch that their attempt is over.
+func (s *State) End(why string) {
+	s.with(func() { s.why = why })
+	close(s.over)
+}
+
+func (s *State) with(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+}
+
+// Claims lists the claims that passed the gate.
+func (s *State) Claims() []v1.ClaimRequest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]v1.ClaimRequest(nil), s.claims...)
+}
+
+// Exits lists the exit reports.
+func (s *State) Exits() []v1.MemberExitRequest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]v1.MemberExitRequest(nil), s.exits...)
+}
+
+// Lines lists what a shipper has brought, of one source; "" for all.
+func (s *State) Lines(shipper, source string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []string
+	for _, l := range s.lines[shipper] {
+		if source == "" || l.Source == source {
+			out = append(out, l.Log)
+		}
+	}
+	return out
+}
+
+// Wire lists the lines of a shipper with all that is known of them.
+func (s *State) Wire(shipper string) []v1.LogLine {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]v1.LogLine(nil), s.lines[shipper]...)
+}
+
+// Done tells whether a shipper has said that nothing more will come.
+func (s *State) Done(shipper string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.done[shipper]
+}
+
+// Gaps lists numbers that a shipper has passed over.
+func (s *State) Gaps(shipper string) []int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.gaps[shipper]
+}
+
+// Seen lists other requests.
+func (s *State) Seen() []Seen {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Seen(nil), s.seen...)
+}
+
+// A Master is one server over a State.
+type Master struct {
+	State *State
+	addr  string
+	ln    net.Listener
+	srv   *http.Server
+}
+
+// New makes a Master with an address of its own, not listening yet.
+func New(t testing.TB, s *State) *Master {
+	t.Helper()
+	// Not a port of those that connections get: while the master is away, one of
+	// them, even one that asks for the master itself, could take its place.
+	for range 100 {
+		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(10_000+rand.IntN(20_000)))
+		ln, err := net.Listen("tcp", addr)
+		if err != nil {
+			continue
+		}
+		_ = ln.Close()
+		m := &Master{State: s, addr: addr}
+		t.Cleanup(m.Stop)
+		return m
+	}
+	t.Fatal("no port is free")
+	return nil
+}
+
+// Start makes a Master that listens.
+func Start(t testing.TB, s *State) *Master {
+	t.Helper()
+	m := New(t, s)
+	m.Listen(t)
+	return m
+}
+
+// URL is the master's address.
+func (m *Master) URL() string { return "http://" + m.addr }
+
+// Listen starts serving.
+func (m *Master) Listen(t testing.TB) {
+	t.Helper()
+	ln, err := net.Listen("tcp", m.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := &http.Server{Handler: m, ReadHeaderTimeout: time.Minute}
+	m.ln, m.srv = ln, srv
+	go func() { _ = srv.Serve(ln) }()
+}
+
+// Stop ends serving at once, requests and all.
+func (m *Master) Stop() {
+	if m.srv != nil {
+		_ = m.ln.Close() // the server may not have begun to serve it
+		_ = m.srv.Close()
+		m.srv = nil
+	}
+}
+
+// ServeHTTP answers one request.
+func (m *Master) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s := m.State
+	body, err := read(r)
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	unready, handler := s.unready, s.handler
+	s.mu.Unlock()
+	if unready {
+		w.Header().Set("Retry-After", "1")
+		refuse(w, http.StatusServiceUnavailable, "the database is away")
+		return
+	}
+	if strings.HasSuffix(r.URL.Path, "/watch") {
+		select {
+		case <-r.Context().Done():
+		case <-s.over:
+			s.mu.Lock()
+			answer := send(v1.WatchResponse{Over: true, Why: s.why})
+			s.mu.Unlock()
+			answer(w)
+		}
+		return
+	}
+	answer, known := s.route(r, body)
+	if !known && handler != nil {
+		r.Body = io.NopCloser(strings.NewReader(string(body)))
+		handler.ServeHTTP(w, r)
+		return
+	}
+	s.mu.Lock()
+	s.answered++
+	lose := s.loseEvery > 0 && s.answered%s.loseEvery == 0
+	s.mu.Unlock()
+	if lose {
+		if c, _, err := w.(http.Hijacker).Hijack(); err == nil {
+			_ = c.Close()
+		}
+		return
+	}
+	answer(w)
+}
+
+func read(r *http.Request) ([]byte, error) {
+	if r.Header.Get("Content-Encoding") != "gzip" {
+		return io.ReadAll(r.Body)
+	}
+	z, err := gzip.NewReader(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(z)
+}
+
+func refuse(w http.ResponseWriter, status int, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	fmt.Fprintf(w, `{"error":{"code":9,"reason":"x","error":%q}}`, message)
+}
+
+func send(message any) func(http.ResponseWriter) {
+	return func(w http.ResponseWriter) {
+		b, err := v1.Marshal(message)
+		if err != nil {
+			panic(err)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(b)
+	}
+}
+
+func no(status int, format string, args ...any) func(http.ResponseWriter) {
+	return func(w http.ResponseWriter) { refuse(w, status, fmt.Sprintf(format, args...)) }
+}
+
+// route has the effect of a request and gives its answer.
+func (s *State) route(r *http.Request, body []byte) (func(http.ResponseWriter), bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	token := strings.TrimPrefix(r.Header.Get("Grpc-Metadata-X-Allocation-Token"), "Bearer ")
+	parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/api/v1/detent/allocations/"), "/")
+	if content, ok := s.files[r.URL.Path]; ok {
+		if token != Token {
+			return no(401, "who are you?"), true
+		}
+		return func(w http.ResponseWriter) { _, _ = w.Write(content) }, true
+	}
+	switch {
+	case len(parts) == 2 && parts[1] == "claim":
+		return s.claim(body), true
+	case strings.HasPrefix(r.URL.Path, "/api/v1/detent/") && token != Token:
+		return no(401, "who are you?"), true
+	case r.URL.Path == "/api/v1/detent/logs":
+		return s.logs(body), true
+	case len(parts) == 4 && parts[3] == "exit":
+		var req v1.MemberExitRequest
+		if err := v1.Unmarshal(body, &req); err != nil {
+			return no(400, "%v", err), true
+		}
+		s.exits = append(s.exits, req)
+		return send(v1.LogBatchResponse{}), true
+	case len(parts) == 4 && parts[3] == "rendezvous":
+		return s.rendezvous(parts[2]), true
+	case strings.HasSuffix(r.URL.Path, "/signals/preemption"):
+		return send(struct {
+			Preempt bool `json:"preempt"`
+		}{s.preempt}), true
+	}
+	s.seen = append(s.seen, Seen{Method: r.Method, Path: r.URL.RequestURI(), Token: token, Body: string(body), Header: r.Header.Clone()})
+	return func(w http.ResponseWriter) { _, _ = w.Write([]byte("{}")) }, false
+}
+
+func (s *State) claim(body []byte) func(http.ResponseWriter) {
+	var req v1.ClaimRequest
+	if err := v1.Unmarshal(body, &req); err != nil {
+		return no(400, "%v", err)
+	}
+	if s.refusal != "" {
+		return no(409, "%s", s.refusal)
+	}
+	if had := s.nonce[req.Rank]; had != "" && had != req.Nonce {
+		return no(409, "another runner process has claimed rank %d already", req.Rank)
+	}
+	s.nonce[req.Rank] = req.Nonce
+	s.claims = append(s.claims, req)
+	spec := s.Spec
+	spec.Rank = req.Rank
+	return send(v1.ClaimResponse{Token: Token, Spec: spec})
+}
+
+// logs takes the lines of a batch that it does not have yet.
+func (s *State) logs(body []byte) func(http.ResponseWriter) {
+	var b v1.LogBatch
+	if err := v1.Unmarshal(body, &b); err != nil {
+		return no(400, "%v", err)
+	}
+	s.batches++
+	next := int64(len(s.lines[b.Shipper])) + int64(len(s.gaps[b.Shipper]))
+	for n := next; n < b.First && len(b.Lines) > 0; n++ {
+		s.gaps[b.Shipper] = append(s.gaps[b.Shipper], n)
+		next++
+	}
+	for i, l := range b.Lines {
+		if b.First+int64(i) >= next {
+			s.lines[b.Shipper] = append(s.lines[b.Shipper], l)
+			next++
+		}
+	}
+	if b.Done {
+		s.done[b.Shipper] = true
+	}
+	return send(v1.LogBatchResponse{Next: next})
+}
+
+func (s *State) rendezvous(rank string) func(http.ResponseWriter) {
+	n, err := strconv.Atoi(rank)
+	if err != nil {
+		return no(400, "%v", err)
+	}
+	for _, c := range s.claims {
+		if c.Rank == n {
+			s.arrived[n] = c
+		}
+	}
+	if len(s.arrived) < s.Spec.Members {
+		return send(v1.MemberRendezvousResponse{Waiting: fmt.Sprintf("%d members", s.Spec.Members-len(s.arrived))})
+	}
+	out := v1.MemberRendezvousResponse{Ready: true}
+	for i := range s.Spec.Members {
+		c := s.arrived[i]
+		out.Addresses = append(out.Addresses, c.Address)
+		out.Slots = append(out.Slots, s.Spec.Slots)
+		out.Ports = append(out.Ports, c.Ports)
+	}
+	return send(out)
+}

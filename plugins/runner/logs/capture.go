@@ -1,0 +1,112 @@
+package logs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"sync"
+	"time"
+
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+// Capture reads one stream of a program until it ends: the lines of each chunk are
+// appended to the spool, and the chunk is repeated to echo as it came. It reads on whatever
+// happens, because a program whose output nobody reads stops.
+func Capture(r io.Reader, stream string, spool *Spool, echo io.Writer) {
+	split := NewSplitter(stream)
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := r.Read(buf)
+		now := time.Now()
+		if n > 0 {
+			spool.Append(split.Feed(buf[:n], now)...) // first: what can be seen is safe
+			if echo != nil {
+				_, _ = echo.Write(buf[:n]) // an Echo swallows what it cannot write
+			}
+		}
+		if err == nil {
+			continue
+		}
+		spool.Append(split.Rest(now)...)
+		if err != io.EOF && !errors.Is(err, fs.ErrClosed) {
+			spool.Append(own(v1.LogLevelError, fmt.Sprintf("reading %s of the program failed: %v", stream, err)))
+		}
+		return
+	}
+}
+
+// An Echo writes to another process's pipe without ever waiting for it: the pipe
+// belongs to Nomad's log collector, which may be stopped or gone. What it does not
+// take in time is dropped from this copy, and counted there; the spool has it.
+type Echo struct {
+	w    io.Writer
+	done chan struct{}
+
+	mu      sync.Mutex
+	more    *sync.Cond
+	waiting []byte
+	dropped int
+	closed  bool
+}
+
+// mostEchoed bounds what waits for the log collector.
+const mostEchoed = 4 << 20
+
+// NewEcho starts an Echo to w.
+func NewEcho(w io.Writer) *Echo {
+	e := &Echo{w: w, done: make(chan struct{})}
+	e.more = sync.NewCond(&e.mu)
+	go e.loop()
+	return e
+}
+
+func (e *Echo) loop() {
+	defer close(e.done)
+	var chunk []byte
+	for {
+		e.mu.Lock()
+		for len(e.waiting) == 0 && e.dropped == 0 && !e.closed {
+			e.more.Wait()
+		}
+		chunk, e.waiting = e.waiting, chunk[:0]
+		dropped, closed := e.dropped, e.closed
+		e.dropped = 0
+		e.mu.Unlock()
+		_, _ = e.w.Write(chunk) // nobody listens: nothing to be done
+		if dropped > 0 {
+			_, _ = fmt.Fprintf(e.w, "\ndet-runner: warning: %d bytes of output are missing from this copy, because it was not read; the master has them\n", dropped)
+		}
+		if closed && len(chunk) == 0 {
+			return
+		}
+	}
+}
+
+// Write queues a copy of p, or drops it.
+func (e *Echo) Write(p []byte) (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.waiting)+len(p) > mostEchoed {
+		e.dropped += len(p)
+	} else {
+		e.waiting = append(e.waiting, p...)
+	}
+	e.more.Signal()
+	return len(p), nil
+}
+
+// Close waits a moment for what is queued. No Write may follow.
+func (e *Echo) Close(most time.Duration) {
+	e.mu.Lock()
+	e.closed = true
+	e.more.Signal()
+	e.mu.Unlock()
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-e.done:
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,191 @@
+package logs
+
+import (
+	"bytes"
+	"errors"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+// longestText is how long a line may be; longer ones are cut into pieces.
+const longestText = 8191
+
+// A Line is one line of output with what is known about it.
+type Line struct {
+	Number int64
+	Time   time.Time
+	Stream string // stdout or stderr
+	Rank   int    // of the worker that printed it; -1 when the line does not say
+	Level  v1.LogLevel
+	Source string // task, or runner for the runner's own words
+	Text   string
+}
+
+// Wire is the line as masters take it: text that a database can hold.
+func (l Line) Wire() v1.LogLine {
+	text := l.Text
+	if strings.ContainsRune(text, 0) || !utf8.ValidString(text) {
+		text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+	}
+	out := v1.LogLine{Timestamp: l.Time, Log: text, Stdtype: l.Stream, Level: l.Level, Source: l.Source}
+	if l.Rank >= 0 {
+		out.RankID = &l.Rank
+	}
+	return out
+}
+
+const levelPrefix = "LOG_LEVEL_"
+
+// appendTo writes the line as it stands in a segment.
+func (l Line) appendTo(dst []byte) []byte {
+	dst = strconv.AppendInt(dst, l.Number, 10)
+	dst = append(dst, '\t')
+	dst = strconv.AppendInt(dst, l.Time.UnixNano(), 10)
+	dst = append(dst, '\t')
+	dst = append(dst, l.Stream...)
+	dst = append(dst, '\t')
+	if l.Rank >= 0 {
+		dst = strconv.AppendInt(dst, int64(l.Rank), 10)
+	} else {
+		dst = append(dst, '-')
+	}
+	dst = append(dst, '\t')
+	if short := strings.TrimPrefix(string(l.Level), levelPrefix); short != "" && l.Level != v1.LogLevelUnspecified {
+		dst = append(dst, short...)
+	} else {
+		dst = append(dst, '-')
+	}
+	dst = append(dst, '\t')
+	dst = append(dst, l.Source...)
+	dst = append(dst, '\t')
+	dst = append(dst, l.Text...)
+	return append(dst, '\n')
+}
+
+var errTorn = errors.New("not a line of a log segment")
+
+// parseLine reads a line of a segment, without its newline.
+func parseLine(raw []byte) (Line, error) {
+	fields := bytes.SplitN(raw, []byte{'\t'}, 7)
+	if len(fields) != 7 {
+		return Line{}, errTorn
+	}
+	number, err := strconv.ParseInt(string(fields[0]), 10, 64)
+	if err != nil {
+		return Line{}, errTorn
+	}
+	nanos, err := strconv.ParseInt(string(fields[1]), 10, 64)
+	if err != nil {
+		return Line{}, errTorn
+	}
+	l := Line{Number: number, Time: time.Unix(0, nanos), Stream: string(fields[2]), Rank: -1,
+		Level: v1.LogLevelUnspecified, Source: string(fields[5]), Text: string(fields[6])}
+	if f := string(fields[3]); f != "-" {
+		if l.Rank, err = strconv.Atoi(f); err != nil {
+			return Line{}, errTorn
+		}
+	}
+	if f := string(fields[4]); f != "-" {
+		l.Level = v1.LogLevel(levelPrefix + f)
+	}
+	return l, nil
+}
+
+// How libraries mark a line: the launcher with the worker's rank, Python's
+// logging with a level. Either may stand alone; the rank comes first.
+var (
+	rankMark  = regexp.MustCompile(`^ ?\[rank=([0-9]{1,9})\] ?`)
+	levelMark = regexp.MustCompile(`^ ?(TRACE|DEBUG|INFO|WARNING|ERROR|CRITICAL): ?`)
+)
+
+// marks takes the prefixes off a line.
+func marks(text []byte) (rest []byte, rank int, level v1.LogLevel) {
+	rank, level = -1, v1.LogLevelUnspecified
+	if m := rankMark.FindSubmatch(text); m != nil {
+		rank, _ = strconv.Atoi(string(m[1])) // nine digits always fit
+		text = text[len(m[0]):]
+	}
+	if m := levelMark.FindSubmatch(text); m != nil {
+		level = v1.LogLevel(levelPrefix + string(m[1]))
+		text = text[len(m[0]):]
+	}
+	return text, rank, level
+}
+
+// A Splitter cuts one stream into lines. A carriage return ends a line as a
+// newline does, so that progress bars arrive as they move; both together are one
+// end, and the nothing before a lone carriage return is no line.
+type Splitter struct {
+	stream string
+	rest   []byte // of a line that has not ended
+	after  bool   // the last byte was a carriage return
+	piece  bool   // rest goes on a line whose beginning was cut off and sent
+	rank   int    // of that line
+	level  v1.LogLevel
+}
+
+// NewSplitter makes a Splitter for stdout or stderr.
+func NewSplitter(stream string) *Splitter { return &Splitter{stream: stream} }
+
+// Feed cuts more output, and gives the lines that it completes.
+func (s *Splitter) Feed(chunk []byte, now time.Time) []Line {
+	var out []Line
+	for len(chunk) > 0 {
+		end := bytes.IndexAny(chunk, "\r\n")
+		if s.after && chunk[0] == '\n' {
+			s.after = false
+			chunk = chunk[1:]
+			continue
+		}
+		s.after = false
+		if end < 0 {
+			s.rest = append(s.rest, chunk...)
+			return s.cut(out, now)
+		}
+		s.rest = append(s.rest, chunk[:end]...)
+		out = s.cut(out, now)
+		s.after = chunk[end] == '\r'
+		if len(s.rest) > 0 || (!s.after && !s.piece) {
+			out = append(out, s.line(s.rest, now))
+		}
+		s.rest, s.piece = s.rest[:0], false
+		chunk = chunk[end+1:]
+	}
+	return out
+}
+
+// Rest gives the last line, when the stream ended without an end of line.
+func (s *Splitter) Rest(now time.Time) []Line {
+	if len(s.rest) == 0 {
+		return nil
+	}
+	l := s.line(s.rest, now)
+	s.rest = nil
+	return []Line{l}
+}
+
+// cut takes whole pieces off a line that is too long, between characters.
+func (s *Splitter) cut(out []Line, now time.Time) []Line {
+	for len(s.rest) > longestText {
+		n := longestText
+		for n > longestText-utf8.UTFMax && !utf8.RuneStart(s.rest[n]) {
+			n--
+		}
+		out = append(out, s.line(s.rest[:n], now))
+		s.rest = append(s.rest[:0], s.rest[n:]...)
+		s.piece = true
+	}
+	return out
+}
+
+func (s *Splitter) line(text []byte, now time.Time) Line {
+	if !s.piece {
+		text, s.rank, s.level = marks(text)
+	}
+	return Line{Time: now, Stream: s.stream, Rank: s.rank, Level: s.level, Source: "task", Text: string(text)}
+}

@@ -1,0 +1,117 @@
+package logs
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// A segment is a run of numbered lines: a file, or memory when the disk is full.
+type segment struct {
+	first int64 // number of its first line
+	next  int64 // number after its last
+	size  int64
+	file  *os.File // nil for memory
+	path  string
+	mem   []byte
+	lost  int64 // lines that this segment's one line stands in for
+}
+
+const segmentSuffix = ".log"
+
+func segmentPath(dir string, first int64) string {
+	return filepath.Join(dir, fmt.Sprintf("%016d%s", first, segmentSuffix))
+}
+
+func createSegment(dir string, first int64) (*segment, error) {
+	path := segmentPath(dir, first)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return &segment{first: first, next: first, file: f, path: path}, nil
+}
+
+// openSegment reads a segment that another process left. What follows the last
+// whole line was torn by its end, and is cut off.
+func openSegment(path string) (*segment, error) {
+	name := strings.TrimSuffix(filepath.Base(path), segmentSuffix)
+	first, err := strconv.ParseInt(name, 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("%s is no log segment: its name must be a number", path)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	content, err := io.ReadAll(f)
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	s := &segment{first: first, next: first, file: f, path: path}
+	for {
+		end := bytes.IndexByte(content[s.size:], '\n')
+		if end < 0 {
+			break
+		}
+		l, err := parseLine(content[s.size : s.size+int64(end)])
+		if err != nil || l.Number != s.next {
+			break
+		}
+		s.next++
+		s.size += int64(end) + 1
+	}
+	if s.size < int64(len(content)) {
+		_ = f.Truncate(s.size)
+	}
+	return s, nil
+}
+
+// write adds encoded lines. After an error the segment is as it was before.
+func (s *segment) write(encoded []byte, lines int64) error {
+	if s.file == nil {
+		s.mem = append(s.mem, encoded...)
+	} else if _, err := s.file.WriteAt(encoded, s.size); err != nil {
+		_ = s.file.Truncate(s.size)
+		return err
+	}
+	s.size += int64(len(encoded))
+	s.next += lines
+	return nil
+}
+
+// readAt reads up to len(p) bytes from an offset within the segment.
+func (s *segment) readAt(p []byte, offset int64) (int, error) {
+	if offset >= s.size {
+		return 0, nil
+	}
+	p = p[:min(int64(len(p)), s.size-offset)]
+	if s.file == nil {
+		return copy(p, s.mem[offset:]), nil
+	}
+	n, err := s.file.ReadAt(p, offset)
+	if err == io.EOF {
+		err = nil
+	}
+	return n, err
+}
+
+func (s *segment) sync() {
+	if s.file != nil {
+		_ = s.file.Sync() // a full or failing disk shows itself at the next write
+	}
+}
+
+// remove deletes the segment for good.
+func (s *segment) remove() {
+	if s.file != nil {
+		_ = s.file.Close()
+		_ = os.Remove(s.path)
+	}
+	s.mem = nil
+}

@@ -1,0 +1,163 @@
+package logs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+// Bounds of a batch, and how often one is sent while lines keep coming.
+const (
+	batchLines = 1000
+	batchBytes = 1 << 20
+	// linger is how long the first line after a quiet while waits for company.
+	linger = 5 * time.Millisecond
+	// spacing is how far apart batches are that are not full.
+	spacing = 100 * time.Millisecond
+)
+
+// ErrRefused is what a Sender returns, wrapped, for a batch that a master looked
+// at and will never take; ErrOver when it takes no more from this task at all.
+var (
+	ErrRefused = errors.New("the master refused the lines")
+	ErrOver    = errors.New("the master takes no more lines of this task")
+)
+
+// A Sender brings one batch to a master, however long that takes, and returns the
+// number of the first line that the master lacks.
+type Sender func(ctx context.Context, batch v1.LogBatch) (next int64, err error)
+
+// A Shipper sends the lines of a Spool.
+type Shipper struct {
+	spool  *Spool
+	head   v1.LogBatch // what every batch says of its origin
+	send   Sender
+	failed func(error)
+
+	finish chan struct{}
+	once   sync.Once
+	done   chan struct{}
+	err    error
+}
+
+// NewShipper makes a Shipper whose batches carry head's names. failed is told of
+// every batch that was refused.
+func NewShipper(spool *Spool, head v1.LogBatch, send Sender, failed func(error)) *Shipper {
+	return &Shipper{spool: spool, head: head, send: send, failed: failed,
+		finish: make(chan struct{}), done: make(chan struct{})}
+}
+
+// Finish says that no more lines will be appended: the shipper sends the rest, the
+// mark of the end, and is done.
+func (s *Shipper) Finish() { s.once.Do(func() { close(s.finish) }) }
+
+// Done is closed when Run has returned.
+func (s *Shipper) Done() <-chan struct{} { return s.done }
+
+// Err says, after Done, why not everything was taken; nil when it was.
+func (s *Shipper) Err() error { return s.err }
+
+// Resume asks the master how far it has this shipper's lines, so that those are
+// not sent again, and numbers of lines to come follow on.
+func (s *Shipper) Resume(ctx context.Context) (int64, error) {
+	batch := s.head
+	next, err := s.send(ctx, batch)
+	if err != nil {
+		return 0, err
+	}
+	s.spool.SkipTo(next)
+	s.spool.Taken(next)
+	return next, nil
+}
+
+// Run sends lines from a number on until Finish and everything is taken, the
+// context ends, or the master takes no more.
+func (s *Shipper) Run(ctx context.Context, from int64) {
+	defer close(s.done)
+	s.err = s.run(ctx, from)
+}
+
+func (s *Shipper) run(ctx context.Context, next int64) error {
+	var last time.Time
+	for {
+		finishing := s.wait(ctx, next, last)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		lines, err := s.spool.Read(next, batchLines, batchBytes)
+		if err != nil {
+			return err
+		}
+		batch := s.head
+		batch.First = next
+		if len(lines) > 0 {
+			batch.First = lines[0].Number
+		}
+		for i, l := range lines {
+			if l.Number != batch.First+int64(i) {
+				break // lines are missing here: the rest is another batch
+			}
+			batch.Lines = append(batch.Lines, l.Wire())
+		}
+		end := batch.First + int64(len(batch.Lines))
+		batch.Done = finishing && end >= s.spool.Next()
+		if len(batch.Lines) == 0 && !batch.Done {
+			continue
+		}
+		last = time.Now()
+		has, err := s.send(ctx, batch)
+		if errors.Is(err, ErrRefused) {
+			s.failed(fmt.Errorf("%d lines of output: %w", len(batch.Lines), err))
+		} else if err != nil {
+			return err
+		}
+		next = end
+		if has > batch.First {
+			next = has // it took a part, or has more from an earlier process
+		}
+		s.spool.Taken(next)
+		if batch.Done && next >= s.spool.Next() {
+			return nil
+		}
+	}
+}
+
+// wait returns when there is something to send: a full batch at once, a few lines
+// after a moment, the end when there is nothing else.
+func (s *Shipper) wait(ctx context.Context, next int64, last time.Time) (finishing bool) {
+	var due <-chan time.Time
+	for {
+		changed := s.spool.Changed()
+		waiting := s.spool.Next() - next
+		if waiting >= batchLines {
+			return s.finishing()
+		}
+		if waiting > 0 && due == nil {
+			timer := time.NewTimer(max(linger, spacing-time.Since(last)))
+			defer timer.Stop()
+			due = timer.C
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-s.finish:
+			return true
+		case <-due:
+			return s.finishing()
+		case <-changed:
+		}
+	}
+}
+
+func (s *Shipper) finishing() bool {
+	select {
+	case <-s.finish:
+		return true
+	default:
+		return false
+	}
+}

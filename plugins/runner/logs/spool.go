@@ -1,0 +1,349 @@
+package logs
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+// Limits bound a Spool. Zero means the default.
+type Limits struct {
+	Disk    int64 // bytes of segments, default 1 GiB
+	Memory  int64 // bytes while the disk is full, default 8 MiB
+	Segment int64 // bytes of one segment, default 8 MiB
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.Disk <= 0 {
+		l.Disk = 1 << 30
+	}
+	if l.Memory <= 0 {
+		l.Memory = 8 << 20
+	}
+	if l.Segment <= 0 {
+		l.Segment = 8 << 20
+	}
+	l.Segment = min(l.Segment, max(l.Disk/4, 1))
+	return l
+}
+
+// A Spool holds the lines that no master has taken yet. One goroutine may read
+// while others append.
+type Spool struct {
+	dir    string
+	limits Limits
+
+	mu       sync.Mutex
+	segments []*segment // in order; the last takes new lines
+	cursor   cursor
+	changed  chan struct{} // closed by the next Append
+	full     bool          // lines go to memory
+	scratch  []byte
+	reading  []byte
+}
+
+// longestRecord is more than any line takes in a segment.
+const longestRecord = 64 << 10
+
+// A cursor is where reading goes on.
+type cursor struct {
+	seg    *segment
+	offset int64
+	number int64
+}
+
+// OpenSpool opens the spool in a folder, which it makes if need be. Lines that an
+// earlier process left there come first.
+func OpenSpool(dir string, limits Limits) (*Spool, error) {
+	s := &Spool{dir: dir, limits: limits.withDefaults(), changed: make(chan struct{})}
+	paths, err := filepath.Glob(filepath.Join(dir, "*"+segmentSuffix))
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(paths)
+	for _, path := range paths {
+		seg, err := openSegment(path)
+		if err != nil {
+			return nil, fmt.Errorf("reading the log spool: %w", err)
+		}
+		if n := len(s.segments); n > 0 && seg.first > s.segments[n-1].next {
+			last := s.segments[n-1]
+			s.segments = append(s.segments, notice(last.next, seg.first, "while their runner could not keep them"))
+		}
+		s.segments = append(s.segments, seg)
+	}
+	if len(s.segments) == 0 {
+		s.roll(0)
+	}
+	return s, nil
+}
+
+// Dir is the folder of the spool.
+func (s *Spool) Dir() string { return s.dir }
+
+// Append numbers lines and keeps them. It never fails: what cannot be kept is
+// counted, and a line tells.
+func (s *Spool) Append(lines ...Line) {
+	if len(lines) == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(lines) > 0 {
+		active := s.active()
+		if active.size >= s.limits.Segment || (active.file == nil && active.size >= s.limits.Memory/8) {
+			active.sync()
+			s.roll(active.next)
+			active = s.active()
+		}
+		// As many as fit into the segment, and at least one.
+		s.scratch = s.scratch[:0]
+		n := 0
+		for n < len(lines) && (n == 0 || active.size+int64(len(s.scratch)) < s.limits.Segment) {
+			lines[n].Number = active.next + int64(n)
+			s.scratch = lines[n].appendTo(s.scratch)
+			n++
+		}
+		if err := active.write(s.scratch, int64(n)); err != nil {
+			s.toMemory(err)
+			continue
+		}
+		s.full = s.full && active.file == nil
+		lines = lines[n:]
+	}
+	s.bound()
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+func (s *Spool) active() *segment { return s.segments[len(s.segments)-1] }
+
+// roll begins a new segment, on disk when that works.
+func (s *Spool) roll(first int64) {
+	err := os.MkdirAll(s.dir, 0o700)
+	if err == nil {
+		var seg *segment
+		if seg, err = createSegment(s.dir, first); err == nil {
+			s.segments = append(s.segments, seg)
+			return
+		}
+	}
+	s.toMemory(err)
+}
+
+// toMemory begins a segment in memory, whose first line says why.
+func (s *Spool) toMemory(why error) {
+	var first int64
+	seg := &segment{}
+	if n := len(s.segments); n > 0 {
+		active := s.active()
+		first = active.next
+		seg.first, seg.next = first, first
+		if active.first == active.next {
+			s.replace(active, seg)
+			s.segments = s.segments[:n-1]
+			active.remove()
+		}
+	}
+	s.segments = append(s.segments, seg)
+	if s.full {
+		return
+	}
+	s.full = true
+	tell := own(v1.LogLevelWarning, fmt.Sprintf(
+		"log lines cannot be written to disk (%v); up to %d MiB of them are kept in memory until a master takes them", why, s.limits.Memory>>20))
+	tell.Number = first
+	_ = seg.write(tell.appendTo(nil), 1) // memory takes it
+}
+
+// bound drops the oldest lines when there are too many.
+func (s *Spool) bound() {
+	var disk, mem int64
+	for _, seg := range s.segments {
+		if seg.file != nil {
+			disk += seg.size
+		} else if seg.lost == 0 {
+			mem += seg.size
+		}
+	}
+	for i := 0; i < len(s.segments)-1 && (disk > s.limits.Disk || mem > s.limits.Memory); i++ {
+		seg := s.segments[i]
+		switch {
+		case seg.lost > 0:
+		case seg.file != nil && disk > s.limits.Disk:
+			disk -= seg.size
+			s.drop(i, "because no master took them before the disk space for logs was used up")
+		case seg.file == nil && mem > s.limits.Memory:
+			mem -= seg.size
+			s.drop(i, "because the disk is full")
+		}
+	}
+	s.mergeNotices()
+}
+
+// drop puts a notice in a segment's place.
+func (s *Spool) drop(i int, why string) {
+	seg := s.segments[i]
+	if seg.next == seg.first {
+		return
+	}
+	n := notice(seg.first, seg.next, why)
+	s.replace(seg, n)
+	s.segments[i] = n
+	seg.remove()
+}
+
+// mergeNotices makes one notice of neighbours.
+func (s *Spool) mergeNotices() {
+	for i := 0; i+1 < len(s.segments)-1; {
+		a, b := s.segments[i], s.segments[i+1]
+		if a.lost == 0 || b.lost == 0 || s.cursor.seg == a && s.cursor.offset > 0 {
+			i++
+			continue
+		}
+		n := notice(a.first, b.next, "because no master took them in time")
+		s.replace(a, n)
+		s.replace(b, n)
+		s.segments = slices.Replace(s.segments, i, i+2, n)
+	}
+}
+
+// replace keeps the reader's place when a segment goes.
+func (s *Spool) replace(old, by *segment) {
+	if s.cursor.seg == old {
+		s.cursor = cursor{seg: by, number: by.first}
+	}
+}
+
+// notice stands in for lines [from, to): one line, with the last of their numbers.
+func notice(from, to int64, why string) *segment {
+	l := own(v1.LogLevelWarning, fmt.Sprintf("%d lines of output are missing here: they were lost %s", to-from, why))
+	l.Number = to - 1
+	return &segment{first: from, next: to, lost: to - from, mem: l.appendTo(nil), size: int64(len(l.appendTo(nil)))}
+}
+
+// own makes a line of the runner's.
+func own(level v1.LogLevel, text string) Line {
+	return Line{Time: time.Now(), Stream: "stderr", Rank: -1, Level: level, Source: "runner", Text: text}
+}
+
+// Next is the number that the next line will get.
+func (s *Spool) Next() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.active().next
+}
+
+// Changed is closed by the next Append.
+func (s *Spool) Changed() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changed
+}
+
+// Pending tells whether there are lines from a number on.
+func (s *Spool) Pending(from int64) bool { return s.Next() > from }
+
+// Read gives lines from a number on, within bounds, at least one if there is one.
+// Numbers may be skipped where lines were lost.
+func (s *Spool) Read(from int64, most int, mostBytes int) ([]Line, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seek(from)
+	var out []Line
+	if len(s.reading) < mostBytes+longestRecord {
+		s.reading = make([]byte, mostBytes+longestRecord)
+	}
+	buf := s.reading
+	for len(out) == 0 {
+		c := &s.cursor
+		n, err := c.seg.readAt(buf, c.offset)
+		if err != nil {
+			return nil, fmt.Errorf("reading the log spool: %w", err)
+		}
+		rest, used := buf[:n], 0
+		for len(out) < most && used < mostBytes {
+			end := bytes.IndexByte(rest, '\n')
+			if end < 0 {
+				break
+			}
+			l, err := parseLine(rest[:end])
+			if err != nil {
+				return nil, fmt.Errorf("reading %s: %w", c.seg.path, err)
+			}
+			rest = rest[end+1:]
+			used += end + 1
+			c.number = l.Number + 1
+			if l.Number >= from {
+				out = append(out, l)
+			}
+		}
+		c.offset += int64(used)
+		if used > 0 {
+			continue
+		}
+		if c.offset < c.seg.size {
+			return nil, fmt.Errorf("reading %s: no line within %d bytes", c.seg.path, len(buf))
+		}
+		i := slices.Index(s.segments, c.seg)
+		if i+1 >= len(s.segments) {
+			return nil, nil
+		}
+		s.cursor = cursor{seg: s.segments[i+1], number: s.segments[i+1].first}
+	}
+	return out, nil
+}
+
+// seek moves the cursor, unless it already stands there.
+func (s *Spool) seek(from int64) {
+	if s.cursor.seg != nil && s.cursor.number == from && slices.Contains(s.segments, s.cursor.seg) {
+		return
+	}
+	i := 0
+	for i+1 < len(s.segments) && s.segments[i].next <= from {
+		i++
+	}
+	s.cursor = cursor{seg: s.segments[i], number: s.segments[i].first}
+}
+
+// Taken deletes the segments all of whose lines are before a number. The last one
+// stays: its numbers go on.
+func (s *Spool) Taken(next int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.segments) > 1 && s.segments[0].next <= next {
+		if s.cursor.seg == s.segments[0] {
+			s.cursor = cursor{}
+		}
+		s.segments[0].remove()
+		s.segments = s.segments[1:]
+	}
+}
+
+// SkipTo makes new lines begin at a number, if they would begin before it: the
+// master has lines up to there that this spool does not know.
+func (s *Spool) SkipTo(next int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.active().next < next {
+		s.roll(next)
+	}
+}
+
+// Close brings what is there to the disk.
+func (s *Spool) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, seg := range s.segments {
+		seg.sync()
+		if seg.file != nil {
+			_ = seg.file.Close()
+		}
+	}
+}

@@ -1,0 +1,250 @@
+package logs
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func spool(t *testing.T, dir string, limits Limits) *Spool {
+	t.Helper()
+	s, err := OpenSpool(dir, limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func line(text string) Line {
+	return Line{Time: now, Stream: "stdout", Rank: -1, Source: "task", Text: text}
+}
+
+// fill appends lines "line <from>" to "line <to-1>".
+func fill(s *Spool, from, to int) {
+	for i := from; i < to; i++ {
+		s.Append(line(fmt.Sprint("line ", i)))
+	}
+}
+
+// readAll reads everything from a number on.
+func readAll(t *testing.T, s *Spool, from int64) []Line {
+	t.Helper()
+	var all []Line
+	for {
+		got, err := s.Read(from, 7, 1<<10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got) == 0 {
+			return all
+		}
+		all = append(all, got...)
+		from = got[len(got)-1].Number + 1
+	}
+}
+
+func expectLines(t *testing.T, got []Line, from, to int) {
+	t.Helper()
+	if len(got) != to-from {
+		t.Fatalf("%d lines, want %d", len(got), to-from)
+	}
+	for i, l := range got {
+		if l.Number != int64(from+i) || l.Text != fmt.Sprint("line ", from+i) {
+			t.Fatalf("line %d is number %d, %q", from+i, l.Number, l.Text)
+		}
+	}
+}
+
+func segments(t *testing.T, dir string) []string {
+	t.Helper()
+	list, err := filepath.Glob(filepath.Join(dir, "*"+segmentSuffix))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func TestSpoolReadsWhatWasAppended(t *testing.T) {
+	dir := t.TempDir()
+	s := spool(t, dir, Limits{Segment: 500})
+	fill(s, 0, 100)
+	expectLines(t, readAll(t, s, 0), 0, 100)
+	expectLines(t, readAll(t, s, 42), 42, 100)
+	expectLines(t, readAll(t, s, 5), 5, 100) // back again: a batch was not taken
+	fill(s, 100, 110)
+	expectLines(t, readAll(t, s, 100), 100, 110)
+	before := len(segments(t, dir))
+	s.Taken(60)
+	if after := len(segments(t, dir)); after >= before || after < 2 {
+		t.Fatalf("%d segments, then %d", before, after)
+	}
+	expectLines(t, readAll(t, s, 60), 60, 110)
+	s.Taken(110)
+	if after := len(segments(t, dir)); after != 1 {
+		t.Fatalf("%d segments are left", after)
+	}
+	fill(s, 110, 120)
+	expectLines(t, readAll(t, s, 110), 110, 120)
+}
+
+func TestOneAppendMayFillManySegments(t *testing.T) {
+	s := spool(t, t.TempDir(), Limits{Segment: 300})
+	var lines []Line
+	for i := range 200 {
+		lines = append(lines, line(fmt.Sprint("line ", i)))
+	}
+	s.Append(lines...)
+	expectLines(t, readAll(t, s, 0), 0, 200)
+	if n := len(segments(t, s.Dir())); n < 10 {
+		t.Fatalf("%d segments", n)
+	}
+}
+
+func TestSpoolIsReadByAnotherProcess(t *testing.T) {
+	dir := t.TempDir()
+	s := spool(t, dir, Limits{Segment: 500})
+	fill(s, 0, 50)
+	s.Taken(20)
+	s.Close()
+	list := segments(t, dir)
+	f, err := os.OpenFile(list[len(list)-1], os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString("50\t1700000000\tstdou"); err != nil { // torn by a kill
+		t.Fatal(err)
+	}
+	_ = f.Close()
+	s = spool(t, dir, Limits{Segment: 500})
+	if s.Next() != 50 {
+		t.Fatalf("the next number is %d", s.Next())
+	}
+	expectLines(t, readAll(t, s, 20), 20, 50)
+	fill(s, 50, 60)
+	expectLines(t, readAll(t, s, 20), 20, 60)
+}
+
+func TestSkipTo(t *testing.T) {
+	s := spool(t, t.TempDir(), Limits{})
+	s.SkipTo(100)
+	fill(s, 100, 110)
+	expectLines(t, readAll(t, s, 100), 100, 110)
+	s.SkipTo(50)
+	if s.Next() != 110 {
+		t.Fatalf("the next number is %d", s.Next())
+	}
+}
+
+func TestOldestLinesGiveWayWhenTheSpoolIsFull(t *testing.T) {
+	s := spool(t, t.TempDir(), Limits{Disk: 4000, Segment: 500})
+	fill(s, 0, 50)
+	first, err := s.Read(0, 3, 1<<10)
+	if err != nil || len(first) != 3 {
+		t.Fatalf("%v %v", first, err)
+	}
+	fill(s, 50, 1000)
+	var size int64
+	for _, path := range segments(t, s.Dir()) {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size += info.Size()
+	}
+	if size > 4600 {
+		t.Fatalf("the spool takes %d bytes of 4000", size)
+	}
+	got := readAll(t, s, 3)
+	if got[0].Source != "runner" {
+		t.Fatalf("the first line is %+v", got[0])
+	}
+	var lost, last int
+	if _, err := fmt.Sscanf(got[0].Text, "%d lines of output are missing here", &lost); err != nil {
+		t.Fatalf("the notice says %q", got[0].Text)
+	}
+	last = int(got[0].Number) + 1
+	expectLines(t, got[1:], last, 1000)
+	if lost != last {
+		t.Fatalf("%d lines were counted as lost before line %d", lost, last)
+	}
+}
+
+// smallDisk is a file system of a few pages.
+func smallDisk(t *testing.T, size string) string {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to mount a small file system")
+	}
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+		t.Skip("cannot mount a small file system: ", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
+	return dir
+}
+
+func TestAFullDisk(t *testing.T) {
+	dir := smallDisk(t, "16k")
+	s := spool(t, filepath.Join(dir, "logs"), Limits{Memory: 64 << 10})
+	fill(s, 0, 300)
+	s.Append(line("before " + strings.Repeat("x", 8000)))
+	s.Append(line("into memory " + strings.Repeat("x", 8000)))
+	var told bool
+	all := readAll(t, s, 0)
+	for i, l := range all {
+		if l.Number != int64(i) {
+			t.Fatalf("line %d is number %d", i, l.Number)
+		}
+		told = told || strings.Contains(l.Text, "cannot be written to disk")
+	}
+	if last := all[len(all)-1]; !told || !strings.HasPrefix(last.Text, "into memory") {
+		t.Fatalf("told: %v; the last line is %.40q", told, last.Text)
+	}
+	expectLines(t, all[:300], 0, 300)
+
+	// Memory has an end too.
+	for i := range 100 {
+		s.Append(line(fmt.Sprint(i, strings.Repeat("y", 8000))))
+	}
+	var missing int
+	for _, l := range readAll(t, s, s.Next()-99) {
+		if strings.Contains(l.Text, "lines of output are missing here") {
+			missing++
+		}
+	}
+	if missing != 1 {
+		t.Fatalf("%d notices of lost lines", missing)
+	}
+
+	// When masters have taken all and there is room, the disk serves again.
+	s.Taken(s.Next())
+	n := int(s.Next())
+	for len(segments(t, s.Dir())) == 0 {
+		fill(s, n, n+10)
+		n += 10
+		s.Taken(s.Next())
+		if n > 100_000 {
+			t.Fatal("the disk is never used again")
+		}
+	}
+	fill(s, n, n+10)
+	expectLines(t, readAll(t, s, int64(n)), n, n+10)
+}
+
+func TestAFolderThatCannotBeMade(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := spool(t, filepath.Join(file, "logs"), Limits{})
+	fill(s, 1, 10)
+	got := readAll(t, s, 0)
+	if !strings.Contains(got[0].Text, "cannot be written to disk") {
+		t.Fatalf("%q", got[0].Text)
+	}
+	expectLines(t, got[1:], 1, 10)
+}

@@ -1,0 +1,183 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// counting prints lines 1 to n on stdout, some to stderr, then says that it is done.
+func counting(n int) string {
+	return fmt.Sprintf(`i=1; while [ $i -le %d ]; do echo line $i; i=$((i+1)); done`, n)
+}
+
+func (r *rig) expectCounted(n int) {
+	r.t.Helper()
+	got := r.printed()
+	for i, l := range got {
+		if want := fmt.Sprintf("line %d", i+1); l != want {
+			r.t.Fatalf("line %d of %d is %q, want %q", i+1, len(got), l, want)
+		}
+	}
+	if len(got) != n {
+		r.t.Fatalf("%d lines, want %d", len(got), n)
+	}
+	if gaps := r.state.Gaps(shipper); len(gaps) != 0 {
+		r.t.Fatalf("numbers that never came: %v", gaps)
+	}
+}
+
+func TestEveryLineOnceOverMasterRestarts(t *testing.T) {
+	// A line in five waits for the reader, so that the master is restarted in the
+	// middle of things many times.
+	gate := t.TempDir() + "/gate"
+	if err := syscall.Mkfifo(gate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const lines, restarts = 5000, 10
+	script := fmt.Sprintf(`i=1; while [ $i -le %d ]; do echo line $i; [ $((i%%%d)) -ne 0 ] || read go < %s; i=$((i+1)); done`,
+		lines, lines/restarts, gate)
+	r := newRig(t, sh(script))
+	r.state.LoseEvery(3)
+	p := r.start("run")
+	for i := range restarts {
+		n := lines / restarts * (i + 1)
+		eventually(t, fmt.Sprintf("line %d is printed", n), func() bool {
+			return strings.Contains(p.stdout.String(), fmt.Sprintf("line %d\n", n))
+		})
+		r.master.Stop()
+		if err := os.WriteFile(gate, []byte("go\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r.master.Listen(t)
+	}
+	p.expect(0)
+	r.expectCounted(lines)
+	if !r.state.Done(shipper) {
+		t.Fatal("the end of the log was not marked")
+	}
+}
+
+func TestADatabaseThatIsAwayLosesNothing(t *testing.T) {
+	r := newRig(t, sh(counting(2500)+"; sleep 60"))
+	p := r.start("run")
+	eventually(t, "the claim", func() bool { return len(r.state.Claims()) == 1 })
+	r.state.Unready(true)
+	eventually(t, "everything is printed", func() bool { return strings.Contains(p.stdout.String(), "line 2500\n") })
+	r.state.Unready(false)
+	eventually(t, "everything has arrived", func() bool { return len(r.printed()) == 2500 })
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	p.expect(143)
+	r.expectCounted(2500)
+}
+
+func TestALineArrivesSoon(t *testing.T) {
+	r := newRig(t, sh("echo now; sleep 60"))
+	p := r.start("run")
+	eventually(t, "the line arrives while the program runs", func() bool { return len(r.printed()) == 1 })
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	p.expect(143)
+}
+
+func TestAKilledRunnerLosesNothing(t *testing.T) {
+	r := newRig(t, sh(counting(3000)+"; echo $$ > "+t.TempDir()+"/pid; sleep 61.5"))
+	p := r.start("run")
+	eventually(t, "the claim", func() bool { return len(r.state.Claims()) == 1 })
+	r.master.Stop()
+	eventually(t, "everything is printed", func() bool { return strings.Contains(p.stdout.String(), "line 3000\n") })
+	_ = p.cmd.Process.Kill()
+	<-p.done
+	eventually(t, "the program is gone", func() bool { return !running("sleep\x0061.5") })
+	if len(r.state.Exits()) != 0 {
+		t.Fatal("a killed runner has reported")
+	}
+	r.master.Listen(t)
+	r.start("ship").expect(0)
+	r.expectCounted(3000)
+	if e := r.exit(); e.ExitCode != 137 || !strings.Contains(e.Reason, "ended without a report") || !e.LogsDone {
+		t.Fatalf("report %+v", e)
+	}
+	if !r.state.Done(shipper) || !r.said("ended without a report") {
+		t.Fatal("the log does not tell its end")
+	}
+	r.start("ship").expect(0) // and nothing is told twice
+	r.exit()
+	r.expectCounted(3000)
+}
+
+func TestWhatTheRunnerCannotDeliverIsShipped(t *testing.T) {
+	spec := sh(counting(1500) + "; exit 4")
+	spec.Env["DET_LOG_WAIT_TIME"] = "1"
+	gate := t.TempDir() + "/gate"
+	if err := syscall.Mkfifo(gate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	spec.Entrypoint[0] = "echo line 0; read go < " + gate + ";" + spec.Entrypoint[0]
+	r := newRig(t, spec)
+	p := r.start("run")
+	eventually(t, "the first line", func() bool { return len(r.printed()) == 1 })
+	r.master.Stop()
+	if err := os.WriteFile(gate, []byte("go\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.expect(4)
+	ship := r.start("ship")
+	r.master.Listen(t)
+	ship.expect(0)
+	if got := r.printed(); len(got) != 1501 || got[0] != "line 0" || got[1500] != "line 1500" {
+		t.Fatalf("%d lines", len(got))
+	}
+	if e := r.exit(); e.ExitCode != 4 || e.Reason != "" || !e.LogsDone {
+		t.Fatalf("report %+v", e)
+	}
+	if left, _ := filepath.Glob(r.path("alloc/det/logs/*")); len(left) != 1 {
+		t.Fatalf("the spool still holds %v", left)
+	}
+}
+
+func TestEchoCanBeTurnedOff(t *testing.T) {
+	spec := sh("echo secret")
+	spec.Env["DET_SHIPPER_EMIT_STDOUT_LOGS"] = "0"
+	r := newRig(t, spec)
+	p := r.run(0)
+	r.expectPrinted("secret")
+	if strings.Contains(p.stdout.String(), "secret") {
+		t.Fatalf("Nomad's copy: %q", p.stdout)
+	}
+}
+
+// running tells whether a process with such a command line exists.
+func running(cmdline string) bool {
+	list, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range list {
+		if content, err := os.ReadFile(file); err == nil && strings.Contains(string(content), cmdline) {
+			return true
+		}
+	}
+	return false
+}
+
+// BenchmarkOverhead is the time from the start of det-runner to the start of the
+// program, a master that answers at once included.
+func BenchmarkOverhead(b *testing.B) {
+	var total time.Duration
+	for b.Loop() {
+		r := newRig(b, sh("date +%s%N"))
+		began := time.Now()
+		p := r.start("run")
+		p.expect(0)
+		var nanos int64
+		if _, err := fmt.Sscan(r.printed()[0], &nanos); err != nil {
+			b.Fatal(err)
+		}
+		total += time.Unix(0, nanos).Sub(began)
+		r.master.Stop()
+	}
+	b.ReportMetric(float64(total.Microseconds())/float64(b.N)/1000, "ms-to-program")
+}

@@ -1,0 +1,183 @@
+// Package loopback is a task's master: an address on 127.0.0.1 that passes every
+// request on to whichever real master answers.
+//
+// A program inside a task is given this address as DET_MASTER. While no master
+// answers, its requests are held and sent again, for hours if need be, so that a
+// training does not notice a master that moved, was upgraded or lost its
+// database. To send a request again its body is kept, in memory when it is small
+// and in an unlinked file when it is not. Three kinds of requests are special:
+//
+//   - The preemption signal is asked for with a time limit that its client
+//     enforces; it is answered "not preempted" here when no master answers in time.
+//   - Requests that make something new each time they arrive (an experiment, a
+//     command) are sent again only when they certainly never arrived.
+//   - Upgrades (WebSocket) become a plain tunnel once a master accepts them.
+//
+// Only callers who show one of the task's own tokens are served. The server lives
+// as long as the task, and nothing outside the machine reaches it.
+package loopback
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"strings"
+	"time"
+
+	"github.com/detent-ml/detent/plugins/runner/masters"
+)
+
+// Config says what a Server serves and within which bounds. Zero bounds mean the
+// defaults.
+type Config struct {
+	Masters   *masters.List
+	Tokens    []string      // callers show one of these
+	SpillDir  string        // for bodies that do not fit into memory
+	Hold      time.Duration // how long a request waits for a master; default 24 hours
+	MaxHeld   int           // requests at once; default 1024
+	InMemory  int64         // of one body, default 1 MiB; the rest goes to disk
+	MaxBody   int64         // of one request; default 1 GiB
+	MaxBodies int64         // of all requests on disk together; default 4 GiB
+	Patience  time.Duration // how long a master may take to begin an answer; default 90 s
+}
+
+func (c Config) withDefaults() Config {
+	pick := func(v, d int64) int64 {
+		if v > 0 {
+			return v
+		}
+		return d
+	}
+	c.Hold = time.Duration(pick(int64(c.Hold), int64(24*time.Hour)))
+	c.MaxHeld = int(pick(int64(c.MaxHeld), 1024))
+	c.InMemory = pick(c.InMemory, 1<<20)
+	c.MaxBody = pick(c.MaxBody, 1<<30)
+	c.MaxBodies = pick(c.MaxBodies, 4<<30)
+	c.Patience = time.Duration(pick(int64(c.Patience), int64(90*time.Second)))
+	return c
+}
+
+// A Server is a running loopback master.
+type Server struct {
+	cfg    Config
+	ln     net.Listener
+	http   *http.Server
+	slots  chan struct{}
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// Listen starts a Server on a free port of 127.0.0.1.
+func Listen(cfg Config) (*Server, error) {
+	cfg = cfg.withDefaults()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("the task's own master cannot listen on loopback: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &Server{cfg: cfg, ln: ln, slots: make(chan struct{}, cfg.MaxHeld), cancel: cancel, done: make(chan struct{})}
+	passer := &httputil.ReverseProxy{
+		Rewrite:       func(*httputil.ProxyRequest) {}, // the holder picks the master, per try
+		Transport:     newHolder(cfg),
+		FlushInterval: -1,
+		ErrorHandler:  explain,
+		ErrorLog:      log.New(io.Discard, "", 0), // every error reaches the client
+	}
+	s.http = &http.Server{
+		Handler:           s.admit(passer),
+		ReadHeaderTimeout: time.Minute,
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ErrorLog:          log.New(io.Discard, "", 0),
+	}
+	go func() {
+		defer close(s.done)
+		_ = s.http.Serve(ln)
+	}()
+	return s, nil
+}
+
+// URL is the address to give to the program.
+func (s *Server) URL() string { return "http://" + s.ln.Addr().String() }
+
+// Port is the port of that address.
+func (s *Server) Port() int { return s.ln.Addr().(*net.TCPAddr).Port }
+
+// Close ends the server and every request that it holds.
+func (s *Server) Close() {
+	s.cancel()
+	_ = s.http.Close()
+	<-s.done
+}
+
+// admit refuses strangers and more requests than can be held.
+func (s *Server) admit(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !open(r) && !s.knows(r) {
+			fail(w, http.StatusUnauthorized, "this address serves one task, and this request does not carry its token")
+			return
+		}
+		select {
+		case s.slots <- struct{}{}:
+			defer func() { <-s.slots }()
+		default:
+			w.Header().Set("Retry-After", "1")
+			fail(w, http.StatusServiceUnavailable,
+				fmt.Sprintf("%d requests of this task wait for a master already; this is one too many", s.cfg.MaxHeld))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// open tells what a master answers to anybody, and clients ask for before they
+// show a token.
+func open(r *http.Request) bool {
+	return r.Method == http.MethodGet && (r.URL.Path == "/info" || r.URL.Path == "/api/v1/master")
+}
+
+func (s *Server) knows(r *http.Request) bool {
+	for _, name := range []string{masters.TokenHeader, "X-Allocation-Token", "Authorization", "X-User-Token", "Grpc-Metadata-X-User-Token"} {
+		shown := r.Header.Get(name)
+		if scheme, rest, ok := strings.Cut(shown, " "); ok && (strings.EqualFold(scheme, "bearer") || strings.EqualFold(scheme, "token")) {
+			shown = strings.TrimSpace(rest)
+		}
+		if shown == "" {
+			continue
+		}
+		for _, token := range s.cfg.Tokens {
+			if token != "" && subtle.ConstantTimeCompare([]byte(shown), []byte(token)) == 1 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// explain answers a request that no master answered.
+func explain(w http.ResponseWriter, r *http.Request, err error) {
+	var large *tooLargeError
+	switch {
+	case r.Context().Err() != nil:
+		return // nobody listens
+	case errors.As(err, &large):
+		fail(w, http.StatusRequestEntityTooLarge, err.Error())
+	case errors.Is(err, errNoRoom):
+		w.Header().Set("Retry-After", "1")
+		fail(w, http.StatusServiceUnavailable, err.Error())
+	default:
+		fail(w, http.StatusBadGateway, "no master answered: "+err.Error())
+	}
+}
+
+// fail writes an error as masters do.
+func fail(w http.ResponseWriter, status int, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	fmt.Fprintf(w, "{\"message\":%s}\n", quoted(message))
+}

@@ -1,0 +1,105 @@
+//go:build linux
+
+// Command det-runner is the first process of every task.
+//
+//	det-runner run     claims the attempt, runs its program, reports its end
+//	det-runner ship    delivers what `run` left behind; Nomad starts it at the end
+//	det-runner probe   says what this machine offers to tasks, as JSON
+//
+// It is one static binary without needs of its own, because it runs in any image
+// and on any node. Its environment is what Nomad and the master's job give it; see
+// docs/runner.md. The verbs `inside` and `dump-env` are its own use of itself.
+//
+// package attempt is the course of a task; masters finds a master that answers;
+// loopback is the master that the program sees; sandbox is where the program
+// runs; logs brings its output home; unpack reads archives.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/detent-ml/detent/plugins/runner/attempt"
+	"github.com/detent-ml/detent/plugins/runner/sandbox"
+)
+
+func main() { os.Exit(command(os.Args[1:])) }
+
+func command(args []string) int {
+	verb := ""
+	if len(args) > 0 {
+		verb = args[0]
+	}
+	switch verb {
+	case "run":
+		return attempt.Run(attempt.Process{
+			Env: os.Environ(), Stdout: os.Stdout, Stderr: os.Stderr, Signals: ends(), Self: self(),
+		})
+	case "ship":
+		return attempt.Ship(os.Environ(), os.Stderr, ends())
+	case "probe":
+		return probe()
+	case sandbox.InsideVerb:
+		return sandbox.Inside()
+	case attempt.DumpVerb:
+		if len(args) != 2 {
+			break
+		}
+		if err := attempt.Dump(args[1]); err != nil {
+			fmt.Fprintln(os.Stderr, "det-runner:", err)
+			return 1
+		}
+		return 0
+	case "version":
+		fmt.Println("det-runner", version())
+		return 0
+	}
+	fmt.Fprintln(os.Stderr, "usage: det-runner run|ship|probe|version")
+	return attempt.CodeMisplaced
+}
+
+// ends are the signals by which Nomad asks for the end. A broken pipe to Nomad's
+// log collector is no reason to end: it is noticed as a failed write.
+func ends() <-chan os.Signal {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE, syscall.SIGHUP)
+	c := make(chan os.Signal, 4)
+	signal.Notify(c, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT)
+	return c
+}
+
+// self is the path by which a shell in the box can run this executable.
+func self() string {
+	path, err := os.Executable()
+	if err != nil {
+		return "/proc/self/exe"
+	}
+	return path
+}
+
+func probe() int {
+	found := sandbox.Probe()
+	e := json.NewEncoder(os.Stdout)
+	e.SetIndent("", "  ")
+	if err := e.Encode(found); err != nil {
+		fmt.Fprintln(os.Stderr, "det-runner:", err)
+		return 1
+	}
+	return 0
+}
+
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value
+		}
+	}
+	return info.Main.Version
+}

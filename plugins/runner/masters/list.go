@@ -1,0 +1,271 @@
+package masters
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Bounds of how a List repeats requests.
+const (
+	firstPause  = 50 * time.Millisecond
+	longestWait = 2 * time.Second
+	scouts      = 8                // requests that try again at once while all masters fail
+	scoutWait   = time.Second      // how long one waits for its turn to try
+	deadPeer    = 30 * time.Second // after so long without a sign of life a connection is given up
+)
+
+// Options says where masters are.
+type Options struct {
+	URLs   []string // base addresses
+	File   string   // one more address per line, read again whenever it changes; "" for none
+	CAFile string   // PEM certificates to trust besides the system's; "" for none
+}
+
+// A List is the masters that a runner knows, and which of them answers.
+// Its methods may be called from several goroutines.
+type List struct {
+	opts      Options
+	transport *http.Transport
+	turns     chan struct{} // one token per scout
+
+	mu       sync.Mutex
+	urls     []*url.URL
+	current  int
+	failures int           // failed tries since the last answer
+	answered chan struct{} // closed by the answer that ends an outage
+	stamp    time.Time     // of the file when it was last read
+	size     int64
+}
+
+// New makes a List. It is an error when it would be empty, or when an address or
+// the certificates cannot be used; a file that is not there yet is read later.
+func New(opts Options) (*List, error) {
+	transport, err := newTransport(opts.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	l := &List{opts: opts, transport: transport, turns: make(chan struct{}, scouts), answered: make(chan struct{})}
+	for _, raw := range opts.URLs {
+		u, err := parse(raw)
+		if err != nil {
+			return nil, err
+		}
+		l.urls = append(l.urls, u)
+	}
+	l.refresh()
+	if len(l.urls) == 0 && opts.File == "" {
+		return nil, errors.New("no master is known: DET_MASTERS must name at least one, like http://10.0.0.5:8080")
+	}
+	return l, nil
+}
+
+func parse(raw string) (*url.URL, error) {
+	raw = strings.TrimSpace(raw)
+	u, err := url.Parse(raw)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return nil, fmt.Errorf("%q is not the address of a master: it must look like http://host:8080 or https://host", raw)
+	}
+	u.Path = strings.TrimRight(u.Path, "/")
+	return u, nil
+}
+
+func newTransport(caFile string) (*http.Transport, error) {
+	dialer := &net.Dialer{
+		Timeout:         5 * time.Second,
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3},
+		Control:         setUserTimeout,
+	}
+	t := &http.Transport{
+		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			return notItself(dialer.DialContext(ctx, network, addr))
+		},
+		TLSHandshakeTimeout: 10 * time.Second,
+		MaxIdleConnsPerHost: 32,
+		IdleConnTimeout:     90 * time.Second,
+		DisableCompression:  true, // what a master sends is passed on as it is
+		// HTTP/1.1 alone: upgrades have to pass.
+		TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{},
+	}
+	if caFile == "" {
+		return t, nil
+	}
+	pem, err := os.ReadFile(caFile)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the certificate of the master (DET_MASTER_CA): %w", err)
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s (DET_MASTER_CA) holds no certificate in PEM form", caFile)
+	}
+	t.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	return t, nil
+}
+
+// notItself refuses a connection of a socket to itself. Dialling a loopback port
+// that nobody listens on may be given that very port, and then succeeds, and
+// keeps the port from the master that is about to come back to it.
+func notItself(c net.Conn, err error) (net.Conn, error) {
+	if err != nil || c.LocalAddr().String() != c.RemoteAddr().String() {
+		return c, err
+	}
+	if tcp, ok := c.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // or the port would stay taken for a minute
+	}
+	_ = c.Close()
+	return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: c.RemoteAddr(), Err: syscall.ECONNREFUSED}
+}
+
+// setUserTimeout makes the kernel give a connection up whose peer vanished with
+// data on the way; keep-alives alone do not cover that.
+func setUserTimeout(network, _ string, c syscall.RawConn) error {
+	if !strings.HasPrefix(network, "tcp") {
+		return nil
+	}
+	return c.Control(func(fd uintptr) { setTCPUserTimeout(int(fd), deadPeer) })
+}
+
+// URLs lists the masters that are known now.
+func (l *List) URLs() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refresh()
+	out := make([]string, len(l.urls))
+	for i, u := range l.urls {
+		out[i] = u.String()
+	}
+	return out
+}
+
+// refresh reads the file again when it changed. A file that cannot be read, or
+// names nobody, changes nothing: old addresses are better than none.
+func (l *List) refresh() {
+	if l.opts.File == "" {
+		return
+	}
+	info, err := os.Stat(l.opts.File)
+	if err != nil || (info.ModTime().Equal(l.stamp) && info.Size() == l.size) {
+		return
+	}
+	content, err := os.ReadFile(l.opts.File)
+	if err != nil {
+		return
+	}
+	var urls []*url.URL
+	add := func(raw string) {
+		u, err := parse(raw)
+		if err == nil && !slices.ContainsFunc(urls, func(o *url.URL) bool { return o.String() == u.String() }) {
+			urls = append(urls, u)
+		}
+	}
+	for line := range strings.Lines(string(content)) {
+		add(line)
+	}
+	if len(urls) == 0 {
+		return
+	}
+	for _, raw := range l.opts.URLs {
+		add(raw)
+	}
+	var was string
+	if l.current < len(l.urls) {
+		was = l.urls[l.current].String()
+	}
+	l.urls, l.stamp, l.size = urls, info.ModTime(), info.Size()
+	l.current = max(0, slices.IndexFunc(urls, func(u *url.URL) bool { return u.String() == was }))
+}
+
+// pick gives the master to try next, nil when none is known, and how many there are.
+func (l *List) pick() (*url.URL, int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refresh()
+	if len(l.urls) == 0 {
+		return nil, 0
+	}
+	return l.urls[l.current%len(l.urls)], len(l.urls)
+}
+
+// failed notes that u did not answer; the next request tries another.
+func (l *List) failed(u *url.URL) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.failures++
+	if len(l.urls) > 0 && l.urls[l.current%len(l.urls)] == u {
+		l.current = (l.current + 1) % len(l.urls)
+	}
+}
+
+// ok notes an answer of u, and wakes who waits for the end of an outage.
+func (l *List) ok(u *url.URL) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i := slices.Index(l.urls, u); i >= 0 {
+		l.current = i
+	}
+	if l.failures > 0 {
+		l.failures = 0
+		close(l.answered)
+		l.answered = make(chan struct{})
+	}
+}
+
+// down reports whether every master has failed since one last answered.
+func (l *List) down() (bool, <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failures >= max(1, len(l.urls)), l.answered
+}
+
+// pause waits before the next try: a jittered while that grows with the number
+// of tries, or until an outage ends.
+func (l *List) pause(ctx context.Context, tries int) error {
+	_, answered := l.down()
+	most := min(longestWait, firstPause<<min(tries, 10))
+	timer := time.NewTimer(most/2 + rand.N(most/2+1))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+	case <-answered:
+	}
+	return nil
+}
+
+// turn waits for one of the few places to try again during an outage. It never
+// waits long: a place may be held by a request that takes its time to be answered.
+func (l *List) turn(ctx context.Context) (release func()) {
+	down, answered := l.down()
+	if !down {
+		return func() {}
+	}
+	timer := time.NewTimer(scoutWait)
+	defer timer.Stop()
+	select {
+	case l.turns <- struct{}{}:
+		return func() { <-l.turns }
+	case <-answered:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return func() {}
+}
+
+// Close gives up the connections that nobody uses.
+func (l *List) Close() { l.transport.CloseIdleConnections() }

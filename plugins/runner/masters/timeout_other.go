@@ -1,0 +1,7 @@
+//go:build !linux
+
+package masters
+
+import "time"
+
+func setTCPUserTimeout(int, time.Duration) {}

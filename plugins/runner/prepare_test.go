@@ -1,0 +1,177 @@
+//go:build linux
+
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// tgz makes an archive of files with their contents.
+func tgz(t *testing.T, files ...string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	w := tar.NewWriter(z)
+	for i := 0; i < len(files); i += 2 {
+		h := &tar.Header{Name: files[i], Mode: 0o755, Size: int64(len(files[i+1])), Typeflag: tar.TypeReg}
+		if err := w.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(files[i+1])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func TestContextAndHarness(t *testing.T) {
+	spec := sh("sh train.sh; cat /run/determined/train/model/conf/a; cat $PYTHONPATH/determined/__init__.py")
+	spec.ContextURL = "/api/v1/detent/context"
+	spec.Env["DET_HARNESS_URL"] = "/harness.tgz"
+	r := newRig(t, spec)
+	r.state.Serve("/api/v1/detent/context", tgz(t, "train.sh", "echo training\n", "conf/a", "configured\n"))
+	r.state.Serve("/harness.tgz", tgz(t, "determined/__init__.py", "# ours\n"))
+	r.run(0)
+	r.expectPrinted("training", "configured", "# ours")
+}
+
+func TestTheHarnessIsLeftOutOnRequest(t *testing.T) {
+	for _, name := range []string{"DET_USE_INSTALLED_HARNESS", "DET_SKIP_HARNESS"} {
+		spec := sh("echo path=$PYTHONPATH")
+		spec.Env["DET_HARNESS_URL"] = "/harness.tgz"
+		spec.Env[name] = "1"
+		r := newRig(t, spec)
+		r.run(0)
+		r.expectPrinted("path=")
+	}
+}
+
+func TestContextAsAMessage(t *testing.T) {
+	spec := sh("cat a")
+	spec.ContextURL = "/api/v1/tasks/7.trial/context_directory"
+	r := newRig(t, spec)
+	r.state.Serve(spec.ContextURL, []byte(`{"b64Tgz":"`+base64.StdEncoding.EncodeToString(tgz(t, "a", "from a message\n"))+`"}`))
+	r.run(0)
+	r.expectPrinted("from a message")
+}
+
+func TestAContextThatClimbsOut(t *testing.T) {
+	spec := sh("echo never")
+	spec.ContextURL = "/context"
+	r := newRig(t, spec)
+	r.state.Serve("/context", tgz(t, "../../../evil", "x"))
+	absent(t, r.path("main/local/evil"), r.path("main/evil"), r.path("evil"))
+	r.run(74)
+	if e := r.exit(); !strings.Contains(e.Reason, `unpacking "../../../evil"`) {
+		t.Fatalf("report %+v", e)
+	}
+}
+
+func TestAContextThatIsNotThere(t *testing.T) {
+	spec := sh("echo never")
+	spec.ContextURL = "/context"
+	r := newRig(t, spec)
+	r.state.Serve("/context", []byte("no archive"))
+	r.run(74)
+	if e := r.exit(); !strings.Contains(e.Reason, "not gzip") {
+		t.Fatalf("report %+v", e)
+	}
+}
+
+func hooked(t *testing.T, hook, command string) *rig {
+	t.Helper()
+	spec := sh(command)
+	spec.ContextURL = "/context"
+	r := newRig(t, spec)
+	r.state.Serve("/context", tgz(t, "startup-hook.sh", hook, "sub/x", ""))
+	return r
+}
+
+func TestTheHookPreparesTheProgramsEnvironment(t *testing.T) {
+	r := hooked(t, "set -u\nset -- nothing\nexport WORD='two  words'\nunset DET_USER\necho hooked\ncd sub\n", `echo "$WORD"; echo user=$DET_USER; pwd`)
+	r.run(0)
+	r.expectPrinted("hooked", "two  words", "user=", "/run/determined/workdir/sub")
+}
+
+func TestAHookThatExitsWithSuccess(t *testing.T) {
+	r := hooked(t, "export WORD=x\nexit 0\n", `echo word=$WORD`)
+	r.run(0)
+	r.expectPrinted("word=")
+}
+
+func TestAFailingHook(t *testing.T) {
+	r := hooked(t, "echo trying\n(exit 9)\necho never\n", "echo never")
+	r.run(9)
+	if e := r.exit(); e.ExitCode != 9 || !strings.Contains(e.Reason, "startup-hook.sh failed with exit code 9") {
+		t.Fatalf("report %+v", e)
+	}
+	r.expectPrinted("trying")
+}
+
+func TestSIGTERMWhileTheHookRuns(t *testing.T) {
+	r := hooked(t, "echo ready\nsleep 60\n", "echo never")
+	p := r.start("run")
+	eventually(t, "the hook runs", func() bool { return strings.Contains(p.stdout.String(), "ready\n") })
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	p.expect(143)
+	if e := r.exit(); !strings.Contains(e.Reason, "stopped while startup-hook.sh ran") {
+		t.Fatalf("report %+v", e)
+	}
+}
+
+func TestAHooksBackgroundProcessServesTheProgram(t *testing.T) {
+	fifo := t.TempDir() + "/fifo"
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := hooked(t, "(echo served > "+fifo+") &\n", "cat "+fifo)
+	r.run(0)
+	r.expectPrinted("served")
+}
+
+func TestThePoolsPython(t *testing.T) {
+	interpreter := t.TempDir() + "/python3.99"
+	if err := os.WriteFile(interpreter, []byte("#!/bin/sh\necho ran $0 with \"$@\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	spec := sh("")
+	spec.Shell, spec.Entrypoint, spec.Prefer = false, []string{"python3", "-m", "a b"}, interpreter
+	r := newRig(t, spec)
+	r.run(0)
+	r.expectPrinted("ran " + interpreter + " with -m a b")
+}
+
+func TestAWorkingDirectoryOfItsOwn(t *testing.T) {
+	dir := t.TempDir()
+	spec := sh("pwd")
+	spec.WorkDir = dir
+	r := newRig(t, spec)
+	r.run(0)
+	r.expectPrinted(dir)
+	spec.WorkDir = dir + "/none"
+	r = newRig(t, spec)
+	r.run(127)
+	if e := r.exit(); !strings.Contains(e.Reason, "the working directory "+dir+"/none does not exist") {
+		t.Fatalf("report %+v", e)
+	}
+}
+
+func TestDevicesAreNamed(t *testing.T) {
+	spec := sh("cat /run/determined/info/resources.json")
+	r := newRig(t, spec)
+	r.run(0, "NVIDIA_VISIBLE_DEVICES=GPU-a,GPU-b")
+	r.expectPrinted(`{"gpu_uuids":["GPU-a","GPU-b"]}`)
+}

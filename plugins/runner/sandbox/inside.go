@@ -1,0 +1,240 @@
+//go:build linux
+
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// An inner is the box's own view of itself.
+type inner struct {
+	mode    Mode
+	events  *json.Encoder
+	reaper  *reaper
+	null    int
+	program int // process that Run started; 0 when none runs
+}
+
+// Inside is the box: it serves requests from the pipe at descriptor 3, answers
+// through the one at 4, and returns the exit status of its process.
+func Inside() int {
+	// One thread forks everything: the kernel ties both the clean-up at the
+	// parent's death and rights to give up to threads.
+	runtime.LockOSThread()
+	closeAllOnExec()
+	control, out := os.NewFile(3, "control"), os.NewFile(4, "events")
+	ignoreSignals()
+	requests := make(chan request)
+	go func() {
+		defer close(requests)
+		for d := json.NewDecoder(control); ; {
+			var r request
+			if d.Decode(&r) != nil {
+				return
+			}
+			requests <- r
+		}
+	}()
+	in := &inner{events: json.NewEncoder(out), reaper: newReaper()}
+	null, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		in.tell(event{Failed: &SetupError{Message: "cannot open /dev/null: " + err.Error()}})
+		return 1
+	}
+	in.null = null
+	for {
+		select {
+		case r, ok := <-requests:
+			if !ok || r.Close {
+				in.tell(event{Closed: true, Left: in.end()})
+				return 0
+			}
+			in.serve(r)
+		case d := <-in.reaper.deaths:
+			if d.pid == in.program && d.pid != 0 {
+				in.program = 0
+				in.tell(event{Exited: exitOf(d.status)})
+			}
+		}
+	}
+}
+
+// closeAllOnExec keeps descriptors from programs: those of this process, and any
+// that leaked into it from whoever started the runner.
+func closeAllOnExec() {
+	if unix.CloseRange(3, 1<<31-1, unix.CLOSE_RANGE_CLOEXEC) == nil {
+		return
+	}
+	entries, err := os.ReadDir("/proc/self/fd") // before Linux 5.11
+	if err != nil {
+		entries = nil
+	}
+	unix.CloseOnExec(3)
+	unix.CloseOnExec(4)
+	for _, e := range entries {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
+			unix.CloseOnExec(fd)
+		}
+	}
+}
+
+// ignoreSignals keeps a signal that is meant for the whole task from ending the
+// box: the parent says what is to be done.
+func ignoreSignals() {
+	dropped := make(chan os.Signal, 1)
+	signal.Notify(dropped, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT,
+		syscall.SIGPIPE, syscall.SIGUSR1, syscall.SIGUSR2)
+}
+
+// tell sends an event. A parent that is gone takes this process along.
+func (in *inner) tell(e event) { _ = in.events.Encode(e) }
+
+func (in *inner) serve(r request) {
+	switch {
+	case r.Setup != nil:
+		in.mode = r.Mode
+		skipped, err := in.setUp(*r.Setup)
+		if err != nil {
+			in.tell(event{Failed: err})
+			return
+		}
+		in.tell(event{Ready: true, Skipped: skipped})
+	case r.Run != nil:
+		if exit := in.run(*r.Run); exit != nil {
+			in.tell(event{Exited: exit})
+		}
+	case r.Signal != 0 && r.All:
+		in.killAll(syscall.Signal(r.Signal))
+	case r.Signal != 0 && in.program != 0:
+		_ = unix.Kill(-in.program, syscall.Signal(r.Signal))
+	}
+}
+
+func (in *inner) setUp(s Setup) ([]string, *SetupError) {
+	if !in.mode.PID {
+		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+			return nil, &SetupError{Message: "cannot become the parent of what the program leaves: " + err.Error()}
+		}
+	}
+	skipped, err := mountAll(s, in.mode)
+	if err != nil {
+		return nil, err
+	}
+	if in.mode.User && os.Geteuid() != 0 {
+		// The program gets what its user has outside, which is nothing.
+		if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+			return nil, &SetupError{Message: "cannot give up the rights that mounting took: " + err.Error(), Refused: true}
+		}
+	}
+	return skipped, nil
+}
+
+// run starts a program; it returns only how a program that did not start failed.
+func (in *inner) run(c Command) *Exit {
+	path, exit := find(c)
+	if exit != nil {
+		return exit
+	}
+	pid, err := syscall.ForkExec(path, c.Argv, &syscall.ProcAttr{
+		Dir: c.Dir, Env: c.Env, Files: []uintptr{uintptr(in.null), 1, 2},
+		Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
+	})
+	if err != nil {
+		return notStarted(path, c, err)
+	}
+	in.program = pid
+	in.reaper.started()
+	return nil
+}
+
+// find looks a program up as a shell would, with the program's own PATH.
+func find(c Command) (string, *Exit) {
+	if len(c.Argv) == 0 || c.Argv[0] == "" {
+		return "", &Exit{Code: 127, Failed: "there is no program to run: the entrypoint is empty"}
+	}
+	name := c.Argv[0]
+	if strings.Contains(name, "/") {
+		return name, nil
+	}
+	var search string
+	for _, kv := range c.Env {
+		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
+			search = v
+		}
+	}
+	for _, dir := range filepath.SplitList(search) {
+		if dir == "" {
+			dir = "."
+		}
+		path := filepath.Join(dir, name)
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(c.Dir, path)
+		}
+		if info, err := os.Stat(path); err == nil && !info.IsDir() && unix.Access(path, unix.X_OK) == nil {
+			return path, nil
+		}
+	}
+	return "", &Exit{Code: 127, Failed: fmt.Sprintf("%s was not found on PATH (%s)", name, search)}
+}
+
+func notStarted(path string, c Command, err error) *Exit {
+	if info, statErr := os.Stat(c.Dir); statErr != nil || !info.IsDir() {
+		return &Exit{Code: 127, Failed: fmt.Sprintf("the working directory %s does not exist", c.Dir)}
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		_, statErr := os.Stat(path)
+		if statErr == nil {
+			return &Exit{Code: 127, Failed: fmt.Sprintf("%s names an interpreter that does not exist here", path)}
+		}
+		return &Exit{Code: 127, Failed: fmt.Sprintf("%s does not exist", path)}
+	case errors.Is(err, fs.ErrPermission):
+		return &Exit{Code: 126, Failed: fmt.Sprintf("%s is not executable", path)}
+	case errors.Is(err, syscall.ENOEXEC):
+		return &Exit{Code: 126, Failed: fmt.Sprintf("%s is not a program for this machine, or a script without #!", path)}
+	}
+	return &Exit{Code: 126, Failed: fmt.Sprintf("%s could not be started: %v", path, err)}
+}
+
+func exitOf(w syscall.WaitStatus) *Exit {
+	if w.Signaled() {
+		return &Exit{Code: 128 + int(w.Signal()), Signal: int(w.Signal())}
+	}
+	return &Exit{Code: w.ExitStatus()}
+}
+
+// end kills whatever is left, and counts it. A process that sits in the kernel
+// and cannot be killed does not hold up the end forever.
+func (in *inner) end() (left int) {
+	deadline := time.NewTimer(endTime - 5*time.Second)
+	defer deadline.Stop()
+	for {
+		in.killAll(syscall.SIGKILL)
+		again := time.NewTimer(100 * time.Millisecond) // what was forked meanwhile
+		select {
+		case d := <-in.reaper.deaths:
+			if d.pid != 0 {
+				left++
+			}
+		case <-in.reaper.alone():
+			return left
+		case <-again.C:
+		case <-deadline.C:
+			return left
+		}
+		again.Stop()
+	}
+}

@@ -1,0 +1,115 @@
+//go:build linux
+
+package sandbox
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// A death is a process that was reaped.
+type death struct {
+	pid    int
+	status syscall.WaitStatus
+}
+
+// A reaper waits for every child of this process, its own and those that it
+// inherits when their parents die.
+type reaper struct {
+	deaths chan death
+	wake   chan struct{}
+	empty  chan struct{} // receives while there is no child
+}
+
+func newReaper() *reaper {
+	r := &reaper{deaths: make(chan death), wake: make(chan struct{}, 1), empty: make(chan struct{})}
+	go r.loop()
+	return r
+}
+
+// started says that there is a child to wait for.
+func (r *reaper) started() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// alone can be received from while there is no child at all.
+func (r *reaper) alone() <-chan struct{} { return r.empty }
+
+func (r *reaper) loop() {
+	for {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &status, 0, nil)
+		switch {
+		case err == nil:
+			r.deaths <- death{pid, status}
+		case errors.Is(err, syscall.EINTR):
+		default: // no child: wait until there is one
+			select {
+			case <-r.wake:
+			case r.empty <- struct{}{}:
+			}
+		}
+	}
+}
+
+// killAll signals everything in the box but the box.
+func (in *inner) killAll(sig syscall.Signal) {
+	if in.mode.PID {
+		_ = unix.Kill(-1, sig)
+		return
+	}
+	for _, pid := range descendants(os.Getpid()) {
+		_ = unix.Kill(pid, sig)
+	}
+}
+
+// descendants lists the processes below one. What is orphaned on the way becomes
+// a child of the box, so that the next look finds it.
+func descendants(of int) []int {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	children := map[int][]int{}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		if parent, ok := parentOf(pid); ok {
+			children[parent] = append(children[parent], pid)
+		}
+	}
+	list := append([]int(nil), children[of]...)
+	for i := 0; i < len(list); i++ {
+		list = append(list, children[list[i]]...)
+	}
+	return list
+}
+
+// parentOf reads the fourth field of a process's stat; the second is its name in
+// parentheses, which may hold anything.
+func parentOf(pid int) (int, bool) {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0, false
+	}
+	i := bytes.LastIndexByte(stat, ')')
+	if i < 0 {
+		return 0, false
+	}
+	fields := bytes.Fields(stat[i+1:])
+	if len(fields) < 2 {
+		return 0, false
+	}
+	parent, err := strconv.Atoi(string(fields[1]))
+	return parent, err == nil
+}

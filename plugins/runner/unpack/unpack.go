@@ -1,0 +1,185 @@
+// Package unpack writes a tar.gz into a folder and nowhere else.
+//
+// What it reads was uploaded by somebody. Names that are absolute or climb out of
+// the folder, links that point out of it, devices and sockets are refused, and the
+// files are created through an os.Root, which the kernel holds to the folder even
+// if a link slips through the checks. Sizes are bounded, so that a small archive
+// cannot fill a node's disk.
+package unpack
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// Limits bound what an archive may unpack to. Zero means the default.
+type Limits struct {
+	Bytes   int64 // default 16 GiB
+	Entries int   // default 1,000,000
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.Bytes <= 0 {
+		l.Bytes = 16 << 30
+	}
+	if l.Entries <= 0 {
+		l.Entries = 1_000_000
+	}
+	return l
+}
+
+// TarGz unpacks an archive into dir, which exists. Owners are not kept: all
+// belongs to who runs this.
+func TarGz(r io.Reader, dir string, limits Limits) error {
+	limits = limits.withDefaults()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	zipped, err := gzip.NewReader(r)
+	if err != nil {
+		return fmt.Errorf("the archive is not gzip: %w", err)
+	}
+	archive := tar.NewReader(zipped)
+	for n := 0; ; n++ {
+		h, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("the archive is damaged: %w", err)
+		}
+		if n >= limits.Entries {
+			return fmt.Errorf("the archive has more than %d entries", limits.Entries)
+		}
+		if h.Size > limits.Bytes {
+			return fmt.Errorf("the archive unpacks to more than is allowed; %q is one file too many", h.Name)
+		}
+		limits.Bytes -= h.Size
+		if err := entry(root, h, archive); err != nil {
+			return fmt.Errorf("unpacking %q: %w", h.Name, err)
+		}
+	}
+}
+
+var errOutside = errors.New("it would lie outside of the folder")
+
+// inside cleans a name and refuses those that leave the folder.
+func inside(name string) (string, error) {
+	if name == "" || strings.HasPrefix(name, "/") || strings.ContainsRune(name, 0) {
+		return "", errOutside
+	}
+	clean := path.Clean(name)
+	if clean == ".." || strings.HasPrefix(clean, "../") {
+		return "", errOutside
+	}
+	return clean, nil
+}
+
+// linkInside refuses a link that leads out. Climbing is allowed only at its
+// beginning, where the folders above it are known to be folders: after a name,
+// which may be a link itself, ".." leads anywhere.
+func linkInside(name, target string) error {
+	if path.IsAbs(target) {
+		return errOutside
+	}
+	named := false
+	for part := range strings.SplitSeq(target, "/") {
+		if part == ".." && named {
+			return errOutside
+		}
+		named = named || (part != ".." && part != "." && part != "")
+	}
+	_, err := inside(path.Join(path.Dir(name), target))
+	return err
+}
+
+// parents makes the folders of a path, none of which may be a link.
+func parents(root *os.Root, dir string) error {
+	if dir == "." {
+		return nil
+	}
+	for i, c := range dir + "/" {
+		if c != '/' {
+			continue
+		}
+		if info, err := root.Lstat(dir[:i]); err == nil && info.Mode().Type() == fs.ModeSymlink {
+			return fmt.Errorf("%q is a link, and nothing may be unpacked through a link", dir[:i])
+		}
+	}
+	return root.MkdirAll(dir, 0o755)
+}
+
+func entry(root *os.Root, h *tar.Header, content io.Reader) error {
+	if h.Typeflag == tar.TypeXGlobalHeader {
+		return nil
+	}
+	name, err := inside(h.Name)
+	if err != nil {
+		return err
+	}
+	mode := fs.FileMode(h.Mode).Perm()
+	if h.Typeflag == tar.TypeDir {
+		if err := parents(root, name); err != nil || name == "." {
+			return err
+		}
+		return root.Chmod(name, mode|0o700) // without that nothing fits into it
+	}
+	if name == "." {
+		return errOutside
+	}
+	if err := parents(root, path.Dir(name)); err != nil {
+		return err
+	}
+	switch h.Typeflag {
+	case tar.TypeReg:
+		return file(root, name, mode, h, content)
+	case tar.TypeSymlink:
+		if err := linkInside(name, h.Linkname); err != nil {
+			return fmt.Errorf("it is a link to %q: %w", h.Linkname, err)
+		}
+		_ = root.Remove(name) // a later entry replaces an earlier one
+		return root.Symlink(h.Linkname, name)
+	case tar.TypeLink:
+		target, err := inside(h.Linkname)
+		if err != nil {
+			return fmt.Errorf("it is a link to %q: %w", h.Linkname, err)
+		}
+		_ = root.Remove(name)
+		return root.Link(target, name)
+	}
+	return fmt.Errorf("it is neither a file, a folder nor a link (type %q)", h.Typeflag)
+}
+
+func file(root *os.Root, name string, mode fs.FileMode, h *tar.Header, content io.Reader) error {
+	if info, err := root.Lstat(name); err == nil && !info.IsDir() {
+		_ = root.Remove(name) // a later entry replaces an earlier one, and writes through no link
+	}
+	f, err := root.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, content)
+	if err == nil {
+		err = f.Chmod(mode | 0o400)
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return err
+	}
+	if !h.ModTime.IsZero() {
+		_ = root.Chtimes(name, h.ModTime, h.ModTime) // a nicety: some file systems keep none
+	}
+	return nil
+}
