@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -245,6 +246,8 @@ func folder(t testing.TB, dir string) map[string]string {
 	}
 	return files
 }
+
+func itoa(n int) string { return strconv.Itoa(n) }
 
 // script is a one-file experiment.
 func script(code string) map[string]string { return map[string]string{"train.py": code} }

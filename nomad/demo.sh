@@ -1,25 +1,25 @@
-#!/bin/sh
-# The demo: a local cluster, an example experiment followed to its end with its
-# learning curve, then its best checkpoint and where to look next. Set-up (servers,
-# binaries) is the justfile's; this is the story.
-set -eu
+#!/usr/bin/env bash
+# The demo: a local cluster, an example experiment followed to its end, its learning
+# curve, its best checkpoint, and where to look next. The set-up (servers, programs,
+# a Python with NumPy) is the justfile's; this is the story.
+set -euo pipefail
 cd "$(dirname "$0")/.."
 det=bin/det
 example=plugins/harness/examples/digits_numpy
+python=${DETENT_DEMO_PYTHON:-$(command -v python3)}
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 
-say "Starting a local cluster (PostgreSQL, Consul, Nomad, and the master as a Nomad job)"
+say "A local cluster: PostgreSQL, Consul, Nomad, and the master as a Nomad job"
 $det deploy local cluster-up
-DET_MASTER=$($det deploy local status --json | python3 -c 'import json,sys; print(json.load(sys.stdin)["masterUrl"])')
+DET_MASTER=$($det deploy local status --json | "$python" -c 'import json, sys; print(json.load(sys.stdin)["masterUrl"])')
 export DET_MASTER DET_USER=determined DET_PASS=
 
-say "Submitting $example/digits.yaml"
-out=$($det experiment create "$example/digits.yaml" "$example")
-echo "$out"
-id=$(printf '%s\n' "$out" | sed -n 's/^Created experiment \([0-9]*\).*/\1/p')
-
-say "Following its log"
-$det experiment logs -f "$id"
+say "An experiment: $example/digits.yaml, and its log as it trains"
+created=$(mktemp)
+trap 'rm -f "$created"' EXIT
+$det experiment create "$example/digits.yaml" "$example" --follow-first-trial \
+    --config "environment.environment_variables=[\"PATH=$(dirname "$python"):/usr/local/bin:/usr/bin:/bin\"]" | tee "$created"
+id=$(sed -n 's/^Created experiment \([0-9]*\).*/\1/p' "$created")
 $det experiment wait "$id"
 
 say "Its learning curve"
@@ -28,5 +28,5 @@ $det experiment plot "$id"
 say "Its best checkpoint"
 $det experiment list-checkpoints --best 1 "$id"
 
-say "Look around"
+say "Where to look"
 $det deploy local status

@@ -36,7 +36,7 @@ it is reported at once. A configuration of "-" is read from the standard input.
 
 Of the folder everything is sent but what .detignore names, in the syntax of
 .gitignore; caches of Python and the folders of git and of editors stay behind
-anyway. At most 95 MB may be sent.`
+anyway. At most 95 MiB may be sent.`
 
 func newCreate(a *app.App) *cobra.Command {
 	var o createOptions

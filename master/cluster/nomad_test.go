@@ -33,7 +33,7 @@ const runner = `#!/bin/sh
 dir=$(dirname "$0")
 me="$DET_ALLOCATION_ID.$DET_RANK"
 cp "$NOMAD_SECRETS_DIR/nomad_det.jwt" "$dir/new.$NOMAD_ALLOC_ID" && mv "$dir/new.$NOMAD_ALLOC_ID" "$dir/jwt.$me"
-trap 'exit 0' TERM
+trap 'exit 143' TERM
 while [ ! -e "$dir/end.$me" ]; do sleep 0.05; done
 exit "$(cat "$dir/end.$me")"
 `

@@ -178,18 +178,8 @@ func (w *MetricWriter) commit(ctx context.Context, batch []*queued[*Report]) (ev
 	// in a circle. The sort is stable: what one trial sent under one key keeps its order.
 	slices.SortStableFunc(list, func(a, b *queued[*Report]) int { return compareKeys(a.item.key(), b.item.key()) })
 	if len(facts) == 0 {
-		fresh, err := w.db.insertReports(ctx, list)
-		if err != nil {
-			return false, asFault(err)
-		}
-		rest := list[:0:0]
-		for i, q := range list {
-			if !fresh[i] {
-				rest = append(rest, q)
-			}
-		}
-		if list = rest; len(list) == 0 {
-			return false, nil
+		if all, err := w.db.insertNew(ctx, list); all || err != nil {
+			return false, err
 		}
 	}
 	err = w.db.Tx(ctx, func(tx *DB) error {

@@ -53,39 +53,34 @@ func (r *Report) current(runs map[int]int) error {
 	return nil
 }
 
+// insertReport locks trials by the lock that a foreign key takes. It makes a
+// claim, which rolls a trial back, wait for the batch, and the batch see the run
+// of a claim that went before.
+const insertReport = `
+	WITH t AS MATERIALIZED (SELECT id, run_id FROM trials WHERE id = ANY($9) ORDER BY id FOR KEY SHARE)
+	INSERT INTO metrics (trial_id, run_id, grp, steps, ord, reported_at, avg, batches)
+	SELECT u.t, u.r, g, s, o, coalesce(at, now()), a::jsonb, b::jsonb
+	FROM unnest($1::int[], $2::int[], $3::text[], $4::int[], $5::bigint[], $6::timestamptz[], $7::text[], $8::text[])
+		AS u(t, r, g, s, o, at, a, b)
+	JOIN t ON t.id = u.t AND t.run_id = u.r`
+
+// insertNew stores a sorted batch in one statement, and is false when not all of
+// it was new and of its trial's newest run. Part of it may be stored then.
+func (db *DB) insertNew(ctx context.Context, batch []*queued[*Report]) (bool, error) {
+	args, place := insertArgs(batch)
+	n, err := db.exec(ctx, insertReport, args...)
+	if fault.Is(err, fault.Conflict) { // a key is taken
+		return false, nil
+	}
+	return n == int64(len(batch)) && len(place) == len(batch), badData(err)
+}
+
 // insertReports stores those of a sorted batch whose key is new and whose run is
 // their trial's newest, and says which.
-//
-// The lock on trials is the one that a foreign key takes. It makes a claim, which
-// rolls a trial back, wait for the batch, and the batch see the run of a claim
-// that went before.
 func (db *DB) insertReports(ctx context.Context, batch []*queued[*Report]) (fresh []bool, err error) {
-	n := len(batch)
-	fresh = make([]bool, n)
-	trials, runs, groups := make([]int32, 0, n), make([]int32, 0, n), make([]string, 0, n)
-	steps, ords, times := make([]*int, 0, n), make([]int64, 0, n), make([]*time.Time, 0, n)
-	avgs, lists := make([]string, 0, n), make([]*string, 0, n)
-	place := make(map[key]int, n)
-	for i, q := range batch {
-		r := q.item
-		k := r.key()
-		if _, twice := place[k]; twice {
-			continue // the first of a key is stored, the others are compared with it
-		}
-		place[k] = i
-		trials, runs, groups = append(trials, int32(r.TrialID)), append(runs, int32(r.RunID)), append(groups, r.Group)
-		steps, ords, times = append(steps, r.Steps), append(ords, k.ord), append(times, orNil(r.At))
-		avgs, lists = append(avgs, string(r.Metrics)), append(lists, orNull(r.Batches))
-	}
-	rows, err := db.Query(ctx, `
-		WITH t AS MATERIALIZED (SELECT id, run_id FROM trials WHERE id = ANY($9) ORDER BY id FOR KEY SHARE)
-		INSERT INTO metrics (trial_id, run_id, grp, steps, ord, reported_at, avg, batches)
-		SELECT u.t, u.r, g, s, o, coalesce(at, now()), a::jsonb, b::jsonb
-		FROM unnest($1::int[], $2::int[], $3::text[], $4::int[], $5::bigint[], $6::timestamptz[], $7::text[], $8::text[])
-			AS u(t, r, g, s, o, at, a, b)
-		JOIN t ON t.id = u.t AND t.run_id = u.r
-		ON CONFLICT DO NOTHING
-		RETURNING trial_id, run_id, grp, ord`, trials, runs, groups, steps, ords, times, avgs, lists, trialsOf(batch))
+	fresh = make([]bool, len(batch))
+	args, place := insertArgs(batch)
+	rows, err := db.Query(ctx, insertReport+` ON CONFLICT DO NOTHING RETURNING trial_id, run_id, grp, ord`, args...)
 	if err != nil {
 		return nil, badData(err)
 	}
@@ -98,6 +93,28 @@ func (db *DB) insertReports(ctx context.Context, batch []*queued[*Report]) (fres
 		fresh[place[k]] = true
 	}
 	return fresh, badData(rows.Err())
+}
+
+// insertArgs are the arguments of insertReport, and where in the batch each key
+// stands. The first report of a key is stored, the others are compared with it.
+func insertArgs(batch []*queued[*Report]) (args []any, place map[key]int) {
+	n := len(batch)
+	trials, runs, groups := make([]int32, 0, n), make([]int32, 0, n), make([]string, 0, n)
+	steps, ords, times := make([]*int, 0, n), make([]int64, 0, n), make([]*time.Time, 0, n)
+	avgs, lists := make([]string, 0, n), make([]*string, 0, n)
+	place = make(map[key]int, n)
+	for i, q := range batch {
+		r := q.item
+		k := r.key()
+		if _, twice := place[k]; twice {
+			continue
+		}
+		place[k] = i
+		trials, runs, groups = append(trials, int32(r.TrialID)), append(runs, int32(r.RunID)), append(groups, r.Group)
+		steps, ords, times = append(steps, r.Steps), append(ords, k.ord), append(times, orNil(r.At))
+		avgs, lists = append(avgs, string(r.Metrics)), append(lists, orNull(r.Batches))
+	}
+	return []any{trials, runs, groups, steps, ords, times, avgs, lists, trialsOf(batch)}, place
 }
 
 func orNil(t time.Time) *time.Time {

@@ -122,6 +122,12 @@ func Command(a *app.App) *cobra.Command {
 	add(root, "cluster", master.New(a), agent.New(a), slot.New(a), job.New(a), pool.New(a), deploy.New(a))
 	add(root, "people", user.New(a), workspace.New(a), project.New(a))
 	root.AddCommand(dev.New(a), version.New(a), completion.New(a))
+	root.InitDefaultHelpCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "help" {
+			c.Short = "explain any command"
+		}
+	}
 	return root
 }
 

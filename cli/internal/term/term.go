@@ -130,6 +130,9 @@ func (t *IO) Line(ctx context.Context, prompt string) (string, error) {
 	}
 	text, err := await(ctx, func() (string, error) { return t.reader.ReadString('\n') })
 	if ctx.Err() != nil {
+		if t.InTTY {
+			fmt.Fprintln(t.Err)
+		}
 		return "", context.Cause(ctx)
 	}
 	if err != nil && text == "" {
