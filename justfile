@@ -16,9 +16,9 @@ default:
 build:
     @echo "building det-master, det and det-runner into bin/" >&2
     @mkdir -p bin
-    @CGO_ENABLED=0 go build -trimpath -o bin/det-master ./master
-    @CGO_ENABLED=0 go build -trimpath -o bin/det ./cli
-    @CGO_ENABLED=0 go build -trimpath -o bin/det-runner ./plugins/runner
+    @CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o bin/det-master ./master
+    @CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o bin/det ./cli
+    @CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o bin/det-runner ./plugins/runner
 
 # Nomad and Consul: found on PATH, or built once into the user's cache (minutes)
 servers:

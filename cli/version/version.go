@@ -35,7 +35,7 @@ func run(ctx context.Context, a *app.App, format output.Format) error {
 	master := map[string]any{"master_address": address}
 	failed := ask(ctx, a, master)
 	raw, err := json.Marshal(map[string]any{
-		"client": map[string]string{"version": build.API, "detent_version": build.Version()},
+		"client": map[string]string{"version": build.API, "detent_version": build.Version},
 		"master": master,
 	})
 	if err != nil {

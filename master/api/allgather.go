@@ -48,7 +48,7 @@ func (a *API) allGather(ctx context.Context, c *call, req *v1.AllocationAllGathe
 	if err != nil {
 		return nil, err
 	}
-	data, err := a.gather(ctx, id, req.RequestUUID, req.NumPeers, req.Data)
+	data, err := a.gather(ctx, store.Gathering{AllocationID: id, About: "data"}, req.RequestUUID, req.NumPeers, req.Data)
 	if err != nil {
 		return nil, err
 	}
@@ -62,14 +62,14 @@ func (a *API) notifyRunning(ctx context.Context, c *call, req *v1.NotifyContaine
 	if err != nil {
 		return nil, err
 	}
-	data, err := a.gather(ctx, id, req.RequestUUID, req.NumPeers, req.Data)
+	data, err := a.gather(ctx, store.Gathering{AllocationID: id, About: "life"}, req.RequestUUID, req.NumPeers, req.Data)
 	if err != nil {
 		return nil, err
 	}
 	return &v1.NotifyContainerRunningResponse{Data: data}, nil
 }
 
-func (a *API) gather(ctx context.Context, id string, request *string, peers *int, data v1.Struct) ([]v1.Struct, error) {
+func (a *API) gather(ctx context.Context, g store.Gathering, request *string, peers *int, data v1.Struct) ([]v1.Struct, error) {
 	name, n := uuid.NewString(), 1
 	if request != nil && *request != "" {
 		name = *request
@@ -83,19 +83,19 @@ func (a *API) gather(ctx context.Context, id string, request *string, peers *int
 	if len(data) == 0 {
 		data = v1.Struct("{}")
 	}
-	wake, cancel := a.bus.Subscribe(store.AllocationTopic(id))
+	wake, cancel := a.bus.Subscribe(store.AllocationTopic(g.AllocationID))
 	defer cancel()
-	round, err := a.db.Gather(ctx, id, name, n, json.RawMessage(data))
+	g, err := a.db.Gather(ctx, g, name, n, json.RawMessage(data))
 	if err != nil {
 		return nil, err
 	}
-	a.bus.Publish(store.AllocationTopic(id))
+	a.bus.Publish(store.AllocationTopic(g.AllocationID))
 	var all []v1.Struct
 	complete, err := await(ctx, wake, longestPoll, func(ctx context.Context) (bool, error) {
-		if err := a.running(ctx, id); err != nil {
+		if err := a.running(ctx, g.AllocationID); err != nil {
 			return false, err
 		}
-		list, complete, err := a.db.Gathered(ctx, id, round)
+		list, complete, err := a.db.Gathered(ctx, g)
 		all = make([]v1.Struct, len(list))
 		for i, d := range list {
 			all[i] = v1.Struct(d)

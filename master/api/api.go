@@ -74,6 +74,9 @@ type Config struct {
 	RunnerDir  string     // holds det-runner for /runner/<sha256>/<os>-<arch>
 	HarnessDir string     // the Python package, served to tasks as a wheel or tree
 	Redacted   func() any // the master's configuration without secrets
+	// Loop says how many cycles this master's loop has made, how long the last one
+	// took, and whether this master leads; nil where there is no loop.
+	Loop func() (cycles uint64, last time.Duration, leads bool)
 }
 
 // A Pool as clients see it.

@@ -57,6 +57,12 @@ func (a *API) prometheus(ctx context.Context, c *call) error {
 	gauge(&b, "det_database_connections", "", float64(total))
 	gauge(&b, "det_database_connections_used", "", float64(used))
 	gauge(&b, "det_database_connections_allowed", "", float64(allowed))
+	if a.cfg.Loop != nil {
+		cycles, last, leads := a.cfg.Loop()
+		gauge(&b, "det_loop_cycles_total", "", float64(cycles))
+		gauge(&b, "det_loop_last_cycle_seconds", "", last.Seconds())
+		gauge(&b, "det_this_master_leads", "", map[bool]float64{true: 1}[leads])
+	}
 	a.clusterGauges(ctx, &b)
 	c.Set(fiber.HeaderContentType, "text/plain; version=0.0.4; charset=utf-8")
 	return c.Send(b.Bytes())

@@ -629,7 +629,7 @@ func TestAllGather(t *testing.T) {
 		done <- a.ranks[0].post(a.path("/all_gather"), `{"numPeers":2,"requestUuid":"late","data":{}}`)
 	}()
 	waitFor(t, func() bool {
-		_, complete, err := r.db.Gathered(context.Background(), a.id, 3)
+		_, complete, err := r.db.Gathered(context.Background(), store.Gathering{AllocationID: a.id, About: "data", Round: 2})
 		return err == nil && !complete
 	})
 	r.apply(store.Changes{Allocations: []store.AllocationChange{{ID: a.id, Saw: "ASSIGNED", State: "TERMINATED", Ended: true, Outcome: "killed"}}})

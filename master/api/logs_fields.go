@@ -39,6 +39,7 @@ func (a *API) logFields(c *call, task string) error {
 	if err != nil {
 		return err
 	}
+	conn := c.Context().Conn()
 	return a.stream(c, func(ctx context.Context, out *records) error {
 		wake, cancel := a.bus.Subscribe(store.LogTopic(task))
 		defer cancel()
@@ -69,7 +70,7 @@ func (a *API) logFields(c *call, task string) error {
 			case <-ctx.Done():
 			}
 			stop()
-			if ctx.Err() != nil {
+			if ctx.Err() != nil || gone(conn) {
 				return nil
 			}
 		}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +25,7 @@ type logRequest struct {
 	desc   bool
 	limit  int
 	reader *store.LogReader
+	conn   net.Conn
 }
 
 func (a *API) trialLogs(ctx context.Context, c *call) error {
@@ -74,6 +76,7 @@ func (a *API) logs(c *call, q logRequest) error {
 	if q.reader, err = a.inside.logs.Reader(q.task, filter); err != nil {
 		return err
 	}
+	q.conn = c.Context().Conn()
 	return a.stream(c, func(ctx context.Context, out *records) error { return a.streamLogs(ctx, q, out) })
 }
 
@@ -161,6 +164,9 @@ func (a *API) followLogs(ctx context.Context, q logRequest, send func([]store.Lo
 		select { // while the database is away, followers wait for it
 		case <-wake:
 		case <-t.C:
+			if gone(q.conn) {
+				return errGone
+			}
 		case <-ctx.Done():
 			return nil
 		}

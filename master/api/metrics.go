@@ -41,6 +41,9 @@ func (a *API) report(ctx context.Context, c *call, group string, m *v1.TrialMetr
 	if m.TrialID != 0 && m.TrialID != id {
 		return nil, fault.New(fault.Invalid, "metrics.trialId: the path says %d, the body %d", id, m.TrialID)
 	}
+	if c.who.IsTask() && m.TrialRunID != c.who.RunID {
+		return nil, fault.New(fault.Conflict, "attempt %s is run %d of trial %d and may not report for run %d", c.who.AllocationID, c.who.RunID, id, m.TrialRunID)
+	}
 	r := store.Report{TrialID: id, RunID: m.TrialRunID, Group: group, Steps: m.StepsCompleted, Metrics: json.RawMessage(m.Metrics.AvgMetrics)}
 	if m.ReportTime != nil {
 		r.At = *m.ReportTime

@@ -15,6 +15,7 @@ func (a *API) registerPeople() {
 	a.registerTasks()
 	a.registerPools()
 	a.registerAgents()
+	a.registerNomad()
 	a.registerJobs()
 	a.registerArtifacts()
 	a.registerDocs()

@@ -163,6 +163,7 @@ func (b *specBuilder) common() {
 		"DET_ALLOCATION_ID":  r.AllocationID,
 		"DET_TASK_TYPE":      r.TaskType,
 		"DET_SESSION_TOKEN":  b.token,
+		"DET_COMM_KEY":       r.CommKey,
 		"DET_USER":           r.Username,
 		"DET_USER_TOKEN":     b.session,
 		"DET_RESOURCES_TYPE": "docker-container",

@@ -34,12 +34,14 @@ func (r *rig) history(trial int, task string) {
 		}
 	}
 	w.Wait()
-	for more := true; more; {
-		var err error
-		if more, err = r.db.Summarize(ctx); err != nil {
+	waitFor(r.t, func() bool {
+		_, err := r.db.Summarize(ctx)
+		if err != nil {
 			r.t.Fatal(err)
 		}
-	}
+		done, err := r.db.SummariesCaughtUp(ctx)
+		return err == nil && done
+	})
 }
 
 func TestTrials(t *testing.T) {

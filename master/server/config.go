@@ -29,6 +29,9 @@ type Config struct {
 	ClusterName    string   `yaml:"cluster_name"`
 	LogLevel       string   `yaml:"log_level"`
 	BlankPasswords string   `yaml:"blank_passwords"` // loopback, always or never
+	// SharedRawExec says that the operators know: under raw_exec a task can read
+	// the secrets of every other task on its node.
+	SharedRawExec bool `yaml:"shared_raw_exec"`
 
 	Nomad  NomadConfig  `yaml:"nomad"`
 	Consul ConsulConfig `yaml:"consul"`
@@ -279,6 +282,14 @@ func (c *Config) check() []string {
 	}
 	k.oneOf("log_level", c.LogLevel, "trace", "debug", "info", "warning", "error")
 	k.oneOf("blank_passwords", c.BlankPasswords, "loopback", "always", "never")
+	if host, _, err := net.SplitHostPort(c.Listen); err == nil && !c.SharedRawExec && !net.ParseIP(host).IsLoopback() && host != "localhost" {
+		for i, p := range c.Pools {
+			if p.Driver == "raw_exec" {
+				k.fail(fmt.Sprintf("resource_pools[%d].driver", i), "raw_exec is for one person's machine, because any task can read the secrets of the others there, "+
+					"and this master listens for others on %s; use exec, or set shared_raw_exec: true if all users may trust each other", c.Listen)
+			}
+		}
+	}
 	if c.DatabaseConns < 4 {
 		k.fail("database_conns", "at least 4 are needed, found %d", c.DatabaseConns)
 	}

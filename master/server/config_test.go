@@ -33,6 +33,18 @@ func TestTheLaterWins(t *testing.T) {
 	}
 }
 
+func TestRawExecIsForOneMachine(t *testing.T) {
+	env := []string{"DETENT_DATABASE=postgres://a/b", "DETENT_LISTEN=0.0.0.0:8080"}
+	if _, err := load(t, "", env, nil); err == nil || !strings.Contains(err.Error(), "raw_exec is for one person's machine") {
+		t.Errorf("a shared raw_exec pool: %v", err)
+	}
+	for _, good := range []string{"shared_raw_exec: true", "resource_pools: [{name: a, driver: exec}]"} {
+		if _, err := load(t, good, env, nil); err != nil {
+			t.Errorf("%s: %v", good, err)
+		}
+	}
+}
+
 func TestCommentsSayNothing(t *testing.T) {
 	cfg, err := load(t, "# everything by default\n", []string{"DETENT_DATABASE=postgres://a/b"}, nil)
 	if err != nil || cfg.LogLevel != "info" {

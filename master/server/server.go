@@ -130,8 +130,11 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 	parts.Go(func() { m.bus.Run(back) })
 	parts.Go(func() { m.nomad.Run(back) })
 	parts.Go(func() { store.NewSummarizer(m.db, m.bus, m.log).Run(back) })
-	a := api.New(ctx, served, m.db, m.bus, identity{m.nomad}, members{disc}, m.log)
+	parts.Go(func() { store.NewLogKeeper(m.db, m.log).Run(back) })
+	parts.Go(func() { m.keepHouse(back) })
 	loop := control.New(m.loopConfig(), m.db, m.bus, m.nomad, m.log)
+	served.Loop = loop.Stats
+	a := api.New(ctx, served, m.db, m.bus, identity{m.nomad}, members{disc}, m.log)
 	leads := make(chan struct{})
 	go func() {
 		defer close(leads)

@@ -63,48 +63,58 @@ func (db *DB) AddAccelerators(ctx context.Context, allocation, node string, data
 		"accelerators = coalesce(accelerators, '{}') || jsonb_build_object($2::text, $3::jsonb)", node, data)
 }
 
+// A Gathering is something that the peers of an attempt tell each other.
+type Gathering struct {
+	AllocationID string
+	About        string // peers that gather different things do not meet
+	Round        int
+}
+
 // Gather adds a peer's data to an all-gather of an attempt, and says in which
 // round it takes part. The same request gives the same round again. An attempt
 // may gather any number of times: a round that is full is followed by the next.
-func (db *DB) Gather(ctx context.Context, allocation, request string, peers int, data json.RawMessage) (round int, err error) {
-	err = db.Tx(ctx, func(tx *DB) error {
+func (db *DB) Gather(ctx context.Context, g Gathering, request string, peers int, data json.RawMessage) (Gathering, error) {
+	err := db.Tx(ctx, func(tx *DB) error {
 		// One peer at a time, whichever master it came to.
-		if _, err := tx.exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, "gather "+allocation); err != nil {
+		if _, err := tx.exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, "gather "+g.AllocationID); err != nil {
 			return err
 		}
-		round, err = scalar[int](ctx, tx, `SELECT round FROM gathers WHERE allocation_id = $1 AND request = $2`, allocation, request)
+		round, err := scalar[int](ctx, tx, `SELECT round FROM gathers WHERE allocation_id = $1 AND about = $2 AND request = $3`,
+			g.AllocationID, g.About, request)
 		if !fault.Is(err, fault.NotFound) {
+			g.Round = round
 			return err
 		}
 		var filled, wanted int
-		err := tx.QueryRow(ctx, `
+		err = tx.QueryRow(ctx, `
 			SELECT coalesce(max(round), 0), count(*) FILTER (WHERE round = last), coalesce(max(peers) FILTER (WHERE round = last), 0)
-			FROM (SELECT round, peers, max(round) OVER () AS last FROM gathers WHERE allocation_id = $1) g`, allocation).
-			Scan(&round, &filled, &wanted)
+			FROM (SELECT round, peers, max(round) OVER () AS last FROM gathers WHERE allocation_id = $1 AND about = $2) g`,
+			g.AllocationID, g.About).Scan(&g.Round, &filled, &wanted)
 		switch {
 		case err != nil:
 			return err
 		case filled == wanted: // complete, or the first ever
-			round, filled = round+1, 0
+			g.Round, filled = g.Round+1, 0
 		case wanted != peers:
 			return fault.New(fault.Invalid, "numPeers is %d; the peers that wait in this all-gather said %d", peers, wanted)
 		}
 		_, err = tx.exec(ctx, `
-			INSERT INTO gathers (allocation_id, request, round, peers, place, data) VALUES ($1, $2, $3, $4, $5, $6)`,
-			allocation, request, round, peers, filled, data)
-		return err
+			INSERT INTO gathers (allocation_id, about, request, round, peers, place, data) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+			g.AllocationID, g.About, request, g.Round, peers, filled, data)
+		return badData(err)
 	})
-	return round, err
+	return g, err
 }
 
 // Gathered returns the data of a round in order of arrival once it is complete.
-func (db *DB) Gathered(ctx context.Context, allocation string, round int) (data []json.RawMessage, complete bool, err error) {
+func (db *DB) Gathered(ctx context.Context, g Gathering) (data []json.RawMessage, complete bool, err error) {
 	type peer struct {
 		Peers int             `db:"peers"`
 		Data  json.RawMessage `db:"data"`
 	}
 	list, err := rows[peer](ctx, db, `
-		SELECT peers, data FROM gathers WHERE allocation_id = $1 AND round = $2 ORDER BY place`, allocation, round)
+		SELECT peers, data FROM gathers WHERE allocation_id = $1 AND about = $2 AND round = $3 ORDER BY place`,
+		g.AllocationID, g.About, g.Round)
 	for _, p := range list {
 		data = append(data, p.Data)
 	}

@@ -80,7 +80,8 @@ type TaskChange struct {
 	ExitStatus string
 }
 
-// NewAllocation queues an attempt.
+// NewAllocation queues an attempt. Its priority is its task's at the moment of
+// writing: somebody may have changed that since the plan was made.
 type NewAllocation struct {
 	ID        string
 	TaskID    string
@@ -223,7 +224,8 @@ func queueNewAllocation(b *pgx.Batch, a NewAllocation) {
 	}
 	guarded(b, "attempt "+a.ID, `
 		INSERT INTO allocations (id, task_id, run_id, pool, slots, priority, not_before, exclude)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, a.ID, a.TaskID, a.RunID, a.Pool, a.Slots, a.Priority, a.NotBefore, a.Exclude)
+		SELECT $1, t.id, $3, $4, $5, t.priority, $6, $7 FROM tasks t WHERE t.id = $2`,
+		a.ID, a.TaskID, a.RunID, a.Pool, a.Slots, a.NotBefore, a.Exclude)
 }
 
 func queuePlacement(b *pgx.Batch, p Placement) {

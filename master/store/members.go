@@ -34,8 +34,9 @@ type Claimed struct {
 	NodeID         string          `db:"node_id"`
 	NodeName       string          `db:"node_name"`
 	SlotIDs        []int           `db:"slot_ids"`
-	Slots          int             `db:"slots"`   // of the whole attempt
-	Members        int             `db:"members"` // nodes of the whole attempt
+	Slots          int             `db:"slots"`    // of the whole attempt
+	CommKey        string          `db:"comm_key"` // known to its members alone
+	Members        int             `db:"members"`  // nodes of the whole attempt
 	NomadAllocID   string          `db:"claimed_by"`
 	Address        string          `db:"address"`
 	Ports          map[string]int  `db:"ports"`
@@ -174,7 +175,7 @@ func (db *DB) passGate(ctx context.Context, c Claim, g gate) error {
 func (db *DB) claimed(ctx context.Context, c Claim) (Claimed, error) {
 	return row[Claimed](ctx, db, "attempt "+c.AllocationID, `
 		SELECT a.id AS allocation_id, a.task_id, t.type, a.run_id, a.pool, m.rank, m.node_id, m.node_name, m.slot_ids,
-			a.slots, (SELECT count(*) FROM members o WHERE o.allocation_id = a.id) AS members, m.claimed_by, m.address, m.ports,
+			a.slots, a.comm_key::text, (SELECT count(*) FROM members o WHERE o.allocation_id = a.id) AS members, m.claimed_by, m.address, m.ports,
 			u.username, u.agent_user, t.config AS task_config, t.context_hash IS NOT NULL AS has_context,
 			coalesce(tr.id, 0) AS trial_id, coalesce(t.experiment_id, 0) AS experiment_id, coalesce(tr.seed, 0) AS seed,
 			tr.hparams, e.config, tr.warm_start::text, k.uuid::text AS checkpoint, coalesce(k.steps, 0) AS steps

@@ -264,39 +264,43 @@ func TestGather(t *testing.T) {
 	id := w.attempt(w.trial(w.experiment(lossSearcher), 0, 0), 1, 1)
 	other := openTest(t, w.dsn, 4)
 	const peers = 4
+	about := Gathering{AllocationID: id, About: "data"}
 	var wg sync.WaitGroup
-	rounds := make([]int, peers*2)
+	rounds := make([]Gathering, peers*2)
 	for i := range rounds {
 		wg.Go(func() {
 			var err error
-			rounds[i], err = []*DB{w.db, other}[i%2].Gather(ctx, id, fmt.Sprintf("r%d", i/2), peers, raw(fmt.Sprintf(`{"n": %d}`, i/2)))
+			rounds[i], err = []*DB{w.db, other}[i%2].Gather(ctx, about, fmt.Sprintf("r%d", i/2), peers, raw(fmt.Sprintf(`{"n": %d}`, i/2)))
 			if err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
-	for i, r := range rounds {
-		if r != 1 {
-			t.Errorf("call %d is in round %d", i, r)
+	for i, g := range rounds {
+		if g.Round != 1 {
+			t.Errorf("call %d is in round %d", i, g.Round)
 		}
 	}
-	data, complete, err := w.db.Gathered(ctx, id, 1)
+	data, complete, err := w.db.Gathered(ctx, rounds[0])
 	if err != nil || !complete || len(data) != peers {
 		t.Errorf("%d, complete %v: %v", len(data), complete, err)
 	}
-	round, err := w.db.Gather(ctx, id, "next", 2, raw(`{}`))
-	if err != nil || round != 2 {
-		t.Errorf("round %d: %v", round, err)
+	next, err := w.db.Gather(ctx, about, "next", 2, raw(`{}`))
+	if err != nil || next.Round != 2 {
+		t.Errorf("round %d: %v", next.Round, err)
 	}
-	if _, complete, err := w.db.Gathered(ctx, id, 2); err != nil || complete {
+	if _, complete, err := w.db.Gathered(ctx, next); err != nil || complete {
 		t.Errorf("complete %v: %v", complete, err)
 	}
-	if _, err := w.db.Gather(ctx, id, "odd", 3, raw(`{}`)); !fault.Is(err, fault.Invalid) {
+	if _, err := w.db.Gather(ctx, about, "odd", 3, raw(`{}`)); !fault.Is(err, fault.Invalid) {
 		t.Errorf("another number of peers: %v", err)
 	}
-	if round, err := w.db.Gather(ctx, id, "r0", peers, raw(`{"n": 99}`)); err != nil || round != 1 {
-		t.Errorf("an old call again: %d %v", round, err)
+	if g, err := w.db.Gather(ctx, about, "r0", peers, raw(`{"n": 99}`)); err != nil || g.Round != 1 {
+		t.Errorf("an old call again: %d %v", g.Round, err)
+	}
+	if g, err := w.db.Gather(ctx, Gathering{AllocationID: id, About: "life"}, "r0", 1, raw(`{}`)); err != nil || g.Round != 1 {
+		t.Errorf("about something else: %d %v", g.Round, err)
 	}
 }
 

@@ -137,6 +137,15 @@ func (db *DB) Summarize(ctx context.Context) (more bool, err error) {
 	return more, err
 }
 
+// SummariesCaughtUp says whether the summaries hold all that was reported. They
+// may be behind for as long as an older transaction runs that writes, anywhere on
+// the server: nobody can tell yet whether it will bring a row that comes before.
+func (db *DB) SummariesCaughtUp(ctx context.Context) (bool, error) {
+	return scalar[bool](ctx, db, `
+		SELECT NOT EXISTS (SELECT 1 FROM metrics m, metrics_cursor c WHERE m.xid >= c.xid AND (m.xid, m.id) > (c.xid, c.id))
+			AND NOT EXISTS (SELECT 1 FROM trial_summaries WHERE stale)`)
+}
+
 // takeCursor takes the cursor for this transaction and says from where and up to which transaction
 // rows are to be read: below it, everything has committed or never will.
 func (db *DB) takeCursor(ctx context.Context) (from place, upTo uint64, ok bool, err error) {

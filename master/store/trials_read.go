@@ -73,7 +73,7 @@ type TrialFilter struct {
 // metricAt is a metric of the validation whose key the summary s has.
 func metricAt(which string) string {
 	return `(SELECT CASE WHEN jsonb_typeof(m.avg->e.metric) = 'number' THEN (m.avg->>e.metric)::float8 END FROM metrics m
-		WHERE m.trial_id = t.id AND m.grp = 'validation' AND m.run_id = s.` + which + `_run AND m.steps = s.` + which + `_steps)`
+		WHERE m.trial_id = t.id AND m.grp = 'validation' AND m.run_id = s.` + which + `_run AND m.ord = s.` + which + `_steps)`
 }
 
 var trialSorts = sorts{
@@ -193,7 +193,7 @@ func (db *DB) BestCheckpoints(ctx context.Context, trials []int) (map[int]BestCh
 		SELECT DISTINCT ON (k.trial_id) k.trial_id, k.uuid::text, k.state, k.steps, k.reported_at, k.resources, k.metadata
 		FROM checkpoints k JOIN trials t ON t.id = k.trial_id JOIN experiments e ON e.id = t.experiment_id
 		JOIN LATERAL (SELECT CASE WHEN jsonb_typeof(m.avg->e.metric) = 'number' THEN (m.avg->>e.metric)::float8 END AS value
-			FROM metrics m WHERE m.trial_id = k.trial_id AND m.grp = 'validation' AND m.steps = k.steps AND NOT m.archived
+			FROM metrics m WHERE m.trial_id = k.trial_id AND m.grp = 'validation' AND m.ord = k.steps AND NOT m.archived
 			ORDER BY m.run_id DESC LIMIT 1) v ON v.value IS NOT NULL
 		WHERE k.trial_id = ANY($1) AND k.state = 'COMPLETED'
 		ORDER BY k.trial_id, CASE WHEN e.smaller_is_better THEN v.value ELSE -v.value END, k.steps DESC`, trials)

@@ -74,7 +74,7 @@ func (a *App) Options() (client.Options, error) {
 		return client.Options{}, err
 	}
 	return client.Options{
-		Master: address, TLS: trust, UserAgent: "det/" + build.Version(), OnRetry: a.notice(),
+		Master: address, TLS: trust, UserAgent: "det/" + build.Version, OnRetry: a.notice(),
 	}, nil
 }
 

@@ -111,7 +111,10 @@ func (m *Master) master(http.ResponseWriter, *http.Request) (any, error) {
 		MasterID: "22222222-2222-2222-2222-222222222222", Version: "0.38.1", UserManagementEnabled: true}, nil
 }
 
-func (m *Master) masterConfig(http.ResponseWriter, *http.Request) (any, error) {
+func (m *Master) masterConfig(_ http.ResponseWriter, r *http.Request) (any, error) {
+	if !m.who(r).Admin {
+		return nil, fault.New(fault.Forbidden, "only an admin may do this")
+	}
 	return struct {
 		Config v1.Struct `json:"config"`
 	}{v1.Struct(`{"log":{"level":"info"},"port":8080,"db":{"password":"********"}}`)}, nil

@@ -98,7 +98,7 @@ func Command(a *app.App) *cobra.Command {
 		Use:               "det",
 		Short:             "deep learning training on Nomad",
 		Long:              long,
-		Version:           build.Version(),
+		Version:           build.Version,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},

@@ -199,6 +199,7 @@ CREATE TABLE allocations (
     pool            text NOT NULL,
     slots           int NOT NULL CHECK (slots >= 0),
     priority        int NOT NULL,           -- its task's, and changed by the API together with it
+    comm_key        uuid NOT NULL DEFAULT gen_random_uuid(), -- by which its members know each other
     queued_at       timestamptz NOT NULL DEFAULT now(),
     not_before      timestamptz,            -- waits at least until then: back-off, or a lost attempt that may still run
     exclude         text[] NOT NULL DEFAULT '{}', -- node ids to avoid

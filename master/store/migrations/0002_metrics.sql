@@ -64,13 +64,14 @@ INSERT INTO metrics_cursor DEFAULT VALUES;
 -- came as its members said there are.
 CREATE TABLE gathers (
     allocation_id text NOT NULL REFERENCES allocations ON DELETE CASCADE,
+    about         text NOT NULL,            -- what is gathered: data, or signs of life
     request       text NOT NULL,            -- the peer's own name for its call
     round         int NOT NULL,
     peers         int NOT NULL CHECK (peers > 0),
     place         int NOT NULL,             -- order of arrival in the round
     data          jsonb NOT NULL,
-    PRIMARY KEY (allocation_id, request),
-    UNIQUE (allocation_id, round, place)
+    PRIMARY KEY (allocation_id, about, request),
+    UNIQUE (allocation_id, about, round, place)
 );
 
 -- The best validation of an experiment, found without reading them all.

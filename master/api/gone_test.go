@@ -1,0 +1,41 @@
+package api
+
+import (
+	"net"
+	"testing"
+)
+
+func TestGone(t *testing.T) {
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lis.Close()
+	client, err := net.Dial("tcp", lis.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	server, err := lis.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	if gone(server) {
+		t.Error("a quiet client counts as gone")
+	}
+	if _, err := client.Write([]byte("GET")); err != nil {
+		t.Fatal(err)
+	}
+	if gone(server) {
+		t.Error("a client that speaks counts as gone")
+	}
+	var b [3]byte
+	if _, err := server.Read(b[:]); err != nil || string(b[:]) != "GET" {
+		t.Errorf("what it said was taken: %q %v", b, err)
+	}
+	if err := client.Close(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { return gone(server) })
+}

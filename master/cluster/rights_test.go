@@ -1,0 +1,182 @@
+package cluster_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/nomad/api"
+
+	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/cluster/nomadtest"
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// masterPolicy is the least that a master's token needs.
+const masterPolicy = `
+namespace "default" { capabilities = ["list-jobs", "read-job", "submit-job"] }
+node { policy = "read" }
+`
+
+// TestRights runs against a Nomad that asks who we are.
+func TestRights(t *testing.T) {
+	r := newRig(t, nomadtest.Options{ACL: true})
+	r.allow(t, "master", masterPolicy)
+	r.allow(t, "bystander", `namespace "default" { capabilities = ["list-jobs"] }`)
+	r.allow(t, "blind", `namespace "default" { capabilities = ["list-jobs", "read-job", "submit-job"] }`)
+	t.Run("enough", func(t *testing.T) { enough(t, r) })
+	t.Run("too few", func(t *testing.T) { tooFew(t, r) })
+	t.Run("taken away", func(t *testing.T) { takenAway(t, r) })
+	t.Run("renewed", func(t *testing.T) { renewed(t, r) })
+}
+
+func (r *rig) allow(t *testing.T, name, rules string) {
+	t.Helper()
+	if _, err := r.agent.API.ACLPolicies().Upsert(&api.ACLPolicy{Name: name, Rules: rules}, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *rig) token(t *testing.T, policy string) *api.ACLToken {
+	t.Helper()
+	token, _, err := r.agent.API.ACLTokens().Create(&api.ACLToken{Name: policy, Type: "client", Policies: []string{policy}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// enough: all that the loop does works with the least policy.
+func enough(t *testing.T, r *rig) {
+	c := r.connect(t, cluster.Config{ClusterID: mine, Token: r.token(t, "master").SecretID})
+	if err := c.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if outcome, err := c.Submit(t.Context(), r.Task(mine, "acl.1", 2)); outcome != cluster.Done {
+		t.Fatal(err)
+	}
+	r.waitFor(t, c, "acl.1", func(f cluster.TaskFact) bool { return f.Status == "running" })
+	if w, err := c.VerifyIdentity(t.Context(), r.JWT(t, "acl.1", 0)); err != nil || !w.FirstOfGroup {
+		t.Errorf("an identity: %+v, %v", w, err)
+	}
+	if _, err := c.WhyNotPlaced(t.Context(), "acl.1"); err != nil {
+		t.Error(err)
+	}
+	if outcome, err := c.Stop(t.Context(), "acl.1"); outcome != cluster.Done {
+		t.Error(err)
+	}
+}
+
+// tooFew: a token that lacks a right is never taken for an empty Nomad.
+func tooFew(t *testing.T, r *rig) {
+	tests := []struct{ name, token, says string }{
+		{"none", "none", "may not read jobs"},
+		{"a token that does not exist", "00000000-1111-4222-8333-444444444444", "may not read jobs"},
+		{"jobs can be listed only", r.token(t, "bystander").SecretID, "may not read jobs"},
+		{"nodes cannot be read", r.token(t, "blind").SecretID, "node read"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			cfg := cluster.Config{ClusterID: mine, Token: test.token}
+			if test.token == "none" {
+				cfg.Token, cfg.TokenFile = "", filepath.Join(t.TempDir(), "token")
+				if err := os.WriteFile(cfg.TokenFile, []byte("\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c := r.connect(t, cfg)
+			o, err := c.Observe(t.Context(), cluster.Known{Full: true, Live: []string{"alive.1"}})
+			if err != nil || len(o.Gone) > 0 || !strings.Contains(o.Alarm, test.says) {
+				t.Errorf("gone %v, alarm %q, %v; want an alarm that says %q", o.Gone, o.Alarm, err, test.says)
+			}
+			// The next look does not forget it.
+			if o, err := c.Observe(t.Context(), cluster.Known{}); err != nil || o.Alarm == "" {
+				t.Errorf("the second look has alarm %q, %v", o.Alarm, err)
+			}
+			if test.name == "nodes cannot be read" {
+				return
+			}
+			if err := c.Check(t.Context()); err == nil || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("the check says %v", err)
+			}
+			if outcome, err := c.Submit(t.Context(), r.Task(mine, "denied.1", 1)); outcome != cluster.TryAgain || !strings.Contains(fmt.Sprint(err), "submit-job") {
+				t.Errorf("submitting: %v, %v", outcome, err)
+			}
+			if outcome, err := c.Stop(t.Context(), "denied.1"); outcome != cluster.TryAgain || err == nil {
+				t.Errorf("stopping: %v, %v", outcome, err)
+			}
+		})
+	}
+}
+
+// takenAway: the rights go while a task runs, and come back.
+func takenAway(t *testing.T, r *rig) {
+	r.allow(t, "fickle", masterPolicy)
+	c := r.connect(t, cluster.Config{ClusterID: mine, Token: r.token(t, "fickle").SecretID})
+	if outcome, err := c.Submit(t.Context(), r.Task(mine, "kept.1", 1)); outcome != cluster.Done {
+		t.Fatal(err)
+	}
+	r.waitFor(t, c, "kept.1", func(f cluster.TaskFact) bool { return f.Status == "running" })
+	jwt := r.JWT(t, "kept.1", 0)
+	r.allow(t, "fickle", `namespace "elsewhere" { policy = "read" }`)
+	known := cluster.Known{Full: true, Live: []string{"kept.1"}}
+	r.agent.Until(t, 30*time.Second, "the rights to be gone", func() error {
+		o, err := c.Observe(t.Context(), known)
+		if err != nil {
+			return err
+		}
+		if len(o.Gone) > 0 {
+			t.Errorf("a task is given up because the token lost its rights: %v", o.Gone)
+		}
+		if !strings.Contains(o.Alarm, "lost its rights") {
+			return fmt.Errorf("the alarm is %q", o.Alarm)
+		}
+		return nil
+	})
+	if _, err := c.VerifyIdentity(t.Context(), jwt); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("without rights an identity is answered with %v", err)
+	}
+	r.allow(t, "fickle", masterPolicy)
+	r.agent.Until(t, 30*time.Second, "the rights to be back", func() error {
+		o, err := c.Observe(t.Context(), known)
+		if err != nil || o.Alarm != "" {
+			return fmt.Errorf("alarm %q, %w", o.Alarm, err)
+		}
+		if !slices.ContainsFunc(o.Tasks, func(f cluster.TaskFact) bool { return f.AllocationID == "kept.1" && f.Status == "running" }) || len(o.Gone) > 0 {
+			t.Errorf("with its rights back it sees %+v", o)
+		}
+		return nil
+	})
+	if outcome, err := c.Stop(t.Context(), "kept.1"); outcome != cluster.Done {
+		t.Error(err)
+	}
+}
+
+// renewed: the token is in a file, and somebody puts another one there.
+func renewed(t *testing.T, r *rig) {
+	file := filepath.Join(t.TempDir(), "token")
+	first := r.token(t, "master")
+	write := func(secret string) {
+		if err := os.WriteFile(file, []byte(secret+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(first.SecretID)
+	clock := time.Now()
+	c := r.connect(t, cluster.Config{ClusterID: mine, TokenFile: file, Now: func() time.Time { return clock }})
+	if err := c.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.agent.API.ACLTokens().Delete(first.AccessorID, nil); err != nil {
+		t.Fatal(err)
+	}
+	write(r.token(t, "master").SecretID)
+	clock = clock.Add(time.Minute)
+	if err := c.Check(t.Context()); err != nil {
+		t.Errorf("the new token is not used: %v", err)
+	}
+}

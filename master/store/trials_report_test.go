@@ -1,0 +1,95 @@
+package store
+
+import (
+	"testing"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+func TestTrialReports(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	trial := w.trial(w.experiment(lossSearcher), 0, 1)
+	for what, err := range map[string]error{
+		"progress": w.db.SetTrialProgress(ctx, trial, 0.5), "state": w.db.SetRunnerState(ctx, trial, "training"),
+		"metadata": w.db.SetTrialMetadata(ctx, trial, raw(`{"a": 1}`)), "exit": w.db.ReportEarlyExit(ctx, trial, "INVALID_HP"),
+		"length": w.db.CompleteLength(ctx, trial, 100),
+	} {
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	got := w.text(`SELECT format('%s %s %s %s %s', progress, runner_state, metadata, early_exit, completed_length) FROM trials WHERE id = $1`, trial)
+	if got != `1 training {"a": 1} INVALID_HP 100` && got != `0.5 training {"a": 1} INVALID_HP 100` { // progress and length in either order
+		t.Error(got)
+	}
+	if err := w.db.ReportEarlyExit(ctx, trial, "INVALID_HP"); err != nil {
+		t.Errorf("the same reason again: %v", err)
+	}
+	if err := w.db.ReportEarlyExit(ctx, trial, "USER_REQUESTED_STOP"); !fault.Is(err, fault.Invalid) {
+		t.Errorf("another reason: %v", err)
+	}
+	if s, err := w.db.TrialSearcher(ctx, trial); err != nil || !s.Stopped || s.TaskID != w.taskOf(trial) {
+		t.Errorf("%+v %v", s, err)
+	}
+	if err := w.db.SetTrialProgress(ctx, 999, 1); !fault.Is(err, fault.NotFound) {
+		t.Errorf("no such trial: %v", err)
+	}
+	if err := w.db.SetTrialMetadata(ctx, trial, raw(`{"a": "\u0000"}`)); !fault.Is(err, fault.Invalid) {
+		t.Errorf("a NUL: %v", err)
+	}
+}
+
+func TestTaskContext(t *testing.T) {
+	w := newWorld(t)
+	task := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
+	if tgz, err := w.db.TaskContext(t.Context(), task); err != nil || tgz != nil {
+		t.Errorf("without code: %q %v", tgz, err)
+	}
+	w.exec(`INSERT INTO contexts (hash, tgz, size) VALUES ('h', 'code', 4)`)
+	w.exec(`UPDATE tasks SET context_hash = 'h' WHERE id = $1`, task)
+	if tgz, err := w.db.TaskContext(t.Context(), task); err != nil || string(tgz) != "code" {
+		t.Errorf("%q %v", tgz, err)
+	}
+	if _, err := w.db.TaskContext(t.Context(), "none"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("no such task: %v", err)
+	}
+}
+
+// What belongs to an experiment goes with it, and nothing else does.
+func TestDeletedWithTheExperiment(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	m, s := NewMetricWriter(w.db, w.bus), NewLogStore(w.db, w.bus)
+	exps := []int{w.experiment(lossSearcher), w.experiment(lossSearcher)}
+	for _, exp := range exps {
+		trial := w.trial(exp, 0, 0)
+		id := w.attempt(trial, 1, 1)
+		if _, err := w.db.Claim(ctx, goodClaim(id, 0, "n")); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Report(ctx, Report{TrialID: trial, RunID: 1, Group: "validation", Steps: step(1), Metrics: raw(`{"loss": 1}`)}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Append(ctx, LogBatch{TaskID: w.taskOf(trial), Shipper: id, Lines: lines(0, 3)}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.db.Gather(ctx, Gathering{AllocationID: id}, "r", 1, raw(`{}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.summarize()
+	w.exec(`DELETE FROM experiments WHERE id = $1`, exps[0])
+	for _, table := range []string{"metrics", "trial_summaries", "search_events", "log_tasks", "log_chunks", "log_shippers", "log_origins", "log_kinds", "gathers", "members"} {
+		if n := w.int(`SELECT count(*) FROM ` + table); n != 1 {
+			t.Errorf("%s has %d rows, want that of the other experiment", table, n)
+		}
+	}
+	// A writer that remembers the task says that it is gone, and goes on with others.
+	if _, err := s.Append(ctx, LogBatch{TaskID: "1.trial-0", Lines: lines(0, 1)}); !fault.Is(err, fault.NotFound) {
+		t.Errorf("logs of a deleted task: %v", err)
+	}
+	if _, err := s.Append(ctx, LogBatch{TaskID: "2.trial-0", Lines: lines(0, 1)}); err != nil {
+		t.Errorf("logs of another: %v", err)
+	}
+}
