@@ -40,6 +40,8 @@ func TestLicencesOfEverythingLinked(t *testing.T) {
 		licences[m.Path] = licence
 	}
 	notice := "Detent\nCopyright the Detent authors\n\nLicensed under the Apache License, Version 2.0 (see LICENSE).\n\n" +
+		"The example plugins/harness/examples/iris contains R. A. Fisher's measurements of\n" +
+		"iris flowers (1936), with the values of the copy in scikit-learn (BSD-3-Clause).\n\n" +
 		"The programs contain code of these Go modules, each under the licence named,\n" +
 		"whose text is in the module itself:\n\n"
 	for _, m := range linkedModules(t, root, false) {
