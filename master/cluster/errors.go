@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
+	"regexp"
 	"strings"
 
 	"github.com/hashicorp/nomad/api"
@@ -22,24 +22,19 @@ const (
 
 // answers tells Nomad's errors apart. Nomad says nearly everything with a 500,
 // so the text decides; the first row that fits does. What no row knows is tried
-// again, because most of it is a server that has no leader at the moment. A test
-// holds each row to the real server.
+// again: most of it is a server that has no leader at the moment. A test holds
+// each row to the real server.
 var answers = []struct {
 	status int
 	text   string // part of the body; "" for any
 	kind   kind
 }{
 	{http.StatusInternalServerError, "Enforcing job modify index 0: job already exists", exists},
-	{http.StatusInternalServerError, "is in nonexistent namespace", invalid},
-	{http.StatusInternalServerError, "is in nonexistent node pool", invalid},
-	{http.StatusInternalServerError, "validation failed", invalid},
-	{http.StatusInternalServerError, " error occurred:", invalid}, // the list that validation makes
+	{http.StatusInternalServerError, " error occurred:", invalid}, // the list of what is wrong with a job
 	{http.StatusInternalServerError, " errors occurred:", invalid},
 	{http.StatusInternalServerError, "No path to region", invalid},
-	{http.StatusInternalServerError, "No cluster leader", unclear},
 	{http.StatusBadRequest, "", invalid},
 	{http.StatusForbidden, "", denied},
-	{http.StatusTooManyRequests, "", unclear},
 }
 
 func kindOf(err error) kind {
@@ -86,14 +81,36 @@ func bodyOf(err error) string {
 	return oneLine(text)
 }
 
-// oneLine folds the nested lists in which Nomad reports problems.
+var listHeader = regexp.MustCompile(`\d+ errors? occurred:$`)
+
+// oneLine folds the nested lists in which Nomad reports problems: "2 errors
+// occurred:" over bullets, which may be such lists again.
 func oneLine(text string) string {
-	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })
-	for i := range lines {
-		lines[i] = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(lines[i]), "*"))
+	var b strings.Builder
+	glue := ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		bullet := strings.HasPrefix(line, "*")
+		line = strings.TrimSpace(strings.TrimPrefix(line, "*"))
+		said := strings.TrimSpace(listHeader.ReplaceAllString(line, ""))
+		if said == "" {
+			continue
+		}
+		if b.Len() > 0 {
+			if glue == "" && bullet {
+				glue = "; "
+			} else if glue == "" {
+				glue = " "
+			}
+			b.WriteString(glue)
+		}
+		b.WriteString(said)
+		glue = ""
+		if said != line {
+			glue = " " // what follows belongs to it
+		}
 	}
-	lines = slices.DeleteFunc(lines, func(l string) bool { return l == "" })
-	return strings.Join(lines, " ")
+	return b.String()
 }
 
 // NoRoom is the error of an attempt for which Nomad finds no place though the

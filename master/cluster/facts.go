@@ -26,7 +26,7 @@ func factOf(a *api.AllocationListStub, allocationID string) (fact TaskFact, ok b
 		return fact, true
 	}
 	fact.Started = !main.StartedAt.IsZero()
-	fact.Pulling = !fact.Started && pulling(main.Events)
+	fact.Pulling = !fact.Started && !fact.Over() && pulling(main.Events)
 	for _, e := range main.Events {
 		if e.Type == api.TaskTerminated {
 			code := e.ExitCode

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -138,6 +139,10 @@ func answers(t *testing.T, r *rig) {
 		{"a constraint that makes no sense", func(k *jobspecs.Task) {
 			k.Overlay.Constraints = []jobspecs.Constraint{{Attribute: "${attr.cpu.arch}", Operator: "regexp", Value: "("}}
 		}, cluster.Refused, "missing closing"},
+		{"two problems at once", func(k *jobspecs.Task) {
+			k.Overlay.Constraints = []jobspecs.Constraint{{Attribute: "${attr.cpu.arch}", Operator: "like", Value: "x"}}
+			k.Members[0].MemoryMB, k.Pool.NodePool = 1<<40, "nowhere"
+		}, cluster.Refused, "like"},
 		{"an operator that does not exist", func(k *jobspecs.Task) {
 			k.Overlay.Constraints = []jobspecs.Constraint{{Attribute: "${attr.cpu.arch}", Operator: "like", Value: "x"}}
 		}, cluster.Refused, "like"},
@@ -350,8 +355,8 @@ func (r *rig) waitFor(t *testing.T, c *cluster.Cluster, id string, ok func(clust
 
 // rotation: a key that appears after we have read the keys is looked for.
 func rotation(t *testing.T, r *rig) {
-	clock := time.Now()
-	c := r.connect(t, cluster.Config{ClusterID: mine, Now: func() time.Time { return clock }})
+	var clock clock
+	c := r.connect(t, cluster.Config{ClusterID: mine, Now: clock.now})
 	verify := func(id string) error {
 		if outcome, err := c.Submit(t.Context(), r.Task(mine, id, 1)); outcome != cluster.Done {
 			t.Fatal(err)
@@ -368,13 +373,13 @@ func rotation(t *testing.T, r *rig) {
 	if err := verify("key.2"); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("a new key right after the keys were read is answered with %v", err)
 	}
-	clock = clock.Add(5 * time.Second)
+	clock.advance(5 * time.Second)
 	for _, id := range []string{"key.1", "key.2"} {
 		if _, err := c.VerifyIdentity(t.Context(), r.JWT(t, id, 0)); err != nil {
 			t.Errorf("%s, after the keys were rotated: %v", id, err)
 		}
 	}
-	clock = clock.Add(2 * time.Hour)
+	clock.advance(2 * time.Hour)
 	if _, err := c.VerifyIdentity(t.Context(), r.JWT(t, "key.1", 0)); !fault.Is(err, fault.Unauthenticated) {
 		t.Errorf("an identity that has expired is answered with %v", err)
 	}
@@ -543,5 +548,11 @@ func restored(t *testing.T, r *rig) {
 		t.Errorf("the operators confirmed it: gone %v, alarm %q, %v", o.Gone, o.Alarm, err)
 	}
 }
+
+// clock runs ahead of the real one.
+type clock struct{ ahead atomic.Int64 }
+
+func (c *clock) now() time.Time          { return time.Now().Add(time.Duration(c.ahead.Load())) }
+func (c *clock) advance(d time.Duration) { c.ahead.Add(int64(d)) }
 
 func ptr[T any](v T) *T { return &v }

@@ -166,8 +166,8 @@ func renewed(t *testing.T, r *rig) {
 		}
 	}
 	write(first.SecretID)
-	clock := time.Now()
-	c := r.connect(t, cluster.Config{ClusterID: mine, TokenFile: file, Now: func() time.Time { return clock }})
+	var clock clock
+	c := r.connect(t, cluster.Config{ClusterID: mine, TokenFile: file, Now: clock.now})
 	if err := c.Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func renewed(t *testing.T, r *rig) {
 		t.Fatal(err)
 	}
 	write(r.token(t, "master").SecretID)
-	clock = clock.Add(time.Minute)
+	clock.advance(time.Minute)
 	if err := c.Check(t.Context()); err != nil {
 		t.Errorf("the new token is not used: %v", err)
 	}

@@ -42,13 +42,15 @@ func (l *Leadership) extend(from time.Time) {
 func Lead(ctx context.Context, db *store.DB, holder, address string, log *slog.Logger, work func(ctx context.Context, l *Leadership)) {
 	tick := time.NewTicker(ask)
 	defer tick.Stop()
+	away := false // said once, not three times a second
 	for {
 		began := time.Now()
 		term, err := db.Elect(ctx, holder, address, lease)
-		switch {
-		case err != nil && ctx.Err() == nil:
+		if err != nil && ctx.Err() == nil && !away {
 			log.Warn("cannot ask for the lead", "error", err, "cause", errors.Unwrap(err))
-		case term > 0:
+		}
+		away = err != nil
+		if term > 0 {
 			term := &Leadership{Term: term}
 			term.extend(began)
 			serve(ctx, db, holder, term, log, work)

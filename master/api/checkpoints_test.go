@@ -1,0 +1,127 @@
+package api
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestCheckpointsByAPI(t *testing.T) {
+	r := newRig(t)
+	dir := t.TempDir()
+	a := r.running(sharedStorage(dir), 1)
+	me, owner := a.ranks[0], r.user("determined")
+	const id = "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee"
+	storage := me.post("/api/v1/runs/start", fmt.Sprintf(`{"runId":%d,"checkpointStorage":{"type":"shared_fs","host_path":%q,"storage_path":"ckpt"}}`, a.trial, dir)).ok().tree()["storageId"]
+	body := fmt.Sprintf(`{"uuid":%q,"taskId":%q,"allocationId":%q,"state":"STATE_COMPLETED","reportTime":"2026-11-20T04:22:01.973297+00:00",
+		"metadata":{"steps_completed":10,"k":"v"},"resources":{"model.bin":"5","sub/":"0","sub/x":"1"},"training":{},"storageId":%v}`, id, a.task, a.id, storage)
+	for _, step := range []struct{ group, loss string }{{"training", "0.75"}, {"validation", "0.5"}} {
+		me.post(a.trialPath("/metrics"), fmt.Sprintf(`{"group":%q,"metrics":{"trialRunId":1,"stepsCompleted":10,"metrics":{"avgMetrics":{"loss":%s}}}}`, step.group, step.loss)).ok()
+	}
+	me.post("/api/v1/checkpoints", body).ok()
+	me.post("/api/v1/checkpoints", body).ok()
+	me.post("/api/v1/checkpoints", strings.Replace(body, `"5"`, `"6"`, 1)).says(409, id)
+	me.post("/api/v1/checkpoints", strings.Replace(body, id, "nonsense", 1)).says(400, "UUID")
+	me.post("/api/v1/checkpoints", strings.Replace(body, "STATE_COMPLETED", "STATE_X", 1)).says(400, "STATE_X")
+	me.post("/api/v1/checkpoints", strings.Replace(body, `:10`, `:"ten"`, 1)).says(400, "steps_completed")
+	owner.post("/api/v1/checkpoints", body).says(403, "attempt")
+	k := at(t, owner.get("/api/v1/checkpoints/"+id).ok().tree(), "checkpoint")
+	for path, want := range map[string]any{"uuid": id, "state": "STATE_COMPLETED", "metadata.k": "v", "training.trialId": float64(a.trial), "taskId": a.task,
+		"training.experimentId": float64(a.exp), "training.hparams.lr": 0.1, "training.searcherMetric": 0.5, "training.trainingMetrics.avgMetrics.loss": 0.75,
+		"training.validationMetrics.avgMetrics.loss": 0.5, "training.experimentConfig.checkpoint_storage.host_path": dir, "allocationId": a.id} {
+		if got := at(t, k, path); got != want {
+			t.Errorf("%s is %v, want %v", path, got, want)
+		}
+	}
+	if res := at(t, k, "resources").(map[string]any); res["model.bin"] != "5" { // its names have dots
+		t.Errorf("%v", res)
+	}
+	noted := owner.post("/api/v1/checkpoints/"+id+"/metadata", `{"checkpoint":{"uuid":"`+id+`","metadata":{"note":"good"},"resources":{},"training":{},"state":"STATE_COMPLETED"}}`).ok().tree()
+	if at(t, noted, "checkpoint.metadata.note") != "good" || at(t, noted, "checkpoint.metadata.steps_completed") != 10.0 {
+		t.Errorf("%v", noted)
+	}
+	owner.get("/api/v1/checkpoints/nonsense").says(400, "UUID")
+	owner.get("/api/v1/checkpoints/" + strings.Replace(id, "a", "b", 1)).says(404)
+
+	// The files.
+	owner.get("/checkpoints/"+id).says(404, "no folder")
+	files := filepath.Join(dir, "ckpt", id)
+	write := func(path, content string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(filepath.Join(files, "sub", "x"), "1")
+	owner.get("/checkpoints/"+id).says(404, "model.bin")
+	write(filepath.Join(files, "model.bin"), "12345")
+	write(filepath.Join(files, "not-reported"), "no")
+	got := owner.with("GET", "/checkpoints/"+id, nil, http.Header{"Accept": {"application/gzip"}}).ok()
+	if names := tarNames(t, bytes.NewReader(got.body)); names != "model.bin sub/ sub/x" {
+		t.Errorf("the archive has %s", names)
+	}
+	zipped := owner.with("GET", "/checkpoints/"+id, nil, http.Header{"Accept": {"application/zip"}}).ok()
+	z, err := zip.NewReader(bytes.NewReader(zipped.body), int64(len(zipped.body)))
+	if err != nil || len(z.File) != 3 || z.File[0].Name != "model.bin" || z.File[0].UncompressedSize64 != 5 {
+		t.Errorf("%v %v", z, err)
+	}
+	r.anyone().get("/checkpoints/" + id).says(401)
+	// Nothing leads out of the folder.
+	secret := filepath.Join(t.TempDir(), "secret")
+	write(secret, "x")
+	if err := errors.Join(os.Remove(filepath.Join(files, "model.bin")), os.Symlink(secret, filepath.Join(files, "model.bin"))); err != nil {
+		t.Fatal(err)
+	}
+	owner.get("/checkpoints/"+id).says(403, "model.bin")
+	up := strings.Replace(strings.Replace(body, id, "aaaaaaaa-bbbb-cccc-dddd-ffffffffffff", 1), "model.bin", "../../../etc/passwd", 1)
+	me.post("/api/v1/checkpoints", up).ok()
+	if err := os.MkdirAll(filepath.Join(dir, "ckpt", "aaaaaaaa-bbbb-cccc-dddd-ffffffffffff"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	owner.get("/checkpoints/aaaaaaaa-bbbb-cccc-dddd-ffffffffffff").says(403, "passwd")
+
+	// Garbage collection says what it left.
+	owner.patch("/api/v1/checkpoints", `{"checkpoints":[{"uuid":"`+id+`","resources":{"resources":{"sub/x":"1"}}}]}`).ok()
+	if got := at(t, owner.get("/api/v1/checkpoints/"+id).ok().tree(), "checkpoint.state"); got != "STATE_PARTIALLY_DELETED" {
+		t.Errorf("%v", got)
+	}
+	r.user("admin").post("/api/v1/users", `{"user":{"username":"eve","active":true}}`).ok()
+	r.user("eve").patch("/api/v1/checkpoints", `{"checkpoints":[{"uuid":"`+id+`","resources":{"resources":{}}}]}`).says(403, "eve")
+	// A run that was replaced reports nothing any more, and the next one starts from here.
+	b := a.next(2, 1)
+	spec := b.claimed[0]["spec"].(map[string]any)
+	if at(t, spec, "env.DET_LATEST_CHECKPOINT") != "aaaaaaaa-bbbb-cccc-dddd-ffffffffffff" || at(t, spec, "env.DET_STEPS_COMPLETED") != "10" {
+		t.Errorf("%v", spec["env"])
+	}
+	waitFor(t, func() bool {
+		return me.post("/api/v1/checkpoints", strings.Replace(body, id, "aaaaaaaa-bbbb-cccc-dddd-000000000000", 1)).code == 401
+	})
+}
+
+func tarNames(t *testing.T, r io.Reader) string {
+	t.Helper()
+	z, err := gzip.NewReader(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for tr := tar.NewReader(z); ; {
+		h, err := tr.Next()
+		if err == io.EOF {
+			return strings.Join(names, " ")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, h.Name)
+	}
+}

@@ -1,0 +1,177 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func TestMetricsByAPI(t *testing.T) {
+	r := newRig(t)
+	a := r.running(yaml(), 1)
+	me := a.ranks[0]
+	report := func(group string, step int, metrics string) answer {
+		return me.post(a.trialPath("/metrics"), fmt.Sprintf(`{"group":%q,"metrics":{"trialId":%d,"trialRunId":1,"stepsCompleted":%d,"reportTime":null,
+			"metrics":{"avgMetrics":%s,"batchMetrics":null}}}`, group, a.trial, step, metrics))
+	}
+	if b := report("training", 1, `{"loss":1.5,"nan":"NaN"}`).ok().body; string(b) != "{}" {
+		t.Errorf("the answer is %s", b)
+	}
+	report("training", 1, `{"nan":"NaN","loss":1.50}`).ok()
+	report("training", 1, `{"loss":2}`).says(400, `"loss"`, "1.5")
+	report("validation", 1, `{"loss":0.5}`).ok()
+	me.post(a.trialPath("/validation_metrics"), `{"trialRunId":1,"stepsCompleted":2,"metrics":{"avgMetrics":{"loss":0.25}}}`).ok()
+	me.post(a.trialPath("/metrics"), `{"group":"cpu","metrics":{"trialRunId":1,"reportTime":"2026-01-02T03:04:05.5+00:00","metrics":{"avgMetrics":{"node-0":{"cpu_util":5}}}}}`).ok()
+	me.post(a.trialPath("/metrics"), `{"group":"training","metrics":{"trialRunId":0,"stepsCompleted":3,"metrics":{"avgMetrics":{}}}}`).says(409, "run 0", "run 1")
+	me.post(a.trialPath("/metrics"), `{"group":"training","metrics":{"trialId":77,"trialRunId":1,"metrics":{}}}`).says(400, "77")
+	me.post(a.trialPath("/metrics"), `{"group":"training","metrics":{"trialRunId":1,"metrics":{"avgMetrics":[1]}}}`).says(400, "avgMetrics", "an object")
+	me.post(a.trialPath("/metrics"), `not json`).says(400, "not JSON")
+	for _, c := range []struct{ path, want string }{
+		{"training_metrics?trialIds=%d", `{"result":{"metrics":[{"archived":false,"endTime":"T","group":"training","id":N,"metrics":{"avg_metrics":{"nan": "NaN", "loss": 1.5}},"totalBatches":1,"trialId":1,"trialRunId":1}]}}`},
+		{"trial_metrics?trialIds=%d&group=cpu", `{"result":{"metrics":[{"archived":false,"endTime":"T","group":"cpu","id":N,"metrics":{"avg_metrics":{"node-0": {"cpu_util": 5}}},"totalBatches":0,"trialId":1,"trialRunId":1}]}}`},
+	} {
+		got := string(me.get("/api/v1/trials/metrics/" + fmt.Sprintf(c.path, a.trial)).ok().body)
+		if masked := maskReport(got); masked != c.want+"\n" {
+			t.Errorf("%s:\n%s\nwant\n%s", c.path, masked, c.want)
+		}
+	}
+	if got := string(me.get(fmt.Sprintf("/api/v1/trials/metrics/validation_metrics?trialIds=%d", a.trial)).ok().body); strings.Count(got, `{"validation_metrics":{"loss"`) != 2 {
+		t.Error(got)
+	}
+	me.get("/api/v1/trials/metrics/trial_metrics").says(400, "trialIds")
+	me.get("/api/v1/trials/metrics/trial_metrics?trialIds=99").says(404, "trial 99")
+
+	series := me.get(fmt.Sprintf("/api/v1/trials/time-series?trialIds=%d&metricIds=validation.loss&startBatches=2", a.trial)).ok().tree()
+	data := at(t, series, "trials.0.metrics.0").(map[string]any)
+	if data["group"] != "validation" || data["type"] != "METRIC_TYPE_VALIDATION" || at(t, data, "data.0.batches") != 2.0 || at(t, data, "data.0.values.loss") != 0.25 {
+		t.Errorf("%v", data)
+	}
+	me.get(fmt.Sprintf("/api/v1/trials/time-series?trialIds=%d&metricIds=loss", a.trial)).says(400, "group.name")
+	filtered := me.get(fmt.Sprintf("/api/v1/trials/time-series?trialIds=%d&metricNames=loss&metricType=METRIC_TYPE_VALIDATION&timeSeriesFilter.name=batches&timeSeriesFilter.integerRange.lte=1", a.trial)).ok().tree()
+	if n := len(at(t, filtered, "trials.0.metrics.0.data").([]any)); n != 1 {
+		t.Errorf("%d points", n)
+	}
+	if got := me.get(fmt.Sprintf("/api/v1/experiments/%d/searcher/best_searcher_validation_metric", a.exp)).ok().tree()["metric"]; got != 0.25 {
+		t.Errorf("the best is %v", got)
+	}
+}
+
+func maskReport(s string) string {
+	for _, m := range []struct{ from, to, mask string }{{`"endTime":"`, `"`, "T"}, {`"id":`, ",", "N"}} {
+		if i := strings.Index(s, m.from); i >= 0 {
+			begin := i + len(m.from)
+			end := begin + strings.Index(s[begin:], m.to)
+			s = s[:begin] + m.mask + s[end:]
+		}
+	}
+	return s
+}
+
+func TestLiveMetrics(t *testing.T) {
+	r := newRig(t)
+	a := r.running(yaml(), 1)
+	report := func(step int) {
+		t.Helper()
+		a.ranks[0].post(a.trialPath("/metrics"), fmt.Sprintf(`{"group":"training","metrics":{"trialRunId":1,"stepsCompleted":%d,"metrics":{"avgMetrics":{"loss":1}}}}`, step)).ok()
+	}
+	me := r.user("determined")
+	s := me.open(fmt.Sprintf("/api/v1/detent/trials/%d/metrics/live", a.trial), nil)
+	if e := s.event(); e.name != "position" {
+		t.Fatalf("%+v", e)
+	}
+	for step := 1; step <= 3; step++ {
+		report(step)
+	}
+	last := ""
+	for step := 1; step <= 3; step++ {
+		e := s.event()
+		if !strings.Contains(e.data, fmt.Sprintf(`"totalBatches":%d,`, step)) {
+			t.Fatalf("step %d: %+v", step, e)
+		}
+		last = e.id
+	}
+	s.close()
+	report(4)
+	s = me.open(fmt.Sprintf("/api/v1/detent/trials/%d/metrics/live", a.trial), http.Header{"Last-Event-ID": {last}})
+	report(5)
+	for step := 4; step <= 5; {
+		e := s.event()
+		if e.name == "position" {
+			continue
+		}
+		if !strings.Contains(e.data, fmt.Sprintf(`"totalBatches":%d,`, step)) {
+			t.Fatalf("step %d: %+v", step, e)
+		}
+		step++
+	}
+	s.close()
+	me.get(fmt.Sprintf("/api/v1/detent/trials/%d/metrics/live?after=nonsense", a.trial)).says(400, "position")
+}
+
+func TestRunsAndProgress(t *testing.T) {
+	r := newRig(t)
+	a := r.running(yaml(), 1)
+	me := a.ranks[0]
+	start := func(storage string) any {
+		return me.post("/api/v1/runs/start", fmt.Sprintf(`{"runId":%d,"checkpointStorage":%s}`, a.trial, storage)).ok().tree()["storageId"]
+	}
+	one := start(`{"type":"shared_fs","host_path":"/a","save_trial_best":1}`)
+	if one == nil || start(`{"host_path":"/a","type":"shared_fs","save_trial_best":5}`) != one || start(`{"type":"shared_fs","host_path":"/b"}`) == one {
+		t.Errorf("numbers of storages: %v", one)
+	}
+	if start("null") != nil {
+		t.Error("no storage has a number")
+	}
+	me.post("/api/v1/runs/start", fmt.Sprintf(`{"runId":%d,"checkpointStorage":{"host_path":"/a"}}`, a.trial)).says(400, "type")
+
+	meta := fmt.Sprintf("/api/v1/runs/%d/metadata", a.trial)
+	if got := me.post(meta, fmt.Sprintf(`{"runId":%d,"metadata":{"a":1}}`, a.trial)).ok().body; string(got) != `{"metadata":{"a":1}}` {
+		t.Errorf("%s", got)
+	}
+	me.post(meta, `{"metadata":{"b":{"c":[1,"x"]}}}`).ok()
+	if got := me.get(meta).ok().body; string(got) != `{"metadata":{"b": {"c": [1, "x"]}}}` {
+		t.Errorf("%s", got)
+	}
+
+	progress := func() any { return trialProgress(t, r, a.trial) }
+	for _, c := range []struct {
+		body string
+		want float64
+	}{{`{"progress":0.42,"is_raw":true}`, 0.42}, {`{"progress":50}`, 0.5}, {"25.0", 0.25}, {`{"progress":7,"isRaw":true}`, 1}} {
+		me.post(a.trialPath("/progress"), c.body).ok()
+		if got := progress(); got != c.want {
+			t.Errorf("%s: %v, want %v", c.body, got, c.want)
+		}
+	}
+	me.post(a.trialPath("/progress"), `{"progress":"x"}`).says(400, "a number")
+	me.post(a.trialPath("/runner/metadata"), `{"state":"training"}`).ok()
+	if got := at(t, me.get(a.trialPath("")).ok().tree(), "trial.runnerState"); got != "training" {
+		t.Errorf("%v", got)
+	}
+	me.post(a.trialPath("/early_exit"), `{"reason":"EXITED_REASON_NONSENSE"}`).says(400, "EXITED_REASON_INVALID_HP")
+	me.post(a.trialPath("/early_exit"), `{"reason":"EXITED_REASON_INVALID_HP"}`).ok()
+	me.post(a.trialPath("/early_exit"), `{"reason":"EXITED_REASON_INVALID_HP"}`).ok()
+	me.post(a.trialPath("/early_exit"), `{"reason":"EXITED_REASON_USER_REQUESTED_STOP"}`).says(400, "INVALID_HP")
+	me.post("/api/v1/trial-source-info", `{}`).says(501, "does not record")
+
+	op := me.get(a.trialPath("/searcher/operation")).ok().tree()
+	if at(t, op, "op.validateAfter.length") != "100" || op["completed"] != false {
+		t.Errorf("%v", op)
+	}
+	me.post(a.trialPath("/searcher/completed_operation"), `{"op":{"length":99},"searcherMetric":0.5}`).says(400, "100")
+	me.post(a.trialPath("/searcher/completed_operation"), `{"op":{"length":100},"searcherMetric":0.5}`).ok()
+	if op := me.get(a.trialPath("/searcher/operation")).ok().tree(); op["completed"] != true {
+		t.Errorf("%v", op)
+	}
+}
+
+func trialProgress(t *testing.T, r *rig, id int) float64 {
+	t.Helper()
+	tr, err := r.db.Trial(context.Background(), id)
+	if err != nil || tr.Progress == nil {
+		t.Fatal(tr, err)
+	}
+	return *tr.Progress
+}

@@ -1,0 +1,137 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/master/store"
+)
+
+func TestPreemption(t *testing.T) {
+	r := newRig(t)
+	a := r.running(yaml(), 1)
+	me := a.ranks[0]
+	poll := a.path("/signals/preemption?timeout_seconds=")
+	if got := me.get(poll + "0").ok().body; string(got) != `{"preempt":false}` {
+		t.Errorf("%s", got)
+	}
+	me.get(poll+"-1").says(400, "negative")
+	answers := make(chan answer)
+	go func() { answers <- me.get(poll + "60") }()
+	select {
+	case a := <-answers:
+		t.Fatalf("nobody asked: %s", a.body)
+	case <-time.After(50 * time.Millisecond): // it is still waiting; if it were not, the answer would be here
+	}
+	reason := "somebody more important came"
+	r.apply(store.Changes{Allocations: []store.AllocationChange{{ID: a.id, Saw: "ASSIGNED", State: "ASSIGNED", Preempt: &reason}}})
+	r.bus.Publish(store.AllocationTopic(a.id))
+	if got := (<-answers).ok().body; string(got) != `{"preempt":true}` {
+		t.Errorf("%s", got)
+	}
+	if got := me.get(poll + "60").ok().body; string(got) != `{"preempt":true}` {
+		t.Errorf("the second time: %s", got)
+	}
+	wake, cancel := r.bus.Subscribe(store.TopicEvents)
+	defer cancel()
+	me.post(a.path("/signals/ack_preemption"), "").ok()
+	select {
+	case <-wake:
+	default:
+		t.Error("an acknowledgement did not wake the loop")
+	}
+	me.post(a.path("/signals/pending_preemption"), "").ok()
+	me.post(a.path("/ready"), "").ok()
+	me.post(a.path("/proxy_address"), `{"proxyAddress":"10.0.0.9"}`).ok()
+	me.post(a.path("/acceleratorData"), `{"allocationId":"x","acceleratorData":{"nodeName":"node-0","acceleratorType":"cpu","acceleratorUuids":[]}}`).ok()
+	me.post(a.path("/resources/r/daemon"), "").ok()
+}
+
+func TestRendezvous(t *testing.T) {
+	r := newRig(t)
+	one := r.running(yaml(), 1) // waits for nobody, registered or not
+	if got := one.ranks[0].get(one.path("/resources/x/rendezvous")).ok().body; string(got) != `{"rendezvousInfo":{"addresses":["10.0.0.1"],"rank":0,"slots":[1]}}` {
+		t.Errorf("%s", got)
+	}
+	a := r.running(yaml(), 3)
+	answers := make([]answer, 3)
+	var wg sync.WaitGroup
+	call := func(rank int) {
+		wg.Go(func() {
+			if rank == 2 {
+				answers[rank] = a.ranks[rank].get(a.path("/resources/x/rendezvous"))
+				return
+			}
+			answers[rank] = a.ranks[rank].post(fmt.Sprintf("/api/v1/detent/allocations/%s/members/%d/rendezvous", a.id, rank), "")
+		})
+	}
+	call(0)
+	call(2)
+	waitFor(t, func() bool {
+		places, err := r.db.MemberPlaces(context.Background(), a.id)
+		return err == nil && places[0].Arrived && places[2].Arrived
+	})
+	call(1) // all have arrived; now the catalogue learns of them, last of rank 0
+	members := map[int]Endpoint{1: {"10.1.0.1", map[string]int{"c10d": 1}}, 2: {"10.1.0.2", nil}}
+	r.discovery.set(a.id, members)
+	r.discovery.set(a.id, map[int]Endpoint{0: {"10.1.0.0", map[string]int{"c10d": 7}}, 1: members[1], 2: members[2]})
+	wg.Wait()
+	for rank := range 2 {
+		if got := string(answers[rank].ok().body); got != `{"ready":true,"waiting":"","addresses":["10.1.0.0","10.1.0.1","10.1.0.2"],"slots":[1,1,1],"ports":[{"c10d":7},{"c10d":1},{"c10d":29402}]}` {
+			t.Errorf("rank %d: %s", rank, got)
+		}
+	}
+	if got := string(answers[2].ok().body); got != `{"rendezvousInfo":{"addresses":["10.1.0.0","10.1.0.1","10.1.0.2"],"rank":2,"slots":[1,1,1]}}` {
+		t.Errorf("Determined's form: %s", got)
+	}
+}
+
+func (f *fakeDiscovery) set(allocation string, m map[int]Endpoint) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.members[allocation] = m
+}
+
+func TestAllGather(t *testing.T) {
+	r := newRig(t)
+	a := r.running(yaml(), 3)
+	body := func(rank int) string {
+		return fmt.Sprintf(`{"allocationId":%q,"requestUuid":"r%d","numPeers":3,"data":{"rank":%d}}`, a.id, rank, rank)
+	}
+	var wg sync.WaitGroup
+	answers := make([]answer, 4)
+	for i, rank := range []int{0, 1, 2, 1} { // one call is repeated while it waits
+		wg.Go(func() { answers[i] = a.ranks[rank].post(a.path("/all_gather"), body(rank)) })
+	}
+	wg.Wait()
+	for _, got := range answers {
+		if string(got.ok().body) != string(answers[0].body) || strings.Count(string(got.body), "rank") != 3 {
+			t.Errorf("%s, another got %s", got.body, answers[0].body)
+		}
+	}
+	if again := a.ranks[2].post(a.path("/all_gather"), body(2)).ok().body; string(again) != string(answers[0].body) {
+		t.Errorf("afterwards: %s", again)
+	}
+	a.ranks[0].post(a.path("/all_gather"), `{"numPeers":0}`).says(400, "numPeers")
+	if got := a.ranks[0].post(a.path("/notify_container_running"), `{"data":{},"numPeers":1,"requestUuid":"n"}`).ok().body; string(got) != `{"data":[{}]}` {
+		t.Errorf("%s", got)
+	}
+	// An attempt that ends answers those who wait.
+	done := make(chan answer)
+	go func() {
+		done <- a.ranks[0].post(a.path("/all_gather"), `{"numPeers":2,"requestUuid":"late","data":{}}`)
+	}()
+	waitFor(t, func() bool {
+		_, complete, err := r.db.Gathered(context.Background(), store.Gathering{AllocationID: a.id, About: "data", Round: 2})
+		return err == nil && !complete
+	})
+	r.apply(store.Changes{Allocations: []store.AllocationChange{{ID: a.id, Saw: "ASSIGNED", State: "TERMINATED", Ended: true, Outcome: "killed"}}})
+	r.bus.Publish(store.AllocationTopic(a.id))
+	if got := <-done; got.code != 409 {
+		t.Errorf("%d %s", got.code, got.body)
+	}
+}

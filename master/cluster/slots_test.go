@@ -1,0 +1,123 @@
+package cluster
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/nomad/api"
+
+	"github.com/detent-ml/detent/master/sched"
+)
+
+// TestSlotsOfCPU shows each slot as free (.) or taken by others (x).
+func TestSlotsOfCPU(t *testing.T) {
+	node := func(cores, free, memory, freeMemory int) Node {
+		return Node{Cores: cores, FreeCores: free, MemoryMB: memory, FreeMemoryMB: freeMemory}
+	}
+	tests := []struct {
+		name string
+		node Node
+		pool PoolSlots
+		held []int
+		want string
+	}{
+		{"a core each", node(8, 8, 8000, 8000), PoolSlots{CoresPerSlot: 1}, nil, "........"},
+		{"memory is less", node(8, 8, 3500, 3500), PoolSlots{CoresPerSlot: 1, MemoryMBPerSlot: 1000}, nil, "..."},
+		{"by memory alone", node(2, 2, 3500, 3500), PoolSlots{MemoryMBPerSlot: 1000}, nil, "..."},
+		{"two cores each", node(7, 7, 8000, 8000), PoolSlots{CoresPerSlot: 2}, nil, "..."},
+		{"no more than so many", node(8, 8, 8000, 8000), PoolSlots{CoresPerSlot: 1, MaxSlotsPerNode: 3}, nil, "..."},
+		{"others hold some", node(8, 5, 8000, 8000), PoolSlots{CoresPerSlot: 1}, nil, ".....xxx"},
+		{"others hold some of a pool that takes only a part", node(8, 5, 8000, 8000), PoolSlots{CoresPerSlot: 1, MaxSlotsPerNode: 4}, nil, "...."},
+		{"others hold memory", node(8, 8, 8000, 1900), PoolSlots{CoresPerSlot: 1, MemoryMBPerSlot: 1000}, nil, ".xxxxxxx"},
+		{"not what ours hold", node(4, 2, 8000, 8000), PoolSlots{CoresPerSlot: 1}, []int{2, 3}, "xx.."},
+		{"others took what ours hold", node(4, 1, 8000, 8000), PoolSlots{CoresPerSlot: 1}, []int{0, 1, 2}, "...x"},
+		{"nothing is left", node(4, 0, 8000, 8000), PoolSlots{CoresPerSlot: 1}, nil, "xxxx"},
+		{"a slot of nothing", node(4, 4, 8000, 8000), PoolSlots{}, nil, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			test.pool.Kind = CPUSlots
+			var got strings.Builder
+			for i, s := range SlotsOf(test.node, test.pool, test.held...) {
+				if s.ID != i || !s.Healthy || !s.Enabled || s.Device != "" {
+					t.Errorf("slot %d is %+v", i, s)
+				}
+				if s.Taken == "" {
+					got.WriteString(".")
+				} else {
+					got.WriteString("x")
+				}
+			}
+			if got.String() != test.want {
+				t.Errorf("got %q, want %q", got.String(), test.want)
+			}
+		})
+	}
+}
+
+// TestDevices: from Nomad's groups of devices to slots.
+func TestDevices(t *testing.T) {
+	stub := &api.NodeListStub{
+		ID: "id1", Name: "n1", Status: "ready", SchedulingEligibility: "eligible",
+		Drivers: map[string]*api.DriverInfo{"raw_exec": {Detected: true, Healthy: true}, "docker": {Detected: true}, "exec": nil},
+		NodeResources: &api.NodeResources{
+			Cpu: api.NodeCpuResources{CpuShares: 8000, TotalCpuCores: 4}, Memory: api.NodeMemoryResources{MemoryMB: 9000},
+			Devices: []*api.NodeDeviceResource{
+				{Vendor: "nvidia", Type: "gpu", Name: "V100", Instances: []*api.NodeDevice{{ID: "GPU-9", Healthy: true}}},
+				{Vendor: "nvidia", Type: "gpu", Name: "H200", Instances: []*api.NodeDevice{{ID: "GPU-2", Healthy: false}, {ID: "GPU-1", Healthy: true}}},
+				{Vendor: "intel", Type: "fpga", Name: "x", Instances: []*api.NodeDevice{{ID: "F-1", Healthy: true}}},
+			},
+		},
+		ReservedResources: &api.NodeReservedResources{Cpu: api.NodeReservedCpuResources{CpuShares: 2000}, Memory: api.NodeReservedMemoryResources{MemoryMB: 1000}},
+	}
+	others := use{mhz: 2500, memoryMB: 500, devices: map[string]string{"GPU-9": "web"}}
+	n := nodeOf(stub, others)
+	want := []sched.Slot{
+		{ID: 0, Device: "GPU-1", Brand: "H200", Healthy: true, Enabled: true},
+		{ID: 1, Device: "GPU-2", Brand: "H200", Healthy: false, Enabled: true},
+		{ID: 2, Device: "GPU-9", Brand: "V100", Healthy: true, Enabled: true, Taken: "web"},
+	}
+	pool := PoolSlots{Kind: DeviceSlots, Device: "nvidia/gpu"}
+	if diff := cmp.Diff(want, SlotsOf(n, pool)); diff != "" {
+		t.Error(diff)
+	}
+	pool.MaxSlotsPerNode = 2
+	if got := SlotsOf(n, pool); len(got) != 2 {
+		t.Errorf("a bounded pool has %d slots", len(got))
+	}
+	if got := SlotsOf(n, PoolSlots{Kind: DeviceSlots, Device: "amd/gpu"}); len(got) != 0 {
+		t.Errorf("a pool of devices that the node lacks has %d slots", len(got))
+	}
+	if n.MHz != 6000 || n.Cores != 3 || n.FreeMHz != 3500 || n.FreeCores != 2 || n.MemoryMB != 8000 || n.FreeMemoryMB != 7500 {
+		t.Errorf("the node's size is told as %+v", n)
+	}
+	if diff := cmp.Diff([]string{"raw_exec"}, n.Drivers); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestNodeOutOfUse(t *testing.T) {
+	tests := []struct {
+		status, eligibility string
+		drain               bool
+		why                 string
+	}{
+		{"ready", "eligible", false, ""},
+		{"down", "eligible", false, "is down"},
+		{"disconnected", "eligible", false, "is disconnected"},
+		{"initializing", "eligible", false, "is initializing"},
+		{"ready", "ineligible", true, "is draining in Nomad"},
+		{"ready", "ineligible", false, "is not eligible in Nomad"},
+	}
+	for _, test := range tests {
+		n := nodeOf(&api.NodeListStub{Status: test.status, SchedulingEligibility: test.eligibility, Drain: test.drain}, use{})
+		if n.Why != test.why || n.Schedulable != (test.why == "") {
+			t.Errorf("%+v is told as schedulable %v, %q", test, n.Schedulable, n.Why)
+		}
+	}
+	if got := fmt.Sprint(Done, Refused, TryAgain); got != "done refused try again" {
+		t.Error(got)
+	}
+}
