@@ -74,6 +74,10 @@ go-test: servers
     @compat="$({{ ready }} python compat)" && demo="$({{ ready }} python demo)" && \
         DETENT_COMPAT_PYTHON="$compat" DETENT_DEMO_PYTHON="$demo" go test -shuffle=on -timeout 30m ./...
 
+# the control loop against a random world, with as many seeds as wanted
+sim seeds="200":
+    @go test ./master/control -run Simulation -sim {{ seeds }} -timeout 60m
+
 # only whole stories and faults on real servers
 integration: build servers
     @compat="$({{ ready }} python compat)" && demo="$({{ ready }} python demo)" && \

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -49,4 +50,13 @@ with core.init() as ctx:
 	if err != nil || !strings.Contains(out, `"steps_completed": 3`) && !strings.Contains(out, `"steps_completed":3`) {
 		t.Errorf("the best checkpoint: %v\n%s", err, out)
 	}
+}
+
+// waitLog waits until the experiment's trial has written a text.
+func (r *rig) waitLog(t testing.TB, id int, text string) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("experiment %d writes %q", id, text), func() (bool, error) {
+		log := r.log(t, id)
+		return strings.Contains(log, text), fmt.Errorf("it wrote:\n%s", log)
+	})
 }

@@ -40,7 +40,11 @@ func runLogs(ctx context.Context, a *app.App, id int, o *logs.Options) error {
 	if err != nil {
 		return err
 	}
-	trial, err := lowestTrial(ctx, c, id)
+	find := lowestTrial
+	if o.Follow {
+		find = firstTrial // who follows means to wait
+	}
+	trial, err := find(ctx, c, id)
 	if err != nil {
 		return err
 	}

@@ -90,6 +90,7 @@ type Pool struct {
 	Priority    int // default
 	MaxAux      int
 	Containers  bool
+	Mounts      bool // tasks there can see folders of their node at other paths
 	// TaskContainer lies over the cluster's.
 	TaskContainer expconf.TaskContainerDefaults
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/hex"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +19,9 @@ import (
 // row it deletes the session with it.
 const taskSession = 30 * 24 * time.Hour
 
+// shortestNonce keeps a nonce from being guessed: the tokens follow from it.
+const shortestNonce = 20
+
 func (a *API) registerClaim() {
 	handle(a, "POST", "/detent/allocations/:id/claim", public, "Trade a workload identity for the right to start a program", a.claim)
 	handle(a, "POST", "/detent/allocations/:id/members/:rank/exit", task, "Report how a program ended", a.memberExit, evenWhenEnded)
@@ -30,8 +34,8 @@ func (a *API) claim(ctx context.Context, c *call, req *v1.ClaimRequest) (*v1.Cla
 	switch {
 	case req.AllocationID != "" && req.AllocationID != id:
 		return nil, fault.New(fault.Invalid, "allocationId: the path says %s, the body %s", id, req.AllocationID)
-	case req.Nonce == "":
-		return nil, fault.New(fault.Invalid, "nonce: a claim names the process that makes it")
+	case len(req.Nonce) < shortestNonce:
+		return nil, fault.New(fault.Invalid, "nonce: a claim names the process that makes it by a secret of at least %d characters", shortestNonce)
 	}
 	w, err := a.identity.VerifyIdentity(ctx, req.Identity)
 	if err != nil {
@@ -40,10 +44,11 @@ func (a *API) claim(ctx context.Context, c *call, req *v1.ClaimRequest) (*v1.Cla
 	if err := a.belongs(w, id, req.Rank); err != nil {
 		return nil, err
 	}
-	token, tokenHash := auth.NewToken()
-	session, sessionHash := auth.NewToken()
+	name := id + "/" + strconv.Itoa(req.Rank)
+	token, tokenHash := auth.DerivedToken(req.Nonce, "attempt "+name)
+	session, sessionHash := auth.DerivedToken(req.Nonce, "session "+name)
 	rows, err := a.db.Claim(ctx, store.Claim{AllocationID: id, Rank: req.Rank, NomadAllocID: w.NomadAllocID, FirstOfGroup: w.FirstOfGroup,
-		Nonce: req.Nonce, Address: req.Address, Ports: req.Ports, TokenHash: tokenHash, SessionHash: sessionHash, SessionLife: taskSession})
+		Nonce: hex.EncodeToString(auth.HashToken(req.Nonce)), Address: req.Address, Ports: req.Ports, TokenHash: tokenHash, SessionHash: sessionHash, SessionLife: taskSession})
 	if err != nil {
 		if fault.Is(err, fault.Conflict) {
 			a.log.Warn("a runner was refused at the gate", "allocation_id", id, "rank", req.Rank, "nomad_alloc", w.NomadAllocID, "reason", err)

@@ -73,6 +73,9 @@ func (a *attempt) identify(rank int, change ...func(*Workload)) string {
 }
 
 func (a *attempt) claim(rank int, jwt, nonce string) answer {
+	if nonce != "" {
+		nonce += " of a process that keeps it"
+	}
 	a.r.t.Helper()
 	return a.r.anyone().post("/api/v1/detent/allocations/"+a.id+"/claim", fmt.Sprintf(
 		`{"rank":%d,"identity":%q,"nonce":%q,"address":"10.0.0.%d","ports":{"c10d":%d}}`, rank, jwt, nonce, rank+1, 29400+rank))

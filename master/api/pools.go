@@ -60,6 +60,10 @@ func (a *API) containerDefaults(p Pool) expconf.TaskContainerDefaults {
 func (a *API) capabilities(p Pool) expconf.Capabilities {
 	can := a.cfg.Capabilities
 	can.Containers = can.Containers && p.Containers
+	if !p.Mounts {
+		can.BindMounts = false
+		can.Storage = slices.DeleteFunc(slices.Clone(can.Storage), func(s string) bool { return s == expconf.SharedFS })
+	}
 	return can
 }
 

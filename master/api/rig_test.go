@@ -107,7 +107,7 @@ func rigConfig(t testing.TB) Config {
 		ClusterName: "test", ClusterID: "cluster-1", MasterID: "master-1", Version: "0.38.1", DetentVersion: "0.1.0",
 		PublicURL:  "http://127.0.0.1:8080",
 		BlankLogin: func(remote string) bool { return net.ParseIP(remote).IsLoopback() },
-		Pools: []Pool{{Name: "default", Description: "the only one", Compute: true, Aux: true,
+		Pools: []Pool{{Name: "default", Mounts: true, Description: "the only one", Compute: true, Aux: true,
 			SlotType: "cpu", Preemption: true, Priority: 42, MaxAux: 100}},
 		CheckpointStorage: sharedFS(t), Capabilities: expconf.Everything(), Inventory: rigInventory,
 		RunnerDir: t.TempDir(), HarnessDir: t.TempDir(),

@@ -17,8 +17,9 @@ import (
 // runner serves the master to its program. Only the runner knows it, and puts it in.
 const masterHere = "{{DET_MASTER}}"
 
-// stopGrace is how long a program has between being asked to end and being killed.
-const stopGrace = 30
+// stopGrace is how long a program has between being asked to end and being killed,
+// in seconds. Nomad kills the runner after 30, which must still report by then.
+const stopGrace = 20
 
 // specBase is what a specification needs to know beside its rows.
 type specBase struct {

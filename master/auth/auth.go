@@ -79,6 +79,15 @@ func NewToken() (token string, hash []byte) {
 	return token, HashToken(token)
 }
 
+// DerivedToken makes the token that follows from a secret of the caller's: asked
+// twice, the same. A runner's claim may be answered twice, by a slow master after
+// a fast one; both answers must be good.
+func DerivedToken(secret, purpose string) (token string, hash []byte) {
+	sum := sha256.Sum256([]byte(purpose + "\x00" + secret))
+	token = "det." + base64.RawURLEncoding.EncodeToString(sum[:])
+	return token, HashToken(token)
+}
+
 // HashToken is what a token is looked up by. Tokens are 256 random bits, so a
 // plain hash needs no salt.
 func HashToken(token string) []byte {

@@ -38,7 +38,7 @@ var answers = []struct {
 }
 
 func kindOf(err error) kind {
-	body := bodyOf(err)
+	body := rawBody(err)
 	for _, row := range answers {
 		if row.status == statusOf(err) && strings.Contains(body, row.text) {
 			return row.kind
@@ -54,9 +54,11 @@ func outcomeOf(err error, what string) (Outcome, error) {
 		return Refused, fmt.Errorf("nomad refuses %s: %s", what, bodyOf(err))
 	case denied:
 		return TryAgain, fmt.Errorf("nomad does not allow the master to touch %s (%s): its token needs the capability submit-job", what, bodyOf(err))
-	default:
-		return TryAgain, fmt.Errorf("nomad did not take %s: %w", what, err)
 	}
+	if status := statusOf(err); status != 0 {
+		return TryAgain, fmt.Errorf("nomad did not take %s: %s (status %d)", what, bodyOf(err), status)
+	}
+	return TryAgain, fmt.Errorf("nomad did not take %s: %w", what, err)
 }
 
 // statusOf is the HTTP status of an error; 0 where there was no answer.
@@ -68,17 +70,19 @@ func statusOf(err error) int {
 	return 0
 }
 
-// bodyOf is the text of an error on one line, without repetition.
-func bodyOf(err error) string {
+// bodyOf is what an error says, on one line.
+func bodyOf(err error) string { return oneLine(rawBody(err)) }
+
+// rawBody is what an error says, in Nomad's own words where there are some.
+func rawBody(err error) string {
+	var e api.UnexpectedResponseError
+	if errors.As(err, &e) && e.HasBody() {
+		return e.Body()
+	}
 	if err == nil {
 		return ""
 	}
-	text := err.Error()
-	var e api.UnexpectedResponseError
-	if errors.As(err, &e) && e.HasBody() {
-		text = e.Body()
-	}
-	return oneLine(text)
+	return err.Error()
 }
 
 var listHeader = regexp.MustCompile(`\d+ errors? occurred:$`)

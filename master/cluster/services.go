@@ -2,28 +2,31 @@ package cluster
 
 import (
 	"context"
+
+	"github.com/detent-ml/detent/master/fault"
 )
 
-// An Instance is one registration of a service in Nomad's own catalogue.
-type Instance struct {
+// A Service is one registration in Nomad's own catalogue, for sites without Consul.
+type Service struct {
 	Address string
+	Port    int
 	Tags    []string
+	Index   uint64 // of its creation
 }
 
-// Services lists the registrations of a name, in every namespace of ours: the
-// catalogue of sites without Consul.
-func (c *Cluster) Services(ctx context.Context, name string) ([]Instance, error) {
-	var list []Instance
+// Services lists the registrations of a name, in all namespaces of ours.
+func (c *Cluster) Services(ctx context.Context, name string) ([]Service, error) {
+	var all []Service
 	for _, ns := range c.namespaces {
 		call, cancel := context.WithTimeout(ctx, callWithin)
-		found, _, err := c.api.Services().Get(name, c.query(call, ns))
+		list, _, err := c.api.Services().Get(name, c.query(call, ns))
 		cancel()
 		if err != nil {
-			return nil, err
+			return nil, fault.Wrap(fault.Unavailable, err, "Nomad cannot be asked about service %s: %s", name, bodyOf(err))
 		}
-		for _, s := range found {
-			list = append(list, Instance{Address: s.Address, Tags: s.Tags})
+		for _, s := range list {
+			all = append(all, Service{Address: s.Address, Port: s.Port, Tags: s.Tags, Index: s.CreateIndex})
 		}
 	}
-	return list, nil
+	return all, nil
 }

@@ -58,6 +58,7 @@ func (d *decider) advance(row *store.LiveAllocation, wait time.Duration, urge li
 	if step.State != lifecycle.Terminated {
 		return nil
 	}
+	m.Unclaimed = step.Unstarted
 	m.Ended, m.Outcome, m.ExitCode, m.ExitReason = true, string(step.Outcome), step.ExitCode, step.ExitReason
 	return &step
 }

@@ -177,6 +177,11 @@ func (t *term) tell(c *store.Changes) {
 			t.log.Info("attempt ended", "term", t.lead.Term, "allocation_id", a.ID, "outcome", a.Outcome, "reason", a.ExitReason)
 		}
 	}
+	for _, k := range c.Tasks {
+		if k.Ended { // who follows its log looks whether that was all
+			topics = append(topics, store.LogTopic(k.ID))
+		}
+	}
 	for _, e := range c.Experiments {
 		if e.State != e.Saw {
 			t.log.Info("experiment moved", "term", t.lead.Term, "experiment_id", e.ID, "from", e.Saw, "to", e.State, "reason", e.Error)

@@ -1,135 +1,128 @@
+// Package discovery says where things are: the members of an attempt, and the
+// masters. It is Consul's catalogue, or Nomad's own services where a site runs no
+// Consul.
+//
+// What is registered is told at once: a check that has not passed yet says
+// nothing about a process that has just started, and a missing registration does
+// not end anything. Whether a member is there, its runner tells the master
+// itself; this package adds where.
 package discovery
 
 import (
+	"cmp"
 	"context"
-	"fmt"
-	"net/http"
-	"os"
+	"net"
+	"slices"
 	"strconv"
 	"strings"
-	"time"
-
-	consul "github.com/hashicorp/consul/api"
 
 	"github.com/detent-ml/detent/jobspecs"
-	"github.com/detent-ml/detent/master/fault"
 )
 
-// callFor bounds one look-up.
-const callFor = 5 * time.Second
+// MasterService is the name under which masters are registered.
+const MasterService = "det-master"
 
-// Config says which catalogue to ask.
-type Config struct {
-	Address   string // of Consul; "" asks Nomad
-	Token     string
-	TokenFile string
-	CAFile    string
-	Nomad     Nomad // asked where there is no Consul
-}
-
-// Nomad is Nomad's catalogue of services.
-type Nomad interface {
-	Services(ctx context.Context, name string) ([]Instance, error)
-}
-
-// An Instance is one registration of a service. A member tells its rank and
-// ports in tags of the form key=value, which both catalogues have.
-type Instance struct {
-	Address string
-	Tags    []string
-}
-
-// An Endpoint is where a member is.
+// An Endpoint is a registered member.
 type Endpoint struct {
 	Address string
-	Ports   map[string]int
+	Ports   map[string]int // by label; the runner's own among them
 }
 
-// Discovery looks things up.
-type Discovery struct {
-	consul *consul.Client
-	nomad  Nomad
+// An Instance is one registration of a service.
+type Instance struct {
+	Address string
+	Port    int
+	Tags    []string
+	Meta    map[string]string
+	Index   uint64 // when it was registered, in the order of the catalogue
 }
 
-// New makes a Discovery. Nothing is asked yet.
-func New(cfg Config) (*Discovery, error) {
-	if cfg.Address == "" {
-		if cfg.Nomad == nil {
-			return nil, fmt.Errorf("discovery: neither Consul nor Nomad to ask")
-		}
-		return &Discovery{nomad: cfg.Nomad}, nil
-	}
-	c := consul.DefaultConfig()
-	scheme, host, ok := strings.Cut(cfg.Address, "://")
-	if !ok {
-		return nil, fmt.Errorf("consul: %q is no address; it should look like http://127.0.0.1:8500", cfg.Address)
-	}
-	c.Scheme, c.Address, c.Token, c.TokenFile = scheme, host, cfg.Token, cfg.TokenFile
-	c.TLSConfig.CAFile = cfg.CAFile
-	c.HttpClient = &http.Client{Timeout: callFor, Transport: c.Transport}
-	if cfg.TokenFile != "" {
-		if _, err := os.Stat(cfg.TokenFile); err != nil {
-			return nil, fmt.Errorf("consul: %w", err)
-		}
-	}
-	client, err := consul.NewClient(c)
-	if err != nil {
-		return nil, fmt.Errorf("consul: %w", err)
-	}
-	return &Discovery{consul: client}, nil
+// A Catalogue lists the registrations of a service.
+type Catalogue interface {
+	// Instances lists all of a name, whatever their checks say.
+	Instances(ctx context.Context, service string) ([]Instance, error)
+	// Healthy lists those whose checks pass, as far as the catalogue knows.
+	Healthy(ctx context.Context, service string) ([]Instance, error)
 }
 
-// Members says where the members of an attempt are, by rank. Those that are not
-// registered are missing.
+// Discovery looks things up in a catalogue.
+type Discovery struct{ catalogue Catalogue }
+
+// New makes a Discovery over a catalogue: NewConsul, or Nomad.
+func New(c Catalogue) *Discovery { return &Discovery{catalogue: c} }
+
+// Members lists ranks with the address and ports registered for them.
 func (d *Discovery) Members(ctx context.Context, allocationID string) (map[int]Endpoint, error) {
-	list, err := d.instances(ctx, jobspecs.JobID(allocationID))
+	list, err := d.catalogue.Instances(ctx, jobspecs.JobID(allocationID))
 	if err != nil {
 		return nil, err
 	}
-	out := make(map[int]Endpoint, len(list))
+	// A rank that is there twice was replaced by Nomad. Only the first of its
+	// processes passes the gate.
+	slices.SortFunc(list, func(a, b Instance) int { return cmp.Compare(a.Index, b.Index) })
+	members := map[int]Endpoint{}
 	for _, i := range list {
-		if rank, e, ok := member(i); ok {
-			out[rank] = e
-		}
-	}
-	return out, nil
-}
-
-// member reads what a member tells of itself.
-func member(i Instance) (rank int, e Endpoint, ok bool) {
-	e = Endpoint{Address: i.Address, Ports: map[string]int{}}
-	prefix := jobspecs.PortMeta("")
-	for _, tag := range i.Tags {
-		key, value, _ := strings.Cut(tag, "=")
-		n, err := strconv.Atoi(value)
-		if err != nil || n < 0 {
+		said := i.said()
+		rank, err := strconv.Atoi(said["rank"])
+		if err != nil || rank < 0 || i.Address == "" {
 			continue
 		}
-		if label, isPort := strings.CutPrefix(key, prefix); isPort {
-			e.Ports[label] = n
-		} else if key == "rank" {
-			rank, ok = n, true
+		if _, twice := members[rank]; twice {
+			continue
 		}
+		e := Endpoint{Address: i.Address, Ports: map[string]int{jobspecs.RunnerPort: i.Port}}
+		for key, value := range said {
+			label, ok := strings.CutPrefix(key, jobspecs.PortMeta(""))
+			if port, err := strconv.Atoi(value); ok && err == nil && port > 0 && port < 1<<16 {
+				e.Ports[label] = port
+			}
+		}
+		members[rank] = e
 	}
-	return rank, e, ok
+	return members, nil
 }
 
-func (d *Discovery) instances(ctx context.Context, name string) ([]Instance, error) {
-	if d.consul == nil {
-		return d.nomad.Services(ctx, name)
-	}
-	q := (&consul.QueryOptions{}).WithContext(ctx)
-	entries, _, err := d.consul.Catalog().Service(name, "", q)
+// Masters lists host:port of the healthy masters, in a fixed order.
+func (d *Discovery) Masters(ctx context.Context) ([]string, error) {
+	list, err := d.catalogue.Healthy(ctx, MasterService)
 	if err != nil {
-		return nil, fault.Wrap(fault.Unavailable, err, "Consul does not answer: %v", err)
+		return nil, err
 	}
-	list := make([]Instance, len(entries))
-	for i, e := range entries {
-		address := e.ServiceAddress
-		if address == "" {
-			address = e.Address
+	var addresses []string
+	for _, i := range list {
+		if i.Address != "" && i.Port > 0 {
+			addresses = append(addresses, net.JoinHostPort(i.Address, strconv.Itoa(i.Port)))
 		}
-		list[i] = Instance{Address: address, Tags: e.ServiceTags}
 	}
-	return list, nil
+	slices.Sort(addresses)
+	return slices.Compact(addresses), nil
+}
+
+// said is what a registration tells of itself: its metadata, and tags of the
+// form key=value, which is all that Nomad's own services have.
+func (i Instance) said() map[string]string {
+	said := map[string]string{}
+	for _, tag := range i.Tags {
+		if key, value, ok := strings.Cut(tag, "="); ok {
+			said[key] = value
+		}
+	}
+	for key, value := range i.Meta {
+		said[key] = value
+	}
+	return said
+}
+
+// Nomad is the catalogue of Nomad's own services, by a function that lists them.
+// Nomad lists no health with them.
+type Nomad func(ctx context.Context, service string) ([]Instance, error)
+
+// Instances lists all of a name.
+func (n Nomad) Instances(ctx context.Context, service string) ([]Instance, error) {
+	return n(ctx, service)
+}
+
+// Healthy lists all of a name.
+func (n Nomad) Healthy(ctx context.Context, service string) ([]Instance, error) {
+	return n(ctx, service)
 }

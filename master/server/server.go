@@ -114,7 +114,7 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 	if m.nomad, err = m.connect(); err != nil {
 		return err
 	}
-	disc, err := discovery.New(m.discoveryConfig())
+	catalogue, err := m.catalogue()
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 	parts.Go(func() { m.keepHouse(back) })
 	loop := control.New(m.loopConfig(), m.db, m.bus, m.nomad, m.log)
 	served.Loop = loop.Stats
-	a := api.New(ctx, served, m.db, m.bus, identity{m.nomad}, members{disc}, m.log)
+	a := api.New(ctx, served, m.db, m.bus, identity{m.nomad}, members{discovery.New(catalogue)}, m.log)
 	leads := make(chan struct{})
 	go func() {
 		defer close(leads)

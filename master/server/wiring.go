@@ -139,7 +139,8 @@ func (m *master) apiConfig() (api.Config, error) {
 			slot = "cuda"
 		}
 		c.Pools = append(c.Pools, api.Pool{Name: p.Name, Description: p.Description, Compute: p.Name == m.cfg.DefaultComputePool,
-			Aux: p.Name == m.cfg.DefaultAuxPool, SlotType: slot, Preemption: p.Preemption, Priority: p.Priority, MaxAux: p.MaxAux})
+			Aux: p.Name == m.cfg.DefaultAuxPool, SlotType: slot, Preemption: p.Preemption, Priority: p.Priority, MaxAux: p.MaxAux,
+			Mounts: p.Driver == "raw_exec"})
 	}
 	return c, nil
 }
@@ -209,23 +210,21 @@ func (m *master) connect() (*cluster.Cluster, error) {
 		ClusterID: m.clusterID, Log: m.log})
 }
 
-// discoveryConfig says which catalogue knows where members are.
-func (m *master) discoveryConfig() discovery.Config {
+// catalogue is where the addresses of tasks are: Consul's, or Nomad's own.
+func (m *master) catalogue() (discovery.Catalogue, error) {
 	c := m.cfg.Consul
-	return discovery.Config{Address: c.Address, Token: or(c.Token, os.Getenv("CONSUL_HTTP_TOKEN")), TokenFile: c.TokenFile,
-		CAFile: c.CAFile, Nomad: services{m.nomad}}
-}
-
-// services fits Nomad's own catalogue to discovery, which does not know Nomad.
-type services struct{ c *cluster.Cluster }
-
-func (s services) Services(ctx context.Context, name string) ([]discovery.Instance, error) {
-	found, err := s.c.Services(ctx, name)
-	list := make([]discovery.Instance, len(found))
-	for i, f := range found {
-		list[i] = discovery.Instance(f)
+	if c.Address != "" {
+		return discovery.NewConsul(discovery.ConsulConfig{Address: c.Address, Token: or(c.Token, os.Getenv("CONSUL_HTTP_TOKEN")),
+			TokenFile: c.TokenFile, CAFile: c.CAFile})
 	}
-	return list, err
+	return discovery.Nomad(func(ctx context.Context, service string) ([]discovery.Instance, error) {
+		found, err := m.nomad.Services(ctx, service)
+		list := make([]discovery.Instance, len(found))
+		for i, f := range found {
+			list[i] = discovery.Instance{Address: f.Address, Port: f.Port, Tags: f.Tags, Index: f.Index}
+		}
+		return list, err
+	}), nil
 }
 
 // taskPorts are the labels of the ports that a task's members get from Nomad, as

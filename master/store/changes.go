@@ -103,6 +103,7 @@ type AllocationChange struct {
 	KillCause  string
 	Started    bool
 	Ended      bool
+	Unclaimed  bool // and nobody may have passed the gate meanwhile
 	Outcome    string
 	ExitCode   *int
 	ExitReason string
@@ -211,8 +212,9 @@ func queueAllocation(b *pgx.Batch, a AllocationChange) {
 			ended_at = CASE WHEN $8 THEN now() END,
 			outcome = nullif($9, ''), exit_code = $10, exit_reason = $11,
 			waiting_reason = coalesce($12, waiting_reason)
-		WHERE id = $1 AND state = $2`, a.ID, a.Saw, a.State, a.Preempt, a.Kill, a.KillCause, a.Started, a.Ended,
-		a.Outcome, a.ExitCode, a.ExitReason, a.Waiting)
+		WHERE id = $1 AND state = $2 AND NOT ($13 AND EXISTS (
+			SELECT FROM members m WHERE m.allocation_id = $1 AND m.claimed_at IS NOT NULL))`, a.ID, a.Saw, a.State, a.Preempt,
+		a.Kill, a.KillCause, a.Started, a.Ended, a.Outcome, a.ExitCode, a.ExitReason, a.Waiting, a.Unclaimed)
 	if a.Ended { // the owner's session that the task was given ends with it
 		b.Queue("DELETE FROM sessions WHERE allocation_id = $1", a.ID)
 	}

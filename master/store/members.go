@@ -166,9 +166,10 @@ func (db *DB) passGate(ctx context.Context, c Claim, g gate) error {
 		return err
 	}
 	_, err = db.exec(ctx, `
-		WITH old AS (DELETE FROM sessions WHERE allocation_id = $3 AND allocation_rank = $4)
+		WITH old AS (DELETE FROM sessions WHERE allocation_id = $3 AND allocation_rank = $4 AND token_hash <> $2)
 		INSERT INTO sessions (user_id, token_hash, expires_at, allocation_id, allocation_rank)
-		VALUES ($1, $2, now() + $5::interval, $3, $4)`, g.UserID, c.SessionHash, c.AllocationID, c.Rank, c.SessionLife)
+		VALUES ($1, $2, now() + $5::interval, $3, $4)
+		ON CONFLICT (token_hash) DO UPDATE SET expires_at = excluded.expires_at`, g.UserID, c.SessionHash, c.AllocationID, c.Rank, c.SessionLife)
 	return err
 }
 

@@ -149,7 +149,7 @@ func TestClaimGivesAll(t *testing.T) {
 	if who, err := w.db.SessionWho(ctx, c.SessionHash); err != nil || who.Username != "determined" {
 		t.Errorf("the session: %+v %v", who, err)
 	}
-	// The same process comes again: a fresh token, and the old one is worth nothing.
+	// Should it come with other tokens, the old ones are worth nothing.
 	again := goodClaim(id, 1, "n")
 	if _, err := w.db.Claim(ctx, again); err != nil {
 		t.Fatal(err)

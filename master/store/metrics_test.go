@@ -462,6 +462,9 @@ func TestMetricFeed(t *testing.T) {
 		select {
 		case list := <-ch:
 			for _, r := range list {
+				if next == 1 && *r.Steps == 0 { // it was not settled yet when the watch began: some older transaction ran
+					continue
+				}
 				if r.TrialID != trial || *r.Steps != next {
 					t.Fatalf("trial %d step %d, want step %d of trial %d", r.TrialID, *r.Steps, next, trial)
 				}

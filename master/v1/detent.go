@@ -10,7 +10,7 @@ type ClaimRequest struct {
 	AllocationID string         `json:"allocationId"`
 	Rank         int            `json:"rank"`
 	Identity     string         `json:"identity"` // Nomad JWT, audience "determined"
-	Nonce        string         `json:"nonce"`    // of this runner process: a retry carries the same, a second process another
+	Nonce        string         `json:"nonce"`    // secret of this runner process: a retry carries the same and gets the same token, a second process another
 	NodeID       string         `json:"nodeId"`
 	NodeName     string         `json:"nodeName"`
 	Address      string         `json:"address"` // where peers reach this node

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"os"
 	"os/exec"
@@ -10,8 +11,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/plugins/runner/sandbox"
 )
 
 // absent fails at the end of a test when a path exists on the host that did not
@@ -295,4 +298,24 @@ func TestTasksDoNotSeeEachOthersMounts(t *testing.T) {
 	p.expect(0)
 	one.expectPrinted("one")
 	two.expectPrinted("two")
+}
+
+// BenchmarkBox is what a box with mounts costs, from its request to being ready.
+func BenchmarkBox(b *testing.B) {
+	needRoot(b)
+	stage, source := b.TempDir(), b.TempDir()
+	setup := sandbox.Setup{Stage: stage, Binds: []sandbox.Bind{
+		{Source: source, Target: "/run/determined"}, {Source: source, Target: "/determined_shared_fs"}, {Source: source, Target: "/det-bench/data"},
+	}}
+	var opening time.Duration
+	for b.Loop() {
+		began := time.Now()
+		box, err := sandbox.Open(context.Background(), setup, nil, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		opening += time.Since(began)
+		box.Close()
+	}
+	b.ReportMetric(float64(opening.Microseconds())/float64(b.N)/1000, "ms-to-ready")
 }

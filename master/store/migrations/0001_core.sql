@@ -259,7 +259,7 @@ CREATE TABLE members (
     replaced       boolean NOT NULL DEFAULT false, -- Nomad made a second allocation for it
     -- The gate and the runner's own word, written by the API.
     claimed_by     text NOT NULL DEFAULT '',  -- Nomad allocation id that passed the gate
-    claim_nonce    text NOT NULL DEFAULT '',  -- of the runner process that passed it
+    claim_nonce    text NOT NULL DEFAULT '',  -- hash of the secret of the runner process that passed it
     claimed_at     timestamptz,
     token_hash     bytea UNIQUE,
     address        text NOT NULL DEFAULT '',

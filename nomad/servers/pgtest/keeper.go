@@ -96,7 +96,21 @@ func startKeeper(dir string) error {
 		Path: self, Dir: dir, Log: filepath.Join(dir, "keeper.log"),
 		Env: append(os.Environ(), keeperVariable+"="+dir),
 	})
+	if err != nil && kept(dir) { // it may end before anybody has looked at it
+		return nil
+	}
 	return err
+}
+
+// kept says whether a keeper is at work.
+func kept(dir string) bool {
+	own, err := os.OpenFile(filepath.Join(dir, "keeper.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return false
+	}
+	defer own.Close()
+	free, err := servers.TryLock(own, true)
+	return !free && err == nil
 }
 
 // keep ends the server when for a whole idle time no process has used it.

@@ -1,0 +1,124 @@
+package bench
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/nomad/api"
+
+	"github.com/detent-ml/detent/master/client"
+)
+
+const submissions = 15
+
+// stamp is a script that says when it ran, in a file that appears whole.
+func stamp(path string) string {
+	return fmt.Sprintf("date +%%s%%N >%[1]s.new && mv %[1]s.new %[1]s; echo stamped", path)
+}
+
+// stamped waits for the file and reads when the script ran.
+func stamped(b *testing.B, path string) time.Time {
+	b.Helper()
+	var at time.Time
+	await(b, "the script's word", func() bool {
+		said, err := os.ReadFile(path)
+		if err != nil {
+			return false
+		}
+		ns, err := strconv.ParseInt(strings.TrimSpace(string(said)), 10, 64)
+		if err != nil {
+			b.Fatalf("the script said %q", said)
+		}
+		at = time.Unix(0, ns)
+		return true
+	})
+	return at
+}
+
+// BenchmarkSubmission: from POST /experiments to the first line of the user's
+// program, by that program's own clock, against the same process as a job that
+// is registered with Nomad itself.
+func BenchmarkSubmission(b *testing.B) {
+	const part = "Submission"
+	r := start(b)
+	nomad, err := r.Nomad()
+	if err != nil {
+		b.Fatal(err)
+	}
+	var ours, seen, bare []float64
+	for i := range submissions {
+		path := filepath.Join(r.dir, fmt.Sprintf("submission-%d-%d", time.Now().UnixNano(), i))
+		began := time.Now()
+		id := r.submit(b, stamp(path))
+		seen = append(seen, ms(r.firstLine(b, id).Sub(began)))
+		ours = append(ours, ms(stamped(b, path).Sub(began)))
+		r.awaitEnd(b, id)
+
+		path += "-bare"
+		began = time.Now()
+		bareJob(b, nomad, fmt.Sprintf("bare-%d-%d", began.UnixNano(), i), stamp(path))
+		bare = append(bare, ms(stamped(b, path).Sub(began)))
+	}
+	add := func(f figure) { f.part = part; shared.figures.add(f) }
+	us, them := median(ours), median(bare)
+	add(figure{what: "POST /experiments to the program's first line", value: us, unit: "ms", against: "registering the same process with Nomad",
+		yard: them, determined: "450 ms for a whole trial"})
+	add(figure{what: "… more than Nomad alone", value: us - them, unit: "ms", target: "250 ms"})
+	add(figure{what: "… until a follower of the log sees it", value: median(seen), unit: "ms"})
+	b.ReportMetric(us-them, "ms-more")
+}
+
+// firstLine is when a follower of the trial's log sees what the script printed.
+func (r *rig) firstLine(b *testing.B, id int) time.Time {
+	b.Helper()
+	var trial int
+	await(b, "the trial", func() bool {
+		list, err := client.Collect(r.client.Trials(b.Context(), id, client.Page{}))
+		if err != nil {
+			b.Fatal(err)
+		}
+		if len(list) == 1 {
+			trial = list[0].ID
+		}
+		return len(list) == 1
+	})
+	for rec, err := range r.client.TrialLogs(b.Context(), trial, client.LogQuery{Follow: true}) {
+		if err != nil {
+			b.Fatal(err)
+		}
+		if strings.Contains(rec.Message, "stamped") { // after time, container and rank
+			return time.Now()
+		}
+	}
+	b.Fatal("the log ended without the script's line")
+	return time.Time{}
+}
+
+func (r *rig) awaitEnd(b *testing.B, id int) {
+	b.Helper()
+	await(b, "the experiment's end", func() bool {
+		e, err := r.client.Experiment(b.Context(), id)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return e.Experiment.EndTime != nil
+	})
+}
+
+// bareJob registers a script as nomad job run does.
+func bareJob(b *testing.B, nomad *api.Client, id, script string) {
+	b.Helper()
+	job := api.NewBatchJob(id, id, "global", 50)
+	task := api.NewTask("main", "raw_exec").SetConfig("command", "/bin/sh").SetConfig("args", []string{"-c", script})
+	cpu, memory := 100, 32
+	task.Resources = &api.Resources{CPU: &cpu, MemoryMB: &memory}
+	job.AddTaskGroup(api.NewTaskGroup("main", 1).AddTask(task))
+	if _, _, err := nomad.Jobs().Register(job, (&api.WriteOptions{}).WithContext(b.Context())); err != nil {
+		b.Fatal(err)
+	}
+}

@@ -1,0 +1,537 @@
+package integration
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/nomad/servers"
+	"github.com/detent-ml/detent/nomad/servers/pyenv"
+)
+
+// theirs is somebody with Determined's own package, as it is on PyPI, and a home
+// of their own.
+type theirs struct {
+	r      *rig
+	python string
+	home   string
+}
+
+// determinedPython is the Python that has the unmodified package.
+func determinedPython(t testing.TB) string {
+	t.Helper()
+	if python := os.Getenv("DETENT_COMPAT_PYTHON"); python != "" {
+		return python
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	python, err := pyenv.Named(ctx, "compat", servers.NewReporter(os.Stderr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return python
+}
+
+// person signs a user in by their own client, with a password or a blank one.
+func (r *rig) person(t testing.TB, name, password string) theirs {
+	t.Helper()
+	u := theirs{r: r, python: determinedPython(t), home: t.TempDir()}
+	if _, stderr, code := u.run(t, password+"\n", u.client(), "user", "login", name); code != 0 {
+		t.Fatalf("their det user login %s: exit %d\n%s", name, code, stderr)
+	}
+	return u
+}
+
+func (u theirs) client() string { return filepath.Join(filepath.Dir(u.python), "det") }
+
+// run runs a program of theirs. It has no terminal, so it reads passwords from
+// its input.
+func (u theirs) run(t testing.TB, stdin, program string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = []string{"HOME=" + u.home, "PATH=" + os.Getenv("PATH"), "DET_MASTER=" + u.r.MasterURL, "COLUMNS=200", "PYTHONUNBUFFERED=1"}
+	cmd.Dir = u.home
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.Stdin = strings.NewReader(stdin)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && (!errors.As(err, &exit) || ctx.Err() != nil) {
+		t.Fatalf("%s %s: %v\n%s%s", filepath.Base(program), strings.Join(args, " "), err, out.String(), errs.String())
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+// det runs a command of their client, which must succeed, and returns what it printed.
+func (u theirs) det(t testing.TB, args ...string) string {
+	t.Helper()
+	stdout, stderr, code := u.run(t, "", u.client(), args...)
+	if code != 0 {
+		t.Fatalf("their det %s: exit %d\n%s%s", strings.Join(args, " "), code, stdout, stderr)
+	}
+	return stdout
+}
+
+// table reads what a command of their client prints with --csv, by column.
+func (u theirs) table(t testing.TB, args ...string) []map[string]string {
+	t.Helper()
+	out := u.det(t, append(args, "--csv")...)
+	rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
+	if err != nil || len(rows) == 0 {
+		t.Fatalf("their det %s --csv printed no table: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	var list []map[string]string
+	for _, row := range rows[1:] {
+		m := map[string]string{}
+		for i, name := range rows[0] {
+			m[name] = row[i]
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+// experiment writes a configuration and a script into a folder of theirs.
+func (u theirs) experiment(t testing.TB, name, code string) (config, dir string) {
+	t.Helper()
+	dir = filepath.Join(u.home, name)
+	config = filepath.Join(u.home, name+".yaml")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range map[string]string{config: u.config(name), filepath.Join(dir, "train.py"): code} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return config, dir
+}
+
+// config is an experiment whose task has their package and not ours.
+func (u theirs) config(name string) string {
+	return fmt.Sprintf(`
+name: %s  # a comment that is sent too
+entrypoint: python3 train.py
+hyperparameters: {lr: 0.5}
+searcher: {name: single, metric: loss, max_length: {batches: 5}}
+max_restarts: 0
+environment:
+  environment_variables: ["PATH=%s:/usr/local/bin:/usr/bin:/bin", "DET_USE_INSTALLED_HARNESS=1"]
+`, name, filepath.Dir(u.python))
+}
+
+// create submits with their client and returns the experiment's number and all
+// that the client printed.
+func (u theirs) create(t testing.TB, name, code string, flags ...string) (int, string) {
+	t.Helper()
+	config, dir := u.experiment(t, name, code)
+	out := u.det(t, append([]string{"experiment", "create", config, dir}, flags...)...)
+	return first(t, `Created experiment (\d+)`, out), out
+}
+
+// first finds a number in a text.
+func first(t testing.TB, pattern, text string) (n int) {
+	t.Helper()
+	m := regexp.MustCompile(pattern).FindStringSubmatch(text)
+	if m == nil {
+		t.Fatalf("no %s in:\n%s", pattern, text)
+	}
+	if _, err := fmt.Sscan(m[1], &n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// holds fails unless a text has all the parts.
+func holds(t testing.TB, what, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%s lacks %q:\n%s", what, part, text)
+		}
+	}
+}
+
+// theirTraining uses all of their Core API that a single worker has.
+const theirTraining = `
+import pathlib
+import determined
+from determined import core
+
+info = determined.get_cluster_info()
+print("harness", determined.__version__, "with", info.trial.hparams, "after", info.latest_checkpoint)
+with core.init(tensorboard_mode=core.TensorboardMode.MANUAL) as ctx:
+    ctx.train.set_metadata({"data": {"rows": 150}, "tags": ["a", "b"]})
+    print("metadata", ctx.train.get_metadata())
+    for op in ctx.searcher.operations():
+        print("to", op.length, ctx.searcher.get_configured_units())
+        for step in range(1, op.length + 1):
+            ctx.train.report_training_metrics(step, {"loss": 1.0 / step})
+            ctx.train.report_validation_metrics(step, {"loss": abs(3 - step), "none": float("nan")})
+            ctx.train.report_progress(step / op.length)
+            with ctx.checkpoint.store_path({"steps_completed": step, "by": "them"}) as (path, uuid):
+                (pathlib.Path(path) / "weights").write_text("weights of %d" % step)
+        op.report_progress(op.length)
+        op.report_completed(0)
+    ctx.train.report_metrics("inference", 5, {"seen": 512})
+    print("best", ctx.train.get_experiment_best_validation())
+print("trained")
+`
+
+// TestUnmodifiedClient: a day with Determined's own command line and a training
+// that imports its package, neither of them changed.
+func TestUnmodifiedClient(t *testing.T) {
+	r := start(t)
+	u := r.person(t, "determined", "")
+	id, out := u.create(t, "theirs", theirTraining, "--follow-first-trial")
+	holds(t, "what they follow", out, "Following first trial", "harness 0.38.1 with {'lr': 0.5} after None",
+		"metadata {'data': {'rows': 150}, 'tags': ['a', 'b']}", "to 5 Unit.BATCHES", "trained", "Trial log stream ended")
+	u.det(t, "experiment", "wait", itoa(id))
+	number := itoa(id)
+	t.Run("experiment", func(t *testing.T) { theirExperiment(t, u, number) })
+	t.Run("trial", func(t *testing.T) { theirTrial(t, u, number) })
+	t.Run("checkpoint", func(t *testing.T) { theirCheckpoint(t, u, number) })
+	t.Run("changes", func(t *testing.T) { theirChanges(t, u, number) })
+	t.Run("cluster", func(t *testing.T) { theirCluster(t, u) })
+}
+
+func theirExperiment(t *testing.T, u theirs, id string) {
+	var mine map[string]string
+	for _, e := range u.table(t, "experiment", "list") {
+		if e["ID"] == id {
+			mine = e
+		}
+	}
+	if mine["State"] != "COMPLETED" || mine["Owner"] != "determined" || mine["Name"] != "theirs" || mine["Progress"] != "100.0%" || mine["Resource Pool"] != "default" {
+		t.Errorf("in the list it is %v", mine)
+	}
+	holds(t, "describe", u.det(t, "experiment", "describe", id, "--metrics"), "Experiment ID", "COMPLETED", "Validation Metric: loss", "Training Metric: loss")
+	holds(t, "config", u.det(t, "experiment", "config", id), "name: theirs", "batches: 5", "lr:")
+	trials := u.table(t, "experiment", "list-trials", id)
+	if len(trials) != 1 || trials[0]["State"] != "COMPLETED" || trials[0]["# of Batches"] != "5" || !strings.Contains(trials[0]["H-Params"], `"lr": 0.5`) {
+		t.Errorf("its trials are %v", trials)
+	}
+	if list := u.table(t, "experiment", "list-checkpoints", id); len(list) != 5 {
+		t.Errorf("%d checkpoints, 5 were stored: %v", len(list), list)
+	}
+	best := u.table(t, "experiment", "list-checkpoints", "--best", "2", id)
+	if len(best) != 2 || best[0]["# of Batches"] != "3" || best[0]["Validation Metric"] != "0" && best[0]["Validation Metric"] != "0.0" || best[0]["State"] != "COMPLETED" {
+		t.Errorf("its best two checkpoints are %v", best)
+	}
+	into := filepath.Join(u.home, "code")
+	if err := os.Mkdir(into, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	u.det(t, "experiment", "download-model-def", id, "--output-dir", into)
+	if files, err := filepath.Glob(filepath.Join(into, "*")); err != nil || len(files) != 1 {
+		t.Errorf("the code came down as %v: %v", files, err)
+	}
+}
+
+func theirTrial(t *testing.T, u theirs, id string) {
+	trial := u.table(t, "experiment", "list-trials", id)[0]["Trial ID"]
+	if followed := u.det(t, "trial", "logs", "-f", trial); followed != u.det(t, "experiment", "logs", id) {
+		t.Errorf("the trial's log is not the experiment's:\n%s", followed)
+	}
+	tail := u.det(t, "trial", "logs", "--tail", "2", trial)
+	holds(t, "the log's end", tail, "trained", "exit code 0")
+	if strings.Contains(tail, "harness 0.38.1") {
+		t.Errorf("the log's end begins with its beginning:\n%s", tail)
+	}
+	var line struct {
+		Log     string `json:"log"`
+		Message string `json:"message"`
+		TrialID int    `json:"trialId"`
+		Stdtype string `json:"stdtype"`
+	}
+	head := u.det(t, "trial", "logs", "--head", "1", "--json", trial)
+	if err := json.NewDecoder(strings.NewReader(head)).Decode(&line); err != nil || !strings.HasPrefix(line.Log, "harness") || itoa(line.TrialID) != trial || line.Stdtype != "stdout" {
+		t.Errorf("the log's first line is %+v: %v", line, err)
+	}
+	if out := u.det(t, "trial", "logs", "--level", "INFO", trial); strings.Contains(out, "harness 0.38.1") {
+		t.Errorf("lines without a level are among those of level INFO:\n%s", out)
+	}
+	holds(t, "describe", u.det(t, "trial", "describe", "--metrics", trial), "# of Batches", `"loss"`, `"by": "them"`, "COMPLETED")
+}
+
+func theirCheckpoint(t *testing.T, u theirs, id string) {
+	best := u.table(t, "experiment", "list-checkpoints", "--best", "1", id)[0]["UUID"]
+	holds(t, "describe", u.det(t, "checkpoint", "describe", best), best, `"steps_completed": 3`, `"by": "them"`)
+	for _, mode := range []string{"master", "direct", "auto"} {
+		into := filepath.Join(u.home, "by-"+mode)
+		u.det(t, "checkpoint", "download", "--mode", mode, "--output-dir", into, best)
+		weights, err := os.ReadFile(filepath.Join(into, "weights"))
+		if err != nil || string(weights) != "weights of 3" {
+			t.Errorf("downloaded with mode %s the weights are %q: %v", mode, weights, err)
+		}
+	}
+}
+
+func theirChanges(t *testing.T, u theirs, id string) {
+	u.det(t, "experiment", "label", "add", id, "kept")
+	u.det(t, "experiment", "label", "add", id, "dropped")
+	u.det(t, "experiment", "label", "remove", id, "dropped")
+	u.det(t, "experiment", "set", "name", id, "renamed")
+	u.det(t, "experiment", "set", "description", id, "what it is for")
+	var described []struct {
+		Experiment struct{ Name, Description string }
+	}
+	out := u.det(t, "experiment", "describe", "--json", id)
+	if err := json.Unmarshal([]byte(out), &described); err != nil {
+		t.Fatalf("%v in %s", err, out)
+	}
+	if len(described) != 1 || described[0].Experiment.Name != "renamed" || described[0].Experiment.Description != "what it is for" {
+		t.Errorf("it is %+v", described)
+	}
+	holds(t, "describe", u.det(t, "experiment", "describe", id), "kept")
+	if strings.Contains(u.det(t, "experiment", "describe", id), "dropped") {
+		t.Error("the label that was taken off is there")
+	}
+	u.det(t, "experiment", "archive", id)
+	for _, e := range u.table(t, "experiment", "list") {
+		if e["ID"] == id {
+			t.Errorf("archived, it is in the list: %v", e)
+		}
+	}
+	u.det(t, "experiment", "unarchive", id)
+}
+
+// theirCluster: commands, and what the cluster says of itself.
+func theirCluster(t *testing.T, u theirs) {
+	out := u.det(t, "command", "run", "echo", "hello from a command")
+	holds(t, "the command", out, "Launched command", "|| hello from a command")
+	out = u.det(t, "command", "run", "--detach", "sleep", "1000")
+	id := strings.TrimSpace(out)
+	running := func(column, value string) func() (bool, error) {
+		return func() (bool, error) {
+			for _, c := range u.table(t, "command", "list") {
+				if c["id"] == id {
+					return c[column] == value, fmt.Errorf("it is %v", c)
+				}
+			}
+			return false, errors.New("it is not in the list")
+		}
+	}
+	eventually(t, "the command runs", running("state", "RUNNING"))
+	var allocation string
+	for _, task := range u.table(t, "task", "list") {
+		if task["Task ID"] == id {
+			allocation = task["Allocation ID"]
+		}
+	}
+	if allocation != id+".1" {
+		t.Errorf("the task list has the command's attempt as %q", allocation)
+	}
+	jobs := u.table(t, "job", "list")
+	if len(jobs) == 0 || jobs[len(jobs)-1]["Type"] != "TYPE_COMMAND" || jobs[len(jobs)-1]["User"] != "determined" {
+		t.Errorf("the jobs are %v", jobs)
+	}
+	u.det(t, "command", "kill", id)
+	eventually(t, "the command ends", running("state", "TERMINATED"))
+
+	agents := u.table(t, "agent", "list")
+	if len(agents) == 0 || agents[0]["Slots"] != "4" || agents[0]["Enabled"] != "True" || agents[0]["Resource Pool"] != "default" {
+		t.Errorf("the agents are %v", agents)
+	}
+	if slots := u.table(t, "slot", "list"); len(slots) < 4 || slots[0]["Type"] != "cpu" {
+		t.Errorf("the slots are %v", slots)
+	}
+	holds(t, "version", u.det(t, "version"), "cluster_name: integration", "version: 0.38.1")
+	holds(t, "whoami", u.det(t, "user", "whoami"), "'determined'")
+	holds(t, "master info", u.det(t, "master", "info"), "clusterName: integration")
+	holds(t, "workspaces", u.det(t, "workspace", "list"), "Uncategorized")
+}
+
+// theirEndless trains until it is asked to stop; started again, it ends after a step.
+const theirEndless = `
+import pathlib, time
+import determined
+from determined import core
+
+latest = determined.get_cluster_info().latest_checkpoint
+with core.init(tensorboard_mode=core.TensorboardMode.MANUAL) as ctx:
+    step = 0
+    if latest:
+        with ctx.checkpoint.restore_path(latest) as path:
+            step = int((path / "step").read_text())
+        print("goes on after", step, "with", ctx.train.get_metadata())
+    else:
+        ctx.train.set_metadata({"begun": True})
+        print("begins")
+    while True:
+        step += 1
+        ctx.train.report_training_metrics(step, {"loss": 1.0 / step})
+        if latest:
+            ctx.train.report_validation_metrics(step, {"loss": 0.0})
+            break
+        if ctx.preempt.should_preempt():
+            with ctx.checkpoint.store_path({"steps_completed": step}) as (path, uuid):
+                (pathlib.Path(path) / "step").write_text(str(step))
+            break
+        time.sleep(0.02)
+print("ends after", step)
+`
+
+// TestUnmodifiedHarnessMakesRoom: paused, their training stores a checkpoint;
+// activated, it goes on from there. Then somebody kills another one.
+func TestUnmodifiedHarnessMakesRoom(t *testing.T) {
+	r := start(t)
+	u := r.person(t, "determined", "")
+	id, _ := u.create(t, "pausing", theirEndless)
+	r.waitLog(t, id, "begins")
+	u.det(t, "experiment", "pause", itoa(id))
+	eventually(t, "the attempt has ended", func() (bool, error) {
+		e, err := r.client.Experiment(t.Context(), id)
+		if err != nil || e.Experiment.State != v1.ExperimentStatePaused {
+			return false, err
+		}
+		tasks, err := r.client.Tasks(t.Context())
+		return len(tasks) == 0, err
+	})
+	log := r.log(t, id)
+	stopped := first(t, `ends after (\d+)`, log)
+	u.det(t, "experiment", "activate", itoa(id))
+	u.det(t, "experiment", "wait", "--polling-interval", "1", itoa(id))
+	log = r.log(t, id)
+	holds(t, "the log", log, fmt.Sprintf("goes on after %d with {'begun': True}", stopped), fmt.Sprintf("ends after %d", stopped+1))
+	if n := strings.Count(log, "begins"); n != 1 {
+		t.Errorf("it began %d times:\n%s", n, log)
+	}
+
+	id, _ = u.create(t, "killed", theirEndless)
+	r.waitLog(t, id, "begins")
+	u.det(t, "experiment", "kill", itoa(id))
+	r.waitState(t, id, v1.ExperimentStateCanceled)
+	_, _, code := u.run(t, "", u.client(), "experiment", "wait", itoa(id))
+	if code != 1 {
+		t.Errorf("their det experiment wait of a killed experiment ended with %d", code)
+	}
+}
+
+// TestUnmodifiedHarnessEndsEarly: what is no failure is none.
+func TestUnmodifiedHarnessEndsEarly(t *testing.T) {
+	r := start(t)
+	u := r.person(t, "determined", "")
+	for _, story := range []struct{ name, code string }{
+		{"invalid", `ctx.train.report_early_exit(core.EarlyExitReason.INVALID_HP)`},
+		{"raised", `raise determined.InvalidHP("lr is too large")`},
+	} {
+		id, out := u.create(t, story.name, "import determined\nfrom determined import core\n"+
+			"with core.init(tensorboard_mode=core.TensorboardMode.MANUAL) as ctx:\n    "+story.code+"\n", "-f")
+		if state := r.waitState(t, id, v1.ExperimentStateCompleted); state != v1.ExperimentStateCompleted {
+			t.Errorf("%s: it is %s:\n%s", story.name, state, out)
+		}
+	}
+	config, dir := u.experiment(t, "failing", "raise SystemExit(7)")
+	out := u.det(t, "experiment", "create", config, dir, "-f")
+	id := first(t, `Created experiment (\d+)`, out)
+	holds(t, "the log of a failure", out, "exit code 7")
+	_, _, code := u.run(t, "", u.client(), "experiment", "wait", itoa(id))
+	if code != 1 {
+		t.Errorf("their det experiment wait of a failed experiment ended with %d", code)
+	}
+}
+
+// theirScript is a notebook's day with their SDK.
+const theirScript = `
+import json, pathlib, sys
+from determined.experimental import client
+
+python, code, out = sys.argv[1:4]
+client.login(user="determined", password="")
+config = {
+    "name": "by the SDK", "entrypoint": "python3 train.py", "hyperparameters": {"lr": 0.5}, "max_restarts": 0,
+    "searcher": {"name": "single", "metric": "loss", "max_length": {"batches": 5}},
+    "environment": {"environment_variables": [
+        "PATH=%s:/usr/local/bin:/usr/bin:/bin" % pathlib.Path(python).parent, "DET_USE_INSTALLED_HARNESS=1"]},
+}
+exp = client.create_experiment(config, code)
+assert exp.wait(interval=0.2) == client.ExperimentState.COMPLETED
+exp.add_label("sdk")
+exp.set_name("renamed by the SDK")
+top = exp.top_checkpoint()
+assert top.metadata["steps_completed"] == 3, top.metadata
+assert len(exp.list_checkpoints()) == 5
+path = top.download(out)
+assert (pathlib.Path(path) / "weights").read_text() == "weights of 3"
+top.add_metadata({"note": "good"})
+assert client.get_checkpoint(top.uuid).metadata["note"] == "good"
+(trial,) = exp.list_trials()
+assert client.get_trial(trial.id).hparams == {"lr": 0.5}, client.get_trial(trial.id).hparams
+got = {m.steps_completed: m.metrics["loss"] for m in trial.iter_metrics("validation")}
+assert got == {1: 2, 2: 1, 3: 0, 4: 1, 5: 2}, got
+assert [m.steps_completed for m in trial.iter_metrics("training")] == [1, 2, 3, 4, 5]
+assert [m.metrics for m in client.iter_trials_metrics([trial.id], "inference")] == [{"seen": 512}]
+assert any("trained" in line for line in trial.iter_logs(follow=False))
+assert trial.select_checkpoint(latest=True).metadata["steps_completed"] == 5
+(found,) = [e for e in client.list_experiments(labels=["sdk"]) if e.id == exp.id]
+assert found.name == "renamed by the SDK" and found.labels == {"sdk"}, (found.name, found.labels)
+exp.archive()
+exp.unarchive()
+assert client.whoami().username == "determined"
+print(json.dumps({"experiment": exp.id}))
+`
+
+// TestUnmodifiedSDK: what notebooks and scripts do with determined.experimental.client.
+func TestUnmodifiedSDK(t *testing.T) {
+	r := start(t)
+	u := theirs{r: r, python: determinedPython(t), home: t.TempDir()}
+	_, code := u.experiment(t, "sdk", theirTraining)
+	stdout, stderr, exit := u.run(t, "", u.python, "-c", theirScript, u.python, code, filepath.Join(u.home, "out"))
+	if exit != 0 {
+		t.Fatalf("exit %d\n%s%s", exit, stdout, stderr)
+	}
+	id := first(t, `"experiment": (\d+)`, stdout)
+	if e, err := r.client.Experiment(t.Context(), id); err != nil || e.Experiment.Name != "renamed by the SDK" {
+		t.Errorf("the experiment is %+v: %v", e, err)
+	}
+}
+
+// TestUnmodifiedClientManagesUsers: an admin makes a user, who chooses a password.
+func TestUnmodifiedClientManagesUsers(t *testing.T) {
+	r := start(t)
+	admin := r.person(t, "admin", "")
+	admin.det(t, "user", "create", "grace", "--password", "Passw0rd")
+	grace := r.person(t, "grace", "Passw0rd")
+	if _, stderr, code := grace.run(t, "Sw0rdfish\nSw0rdfish\n", grace.client(), "user", "change-password"); code != 0 {
+		t.Fatalf("change-password: exit %d\n%s", code, stderr)
+	}
+	holds(t, "whoami", grace.det(t, "user", "whoami"), "'grace'")
+	other := theirs{r: r, python: grace.python, home: t.TempDir()}
+	_, stderr, code := other.run(t, "Passw0rd\n", other.client(), "user", "login", "grace")
+	if code != 1 || !strings.Contains(stderr, "Invalid username/password combination") {
+		t.Errorf("the old password: exit %d\n%s", code, stderr)
+	}
+	r.person(t, "grace", "Sw0rdfish")
+	_, stderr, code = grace.run(t, "", grace.client(), "user", "create", "heidi", "--password", "Passw0rd")
+	if code != 1 || !strings.Contains(stderr, "admin") {
+		t.Errorf("somebody who is no admin made a user: exit %d\n%s", code, stderr)
+	}
+	admin.det(t, "user", "deactivate", "grace")
+	if _, _, code = other.run(t, "Sw0rdfish\n", other.client(), "user", "login", "grace"); code != 1 {
+		t.Errorf("a user that is not active signed in: exit %d", code)
+	}
+	var known bool
+	for _, user := range strings.Split(admin.det(t, "user", "list", "--all"), "\n") {
+		known = known || strings.Contains(user, "grace") && strings.Contains(user, "False")
+	}
+	if !known {
+		t.Error("the list of all users lacks grace")
+	}
+	grace.run(t, "", grace.client(), "user", "logout")
+}

@@ -1,0 +1,116 @@
+package discovery
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/consul/api"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// lookWithin bounds one look-up.
+const lookWithin = 5 * time.Second
+
+// ConsulConfig says which Consul.
+type ConsulConfig struct {
+	Address    string // host:port, http://…, https://… or unix:///…
+	Token      string
+	TokenFile  string // read again for each look-up: Nomad renews workload identities
+	Datacenter string // "" for the agent's own
+	CAFile     string
+	CertFile   string
+	KeyFile    string
+}
+
+// Consul is the catalogue of Consul.
+type Consul struct {
+	cfg    ConsulConfig
+	client *api.Client
+}
+
+// NewConsul makes a Consul. Nothing is asked of it yet.
+func NewConsul(cfg ConsulConfig) (*Consul, error) {
+	if cfg.Address == "" {
+		return nil, fmt.Errorf("consul: no address; it should look like 127.0.0.1:8500")
+	}
+	transport := &http.Transport{
+		Proxy: http.ProxyFromEnvironment, MaxConnsPerHost: 16, MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute,
+		TLSHandshakeTimeout: lookWithin, ResponseHeaderTimeout: lookWithin,
+	}
+	client, err := api.NewClient(&api.Config{
+		Address: cfg.Address, Transport: transport,
+		TLSConfig: api.TLSConfig{CAFile: cfg.CAFile, CertFile: cfg.CertFile, KeyFile: cfg.KeyFile},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("consul: %w", err)
+	}
+	return &Consul{cfg: cfg, client: client}, nil
+}
+
+// query carries the context, and the token that is valid now.
+func (c *Consul) query(ctx context.Context) (*api.QueryOptions, error) {
+	q := &api.QueryOptions{Datacenter: c.cfg.Datacenter, Token: c.cfg.Token}
+	if c.cfg.TokenFile != "" {
+		text, err := os.ReadFile(c.cfg.TokenFile)
+		if err != nil {
+			return nil, fault.Wrap(fault.Unavailable, err, "the token for Consul cannot be read from %s", c.cfg.TokenFile)
+		}
+		q.Token = strings.TrimSpace(string(text))
+	}
+	return q.WithContext(ctx), nil
+}
+
+// Instances lists all of a name, from the catalogue.
+func (c *Consul) Instances(ctx context.Context, service string) ([]Instance, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookWithin)
+	defer cancel()
+	q, err := c.query(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list, _, err := c.client.Catalog().Service(service, "", q)
+	if err != nil {
+		return nil, c.away(err, service)
+	}
+	out := make([]Instance, 0, len(list))
+	for _, s := range list {
+		address := s.ServiceAddress
+		if address == "" {
+			address = s.Address
+		}
+		out = append(out, Instance{Address: address, Port: s.ServicePort, Tags: s.ServiceTags, Meta: s.ServiceMeta, Index: s.CreateIndex})
+	}
+	return out, nil
+}
+
+// Healthy lists those of a name whose checks pass.
+func (c *Consul) Healthy(ctx context.Context, service string) ([]Instance, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookWithin)
+	defer cancel()
+	q, err := c.query(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list, _, err := c.client.Health().Service(service, "", true, q)
+	if err != nil {
+		return nil, c.away(err, service)
+	}
+	out := make([]Instance, 0, len(list))
+	for _, s := range list {
+		address := s.Service.Address
+		if address == "" {
+			address = s.Node.Address
+		}
+		out = append(out, Instance{Address: address, Port: s.Service.Port, Tags: s.Service.Tags, Meta: s.Service.Meta, Index: s.Service.CreateIndex})
+	}
+	return out, nil
+}
+
+func (c *Consul) away(err error, service string) error {
+	return fault.Wrap(fault.Unavailable, err, "Consul at %s cannot be asked about service %s: %v", c.cfg.Address, service, err)
+}
