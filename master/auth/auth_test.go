@@ -1,0 +1,73 @@
+package auth
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+func TestPasswords(t *testing.T) {
+	long := strings.Repeat("0123456789abcdef", 8) // what clients send: 128 hexadecimal digits
+	stored, err := HashPassword(long)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(stored, long[:20]) {
+		t.Error("the password is stored as it is")
+	}
+	for _, c := range []struct {
+		stored, sent string
+		good         bool
+	}{
+		{stored, long, true}, {stored, long[:127] + "0", false}, {stored, "", false}, {stored, strings.ToUpper(long), false},
+		{"", "", true}, {"", "x", false}, {"garbage", "x", false},
+	} {
+		if CheckPassword(c.stored, c.sent) != c.good {
+			t.Errorf("stored %.10q, sent %.10q: not %v", c.stored, c.sent, c.good)
+		}
+	}
+	// bcrypt reads 72 bytes; what differs beyond must still differ.
+	other, err := HashPassword(long[:127] + "e")
+	if err != nil || CheckPassword(other, long) {
+		t.Error("two long passwords are taken for one")
+	}
+	if blank, err := HashPassword(""); blank != "" || err != nil {
+		t.Errorf("a blank password is stored as %q (%v)", blank, err)
+	}
+}
+
+func TestTokens(t *testing.T) {
+	a, ha := NewToken()
+	b, _ := NewToken()
+	if a == b || len(a) < 40 || !bytes.Equal(ha, HashToken(a)) {
+		t.Errorf("%q %q", a, b)
+	}
+	x, hx := DerivedToken("secret", "attempt 1")
+	y, hy := DerivedToken("secret", "attempt 1")
+	z, _ := DerivedToken("secret", "attempt 2")
+	w, _ := DerivedToken("other", "attempt 1")
+	if x != y || !bytes.Equal(hx, hy) || x == z || x == w {
+		t.Error("a derived token must follow from secret and purpose alone")
+	}
+}
+
+// TestCan is the table of permissions.
+func TestCan(t *testing.T) {
+	admin, owner, other := Who{UserID: 1, Admin: true}, Who{UserID: 2}, Who{UserID: 3}
+	task, nobody := Who{UserID: 1, Admin: true, AllocationID: "1.t.1"}, Who{}
+	mine := Object{Kind: "experiment", OwnerID: 2}
+	for _, c := range []struct {
+		who  Who
+		may  string
+		name string
+	}{
+		{admin, "view create change administer", "an admin"}, {owner, "view create change", "its owner"},
+		{other, "view create", "somebody else"}, {task, "view", "an admin's task"}, {nobody, "", "nobody"},
+	} {
+		for _, verb := range []Verb{View, Create, Change, Administer} {
+			if want := strings.Contains(c.may, string(verb)); Can(c.who, verb, mine) != want {
+				t.Errorf("%s may %s: not %v", c.name, verb, want)
+			}
+		}
+	}
+}
