@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/detent-ml/detent/master/server"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 func main() {
@@ -23,7 +24,7 @@ func main() {
 }
 
 func command() *cobra.Command {
-	root := &cobra.Command{Use: "det-master", Short: "Master of a Detent cluster", Version: server.Version,
+	root := &cobra.Command{Use: "det-master", Short: "Master of a Detent cluster", Version: v1.Version,
 		SilenceErrors: true, SilenceUsage: true}
 	var file string
 	var set []string

@@ -9,9 +9,9 @@ import (
 
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
-	"github.com/detent-ml/detent/cli/internal/build"
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 // New is det version.
@@ -35,7 +35,7 @@ func run(ctx context.Context, a *app.App, format output.Format) error {
 	master := map[string]any{"master_address": address}
 	failed := ask(ctx, a, master)
 	raw, err := json.Marshal(map[string]any{
-		"client": map[string]string{"version": build.API, "detent_version": build.Version},
+		"client": map[string]string{"version": v1.Compatible, "detent_version": v1.Version},
 		"master": master,
 	})
 	if err != nil {

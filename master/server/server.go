@@ -19,13 +19,7 @@ import (
 	"github.com/detent-ml/detent/master/discovery"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
-)
-
-// Version is Detent's own; Compatible is the interface that it speaks, which
-// clients compare with theirs.
-const (
-	Version    = "0.1.0"
-	Compatible = "0.38.1"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 // How long a master waits for its database and for requests that it still
@@ -142,7 +136,7 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 	}()
 	listens := make(chan error, 1)
 	go func() { listens <- a.App().Listener(ln) }()
-	m.log.Info("serving", "address", ln.Addr().String(), "cluster_id", m.clusterID, "master_id", m.masterID, "version", Version)
+	m.log.Info("serving", "address", ln.Addr().String(), "cluster_id", m.clusterID, "master_id", m.masterID, "version", v1.Version)
 	if ready != nil {
 		ready <- ln.Addr().String()
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 // artifacts are the files that tasks fetch from the master.
@@ -119,8 +120,8 @@ func deref[T any](p *T) T {
 
 // apiConfig is what the API needs to know.
 func (m *master) apiConfig() (api.Config, error) {
-	c := api.Config{ClusterName: m.cfg.ClusterName, ClusterID: m.clusterID, MasterID: m.masterID, Version: Compatible,
-		DetentVersion: Version, PublicURL: m.cfg.PublicURL, BlankLogin: m.blankLogin, RunnerDir: filepath.Dir(m.cfg.RunnerPath),
+	c := api.Config{ClusterName: m.cfg.ClusterName, ClusterID: m.clusterID, MasterID: m.masterID, Version: v1.Compatible,
+		DetentVersion: v1.Version, PublicURL: m.cfg.PublicURL, BlankLogin: m.blankLogin, RunnerDir: filepath.Dir(m.cfg.RunnerPath),
 		HarnessDir: m.cfg.HarnessPath, Redacted: m.redacted, Namespaces: []string{m.cfg.Nomad.Namespace},
 		Capabilities: capabilities(), Inventory: m.inventory}
 	var err error

@@ -11,11 +11,11 @@ import (
 	"os"
 	"time"
 
-	"github.com/detent-ml/detent/cli/internal/build"
 	"github.com/detent-ml/detent/cli/internal/session"
 	"github.com/detent-ml/detent/cli/internal/term"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/client/tokens"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 // App is the world of a command.
@@ -74,7 +74,7 @@ func (a *App) Options() (client.Options, error) {
 		return client.Options{}, err
 	}
 	return client.Options{
-		Master: address, TLS: trust, UserAgent: "det/" + build.Version, OnRetry: a.notice(),
+		Master: address, TLS: trust, UserAgent: "det/" + v1.Version, OnRetry: a.notice(),
 	}, nil
 }
 

@@ -20,7 +20,6 @@ import (
 	"github.com/detent-ml/detent/cli/dev"
 	"github.com/detent-ml/detent/cli/experiment"
 	"github.com/detent-ml/detent/cli/internal/app"
-	"github.com/detent-ml/detent/cli/internal/build"
 	"github.com/detent-ml/detent/cli/internal/exit"
 	"github.com/detent-ml/detent/cli/internal/noun"
 	"github.com/detent-ml/detent/cli/job"
@@ -33,6 +32,7 @@ import (
 	"github.com/detent-ml/detent/cli/user"
 	"github.com/detent-ml/detent/cli/version"
 	"github.com/detent-ml/detent/cli/workspace"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 // Main runs det as a process and returns its exit status.
@@ -98,13 +98,13 @@ func Command(a *app.App) *cobra.Command {
 		Use:               "det",
 		Short:             "deep learning training on Nomad",
 		Long:              long,
-		Version:           build.Version,
+		Version:           v1.Version,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	noun.Group(root, nil)
-	root.SetVersionTemplate("det {{.Version}} (interface of Determined " + build.API + ")\n")
+	root.SetVersionTemplate("det {{.Version}} (interface of Determined " + v1.Compatible + ")\n")
 	root.SetOut(a.IO.Out)
 	root.SetErr(a.IO.Err)
 	root.SetIn(a.IO.In)
