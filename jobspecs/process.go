@@ -113,6 +113,8 @@ func (t *Task) env(rank int) map[string]string {
 		"DET_ALLOCATION_ID": t.AllocationID,
 		"DET_RANK":          strconv.Itoa(rank),
 		"DET_MASTERS":       strings.Join(t.Masters.URLs, ","),
+		"DET_NODE_ID":       t.Members[rank].NodeID,
+		"DET_NODE_NAME":     plain(t.Members[rank].NodeName, longestMeta),
 	}
 	if t.Masters.Service != "" {
 		env["DET_MASTERS_FILE"] = mastersFile

@@ -307,6 +307,7 @@ job "det-master" {
         DETENT_NOMAD_NAMESPACE  = var.namespace
         DETENT_NOMAD_REGION     = var.region
         DETENT_NOMAD_TOKEN_FILE = "${NOMAD_SECRETS_DIR}/nomad_token"
+        DETENT_SERVICE_NAME     = var.count > 1 ? var.job : ""
         DETENT_CONSUL_ADDRESS   = var.consul_addr
         }, var.public_url == "" ? {} : { DETENT_PUBLIC_URL = var.public_url },
       var.env)

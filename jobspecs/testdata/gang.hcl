@@ -128,6 +128,8 @@ TaskGroups {
       DET_MASTERS = "http://10.0.0.5:8080,http://10.0.0.6:8080"
       DET_MASTERS_FILE = "${NOMAD_ALLOC_DIR}/masters"
       DET_MASTER_CA = "${NOMAD_ALLOC_DIR}/master-ca.pem"
+      DET_NODE_ID = "11111111-1111-4111-8111-111111111111"
+      DET_NODE_NAME = "n1"
       DET_RANK = "0"
     }
     Identities {
@@ -189,6 +191,8 @@ EOT
       DET_MASTERS = "http://10.0.0.5:8080,http://10.0.0.6:8080"
       DET_MASTERS_FILE = "${NOMAD_ALLOC_DIR}/masters"
       DET_MASTER_CA = "${NOMAD_ALLOC_DIR}/master-ca.pem"
+      DET_NODE_ID = "11111111-1111-4111-8111-111111111111"
+      DET_NODE_NAME = "n1"
       DET_RANK = "0"
     }
     KillSignal = "SIGTERM"
@@ -323,6 +327,8 @@ TaskGroups {
       DET_MASTERS = "http://10.0.0.5:8080,http://10.0.0.6:8080"
       DET_MASTERS_FILE = "${NOMAD_ALLOC_DIR}/masters"
       DET_MASTER_CA = "${NOMAD_ALLOC_DIR}/master-ca.pem"
+      DET_NODE_ID = "22222222-2222-4222-8222-222222222222"
+      DET_NODE_NAME = "n2"
       DET_RANK = "1"
     }
     Identities {
@@ -384,6 +390,8 @@ EOT
       DET_MASTERS = "http://10.0.0.5:8080,http://10.0.0.6:8080"
       DET_MASTERS_FILE = "${NOMAD_ALLOC_DIR}/masters"
       DET_MASTER_CA = "${NOMAD_ALLOC_DIR}/master-ca.pem"
+      DET_NODE_ID = "22222222-2222-4222-8222-222222222222"
+      DET_NODE_NAME = "n2"
       DET_RANK = "1"
     }
     KillSignal = "SIGTERM"

@@ -137,6 +137,8 @@ TaskGroups {
     Env {
       DET_ALLOCATION_ID = "12.5c1d2f6e-0b7a-4f0e-9a53-6f1f0f9f3b11.1"
       DET_MASTERS = "http://10.0.0.5:8080,http://10.0.0.6:8080"
+      DET_NODE_ID = "11111111-1111-4111-8111-111111111111"
+      DET_NODE_NAME = "n1"
       DET_RANK = "0"
     }
     Identities {
@@ -177,6 +179,8 @@ TaskGroups {
     Env {
       DET_ALLOCATION_ID = "12.5c1d2f6e-0b7a-4f0e-9a53-6f1f0f9f3b11.1"
       DET_MASTERS = "http://10.0.0.5:8080,http://10.0.0.6:8080"
+      DET_NODE_ID = "11111111-1111-4111-8111-111111111111"
+      DET_NODE_NAME = "n1"
       DET_RANK = "0"
     }
     KillSignal = "SIGTERM"

@@ -124,11 +124,12 @@ func newFold(e store.LiveExperiment) *fold {
 	return x
 }
 
-// nodesOf gives the scheduler a pool's nodes.
-func nodesOf(p *Pool, nodes []store.NodeRow) ([]sched.Node, error) {
+// nodesOf gives the scheduler a pool's nodes. held are the slots that our own
+// attempts hold, by node.
+func nodesOf(p *Pool, nodes []store.NodeRow, held map[string][]int) ([]sched.Node, error) {
 	var list []sched.Node
 	for _, row := range nodes {
-		n, err := p.Offer(row)
+		n, err := p.Offer(row, held[row.ID]...)
 		if err != nil {
 			return nil, err
 		}
@@ -139,8 +140,9 @@ func nodesOf(p *Pool, nodes []store.NodeRow) ([]sched.Node, error) {
 	return list, nil
 }
 
-// Offer is what a node offers to the pool; nil when it is not of the pool.
-func (p *Pool) Offer(row store.NodeRow) (*sched.Node, error) {
+// Offer is what a node offers to the pool; nil when it is not of the pool. held
+// are the slots there that our own attempts hold: what others take is not theirs.
+func (p *Pool) Offer(row store.NodeRow, held ...int) (*sched.Node, error) {
 	if p.NodePool != "" && row.NodePool != p.NodePool {
 		return nil, nil
 	}
@@ -148,7 +150,7 @@ func (p *Pool) Offer(row store.NodeRow) (*sched.Node, error) {
 	if err := json.Unmarshal(row.Inventory, &n); err != nil {
 		return nil, fmt.Errorf("inventory of node %s: %w", row.Name, err)
 	}
-	s := &sched.Node{ID: row.ID, Name: row.Name, Address: row.Address, Slots: cluster.SlotsOf(n, p.Slots)}
+	s := &sched.Node{ID: row.ID, Name: row.Name, Address: row.Address, Slots: cluster.SlotsOf(n, p.Slots, held...)}
 	s.Schedulable, s.Why = usable(row, n, p)
 	return s, nil
 }

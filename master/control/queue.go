@@ -117,7 +117,13 @@ func (d *decider) pool(p *Pool, in *input, owners map[string]owner) error {
 	if len(in.queued) == 0 {
 		return nil
 	}
-	nodes, err := nodesOf(p, d.p.Nodes)
+	held := map[string][]int{}
+	for _, r := range in.running {
+		for _, part := range r.Parts {
+			held[part.NodeID] = append(held[part.NodeID], part.SlotIDs...)
+		}
+	}
+	nodes, err := nodesOf(p, d.p.Nodes, held)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,9 @@
-// Package discovery says where things are: the members of an attempt, by what
-// Consul's catalogue, or where there is no Consul Nomad's own, has registered
-// for them. It is the only package that imports consul/api.
+// Package discovery says where things are: the members of an attempt, and the
+// masters. It is Consul's catalogue, or Nomad's own services where a site runs no
+// Consul.
 //
-// Health is not asked: a check lags behind its process by an interval, and the
-// runner's own call to the master says sooner and better that it is there.
+// What is registered is told at once: a check that has not passed yet says
+// nothing about a process that has just started, and a missing registration does
+// not end anything. Whether a member is there, its runner tells the master
+// itself; this package adds where.
 package discovery

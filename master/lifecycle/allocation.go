@@ -40,6 +40,7 @@ type Allocation struct {
 	SubmittedAt time.Time // zero: not yet
 	AssignedAt  time.Time
 	RefusedWhy  string // Nomad's final refusal of the job; "" when there is none
+	SubmitError string // why the last try to hand it to Nomad failed
 	PreemptAt   time.Time
 	AckedAt     time.Time // the program acknowledged the preemption
 	PreemptWait time.Duration
@@ -111,7 +112,7 @@ func Advance(a Allocation, now time.Time, t Timing) Step {
 	case a.RefusedWhy != "":
 		return Step{State: Terminated, Outcome: Refused, ExitReason: a.RefusedWhy, Unstarted: true}
 	case a.SubmittedAt.IsZero():
-		return advanceUnsubmitted(a)
+		return advanceUnsubmitted(a, now, t)
 	}
 	if s, ok := lost(a, now, t); ok {
 		return s
@@ -135,10 +136,18 @@ func advancePending(a Allocation) Step {
 // advanceUnsubmitted: placed, but Nomad does not have it yet. A call may be in
 // flight, so a wish to kill goes through Nomad once it is there; act does not
 // submit what is to be killed, and says so by RefusedWhy or SubmittedAt.
-func advanceUnsubmitted(a Allocation) Step {
+func advanceUnsubmitted(a Allocation, now time.Time, t Timing) Step {
 	if !a.KillAt.IsZero() || !a.PreemptAt.IsZero() {
 		return Step{State: Terminated, Outcome: Killed, ExitReason: orElse(a.KillReason, "it was stopped before it started"),
 			Kill: orElse(a.KillReason, "it is no longer wanted"), Unstarted: true}
+	}
+	if !a.AssignedAt.IsZero() && now.Sub(a.AssignedAt) > t.Place {
+		s := Step{State: Terminated, Outcome: Unplaced, Unstarted: true, Kill: "Nomad did not take it in time", Cause: Overdue,
+			ExitReason: fmt.Sprintf("Nomad did not take its job within %s: %s", t.Place, orElse(a.SubmitError, "it gave no reason"))}
+		for _, m := range a.Members {
+			s.Avoid = append(s.Avoid, m.NodeID)
+		}
+		return s
 	}
 	return Step{}
 }

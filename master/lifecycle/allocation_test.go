@@ -34,6 +34,8 @@ func set(t *testing.T, a *Allocation, key string, vals []string) {
 	switch key {
 	case "state":
 		a.State = AllocationState(vals[0])
+	case "assigned":
+		a.AssignedAt = ago(t, vals[0])
 	case "submitted":
 		a.SubmittedAt = ago(t, vals[0])
 	case "preempt":

@@ -27,6 +27,7 @@ type Config struct {
 	Database       string   `yaml:"database"`   // postgres://…
 	DatabaseConns  int      `yaml:"database_conns"`
 	ClusterName    string   `yaml:"cluster_name"`
+	ServiceName    string   `yaml:"service_name"` // of the masters, where there are several: tasks then find whichever is healthy
 	LogLevel       string   `yaml:"log_level"`
 	BlankPasswords string   `yaml:"blank_passwords"` // loopback, always or never
 	// SharedRawExec says that the operators know: under raw_exec a task can read

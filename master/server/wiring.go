@@ -71,7 +71,7 @@ func (m *master) task(s store.ToSubmit, pool *control.Pool) (jobspecs.Task, erro
 	t := jobspecs.Task{AllocationID: s.ID, Run: s.RunID, ClusterID: m.clusterID, ClusterName: m.cfg.ClusterName, Type: s.TaskType,
 		ExperimentID: deref(s.ExperimentID), TrialID: deref(s.TrialID), TaskID: s.TaskID, Owner: s.Owner, Title: s.TaskName,
 		Pool:    jobspecs.Pool{Name: pool.Name, Driver: pool.Driver, NodePool: pool.NodePool, Namespace: m.cfg.Nomad.Namespace},
-		Masters: jobspecs.Masters{URLs: m.cfg.TaskURLs, Scheme: "http"},
+		Masters: jobspecs.Masters{URLs: m.cfg.TaskURLs, Service: m.cfg.ServiceName, Scheme: "http"},
 		Runner: jobspecs.Runner{SHA256: m.artifacts.runnerSHA,
 			URL: fmt.Sprintf("%s/runner/%s/linux-amd64", m.cfg.TaskURLs[0], m.artifacts.runnerSHA)},
 		Services: jobspecs.NomadServices, Ports: taskPorts(), StopAfter: time.Duration(m.cfg.StopAfter)}

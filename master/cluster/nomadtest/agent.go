@@ -46,6 +46,7 @@ type Agent struct {
 const (
 	readyWithin = 90 * time.Second
 	stopWithin  = 30 * time.Second
+	endWithin   = 10 * time.Second // of tasks that were told to
 	lookEvery   = 50 * time.Millisecond
 )
 
@@ -215,6 +216,9 @@ func (a *Agent) end(t testing.TB) {
 	}
 	a.Node.end()
 	a.Server.end()
+	// A client that is told to end leaves tasks running, and those that its servers
+	// have forgotten.
+	kill(executors(a.Dir))
 	unmount(a.Dir)
 	if t.Failed() {
 		t.Logf("the server's log:%s\nthe node's log:%s", a.Server.logTail(), a.Node.logTail())
@@ -233,7 +237,7 @@ func (a *Agent) stopJobs(t testing.TB) {
 			t.Logf("job %s is left running: %v", j.ID, err)
 		}
 	}
-	deadline := time.Now().Add(stopWithin)
+	deadline := time.Now().Add(endWithin)
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for time.Now().Before(deadline) {
@@ -244,10 +248,10 @@ func (a *Agent) stopJobs(t testing.TB) {
 				running++
 			}
 		}
-		if err == nil && running == 0 {
+		if err == nil && running == 0 && len(executors(a.Dir)) == 0 {
 			return
 		}
 		<-tick.C
 	}
-	t.Log("tasks are left running: they did not end in time")
+	t.Log("tasks did not end in time and are killed")
 }

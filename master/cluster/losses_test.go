@@ -1,0 +1,175 @@
+package cluster_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/nomad/api"
+
+	"github.com/detent-ml/detent/master/cluster"
+)
+
+// serverKilled: while Nomad is away nothing is learned and nothing is concluded;
+// when it is back, all is as it was.
+func serverKilled(t *testing.T, r *rig) {
+	c := r.connect(t, cluster.Config{ClusterID: mine})
+	if outcome, err := c.Submit(t.Context(), r.Task(mine, "server.1", 1)); outcome != cluster.Done {
+		t.Fatal(err)
+	}
+	before := r.waitFor(t, c, "server.1", func(f cluster.TaskFact) bool { return f.Status == "running" })
+	known := cluster.Known{Full: true, Live: []string{"server.1"}}
+	r.agent.Server.Kill(t)
+	if o, err := c.Observe(t.Context(), known); err == nil {
+		t.Errorf("a dead Nomad is observed as %+v", o)
+	}
+	if outcome, err := c.Submit(t.Context(), r.Task(mine, "server.2", 1)); outcome != cluster.TryAgain || err == nil {
+		t.Errorf("submitting to a dead Nomad: %v, %v", outcome, err)
+	}
+	if outcome, err := c.Stop(t.Context(), "server.1"); outcome != cluster.TryAgain || err == nil {
+		t.Errorf("stopping in a dead Nomad: %v, %v", outcome, err)
+	}
+	r.agent.Server.Run(t)
+	// Until it has a leader again it answers, and must not be believed.
+	r.agent.Until(t, 60*time.Second, "Nomad to be back", func() error {
+		o, err := c.Observe(t.Context(), known)
+		if err != nil {
+			return err
+		}
+		if len(o.Gone) > 0 || o.Alarm != "" {
+			t.Errorf("a restarted Nomad is observed with gone %v, alarm %q", o.Gone, o.Alarm)
+		}
+		return nil
+	})
+	after := r.waitFor(t, c, "server.1", func(f cluster.TaskFact) bool { return f.Status == "running" })
+	if after.NomadAllocID != before.NomadAllocID {
+		t.Errorf("the task went from %s to %s", before.NomadAllocID, after.NomadAllocID)
+	}
+	if _, err := c.Stop(t.Context(), "server.1"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// replaced: Nomad makes a second allocation whatever the job says, here because
+// an operator stops the first. The fact tells it, and the replacement's identity
+// is known as not the first.
+func replaced(t *testing.T, r *rig) {
+	c := r.connect(t, cluster.Config{ClusterID: mine})
+	if outcome, err := c.Submit(t.Context(), r.Task(mine, "again.1", 1)); outcome != cluster.Done {
+		t.Fatal(err)
+	}
+	first := r.waitFor(t, c, "again.1", func(f cluster.TaskFact) bool { return f.Status == "running" })
+	old := r.JWT(t, "again.1", 0)
+	if err := os.Remove(filepath.Join(r.dir, "jwt.again.1.0")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.agent.API.Allocations().Stop(&api.Allocation{ID: first.NomadAllocID}, nil); err != nil {
+		t.Fatal(err)
+	}
+	second := r.waitFor(t, c, "again.1", func(f cluster.TaskFact) bool {
+		return f.NomadAllocID != first.NomadAllocID && f.Started
+	})
+	if second.Previous != first.NomadAllocID {
+		t.Errorf("the replacement is told as %+v, of %s", second, first.NomadAllocID)
+	}
+	w, err := c.VerifyIdentity(t.Context(), r.JWT(t, "again.1", 0))
+	if err != nil || w.NomadAllocID != second.NomadAllocID || w.FirstOfGroup {
+		t.Errorf("the replacement's identity is taken for %+v, %v", w, err)
+	}
+	w, err = c.VerifyIdentity(t.Context(), old)
+	if err != nil || w.NomadAllocID != first.NomadAllocID || !w.FirstOfGroup {
+		t.Errorf("the first one's identity is taken for %+v, %v", w, err)
+	}
+	// A master that has just started sees only the list, and comes to the same.
+	fresh := r.connect(t, cluster.Config{ClusterID: mine})
+	if f := r.waitFor(t, fresh, "again.1", func(f cluster.TaskFact) bool { return f.Started }); f.Previous != first.NomadAllocID {
+		t.Errorf("the replacement is listed as %+v, of %s", f, first.NomadAllocID)
+	}
+	if _, err := c.Stop(t.Context(), "again.1"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// clientKilled: a node that falls silent is told as down, and what ran there as lost.
+func clientKilled(t *testing.T, r *rig) {
+	c := r.connect(t, cluster.Config{ClusterID: mine})
+	task := r.Task(mine, "client.1", 1)
+	task.StopAfter = time.Second
+	if outcome, err := c.Submit(t.Context(), task); outcome != cluster.Done {
+		t.Fatal(err)
+	}
+	r.waitFor(t, c, "client.1", func(f cluster.TaskFact) bool { return f.Status == "running" })
+	node := func() cluster.Node {
+		o, err := c.Observe(t.Context(), cluster.Known{Full: true, Live: []string{"client.1"}})
+		if err != nil || len(o.Nodes) != 1 || o.Alarm != "" || len(o.Gone) > 0 {
+			t.Fatalf("%+v, %v", o, err)
+		}
+		return o.Nodes[0]
+	}
+	r.agent.Node.Kill(t)
+	f := r.waitFor(t, c, "client.1", func(f cluster.TaskFact) bool { return f.Status == "lost" })
+	if !f.Over() || f.Detail == "" {
+		t.Errorf("what ran on a lost node is told as %+v", f)
+	}
+	if n := node(); n.Schedulable || n.Status != "down" || n.Why != "is down" {
+		t.Errorf("a lost node is told as %+v", n)
+	}
+	r.agent.Node.Run(t)
+	r.agent.Until(t, 60*time.Second, "the node to be back", func() error {
+		if n := node(); !n.Schedulable {
+			return fmt.Errorf("it is %s and %s", n.Status, n.Why)
+		}
+		return nil
+	})
+	if _, err := c.Stop(t.Context(), "client.1"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// restored: a Nomad that was set back to a backup knows less than we do.
+func restored(t *testing.T, r *rig) {
+	c := r.connect(t, cluster.Config{ClusterID: mine})
+	if outcome, err := c.Submit(t.Context(), r.Task(mine, "backup.1", 1)); outcome != cluster.Done {
+		t.Fatal(err)
+	}
+	r.waitFor(t, c, "backup.1", func(f cluster.TaskFact) bool { return f.Status == "running" })
+	backup, err := r.agent.API.Operator().Snapshot(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer backup.Close()
+	if outcome, err := c.Submit(t.Context(), r.Task(mine, "backup.2", 1)); outcome != cluster.Done {
+		t.Fatal(err)
+	}
+	r.waitFor(t, c, "backup.2", func(f cluster.TaskFact) bool { return f.Status == "running" })
+	known := cluster.Known{Full: true, Live: []string{"backup.1", "backup.2"}}
+	o, err := c.Observe(t.Context(), known)
+	if err != nil || o.Alarm != "" || len(o.Gone) > 0 {
+		t.Fatalf("before: %+v, %v", o, err)
+	}
+	known.Index = o.Index
+	if _, err := r.agent.API.Operator().SnapshotRestore(backup, nil); err != nil {
+		t.Fatal(err)
+	}
+	r.agent.Until(t, 30*time.Second, "the older state", func() error {
+		if o, err = c.Observe(t.Context(), known); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(o.Jobs, func(j cluster.JobFact) bool { return j.AllocationID == "backup.2" }) {
+			return errors.New("it is not there yet")
+		}
+		return nil
+	})
+	if len(o.Gone) > 0 || !strings.Contains(o.Alarm, "older state") {
+		t.Errorf("an older state: gone %v, alarm %q, index %d after %d", o.Gone, o.Alarm, o.Index, known.Index)
+	}
+	known.Trust = true
+	if o, err = c.Observe(t.Context(), known); err != nil || !slices.Equal(o.Gone, []string{"backup.2"}) || o.Alarm != "" {
+		t.Errorf("the operators confirmed it: gone %v, alarm %q, %v", o.Gone, o.Alarm, err)
+	}
+}
