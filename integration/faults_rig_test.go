@@ -16,7 +16,6 @@ import (
 
 	"github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/nomad/local"
-	"github.com/detent-ml/detent/nomad/servers/proc"
 )
 
 // checkpointEvery is after how many steps the training of the faults saves its state.
@@ -36,6 +35,7 @@ type training struct {
 type trainOptions struct {
 	python string  // the interpreter; python3 with this project's package when empty
 	pause  float64 // seconds between steps
+	noise  int     // length of one more line of output per step; none when 0
 	more   string  // more configuration
 }
 
@@ -77,8 +77,8 @@ name: %s
 entrypoint: %s
 searcher: {name: single, metric: loss, max_length: {batches: 1000000}}
 max_restarts: 0
-hyperparameters: {record: %s, pause: %g, every: %d}
-%s`, strings.ReplaceAll(t.Name(), "/", " "), entry, record, o.pause, checkpointEvery, o.more), script(string(code)))
+hyperparameters: {record: %s, pause: %g, every: %d, noise: %d}
+%s`, strings.ReplaceAll(t.Name(), "/", " "), entry, record, o.pause, checkpointEvery, o.noise, o.more), script(string(code)))
 	t.Cleanup(func() { // whatever happens, it does not train on
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 		defer cancel()
@@ -130,9 +130,9 @@ func (k *training) advance(t testing.TB, n int) {
 
 // A process is one that the training ran as.
 type process struct {
-	run int
-	pid int
-	at  float64 // on the machine's monotonic clock, in seconds
+	run  int
+	name string
+	at   float64 // on the machine's monotonic clock, in seconds
 }
 
 // starts are the processes that were started.
@@ -140,7 +140,7 @@ func (k *training) starts(t testing.TB) []process {
 	t.Helper()
 	var out []process
 	for _, words := range k.lines(t, "starts") {
-		s := process{run: number(t, words[0]), pid: number(t, words[1])}
+		s := process{run: number(t, words[0]), name: words[1]}
 		var err error
 		if s.at, err = strconv.ParseFloat(words[2], 64); err != nil {
 			t.Fatal(err)
@@ -151,9 +151,9 @@ func (k *training) starts(t testing.TB) []process {
 }
 
 // lastBeat is when a process of the training was last seen alive.
-func (k *training) lastBeat(t testing.TB, pid int) float64 {
+func (k *training) lastBeat(t testing.TB, p process) float64 {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(k.record, fmt.Sprintf("beat-%d", pid)))
+	text, err := os.ReadFile(filepath.Join(k.record, "beat-"+p.name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,18 +164,18 @@ func (k *training) lastBeat(t testing.TB, pid int) float64 {
 	return at
 }
 
-// only is the training's only process so far, which must be alive.
-func (k *training) only(t testing.TB) proc.ID {
+// checkAlone wants the training to be the one process that was started first, and
+// that to be alive.
+func (k *training) checkAlone(t testing.TB) {
 	t.Helper()
 	starts := k.starts(t)
 	if len(starts) != 1 {
-		t.Fatalf("experiment %d was started %d times: %v", k.experiment, len(starts), starts)
+		t.Fatalf("experiment %d was started %d times: %+v; attempts: %s", k.experiment, len(starts), starts, k.attempts(t))
 	}
-	id, err := proc.Of(starts[0].pid)
-	if err != nil {
-		t.Fatalf("the process of experiment %d: %v\n%s", k.experiment, err, k.log(t, k.experiment))
-	}
-	return id
+	before := k.lastBeat(t, starts[0])
+	eventually(t, fmt.Sprintf("a sign of life of experiment %d", k.experiment), func() (bool, error) {
+		return k.lastBeat(t, starts[0]) > before, errors.New(k.attempts(t))
+	})
 }
 
 func (k *training) askToEnd() error {
@@ -237,10 +237,17 @@ func value[T any](t testing.TB, r *rig, sql string, args ...any) T {
 	return list[0]
 }
 
-// alter changes the cluster's database.
+// alter changes the cluster's database, by one statement or several.
 func alter(t testing.TB, r *rig, sql string, args ...any) {
 	t.Helper()
-	if _, err := query(t, r, pgx.RowTo[any], sql, args...); err != nil {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, r.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	if _, err := conn.Exec(ctx, sql, args...); err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
 }

@@ -44,6 +44,7 @@ func irisConfig(t *testing.T, data string) string {
 func TestIrisObeysItsConfiguration(t *testing.T) {
 	r := start(t)
 	needsMounts(t)
+	absent(t, "/opt/bluedata")
 	example := filepath.Join(r.root, "plugins", "harness", "examples", "iris")
 	home := t.TempDir()
 	code, data := filepath.Join(home, "code"), filepath.Join(home, "data")
@@ -80,9 +81,30 @@ func TestIrisObeysItsConfiguration(t *testing.T) {
 	if err != nil || len(checkpoints) != 1 {
 		t.Errorf("%d checkpoints, one at the end was due: %v", len(checkpoints), err)
 	}
-	if _, err := os.Stat("/opt/bluedata"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the task's folder is left on this machine: %v", err)
+	unseen(t, dataPlace)
+}
+
+// unseen fails when the machine itself sees what a task has at a place: at most
+// the empty folder that was made to mount at.
+func unseen(t *testing.T, place string) {
+	t.Helper()
+	entries, err := os.ReadDir(place)
+	if err != nil && !errors.Is(err, os.ErrNotExist) || len(entries) > 0 {
+		t.Errorf("the machine sees %d entries in %s: %v", len(entries), place, err)
 	}
+}
+
+// absent promises that a folder is gone after the test if it is not there before.
+func absent(t *testing.T, dir string) {
+	t.Helper()
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		return
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // merged looks at the configuration that the task was given.
@@ -92,9 +114,28 @@ func merged(t *testing.T, r *rig, id int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := compactJSON(t, e.Experiment.Config)
-	holds(t, "the merged configuration", config, `"max_length":{"batches":5000}`, `"min_validation_period":{"batches":1000}`,
-		`"scheduling_unit":100`, `"global_batch_size":{"type":"const","val":30}`, `"name":"iris_const_testuser1"`)
+	var config struct {
+		Name     string
+		Searcher struct {
+			MaxLength map[string]int `json:"max_length"`
+		}
+		MinValidationPeriod map[string]int `json:"min_validation_period"`
+		SchedulingUnit      int            `json:"scheduling_unit"`
+		Hyperparameters     map[string]struct {
+			Type string
+			Val  float64
+		}
+	}
+	if err := json.Unmarshal(e.Experiment.Config, &config); err != nil {
+		t.Fatal(err)
+	}
+	if config.Name != "iris_const_testuser1" || config.Searcher.MaxLength["batches"] != 5000 ||
+		config.MinValidationPeriod["batches"] != 1000 || config.SchedulingUnit != 100 {
+		t.Errorf("the merged configuration has %+v", config)
+	}
+	if p := config.Hyperparameters["layer1_dense_size"]; p.Type != "const" || p.Val != 16 {
+		t.Errorf("a hyperparameter became %+v", p)
+	}
 	holds(t, "the original configuration", e.Experiment.OriginalConfig, "# Report validation metrics to Master every 1000 batches")
 }
 
@@ -176,9 +217,7 @@ with core.init() as ctx:
 	for i, id := range ids {
 		holds(t, "the log", r.log(t, id), fmt.Sprint("it is folder ", i))
 	}
-	if _, err := os.Stat(place); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the machine sees the tasks' folder: %v", err)
-	}
+	unseen(t, place)
 	if b, err := os.ReadFile(filepath.Join(hosts[0], "result")); err != nil || string(b) != "written" {
 		t.Errorf("what the task wrote is %q: %v", b, err)
 	}
@@ -191,13 +230,4 @@ with core.init() as ctx:
 		}
 		r.waitState(t, id, v1.ExperimentStateCanceled)
 	}
-}
-
-func compactJSON(t testing.TB, v any) string {
-	t.Helper()
-	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
 }

@@ -3,7 +3,6 @@ package integration
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -103,7 +102,6 @@ cluster_name: integration
 checkpoint_storage: {type: shared_fs, host_path: %s}
 resource_pools:
   - {name: default, driver: raw_exec, slots: cpu, slots_per_node: 4, memory_mb_per_slot: 128}
-stop_after: 10s
 `, filepath.Join(dir, "checkpoints"))
 }
 
@@ -226,25 +224,6 @@ func (r *rig) det(t testing.TB, args ...string) (string, error) {
 	cmd.Env = append(os.Environ(), "DET_MASTER="+r.MasterURL, "DET_USER=determined", "DET_PASS=", "HOME="+t.TempDir(), "NO_COLOR=1")
 	out, err := cmd.CombinedOutput()
 	return string(out), err
-}
-
-// files reads a folder as files of an experiment.
-func folder(t testing.TB, dir string) map[string]string {
-	t.Helper()
-	files := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		b, err := os.ReadFile(path)
-		rel, _ := filepath.Rel(dir, path)
-		files[filepath.ToSlash(rel)] = string(b)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }

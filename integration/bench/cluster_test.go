@@ -28,6 +28,7 @@ const patience = 2 * time.Minute
 var (
 	rounds = flag.Int("rounds", 3, "how often a rate is measured; the table shows the median")
 	span   = flag.Duration("span", 3*time.Second, "how long one measurement of a rate lasts")
+	live   = flag.Int("live", 10_000, "how many experiments are live at once in BenchmarkScale")
 	binDir = flag.String("programs", filepath.Join("..", "..", "bin"), "folder with det-master, det and det-runner")
 )
 
@@ -40,7 +41,8 @@ type rig struct {
 	root   string // of the checkout
 	bin    string
 	home   string        // of a user who has signed in with det
-	bare   *pgxpool.Pool // a database of the yardsticks' own, on the same server
+	db     *pgxpool.Pool // the master's database
+	bare   *pgxpool.Pool // one of the yardsticks' own, on the same server
 }
 
 var shared struct {
@@ -74,8 +76,10 @@ func TestMain(m *testing.M) {
 func (r *rig) end(clean bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if r.bare != nil {
-		r.bare.Close()
+	for _, pool := range []*pgxpool.Pool{r.db, r.bare} {
+		if pool != nil {
+			pool.Close()
+		}
 	}
 	if r.Cluster == nil {
 		return os.RemoveAll(r.dir)
@@ -136,6 +140,9 @@ func (r *rig) up() error {
 	if err := r.signIn(ctx); err != nil {
 		return err
 	}
+	if r.db, err = pgxpool.New(ctx, r.DSN); err != nil {
+		return err
+	}
 	dsn, err := r.database(ctx, "bench")
 	if err != nil {
 		return err
@@ -150,6 +157,7 @@ const masterConfig = `
 cluster_name: bench
 resource_pools:
   - {name: default, driver: raw_exec, slots: cpu, slots_per_node: 48, memory_mb_per_slot: 32}
+  - {name: beside, driver: raw_exec, slots: cpu, slots_per_node: 4, memory_mb_per_slot: 32}
 `
 
 func (r *rig) program(name string) string { return filepath.Join(r.bin, name) }
@@ -177,12 +185,7 @@ func (r *rig) det(ctx context.Context, args ...string) *exec.Cmd {
 
 // database makes an empty database on the cluster's server.
 func (r *rig) database(ctx context.Context, name string) (dsn string, err error) {
-	pool, err := pgxpool.New(ctx, r.DSN)
-	if err != nil {
-		return "", err
-	}
-	defer pool.Close()
-	if _, err := pool.Exec(ctx, "CREATE DATABASE "+name); err != nil {
+	if _, err := r.db.Exec(ctx, "CREATE DATABASE "+name); err != nil {
 		return "", err
 	}
 	u, err := url.Parse(r.DSN)

@@ -247,3 +247,10 @@ func repeat(ctx context.Context, n int, do func(ctx context.Context) error) ([]t
 	}
 	return all, nil
 }
+
+func plural(clients int) string {
+	if clients == 1 {
+		return "1 client"
+	}
+	return fmt.Sprintf("%d clients", clients)
+}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"strings"
@@ -16,19 +17,19 @@ import (
 
 const perRequest = 500
 
-func logText(i int) string {
-	return fmt.Sprintf("epoch %d: step %d loss=%.6f acc=%.4f lr=0.001000 samples/s=1034.52", i/1000, i, 1/float64(i+1), 0.5+float64(i%100)/200)
+func logText(i int, rng *rand.Rand) string {
+	return fmt.Sprintf("epoch %d: step %d loss=%.6f acc=%.4f lr=0.001000 samples/s=%.2f", i/1000, i, rng.Float64(), rng.Float64(), 1000*rng.Float64())
 }
 
-// logLines is the part of a request that does not change; making it is the
-// runners' time, on other machines.
-func logLines(n int) []byte {
+// logLines is the part of a request that can be made beforehand: making it is the
+// runners' time, on other machines. Its lines differ as those of a training do.
+func logLines(n int, rng *rand.Rand) []byte {
 	b := []byte(`[`)
 	for i := range n {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = fmt.Appendf(b, `{"timestamp":"2026-11-20T04:22:%02d.%06dZ","log":%q,"stdtype":"stdout","level":"LOG_LEVEL_INFO","source":"task"}`, i%60, i, logText(i))
+		b = fmt.Appendf(b, `{"timestamp":"2026-11-20T04:22:%02d.%06dZ","log":%q,"stdtype":"stdout","level":"LOG_LEVEL_INFO","source":"task"}`, i%60, i, logText(i, rng))
 	}
 	return append(b, `],"done":false}`...)
 }
@@ -46,30 +47,41 @@ func BenchmarkLogs(b *testing.B) {
 	r := start(b)
 	r.emptyBare(b)
 	attempts := r.hold(b, 8)
-	lines, first := logLines(perRequest), make([]int, 8)
+	first := make([]int, 8)
+	rng := rand.New(rand.NewPCG(1, 2))
+	var lines [32][]byte
+	var texts [32][]string
 	var ats []time.Time
-	var texts []string
-	for i := range perRequest {
-		ats, texts = append(ats, time.Now()), append(texts, logText(i))
+	for i := range lines {
+		lines[i] = logLines(perRequest, rng)
+		for n := range perRequest {
+			texts[i] = append(texts[i], logText(n, rng))
+		}
 	}
+	for range perRequest {
+		ats = append(ats, time.Now())
+	}
+	inserted := make([]int, 8)
 	earlier := map[int]string{1: "28,000 /s", 4: "35,000 /s", 8: "33,000 /s"}
 	target := map[int]string{1: "280,000 /s", 4: "350,000 /s", 8: "330,000 /s"}
+	before := r.disk(b, "^log_")
 	for _, clients := range []int{1, 4, 8} {
 		ours := dialAll(b, r.MasterURL, clients)
 		found := alternately(func() pace {
 			return r.metered(b, clients, func(c int) error {
 				first[c] += perRequest
-				return ours[c].ship(attempts[c], first[c]-perRequest, lines)
+				return ours[c].ship(attempts[c], first[c]-perRequest, lines[first[c]/perRequest%len(lines)])
 			})
 		}, func() pace {
 			return load(b, clients, func(c int) error {
+				inserted[c]++
 				_, err := r.bare.Exec(b.Context(), `INSERT INTO bare_lines (task, at, level, std, source, log)
-					SELECT $1, t, 'INFO', 'stdout', 'task', l FROM unnest($2::timestamptz[], $3::text[]) AS u(t, l)`, fmt.Sprint("task-", c), ats, texts)
+					SELECT $1, t, 'INFO', 'stdout', 'task', l FROM unnest($2::timestamptz[], $3::text[]) AS u(t, l)`, fmt.Sprint("task-", c), ats, texts[inserted[c]%len(texts)])
 				return err
 			})
 		})
 		us, inserts := found[0], found[1]
-		name := fmt.Sprintf("%d clients", clients)
+		name := plural(clients)
 		add := func(f figure) { f.part = part; shared.figures.add(f) }
 		add(figure{what: name, value: us.rate * perRequest, unit: "/s", target: target[clients], against: "inserts of rows, no HTTP", yard: inserts.rate * perRequest, determined: earlier[clients]})
 		add(figure{what: name + ", p50 of a request", value: us.p50, unit: "ms", against: "the insert", yard: inserts.p50})
@@ -78,6 +90,12 @@ func BenchmarkLogs(b *testing.B) {
 		add(figure{what: name + ", processor time of PostgreSQL", value: us.cpu["PostgreSQL"] / perRequest, unit: "µs/line"})
 		b.ReportMetric(us.rate*perRequest, fmt.Sprintf("lines/s-%d", clients))
 	}
+	shipped := 0
+	for _, n := range first {
+		shipped += n
+	}
+	shared.figures.add(figure{part: part, what: "on disk, a million lines", value: (r.disk(b, "^log_") - before) / float64(shipped), unit: "MB",
+		against: "as rows", yard: r.bareDisk(b), determined: "281 MB"})
 }
 
 // BenchmarkFollow: reading a long log with follow, against reading its rows from
@@ -88,7 +106,8 @@ func BenchmarkFollow(b *testing.B) {
 	r.emptyBare(b)
 	a := r.hold(b, 1)[0]
 	w := dial(b, r.MasterURL)
-	lines := logLines(perRequest)
+	rng := rand.New(rand.NewPCG(1, 2))
+	lines := logLines(perRequest, rng)
 	for first := 0; first < total; first += perRequest {
 		if err := w.ship(a, first, lines); err != nil {
 			b.Fatal(err)
@@ -100,10 +119,10 @@ func BenchmarkFollow(b *testing.B) {
 		b.Fatal(err)
 	}
 	// Determined's own clients ask whole records; det asks the same.
-	found := alternately(func() pace { return timed(b, func() { r.follow(b, a.trial, total, nil) }) },
-		func() pace { return timed(b, func() { r.readRows(b, total) }) },
+	found := alternately(func() pace { return timed(func() { r.follow(b, a.trial, total, nil) }) },
+		func() pace { return timed(func() { r.readRows(b, total) }) },
 		func() pace {
-			return timed(b, func() {
+			return timed(func() {
 				if out, err := r.det(b.Context(), "trial", "logs", strconv.Itoa(a.trial)).Output(); err != nil || bytes.Count(out, []byte("\n")) < total {
 					b.Fatalf("det trial logs: %d lines, %v", bytes.Count(out, []byte("\n")), err)
 				}
@@ -117,7 +136,7 @@ func BenchmarkFollow(b *testing.B) {
 		}
 		if n >= total && n < total+50 {
 			sent <- time.Now()
-			if err := w.ship(a, n, logLines(1)); err != nil {
+			if err := w.ship(a, n, logLines(1, rng)); err != nil {
 				b.Error(err)
 			}
 		}
@@ -133,8 +152,18 @@ func BenchmarkFollow(b *testing.B) {
 	b.ReportMetric(found[0].p50, "ms/100k-lines")
 }
 
+// bareDisk is what a million of the yardstick's rows take, in MB.
+func (r *rig) bareDisk(b *testing.B) (size float64) {
+	b.Helper()
+	err := r.bare.QueryRow(b.Context(), "SELECT pg_total_relation_size('bare_lines')::float8 / count(*) FROM bare_lines").Scan(&size)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return size
+}
+
 // timed is one measurement of something that takes long by itself.
-func timed(_ *testing.B, do func()) pace {
+func timed(do func()) pace {
 	at := time.Now()
 	do()
 	return pace{p50: ms(time.Since(at))}

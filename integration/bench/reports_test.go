@@ -55,7 +55,7 @@ func BenchmarkReports(b *testing.B) {
 			})
 		})
 		us, handler, inserts := found[0], found[1], found[2]
-		name := fmt.Sprintf("%d clients", clients)
+		name := plural(clients)
 		add := func(f figure) { f.part = part; shared.figures.add(f) }
 		add(figure{what: name, value: us.rate, unit: "/s", target: target[clients], against: "a handler that only groups inserts", yard: handler.rate, determined: earlier[clients]})
 		add(figure{what: name + ", against inserts alone", value: us.rate, unit: "/s", against: "grouped inserts, no HTTP", yard: inserts.rate})

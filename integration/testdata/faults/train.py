@@ -3,8 +3,9 @@
 It numbers its log lines, metrics and checkpoints by step, and keeps its own account of them in
 the folder that the hyperparameter "record" names: a line per process that was started ("starts"),
 per step that was reported ("steps"), per checkpoint that was stored ("checkpoints"). While it
-lives it writes the machine's monotonic time into a file of its process ("beat-<pid>"), so that it
-can be told whether two processes of it ever ran at once. It goes on until there is a file "stop".
+lives it writes the machine's monotonic time into a file of its process ("beat-<name>"), so that it
+can be told whether two processes of it ever ran at once. A process is known by a random name, as
+its pid is one of its sandbox. It goes on until there is a file "stop".
 """
 
 import os
@@ -19,6 +20,7 @@ from determined import core
 class Record:
     def __init__(self, folder: str) -> None:
         self.folder = pathlib.Path(folder)
+        self.name = os.urandom(4).hex()
 
     def add(self, name: str, *words) -> None:
         # One write of few bytes to a file opened for appending: whole, or not there.
@@ -33,7 +35,7 @@ class Record:
         return (self.folder / "stop").exists()
 
     def beat(self) -> None:
-        fd = os.open(self.folder / f"beat-{os.getpid()}", os.O_WRONLY | os.O_CREAT, 0o644)
+        fd = os.open(self.folder / f"beat-{self.name}", os.O_WRONLY | os.O_CREAT, 0o644)
         while True:
             os.pwrite(fd, b"%020.6f\n" % time.monotonic(), 0)
             time.sleep(0.02)
@@ -53,6 +55,8 @@ def train(context: core.Context, info: det.ClusterInfo, record: Record) -> None:
     while not record.asks_for_the_end():
         step += 1
         print(f"run {run} step {step}", flush=True)
+        if hparams["noise"]:
+            print("." * hparams["noise"], flush=True)
         context.train.report_training_metrics(
             steps_completed=step, metrics={"loss": 1.0 / step, "step": step}
         )
@@ -71,11 +75,11 @@ def main() -> None:
     info = det.get_cluster_info()
     record = Record(info.trial.hparams["record"])
     run = info.allocation_id.rsplit(".", 1)[1]
-    record.add("starts", run, os.getpid(), f"{time.monotonic():.6f}")
+    record.add("starts", run, record.name, f"{time.monotonic():.6f}")
     threading.Thread(target=record.beat, daemon=True).start()
     with core.init(tensorboard_mode=core.TensorboardMode.MANUAL) as context:
         train(context, info, record)
-    record.add("ends", run, os.getpid())
+    record.add("ends", run, record.name)
 
 
 if __name__ == "__main__":

@@ -122,3 +122,41 @@ func bareJob(b *testing.B, nomad *api.Client, id, script string) {
 		b.Fatal(err)
 	}
 }
+
+// BenchmarkBurst: as many experiments at once as fit, until the last of them has
+// printed its first line, against as many jobs registered with Nomad itself.
+func BenchmarkBurst(b *testing.B) {
+	const part, n = "Submission", 40
+	r := start(b)
+	nomad, err := r.Nomad()
+	if err != nil {
+		b.Fatal(err)
+	}
+	found := alternately(func() pace {
+		return r.burst(b, n, func(_ int, script string) { r.submit(b, script) })
+	}, func() pace {
+		return r.burst(b, n, func(i int, script string) {
+			bareJob(b, nomad, fmt.Sprintf("burst-%d-%d", time.Now().UnixNano(), i), script)
+		})
+	})
+	shared.figures.add(figure{part: part, what: "40 experiments at once, to the last one's first line", value: found[0].p99, unit: "ms",
+		against: "registering 40 processes with Nomad", yard: found[1].p99})
+	b.ReportMetric(found[0].p99, "ms-to-last")
+}
+
+// burst starts many scripts, one after the other, and waits for the last.
+func (r *rig) burst(b *testing.B, n int, begin func(i int, script string)) pace {
+	b.Helper()
+	at := time.Now()
+	path := func(i int) string { return filepath.Join(r.dir, fmt.Sprintf("burst-%d-%d", at.UnixNano(), i)) }
+	for i := range n {
+		begin(i, stamp(path(i)))
+	}
+	last := at
+	for i := range n {
+		if t := stamped(b, path(i)); t.After(last) {
+			last = t
+		}
+	}
+	return pace{p99: ms(last.Sub(at))}
+}

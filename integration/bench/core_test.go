@@ -1,0 +1,83 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// BenchmarkCore: what decides, by itself. These benchmarks live with their
+// packages; here they are run and put into the table.
+func BenchmarkCore(b *testing.B) {
+	const part = "Deciding"
+	found := map[string]float64{}
+	for _, pkg := range []string{"./master/sched", "./master/control", "./master/search"} {
+		cmd := exec.CommandContext(b.Context(), "go", "test", "-run", "^$", "-bench", "^Benchmark(Plan|Decide|Picture|Rebuild|Apply)$", pkg)
+		cmd.Dir = filepath.Join("..", "..")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			b.Fatalf("%s: %v\n%s", pkg, err, out)
+		}
+		parse(out, found)
+	}
+	for _, f := range []struct {
+		name, what, unit, target string
+		per                      float64
+	}{
+		{"Plan/empty", "sched.Plan, 1,000 nodes of 8, 10,000 queued, nothing runs", "ms", "50 ms", 1e6},
+		{"Plan/half", "… half of them held", "ms", "50 ms", 1e6},
+		{"Plan/full", "… all held", "ms", "50 ms", 1e6},
+		{"Plan/preempt", "… all held by what may be preempted", "ms", "50 ms", 1e6},
+		{"Plan/preempt-crumbs", "… all held by tasks of one slot that may be preempted", "ms", "50 ms", 1e6},
+		{"Decide/steady", "control.Decide, 10,000 live trials, nothing happened", "ms", "200 ms", 1e6},
+		{"Decide/arrivals", "… 100 experiments came", "ms", "200 ms", 1e6},
+		{"Decide/ends", "… 100 programs ended", "ms", "200 ms", 1e6},
+		{"Picture/known", "rows joined with searches, 10,000 live trials", "ms", "", 1e6},
+		{"Picture/new-leader", "… by a new leader, which reads 10,000 configurations", "ms", "", 1e6},
+		{"Apply", "search, one event", "µs", "20 µs", 1e3},
+		{"Rebuild", "search, a new leader folds 1,000,000 events", "ms", "", 1e6},
+	} {
+		ns, ok := found[f.name]
+		if !ok {
+			b.Fatalf("Benchmark%s printed nothing", f.name)
+		}
+		shared.figures.add(figure{part: part, what: f.what, value: ns / f.per, unit: f.unit, target: f.target})
+	}
+	b.ReportMetric(found["Decide/steady"]/1e6, "ms/Decide")
+}
+
+// parse reads what go test -bench prints: nanoseconds per operation, by the
+// benchmark's name without its prefix and the number of processors.
+func parse(out []byte, into map[string]float64) {
+	lines := bufio.NewScanner(bytes.NewReader(out))
+	for lines.Scan() {
+		f := strings.Fields(lines.Text())
+		if len(f) < 4 || f[3] != "ns/op" {
+			continue
+		}
+		name, ok := strings.CutPrefix(f[0], "Benchmark")
+		if !ok {
+			continue
+		}
+		if i := strings.LastIndexByte(name, '-'); i > 0 {
+			if _, err := strconv.Atoi(name[i+1:]); err == nil {
+				name = name[:i]
+			}
+		}
+		if ns, err := strconv.ParseFloat(f[2], 64); err == nil {
+			into[name] = ns
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	found := map[string]float64{}
+	parse([]byte("goos: linux\nBenchmarkPlan/preempt-crumbs-2 \t      3\t 10657981.5 ns/op\t 7 B/op\nBenchmarkApply\t  9  812 ns/op\nPASS\nok  \tx\t1.5s\n"), found)
+	if len(found) != 2 || found["Plan/preempt-crumbs"] != 10657981.5 || found["Apply"] != 812 {
+		t.Errorf("read %v", found)
+	}
+}

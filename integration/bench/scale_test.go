@@ -1,0 +1,124 @@
+package bench
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// BenchmarkScale: ten thousand experiments that all want to run, submitted one
+// by one, and then how long a new and more important one takes, from its POST to
+// its program's first line.
+func BenchmarkScale(b *testing.B) {
+	const part, clients = "10,000 live trials", 8
+	r := start(b)
+	before := r.important(b)
+	config := "name: bench\nentrypoint: [sleep, '100000']\nsearcher: {name: single, metric: loss, max_length: {batches: 1}}\n" +
+		"resources: {slots_per_trial: 48}\n" // one of them takes all the slots of the pool, and the others wait
+	active := true
+	ids := make([][]int, clients)
+	var wg sync.WaitGroup
+	began := time.Now()
+	for c := range clients {
+		wg.Go(func() {
+			for range *live / clients {
+				e, err := r.client.CreateExperiment(b.Context(), v1.CreateExperimentRequest{Config: &config, Activate: &active}, nil)
+				if err != nil {
+					b.Error(err)
+					return
+				}
+				ids[c] = append(ids[c], e.Experiment.ID)
+			}
+		})
+	}
+	wg.Wait()
+	took := time.Since(began)
+	if b.Failed() {
+		b.FailNow()
+	}
+	add := func(f figure) { f.part = part; shared.figures.add(f) }
+	add(figure{what: fmt.Sprintf("%d experiments submitted by %d clients", *live, clients), value: float64(*live) / took.Seconds(), unit: "/s"})
+	r.settle(b)
+	add(figure{what: "one cycle of the loop", value: r.gauge(b, "det_loop_last_cycle_seconds") * 1000, unit: "ms"})
+	after := r.important(b)
+	add(figure{what: "POST /experiments to the program's first line", value: after, unit: "ms", target: "1,000 ms", against: "with nothing live", yard: before})
+	rss, _ := resident(r.part(b, "master")[0])
+	add(figure{what: "the master's resident memory", value: rss, unit: "MB"})
+	began = time.Now()
+	r.killAll(b, ids)
+	add(figure{what: "all killed, until the last one has ended", value: time.Since(began).Seconds(), unit: "s"})
+	b.ReportMetric(after, "ms-to-first-line")
+}
+
+// important is the median of a few submissions to the pool that nothing waits
+// for.
+func (r *rig) important(b *testing.B) float64 {
+	b.Helper()
+	var all []float64
+	for i := range 5 {
+		path := filepath.Join(r.dir, fmt.Sprintf("important-%d-%d", time.Now().UnixNano(), i))
+		began := time.Now()
+		id := r.submit(b, stamp(path), "resources: {resource_pool: beside}")
+		all = append(all, ms(stamped(b, path).Sub(began)))
+		r.awaitEnd(b, id)
+	}
+	return median(all)
+}
+
+// settle waits until every experiment has its trial in the queue.
+func (r *rig) settle(b *testing.B) {
+	b.Helper()
+	await(b, "a trial of each experiment", func() bool {
+		var n int
+		if err := r.db.QueryRow(b.Context(), "SELECT count(*) FROM allocations WHERE state <> 'TERMINATED'").Scan(&n); err != nil {
+			b.Fatal(err)
+		}
+		return n >= *live
+	})
+}
+
+// killAll kills experiments and waits for their ends.
+func (r *rig) killAll(b *testing.B, ids [][]int) {
+	b.Helper()
+	var wg sync.WaitGroup
+	for _, list := range ids {
+		wg.Go(func() {
+			for _, id := range list {
+				if err := r.client.KillExperiment(b.Context(), id); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	await(b, "the end of all experiments", func() bool {
+		var n int
+		if err := r.db.QueryRow(b.Context(), "SELECT count(*) FROM experiments WHERE ended_at IS NULL").Scan(&n); err != nil {
+			b.Fatal(err)
+		}
+		return n == 0
+	})
+}
+
+// gauge reads one of the master's own figures.
+func (r *rig) gauge(b *testing.B, name string) float64 {
+	b.Helper()
+	body, err := r.client.Raw(b.Context(), "GET", "/metrics", nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for line := range strings.Lines(string(body)) {
+		var v float64
+		if n, _ := fmt.Sscanf(line, name+" %g", &v); n == 1 {
+			return v
+		}
+	}
+	b.Fatalf("the master does not tell %s", name)
+	return 0
+}

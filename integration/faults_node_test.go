@@ -1,0 +1,131 @@
+package integration
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/detent-ml/detent/jobspecs"
+)
+
+// nodeIsDead kills the agent of the node that a training runs on. Its tasks live
+// on with nobody to end them; Nomad gives the node up, and the trial goes on
+// elsewhere from its checkpoint. Then the agent comes back to what it left.
+func (r *rig) nodeIsDead(t *testing.T) {
+	k := r.train(t, trainOptions{pause: 0.1})
+	k.advance(t, 2*checkpointEvery)
+	node := value[string](t, r, `SELECT node_name FROM members WHERE allocation_id = $1`, k.taskID+".1")
+	agent := "client-" + strings.TrimPrefix(node, "faults-")
+	killed := r.kill9(t, agent)
+	t.Cleanup(func() { r.startPart(t, agent) })
+	k.waitRun(t, 2)
+	t.Logf("%s is dead; another attempt runs after %s", node, time.Since(killed).Round(time.Millisecond))
+	k.advance(t, checkpointEvery)
+	k.checkOneAtATime(t)
+
+	r.startPart(t, agent)
+	t.Logf("%s is back after %s", node, time.Since(killed).Round(time.Millisecond))
+	r.healthy(t)
+	// Nomad has something to put right there: the allocation that it had given up.
+	eventually(t, "nothing of the lost attempt runs any more", func() (bool, error) { return r.idle(t, k.taskID+".1") })
+	k.advance(t, checkpointEvery)
+	k.finish(t)
+	k.checkOneAtATime(t)
+	k.checkGoesOn(t)
+}
+
+// waitRun waits until the program of a run was started and makes steps.
+func (k *training) waitRun(t testing.TB, run int) {
+	t.Helper()
+	eventually(t, "another attempt's program", func() (bool, error) {
+		starts := k.starts(t)
+		return starts[len(starts)-1].run >= run, nil
+	})
+	k.advance(t, 1)
+}
+
+// checkOneAtATime: the program of each attempt was started once, and each ended
+// before the next one began.
+func (k *training) checkOneAtATime(t testing.TB) {
+	t.Helper()
+	starts := k.starts(t)
+	for i, s := range starts {
+		if s.run != i+1 {
+			t.Errorf("start %d was of attempt %d: %+v", i+1, s.run, starts)
+		}
+		if i == 0 {
+			continue
+		}
+		before := starts[i-1]
+		last := k.lastBeat(t, before)
+		t.Logf("the program of attempt %d was last seen %.3f s before that of attempt %d started", before.run, s.at-last, s.run)
+		if last >= s.at {
+			t.Errorf("attempts %d and %d ran at once for %.3f s", before.run, s.run, last-s.at)
+		}
+	}
+}
+
+// checkGoesOn: the trial went on from its last checkpoint, and nobody counts that
+// as its failure. Its curve has each step once.
+func (k *training) checkGoesOn(t testing.TB) {
+	t.Helper()
+	trial, err := k.client.Trial(t.Context(), k.trialID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if trial.Restarts != 0 {
+		t.Errorf("%d restarts are counted against the trial", trial.Restarts)
+	}
+	byRun := map[string][]int{}
+	for _, words := range k.lines(t, "steps") {
+		byRun[words[0]] = append(byRun[words[0]], number(t, words[1]))
+	}
+	saved := map[int]bool{0: true}
+	for _, words := range k.lines(t, "checkpoints") {
+		saved[number(t, words[1])] = true
+	}
+	last := 0
+	for i, s := range k.starts(t) {
+		steps := byRun[itoa(s.run)]
+		if len(steps) == 0 {
+			continue
+		}
+		if from := steps[0] - 1; !saved[from] || i > 0 && from == 0 {
+			t.Errorf("attempt %d began after step %d, which is no checkpoint", s.run, from)
+		}
+		last = slices.Max(steps)
+	}
+	outcomes, err := query(t, k.rig, pgx.RowTo[string], `SELECT outcome FROM allocations WHERE task_id = $1 ORDER BY run_id`, k.taskID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, outcome := range outcomes {
+		if i < len(outcomes)-1 && outcome != "lost" || i == len(outcomes)-1 && outcome != "completed" {
+			t.Errorf("the attempts' outcomes are %v", outcomes)
+			break
+		}
+	}
+	k.checkMetrics(t, last)
+}
+
+// idle says whether Nomad runs nothing of an attempt, on any node.
+func (r *rig) idle(t testing.TB, attempt string) (bool, error) {
+	t.Helper()
+	nomad, err := r.Nomad()
+	if err != nil {
+		return false, err
+	}
+	allocs, _, err := nomad.Jobs().Allocations(jobspecs.JobID(attempt), true, nil)
+	if err != nil {
+		return false, err
+	}
+	for _, a := range allocs {
+		if a.ClientStatus == "running" || a.ClientStatus == "pending" {
+			return false, nil
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,223 @@
+package integration
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/detent-ml/detent/nomad/local"
+)
+
+// tokenLosesItsRights takes the master's rights in Nomad away while it has a
+// training there. To such a token Nomad shows an empty list, from which a master
+// must not conclude that everything is gone.
+func (r *rig) tokenLosesItsRights(t *testing.T) {
+	k := r.train(t, trainOptions{})
+	nomad, err := r.Nomad()
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy, _, err := nomad.ACLPolicies().Info("det-master", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := nomad.ACLPolicies().Delete(policy.Name, nil); err != nil {
+		t.Fatal(err)
+	}
+	since := time.Now()
+	giveBack := func() {
+		if _, err := nomad.ACLPolicies().Upsert(policy, nil); err != nil {
+			t.Errorf("give the master its rights back: %v", err)
+		}
+	}
+	t.Cleanup(giveBack)
+	alarm := r.alarm(t)
+	t.Logf("after %s: %s", time.Since(since).Round(time.Millisecond), alarm)
+	for _, want := range []string{"token", "rights", "namespace"} {
+		if !strings.Contains(alarm, want) {
+			t.Errorf("the alarm does not name the %s: %s", want, alarm)
+		}
+	}
+	r.checkTold(t, alarm)
+	late := r.submitTraining(t, trainOptions{})
+	late.attempt(t, "PENDING")
+	k.advance(t, 2*checkpointEvery)
+	k.checkAlone(t)
+	if at := late.starts(t); len(at) > 0 {
+		t.Errorf("a training was started without rights: %+v", at)
+	}
+	giveBack()
+	since = time.Now()
+	r.calm(t)
+	t.Logf("calm again after %s", time.Since(since).Round(time.Millisecond))
+	late.follow(t)
+	for _, k := range []*training{k, late} {
+		k.checkAlone(t)
+		k.finish(t)
+		k.checkWhole(t)
+	}
+}
+
+// alarm waits until the master says that something is wrong.
+func (r *rig) alarm(t testing.TB) string {
+	t.Helper()
+	var alarm string
+	eventually(t, "an alarm", func() (bool, error) {
+		list, err := query(t, r, pgx.RowTo[string], `SELECT alarm FROM cluster`)
+		if err == nil {
+			alarm = list[0]
+		}
+		return alarm != "", err
+	})
+	return alarm
+}
+
+// calm waits until nothing is wrong any more.
+func (r *rig) calm(t testing.TB) {
+	t.Helper()
+	eventually(t, "the end of the alarm", func() (bool, error) {
+		list, err := query(t, r, pgx.RowTo[string], `SELECT alarm FROM cluster`)
+		if err != nil {
+			return false, err
+		}
+		return list[0] == "", errors.New(list[0])
+	})
+}
+
+// checkTold wants an alarm where operators look: in the answer about the
+// master's health and in its log.
+func (r *rig) checkTold(t testing.TB, alarm string) {
+	t.Helper()
+	resp, err := http.Get(r.MasterURL + "/health")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var health struct{ Alarm string }
+	if err := json.NewDecoder(resp.Body).Decode(&health); err != nil || health.Alarm != alarm {
+		t.Errorf("/health says %q, %v", health.Alarm, err)
+	}
+	eventually(t, "the alarm in the master's log", func() (bool, error) {
+		out, err := r.det(t, "master", "logs")
+		return strings.Contains(out, alarm[:min(len(alarm), 40)]), err
+	})
+}
+
+// attempt waits until the first attempt of a submitted training is in a state.
+func (k *training) attempt(t testing.TB, state string) {
+	t.Helper()
+	eventually(t, "an attempt that is "+state, func() (bool, error) {
+		n, err := query(t, k.rig, pgx.RowTo[int], `SELECT count(*) FROM allocations a JOIN tasks k ON k.id = a.task_id WHERE k.experiment_id = $1 AND a.state = $2`, k.experiment, state)
+		return err == nil && n[0] == 1, errors.Join(err, errors.New(k.attempts(t)))
+	})
+}
+
+// nomadIsRestored starts Nomad's server from a copy of its data that is some
+// minutes old. It has forgotten a training since then, and counts from an index
+// that it had long passed. Both trainings go on, until the operators say that
+// what Nomad lacks is lost.
+func (r *rig) nomadIsRestored(t *testing.T) {
+	known := r.train(t, trainOptions{})
+	server := r.part(t, "nomad")
+	data := filepath.Join(r.Cluster.StateDir(), "nomad", "data")
+	old := filepath.Join(t.TempDir(), "data")
+	r.whileStopped(t, server, func() error { return os.CopyFS(old, os.DirFS(data)) })
+	forgotten := r.train(t, trainOptions{})
+	forgotten.advance(t, 2*checkpointEvery)
+	r.indexed(t, forgotten)
+	since := time.Now()
+	r.whileStopped(t, server, func() error {
+		return errors.Join(os.RemoveAll(data), os.CopyFS(data, os.DirFS(old)))
+	})
+	alarm := r.alarm(t)
+	t.Logf("after %s: %s", time.Since(since).Round(time.Millisecond), alarm)
+	if !strings.Contains(alarm, "restored from an older state") {
+		t.Errorf("the alarm does not say that Nomad was restored: %s", alarm)
+	}
+	r.checkTold(t, alarm)
+	known.advance(t, 2*checkpointEvery)
+	forgotten.advance(t, 2*checkpointEvery)
+	known.checkAlone(t)
+	forgotten.checkAlone(t)
+	// What the tasks themselves say is believed, whatever Nomad shows.
+	known.finish(t)
+	known.checkWhole(t)
+
+	if out, err := r.det(t, "--user", "admin", "master", "trust-nomad"); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	since = time.Now()
+	r.calm(t)
+	t.Logf("calm %s after the operators' word", time.Since(since).Round(time.Millisecond))
+	forgotten.waitRun(t, 2)
+	t.Logf("the forgotten training goes on %s after the operators' word", time.Since(since).Round(time.Millisecond))
+	forgotten.advance(t, checkpointEvery)
+	forgotten.finish(t)
+	forgotten.checkOneAtATime(t)
+	forgotten.checkGoesOn(t)
+}
+
+// whileStopped does something while a part is stopped.
+func (r *rig) whileStopped(t testing.TB, part local.Part, do func() error) {
+	t.Helper()
+	if err := part.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	err := do()
+	if startErr := part.Start(t.Context()); err != nil || startErr != nil {
+		t.Fatal(errors.Join(err, startErr))
+	}
+}
+
+// indexed waits until the master has kept an index of Nomad's from after the
+// start of a training, as it does with every full list.
+func (r *rig) indexed(t testing.TB, k *training) {
+	t.Helper()
+	eventually(t, "an index of Nomad's after the training's start", func() (bool, error) {
+		list, err := query(t, r, pgx.RowTo[bool], `SELECT nomad_index >= (SELECT min(nomad_index) FROM members WHERE allocation_id = $1) FROM cluster`, k.taskID+".1")
+		return err == nil && list[0], err
+	})
+}
+
+// nomadReadsASnapshot restores a snapshot while Nomad runs, which is the tool's
+// own way: what it has forgotten its nodes end at once, and its index goes on.
+func (r *rig) nomadReadsASnapshot(t *testing.T) {
+	known := r.train(t, trainOptions{})
+	nomad, err := r.Nomad()
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshot, err := nomad.Operator().Snapshot(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := io.ReadAll(snapshot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forgotten := r.train(t, trainOptions{})
+	forgotten.advance(t, 2*checkpointEvery)
+	since := time.Now()
+	if _, err := nomad.Operator().SnapshotRestore(bytes.NewReader(content), nil); err != nil {
+		t.Fatal(err)
+	}
+	forgotten.waitRun(t, 2)
+	t.Logf("the forgotten training goes on %s after the restoration; attempts: %s", time.Since(since).Round(time.Millisecond), forgotten.attempts(t))
+	r.calm(t)
+	known.advance(t, checkpointEvery)
+	known.checkAlone(t)
+	known.finish(t)
+	known.checkWhole(t)
+	forgotten.finish(t)
+	forgotten.checkOneAtATime(t)
+	forgotten.checkGoesOn(t)
+}

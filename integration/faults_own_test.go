@@ -1,0 +1,314 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/detent-ml/detent/nomad/local"
+	"github.com/detent-ml/detent/nomad/servers"
+	"github.com/detent-ml/detent/nomad/servers/proc"
+)
+
+// ownConfig is of masters whose tasks run in a node pool of their own, so that a
+// dead node is never the masters'. A node that lost Nomad ends its tasks soon,
+// which must still be later than the heartbeats of ownNomad.
+const ownConfig = `
+cluster_name: faults
+checkpoint_storage: {type: shared_fs, host_path: %s}
+resource_pools:
+  - {name: default, node_pool: tasks, driver: raw_exec, slots: cpu, slots_per_node: 4, memory_mb_per_slot: 64}
+  - {name: small, node_pool: small, driver: raw_exec, slots: cpu, slots_per_node: 4, memory_mb_per_slot: 64}
+stop_after: 12s
+`
+
+// ownNomad makes a dead node known within seconds.
+const ownNomad = `
+server {
+  min_heartbeat_ttl = "2s"
+  heartbeat_grace   = "3s"
+}
+`
+
+// TestFaultsOnAClusterOfItsOwn breaks what other tests could not bear: it has two
+// masters, access control, and nodes that are soon given up.
+func TestFaultsOnAClusterOfItsOwn(t *testing.T) {
+	r := startOwn(t)
+	for _, name := range []string{"a", "b"} {
+		if err := r.AddClient(t.Context(), local.Client{Name: name, Pool: "tasks"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Run("leader is killed", r.leaderIsKilled)
+	t.Run("leader sleeps", r.leaderSleeps)
+	t.Run("node is dead for a minute", r.nodeIsDead)
+	t.Run("token loses its rights", r.tokenLosesItsRights)
+	t.Run("Nomad is restored", r.nomadIsRestored)
+	t.Run("Nomad reads a snapshot", r.nomadReadsASnapshot)
+	t.Run("disk of a node is full", r.nodesDiskIsFull)
+	t.Run("disk of the database is full", r.databasesDiskIsFull)
+}
+
+// startOwn starts the cluster, and removes it with the test.
+func startOwn(t *testing.T) *rig {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "detent-faults-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{root: root, bin: filepath.Join(dir, "bin")}
+	if shared.rig != nil {
+		r.bin = shared.rig.bin
+	} else if err := build(t.Context(), root, r.bin); err != nil {
+		t.Fatal(err)
+	}
+	// Where that cannot be, its test is skipped.
+	if _, err := smallDisk(filepath.Join(dir, "cluster", "postgres"), "400m"); err != nil {
+		t.Fatal(err)
+	}
+	r.Cluster, err = local.Up(t.Context(), local.Options{Name: "faults", StateDir: filepath.Join(dir, "cluster"), FreePorts: true, ACL: true,
+		ExtraNomad: ownNomad,
+		Master: local.Master{Binary: filepath.Join(r.bin, "det-master"), Runner: filepath.Join(r.bin, "det-runner"), Count: 2,
+			Env: map[string]string{
+				"DETENT_HARNESS_PATH": filepath.Join(root, "plugins", "harness"),
+				// The database can tell which master writes. Nomad fills in the name.
+				"PGOPTIONS": "-c faults.master=${NOMAD_ALLOC_ID}",
+			},
+			Config: fmt.Sprintf(ownConfig, filepath.Join(dir, "checkpoints"))}}, servers.NewReporter(os.Stderr))
+	t.Cleanup(func() { removeOwn(t, r, dir) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Description = r.Describe(t.Context())
+	if r.client, err = r.signIn(t.Context(), "determined"); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func removeOwn(t *testing.T, r *rig, dir string) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if r.Cluster == nil {
+		return
+	}
+	if t.Failed() {
+		t.Logf("the cluster's folder is kept: %s", dir)
+		if err := r.Down(ctx, nil); err != nil {
+			t.Errorf("the cluster could not be taken down: %v", err)
+		}
+		return
+	}
+	if err := r.Reset(ctx, nil); err != nil {
+		t.Errorf("the cluster could not be removed: %v", err)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Error(err)
+	}
+}
+
+// A leader is who leads, as the row says.
+type leader struct {
+	Holder, Address string
+	Term            int64
+}
+
+const leaderRow = `SELECT holder, address, term FROM leader WHERE name = 'control'`
+
+func (r *rig) leader(t testing.TB) leader {
+	t.Helper()
+	var l leader
+	eventually(t, "a master leads", func() (bool, error) {
+		list, err := query(t, r, pgx.RowToStructByPos[leader], leaderRow+` AND expires_at >= now()`)
+		if err == nil && len(list) == 1 {
+			l = list[0]
+		}
+		return len(list) == 1, err
+	})
+	return l
+}
+
+// successor waits for the term after a leader's and says how long that took.
+func (r *rig) successor(t testing.TB, of leader, since time.Time) leader {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), r.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	var l leader
+	eventually(t, fmt.Sprintf("a term after %d", of.Term), func() (bool, error) {
+		err := conn.QueryRow(t.Context(), leaderRow).Scan(&l.Holder, &l.Address, &l.Term)
+		return l.Term > of.Term, err
+	})
+	took := time.Since(since)
+	t.Logf("term %d of %s after %s", l.Term, l.Address, took.Round(time.Millisecond))
+	if took > 5*time.Second {
+		t.Errorf("the next term began %s after the leader was gone; promised are 5 s", took)
+	}
+	if l.Term != of.Term+1 || l.Holder == of.Holder {
+		t.Errorf("after term %d of %s came term %d of %s", of.Term, of.Holder, l.Term, l.Holder)
+	}
+	return l
+}
+
+// processOf finds the process of the master that listens at an address, and
+// Nomad's allocation of it.
+func (r *rig) processOf(t testing.TB, address string) (id proc.ID, alloc string) {
+	t.Helper()
+	list, err := r.part(t, "master").Processes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range list {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", id.Pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		env := map[string]string{}
+		for kv := range strings.SplitSeq(string(text), "\x00") {
+			name, value, _ := strings.Cut(kv, "=")
+			env[name] = value
+		}
+		if "http://"+env["DETENT_LISTEN"] == address {
+			return id, env["NOMAD_ALLOC_ID"]
+		}
+	}
+	t.Fatalf("none of the masters %v listens at %s", list, address)
+	return proc.ID{}, ""
+}
+
+// at is the cluster as seen through one of its masters.
+func (r *rig) at(t testing.TB, address string) *rig {
+	t.Helper()
+	there := *r
+	there.MasterURL = address
+	var err error
+	if there.client, err = there.signIn(t.Context(), "determined"); err != nil {
+		t.Fatal(err)
+	}
+	return &there
+}
+
+// leaderIsKilled: another term begins within five seconds, time after time, and
+// the training under it notices nothing.
+func (r *rig) leaderIsKilled(t *testing.T) {
+	k := r.train(t, trainOptions{})
+	for range 3 {
+		l := r.leader(t)
+		id, _ := r.processOf(t, l.Address)
+		since := time.Now()
+		if err := id.Kill(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r.successor(t, l, since)
+		k.advance(t, 2)
+		r.healthy(t)
+		k.checkAlone(t)
+	}
+	k.finish(t)
+	k.checkWhole(t)
+}
+
+// audit makes the database note which master writes what only a leader writes.
+const audit = `
+CREATE TABLE IF NOT EXISTS faults_audit (id bigint GENERATED ALWAYS AS IDENTITY, who text, what text);
+CREATE OR REPLACE FUNCTION faults_note() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO faults_audit (who, what) VALUES (coalesce(current_setting('faults.master', true), ''), TG_TABLE_NAME || ' ' || TG_OP);
+	RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER faults_note AFTER INSERT OR UPDATE OF state ON allocations FOR EACH ROW EXECUTE FUNCTION faults_note();
+CREATE OR REPLACE TRIGGER faults_note AFTER INSERT OR UPDATE OF state ON trials FOR EACH ROW EXECUTE FUNCTION faults_note();
+CREATE OR REPLACE TRIGGER faults_note AFTER UPDATE OF state ON experiments FOR EACH ROW EXECUTE FUNCTION faults_note();
+CREATE OR REPLACE TRIGGER faults_note AFTER INSERT OR UPDATE ON nodes FOR EACH ROW EXECUTE FUNCTION faults_note();
+CREATE OR REPLACE TRIGGER faults_note AFTER UPDATE OF nomad_status ON members FOR EACH ROW EXECUTE FUNCTION faults_note();`
+
+// leaderSleeps stops the leader's process in the midst of its work, lets another
+// lead and decide, and wakes it again: of what it had in mind nothing happens.
+func (r *rig) leaderSleeps(t *testing.T) {
+	random := chance(t)
+	alter(t, r, audit)
+	for range 3 {
+		l := r.leader(t)
+		id, alloc := r.processOf(t, l.Address)
+		other := r.other(t, l)
+		early := other.submitTraining(t, trainOptions{}) // gives the leader something to do
+		pause(t, time.Duration(random.IntN(60))*time.Millisecond)
+		since := time.Now()
+		if err := id.Signal(syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = id.Signal(syscall.SIGCONT) })
+		next := other.successor(t, l, since)
+		late := other.train(t, trainOptions{})
+		mark := value[int64](t, r, `SELECT coalesce(max(id), 0) FROM faults_audit`)
+		if n := value[int](t, r, `SELECT count(*) FROM faults_audit WHERE who = $1`, alloc); n == 0 {
+			t.Error("the audit saw nothing of the old leader, so it would see nothing now")
+		}
+		if err := id.Signal(syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		r.resigned(t, l)
+		// The new leader goes on for a while, beside the one that woke.
+		early.follow(t)
+		for _, k := range []*training{early, late} {
+			k.finish(t)
+			k.checkWhole(t)
+		}
+		if wrote, err := query(t, r, pgx.RowTo[string], `SELECT what FROM faults_audit WHERE who = $1 AND id > $2`, alloc, mark); err != nil || len(wrote) > 0 {
+			t.Errorf("the old leader wrote %v after it woke, %v", wrote, err)
+		}
+		if n := value[int](t, r, `SELECT count(*) FROM faults_audit WHERE id > $1`, mark); n == 0 {
+			t.Error("the audit saw nothing of the new leader")
+		}
+		if now := r.leader(t); now != next {
+			t.Errorf("%+v leads, want %+v", now, next)
+		}
+	}
+}
+
+// other is the cluster as seen through a master that does not lead.
+func (r *rig) other(t testing.TB, l leader) *rig {
+	t.Helper()
+	for _, address := range r.Describe(t.Context()).MasterURLs {
+		if address != l.Address {
+			return r.at(t, address)
+		}
+	}
+	t.Fatal("there is no other master")
+	return nil
+}
+
+// resigned waits until the leader of a term has said that it leads no longer.
+func (r *rig) resigned(t testing.TB, l leader) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("the leader of term %d says that it no longer leads", l.Term), func() (bool, error) {
+		list, err := query(t, r, pgx.RowTo[string], `SELECT message FROM master_logs WHERE message LIKE 'this master no longer leads%' AND message LIKE '%term=' || $1`, fmt.Sprint(l.Term))
+		return len(list) > 0, err
+	})
+}
+
+// pause lets a moment pass, so that what is broken is broken at another moment
+// each time. No verdict depends on it.
+func pause(t testing.TB, d time.Duration) {
+	t.Helper()
+	select {
+	case <-t.Context().Done():
+	case <-time.After(d):
+	}
+}
