@@ -88,10 +88,14 @@ harness-test:
     @echo "the tests of the harness" >&2
     @python="$({{ ready }} python harness)" && cd plugins/harness && "$python" -m pytest
 
-# the figures
-bench: build servers
-    @echo "benchmarks" >&2
-    @go test -run '^$' -bench . -timeout 60m ./...
+# the figures next to their yardsticks, about ten minutes: just bench, or a part: just bench -bench Reports
+bench *args: build servers
+    @echo "benchmarks on a local cluster of their own" >&2
+    @go test ./integration/bench -run '^$' -bench . -benchtime 1x -timeout 60m {{ args }}
+
+# the benchmarks of single packages
+bench-packages:
+    @go test -run '^$' -bench . -timeout 60m $(go list ./... | grep -v /integration)
 
 # --- the code ----------------------------------------------------------------------------------------
 

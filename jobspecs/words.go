@@ -104,8 +104,8 @@ func (t *Task) description() string {
 		markdown(plain(t.Owner, longestTitle)), markdown(plain(t.ClusterName, longestTitle)), markdown(plain(t.Pool.Name, longestTitle)),
 		t.Run, count(slots, "slot"), count(len(t.Members), "node"))
 	fmt.Fprintf(&b, "\nDetent submitted this job, watches it and ends it. It is one attempt: Nomad does not restart it, Detent does, as a new job.\n")
-	if look, end := t.commands(); look != "" {
-		fmt.Fprintf(&b, "\nLook: `%s`. End: `%s`.\n", look, end)
+	if log, end := t.commands(); log != "" {
+		fmt.Fprintf(&b, "\nRead its log: `%s`. End it: `%s`.\n", log, end)
 	}
 	if text := b.String(); len(text) < longestDescription {
 		return text
@@ -114,13 +114,13 @@ func (t *Task) description() string {
 	return fmt.Sprintf("**%s%s**\n", strings.ToUpper(what[:1]), markdown(what[1:]))
 }
 
-// commands are those of det that show and end a task.
-func (t *Task) commands() (look, end string) {
+// commands are those of det that show what a task says and that end it.
+func (t *Task) commands() (log, end string) {
 	switch {
 	case t.TrialID > 0:
-		return fmt.Sprintf("det trial describe %d", t.TrialID), fmt.Sprintf("det trial kill %d", t.TrialID)
+		return fmt.Sprintf("det trial logs -f %d", t.TrialID), fmt.Sprintf("det trial kill %d", t.TrialID)
 	case slices.Contains([]string{"COMMAND", "NOTEBOOK", "SHELL", "TENSORBOARD"}, t.Type) && allocationID.MatchString(t.TaskID):
-		return "det task logs " + t.TaskID, "det " + strings.ToLower(t.Type) + " kill " + t.TaskID
+		return "det task logs -f " + t.TaskID, "det " + strings.ToLower(t.Type) + " kill " + t.TaskID
 	default:
 		return "", ""
 	}

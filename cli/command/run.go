@@ -90,6 +90,7 @@ func runRun(ctx context.Context, a *app.App, o runOptions) error {
 	if err != nil {
 		return err
 	}
+	upload.Remark(a.IO, resp.Warnings, resp.Remarks, nil)
 	id := resp.Command.ID
 	if o.detach {
 		a.Printf("%s\n", id)
@@ -114,8 +115,8 @@ func verdict(ctx context.Context, a *app.App, c *client.Client, id string) error
 		return nil
 	}
 	text := fmt.Sprintf("Command %s ended with status %d", id, *last.StatusCode)
-	if last.ExitReason != nil && *last.ExitReason != "" {
-		text += ": " + *last.ExitReason
+	if why := last.ExitReason; why != nil && *why != "" && *why != fmt.Sprintf("exit code %d", *last.StatusCode) {
+		text += ": " + *why
 	}
 	fmt.Fprintln(a.IO.Err, a.IO.ErrStyle().Red(text))
 	return exit.Status(exit.Failed)

@@ -3,7 +3,6 @@ package experiment
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 
@@ -64,9 +63,10 @@ func newCreate(a *app.App) *cobra.Command {
 	f.BoolVar(&o.paused, "paused", false, "do not start it yet")
 	f.BoolVarP(&o.test, "test-mode", "t", false, "try it: one batch of training, a validation and a checkpoint")
 	f.BoolVar(&o.test, "test", false, "the same as --test-mode")
+	f.BoolVar(&o.follow, "follow", false, "the same as --follow-first-trial")
 	f.BoolVar(&o.local, "local", false, "run on this machine (not offered)")
 	f.StringArrayVarP(&o.publish, "publish", "p", nil, "publish a port of the trial (not offered)")
-	for _, hidden := range []string{"test", "local", "publish"} {
+	for _, hidden := range []string{"test", "follow", "local", "publish"} {
 		if err := f.MarkHidden(hidden); err != nil {
 			panic(err)
 		}
@@ -78,7 +78,7 @@ func runCreate(ctx context.Context, a *app.App, o createOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	config, err := loadConfig(a, o)
+	config, warnings, err := loadConfig(a, o)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func runCreate(ctx context.Context, a *app.App, o createOptions) error {
 	}
 	req := o.request(config, files)
 	if o.test {
-		return runTest(ctx, a, c, req, config)
+		return runTest(ctx, a, c, req, config, warnings)
 	}
 	resp, err := submit(ctx, a, c, req)
 	if err != nil {
@@ -100,7 +100,7 @@ func runCreate(ctx context.Context, a *app.App, o createOptions) error {
 	}
 	id := resp.Experiment.ID
 	a.Printf("Created experiment %d\n", id)
-	warnLaunch(a, resp.Warnings)
+	upload.Remark(a.IO, resp.Warnings, resp.Remarks, warnings)
 	if o.follow && !o.paused {
 		return followFirstTrial(ctx, a, c, id)
 	}
@@ -132,28 +132,29 @@ func (o createOptions) request(config string, files []v1.File) v1.CreateExperime
 	return req
 }
 
-// loadConfig reads and checks the configuration. Without overrides it is sent as
-// it was written, comments and all.
-func loadConfig(a *app.App, o createOptions) (string, error) {
+// loadConfig reads and checks the configuration, and returns what it warned of.
+// Without overrides it is sent as it was written, comments and all.
+func loadConfig(a *app.App, o createOptions) (config string, said []string, err error) {
 	name, text, err := readConfig(a, o.configFile)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	changed, err := expconf.ApplyOverrides(name, text, o.overrides)
 	if err != nil {
-		return "", invalidConfig(name, err)
+		return "", nil, invalidConfig(name, err)
 	}
 	if len(o.overrides) > 0 {
 		name += " with --config"
 	}
 	_, warnings, err := expconf.Parse(name, changed)
 	if err != nil {
-		return "", invalidConfig(name, err)
+		return "", nil, invalidConfig(name, err)
 	}
-	for _, w := range warnings.Strings() {
+	said = warnings.Strings()
+	for _, w := range said {
 		a.IO.Warn("%s", w)
 	}
-	return string(changed), nil
+	return string(changed), said, nil
 }
 
 func readConfig(a *app.App, file string) (name string, text []byte, err error) {
@@ -184,16 +185,4 @@ func submit(ctx context.Context, a *app.App, c *client.Client, req v1.CreateExpe
 	resp, err := c.CreateExperiment(ctx, req, bar.Update)
 	bar.Done()
 	return resp, err
-}
-
-func warnLaunch(a *app.App, warnings []v1.LaunchWarning) {
-	for _, w := range warnings {
-		switch w {
-		case v1.LaunchWarningCurrentSlotsExceeded:
-			a.IO.Warn("Warning: The requested job requires more slots than currently available. " +
-				"You may need to increase cluster resources in order for the job to run.")
-		default:
-			a.IO.Warn("Warning: %s", fmt.Sprint(w))
-		}
-	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/complete"
 	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/cli/internal/render"
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/fault"
@@ -82,7 +83,24 @@ func runDescribe(ctx context.Context, a *app.App, o describeOptions) error {
 			return err
 		}
 	}
+	if o.outdir == "" && !o.format.CSV {
+		explain(a, all)
+	}
 	return nil
+}
+
+// explain says why what does not go on does not.
+func explain(a *app.App, all []described) {
+	for _, d := range all {
+		if e := d.resp.Experiment; e.Error != "" {
+			a.Printf("\nExperiment %d failed: %s\n", e.ID, e.Error)
+		}
+		for _, t := range d.trials {
+			if why := render.Why(t); why != "" {
+				a.Printf("\n%s\n", why)
+			}
+		}
+	}
 }
 
 func load(ctx context.Context, c *client.Client, id int, all bool) (described, error) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/logs"
+	"github.com/detent-ml/detent/cli/internal/render"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/v1"
@@ -19,8 +20,29 @@ func followFirstTrial(ctx context.Context, a *app.App, c *client.Client, id int)
 		return err
 	}
 	a.Printf("Following first trial with ID %d\n", trial)
+	if err := whileQueued(ctx, a, c, trial); err != nil {
+		return err
+	}
 	o := logs.Options{Follow: true}
 	return o.Print(ctx, a.IO, c.TrialLogs(ctx, trial, client.LogQuery{Follow: true}), logs.TrialEnded(trial))
+}
+
+// whileQueued says why a trial waits, until it does not wait any more.
+func whileQueued(ctx context.Context, a *app.App, c *client.Client, id int) error {
+	said := ""
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		trial, err := c.Trial(ctx, id)
+		if err != nil || trial.State != v1.TrialStateQueued {
+			return err
+		}
+		if why := render.Why(*trial); why != said && why != "" {
+			a.Printf("%s\n", why)
+			said = why
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return err
+		}
+	}
 }
 
 // firstTrial waits until there is a trial, or there cannot be one any more.

@@ -12,6 +12,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/exit"
 	"github.com/detent-ml/detent/cli/internal/input"
 	"github.com/detent-ml/detent/cli/internal/logs"
+	"github.com/detent-ml/detent/cli/internal/upload"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
@@ -20,7 +21,7 @@ import (
 
 // runTest submits an experiment that trains one batch, validates once and saves
 // one checkpoint, and watches it.
-func runTest(ctx context.Context, a *app.App, c *client.Client, req v1.CreateExperimentRequest, config string) error {
+func runTest(ctx context.Context, a *app.App, c *client.Client, req v1.CreateExperimentRequest, config string, said []string) error {
 	if _, err := submit(ctx, a, c, req); err != nil {
 		return err
 	}
@@ -37,7 +38,7 @@ func runTest(ctx context.Context, a *app.App, c *client.Client, req v1.CreateExp
 	}
 	id := resp.Experiment.ID
 	a.Printf("%s\n", a.IO.OutStyle().Green(fmt.Sprintf("Created test experiment %d", id)))
-	warnLaunch(a, resp.Warnings)
+	upload.Remark(a.IO, resp.Warnings, resp.Remarks, said)
 	return watchTest(ctx, a, c, id)
 }
 

@@ -60,7 +60,7 @@ func runWait(ctx context.Context, a *app.App, o waitOptions) error {
 		case state == v1.ExperimentStateCompleted:
 			return nil
 		case isFinal(state), state == v1.ExperimentStateDeleting:
-			fmt.Fprintln(a.IO.Err, a.IO.ErrStyle().Red(fmt.Sprintf("Experiment %d ended as %s.", o.id, bare(state))))
+			fmt.Fprintln(a.IO.Err, a.IO.ErrStyle().Red(fmt.Sprintf("Experiment %d ended as %s%s.", o.id, bare(state), because(resp.Experiment.Error))))
 			return exit.Status(exit.Failed)
 		case state == v1.ExperimentStatePaused:
 			fmt.Fprintf(a.IO.Err, "%s\nLet it go on with `det experiment activate %d`.\n",
@@ -71,4 +71,11 @@ func runWait(ctx context.Context, a *app.App, o waitOptions) error {
 			return err
 		}
 	}
+}
+
+func because(why string) string {
+	if why == "" {
+		return ""
+	}
+	return ": " + why
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/cli/internal/render"
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/v1"
@@ -68,6 +69,9 @@ func runDescribe(ctx context.Context, a *app.App, o *describeOptions) error {
 		table.Time(&trial.StartTime), table.Time(trial.EndTime))
 	if err := o.format.Print(a.IO, t, nil); err != nil {
 		return err
+	}
+	if why := render.Why(*trial); why != "" && !o.format.CSV {
+		a.Printf("\n%s\n", why)
 	}
 	a.Printf("\nWorkloads:\n")
 	if err := o.format.Print(a.IO, workloadTable(workloads, o.metrics), nil); err != nil {

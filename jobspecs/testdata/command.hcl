@@ -181,6 +181,6 @@ UI {
 
 Detent submitted this job, watches it and ends it. It is one attempt: Nomad does not restart it, Detent does, as a new job.
 
-Look: `det task logs b2d9f5a0-8f0c-4c7e-9d3b-0a5e1c2d3f40`. End: `det command kill b2d9f5a0-8f0c-4c7e-9d3b-0a5e1c2d3f40`.
+Read its log: `det task logs -f b2d9f5a0-8f0c-4c7e-9d3b-0a5e1c2d3f40`. End it: `det command kill b2d9f5a0-8f0c-4c7e-9d3b-0a5e1c2d3f40`.
 EOT
 }

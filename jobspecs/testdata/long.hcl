@@ -208,7 +208,7 @@ UI {
 
 Detent submitted this job, watches it and ends it. It is one attempt: Nomad does not restart it, Detent does, as a new job.
 
-Look: `det trial describe 34`. End: `det trial kill 34`.
+Read its log: `det trial logs -f 34`. End it: `det trial kill 34`.
 EOT
   Links {
     Label = "Experiment 12"

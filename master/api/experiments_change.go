@@ -54,7 +54,7 @@ func refusedWish(e store.ExperimentHead, w store.Wish) error {
 	case w == store.Archive || w == store.Delete:
 		return fault.New(fault.Invalid, "experiment %d is %s; only one that is over can be asked to %s: kill or cancel it first", e.ID, shown, w)
 	}
-	return fault.New(fault.Invalid, "experiment %d is %s and cannot %s", e.ID, shown, w)
+	return fault.New(fault.Invalid, "experiment %d is %s: there is nothing to %s", e.ID, shown, w)
 }
 
 // bulkRequest chooses experiments by their ids, or by what they are like.

@@ -62,7 +62,7 @@ func (s *submission) preview(who auth.Who, shown v1.Struct) v1.Experiment {
 	return v1.Experiment{Name: s.Name, Description: s.Description, Labels: s.Labels, Config: shown, OriginalConfig: s.OriginalConfig,
 		State: v1.ExperimentStatePaused, UserID: who.UserID, Username: who.Username, ProjectID: s.project.ID, ProjectName: s.project.Name,
 		ProjectOwnerID: s.project.OwnerID, WorkspaceID: s.project.WorkspaceID, WorkspaceName: s.project.WorkspaceName,
-		ForkedFrom: s.ParentID, ResourcePool: s.Pool, SearcherType: string(s.config.Searcher.Name), SearcherMetric: s.config.Searcher.Metric}
+		ForkedFrom: s.ParentID, ResourcePool: s.Pool, SearcherType: s.config.Searcher.Name, SearcherMetric: s.config.Searcher.Metric}
 }
 
 // submission checks a request from its form to what the cluster can do.

@@ -79,8 +79,8 @@ func (c *call) ownRank() (int, error) {
 
 // reportingTrial is the trial of a path that the caller may report for: its own
 // if it is a task, one of its owner's if it is a person.
-func (a *API) reportingTrial(ctx context.Context, c *call, param string) (int, error) {
-	id, err := c.id(param)
+func (a *API) reportingTrial(ctx context.Context, c *call) (int, error) {
+	id, err := c.id("id")
 	if err != nil {
 		return 0, err
 	}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net"
 	"slices"
 	"strings"
@@ -136,7 +137,7 @@ func (a *API) streamLogs(ctx context.Context, q logRequest, out *records) error 
 	default:
 		err = a.followLogs(ctx, q, send)
 	}
-	if err == errGone {
+	if errors.Is(err, errGone) {
 		return nil
 	}
 	return err

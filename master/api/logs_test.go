@@ -135,7 +135,7 @@ func TestFollowLogs(t *testing.T) {
 		Tasks: []store.TaskChange{{ID: a.task, Ended: true}}})
 	ship(21, `,"done":true`, "last words")
 	expect("last words")
-	if line, err := s.line(); err != io.EOF {
+	if line, err := s.line(); !errors.Is(err, io.EOF) {
 		t.Errorf("after the end: %q %v", line, err) // io.EOF is a body that ended properly
 	}
 }

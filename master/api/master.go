@@ -55,7 +55,7 @@ func (a *API) sendMasterLogs(ctx context.Context, r *records, who shown, after i
 			n = min(n, limit-sent)
 		}
 		lines, err := a.db.MasterLogs(ctx, after, n)
-		if err != nil && !(follow && fault.Is(err, fault.Unavailable)) {
+		if err != nil && (!follow || !fault.Is(err, fault.Unavailable)) {
 			return err
 		}
 		for _, l := range lines {

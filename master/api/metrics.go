@@ -34,7 +34,7 @@ func (a *API) reportGroup(group string) func(context.Context, *call, *v1.TrialMe
 }
 
 func (a *API) report(ctx context.Context, c *call, group string, m *v1.TrialMetrics) (*none, error) {
-	id, err := a.reportingTrial(ctx, c, "id")
+	id, err := a.reportingTrial(ctx, c)
 	if err != nil {
 		return nil, err
 	}

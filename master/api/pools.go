@@ -44,7 +44,7 @@ func (a *API) poolFor(named string, slots int, ws store.WorkspaceSettings) (Pool
 		return p, nil
 	}
 	for _, p := range a.cfg.Pools {
-		if (slots > 0 && p.Compute) || (slots == 0 && p.Aux) {
+		if (slots != 0 && p.Compute) || (slots == 0 && p.Aux) { // a number below 0 is refused later
 			return p, nil
 		}
 	}

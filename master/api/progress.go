@@ -24,7 +24,7 @@ func (a *API) registerProgress() {
 // progress takes a fraction (is_raw), units of the searcher's length from older
 // harnesses, and from the oldest a bare number.
 func (a *API) progress(ctx context.Context, c *call) error {
-	id, err := a.reportingTrial(ctx, c, "id")
+	id, err := a.reportingTrial(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func lengthOf(s store.TrialSearcher) (int64, error) {
 }
 
 func (a *API) earlyExit(ctx context.Context, c *call, req *v1.EarlyExitRequest) (*none, error) {
-	id, err := a.reportingTrial(ctx, c, "id")
+	id, err := a.reportingTrial(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (a *API) earlyExit(ctx context.Context, c *call, req *v1.EarlyExitRequest) 
 }
 
 func (a *API) runnerState(ctx context.Context, c *call, req *v1.RunnerMetadataRequest) (*none, error) {
-	id, err := a.reportingTrial(ctx, c, "id")
+	id, err := a.reportingTrial(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (a *API) runnerState(ctx context.Context, c *call, req *v1.RunnerMetadataRe
 
 // searcherOperation gives the one length that there is, or says that it is done.
 func (a *API) searcherOperation(ctx context.Context, c *call, _ *none) (*v1.SearcherOperationResponse, error) {
-	id, err := a.reportingTrial(ctx, c, "id")
+	id, err := a.reportingTrial(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (a *API) searcherOperation(ctx context.Context, c *call, _ *none) (*v1.Sear
 }
 
 func (a *API) completedOperation(ctx context.Context, c *call, req *v1.CompletedOperationRequest) (*none, error) {
-	id, err := a.reportingTrial(ctx, c, "id")
+	id, err := a.reportingTrial(ctx, c)
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func MasterFromEnv(getenv func(string) string) string {
 // Sessions are stored by this form, in a file that Determined's client reads
 // too, so the rules are that client's.
 func Canonical(address string) (string, error) {
-	port := ""
+	var port string
 	switch {
 	case strings.HasPrefix(address, "https://"):
 		port = "443"

@@ -39,7 +39,7 @@ func (c *Client) lines(ctx context.Context, path string, query url.Values) iter.
 		r := bufio.NewReaderSize(resp.Body, 64<<10)
 		for {
 			text, err := readLine(r)
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				return
 			}
 			if err != nil {

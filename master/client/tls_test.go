@@ -3,7 +3,7 @@ package client_test
 import (
 	"encoding/pem"
 	"io"
-	"log"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -22,7 +22,7 @@ func newServer(t testing.TB, h http.HandlerFunc) string {
 
 func TestWhomToTrust(t *testing.T) {
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{}`) }))
-	s.Config.ErrorLog = log.New(io.Discard, "", 0) // refused handshakes are what this test is about
+	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // refused handshakes are what this test is about
 	s.StartTLS()
 	defer s.Close()
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -145,7 +146,7 @@ func (c *Cluster) stream(ctx context.Context, ns string, nodes bool) error {
 	if err := lines.Err(); err != nil {
 		return cause(ctx, err)
 	}
-	return cause(ctx, fmt.Errorf("Nomad closed it"))
+	return cause(ctx, errors.New("the server closed it"))
 }
 
 func cause(ctx context.Context, err error) error {

@@ -140,7 +140,8 @@ func (t *term) submit(ctx context.Context, s store.ToSubmit) error {
 			pool = &t.cfg.Pools[i]
 		}
 	}
-	outcome, err := cluster.Refused, error(nil)
+	outcome := cluster.Refused
+	var err error
 	if pool == nil {
 		err = fmt.Errorf("pool %q no longer exists", s.Pool)
 	} else if task, terr := t.cfg.Task(s, pool); terr != nil {

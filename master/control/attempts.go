@@ -5,6 +5,7 @@ import (
 	"iter"
 	"maps"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/detent-ml/detent/master/lifecycle"
@@ -131,7 +132,7 @@ func exitStatus(end lifecycle.Step) string {
 	switch {
 	case end.Outcome == lifecycle.Completed:
 		return "success"
-	case end.ExitCode != nil:
+	case end.ExitCode != nil && !strings.HasSuffix(end.ExitReason, fmt.Sprintf("exit code %d", *end.ExitCode)):
 		return fmt.Sprintf("%s (exit code %d): %s", end.Outcome, *end.ExitCode, end.ExitReason)
 	}
 	return fmt.Sprintf("%s: %s", end.Outcome, end.ExitReason)

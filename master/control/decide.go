@@ -66,11 +66,7 @@ func (d *decider) experiment(e *Experiment) error {
 	}
 	live := 0
 	for _, t := range e.Trials {
-		ended, err := d.trial(e, t, state)
-		if err != nil {
-			return err
-		}
-		if !ended {
+		if ended := d.trial(e, t, state); !ended {
 			live++
 		}
 	}
@@ -141,7 +137,7 @@ func (d *decider) newTrials(e *Experiment) (int, error) {
 		if err != nil {
 			return made, err
 		}
-		task := taskID(e.ID, w.Number)
+		task := taskID(e.ID, e.JobID, w.Number)
 		t := store.NewTrial{ExperimentID: e.ID, Number: w.Number, TaskID: task, Seed: w.Seed, HParams: hparams,
 			Name: fmt.Sprintf("Trial %d of experiment %d", w.Number+1, e.ID)}
 		if u := e.Config.Searcher.SourceCheckpointUUID; u != nil {
@@ -155,14 +151,15 @@ func (d *decider) newTrials(e *Experiment) (int, error) {
 }
 
 // taskID names a trial's task. It follows from what it names, so that a plan
-// that is made twice names the same task.
-func taskID(experiment, number int) string {
-	name := fmt.Sprintf("experiment %d trial %d", experiment, number)
+// that is made twice names the same task. The job's id is random: clusters that
+// share a Nomad namespace number their experiments alike.
+func taskID(experiment int, job string, number int) string {
+	name := fmt.Sprintf("job %s trial %d", job, number)
 	return fmt.Sprintf("%d.%s", experiment, uuid.NewSHA1(uuid.NameSpaceOID, []byte(name)))
 }
 
 // trial moves one trial: its attempt's end first, then what is wanted of it.
-func (d *decider) trial(e *Experiment, row *store.LiveTrial, experiment lifecycle.State) (ended bool, err error) {
+func (d *decider) trial(e *Experiment, row *store.LiveTrial, experiment lifecycle.State) (ended bool) {
 	t := lifecycle.Trial{State: lifecycle.State(row.State), Restarts: row.Restarts, MaxRestarts: e.Config.MaxRestarts,
 		Unstarted: row.Unstarted, KillWanted: row.KillWanted, EarlyExit: deref(row.EarlyExit),
 		StopWanted: row.StopWanted || d.stopWanted(e, row.Number)}
@@ -191,7 +188,7 @@ func (d *decider) trial(e *Experiment, row *store.LiveTrial, experiment lifecycl
 	if c.State != row.State || c.Restarts != row.Restarts || c.RunID != row.RunID || c.StopWanted != row.StopWanted {
 		d.out.Trials = append(d.out.Trials, c)
 	}
-	return c.Ended, nil
+	return c.Ended
 }
 
 func (d *decider) stopWanted(e *Experiment, number int) bool {

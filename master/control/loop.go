@@ -143,10 +143,7 @@ func (t *term) cycle(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("load: %w", err)
 	}
-	picture, err := t.folds.picture(live)
-	if err != nil {
-		return err
-	}
+	picture := t.folds.picture(live)
 	picture.Pools, picture.Timing, picture.Frozen = t.cfg.Pools, t.cfg.Timing, live.Alarm != ""
 	changes, err := Decide(picture)
 	if err != nil {

@@ -94,7 +94,6 @@ type bench struct {
 	db    *store.DB
 	nomad *fakeNomad
 	term  *term
-	raw   *store.DB
 }
 
 func newBench(t *testing.T, nodes ...string) *bench {
@@ -476,7 +475,7 @@ func TestACommandRunsOnce(t *testing.T) {
 	if n := b.int(`SELECT count(*) FROM allocations`); n != 1 {
 		t.Errorf("%d attempts", n)
 	}
-	if s := b.text(`SELECT exit_status FROM tasks`); s != "failed (exit code 7): exit code 7" {
+	if s := b.text(`SELECT exit_status FROM tasks`); s != "failed: exit code 7" {
 		t.Errorf("its status is %q", s)
 	}
 }

@@ -68,7 +68,7 @@ func (f *folds) seen() map[int]int64 {
 }
 
 // picture joins rows with searches, taking the new events in.
-func (f *folds) picture(live *store.Live) (*Picture, error) {
+func (f *folds) picture(live *store.Live) *Picture {
 	p := &Picture{Now: live.Now, Tasks: live.Tasks, Nodes: live.Nodes,
 		Allocations: make(map[string]*store.LiveAllocation, len(live.Allocations))}
 	for i := range live.Allocations {
@@ -103,7 +103,7 @@ func (f *folds) picture(live *store.Live) (*Picture, error) {
 			e.Broken = x.broken
 		}
 	}
-	return p, nil
+	return p
 }
 
 func newFold(e store.LiveExperiment) *fold {

@@ -71,7 +71,7 @@ func (d *decider) schedule() error {
 		}
 	}
 	for i := range d.p.Pools {
-		if err := d.pool(&d.p.Pools[i], byPool[d.p.Pools[i].Name], owners); err != nil {
+		if err := d.pool(&d.p.Pools[i], byPool[d.p.Pools[i].Name]); err != nil {
 			return err
 		}
 	}
@@ -113,7 +113,7 @@ func (d *decider) sort(in *input, a *store.LiveAllocation, o owner) {
 }
 
 // pool runs the scheduler for one pool and takes its result over.
-func (d *decider) pool(p *Pool, in *input, owners map[string]owner) error {
+func (d *decider) pool(p *Pool, in *input) error {
 	if len(in.queued) == 0 {
 		return nil
 	}

@@ -36,7 +36,6 @@ type simulation struct {
 	*bench
 	rng   *rand.Rand
 	quiet bool // the world has calmed down
-	terms int64
 }
 
 func (s *simulation) one(n int) bool { return s.rng.IntN(n) == 0 }

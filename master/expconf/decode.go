@@ -72,7 +72,7 @@ func (d *decoder) value(n *node, path string, v reflect.Value) {
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		d.object(n, path, v, nil)
+		d.object(n, path, v)
 	case reflect.Slice:
 		d.list(n, path, v)
 	case reflect.Map:
@@ -84,9 +84,8 @@ func (d *decoder) value(n *node, path string, v reflect.Value) {
 	}
 }
 
-// object decodes a mapping into a struct. With a non-nil allowed, only these
-// fields are known: that is how a union has the fields of one of its types.
-func (d *decoder) object(n *node, path string, v reflect.Value, allowed []string) {
+// object decodes a mapping into a struct.
+func (d *decoder) object(n *node, path string, v reflect.Value) {
 	if n.kind != mapKind {
 		d.expected(n, path, "a mapping", "")
 		return
@@ -94,9 +93,7 @@ func (d *decoder) object(n *node, path string, v reflect.Value, allowed []string
 	known := fieldsOf(v.Type())
 	byName := make(map[string]int, len(known))
 	for _, f := range known {
-		if allowed == nil || slices.Contains(allowed, f.name) {
-			byName[f.name] = f.index
-		}
+		byName[f.name] = f.index
 	}
 	for _, f := range n.fields {
 		at := join(path, f.key)

@@ -235,7 +235,7 @@ func (e *EnvironmentVariables) decode(d *decoder, n *node, path string) {
 		return
 	}
 	type plain EnvironmentVariables
-	d.object(withoutGPU(d, n, path), path, valueOf((*plain)(e)), nil)
+	d.object(withoutGPU(d, n, path), path, valueOf((*plain)(e)))
 	for i, p := range d.problems {
 		if parentPath(p.Path) == path && p.Message == "unknown field" && p.Hint == "" {
 			d.problems[i].Hint = "variables are written as a list of NAME=value"

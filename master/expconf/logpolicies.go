@@ -3,6 +3,7 @@ package expconf
 import (
 	"fmt"
 	"regexp"
+	"slices"
 )
 
 // What a log policy does when a line of a trial's log matches.
@@ -41,6 +42,13 @@ type LogPolicy struct {
 	Name    *string    `json:"name,omitempty"`
 	Pattern *string    `json:"pattern,omitempty"`
 	Action  *LogAction `json:"action,omitempty"`
+}
+
+// everybodys is whether the policy is one that a cluster has by itself.
+func (p LogPolicy) everybodys() bool {
+	return slices.ContainsFunc(DefaultLogPolicies(), func(d LogPolicy) bool {
+		return *d.Name == first("", p.Name) && *d.Pattern == first("", p.Pattern) && p.Action == nil
+	})
 }
 
 // LogPolicies is a list that collects when documents are merged: a policy

@@ -54,9 +54,9 @@ func (u union) decode(d *decoder, n *node, path string, v reflect.Value) {
 	key := n.get(u.key)
 	switch {
 	case key == nil || key.kind == nullKind:
-		d.object(u.onlyCommon(d, n, path), path, v, nil)
+		d.object(u.onlyCommon(d, n, path), path, v)
 	case key.kind != stringKind:
-		d.object(n, path, v, nil)
+		d.object(n, path, v)
 	default:
 		m, ok := u.member(key.text)
 		if !ok {
@@ -65,10 +65,10 @@ func (u union) decode(d *decoder, n *node, path string, v reflect.Value) {
 				hint = "did you mean " + near + "?"
 			}
 			d.problem(key, join(path, u.key), fmt.Sprintf("there is no %s %q", u.noun, clip(key.text)), hint)
-			d.object(n, path, v, nil)
+			d.object(n, path, v)
 			return
 		}
-		d.object(u.without(d, n, path, m), path, v, nil)
+		d.object(u.without(d, n, path, m), path, v)
 	}
 }
 

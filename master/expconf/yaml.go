@@ -336,7 +336,7 @@ func (c *converter) tagged(a *ast.TagNode, path string) *node {
 	copied := *n
 	n = &copied
 	tag := a.GetToken().Value
-	ok := true
+	var ok bool
 	switch tag {
 	case "!!str":
 		ok = n.kind != listKind && n.kind != mapKind

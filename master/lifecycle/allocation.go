@@ -158,7 +158,7 @@ func lost(a Allocation, now time.Time, t Timing) (Step, bool) {
 		if m.exited() {
 			continue // it has told us its end; what Nomad loses now was over
 		}
-		why := ""
+		var why string
 		switch {
 		case m.Replaced:
 			why = fmt.Sprintf("Nomad lost it on node %s and made another allocation in its place", m.NodeName)
@@ -187,7 +187,7 @@ func lost(a Allocation, now time.Time, t Timing) (Step, bool) {
 // ended: all members that count are over.
 func ended(a Allocation, now time.Time, t Timing) (Step, bool) {
 	for _, m := range a.Members {
-		if !m.exited() && !m.over() && !(m.Daemon && countedOver(a)) && !killedSilent(a, now, t) {
+		if !m.exited() && !m.over() && (!m.Daemon || !countedOver(a)) && !killedSilent(a, now, t) {
 			return Step{}, false
 		}
 		if !m.exited() && !m.NomadEndedAt.IsZero() && now.Sub(m.NomadEndedAt) < t.Report && m.claimed() {

@@ -156,7 +156,7 @@ func TestStatesOnlyGoForward(t *testing.T) {
 						Members: []Member{member(t, 0, x), member(t, 1, y)}}
 					wish(&a)
 					s := Advance(a, now, DefaultTiming())
-					if s.State != "" && rank(s.State) <= rank(state) && !(s.State == state && state != Terminated) {
+					if s.State != "" && rank(s.State) <= rank(state) && (s.State != state || state == Terminated) {
 						t.Errorf("%s with %q and %q goes back to %s", state, x, y, s.State)
 					}
 					if state == Terminated && show(s) != "nothing\n" {

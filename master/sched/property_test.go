@@ -197,7 +197,7 @@ func TestBackfillDoesNotDelayTheHead(t *testing.T) {
 			return
 		}
 		delayed++
-		var alone scene = s
+		alone := s
 		alone.queued = nil
 		for _, q := range s.queued {
 			if byImportance(&q, head) <= 0 {

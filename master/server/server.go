@@ -33,7 +33,8 @@ const (
 // Run serves until ctx ends. ready, which may be nil, is told the address.
 func Run(ctx context.Context, cfg Config, ready chan<- string) error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level(cfg.LogLevel)}))
-	ln, err := net.Listen("tcp", cfg.Listen)
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "tcp", cfg.Listen)
 	if err != nil {
 		return fmt.Errorf("cannot listen on %s: %w; is another master, or another program, there already?", cfg.Listen, err)
 	}

@@ -78,7 +78,7 @@ func (m *master) task(s store.ToSubmit, pool *control.Pool) (jobspecs.Task, erro
 	if m.cfg.Consul.Address != "" {
 		t.Services = jobspecs.ConsulServices
 	}
-	t.Links = []jobspecs.Link{{Label: "REST API", URL: m.cfg.PublicURL + "/docs/rest-api"}}
+	t.Links = []jobspecs.Link{{Label: "The master's API", URL: m.cfg.PublicURL + "/docs/rest-api"}}
 	if s.ExperimentID != nil {
 		t.Title = deref(s.ExperimentName)
 	}

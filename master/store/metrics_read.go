@@ -3,10 +3,14 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/detent-ml/detent/master/fault"
 )
@@ -180,9 +184,7 @@ func (db *DB) Series(ctx context.Context, q SeriesQuery) ([]Point, error) {
 	columns := make([]string, len(q.Names))
 	for i, name := range q.Names {
 		args = append(args, name)
-		// Numbers, and what JSON has no number for; anything else cannot be drawn.
-		columns[i] = fmt.Sprintf(`CASE WHEN jsonb_typeof(avg->$%[1]d) = 'number' OR avg->>$%[1]d IN ('NaN', 'Infinity', '-Infinity')
-			THEN (avg->>$%[1]d)::float8 END`, len(args))
+		columns[i] = fmt.Sprintf(`avg->$%d`, len(args)) // read by drawable, which costs half of what a cast does
 	}
 	list, err := db.Query(ctx, `SELECT steps, reported_at, `+strings.Join(columns, ", ")+` FROM metrics
 		WHERE trial_id = $1 AND grp = $2 AND ord BETWEEN $3 AND $4 AND steps IS NOT NULL AND NOT archived
@@ -193,7 +195,7 @@ func (db *DB) Series(ctx context.Context, q SeriesQuery) ([]Point, error) {
 	defer list.Close()
 	var points []Point
 	into := make([]any, 2+len(q.Names))
-	values := make([]*float64, len(q.Names))
+	values := make([]pgtype.DriverBytes, len(q.Names))
 	for i := range values {
 		into[2+i] = &values[i]
 	}
@@ -205,16 +207,32 @@ func (db *DB) Series(ctx context.Context, q SeriesQuery) ([]Point, error) {
 		}
 		has := len(q.Names) == 0
 		for i, v := range values {
-			p.Values[i] = math.NaN()
-			if v != nil {
-				p.Values[i], has = *v, true
-			}
+			value, ok := drawable(v)
+			p.Values[i], has = value, has || ok
 		}
 		if has {
 			points = append(points, p)
 		}
 	}
 	return Thin(points, q.Most), asFault(list.Err())
+}
+
+// drawable reads a number out of a report, or one of those that JSON has none
+// for; anything else cannot be drawn and is NaN.
+func drawable(raw []byte) (float64, bool) {
+	if len(raw) > 0 && (raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9') {
+		v, err := strconv.ParseFloat(string(raw), 64)
+		return v, err == nil || errors.Is(err, strconv.ErrRange) // then it is infinite
+	}
+	switch string(raw) {
+	case `"NaN"`:
+		return math.NaN(), true
+	case `"Infinity"`:
+		return math.Inf(1), true
+	case `"-Infinity"`:
+		return math.Inf(-1), true
+	}
+	return math.NaN(), false
 }
 
 // Thin keeps at most most points of a series, and its shape: the points are cut

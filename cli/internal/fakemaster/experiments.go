@@ -64,7 +64,7 @@ func (m *Master) experimentRoutes() {
 func (m *Master) onExperiment(fn func(*Experiment, *http.Request) (any, error)) handler {
 	return func(_ http.ResponseWriter, r *http.Request) (any, error) {
 		for _, e := range m.Experiments {
-			if e.ID == number(r, "id") {
+			if e.ID == pathID(r) {
 				return fn(e, r)
 			}
 		}

@@ -91,8 +91,8 @@ func paged[T any](r *http.Request, items []T) ([]T, v1.Pagination) {
 	return items[offset:end], v1.Pagination{Limit: limit, Offset: offset, StartIndex: offset, EndIndex: end, Total: len(items)}
 }
 
-func number(r *http.Request, name string) int {
-	n, _ := strconv.Atoi(r.PathValue(name))
+func pathID(r *http.Request) int {
+	n, _ := strconv.Atoi(r.PathValue("id"))
 	return n
 }
 
@@ -194,7 +194,7 @@ func (m *Master) patchUser(_ http.ResponseWriter, r *http.Request) (any, error) 
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(m.Users, func(u *User) bool { return u.ID == number(r, "id") })
+	i := slices.IndexFunc(m.Users, func(u *User) bool { return u.ID == pathID(r) })
 	if i < 0 {
 		return nil, fault.New(fault.NotFound, "user not found")
 	}
@@ -235,7 +235,7 @@ func (m *Master) listWorkspaces(_ http.ResponseWriter, r *http.Request) (any, er
 
 func (m *Master) getWorkspace(_ http.ResponseWriter, r *http.Request) (any, error) {
 	for _, w := range m.Workspaces {
-		if w.ID == number(r, "id") {
+		if w.ID == pathID(r) {
 			return v1.GetWorkspaceResponse{Workspace: w}, nil
 		}
 	}
@@ -264,7 +264,7 @@ func (m *Master) listProjects(_ http.ResponseWriter, r *http.Request) (any, erro
 	name := r.URL.Query().Get("name")
 	var found []v1.Project
 	for _, p := range m.Projects {
-		if p.WorkspaceID == number(r, "id") && (name == "" || p.Name == name) {
+		if p.WorkspaceID == pathID(r) && (name == "" || p.Name == name) {
 			found = append(found, p)
 		}
 	}
@@ -277,7 +277,7 @@ func (m *Master) createProject(_ http.ResponseWriter, r *http.Request) (any, err
 	if err != nil {
 		return nil, err
 	}
-	p := v1.Project{ID: len(m.Projects) + 1, Name: req.Name, WorkspaceID: number(r, "id"), Username: m.who(r).Username,
+	p := v1.Project{ID: len(m.Projects) + 1, Name: req.Name, WorkspaceID: pathID(r), Username: m.who(r).Username,
 		State: v1.WorkspaceStateUnspecified, Key: "P" + strconv.Itoa(len(m.Projects)+1)}
 	set(&p.Description, req.Description)
 	set(&p.Key, req.Key)

@@ -146,7 +146,7 @@ func (m *Master) onTrial(fn func(http.ResponseWriter, *http.Request, *Experiment
 	return func(w http.ResponseWriter, r *http.Request) (any, error) {
 		for _, e := range m.Experiments {
 			for i := range e.Trials {
-				if e.Trials[i].ID == number(r, "id") {
+				if e.Trials[i].ID == pathID(r) {
 					return fn(w, r, e, &e.Trials[i])
 				}
 			}

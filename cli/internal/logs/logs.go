@@ -17,6 +17,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/term"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -111,13 +112,23 @@ func parseTime(flag, value string) (time.Time, error) {
 // connection ended knows how to go on.
 func (o *Options) Print(ctx context.Context, t *term.IO, log iter.Seq2[client.LogRecord, error], reopen string) error {
 	err := o.print(t, log)
-	if !o.JSON {
+	if !o.JSON && !refused(err) {
 		fmt.Fprintln(t.Out, t.OutStyle().Green(reopen))
 	}
 	if err == nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return err
+}
+
+// refused is whether the log cannot be had at all: opening it again would not help.
+func refused(err error) bool {
+	for _, code := range []fault.Code{fault.Invalid, fault.Unauthenticated, fault.Forbidden, fault.NotFound} {
+		if fault.Is(err, code) {
+			return true
+		}
+	}
+	return false
 }
 
 func (o *Options) print(t *term.IO, log iter.Seq2[client.LogRecord, error]) error {

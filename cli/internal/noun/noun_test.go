@@ -1,6 +1,7 @@
 package noun_test
 
 import (
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -38,8 +39,8 @@ func TestUnknownVerbs(t *testing.T) {
 		cmd := group()
 		cmd.SetArgs([]string{typed})
 		err := cmd.Execute()
-		usage, ok := err.(*exit.UsageError)
-		if !ok || usage.Hint != want || strings.Contains(usage.Message, "\x1b") {
+		var usage *exit.UsageError
+		if !errors.As(err, &usage) || usage.Hint != want || strings.Contains(usage.Message, "\x1b") {
 			t.Errorf("%q: %#v, want %s", typed, err, want)
 		}
 	}

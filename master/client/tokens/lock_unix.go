@@ -3,6 +3,7 @@
 package tokens
 
 import (
+	"errors"
 	"os"
 	"syscall"
 	"time"
@@ -10,14 +11,21 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// lockPatience bounds the wait for a lock that others hold for milliseconds.
-const lockPatience = 10 * time.Second
+// lockPatience bounds the wait for a lock that others hold for milliseconds, and
+// lockRetry is how often it is tried: flock itself waits without a bound.
+const (
+	lockPatience = 10 * time.Second
+	lockRetry    = 10 * time.Millisecond
+)
 
 // lock takes the lock that Determined's client takes: flock on a file beside the
 // one it protects. Some versions of that client's library unlink the file when
 // they are done, so a lock counts only while its file is the one at the path.
 func lock(path string) (unlock func(), err error) {
-	deadline := time.Now().Add(lockPatience)
+	deadline := time.NewTimer(lockPatience)
+	defer deadline.Stop()
+	retry := time.NewTicker(lockRetry)
+	defer retry.Stop()
 	for {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 		if err != nil {
@@ -28,13 +36,14 @@ func lock(path string) (unlock func(), err error) {
 			return func() { _ = f.Close() }, nil
 		}
 		_ = f.Close()
-		if err != nil && err != syscall.EWOULDBLOCK && err != syscall.EINTR {
+		if err != nil && !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
 			return nil, err
 		}
-		if time.Now().After(deadline) {
+		select {
+		case <-retry.C:
+		case <-deadline.C:
 			return nil, fault.New(fault.Unavailable, "another program holds %s", path)
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 }
 

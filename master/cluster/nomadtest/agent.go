@@ -134,7 +134,11 @@ func loopback() string {
 func (a *Agent) waitForServer(t testing.TB) {
 	t.Helper()
 	a.Until(t, readyWithin, "a leader with keys", func() error {
-		keys, err := http.Get(a.Address + "/.well-known/jwks.json")
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, a.Address+"/.well-known/jwks.json", nil)
+		if err != nil {
+			return err
+		}
+		keys, err := http.DefaultClient.Do(req)
 		if err != nil {
 			return err
 		}

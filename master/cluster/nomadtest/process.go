@@ -1,6 +1,7 @@
 package nomadtest
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -36,7 +37,8 @@ func (p *Process) Run(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(p.binary, "agent", "-config", p.config)
+	// The test's context ends before its cleanups, which end the process in order.
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), p.binary, "agent", "-config", p.config)
 	cmd.Env = append(os.Environ(), "AWS_CA_BUNDLE=") // Nomad's AWS client fails on it
 	cmd.Stdout, cmd.Stderr = log, log
 	// Ctrl-C in a terminal is for the test, which then ends the process in order.

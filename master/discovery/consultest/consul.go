@@ -53,7 +53,8 @@ func Start(t testing.TB) *Agent {
 		t.Fatal(err)
 	}
 	a := &Agent{Address: net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[0])), exited: make(chan struct{})}
-	a.cmd = exec.Command(binary.Path, "agent", "-dev", "-node=test", "-bind=127.0.0.1", "-client=127.0.0.1",
+	// The test's context ends before its cleanups, which end the agent in order.
+	a.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), binary.Path, "agent", "-dev", "-node=test", "-bind=127.0.0.1", "-client=127.0.0.1",
 		fmt.Sprintf("-http-port=%d", ports[0]), fmt.Sprintf("-server-port=%d", ports[1]), fmt.Sprintf("-serf-lan-port=%d", ports[2]),
 		"-serf-wan-port=-1", "-dns-port=-1", "-grpc-port=-1", "-grpc-tls-port=-1", "-hcl=disable_update_check = true")
 	a.cmd.Stdout, a.cmd.Stderr = log, log

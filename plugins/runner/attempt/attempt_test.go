@@ -20,7 +20,7 @@ var complete = []string{
 }
 
 func TestPlaceOf(t *testing.T) {
-	p, err := PlaceOf(append([]string{"NOMAD_PORT_c10d=1", "NOMAD_HOST_PORT_c10d=2", "NOMAD_PORT_runner=3", "NOMAD_HOST_IP_c10d=10.0.0.9", "NOMAD_IP_c10d=172.17.0.2"}, complete...))
+	p, err := PlaceOf(t.Context(), append([]string{"NOMAD_PORT_c10d=1", "NOMAD_HOST_PORT_c10d=2", "NOMAD_PORT_runner=3", "NOMAD_HOST_IP_c10d=10.0.0.9", "NOMAD_IP_c10d=172.17.0.2"}, complete...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,14 +28,14 @@ func TestPlaceOf(t *testing.T) {
 		len(p.Masters.URLs) != 2 || p.Masters.URLs[1] != "http://b:8080" || p.Masters.File != "/local/masters" || p.NodeName == "" {
 		t.Fatalf("%+v", p)
 	}
-	p, err = PlaceOf(append(complete, "NOMAD_ALLOC_DIR=/alloc", "DET_NODE_ADDRESS=192.168.0.1", "NOMAD_IP_x=10.0.0.1", "DET_NODE_NAME=n1"))
+	p, err = PlaceOf(t.Context(), append(complete, "NOMAD_ALLOC_DIR=/alloc", "DET_NODE_ADDRESS=192.168.0.1", "NOMAD_IP_x=10.0.0.1", "DET_NODE_NAME=n1"))
 	if err != nil || !p.PrivateRoot || p.Address != "192.168.0.1" || p.NodeName != "n1" {
 		t.Fatalf("%+v %v", p, err)
 	}
-	if p, err = PlaceOf(append(complete, "DET_MASTERS=http://127.0.0.1:8080")); err != nil || p.Address != "127.0.0.1" {
+	if p, err = PlaceOf(t.Context(), append(complete, "DET_MASTERS=http://127.0.0.1:8080")); err != nil || p.Address != "127.0.0.1" {
 		t.Fatalf("an address towards the master was not found: %+v %v", p, err)
 	}
-	_, err = PlaceOf([]string{"DET_RANK=-1"})
+	_, err = PlaceOf(t.Context(), []string{"DET_RANK=-1"})
 	for _, name := range []string{"DET_ALLOCATION_ID", "NOMAD_ALLOC_DIR", "NOMAD_TASK_DIR", "NOMAD_SECRETS_DIR", "NOMAD_ALLOC_ID", `DET_RANK is "-1"`} {
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%v does not name %s", err, name)

@@ -3,9 +3,9 @@
 package attempt
 
 import (
+	"context"
 	"fmt"
-	"io"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"strconv"
@@ -17,7 +17,7 @@ import (
 // serveHealth answers the service check of Consul or Nomad on the port that was
 // reserved for it. Nothing else is to be had there. A port that cannot be listened
 // on costs the check, not the task.
-func serveHealth(p *Place, journal *logs.Journal) (stop func()) {
+func serveHealth(ctx context.Context, p *Place, journal *logs.Journal) (stop func()) {
 	port := p.Ports[healthPort]
 	if n, err := strconv.Atoi(p.Env["NOMAD_PORT_"+healthPort]); err == nil {
 		port = n // within a network of its own, the task's side of the mapping
@@ -25,7 +25,8 @@ func serveHealth(p *Place, journal *logs.Journal) (stop func()) {
 	if port == 0 {
 		return func() {}
 	}
-	ln, err := net.Listen("tcp", net.JoinHostPort("", strconv.Itoa(port)))
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "tcp", net.JoinHostPort("", strconv.Itoa(port)))
 	if err != nil {
 		journal.Warnf("the health check of this task will fail: %v", err)
 		return func() {}
@@ -37,7 +38,7 @@ func serveHealth(p *Place, journal *logs.Journal) (stop func()) {
 	})
 	server := &http.Server{
 		Handler: mux, ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, IdleTimeout: 30 * time.Second,
-		MaxHeaderBytes: 4 << 10, ErrorLog: log.New(io.Discard, "", 0),
+		MaxHeaderBytes: 4 << 10, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}
 	go func() { _ = server.Serve(ln) }()
 	return func() { _ = server.Close() }

@@ -3,6 +3,7 @@
 package attempt
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -39,7 +40,7 @@ const healthPort = "runner"
 
 // PlaceOf reads the environment of this process. The error names all that is
 // missing.
-func PlaceOf(environ []string) (Place, error) {
+func PlaceOf(ctx context.Context, environ []string) (Place, error) {
 	env := map[string]string{}
 	for _, kv := range environ {
 		if k, v, ok := strings.Cut(kv, "="); ok {
@@ -74,12 +75,12 @@ func PlaceOf(environ []string) (Place, error) {
 	if p.Rank, err = strconv.Atoi(env["DET_RANK"]); env["DET_RANK"] != "" && (err != nil || p.Rank < 0) {
 		errs = append(errs, fmt.Errorf("DET_RANK is %q: it must be a number from 0", env["DET_RANK"]))
 	}
-	p.network(env)
+	p.network(ctx, env)
 	return p, errors.Join(errs...)
 }
 
 // network finds the node's address and the ports that Nomad reserved.
-func (p *Place) network(env map[string]string) {
+func (p *Place) network(ctx context.Context, env map[string]string) {
 	for _, prefix := range []string{"NOMAD_PORT_", "NOMAD_HOST_PORT_"} { // the second is what peers see
 		for k, v := range env {
 			label, ok := strings.CutPrefix(k, prefix)
@@ -97,7 +98,7 @@ func (p *Place) network(env map[string]string) {
 		}
 	}
 	if p.Address == "" {
-		p.Address = outbound(p.Masters.URLs)
+		p.Address = outbound(ctx, p.Masters.URLs)
 	}
 	if p.NodeName == "" {
 		p.NodeName, _ = os.Hostname()
@@ -106,13 +107,14 @@ func (p *Place) network(env map[string]string) {
 
 // outbound is the address that this node has towards a master. Connecting a UDP
 // socket sends nothing.
-func outbound(urls []string) string {
+func outbound(ctx context.Context, urls []string) string {
+	var dialer net.Dialer
 	for _, raw := range urls {
 		u, err := url.Parse(raw)
 		if err != nil || u.Hostname() == "" {
 			continue
 		}
-		c, err := net.Dial("udp", net.JoinHostPort(u.Hostname(), "9"))
+		c, err := dialer.DialContext(ctx, "udp", net.JoinHostPort(u.Hostname(), "9"))
 		if err != nil {
 			continue
 		}

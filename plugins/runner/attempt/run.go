@@ -61,7 +61,9 @@ func Run(proc Process) int {
 	own := logs.NewEcho(proc.Stderr)
 	defer own.Close(time.Second)
 	journal := logs.NewJournal(own)
-	p, err := PlaceOf(proc.Env)
+	stop, release := newStopper(proc.Signals)
+	defer release()
+	p, err := PlaceOf(stop.ctx, proc.Env)
 	if err != nil {
 		journal.Errorf("%v", err)
 		return CodeMisplaced
@@ -72,9 +74,7 @@ func Run(proc Process) int {
 		return CodeMisplaced
 	}
 	defer list.Close()
-	stop, release := newStopper(proc.Signals)
-	defer release()
-	defer serveHealth(&p, journal)()
+	defer serveHealth(stop.ctx, &p, journal)()
 
 	claimed, err := claim(stop.ctx, &p, list, rand.Text(), journal)
 	var refusal *masters.Refusal

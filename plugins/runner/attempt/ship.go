@@ -28,7 +28,9 @@ func Ship(environ []string, stderr io.Writer, signals <-chan os.Signal) int {
 	own := logs.NewEcho(stderr)
 	defer own.Close(time.Second)
 	journal := logs.NewJournal(own)
-	p, err := PlaceOf(environ)
+	stop, release := newStopper(signals)
+	defer release()
+	p, err := PlaceOf(stop.ctx, environ)
 	if err != nil {
 		journal.Errorf("%v", err)
 		return CodeMisplaced
@@ -50,8 +52,6 @@ func Ship(environ []string, stderr io.Writer, signals <-chan os.Signal) int {
 		return CodeMisplaced
 	}
 	defer list.Close()
-	stop, release := newStopper(signals)
-	defer release()
 	ctx, cancel := context.WithTimeout(stop.ctx, shipFor)
 	defer cancel()
 	if err := deliver(ctx, &p, s, list, journal); err != nil {

@@ -157,9 +157,10 @@ func New(t testing.TB, s *State) *Master {
 	t.Helper()
 	// Not a port of those that connections get: while the master is away, one of
 	// them, even one that asks for the master itself, could take its place.
+	var lc net.ListenConfig
 	for range 100 {
 		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(10_000+rand.IntN(20_000)))
-		ln, err := net.Listen("tcp", addr)
+		ln, err := lc.Listen(t.Context(), "tcp", addr)
 		if err != nil {
 			continue
 		}
@@ -186,7 +187,8 @@ func (m *Master) URL() string { return "http://" + m.addr }
 // Listen starts serving.
 func (m *Master) Listen(t testing.TB) {
 	t.Helper()
-	ln, err := net.Listen("tcp", m.addr)
+	var lc net.ListenConfig
+	ln, err := lc.Listen(t.Context(), "tcp", m.addr)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,12 +83,12 @@ func TestRequestsAreHeldThroughAnOutage(t *testing.T) {
 	r.master.Stop()
 	const n = 20
 	var wg sync.WaitGroup
-	errs := make(chan error, n)
+	errs := make(chan string, n)
 	for i := range n {
 		wg.Go(func() {
 			code, body, err := r.ask("POST", fmt.Sprintf("/api/v1/trials/%d/metrics?x=a%%2Fb", i), strings.NewReader(fmt.Sprint(i)))
 			if err != nil || code != 200 || body != "{}" {
-				errs <- fmt.Errorf("%d: %d %q %v", i, code, body, err)
+				errs <- fmt.Sprintf("%d: %d %q %v", i, code, body, err)
 			}
 		})
 	}

@@ -22,8 +22,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
-	"io"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -76,24 +75,27 @@ type Server struct {
 // Listen starts a Server on a free port of 127.0.0.1.
 func Listen(cfg Config) (*Server, error) {
 	cfg = cfg.withDefaults()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	ctx, cancel := context.WithCancel(context.Background())
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
+		cancel()
 		return nil, fmt.Errorf("the task's own master cannot listen on loopback: %w", err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
 	s := &Server{cfg: cfg, ln: ln, slots: make(chan struct{}, cfg.MaxHeld), cancel: cancel, done: make(chan struct{})}
 	passer := &httputil.ReverseProxy{
 		Rewrite:       func(*httputil.ProxyRequest) {}, // the holder picks the master, per try
 		Transport:     newHolder(cfg),
 		FlushInterval: -1,
+		BufferPool:    &buffers{},
 		ErrorHandler:  explain,
-		ErrorLog:      log.New(io.Discard, "", 0), // every error reaches the client
+		ErrorLog:      slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // every error reaches the client
 	}
 	s.http = &http.Server{
 		Handler:           s.admit(passer),
 		ReadHeaderTimeout: time.Minute,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
-		ErrorLog:          log.New(io.Discard, "", 0),
+		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}
 	go func() {
 		defer close(s.done)

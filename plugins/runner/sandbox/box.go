@@ -85,7 +85,8 @@ func open(ctx context.Context, setup Setup, mode Mode, stdout, stderr *os.File) 
 	}
 	defer eventsOut.Close()
 	b := &Box{Mode: mode, control: control, events: make(chan event), dead: make(chan struct{})}
-	b.cmd = exec.Command("/proc/self/exe", InsideVerb)
+	// ctx bounds the opening only: the end of a box that is open has to be in order.
+	b.cmd = exec.CommandContext(context.WithoutCancel(ctx), "/proc/self/exe", InsideVerb)
 	b.cmd.Env = []string{}
 	b.cmd.Stdout, b.cmd.Stderr = stdout, stderr
 	b.cmd.ExtraFiles = []*os.File{toBox, eventsOut}
@@ -187,7 +188,10 @@ func (b *Box) next(ctx context.Context) (event, error) {
 			return e, nil
 		}
 		<-b.dead
-		return event{}, fmt.Errorf("the process that the task runs under ended unexpectedly (%v)", b.waitErr)
+		if b.waitErr != nil {
+			return event{}, fmt.Errorf("the process that the task runs under ended unexpectedly: %w", b.waitErr)
+		}
+		return event{}, errors.New("the process that the task runs under ended unexpectedly")
 	case <-ctx.Done():
 		return event{}, context.Cause(ctx)
 	}

@@ -105,7 +105,7 @@ func place(path string, dir bool) error {
 
 func (m *mounter) isOurs(dir string) bool {
 	var st unix.Stat_t
-	return unix.Stat(dir, &st) == nil && m.ours[uint64(st.Dev)]
+	return unix.Stat(dir, &st) == nil && m.ours[st.Dev]
 }
 
 // skeleton covers a folder with a tmpfs that holds a bind of each of its entries:
@@ -137,7 +137,7 @@ func (m *mounter) skeleton(dir string) error {
 		_ = unix.Unmount(m.stage, unix.MNT_DETACH)
 		return err
 	}
-	m.ours[uint64(st.Dev)] = true
+	m.ours[st.Dev] = true
 	return nil
 }
 
