@@ -40,6 +40,12 @@ func TestEveryLineOnceOverMasterRestarts(t *testing.T) {
 	if err := syscall.Mkfifo(gate, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	// Held open for both, so that no reader ever finds it without a writer.
+	open, err := os.OpenFile(gate, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Close()
 	const lines, restarts = 5000, 10
 	script := fmt.Sprintf(`i=1; while [ $i -le %d ]; do echo line $i; [ $((i%%%d)) -ne 0 ] || read go < %s; i=$((i+1)); done`,
 		lines, lines/restarts, gate)
@@ -52,7 +58,7 @@ func TestEveryLineOnceOverMasterRestarts(t *testing.T) {
 			return strings.Contains(p.stdout.String(), fmt.Sprintf("line %d\n", n))
 		})
 		r.master.Stop()
-		if err := os.WriteFile(gate, []byte("go\n"), 0o600); err != nil {
+		if _, err := open.WriteString("go\n"); err != nil {
 			t.Fatal(err)
 		}
 		r.master.Listen(t)
