@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +14,8 @@ import (
 
 // nodeIsDead kills the agent of the node that a training runs on. Its tasks live
 // on with nobody to end them; Nomad gives the node up, and the trial goes on
-// elsewhere from its checkpoint. Then the agent comes back to what it left.
+// elsewhere from its checkpoint. Then the agent comes back to what it left, after
+// as long as all that takes, or a minute with DETENT_LONG_OUTAGE=1.
 func (r *rig) nodeIsDead(t *testing.T) {
 	k := r.train(t, trainOptions{pause: 0.1})
 	k.advance(t, 2*checkpointEvery)
@@ -26,6 +28,7 @@ func (r *rig) nodeIsDead(t *testing.T) {
 	k.advance(t, checkpointEvery)
 	k.checkOneAtATime(t)
 
+	k.lastFor(t, killed, outage(0, time.Minute))
 	r.startPart(t, agent)
 	t.Logf("%s is back after %s", node, time.Since(killed).Round(time.Millisecond))
 	r.healthy(t)
@@ -42,7 +45,7 @@ func (k *training) waitRun(t testing.TB, run int) {
 	t.Helper()
 	eventually(t, "another attempt's program", func() (bool, error) {
 		starts := k.starts(t)
-		return starts[len(starts)-1].run >= run, nil
+		return starts[len(starts)-1].run >= run, errors.New(k.attempts(t))
 	})
 	k.advance(t, 1)
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/nomad/api"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/detent-ml/detent/nomad/local"
@@ -40,13 +41,8 @@ func (r *rig) tokenLosesItsRights(t *testing.T) {
 		}
 	}
 	t.Cleanup(giveBack)
-	alarm := r.alarm(t)
+	alarm := r.alarm(t, "token lost its rights")
 	t.Logf("after %s: %s", time.Since(since).Round(time.Millisecond), alarm)
-	for _, want := range []string{"token", "rights", "namespace"} {
-		if !strings.Contains(alarm, want) {
-			t.Errorf("the alarm does not name the %s: %s", want, alarm)
-		}
-	}
 	r.checkTold(t, alarm)
 	late := r.submitTraining(t, trainOptions{})
 	late.attempt(t, "PENDING")
@@ -67,16 +63,17 @@ func (r *rig) tokenLosesItsRights(t *testing.T) {
 	}
 }
 
-// alarm waits until the master says that something is wrong.
-func (r *rig) alarm(t testing.TB) string {
+// alarm waits until the master says that something is wrong. While Nomad starts,
+// it may say something else at first.
+func (r *rig) alarm(t testing.TB, what string) string {
 	t.Helper()
 	var alarm string
-	eventually(t, "an alarm", func() (bool, error) {
+	eventually(t, "an alarm: "+what, func() (bool, error) {
 		list, err := query(t, r, pgx.RowTo[string], `SELECT alarm FROM cluster`)
 		if err == nil {
 			alarm = list[0]
 		}
-		return alarm != "", err
+		return strings.Contains(alarm, what), errors.Join(err, errors.New(alarm))
 	})
 	return alarm
 }
@@ -131,6 +128,7 @@ func (r *rig) nomadIsRestored(t *testing.T) {
 	data := filepath.Join(r.Cluster.StateDir(), "nomad", "data")
 	old := filepath.Join(t.TempDir(), "data")
 	r.whileStopped(t, server, func() error { return os.CopyFS(old, os.DirFS(data)) })
+	r.ageNomad(t)
 	forgotten := r.train(t, trainOptions{})
 	forgotten.advance(t, 2*checkpointEvery)
 	r.indexed(t, forgotten)
@@ -138,11 +136,8 @@ func (r *rig) nomadIsRestored(t *testing.T) {
 	r.whileStopped(t, server, func() error {
 		return errors.Join(os.RemoveAll(data), os.CopyFS(data, os.DirFS(old)))
 	})
-	alarm := r.alarm(t)
+	alarm := r.alarm(t, "restored from an older state")
 	t.Logf("after %s: %s", time.Since(since).Round(time.Millisecond), alarm)
-	if !strings.Contains(alarm, "restored from an older state") {
-		t.Errorf("the alarm does not say that Nomad was restored: %s", alarm)
-	}
 	r.checkTold(t, alarm)
 	known.advance(t, 2*checkpointEvery)
 	forgotten.advance(t, 2*checkpointEvery)
@@ -158,6 +153,11 @@ func (r *rig) nomadIsRestored(t *testing.T) {
 	since = time.Now()
 	r.calm(t)
 	t.Logf("calm %s after the operators' word", time.Since(since).Round(time.Millisecond))
+	// A node that has seen a later index waits for one, so operators restart agents
+	// after such a restoration. Tasks outlive that.
+	for _, agent := range []string{"client-a", "client-b"} {
+		r.whileStopped(t, r.part(t, agent), func() error { return nil })
+	}
 	forgotten.waitRun(t, 2)
 	t.Logf("the forgotten training goes on %s after the operators' word", time.Since(since).Round(time.Millisecond))
 	forgotten.advance(t, checkpointEvery)
@@ -175,6 +175,22 @@ func (r *rig) whileStopped(t testing.TB, part local.Part, do func() error) {
 	err := do()
 	if startErr := part.Start(t.Context()); err != nil || startErr != nil {
 		t.Fatal(errors.Join(err, startErr))
+	}
+}
+
+// ageNomad makes Nomad's index rise by as much as it does in minutes of work, so
+// that its restoration is more than what the next few changes make up for.
+func (r *rig) ageNomad(t testing.TB) {
+	t.Helper()
+	nomad, err := r.Nomad()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 200 {
+		v := &api.Variable{Path: "faults/age", Items: api.VariableItems{"n": itoa(i)}}
+		if _, _, err := nomad.Variables().Update(v, nil); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -148,7 +148,7 @@ func (r *rig) steps(t testing.TB, group string, trial int) []int {
 	}
 	var at []int
 	for _, m := range reports {
-		at = append(at, int(m.TotalBatches))
+		at = append(at, m.TotalBatches)
 	}
 	return at
 }

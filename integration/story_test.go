@@ -373,21 +373,27 @@ with core.init(distributed=distributed) as ctx:
 	r.waitState(t, id, v1.ExperimentStateCompleted)
 	trial := r.trial(t, id)
 	allocation := *trial.TaskID + ".1"
-	var logs []string
-	for rank := range 2 {
+	hears := regexp.MustCompile(`rank (\d) of 2 hears \[\(0, '([a-z-]+)', 4, '(\S+)'\), \(1, '([a-z-]+)', 4, '(\S+)'\)\]`)
+	said := hears.FindAllStringSubmatch(r.log(t, id), -1)
+	if len(said) != 2 || said[0][1] == said[1][1] {
+		t.Fatalf("not both were heard:\n%s", r.log(t, id))
+	}
+	for _, m := range said {
+		if m[2] == m[4] || m[3] != allocation || m[5] != allocation {
+			t.Errorf("rank %s heard of %q", m[1], m[2:])
+		}
+	}
+	for rank, node := range []string{said[0][2], said[0][4]} {
 		var b strings.Builder
-		for rec, err := range r.client.TrialLogs(t.Context(), trial.ID, client.LogQuery{Ranks: []int{rank}}) {
+		for rec, err := range r.client.TrialLogs(t.Context(), trial.ID, client.LogQuery{Agents: []string{node}}) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			b.WriteString(rec.Message)
 		}
-		logs = append(logs, b.String())
-		holds(t, fmt.Sprint("the log of rank ", rank), b.String(), fmt.Sprintf("[rank=%d] || rank %d of 2 hears", rank, rank))
-	}
-	nodes := regexp.MustCompile(`hears \[\(0, '([a-z-]+)', 4, '(\S+)'\), \(1, '([a-z-]+)', 4, '(\S+)'\)\]`).FindStringSubmatch(logs[1])
-	if nodes == nil || nodes[1] == nodes[3] || nodes[2] != allocation || nodes[4] != allocation {
-		t.Errorf("they were where %q says", nodes)
+		if log := b.String(); !strings.Contains(log, fmt.Sprintf("rank %d of 2", rank)) || strings.Contains(log, fmt.Sprintf("rank %d of 2", 1-rank)) {
+			t.Errorf("the log of node %s is not that of rank %d:\n%s", node, rank, log)
+		}
 	}
 	checkpoints, err := client.Collect(r.client.TrialCheckpoints(t.Context(), trial.ID, client.CheckpointQuery{}))
 	if err != nil || len(checkpoints) != 1 {

@@ -112,7 +112,7 @@ func serveBare(ctx context.Context, dsn string) error {
 }
 
 // bareHandler starts serveBare in a process of its own, as the master is one.
-func (r *rig) bareHandler(b *testing.B) (url string) {
+func (r *rig) bareHandler(b *testing.B) (url string, pid int) {
 	b.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -140,7 +140,7 @@ func (r *rig) bareHandler(b *testing.B) (url string) {
 	if err != nil {
 		b.Fatalf("the bare handler did not start: %v", err)
 	}
-	return strings.TrimSpace(line)
+	return strings.TrimSpace(line), cmd.Process.Pid
 }
 
 // emptyBare makes the yardsticks' tables anew.

@@ -202,9 +202,9 @@ func (r *rig) part(b *testing.B, name string) []int {
 }
 
 // metered is a load whose cost is told apart: microseconds of processor time per
-// call, of the master, of PostgreSQL, and of the load itself.
-func (r *rig) metered(b *testing.B, clients int, call func(client int) error) pace {
-	who := map[string][]int{"master": r.part(b, "master"), "PostgreSQL": r.part(b, "postgres"), "the clients": {os.Getpid()}}
+// call, of the process that serves, of PostgreSQL, and of the load itself.
+func (r *rig) metered(b *testing.B, server, clients int, call func(client int) error) pace {
+	who := map[string][]int{serving: {server}, inDatabase: r.part(b, "postgres"), ofClients: {os.Getpid()}}
 	before := map[string]time.Duration{}
 	for name, pids := range who {
 		before[name] = usage(pids)
@@ -218,6 +218,13 @@ func (r *rig) metered(b *testing.B, clients int, call func(client int) error) pa
 	}
 	return p
 }
+
+// Who takes processor time.
+const (
+	serving    = "the master"
+	inDatabase = "PostgreSQL"
+	ofClients  = "the clients"
+)
 
 // alternately runs each of the measurements once per round, so that a busy
 // minute of the machine's hits all of them.

@@ -68,7 +68,7 @@ func BenchmarkLogs(b *testing.B) {
 	for _, clients := range []int{1, 4, 8} {
 		ours := dialAll(b, r.MasterURL, clients)
 		found := alternately(func() pace {
-			return r.metered(b, clients, func(c int) error {
+			return r.metered(b, r.part(b, "master")[0], clients, func(c int) error {
 				first[c] += perRequest
 				return ours[c].ship(attempts[c], first[c]-perRequest, lines[first[c]/perRequest%len(lines)])
 			})
@@ -86,8 +86,8 @@ func BenchmarkLogs(b *testing.B) {
 		add(figure{what: name, value: us.rate * perRequest, unit: "/s", target: target[clients], against: "inserts of rows, no HTTP", yard: inserts.rate * perRequest, determined: earlier[clients]})
 		add(figure{what: name + ", p50 of a request", value: us.p50, unit: "ms", against: "the insert", yard: inserts.p50})
 		add(figure{what: name + ", p99 of a request", value: us.p99, unit: "ms", against: "the insert", yard: inserts.p99})
-		add(figure{what: name + ", processor time of master", value: us.cpu["master"] / perRequest, unit: "µs/line"})
-		add(figure{what: name + ", processor time of PostgreSQL", value: us.cpu["PostgreSQL"] / perRequest, unit: "µs/line"})
+		add(figure{what: name + ", processor time of the master", value: us.cpu[serving] / perRequest, unit: "µs/line"})
+		add(figure{what: name + ", processor time of PostgreSQL", value: us.cpu[inDatabase] / perRequest, unit: "µs/line"})
 		b.ReportMetric(us.rate*perRequest, fmt.Sprintf("lines/s-%d", clients))
 	}
 	shipped := 0

@@ -23,7 +23,7 @@ func BenchmarkReports(b *testing.B) {
 	const part = "Metric reports, 5 metrics in each"
 	r := start(b)
 	r.emptyBare(b)
-	bare := r.bareHandler(b)
+	bare, barePID := r.bareHandler(b)
 	direct := make(grouper, 1000)
 	go direct.run(b.Context(), r.bare)
 	defer close(direct)
@@ -35,7 +35,7 @@ func BenchmarkReports(b *testing.B) {
 		ours, theirs := dialAll(b, r.MasterURL, clients), dialAll(b, bare, clients)
 		var behind []float64
 		found := alternately(func() pace {
-			p := r.metered(b, clients, func(c int) error {
+			p := r.metered(b, r.part(b, "master")[0], clients, func(c int) error {
 				steps[c]++
 				_, err := ours[c].call("POST", fmt.Sprintf("/api/v1/trials/%d/metrics", attempts[c].trial), attempts[c].token, fiveMetrics(attempts[c].trial, steps[c]))
 				return err
@@ -43,7 +43,7 @@ func BenchmarkReports(b *testing.B) {
 			behind = append(behind, r.summariesBehind(b, attempts[:clients], steps))
 			return p
 		}, func() pace {
-			return load(b, clients, func(c int) error {
+			return r.metered(b, barePID, clients, func(c int) error {
 				barest[c]++
 				_, err := theirs[c].call("POST", "/", "", fiveMetrics(c, barest[c]))
 				return err
@@ -61,8 +61,8 @@ func BenchmarkReports(b *testing.B) {
 		add(figure{what: name + ", against inserts alone", value: us.rate, unit: "/s", against: "grouped inserts, no HTTP", yard: inserts.rate})
 		add(figure{what: name + ", p50", value: us.p50, unit: "ms", against: "the handler", yard: handler.p50})
 		add(figure{what: name + ", p99", value: us.p99, unit: "ms", against: "the handler", yard: handler.p99})
-		for _, who := range []string{"master", "PostgreSQL", "the clients"} {
-			add(figure{what: name + ", processor time of " + who, value: us.cpu[who], unit: "µs/report"})
+		for _, who := range []string{serving, inDatabase, ofClients} {
+			add(figure{what: name + ", processor time of " + who, value: us.cpu[who], unit: "µs", against: "with the handler", yard: handler.cpu[who]})
 		}
 		add(figure{what: name + ", summaries complete after the last report", value: median(behind), unit: "ms"})
 		b.ReportMetric(us.rate, fmt.Sprintf("reports/s-%d", clients))

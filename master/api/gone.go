@@ -22,11 +22,11 @@ func gone(conn net.Conn) bool {
 		return true
 	}
 	closed := false
-	err = raw.Read(func(fd uintptr) bool {
+	// Not raw.Read: it fails as soon as the deadline for reading the request has passed.
+	err = raw.Control(func(fd uintptr) {
 		var b [1]byte
 		n, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
 		closed = n == 0 && err == nil || err == syscall.ECONNRESET
-		return true
 	})
 	return closed || err != nil
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"net"
 	"testing"
+	"time"
 )
 
 func TestGone(t *testing.T) {
@@ -23,6 +24,15 @@ func TestGone(t *testing.T) {
 	defer server.Close()
 	if gone(server) {
 		t.Error("a quiet client counts as gone")
+	}
+	if err := server.SetReadDeadline(time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if gone(server) {
+		t.Error("a client counts as gone once the deadline for its request has passed")
+	}
+	if err := server.SetReadDeadline(time.Time{}); err != nil {
+		t.Fatal(err)
 	}
 	if _, err := client.Write([]byte("GET")); err != nil {
 		t.Fatal(err)

@@ -211,9 +211,18 @@ func (t *term) observe(ctx context.Context) error {
 		return err
 	}
 	if t.alarm = o.Alarm; o.Alarm == "" {
-		t.known.Index = max(t.known.Index, o.Index)
+		t.known.Index = t.reached(o)
 	}
 	return nil
+}
+
+// reached is the index below which Nomad must not fall from now on. An operator
+// who trusts a restored Nomad trusts where it counts from as well.
+func (t *term) reached(o cluster.Observation) uint64 {
+	if t.known.Trust && o.Full {
+		return o.Index
+	}
+	return max(t.known.Index, o.Index)
 }
 
 // record stores an observation.
@@ -236,7 +245,7 @@ func (t *term) record(ctx context.Context, o cluster.Observation) error {
 			}
 		}
 		if o.Alarm == "" && o.Full {
-			if err := tx.SetNomadIndex(ctx, int64(max(o.Index, t.known.Index)), t.known.Trust); err != nil {
+			if err := tx.SetNomadIndex(ctx, int64(t.reached(o)), t.known.Trust); err != nil {
 				return err
 			}
 		}
@@ -252,6 +261,9 @@ func (t *term) record(ctx context.Context, o cluster.Observation) error {
 
 // remember keeps what the next observation needs to know of the rows.
 func (t *term) remember(live *store.Live) {
+	if live.Trust && !t.known.Trust { // somebody waits for what comes of it
+		t.known.Full, t.again = true, true
+	}
 	t.known.Live, t.known.Trust = nil, live.Trust
 	for _, a := range live.Allocations {
 		if a.SubmittedAt != nil {

@@ -399,6 +399,32 @@ func TestNothingIsConcludedInDoubt(t *testing.T) {
 	b.want(second, "ACTIVE", "ACTIVE", "STARTING")
 }
 
+// TestTrustInARestoredNomad: it counts from an older index, and what it says of
+// an attempt from there on is news, though a later index was seen before.
+func TestTrustInARestoredNomad(t *testing.T) {
+	b := newBench(t, "n1")
+	b.nomad.index = 100
+	e := b.experiment("")
+	b.settle()
+	id := b.newest(e)
+	b.claim(id)
+	b.nomad.index, b.nomad.alarm = 10, "Nomad was restored"
+	b.settle()
+	b.nomad.alarm = ""
+	if err := b.db.TrustNomad(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.settle()
+	if n := b.int(`SELECT nomad_index FROM cluster WHERE NOT trust`); n != 10 {
+		t.Errorf("the index that Nomad must not fall below is %d, want that of the trusted state", n)
+	}
+	b.nomad.turn(id, func(f *cluster.TaskFact) { f.Status = "lost" })
+	b.settle()
+	if b.newest(e) == id {
+		t.Error("the loss of an attempt after the restoration was not noticed")
+	}
+}
+
 func TestSubmissionsThatFail(t *testing.T) {
 	b := newBench(t, "n1")
 	b.nomad.answer = func(string) (cluster.Outcome, error) { return cluster.Refused, fmt.Errorf("no such driver") }

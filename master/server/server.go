@@ -38,6 +38,9 @@ func Run(ctx context.Context, cfg Config, ready chan<- string) error {
 	if err != nil {
 		return fmt.Errorf("cannot listen on %s: %w; is another master, or another program, there already?", cfg.Listen, err)
 	}
+	// The runner is read while the database answers: a start is as long as the longer of the two.
+	read := sync.OnceValues(func() (artifacts, error) { return readArtifacts(cfg) })
+	go func() { _, _ = read() }() // run asks again, for the same answer
 	db, err := store.Open(ctx, cfg.Database, store.Options{MaxConns: int32(cfg.DatabaseConns)})
 	if err != nil {
 		return err
@@ -53,7 +56,7 @@ func Run(ctx context.Context, cfg Config, ready chan<- string) error {
 	kept := store.NewMasterLog(db, log.Handler())
 	log = slog.New(kept)
 	m := &master{cfg: cfg, log: log, db: db, clusterID: id, masterID: uuid.NewString(), bus: store.NewBus(cfg.Database, log), pools: poolsOf(cfg)}
-	return m.run(ctx, ln, kept, ready)
+	return m.run(ctx, ln, kept, read, ready)
 }
 
 func level(name string) slog.Level {
@@ -101,9 +104,9 @@ type master struct {
 
 // run starts the parts and waits for them, in the order in which they depend on
 // each other: what answers requests ends first, what writes the log last.
-func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog, ready chan<- string) error {
+func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog, read func() (artifacts, error), ready chan<- string) error {
 	var err error
-	if m.artifacts, err = readArtifacts(m.cfg); err != nil {
+	if m.artifacts, err = read(); err != nil {
 		return err
 	}
 	if m.nomad, err = m.connect(); err != nil {

@@ -121,8 +121,16 @@ func (db *DB) NomadIndex(ctx context.Context) (int64, error) {
 }
 
 // SetNomadIndex keeps it, after an observation that raised no alarm. When the
-// operators had said that Nomad is to be trusted, that word is used up now.
+// operators had said that Nomad is to be trusted, that word is used up now; what
+// a Nomad that counts from an older index will say of members is then news again.
 func (db *DB) SetNomadIndex(ctx context.Context, index int64, trusted bool) error {
+	if trusted {
+		_, err := db.exec(ctx, `UPDATE members m SET nomad_index = 0 FROM allocations a
+			WHERE a.id = m.allocation_id AND a.state <> 'TERMINATED' AND m.nomad_index > $1`, index)
+		if err != nil {
+			return err
+		}
+	}
 	_, err := db.exec(ctx, `UPDATE cluster SET nomad_index = $1, trust = trust AND NOT $2
 		WHERE nomad_index <> $1 OR trust AND $2`, index, trusted)
 	return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -44,11 +45,16 @@ func (c *Cluster) AddClient(ctx context.Context, client Client) error {
 		if err != nil {
 			return err
 		}
-		a, err := c.clientAgent(ctx, client, nil)
-		if err != nil {
-			return err
+		for _, make := range c.agentsOf(client) {
+			a, err := make(ctx, nil)
+			if err != nil {
+				return err
+			}
+			if err := c.startAgent(ctx, a); err != nil {
+				return err
+			}
 		}
-		return c.startAgent(ctx, a)
+		return nil
 	})
 }
 
@@ -81,26 +87,39 @@ func (c *Cluster) RemoveClient(ctx context.Context, name string) error {
 		if err := endLeftovers(ctx, c.allocDir(name)); err != nil {
 			return err
 		}
+		if err := c.leaveConsul(ctx, name); err != nil {
+			return err
+		}
+		if err := c.stopAgent(ctx, consulPart(name)); err != nil {
+			return err
+		}
 		c.state.Clients = slices.DeleteFunc(c.state.Clients, func(have Client) bool { return have.Name == name })
 		delete(c.state.Processes, part)
+		delete(c.state.Processes, consulPart(name))
 		if err := c.save(); err != nil {
 			return err
 		}
-		return errors.Join(removeTree(c.allocDir(name)), removeTree(c.path(part)))
+		return errors.Join(removeTree(c.allocDir(name)), removeTree(c.path(part)), os.RemoveAll(c.path(consulPart(name))))
+	})
+}
+
+// agentsOf are the makers of a node's agents, in the order in which they start.
+func (c *Cluster) agentsOf(client Client) []func(context.Context, *servers.Reporter) (agent, error) {
+	var all []func(context.Context, *servers.Reporter) (agent, error)
+	if client.Name != "" {
+		all = append(all, func(ctx context.Context, report *servers.Reporter) (agent, error) {
+			return c.consulAgent(ctx, client.Name, report)
+		})
+	}
+	return append(all, func(ctx context.Context, report *servers.Reporter) (agent, error) {
+		return c.clientAgent(ctx, client, report)
 	})
 }
 
 func (c *Cluster) clientAgent(ctx context.Context, client Client, report *servers.Reporter) (agent, error) {
 	part := clientPart(client.Name)
-	if c.state.Ports[part] == 0 {
-		used := map[int]bool{}
-		for _, port := range c.state.Ports {
-			used[port] = true
-		}
-		var err error
-		if c.state.Ports[part], err = freePort(used); err != nil {
-			return agent{}, err
-		}
+	if err := c.giveFreePorts(part); err != nil {
+		return agent{}, err
 	}
 	a := agent{
 		name: part, title: "node " + c.nodeName(client.Name), config: c.clientConfig(client), ports: []string{part},
@@ -149,7 +168,7 @@ func (c *Cluster) clientConfig(client Client) []byte {
 	}
 	first := firstTaskPort + client.Index*portsPerAgent
 	var b strings.Builder
-	c.writeAgent(&b, c.nodeName(client.Name), clientPart(client.Name), "")
+	c.writeAgent(&b, c.nodeName(client.Name), clientPart(client.Name), consulPart(client.Name), "")
 	fmt.Fprintf(&b, `
 client {
   enabled           = true

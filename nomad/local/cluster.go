@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/detent-ml/detent/nomad/servers"
@@ -150,11 +151,12 @@ func (c *Cluster) remember(opts Options) error {
 
 // agents are the makers of the cluster's agents, in the order in which they start.
 func (c *Cluster) agents() []func(context.Context, *servers.Reporter) (agent, error) {
-	all := []func(context.Context, *servers.Reporter) (agent, error){c.consulAgent, c.nomadAgent}
+	consul := func(ctx context.Context, report *servers.Reporter) (agent, error) {
+		return c.consulAgent(ctx, "", report)
+	}
+	all := []func(context.Context, *servers.Reporter) (agent, error){consul, c.nomadAgent}
 	for _, client := range c.clients() {
-		all = append(all, func(ctx context.Context, report *servers.Reporter) (agent, error) {
-			return c.clientAgent(ctx, client, report)
-		})
+		all = append(all, c.agentsOf(client)...)
 	}
 	return all
 }
@@ -218,7 +220,13 @@ func (c *Cluster) down(ctx context.Context, report *servers.Reporter) error {
 	if err := endLeftovers(ctx, c.dir); err != nil {
 		failed = append(failed, err)
 	}
-	step("Consul", func() error { return c.stopAgent(ctx, partConsul) })
+	for _, client := range slices.Backward(c.clients()) {
+		title := "Consul"
+		if client.Name != "" {
+			title += " of node " + c.nodeName(client.Name)
+		}
+		step(title, func() error { return c.stopAgent(ctx, consulPart(client.Name)) })
+	}
 	if c.state.DSN == "" {
 		step("PostgreSQL", func() error { return c.stopPostgres(ctx) })
 	}

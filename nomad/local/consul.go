@@ -13,23 +13,37 @@ import (
 	"github.com/detent-ml/detent/nomad/servers"
 )
 
-// consulConfig is a server of one, not a development agent: that one forgets everything when it ends.
-func (c *Cluster) consulConfig() ([]byte, error) {
-	return json.MarshalIndent(map[string]any{
-		"node_name":        "detent-" + c.state.Name,
-		"datacenter":       "dc1",
-		"data_dir":         c.path(partConsul, "data"),
-		"server":           true,
-		"bootstrap_expect": 1,
-		"bind_addr":        "127.0.0.1",
-		"client_addr":      "127.0.0.1",
-		"ports": map[string]int{
-			"http": c.state.Ports[portConsul], "server": c.state.Ports[portConsulRPC],
-			"serf_lan": c.state.Ports[portConsulSerf], "serf_wan": -1,
-			"dns": -1, "grpc": -1, "grpc_tls": -1, "https": -1,
-		},
-		"ui_config":               map[string]bool{"enabled": true},
-		"performance":             map[string]int{"raft_multiplier": 1},
+// consulPart is the Consul agent of a node. The first node's is the server; each further node has an
+// agent of its own, because Nomad clients that share one take each other's services out of it.
+func consulPart(client string) string {
+	if client == "" {
+		return partConsul
+	}
+	return partConsul + "." + client
+}
+
+// serfPort is the name of the port on which a Consul agent talks to the others.
+func serfPort(client string) string {
+	if client == "" {
+		return portConsulSerf
+	}
+	return consulPart(client) + ".serf"
+}
+
+// consulConfig is a server of one, or an agent that joins it; not a development agent: that one forgets
+// everything when it ends.
+func (c *Cluster) consulConfig(client string) ([]byte, error) {
+	ports := map[string]int{
+		"http": c.state.Ports[consulPart(client)], "serf_lan": c.state.Ports[serfPort(client)], "serf_wan": -1,
+		"dns": -1, "grpc": -1, "grpc_tls": -1, "https": -1,
+	}
+	config := map[string]any{
+		"node_name":               "detent-" + c.nodeName(client),
+		"datacenter":              "dc1",
+		"data_dir":                c.path(consulPart(client), "data"),
+		"bind_addr":               "127.0.0.1",
+		"client_addr":             "127.0.0.1",
+		"ports":                   ports,
 		"leave_on_terminate":      false,
 		"skip_leave_on_interrupt": true,
 		// Here every client has the same address, so a limit per address is one on all of them together.
@@ -37,30 +51,44 @@ func (c *Cluster) consulConfig() ([]byte, error) {
 		"disable_update_check": true,
 		"log_level":            "INFO",
 		"telemetry":            map[string]any{"prometheus_retention_time": "10m", "disable_hostname": true},
-	}, "", "  ")
+	}
+	if client == "" {
+		ports["server"] = c.state.Ports[portConsulRPC]
+		config["server"], config["bootstrap_expect"] = true, 1
+		config["performance"] = map[string]int{"raft_multiplier": 1}
+		config["ui_config"] = map[string]bool{"enabled": true}
+	} else {
+		config["retry_join"], config["retry_interval"] = []string{fmt.Sprintf("127.0.0.1:%d", c.state.Ports[portConsulSerf])}, "1s"
+	}
+	return json.MarshalIndent(config, "", "  ")
 }
 
-func (c *Cluster) consulAgent(ctx context.Context, report *servers.Reporter) (agent, error) {
+// consulAgent is the Consul agent of a node, "" for the server.
+func (c *Cluster) consulAgent(ctx context.Context, client string, report *servers.Reporter) (agent, error) {
 	binary, err := servers.Ensure(ctx, "consul", report)
 	if err != nil {
 		return agent{}, err
 	}
-	config, err := c.consulConfig()
-	if err != nil {
-		return agent{}, err
-	}
-	return agent{
-		name: partConsul, title: "Consul", binary: binary,
-		config: config, configFile: "agent.json",
+	a := agent{
+		name: consulPart(client), title: "Consul", binary: binary, configFile: "agent.json",
 		args:  func(file string) []string { return []string{"agent", "-config-file=" + file} },
 		ports: []string{portConsul, portConsulRPC, portConsulSerf},
-		ready: c.consulReady,
-	}, nil
+		ready: func(ctx context.Context) error { return c.consulReady(ctx, client) },
+	}
+	if client != "" {
+		a.title, a.ports = "Consul of node "+c.nodeName(client), []string{consulPart(client), serfPort(client)}
+		if err := c.giveFreePorts(a.ports...); err != nil {
+			return agent{}, err
+		}
+	}
+	a.config, err = c.consulConfig(client)
+	return a, err
 }
 
-// consulReady says whether Consul has a leader, which is itself once it has read its state.
-func (c *Cluster) consulReady(ctx context.Context) error {
-	body, err := get(ctx, c.consulURL()+"/v1/status/leader")
+// consulReady says whether a Consul agent knows a leader, which is the server itself once it has read
+// its state.
+func (c *Cluster) consulReady(ctx context.Context, client string) error {
+	body, err := get(ctx, localURL(c.state.Ports[consulPart(client)])+"/v1/status/leader")
 	if err != nil {
 		return err
 	}
@@ -68,6 +96,23 @@ func (c *Cluster) consulReady(ctx context.Context) error {
 		return errors.New("no leader of Consul yet")
 	}
 	return nil
+}
+
+// leaveConsul takes the agent of a node, and the node's services with it, out of Consul for good.
+func (c *Cluster) leaveConsul(ctx context.Context, client string) error {
+	part := consulPart(client)
+	if !c.state.Processes[part].Alive() {
+		return nil
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, localURL(c.state.Ports[part])+"/v1/agent/leave", nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
 }
 
 func (c *Cluster) consulURL() string { return localURL(c.state.Ports[portConsul]) }

@@ -123,7 +123,7 @@ func (c *Cluster) ready(ctx context.Context, name string) error {
 		}
 		return pg.Ready(ctx)
 	case partConsul:
-		return c.consulReady(ctx)
+		return c.consulReady(ctx, "")
 	case partNomad:
 		return c.nomadReady(ctx)
 	case partMaster:
@@ -137,6 +137,9 @@ func (c *Cluster) ready(ctx context.Context, name string) error {
 		}
 		return err
 	default:
+		if client, ok := strings.CutPrefix(name, consulPart("")+"."); ok {
+			return c.consulReady(ctx, client)
+		}
 		return c.nodeReady(ctx, c.nodeName(strings.TrimPrefix(strings.TrimPrefix(name, partClient), "-")))
 	}
 }

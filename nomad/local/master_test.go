@@ -1,6 +1,7 @@
 package local
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -226,8 +227,8 @@ func TestTwoMastersTwoNodesAndACLs(t *testing.T) {
 	if c, err = Up(ctx, opts, testReport(t)); err != nil {
 		t.Fatal(err)
 	}
-	if d := c.Describe(ctx); !d.Up() || len(d.Parts) != 6 {
-		t.Errorf("after Down and Up: %+v; expected postgres, consul, nomad, client, client-second and master", d.Parts)
+	if d := c.Describe(ctx); !d.Up() || len(d.Parts) != 7 {
+		t.Errorf("after Down and Up: %+v; expected postgres, consul, nomad, client, consul.second, client-second and master", d.Parts)
 	}
 	if err := c.RemoveClient(ctx, "second"); err != nil {
 		t.Fatal(err)
@@ -235,6 +236,13 @@ func TestTwoMastersTwoNodesAndACLs(t *testing.T) {
 	if _, err := c.Part("client-second"); err == nil {
 		t.Error("the removed client is still a part")
 	}
+	within(t, time.Minute, "the removed node has left Consul", func() error {
+		text, err := get(ctx, d.ConsulURL+"/v1/catalog/nodes")
+		if err == nil && strings.Contains(text, "detent-test-second") {
+			err = errors.New(text)
+		}
+		return err
+	})
 }
 
 // checkRights uses the identity that Nomad gave to the master: it may list jobs, and nothing without it.

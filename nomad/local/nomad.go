@@ -20,7 +20,7 @@ import (
 // read its keys, is refused, and tries again only after up to half a minute.
 func (c *Cluster) nomadConfig() []byte {
 	var b strings.Builder
-	c.writeAgent(&b, "server", partNomad, fmt.Sprintf("  rpc  = %d\n  serf = %d\n", c.state.Ports[portNomadRPC], c.state.Ports[portNomadSerf]))
+	c.writeAgent(&b, "server", partNomad, partConsul, fmt.Sprintf("  rpc  = %d\n  serf = %d\n", c.state.Ports[portNomadRPC], c.state.Ports[portNomadSerf]))
 	b.WriteString(`
 server {
   enabled          = true
@@ -31,8 +31,8 @@ server {
 	return []byte(b.String())
 }
 
-// writeAgent writes what the agents have in common.
-func (c *Cluster) writeAgent(b *strings.Builder, name, part, ports string) {
+// writeAgent writes what the agents have in common; consul is the part that is its Consul agent.
+func (c *Cluster) writeAgent(b *strings.Builder, name, part, consul, ports string) {
 	fmt.Fprintf(b, `# Written by every start of the cluster.
 name      = %q
 region    = "global"
@@ -76,7 +76,7 @@ telemetry {
 acl {
   enabled = %t
 }
-`, name, c.path(part, "data"), c.state.Ports[part], ports, c.state.Ports[portConsul], c.state.ACL)
+`, name, c.path(part, "data"), c.state.Ports[part], ports, c.state.Ports[consul], c.state.ACL)
 }
 
 func (c *Cluster) nomadAgent(ctx context.Context, report *servers.Reporter) (agent, error) {

@@ -10,7 +10,8 @@ import (
 	"github.com/detent-ml/detent/nomad/servers/proc"
 )
 
-// Names of the parts. "nomad" is its server, "client" the node; further nodes are "client-" and a name.
+// Names of the parts. "nomad" is its server, "client" the node; further nodes are "client-" and a name, and
+// their Consul agents "consul." and that name.
 const (
 	partPostgres = "postgres"
 	partConsul   = "consul"
@@ -26,7 +27,7 @@ type Part struct {
 }
 
 // Part returns a part by its name: postgres, consul, nomad (its server), client (the
-// node), master, or client- and the name of a further node.
+// node), master, or client- and the name of a further node, whose Consul agent is consul. and that name.
 func (c *Cluster) Part(name string) (Part, error) {
 	if names := c.partNames(); !slices.Contains(names, name) {
 		return Part{}, fmt.Errorf("no part %q; the cluster has %s", name, strings.Join(names, ", "))
@@ -42,6 +43,9 @@ func (c *Cluster) partNames() []string {
 	}
 	names = append(names, partConsul, partNomad)
 	for _, client := range c.clients() {
+		if client.Name != "" {
+			names = append(names, consulPart(client.Name))
+		}
 		names = append(names, clientPart(client.Name))
 	}
 	return append(names, partMaster)

@@ -131,6 +131,25 @@ func (c *Cluster) choosePorts(opts Options) error {
 	return nil
 }
 
+// giveFreePorts chooses ports that have not been chosen yet.
+func (c *Cluster) giveFreePorts(names ...string) error {
+	used := map[int]bool{}
+	for _, port := range c.state.Ports {
+		used[port] = true
+	}
+	for _, name := range names {
+		if c.state.Ports[name] != 0 {
+			continue
+		}
+		port, err := freePort(used)
+		if err != nil {
+			return err
+		}
+		c.state.Ports[name], used[port] = port, true
+	}
+	return nil
+}
+
 // freePort is one that nobody has and that this cluster has not given to another part.
 func freePort(used map[int]bool) (int, error) {
 	for {

@@ -1,0 +1,383 @@
+package integration
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// A typist is somebody at our command line, signed in for as long as the test
+// runs. It remembers which verbs were used.
+type typist struct {
+	r    *rig
+	home string
+	used map[string]bool
+}
+
+// det runs a command that must succeed, and returns what it printed.
+func (w *typist) det(t testing.TB, args ...string) string {
+	t.Helper()
+	stdout, stderr, code := w.try(t, "", args...)
+	if code != 0 {
+		t.Fatalf("det %s: exit %d\n%s%s", strings.Join(args, " "), code, stdout, stderr)
+	}
+	return stdout
+}
+
+// try runs a command with an input.
+func (w *typist) try(t testing.TB, stdin string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(w.r.bin, "det"), args...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "DET_MASTER=" + w.r.MasterURL, "HOME=" + w.home}
+	cmd.Dir, cmd.Stdin = w.home, strings.NewReader(stdin)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatalf("det %s: %v", strings.Join(args, " "), err)
+	}
+	words := slices.DeleteFunc(slices.Clone(args), func(a string) bool { return strings.HasPrefix(a, "-") })
+	for n := 1; n <= min(3, len(words)); n++ {
+		w.used[strings.Join(words[:n], " ")] = true
+	}
+	if strings.Contains(out.String(), "\x1b[") {
+		t.Errorf("det %s: colours without a terminal", strings.Join(args, " "))
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+// rows reads what a command prints with --json as a list.
+func (w *typist) rows(t testing.TB, args ...string) []map[string]any {
+	t.Helper()
+	var list []map[string]any
+	out := w.det(t, append(args, "--json")...)
+	if err := json.Unmarshal([]byte(out), &list); err != nil {
+		t.Fatalf("det %s --json: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return list
+}
+
+// TestEveryVerb uses each verb that docs/cli.md names, on a real master.
+func TestEveryVerb(t *testing.T) {
+	r := start(t)
+	w := &typist{r: r, home: t.TempDir(), used: map[string]bool{}}
+	t.Run("users", func(t *testing.T) { w.users(t) })
+	var id string
+	t.Run("create", func(t *testing.T) { id = w.create(t) })
+	t.Run("read", func(t *testing.T) { w.read(t, id) })
+	t.Run("checkpoints", func(t *testing.T) { w.checkpoints(t, id) })
+	t.Run("change", func(t *testing.T) { w.change(t, id) })
+	t.Run("steer", func(t *testing.T) { w.steer(t) })
+	t.Run("commands", func(t *testing.T) { w.commands(t) })
+	t.Run("cluster", func(t *testing.T) { w.cluster(t) })
+	for _, verb := range documentedVerbs(t) {
+		if !w.used[verb] && !slices.Contains(elsewhere, verb) {
+			t.Errorf("docs/cli.md names det %s, which is not used here", verb)
+		}
+	}
+}
+
+// elsewhere are verbs that would break the cluster that all tests share; the demo
+// and the tests of nomad/local bring one up and down.
+var elsewhere = []string{"deploy local cluster-up", "deploy local cluster-down", "deploy local reset"}
+
+// documentedVerbs reads the table of nouns and verbs.
+func documentedVerbs(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile("../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "| noun | verbs |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	var all []string
+	code := regexp.MustCompile("`([^`]+)`")
+	for line := range strings.Lines(table) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 3 || strings.Contains(line, "---") {
+			continue
+		}
+		var nouns []string
+		for _, m := range code.FindAllStringSubmatch(cells[1], -1) {
+			if len(m[1]) > 3 { // an alias is short
+				nouns = append(nouns, m[1])
+			}
+		}
+		verbs := strings.Fields(strings.ReplaceAll(cells[2], "`", ""))
+		for _, noun := range nouns {
+			if len(verbs) == 0 {
+				all = append(all, noun)
+			}
+			for _, verb := range verbs {
+				all = append(all, noun+" "+verb)
+			}
+		}
+	}
+	if len(all) < 60 {
+		t.Fatalf("docs/cli.md names only %q", all)
+	}
+	return all
+}
+
+// users: an admin makes ida, who signs in here.
+func (w *typist) users(t *testing.T) {
+	admin := &typist{r: w.r, home: t.TempDir(), used: w.used}
+	if _, stderr, code := admin.try(t, "\n", "user", "login", "admin"); code != 0 {
+		t.Fatalf("login: exit %d\n%s", code, stderr)
+	}
+	admin.det(t, "user", "create", "ida", "--password", "Xyzzy-ida-1")
+	admin.det(t, "user", "edit", "ida", "--display-name", "Ida Rhodes")
+	admin.det(t, "user", "rename", "ida", "ida2")
+	admin.det(t, "user", "rename", "ida2", "ida")
+	admin.det(t, "user", "deactivate", "ida")
+	if _, stderr, code := w.try(t, "Xyzzy-ida-1\n", "user", "login", "ida"); code != 4 {
+		t.Errorf("deactivated, ida signs in: exit %d\n%s", code, stderr)
+	}
+	admin.det(t, "user", "activate", "ida")
+	if _, stderr, code := w.try(t, "Xyzzy-ida-1\n", "user", "login", "ida"); code != 0 {
+		t.Fatalf("login: exit %d\n%s", code, stderr)
+	}
+	holds(t, "user list", w.det(t, "user", "list"), "ida", "Ida Rhodes", "determined", "admin")
+	holds(t, "whoami", w.det(t, "user", "whoami"), "ida")
+	if _, stderr, code := w.try(t, "Xyzzy-ida-2\nXyzzy-ida-2\n", "user", "change-password"); code != 0 {
+		t.Errorf("change-password: exit %d\n%s", code, stderr)
+	}
+	holds(t, "whoami after a new password", w.det(t, "user", "whoami"), "ida")
+	holds(t, "auth-token", w.det(t, "dev", "auth-token"), ".")
+	admin.det(t, "master", "config", "show")
+	admin.det(t, "master", "trust-nomad")
+	admin.det(t, "user", "logout")
+	if _, _, code := admin.try(t, "", "-u", "admin", "master", "config"); code == 0 {
+		t.Error("signed out, admin is still signed in")
+	}
+}
+
+// curve is a training whose curve is worth drawing.
+const curve = `
+from determined import core
+with core.init() as ctx:
+    for step in range(1, 21):
+        ctx.train.report_training_metrics(step, {"loss": 1.0 / step, "accuracy": step / 20})
+        if step % 5 == 0:
+            ctx.train.report_validation_metrics(step, {"loss": 1.0 / step + abs(step - 15) / 100})
+            with ctx.checkpoint.store_path({"steps_completed": step}) as (path, uuid):
+                (path / "deep").mkdir()
+                (path / "deep" / "weights").write_text("weights of %d" % step)
+    print("trained")
+`
+
+func (w *typist) create(t *testing.T) string {
+	write(t, w.home, "code/train.py", curve)
+	write(t, w.home, "code/.detignore", "secret\n")
+	write(t, w.home, "code/secret", "not sent")
+	write(t, w.home, "more/notes.txt", "sent too")
+	write(t, w.home, "curve.yaml", "# kept as it is\n"+strings.TrimSpace(config("labels: [drawn]"))+"\n")
+	out := w.det(t, "experiment", "create", "curve.yaml", "code", "-i", "more", "-f", "--config", "name=drawn")
+	holds(t, "create", out, "Created experiment", "Following first trial", "trained", "Trial log stream ended")
+	id := itoa(first(t, `Created experiment (\d+)`, out))
+	w.det(t, "experiment", "wait", id)
+	holds(t, "create --test", w.det(t, "experiment", "create", "curve.yaml", "code", "--test"), "Experiment configuration validation succeeded!", "Created test experiment")
+	return id
+}
+
+func (w *typist) read(t *testing.T, id string) {
+	holds(t, "list", w.det(t, "experiment", "list"), "   ID | Owner", "drawn", "COMPLETED", "100.0%")
+	if w.det(t, "e") != w.det(t, "experiment", "list") {
+		t.Error("det e is not det experiment list")
+	}
+	holds(t, "describe", w.det(t, "experiment", "describe", id, "--metrics"), "Experiment ID", "drawn", "Validation Metric: loss", "Training Metric: accuracy")
+	holds(t, "config", w.det(t, "experiment", "config", id), "entrypoint: python3 train.py", "name: drawn")
+	holds(t, "list-trials", w.det(t, "experiment", "list-trials", id), "Trial ID", "COMPLETED", "20")
+	holds(t, "logs", w.det(t, "experiment", "logs", id, "--tail", "2"), "trained", "exit code 0")
+	chart := w.det(t, "experiment", "plot", id, "--all")
+	holds(t, "plot", chart, "drawn  COMPLETED", "training loss", "validation loss", "training accuracy", "best", "batches")
+	for line := range strings.Lines(chart) {
+		if n := len([]rune(strings.TrimRight(line, "\n"))); n > 100 {
+			t.Errorf("a line of the chart has %d columns", n)
+		}
+	}
+	var points struct {
+		Series []struct {
+			Metric string
+			Points []any
+		}
+	}
+	if out := w.det(t, "experiment", "plot", id, "--json"); json.Unmarshal([]byte(out), &points) != nil {
+		t.Errorf("plot --json: %s", out)
+	}
+	trial := fmt.Sprint(w.rows(t, "experiment", "list-trials", id)[0]["id"])
+	holds(t, "trial describe", w.det(t, "trial", "describe", trial), "# of Batches", "COMPLETED")
+	holds(t, "trial logs", w.det(t, "trial", "logs", trial, "--head", "1", "--source", "task"), "trained")
+	task := w.rows(t, "experiment", "list-trials", id)[0]["taskId"].(string)
+	holds(t, "task logs", w.det(t, "task", "logs", task), "trained")
+	w.det(t, "experiment", "download-model-def", id)
+	files := unpacked(t, filepath.Join(w.home, "experiment_"+id+"_model_def.tgz"))
+	if files["train.py"] != curve || files["more/notes.txt"] != "sent too" || files["secret"] != "" {
+		t.Errorf("the code came back as %v", files)
+	}
+}
+
+// unpacked reads an archive of files.
+func unpacked(t *testing.T, path string) map[string]string {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for archive := tar.NewReader(z); ; {
+		h, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return files
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(archive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[h.Name] = string(b)
+	}
+}
+
+func (w *typist) checkpoints(t *testing.T, id string) {
+	best := w.rows(t, "experiment", "list-checkpoints", id, "--best", "1")[0]["uuid"].(string)
+	if all := w.rows(t, "checkpoint", "list", id); len(all) != 4 {
+		t.Errorf("%d checkpoints, 4 were stored", len(all))
+	}
+	holds(t, "describe", w.det(t, "checkpoint", "describe", best), best, `"steps_completed": 15`)
+	same := func(dir string) {
+		t.Helper()
+		if b, err := os.ReadFile(filepath.Join(w.home, dir, "deep", "weights")); err != nil || string(b) != "weights of 15" {
+			t.Errorf("%s holds %q: %v", dir, b, err)
+		}
+	}
+	for _, mode := range []string{"auto", "direct", "master"} {
+		out := w.det(t, "checkpoint", "download", best, "--mode", mode, "-q", "-o", "by-"+mode)
+		if strings.TrimSpace(out) != "by-"+mode && strings.TrimSpace(out) != filepath.Join(w.home, "by-"+mode) {
+			t.Errorf("download -q printed %q", out)
+		}
+		same("by-" + mode)
+	}
+	trial := fmt.Sprint(w.rows(t, "experiment", "list-trials", id)[0]["id"])
+	w.det(t, "trial", "download", trial, "--best", "-o", "of-trial")
+	same("of-trial")
+	w.det(t, "experiment", "download", id, "--top-n", "2", "-o", "of-experiment")
+	same(filepath.Join("of-experiment", best))
+	w.det(t, "trial", "download", trial, "--latest", "-o", "latest")
+	if b, err := os.ReadFile(filepath.Join(w.home, "latest", "deep", "weights")); err != nil || string(b) != "weights of 20" {
+		t.Errorf("the latest checkpoint holds %q: %v", b, err)
+	}
+}
+
+func (w *typist) change(t *testing.T, id string) {
+	w.det(t, "experiment", "label", "add", id, "seen")
+	w.det(t, "experiment", "label", "remove", id, "drawn")
+	w.det(t, "experiment", "set", "name", id, "a better name")
+	w.det(t, "experiment", "set", "description", id, "with a reason")
+	w.det(t, "workspace", "create", "vision")
+	w.det(t, "project", "create", "vision", "digits", "--description", "ten of them")
+	w.det(t, "experiment", "move", id, "vision", "digits")
+	holds(t, "workspace list", w.det(t, "workspace", "list"), "vision", "Uncategorized")
+	holds(t, "workspace describe", w.det(t, "workspace", "describe", "vision"), "vision")
+	holds(t, "workspace list-projects", w.det(t, "workspace", "list-projects", "vision"), "digits")
+	holds(t, "project list", w.det(t, "project", "list", "vision"), "digits", "ten of them")
+	holds(t, "project describe", w.det(t, "project", "describe", "vision", "digits"), "digits")
+	holds(t, "project list-experiments", w.det(t, "project", "list-experiments", "vision", "digits"), "a better name")
+	holds(t, "describe", w.det(t, "experiment", "describe", id), "a better name", "with a reason", "seen")
+	w.det(t, "experiment", "archive", id)
+	if strings.Contains(w.det(t, "experiment", "list"), "a better name") {
+		t.Error("archived, it is in the list")
+	}
+	holds(t, "list -a", w.det(t, "experiment", "list", "-a"), "a better name")
+	w.det(t, "experiment", "unarchive", id)
+	w.det(t, "experiment", "delete", id, "--yes")
+	eventually(t, "it is gone", func() (bool, error) {
+		_, stderr, code := w.try(t, "", "experiment", "describe", id)
+		return code == 5, errors.New(stderr)
+	})
+}
+
+func (w *typist) steer(t *testing.T) {
+	write(t, w.home, "long/train.py", pausable)
+	write(t, w.home, "long.yaml", config(""))
+	out := w.det(t, "experiment", "create", "long.yaml", "long", "--paused")
+	id := first(t, `Created experiment (\d+)`, out)
+	number := itoa(id)
+	if _, stderr, code := w.try(t, "", "experiment", "wait", number); code != 1 || !strings.Contains(stderr, "is paused") {
+		t.Errorf("wait for what is paused: exit %d\n%s", code, stderr)
+	}
+	w.det(t, "experiment", "activate", number)
+	w.r.waitLog(t, id, "begins after 0")
+	w.det(t, "experiment", "pause", number)
+	w.r.waitState(t, id, v1.ExperimentStatePaused)
+	w.det(t, "experiment", "activate", number)
+	// Followed from before its first line on, the log ends with the trial.
+	holds(t, "logs -f", w.det(t, "experiment", "logs", "-f", number), "begins after 0", "ends after")
+	w.det(t, "experiment", "wait", number)
+
+	killed := first(t, `Created experiment (\d+)`, w.det(t, "experiment", "create", "long.yaml", "long"))
+	w.r.waitLog(t, killed, "begins after 0")
+	w.det(t, "experiment", "kill", itoa(killed))
+	w.r.waitState(t, killed, v1.ExperimentStateCanceled)
+	canceled := first(t, `Created experiment (\d+)`, w.det(t, "experiment", "create", "long.yaml", "long"))
+	w.r.waitLog(t, canceled, "begins after 0")
+	w.det(t, "experiment", "cancel", itoa(canceled))
+	w.r.waitState(t, canceled, v1.ExperimentStateCanceled)
+	single := first(t, `Created experiment (\d+)`, w.det(t, "experiment", "create", "long.yaml", "long"))
+	w.r.waitLog(t, single, "begins after 0")
+	w.det(t, "trial", "kill", itoa(w.r.trial(t, single).ID))
+	eventually(t, "its experiment ends", func() (bool, error) {
+		e, err := w.r.client.Experiment(t.Context(), single)
+		return err == nil && terminal(e.Experiment.State), err
+	})
+}
+
+func (w *typist) commands(t *testing.T) {
+	id := strings.TrimSpace(w.det(t, "command", "run", "--detach", "sleep", "1000"))
+	holds(t, "list", w.det(t, "command", "list"), id)
+	holds(t, "describe", w.det(t, "command", "describe", id), id, "default")
+	holds(t, "config", w.det(t, "command", "config", id), "sleep")
+	w.det(t, "command", "set", "priority", id, "50")
+	holds(t, "task list", w.det(t, "task", "list"), id)
+	holds(t, "job list", w.det(t, "job", "list"), "COMMAND")
+	w.det(t, "command", "kill", id)
+	eventually(t, "it is over", func() (bool, error) {
+		out := w.det(t, "command", "list", "-a")
+		return strings.Contains(out, "TERMINATED"), errors.New(out)
+	})
+	w.det(t, "command", "logs", id)
+}
+
+func (w *typist) cluster(t *testing.T) {
+	holds(t, "agent list", w.det(t, "agent", "list"), "integration", "default", "127.0.0.1")
+	holds(t, "slot list", w.det(t, "slot", "list"), "cpu", "FREE")
+	holds(t, "resource-pool list", w.det(t, "resource-pool", "list"), "default", "compute, aux")
+	holds(t, "master info", w.det(t, "master", "info"), "clusterName: integration")
+	holds(t, "master logs", w.det(t, "master", "logs", "--tail", "5"), "[INFO]")
+	holds(t, "version", w.det(t, "version"), "client:", "master:", "0.38.1")
+	holds(t, "completion", w.det(t, "completion", "bash"), "complete")
+	holds(t, "curl", w.det(t, "dev", "curl", "/api/v1/me"), `"username":"ida"`)
+	holds(t, "status", w.det(t, "deploy", "local", "status", "--cluster-name", "integration", "--state-dir", w.r.Description.StateDir), "postgres", "healthy", w.r.MasterURL)
+	holds(t, "logs", w.det(t, "deploy", "local", "logs", "nomad", "--cluster-name", "integration", "--state-dir", w.r.Description.StateDir, "--tail", "3"), "nomad")
+}
