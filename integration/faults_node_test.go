@@ -13,11 +13,11 @@ import (
 )
 
 // nodeIsDead kills the agent of the node that a training runs on. Its tasks live
-// on with nobody to end them; Nomad gives the node up, and the trial goes on
-// elsewhere from its checkpoint. Then the agent comes back to what it left, after
+// on with nobody to end them but the runner, which asks the master; Nomad gives
+// the node up, and the trial goes on elsewhere from its checkpoint. Then the agent comes back to what it left, after
 // as long as all that takes, or a minute with DETENT_LONG_OUTAGE=1.
 func (r *rig) nodeIsDead(t *testing.T) {
-	k := r.train(t, trainOptions{pause: 0.1})
+	k := r.train(t, trainOptions{pause: 0.1, stubborn: true})
 	k.advance(t, 2*checkpointEvery)
 	node := value[string](t, r, `SELECT node_name FROM members WHERE allocation_id = $1`, k.taskID+".1")
 	agent := "client-" + strings.TrimPrefix(node, "faults-")

@@ -243,9 +243,11 @@ CREATE OR REPLACE TRIGGER faults_note AFTER UPDATE OF nomad_status ON members FO
 func (r *rig) leaderSleeps(t *testing.T) {
 	random := chance(t)
 	alter(t, r, audit)
+	led := map[string]bool{}
 	for range 3 {
 		l := r.leader(t)
 		id, alloc := r.processOf(t, l.Address)
+		led[alloc] = true
 		other := r.other(t, l)
 		early := other.submitTraining(t, trainOptions{}) // gives the leader something to do
 		pause(t, time.Duration(random.IntN(60))*time.Millisecond)
@@ -257,9 +259,6 @@ func (r *rig) leaderSleeps(t *testing.T) {
 		next := other.successor(t, l, since)
 		late := other.train(t, trainOptions{})
 		mark := value[int64](t, r, `SELECT coalesce(max(id), 0) FROM faults_audit`)
-		if n := value[int](t, r, `SELECT count(*) FROM faults_audit WHERE who = $1`, alloc); n == 0 {
-			t.Error("the audit saw nothing of the old leader, so it would see nothing now")
-		}
 		if err := id.Signal(syscall.SIGCONT); err != nil {
 			t.Fatal(err)
 		}
@@ -273,11 +272,13 @@ func (r *rig) leaderSleeps(t *testing.T) {
 		if wrote, err := query(t, r, pgx.RowTo[string], `SELECT what FROM faults_audit WHERE who = $1 AND id > $2`, alloc, mark); err != nil || len(wrote) > 0 {
 			t.Errorf("the old leader wrote %v after it woke, %v", wrote, err)
 		}
-		if n := value[int](t, r, `SELECT count(*) FROM faults_audit WHERE id > $1`, mark); n == 0 {
-			t.Error("the audit saw nothing of the new leader")
-		}
 		if now := r.leader(t); now != next {
 			t.Errorf("%+v leads, want %+v", now, next)
+		}
+	}
+	for alloc := range led {
+		if n := value[int](t, r, `SELECT count(*) FROM faults_audit WHERE who = $1`, alloc); n == 0 {
+			t.Errorf("nothing was noted of master %s, so nothing would have been", alloc)
 		}
 	}
 }

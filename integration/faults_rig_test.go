@@ -33,10 +33,11 @@ type training struct {
 
 // trainOptions vary the training.
 type trainOptions struct {
-	python string  // the interpreter; python3 with this project's package when empty
-	pause  float64 // seconds between steps
-	noise  int     // length of one more line of output per step; none when 0
-	more   string  // more configuration
+	python   string  // the interpreter; python3 with this project's package when empty
+	pause    float64 // seconds between steps
+	noise    int     // length of one more line of output per step; none when 0
+	stubborn bool    // it heeds no refusal and no signal
+	more     string  // more configuration
 }
 
 // train submits a training and waits until it has made its first steps.
@@ -77,8 +78,8 @@ name: %s
 entrypoint: %s
 searcher: {name: single, metric: loss, max_length: {batches: 1000000}}
 max_restarts: 0
-hyperparameters: {record: %s, pause: %g, every: %d, noise: %d}
-%s`, strings.ReplaceAll(t.Name(), "/", " "), entry, record, o.pause, checkpointEvery, o.noise, o.more), script(string(code)))
+hyperparameters: {record: %s, pause: %g, every: %d, noise: %d, stubborn: %t}
+%s`, strings.ReplaceAll(t.Name(), "/", " "), entry, record, o.pause, checkpointEvery, o.noise, o.stubborn, o.more), script(string(code)))
 	t.Cleanup(func() { // whatever happens, it does not train on
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 		defer cancel()

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -47,7 +48,7 @@ func TestMain(m *testing.M) {
 			if err := r.Down(ctx, nil); err != nil {
 				fmt.Fprintln(os.Stderr, "the cluster could not be taken down:", err)
 			}
-		} else if err := r.Reset(ctx, nil); err != nil {
+		} else if err := errors.Join(r.Reset(ctx, nil), os.RemoveAll(filepath.Dir(r.bin))); err != nil {
 			fmt.Fprintln(os.Stderr, "the cluster could not be removed:", err)
 			code = 1
 		}

@@ -183,8 +183,8 @@ func resident(pid int) (rss, own float64) {
 	return rss, own
 }
 
-// part is the processes of a part of the cluster.
-func (r *rig) part(b *testing.B, name string) []int {
+// part is the process of a part of the cluster.
+func (r *rig) part(b *testing.B, name string) int {
 	b.Helper()
 	p, err := r.Part(name)
 	if err != nil {
@@ -194,27 +194,23 @@ func (r *rig) part(b *testing.B, name string) []int {
 	if err != nil || len(ids) == 0 {
 		b.Fatalf("the processes of %s: %d, %v", name, len(ids), err)
 	}
-	var pids []int
-	for _, id := range ids {
-		pids = append(pids, family(id.Pid)...)
-	}
-	return pids
+	return ids[0].Pid
 }
 
 // metered is a load whose cost is told apart: microseconds of processor time per
 // call, of the process that serves, of PostgreSQL, and of the load itself.
 func (r *rig) metered(b *testing.B, server, clients int, call func(client int) error) pace {
-	who := map[string][]int{serving: {server}, inDatabase: r.part(b, "postgres"), ofClients: {os.Getpid()}}
+	who := map[string]int{serving: server, inDatabase: r.part(b, "postgres"), ofClients: os.Getpid()}
 	before := map[string]time.Duration{}
-	for name, pids := range who {
-		before[name] = usage(pids)
+	for name, pid := range who {
+		before[name] = usage(family(pid))
 	}
 	begin := time.Now()
 	p := load(b, clients, call)
 	calls := p.rate * time.Since(begin).Seconds()
 	p.cpu = map[string]float64{}
-	for name, pids := range who {
-		p.cpu[name] = float64((usage(pids) - before[name]).Microseconds()) / calls
+	for name, pid := range who { // with the children that came meanwhile
+		p.cpu[name] = float64((usage(family(pid)) - before[name]).Microseconds()) / calls
 	}
 	return p
 }

@@ -68,7 +68,7 @@ func BenchmarkLogs(b *testing.B) {
 	for _, clients := range []int{1, 4, 8} {
 		ours := dialAll(b, r.MasterURL, clients)
 		found := alternately(func() pace {
-			return r.metered(b, r.part(b, "master")[0], clients, func(c int) error {
+			return r.metered(b, r.part(b, "master"), clients, func(c int) error {
 				first[c] += perRequest
 				return ours[c].ship(attempts[c], first[c]-perRequest, lines[first[c]/perRequest%len(lines)])
 			})

@@ -156,7 +156,7 @@ func (r *rig) idle(b *testing.B, add func(figure)) {
 	m := r.master(b, dsn)
 	defer m.stop(b)
 	pause(b.Context(), idleFor/3) // what a start leaves behind is collected
-	pids := map[string]int{"master": m.cmd.Process.Pid, "Consul": r.part(b, "consul")[0], "Nomad": r.part(b, "nomad")[0]}
+	pids := map[string]int{"master": m.cmd.Process.Pid, "Consul": r.part(b, "consul"), "Nomad": r.part(b, "nomad")}
 	before := map[string]time.Duration{}
 	for name, pid := range pids {
 		before[name] = usage([]int{pid})

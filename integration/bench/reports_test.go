@@ -35,7 +35,7 @@ func BenchmarkReports(b *testing.B) {
 		ours, theirs := dialAll(b, r.MasterURL, clients), dialAll(b, bare, clients)
 		var behind []float64
 		found := alternately(func() pace {
-			p := r.metered(b, r.part(b, "master")[0], clients, func(c int) error {
+			p := r.metered(b, r.part(b, "master"), clients, func(c int) error {
 				steps[c]++
 				_, err := ours[c].call("POST", fmt.Sprintf("/api/v1/trials/%d/metrics", attempts[c].trial), attempts[c].token, fiveMetrics(attempts[c].trial, steps[c]))
 				return err

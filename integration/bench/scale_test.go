@@ -47,7 +47,7 @@ func BenchmarkScale(b *testing.B) {
 	add(figure{what: "one cycle of the loop", value: r.gauge(b, "det_loop_last_cycle_seconds") * 1000, unit: "ms"})
 	after := r.important(b)
 	add(figure{what: "POST /experiments to the program's first line", value: after, unit: "ms", target: "1,000 ms", against: "with nothing live", yard: before})
-	rss, _ := resident(r.part(b, "master")[0])
+	rss, _ := resident(r.part(b, "master"))
 	add(figure{what: "the master's resident memory", value: rss, unit: "MB"})
 	began = time.Now()
 	r.killAll(b, ids)

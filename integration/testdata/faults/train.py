@@ -6,10 +6,15 @@ per step that was reported ("steps"), per checkpoint that was stored ("checkpoin
 lives it writes the machine's monotonic time into a file of its process ("beat-<name>"), so that it
 can be told whether two processes of it ever ran at once. A process is known by a random name, as
 its pid is one of its sandbox. It goes on until there is a file "stop".
+
+With the hyperparameter "stubborn" it cares neither for what is answered to its reports nor for
+requests to end, as code that reports nothing would.
 """
 
+import contextlib
 import os
 import pathlib
+import signal
 import threading
 import time
 
@@ -48,26 +53,32 @@ def restored(context: core.Context, latest) -> int:
         return int((path / "state").read_text())
 
 
+def advance(context: core.Context, record: Record, run: str, step: int, every: int) -> None:
+    context.train.report_training_metrics(
+        steps_completed=step, metrics={"loss": 1.0 / step, "step": step}
+    )
+    record.add("steps", run, step)
+    if step % every == 0:
+        context.train.report_validation_metrics(steps_completed=step, metrics={"loss": 1.0 / step})
+        with context.checkpoint.store_path({"steps_completed": step}) as (path, uuid):
+            (path / "state").write_text(str(step))
+        record.add("checkpoints", run, step, uuid)
+
+
 def train(context: core.Context, info: det.ClusterInfo, record: Record) -> None:
     hparams = info.trial.hparams
     run = info.allocation_id.rsplit(".", 1)[1]
+    ignored = (Exception,) if hparams["stubborn"] else ()
+    if hparams["stubborn"]:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
     step = restored(context, info.latest_checkpoint)
     while not record.asks_for_the_end():
         step += 1
         print(f"run {run} step {step}", flush=True)
         if hparams["noise"]:
             print("." * hparams["noise"], flush=True)
-        context.train.report_training_metrics(
-            steps_completed=step, metrics={"loss": 1.0 / step, "step": step}
-        )
-        record.add("steps", run, step)
-        if step % hparams["every"] == 0:
-            context.train.report_validation_metrics(
-                steps_completed=step, metrics={"loss": 1.0 / step}
-            )
-            with context.checkpoint.store_path({"steps_completed": step}) as (path, uuid):
-                (path / "state").write_text(str(step))
-            record.add("checkpoints", run, step, uuid)
+        with contextlib.suppress(*ignored):
+            advance(context, record, run, step, hparams["every"])
         time.sleep(hparams["pause"])
 
 
