@@ -331,6 +331,7 @@ func (w *typist) steer(t *testing.T) {
 	w.r.waitLog(t, id, "begins after 0")
 	w.det(t, "experiment", "pause", number)
 	w.r.waitState(t, id, v1.ExperimentStatePaused)
+	w.r.waitLog(t, id, "makes room after") // activated sooner, it would simply go on
 	w.det(t, "experiment", "activate", number)
 	// Followed from before its first line on, the log ends with the trial.
 	holds(t, "logs -f", w.det(t, "experiment", "logs", "-f", number), "begins after 0", "ends after")

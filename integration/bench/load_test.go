@@ -200,17 +200,17 @@ func (r *rig) part(b *testing.B, name string) int {
 // metered is a load whose cost is told apart: microseconds of processor time per
 // call, of the process that serves, of PostgreSQL, and of the load itself.
 func (r *rig) metered(b *testing.B, server, clients int, call func(client int) error) pace {
-	who := map[string]int{serving: server, inDatabase: r.part(b, "postgres"), ofClients: os.Getpid()}
-	before := map[string]time.Duration{}
-	for name, pid := range who {
-		before[name] = usage(family(pid))
+	postgres, self := r.part(b, "postgres"), os.Getpid()
+	now := func() map[string]time.Duration { // children that came meanwhile are in the second look
+		return map[string]time.Duration{serving: usage([]int{server}), inDatabase: usage(family(postgres)), ofClients: usage([]int{self})}
 	}
+	before := now()
 	begin := time.Now()
 	p := load(b, clients, call)
 	calls := p.rate * time.Since(begin).Seconds()
 	p.cpu = map[string]float64{}
-	for name, pid := range who { // with the children that came meanwhile
-		p.cpu[name] = float64((usage(family(pid)) - before[name]).Microseconds()) / calls
+	for name, used := range now() {
+		p.cpu[name] = float64((used - before[name]).Microseconds()) / calls
 	}
 	return p
 }
