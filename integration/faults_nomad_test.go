@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -136,6 +137,15 @@ func (r *rig) nomadIsRestored(t *testing.T) {
 	r.whileStopped(t, server, func() error {
 		return errors.Join(os.RemoveAll(data), os.CopyFS(data, os.DirFS(old)))
 	})
+	// A node that has seen a later index waits for one, so operators restart agents
+	// after such a restoration. Tasks outlive that.
+	restartAgents := sync.OnceFunc(func() {
+		for _, agent := range []string{"client-a", "client-b"} {
+			r.kill9(t, agent)
+			r.startPart(t, agent)
+		}
+	})
+	t.Cleanup(restartAgents)
 	alarm := r.alarm(t, "restored from an older state")
 	t.Logf("after %s: %s", time.Since(since).Round(time.Millisecond), alarm)
 	r.checkTold(t, alarm)
@@ -153,11 +163,7 @@ func (r *rig) nomadIsRestored(t *testing.T) {
 	since = time.Now()
 	r.calm(t)
 	t.Logf("calm %s after the operators' word", time.Since(since).Round(time.Millisecond))
-	// A node that has seen a later index waits for one, so operators restart agents
-	// after such a restoration. Tasks outlive that.
-	for _, agent := range []string{"client-a", "client-b"} {
-		r.whileStopped(t, r.part(t, agent), func() error { return nil })
-	}
+	restartAgents()
 	forgotten.waitRun(t, 2)
 	t.Logf("the forgotten training goes on %s after the operators' word", time.Since(since).Round(time.Millisecond))
 	forgotten.advance(t, checkpointEvery)

@@ -50,10 +50,10 @@ func TestFaultsOnAClusterOfItsOwn(t *testing.T) {
 	t.Run("leader sleeps", r.leaderSleeps)
 	t.Run("node is dead for a minute", r.nodeIsDead)
 	t.Run("token loses its rights", r.tokenLosesItsRights)
-	t.Run("Nomad is restored", whenAsked(r.nomadIsRestored))
-	t.Run("Nomad reads a snapshot", whenAsked(r.nomadReadsASnapshot))
+	t.Run("Nomad is restored", r.nomadIsRestored)
+	t.Run("Nomad reads a snapshot", r.nomadReadsASnapshot)
 	t.Run("disk of a node is full", r.nodesDiskIsFull)
-	t.Run("disk of the database is full", whenAsked(r.databasesDiskIsFull))
+	t.Run("disk of the database is full", r.databasesDiskIsFull)
 }
 
 // startOwn starts the cluster, and removes it with the test.
@@ -311,17 +311,5 @@ func pause(t testing.TB, d time.Duration) {
 	select {
 	case <-t.Context().Done():
 	case <-time.After(d):
-	}
-}
-
-// whenAsked is for stories that need the machine for themselves: beside other
-// load they have waited for Nomad in vain. DETENT_FAULTS=all asks for them; that
-// they are not part of every run is on the roadmap as a thing to mend.
-func whenAsked(story func(t *testing.T)) func(t *testing.T) {
-	return func(t *testing.T) {
-		if os.Getenv("DETENT_FAULTS") != "all" {
-			t.Skip("runs with DETENT_FAULTS=all, on a machine that does nothing else")
-		}
-		story(t)
 	}
 }

@@ -268,7 +268,7 @@ func (r *rig) kill9(t testing.TB, name string) time.Time {
 	t.Helper()
 	p := r.part(t, name)
 	at := time.Now()
-	if err := p.Kill9(t.Context()); err != nil {
+	if err := p.Kill9(context.WithoutCancel(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	return at

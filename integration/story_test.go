@@ -148,7 +148,7 @@ func TestCancelAndKill(t *testing.T) {
 
 	beats := filepath.Join(t.TempDir(), "beats")
 	id = r.submit(t, config(""), script(fmt.Sprintf(`
-import signal, subprocess, sys, time
+import os, signal, subprocess, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 child = subprocess.Popen([sys.executable, "-c", """
 import signal, time
@@ -157,9 +157,11 @@ while True:
     open(%q, "a").write("x")
     time.sleep(0.05)
 """])
+while not os.path.exists(%q):
+    time.sleep(0.05)
 print("deaf", flush=True)
 time.sleep(1000)
-`, beats)))
+`, beats, beats)))
 	r.waitLog(t, id, "deaf")
 	r.end(t, id)
 	if trial := r.trial(t, id); trial.State != v1.TrialStateCanceled {

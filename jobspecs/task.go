@@ -94,7 +94,7 @@ const (
 	defaultLogFiles  = 3
 	defaultLogFileMB = 10
 	defaultKill      = 30 * time.Second
-	defaultStopAfter = time.Minute
+	defaultStopAfter = 2 * time.Minute
 	minimalMemoryMB  = 64
 	minimalMHz       = 50
 )

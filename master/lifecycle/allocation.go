@@ -19,7 +19,7 @@ type Timing struct {
 // DefaultTiming suits a local cluster and a data centre alike.
 func DefaultTiming() Timing {
 	return Timing{Place: time.Minute, Start: 2 * time.Minute, Pull: 30 * time.Minute, Report: 10 * time.Second,
-		Kill: 5 * time.Minute, StopAfter: 30 * time.Second, Margin: 10 * time.Second}
+		Kill: 5 * time.Minute, StopAfter: 2 * time.Minute, Margin: 10 * time.Second}
 }
 
 // Nomad's words for an allocation, as kept on a member.

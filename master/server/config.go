@@ -114,7 +114,7 @@ func Defaults() Config {
 	return Config{
 		Listen: "127.0.0.1:8080", ClusterName: "detent", LogLevel: "info", BlankPasswords: "loopback", DatabaseConns: 16,
 		Nomad:     NomadConfig{Address: "http://127.0.0.1:4646", Namespace: "default", Datacenters: []string{"*"}},
-		StopAfter: Duration(30 * time.Second), PlaceTimeout: Duration(time.Minute), PullTimeout: Duration(30 * time.Minute),
+		StopAfter: Duration(2 * time.Minute), PlaceTimeout: Duration(time.Minute), PullTimeout: Duration(30 * time.Minute),
 	}
 }
 

@@ -13,10 +13,13 @@ import (
 )
 
 // Ports that Nomad gives to tasks. Each client on the machine has a range of its own, because each
-// would otherwise think the same ports free.
+// would otherwise think the same ports free: a cluster has a window, and each of its clients a part
+// of that.
 const (
-	firstTaskPort = 20000
-	portsPerAgent = 2000
+	firstTaskPort   = 20000
+	portsPerAgent   = 200
+	portsPerCluster = maxClients * portsPerAgent
+	portWindows     = 10
 )
 
 // Client is a Nomad client on the machine: a node, as far as Nomad can tell. Each cluster has one
@@ -31,7 +34,7 @@ type Client struct {
 	Index int `json:"index"`
 }
 
-// maxClients is how many clients have a range of task ports: Nomad's own range, shared out.
+// maxClients is how many clients have a range of task ports.
 const maxClients = 6
 
 // AddClient starts a further Nomad client, with data of its own. It belongs to the cluster from then
@@ -166,7 +169,7 @@ func (c *Cluster) clientConfig(client Client) []byte {
 	if slots == 0 {
 		slots = c.state.Slots
 	}
-	first := firstTaskPort + client.Index*portsPerAgent
+	first := c.state.Ports[portTasks] + client.Index*portsPerAgent
 	var b strings.Builder
 	c.writeAgent(&b, c.nodeName(client.Name), clientPart(client.Name), consulPart(client.Name), "")
 	fmt.Fprintf(&b, `

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 
@@ -86,6 +87,7 @@ const (
 	portNomadRPC   = "nomad-rpc"
 	portNomadSerf  = "nomad-serf"
 	portClient     = "client" // of the node without a name
+	portTasks      = "tasks"  // the first of those that Nomad gives to tasks
 )
 
 func wellKnown() map[string]int {
@@ -128,7 +130,38 @@ func (c *Cluster) choosePorts(opts Options) error {
 		}
 		c.state.Ports[name], used[port] = port, true
 	}
+	if c.state.Ports[portTasks] == 0 {
+		c.state.Ports[portTasks] = taskWindow(opts.FreePorts)
+	}
 	return nil
+}
+
+// taskWindow is the first port of a window in which nobody listens, or of the one where the fewest do.
+// Clusters that start side by side find the same windows empty, so tests look at them in any order.
+func taskWindow(anyOrder bool) int {
+	windows := make([]int, portWindows)
+	for i := range windows {
+		windows[i] = firstTaskPort + i*portsPerCluster
+	}
+	if anyOrder {
+		rand.Shuffle(len(windows), func(i, k int) { windows[i], windows[k] = windows[k], windows[i] })
+	}
+	best, fewest := 0, portsPerCluster+1
+	for _, first := range windows {
+		taken := 0
+		for port := first; port < first+portsPerCluster && taken < fewest; port++ {
+			if !servers.PortFree(port) {
+				taken++
+			}
+		}
+		if taken < fewest {
+			best, fewest = first, taken
+		}
+		if fewest == 0 {
+			break
+		}
+	}
+	return best
 }
 
 // giveFreePorts chooses ports that have not been chosen yet.
