@@ -30,7 +30,7 @@ TaskGroups {
   Count = 1
   Disconnect {
     Replace = false
-    StopOnClientAfter = "1m0s"
+    StopOnClientAfter = "2m0s"
   }
   EphemeralDisk {
     Migrate = false
