@@ -4,12 +4,16 @@ It speaks the interface of Determined 0.38.1, so code written for that runs unch
 
 - ``get_cluster_info()`` says who this task is, or None off the cluster;
 - ``core`` reports metrics, stores checkpoints, hears of preemption and joins workers;
+- ``experimental.client`` is the SDK, for scripts and notebooks;
+- ``keras`` trains models in Keras;
 - ``launch`` holds what starts user programs.
 
-The package and ``determined.core`` need the standard library and nothing else.
+The package, ``determined.core`` and the SDK need the standard library and nothing else.
 """
 
 from determined import core, errors, util
+from determined._env import EnvContext
+from determined._import import import_from_path
 from determined._info import (
     ClusterInfo,
     RendezvousInfo,
@@ -17,6 +21,7 @@ from determined._info import (
     TrialInfo,
     get_cluster_info,
 )
+from determined._trial import LegacyTrial, TrialContext
 from determined._version import API_VERSION, DETENT_VERSION
 from determined.errors import InvalidHP
 
@@ -29,14 +34,18 @@ LOG_FORMAT = "%(levelname)s: [%(process)s] %(name)s: %(message)s"
 __all__ = [
     "LOG_FORMAT",
     "ClusterInfo",
+    "EnvContext",
     "InvalidHP",
+    "LegacyTrial",
     "RendezvousInfo",
     "ResourcesInfo",
+    "TrialContext",
     "TrialInfo",
     "__detent_version__",
     "__version__",
     "core",
     "errors",
     "get_cluster_info",
+    "import_from_path",
     "util",
 ]

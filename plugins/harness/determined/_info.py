@@ -13,12 +13,10 @@ import os
 import pathlib
 from typing import Any, Dict, List, Mapping, Optional
 
-from determined import gpu
+from determined import constants, gpu
 from determined.common import api
 
 logger = logging.getLogger("determined")
-
-DEFAULT_RUN_DIR = "/run/determined"
 
 # What a task's environment must name; the platform sets all of them or none.
 _REQUIRED = (
@@ -34,7 +32,7 @@ _REQUIRED = (
 
 
 def _info_path(name: str) -> pathlib.Path:
-    return pathlib.Path(os.environ.get("DET_RUN_DIR") or DEFAULT_RUN_DIR) / "info" / name
+    return pathlib.Path(os.environ.get("DET_RUN_DIR") or constants.DEFAULT_RUN_DIR) / "info" / name
 
 
 def _read(name: str) -> Optional[Dict[str, Any]]:

@@ -18,4 +18,7 @@ INTER_TRAIN_PROCESS_COMM_PORT_2 = int(
 CONTAINER_STDOUT = "/run/determined/train/logs/stdout.log"
 CONTAINER_STDERR = "/run/determined/train/logs/stderr.log"
 
+# Where a task's own files are, unless DET_RUN_DIR says otherwise.
+DEFAULT_RUN_DIR = "/run/determined"
+
 MANAGED_TRAINING_MODEL_COPY = "/run/determined/train/model"

@@ -20,7 +20,12 @@ import time
 import uuid
 from typing import Any, Callable, Dict, Iterator, List, Optional, SupportsFloat, Union, cast
 
+from determined import constants
+
 logger = logging.getLogger("determined")
+
+# When this process began to use the package: training code lay there before.
+_STARTED = time.time()
 
 # The signals that a wrapper hands to the program it wraps, where the system has them.
 _FORWARDED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGBREAK")
@@ -127,6 +132,32 @@ def rmtree_nfs_safe(
                 raise
             logger.debug("%s is not empty yet, trying again (%d)", path, attempt)
             time.sleep(0.02 * 2**attempt)
+
+
+def write_user_code(path: Union[str, os.PathLike[str]], on_cluster: bool) -> None:
+    """Copy the training code into ``code`` below path, so that a checkpoint can be loaded.
+
+    On the cluster that is what was submitted, without what training has written beside it since
+    this process began; elsewhere it is the working directory.
+    """
+    target = pathlib.Path(path, "code")
+    source = pathlib.Path(".")
+    if on_cluster:
+        run_dir = os.environ.get("DET_RUN_DIR") or constants.DEFAULT_RUN_DIR
+        submitted = pathlib.Path(run_dir, "train", "model")
+        source = submitted if submitted.is_dir() else source
+    above = {os.path.realpath(parent) for parent in (target, *target.parents)}
+
+    def skip(folder: str, names: List[str]) -> List[str]:
+        return [name for name in names if unwanted(os.path.join(folder, name))]
+
+    def unwanted(found: str) -> bool:
+        # A checkpoint that is written below the code must not copy itself.
+        if os.path.basename(found) == "__pycache__" or os.path.realpath(found) in above:
+            return True
+        return on_cluster and os.lstat(found).st_ctime > _STARTED
+
+    shutil.copytree(source, target, ignore=skip, dirs_exist_ok=True)
 
 
 @contextlib.contextmanager

@@ -61,6 +61,8 @@ class Stub:
         self.lost_answers = 0
         # Answer this to requests whose path matches.
         self.refusals: Dict[str, Answer] = {}
+        # Answer with the next of these to a method and a path, the last one for ever.
+        self.replies: Dict[Tuple[str, str], List[Answer]] = {}
         self.port = 0
         self._server: Optional[_Server] = None
         self._thread: Optional[threading.Thread] = None
@@ -129,6 +131,9 @@ class Stub:
         for pattern, refusal in self.refusals.items():
             if re.search(pattern, request.path):
                 return refusal
+        replies = self.replies.get((request.method, request.path))
+        if replies:
+            return replies.pop(0) if len(replies) > 1 else replies[0]
         for method, pattern, name in _ROUTES:
             match = re.fullmatch(pattern, request.path)
             if match and method == request.method:
@@ -333,7 +338,7 @@ class _Handler(BaseHTTPRequestHandler):
         if lost or not stub.serving:
             self.close_connection = True
             return
-        data = json.dumps(answer).encode()
+        data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(data)))

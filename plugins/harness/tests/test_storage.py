@@ -137,7 +137,10 @@ def test_full_storage_path(storage_path: Any, expected: Any) -> None:
     ("config", "message"),
     [
         ({}, "must name a kind of storage"),
-        ({"type": "s3", "bucket": "b"}, "'s3' is not supported by this release"),
+        ({"type": "gcs", "bucket": "b"}, "'gcs' is not supported by this release"),
+        ({"type": "s3"}, "needs a bucket"),
+        ({"type": "s3", "bucket": "b", "access_key": "a"}, "together, or neither"),
+        ({"type": "s3", "bucket": "b", "host_path": "/h"}, "unknown fields: host_path"),
         ({"type": "shared_fs"}, "needs a host_path"),
         ({"type": "shared_fs", "host_path": "relative"}, "must be an absolute path"),
         ({"type": "shared_fs", "host_path": "/h", "bucket": "b"}, "unknown fields: bucket"),

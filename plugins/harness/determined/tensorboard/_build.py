@@ -8,7 +8,7 @@ import tempfile
 from typing import Any, Mapping, Optional, Union
 
 from determined.common import storage
-from determined.tensorboard._manager import SharedFSTensorboardManager, TensorboardManager
+from determined.tensorboard._manager import TensorboardManager
 
 
 def get_sync_path(cluster_id: str, experiment_id: str, trial_id: str) -> pathlib.Path:
@@ -17,8 +17,13 @@ def get_sync_path(cluster_id: str, experiment_id: str, trial_id: str) -> pathlib
 
 
 def get_base_path(checkpoint_config: Mapping[str, Any]) -> pathlib.Path:
-    """Return the local folder that this process writes its files to."""
-    base = checkpoint_config.get("base_path") or tempfile.gettempdir()
+    """Return the local folder that this process writes its files to.
+
+    On the cluster it is the task's own, so that it goes when the task does.
+    """
+    base = checkpoint_config.get("base_path") or os.environ.get("DET_RUN_DIR", "")
+    if not base or not os.path.isdir(base):
+        base = tempfile.gettempdir()
     allocation = os.environ.get("DET_ALLOCATION_ID", "")
     rank = os.environ.get("HOROVOD_RANK") or os.environ.get("RANK") or "0"
     return pathlib.Path(base) / f"tensorboard-{allocation}-{rank}"
@@ -35,20 +40,8 @@ def build(
     """Return the manager for a trial's files, beside its checkpoints."""
     if isinstance(checkpoint_config, str):
         checkpoint_config = storage.shortcut_to_config(checkpoint_config)
-    kind = checkpoint_config.get("type")
-    if kind == "shared_fs":
-        root = storage.full_storage_path(
-            checkpoint_config["host_path"], checkpoint_config.get("storage_path"), container_path
-        )
-    elif kind == "directory":
-        root = checkpoint_config["container_path"]
-    else:
-        raise TypeError(
-            f"checkpoint_storage.type {kind!r} is not supported by this release of the harness"
-        )
-    return SharedFSTensorboardManager(
-        root,
-        get_base_path(checkpoint_config),
-        get_sync_path(cluster_id, experiment_id, trial_id),
-        sync_on_close,
+    path = get_sync_path(cluster_id, experiment_id, trial_id)
+    manager = storage.build(checkpoint_config, container_path)
+    return TensorboardManager(
+        manager.files(path.as_posix()), get_base_path(checkpoint_config), path, sync_on_close
     )

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import abc
 import logging
-import os
 import pathlib
-import shutil
 import threading
-import time
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, Optional, Tuple
 
-from determined import util
+from determined.common import storage
 
 logger = logging.getLogger("determined.tensorboard")
 
@@ -30,7 +26,7 @@ def _unchanged(path: pathlib.Path, _rank: int) -> pathlib.Path:
     return path
 
 
-class TensorboardManager(abc.ABC):
+class TensorboardManager:
     """Files below ``base_path``, kept in storage below ``sync_path``.
 
     ``sync`` asks for a copy of what changed and returns; a thread copies. A failure is logged
@@ -38,8 +34,13 @@ class TensorboardManager(abc.ABC):
     """
 
     def __init__(
-        self, base_path: pathlib.Path, sync_path: pathlib.Path, sync_on_close: bool = True
+        self,
+        files: storage.Files,
+        base_path: pathlib.Path,
+        sync_path: pathlib.Path,
+        sync_on_close: bool = True,
     ) -> None:
+        self._files = files
         self.base_path = base_path
         self.sync_path = sync_path
         self._sync_on_close = sync_on_close
@@ -49,13 +50,9 @@ class TensorboardManager(abc.ABC):
         self._closing = False
         self._thread: Optional[threading.Thread] = None
 
-    @abc.abstractmethod
-    def _store(self, files: List[Tuple[pathlib.Path, pathlib.Path]]) -> None:
-        """Copy each file to its path relative to ``sync_path`` in storage."""
-
-    @abc.abstractmethod
     def delete(self) -> None:
         """Delete all files from storage."""
+        self._files.delete()
 
     def start(self) -> None:
         """Begin to copy what ``sync`` asks for."""
@@ -108,12 +105,10 @@ class TensorboardManager(abc.ABC):
 
     def _copy(self, selector: PathSelector, mangler: PathMangler, rank: int) -> None:
         try:
-            changed = self._changed_files(selector)
-            names = [path.relative_to(self.base_path) for path in changed]
-            pairs = [(path, mangler(name, rank)) for path, name in zip(changed, names)]
-            if pairs:
-                self._store(pairs)
-            self._copied.update(changed)
+            for path, version in self._changed_files(selector).items():
+                name = mangler(path.relative_to(self.base_path), rank)
+                self._files.store(path, name.as_posix())
+                self._copied[path] = version
         except Exception as err:
             logger.warning("cannot store TensorBoard files, trying again later: %s", err)
 
@@ -141,25 +136,5 @@ class SharedFSTensorboardManager(TensorboardManager):
         sync_path: pathlib.Path,
         sync_on_close: bool = True,
     ) -> None:
-        super().__init__(base_path, sync_path, sync_on_close)
-        self._root = pathlib.Path(storage_path) / sync_path
-
-    def _store(self, files: List[Tuple[pathlib.Path, pathlib.Path]]) -> None:
-        previous = os.umask(0)
-        try:
-            # The TensorBoard of another user makes its own folders beside these.
-            self._root.mkdir(parents=True, exist_ok=True)
-        finally:
-            os.umask(previous)
-        for source, name in files:
-            target = self._root / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            # Readers follow these files while they grow, so they are never seen half copied.
-            partial = target.with_name(f".{target.name}.{time.monotonic_ns()}")
-            shutil.copyfile(source, partial)
-            os.replace(partial, target)
-
-    def delete(self) -> None:
-        """Delete all files from storage."""
-        if self._root.exists():
-            util.rmtree_nfs_safe(self._root)
+        files = storage.FolderFiles(pathlib.Path(storage_path) / sync_path)
+        super().__init__(files, base_path, sync_path, sync_on_close)

@@ -5,6 +5,7 @@ platform gave this task. ``errors`` holds what they raise.
 """
 
 from determined.common.api import authentication, certs, errors
+from determined.common.api._pages import read_paginated
 from determined.common.api._retry import RetryPolicy
 from determined.common.api._session import (
     BaseSession,
@@ -13,7 +14,8 @@ from determined.common.api._session import (
     TaskSession,
     UnauthSession,
 )
-from determined.common.api._url import canonicalize_master_url, get_default_master_url
+from determined.common.api._tokens import TokenStore
+from determined.common.api._url import canonicalize_master_url, get_default_master_url, quoted
 from determined.common.api.authentication import salt_and_hash
 
 __all__ = [
@@ -22,11 +24,14 @@ __all__ = [
     "RetryPolicy",
     "Session",
     "TaskSession",
+    "TokenStore",
     "UnauthSession",
     "authentication",
     "canonicalize_master_url",
     "certs",
     "errors",
     "get_default_master_url",
+    "quoted",
+    "read_paginated",
     "salt_and_hash",
 ]

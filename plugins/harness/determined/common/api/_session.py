@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import http.client
 import json as _json
 import logging
 import time
 from types import TracebackType
-from typing import Any, Dict, Mapping, Optional, Type, TypeVar, Union
+from typing import Any, Dict, Iterator, Mapping, Optional, Type, TypeVar, Union
 from urllib import parse
 
 from determined import util
 from determined.common.api import _retry, certs, errors
-from determined.common.api._transport import Answer, Transport
+from determined.common.api._transport import Answer, Transport, response_headers
 from determined.common.api._url import canonicalize_master_url
 
 logger = logging.getLogger("determined.api")
@@ -167,6 +169,44 @@ class BaseSession:
         """Send a PUT request."""
         return self._request("PUT", path, params, json, data, headers, timeout)
 
+    def stream(
+        self,
+        path: str,
+        *,
+        params: Optional[Mapping[str, Any]] = None,
+        timeout: Optional[float] = None,
+    ) -> Iterator[Any]:
+        """Yield the records of a stream as they come.
+
+        A stream is asked for once: what was yielded cannot be taken back.
+        """
+        with self.open(path, params=params, timeout=timeout) as response:
+            for line in response:
+                if not line.strip():
+                    continue
+                record = _json.loads(line)
+                if record.get("error"):
+                    raise errors.StreamException(self.master, path, record["error"])
+                yield record.get("result")
+
+    @contextlib.contextmanager
+    def open(
+        self,
+        path: str,
+        *,
+        params: Optional[Mapping[str, Any]] = None,
+        headers: Optional[Mapping[str, str]] = None,
+        timeout: Optional[float] = DEFAULT_TIMEOUT,
+    ) -> Iterator[http.client.HTTPResponse]:
+        """Give out the body of an answer to a GET, to be read piece by piece."""
+        target = _target(path, params)
+        all_headers = {**self._headers, **(headers or {})}
+        with self._transport.stream("GET", target, all_headers, timeout) as response:
+            if response.status >= 300:
+                answer = Answer(response.status, response_headers(response), response.read())
+                _raise_for_status(Response(answer, self.master + target))
+            yield response
+
     def _request(
         self,
         method: str,
@@ -181,9 +221,7 @@ class BaseSession:
             raise ValueError("a request takes json or data, not both")
         if json is not None:
             data = util.json_encode(json)
-        target = "/" + path.lstrip("/")
-        if params:
-            target += "?" + parse.urlencode(_query(params), doseq=True)
+        target = _target(path, params)
         all_headers = {**self._headers, **(headers or {})}
         body = None
         if data is not None:
@@ -271,6 +309,13 @@ def _policy(retries: Union[_retry.RetryPolicy, int, None]) -> _retry.RetryPolicy
     if isinstance(retries, int):
         return _retry.RetryPolicy(total=retries)
     return retries
+
+
+def _target(path: str, params: Optional[Mapping[str, Any]]) -> str:
+    target = "/" + path.lstrip("/")
+    if params:
+        target += "?" + parse.urlencode(_query(params), doseq=True)
+    return target
 
 
 def _query(params: Mapping[str, Any]) -> Dict[str, Any]:

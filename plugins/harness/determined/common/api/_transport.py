@@ -11,7 +11,7 @@ import http.client
 import socket
 import ssl
 import threading
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Set
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Set
 from urllib import parse
 
 from determined.common.api import certs, errors
@@ -43,6 +43,11 @@ class Answer(NamedTuple):
     status: int
     headers: Mapping[str, str]
     body: bytes
+
+
+def response_headers(response: http.client.HTTPResponse) -> Mapping[str, str]:
+    """Return the header fields of an answer, found whatever the case of their names."""
+    return _Headers(response.headers)
 
 
 class _TLSConnection(http.client.HTTPSConnection):
@@ -109,21 +114,69 @@ class Transport:
                 answer = self._talk(connection, method, target, body, headers, timeout)
         except ssl.SSLCertVerificationError as err:
             self._drop(connection)
-            raise errors.BadRequestException(
-                f"the certificate of {self._master} is not trusted: {err}. Name its authority "
-                "in DET_MASTER_CERT_FILE, or its name in DET_MASTER_CERT_NAME."
-            ) from err
+            raise self._untrusted(err) from err
         except (OSError, http.client.HTTPException) as err:
             self._drop(connection)
-            reason = str(err) or type(err).__name__
-            raise errors.MasterNotFoundException(
-                f"no answer from the master at {self._master} to {method} {target}: {reason}"
-            ) from err
+            raise self._unanswered(method, target, err) from err
         except BaseException:
             self._drop(connection)
             raise
         self._give_back(connection)
         return answer
+
+    @contextlib.contextmanager
+    def stream(
+        self, method: str, target: str, headers: Mapping[str, str], timeout: Optional[float]
+    ) -> Iterator[http.client.HTTPResponse]:
+        """Send one request and give out its answer unread; it may go on for ever.
+
+        The connection is its own and ends with the block. ``timeout`` bounds each wait for more;
+        None waits as long as the far side keeps the connection.
+        """
+        connection = self._fresh()
+        try:
+            try:
+                connection.connect()
+                sock: socket.socket = connection.sock
+                sock.settimeout(timeout)
+                connection.request(method, self._base + target, headers=dict(headers))
+                response = connection.getresponse()
+            except ssl.SSLCertVerificationError as err:
+                raise self._untrusted(err) from err
+            except (OSError, http.client.HTTPException) as err:
+                raise self._unanswered(method, target, err) from err
+            try:
+                yield response
+            except (OSError, http.client.HTTPException) as err:
+                raise errors.MasterNotFoundException(
+                    f"the answer of {self._master} to {method} {target} broke off: "
+                    f"{str(err) or type(err).__name__}"
+                ) from err
+        finally:
+            self._drop(connection)
+
+    def _fresh(self) -> http.client.HTTPConnection:
+        with self._lock:
+            if self._ended:
+                raise errors.MasterNotFoundException(f"the session with {self._master} has ended")
+            self._closed.clear()
+            connection = self._new()
+            self._busy.add(connection)
+            return connection
+
+    def _untrusted(self, err: ssl.SSLCertVerificationError) -> errors.BadRequestException:
+        return errors.BadRequestException(
+            f"the certificate of {self._master} is not trusted: {err}. Name its authority "
+            "in DET_MASTER_CERT_FILE, or its name in DET_MASTER_CERT_NAME."
+        )
+
+    def _unanswered(
+        self, method: str, target: str, err: Exception
+    ) -> errors.MasterNotFoundException:
+        reason = str(err) or type(err).__name__
+        return errors.MasterNotFoundException(
+            f"no answer from the master at {self._master} to {method} {target}: {reason}"
+        )
 
     def _talk(
         self,

@@ -34,3 +34,8 @@ def canonicalize_master_url(url: str) -> str:
 def get_default_master_url() -> str:
     """Return the master's address from the environment, else the local one."""
     return os.environ.get("DET_MASTER", os.environ.get("DET_MASTER_ADDR", "localhost:8080"))
+
+
+def quoted(segment: str) -> str:
+    """Return a name as one segment of a path."""
+    return parse.quote(segment, safe="")

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import getpass
 import hashlib
 import os
+import sys
 from typing import Optional
 
-from determined.common.api import certs
+from determined.common.api import certs, errors
 from determined.common.api._session import Session, TaskSession, UnauthSession
+from determined.common.api._tokens import TokenStore
 
 # Part of the wire: passwords travel hashed with this salt.
 PASSWORD_SALT = "GubPEmmotfiK9TMD6Zdw"
+
+# The user that a fresh cluster has.
+DEFAULT_USER = "determined"
 
 
 def salt_and_hash(password: str) -> str:
@@ -28,6 +34,91 @@ def login(
     body = {"username": username, "password": salt_and_hash(password), "isHashed": True}
     token = session.post("/api/v1/auth/login", json=body).json()["token"]
     return Session(master_address, username, token, cert)
+
+
+def login_with_cache(
+    master_address: str,
+    requested_user: Optional[str] = None,
+    password: Optional[str] = None,
+    cert: Optional[certs.Cert] = None,
+) -> Session:
+    """Return a session, with as little asking as possible.
+
+    In this order: a user and a password that are given, or that ``DET_USER`` and ``DET_PASS``
+    hold; the session that ``det user login`` left; the token that the platform gave this task;
+    a password typed at the terminal; the user of a fresh cluster, whose password is blank.
+    """
+    user = requested_user
+    if (
+        user is None
+        and password is None
+        and "DET_PASS" in os.environ
+        and os.environ.get("DET_USER")
+    ):
+        user, password = os.environ["DET_USER"], os.environ["DET_PASS"]
+    if user is not None and password is not None:
+        return login(master_address, user, password, cert)
+    store = TokenStore(master_address)
+    found = _with_token(master_address, user or store.active_user, store, cert)
+    if found is None:
+        found = _from_environment(master_address, user, cert)
+    if found is not None:
+        return found
+    return _by_password(master_address, user or store.active_user, password, cert)
+
+
+def _with_token(
+    master_address: str, user: Optional[str], store: TokenStore, cert: Optional[certs.Cert]
+) -> Optional[Session]:
+    token = None if user is None else store.token(user)
+    if user is None or token is None:
+        return None
+    session = Session(master_address, user, token, cert)
+    try:
+        session.get("/api/v1/me")
+    except (errors.UnauthenticatedException, errors.ForbiddenException):
+        session.close()
+        return None
+    return session
+
+
+def _from_environment(
+    master_address: str, user: Optional[str], cert: Optional[certs.Cert]
+) -> Optional[Session]:
+    """Return the session that a task of this user has anyway, if this is one."""
+    owner = os.environ.get("DET_USER", "")
+    if user not in (None, owner):
+        return None
+    if os.environ.get("DET_USER_TOKEN"):
+        return Session(master_address, owner, os.environ["DET_USER_TOKEN"], cert)
+    if os.environ.get("DET_SESSION_TOKEN"):
+        return login_from_task(master_address, cert)
+    return None
+
+
+def _by_password(
+    master_address: str, user: Optional[str], password: Optional[str], cert: Optional[certs.Cert]
+) -> Session:
+    if user is None:
+        try:
+            return login(master_address, DEFAULT_USER, password or "", cert)
+        except (errors.UnauthenticatedException, errors.ForbiddenException) as err:
+            raise errors.UnauthenticatedException(
+                f"nobody is signed in at {master_address}: pass user and password to login(), or "
+                "sign in with 'det user login <username>'"
+            ) from err
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise errors.UnauthenticatedException(
+            f"user {user!r} is not signed in at {master_address}: pass a password to login(), or "
+            f"sign in with 'det user login {user}'"
+        )
+    return login(master_address, user, getpass.getpass(f"Password for user {user!r}: "), cert)
+
+
+def logout(session: Session) -> None:
+    """End a session; its token is worth nothing from then on."""
+    session.post("/api/v1/auth/logout")
+    session.close()
 
 
 def login_from_task(master_address: str, cert: Optional[certs.Cert]) -> TaskSession:

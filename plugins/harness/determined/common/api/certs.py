@@ -48,15 +48,28 @@ def from_names(file: Optional[str], name: Optional[str]) -> Cert:
     try:
         pem = pathlib.Path(file).read_text(encoding="ascii")
     except (OSError, ValueError) as err:
-        raise ValueError(f"DET_MASTER_CERT_FILE names {file}, which cannot be read: {err}") from err
+        raise ValueError(
+            f"DET_MASTER_CERT_FILE or cert_path names {file}, which cannot be read: {err}"
+        ) from err
     return Cert(cert_pem=pem, name=name or None)
 
 
-def default_load(master_url: str) -> Cert:
-    """Return the trust that the environment describes; master_url is for messages only."""
+def default_load(
+    master_url: str,
+    explicit_path: Optional[str] = None,
+    explicit_cert_name: Optional[str] = None,
+    explicit_noverify: bool = False,
+) -> Cert:
+    """Return the trust that the arguments describe, else that of the environment.
+
+    master_url is for messages only.
+    """
+    if explicit_noverify:
+        return Cert(noverify=True, name=explicit_cert_name)
     try:
         return from_names(
-            os.environ.get("DET_MASTER_CERT_FILE"), os.environ.get("DET_MASTER_CERT_NAME")
+            explicit_path or os.environ.get("DET_MASTER_CERT_FILE"),
+            explicit_cert_name or os.environ.get("DET_MASTER_CERT_NAME"),
         )
     except ValueError as err:
         raise ValueError(f"{err} (needed to reach {master_url})") from err

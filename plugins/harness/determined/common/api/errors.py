@@ -70,6 +70,15 @@ class NotFoundException(APIException):
         self.status_code = 404
 
 
+class StreamException(BadRequestException):
+    """The master ended a stream with an error."""
+
+    def __init__(self, master: str, path: str, error: Any) -> None:
+        found: Dict[str, Any] = error if isinstance(error, dict) else {"message": str(error)}
+        self.status_code: Optional[int] = found.get("httpCode")
+        super().__init__(f"{master}{path}: {found.get('message') or found}")
+
+
 class ForbiddenException(BadRequestException):
     """The caller may not do this (403)."""
 

@@ -13,11 +13,18 @@ from urllib import parse
 
 from determined.common.storage.base import Paths, Selector, StorageManager, list_directory
 from determined.common.storage.directory import DirectoryStorageManager
+from determined.common.storage.files import Files, FileState, FolderFiles
+from determined.common.storage.s3 import S3Files, S3StorageManager
 from determined.common.storage.shared import SharedFSStorageManager, full_storage_path
 
 __all__ = [
     "DirectoryStorageManager",
+    "FileState",
+    "Files",
+    "FolderFiles",
     "Paths",
+    "S3Files",
+    "S3StorageManager",
     "Selector",
     "SharedFSStorageManager",
     "StorageManager",
@@ -31,6 +38,7 @@ __all__ = [
 
 _MANAGERS: Mapping[str, Type[StorageManager]] = {
     "directory": DirectoryStorageManager,
+    "s3": S3StorageManager,
     "shared_fs": SharedFSStorageManager,
 }
 

@@ -8,6 +8,8 @@ import os
 import pathlib
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Set, Union
 
+from determined.common.storage.files import Files
+
 # Paths inside a checkpoint, relative to its root; a directory ends with a slash.
 Paths = Set[str]
 
@@ -76,6 +78,10 @@ class StorageManager(abc.ABC):
     @abc.abstractmethod
     def delete(self, tgt: str, globs: List[str]) -> Dict[str, int]:
         """Delete what the globs match; return what remains, with sizes."""
+
+    def files(self, path: str) -> Files:
+        """Return the files below a folder of this storage that are no checkpoints."""
+        raise TypeError(f"{self} keeps checkpoints only: no files below {path}")
 
     @contextlib.contextmanager
     def store_path(self, dst: str) -> Iterator[pathlib.Path]:

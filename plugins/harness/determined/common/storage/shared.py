@@ -19,6 +19,7 @@ from determined.common.storage.base import (
     checked_id,
     list_directory,
 )
+from determined.common.storage.files import FolderFiles, checked_name
 
 logger = logging.getLogger("determined.common.storage")
 
@@ -82,6 +83,10 @@ class SharedFSStorageManager(StorageManager):
                 f"{container_path} in this task, but that is no directory"
             )
         return cls(full_storage_path(config["host_path"], storage_path, container_path))
+
+    def files(self, path: str) -> FolderFiles:
+        """Return the files below a folder of this storage that are no checkpoints."""
+        return FolderFiles(pathlib.Path(self._base_path, checked_name(path)))
 
     def pre_store_path(self, dst: str) -> pathlib.Path:
         """Make the checkpoint's own folder in storage."""

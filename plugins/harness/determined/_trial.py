@@ -1,0 +1,146 @@
+"""Trial classes: training code that is handed over as a class instead of a script.
+
+``entrypoint: module:Class`` names one. ``determined.exec.harness`` imports it, gives it its
+context, and trains.
+"""
+
+from __future__ import annotations
+
+import abc
+import importlib
+import logging
+import pathlib
+import sys
+from typing import Any, ClassVar, Dict, Optional, Type, TypeVar
+
+from determined import core
+from determined._env import EnvContext
+
+logger = logging.getLogger("determined")
+
+T = TypeVar("T", bound="TrialContext")
+
+
+class TrialContext:
+    """What a trial class may ask: its configuration, its hyperparameters, its place."""
+
+    def __init__(self, core_context: core.Context, env: EnvContext) -> None:
+        self._core = core_context
+        self.env = env
+        self.distributed = core_context.distributed
+        self._stop_requested = False
+
+    @classmethod
+    def from_config(cls: Type[T], config: Dict[str, Any]) -> T:
+        """Return a context to try a trial class with, off the cluster."""
+        return cls(core._dummy_init(), EnvContext.from_config(config))
+
+    def get_experiment_config(self) -> Dict[str, Any]:
+        """Return the merged configuration of the experiment."""
+        return self.env.experiment_config
+
+    def get_data_config(self) -> Dict[str, Any]:
+        """Return the ``data`` section of the configuration."""
+        return self.env.experiment_config.get("data") or {}
+
+    def get_experiment_id(self) -> int:
+        """Return the number of the experiment."""
+        return int(self.env.det_experiment_id)
+
+    def get_trial_id(self) -> int:
+        """Return the number of the trial."""
+        return int(self.env.det_trial_id)
+
+    def get_trial_seed(self) -> int:
+        """Return the seed of the trial."""
+        return self.env.trial_seed
+
+    def get_hparams(self) -> Dict[str, Any]:
+        """Return the hyperparameters of the trial."""
+        return self.env.hparams
+
+    def get_hparam(self, name: str) -> Any:
+        """Return one hyperparameter of the trial."""
+        if name not in self.env.hparams:
+            raise ValueError(
+                f"there is no hyperparameter {name!r}; 'hyperparameters' of the configuration "
+                f"has {', '.join(sorted(self.env.hparams)) or 'none'}"
+            )
+        return self.env.hparams[name]
+
+    def get_stop_requested(self) -> bool:
+        """Say whether the trial is to end early."""
+        return self._stop_requested
+
+    def set_stop_requested(self, stop_requested: bool) -> None:
+        """Ask for the trial to end early: it saves and completes after the current step."""
+        if not isinstance(stop_requested, bool):
+            raise TypeError(f"stop_requested is a bool, not a {type(stop_requested).__name__}")
+        if stop_requested and not self._stop_requested:
+            logger.info("the trial asks to end after this step")
+        self._stop_requested = stop_requested
+
+    def get_initial_batch(self) -> int:
+        """Return how many batches the trial was trained for before this process."""
+        return self.env.steps_completed
+
+    def get_tensorboard_path(self) -> pathlib.Path:
+        """Return the folder for TensorBoard's files."""
+        return self._core.train.get_tensorboard_path()
+
+
+class LegacyTrial(abc.ABC):
+    """The base of all trial classes."""
+
+    trial_context_class: ClassVar[Type[TrialContext]] = TrialContext
+
+    @abc.abstractmethod
+    def __init__(self, context: Any) -> None:
+        """Keep the context: it is how a trial reads its hyperparameters."""
+
+    @classmethod
+    @abc.abstractmethod
+    def _train(cls, core_context: core.Context, env: EnvContext) -> None:
+        """Make the trial and train it to its end, or until it is asked to make room."""
+
+
+def trial_class_from_entrypoint(entrypoint: str) -> Type[LegacyTrial]:
+    """Import the class that ``module:Class`` names; a class may be nested."""
+    module, _, name = entrypoint.partition(":")
+    # Two checkpoints may each bring a module of that name.
+    sys.modules.pop(module, None)
+    found: Any = importlib.import_module(module)
+    for part in name.split("."):
+        if not hasattr(found, part):
+            raise AttributeError(f"entrypoint {entrypoint}: {module} has no {name}")
+        found = getattr(found, part)
+    if not isinstance(found, type) or not issubclass(found, LegacyTrial):
+        raise TypeError(
+            f"entrypoint {entrypoint} is not a trial class; one is a subclass of "
+            "determined.keras.TFKerasTrial"
+        )
+    return found
+
+
+def batch_sizes(
+    hparams: Dict[str, Any], slots: int, configured: Optional[str] = None
+) -> tuple[int, int]:
+    """Return the batch size of a slot, and of all slots together."""
+    size = hparams.get("global_batch_size")
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        raise ValueError(
+            f"{configured or 'a trial class'} needs the hyperparameter global_batch_size, a "
+            f"positive whole number; it is {size!r}"
+        )
+    per_slot = size // max(1, slots)
+    if per_slot < 1:
+        raise ValueError(f"global_batch_size is {size}, too small for {slots} slots")
+    if per_slot * max(1, slots) != size:
+        logger.warning(
+            "global_batch_size %d is no multiple of %d slots; each gets %d, together %d",
+            size,
+            slots,
+            per_slot,
+            per_slot * slots,
+        )
+    return per_slot, per_slot * max(1, slots)

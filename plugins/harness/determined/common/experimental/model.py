@@ -1,0 +1,261 @@
+"""The model registry: names for the checkpoints that matter."""
+
+from __future__ import annotations
+
+import datetime
+import enum
+from typing import Any, Dict, Iterator, List, Mapping, Optional
+
+from determined import errors
+from determined.common import api
+from determined.common.api import errors as api_errors
+from determined.common.experimental import _util, checkpoint, metrics
+
+
+class ModelSortBy(enum.Enum):
+    """What a list of models is sorted by."""
+
+    UNSPECIFIED = "SORT_BY_UNSPECIFIED"
+    NAME = "SORT_BY_NAME"
+    DESCRIPTION = "SORT_BY_DESCRIPTION"
+    CREATION_TIME = "SORT_BY_CREATION_TIME"
+    LAST_UPDATED_TIME = "SORT_BY_LAST_UPDATED_TIME"
+    NUM_VERSIONS = "SORT_BY_NUM_VERSIONS"
+    WORKSPACE = "SORT_BY_WORKSPACE"
+
+
+# Its older name.
+ModelOrderBy = _util.OrderBy
+
+
+class ModelVersion:
+    """A checkpoint that was registered as a version of a model."""
+
+    def __init__(self, session: api.BaseSession, model_version: int, model_name: str) -> None:
+        self._session = session
+        self.model_version = model_version
+        self.model_name = model_name
+        self.model_version_id: Optional[int] = None
+        self.model_id: Optional[int] = None
+        self.checkpoint: Optional[checkpoint.Checkpoint] = None
+        self.metadata: Optional[Dict[str, Any]] = None
+        self.name: Optional[str] = None
+        self.comment: Optional[str] = None
+        self.notes: Optional[str] = None
+
+    def __repr__(self) -> str:
+        return f"ModelVersion(model={self.model_name!r}, version={self.model_version})"
+
+    @classmethod
+    def _from_wire(cls, fields: Mapping[str, Any], session: api.BaseSession) -> ModelVersion:
+        owner = fields.get("model") or {}
+        version = cls(session, int(fields["version"]), owner.get("name") or "")
+        version._hydrate(fields)
+        return version
+
+    def _hydrate(self, fields: Mapping[str, Any]) -> None:
+        self.model_version_id = _util.whole(fields.get("id"))
+        self.model_id = _util.whole((fields.get("model") or {}).get("id"))
+        if fields.get("checkpoint"):
+            self.checkpoint = checkpoint.Checkpoint._from_wire(fields["checkpoint"], self._session)
+        self.metadata = fields.get("metadata") or {}
+        self.name = fields.get("name")
+        self.comment = fields.get("comment")
+        self.notes = fields.get("notes")
+
+    @property
+    def _path(self) -> str:
+        return f"/api/v1/models/{api.quoted(self.model_name)}/versions/{self.model_version}"
+
+    def reload(self) -> None:
+        """Ask the master again."""
+        self._hydrate(self._session.get(self._path).json()["modelVersion"])
+
+    def _patch(self, **fields: Any) -> None:
+        body = {
+            "modelName": self.model_name,
+            "modelVersionNum": self.model_version,
+            **fields,
+        }
+        self._hydrate(self._session.patch(self._path, json=body).json()["modelVersion"])
+
+    def set_name(self, name: str) -> None:
+        """Replace the name of this version."""
+        self._patch(name=name)
+
+    def set_notes(self, notes: str) -> None:
+        """Replace the notes of this version."""
+        self._patch(notes=notes)
+
+    def delete(self) -> None:
+        """Take this version out of the registry; its checkpoint stays."""
+        self._session.delete(self._path)
+
+    def iter_metrics(self, group: Optional[str] = None) -> Iterator[metrics.TrialMetrics]:
+        """Yield what tasks reported that said they use this version."""
+        params = {
+            "trialSourceInfoType": "TRIAL_SOURCE_INFO_TYPE_INFERENCE",
+            "metricGroup": group,
+        }
+        answer = self._session.get(f"{self._path}/metrics", params=params).json()
+        for report in answer.get("metrics") or []:
+            yield metrics.TrialMetrics._from_wire(report)
+
+    get_metrics = iter_metrics
+
+
+class Model:
+    """A model of the registry. ``reload`` asks the master again for what it holds."""
+
+    def __init__(self, model_id: int, session: api.BaseSession) -> None:
+        self.model_id = model_id
+        self._session = session
+        self.name: str = ""
+        self.description: Optional[str] = None
+        self.creation_time: Optional[datetime.datetime] = None
+        self.last_updated_time: Optional[datetime.datetime] = None
+        self.metadata: Dict[str, Any] = {}
+        self.labels: List[str] = []
+        self.username: Optional[str] = None
+        self.workspace_id: Optional[int] = None
+        self.archived: Optional[bool] = None
+
+    def __repr__(self) -> str:
+        return f"Model(id={self.model_id}, name={self.name!r})"
+
+    @classmethod
+    def _from_wire(cls, fields: Mapping[str, Any], session: api.BaseSession) -> Model:
+        model = cls(int(fields["id"]), session)
+        model._hydrate(fields)
+        return model
+
+    def _hydrate(self, fields: Mapping[str, Any]) -> None:
+        self.name = fields.get("name") or ""
+        self.description = fields.get("description")
+        self.creation_time = _util.timestamp(fields.get("creationTime"))
+        self.last_updated_time = _util.timestamp(fields.get("lastUpdatedTime"))
+        self.metadata = fields.get("metadata") or {}
+        self.labels = list(fields.get("labels") or [])
+        self.username = fields.get("username")
+        self.workspace_id = _util.whole(fields.get("workspaceId"))
+        self.archived = bool(fields.get("archived"))
+
+    @property
+    def _path(self) -> str:
+        if not self.name:
+            self._hydrate(self._session.get(f"/api/v1/models/{self.model_id}").json()["model"])
+        return f"/api/v1/models/{api.quoted(self.name)}"
+
+    def reload(self) -> None:
+        """Ask the master again."""
+        self._hydrate(self._session.get(self._path).json()["model"])
+
+    def get_version(self, version: int = -1) -> Optional[ModelVersion]:
+        """Return a version by its number, or the newest; None where there is none."""
+        if version == -1:
+            found = self.list_versions()
+            return found[0] if found else None
+        answer = self._session.get(f"{self._path}/versions/{version}").json()
+        return ModelVersion._from_wire(answer["modelVersion"], self._session)
+
+    def list_versions(self, order_by: _util.OrderBy = _util.OrderBy.DESC) -> List[ModelVersion]:
+        """List the versions, the newest first."""
+        params = {"sortBy": "SORT_BY_VERSION", "orderBy": order_by.value}
+        path = f"{self._path}/versions"
+        found = api.read_paginated(self._session, path, "modelVersions", params)
+        return [ModelVersion._from_wire(item, self._session) for item in found]
+
+    get_versions = list_versions
+
+    def register_version(self, checkpoint_uuid: str) -> ModelVersion:
+        """Register a checkpoint as the next version."""
+        body = {"checkpointUuid": checkpoint_uuid, "modelName": self.name}
+        answer = self._session.post(f"{self._path}/versions", json=body).json()
+        return ModelVersion._from_wire(answer["modelVersion"], self._session)
+
+    def _patch(self, **fields: Any) -> None:
+        self._hydrate(self._session.patch(self._path, json=fields).json()["model"])
+
+    def add_metadata(self, metadata: Dict[str, Any]) -> None:
+        """Note something about this model."""
+        self._patch(metadata={**self.metadata, **metadata})
+
+    def remove_metadata(self, keys: List[str]) -> None:
+        """Take notes away."""
+        self._patch(metadata={k: v for k, v in self.metadata.items() if k not in keys})
+
+    def set_labels(self, labels: List[str]) -> None:
+        """Replace all labels."""
+        self._patch(labels=labels)
+
+    def set_description(self, description: str) -> None:
+        """Replace the description."""
+        self._patch(description=description)
+
+    def move_to_workspace(self, workspace_name: str) -> None:
+        """Move this model to another workspace."""
+        self._patch(workspaceName=workspace_name)
+
+    def archive(self) -> None:
+        """Put this model into the archive."""
+        self._session.post(f"{self._path}/archive")
+        self.archived = True
+
+    def unarchive(self) -> None:
+        """Take this model back from the archive."""
+        self._session.post(f"{self._path}/unarchive")
+        self.archived = False
+
+    def delete(self) -> None:
+        """Delete this model and its versions; their checkpoints stay."""
+        self._session.delete(self._path)
+
+
+class Registry:
+    """The models of one master, which may be of a release that has no registry."""
+
+    def __init__(self, session: api.BaseSession) -> None:
+        self._session = session
+
+    def _checked(self, err: api_errors.NotFoundException) -> Exception:
+        """Tell a model that does not exist from a registry that does not."""
+        try:
+            self._session.get("/api/v1/models", params={"limit": 1})
+        except api_errors.NotFoundException:
+            return errors.EnterpriseOnlyError(
+                f"the master at {self._session.master} has no model registry; "
+                "keep the checkpoint's uuid, or note something with add_metadata()"
+            )
+        return err
+
+    def create(self, **fields: Any) -> Model:
+        """Create a model."""
+        try:
+            answer = self._session.post("/api/v1/models", json=fields).json()
+        except api_errors.NotFoundException as err:
+            raise self._checked(err) from err
+        return Model._from_wire(answer["model"], self._session)
+
+    def get(self, identifier: str) -> Model:
+        """Return a model by its name or its number."""
+        try:
+            answer = self._session.get(f"/api/v1/models/{api.quoted(identifier)}").json()
+        except api_errors.NotFoundException as err:
+            raise self._checked(err) from err
+        return Model._from_wire(answer["model"], self._session)
+
+    def list(self, **params: Any) -> List[Model]:
+        """List models."""
+        try:
+            found = list(api.read_paginated(self._session, "/api/v1/models", "models", params))
+        except api_errors.NotFoundException as err:
+            raise self._checked(err) from err
+        return [Model._from_wire(item, self._session) for item in found]
+
+    def labels(self) -> List[str]:
+        """List the labels in use, the most used first."""
+        try:
+            answer = self._session.get("/api/v1/model/labels").json()
+        except api_errors.NotFoundException as err:
+            raise self._checked(err) from err
+        return list(answer.get("labels") or [])

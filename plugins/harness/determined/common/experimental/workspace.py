@@ -1,0 +1,83 @@
+"""Workspaces, which hold projects."""
+
+from __future__ import annotations
+
+from typing import Any, List, Mapping, Optional
+
+from determined.common import api
+from determined.common.api import errors
+from determined.common.experimental import project
+
+
+class Workspace:
+    """A workspace, named by its number or its name."""
+
+    def __init__(
+        self,
+        session: api.BaseSession,
+        workspace_id: Optional[int] = None,
+        workspace_name: Optional[str] = None,
+    ) -> None:
+        if (workspace_id is None) == (workspace_name is None):
+            raise ValueError("a Workspace takes workspace_id or workspace_name: one of them")
+        self._session = session
+        self.name = workspace_name
+        if workspace_id is None:
+            assert workspace_name is not None
+            workspace_id = int(find(session, workspace_name)["id"])
+        self.id = workspace_id
+
+    def __repr__(self) -> str:
+        return f"Workspace(id={self.id}, name={self.name!r})"
+
+    @classmethod
+    def _from_wire(cls, fields: Mapping[str, Any], session: api.BaseSession) -> Workspace:
+        workspace = cls(session, workspace_id=int(fields["id"]))
+        workspace.name = fields.get("name")
+        return workspace
+
+    @property
+    def _path(self) -> str:
+        return f"/api/v1/workspaces/{self.id}"
+
+    def reload(self) -> None:
+        """Ask the master again."""
+        self.name = self._session.get(self._path).json()["workspace"].get("name")
+
+    def create_project(self, name: str, description: Optional[str] = None) -> project.Project:
+        """Create a project in this workspace."""
+        body = {"name": name, "workspaceId": self.id, "description": description}
+        answer = self._session.post(f"{self._path}/projects", json=body).json()
+        return project.Project._from_wire(answer["project"], self._session)
+
+    def delete_project(self, name: str) -> None:
+        """Delete a project that has no experiments."""
+        self._session.delete(f"/api/v1/projects/{self.get_project(name).id}")
+
+    def get_project(self, project_name: str) -> project.Project:
+        """Return the project of that name."""
+        for found in self._projects(name=project_name):
+            if found.name == project_name:
+                return found
+        raise errors.NotFoundException(
+            f"workspace {self.name or self.id} has no project {project_name!r}"
+        )
+
+    def list_projects(self) -> List[project.Project]:
+        """List the projects of this workspace."""
+        return self._projects()
+
+    def _projects(self, **params: Any) -> List[project.Project]:
+        found = api.read_paginated(self._session, f"{self._path}/projects", "projects", params)
+        return [project.Project._from_wire(item, self._session) for item in found]
+
+
+def find(session: api.BaseSession, name: str) -> Mapping[str, Any]:
+    """Return what the master says of the workspace of that name."""
+    found = list(
+        api.read_paginated(session, "/api/v1/workspaces", "workspaces", {"nameCaseSensitive": name})
+    )
+    matching = [item for item in found if item.get("name") == name]
+    if not matching:
+        raise errors.NotFoundException(f"there is no workspace {name!r}")
+    return matching[0]

@@ -1,0 +1,109 @@
+"""Files in storage that are no checkpoints, such as TensorBoard's.
+
+Where checkpoints come and go whole, these grow: a writer stores them again each time that they
+have, and a reader reads on from where it was.
+"""
+
+from __future__ import annotations
+
+import abc
+import os
+import pathlib
+import posixpath
+import shutil
+import time
+from typing import Dict, Iterator, NamedTuple
+
+from determined import util
+
+CHUNK_BYTES = 1 << 20
+
+
+class FileState(NamedTuple):
+    """A file's size, and a mark that changes whenever its contents do."""
+
+    size: int
+    version: str
+
+
+class Files(abc.ABC):
+    """The files below one folder of storage, named by their paths in it."""
+
+    @abc.abstractmethod
+    def list(self) -> Dict[str, FileState]:
+        """Return all files; none where the folder does not exist."""
+
+    @abc.abstractmethod
+    def read(self, name: str, start: int = 0) -> Iterator[bytes]:
+        """Yield the contents of a file from a byte on; FileNotFoundError if it is gone."""
+
+    @abc.abstractmethod
+    def store(self, source: pathlib.Path, name: str) -> None:
+        """Store a file under a name, in place of what is there; readers see one or the other."""
+
+    @abc.abstractmethod
+    def delete(self) -> None:
+        """Delete all files."""
+
+
+def checked_name(name: str) -> str:
+    """Return the path of a file below its folder; ValueError if it leads out of it."""
+    normal = posixpath.normpath(name)
+    if posixpath.isabs(normal) or normal in (".", "..") or normal.startswith("../"):
+        raise ValueError(f"{name!r} leads out of its folder")
+    return normal
+
+
+class FolderFiles(Files):
+    """Files below a folder of a mounted file system."""
+
+    def __init__(self, root: pathlib.Path) -> None:
+        self._root = root
+
+    def __str__(self) -> str:
+        return str(self._root)
+
+    def list(self) -> Dict[str, FileState]:
+        """Return all files but those that are being stored."""
+        found = {}
+        for current, _, names in os.walk(self._root):
+            for name in names:
+                path = pathlib.Path(current, name)
+                if name.startswith("."):
+                    continue
+                try:
+                    state = path.stat()
+                except FileNotFoundError:
+                    continue
+                relative = path.relative_to(self._root).as_posix()
+                found[relative] = FileState(state.st_size, f"{state.st_mtime_ns}/{state.st_size}")
+        return found
+
+    def read(self, name: str, start: int = 0) -> Iterator[bytes]:
+        """Yield the contents of a file from a byte on."""
+        with (self._root / checked_name(name)).open("rb") as source:
+            source.seek(start)
+            while True:
+                chunk = source.read(CHUNK_BYTES)
+                if not chunk:
+                    return
+                yield chunk
+
+    def store(self, source: pathlib.Path, name: str) -> None:
+        """Copy a file here, whole or not at all."""
+        target = self._root / checked_name(name)
+        previous = os.umask(0)
+        try:
+            # The tasks of other users make their own folders beside these.
+            self._root.mkdir(parents=True, exist_ok=True)
+        finally:
+            os.umask(previous)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial = target.with_name(f".{target.name}.{time.monotonic_ns()}")
+        shutil.copyfile(source, partial)
+        os.replace(partial, target)
+
+    def delete(self) -> None:
+        """Delete the folder."""
+        if self._root.exists():
+            util.rmtree_nfs_safe(self._root)

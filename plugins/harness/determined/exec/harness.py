@@ -1,0 +1,60 @@
+"""Trains the trial class that ``entrypoint: module:Class`` names.
+
+``python3 -m determined.exec.harness module:Class`` is what a launcher starts for each worker.
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import logging
+import os
+import sys
+from typing import List, Optional
+
+import determined as det
+from determined import core
+from determined._env import EnvContext
+from determined._trial import trial_class_from_entrypoint
+from determined.keras import _backend
+
+logger = logging.getLogger("determined")
+
+# A trial with debug: true shows what it is doing this often.
+STACKS_SECONDS = 30
+
+
+def main(argv: Optional[List[str]] = None) -> int:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("train_entrypoint", metavar="module:Class")
+    entrypoint = parser.parse_args(argv).train_entrypoint
+    info = det.get_cluster_info()
+    if info is None or info.task_type != "TRIAL":
+        print(
+            "determined.exec.harness trains a trial class on a cluster, and this is no trial: "
+            "submit the class as the entrypoint of an experiment",
+            file=sys.stderr,
+        )
+        return 2
+    debug = info.trial._debug
+    logging.basicConfig(level=logging.DEBUG if debug else logging.INFO, format=det.LOG_FORMAT)
+    if debug:
+        faulthandler.dump_traceback_later(STACKS_SECONDS, repeat=True)
+    # The submitted code lies in the working directory.
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    _backend.prefer_keras_2()
+    trial_class = trial_class_from_entrypoint(entrypoint)
+    distributed = None
+    if "RANK" in os.environ:
+        distributed = core.DistributedContext.from_torch_distributed()
+    with core.init(distributed=distributed) as core_context:
+        trial_class._train(core_context, EnvContext.from_info(info))
+    if debug:
+        faulthandler.cancel_dump_traceback_later()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,43 @@
+"""The SDK: ``from determined.experimental import client``."""
+
+from determined.common.experimental import (
+    Checkpoint,
+    Determined,
+    Experiment,
+    ExperimentReference,
+    Model,
+    ModelOrderBy,
+    ModelSortBy,
+    ModelVersion,
+    OrderBy,
+    Project,
+    Trial,
+    TrialOrderBy,
+    TrialReference,
+    TrialSortBy,
+    checkpoint,
+    metrics,
+    model,
+)
+from determined.experimental import client
+
+__all__ = [
+    "Checkpoint",
+    "Determined",
+    "Experiment",
+    "ExperimentReference",
+    "Model",
+    "ModelOrderBy",
+    "ModelSortBy",
+    "ModelVersion",
+    "OrderBy",
+    "Project",
+    "Trial",
+    "TrialOrderBy",
+    "TrialReference",
+    "TrialSortBy",
+    "checkpoint",
+    "client",
+    "metrics",
+    "model",
+]

@@ -1,0 +1,55 @@
+"""Keras on the cluster.
+
+``DeterminedCallback`` is for scripts that call ``model.fit``; ``TFKerasTrial`` for trial classes,
+the older way. Both work with Keras 2 (``tf_keras``, or TensorFlow before 2.16) and Keras 3. What
+needs TensorFlow is imported when it is first used, so that this package can choose between them.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any, List
+
+from determined.keras._context import TFKerasExperimentalContext, TFKerasTrialContext
+from determined.keras._data import ArrayLikeAdapter, SequenceAdapter
+from determined.keras._load import load_model_from_checkpoint_path
+from determined.keras._trial import TFKerasTrial
+
+if TYPE_CHECKING:
+    from determined.keras import callbacks
+    from determined.keras._callback import DeterminedCallback, TensorBoard
+
+# What a data loader may return; a name for annotations.
+InputData = Any
+ArrayLike = Any
+
+_LAZY = {
+    "DeterminedCallback": "determined.keras._callback",
+    "TensorBoard": "determined.keras._callback",
+    "callbacks": "determined.keras.callbacks",
+}
+
+__all__ = [
+    "ArrayLike",
+    "ArrayLikeAdapter",
+    "DeterminedCallback",
+    "InputData",
+    "SequenceAdapter",
+    "TFKerasExperimentalContext",
+    "TFKerasTrial",
+    "TFKerasTrialContext",
+    "TensorBoard",
+    "callbacks",
+    "load_model_from_checkpoint_path",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = importlib.import_module(_LAZY[name])
+    return module if name == "callbacks" else getattr(module, name)
+
+
+def __dir__() -> List[str]:
+    return sorted(__all__)

@@ -1,0 +1,56 @@
+"""The base class of Keras trial classes."""
+
+from __future__ import annotations
+
+import abc
+from typing import Any, ClassVar, List, Type
+
+from determined import core
+from determined._env import EnvContext
+from determined._trial import LegacyTrial, TrialContext
+from determined.keras._context import TFKerasTrialContext
+
+
+class TFKerasTrial(LegacyTrial):
+    """A model in Keras, trained by the platform.
+
+    A subclass builds a compiled model and its data; lengths and periods come from the
+    configuration of the experiment.
+    """
+
+    trial_context_class: ClassVar[Type[TrialContext]] = TFKerasTrialContext
+
+    def __init__(self, context: TFKerasTrialContext) -> None:
+        self.context = context
+
+    @abc.abstractmethod
+    def build_model(self) -> Any:
+        """Return the model, given to ``context.wrap_model`` and then compiled."""
+
+    @abc.abstractmethod
+    def build_training_data_loader(self) -> Any:
+        """Return the data to train on.
+
+        That is a tuple ``(x, y)`` or ``(x, y, sample_weights)`` of arrays, a ``tf.data.Dataset``
+        or a Keras ``Sequence``; the last two give out whole batches of
+        ``context.get_per_slot_batch_size()`` records.
+        """
+
+    @abc.abstractmethod
+    def build_validation_data_loader(self) -> Any:
+        """Return the data to validate with, in one of the same forms."""
+
+    def keras_callbacks(self) -> List[Any]:
+        """Return callbacks to call in training; Keras's own, or ``determined.keras.callbacks``."""
+        return []
+
+    def session_config(self) -> Any:
+        """Return a session's configuration; releases with sessions are not supported."""
+        return None
+
+    @classmethod
+    def _train(cls, core_context: core.Context, env: EnvContext) -> None:
+        # The trainer needs TensorFlow, which the class itself does not.
+        from determined.keras import _trainer  # noqa: PLC0415
+
+        _trainer.train(cls, core_context, env)

@@ -1,0 +1,105 @@
+"""Callbacks for Keras trial classes, which keep their state through checkpoints.
+
+A trial class is not trained epoch by epoch: training pauses for validations and checkpoints when
+the configuration says so. ``on_epoch_end`` is called where ``records_per_epoch`` is set, with
+empty logs; what Keras's callbacks do after an epoch, those here do after a validation.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, Tuple
+
+from determined import tensorboard
+from determined.keras import _backend
+from determined.keras._callback import flush_writers
+
+_callbacks = _backend.keras().callbacks
+_Base: Any = _callbacks.Callback
+_Stopping: Any = _callbacks.EarlyStopping
+_Plateau: Any = _callbacks.ReduceLROnPlateau
+_Board: Any = _callbacks.TensorBoard
+
+
+class Callback(_Base):  # type: ignore[misc]
+    """A Keras callback with the further hooks that a trial class has."""
+
+    def on_train_workload_begin(
+        self,
+        total_batches_trained: int,
+        batches_requested: Optional[int],
+        logs: Dict[str, Any],
+    ) -> None:
+        """Called before a piece of training, at most ``scheduling_unit`` batches long."""
+
+    def on_train_workload_end(self, total_batches_trained: int, logs: Dict[str, Any]) -> None:
+        """Called after a piece of training, with its metrics."""
+
+    def on_checkpoint_end(self, checkpoint_dir: str) -> None:
+        """Called when a checkpoint is written, so that files can be added to it."""
+
+    def get_state(self) -> Any:
+        """Return what a checkpoint is to keep of this callback; it must be picklable."""
+        return None
+
+    def load_state(self, state: Any) -> None:
+        """Take back what ``get_state`` returned."""
+
+
+class _AfterValidation(Callback):
+    """Does after a validation what its Keras class does after an epoch."""
+
+    _kept: Tuple[str, ...] = ()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._validations = 0
+
+    def on_epoch_end(self, epoch: int, logs: Optional[Dict[str, Any]] = None) -> None:
+        """Do nothing."""
+
+    def on_test_end(self, logs: Optional[Dict[str, Any]] = None) -> None:
+        """Judge the validation."""
+        values = {f"val_{name}": value for name, value in (logs or {}).items()}
+        super().on_epoch_end(self._validations, values)
+        self._validations += 1
+
+    def get_state(self) -> Any:
+        """Return what is known of the validations so far."""
+        names = ("_validations", *self._kept)
+        return {name: getattr(self, name) for name in names if hasattr(self, name)}
+
+    def load_state(self, state: Any) -> None:
+        """Take back what was known of the validations."""
+        for name, value in state.items():
+            setattr(self, name, value)
+
+
+class EarlyStopping(_AfterValidation, _Stopping):  # type: ignore[misc]
+    """Keras's EarlyStopping, judging validations instead of epochs."""
+
+    _kept = ("wait", "stopped_epoch", "best", "best_weights", "best_epoch")
+
+
+class ReduceLROnPlateau(_AfterValidation, _Plateau):  # type: ignore[misc]
+    """Keras's ReduceLROnPlateau, judging validations instead of epochs."""
+
+    _kept = ("wait", "best", "cooldown_counter")
+
+
+class TensorBoard(Callback, _Board):  # type: ignore[misc]
+    """Keras's TensorBoard callback, writing where the platform's TensorBoard looks.
+
+    A ``log_dir`` has no effect.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs["log_dir"] = str(tensorboard.get_base_path({}))
+        # It is Keras's first argument.
+        rest: List[Any] = list(args[1:])
+        if rest:
+            raise TypeError("TensorBoard takes its arguments by name")
+        super().__init__(**kwargs)
+
+    def on_train_workload_end(self, total_batches_trained: int, logs: Dict[str, Any]) -> None:
+        """Make what was drawn visible."""
+        flush_writers(self)
