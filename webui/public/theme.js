@@ -1,0 +1,7 @@
+// Before the first paint, so that a chosen theme does not flash in the other one.
+try {
+  const theme = localStorage.getItem('detent.theme');
+  if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme;
+} catch {
+  // no storage: the system's theme it is
+}

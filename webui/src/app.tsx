@@ -1,0 +1,87 @@
+// The pages and their addresses.
+import type { ComponentType } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { api, ApiError, onSignedOut } from './lib/api';
+import { go, link, match, path, type Route } from './lib/router';
+import { Empty, Loading, Problem } from './parts/bits';
+import { master, me, Shell, Toasts, useTitle } from './parts/Shell';
+import { Experiments } from './pages/Experiments';
+import { Login } from './pages/Login';
+import { lazy } from './lib/lazy';
+import { signal } from '@preact/signals';
+
+type Page = ComponentType<{ params: Record<string, string> }>;
+
+const ExperimentPage: Page = lazy(() => import('./pages/Experiment').then((m) => m.ExperimentPage));
+const TrialPage: Page = lazy(() => import('./pages/Trial').then((m) => m.TrialPage));
+const Tasks: Page = lazy(() => import('./pages/Tasks').then((m) => m.Tasks));
+const TaskPage: Page = lazy(() => import('./pages/Task').then((m) => m.TaskPage));
+const Cluster: Page = lazy(() => import('./pages/Cluster').then((m) => m.Cluster));
+const Wait: Page = lazy(() => import('./pages/Wait').then((m) => m.Wait));
+
+// The later ones are addresses that Determined's clients open.
+const routes: Route<Page>[] = [
+  { pattern: '/', page: Experiments },
+  { pattern: '/experiments', page: Experiments },
+  { pattern: '/experiments/:id/:tab?', page: ExperimentPage },
+  { pattern: '/experiments/:experiment/trials/:id/:tab?', page: TrialPage },
+  { pattern: '/trials/:id/:tab?', page: TrialPage },
+  { pattern: '/tasks', page: Tasks },
+  { pattern: '/tasks/:id', page: TaskPage },
+  { pattern: '/cluster', page: Cluster },
+  { pattern: '/wait/:type/:id', page: Wait },
+  { pattern: '/interactive/:id/:type/*', page: Wait },
+  { pattern: '/dashboard', page: Experiments },
+  { pattern: '/clusters', page: Cluster },
+  { pattern: '/projects/*', page: Experiments },
+];
+
+const unreachable = signal<unknown>(undefined);
+const again = 2000;
+
+function toLogin() {
+  me.value = null;
+  if (path.value === '/login') return;
+  const here = location.pathname + location.search;
+  go(link('/login', { next: here === '/' ? '' : here }), true);
+}
+
+async function begin() {
+  try {
+    master.value ??= await api.info();
+    me.value = await api.me();
+    unreachable.value = undefined;
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 401) return; // toLogin has been called
+    unreachable.value = error;
+    setTimeout(begin, again);
+  }
+}
+
+export function App() {
+  useEffect(() => {
+    onSignedOut(toLogin);
+    void begin();
+  }, []);
+  if (path.value === '/login') return <><Login /><Toasts /></>;
+  if (me.value === undefined) {
+    return unreachable.value ? <div class="alone"><Problem what="Detent cannot be shown." error={unreachable.value} /></div> : <div class="alone"><Loading /></div>;
+  }
+  if (me.value === null) return <div class="alone"><Loading /></div>;
+  const found = match(routes, path.value);
+  return (
+    <>
+      <Shell>{found ? <found.page key={routes.findIndex((r) => r.page === found.page) + (found.params.id ?? '')} params={found.params} /> : <NotFound />}</Shell>
+      <Toasts />
+    </>
+  );
+}
+
+function NotFound() {
+  useTitle('Nothing here');
+  return (
+    <Empty title="There is no such page.">
+      <p>The address may be wrong, or what it showed has been removed. <a href="/experiments">All experiments</a></p>
+    </Empty>
+  );
+}

@@ -1,0 +1,26 @@
+// Pages that most visits do not open are fetched when they are.
+import type { ComponentType } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { ApiError } from './api';
+import { Loading, Problem } from '../parts/bits';
+
+export function lazy<P extends object>(fetchIt: () => Promise<ComponentType<P>>): ComponentType<P> {
+  let got: ComponentType<P> | undefined;
+  return function Lazy(props: P) {
+    const [state, set] = useState<{ page: ComponentType<P> | undefined; error?: unknown }>({ page: got });
+    const [round, again] = useState(0);
+    useEffect(() => {
+      if (got) return;
+      fetchIt().then(
+        (page) => {
+          got = page;
+          set({ page });
+        },
+        // A new master has other files: a new start of the page finds them.
+        () => set({ page: undefined, error: new ApiError(404, 'The master may be away, or another version by now.') }),
+      );
+    }, [round]);
+    if (state.page) return <state.page {...props} />;
+    return state.error ? <Problem what="This page could not be fetched." error={state.error} retry={() => (round ? location.reload() : again(1))} /> : <Loading lines={5} />;
+  };
+}

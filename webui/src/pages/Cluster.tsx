@@ -1,0 +1,179 @@
+// The cluster: pools, nodes with their slots, and the queue with why each waits.
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { api } from '../lib/api';
+import { ago, clock, plural } from '../lib/format';
+import { follow, often } from '../lib/live';
+import { useLoad, useNow } from '../lib/load';
+import { params, setParams } from '../lib/router';
+import { bare, type Agent, type AllocationSummary, type Job, type Pool, type Slot } from '../lib/types';
+import { Empty, Loading, Problem, Progress, State, Tabs } from '../parts/bits';
+import { useTitle } from '../parts/Shell';
+import { sorted, sortOf, Table, type Column } from '../parts/Table';
+
+export function Cluster() {
+  useTitle('Cluster');
+  const tab = params.value.get('tab') ?? 'nodes';
+  const loaded = useLoad(async (signal) => {
+    const [pools, agents, jobs, live] = await Promise.all([api.pools(signal), api.agents(signal), api.queue(signal), api.liveTasks(signal)]);
+    return { pools, agents, jobs, live };
+  }, []);
+  useEffect(() => {
+    const look = often(loaded.reload, 1000);
+    let ready = false;
+    return follow({
+      onReady: () => {
+        if (ready) look();
+        ready = true;
+      },
+      onLook: (l) => (l.what.includes('nodes') || l.what.includes('queue')) && look(),
+    });
+  }, []);
+  const d = loaded.data;
+  const pool = params.value.get('pool') ?? '';
+  return (
+    <div class="page">
+      <div class="head"><h1>Cluster</h1></div>
+      {loaded.error !== undefined && <Problem what="The cluster could not be read." error={loaded.error} retry={loaded.reload} />}
+      {!d ? !loaded.error && <Loading lines={5} /> : (
+        <>
+          <Pools pools={d.pools} chosen={pool} />
+          <Tabs at={tab} href={(k) => `/cluster?${new URLSearchParams({ ...(k === 'nodes' ? {} : { tab: k }), ...(pool ? { pool } : {}) })}`}
+            items={[{ key: 'nodes', title: 'Nodes', count: d.agents.length }, { key: 'queue', title: 'Queue', count: d.jobs.length }]} />
+          {tab === 'queue' ? <Queue jobs={d.jobs.filter((j) => !pool || j.resourcePool === pool)} />
+            : <Nodes agents={d.agents.filter((a) => !pool || a.resourcePools.includes(pool))} live={d.live} pool={pool} />}
+        </>
+      )}
+    </div>
+  );
+}
+
+const kindOf: Record<string, string> = { TYPE_CUDA: 'GPU', TYPE_ROCM: 'GPU', TYPE_CPU: 'CPU slot' };
+
+function Pools({ pools, chosen }: { pools: Pool[]; chosen: string }) {
+  return (
+    <section class="pools" aria-label="resource pools">
+      {pools.map((p) => (
+        <button key={p.name} type="button" class={`card pool${chosen === p.name ? ' on' : ''}`} aria-pressed={chosen === p.name} onClick={() => setParams({ pool: chosen === p.name ? '' : p.name })}>
+          <span class="row"><strong>{p.name}</strong><span class="grow" />{p.defaultComputePool && <span class="tag">compute</span>}{p.defaultAuxPool && <span class="tag">aux</span>}</span>
+          <span class="faint cut">{p.description || p.accelerator || plural(p.numAgents, 'node')}</span>
+          <span class="usage" role="img" aria-label={`${p.slotsUsed} of ${p.slotsAvailable} slots in use`}><span style={{ width: `${p.slotsAvailable ? (100 * p.slotsUsed) / p.slotsAvailable : 0}%` }} /></span>
+          <span class="row small">
+            <span><b class="num">{p.slotsUsed}</b> of <b class="num">{p.slotsAvailable}</b> {kindOf[p.slotType] ?? 'slot'}s in use</span>
+            <span class="grow" />
+            {!!p.stats?.queuedCount && <span class="state wait">{p.stats.queuedCount} waiting</span>}
+          </span>
+        </button>
+      ))}
+      {pools.length === 0 && <Empty title="No pool is configured."><p>The master's configuration names them under resource_pools.</p></Empty>}
+    </section>
+  );
+}
+
+// whoUses finds by a container what holds it.
+function users(live: Record<string, AllocationSummary>): Map<string, AllocationSummary> {
+  const by = new Map<string, AllocationSummary>();
+  for (const a of Object.values(live)) for (const r of a.resources) by.set(r.containerId, a);
+  return by;
+}
+
+// linkTo is where to look at what an attempt belongs to.
+function linkTo(a: AllocationSummary): string {
+  const experiment = a.name.match(/of experiment (\d+)$/)?.[1];
+  return experiment ? `/experiments/${experiment}` : `/tasks/${a.taskId ?? ''}`;
+}
+
+function Nodes({ agents, live, pool }: { agents: Agent[]; live: Record<string, AllocationSummary>; pool: string }) {
+  const now = useNow();
+  const by = useMemo(() => users(live), [live]);
+  const [at, setAt] = useState('');
+  if (agents.length === 0) {
+    return <Empty title="No node has joined."><p>Nodes are Nomad's clients; {pool ? <>this pool takes those of its node pool.</> : <>the pools' node pools say which of them are used.</>}</p></Empty>;
+  }
+  return (
+    <section class="nodes" aria-label="nodes">
+      <p class="legend" aria-hidden="true"><span class="slot free" /> free <span class="slot used" /> in use <span class="slot drain" /> draining <span class="slot out" /> out of use</p>
+      {agents.map((a) => {
+        const slots = Object.values(a.slots).sort((x, y) => x.id.localeCompare(y.id, 'en', { numeric: true }));
+        const inUse = slots.filter((s) => s.container).length;
+        const brands = [...new Set(slots.map((s) => s.device?.brand).filter(Boolean))].join(', ');
+        const chosen = slots.find((s) => at === `${a.id}/${s.id}`);
+        const others = Object.values(a.containers).filter((c) => c.devices.length === 0);
+        return (
+          <article key={a.id} class="card node" aria-label={`node ${a.id}`}>
+            <div class="row wrap">
+              <h3>{a.id}</h3>
+              {a.draining ? <span class="state hold">draining</span> : !a.enabled ? <span class="state bad">takes no work</span> : <span class="state good">ready</span>}
+              <span class="faint small">{a.addresses.join(', ')} · {a.resourcePools.join(', ') || 'in no pool'} · joined {ago(a.registeredTime, now)}</span>
+              <span class="grow" />
+              <span class="small"><b class="num">{inUse}</b> of <b class="num">{slots.length}</b> in use{brands && <span class="faint"> · {brands}</span>}</span>
+            </div>
+            {whyNot(a) && <p class="why">{whyNot(a)}</p>}
+            {slots.filter((s) => s.health).map((s) => <p key={s.id} class="why">Slot {s.id}: {s.health}</p>)}
+            <div class="slots" role="list" aria-label={`slots of ${a.id}`}>
+              {slots.filter((s) => !pool || s.resourcePool === pool).map((s) => {
+                const user = s.container && by.get(s.container.id);
+                const words = slotWords(s, user);
+                return (
+                  <span key={s.id} role="listitem">
+                    <button type="button" class={`slot ${slotKind(s)}${chosen === s ? ' at' : ''}`} title={words} aria-label={words} aria-expanded={chosen === s} onClick={() => setAt(chosen === s ? '' : `${a.id}/${s.id}`)}>
+                      {s.id.split('/').pop()}
+                    </button>
+                  </span>
+                );
+              })}
+            </div>
+            {chosen && <SlotFacts slot={chosen} user={chosen.container && by.get(chosen.container.id)} />}
+            {others.length > 0 && <p class="small faint">Without a slot: {others.map((c, i) => { const u = by.get(c.id); return <span key={c.id}>{i > 0 && ', '}{u ? <a href={linkTo(u)}>{u.name}</a> : c.id.slice(0, 8)}</span>; })}</p>}
+          </article>
+        );
+      })}
+    </section>
+  );
+}
+
+function whyNot(a: Agent): string {
+  if (a.draining) return 'It is being drained: what runs here is asked to save and leave, nothing new comes.';
+  if (!a.enabled) return 'It was disabled here or in Nomad, or Nomad has lost it; det agent enable lets it take work again.';
+  return '';
+}
+
+function slotKind(s: Slot): string {
+  if (s.container) return s.draining ? 'used drain' : 'used';
+  return s.draining ? 'drain' : s.enabled ? 'free' : 'out';
+}
+
+function slotWords(s: Slot, user: AllocationSummary | undefined): string {
+  const name = `slot ${s.id}${s.device?.brand ? `, ${s.device.brand}` : ''}`;
+  if (s.container) return `${name}: ${user?.name ?? `job ${s.container.id} of Nomad`}`;
+  return `${name}: ${s.draining ? 'draining' : s.enabled ? 'free' : s.health || 'out of use'}`;
+}
+
+function SlotFacts({ slot, user }: { slot: Slot; user: AllocationSummary | undefined }) {
+  return (
+    <p class="small slotfacts" role="status">
+      <b>Slot {slot.id}</b>{slot.device?.brand && `, ${slot.device.brand}`}{slot.device?.uuid && <> <code>{slot.device.uuid}</code></>}{' – '}
+      {user ? <>used by <a href={linkTo(user)}>{user.name}</a> ({bare(slot.container?.state ?? '').toLowerCase()})</> : slot.container ? <>used by Nomad's job <code>{slot.container.id}</code>, which is not this platform's</> : slot.draining ? 'draining' : slot.enabled ? 'free' : slot.health || 'out of use: it or its node is disabled'}
+    </p>
+  );
+}
+
+function Queue({ jobs }: { jobs: Job[] }) {
+  const now = useNow();
+  const sort = sortOf({ key: 'place', desc: false });
+  const place = useMemo(() => new Map(jobs.map((j, i) => [j.jobId, i + 1])), [jobs]);
+  const columns: Column<Job>[] = [
+    { key: 'place', title: '#', width: '3.5rem', right: true, sort: (j) => place.get(j.jobId) ?? 0, render: (j) => <span class="num faint">{place.get(j.jobId)}</span> },
+    { key: 'name', title: 'Name', width: 'minmax(9rem, 2fr)', narrow: true, sort: (j) => j.name, render: (j) => <a class="cut" href={j.type === 'TYPE_EXPERIMENT' ? `/experiments/${j.entityId}` : `/tasks/${j.entityId}`}>{j.name}</a> },
+    { key: 'type', title: 'Kind', hidden: true, width: '7rem', sort: (j) => j.type, render: (j) => bare(j.type).toLowerCase() },
+    { key: 'state', title: 'State', width: '7.5rem', narrow: true, sort: (j) => j.summary?.state ?? '', render: (j) => <State state={j.summary?.state ?? ''} /> },
+    { key: 'slots', title: 'Slots', width: '5.5rem', right: true, narrow: true, sort: (j) => j.requestedSlots, render: (j) => <span class="num" title="held and wanted">{j.allocatedSlots} / {j.requestedSlots}</span> },
+    { key: 'why', title: 'Why it waits', width: 'minmax(14rem, 5fr)', render: (j) => <span class="two" title={j.waitingReason}>{j.waitingReason}</span> },
+    { key: 'progress', title: 'Progress', hidden: true, width: '8rem', sort: (j) => j.progress ?? -1, render: (j) => <Progress value={j.progress} /> },
+    { key: 'priority', title: 'Priority', width: '5.25rem', right: true, sort: (j) => j.priority ?? 0, render: (j) => <span class="num">{j.priority}</span> },
+    { key: 'user', title: 'Owner', width: '7rem', sort: (j) => j.username, render: (j) => <span class="cut">{j.username}</span> },
+    { key: 'pool', title: 'Pool', hidden: true, width: '7rem', sort: (j) => j.resourcePool, render: (j) => j.resourcePool },
+    { key: 'since', title: 'Submitted', width: '6.25rem', sort: (j) => j.submissionTime, render: (j) => <time dateTime={j.submissionTime} title={clock(j.submissionTime)}>{ago(j.submissionTime, now)}</time> },
+  ];
+  const rows = sorted(jobs, columns, sort);
+  return <Table<Job> label="queue" columns={columns} count={rows.length} row={(i) => rows[i]} id={(j) => j.jobId} sort={sort} fit tall empty={<Empty title="Nothing runs and nothing waits." />} />;
+}

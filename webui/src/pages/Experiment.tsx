@@ -1,0 +1,213 @@
+// An experiment: how it stands, its curves, trials, checkpoints, configuration and log.
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { actions, perform, type Action } from '../lib/actions';
+import { api, ApiError } from '../lib/api';
+import { useCurves } from '../lib/curves';
+import { ago, bytes, clock, duration, flat, metric, plain, plural, space } from '../lib/format';
+import { follow, often } from '../lib/live';
+import { useLoad, useNow } from '../lib/load';
+import { go, params, setParams } from '../lib/router';
+import { bare, ended, type Experiment, type Trial } from '../lib/types';
+import { Checkpoints, best } from '../parts/Checkpoints';
+import { Config } from '../parts/Config';
+import { Confirm, Copy, Empty, Fact, Loading, Problem, Progress, State, Tabs, type Question } from '../parts/bits';
+import { Curves } from '../parts/Curves';
+import { LogView } from '../parts/LogView';
+import { Notice } from '../parts/Notice';
+import { useTitle } from '../parts/Shell';
+import { sorted, sortOf, Table, type Column } from '../parts/Table';
+
+const mostCurves = 20; // trials whose curves are drawn when nobody chose
+
+export function ExperimentPage({ params: { id: text, tab = 'overview' } }: { params: Record<string, string> }) {
+  const id = Number(text);
+  const experiment = useLoad((signal) => api.experiment(id, signal), [id]);
+  const trials = useLoad(async (signal) => (await api.trials(id, { limit: 1000 }, signal)).trials, [id]);
+  const checkpoints = useLoad(async (signal) => (await api.checkpoints(id, signal)).checkpoints, [id]);
+  const e = experiment.data?.experiment;
+  const all = trials.data ?? [];
+  const smaller = e?.config.searcher?.smaller_is_better !== false;
+  const chosen = params.value.get('trials');
+  const drawn = useMemo(() => {
+    const wanted = (chosen ?? '').split(',').map(Number).filter(Boolean);
+    if (wanted.length) return wanted;
+    const value = (t: Trial) => (t.searcherMetricValue === undefined ? Infinity : smaller ? t.searcherMetricValue : -t.searcherMetricValue);
+    return all.slice().sort((a, b) => value(a) - value(b) || a.id - b.id).slice(0, mostCurves).map((t) => t.id).sort((a, b) => a - b);
+  }, [chosen, all.map((t) => t.id).join(), smaller]);
+  const curves = useCurves(drawn);
+  const [question, setQuestion] = useState<Question | null>(null);
+  useTitle(e ? `${e.id} ${e.name}` : `Experiment ${id}`);
+
+  useEffect(() => {
+    const look = often(() => {
+      experiment.reload();
+      trials.reload();
+      checkpoints.reload();
+    }, 1000);
+    let ready = false;
+    return follow({
+      trials: drawn,
+      onReady: () => {
+        if (ready) look();
+        ready = true;
+        curves.reload();
+      },
+      onMetrics: curves.report,
+      onExperiment: (m) => {
+        if (m.id !== id) return;
+        experiment.change((d) => ({ ...d, experiment: { ...d.experiment, ...m } }));
+        look();
+      },
+      onLook: (l) => {
+        if (l.what.includes('experiments') || l.gone.includes(id)) look();
+      },
+    });
+  }, [id, drawn.join()]);
+
+  if (!e) {
+    if (experiment.error instanceof ApiError && experiment.error.status === 404) {
+      return <Empty title={`There is no experiment ${text}.`}><p>It may have been deleted. <a href="/experiments">All experiments</a></p></Empty>;
+    }
+    return experiment.error ? <Problem what={`Experiment ${text} could not be read.`} error={experiment.error} retry={experiment.reload} /> : <Loading />;
+  }
+  const over = ended(e.state);
+  const one = all.length === 1 && e.searcherType === 'single' ? all[0] : undefined;
+  const run = (a: Action) => {
+    const act = async () => {
+      await perform(a, [e.id]);
+      if (a.verb === 'delete') go('/experiments');
+      else experiment.reload();
+    };
+    if (a.ask) setQuestion({ title: `${a.title} experiment ${e.id}?`, text: a.ask, yes: a.title, danger: !!a.danger, act });
+    else void act();
+  };
+  const tabs = [
+    { key: 'overview', title: 'Overview' },
+    { key: 'trials', title: 'Trials', count: all.length || e.numTrials },
+    { key: 'checkpoints', title: 'Checkpoints', count: checkpoints.data?.length ?? e.checkpointCount },
+    { key: 'configuration', title: 'Configuration' },
+    { key: 'logs', title: 'Logs' },
+  ];
+  const waiting = one && !over ? one.waitingReason : all.find((t) => t.waitingReason)?.waitingReason;
+
+  return (
+    <div class={`page${tab === 'logs' ? ' full' : ''}`}>
+      <p class="crumbs"><a href="/experiments">Experiments</a> <span aria-hidden="true">/</span> {e.workspaceName} <span aria-hidden="true">/</span> {e.projectName}</p>
+      <div class="head">
+        <h1><span class="faint num">{e.id}</span> {e.name}</h1>
+        <State state={e.state} />
+        {e.archived && <span class="tag">archived</span>}
+        {!over && e.progress !== undefined && <Progress value={e.progress} />}
+        <span class="grow" />
+        <div class="row" role="toolbar" aria-label="actions">
+          {actions.filter((a) => a.fits(e)).map((a) => <button key={a.verb} type="button" class={a.danger ? 'danger' : ''} onClick={() => run(a)}>{a.title}</button>)}
+        </div>
+      </div>
+      {e.description && <p class="lead">{e.description}</p>}
+      {e.error && <Notice kind="bad" title="It ended in an error" text={(one && one.error) || e.error}>{tab !== 'logs' && <a class="button" href={`/experiments/${e.id}/logs`}>See the log</a>}</Notice>}
+      {!e.error && waiting && bare(e.state) !== 'PAUSED' && <Notice kind="wait" title={e.numTrials > 1 ? 'Trials wait' : 'It waits'} text={waiting} />}
+      <Tabs items={tabs} at={tab} href={(t) => `/experiments/${e.id}${t === 'overview' ? '' : `/${t}`}`} />
+      {tab === 'overview' && (
+        <div class="split">
+          <div>
+            {drawn.length < all.length && <p class="lead">The {chosen ? 'chosen' : 'best'} {drawn.length} of {plural(all.length, 'trial')}; <a href={`/experiments/${e.id}/trials`}>choose others</a>.</p>}
+            {drawn.length === 0 ? (trials.error ? <Problem what="The trials could not be read." error={trials.error} retry={trials.reload} /> : trials.data ? <Empty title="No trial yet."><p>The search makes the first one in a moment.</p></Empty> : <Loading lines={5} />)
+              : <Curves data={curves} trials={drawn} metric={e.searcherMetric} over={over} />}
+          </div>
+          <Facts e={e} trial={one} checkpoint={checkpoints.data && best(checkpoints.data, smaller)?.uuid} />
+        </div>
+      )}
+      {tab === 'trials' && (trials.error ? <Problem what="The trials could not be read." error={trials.error} retry={trials.reload} /> : <Trials e={e} list={all} ready={!!trials.data} />)}
+      {tab === 'checkpoints' && (checkpoints.error ? <Problem what="The checkpoints could not be read." error={checkpoints.error} retry={checkpoints.reload} />
+        : checkpoints.data ? <Checkpoints list={checkpoints.data} metricName={e.searcherMetric} smaller={smaller} trials={all.length > 1} over={over} /> : <Loading />)}
+      {tab === 'configuration' && <Config original={e.originalConfig} complete={e.config} />}
+      {tab === 'logs' && <Logs e={e} trials={all} ready={!!trials.data} over={over} />}
+      <Confirm question={question} close={() => setQuestion(null)} />
+    </div>
+  );
+}
+
+function Facts({ e, trial, checkpoint }: { e: Experiment; trial: Trial | undefined; checkpoint: string | undefined }) {
+  const now = useNow();
+  const over = ended(e.state);
+  const hp = (trial ? flat(trial.hparams).map(([k, v]): [string, string] => [k, plain(v)]) : space(e.config.hyperparameters ?? {})).sort(([a], [b]) => a.localeCompare(b));
+  return (
+    <aside class="facts">
+      <section class="card" aria-label="facts">
+        <dl>
+          <Fact name={`Best ${e.searcherMetric || 'metric'}`}><span class="num big">{metric(e.bestTrialSearcherMetric)}</span></Fact>
+          <Fact name="Owner">{e.displayName || e.username}</Fact>
+          <Fact name="Started"><time dateTime={e.startTime} title={clock(e.startTime)}>{ago(e.startTime, now)}</time></Fact>
+          <Fact name={over ? 'Took' : 'Runs for'}><span class="num">{duration(over ? e.duration : (now - Date.parse(e.startTime)) / 1000)}</span></Fact>
+          <Fact name="Pool">{e.resourcePool}, {e.config.resources?.slots_per_trial ?? 1} {e.config.resources?.slots_per_trial === 1 ? 'slot' : 'slots'} a trial</Fact>
+          {trial && <Fact name="Batches"><span class="num">{trial.totalBatchesProcessed.toLocaleString('en')}</span></Fact>}
+          {trial && trial.restarts > 0 && <Fact name="Restarts"><span class="num">{trial.restarts}</span></Fact>}
+          {trial?.runnerState && !over && <Fact name="Doing">{trial.runnerState}</Fact>}
+          <Fact name="Checkpoints"><span class="num">{e.checkpointCount}</span>, {bytes(e.checkpointSize)}</Fact>
+          {checkpoint && <Fact name="Best checkpoint"><code title={checkpoint}>{checkpoint.slice(0, 8)}</code> <Copy text={checkpoint} what="checkpoint's id" /></Fact>}
+          {e.forkedFrom !== undefined && <Fact name="Forked from"><a href={`/experiments/${e.forkedFrom}`}>{e.forkedFrom}</a></Fact>}
+          {e.labels.length > 0 && <Fact name="Labels">{e.labels.map((l) => <span key={l} class="tag">{l}</span>)}</Fact>}
+        </dl>
+      </section>
+      <section class="card" aria-label="hyperparameters">
+        <h3>Hyperparameters</h3>
+        {hp.length ? <dl class="mono">{hp.map(([k, v]) => <Fact key={k} name={k}><span title={v}>{v}</span></Fact>)}</dl> : <p class="faint">It has none.</p>}
+      </section>
+      {e.notes && <section class="card" aria-label="notes"><h3>Notes</h3><p class="notes">{e.notes}</p></section>}
+    </aside>
+  );
+}
+
+// Trials shows what differs between them; what is the same in all is in the configuration.
+function Trials({ e, list, ready }: { e: Experiment; list: Trial[]; ready: boolean }) {
+  const now = useNow();
+  const sort = sortOf({ key: 'id', desc: false });
+  const chosen = params.value.get('trials') ?? '';
+  const selected = useMemo(() => new Set(chosen.split(',').filter(Boolean)), [chosen]);
+  const varying = useMemo(() => {
+    const seen = new Map<string, Set<string>>();
+    for (const t of list) for (const [k, v] of flat(t.hparams)) seen.set(k, (seen.get(k) ?? new Set()).add(plain(v)));
+    const differ = [...seen].filter(([, values]) => values.size > 1).map(([k]) => k);
+    return differ;
+  }, [list]);
+  const value = (t: Trial, name: string): unknown => flat(t.hparams).find(([k]) => k === name)?.[1];
+  const columns: Column<Trial>[] = [
+    { key: 'id', title: 'Trial', width: '4.25rem', right: true, narrow: true, sort: (t) => t.id, render: (t) => <a class="num" href={`/trials/${t.id}`}>{t.id}</a> },
+    { key: 'state', title: 'State', width: '7.75rem', narrow: true, sort: (t) => t.state, render: (t) => <State state={t.state} /> },
+    { key: 'metric', title: `Best ${e.searcherMetric}`, width: 'minmax(8rem, 1fr)', right: true, narrow: true, sort: (t) => t.searcherMetricValue ?? NaN, render: (t) => <span class="num">{metric(t.searcherMetricValue)}</span> },
+    { key: 'batches', title: 'Batches', width: '5.5rem', right: true, sort: (t) => t.totalBatchesProcessed, render: (t) => <span class="num">{t.totalBatchesProcessed.toLocaleString('en')}</span> },
+    ...varying.map((name): Column<Trial> => ({
+      key: `hp.${name}`, title: name, width: 'minmax(6rem, 1fr)', right: true,
+      sort: (t) => { const v = value(t, name); return typeof v === 'number' ? v : plain(v); }, render: (t) => { const v = value(t, name); return <code class="cut" title={plain(v)}>{typeof v === 'number' ? metric(v) : plain(v)}</code>; },
+    })),
+    { key: 'restarts', title: 'Restarts', width: '5.25rem', right: true, sort: (t) => t.restarts, render: (t) => <span class="num">{t.restarts}</span> },
+    { key: 'checkpoints', title: 'Checkpoints', width: '7rem', right: true, hidden: true, sort: (t) => t.checkpointCount, render: (t) => <span class="num">{t.checkpointCount}</span> },
+    { key: 'started', title: 'Started', width: '6rem', sort: (t) => t.startTime, render: (t) => <time dateTime={t.startTime} title={clock(t.startTime)}>{ago(t.startTime, now)}</time> },
+    { key: 'took', title: 'Ran', width: '5rem', right: true, sort: (t) => t.wallClockTime ?? 0, render: (t) => <span class="num">{duration(t.wallClockTime)}</span> },
+    { key: 'why', title: 'Why', width: 'minmax(8rem, 2fr)', render: (t) => <span class="cut faint" title={t.error || t.waitingReason}>{t.error || t.waitingReason}</span> },
+  ];
+  const rows = useMemo(() => sorted(list, columns, sort), [list, sort.key, sort.desc]);
+  if (!ready) return <Loading />;
+  return (
+    <Table<Trial> label="trials" columns={columns} count={rows.length} row={(i) => rows[i]} id={(t) => String(t.id)} open={(t) => go(`/trials/${t.id}`)} sort={sort} fit
+      marked={(t) => t.id === e.bestTrialId} selected={selected} onSelect={(ids) => setParams({ trials: [...ids].join(',') })}
+      tools={selected.size > 0 && <a class="button" href={`/experiments/${e.id}?trials=${[...selected].join(',')}`}>Compare the curves of {selected.size}</a>}
+      empty={<Empty title="No trial yet." />} />
+  );
+}
+
+function Logs({ e, trials, ready, over }: { e: Experiment; trials: Trial[]; ready: boolean; over: boolean }) {
+  const wanted = Number(params.value.get('trial')) || trials[0]?.id;
+  const trial = trials.find((t) => t.id === wanted);
+  if (!trial?.taskId) return ready ? <Empty title="No trial yet, so there is no log." /> : <Loading />;
+  return (
+    <>
+      {trials.length > 1 && (
+        <div class="tools">
+          <label class="choice">Trial <select value={trial.id} onChange={(ev) => setParams({ trial: ev.currentTarget.value })}>{trials.map((t) => <option key={t.id} value={t.id}>{t.id}</option>)}</select></label>
+        </div>
+      )}
+      <LogView task={trial.taskId} over={over} name={`the log of experiment ${e.id}`} />
+    </>
+  );
+}

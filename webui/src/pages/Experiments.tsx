@@ -1,0 +1,198 @@
+// All experiments: found, ordered and filtered by the master, read in lots as the
+// table is scrolled, moved by the stream of events.
+import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { actions, perform, type Action } from '../lib/actions';
+import { api, type Query } from '../lib/api';
+import { ago, clock, duration, metric, plural } from '../lib/format';
+import { follow, often, type Moved } from '../lib/live';
+import { useLoad, useNow } from '../lib/load';
+import { go, params, setParams } from '../lib/router';
+import { complain, words } from '../lib/toast';
+import { ended, type Experiment } from '../lib/types';
+import { Confirm, Empty, Loading, Menu, Problem, Progress, State, type Question } from '../parts/bits';
+import { useTitle } from '../parts/Shell';
+import { sortOf, Table, type Column, type Sort } from '../parts/Table';
+
+const lot = 100;
+const settle = 250;
+const states = ['ACTIVE', 'PAUSED', 'COMPLETED', 'CANCELED', 'ERROR'];
+const sorts: Record<string, string> = {
+  id: 'SORT_BY_ID', name: 'SORT_BY_NAME', state: 'SORT_BY_STATE', user: 'SORT_BY_USER', started: 'SORT_BY_START_TIME', ended: 'SORT_BY_END_TIME',
+  trials: 'SORT_BY_NUM_TRIALS', progress: 'SORT_BY_PROGRESS', pool: 'SORT_BY_RESOURCE_POOL', metric: 'SORT_BY_SEARCHER_METRIC_VAL',
+  checkpoints: 'SORT_BY_CHECKPOINT_COUNT', size: 'SORT_BY_CHECKPOINT_SIZE',
+};
+
+function columns(now: number): Column<Experiment>[] {
+  return [
+    { key: 'id', title: 'ID', width: '3.75rem', right: true, sort: sorts.id!, narrow: true, render: (e) => <a class="num" href={`/experiments/${e.id}`}>{e.id}</a> },
+    { key: 'name', title: 'Name', width: 'minmax(8rem, 4fr)', sort: sorts.name!, narrow: true, render: (e) => <span class="cut" title={e.name}>{e.name}{e.archived && <span class="tag">archived</span>}{e.labels.map((l) => <span key={l} class="tag">{l}</span>)}</span> },
+    { key: 'state', title: 'State', width: '7.5rem', sort: sorts.state!, narrow: true, render: (e) => <State state={e.state} /> },
+    { key: 'progress', title: 'Progress', width: '7.75rem', sort: sorts.progress!, render: (e) => <Progress value={ended(e.state) && !e.state.endsWith('COMPLETED') ? undefined : e.progress} /> },
+    { key: 'metric', title: 'Best metric', width: 'minmax(7.5rem, 1fr)', sort: sorts.metric!, render: (e) => <span class="cut"><span class="num">{metric(e.bestTrialSearcherMetric)}</span> <span class="faint">{e.searcherMetric}</span></span> },
+    { key: 'trials', title: 'Trials', width: '4rem', right: true, sort: sorts.trials!, render: (e) => <span class="num">{e.numTrials}</span> },
+    { key: 'searcher', title: 'Searcher', width: '7rem', hidden: true, render: (e) => e.searcherType },
+    { key: 'user', title: 'Owner', width: '7rem', sort: sorts.user!, render: (e) => <span class="cut" title={e.username}>{e.displayName || e.username}</span> },
+    { key: 'started', title: 'Started', width: '5.75rem', sort: sorts.started!, render: (e) => <time dateTime={e.startTime} title={clock(e.startTime)}>{ago(e.startTime, now)}</time> },
+    { key: 'ended', title: 'Ended', width: '7rem', hidden: true, sort: sorts.ended!, render: (e) => (e.endTime ? <time dateTime={e.endTime} title={clock(e.endTime)}>{ago(e.endTime, now)}</time> : '–') },
+    { key: 'duration', title: 'Duration', width: '5.75rem', right: true, render: (e) => <span class="num">{duration(ended(e.state) ? e.duration : (now - Date.parse(e.startTime)) / 1000)}</span> },
+    { key: 'checkpoints', title: 'Checkpoints', width: '7rem', right: true, hidden: true, sort: sorts.checkpoints!, render: (e) => <span class="num">{e.checkpointCount}</span> },
+    { key: 'pool', title: 'Pool', width: '7rem', hidden: true, sort: sorts.pool!, render: (e) => e.resourcePool },
+    { key: 'project', title: 'Project', width: '8rem', hidden: true, render: (e) => <span class="cut">{e.workspaceName} / {e.projectName}</span> },
+  ];
+}
+
+// useRows holds what has been read of a long list.
+function useRows(query: Query) {
+  const wanted = JSON.stringify(query);
+  const store = useRef({ rows: new Map<number, Experiment>(), reading: new Set<number>(), range: [0, 0] as [number, number], query: wanted, stop: new AbortController() });
+  const [state, set] = useState<{ total: number | undefined; version: number; error: unknown }>({ total: undefined, version: 0, error: undefined });
+
+  const fetchLot = useCallback(async (n: number) => {
+    const s = store.current;
+    if (s.reading.has(n)) return;
+    s.reading.add(n);
+    const { signal } = s.stop;
+    try {
+      const answer = await api.experiments({ ...(JSON.parse(s.query) as Query), offset: n * lot, limit: lot, withoutConfig: true }, signal);
+      if (signal.aborted) return;
+      answer.experiments.forEach((e, i) => s.rows.set(n * lot + i, e));
+      set((old) => ({ total: answer.pagination.total, version: old.version + 1, error: undefined }));
+    } catch (error) {
+      if (!signal.aborted) set((old) => ({ ...old, error }));
+    } finally {
+      s.reading.delete(n);
+    }
+  }, []);
+  // fresh reads what is on the screen again; the rest is read when it is scrolled to.
+  const fresh = useCallback(() => {
+    const s = store.current;
+    s.stop.abort();
+    s.stop = new AbortController();
+    s.reading = new Set();
+    const [first, last] = s.range;
+    for (const i of [...s.rows.keys()]) if (i < first - lot || i > last + lot) s.rows.delete(i);
+    for (let n = Math.floor(first / lot); n <= Math.floor(Math.max(first, last - 1) / lot); n++) void fetchLot(n);
+  }, []);
+  const range = useCallback((first: number, last: number) => {
+    const s = store.current;
+    s.range = [first, last];
+    for (let n = Math.floor(first / lot); n * lot < last + lot / 2; n++) if (!s.rows.has(n * lot)) void fetchLot(n);
+  }, []);
+  useEffect(() => {
+    const s = store.current;
+    s.query = wanted;
+    s.rows = new Map();
+    s.range = [0, Math.min(s.range[1] - s.range[0], lot) || lot];
+    set((old) => ({ ...old, version: old.version + 1 }));
+    fresh();
+    return () => store.current.stop.abort();
+  }, [wanted]);
+
+  const patch = useCallback((m: Moved): boolean => {
+    for (const [i, e] of store.current.rows) {
+      if (e.id !== m.id) continue;
+      store.current.rows.set(i, { ...e, ...m });
+      set((old) => ({ ...old, version: old.version + 1 }));
+      return true;
+    }
+    return false;
+  }, []);
+  return { ...state, row: (i: number) => store.current.rows.get(i), all: () => [...store.current.rows.values()], range, fresh, patch };
+}
+
+export function Experiments() {
+  useTitle('Experiments');
+  const now = useNow();
+  const p = params.value;
+  const sort: Sort = sortOf({ key: 'id', desc: true });
+  const chosenStates = p.getAll('state');
+  const owner = p.get('user') ?? '';
+  const archived = p.get('archived') ?? '';
+  const name = p.get('name') ?? '';
+  const [typed, setTyped] = useState(name);
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const [question, setQuestion] = useState<Question | null>(null);
+  const users = useLoad(() => api.users(), []);
+  const rows = useRows({
+    name, users: owner ? [owner] : [], states: chosenStates.map((s) => `STATE_${s}`), archived: archived === 'all' ? '' : archived === 'only' ? 'true' : 'false',
+    sortBy: sorts[sort.key] ?? 'SORT_BY_ID', orderBy: sort.desc ? 'ORDER_BY_DESC' : 'ORDER_BY_ASC',
+  });
+  const list = useMemo(() => columns(now), [now]);
+  const filtered = !!(name || owner || chosenStates.length || archived);
+
+  useEffect(() => {
+    const soon = often(rows.fresh, 1000);
+    let ready = false;
+    return follow({
+      onReady: () => {
+        if (ready) soon(); // back after an interruption
+        ready = true;
+      },
+      onExperiment: (m) => {
+        if (!rows.patch(m) || ended(m.state)) soon();
+      },
+      onLook: (l) => {
+        if (l.what.includes('experiments') || l.gone.length) soon();
+      },
+    });
+  }, []);
+  useEffect(() => {
+    if (typed === name) return;
+    const t = setTimeout(() => setParams({ name: typed }), settle);
+    return () => clearTimeout(t);
+  }, [typed]);
+  useEffect(() => setTyped(name), [name]);
+
+  const picked = rows.all().filter((e) => selected.has(String(e.id)));
+  const run = (a: Action) => {
+    const ids = picked.filter(a.fits).map((e) => e.id);
+    const act = async () => {
+      await perform(a, ids);
+      setSelected(new Set());
+      rows.fresh();
+    };
+    if (a.ask) setQuestion({ title: `${a.title} ${plural(ids.length, 'experiment')}?`, text: a.ask, yes: a.title, danger: !!a.danger, act });
+    else act().catch((error) => complain(a.title, error));
+  };
+  const toggleState = (s: string) => setParams({ state: chosenStates.includes(s) ? chosenStates.filter((x) => x !== s) : [...chosenStates, s] });
+
+  return (
+    <div class="page full">
+      <div class="head">
+        <h1>Experiments</h1>
+        {rows.total !== undefined && <span class="faint num" role="status">{plural(rows.total, filtered ? 'match' : 'experiment', filtered ? 'matches' : 'experiments')}</span>}
+      </div>
+      {rows.error !== undefined && <Problem what="The list could not be read." error={rows.error} retry={rows.fresh} />}
+      <Table<Experiment>
+        label="experiments" columns={list} count={rows.total ?? 0} row={rows.row} onRange={rows.range} id={(e) => String(e.id)} open={(e) => go(`/experiments/${e.id}`)}
+        sort={sort} selected={selected} onSelect={setSelected}
+        tools={selected.size ? (
+          <div class="bulk" role="toolbar" aria-label="actions on the selection">
+            <strong>{selected.size} selected</strong>
+            {actions.filter((a) => picked.some(a.fits)).map((a) => <button key={a.verb} type="button" class={a.danger ? 'danger' : ''} onClick={() => run(a)}>{a.title}</button>)}
+            <button type="button" class="quiet" onClick={() => setSelected(new Set())}>Clear</button>
+          </div>
+        ) : (
+          <>
+            <input type="search" class="find" placeholder="Search by name" aria-label="search by name" value={typed} onInput={(e) => setTyped(e.currentTarget.value)} />
+            <Menu label={chosenStates.length ? `State: ${chosenStates.join(', ').toLowerCase()}` : 'State'} title="filter by state">
+              {() => states.map((s) => <label key={s} class="choice"><input type="checkbox" checked={chosenStates.includes(s)} onChange={() => toggleState(s)} /> {s.toLowerCase()}</label>)}
+            </Menu>
+            <select aria-label="filter by owner" value={owner} onChange={(e) => setParams({ user: e.currentTarget.value })}>
+              <option value="">Every owner</option>
+              {(users.data ?? []).map((u) => <option key={u.id} value={u.username}>{u.displayName || u.username}</option>)}
+            </select>
+            <select aria-label="archived" value={archived} onChange={(e) => setParams({ archived: e.currentTarget.value })}>
+              <option value="">Without archived</option>
+              <option value="all">With archived</option>
+              <option value="only">Only archived</option>
+            </select>
+          </>
+        )}
+        empty={rows.total === undefined ? (rows.error ? <p class="faint">{words(rows.error)}</p> : <Loading />)
+          : filtered ? <Empty title="No experiment fits."><button type="button" onClick={() => setParams({ name: '', user: '', state: '', archived: '' })}>Show all</button></Empty>
+            : <Empty title="No experiments yet."><p>Submit one from a folder with code and a configuration:</p><pre>det experiment create config.yaml .</pre></Empty>} />
+      <Confirm question={question} close={() => setQuestion(null)} />
+    </div>
+  );
+}

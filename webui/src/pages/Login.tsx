@@ -1,0 +1,56 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { api, ApiError } from '../lib/api';
+import { go, params } from '../lib/router';
+import { words } from '../lib/toast';
+import { master, me, ThemeSwitch, useTitle } from '../parts/Shell';
+
+export function Login() {
+  useTitle('Sign in');
+  const [problem, setProblem] = useState('');
+  const [busy, setBusy] = useState(false);
+  const name = useRef<HTMLInputElement>(null);
+  const password = useRef<HTMLInputElement>(null);
+
+  useEffect(() => {
+    name.current?.focus();
+    api.info().then((i) => (master.value = i), () => {});
+  }, []);
+
+  const submit = async (e: Event) => {
+    e.preventDefault();
+    setBusy(true);
+    setProblem('');
+    try {
+      me.value = (await api.login(name.current?.value ?? '', password.current?.value ?? '')).user;
+      const next = params.value.get('next') ?? '';
+      // Only addresses of these pages: a link must not lead a signed-in person elsewhere.
+      const to = /^\/(?![/\\])/.test(next) ? next : '/experiments';
+      if (to.startsWith('/proxy/')) location.assign(to); // a task is no page of ours
+      else go(to, true);
+    } catch (error) {
+      setProblem(error instanceof ApiError && error.message === 'invalid credentials' ? 'Name and password do not fit. Both are case-sensitive; an admin can set a new password with det user change-password.' : words(error));
+      password.current?.select();
+    } finally {
+      setBusy(false);
+    }
+  };
+
+  return (
+    <main class="login">
+      <form onSubmit={submit} aria-labelledby="sign-in">
+        <img src="/favicon.svg" alt="" width={44} height={44} />
+        <h1 id="sign-in">Sign in to Detent</h1>
+        {master.value && <p class="faint">cluster {master.value.cluster_name}</p>}
+        <label>User name
+          <input ref={name} name="username" autocomplete="username" autocapitalize="off" spellcheck={false} required />
+        </label>
+        <label>Password
+          <input ref={password} name="password" type="password" autocomplete="current-password" />
+        </label>
+        {problem && <p class="problem" role="alert">{problem}</p>}
+        <button type="submit" class="main" disabled={busy}>{busy ? 'Signing in…' : 'Sign in'}</button>
+      </form>
+      <ThemeSwitch />
+    </main>
+  );
+}

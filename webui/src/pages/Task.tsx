@@ -1,0 +1,55 @@
+// A task that is no trial: how it stands and what it writes.
+import { useEffect, useState } from 'preact/hooks';
+import { api, ApiError, taskKinds, type TaskKind } from '../lib/api';
+import { ago, clock } from '../lib/format';
+import { follow, often } from '../lib/live';
+import { useLoad, useNow } from '../lib/load';
+import { ended } from '../lib/types';
+import { Confirm, Empty, Loading, Problem, State, type Question } from '../parts/bits';
+import { LogView } from '../parts/LogView';
+import { Notice } from '../parts/Notice';
+import { useTitle } from '../parts/Shell';
+import { killQuestion, kindNames, opened, type Listed } from './Tasks';
+
+export function TaskPage({ params: { id = '' } }: { params: Record<string, string> }) {
+  const now = useNow();
+  const [question, setQuestion] = useState<Question | null>(null);
+  const loaded = useLoad(async (signal) => {
+    const task = await api.task(id, signal);
+    const kind = `${task.taskType.replace('TASK_TYPE_', '').toLowerCase()}s` as TaskKind;
+    const listed = taskKinds.includes(kind) ? ({ ...(await api.oneTask(kind, id, signal)), kind } as Listed) : undefined;
+    return { task, listed };
+  }, [id]);
+  useEffect(() => {
+    const look = often(loaded.reload, 700);
+    return follow({ onLook: (l) => (l.what.includes('tasks') || l.what.includes('queue')) && look() });
+  }, [id]);
+  const t = loaded.data?.listed;
+  useTitle(t ? t.description || id : 'Task');
+
+  if (!loaded.data) {
+    if (loaded.error instanceof ApiError && loaded.error.status === 404) return <Empty title="There is no such task."><p>What ended long ago is removed. <a href="/tasks">All tasks</a></p></Empty>;
+    return loaded.error ? <Problem what="The task could not be read." error={loaded.error} retry={loaded.reload} /> : <Loading />;
+  }
+  const attempt = loaded.data.task.allocations[0];
+  const over = t ? ended(t.state) : !!attempt?.endTime;
+  const to = t && opened(t);
+  return (
+    <div class="page full">
+      <p class="crumbs"><a href="/tasks">Tasks</a> <span aria-hidden="true">/</span> {t ? kindNames[t.kind] : loaded.data.task.taskType}</p>
+      <div class="head">
+        <h1>{t?.description || id}</h1>
+        {t && <State state={t.state} />}
+        {t && <span class="faint">{t.displayName || t.username}, {t.resourcePool}, <time dateTime={t.startTime} title={clock(t.startTime)}>{ago(t.startTime, now)}</time></span>}
+        <span class="grow" />
+        {to && <a class="button main" href={to} target="_blank" rel="noreferrer">Open</a>}
+        {t && !over && <button type="button" class="danger" onClick={() => setQuestion(killQuestion(t, loaded.reload))}>End</button>}
+      </div>
+      {!over && attempt?.waitingReason && <Notice kind="wait" title="It waits" text={attempt.waitingReason} />}
+      {over && attempt?.exitReason && <Notice kind={attempt.statusCode ? 'bad' : 'wait'} title="It is over" text={attempt.exitReason} />}
+      {t?.kind === 'shells' && !over && <p class="lead">Open it from a terminal: <code>det shell open {id}</code></p>}
+      <LogView task={id} over={over} name={`the log of ${t?.description || id}`} />
+      <Confirm question={question} close={() => setQuestion(null)} />
+    </div>
+  );
+}

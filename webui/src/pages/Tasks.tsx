@@ -1,0 +1,115 @@
+// Notebooks, TensorBoards, shells and commands: open them, read their logs, end them.
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { api, taskKinds, type TaskKind } from '../lib/api';
+import { ago, clock } from '../lib/format';
+import { follow, often } from '../lib/live';
+import { useLoad, useNow } from '../lib/load';
+import { params, setParams } from '../lib/router';
+import { complain, say } from '../lib/toast';
+import { bare, ended, type Task } from '../lib/types';
+import { Confirm, Empty, Loading, Problem, State, type Question } from '../parts/bits';
+import { useTitle } from '../parts/Shell';
+import { sorted, sortOf, Table, type Column } from '../parts/Table';
+
+export interface Listed extends Task {
+  kind: TaskKind;
+}
+
+export const kindNames: Record<TaskKind, string> = { notebooks: 'Notebook', tensorboards: 'TensorBoard', shells: 'Shell', commands: 'Command' };
+
+// opened is where a task is looked at; commands and shells have no page.
+export function opened(t: Listed): string | null {
+  if (ended(t.state) || (t.kind !== 'notebooks' && t.kind !== 'tensorboards')) return null;
+  if (bare(t.state) === 'RUNNING' && t.serviceAddress) return t.serviceAddress;
+  return `/wait/${t.kind.slice(0, -1)}/${t.id}`;
+}
+
+export function killQuestion(t: Listed, then: () => void): Question {
+  const name = kindNames[t.kind].toLowerCase();
+  return {
+    title: `End ${name} ${t.description || t.id.slice(0, 8)}?`,
+    text: t.kind === 'commands' ? 'The program is ended at once.' : 'What is in its memory is lost; what it saved to mounted folders stays.',
+    yes: 'End it',
+    danger: true,
+    act: async () => {
+      try {
+        await api.killTask(t.kind, t.id);
+        say(`${kindNames[t.kind]} ${t.id.slice(0, 8)} is being ended`);
+      } catch (error) {
+        complain(`End ${name} ${t.id.slice(0, 8)}`, error);
+      }
+      then();
+    },
+  };
+}
+
+export function Tasks() {
+  useTitle('Tasks');
+  const now = useNow();
+  const [question, setQuestion] = useState<Question | null>(null);
+  const tasks = useLoad(async (signal) => {
+    const lists = await Promise.all(taskKinds.map((k) => api.tasks(k, signal)));
+    return lists.flatMap((list, i) => list.map((t): Listed => ({ ...t, kind: taskKinds[i]! })));
+  }, []);
+  useEffect(() => {
+    const look = often(tasks.reload, 700);
+    let ready = false;
+    return follow({
+      onReady: () => {
+        if (ready) look();
+        ready = true;
+      },
+      onLook: (l) => (l.what.includes('tasks') || l.what.includes('queue')) && look(),
+    });
+  }, []);
+
+  const kind = params.value.get('kind') ?? '';
+  const all = params.value.get('over') === '1';
+  const sort = sortOf({ key: 'started', desc: true });
+  const columns: Column<Listed>[] = [
+    { key: 'kind', title: 'Kind', width: '7rem', narrow: true, sort: (t) => t.kind, render: (t) => kindNames[t.kind] },
+    { key: 'name', title: 'Name', width: 'minmax(9rem, 3fr)', narrow: true, sort: (t) => t.description, render: (t) => <a class="cut" href={`/tasks/${t.id}?kind=${t.kind}`} title={t.description}>{t.description || t.id}</a> },
+    { key: 'state', title: 'State', width: '7.75rem', narrow: true, sort: (t) => t.state, render: (t) => <State state={t.state} /> },
+    { key: 'of', title: 'Shows', width: 'minmax(6rem, 1fr)', hidden: kind !== 'tensorboards', render: (t) => <span class="cut faint">{[...(t.experimentIds ?? []).map((i) => `experiment ${i}`), ...(t.trialIds ?? []).map((i) => `trial ${i}`)].join(', ')}</span> },
+    { key: 'user', title: 'Owner', width: '7rem', sort: (t) => t.username, render: (t) => <span class="cut">{t.displayName || t.username}</span> },
+    { key: 'pool', title: 'Pool', width: '6rem', sort: (t) => t.resourcePool, render: (t) => t.resourcePool },
+    { key: 'started', title: 'Started', width: '6rem', sort: (t) => t.startTime, render: (t) => <time dateTime={t.startTime} title={clock(t.startTime)}>{ago(t.startTime, now)}</time> },
+    { key: 'exit', title: 'Exit', width: 'minmax(6rem, 2fr)', hidden: !all, render: (t) => <span class="cut faint" title={t.exitStatus}>{t.exitStatus}</span> },
+    { key: 'id', title: 'ID', width: '6rem', hidden: true, render: (t) => <code title={t.id}>{t.id.slice(0, 8)}</code> },
+    { key: 'do', title: ' ', width: '8rem', narrow: true, render: (t) => {
+      const to = opened(t);
+      return (
+        <span class="row end">
+          {to && <a class="button" href={to} target="_blank" rel="noreferrer">Open</a>}
+          {!ended(t.state) && <button type="button" class="quiet" onClick={() => setQuestion(killQuestion(t, tasks.reload))}>End</button>}
+        </span>
+      );
+    } },
+  ];
+  const rows = useMemo(
+    () => sorted((tasks.data ?? []).filter((t) => (!kind || t.kind === kind) && (all || !ended(t.state))), columns, sort),
+    [tasks.data, kind, all, sort.key, sort.desc],
+  );
+  return (
+    <div class="page full">
+      <div class="head"><h1>Tasks</h1></div>
+      {tasks.error !== undefined && <Problem what="The tasks could not be read." error={tasks.error} retry={tasks.reload} />}
+      <Table<Listed> label="tasks" columns={columns} count={rows.length} row={(i) => rows[i]} id={(t) => t.id} sort={sort}
+        tools={
+          <>
+            <span class="choices" role="group" aria-label="kind">
+              {['', ...taskKinds].map((k) => <button key={k} type="button" class={kind === k ? 'on' : ''} aria-pressed={kind === k} onClick={() => setParams({ kind: k })}>{k ? `${kindNames[k as TaskKind]}s` : 'All'}</button>)}
+            </span>
+            <label class="choice"><input type="checkbox" checked={all} onChange={() => setParams({ over: all ? '' : 1 })} /> ended too</label>
+          </>
+        }
+        empty={!tasks.data ? (tasks.error ? null : <Loading />) : (
+          <Empty title={kind ? `No ${kindNames[kind as TaskKind]} runs.` : 'Nothing runs here.'}>
+            <p>Start one from the command line:</p>
+            <pre>{kind === 'tensorboards' ? 'det tensorboard start 1' : kind === 'shells' ? 'det shell start' : kind === 'commands' ? 'det command run hostname' : 'det notebook start'}</pre>
+          </Empty>
+        )} />
+      <Confirm question={question} close={() => setQuestion(null)} />
+    </div>
+  );
+}

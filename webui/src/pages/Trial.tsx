@@ -1,0 +1,100 @@
+// One trial of an experiment that has several.
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { api, ApiError } from '../lib/api';
+import { useCurves } from '../lib/curves';
+import { ago, bytes, clock, duration, flat, metric, plain } from '../lib/format';
+import { follow, often } from '../lib/live';
+import { useLoad, useNow } from '../lib/load';
+import { complain, say } from '../lib/toast';
+import { ended } from '../lib/types';
+import { Checkpoints } from '../parts/Checkpoints';
+import { Confirm, Empty, Fact, Loading, Problem, State, Tabs, type Question } from '../parts/bits';
+import { Curves } from '../parts/Curves';
+import { LogView } from '../parts/LogView';
+import { Notice } from '../parts/Notice';
+import { useTitle } from '../parts/Shell';
+
+export function TrialPage({ params: { id: text, tab = 'overview' } }: { params: Record<string, string> }) {
+  const id = Number(text);
+  const now = useNow();
+  const trial = useLoad((signal) => api.trial(id, signal), [id]);
+  const t = trial.data;
+  const experiment = useLoad(async (signal) => (t ? (await api.experiment(t.experimentId, signal)).experiment : null), [t?.experimentId]);
+  const checkpoints = useLoad(async (signal) => (t ? (await api.checkpoints(t.experimentId, signal)).checkpoints.filter((c) => c.training.trialId === id) : []), [id, t?.experimentId]);
+  const ids = useMemo(() => [id], [id]);
+  const curves = useCurves(ids);
+  const [question, setQuestion] = useState<Question | null>(null);
+  useTitle(`Trial ${text}`);
+
+  useEffect(() => {
+    const look = often(() => {
+      trial.reload();
+      checkpoints.reload();
+    }, 1000);
+    return follow({
+      trials: ids,
+      onReady: curves.reload,
+      onMetrics: curves.report,
+      onExperiment: look,
+      onLook: (l) => l.what.includes('experiments') && look(),
+    });
+  }, [id]);
+
+  if (!t) {
+    if (trial.error instanceof ApiError && trial.error.status === 404) return <Empty title={`There is no trial ${text}.`}><p><a href="/experiments">All experiments</a></p></Empty>;
+    return trial.error ? <Problem what={`Trial ${text} could not be read.`} error={trial.error} retry={trial.reload} /> : <Loading />;
+  }
+  const e = experiment.data;
+  const over = ended(t.state);
+  const kill = () => setQuestion({
+    title: `Kill trial ${t.id}?`, text: 'It ends at once. What it did since its last checkpoint is lost; the experiment goes on without it.', yes: 'Kill', danger: true,
+    act: async () => {
+      try {
+        await api.killTrial(t.id);
+        say(`Trial ${t.id} being killed`);
+        trial.reload();
+      } catch (error) {
+        complain(`Kill trial ${t.id}`, error);
+      }
+    },
+  });
+  return (
+    <div class={`page${tab === 'logs' ? ' full' : ''}`}>
+      <p class="crumbs"><a href="/experiments">Experiments</a> <span aria-hidden="true">/</span> <a href={`/experiments/${t.experimentId}/trials`}>{t.experimentId} {e?.name}</a></p>
+      <div class="head">
+        <h1>Trial <span class="num">{t.id}</span></h1>
+        <State state={t.state} />
+        <span class="grow" />
+        {!over && <button type="button" class="danger" onClick={kill}>Kill</button>}
+      </div>
+      {t.error && <Notice kind="bad" title="It ended in an error" text={t.error}>{tab !== 'logs' && <a class="button" href={`/trials/${t.id}/logs`}>See the log</a>}</Notice>}
+      {!t.error && t.waitingReason && !over && <Notice kind="wait" title="It waits" text={t.waitingReason} />}
+      <Tabs at={tab} href={(k) => `/trials/${t.id}${k === 'overview' ? '' : `/${k}`}`}
+        items={[{ key: 'overview', title: 'Overview' }, { key: 'checkpoints', title: 'Checkpoints', count: t.checkpointCount }, { key: 'logs', title: 'Logs' }]} />
+      {tab === 'overview' && (
+        <div class="split">
+          <div><Curves data={curves} trials={ids} metric={e?.searcherMetric ?? ''} over={over} /></div>
+          <aside class="facts">
+            <section class="card" aria-label="facts">
+              <dl>
+                <Fact name={`Best ${e?.searcherMetric ?? 'metric'}`}><span class="num big">{metric(t.searcherMetricValue)}</span></Fact>
+                <Fact name="Started"><time dateTime={t.startTime} title={clock(t.startTime)}>{ago(t.startTime, now)}</time></Fact>
+                <Fact name="Ran"><span class="num">{duration(t.wallClockTime)}</span></Fact>
+                <Fact name="Batches"><span class="num">{t.totalBatchesProcessed.toLocaleString('en')}</span></Fact>
+                <Fact name="Restarts"><span class="num">{t.restarts}</span></Fact>
+                <Fact name="Checkpoints"><span class="num">{t.checkpointCount}</span>, {bytes(t.totalCheckpointSize)}</Fact>
+              </dl>
+            </section>
+            <section class="card" aria-label="hyperparameters">
+              <h3>Hyperparameters</h3>
+              <dl class="mono">{flat(t.hparams).map(([k, v]) => <Fact key={k} name={k}>{plain(v)}</Fact>)}</dl>
+            </section>
+          </aside>
+        </div>
+      )}
+      {tab === 'checkpoints' && (checkpoints.data ? <Checkpoints list={checkpoints.data} metricName={e?.searcherMetric ?? ''} smaller={e?.config.searcher?.smaller_is_better !== false} trials={false} over={over} /> : <Loading />)}
+      {tab === 'logs' && t.taskId && <LogView task={t.taskId} over={over} name={`the log of trial ${t.id}`} />}
+      <Confirm question={question} close={() => setQuestion(null)} />
+    </div>
+  );
+}

@@ -1,0 +1,51 @@
+// The checkpoints of an experiment or a trial, the best one marked.
+import { useMemo } from 'preact/hooks';
+import { ago, bytes, clock, metric, stateWord } from '../lib/format';
+import { useNow } from '../lib/load';
+import type { Checkpoint } from '../lib/types';
+import { Copy, Empty } from './bits';
+import { sorted, sortOf, Table, type Column } from './Table';
+
+const steps = (c: Checkpoint): number => Number(c.metadata.steps_completed ?? 0);
+const size = (c: Checkpoint): number => Object.values(c.resources).reduce((sum, n) => sum + Number(n), 0);
+
+interface Props {
+  list: Checkpoint[];
+  metricName: string;
+  smaller: boolean;
+  trials: boolean; // there are several
+  over: boolean;
+}
+
+export function best(list: readonly Checkpoint[], smaller: boolean): Checkpoint | undefined {
+  return list
+    .filter((c) => c.state === 'STATE_COMPLETED' && typeof c.training.searcherMetric === 'number')
+    .reduce<Checkpoint | undefined>((a, b) => (!a || (smaller ? b.training.searcherMetric! < a.training.searcherMetric! : b.training.searcherMetric! > a.training.searcherMetric!) ? b : a), undefined);
+}
+
+export function Checkpoints(p: Props) {
+  const now = useNow();
+  const sort = sortOf({ key: 'steps', desc: true });
+  const top = useMemo(() => best(p.list, p.smaller), [p.list, p.smaller]);
+  const columns: Column<Checkpoint>[] = [
+    { key: 'uuid', title: 'Checkpoint', width: 'minmax(11rem, 2fr)', narrow: true, render: (c) => <span class="cut">{c === top && <span class="tag best">best</span>}<code title={c.uuid}>{c.uuid}</code></span> },
+    { key: 'steps', title: 'Batches', width: '6.5rem', right: true, narrow: true, sort: steps, render: (c) => <span class="num">{steps(c).toLocaleString('en')}</span> },
+    { key: 'metric', title: p.metricName || 'Metric', width: 'minmax(7rem, 1fr)', right: true, narrow: true, sort: (c) => c.training.searcherMetric ?? NaN, render: (c) => <span class="num">{metric(c.training.searcherMetric)}</span> },
+    { key: 'trial', title: 'Trial', width: '5rem', right: true, hidden: !p.trials, sort: (c) => c.training.trialId ?? 0, render: (c) => <a href={`/trials/${c.training.trialId}`}>{c.training.trialId}</a> },
+    { key: 'state', title: 'State', width: '8rem', sort: (c) => c.state, render: (c) => stateWord(c.state) },
+    { key: 'size', title: 'Size', width: '6rem', right: true, sort: size, render: (c) => <span class="num">{bytes(size(c))}</span> },
+    { key: 'files', title: 'Files', width: '4.5rem', right: true, hidden: true, render: (c) => <span class="num">{Object.keys(c.resources).filter((f) => !f.endsWith('/')).length}</span> },
+    { key: 'time', title: 'Saved', width: '7rem', sort: (c) => c.reportTime ?? '', render: (c) => <time dateTime={c.reportTime} title={clock(c.reportTime)}>{ago(c.reportTime, now)}</time> },
+    { key: 'get', title: ' ', width: '10rem', render: (c) => (
+      <span class="row">
+        <Copy text={c.uuid} what="checkpoint's id" />
+        {c.state === 'STATE_COMPLETED' && <a class="button quiet" href={`/checkpoints/${c.uuid}`} download={`${c.uuid}.tar.gz`}>download</a>}
+      </span>
+    ) },
+  ];
+  const rows = sorted(p.list, columns, sort);
+  return (
+    <Table<Checkpoint> label="checkpoints" columns={columns} count={rows.length} row={(i) => rows[i]} id={(c) => c.uuid} sort={sort} marked={(c) => c === top} fit
+      empty={<Empty title={p.over ? 'It saved no checkpoint.' : 'No checkpoint yet.'}><p>A training saves one when its code says so, and when it is paused.</p></Empty>} />
+  );
+}

@@ -1,0 +1,159 @@
+// The charts of one or several trials, with one row of controls for all of them.
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { api } from '../lib/api';
+import type { Curves as Data } from '../lib/curves';
+import { plural } from '../lib/format';
+import { go, params, setParams } from '../lib/router';
+import { families, keyOf, load, overTime, parseKey, type Book, type Key, type Series } from '../lib/series';
+import { complain } from '../lib/toast';
+import { Chart, type Drawn } from './Chart';
+import { Empty, Loading, Problem } from './bits';
+
+const chartHeight = 260;
+const mostLines = 20;
+const colors = 8;
+
+interface Props {
+  data: Data;
+  trials: number[];
+  metric: string; // the searcher's
+  over: boolean;
+}
+
+export function Curves({ data, trials, metric, over }: Props) {
+  const p = params.value;
+  const time = p.get('x') === 'time';
+  const log = p.get('log') === '1';
+  const smoothing = Math.min(0.99, Math.max(0, Number(p.get('smooth')) || 0));
+  const [find, setFind] = useState('');
+  const charts = useMemo(() => families([...data.book.keys()].map(parseKey), metric), [data.version, metric]);
+  const shown = charts.filter((c) => c.name.toLowerCase().includes(find.toLowerCase()));
+
+  if (data.error) return <Problem what="The curves could not be read." error={data.error} retry={data.reload} />;
+  if (!data.ready) return <Loading lines={5} />;
+  if (charts.length === 0) {
+    return <Empty title={over ? 'It reported no metrics.' : 'No metrics yet.'}>
+      <p>{over ? 'Its log says what it did.' : 'Curves appear here as soon as the training reports.'}</p>
+    </Empty>;
+  }
+  return (
+    <section aria-label="learning curves">
+      <div class="tools">
+        <span class="choices" role="group" aria-label="horizontal axis">
+          <button type="button" class={time ? '' : 'on'} aria-pressed={!time} onClick={() => setParams({ x: '' })}>Batches</button>
+          <button type="button" class={time ? 'on' : ''} aria-pressed={time} onClick={() => setParams({ x: 'time' })}>Time</button>
+        </span>
+        <label class="choice"><input type="checkbox" checked={log} onChange={() => setParams({ log: log ? '' : 1 })} /> Log scale</label>
+        <label class="choice">Smoothing
+          <input type="range" min={0} max={0.99} step={0.01} value={smoothing} aria-valuetext={smoothing.toFixed(2)}
+            onInput={(e) => setParams({ smooth: Number(e.currentTarget.value) ? e.currentTarget.value : '' })} />
+          <span class="num">{smoothing.toFixed(2)}</span>
+        </label>
+        <span class="grow" />
+        {charts.length > 6 && <input type="search" placeholder={`Find among ${plural(charts.length, 'metric')}`} aria-label="find metrics" value={find} onInput={(e) => setFind(e.currentTarget.value)} />}
+      </div>
+      <div class="charts">
+        {shown.map((c) => <Card key={c.name} name={c.name} keys={c.keys} book={data.book} version={data.version} trials={trials} time={time} log={log} smoothing={smoothing} />)}
+      </div>
+    </section>
+  );
+}
+
+interface CardProps {
+  name: string;
+  keys: Key[];
+  book: Book;
+  version: number;
+  trials: number[];
+  time: boolean;
+  log: boolean;
+  smoothing: number;
+}
+
+// Card holds a chart only while it is near the screen: a hundred charts at once
+// would be more than a browser bears.
+function Card(p: CardProps) {
+  const box = useRef<HTMLElement>(null);
+  const [near, setNear] = useState(false);
+  const [raw, setRaw] = useState<Book | null>(null);
+  useEffect(() => {
+    if (!box.current) return;
+    const watch = new IntersectionObserver((entries) => setNear(entries[entries.length - 1]!.isIntersecting), { rootMargin: '300px' });
+    watch.observe(box.current);
+    return () => watch.disconnect();
+  }, []);
+  const keys = useMemo(() => drawn(p.keys, p.trials), [p.keys, p.trials]);
+  const zoom = zoomOf(p.name);
+  const zoomed = zoom?.join();
+
+  useEffect(() => {
+    setRaw(null);
+    if (!zoom || !near) return;
+    const steps = p.time ? stepsWithin(p.book, keys, zoom) : zoom;
+    if (!steps) return;
+    const stop = new AbortController();
+    const query = { trialIds: [...new Set(keys.map((k) => k.trial))], metricIds: [...new Set(keys.map((k) => `${k.group}.${k.name}`))], startBatches: steps[0], endBatches: steps[1] };
+    api.curves(query, stop.signal).then(
+      (list) => {
+        if (stop.signal.aborted) return;
+        const book: Book = new Map();
+        for (const c of list) for (const m of c.metrics) load(book, c.trial.id, m.group, m.data);
+        setRaw(book);
+      },
+      (error) => !stop.signal.aborted && complain('The chosen range could not be read', error),
+    );
+    return () => stop.abort();
+  }, [zoomed, near, p.time]);
+
+  const series = useMemo<Drawn[]>(() => keys.map((k) => {
+    const s: Series = (raw ?? p.book).get(keyOf(k)) ?? { x: [], t: [], y: [] };
+    const many = p.trials.length > 1;
+    const color = many ? (p.trials.indexOf(k.trial) % colors) + 1 : k.group === 'validation' ? 2 : k.group === 'training' ? 1 : 3;
+    return { label: many ? `trial ${k.trial}` : label(k, keys), color, ...(p.time ? overTime(s) : { x: s.x, y: s.y }) };
+  }), [keys, raw, p.book, p.version, p.time]);
+
+  return (
+    <figure ref={box} class="card chart">
+      <figcaption>
+        <h3>{p.name}</h3>
+        {zoom && <button type="button" class="quiet" onClick={() => setParams({ [`z.${p.name}`]: '' })}>whole range</button>}
+      </figcaption>
+      {near
+        ? <Chart id={p.name} title={p.name} series={series} time={p.time} log={p.log} smoothing={p.smoothing} height={chartHeight} zoom={zoom}
+            {...(p.trials.length > 1 ? { onPick: (i: number) => keys[i] && go(`/trials/${keys[i].trial}`) } : {})}
+            onZoom={(r) => setParams({ [`z.${p.name}`]: r ? r.map((v) => (p.time ? v.toFixed(1) : v)).join('~') : '' })} />
+        : <div style={{ height: `${chartHeight}px` }} />}
+    </figure>
+  );
+}
+
+// drawn chooses lines: of one trial all, of several the validations, or else what there is.
+function drawn(keys: Key[], trials: number[]): Key[] {
+  if (trials.length <= 1) return keys;
+  const validations = keys.filter((k) => k.group === 'validation');
+  return (validations.length ? validations : keys).slice(0, mostLines);
+}
+
+function label(k: Key, all: Key[]): string {
+  const alone = all.filter((o) => o.group === k.group).length === 1;
+  return alone ? k.group : `${k.group} ${k.name}`;
+}
+
+function zoomOf(name: string): [number, number] | null {
+  const [a, b] = (params.value.get(`z.${name}`) ?? '').split('~').map(Number);
+  return a !== undefined && b !== undefined && Number.isFinite(a) && Number.isFinite(b) && a < b ? [a, b] : null;
+}
+
+// stepsWithin are the steps that were reported between two times.
+function stepsWithin(book: Book, keys: Key[], [from, to]: [number, number]): [number, number] | null {
+  let min = Infinity, max = -Infinity;
+  for (const k of keys) {
+    const s = book.get(keyOf(k));
+    s?.t.forEach((t, i) => {
+      if (t < from || t > to) return;
+      min = Math.min(min, s.x[i]!);
+      max = Math.max(max, s.x[i]!);
+    });
+  }
+  return min <= max ? [min, max] : null;
+}

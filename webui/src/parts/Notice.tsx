@@ -1,0 +1,11 @@
+// Why something waits, or why it failed, in the master's words.
+import { Copy } from './bits';
+
+export function Notice({ kind, title, text, children }: { kind: 'wait' | 'bad'; title: string; text: string; children?: preact.ComponentChildren }) {
+  return (
+    <div class={`notice ${kind}`} role={kind === 'bad' ? 'alert' : 'status'}>
+      <div class="row"><strong>{title}</strong><span class="grow" />{kind === 'bad' && <Copy text={text} what="error" />}{children}</div>
+      <p>{text}</p>
+    </div>
+  );
+}

@@ -1,0 +1,97 @@
+// What is around every page: where to go, who is signed in, whether what is shown is live.
+import type { ComponentChildren } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { signal } from '@preact/signals';
+import { api } from '../lib/api';
+import { connection } from '../lib/live';
+import { go, path } from '../lib/router';
+import { choice, type Choice } from '../lib/theme';
+import { close, complain, toasts } from '../lib/toast';
+import type { MasterInfo, User } from '../lib/types';
+
+export const me = signal<User | null | undefined>(undefined); // undefined: not asked yet
+export const master = signal<MasterInfo | undefined>(undefined);
+
+const places = [
+  { to: '/experiments', title: 'Experiments', also: /^\/(experiments|trials)/, icon: 'M3 17l5-6 4 3 6-9' },
+  { to: '/tasks', title: 'Tasks', also: /^\/tasks/, icon: 'M4 5h14v10H4z M8 19h6 M7 9l2 2-2 2' },
+  { to: '/cluster', title: 'Cluster', also: /^\/cluster/, icon: 'M4 4h6v6H4z M12 4h6v6h-6z M4 12h6v6H4z M12 12h6v6h-6z' },
+];
+const themes: { key: Choice; title: string; icon: string }[] = [
+  { key: 'light', title: 'Light', icon: 'M11 7a4 4 0 100 8 4 4 0 000-8z M11 1.5v2 M11 18.500v2 M1.500 11h2 M18.500 11h2 M4.300 4.300l1.400 1.400 M16.300 16.300l1.400 1.400 M17.700 4.300l-1.400 1.400 M5.700 16.300l-1.400 1.400' },
+  { key: 'system', title: 'As the system', icon: 'M3 4h16v11H3z M8 19h6 M11 15v4' },
+  { key: 'dark', title: 'Dark', icon: 'M18 13.500A8 8 0 118.500 4 6.500 6.500 0 0018 13.500z' },
+];
+
+export function Icon({ d }: { d: string }) {
+  return <svg class="icon" viewBox="0 0 22 22" aria-hidden="true"><path d={d} /></svg>;
+}
+
+export function Shell({ children }: { children: ComponentChildren }) {
+  const signOut = async () => {
+    try {
+      await api.logout();
+    } catch (error) {
+      complain('Signing out', error);
+      return;
+    }
+    me.value = null;
+    go('/login');
+  };
+  const state = connection.value;
+  return (
+    <div class="shell">
+      <a class="skip" href="#main">to the page</a>
+      <header class="side">
+        <a class="brand" href="/experiments">
+          <img src="/favicon.svg" alt="" width={24} height={24} />
+          <span><b>Detent</b>{master.value?.cluster_name && <small title="cluster">{master.value.cluster_name}</small>}</span>
+        </a>
+        <nav aria-label="pages">
+          {places.map((p) => <a key={p.to} href={p.to} aria-current={p.also.test(path.value) ? 'page' : undefined}><Icon d={p.icon} /><span>{p.title}</span></a>)}
+        </nav>
+        <div class="foot">
+          {state === 'lost' ? <p class="link lost" role="status">connection lost, trying again</p> : <p class={`link ${state}`}>{state === 'live' ? 'live' : ' '}</p>}
+          <ThemeSwitch />
+          {me.value && (
+            <div class="who">
+              <span class="name" title={me.value.admin ? 'an admin' : undefined}>{me.value.displayName || me.value.username}</span>
+              <button type="button" class="quiet" onClick={signOut}>Sign out</button>
+            </div>
+          )}
+        </div>
+      </header>
+      <main id="main" tabIndex={-1}>{children}</main>
+    </div>
+  );
+}
+
+export function ThemeSwitch() {
+  return (
+    <div class="choices theme" role="group" aria-label="theme">
+      {themes.map((t) => (
+        <button key={t.key} type="button" title={t.title} aria-label={`${t.title} theme`} aria-pressed={choice.value === t.key}
+          class={choice.value === t.key ? 'on' : ''} onClick={() => (choice.value = t.key)}><Icon d={t.icon} /></button>
+      ))}
+    </div>
+  );
+}
+
+export function Toasts() {
+  return (
+    <div class="toasts" role="region" aria-label="messages" aria-live="polite">
+      {toasts.value.map((t) => (
+        <div key={t.id} class={`toast ${t.kind}`} role={t.kind === 'error' ? 'alert' : 'status'}>
+          <p>{t.text}</p>
+          <button type="button" class="quiet" aria-label="close this message" onClick={() => close(t.id)}>✕</button>
+        </div>
+      ))}
+    </div>
+  );
+}
+
+export function useTitle(title: string): void {
+  useEffect(() => {
+    document.title = title ? `${title} · Detent` : 'Detent';
+  }, [title]);
+}
