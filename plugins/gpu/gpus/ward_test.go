@@ -1,0 +1,155 @@
+package gpus
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+// clock is a moment that a test moves.
+type clock struct{ now time.Time }
+
+func newClock() *clock { return &clock{time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)} }
+
+func (c *clock) pass(d time.Duration) time.Time {
+	c.now = c.now.Add(d)
+	return c.now
+}
+
+func whole(id string) GPU {
+	return GPU{Device: Device{ID: id, Model: "H200", Instance: -1, Compute: -1}}
+}
+
+func split(id string, instances ...int) GPU {
+	g := whole(id)
+	g.Split = true
+	for _, i := range instances {
+		g.Parts = append(g.Parts, Device{ID: id + "/" + string(rune('a'+i)), Model: "H200 MIG 1g", Instance: i, Compute: 0})
+	}
+	return g
+}
+
+// picture writes the health of all devices in a line.
+func picture(all []Patient) string {
+	var words []string
+	for _, p := range all {
+		state := p.ID
+		if p.Why != "" {
+			state += " (" + p.Why + ")"
+		}
+		words = append(words, state)
+	}
+	return strings.Join(words, ", ")
+}
+
+func expect(t *testing.T, got []Patient, want string) {
+	t.Helper()
+	if p := picture(got); p != want {
+		t.Errorf("\n got %s\nwant %s", p, want)
+	}
+}
+
+func TestXidMakesSickUntilQuiet(t *testing.T) {
+	c, w := newClock(), NewWard(Policy{IgnoredXids: DefaultIgnoredXids(), Quiet: 10 * time.Minute})
+	scan := Scan{GPUs: []GPU{whole("A"), whole("B")}}
+	expect(t, w.Judge(scan, nil, c.now), "A, B")
+	if w.Note(Event{ID: "A", Xid: 31, Instance: -1}, c.now) {
+		t.Error("an error of a program changed the health of its GPU")
+	}
+	if w.Note(Event{ID: "unknown", Xid: 48, Instance: -1}, c.now) {
+		t.Error("an event of an unknown GPU changed something")
+	}
+	expect(t, w.Judge(scan, nil, c.now), "A, B")
+	if !w.Note(Event{ID: "A", Xid: 48, Instance: -1}, c.now) {
+		t.Error("a critical error changed nothing")
+	}
+	sick := "A (critical error of the driver: Xid 48 at 12:00:00 UTC; out of use until it was quiet for 10m), B"
+	expect(t, w.Judge(scan, nil, c.pass(9*time.Minute)), sick)
+	w.Note(Event{ID: "A", Xid: 62, Instance: -1}, c.now)
+	again := "A (critical error of the driver: Xid 62 at 12:09:00 UTC; out of use until it was quiet for 10m), B"
+	expect(t, w.Judge(scan, nil, c.pass(9*time.Minute)), again)
+	expect(t, w.Judge(scan, nil, c.pass(time.Minute)), "A, B")
+}
+
+func TestXidForGood(t *testing.T) {
+	c, w := newClock(), NewWard(Policy{})
+	scan := Scan{GPUs: []GPU{whole("A")}}
+	w.Judge(scan, nil, c.now)
+	w.Note(Event{ID: "A", Xid: 79, Instance: -1}, c.now)
+	expect(t, w.Judge(scan, nil, c.pass(24*time.Hour)), "A (critical error of the driver: Xid 79 at 12:00:00 UTC; out of use until the plugin starts anew)")
+}
+
+func TestLostAndFound(t *testing.T) {
+	c, w := newClock(), NewWard(Policy{Quiet: time.Hour})
+	both := Scan{GPUs: []GPU{whole("A"), whole("B")}}
+	w.Judge(both, nil, c.now)
+	w.Note(Event{ID: "A", Xid: 79, Instance: -1}, c.now)
+	got := w.Judge(Scan{GPUs: []GPU{whole("B")}}, nil, c.pass(2*time.Hour))
+	if len(got) != 2 || !strings.Contains(got[0].Why, "no longer shows it") || !strings.Contains(got[0].Why, "Xid 79") || got[1].Why != "" {
+		t.Errorf("a GPU that is gone: %s", picture(got))
+	}
+	if got[0].Model != "H200" {
+		t.Errorf("what was known of it is forgotten: %+v", got[0])
+	}
+	lost := whole("A")
+	lost.Lost = true
+	lost.Model = ""
+	got = w.Judge(Scan{GPUs: []GPU{lost, whole("B")}}, nil, c.now)
+	if !strings.Contains(got[0].Why, "cannot reach it") || got[0].Model != "H200" {
+		t.Errorf("a GPU that is lost: %s", picture(got))
+	}
+	expect(t, w.Judge(both, nil, c.now), "A, B") // back, and its Xid ended with the reset
+}
+
+func TestDriverAway(t *testing.T) {
+	c, w := newClock(), NewWard(Policy{})
+	if got := w.Judge(Scan{}, errors.New("no driver"), c.now); len(got) != 0 {
+		t.Errorf("devices out of nothing: %s", picture(got))
+	}
+	w.Judge(Scan{GPUs: []GPU{whole("A")}}, nil, c.now)
+	expect(t, w.Judge(Scan{}, errors.New("version mismatch"), c.now), "A (the driver does not answer: version mismatch)")
+	expect(t, w.Judge(Scan{GPUs: []GPU{whole("A")}}, nil, c.now), "A")
+}
+
+func TestMemoryErrors(t *testing.T) {
+	c := newClock()
+	bad, broken := whole("A"), whole("B")
+	bad.Uncorrected = 2
+	broken.RemapFailed, broken.Sick = true, "it is too hot"
+	scan := Scan{GPUs: []GPU{bad, broken}}
+	w := NewWard(Policy{})
+	expect(t, w.Judge(scan, nil, c.now), "A (2 memory errors beyond repair since the last reset; reset the GPU or restart the node), "+
+		"B (a broken row of its memory could not be replaced; the GPU needs repair; it is too hot)")
+	expect(t, w.Judge(Scan{GPUs: []GPU{whole("A"), whole("B")}}, nil, c.now), "A, B")
+	expect(t, NewWard(Policy{IgnoreECC: true}).Judge(scan, nil, c.now), "A, B (it is too hot)")
+}
+
+// TestParts: an error of one part leaves the others well; one of the whole GPU
+// takes all of them. Parts that are gone were taken away by the operators.
+func TestParts(t *testing.T) {
+	c, w := newClock(), NewWard(Policy{Quiet: time.Minute})
+	scan := Scan{GPUs: []GPU{split("A", 0, 1)}}
+	expect(t, w.Judge(scan, nil, c.now), "A/a, A/b")
+	w.Note(Event{ID: "A", Xid: 94, Instance: 1, Compute: 0}, c.now)
+	got := w.Judge(scan, nil, c.now)
+	if got[0].Why != "" || got[1].Why == "" {
+		t.Errorf("one part is sick: %s", picture(got))
+	}
+	w.Note(Event{ID: "A", Xid: 95, Instance: -1, Compute: -1}, c.now)
+	got = w.Judge(scan, nil, c.now)
+	if !strings.Contains(got[0].Why, "Xid 95") || !strings.Contains(got[1].Why, "Xid 94") || !strings.Contains(got[1].Why, "Xid 95") {
+		t.Errorf("the GPU is sick: %s", picture(got))
+	}
+	expect(t, w.Judge(Scan{GPUs: []GPU{split("A", 0)}}, nil, c.pass(time.Minute)), "A/a")
+	expect(t, w.Judge(Scan{GPUs: []GPU{split("A")}}, nil, c.now), "")
+	expect(t, w.Judge(Scan{GPUs: []GPU{whole("A")}}, nil, c.now), "A")
+}
+
+func TestShort(t *testing.T) {
+	for d, want := range map[time.Duration]string{time.Hour: "1h", 10 * time.Minute: "10m", 90 * time.Second: "1m30s", 20 * time.Second: "20s"} {
+		if got := short(d); got != want {
+			t.Errorf("%v is written %s, want %s", d, got, want)
+		}
+	}
+}

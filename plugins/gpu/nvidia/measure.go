@@ -1,0 +1,78 @@
+//go:build cgo && linux
+
+package nvidia
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/detent-ml/detent/plugins/gpu/gpus"
+)
+
+// Measure reads what a device does now.
+func (l *library) Measure(id string) (gpus.Sample, error) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if !l.up {
+		return gpus.Sample{}, errors.New("NVIDIA's library is not in use")
+	}
+	h, ret := l.api.DeviceGetHandleByUUID(id)
+	if ret != nvml.SUCCESS {
+		return gpus.Sample{}, failed("device "+id, ret)
+	}
+	r := reader{l: l, handle: h}
+	s := r.sample()
+	if r.lost {
+		return s, fmt.Errorf("device %s: the GPU is lost", id)
+	}
+	return s, nil
+}
+
+func (r *reader) sample() gpus.Sample {
+	var s gpus.Sample
+	h := r.handle
+	if m, ret := h.GetMemoryInfo(); r.ok(ret) {
+		s.MemoryUsedMiB, s.MemoryTotalMiB = ptr(m.Used/mib), ptr(m.Total/mib)
+	}
+	if u, ret := h.GetUtilizationRates(); r.ok(ret) {
+		s.Utilization, s.MemoryUtilization = ptr(uint64(u.Gpu)), ptr(uint64(u.Memory))
+	}
+	if u, _, ret := h.GetEncoderUtilization(); r.ok(ret) {
+		s.Encoder = ptr(uint64(u))
+	}
+	if u, _, ret := h.GetDecoderUtilization(); r.ok(ret) {
+		s.Decoder = ptr(uint64(u))
+	}
+	if b, ret := h.GetBAR1MemoryInfo(); r.ok(ret) {
+		s.BAR1UsedMiB = ptr(b.Bar1Used / mib)
+	}
+	if mw, ret := h.GetPowerUsage(); r.ok(ret) {
+		s.PowerW = ptr(float64(mw) / 1000)
+	}
+	if mw, ret := h.GetEnforcedPowerLimit(); r.ok(ret) {
+		s.PowerLimitW = ptr(float64(mw) / 1000)
+	}
+	if c, ret := h.GetTemperature(nvml.TEMPERATURE_GPU); r.ok(ret) {
+		s.TemperatureC = ptr(uint64(c))
+	}
+	if mhz, ret := h.GetClockInfo(nvml.CLOCK_SM); r.ok(ret) {
+		s.CoreClockMHz = ptr(uint64(mhz))
+	}
+	if mhz, ret := h.GetClockInfo(nvml.CLOCK_MEM); r.ok(ret) {
+		s.MemClockMHz = ptr(uint64(mhz))
+	}
+	if n, ret := h.GetTotalEccErrors(nvml.MEMORY_ERROR_TYPE_CORRECTED, nvml.VOLATILE_ECC); r.ok(ret) {
+		s.Corrected = ptr(n)
+	}
+	if n, ret := h.GetTotalEccErrors(nvml.MEMORY_ERROR_TYPE_UNCORRECTED, nvml.VOLATILE_ECC); r.ok(ret) {
+		s.Uncorrected = ptr(n)
+	}
+	if corrected, uncorrected, _, _, ret := h.GetRemappedRows(); r.ok(ret) {
+		s.RemappedRows = ptr(uint64(corrected + uncorrected))
+	}
+	return s
+}
+
+func ptr[T any](v T) *T { return &v }

@@ -1,0 +1,193 @@
+//go:build cgo && linux
+
+package nvidia
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+	"github.com/NVIDIA/go-nvml/pkg/nvml/mock"
+	"github.com/NVIDIA/go-nvml/pkg/nvml/mock/server"
+)
+
+// A machine is NVML's own mock of a server, with what the mock leaves open, and
+// knobs for what may go wrong.
+type machine struct {
+	*server.Server
+	t testing.TB
+
+	mu          sync.Mutex
+	begun       int             // how often the library was begun
+	gone        map[int]bool    // GPUs that the driver does not list any more
+	lost        map[string]bool // GPUs that cannot be reached
+	answers     nvml.Return     // what the driver says to everything
+	uncorrected map[string]uint64
+	broken      map[string]bool
+	events      chan nvml.EventData
+	sets        int
+}
+
+func newMachine(t testing.TB, s *server.Server) *machine {
+	m := &machine{Server: s, t: t, gone: map[int]bool{}, lost: map[string]bool{}, uncorrected: map[string]uint64{},
+		broken: map[string]bool{}, events: make(chan nvml.EventData, 8)}
+	s.InitFunc = func() nvml.Return {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.begun++
+		return m.answers
+	}
+	s.DeviceGetCountFunc = func() (int, nvml.Return) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return len(s.Devices) - len(m.gone), m.answers
+	}
+	s.DeviceGetHandleByIndexFunc = func(i int) (nvml.Device, nvml.Return) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		for k, d := range s.Devices {
+			if m.gone[k] {
+				continue
+			}
+			if i == 0 {
+				if m.lost[d.(*server.Device).UUID] {
+					return nil, nvml.ERROR_GPU_IS_LOST
+				}
+				return d, nvml.SUCCESS
+			}
+			i--
+		}
+		return nil, nvml.ERROR_INVALID_ARGUMENT
+	}
+	s.EventSetCreateFunc = func() (nvml.EventSet, nvml.Return) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.sets++
+		return m.eventSet(), nvml.SUCCESS
+	}
+	for _, d := range s.Devices {
+		m.complete(d.(*server.Device))
+	}
+	return m
+}
+
+func (m *machine) eventSet() *mock.EventSet {
+	return &mock.EventSet{
+		WaitFunc: func(uint32) (nvml.EventData, nvml.Return) {
+			select {
+			case e := <-m.events:
+				return e, nvml.SUCCESS
+			case <-time.After(10 * time.Millisecond):
+				return nvml.EventData{}, nvml.ERROR_TIMEOUT
+			}
+		},
+		FreeFunc: func() nvml.Return { return nvml.SUCCESS },
+	}
+}
+
+// complete gives a GPU what the mock does not know.
+func (m *machine) complete(d *server.Device) {
+	d.GetEnforcedPowerLimitFunc = func() (uint32, nvml.Return) { return 700_000, nvml.SUCCESS }
+	d.GetMaxClockInfoFunc = func(k nvml.ClockType) (uint32, nvml.Return) {
+		return map[nvml.ClockType]uint32{nvml.CLOCK_SM: 1980, nvml.CLOCK_MEM: 3201}[k], nvml.SUCCESS
+	}
+	d.GetClockInfoFunc = func(k nvml.ClockType) (uint32, nvml.Return) {
+		return map[nvml.ClockType]uint32{nvml.CLOCK_SM: 345, nvml.CLOCK_MEM: 3000}[k], nvml.SUCCESS
+	}
+	d.GetBAR1MemoryInfoFunc = func() (nvml.BAR1Memory, nvml.Return) {
+		return nvml.BAR1Memory{Bar1Total: 256 << 30, Bar1Used: 5 << 20}, nvml.SUCCESS
+	}
+	d.GetPersistenceModeFunc = func() (nvml.EnableState, nvml.Return) { return nvml.FEATURE_ENABLED, nvml.SUCCESS }
+	d.GetMaxPcieLinkGenerationFunc = func() (int, nvml.Return) { return 5, nvml.SUCCESS }
+	d.GetMaxPcieLinkWidthFunc = func() (int, nvml.Return) { return 16, nvml.SUCCESS }
+	d.GetUtilizationRatesFunc = func() (nvml.Utilization, nvml.Return) { return nvml.Utilization{Gpu: 97, Memory: 40}, nvml.SUCCESS }
+	d.GetEncoderUtilizationFunc = func() (uint32, uint32, nvml.Return) { return 0, 0, nvml.ERROR_NOT_SUPPORTED }
+	d.GetDecoderUtilizationFunc = func() (uint32, uint32, nvml.Return) { return 3, 0, nvml.SUCCESS }
+	d.GetPowerUsageFunc = func() (uint32, nvml.Return) { return 512_300, nvml.SUCCESS }
+	d.GetTemperatureFunc = func(nvml.TemperatureSensors) (uint32, nvml.Return) { return 61, nvml.SUCCESS }
+	d.GetTotalEccErrorsFunc = func(k nvml.MemoryErrorType, _ nvml.EccCounterType) (uint64, nvml.Return) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if k == nvml.MEMORY_ERROR_TYPE_CORRECTED {
+			return 7, nvml.SUCCESS
+		}
+		return m.uncorrected[d.UUID], nvml.SUCCESS
+	}
+	d.GetRemappedRowsFunc = func() (int, int, bool, bool, nvml.Return) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return 1, 2, false, m.broken[d.UUID], nvml.SUCCESS
+	}
+	d.GetSupportedEventTypesFunc = func() (uint64, nvml.Return) { return wanted | 1, nvml.SUCCESS }
+	d.RegisterEventsFunc = func(types uint64, _ nvml.EventSet) nvml.Return {
+		if types != wanted {
+			m.t.Errorf("registered for events %x", types)
+		}
+		return nvml.SUCCESS
+	}
+	d.GetMaxMigDeviceCountFunc = func() (int, nvml.Return) { return 7, nvml.SUCCESS }
+	d.GetMigDeviceHandleByIndexFunc = func(int) (nvml.Device, nvml.Return) { return nil, nvml.ERROR_NOT_FOUND }
+}
+
+// splitUp turns MIG on and makes two parts, at places 0 and 3.
+func (m *machine) splitUp(d *server.Device) {
+	d.SetMigMode(nvml.DEVICE_MIG_ENABLE)
+	parts := map[int]*mock.Device{0: m.part(d, "MIG-0", 7), 3: m.part(d, "MIG-3", 9)}
+	d.GetMigDeviceHandleByIndexFunc = func(i int) (nvml.Device, nvml.Return) {
+		if p := parts[i]; p != nil {
+			return p, nvml.SUCCESS
+		}
+		return nil, nvml.ERROR_NOT_FOUND
+	}
+	whole := m.DeviceGetHandleByUUIDFunc
+	m.DeviceGetHandleByUUIDFunc = func(id string) (nvml.Device, nvml.Return) {
+		for _, p := range parts {
+			if have, _ := p.GetUUID(); have == id {
+				return p, nvml.SUCCESS
+			}
+		}
+		return whole(id)
+	}
+}
+
+func (m *machine) part(d *server.Device, id string, instance int) *mock.Device {
+	no := nvml.ERROR_NOT_SUPPORTED
+	return &mock.Device{
+		GetUUIDFunc:               func() (string, nvml.Return) { return id, nvml.SUCCESS },
+		GetGpuInstanceIdFunc:      func() (int, nvml.Return) { return instance, nvml.SUCCESS },
+		GetComputeInstanceIdFunc:  func() (int, nvml.Return) { return 0, nvml.SUCCESS },
+		GetNameFunc:               func() (string, nvml.Return) { return d.Config.Name, nvml.SUCCESS }, // older drivers say no more
+		GetMemoryInfoFunc:         func() (nvml.Memory, nvml.Return) { return nvml.Memory{Total: 18 << 30, Used: 1 << 30}, nvml.SUCCESS },
+		GetUtilizationRatesFunc:   func() (nvml.Utilization, nvml.Return) { return nvml.Utilization{}, no },
+		GetEncoderUtilizationFunc: func() (uint32, uint32, nvml.Return) { return 0, 0, no },
+		GetDecoderUtilizationFunc: func() (uint32, uint32, nvml.Return) { return 0, 0, no },
+		GetBAR1MemoryInfoFunc:     func() (nvml.BAR1Memory, nvml.Return) { return nvml.BAR1Memory{}, no },
+		GetPowerUsageFunc:         func() (uint32, nvml.Return) { return 0, no },
+		GetEnforcedPowerLimitFunc: func() (uint32, nvml.Return) { return 0, no },
+		GetTemperatureFunc:        func(nvml.TemperatureSensors) (uint32, nvml.Return) { return 0, no },
+		GetClockInfoFunc:          func(nvml.ClockType) (uint32, nvml.Return) { return 0, no },
+		GetTotalEccErrorsFunc:     func(nvml.MemoryErrorType, nvml.EccCounterType) (uint64, nvml.Return) { return 0, no },
+		GetRemappedRowsFunc:       func() (int, int, bool, bool, nvml.Return) { return 0, 0, false, false, no },
+		GetAttributesFunc: func() (nvml.DeviceAttributes, nvml.Return) {
+			return nvml.DeviceAttributes{GpuInstanceSliceCount: 1, MemorySizeMB: 18 << 10}, nvml.SUCCESS
+		},
+	}
+}
+
+// set changes the machine.
+func (m *machine) set(change func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	change()
+}
+
+// ids are the GPUs of the machine in their order.
+func (m *machine) ids() []string {
+	var ids []string
+	for _, d := range m.Devices {
+		ids = append(ids, d.(*server.Device).UUID)
+	}
+	return slices.Clip(ids)
+}

@@ -1,0 +1,17 @@
+//go:build !cgo || !linux
+
+package nvidia
+
+import (
+	"errors"
+
+	"github.com/detent-ml/detent/plugins/gpu/gpus"
+)
+
+// Linked says whether this program can use NVIDIA's library at all.
+const Linked = false
+
+// Open says that this program was built without NVIDIA's library.
+func Open() (gpus.Source, error) {
+	return nil, errors.New("this det-gpu was built without cgo, so it knows no GPU but simulated ones; build it on Linux with a C compiler")
+}

@@ -1,0 +1,140 @@
+package plugin
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/nomad/plugins/base"
+	"github.com/hashicorp/nomad/plugins/shared/hclspec"
+
+	"github.com/detent-ml/detent/plugins/gpu/gpus"
+	"github.com/detent-ml/detent/plugins/gpu/simulated"
+)
+
+// config is the plugin's block in the agent's configuration.
+type config struct {
+	Enabled           bool      `codec:"enabled"`
+	IgnoredGPUs       []string  `codec:"ignored_gpu_ids"`
+	FingerprintPeriod string    `codec:"fingerprint_period"`
+	CUDADevices       bool      `codec:"cuda_visible_devices"`
+	NvidiaDevices     bool      `codec:"nvidia_visible_devices"`
+	DeviceFiles       bool      `codec:"device_files"`
+	Health            *health   `codec:"health"`
+	Simulate          *simulate `codec:"simulate"`
+}
+
+type health struct {
+	IgnoredXids []int64 `codec:"ignored_xids"`
+	Quiet       string  `codec:"quiet"`
+	ECC         bool    `codec:"ecc"`
+}
+
+type simulate struct {
+	State     string `codec:"state"`
+	Count     int64  `codec:"count"`
+	Model     string `codec:"model"`
+	MemoryMiB int64  `codec:"memory_mib"`
+}
+
+// schema is how Nomad reads the block.
+func schema() *hclspec.Spec {
+	attr := func(name, kind, otherwise string) *hclspec.Spec {
+		return hclspec.NewDefault(hclspec.NewAttr(name, kind, false), hclspec.NewLiteral(otherwise))
+	}
+	return hclspec.NewObject(map[string]*hclspec.Spec{
+		"enabled":                attr("enabled", "bool", "true"),
+		"ignored_gpu_ids":        attr("ignored_gpu_ids", "list(string)", "[]"),
+		"fingerprint_period":     attr("fingerprint_period", "string", `"10s"`),
+		"cuda_visible_devices":   attr("cuda_visible_devices", "bool", "true"),
+		"nvidia_visible_devices": attr("nvidia_visible_devices", "bool", "true"),
+		"device_files":           attr("device_files", "bool", "true"),
+		"health": hclspec.NewBlock("health", false, hclspec.NewObject(map[string]*hclspec.Spec{
+			"ignored_xids": attr("ignored_xids", "list(number)", "[13, 31, 43, 45, 68]"),
+			"quiet":        attr("quiet", "string", `"10m"`),
+			"ecc":          attr("ecc", "bool", "true"),
+		})),
+		"simulate": hclspec.NewBlock("simulate", false, hclspec.NewObject(map[string]*hclspec.Spec{
+			"state":      attr("state", "string", `""`),
+			"count":      attr("count", "number", "0"),
+			"model":      attr("model", "string", `""`),
+			"memory_mib": attr("memory_mib", "number", "0"),
+		})),
+	})
+}
+
+// settings are what follows from the configuration.
+type settings struct {
+	enabled       bool
+	ignored       map[string]bool
+	period        time.Duration
+	cuda, nvidia  bool // which variables tell a task its GPUs
+	files         bool // whether a task is given device files
+	policy        gpus.Policy
+	simulated     *simulated.State // GPUs that stay as they are
+	simulatedFile string           // or those of a file
+}
+
+const (
+	defaultQuiet = 10 * time.Minute
+	// shortestPeriod keeps a mistake in the configuration from loading a node.
+	shortestPeriod = 100 * time.Millisecond
+)
+
+// decode reads what Nomad sends.
+func decode(msgpack []byte) (settings, error) {
+	var c config
+	if len(msgpack) > 0 {
+		if err := base.MsgPackDecode(msgpack, &c); err != nil {
+			return settings{}, fmt.Errorf("configuration of the plugin: %w", err)
+		}
+	}
+	return c.settings()
+}
+
+func (c config) settings() (settings, error) {
+	s := settings{enabled: c.Enabled, ignored: map[string]bool{}, cuda: c.CUDADevices, nvidia: c.NvidiaDevices, files: c.DeviceFiles,
+		policy: gpus.Policy{IgnoredXids: gpus.DefaultIgnoredXids(), Quiet: defaultQuiet}}
+	for _, id := range c.IgnoredGPUs {
+		s.ignored[id] = true
+	}
+	var err error
+	if s.period, err = time.ParseDuration(c.FingerprintPeriod); err != nil || s.period < shortestPeriod {
+		return s, fmt.Errorf("fingerprint_period: expected a time of %s or more, such as 10s, found %q", shortestPeriod, c.FingerprintPeriod)
+	}
+	if h := c.Health; h != nil {
+		s.policy.IgnoreECC = !h.ECC
+		s.policy.IgnoredXids = nil
+		for _, x := range h.IgnoredXids {
+			if x < 0 {
+				return s, fmt.Errorf("health.ignored_xids: there is no error of number %d", x)
+			}
+			s.policy.IgnoredXids = append(s.policy.IgnoredXids, uint64(x))
+		}
+		if s.policy.Quiet, err = time.ParseDuration(h.Quiet); err != nil || s.policy.Quiet < 0 {
+			return s, fmt.Errorf("health.quiet: expected a time such as 10m, or 0s to keep a GPU out until the plugin starts anew, found %q", h.Quiet)
+		}
+	}
+	return s, s.simulate(c.Simulate)
+}
+
+func (s *settings) simulate(c *simulate) error {
+	switch {
+	case c == nil:
+		return nil
+	case c.State != "" && (c.Count != 0 || c.Model != "" || c.MemoryMiB != 0):
+		return fmt.Errorf("simulate: either state, a file that says all, or count, model and memory_mib")
+	case c.State != "":
+		s.simulatedFile = c.State
+	case c.Count <= 0 || c.MemoryMiB < 0:
+		return fmt.Errorf("simulate: needs state, a file, or a count of 1 or more (and memory_mib of 0 or more); found count %d, memory_mib %d", c.Count, c.MemoryMiB)
+	default:
+		state := simulated.Of(int(c.Count), c.Model, uint64(c.MemoryMiB))
+		s.simulated = &state
+	}
+	// No container runtime can give a task a GPU that there is not.
+	s.nvidia = false
+	return nil
+}
+
+// isSimulated says whether the GPUs are made up.
+func (s *settings) isSimulated() bool { return s.simulated != nil || s.simulatedFile != "" }

@@ -1,0 +1,218 @@
+package plugin
+
+import (
+	"context"
+	"reflect"
+	"strconv"
+	"time"
+
+	"github.com/hashicorp/nomad/plugins/device"
+	"github.com/hashicorp/nomad/plugins/shared/structs"
+
+	"github.com/detent-ml/detent/plugins/gpu/gpus"
+)
+
+// Fingerprint tells Nomad which GPUs there are and how they are: at once, and
+// whenever that changes.
+func (p *Plugin) Fingerprint(ctx context.Context) (<-chan *device.FingerprintResponse, error) {
+	p.mu.Lock()
+	enabled := p.settings.enabled
+	p.mu.Unlock()
+	if !enabled {
+		return nil, device.ErrPluginDisabled
+	}
+	out := make(chan *device.FingerprintResponse)
+	go p.fingerprint(ctx, out)
+	return out, nil
+}
+
+func (p *Plugin) fingerprint(ctx context.Context, out chan<- *device.FingerprintResponse) {
+	defer close(out)
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	var last []*device.DeviceGroup
+	complaint := ""
+	watched := false
+	for first := true; ; first = false {
+		groups, source, err := p.look()
+		if err != nil && err.Error() != complaint {
+			complaint = err.Error()
+			p.log.Error("the GPUs cannot be looked at", "error", err)
+		} else if err == nil {
+			complaint = ""
+		}
+		if source != nil && !watched {
+			watched = true
+			go source.Watch(watching, p.event)
+		}
+		if first || !reflect.DeepEqual(groups, last) {
+			p.logChanges(last, groups)
+			select {
+			case <-ctx.Done():
+				return
+			case out <- device.NewFingerprint(groups...):
+				last = groups
+			}
+		}
+		if !p.rest(ctx) {
+			return
+		}
+	}
+}
+
+// rest waits until it is time for another look, or there is a reason for one.
+func (p *Plugin) rest(ctx context.Context) bool {
+	p.mu.Lock()
+	timer := time.NewTimer(p.settings.period)
+	p.mu.Unlock()
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+	case <-p.wake:
+	}
+	return true
+}
+
+// event takes in what a source reports by itself.
+func (p *Plugin) event(e gpus.Event) {
+	p.mu.Lock()
+	matters := p.ward.Note(e, p.now())
+	p.mu.Unlock()
+	if e.Xid != 0 {
+		p.log.Warn("the driver reports an error of a GPU", "gpu", e.ID, "xid", e.Xid, "matters", matters)
+	}
+	if !matters {
+		return
+	}
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// look examines the GPUs. The source is nil while there is none.
+func (p *Plugin) look() ([]*device.DeviceGroup, gpus.Source, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	err := p.examine()
+	return p.groups(), p.source, err
+}
+
+// examine finds out how the GPUs are now. The caller holds the lock.
+func (p *Plugin) examine() error {
+	var scan gpus.Scan
+	var err error
+	if p.source == nil {
+		if p.source, err = p.open(p.settings); err != nil {
+			p.source = nil // not an interface around nothing
+		}
+	}
+	if err == nil {
+		scan, err = p.source.Scan()
+	}
+	if err == nil {
+		p.driver = gpus.Scan{Driver: scan.Driver, CUDA: scan.CUDA}
+		scan.GPUs = p.wanted(scan.GPUs)
+	}
+	p.patients = p.ward.Judge(scan, err, p.now())
+	return err
+}
+
+// wanted leaves out what the operators want to be left out: GPUs, or parts.
+func (p *Plugin) wanted(all []gpus.GPU) []gpus.GPU {
+	var kept []gpus.GPU
+	for _, g := range all {
+		if p.settings.ignored[g.ID] {
+			continue
+		}
+		var parts []gpus.Device
+		for _, d := range g.Parts {
+			if !p.settings.ignored[d.ID] {
+				parts = append(parts, d)
+			}
+		}
+		g.Parts = parts
+		kept = append(kept, g)
+	}
+	return kept
+}
+
+// groups puts the devices of each model together, as Nomad wants them.
+func (p *Plugin) groups() []*device.DeviceGroup {
+	var groups []*device.DeviceGroup
+	for _, d := range p.patients {
+		model := d.Model
+		if model == "" {
+			model = "unknown" // lost before it said
+		}
+		n := len(groups)
+		if n == 0 || groups[n-1].Name != model {
+			groups = append(groups, &device.DeviceGroup{Vendor: vendor, Type: kind, Name: model, Attributes: p.attributes(d.Device)})
+			n++
+		}
+		instance := &device.Device{ID: d.ID, Healthy: d.Why == "", HealthDesc: d.Why}
+		if d.BusID != "" {
+			instance.HwLocality = &device.DeviceLocality{PciBusID: d.BusID}
+		}
+		groups[n-1].Devices = append(groups[n-1].Devices, instance)
+	}
+	return groups
+}
+
+// attributes are what jobs may ask for in constraints. Those that NVIDIA's plugin
+// for Nomad has go by the same names.
+func (p *Plugin) attributes(d gpus.Device) map[string]*structs.Attribute {
+	attrs := map[string]*structs.Attribute{}
+	number := func(name string, n uint64, unit string) {
+		if n > 0 {
+			attrs[name] = structs.NewIntAttribute(int64(n), unit)
+		}
+	}
+	word := func(name, s string) {
+		if s != "" {
+			attrs[name] = structs.NewStringAttribute(s)
+		}
+	}
+	number("memory", d.MemoryMiB, structs.UnitMiB)
+	number("power", uint64(d.PowerLimitW), structs.UnitW)
+	number("bar1", d.BAR1MiB, structs.UnitMiB)
+	number("cores_clock", d.CoreClockMHz, structs.UnitMHz)
+	number("memory_clock", d.MemClockMHz, structs.UnitMHz)
+	number("pci_bandwidth", d.PCIeMBs, structs.UnitMBPerS)
+	word("driver_version", p.driver.Driver)
+	word("cuda_version", p.driver.CUDA)
+	word("persistence_mode", d.Persistence)
+	if v, err := strconv.ParseFloat(d.Capability, 64); err == nil {
+		attrs["compute_capability"] = structs.NewFloatAttribute(v, "")
+	}
+	attrs["mig"] = structs.NewBoolAttribute(d.Instance >= 0)
+	if p.settings.isSimulated() {
+		attrs["simulated"] = structs.NewBoolAttribute(true)
+	}
+	return attrs
+}
+
+// logChanges says which devices fell sick, and which are well again.
+func (p *Plugin) logChanges(before, after []*device.DeviceGroup) {
+	was := map[string]*device.Device{}
+	for _, g := range before {
+		for _, d := range g.Devices {
+			was[d.ID] = d
+		}
+	}
+	for _, g := range after {
+		for _, d := range g.Devices {
+			old := was[d.ID]
+			switch {
+			case !d.Healthy && (old == nil || old.HealthDesc != d.HealthDesc):
+				p.log.Warn("a GPU is out of use", "gpu", d.ID, "model", g.Name, "reason", d.HealthDesc)
+			case d.Healthy && old == nil:
+				p.log.Info("a GPU", "gpu", d.ID, "model", g.Name)
+			case d.Healthy && !old.Healthy:
+				p.log.Info("a GPU is well again", "gpu", d.ID, "model", g.Name)
+			}
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package plugin
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/nomad/plugins/device"
+
+	"github.com/detent-ml/detent/plugins/gpu/gpus"
+)
+
+// Variables that tell a task its GPUs.
+const (
+	// visibleNvidia is read by NVIDIA's container runtime, which the docker driver
+	// takes for a task that has it.
+	visibleNvidia = "NVIDIA_VISIBLE_DEVICES"
+	// visibleCUDA is read by CUDA itself, in a container and out of one.
+	visibleCUDA = "CUDA_VISIBLE_DEVICES"
+	// simulatedFlag says that no program can use them.
+	simulatedFlag = "DET_SIMULATED_GPUS"
+)
+
+// Reserve says what a task needs to use the devices that it was given, as they
+// are now: one that was lost since they were last looked at is nobody's any more.
+func (p *Plugin) Reserve(ids []string) (*device.ContainerReservation, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.settings.enabled {
+		return nil, device.ErrPluginDisabled
+	}
+	if len(ids) == 0 {
+		return nil, fmt.Errorf("no devices are named")
+	}
+	if err := p.examine(); err != nil {
+		p.log.Warn("the GPUs of a task cannot be looked at", "gpus", ids, "error", err)
+	}
+	known := map[string]gpus.Patient{}
+	for _, d := range p.patients {
+		known[d.ID] = d
+	}
+	res := &device.ContainerReservation{Envs: map[string]string{}}
+	for _, id := range ids {
+		d, ok := known[id]
+		if !ok {
+			return nil, fmt.Errorf("there is no GPU %s on this node", id)
+		}
+		if d.Why != "" {
+			return nil, fmt.Errorf("GPU %s is out of use: %s", id, d.Why)
+		}
+		if p.settings.files {
+			res.Devices = addFiles(res.Devices, d.Nodes)
+		}
+	}
+	visible := strings.Join(ids, ",")
+	if p.settings.nvidia {
+		res.Envs[visibleNvidia] = visible
+	}
+	if p.settings.cuda {
+		res.Envs[visibleCUDA] = visible
+	}
+	if p.settings.isSimulated() {
+		res.Envs[simulatedFlag] = visible
+	}
+	return res, nil
+}
+
+// addFiles adds device files, each of them once.
+func addFiles(list []*device.DeviceSpec, paths []string) []*device.DeviceSpec {
+	for _, path := range paths {
+		if !slices.ContainsFunc(list, func(d *device.DeviceSpec) bool { return d.HostPath == path }) {
+			list = append(list, &device.DeviceSpec{HostPath: path, TaskPath: path, CgroupPerms: "rw"})
+		}
+	}
+	return list
+}

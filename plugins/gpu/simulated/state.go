@@ -1,0 +1,187 @@
+package simulated
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/detent-ml/detent/plugins/gpu/gpus"
+)
+
+// A State is what the file says: all that there is to know of the simulated GPUs.
+type State struct {
+	Driver string `yaml:"driver,omitempty"`
+	CUDA   string `yaml:"cuda,omitempty"`
+	// Error makes the driver answer nothing but this.
+	Error string `yaml:"error,omitempty"`
+	GPUs  []GPU  `yaml:"gpus"`
+}
+
+// A GPU is one, or with a count several that are alike.
+type GPU struct {
+	Count      int    `yaml:"count,omitempty"`
+	ID         string `yaml:"id,omitempty"` // GPU-…; made up where there is none
+	Model      string `yaml:"model,omitempty"`
+	MemoryMiB  uint64 `yaml:"memory_mib,omitempty"`
+	Capability string `yaml:"capability,omitempty"`
+
+	Sick        string   `yaml:"sick,omitempty"`         // why it is out of use
+	Lost        bool     `yaml:"lost,omitempty"`         // fallen off the bus
+	Uncorrected uint64   `yaml:"uncorrected,omitempty"`  // memory errors beyond repair
+	RemapFailed bool     `yaml:"remap_failed,omitempty"` // of a row of its memory
+	Xids        []uint64 `yaml:"xids,omitempty"`         // critical errors in order; each one that is added is reported once
+
+	Parts  []Part   `yaml:"parts,omitempty"` // MIG
+	Nodes  []string `yaml:"nodes,omitempty"` // device files that a task is given
+	Sample Sample   `yaml:"sample,omitempty"`
+}
+
+// A Part is a piece of a GPU (MIG).
+type Part struct {
+	ID        string `yaml:"id,omitempty"` // MIG-…
+	Profile   string `yaml:"profile"`      // such as 1g.10gb
+	MemoryMiB uint64 `yaml:"memory_mib,omitempty"`
+}
+
+// A Sample is what a GPU does.
+type Sample struct {
+	Utilization   uint64  `yaml:"utilization,omitempty"` // percent
+	MemoryUsedMiB uint64  `yaml:"memory_used_mib,omitempty"`
+	PowerW        float64 `yaml:"power_w,omitempty"`
+	TemperatureC  uint64  `yaml:"temperature_c,omitempty"`
+}
+
+// Values of what a file leaves open.
+const (
+	Model         = "Simulated GPU"
+	MemoryMiB     = 16384
+	defaultDriver = "550.54.15"
+	defaultCUDA   = "12.4"
+	capability    = "9.0"
+	powerLimitW   = 300
+	idleW         = 30
+	idleC         = 35
+	mostGPUs      = 1024
+)
+
+// Of makes a state of so many GPUs that are alike; an empty model and no memory
+// take the usual ones.
+func Of(count int, model string, memoryMiB uint64) State {
+	return State{GPUs: []GPU{{Count: count, Model: model, MemoryMiB: memoryMiB}}}
+}
+
+// Read reads a state from a file, in YAML or JSON.
+func Read(path string) (State, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return State{}, fmt.Errorf("the simulated GPUs' state: %w", err)
+	}
+	return parse(path, text)
+}
+
+func parse(path string, text []byte) (State, error) {
+	var s State
+	if err := yaml.UnmarshalWithOptions(text, &s, yaml.Strict()); err != nil {
+		return s, fmt.Errorf("the simulated GPUs' state %s: %s", path, yaml.FormatError(err, false, true))
+	}
+	total := 0
+	for i, g := range s.GPUs {
+		switch {
+		case g.Count < 0:
+			return s, fmt.Errorf("the simulated GPUs' state %s: gpus[%d].count is %d; it must be 0 or more", path, i, g.Count)
+		case g.Count > 1 && (g.ID != "" || len(g.Parts) > 0):
+			return s, fmt.Errorf("the simulated GPUs' state %s: gpus[%d] are %d and have an id or parts, which only one can have", path, i, g.Count)
+		}
+		total += max(1, g.Count)
+	}
+	if total > mostGPUs {
+		return s, fmt.Errorf("the simulated GPUs' state %s: %d GPUs; a node has %d at most", path, total, mostGPUs)
+	}
+	return s, nil
+}
+
+// Write writes a state to a file, as a whole or not at all, so that a plugin that
+// reads it meanwhile never sees a part of it.
+func Write(path string, s State) error {
+	text, err := yaml.Marshal(s)
+	if err != nil {
+		return err
+	}
+	fresh, err := os.CreateTemp(filepath.Dir(path), ".gpus-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(fresh.Name())
+	_, err = fresh.Write(text)
+	if err := errors.Join(err, fresh.Chmod(0o644), fresh.Close()); err != nil {
+		return err
+	}
+	return os.Rename(fresh.Name(), path)
+}
+
+// Expand gives each GPU an entry and an id of its own, so that they can be changed
+// one by one. The ids follow from seed and place: two nodes whose seeds differ have
+// GPUs of different names, and a restart finds the same ones.
+func (s State) Expand(seed string) State {
+	var all []GPU
+	for _, g := range s.GPUs {
+		for range max(1, g.Count) {
+			one := g
+			one.Count = 0
+			if one.ID == "" {
+				one.ID = "GPU-" + madeUp(seed, fmt.Sprint(len(all)))
+			}
+			one.Parts = append([]Part(nil), g.Parts...)
+			for i := range one.Parts {
+				if one.Parts[i].ID == "" {
+					one.Parts[i].ID = "MIG-" + madeUp(seed, one.ID, fmt.Sprint(i))
+				}
+			}
+			all = append(all, one)
+		}
+	}
+	s.GPUs = all
+	return s
+}
+
+// madeUp is a UUID that follows from words.
+func madeUp(words ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(words, "\x00")))
+	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
+}
+
+// scan is an expanded state as a driver would show it.
+func (s State) scan() gpus.Scan {
+	out := gpus.Scan{Driver: or(s.Driver, defaultDriver), CUDA: or(s.CUDA, defaultCUDA)}
+	for i, g := range s.GPUs {
+		whole := gpus.GPU{
+			Device: gpus.Device{
+				ID: g.ID, Model: or(g.Model, Model), MemoryMiB: or(g.MemoryMiB, MemoryMiB), Capability: or(g.Capability, capability),
+				BusID: fmt.Sprintf("00000000:%02X:00.0", i+1), Nodes: g.Nodes, Instance: -1, Compute: -1,
+				PowerLimitW: powerLimitW, CoreClockMHz: 1980, MemClockMHz: 2619, BAR1MiB: 2 * or(g.MemoryMiB, MemoryMiB), PCIeMBs: 63015,
+			},
+			Split: len(g.Parts) > 0, Lost: g.Lost, Uncorrected: g.Uncorrected, RemapFailed: g.RemapFailed, Sick: g.Sick,
+		}
+		for k, p := range g.Parts {
+			d := whole.Device
+			d.ID, d.Model, d.MemoryMiB, d.Instance, d.Compute = p.ID, whole.Model+" MIG "+p.Profile, or(p.MemoryMiB, whole.MemoryMiB), k+1, 0
+			d.PowerLimitW = 0
+			whole.Parts = append(whole.Parts, d)
+		}
+		out.GPUs = append(out.GPUs, whole)
+	}
+	return out
+}
+
+func or[T comparable](v, other T) T {
+	var zero T
+	if v == zero {
+		return other
+	}
+	return v
+}
