@@ -2,22 +2,21 @@
 #
 #   nomad acl policy apply -namespace default -job det-master det-master det-master.policy.hcl
 #
-# The namespace is the one that tasks run in: the master submits, reads and stops jobs there, follows
-# their allocations, and reads the logs of those that failed before they could send any.
+# The namespace is the one that tasks run in: the master submits, plans and stops jobs there and follows
+# their allocations and services. Repeat the block for each namespace where there are several.
 namespace "default" {
-  policy       = "read"
-  capabilities = ["list-jobs", "parse-job", "read-job", "submit-job", "read-logs", "read-fs", "alloc-lifecycle"]
+  capabilities = ["list-jobs", "read-job", "submit-job"]
+
+  # What only one task's job may read, such as the password of the registry that its image is in: written
+  # before the job is registered and removed when it is over.
+  variables {
+    path "nomad/jobs/det-*" {
+      capabilities = ["list", "read", "write", "destroy"]
+    }
+  }
 }
 
 # Nodes and what they offer, and draining ones, whose trials are asked to save their state.
 node {
-  policy = "read"
-}
-
-agent {
-  policy = "read"
-}
-
-operator {
   policy = "read"
 }

@@ -139,7 +139,7 @@ func (b *builder) build(ctx context.Context, pin Pin, task *Task) error {
 // writeModule makes the module that builds the server.
 func (b *builder) writeModule(ctx context.Context, pin Pin, dir string) error {
 	// Outside any module: a go.mod further up could refuse the version.
-	out, err := b.run(ctx, dir, "mod", "download", "-json", pin.Module+"@v"+pin.Version)
+	out, err := b.run(ctx, dir, "mod", "download", "-json", pin.Module+"@"+pin.release())
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (b *builder) writeModule(ctx context.Context, pin Pin, dir string) error {
 	if err := json.Unmarshal(out, &file); err != nil {
 		return fmt.Errorf("go mod edit -json: %w", err)
 	}
-	edit := []string{"mod", "edit", "-module=build/" + pin.Name, "-require=" + pin.Module + "@v" + pin.Version}
+	edit := []string{"mod", "edit", "-module=build/" + pin.Name, "-require=" + pin.Module + "@" + pin.release()}
 	for _, r := range file.Replace {
 		if strings.HasPrefix(r.New.Path, ".") {
 			old := r.Old.Path

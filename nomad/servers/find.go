@@ -91,9 +91,10 @@ func onPath(ctx context.Context, pin Pin, report *Reporter) (Binary, bool) {
 	return Binary{Name: pin.Name, Path: path, Version: version}, true
 }
 
-var serverVersion = regexp.MustCompile(`\bv(\d+\.\d+\.\d+)`)
+var serverVersion = regexp.MustCompile(`(?:^|\s)v?(\d+\.\d+(?:\.\d+)?)\b`)
 
-// versionOf asks a binary for its version, which these servers all print as "Name v1.2.3".
+// versionOf asks a binary for its version, which most of these servers print as "Name v1.2.3", and
+// SeaweedFS as "version 30GB 4.39".
 func versionOf(ctx context.Context, path string) (string, error) {
 	cmd := exec.CommandContext(ctx, path, "version")
 	cmd.Env = append(os.Environ(), "AWS_CA_BUNDLE=") // Nomad's AWS client fails on it

@@ -47,6 +47,11 @@ func TestLicencesOfEverythingLinked(t *testing.T) {
 	for _, m := range linkedModules(t, root, false) {
 		notice += fmt.Sprintf("  %s (%s)\n", m.Path, licences[m.Path])
 	}
+	notice += "\nThe pages of the master contain code of these npm packages, each under the\nlicence named, whose text is in the package itself:\n\n"
+	packages := bundledPackages(t, root)
+	for _, p := range packages {
+		notice += p
+	}
 	file := filepath.Join(root, "NOTICE")
 	if *rewrite {
 		if err := os.WriteFile(file, []byte(notice), 0o644); err != nil {
@@ -62,6 +67,54 @@ func TestLicencesOfEverythingLinked(t *testing.T) {
 			t.Errorf("NOTICE lacks the line %q; run: go test ./nomad/servers -run Licences -rewrite", strings.TrimSpace(line))
 		}
 	}
+	for _, line := range packages {
+		if !strings.Contains(string(have), line) {
+			t.Errorf("NOTICE lacks the line %q; run: go test ./nomad/servers -run Licences -rewrite", strings.TrimSpace(line))
+		}
+	}
+}
+
+// npmLicences are those under which a package may be used: in the pages all but
+// the last, which is for the tools that make them.
+var npmLicences = []string{"MIT", "ISC", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "0BSD", "MPL-2.0"}
+
+// bundledPackages reads from the lock file of the pages which packages they are
+// made of, as lines of NOTICE. It refuses licences as for Go modules.
+func bundledPackages(t *testing.T, root string) []string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(root, "webui", "package-lock.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lock struct {
+		Packages map[string]struct {
+			Version, License string
+			Dev              bool
+			DevOptional      bool
+		}
+	}
+	if err := json.Unmarshal(b, &lock); err != nil {
+		t.Fatalf("webui/package-lock.json: %v", err)
+	}
+	var lines []string
+	for path, p := range lock.Packages {
+		if path == "" { // the pages themselves
+			continue
+		}
+		name := path[strings.LastIndex(path, "node_modules/")+len("node_modules/"):]
+		tool := p.Dev || p.DevOptional
+		if i := slices.Index(npmLicences, p.License); i < 0 || i == len(npmLicences)-1 && !tool {
+			t.Errorf("npm package %s %s: its licence is refused: %q", name, p.Version, p.License)
+		}
+		if !tool {
+			lines = append(lines, fmt.Sprintf("  %s (%s)\n", name, p.License))
+		}
+	}
+	slices.Sort(lines)
+	if len(lines) < 3 {
+		t.Errorf("webui/package-lock.json names %d packages that the pages are made of, which cannot be all: %v", len(lines), lines)
+	}
+	return lines
 }
 
 func moduleRoot(t *testing.T) string {

@@ -8,8 +8,10 @@ type Pin struct {
 	Version string // without the "v"
 	// Oldest is the oldest version of a binary on PATH that is used in place of a build.
 	Oldest string
-	// Module and Package are what is built. The module is required at Version.
+	// Module and Package are what is built. The module is required at Version, or, where its releases have
+	// no version that modules can have, at Release.
 	Module, Package string
+	Release         string `json:",omitempty"`
 	// Replace maps modules that the release replaces by folders of its own repository, which the module
 	// registry does not have, to what the registry has: "path@version" of that release's own commit.
 	Replace map[string]string
@@ -36,5 +38,25 @@ func Pins() []Pin {
 			Module: "github.com/hashicorp/consul", Package: "github.com/hashicorp/consul",
 			Tags: "ui release", Minutes: 3,
 		},
+		{
+			// Where checkpoints need credentials. Its API is published at the versions that its go.mod names.
+			Name: "vault", Title: "Vault", Version: "1.21.1", Oldest: "1.18.0",
+			Module: "github.com/hashicorp/vault", Package: "github.com/hashicorp/vault",
+			Minutes: 7,
+		},
+		{
+			// An object store for development and tests, with the STS that Vault asks for credentials.
+			Name: "weed", Title: "SeaweedFS", Version: "4.39", Oldest: "4.39",
+			Module: "github.com/seaweedfs/seaweedfs", Package: "github.com/seaweedfs/seaweedfs/weed",
+			Release: "v0.0.0-20260710040814-db42bb49757b", Minutes: 3,
+		},
 	}
+}
+
+// release is the version at which the module is required.
+func (p Pin) release() string {
+	if p.Release != "" {
+		return p.Release
+	}
+	return "v" + p.Version
 }
