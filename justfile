@@ -2,6 +2,9 @@
 
 set shell := ["bash", "-euo", "pipefail", "-c"]
 
+# NVML's header marks what it has replaced, and go-nvml names all of it.
+export CGO_CFLAGS := "-O2 -g -Wno-deprecated-declarations"
+
 # Tools at exact versions, run from the Go module registry.
 golangci := "go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0"
 ready    := "go run ./nomad/servers/cmd/detent-servers"
@@ -12,17 +15,27 @@ default:
 
 # --- set-up: each makes what is missing, once, and says so -------------------------------------------
 
-# the three programs, into bin/
-build:
-    @echo "building det-master, det and det-runner into bin/" >&2
+# the four programs, into bin/
+build: ui
+    @echo "building det-master, det, det-runner and det-gpu into bin/" >&2
     @mkdir -p bin
     @CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o bin/det-master ./master
     @CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o bin/det ./cli
     @CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o bin/det-runner ./plugins/runner
+    @[ "$(go env CGO_ENABLED)" = 1 ] || echo "no C compiler here: det-gpu knows simulated GPUs only" >&2
+    @go build -trimpath -ldflags="-s -w" -o bin/det-gpu ./plugins/gpu
+
+# the pages in the browser, into webui/dist, from which they go into det-master
+ui:
+    @bash webui/build.sh
 
 # Nomad and Consul: found on PATH, or built once into the user's cache (minutes)
 servers:
     @{{ ready }} nomad consul >/dev/null
+
+# Vault and SeaweedFS too, which only tests and clusters with --vault need (about ten minutes)
+test-servers: servers
+    @{{ ready }} vault weed >/dev/null
 
 # a Python environment in the user's cache: demo, harness or compat; prints its Python
 venv name:
@@ -61,7 +74,7 @@ reset: build
 # --- tests -------------------------------------------------------------------------------------------
 
 # all the set-up and all the tests
-test: build servers vet go-test harness-test docs
+test: build test-servers vet go-test harness-test keras-test ui-test docs
 
 # go vet
 vet:
@@ -69,29 +82,62 @@ vet:
     @go vet ./...
 
 # the tests of the Go packages, with those on real servers
-go-test: servers
+go-test: test-servers
     @echo "the Go tests, on real servers" >&2
     @compat="$({{ ready }} python compat)" && demo="$({{ ready }} python demo)" && \
-        DETENT_COMPAT_PYTHON="$compat" DETENT_DEMO_PYTHON="$demo" go test -shuffle=on -timeout 30m ./...
+        DETENT_COMPAT_PYTHON="$compat" DETENT_DEMO_PYTHON="$demo" go test -shuffle=on -timeout 60m ./...
 
 # the control loop against a random world, with as many seeds as wanted
 sim seeds="200":
     @go test ./master/control -run Simulation -sim {{ seeds }} -timeout 60m
 
-# only whole stories and faults on real servers
-integration: build servers
+# the same with access control on in Nomad and Consul, from docs/operate's own policies
+integration-acl: build servers
     @compat="$({{ ready }} python compat)" && demo="$({{ ready }} python demo)" && \
-        DETENT_COMPAT_PYTHON="$compat" DETENT_DEMO_PYTHON="$demo" go test -count=1 -timeout 30m ./integration/...
+        DETENT_INTEGRATION_ACL=1 DETENT_COMPAT_PYTHON="$compat" DETENT_DEMO_PYTHON="$demo" go test -count=1 -timeout 60m ./integration/...
+
+# only whole stories and faults on real servers
+integration: build test-servers
+    @compat="$({{ ready }} python compat)" && demo="$({{ ready }} python demo)" && \
+        DETENT_COMPAT_PYTHON="$compat" DETENT_DEMO_PYTHON="$demo" go test -count=1 -timeout 60m ./integration/...
 
 # the tests of the Python package
 harness-test:
     @echo "the tests of the harness" >&2
-    @python="$({{ ready }} python harness)" && cd plugins/harness && "$python" -m pytest
+    @python="$({{ ready }} python harness)" && weed="$({{ ready }} weed)" && cd plugins/harness && DETENT_WEED="$weed" "$python" -m pytest
 
-# the figures next to their yardsticks, about ten minutes: just bench, or a part: just bench -bench Reports
-bench *args: build servers
+# Keras trials and TensorBoard, with Keras 2 and with Keras 3 (TensorFlow takes 2 GB of the cache)
+keras-test:
+    @echo "the tests of the harness that need TensorFlow" >&2
+    @python="$({{ ready }} python keras)" && cd plugins/harness && export TF_CPP_MIN_LOG_LEVEL=3 && \
+        TF_USE_LEGACY_KERAS=1 "$python" -m pytest -W ignore tests/test_keras.py tests/test_tensorboard_task.py && \
+        TF_USE_LEGACY_KERAS=0 "$python" -m pytest -W ignore tests/test_keras.py
+
+# the pages: types, the tests of their parts, and what the first page costs (in a browser: ui-stories)
+ui-test: ui
+    @if command -v npm >/dev/null; then echo "the tests of the pages" >&2; cd webui && node_modules/.bin/tsc --noEmit && node_modules/.bin/vitest run && node build.mjs --check; \
+    else echo "no npm here: the pages are not tested (Debian: apt-get install nodejs npm)" >&2; fi
+
+# what a person does with the pages, in Chromium on a real cluster; go-test has them too
+ui-stories: build servers
+    @go test ./integration -run 'TestUI$' -count=1 -v -timeout 15m
+
+# the figures next to their yardsticks, about ten minutes: just bench, or a part: just bench -bench Reports, just bench search
+bench *args:
+    @if [[ "{{ args }}" == search* ]]; then \
+        {{ just_executable() }} bench-search {{ replace_regex(args, "^search ?", "") }}; \
+    else \
+        {{ just_executable() }} bench-cluster {{ args }}; \
+    fi
+
+[private]
+bench-cluster *args: build servers
     @echo "benchmarks on a local cluster of their own" >&2
     @go test ./integration/bench -run '^$' -bench . -benchtime 1x -timeout 60m {{ args }}
+
+# how well searchers search, on recorded curves: just bench-search, or with Optuna on the same curves: just bench-search optuna
+bench-search *args:
+    @if [ "{{ args }}" = optuna ]; then go run ./integration/bench/search -optuna "$({{ ready }} python optuna)"; else go run ./integration/bench/search {{ args }}; fi
 
 # the benchmarks of single packages
 bench-packages:

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -28,7 +29,22 @@ func TestScripts(t *testing.T) {
 
 // TestScriptsOfTheFake runs the scripts that need the fake master.
 func TestScriptsOfTheFake(t *testing.T) {
-	testscript.Run(t, testscript.Params{Dir: "testdata/fake", Setup: withMaster("")})
+	testscript.Run(t, testscript.Params{Dir: "testdata/fake", Setup: withMaster(""),
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"wait-for": waitFor}})
+}
+
+// waitFor waits for a file that a program in the background makes.
+func waitFor(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: wait-for file")
+	}
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+			return
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+	ts.Fatalf("%s did not appear", args[0])
 }
 
 func withMaster(address string) func(*testscript.Env) error {

@@ -80,6 +80,7 @@ func TestEveryVerb(t *testing.T) {
 	t.Run("create", func(t *testing.T) { id = w.create(t) })
 	t.Run("read", func(t *testing.T) { w.read(t, id) })
 	t.Run("checkpoints", func(t *testing.T) { w.checkpoints(t, id) })
+	t.Run("visited", func(t *testing.T) { w.visited(t, id) })
 	t.Run("change", func(t *testing.T) { w.change(t, id) })
 	t.Run("steer", func(t *testing.T) { w.steer(t) })
 	t.Run("commands", func(t *testing.T) { w.commands(t) })
@@ -91,9 +92,10 @@ func TestEveryVerb(t *testing.T) {
 	}
 }
 
-// elsewhere are verbs that would break the cluster that all tests share; the demo
-// and the tests of nomad/local bring one up and down.
-var elsewhere = []string{"deploy local cluster-up", "deploy local cluster-down", "deploy local reset"}
+// elsewhere are verbs that would break the cluster that all tests share, which the
+// demo and the tests of nomad/local bring up and down, and those that need more than
+// a start: TestNotebook, TestShell and TestTensorboard open theirs.
+var elsewhere = []string{"deploy local cluster-up", "deploy local cluster-down", "deploy local reset", "notebook open", "shell open", "tensorboard open"}
 
 // documentedVerbs reads the table of nouns and verbs.
 func documentedVerbs(t *testing.T) []string {
@@ -370,6 +372,26 @@ func (w *typist) commands(t *testing.T) {
 	w.det(t, "command", "logs", id)
 }
 
+// visited starts one of each kind that people visit, without waiting for it.
+func (w *typist) visited(t *testing.T, experiment string) {
+	for noun, args := range map[string][]string{"notebook": nil, "shell": nil, "tensorboard": {experiment}} {
+		out := w.det(t, append([]string{noun, "start", "--detach", "--config", "resources.slots=0"}, args...)...)
+		id := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`).FindString(out)
+		if id == "" {
+			t.Fatalf("det %s start says no id:\n%s", noun, out)
+		}
+		holds(t, "list", w.det(t, noun, "list"), id)
+		holds(t, "describe", w.det(t, noun, "describe", id), id, "default")
+		holds(t, "config", w.det(t, noun, "config", id), "resources")
+		w.det(t, noun, "set", "priority", id, "50")
+		w.det(t, noun, "logs", id)
+		if noun == "shell" { // which waits until it is open
+			holds(t, "show-ssh-command", w.det(t, noun, "show-ssh-command", id), "ssh ")
+		}
+		w.det(t, noun, "kill", id)
+	}
+}
+
 func (w *typist) cluster(t *testing.T) {
 	holds(t, "agent list", w.det(t, "agent", "list"), "integration", "default", "127.0.0.1")
 	holds(t, "slot list", w.det(t, "slot", "list"), "cpu", "FREE")
@@ -380,5 +402,5 @@ func (w *typist) cluster(t *testing.T) {
 	holds(t, "completion", w.det(t, "completion", "bash"), "complete")
 	holds(t, "curl", w.det(t, "dev", "curl", "/api/v1/me"), `"username":"ida"`)
 	holds(t, "status", w.det(t, "deploy", "local", "status", "--cluster-name", "integration", "--state-dir", w.r.Description.StateDir), "postgres", "healthy", w.r.MasterURL)
-	holds(t, "logs", w.det(t, "deploy", "local", "logs", "nomad", "--cluster-name", "integration", "--state-dir", w.r.Description.StateDir, "--tail", "3"), "nomad")
+	holds(t, "logs", w.det(t, "deploy", "local", "logs", "postgres", "--cluster-name", "integration", "--state-dir", w.r.Description.StateDir, "--tail", "1000"), "ready to accept connections")
 }

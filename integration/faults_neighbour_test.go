@@ -55,6 +55,9 @@ func (r *rig) neighbour(t *testing.T, first int) *neighbour {
 	n.env = append(n.env, "DETENT_LISTEN="+strings.TrimPrefix(n.MasterURL, "http://"), "DETENT_DATABASE="+n.DSN,
 		"DETENT_CLUSTER_NAME=neighbour", "DETENT_NOMAD_ADDRESS="+r.NomadURL, "DETENT_CONSUL_ADDRESS="+r.ConsulURL,
 		"DETENT_RUNNER_PATH="+filepath.Join(r.bin, "det-runner"), "DETENT_HARNESS_PATH="+filepath.Join(r.root, "plugins", "harness"))
+	if _, token := r.ConsulTokens(); token != "" {
+		n.env = append(n.env, "DETENT_CONSUL_TOKEN="+token, "DETENT_NOMAD_TOKEN="+r.NomadToken)
+	}
 	n.start(t)
 	t.Cleanup(func() { n.stop(t) })
 	eventually(t, "the neighbour answers", func() (bool, error) {

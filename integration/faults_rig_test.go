@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,6 +39,7 @@ type trainOptions struct {
 	noise    int     // length of one more line of output per step; none when 0
 	stubborn bool    // it heeds no refusal and no signal
 	more     string  // more configuration
+	folder   string  // in which it keeps its account; beside the cluster when empty
 }
 
 // train submits a training and waits until it has made its first steps.
@@ -53,7 +55,7 @@ func (r *rig) submitTraining(t testing.TB, o trainOptions) *training {
 	t.Helper()
 	// Below the cluster's folder, which is kept when a test fails; open, as the
 	// task may run under another account.
-	record, err := os.MkdirTemp(filepath.Dir(r.Cluster.StateDir()), "record-")
+	record, err := os.MkdirTemp(cmp.Or(o.folder, filepath.Dir(r.Cluster.StateDir())), "record-")
 	if err != nil {
 		t.Fatal(err)
 	}

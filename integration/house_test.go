@@ -43,7 +43,7 @@ func list(t *testing.T) []pkg {
 }
 
 // purePackages do no I/O and know no clock, context or socket.
-var purePackages = []string{"master/fault", "master/expconf", "master/search", "master/lifecycle", "master/sched", "jobspecs"}
+var purePackages = []string{"master/fault", "master/expconf", "master/search", "master/search/sim", "master/lifecycle", "master/sched", "jobspecs"}
 
 // impure packages may not be imported by pure ones, directly.
 var impure = []string{"context", "database/sql", "io/ioutil", "log", "log/slog", "net", "net/http", "os", "os/exec", "os/signal",
@@ -51,18 +51,26 @@ var impure = []string{"context", "database/sql", "io/ioutil", "log", "log/slog",
 
 // onlyImporters says which of our packages may import what.
 var onlyImporters = map[string][]string{
-	"github.com/jackc/pgx":            {"master/store", "nomad/servers"},
-	"github.com/gofiber/fiber":        {"master/api"},
-	"github.com/hashicorp/nomad/api":  {"master/cluster", "jobspecs", "nomad/local"},
-	"github.com/hashicorp/consul/api": {"master/discovery", "nomad/local"},
-	"github.com/spf13/cobra":          {"cli", "master", "plugins/runner"},
-	module + "/master/store":          {"master/api", "master/control", "master/server"},
-	module + "/master/control":        {"master/server"},
-	module + "/master/api":            {"master/server"},
-	module + "/master/cluster":        {"master/control", "master/server"},
-	module + "/master/discovery":      {"master/server"},
-	module + "/master/server":         {"master", "integration"},
-	module + "/master/client":         {"cli", "plugins/runner", "integration"},
+	"github.com/jackc/pgx":               {"master/store", "nomad/servers"},
+	"github.com/gofiber/fiber":           {"master/api"},
+	"github.com/hashicorp/nomad/api":     {"master/cluster", "jobspecs", "nomad/local"},
+	"github.com/hashicorp/consul/api":    {"master/discovery", "nomad/local"},
+	"github.com/hashicorp/nomad/plugins": {"plugins/gpu"},
+	"github.com/NVIDIA/go-nvml":          {"plugins/gpu/nvidia"},
+	"github.com/hashicorp/vault/api":     {"master/secrets"},
+	"github.com/aws/aws-sdk-go-v2":       {"master/objects"},
+	module + "/master/secrets":           {"master/server"},
+	module + "/master/objects":           {"master/server"},
+	"github.com/spf13/cobra":             {"cli", "master", "plugins/runner"},
+	module + "/master/store":             {"master/api", "master/control", "master/server"},
+	module + "/master/control":           {"master/server"},
+	module + "/master/api":               {"master/server"},
+	module + "/master/cluster":           {"master/control", "master/server"},
+	module + "/master/discovery":         {"master/server"},
+	module + "/master/server":            {"master", "integration"},
+	module + "/master/proxy":             {"master/api", "master/server"},
+	module + "/master/tunnel":            {"master/proxy", "plugins/runner"},
+	module + "/master/client":            {"cli", "plugins/runner", "integration"},
 }
 
 // TestDependenciesPointOneWay holds the packages to the order that
@@ -110,11 +118,36 @@ func under(imp string, roots []string) bool {
 	return false
 }
 
+// pluginSDK is what a plugin of Nomad is made with. It is of the server's module,
+// at the last release that was free software (docs/rfd/0001-one-module.md).
+var pluginSDK = []string{"plugins/base", "plugins/device", "plugins/shared/hclspec", "plugins/shared/structs", "helper/pointer", "helper/pluginutils/grpcutils"}
+
+const pluginSDKVersion = "v1.6.3"
+
+// ofPluginSDK says whether a package is part of that, in our own plugin.
+func ofPluginSDK(ours, dep string) bool {
+	rest, ok := strings.CutPrefix(dep, "github.com/hashicorp/nomad/")
+	return ok && under(strings.TrimPrefix(ours, module+"/"), []string{"plugins/gpu"}) && under(rest, pluginSDK)
+}
+
+// TestPluginSDKStays: a newer release would be of the server that is not free.
+func TestPluginSDKStays(t *testing.T) {
+	cmd := exec.Command("go", "list", "-m", "github.com/hashicorp/nomad")
+	cmd.Dir = ".."
+	out, err := cmd.Output()
+	if err != nil || strings.TrimSpace(string(out)) != "github.com/hashicorp/nomad "+pluginSDKVersion {
+		t.Errorf("go.mod has %s, %v; want %s, the last release under the MPL", bytes.TrimSpace(out), err, pluginSDKVersion)
+	}
+}
+
 // TestNothingOfNomadsServer: Nomad, Consul and Vault themselves are not free
-// software any more; only their API clients are linked.
+// software any more; only their API clients are linked, and the kit for plugins.
 func TestNothingOfNomadsServer(t *testing.T) {
 	for _, p := range list(t) {
 		for _, d := range p.Deps {
+			if ofPluginSDK(p.ImportPath, d) {
+				continue
+			}
 			for _, server := range []string{"github.com/hashicorp/nomad/", "github.com/hashicorp/consul/", "github.com/hashicorp/vault/"} {
 				if strings.HasPrefix(d, server) && !strings.HasPrefix(d, server+"api") {
 					t.Errorf("%s depends on %s", p.ImportPath, d)

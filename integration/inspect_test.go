@@ -67,6 +67,7 @@ func get(t testing.TB, address string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
+	authorize(req)
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)

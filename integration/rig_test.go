@@ -85,6 +85,8 @@ func newRig() (*rig, error) {
 		return nil, err
 	}
 	r.Cluster, err = local.Up(ctx, local.Options{Name: "integration", StateDir: filepath.Join(dir, "cluster"), FreePorts: true,
+		ACL: guarded(), ConsulACL: guarded(),
+		GPUs: local.GPUs{Binary: filepath.Join(r.bin, "det-gpu")}, // for nodes that ask for some
 		Master: local.Master{Binary: filepath.Join(r.bin, "det-master"), Runner: filepath.Join(r.bin, "det-runner"),
 			Env: map[string]string{"DETENT_HARNESS_PATH": filepath.Join(root, "plugins", "harness")}, Config: masterConfig(dir)}}, servers.NewReporter(os.Stderr))
 	if err != nil {
@@ -103,11 +105,12 @@ cluster_name: integration
 checkpoint_storage: {type: shared_fs, host_path: %s}
 resource_pools:
   - {name: default, driver: raw_exec, slots: cpu, slots_per_node: 4, memory_mb_per_slot: 128}
+  - {name: gpu, node_pool: gpu, driver: raw_exec, slots: device, device: nvidia/gpu, memory_mb_per_slot: 64}
 `, filepath.Join(dir, "checkpoints"))
 }
 
 func build(ctx context.Context, root, bin string) error {
-	for name, pkg := range map[string]string{"det-master": "./master", "det": "./cli", "det-runner": "./plugins/runner"} {
+	for name, pkg := range map[string]string{"det-master": "./master", "det": "./cli", "det-runner": "./plugins/runner", "det-gpu": "./plugins/gpu"} {
 		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", filepath.Join(bin, name), pkg)
 		cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {

@@ -24,9 +24,10 @@ const (
 	shipLogMB   = 1
 	// What is fetched and rendered lies in the folder that the processes of a
 	// member share, because the last one has nothing of its own (see ship).
-	runnerFile  = "${NOMAD_ALLOC_DIR}/det-runner"
-	mastersFile = "${NOMAD_ALLOC_DIR}/masters"
-	caFile      = "${NOMAD_ALLOC_DIR}/master-ca.pem"
+	runnerFile   = "${NOMAD_ALLOC_DIR}/det-runner"
+	runnerFolder = "${NOMAD_ALLOC_DIR}/bin" // of an archive
+	mastersFile  = "${NOMAD_ALLOC_DIR}/masters"
+	caFile       = "${NOMAD_ALLOC_DIR}/master-ca.pem"
 )
 
 // main is the process that runs the user's program, by way of the runner.
@@ -38,6 +39,7 @@ func (t *Task) main(rank int) *api.Task {
 	} else {
 		res.CPU = ptr(max(m.MHz, minimalMHz))
 	}
+	res.Devices = t.devices(rank)
 	task := t.process(MainTask, rank, "run")
 	task.Resources = res
 	task.LogConfig = &api.LogConfig{MaxFiles: ptr(t.LogFiles), MaxFileSizeMB: ptr(t.LogFileMB)}
@@ -46,12 +48,19 @@ func (t *Task) main(rank int) *api.Task {
 		Name: IdentityName, Audience: []string{Audience}, TTL: identityTTL, File: true, ChangeMode: "noop",
 	}}
 	if t.Runner.Path == "" {
-		task.Artifacts = []*api.TaskArtifact{{
+		artifact := &api.TaskArtifact{
 			GetterSource:  ptr(t.Runner.URL),
 			GetterOptions: map[string]string{"checksum": "sha256:" + t.Runner.SHA256},
 			GetterMode:    ptr("file"),
 			RelativeDest:  ptr(runnerFile),
-		}}
+		}
+		if t.Masters.CA != "" {
+			artifact.GetterInsecure = ptr(true) // Nomad's agent does not know that authority; the checksum protects the file
+		}
+		if t.Runner.Archive {
+			artifact.GetterMode, artifact.RelativeDest = ptr("dir"), ptr(runnerFolder)
+		}
+		task.Artifacts = []*api.TaskArtifact{artifact}
 	}
 	if t.Masters.Service != "" {
 		task.Templates = append(task.Templates, t.mastersTemplate())
@@ -63,6 +72,7 @@ func (t *Task) main(rank int) *api.Task {
 			LeftDelim: ptr("\x01"), RightDelim: ptr("\x02"),
 		})
 	}
+	t.credentials(task)
 	return task
 }
 
@@ -80,7 +90,7 @@ func (t *Task) ship(rank int) *api.Task {
 
 // process is what the processes of a member have in common.
 func (t *Task) process(name string, rank int, verb string) *api.Task {
-	return &api.Task{
+	task := &api.Task{
 		Name:   name,
 		Driver: t.Pool.Driver,
 		Config: map[string]any{"command": "/bin/sh", "args": []string{"-c", t.script(verb)}},
@@ -90,6 +100,10 @@ func (t *Task) process(name string, rank int, verb string) *api.Task {
 		},
 		KillSignal: "SIGTERM",
 	}
+	if t.Container != nil {
+		t.contain(task, verb)
+	}
+	return task
 }
 
 // script starts the runner. A fetched file has no execute bit: the main process,

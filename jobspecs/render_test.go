@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -69,6 +70,11 @@ func cases() map[string]jobspecs.Task {
 	command.Services, command.Ports, command.Links = jobspecs.NomadServices, nil, nil
 	command.Masters.Service = "det-master"
 
+	notebook := command
+	notebook.AllocationID, notebook.TaskID = "c2d9f5a0-8f0c-4c7e-9d3b-0a5e1c2d3f41.1", "c2d9f5a0-8f0c-4c7e-9d3b-0a5e1c2d3f41"
+	notebook.Type, notebook.Title = "NOTEBOOK", "JupyterLab (calm-quick-otter)"
+	notebook.Links = []jobspecs.Link{{Label: "Open it", URL: "http://master.example:8080/proxy/" + notebook.TaskID + "/"}}
+
 	hostile := trial()
 	hostile.AllocationID = "12.5c1d2f6e-0b7a-4f0e-9a53-6f1f0f9f3b11.1"
 	hostile.Title = "${env[\"NOMAD_TOKEN\"]} %{ if true } {{ key \"x\" }} [click](javascript:alert(1))\n# <script>alert(1)</script> `rm`\x00 ![](http://evil.example/x.png)"
@@ -86,7 +92,18 @@ func cases() map[string]jobspecs.Task {
 	long := trial()
 	long.AllocationID = "12.6c1d2f6e-0b7a-4f0e-9a53-6f1f0f9f3b11.1"
 	long.Title, long.Owner, long.ClusterName = strings.Repeat("very long name, ", 700), strings.Repeat("ö", 300), strings.Repeat("*", 500)
-	return map[string]jobspecs.Task{"trial": trial(), "gang": gang, "command": command, "hostile": hostile, "long": long}
+	vault := trial()
+	vault.AllocationID = "21.7c1d2f6e-0b7a-4f0e-9a53-6f1f0f9f3b11.1"
+	vault.Pool.Driver = "exec"
+	vault.Credentials = &jobspecs.Credentials{Role: "det-task", Engine: "aws"}
+
+	web := trial()
+	web.AllocationID = "21.8c1d2f6e-0b7a-4f0e-9a53-6f1f0f9f3b11.1"
+	web.Credentials = &jobspecs.Credentials{Audience: "sts.amazonaws.com"}
+	all := map[string]jobspecs.Task{"vault": vault, "web_identity": web, "trial": trial(), "gang": gang, "command": command, "notebook": notebook, "hostile": hostile, "long": long}
+	maps.Copy(all, containers())
+	all["devices"] = devices()
+	return all
 }
 
 func names() []string {
@@ -216,7 +233,7 @@ func writeBlock(b *strings.Builder, indent string, block map[string]any) {
 			}
 			fmt.Fprintf(b, "%s%s = %s\n", indent, key, value(v))
 		case float64:
-			if v >= 1e9 && v == float64(int64(v)) {
+			if v >= 1e9 && v == float64(int64(v)) && key != "shm_size" {
 				fmt.Fprintf(b, "%s%s = %q\n", indent, key, time.Duration(v).String())
 				continue
 			}
@@ -252,9 +269,10 @@ var secretLike = []*regexp.Regexp{
 
 // TestNoSecretInAJob searches the records. What is long and not secret is named here.
 func TestNoSecretInAJob(t *testing.T) {
-	pairs := []string{runnerSum, "", "MIIBszCCAVmgAwIBAgIUQ2VydGlmaWNhdGU=", ""}
+	pairs := []string{runnerSum, "", "MIIBszCCAVmgAwIBAgIUQ2VydGlmaWNhdGU=", "",
+		`"password": "${secret.registry.password}"`, ""} // where the password is, for the driver on the node
 	for _, task := range cases() {
-		pairs = append(pairs, jobspecs.JobID(task.AllocationID), "")
+		pairs = append(pairs, jobspecs.JobID(task.AllocationID), "", task.TaskID, "")
 	}
 	public := strings.NewReplacer(pairs...)
 	files, err := filepath.Glob("testdata/*.json")
@@ -356,7 +374,7 @@ func TestRankOf(t *testing.T) {
 
 // TestNomadAcceptsEveryJob sends the records to a real Nomad.
 func TestNomadAcceptsEveryJob(t *testing.T) {
-	agent := nomadtest.Start(t, nomadtest.Options{})
+	agent := nomadtest.Start(t, nomadtest.Options{Vault: true})
 	if _, err := agent.API.Namespaces().Register(&api.Namespace{Name: "detent"}, nil); err != nil {
 		t.Fatal(err)
 	}

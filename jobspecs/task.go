@@ -29,11 +29,14 @@ type Task struct {
 	Services     string   // where members are registered: ConsulServices or NomadServices
 	Ports        []string // labels of ports that each member wants besides the runner's own
 	Overlay      Overlay
-	DiskMB       int           // of the allocation's folder; at least what its logs take
-	LogFiles     int           // of each of stdout and stderr that Nomad keeps
-	LogFileMB    int           // size of each
-	StopAfter    time.Duration // a node that lost its servers ends the task after this
-	KillTimeout  time.Duration // from SIGTERM to SIGKILL; a client's max_kill_timeout caps it
+	Credentials  *Credentials      // by which its program signs in to checkpoint storage; nil where it needs none of ours
+	Container    *Container        // what it runs in; with the docker driver, and with no other
+	Variables    map[string]string // what only the job may read: kept beside it in Nomad, at VariablePath, and never in it
+	DiskMB       int               // of the allocation's folder; at least what its logs take
+	LogFiles     int               // of each of stdout and stderr that Nomad keeps
+	LogFileMB    int               // size of each
+	StopAfter    time.Duration     // a node that lost its servers ends the task after this
+	KillTimeout  time.Duration     // from SIGTERM to SIGKILL; a client's max_kill_timeout caps it
 }
 
 // Where services are registered.
@@ -48,7 +51,8 @@ type Link struct{ Label, URL string }
 // A Pool says how and where tasks of a pool run.
 type Pool struct {
 	Name       string
-	Driver     string // raw_exec or exec
+	Driver     string // raw_exec, exec or docker
+	Device     string // what its slots are in Nomad, such as nvidia/gpu; "" where they are none
 	Datacenter string // "" for any
 	NodePool   string // "" for any
 	Namespace  string // "" for the cluster's own
@@ -59,16 +63,22 @@ type Member struct {
 	NodeID   string
 	NodeName string
 	SlotIDs  []int
-	Cores    int // whole cores that nobody else may use; 0 to ask for MHz
-	MHz      int // a share of the node's cores
-	MemoryMB int
+	// DeviceIDs are the devices that its slots are, by Nomad's ids; none where
+	// slots are none.
+	DeviceIDs []string
+	Cores     int // whole cores that nobody else may use; 0 to ask for MHz
+	MHz       int // a share of the node's cores
+	MemoryMB  int
 }
 
 // A Runner is where det-runner comes from: fetched, or on the node already.
 type Runner struct {
 	URL    string
 	SHA256 string
-	Path   string // on the node; with it nothing is fetched
+	// Archive says that a tar with det-runner in it is fetched: there it has kept
+	// its execute bit, so that no program of an image is needed to give it one.
+	Archive bool
+	Path    string // on the node; with it nothing is fetched
 }
 
 // Masters is how a runner finds a master.
@@ -159,9 +169,25 @@ func (t *Task) problems() error {
 			bad("port %q: a label is lower case letters, digits and underscores, and %q is taken", label, RunnerPort)
 		}
 	}
-	if t.Pool.Driver != "raw_exec" && t.Pool.Driver != "exec" {
-		bad("driver %q of pool %s: it must be raw_exec or exec", t.Pool.Driver, t.Pool.Name)
+	switch t.Pool.Driver {
+	case "raw_exec", "exec":
+		if t.Container != nil {
+			bad("driver %q of pool %s runs no images", t.Pool.Driver, t.Pool.Name)
+		}
+	case Docker:
+		if t.Container == nil {
+			bad("driver %s of pool %s: no image", Docker, t.Pool.Name)
+			break
+		}
+		t.Container.problems(bad)
+		if t.Runner.Path == "" && !t.Runner.Archive {
+			bad("det-runner: a container needs it as an archive, or as a path on the node")
+		}
+	default:
+		bad("driver %q of pool %s: it must be raw_exec, exec or %s", t.Pool.Driver, t.Pool.Name, Docker)
 	}
+	t.Credentials.problems(bad)
+	t.deviceProblems(bad)
 	if t.Services != ConsulServices && t.Services != NomadServices {
 		bad("services in %q: it must be %s or %s", t.Services, ConsulServices, NomadServices)
 	}

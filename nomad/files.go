@@ -14,3 +14,14 @@ var MasterJob string
 //
 //go:embed policies/det-master.policy.hcl
 var MasterPolicy string
+
+// Policies for Consul, where its ACLs are on: what the master needs, and what Nomad's agents and Consul's
+// own need so that tasks are registered.
+var (
+	//go:embed policies/consul/det-master.policy.hcl
+	ConsulMasterPolicy string
+	//go:embed policies/consul/nomad-agent.policy.hcl
+	ConsulNomadPolicy string
+	//go:embed policies/consul/consul-agent.policy.hcl
+	ConsulAgentPolicy string
+)

@@ -3,7 +3,7 @@
 #   nomad var put nomad/jobs/det-master dsn="postgres://…"
 #   nomad job run -var binary=https://…/det-master_linux_amd64.tar.gz master.nomad.hcl
 #
-# The variable path follows the job's name. docs/operations.md goes through all of it.
+# The variable path follows the job's name. docs/operate/install.md goes through all of it.
 
 variable "job" {
   type        = string
@@ -86,6 +86,18 @@ variable "port" {
   description = "Port of API and web pages; 0 lets Nomad choose one."
 }
 
+variable "tasks_port" {
+  type        = number
+  default     = 8081
+  description = "Port of the pages of notebooks and TensorBoards, which have another origin than the API; 0 lets Nomad choose one."
+}
+
+variable "tasks_url" {
+  type        = string
+  default     = ""
+  description = "Address of that port for people's browsers; empty for the host of public_url at that port, unless something before the master speaks TLS for it."
+}
+
 variable "public_url" {
   type        = string
   default     = ""
@@ -114,6 +126,48 @@ variable "consul_addr" {
   type        = string
   default     = "http://127.0.0.1:8500"
   description = "Consul's API as the master reaches it; empty where there is no Consul."
+}
+
+variable "vault_addr" {
+  type        = string
+  default     = ""
+  description = "Vault's API as the master reaches it; empty where checkpoints need no credentials out of Vault. The master signs in with its workload identity."
+}
+
+variable "nomad_ca" {
+  type        = string
+  default     = ""
+  description = "Certificate (PEM) of the authority of Nomad's API, where nomad_addr is https and the authority a private one."
+}
+
+variable "nomad_client_cert" {
+  type        = bool
+  default     = false
+  description = "Nomad's API wants a client certificate: it is in the master's Nomad variable, as nomad_cert and nomad_key."
+}
+
+variable "consul_ca" {
+  type        = string
+  default     = ""
+  description = "Certificate (PEM) of the authority of Consul's API, where consul_addr is https and the authority a private one."
+}
+
+variable "tls" {
+  type        = bool
+  default     = false
+  description = "The master itself speaks TLS: certificate and key are in its Nomad variable, as tls_cert and tls_key. They are read anew when they change."
+}
+
+variable "tls_ca" {
+  type        = string
+  default     = ""
+  description = "Certificate (PEM) of the authority of the master's certificate, where it is a private one: tasks are told to trust it."
+}
+
+variable "vault_ca" {
+  type        = string
+  default     = ""
+  description = "Certificate (PEM) of the authority of Vault's API, where that is a private one."
 }
 
 variable "service_provider" {
@@ -145,6 +199,8 @@ variable "memory_max" {
 }
 
 locals {
+  authorities  = { "nomad-ca.pem" = var.nomad_ca, "consul-ca.pem" = var.consul_ca, "vault-ca.pem" = var.vault_ca, "tls-ca.pem" = var.tls_ca }
+  keys         = concat(var.tls ? ["tls_cert", "tls_key"] : [], var.nomad_client_cert ? ["nomad_cert", "nomad_key"] : [])
   is_url       = length(split("://", var.binary)) > 1
   is_container = contains(["docker", "podman"], var.driver)
 }
@@ -217,6 +273,10 @@ job "det-master" {
       port "http" {
         static = var.port
       }
+
+      port "tasks" {
+        static = var.tasks_port
+      }
     }
 
     service {
@@ -228,9 +288,13 @@ job "det-master" {
       check {
         name     = "health"
         type     = "http"
+        protocol = var.tls ? "https" : "http"
         path     = "/health"
         interval = "2s"
         timeout  = "2s"
+
+        # The certificate is for the master's name, and the check asks an address.
+        tls_skip_verify = var.tls
       }
     }
 
@@ -248,6 +312,17 @@ job "det-master" {
         file = true
       }
 
+      # What Vault is shown. It is no vault block: a master starts also while Vault is away.
+      dynamic "identity" {
+        for_each = var.vault_addr == "" ? [] : [true]
+        content {
+          name = "vault"
+          aud  = ["vault.io"]
+          ttl  = "1h"
+          file = true
+        }
+      }
+
       config {
         command = local.is_container ? "det-master" : "/bin/sh"
         args = local.is_container ? ["serve", "--config", "/local/master.yaml"] : [
@@ -257,7 +332,7 @@ job "det-master" {
           : "exec \"$DETENT_BINARY\" serve --config \"$NOMAD_TASK_DIR/master.yaml\""
         ]
         image = local.is_container ? var.image : null
-        ports = local.is_container ? ["http"] : null
+        ports = local.is_container ? ["http", "tasks"] : null
       }
 
       dynamic "artifact" {
@@ -293,8 +368,34 @@ job "det-master" {
         data        = <<-EOT
         {{- with nomadVar "nomad/jobs/${var.job}" }}
         DETENT_DATABASE={{ .dsn | toJSON }}
+        {{- with .consul_token }}
+        CONSUL_HTTP_TOKEN={{ . | toJSON }}
+        {{- end }}
         {{- end }}
         EOT
+      }
+
+      # Authorities, which are public.
+      dynamic "template" {
+        for_each = { for file, text in local.authorities : file => text if text != "" }
+        content {
+          destination     = "local/${template.key}"
+          data            = template.value
+          change_mode     = "restart"
+          left_delimiter  = "\u0001"
+          right_delimiter = "\u0002"
+        }
+      }
+
+      # Certificates and keys. The master looks at its own anew by itself.
+      dynamic "template" {
+        for_each = local.keys
+        content {
+          destination = "secrets/${replace(template.value, "_", "-")}.pem"
+          perms       = var.user == "" ? "0600" : "0644"
+          change_mode = substr(template.value, 0, 4) == "tls_" ? "noop" : "restart"
+          data        = "{{ with nomadVar \"nomad/jobs/${var.job}\" }}{{ .${template.value} }}\n{{ end }}"
+        }
       }
 
       # Settings of the master are DETENT_ and a key of its configuration in capitals. The address is the
@@ -303,6 +404,7 @@ job "det-master" {
         DETENT_BINARY           = local.is_url ? "" : var.binary
         DETENT_CLUSTER_NAME     = var.cluster
         DETENT_LISTEN           = local.is_container ? ":${NOMAD_PORT_http}" : "${NOMAD_IP_http}:${NOMAD_PORT_http}"
+        DETENT_TASKS_LISTEN     = local.is_container ? ":${NOMAD_PORT_tasks}" : "${NOMAD_IP_tasks}:${NOMAD_PORT_tasks}"
         DETENT_NOMAD_ADDRESS    = var.nomad_addr != "" ? var.nomad_addr : "http://${attr.unique.advertise.address}"
         DETENT_NOMAD_NAMESPACE  = var.namespace
         DETENT_NOMAD_REGION     = var.region
@@ -310,6 +412,23 @@ job "det-master" {
         DETENT_SERVICE_NAME     = var.count > 1 ? var.job : ""
         DETENT_CONSUL_ADDRESS   = var.consul_addr
         }, var.public_url == "" ? {} : { DETENT_PUBLIC_URL = var.public_url },
+        var.nomad_ca == "" ? {} : { DETENT_NOMAD_CA_FILE = "${NOMAD_TASK_DIR}/nomad-ca.pem" },
+        var.vault_ca == "" ? {} : { DETENT_VAULT_CA_FILE = "${NOMAD_TASK_DIR}/vault-ca.pem" },
+        var.consul_ca == "" ? {} : { DETENT_CONSUL_CA_FILE = "${NOMAD_TASK_DIR}/consul-ca.pem" },
+        var.tls_ca == "" ? {} : { DETENT_TLS_CA_FILE = "${NOMAD_TASK_DIR}/tls-ca.pem" },
+        !var.tls ? {} : {
+          DETENT_TLS_CERT_FILE = "${NOMAD_SECRETS_DIR}/tls-cert.pem"
+          DETENT_TLS_KEY_FILE  = "${NOMAD_SECRETS_DIR}/tls-key.pem"
+        },
+        !var.nomad_client_cert ? {} : {
+          DETENT_NOMAD_CERT_FILE = "${NOMAD_SECRETS_DIR}/nomad-cert.pem"
+          DETENT_NOMAD_KEY_FILE  = "${NOMAD_SECRETS_DIR}/nomad-key.pem"
+        },
+        var.tasks_url == "" ? {} : { DETENT_TASKS_URL = var.tasks_url },
+        var.vault_addr == "" ? {} : {
+          DETENT_VAULT_ADDRESS  = var.vault_addr
+          DETENT_VAULT_JWT_FILE = "${NOMAD_SECRETS_DIR}/nomad_vault.jwt"
+        },
       var.env)
 
       resources {

@@ -31,14 +31,21 @@ type upOptions struct {
 	dsn          string
 	deleteDB     bool
 	acl          bool
+	vault        bool
+	gpus         int
+	gpuPlugin    string
 }
+
+// anyGPUs stands for those of the machine, or a few that are made up.
+const anyGPUs = -1
 
 const upLong = `Brings up a cluster on this machine: PostgreSQL, Consul, Nomad, and the master as
 a Nomad job. Everything listens on loopback only.
 
 Nomad and Consul are taken from PATH, or built once into your cache; that takes a
 few minutes the first time. Doing it twice is harmless, and data survives
-cluster-down. det-master and det-runner are looked for beside det and on PATH.`
+cluster-down. det-master, det-runner and det-gpu are looked for beside det and on
+PATH. Where the machine has no GPU, the nodes get four simulated ones.`
 
 func newUp(a *app.App) *cobra.Command {
 	var o upOptions
@@ -61,6 +68,10 @@ func newUp(a *app.App) *cobra.Command {
 	f.StringVar(&o.harness, "harness", "", "folder of the Python package that tasks are given")
 	f.StringVar(&o.dsn, "db", "", "address of a PostgreSQL to use in place of one of the cluster's own")
 	f.BoolVar(&o.deleteDB, "delete-db", false, "remove the data of this cluster first")
+	f.IntVar(&o.gpus, "gpus", anyGPUs, "simulated GPUs of each node, 0 for none")
+	f.Lookup("gpus").DefValue = "those of the machine, or 4 where it has none"
+	f.StringVar(&o.gpuPlugin, "gpu-plugin-binary", "", "the det-gpu that Nomad is given")
+	f.BoolVar(&o.vault, "vault", false, "bring up Vault and an S3 store too; checkpoints go there (first build about 10 minutes)")
 	f.BoolVar(&o.acl, "acl", false, "turn Nomad's access control on")
 	return cmd
 }
@@ -71,6 +82,9 @@ func runUp(ctx context.Context, a *app.App, o upOptions) error {
 		return err
 	}
 	report := servers.NewReporter(a.IO.Err)
+	if opts.GPUs, err = o.findGPUs(ctx, report); err != nil {
+		return err
+	}
 	if o.deleteDB {
 		if err := o.clear(ctx, report); err != nil {
 			return err
@@ -102,7 +116,7 @@ func (o upOptions) clear(ctx context.Context, report *servers.Reporter) error {
 // options finds the programs and reads the configuration.
 func (o upOptions) options() (local.Options, error) {
 	out := local.Options{
-		Name: o.name, StateDir: o.dir, DSN: o.dsn, Slots: o.slots, ACL: o.acl,
+		Name: o.name, StateDir: o.dir, DSN: o.dsn, Slots: o.slots, ACL: o.acl, Vault: o.vault,
 		Ports: local.Ports{Master: o.masterPort},
 	}
 	if o.agents < 1 || o.slots < 0 {

@@ -53,9 +53,9 @@ func runList(ctx context.Context, a *app.App, format output.Format) error {
 	}
 	rows := list(agents, tasks)
 	t := table.New("Agent ID", "Resource Pool", "Slot ID", "Enabled", "Draining", "Allocation ID", "Task Name",
-		"Type", "Device")
+		"Type", "Device", "Health")
 	for _, r := range rows {
-		t.Row(r.AgentID, r.ResourcePools, r.SlotID, r.Enabled, r.Draining, r.AllocationID, r.TaskName, r.Type, r.Device)
+		t.Row(r.AgentID, r.ResourcePools, r.SlotID, r.Enabled, r.Draining, r.AllocationID, r.TaskName, r.Type, r.Device, r.Health)
 	}
 	return format.Print(a.IO, t, rows)
 }
@@ -71,7 +71,11 @@ type row struct {
 	TaskName      string `json:"task_name"`
 	Type          string `json:"type"`
 	Device        string `json:"device"`
+	UUID          string `json:"uuid"`
+	Health        string `json:"health"` // what is wrong with it, or "healthy"
 }
+
+const healthy = "healthy"
 
 // list joins slots with what is on them, by the container that both name.
 func list(agents []v1.Agent, tasks map[string]v1.AllocationSummary) []row {
@@ -87,12 +91,12 @@ func list(agents []v1.Agent, tasks map[string]v1.AllocationSummary) []row {
 		for _, key := range slices.SortedFunc(maps.Keys(n.Slots), byNumber) {
 			slot := n.Slots[key]
 			r := row{
-				AgentID: path.Base(n.ID), ResourcePools: strings.Join(n.ResourcePools, ", "),
+				AgentID: path.Base(n.ID), ResourcePools: cmp.Or(slot.ResourcePool, strings.Join(n.ResourcePools, ", ")),
 				SlotID: path.Base(cmp.Or(slot.ID, key)), Enabled: slot.Enabled, Draining: slot.Draining,
-				AllocationID: "FREE", TaskName: "FREE", Type: "unknown",
+				AllocationID: "FREE", TaskName: "FREE", Type: "unknown", Health: cmp.Or(slot.Health, healthy),
 			}
 			if d := slot.Device; d != nil {
-				r.Type, r.Device = deviceType(d.Type), d.Brand
+				r.Type, r.Device, r.UUID = deviceType(d.Type), d.Brand, d.UUID
 			}
 			if k := slot.Container; k != nil {
 				r.AllocationID, r.TaskName = holder(k, holders)

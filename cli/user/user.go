@@ -15,7 +15,7 @@ import (
 func New(a *app.App) *cobra.Command {
 	return noun.New("user", "sign in and out, manage users", []string{"u"}, newList(a),
 		newLogin(a), newLogout(a), newWhoami(a), newCreate(a), newActivate(a), newDeactivate(a),
-		newChangePassword(a), newEdit(a), newRename(a))
+		newChangePassword(a), newEdit(a), newRename(a), newLink(a))
 }
 
 // patch changes a user who is given by name.

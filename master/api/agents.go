@@ -118,16 +118,26 @@ func (a *API) wireAgent(n store.NodeRow, holds []store.Holding) v1.Agent {
 }
 
 // addSlot adds a slot of a pool to a node. A second pool's slots of a node go by
-// the pool's name, because their numbers are the first one's too.
+// the pool's name, because their numbers are the first one's too; a device that
+// is in two pools is there once.
 func (a *API) addSlot(w *v1.Agent, pool string, slot sched.Slot, holds []store.Holding) {
 	key := itoa(slot.ID)
 	if len(w.ResourcePools) > 1 {
 		key = pool + "/" + key
 	}
 	device := a.wireDevice(pool, slot)
-	s := v1.Slot{ID: key, Device: &device, Enabled: slot.Enabled && slot.Healthy && w.Enabled, Draining: w.Draining}
+	for _, s := range w.Slots {
+		if device.UUID != "" && s.Device.UUID == device.UUID {
+			return
+		}
+	}
+	s := v1.Slot{ID: key, Device: &device, Enabled: slot.Enabled && slot.Healthy && w.Enabled, Draining: w.Draining,
+		Health: slot.Health, ResourcePool: pool}
+	if slot.Taken != "" { // somebody else's job
+		s.Container = &v1.Container{ID: slot.Taken, State: v1.ContainerStateRunning}
+	}
 	for _, h := range holds {
-		if h.Pool == pool && slices.Contains(h.SlotIDs, int32(slot.ID)) {
+		if on(h, pool, slot) {
 			k := w.Containers[containerID(h)]
 			k.Devices = append(k.Devices, device)
 			w.Containers[containerID(h)] = k

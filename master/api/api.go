@@ -2,14 +2,17 @@ package api
 
 import (
 	"context"
+	"io/fs"
 	"log/slog"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/proxy"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 // Limits on bodies. fiber has one limit per app; ours are per route, checked
@@ -71,9 +74,21 @@ type Config struct {
 	Capabilities      expconf.Capabilities
 	// Inventory says what a node offers to a pool; nil when it is not of that pool.
 	Inventory  func(pool string, node store.NodeRow) *NodeSlots
-	RunnerDir  string     // holds det-runner for /runner/<sha256>/<os>-<arch>
-	HarnessDir string     // the Python package, served to tasks as a wheel or tree
-	Redacted   func() any // the master's configuration without secrets
+	Idle       IdleTimeouts
+	RunnerDir  string // holds det-runner for /runner/<sha256>/<os>-<arch>
+	HarnessDir string // the Python package, served to tasks as a wheel or tree
+	Pages      fs.FS  // what browsers are shown; without index.html there are no pages
+	// Visits passes people on to notebooks, TensorBoards and shells; nil where nobody is.
+	Visits *proxy.Proxy
+	// Bucket opens the object storage of an experiment for reading; nil where the
+	// master reads none.
+	Bucket func(ctx context.Context, storage expconf.CheckpointStorage) (Bucket, error)
+	// SignIn says how a task signs in to a storage; nil for one by what it finds.
+	SignIn func(storage expconf.CheckpointStorage) *v1.Credentials
+	// CheckStorage says what is wrong with a storage of which no credentials could
+	// be given out; nil where none are.
+	CheckStorage func(storage expconf.CheckpointStorage) error
+	Redacted     func() any // the master's configuration without secrets
 	// Loop says how many cycles this master's loop has made, how long the last one
 	// took, and whether this master leads; nil where there is no loop.
 	Loop func() (cycles uint64, last time.Duration, leads bool)
@@ -91,6 +106,11 @@ type Pool struct {
 	MaxAux      int
 	Containers  bool
 	Mounts      bool // tasks there can see folders of their node at other paths
+	// Limits is what tasks in images may ask of their nodes; nil without images.
+	Limits *expconf.ContainerLimits
+	// Python is what its tasks find as python3, on every node; "" for what is
+	// first on PATH.
+	Python string
 	// TaskContainer lies over the cluster's.
 	TaskContainer expconf.TaskContainerDefaults
 }

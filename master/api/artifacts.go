@@ -95,7 +95,8 @@ func (a *API) runner(_ context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	if c.Params("sha") != sha || c.Params("target") != RunnerTarget() {
+	target, archived := strings.CutSuffix(c.Params("target"), ".tar")
+	if c.Params("sha") != sha || target != RunnerTarget() {
 		return fault.New(fault.NotFound, "the runner served here is %s for %s", sha, RunnerTarget())
 	}
 	f, err := os.Open(filepath.Join(a.cfg.RunnerDir, runnerName))
@@ -108,6 +109,9 @@ func (a *API) runner(_ context.Context, c *call) error {
 	}
 	c.Set(fiber.HeaderContentType, fiber.MIMEOctetStream)
 	c.Set(fiber.HeaderCacheControl, "public, immutable, max-age=31536000")
+	if archived {
+		return c.SendStream(newRunnerArchive(f, info.Size()), int(runnerArchiveSize(info.Size())))
+	}
 	return c.SendStream(f, int(info.Size())) // which closes it
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/proxy"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -58,7 +59,24 @@ func tokenOf(c *fiber.Ctx) shown {
 	if t := bare(c.Get("Grpc-Metadata-x-allocation-token")); t != "" {
 		return shown{token: t, task: true}
 	}
-	return shown{token: c.Cookies("auth"), cookie: true}
+	return shown{token: sessionCookie(c), cookie: true}
+}
+
+// sessionCookie is the one that a browser got when somebody signed in. A page of a
+// task, which may be on another port of the same host, can set a cookie of the
+// same name for a path, and thereby make its visitor somebody else: two of them
+// are none.
+func sessionCookie(c *fiber.Ctx) string {
+	found, n := "", 0
+	for part := range strings.SplitSeq(c.Get(fiber.HeaderCookie), ";") {
+		if name, value, ok := strings.Cut(strings.TrimSpace(part), "="); ok && name == proxy.SessionCookie {
+			found, n = value, n+1
+		}
+	}
+	if n > 1 {
+		return ""
+	}
+	return found
 }
 
 // bare takes the scheme off a header's value.

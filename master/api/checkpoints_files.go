@@ -9,13 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"maps"
-	"os"
-	"path"
-	"slices"
 	"strings"
-	"syscall"
+	"time"
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
@@ -23,22 +18,22 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// downloadCheckpoint streams the files of a checkpoint from storage that the
-// master sees as a folder, for clients that do not see it themselves. Only files
-// that belong to the checkpoint go out, and none that a symbolic link or a path
-// with dots would lead to outside of its folder.
+// downloadCheckpoint streams the files of a checkpoint from its storage, for
+// clients that do not reach that themselves. Only files that belong to the
+// checkpoint go out, and none that a symbolic link or a path with dots would lead
+// to outside of its folder.
 func (a *API) downloadCheckpoint(ctx context.Context, c *call) error {
 	k, err := a.ofCheckpoint(ctx, c, c.Params("uuid"), auth.View)
 	if err != nil {
 		return err
 	}
-	dir, err := openCheckpoint(k)
+	source, err := a.sourceOf(ctx, k)
 	if err != nil {
 		return err
 	}
-	files, err := checkpointFiles(dir, k)
+	files, err := source.files(ctx, k)
 	if err != nil {
-		return errors.Join(err, dir.Close())
+		return errors.Join(err, source.Close())
 	}
 	pack, kind, suffix := packTar, "application/gzip", ".tar.gz"
 	if c.Accepts("application/gzip", "application/zip") == "application/zip" {
@@ -47,11 +42,14 @@ func (a *API) downloadCheckpoint(ctx context.Context, c *call) error {
 	c.Set("Content-Type", kind)
 	c.Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", k.UUID+suffix))
 	r, w := io.Pipe()
+	// Longer than the request's own context: that ends when the handler has returned.
+	sending, sent := context.WithCancel(a.stopping)
 	stop := context.AfterFunc(a.stopping, func() { _ = w.CloseWithError(a.stopping.Err()) })
 	go func() {
 		defer stop()
-		defer dir.Close()
-		err := pack(w, dir, files)
+		defer sent()
+		defer source.Close()
+		err := pack(sending, w, source, files)
 		if err != nil && !errors.Is(err, io.ErrClosedPipe) { // else the client has gone
 			a.log.Warn("a download of a checkpoint broke off", "checkpoint", k.UUID, "error", err)
 		}
@@ -61,161 +59,112 @@ func (a *API) downloadCheckpoint(ctx context.Context, c *call) error {
 	return nil
 }
 
-// storagePlace is what of a storage's configuration says where its folder is.
-type storagePlace struct {
-	Type          string  `json:"type"`
-	HostPath      string  `json:"host_path"`
-	StoragePath   *string `json:"storage_path"`
-	ContainerPath string  `json:"container_path"`
-}
-
-// folder is the storage's folder on this machine: a root, and the way from it.
-func (p storagePlace) folder() (root, sub string, err error) {
-	switch p.Type {
-	case expconf.Directory:
-		return p.ContainerPath, ".", nil
-	case expconf.SharedFS:
-		if p.StoragePath == nil || *p.StoragePath == "" {
-			return p.HostPath, ".", nil
-		}
-		sub := path.Clean(*p.StoragePath)
-		if path.IsAbs(sub) {
-			rest, inside := strings.CutPrefix(sub+"/", path.Clean(p.HostPath)+"/")
-			if !inside {
-				return "", "", fault.New(fault.Invalid, "storage_path %s is not below host_path %s", sub, p.HostPath)
-			}
-			sub = path.Clean("./" + rest)
-		}
-		return p.HostPath, sub, nil
-	}
-	return "", "", fault.New(fault.Unimplemented,
-		"the checkpoint lies in storage of type %q, which the master does not read: download it directly, with credentials of your own", p.Type)
-}
-
-// openCheckpoint opens the folder of a checkpoint, which nothing leads out of.
-func openCheckpoint(k store.Checkpoint) (*os.Root, error) {
-	var place storagePlace
+// storageOf is where a checkpoint lies: as its task said when it began, else as
+// its experiment's configuration says.
+func storageOf(k store.Checkpoint) (json.RawMessage, error) {
 	if len(k.Storage) > 0 {
-		if err := json.Unmarshal(k.Storage, &place); err != nil {
-			return nil, err
-		}
-	} else if len(k.Config) > 0 {
-		var config struct {
-			Storage storagePlace `json:"checkpoint_storage"`
-		}
-		if err := json.Unmarshal(k.Config, &config); err != nil {
-			return nil, err
-		}
-		place = config.Storage
+		return k.Storage, nil
 	}
-	base, sub, err := place.folder()
+	var config struct {
+		Storage json.RawMessage `json:"checkpoint_storage"`
+	}
+	if len(k.Config) == 0 {
+		return nil, fault.New(fault.NotFound, "it is not known where checkpoint %s lies", k.UUID)
+	}
+	err := json.Unmarshal(k.Config, &config)
+	return config.Storage, err
+}
+
+// checkpointSource is where the files of a checkpoint are read from.
+type checkpointSource interface {
+	// files looks at every file before the first byte is sent, so that what is
+	// missing is an error and not half an archive.
+	files(ctx context.Context, k store.Checkpoint) ([]string, error)
+	// open opens one of them. A name that ends in a slash is a folder, and has nothing to read.
+	open(ctx context.Context, name string) (io.ReadCloser, fileInfo, error)
+	Close() error
+}
+
+type fileInfo struct {
+	size     int64
+	modified time.Time
+	folder   bool
+}
+
+// sourceOf finds where the files of a checkpoint are.
+func (a *API) sourceOf(ctx context.Context, k store.Checkpoint) (checkpointSource, error) {
+	raw, err := storageOf(k)
 	if err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(base)
-	if err != nil {
-		return nil, fault.Wrap(fault.NotFound, err,
-			"the master sees no folder %s: mount the checkpoint storage where masters run, or download where it is mounted", base)
+	var kind struct {
+		Type string `json:"type"`
 	}
-	defer root.Close()
-	dir, err := root.OpenRoot(path.Join(sub, k.UUID))
-	if err != nil {
-		return nil, fault.Wrap(fault.NotFound, err, "checkpoint %s has no folder in %s", k.UUID, path.Join(base, sub))
+	if err := json.Unmarshal(raw, &kind); err != nil {
+		return nil, err
 	}
-	return dir, nil
+	if kind.Type == expconf.S3 {
+		return a.objectSource(ctx, k)
+	}
+	return openFolder(raw, k)
 }
 
-// checkpointFiles looks at every file before the first byte is sent, so that what
-// is missing is an error and not half an archive.
-func checkpointFiles(dir *os.Root, k store.Checkpoint) ([]string, error) {
-	names := slices.Sorted(maps.Keys(k.Resources))
-	for _, name := range names {
-		info, err := dir.Stat(strings.TrimSuffix(name, "/"))
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil, fault.Wrap(fault.NotFound, err, "file %s of checkpoint %s is no longer in its storage", name, k.UUID)
-		case err != nil:
-			return nil, fault.Wrap(fault.Forbidden, err, "file %s of checkpoint %s cannot be read from its folder", name, k.UUID)
-		case !info.Mode().IsRegular() && !info.IsDir():
-			return nil, fault.New(fault.Forbidden, "%s of checkpoint %s is neither a file nor a folder", name, k.UUID)
-		}
-	}
-	return names, nil
-}
-
-// open opens a file of a checkpoint. It never waits, whatever was put in the
-// file's place in the meantime.
-func openFile(dir *os.Root, name string) (*os.File, fs.FileInfo, error) {
-	f, err := dir.OpenFile(strings.TrimSuffix(name, "/"), os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-		err = fmt.Errorf("%s is no longer a file", name)
-	}
-	if err != nil {
-		return nil, nil, errors.Join(err, f.Close())
-	}
-	return f, info, nil
-}
-
-func packTar(w io.Writer, dir *os.Root, names []string) error {
+func packTar(ctx context.Context, w io.Writer, from checkpointSource, names []string) error {
 	z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
 	if err != nil {
 		return err
 	}
 	t := tar.NewWriter(z)
 	for _, name := range names {
-		if err := addTar(t, dir, name); err != nil {
+		if err := addTar(ctx, t, from, name); err != nil {
 			return err
 		}
 	}
 	return errors.Join(t.Close(), z.Close())
 }
 
-func addTar(t *tar.Writer, dir *os.Root, name string) error {
-	f, info, err := openFile(dir, name)
+func addTar(ctx context.Context, t *tar.Writer, from checkpointSource, name string) error {
+	f, info, err := from.open(ctx, name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	h := &tar.Header{Name: strings.TrimSuffix(name, "/"), Mode: 0o644, ModTime: info.ModTime(), Typeflag: tar.TypeReg, Size: info.Size()}
-	if info.IsDir() {
+	h := &tar.Header{Name: strings.TrimSuffix(name, "/"), Mode: 0o644, ModTime: info.modified, Typeflag: tar.TypeReg, Size: info.size}
+	if info.folder {
 		h.Name, h.Mode, h.Typeflag, h.Size = h.Name+"/", 0o755, tar.TypeDir, 0
 	}
-	if err := t.WriteHeader(h); err != nil || info.IsDir() {
+	if err := t.WriteHeader(h); err != nil || info.folder {
 		return err
 	}
-	n, err := io.Copy(t, io.LimitReader(f, info.Size()))
-	if err == nil && n < info.Size() {
+	n, err := io.Copy(t, io.LimitReader(f, info.size))
+	if err == nil && n < info.size {
 		err = fmt.Errorf("%s became shorter while it was read", name)
 	}
 	return err
 }
 
-func packZip(w io.Writer, dir *os.Root, names []string) error {
+func packZip(ctx context.Context, w io.Writer, from checkpointSource, names []string) error {
 	z := zip.NewWriter(w)
 	for _, name := range names {
-		if err := addZip(z, dir, name); err != nil {
+		if err := addZip(ctx, z, from, name); err != nil {
 			return err
 		}
 	}
 	return z.Close()
 }
 
-func addZip(z *zip.Writer, dir *os.Root, name string) error {
-	f, info, err := openFile(dir, name)
+func addZip(ctx context.Context, z *zip.Writer, from checkpointSource, name string) error {
+	f, info, err := from.open(ctx, name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	h := &zip.FileHeader{Name: strings.TrimSuffix(name, "/"), Method: zip.Deflate, Modified: info.ModTime()}
-	if info.IsDir() {
+	h := &zip.FileHeader{Name: strings.TrimSuffix(name, "/"), Method: zip.Deflate, Modified: info.modified}
+	if info.folder {
 		h.Name, h.Method = h.Name+"/", zip.Store
 	}
 	to, err := z.CreateHeader(h)
-	if err != nil || info.IsDir() {
+	if err != nil || info.folder {
 		return err
 	}
 	_, err = io.Copy(to, f)

@@ -60,6 +60,9 @@ func (a *API) claim(ctx context.Context, c *call, req *v1.ClaimRequest) (*v1.Cla
 	if err != nil {
 		return nil, err
 	}
+	if spec.Devices, err = a.claimedDevices(ctx, rows); err != nil {
+		return nil, err
+	}
 	return &v1.ClaimResponse{Token: token, Spec: spec}, nil
 }
 
@@ -83,7 +86,7 @@ func (a *API) belongs(w Workload, id string, rank int) error {
 
 // specBase is what a task's specification needs to know of the cluster.
 func (a *API) specBase(pool string) specBase {
-	b := specBase{ClusterID: a.cfg.ClusterID, MasterID: a.cfg.MasterID}
+	b := specBase{ClusterID: a.cfg.ClusterID, MasterID: a.cfg.MasterID, SignIn: a.cfg.SignIn}
 	if a.cfg.HarnessDir != "" {
 		sha, err := a.HarnessSHA()
 		if err != nil {
@@ -94,9 +97,13 @@ func (a *API) specBase(pool string) specBase {
 	}
 	for _, p := range a.cfg.Pools {
 		if p.Name == pool {
-			b.SlotType, b.Containers = p.SlotType, p.Containers
-			if p.TaskContainer.DtrainNetworkInterface != nil {
-				b.Interface = *p.TaskContainer.DtrainNetworkInterface
+			b.SlotType, b.Containers, b.Python = p.SlotType, p.Containers, p.Python
+			defaults := a.containerDefaults(p)
+			if defaults.DtrainNetworkInterface != nil {
+				b.Interface = *defaults.DtrainNetworkInterface
+			}
+			if p.Containers && defaults.WorkDir != nil {
+				b.WorkDir = *defaults.WorkDir
 			}
 		}
 	}
@@ -112,6 +119,11 @@ func (a *API) memberExit(ctx context.Context, c *call, req *v1.MemberExitRequest
 	rank, err := c.ownRank()
 	if err != nil {
 		return nil, err
+	}
+	if req.Unfit {
+		if err := a.db.MarkUnfit(ctx, id, rank); err != nil {
+			return nil, err
+		}
 	}
 	if err := a.db.MemberExit(ctx, id, rank, req.ExitCode, req.Reason, req.Stopped, req.LogsDone); err != nil {
 		return nil, err

@@ -36,8 +36,8 @@ func TestClaimAndSpec(t *testing.T) {
 		t.Errorf("entrypoint %v, shell %v", s, spec["shell"])
 	}
 	mounts, _ := json.Marshal(spec["bindMounts"])
-	if want := `[{"containerPath":"data","create":false,"hostPath":"/data","propagation":"rprivate","readOnly":true},` +
-		`{"containerPath":"/determined_shared_fs","create":true,"hostPath":"/shared","propagation":"rprivate","readOnly":false}]`; string(mounts) != want {
+	if want := `[{"containerPath":"data","create":false,"hostPath":"/data","link":false,"propagation":"rprivate","readOnly":true},` +
+		`{"containerPath":"/determined_shared_fs","create":true,"hostPath":"/shared","link":false,"propagation":"rprivate","readOnly":false}]`; string(mounts) != want {
 		t.Errorf("mounts %s", mounts)
 	}
 	files := map[string]map[string]any{}

@@ -15,7 +15,7 @@ import (
 
 func (a *API) registerExperiments() {
 	handle(a, "GET", "/experiments", both, "List experiments", a.listExperiments,
-		query("archived description experimentIdFilter.gt experimentIdFilter.gte experimentIdFilter.incl experimentIdFilter.lt experimentIdFilter.lte experimentIdFilter.notIn labels name projectId states userIds users limit offset orderBy sortBy"))
+		query("archived description experimentIdFilter.gt experimentIdFilter.gte experimentIdFilter.incl experimentIdFilter.lt experimentIdFilter.lte experimentIdFilter.notIn labels name projectId states userIds users withoutConfig limit offset orderBy sortBy"))
 	handle(a, "POST", "/experiments", person, "Create an experiment", a.createExperiment, bodyLimit(contextBody), slow)
 	handle(a, "GET", "/experiment/labels", both, "The labels in use", a.experimentLabels,
 		query("projectId"))
@@ -233,6 +233,10 @@ func (a *API) listExperiments(ctx context.Context, c *call, _ *none) (*v1.GetExp
 	if err != nil {
 		return nil, err
 	}
+	lean, err := c.flag("withoutConfig")
+	if err != nil {
+		return nil, err
+	}
 	total, err := a.db.CountExperiments(ctx, f)
 	if err != nil {
 		return nil, err
@@ -248,7 +252,9 @@ func (a *API) listExperiments(ctx context.Context, c *call, _ *none) (*v1.GetExp
 	}
 	resp.Experiments = make([]v1.Experiment, len(list))
 	for i, e := range list {
-		resp.Experiments[i] = wireExperiment(e, c.who)
+		if resp.Experiments[i] = wireExperiment(e, c.who); lean != nil && *lean { // most of a list's weight
+			resp.Experiments[i].Config, resp.Experiments[i].OriginalConfig = nil, ""
+		}
 	}
 	return resp, nil
 }

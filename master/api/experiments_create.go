@@ -25,6 +25,7 @@ type submission struct {
 	store.NewExperiment
 	config   expconf.Config
 	project  store.Project
+	parent   *store.Experiment // that it forks; nil for none
 	warnings []v1.LaunchWarning
 	remarks  []string
 }
@@ -91,6 +92,7 @@ func (a *API) submission(ctx context.Context, c *call, req *v1.CreateExperimentR
 	if len(s.OriginalConfig) > longestConfig {
 		return nil, fault.New(fault.TooLarge, "config: %d bytes are over the limit of %d", len(s.OriginalConfig), longestConfig)
 	}
+	s.parent = parent
 	if err := a.configure(ctx, s, req.ProjectID); err != nil {
 		return nil, err
 	}
@@ -158,6 +160,9 @@ func (a *API) configure(ctx context.Context, s *submission, projectID *int) erro
 	can := a.capabilities(pool)
 	if err := cfg.Refused(can); err != nil {
 		return wrongConfig(err)
+	}
+	if err := a.placeCheckpoints(s, &cfg); err != nil {
+		return err
 	}
 	s.remarks = append(warnings.Strings(), cfg.Unhonoured(can).Strings()...)
 	if err := s.fill(cfg, pool); err != nil {

@@ -57,3 +57,12 @@ func sameOrigin(c *fiber.Ctx) error {
 	}
 	return fault.New(fault.Forbidden, "a signed-in browser may call this from the master's own pages only; programs use the header Authorization: Bearer <token>")
 }
+
+// fromElsewhere refuses a sign-in that a page of another origin makes a browser
+// send: it would leave whoever looks at that page signed in as somebody else.
+func fromElsewhere(c *call) error {
+	if site := c.Get("Sec-Fetch-Site"); site == "" || site == "same-origin" || site == "none" {
+		return nil
+	}
+	return fault.New(fault.Forbidden, "a browser signs in on the master's own pages only")
+}

@@ -63,6 +63,9 @@ func (a *API) prometheus(ctx context.Context, c *call) error {
 		gauge(&b, "det_loop_last_cycle_seconds", "", last.Seconds())
 		gauge(&b, "det_this_master_leads", "", map[bool]float64{true: 1}[leads])
 	}
+	if a.cfg.Visits != nil {
+		gauge(&b, "det_visits_open", "", float64(a.cfg.Visits.Open()))
+	}
 	a.clusterGauges(ctx, &b)
 	c.Set(fiber.HeaderContentType, "text/plain; version=0.0.4; charset=utf-8")
 	return c.Send(b.Bytes())

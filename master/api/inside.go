@@ -12,10 +12,11 @@ import (
 )
 
 // inside is what the routes of tasks work with: writers that share their commits,
-// and the feed of those who watch curves grow.
+// and the feeds of those who watch curves grow and states move.
 type inside struct {
 	metrics *store.MetricWriter
 	feed    *store.MetricFeed
+	states  *store.StateFeed
 	logs    *store.LogStore
 
 	mu      sync.Mutex
@@ -31,7 +32,7 @@ type memberKey struct {
 }
 
 func newInside(ctx context.Context, db *store.DB, bus *store.Bus) *inside {
-	return &inside{metrics: store.NewMetricWriter(db, bus), feed: store.NewMetricFeed(ctx, db, bus), logs: store.NewLogStore(db, bus),
+	return &inside{metrics: store.NewMetricWriter(db, bus), feed: store.NewMetricFeed(ctx, db, bus), states: store.NewStateFeed(ctx, db, bus), logs: store.NewLogStore(db, bus),
 		origins: map[memberKey]store.LogOrigin{}}
 }
 
@@ -41,6 +42,7 @@ func (a *API) Wait() {
 	a.inside.metrics.Wait()
 	a.inside.logs.Wait()
 	a.inside.feed.Wait()
+	a.inside.states.Wait()
 }
 
 // registerInside lists what runs inside tasks calls: the runner, the harness,

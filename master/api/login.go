@@ -36,6 +36,9 @@ func (a *API) registerLogin() {
 }
 
 func (a *API) login(ctx context.Context, c *call, req *v1.LoginRequest) (*v1.LoginResponse, error) {
+	if err := fromElsewhere(c); err != nil {
+		return nil, err
+	}
 	name := strings.ToLower(strings.TrimSpace(req.Username))
 	if name == "" {
 		return nil, fault.New(fault.Invalid, "username: a name is needed")

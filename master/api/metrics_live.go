@@ -81,7 +81,7 @@ func (a *API) catchUp(ctx context.Context, e *events, trial int, after *store.Po
 	}
 	at := *after
 	for {
-		list, err := a.db.MetricsBetween(ctx, trial, at, now)
+		list, err := a.db.MetricsBetween(ctx, []int{trial}, at, now)
 		if err != nil {
 			return err
 		}

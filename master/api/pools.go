@@ -60,6 +60,7 @@ func (a *API) containerDefaults(p Pool) expconf.TaskContainerDefaults {
 func (a *API) capabilities(p Pool) expconf.Capabilities {
 	can := a.cfg.Capabilities
 	can.Containers = can.Containers && p.Containers
+	can.Devices, can.Limits = can.Devices || can.Containers, p.Limits
 	if !p.Mounts {
 		can.BindMounts = false
 		can.Storage = slices.DeleteFunc(slices.Clone(can.Storage), func(s string) bool { return s == expconf.SharedFS })
@@ -93,10 +94,12 @@ func (a *API) countPools(ctx context.Context) (map[string]poolCount, error) {
 				continue
 			}
 			n.nodes++
-			n.slots += len(s.Slots)
 			n.perNode = max(n.perNode, len(s.Slots))
 			for _, slot := range s.Slots {
 				n.brand = slot.Brand
+				if s.Usable && slot.Healthy && slot.Enabled && slot.Taken == "" {
+					n.slots++
+				}
 			}
 		}
 		counts[p.Name] = n

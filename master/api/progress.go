@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/v1"
@@ -17,8 +16,7 @@ func (a *API) registerProgress() {
 	a.raw("POST", "/trials/:id/progress", both, "Say how far a trial has come", a.progress)
 	handle(a, "POST", "/trials/:id/early_exit", both, "Say why a trial will end before its time", a.earlyExit)
 	handle(a, "POST", "/trials/:id/runner/metadata", both, "Say what a program is doing", a.runnerState)
-	handle(a, "GET", "/trials/:id/searcher/operation", both, "The length to train to, for harnesses before 0.38", a.searcherOperation)
-	handle(a, "POST", "/trials/:id/searcher/completed_operation", both, "Say that a length was reached, for harnesses before 0.38", a.completedOperation)
+	a.registerSearcher()
 }
 
 // progress takes a fraction (is_raw), units of the searcher's length from older
@@ -68,16 +66,6 @@ func (a *API) fractionOf(ctx context.Context, trial int, units float64) (float64
 	return units / float64(length), nil
 }
 
-// lengthOf is how long a trial trains, in the units of its configuration; 0 when
-// its program decides.
-func lengthOf(s store.TrialSearcher) (int64, error) {
-	cfg, err := expconf.ParseConfigJSON(s.Config)
-	if err != nil || cfg.Searcher.MaxLength == nil {
-		return 0, err
-	}
-	return cfg.Searcher.MaxLength.Units, nil
-}
-
 func (a *API) earlyExit(ctx context.Context, c *call, req *v1.EarlyExitRequest) (*none, error) {
 	id, err := a.reportingTrial(ctx, c)
 	if err != nil {
@@ -106,49 +94,4 @@ func (a *API) runnerState(ctx context.Context, c *call, req *v1.RunnerMetadataRe
 		return nil, fault.New(fault.Invalid, "state: %d bytes; 1000 are allowed", len(req.State))
 	}
 	return &none{}, a.db.SetRunnerState(ctx, id, req.State)
-}
-
-// searcherOperation gives the one length that there is, or says that it is done.
-func (a *API) searcherOperation(ctx context.Context, c *call, _ *none) (*v1.SearcherOperationResponse, error) {
-	id, err := a.reportingTrial(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	s, err := a.db.TrialSearcher(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	length, err := lengthOf(s)
-	if err != nil {
-		return nil, err
-	}
-	if length == 0 {
-		return nil, fault.New(fault.Invalid,
-			"the experiment of trial %d has no searcher.max_length, which harnesses before 0.38 train by: add one, or use determined 0.38", id)
-	}
-	op := v1.ValidateAfterOperation{RequestID: s.TaskID, Length: length}
-	return &v1.SearcherOperationResponse{Op: &v1.SearcherOperation{ValidateAfter: op}, Completed: s.Stopped}, nil
-}
-
-func (a *API) completedOperation(ctx context.Context, c *call, req *v1.CompletedOperationRequest) (*none, error) {
-	id, err := a.reportingTrial(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	s, err := a.db.TrialSearcher(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	length, err := lengthOf(s)
-	if err != nil {
-		return nil, err
-	}
-	if req.Op.Length != length {
-		return nil, fault.New(fault.Invalid, "op.length: trial %d was told to train to %d, not to %d", id, length, req.Op.Length)
-	}
-	if err := a.db.CompleteLength(ctx, id, length); err != nil {
-		return nil, err
-	}
-	a.bus.Publish(store.TopicEvents)
-	return &none{}, nil
 }

@@ -113,6 +113,7 @@ func messageType[T any]() reflect.Type {
 // noun; paths that begin with // stand outside it and lose one slash.
 func (a *API) mount() {
 	a.app.Use(a.guard)
+	a.mountVisits()
 	for _, r := range a.routes {
 		path := "/api/v1" + r.path
 		if outside, ok := strings.CutPrefix(r.path, "//"); ok {
@@ -120,9 +121,7 @@ func (a *API) mount() {
 		}
 		a.app.Add(r.method, path, a.admit(r), r.handler)
 	}
-	a.app.Use(func(c *fiber.Ctx) error {
-		return fault.New(fault.NotFound, "no such path: %s %s", c.Method(), c.Path())
-	})
+	a.mountPages()
 }
 
 // admit checks who calls before anything of the body is read, and gives the

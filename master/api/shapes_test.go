@@ -61,6 +61,11 @@ var requiredFields = []struct {
 	{v1.GetWorkspaceProjectsResponse{}, "pagination projects"},
 	{v1.GetWorkspaceResponse{}, "workspace"},
 	{v1.GetWorkspacesResponse{}, "pagination workspaces"},
+	{v1.GetNotebookResponse{}, "config notebook"},
+	{v1.GetShellResponse{}, "config shell"},
+	{v1.GetTensorboardResponse{}, "config tensorboard"},
+	{v1.LaunchNotebookResponse{}, "config notebook"},
+	{v1.LaunchTensorboardResponse{}, "config tensorboard"},
 	{v1.Job{}, "allocatedSlots entityId isPreemptible jobId name requestedSlots resourcePool submissionTime type username workspaceId"},
 	{v1.JobSummary{}, "jobsAhead state"},
 	{v1.LimitedJob{}, "allocatedSlots isPreemptible jobId requestedSlots resourcePool type workspaceId"},
@@ -70,6 +75,7 @@ var requiredFields = []struct {
 	{v1.Metrics{}, "avgMetrics"},
 	{v1.MetricsReport{}, "archived endTime group id metrics totalBatches trialId trialRunId"},
 	{v1.MetricsWorkload{}, "metrics numInputs totalBatches"},
+	{v1.Notebook{}, "description id jobId resourcePool startTime state username workspaceId"},
 	{v1.Note{}, "contents name"},
 	{v1.NotifyContainerRunningResponse{}, "data"},
 	{v1.PatchProjectResponse{}, "project"},
@@ -86,9 +92,11 @@ var requiredFields = []struct {
 	{v1.ResourcePool{}, "agentDockerImage agentDockerNetwork agentDockerRuntime agentFluentImage auxContainerCapacity auxContainerCapacityPerAgent auxContainersRunning clusterName containerStartupScript defaultAuxPool defaultComputePool description details imageId instanceType location masterCertName masterUrl maxAgentStartingPeriod maxAgents maxIdleAgentPeriod minAgents name numAgents preemptible resourceManagerMetadata schedulerFittingPolicy schedulerType slotType slotsAvailable slotsUsed startupScript type"},
 	{v1.ResourcePoolPrioritySchedulerDetail{}, "defaultPriority preemption"},
 	{v1.SSOProvider{}, "name ssoUrl type"},
+	{v1.Shell{}, "description id jobId resourcePool startTime state username workspaceId privateKey agentUserGroup"},
 	{v1.SlotStats{}, "brandStats typeStats"},
 	{v1.Task{}, "allocations startTime taskId taskType"},
 	{v1.TaskLogsResponse{}, "id level log message taskId timestamp"},
+	{v1.Tensorboard{}, "description id jobId resourcePool startTime state username workspaceId experimentIds trialIds"},
 	{v1.TrialLogsResponse{}, "id level message timestamp trialId"},
 	{v1.User{}, "active admin username"},
 	{v1.Workspace{}, "archived errorMessage id immutable name numExperiments numProjects pinned state userId username"},
@@ -173,16 +181,18 @@ func TestAnswersConform(t *testing.T) {
 	trial, attemptOf := r.trial(id, 0)
 	r.apply(store.Changes{Placements: []store.Placement{{AllocationID: attemptOf + ".1", Members: []store.PlacedMember{{NodeID: "n1", NodeName: "node-1", SlotIDs: []int{0}}}}}})
 	r.runs(attemptOf+".1", "ASSIGNED", "RUNNING")
-	command := at(t, me.post("/api/v1/commands", `{"config":{"entrypoint":["echo","hi"]}}`).ok().tree(), "command.id").(string)
 	if _, err := r.db.BestValidation(context.Background(), id); err == nil {
 		t.Fatal("a validation that nobody reported")
 	}
 	values := map[string]string{"experiments": fmt.Sprint(id), "trials": fmt.Sprint(trial), "tasks": attemptOf, "allocations": attemptOf + ".1",
-		"commands": command, "agents": "node-1", "users": "1", "workspaces": "1", "projects": "1"}
+		"agents": "node-1", "users": "1", "workspaces": "1", "projects": "1"}
+	for noun, id := range everyKind(t, me) {
+		values[noun+"s"] = id
+	}
 	seen := 0
 	for i := range r.api.routes {
 		route := &r.api.routes[i]
-		if route.method != "GET" || route.resp == nil || strings.Contains(route.path, "best_searcher") || strings.Contains(route.path, "time-series") || route.access == task || route.within > slowWithin {
+		if route.method != "GET" || route.resp == nil || strings.Contains(route.path, "best_searcher") || strings.Contains(route.path, "searcher_events") || strings.Contains(route.path, "time-series") || route.access == task || route.within > slowWithin {
 			continue
 		}
 		path := route.pathOf()

@@ -26,9 +26,12 @@ type specBase struct {
 	ClusterID  string
 	MasterID   string
 	SlotType   string // of the pool
-	Containers bool   // tasks of the pool have a root of their own
+	Containers bool   // tasks of the pool run in images, in which the driver mounts
+	WorkDir    string // where trials start; "" for the folder with their code
 	Interface  string // of the network between nodes
+	SignIn     func(expconf.CheckpointStorage) *v1.Credentials
 	Harness    string // path on the master of the Python package; "" where nodes bring their own
+	Python     string // of the pool; "" for what is first on PATH
 }
 
 // buildSpec says all that a runner needs to run a member of an attempt: the
@@ -42,10 +45,14 @@ func buildSpec(r store.Claimed, base specBase, token, session string) (v1.TaskSp
 	}
 	b := specBuilder{spec: &s, rows: r, base: base, token: token, session: session}
 	var err error
-	if r.TrialID != 0 {
+	switch {
+	case r.TrialID != 0:
 		err = b.trial()
-	} else {
-		err = b.command()
+	default:
+		err = b.task()
+	}
+	if _, own := s.Env["PATH"]; !own {
+		s.Prefer = base.Python // who names a PATH has chosen
 	}
 	return s, err
 }
@@ -93,6 +100,9 @@ func (b *specBuilder) trial() error {
 	env["DET_TRIAL_SEED"] = strconv.FormatInt(r.TrialSeed, 10)
 	env["DET_HPARAMS"] = string(hparams)
 	env["DET_STEPS_COMPLETED"] = strconv.Itoa(r.StepsCompleted)
+	if cfg.Searcher.Steers() { // the harness asks how long to train, and asks again when it has
+		env["DET_SEARCHER_API"] = "ops"
+	}
 	checkpoint := r.Checkpoint
 	if checkpoint == nil {
 		checkpoint = r.WarmStart // its steps are not this trial's
@@ -103,12 +113,15 @@ func (b *specBuilder) trial() error {
 	if size := cfg.Resources.ShmSize; size != nil {
 		env["DET_SHM_SIZE"] = strconv.FormatInt(int64(*size), 10)
 	}
+	b.spec.WorkDir = b.base.WorkDir
 	b.mounts(cfg.BindMounts)
 	b.storage(cfg.CheckpointStorage)
 	return b.files(checkpoint, config, hparams, cfg.Debug)
 }
 
-func (b *specBuilder) command() error {
+// task is for what is no trial: its entrypoint is in its configuration, or is its
+// kind's.
+func (b *specBuilder) task() error {
 	cfg, err := expconf.ParseCommandConfigJSON(b.rows.TaskConfig)
 	if err != nil {
 		return fmt.Errorf("the configuration of task %s: %w", b.rows.TaskID, err)
@@ -123,6 +136,9 @@ func (b *specBuilder) command() error {
 		b.spec.Env["DET_SHM_SIZE"] = strconv.FormatInt(int64(*size), 10)
 	}
 	b.mounts(cfg.BindMounts)
+	if err := b.visited(cfg); err != nil {
+		return err
+	}
 	return b.files(nil, nil, nil, cfg.Debug)
 }
 
@@ -197,6 +213,14 @@ func slotList(ids []int) string {
 }
 
 func (b *specBuilder) mounts(list expconf.BindMounts) {
+	if b.base.Containers { // the driver has made them
+		for _, m := range list.InContainer() {
+			if m.Link != "" {
+				b.spec.BindMounts = append(b.spec.BindMounts, v1.BindMount{HostPath: m.Target, ContainerPath: m.Link, Link: true})
+			}
+		}
+		return
+	}
 	for _, m := range list {
 		mount := v1.BindMount{HostPath: m.HostPath, ContainerPath: m.ContainerPath}
 		if m.ReadOnly != nil {
@@ -212,10 +236,19 @@ func (b *specBuilder) mounts(list expconf.BindMounts) {
 // storage mounts the folder of shared_fs where the harness looks for it. Other
 // types need no mount, or, like directory, one that the user has given.
 func (b *specBuilder) storage(s expconf.CheckpointStorage) {
-	if s.Type == expconf.SharedFS {
+	b.signIn(s)
+	if s.Type == expconf.SharedFS && !b.base.Containers {
 		b.spec.BindMounts = append(b.spec.BindMounts, v1.BindMount{HostPath: s.HostPath, ContainerPath: expconf.SharedFSMount,
 			Propagation: s.Propagation, Create: true})
 	}
+}
+
+// signIn tells the runner how the program signs in to a storage.
+func (b *specBuilder) signIn(s expconf.CheckpointStorage) {
+	if b.base.SignIn == nil || b.spec.Credentials != nil {
+		return
+	}
+	b.spec.Credentials = b.base.SignIn(s)
 }
 
 // files are what Determined's own start-up leaves for programs to read, in the

@@ -109,14 +109,7 @@ func (a *API) liveTasks(ctx context.Context, _ *call, _ *none) (*v1.GetTasksResp
 }
 
 func (a *API) resourcesSummary(h store.Holding, slots map[poolNode]map[int]sched.Slot) v1.ResourcesSummary {
-	devices := []v1.Device{}
-	for _, id := range h.SlotIDs {
-		slot, ok := slots[poolNode{h.Pool, h.NodeID}][int(id)]
-		if !ok {
-			slot.ID = int(id)
-		}
-		devices = append(devices, a.wireDevice(h.Pool, slot))
-	}
+	devices := a.holdingDevices(h, slots[poolNode{h.Pool, h.NodeID}])
 	allocation := h.AllocationID
 	w := v1.ResourcesSummary{AllocationID: &allocation, ContainerID: containerID(h), ResourcesID: containerID(h), ResourcesType: "nomad-allocation",
 		AgentDevices: map[string]v1.ResourcesSummaryDevices{h.NodeName: {Devices: devices}}}

@@ -40,6 +40,7 @@ const (
 	View       Verb = "view"
 	Create     Verb = "create"
 	Change     Verb = "change" // pause, kill, label, delete
+	Enter      Verb = "enter"  // see what a task shows, and type into it
 	Administer Verb = "administer"
 )
 
@@ -50,9 +51,9 @@ type Object struct {
 }
 
 // Can is the one place where permission is decided. Everybody signed in sees
-// everything and creates; a thing is changed by its owner and by admins; the
-// cluster, users and workspaces are administered by admins. A task may look,
-// because its SDK calls look.
+// everything and creates; a thing is changed, and a notebook or shell entered, by
+// its owner and by admins; the cluster, users and workspaces are administered by
+// admins. A task may look, because its SDK calls look.
 func Can(w Who, verb Verb, object Object) bool {
 	switch {
 	case w.UserID == 0:
@@ -65,7 +66,7 @@ func Can(w Who, verb Verb, object Object) bool {
 	switch verb {
 	case View, Create:
 		return true
-	case Change:
+	case Change, Enter:
 		return object.OwnerID == w.UserID
 	}
 	return false

@@ -176,7 +176,7 @@ func (n *Node) addDevices(groups []*api.NodeDeviceResource, others use) {
 		for _, d := range group.Instances {
 			if d != nil {
 				n.Devices[kind] = append(n.Devices[kind], sched.Slot{
-					Device: d.ID, Brand: group.Name, Healthy: d.Healthy, Enabled: true, Taken: others.devices[d.ID],
+					Device: d.ID, Brand: group.Name, Healthy: d.Healthy, Health: healthOf(d), Enabled: true, Taken: others.devices[d.ID],
 				})
 			}
 		}
@@ -189,4 +189,15 @@ func (n *Node) addDevices(groups []*api.NodeDeviceResource, others use) {
 			slots[i].ID = i
 		}
 	}
+}
+
+// healthOf says what is wrong with a device, by the words of its plugin.
+func healthOf(d *api.NodeDevice) string {
+	switch {
+	case d.Healthy:
+		return ""
+	case d.HealthDescription == "":
+		return "its plugin in Nomad calls it unhealthy and gives no reason"
+	}
+	return d.HealthDescription
 }

@@ -112,6 +112,7 @@ func TestNomad(t *testing.T) {
 	r := newRig(t, nomadtest.Options{})
 	t.Run("conforms", func(t *testing.T) { clustertest.Conform(t, &r.Rig) })
 	t.Run("answers", func(t *testing.T) { answers(t, r) })
+	t.Run("variables", func(t *testing.T) { variables(t, r) })
 	t.Run("inventory", func(t *testing.T) { inventory(t, r) })
 	t.Run("a runner that is fetched", func(t *testing.T) { fetched(t, r) })
 	t.Run("a runner that cannot be fetched", func(t *testing.T) { unfetchable(t, r) })
@@ -195,7 +196,13 @@ func inventory(t *testing.T, r *rig) {
 		}
 		return o.Nodes[0]
 	}
-	before := node()
+	var before cluster.Node
+	r.agent.Until(t, 30*time.Second, "what ran before to be gone", func() error {
+		if before = node(); before.FreeMemoryMB != before.MemoryMB || before.FreeMHz != before.MHz {
+			return fmt.Errorf("%d MB and %d MHz are free, of %d and %d", before.FreeMemoryMB, before.FreeMHz, before.MemoryMB, before.MHz)
+		}
+		return nil
+	})
 	// A job of ours holds nothing in this account: the scheduler has its own.
 	if outcome, err := c.Submit(t.Context(), r.Task(mine, "inventory.1", 1)); outcome != cluster.Done {
 		t.Fatal(err)

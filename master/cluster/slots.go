@@ -59,6 +59,46 @@ func SlotsOf(n Node, pool PoolSlots, held ...int) []sched.Slot {
 	return slots
 }
 
+// Use is what attempts of some pools hold of a node, for the other pools that the
+// node is in.
+type Use struct {
+	Cores, MemoryMB int
+	Devices         map[string]string // by id: which pool's attempts hold it
+}
+
+// With adds an attempt of a pool to it.
+func (u Use) With(pool string, cut PoolSlots, slots int, devices []string) Use {
+	u.Cores += slots * cut.CoresPerSlot
+	u.MemoryMB += slots * cut.MemoryMBPerSlot
+	for _, id := range devices {
+		if u.Devices == nil {
+			u.Devices = map[string]string{}
+		}
+		u.Devices[id] = pool
+	}
+	return u
+}
+
+// Less is the node without what is held of it.
+func (n Node) Less(u Use) Node {
+	n.FreeCores, n.FreeMemoryMB = max(0, n.FreeCores-u.Cores), max(0, n.FreeMemoryMB-u.MemoryMB)
+	if len(u.Devices) == 0 {
+		return n
+	}
+	devices := make(map[string][]sched.Slot, len(n.Devices))
+	for kind, slots := range n.Devices {
+		slots = slices.Clone(slots)
+		for i := range slots {
+			if pool, held := u.Devices[slots[i].Device]; held && slots[i].Taken == "" {
+				slots[i].Taken = "pool " + pool
+			}
+		}
+		devices[kind] = slots
+	}
+	n.Devices = devices
+	return n
+}
+
 func bound(n int, pool PoolSlots) int {
 	if pool.MaxSlotsPerNode > 0 {
 		return min(n, pool.MaxSlotsPerNode)

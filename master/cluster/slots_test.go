@@ -66,8 +66,8 @@ func TestDevices(t *testing.T) {
 			Cpu: api.NodeCpuResources{CpuShares: 8000, TotalCpuCores: 4}, Memory: api.NodeMemoryResources{MemoryMB: 9000},
 			Devices: []*api.NodeDeviceResource{
 				{Vendor: "nvidia", Type: "gpu", Name: "V100", Instances: []*api.NodeDevice{{ID: "GPU-9", Healthy: true}}},
-				{Vendor: "nvidia", Type: "gpu", Name: "H200", Instances: []*api.NodeDevice{{ID: "GPU-2", Healthy: false}, {ID: "GPU-1", Healthy: true}}},
-				{Vendor: "intel", Type: "fpga", Name: "x", Instances: []*api.NodeDevice{{ID: "F-1", Healthy: true}}},
+				{Vendor: "nvidia", Type: "gpu", Name: "H200", Instances: []*api.NodeDevice{{ID: "GPU-2", HealthDescription: "Xid 79"}, {ID: "GPU-1", Healthy: true, HealthDescription: "fine"}}},
+				{Vendor: "intel", Type: "fpga", Name: "x", Instances: []*api.NodeDevice{{ID: "F-1"}}},
 			},
 		},
 		ReservedResources: &api.NodeReservedResources{Cpu: api.NodeReservedCpuResources{CpuShares: 2000}, Memory: api.NodeReservedMemoryResources{MemoryMB: 1000}},
@@ -76,12 +76,15 @@ func TestDevices(t *testing.T) {
 	n := nodeOf(stub, others)
 	want := []sched.Slot{
 		{ID: 0, Device: "GPU-1", Brand: "H200", Healthy: true, Enabled: true},
-		{ID: 1, Device: "GPU-2", Brand: "H200", Healthy: false, Enabled: true},
+		{ID: 1, Device: "GPU-2", Brand: "H200", Healthy: false, Health: "Xid 79", Enabled: true},
 		{ID: 2, Device: "GPU-9", Brand: "V100", Healthy: true, Enabled: true, Taken: "web"},
 	}
 	pool := PoolSlots{Kind: DeviceSlots, Device: "nvidia/gpu"}
 	if diff := cmp.Diff(want, SlotsOf(n, pool)); diff != "" {
 		t.Error(diff)
+	}
+	if got := n.Devices["intel/fpga"][0].Health; !strings.Contains(got, "gives no reason") {
+		t.Errorf("a device without a reason is told as %q", got)
 	}
 	pool.MaxSlotsPerNode = 2
 	if got := SlotsOf(n, pool); len(got) != 2 {
@@ -119,5 +122,30 @@ func TestNodeOutOfUse(t *testing.T) {
 	}
 	if got := fmt.Sprint(Done, Refused, TryAgain); got != "done refused try again" {
 		t.Error(got)
+	}
+}
+
+// TestLess: what attempts of other pools hold of a node is not this one's to give.
+func TestLess(t *testing.T) {
+	gpu, cpu := PoolSlots{Kind: DeviceSlots, Device: "nvidia/gpu", CoresPerSlot: 2, MemoryMBPerSlot: 100}, PoolSlots{Kind: CPUSlots, CoresPerSlot: 1, MemoryMBPerSlot: 10}
+	n := Node{Cores: 8, FreeCores: 8, MemoryMB: 1000, FreeMemoryMB: 1000, Devices: map[string][]sched.Slot{
+		"nvidia/gpu": {{Device: "GPU-1", Healthy: true, Enabled: true}, {Device: "GPU-2", Healthy: true, Enabled: true}, {Device: "GPU-3", Healthy: true, Enabled: true, Taken: "web"}}}}
+	use := Use{}.With("train", gpu, 2, []string{"GPU-2", "GPU-3"}).With("batch", cpu, 1, nil)
+	less := n.Less(use)
+	if less.FreeCores != 3 || less.FreeMemoryMB != 790 || less.Cores != 8 {
+		t.Errorf("%+v", less)
+	}
+	var taken []string
+	for _, s := range SlotsOf(less, gpu) {
+		taken = append(taken, s.Taken)
+	}
+	if diff := cmp.Diff([]string{"", "pool train", "web"}, taken); diff != "" {
+		t.Error(diff)
+	}
+	if n.Devices["nvidia/gpu"][1].Taken != "" || n.FreeCores != 8 {
+		t.Errorf("the node itself changed: %+v", n)
+	}
+	if over := n.Less(Use{Cores: 99, MemoryMB: 9999}); over.FreeCores != 0 || over.FreeMemoryMB != 0 {
+		t.Errorf("%+v", over)
 	}
 }

@@ -39,6 +39,11 @@ func (c *Cluster) Submit(ctx context.Context, task jobspecs.Task) (Outcome, erro
 			return outcome, err
 		}
 	}
+	if len(task.Variables) > 0 {
+		if outcome, err := c.putVariables(ctx, ns, task); err != nil {
+			return outcome, err
+		}
+	}
 	_, _, err = c.api.Jobs().EnforceRegister(job, 0, c.write(ctx, ns))
 	if err == nil {
 		return Done, nil

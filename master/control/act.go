@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/store"
 )
@@ -88,6 +89,7 @@ func (h *hands) call(ctx context.Context, id string, cycle *sync.WaitGroup, fn f
 // act submits what was placed and stops what is to end.
 func (t *term) act(ctx context.Context, live *store.Live, changes *store.Changes) error {
 	var cycle sync.WaitGroup
+	t.release(ctx, changes, &cycle)
 	submit := due(live, changes)
 	if len(submit) > 0 {
 		list, err := t.db.Submissions(ctx, submit)
@@ -146,7 +148,10 @@ func (t *term) submit(ctx context.Context, s store.ToSubmit) error {
 		err = fmt.Errorf("pool %q no longer exists", s.Pool)
 	} else if task, terr := t.cfg.Task(s, pool); terr != nil {
 		err = terr
-	} else {
+		if fault.Is(terr, fault.Unavailable) {
+			outcome = cluster.TryAgain
+		}
+	} else if outcome, err = t.grant(ctx, s, task); outcome == cluster.Done {
 		outcome, err = t.nomad.Submit(ctx, task)
 	}
 	failure := ""

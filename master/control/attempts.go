@@ -50,6 +50,9 @@ func (d *decider) advance(row *store.LiveAllocation, wait time.Duration, urge li
 		a.AssignedAt = d.p.Now // nor can a job be handed to it
 	}
 	step := lifecycle.Advance(a, d.p.Now, d.p.Timing)
+	if d.p.blamesVault(row) {
+		step.Avoid = nil
+	}
 	if step.State != "" {
 		m.State = string(step.State)
 	}
@@ -81,23 +84,25 @@ func attemptOf(row *store.LiveAllocation, wait time.Duration) lifecycle.Allocati
 		PreemptWait: wait, KillAt: at(row.KillAt), KillReason: row.KillReason, Cause: lifecycle.Cause(row.KillCause)}
 	for _, m := range row.Members {
 		a.Members = append(a.Members, lifecycle.Member{Rank: m.Rank, NodeID: m.NodeID, NodeName: m.NodeName, Nomad: m.NomadStatus,
-			NomadDetail: m.NomadDetail, NomadEndedAt: at(m.NomadEndedAt), NomadExit: m.NomadExit, Pulling: m.Pulling, Started: m.Started,
+			NomadDetail: m.NomadDetail, NomadEndedAt: at(m.NomadEndedAt), NomadExit: m.NomadExit, Pulling: m.Pulling, Started: m.Started, StartedAt: at(m.StartedAt),
 			Replaced: m.Replaced, ClaimedAt: at(m.ClaimedAt), Daemon: m.Daemon, ExitedAt: at(m.ExitedAt), ExitCode: deref(m.ExitCode),
-			ExitReason: m.ExitReason, Stopped: m.Stopped})
+			ExitReason: m.ExitReason, Stopped: m.Stopped, Unfit: m.Unfit})
 	}
 	return a
 }
 
-// task moves a task that is no trial: a command.
+// task moves a task that is no trial: a command, or one that people visit. For
+// those, being ended by somebody is the normal end, so the status tells who or
+// what wanted it.
 func (d *decider) task(t store.LiveTask) {
 	urge, why := lifecycle.UrgeNone, ""
 	if t.Desired == "kill" {
-		urge, why = lifecycle.UrgeKill, "it was killed"
+		urge, why = lifecycle.UrgeKill, orElse(t.KillReason, "it was killed")
 	}
 	attempt := d.p.Allocations[t.ID]
 	if attempt == nil {
 		if urge == lifecycle.UrgeKill {
-			d.out.Tasks = append(d.out.Tasks, store.TaskChange{ID: t.ID, Ended: true, ExitStatus: "killed before it started"})
+			d.out.Tasks = append(d.out.Tasks, store.TaskChange{ID: t.ID, Ended: true, ExitStatus: why + ", before it started"})
 			return
 		}
 		d.attempt(t, t.Runs+1, nil)
@@ -108,6 +113,9 @@ func (d *decider) task(t store.LiveTask) {
 		return
 	}
 	c := store.TaskChange{ID: t.ID, Ended: true, ExitStatus: exitStatus(*end)}
+	if urge == lifecycle.UrgeKill && t.Type != "COMMAND" && end.Outcome == lifecycle.Completed {
+		c.ExitStatus = why // a server that is told to end does so with success
+	}
 	nobodysFault := end.Outcome == lifecycle.Unplaced || end.Outcome == lifecycle.Lost && end.Unstarted
 	if urge == lifecycle.UrgeNone && nobodysFault && t.Unstarted+1 < maxLaunches {
 		c = store.TaskChange{ID: t.ID, Unstarted: t.Unstarted + 1}
@@ -125,13 +133,15 @@ func (d *decider) attempt(t store.LiveTask, run int, end *lifecycle.Step) {
 		a.Exclude, a.NotBefore = end.Avoid, d.notBefore(*end, t.Unstarted)
 	}
 	d.out.NewAllocations = append(d.out.NewAllocations, a)
-	d.queue = append(d.queue, queued{NewAllocation: a, group: t.ID, single: true})
+	d.queue = append(d.queue, queued{NewAllocation: a, group: t.ID, single: true, secrets: d.p.Secrets != nil && d.p.Secrets.NeededBy(t.Type)})
 }
 
 func exitStatus(end lifecycle.Step) string {
 	switch {
 	case end.Outcome == lifecycle.Completed:
 		return "success"
+	case end.Outcome == lifecycle.Killed && end.ExitReason != "":
+		return end.ExitReason
 	case end.ExitCode != nil && !strings.HasSuffix(end.ExitReason, fmt.Sprintf("exit code %d", *end.ExitCode)):
 		return fmt.Sprintf("%s (exit code %d): %s", end.Outcome, *end.ExitCode, end.ExitReason)
 	}

@@ -49,6 +49,8 @@ type decider struct {
 	out   *store.Changes
 	moves map[string]*move
 	queue []queued // attempts made in this pass, for the scheduler
+	// shares are what attempts hold, by node; with several pools.
+	shares map[string][]share
 }
 
 // experiment moves one experiment and its trials.
@@ -91,7 +93,7 @@ func (d *decider) verdict(e *Experiment) (lifecycle.Verdict, string) {
 	if e.Broken != "" {
 		return lifecycle.SearchBroken, e.Broken
 	}
-	if e.Search == nil || e.Trials == nil && e.LiveExperiment.Trials == 0 && len(e.Search.Wanted()) > 0 {
+	if e.Search == nil || e.Trials == nil && e.LiveExperiment.Trials == 0 && e.Search.Len() > 0 {
 		return lifecycle.Searching, ""
 	}
 	return e.Search.Verdict()
@@ -132,19 +134,22 @@ func (d *decider) progress(e *Experiment, state lifecycle.State) float64 {
 // each with its first attempt.
 func (d *decider) newTrials(e *Experiment) (int, error) {
 	made := 0
-	for _, w := range e.Search.Wanted()[min(e.LiveExperiment.Trials, len(e.Search.Wanted())):] {
+	for number := e.LiveExperiment.Trials; number < e.Search.Len(); number++ {
+		w := e.Search.Trial(number)
 		hparams, err := json.Marshal(w.HParams)
 		if err != nil {
 			return made, err
 		}
 		task := taskID(e.ID, e.JobID, w.Number)
 		t := store.NewTrial{ExperimentID: e.ID, Number: w.Number, TaskID: task, Seed: w.Seed, HParams: hparams,
-			Name: fmt.Sprintf("Trial %d of experiment %d", w.Number+1, e.ID)}
+			Name: fmt.Sprintf("Trial %d of experiment %d", w.Number+1, e.ID), From: w.From, Held: w.Hold, Target: target(w)}
 		if u := e.Config.Searcher.SourceCheckpointUUID; u != nil {
 			t.WarmStart = u
 		}
+		if t.Idle = w.Hold || w.Stop; !t.Idle { // else its first attempt is made when it is called
+			d.enqueue(e, store.NewAllocation{ID: task + ".1", TaskID: task, RunID: 1})
+		}
 		d.out.NewTrials = append(d.out.NewTrials, t)
-		d.enqueue(e, store.NewAllocation{ID: task + ".1", TaskID: task, RunID: 1})
 		made++
 	}
 	return made, nil
@@ -160,9 +165,9 @@ func taskID(experiment int, job string, number int) string {
 
 // trial moves one trial: its attempt's end first, then what is wanted of it.
 func (d *decider) trial(e *Experiment, row *store.LiveTrial, experiment lifecycle.State) (ended bool) {
+	w := wanted(e, row)
 	t := lifecycle.Trial{State: lifecycle.State(row.State), Restarts: row.Restarts, MaxRestarts: e.Config.MaxRestarts,
-		Unstarted: row.Unstarted, KillWanted: row.KillWanted, EarlyExit: deref(row.EarlyExit),
-		StopWanted: row.StopWanted || d.stopWanted(e, row.Number)}
+		Unstarted: row.Unstarted, KillWanted: row.KillWanted, EarlyExit: deref(row.EarlyExit), StopWanted: w.Stop, Held: w.Hold, Fail: w.Fail}
 	state, urge, why := lifecycle.Follow(t, experiment)
 	t.State = state
 	step := lifecycle.TrialStep{State: state, Restarts: t.Restarts}
@@ -178,25 +183,40 @@ func (d *decider) trial(e *Experiment, row *store.LiveTrial, experiment lifecycl
 		}
 	}
 	c := store.TrialChange{ID: row.ID, Saw: row.State, State: string(step.State), Restarts: step.Restarts, RunID: row.RunID,
-		StopWanted: t.StopWanted, Error: step.Error, Ended: step.State.Terminal()}
+		StopWanted: t.StopWanted, Held: t.Held, Target: target(w), Error: step.Error, Ended: step.State.Terminal()}
+	if !c.Ended && attempt == nil && w.Hold && !w.Left {
+		d.tell(e, row.Number, search.Left, struct{}{})
+	}
 	if c.Ended {
 		d.exit(e, row.Number, step.Exit)
 		d.endTask(row.TaskID, step)
 	} else if step.Again && experiment == lifecycle.Active {
 		c.RunID = d.again(e, row, attempt, end)
 	}
-	if c.State != row.State || c.Restarts != row.Restarts || c.RunID != row.RunID || c.StopWanted != row.StopWanted {
+	if c.State != row.State || c.Restarts != row.Restarts || c.RunID != row.RunID || c.StopWanted != row.StopWanted ||
+		c.Held != row.Held || deref(c.Target) != deref(row.Target) {
 		d.out.Trials = append(d.out.Trials, c)
 	}
 	return c.Ended
 }
 
-func (d *decider) stopWanted(e *Experiment, number int) bool {
-	if e.Search == nil {
-		return false
+// wanted is what the search wants of a trial. A search that broke wants nothing
+// new: its experiment ends.
+func wanted(e *Experiment, row *store.LiveTrial) search.Trial {
+	w := search.Trial{Stop: row.StopWanted, Hold: row.Held, Left: true, Target: deref(row.Target)}
+	if e.Search != nil && e.Broken == "" && row.Number < e.Search.Len() {
+		w = e.Search.Trial(row.Number)
+		w.Stop = w.Stop || row.StopWanted
 	}
-	w := e.Search.Wanted()
-	return number < len(w) && w[number].Stop
+	return w
+}
+
+// target is how long a trial trains for now; nil when its search does not say.
+func target(w search.Trial) *int64 {
+	if w.Target == 0 {
+		return nil
+	}
+	return &w.Target
 }
 
 func preemptWait(e *Experiment) time.Duration {
@@ -236,19 +256,22 @@ func (d *decider) notBefore(end lifecycle.Step, unstarted int) *time.Time {
 func (d *decider) enqueue(e *Experiment, a store.NewAllocation) {
 	a.Pool, a.Slots, a.Priority = e.Pool, e.SlotsPerTrial, e.Priority
 	d.out.NewAllocations = append(d.out.NewAllocations, a)
-	d.queue = append(d.queue, queued{NewAllocation: a, group: e.group(), maxSlots: e.MaxSlots, single: e.singleNode(), preemptible: true})
+	d.queue = append(d.queue, queued{NewAllocation: a, group: e.group(), maxSlots: e.MaxSlots, single: e.singleNode(), preemptible: true, secrets: d.p.needsSecrets(e)})
 }
 
 // exit tells the search that a trial ended.
 func (d *decider) exit(e *Experiment, number int, reason string) {
-	if e.Unmanaged {
-		return
+	if !e.Unmanaged {
+		d.tell(e, number, search.Exited, search.Exit{Reason: reason})
 	}
-	body, err := json.Marshal(search.Exit{Reason: reason})
+}
+
+func (d *decider) tell(e *Experiment, number int, kind string, what any) {
+	body, err := json.Marshal(what)
 	if err != nil {
-		panic("control: an exit did not encode: " + err.Error())
+		panic("control: an event did not encode: " + err.Error())
 	}
-	d.out.Exits = append(d.out.Exits, store.NewEvent{ExperimentID: e.ID, Trial: number, Kind: search.Exited, Body: body})
+	d.out.Events = append(d.out.Events, store.NewEvent{ExperimentID: e.ID, Trial: number, Kind: kind, Body: body})
 }
 
 func (d *decider) endTask(id string, step lifecycle.TrialStep) {

@@ -40,6 +40,10 @@ type Config struct {
 	Timing lifecycle.Timing
 	// Task makes the job's description of an attempt: pool, runner, masters.
 	Task func(store.ToSubmit, *Pool) (jobspecs.Task, error)
+	// Logs is where it is written why an attempt did not start; nil for nowhere.
+	Logs *store.LogStore
+	// Secrets is where credentials come from; nil where none are given out.
+	Secrets Secrets
 }
 
 // Loop is the control loop of a leading master.
@@ -65,7 +69,8 @@ type term struct {
 	hands *hands
 	known cluster.Known // for the next observation
 	alarm string
-	again bool // something changed: look once more at once
+	swept time.Time // when what attempts have left was looked for
+	again bool      // something changed: look once more at once
 }
 
 // Run cycles until ctx ends.
@@ -145,6 +150,9 @@ func (t *term) cycle(ctx context.Context) error {
 	}
 	picture := t.folds.picture(live)
 	picture.Pools, picture.Timing, picture.Frozen = t.cfg.Pools, t.cfg.Timing, live.Alarm != ""
+	if s := t.cfg.Secrets; s != nil {
+		picture.Secrets, picture.Away = s, s.Away()
+	}
 	changes, err := Decide(picture)
 	if err != nil {
 		return fmt.Errorf("decide: %w", err)
@@ -161,13 +169,14 @@ func (t *term) cycle(ctx context.Context) error {
 		}
 		t.again = true
 		t.tell(changes)
+		t.explain(ctx, changes)
 	}
 	return t.act(ctx, live, changes)
 }
 
 // tell wakes who waits for what has just changed, and says it in the log.
 func (t *term) tell(c *store.Changes) {
-	var topics []string
+	topics := []string{store.TopicState}
 	for _, a := range c.Allocations {
 		topics = append(topics, store.AllocationTopic(a.ID))
 		if a.Ended {

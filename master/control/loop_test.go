@@ -183,7 +183,13 @@ func (b *bench) text(sql string, args ...any) string {
 
 func (b *bench) experiment(more string) int {
 	b.t.Helper()
-	raw, _, err := expconf.Parse("test", []byte("entrypoint: x\nsearcher: {name: single, metric: loss, max_length: {batches: 9}}\nmax_restarts: 1\n"+more))
+	return b.submit("searcher: {name: single, metric: loss, max_length: {batches: 9}}\n" + more)
+}
+
+// submit makes an experiment of a configuration that has a searcher.
+func (b *bench) submit(config string) int {
+	b.t.Helper()
+	raw, _, err := expconf.Parse("test", []byte("entrypoint: x\nmax_restarts: 1\n"+config))
 	if err != nil {
 		b.t.Fatal(err)
 	}

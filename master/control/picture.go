@@ -20,6 +20,16 @@ type Pool struct {
 	Driver   string
 	Slots    cluster.PoolSlots
 	Sched    sched.Pool
+	// AuxMemoryMB is what a task without slots gets.
+	AuxMemoryMB int
+}
+
+// Device is what the pool's slots are in Nomad; "" where they are no devices.
+func (p *Pool) Device() string {
+	if p.Slots.Kind == cluster.DeviceSlots {
+		return p.Slots.Device
+	}
+	return ""
 }
 
 // Experiment is a live experiment with its search.
@@ -41,7 +51,15 @@ type Picture struct {
 	Tasks       []store.LiveTask
 	Allocations map[string]*store.LiveAllocation // by task: a task has one at most
 	Nodes       []store.NodeRow
-	Frozen      bool // Nomad's word is in doubt: conclude nothing from it, place nothing
+	Secrets     needing // which work needs credentials; nil: none does
+	Away        string  // why none can be had; "" when they can
+	Frozen      bool    // Nomad's word is in doubt: conclude nothing from it, place nothing
+}
+
+// needing is the part of Secrets that asks nobody.
+type needing interface {
+	Needed(storage expconf.CheckpointStorage) bool
+	NeededBy(taskType string) bool
 }
 
 // folds keeps what is expensive to make again: configurations, which never
@@ -124,12 +142,12 @@ func newFold(e store.LiveExperiment) *fold {
 	return x
 }
 
-// nodesOf gives the scheduler a pool's nodes. held are the slots that our own
-// attempts hold, by node.
-func nodesOf(p *Pool, nodes []store.NodeRow, held map[string][]int) ([]sched.Node, error) {
+// nodesOf gives the scheduler a pool's nodes. held are the slots that attempts of
+// the pool hold, elsewhere is what those of other pools do, both by node.
+func nodesOf(p *Pool, nodes []store.NodeRow, elsewhere map[string]cluster.Use, held map[string][]int) ([]sched.Node, error) {
 	var list []sched.Node
 	for _, row := range nodes {
-		n, err := p.Offer(row, held[row.ID]...)
+		n, err := p.Offer(row, elsewhere[row.ID], held[row.ID]...)
 		if err != nil {
 			return nil, err
 		}
@@ -140,9 +158,10 @@ func nodesOf(p *Pool, nodes []store.NodeRow, held map[string][]int) ([]sched.Nod
 	return list, nil
 }
 
-// Offer is what a node offers to the pool; nil when it is not of the pool. held
-// are the slots there that our own attempts hold: what others take is not theirs.
-func (p *Pool) Offer(row store.NodeRow, held ...int) (*sched.Node, error) {
+// Offer is what a node offers to the pool; nil when it is not of the pool.
+// elsewhere is what our attempts of other pools hold there, held are the slots
+// that those of this pool do: what others take is not theirs.
+func (p *Pool) Offer(row store.NodeRow, elsewhere cluster.Use, held ...int) (*sched.Node, error) {
 	if p.NodePool != "" && row.NodePool != p.NodePool {
 		return nil, nil
 	}
@@ -150,6 +169,7 @@ func (p *Pool) Offer(row store.NodeRow, held ...int) (*sched.Node, error) {
 	if err := json.Unmarshal(row.Inventory, &n); err != nil {
 		return nil, fmt.Errorf("inventory of node %s: %w", row.Name, err)
 	}
+	n = n.Less(elsewhere)
 	s := &sched.Node{ID: row.ID, Name: row.Name, Address: row.Address, Slots: cluster.SlotsOf(n, p.Slots, held...)}
 	s.Schedulable, s.Why = usable(row, n, p)
 	return s, nil

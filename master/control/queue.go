@@ -17,6 +17,7 @@ type queued struct {
 	maxSlots    *int
 	single      bool
 	preemptible bool
+	secrets     bool // it needs credentials
 }
 
 func (e *Experiment) group() string { return fmt.Sprintf("experiment %d", e.ID) }
@@ -32,17 +33,19 @@ type owner struct {
 	maxSlots    *int
 	single      bool
 	preemptible bool
+	secrets     bool
 }
 
 func (d *decider) owners() map[string]owner {
 	m := map[string]owner{}
 	for _, e := range d.p.Experiments {
+		secrets := d.p.needsSecrets(e)
 		for _, t := range e.Trials {
-			m[t.TaskID] = owner{e.group(), e.MaxSlots, e.singleNode(), true}
+			m[t.TaskID] = owner{e.group(), e.MaxSlots, e.singleNode(), true, secrets}
 		}
 	}
 	for _, t := range d.p.Tasks {
-		m[t.ID] = owner{group: t.ID, single: true}
+		m[t.ID] = owner{group: t.ID, single: true, secrets: d.p.Secrets != nil && d.p.Secrets.NeededBy(t.Type)}
 	}
 	return m
 }
@@ -59,13 +62,16 @@ func (d *decider) schedule() error {
 		a := d.p.Allocations[task]
 		in := byPool[a.Pool]
 		if in == nil {
+			if d.holds(a) {
+				d.accountFor(a)
+			}
 			d.wait(a, fmt.Sprintf("pool %q no longer exists; move the job to another", a.Pool))
 			continue
 		}
 		d.sort(in, a, owners[task])
 	}
 	for _, q := range d.queue {
-		if in := byPool[q.Pool]; in != nil && (q.NotBefore == nil || !q.NotBefore.After(d.p.Now)) {
+		if in := byPool[q.Pool]; in != nil && (!q.secrets || d.p.Away == "") && (q.NotBefore == nil || !q.NotBefore.After(d.p.Now)) {
 			in.queued = append(in.queued, sched.Request{ID: q.ID, Group: q.group, Slots: q.Slots, Priority: q.Priority,
 				QueuedAt: d.p.Now, SingleNode: q.single, Preemptible: q.preemptible, Exclude: q.Exclude, MaxSlots: q.maxSlots})
 		}
@@ -82,18 +88,52 @@ func (d *decider) schedule() error {
 type input struct {
 	running []sched.Running
 	queued  []sched.Request
+	devices map[string][][]string // of running attempts, by their parts
+}
+
+// stateOf is the state of an attempt after what this pass has decided.
+func (d *decider) stateOf(a *store.LiveAllocation) lifecycle.AllocationState {
+	if m := d.moves[a.ID]; m != nil {
+		return lifecycle.AllocationState(m.State)
+	}
+	return lifecycle.AllocationState(a.State)
+}
+
+// holds says whether an attempt has a place.
+func (d *decider) holds(a *store.LiveAllocation) bool {
+	state := d.stateOf(a)
+	return state != lifecycle.Terminated && state != lifecycle.Pending
+}
+
+// accountFor notes what an attempt holds, for other pools.
+func (d *decider) accountFor(a *store.LiveAllocation) {
+	for _, x := range a.Members {
+		d.account(a.Pool, x.NodeID, len(x.SlotIDs), x.Devices)
+	}
+}
+
+// keep notes the devices of one part of a running attempt.
+func (in *input) keep(a *store.LiveAllocation, x store.LiveMember) {
+	if in.devices == nil {
+		in.devices = map[string][][]string{}
+	}
+	list := in.devices[a.ID]
+	if list == nil {
+		list = make([][]string, len(a.Members))
+	}
+	if x.Rank < len(list) { // members are in the order of ranks
+		list[x.Rank] = x.Devices
+	}
+	in.devices[a.ID] = list
 }
 
 // sort puts an attempt where it belongs: held places or the queue.
 func (d *decider) sort(in *input, a *store.LiveAllocation, o owner) {
 	m := d.moves[a.ID]
-	state := lifecycle.AllocationState(a.State)
-	if m != nil {
-		state = lifecycle.AllocationState(m.State)
-	}
 	switch {
-	case state == lifecycle.Terminated:
-	case state != lifecycle.Pending:
+	case d.stateOf(a) == lifecycle.Terminated:
+	case d.holds(a):
+		d.accountFor(a)
 		r := sched.Running{ID: a.ID, Group: o.group, Priority: a.Priority, StartedAt: at(a.AssignedAt), Preemptible: o.preemptible,
 			Leaving: a.PreemptAt != nil || a.KillAt != nil || m != nil && (m.Preempt != nil || m.Kill != nil)}
 		for _, x := range a.Members {
@@ -102,10 +142,15 @@ func (d *decider) sort(in *input, a *store.LiveAllocation, o owner) {
 				part.SlotIDs = append(part.SlotIDs, int(s))
 			}
 			r.Parts = append(r.Parts, part)
+			if len(x.Devices) > 0 {
+				in.keep(a, x)
+			}
 		}
 		in.running = append(in.running, r)
 	case a.NotBefore != nil && a.NotBefore.After(d.p.Now):
 		d.wait(a, "waits until "+a.NotBefore.UTC().Format(time.TimeOnly)+" UTC before it is tried again")
+	case d.p.withheld(o) != "":
+		d.wait(a, d.p.withheld(o))
 	default:
 		in.queued = append(in.queued, sched.Request{ID: a.ID, Group: o.group, Slots: a.Slots, Priority: a.Priority, QueuedAt: a.QueuedAt,
 			SingleNode: o.single, Preemptible: o.preemptible, Exclude: a.Exclude, MaxSlots: o.maxSlots})
@@ -123,20 +168,20 @@ func (d *decider) pool(p *Pool, in *input) error {
 			held[part.NodeID] = append(held[part.NodeID], part.SlotIDs...)
 		}
 	}
-	nodes, err := nodesOf(p, d.p.Nodes, held)
+	nodes, err := nodesOf(p, d.p.Nodes, d.elsewhere(p), held)
 	if err != nil {
 		return err
 	}
-	names := make(map[string]string, len(nodes))
-	for _, n := range nodes {
-		names[n.ID] = n.Name
+	number(in.running, in.devices, nodes)
+	byNode := make(map[string]*sched.Node, len(nodes))
+	for i := range nodes {
+		byNode[nodes[i].ID] = &nodes[i]
 	}
 	res := sched.Plan(p.Sched, nodes, in.running, in.queued, d.p.Now)
 	for _, pl := range res.Place {
-		placement := store.Placement{AllocationID: pl.ID}
-		for rank, part := range pl.Parts {
-			placement.Members = append(placement.Members, store.PlacedMember{Rank: rank, NodeID: part.NodeID,
-				NodeName: names[part.NodeID], SlotIDs: part.SlotIDs})
+		placement := placed(pl, byNode)
+		for _, m := range placement.Members {
+			d.account(p.Name, m.NodeID, len(m.SlotIDs), m.Devices)
 		}
 		d.out.Placements = append(d.out.Placements, placement)
 	}

@@ -27,6 +27,10 @@ type Capabilities struct {
 	FairShare    bool // resources.weight
 	SingleNode   bool // resources.is_single_node
 	Continue     bool // searcher.source_trial_id and source_checkpoint_uuid
+
+	// Limits is what tasks in images may ask of their nodes; nil where there are
+	// no images, or no limits.
+	Limits *ContainerLimits
 }
 
 // Everything is the capabilities of a platform that lacks nothing.
@@ -65,22 +69,30 @@ func (c Config) Refused(can Capabilities) error {
 			k.fail("searcher.source_checkpoint_uuid", why, "")
 		}
 	}
-	if n := c.Environment.Nomad; n != nil && !can.NomadOverlay {
-		// Tasks must not land on nodes that were ruled out, nor miss their data.
-		if len(n.Constraints) > 0 {
-			k.fail("environment.nomad.constraints", "are not available on this cluster", "choose nodes with resources.resource_pool")
-		}
-		if len(n.Volumes) > 0 {
-			k.fail("environment.nomad.volumes", "are not available on this cluster", "use bind_mounts")
-		}
-		if len(n.HostPaths) > 0 {
-			k.fail("environment.nomad.host_paths", "are not available on this cluster", "use bind_mounts")
-		}
-	}
+	c.Environment.refused(k, can)
+	can.Limits.refused(k, c.Environment, c.BindMounts, c.Resources.Devices)
+	can.Limits.refusedStorage(k, c.CheckpointStorage)
 	if c.Internal != nil && c.Internal.Native != nil {
 		k.fail("internal.native", "experiments are not submitted from inside Python any more", "use entrypoint")
 	}
 	return asError(k.problems)
+}
+
+// refused: tasks must not land on nodes that were ruled out, nor miss their data.
+func (e Environment) refused(k *checker, can Capabilities) {
+	n := e.Nomad
+	if n == nil || can.NomadOverlay {
+		return
+	}
+	if len(n.Constraints) > 0 {
+		k.fail("environment.nomad.constraints", "are not available on this cluster", "choose nodes with resources.resource_pool")
+	}
+	if len(n.Volumes) > 0 {
+		k.fail("environment.nomad.volumes", "are not available on this cluster", "use bind_mounts")
+	}
+	if len(n.HostPaths) > 0 {
+		k.fail("environment.nomad.host_paths", "are not available on this cluster", "use bind_mounts")
+	}
 }
 
 func available(names []string) string {

@@ -231,6 +231,16 @@ func (c CommandConfig) Redacted() CommandConfig {
 	return c
 }
 
+// Refused reports what the task cannot run without and the pool does not have,
+// as an Errors, or nil.
+func (c CommandConfig) Refused(can Capabilities) error {
+	k := &checker{pos: c.pos}
+	k.when(len(c.BindMounts) > 0 && !can.BindMounts, "bind_mounts", "are not available in this resource pool", "")
+	c.Environment.refused(k, can)
+	can.Limits.refused(k, c.Environment, c.BindMounts, c.Resources.Devices)
+	return asError(k.problems)
+}
+
 // Unhonoured tells what the task asks for that will have no effect.
 func (c CommandConfig) Unhonoured(can Capabilities) Warnings {
 	k := &checker{pos: c.pos}

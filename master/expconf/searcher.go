@@ -14,11 +14,17 @@ const (
 	AsyncHalving = "async_halving"
 	AdaptiveASHA = "adaptive_asha"
 	PBT          = "pbt"
+	Custom       = "custom" // a program outside drives it
 
-	Custom         = "custom"
 	Adaptive       = "adaptive"
 	AdaptiveSimple = "adaptive_simple"
 	SyncHalving    = "sync_halving"
+)
+
+// Samplers: where the hyperparameters of the next trial come from.
+const (
+	Uniform = "random" // drawn from the space alone
+	TPE     = "tpe"    // where the good results were dense and the others were not
 )
 
 // Modes of the adaptive searchers: how eagerly they stop trials.
@@ -35,12 +41,12 @@ func searchers() union {
 		common: []string{"metric", "smaller_is_better", "source_trial_id", "source_checkpoint_uuid"},
 		members: []member{
 			{name: Single, fields: []string{"max_length"}},
-			{name: Random, fields: []string{"max_length", "max_trials", "max_concurrent_trials"}},
+			{name: Random, fields: []string{"max_length", "max_trials", "max_concurrent_trials", "sampler"}},
 			{name: Grid, fields: []string{"max_length", "max_concurrent_trials"}},
 			{name: AdaptiveASHA, fields: []string{"max_length", "max_trials", "bracket_rungs", "divisor", "mode",
-				"max_rungs", "max_concurrent_trials", "time_metric", "max_time", "stop_once"}},
+				"max_rungs", "max_concurrent_trials", "time_metric", "max_time", "stop_once", "sampler", "progressive"}},
 			{name: AsyncHalving, fields: []string{"num_rungs", "max_length", "max_trials", "divisor",
-				"max_concurrent_trials", "time_metric", "max_time", "stop_once"}},
+				"max_concurrent_trials", "time_metric", "max_time", "stop_once", "sampler", "progressive"}},
 			{name: PBT, fields: []string{"population_size", "num_rounds", "length_per_round",
 				"replace_function", "explore_function"}},
 			{name: SyncHalving, past: true, fields: []string{"num_rungs", "max_length", "budget", "divisor",
@@ -49,7 +55,7 @@ func searchers() union {
 				"train_stragglers", "mode", "max_rungs"}},
 			{name: AdaptiveSimple, past: true, fields: []string{"max_length", "max_trials", "divisor", "mode",
 				"max_rungs"}},
-			{name: Custom, past: true, fields: []string{"unit", "max_length"}},
+			{name: Custom, fields: []string{"unit", "max_length"}},
 		},
 	}
 }
@@ -77,7 +83,9 @@ type RawSearcher struct {
 	NumRounds           *int        `json:"num_rounds"`
 	NumRungs            *int        `json:"num_rungs"`
 	PopulationSize      *int        `json:"population_size"`
+	Progressive         *bool       `json:"progressive"`
 	ReplaceFunction     *PBTReplace `json:"replace_function"`
+	Sampler             *string     `json:"sampler"`
 	StopOnce            *bool       `json:"stop_once"`
 	TimeMetric          *string     `json:"time_metric"`
 	TrainStragglers     *bool       `json:"train_stragglers"`
@@ -128,7 +136,9 @@ type Searcher struct {
 	BracketRungs []int
 	TimeMetric   *string // with MaxTime, the other way to give a length
 	MaxTime      *int
-	StopOnce     *bool // nil: as the platform does it
+	StopOnce     *bool // true: poor trials end at their rung; false: they wait there; nil: they wait if MaxLength is given
+	Sampler      string
+	Progressive  bool // train to the next rung only while the order of the best still changes
 
 	PopulationSize int
 	NumRounds      int
@@ -163,6 +173,8 @@ func (s *RawSearcher) complete() Searcher {
 		TimeMetric:           s.TimeMetric,
 		MaxTime:              s.MaxTime,
 		StopOnce:             s.StopOnce,
+		Sampler:              first(Uniform, s.Sampler),
+		Progressive:          first(false, s.Progressive),
 		PopulationSize:       first(0, s.PopulationSize),
 		NumRounds:            first(0, s.NumRounds),
 		LengthPerRound:       s.LengthPerRound,
@@ -182,7 +194,7 @@ func (s Searcher) MarshalJSON() ([]byte, error) {
 		"max_length": s.MaxLength, "max_trials": s.MaxTrials, "max_concurrent_trials": s.MaxConcurrentTrials,
 		"num_rungs": s.NumRungs, "divisor": s.Divisor, "mode": s.Mode, "max_rungs": s.MaxRungs,
 		"bracket_rungs": s.BracketRungs, "time_metric": s.TimeMetric, "max_time": s.MaxTime,
-		"stop_once": s.StopOnce, "population_size": s.PopulationSize, "num_rounds": s.NumRounds,
+		"stop_once": s.StopOnce, "sampler": s.Sampler, "progressive": s.Progressive, "population_size": s.PopulationSize, "num_rounds": s.NumRounds,
 		"length_per_round": s.LengthPerRound, "replace_function": s.Replace, "explore_function": s.Explore,
 		"budget": s.Budget, "train_stragglers": s.TrainStragglers, "unit": s.Unit,
 	}
@@ -205,7 +217,7 @@ func (s Searcher) MarshalJSON() ([]byte, error) {
 func (s Searcher) check(k *checker) {
 	const at = "searcher"
 	if s.Name == "" {
-		k.fail(at+".name", "is required", "single runs one trial; random, grid, adaptive_asha, async_halving and pbt search")
+		k.fail(at+".name", "is required", "single runs one trial; random, grid, adaptive_asha, async_halving and pbt search; custom is driven by a program of yours")
 		return
 	}
 	if replacement, gone := s.past(); gone {
@@ -227,6 +239,7 @@ func (s Searcher) check(k *checker) {
 	switch s.Name {
 	case Random:
 		k.atLeast(at+".max_trials", s.MaxTrials, 1)
+		k.oneOf(at+".sampler", s.Sampler, Uniform, TPE)
 	case AsyncHalving:
 		k.atLeast(at+".max_trials", s.MaxTrials, 1)
 		k.atLeast(at+".num_rungs", s.NumRungs, 1)
@@ -249,13 +262,15 @@ func (s Searcher) past() (advice string, gone bool) {
 	switch s.Name {
 	case Adaptive, AdaptiveSimple, SyncHalving:
 		return "use adaptive_asha", true
-	case Custom:
-		return "use adaptive_asha or pbt, or submit the trials one by one as experiments with the single searcher", true
 	}
 	return "", false
 }
 
 func (s Searcher) checkHalving(k *checker, at string) {
+	k.oneOf(at+".sampler", s.Sampler, Uniform, TPE)
+	if s.Progressive && !s.Promotes() {
+		k.fail(at+".progressive", "needs trials that wait at their rungs", "give max_length, and leave stop_once out")
+	}
 	if s.Divisor <= 1 {
 		k.fail(at+".divisor", fmt.Sprintf("must be greater than 1, found %v", s.Divisor), "")
 	}
@@ -274,6 +289,44 @@ func (s Searcher) checkHalving(k *checker, at string) {
 	if s.MaxTime != nil {
 		k.atLeast(at+".max_time", *s.MaxTime, 1)
 	}
+}
+
+// Promotes reports whether trials wait at their rungs, with a checkpoint and
+// without slots, until they are found to be among the best; otherwise those that
+// are not at that moment are stopped for good.
+func (s Searcher) Promotes() bool {
+	if s.StopOnce != nil {
+		return !*s.StopOnce
+	}
+	return s.MaxTime == nil
+}
+
+// Steers reports whether trials are told how long to train, one length after
+// another, instead of training until they are done or stopped.
+func (s Searcher) Steers() bool {
+	switch s.Name {
+	case AsyncHalving, AdaptiveASHA:
+		return s.Promotes() && s.MaxTime == nil
+	case PBT, Custom:
+		return true
+	}
+	return false
+}
+
+// FullLength is the length of a whole training where the searcher has one, and
+// what it is measured in: the name of a metric, or of a unit.
+func (s Searcher) FullLength() (units int64, measure string) {
+	switch {
+	case s.MaxTime != nil && s.TimeMetric != nil:
+		return int64(*s.MaxTime), *s.TimeMetric
+	case s.Name == PBT && s.LengthPerRound != nil:
+		return s.LengthPerRound.Units * int64(s.NumRounds), string(s.LengthPerRound.Unit)
+	case s.MaxLength != nil:
+		return s.MaxLength.Units, string(s.MaxLength.Unit)
+	case s.Unit != nil:
+		return 0, *s.Unit
+	}
+	return 0, ""
 }
 
 func (s Searcher) checkPBT(k *checker, at string) {

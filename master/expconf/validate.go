@@ -42,6 +42,15 @@ func (c Config) Validate() error {
 	return asError(k.problems)
 }
 
+// ValidateSearch reports what keeps the search alone from running, of a
+// configuration that need not be whole otherwise.
+func (c Config) ValidateSearch() error {
+	k := &checker{pos: c.pos}
+	c.Hyperparameters.check(k, "hyperparameters", c.Searcher.Name == Grid)
+	c.Searcher.check(k)
+	return asError(k.problems)
+}
+
 func (c Config) checkIdentity(k *checker) {
 	if strings.TrimSpace(c.Name) == "" {
 		k.fail("name", "is empty", "leave it out to have one made")

@@ -72,6 +72,7 @@ type Member struct {
 	NomadExit    *int
 	Pulling      bool
 	Started      bool
+	StartedAt    time.Time // when it was first seen started; zero when that is not known
 	Replaced     bool
 	ClaimedAt    time.Time
 	Daemon       bool // does not count for completion
@@ -79,6 +80,7 @@ type Member struct {
 	ExitCode     int
 	ExitReason   string
 	Stopped      bool // it ended because Nomad ended its runner
+	Unfit        bool // its node was not fit to start the program, by its runner's word
 }
 
 func (m Member) claimed() bool { return !m.ClaimedAt.IsZero() }
@@ -100,6 +102,7 @@ type Step struct {
 	NotBefore  time.Time // no successor earlier
 	Avoid      []string  // nodes that a successor should not use
 	Unstarted  bool      // no member reached its program
+	Final      bool      // another attempt would end alike
 }
 
 // Advance looks at an attempt and says what comes next.
@@ -197,9 +200,25 @@ func ended(a Allocation, now time.Time, t Timing) (Step, bool) {
 	return conclude(a), true
 }
 
-// killedSilent: told to stop long ago, and no word from anybody since.
+// killedSilent: told to stop long ago, and no word from anybody since. Of one that
+// Nomad never placed no word will come; should it place it yet, the gate refuses
+// its runner.
 func killedSilent(a Allocation, now time.Time, t Timing) bool {
-	return !a.KillAt.IsZero() && now.Sub(a.KillAt) > t.Kill
+	if a.KillAt.IsZero() {
+		return false
+	}
+	since := now.Sub(a.KillAt)
+	return since > t.Kill || since > t.Report && neverPlaced(a)
+}
+
+// neverPlaced: Nomad has not said a word of any member, nor has its runner.
+func neverPlaced(a Allocation) bool {
+	for _, m := range a.Members {
+		if m.Nomad != "" || m.Started || m.claimed() {
+			return false
+		}
+	}
+	return true
 }
 
 func allOver(a Allocation) bool {
@@ -241,8 +260,14 @@ func conclude(a Allocation) Step {
 		if bad.exited() {
 			s.ExitCode = &bad.ExitCode
 		}
+	case bad.Unfit:
+		s.Outcome, s.Avoid, s.Unstarted = Unplaced, []string{bad.NodeID}, true
+		s.ExitReason = fmt.Sprintf("it could not start on node %s: %s", bad.NodeName, bad.ExitReason)
 	case bad.Stopped && a.Cause == Wish:
 		s.Outcome, s.ExitReason = Lost, fmt.Sprintf("Nomad stopped it on node %s: %s", bad.NodeName, orElse(bad.NomadDetail, "its job was stopped, or its node was drained"))
+	case silent && !bad.claimed() && hopelessImage(bad.NomadDetail):
+		s.Outcome, s.Final = Failed, true
+		s.ExitReason = fmt.Sprintf("it did not start on node %s, and would not on another: %s", bad.NodeName, bad.NomadDetail)
 	case silent && !bad.claimed():
 		s.Outcome, s.Avoid = Unplaced, []string{bad.NodeID}
 		s.ExitReason = fmt.Sprintf("it did not start on node %s: %s", bad.NodeName, orElse(bad.NomadDetail, "Nomad gave no reason"))
@@ -372,8 +397,16 @@ func overdue(a Allocation, now time.Time, t Timing) string {
 			return fmt.Sprintf("Nomad did not place it on node %s within %s", m.NodeName, t.Place)
 		case m.Pulling && since > t.Pull:
 			return fmt.Sprintf("its image or runner was not fetched on node %s within %s", m.NodeName, t.Pull)
+		case m.Started && !m.StartedAt.IsZero():
+			if now.Sub(m.StartedAt) > t.Start {
+				return fmt.Sprintf("its runner on node %s did not report within %s", m.NodeName, t.Start)
+			}
 		case m.Nomad != "" && !m.Pulling && since > t.Place+t.Start:
-			return fmt.Sprintf("its runner on node %s did not report within %s", m.NodeName, t.Place+t.Start)
+			why := fmt.Sprintf("its runner on node %s did not report within %s", m.NodeName, t.Place+t.Start)
+			if m.NomadDetail != "" {
+				why += ": " + m.NomadDetail
+			}
+			return why
 		}
 	}
 	return ""

@@ -68,6 +68,8 @@ func member(t *testing.T, rank int, line string) Member {
 			m.Replaced = true
 		case "stopped":
 			m.Stopped = true
+		case "unfit":
+			m.Unfit, m.ExitReason = true, "it sees other GPUs than it was given"
 		case "daemon":
 			m.Daemon = true
 		case "over":

@@ -10,6 +10,8 @@ type Trial struct {
 	Unstarted   int    // attempts in a row that never reached their program, before this one
 	StopWanted  bool   // the search wants no more of it
 	KillWanted  bool   // its owner does not
+	Held        bool   // the search wants it to wait, with a checkpoint and without slots
+	Fail        string // the search cannot judge it, for this reason
 	EarlyExit   string // INVALID_HP, INIT_INVALID_HP, USER_REQUESTED_STOP, or ""
 	NoRetry     string // a log policy forbids retries, and why
 }
@@ -48,6 +50,8 @@ func AfterExit(t Trial, out Step) TrialStep {
 		return TrialStep{State: Errored, Error: out.ExitReason, Restarts: t.Restarts, Exit: earlyExit(t.EarlyExit)}
 	case out.Outcome == Refused: // 3
 		return TrialStep{State: Errored, Error: "Nomad refused its job: " + out.ExitReason, Restarts: t.Restarts, Exit: ExitErrored}
+	case failed && out.Final:
+		return TrialStep{State: Errored, Error: out.ExitReason, Restarts: t.Restarts, Exit: ExitErrored}
 	case out.Unstarted && out.Outcome != Killed && t.Unstarted+1 >= maxUnstarted:
 		return TrialStep{State: Errored, Restarts: t.Restarts, Exit: ExitErrored,
 			Error: fmt.Sprintf("%d attempts in a row did not start; the last: %s", maxUnstarted, out.ExitReason)}
@@ -72,7 +76,7 @@ func stopped(t Trial, out Step, failed bool) TrialStep {
 	s := TrialStep{Restarts: t.Restarts}
 	switch {
 	case t.State == StoppingError:
-		s.State, s.Exit = Errored, ExitErrored
+		s.State, s.Exit, s.Error = Errored, ExitErrored, t.Fail
 	case t.State == StoppingCanceled, t.State == StoppingKilled, t.KillWanted:
 		s.State, s.Exit = Canceled, ExitCanceled
 	default:
@@ -115,6 +119,8 @@ func Follow(t Trial, experiment State) (State, Urge, string) {
 		return StoppingError, UrgeKill, "the experiment failed"
 	case t.KillWanted:
 		return StoppingKilled, UrgeKill, "the trial was killed"
+	case t.Fail != "":
+		return StoppingError, UrgeKill, t.Fail
 	case t.State == StoppingKilled || t.State == StoppingError:
 		return t.State, UrgeKill, "the trial is being stopped"
 	case experiment == StoppingCanceled:
@@ -123,6 +129,8 @@ func Follow(t Trial, experiment State) (State, Urge, string) {
 		return t.State, UrgePreempt, "its hyperparameters are invalid"
 	case t.StopWanted, experiment == StoppingCompleted:
 		return StoppingCompleted, UrgePreempt, "the search stopped the trial"
+	case t.Held && !t.State.Stopping():
+		return Paused, UrgePreempt, "it waits until the search calls it back"
 	case experiment == Paused:
 		return Paused, UrgePreempt, "the experiment was paused"
 	case t.State.Stopping():

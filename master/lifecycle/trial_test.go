@@ -51,6 +51,8 @@ func TestAfterExit(t *testing.T) {
 		{"killed by its owner", func(t *Trial) { t.KillWanted = true }},
 		{"invalid hyperparameters", func(t *Trial) { t.EarlyExit = "INVALID_HP" }},
 		{"asked to stop itself", func(t *Trial) { t.EarlyExit = "USER_REQUESTED_STOP" }},
+		{"waits in its search", func(t *Trial) { t.Held = true }},
+		{"cannot be judged", func(t *Trial) { t.Fail = "no metric" }},
 		{"log policy", func(t *Trial) { t.NoRetry = "CUDA OOM" }},
 		{"never starts", func(t *Trial) { t.Unstarted = 4 }},
 	}
@@ -90,8 +92,11 @@ func TestFollow(t *testing.T) {
 	var b strings.Builder
 	for _, e := range []State{Active, Paused, StoppingCompleted, StoppingCanceled, StoppingKilled, StoppingError} {
 		for _, state := range States {
-			for _, wish := range []string{"", "stop", "kill", "invalid"} {
-				tr := Trial{State: state, StopWanted: wish == "stop", KillWanted: wish == "kill"}
+			for _, wish := range []string{"", "stop", "kill", "invalid", "hold", "fail"} {
+				tr := Trial{State: state, StopWanted: wish == "stop", KillWanted: wish == "kill", Held: wish == "hold"}
+				if wish == "fail" {
+					tr.Fail = "it has no metric"
+				}
 				if wish == "invalid" {
 					tr.EarlyExit = "INVALID_HP"
 				}

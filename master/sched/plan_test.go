@@ -18,7 +18,7 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // records what Plan answers; -rewrite records anew.
 //
 //	pool gpu preempt aux=2
-//	node n1 slots=8 bad=3 off=4 taken=5,6 brands=a:4,b:4 out="is draining"
+//	node n1 slots=8 bad=3 sick="it is too hot" off=4 taken=5,6 brands=a:4,b:4 out="is draining"
 //	run r1 prio=42 at=5 on=n1:0-3;n2:0-3 group=exp1 keep leaving
 //	queue q1 slots=8 prio=10 at=6 single exclude=n1,n2 group=exp2 max=16 after=100
 func TestPlan(t *testing.T) {
@@ -141,7 +141,7 @@ func parseNode(name string, args map[string]string) Node {
 		}
 	}
 	for _, i := range numbers(args["bad"]) {
-		n.Slots[i].Healthy = false
+		n.Slots[i].Healthy, n.Slots[i].Health = false, args["sick"]
 	}
 	for _, i := range numbers(args["off"]) {
 		n.Slots[i].Enabled = false

@@ -26,8 +26,19 @@ type Slot struct {
 	Device  string // uuid of a device; "" for a CPU slot
 	Brand   string // model of the device
 	Healthy bool
+	Health  string // what is wrong with it, where it is not healthy
 	Enabled bool
 	Taken   string // the job of somebody else that holds it; "" when it is ours to give
+}
+
+// Slot finds a slot of the node by its number; nil when it has none of it.
+func (n *Node) Slot(id int) *Slot {
+	for i := range n.Slots {
+		if n.Slots[i].ID == id {
+			return &n.Slots[i]
+		}
+	}
+	return nil
 }
 
 // usable says whether the slot can be given to a task of ours at all.

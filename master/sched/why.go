@@ -150,12 +150,20 @@ func (p *planner) asides(r *Request) string {
 	return p.outOfUse + "; it avoids " + list(slices.Compact(avoided)) + ", where it failed before"
 }
 
-// describeOutOfUse says once, for all sentences, which nodes are out of use.
+// describeOutOfUse says once, for all sentences, which nodes and which slots of
+// the others are out of use.
 func (p *planner) describeOutOfUse() {
 	var out []string
 	for i := range p.nodes {
-		if !p.nodes[i].Schedulable {
-			out = append(out, p.nodes[i].label()+" "+p.nodes[i].why())
+		n := &p.nodes[i]
+		if !n.Schedulable {
+			out = append(out, n.label()+" "+n.why())
+			continue
+		}
+		for _, s := range n.Slots {
+			if !s.Healthy && s.Health != "" {
+				out = append(out, fmt.Sprintf("slot %d of %s is out of use (%s)", s.ID, n.label(), s.Health))
+			}
 		}
 	}
 	if len(out) > 0 {

@@ -1,7 +1,6 @@
 package search
 
 import (
-	"math"
 	"math/rand/v2"
 
 	"github.com/detent-ml/detent/master/expconf"
@@ -11,13 +10,21 @@ import (
 type Roster struct {
 	seed   int64
 	space  expconf.Hyperparameters
+	model  *model // nil: hyperparameters are drawn by chance alone
 	trials []*entry
+
+	ended, failed, canceled int // trials that ended, and how
 }
 
 type entry struct {
 	seed    int64
 	hparams map[string]any
 	stop    bool
+	hold    bool
+	left    bool
+	fail    string
+	target  int64
+	from    *int
 	exited  string
 }
 
@@ -28,43 +35,51 @@ func (r *Roster) get(trial int) *entry {
 	return r.trials[trial]
 }
 
+// rng is the source of everything that is random about a trial.
+func (r *Roster) rng(trial int) *rand.Rand {
+	return rand.New(rand.NewPCG(uint64(r.seed), uint64(trial)))
+}
+
 // Add makes the next trial with hyperparameters drawn from the space, and
 // returns its number.
 func (r *Roster) Add() int {
 	n := len(r.trials)
-	rng := rand.New(rand.NewPCG(uint64(r.seed), uint64(n)))
-	r.trials = append(r.trials, &entry{seed: int64(rng.Uint32() >> 1), hparams: sample(r.space, rng)})
+	rng := r.rng(n)
+	e := &entry{seed: int64(rng.Uint32() >> 1)}
+	if r.model != nil {
+		e.hparams = r.model.propose(rng)
+	} else {
+		e.hparams = sample(r.space, rng)
+	}
+	r.trials = append(r.trials, e)
+	return n
+}
+
+// AddWith makes the next trial with the given hyperparameters.
+func (r *Roster) AddWith(hparams map[string]any) int {
+	n := len(r.trials)
+	r.trials = append(r.trials, &entry{seed: int64(r.rng(n).Uint32() >> 1), hparams: hparams})
 	return n
 }
 
 // Stop says that a trial has run long enough.
-func (r *Roster) Stop(trial int) { r.trials[trial].stop = true }
+func (r *Roster) Stop(trial int) { r.trials[trial].stop, r.trials[trial].hold = true, false }
 
-// sample draws one value for each hyperparameter, in the order of their names,
-// nested groups included, so that the same seed gives the same values.
-func sample(space expconf.Hyperparameters, rng *rand.Rand) map[string]any {
-	out := make(map[string]any, len(space))
-	for _, name := range space.Names() {
-		out[name] = draw(space[name], rng)
-	}
-	return out
+// Hold says that a trial is to wait with its checkpoint, its slots free.
+func (r *Roster) Hold(trial int) { r.trials[trial].hold, r.trials[trial].left = true, false }
+
+// Release lets a trial go on, until it has trained that long.
+func (r *Roster) Release(trial int, target int64) {
+	t := r.trials[trial]
+	t.hold, t.left, t.target = false, false, target
 }
 
-func draw(p expconf.Hyperparameter, rng *rand.Rand) any {
-	switch p.Type {
-	case expconf.Group:
-		return sample(p.Members, rng)
-	case expconf.Int:
-		lo, hi := int64(p.Minval), int64(p.Maxval)
-		return lo + rng.Int64N(hi-lo+1)
-	case expconf.Double:
-		return p.Minval + rng.Float64()*(p.Maxval-p.Minval)
-	case expconf.Log:
-		return math.Pow(p.Base, p.Minval+rng.Float64()*(p.Maxval-p.Minval))
-	case expconf.Categorical:
-		return p.Vals[rng.IntN(len(p.Vals))]
+// Learn tells the model, if there is one, how a trial did at a level of
+// training. Results are compared with those of the same level.
+func (r *Roster) Learn(trial int, level, metric float64) {
+	if r.model != nil {
+		r.model.learn(trial, r.trials[trial].hparams, level, metric)
 	}
-	return p.Val
 }
 
 // varied reports whether another draw could give other values.
@@ -81,3 +96,7 @@ func (r *Roster) varied() bool {
 	})
 	return varied
 }
+
+// maxReplacements bounds how often invalid hyperparameters are drawn anew, for
+// each trial that is wanted: a program that takes none would be asked for ever.
+const maxReplacements = 20

@@ -12,6 +12,8 @@ import (
 const (
 	Validated = "validated"
 	Exited    = "exited"
+	Left      = "left" // it waits now: its last attempt has ended
+	Told      = "told" // a program outside has posted operations; Trial means nothing
 )
 
 // An Event is one thing that happened to a trial.
@@ -26,8 +28,10 @@ type Event struct {
 type Validation struct {
 	Metric *float64 `json:"metric"` // nil: the report lacked the searcher's metric
 	Steps  int      `json:"steps"`
-	Time   *float64 `json:"time,omitempty"` // value of time_metric
+	Time   *float64 `json:"time,omitempty"` // value of the metric that training is measured by
 	Run    int      `json:"run"`
+	Unfit  string   `json:"unfit,omitempty"`  // what the metric was, if not a finite number
+	Length int64    `json:"length,omitempty"` // the length that the program says it has trained to
 }
 
 // Exit is the body of an Exited event; Reason is one of lifecycle's.
@@ -35,23 +39,44 @@ type Exit struct {
 	Reason string `json:"reason"`
 }
 
-// A Trial is one that should exist.
+// A Trial is one that should exist. Of Stop, Hold and Fail the first that is set
+// counts, Fail before Stop before Hold.
 type Trial struct {
 	Number  int
 	Seed    int64
 	HParams map[string]any
-	Stop    bool // it has run long enough
+	Stop    bool   // it has run long enough
+	Hold    bool   // it waits with a checkpoint, and without slots, until Hold is taken back
+	Left    bool   // with Hold: the search knows that it waits
+	Fail    string // it cannot be judged, and ends as failed for this reason
+	Target  int64  // how long it trains for now; 0 when that is not the searcher's to say
+	From    *int   // the trial whose newest checkpoint it starts from
 }
 
-// Method is what tells searchers apart: how they react to events. All of them
-// keep their trials in a Roster.
+// Method is what tells searchers apart: how they react to events.
 type Method interface {
 	// Start fills the roster before any event.
 	Start(r *Roster)
-	// Validated is called for each result of a trial that still runs.
-	Validated(r *Roster, trial int, v Validation)
+	// Validated is called for each result of a trial that is wanted to run or to
+	// wait.
+	Validated(r *Roster, trial int, v Result)
 	// Exited is called once for each trial that ended.
 	Exited(r *Roster, trial int, reason string)
+	// Planned is how many trials there will be, as far as that is known.
+	Planned(r *Roster) int
+}
+
+// Waiter is a Method that needs to know when a trial really waits.
+type Waiter interface {
+	Left(r *Roster, trial int)
+}
+
+// A Result is a validation as methods see it: smaller is better, and a metric
+// that is no number is infinitely bad.
+type Result struct {
+	Metric float64
+	At     float64 // how much training it took, in the searcher's measure
+	Length int64   // see Validation
 }
 
 // Search is the state of one experiment's search.
@@ -61,29 +86,51 @@ type Search struct {
 	seq    int64
 	broken string
 
-	smaller    bool
+	name       string  // of the metric
+	sign       float64 // -1 where larger is better
+	judged     bool    // the method cannot do without the metric
+	gauge      gauge
 	bestTrial  int
 	bestMetric *float64
 }
 
 // New is the search before anything happened.
 func New(cfg expconf.Config, seed int64) (*Search, error) {
-	m, err := methodOf(cfg)
-	if err != nil {
+	if err := cfg.ValidateSearch(); err != nil {
 		return nil, err
 	}
-	s := &Search{method: m, smaller: cfg.Searcher.SmallerIsBetter}
-	s.roster = Roster{seed: seed, space: cfg.Hyperparameters}
-	m.Start(&s.roster)
-	return s, nil
-}
-
-// methodOf finds the searcher by its name.
-func methodOf(cfg expconf.Config) (Method, error) {
-	if cfg.Searcher.Name == expconf.Single {
-		return single{}, nil
+	s := &Search{name: cfg.Searcher.Metric, sign: 1, gauge: newGauge(cfg), roster: Roster{seed: seed, space: cfg.Hyperparameters}}
+	if !cfg.Searcher.SmallerIsBetter {
+		s.sign = -1
 	}
-	return nil, fmt.Errorf("searcher %q cannot be run", cfg.Searcher.Name)
+	if cfg.Searcher.Sampler == expconf.TPE {
+		s.roster.model = newModel(cfg.Hyperparameters)
+	}
+	c := cfg.Searcher
+	switch c.Name {
+	case expconf.Single:
+		s.method = single{}
+	case expconf.Random:
+		s.method = &random{trials: c.MaxTrials, workers: c.MaxConcurrentTrials}
+	case expconf.Grid:
+		s.method = &grid{points: gridOf(cfg.Hyperparameters), workers: c.MaxConcurrentTrials}
+	case expconf.AsyncHalving:
+		s.method = newTournament(c, []int{c.NumRungs})
+	case expconf.AdaptiveASHA:
+		s.method = newTournament(c, adaptiveRungs(c))
+	case expconf.PBT:
+		s.method = newPopulation(c)
+	case expconf.Custom:
+		s.method = newOutside(s.sign)
+	default:
+		return nil, fmt.Errorf("searcher %q cannot be run", c.Name)
+	}
+	switch c.Name {
+	case expconf.AsyncHalving, expconf.AdaptiveASHA, expconf.PBT, expconf.Custom:
+		s.judged = true
+	}
+	s.method.Start(&s.roster)
+	return s, nil
 }
 
 // Seq is the number of the last event that was applied.
@@ -97,31 +144,32 @@ func (s *Search) Apply(e Event) error {
 		return fmt.Errorf("search event %d came after %d", e.Seq, s.seq)
 	}
 	s.seq = e.Seq
+	if e.Kind == Told {
+		return s.told(e)
+	}
 	t := s.roster.get(e.Trial)
 	if t == nil {
 		return fmt.Errorf("search event %d is about trial %d, which does not exist", e.Seq, e.Trial)
 	}
 	switch e.Kind {
 	case Validated:
-		var v Validation
-		if err := json.Unmarshal(e.Body, &v); err != nil {
+		v, err := readValidation(e.Body)
+		if err != nil {
 			return fmt.Errorf("search event %d: %w", e.Seq, err)
 		}
-		if v.Metric == nil {
-			break
-		}
-		s.rank(e.Trial, *v.Metric)
-		if t.exited == "" {
-			s.method.Validated(&s.roster, e.Trial, v)
-		}
+		s.validated(t, e.Trial, v)
 	case Exited:
 		var x Exit
 		if err := json.Unmarshal(e.Body, &x); err != nil {
 			return fmt.Errorf("search event %d: %w", e.Seq, err)
 		}
-		if t.exited == "" {
-			t.exited = x.Reason
-			s.method.Exited(&s.roster, e.Trial, x.Reason)
+		s.exited(t, e.Trial, x.Reason)
+	case Left:
+		if w, ok := s.method.(Waiter); t.hold && !t.left && t.exited == "" {
+			t.left = true
+			if ok {
+				w.Left(&s.roster, e.Trial)
+			}
 		}
 	default:
 		return fmt.Errorf("search event %d is of an unknown kind, %q", e.Seq, e.Kind)
@@ -129,9 +177,49 @@ func (s *Search) Apply(e Event) error {
 	return nil
 }
 
+// validated takes a result in. Trials that were told to end have none any more,
+// except that a late one may still be the best.
+func (s *Search) validated(t *entry, trial int, v Validation) {
+	if v.Metric != nil {
+		s.rank(trial, *v.Metric)
+	}
+	if t.exited != "" || t.stop || t.fail != "" {
+		return
+	}
+	metric, why := s.metric(v)
+	if why == "" && s.judged {
+		var at float64
+		if at, why = s.gauge.at(v, t.hparams); why == "" {
+			s.method.Validated(&s.roster, trial, Result{Metric: metric, At: at, Length: v.Length})
+			return
+		}
+	}
+	switch {
+	case why != "" && s.judged:
+		t.fail = why
+	case why == "":
+		s.method.Validated(&s.roster, trial, Result{Metric: metric})
+	}
+}
+
+func (s *Search) exited(t *entry, trial int, reason string) {
+	if t.exited != "" {
+		return
+	}
+	t.exited = reason
+	s.roster.ended++
+	switch reason {
+	case lifecycle.ExitErrored:
+		s.roster.failed++
+	case lifecycle.ExitCanceled:
+		s.roster.canceled++
+	}
+	s.method.Exited(&s.roster, trial, reason)
+}
+
 // rank remembers the best result; of equal ones the first.
 func (s *Search) rank(trial int, metric float64) {
-	if s.bestMetric == nil || s.smaller && metric < *s.bestMetric || !s.smaller && metric > *s.bestMetric {
+	if s.bestMetric == nil || s.sign*metric < s.sign**s.bestMetric {
 		s.bestTrial, s.bestMetric = trial, &metric
 	}
 }
@@ -140,11 +228,21 @@ func (s *Search) rank(trial int, metric float64) {
 // result; nil when there is none.
 func (s *Search) Best() (trial int, metric *float64) { return s.bestTrial, s.bestMetric }
 
+// Len is how many trials should exist.
+func (s *Search) Len() int { return len(s.roster.trials) }
+
+// Trial is what is wanted of a trial, by its number.
+func (s *Search) Trial(number int) Trial {
+	t := s.roster.trials[number]
+	return Trial{Number: number, Seed: t.seed, HParams: t.hparams, Stop: t.stop, Hold: t.hold, Left: t.left, Fail: t.fail,
+		Target: t.target, From: t.from}
+}
+
 // Wanted lists the trials that should exist, by number.
 func (s *Search) Wanted() []Trial {
-	list := make([]Trial, len(s.roster.trials))
-	for i, t := range s.roster.trials {
-		list[i] = Trial{Number: i, Seed: t.seed, HParams: t.hparams, Stop: t.stop}
+	list := make([]Trial, s.Len())
+	for i := range list {
+		list[i] = s.Trial(i)
 	}
 	return list
 }
@@ -154,21 +252,19 @@ func (s *Search) Verdict() (lifecycle.Verdict, string) {
 	if s.broken != "" {
 		return lifecycle.SearchBroken, s.broken
 	}
-	failed, canceled := 0, 0
-	for _, t := range s.roster.trials {
-		switch t.exited {
-		case "":
-			return lifecycle.Searching, ""
-		case lifecycle.ExitErrored:
-			failed++
-		case lifecycle.ExitCanceled:
-			canceled++
+	r := &s.roster
+	if r.ended < len(r.trials) {
+		return lifecycle.Searching, ""
+	}
+	if o, ok := s.method.(*outside); ok {
+		if done, verdict, why := o.verdict(); !done || verdict != "" {
+			return verdict, why
 		}
 	}
-	switch n := len(s.roster.trials); {
-	case n > 0 && failed == n:
+	switch n := len(r.trials); {
+	case n > 0 && r.failed == n:
 		return lifecycle.SearchFailed, failure(n)
-	case n > 0 && canceled == n:
+	case n > 0 && r.canceled == n:
 		return lifecycle.SearchCancel, ""
 	}
 	return lifecycle.SearchDone, ""
@@ -181,19 +277,22 @@ func failure(trials int) string {
 	return fmt.Sprintf("all of its %d trials failed", trials)
 }
 
-// Progress is how far the search is, from 0 to 1, given how far its trials are
-// by their own word (by number; missing is 0). A trial that ended counts whole.
+// Progress is how far the search is, from 0 to 1, given how far its live trials
+// are by their own word (by number; missing is 0). A trial that ended counts
+// whole, and trials that are still to be made count as well.
 func (s *Search) Progress(trials map[int]float64) float64 {
-	if len(s.roster.trials) == 0 {
+	if o, ok := s.method.(*outside); ok && o.progress != nil {
+		return min(max(*o.progress, 0), 1)
+	}
+	planned := max(s.method.Planned(&s.roster), s.Len())
+	if planned == 0 {
 		return 1
 	}
-	sum := 0.0
-	for i, t := range s.roster.trials {
-		if t.exited != "" {
-			sum++
-		} else {
-			sum += min(max(trials[i], 0), 1)
+	sum := float64(s.roster.ended)
+	for number, fraction := range trials {
+		if t := s.roster.get(number); t != nil && t.exited == "" {
+			sum += min(max(fraction, 0), 1)
 		}
 	}
-	return sum / float64(len(s.roster.trials))
+	return min(sum/float64(planned), 1)
 }

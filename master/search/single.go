@@ -8,7 +8,7 @@ type single struct{}
 
 func (single) Start(r *Roster) { r.Add() }
 
-func (single) Validated(*Roster, int, Validation) {}
+func (single) Validated(*Roster, int, Result) {}
 
 func (single) Exited(r *Roster, _ int, reason string) {
 	if reason == lifecycle.ExitInvalidHP && r.varied() && len(r.trials) < maxReplacements {
@@ -16,5 +16,4 @@ func (single) Exited(r *Roster, _ int, reason string) {
 	}
 }
 
-// maxReplacements bounds how often invalid hyperparameters are drawn anew.
-const maxReplacements = 20
+func (single) Planned(*Roster) int { return 1 }

@@ -21,22 +21,33 @@ import (
 // from the environment (DETENT_ and the key in capitals, dots as underscores),
 // then from flags; the later wins.
 type Config struct {
-	Listen         string   `yaml:"listen"`     // host:port
-	PublicURL      string   `yaml:"public_url"` // what links in Nomad's UI lead to
-	TaskURLs       []string `yaml:"task_urls"`  // where tasks find masters; public_url when empty
-	Database       string   `yaml:"database"`   // postgres://…
-	DatabaseConns  int      `yaml:"database_conns"`
-	ClusterName    string   `yaml:"cluster_name"`
-	ServiceName    string   `yaml:"service_name"` // of the masters, where there are several: tasks then find whichever is healthy
-	LogLevel       string   `yaml:"log_level"`
-	BlankPasswords string   `yaml:"blank_passwords"` // loopback, always or never
+	Listen    string   `yaml:"listen"`     // host:port
+	PublicURL string   `yaml:"public_url"` // what links in Nomad's UI lead to
+	TaskURLs  []string `yaml:"task_urls"`  // where tasks find masters; public_url when empty
+	// Pages of notebooks and TensorBoards have another origin than the API: a
+	// listener of their own, and its address as browsers reach it, or a domain within
+	// which each task has a host.
+	TasksListen    string    `yaml:"tasks_listen"` // host:port; empty for none
+	TasksURL       string    `yaml:"tasks_url"`    // public_url's host at the port of tasks_listen when empty, unless something before the master speaks TLS
+	TasksDomain    string    `yaml:"tasks_domain"` // tasks.example.com, or with a port; *.<domain> leads to a master
+	Database       string    `yaml:"database"`     // postgres://…
+	DatabaseConns  int       `yaml:"database_conns"`
+	ClusterName    string    `yaml:"cluster_name"`
+	ServiceName    string    `yaml:"service_name"` // of the masters, where there are several: tasks then find whichever is healthy
+	LogLevel       string    `yaml:"log_level"`
+	TLS            TLSConfig `yaml:"tls"`             // of the master itself
+	BlankPasswords string    `yaml:"blank_passwords"` // loopback, always or never
 	// SharedRawExec says that the operators know: under raw_exec a task can read
 	// the secrets of every other task on its node.
 	SharedRawExec bool `yaml:"shared_raw_exec"`
 
 	Nomad  NomadConfig  `yaml:"nomad"`
 	Consul ConsulConfig `yaml:"consul"`
+	Vault  VaultConfig  `yaml:"vault"`
 	Pools  []PoolConfig `yaml:"resource_pools"`
+
+	WebIdentity WebIdentityConfig `yaml:"web_identity"`
+	S3Region    string            `yaml:"s3_region"` // of tasks and of the master; us-east-1 where nothing says otherwise
 
 	DefaultComputePool string `yaml:"default_compute_resource_pool"`
 	DefaultAuxPool     string `yaml:"default_aux_resource_pool"`
@@ -50,6 +61,11 @@ type Config struct {
 	StopAfter    Duration `yaml:"stop_after"` // a node that lost Nomad ends its tasks after that
 	PlaceTimeout Duration `yaml:"place_timeout"`
 	PullTimeout  Duration `yaml:"pull_timeout"`
+
+	// Seconds after which a notebook or TensorBoard that nobody uses is ended, where
+	// its own configuration does not say; 0 is never.
+	NotebookTimeout    int `yaml:"notebook_timeout"`
+	TensorboardTimeout int `yaml:"tensorboard_timeout"`
 }
 
 // NomadConfig says how to reach Nomad.
@@ -79,7 +95,7 @@ type PoolConfig struct {
 	Name            string `yaml:"name"`
 	Description     string `yaml:"description"`
 	NodePool        string `yaml:"node_pool"` // of Nomad; default
-	Driver          string `yaml:"driver"`    // raw_exec, exec
+	Driver          string `yaml:"driver"`    // raw_exec, exec, docker
 	Slots           string `yaml:"slots"`     // cpu or device
 	Device          string `yaml:"device"`    // nvidia/gpu
 	CoresPerSlot    int    `yaml:"cores_per_slot"`
@@ -87,8 +103,13 @@ type PoolConfig struct {
 	MaxSlotsPerNode int    `yaml:"max_slots_per_node"`
 	SlotsPerNode    int    `yaml:"slots_per_node"` // of cpu, whatever a node's size; 0 cuts them by size
 	MaxAux          int    `yaml:"max_aux_containers_per_agent"`
+	AuxMemoryMB     int    `yaml:"aux_memory_mb"` // of a task without slots
+	Python          string `yaml:"python"`        // what tasks find as python3, on every node
 	Preemption      bool   `yaml:"preemption"`
 	Priority        int    `yaml:"default_priority"`
+
+	TaskContainerDefaults any          `yaml:"task_container_defaults"` // over the cluster's
+	Docker                DockerConfig `yaml:"docker"`
 }
 
 // Duration is a time.Duration that reads 30s or 5m.
@@ -113,8 +134,8 @@ func (d *Duration) UnmarshalYAML(b []byte) error {
 func Defaults() Config {
 	return Config{
 		Listen: "127.0.0.1:8080", ClusterName: "detent", LogLevel: "info", BlankPasswords: "loopback", DatabaseConns: 16,
-		Nomad:     NomadConfig{Address: "http://127.0.0.1:4646", Namespace: "default", Datacenters: []string{"*"}},
-		StopAfter: Duration(2 * time.Minute), PlaceTimeout: Duration(time.Minute), PullTimeout: Duration(30 * time.Minute),
+		Nomad:              NomadConfig{Address: "http://127.0.0.1:4646", Namespace: "default", Datacenters: []string{"*"}},
+		TensorboardTimeout: 300, StopAfter: Duration(2 * time.Minute), PlaceTimeout: Duration(time.Minute), PullTimeout: Duration(30 * time.Minute),
 	}
 }
 
@@ -246,14 +267,18 @@ func (c *Config) fill() {
 		p.CoresPerSlot = or(p.CoresPerSlot, 1)
 		p.MemoryMBPerSlot = or(p.MemoryMBPerSlot, 1024)
 		p.MaxAux = or(p.MaxAux, 100)
+		p.AuxMemoryMB = or(p.AuxMemoryMB, 256)
 		p.Priority = or(p.Priority, 42)
 	}
 	c.DefaultComputePool = or(c.DefaultComputePool, c.Pools[0].Name)
 	c.DefaultAuxPool = or(c.DefaultAuxPool, c.DefaultComputePool)
 	if c.PublicURL == "" {
-		c.PublicURL = "http://" + c.Listen
+		c.PublicURL = c.scheme() + "://" + c.Listen
 	}
 	c.PublicURL = strings.TrimRight(c.PublicURL, "/")
+	c.Vault.fill()
+	c.WebIdentity.Audience = or(c.WebIdentity.Audience, "sts.amazonaws.com")
+	c.TasksURL = strings.TrimRight(c.TasksURL, "/")
 	if len(c.TaskURLs) == 0 {
 		c.TaskURLs = []string{c.PublicURL}
 	}
@@ -277,10 +302,14 @@ func (c *Config) check() []string {
 		k.fail("listen", "expected host:port, found %q", c.Listen)
 	}
 	k.url("public_url", c.PublicURL)
+	c.checkTasks(&k)
+	c.TLS.check(&k)
 	k.url("nomad.address", c.Nomad.Address)
 	if c.Consul.Address != "" {
 		k.url("consul.address", c.Consul.Address)
 	}
+	c.Vault.check(&k)
+	c.WebIdentity.check(&k)
 	k.oneOf("log_level", c.LogLevel, "trace", "debug", "info", "warning", "error")
 	k.oneOf("blank_passwords", c.BlankPasswords, "loopback", "always", "never")
 	if host, _, err := net.SplitHostPort(c.Listen); err == nil && !c.SharedRawExec && !net.ParseIP(host).IsLoopback() && host != "localhost" {
@@ -290,6 +319,9 @@ func (c *Config) check() []string {
 					"and this master listens for others on %s; use exec, or set shared_raw_exec: true if all users may trust each other", c.Listen)
 			}
 		}
+	}
+	if c.NotebookTimeout < 0 || c.TensorboardTimeout < 0 {
+		k.fail("notebook_timeout, tensorboard_timeout", "a number of seconds, 0 for never; found %d and %d", c.NotebookTimeout, c.TensorboardTimeout)
 	}
 	if c.DatabaseConns < 4 {
 		k.fail("database_conns", "at least 4 are needed, found %d", c.DatabaseConns)
@@ -301,13 +333,17 @@ func (c *Config) check() []string {
 			k.fail(at+".name", "every pool needs a name of its own, found %q", p.Name)
 		}
 		names[p.Name] = true
-		k.oneOf(at+".driver", p.Driver, "raw_exec", "exec")
+		k.oneOf(at+".driver", p.Driver, "raw_exec", "exec", "docker")
+		p.checkDocker(&k, at)
 		k.oneOf(at+".slots", p.Slots, "cpu", "device")
 		if p.Slots == "device" && p.Device == "" {
 			k.fail(at+".device", "a pool of devices needs their name in Nomad, such as nvidia/gpu")
 		}
 		if p.Priority < 1 || p.Priority > 99 {
 			k.fail(at+".default_priority", "must be from 1 to 99, found %d", p.Priority)
+		}
+		if p.Python != "" && !strings.HasPrefix(p.Python, "/") {
+			k.fail(at+".python", "expected the whole path of a Python on the nodes, found %q", p.Python)
 		}
 		if p.CoresPerSlot < 1 || p.MemoryMBPerSlot < 1 {
 			k.fail(at, "a slot has at least one core and 1 MB")
@@ -361,13 +397,5 @@ func (c *Config) storage() (*expconf.RawCheckpointStorage, error) {
 }
 
 func (c *Config) taskDefaults() (expconf.TaskContainerDefaults, error) {
-	if c.TaskContainerDefaults == nil {
-		return expconf.TaskContainerDefaults{}, nil
-	}
-	src, err := yaml.Marshal(c.TaskContainerDefaults)
-	if err != nil {
-		return expconf.TaskContainerDefaults{}, err
-	}
-	d, _, err := expconf.ParseTaskContainerDefaults("task_container_defaults", src)
-	return d, err
+	return parseTaskDefaults(c.TaskContainerDefaults)
 }

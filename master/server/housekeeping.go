@@ -2,13 +2,15 @@ package server
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
 // tidyEvery is the time between two looks at what nobody refers to any more.
 const tidyEvery = 10 * time.Minute
 
-// keepHouse removes what is left over: code that no experiment has any more.
+// keepHouse removes what is left over: code that no experiment has any more, and
+// tickets that nobody used.
 // Any number of masters may do it.
 func (m *master) keepHouse(ctx context.Context) {
 	tick := time.NewTicker(tidyEvery)
@@ -24,5 +26,22 @@ func (m *master) keepHouse(ctx context.Context) {
 		} else if n > 0 {
 			m.log.Info("unused code was removed", "contexts", n)
 		}
+		m.dropVariables(ctx)
+		if _, err := m.db.DropPasses(ctx); err != nil && ctx.Err() == nil {
+			m.log.Warn("unused tickets could not be removed", "error", err)
+		}
+	}
+}
+
+// dropVariables removes the registry credentials of attempts that are over.
+func (m *master) dropVariables(ctx context.Context) {
+	if !slices.ContainsFunc(m.cfg.Pools, PoolConfig.docker) {
+		return
+	}
+	n, err := m.nomad.DropVariables(ctx, m.db.LiveOf)
+	if err != nil && ctx.Err() == nil {
+		m.log.Warn("credentials of attempts that are over could not be removed from Nomad's variables", "error", err)
+	} else if n > 0 {
+		m.log.Info("credentials of attempts that are over were removed from Nomad's variables", "variables", n)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/detent-ml/detent/master/control"
 	"github.com/detent-ml/detent/master/discovery"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/secrets"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/v1"
 )
@@ -98,6 +99,7 @@ type master struct {
 	clusterID string
 	masterID  string
 	nomad     *cluster.Cluster
+	vault     *secrets.Vault // nil where credentials come from elsewhere
 	artifacts artifacts
 	pools     []control.Pool
 }
@@ -112,12 +114,23 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 	if m.nomad, err = m.connect(); err != nil {
 		return err
 	}
+	if m.vault, err = m.newVault(); err != nil {
+		return err
+	}
 	catalogue, err := m.catalogue()
 	if err != nil {
 		return err
 	}
 	served, err := m.apiConfig()
 	if err != nil {
+		return err
+	}
+	found := discovery.New(catalogue)
+	origin, err := m.listenForTasks(ctx)
+	if err != nil {
+		return err
+	}
+	if served.Visits, err = m.visits(origin, found); err != nil {
 		return err
 	}
 	back, stopBack := context.WithCancel(context.WithoutCancel(ctx))
@@ -130,16 +143,21 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 	parts.Go(func() { store.NewSummarizer(m.db, m.bus, m.log).Run(back) })
 	parts.Go(func() { store.NewLogKeeper(m.db, m.log).Run(back) })
 	parts.Go(func() { m.keepHouse(back) })
+	if m.vault != nil {
+		parts.Go(func() { m.vault.Run(back) })
+	}
+	parts.Go(func() { served.Visits.Run(ctx) })
+	parts.Go(func() { m.serveTasks(ctx, origin, served.Visits.Tasks()) })
 	loop := control.New(m.loopConfig(), m.db, m.bus, m.nomad, m.log)
 	served.Loop = loop.Stats
-	a := api.New(ctx, served, m.db, m.bus, identity{m.nomad}, members{discovery.New(catalogue)}, m.log)
+	a := api.New(ctx, served, m.db, m.bus, identity{m.nomad}, members{found}, m.log)
 	leads := make(chan struct{})
 	go func() {
 		defer close(leads)
 		control.Lead(ctx, m.db, m.masterID, m.cfg.PublicURL, m.log, loop.Run)
 	}()
 	listens := make(chan error, 1)
-	go func() { listens <- a.App().Listener(ln) }()
+	go func() { listens <- a.App().Listener(m.cfg.TLS.secure(ln)) }()
 	m.log.Info("serving", "address", ln.Addr().String(), "cluster_id", m.clusterID, "master_id", m.masterID, "version", v1.Version)
 	if ready != nil {
 		ready <- ln.Addr().String()

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/detent-ml/detent/jobspecs"
@@ -20,11 +21,14 @@ import (
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/webui"
 )
 
 // artifacts are the files that tasks fetch from the master.
 type artifacts struct {
-	runnerSHA string // of det-runner; "" when the nodes bring their own
+	runnerSHA  string // of det-runner; "" when the nodes bring their own
+	archiveSHA string // of the tar with it, for containers
+	authority  string // that tasks are to trust, PEM; "" for those of their nodes
 }
 
 func readArtifacts(cfg Config) (artifacts, error) {
@@ -42,6 +46,12 @@ func readArtifacts(cfg Config) (artifacts, error) {
 		return a, fmt.Errorf("runner_path: %w", err)
 	}
 	a.runnerSHA = hex.EncodeToString(h.Sum(nil))
+	if a.archiveSHA, err = api.RunnerArchiveSHA(cfg.RunnerPath); err != nil {
+		return a, fmt.Errorf("runner_path: %w", err)
+	}
+	if a.authority, err = cfg.TLS.authority(); err != nil {
+		return a, fmt.Errorf("tls.ca_file: %w", err)
+	}
 	return a, nil
 }
 
@@ -51,7 +61,11 @@ func (p PoolConfig) nodePool() string { return or(p.NodePool, "default") }
 func (m *master) loopConfig() control.Config {
 	t := lifecycle.DefaultTiming()
 	t.StopAfter, t.Place, t.Pull = time.Duration(m.cfg.StopAfter), time.Duration(m.cfg.PlaceTimeout), time.Duration(m.cfg.PullTimeout)
-	return control.Config{Timing: t, Task: m.task, Pools: m.pools}
+	cfg := control.Config{Timing: t, Task: m.task, Pools: m.pools, Logs: store.NewLogStore(m.db, m.bus)}
+	if m.vault != nil {
+		cfg.Secrets = granter{m.vault, m}
+	}
+	return cfg
 }
 
 // poolsOf are the pools as the loop works with them.
@@ -61,7 +75,7 @@ func poolsOf(cfg Config) []control.Pool {
 		list = append(list, control.Pool{Name: p.Name, NodePool: p.nodePool(), Driver: p.Driver,
 			Slots: cluster.PoolSlots{Kind: cluster.SlotKind(p.Slots), Device: p.Device, CoresPerSlot: p.CoresPerSlot,
 				MemoryMBPerSlot: p.MemoryMBPerSlot, MaxSlotsPerNode: p.MaxSlotsPerNode, PerNode: p.SlotsPerNode},
-			Sched: sched.Pool{Name: p.Name, Preemption: p.Preemption, MaxAux: p.MaxAux}})
+			Sched: sched.Pool{Name: p.Name, Preemption: p.Preemption, MaxAux: p.MaxAux}, AuxMemoryMB: p.AuxMemoryMB})
 	}
 	return list
 }
@@ -70,33 +84,46 @@ func poolsOf(cfg Config) []control.Pool {
 func (m *master) task(s store.ToSubmit, pool *control.Pool) (jobspecs.Task, error) {
 	t := jobspecs.Task{AllocationID: s.ID, Run: s.RunID, ClusterID: m.clusterID, ClusterName: m.cfg.ClusterName, Type: s.TaskType,
 		ExperimentID: deref(s.ExperimentID), TrialID: deref(s.TrialID), TaskID: s.TaskID, Owner: s.Owner, Title: s.TaskName,
-		Pool:    jobspecs.Pool{Name: pool.Name, Driver: pool.Driver, NodePool: pool.NodePool, Namespace: m.cfg.Nomad.Namespace},
-		Masters: jobspecs.Masters{URLs: m.cfg.TaskURLs, Service: m.cfg.ServiceName, Scheme: "http"},
+		Pool:    jobspecs.Pool{Name: pool.Name, Driver: pool.Driver, Device: pool.Device(), NodePool: pool.NodePool, Namespace: m.cfg.Nomad.Namespace},
+		Masters: jobspecs.Masters{URLs: m.cfg.TaskURLs, Service: m.cfg.ServiceName, Scheme: m.cfg.scheme(), CA: m.artifacts.authority},
 		Runner: jobspecs.Runner{SHA256: m.artifacts.runnerSHA,
 			URL: fmt.Sprintf("%s/runner/%s/linux-amd64", m.cfg.TaskURLs[0], m.artifacts.runnerSHA)},
 		Services: jobspecs.NomadServices, Ports: taskPorts(), StopAfter: time.Duration(m.cfg.StopAfter)}
 	if m.cfg.Consul.Address != "" {
 		t.Services = jobspecs.ConsulServices
 	}
+	var err error
+	if t.Credentials, err = m.credentials(s); err != nil {
+		return t, err
+	}
 	t.Links = []jobspecs.Link{{Label: "The master's API", URL: m.cfg.PublicURL + "/docs/rest-api"}}
+	if s.TaskType == "NOTEBOOK" || s.TaskType == "TENSORBOARD" {
+		t.Links = append([]jobspecs.Link{{Label: "Open it", URL: m.cfg.PublicURL + "/proxy/" + s.TaskID + "/"}}, t.Links...)
+	}
 	if s.ExperimentID != nil {
 		t.Title = deref(s.ExperimentName)
 	}
 	for _, x := range s.Members {
-		t.Members = append(t.Members, m.member(pool, x))
+		t.Members = append(t.Members, m.member(pool, s.TaskType, x))
+	}
+	if pool.Driver == jobspecs.Docker {
+		return t, m.contain(&t, s, pool)
 	}
 	return t, nil
 }
 
 // member gives a member its share of its node.
-func (m *master) member(pool *control.Pool, x store.LiveMember) jobspecs.Member {
-	j := jobspecs.Member{NodeID: x.NodeID, NodeName: x.NodeName}
+func (m *master) member(pool *control.Pool, taskType string, x store.LiveMember) jobspecs.Member {
+	j := jobspecs.Member{NodeID: x.NodeID, NodeName: x.NodeName, DeviceIDs: x.Devices}
 	for _, s := range x.SlotIDs {
 		j.SlotIDs = append(j.SlotIDs, int(s))
 	}
-	j.MemoryMB, j.MHz = auxMemoryMB, auxMHz
+	j.MemoryMB, j.MHz = pool.AuxMemoryMB, auxMHz
 	if n := len(j.SlotIDs); n > 0 {
 		j.MemoryMB, j.MHz = n*pool.Slots.MemoryMBPerSlot, n*pool.Slots.CoresPerSlot*mhzPerCore
+	}
+	if taskType == "NOTEBOOK" || taskType == "TENSORBOARD" {
+		j.MemoryMB = max(j.MemoryMB, pagesMemoryMB)
 	}
 	return j
 }
@@ -105,9 +132,11 @@ func (m *master) member(pool *control.Pool, x store.LiveMember) jobspecs.Member 
 // The slots are our own account; Nomad is asked for little, so that it never
 // finds a node full which we found free.
 const (
-	auxMemoryMB = 256
-	auxMHz      = 100
-	mhzPerCore  = 100
+	auxMHz     = 100
+	mhzPerCore = 100
+	// pagesMemoryMB is what JupyterLab with a kernel, or TensorBoard beside
+	// TensorFlow, needs at least. Nomad enforces it under every driver.
+	pagesMemoryMB = 1024
 )
 
 func deref[T any](p *T) T {
@@ -122,8 +151,10 @@ func deref[T any](p *T) T {
 func (m *master) apiConfig() (api.Config, error) {
 	c := api.Config{ClusterName: m.cfg.ClusterName, ClusterID: m.clusterID, MasterID: m.masterID, Version: v1.Compatible,
 		DetentVersion: v1.Version, PublicURL: m.cfg.PublicURL, BlankLogin: m.blankLogin, RunnerDir: filepath.Dir(m.cfg.RunnerPath),
-		HarnessDir: m.cfg.HarnessPath, Redacted: m.redacted, Namespaces: []string{m.cfg.Nomad.Namespace},
-		Capabilities: capabilities(), Inventory: m.inventory}
+		HarnessDir: m.cfg.HarnessPath, Pages: webui.Files(), Redacted: m.redacted, Namespaces: []string{m.cfg.Nomad.Namespace},
+		Capabilities: capabilities(), Inventory: m.inventory,
+		Idle: api.IdleTimeouts{Notebook: time.Duration(m.cfg.NotebookTimeout) * time.Second, Tensorboard: time.Duration(m.cfg.TensorboardTimeout) * time.Second}}
+	c.Bucket, c.SignIn, c.CheckStorage = m.bucket, m.signIn, m.checkStorage
 	var err error
 	if c.CheckpointStorage, err = m.cfg.storage(); err != nil {
 		return c, err
@@ -138,10 +169,21 @@ func (m *master) apiConfig() (api.Config, error) {
 		slot := "cpu"
 		if p.Slots == "device" {
 			slot = "cuda"
+			if strings.HasPrefix(p.Device, "amd/") {
+				slot = "rocm"
+			}
+		}
+		defaults, err := p.taskDefaults()
+		if err != nil {
+			return c, err
+		}
+		limits, err := m.cfg.limits(p)
+		if err != nil {
+			return c, err
 		}
 		c.Pools = append(c.Pools, api.Pool{Name: p.Name, Description: p.Description, Compute: p.Name == m.cfg.DefaultComputePool,
 			Aux: p.Name == m.cfg.DefaultAuxPool, SlotType: slot, Preemption: p.Preemption, Priority: p.Priority, MaxAux: p.MaxAux,
-			Mounts: p.Driver == "raw_exec"})
+			Mounts: p.Driver == "raw_exec" || p.docker(), Containers: p.docker(), TaskContainer: defaults, Limits: limits, Python: p.Python})
 	}
 	return c, nil
 }
@@ -149,9 +191,9 @@ func (m *master) apiConfig() (api.Config, error) {
 // capabilities is what this version runs; the rest is refused or warned about.
 func capabilities() expconf.Capabilities {
 	return expconf.Capabilities{
-		Searchers: []string{expconf.Single},
-		Storage:   []string{expconf.SharedFS, expconf.Directory},
-		MultiSlot: true, BindMounts: true, ShmSize: true, Profiling: true, MaxSlots: true, SingleNode: true,
+		Searchers:  []string{expconf.Single, expconf.Random, expconf.Grid, expconf.AdaptiveASHA, expconf.AsyncHalving, expconf.PBT, expconf.Custom},
+		Storage:    []string{expconf.SharedFS, expconf.Directory, expconf.S3},
+		Containers: true, MultiSlot: true, BindMounts: true, ShmSize: true, Profiling: true, MaxSlots: true, SingleNode: true,
 	}
 }
 
@@ -161,7 +203,7 @@ func (m *master) inventory(pool string, row store.NodeRow) *api.NodeSlots {
 		if m.pools[i].Name != pool {
 			continue
 		}
-		n, err := m.pools[i].Offer(row)
+		n, err := m.pools[i].Offer(row, cluster.Use{})
 		if err != nil || n == nil {
 			return nil
 		}
@@ -174,11 +216,12 @@ func (m *master) inventory(pool string, row store.NodeRow) *api.NodeSlots {
 func (m *master) redacted() any {
 	c := m.cfg
 	c.Database = store.Redact(c.Database)
-	for _, secret := range []*string{&c.Nomad.Token, &c.Consul.Token} {
+	for _, secret := range []*string{&c.Nomad.Token, &c.Consul.Token, &c.Vault.Token} {
 		if *secret != "" {
 			*secret = "********"
 		}
 	}
+	c.CheckpointStorage = withoutKeys(c.CheckpointStorage)
 	return c
 }
 

@@ -27,13 +27,13 @@ type Changes struct {
 	NewAllocations []NewAllocation
 	Allocations    []AllocationChange
 	Placements     []Placement
-	Exits          []NewEvent
+	Events         []NewEvent
 }
 
 // Empty reports whether there is nothing to do.
 func (c *Changes) Empty() bool {
 	return len(c.Experiments)+len(c.Remove)+len(c.NewTrials)+len(c.Trials)+len(c.Tasks)+
-		len(c.NewAllocations)+len(c.Allocations)+len(c.Placements)+len(c.Exits) == 0
+		len(c.NewAllocations)+len(c.Allocations)+len(c.Placements)+len(c.Events) == 0
 }
 
 // ExperimentChange moves an experiment. BestTrial is a trial's number.
@@ -58,6 +58,10 @@ type NewTrial struct {
 	HParams      json.RawMessage
 	Seed         int64
 	WarmStart    *string
+	From         *int // number of the trial whose newest checkpoint it starts from
+	Idle         bool // it has no attempt yet
+	Held         bool
+	Target       *int64
 }
 
 // TrialChange moves a trial.
@@ -68,6 +72,8 @@ type TrialChange struct {
 	Restarts   int
 	RunID      int
 	StopWanted bool
+	Held       bool
+	Target     *int64
 	Error      string
 	Ended      bool
 }
@@ -122,6 +128,7 @@ type PlacedMember struct {
 	NodeID   string
 	NodeName string
 	SlotIDs  []int
+	Devices  []string // that the slots are, by their ids; none where slots are none
 }
 
 // NewEvent is an event for a search.
@@ -163,7 +170,7 @@ func (db *DB) ApplyChanges(ctx context.Context, c *Changes) error {
 	if err := asFault(db.SendBatch(ctx, b).Close()); err != nil {
 		return err
 	}
-	return db.AppendEvents(ctx, c.Exits)
+	return db.AppendEvents(ctx, c.Events)
 }
 
 // guarded queues a statement that must touch exactly one row.
@@ -190,14 +197,18 @@ func queueNewTrial(b *pgx.Batch, t NewTrial) {
 		SELECT $2, 'TRIAL', e.job_id, e.owner_id, p.workspace_id, e.id, $3, e.context_hash, e.pool, e.slots_per_trial, e.priority
 		FROM experiments e JOIN projects p ON p.id = e.project_id WHERE e.id = $1`, t.ExperimentID, t.TaskID, t.Name)
 	guarded(b, fmt.Sprintf("trial %d of experiment %d", t.Number, t.ExperimentID), `
-		INSERT INTO trials (experiment_id, number, task_id, hparams, seed, warm_start, run_id) VALUES ($1, $2, $3, $4, $5, $6, 1)`,
-		t.ExperimentID, t.Number, t.TaskID, t.HParams, t.Seed, t.WarmStart)
+		INSERT INTO trials (experiment_id, number, task_id, hparams, seed, warm_start, run_id, held, target)
+		VALUES ($1, $2, $3, $4, $5, coalesce($6::uuid, (SELECT c.uuid FROM checkpoints c JOIN trials o ON o.id = c.trial_id
+			WHERE o.experiment_id = $1 AND o.number = $10 AND c.state = 'COMPLETED' ORDER BY c.steps DESC, c.reported_at DESC LIMIT 1)),
+			CASE WHEN $7 THEN 0 ELSE 1 END, $8, $9)`,
+		t.ExperimentID, t.Number, t.TaskID, t.HParams, t.Seed, t.WarmStart, t.Idle, t.Held, t.Target, t.From)
 }
 
 func queueTrial(b *pgx.Batch, t TrialChange) {
 	guarded(b, fmt.Sprintf("trial %d", t.ID), `
-		UPDATE trials SET state = $3, restarts = $4, run_id = $5, stop_wanted = $6, error = $7, ended_at = CASE WHEN $8 THEN now() END
-		WHERE id = $1 AND state = $2`, t.ID, t.Saw, t.State, t.Restarts, t.RunID, t.StopWanted, t.Error, t.Ended)
+		UPDATE trials SET state = $3, restarts = $4, run_id = $5, stop_wanted = $6, error = $7, ended_at = CASE WHEN $8 THEN now() END,
+			held = $9, target = $10
+		WHERE id = $1 AND state = $2`, t.ID, t.Saw, t.State, t.Restarts, t.RunID, t.StopWanted, t.Error, t.Ended, t.Held, t.Target)
 }
 
 func queueAllocation(b *pgx.Batch, a AllocationChange) {
@@ -235,8 +246,8 @@ func queuePlacement(b *pgx.Batch, p Placement) {
 		UPDATE allocations SET state = 'ASSIGNED', assigned_at = now(), waiting_reason = '' WHERE id = $1 AND state = 'PENDING'`, p.AllocationID)
 	for _, m := range p.Members {
 		guarded(b, "member of "+p.AllocationID, `
-			INSERT INTO members (allocation_id, rank, node_id, node_name, slot_ids) VALUES ($1, $2, $3, $4, $5)`,
-			p.AllocationID, m.Rank, m.NodeID, m.NodeName, append([]int{}, m.SlotIDs...))
+			INSERT INTO members (allocation_id, rank, node_id, node_name, slot_ids, devices) VALUES ($1, $2, $3, $4, $5, $6)`,
+			p.AllocationID, m.Rank, m.NodeID, m.NodeName, append([]int{}, m.SlotIDs...), append([]string{}, m.Devices...))
 	}
 }
 

@@ -27,6 +27,9 @@ type NewExperiment struct {
 	MaxSlots       *int
 	Weight         float64
 	Priority       int
+	// PrefixByID is for storage that is a bucket: each experiment's checkpoints lie
+	// below its own id, under the prefix that the configuration has.
+	PrefixByID bool
 }
 
 // CreateExperiment makes an experiment and the counter of its search. Its trials
@@ -57,6 +60,13 @@ func (db *DB) CreateExperiment(ctx context.Context, n NewExperiment) (int, error
 				"weight": n.Weight, "priority": n.Priority})
 		if err != nil {
 			return err
+		}
+		if n.PrefixByID {
+			_, err = tx.exec(ctx, `UPDATE experiments SET config = jsonb_set(config, '{checkpoint_storage,prefix}', to_jsonb(
+				ltrim(coalesce(config #>> '{checkpoint_storage,prefix}', '') || '/' || id::text, '/'))) WHERE id = $1`, id)
+			if err != nil {
+				return err
+			}
 		}
 		_, err = tx.exec(ctx, `INSERT INTO search_counters (experiment_id) VALUES ($1)`, id)
 		return err

@@ -26,7 +26,8 @@ type Job struct {
 	Weight       float64   `db:"weight"`
 	Progress     *float64  `db:"progress"`
 	SubmittedAt  time.Time `db:"submitted_at"`
-	Ahead        int       `db:"ahead"` // jobs of its pool that are queued before it
+	Ahead        int       `db:"ahead"`   // jobs of its pool that are queued before it
+	Waiting      string    `db:"waiting"` // why the first of it that waits does
 }
 
 // Scheduled reports whether any of the job has a place.
@@ -39,10 +40,11 @@ func (db *DB) Jobs(ctx context.Context, pool string) ([]Job, error) {
 		WITH live AS (
 			SELECT k.job_id, min(k.type) AS type, min(k.experiment_id) AS experiment_id, min(k.id) AS task_id, min(a.pool) AS pool,
 				sum(a.slots) AS requested, coalesce(sum(a.slots) FILTER (WHERE a.state <> 'PENDING'), 0) AS allocated,
-				count(*) AS attempts, count(*) FILTER (WHERE a.state <> 'PENDING') AS placed, min(a.priority) AS priority, min(a.queued_at) AS queued_at
+				count(*) AS attempts, count(*) FILTER (WHERE a.state <> 'PENDING') AS placed, min(a.priority) AS priority, min(a.queued_at) AS queued_at,
+				coalesce((array_agg(a.waiting_reason ORDER BY a.queued_at, a.id) FILTER (WHERE a.state = 'PENDING' AND a.waiting_reason <> ''))[1], '') AS waiting
 			FROM allocations a JOIN tasks k ON k.id = a.task_id WHERE a.state <> 'TERMINATED' GROUP BY k.job_id)
 		SELECT l.job_id::text, l.type, l.experiment_id, l.task_id, coalesce(e.name, k.name) AS name, k.owner_id, u.username, k.workspace_id,
-			l.pool, l.requested, l.allocated, l.attempts, l.placed, l.priority, coalesce(e.weight, 1) AS weight, e.progress,
+			l.pool, l.requested, l.allocated, l.attempts, l.placed, l.priority, l.waiting, coalesce(e.weight, 1) AS weight, e.progress,
 			coalesce(e.started_at, k.created_at) AS submitted_at,
 			CASE WHEN l.placed > 0 THEN 0 ELSE (row_number() OVER (PARTITION BY l.pool, l.placed > 0 ORDER BY l.priority, l.queued_at, l.job_id) - 1) END AS ahead
 		FROM live l JOIN tasks k ON k.id = l.task_id JOIN users u ON u.id = k.owner_id

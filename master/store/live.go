@@ -44,6 +44,8 @@ type LiveTrial struct {
 	RunID        int      `db:"run_id"`
 	StopWanted   bool     `db:"stop_wanted"`
 	KillWanted   bool     `db:"kill_wanted"`
+	Held         bool     `db:"held"`
+	Target       *int64   `db:"target"`
 	EarlyExit    *string  `db:"early_exit"`
 	Progress     *float64 `db:"progress"`
 	Unstarted    int      `db:"unstarted"`
@@ -51,15 +53,16 @@ type LiveTrial struct {
 
 // LiveTask is a task that is no trial and has not ended.
 type LiveTask struct {
-	ID        string `db:"id"`
-	Type      string `db:"type"`
-	JobID     string `db:"job_id"`
-	Desired   string `db:"desired"`
-	Pool      string `db:"pool"`
-	Slots     int    `db:"slots"`
-	Priority  int    `db:"priority"`
-	Unstarted int    `db:"unstarted"`
-	Runs      int    `db:"runs"` // attempts so far
+	ID         string `db:"id"`
+	Type       string `db:"type"`
+	JobID      string `db:"job_id"`
+	Desired    string `db:"desired"`
+	KillReason string `db:"kill_reason"`
+	Pool       string `db:"pool"`
+	Slots      int    `db:"slots"`
+	Priority   int    `db:"priority"`
+	Unstarted  int    `db:"unstarted"`
+	Runs       int    `db:"runs"` // attempts so far
 }
 
 // LiveAllocation is an attempt that has not ended.
@@ -97,6 +100,7 @@ type LiveMember struct {
 	NodeID       string     `db:"node_id"`
 	NodeName     string     `db:"node_name"`
 	SlotIDs      []int32    `db:"slot_ids"`
+	Devices      []string   `db:"devices"`
 	NomadAllocID string     `db:"nomad_alloc_id"`
 	NomadStatus  string     `db:"nomad_status"`
 	NomadDetail  string     `db:"nomad_detail"`
@@ -105,6 +109,7 @@ type LiveMember struct {
 	NomadExit    *int       `db:"nomad_exit"`
 	Pulling      bool       `db:"pulling"`
 	Started      bool       `db:"started"`
+	StartedAt    *time.Time `db:"started_at"` // nil where a release before this one saw it start
 	Replaced     bool       `db:"replaced"`
 	ClaimedAt    *time.Time `db:"claimed_at"`
 	Daemon       bool       `db:"daemon"`
@@ -112,6 +117,7 @@ type LiveMember struct {
 	ExitCode     *int       `db:"exit_code"`
 	ExitReason   string     `db:"exit_reason"`
 	Stopped      bool       `db:"stopped"`
+	Unfit        bool       `db:"unfit"`
 }
 
 // NodeRow is a node of Nomad, with what its operators want of it.
@@ -166,14 +172,14 @@ const liveExperiments = `
 	ORDER BY e.id`
 
 const liveTrials = `
-	SELECT t.id, t.experiment_id, t.number, t.task_id, t.state, t.restarts, t.run_id, t.stop_wanted, t.kill_wanted,
+	SELECT t.id, t.experiment_id, t.number, t.task_id, t.state, t.restarts, t.run_id, t.stop_wanted, t.kill_wanted, t.held, t.target,
 		t.early_exit, t.progress, k.unstarted
 	FROM trials t JOIN tasks k ON k.id = t.task_id JOIN experiments e ON e.id = t.experiment_id
 	WHERE t.ended_at IS NULL AND e.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETE_FAILED') AND NOT e.unmanaged
 	ORDER BY t.id`
 
 const liveTasks = `
-	SELECT k.id, k.type, k.job_id::text, k.desired, k.pool, k.slots, k.priority, k.unstarted,
+	SELECT k.id, k.type, k.job_id::text, k.desired, k.kill_reason, k.pool, k.slots, k.priority, k.unstarted,
 		(SELECT count(*) FROM allocations a WHERE a.task_id = k.id) AS runs
 	FROM tasks k WHERE k.ended_at IS NULL AND k.type <> 'TRIAL' ORDER BY k.created_at, k.id`
 
@@ -184,8 +190,8 @@ const liveAllocations = `
 	FROM allocations WHERE state <> 'TERMINATED' ORDER BY queued_at, id`
 
 const liveMembers = `
-	SELECT m.allocation_id, m.rank, m.node_id, m.node_name, m.slot_ids, m.nomad_alloc_id, m.nomad_status, m.nomad_detail, m.nomad_index,
-		m.nomad_ended_at, m.nomad_exit, m.pulling, m.started, m.replaced, m.claimed_at, m.daemon, m.exited_at, m.exit_code, m.exit_reason, m.stopped
+	SELECT m.allocation_id, m.rank, m.node_id, m.node_name, m.slot_ids, m.devices, m.nomad_alloc_id, m.nomad_status, m.nomad_detail, m.nomad_index,
+		m.nomad_ended_at, m.nomad_exit, m.pulling, m.started, m.started_at, m.replaced, m.claimed_at, m.daemon, m.exited_at, m.exit_code, m.exit_reason, m.stopped, m.unfit
 	FROM members m JOIN allocations a ON a.id = m.allocation_id
 	WHERE a.state <> 'TERMINATED' AND ($1::text[] IS NULL OR m.allocation_id = ANY($1)) ORDER BY m.allocation_id, m.rank`
 

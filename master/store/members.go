@@ -34,6 +34,7 @@ type Claimed struct {
 	NodeID         string          `db:"node_id"`
 	NodeName       string          `db:"node_name"`
 	SlotIDs        []int           `db:"slot_ids"`
+	Devices        []string        `db:"devices"`
 	Slots          int             `db:"slots"`    // of the whole attempt
 	CommKey        string          `db:"comm_key"` // known to its members alone
 	Members        int             `db:"members"`  // nodes of the whole attempt
@@ -52,6 +53,9 @@ type Claimed struct {
 	WarmStart      *string         `db:"warm_start"`
 	Checkpoint     *string         `db:"checkpoint"` // the trial's own newest complete one
 	StepsCompleted int             `db:"steps"`      // at that checkpoint
+	GatewaySecret  string          `db:"gateway_secret"`
+	Keys           ShellKeys       `db:"-"` // of a shell
+	Shows          []ShownTrial    `db:"-"` // of a TensorBoard
 }
 
 // gate is what decides a claim.
@@ -174,12 +178,32 @@ func (db *DB) passGate(ctx context.Context, c Claim, g gate) error {
 }
 
 func (db *DB) claimed(ctx context.Context, c Claim) (Claimed, error) {
+	out, err := db.claimedRow(ctx, c)
+	if err != nil {
+		return out, err
+	}
+	switch out.TaskType {
+	case "SHELL":
+		keys, err := db.ShellKeys(ctx, []string{out.TaskID})
+		out.Keys = keys[out.TaskID]
+		return out, err
+	case "TENSORBOARD":
+		boards, err := db.Tensorboards(ctx, []string{out.TaskID})
+		if err == nil {
+			out.Shows, err = db.ShownTrials(ctx, boards[out.TaskID])
+		}
+		return out, err
+	}
+	return out, nil
+}
+
+func (db *DB) claimedRow(ctx context.Context, c Claim) (Claimed, error) {
 	return row[Claimed](ctx, db, "attempt "+c.AllocationID, `
-		SELECT a.id AS allocation_id, a.task_id, t.type, a.run_id, a.pool, m.rank, m.node_id, m.node_name, m.slot_ids,
+		SELECT a.id AS allocation_id, a.task_id, t.type, a.run_id, a.pool, m.rank, m.node_id, m.node_name, m.slot_ids, m.devices,
 			a.slots, a.comm_key::text, (SELECT count(*) FROM members o WHERE o.allocation_id = a.id) AS members, m.claimed_by, m.address, m.ports,
 			u.username, u.agent_user, t.config AS task_config, t.context_hash IS NOT NULL AS has_context,
 			coalesce(tr.id, 0) AS trial_id, coalesce(t.experiment_id, 0) AS experiment_id, coalesce(tr.seed, 0) AS seed,
-			tr.hparams, e.config, tr.warm_start::text, k.uuid::text AS checkpoint, coalesce(k.steps, 0) AS steps
+			a.gateway_secret::text, tr.hparams, e.config, tr.warm_start::text, k.uuid::text AS checkpoint, coalesce(k.steps, 0) AS steps
 		FROM members m
 		JOIN allocations a ON a.id = m.allocation_id
 		JOIN tasks t ON t.id = a.task_id
@@ -248,6 +272,13 @@ func (db *DB) MemberExit(ctx context.Context, allocation string, rank, code int,
 	if err == nil && n == 0 {
 		return fault.New(fault.NotFound, "rank %d of attempt %s not found", rank, allocation)
 	}
+	return err
+}
+
+// MarkUnfit says that a member's program could not start for a reason that lies
+// with its node. It counts with the exit that follows.
+func (db *DB) MarkUnfit(ctx context.Context, allocation string, rank int) error {
+	_, err := db.exec(ctx, `UPDATE members SET unfit = true WHERE allocation_id = $1 AND rank = $2 AND exited_at IS NULL`, allocation, rank)
 	return err
 }
 

@@ -229,6 +229,11 @@ func (db *DB) dropOutdated(ctx context.Context, list []*queued[*Report], fresh [
 	return good, kept, nil
 }
 
+// unitOfLength is what a searcher's length is counted in, as the name of the
+// metric that programs report it by.
+const unitOfLength = `(SELECT jsonb_object_keys(l.length) FROM (SELECT coalesce(nullif(e.config->'searcher'->'max_length', 'null'),
+	e.config->'searcher'->'length_per_round') AS length) l WHERE jsonb_typeof(l.length) = 'object' LIMIT 1)`
+
 // know finds the facts of the trials whose validations are in a batch. Trials
 // that do not exist are simply not in the answer.
 func (w *MetricWriter) know(ctx context.Context, batch []*queued[*Report]) (map[int]trialFacts, error) {
@@ -243,7 +248,7 @@ func (w *MetricWriter) know(ctx context.Context, batch []*queued[*Report]) (map[
 	if len(missing) > 0 {
 		found, err := rows[trialFacts](ctx, w.db, `
 			SELECT t.id, t.number, t.experiment_id, e.config->'searcher'->>'metric' AS metric,
-				e.config->'searcher'->>'time_metric' AS time_metric
+				coalesce(e.config->'searcher'->>'time_metric', `+unitOfLength+`) AS time_metric
 			FROM trials t JOIN experiments e ON e.id = t.experiment_id WHERE t.id = ANY($1)`, missing)
 		if err != nil {
 			return nil, err

@@ -28,8 +28,9 @@ type MetricFeed struct {
 }
 
 type feedReader struct {
-	ch   chan []MetricRow
-	gone bool
+	ch     chan []MetricRow
+	trials []int
+	gone   bool
 }
 
 // Position is a place in the order in which reports become known.
@@ -43,10 +44,11 @@ func NewMetricFeed(ctx context.Context, db *DB, bus *Bus) *MetricFeed {
 	return &MetricFeed{db: db, bus: bus, ctx: ctx, subs: map[int]map[*feedReader]struct{}{}}
 }
 
-// Watch returns the reports of a trial from now on; Position says what now is.
-// The channel is closed when the reader falls too far behind, the database is
-// away or the master stops; the reader then comes again with its last position.
-func (f *MetricFeed) Watch(ctx context.Context, trial int) (<-chan []MetricRow, Position, func(), error) {
+// Watch returns the reports of trials from now on, in the order in which they
+// became known; Position says what now is. The channel is closed when the reader
+// falls too far behind, the database is away or the master stops; the reader then
+// comes again with its last position.
+func (f *MetricFeed) Watch(ctx context.Context, trials ...int) (<-chan []MetricRow, Position, func(), error) {
 	now, err := f.db.metricsEnd(ctx)
 	if err != nil {
 		return nil, Position{}, nil, err
@@ -57,29 +59,33 @@ func (f *MetricFeed) Watch(ctx context.Context, trial int) (<-chan []MetricRow, 
 		f.busy, f.at = true, now
 		f.wg.Go(f.run)
 	}
-	r := &feedReader{ch: make(chan []MetricRow, feedBuffer)}
-	if f.subs[trial] == nil {
-		f.subs[trial] = map[*feedReader]struct{}{}
+	r := &feedReader{ch: make(chan []MetricRow, feedBuffer), trials: trials}
+	for _, trial := range trials {
+		if f.subs[trial] == nil {
+			f.subs[trial] = map[*feedReader]struct{}{}
+		}
+		f.subs[trial][r] = struct{}{}
 	}
-	f.subs[trial][r] = struct{}{}
 	cancel := func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.drop(trial, r)
+		f.drop(r)
 	}
 	return r.ch, Position(f.at), cancel, nil
 }
 
 // drop needs the lock.
-func (f *MetricFeed) drop(trial int, r *feedReader) {
+func (f *MetricFeed) drop(r *feedReader) {
 	if r.gone {
 		return
 	}
 	r.gone = true
 	close(r.ch)
-	delete(f.subs[trial], r)
-	if len(f.subs[trial]) == 0 {
-		delete(f.subs, trial)
+	for _, trial := range r.trials {
+		delete(f.subs[trial], r)
+		if len(f.subs[trial]) == 0 {
+			delete(f.subs, trial)
+		}
 	}
 }
 
@@ -94,9 +100,9 @@ func (f *MetricFeed) run() {
 		list, at, err := f.db.metricsFrom(f.ctx, f.at)
 		f.mu.Lock()
 		if err != nil || f.ctx.Err() != nil {
-			for trial, readers := range f.subs {
+			for _, readers := range f.subs {
 				for r := range readers {
-					f.drop(trial, r)
+					f.drop(r)
 				}
 			}
 		} else {
@@ -119,19 +125,17 @@ func (f *MetricFeed) watched() bool {
 
 // hand gives rows to their readers. It needs the lock.
 func (f *MetricFeed) hand(list []MetricRow) {
-	byTrial := map[int][]MetricRow{}
+	byReader := map[*feedReader][]MetricRow{}
 	for _, m := range list {
-		if f.subs[m.TrialID] != nil {
-			byTrial[m.TrialID] = append(byTrial[m.TrialID], m)
+		for r := range f.subs[m.TrialID] {
+			byReader[r] = append(byReader[r], m)
 		}
 	}
-	for trial, rows := range byTrial {
-		for r := range f.subs[trial] {
-			select {
-			case r.ch <- rows:
-			default:
-				f.drop(trial, r)
-			}
+	for r, rows := range byReader {
+		select {
+		case r.ch <- rows:
+		default:
+			f.drop(r)
 		}
 	}
 }
@@ -163,10 +167,10 @@ func (db *DB) metricsFrom(ctx context.Context, from place) ([]MetricRow, place, 
 	return list, end, nil
 }
 
-// MetricsBetween reads what a watcher missed: the reports of a trial after one
+// MetricsBetween reads what a watcher missed: the reports of trials after one
 // position and up to another, at most a page of them.
-func (db *DB) MetricsBetween(ctx context.Context, trial int, after, upTo Position) ([]MetricRow, error) {
+func (db *DB) MetricsBetween(ctx context.Context, trials []int, after, upTo Position) ([]MetricRow, error) {
 	return rows[MetricRow](ctx, db, `SELECT `+metricRowColumns+` FROM metrics
-		WHERE trial_id = $1 AND (xid, id) > ($2, $3) AND (xid, id) <= ($4, $5) ORDER BY xid, id LIMIT $6`,
-		trial, after.XID, after.ID, upTo.XID, upTo.ID, pageOfMetrics)
+		WHERE trial_id = ANY($1) AND (xid, id) > ($2, $3) AND (xid, id) <= ($4, $5) ORDER BY xid, id LIMIT $6`,
+		trials, after.XID, after.ID, upTo.XID, upTo.ID, pageOfMetrics)
 }

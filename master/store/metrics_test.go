@@ -484,7 +484,7 @@ func TestMetricFeed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	missed, err := w.db.MetricsBetween(t.Context(), trial, at, now)
+	missed, err := w.db.MetricsBetween(t.Context(), []int{trial}, at, now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -280,7 +280,7 @@ func validations(batch []*queued[*Report], fresh []bool, added []map[string]any,
 		if _, has := added[i][*f.Metric]; !has && !fresh[i] {
 			continue // names were added to a validation whose event is there
 		}
-		v := validated{Validation: search.Validation{Run: q.item.RunID}}
+		v := search.Validation{Run: q.item.RunID}
 		if q.item.Steps != nil {
 			v.Steps = *q.item.Steps
 		}
@@ -295,13 +295,6 @@ func validations(batch []*queued[*Report], fresh []bool, added []map[string]any,
 		events = append(events, NewEvent{ExperimentID: f.ExperimentID, Trial: f.Number, Kind: search.Validated, Body: body})
 	}
 	return events, nil
-}
-
-// validated is an event's body: what a search folds, and why there is no number
-// where a metric was reported that is none.
-type validated struct {
-	search.Validation
-	Unfit string `json:"unfit,omitempty"`
 }
 
 // number reads a metric as a finite number, or says what it is instead.

@@ -48,6 +48,7 @@ func (db *DB) RecordFacts(ctx context.Context, facts []MemberFact) error {
 				WHEN f.over THEN coalesce(m.nomad_ended_at, now()) END,
 			pulling = m.nomad_alloc_id IN ('', f.alloc) AND f.pulling,
 			started = m.started OR m.nomad_alloc_id IN ('', f.alloc) AND f.started,
+			started_at = CASE WHEN m.nomad_alloc_id IN ('', f.alloc) AND f.started THEN coalesce(m.started_at, now()) ELSE m.started_at END,
 			nomad_index = greatest(m.nomad_index, f.index)
 		FROM jsonb_to_recordset($1) AS f(id text, rank int, alloc text, status text, detail text, index bigint,
 			exit int, over boolean, pulling boolean, started boolean, replaced boolean)
@@ -160,7 +161,11 @@ type ToSubmit struct {
 	TrialID        *int            `db:"trial_id"`
 	TrialNumber    *int            `db:"trial_number"`
 	Owner          string          `db:"owner"`
+	Account        string          `db:"account"`     // on nodes, uid:gid: the workspace's, else the owner's; "" when neither is linked to any
+	WarmStart      *string         `db:"warm_start"`  // the checkpoint of another trial that it starts from
+	WarmConfig     json.RawMessage `db:"warm_config"` // of that trial's experiment
 	Members        []LiveMember    `db:"-"`
+	Shows          []ShownTrial    `db:"-"` // of a TensorBoard
 }
 
 // Submissions reads the attempts of ids that are still to be submitted.
@@ -168,8 +173,13 @@ func (db *DB) Submissions(ctx context.Context, ids []string) ([]ToSubmit, error)
 	list, err := rows[ToSubmit](ctx, db, `
 		SELECT a.id, a.task_id, k.type AS task_type, k.name AS task_name, k.config AS task_config, a.run_id, a.pool, a.slots,
 			a.priority, a.submit_tries, k.experiment_id, e.name AS experiment_name, e.config, t.id AS trial_id,
-			t.number AS trial_number, u.username AS owner
+			t.number AS trial_number, u.username AS owner, t.warm_start::text,
+			(SELECT we.config FROM checkpoints wc JOIN trials wt ON wt.id = wc.trial_id JOIN experiments we ON we.id = wt.experiment_id
+				WHERE wc.uuid = t.warm_start) AS warm_config,
+			coalesce((g.account->>'uid') || ':' || (g.account->>'gid'), '') AS account
 		FROM allocations a JOIN tasks k ON k.id = a.task_id JOIN users u ON u.id = k.owner_id
+		JOIN workspaces w ON w.id = k.workspace_id
+		CROSS JOIN LATERAL (SELECT coalesce(w.settings->'agent_user', u.agent_user) AS account) g
 		LEFT JOIN experiments e ON e.id = k.experiment_id LEFT JOIN trials t ON t.task_id = k.id
 		WHERE a.id = ANY($1) AND a.state = 'ASSIGNED' AND a.submitted_at IS NULL AND a.kill_at IS NULL AND a.refused_why = ''`, ids)
 	if err != nil || len(list) == 0 {
@@ -188,7 +198,25 @@ func (db *DB) Submissions(ctx context.Context, ids []string) ([]ToSubmit, error)
 			s.Members = append(s.Members, m)
 		}
 	}
-	return list, nil
+	return list, db.addShown(ctx, list)
+}
+
+// addShown adds what TensorBoards show.
+func (db *DB) addShown(ctx context.Context, list []ToSubmit) error {
+	for i := range list {
+		s := &list[i]
+		if s.TaskType != "TENSORBOARD" {
+			continue
+		}
+		boards, err := db.Tensorboards(ctx, []string{s.TaskID})
+		if err != nil {
+			return err
+		}
+		if s.Shows, err = db.ShownTrials(ctx, boards[s.TaskID]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Submitted keeps what came of a submission: it is there, it was refused for

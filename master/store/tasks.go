@@ -27,14 +27,15 @@ type Task struct {
 	Priority     int        `db:"priority"`
 	EndedAt      *time.Time `db:"ended_at"`
 	ExitStatus   string     `db:"exit_status"`
-	Shown        string     `db:"shown"` // QUEUED, PULLING, STARTING, RUNNING, TERMINATING or TERMINATED
+	Shown        string     `db:"shown"` // QUEUED, PULLING, STARTING, RUNNING, WAITING, TERMINATING or TERMINATED
 }
 
 const taskSelect = `
 	SELECT k.id, k.type, k.job_id::text, k.owner_id, u.username, u.display_name, k.workspace_id, k.experiment_id, k.name, k.config,
 		k.created_at, k.pool, k.slots, k.priority, k.ended_at, k.exit_status,
 		CASE WHEN k.ended_at IS NOT NULL THEN 'TERMINATED' WHEN k.desired = 'kill' THEN 'TERMINATING'
-			ELSE coalesce((SELECT CASE a.state WHEN 'PENDING' THEN 'QUEUED' WHEN 'ASSIGNED' THEN 'QUEUED' ELSE a.state END
+			ELSE coalesce((SELECT CASE WHEN a.state IN ('PENDING', 'ASSIGNED') THEN 'QUEUED'
+					WHEN a.state = 'RUNNING' AND a.is_waiting AND NOT a.is_ready THEN 'WAITING' ELSE a.state END
 				FROM allocations a WHERE a.task_id = k.id AND a.state <> 'TERMINATED'), 'QUEUED') END AS shown
 	FROM tasks k JOIN users u ON u.id = k.owner_id`
 
@@ -82,6 +83,8 @@ type NewTask struct {
 	Pool        string
 	Slots       int
 	Priority    int
+	Shell       *ShellKeys   // of a shell
+	Tensorboard *Tensorboard // of a TensorBoard
 }
 
 // CreateTask makes a task. The loop runs it.
@@ -96,13 +99,21 @@ func (db *DB) CreateTask(ctx context.Context, n NewTask) error {
 			VALUES (@id, @type, gen_random_uuid(), @owner, @workspace, @name, @config, @context, @pool, @slots, @priority)`,
 			pgx.NamedArgs{"id": n.ID, "type": n.Type, "owner": n.OwnerID, "workspace": n.WorkspaceID, "name": n.Name,
 				"config": string(n.Config), "context": hash, "pool": n.Pool, "slots": n.Slots, "priority": n.Priority})
+		if err == nil && n.Shell != nil {
+			err = tx.keepShellKeys(ctx, n.ID, *n.Shell)
+		}
+		if err == nil && n.Tensorboard != nil {
+			err = tx.keepTensorboard(ctx, n.ID, *n.Tensorboard)
+		}
 		return err
 	})
 }
 
-// KillTask asks for the end of a task that is no trial.
-func (db *DB) KillTask(ctx context.Context, id string) error {
-	_, err := db.exec(ctx, `UPDATE tasks SET desired = 'kill' WHERE id = $1 AND type <> 'TRIAL' AND ended_at IS NULL`, id)
+// KillTask asks for the end of a task that is no trial. The first reason stays.
+func (db *DB) KillTask(ctx context.Context, id, reason string) error {
+	_, err := db.exec(ctx, `
+		UPDATE tasks SET desired = 'kill', kill_reason = CASE WHEN desired = 'kill' THEN kill_reason ELSE $2 END
+		WHERE id = $1 AND type <> 'TRIAL' AND ended_at IS NULL`, id, reason)
 	return err
 }
 
@@ -175,22 +186,23 @@ func (db *DB) LiveAttempts(ctx context.Context) ([]Attempt, error) {
 
 // A Holding is a member of a live attempt: what it holds on which node.
 type Holding struct {
-	AllocationID string  `db:"allocation_id"`
-	TaskID       string  `db:"task_id"`
-	Pool         string  `db:"pool"`
-	Rank         int     `db:"rank"`
-	NodeID       string  `db:"node_id"`
-	NodeName     string  `db:"node_name"`
-	SlotIDs      []int32 `db:"slot_ids"`
-	NomadAllocID string  `db:"nomad_alloc_id"`
-	State        string  `db:"state"`
-	Exited       bool    `db:"exited"`
+	AllocationID string   `db:"allocation_id"`
+	TaskID       string   `db:"task_id"`
+	Pool         string   `db:"pool"`
+	Rank         int      `db:"rank"`
+	NodeID       string   `db:"node_id"`
+	NodeName     string   `db:"node_name"`
+	SlotIDs      []int32  `db:"slot_ids"`
+	Devices      []string `db:"devices"`
+	NomadAllocID string   `db:"nomad_alloc_id"`
+	State        string   `db:"state"`
+	Exited       bool     `db:"exited"`
 }
 
 // Holdings lists them all, or those of one attempt.
 func (db *DB) Holdings(ctx context.Context, allocation string) ([]Holding, error) {
 	return rows[Holding](ctx, db, `
-		SELECT m.allocation_id, a.task_id, a.pool, m.rank, m.node_id, m.node_name, m.slot_ids, m.nomad_alloc_id, a.state,
+		SELECT m.allocation_id, a.task_id, a.pool, m.rank, m.node_id, m.node_name, m.slot_ids, m.devices, m.nomad_alloc_id, a.state,
 			m.exited_at IS NOT NULL AS exited
 		FROM members m JOIN allocations a ON a.id = m.allocation_id
 		WHERE a.state <> 'TERMINATED' AND ($1 = '' OR a.id = $1) ORDER BY m.allocation_id, m.rank`, allocation)

@@ -43,7 +43,7 @@ const shownTrial = `CASE
 	WHEN e.desired = 'canceled' THEN 'STOPPING_CANCELED'
 	WHEN e.desired = 'paused' THEN 'PAUSED'
 	WHEN e.unmanaged THEN 'RUNNING'
-	ELSE coalesce((SELECT ` + furthest + ` FROM allocations a WHERE a.task_id = t.task_id AND a.state <> 'TERMINATED'), 'QUEUED') END`
+	ELSE coalesce((SELECT ` + furthest + ` FROM allocations a WHERE a.task_id = t.task_id AND a.state <> 'TERMINATED'), CASE WHEN t.held THEN 'PAUSED' ELSE 'QUEUED' END) END`
 
 const trialSelect = `
 	SELECT t.id, t.experiment_id, e.owner_id, t.number, t.task_id, t.hparams, t.warm_start::text, t.state, ` + shownTrial + ` AS shown,

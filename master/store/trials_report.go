@@ -48,20 +48,82 @@ func (db *DB) ReportEarlyExit(ctx context.Context, trial int, reason string) err
 
 // TrialSearcher is what harnesses that ask the master for lengths need to know.
 type TrialSearcher struct {
-	TaskID  string          `db:"task_id"`
-	Config  json.RawMessage `db:"config"`
-	Done    *float64        `db:"progress"`
-	Stopped bool            `db:"stopped"`
+	TaskID       string          `db:"task_id"`
+	ExperimentID int             `db:"experiment_id"`
+	Number       int             `db:"number"`
+	Config       json.RawMessage `db:"config"`
+	Done         *float64        `db:"progress"`
+	Target       *int64          `db:"target"`    // it trains to for now
+	Reached      *int64          `db:"completed"` // by its own word
+	Stopped      bool            `db:"stopped"`
+	Held         bool            `db:"held"`
 }
 
 // TrialSearcher reads the configuration that says how long a trial trains.
 func (db *DB) TrialSearcher(ctx context.Context, trial int) (TrialSearcher, error) {
 	return row[TrialSearcher](ctx, db, fmt.Sprintf("trial %d", trial), `
-		SELECT t.task_id, e.config, t.progress, t.stop_wanted OR t.completed_length IS NOT NULL AS stopped
+		SELECT t.task_id, t.experiment_id, t.number, e.config, t.progress, t.target, t.completed_length AS completed,
+			t.stop_wanted OR t.ended_at IS NOT NULL AS stopped, t.held
 		FROM trials t JOIN experiments e ON e.id = t.experiment_id WHERE t.id = $1`, trial)
 }
 
-// CompleteLength notes that a trial has trained as long as it was told to.
-func (db *DB) CompleteLength(ctx context.Context, trial int, length int64) error {
-	return db.reportedByTrial(ctx, trial, "completed_length = greatest(coalesce(completed_length, 0), $2), progress = 1", length)
+// CompleteLength notes that a trial has trained as long as it was told to. With
+// an event, its search hears of it in the same moment.
+func (db *DB) CompleteLength(ctx context.Context, trial int, length int64, event *NewEvent) error {
+	return db.Tx(ctx, func(tx *DB) error {
+		set := "completed_length = greatest(coalesce(completed_length, 0), $2)"
+		if event == nil {
+			set += ", progress = 1"
+		}
+		if err := tx.reportedByTrial(ctx, trial, set, length); err != nil || event == nil {
+			return err
+		}
+		return tx.AppendEvents(ctx, []NewEvent{*event})
+	})
+}
+
+// SearchInput is all that a search is made of: the configuration, the seed and
+// the events after a number.
+type SearchInput struct {
+	State  string
+	Config json.RawMessage
+	Seed   int64
+	Events []SearchEvent
+}
+
+// SearchInput reads what a search is made of. Of one that is known up to an event
+// the configuration is not sent again.
+func (db *DB) SearchInput(ctx context.Context, experiment int, after int64) (SearchInput, error) {
+	type head struct {
+		State  string          `db:"state"`
+		Config json.RawMessage `db:"config"`
+		Seed   int64           `db:"seed"`
+	}
+	var in SearchInput
+	err := db.Snapshot(ctx, func(tx *DB) error {
+		h, err := row[head](ctx, tx, fmt.Sprintf("experiment %d", experiment), `
+			SELECT state, config, seed FROM experiments WHERE id = $1`, experiment)
+		if err != nil {
+			return err
+		}
+		in.State, in.Config, in.Seed = h.State, h.Config, h.Seed
+		in.Events, err = rows[SearchEvent](ctx, tx, `
+			SELECT experiment_id, seq, kind, trial, body FROM search_events WHERE experiment_id = $1 AND seq > $2 ORDER BY seq`, experiment, after)
+		return err
+	})
+	return in, err
+}
+
+// TellSearch appends the operations of a program that drives a search, if no
+// other event has come since the program's operations were looked at.
+func (db *DB) TellSearch(ctx context.Context, experiment int, after int64, kind string, body json.RawMessage) (told bool, err error) {
+	err = db.Tx(ctx, func(tx *DB) error {
+		n, err := tx.exec(ctx, "UPDATE search_counters SET next = next WHERE experiment_id = $1 AND next = $2 + 1", experiment, after)
+		if err != nil || n == 0 {
+			return err
+		}
+		told = true
+		return tx.AppendEvents(ctx, []NewEvent{{ExperimentID: experiment, Kind: kind, Body: body}})
+	})
+	return told, err
 }

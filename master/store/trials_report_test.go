@@ -13,7 +13,7 @@ func TestTrialReports(t *testing.T) {
 	for what, err := range map[string]error{
 		"progress": w.db.SetTrialProgress(ctx, trial, 0.5), "state": w.db.SetRunnerState(ctx, trial, "training"),
 		"metadata": w.db.SetTrialMetadata(ctx, trial, raw(`{"a": 1}`)), "exit": w.db.ReportEarlyExit(ctx, trial, "INVALID_HP"),
-		"length": w.db.CompleteLength(ctx, trial, 100),
+		"length": w.db.CompleteLength(ctx, trial, 100, nil),
 	} {
 		if err != nil {
 			t.Errorf("%s: %v", what, err)
@@ -29,7 +29,7 @@ func TestTrialReports(t *testing.T) {
 	if err := w.db.ReportEarlyExit(ctx, trial, "USER_REQUESTED_STOP"); !fault.Is(err, fault.Invalid) {
 		t.Errorf("another reason: %v", err)
 	}
-	if s, err := w.db.TrialSearcher(ctx, trial); err != nil || !s.Stopped || s.TaskID != w.taskOf(trial) {
+	if s, err := w.db.TrialSearcher(ctx, trial); err != nil || s.Stopped || s.Reached == nil || *s.Reached != 100 || s.TaskID != w.taskOf(trial) {
 		t.Errorf("%+v %v", s, err)
 	}
 	if err := w.db.SetTrialProgress(ctx, 999, 1); !fault.Is(err, fault.NotFound) {

@@ -71,13 +71,16 @@ type GetAgentsResponse struct {
 	Pagination *Pagination `json:"pagination,omitempty"`
 }
 
-// Slot is a message of the wire.
+// Slot is a message of the wire. Health, which says what is wrong with it, and
+// ResourcePool are ours.
 type Slot struct {
-	Container *Container `json:"container,omitempty"`
-	Device    *Device    `json:"device,omitempty"`
-	Draining  bool       `json:"draining"`
-	Enabled   bool       `json:"enabled"`
-	ID        string     `json:"id"`
+	Container    *Container `json:"container,omitempty"`
+	Device       *Device    `json:"device,omitempty"`
+	Draining     bool       `json:"draining"`
+	Enabled      bool       `json:"enabled"`
+	ID           string     `json:"id"`
+	Health       string     `json:"health"`
+	ResourcePool string     `json:"resourcePool"`
 }
 
 // SlotStats is a message of the wire.

@@ -34,6 +34,7 @@ type TaskSpec struct {
 	Members       int               `json:"members"`
 	Slots         int               `json:"slots"` // on this node
 	SlotIDs       []int             `json:"slotIds"`
+	Devices       []Device          `json:"devices"`    // that the slots are; none where slots are none
 	Entrypoint    []string          `json:"entrypoint"` // argv, or one word run through sh -c when Shell
 	Shell         bool              `json:"shell"`
 	Env           map[string]string `json:"env"` // all DET_ variables and the user's own, but for those the runner alone knows
@@ -43,6 +44,12 @@ type TaskSpec struct {
 	Files         []TaskFile        `json:"files"` // written before start: /run/determined/info/*.json
 	StopGraceSecs int               `json:"stopGraceSecs"`
 	Prefer        string            `json:"prefer"` // python executable, when the pool names one
+	// Gateway says how the runner lets people in to this task; nil for one that
+	// nobody visits.
+	Gateway *Gateway `json:"gateway,omitempty"`
+	// Credentials says how the program signs in to checkpoint storage; nil for by
+	// what it finds.
+	Credentials *Credentials `json:"credentials,omitempty"`
 }
 
 // BindMount is a folder of the node that the task sees at another path.
@@ -52,6 +59,9 @@ type BindMount struct {
 	ReadOnly      bool   `json:"readOnly"`
 	Propagation   string `json:"propagation"`
 	Create        bool   `json:"create"` // make the host folder when it is missing (the checkpoint storage)
+	// Link: hostPath is where the driver has mounted it in the container, and
+	// containerPath is to lead there.
+	Link bool `json:"link"`
 }
 
 // TaskFile is a small file that the runner writes inside the task.
@@ -70,6 +80,9 @@ type MemberExitRequest struct {
 	// Stopped: the program was ended because Nomad ended the runner, which is
 	// nobody's failure unless the master had asked for it.
 	Stopped bool `json:"stopped"`
+	// Unfit: the program was not started, because the node does not have what the
+	// attempt was given; it is nobody's failure, and is made elsewhere.
+	Unfit bool `json:"unfit"`
 }
 
 // MemberRendezvousResponse answers when every member has arrived (long poll, 60 s;

@@ -53,6 +53,7 @@ type Job struct {
 	Summary        *JobSummary `json:"summary,omitempty"`
 	UserID         int         `json:"userId"`
 	Weight         *float64    `json:"weight,omitempty"`
+	WaitingReason  string      `json:"waitingReason"` // why it waits, in a sentence; ours, not Determined's
 }
 
 // JobSummary is a message of the wire.

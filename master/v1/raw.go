@@ -69,10 +69,10 @@ type SearcherOperationResponse struct {
 	Completed bool               `json:"completed"`
 }
 
-// CompletedOperationRequest: POST /trials/{id}/searcher/completed_operation. The
-// metric that comes with it is not read: a validation report has brought it.
+// CompletedOperationRequest: POST /trials/{id}/searcher/completed_operation.
 type CompletedOperationRequest struct {
-	Op ValidateAfterOperation `json:"op"`
+	Op             ValidateAfterOperation `json:"op"`
+	SearcherMetric *float64               `json:"searcherMetric,omitempty"`
 }
 
 // LaunchCommandRequest: POST /commands.

@@ -30,6 +30,8 @@ type Client struct {
 	Pool string `json:"pool,omitempty"`
 	// Slots is how many CPU slots it offers; as the cluster's other nodes by default.
 	Slots int `json:"slots,omitempty"`
+	// GPUs is how many simulated GPUs it has; as the cluster's other nodes by default.
+	GPUs int `json:"gpus,omitempty"`
 	// Index chooses the range of ports that it gives to its tasks. AddClient sets it.
 	Index int `json:"index"`
 }
@@ -130,9 +132,17 @@ func (c *Cluster) clientAgent(ctx context.Context, client Client, report *server
 			if _, err := get(ctx, localURL(c.state.Ports[part])+"/v1/agent/health"); err != nil {
 				return err
 			}
-			return c.nodeReady(ctx, c.nodeName(client.Name))
+			if err := c.nodeReady(ctx, c.nodeName(client.Name)); err != nil {
+				return err
+			}
+			return c.gpusReady(ctx, client)
 		},
 	}
+	gpus, err := c.gpuPlugin(client)
+	if err != nil {
+		return agent{}, err
+	}
+	a.config = append(a.config, gpus...)
 	return c.asNomad(ctx, a, report)
 }
 
@@ -187,14 +197,36 @@ client {
     "fingerprint.denylist" = "env_aws,env_gce,env_azure,env_digitalocean"
   }
 
+  # Tasks run on while Vault or Consul is away, however long that is.
+  template {
+    vault_retry {
+      attempts = 0
+    }
+
+    consul_retry {
+      attempts = 0
+    }
+
+    nomad_retry {
+      attempts = 0
+    }
+  }
+
   meta {
     detent_cluster = %q
 `, c.allocDir(client.Name), c.state.Ports[portNomadRPC], pool, loopback(), first, first+portsPerAgent-1, c.state.Name)
 	if slots > 0 {
 		fmt.Fprintf(&b, "    detent_slots   = \"%d\"\n", slots)
 	}
-	b.WriteString(`  }
-}
+	b.WriteString("  }\n")
+	if len(c.state.Chroot) > 0 {
+		b.WriteString("\n  chroot_env {\n")
+		for _, dir := range c.state.Chroot {
+			fmt.Fprintf(&b, "    %q = %q\n", dir, dir)
+		}
+		b.WriteString("  }\n")
+	}
+	b.WriteString(`}
 
 # One person's machine: tasks run as whoever runs the agent. A site uses docker or exec.
 plugin "raw_exec" {
@@ -203,6 +235,7 @@ plugin "raw_exec" {
   }
 }
 `)
+	b.WriteString(c.dockerPlugin())
 	return []byte(b.String())
 }
 

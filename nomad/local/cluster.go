@@ -93,13 +93,22 @@ func (c *Cluster) up(ctx context.Context, opts Options, report *servers.Reporter
 		return err
 	}
 	// What takes minutes the first time comes before anything is started.
-	for _, name := range []string{"consul", "nomad"} {
+	needed := []string{"consul", "nomad"}
+	if c.state.Vault != nil {
+		needed = append(needed, "vault", "weed")
+	}
+	for _, name := range needed {
 		if _, err := servers.Ensure(ctx, name, report); err != nil {
 			return err
 		}
 	}
 	if err := c.upPostgres(ctx, report); err != nil {
 		return err
+	}
+	if c.state.Docker {
+		if err := c.upDocker(ctx, report); err != nil {
+			return err
+		}
 	}
 	for _, make := range c.agents() {
 		a, err := make(ctx, report)
@@ -112,6 +121,11 @@ func (c *Cluster) up(ctx context.Context, opts Options, report *servers.Reporter
 			return err
 		}
 		task.Done(fmt.Sprintf("%s on port %d", a.binary.Version, c.state.Ports[a.ports[0]]))
+	}
+	if c.state.Vault != nil {
+		if err := c.setUpVault(ctx, report); err != nil {
+			return err
+		}
 	}
 	if os.Geteuid() != 0 {
 		report.Say("Without root Nomad offers no exec driver; tasks run with raw_exec, as you.")
@@ -135,6 +149,9 @@ func (c *Cluster) remember(opts Options) error {
 	if opts.Slots != 0 {
 		s.Slots = opts.Slots
 	}
+	if opts.GPUs.Binary != "" || opts.GPUs.None {
+		s.GPUs = opts.GPUs
+	}
 	if opts.ExtraNomad != "" {
 		s.ExtraNomad = opts.ExtraNomad
 	}
@@ -142,6 +159,19 @@ func (c *Cluster) remember(opts Options) error {
 		s.Master = opts.Master
 	}
 	s.ACL = s.ACL || opts.ACL
+	s.Docker = s.Docker || opts.Docker
+	if opts.ConsulACL && s.ConsulACL == nil {
+		s.ConsulACL = newConsulTokens()
+	}
+	if opts.Vault && s.Vault == nil {
+		s.Vault = newVaultState()
+	}
+	if opts.Chroot != nil {
+		s.Chroot = opts.Chroot
+	}
+	if opts.STSEndpoint != "" {
+		s.STSEndpoint = opts.STSEndpoint
+	}
 	s.Ephemeral = s.Ephemeral || opts.Ephemeral
 	if err := c.choosePorts(opts); err != nil {
 		return err
@@ -154,7 +184,11 @@ func (c *Cluster) agents() []func(context.Context, *servers.Reporter) (agent, er
 	consul := func(ctx context.Context, report *servers.Reporter) (agent, error) {
 		return c.consulAgent(ctx, "", report)
 	}
-	all := []func(context.Context, *servers.Reporter) (agent, error){consul, c.nomadAgent}
+	all := []func(context.Context, *servers.Reporter) (agent, error){consul}
+	if c.state.Vault != nil {
+		all = append(all, c.s3Agent, c.vaultAgent)
+	}
+	all = append(all, c.nomadAgent)
 	for _, client := range c.clients() {
 		all = append(all, c.agentsOf(client)...)
 	}
@@ -220,12 +254,19 @@ func (c *Cluster) down(ctx context.Context, report *servers.Reporter) error {
 	if err := endLeftovers(ctx, c.dir); err != nil {
 		failed = append(failed, err)
 	}
+	if c.state.Docker {
+		step("Docker", func() error { return c.Docker().Stop(ctx) })
+	}
 	for _, client := range slices.Backward(c.clients()) {
 		title := "Consul"
 		if client.Name != "" {
 			title += " of node " + c.nodeName(client.Name)
 		}
 		step(title, func() error { return c.stopAgent(ctx, consulPart(client.Name)) })
+	}
+	if c.state.Vault != nil {
+		step("Vault", func() error { return c.stopAgent(ctx, partVault) })
+		step("SeaweedFS", func() error { return c.stopAgent(ctx, partS3) })
 	}
 	if c.state.DSN == "" {
 		step("PostgreSQL", func() error { return c.stopPostgres(ctx) })

@@ -60,6 +60,7 @@ func (c *Cluster) consulConfig(client string) ([]byte, error) {
 	} else {
 		config["retry_join"], config["retry_interval"] = []string{fmt.Sprintf("127.0.0.1:%d", c.state.Ports[portConsulSerf])}, "1s"
 	}
+	c.consulAccess(config)
 	return json.MarshalIndent(config, "", "  ")
 }
 
@@ -95,6 +96,9 @@ func (c *Cluster) consulReady(ctx context.Context, client string) error {
 	if strings.Trim(strings.TrimSpace(body), `"`) == "" {
 		return errors.New("no leader of Consul yet")
 	}
+	if c.state.ConsulACL != nil && client == "" {
+		return c.bootstrapConsul(ctx)
+	}
 	return nil
 }
 
@@ -107,6 +111,9 @@ func (c *Cluster) leaveConsul(ctx context.Context, client string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPut, localURL(c.state.Ports[part])+"/v1/agent/leave", nil)
 	if err != nil {
 		return err
+	}
+	if tokens := c.state.ConsulACL; tokens != nil {
+		req.Header.Set("X-Consul-Token", tokens.Management)
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {

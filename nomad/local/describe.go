@@ -21,9 +21,12 @@ type Description struct {
 	StateDir   string   `json:"stateDir"`
 	MasterURL  string   `json:"masterUrl"` // of the first one where there are several
 	MasterURLs []string `json:"masterUrls"`
+	TasksURL   string   `json:"tasksUrl,omitempty"` // the origin of tasks' pages; with several masters each has its own
 	NomadURL   string   `json:"nomadUrl"`
 	ConsulURL  string   `json:"consulUrl"`
 	DSN        string   `json:"dsn"`
+	VaultURL   string   `json:"vaultUrl,omitempty"`
+	S3URL      string   `json:"s3Url,omitempty"`
 	NomadToken string   `json:"nomadToken,omitempty"`
 	User       string   `json:"user"`
 	Parts      []Status `json:"parts"`
@@ -62,6 +65,9 @@ func (c *Cluster) Describe(ctx context.Context) Description {
 		Name: c.state.Name, StateDir: c.dir, NomadURL: c.nomadURL(), ConsulURL: c.consulURL(),
 		NomadToken: c.state.Token, User: User,
 	}
+	if d.VaultURL = c.VaultURL(); d.VaultURL != "" {
+		d.S3URL = c.S3().Endpoint
+	}
 	d.DSN, _ = c.dsn() // empty where PostgreSQL was never started, which its part says
 	for _, name := range c.partNames() {
 		if name == partMaster && c.state.Master.Binary == "" {
@@ -78,8 +84,9 @@ func (c *Cluster) Describe(ctx context.Context) Description {
 		}
 	}
 	// A single master is always found at its port, also while it is away.
-	if d.MasterURL = localURL(c.state.Ports[portMaster]); c.state.Master.Count > 1 {
-		d.MasterURL = ""
+	d.MasterURL, d.TasksURL = localURL(c.state.Ports[portMaster]), localURL(c.state.Ports[portPages])
+	if c.state.Master.Count > 1 {
+		d.MasterURL, d.TasksURL = "", ""
 		if len(d.MasterURLs) > 0 {
 			d.MasterURL = d.MasterURLs[0]
 		}
@@ -124,6 +131,10 @@ func (c *Cluster) ready(ctx context.Context, name string) error {
 		return pg.Ready(ctx)
 	case partConsul:
 		return c.consulReady(ctx, "")
+	case partVault:
+		return c.vaultReady(ctx)
+	case partS3:
+		return c.s3Ready(ctx)
 	case partNomad:
 		return c.nomadReady(ctx)
 	case partMaster:
@@ -153,6 +164,9 @@ func (d Description) WriteSummary(w io.Writer) error {
 	}
 	fmt.Fprintf(t, "Nomad\t%s/ui\n", d.NomadURL)
 	fmt.Fprintf(t, "Consul\t%s/ui\n", d.ConsulURL)
+	if d.VaultURL != "" {
+		fmt.Fprintf(t, "Vault\t%s\nS3\t%s\n", d.VaultURL, d.S3URL)
+	}
 	fmt.Fprintf(t, "data\t%s\n", d.StateDir)
 	if d.MasterURL != "" {
 		fmt.Fprintf(t, "next\texport DET_MASTER=%s && det user login %s && det experiment create CONFIG FOLDER\n", d.MasterURL, d.User)

@@ -57,6 +57,9 @@ func (c *Cluster) runMaster(ctx context.Context, task *servers.Task) error {
 	}
 	task.Update("storing the database's address in Nomad")
 	secret := &api.Variable{Path: "nomad/jobs/" + masterJob, Items: api.VariableItems{"dsn": dsn}}
+	if tokens := c.state.ConsulACL; tokens != nil {
+		secret.Items["consul_token"] = tokens.Master
+	}
 	if _, _, err := client.Variables().Create(secret, (&api.WriteOptions{}).WithContext(ctx)); err != nil {
 		return fmt.Errorf("store the database's address as a Nomad variable: %w", err)
 	}
@@ -99,28 +102,31 @@ func (c *Cluster) masterVars() (map[string]string, error) {
 			return nil, err
 		}
 	}
-	if err := c.checkpointFolder(env); err != nil {
+	if err := errors.Join(c.checkpointFolder(env), c.pools(env)); err != nil {
 		return nil, err
 	}
-	maps.Copy(env, m.Env)
-	port, count := c.state.Ports[portMaster], max(m.Count, 1)
+	port, pages, count := c.state.Ports[portMaster], c.state.Ports[portPages], max(m.Count, 1)
 	if count > 1 {
-		port = 0
+		port, pages = 0, 0
 	}
-	return map[string]string{
+	vars := map[string]string{
 		"cluster":     c.state.Name,
 		"binary":      binary,
 		"port":        strconv.Itoa(port),
+		"tasks_port":  strconv.Itoa(pages),
 		"count":       strconv.Itoa(count),
 		"node":        c.nodeName(""),
 		"config":      m.Config,
-		"env":         hclMap(env),
 		"nomad_addr":  c.nomadURL(),
 		"consul_addr": c.consulURL(),
 		"cpu":         "100", // on one machine everything is left to the tasks
 		"memory":      "256",
 		"memory_max":  "1024",
-	}, nil
+	}
+	c.vaultVars(vars, env)
+	maps.Copy(env, m.Env)
+	vars["env"] = hclMap(env)
+	return vars, nil
 }
 
 // checkpointFolder gives checkpoints a place in the cluster's folder, where the master's configuration
@@ -131,6 +137,10 @@ func (c *Cluster) checkpointFolder(env map[string]string) error {
 		return fmt.Errorf("its configuration: %w", err)
 	}
 	if _, named := given["checkpoint_storage"]; named {
+		return nil
+	}
+	if s3 := c.S3(); s3 != nil {
+		env["DETENT_CHECKPOINT_STORAGE"] = fmt.Sprintf("{type: s3, bucket: %s, endpoint_url: %q}", s3.Bucket, s3.Endpoint)
 		return nil
 	}
 	dir := c.path("checkpoints")

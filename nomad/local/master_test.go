@@ -301,10 +301,13 @@ func TestJobFileParsesInEveryVariant(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, vars := range map[string]map[string]string{
-		"as it is":  {},
-		"a URL":     {"driver": "exec", "binary": "https://example.com/det-master.tar.gz", "checksum": "sha256:00"},
-		"an image":  {"driver": "docker", "image": "example.com/det-master:1"},
-		"several":   {"count": "3", "port": "8443", "node_pool": "system", "datacenters": `["a", "b"]`},
+		"as it is": {},
+		"a URL":    {"driver": "exec", "binary": "https://example.com/det-master.tar.gz", "checksum": "sha256:00"},
+		"an image": {"driver": "docker", "image": "example.com/det-master:1"},
+		"several":  {"count": "3", "port": "8443", "node_pool": "system", "datacenters": `["a", "b"]`},
+		"TLS": {"nomad_addr": "https://nomad.example:4646", "nomad_ca": "CERTIFICATE-A", "consul_ca": "CERTIFICATE-B", "tls_ca": "CERTIFICATE-C",
+			"tls": "true", "nomad_client_cert": "true"},
+		"Vault":     {"vault_addr": "https://vault.example:8200", "vault_ca": "CERTIFICATE-D"},
 		"no Consul": {"consul_addr": "", "service_provider": "nomad", "memory_max": "2048", "env": `{ DETENT_X = "y" }`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -26,8 +26,11 @@ server {
   enabled          = true
   bootstrap_expect = 1
   raft_multiplier  = 1
-}
 `)
+	if c.state.Vault != nil { // the object store takes its identities for what they say
+		fmt.Fprintf(&b, "  oidc_issuer      = %q\n", c.nomadURL())
+	}
+	b.WriteString("}\n")
 	return []byte(b.String())
 }
 
@@ -62,6 +65,7 @@ limits {
 
 consul {
   address          = "127.0.0.1:%d"
+  token            = %q
   server_auto_join = false
   client_auto_join = false
 }
@@ -76,7 +80,8 @@ telemetry {
 acl {
   enabled = %t
 }
-`, name, c.path(part, "data"), c.state.Ports[part], ports, c.state.Ports[consul], c.state.ACL)
+`, name, c.path(part, "data"), c.state.Ports[part], ports, c.state.Ports[consul], c.state.ConsulACL.nomad(), c.state.ACL)
+	b.WriteString(c.vaultBlock())
 }
 
 func (c *Cluster) nomadAgent(ctx context.Context, report *servers.Reporter) (agent, error) {
@@ -141,6 +146,9 @@ func (c *Cluster) nodeReady(ctx context.Context, name string) error {
 		}
 		if driver := node.Drivers["raw_exec"]; driver == nil || !driver.Healthy {
 			return fmt.Errorf("the node %s cannot run raw_exec tasks", name)
+		}
+		if driver := node.Drivers["docker"]; c.state.Docker && (driver == nil || !driver.Healthy) {
+			return fmt.Errorf("the node %s cannot run containers", name)
 		}
 		return nil
 	}

@@ -28,10 +28,24 @@ type Options struct {
 	Ephemeral bool
 	// ACL turns Nomad's access control on. The token of its management is in the cluster's folder.
 	ACL bool
+	// Vault brings a Vault and an object store up as well: SeaweedFS, to which Vault gives out credentials.
+	Vault bool
+	// STSEndpoint is where that Vault asks for credentials, if not at the object store itself. For tests.
+	STSEndpoint string
+	// ConsulACL turns Consul's access control on, with the policies that operators are told to use.
+	ConsulACL bool
+	// Docker gives the nodes a Docker daemon of the cluster's own, so that pools can have the docker driver.
+	// It needs root.
+	Docker bool
+	// Chroot is what tasks of the driver exec find of this machine, each folder at its own path. Nomad links
+	// every file of them for each task; by default those are all of the system's programs and libraries.
+	Chroot []string
 	// Slots is how many CPU slots each node offers; 0 leaves it to the master.
 	Slots int
 	// ExtraNomad is more configuration for the Nomad agent, in HCL.
 	ExtraNomad string
+	// GPUs of the nodes; none by default.
+	GPUs GPUs
 	// Master is what to run as the master; without a binary the cluster is up without one.
 	Master Master
 }

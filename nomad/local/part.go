@@ -18,6 +18,8 @@ const (
 	partNomad    = "nomad"
 	partClient   = "client"
 	partMaster   = "master"
+	partVault    = "vault" // this and the next only where they are asked for
+	partS3       = "s3"
 )
 
 // Part is one server of the cluster, to be killed, stopped and started by itself.
@@ -41,7 +43,11 @@ func (c *Cluster) partNames() []string {
 	if c.state.DSN == "" {
 		names = append(names, partPostgres)
 	}
-	names = append(names, partConsul, partNomad)
+	names = append(names, partConsul)
+	if c.state.Vault != nil {
+		names = append(names, partS3, partVault)
+	}
+	names = append(names, partNomad)
 	for _, client := range c.clients() {
 		if client.Name != "" {
 			names = append(names, consulPart(client.Name))

@@ -18,17 +18,24 @@ var ErrNoCluster = errors.New("no cluster")
 
 // state is what the folder remembers, so that a restart finds the same cluster on the same ports.
 type state struct {
-	Name       string             `json:"name"`
-	Ports      map[string]int     `json:"ports"`
-	Processes  map[string]proc.ID `json:"processes"`
-	Clients    []Client           `json:"clients,omitempty"`
-	DSN        string             `json:"dsn,omitempty"` // of a PostgreSQL that is not ours
-	Ephemeral  bool               `json:"ephemeral,omitempty"`
-	ACL        bool               `json:"acl,omitempty"`
-	Token      string             `json:"token,omitempty"` // Nomad's management token
-	Slots      int                `json:"slots,omitempty"`
-	ExtraNomad string             `json:"extra_nomad,omitempty"`
-	Master     Master             `json:"master"`
+	Name      string             `json:"name"`
+	Ports     map[string]int     `json:"ports"`
+	Processes map[string]proc.ID `json:"processes"`
+	Clients   []Client           `json:"clients,omitempty"`
+	DSN       string             `json:"dsn,omitempty"` // of a PostgreSQL that is not ours
+	Ephemeral bool               `json:"ephemeral,omitempty"`
+	ACL       bool               `json:"acl,omitempty"`
+	Docker    bool               `json:"docker,omitempty"`
+	ConsulACL *consulTokens      `json:"consul_acl,omitempty"`
+	Token     string             `json:"token,omitempty"` // Nomad's management token
+	Slots     int                `json:"slots,omitempty"`
+	GPUs      GPUs               `json:"gpus"`
+	Chroot    []string           `json:"chroot,omitempty"`
+	// Vault is nil for a cluster without Vault and its object store.
+	Vault       *vaultState `json:"vault,omitempty"`
+	STSEndpoint string      `json:"sts_endpoint,omitempty"`
+	ExtraNomad  string      `json:"extra_nomad,omitempty"`
+	Master      Master      `json:"master"`
 }
 
 func statePath(dir string) string { return filepath.Join(dir, "state.json") }
@@ -87,11 +94,14 @@ const (
 	portNomadRPC   = "nomad-rpc"
 	portNomadSerf  = "nomad-serf"
 	portClient     = "client" // of the node without a name
-	portTasks      = "tasks"  // the first of those that Nomad gives to tasks
+	portVault      = "vault"
+	portS3         = "s3"
+	portPages      = "pages" // of the master, for the pages of tasks
+	portTasks      = "tasks" // the first of those that Nomad gives to tasks
 )
 
 func wellKnown() map[string]int {
-	return map[string]int{portMaster: 8080, portConsul: 8500, portNomad: 4646}
+	return map[string]int{portMaster: 8080, portPages: 8081, portConsul: 8500, portNomad: 4646}
 }
 
 // choosePorts fills in the ports: what is asked for, else what is remembered, else a well-known or free
@@ -117,7 +127,7 @@ func (c *Cluster) choosePorts(opts Options) error {
 	for _, port := range c.state.Ports {
 		used[port] = true
 	}
-	for _, name := range []string{portMaster, portPostgres, portConsul, portConsulRPC, portConsulSerf, portNomad, portNomadRPC, portNomadSerf, portClient} {
+	for _, name := range []string{portMaster, portPages, portPostgres, portConsul, portConsulRPC, portConsulSerf, portNomad, portNomadRPC, portNomadSerf, portClient} {
 		if c.state.Ports[name] != 0 {
 			continue
 		}

@@ -4,27 +4,33 @@
 //
 //	det-runner run     claims the attempt, runs its program, reports its end
 //	det-runner ship    delivers what `run` left behind; Nomad starts it at the end
+//	det-runner credentials FILE   gives a client of S3 the keys that are good now
 //	det-runner probe   says what this machine offers to tasks, as JSON
 //
 // It is one static binary without needs of its own, because it runs in any image
 // and on any node. Its environment is what Nomad and the master's job give it; see
-// docs/runner.md. The verbs `inside` and `dump-env` are its own use of itself.
+// docs/runner.md. The verbs `inside`, `dump-env` and `shell` are its own use of itself.
 //
 // package attempt is the course of a task; masters finds a master that answers;
 // loopback is the master that the program sees; sandbox is where the program
-// runs; logs brings its output home; unpack reads archives.
+// runs; gateway lets visitors in; shell is the program of those who log in; logs
+// brings its output home; unpack reads archives.
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+	"time"
 
 	"github.com/detent-ml/detent/plugins/runner/attempt"
+	"github.com/detent-ml/detent/plugins/runner/credentials"
 	"github.com/detent-ml/detent/plugins/runner/sandbox"
+	"github.com/detent-ml/detent/plugins/runner/shell"
 )
 
 func main() { os.Exit(command(os.Args[1:])) }
@@ -43,8 +49,19 @@ func command(args []string) int {
 		return attempt.Ship(os.Environ(), os.Stderr, ends())
 	case "probe":
 		return probe()
+	case credentials.Verb:
+		return keys(args[1:])
 	case sandbox.InsideVerb:
 		return sandbox.Inside()
+	case shell.Verb:
+		if len(args) != 2 {
+			break
+		}
+		if err := shell.Main(args[1], os.Stdout, ends()); err != nil {
+			fmt.Fprintln(os.Stderr, "det-runner:", err)
+			return 1
+		}
+		return 0
 	case attempt.DumpVerb:
 		if len(args) != 2 {
 			break
@@ -78,6 +95,21 @@ func self() string {
 		return "/proc/self/exe"
 	}
 	return path
+}
+
+// keys answers a client of S3 that was told to ask this program for its keys.
+func keys(args []string) int {
+	if len(args) != 1 {
+		fmt.Fprintln(os.Stderr, "usage: det-runner credentials FILE")
+		return attempt.CodeMisplaced
+	}
+	ctx, stop := context.WithTimeout(context.Background(), credentials.Patience)
+	defer stop()
+	if err := credentials.Print(ctx, args[0], os.Stdout, time.Now); err != nil {
+		fmt.Fprintln(os.Stderr, "det-runner:", err)
+		return 1
+	}
+	return 0
 }
 
 func probe() int {

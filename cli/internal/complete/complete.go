@@ -22,7 +22,7 @@ type Func = func(cmd *cobra.Command, args []string, prefix string) ([]string, co
 
 // Experiments completes the IDs of the newest experiments.
 func Experiments(a *app.App) Func {
-	return from(a, func(ctx context.Context, c *client.Client) ([]string, error) {
+	return Listed(a, func(ctx context.Context, c *client.Client) ([]string, error) {
 		q := client.ExperimentQuery{
 			Page: client.Page{Limit: 50, Single: true}, SortBy: "SORT_BY_ID", OrderBy: "ORDER_BY_DESC",
 		}
@@ -37,19 +37,9 @@ func Experiments(a *app.App) Func {
 	})
 }
 
-// Commands completes the IDs of commands.
-func Commands(a *app.App) Func {
-	return from(a, func(ctx context.Context, c *client.Client) ([]string, error) {
-		commands, err := c.Commands(ctx, client.CommandQuery{})
-		var out []string
-		for _, k := range commands {
-			out = append(out, k.ID+"\t"+k.Description)
-		}
-		return out, err
-	})
-}
-
-func from(a *app.App, list func(context.Context, *client.Client) ([]string, error)) Func {
+// Listed completes what a function lists: words, each with a tab and a remark
+// behind it where there is one.
+func Listed(a *app.App, list func(context.Context, *client.Client) ([]string, error)) Func {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		const none = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 		ctx := cmd.Context()

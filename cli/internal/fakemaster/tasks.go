@@ -32,6 +32,7 @@ func (m *Master) taskRoutes() {
 		}
 		return v1.GetCommandsResponse{Commands: found, Pagination: *all(len(found))}, nil
 	})
+	m.visitedRoutes()
 	m.handle("POST /api/v1/commands", m.launch)
 	m.handle("GET /api/v1/commands/{id}", m.onCommand(func(k *v1.Command, _ *http.Request) (any, error) {
 		return v1.GetCommandResponse{Command: *k, Config: v1.Struct(`{"entrypoint":["echo","hello"],"resources":{"slots":1}}`)}, nil
@@ -93,6 +94,9 @@ func (m *Master) getTask(_ http.ResponseWriter, r *http.Request) (any, error) {
 			return v1.GetTaskResponse{Task: v1.Task{TaskID: id, TaskType: v1.TaskTypeCommand, StartTime: k.StartTime,
 				Allocations: []v1.Allocation{{AllocationID: id + ".1", TaskID: id, State: k.State, StatusCode: &code, ExitReason: k.ExitStatus}}}}, nil
 		}
+	}
+	if t, ok := m.visitedTask(id); ok {
+		return v1.GetTaskResponse{Task: t}, nil
 	}
 	return nil, fault.New(fault.NotFound, "task %s not found", id)
 }

@@ -30,6 +30,13 @@ import (
 type Options struct {
 	ACL           bool   // with it, Agent.Token has all rights
 	ConsulAddress string // host:port of a Consul; "" for none
+	PluginDir     string // of further plugins of the node
+	// Plugins is the configuration of each, by its name.
+	Plugins map[string]map[string]any
+	// Chroot is what exec tasks have of the machine; all of /usr and more by default,
+	// which takes long to lay out.
+	Chroot []string
+	Vault  bool // jobs that name a role of Vault are taken; there is no Vault behind it
 }
 
 // Agent is a running Nomad: a server, and a client beside it.
@@ -99,6 +106,9 @@ func (a *Agent) configure(binary string, o Options) error {
 	server := common("server")
 	server["ports"] = m{"http": ports[0], "rpc": ports[1], "serf": ports[2]}
 	server["server"] = m{"enabled": true, "bootstrap_expect": 1, "heartbeat_grace": "1s", "min_heartbeat_ttl": "1s", "raft_multiplier": 1}
+	if o.Vault {
+		server["vault"] = m{"enabled": true, "address": "http://127.0.0.1:1", "default_identity": m{"aud": []string{"vault.io"}, "ttl": "1h"}}
+	}
 	node := common("node")
 	node["ports"] = m{"http": ports[3]}
 	node["client"] = m{
@@ -108,7 +118,25 @@ func (a *Agent) configure(binary string, o Options) error {
 		// Asking a cloud's metadata service costs seconds where there is none.
 		"options": m{"fingerprint.denylist": "env_aws,env_gce,env_azure,env_digitalocean", "driver.allowlist": "raw_exec,exec"},
 	}
-	node["plugin"] = m{"raw_exec": m{"config": m{"enabled": true}}}
+	plugins := m{"raw_exec": m{"config": m{"enabled": true}}}
+	for name, config := range o.Plugins {
+		plugins[name] = m{"config": config}
+	}
+	node["plugin"] = plugins
+	if len(o.Chroot) > 0 {
+		chroot := m{}
+		for _, path := range o.Chroot {
+			file, err := filepath.EvalSymlinks(path) // Nomad would bring the link alone
+			if err != nil {
+				return err
+			}
+			chroot[file] = path
+		}
+		node["client"].(m)["chroot_env"] = chroot
+	}
+	if o.PluginDir != "" {
+		node["plugin_dir"] = o.PluginDir
+	}
 	a.Address = "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[0]))
 	a.Server = &Process{binary: binary, config: filepath.Join(a.Dir, "server.json"), log: filepath.Join(a.Dir, "server.log")}
 	a.Node = &Process{binary: binary, config: filepath.Join(a.Dir, "node.json"), log: filepath.Join(a.Dir, "node.log")}

@@ -20,6 +20,7 @@ type layout struct {
 	runDir     string // as programs see it, /run/determined wherever that is possible
 	physical   string // the same folder as this process sees it
 	workDir    string // where the program starts, as it sees it
+	codeDir    string // where the user's code is brought, as this process sees it
 	harness    string // folder for PYTHONPATH; "" for none
 	pythonShim string // folder with the pool's python first on PATH; "" for none
 }
@@ -94,6 +95,9 @@ func environ(p *Place, spec *v1.TaskSpec, token, master string, port int, l layo
 			"agent_id": env["DET_AGENT_ID"], "source": "task",
 		})
 		env["DET_TASK_LOGGING_METADATA"] = string(meta)
+	}
+	if p.PrivateRoot {
+		household(spec, env, l)
 	}
 	python(p, spec, env, l)
 	bypassProxy(env)

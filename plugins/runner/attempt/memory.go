@@ -27,6 +27,9 @@ func oomKills() int {
 			file = filepath.Join("/sys/fs/cgroup", fields[2], "memory.events")
 		case strings.Contains(","+fields[1]+",", ",memory,"):
 			file = filepath.Join("/sys/fs/cgroup/memory", fields[2], "memory.oom_control")
+			if _, err := os.Stat(file); err != nil {
+				file = "/sys/fs/cgroup/memory/memory.oom_control" // a container sees its own group as the root
+			}
 		default:
 			continue
 		}

@@ -16,6 +16,9 @@ func setup(p *Place, spec *v1.TaskSpec, l layout, files []sandbox.Bind) sandbox.
 		s.Binds = append(s.Binds, sandbox.Bind{Source: l.physical, Target: l.runDir})
 	}
 	for _, b := range spec.BindMounts {
+		if b.Link {
+			continue // see link
+		}
 		s.Binds = append(s.Binds, sandbox.Bind{
 			Source: b.HostPath, Target: l.relocate(b.ContainerPath),
 			ReadOnly: b.ReadOnly, Propagation: b.Propagation, Create: b.Create,

@@ -55,7 +55,11 @@ func arrange(p *Place, spec *v1.TaskSpec, bare bool) (layout, error) {
 			return l, fmt.Errorf("the task's folders cannot be made: %w", err)
 		}
 	}
-	err := os.Symlink("../workdir", filepath.Join(l.physical, "train", "model"))
+	model, err := l.placeCode(p.PrivateRoot)
+	if err != nil {
+		return l, err
+	}
+	err = os.Symlink(model, filepath.Join(l.physical, "train", "model"))
 	if err != nil && !errors.Is(err, os.ErrExist) {
 		return l, fmt.Errorf("the task's folders cannot be made: %w", err)
 	}
@@ -125,14 +129,15 @@ func writeFiles(p *Place, l layout, files []v1.TaskFile, fill *strings.Replacer)
 }
 
 // writeDevices tells programs which GPUs they have, unless the spec does.
-func writeDevices(l layout, visible string) error {
+func writeDevices(l layout, env map[string]string) error {
 	file := filepath.Join(l.physical, "info", "resources.json")
 	if _, err := os.Stat(file); err == nil {
 		return nil
 	}
 	uuids := []string{}
-	for id := range strings.SplitSeq(visible, ",") {
-		if id = strings.TrimSpace(id); strings.HasPrefix(id, "GPU-") || strings.HasPrefix(id, "MIG-") {
+	_, visible := toldDevices(env)
+	for _, id := range visible {
+		if strings.HasPrefix(id, "GPU-") || strings.HasPrefix(id, "MIG-") {
 			uuids = append(uuids, id)
 		}
 	}
@@ -175,7 +180,7 @@ func fetchContext(ctx context.Context, p *Place, list *masters.List, token, url 
 	if url == "" {
 		return nil
 	}
-	err := fetch(ctx, list, token, url, p.local("context.tgz"), filepath.Join(l.physical, "workdir"))
+	err := fetch(ctx, list, token, url, p.local("context.tgz"), l.codeDir)
 	if err != nil {
 		return fmt.Errorf("the code of this task could not be fetched: %w", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/plugins/runner/gateway"
 	"github.com/detent-ml/detent/plugins/runner/logs"
 	"github.com/detent-ml/detent/plugins/runner/loopback"
 	"github.com/detent-ml/detent/plugins/runner/masters"
@@ -28,6 +29,7 @@ const (
 	CodePrepare   = 74 // code, harness or files could not be brought
 	CodeRefused   = 75 // the gate said no
 	CodeMounts    = 78 // the sandbox could not be built
+	CodeUnfit     = 79 // the node has not the devices that the attempt was given
 	CodeInternal  = 70
 	codeStopped   = 143 // 128 + SIGTERM
 )
@@ -50,6 +52,7 @@ type run struct {
 	journal *logs.Journal
 	spool   *logs.Spool
 	stop    *stopper
+	gate    *gateway.Server // nil when its port could not be had
 	state   state
 	oom     int // kills by the kernel before the program began
 
@@ -74,7 +77,10 @@ func Run(proc Process) int {
 		return CodeMisplaced
 	}
 	defer list.Close()
-	defer serveHealth(stop.ctx, &p, journal)()
+	gate := serveGate(stop.ctx, &p, journal)
+	if gate != nil {
+		defer gate.Close()
+	}
 
 	claimed, err := claim(stop.ctx, &p, list, rand.Text(), journal)
 	var refusal *masters.Refusal
@@ -90,7 +96,7 @@ func Run(proc Process) int {
 		journal.Errorf("the claim failed: %v", err)
 		return CodeInternal
 	}
-	r := &run{p: &p, self: proc.Self, spec: &claimed.Spec, token: claimed.Token, masters: list, journal: journal, stop: stop}
+	r := &run{p: &p, self: proc.Self, spec: &claimed.Spec, token: claimed.Token, masters: list, journal: journal, stop: stop, gate: gate}
 	if claimed.Spec.Env["DET_SHIPPER_EMIT_STDOUT_LOGS"] != "0" {
 		r.stdout, r.stderr = logs.NewEcho(proc.Stdout), logs.NewEcho(proc.Stderr)
 		defer r.stdout.Close(time.Second)
@@ -172,12 +178,13 @@ func (r *run) noteStop() (end func()) {
 type failure struct {
 	code   int
 	reason string
+	unfit  bool // it lies with the node: the attempt may succeed on another
 }
 
 func (f *failure) Error() string { return f.reason }
 
 func fail(code int, format string, args ...any) error {
-	return &failure{code, fmt.Sprintf(format, args...)}
+	return &failure{code: code, reason: fmt.Sprintf(format, args...)}
 }
 
 // execute takes the attempt to its end, and says how that was.
@@ -204,17 +211,23 @@ func (r *run) end(err error) *ended {
 	switch {
 	case errors.As(err, &f):
 	case r.stop.asked():
-		f = &failure{codeStopped, errStopped.Error() + ": " + r.stop.reason()}
+		f = &failure{code: codeStopped, reason: errStopped.Error() + ": " + r.stop.reason()}
 	default:
-		f = &failure{CodeInternal, err.Error()}
+		f = &failure{code: CodeInternal, reason: err.Error()}
 	}
 	r.journal.Errorf("%s (exit code %d)", f.reason, f.code)
-	return &ended{Code: f.code, Reason: f.reason}
+	return &ended{Code: f.code, Reason: f.reason, Unfit: f.unfit}
 }
 
 // within prepares the task and runs hook and program. The code is the program's
 // own; every other end is an error.
 func (r *run) within(server *loopback.Server) (int, error) {
+	if err := checkDevices(r.stop.ctx, r.p, r.spec); err != nil {
+		if r.stop.asked() {
+			return 0, err
+		}
+		return 0, &failure{code: CodeUnfit, unfit: true, reason: fmt.Sprintf("the task does not see the GPUs that it was given: %v", err)}
+	}
 	t, err := r.prepare(server, false)
 	if err != nil {
 		return 0, err
@@ -301,13 +314,22 @@ func (r *run) program(box *sandbox.Box, t *task) (int, error) {
 	if r.spec.Shell {
 		c.Argv = []string{"/bin/sh", "-c", strings.Join(r.spec.Entrypoint, " ")}
 	}
+	server, err := r.shellServer(t)
+	if err != nil {
+		return 0, fail(CodePrepare, "%v", err)
+	}
+	if server != nil {
+		c.Argv = server
+	}
+	defer t.socket.Close()
+	defer r.admit(t)()
 	r.oom = oomKills()
 	exit, killed, err := r.stop.run(box, c, r.grace(), r.journal)
 	switch {
 	case err != nil:
 		return 0, err
 	case exit.Failed != "":
-		return 0, fail(exit.Code, "the program could not be started: %s%s", exit.Failed, pythonHint(c.Argv))
+		return 0, fail(exit.Code, "the program could not be started: %s%s", exit.Failed, r.hint(c.Argv))
 	case exit.Signal == 0:
 		return exit.Code, nil
 	case killed:
@@ -318,10 +340,17 @@ func (r *run) program(box *sandbox.Box, t *task) (int, error) {
 	return 0, fail(exit.Code, "%s", r.signalled(exit.Signal))
 }
 
-// pythonHint says what a machine without Python needs.
-func pythonHint(argv []string) string {
-	if len(argv) == 0 || !strings.HasPrefix(filepath.Base(argv[0]), "python") {
+// hint says what a machine without Python, or an image without a shell, needs.
+func (r *run) hint(argv []string) string {
+	switch {
+	case len(argv) == 0:
 		return ""
+	case r.p.PrivateRoot && argv[0] == "/bin/sh":
+		return ". The image has no shell: write the entrypoint as a list of words"
+	case !strings.HasPrefix(filepath.Base(argv[0]), "python"):
+		return ""
+	case r.p.PrivateRoot:
+		return ". Choose an image with Python 3 in environment.image"
 	}
 	return ". Install Python 3 on the nodes of this pool, name an interpreter in the pool's configuration, " +
 		"or put its folder on PATH in environment.environment_variables"

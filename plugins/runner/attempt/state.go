@@ -28,6 +28,7 @@ type state struct {
 type ended struct {
 	Code   int    `json:"code"`
 	Reason string `json:"reason"` // "" for a program that simply ended
+	Unfit  bool   `json:"unfit"`  // it was not started, because of its node
 }
 
 func (p *Place) statePath() string { return p.shared("state.json") }

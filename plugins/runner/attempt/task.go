@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/detent-ml/detent/plugins/runner/gateway"
 	"github.com/detent-ml/detent/plugins/runner/logs"
 	"github.com/detent-ml/detent/plugins/runner/loopback"
 	"github.com/detent-ml/detent/plugins/runner/sandbox"
@@ -20,7 +21,8 @@ type task struct {
 	layout layout
 	setup  sandbox.Setup
 	env    map[string]string
-	dir    string // where the program starts
+	dir    string          // where the program starts
+	socket *gateway.Socket // where it listens; nil for one that nobody visits
 }
 
 // prepare brings everything that the program needs. Code and harness come at the
@@ -47,6 +49,9 @@ func (r *run) prepare(server *loopback.Server, bare bool) (*task, error) {
 		return nil, fail(CodePrepare, "%v", err)
 	}
 	l.harness = harness
+	if err := link(l, r.spec.BindMounts); err != nil {
+		return nil, fail(CodePrepare, "%v", err)
+	}
 	if err := pythonShim(&l, r.spec.Prefer); err != nil {
 		return nil, fail(CodePrepare, "%v", err)
 	}
@@ -55,10 +60,18 @@ func (r *run) prepare(server *loopback.Server, bare bool) (*task, error) {
 		return nil, fail(CodePrepare, "%v", err)
 	}
 	env := environ(r.p, r.spec, r.token, server.URL(), server.Port(), l)
-	if err := writeDevices(l, env["NVIDIA_VISIBLE_DEVICES"]); err != nil {
+	socket, err := r.makeDoor(l, env)
+	if err != nil {
 		return nil, fail(CodePrepare, "%v", err)
 	}
-	return &task{layout: l, setup: setup(r.p, r.spec, l, binds), env: env, dir: l.workDir}, nil
+	if err := signIn(r.p, r.self, r.spec, l, env); err != nil {
+		return nil, fail(CodePrepare, "%v", err)
+	}
+	restrict(r.spec, env)
+	if err := writeDevices(l, env); err != nil {
+		return nil, fail(CodePrepare, "%v", err)
+	}
+	return &task{layout: l, setup: setup(r.p, r.spec, l, binds), env: env, dir: l.workDir, socket: socket}, nil
 }
 
 func (r *run) harness(again bool) (string, error) {

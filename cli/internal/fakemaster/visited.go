@@ -1,0 +1,138 @@
+package fakemaster
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// Visited is a notebook, shell or TensorBoard. It is queued for two looks at it and
+// can then be used, unless its description is "broken": then it has failed.
+type Visited struct {
+	Noun     string
+	Looks    int
+	Config   v1.Struct
+	Files    int
+	v1.Shell // what all have; only shells use the rest
+	Shows    v1.Tensorboard
+}
+
+func (m *Master) visitedRoutes() {
+	// Only notebooks have links that let a browser in, so that there are tasks without.
+	m.handle("POST /api/v1/detent/tasks/{id}/link", func(_ http.ResponseWriter, r *http.Request) (any, error) {
+		for _, x := range m.Visited {
+			if x.ID == r.PathValue("id") && x.Noun == "notebook" {
+				return map[string]any{"url": "http://" + r.Host + "/proxy/" + x.ID + "/?ticket=once"}, nil
+			}
+		}
+		return nil, fault.New(fault.NotFound, "task %s not found", r.PathValue("id"))
+	})
+	for _, noun := range []string{"notebook", "shell", "tensorboard"} {
+		base := "/api/v1/" + noun + "s"
+		m.handle("GET "+base, func(_ http.ResponseWriter, r *http.Request) (any, error) {
+			users := r.URL.Query()["users"]
+			list := []any{}
+			for _, x := range m.Visited {
+				if x.Noun == noun && (len(users) == 0 || slices.Contains(users, x.Username)) {
+					list = append(list, x.message())
+				}
+			}
+			return map[string]any{noun + "s": list, "pagination": *all(len(list))}, nil
+		})
+		m.handle("POST "+base, func(_ http.ResponseWriter, r *http.Request) (any, error) { return m.launchVisited(noun, r) })
+		m.handle("GET "+base+"/{id}", m.onVisited(noun, func(x *Visited) any {
+			return map[string]any{noun: x.message(), "config": x.Config}
+		}))
+		m.handle("POST "+base+"/{id}/kill", m.onVisited(noun, func(x *Visited) any {
+			status := "killed by " + x.Username
+			x.State, x.ExitStatus = v1.TaskStateTerminated, &status
+			return map[string]any{noun: x.message()}
+		}))
+		m.handle("POST "+base+"/{id}/set_priority", m.onVisited(noun, func(x *Visited) any { return map[string]any{noun: x.message()} }))
+	}
+}
+
+func (x *Visited) message() any {
+	address := "/proxy/" + x.ID + "/"
+	switch x.Noun {
+	case "shell":
+		return x.Shell
+	case "tensorboard":
+		t := x.Shows
+		t.Description, t.ID, t.ResourcePool, t.StartTime, t.State, t.Username, t.WorkspaceID, t.ExitStatus, t.ServiceAddress =
+			x.Description, x.ID, x.ResourcePool, x.StartTime, x.State, x.Username, x.WorkspaceID, x.ExitStatus, &address
+		return t
+	}
+	return v1.Notebook{Description: x.Description, ID: x.ID, ResourcePool: x.ResourcePool, StartTime: x.StartTime, State: x.State,
+		Username: x.Username, WorkspaceID: x.WorkspaceID, ExitStatus: x.ExitStatus, ServiceAddress: &address}
+}
+
+func (m *Master) onVisited(noun string, fn func(*Visited) any) handler {
+	return func(_ http.ResponseWriter, r *http.Request) (any, error) {
+		for _, x := range m.Visited {
+			if x.Noun == noun && x.ID == r.PathValue("id") {
+				return fn(x), nil
+			}
+		}
+		return nil, fault.New(fault.NotFound, "%s %s not found", noun, r.PathValue("id"))
+	}
+}
+
+// launchRequest is what the requests to start one have in common.
+type launchRequest struct {
+	Config        v1.Struct `json:"config,omitempty"`
+	Files         []v1.File `json:"files,omitempty"`
+	Preview       *bool     `json:"preview,omitempty"`
+	ExperimentIDs []int     `json:"experimentIds,omitempty"`
+	TrialIDs      []int     `json:"trialIds,omitempty"`
+}
+
+func (m *Master) launchVisited(noun string, r *http.Request) (any, error) {
+	req, err := decode[launchRequest](r)
+	if err != nil {
+		return nil, err
+	}
+	conf := struct {
+		Description string `json:"description"`
+	}{Description: noun + " (fake)"}
+	if err := req.Config.Into(&conf); err != nil {
+		return nil, fault.New(fault.Invalid, "config: %w", err)
+	}
+	x := &Visited{Noun: noun, Config: req.Config, Files: len(req.Files), Shows: v1.Tensorboard{ExperimentIDs: req.ExperimentIDs, TrialIDs: req.TrialIDs}}
+	x.Description, x.ResourcePool, x.StartTime, x.State, x.Username, x.WorkspaceID = conf.Description, "default", m.Now, v1.TaskStateQueued, m.who(r).Username, 1
+	x.AgentUserGroup, x.PrivateKey, x.HostKey = v1.Struct(`{"user":"ada"}`), "-----BEGIN OPENSSH PRIVATE KEY-----\nfake\n", "ssh-ed25519 AAAAfake"
+	answer := map[string]any{noun: x.message(), "config": req.Config}
+	if req.Preview != nil && *req.Preview {
+		return answer, nil
+	}
+	x.ID = fmt.Sprintf("%08x-0000-4000-8000-00000000000%d", 0xbbb0+len(m.Visited), len(noun)%10)
+	m.Visited = append(m.Visited, x)
+	m.log(x.ID, m.Now, "INFO", "starting "+conf.Description)
+	answer[noun] = x.message()
+	return answer, nil
+}
+
+// visitedTask is one as a task: each look brings it a step further.
+func (m *Master) visitedTask(id string) (v1.Task, bool) {
+	for _, x := range m.Visited {
+		if x.ID != id {
+			continue
+		}
+		x.Looks++
+		t := v1.Task{TaskID: id, StartTime: x.StartTime}
+		attempt := v1.Allocation{AllocationID: id + ".1", TaskID: id, State: v1.TaskStateQueued, WaitingReason: "needs 1 slot; none is free"}
+		switch {
+		case x.Description == "broken" || x.State == v1.TaskStateTerminated:
+			status := "failed: exit code 1"
+			x.State, x.ExitStatus, t.EndTime = v1.TaskStateTerminated, &status, &m.Now
+		case x.Looks > 2:
+			x.State, attempt.State, attempt.IsReady, attempt.WaitingReason = v1.TaskStateRunning, v1.TaskStateRunning, true, ""
+		}
+		t.Allocations = []v1.Allocation{attempt}
+		return t, true
+	}
+	return v1.Task{}, false
+}

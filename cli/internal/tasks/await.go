@@ -1,0 +1,125 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// lastLines is how much of its log is shown of a task that failed to start.
+const lastLines = 20
+
+// Await waits until a task can be used, and says meanwhile what it waits for. It
+// waits for as long as the task does: a queue may be long, and the person can
+// interrupt. A task that ends before is an error that tells why.
+func (k Kind) Await(ctx context.Context, a *app.App, c *client.Client, id string) error {
+	said := ""
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		task, err := c.Task(ctx, id)
+		if err != nil {
+			return k.interrupted(ctx, a, id, err)
+		}
+		if ready(task) {
+			return nil
+		}
+		if task.EndTime != nil {
+			return k.failed(ctx, a, c, id)
+		}
+		if now := stage(task); now != said {
+			fmt.Fprintln(a.IO.Err, now)
+			said = now
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return k.interrupted(ctx, a, id, err)
+		}
+	}
+}
+
+func ready(t *v1.Task) bool {
+	if t.EndTime != nil || len(t.Allocations) == 0 {
+		return false
+	}
+	newest := t.Allocations[0]
+	return newest.IsReady && newest.EndTime == nil && newest.State != v1.TaskStateTerminating
+}
+
+// stage words how far a task is.
+func stage(t *v1.Task) string {
+	if len(t.Allocations) == 0 {
+		return "Queued…"
+	}
+	newest := t.Allocations[0]
+	switch newest.State {
+	case v1.TaskStateQueued:
+		if newest.WaitingReason != "" {
+			return "Queued: " + newest.WaitingReason
+		}
+		return "Queued…"
+	case v1.TaskStatePulling:
+		return "Fetching what it runs in…"
+	case v1.TaskStateStarting:
+		return "Starting…"
+	case v1.TaskStateTerminating:
+		return "Ending…"
+	}
+	return "Running; its program has not answered yet…"
+}
+
+// interrupted tells who stops waiting that the task goes on.
+func (k Kind) interrupted(ctx context.Context, a *app.App, id string, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		a.IO.Warn("The %s goes on starting. Open it with `det %s open %s`, or end it with `det %s kill %s`.", k.Noun, k.Noun, id, k.Noun, id)
+	}
+	return err
+}
+
+// failed words the end of a task that was never ready, with what it said last.
+func (k Kind) failed(ctx context.Context, a *app.App, c *client.Client, id string) error {
+	records, err := client.Collect(c.TaskLogs(ctx, id, client.LogQuery{Limit: lastLines, Descending: true}))
+	if err == nil && len(records) > 0 {
+		fmt.Fprintln(a.IO.Err, "Its log ended with:")
+		for i := len(records) - 1; i >= 0; i-- {
+			fmt.Fprintln(a.IO.Err, strings.TrimRight(records[i].Message, "\n"))
+		}
+	}
+	why := ""
+	if item, _, err := k.Get(ctx, c, id); err == nil && item.ExitStatus != nil && *item.ExitStatus != "" {
+		why = ": " + *item.ExitStatus
+	}
+	return fault.New(fault.Invalid, "%s %s ended before it could be used%s", k.Noun, id, why)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Usable waits like Await for a task that was started before; one that is over
+// already is told apart.
+func (k Kind) Usable(ctx context.Context, a *app.App, c *client.Client, id string) error {
+	item, _, err := k.Get(ctx, c, id)
+	if err != nil {
+		return err
+	}
+	if item.Over() {
+		why := ""
+		if item.ExitStatus != nil && *item.ExitStatus != "" {
+			why = ": " + *item.ExitStatus
+		}
+		return fault.New(fault.Conflict, "%s %s is over%s", k.Noun, id, why)
+	}
+	return k.Await(ctx, a, c, id)
+}

@@ -1,0 +1,79 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/noun"
+)
+
+// NewKill is det <noun> kill.
+func NewKill(a *app.App, k Kind) *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use:               "kill " + k.placeholder() + "...",
+		Short:             "end a " + k.Noun + " at once",
+		Args:              args.AtLeastOne(k.ID()),
+		ValidArgsFunction: k.Complete(a),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return k.kill(cmd.Context(), a, given, force)
+		},
+	}
+	cmd.Flags().BoolVarP(&force, "force", "f", false, "go on with the others when one cannot be killed")
+	return cmd
+}
+
+func (k Kind) kill(ctx context.Context, a *app.App, given []string, force bool) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	ids, err := k.Expand(ctx, c, given)
+	if err != nil {
+		return err
+	}
+	var failed error
+	for _, id := range ids {
+		if err := k.Kill(c)(ctx, id); err != nil {
+			err = fmt.Errorf("%s %s was not killed: %w", k.Noun, id, err)
+			if !force {
+				return err
+			}
+			failed = errors.Join(failed, err)
+			continue
+		}
+		a.Printf("%s\n", a.IO.OutStyle().Green("Killed "+k.Noun+" "+id))
+	}
+	return failed
+}
+
+// NewSet is det <noun> set.
+func NewSet(a *app.App, k Kind) *cobra.Command {
+	return noun.New("set", "change a "+k.Noun, nil, nil, &cobra.Command{
+		Use:               "priority " + k.placeholder() + " PRIORITY",
+		Short:             "set the priority of a " + k.Noun,
+		Args:              args.Exactly(k.ID(), "a priority"),
+		ValidArgsFunction: k.Complete(a),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			n, err := args.ID("a priority", given[1])
+			if err != nil {
+				return args.Wrong(cmd, "the priority %q is not a whole number from 1", given[1])
+			}
+			ctx := cmd.Context()
+			c, id, err := k.Find(ctx, a, given[0])
+			if err != nil {
+				return err
+			}
+			if err := k.Rank(c)(ctx, id, n); err != nil {
+				return err
+			}
+			a.Printf("%s\n", a.IO.OutStyle().Green(fmt.Sprintf("Set priority of %s %s to %d", k.Noun, id, n)))
+			return nil
+		},
+	})
+}

@@ -1,0 +1,99 @@
+package tasks
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/logs"
+	"github.com/detent-ml/detent/cli/internal/output"
+)
+
+// NewDescribe is det <noun> describe.
+func NewDescribe(a *app.App, k Kind) *cobra.Command {
+	var format output.Format
+	cmd := &cobra.Command{
+		Use:               "describe " + k.placeholder(),
+		Short:             "show a " + k.Noun,
+		Args:              args.Exactly(k.ID()),
+		ValidArgsFunction: k.Complete(a),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return k.describe(cmd.Context(), a, given[0], format)
+		},
+	}
+	format.Flags(cmd)
+	return cmd
+}
+
+func (k Kind) describe(ctx context.Context, a *app.App, given string, format output.Format) error {
+	c, id, err := k.Find(ctx, a, given)
+	if err != nil {
+		return err
+	}
+	item, _, err := k.Get(ctx, c, id)
+	if err != nil {
+		return err
+	}
+	if format.Structured() {
+		return format.Messages(a.IO.Out, item.Message)
+	}
+	names, err := workspaceNames(ctx, c, false)
+	if err != nil {
+		return err
+	}
+	return format.Print(a.IO, k.table([]Item{item}, names), nil)
+}
+
+// NewConfig is det <noun> config.
+func NewConfig(a *app.App, k Kind) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:               "config " + k.placeholder(),
+		Short:             "print the configuration that a " + k.Noun + " runs with",
+		Args:              args.Exactly(k.ID()),
+		ValidArgsFunction: k.Complete(a),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			c, id, err := k.Find(cmd.Context(), a, given[0])
+			if err != nil {
+				return err
+			}
+			_, config, err := k.Get(cmd.Context(), c, id)
+			switch {
+			case err != nil:
+				return err
+			case asJSON:
+				return output.JSON(a.IO.Out, config)
+			}
+			return output.YAML(a.IO.Out, config)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	return cmd
+}
+
+// NewLogs is det <noun> logs.
+func NewLogs(a *app.App, k Kind) *cobra.Command {
+	var o logs.Options
+	cmd := &cobra.Command{
+		Use:               "logs " + k.placeholder(),
+		Short:             "print the log of a " + k.Noun,
+		Args:              args.Exactly(k.ID()),
+		ValidArgsFunction: k.Complete(a),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			query, err := o.Query()
+			if err != nil {
+				return err
+			}
+			ctx := cmd.Context()
+			c, id, err := k.Find(ctx, a, given[0])
+			if err != nil {
+				return err
+			}
+			return o.Print(ctx, a.IO, c.TaskLogs(ctx, id, query), logs.TaskEnded(id))
+		},
+	}
+	o.Flags(cmd, true)
+	return cmd
+}

@@ -1,0 +1,68 @@
+package tasks
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/browser"
+	"github.com/detent-ml/detent/master/client"
+)
+
+// NewOpen is det <noun> open, of a kind that has pages.
+func NewOpen(a *app.App, k Kind, running string) *cobra.Command {
+	var noBrowser bool
+	cmd := &cobra.Command{
+		Use:               "open " + k.placeholder(),
+		Short:             "open a " + k.Noun + " in the browser",
+		Args:              args.Exactly(k.ID()),
+		ValidArgsFunction: k.Complete(a),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			ctx := cmd.Context()
+			c, id, err := k.Find(ctx, a, given[0])
+			if err != nil {
+				return err
+			}
+			if err := k.Usable(ctx, a, c, id); err != nil {
+				return err
+			}
+			item, _, err := k.Get(ctx, c, id)
+			if err != nil {
+				return err
+			}
+			return k.Show(ctx, a, c, item, running, !noBrowser)
+		},
+	}
+	cmd.Flags().BoolVar(&noBrowser, "no-browser", false, "print the address and open nothing")
+	return cmd
+}
+
+// Show says where a task's pages are, and opens them, by a link that is good once
+// and lets in a browser in which nobody has signed in. That there is no browser is
+// said and is no failure: the address can be opened elsewhere.
+func (k Kind) Show(ctx context.Context, a *app.App, c *client.Client, item Item, running string, open bool) error {
+	master, err := a.Address()
+	if err != nil {
+		return err
+	}
+	path := item.Address
+	if path == "" {
+		path = "/proxy/" + item.ID + "/"
+	}
+	address := master + path
+	a.Printf("%s\n", a.IO.OutStyle().Green(fmt.Sprintf("%s: %s", running, address)))
+	if !open {
+		return nil
+	}
+	link, err := c.TaskLink(ctx, item.ID)
+	if err != nil { // a master that makes none: the browser has to be signed in
+		link = address
+	}
+	if err := browser.Open(ctx, a.Env, link); err != nil {
+		a.IO.Warn("It could not be opened: %s.", err)
+	}
+	return nil
+}

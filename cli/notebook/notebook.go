@@ -1,0 +1,56 @@
+// Package notebook is det notebook: JupyterLab in the cluster.
+package notebook
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/noun"
+	"github.com/detent-ml/detent/cli/internal/tasks"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// New is det notebook.
+func New(a *app.App) *cobra.Command {
+	k := kind()
+	return noun.New("notebook", "work in JupyterLab in the cluster", nil, tasks.NewList(a, k), newStart(a), tasks.NewOpen(a, k, running),
+		tasks.NewDescribe(a, k), tasks.NewConfig(a, k), tasks.NewLogs(a, k), tasks.NewKill(a, k), tasks.NewSet(a, k))
+}
+
+// running is what is said when a notebook can be used.
+const running = "Jupyter Notebook is running at"
+
+func kind() tasks.Kind {
+	return tasks.Kind{
+		Noun: "notebook", Nouns: "notebooks",
+		List: func(ctx context.Context, c *client.Client, q client.CommandQuery) ([]tasks.Item, error) {
+			list, err := c.Notebooks(ctx, q)
+			items := make([]tasks.Item, len(list))
+			for i, m := range list {
+				items[i] = item(m)
+			}
+			return items, err
+		},
+		Get: func(ctx context.Context, c *client.Client, id string) (tasks.Item, v1.Struct, error) {
+			resp, err := c.Notebook(ctx, id)
+			if err != nil {
+				return tasks.Item{}, nil, err
+			}
+			return item(resp.Notebook), resp.Config, nil
+		},
+		Kill: func(c *client.Client) func(context.Context, string) error { return c.KillNotebook },
+		Rank: func(c *client.Client) func(context.Context, string, int) error { return c.SetNotebookPriority },
+	}
+}
+
+func item(m v1.Notebook) tasks.Item {
+	i := tasks.Item{ID: m.ID, Username: m.Username, Description: m.Description, State: m.State, ExitStatus: m.ExitStatus,
+		Pool: m.ResourcePool, WorkspaceID: m.WorkspaceID, StartTime: m.StartTime, Message: m}
+	if m.ServiceAddress != nil {
+		i.Address = *m.ServiceAddress
+	}
+	return i
+}

@@ -1,0 +1,125 @@
+// Package preview is det preview-search: what a search would do, before it costs
+// anything.
+package preview
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/input"
+	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/cli/internal/table"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+type options struct {
+	config   string
+	simulate bool
+	workers  int
+	seed     int64
+	curves   string
+	format   output.Format
+}
+
+const long = `Prints how many trials a search would train for how long, if all went well.
+
+With --simulate the search is run, on this machine and in virtual time, against
+made-up learning curves, or with --curves against recorded ones: how many trials
+would run side by side, when the search would end, and what it would save against
+training every trial whole.`
+
+// New is det preview-search.
+func New(a *app.App) *cobra.Command {
+	o := options{}
+	cmd := &cobra.Command{
+		Use:   "preview-search CONFIG",
+		Short: "say what a search would do",
+		Long:  long,
+		Example: `  det preview-search adaptive.yaml
+  det preview-search adaptive.yaml --simulate --workers 8`,
+		Args: args.Exactly("a configuration file"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			o.config = given[0]
+			if o.simulate || o.curves != "" {
+				return simulate(a, o)
+			}
+			return run(cmd.Context(), a, o)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.simulate, "simulate", false, "run the search in virtual time")
+	f.IntVar(&o.workers, "workers", 4, "with --simulate: trials that can run at once")
+	f.Int64Var(&o.seed, "seed", 0, "with --simulate: where randomness starts from")
+	f.StringVar(&o.curves, "curves", "", "with --simulate: a file of recorded curves, whose hyperparameters take the place of the configuration's")
+	o.format.FlagsWithoutCSV(cmd)
+	return cmd
+}
+
+// read reads the configuration; "-" is the standard input.
+func read(a *app.App, name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(a.IO.In)
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "%w", err)
+	}
+	return b, nil
+}
+
+func run(ctx context.Context, a *app.App, o options) error {
+	text, err := read(a, o.config)
+	if err != nil {
+		return err
+	}
+	config, err := input.YAML(o.config, text)
+	if err != nil {
+		return err
+	}
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	sum, err := c.PreviewSearch(ctx, config)
+	if err != nil {
+		return err
+	}
+	if o.format.Structured() {
+		return o.format.Messages(a.IO.Out, sum)
+	}
+	var shown struct {
+		Searcher json.RawMessage `json:"searcher"`
+	}
+	if err := json.Unmarshal(sum.Config, &shown); err != nil {
+		return fault.New(fault.Internal, "the configuration that came back: %w", err)
+	}
+	a.Printf("Using search configuration:\n")
+	if err := output.YAML(a.IO.Out, shown.Searcher); err != nil {
+		return err
+	}
+	a.Printf("\n")
+	t := table.New("Trials", "Training Time")
+	for _, s := range sum.Trials {
+		t.Row(s.Count, length(s.Unit))
+	}
+	return o.format.Print(a.IO, t, sum)
+}
+
+// length words how long trials train.
+func length(u v1.SearchUnit) string {
+	switch {
+	case u.Value == nil:
+		return "until the program is done"
+	case u.Name == nil || *u.Name == "":
+		return fmt.Sprintf("train for %d", *u.Value)
+	}
+	return fmt.Sprintf("train for %d %s", *u.Value, *u.Name)
+}

@@ -1,0 +1,122 @@
+package preview
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/table"
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/search/sim"
+)
+
+// A simulated search, as it is printed with --json.
+type simulated struct {
+	Searcher string   `json:"searcher"`
+	Workers  int      `json:"workers"`
+	Trials   int      `json:"trials"`
+	Time     int      `json:"time"`
+	Trained  int      `json:"trained"`
+	Whole    int      `json:"whole"` // had every trial been trained whole
+	Measure  string   `json:"measure"`
+	Best     *float64 `json:"best,omitempty"`
+	Lengths  []share  `json:"lengths"`
+}
+
+type share struct {
+	Trials int `json:"trials"`
+	Units  int `json:"units"`
+}
+
+func simulate(a *app.App, o options) error {
+	cfg, curves, err := prepare(a, o)
+	if err != nil {
+		return err
+	}
+	full, measure := cfg.Searcher.FullLength()
+	if full < 1 {
+		return fault.New(fault.Invalid, "the %s searcher has no length to simulate: give it max_length", cfg.Searcher.Name)
+	}
+	const reports = 200 // of a trial that trains whole
+	r, err := sim.Run(cfg, o.seed, curves, sim.Options{Workers: o.workers, Every: max(1, full/reports)})
+	if err != nil {
+		return fault.New(fault.Invalid, "%w", err)
+	}
+	out := simulated{Searcher: cfg.Searcher.Name, Workers: o.workers, Trials: len(r.Trials), Time: int(r.Time), Trained: int(r.Trained),
+		Whole: int(full) * len(r.Trials), Measure: measure, Lengths: lengths(r.Trials)}
+	if n := len(r.Trace); n > 0 {
+		out.Best = &r.Trace[n-1].Metric
+	}
+	if o.format.Structured() {
+		return o.format.Messages(a.IO.Out, out)
+	}
+	if measure == "" {
+		measure = "units"
+	}
+	t := table.New("Trials", "Trained")
+	for _, s := range out.Lengths {
+		t.Row(s.Trials, fmt.Sprintf("%d %s", s.Units, measure))
+	}
+	if err := o.format.Print(a.IO, t, out); err != nil {
+		return err
+	}
+	a.Printf("\n%d trials were trained for %d %s in all, %.0f %% of what training them all whole would take.\n",
+		out.Trials, out.Trained, measure, 100*float64(out.Trained)/float64(max(1, out.Whole)))
+	a.Printf("With %d at once the search ends when one trial could have trained for %d %s.\n", o.workers, out.Time, measure)
+	if o.curves == "" {
+		a.Printf("The learning curves were made up: what the search would find depends on yours.\n")
+	} else if out.Best != nil {
+		a.Printf("The best result is %.4g.\n", *out.Best)
+	}
+	return nil
+}
+
+// prepare reads the configuration and chooses the curves.
+func prepare(a *app.App, o options) (cfg expconf.Config, curves sim.Curves, err error) {
+	text, err := read(a, o.config)
+	if err != nil {
+		return cfg, nil, err
+	}
+	raw, _, err := expconf.Parse(o.config, text)
+	if err != nil {
+		return cfg, nil, fault.New(fault.Invalid, "%w", err)
+	}
+	if cfg, err = expconf.Complete(raw, expconf.ClusterDefaults{Name: "preview"}); err != nil {
+		return cfg, nil, fault.New(fault.Invalid, "%w", err)
+	}
+	curves = sim.Shape{Seed: o.seed, Larger: !cfg.Searcher.SmallerIsBetter}
+	if o.curves != "" {
+		f, err := os.Open(o.curves)
+		if err != nil {
+			return cfg, nil, fault.New(fault.Invalid, "%w", err)
+		}
+		defer f.Close()
+		t, err := sim.ReadTable(f)
+		if err != nil {
+			return cfg, nil, fault.New(fault.Invalid, "%s: %w", o.curves, err)
+		}
+		cfg.Hyperparameters, cfg.Searcher.SmallerIsBetter, curves = t.Space(), true, t
+	}
+	if err := cfg.ValidateSearch(); err != nil {
+		return cfg, nil, fault.New(fault.Invalid, "%w", err)
+	}
+	return cfg, curves, nil
+}
+
+// lengths counts trials by how long they trained, the longest last.
+func lengths(trials []sim.Trial) []share {
+	count := map[int64]int{}
+	for _, t := range trials {
+		count[t.Trained]++
+	}
+	var list []share
+	for units, n := range count {
+		at := 0
+		for at < len(list) && list[at].Units < int(units) {
+			at++
+		}
+		list = append(list[:at], append([]share{{n, int(units)}}, list[at:]...)...)
+	}
+	return list
+}

@@ -1,0 +1,58 @@
+// Package shell is det shell: a place in the cluster to log in to, by ssh.
+//
+// The SSH server is in the task's runner; the bytes to it go through the master.
+// So the ssh on this machine is used as it is, with its configuration, its agent,
+// scp, sftp, port forwarding and the remote modes of editors; det only tells it
+// how to get there (ssh.go): a proxy command, det shell tunnel (tunnel.go), and
+// the keys that were made for this shell alone.
+package shell
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/noun"
+	"github.com/detent-ml/detent/cli/internal/tasks"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// New is det shell.
+func New(a *app.App) *cobra.Command {
+	k := kind()
+	return noun.New("shell", "log in to the cluster by ssh", nil, tasks.NewList(a, k), newStart(a), newOpen(a), newShowCommand(a),
+		newTunnel(a), tasks.NewDescribe(a, k), tasks.NewConfig(a, k), tasks.NewLogs(a, k), tasks.NewKill(a, k), tasks.NewSet(a, k))
+}
+
+func kind() tasks.Kind {
+	return tasks.Kind{
+		Noun: "shell", Nouns: "shells",
+		List: func(ctx context.Context, c *client.Client, q client.CommandQuery) ([]tasks.Item, error) {
+			list, err := c.Shells(ctx, q)
+			items := make([]tasks.Item, len(list))
+			for i, m := range list {
+				items[i] = item(m)
+			}
+			return items, err
+		},
+		Get: func(ctx context.Context, c *client.Client, id string) (tasks.Item, v1.Struct, error) {
+			resp, err := c.Shell(ctx, id)
+			if err != nil {
+				return tasks.Item{}, nil, err
+			}
+			return item(resp.Shell), resp.Config, nil
+		},
+		Kill: func(c *client.Client) func(context.Context, string) error { return c.KillShell },
+		Rank: func(c *client.Client) func(context.Context, string, int) error { return c.SetShellPriority },
+	}
+}
+
+// item is a shell for a table. Its message goes out without the private key: what
+// is printed is kept and passed on.
+func item(m v1.Shell) tasks.Item {
+	m.PrivateKey = ""
+	return tasks.Item{ID: m.ID, Username: m.Username, Description: m.Description, State: m.State, ExitStatus: m.ExitStatus,
+		Pool: m.ResourcePool, WorkspaceID: m.WorkspaceID, StartTime: m.StartTime, Message: m}
+}

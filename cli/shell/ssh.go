@@ -1,0 +1,90 @@
+package shell
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// keys are the files of a shell's keys on this machine.
+type keys struct{ identity, known string }
+
+// writeKeys puts the keys of a shell into files of a folder that only its user can
+// read.
+func writeKeys(dir string, s v1.Shell) (keys, error) {
+	if s.PrivateKey == "" {
+		return keys{}, fault.New(fault.Forbidden, "shell %s is %s's: its key is for them and for admins", s.ID, s.Username)
+	}
+	k := keys{identity: filepath.Join(dir, s.ID+".pem"), known: filepath.Join(dir, s.ID+".known_hosts")}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return k, err
+	}
+	if err := os.WriteFile(k.identity, []byte(s.PrivateKey), 0o600); err != nil {
+		return k, err
+	}
+	if err := os.Chmod(k.identity, 0o600); err != nil { // ssh takes no key that others can read
+		return k, err
+	}
+	if s.HostKey == "" {
+		k.known = ""
+		return k, nil
+	}
+	return k, os.WriteFile(k.known, []byte(s.ID+" "+s.HostKey+"\n"), 0o600)
+}
+
+// command is the ssh that logs in to a shell. A master of Determined's tells no
+// host key; then, as with its own client, any is taken.
+func command(a *app.App, self string, s v1.Shell, k keys, options []string) ([]string, error) {
+	master, err := a.Address()
+	if err != nil {
+		return nil, err
+	}
+	argv := []string{"ssh", "-o", "ProxyCommand=" + proxyCommand(self, master)}
+	if k.known != "" {
+		argv = append(argv, "-o", "UserKnownHostsFile="+sshQuote(k.known), "-o", "StrictHostKeyChecking=yes", "-o", "HostKeyAlias="+s.ID)
+	} else {
+		argv = append(argv, "-o", "StrictHostKeyChecking=no")
+	}
+	if a.IO.InTTY {
+		argv = append(argv, "-tt")
+	}
+	argv = append(argv, "-o", "IdentitiesOnly=yes", "-i", k.identity, login(s)+"@"+s.ID)
+	return append(argv, options...), nil
+}
+
+// proxyCommand is what ssh runs to get to the shell. ssh gives it to a shell after
+// it has replaced what begins with a percent sign.
+func proxyCommand(self, master string) string {
+	quote := shellQuote
+	if runtime.GOOS == "windows" {
+		quote = func(s string) string { return `"` + s + `"` }
+	}
+	plain := strings.NewReplacer("%", "%%")
+	return plain.Replace(quote(self)+" -m "+quote(master)) + " shell tunnel %h"
+}
+
+func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// sshQuote keeps a value of an option together that has blanks in it.
+func sshQuote(s string) string {
+	if !strings.ContainsAny(s, " \t\"") {
+		return strings.ReplaceAll(s, "%", "%%")
+	}
+	return `"` + strings.NewReplacer("%", "%%", `"`, `\"`).Replace(s) + `"`
+}
+
+// login is the account that the shell's owner has on the nodes.
+func login(s v1.Shell) string {
+	var group struct {
+		User string `json:"user"`
+	}
+	if err := s.AgentUserGroup.Into(&group); err != nil || group.User == "" {
+		return "root"
+	}
+	return group.User
+}

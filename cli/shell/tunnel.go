@@ -1,0 +1,57 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+)
+
+func newTunnel(a *app.App) *cobra.Command {
+	return &cobra.Command{
+		Use:    "tunnel SHELL_ID",
+		Short:  "carry bytes between the standard streams and a shell's SSH server",
+		Long:   "Is the proxy command of ssh: what comes in goes to the shell's SSH server, and back.\nNobody needs to be signed in for it; the shell's key is what lets somebody in.",
+		Hidden: true,
+		Args:   args.Exactly("the ID of a shell"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			c, err := a.Anonymous()
+			if err != nil {
+				return err
+			}
+			ctx := cmd.Context()
+			conn, err := c.DialTask(ctx, given[0])
+			if err != nil {
+				return err
+			}
+			return carry(ctx, conn, a.IO.In, a.IO.Out)
+		},
+	}
+}
+
+// carry copies both ways until the other side has nothing more to say. The end of
+// the input is passed on, and what is still on its way back arrives.
+func carry(ctx context.Context, conn net.Conn, in io.Reader, out io.Writer) error {
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	go func() { // ends with the process: a read of the input cannot be interrupted
+		_, err := io.Copy(conn, in)
+		half, ok := conn.(interface{ CloseWrite() error })
+		if err != nil || !ok || half.CloseWrite() != nil {
+			_ = conn.Close()
+		}
+	}()
+	_, err := io.Copy(out, conn)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,69 @@
+// Package tensorboard is det tensorboard: curves of experiments and trials.
+package tensorboard
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/noun"
+	"github.com/detent-ml/detent/cli/internal/tasks"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// New is det tensorboard.
+func New(a *app.App) *cobra.Command {
+	k := kind()
+	return noun.New("tensorboard", "look at experiments in TensorBoard", nil, tasks.NewList(a, k), newStart(a), tasks.NewOpen(a, k, running),
+		tasks.NewDescribe(a, k), tasks.NewConfig(a, k), tasks.NewLogs(a, k), tasks.NewKill(a, k), tasks.NewSet(a, k))
+}
+
+// running is what is said when a TensorBoard can be used.
+const running = "TensorBoard is running at"
+
+func kind() tasks.Kind {
+	return tasks.Kind{
+		Noun: "tensorboard", Nouns: "TensorBoards", Columns: []string{"experimentIds", "trialIds"},
+		List: func(ctx context.Context, c *client.Client, q client.CommandQuery) ([]tasks.Item, error) {
+			list, err := c.Tensorboards(ctx, q)
+			items := make([]tasks.Item, len(list))
+			for i, m := range list {
+				items[i] = item(m)
+			}
+			return items, err
+		},
+		Get: func(ctx context.Context, c *client.Client, id string) (tasks.Item, v1.Struct, error) {
+			resp, err := c.Tensorboard(ctx, id)
+			if err != nil {
+				return tasks.Item{}, nil, err
+			}
+			return item(resp.Tensorboard), resp.Config, nil
+		},
+		Kill: func(c *client.Client) func(context.Context, string) error { return c.KillTensorboard },
+		Rank: func(c *client.Client) func(context.Context, string, int) error { return c.SetTensorboardPriority },
+	}
+}
+
+func item(m v1.Tensorboard) tasks.Item {
+	i := tasks.Item{ID: m.ID, Username: m.Username, Description: m.Description, State: m.State, ExitStatus: m.ExitStatus,
+		Pool: m.ResourcePool, WorkspaceID: m.WorkspaceID, StartTime: m.StartTime, Message: m,
+		Extra: []any{numbers(m.ExperimentIDs), numbers(m.TrialIDs)}}
+	if m.ServiceAddress != nil {
+		i.Address = *m.ServiceAddress
+	}
+	return i
+}
+
+// numbers writes a list as Determined's tables do: [1, 2].
+func numbers(ids []int) string {
+	words := make([]string, len(ids))
+	for i, id := range ids {
+		words[i] = strconv.Itoa(id)
+	}
+	return fmt.Sprintf("[%s]", strings.Join(words, ", "))
+}

@@ -1,0 +1,217 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/nomad/api"
+
+	"github.com/detent-ml/detent/nomad/local"
+	"github.com/detent-ml/detent/nomad/servers"
+)
+
+// guarded says whether the shared cluster has access control on, in Nomad and in
+// Consul, with the policies that operators are told to use: every story is to be
+// the same then.
+func guarded() bool { return os.Getenv("DETENT_INTEGRATION_ACL") == "1" }
+
+// authorize lets a test look into the shared cluster's servers.
+func authorize(req *http.Request) {
+	if r := shared.rig; r != nil && guarded() {
+		management, _ := r.ConsulTokens()
+		req.Header.Set("X-Nomad-Token", r.NomadToken)
+		req.Header.Set("X-Consul-Token", management)
+	}
+}
+
+// aclConfig is of masters that tasks find through Consul.
+const aclConfig = `
+cluster_name: guarded
+service_name: det-master
+checkpoint_storage: {type: shared_fs, host_path: %s}
+resource_pools:
+  - {name: default, driver: raw_exec, slots: cpu, slots_per_node: 4, memory_mb_per_slot: 64}
+`
+
+// TestGuardedCluster runs on Nomad and Consul with access control on, with the
+// policies that operators are told to use: a training is whole, also when its
+// master is killed, and with the master's tokens nothing else is to be had.
+func TestGuardedCluster(t *testing.T) {
+	dir, err := os.MkdirTemp("", "detent-acl-")
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{root: root, bin: filepath.Join(dir, "bin")}
+	if shared.rig != nil {
+		r.bin = shared.rig.bin
+	} else if err := build(t.Context(), root, r.bin); err != nil {
+		t.Fatal(err)
+	}
+	r.Cluster, err = local.Up(t.Context(), local.Options{Name: "guarded", StateDir: filepath.Join(dir, "cluster"), FreePorts: true,
+		ACL: true, ConsulACL: true,
+		Master: local.Master{Binary: filepath.Join(r.bin, "det-master"), Runner: filepath.Join(r.bin, "det-runner"), Count: 2,
+			Env:    map[string]string{"DETENT_HARNESS_PATH": filepath.Join(root, "plugins", "harness")},
+			Config: fmt.Sprintf(aclConfig, filepath.Join(dir, "checkpoints"))}}, servers.NewReporter(os.Stderr))
+	t.Cleanup(func() { removeOwn(t, r, dir) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Description = r.Describe(t.Context())
+	if r.client, err = r.signIn(t.Context(), "determined"); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("training", r.guardedTraining)
+	t.Run("rights in Nomad", r.rightsInNomad)
+	t.Run("rights in Consul", r.rightsInConsul)
+}
+
+// guardedTraining: found, run, outlived and found again, all with the rights that
+// the policies give.
+func (r *rig) guardedTraining(t *testing.T) {
+	k := r.train(t, trainOptions{})
+	management, _ := r.ConsulTokens()
+	status, body := r.consul(t, http.MethodGet, "/v1/health/service/det-master", management, "")
+	if status != http.StatusOK || strings.Count(body, `"ServiceID"`) == 0 {
+		t.Errorf("Consul knows these masters: %d %s", status, body)
+	}
+	r.kill9(t, "master")
+	k.advance(t, 20)
+	k.finish(t)
+	k.checkWhole(t)
+}
+
+// masterToken is what a master has shown to Nomad since it started.
+func (r *rig) masterToken(t *testing.T) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(r.Cluster.StateDir(), "alloc", "*", "master", "secrets", "nomad_token"))
+	if err != nil || len(found) == 0 {
+		t.Fatalf("no token of a master: %v", err)
+	}
+	for _, file := range found {
+		text, err := os.ReadFile(file)
+		if err == nil && len(text) > 0 {
+			return strings.TrimSpace(string(text))
+		}
+	}
+	t.Fatal("no master has a token")
+	return ""
+}
+
+func (r *rig) rightsInNomad(t *testing.T) {
+	config := *api.DefaultConfig()
+	config.Address, config.SecretID = r.NomadURL, r.masterToken(t)
+	master, err := api.NewClient(&config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if jobs, _, err := master.Jobs().List(nil); err != nil || len(jobs) == 0 {
+		t.Errorf("the master sees %d jobs: %v", len(jobs), err)
+	}
+	if nodes, _, err := master.Nodes().List(nil); err != nil || len(nodes) == 0 {
+		t.Errorf("the master sees %d nodes: %v", len(nodes), err)
+	}
+	for what, try := range map[string]func() error{
+		"list tokens": func() error { _, _, err := master.ACLTokens().List(nil); return err },
+		"write a policy": func() error {
+			_, err := master.ACLPolicies().Upsert(&api.ACLPolicy{Name: "x", Rules: ""}, nil)
+			return err
+		},
+		"make a namespace": func() error { _, err := master.Namespaces().Register(&api.Namespace{Name: "x"}, nil); return err },
+		"change the scheduler": func() error {
+			_, _, err := master.Operator().SchedulerSetConfiguration(&api.SchedulerConfiguration{}, nil)
+			return err
+		},
+		"collect garbage": func() error { return master.System().GarbageCollect() },
+		"write others' variables": func() error {
+			_, _, err := master.Variables().Create(&api.Variable{Path: "nomad/jobs/web", Items: api.VariableItems{"a": "b"}}, nil)
+			return err
+		},
+		"change its own job's namespace": func() error { _, err := master.Namespaces().Delete("default", nil); return err },
+		"read the scheduler's settings":  func() error { _, _, err := master.Operator().SchedulerGetConfiguration(nil); return err },
+		"read an agent's settings":       func() error { _, err := master.Agent().Self(); return err },
+		"drain a node": func() error {
+			nodes, _, err := master.Nodes().List(nil)
+			if err != nil {
+				return fmt.Errorf("listing nodes, which it may: %w", err)
+			}
+			if len(nodes) == 0 {
+				return errors.New("there is no node to drain")
+			}
+			_, err = master.Nodes().UpdateDrain(nodes[0].ID, &api.DrainSpec{Deadline: time.Hour}, false, nil)
+			return err
+		},
+	} {
+		if err := try(); err == nil || !strings.Contains(err.Error(), "403") && !strings.Contains(strings.ToLower(err.Error()), "permission denied") {
+			t.Errorf("with the master's token one can %s: %v", what, err)
+		}
+	}
+	path := "nomad/jobs/det-0-test"
+	if _, _, err := master.Variables().Create(&api.Variable{Path: path, Items: api.VariableItems{"a": "b"}}, nil); err != nil {
+		t.Errorf("the master cannot write what a task's job alone may read: %v", err)
+	}
+	if _, err := master.Variables().Delete(path, nil); err != nil {
+		t.Errorf("the master cannot remove it: %v", err)
+	}
+}
+
+func (r *rig) rightsInConsul(t *testing.T) {
+	_, token := r.ConsulTokens()
+	if status, body := r.consul(t, http.MethodGet, "/v1/health/service/det-master", token, ""); status != http.StatusOK || !strings.Contains(body, `"Address"`) {
+		t.Errorf("the master does not see where masters are: %d %s", status, body)
+	}
+	if status, body := r.consul(t, http.MethodGet, "/v1/health/service/consul", token, ""); status == http.StatusOK && body != "[]" {
+		t.Errorf("the master sees services that are not Detent's: %s", body)
+	}
+	for _, try := range []struct{ method, path, body string }{
+		{http.MethodPut, "/v1/kv/x", "y"},
+		{http.MethodPut, "/v1/agent/service/register", `{"Name": "det-x", "Port": 1}`},
+		{http.MethodGet, "/v1/acl/tokens", ""},
+		{http.MethodPut, "/v1/agent/leave", ""},
+	} {
+		if status, body := r.consul(t, try.method, try.path, token, try.body); status != http.StatusForbidden {
+			t.Errorf("%s %s with the master's token: %d %s", try.method, try.path, status, body)
+		}
+	}
+	if status, body := r.consul(t, http.MethodGet, "/v1/health/service/det-master", "", ""); status == http.StatusOK && body != "[]" {
+		t.Errorf("without a token Consul shows %s", body)
+	}
+}
+
+// consul asks Consul.
+func (r *rig) consul(t *testing.T, method, path, token, body string) (status int, answer string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, r.ConsulURL+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token != "" {
+		req.Header.Set("X-Consul-Token", token)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, strings.TrimSpace(string(text))
+}

@@ -1,0 +1,229 @@
+package jobspecs
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/nomad/api"
+)
+
+// Docker is the driver whose processes run in images. Podman's driver takes
+// mostly the same configuration, under the same names; what differs (mounts are
+// volumes, memory is swapped, devices are words) is why it is not offered here.
+const Docker = "docker"
+
+// A Container is what the processes of a task run in, under the docker driver.
+//
+// The image brings the program's surroundings and nothing of ours: its entrypoint
+// is replaced by the runner, which lies in the allocation's folder with its
+// execute bit, so that neither a shell nor any other program of the image is
+// needed to start it. The folder of the task is also /run/determined, for images
+// whose user could not make that. What the driver mounts, the runner need not.
+type Container struct {
+	Image       string
+	ForcePull   bool          // look for a newer one under the same name
+	PullTimeout time.Duration // how long fetching it may take
+	User        string        // uid:gid; "" for the image's own
+	ShmBytes    int64         // size of /dev/shm; 0 for Docker's default
+	Mounts      []Mount
+	Devices     []DeviceFile
+	Add, Drop   []string  // capabilities
+	HardMemory  bool      // the task gets no more memory than it asks for
+	Registry    *Registry // how to sign in to the image's registry; nil for not, or as the node does
+	NoGPU       bool      // hide the node's GPUs, which some images ask for by themselves
+}
+
+// A Mount makes a file or folder of the node visible in a container.
+type Mount struct {
+	Source      string // absolute
+	Target      string // absolute
+	ReadOnly    bool
+	Propagation string // Docker's word; "" for rprivate
+	Create      bool   // make the source, a folder, where it is missing
+}
+
+// A DeviceFile makes a device of the node visible in a container.
+type DeviceFile struct{ Source, Target, Permissions string }
+
+// A Registry says where the credentials for an image's registry are: at a path of
+// Nomad's variables or of Vault's, under the keys username and password. Nomad
+// reads them for the driver alone: they are in no job and in no environment.
+type Registry struct {
+	Provider string // SecretsInNomad or SecretsInVault
+	Path     string
+	Engine   string // of Vault: kv or kv_v2
+	Role     string // of Vault, for the job's identity; "" for the node's default
+	Server   string // address of the registry; "" for that of the image
+}
+
+// Where credentials for a registry can be.
+const (
+	SecretsInNomad = "nomad"
+	SecretsInVault = "vault"
+)
+
+const (
+	// containerRunner is where the runner is in a container, fetched or mounted.
+	containerRunner = "/alloc/bin/det-runner"
+	mountedRunner   = "/det-runner"
+	runDir          = "/run/determined"
+	registrySecret  = "registry"
+	// noMemoryLimit, in MB, is more than any node has.
+	noMemoryLimit      = 1 << 30
+	defaultPullTimeout = 30 * time.Minute
+)
+
+// VariablePath is where Nomad keeps what the job of an attempt alone may read.
+func VariablePath(allocationID string) string { return "nomad/jobs/" + JobID(allocationID) }
+
+// reserved are the folders of a container that Nomad and the runner have made.
+func reserved() []string { return []string{"/alloc", "/local", "/secrets", runDir, mountedRunner} }
+
+// ReservedTarget says which folder of a container a mount there would take from
+// Nomad or the runner; "" when it takes none.
+func ReservedTarget(target string) string {
+	target = path.Clean(target)
+	for _, dir := range reserved() {
+		if target == dir || strings.HasPrefix(target, dir+"/") || strings.HasPrefix(dir, strings.TrimSuffix(target, "/")+"/") {
+			return dir
+		}
+	}
+	return ""
+}
+
+// problems says what is wrong with a container, all of it.
+func (c *Container) problems(bad func(format string, args ...any)) {
+	if c.Image == "" || strings.ContainsAny(c.Image, " \t\r\n") {
+		bad("image %q: it is not the name of one", c.Image)
+	}
+	for _, m := range c.Mounts {
+		if !path.IsAbs(m.Source) || !path.IsAbs(m.Target) {
+			bad("mount of %q at %q: both paths must be absolute", m.Source, m.Target)
+		} else if dir := ReservedTarget(m.Target); dir != "" {
+			bad("mount of %q at %q: %s is the task's own", m.Source, m.Target, dir)
+		}
+	}
+	if r := c.Registry; r != nil && (r.Path == "" || r.Provider != SecretsInNomad && r.Provider != SecretsInVault) {
+		bad("credentials for the registry at %q of %q: they must be in %s or %s", r.Path, r.Provider, SecretsInNomad, SecretsInVault)
+	}
+}
+
+// contain makes a process one that runs in the task's container. The last process
+// of a member gets the image and nothing else: it starts when the job may be
+// stopped already, when Nomad hands out no credentials any more.
+func (t *Task) contain(task *api.Task, verb string) {
+	c := t.Container
+	runner := containerRunner
+	if t.Runner.Path != "" {
+		runner = mountedRunner
+	}
+	config := map[string]any{
+		"image":              literal(c.Image),
+		"entrypoint":         []string{runner},
+		"args":               []string{verb},
+		"network_mode":       "host",
+		"work_dir":           "/local", // the image's own may be closed to the user
+		"image_pull_timeout": cmpOr(c.PullTimeout, defaultPullTimeout).String(),
+	}
+	task.Config, task.User = config, c.User
+	mounts := []Mount{}
+	if t.Runner.Path != "" {
+		mounts = append(mounts, Mount{Source: t.Runner.Path, Target: mountedRunner, ReadOnly: true})
+	}
+	if !c.HardMemory {
+		config["memory_hard_limit"] = noMemoryLimit
+	}
+	if c.NoGPU {
+		task.Env["NVIDIA_VISIBLE_DEVICES"] = "void"
+	}
+	if verb == "run" {
+		mounts = append(mounts, c.Mounts...)
+		config["force_pull"] = c.ForcePull
+		c.dress(task, config)
+	}
+	c.mount(config, mounts, verb == "run")
+}
+
+// dress gives the main process what only it needs.
+func (c *Container) dress(task *api.Task, config map[string]any) {
+	if c.ShmBytes > 0 {
+		config["shm_size"] = c.ShmBytes
+	}
+	if len(c.Add) > 0 {
+		config["cap_add"] = c.Add
+	}
+	if len(c.Drop) > 0 {
+		config["cap_drop"] = c.Drop
+	}
+	var devices []map[string]any
+	for _, d := range c.Devices {
+		devices = append(devices, map[string]any{"host_path": literal(d.Source), "container_path": literal(d.Target), "cgroup_permissions": d.Permissions})
+	}
+	if len(devices) > 0 {
+		config["devices"] = devices
+	}
+	if c.Registry != nil {
+		c.signIn(task, config)
+	}
+}
+
+// signIn names the credentials of the registry. Nomad fetches them and puts them
+// into the driver's configuration on the node.
+func (c *Container) signIn(task *api.Task, config map[string]any) {
+	r := c.Registry
+	secret := &api.Secret{Name: registrySecret, Provider: r.Provider, Path: r.Path}
+	if r.Engine != "" {
+		secret.Config = map[string]any{"engine": r.Engine}
+	}
+	task.Secrets = append(task.Secrets, secret)
+	if r.Provider == SecretsInVault && task.Vault == nil {
+		task.Vault = &api.Vault{Role: r.Role, Env: ptr(false), DisableFile: ptr(true), ChangeMode: ptr("noop")}
+	}
+	auth := map[string]any{}
+	for _, key := range []string{"username", "password"} {
+		auth[key] = fmt.Sprintf("${secret.%s.%s}", registrySecret, key)
+	}
+	if r.Server != "" {
+		auth["server_address"] = literal(r.Server)
+	}
+	config["auth"] = []map[string]any{auth}
+}
+
+// mount writes the mounts. The driver makes a missing source only in its short
+// form, which cannot say every path.
+func (c *Container) mount(config map[string]any, mounts []Mount, own bool) {
+	var long []map[string]any
+	var short []string
+	if own {
+		long = append(long, map[string]any{"type": "bind", "source": "local", "target": runDir})
+	}
+	for _, m := range mounts {
+		if m.Create && !strings.Contains(m.Source+m.Target, ":") {
+			mode := "rw"
+			if m.ReadOnly {
+				mode = "ro"
+			}
+			if m.Propagation != "" {
+				mode += "," + m.Propagation
+			}
+			short = append(short, literal(m.Source)+":"+literal(m.Target)+":"+mode)
+			continue
+		}
+		block := map[string]any{"type": "bind", "source": literal(m.Source), "target": literal(m.Target), "readonly": m.ReadOnly}
+		if m.Propagation != "" {
+			block["bind_options"] = []map[string]any{{"propagation": m.Propagation}}
+		}
+		long = append(long, block)
+	}
+	if len(long) > 0 {
+		config["mount"] = long
+	}
+	if len(short) > 0 {
+		config["volumes"] = short
+	}
+}
+
+// literal makes a text mean itself where Nomad would interpolate it.
+func literal(s string) string { return strings.NewReplacer("${", "$${", "%{", "%%{").Replace(s) }

@@ -1,0 +1,88 @@
+package jobspecs_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/jobspecs"
+)
+
+// inContainer is a trial that runs in an image.
+func inContainer(id string) jobspecs.Task {
+	k := trial()
+	k.AllocationID = "12." + id + "-0b7a-4f0e-9a53-6f1f0f9f3b11.1"
+	k.Pool = jobspecs.Pool{Name: "gpu", Driver: jobspecs.Docker, NodePool: "default"}
+	k.Runner = jobspecs.Runner{URL: "http://10.0.0.5:8080/runner/" + runnerSum + "/linux-amd64.tar", SHA256: runnerSum, Archive: true}
+	k.Container = &jobspecs.Container{Image: "registry.example/team/torch:2.9"}
+	return k
+}
+
+// containers are the recorded jobs that run in images.
+func containers() map[string]jobspecs.Task {
+	plain := inContainer("7c1d2f6e")
+	plain.Container.NoGPU = true
+
+	full := inContainer("8c1d2f6e")
+	full.Masters.Service = "det-master"
+	full.Variables = map[string]string{"username": "robot", "password": "never in a job"}
+	full.Container = &jobspecs.Container{
+		Image: "registry.example/${team}/torch:2.9", ForcePull: true, PullTimeout: 10 * time.Minute, User: "1000:1001",
+		ShmBytes: 4 << 30, HardMemory: true, Add: []string{"IPC_LOCK"}, Drop: []string{"NET_RAW", "MKNOD"},
+		Mounts: []jobspecs.Mount{
+			{Source: "/mnt/checkpoints", Target: "/determined_shared_fs", Propagation: "rprivate", Create: true},
+			{Source: "/mnt/odd:name", Target: "/odd", Create: true},
+			{Source: "/data", Target: "/data", ReadOnly: true, Propagation: "rslave"},
+			{Source: "/mnt/${team}", Target: "/team", ReadOnly: true, Create: true},
+		},
+		Devices:  []jobspecs.DeviceFile{{Source: "/dev/infiniband/uverbs0", Target: "/dev/infiniband/uverbs0", Permissions: "rwm"}},
+		Registry: &jobspecs.Registry{Provider: jobspecs.SecretsInNomad, Path: jobspecs.VariablePath(full.AllocationID), Server: "registry.example"},
+	}
+
+	own := inContainer("9c1d2f6e")
+	own.Runner = jobspecs.Runner{Path: "/opt/detent/det-runner"}
+	own.Container.Registry = &jobspecs.Registry{Provider: jobspecs.SecretsInVault, Path: "kv/data/registry", Engine: "kv_v2", Role: "det-registry"}
+	return map[string]jobspecs.Task{"container": plain, "container-full": full, "container-own": own}
+}
+
+func TestRenderRefusesContainers(t *testing.T) {
+	mount := func(source, target string) func(*jobspecs.Task) {
+		return func(k *jobspecs.Task) { k.Container.Mounts = []jobspecs.Mount{{Source: source, Target: target}} }
+	}
+	tests := []struct {
+		name   string
+		change func(*jobspecs.Task)
+		says   string
+	}{
+		{"no image", func(k *jobspecs.Task) { k.Container = nil }, "no image"},
+		{"an image without a name", func(k *jobspecs.Task) { k.Container.Image = "" }, "image"},
+		{"two words for an image", func(k *jobspecs.Task) { k.Container.Image = "a b" }, "image"},
+		{"a driver without images", func(k *jobspecs.Task) { k.Pool.Driver = "exec" }, "runs no images"},
+		{"a runner without its execute bit", func(k *jobspecs.Task) { k.Runner.Archive = false }, "archive"},
+		{"a relative source", mount("data", "/data"), "absolute"},
+		{"a relative target", mount("/data", "data"), "absolute"},
+		{"the runner's folder", mount("/data", "/alloc/bin"), "/alloc"},
+		{"the folder with the identity", mount("/data", "/secrets/"), "/secrets"},
+		{"what lies over the run directory", mount("/data", "/run"), "/run/determined"},
+		{"the whole root", mount("/data", "/"), "task's own"},
+		{"credentials nowhere", func(k *jobspecs.Task) { k.Container.Registry = &jobspecs.Registry{Provider: "consul", Path: "x"} }, "consul"},
+		{"credentials without a path", func(k *jobspecs.Task) {
+			k.Container.Registry = &jobspecs.Registry{Provider: jobspecs.SecretsInVault}
+		}, "registry"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			task := inContainer("7c1d2f6e")
+			test.change(&task)
+			_, err := jobspecs.Render(task)
+			if err == nil || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("got %v, want an error that says %q", err, test.says)
+			}
+		})
+	}
+	for target, taken := range map[string]string{"/data": "", "/runs": "", "/allocations": "", "/run/determined/workdir/data": "/run/determined", "/local": "/local"} {
+		if got := jobspecs.ReservedTarget(target); got != taken {
+			t.Errorf("a mount at %s takes %q, want %q", target, got, taken)
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package api
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+	"time"
+)
+
+// The runner for containers is served in a tar: a file that Nomad fetches has no
+// execute bit, and an image may have no program that could give it one. The tar
+// is not packed, and made the same way every time, so that every master of a
+// release serves the same hash without keeping it.
+
+// tarBlock is what a tar is made of.
+const tarBlock = 512
+
+func runnerArchiveSize(runner int64) int64 {
+	return tarBlock + (runner+tarBlock-1)/tarBlock*tarBlock + 2*tarBlock
+}
+
+// newRunnerArchive is the tar of a runner, which it closes with itself.
+func newRunnerArchive(runner io.ReadCloser, size int64) io.ReadCloser {
+	var head bytes.Buffer
+	w := tar.NewWriter(&head)
+	// A header of this kind cannot fail: its name is short and its size a file's.
+	_ = w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: runnerName, Mode: 0o755, Size: size, ModTime: time.Unix(0, 0), Format: tar.FormatUSTAR})
+	rest := runnerArchiveSize(size) - tarBlock - size
+	return &runnerArchive{
+		Reader: io.MultiReader(&head, io.LimitReader(runner, size), bytes.NewReader(make([]byte, rest))),
+		runner: runner,
+	}
+}
+
+type runnerArchive struct {
+	io.Reader
+	runner io.Closer
+}
+
+// Close closes the runner.
+func (a *runnerArchive) Close() error { return a.runner.Close() }
+
+// RunnerArchiveSHA is the hash of the tar in which a runner is served at
+// /runner/<hash of the runner>/<target>.tar.
+func RunnerArchiveSHA(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return "", errors.Join(err, f.Close())
+	}
+	archive := newRunnerArchive(f, info.Size())
+	defer archive.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, archive); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}

@@ -1,0 +1,55 @@
+package api
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestRunnerArchive: what is served is a whole tar of the announced size and hash,
+// with one program in it.
+func TestRunnerArchive(t *testing.T) {
+	for _, size := range []int{0, 1, 511, 512, 513, 100_000} {
+		path := filepath.Join(t.TempDir(), runnerName)
+		content := bytes.Repeat([]byte{7}, size)
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		want, err := RunnerArchiveSHA(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		archive := newRunnerArchive(f, int64(size))
+		text, err := io.ReadAll(archive)
+		if err := errors.Join(err, archive.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != want || int64(len(text)) != runnerArchiveSize(int64(size)) {
+			t.Errorf("a runner of %d bytes: %d bytes with hash %x, announced were %d with %s", size, len(text), sum, runnerArchiveSize(int64(size)), want)
+		}
+		r := tar.NewReader(bytes.NewReader(text))
+		h, err := r.Next()
+		if err != nil || h.Name != runnerName || h.Mode != 0o755 {
+			t.Fatalf("a runner of %d bytes: %+v, %v", size, h, err)
+		}
+		if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, content) {
+			t.Errorf("a runner of %d bytes comes out as %d: %v", size, len(got), err)
+		}
+		if _, err := r.Next(); err != io.EOF {
+			t.Errorf("a runner of %d bytes: after it comes %v", size, err)
+		}
+	}
+	if _, err := RunnerArchiveSHA(filepath.Join(t.TempDir(), "none")); err == nil {
+		t.Error("a runner that is not there has a hash")
+	}
+}

@@ -1,0 +1,109 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// storagePlace is what of a storage's configuration says where its folder is.
+type storagePlace struct {
+	Type          string  `json:"type"`
+	HostPath      string  `json:"host_path"`
+	StoragePath   *string `json:"storage_path"`
+	ContainerPath string  `json:"container_path"`
+}
+
+// folder is the storage's folder on this machine: a root, and the way from it.
+func (p storagePlace) folder() (root, sub string, err error) {
+	switch p.Type {
+	case expconf.Directory:
+		return p.ContainerPath, ".", nil
+	case expconf.SharedFS:
+		if p.StoragePath == nil || *p.StoragePath == "" {
+			return p.HostPath, ".", nil
+		}
+		sub := path.Clean(*p.StoragePath)
+		if path.IsAbs(sub) {
+			rest, inside := strings.CutPrefix(sub+"/", path.Clean(p.HostPath)+"/")
+			if !inside {
+				return "", "", fault.New(fault.Invalid, "storage_path %s is not below host_path %s", sub, p.HostPath)
+			}
+			sub = path.Clean("./" + rest)
+		}
+		return p.HostPath, sub, nil
+	}
+	return "", "", fault.New(fault.Unimplemented,
+		"the checkpoint lies in storage of type %q, which the master does not read: download it directly, with credentials of your own", p.Type)
+}
+
+// folderSource is storage that the master sees as a folder.
+type folderSource struct{ *os.Root }
+
+// openFolder opens the folder of a checkpoint, which nothing leads out of.
+func openFolder(storage json.RawMessage, k store.Checkpoint) (checkpointSource, error) {
+	var place storagePlace
+	if err := json.Unmarshal(storage, &place); err != nil {
+		return nil, err
+	}
+	base, sub, err := place.folder()
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(base)
+	if err != nil {
+		return nil, fault.Wrap(fault.NotFound, err,
+			"the master sees no folder %s: mount the checkpoint storage where masters run, or download where it is mounted", base)
+	}
+	defer root.Close()
+	dir, err := root.OpenRoot(path.Join(sub, k.UUID))
+	if err != nil {
+		return nil, fault.Wrap(fault.NotFound, err, "checkpoint %s has no folder in %s", k.UUID, path.Join(base, sub))
+	}
+	return folderSource{dir}, nil
+}
+
+func (f folderSource) files(_ context.Context, k store.Checkpoint) ([]string, error) {
+	names := slices.Sorted(maps.Keys(k.Resources))
+	for _, name := range names {
+		info, err := f.Stat(strings.TrimSuffix(name, "/"))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, fault.Wrap(fault.NotFound, err, "file %s of checkpoint %s is no longer in its storage", name, k.UUID)
+		case err != nil:
+			return nil, fault.Wrap(fault.Forbidden, err, "file %s of checkpoint %s cannot be read from its folder", name, k.UUID)
+		case !info.Mode().IsRegular() && !info.IsDir():
+			return nil, fault.New(fault.Forbidden, "%s of checkpoint %s is neither a file nor a folder", name, k.UUID)
+		}
+	}
+	return names, nil
+}
+
+// open never waits, whatever was put in the file's place in the meantime.
+func (f folderSource) open(_ context.Context, name string) (io.ReadCloser, fileInfo, error) {
+	file, err := f.OpenFile(strings.TrimSuffix(name, "/"), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, fileInfo{}, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		err = fmt.Errorf("%s is no longer a file", name)
+	}
+	if err != nil {
+		return nil, fileInfo{}, errors.Join(err, file.Close())
+	}
+	return file, fileInfo{size: info.Size(), modified: info.ModTime(), folder: info.IsDir()}, nil
+}

@@ -1,0 +1,95 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// A Bucket is object storage that the master can read.
+type Bucket interface {
+	// List lists what lies below a prefix.
+	List(ctx context.Context, prefix string) ([]Object, error)
+	// Get reads one object; what it gives is to be closed.
+	Get(ctx context.Context, key string) (io.ReadCloser, Object, error)
+}
+
+// An Object is a file in a bucket.
+type Object struct {
+	Key      string
+	Size     int64
+	Modified time.Time
+}
+
+// objectSource is a checkpoint in a bucket.
+type objectSource struct {
+	bucket Bucket
+	prefix string // with a slash at its end
+}
+
+// objectSource finds a checkpoint by what its experiment's stored configuration
+// says, and by nothing that a task has said: the master may read every bucket's
+// checkpoints, and a task only its own.
+func (a *API) objectSource(ctx context.Context, k store.Checkpoint) (checkpointSource, error) {
+	if a.cfg.Bucket == nil || len(k.Config) == 0 {
+		return nil, fault.New(fault.Unimplemented,
+			"checkpoint %s lies in storage of type s3, which this master does not read: download it directly, with credentials of your own", k.UUID)
+	}
+	cfg, err := expconf.ParseConfigJSON(k.Config)
+	if err != nil {
+		return nil, err
+	}
+	s := cfg.CheckpointStorage
+	if s.Type != expconf.S3 {
+		return nil, fault.New(fault.Forbidden, "checkpoint %s was reported in storage of type s3, and its experiment's is %s", k.UUID, s.Type)
+	}
+	bucket, err := a.cfg.Bucket(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return objectSource{bucket, path.Join(text(s.Prefix), k.UUID) + "/"}, nil
+}
+
+func (o objectSource) files(ctx context.Context, k store.Checkpoint) ([]string, error) {
+	names := slices.Sorted(maps.Keys(k.Resources))
+	there := map[string]bool{}
+	list, err := o.bucket.List(ctx, o.prefix)
+	if err != nil {
+		return nil, err
+	}
+	for _, object := range list {
+		there[strings.TrimPrefix(object.Key, o.prefix)] = true
+	}
+	for _, name := range names {
+		switch {
+		case path.Clean("/"+name) != "/"+strings.TrimSuffix(name, "/"):
+			return nil, fault.New(fault.Forbidden, "%q of checkpoint %s is no plain path", name, k.UUID)
+		case !there[name] && !strings.HasSuffix(name, "/"):
+			return nil, fault.New(fault.NotFound, "file %s of checkpoint %s is no longer in its storage", name, k.UUID)
+		}
+	}
+	return names, nil
+}
+
+func (o objectSource) open(ctx context.Context, name string) (io.ReadCloser, fileInfo, error) {
+	if strings.HasSuffix(name, "/") {
+		return io.NopCloser(strings.NewReader("")), fileInfo{folder: true}, nil
+	}
+	body, object, err := o.bucket.Get(ctx, o.prefix+name)
+	if err != nil {
+		return nil, fileInfo{}, fmt.Errorf("%s: %w", name, err)
+	}
+	return body, fileInfo{size: object.Size, modified: object.Modified}, nil
+}
+
+// Close does nothing: a bucket is no open thing.
+func (o objectSource) Close() error { return nil }

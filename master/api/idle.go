@@ -1,0 +1,73 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// IdleTimeouts are how long tasks may be unused that do not say so themselves; 0
+// is for ever.
+type IdleTimeouts struct {
+	Notebook    time.Duration
+	Tensorboard time.Duration
+}
+
+func (t IdleTimeouts) of(taskType string) (time.Duration, bool) {
+	span := time.Duration(0)
+	switch taskType {
+	case "NOTEBOOK":
+		span = t.Notebook
+	case "TENSORBOARD":
+		span = t.Tensorboard
+	}
+	return span, span > 0
+}
+
+// reportIdle ends a task that says of itself that nobody has used it for as long
+// as its configuration allows. Its runner measures that, so that no master has to
+// look in from outside, and an outage of theirs ends nothing.
+func (a *API) reportIdle(ctx context.Context, c *call, req *v1.IdleNotebookRequest) (*none, error) {
+	id := c.Params("id")
+	if id != c.who.TaskID {
+		return nil, fault.New(fault.Forbidden, "a task reports of itself alone: this is task %s", c.who.TaskID)
+	}
+	if req.NotebookID != "" && req.NotebookID != id {
+		return nil, fault.New(fault.Invalid, "notebookId: the path says %s, the body %s", id, clip(req.NotebookID))
+	}
+	k, err := a.db.Task(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := expconf.ParseCommandConfigJSON(k.Config)
+	switch {
+	case k.Type == "TRIAL" || k.Type == "COMMAND":
+		return nil, fault.New(fault.Invalid, "task %s is a %s; those are never idle", id, k.Type)
+	case err != nil:
+		return nil, fmt.Errorf("the configuration of task %s: %w", id, err)
+	case !req.Idle || cfg.IdleTimeout == nil || *cfg.IdleTimeout <= 0:
+		return &none{}, nil
+	}
+	if err := a.db.KillTask(ctx, id, fmt.Sprintf("ended because nobody used it for %s", spanWords(time.Duration(*cfg.IdleTimeout)))); err != nil {
+		return nil, err
+	}
+	a.bus.Publish(store.TopicIntent)
+	return &none{}, nil
+}
+
+// spanWords writes a time span without its trailing zeros: 30m, 1h30m, 90s.
+func spanWords(d time.Duration) string {
+	s := d.Round(time.Millisecond).String()
+	if d >= time.Minute && d%time.Minute == 0 {
+		s = s[:len(s)-len("0s")]
+	}
+	if d >= time.Hour && d%time.Hour == 0 {
+		s = s[:len(s)-len("0m")]
+	}
+	return s
+}

@@ -1,0 +1,278 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+const (
+	// mostLiveTrials bounds the trials whose reports one stream carries.
+	mostLiveTrials = 100
+	// mostMoved is how many moved experiments are told one by one; of more it is
+	// said that the reader had better look.
+	mostMoved = 200
+)
+
+func (a *API) registerLive() {
+	a.raw("GET", "/detent/live", person, "Follow what moves, and the reports of trials, as server-sent events: what a page shows over one connection", a.live,
+		query("trials after"))
+}
+
+// movedExperiment is the event "experiment": what lists show of one that moved.
+type movedExperiment struct {
+	ID                      int                `json:"id"`
+	State                   v1.ExperimentState `json:"state"`
+	Name                    string             `json:"name"`
+	Archived                bool               `json:"archived"`
+	Progress                *float64           `json:"progress,omitempty"`
+	NumTrials               int                `json:"numTrials"`
+	CheckpointCount         int                `json:"checkpointCount"`
+	BestTrialID             *int               `json:"bestTrialId,omitempty"`
+	BestTrialSearcherMetric *float64           `json:"bestTrialSearcherMetric,omitempty"`
+	EndTime                 *time.Time         `json:"endTime,omitempty"`
+	Duration                int                `json:"duration"`
+	Error                   string             `json:"error"`
+}
+
+// toLook is the event "look": these are not as they were. What names experiments,
+// tasks, queue and nodes.
+type toLook struct {
+	What []string `json:"what"`
+	Gone []int    `json:"gone"` // experiments that are no more
+}
+
+// livePosition is where a stream is: among the reports, and among the moves.
+type livePosition struct {
+	metrics store.Position
+	state   store.StatePosition
+}
+
+func (p livePosition) String() string {
+	return fmt.Sprintf("%d-%d/%s-%d", p.metrics.XID, p.metrics.ID, p.state.Epoch, p.state.Seq)
+}
+
+func parseLivePosition(s string) (*livePosition, error) {
+	m, st, ok := strings.Cut(s, "/")
+	metrics, err := parsePosition(m)
+	epoch, seq, ok2 := strings.Cut(st, "-")
+	n, err2 := strconv.ParseInt(seq, 10, 64)
+	if !ok || !ok2 || err != nil || err2 != nil {
+		return nil, fault.New(fault.Invalid, "Last-Event-ID: %q is not a position that this stream gave out", clip(s))
+	}
+	return &livePosition{*metrics, store.StatePosition{Epoch: epoch, Seq: n}}, nil
+}
+
+// liveStream is one reader of live.
+type liveStream struct {
+	a       *API
+	e       events
+	at      livePosition
+	trials  []int
+	reports <-chan []store.MetricRow // nil when no trial is watched
+	moves   <-chan store.StateChange
+	who     shown
+}
+
+// live sends over one connection all that a page shows: "metrics" for each report
+// of its trials, "experiment" for each that moved, "look" for what else is to be
+// read again, and "position" once everything before is sent: what a client reads
+// by other routes after it has no gap before what comes here. Each event's id is a
+// position to come back with; a browser does that by itself.
+func (a *API) live(ctx context.Context, c *call) error {
+	s := &liveStream{a: a, who: tokenOf(c.Ctx)}
+	var err error
+	if s.trials, err = a.liveTrials(ctx, c); err != nil {
+		return err
+	}
+	last := c.Get("Last-Event-ID")
+	if last == "" {
+		last, _ = c.query("after")
+	}
+	var after *livePosition
+	if last != "" {
+		if after, err = parseLivePosition(last); err != nil {
+			return err
+		}
+	}
+	stopReports := func() {}
+	if len(s.trials) > 0 {
+		if s.reports, s.at.metrics, stopReports, err = a.inside.feed.Watch(ctx, s.trials...); err != nil {
+			return err
+		}
+	}
+	var before *store.StatePosition
+	if after != nil {
+		before = &after.state
+	}
+	moves, now, since, missed, stopMoves := a.inside.states.Watch(before)
+	s.moves, s.at.state = moves, now
+	c.Set(fiber.HeaderContentType, "text/event-stream")
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	c.Set("X-Accel-Buffering", "no")
+	c.Context().Response.ImmediateHeaderFlush = true
+	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
+		defer stopReports()
+		defer stopMoves()
+		s.e = events{w: w}
+		if s.catchUp(after, since, missed && after != nil) == nil {
+			s.run(a.stopping)
+		}
+	})
+	return nil
+}
+
+// liveTrials reads which trials are wanted.
+func (a *API) liveTrials(ctx context.Context, c *call) ([]int, error) {
+	ids, err := c.numbers("trials")
+	if err != nil {
+		return nil, err
+	}
+	if len(ids) > mostLiveTrials {
+		return nil, fault.New(fault.Invalid, "trials: %d trials; %d are allowed", len(ids), mostLiveTrials)
+	}
+	for _, id := range ids {
+		if _, err := a.db.Trial(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
+}
+
+// catchUp sends what a reader who comes back missed, and tells every reader that
+// it is up to date.
+func (s *liveStream) catchUp(after *livePosition, since []store.StateChange, missed bool) error {
+	if _, err := s.e.w.WriteString("retry: 1000\n"); err != nil {
+		return err
+	}
+	now := s.at
+	switch {
+	case missed:
+		if err := s.send("look", toLook{What: []string{"experiments", "tasks", "queue", "nodes"}}); err != nil {
+			return err
+		}
+	case after != nil:
+		s.at.state = after.state
+	}
+	if after != nil && len(s.trials) > 0 {
+		s.at.metrics = after.metrics
+		for {
+			list, err := s.a.db.MetricsBetween(s.a.stopping, s.trials, s.at.metrics, now.metrics)
+			if err != nil {
+				return err
+			}
+			if len(list) == 0 {
+				break
+			}
+			if err := s.report(list); err != nil {
+				return err
+			}
+		}
+	}
+	for _, change := range since {
+		if err := s.move(change); err != nil {
+			return err
+		}
+	}
+	s.at = now
+	if err := s.send("position", struct{}{}); err != nil {
+		return err
+	}
+	return s.e.w.Flush()
+}
+
+// run sends what comes, and a sign of life when nothing does. It ends when the
+// client has gone or has signed out.
+func (s *liveStream) run(stopping context.Context) {
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	for {
+		var err error
+		select {
+		case list, ok := <-s.reports:
+			if !ok {
+				return
+			}
+			err = s.report(list)
+		case change, ok := <-s.moves:
+			if !ok {
+				return
+			}
+			err = s.move(change)
+		case <-beat.C:
+			if _, werr := s.a.auth.byToken(stopping, s.who); fault.Is(werr, fault.Unauthenticated) {
+				return // coming back, the client is told why
+			}
+			_, err = s.e.w.WriteString(":\n\n")
+		case <-stopping.Done():
+			return
+		}
+		if err != nil || s.e.w.Flush() != nil {
+			return
+		}
+	}
+}
+
+// report sends reports. Each carries its own position, so that a connection that
+// breaks between them loses nothing.
+func (s *liveStream) report(list []store.MetricRow) error {
+	for _, m := range list {
+		s.at.metrics = store.Position{XID: m.XID, ID: m.ID}
+		if err := s.send("metrics", wireReport(m)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// move sends what moved. All events of a change but the last carry the position
+// before it: who breaks off between them gets all of them again.
+func (s *liveStream) move(c store.StateChange) error {
+	look := toLook{What: []string{}, Gone: append([]int{}, c.Gone...)}
+	if len(c.Experiments) > mostMoved || len(c.Gone) > 0 {
+		look.What = append(look.What, "experiments")
+	}
+	if len(c.Experiments) <= mostMoved {
+		for _, e := range c.Experiments {
+			if err := s.send("experiment", moved(e)); err != nil {
+				return err
+			}
+		}
+	}
+	for _, part := range []struct {
+		name  string
+		moved bool
+	}{{"tasks", c.Tasks}, {"queue", c.Queue}, {"nodes", c.Nodes}} {
+		if part.moved {
+			look.What = append(look.What, part.name)
+		}
+	}
+	s.at.state.Seq = c.Seq
+	return s.send("look", look)
+}
+
+func moved(e store.ExperimentMark) movedExperiment {
+	return movedExperiment{ID: e.ID, State: v1.ExperimentState("STATE_" + e.Shown), Name: e.Name, Archived: e.Archived, Progress: e.Progress,
+		NumTrials: e.Trials, CheckpointCount: e.Checkpoints, BestTrialID: e.BestTrialID, BestTrialSearcherMetric: e.BestMetric,
+		EndTime: e.EndedAt, Duration: e.Seconds, Error: e.Error}
+}
+
+// send adds an event, which leaves with the next flush.
+func (s *liveStream) send(name string, message any) error {
+	body, err := v1.Append(s.e.buf[:0], message)
+	if err != nil {
+		return err
+	}
+	s.e.buf = body
+	_, err = fmt.Fprintf(s.e.w, "event: %s\nid: %s\ndata: %s\n\n", name, s.at, body)
+	return err
+}

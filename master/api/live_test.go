@@ -1,0 +1,123 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// until reads events until one fits, and returns it with the names of all it saw.
+func (s *stream) until(what string, fits func(event) bool) event {
+	s.t.Helper()
+	const most = 200 // events
+	for range most {
+		if e := s.event(); fits(e) {
+			return e
+		}
+	}
+	s.t.Fatalf("%s did not come within %d events", what, most)
+	return event{}
+}
+
+func named(name string, words ...string) func(event) bool {
+	return func(e event) bool {
+		return e.name == name && !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(e.data, w) })
+	}
+}
+
+func TestLiveTellsWhatMoves(t *testing.T) {
+	r := newRig(t)
+	me := r.user("determined")
+	s := me.open("/api/v1/detent/live", nil)
+	defer s.close()
+	s.until("the beginning", named("position"))
+
+	id := me.create(yaml(), `"activate":true`)
+	s.until("the new experiment", named("experiment", fmt.Sprintf(`"id":%d,`, id), `"state":"STATE_QUEUED"`, `"name":"small"`))
+	r.trial(id, 0)
+	s.until("its trial", named("experiment", fmt.Sprintf(`"id":%d,`, id), `"numTrials":1`))
+	s.until("the queue", named("look", `"queue"`))
+	r.node("n1", "node-1", 2)
+	s.until("the node", named("look", `"nodes"`))
+	me.post("/api/v1/commands", `{"config":{"entrypoint":["true"]}}`).ok()
+	s.until("the command", named("look", `"tasks"`))
+	me.post(fmt.Sprintf("/api/v1/experiments/%d/pause", id), "").ok()
+	s.until("the pause", named("experiment", `"state":"STATE_PAUSED"`))
+	r.runs(fmt.Sprintf("%d.0.1", id), "PENDING", "TERMINATED")
+	r.moves(id, "PAUSED", "CANCELED")
+	s.until("the end", named("experiment", `"state":"STATE_CANCELED"`, `"endTime":"`))
+}
+
+// TestLiveComesBack: what was missed between two connections comes first, in its
+// order, reports as well as moves; a position of another time makes the reader look
+// at everything.
+func TestLiveComesBack(t *testing.T) {
+	r := newRig(t)
+	a := r.running(yaml(), 1)
+	other := r.running(yaml(), 1)
+	report := func(x *attempt, step int) {
+		t.Helper()
+		x.ranks[0].post(x.trialPath("/metrics"), fmt.Sprintf(`{"group":"training","metrics":{"trialRunId":1,"stepsCompleted":%d,"metrics":{"avgMetrics":{"loss":1}}}}`, step)).ok()
+	}
+	me := r.user("determined")
+	path := fmt.Sprintf("/api/v1/detent/live?trials=%d&trials=%d", a.trial, other.trial)
+	still := me.open("/api/v1/detent/live", nil) // somebody stays, so that the feed does
+	defer still.close()
+	still.until("the beginning", named("position"))
+	s := me.open(path, nil)
+	s.until("the beginning", named("position"))
+	report(a, 1)
+	report(other, 1)
+	seen := []string{}
+	last := s.until("both reports", func(e event) bool {
+		if e.name == "metrics" {
+			seen = append(seen, e.data)
+		}
+		return len(seen) == 2
+	}).id
+	s.close()
+
+	report(a, 2)
+	report(other, 2)
+	id := me.create(yaml("description: missed"), `"activate":true`)
+	still.until("the move", named("experiment", fmt.Sprintf(`"id":%d,`, id)))
+	s = me.open(path, http.Header{"Last-Event-ID": {last}})
+	var reports, moves int
+	s.until("the end of what was missed", func(e event) bool {
+		switch {
+		case e.name == "metrics" && strings.Contains(e.data, `"totalBatches":2,`):
+			reports++
+		case e.name == "metrics":
+			t.Errorf("a report came twice: %s", e.data)
+		case named("experiment", fmt.Sprintf(`"id":%d,`, id))(e):
+			moves++
+		case named("look", "experiments")(e):
+			t.Errorf("told to look at everything: %s", e.data)
+		}
+		return e.name == "position"
+	})
+	if reports != 2 || moves == 0 {
+		t.Errorf("%d reports and %d moves were sent again, 2 and 1 at least were due", reports, moves)
+	}
+	s.close()
+
+	metrics, _, _ := strings.Cut(last, "/")
+	s = me.open(path, http.Header{"Last-Event-ID": {metrics + "/before-7"}})
+	s.until("the order to look", named("look", "experiments", "tasks", "queue", "nodes"))
+	s.close()
+}
+
+func TestLiveRefuses(t *testing.T) {
+	r := newRig(t)
+	me := r.user("determined")
+	r.anyone().get("/api/v1/detent/live").says(401, "sign in")
+	me.get("/api/v1/detent/live?after=nonsense").says(400, "position")
+	me.get("/api/v1/detent/live?after=1-2/x").says(400, "position")
+	me.get("/api/v1/detent/live?trials=99").says(404, "trial 99")
+	many := strings.Repeat("trials=1&", mostLiveTrials+1)
+	me.get("/api/v1/detent/live?"+many).says(400, "are allowed")
+	a := r.running(yaml(), 1)
+	a.ranks[0].get("/api/v1/detent/live").says(403, "sign in as a user")
+}

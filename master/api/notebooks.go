@@ -1,0 +1,73 @@
+package api
+
+import (
+	"context"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+func (a *API) registerNotebooks() {
+	handle(a, "GET", "/notebooks", both, "List notebooks", a.listNotebooks, query(taskListQuery))
+	handle(a, "POST", "/notebooks", person, "Start a notebook", a.createNotebook, bodyLimit(contextBody), slow)
+	handle(a, "GET", "/notebooks/:id", both, "A notebook", a.notebook)
+	handle(a, "POST", "/notebooks/:id/kill", person, "End a notebook", a.killNotebook)
+	handle(a, "POST", "/notebooks/:id/set_priority", person, "Change the priority of a notebook", a.prioritizeNotebook)
+	handle(a, "PUT", "/notebooks/:id/report_idle", task, "Say that nobody uses a task any more", a.reportIdle)
+}
+
+func wireNotebook(k store.Task) v1.Notebook {
+	w := v1.Notebook{ID: k.ID, JobID: k.JobID, Description: k.Name, ResourcePool: k.Pool, StartTime: k.CreatedAt, State: taskState(k),
+		Username: k.Owner, DisplayName: k.OwnerName, UserID: k.OwnerID, WorkspaceID: k.WorkspaceID, ExitStatus: exitStatus(k)}
+	if k.ID != "" {
+		address := proxyPath(k.ID)
+		w.ServiceAddress = &address
+	}
+	return w
+}
+
+func (a *API) listNotebooks(ctx context.Context, c *call, _ *none) (*v1.GetNotebooksResponse, error) {
+	list, page, err := a.tasksOf(ctx, c, notebooks())
+	if err != nil {
+		return nil, err
+	}
+	resp := &v1.GetNotebooksResponse{Pagination: page}
+	for _, k := range list {
+		resp.Notebooks = append(resp.Notebooks, wireNotebook(k))
+	}
+	return resp, nil
+}
+
+func (a *API) notebook(ctx context.Context, c *call, _ *none) (*v1.GetNotebookResponse, error) {
+	k, err := a.taskFor(ctx, c, notebooks(), auth.View)
+	if err != nil {
+		return nil, err
+	}
+	return &v1.GetNotebookResponse{Notebook: wireNotebook(k), Config: taskConfig(k.Config)}, nil
+}
+
+func (a *API) createNotebook(ctx context.Context, c *call, req *v1.LaunchNotebookRequest) (*v1.LaunchNotebookResponse, error) {
+	done, err := a.launch(ctx, c, notebooks(), launch{config: req.Config, files: req.Files, template: req.TemplateName,
+		workspaceID: req.WorkspaceID, preview: req.Preview})
+	if err != nil {
+		return nil, err
+	}
+	return &v1.LaunchNotebookResponse{Notebook: wireNotebook(done.task), Config: done.config, Warnings: done.warnings, Remarks: done.remarks}, nil
+}
+
+func (a *API) killNotebook(ctx context.Context, c *call, _ *none) (*v1.NotebookResponse, error) {
+	k, err := a.kill(ctx, c, notebooks())
+	if err != nil {
+		return nil, err
+	}
+	return &v1.NotebookResponse{Notebook: wireNotebook(k)}, nil
+}
+
+func (a *API) prioritizeNotebook(ctx context.Context, c *call, req *priorityRequest) (*v1.NotebookResponse, error) {
+	k, err := a.prioritize(ctx, c, notebooks(), req)
+	if err != nil {
+		return nil, err
+	}
+	return &v1.NotebookResponse{Notebook: wireNotebook(k)}, nil
+}

@@ -1,0 +1,322 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/search"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+func (a *API) registerSearcher() {
+	handle(a, "GET", "/trials/:id/searcher/operation", both, "The length to train to", a.searcherOperation, longPoll)
+	handle(a, "POST", "/trials/:id/searcher/completed_operation", both, "Say that a length was reached", a.completedOperation)
+	handle(a, "GET", "/experiments/:id/searcher_events", both, "What a program that drives a search has to answer", a.searcherEvents, longPoll)
+	handle(a, "POST", "/experiments/:id/searcher_operations", both, "What a program that drives a search wants", a.searcherOperations)
+	handle(a, "POST", "/preview-hp-search", person, "What a search would do", a.previewSearch)
+}
+
+// lengthOf is how long a trial trains for now: what its search says, else the
+// whole length of the configuration; 0 when its program decides.
+func lengthOf(s store.TrialSearcher) (int64, error) {
+	if s.Target != nil {
+		return *s.Target, nil
+	}
+	cfg, err := expconf.ParseConfigJSON(s.Config)
+	if err != nil || cfg.Searcher.MaxLength == nil {
+		return 0, err
+	}
+	return cfg.Searcher.MaxLength.Units, nil
+}
+
+// verdictWithin is how long a program waits for the search to say whether it
+// trains on; the search hears of every result within a second.
+const verdictWithin = 45 * time.Second
+
+// searcherOperation gives the length to train to, or says that there is no more
+// to do for now. A trial that has reached its length waits here for the verdict.
+func (a *API) searcherOperation(ctx context.Context, c *call, _ *none) (*v1.SearcherOperationResponse, error) {
+	id, err := a.reportingTrial(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	wake, cancel := a.bus.Subscribe(store.TopicState)
+	defer cancel()
+	var s store.TrialSearcher
+	decided, err := await(ctx, wake, verdictWithin, func(ctx context.Context) (bool, error) {
+		s, err = a.db.TrialSearcher(ctx, id)
+		return s.Stopped || s.Held || s.Target == nil || s.Reached == nil || *s.Reached < *s.Target, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !decided {
+		return nil, fault.New(fault.Unavailable, "the search of trial %d has not said yet whether it trains on; ask again", id)
+	}
+	length, err := lengthOf(s)
+	if err != nil {
+		return nil, err
+	}
+	if length == 0 && !s.Stopped && !s.Held {
+		return nil, fault.New(fault.Invalid,
+			"the experiment of trial %d has no searcher.max_length, which harnesses before 0.38 train by: add one, or use determined 0.38", id)
+	}
+	op := v1.ValidateAfterOperation{RequestID: s.TaskID, Length: length}
+	done := s.Stopped || s.Held || s.Reached != nil && *s.Reached >= length
+	return &v1.SearcherOperationResponse{Op: &v1.SearcherOperation{ValidateAfter: op}, Completed: done}, nil
+}
+
+// completedOperation takes a trial's word that it has trained so long. Where the
+// search decides what comes next, it hears of it; the metric may have come with a
+// validation already, which is then the same result twice.
+func (a *API) completedOperation(ctx context.Context, c *call, req *v1.CompletedOperationRequest) (*none, error) {
+	id, err := a.reportingTrial(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	s, err := a.db.TrialSearcher(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	length, err := lengthOf(s)
+	if err != nil {
+		return nil, err
+	}
+	if req.Op.Length != length && (s.Target == nil || req.Op.Length > length || req.Op.Length < 1) {
+		return nil, fault.New(fault.Invalid, "op.length: trial %d was told to train to %d, not to %d", id, length, req.Op.Length)
+	}
+	var event *store.NewEvent
+	if m := req.SearcherMetric; s.Target != nil {
+		v := search.Validation{Metric: m, Length: req.Op.Length, Run: c.who.RunID}
+		if m != nil && (math.IsNaN(*m) || math.IsInf(*m, 0)) {
+			v.Metric, v.Unfit = nil, "nan"
+		}
+		if m != nil { // without, the validation report has brought it
+			body, err := json.Marshal(v)
+			if err != nil {
+				return nil, err
+			}
+			event = &store.NewEvent{ExperimentID: s.ExperimentID, Trial: s.Number, Kind: search.Validated, Body: body}
+		}
+	}
+	if err := a.db.CompleteLength(ctx, id, req.Op.Length, event); err != nil {
+		return nil, err
+	}
+	a.bus.Publish(store.TopicEvents)
+	return &none{}, nil
+}
+
+// outside folds the search of an experiment that a program drives.
+func (a *API) outside(ctx context.Context, experiment int) (*search.Search, store.SearchInput, error) {
+	in, err := a.db.SearchInput(ctx, experiment, 0)
+	if err != nil {
+		return nil, in, err
+	}
+	cfg, err := expconf.ParseConfigJSON(in.Config)
+	if err != nil {
+		return nil, in, err
+	}
+	if cfg.Searcher.Name != expconf.Custom {
+		return nil, in, fault.New(fault.Invalid, "the searcher of experiment %d is %s; only custom is driven by a program", experiment, cfg.Searcher.Name)
+	}
+	s, err := search.New(cfg, in.Seed)
+	if err != nil {
+		return nil, in, err
+	}
+	for _, e := range in.Events {
+		if err := s.Apply(search.Event{Seq: e.Seq, Kind: e.Kind, Trial: e.Trial, Body: e.Body}); err != nil {
+			return nil, in, err
+		}
+	}
+	return s, in, nil
+}
+
+// searcherEvents waits until there is something to answer.
+func (a *API) searcherEvents(ctx context.Context, c *call, _ *none) (*v1.GetSearcherEventsResponse, error) {
+	e, err := a.experimentFor(ctx, c, auth.Change)
+	if err != nil {
+		return nil, err
+	}
+	events, cancelEvents := a.bus.Subscribe(store.TopicEvents)
+	defer cancelEvents()
+	states, cancelStates := a.bus.Subscribe(store.TopicState)
+	defer cancelStates()
+	ctx, done := context.WithCancel(ctx)
+	defer done()
+	resp := &v1.GetSearcherEventsResponse{SearcherEvents: []v1.SearcherEvent{}}
+	_, err = await(ctx, either(ctx, events, states), longestPoll, func(ctx context.Context) (bool, error) {
+		s, in, err := a.outside(ctx, e.ID)
+		if err != nil {
+			return false, err
+		}
+		resp.SearcherEvents = resp.SearcherEvents[:0]
+		queue, _ := s.Outside()
+		last := 0
+		for _, q := range queue {
+			resp.SearcherEvents = append(resp.SearcherEvents, wireSearcherEvent(q))
+			last = q.ID
+		}
+		switch in.State {
+		case "COMPLETED", "CANCELED", "ERROR":
+			resp.SearcherEvents = append(resp.SearcherEvents, v1.SearcherEvent{ID: last + 1,
+				ExperimentInactive: &v1.SearcherExperimentInactive{ExperimentState: v1.ExperimentState("STATE_" + in.State)}})
+		}
+		return len(resp.SearcherEvents) > 0, nil
+	})
+	return resp, err
+}
+
+// either wakes for one of two reasons.
+func either(ctx context.Context, x, y <-chan struct{}) <-chan struct{} {
+	wake := make(chan struct{}, 1)
+	go func() {
+		for {
+			select {
+			case <-x:
+			case <-y:
+			case <-ctx.Done():
+				return
+			}
+			select {
+			case wake <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	return wake
+}
+
+func wireSearcherEvent(e search.OutsideEvent) v1.SearcherEvent {
+	w := v1.SearcherEvent{ID: e.ID}
+	switch {
+	case e.Created != nil:
+		w.TrialCreated = &v1.SearcherEventTrial{RequestID: e.Created.Name}
+	case e.Validated != nil:
+		w.ValidationCompleted = &v1.SearcherEventValidation{RequestID: e.Validated.Name, Metric: e.Validated.Metric, ValidateAfterLength: e.Validated.Length}
+	case e.Closed != nil:
+		w.TrialClosed = &v1.SearcherEventTrial{RequestID: e.Closed.Name}
+	case e.Exited != nil:
+		reason := map[string]string{"errored": "ERRORED", "canceled": "USER_CANCELED", "invalid_hp": "INVALID_HP"}[e.Exited.Reason]
+		if reason == "" {
+			reason = "UNSPECIFIED"
+		}
+		w.TrialExitedEarly = &v1.SearcherEventExit{RequestID: e.Exited.Name, ExitedReason: "EXITED_REASON_" + reason}
+	case e.Progress != nil:
+		w.TrialProgress = &v1.SearcherEventProgress{RequestID: e.Progress.Name, PartialUnits: e.Progress.Units}
+	default:
+		w.InitialOperations = &v1.InitialOperations{}
+	}
+	return w
+}
+
+// operationsAtOnce bounds what one call may ask for.
+const operationsAtOnce = 10_000
+
+// searcherOperations appends what the program wants to the search's events, after
+// it was found to make sense there.
+func (a *API) searcherOperations(ctx context.Context, c *call, req *v1.PostSearcherOperationsRequest) (*none, error) {
+	e, err := a.experimentFor(ctx, c, auth.Change)
+	if err != nil {
+		return nil, err
+	}
+	if len(req.SearcherOperations) > operationsAtOnce {
+		return nil, fault.New(fault.TooLarge, "searcherOperations: %d are over the limit of %d", len(req.SearcherOperations), operationsAtOnce)
+	}
+	ops := search.Operations{}
+	if req.TriggeredByEvent != nil {
+		ops.Event = req.TriggeredByEvent.ID
+	}
+	for i, op := range req.SearcherOperations {
+		o, err := operationOf(op)
+		if err != nil {
+			return nil, fault.New(fault.Invalid, "searcherOperations[%d]: %w", i, err)
+		}
+		ops.List = append(ops.List, o)
+	}
+	body, err := json.Marshal(ops)
+	if err != nil {
+		return nil, err
+	}
+	for { // until nothing else happens between the look and the word
+		s, in, err := a.outside(ctx, e.ID)
+		if err != nil {
+			return nil, err
+		}
+		switch in.State {
+		case "COMPLETED", "CANCELED", "ERROR":
+			return nil, fault.New(fault.Conflict, "experiment %d has ended", e.ID)
+		}
+		seq := s.Seq()
+		if why := s.CheckOutside(ops); why != "" {
+			return nil, fault.New(fault.Invalid, "searcherOperations: %s", why)
+		}
+		told, err := a.db.TellSearch(ctx, e.ID, seq, search.Told, body)
+		if err != nil {
+			return nil, err
+		}
+		if told {
+			a.bus.Publish(store.TopicEvents)
+			return &none{}, nil
+		}
+	}
+}
+
+func operationOf(op v1.DriverOperation) (search.Operation, error) {
+	var o search.Operation
+	switch {
+	case op.TrialOperation != nil:
+		v := op.TrialOperation.ValidateAfter
+		o.Train = &search.Train{Name: v.RequestID, Length: v.Length}
+	case op.CreateTrial != nil:
+		hparams := map[string]any{}
+		if err := json.Unmarshal([]byte(op.CreateTrial.Hyperparams), &hparams); err != nil {
+			return o, fault.New(fault.Invalid, "createTrial.hyperparams: not a JSON object: %v", err)
+		}
+		o.Create = &search.Create{Name: op.CreateTrial.RequestID, HParams: hparams}
+	case op.CloseTrial != nil:
+		o.Close = op.CloseTrial.RequestID
+	case op.ShutDown != nil:
+		o.Shutdown = &search.Shutdown{Cancel: op.ShutDown.Cancel, Failure: op.ShutDown.Failure}
+	case op.SetSearcherProgress != nil:
+		o.Progress = &op.SetSearcherProgress.Progress
+	default:
+		return o, fault.New(fault.Invalid, "it is none of createTrial, trialOperation, closeTrial, shutDown and setSearcherProgress")
+	}
+	return o, nil
+}
+
+// previewSearch says what a search would do, if all went well.
+func (a *API) previewSearch(_ context.Context, _ *call, req *v1.PreviewHPSearchRequest) (*v1.PreviewHPSearchResponse, error) {
+	raw, _, err := expconf.Parse("config", req.Config)
+	if err != nil {
+		return nil, wrongConfig(err)
+	}
+	cfg, err := expconf.Complete(raw, expconf.ClusterDefaults{Seed: rand.Uint32(), Name: "preview"})
+	if err != nil {
+		return nil, wrongConfig(err)
+	}
+	if err := cfg.ValidateSearch(); err != nil {
+		return nil, wrongConfig(err)
+	}
+	shown, err := cfg.Redacted().JSON()
+	if err != nil {
+		return nil, err
+	}
+	sum := &v1.SearchSummary{Config: shown}
+	for _, s := range search.Preview(cfg) {
+		name, value := s.Name, int(s.Units)
+		u := v1.SearchUnit{MaxLength: s.Whole}
+		if value > 0 {
+			u.Name, u.Value = &name, &value
+		}
+		sum.Trials = append(sum.Trials, v1.TrialSummary{Count: s.Trials, Unit: u})
+	}
+	return &v1.PreviewHPSearchResponse{Summary: sum}, nil
+}

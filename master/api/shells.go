@@ -1,0 +1,141 @@
+package api
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+func (a *API) registerShells() {
+	handle(a, "GET", "/shells", both, "List shells", a.listShells, query(taskListQuery))
+	handle(a, "POST", "/shells", person, "Start a shell", a.createShell, bodyLimit(contextBody), slow)
+	handle(a, "GET", "/shells/:id", both, "A shell; with its private key for those who may enter it", a.shell)
+	handle(a, "POST", "/shells/:id/kill", person, "End a shell", a.killShell)
+	handle(a, "POST", "/shells/:id/set_priority", person, "Change the priority of a shell", a.prioritizeShell)
+	handle(a, "PUT", "/shells/:id/report_idle", task, "Say that nobody uses a shell any more", a.reportIdle)
+}
+
+// newShellKeys makes the keys of a shell.
+func newShellKeys() (*store.ShellKeys, error) {
+	var k store.ShellKeys
+	var err error
+	if k.PrivateKey, k.PublicKey, err = keyPair("detent shell"); err != nil {
+		return nil, err
+	}
+	k.HostPrivateKey, k.HostPublicKey, err = keyPair("")
+	return &k, err
+}
+
+// keyPair makes a private key in OpenSSH's form, and the line for its public half.
+func keyPair(comment string) (private, public string, err error) {
+	pub, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return "", "", err
+	}
+	block, err := ssh.MarshalPrivateKey(key, comment)
+	if err != nil {
+		return "", "", err
+	}
+	line, err := ssh.NewPublicKey(pub)
+	if err != nil {
+		return "", "", err
+	}
+	public = strings.TrimSpace(strings.TrimSpace(string(ssh.MarshalAuthorizedKey(line))) + " " + comment)
+	return string(pem.EncodeToMemory(block)), public, nil
+}
+
+// wireShells adds to shells what belongs to them: public keys, and the private
+// one too where that is asked for.
+func (a *API) wireShells(ctx context.Context, list []store.Task, private bool) ([]v1.Shell, error) {
+	keys, err := a.db.ShellKeys(ctx, idsOf(list))
+	if err != nil {
+		return nil, err
+	}
+	out := make([]v1.Shell, len(list))
+	for i, k := range list {
+		out[i] = wireShell(k, keys[k.ID])
+		if private {
+			out[i].PrivateKey = keys[k.ID].PrivateKey
+		}
+	}
+	return out, nil
+}
+
+func wireShell(k store.Task, keys store.ShellKeys) v1.Shell {
+	user := v1.Struct(keys.AgentUser)
+	if len(user) == 0 {
+		user = v1.Struct(`{"user":"root","uid":0,"group":"root","gid":0}`)
+	}
+	return v1.Shell{ID: k.ID, JobID: k.JobID, Description: k.Name, ResourcePool: k.Pool, StartTime: k.CreatedAt, State: taskState(k),
+		Username: k.Owner, DisplayName: k.OwnerName, UserID: k.OwnerID, WorkspaceID: k.WorkspaceID, ExitStatus: exitStatus(k),
+		AgentUserGroup: user, PublicKey: keys.PublicKey, HostKey: keys.HostPublicKey}
+}
+
+func (a *API) oneShell(ctx context.Context, k store.Task, private bool) (v1.Shell, error) {
+	list, err := a.wireShells(ctx, []store.Task{k}, private)
+	if err != nil {
+		return v1.Shell{}, err
+	}
+	return list[0], nil
+}
+
+func (a *API) listShells(ctx context.Context, c *call, _ *none) (*v1.GetShellsResponse, error) {
+	list, page, err := a.tasksOf(ctx, c, shells())
+	if err != nil {
+		return nil, err
+	}
+	resp := &v1.GetShellsResponse{Pagination: page}
+	resp.Shells, err = a.wireShells(ctx, list, false)
+	return resp, err
+}
+
+func (a *API) shell(ctx context.Context, c *call, _ *none) (*v1.GetShellResponse, error) {
+	k, err := a.taskFor(ctx, c, shells(), auth.View)
+	if err != nil {
+		return nil, err
+	}
+	resp := &v1.GetShellResponse{Config: taskConfig(k.Config)}
+	resp.Shell, err = a.oneShell(ctx, k, auth.Can(c.who, auth.Enter, auth.Object{Kind: shells().noun, OwnerID: k.OwnerID}))
+	return resp, err
+}
+
+func (a *API) createShell(ctx context.Context, c *call, req *v1.LaunchShellRequest) (*v1.LaunchShellResponse, error) {
+	keys, err := newShellKeys()
+	if err != nil {
+		return nil, err
+	}
+	done, err := a.launch(ctx, c, shells(), launch{config: req.Config, files: req.Files, template: req.TemplateName,
+		workspaceID: req.WorkspaceID, preview: req.Preview, shell: keys})
+	if err != nil {
+		return nil, err
+	}
+	resp := &v1.LaunchShellResponse{Config: done.config, Warnings: done.warnings, Remarks: done.remarks}
+	resp.Shell, err = a.oneShell(ctx, done.task, true)
+	return resp, err
+}
+
+func (a *API) killShell(ctx context.Context, c *call, _ *none) (*v1.ShellResponse, error) {
+	k, err := a.kill(ctx, c, shells())
+	if err != nil {
+		return nil, err
+	}
+	shell, err := a.oneShell(ctx, k, false)
+	return &v1.ShellResponse{Shell: shell}, err
+}
+
+func (a *API) prioritizeShell(ctx context.Context, c *call, req *priorityRequest) (*v1.ShellResponse, error) {
+	k, err := a.prioritize(ctx, c, shells(), req)
+	if err != nil {
+		return nil, err
+	}
+	shell, err := a.oneShell(ctx, k, false)
+	return &v1.ShellResponse{Shell: shell}, err
+}

@@ -1,0 +1,115 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// What notebooks, shells and TensorBoards run, and how people come in.
+
+// visited adds the door and the program of a task that people visit.
+func (b *specBuilder) visited(cfg expconf.CommandConfig) error {
+	r := b.rows
+	door := v1.Gateway{Secret: r.GatewaySecret, BasePath: proxyPath(r.TaskID)}
+	if cfg.IdleTimeout != nil {
+		door.Idle = v1.GatewayIdle{TimeoutSecs: seconds(time.Duration(*cfg.IdleTimeout)), By: v1.IdleByRequests}
+	}
+	switch r.TaskType {
+	case "NOTEBOOK":
+		door.Kind, door.ReadyPath = v1.GatewayOfHTTP, door.BasePath+"api"
+		if door.Idle.TimeoutSecs > 0 {
+			door.Idle.By = v1.IdleBy(cfg.NotebookIdleType)
+		}
+		b.spec.Entrypoint, b.spec.Shell = []string{notebookScript}, true
+	case "SHELL":
+		door.Kind = v1.GatewayOfSSH
+		door.SSH = &v1.GatewaySSH{AuthorizedKey: r.Keys.PublicKey, HostKey: r.Keys.HostPrivateKey}
+		b.spec.Entrypoint = nil // the runner's own SSH server
+	case "TENSORBOARD":
+		door.Kind = v1.GatewayOfHTTP
+		if err := b.tensorboard(cfg); err != nil {
+			return err
+		}
+	default:
+		return nil
+	}
+	b.spec.Gateway = &door
+	return nil
+}
+
+// seconds rounds up: a timeout of less than one is not none.
+func seconds(d time.Duration) int {
+	if d <= 0 {
+		return 0
+	}
+	return int((d + time.Second - 1) / time.Second)
+}
+
+// notebookScript runs JupyterLab on the socket through which the gateway passes
+// requests. The gateway is its lock, so it has no token of its own. It is told
+// that it stands behind a proxy, whose words about the visitor's address and
+// scheme it takes.
+//
+// Kernels are spoken to through sockets in the file system, because a port on
+// loopback would be open to every task of the node. Their paths must be short, so
+// the folder for them is one of our own where the run directory has a long name.
+// Settings, history and kernels of the node's user stay out of it: the notebook is
+// the same on every node. Tokens and passwords are switched off by both their names,
+// the older of which Jupyter Server 1 knows alone.
+const notebookScript = `
+say() { printf '%s\n' "$*" >&2; }
+where="Install it for that Python (python3 -m pip install jupyterlab), or choose another one: \
+with PATH in environment.environment_variables of the notebook's configuration, or for everybody \
+with python of the resource pool in the master's configuration."
+if ! command -v python3 >/dev/null 2>&1; then
+	say "This notebook cannot start: there is no python3 on this node's PATH ($PATH). $where"
+	exit 1
+fi
+if ! python3 -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("jupyterlab") is None)'; then
+	say "This notebook cannot start: JupyterLab is not installed for $(python3 -c 'import sys; print(sys.executable)') on $DET_AGENT_ID. $where"
+	exit 1
+fi
+base="$DET_RUN_DIR/jupyter"
+runtime="$base/runtime"
+if [ ${#runtime} -gt 40 ]; then
+	runtime=$(mktemp -d) || exit 1
+fi
+mkdir -p "$base/config" "$base/data" "$runtime" && chmod 700 "$base" "$runtime" || exit 1
+export JUPYTER_CONFIG_DIR="$base/config" JUPYTER_DATA_DIR="$base/data" JUPYTER_RUNTIME_DIR="$runtime" IPYTHONDIR="$base/ipython"
+[ -n "$SHELL" ] || export SHELL="$(command -v bash || echo /bin/sh)"
+exec python3 -m jupyterlab --no-browser --allow-root \
+	--ServerApp.sock="$DET_TASK_SOCKET" --ServerApp.sock_mode=0600 \
+	--ServerApp.base_url="/proxy/$DET_TASK_ID/" --ServerApp.root_dir="$PWD" \
+	--ServerApp.token= --IdentityProvider.token= --ServerApp.password= --PasswordIdentityProvider.password_required=False \
+	--ServerApp.allow_remote_access=True --ServerApp.trust_xheaders=True \
+	--ServerApp.terminals_enabled=True --KernelManager.transport=ipc \
+	--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate --LabApp.news_url=None
+`
+
+// tensorboard runs the harness's module that brings event files here and shows
+// them.
+func (b *specBuilder) tensorboard(cfg expconf.CommandConfig) error {
+	shown, _, err := shownExperiments(b.rows.Shows)
+	if err != nil {
+		return err
+	}
+	sources, mounts, err := expconf.TensorboardSources(b.base.ClusterID, shown)
+	if err != nil {
+		return fmt.Errorf("TensorBoard %s: %w", b.rows.TaskID, err)
+	}
+	text, err := json.Marshal(sources)
+	if err != nil {
+		return err
+	}
+	b.mounts(mounts)
+	for _, e := range shown {
+		b.signIn(e.Config.CheckpointStorage)
+	}
+	b.spec.Env["DET_TENSORBOARD_SOURCES"] = string(text)
+	b.spec.Entrypoint = append([]string{"python3", "-m", "determined.exec.tensorboard"}, cfg.TensorboardArgs...)
+	return nil
+}

@@ -1,0 +1,82 @@
+package api
+
+import (
+	"context"
+	"io/fs"
+	"net/http"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/proxy"
+)
+
+// registerVisits adds what opens tasks. The paths of tasks themselves are no
+// routes of the table: see mountVisits.
+func (a *API) registerVisits() {
+	handle(a, "POST", "/detent/tasks/:id/link", person, "Make a link that opens a task in a browser, once and within a minute", a.taskLink)
+}
+
+// mountVisits passes on what is for tasks: /proxy/ on this origin, and everything
+// that comes to a host of the tasks' domain, to which nothing else answers.
+func (a *API) mountVisits() {
+	if a.cfg.Visits == nil {
+		return
+	}
+	tasks := a.cfg.Visits.Tasks()
+	a.app.Use(func(c *fiber.Ctx) error {
+		if !a.cfg.Visits.TasksHost(string(c.Request().Host())) {
+			return c.Next()
+		}
+		return a.handOver(c, tasks)
+	})
+	a.app.All(proxy.Prefix+"*", func(c *fiber.Ctx) error {
+		v := a.visitor(c)
+		return a.handOver(c, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.cfg.Visits.Direct(w, r, v) }))
+	})
+	if a.cfg.Pages != nil {
+		if _, err := fs.Stat(a.cfg.Pages, "index.html"); err == nil {
+			return // our pages have these addresses
+		}
+	}
+	// Determined's own clients print addresses of pages that it had; they lead on.
+	a.app.Get("/det/interactive/:id/*", a.oldTaskPage)
+	a.app.Get("/det/wait/:type/:id", a.oldTaskPage)
+}
+
+// oldTaskPage leads from where Determined showed a task to where it is here.
+func (a *API) oldTaskPage(c *fiber.Ctx) error {
+	id := c.Params("id")
+	if id == "" || strings.ContainsAny(id, "/\\?#%") {
+		return fault.New(fault.NotFound, "no such path: %s %s", c.Method(), c.Path())
+	}
+	return c.Redirect(proxy.Prefix+id+"/", fiber.StatusSeeOther)
+}
+
+// visitor says who wants to visit a task.
+func (a *API) visitor(c *fiber.Ctx) proxy.Visitor {
+	s := tokenOf(c)
+	if s.token == "" {
+		return proxy.Visitor{Err: fault.New(fault.Unauthenticated, "not signed in")}
+	}
+	ctx, cancel := context.WithTimeout(a.stopping, answerWithin)
+	defer cancel()
+	who, err := a.auth.who(ctx, c)
+	again := func(ctx context.Context) (auth.Who, error) { return a.auth.byToken(ctx, s) }
+	return proxy.Visitor{Who: who, Cookie: s.cookie, Err: err, Again: again}
+}
+
+// taskLinkResponse is an address to open.
+type taskLinkResponse struct {
+	URL string `json:"url"`
+}
+
+func (a *API) taskLink(ctx context.Context, c *call, _ *none) (*taskLinkResponse, error) {
+	if a.cfg.Visits == nil {
+		return nil, fault.New(fault.Unavailable, "this master passes nobody on to tasks")
+	}
+	link, err := a.cfg.Visits.Link(ctx, c.who, c.Params("id"))
+	return &taskLinkResponse{URL: link}, err
+}

@@ -1,0 +1,120 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// DialTask opens a tunnel to a task that people log in to: what is written to the
+// connection arrives at the SSH server of the shell, and the other way round. Its
+// halves can be closed one by one. It ends with ctx.
+func (c *Client) DialTask(ctx context.Context, taskID string) (net.Conn, error) {
+	transport, err := c.tunnelTransport()
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"/proxy/"+url.PathEscape(taskID)+"/", nil)
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "cannot open a tunnel to task %q: %w", taskID, err)
+	}
+	req.Header.Set("Connection", "Upgrade")
+	req.Header.Set("Upgrade", v1.GatewayTunnel)
+	if token := c.Token(); token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	if c.opts.UserAgent != "" {
+		req.Header.Set("User-Agent", c.opts.UserAgent)
+	}
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		return nil, c.lost(ctx, err)
+	}
+	if resp.StatusCode != http.StatusSwitchingProtocols {
+		defer resp.Body.Close()
+		if resp.StatusCode < 300 {
+			return nil, fault.New(fault.Unavailable, "something between here and %s does not pass on tunnels: it answered %s", c.base, resp.Status)
+		}
+		return nil, c.refusal(req, resp)
+	}
+	both, ok := resp.Body.(io.ReadWriteCloser)
+	if !ok {
+		return nil, errors.Join(fault.New(fault.Internal, "the connection to %s cannot be written to", c.base), resp.Body.Close())
+	}
+	t := &tunnel{ReadWriteCloser: both, master: c.base}
+	t.release = context.AfterFunc(ctx, func() { _ = both.Close() })
+	return t, nil
+}
+
+// tunnelTransport speaks HTTP/1.1 alone, because the second version has no upgrades.
+func (c *Client) tunnelTransport() (http.RoundTripper, error) {
+	switch t := c.http.Transport.(type) {
+	case *http.Transport:
+		t = t.Clone()
+		t.ForceAttemptHTTP2, t.TLSNextProto = false, map[string]func(string, *tls.Conn) http.RoundTripper{}
+		if t.TLSClientConfig != nil {
+			t.TLSClientConfig.NextProtos = []string{"http/1.1"}
+		}
+		t.DisableKeepAlives = false
+		return t, nil
+	case nil:
+		return nil, fault.New(fault.Internal, "the client has no transport")
+	default:
+		return t, nil
+	}
+}
+
+// A tunnel is a connection as net/http hands it over.
+type tunnel struct {
+	io.ReadWriteCloser
+	master  string
+	release func() bool
+}
+
+// Close ends both halves.
+func (t *tunnel) Close() error {
+	t.release()
+	return t.ReadWriteCloser.Close()
+}
+
+// CloseWrite ends what is sent; what the task still says arrives.
+func (t *tunnel) CloseWrite() error {
+	if h, ok := t.ReadWriteCloser.(interface{ CloseWrite() error }); ok {
+		return h.CloseWrite()
+	}
+	return t.Close()
+}
+
+// The addresses are names: a tunnel may go through any number of machines.
+func (t *tunnel) LocalAddr() net.Addr  { return tunnelAddr("here") }
+func (t *tunnel) RemoteAddr() net.Addr { return tunnelAddr(t.master) }
+
+// Deadlines are not to be had; end the context, or close it.
+func (t *tunnel) SetDeadline(time.Time) error      { return errNoDeadline }
+func (t *tunnel) SetReadDeadline(time.Time) error  { return errNoDeadline }
+func (t *tunnel) SetWriteDeadline(time.Time) error { return errNoDeadline }
+
+var errNoDeadline = errors.New("a tunnel has no deadlines")
+
+type tunnelAddr string
+
+func (tunnelAddr) Network() string  { return "tunnel" }
+func (a tunnelAddr) String() string { return string(a) }
+
+// TaskLink makes an address that opens a notebook or TensorBoard in a browser,
+// whether or not somebody has signed in with it: once, within a minute.
+func (c *Client) TaskLink(ctx context.Context, taskID string) (string, error) {
+	var out struct {
+		URL string `json:"url"`
+	}
+	err := c.do(ctx, call{method: http.MethodPost, path: "/detent/tasks/" + url.PathEscape(taskID) + "/link", repeat: safely}, &out)
+	return out.URL, err
+}

@@ -1,0 +1,141 @@
+package control
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/sched"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// A stage is a picture of commands on one node with GPUs.
+type stage struct {
+	t     *testing.T
+	p     *Picture
+	slots []sched.Slot
+}
+
+// newStage has a node n1 of so many GPUs, in the pools gpu and shared, which take
+// them, and cpu, which takes its 8 cores.
+func newStage(t *testing.T, gpus int) *stage {
+	s := &stage{t: t, p: &Picture{Now: time.Unix(1e9, 0), Timing: lifecycle.DefaultTiming(), Allocations: map[string]*store.LiveAllocation{}}}
+	devices := cluster.PoolSlots{Kind: cluster.DeviceSlots, Device: "nvidia/gpu", CoresPerSlot: 2, MemoryMBPerSlot: 100}
+	cores := cluster.PoolSlots{Kind: cluster.CPUSlots, CoresPerSlot: 1, MemoryMBPerSlot: 100}
+	for name, slots := range map[string]cluster.PoolSlots{"gpu": devices, "shared": devices, "cpu": cores} {
+		s.p.Pools = append(s.p.Pools, Pool{Name: name, Driver: "raw_exec", Slots: slots, Sched: sched.Pool{Name: name, MaxAux: 10}})
+	}
+	slices.SortFunc(s.p.Pools, func(a, b Pool) int { return strings.Compare(a.Name, b.Name) })
+	for i := range gpus {
+		s.slots = append(s.slots, sched.Slot{ID: i, Device: fmt.Sprintf("GPU-%d", i), Brand: "A100", Healthy: true, Enabled: true})
+	}
+	return s
+}
+
+// queue puts a command into a pool's queue.
+func (s *stage) queue(id, pool string, slots int) {
+	s.p.Tasks = append(s.p.Tasks, store.LiveTask{ID: id, Type: "COMMAND", Desired: "run", Pool: pool, Slots: slots, Priority: 42, Runs: 1})
+	s.p.Allocations[id] = &store.LiveAllocation{ID: id + ".1", TaskID: id, RunID: 1, Pool: pool, Slots: slots, Priority: 42,
+		QueuedAt: s.p.Now.Add(time.Duration(len(s.p.Tasks)) * time.Second), State: "PENDING"}
+}
+
+// run makes it one that runs, on those slots.
+func (s *stage) run(id, pool string, slots []int32, devices ...string) {
+	s.queue(id, pool, len(slots))
+	a := s.p.Allocations[id]
+	a.State, a.AssignedAt, a.SubmittedAt = "RUNNING", &s.p.Now, &s.p.Now
+	a.Members = []store.LiveMember{{AllocationID: a.ID, NodeID: "id1", NodeName: "n1", SlotIDs: slots, Devices: devices, NomadStatus: "running", Started: true, ClaimedAt: &s.p.Now}}
+}
+
+// decide says who is placed on what, and why the others wait.
+func (s *stage) decide() (places map[string]string, waits map[string]string) {
+	s.t.Helper()
+	inventory, err := json.Marshal(cluster.Node{Node: sched.Node{ID: "id1", Name: "n1"}, Drivers: []string{"raw_exec"}, Cores: 8, FreeCores: 8, MemoryMB: 4000, FreeMemoryMB: 4000,
+		Devices: map[string][]sched.Slot{"nvidia/gpu": s.slots}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.p.Nodes = []store.NodeRow{{ID: "id1", Name: "n1", NodePool: "default", Status: "ready", Eligible: true, Enabled: true, Inventory: inventory}}
+	out, err := Decide(s.p)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	places, waits = map[string]string{}, map[string]string{}
+	for _, p := range out.Placements {
+		places[p.AllocationID] = fmt.Sprint(p.Members[0].SlotIDs, p.Members[0].Devices)
+	}
+	for _, a := range out.Allocations {
+		if a.Waiting != nil {
+			waits[a.ID] = *a.Waiting
+		}
+	}
+	return places, waits
+}
+
+func TestDevicesAreNamed(t *testing.T) {
+	s := newStage(t, 4)
+	s.slots[1].Healthy, s.slots[1].Health = false, "it smells"
+	s.queue("a", "gpu", 2)
+	s.queue("b", "gpu", 2)
+	s.queue("c", "cpu", 1)
+	places, waits := s.decide()
+	if places["a.1"] != "[0 2] [GPU-0 GPU-2]" || places["c.1"] != "[0] []" || len(places) != 2 {
+		t.Errorf("placed %v", places)
+	}
+	if want := "the largest free block in pool gpu is 1, on node n1; slot 1 of n1 is out of use (it smells)"; !strings.HasSuffix(waits["b.1"], want) {
+		t.Errorf("b waits because it %s", waits["b.1"])
+	}
+}
+
+// TestDevicesMoveUp: a GPU that left the node changes the numbers of those behind
+// it, and nothing about who holds them.
+func TestDevicesMoveUp(t *testing.T) {
+	s := newStage(t, 4)
+	s.run("a", "gpu", []int32{2}, "GPU-2")
+	s.run("b", "gpu", []int32{0, 1}, "GPU-0", "GPU-1")
+	s.slots = s.slots[1:] // GPU-0 is gone
+	for i := range s.slots {
+		s.slots[i].ID = i
+	}
+	s.queue("c", "gpu", 1)
+	s.queue("d", "gpu", 1)
+	places, waits := s.decide()
+	if len(places) != 1 || places["c.1"] != "[2] [GPU-3]" || !strings.Contains(waits["d.1"], "all 3 of pool gpu are in use") {
+		t.Errorf("placed %v, waiting %v", places, waits)
+	}
+}
+
+// TestPoolsShareANode: what one pool's attempts hold, another does not give.
+func TestPoolsShareANode(t *testing.T) {
+	s := newStage(t, 4)
+	s.run("a", "gpu", []int32{0}, "GPU-0")
+	s.run("old", "removed", []int32{0}, "GPU-1") // of a pool that is not configured any more
+	s.queue("b", "gpu", 1)
+	s.queue("c", "shared", 1)
+	s.queue("d", "shared", 1)
+	places, waits := s.decide()
+	if places["b.1"] != "[2] [GPU-2]" || places["c.1"] != "[3] [GPU-3]" || len(places) != 2 {
+		t.Errorf("placed %v", places)
+	}
+	if !strings.Contains(waits["d.1"], "needs 1 slot") {
+		t.Errorf("waiting %v", waits)
+	}
+}
+
+// TestPoolsShareCores: GPUs take cores and memory of their node with them.
+func TestPoolsShareCores(t *testing.T) {
+	s := newStage(t, 4)
+	s.run("a", "gpu", []int32{0, 1, 2}, "GPU-0", "GPU-1", "GPU-2") // 6 of 8 cores
+	s.run("b", "cpu", []int32{7})
+	s.queue("c", "cpu", 1)
+	s.queue("d", "cpu", 1)
+	places, waits := s.decide()
+	if len(places) != 1 || places["c.1"] != "[0] []" || waits["d.1"] == "" {
+		t.Errorf("placed %v, waiting %v", places, waits)
+	}
+}

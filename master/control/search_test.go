@@ -1,0 +1,182 @@
+package control
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/detent-ml/detent/master/search"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// report is a validation of a trial, by its number.
+func (b *bench) report(experiment, trial, steps int, metric *float64) {
+	b.t.Helper()
+	body, err := json.Marshal(search.Validation{Metric: metric, Steps: steps, Run: 1})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.event(store.NewEvent{ExperimentID: experiment, Trial: trial, Kind: search.Validated, Body: body})
+}
+
+func (b *bench) event(e store.NewEvent) {
+	b.t.Helper()
+	if err := b.db.Tx(b.t.Context(), func(tx *store.DB) error { return tx.AppendEvents(b.t.Context(), []store.NewEvent{e}) }); err != nil {
+		b.t.Fatal(err)
+	}
+	b.settle()
+}
+
+// start lets the newest attempt of a trial through the gate.
+func (b *bench) start(experiment, trial int) (attempt string) {
+	b.t.Helper()
+	b.settle()
+	attempt = b.attempt(experiment, trial)
+	b.claim(attempt)
+	b.settle()
+	return attempt
+}
+
+func (b *bench) attempt(experiment, trial int) string {
+	b.t.Helper()
+	return b.text(`SELECT a.id FROM allocations a JOIN trials t ON t.task_id = a.task_id WHERE t.experiment_id = $1 AND t.number = $2
+		ORDER BY a.run_id DESC LIMIT 1`, experiment, trial)
+}
+
+// leave is a program that makes way with a checkpoint.
+func (b *bench) leave(attempt string, steps int) {
+	b.t.Helper()
+	b.exec(`INSERT INTO checkpoints (uuid, task_id, trial_id, steps, state) SELECT gen_random_uuid(), t.task_id, t.id, $2, 'COMPLETED'
+		FROM trials t JOIN allocations a ON a.task_id = t.task_id WHERE a.id = $1`, attempt, steps)
+	b.ack(attempt)
+	b.exit(attempt, 0)
+	b.settle()
+}
+
+func (b *bench) trials(experiment int, want string) {
+	b.t.Helper()
+	got := b.text(`SELECT string_agg(t.number || ' ' || t.state || coalesce(' ' || (SELECT a.state FROM allocations a
+		WHERE a.task_id = t.task_id AND a.state <> 'TERMINATED'), ''), ', ' ORDER BY t.number) FROM trials t WHERE t.experiment_id = $1`, experiment)
+	if got != want {
+		b.t.Errorf("the trials are %q, want %q", got, want)
+	}
+}
+
+func at1(v float64) *float64 { return &v }
+
+// TestATrialWaitsAndIsCalledBack: at its rung a trial makes way with a checkpoint,
+// its slots go to others, and it goes on when others turn out worse.
+func TestATrialWaitsAndIsCalledBack(t *testing.T) {
+	b := newBench(t, "n1")
+	e := b.submit("searcher: {name: async_halving, metric: loss, num_rungs: 2, divisor: 2, max_trials: 2, max_concurrent_trials: 1, max_length: {batches: 10}}")
+	first := b.start(e, 0)
+	if n := b.int(`SELECT target FROM trials WHERE number = 0`); n != 5 {
+		t.Errorf("it is told to train to %d", n)
+	}
+	b.report(e, 0, 5, at1(0.5))
+	b.trials(e, "0 PAUSED RUNNING, 1 ACTIVE STARTING")
+	if why := b.text(`SELECT preempt_reason FROM allocations WHERE id = $1`, first); why != "it waits until the search calls it back" {
+		t.Errorf("it was asked to make way because %q", why)
+	}
+	b.leave(first, 5)
+	b.trials(e, "0 PAUSED, 1 ACTIVE STARTING")
+	if n := b.int(`SELECT count(*) FROM search_events WHERE kind = 'left'`); n != 1 {
+		t.Errorf("the search heard %d times that it left", n)
+	}
+	second := b.start(e, 1)
+	b.report(e, 1, 5, at1(0.9))
+	b.trials(e, "0 ACTIVE STARTING, 1 STOPPING_COMPLETED RUNNING")
+	b.leave(second, 5)
+	again := b.start(e, 0)
+	if again == first {
+		t.Error("it goes on in its old attempt")
+	}
+	if n := b.int(`SELECT target FROM trials WHERE number = 0`); n != 10 {
+		t.Errorf("it is told to train to %d", n)
+	}
+	b.report(e, 0, 10, at1(0.4))
+	b.leave(again, 10)
+	b.trials(e, "0 COMPLETED, 1 COMPLETED")
+	if s := b.text(`SELECT state FROM experiments`); s != "COMPLETED" {
+		t.Errorf("the experiment is %s", s)
+	}
+}
+
+// TestAPoorTrialFreesItsSlots: a trial that the search stops is asked to leave,
+// and killed when it does not.
+func TestAPoorTrialFreesItsSlots(t *testing.T) {
+	b := newBench(t, "n1")
+	e := b.submit(`preemption_timeout: 0
+searcher: {name: async_halving, metric: loss, num_rungs: 2, divisor: 2, max_trials: 3, max_concurrent_trials: 2, max_length: {batches: 10}, stop_once: true}`)
+	b.start(e, 0)
+	poor := b.start(e, 1)
+	b.report(e, 0, 5, at1(0.1))
+	b.report(e, 1, 5, at1(0.9))
+	b.exec(`UPDATE allocations SET preempt_at = now() - interval '2 hours' WHERE id = $1`, poor)
+	b.settle()
+	if b.nomad.stops[poor] == 0 {
+		t.Error("it keeps its slots")
+	}
+	b.exit(poor, 137)
+	b.settle()
+	b.trials(e, "0 ACTIVE RUNNING, 1 COMPLETED, 2 ACTIVE STARTING")
+}
+
+// TestATrialWithoutTheMetricFails, and the search goes on without it.
+func TestATrialWithoutTheMetricFails(t *testing.T) {
+	b := newBench(t, "n1")
+	e := b.submit("searcher: {name: async_halving, metric: loss, num_rungs: 2, max_trials: 2, max_concurrent_trials: 1, max_length: {batches: 10}}")
+	id := b.start(e, 0)
+	b.report(e, 0, 5, nil)
+	b.exit(id, 143)
+	b.settle()
+	b.trials(e, "0 ERROR, 1 ACTIVE STARTING")
+	if why := b.text(`SELECT error FROM trials WHERE number = 0`); why != `its validation at step 5 lacks the metric "loss", which searcher.metric names` {
+		t.Errorf("it says %q", why)
+	}
+}
+
+// TestACopyStartsFromACheckpoint: in a population, a copy of the best has its
+// newest checkpoint, and starts when everybody has left.
+func TestACopyStartsFromACheckpoint(t *testing.T) {
+	b := newBench(t, "n1")
+	e := b.submit(`hyperparameters: {lr: {type: double, minval: 1, maxval: 2}}
+searcher: {name: pbt, metric: loss, population_size: 2, num_rounds: 2, length_per_round: {batches: 5}, replace_function: {truncate_fraction: 0.5}, explore_function: {resample_probability: 0, perturb_factor: 0.1}}`)
+	best, worst := b.start(e, 0), b.start(e, 1)
+	b.report(e, 0, 5, at1(0.1))
+	b.report(e, 1, 5, at1(0.2))
+	b.leave(worst, 5)
+	b.trials(e, "0 PAUSED RUNNING, 1 PAUSED")
+	b.leave(best, 5)
+	b.trials(e, "0 ACTIVE STARTING, 1 COMPLETED, 2 ACTIVE STARTING")
+	if n := b.int(`SELECT count(*) FROM trials c JOIN checkpoints k ON k.uuid = c.warm_start JOIN trials o ON o.id = k.trial_id WHERE c.number = 2 AND o.number = 0`); n != 1 {
+		t.Error("the copy does not start from the best trial's checkpoint")
+	}
+}
+
+// TestASearchDrivenFromOutside: a trial is made without running, runs when it is
+// told how long, and the experiment ends when the program says so.
+func TestASearchDrivenFromOutside(t *testing.T) {
+	b := newBench(t, "n1")
+	e := b.submit("searcher: {name: custom, metric: loss, unit: batches}")
+	b.settle()
+	told := func(body string) {
+		b.event(store.NewEvent{ExperimentID: e, Kind: search.Told, Body: []byte(body)})
+	}
+	told(`{"event": 1, "list": [{"create": {"name": "a", "hparams": {"lr": 1}}}]}`)
+	b.trials(e, "0 PAUSED")
+	told(`{"event": 2, "list": [{"train": {"name": "a", "length": 5}}]}`)
+	b.trials(e, "0 ACTIVE STARTING")
+	id := b.start(e, 0)
+	b.report(e, 0, 5, at1(0.1))
+	b.leave(id, 5)
+	b.trials(e, "0 PAUSED")
+	told(`{"event": 4, "list": [{"close": "a"}]}`)
+	b.trials(e, "0 COMPLETED")
+	if s := b.text(`SELECT state FROM experiments`); s != "ACTIVE" {
+		t.Errorf("the experiment is %s while its program has not ended it", s)
+	}
+	told(`{"event": 5, "list": [{"shutdown": {}}]}`)
+	if s := b.text(`SELECT state FROM experiments`); s != "COMPLETED" {
+		t.Errorf("the experiment is %s", s)
+	}
+}

@@ -1,0 +1,118 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// Secrets is where attempts get the credentials for their checkpoints from. What
+// an attempt may do is settled before its job is submitted, and taken back when it
+// is over.
+type Secrets interface {
+	// Away says why no credentials can be had at the moment; "" when they can. It
+	// does not wait for anything.
+	Away() string
+	// Needed says whether work with this storage, or of this type of task, needs them.
+	Needed(storage expconf.CheckpointStorage) bool
+	NeededBy(taskType string) bool
+	// Grant settles what an attempt may do. An error of the code Invalid is final.
+	Grant(ctx context.Context, s store.ToSubmit) error
+	// Granted says whether this master remembers to have done so.
+	Granted(allocationID string) bool
+	// Revoke takes it back. It is idempotent.
+	Revoke(ctx context.Context, allocationID string) error
+	// Sweep takes back what attempts had that are over, whoever gave it to them.
+	Sweep(ctx context.Context) (removed int, err error)
+}
+
+// sweepEvery is how often a leader looks for what other masters, or killed ones,
+// have left.
+const sweepEvery = time.Minute
+
+// grant settles what the job's program may do, if it needs that.
+func (t *term) grant(ctx context.Context, s store.ToSubmit, task jobspecs.Task) (cluster.Outcome, error) {
+	if t.cfg.Secrets == nil || task.Credentials == nil || task.Credentials.Role == "" {
+		return cluster.Done, nil
+	}
+	err := t.cfg.Secrets.Grant(ctx, s)
+	switch {
+	case err == nil:
+		return cluster.Done, nil
+	case fault.Is(err, fault.Invalid):
+		return cluster.Refused, err
+	default:
+		return cluster.TryAgain, err
+	}
+}
+
+// release takes back what attempts had that ended in this cycle, and every so
+// often what is left of others.
+func (t *term) release(ctx context.Context, changes *store.Changes, cycle *sync.WaitGroup) {
+	s := t.cfg.Secrets
+	if s == nil || s.Away() != "" {
+		return
+	}
+	for _, a := range changes.Allocations {
+		if !a.Ended || !s.Granted(a.ID) {
+			continue
+		}
+		t.hands.call(ctx, "credentials of "+a.ID, cycle, func(ctx context.Context) error {
+			if err := s.Revoke(ctx, a.ID); err != nil {
+				t.log.Warn("the role of an attempt that is over will be removed later", "term", t.lead.Term, "allocation_id", a.ID, "error", err)
+			}
+			return nil
+		})
+	}
+	if time.Since(t.swept) < sweepEvery {
+		return
+	}
+	t.swept = time.Now()
+	t.hands.call(ctx, "credentials of all", cycle, func(ctx context.Context) error {
+		removed, err := s.Sweep(ctx)
+		if err != nil && !errors.Is(err, context.Canceled) {
+			t.log.Warn("roles of attempts that are over will be looked for again", "term", t.lead.Term, "error", err)
+		}
+		if removed > 0 {
+			t.log.Info("roles were removed whose attempts are over", "term", t.lead.Term, "roles", removed)
+		}
+		return nil
+	})
+}
+
+// withheld says why an attempt of a task must not get a place yet, because its
+// job could not read its credentials; "" when it may.
+func (p *Picture) withheld(o owner) string {
+	if !o.secrets {
+		return ""
+	}
+	return p.Away
+}
+
+// needsSecrets says whether the trials of an experiment need credentials.
+func (p *Picture) needsSecrets(e *Experiment) bool {
+	return p.Secrets != nil && p.Secrets.Needed(e.Config.CheckpointStorage)
+}
+
+// blamesVault says whether an attempt that does not get going has Vault to thank
+// for it, as far as can be seen: then its nodes are not to be avoided, which on a
+// small cluster would leave it none. Nomad tells of a template that waits by the
+// name of what it waits for.
+func (p *Picture) blamesVault(row *store.LiveAllocation) bool {
+	if p.Secrets == nil {
+		return false
+	}
+	blamed := p.Away != "" || strings.Contains(row.SubmitError, "Vault")
+	for _, m := range row.Members {
+		blamed = blamed || strings.Contains(m.NomadDetail, "vault.")
+	}
+	return blamed
+}

@@ -1,0 +1,218 @@
+package control
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// fakeSecrets keeps roles in a map.
+type fakeSecrets struct {
+	mu     sync.Mutex
+	away   string
+	fails  error
+	roles  map[string]bool
+	sweeps int
+	before func(id string) // a grant
+}
+
+func (f *fakeSecrets) Away() string { f.mu.Lock(); defer f.mu.Unlock(); return f.away }
+
+func (f *fakeSecrets) Needed(s expconf.CheckpointStorage) bool { return s.Type == expconf.S3 }
+func (f *fakeSecrets) NeededBy(string) bool                    { return false }
+
+func (f *fakeSecrets) Grant(_ context.Context, s store.ToSubmit) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.before != nil {
+		f.before(s.ID)
+	}
+	if f.fails == nil {
+		f.roles[s.ID] = true
+	}
+	return f.fails
+}
+
+func (f *fakeSecrets) Granted(id string) bool { f.mu.Lock(); defer f.mu.Unlock(); return f.roles[id] }
+
+func (f *fakeSecrets) Revoke(_ context.Context, id string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.roles, id)
+	return nil
+}
+
+func (f *fakeSecrets) Sweep(context.Context) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.sweeps++
+	return 0, nil
+}
+
+func (f *fakeSecrets) set(away string, fails error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.away, f.fails = away, fails
+}
+
+// withSecrets makes work with storage in S3 need credentials.
+func withSecrets(t *testing.T) (*bench, *fakeSecrets) {
+	b := newBench(t, "n1")
+	f := &fakeSecrets{roles: map[string]bool{}}
+	task := b.term.cfg.Task
+	b.term.cfg.Secrets = f
+	b.term.cfg.Task = func(s store.ToSubmit, p *Pool) (jobspecs.Task, error) {
+		j, err := task(s, p)
+		j.Credentials = &jobspecs.Credentials{Role: "det-task", Engine: "aws"}
+		return j, err
+	}
+	return b, f
+}
+
+const inS3 = "checkpoint_storage: {type: s3, bucket: b}\n"
+
+func TestRoleIsThereBeforeTheJobAndGoneAfterIt(t *testing.T) {
+	b, f := withSecrets(t)
+	f.before = func(id string) {
+		b.nomad.mu.Lock()
+		defer b.nomad.mu.Unlock()
+		if b.nomad.submit[id] != 0 {
+			t.Error("the job was submitted before its role was there")
+		}
+	}
+	e := b.experiment(inS3)
+	b.settle()
+	id := b.newest(e)
+	if !f.roles[id] || b.nomad.submit[id] != 1 || f.sweeps != 1 {
+		t.Fatalf("roles %v, submitted %d times, swept %d times", f.roles, b.nomad.submit[id], f.sweeps)
+	}
+	b.claim(id)
+	b.settle()
+	if !f.roles[id] {
+		t.Error("the role of what runs is gone")
+	}
+	b.exit(id, 0)
+	b.settle()
+	b.want(e, "COMPLETED", "COMPLETED", "TERMINATED completed")
+	if len(f.roles) != 0 {
+		t.Errorf("left: %v", f.roles)
+	}
+	b.term.swept = time.Now().Add(-2 * sweepEvery)
+	b.settle()
+	if f.sweeps != 2 {
+		t.Errorf("swept %d times", f.sweeps)
+	}
+}
+
+// TestWorkWaitsWhileThereAreNoCredentials: it holds no place, says why, and starts when they are back; other work starts meanwhile.
+func TestWorkWaitsWhileThereAreNoCredentials(t *testing.T) {
+	b, f := withSecrets(t)
+	const why = "waits for Vault at http://vault: it is sealed"
+	f.set(why, nil)
+	e := b.experiment(inS3)
+	b.settle()
+	b.want(e, "ACTIVE", "ACTIVE", "PENDING")
+	id := b.newest(e)
+	if got := b.text(`SELECT waiting_reason FROM allocations WHERE id = $1`, id); got != why {
+		t.Errorf("it waits because %q", got)
+	}
+	free := b.experiment("checkpoint_storage: {type: shared_fs, host_path: /tmp}\n")
+	b.settle()
+	b.want(free, "ACTIVE", "ACTIVE", "STARTING")
+	if len(f.roles) != 1 || f.sweeps != 0 { // the fake gives one to whoever asks
+		t.Errorf("roles %v, %d sweeps", f.roles, f.sweeps)
+	}
+	f.set("", nil)
+	b.settle()
+	b.want(e, "ACTIVE", "ACTIVE", "STARTING")
+	if got := b.text(`SELECT waiting_reason FROM allocations WHERE id = $1`, id); got != "" {
+		t.Errorf("it runs, and waits because %q", got)
+	}
+}
+
+// TestVaultThatFailsAtTheLastMoment: the job is not submitted without its role, and is tried again.
+func TestVaultThatFailsAtTheLastMoment(t *testing.T) {
+	b, f := withSecrets(t)
+	f.set("", fault.New(fault.Unavailable, "Vault does not answer: connection refused"))
+	e := b.experiment(inS3)
+	b.settle()
+	id := b.newest(e)
+	if b.nomad.submit[id] != 0 {
+		t.Error("the job was submitted without its role")
+	}
+	if got := b.text(`SELECT submit_error FROM allocations WHERE id = $1`, id); !strings.Contains(got, "connection refused") {
+		t.Errorf("the row says %q", got)
+	}
+	f.set("", nil)
+	b.exec(`UPDATE allocations SET submit_after = NULL WHERE id = $1`, id)
+	b.settle()
+	if b.nomad.submit[id] != 1 || !f.roles[id] {
+		t.Errorf("submitted %d times, roles %v", b.nomad.submit[id], f.roles)
+	}
+}
+
+// TestCredentialsThatCannotBeGiven end the attempt with the reason.
+func TestCredentialsThatCannotBeGiven(t *testing.T) {
+	b, f := withSecrets(t)
+	f.set("", fault.New(fault.Invalid, "the policy needs 3000 characters"))
+	e := b.experiment(inS3)
+	b.settle()
+	id := b.newest(e)
+	if got := b.text(`SELECT exit_reason FROM allocations WHERE id = $1`, id); !strings.Contains(got, "3000 characters") || b.nomad.submit[id] != 0 {
+		t.Errorf("it ended with %q", got)
+	}
+	if outcome := b.text(`SELECT outcome FROM allocations WHERE id = $1`, id); outcome != "refused" {
+		t.Errorf("its outcome is %s", outcome)
+	}
+	if _, err := b.term.grant(t.Context(), store.ToSubmit{}, jobspecs.Task{}); err != nil {
+		t.Errorf("a task without credentials: %v", err)
+	}
+	if outcome, _ := b.term.grant(t.Context(), store.ToSubmit{}, jobspecs.Task{Credentials: &jobspecs.Credentials{Audience: "sts"}}); outcome != cluster.Done {
+		t.Error("a task that shows its identity was given a role")
+	}
+}
+
+// TestVaultThatIsAwayIsNoNodesFault: what could not start because of Vault may start again on the only node there is.
+func TestVaultThatIsAwayIsNoNodesFault(t *testing.T) {
+	b, f := withSecrets(t)
+	f.set("", fault.New(fault.Unavailable, "Vault does not answer: connection refused"))
+	e := b.experiment(inS3)
+	b.settle()
+	first := b.newest(e)
+	b.exec(`UPDATE allocations SET assigned_at = now() - interval '1 hour' WHERE id = $1`, first)
+	f.set("waits for Vault", nil)
+	b.settle()
+	if outcome := b.text(`SELECT outcome FROM allocations WHERE id = $1`, first); outcome != "unplaced" {
+		t.Fatalf("the first attempt is %s", outcome)
+	}
+	second := b.newest(e)
+	if avoided := b.int(`SELECT cardinality(exclude) FROM allocations WHERE id = $1`, second); second == first || avoided != 0 {
+		t.Errorf("the next attempt %s avoids %d nodes", second, avoided)
+	}
+	// The same with a job that waits for its keys.
+	f.set("", nil)
+	b.exec(`UPDATE allocations SET not_before = NULL WHERE id = $1`, second)
+	b.settle()
+	b.nomad.turn(second, func(f *cluster.TaskFact) {
+		f.Status, f.Started, f.Detail = "pending", false, "Template: Missing: vault.read(aws/sts/det-1)"
+	})
+	b.exec(`UPDATE members SET started = false WHERE allocation_id = $1`, second)
+	b.exec(`UPDATE allocations SET submitted_at = now() - interval '1 hour', state = 'ASSIGNED' WHERE id = $1`, second)
+	b.settle()
+	b.nomad.turn(second, func(f *cluster.TaskFact) { f.Status = "failed" }) // Nomad ends it
+	b.settle()
+	if why := b.text(`SELECT exit_reason FROM allocations WHERE id = $1`, second); !strings.Contains(why, "vault.read(aws/sts/det-1)") {
+		t.Errorf("the second attempt ended with %q", why)
+	}
+	if third := b.newest(e); third == second || b.int(`SELECT cardinality(exclude) FROM allocations WHERE id = $1`, third) != 0 {
+		t.Errorf("the third attempt is %s", third)
+	}
+}

@@ -1,0 +1,62 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// unstartedFor is how long the log may take to store why attempts did not start.
+const unstartedFor = 10 * time.Second
+
+// errorLevel is that of an error, as on the wire.
+const errorLevel = 5
+
+// explain writes into the logs of tasks why their attempts ended before their
+// runner could write anything: an image that cannot be had, a job that Nomad
+// refuses. It is for people, so a line that is lost with its master is not written
+// again; one that is written twice is stored once.
+func (t *term) explain(ctx context.Context, c *store.Changes) {
+	if t.cfg.Logs == nil {
+		return
+	}
+	var lines []store.LogBatch
+	for _, a := range c.Allocations {
+		if b, ok := explanation(a); ok {
+			lines = append(lines, b)
+		}
+	}
+	if len(lines) == 0 {
+		return
+	}
+	t.hands.all.Go(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unstartedFor)
+		defer cancel()
+		for _, b := range lines {
+			if _, err := t.cfg.Logs.Append(ctx, b); err != nil {
+				t.log.Warn("why an attempt did not start is not in its log", "allocation_id", b.Origin.AllocationID, "error", err)
+				return
+			}
+		}
+	})
+}
+
+// explanation is the line for an attempt that ended, if it needs one.
+func explanation(a store.AllocationChange) (store.LogBatch, bool) {
+	dot := strings.LastIndexByte(a.ID, '.')
+	switch lifecycle.Outcome(a.Outcome) {
+	case lifecycle.Failed, lifecycle.Refused, lifecycle.Unplaced:
+	default:
+		return store.LogBatch{}, false
+	}
+	if !a.Ended || !a.Unclaimed || a.ExitReason == "" || dot < 0 {
+		return store.LogBatch{}, false
+	}
+	return store.LogBatch{TaskID: a.ID[:dot], Origin: store.LogOrigin{AllocationID: a.ID}, Shipper: "master/" + a.ID,
+		Lines: []store.LogLine{{At: time.Now(), Level: errorLevel, Stdtype: "stderr", Source: "master", Rank: -1,
+			Text: fmt.Sprintf("attempt %s did not start: %s", a.ID[dot+1:], a.ExitReason)}}}, true
+}

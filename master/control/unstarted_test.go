@@ -1,0 +1,29 @@
+package control
+
+import (
+	"testing"
+
+	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/store"
+)
+
+func TestExplanation(t *testing.T) {
+	ended := store.AllocationChange{ID: "1.t.3", Ended: true, Unclaimed: true, Outcome: string(lifecycle.Failed), ExitReason: "no such image"}
+	b, ok := explanation(ended)
+	if !ok || b.TaskID != "1.t" || b.Origin.AllocationID != "1.t.3" || len(b.Lines) != 1 || b.Lines[0].Text != "attempt 3 did not start: no such image" {
+		t.Errorf("an attempt that never started is explained by %+v", b)
+	}
+	for name, change := range map[string]func(*store.AllocationChange){
+		"one that runs":         func(a *store.AllocationChange) { a.Ended = false },
+		"one that had started":  func(a *store.AllocationChange) { a.Unclaimed = false },
+		"one that was killed":   func(a *store.AllocationChange) { a.Outcome = string(lifecycle.Killed) },
+		"one without a reason":  func(a *store.AllocationChange) { a.ExitReason = "" },
+		"one that is completed": func(a *store.AllocationChange) { a.Outcome = string(lifecycle.Completed) },
+	} {
+		a := ended
+		change(&a)
+		if b, ok := explanation(a); ok {
+			t.Errorf("%s is explained by %+v", name, b)
+		}
+	}
+}

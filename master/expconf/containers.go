@@ -1,0 +1,177 @@
+package expconf
+
+import (
+	"encoding/base64"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// ContainerLimits is what tasks that run in images may ask of their nodes. Who
+// may mount any folder of a node into a container in which they are root can do
+// anything there, so a pool's operators say what is open.
+type ContainerLimits struct {
+	HostPaths    []string // open to bind_mounts and checkpoint_storage: a path, or all below one: /data/*
+	Devices      []string // open to resources.devices, written alike
+	Capabilities []string // open to add_capabilities
+	// Operators' are those of the cluster's own configuration, which need not be listed.
+	Operators ContainerGifts
+	// Reserved says which of the platform's own folders a mount at a path would
+	// take away; "" for none.
+	Reserved func(target string) string
+}
+
+// ContainerGifts is what operators put into every task.
+type ContainerGifts struct {
+	BindMounts   BindMounts
+	Devices      Devices
+	Capabilities []string
+	Storage      string // host_path of the cluster's checkpoint storage
+}
+
+// refused reports what is not open to a task in an image.
+func (l *ContainerLimits) refused(k *checker, e Environment, mounts BindMounts, devices Devices) {
+	if l == nil {
+		return
+	}
+	for i, m := range mounts {
+		at := index("bind_mounts", i)
+		if dir := l.reserved(m.ContainerPath); dir != "" {
+			k.fail(at+".container_path", fmt.Sprintf("%s would take %s from the task, which needs it", clip(m.ContainerPath), dir), "choose another path")
+		}
+		operators := slices.ContainsFunc(l.Operators.BindMounts, func(o BindMount) bool {
+			return path.Clean(o.HostPath) == path.Clean(m.HostPath) && o.ContainerPath == m.ContainerPath && (!first(false, o.ReadOnly) || first(false, m.ReadOnly))
+		})
+		if !operators && !openPath(l.HostPaths, m.HostPath) {
+			k.fail(at+".host_path", clip(m.HostPath)+" is not open to tasks of this resource pool", openOnes(l.HostPaths, "allowed_host_paths"))
+		}
+	}
+	for i, d := range devices {
+		operators := slices.ContainsFunc(l.Operators.Devices, func(o Device) bool { return o.HostPath == d.HostPath })
+		if !operators && !openPath(l.Devices, d.HostPath) {
+			k.fail(index("resources.devices", i)+".host_path", clip(d.HostPath)+" is not open to tasks of this resource pool", openOnes(l.Devices, "allowed_devices"))
+		}
+	}
+	open := slices.Concat(normalCapabilities(l.Capabilities), normalCapabilities(l.Operators.Capabilities))
+	for i, name := range normalCapabilities(e.AddCapabilities) {
+		if !slices.Contains(open, name) {
+			k.fail(index("environment.add_capabilities", i), clip(name)+" is not open to tasks of this resource pool", openOnes(l.Capabilities, "allowed_capabilities"))
+		}
+	}
+	if a := e.RegistryAuth; a != nil {
+		if _, _, err := a.Credentials(); err != nil {
+			k.fail("environment.registry_auth", err.Error(), "")
+		}
+	}
+}
+
+// refusedStorage reports a folder for checkpoints that is not open.
+func (l *ContainerLimits) refusedStorage(k *checker, s CheckpointStorage) {
+	if l == nil || s.Type != SharedFS || path.Clean(s.HostPath) == path.Clean(l.Operators.Storage) || openPath(l.HostPaths, s.HostPath) {
+		return
+	}
+	k.fail("checkpoint_storage.host_path", clip(s.HostPath)+" is not open to tasks of this resource pool", openOnes(l.HostPaths, "allowed_host_paths"))
+}
+
+func (l *ContainerLimits) reserved(target string) string {
+	if l.Reserved == nil || !path.IsAbs(target) {
+		return ""
+	}
+	if rest, ok := strings.CutPrefix(path.Clean(target), ContainerWorkDir+"/"); ok && rest != "" {
+		return "" // below the working directory: the same as a relative path
+	}
+	return l.Reserved(target)
+}
+
+// openPath tells whether a list of paths has a path, or something/* above it.
+func openPath(list []string, p string) bool {
+	p = path.Clean(p)
+	return slices.ContainsFunc(list, func(entry string) bool {
+		if dir, below := strings.CutSuffix(entry, "/*"); below {
+			return strings.HasPrefix(p, path.Clean("/"+dir)+"/") || dir == "" && p != "/"
+		}
+		return path.Clean(entry) == p
+	})
+}
+
+func openOnes(list []string, key string) string {
+	if len(list) == 0 {
+		return "nothing is; operators open more with " + key
+	}
+	return "open are " + strings.Join(list, ", ")
+}
+
+// normalCapabilities writes capabilities as Docker lists them: NET_RAW.
+func normalCapabilities(list []string) []string {
+	out := make([]string, len(list))
+	for i, name := range list {
+		out[i] = strings.TrimPrefix(strings.ToUpper(name), "CAP_")
+	}
+	return out
+}
+
+// ContainerCapabilities are the capabilities that a task in an image gains and
+// loses, as Docker lists them.
+func (e Environment) ContainerCapabilities() (add, drop []string) {
+	return normalCapabilities(e.AddCapabilities), normalCapabilities(e.DropCapabilities)
+}
+
+// Credentials are the name and the password of a registry, in whichever of the
+// forms they were written.
+func (a *RegistryAuth) Credentials() (username, password string, err error) {
+	switch {
+	case a.Username != "" && a.Password != "":
+		return a.Username, a.Password, oneLine(a.Username, a.Password)
+	case a.Auth != "":
+		text, err := base64.StdEncoding.DecodeString(a.Auth)
+		name, word, found := strings.Cut(string(text), ":")
+		if err != nil || !found {
+			return "", "", fmt.Errorf("auth is not the base64 form of name:password")
+		}
+		return name, word, oneLine(name, word)
+	}
+	return "", "", fmt.Errorf("expected username and password, or auth, which is base64 of name:password; " +
+		"Nomad's docker driver signs in to a registry in no other way")
+}
+
+// oneLine: what Nomad reads as one line of settings has no line breaks in it.
+func oneLine(texts ...string) error {
+	for _, t := range texts {
+		if strings.ContainsAny(t, "\r\n\x00") {
+			return fmt.Errorf("a name or password with a line break cannot be used")
+		}
+	}
+	return nil
+}
+
+// ContainerWorkDir is where programs in containers start.
+const ContainerWorkDir = "/run/determined/workdir"
+
+// linkedMounts is where mounts are made whose place is in the working directory.
+// That is made by the runner, as the task's user, after the driver has mounted.
+const linkedMounts = "/det-mounts"
+
+// A ContainerMount is a bind mount as a driver makes it.
+type ContainerMount struct {
+	BindMount
+	// Target is where the driver mounts it, and Link, if it is not "", the path
+	// that is to lead there.
+	Target, Link string
+}
+
+// InContainer says where a driver mounts what is asked for.
+func (b BindMounts) InContainer() []ContainerMount {
+	out := make([]ContainerMount, len(b))
+	for i, m := range b.complete() {
+		c := ContainerMount{BindMount: m, Target: path.Clean(m.ContainerPath)}
+		if !path.IsAbs(c.Target) {
+			c.Target = path.Join(ContainerWorkDir, c.Target)
+		}
+		if strings.HasPrefix(c.Target, ContainerWorkDir+"/") {
+			c.Target, c.Link = fmt.Sprintf("%s/%d", linkedMounts, i), c.Target
+		}
+		out[i] = c
+	}
+	return out
+}

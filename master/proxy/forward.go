@@ -1,0 +1,236 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/detent-ml/detent/master/tunnel"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// A target is where a request goes; it travels in the request's context.
+type target struct {
+	task    Task
+	address string
+	inPlace bool // on the API's origin
+}
+
+type targetKey struct{}
+
+// Why a gateway's answer is not the program's.
+var (
+	errStarting = errors.New("the program has not answered yet")
+	errStranger = errors.New("what answers at the task's address is not its gateway")
+)
+
+// forward passes a request on to a task's gateway, in place or on the tasks' origin.
+func (p *Proxy) forward(inPlace bool) func(http.ResponseWriter, *http.Request, Task) {
+	return func(w http.ResponseWriter, r *http.Request, t Task) {
+		address, err := p.address(r.Context(), t)
+		if err != nil {
+			p.unanswered(w, r, t, err)
+			return
+		}
+		r = r.WithContext(context.WithValue(r.Context(), targetKey{}, target{t, address, inPlace}))
+		if asked := tunnel.Asked(r.Header); asked != "" {
+			p.upgrade(w, r, asked)
+			return
+		}
+		p.reverse.ServeHTTP(w, r)
+	}
+}
+
+func (p *Proxy) newReverse() *httputil.ReverseProxy {
+	return &httputil.ReverseProxy{
+		Transport: &http.Transport{
+			DialContext: p.dialer.DialContext, MaxIdleConnsPerHost: 16, MaxIdleConns: 512, IdleConnTimeout: time.Minute,
+			ResponseHeaderTimeout: answerWithin, ExpectContinueTimeout: time.Second, DisableCompression: true,
+			MaxResponseHeaderBytes: 256 << 10, WriteBufferSize: 32 << 10, ReadBufferSize: 32 << 10,
+		},
+		FlushInterval: -1, // what a program sends is sent on at once
+		BufferPool:    newBuffers(),
+		ErrorLog:      slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+		Rewrite: func(pr *httputil.ProxyRequest) {
+			to := pr.In.Context().Value(targetKey{}).(target)
+			p.aim(pr.Out.URL, pr.In.URL, to)
+			pr.Out.Host = pr.In.Host
+			p.dress(pr.Out.Header, pr.In, to)
+		},
+		ModifyResponse: func(resp *http.Response) error {
+			return p.admit(resp, resp.Request.Context().Value(targetKey{}).(target))
+		},
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			p.unanswered(w, r, r.Context().Value(targetKey{}).(target).task, err)
+		},
+	}
+}
+
+// aim makes the address of the gateway: the path and the query are those of
+// the visitor, to the letter.
+func (p *Proxy) aim(out, in *url.URL, to target) {
+	*out = url.URL{Scheme: "http", Host: to.address, Path: in.Path, RawPath: in.RawPath, RawQuery: in.RawQuery, ForceQuery: in.ForceQuery}
+}
+
+// dress takes what is ours out of a request's fields and puts in what the gateway
+// and the program need.
+func (p *Proxy) dress(h http.Header, in *http.Request, to target) {
+	strip(h)
+	host, _, err := net.SplitHostPort(in.RemoteAddr)
+	if err == nil {
+		h.Set("X-Forwarded-For", host)
+		h.Set("X-Real-Ip", host)
+	}
+	h.Set("X-Forwarded-Host", in.Host)
+	h.Set("X-Forwarded-Proto", "http")
+	if to.inPlace && hasTLS(p.origins.Master) || !to.inPlace && p.origins.secure(to.task.ID) {
+		h.Set("X-Forwarded-Proto", "https")
+	}
+	h.Set(v1.GatewayHeader, to.task.Secret)
+}
+
+func hasTLS(origin string) bool { return len(origin) > 8 && origin[:8] == "https://" }
+
+// admit lets an answer of the task's through, confined to the task.
+func (p *Proxy) admit(resp *http.Response, to target) error {
+	switch resp.Header.Get(v1.GatewayHeader) {
+	case v1.GatewayOpen:
+	case v1.GatewayStarting:
+		return errStarting
+	default:
+		return errStranger
+	}
+	confine(resp.Header, to.task.ID)
+	policy := frames(p.origins.Master)
+	if to.inPlace { // for programs; should a browser see it after all, it is nobody's page
+		policy = "sandbox"
+		resp.Header.Set("X-Content-Type-Options", "nosniff")
+	}
+	resp.Header.Add("Content-Security-Policy", policy)
+	return nil
+}
+
+// unanswered shows why a task gave no answer. Nothing is shown to a visitor who
+// has left or was shut out in the meantime.
+func (p *Proxy) unanswered(w http.ResponseWriter, r *http.Request, t Task, err error) {
+	if cause := context.Cause(r.Context()); cause != nil {
+		if errors.Is(cause, context.Canceled) {
+			cause = errStopping
+		}
+		p.fail(w, r, cause)
+		return
+	}
+	if !errors.Is(err, errStarting) {
+		p.forgetAddress(t)
+		if t.Ready {
+			p.log.Warn("a task does not answer", "task_id", t.ID, "allocation_id", t.AllocationID, "error", err)
+			show(w, r, pageSilent(t))
+			return
+		}
+	}
+	show(w, r, pageStarting(t))
+}
+
+// upgrade passes a request on that asks for another protocol, a WebSocket for the
+// most part, and then the bytes.
+func (p *Proxy) upgrade(w http.ResponseWriter, r *http.Request, asked string) {
+	to := r.Context().Value(targetKey{}).(target)
+	if r.ContentLength != 0 || len(r.TransferEncoding) > 0 {
+		show(w, r, pageBadPath(errors.New("a request for another protocol has no body")))
+		return
+	}
+	out := &http.Request{Method: r.Method, URL: &url.URL{}, Host: r.Host, Header: r.Header.Clone()}
+	p.aim(out.URL, r.URL, to)
+	p.dress(out.Header, r, to)
+	hopByHop(out.Header)
+	out.Header.Set("Connection", "Upgrade")
+	out.Header.Set("Upgrade", asked)
+	conn, resp, err := p.ask(r.Context(), to.address, out)
+	if err == nil && resp != nil {
+		err = p.admit(resp, to)
+	}
+	if err != nil {
+		if conn != nil {
+			_ = conn.Close()
+		} else if resp != nil {
+			_ = resp.Body.Close()
+		}
+		p.unanswered(w, r, to.task, err)
+		return
+	}
+	if conn == nil {
+		relay(w, resp)
+		return
+	}
+	protocol := resp.Header.Get("Upgrade")
+	hopByHop(resp.Header)
+	resp.Header.Set("Connection", "Upgrade")
+	resp.Header.Set("Upgrade", protocol)
+	client, err := tunnel.Accept(w, resp.Header)
+	if err != nil {
+		_ = conn.Close()
+		p.log.Debug("a visitor left before the tunnel was open", "error", err)
+		return
+	}
+	p.join(r.Context(), client, conn)
+}
+
+// ask sends a request for another protocol to a gateway, over a connection of its own.
+func (p *Proxy) ask(ctx context.Context, address string, req *http.Request) (net.Conn, *http.Response, error) {
+	conn, err := p.dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, nil, err
+	}
+	within, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	return tunnel.Dial(within, conn, req)
+}
+
+// join carries bytes until both sides are done or the visit ends.
+func (p *Proxy) join(ctx context.Context, client, task net.Conn) {
+	stop := context.AfterFunc(ctx, func() { _ = client.Close(); _ = task.Close() })
+	defer stop()
+	tunnel.Join(client, task)
+}
+
+// relay gives an answer as it came that is not the protocol that was asked for.
+func relay(w http.ResponseWriter, resp *http.Response) {
+	defer resp.Body.Close()
+	hopByHop(resp.Header)
+	h := w.Header()
+	for field, values := range resp.Header {
+		h[field] = values
+	}
+	w.WriteHeader(resp.StatusCode)
+	_, _ = io.Copy(w, resp.Body) // a visitor who has left
+}
+
+// hopByHop drops the fields that are for the next hop only.
+func hopByHop(h http.Header) {
+	for _, line := range h.Values("Connection") {
+		for _, field := range splitList(line) {
+			h.Del(field)
+		}
+	}
+	for _, field := range []string{"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization",
+		"Te", "Trailer", "Transfer-Encoding", "Upgrade"} {
+		h.Del(field)
+	}
+}
+
+// buffers for bodies, shared by all requests.
+type buffers struct{ pool sync.Pool }
+
+func newBuffers() *buffers {
+	return &buffers{sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}}
+}
+
+func (b *buffers) Get() []byte  { return *b.pool.Get().(*[]byte) }
+func (b *buffers) Put(p []byte) { b.pool.Put(&p) }

@@ -1,0 +1,96 @@
+package proxy
+
+import (
+	"context"
+	"encoding/hex"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+)
+
+const (
+	// taskLife and whoLife are how long answers of the database are trusted: after
+	// that time every master knows that a task or a session has ended.
+	taskLife = time.Second
+	whoLife  = 2 * time.Second
+	// addressLife is how long an address is trusted. A task does not move; it is
+	// asked again when nothing answers there.
+	addressLife = 30 * time.Second
+	mostKnown   = 10_000
+)
+
+// memories are what the proxy remembers.
+type memories struct {
+	tasks     *memory[string, Task]
+	cookies   *memory[[2]string, auth.Who]
+	addresses *memory[string, string]
+}
+
+func newMemories() memories {
+	return memories{tasks: newMemory[string, Task](taskLife, mostKnown), cookies: newMemory[[2]string, auth.Who](whoLife, mostKnown),
+		addresses: newMemory[string, string](addressLife, mostKnown)}
+}
+
+// task finds one.
+func (p *Proxy) task(ctx context.Context, id string) (Task, error) {
+	now := time.Now()
+	if t, fresh, _ := p.known.tasks.get(id, now); fresh {
+		return t, nil
+	}
+	t, err := p.dir.VisitTask(ctx, id)
+	if err == nil {
+		p.known.tasks.put(id, t, now)
+	}
+	return t, err
+}
+
+// cookieWho says whose cookie opens that task.
+func (p *Proxy) cookieWho(ctx context.Context, cookie, task string) (auth.Who, error) {
+	hash := auth.HashToken(cookie)
+	key, now := [2]string{hex.EncodeToString(hash), task}, time.Now()
+	if who, fresh, _ := p.known.cookies.get(key, now); fresh {
+		return who, nil
+	}
+	who, err := p.dir.CookieWho(ctx, hash, task)
+	if err == nil {
+		p.known.cookies.put(key, who, now)
+	}
+	return who, err
+}
+
+// address is where the gateway of a task's attempt is: as registered, else as it
+// was registered before, else as its runner said when it claimed the attempt.
+func (p *Proxy) address(ctx context.Context, t Task) (string, error) {
+	now := time.Now()
+	last, fresh, known := p.known.addresses.get(t.AllocationID, now)
+	if fresh {
+		return last, nil
+	}
+	host, port, err := p.locate(ctx, t.AllocationID)
+	switch {
+	case err == nil && host != "" && port > 0:
+		last = net.JoinHostPort(host, strconv.Itoa(port))
+	case known:
+	case t.Address != "" && t.Port > 0:
+		last = net.JoinHostPort(t.Address, strconv.Itoa(t.Port))
+	case err != nil:
+		return "", err
+	default:
+		return "", fault.New(fault.Unavailable, "%s is registered nowhere yet", t.AllocationID)
+	}
+	if err != nil {
+		p.log.Warn("the catalogue of services is away; the last known address of a task serves", "allocation_id", t.AllocationID, "error", err)
+	}
+	p.known.addresses.put(t.AllocationID, last, now)
+	return last, nil
+}
+
+// forgetAddress makes the next request ask where a task is, after nothing
+// answered where it was.
+func (p *Proxy) forgetAddress(t Task) {
+	p.known.addresses.stale(t.AllocationID)
+	p.known.tasks.stale(t.ID)
+}

@@ -1,0 +1,212 @@
+package proxy
+
+import (
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/tunnel"
+)
+
+// A page is what a visitor gets in place of the task: for eyes as HTML, for
+// programs as the same error body that the API has.
+type page struct {
+	status int
+	code   fault.Code
+	Title  string
+	Text   string
+	Again  int // seconds after which the page looks anew; 0 for never
+	Link   string
+	Label  string // of the link
+}
+
+var pageHTML = template.Must(template.New("page").Parse(`<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+{{if .Again}}<meta http-equiv="refresh" content="{{.Again}}">
+{{end}}<title>{{.Title}}</title>
+<style>
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 system-ui, sans-serif; margin: 0; min-height: 100vh; display: grid; place-items: center; }
+main { max-width: 34rem; padding: 2rem; }
+h1 { font-size: 1.25rem; margin: 0 0 .5rem; }
+p { margin: 0 0 1rem; white-space: pre-line; }
+</style>
+<main>
+<h1>{{.Title}}</h1>
+<p>{{.Text}}</p>
+{{if .Link}}<p><a href="{{.Link}}">{{.Label}}</a></p>
+{{end}}</main>
+</html>
+`))
+
+// Pages hold nothing of a task's, and may do nothing.
+const pagePolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+
+// show writes a page.
+func show(w http.ResponseWriter, r *http.Request, p page) {
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Add("Vary", "Accept")
+	if p.Again > 0 {
+		h.Set("Retry-After", strconv.Itoa(p.Again))
+	}
+	if tunnel.Asked(r.Header) == "" && strings.Contains(r.Header.Get("Accept"), "text/html") {
+		h.Set("Content-Type", "text/html; charset=utf-8")
+		h.Set("Content-Security-Policy", pagePolicy)
+		w.WriteHeader(p.status)
+		if r.Method != http.MethodHead {
+			_ = pageHTML.Execute(w, p) // a visitor who has left
+		}
+		return
+	}
+	message := strings.TrimSuffix(p.Title, ".") + ": " + p.Text
+	body, err := json.Marshal(map[string]any{
+		"error":   map[string]any{"code": grpcCodes[p.code], "reason": p.code.String(), "error": message},
+		"message": message, "link": p.Link,
+	})
+	if err != nil {
+		http.Error(w, message, p.status)
+		return
+	}
+	h.Set("Content-Type", "application/json")
+	w.WriteHeader(p.status)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(body)
+	}
+}
+
+var grpcCodes = map[fault.Code]int{
+	fault.Internal: 13, fault.Invalid: 3, fault.Unauthenticated: 16, fault.Forbidden: 7, fault.NotFound: 5,
+	fault.Conflict: 6, fault.TooLarge: 8, fault.TooMany: 8, fault.Unavailable: 14, fault.Unimplemented: 12,
+}
+
+// The pages.
+
+func pageNoPath() page {
+	return page{status: http.StatusNotFound, code: fault.NotFound, Title: "There is nothing here",
+		Text: "Tasks are found under /proxy/<task id>/, and only there."}
+}
+
+func pageBadPath(why error) page {
+	return page{status: http.StatusBadRequest, code: fault.Invalid, Title: "This address is refused", Text: why.Error() + "."}
+}
+
+func pageUnknown(id string) page {
+	return page{status: http.StatusNotFound, code: fault.NotFound, Title: "There is no task " + id,
+		Text: "Its address may be mistyped, or it was removed. det notebook list, det tensorboard list and det shell list show what there is."}
+}
+
+// pageSignIn is for nobody on the API's origin: our pages sign in and come back.
+func pageSignIn(id string) page {
+	return page{status: http.StatusUnauthorized, code: fault.Unauthenticated, Title: "Sign in to open this task",
+		Text: "It is open to its owner and to admins. Programs show a token: Authorization: Bearer <token>.",
+		Link: "/login?next=" + url.QueryEscape(base(id)), Label: "Sign in"}
+}
+
+// pageNoCookie is for a browser on the tasks' origin that has not come by way of
+// the master, or whose session has ended.
+func pageNoCookie(master, id string) page {
+	return page{status: http.StatusUnauthorized, code: fault.Unauthenticated, Title: "This task is opened by way of the master",
+		Text: "The address alone does not open it, and what opened it before has ended with its session.",
+		Link: master + base(id), Label: "Open the task"}
+}
+
+func pageNotYours(t Task, who string) page {
+	return page{status: http.StatusForbidden, code: fault.Forbidden, Title: "This " + t.word() + " is not yours",
+		Text: fmt.Sprintf("It belongs to %s. Its owner and admins may open it; you are signed in as %s.", t.Owner, who)}
+}
+
+func pageNothing(t Task) page {
+	return page{status: http.StatusNotFound, code: fault.NotFound, Title: "This task has nothing to open",
+		Text: "Notebooks, TensorBoards and shells can be opened. What a command or a training says is in its log: det task logs " + t.ID}
+}
+
+func pageShell(t Task) page {
+	return page{status: http.StatusUpgradeRequired, code: fault.Invalid, Title: "This is a shell",
+		Text: "It is opened by ssh, from a terminal: det shell open " + t.ID}
+}
+
+func pageOver(t Task) page {
+	text := "What it printed is in its log: det task logs " + t.ID
+	if t.ExitStatus != "" {
+		text = "It ended: " + strings.TrimSuffix(t.ExitStatus, ".") + ".\n" + text
+	}
+	return page{status: http.StatusGone, code: fault.NotFound, Title: "This " + t.word() + " is over", Text: text}
+}
+
+func pageStarting(t Task) page {
+	p := page{status: http.StatusServiceUnavailable, code: fault.Unavailable, Again: 2, Title: "This " + t.word() + " is starting"}
+	switch t.State {
+	case "QUEUED":
+		p.Title, p.Text = "This "+t.word()+" waits for its place", t.Waiting
+	case "PULLING":
+		p.Text = "Its image is being fetched."
+	case "TERMINATING":
+		p.Title, p.Text = "This "+t.word()+" is being ended", "Its program is told to end, and has a moment for it."
+	default:
+		p.Text = "Its program has not answered yet."
+	}
+	if p.Text == "" {
+		p.Text = "Nothing is known yet about when it begins."
+	}
+	p.Text += "\nThis page looks again every few seconds."
+	return p
+}
+
+func pageSilent(t Task) page {
+	return page{status: http.StatusBadGateway, code: fault.Unavailable, Again: 5, Title: "This " + t.word() + " does not answer",
+		Text: "It runs, but nothing answers where it should be: its node or the network may be down, or its program hangs. " +
+			"What it printed is in its log: det task logs " + t.ID}
+}
+
+func pageTicket(master, id string) page {
+	return page{status: http.StatusForbidden, code: fault.Forbidden, Title: "This link has been used, or is too old",
+		Text: "A link with a ticket is good once and for a minute.", Link: master + base(id), Label: "Open the task anew"}
+}
+
+func pageForeign() page {
+	return page{status: http.StatusForbidden, code: fault.Forbidden, Title: "Another page may not do this",
+		Text: "A request to a task with a browser's cookie is taken from the task's own pages only."}
+}
+
+func pageNoOrigin(t Task) page {
+	return page{status: http.StatusNotImplemented, code: fault.Unavailable, Title: "This master has no place for pages of tasks",
+		Text: "Pages of tasks are served from an origin of their own, and none is configured: set tasks_listen and tasks_url, or tasks_domain. " +
+			"Programs can come with a token even so. The task is " + t.ID + "."}
+}
+
+func pageBrowser(link string) page {
+	return page{status: http.StatusForbidden, code: fault.Forbidden, Title: "Pages of tasks are on another origin",
+		Text: "A signed-in browser is sent there when it opens the task; from here only programs with a token get anything.", Link: link, Label: "Open the task"}
+}
+
+// pageOf is the page of an error.
+func pageOf(err error) page {
+	p := page{code: fault.CodeOf(err), Title: "This did not work", Text: err.Error()}
+	switch p.code {
+	case fault.Unauthenticated:
+		p.status = http.StatusUnauthorized
+	case fault.Forbidden:
+		p.status = http.StatusForbidden
+	case fault.NotFound:
+		p.status = http.StatusNotFound
+	case fault.TooMany:
+		p.status, p.Again = http.StatusTooManyRequests, 5
+	case fault.Unavailable:
+		p.status, p.Again = http.StatusServiceUnavailable, 2
+	case fault.Invalid:
+		p.status = http.StatusBadRequest
+	default:
+		p.status, p.code, p.Text = http.StatusInternalServerError, fault.Internal, "Internal error; the master's log has the details"
+	}
+	return p
+}

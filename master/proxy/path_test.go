@@ -1,0 +1,101 @@
+package proxy
+
+import (
+	"errors"
+	"net/url"
+	"path"
+	"strings"
+	"testing"
+)
+
+func TestTaskOf(t *testing.T) {
+	for _, c := range []struct {
+		path  string
+		id    string // "" for none
+		slash bool
+		dots  bool
+	}{
+		{"/proxy/7f-a/", "7f-a", true, false},
+		{"/proxy/7f-a", "7f-a", false, false},
+		{"/proxy/1.trial/a//b/c%2Fd", "1.trial", true, false},
+		{"/proxy/x/...", "x", true, false},
+		{"/proxy/x/a.b/..c/d..", "x", true, false},
+		{"/proxy/x/%E2%80%A6", "x", true, false},
+		{"/proxy/", "", false, false},
+		{"/proxy", "", false, false},
+		{"/", "", false, false},
+		{"//proxy/x/", "", false, false},
+		{"/proxy//x/", "", false, false},
+		{"/Proxy/x/", "", false, false},
+		{"/proxy/../x", "", false, false},
+		{"/proxy/.x/", "", false, false},
+		{"/proxy/x./", "", false, false},
+		{"/proxy/a..b/", "", false, false},
+		{"/proxy/a%2fb/", "", false, false},
+		{"/proxy/a:80/", "", false, false},
+		{"/proxy/a b/", "", false, false},
+		{"/proxy/" + strings.Repeat("a", longestID+1) + "/", "", false, false},
+		{"/proxy/x/..", "", true, true},
+		{"/proxy/x/./y", "", true, true},
+		{"/proxy/x/%2e%2E/y", "", true, true},
+		{"/proxy/x/%252e%252e/y", "", true, true},
+		{"/proxy/x/..%2fy", "", true, true},
+		{"/proxy/x/a%5c..%5cb", "", true, true},
+		{"/proxy/x/..;a=b/y", "", true, true},
+	} {
+		id, slash, err := taskOf(c.path)
+		if id != c.id || errors.Is(err, errDots) != c.dots || (err == nil) != (c.id != "") || err == nil && slash != c.slash {
+			t.Errorf("%s: %q %v %v", c.path, id, slash, err)
+		}
+	}
+}
+
+// FuzzTaskOf holds that a path which leads to a task leads to that one by every
+// reader: raw, decoded, cleaned, or both.
+func FuzzTaskOf(f *testing.F) {
+	for _, seed := range []string{"/proxy/a/", "/proxy/a/../b/", "/proxy/a/%2e%2e/b", "/proxy/a%2f..%2fb/", "/proxy/a/b%00c", "//x/proxy/a/", "/proxy/a\\..\\b/", "/proxy/a/%25252e./x"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		u, err := url.ParseRequestURI(raw)
+		if err != nil || !strings.HasPrefix(raw, "/") {
+			return
+		}
+		id, _, err := taskOf(u.EscapedPath())
+		if err != nil {
+			return
+		}
+		if !goodID(id) || strings.ContainsAny(id, "/\\%?#:@; ") {
+			t.Fatalf("%q gives the id %q", raw, id)
+		}
+		want := "/proxy/" + id
+		once, err := url.PathUnescape(u.EscapedPath())
+		if err != nil {
+			t.Fatalf("%q cannot be decoded", raw)
+		}
+		twice, err := url.PathUnescape(once)
+		if err != nil {
+			twice = once
+		}
+		for _, read := range []string{u.EscapedPath(), once, twice, strings.ReplaceAll(twice, "\\", "/")} {
+			if p := path.Clean(read); p != want && !strings.HasPrefix(p, want+"/") {
+				t.Fatalf("%q is of task %s, and %q to another reader", raw, id, p)
+			}
+		}
+	})
+}
+
+func TestTakeTicket(t *testing.T) {
+	for _, c := range []struct {
+		raw, ticket, rest string
+		carried           bool
+	}{
+		{"", "", "", false}, {"a=1&b=%2F", "", "a=1&b=%2F", false}, {"det-ticket=x", "x", "", true}, {"det-ticket=x&a=1;b", "x", "a=1;b", true},
+		{"a=1&det-ticket=x&b", "x", "a=1&b", true}, {"my-det-ticket=x", "", "my-det-ticket=x", false}, {"det-ticket=x&det-ticket=y", "y", "", true},
+	} {
+		ticket, rest, carried := takeTicket(c.raw)
+		if ticket != c.ticket || rest != c.rest || carried != c.carried {
+			t.Errorf("%q: %q %q %v", c.raw, ticket, rest, carried)
+		}
+	}
+}

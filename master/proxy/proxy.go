@@ -1,0 +1,200 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"time"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/tunnel"
+)
+
+const (
+	// ticketLife is how long a browser may take to follow a redirect.
+	ticketLife = time.Minute
+	// ticketField is the parameter of an address that carries a ticket.
+	ticketField = "det-ticket"
+	// dialWithin is how long a task's port may take to answer a connection.
+	dialWithin = 5 * time.Second
+	// answerWithin is how long a program may think before it begins to answer.
+	answerWithin = 5 * time.Minute
+	// closeWithin is how long visits may take to end when the master stops.
+	closeWithin = 3 * time.Second
+)
+
+// A Proxy brings visitors to tasks. It is safe for use by several goroutines.
+type Proxy struct {
+	origins Origins
+	dir     Directory
+	locate  Locator
+	log     *slog.Logger
+	known   memories
+	live    *live
+	dialer  net.Dialer
+	reverse *httputil.ReverseProxy
+}
+
+// New makes a proxy. Run has to be running for what is open to end in time.
+func New(origins Origins, dir Directory, locate Locator, log *slog.Logger) (*Proxy, error) {
+	if err := origins.check(); err != nil {
+		return nil, err
+	}
+	p := &Proxy{origins: origins, dir: dir, locate: locate, log: log, known: newMemories(), live: newLive(),
+		dialer: net.Dialer{Timeout: dialWithin, KeepAlive: 15 * time.Second}}
+	p.reverse = p.newReverse()
+	return p, nil
+}
+
+// Run looks after what is open until ctx ends, then closes it.
+func (p *Proxy) Run(ctx context.Context) {
+	tick := time.NewTicker(lookAfter)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			p.live.look(ctx)
+		case <-ctx.Done():
+			// Requests have a moment to be answered, tunnels none: their clients come back
+			// to another master.
+			t := time.NewTimer(closeWithin)
+			defer t.Stop()
+			select {
+			case <-p.live.close(errStopping, false):
+			case <-t.C:
+				p.log.Warn("visitors of tasks are cut off", "open", p.live.count())
+				p.live.close(errStopping, true)
+			}
+			p.reverse.Transport.(*http.Transport).CloseIdleConnections()
+			return
+		}
+	}
+}
+
+// Open is how many requests and tunnels are open.
+func (p *Proxy) Open() int { return p.live.count() }
+
+// TasksHost tells whether a request for that host, to whichever listener, is for
+// the tasks' origin.
+func (p *Proxy) TasksHost(host string) bool { return p.origins.TasksHost(host) }
+
+// Link makes an address that opens a task in a browser once, for somebody with a
+// session.
+func (p *Proxy) Link(ctx context.Context, who auth.Who, id string) (string, error) {
+	if !goodID(id) {
+		return "", fault.New(fault.NotFound, "task %.40q not found", id)
+	}
+	t, err := p.task(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case !mayEnter(who, t):
+		return "", fault.New(fault.Forbidden, "this %s belongs to %s; its owner and admins may open it", t.word(), t.Owner)
+	case t.Type == "SHELL":
+		return "", fault.New(fault.Invalid, "a shell is opened by ssh: det shell open %s", id)
+	case p.origins.of(id) == "":
+		return "", fault.New(fault.Unavailable, "%s", pageNoOrigin(t).Text)
+	}
+	return p.ticket(ctx, who, id, base(id), "")
+}
+
+// ticket makes a ticket and the address that carries it.
+func (p *Proxy) ticket(ctx context.Context, who auth.Who, id, path, query string) (string, error) {
+	if who.SessionID == 0 {
+		return "", fault.New(fault.Forbidden, "only a user's session opens tasks")
+	}
+	token, hash := auth.NewToken()
+	if err := p.dir.IssueTicket(ctx, hash, id, who.SessionID, ticketLife); err != nil {
+		return "", err
+	}
+	link := p.origins.of(id) + path + "?" + ticketField + "=" + url.QueryEscape(token)
+	if query != "" {
+		link += "&" + query
+	}
+	return link, nil
+}
+
+// fail shows what an error means, and logs what it means for us.
+func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
+	answer := pageOf(err)
+	if answer.code == fault.Internal {
+		p.log.Error("a visitor could not be served", "path", r.URL.Path, "error", err)
+	}
+	show(w, r, answer)
+}
+
+// find is the task of a request, or the page that says why there is none.
+func (p *Proxy) find(w http.ResponseWriter, r *http.Request) (t Task, ok bool) {
+	id, _, err := taskOf(r.URL.EscapedPath())
+	if err != nil {
+		show(w, r, refusal(err))
+		return t, false
+	}
+	t, err = p.task(r.Context(), id)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		show(w, r, pageUnknown(id))
+	case err != nil:
+		p.fail(w, r, err)
+	default:
+		return t, true
+	}
+	return t, false
+}
+
+func refusal(err error) page {
+	if errors.Is(err, errDots) {
+		return pageBadPath(err)
+	}
+	return pageNoPath()
+}
+
+// visit passes a request on as a visit: it ends when allowed says no, when the
+// attempt is over, or when the master stops.
+func (p *Proxy) visit(w http.ResponseWriter, r *http.Request, t Task, may func(context.Context) (auth.Who, error), serve func(http.ResponseWriter, *http.Request, Task)) {
+	allowed := func(ctx context.Context) error {
+		now, err := p.task(ctx, t.ID)
+		if err != nil {
+			return err
+		}
+		if now.Over || now.AllocationID != t.AllocationID {
+			return fault.New(fault.Conflict, "this attempt of the task is over")
+		}
+		if may == nil {
+			return nil
+		}
+		who, err := may(ctx)
+		if err == nil && !mayEnter(who, now) {
+			err = fault.New(fault.Forbidden, "%s may not enter any more", who.Username)
+		}
+		return err
+	}
+	ctx, end, err := p.live.begin(r.Context(), t.ID, tunnel.Asked(r.Header) != "", allowed)
+	if err != nil {
+		p.fail(w, r, err)
+		return
+	}
+	defer end()
+	serve(w, r.WithContext(ctx), t)
+}
+
+// absent shows the page of a task that cannot answer, if that is known already.
+func absent(w http.ResponseWriter, r *http.Request, t Task) bool {
+	switch {
+	case t.kind() == "":
+		show(w, r, pageNothing(t))
+	case t.Over:
+		show(w, r, pageOver(t))
+	case t.AllocationID == "" || t.Secret == "":
+		show(w, r, pageStarting(t))
+	default:
+		return false
+	}
+	return true
+}

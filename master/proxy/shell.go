@@ -1,0 +1,161 @@
+package proxy
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/tunnel"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+const (
+	webSocket = "websocket"
+	// pingEvery keeps a quiet tunnel alive through whatever is between.
+	pingEvery = 30 * time.Second
+	// longestMessage bounds a WebSocket message of a tunnel.
+	longestMessage = 1 << 20
+)
+
+// shell opens a tunnel to a shell's SSH server, for anybody: the key is the lock.
+func (p *Proxy) shell(w http.ResponseWriter, r *http.Request, t Task, isTunnel bool) {
+	switch {
+	case !isTunnel:
+		show(w, r, pageShell(t))
+	case r.Method != http.MethodGet || r.ContentLength != 0:
+		show(w, r, pageBadPath(errNoGet))
+	case elsewhere(r):
+		show(w, r, pageForeign())
+	case absent(w, r, t):
+	default:
+		p.visit(w, r, t, nil, p.bytes)
+	}
+}
+
+var errNoGet = fault.New(fault.Invalid, "a tunnel is opened by GET, without a body")
+
+// elsewhere tells whether a page of somewhere else made a browser ask.
+func elsewhere(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return false
+	}
+	u, err := url.Parse(origin)
+	return err != nil || !strings.EqualFold(u.Host, r.Host)
+}
+
+// bytes joins the visitor's tunnel with one to the task.
+func (p *Proxy) bytes(w http.ResponseWriter, r *http.Request, t Task) {
+	address, err := p.address(r.Context(), t)
+	var task net.Conn
+	if err == nil {
+		task, err = p.dialTask(r, t, address)
+	}
+	if err != nil {
+		p.unanswered(w, r, t, err)
+		return
+	}
+	if tunnel.Asked(r.Header) == v1.GatewayTunnel {
+		client, err := tunnel.Accept(w, http.Header{"Connection": {"Upgrade"}, "Upgrade": {v1.GatewayTunnel}})
+		if err != nil {
+			_ = task.Close()
+			return
+		}
+		p.join(r.Context(), client, task)
+		return
+	}
+	up := websocket.Upgrader{ReadBufferSize: 32 << 10, WriteBufferSize: 32 << 10, CheckOrigin: func(*http.Request) bool { return true }} // asked before
+	ws, err := up.Upgrade(w, r, nil)
+	if err != nil { // the upgrader has said what is wrong with the request
+		_ = task.Close()
+		return
+	}
+	messages(r.Context(), ws, task)
+}
+
+// dialTask opens a tunnel to the gateway of a task.
+func (p *Proxy) dialTask(r *http.Request, t Task, address string) (net.Conn, error) {
+	to := target{task: t, address: address, inPlace: true}
+	req := &http.Request{Method: http.MethodGet, Host: r.Host, Header: http.Header{},
+		URL: &url.URL{Scheme: "http", Host: address, Path: base(t.ID)}}
+	p.dress(req.Header, r, to)
+	req.Header.Set("Connection", "Upgrade")
+	req.Header.Set("Upgrade", v1.GatewayTunnel)
+	conn, resp, err := p.ask(r.Context(), address, req)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.admit(resp, to); err != nil {
+		_ = resp.Body.Close()
+		if conn != nil {
+			_ = conn.Close()
+		}
+		return nil, err
+	}
+	if conn == nil {
+		_ = resp.Body.Close()
+		return nil, fault.New(fault.Unavailable, "the task's gateway answered %s to a tunnel", resp.Status)
+	}
+	return conn, nil
+}
+
+// messages carries a tunnel over WebSocket: what a message holds are bytes, and
+// where one ends means nothing. A side that ends, ends both: WebSocket knows no
+// halves.
+func messages(ctx context.Context, ws *websocket.Conn, task net.Conn) {
+	end := func() { _ = ws.Close(); _ = task.Close() }
+	defer end()
+	defer context.AfterFunc(ctx, end)()
+	ws.SetReadLimit(longestMessage)
+	in := make(chan struct{})
+	go func() {
+		defer close(in)
+		defer task.Close()
+		for {
+			_, message, err := ws.NextReader()
+			if err != nil {
+				return
+			}
+			if _, err := io.Copy(task, message); err != nil {
+				return
+			}
+		}
+	}()
+	quiet := make(chan struct{})
+	go func() {
+		tick := time.NewTicker(pingEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-quiet:
+				return
+			case <-tick.C:
+				_ = ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(dialWithin)) // a broken one is noticed by its reader
+			}
+		}
+	}()
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := task.Read(buf)
+		if n > 0 && ws.WriteMessage(websocket.BinaryMessage, buf[:n]) != nil {
+			break
+		}
+		if err != nil {
+			_ = ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(dialWithin))
+			break
+		}
+	}
+	close(quiet)
+	// The visitor answers the close. A connection that is closed with bytes unread
+	// would take the last message along.
+	last := time.AfterFunc(closeWithin, end)
+	defer last.Stop()
+	<-in
+}

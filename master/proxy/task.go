@@ -1,0 +1,86 @@
+package proxy
+
+import (
+	"context"
+	"time"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// A Task is one as the proxy needs to know it: whose it is, and its newest attempt.
+type Task struct {
+	ID      string
+	Type    string // NOTEBOOK, TENSORBOARD, SHELL, …
+	Name    string
+	OwnerID int
+	Owner   string
+	// State is QUEUED, PULLING, STARTING, RUNNING, TERMINATING or TERMINATED.
+	State      string
+	Waiting    string // why it is queued, in words
+	ExitStatus string // of one that is over
+	Over       bool   // it will not run again
+	// Of the attempt that runs or is about to; all empty before there is one.
+	AllocationID string
+	Ready        bool   // its program has answered
+	Secret       string // of its gateway
+	Address      string // where its runner said that it is, for want of a catalogue
+	Port         int
+}
+
+// kind is what can be visited of a task.
+func (t Task) kind() v1.GatewayKind {
+	switch t.Type {
+	case "NOTEBOOK", "TENSORBOARD":
+		return v1.GatewayOfHTTP
+	case "SHELL":
+		return v1.GatewayOfSSH
+	}
+	return v1.GatewayOfNone
+}
+
+// word is what people call a task of its type.
+func (t Task) word() string {
+	switch t.Type {
+	case "NOTEBOOK":
+		return "notebook"
+	case "TENSORBOARD":
+		return "TensorBoard"
+	case "SHELL":
+		return "shell"
+	}
+	return "task"
+}
+
+// A Directory knows tasks, and who may come.
+type Directory interface {
+	// VisitTask finds a task; fault.NotFound when there is none.
+	VisitTask(ctx context.Context, id string) (Task, error)
+	// IssueTicket keeps the hash of a ticket that a session asked for.
+	IssueTicket(ctx context.Context, hash []byte, task string, session int64, life time.Duration) error
+	// RedeemTicket ends a ticket and keeps, for the same session and task, the hash
+	// of a cookie; fault.NotFound when there is no such ticket any more.
+	RedeemTicket(ctx context.Context, ticket []byte, task string, cookie []byte) error
+	// CookieWho says whose cookie that is; fault.NotFound when it opens nothing,
+	// or another task.
+	CookieWho(ctx context.Context, hash []byte, task string) (auth.Who, error)
+}
+
+// A Locator says at which host and port the gateway of an attempt is registered.
+type Locator func(ctx context.Context, allocationID string) (host string, port int, err error)
+
+// A Visitor is who comes to the API's origin.
+type Visitor struct {
+	Who auth.Who
+	// Cookie says that a browser showed who that is.
+	Cookie bool
+	// Err says why nobody could be told; nil with a Who.
+	Err error
+	// Again asks anew who that is, for what stays open long.
+	Again func(ctx context.Context) (auth.Who, error)
+}
+
+// mayEnter tells whether somebody is let in: the owner, and admins.
+func mayEnter(who auth.Who, t Task) bool {
+	return auth.Can(who, auth.Enter, auth.Object{Kind: "task", OwnerID: t.OwnerID})
+}

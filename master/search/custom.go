@@ -1,0 +1,230 @@
+package search
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/detent-ml/detent/master/lifecycle"
+)
+
+// outside is a search that a program outside drives: it asks for events and
+// answers with operations, in the words of Determined before 0.38. The queue of
+// events is a part of the fold, so that the program may come to any master, and
+// come again; an event leaves the queue when the program has answered it.
+type outside struct {
+	ids      map[string]int // trial by the program's own name for it
+	names    []string       // and back
+	sign     float64
+	queue    []OutsideEvent
+	next     int
+	progress *float64
+	end      *Shutdown
+}
+
+// OutsideEvent is one event for the program. One of the pointers is set.
+type OutsideEvent struct {
+	ID        int           `json:"id"`
+	Initial   bool          `json:"initial,omitempty"`
+	Created   *OutsideTrial `json:"created,omitempty"`
+	Validated *OutsideTrial `json:"validated,omitempty"`
+	Closed    *OutsideTrial `json:"closed,omitempty"`
+	Exited    *OutsideTrial `json:"exited,omitempty"`
+	Progress  *OutsideTrial `json:"progress,omitempty"`
+}
+
+// OutsideTrial is a trial in an event, with what belongs to the kind of event.
+type OutsideTrial struct {
+	Name   string  `json:"name"`
+	Metric float64 `json:"metric,omitempty"` // as it was reported
+	Length int64   `json:"length,omitempty"` // that was asked for
+	Units  float64 `json:"units,omitempty"`  // of training so far
+	Reason string  `json:"reason,omitempty"` // of lifecycle's
+}
+
+// Operations is the body of a Told event.
+type Operations struct {
+	Event int         `json:"event"` // the newest event that they answer
+	List  []Operation `json:"list"`
+}
+
+// An Operation is one thing that the program wants. One of the fields is set.
+type Operation struct {
+	Create   *Create   `json:"create,omitempty"`
+	Train    *Train    `json:"train,omitempty"`
+	Close    string    `json:"close,omitempty"`
+	Progress *float64  `json:"progress,omitempty"`
+	Shutdown *Shutdown `json:"shutdown,omitempty"`
+}
+
+// Create makes a trial under the program's own name for it.
+type Create struct {
+	Name    string         `json:"name"`
+	HParams map[string]any `json:"hparams"`
+}
+
+// Train lets a trial train until it has trained that long, and then wait.
+type Train struct {
+	Name   string `json:"name"`
+	Length int64  `json:"length"`
+}
+
+// Shutdown ends the search.
+type Shutdown struct {
+	Cancel  bool `json:"cancel,omitempty"`
+	Failure bool `json:"failure,omitempty"`
+}
+
+func newOutside(sign float64) *outside {
+	return &outside{ids: map[string]int{}, next: 1, sign: sign}
+}
+
+func (m *outside) emit(e OutsideEvent) {
+	e.ID = m.next
+	m.next++
+	m.queue = append(m.queue, e)
+}
+
+func (m *outside) Start(*Roster) { m.emit(OutsideEvent{Initial: true}) }
+
+func (m *outside) Validated(r *Roster, trial int, v Result) {
+	t := r.trials[trial]
+	name := m.names[trial]
+	m.emit(OutsideEvent{Progress: &OutsideTrial{Name: name, Units: v.At}})
+	if t.hold || t.target == 0 || v.At < float64(t.target) {
+		return
+	}
+	m.emit(OutsideEvent{Validated: &OutsideTrial{Name: name, Metric: m.sign * v.Metric, Length: t.target}})
+	r.Hold(trial)
+}
+
+func (m *outside) Exited(_ *Roster, trial int, reason string) {
+	name := m.names[trial]
+	if reason != lifecycle.ExitDone && reason != lifecycle.ExitStopped {
+		m.emit(OutsideEvent{Exited: &OutsideTrial{Name: name, Reason: reason}})
+	}
+	m.emit(OutsideEvent{Closed: &OutsideTrial{Name: name}})
+}
+
+func (m *outside) Planned(r *Roster) int { return len(r.trials) }
+
+// verdict: as long as the program has not ended the search, more may come.
+func (m *outside) verdict() (done bool, v lifecycle.Verdict, why string) {
+	switch {
+	case m.end == nil:
+		return false, lifecycle.Searching, ""
+	case m.end.Failure:
+		return true, lifecycle.SearchFailed, "the program that drives its search reported a failure"
+	case m.end.Cancel:
+		return true, lifecycle.SearchCancel, ""
+	}
+	return true, "", ""
+}
+
+// told folds operations in. Those that make no sense change nothing: Check has
+// told the program, unless another was faster.
+func (s *Search) told(e Event) error {
+	m, ok := s.method.(*outside)
+	if !ok {
+		return fmt.Errorf("search event %d has operations for a search that nobody outside drives", e.Seq)
+	}
+	var ops Operations
+	if err := json.Unmarshal(e.Body, &ops); err != nil {
+		return fmt.Errorf("search event %d: %w", e.Seq, err)
+	}
+	for len(m.queue) > 0 && m.queue[0].ID <= ops.Event {
+		m.queue = m.queue[1:]
+	}
+	for _, op := range ops.List {
+		if m.wrong(&s.roster, op) == "" {
+			m.operate(&s.roster, op)
+		}
+	}
+	return nil
+}
+
+func (m *outside) operate(r *Roster, op Operation) {
+	switch {
+	case op.Create != nil:
+		trial := r.AddWith(op.Create.HParams)
+		m.ids[op.Create.Name] = trial
+		m.names = append(m.names, op.Create.Name)
+		r.trials[trial].hold, r.trials[trial].left = true, true // until it is told how long to train
+		m.emit(OutsideEvent{Created: &OutsideTrial{Name: op.Create.Name}})
+	case op.Train != nil:
+		r.Release(m.ids[op.Train.Name], op.Train.Length)
+	case op.Close != "":
+		r.Stop(m.ids[op.Close])
+	case op.Progress != nil:
+		m.progress = op.Progress
+	case op.Shutdown != nil:
+		m.end = op.Shutdown
+		for trial, t := range r.trials {
+			if t.exited == "" {
+				r.Stop(trial)
+			}
+		}
+	}
+}
+
+// wrong says why an operation makes no sense; "" when it does.
+func (m *outside) wrong(r *Roster, op Operation) string {
+	known := func(name string) string {
+		trial, ok := m.ids[name]
+		switch {
+		case !ok:
+			return fmt.Sprintf("there is no trial with the request id %q", name)
+		case r.trials[trial].stop || r.trials[trial].exited != "":
+			return fmt.Sprintf("the trial with the request id %q has ended", name)
+		}
+		return ""
+	}
+	switch {
+	case m.end != nil:
+		return "the search has been shut down"
+	case op.Create != nil:
+		if _, twice := m.ids[op.Create.Name]; twice {
+			return fmt.Sprintf("there is a trial with the request id %q already", op.Create.Name)
+		}
+		if op.Create.Name == "" {
+			return "a trial needs a request id"
+		}
+	case op.Train != nil:
+		if why := known(op.Train.Name); why != "" {
+			return why
+		}
+		if t := r.trials[m.ids[op.Train.Name]]; op.Train.Length <= t.target {
+			return fmt.Sprintf("the trial with the request id %q was to train to %d already; a longer length is asked for", op.Train.Name, t.target)
+		}
+	case op.Close != "":
+		return known(op.Close)
+	case op.Progress == nil && op.Shutdown == nil:
+		return "an operation is empty"
+	}
+	return ""
+}
+
+// Outside is what a program that drives the search has to answer; false when no
+// program drives it.
+func (s *Search) Outside() ([]OutsideEvent, bool) {
+	m, ok := s.method.(*outside)
+	if !ok {
+		return nil, false
+	}
+	return m.queue, true
+}
+
+// CheckOutside says what is wrong with operations, as if they were folded now. It
+// changes the search, which is of no use afterwards.
+func (s *Search) CheckOutside(ops Operations) string {
+	m, ok := s.method.(*outside)
+	if !ok {
+		return "no program outside drives this search"
+	}
+	for _, op := range ops.List {
+		if why := m.wrong(&s.roster, op); why != "" {
+			return why
+		}
+		m.operate(&s.roster, op)
+	}
+	return ""
+}

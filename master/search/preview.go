@@ -1,0 +1,66 @@
+package search
+
+import (
+	"math"
+
+	"github.com/detent-ml/detent/master/expconf"
+)
+
+// A Share of a search's trials is planned to train equally long.
+type Share struct {
+	Trials int
+	Units  int64  // of the measure
+	Name   string // of the measure; "" where a length has no unit
+	Whole  bool   // as long as the searcher lets any trial train, or as the program wants
+}
+
+// Preview says how many trials a search will train for how long, if all goes as
+// it is planned: none fails, and of those at a rung one in divisor goes on.
+func Preview(cfg expconf.Config) []Share {
+	c := cfg.Searcher
+	full, name := c.FullLength()
+	whole := func(n int) []Share { return []Share{{Trials: n, Units: full, Name: name, Whole: true}} }
+	switch c.Name {
+	case expconf.Single:
+		return whole(1)
+	case expconf.Random:
+		return whole(c.MaxTrials)
+	case expconf.Grid:
+		return whole(len(gridOf(cfg.Hyperparameters)))
+	case expconf.AsyncHalving:
+		return newTournament(c, []int{c.NumRungs}).preview(name)
+	case expconf.AdaptiveASHA:
+		return newTournament(c, adaptiveRungs(c)).preview(name)
+	case expconf.PBT:
+		m := newPopulation(c)
+		n := int(m.truncate * float64(m.size))
+		if m.rounds == 1 {
+			n = 0
+		}
+		// As if in every round those ended that began with it.
+		var list []Share
+		if n > 0 {
+			list = append(list, Share{Trials: n * m.rounds, Units: m.length, Name: name})
+		}
+		return append(list, Share{Trials: m.size - n, Units: m.length * int64(m.rounds), Name: name, Whole: true})
+	}
+	return nil
+}
+
+func (m *tournament) preview(name string) []Share {
+	var list []Share
+	for _, b := range m.brackets {
+		n := b.budget
+		for level, g := range b.rungs {
+			stopped := n
+			if level < len(b.rungs)-1 {
+				stopped = n - max(1, int(math.Floor(float64(n)/b.divisor)))
+			}
+			if stopped > 0 {
+				list = append(list, Share{Trials: stopped, Units: int64(g.units), Name: name, Whole: level == len(b.rungs)-1})
+			}
+			n -= stopped
+		}
+	}
+	return list
+}

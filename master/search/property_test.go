@@ -1,0 +1,260 @@
+package search
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/lifecycle"
+)
+
+// kinds are one configuration of every searcher, with how many trials it may
+// make, invalid ones not counted, and how many it may want to run at once.
+var kinds = []struct {
+	searcher string
+	trials   int
+	workers  int
+}{
+	{"{name: single, metric: loss, max_length: {batches: 8}}", 1, 1},
+	{"{name: random, metric: loss, max_trials: 9, max_concurrent_trials: 3, max_length: {batches: 8}}", 9, 3},
+	{"{name: random, metric: loss, max_trials: 20, max_concurrent_trials: 3, max_length: {batches: 8}, sampler: tpe}", 20, 3},
+	{"{name: grid, metric: loss, max_concurrent_trials: 4, max_length: {batches: 8}}", 12, 4},
+	{"{name: async_halving, metric: loss, num_rungs: 3, divisor: 2, max_trials: 12, max_concurrent_trials: 4, max_length: {batches: 8}, stop_once: true}", 12, 4},
+	{"{name: async_halving, metric: loss, num_rungs: 3, divisor: 2, max_trials: 12, max_concurrent_trials: 4, max_length: {batches: 8}}", 12, 4},
+	{"{name: async_halving, metric: loss, num_rungs: 4, divisor: 2, max_trials: 24, max_concurrent_trials: 4, max_length: {batches: 8}, sampler: tpe}", 24, 4},
+	{"{name: async_halving, metric: loss, num_rungs: 4, divisor: 2, max_trials: 20, max_concurrent_trials: 4, max_length: {batches: 8}, progressive: true}", 20, 4},
+	{"{name: adaptive_asha, metric: loss, mode: conservative, divisor: 2, max_trials: 14, max_concurrent_trials: 5, max_length: {batches: 8}}", 14, 5},
+	{"{name: adaptive_asha, metric: loss, divisor: 3, max_trials: 14, max_concurrent_trials: 0, max_length: {batches: 9}, stop_once: true}", 14, 14},
+	{"{name: pbt, metric: loss, population_size: 5, num_rounds: 3, length_per_round: {batches: 3}, replace_function: {truncate_fraction: 0.4}, explore_function: {resample_probability: 0.3, perturb_factor: 0.2}}", 9, 5},
+}
+
+const space = `
+hyperparameters:
+  lr: {type: log, base: 10, minval: -4, maxval: 0, count: 3}
+  n: {type: int, minval: 1, maxval: 4, count: 2}
+  g: {kind: {type: categorical, vals: [x, y]}}
+`
+
+// wantsToRun counts trials that are wanted to run.
+func wantsToRun(s *Search) int {
+	n := 0
+	for i, w := range s.Wanted() {
+		if !w.Stop && !w.Hold && w.Fail == "" && s.roster.trials[i].exited == "" {
+			n++
+		}
+	}
+	return n
+}
+
+// next draws an event that may happen to a trial that has not ended; false when
+// all have.
+func next(r *rapid.T, s *Search, steps map[int]int) (Event, bool) {
+	var live []int
+	for i, t := range s.roster.trials {
+		if t.exited == "" {
+			live = append(live, i)
+		}
+	}
+	if len(live) == 0 {
+		return Event{}, false
+	}
+	trial := rapid.SampledFrom(live).Draw(r, "trial")
+	w, seq := s.Trial(trial), s.Seq()+1
+	switch what := rapid.IntRange(0, 19).Draw(r, "what"); {
+	case w.Fail != "":
+		return event(seq, Exited, trial, Exit{Reason: lifecycle.ExitErrored}), true
+	case w.Stop && what < 12:
+		return event(seq, Exited, trial, Exit{Reason: lifecycle.ExitStopped}), true
+	case w.Hold && !w.Left && what < 12:
+		return event(seq, Left, trial, struct{}{}), true
+	case what == 12:
+		return event(seq, Exited, trial, Exit{Reason: rapid.SampledFrom([]string{lifecycle.ExitDone, lifecycle.ExitErrored,
+			lifecycle.ExitInvalidHP, lifecycle.ExitCanceled}).Draw(r, "reason")}), true
+	case what == 13:
+		return event(seq, Validated, trial, Validation{Unfit: "NaN", Steps: steps[trial]}), true
+	}
+	steps[trial] += rapid.IntRange(1, 5).Draw(r, "steps")
+	m := float64(rapid.IntRange(0, 20).Draw(r, "metric")) / 10 // with ties
+	return event(seq, Validated, trial, Validation{Metric: &m, Steps: steps[trial]}), true
+}
+
+// TestPromises: whatever happens, in whatever order, a search never makes more
+// trials than it may, never wants more to run than it may, never takes a stop
+// back, has one best and it is the best there was, comes to its end, and its
+// events folded again from any prefix on give the same.
+func TestPromises(t *testing.T) {
+	for _, k := range kinds {
+		t.Run(k.searcher, func(t *testing.T) {
+			cfg := configOf(t, "searcher: "+k.searcher+space)
+			rapid.Check(t, func(r *rapid.T) {
+				s, prefix := begin(r, cfg), begin(r, cfg)
+				cut := rapid.IntRange(0, 60).Draw(r, "cut")
+				var history []Event
+				steps, invalid, least := map[int]int{}, 0, math.Inf(1)
+				for {
+					e, more := next(r, s, steps)
+					if !more {
+						break
+					}
+					apply(r, s, e)
+					if history = append(history, e); len(history) <= cut {
+						apply(r, prefix, e)
+					}
+					if x, err := readValidation(e.Body); e.Kind == Validated && err == nil && x.Metric != nil {
+						least = min(least, *x.Metric)
+					}
+					if string(e.Body) == `{"reason":"invalid_hp"}` {
+						invalid++
+					}
+					if n := s.Len() - invalid; n > k.trials {
+						r.Fatalf("%d trials, %d are allowed", n, k.trials)
+					}
+					if n := wantsToRun(s); n > k.workers {
+						r.Fatalf("%d trials are wanted to run, %d are allowed", n, k.workers)
+					}
+					if _, best := s.Best(); best == nil && !math.IsInf(least, 1) || best != nil && *best != least {
+						r.Fatalf("the best is %v, there was %v", best, least)
+					}
+					if p := s.Progress(nil); p < 0 || p > 1 {
+						r.Fatalf("progress %v", p)
+					}
+					if len(history) > 5000 {
+						r.Fatal("it does not come to an end")
+					}
+				}
+				if v, _ := s.Verdict(); v == lifecycle.Searching {
+					r.Fatal("all trials have ended, and it goes on")
+				}
+				again := begin(r, cfg)
+				for i, e := range history {
+					apply(r, again, e)
+					if i >= cut {
+						apply(r, prefix, e)
+					}
+				}
+				if a, b, c := picture(s), picture(again), picture(prefix); a != b || a != c {
+					r.Fatalf("first:\n%s\nagain:\n%s\nfrom a prefix on:\n%s", a, b, c)
+				}
+			})
+		})
+	}
+}
+
+func begin(r *rapid.T, cfg expconf.Config) *Search {
+	s, err := New(cfg, 5)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return s
+}
+
+func apply(r *rapid.T, s *Search, e Event) {
+	stopped := map[int]bool{}
+	for _, w := range s.Wanted() {
+		stopped[w.Number] = w.Stop
+	}
+	if err := s.Apply(e); err != nil {
+		r.Fatal(err)
+	}
+	for _, w := range s.Wanted() {
+		if stopped[w.Number] && !w.Stop {
+			r.Fatalf("the stop of trial %d was taken back", w.Number)
+		}
+	}
+}
+
+// TestOrderOfUnrelatedReports: what happens in different brackets, and reports
+// below the first rung, may come in any order.
+func TestOrderOfUnrelatedReports(t *testing.T) {
+	cfg := configOf(t, `
+searcher: {name: adaptive_asha, metric: loss, divisor: 2, max_trials: 7, max_concurrent_trials: 0, max_length: {batches: 8}}`+space)
+	rapid.Check(t, func(r *rapid.T) {
+		type result struct {
+			trial, steps int
+			metric       float64
+		}
+		one := begin(r, cfg)
+		of := one.method.(*tournament).of
+		lists := map[int][]result{}
+		for trial := range one.Len() {
+			key := of[trial]
+			for _, steps := range []int{1, 2, 4, 8} {
+				lists[key] = append(lists[key], result{trial, steps, rapid.Float64Range(0, 1).Draw(r, "metric")})
+			}
+		}
+		// Two interleavings that keep the order within each bracket.
+		fold := func(name string) *Search {
+			s := begin(r, cfg)
+			at := map[int]int{}
+			for {
+				var open []int
+				for k := range len(lists) {
+					if at[k] < len(lists[k]) {
+						open = append(open, k)
+					}
+				}
+				if len(open) == 0 {
+					return s
+				}
+				k := rapid.SampledFrom(open).Draw(r, name)
+				x := lists[k][at[k]]
+				at[k]++
+				apply(r, s, event(s.Seq()+1, Validated, x.trial, Validation{Metric: &x.metric, Steps: x.steps}))
+			}
+		}
+		a, b := fold("first"), fold("second")
+		for i := range a.Len() {
+			if wish(a.Trial(i)) != wish(b.Trial(i)) {
+				r.Fatalf("trial %d %s in one order and %s in the other", i, wish(a.Trial(i)), wish(b.Trial(i)))
+			}
+		}
+	})
+}
+
+// TestTheModelStaysInItsSpace: what is proposed lies within bounds, has the types
+// that draws have, and comes nearer to what is good.
+func TestTheModelStaysInItsSpace(t *testing.T) {
+	cfg := configOf(t, `
+searcher: {name: random, metric: loss, max_trials: 120, max_concurrent_trials: 1, max_length: {batches: 8}, sampler: tpe}
+hyperparameters:
+  lr: {type: log, base: 10, minval: -4, maxval: 0}
+  d: {type: double, minval: -1, maxval: 1}
+  n: {type: int, minval: 1, maxval: 64}
+  g: {kind: {type: categorical, vals: [x, [1, 2], null]}, fixed: 3, empty: {}}`)
+	s, err := New(cfg, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	far := func(hp map[string]any) float64 {
+		kind := 0.0
+		if text(hp["g"].(map[string]any)["kind"]) != "[1,2]" {
+			kind = 1
+		}
+		return math.Abs(math.Log10(hp["lr"].(float64))+1) + math.Abs(hp["d"].(float64)-0.5) + math.Abs(float64(hp["n"].(int64))-8)/64 + kind
+	}
+	early, late := 0.0, 0.0
+	for i := range 120 {
+		hp := s.Trial(i).HParams
+		g := hp["g"].(map[string]any)
+		if lr, d, n := hp["lr"].(float64), hp["d"].(float64), hp["n"].(int64); lr < 1e-4 || lr > 1 || d < -1 || d > 1 || n < 1 || n > 64 || g["fixed"] == nil || g["empty"] == nil {
+			t.Fatalf("trial %d is out of its space: %v", i, hp)
+		}
+		loss := far(hp)
+		if i < 20 {
+			early += loss / 20
+		} else if i >= 80 {
+			late += loss / 40
+		}
+		for _, e := range []Event{event(0, Validated, i, Validation{Metric: &loss, Steps: 8}), event(0, Exited, i, Exit{Reason: lifecycle.ExitDone})} {
+			e.Seq = s.Seq() + 1
+			if err := s.Apply(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if late > 0.75*early {
+		t.Errorf("the first draws are off by %.2f on average, the last by %.2f", early, late)
+	}
+}

@@ -1,0 +1,48 @@
+package search
+
+import (
+	"math"
+
+	"github.com/detent-ml/detent/master/lifecycle"
+)
+
+// random trains a number of trials whole, a few at a time.
+type random struct {
+	trials  int
+	workers int // 0: all at once
+	invalid int
+	best    []float64 // of each trial
+}
+
+func (m *random) Start(r *Roster) {
+	n := m.trials
+	if m.workers > 0 {
+		n = min(n, m.workers)
+	}
+	for range n {
+		m.add(r)
+	}
+}
+
+func (m *random) add(r *Roster) {
+	r.Add()
+	m.best = append(m.best, math.Inf(1))
+}
+
+func (m *random) Validated(_ *Roster, trial int, v Result) {
+	m.best[trial] = min(m.best[trial], v.Metric)
+}
+
+// Exited makes the next trial. One with invalid hyperparameters does not count.
+func (m *random) Exited(r *Roster, trial int, reason string) {
+	if reason == lifecycle.ExitInvalidHP && r.varied() && m.invalid < maxReplacements*m.trials {
+		m.invalid++
+	} else if reason != lifecycle.ExitInvalidHP {
+		r.Learn(trial, 0, m.best[trial])
+	}
+	if len(r.trials)-m.invalid < m.trials {
+		m.add(r)
+	}
+}
+
+func (m *random) Planned(*Roster) int { return m.trials + m.invalid }

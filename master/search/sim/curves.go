@@ -1,0 +1,168 @@
+package sim
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/detent-ml/detent/master/expconf"
+)
+
+// A Table is the recorded curves of every setting of a grid.
+type Table struct {
+	Name   string `json:"name"`
+	Metric string `json:"metric"`
+	About  string `json:"about"`
+	Epochs int    `json:"epochs"`
+	Axes   []Axis `json:"axes"`
+
+	curves []uint16 // of every setting, the last axis changing fastest; 65535 is 1
+}
+
+// An Axis is one hyperparameter of a table. What a search chooses is the place of
+// a value among its values.
+type Axis struct {
+	Name   string `json:"name"`
+	Type   string `json:"type"`
+	Values []any  `json:"values"`
+}
+
+// ReadTable reads a compressed table: a line of JSON, then the errors of every
+// setting after every epoch, two bytes each, the lower first.
+func ReadTable(r io.Reader) (*Table, error) {
+	z, err := gzip.NewReader(r)
+	if err != nil {
+		return nil, fmt.Errorf("a table of curves: %w", err)
+	}
+	b := bufio.NewReader(z)
+	head, err := b.ReadBytes('\n')
+	if err != nil {
+		return nil, fmt.Errorf("a table of curves: its first line: %w", err)
+	}
+	t := &Table{}
+	if err := json.Unmarshal(head, t); err != nil {
+		return nil, fmt.Errorf("a table of curves: its first line: %w", err)
+	}
+	const most = 1 << 26
+	n := t.Epochs
+	for _, a := range t.Axes {
+		if n *= len(a.Values); n <= 0 || n > most {
+			return nil, fmt.Errorf("table %s: %d epochs and %d axes make no table", t.Name, t.Epochs, len(t.Axes))
+		}
+	}
+	if n <= 0 {
+		return nil, fmt.Errorf("table %s: it has no epochs", t.Name)
+	}
+	t.curves = make([]uint16, n)
+	if err := binary.Read(b, binary.LittleEndian, t.curves); err != nil {
+		return nil, fmt.Errorf("table %s: %w", t.Name, err)
+	}
+	return t, nil
+}
+
+// Space is the hyperparameters that a search of the table has.
+func (t *Table) Space() expconf.Hyperparameters {
+	space := expconf.Hyperparameters{}
+	for _, a := range t.Axes {
+		if a.Type == string(expconf.Categorical) {
+			space[a.Name] = expconf.Hyperparameter{Type: expconf.Categorical, Vals: a.Values}
+		} else {
+			space[a.Name] = expconf.Hyperparameter{Type: expconf.Int, Maxval: float64(len(a.Values) - 1)}
+		}
+	}
+	return space
+}
+
+// Settings is how many there are.
+func (t *Table) Settings() int { return len(t.curves) / t.Epochs }
+
+// setting is the place of a trial's hyperparameters in the table.
+func (t *Table) setting(hparams map[string]any) int {
+	at := 0
+	for _, a := range t.Axes {
+		var i int
+		switch v := hparams[a.Name].(type) {
+		case int64:
+			i = int(v)
+		default:
+			i = max(0, slices.Index(a.Values, v))
+		}
+		at = at*len(a.Values) + i
+	}
+	return at
+}
+
+// At is the error after the last whole epoch.
+func (t *Table) At(hparams map[string]any, _ int64, part float64) float64 {
+	epoch := max(1, int(part*float64(t.Epochs)+1e-9))
+	return float64(t.curves[t.setting(hparams)*t.Epochs+epoch-1]) / math.MaxUint16
+}
+
+// Best is the least error that any setting has after any epoch.
+func (t *Table) Best() float64 { return float64(slices.Min(t.curves)) / math.MaxUint16 }
+
+// Shape makes curves up: each trial falls, in a power of its training, from 1
+// towards an end that depends on its hyperparameters, some fast and some slowly,
+// with a little noise. Larger metrics are better where the search says so.
+type Shape struct {
+	Seed   int64
+	Larger bool
+}
+
+// At is the metric at a part of the whole training.
+func (s Shape) At(hparams map[string]any, seed int64, part float64) float64 {
+	rng := rand.New(rand.NewPCG(uint64(s.Seed), 0x5eed))
+	end, speed := 0.02, 0.0
+	n := 0
+	s.walk(hparams, rng, func(place, best, weight float64) {
+		d := place - best
+		end += 0.5 * weight * d * d
+		speed += place * weight
+		n++
+	})
+	if n > 0 {
+		speed /= float64(n)
+	}
+	rate := 0.4 + 0.5*speed
+	noise := rand.New(rand.NewPCG(uint64(seed), math.Float64bits(part)))
+	v := end + (1-end)*math.Pow(1+60*part, -rate) + 0.004*noise.NormFloat64()
+	v = min(max(v, 0), 1)
+	if s.Larger {
+		return 1 - v
+	}
+	return v
+}
+
+// walk visits the values, in the order of their names, as places from 0 to 1,
+// with the place that would be best and how much it matters.
+func (s Shape) walk(hparams map[string]any, rng *rand.Rand, visit func(place, best, weight float64)) {
+	for _, name := range slices.Sorted(maps.Keys(hparams)) {
+		best, weight := rng.Float64(), rng.Float64()
+		switch v := hparams[name].(type) {
+		case map[string]any:
+			s.walk(v, rng, visit)
+		case int64:
+			visit(squash(float64(v)), best, weight)
+		case float64:
+			visit(squash(v), best, weight)
+		default:
+			h := fnv.New64a()
+			fmt.Fprint(h, v)
+			visit(float64(h.Sum64()%1000)/999, best, weight)
+		}
+	}
+}
+
+// squash brings any number to a place from 0 to 1, so that factors of ten are
+// about a fifth apart.
+func squash(v float64) float64 {
+	return math.Mod(math.Abs(math.Log10(math.Abs(v)+1e-9))/5, 1)
+}

@@ -1,0 +1,247 @@
+// Package sim runs a search against learning curves in virtual time: workers
+// train trials, trials report, wait, go on and end as they would on a cluster,
+// and nothing is really trained. It is pure, so a day of search takes a moment
+// and comes out the same every time.
+//
+// sim.go has the world, curves.go the curves that it can be given: recorded ones
+// of networks that were really trained, or made-up ones of a plausible shape.
+package sim
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/search"
+)
+
+// Curves says how training goes.
+type Curves interface {
+	// At is the metric after some training, as a part of the whole, from 0 to 1.
+	At(hparams map[string]any, seed int64, part float64) float64
+}
+
+// Options is the world that a search runs in.
+type Options struct {
+	Workers int   // trials that can run at once
+	Every   int64 // a trial reports each time it has trained that much more
+	Budget  int64 // ends the run after that much time; 0: when the search ends
+}
+
+// Result is what became of a search.
+type Result struct {
+	Trials  []Trial
+	Trace   []Point // each time that another result became the best
+	Time    int64   // when it ended, in units of training by one worker
+	Trained int64   // units, by all trials together
+	Events  int
+	Done    bool // the search came to its end
+}
+
+// Trial is what became of one.
+type Trial struct {
+	HParams map[string]any
+	Seed    int64
+	Trained int64
+	Ended   string // reason; "" when the budget ended first
+	Waits   int    // how often it waited at a rung
+}
+
+// Point is a moment of a run.
+type Point struct {
+	Time    int64
+	Trained int64
+	Trial   int
+	Metric  float64
+}
+
+// Run runs a search to its end.
+func Run(cfg expconf.Config, seed int64, curves Curves, o Options) (*Result, error) {
+	s, err := search.New(cfg, seed)
+	if err != nil {
+		return nil, err
+	}
+	full, _ := cfg.Searcher.FullLength()
+	if full < 1 {
+		return nil, fmt.Errorf("the %s searcher has no length to simulate: give it max_length", cfg.Searcher.Name)
+	}
+	if o.Workers < 1 || o.Every < 1 {
+		return nil, fmt.Errorf("at least one worker and one unit between reports are needed")
+	}
+	w := &world{Options: o, s: s, curves: curves, full: full, out: &Result{}}
+	return w.out, w.run()
+}
+
+type world struct {
+	Options
+	s      *search.Search
+	curves Curves
+	full   int64
+	out    *Result
+	queue  []int // trials that want to run, in the order of their wish
+	state  []int8
+	next   []int64 // of each trial that runs: when it reports
+	busy   []int   // trials that run
+	now    int64
+}
+
+const (
+	unseen int8 = iota
+	queued
+	running
+	waiting
+	ended
+)
+
+func (w *world) run() error {
+	if err := w.look(); err != nil {
+		return err
+	}
+	for {
+		w.start()
+		if len(w.busy) == 0 {
+			w.out.Done = len(w.queue) == 0
+			break
+		}
+		trial := w.earliest()
+		if at := w.next[trial]; w.Budget > 0 && at > w.Budget {
+			w.now = w.Budget
+			break
+		}
+		if err := w.report(trial); err != nil {
+			return err
+		}
+	}
+	w.out.Time = w.now
+	return nil
+}
+
+// start gives idle workers to trials that wait for one.
+func (w *world) start() {
+	for len(w.busy) < w.Workers && len(w.queue) > 0 {
+		trial := w.queue[0]
+		w.queue = w.queue[1:]
+		if w.state[trial] != queued {
+			continue
+		}
+		w.state[trial] = running
+		w.next[trial] = w.now + w.step(trial)
+		w.busy = append(w.busy, trial)
+	}
+}
+
+// step is how long it takes a trial to its next report.
+func (w *world) step(trial int) int64 {
+	return max(1, min(w.Every, w.limit(trial)-w.out.Trials[trial].Trained))
+}
+
+// limit is how long a trial trains for now.
+func (w *world) limit(trial int) int64 {
+	if t := w.s.Trial(trial).Target; t > 0 {
+		return t
+	}
+	return w.full
+}
+
+func (w *world) earliest() int {
+	best := w.busy[0]
+	for _, t := range w.busy[1:] {
+		if w.next[t] < w.next[best] {
+			best = t
+		}
+	}
+	return best
+}
+
+func (w *world) report(trial int) error {
+	t := &w.out.Trials[trial]
+	step := w.step(trial)
+	w.now = w.next[trial]
+	t.Trained += step
+	w.out.Trained += step
+	metric := w.curves.At(t.HParams, t.Seed, min(1, float64(t.Trained)/float64(w.full)))
+	at := float64(t.Trained)
+	if err := w.tell(search.Validated, trial, search.Validation{Metric: &metric, Steps: int(t.Trained), Time: &at, Run: 1}); err != nil {
+		return err
+	}
+	if best, m := w.s.Best(); m != nil {
+		if n := len(w.out.Trace); n == 0 || w.out.Trace[n-1].Trial != best || w.out.Trace[n-1].Metric != *m {
+			w.out.Trace = append(w.out.Trace, Point{w.now, w.out.Trained, best, *m})
+		}
+	}
+	if w.state[trial] == running && t.Trained >= w.full && w.s.Trial(trial).Target == 0 {
+		if err := w.end(trial, lifecycle.ExitDone); err != nil {
+			return err
+		}
+	}
+	if w.state[trial] == running {
+		w.next[trial] = w.now + w.step(trial)
+	}
+	return w.look()
+}
+
+// look does what the search wants of trials, until it wants nothing new.
+func (w *world) look() error {
+	for again := true; again; {
+		again = false
+		for i := range w.s.Len() {
+			if i == len(w.state) {
+				t := w.s.Trial(i)
+				w.state, w.next = append(w.state, unseen), append(w.next, 0)
+				w.out.Trials = append(w.out.Trials, Trial{HParams: t.HParams, Seed: t.Seed})
+			}
+			changed, err := w.follow(i)
+			if err != nil {
+				return err
+			}
+			again = again || changed
+		}
+	}
+	return nil
+}
+
+func (w *world) follow(i int) (changed bool, err error) {
+	if w.state[i] == ended {
+		return false, nil
+	}
+	switch t := w.s.Trial(i); {
+	case t.Stop:
+		return true, w.end(i, lifecycle.ExitStopped)
+	case t.Hold && w.state[i] != waiting:
+		w.leave(i)
+		w.state[i] = waiting
+		w.out.Trials[i].Waits++
+		return true, w.tell(search.Left, i, struct{}{})
+	case !t.Hold && (w.state[i] == waiting || w.state[i] == unseen):
+		w.state[i] = queued
+		w.queue = append(w.queue, i)
+	}
+	return false, nil
+}
+
+func (w *world) end(i int, reason string) error {
+	w.leave(i)
+	w.state[i] = ended
+	w.out.Trials[i].Ended = reason
+	return w.tell(search.Exited, i, search.Exit{Reason: reason})
+}
+
+// leave frees the worker of a trial.
+func (w *world) leave(trial int) {
+	for i, t := range w.busy {
+		if t == trial {
+			w.busy = append(w.busy[:i], w.busy[i+1:]...)
+			return
+		}
+	}
+}
+
+func (w *world) tell(kind string, trial int, body any) error {
+	b, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	w.out.Events++
+	return w.s.Apply(search.Event{Seq: w.s.Seq() + 1, Kind: kind, Trial: trial, Body: b})
+}

@@ -1,0 +1,128 @@
+package search
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/detent-ml/detent/master/expconf"
+)
+
+// sample draws one value for each hyperparameter, in the order of their names,
+// nested groups included, so that the same seed gives the same values.
+func sample(space expconf.Hyperparameters, rng *rand.Rand) map[string]any {
+	out := make(map[string]any, len(space))
+	for _, name := range space.Names() {
+		out[name] = draw(space[name], rng)
+	}
+	return out
+}
+
+func draw(p expconf.Hyperparameter, rng *rand.Rand) any {
+	switch p.Type {
+	case expconf.Group:
+		return sample(p.Members, rng)
+	case expconf.Int:
+		lo, hi := int64(p.Minval), int64(p.Maxval)
+		return lo + rng.Int64N(hi-lo+1)
+	case expconf.Double:
+		return p.Minval + rng.Float64()*(p.Maxval-p.Minval)
+	case expconf.Log:
+		return math.Pow(p.Base, p.Minval+rng.Float64()*(p.Maxval-p.Minval))
+	case expconf.Categorical:
+		return p.Vals[rng.IntN(len(p.Vals))]
+	}
+	return p.Val
+}
+
+// An axis is one hyperparameter, wherever it is nested.
+type axis struct {
+	names []string
+	expconf.Hyperparameter
+}
+
+// axesOf lists the hyperparameters in their order, those in groups included.
+func axesOf(space expconf.Hyperparameters) []axis {
+	var list []axis
+	space.Walk(func(names []string, p expconf.Hyperparameter) { list = append(list, axis{names, p}) })
+	return list
+}
+
+// set writes a value to where its axis is, making the groups on the way.
+func (a axis) set(hparams map[string]any, value any) {
+	for _, name := range a.names[:len(a.names)-1] {
+		group, ok := hparams[name].(map[string]any)
+		if !ok {
+			group = map[string]any{}
+			hparams[name] = group
+		}
+		hparams = group
+	}
+	hparams[a.names[len(a.names)-1]] = value
+}
+
+func (a axis) get(hparams map[string]any) any {
+	for _, name := range a.names[:len(a.names)-1] {
+		group, ok := hparams[name].(map[string]any)
+		if !ok {
+			return nil
+		}
+		hparams = group
+	}
+	return hparams[a.names[len(a.names)-1]]
+}
+
+// assemble puts one value for each axis together. Groups without members are
+// kept, because the training code may look for them.
+func assemble(space expconf.Hyperparameters, axes []axis, values []any) map[string]any {
+	out := skeleton(space)
+	for i, a := range axes {
+		a.set(out, values[i])
+	}
+	return out
+}
+
+func skeleton(space expconf.Hyperparameters) map[string]any {
+	out := make(map[string]any, len(space))
+	for name, p := range space {
+		if p.Type == expconf.Group {
+			out[name] = skeleton(p.Members)
+		}
+	}
+	return out
+}
+
+// grid lists the values of an axis in a grid: both ends and what lies evenly
+// between them, of log in the exponent. One value is the one in the middle.
+func (a axis) grid() []any {
+	count := 1
+	if a.Count != nil {
+		count = *a.Count
+	}
+	at := func(i int) float64 {
+		if count == 1 {
+			return a.Minval + (a.Maxval-a.Minval)/2
+		}
+		return a.Minval + (a.Maxval-a.Minval)*float64(i)/float64(count-1)
+	}
+	var list []any
+	switch a.Type {
+	case expconf.Int:
+		count = int(min(float64(count), a.Maxval-a.Minval+1))
+		for i := range count {
+			list = append(list, int64(math.Round(at(i))))
+		}
+	case expconf.Double:
+		for i := range count {
+			list = append(list, at(i))
+		}
+	case expconf.Log:
+		for i := range count {
+			list = append(list, math.Pow(a.Base, at(i)))
+		}
+	case expconf.Categorical:
+		return a.Vals
+	default:
+		return []any{a.Val}
+	}
+	return list
+}

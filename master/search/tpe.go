@@ -1,0 +1,224 @@
+package search
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/detent-ml/detent/master/expconf"
+)
+
+// model proposes hyperparameters by a tree-structured Parzen estimator: trials
+// are divided into the good ones and the others, a density is laid over each, and
+// of some draws from the first the one is taken whose ratio of the two densities
+// is largest. That is where a good result is likely and has not been ruled out.
+//
+// Under successive halving, trials have results after different lengths of
+// training, which cannot be compared as numbers. But who trained longer was found
+// better than most of those who did not, so trials are ordered by the highest
+// rung that they reached, and by their results there.
+type model struct {
+	space expconf.Hyperparameters
+	axes  []axis
+	free  []int       // axes that vary
+	seen  []*observed // best first
+	of    map[int]*observed
+	tried map[string]bool // settings that trials have, where there are finitely many
+}
+
+type observed struct {
+	level  float64
+	metric float64
+	unit   []float64 // of the free axes: from 0 to 1, of a categorical one its index
+}
+
+// before reports whether x is the better one.
+func (x *observed) before(y *observed) bool {
+	if x.level != y.level {
+		return x.level > y.level
+	}
+	return x.metric < y.metric
+}
+
+const (
+	candidates = 64
+	goodPart   = 0.15 // of the trials are good
+	mostGood   = 16
+	mostOthers = 96  // that the model looks at; densities need no more, and a proposal stays cheap
+	byChance   = 0.1 // of the trials are drawn from the space alone, whatever the model thinks
+	drawsAgain = 8   // when a setting has been tried
+)
+
+func newModel(space expconf.Hyperparameters) *model {
+	m := &model{space: space, axes: axesOf(space), of: map[int]*observed{}, tried: map[string]bool{}}
+	for i, a := range m.axes {
+		switch a.Type {
+		case expconf.Const:
+		case expconf.Categorical:
+			if len(a.Vals) > 1 {
+				m.free = append(m.free, i)
+			}
+		default:
+			if a.Maxval > a.Minval {
+				m.free = append(m.free, i)
+			}
+			if a.Type != expconf.Int {
+				m.tried = nil
+			}
+		}
+	}
+	return m
+}
+
+// learn takes a result in. One of a higher rung takes the place of a lower one.
+func (m *model) learn(trial int, hparams map[string]any, level, metric float64) {
+	o := m.of[trial]
+	if o == nil {
+		o = &observed{unit: m.place(hparams)}
+		m.of[trial] = o
+	} else {
+		at := m.find(o)
+		for m.seen[at] != o { // others that are just as good
+			at++
+		}
+		m.seen = slices.Delete(m.seen, at, at+1)
+	}
+	o.level, o.metric = level, metric
+	m.seen = slices.Insert(m.seen, m.find(o), o)
+}
+
+// find is where a result belongs: before those that are not better.
+func (m *model) find(o *observed) int {
+	at, _ := slices.BinarySearchFunc(m.seen, o, func(x, y *observed) int {
+		if x.before(y) {
+			return -1
+		}
+		return 1
+	})
+	return at
+}
+
+// place is where hyperparameters lie, on the axes that vary.
+func (m *model) place(hparams map[string]any) []float64 {
+	var unit []float64
+	for _, f := range m.free {
+		unit = append(unit, m.axes[f].unit(m.axes[f].get(hparams)))
+	}
+	return unit
+}
+
+// enough is how many results there must be before the model says anything.
+func (m *model) enough() int { return max(6, 2*len(m.free)) }
+
+// propose draws the hyperparameters of a trial. A setting that has been tried is
+// proposed again only when nothing else is found.
+func (m *model) propose(rng *rand.Rand) map[string]any {
+	var hparams map[string]any
+	for range drawsAgain {
+		hparams = m.candidate(rng)
+		if m.tried == nil {
+			return hparams
+		}
+		key := fmt.Sprint(m.place(hparams))
+		if !m.tried[key] {
+			m.tried[key] = true
+			return hparams
+		}
+	}
+	return hparams
+}
+
+func (m *model) candidate(rng *rand.Rand) map[string]any {
+	if len(m.seen) < m.enough() || len(m.free) == 0 || rng.Float64() < byChance {
+		return sample(m.space, rng)
+	}
+	n := max(3, min(int(math.Ceil(goodPart*float64(len(m.seen)))), mostGood))
+	good, others := m.density(m.seen[:n]), m.density(thin(m.seen[n:], mostOthers))
+	var best []float64
+	most := math.Inf(-1)
+	for range candidates {
+		x := good.draw(rng)
+		if r := good.log(x) - others.log(x); r > most {
+			best, most = x, r
+		}
+	}
+	values := make([]any, len(m.axes))
+	for i, a := range m.axes {
+		switch a.Type {
+		case expconf.Const:
+			values[i] = a.Val
+		case expconf.Categorical:
+			values[i] = a.Vals[0]
+		default:
+			values[i] = a.value(0)
+		}
+	}
+	for i, f := range m.free {
+		values[f] = m.axes[f].value(best[i])
+	}
+	return assemble(m.space, m.axes, values)
+}
+
+// thin takes evenly spaced ones of a list that is too long.
+func thin(list []*observed, most int) []*observed {
+	if len(list) <= most {
+		return list
+	}
+	out := make([]*observed, most)
+	for i := range out {
+		out[i] = list[i*len(list)/most]
+	}
+	return out
+}
+
+// unit is a value's place on its axis, from 0 to 1; of a categorical one the
+// index of the value.
+func (a axis) unit(value any) float64 {
+	v, ok := number(value)
+	switch a.Type {
+	case expconf.Categorical:
+		for i := range a.Vals {
+			if equal(a.Vals[i], value) {
+				return float64(i)
+			}
+		}
+		return 0
+	case expconf.Int:
+		return (v - a.Minval + 0.5) / (a.Maxval - a.Minval + 1)
+	case expconf.Log:
+		v = math.Log(v) / math.Log(a.Base)
+	}
+	if !ok || math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0.5
+	}
+	return min(max((v-a.Minval)/(a.Maxval-a.Minval), 0), 1)
+}
+
+// value is the value at a place.
+func (a axis) value(unit float64) any {
+	switch a.Type {
+	case expconf.Categorical:
+		return a.Vals[int(unit)]
+	case expconf.Int:
+		n := a.Maxval - a.Minval + 1
+		return int64(a.Minval + min(math.Floor(unit*n), n-1))
+	case expconf.Log:
+		return math.Pow(a.Base, a.Minval+unit*(a.Maxval-a.Minval))
+	}
+	return a.Minval + unit*(a.Maxval-a.Minval)
+}
+
+// equal compares values of a categorical axis; lists and maps have no equal but
+// themselves, which are found by their text.
+func equal(x, y any) bool {
+	switch x.(type) {
+	case nil, bool, string, int64, float64, int:
+		switch y.(type) {
+		case nil, bool, string, int64, float64, int:
+			return x == y
+		}
+		return false
+	}
+	return text(x) == text(y)
+}

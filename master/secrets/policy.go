@@ -1,0 +1,152 @@
+package secrets
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// longestPolicy is how many characters of a session's policy STS takes.
+const longestPolicy = 2048
+
+// A Place is a part of a bucket: all that lies below a prefix.
+type Place struct {
+	Bucket string
+	Prefix string // without slashes at its ends
+}
+
+// A Grant is what an attempt may do.
+type Grant struct {
+	Write []Place // and read, list and delete
+	Read  []Place // and list
+}
+
+type statement struct {
+	Sid       string `json:",omitempty"`
+	Effect    string
+	Action    []string
+	Resource  []string
+	Condition map[string]any `json:",omitempty"`
+}
+
+type document struct {
+	Version   string
+	Statement []statement
+}
+
+const bucketARN = "arn:aws:s3:::"
+
+var bucketName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$`)
+
+// Policy is the document of a role of this cluster. Whose it is stands in the
+// identifier of its first statement.
+func Policy(clusterID string, g Grant) (string, error) {
+	doc := document{Version: "2012-10-17"}
+	var listed []Place
+	add := func(places []Place, actions ...string) error {
+		if len(places) == 0 {
+			return nil
+		}
+		s := statement{Effect: "Allow", Action: actions}
+		for _, p := range places {
+			if err := p.check(); err != nil {
+				return err
+			}
+			s.Resource = append(s.Resource, bucketARN+p.Bucket+"/"+p.Prefix+"/*")
+		}
+		listed = append(listed, places...)
+		doc.Statement = append(doc.Statement, s)
+		return nil
+	}
+	err := add(g.Write, "s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts")
+	if err == nil {
+		err = add(g.Read, "s3:GetObject")
+	}
+	if err != nil {
+		return "", err
+	}
+	if len(listed) == 0 {
+		return "", fault.New(fault.Invalid, "a role that allows nothing is of no use")
+	}
+	doc.Statement = append(doc.Statement, lists(listed)...)
+	doc.Statement[0].Sid = owner(clusterID)
+	text, err := json.Marshal(doc)
+	if err != nil {
+		return "", err
+	}
+	if len(text) > longestPolicy {
+		return "", fault.New(fault.Invalid, "the policy that keeps its credentials to %s needs %d characters, and STS takes %d: "+
+			"shorten checkpoint_storage.prefix", describe(listed), len(text), longestPolicy)
+	}
+	return string(text), nil
+}
+
+// lists allows to list each place, a statement for each bucket.
+func lists(places []Place) []statement {
+	var out []statement
+	at := map[string]int{}
+	for _, p := range places {
+		i, ok := at[p.Bucket]
+		if !ok {
+			i = len(out)
+			at[p.Bucket] = i
+			out = append(out, statement{Effect: "Allow", Action: []string{"s3:ListBucket"}, Resource: []string{bucketARN + p.Bucket}})
+		}
+		prefixes, _ := out[i].Condition["StringLike"].(map[string][]string)
+		out[i].Condition = map[string]any{"StringLike": map[string][]string{"s3:prefix": append(prefixes["s3:prefix"], p.Prefix+"/*")}}
+	}
+	return out
+}
+
+// check refuses what means more in a policy than itself: a star, a question mark
+// or a variable in a name would open the places of others.
+func (p Place) check() error {
+	switch {
+	case !bucketName.MatchString(p.Bucket):
+		return fault.New(fault.Invalid, "checkpoint_storage.bucket: %q is no name of a bucket", p.Bucket)
+	case p.Prefix == "" || p.Prefix != strings.Trim(p.Prefix, "/"):
+		return fault.New(fault.Invalid, "checkpoint_storage.prefix: %q is not the whole of a prefix", p.Prefix)
+	case strings.ContainsAny(p.Prefix, `*?$"\`):
+		return fault.New(fault.Invalid, "checkpoint_storage.prefix: %q has one of * ? $ \" \\ in it, which mean something else in the policies of S3; choose another prefix", p.Prefix)
+	}
+	for _, r := range p.Prefix {
+		if r < ' ' || r == 0x7f {
+			return fault.New(fault.Invalid, "checkpoint_storage.prefix: %q has a control character in it", p.Prefix)
+		}
+	}
+	return nil
+}
+
+func describe(places []Place) string {
+	names := make([]string, 0, len(places))
+	for _, p := range places {
+		names = append(names, "s3://"+p.Bucket+"/"+clip(p.Prefix))
+	}
+	if len(names) > 2 {
+		names = append(names[:2], "more")
+	}
+	return strings.Join(names, ", ")
+}
+
+func clip(s string) string {
+	if len(s) > 60 {
+		return s[:60] + "…"
+	}
+	return s
+}
+
+// owner names a cluster in a policy, where only letters and digits are allowed.
+func owner(clusterID string) string {
+	return "det" + strings.ReplaceAll(clusterID, "-", "")
+}
+
+// ownerOf reads it back; "" where a policy is not one of ours.
+func ownerOf(policy string) string {
+	var doc document
+	if json.Unmarshal([]byte(policy), &doc) != nil || len(doc.Statement) == 0 {
+		return ""
+	}
+	return doc.Statement[0].Sid
+}

@@ -1,0 +1,73 @@
+package secrets_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/secrets"
+)
+
+const cluster = "6f3f0a4e-5f8e-4c5b-9d1e-2f7a3c1b0d9e"
+
+func TestPolicy(t *testing.T) {
+	got, err := secrets.Policy(cluster, secrets.Grant{
+		Write: []secrets.Place{{Bucket: "ckpts", Prefix: "team/12"}},
+		Read:  []secrets.Place{{Bucket: "ckpts", Prefix: "team/7/0a1b2c3d"}, {Bucket: "other", Prefix: "3"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"Version":"2012-10-17","Statement":[` +
+		`{"Sid":"det6f3f0a4e5f8e4c5b9d1e2f7a3c1b0d9e","Effect":"Allow","Action":["s3:GetObject","s3:PutObject","s3:DeleteObject",` +
+		`"s3:AbortMultipartUpload","s3:ListMultipartUploadParts"],"Resource":["arn:aws:s3:::ckpts/team/12/*"]},` +
+		`{"Effect":"Allow","Action":["s3:GetObject"],"Resource":["arn:aws:s3:::ckpts/team/7/0a1b2c3d/*","arn:aws:s3:::other/3/*"]},` +
+		`{"Effect":"Allow","Action":["s3:ListBucket"],"Resource":["arn:aws:s3:::ckpts"],` +
+		`"Condition":{"StringLike":{"s3:prefix":["team/12/*","team/7/0a1b2c3d/*"]}}},` +
+		`{"Effect":"Allow","Action":["s3:ListBucket"],"Resource":["arn:aws:s3:::other"],"Condition":{"StringLike":{"s3:prefix":["3/*"]}}}]}`
+	if got != want {
+		t.Errorf("\n got %s\nwant %s", got, want)
+	}
+	if !json.Valid([]byte(got)) {
+		t.Error("it is not JSON")
+	}
+}
+
+// TestPolicyOfNamesThatMeanMore: what a policy would read as a pattern or a variable never gets into one.
+func TestPolicyOfNamesThatMeanMore(t *testing.T) {
+	for _, p := range []secrets.Place{
+		{Bucket: "ckpts", Prefix: "*"}, {Bucket: "ckpts", Prefix: "team/*/12"}, {Bucket: "ckpts", Prefix: "team?/12"},
+		{Bucket: "ckpts", Prefix: "${aws:username}/12"}, {Bucket: "ckpts", Prefix: `a"],"x/12`}, {Bucket: "ckpts", Prefix: "a\n/12"},
+		{Bucket: "ckpts", Prefix: ""}, {Bucket: "ckpts", Prefix: "/12"}, {Bucket: "ckpts", Prefix: "12/"},
+		{Bucket: "*", Prefix: "12"}, {Bucket: "", Prefix: "12"}, {Bucket: "ckpts/team", Prefix: "12"}, {Bucket: "a*", Prefix: "12"},
+	} {
+		for _, g := range []secrets.Grant{{Write: []secrets.Place{p}}, {Read: []secrets.Place{p}}} {
+			if got, err := secrets.Policy(cluster, g); !fault.Is(err, fault.Invalid) {
+				t.Errorf("%+v: %v, %s", p, err, got)
+			}
+		}
+	}
+	if _, err := secrets.Policy(cluster, secrets.Grant{}); !fault.Is(err, fault.Invalid) {
+		t.Errorf("a grant of nothing: %v", err)
+	}
+}
+
+// TestPolicyThatIsTooLong: what STS takes is used to the end, and not a character more.
+func TestPolicyThatIsTooLong(t *testing.T) {
+	longest := 0
+	for n := 1; n < 1500; n++ {
+		got, err := secrets.Policy(cluster, secrets.Grant{Write: []secrets.Place{{Bucket: "ckpts", Prefix: strings.Repeat("p", n)}}})
+		if err == nil {
+			longest = max(longest, len(got))
+			continue
+		}
+		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "STS takes 2048") || !strings.Contains(err.Error(), "checkpoint_storage.prefix") {
+			t.Fatalf("%d characters: %v", n, err)
+		}
+		break
+	}
+	if longest != 2048 && longest != 2047 { // each character of a prefix stands there twice
+		t.Errorf("the longest policy has %d characters", longest)
+	}
+}

@@ -1,0 +1,245 @@
+package secrets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/vault/api"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+const (
+	callTime   = 5 * time.Second
+	lookEvery  = 5 * time.Second // whether Vault answers, while it does
+	lookSooner = time.Second     // and while it does not
+)
+
+// Config says how to reach Vault, and what roles are like.
+type Config struct {
+	Address   string
+	Namespace string
+	CAFile    string
+	// The master signs in with a token, with one that a file holds, which may
+	// change, or with a workload identity in a file, by the role AuthRole of the
+	// JWT method at AuthPath.
+	Token     string
+	TokenFile string
+	JWTFile   string
+	AuthPath  string
+	AuthRole  string
+
+	Engine     string // path of the AWS secrets engine
+	RoleARN    string // whose sessions the credentials are
+	ReaderRole string // of the engine: what the master reads checkpoints with
+	TTL        time.Duration
+	// RemoveEntities also removes what Vault remembers of a job that signed in.
+	RemoveEntities bool
+
+	ClusterID string
+	// Changed is called when Vault goes away or comes back.
+	Changed func()
+	Log     *slog.Logger
+}
+
+// Vault is the way to it. It is safe for use by several goroutines.
+type Vault struct {
+	cfg  Config
+	api  *api.Client
+	away atomic.Pointer[string]
+
+	mu       sync.Mutex // below: signing in, and what is remembered
+	until    time.Time  // a token of our own is renewed then
+	accessor string     // of the JWT method
+	granted  map[string]bool
+	foreign  map[string]bool // roles like ours that other clusters have written
+	reader   readerState
+}
+
+// New makes the way to Vault; it does not go there.
+func New(cfg Config) (*Vault, error) {
+	c := api.DefaultConfig()
+	if c.Error != nil {
+		return nil, fmt.Errorf("vault: %w", c.Error)
+	}
+	c.Address, c.Timeout, c.MaxRetries = cfg.Address, callTime, 0
+	if cfg.CAFile != "" {
+		if err := c.ConfigureTLS(&api.TLSConfig{CACert: cfg.CAFile}); err != nil {
+			return nil, fmt.Errorf("vault.ca_file: %w", err)
+		}
+	}
+	client, err := api.NewClient(c)
+	if err != nil {
+		return nil, fmt.Errorf("vault: %w", err)
+	}
+	client.ClearToken() // VAULT_TOKEN is about whoever started this program
+	client.ClearNamespace()
+	if cfg.Namespace != "" {
+		client.SetNamespace(cfg.Namespace)
+	}
+	if cfg.Changed == nil {
+		cfg.Changed = func() {}
+	}
+	v := &Vault{cfg: cfg, api: client, granted: map[string]bool{}, foreign: map[string]bool{}}
+	unknown := "it has not been asked yet"
+	v.away.Store(&unknown)
+	return v, nil
+}
+
+// Run keeps looking whether Vault can be used, until ctx ends.
+func (v *Vault) Run(ctx context.Context) {
+	for {
+		why := ""
+		if err := v.look(ctx); err != nil {
+			if ctx.Err() != nil {
+				return
+			}
+			why = reason(err)
+		}
+		if was := *v.away.Swap(&why); was != why {
+			if why != "" {
+				v.cfg.Log.Warn("Vault cannot be used: what needs credentials waits", "address", v.cfg.Address, "reason", why)
+			} else {
+				v.cfg.Log.Info("Vault can be used", "address", v.cfg.Address)
+			}
+			v.cfg.Changed()
+		}
+		pause := lookEvery
+		if why != "" {
+			pause = lookSooner
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// Away says why no credentials can be had at the moment; "" when they can.
+func (v *Vault) Away() string {
+	why := *v.away.Load()
+	if why == "" {
+		return ""
+	}
+	return fmt.Sprintf("waits for Vault at %s, which gives out the credentials for its checkpoints: %s", v.cfg.Address, why)
+}
+
+// look asks Vault who we are: that needs it to be unsealed, and us to be let in.
+func (v *Vault) look(ctx context.Context) error {
+	return v.do(ctx, func(ctx context.Context) error {
+		_, err := v.api.Logical().ReadWithContext(ctx, "auth/token/lookup-self")
+		return err
+	})
+}
+
+// do makes a call, signed in. A token that is not good any more is replaced once.
+func (v *Vault) do(ctx context.Context, call func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	fresh, err := v.signIn(ctx, false)
+	if err != nil {
+		return asFault(err)
+	}
+	err = call(ctx)
+	if statusOf(err) == http.StatusForbidden && !fresh {
+		if _, err := v.signIn(ctx, true); err != nil {
+			return asFault(err)
+		}
+		err = call(ctx)
+	}
+	return asFault(err)
+}
+
+// signIn sees to it that the client has a token; fresh is true of one got now.
+func (v *Vault) signIn(ctx context.Context, again bool) (fresh bool, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch {
+	case v.cfg.Token != "":
+		v.api.SetToken(v.cfg.Token)
+		return true, nil
+	case v.cfg.TokenFile != "":
+		text, err := os.ReadFile(v.cfg.TokenFile)
+		if err != nil {
+			return false, fault.Wrap(fault.Unavailable, err, "vault.token_file: %v", err)
+		}
+		v.api.SetToken(strings.TrimSpace(string(text)))
+		return true, nil
+	case !again && time.Now().Before(v.until):
+		return false, nil
+	}
+	jwt, err := os.ReadFile(v.cfg.JWTFile)
+	if err != nil {
+		return false, fault.Wrap(fault.Unavailable, err, "vault.jwt_file: %v", err)
+	}
+	v.api.ClearToken()
+	got, err := v.api.Logical().WriteWithContext(ctx, "auth/"+v.cfg.AuthPath+"/login",
+		map[string]any{"role": v.cfg.AuthRole, "jwt": strings.TrimSpace(string(jwt))})
+	if err != nil {
+		return false, err
+	}
+	if got == nil || got.Auth == nil {
+		return false, fault.New(fault.Internal, "Vault gave no token for the role %s", v.cfg.AuthRole)
+	}
+	v.api.SetToken(got.Auth.ClientToken)
+	v.until = time.Now().Add(time.Duration(got.Auth.LeaseDuration) * time.Second * 2 / 3)
+	return true, nil
+}
+
+func statusOf(err error) int {
+	var r *api.ResponseError
+	if errors.As(err, &r) {
+		return r.StatusCode
+	}
+	return 0
+}
+
+// asFault sorts Vault's errors: what it does not let us do, what it takes for
+// wrong, and what may be otherwise in a moment.
+func asFault(err error) error {
+	var f *fault.Fault
+	if err == nil || errors.As(err, &f) {
+		return err
+	}
+	var r *api.ResponseError
+	if !errors.As(err, &r) {
+		return fault.Wrap(fault.Unavailable, err, "Vault does not answer: %v", root(err))
+	}
+	said := strings.Join(r.Errors, "; ")
+	switch {
+	case r.StatusCode == http.StatusForbidden:
+		return fault.Wrap(fault.Unavailable, err, "Vault does not allow %s %s (%s): give the master the policy of nomad/vault/det-master.policy.hcl", r.HTTPMethod, path(r.URL), said)
+	case r.StatusCode/100 == 4 && r.StatusCode != http.StatusTooManyRequests && r.StatusCode != http.StatusNotFound:
+		return fault.Wrap(fault.Invalid, err, "Vault refuses %s: %s", path(r.URL), said)
+	}
+	return fault.Wrap(fault.Unavailable, err, "Vault answers %d: %s", r.StatusCode, said)
+}
+
+// reason is an error in the words that people see.
+func reason(err error) string { return strings.TrimPrefix(err.Error(), "Vault ") }
+
+// root is the innermost error: those around it repeat the address.
+func root(err error) error {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err
+		}
+		err = inner
+	}
+}
+
+func path(url string) string {
+	_, rest, _ := strings.Cut(url, "/v1/")
+	rest, _, _ = strings.Cut(rest, "?")
+	return rest
+}

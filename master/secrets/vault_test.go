@@ -1,0 +1,376 @@
+package secrets_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+	"github.com/hashicorp/vault/api"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/secrets"
+	"github.com/detent-ml/detent/nomad/servers"
+)
+
+// A vault is a Vault of the test's own, with an AWS engine and a JWT method that trusts the test's key.
+type vault struct {
+	t      *testing.T
+	addr   string
+	root   *api.Client
+	key    *ecdsa.PrivateKey
+	cmd    *exec.Cmd
+	binary string
+	out    *bytes.Buffer
+}
+
+const rootToken = "root-of-the-test"
+
+func startVault(t *testing.T) *vault {
+	t.Helper()
+	binary, found, err := servers.Find(t.Context(), "vault")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !found {
+		t.Skip("there is no Vault on PATH and none was built; just test-servers does that")
+	}
+	port, err := servers.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &vault{t: t, addr: fmt.Sprintf("http://127.0.0.1:%d", port), binary: binary.Path, out: &bytes.Buffer{}}
+	v.cmd = exec.Command(binary.Path, "server", "-dev", "-dev-no-store-token", "-dev-root-token-id="+rootToken,
+		fmt.Sprintf("-dev-listen-address=127.0.0.1:%d", port))
+	v.cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "AWS_CA_BUNDLE=")
+	v.cmd.Stdout, v.cmd.Stderr = v.out, v.out
+	if err := v.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(v.kill)
+	cfg := api.DefaultConfig()
+	cfg.Address = v.addr
+	if v.root, err = api.NewClient(cfg); err != nil {
+		t.Fatal(err)
+	}
+	v.root.SetToken(rootToken)
+	eventually(t, "Vault is up", func() bool { _, err := v.root.Sys().ListMounts(); return err == nil })
+	v.setUp()
+	return v
+}
+
+func (v *vault) kill() {
+	if v.cmd.ProcessState == nil {
+		_ = v.cmd.Process.Kill()
+		_ = v.cmd.Wait()
+	}
+}
+
+func (v *vault) write(path string, data map[string]any) *api.Secret {
+	v.t.Helper()
+	got, err := v.root.Logical().Write(path, data)
+	if err != nil {
+		v.t.Fatalf("%s: %v", path, err)
+	}
+	return got
+}
+
+// setUp is what nomad/vault/setup.sh does, with a key of the test's in Nomad's place.
+func (v *vault) setUp() {
+	v.t.Helper()
+	var err error
+	if v.key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+		v.t.Fatal(err)
+	}
+	der, err := x509.MarshalPKIXPublicKey(&v.key.PublicKey)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	v.write("sys/auth/jwt-nomad", map[string]any{"type": "jwt"})
+	v.write("auth/jwt-nomad/config", map[string]any{"jwt_supported_algs": "ES256",
+		"jwt_validation_pubkeys": string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))})
+	v.write("sys/mounts/aws", map[string]any{"type": "aws"})
+	policy, err := os.ReadFile(filepath.Join("..", "..", "nomad", "vault", "det-master.policy.hcl"))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	entities, err := os.ReadFile(filepath.Join("..", "..", "nomad", "vault", "det-master-entities.policy.hcl"))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	text := strings.NewReplacer("@AWS_PATH@", "aws", "@ROLE_ARN@", arn, "# @ENTITIES@", string(entities)).Replace(string(policy))
+	if err := v.root.Sys().PutPolicy("det-master", text); err != nil {
+		v.t.Fatal(err)
+	}
+	for role, policies := range map[string]string{"det-master": "det-master", "det-task": "default"} {
+		v.write("auth/jwt-nomad/role/"+role, map[string]any{"role_type": "jwt", "bound_audiences": "vault.io", "user_claim": "/nomad_job_id",
+			"user_claim_json_pointer": true, "token_policies": policies, "token_period": "1h"})
+	}
+}
+
+const arn = "arn:aws:iam::000000000000:role/det-checkpoints"
+
+// identity is one like those of Nomad's, in a file.
+func (v *vault) identity(job string) (file, token string) {
+	v.t.Helper()
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: v.key}, nil)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	now := time.Now()
+	token, err = jwt.Signed(signer).Claims(jwt.Claims{Audience: jwt.Audience{"vault.io"}, IssuedAt: jwt.NewNumericDate(now),
+		NotBefore: jwt.NewNumericDate(now.Add(-time.Minute)), Expiry: jwt.NewNumericDate(now.Add(time.Hour)), Subject: job}).
+		Claims(map[string]any{"nomad_job_id": job}).Serialize()
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	file = filepath.Join(v.t.TempDir(), "nomad_vault.jwt")
+	if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
+		v.t.Fatal(err)
+	}
+	return file, token
+}
+
+// master is a way to Vault that signs in as a master does.
+func (v *vault) master(change func(*secrets.Config)) *secrets.Vault {
+	v.t.Helper()
+	file, _ := v.identity("det-master")
+	cfg := secrets.Config{Address: v.addr, JWTFile: file, AuthPath: "jwt-nomad", AuthRole: "det-master", Engine: "aws", RoleARN: arn,
+		ReaderRole: "detent-reader", TTL: time.Hour, RemoveEntities: true, ClusterID: cluster, Log: slog.New(slog.DiscardHandler)}
+	if change != nil {
+		change(&cfg)
+	}
+	m, err := secrets.New(cfg)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	return m
+}
+
+func (v *vault) roles() []string {
+	v.t.Helper()
+	list, err := v.root.Logical().List("aws/roles")
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	var names []string
+	if list != nil {
+		for _, k := range list.Data["keys"].([]any) {
+			names = append(names, k.(string))
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func eventually(t *testing.T, what string, cond func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for !cond() {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s did not happen within a minute", what)
+		}
+		select {
+		case <-t.Context().Done():
+			t.Fatal(what, t.Context().Err())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func place(prefix string) secrets.Grant {
+	return secrets.Grant{Write: []secrets.Place{{Bucket: "ckpts", Prefix: prefix}}}
+}
+
+func TestRolesComeAndGo(t *testing.T) {
+	v := startVault(t)
+	m := v.master(nil)
+	ctx := t.Context()
+	for _, again := range []string{"once", "twice"} { // as after an answer that was lost
+		if err := m.Grant(ctx, "det-1-a-1", place("1")); err != nil {
+			t.Fatal(again, err)
+		}
+	}
+	got, err := v.root.Logical().Read("aws/roles/det-1-a-1")
+	if err != nil || got == nil {
+		t.Fatal(got, err)
+	}
+	if types := fmt.Sprint(got.Data["credential_type"]); types != "assumed_role" {
+		t.Errorf("credential types %s", types)
+	}
+	if arns := fmt.Sprint(got.Data["role_arns"]); arns != "["+arn+"]" {
+		t.Errorf("role ARNs %s", arns)
+	}
+	if ttl := fmt.Sprint(got.Data["default_sts_ttl"]) + fmt.Sprint(got.Data["max_sts_ttl"]); ttl != "36003600" {
+		t.Errorf("lives of %s", ttl)
+	}
+	if doc := fmt.Sprint(got.Data["policy_document"]); !strings.Contains(doc, "arn:aws:s3:::ckpts/1/*") {
+		t.Errorf("the policy is %s", doc)
+	}
+	if !m.Granted("det-1-a-1") || m.Granted("det-2-a-1") {
+		t.Error("it does not remember what it has granted")
+	}
+	for _, again := range []string{"once", "twice"} {
+		if err := m.Revoke(ctx, "det-1-a-1"); err != nil {
+			t.Fatal(again, err)
+		}
+	}
+	if left := v.roles(); len(left) != 0 || m.Granted("det-1-a-1") {
+		t.Errorf("left: %v", left)
+	}
+	if err := m.Grant(ctx, "det-2-a-1", place(strings.Repeat("p", 1000))); !fault.Is(err, fault.Invalid) {
+		t.Errorf("a policy that STS would not take: %v", err)
+	}
+}
+
+// TestPolicyOfTheMaster: the master of the documented policy can do what it needs, and not give out other sessions.
+func TestPolicyOfTheMaster(t *testing.T) {
+	v := startVault(t)
+	ctx := t.Context()
+	other := v.master(func(c *secrets.Config) { c.RoleARN = "arn:aws:iam::000000000000:role/admin" })
+	if err := other.Grant(ctx, "det-1-a-1", place("1")); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "does not allow") {
+		t.Errorf("a role of another ARN: %v", err)
+	}
+	m := v.master(nil)
+	if err := m.Grant(ctx, "detent-reader", place("1")); err == nil {
+		t.Error("the master changed the role that it reads with")
+	}
+	if left := v.roles(); len(left) != 0 {
+		t.Errorf("written: %v", left)
+	}
+}
+
+func TestSweep(t *testing.T) {
+	v := startVault(t)
+	ctx := t.Context()
+	m, neighbour := v.master(nil), v.master(func(c *secrets.Config) { c.ClusterID = "11111111-5f8e-4c5b-9d1e-2f7a3c1b0d9e" })
+	for name, by := range map[string]*secrets.Vault{"det-1-live": m, "det-2-over": m, "det-3-over": m, "det-4-neighbour": neighbour} {
+		if err := by.Grant(ctx, name, place("1")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v.write("aws/roles/somebody", map[string]any{"credential_type": "assumed_role", "role_arns": arn})
+	v.write("aws/roles/det-5-by-hand", map[string]any{"credential_type": "assumed_role", "role_arns": arn})
+	fresh := v.master(nil) // as after a restart: it remembers nothing
+	asked := 0
+	over := func(_ context.Context, names []string) ([]string, error) {
+		asked++
+		if slices.Contains(names, "somebody") {
+			t.Errorf("asked about a role that is no attempt's: %v", names)
+		}
+		return slices.DeleteFunc(names, func(n string) bool { return n == "det-1-live" }), nil
+	}
+	for round, want := range []int{2, 0} {
+		removed, err := fresh.Sweep(ctx, "det-", over)
+		if err != nil || removed != want {
+			t.Errorf("round %d: %d roles were removed, %v", round, removed, err)
+		}
+	}
+	if left := v.roles(); !slices.Equal(left, []string{"det-1-live", "det-4-neighbour", "det-5-by-hand", "somebody"}) || asked != 2 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// TestEntitiesGoWithTheirJobs: what Vault remembers of a job that signed in is removed with its role.
+func TestEntitiesGoWithTheirJobs(t *testing.T) {
+	v := startVault(t)
+	count := func() int {
+		list, err := v.root.Logical().List("identity/entity/id")
+		if err != nil || list == nil {
+			return 0
+		}
+		return len(list.Data["keys"].([]any))
+	}
+	m := v.master(nil)
+	if err := m.Grant(t.Context(), "det-1-a-1", place("1")); err != nil {
+		t.Fatal(err)
+	}
+	_, token := v.identity("det-1-a-1")
+	v.write("auth/jwt-nomad/login", map[string]any{"role": "det-task", "jwt": token})
+	if n := count(); n != 2 { // the master's and the job's
+		t.Fatalf("%d entities", n)
+	}
+	if err := m.Revoke(t.Context(), "det-1-a-1"); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(); n != 1 {
+		t.Errorf("%d entities are left", n)
+	}
+}
+
+// TestVaultThatIsAway: it is noticed by itself, said in words, and over when it is over.
+func TestVaultThatIsAway(t *testing.T) {
+	v := startVault(t)
+	var changes atomic.Int32
+	m := v.master(func(c *secrets.Config) { c.Changed = func() { changes.Add(1) } })
+	if why := m.Away(); !strings.Contains(why, "has not been asked yet") {
+		t.Errorf("before the first look: %q", why)
+	}
+	go m.Run(t.Context())
+	eventually(t, "Vault is there", func() bool { return m.Away() == "" })
+	if err := v.root.Sys().Seal(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a sealed Vault is away", func() bool { return strings.Contains(m.Away(), "sealed") })
+	if why := m.Away(); !strings.HasPrefix(why, "waits for Vault at "+v.addr) {
+		t.Errorf("it says %q", why)
+	}
+	if err := m.Grant(t.Context(), "det-1-a-1", place("1")); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("a grant meanwhile: %v", err)
+	}
+	v.kill()
+	eventually(t, "a killed Vault is away", func() bool { return strings.Contains(m.Away(), "connection refused") })
+	if n := changes.Load(); n < 3 {
+		t.Errorf("%d changes were told", n)
+	}
+}
+
+// TestIdentityThatVaultDoesNotKnow says what to do.
+func TestIdentityThatVaultDoesNotKnow(t *testing.T) {
+	v := startVault(t)
+	m := v.master(func(c *secrets.Config) { c.AuthRole = "nobody" })
+	if err := m.Grant(t.Context(), "det-1-a-1", place("1")); err == nil || !strings.Contains(err.Error(), "nobody") {
+		t.Errorf("%v", err)
+	}
+	m = v.master(func(c *secrets.Config) { c.JWTFile = "/does/not/exist" })
+	if err := m.Grant(t.Context(), "det-1-a-1", place("1")); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "vault.jwt_file") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestTokenThatEnds: the master signs in anew when its token is not good any more.
+func TestTokenThatEnds(t *testing.T) {
+	v := startVault(t)
+	m := v.master(nil)
+	if err := m.Grant(t.Context(), "det-1-a-1", place("1")); err != nil {
+		t.Fatal(err)
+	}
+	accessors, err := v.root.Logical().List("auth/token/accessors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range accessors.Data["keys"].([]any) {
+		info := v.write("auth/token/lookup-accessor", map[string]any{"accessor": k})
+		if info.Data["path"] == "auth/jwt-nomad/login" {
+			v.write("auth/token/revoke-accessor", map[string]any{"accessor": k})
+		}
+	}
+	if err := m.Grant(t.Context(), "det-2-a-1", place("1")); err != nil {
+		t.Errorf("after its token was revoked: %v", err)
+	}
+}

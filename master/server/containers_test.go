@@ -1,0 +1,156 @@
+package server
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/control"
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/store"
+)
+
+const dockerPools = `
+database: postgres://a/b
+checkpoint_storage: {type: shared_fs, host_path: /mnt/checkpoints}
+task_container_defaults: {shm_size_bytes: 1g, add_capabilities: [SYS_NICE]}
+resource_pools:
+  - name: gpu
+    driver: docker
+    slots: device
+    device: nvidia/gpu
+    task_container_defaults: {image: {cpu: base:1, cuda: torch:2}, bind_mounts: [{host_path: /etc/site, container_path: /site}]}
+    docker: {allowed_host_paths: [/data/*], user: "1000", hard_memory_limit: true, registry_auth: {nomad_variable: nomad/jobs, server: r.example}}
+  - {name: plain, driver: docker}
+`
+
+// attempt is one to submit, with a configuration completed as the API does it.
+func attempt(t *testing.T, cfg Config, pool, more string) store.ToSubmit {
+	t.Helper()
+	i := slices.IndexFunc(cfg.Pools, func(p PoolConfig) bool { return p.Name == pool })
+	raw, _, err := expconf.Parse("config", []byte("name: x\nentrypoint: [a]\nsearcher: {name: single, metric: loss, max_length: {batches: 1}}\n"+more))
+	if err != nil {
+		t.Fatal(err)
+	}
+	over, err := cfg.Pools[i].taskDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	under, err := cfg.taskDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	storage, err := cfg.storage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	complete, err := expconf.Complete(raw, expconf.ClusterDefaults{TaskContainer: over.Over(under).Fragment(), CheckpointStorage: storage, Name: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := complete.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	experiment, trial := 1, 2
+	return store.ToSubmit{ID: "1.t.1", TaskID: "1.t", TaskType: "TRIAL", ExperimentID: &experiment, TrialID: &trial, Config: text, Slots: 1}
+}
+
+func TestContainersOfTrials(t *testing.T) {
+	cfg, err := load(t, dockerPools, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &master{cfg: cfg, artifacts: artifacts{runnerSHA: "aa", archiveSHA: "bb"}}
+	make := func(pool string, s store.ToSubmit) *jobspecs.Task {
+		t.Helper()
+		task := &jobspecs.Task{AllocationID: s.ID}
+		kind := cluster.PoolSlots{Kind: cluster.CPUSlots}
+		if pool == "gpu" {
+			kind = cluster.PoolSlots{Kind: cluster.DeviceSlots, Device: "nvidia/gpu"}
+		}
+		if err := m.contain(task, s, &control.Pool{Name: pool, Driver: "docker", Slots: kind}); err != nil {
+			t.Fatal(err)
+		}
+		return task
+	}
+	task := make("gpu", attempt(t, cfg, "gpu", ""))
+	c := task.Container
+	if c.Image != "torch:2" || c.User != "1000" || c.ShmBytes != 1<<30 || !c.HardMemory || c.NoGPU || !slices.Equal(c.Add, []string{"SYS_NICE"}) {
+		t.Errorf("with what the pool says it runs in %+v", c)
+	}
+	if r := c.Registry; r == nil || r.Path != "nomad/jobs" || r.Server != "r.example" || len(task.Variables) != 0 {
+		t.Errorf("with what the pool says it signs in with %+v", r)
+	}
+	if len(c.Mounts) != 2 || c.Mounts[0].Target != "/site" || c.Mounts[1].Target != expconf.SharedFSMount || !c.Mounts[1].Create {
+		t.Errorf("with what the pool says it mounts %+v", c.Mounts)
+	}
+	if task.Runner.SHA256 != "bb" || !task.Runner.Archive || !strings.HasSuffix(task.Runner.URL, "/runner/aa/linux-amd64.tar") {
+		t.Errorf("its runner is %+v", task.Runner)
+	}
+
+	s := attempt(t, cfg, "gpu", "environment: {image: own:1, registry_auth: {username: u, password: p}}\nresources: {shm_size: 2g}")
+	s.Account, s.Slots = "12:34", 0
+	task = make("gpu", s)
+	if c := task.Container; c.Image != "own:1" || c.User != "12:34" || c.ShmBytes != 2<<30 || !c.NoGPU {
+		t.Errorf("with what the task says it runs in %+v", c)
+	}
+	if r := task.Container.Registry; r.Path != jobspecs.VariablePath("1.t.1") || task.Variables["password"] != "p" {
+		t.Errorf("its own credentials are %+v at %+v", task.Variables, r)
+	}
+	s = attempt(t, cfg, "gpu", "")
+	s.Slots = 0
+	if c := make("gpu", s).Container; c.Image != "base:1" {
+		t.Errorf("without GPUs it runs in %s", c.Image)
+	}
+	if c := make("plain", attempt(t, cfg, "plain", "")).Container; c.Image != expconf.DefaultCPUImage || c.User != "" || c.Registry != nil || !c.NoGPU {
+		t.Errorf("with nothing said it runs in %+v", c)
+	}
+
+	command, err := json.Marshal(expconf.CommandConfig{Description: "x", Environment: expconf.Environment{Image: expconf.Image{CPU: "cmd:1"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c = make("plain", store.ToSubmit{ID: "c.1", TaskID: "c", TaskType: "COMMAND", TaskConfig: command}).Container
+	if c.Image != "cmd:1" || len(c.Mounts) != 0 {
+		t.Errorf("a command runs in %+v", c)
+	}
+}
+
+func TestLimitsOfPools(t *testing.T) {
+	cfg, err := load(t, dockerPools, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := cfg.limits(cfg.Pools[0])
+	if err != nil || l.Operators.Storage != "/mnt/checkpoints" || len(l.Operators.BindMounts) != 1 || l.Operators.Capabilities[0] != "SYS_NICE" || l.HostPaths[0] != "/data/*" {
+		t.Errorf("limits are %+v: %v", l, err)
+	}
+	cfg.Pools[1].Driver = "exec"
+	if l, err := cfg.limits(cfg.Pools[1]); err != nil || l != nil {
+		t.Errorf("a pool without images has limits %+v: %v", l, err)
+	}
+}
+
+func TestDockerProblems(t *testing.T) {
+	for settings, says := range map[string]string{
+		"driver: exec, docker: {user: '1'}":                                           "is for pools with driver: docker",
+		"driver: docker, docker: {user: root}":                                        "expected uid",
+		"driver: docker, docker: {allowed_host_paths: [data]}":                        "absolute paths",
+		"driver: docker, docker: {allowed_devices: ['/dev/*/x']}":                     "absolute paths",
+		"driver: docker, docker: {registry_auth: {nomad_variable: a, vault_path: b}}": "not both",
+		"driver: docker, docker: {registry_auth: {vault_path: b, vault_engine: aws}}": "vault_engine",
+		"driver: docker, docker: {registry_auth: {server: b}}":                        "neither",
+		"driver: docker, task_container_defaults: {network_mode: bridge}":             "must be host",
+		"driver: docker, task_container_defaults: {imagee: x}":                        "task_container_defaults",
+		"driver: podman": "docker",
+	} {
+		_, err := load(t, "database: postgres://a/b\nresource_pools: [{name: a, "+settings+"}]\n", nil, nil)
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: got %v, want an error that says %q", settings, err, says)
+		}
+	}
+}

@@ -1,0 +1,306 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/api"
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/objects"
+	"github.com/detent-ml/detent/master/secrets"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// VaultConfig says how to reach Vault, which gives out the credentials for
+// checkpoints in S3; without an address nobody is asked for any.
+type VaultConfig struct {
+	Address   string `yaml:"address"`
+	Namespace string `yaml:"namespace"`
+	CAFile    string `yaml:"ca_file"`
+	Token     string `yaml:"token"`
+	TokenFile string `yaml:"token_file"`
+	JWTFile   string `yaml:"jwt_file"` // of the master's workload identity, by which it signs in
+	AuthPath  string `yaml:"auth_path"`
+	AuthRole  string `yaml:"auth_role"`
+	TaskRole  string `yaml:"task_role"` // by which tasks sign in
+	AWSPath   string `yaml:"aws_path"`
+	RoleARN   string `yaml:"role_arn"`
+	// ReaderRole is what the master reads checkpoints with that people download.
+	ReaderRole string   `yaml:"reader_role"`
+	TTL        Duration `yaml:"ttl"` // of credentials, before they are replaced
+	// RemoveEntities also removes what Vault remembers of each job that signed in.
+	RemoveEntities bool `yaml:"remove_entities"`
+}
+
+// WebIdentityConfig lets tasks sign in to S3 by the identities that Nomad gives
+// them, where the store itself trusts Nomad.
+type WebIdentityConfig struct {
+	RoleARN     string `yaml:"role_arn"`
+	Audience    string `yaml:"audience"`
+	STSEndpoint string `yaml:"sts_endpoint"`
+}
+
+// The bounds that STS sets on the life of credentials.
+const (
+	shortestTTL = 15 * time.Minute
+	longestTTL  = 12 * time.Hour
+)
+
+// fill gives what follows from the rest.
+func (v *VaultConfig) fill() {
+	v.AuthPath = or(v.AuthPath, "jwt-nomad")
+	v.AuthRole = or(v.AuthRole, "det-master")
+	v.TaskRole = or(v.TaskRole, "det-task")
+	v.AWSPath = or(v.AWSPath, "aws")
+	v.ReaderRole = or(v.ReaderRole, "detent-reader")
+	v.TTL = or(v.TTL, Duration(time.Hour))
+}
+
+func (v *VaultConfig) check(k *checker) {
+	if v.Address == "" {
+		return
+	}
+	k.url("vault.address", v.Address)
+	ways := 0
+	for _, given := range []string{v.Token, v.TokenFile, v.JWTFile} {
+		if given != "" {
+			ways++
+		}
+	}
+	if ways != 1 {
+		k.fail("vault", "give one of token, token_file and jwt_file, by which the master signs in; found %d", ways)
+	}
+	if !strings.HasPrefix(v.RoleARN, "arn:") {
+		k.fail("vault.role_arn", "expected the ARN of the role whose sessions tasks get, such as arn:aws:iam::123456789012:role/det-checkpoints, found %q", v.RoleARN)
+	}
+	if ttl := time.Duration(v.TTL); ttl < shortestTTL || ttl > longestTTL {
+		k.fail("vault.ttl", "STS gives credentials for %s to %s, found %s", shortestTTL, longestTTL, ttl)
+	}
+}
+
+func (w *WebIdentityConfig) check(k *checker) {
+	switch {
+	case w.RoleARN == "":
+		if w.STSEndpoint != "" {
+			k.fail("web_identity.role_arn", "is missing; it says whose sessions tasks get")
+		}
+	case w.STSEndpoint != "":
+		k.url("web_identity.sts_endpoint", w.STSEndpoint)
+	}
+}
+
+// vault makes the way to Vault; nil where there is none.
+func (m *master) newVault() (*secrets.Vault, error) {
+	v := m.cfg.Vault
+	if v.Address == "" {
+		return nil, nil
+	}
+	return secrets.New(secrets.Config{Address: v.Address, Namespace: v.Namespace, CAFile: v.CAFile, Token: v.Token, TokenFile: v.TokenFile,
+		JWTFile: v.JWTFile, AuthPath: v.AuthPath, AuthRole: v.AuthRole, Engine: v.AWSPath, RoleARN: v.RoleARN, ReaderRole: v.ReaderRole,
+		TTL: time.Duration(v.TTL), RemoveEntities: v.RemoveEntities, ClusterID: m.clusterID, Log: m.log,
+		Changed: func() { m.bus.Publish(store.TopicIntent) }})
+}
+
+// signsIn says how tasks sign in to a storage: by keys in its configuration or by
+// what the node has (""), by Vault, or by their identities.
+func (m *master) signsIn(s expconf.CheckpointStorage) v1.SignInBy {
+	switch {
+	case s.Type != expconf.S3 || s.AccessKey != nil:
+		return ""
+	case m.cfg.Vault.Address != "":
+		return v1.SignInByVault
+	case m.cfg.WebIdentity.RoleARN != "":
+		return v1.SignInByWebIdentity
+	}
+	return ""
+}
+
+// signIn is what a runner is told of it.
+func (m *master) signIn(s expconf.CheckpointStorage) *v1.Credentials {
+	by := m.signsIn(s)
+	if by == "" {
+		return nil
+	}
+	c := &v1.Credentials{By: by, Region: m.cfg.S3Region}
+	if by == v1.SignInByWebIdentity {
+		c.RoleARN, c.STSEndpoint = m.cfg.WebIdentity.RoleARN, m.cfg.WebIdentity.STSEndpoint
+	}
+	return c
+}
+
+// credentials is what of it stands in the job of an attempt.
+func (m *master) credentials(s store.ToSubmit) (*jobspecs.Credentials, error) {
+	storages, err := storagesOf(s)
+	if err != nil {
+		return nil, err
+	}
+	for _, storage := range storages {
+		switch m.signsIn(storage) {
+		case v1.SignInByVault:
+			return &jobspecs.Credentials{Role: m.cfg.Vault.TaskRole, Engine: m.cfg.Vault.AWSPath, Namespace: m.cfg.Vault.Namespace}, nil
+		case v1.SignInByWebIdentity:
+			return &jobspecs.Credentials{Audience: m.cfg.WebIdentity.Audience}, nil
+		}
+	}
+	return nil, nil
+}
+
+// storagesOf are the storages that an attempt reads or writes: its experiment's,
+// or those of what a TensorBoard shows.
+func storagesOf(s store.ToSubmit) ([]expconf.CheckpointStorage, error) {
+	var configs [][]byte
+	if s.TrialID != nil {
+		configs = append(configs, s.Config)
+	}
+	for _, shown := range s.Shows {
+		configs = append(configs, shown.Config)
+	}
+	var list []expconf.CheckpointStorage
+	for _, raw := range configs {
+		cfg, err := expconf.ParseConfigJSON(raw)
+		if err != nil {
+			return nil, fmt.Errorf("the configuration of an experiment: %w", err)
+		}
+		list = append(list, cfg.CheckpointStorage)
+	}
+	return list, nil
+}
+
+func placeOf(s expconf.CheckpointStorage) secrets.Place {
+	return secrets.Place{Bucket: s.Bucket, Prefix: strings.Trim(deref(s.Prefix), "/")}
+}
+
+// checkStorage says whether credentials could be given out for a storage.
+func (m *master) checkStorage(s expconf.CheckpointStorage) error {
+	if m.signsIn(s) != v1.SignInByVault {
+		return nil
+	}
+	_, err := secrets.Policy(m.clusterID, secrets.Grant{Write: []secrets.Place{placeOf(s)}})
+	return err
+}
+
+// granter fits Vault to the loop, which knows attempts and not roles.
+type granter struct {
+	*secrets.Vault
+	m *master
+}
+
+// Needed and NeededBy say what has to wait while Vault is away.
+func (g granter) Needed(s expconf.CheckpointStorage) bool { return g.m.signsIn(s) == v1.SignInByVault }
+func (g granter) NeededBy(taskType string) bool           { return taskType == "TENSORBOARD" }
+
+func (g granter) Grant(ctx context.Context, s store.ToSubmit) error {
+	storages, err := storagesOf(s)
+	if err != nil {
+		return fault.Wrap(fault.Invalid, err, "%v", err)
+	}
+	var grant secrets.Grant
+	for _, storage := range storages {
+		switch {
+		case g.m.signsIn(storage) != v1.SignInByVault:
+		case s.TrialID != nil:
+			grant.Write = append(grant.Write, placeOf(storage))
+		default:
+			grant.Read = append(grant.Read, placeOf(storage))
+		}
+	}
+	if s.WarmStart != nil && len(s.WarmConfig) > 0 {
+		cfg, err := expconf.ParseConfigJSON(s.WarmConfig)
+		if err != nil {
+			return fault.Wrap(fault.Invalid, err, "the experiment of the checkpoint that it starts from: %v", err)
+		}
+		if from := cfg.CheckpointStorage; g.m.signsIn(from) == v1.SignInByVault {
+			place := placeOf(from)
+			place.Prefix = path.Join(place.Prefix, *s.WarmStart)
+			grant.Read = append(grant.Read, place)
+		}
+	}
+	return g.Vault.Grant(ctx, jobspecs.JobID(s.ID), grant)
+}
+
+func (g granter) Granted(allocationID string) bool {
+	return g.Vault.Granted(jobspecs.JobID(allocationID))
+}
+
+func (g granter) Revoke(ctx context.Context, allocationID string) error {
+	return g.Vault.Revoke(ctx, jobspecs.JobID(allocationID))
+}
+
+func (g granter) Sweep(ctx context.Context) (int, error) {
+	return g.Vault.Sweep(ctx, jobspecs.JobPrefix(), g.m.db.Over)
+}
+
+// bucket opens the storage of an experiment for reading. With the master's own
+// credentials only the store is read that the cluster's configuration names: an
+// experiment's configuration could name any address.
+func (m *master) bucket(ctx context.Context, s expconf.CheckpointStorage) (api.Bucket, error) {
+	o := objects.Store{Bucket: s.Bucket, Endpoint: deref(s.EndpointURL), Region: m.cfg.S3Region}
+	if s.AccessKey != nil {
+		keys := objects.Keys{AccessKey: *s.AccessKey, SecretKey: deref(s.SecretKey)}
+		o.Keys = func(context.Context) (objects.Keys, error) { return keys, nil }
+		return openBucket(ctx, o)
+	}
+	known, err := m.cfg.storage()
+	if err != nil {
+		return nil, err
+	}
+	if o.Endpoint != "" && (known == nil || deref(known.EndpointURL) != o.Endpoint) {
+		return nil, fault.New(fault.Unimplemented, "the checkpoint lies in a store at %s, and the cluster's is another: "+
+			"download it directly, with credentials of your own", o.Endpoint)
+	}
+	if m.vault != nil {
+		o.Keys = func(ctx context.Context) (objects.Keys, error) {
+			k, err := m.vault.Reader(ctx)
+			return objects.Keys{AccessKey: k.AccessKey, SecretKey: k.SecretKey, SessionToken: k.SessionToken, Expires: k.Expires}, err
+		}
+	}
+	return openBucket(ctx, o)
+}
+
+func openBucket(ctx context.Context, o objects.Store) (api.Bucket, error) {
+	b, err := objects.Open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return bucket{b}, nil
+}
+
+// bucket fits object storage to the API, which does not know it.
+type bucket struct{ *objects.Bucket }
+
+func (b bucket) List(ctx context.Context, prefix string) ([]api.Object, error) {
+	found, err := b.Bucket.List(ctx, prefix)
+	list := make([]api.Object, len(found))
+	for i, o := range found {
+		list[i] = api.Object(o)
+	}
+	return list, err
+}
+
+func (b bucket) Get(ctx context.Context, key string) (io.ReadCloser, api.Object, error) {
+	body, o, err := b.Bucket.Get(ctx, key)
+	return body, api.Object(o), err
+}
+
+// withoutKeys is a storage's configuration without what signs in to it.
+func withoutKeys(storage any) any {
+	m, ok := storage.(map[string]any)
+	if !ok {
+		return storage
+	}
+	out := maps.Clone(m)
+	for _, key := range []string{"access_key", "secret_key", "connection_string", "credential"} {
+		if _, given := out[key]; given {
+			out[key] = "********"
+		}
+	}
+	return out
+}

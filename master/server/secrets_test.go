@@ -1,0 +1,156 @@
+package server
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+const vaulted = "database: postgres://x\nvault: {address: 'http://vault:8200', token_file: /t, role_arn: 'arn:aws:iam::1:role/r'}\n"
+
+// configured is a master of a configuration, not running.
+func configured(t *testing.T, text string) *master {
+	t.Helper()
+	cfg := Defaults()
+	if err := cfg.read([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	cfg.fill()
+	if problems := cfg.check(); len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	return &master{cfg: cfg, clusterID: "6f3f0a4e-5f8e-4c5b-9d1e-2f7a3c1b0d9e"}
+}
+
+func TestVaultsConfiguration(t *testing.T) {
+	m := configured(t, vaulted)
+	if v := m.cfg.Vault; v.AuthPath != "jwt-nomad" || v.AuthRole != "det-master" || v.TaskRole != "det-task" || v.AWSPath != "aws" || v.ReaderRole != "detent-reader" {
+		t.Errorf("%+v", v)
+	}
+	for text, want := range map[string]string{
+		"vault: {address: 'http://v', role_arn: 'arn:x'}":                        "one of token, token_file and jwt_file",
+		"vault: {address: 'http://v', role_arn: 'arn:x', token: a, jwt_file: b}": "found 2",
+		"vault: {address: 'http://v', token: a}":                                 "vault.role_arn",
+		"vault: {address: 'http://v', token: a, role_arn: 'arn:x', ttl: 1m}":     "15m0s to 12h0m0s, found 1m0s",
+		"vault: {address: vault, token: a, role_arn: 'arn:x'}":                   "vault.address",
+		"web_identity: {sts_endpoint: 'https://sts'}":                            "web_identity.role_arn",
+		"web_identity: {role_arn: 'arn:x', sts_endpoint: sts}":                   "web_identity.sts_endpoint",
+	} {
+		cfg := Defaults()
+		err := cfg.read([]byte("database: postgres://x\n" + text))
+		if err != nil {
+			t.Fatal(text, err)
+		}
+		cfg.fill()
+		if got := strings.Join(cfg.check(), "\n"); !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func TestHowTasksSignIn(t *testing.T) {
+	plain := expconf.CheckpointStorage{Type: expconf.S3, Bucket: "b", Prefix: ptr("1")}
+	keyed := plain
+	keyed.AccessKey, keyed.SecretKey = ptr("a"), ptr("s")
+	folder := expconf.CheckpointStorage{Type: expconf.SharedFS, HostPath: "/x"}
+	none := configured(t, "database: postgres://x\n")
+	vault := configured(t, vaulted)
+	web := configured(t, "database: postgres://x\nweb_identity: {role_arn: 'arn:aws:iam::1:role/r'}\n")
+	for _, c := range []struct {
+		m    *master
+		s    expconf.CheckpointStorage
+		want v1.SignInBy
+	}{
+		{none, plain, ""}, {none, keyed, ""}, {none, folder, ""},
+		{vault, plain, v1.SignInByVault}, {vault, keyed, ""}, {vault, folder, ""},
+		{web, plain, v1.SignInByWebIdentity}, {web, keyed, ""}, {web, folder, ""},
+	} {
+		if got := c.m.signsIn(c.s); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.s, got, c.want)
+		}
+		if told := c.m.signIn(c.s); (told == nil) != (c.want == "") {
+			t.Errorf("%+v: the runner is told %+v", c.s, told)
+		}
+	}
+}
+
+// stored is a configuration as a row has it.
+func stored(t *testing.T, storage string) []byte {
+	t.Helper()
+	raw, _, err := expconf.Parse("test", []byte("entrypoint: x\nsearcher: {name: single, metric: loss}\ncheckpoint_storage: "+storage))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := expconf.Complete(raw, expconf.ClusterDefaults{Name: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestCredentialsInAJob(t *testing.T) {
+	m := configured(t, vaulted)
+	s3, folder := stored(t, "{type: s3, bucket: b, prefix: '7'}"), stored(t, "{type: shared_fs, host_path: /x}")
+	for name, c := range map[string]struct {
+		s    store.ToSubmit
+		want bool
+	}{
+		"trial in S3":               {store.ToSubmit{TrialID: ptr(1), Config: s3}, true},
+		"trial in a folder":         {store.ToSubmit{TrialID: ptr(1), Config: folder}, false},
+		"command":                   {store.ToSubmit{TaskType: "COMMAND"}, false},
+		"TensorBoard of both":       {store.ToSubmit{TaskType: "TENSORBOARD", Shows: []store.ShownTrial{{Config: folder}, {Config: s3}}}, true},
+		"TensorBoard of the folder": {store.ToSubmit{TaskType: "TENSORBOARD", Shows: []store.ShownTrial{{Config: folder}}}, false},
+	} {
+		got, err := m.credentials(c.s)
+		if err != nil || (got != nil) != c.want || got != nil && (got.Role != "det-task" || got.Engine != "aws") {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
+
+// TestWhatTheMasterReads: with its own keys the cluster's store, and nothing that somebody's configuration names.
+func TestWhatTheMasterReads(t *testing.T) {
+	m := configured(t, vaulted+"checkpoint_storage: {type: s3, bucket: b, endpoint_url: 'http://store:8333'}\n")
+	for endpoint, allowed := range map[string]bool{"http://store:8333": true, "": true, "http://elsewhere": false, "http://store:8333/": false} {
+		s := expconf.CheckpointStorage{Type: expconf.S3, Bucket: "b"}
+		if endpoint != "" {
+			s.EndpointURL = &endpoint
+		}
+		_, err := m.bucket(t.Context(), s)
+		if allowed && err != nil || !allowed && !fault.Is(err, fault.Unimplemented) {
+			t.Errorf("%q: %v", endpoint, err)
+		}
+		s.AccessKey, s.SecretKey = ptr("a"), ptr("s")
+		if _, err := m.bucket(t.Context(), s); err != nil {
+			t.Errorf("%q with keys of its own: %v", endpoint, err)
+		}
+	}
+}
+
+func TestKeysAreNotShown(t *testing.T) {
+	m := configured(t, "database: postgres://x\nvault: {address: 'http://v', token: hvs.secret, role_arn: 'arn:x'}\n"+
+		"checkpoint_storage: {type: s3, bucket: b, access_key: AKIA, secret_key: topsecret}\n")
+	text, err := json.Marshal(m.redacted())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{"hvs.secret", "AKIA", "topsecret"} {
+		if strings.Contains(string(text), secret) {
+			t.Errorf("%s is shown: %s", secret, text)
+		}
+	}
+	if !strings.Contains(string(text), `"bucket":"b"`) || m.cfg.CheckpointStorage.(map[string]any)["secret_key"] != "topsecret" {
+		t.Errorf("%s; %v", text, m.cfg.CheckpointStorage)
+	}
+}

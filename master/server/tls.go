@@ -1,0 +1,130 @@
+package server
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// TLSConfig is how the master itself is reached by TLS. Without a certificate it
+// speaks plain HTTP, for one machine, or behind something that speaks TLS for it.
+type TLSConfig struct {
+	CertFile string `yaml:"cert_file"` // with those of intermediate authorities, PEM
+	KeyFile  string `yaml:"key_file"`
+	CAFile   string `yaml:"ca_file"` // of a private authority, which tasks are then told to trust
+}
+
+func (t TLSConfig) on() bool { return t.CertFile != "" }
+
+// check finds what is wrong with it, the files included: a master that cannot be
+// reached is worse than one that does not start.
+func (t TLSConfig) check(k *checker) {
+	if (t.CertFile == "") != (t.KeyFile == "") {
+		k.fail("tls", "cert_file and key_file go together")
+		return
+	}
+	if t.on() {
+		if _, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile); err != nil {
+			k.fail("tls", "%v", err)
+		}
+	}
+	if _, err := t.authority(); err != nil {
+		k.fail("tls.ca_file", "%v", err)
+	}
+}
+
+// authority is the certificate that tasks are to trust; "" for those that their
+// nodes trust anyway.
+func (t TLSConfig) authority() (string, error) {
+	if t.CAFile == "" {
+		return "", nil
+	}
+	text, err := os.ReadFile(t.CAFile)
+	if err != nil {
+		return "", err
+	}
+	if !x509.NewCertPool().AppendCertsFromPEM(text) {
+		return "", fmt.Errorf("%s holds no certificate", t.CAFile)
+	}
+	return string(text), nil
+}
+
+// secure makes a listener one of TLS, where that is wanted.
+func (t TLSConfig) secure(ln net.Listener) net.Listener {
+	if !t.on() {
+		return ln
+	}
+	c := &certificate{cfg: t}
+	return tls.NewListener(ln, &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.get(time.Now()) }})
+}
+
+// certEvery is how often the files are looked at: certificates are renewed while
+// masters run.
+const certEvery = 10 * time.Second
+
+// A certificate is read anew when its files change. One that cannot be read leaves
+// the last one in use.
+type certificate struct {
+	cfg TLSConfig
+
+	mu     sync.Mutex
+	looked time.Time
+	stamp  string
+	last   *tls.Certificate
+}
+
+func (c *certificate) get(now time.Time) (*tls.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last != nil && now.Sub(c.looked) < certEvery {
+		return c.last, nil
+	}
+	c.looked = now
+	stamp := stampOf(c.cfg.CertFile) + stampOf(c.cfg.KeyFile)
+	if c.last != nil && stamp == c.stamp {
+		return c.last, nil
+	}
+	fresh, err := tls.LoadX509KeyPair(c.cfg.CertFile, c.cfg.KeyFile)
+	if err == nil {
+		c.last, c.stamp = &fresh, stamp
+	}
+	if c.last == nil {
+		return nil, err
+	}
+	return c.last, nil
+}
+
+func stampOf(file string) string {
+	info, err := os.Stat(file)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%d %s;", info.Size(), info.ModTime())
+}
+
+// scheme is that of the master's own addresses.
+func (c *Config) scheme() string {
+	if c.TLS.on() {
+		return "https"
+	}
+	return "http"
+}
+
+// beside is the address of the same host at another port of this master's.
+func (t TLSConfig) beside(public string, addr net.Addr) string {
+	if !t.on() {
+		return beside(public, addr)
+	}
+	if rest, ok := strings.CutPrefix(public, "https:"); ok { // spoken by this master itself
+		if rest, ok = strings.CutPrefix(beside("http:"+rest, addr), "http:"); ok {
+			return "https:" + rest
+		}
+	}
+	return ""
+}

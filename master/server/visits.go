@@ -1,0 +1,127 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/discovery"
+	"github.com/detent-ml/detent/master/proxy"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// A tasksOrigin is the listener on which pages of tasks are, if they have one of
+// their own.
+type tasksOrigin struct {
+	ln  net.Listener // nil when there is none
+	url string
+}
+
+func (m *master) listenForTasks(ctx context.Context) (tasksOrigin, error) {
+	o := tasksOrigin{url: m.cfg.TasksURL}
+	if m.cfg.TasksListen == "" {
+		return o, nil
+	}
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "tcp", m.cfg.TasksListen)
+	if err != nil {
+		return o, fmt.Errorf("tasks_listen: cannot listen on %s: %w; pages of tasks need an address of their own", m.cfg.TasksListen, err)
+	}
+	o.ln = m.cfg.TLS.secure(ln)
+	if o.url == "" {
+		o.url = m.cfg.TLS.beside(m.cfg.PublicURL, ln.Addr())
+	}
+	return o, nil
+}
+
+// beside is the address of the same host at another port, where browsers come by
+// plain HTTP. Where they come by HTTPS that this master does not speak, something
+// stands between, and only the operators know its address.
+func beside(public string, addr net.Addr) string {
+	u, err := url.Parse(public)
+	_, port, perr := net.SplitHostPort(addr.String())
+	if err != nil || perr != nil || u.Scheme != "http" {
+		return ""
+	}
+	return u.Scheme + "://" + net.JoinHostPort(u.Hostname(), port)
+}
+
+// visits makes the proxy to tasks.
+func (m *master) visits(o tasksOrigin, d *discovery.Discovery) (*proxy.Proxy, error) {
+	locate := func(ctx context.Context, allocationID string) (string, int, error) {
+		found, err := d.Members(ctx, allocationID)
+		return found[0].Address, found[0].Ports[jobspecs.RunnerPort], err
+	}
+	return proxy.New(proxy.Origins{Master: m.cfg.PublicURL, URL: o.url, Domain: m.cfg.TasksDomain}, directory{m.db}, locate, m.log)
+}
+
+// serveTasks serves the tasks' origin until ctx ends.
+func (m *master) serveTasks(ctx context.Context, o tasksOrigin, handler http.Handler) {
+	if o.ln == nil {
+		return
+	}
+	// What is passed on may take its time; only a head has to come soon.
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
+	var end sync.WaitGroup
+	end.Go(func() {
+		<-ctx.Done()
+		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+		defer cancel()
+		_ = server.Shutdown(within) // what is open then, the proxy closes
+	})
+	m.log.Info("serving pages of tasks", "address", o.ln.Addr().String(), "url", o.url)
+	if err := server.Serve(o.ln); !errors.Is(err, http.ErrServerClosed) {
+		m.log.Error("pages of tasks are not served any more", "error", err)
+	}
+	end.Wait()
+}
+
+// directory fits the store to the proxy, which does not know it.
+type directory struct{ db *store.DB }
+
+func (d directory) VisitTask(ctx context.Context, id string) (proxy.Task, error) {
+	v, err := d.db.Visited(ctx, id)
+	return proxy.Task(v), err
+}
+
+func (d directory) IssueTicket(ctx context.Context, hash []byte, task string, session int64, life time.Duration) error {
+	return d.db.IssueTicket(ctx, hash, task, session, life)
+}
+
+func (d directory) RedeemTicket(ctx context.Context, ticket []byte, task string, cookie []byte) error {
+	return d.db.RedeemTicket(ctx, ticket, task, cookie)
+}
+
+func (d directory) CookieWho(ctx context.Context, hash []byte, task string) (auth.Who, error) {
+	return d.db.CookieWho(ctx, hash, task)
+}
+
+// checkTasks finds what is wrong with where pages of tasks are to be.
+func (c *Config) checkTasks(k *checker) {
+	if c.TasksListen != "" {
+		if _, _, err := net.SplitHostPort(c.TasksListen); err != nil {
+			k.fail("tasks_listen", "expected host:port, found %q", c.TasksListen)
+		} else if c.TasksListen == c.Listen && !strings.HasSuffix(c.Listen, ":0") {
+			k.fail("tasks_listen", "is where the API listens; a notebook's page could act there as whoever looks at it, so give it a port of its own")
+		}
+	}
+	if c.TasksURL != "" {
+		k.url("tasks_url", c.TasksURL)
+		if strings.EqualFold(c.TasksURL, c.PublicURL) {
+			k.fail("tasks_url", "is public_url; a notebook's page could act there as whoever looks at it, so it needs another host or port")
+		}
+	}
+	if d := c.TasksDomain; d != "" && (strings.ContainsAny(d, "/*@") || strings.HasPrefix(d, ".")) {
+		k.fail("tasks_domain", "expected a domain such as tasks.example.com, with a port where it is not the usual one, found %q", d)
+	}
+}

@@ -1,0 +1,38 @@
+package store
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// ShellKeys are the keys of one shell: a pair for those who log in, and a pair
+// by which they know that it is this shell.
+type ShellKeys struct {
+	TaskID         string `db:"task_id"`
+	PrivateKey     string `db:"private_key"`
+	PublicKey      string `db:"public_key"`
+	HostPrivateKey string `db:"host_private_key"`
+	HostPublicKey  string `db:"host_public_key"`
+	AgentUser      string `db:"agent_user"` // whose account its owner's tasks have on nodes, as JSON; read only
+}
+
+func (db *DB) keepShellKeys(ctx context.Context, task string, k ShellKeys) error {
+	_, err := db.exec(ctx, `
+		INSERT INTO shell_keys (task_id, private_key, public_key, host_private_key, host_public_key)
+		VALUES (@task, @private, @public, @hostPrivate, @hostPublic)`,
+		pgx.NamedArgs{"task": task, "private": k.PrivateKey, "public": k.PublicKey, "hostPrivate": k.HostPrivateKey, "hostPublic": k.HostPublicKey})
+	return err
+}
+
+// ShellKeys reads the keys of shells, by task. Those that are not known are left out.
+func (db *DB) ShellKeys(ctx context.Context, tasks []string) (map[string]ShellKeys, error) {
+	list, err := rows[ShellKeys](ctx, db, `
+		SELECT s.task_id, s.private_key, s.public_key, s.host_private_key, s.host_public_key, coalesce(u.agent_user::text, '') AS agent_user
+		FROM shell_keys s JOIN tasks k ON k.id = s.task_id JOIN users u ON u.id = k.owner_id WHERE s.task_id = ANY($1)`, tasks)
+	found := make(map[string]ShellKeys, len(list))
+	for _, k := range list {
+		found[k.TaskID] = k
+	}
+	return found, err
+}

@@ -1,0 +1,310 @@
+package store
+
+import (
+	"context"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+const (
+	statePace    = 250 * time.Millisecond // between two looks, at least
+	stateIdle    = 2 * time.Second        // between two looks when nothing is announced
+	stateHistory = 256                    // changes that a reader who comes back may have missed
+	stateBuffer  = 64                     // changes that a slow reader may be behind
+	stateRest    = 8                      // a look is followed by at least so many times as long without one
+)
+
+// TopicState wakes those who show states: the loop has moved something.
+const TopicState = "state"
+
+// StateFeed tells those who watch on this master what moved: experiments, with
+// what lists show of them, and whether tasks, the queue or nodes are not as they
+// were. However many watch, one look serves all of them; nobody watching, there
+// is none. A look costs what is live, not what there ever was.
+type StateFeed struct {
+	db  *DB
+	bus *Bus
+	ctx context.Context // ends with the master
+
+	mu      sync.Mutex
+	readers map[*stateReader]struct{}
+	epoch   string // of this run of the feed; numbers of another one mean nothing here
+	seq     int64
+	history []StateChange
+	seen    *states // nil before the first look
+	top     int     // the highest number of an experiment that was seen
+	busy    bool
+	wg      sync.WaitGroup
+}
+
+type stateReader struct {
+	ch   chan StateChange
+	gone bool
+}
+
+// ExperimentMark is what lists show of an experiment that can move.
+type ExperimentMark struct {
+	ID          int        `db:"id"`
+	Shown       string     `db:"shown"`
+	Name        string     `db:"name"`
+	Archived    bool       `db:"archived"`
+	Progress    *float64   `db:"progress"`
+	Trials      int        `db:"trials"`
+	Checkpoints int        `db:"checkpoints"`
+	BestTrialID *int       `db:"best_trial_id"`
+	BestMetric  *float64   `db:"best_metric"`
+	EndedAt     *time.Time `db:"ended_at"`
+	Seconds     int        `db:"seconds"`
+	Error       string     `db:"error"`
+	Inside      string     `db:"inside"` // changes when a trial or an attempt does
+}
+
+// A StateChange is what one look found different from the one before.
+type StateChange struct {
+	Seq         int64
+	Experiments []ExperimentMark
+	Gone        []int // experiments whose rows were removed
+	Tasks       bool  // something that is no trial began, moved or ended
+	Queue       bool  // attempts, their order, or why they wait
+	Nodes       bool
+}
+
+// StatePosition is a place among the changes of one run of a feed.
+type StatePosition struct {
+	Epoch string
+	Seq   int64
+}
+
+// states is what a look saw.
+type states struct {
+	experiments         map[int]ExperimentMark
+	tasks, queue, nodes string
+	top                 int // the highest number of an experiment that there is
+}
+
+// NewStateFeed makes a feed that lives as long as ctx.
+func NewStateFeed(ctx context.Context, db *DB, bus *Bus) *StateFeed {
+	return &StateFeed{db: db, bus: bus, ctx: ctx, readers: map[*stateReader]struct{}{}}
+}
+
+// Watch returns the changes from now on. A reader that comes back says after what:
+// it gets the changes in between, or missed true when they are not known any more,
+// which is the case for a reader who is here for the first time as well. The
+// channel is closed when the reader falls too far behind or the master stops.
+func (f *StateFeed) Watch(after *StatePosition) (ch <-chan StateChange, now StatePosition, since []StateChange, missed bool, cancel func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.busy {
+		f.busy, f.seen, f.history, f.seq, f.top = true, nil, nil, 0, 0
+		f.epoch = strconv.FormatInt(time.Now().UnixNano(), 36)
+		f.wg.Go(f.run)
+	}
+	since, missed = f.after(after)
+	r := &stateReader{ch: make(chan StateChange, stateBuffer)}
+	f.readers[r] = struct{}{}
+	return r.ch, StatePosition{f.epoch, f.seq}, since, missed, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.drop(r)
+	}
+}
+
+// after needs the lock.
+func (f *StateFeed) after(p *StatePosition) (since []StateChange, missed bool) {
+	if p == nil || p.Epoch != f.epoch || p.Seq > f.seq || p.Seq < f.seq-int64(len(f.history)) {
+		return nil, true
+	}
+	return slices.Clone(f.history[len(f.history)-int(f.seq-p.Seq):]), false
+}
+
+// drop needs the lock.
+func (f *StateFeed) drop(r *stateReader) {
+	if !r.gone {
+		r.gone = true
+		close(r.ch)
+		delete(f.readers, r)
+	}
+}
+
+// Wait returns when the feed has ended.
+func (f *StateFeed) Wait() { f.wg.Wait() }
+
+// run looks until nobody watches. While the database is away there is nothing to
+// tell; the first look that succeeds compares with the last one that did.
+func (f *StateFeed) run() {
+	wake := make(chan struct{}, 1)
+	var waiting sync.WaitGroup
+	done := make(chan struct{})
+	for _, topic := range []string{TopicState, TopicIntent, TopicEvents} {
+		ch, cancel := f.bus.Subscribe(topic)
+		defer cancel()
+		waiting.Go(func() { pass(ch, wake, done) })
+	}
+	defer waiting.Wait()
+	defer close(done)
+	for f.watched() {
+		begin := time.Now()
+		if s, err := f.look(); err == nil {
+			f.compare(s)
+		}
+		if f.ctx.Err() != nil {
+			f.dropAll()
+			continue
+		}
+		sleep(f.ctx, max(statePace, stateRest*time.Since(begin)))
+		wait(f.ctx, wake, stateIdle)
+	}
+}
+
+// pass hands wake-ups on until done.
+func pass(from <-chan struct{}, to chan<- struct{}, done <-chan struct{}) {
+	for {
+		select {
+		case <-from:
+			select {
+			case to <- struct{}{}:
+			default:
+			}
+		case <-done:
+			return
+		}
+	}
+}
+
+func (f *StateFeed) dropAll() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for r := range f.readers {
+		f.drop(r)
+	}
+}
+
+func (f *StateFeed) watched() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.busy = len(f.readers) > 0
+	return f.busy
+}
+
+// look reads the states of what is live, of what was live at the last look, and of
+// what came and went in between.
+func (f *StateFeed) look() (*states, error) {
+	f.mu.Lock()
+	known, top := []int{}, f.top
+	if f.seen != nil {
+		known = append(known, slices.Sorted(maps.Keys(f.seen.experiments))...)
+	} else {
+		top = math.MaxInt32
+	}
+	f.mu.Unlock()
+	return f.db.states(f.ctx, known, top)
+}
+
+// compare tells what is not as it was. Experiments that ended are told once more
+// and then forgotten. The first look has nothing to compare with and tells all it
+// saw: a reader may have come, and read, before it.
+func (f *StateFeed) compare(s *states) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	last := f.seen
+	f.seen = &states{experiments: map[int]ExperimentMark{}, tasks: s.tasks, queue: s.queue, nodes: s.nodes}
+	f.top = max(f.top, s.top)
+	for id, e := range s.experiments {
+		if !ended(e.Shown) {
+			f.seen.experiments[id] = e
+		}
+	}
+	c := StateChange{Seq: f.seq + 1}
+	if last == nil {
+		last, c.Tasks, c.Queue, c.Nodes = &states{}, true, true, true
+	} else {
+		c.Tasks, c.Queue, c.Nodes = s.tasks != last.tasks, s.queue != last.queue, s.nodes != last.nodes
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.experiments)) {
+		e := s.experiments[id]
+		if old, ok := last.experiments[id]; !ok || !old.same(e) {
+			c.Experiments = append(c.Experiments, e)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(last.experiments)) {
+		if _, ok := s.experiments[id]; !ok {
+			c.Gone = append(c.Gone, id)
+		}
+	}
+	if len(c.Experiments)+len(c.Gone) == 0 && !c.Tasks && !c.Queue && !c.Nodes {
+		return
+	}
+	f.seq = c.Seq
+	if f.history = append(f.history, c); len(f.history) > stateHistory {
+		f.history = slices.Clone(f.history[1:])
+	}
+	for r := range f.readers {
+		select {
+		case r.ch <- c:
+		default:
+			f.drop(r)
+		}
+	}
+}
+
+// same leaves out what only time changes.
+func (e ExperimentMark) same(o ExperimentMark) bool {
+	return e.Shown == o.Shown && e.Name == o.Name && e.Archived == o.Archived && equal(e.Progress, o.Progress) && e.Trials == o.Trials &&
+		e.Checkpoints == o.Checkpoints && equal(e.BestTrialID, o.BestTrialID) && equal(e.BestMetric, o.BestMetric) &&
+		e.Error == o.Error && e.Inside == o.Inside
+}
+
+func equal[T comparable](a, b *T) bool {
+	return a == nil && b == nil || a != nil && b != nil && *a == *b
+}
+
+func ended(shown string) bool {
+	switch shown {
+	case "COMPLETED", "CANCELED", "ERROR", "DELETE_FAILED":
+		return true
+	}
+	return false
+}
+
+// states reads what is live, and what has become of those that were.
+func (db *DB) states(ctx context.Context, known []int, above int) (*states, error) {
+	type sums struct {
+		Tasks string `db:"tasks"`
+		Queue string `db:"queue"`
+		Nodes string `db:"nodes"`
+		Top   int    `db:"top"`
+	}
+	// First: what begins while the list is read is then looked for again.
+	s, err := row[sums](ctx, db, "sums", `
+		SELECT coalesce((SELECT md5(string_agg(concat_ws(' ', k.id, k.desired, a.state, a.is_ready, a.waiting_reason), ',' ORDER BY k.id))
+				FROM tasks k LEFT JOIN allocations a ON a.task_id = k.id AND a.state <> 'TERMINATED'
+				WHERE k.ended_at IS NULL AND k.type <> 'TRIAL'), '') AS tasks,
+			coalesce((SELECT md5(string_agg(concat_ws(' ', a.id, a.state, a.priority, a.waiting_reason), ',' ORDER BY a.id))
+				FROM allocations a WHERE a.state <> 'TERMINATED'), '') AS queue,
+			coalesce((SELECT md5(string_agg(concat_ws(' ', n.id, n.status, n.eligible, n.draining, n.enabled, n.drain_wanted, n.inventory), ',' ORDER BY n.id))
+				FROM nodes n), '') AS nodes,
+			coalesce((SELECT max(id) FROM experiments), 0) AS top`)
+	if err != nil {
+		return nil, err
+	}
+	list, err := rows[ExperimentMark](ctx, db, `
+		SELECT e.id, `+shownState+` AS shown, e.name, e.archived, CASE WHEN e.state = 'COMPLETED' THEN 1 ELSE e.progress END AS progress,
+			`+trialCount+` AS trials, c.checkpoints, e.best_trial_id, e.best_metric, e.ended_at,
+			extract(epoch FROM coalesce(e.ended_at, now()) - e.started_at)::int AS seconds, e.error,
+			coalesce((SELECT md5(string_agg(concat_ws(' ', t.id, t.state, t.restarts, t.kill_wanted, t.error, a.id, a.state, a.is_ready, a.waiting_reason), ',' ORDER BY t.id))
+				FROM trials t LEFT JOIN allocations a ON a.task_id = t.task_id AND a.state <> 'TERMINATED' WHERE t.experiment_id = e.id), '') AS inside
+		FROM experiments e CROSS JOIN LATERAL (`+checkpointSums+`) c
+		WHERE e.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETE_FAILED') OR e.id = ANY($1) OR e.id > $2`, known, above)
+	if err != nil {
+		return nil, err
+	}
+	out := &states{experiments: make(map[int]ExperimentMark, len(list)), tasks: s.Tasks, queue: s.Queue, nodes: s.Nodes, top: s.Top}
+	for _, e := range list {
+		out.experiments[e.ID] = e
+	}
+	return out, nil
+}

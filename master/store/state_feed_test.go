@@ -1,0 +1,112 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"testing"
+)
+
+// seen is what a look saw: experiments as they are shown.
+func seen(queue string, shown map[int]string) *states {
+	s := &states{experiments: map[int]ExperimentMark{}, queue: queue}
+	for id, state := range shown {
+		s.experiments[id] = ExperimentMark{ID: id, Shown: state}
+		s.top = max(s.top, id)
+	}
+	return s
+}
+
+// told is a change in words.
+func told(c StateChange) string {
+	out := ""
+	for _, e := range c.Experiments {
+		out += fmt.Sprintf("%d %s; ", e.ID, e.Shown)
+	}
+	return out + fmt.Sprintf("gone %v, queue %t", c.Gone, c.Queue)
+}
+
+func TestStateFeedTellsDifferences(t *testing.T) {
+	f := NewStateFeed(context.Background(), nil, nil)
+	f.busy, f.epoch = true, "e" // it runs, but the looks are the test's
+	ch, now, _, missed, cancel := f.Watch(nil)
+	defer cancel()
+	if now != (StatePosition{"e", 0}) || !missed {
+		t.Fatalf("a first reader is at %+v, and missed is %t", now, missed)
+	}
+	running := "RUNNING"
+	for i, look := range []struct {
+		saw  *states
+		want string // nothing: no change is told
+	}{
+		{seen("a", map[int]string{1: running, 2: "PAUSED"}), "1 RUNNING; 2 PAUSED; gone [], queue true"}, // the first tells all
+		{seen("a", map[int]string{1: running, 2: "PAUSED"}), ""},
+		{seen("b", map[int]string{1: running, 2: "PAUSED"}), "gone [], queue true"},
+		{seen("b", map[int]string{1: "COMPLETED", 2: "PAUSED", 3: "ERROR"}), "1 COMPLETED; 3 ERROR; gone [], queue false"},
+		{seen("b", map[int]string{2: "PAUSED"}), ""}, // what has ended is not looked at again
+		{seen("b", map[int]string{}), "gone [2], queue false"},
+	} {
+		f.compare(look.saw)
+		got := ""
+		select {
+		case c := <-ch:
+			got = told(c)
+		default:
+		}
+		if got != look.want {
+			t.Errorf("look %d told %q, not %q", i, got, look.want)
+		}
+	}
+	if f.top != 3 {
+		t.Errorf("the highest number seen is %d", f.top)
+	}
+}
+
+func TestStateFeedKnowsWhatAReaderMissed(t *testing.T) {
+	f := NewStateFeed(context.Background(), nil, nil)
+	f.busy, f.epoch = true, "e"
+	const changes = stateHistory + 10
+	for i := range changes {
+		f.compare(seen(fmt.Sprint(i), nil))
+	}
+	for _, c := range []struct {
+		at     *StatePosition
+		missed bool
+		since  int
+	}{
+		{&StatePosition{"e", changes}, false, 0},
+		{&StatePosition{"e", changes - 3}, false, 3},
+		{&StatePosition{"e", changes - stateHistory}, false, stateHistory},
+		{&StatePosition{"e", changes - stateHistory - 1}, true, 0},
+		{&StatePosition{"e", changes + 1}, true, 0},
+		{&StatePosition{"another", changes - 3}, true, 0},
+		{nil, true, 0},
+	} {
+		_, _, since, missed, cancel := f.Watch(c.at)
+		cancel()
+		if missed != c.missed || len(since) != c.since {
+			t.Errorf("after %+v: %d changes, missed %t", c.at, len(since), missed)
+		}
+		if len(since) > 0 && since[0].Seq != c.at.Seq+1 {
+			t.Errorf("after %+v the first is %d", c.at, since[0].Seq)
+		}
+	}
+}
+
+// TestStateFeedLetsGoOfTheSlow: who does not read keeps nobody waiting.
+func TestStateFeedLetsGoOfTheSlow(t *testing.T) {
+	f := NewStateFeed(context.Background(), nil, nil)
+	f.busy, f.epoch = true, "e"
+	ch, _, _, _, cancel := f.Watch(nil)
+	for i := range stateBuffer + 1 {
+		f.compare(seen(fmt.Sprint(i), nil))
+	}
+	for range stateBuffer {
+		if _, ok := <-ch; !ok {
+			t.Fatal("changes that it was given were taken back")
+		}
+	}
+	if _, ok := <-ch; ok || f.watched() {
+		t.Error("it is still waited for")
+	}
+	cancel() // twice is harmless
+}

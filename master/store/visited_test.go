@@ -1,0 +1,112 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// Tasks that people visit, with what their kinds have of their own.
+
+func (w *world) task(n NewTask) {
+	w.t.Helper()
+	n.OwnerID, n.WorkspaceID, n.Name, n.Config, n.Pool, n.Priority = 2, 1, "t", []byte(`{}`), "default", 42
+	if err := w.db.CreateTask(context.Background(), n); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// claimTask gives a task an attempt and lets its runner through the gate.
+func (w *world) claimTask(id string) Claimed {
+	w.t.Helper()
+	w.exec(`INSERT INTO allocations (id, task_id, run_id, pool, slots, priority, state) VALUES ($1 || '.1', $1, 1, 'default', 0, 42, 'ASSIGNED')`, id)
+	w.exec(`INSERT INTO members (allocation_id, rank, node_id, node_name) VALUES ($1 || '.1', 0, 'n', 'n')`, id)
+	got, err := w.db.Claim(context.Background(), goodClaim(id+".1", 0, "nonce"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return got
+}
+
+func TestShellKeysTravelToTheRunner(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	w.task(NewTask{ID: "sh", Type: "SHELL", Shell: &ShellKeys{PrivateKey: "p", PublicKey: "pub", HostPrivateKey: "h", HostPublicKey: "hpub"}})
+	w.task(NewTask{ID: "nb", Type: "NOTEBOOK"})
+	w.exec(`UPDATE users SET agent_user = '{"user": "ada"}' WHERE id = 2`)
+	keys, err := w.db.ShellKeys(ctx, []string{"sh", "nb", "none"})
+	want := ShellKeys{TaskID: "sh", PrivateKey: "p", PublicKey: "pub", HostPrivateKey: "h", HostPublicKey: "hpub", AgentUser: `{"user": "ada"}`}
+	if err != nil || len(keys) != 1 || keys["sh"] != want {
+		t.Fatalf("%+v %v", keys, err)
+	}
+	if got := w.claimTask("sh"); got.Keys != want || got.GatewaySecret == "" {
+		t.Errorf("the runner is told %+v", got)
+	}
+	if a, b := w.claimTask("nb"), w.text(`SELECT gateway_secret::text FROM allocations WHERE id = 'sh.1'`); a.GatewaySecret == b || a.Keys.PrivateKey != "" {
+		t.Errorf("a notebook is told %+v", a)
+	}
+	w.exec(`DELETE FROM tasks WHERE id = 'sh'`)
+	if n := w.int(`SELECT count(*) FROM shell_keys`); n != 0 {
+		t.Error("keys outlive their shell")
+	}
+}
+
+func TestWhatATensorboardShows(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	one, two, empty := w.experiment(lossSearcher), w.experiment(lossSearcher), w.experiment(lossSearcher)
+	a, b, c := w.trial(one, 0, 1), w.trial(one, 1, 1), w.trial(two, 0, 1)
+	w.trial(two, 1, 1)
+	w.task(NewTask{ID: "tb", Type: "TENSORBOARD", Tensorboard: &Tensorboard{ExperimentIDs: []int{one, empty}, TrialIDs: []int{c, a}}})
+	w.task(NewTask{ID: "bare", Type: "TENSORBOARD", Tensorboard: &Tensorboard{}})
+	boards, err := w.db.Tensorboards(ctx, []string{"tb", "bare"})
+	if err != nil || len(boards) != 2 || !slices.Equal(boards["tb"].ExperimentIDs, []int{one, empty}) || !slices.Equal(boards["tb"].TrialIDs, []int{c, a}) {
+		t.Fatalf("%+v %v", boards, err)
+	}
+	var trials []int
+	for _, s := range w.claimTask("tb").Shows {
+		if len(s.Config) == 0 {
+			t.Errorf("experiment %d has no configuration", s.ExperimentID)
+		}
+		if s.TrialID == nil {
+			trials = append(trials, -s.ExperimentID)
+			continue
+		}
+		trials = append(trials, *s.TrialID)
+	}
+	if !slices.Equal(trials, []int{a, b, c, -empty}) {
+		t.Errorf("it shows %v, want %v", trials, []int{a, b, c, -empty})
+	}
+	w.exec(`DELETE FROM experiments WHERE id = $1`, one)
+	left, err := w.db.ShownTrials(ctx, boards["tb"])
+	if err != nil || len(left) != 2 {
+		t.Errorf("after a deletion it shows %+v, %v", left, err)
+	}
+}
+
+// The first reason for an end stays, and what is over has none any more.
+func TestKillReasons(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	w.task(NewTask{ID: "nb", Type: "NOTEBOOK"})
+	for _, reason := range []string{"killed by ada", "killed by bob"} {
+		if err := w.db.KillTask(ctx, "nb", reason); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := w.text(`SELECT desired || ' ' || kill_reason FROM tasks WHERE id = 'nb'`); got != "kill killed by ada" {
+		t.Error(got)
+	}
+	w.exec(`UPDATE tasks SET ended_at = now(), desired = 'run' WHERE id = 'nb'`)
+	if err := w.db.KillTask(ctx, "nb", "late"); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.text(`SELECT desired FROM tasks WHERE id = 'nb'`); got != "run" {
+		t.Errorf("what is over is killed: %s", got)
+	}
+	if err := w.db.SetTaskPriority(ctx, "nb", 3); !fault.Is(err, fault.Invalid) {
+		t.Errorf("the priority of what is over: %v", err)
+	}
+}

@@ -1,0 +1,105 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// A Visited is a task as the proxy needs to know it, with its live attempt.
+type Visited struct {
+	ID           string `db:"id"`
+	Type         string `db:"type"`
+	Name         string `db:"name"`
+	OwnerID      int    `db:"owner_id"`
+	Owner        string `db:"username"`
+	State        string `db:"state"`
+	Waiting      string `db:"waiting_reason"`
+	ExitStatus   string `db:"exit_status"`
+	Over         bool   `db:"over"`
+	AllocationID string `db:"allocation_id"`
+	Ready        bool   `db:"is_ready"`
+	Secret       string `db:"secret"`
+	Address      string `db:"address"` // as its runner said at the gate
+	Port         int    `db:"port"`
+}
+
+// Visited finds a task that somebody wants to visit. An attempt is there to be
+// visited from the moment that its first member has passed the gate.
+func (db *DB) Visited(ctx context.Context, id string) (Visited, error) {
+	return row[Visited](ctx, db, "task "+id, `
+		SELECT k.id, k.type, k.name, k.owner_id, u.username, k.exit_status, k.ended_at IS NOT NULL AS over,
+			CASE WHEN k.ended_at IS NOT NULL THEN 'TERMINATED' WHEN k.desired = 'kill' THEN 'TERMINATING'
+				WHEN a.id IS NULL THEN 'QUEUED'
+				WHEN a.state IN ('PENDING', 'ASSIGNED') THEN CASE WHEN m.claimed_at IS NULL THEN 'QUEUED' ELSE 'STARTING' END
+				ELSE a.state END AS state,
+			coalesce(a.waiting_reason, '') AS waiting_reason, coalesce(a.is_ready, false) AS is_ready,
+			CASE WHEN m.claimed_at IS NULL OR m.exited_at IS NOT NULL THEN '' ELSE a.id END AS allocation_id,
+			CASE WHEN m.claimed_at IS NULL OR m.exited_at IS NOT NULL THEN '' ELSE a.gateway_secret::text END AS secret,
+			coalesce(m.address, '') AS address, coalesce((m.ports ->> 'runner')::int, 0) AS port
+		FROM tasks k JOIN users u ON u.id = k.owner_id
+		LEFT JOIN allocations a ON a.task_id = k.id AND a.state <> 'TERMINATED'
+		LEFT JOIN members m ON m.allocation_id = a.id AND m.rank = 0
+		WHERE k.id = $1`, id)
+}
+
+// IssueTicket keeps the hash of a ticket for a session and a task. What is too
+// old to be used goes with it.
+func (db *DB) IssueTicket(ctx context.Context, hash []byte, task string, session int64, life time.Duration) error {
+	n, err := db.exec(ctx, `
+		WITH stale AS (DELETE FROM passes WHERE session_id = $3 AND expires_at < now())
+		INSERT INTO passes (hash, kind, task_id, session_id, expires_at)
+		SELECT $1, 'ticket', k.id, s.id, now() + $4 FROM tasks k, sessions s WHERE k.id = $2 AND s.id = $3 AND s.expires_at > now()`,
+		hash, task, session, life)
+	if err == nil && n == 0 {
+		err = fault.New(fault.Unauthenticated, "the session is over or unknown: sign in again")
+	}
+	return err
+}
+
+// mostCookies bounds how many cookies a session has for one task: one for each
+// browser and visit, the oldest going first.
+const mostCookies = 20
+
+// RedeemTicket trades a ticket for a cookie. Of two that try at once, on whichever
+// masters, one finds it.
+func (db *DB) RedeemTicket(ctx context.Context, ticket []byte, task string, cookie []byte) error {
+	n, err := db.exec(ctx, `
+		WITH used AS (DELETE FROM passes WHERE hash = $1 AND kind = 'ticket' AND task_id = $2 AND expires_at > now() RETURNING task_id, session_id),
+		     many AS (DELETE FROM passes p USING (
+				SELECT o.hash FROM passes o JOIN used ON o.session_id = used.session_id AND o.task_id = used.task_id
+				WHERE o.kind = 'cookie' ORDER BY o.created_at DESC OFFSET $4) old WHERE p.hash = old.hash)
+		INSERT INTO passes (hash, kind, task_id, session_id)
+		SELECT $3, 'cookie', used.task_id, used.session_id FROM used
+		JOIN sessions s ON s.id = used.session_id WHERE s.expires_at > now()`, ticket, task, cookie, mostCookies-1)
+	if err == nil && n == 0 {
+		err = fault.New(fault.NotFound, "no such ticket")
+	}
+	return err
+}
+
+// CookieWho finds whose cookie opens a task. It ends with its session, and with
+// the user's account.
+func (db *DB) CookieWho(ctx context.Context, hash []byte, task string) (auth.Who, error) {
+	type found struct {
+		UserID    int    `db:"id"`
+		Username  string `db:"username"`
+		Admin     bool   `db:"admin"`
+		SessionID int64  `db:"session_id"`
+	}
+	f, err := row[found](ctx, db, "cookie", `
+		SELECT u.id, u.username, u.admin, s.id AS session_id
+		FROM passes p JOIN sessions s ON s.id = p.session_id JOIN users u ON u.id = s.user_id
+		WHERE p.hash = $1 AND p.kind = 'cookie' AND p.task_id = $2 AND s.expires_at > now() AND u.active`, hash, task)
+	return auth.Who{UserID: f.UserID, Username: f.Username, Admin: f.Admin, SessionID: f.SessionID}, err
+}
+
+// DropPasses removes tickets that nobody used, and cookies of tasks that have been
+// over for a while.
+func (db *DB) DropPasses(ctx context.Context) (int64, error) {
+	return db.exec(ctx, `
+		DELETE FROM passes p USING tasks k WHERE k.id = p.task_id
+			AND (p.expires_at < now() OR k.ended_at < now() - interval '1 day')`)
+}

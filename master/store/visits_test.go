@@ -1,0 +1,116 @@
+package store
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// TestTicketsAndCookies holds that a ticket is good once, whoever tries at the same
+// time, for one task, and that what it was traded for ends with its session.
+func TestTicketsAndCookies(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	for _, id := range []string{"a", "b"} {
+		if err := w.db.CreateTask(ctx, NewTask{ID: id, Type: "NOTEBOOK", OwnerID: 2, WorkspaceID: 1, Name: id, Config: []byte("{}"), Pool: "default", Priority: 42}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	token, hash := auth.NewToken()
+	if err := w.db.NewSession(ctx, 2, hash, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	who, err := w.db.SessionWho(ctx, auth.HashToken(token))
+	if err != nil {
+		t.Fatal(err)
+	}
+	issue := func(name string) []byte {
+		t.Helper()
+		if err := w.db.IssueTicket(ctx, auth.HashToken(name), "a", who.SessionID, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		return auth.HashToken(name)
+	}
+	missing := func(err error) bool {
+		t.Helper()
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			t.Fatal(err)
+		}
+		return err != nil
+	}
+	ticket := issue("one")
+	if !missing(w.db.RedeemTicket(ctx, ticket, "b", []byte("x"))) || !missing(w.db.RedeemTicket(ctx, []byte("none"), "a", []byte("x"))) {
+		t.Error("a ticket opens another task, or none does")
+	}
+	var won atomic.Int32
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			if !missing(w.db.RedeemTicket(context.WithoutCancel(ctx), ticket, "a", []byte("cookie"+strconv.Itoa(i)))) {
+				won.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if won.Load() != 1 {
+		t.Errorf("%d of 8 used one ticket", won.Load())
+	}
+	cookie := []byte("cookie")
+	if missing(w.db.RedeemTicket(ctx, issue("two"), "a", cookie)) {
+		t.Fatal("a second ticket is no good")
+	}
+	known := func(task string) bool { _, err := w.db.CookieWho(ctx, cookie, task); return !missing(err) }
+	if got, err := w.db.CookieWho(ctx, cookie, "a"); err != nil || got.UserID != 2 || got.SessionID != who.SessionID || got.Admin {
+		t.Fatalf("%+v %v", got, err)
+	}
+	if _, err := w.db.CookieWho(ctx, issue("three"), "a"); !missing(err) {
+		t.Error("a ticket is a cookie")
+	}
+	if known("b") {
+		t.Error("the cookie opens another task")
+	}
+	w.exec(`UPDATE passes SET expires_at = now() - interval '1 second' WHERE kind = 'ticket'`)
+	if !missing(w.db.RedeemTicket(ctx, auth.HashToken("three"), "a", []byte("late"))) {
+		t.Error("an old ticket is good")
+	}
+	for i := range mostCookies + 3 {
+		if missing(w.db.RedeemTicket(ctx, issue("many"+strconv.Itoa(i)), "a", []byte("many"+strconv.Itoa(i)))) {
+			t.Fatal(i)
+		}
+	}
+	if n := w.int(`SELECT count(*) FROM passes WHERE kind = 'cookie'`); n != mostCookies {
+		t.Errorf("%d cookies of one session for one task, want %d", n, mostCookies)
+	}
+	if known("a") {
+		t.Error("the oldest cookie stays")
+	}
+	cookie = []byte("many" + strconv.Itoa(mostCookies))
+	w.exec(`UPDATE users SET active = false WHERE id = 2`)
+	if known("a") {
+		t.Error("the cookie of a deactivated user opens")
+	}
+	w.exec(`UPDATE users SET active = true WHERE id = 2`)
+	if !known("a") {
+		t.Error("and does not when they are back")
+	}
+	issue("left over")
+	w.exec(`UPDATE passes SET expires_at = now() - interval '1 second' WHERE kind = 'ticket'`)
+	if n, err := w.db.DropPasses(ctx); n != 1 || err != nil {
+		t.Errorf("%d dropped, %v", n, err)
+	}
+	if err := w.db.EndSession(ctx, who.SessionID); err != nil {
+		t.Fatal(err)
+	}
+	if known("a") || w.int(`SELECT count(*) FROM passes`) != 0 {
+		t.Error("it outlives its session")
+	}
+	if err := w.db.IssueTicket(ctx, []byte("later"), "a", who.SessionID, time.Minute); !fault.Is(err, fault.Unauthenticated) {
+		t.Errorf("a ticket for a session that is over: %v", err)
+	}
+}

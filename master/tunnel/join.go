@@ -1,0 +1,54 @@
+package tunnel
+
+import (
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// A halfCloser is a connection whose sending half can be closed alone, as TCP's and
+// Unix sockets' can.
+type halfCloser interface{ CloseWrite() error }
+
+// lastWords is how long a side may go on sending after the other has nothing more
+// to say. Programs that know of half-closed connections end by themselves; those
+// that do not would stay forever.
+const lastWords = 10 * time.Minute
+
+// Join copies both ways until both sides have ended, and closes both. The end of
+// one side's bytes becomes the end of bytes for the other; a broken side ends both.
+func Join(a, b net.Conn) { join(a, b, lastWords) }
+
+func join(a, b net.Conn, patience time.Duration) {
+	var once sync.Once
+	end := func() { once.Do(func() { _ = a.Close(); _ = b.Close() }) }
+	defer end()
+	halves := make(chan bool, 2) // whether the half ended in order
+	half := func(to, from net.Conn) {
+		_, err := io.Copy(to, from)
+		if err == nil {
+			err = closeWrite(to)
+		}
+		halves <- err == nil
+	}
+	go half(a, b)
+	go half(b, a)
+	if !<-halves {
+		end()
+		<-halves
+		return
+	}
+	t := time.AfterFunc(patience, end)
+	defer t.Stop()
+	<-halves
+}
+
+// closeWrite ends the bytes towards a connection. One that cannot be closed by
+// halves is closed.
+func closeWrite(c net.Conn) error {
+	if h, ok := c.(halfCloser); ok {
+		return h.CloseWrite()
+	}
+	return c.Close()
+}

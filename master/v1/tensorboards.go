@@ -1,0 +1,59 @@
+package v1
+
+import "time"
+
+// Tensorboard is a TensorBoard of somebody's, with what it shows.
+type Tensorboard struct {
+	Description    string     `json:"description"`
+	ID             string     `json:"id"`
+	JobID          string     `json:"jobId"`
+	ResourcePool   string     `json:"resourcePool"`
+	StartTime      time.Time  `json:"startTime"`
+	State          TaskState  `json:"state"`
+	Username       string     `json:"username"`
+	WorkspaceID    int        `json:"workspaceId"`
+	Container      *Container `json:"container,omitempty"`
+	DisplayName    string     `json:"displayName"`
+	ExitStatus     *string    `json:"exitStatus,omitempty"`
+	ExperimentIDs  []int      `json:"experimentIds"`
+	ServiceAddress *string    `json:"serviceAddress,omitempty"` // path on the master: /proxy/<id>/
+	TrialIDs       []int      `json:"trialIds"`
+	UserID         int        `json:"userId"`
+}
+
+// LaunchTensorboardRequest: POST /tensorboards.
+type LaunchTensorboardRequest struct {
+	Config        Struct  `json:"config,omitempty"`
+	ExperimentIDs []int   `json:"experimentIds,omitempty"`
+	Files         []File  `json:"files,omitempty"`
+	Filters       Struct  `json:"filters,omitempty"`
+	Preview       *bool   `json:"preview,omitempty"`
+	TemplateName  *string `json:"templateName,omitempty"`
+	TrialIDs      []int   `json:"trialIds,omitempty"`
+	WorkspaceID   *int    `json:"workspaceId,omitempty"`
+}
+
+// LaunchTensorboardResponse answers it. Remarks are ours.
+type LaunchTensorboardResponse struct {
+	Tensorboard Tensorboard     `json:"tensorboard"`
+	Config      Struct          `json:"config"`
+	Warnings    []LaunchWarning `json:"warnings"`
+	Remarks     []string        `json:"remarks"`
+}
+
+// GetTensorboardsResponse: GET /tensorboards.
+type GetTensorboardsResponse struct {
+	Tensorboards []Tensorboard `json:"tensorboards"`
+	Pagination   Pagination    `json:"pagination"`
+}
+
+// GetTensorboardResponse: GET /tensorboards/{id}.
+type GetTensorboardResponse struct {
+	Tensorboard Tensorboard `json:"tensorboard"`
+	Config      Struct      `json:"config"`
+}
+
+// TensorboardResponse answers what changes a TensorBoard: a kill, a priority.
+type TensorboardResponse struct {
+	Tensorboard Tensorboard `json:"tensorboard"`
+}

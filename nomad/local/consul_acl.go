@@ -1,0 +1,103 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/google/uuid"
+
+	files "github.com/detent-ml/detent/nomad"
+)
+
+// consulTokens are the secrets of those who talk to Consul, chosen once: a token of
+// Consul's has the secret that it is made with.
+type consulTokens struct {
+	Management string `json:"management"`
+	Agent      string `json:"agent"`
+	Nomad      string `json:"nomad"`
+	Master     string `json:"master"`
+}
+
+func newConsulTokens() *consulTokens {
+	return &consulTokens{Management: uuid.NewString(), Agent: uuid.NewString(), Nomad: uuid.NewString(), Master: uuid.NewString()}
+}
+
+// nomad is the token of Nomad's agents; empty without access control.
+func (t *consulTokens) nomad() string {
+	if t == nil {
+		return ""
+	}
+	return t.Nomad
+}
+
+// consulAccess adds access control to the configuration of a Consul agent.
+func (c *Cluster) consulAccess(config map[string]any) {
+	tokens := c.state.ConsulACL
+	if tokens == nil {
+		return
+	}
+	config["primary_datacenter"] = config["datacenter"]
+	config["acl"] = map[string]any{
+		"enabled": true, "default_policy": "deny", "down_policy": "extend-cache",
+		"tokens": map[string]string{"initial_management": tokens.Management, "agent": tokens.Agent},
+	}
+}
+
+// bootstrapConsul makes the policies and tokens, from the files that operators use.
+// What is there already stays.
+func (c *Cluster) bootstrapConsul(ctx context.Context) error {
+	tokens := c.state.ConsulACL
+	for _, p := range []struct{ name, rules, secret string }{
+		{"det-master", files.ConsulMasterPolicy, tokens.Master},
+		{"nomad-agent", files.ConsulNomadPolicy, tokens.Nomad},
+		{"consul-agent", files.ConsulAgentPolicy, tokens.Agent},
+	} {
+		policy := map[string]any{"Name": p.name, "Rules": p.rules}
+		if err := c.putConsul(ctx, "/v1/acl/policy", policy, "already exists"); err != nil {
+			return err
+		}
+		token := map[string]any{"SecretID": p.secret, "Description": p.name, "Policies": []map[string]string{{"Name": p.name}}}
+		if err := c.putConsul(ctx, "/v1/acl/token", token, "already in use"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// putConsul writes to Consul with all rights. An answer that says that it is there
+// is fine.
+func (c *Cluster) putConsul(ctx context.Context, path string, body any, fine string) error {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, c.consulURL()+path, bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("X-Consul-Token", c.state.ConsulACL.Management)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	if err != nil || resp.StatusCode == http.StatusOK || strings.Contains(strings.ToLower(string(answer)), fine) {
+		return err
+	}
+	return fmt.Errorf("%s: %s: %s", path, resp.Status, strings.TrimSpace(string(answer)))
+}
+
+// ConsulTokens are the secrets of Consul's management and of the master; empty
+// without access control.
+func (c *Cluster) ConsulTokens() (management, master string) {
+	if t := c.state.ConsulACL; t != nil {
+		return t.Management, t.Master
+	}
+	return "", ""
+}

@@ -1,0 +1,165 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/hashicorp/nomad/api"
+
+	"github.com/detent-ml/detent/plugins/gpu/simulated"
+)
+
+// GPUs says what GPUs the cluster's nodes have, as far as Nomad can tell.
+type GPUs struct {
+	// Binary is the path of det-gpu, Nomad's plugin for them. Empty: there are none.
+	Binary string `json:"binary,omitempty"`
+	// Real gives the first node those of the machine.
+	Real bool `json:"real,omitempty"`
+	// Simulated is how many each node has that are made up; a Client may have a number of its own.
+	Simulated int `json:"simulated,omitempty"`
+	// None takes away what the cluster had before.
+	None bool `json:"-"`
+}
+
+// SimulatedGPUs is how many a node has that are made up, where the machine has none.
+const SimulatedGPUs = 4
+
+// probeTime bounds the look for the machine's GPUs: a broken one can make the driver hang.
+const probeTime = 20 * time.Second
+
+// DefaultGPUs are those of the machine, as the plugin finds them, else a few that are made up.
+func DefaultGPUs(ctx context.Context, binary string) GPUs {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, binary, "probe").Output()
+	var found struct{ Devices []any }
+	if err == nil && json.Unmarshal(out, &found) == nil && len(found.Devices) > 0 {
+		return GPUs{Binary: binary, Real: true}
+	}
+	return GPUs{Binary: binary, Simulated: SimulatedGPUs}
+}
+
+// any says whether a node of the cluster has GPUs.
+func (g GPUs) any() bool { return g.Binary != "" && (g.Real || g.Simulated > 0) }
+
+// simulatedOn is how many GPUs of a node are made up.
+func (c *Cluster) simulatedOn(client Client) int {
+	switch {
+	case c.state.GPUs.Binary == "":
+		return 0
+	case client.GPUs > 0:
+		return client.GPUs
+	}
+	return c.state.GPUs.Simulated
+}
+
+// hasReal says whether a node has the machine's GPUs: one does, as two would give each of them twice.
+func (c *Cluster) hasReal(client Client) bool {
+	return c.state.GPUs.Binary != "" && c.state.GPUs.Real && client.Name == "" && client.GPUs == 0
+}
+
+// GPUState is the file that says how the simulated GPUs of a client are, "" for the first one. What is
+// written there is so within a moment.
+func (c *Cluster) GPUState(client string) string { return c.path(clientPart(client), "gpus.yaml") }
+
+// gpuPlugin is the part of a client's configuration about its GPUs.
+func (c *Cluster) gpuPlugin(client Client) (string, error) {
+	count := c.simulatedOn(client)
+	if count == 0 && !c.hasReal(client) {
+		return "", nil
+	}
+	binary, err := c.keepBinary(c.state.GPUs.Binary)
+	if err != nil {
+		return "", fmt.Errorf("det-gpu: %w", err)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "\nplugin_dir = %q\n\nplugin \"det-gpu\" {\n  config {\n", filepath.Dir(binary))
+	if count > 0 {
+		if err := c.writeGPUs(client, count); err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&b, "    # Nobody has them: what they are and how they are says the file.\n    simulate {\n      state = %q\n    }\n", c.GPUState(client.Name))
+	}
+	b.WriteString("  }\n}\n")
+	return b.String(), nil
+}
+
+// writeGPUs writes the state of a client's simulated GPUs, unless there is one of as many.
+func (c *Cluster) writeGPUs(client Client, count int) error {
+	file := c.GPUState(client.Name)
+	have, err := simulated.Read(file)
+	if err == nil && len(have.GPUs) == count {
+		return nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	return simulated.Write(file, simulated.Of(count, "", 0).Expand(file))
+}
+
+// gpusReady says whether Nomad has listed the GPUs of a node.
+func (c *Cluster) gpusReady(ctx context.Context, client Client) error {
+	want := c.simulatedOn(client)
+	if c.hasReal(client) {
+		want = 1
+	}
+	if want == 0 {
+		return nil
+	}
+	nomad, err := c.Nomad()
+	if err != nil {
+		return err
+	}
+	query := (&api.QueryOptions{Params: map[string]string{"resources": "true"}}).WithContext(ctx)
+	nodes, _, err := nomad.Nodes().List(query)
+	if err != nil {
+		return err
+	}
+	count := 0
+	for _, n := range nodes {
+		if n.Name != c.nodeName(client.Name) || n.NodeResources == nil {
+			continue
+		}
+		for _, group := range n.NodeResources.Devices {
+			count += len(group.Instances)
+		}
+	}
+	if count < want {
+		return fmt.Errorf("the node %s has %d GPUs so far, of %d", c.nodeName(client.Name), count, want)
+	}
+	return nil
+}
+
+// pools gives the master a pool of the GPUs, and one beside them for work without, where its configuration
+// names no pools.
+func (c *Cluster) pools(env map[string]string) error {
+	var given map[string]any
+	if err := yaml.Unmarshal([]byte(c.state.Master.Config), &given); err != nil {
+		return fmt.Errorf("its configuration: %w", err)
+	}
+	if _, named := given["resource_pools"]; named || !c.state.GPUs.any() {
+		return nil
+	}
+	kind := "GPUs of this machine"
+	if !c.state.GPUs.Real {
+		kind = "simulated GPUs"
+	}
+	env["DETENT_RESOURCE_POOLS"] = fmt.Sprintf(`[{name: default, description: %q, slots: device, device: nvidia/gpu, driver: raw_exec, memory_mb_per_slot: 256},`+
+		` {name: aux, description: %q, slots: cpu, driver: raw_exec, slots_per_node: %d, memory_mb_per_slot: 256}]`,
+		kind, "cores, for work without GPUs", max(c.state.Slots, runtime.NumCPU()))
+	env["DETENT_DEFAULT_AUX_RESOURCE_POOL"] = "aux"
+	return nil
+}

@@ -1,0 +1,232 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	files "github.com/detent-ml/detent/nomad"
+	"github.com/detent-ml/detent/nomad/servers"
+)
+
+// vaultState is what a cluster with Vault remembers. The folder's state file, which holds it, is its
+// owner's alone.
+type vaultState struct {
+	UnsealKey string `json:"unseal_key,omitempty"`
+	Token     string `json:"token,omitempty"` // its first one, with all rights
+	S3Admin   S3Keys `json:"s3_admin"`
+	S3Vault   S3Keys `json:"s3_vault"` // Vault signs in to the object store with these
+	S3Signing string `json:"s3_signing"`
+	Bucket    bool   `json:"bucket,omitempty"` // it was made
+}
+
+func newVaultState() *vaultState {
+	return &vaultState{S3Admin: newS3Keys(), S3Vault: newS3Keys(), S3Signing: rand.Text() + rand.Text()}
+}
+
+// vaultAuth is the path of Vault's JWT method, as nomad/vault/setup.sh makes it by default.
+const vaultAuth = "jwt-nomad"
+
+func (c *Cluster) vaultURL() string { return localURL(c.state.Ports[portVault]) }
+
+// vaultBlock tells Nomad's agents of Vault.
+func (c *Cluster) vaultBlock() string {
+	if c.state.Vault == nil {
+		return ""
+	}
+	return fmt.Sprintf(`
+vault {
+  enabled               = true
+  address               = %q
+  jwt_auth_backend_path = %q
+
+  default_identity {
+    aud = ["vault.io"]
+    ttl = "1h"
+  }
+}
+`, c.vaultURL(), vaultAuth)
+}
+
+// vaultAgent is a Vault of one with its data in files; not a development server: that one forgets
+// everything when it ends. It is initialised and unsealed by whoever waits for it.
+func (c *Cluster) vaultAgent(ctx context.Context, report *servers.Reporter) (agent, error) {
+	binary, err := servers.Ensure(ctx, "vault", report)
+	if err != nil {
+		return agent{}, err
+	}
+	if err := c.giveFreePorts(portVault, portVault+"-cluster"); err != nil {
+		return agent{}, err
+	}
+	config, err := json.MarshalIndent(map[string]any{
+		"storage":       map[string]any{"file": map[string]string{"path": c.path(partVault, "data")}},
+		"api_addr":      c.vaultURL(),
+		"disable_mlock": true,
+		"log_level":     "info",
+		"listener": map[string]any{"tcp": map[string]any{"address": fmt.Sprintf("127.0.0.1:%d", c.state.Ports[portVault]),
+			"cluster_address": fmt.Sprintf("127.0.0.1:%d", c.state.Ports[portVault+"-cluster"]), "tls_disable": true}},
+	}, "", "  ")
+	return agent{name: partVault, title: "Vault", binary: binary, configFile: "vault.json", config: config, ports: []string{portVault},
+		args:  func(file string) []string { return []string{"server", "-config=" + file} },
+		ready: c.vaultReady}, err
+}
+
+// vaultReady says whether Vault serves, and makes it so: the first time it is initialised, and after each
+// start unsealed, with what the state file keeps.
+func (c *Cluster) vaultReady(ctx context.Context) error {
+	var status struct {
+		Initialized, Sealed bool
+	}
+	if err := c.vaultCall(ctx, http.MethodGet, "sys/seal-status", nil, &status); err != nil {
+		return err
+	}
+	if !status.Initialized {
+		var made struct {
+			Keys  []string `json:"keys_base64"`
+			Token string   `json:"root_token"`
+		}
+		if err := c.vaultCall(ctx, http.MethodPut, "sys/init", map[string]int{"secret_shares": 1, "secret_threshold": 1}, &made); err != nil {
+			return err
+		}
+		if len(made.Keys) != 1 {
+			return errors.New("initialising Vault gave no key")
+		}
+		c.state.Vault.UnsealKey, c.state.Vault.Token = made.Keys[0], made.Token
+		if err := c.save(); err != nil {
+			return err
+		}
+		status.Sealed = true
+	}
+	if status.Sealed {
+		if err := c.vaultCall(ctx, http.MethodPut, "sys/unseal", map[string]string{"key": c.state.Vault.UnsealKey}, nil); err != nil {
+			return err
+		}
+	}
+	return c.vaultCall(ctx, http.MethodGet, "sys/health", nil, nil) // an error until it is active
+}
+
+// vaultCall makes a call that the state's token may make.
+func (c *Cluster) vaultCall(ctx context.Context, method, path string, in, out any) error {
+	var body io.Reader
+	if in != nil {
+		text, err := json.Marshal(in)
+		if err != nil {
+			return err
+		}
+		body = bytes.NewReader(text)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.vaultURL()+"/v1/"+path, body)
+	if err != nil {
+		return err
+	}
+	if c.state.Vault.Token != "" {
+		req.Header.Set("X-Vault-Token", c.state.Vault.Token)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	const most = 1 << 20
+	text, err := io.ReadAll(io.LimitReader(resp.Body, most))
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode/100 != 2 {
+		return fmt.Errorf("call of Vault: %s %s: %s: %s", method, path, resp.Status, strings.TrimSpace(string(text)))
+	}
+	if out == nil || len(text) == 0 {
+		return nil
+	}
+	return json.Unmarshal(text, out)
+}
+
+// setUpVault runs the script that operators run, once Nomad's keys can be had.
+func (c *Cluster) setUpVault(ctx context.Context, report *servers.Reporter) error {
+	task := report.Task("Vault's policies and roles")
+	if err := c.runVaultSetup(ctx); err != nil {
+		task.Fail()
+		return err
+	}
+	task.Done("set up")
+	return nil
+}
+
+func (c *Cluster) runVaultSetup(ctx context.Context) error {
+	binary, err := servers.Ensure(ctx, "vault", nil)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(c.path(partVault), 0o755); err != nil {
+		return err
+	}
+	err = fs.WalkDir(files.Vault, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := files.Vault.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(c.path(partVault, filepath.Base(path)), text, 0o644)
+	})
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, "sh", c.path(partVault, "setup.sh"))
+	cmd.Env = append(agentEnv(), "PATH="+filepath.Dir(binary.Path)+string(os.PathListSeparator)+os.Getenv("PATH"),
+		"HOME="+c.path(partVault), // the vault command writes nothing into the user's
+		"VAULT_ADDR="+c.vaultURL(), "VAULT_TOKEN="+c.state.Vault.Token,
+		"DETENT_JWKS_URL="+c.nomadURL()+"/.well-known/jwks.json", "DETENT_ROLE_ARN="+s3RoleARN, "DETENT_BUCKETS="+s3Bucket,
+		"DETENT_STS_ENDPOINT="+c.stsURL(), "DETENT_AWS_ACCESS_KEY="+c.state.Vault.S3Vault.AccessKey,
+		"DETENT_AWS_SECRET_KEY="+c.state.Vault.S3Vault.SecretKey, "DETENT_REMOVE_ENTITIES=true")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("set Vault up: %w\n%s", err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+// stsURL is where Vault asks for credentials: at the object store itself, or where a test has put
+// something between.
+func (c *Cluster) stsURL() string {
+	if c.state.STSEndpoint != "" {
+		return c.state.STSEndpoint
+	}
+	return localURL(c.state.Ports[portS3])
+}
+
+// VaultToken is Vault's first token, with all rights there; "" where the cluster has no Vault.
+func (c *Cluster) VaultToken() string {
+	if c.state.Vault == nil {
+		return ""
+	}
+	return c.state.Vault.Token
+}
+
+// VaultURL is where Vault answers; "" where the cluster has none.
+func (c *Cluster) VaultURL() string {
+	if c.state.Vault == nil {
+		return ""
+	}
+	return c.vaultURL()
+}
+
+// vaultVars are the variables of the master's job file that tell of Vault, and its settings.
+func (c *Cluster) vaultVars(vars, env map[string]string) {
+	if c.state.Vault == nil {
+		return
+	}
+	vars["vault_addr"] = c.vaultURL()
+	env["DETENT_VAULT_ROLE_ARN"] = s3RoleARN
+	env["DETENT_VAULT_REMOVE_ENTITIES"] = "true"
+}

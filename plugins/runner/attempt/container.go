@@ -1,0 +1,79 @@
+//go:build linux
+
+package attempt
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+// What a task needs of a container. The driver has mounted everything; the image
+// may know nothing of the account that its program runs under.
+
+// link leads paths in the working directory to what the driver has mounted
+// elsewhere: that directory is made here, after the driver's mounts.
+func link(l layout, mounts []v1.BindMount) error {
+	for _, m := range mounts {
+		if !m.Link {
+			continue
+		}
+		where, ok := l.onNode(m.ContainerPath)
+		if !ok {
+			where = m.ContainerPath
+		}
+		if err := os.MkdirAll(filepath.Dir(where), 0o755); err != nil {
+			return fmt.Errorf("%s cannot lead to what is mounted: %w", m.ContainerPath, err)
+		}
+		if err := os.Remove(where); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("%s is in the way of a mount: it came with the task's code: %w", m.ContainerPath, err)
+		}
+		if err := os.Symlink(m.HostPath, where); err != nil {
+			return fmt.Errorf("%s cannot lead to what is mounted: %w", m.ContainerPath, err)
+		}
+	}
+	return nil
+}
+
+// placeCode decides where the user's code is brought: in an image to wherever its
+// program starts, on a bare node to a folder of the task's. It returns where
+// train/model is to lead.
+func (l *layout) placeCode(privateRoot bool) (model string, err error) {
+	l.codeDir = filepath.Join(l.physical, "workdir")
+	if !privateRoot || l.workDir == l.inRun("workdir") {
+		return "../workdir", nil
+	}
+	if err := os.MkdirAll(l.workDir, 0o755); err != nil {
+		return "", fmt.Errorf("the working directory %s cannot be made in this task's image: %w", l.workDir, err)
+	}
+	l.codeDir = l.workDir
+	return l.workDir, nil
+}
+
+// household gives a program a home and a name, where the image has none for its
+// account. Python asks for both.
+func household(spec *v1.TaskSpec, env map[string]string, l layout) {
+	if _, own := spec.Env["HOME"]; !own && !homely(env["HOME"]) {
+		env["HOME"] = l.workDir
+	}
+	if _, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil {
+		return
+	}
+	for _, name := range []string{"USER", "LOGNAME"} {
+		if env[name] == "" {
+			env[name] = cmp.Or(spec.Env["DET_USER"], "det")
+		}
+	}
+}
+
+// homely tells whether a folder is there and can be written to.
+func homely(dir string) bool {
+	info, err := os.Stat(dir)
+	return dir != "" && dir != "/" && err == nil && info.IsDir() && writable(dir)
+}

@@ -1,0 +1,70 @@
+//go:build linux
+
+package attempt
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/plugins/runner/credentials"
+)
+
+// Files of the task's secrets folder, as its job names them.
+const (
+	s3KeysFile     = "s3.json"
+	s3IdentityFile = "nomad_s3.jwt"
+)
+
+// longestSession is how long the name of a session of AWS's may be.
+const longestSession = 64
+
+// signIn lets the program sign in to its checkpoints, in the way of AWS's own
+// tools, so that every client of S3 finds it: boto3, the AWS command line, s5cmd.
+// No key is in the environment. What the user's own configuration says wins;
+// DET_AWS_CONFIG_FILE tells our own package of ours in any case.
+func signIn(p *Place, self string, spec *v1.TaskSpec, l layout, env map[string]string) error {
+	c := spec.Credentials
+	if c == nil {
+		return nil
+	}
+	unlessGiven := func(name, value string) {
+		if env[name] == "" && value != "" {
+			env[name] = value
+		}
+	}
+	unlessGiven("AWS_DEFAULT_REGION", c.Region)
+	if c.By == v1.SignInByWebIdentity {
+		unlessGiven("AWS_WEB_IDENTITY_TOKEN_FILE", filepath.Join(p.SecretsDir, s3IdentityFile))
+		unlessGiven("AWS_ROLE_ARN", c.RoleARN)
+		session := strings.ReplaceAll(spec.AllocationID, ".", "-")
+		unlessGiven("AWS_ROLE_SESSION_NAME", session[:min(len(session), longestSession)])
+		unlessGiven("AWS_ENDPOINT_URL_STS", c.STSEndpoint)
+		return nil
+	}
+	process := fmt.Sprintf("%s %s %s", quoted(self), credentials.Verb, quoted(filepath.Join(p.SecretsDir, s3KeysFile)))
+	config := "# Made for this task by its runner: the keys to its checkpoints, fresh each time that they are asked for.\n" +
+		"[default]\ncredential_process = " + process + "\n"
+	if c.Region != "" {
+		config += "region = " + c.Region + "\n"
+	}
+	if err := writeFile(filepath.Join(l.physical, "aws", "config"), []byte(config), 0o644); err != nil {
+		return fmt.Errorf("the file that tells programs how to sign in to S3 cannot be written: %w", err)
+	}
+	env["DET_AWS_CONFIG_FILE"] = l.inRun("aws/config")
+	if env["AWS_CONFIG_FILE"] == "" && env["AWS_SHARED_CREDENTIALS_FILE"] == "" {
+		// The second goes before the first: keys of the node's user are not this task's.
+		env["AWS_CONFIG_FILE"], env["AWS_SHARED_CREDENTIALS_FILE"] = env["DET_AWS_CONFIG_FILE"], l.inRun("aws/credentials")
+	}
+	unlessGiven("AWS_SDK_LOAD_CONFIG", "1") // older clients read that file only then
+	return nil
+}
+
+// quoted is a word as credential_process reads it.
+func quoted(word string) string {
+	if !strings.ContainsAny(word, " '\"\\") {
+		return word
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(word) + `"`
+}

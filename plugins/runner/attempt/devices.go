@@ -1,0 +1,150 @@
+//go:build linux
+
+package attempt
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+// A task must see the GPUs that it was given, those and no others: Nomad has been
+// seen to start tasks without them, and a program that trains on its neighbour's
+// GPU, or silently on none, costs more than an attempt that begins elsewhere.
+
+// Variables by which a node tells a task its GPUs.
+const (
+	visibleNvidia = "NVIDIA_VISIBLE_DEVICES"
+	visibleCUDA   = "CUDA_VISIBLE_DEVICES"
+	// simulatedGPUs is set where they are made up, and no program finds them.
+	simulatedGPUs = "DET_SIMULATED_GPUS"
+)
+
+// askGPUs is how long nvidia-smi may take. A GPU that is about to fail makes it
+// hang.
+const askGPUs = 30 * time.Second
+
+// given are the ids of the devices that the master says are this member's.
+func given(spec *v1.TaskSpec) []string {
+	var ids []string
+	for _, d := range spec.Devices {
+		ids = append(ids, d.UUID)
+	}
+	return ids
+}
+
+// checkDevices says what is wrong with the GPUs that this task sees. The error
+// lies with the node, not with the program.
+func checkDevices(ctx context.Context, p *Place, spec *v1.TaskSpec) error {
+	want := given(spec)
+	if len(want) == 0 {
+		return nil
+	}
+	name, told := toldDevices(p.Env)
+	switch {
+	case name == "":
+		return fmt.Errorf("it was given %s and the node tells it of none: neither %s nor %s is set, so the device plugin did not prepare it",
+			strings.Join(want, ", "), visibleNvidia, visibleCUDA)
+	case !sameIDs(want, told):
+		return fmt.Errorf("it was given %s and %s has %s", strings.Join(want, ", "), name, orNone(told))
+	}
+	if p.Env[simulatedGPUs] != "" {
+		return nil
+	}
+	return askNvidia(ctx, p, want)
+}
+
+// toldDevices are the devices that the node tells of, and by which variable.
+func toldDevices(env map[string]string) (name string, ids []string) {
+	for _, name := range []string{visibleNvidia, visibleCUDA} {
+		if value, set := env[name]; set && value != "void" {
+			return name, splitIDs(value)
+		}
+	}
+	return "", nil
+}
+
+func splitIDs(list string) []string {
+	var ids []string
+	for id := range strings.SplitSeq(list, ",") {
+		if id = strings.TrimSpace(id); id != "" {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+func sameIDs(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}
+
+func orNone(ids []string) string {
+	if len(ids) == 0 {
+		return "none"
+	}
+	return strings.Join(ids, ", ")
+}
+
+// askNvidia looks whether NVIDIA's own program, where there is one, sees all that
+// was given. Outside of a container it sees those of others as well.
+func askNvidia(ctx context.Context, p *Place, want []string) error {
+	program := ""
+	for dir := range strings.SplitSeq(orDefault(p.Env["PATH"], defaultPath), ":") {
+		path := filepath.Join(dir, "nvidia-smi")
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			program = path
+			break
+		}
+	}
+	if program == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, askGPUs, errors.New("no answer for "+askGPUs.String()))
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, "-L")
+	cmd.Env, cmd.WaitDelay = list(p.Env), time.Second
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return fmt.Errorf("nvidia-smi -L cannot list its GPUs: %w\n%s", err, bytes.TrimSpace(out.Bytes()))
+	}
+	var missing []string
+	for _, id := range want {
+		if !bytes.Contains(out.Bytes(), []byte(id)) {
+			missing = append(missing, id)
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("nvidia-smi -L does not list %s, which it was given; it lists\n%s", strings.Join(missing, ", "), bytes.TrimSpace(out.Bytes()))
+	}
+	return nil
+}
+
+func orDefault(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+// restrict keeps CUDA to the GPUs that the task was given, where the node's plugin
+// has told only the container runtime. Who sets the variable has chosen.
+func restrict(spec *v1.TaskSpec, env map[string]string) {
+	if ids := given(spec); len(ids) > 0 {
+		if _, set := env[visibleCUDA]; !set {
+			env[visibleCUDA] = strings.Join(ids, ",")
+		}
+	}
+}

@@ -1,0 +1,116 @@
+//go:build linux
+
+package attempt
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/plugins/runner/gateway"
+	"github.com/detent-ml/detent/plugins/runner/logs"
+	"github.com/detent-ml/detent/plugins/runner/masters"
+	"github.com/detent-ml/detent/plugins/runner/shell"
+)
+
+const (
+	// socketDir is the folder of the program's socket, below the run directory.
+	socketDir = "gate"
+	// shellFile hands the keys to the shell's server, which removes it.
+	shellFile = "shell.json"
+	// reportPatience is how long one master may take with a short report.
+	reportPatience = 30 * time.Second
+)
+
+// serveGate opens the runner's one port: for the service check of Consul or Nomad
+// from the start, for visitors of the task later. A port that cannot be listened
+// on costs the check and the visitors, not the task; the gateway is nil then.
+func serveGate(ctx context.Context, p *Place, journal *logs.Journal) *gateway.Server {
+	port := p.Ports[healthPort]
+	if n, err := strconv.Atoi(p.Env["NOMAD_PORT_"+healthPort]); err == nil {
+		port = n // within a network of its own, the task's side of the mapping
+	}
+	if port == 0 {
+		return nil
+	}
+	gate, err := gateway.Listen(ctx, net.JoinHostPort("", strconv.Itoa(port)))
+	if err != nil {
+		journal.Warnf("the health check of this task will fail, and nobody can visit it: %v", err)
+		return nil
+	}
+	return gate
+}
+
+// visited tells whether the task has a door.
+func (r *run) visited() bool { return r.spec.Gateway != nil && r.spec.Gateway.Kind != v1.GatewayOfNone }
+
+// makeDoor makes the place where the program listens, and tells it.
+func (r *run) makeDoor(l layout, env map[string]string) (*gateway.Socket, error) {
+	if !r.visited() {
+		return nil, nil
+	}
+	socket, err := gateway.MakeSocket(filepath.Join(l.physical, socketDir), l.inRun(socketDir))
+	if err != nil {
+		return nil, err
+	}
+	env["DET_TASK_SOCKET"] = socket.Path
+	return socket, nil
+}
+
+// shellServer is the program of a shell: this executable, as its SSH server.
+func (r *run) shellServer(t *task) ([]string, error) {
+	door := r.spec.Gateway
+	if door == nil || door.Kind != v1.GatewayOfSSH || door.SSH == nil {
+		return nil, nil
+	}
+	c := shell.Config{Socket: t.socket.Path, AuthorizedKey: door.SSH.AuthorizedKey, HostKey: door.SSH.HostKey, Dir: t.dir}
+	if err := c.Write(filepath.Join(t.layout.physical, shellFile)); err != nil {
+		return nil, err
+	}
+	return []string{r.self, shell.Verb, t.layout.inRun(shellFile)}, nil
+}
+
+// admit lets visitors in, tells the master when the program answers them, and
+// when nobody has come for long. The returned function ends all that.
+func (r *run) admit(t *task) (end func()) {
+	if !r.visited() || r.gate == nil {
+		return func() {}
+	}
+	door := *r.spec.Gateway
+	r.gate.Open(door, t.socket.Dial)
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	all.Go(func() {
+		if gateway.Ready(ctx, door, t.socket.Dial) != nil {
+			return
+		}
+		r.journal.Infof("the program answers: visitors can come")
+		r.tell(ctx, http.MethodPost, "/api/v1/allocations/"+url.PathEscape(r.spec.AllocationID)+"/ready", nil, forever)
+		r.gate.Idle(ctx, r.reportIdle)
+	})
+	return func() { cancel(); all.Wait() }
+}
+
+// reportIdle says that nobody uses the task. A master that did not hear it is told
+// at the next look.
+func (r *run) reportIdle(ctx context.Context, since time.Time) bool {
+	r.journal.Infof("nobody has used this task since %s", since.UTC().Format(time.RFC3339))
+	return r.tell(ctx, http.MethodPut, "/api/v1/notebooks/"+url.PathEscape(r.spec.TaskID)+"/report_idle",
+		v1.IdleNotebookRequest{NotebookID: r.spec.TaskID, Idle: true}, reportPatience)
+}
+
+// tell reports to a master, and says whether one has heard.
+func (r *run) tell(ctx context.Context, method, path string, message any, hold time.Duration) bool {
+	err := r.masters.Call(ctx, masters.Request{Method: method, Path: path, Token: r.token, Message: message}, nil,
+		masters.Policy{Replay: true, Hold: hold, Patience: reportPatience})
+	if err != nil && ctx.Err() == nil {
+		r.journal.Warnf("a master did not take a report (%s): %v", path, err)
+	}
+	return err == nil
+}

@@ -1,0 +1,16 @@
+//go:build linux
+
+// Package gateway is the door of a task: the runner's one port, on which nobody
+// gets anything without the attempt's secret but the answer to a health check.
+//
+//	Listen   answers /health from the runner's first moment on
+//	Open     once the master has said what the task offers, lets in who shows the
+//	         secret, and passes them on to the program's Unix socket
+//	Ready    waits until the program answers there for the first time
+//	Idle     measures when the task was last used, by what its program says of
+//	         itself or by who came through here
+//
+// The program never listens on a port. Its socket lies in a folder that only the
+// task's user may enter; two tasks of different users on a node cannot reach each
+// other, and a task that is dialled directly says nothing.
+package gateway

@@ -1,0 +1,232 @@
+//go:build linux
+
+package gateway
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/detent-ml/detent/master/tunnel"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// A Server is a runner's gateway.
+type Server struct {
+	ln   net.Listener
+	http *http.Server
+	door atomic.Pointer[door]
+
+	// open ends the tunnels, which the server does not know any more.
+	open  context.Context
+	close context.CancelFunc
+}
+
+// A door is what is open to those who have the secret.
+type door struct {
+	secret  [32]byte // its hash, so that comparing takes the same time for any length
+	spec    v1.Gateway
+	dial    Dialer
+	reverse *httputil.ReverseProxy
+	use     *use
+}
+
+// A Dialer connects to the program.
+type Dialer func(ctx context.Context) (net.Conn, error)
+
+// Listen starts a gateway that answers health checks.
+func Listen(ctx context.Context, address string) (*Server, error) {
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{ln: ln}
+	s.open, s.close = context.WithCancel(context.WithoutCancel(ctx))
+	s.http = &http.Server{
+		Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 128 << 10,
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+	}
+	go func() { _ = s.http.Serve(ln) }() // until Close
+	return s, nil
+}
+
+// Address is where it listens.
+func (s *Server) Address() string { return s.ln.Addr().String() }
+
+// Close ends it and everything that is open.
+func (s *Server) Close() {
+	s.close()
+	_ = s.http.Close()
+}
+
+// Open lets visitors in. A task without a kind or a secret stays closed.
+func (s *Server) Open(spec v1.Gateway, dial Dialer) {
+	if spec.Kind == v1.GatewayOfNone || spec.Secret == "" {
+		return
+	}
+	d := &door{secret: sha256.Sum256([]byte(spec.Secret)), spec: spec, dial: dial, use: newUse(time.Now())}
+	d.reverse = d.newReverse()
+	s.door.Store(d)
+}
+
+// ServeHTTP answers health checks, and everything else to those with the secret.
+// To all others there is nothing here.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	shown := r.Header.Values(v1.GatewayHeader)
+	if len(shown) == 0 && r.URL.Path == "/health" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintln(w, `{"status":"running"}`)
+		return
+	}
+	d := s.door.Load()
+	if d == nil || len(shown) != 1 || !d.knows(shown[0]) {
+		w.Header().Set("Connection", "close")
+		http.Error(w, "closed", http.StatusForbidden)
+		return
+	}
+	r.Header.Del(v1.GatewayHeader)
+	if !strings.HasPrefix(r.URL.EscapedPath(), d.spec.BasePath) {
+		mark(w.Header(), v1.GatewayOpen)
+		http.Error(w, "there is nothing at this path", http.StatusNotFound)
+		return
+	}
+	defer d.use.begin()()
+	asked := tunnel.Asked(r.Header)
+	switch {
+	case d.spec.Kind == v1.GatewayOfSSH && asked == v1.GatewayTunnel:
+		d.tunnel(s.open, w) //nolint:contextcheck // what is taken over ends with the gateway, not with the request
+	case d.spec.Kind == v1.GatewayOfSSH || asked == v1.GatewayTunnel:
+		mark(w.Header(), v1.GatewayOpen)
+		http.Error(w, "this task does not speak that protocol", http.StatusBadRequest)
+	case asked != "":
+		d.upgrade(s.open, w, r, asked) //nolint:contextcheck // what is taken over ends with the gateway, not with the request
+	default:
+		d.reverse.ServeHTTP(w, r)
+	}
+}
+
+func (d *door) knows(secret string) bool {
+	hash := sha256.Sum256([]byte(secret))
+	return subtle.ConstantTimeCompare(hash[:], d.secret[:]) == 1
+}
+
+// mark says who gives the answer. What a program says in that field is dropped.
+func mark(h http.Header, who string) { h.Set(v1.GatewayHeader, who) }
+
+func (d *door) newReverse() *httputil.ReverseProxy {
+	return &httputil.ReverseProxy{
+		Transport: &http.Transport{
+			DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return d.dial(ctx) },
+			MaxIdleConnsPerHost: 32, IdleConnTimeout: 30 * time.Second, DisableCompression: true, ExpectContinueTimeout: time.Second,
+			MaxResponseHeaderBytes: 256 << 10,
+		},
+		FlushInterval: -1,
+		BufferPool:    newBuffers(),
+		ErrorLog:      slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+		Rewrite: func(pr *httputil.ProxyRequest) {
+			aim(pr.Out.URL, pr.In.URL)
+			pr.Out.Host = pr.In.Host
+			for field, values := range pr.In.Header { // the master's words about the visitor
+				if strings.HasPrefix(field, "X-Forwarded-") {
+					pr.Out.Header[field] = values
+				}
+			}
+		},
+		ModifyResponse: func(resp *http.Response) error {
+			mark(resp.Header, v1.GatewayOpen)
+			return nil
+		},
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, _ error) { starting(w) },
+	}
+}
+
+// starting answers for a program that does not.
+func starting(w http.ResponseWriter) {
+	mark(w.Header(), v1.GatewayStarting)
+	http.Error(w, "the program does not answer", http.StatusServiceUnavailable)
+}
+
+// aim keeps path and query to the letter.
+func aim(out, in *url.URL) {
+	*out = url.URL{Scheme: "http", Host: "task", Path: in.Path, RawPath: in.RawPath, RawQuery: in.RawQuery, ForceQuery: in.ForceQuery}
+}
+
+// tunnel joins the visitor with the program, byte by byte.
+func (d *door) tunnel(open context.Context, w http.ResponseWriter) {
+	program, err := d.dial(open)
+	if err != nil {
+		starting(w)
+		return
+	}
+	h := http.Header{"Connection": {"Upgrade"}, "Upgrade": {v1.GatewayTunnel}}
+	mark(h, v1.GatewayOpen)
+	visitor, err := tunnel.Accept(w, h)
+	if err != nil {
+		_ = program.Close()
+		return
+	}
+	d.join(open, visitor, program)
+}
+
+// upgrade passes on a request for another protocol, and then its bytes.
+func (d *door) upgrade(open context.Context, w http.ResponseWriter, r *http.Request, asked string) {
+	out := &http.Request{Method: r.Method, URL: &url.URL{}, Host: r.Host, Header: r.Header}
+	aim(out.URL, r.URL)
+	out.Header.Set("Connection", "Upgrade")
+	out.Header.Set("Upgrade", asked)
+	conn, err := d.dial(r.Context()) //nolint:contextcheck // the request is what it waits for; open is how long it lasts
+	if err != nil {
+		starting(w)
+		return
+	}
+	program, resp, err := tunnel.Dial(r.Context(), conn, out) //nolint:contextcheck // the same
+	if err != nil {
+		starting(w)
+		return
+	}
+	mark(resp.Header, v1.GatewayOpen)
+	if program == nil {
+		defer resp.Body.Close()
+		resp.Header.Del("Transfer-Encoding")
+		resp.Header.Del("Connection")
+		for field, values := range resp.Header {
+			w.Header()[field] = values
+		}
+		w.WriteHeader(resp.StatusCode)
+		_, _ = io.Copy(w, resp.Body) // a visitor who has left
+		return
+	}
+	visitor, err := tunnel.Accept(w, resp.Header)
+	if err != nil {
+		_ = program.Close()
+		return
+	}
+	d.join(open, visitor, program)
+}
+
+func (d *door) join(open context.Context, visitor, program net.Conn) {
+	stop := context.AfterFunc(open, func() { _ = visitor.Close(); _ = program.Close() })
+	defer stop()
+	tunnel.Join(visitor, program)
+}
+
+type buffers struct{ pool sync.Pool }
+
+func newBuffers() *buffers {
+	return &buffers{sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}}
+}
+
+func (b *buffers) Get() []byte  { return *b.pool.Get().(*[]byte) }
+func (b *buffers) Put(p []byte) { b.pool.Put(&p) }

@@ -1,0 +1,134 @@
+//go:build linux
+
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// idleEvery is the longest time between two looks at whether a task is used.
+const idleEvery = 30 * time.Second
+
+// Idle calls report each time that it finds the task unused for as long as its
+// timeout says, until report says that it has been heard or ctx ends. A program
+// that does not answer counts as used: what is not known ends nothing.
+func (s *Server) Idle(ctx context.Context, report func(ctx context.Context, since time.Time) bool) {
+	d := s.door.Load()
+	if d == nil || d.spec.Idle.TimeoutSecs <= 0 {
+		return
+	}
+	timeout := time.Duration(d.spec.Idle.TimeoutSecs) * time.Second
+	every := min(idleEvery, max(timeout/4, 100*time.Millisecond))
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	last := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		used, err := d.used(ctx, last)
+		if err != nil {
+			used = time.Now()
+		}
+		if used.After(last) {
+			last = used
+		}
+		if time.Since(last) >= timeout && report(ctx, last) {
+			return
+		}
+	}
+}
+
+// used is when the task was last used, not before from.
+func (d *door) used(ctx context.Context, from time.Time) (time.Time, error) {
+	now := time.Now()
+	if d.spec.Idle.By == v1.IdleByRequests || d.spec.Kind == v1.GatewayOfSSH {
+		return d.use.since(now), nil
+	}
+	kernels, terminals, err := d.jupyter(ctx)
+	if err != nil {
+		return now, err
+	}
+	return jupyterUsed(d.spec.Idle.By, kernels, terminals, from, now), nil
+}
+
+// A kernel and a terminal as Jupyter's own interface shows them.
+type (
+	kernel struct {
+		State       string    `json:"execution_state"`
+		Connections int       `json:"connections"`
+		Activity    time.Time `json:"last_activity"`
+	}
+	terminal struct {
+		Activity time.Time `json:"last_activity"`
+	}
+)
+
+func (d *door) jupyter(ctx context.Context) (kernels []kernel, terminals []terminal, err error) {
+	if err := d.list(ctx, "api/kernels", &kernels); err != nil {
+		return nil, nil, err
+	}
+	return kernels, terminals, d.list(ctx, "api/terminals", &terminals)
+}
+
+// list reads one of Jupyter's lists. Terminals may be turned off: then there are none.
+func (d *door) list(ctx context.Context, what string, out any) error {
+	status, body, err := get(ctx, d.dial, d.spec.BasePath+what)
+	switch {
+	case err != nil:
+		return err
+	case status == http.StatusNotFound && what == "api/terminals":
+		return nil
+	case status != http.StatusOK:
+		return fmt.Errorf("%s answered %d", what, status)
+	}
+	return json.Unmarshal(body, out)
+}
+
+// jupyterUsed is when a notebook was last used, by the measure that its
+// configuration names.
+func jupyterUsed(by v1.IdleBy, kernels []kernel, terminals []terminal, from, now time.Time) time.Time {
+	last := from
+	note := func(t time.Time) {
+		if t.After(last) {
+			last = t
+		}
+	}
+	switch by {
+	case v1.IdleByKernelConnections:
+		for _, k := range kernels {
+			if k.Connections > 0 {
+				note(now)
+			}
+		}
+		if len(terminals) > 0 {
+			note(now)
+		}
+	case v1.IdleByActivity:
+		for _, k := range kernels {
+			note(k.Activity)
+			if k.State == "busy" {
+				note(now)
+			}
+		}
+		for _, t := range terminals {
+			note(t.Activity)
+		}
+	default:
+		if len(kernels)+len(terminals) > 0 {
+			note(now)
+		}
+	}
+	if last.After(now) { // a clock that was set back
+		return now
+	}
+	return last
+}

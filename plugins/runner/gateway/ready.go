@@ -1,0 +1,78 @@
+//go:build linux
+
+package gateway
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/detent-ml/detent/master/v1"
+)
+
+const (
+	// A program that starts is asked often at first: people wait for it.
+	readyPause   = 50 * time.Millisecond
+	readySlowest = time.Second
+	// readyWithin is how long a program may think about an answer.
+	readyWithin = 30 * time.Second
+	// mostAnswer bounds what is read of an answer.
+	mostAnswer = 4 << 20
+)
+
+// Ready returns when the program answers: for an HTTP task anything that is not a
+// server's error, for a shell that its socket is open.
+func Ready(ctx context.Context, spec v1.Gateway, dial Dialer) error {
+	for pause := readyPause; ; pause = min(pause*3/2, readySlowest) {
+		if answers(ctx, spec, dial) {
+			return nil
+		}
+		t := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return context.Cause(ctx)
+		case <-t.C:
+		}
+	}
+}
+
+func answers(ctx context.Context, spec v1.Gateway, dial Dialer) bool {
+	if spec.Kind == v1.GatewayOfSSH {
+		conn, err := dial(ctx)
+		if err != nil {
+			return false
+		}
+		_ = conn.Close()
+		return true
+	}
+	path := spec.ReadyPath
+	if path == "" {
+		path = spec.BasePath
+	}
+	status, _, err := get(ctx, dial, path)
+	return err == nil && status < 500
+}
+
+// get asks the program itself, past the gateway.
+func get(ctx context.Context, dial Dialer, path string) (status int, body []byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, readyWithin)
+	defer cancel()
+	client := &http.Client{
+		Transport:     &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost"+path, nil)
+	if err != nil {
+		return 0, nil, err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer resp.Body.Close()
+	body, err = io.ReadAll(io.LimitReader(resp.Body, mostAnswer))
+	return resp.StatusCode, body, err
+}

@@ -1,0 +1,78 @@
+//go:build linux
+
+package shell
+
+import (
+	"context"
+	"io"
+	"net"
+	"strconv"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// dialWithin is how long a forwarded connection may take to be made.
+const dialWithin = 15 * time.Second
+
+// forwardTCP connects to an address as the task sees it.
+func (s *Server) forwardTCP(c ssh.NewChannel) {
+	var to struct {
+		Host       string
+		Port       uint32
+		OriginHost string
+		OriginPort uint32
+	}
+	if err := ssh.Unmarshal(c.ExtraData(), &to); err != nil || to.Port > 1<<16-1 {
+		_ = c.Reject(ssh.ConnectionFailed, "the address cannot be read")
+		return
+	}
+	s.forward(c, "tcp", net.JoinHostPort(to.Host, strconv.Itoa(int(to.Port))))
+}
+
+// forwardUnix connects to a socket in the task's file system.
+func (s *Server) forwardUnix(c ssh.NewChannel) {
+	var to struct {
+		Path      string
+		Reserved0 string
+		Reserved1 uint32
+	}
+	if err := ssh.Unmarshal(c.ExtraData(), &to); err != nil {
+		_ = c.Reject(ssh.ConnectionFailed, "the path cannot be read")
+		return
+	}
+	s.forward(c, "unix", to.Path)
+}
+
+func (s *Server) forward(c ssh.NewChannel, network, address string) {
+	ctx, cancel := context.WithTimeout(s.ctx, dialWithin)
+	defer cancel()
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, network, address)
+	if err != nil {
+		_ = c.Reject(ssh.ConnectionFailed, err.Error())
+		return
+	}
+	defer conn.Close()
+	channel, requests, err := c.Accept()
+	if err != nil {
+		return
+	}
+	defer channel.Close()
+	go ssh.DiscardRequests(requests)
+	defer context.AfterFunc(s.ctx, func() { _ = conn.Close() })()
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		_, _ = io.Copy(conn, channel) // the end of either side ends it
+		if h, ok := conn.(interface{ CloseWrite() error }); ok {
+			_ = h.CloseWrite()
+		}
+	}()
+	_, err = io.Copy(channel, conn)
+	_ = channel.CloseWrite()
+	if err != nil {
+		_ = channel.Close()
+	}
+	<-sent
+}

@@ -1,0 +1,185 @@
+//go:build linux
+
+package shell
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+const (
+	// handshakeWithin is how long somebody may take to show the key.
+	handshakeWithin = 30 * time.Second
+	// mostConnections and mostChannels bound what one server holds.
+	mostConnections = 128
+	mostChannels    = 256
+	// endWithin is how long sessions have when the task ends.
+	endWithin = 3 * time.Second
+)
+
+// A Server is an SSH server for one key.
+type Server struct {
+	config   *ssh.ServerConfig
+	dir      string
+	account  account
+	log      io.Writer
+	slots    chan struct{}
+	sessions sync.WaitGroup
+	ctx      context.Context
+	stop     context.CancelFunc
+}
+
+// New makes a server; log is told who comes and goes.
+func New(c Config, log io.Writer) (*Server, error) {
+	authorized, host, err := c.keys()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{dir: c.Dir, account: ownAccount(os.Environ()), log: log, slots: make(chan struct{}, mostConnections)}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	s.config = &ssh.ServerConfig{
+		MaxAuthTries: 6, ServerVersion: "SSH-2.0-Detent",
+		PublicKeyCallback: func(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
+			if bytes.Equal(key.Marshal(), authorized.Marshal()) {
+				return &ssh.Permissions{}, nil
+			}
+			return nil, errors.New("this is not the key of this shell")
+		},
+	}
+	s.config.AddHostKey(host)
+	return s, nil
+}
+
+// Main is `det-runner shell`: it serves until it is told to end.
+func Main(path string, out io.Writer, signals <-chan os.Signal) error {
+	c, err := readConfig(path)
+	if err != nil {
+		return err
+	}
+	s, err := New(c, out)
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(c.Socket); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	var lc net.ListenConfig
+	ln, err := lc.Listen(s.ctx, "unix", c.Socket)
+	if err != nil {
+		return fmt.Errorf("the shell's socket: %w", err)
+	}
+	if err := os.Chmod(c.Socket, 0o600); err != nil {
+		return err
+	}
+	go func() {
+		<-signals
+		_ = ln.Close()
+	}()
+	fmt.Fprintf(out, "the shell is open, its sessions begin in %s\n", c.Dir)
+	s.Serve(ln)
+	return nil
+}
+
+// Serve takes connections until the listener closes, then ends all sessions.
+func (s *Server) Serve(ln net.Listener) {
+	for {
+		conn, err := ln.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			break
+		}
+		if err != nil { // out of descriptors, for a moment
+			<-time.After(50 * time.Millisecond)
+			continue
+		}
+		select {
+		case s.slots <- struct{}{}:
+			s.sessions.Go(func() {
+				defer func() { <-s.slots }()
+				s.serve(conn)
+			})
+		default:
+			_ = conn.Close()
+		}
+	}
+	s.stop()
+	ended := make(chan struct{})
+	go func() { s.sessions.Wait(); close(ended) }()
+	t := time.NewTimer(endWithin)
+	defer t.Stop()
+	select {
+	case <-ended:
+	case <-t.C:
+	}
+}
+
+// serve speaks SSH with one client.
+func (s *Server) serve(raw net.Conn) {
+	defer raw.Close()
+	_ = raw.SetDeadline(time.Now().Add(handshakeWithin))
+	conn, channels, requests, err := ssh.NewServerConn(raw, s.config)
+	if err != nil { // the readiness check among others
+		var auth *ssh.ServerAuthError
+		if errors.As(err, &auth) {
+			fmt.Fprintf(s.log, "somebody without the shell's key was turned away\n")
+		}
+		return
+	}
+	_ = raw.SetDeadline(time.Time{})
+	defer conn.Close()
+	fmt.Fprintf(s.log, "%s has logged in\n", conn.User())
+	defer fmt.Fprintf(s.log, "%s has left\n", conn.User())
+	defer context.AfterFunc(s.ctx, func() { _ = conn.Close() })()
+	go answerGlobal(requests)
+	var open sync.WaitGroup
+	slots := make(chan struct{}, mostChannels)
+	for c := range channels {
+		select {
+		case slots <- struct{}{}:
+			open.Go(func() {
+				defer func() { <-slots }()
+				s.channel(c)
+			})
+		default:
+			_ = c.Reject(ssh.ResourceShortage, "too many channels are open")
+		}
+	}
+	open.Wait()
+}
+
+// answerGlobal answers what is asked about the connection: whether it lives.
+func answerGlobal(requests <-chan *ssh.Request) {
+	for r := range requests {
+		if r.WantReply {
+			_ = r.Reply(r.Type == "keepalive@openssh.com", nil)
+		}
+	}
+}
+
+func (s *Server) channel(c ssh.NewChannel) {
+	switch c.ChannelType() {
+	case "session":
+		channel, requests, err := c.Accept()
+		if err == nil {
+			newSession(s, channel).serve(requests)
+		}
+	case "direct-tcpip":
+		s.forwardTCP(c)
+	case "direct-streamlocal@openssh.com":
+		s.forwardUnix(c)
+	default:
+		_ = c.Reject(ssh.UnknownChannelType, "this shell has sessions and forwards connections, and nothing else")
+	}
+}
+
+// hangUp tells a process group that nobody is there any more.
+func hangUp(pid int) { _ = syscall.Kill(-pid, syscall.SIGHUP) }

@@ -1,0 +1,244 @@
+//go:build linux
+
+package shell
+
+import (
+	"bufio"
+	"crypto/ed25519"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// logIn starts a server and logs in to it.
+func logIn(t *testing.T) (*ssh.Client, string) {
+	t.Helper()
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := ssh.NewPublicKey(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(Config{AuthorizedKey: string(ssh.MarshalAuthorizedKey(line)), Dir: dir}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() { s.Serve(ln); close(done) }()
+	signer, err := ssh.NewSignerFromKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := ssh.Dial("tcp", ln.Addr().String(), &ssh.ClientConfig{User: "anybody", Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)},
+		HostKeyCallback: ssh.InsecureIgnoreHostKey(), Timeout: 20 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.Close()
+		_ = ln.Close()
+		<-done
+	})
+	return c, dir
+}
+
+func open(t *testing.T, c *ssh.Client) *ssh.Session {
+	t.Helper()
+	s, err := c.NewSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// until reads lines until one holds one of some texts, and says which.
+func until(t *testing.T, r *bufio.Reader, texts ...string) string {
+	t.Helper()
+	for {
+		line, err := r.ReadString('\n')
+		for _, text := range texts {
+			if strings.Contains(line, text) {
+				return text
+			}
+		}
+		if err != nil {
+			t.Fatalf("%q did not come: %v", texts, err)
+		}
+	}
+}
+
+func TestATerminalFollowsItsWindow(t *testing.T) {
+	c, dir := logIn(t)
+	s := open(t, c)
+	if err := s.RequestPty("xterm-256color", 40, 132, ssh.TerminalModes{}); err != nil {
+		t.Fatal(err)
+	}
+	in, err := s.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(`stty size; echo "$TERM"; pwd; trap 'stty size' WINCH; echo waiting; while read line; do echo "got $line"; done`); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(out)
+	for _, want := range []string{"40 132", "xterm-256color", dir, "waiting"} {
+		until(t, lines, want)
+	}
+	if err := s.WindowChange(50, 200); err != nil {
+		t.Fatal(err)
+	}
+	// Shells run a trap when read returns, and a line may overtake the window.
+	for tries := 0; ; tries++ {
+		if _, err := fmt.Fprint(in, "something\n"); err != nil {
+			t.Fatal(err)
+		}
+		if until(t, lines, "50 200", "got something") == "50 200" {
+			break
+		}
+		if tries == 10_000 {
+			t.Fatal("the program is not told that its window has changed")
+		}
+	}
+	if _, err := in.Write([]byte{4}); err != nil { // end of input, as typed
+		t.Fatal(err)
+	}
+	if err := s.Wait(); err != nil {
+		t.Errorf("its end: %v", err)
+	}
+}
+
+func TestSignalsReachTheProgram(t *testing.T) {
+	c, _ := logIn(t)
+	for name, want := range map[ssh.Signal]string{ssh.SIGTERM: "TERM", ssh.SIGKILL: "KILL"} {
+		s := open(t, c)
+		out, err := s.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Start("echo ready; exec sleep 1000"); err != nil {
+			t.Fatal(err)
+		}
+		until(t, bufio.NewReader(out), "ready")
+		if err := s.Signal(name); err != nil {
+			t.Fatal(err)
+		}
+		var exit *ssh.ExitError
+		if err := s.Wait(); !errors.As(err, &exit) || exit.Signal() != want {
+			t.Errorf("%s: %v", name, exit)
+		}
+	}
+}
+
+// TestWhoLeavesTakesTheProgramAlong closes the connection while a program runs.
+func TestWhoLeavesTakesTheProgramAlong(t *testing.T) {
+	c, dir := logIn(t)
+	s := open(t, c)
+	out, err := s.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start("trap 'echo hung up > left; exit' HUP; echo ready; while :; do sleep 0.02; done"); err != nil {
+		t.Fatal(err)
+	}
+	until(t, bufio.NewReader(out), "ready")
+	_ = c.Close()
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		if text, err := os.ReadFile(filepath.Join(dir, "left")); err == nil && string(text) == "hung up\n" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the program was not told")
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+}
+
+func TestConnectionsFromTheTasksSide(t *testing.T) {
+	c, dir := logIn(t)
+	for network, address := range map[string]string{"tcp": "127.0.0.1:0", "unix": filepath.Join(dir, "s")} {
+		ln, err := net.Listen(network, address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ln.Close()
+		go func() {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			defer conn.Close()
+			all, _ := io.ReadAll(conn)
+			fmt.Fprintf(conn, "%d", len(all))
+		}()
+		conn, err := c.Dial(network, ln.Addr().String())
+		if err != nil {
+			t.Fatalf("%s: %v", network, err)
+		}
+		if _, err := conn.Write(make([]byte, 100_000)); err != nil {
+			t.Fatal(err)
+		}
+		if err := conn.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(conn); string(got) != "100000" || err != nil {
+			t.Errorf("%s: %q %v", network, got, err)
+		}
+	}
+	if _, err := c.Dial("unix", filepath.Join(dir, "none")); err == nil {
+		t.Error("a socket that is not there was reached")
+	}
+	if ok, _, err := c.SendRequest("keepalive@openssh.com", true, nil); !ok || err != nil {
+		t.Errorf("keepalive: %v %v", ok, err)
+	}
+	if ok, _, err := c.SendRequest("tcpip-forward", true, ssh.Marshal(struct {
+		Host string
+		Port uint32
+	}{"127.0.0.1", 0})); ok || err != nil {
+		t.Errorf("forwarding back: %v %v", ok, err)
+	}
+}
+
+func TestKeysThatCannotBeRead(t *testing.T) {
+	for _, c := range []Config{{}, {AuthorizedKey: "ssh-ed25519 nonsense"}, {AuthorizedKey: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGk", HostKey: "x"}} {
+		if _, err := New(c, io.Discard); err == nil || !strings.Contains(err.Error(), "cannot be read") {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "c")
+	if err := (Config{Socket: "/s", HostKey: "secret"}).Write(path); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info, err)
+	}
+	if c, err := readConfig(path); err != nil || c.HostKey != "secret" {
+		t.Errorf("%+v %v", c, err)
+	}
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("the keys stay: %v", err)
+	}
+}
