@@ -162,10 +162,18 @@ func (s *searchWorld) calmDown() {
 			return
 		}
 	}
-	s.t.Fatalf("it does not come to an end: %s", s.text(`SELECT string_agg(format('experiment %s %s, trial %s %s held %s stop %s target %s, attempt %s %s kill %s: %s',
+	s.t.Fatalf("it does not come to an end: %s\n%s", s.stuck(), s.text(`SELECT string_agg(format('experiment %s %s, trial %s %s held %s stop %s target %s, attempt %s %s kill %s: %s',
 		e.id, e.state, t.number, t.state, t.held, t.stop_wanted, t.target, a.id, a.state, a.kill_at, a.waiting_reason), E'\n') FROM experiments e
 		LEFT JOIN trials t ON t.experiment_id = e.id AND t.ended_at IS NULL LEFT JOIN allocations a ON a.task_id = t.task_id AND a.state <> 'TERMINATED'
 		WHERE e.ended_at IS NULL`))
+}
+
+// stuck is what the searches that do not end wait for, and the events of their
+// trials that have not ended.
+func (s *searchWorld) stuck() string {
+	return s.text(`SELECT string_agg(format('%s %s: %s %s', v.experiment_id, v.trial, v.kind, v.body), E'\n' ORDER BY v.experiment_id, v.seq) FROM search_events v
+		JOIN trials t ON t.experiment_id = v.experiment_id AND t.number = v.trial JOIN experiments e ON e.id = t.experiment_id
+		WHERE e.ended_at IS NULL AND t.ended_at IS NULL`)
 }
 
 // replay folds the events of every search anew and compares what comes of it with

@@ -93,7 +93,12 @@ func (b *bracket) fill(r *Roster) {
 	b.close(r)
 }
 
+// create makes a trial. One that replaces another may come when rungs were closed
+// already: they open again, or it would wait at them for ever.
 func (b *bracket) create(r *Roster) {
+	for i := range b.rungs {
+		b.rungs[i].closed = false
+	}
 	trial := r.Add()
 	b.places[trial] = len(b.racers)
 	b.racers = append(b.racers, &racer{trial: trial})
@@ -124,7 +129,8 @@ func (b *bracket) promotable() (level, place int) {
 	for level := b.limit - 1; level >= 0; level-- {
 		g := &b.rungs[level]
 		for ; g.passed < b.keep(level); g.passed++ {
-			if p := g.list[g.passed].place; b.racers[p].rung == level && !g.closed {
+			p := g.list[g.passed].place
+			if x := b.racers[p]; x.rung == level && x.state == waits && !g.closed {
 				return level, p
 			}
 		}
