@@ -209,7 +209,7 @@ func (d *inContainers) workingDirectory(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "facts.py"), []byte(facts), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	out, err := d.det(t, "command", "run", "--config", "work_dir=/work/here", "--config", "resources.slots=0", "-c", dir, "python3", "facts.py")
+	out, err := d.det(t, "command", "run", "--config", "work_dir=/srv/here", "--config", "resources.slots=0", "-c", dir, "python3", "facts.py")
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -217,7 +217,7 @@ func (d *inContainers) workingDirectory(t *testing.T) {
 	if i < 0 {
 		t.Fatalf("no facts in\n%s", out)
 	}
-	if s := parseFacts(t, out[i:]); s.Cwd != "/work/here" || !slices.Equal(s.Files, []string{"facts.py"}) {
+	if s := parseFacts(t, out[i:]); s.Cwd != "/srv/here" || !slices.Equal(s.Files, []string{"facts.py"}) {
 		t.Errorf("it starts in %s with %v", s.Cwd, s.Files)
 	}
 }
