@@ -24,12 +24,7 @@ func kind() tasks.Kind {
 	return tasks.Kind{
 		Noun: "command", Nouns: "commands",
 		List: func(ctx context.Context, c *client.Client, q client.CommandQuery) ([]tasks.Item, error) {
-			list, err := c.Commands(ctx, q)
-			items := make([]tasks.Item, len(list))
-			for i, m := range list {
-				items[i] = item(m)
-			}
-			return items, err
+			return tasks.Items(item)(c.Commands(ctx, q))
 		},
 		Get: func(ctx context.Context, c *client.Client, id string) (tasks.Item, v1.Struct, error) {
 			resp, err := c.Command(ctx, id)

@@ -39,7 +39,7 @@ func whileQueued(ctx context.Context, a *app.App, c *client.Client, id int) erro
 			a.Printf("%s\n", why)
 			said = why
 		}
-		if err := sleep(ctx, pause); err != nil {
+		if err := app.Sleep(ctx, pause); err != nil {
 			return err
 		}
 	}
@@ -59,7 +59,7 @@ func firstTrial(ctx context.Context, c *client.Client, id int) (int, error) {
 		if over != "" {
 			return 0, fault.New(fault.NotFound, "experiment %d is %s and has no trial", id, over)
 		}
-		if err := sleep(ctx, pause); err != nil {
+		if err := app.Sleep(ctx, pause); err != nil {
 			return 0, err
 		}
 	}
@@ -98,15 +98,4 @@ func isFinal(s v1.ExperimentState) bool {
 		return true
 	}
 	return false
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -120,7 +120,7 @@ func followPlot(ctx context.Context, a *app.App, c *client.Client, o plotOptions
 			return nil
 		}
 		// The whole curve is read each time, so long ones are read less often.
-		if err := sleep(ctx, max(500*time.Millisecond, 5*time.Since(began))); err != nil {
+		if err := app.Sleep(ctx, max(500*time.Millisecond, 5*time.Since(began))); err != nil {
 			return err
 		}
 	}

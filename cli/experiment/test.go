@@ -149,7 +149,7 @@ func watchTest(ctx context.Context, a *app.App, c *client.Client, id int) error 
 			}
 			return testEnd(ctx, a, c, id, state, trials)
 		}
-		if err := sleep(ctx, 250*time.Millisecond); err != nil {
+		if err := app.Sleep(ctx, 250*time.Millisecond); err != nil {
 			return err
 		}
 	}

@@ -67,7 +67,7 @@ func runWait(ctx context.Context, a *app.App, o waitOptions) error {
 				a.IO.ErrStyle().Red(fmt.Sprintf("Experiment %d is paused; there is nothing to wait for.", o.id)), o.id)
 			return exit.Status(exit.Failed)
 		}
-		if err := sleep(ctx, pause); err != nil {
+		if err := app.Sleep(ctx, pause); err != nil {
 			return err
 		}
 	}

@@ -27,12 +27,7 @@ func kind() tasks.Kind {
 	return tasks.Kind{
 		Noun: "notebook", Nouns: "notebooks",
 		List: func(ctx context.Context, c *client.Client, q client.CommandQuery) ([]tasks.Item, error) {
-			list, err := c.Notebooks(ctx, q)
-			items := make([]tasks.Item, len(list))
-			for i, m := range list {
-				items[i] = item(m)
-			}
-			return items, err
+			return tasks.Items(item)(c.Notebooks(ctx, q))
 		},
 		Get: func(ctx context.Context, c *client.Client, id string) (tasks.Item, v1.Struct, error) {
 			resp, err := c.Notebook(ctx, id)

@@ -80,11 +80,8 @@ a program to run. The exit status is ssh's.`,
 		ValidArgsFunction: k.Complete(a),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			ctx := cmd.Context()
-			c, id, err := k.Find(ctx, a, given[0])
+			c, id, err := k.FindUsable(ctx, a, given[0])
 			if err != nil {
-				return err
-			}
-			if err := k.Usable(ctx, a, c, id); err != nil {
 				return err
 			}
 			return logIn(ctx, a, c, id, given[1:], show)
@@ -155,11 +152,8 @@ func newShowCommand(a *app.App) *cobra.Command {
 		ValidArgsFunction: k.Complete(a),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			ctx := cmd.Context()
-			c, id, err := k.Find(ctx, a, given[0])
+			c, id, err := k.FindUsable(ctx, a, given[0])
 			if err != nil {
-				return err
-			}
-			if err := k.Usable(ctx, a, c, id); err != nil {
 				return err
 			}
 			resp, err := c.Shell(ctx, id)

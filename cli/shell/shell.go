@@ -30,12 +30,7 @@ func kind() tasks.Kind {
 	return tasks.Kind{
 		Noun: "shell", Nouns: "shells",
 		List: func(ctx context.Context, c *client.Client, q client.CommandQuery) ([]tasks.Item, error) {
-			list, err := c.Shells(ctx, q)
-			items := make([]tasks.Item, len(list))
-			for i, m := range list {
-				items[i] = item(m)
-			}
-			return items, err
+			return tasks.Items(item)(c.Shells(ctx, q))
 		},
 		Get: func(ctx context.Context, c *client.Client, id string) (tasks.Item, v1.Struct, error) {
 			resp, err := c.Shell(ctx, id)

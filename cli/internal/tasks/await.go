@@ -36,7 +36,7 @@ func (k Kind) Await(ctx context.Context, a *app.App, c *client.Client, id string
 			fmt.Fprintln(a.IO.Err, now)
 			said = now
 		}
-		if err := sleep(ctx, pause); err != nil {
+		if err := app.Sleep(ctx, pause); err != nil {
 			return k.interrupted(ctx, a, id, err)
 		}
 	}
@@ -90,36 +90,33 @@ func (k Kind) failed(ctx context.Context, a *app.App, c *client.Client, id strin
 		}
 	}
 	why := ""
-	if item, _, err := k.Get(ctx, c, id); err == nil && item.ExitStatus != nil && *item.ExitStatus != "" {
-		why = ": " + *item.ExitStatus
+	if item, _, err := k.Get(ctx, c, id); err == nil {
+		why = item.why()
 	}
 	return fault.New(fault.Invalid, "%s %s ended before it could be used%s", k.Noun, id, why)
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
+// FindUsable finds a task that was started before, and waits for it like Await;
+// one that is over already is told apart.
+func (k Kind) FindUsable(ctx context.Context, a *app.App, given string) (*client.Client, string, error) {
+	c, id, err := k.Find(ctx, a, given)
+	if err != nil {
+		return nil, "", err
 	}
-}
-
-// Usable waits like Await for a task that was started before; one that is over
-// already is told apart.
-func (k Kind) Usable(ctx context.Context, a *app.App, c *client.Client, id string) error {
 	item, _, err := k.Get(ctx, c, id)
 	if err != nil {
-		return err
+		return nil, "", err
 	}
 	if item.Over() {
-		why := ""
-		if item.ExitStatus != nil && *item.ExitStatus != "" {
-			why = ": " + *item.ExitStatus
-		}
-		return fault.New(fault.Conflict, "%s %s is over%s", k.Noun, id, why)
+		return nil, "", fault.New(fault.Conflict, "%s %s is over%s", k.Noun, id, item.why())
 	}
-	return k.Await(ctx, a, c, id)
+	return c, id, k.Await(ctx, a, c, id)
+}
+
+// why a task ended, to be put behind a sentence; "" when nothing tells.
+func (i Item) why() string {
+	if i.ExitStatus == nil || *i.ExitStatus == "" {
+		return ""
+	}
+	return ": " + *i.ExitStatus
 }

@@ -22,11 +22,8 @@ func NewOpen(a *app.App, k Kind, running string) *cobra.Command {
 		ValidArgsFunction: k.Complete(a),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			ctx := cmd.Context()
-			c, id, err := k.Find(ctx, a, given[0])
+			c, id, err := k.FindUsable(ctx, a, given[0])
 			if err != nil {
-				return err
-			}
-			if err := k.Usable(ctx, a, c, id); err != nil {
 				return err
 			}
 			item, _, err := k.Get(ctx, c, id)

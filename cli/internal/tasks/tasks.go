@@ -136,5 +136,16 @@ func (k Kind) Find(ctx context.Context, a *app.App, given string) (*client.Clien
 	return c, ids[0], nil
 }
 
+// Items makes the List of a Kind out of what the client answers.
+func Items[M any](item func(M) Item) func([]M, error) ([]Item, error) {
+	return func(list []M, err error) ([]Item, error) {
+		items := make([]Item, len(list))
+		for i, m := range list {
+			items[i] = item(m)
+		}
+		return items, err
+	}
+}
+
 // Over says whether a task has ended.
 func (i Item) Over() bool { return i.State == v1.TaskStateTerminated }
