@@ -15,7 +15,6 @@ import (
 	"github.com/hashicorp/nomad/api"
 
 	"github.com/detent-ml/detent/nomad/local"
-	"github.com/detent-ml/detent/nomad/servers"
 )
 
 // guarded says whether the shared cluster has access control on, in Nomad and in
@@ -45,36 +44,9 @@ resource_pools:
 // policies that operators are told to use: a training is whole, also when its
 // master is killed, and with the master's tokens nothing else is to be had.
 func TestGuardedCluster(t *testing.T) {
-	dir, err := os.MkdirTemp("", "detent-acl-")
-	if err == nil {
-		err = os.Chmod(dir, 0o755)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &rig{root: root, bin: filepath.Join(dir, "bin")}
-	if shared.rig != nil {
-		r.bin = shared.rig.bin
-	} else if err := build(t.Context(), root, r.bin); err != nil {
-		t.Fatal(err)
-	}
-	r.Cluster, err = local.Up(t.Context(), local.Options{Name: "guarded", StateDir: filepath.Join(dir, "cluster"), FreePorts: true,
-		ACL: true, ConsulACL: true,
-		Master: local.Master{Binary: filepath.Join(r.bin, "det-master"), Runner: filepath.Join(r.bin, "det-runner"), Count: 2,
-			Env:    map[string]string{"DETENT_HARNESS_PATH": filepath.Join(root, "plugins", "harness")},
-			Config: fmt.Sprintf(aclConfig, filepath.Join(dir, "checkpoints"))}}, servers.NewReporter(os.Stderr))
-	t.Cleanup(func() { removeOwn(t, r, dir) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Description = r.Describe(t.Context())
-	if r.client, err = r.signIn(t.Context(), "determined"); err != nil {
-		t.Fatal(err)
-	}
+	r, dir := newOwn(t, "acl")
+	r.up(t, dir, local.Options{Name: "guarded", ACL: true, ConsulACL: true,
+		Master: local.Master{Count: 2, Config: fmt.Sprintf(aclConfig, filepath.Join(dir, "checkpoints"))}})
 	t.Run("training", r.guardedTraining)
 	t.Run("rights in Nomad", r.rightsInNomad)
 	t.Run("rights in Consul", r.rightsInConsul)

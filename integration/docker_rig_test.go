@@ -85,18 +85,7 @@ func startDocker(t *testing.T) *inContainers {
 	if err := build(t.Context(), root, r.bin); err != nil {
 		t.Fatal(err)
 	}
-	r.Cluster, err = local.Up(t.Context(), local.Options{Name: "containers", StateDir: clusterDir, FreePorts: true, ACL: true, ConsulACL: true, Docker: true,
-		Master: local.Master{Binary: filepath.Join(r.bin, "det-master"), Runner: filepath.Join(r.bin, "det-runner"),
-			Env:    map[string]string{"DETENT_HARNESS_PATH": filepath.Join(root, "plugins", "harness")},
-			Config: fmt.Sprintf(dockerConfig, dir)}}, servers.NewReporter(os.Stderr))
-	t.Cleanup(func() { removeOwn(t, r, dir) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Description = r.Describe(t.Context())
-	if r.client, err = r.signIn(t.Context(), "determined"); err != nil {
-		t.Fatal(err)
-	}
+	r.up(t, dir, local.Options{Name: "containers", ACL: true, ConsulACL: true, Docker: true, Master: local.Master{Config: fmt.Sprintf(dockerConfig, dir)}})
 	d := &inContainers{rig: r, dir: dir, docker: docker}
 	d.images(t)
 	return d

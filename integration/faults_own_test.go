@@ -13,7 +13,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/detent-ml/detent/nomad/local"
-	"github.com/detent-ml/detent/nomad/servers"
 	"github.com/detent-ml/detent/nomad/servers/proc"
 )
 
@@ -59,44 +58,15 @@ func TestFaultsOnAClusterOfItsOwn(t *testing.T) {
 // startOwn starts the cluster, and removes it with the test.
 func startOwn(t *testing.T) *rig {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "detent-faults-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &rig{root: root, bin: filepath.Join(dir, "bin")}
-	if shared.rig != nil {
-		r.bin = shared.rig.bin
-	} else if err := build(t.Context(), root, r.bin); err != nil {
-		t.Fatal(err)
-	}
+	r, dir := newOwn(t, "faults")
 	// Where that cannot be, its test is skipped.
 	if _, err := smallDisk(filepath.Join(dir, "cluster", "postgres"), "400m"); err != nil {
 		t.Fatal(err)
 	}
-	r.Cluster, err = local.Up(t.Context(), local.Options{Name: "faults", StateDir: filepath.Join(dir, "cluster"), FreePorts: true, ACL: true,
-		ExtraNomad: ownNomad,
-		Master: local.Master{Binary: filepath.Join(r.bin, "det-master"), Runner: filepath.Join(r.bin, "det-runner"), Count: 2,
-			Env: map[string]string{
-				"DETENT_HARNESS_PATH": filepath.Join(root, "plugins", "harness"),
-				// The database can tell which master writes. Nomad fills in the name.
-				"PGOPTIONS": "-c faults.master=${NOMAD_ALLOC_ID}",
-			},
-			Config: fmt.Sprintf(ownConfig, filepath.Join(dir, "checkpoints"))}}, servers.NewReporter(os.Stderr))
-	t.Cleanup(func() { removeOwn(t, r, dir) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Description = r.Describe(t.Context())
-	if r.client, err = r.signIn(t.Context(), "determined"); err != nil {
-		t.Fatal(err)
-	}
+	r.up(t, dir, local.Options{Name: "faults", ACL: true, ExtraNomad: ownNomad, Master: local.Master{Count: 2,
+		// The database can tell which master writes. Nomad fills in the name.
+		Env:    map[string]string{"PGOPTIONS": "-c faults.master=${NOMAD_ALLOC_ID}"},
+		Config: fmt.Sprintf(ownConfig, filepath.Join(dir, "checkpoints"))}})
 	return r
 }
 

@@ -31,21 +31,7 @@ func kerasPython(t testing.TB) string {
 // Python in every task's path, as an image would have it; it goes with the test.
 func startKeras(t *testing.T, python string) *rig {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "detent-keras-")
-	if err == nil {
-		err = os.Chmod(dir, 0o755)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &rig{root: root, bin: filepath.Join(dir, "bin")}
-	if err := build(t.Context(), root, r.bin); err != nil {
-		t.Fatal(err)
-	}
+	r, dir := newOwn(t, "keras")
 	config := fmt.Sprintf(`
 cluster_name: keras
 checkpoint_storage: {type: shared_fs, host_path: %s/checkpoints}
@@ -54,17 +40,7 @@ task_container_defaults:
 resource_pools:
   - {name: default, driver: raw_exec, slots: cpu, slots_per_node: 2, memory_mb_per_slot: 1536}
 `, dir, filepath.Dir(python))
-	r.Cluster, err = local.Up(t.Context(), local.Options{Name: "keras", StateDir: filepath.Join(dir, "cluster"), FreePorts: true,
-		Master: local.Master{Binary: filepath.Join(r.bin, "det-master"), Runner: filepath.Join(r.bin, "det-runner"),
-			Env: map[string]string{"DETENT_HARNESS_PATH": filepath.Join(root, "plugins", "harness")}, Config: config}}, servers.NewReporter(os.Stderr))
-	t.Cleanup(func() { removeOwn(t, r, dir) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Description = r.Describe(t.Context())
-	if r.client, err = r.signIn(t.Context(), "determined"); err != nil {
-		t.Fatal(err)
-	}
+	r.up(t, dir, local.Options{Name: "keras", Master: local.Master{Config: config}})
 	return r
 }
 

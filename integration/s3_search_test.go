@@ -107,7 +107,8 @@ func (r *s3rig) nomad(t *testing.T, path string) (int, string) {
 	return r.read(t, r.NomadURL+path, nil)
 }
 
-func (r *s3rig) read(t *testing.T, url string, header map[string]string) (int, string) {
+// read gets a page with these fields in the request.
+func (r *rig) read(t testing.TB, url string, header map[string]string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {

@@ -50,24 +50,11 @@ func started(t testing.TB, out string) string {
 // page reads a page with a token, and takes what a browser would be shown.
 func (r *rig) page(t testing.TB, c *client.Client, path string) (int, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.MasterURL+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Accept", "text/html,*/*")
+	header := map[string]string{"Accept": "text/html,*/*"}
 	if c != nil {
-		req.Header.Set("Authorization", "Bearer "+c.Token())
+		header["Authorization"] = "Bearer " + c.Token()
 	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(body)
+	return r.read(t, r.MasterURL+path, header)
 }
 
 // ends waits until a task is over and returns its exit status.

@@ -79,8 +79,13 @@ func TestAnotherProcessWithThePidIsLeftAlone(t *testing.T) {
 	}
 }
 
+// One that ends before Start returns is an error of Start's, so this one waits to be told.
 func TestExitIsSeenByItsStarter(t *testing.T) {
-	p, log := start(t, "echo its last words >&2; exit 7")
+	ready := filepath.Join(t.TempDir(), "ready")
+	p, log := start(t, "while [ ! -e '"+ready+"' ]; do sleep 0.01; done; echo its last words >&2; exit 7")
+	if err := os.WriteFile(ready, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	<-p.Exited()
 	if p.ExitState() != "exit status 7" {
 		t.Errorf("it ended with %q", p.ExitState())
