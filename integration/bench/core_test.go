@@ -38,7 +38,12 @@ func BenchmarkCore(b *testing.B) {
 		{"Decide/ends", "… 100 programs ended", "ms", "200 ms", 1e6},
 		{"Picture/known", "rows joined with searches, 10,000 live trials", "ms", "", 1e6},
 		{"Picture/new-leader", "… by a new leader, which reads 10,000 configurations", "ms", "", 1e6},
-		{"Apply", "search, one event", "µs", "20 µs", 1e3},
+		{"Apply/single", "search, one report: of a single trial", "µs", "20 µs", 1e3},
+		{"Apply/random-10000", "… of a random search of 10,000 trials", "µs", "20 µs", 1e3},
+		{"Apply/asha-stopping-10000", "… of ASHA that stops, 10,000 trials", "µs", "20 µs", 1e3},
+		{"Apply/asha-promotion-10000", "… of ASHA that promotes, 10,000 trials", "µs", "20 µs", 1e3},
+		{"Apply/adaptive-10000", "… of adaptive ASHA, 10,000 trials", "µs", "20 µs", 1e3},
+		{"Apply/pasha-10000", "… of PASHA, 10,000 trials", "µs", "20 µs", 1e3},
 		{"Rebuild", "search, a new leader folds 1,000,000 events", "ms", "", 1e6},
 	} {
 		ns, ok := found[f.name]
