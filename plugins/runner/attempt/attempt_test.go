@@ -117,10 +117,11 @@ func TestTheSpecsWordsAndTheRunners(t *testing.T) {
 	spec := &v1.TaskSpec{TaskID: "t", AllocationID: "t.1", Env: map[string]string{
 		"A": "spec", "DET_MASTER": "http://elsewhere", "DET_AGENT_ID": "said", "DET_RESOURCES_ID": "said", "NO_PROXY": "x", "HTTP_PROXY": "http://p",
 	}}
-	env := environ(p, spec, "token", "http://127.0.0.1:9", 9, layout{runDir: runDir, workDir: "/w", harness: "/h"})
+	env := environ(p, spec, "token", "http://127.0.0.1:9", 9, layout{runDir: runDir, workDir: "/w", scratch: "/run/determined/tmp", harness: "/h"})
 	for k, want := range map[string]string{
 		"A": "spec", "DET_MASTER": "http://127.0.0.1:9", "DET_AGENT_ID": "said", "DET_RESOURCES_ID": "said", "DET_CONTAINER_ID": "alloc",
 		"PYTHONPATH": "/h:/mine", "NO_PROXY": "x,127.0.0.1,localhost", "PATH": defaultPath, "NOMAD_JWT_x": "", "PYTHONUSERBASE": "",
+		"TMPDIR": "/run/determined/tmp",
 	} {
 		if env[k] != want {
 			t.Errorf("%s is %q, want %q", k, env[k], want)
@@ -130,6 +131,42 @@ func TestTheSpecsWordsAndTheRunners(t *testing.T) {
 	env = environ(p, spec, "token", "http://127.0.0.1:9", 9, layout{runDir: runDir, pythonShim: "/run/determined/bin"})
 	if want := "/run/determined/bin:/run/determined/pythonuserbase/bin:" + defaultPath; env["PATH"] != want {
 		t.Errorf("PATH is %q, want %q", env["PATH"], want)
+	}
+}
+
+// The folder for temporary files goes with the task wherever its path is short.
+func TestScratch(t *testing.T) {
+	for _, c := range []struct {
+		private, bare bool
+		own, want     string
+	}{
+		{want: runDir + "/tmp"},
+		{own: "/big", want: "/big"},
+		{private: true},
+		{bare: true},
+	} {
+		p := &Place{PrivateRoot: c.private}
+		spec := &v1.TaskSpec{Env: map[string]string{}}
+		if c.own != "" {
+			spec.Env["TMPDIR"] = c.own
+		}
+		l := layout{runDir: runDir, physical: t.TempDir()}
+		if c.bare {
+			l.runDir = l.physical
+		}
+		if err := l.placeScratch(c.private); err != nil {
+			t.Fatal(err)
+		}
+		if got := environ(p, spec, "", "", 0, l)["TMPDIR"]; got != c.want {
+			t.Errorf("%+v: TMPDIR is %q", c, got)
+		}
+		if l.scratch == "" {
+			continue
+		}
+		info, err := os.Stat(filepath.Join(l.physical, "tmp"))
+		if err != nil || info.Mode() != os.ModeDir|os.ModeSticky|0o777 {
+			t.Errorf("%+v: %v, %v", c, info, err)
+		}
 	}
 }
 

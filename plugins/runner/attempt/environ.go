@@ -21,6 +21,7 @@ type layout struct {
 	physical   string // the same folder as this process sees it
 	workDir    string // where the program starts, as it sees it
 	codeDir    string // where the user's code is brought, as this process sees it
+	scratch    string // folder for temporary files, as programs see it; "" for the system's
 	harness    string // folder for PYTHONPATH; "" for none
 	pythonShim string // folder with the pool's python first on PATH; "" for none
 }
@@ -95,6 +96,9 @@ func environ(p *Place, spec *v1.TaskSpec, token, master string, port int, l layo
 			"agent_id": env["DET_AGENT_ID"], "source": "task",
 		})
 		env["DET_TASK_LOGGING_METADATA"] = string(meta)
+	}
+	if _, own := spec.Env["TMPDIR"]; !own && l.scratch != "" {
+		env["TMPDIR"] = l.scratch
 	}
 	if p.PrivateRoot {
 		household(spec, env, l)

@@ -55,6 +55,9 @@ func arrange(p *Place, spec *v1.TaskSpec, bare bool) (layout, error) {
 			return l, fmt.Errorf("the task's folders cannot be made: %w", err)
 		}
 	}
+	if err := l.placeScratch(p.PrivateRoot); err != nil {
+		return l, err
+	}
 	model, err := l.placeCode(p.PrivateRoot)
 	if err != nil {
 		return l, err
@@ -64,6 +67,23 @@ func arrange(p *Place, spec *v1.TaskSpec, bare bool) (layout, error) {
 		return l, fmt.Errorf("the task's folders cannot be made: %w", err)
 	}
 	return l, nil
+}
+
+// placeScratch makes a folder for temporary files that goes with the task. A root
+// of the task's own has one. On a bare node /tmp is everybody's, and what trials
+// leave there would stay for good; but where programs are told the run directory's
+// real path, that is too long for the sockets that Python opens among its temporary
+// files.
+func (l *layout) placeScratch(privateRoot bool) error {
+	if privateRoot || l.runDir != runDir {
+		return nil
+	}
+	l.scratch = l.inRun("tmp")
+	dir := filepath.Join(l.physical, "tmp")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("the task's folders cannot be made: %w", err)
+	}
+	return os.Chmod(dir, 0o777|os.ModeSticky)
 }
 
 // writable tells whether a folder can be made and used.
