@@ -159,27 +159,28 @@ func (db *DB) takeCursor(ctx context.Context) (from place, upTo uint64, ok bool,
 		SELECT xid, id, pg_snapshot_xmin(pg_current_snapshot()), pg_snapshot_xmax(pg_current_snapshot())
 		FROM metrics_cursor`).Scan(&from.XID, &from.ID, &upTo, &next)
 	if err == nil && from.XID > next {
-		err = db.renumber(ctx, next)
 		from = place{upTo, 0}
+		err = db.renumber(ctx, next, from)
 	}
 	return from, max(upTo, from.XID), err == nil, asFault(err)
 }
 
 // renumber puts right what a dump that was restored into another server brought:
 // rows and a cursor from transactions that this server is yet to have. All
-// summaries are made anew.
-func (db *DB) renumber(ctx context.Context, next uint64) error {
-	for _, sql := range []string{
-		`SET LOCAL statement_timeout = 0`,
-		`UPDATE metrics SET xid = '3' WHERE xid >= $1`,
-		`INSERT INTO trial_summaries (trial_id, stale) SELECT DISTINCT trial_id, true FROM metrics
-			ON CONFLICT (trial_id) DO UPDATE SET stale = true`,
+// summaries are made anew. The cursor is written here, because no new row may be
+// there to move it.
+func (db *DB) renumber(ctx context.Context, next uint64, at place) error {
+	for _, change := range []struct {
+		sql  string
+		args []any
+	}{
+		{`SET LOCAL statement_timeout = 0`, nil},
+		{`UPDATE metrics SET xid = '3' WHERE xid >= $1`, []any{next}},
+		{`UPDATE metrics_cursor SET xid = $1, id = $2`, []any{at.XID, at.ID}},
+		{`INSERT INTO trial_summaries (trial_id, stale) SELECT DISTINCT trial_id, true FROM metrics
+			ON CONFLICT (trial_id) DO UPDATE SET stale = true`, nil},
 	} {
-		args := []any{}
-		if sql[:6] == "UPDATE" {
-			args = append(args, next)
-		}
-		if _, err := db.exec(ctx, sql, args...); err != nil {
+		if _, err := db.exec(ctx, change.sql, change.args...); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -359,20 +361,42 @@ func TestSummaries(t *testing.T) {
 }
 
 // Rows from a server that had seen more transactions are neither lost nor
-// counted twice.
+// counted twice, also when a transaction that is older than the first new row ends
+// after the summaries were made anew.
 func TestSummariesAfterRestore(t *testing.T) {
 	w := newWorld(t)
 	trial := w.trial(w.experiment(lossSearcher), 0, 1)
 	m := NewMetricWriter(w.db, w.bus)
-	for s := range 3 {
+	report := func(s int) {
+		t.Helper()
 		if err := m.Report(t.Context(), Report{TrialID: trial, RunID: 1, Group: "training", Steps: step(s), Metrics: raw(`{"loss": 1}`)}); err != nil {
 			t.Fatal(err)
 		}
 	}
+	for s := range 3 {
+		report(s)
+	}
 	w.summarize()
 	w.exec(`UPDATE metrics SET xid = '4000000000000'`)
 	w.exec(`UPDATE metrics_cursor SET xid = '4000000000001'`)
-	if err := m.Report(t.Context(), Report{TrialID: trial, RunID: 1, Group: "training", Steps: step(9), Metrics: raw(`{"loss": 1}`)}); err != nil {
+	older, err := pgx.Connect(t.Context(), w.dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer older.Close(context.Background())
+	for _, sql := range []string{`BEGIN`, `SELECT pg_current_xact_id()`} {
+		if _, err := older.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report(9)
+	if _, err := w.db.Summarize(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if ahead := w.int(`SELECT count(*) FROM metrics_cursor WHERE xid > pg_snapshot_xmax(pg_current_snapshot())`); ahead != 0 {
+		t.Error("the cursor still stands where the other server was")
+	}
+	if _, err := older.Exec(t.Context(), `ROLLBACK`); err != nil {
 		t.Fatal(err)
 	}
 	w.summarize()
