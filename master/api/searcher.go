@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/search"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/v1"
@@ -113,31 +114,6 @@ func (a *API) completedOperation(ctx context.Context, c *call, req *v1.Completed
 	return &none{}, nil
 }
 
-// outside folds the search of an experiment that a program drives.
-func (a *API) outside(ctx context.Context, experiment int) (*search.Search, store.SearchInput, error) {
-	in, err := a.db.SearchInput(ctx, experiment, 0)
-	if err != nil {
-		return nil, in, err
-	}
-	cfg, err := expconf.ParseConfigJSON(in.Config)
-	if err != nil {
-		return nil, in, err
-	}
-	if cfg.Searcher.Name != expconf.Custom {
-		return nil, in, fault.New(fault.Invalid, "the searcher of experiment %d is %s; only custom is driven by a program", experiment, cfg.Searcher.Name)
-	}
-	s, err := search.New(cfg, in.Seed)
-	if err != nil {
-		return nil, in, err
-	}
-	for _, e := range in.Events {
-		if err := s.Apply(search.Event{Seq: e.Seq, Kind: e.Kind, Trial: e.Trial, Body: e.Body}); err != nil {
-			return nil, in, err
-		}
-	}
-	return s, in, nil
-}
-
 // searcherEvents waits until there is something to answer.
 func (a *API) searcherEvents(ctx context.Context, c *call, _ *none) (*v1.GetSearcherEventsResponse, error) {
 	e, err := a.experimentFor(ctx, c, auth.Change)
@@ -152,23 +128,11 @@ func (a *API) searcherEvents(ctx context.Context, c *call, _ *none) (*v1.GetSear
 	defer done()
 	resp := &v1.GetSearcherEventsResponse{SearcherEvents: []v1.SearcherEvent{}}
 	_, err = await(ctx, either(ctx, events, states), longestPoll, func(ctx context.Context) (bool, error) {
-		s, in, err := a.outside(ctx, e.ID)
-		if err != nil {
-			return false, err
-		}
-		resp.SearcherEvents = resp.SearcherEvents[:0]
-		queue, _ := s.Outside()
-		last := 0
-		for _, q := range queue {
-			resp.SearcherEvents = append(resp.SearcherEvents, wireSearcherEvent(q))
-			last = q.ID
-		}
-		switch in.State {
-		case "COMPLETED", "CANCELED", "ERROR":
-			resp.SearcherEvents = append(resp.SearcherEvents, v1.SearcherEvent{ID: last + 1,
-				ExperimentInactive: &v1.SearcherExperimentInactive{ExperimentState: v1.ExperimentState("STATE_" + in.State)}})
-		}
-		return len(resp.SearcherEvents) > 0, nil
+		err := a.driven.look(ctx, e.ID, func(s *search.Search, state string) error {
+			resp.SearcherEvents = wireSearcherEvents(resp.SearcherEvents[:0], s, state)
+			return nil
+		})
+		return len(resp.SearcherEvents) > 0, err
 	})
 	return resp, err
 }
@@ -191,6 +155,21 @@ func either(ctx context.Context, x, y <-chan struct{}) <-chan struct{} {
 		}
 	}()
 	return wake
+}
+
+// wireSearcherEvents appends what a search has to be answered, and last that its
+// experiment has ended.
+func wireSearcherEvents(list []v1.SearcherEvent, s *search.Search, state string) []v1.SearcherEvent {
+	queue, _ := s.Outside()
+	last := 0
+	for _, q := range queue {
+		list = append(list, wireSearcherEvent(q))
+		last = q.ID
+	}
+	if lifecycle.State(state).Terminal() {
+		list = append(list, v1.SearcherEvent{ID: last + 1, ExperimentInactive: &v1.SearcherExperimentInactive{ExperimentState: v1.ExperimentState("STATE_" + state)}})
+	}
+	return list
 }
 
 func wireSearcherEvent(e search.OutsideEvent) v1.SearcherEvent {
@@ -245,17 +224,19 @@ func (a *API) searcherOperations(ctx context.Context, c *call, req *v1.PostSearc
 		return nil, err
 	}
 	for { // until nothing else happens between the look and the word
-		s, in, err := a.outside(ctx, e.ID)
+		var seq int64
+		err := a.driven.look(ctx, e.ID, func(s *search.Search, state string) error {
+			if lifecycle.State(state).Terminal() {
+				return fault.New(fault.Conflict, "experiment %d has ended", e.ID)
+			}
+			if why := s.CheckOutside(ops); why != "" {
+				return fault.New(fault.Invalid, "searcherOperations: %s", why)
+			}
+			seq = s.Seq()
+			return nil
+		})
 		if err != nil {
 			return nil, err
-		}
-		switch in.State {
-		case "COMPLETED", "CANCELED", "ERROR":
-			return nil, fault.New(fault.Conflict, "experiment %d has ended", e.ID)
-		}
-		seq := s.Seq()
-		if why := s.CheckOutside(ops); why != "" {
-			return nil, fault.New(fault.Invalid, "searcherOperations: %s", why)
 		}
 		told, err := a.db.TellSearch(ctx, e.ID, seq, search.Told, body)
 		if err != nil {

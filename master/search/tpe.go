@@ -1,10 +1,12 @@
 package search
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sort"
 
 	"github.com/detent-ml/detent/master/expconf"
 )
@@ -15,35 +17,40 @@ import (
 // is largest. That is where a good result is likely and has not been ruled out.
 //
 // Under successive halving, trials have results after different lengths of
-// training, which cannot be compared as numbers. But who trained longer was found
-// better than most of those who did not, so trials are ordered by the highest
-// rung that they reached, and by their results there.
+// training, which cannot be compared as numbers. So the model looks at one length
+// alone: the longest after which there are enough results. Who did not get so far
+// was found worse than most of those who did, and counts as one of the others.
+// To take whoever trained longest for the best would be simpler, and worse: those
+// who were first to a rung went on by luck, and would count as good for ever.
 type model struct {
-	space expconf.Hyperparameters
-	axes  []axis
-	free  []int       // axes that vary
-	seen  []*observed // best first
-	of    map[int]*observed
-	tried map[string]bool // settings that trials have, where there are finitely many
+	space  expconf.Hyperparameters
+	axes   []axis
+	free   []int    // axes that vary
+	stages []*stage // the longest first
+	of     map[int]*observed
+	tried  map[string]bool // settings that trials have, where there are finitely many
 }
 
-type observed struct {
-	level  float64
+// A stage has the results after one length of training, the best first.
+type stage struct {
+	level float64
+	list  []result
+}
+
+type result struct {
 	metric float64
-	unit   []float64 // of the free axes: from 0 to 1, of a categorical one its index
+	of     *observed
 }
 
-// before reports whether x is the better one.
-func (x *observed) before(y *observed) bool {
-	if x.level != y.level {
-		return x.level > y.level
-	}
-	return x.metric < y.metric
+// observed is a trial that has a result.
+type observed struct {
+	unit []float64 // of the free axes: from 0 to 1, of a categorical one its index
+	most float64   // the highest level that it has a result of
 }
 
 const (
 	candidates = 64
-	goodPart   = 0.15 // of the trials are good
+	goodPart   = 0.25 // of the trials with results of one level are good
 	mostGood   = 16
 	mostOthers = 96  // that the model looks at; densities need no more, and a proposal stays cheap
 	byChance   = 0.1 // of the trials are drawn from the space alone, whatever the model thinks
@@ -71,32 +78,53 @@ func newModel(space expconf.Hyperparameters) *model {
 	return m
 }
 
-// learn takes a result in. One of a higher rung takes the place of a lower one.
+// learn takes a result in, after all that are as good.
 func (m *model) learn(trial int, hparams map[string]any, level, metric float64) {
 	o := m.of[trial]
 	if o == nil {
-		o = &observed{unit: m.place(hparams)}
+		o = &observed{unit: m.place(hparams), most: level}
 		m.of[trial] = o
-	} else {
-		at := m.find(o)
-		for m.seen[at] != o { // others that are just as good
-			at++
-		}
-		m.seen = slices.Delete(m.seen, at, at+1)
 	}
-	o.level, o.metric = level, metric
-	m.seen = slices.Insert(m.seen, m.find(o), o)
+	o.most = max(o.most, level)
+	g := m.stage(level)
+	at := sort.Search(len(g.list), func(i int) bool { return g.list[i].metric > metric })
+	g.list = slices.Insert(g.list, at, result{metric, o})
 }
 
-// find is where a result belongs: before those that are not better.
-func (m *model) find(o *observed) int {
-	at, _ := slices.BinarySearchFunc(m.seen, o, func(x, y *observed) int {
-		if x.before(y) {
-			return -1
+// stage finds the one of a level, or makes it.
+func (m *model) stage(level float64) *stage {
+	at, found := slices.BinarySearchFunc(m.stages, level, func(g *stage, level float64) int { return cmp.Compare(level, g.level) })
+	if !found {
+		m.stages = slices.Insert(m.stages, at, &stage{level: level})
+	}
+	return m.stages[at]
+}
+
+// divide gives the good ones and the others; nobody when there is too little to
+// tell them apart.
+func (m *model) divide() (good, others []*observed) {
+	for i, g := range m.stages {
+		if len(g.list) < m.enough() {
+			continue
 		}
-		return 1
-	})
-	return at
+		n := max(3, min(int(math.Ceil(goodPart*float64(len(g.list)))), mostGood))
+		for at, x := range g.list {
+			if at < n {
+				good = append(good, x.of)
+			} else {
+				others = append(others, x.of)
+			}
+		}
+		for _, below := range m.stages[i+1:] {
+			for _, x := range below.list {
+				if x.of.most == below.level {
+					others = append(others, x.of)
+				}
+			}
+		}
+		return good, thin(others, mostOthers)
+	}
+	return nil, nil
 }
 
 // place is where hyperparameters lie, on the axes that vary.
@@ -108,7 +136,7 @@ func (m *model) place(hparams map[string]any) []float64 {
 	return unit
 }
 
-// enough is how many results there must be before the model says anything.
+// enough is how many results of one level there must be before the model looks at it.
 func (m *model) enough() int { return max(6, 2*len(m.free)) }
 
 // propose draws the hyperparameters of a trial. A setting that has been tried is
@@ -130,17 +158,17 @@ func (m *model) propose(rng *rand.Rand) map[string]any {
 }
 
 func (m *model) candidate(rng *rand.Rand) map[string]any {
-	if len(m.seen) < m.enough() || len(m.free) == 0 || rng.Float64() < byChance {
+	best, rest := m.divide()
+	if best == nil || len(m.free) == 0 || rng.Float64() < byChance {
 		return sample(m.space, rng)
 	}
-	n := max(3, min(int(math.Ceil(goodPart*float64(len(m.seen)))), mostGood))
-	good, others := m.density(m.seen[:n]), m.density(thin(m.seen[n:], mostOthers))
-	var best []float64
+	good, others := m.density(best), m.density(rest)
+	var chosen []float64
 	most := math.Inf(-1)
 	for range candidates {
 		x := good.draw(rng)
 		if r := good.log(x) - others.log(x); r > most {
-			best, most = x, r
+			chosen, most = x, r
 		}
 	}
 	values := make([]any, len(m.axes))
@@ -155,7 +183,7 @@ func (m *model) candidate(rng *rand.Rand) map[string]any {
 		}
 	}
 	for i, f := range m.free {
-		values[f] = m.axes[f].value(best[i])
+		values[f] = m.axes[f].value(chosen[i])
 	}
 	return assemble(m.space, m.axes, values)
 }

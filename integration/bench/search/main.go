@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/detent-ml/detent/master/expconf"
@@ -28,6 +29,7 @@ func main() {
 	flag.IntVar(&o.first, "first", 1000, "the first seed; those below were used to settle the constants of tpe")
 	flag.IntVar(&o.workers, "workers", 4, "trials at once")
 	flag.Int64Var(&o.budget, "budget", 40, "whole trainings that all workers together can do")
+	flag.IntVar(&o.trials, "trials", 256, "trials of the searches that are run to their end; 0: none are")
 	flag.StringVar(&o.only, "only", "", "searchers whose names contain this")
 	flag.StringVar(&o.optuna, "optuna", "", "the Python with Optuna; empty: without")
 	flag.StringVar(&o.way, "way", "", "with -optuna: ways to use it whose names contain this")
@@ -43,7 +45,7 @@ func main() {
 
 type options struct {
 	curves, only, optuna, way, add, plot, json string
-	seeds, first, workers                      int
+	seeds, first, workers, trials              int
 	budget                                     int64
 }
 
@@ -51,7 +53,7 @@ type options struct {
 type method struct{ name, searcher string }
 
 func methods() []method {
-	const many = "max_trials: 4000, max_concurrent_trials: %d"
+	const many = "max_trials: TRIALS, max_concurrent_trials: WORKERS"
 	return []method{
 		{"random", "name: random, " + many},
 		{"ASHA, stopping", "name: async_halving, num_rungs: 4, stop_once: true, " + many},
@@ -83,33 +85,13 @@ func run(o options) error {
 		return fmt.Errorf("there are no tables in %s", o.curves)
 	}
 	var all []series
+	var ends []completion
 	for _, file := range files {
-		f, err := os.Open(file)
+		list, done, err := onTable(o, file)
 		if err != nil {
 			return err
 		}
-		t, err := sim.ReadTable(f)
-		f.Close()
-		if err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-		for _, m := range methods() {
-			if !strings.Contains(m.name, o.only) {
-				continue
-			}
-			s, err := measure(o, t, m)
-			if err != nil {
-				return fmt.Errorf("%s on %s: %w", m.name, t.Name, err)
-			}
-			all = append(all, s)
-		}
-		if o.optuna != "" {
-			list, err := optuna(o, t, file)
-			if err != nil {
-				return err
-			}
-			all = append(all, list...)
-		}
+		all, ends = append(all, list...), append(ends, done...)
 	}
 	if o.add != "" {
 		b, err := os.ReadFile(o.add)
@@ -124,6 +106,7 @@ func run(o options) error {
 	}
 	slices.SortStableFunc(all, func(a, b series) int { return strings.Compare(a.Table, b.Table) })
 	report(os.Stdout, o, all)
+	completions(os.Stdout, o, ends)
 	if o.json != "" {
 		b, err := json.Marshal(all)
 		if err == nil {
@@ -139,22 +122,52 @@ func run(o options) error {
 	return nil
 }
 
+// onTable runs every searcher that is wanted on one table.
+func onTable(o options, file string) (all []series, ends []completion, err error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := sim.ReadTable(f)
+	f.Close()
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", file, err)
+	}
+	for _, m := range methods() {
+		if !strings.Contains(m.name, o.only) {
+			continue
+		}
+		s, err := measure(o, t, m)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s on %s: %w", m.name, t.Name, err)
+		}
+		all = append(all, s)
+		if o.trials == 0 {
+			continue
+		}
+		c, err := complete(o, t, m)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s on %s, to its end: %w", m.name, t.Name, err)
+		}
+		ends = append(ends, c)
+	}
+	if o.optuna != "" {
+		list, err := optuna(o, t, file)
+		if err != nil {
+			return nil, nil, err
+		}
+		all = append(all, list...)
+	}
+	return all, ends, nil
+}
+
 // measure runs one of our searchers with every seed.
 func measure(o options, t *sim.Table, m method) (series, error) {
 	s := series{Table: t.Name, Method: m.name}
-	searcher := m.searcher
-	if strings.Contains(searcher, "%d") {
-		searcher = fmt.Sprintf(searcher, o.workers)
-	}
-	raw, _, err := expconf.Parse(m.name, fmt.Appendf(nil, "entrypoint: x\nsearcher: {metric: %s, max_length: {epochs: %d}, %s}\n", t.Metric, t.Epochs, searcher))
+	cfg, err := m.config(o, t, endless)
 	if err != nil {
 		return s, err
 	}
-	cfg, err := expconf.Complete(raw, expconf.ClusterDefaults{Name: m.name})
-	if err != nil {
-		return s, err
-	}
-	cfg.Hyperparameters = t.Space()
 	best := t.Best()
 	total := o.budget * int64(t.Epochs) / int64(o.workers)
 	for seed := range o.seeds {
@@ -165,6 +178,18 @@ func measure(o options, t *sim.Table, m method) (series, error) {
 		s.Regret = append(s.Regret, regret(r.Trace, total, best))
 	}
 	return s, nil
+}
+
+// config is an experiment's configuration with the searcher, on a table.
+func (m method) config(o options, t *sim.Table, trials int) (expconf.Config, error) {
+	searcher := strings.NewReplacer("TRIALS", strconv.Itoa(trials), "WORKERS", strconv.Itoa(o.workers)).Replace(m.searcher)
+	raw, _, err := expconf.Parse(m.name, fmt.Appendf(nil, "entrypoint: x\nsearcher: {metric: %s, max_length: {epochs: %d}, %s}\n", t.Metric, t.Epochs, searcher))
+	if err != nil {
+		return expconf.Config{}, err
+	}
+	cfg, err := expconf.Complete(raw, expconf.ClusterDefaults{Name: m.name})
+	cfg.Hyperparameters = t.Space()
+	return cfg, err
 }
 
 // regret looks at a run at every checked part of its time.

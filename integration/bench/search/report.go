@@ -69,6 +69,9 @@ func report(out io.Writer, o options, all []series) {
 		}
 		fmt.Fprintln(w)
 		for _, method := range names(all, func(s series) string { return s.Method }) {
+			if pooled(all, table, method, 0) == nil { // it did not run here
+				continue
+			}
 			fmt.Fprint(w, method)
 			for _, m := range marks {
 				mean, low, high := interval(pooled(all, table, method, m-1))

@@ -1,0 +1,135 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/detent-ml/detent/master/search"
+	"github.com/detent-ml/detent/master/store"
+)
+
+const drivenYAML = "name: x\nentrypoint: x\nsearcher: {name: custom, metric: loss, unit: batches}\n"
+
+// TestAKeptSearchIsTheOneInTheEvents: whoever looks, whether this master has kept
+// the search, has let it go for others or has never seen it, sees the same; and
+// looking changes nothing.
+func TestAKeptSearchIsTheOneInTheEvents(t *testing.T) {
+	r := newRig(t, everySearcher)
+	me := r.user("determined")
+	id := me.create(drivenYAML)
+	base := fmt.Sprintf("/api/v1/experiments/%d/", id)
+	var others []int
+	for range mostDriven {
+		others = append(others, me.create(drivenYAML))
+	}
+	same := func(when string) {
+		t.Helper()
+		kept := me.get(base + "searcher_events").ok().body
+		r.api.driven.kept = map[int]*drivenSearch{}
+		if anew := me.get(base + "searcher_events").ok().body; string(anew) != string(kept) {
+			t.Errorf("%s: kept it is %s, folded anew %s", when, kept, anew)
+		}
+	}
+	same("at first")
+	me.post(base+"searcher_operations", `{"triggeredByEvent":{"id":1},"searcherOperations":[{"createTrial":{"requestId":"a","hyperparams":"{}"}},{"trialOperation":{"validateAfter":{"requestId":"a","length":"10"}}}]}`).ok()
+	same("after a trial was made")
+	// Refused in the last of them: none has left a trace.
+	me.post(base+"searcher_operations", `{"searcherOperations":[{"createTrial":{"requestId":"b","hyperparams":"{}"}},{"closeTrial":{"requestId":"a"}},{"closeTrial":{"requestId":"a"}}]}`).says(400, "has ended")
+	same("after operations that were refused")
+	r.event(id, search.Validated, 0, search.Validation{Metric: new(float64), Steps: 10})
+	same("after a result")
+	for _, other := range others {
+		me.get(fmt.Sprintf("/api/v1/experiments/%d/searcher_events", other)).ok()
+	}
+	if n := len(r.api.driven.kept); n != mostDriven {
+		t.Errorf("%d searches are kept; %d at most", n, mostDriven)
+	}
+	if r.api.driven.kept[id] != nil {
+		t.Error("the search that was asked for before all others is still kept")
+	}
+	r.event(id, search.Exited, 0, search.Exit{Reason: "errored"})
+	same("after it was let go")
+}
+
+// BenchmarkSearcherPoll is one turn of a program that drives a search: a result
+// comes, the program asks what there is, and answers. "anew" folds all events for
+// each call, as a master does that has never seen the search.
+func BenchmarkSearcherPoll(b *testing.B) {
+	for _, trials := range []int{1000, 10_000} {
+		for _, kept := range []bool{true, false} {
+			name := fmt.Sprintf("trials=%d/kept", trials)
+			if !kept {
+				name = fmt.Sprintf("trials=%d/anew", trials)
+			}
+			b.Run(name, func(b *testing.B) { benchmarkPoll(b, trials, kept) })
+		}
+	}
+}
+
+func benchmarkPoll(b *testing.B, trials int, kept bool) {
+	r := newRig(b, everySearcher)
+	me := r.user("determined")
+	id := me.create(drivenYAML)
+	r.manyDriven(id, trials)
+	base := fmt.Sprintf("/api/v1/experiments/%d/", id)
+	me.get(base + "searcher_events").ok()
+	forget := func() {
+		if !kept {
+			r.api.driven.kept = map[int]*drivenSearch{}
+		}
+	}
+	trial, answered := 0, 0
+	for b.Loop() {
+		b.StopTimer()
+		r.event(id, search.Validated, trial%trials, search.Validation{Metric: new(float64), Steps: 10})
+		trial++
+		b.StartTimer()
+		forget()
+		var got struct {
+			SearcherEvents []struct {
+				ID int `json:"id"`
+			} `json:"searcherEvents"`
+		}
+		if err := json.Unmarshal(me.get(base+"searcher_events").ok().body, &got); err != nil || len(got.SearcherEvents) == 0 {
+			b.Fatalf("%d events, %v", len(got.SearcherEvents), err)
+		}
+		if first := got.SearcherEvents[0].ID; first <= answered {
+			b.Fatalf("event %d comes again", first)
+		}
+		answered = got.SearcherEvents[len(got.SearcherEvents)-1].ID
+		forget()
+		me.post(base+"searcher_operations", fmt.Sprintf(`{"triggeredByEvent":{"id":%d},"searcherOperations":[{"setSearcherProgress":{"progress":0.5}}]}`, answered)).ok()
+	}
+}
+
+// manyDriven makes so many trials, each with some results, all answered.
+func (r *rig) manyDriven(experiment, trials int) {
+	r.t.Helper()
+	var list []store.NewEvent
+	add := func(kind string, trial int, what any) {
+		body, err := json.Marshal(what)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		list = append(list, store.NewEvent{ExperimentID: experiment, Trial: trial, Kind: kind, Body: body})
+	}
+	ops := search.Operations{Event: 1}
+	for i := range trials {
+		name := fmt.Sprintf("trial-%d", i)
+		ops.List = append(ops.List, search.Operation{Create: &search.Create{Name: name, HParams: map[string]any{"lr": 0.1}}},
+			search.Operation{Train: &search.Train{Name: name, Length: 10}})
+	}
+	add(search.Told, 0, ops)
+	const reports = 5
+	for step := range reports {
+		for i := range trials {
+			add(search.Validated, i, search.Validation{Metric: new(float64), Steps: step})
+		}
+	}
+	add(search.Told, 0, search.Operations{Event: 1 + trials*(reports+1)})
+	err := r.db.Tx(r.t.Context(), func(tx *store.DB) error { return tx.AppendEvents(r.t.Context(), list) })
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
