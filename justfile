@@ -91,8 +91,8 @@ go-test: test-servers
 sim seeds="200":
     @go test ./master/control -run Simulation -sim {{ seeds }} -timeout 60m
 
-# the same with access control on in Nomad and Consul, from docs/operate's own policies
-integration-acl: build servers
+# the same with access control on in Nomad, Consul and Vault, from docs/operate's own policies
+integration-acl: build test-servers
     @compat="$({{ ready }} python compat)" && demo="$({{ ready }} python demo)" && \
         DETENT_INTEGRATION_ACL=1 DETENT_COMPAT_PYTHON="$compat" DETENT_DEMO_PYTHON="$demo" go test -count=1 -timeout 60m ./integration/...
 

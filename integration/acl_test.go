@@ -17,18 +17,37 @@ import (
 	"github.com/detent-ml/detent/nomad/local"
 )
 
-// guarded says whether the shared cluster has access control on, in Nomad and in
+// guarded says whether every cluster has access control on, in Nomad and in
 // Consul, with the policies that operators are told to use: every story is to be
 // the same then.
 func guarded() bool { return os.Getenv("DETENT_INTEGRATION_ACL") == "1" }
 
-// authorize lets a test look into the shared cluster's servers.
-func authorize(req *http.Request) {
-	if r := shared.rig; r != nil && guarded() {
-		management, _ := r.ConsulTokens()
-		req.Header.Set("X-Nomad-Token", r.NomadToken)
+// authorize lets a test look into the cluster's servers.
+func (r *rig) authorize(req *http.Request) {
+	if management, _ := r.ConsulTokens(); management != "" {
 		req.Header.Set("X-Consul-Token", management)
 	}
+	if r.NomadToken != "" {
+		req.Header.Set("X-Nomad-Token", r.NomadToken)
+	}
+}
+
+// policyToken is a token of Nomad's with the master's policy, for a master that is
+// no job; empty without access control.
+func (r *rig) policyToken(t testing.TB) string {
+	t.Helper()
+	if r.NomadToken == "" {
+		return ""
+	}
+	nomad, err := r.Nomad()
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, _, err := nomad.ACLTokens().Create(&api.ACLToken{Name: "a master outside", Type: "client", Policies: []string{"det-master"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token.SecretID
 }
 
 // aclConfig is of masters that tasks find through Consul.

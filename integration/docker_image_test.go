@@ -56,14 +56,15 @@ func writeImage(ctx context.Context, out io.Writer, programs ...string) error {
 	if err := r.python(ctx); err != nil {
 		return err
 	}
-	// Nothing is linked with it, and threads cannot end without it.
-	for _, pattern := range []string{"/lib/*/libgcc_s.so.1", "/lib64/libgcc_s.so.1", "/lib/libgcc_s.so.1"} {
+	// Nothing is linked with the first, and threads cannot end without it; Python's packages want the others.
+	for _, pattern := range []string{"/lib/*/libgcc_s.so.1", "/lib64/libgcc_s.so.1", "/lib/libgcc_s.so.1",
+		"/usr/lib/*/libstdc++.so.6", "/lib/*/librt.so.1", "/lib/*/libpthread.so.0", "/lib/*/libdl.so.2", "/lib/*/libutil.so.1", "/lib/*/libm.so.6"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			return err
 		}
 		for _, path := range found {
-			if err := r.program(ctx, path, "usr"+path); err != nil {
+			if err := r.program(ctx, path, "usr/"+strings.TrimPrefix(strings.TrimPrefix(path, "/"), "usr/")); err != nil {
 				return err
 			}
 		}

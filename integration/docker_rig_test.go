@@ -34,9 +34,21 @@ resource_pools:
     memory_mb_per_slot: 128
     task_container_defaults: {image: detent-test/python:1}
     docker:
-      allowed_host_paths: [%[1]s/open, %[1]s/open/*]
+      allowed_host_paths: [%[1]s/open, %[1]s/open/*, %[2]s]
       allowed_devices: [/dev/full]
       allowed_capabilities: [SYS_PTRACE]
+  - name: by-variable
+    driver: docker
+    slots: cpu
+    slots_per_node: 1
+    memory_mb_per_slot: 128
+    docker: {registry_auth: {nomad_variable: nomad/jobs}}
+  - name: by-vault
+    driver: docker
+    slots: cpu
+    slots_per_node: 1
+    memory_mb_per_slot: 128
+    docker: {registry_auth: {vault_path: kv/data/registry, vault_engine: kv_v2, vault_role: det-registry}}
 `
 
 // inContainers is a cluster whose tasks run in images, with access control on, so
@@ -85,7 +97,7 @@ func startDocker(t *testing.T) *inContainers {
 	if err := build(t.Context(), root, r.bin); err != nil {
 		t.Fatal(err)
 	}
-	r.up(t, dir, local.Options{Name: "containers", ACL: true, ConsulACL: true, Docker: true, Master: local.Master{Config: fmt.Sprintf(dockerConfig, dir)}})
+	r.up(t, dir, local.Options{Name: "containers", ACL: true, ConsulACL: true, Docker: true, Vault: true, Master: local.Master{Config: fmt.Sprintf(dockerConfig, dir, filepath.Dir(pythonOf(t, "notebook")))}})
 	d := &inContainers{rig: r, dir: dir, docker: docker}
 	d.images(t)
 	return d
@@ -96,7 +108,7 @@ func startDocker(t *testing.T) *inContainers {
 func (d *inContainers) images(t *testing.T) {
 	t.Helper()
 	var full, bare bytes.Buffer
-	if err := writeImage(t.Context(), &full, "sh", "ls", "cat", "sleep"); err != nil {
+	if err := writeImage(t.Context(), &full, "sh", "ls", "cat", "sleep", "mkdir", "chmod", "mktemp"); err != nil {
 		t.Fatal(err)
 	}
 	if err := writeImage(t.Context(), &bare); err != nil {

@@ -28,6 +28,7 @@ import (
 func TestTasksInContainers(t *testing.T) {
 	d := startDocker(t)
 	t.Run("trial", d.trialIsWhole)
+	t.Run("files go", d.filesGo)
 	t.Run("what it is given", d.whatItIsGiven)
 	t.Run("what it asks for", d.whatItAsksFor)
 	t.Run("account", d.account)
@@ -35,6 +36,7 @@ func TestTasksInContainers(t *testing.T) {
 	t.Run("working directory", d.workingDirectory)
 	t.Run("limits", d.limits)
 	t.Run("shell", d.shell)
+	t.Run("notebook", d.notebook)
 	t.Run("registry", d.registry)
 	t.Run("kill", d.kill)
 	t.Run("runner is killed", d.runnerIsKilled)
@@ -259,14 +261,15 @@ func (d *inContainers) registry(t *testing.T) {
 		}
 	})
 	t.Run("private", func(t *testing.T) { d.privateImage(t, private) })
+	t.Run("the pool's credentials", func(t *testing.T) { d.poolsCredentials(t, private) })
 	t.Run("wrong password", func(t *testing.T) {
-		why := d.neverRuns(t, private.host()+"/team/other:1", fmt.Sprintf(", registry_auth: {username: %s, password: wrong}", private.name))
+		why := d.neverRuns(t, private.host()+"/team/other:1", fmt.Sprintf(", registry_auth: {username: %s, password: wrong}", private.name), "")
 		if !strings.Contains(why, "nauthorized") && !strings.Contains(why, "authentication required") && !strings.Contains(why, "no basic auth") {
 			t.Errorf("a wrong password ends the attempt with %q", why)
 		}
 	})
 	t.Run("no such image", func(t *testing.T) {
-		if why := d.neverRuns(t, open.host()+"/none/such:1", ""); !strings.Contains(why, "Failed to pull") || !strings.Contains(why, "manifest unknown") {
+		if why := d.neverRuns(t, open.host()+"/none/such:1", "", ""); !strings.Contains(why, "Failed to pull") || !strings.Contains(why, "manifest unknown") {
 			t.Errorf("an image that does not exist ends the attempt with %q", why)
 		}
 	})
@@ -274,9 +277,9 @@ func (d *inContainers) registry(t *testing.T) {
 
 // neverRuns runs an experiment whose image cannot be had: it ends after one
 // attempt, and the reason is told.
-func (d *inContainers) neverRuns(t *testing.T, image, more string) string {
+func (d *inContainers) neverRuns(t *testing.T, image, environment, more string) string {
 	t.Helper()
-	id := d.submit(t, fmt.Sprintf("name: never runs\nentrypoint: [python3, facts.py]\nmax_restarts: 3\nenvironment: {image: '%s'%s}\n", image, more)+
+	id := d.submit(t, fmt.Sprintf("name: never runs\nentrypoint: [python3, facts.py]\nmax_restarts: 3\nenvironment: {image: '%s'%s}\n%s", image, environment, more)+
 		"searcher: {name: single, metric: loss, max_length: {batches: 1}}\n", map[string]string{"facts.py": facts})
 	d.fails(t, id)
 	reasons, err := query(t, d.rig, pgx.RowTo[string], `SELECT exit_reason FROM allocations a JOIN tasks k ON k.id = a.task_id WHERE k.experiment_id = $1`, id)

@@ -206,7 +206,8 @@ func TestGPUs(t *testing.T) {
 	g := startGPUs(t)
 	g.offers(t, 4)
 	for name, story := range map[string]func(*gpuNode, *testing.T){
-		"exactly those that were given": (*gpuNode).areGiven, "a sick one": (*gpuNode).fallSick, "somebody else's": (*gpuNode).areSomebodyElses,
+		"exactly those that were given": (*gpuNode).areGiven, "a sick one": (*gpuNode).fallSick,
+		"one that fails its trial": (*gpuNode).failTheirTrial, "on Nomad's pages": (*gpuNode).onNomadsPages, "somebody else's": (*gpuNode).areSomebodyElses,
 	} {
 		t.Run(name, func(t *testing.T) { story(g, t) })
 	}
@@ -312,6 +313,98 @@ func (g *gpuNode) fallSick(t *testing.T) {
 	g.end(t, "waiting")
 	g.waitState(t, running, v1.ExperimentStateCompleted)
 	g.waitState(t, waiting, v1.ExperimentStateCompleted)
+}
+
+// breaking is a trial that a GPU lets down: when it is told so it fails as CUDA
+// does, and what is started after it goes on from its checkpoint.
+const breaking = `
+import os, pathlib, time
+import determined
+from determined import core
+
+with core.init() as context:
+    mine = os.environ["CUDA_VISIBLE_DEVICES"]
+    latest = determined.get_cluster_info().latest_checkpoint
+    if latest is None:
+        with context.checkpoint.store_path({"steps_completed": 7}) as (path, uuid):
+            (path / "gpu").write_text(mine)
+        print("begins on", mine, flush=True)
+        while not os.path.exists(os.environ["BREAK"]):
+            time.sleep(0.05)
+        raise RuntimeError("CUDA error: device-side failure")
+    with context.checkpoint.restore_path(latest) as path:
+        print("goes on from", (path / "gpu").read_text(), "on", mine, flush=True)
+    context.train.report_validation_metrics(steps_completed=8, metrics={"loss": 1.0})
+`
+
+// failTheirTrial: a GPU falls off the bus under a trial, which fails. Another attempt
+// goes on elsewhere from the checkpoint, and the log says what was the matter.
+func (g *gpuNode) failTheirTrial(t *testing.T) {
+	stop := filepath.Join(g.ends, "break")
+	id := g.submit(t, fmt.Sprintf(`
+name: let down
+entrypoint: python3 train.py
+searcher: {name: single, metric: loss, max_length: {batches: 8}}
+max_restarts: 1
+resources: {slots_per_trial: 1, resource_pool: gpu}
+environment: {environment_variables: ["BREAK=%s"]}
+`, stop), script(breaking))
+	g.waitLog(t, id, "begins on ")
+	_, rest, _ := strings.Cut(g.log(t, id), "begins on ")
+	held, _, _ := strings.Cut(rest, "\n")
+	g.write(t, func(all []simulated.GPU) {
+		for i := range all {
+			all[i].Lost = all[i].ID == held
+		}
+	})
+	g.offers(t, 3)
+	if s := g.slots(t)[held]; !strings.Contains(fmt.Sprint(s["health"]), "fell off the bus") || s["allocation_id"] == "FREE" {
+		t.Errorf("det slot list says of it: %v", s)
+	}
+	g.bulletin(t, false, "1 of 4 GPUs is out of use: "+held+" ("+simulated.Model+"): it fell off the bus")
+	if err := os.WriteFile(stop, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	g.waitState(t, id, v1.ExperimentStateCompleted)
+	log := g.log(t, id)
+	holds(t, "its log", log, "CUDA error: device-side failure", "attempt 1 failed (", held+" of node "+g.name+" is out of use: it fell off the bus",
+		"goes on from "+held+" on GPU-")
+	if strings.Contains(log, "goes on from "+held+" on "+held) {
+		t.Errorf("it went on where it had failed:\n%s", log)
+	}
+	if trial := g.trial(t, id); trial.Restarts != 1 {
+		t.Errorf("the trial was started %d times again", trial.Restarts)
+	}
+	g.write(t, func([]simulated.GPU) {})
+	g.offers(t, 4)
+	g.bulletin(t, true, "all 4 GPUs are fit for work")
+}
+
+// bulletin waits until Nomad's page of the node shows how its GPUs are, and that it
+// says so among the node's events.
+func (g *gpuNode) bulletin(t testing.TB, fit bool, words string) {
+	t.Helper()
+	c, err := g.Nomad()
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "Nomad's page of the node says "+words, func() (bool, error) {
+		stubs, _, err := c.Nodes().List(nil)
+		if err != nil {
+			return false, err
+		}
+		i := slices.IndexFunc(stubs, func(n *api.NodeListStub) bool { return n.Name == g.name && n.Status == api.NodeStatusReady })
+		if i < 0 {
+			return false, errors.New("there is no such node")
+		}
+		node, _, err := c.Nodes().Info(stubs[i].ID, nil)
+		if err != nil {
+			return false, err
+		}
+		d := node.Drivers["det-gpu-health"]
+		told := slices.ContainsFunc(node.Events, func(e *api.NodeEvent) bool { return strings.HasPrefix(e.Message, words) })
+		return d != nil && d.Healthy == fit && strings.HasPrefix(d.HealthDescription, words) && told, fmt.Errorf("it says %+v; events: %t", d, told)
+	})
 }
 
 // areSomebodyElses: what any other job of Nomad holds is not offered.

@@ -36,6 +36,7 @@ func newOwn(t *testing.T, name string) (r *rig, dir string) {
 func (r *rig) up(t *testing.T, dir string, o local.Options) {
 	t.Helper()
 	o.StateDir, o.FreePorts = filepath.Join(dir, "cluster"), true
+	o.ACL, o.ConsulACL = o.ACL || guarded(), o.ConsulACL || guarded()
 	o.Master.Binary, o.Master.Runner = filepath.Join(r.bin, "det-master"), filepath.Join(r.bin, "det-runner")
 	env := map[string]string{"DETENT_HARNESS_PATH": filepath.Join(r.root, "plugins", "harness")}
 	maps.Copy(env, o.Master.Env)

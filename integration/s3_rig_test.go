@@ -2,8 +2,6 @@ package integration
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -24,7 +22,6 @@ import (
 
 	"github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/nomad/local"
-	"github.com/detent-ml/detent/nomad/servers"
 )
 
 // keyLife is how long credentials live in these stories: STS gives none out for less than a quarter of
@@ -156,40 +153,12 @@ resource_pools:
 
 func startS3(t *testing.T) *s3rig {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute) // the first time two servers are built
-	defer cancel()
-	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, err := os.MkdirTemp("", "detent-s3-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	r := &s3rig{rig: &rig{root: root, bin: filepath.Join(dir, "bin")}, gate: newGate(t), driver: "raw_exec"}
-	if err := build(ctx, root, r.bin); err != nil {
-		t.Fatal(err)
-	}
+	own, dir := newOwn(t, "s3")
+	r := &s3rig{rig: own, gate: newGate(t), driver: "raw_exec"}
 	chroot := r.furnish(t, dir)
-	r.Cluster, err = local.Up(ctx, local.Options{Name: "s3", StateDir: filepath.Join(dir, "cluster"), FreePorts: true, Vault: true,
-		STSEndpoint: r.gate.server.URL, Chroot: chroot,
-		Master: local.Master{Binary: filepath.Join(r.bin, "det-master"), Runner: filepath.Join(r.bin, "det-runner"),
-			Env:    map[string]string{"DETENT_HARNESS_PATH": filepath.Join(root, "plugins", "harness")},
-			Config: fmt.Sprintf(s3Config, r.gate.server.URL, r.driver)}}, servers.NewReporter(os.Stderr))
-	if r.Cluster != nil {
-		t.Cleanup(func() { r.remove(t, dir) })
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	r.up(t, dir, local.Options{Name: "s3", Vault: true, STSEndpoint: r.gate.server.URL, Chroot: chroot,
+		Master: local.Master{Config: fmt.Sprintf(s3Config, r.gate.server.URL, r.driver)}})
 	r.gate.leadTo(t, r.S3().Endpoint)
-	r.Description = r.Describe(ctx)
-	if r.client, err = r.signIn(ctx, "determined"); err != nil {
-		t.Fatal(err)
-	}
 	return r
 }
 
@@ -202,21 +171,6 @@ func (r *s3rig) upWith(t *testing.T, config string, env map[string]string) {
 		Master: local.Master{Binary: filepath.Join(r.bin, "det-master"), Runner: filepath.Join(r.bin, "det-runner"), Env: all, Config: config}}, nil)
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-func (r *s3rig) remove(t *testing.T, dir string) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
-	if t.Failed() {
-		t.Logf("the cluster's folder is kept: %s", r.Cluster.StateDir())
-		if err := r.Down(ctx, nil); err != nil {
-			t.Error(err)
-		}
-		return
-	}
-	if err := errors.Join(r.Reset(ctx, nil), os.RemoveAll(dir)); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -288,6 +242,15 @@ max_restarts: 0
 resources: {resource_pool: %[1]s}
 environment: {environment_variables: [%[3]s]}
 `, pool, program, paths)
+}
+
+// tensorboard draws what a training has left in the bucket, with keys of its own
+// that only read.
+func (r *s3rig) tensorboard(t *testing.T) {
+	config := strings.Replace(r.config("jail", "drawing.py"), "searcher: {name: single, metric: loss}", "searcher: {name: single, metric: loss, max_length: {batches: 5}}", 1)
+	id := r.submit(t, config, map[string]string{"drawing.py": drawing})
+	r.waitState(t, id, v1.ExperimentStateCompleted)
+	r.drawn(t, id, "--config", "resources.resource_pool=open")
 }
 
 // program are the files of an experiment that runs one of testdata/s3.

@@ -10,15 +10,15 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// unstartedFor is how long the log may take to store why attempts did not start.
+// unstartedFor is how long the log may take to store what became of attempts.
 const unstartedFor = 10 * time.Second
 
 // errorLevel is that of an error, as on the wire.
 const errorLevel = 5
 
-// explain writes into the logs of tasks why their attempts ended before their
-// runner could write anything: an image that cannot be had, a job that Nomad
-// refuses. It is for people, so a line that is lost with its master is not written
+// explain writes into the logs of tasks what their runners could not: why attempts
+// ended before there was one (an image that cannot be had, a job that Nomad
+// refuses), and that one failed on a device that is out of use. It is for people, so a line that is lost with its master is not written
 // again; one that is written twice is stored once.
 func (t *term) explain(ctx context.Context, c *store.Changes) {
 	if t.cfg.Logs == nil {
@@ -38,7 +38,7 @@ func (t *term) explain(ctx context.Context, c *store.Changes) {
 		defer cancel()
 		for _, b := range lines {
 			if _, err := t.cfg.Logs.Append(ctx, b); err != nil {
-				t.log.Warn("why an attempt did not start is not in its log", "allocation_id", b.Origin.AllocationID, "error", err)
+				t.log.Warn("what became of an attempt is not in its log", "allocation_id", b.Origin.AllocationID, "error", err)
 				return
 			}
 		}
@@ -53,10 +53,19 @@ func explanation(a store.AllocationChange) (store.LogBatch, bool) {
 	default:
 		return store.LogBatch{}, false
 	}
-	if !a.Ended || !a.Unclaimed || a.ExitReason == "" || dot < 0 {
+	if !a.Ended || dot < 0 {
+		return store.LogBatch{}, false
+	}
+	var text string
+	switch {
+	case a.Sick != "":
+		text = fmt.Sprintf("attempt %s failed (%s) with a device that is not fit for work: %s", a.ID[dot+1:], a.ExitReason, a.Sick)
+	case a.Unclaimed && a.ExitReason != "":
+		text = fmt.Sprintf("attempt %s did not start: %s", a.ID[dot+1:], a.ExitReason)
+	default:
 		return store.LogBatch{}, false
 	}
 	return store.LogBatch{TaskID: a.ID[:dot], Origin: store.LogOrigin{AllocationID: a.ID}, Shipper: "master/" + a.ID,
 		Lines: []store.LogLine{{At: time.Now(), Level: errorLevel, Stdtype: "stderr", Source: "master", Rank: -1,
-			Text: fmt.Sprintf("attempt %s did not start: %s", a.ID[dot+1:], a.ExitReason)}}}, true
+			Text: text}}}, true
 }

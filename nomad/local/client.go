@@ -32,6 +32,8 @@ type Client struct {
 	Slots int `json:"slots,omitempty"`
 	// GPUs is how many simulated GPUs it has; as the cluster's other nodes by default.
 	GPUs int `json:"gpus,omitempty"`
+	// Chroot is what its tasks of the driver exec find of this machine; as on the cluster's other nodes by default.
+	Chroot []string `json:"chroot,omitempty"`
 	// Index chooses the range of ports that it gives to its tasks. AddClient sets it.
 	Index int `json:"index"`
 }
@@ -129,7 +131,7 @@ func (c *Cluster) clientAgent(ctx context.Context, client Client, report *server
 	a := agent{
 		name: part, title: "node " + c.nodeName(client.Name), config: c.clientConfig(client), ports: []string{part},
 		ready: func(ctx context.Context) error {
-			if _, err := get(ctx, localURL(c.state.Ports[part])+"/v1/agent/health"); err != nil {
+			if _, err := c.get(ctx, c.localURL(c.state.Ports[part])+"/v1/agent/health"); err != nil {
 				return err
 			}
 			if err := c.nodeReady(ctx, c.nodeName(client.Name)); err != nil {
@@ -219,9 +221,13 @@ client {
 		fmt.Fprintf(&b, "    detent_slots   = \"%d\"\n", slots)
 	}
 	b.WriteString("  }\n")
-	if len(c.state.Chroot) > 0 {
+	chroot := c.state.Chroot
+	if client.Chroot != nil {
+		chroot = client.Chroot
+	}
+	if len(chroot) > 0 {
 		b.WriteString("\n  chroot_env {\n")
-		for _, dir := range c.state.Chroot {
+		for _, dir := range chroot {
 			fmt.Fprintf(&b, "    %q = %q\n", dir, dir)
 		}
 		b.WriteString("  }\n")

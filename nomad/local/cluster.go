@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/detent-ml/detent/nomad/servers"
 )
@@ -18,6 +20,8 @@ type Cluster struct {
 	dir   string
 	mu    sync.Mutex
 	state state
+
+	secure atomic.Pointer[http.Client] // for servers that speak TLS
 }
 
 // Load returns the cluster of a folder as it is, without changing anything. It returns ErrNoCluster
@@ -154,6 +158,13 @@ func (c *Cluster) remember(opts Options) error {
 	}
 	if opts.ExtraNomad != "" {
 		s.ExtraNomad = opts.ExtraNomad
+	}
+	secure, err := opts.TLS.absolute()
+	if err != nil {
+		return err
+	}
+	if secure != nil {
+		s.TLS = secure
 	}
 	if opts.Master.Binary != "" {
 		s.Master = opts.Master

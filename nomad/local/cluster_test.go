@@ -218,7 +218,7 @@ func checkData(t *testing.T, c *Cluster) {
 	if kept, _, err := nomad.Variables().Read("kept", nil); err != nil || kept.Items["v"] != "in Nomad" {
 		t.Errorf("Nomad has %v, %v", kept, err)
 	}
-	if v, err := get(ctx, c.Describe(ctx).ConsulURL+"/v1/kv/kept?raw"); err != nil || v != "in Consul" {
+	if v, err := c.get(ctx, c.Describe(ctx).ConsulURL+"/v1/kv/kept?raw"); err != nil || v != "in Consul" {
 		t.Errorf("Consul has %q, %v", v, err)
 	}
 }

@@ -61,6 +61,7 @@ func (c *Cluster) consulConfig(client string) ([]byte, error) {
 		config["retry_join"], config["retry_interval"] = []string{fmt.Sprintf("127.0.0.1:%d", c.state.Ports[portConsulSerf])}, "1s"
 	}
 	c.consulAccess(config)
+	c.consulTLS(config, ports)
 	return json.MarshalIndent(config, "", "  ")
 }
 
@@ -89,7 +90,7 @@ func (c *Cluster) consulAgent(ctx context.Context, client string, report *server
 // consulReady says whether a Consul agent knows a leader, which is the server itself once it has read
 // its state.
 func (c *Cluster) consulReady(ctx context.Context, client string) error {
-	body, err := get(ctx, localURL(c.state.Ports[consulPart(client)])+"/v1/status/leader")
+	body, err := c.get(ctx, c.localURL(c.state.Ports[consulPart(client)])+"/v1/status/leader")
 	if err != nil {
 		return err
 	}
@@ -108,31 +109,31 @@ func (c *Cluster) leaveConsul(ctx context.Context, client string) error {
 	if !c.state.Processes[part].Alive() {
 		return nil
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPut, localURL(c.state.Ports[part])+"/v1/agent/leave", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, c.localURL(c.state.Ports[part])+"/v1/agent/leave", nil)
 	if err != nil {
 		return err
 	}
 	if tokens := c.state.ConsulACL; tokens != nil {
 		req.Header.Set("X-Consul-Token", tokens.Management)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := c.do(req)
 	if err != nil {
 		return err
 	}
 	return resp.Body.Close()
 }
 
-func (c *Cluster) consulURL() string { return localURL(c.state.Ports[portConsul]) }
+func (c *Cluster) consulURL() string { return c.localURL(c.state.Ports[portConsul]) }
 
 func localURL(port int) string { return "http://127.0.0.1:" + strconv.Itoa(port) }
 
 // get fetches a small answer from one of the servers.
-func get(ctx context.Context, url string) (string, error) {
+func (c *Cluster) get(ctx context.Context, url string) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return "", err
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := c.do(req)
 	if err != nil {
 		return "", err
 	}

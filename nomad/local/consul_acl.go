@@ -81,7 +81,7 @@ func (c *Cluster) putConsul(ctx context.Context, path string, body any, fine str
 		return err
 	}
 	req.Header.Set("X-Consul-Token", c.state.ConsulACL.Management)
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := c.do(req)
 	if err != nil {
 		return err
 	}

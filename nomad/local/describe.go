@@ -80,11 +80,11 @@ func (c *Cluster) Describe(ctx context.Context) Description {
 	}
 	if allocs, err := c.runningMasters(ctx); err == nil {
 		for _, alloc := range allocs {
-			d.MasterURLs = append(d.MasterURLs, masterURL(alloc))
+			d.MasterURLs = append(d.MasterURLs, c.masterURL(alloc))
 		}
 	}
 	// A single master is always found at its port, also while it is away.
-	d.MasterURL, d.TasksURL = localURL(c.state.Ports[portMaster]), localURL(c.state.Ports[portPages])
+	d.MasterURL, d.TasksURL = c.localURL(c.state.Ports[portMaster]), c.localURL(c.state.Ports[portPages])
 	if c.state.Master.Count > 1 {
 		d.MasterURL, d.TasksURL = "", ""
 		if len(d.MasterURLs) > 0 {

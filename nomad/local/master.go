@@ -60,6 +60,9 @@ func (c *Cluster) runMaster(ctx context.Context, task *servers.Task) error {
 	if tokens := c.state.ConsulACL; tokens != nil {
 		secret.Items["consul_token"] = tokens.Master
 	}
+	if err := c.masterKeys(secret.Items); err != nil {
+		return err
+	}
 	if _, _, err := client.Variables().Create(secret, (&api.WriteOptions{}).WithContext(ctx)); err != nil {
 		return fmt.Errorf("store the database's address as a Nomad variable: %w", err)
 	}
@@ -124,6 +127,9 @@ func (c *Cluster) masterVars() (map[string]string, error) {
 		"memory_max":  "1024",
 	}
 	c.vaultVars(vars, env)
+	if err := c.masterTLS(vars); err != nil {
+		return nil, err
+	}
 	maps.Copy(env, m.Env)
 	vars["env"] = hclMap(env)
 	return vars, nil
@@ -211,7 +217,7 @@ func (c *Cluster) nomadJobRun(ctx context.Context, vars map[string]string) error
 		args = append(args, "-var="+name+"="+value)
 	}
 	cmd := exec.CommandContext(ctx, binary.Path, append(args, c.jobFile())...)
-	cmd.Env = agentEnv()
+	cmd.Env = append(agentEnv(), c.trust()...)
 	if c.state.Token != "" {
 		cmd.Env = append(cmd.Env, "NOMAD_TOKEN="+c.state.Token)
 	}
@@ -278,12 +284,12 @@ func (c *Cluster) masterState(ctx context.Context, client *api.Client, check fun
 				return "", err
 			}
 		}
-		url := masterURL(alloc)
+		url := c.masterURL(alloc)
 		if url == "" || alloc.ClientStatus != api.AllocClientStatusRunning {
 			waiting = fmt.Sprintf("allocation %s is %s", alloc.ID[:8], alloc.ClientStatus)
 			continue
 		}
-		if _, err := get(ctx, url+"/health"); err != nil {
+		if _, err := c.get(ctx, url+"/health"); err != nil {
 			waiting = err.Error()
 			continue
 		}
@@ -321,13 +327,13 @@ func (c *Cluster) notPlaced(ctx context.Context, client *api.Client, count, up i
 }
 
 // masterURL is where the master of an allocation listens.
-func masterURL(alloc *api.Allocation) string {
+func (c *Cluster) masterURL(alloc *api.Allocation) string {
 	if alloc.AllocatedResources == nil {
 		return ""
 	}
 	for _, port := range alloc.AllocatedResources.Shared.Ports {
 		if port.Label == "http" {
-			return localURL(port.Value)
+			return c.localURL(port.Value)
 		}
 	}
 	return ""

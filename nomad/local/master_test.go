@@ -69,7 +69,7 @@ func TestMasterLivesThroughEverything(t *testing.T) {
 				if len(found) != 1 || found[0] == before {
 					return fmt.Errorf("processes %v", found)
 				}
-				_, err = get(ctx, d.MasterURL+"/health")
+				_, err = c.get(ctx, d.MasterURL+"/health")
 				return err
 			})
 		}
@@ -142,10 +142,10 @@ func TestMasterLivesThroughEverything(t *testing.T) {
 func checkWhatTheMasterGot(t *testing.T, c *Cluster, d Description) {
 	t.Helper()
 	ctx := t.Context()
-	if config, err := get(ctx, d.MasterURL+"/config"); err != nil || config != c.state.Master.Config {
+	if config, err := c.get(ctx, d.MasterURL+"/config"); err != nil || config != c.state.Master.Config {
 		t.Errorf("the configuration is %q, %v; expected %q", config, err, c.state.Master.Config)
 	}
-	text, err := get(ctx, d.MasterURL+"/env")
+	text, err := c.get(ctx, d.MasterURL+"/env")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func checkWhatTheMasterGot(t *testing.T, c *Cluster, d Description) {
 			t.Errorf("the master's environment lacks %s:%s", want, env)
 		}
 	}
-	job, err := get(ctx, d.NomadURL+"/v1/job/"+masterJob)
+	job, err := c.get(ctx, d.NomadURL+"/v1/job/"+masterJob)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func checkWhatTheMasterGot(t *testing.T, c *Cluster, d Description) {
 		t.Error("the database's password is in the job, which every user of Nomad may read")
 	}
 	within(t, 20*time.Second, "the master is healthy in Consul", func() error {
-		answer, err := get(ctx, d.ConsulURL+"/v1/health/service/det-master?passing")
+		answer, err := c.get(ctx, d.ConsulURL+"/v1/health/service/det-master?passing")
 		if err == nil && !strings.Contains(answer, "det-master") {
 			err = fmt.Errorf("%s", answer)
 		}
@@ -237,7 +237,7 @@ func TestTwoMastersTwoNodesAndACLs(t *testing.T) {
 		t.Error("the removed client is still a part")
 	}
 	within(t, time.Minute, "the removed node has left Consul", func() error {
-		text, err := get(ctx, d.ConsulURL+"/v1/catalog/nodes")
+		text, err := c.get(ctx, d.ConsulURL+"/v1/catalog/nodes")
 		if err == nil && strings.Contains(text, "detent-test-second") {
 			err = errors.New(text)
 		}
@@ -248,7 +248,7 @@ func TestTwoMastersTwoNodesAndACLs(t *testing.T) {
 // checkRights uses the identity that Nomad gave to the master: it may list jobs, and nothing without it.
 func checkRights(t *testing.T, c *Cluster, d Description) {
 	t.Helper()
-	text, err := get(t.Context(), d.MasterURLs[0]+"/env")
+	text, err := c.get(t.Context(), d.MasterURLs[0]+"/env")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"github.com/hashicorp/nomad/api"
@@ -36,6 +35,7 @@ server {
 
 // writeAgent writes what the agents have in common; consul is the part that is its Consul agent.
 func (c *Cluster) writeAgent(b *strings.Builder, name, part, consul, ports string) {
+	tls, consulTLS, _ := c.nomadTLS()
 	fmt.Fprintf(b, `# Written by every start of the cluster.
 name      = %q
 region    = "global"
@@ -68,7 +68,7 @@ consul {
   token            = %q
   server_auto_join = false
   client_auto_join = false
-}
+%s}
 
 telemetry {
   prometheus_metrics         = true
@@ -80,7 +80,8 @@ telemetry {
 acl {
   enabled = %t
 }
-`, name, c.path(part, "data"), c.state.Ports[part], ports, c.state.Ports[consul], c.state.ConsulACL.nomad(), c.state.ACL)
+`, name, c.path(part, "data"), c.state.Ports[part], ports, c.state.Ports[consul], c.state.ConsulACL.nomad(), consulTLS, c.state.ACL)
+	b.WriteString(tls)
 	b.WriteString(c.vaultBlock())
 }
 
@@ -108,15 +109,15 @@ func (c *Cluster) asNomad(ctx context.Context, a agent, report *servers.Reporter
 
 // nomadReady says whether Nomad has a leader that has read its keys: before that it refuses its nodes.
 func (c *Cluster) nomadReady(ctx context.Context) error {
-	if _, err := get(ctx, c.nomadURL()+"/v1/agent/health"); err != nil {
+	if _, err := c.get(ctx, c.nomadURL()+"/v1/agent/health"); err != nil {
 		return err
 	}
-	if leader, err := get(ctx, c.nomadURL()+"/v1/status/leader"); err != nil {
+	if leader, err := c.get(ctx, c.nomadURL()+"/v1/status/leader"); err != nil {
 		return err
 	} else if strings.Trim(strings.TrimSpace(leader), `"`) == "" {
 		return errors.New("no leader of Nomad yet")
 	}
-	if keys, err := get(ctx, c.nomadURL()+"/.well-known/jwks.json"); err != nil {
+	if keys, err := c.get(ctx, c.nomadURL()+"/.well-known/jwks.json"); err != nil {
 		return err
 	} else if !strings.Contains(keys, `"kid"`) {
 		return errors.New("the keys of Nomad are not read yet")
@@ -181,14 +182,18 @@ func (c *Cluster) bootstrapACL(ctx context.Context) error {
 	return err
 }
 
-func (c *Cluster) nomadURL() string { return localURL(c.state.Ports[portNomad]) }
+func (c *Cluster) nomadURL() string { return c.localURL(c.state.Ports[portNomad]) }
 
 // Nomad is a client of the cluster's Nomad, with all rights.
 func (c *Cluster) Nomad() (*api.Client, error) {
 	// Without the environment: NOMAD_ADDR or NOMAD_TOKEN there are about another cluster. The HTTP client
 	// is shared, because each of its kind keeps connections open.
+	web, err := c.web()
+	if err != nil {
+		return nil, err
+	}
 	return api.NewClient(&api.Config{
 		Address: c.nomadURL(), SecretID: c.state.Token, Region: "global",
-		Namespace: api.DefaultNamespace, HttpClient: http.DefaultClient,
+		Namespace: api.DefaultNamespace, HttpClient: web,
 	})
 }

@@ -42,6 +42,8 @@ type Options struct {
 	Chroot []string
 	// Slots is how many CPU slots each node offers; 0 leaves it to the master.
 	Slots int
+	// TLS makes Nomad, Consul, Vault and the master speak TLS with these files; nil leaves it as it was.
+	TLS *TLS
 	// ExtraNomad is more configuration for the Nomad agent, in HCL.
 	ExtraNomad string
 	// GPUs of the nodes; none by default.

@@ -130,7 +130,7 @@ func (c *Cluster) s3Args(iam string) []string {
 
 // s3Ready says whether the store answers, and has its bucket.
 func (c *Cluster) s3Ready(ctx context.Context) error {
-	if _, err := get(ctx, localURL(c.state.Ports[portS3])+"/status"); err != nil {
+	if _, err := c.get(ctx, localURL(c.state.Ports[portS3])+"/status"); err != nil {
 		return err
 	}
 	if c.state.Vault.Bucket {

@@ -37,25 +37,26 @@ func newVaultState() *vaultState {
 // vaultAuth is the path of Vault's JWT method, as nomad/vault/setup.sh makes it by default.
 const vaultAuth = "jwt-nomad"
 
-func (c *Cluster) vaultURL() string { return localURL(c.state.Ports[portVault]) }
+func (c *Cluster) vaultURL() string { return c.localURL(c.state.Ports[portVault]) }
 
 // vaultBlock tells Nomad's agents of Vault.
 func (c *Cluster) vaultBlock() string {
 	if c.state.Vault == nil {
 		return ""
 	}
+	_, _, tls := c.nomadTLS()
 	return fmt.Sprintf(`
 vault {
   enabled               = true
   address               = %q
   jwt_auth_backend_path = %q
-
+%s
   default_identity {
     aud = ["vault.io"]
     ttl = "1h"
   }
 }
-`, c.vaultURL(), vaultAuth)
+`, c.vaultURL(), vaultAuth, tls)
 }
 
 // vaultAgent is a Vault of one with its data in files; not a development server: that one forgets
@@ -68,13 +69,15 @@ func (c *Cluster) vaultAgent(ctx context.Context, report *servers.Reporter) (age
 	if err := c.giveFreePorts(portVault, portVault+"-cluster"); err != nil {
 		return agent{}, err
 	}
+	listener := map[string]any{"address": fmt.Sprintf("127.0.0.1:%d", c.state.Ports[portVault]),
+		"cluster_address": fmt.Sprintf("127.0.0.1:%d", c.state.Ports[portVault+"-cluster"]), "tls_disable": true}
+	c.vaultTLS(listener)
 	config, err := json.MarshalIndent(map[string]any{
 		"storage":       map[string]any{"file": map[string]string{"path": c.path(partVault, "data")}},
 		"api_addr":      c.vaultURL(),
 		"disable_mlock": true,
 		"log_level":     "info",
-		"listener": map[string]any{"tcp": map[string]any{"address": fmt.Sprintf("127.0.0.1:%d", c.state.Ports[portVault]),
-			"cluster_address": fmt.Sprintf("127.0.0.1:%d", c.state.Ports[portVault+"-cluster"]), "tls_disable": true}},
+		"listener":      map[string]any{"tcp": listener},
 	}, "", "  ")
 	return agent{name: partVault, title: "Vault", binary: binary, configFile: "vault.json", config: config, ports: []string{portVault},
 		args:  func(file string) []string { return []string{"server", "-config=" + file} },
@@ -132,7 +135,7 @@ func (c *Cluster) vaultCall(ctx context.Context, method, path string, in, out an
 	if c.state.Vault.Token != "" {
 		req.Header.Set("X-Vault-Token", c.state.Vault.Token)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := c.do(req)
 	if err != nil {
 		return err
 	}
@@ -190,6 +193,7 @@ func (c *Cluster) runVaultSetup(ctx context.Context) error {
 		"DETENT_JWKS_URL="+c.nomadURL()+"/.well-known/jwks.json", "DETENT_ROLE_ARN="+s3RoleARN, "DETENT_BUCKETS="+s3Bucket,
 		"DETENT_STS_ENDPOINT="+c.stsURL(), "DETENT_AWS_ACCESS_KEY="+c.state.Vault.S3Vault.AccessKey,
 		"DETENT_AWS_SECRET_KEY="+c.state.Vault.S3Vault.SecretKey, "DETENT_REMOVE_ENTITIES=true")
+	cmd.Env = append(cmd.Env, c.trust()...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("set Vault up: %w\n%s", err, strings.TrimSpace(string(out)))
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/nomad/api"
 
 	"github.com/detent-ml/detent/master/cluster/nomadtest"
+	"github.com/detent-ml/detent/plugins/gpu/bulletin"
 	"github.com/detent-ml/detent/plugins/gpu/simulated"
 )
 
@@ -40,9 +41,13 @@ func startNode(t *testing.T, state simulated.State) *node {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
+	if err := os.Symlink("det-gpu", filepath.Join(plugins, bulletin.Name)); err != nil {
+		t.Fatal(err)
+	}
 	n.write(t, state)
 	n.Agent = nomadtest.Start(t, nomadtest.Options{PluginDir: plugins, Chroot: shellAlone(t), Plugins: map[string]map[string]any{
-		"det-gpu": {"fingerprint_period": "200ms", "simulate": map[string]any{"state": n.state}},
+		"det-gpu":     {"fingerprint_period": "200ms", "simulate": map[string]any{"state": n.state}},
+		bulletin.Name: {},
 	}})
 	return n
 }
@@ -151,6 +156,28 @@ func (n *node) waits(t *testing.T, id string) {
 	})
 }
 
+// shown waits until the page of the node says how its GPUs are: as the health of
+// what Nomad takes for a driver, and as an event.
+func (n *node) shown(t *testing.T, fit bool, words string) {
+	t.Helper()
+	n.Until(t, soon, "the page of the node", func() error {
+		node, _, err := n.API.Nodes().Info(n.NodeID, nil)
+		if err != nil {
+			return err
+		}
+		d := node.Drivers[bulletin.Name]
+		if d == nil || !d.Detected || d.Healthy != fit || d.HealthDescription != words {
+			return fmt.Errorf("the driver is %+v", d)
+		}
+		for _, e := range node.Events {
+			if e.Message == words && e.Details["driver"] == bulletin.Name {
+				return nil
+			}
+		}
+		return errors.New("no event says so")
+	})
+}
+
 // TestInNomad: the plugin in a real agent. Nomad lists the devices with their
 // attributes and health, gives exactly those that a job's constraint names, tells
 // them to the task, and shows what they do.
@@ -199,9 +226,11 @@ func TestInNomad(t *testing.T) {
 			}
 			return nil
 		})
+		n.shown(t, false, "1 of 4 GPUs is out of use: "+id(0)+" (NVIDIA A100-SXM4-40GB): it smells of smoke")
 		n.register(t, job("hopeful", 2, id(0), id(2)))
 		n.waits(t, "hopeful")
 		n.write(t, four)
+		n.shown(t, true, "all 4 GPUs are fit for work")
 		if got, _ := n.given(t, "hopeful"); len(got) != 2 {
 			t.Errorf("given %v", got)
 		}
@@ -261,7 +290,7 @@ func TestInNomad(t *testing.T) {
 		})
 		n.Node.Run(t)
 		n.devices(t, "four healthy GPUs after the client came back", func(g []*api.NodeDeviceResource) error {
-			if len(g) != 1 || len(g[0].Instances) != 4 || len(pluginsOf(t, filepath.Dir(n.state))) != 1 {
+			if len(g) != 1 || len(g[0].Instances) != 4 || len(pluginsOf(t, filepath.Dir(n.state))) != 2 {
 				return errors.New("not yet")
 			}
 			return nil

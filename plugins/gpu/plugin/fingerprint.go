@@ -47,6 +47,9 @@ func (p *Plugin) fingerprint(ctx context.Context, out chan<- *device.Fingerprint
 		}
 		if first || !reflect.DeepEqual(groups, last) {
 			p.logChanges(last, groups)
+			p.mu.Lock()
+			p.tell()
+			p.mu.Unlock()
 			select {
 			case <-ctx.Done():
 				return
@@ -143,10 +146,7 @@ func (p *Plugin) wanted(all []gpus.GPU) []gpus.GPU {
 func (p *Plugin) groups() []*device.DeviceGroup {
 	var groups []*device.DeviceGroup
 	for _, d := range p.patients {
-		model := d.Model
-		if model == "" {
-			model = "unknown" // lost before it said
-		}
+		model := modelOf(d.Device)
 		n := len(groups)
 		if n == 0 || groups[n-1].Name != model {
 			groups = append(groups, &device.DeviceGroup{Vendor: vendor, Type: kind, Name: model, Attributes: p.attributes(d.Device)})
@@ -159,6 +159,14 @@ func (p *Plugin) groups() []*device.DeviceGroup {
 		groups[n-1].Devices = append(groups[n-1].Devices, instance)
 	}
 	return groups
+}
+
+// modelOf is a device's model, as Nomad is told it.
+func modelOf(d gpus.Device) string {
+	if d.Model == "" {
+		return "unknown" // lost before it said
+	}
+	return d.Model
 }
 
 // attributes are what jobs may ask for in constraints. Those that NVIDIA's plugin

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/nomad/plugins/device"
 	"github.com/hashicorp/nomad/plugins/shared/hclspec"
 
+	"github.com/detent-ml/detent/plugins/gpu/bulletin"
 	"github.com/detent-ml/detent/plugins/gpu/gpus"
 	"github.com/detent-ml/detent/plugins/gpu/nvidia"
 	"github.com/detent-ml/detent/plugins/gpu/simulated"
@@ -31,6 +32,7 @@ type Plugin struct {
 	version string
 	now     func() time.Time
 	open    func(settings) (gpus.Source, error)
+	notice  string // file in which det-gpu-health finds what Nomad was told; "" for none
 
 	mu       sync.Mutex
 	settings settings
@@ -42,8 +44,12 @@ type Plugin struct {
 }
 
 // New makes a plugin of that version.
-func New(version string, log hclog.Logger) *Plugin {
-	return &Plugin{log: log, version: version, now: time.Now, open: openSource, wake: make(chan struct{}, 1),
+func New(version string, log hclog.Logger) *Plugin { return NewWithNotice(version, "", log) }
+
+// NewWithNotice makes a plugin that also leaves what it tells Nomad in a file, for
+// the driver of package bulletin.
+func NewWithNotice(version, notice string, log hclog.Logger) *Plugin {
+	return &Plugin{log: log, version: version, notice: notice, now: time.Now, open: openSource, wake: make(chan struct{}, 1),
 		settings: settings{}, ward: gpus.NewWard(gpus.Policy{})}
 }
 
@@ -83,6 +89,21 @@ func (p *Plugin) SetConfig(c *base.Config) error {
 	p.settings = s
 	p.ward = gpus.NewWard(s.policy)
 	return nil
+}
+
+// tell leaves the notice. Without it Nomad knows all the same, so that it cannot be
+// left is no more than said. The caller holds the lock.
+func (p *Plugin) tell() {
+	if p.notice == "" {
+		return
+	}
+	n := bulletin.Notice{}
+	for _, d := range p.patients {
+		n.GPUs = append(n.GPUs, bulletin.GPU{ID: d.ID, Model: modelOf(d.Device), Why: d.Why})
+	}
+	if err := n.Write(p.notice); err != nil {
+		p.log.Warn("det-gpu-health cannot be told how the GPUs are", "error", err)
+	}
 }
 
 // Close gives up what the plugin holds.
