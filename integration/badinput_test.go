@@ -116,7 +116,7 @@ func (r *rig) unharmed(t *testing.T) func() {
 	return func() {
 		t.Helper()
 		var health struct{ Status, Database, Alarm string }
-		if err := json.Unmarshal(get(t, r.MasterURL+"/health"), &health); err != nil || health.Status != "up" || health.Database != "up" || health.Alarm != "" {
+		if err := json.Unmarshal(r.get(t, r.MasterURL+"/health"), &health); err != nil || health.Status != "up" || health.Database != "up" || health.Alarm != "" {
 			t.Errorf("the master's health is %+v: %v", health, err)
 		}
 		if after := r.masterPids(t); after != before {
@@ -275,6 +275,16 @@ func TestBadRequestsAreRefused(t *testing.T) {
 		{"a command without a program", "POST", "/api/v1/commands", map[string]any{"config": map[string]any{}}, me, 400, "entrypoint: is required"},
 		{"NUL in a command", "POST", "/api/v1/commands", map[string]any{"config": map[string]any{"entrypoint": []string{"a\x00b"}}}, me, 400, "entrypoint[0]: contains a NUL character"},
 		{"a deep command", "POST", "/api/v1/commands", `{"config":{"entrypoint":["a"],"data":` + deep(20000) + "}}", me, 400, "the body is not JSON"},
+		{"a question without sense", "POST", "/api/v1/experiments-search", map[string]any{"query": "id > 0 and lables = x"}, me, 400, "query: column 12: there is no column"},
+		{"NUL in a question", "POST", "/api/v1/experiments-search", map[string]any{"query": "name = 'a\x00b'"}, me, 400, ""},
+		{"NUL in the name of a hyperparameter", "POST", "/api/v1/experiments-search", map[string]any{"sort": "hp.a\x00b=asc"}, me, 400, ""},
+		{"a deep filter", "POST", "/api/v1/experiments-search", map[string]any{"filter": `{"filterGroup":` + deep(20000) + "}"}, me, 400, "filter"},
+		{"a filter with SQL in it", "POST", "/api/v1/experiments-search", map[string]any{"sort": "id;DROP TABLE experiments=asc"}, me, 400, "invalid sort col"},
+		{"a template of nothing that there is", "POST", "/api/v1/templates/x", map[string]any{"config": map[string]any{"a": 1}}, me, 400, `template "x":1:1: a: unknown field`},
+		{"NUL in the name of a template", "POST", "/api/v1/templates/a%00b", map[string]any{"config": map[string]any{}}, me, 400, ""},
+		{"NUL in a template", "POST", "/api/v1/templates/x", map[string]any{"config": map[string]any{"name": "a\x00b"}}, me, 400, ""},
+		{"a deep template", "PUT", "/api/v1/templates/x", map[string]any{"source": "data: " + strings.Repeat("[", 1000)}, me, 400, "nested more than"},
+		{"no such template", "PATCH", "/api/v1/templates/none", map[string]any{}, me, 404, `template "none" not found`},
 		{"a large body where small ones go", "POST", "/api/v1/auth/login", &io.LimitedReader{R: zeros{}, N: 1 << 20}, nil, 413, "the limit here is"},
 	})
 	check()
@@ -318,6 +328,7 @@ func TestTokensOpenOnlyTheirOwn(t *testing.T) {
 		{"a task ends another early", "POST", "/api/v1/trials/" + itoa(foreign.ID) + "/early_exit", map[string]any{"reason": "EXITED_REASON_INVALID_HP"}, task, 403, ""},
 		{"a task answers for another", "POST", "/api/v1/allocations/" + allocation + "/signals/ack_preemption", nil, task, 403, ""},
 		{"a task kills an experiment", "POST", "/api/v1/experiments/" + itoa(other) + "/kill", nil, task, 403, ""},
+		{"a task makes a template", "POST", "/api/v1/templates/tasks", map[string]any{"config": map[string]any{}}, task, 403, ""},
 		{"a task makes a user", "POST", "/api/v1/users", map[string]any{"user": map[string]any{"username": "q"}}, task, 403, ""},
 	})
 	if status, said := r.byHand(t, ask{method: "POST", path: "/api/v1/trials/" + itoa(own.ID) + "/metrics", body: report(own), header: task}); status != 200 {

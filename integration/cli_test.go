@@ -79,6 +79,7 @@ func TestEveryVerb(t *testing.T) {
 	var id string
 	t.Run("create", func(t *testing.T) { id = w.create(t) })
 	t.Run("read", func(t *testing.T) { w.read(t, id) })
+	t.Run("templates", func(t *testing.T) { w.templates(t) })
 	t.Run("checkpoints", func(t *testing.T) { w.checkpoints(t, id) })
 	t.Run("visited", func(t *testing.T) { w.visited(t, id) })
 	t.Run("change", func(t *testing.T) { w.change(t, id) })
@@ -162,6 +163,10 @@ func (w *typist) users(t *testing.T) {
 	holds(t, "auth-token", w.det(t, "dev", "auth-token"), ".")
 	admin.det(t, "master", "config", "show")
 	admin.det(t, "master", "trust-nomad")
+	holds(t, "agent disable", admin.det(t, "agent", "disable", "integration", "--drain"), "No tasks in progress")
+	admin.det(t, "agent", "enable", "integration")
+	holds(t, "slot disable", admin.det(t, "slot", "disable", "integration", "1"), "Disabled slot 1 of agent integration")
+	holds(t, "slot enable", admin.det(t, "slot", "enable", "integration", "1"), "Enabled slot 1 of agent integration")
 	admin.det(t, "user", "logout")
 	if _, _, code := admin.try(t, "", "-u", "admin", "master", "config"); code == 0 {
 		t.Error("signed out, admin is still signed in")
@@ -222,6 +227,8 @@ func (w *typist) read(t *testing.T, id string) {
 		t.Errorf("plot --json: %s", out)
 	}
 	trial := fmt.Sprint(w.rows(t, "experiment", "list-trials", id)[0]["id"])
+	holds(t, "trial list", w.det(t, "trial", "list", id), "Trial ID", "COMPLETED")
+	w.find(t, id, trial)
 	holds(t, "trial describe", w.det(t, "trial", "describe", trial), "# of Batches", "COMPLETED")
 	holds(t, "trial logs", w.det(t, "trial", "logs", trial, "--head", "1", "--source", "task"), "trained")
 	task := w.rows(t, "experiment", "list-trials", id)[0]["taskId"].(string)
@@ -231,6 +238,53 @@ func (w *typist) read(t *testing.T, id string) {
 	if files["train.py"] != curve || files["more/notes.txt"] != "sent too" || files["secret"] != "" {
 		t.Errorf("the code came back as %v", files)
 	}
+}
+
+// find: the same experiment, by everything that it can be asked for.
+func (w *typist) find(t *testing.T, id, trial string) {
+	for _, question := range []string{"label = drawn and validation.loss < 0.3", "hp.lr is empty and name ~ DRAW and not state = error", "owner = ida and training.accuracy.max >= 1 and started > -1d"} {
+		holds(t, question, w.det(t, "experiment", "search", question, "--csv"), "\n"+id+",ida,drawn,COMPLETED")
+	}
+	flags := []string{"--where", "validation.loss.min > 0", "--label", "drawn", "--state", "completed", "--owner", "ida", "--name", "draw", "--project", "Uncategorized/Uncategorized", "--sort", "validation.loss:desc"}
+	if list := w.rows(t, append([]string{"experiment", "list"}, flags...)...); len(list) != 1 || fmt.Sprint(list[0]["id"]) != id {
+		t.Errorf("list by everything: %v", list)
+	}
+	if list := w.rows(t, "experiment", "list", "--label", "nobody's"); len(list) != 0 {
+		t.Errorf("list by another label: %v", list)
+	}
+	bundle := strings.TrimSpace(strings.TrimPrefix(w.det(t, "trial", "support-bundle", trial), "bundle path: "))
+	whole := ""
+	for name, text := range unpacked(t, bundle) {
+		whole += filepath.Base(name) + "\n" + text
+	}
+	holds(t, "the support bundle", whole, "trial_logs.txt", "trained", "master_logs.txt", "api_experiment_call.json", "api_trial_call.json", "workloads.json", "tasks.json", "exit code 0")
+}
+
+// templates: a configuration that others are laid over, from its making to its end.
+func (w *typist) templates(t *testing.T) {
+	write(t, w.home, "base.yaml", "# for all of us\nlabels: [based]\nmax_restarts: 1\n")
+	write(t, w.home, "broken.yaml", "labels: [based]\nmax_restart: 1\n")
+	holds(t, "create", w.det(t, "template", "create", "base", "base.yaml", "-w", "Uncategorized"), "Created template base")
+	holds(t, "set", w.det(t, "template", "set", "base", "base.yaml"), "Set template base")
+	if _, stderr, code := w.try(t, "", "template", "set", "base", "broken.yaml"); code != 1 || !strings.Contains(stderr, "broken.yaml:2:1: max_restart: unknown field; did you mean max_restarts?") {
+		t.Errorf("a broken one: exit %d, %s", code, stderr)
+	}
+	if got := w.det(t, "template", "describe", "base"); got != "# for all of us\nlabels: [based]\nmax_restarts: 1\n" {
+		t.Errorf("it is not as it was written: %q", got)
+	}
+	holds(t, "list", w.det(t, "template", "list", "-d"), "base", "Uncategorized", "max_restarts: 1")
+	out := w.det(t, "experiment", "create", "curve.yaml", "code", "--paused", "--template", "base")
+	id := itoa(first(t, `Created experiment (\d+)`, out))
+	holds(t, "the experiment", w.det(t, "experiment", "config", id), "- based", "- drawn")
+	holds(t, "by its template", w.det(t, "experiment", "search", "template = base", "--csv"), "\n"+id+",")
+	holds(t, "over it", w.det(t, "experiment", "create", "curve.yaml", "code", "--test", "--template", "base"), "Model definition test succeeded!")
+	w.det(t, "experiment", "kill", id)
+	w.det(t, "template", "set-value", "config", "base", "base.yaml")
+	w.det(t, "template", "set-value", "name", "base", "basis")
+	if _, _, code := w.try(t, "", "template", "describe", "base"); code != 5 {
+		t.Errorf("under its old name: exit %d", code)
+	}
+	holds(t, "remove", w.det(t, "template", "remove", "basis"), "Removed template basis")
 }
 
 // unpacked reads an archive of files.
@@ -290,6 +344,34 @@ func (w *typist) checkpoints(t *testing.T, id string) {
 	if b, err := os.ReadFile(filepath.Join(w.home, "latest", "deep", "weights")); err != nil || string(b) != "weights of 20" {
 		t.Errorf("the latest checkpoint holds %q: %v", b, err)
 	}
+	w.removals(t, id, best)
+}
+
+// removals: what is kept by the policy's numbers goes by hand, file by file, altogether, and by other numbers.
+func (w *typist) removals(t *testing.T, id, best string) {
+	latest := ""
+	for _, k := range w.rows(t, "checkpoint", "list", id) {
+		if uuid := k["uuid"].(string); uuid != best && k["state"] == "STATE_COMPLETED" {
+			latest = uuid
+		}
+	}
+	is := func(uuid, state string) {
+		t.Helper()
+		eventually(t, uuid+" becomes "+state, func() (bool, error) {
+			k, err := w.r.client.Checkpoint(t.Context(), uuid)
+			if err != nil {
+				return false, err
+			}
+			return string(k.State) == state, fmt.Errorf("it is %s", k.State)
+		})
+	}
+	holds(t, "rm", w.det(t, "checkpoint", "rm", latest, "--glob", "deep", "--yes"), "is in progress")
+	is(latest, "STATE_PARTIALLY_DELETED")
+	w.det(t, "checkpoint", "delete", latest, "--yes")
+	is(latest, "STATE_DELETED")
+	holds(t, "set gc-policy", w.det(t, "experiment", "set", "gc-policy", id, "--save-experiment-best", "0", "--save-trial-best", "0", "--save-trial-latest", "0", "--yes"),
+		"Set GC policy of experiment "+id)
+	is(best, "STATE_DELETED")
 }
 
 func (w *typist) change(t *testing.T, id string) {
@@ -347,6 +429,7 @@ func (w *typist) steer(t *testing.T) {
 	w.r.waitLog(t, canceled, "begins after 0")
 	w.det(t, "experiment", "cancel", itoa(canceled))
 	w.r.waitState(t, canceled, v1.ExperimentStateCanceled)
+	holds(t, "continue", w.det(t, "experiment", "continue", itoa(canceled), "-f"), "Continued experiment "+itoa(canceled), "ends after")
 	single := first(t, `Created experiment (\d+)`, w.det(t, "experiment", "create", "long.yaml", "long"))
 	w.r.waitLog(t, single, "begins after 0")
 	w.det(t, "trial", "kill", itoa(w.r.trial(t, single).ID))

@@ -56,7 +56,10 @@ func (r *rig) neighbour(t *testing.T, first int) *neighbour {
 		"DETENT_CLUSTER_NAME=neighbour", "DETENT_NOMAD_ADDRESS="+r.NomadURL, "DETENT_CONSUL_ADDRESS="+r.ConsulURL,
 		"DETENT_RUNNER_PATH="+filepath.Join(r.bin, "det-runner"), "DETENT_HARNESS_PATH="+filepath.Join(r.root, "plugins", "harness"))
 	if _, token := r.ConsulTokens(); token != "" {
-		n.env = append(n.env, "DETENT_CONSUL_TOKEN="+token, "DETENT_NOMAD_TOKEN="+r.NomadToken)
+		n.env = append(n.env, "DETENT_CONSUL_TOKEN="+token)
+	}
+	if token := r.policyToken(t); token != "" {
+		n.env = append(n.env, "DETENT_NOMAD_TOKEN="+token)
 	}
 	n.start(t)
 	t.Cleanup(func() { n.stop(t) })

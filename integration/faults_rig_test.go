@@ -80,6 +80,7 @@ name: %s
 entrypoint: %s
 searcher: {name: single, metric: loss, max_length: {batches: 1000000}}
 max_restarts: 0
+checkpoint_storage: {save_trial_latest: 1000000} # all are counted
 hyperparameters: {record: %s, pause: %g, every: %d, noise: %d, stubborn: %t}
 %s`, strings.ReplaceAll(t.Name(), "/", " "), entry, record, o.pause, checkpointEvery, o.noise, o.stubborn, o.more), script(string(code)))
 	t.Cleanup(func() { // whatever happens, it does not train on

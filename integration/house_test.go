@@ -43,7 +43,7 @@ func list(t *testing.T) []pkg {
 }
 
 // purePackages do no I/O and know no clock, context or socket.
-var purePackages = []string{"master/fault", "master/expconf", "master/search", "master/search/sim", "master/lifecycle", "master/sched", "jobspecs"}
+var purePackages = []string{"master/fault", "master/expconf", "master/find", "master/spelling", "master/search", "master/search/sim", "master/lifecycle", "master/logpolicy", "master/sched", "master/keep", "jobspecs"}
 
 // impure packages may not be imported by pure ones, directly.
 var impure = []string{"context", "database/sql", "io/ioutil", "log", "log/slog", "net", "net/http", "os", "os/exec", "os/signal",
@@ -60,7 +60,7 @@ var onlyImporters = map[string][]string{
 	"github.com/hashicorp/vault/api":     {"master/secrets"},
 	"github.com/aws/aws-sdk-go-v2":       {"master/objects"},
 	module + "/master/secrets":           {"master/server"},
-	module + "/master/objects":           {"master/server"},
+	module + "/master/objects":           {"master/server", "plugins/runner"},
 	"github.com/spf13/cobra":             {"cli", "master", "plugins/runner"},
 	module + "/master/store":             {"master/api", "master/control", "master/server"},
 	module + "/master/control":           {"master/server"},
@@ -120,7 +120,7 @@ func under(imp string, roots []string) bool {
 
 // pluginSDK is what a plugin of Nomad is made with. It is of the server's module,
 // at the last release that was free software (docs/rfd/0001-one-module.md).
-var pluginSDK = []string{"plugins/base", "plugins/device", "plugins/shared/hclspec", "plugins/shared/structs", "helper/pointer", "helper/pluginutils/grpcutils"}
+var pluginSDK = []string{"plugins/base", "plugins/device", "plugins/drivers/proto", "plugins/shared/hclspec", "plugins/shared/structs", "helper/pointer", "helper/pluginutils/grpcutils"}
 
 const pluginSDKVersion = "v1.6.3"
 

@@ -61,13 +61,13 @@ func (r *rig) end(t testing.TB, id int) {
 }
 
 // get asks one of the cluster's servers over HTTP.
-func get(t testing.TB, address string) []byte {
+func (r *rig) get(t testing.TB, address string) []byte {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	authorize(req)
+	r.authorize(req)
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
@@ -116,20 +116,21 @@ func TestAJobExplainsItself(t *testing.T) {
 			t.Errorf("its metadata %s is %q, not %q", key, job.Meta[key], want)
 		}
 	}
-	if len(job.UI.Links) == 0 {
-		t.Error("its page leads nowhere")
-	}
+	page := fmt.Sprintf("%s/det/experiments/%d", r.MasterURL, id)
+	leads := map[string]string{}
 	for _, link := range job.UI.Links {
-		if !strings.HasPrefix(link.URL, r.MasterURL+"/") || link.Label == "" {
-			t.Errorf("its page leads to %+v", *link)
-		}
+		leads[link.Label] = link.URL
+	}
+	want := map[string]string{fmt.Sprintf("Experiment %d", id): page, fmt.Sprintf("Trial %d", trial.ID): fmt.Sprintf("%s/trials/%d", page, trial.ID)}
+	if !maps.Equal(leads, want) {
+		t.Errorf("its page leads to %v, not to %v", leads, want)
 	}
 	passes(t, r, jobID)
 	noSecrets(t, r, jobID, secrets, password, olivia.Token())
 	mine.end(t, id)
 	eventually(t, "its service is gone from Consul", func() (bool, error) {
 		var left []json.RawMessage
-		err := json.Unmarshal(get(t, r.ConsulURL+"/v1/health/service/"+jobID), &left)
+		err := json.Unmarshal(r.get(t, r.ConsulURL+"/v1/health/service/"+jobID), &left)
 		return len(left) == 0, err
 	})
 }
@@ -166,7 +167,7 @@ func passes(t *testing.T, r *rig, jobID string) {
 		Checks []struct{ Name, Status, Type string }
 	}
 	eventually(t, "its service passes its check in Consul", func() (bool, error) {
-		err := json.Unmarshal(get(t, r.ConsulURL+"/v1/health/service/"+jobID+"?passing=true"), &found)
+		err := json.Unmarshal(r.get(t, r.ConsulURL+"/v1/health/service/"+jobID+"?passing=true"), &found)
 		return len(found) == 1, err
 	})
 	s := found[0].Service
@@ -208,7 +209,7 @@ func noSecrets(t *testing.T, r *rig, jobID, file string, known ...string) {
 	}
 	for _, path := range []string{"/v1/job/" + jobID, "/v1/job/" + jobID + "/versions", "/v1/job/" + jobID + "/allocations", "/v1/job/" + jobID + "/evaluations",
 		"/v1/job/det-master", "/v1/job/det-master/versions"} {
-		said := string(get(t, r.NomadURL+path))
+		said := string(r.get(t, r.NomadURL+path))
 		for _, secret := range secrets {
 			if strings.Contains(said, secret) {
 				t.Errorf("%s tells a secret", path)
@@ -216,10 +217,10 @@ func noSecrets(t *testing.T, r *rig, jobID, file string, known ...string) {
 		}
 	}
 	var allocations []struct{ ID string }
-	if err := json.Unmarshal(get(t, r.NomadURL+"/v1/job/"+jobID+"/allocations"), &allocations); err != nil || len(allocations) != 1 {
+	if err := json.Unmarshal(r.get(t, r.NomadURL+"/v1/job/"+jobID+"/allocations"), &allocations); err != nil || len(allocations) != 1 {
 		t.Fatalf("%d allocations: %v", len(allocations), err)
 	}
-	said := string(get(t, r.NomadURL+"/v1/allocation/"+allocations[0].ID))
+	said := string(r.get(t, r.NomadURL+"/v1/allocation/"+allocations[0].ID))
 	for _, secret := range secrets {
 		if strings.Contains(said, secret) {
 			t.Error("the allocation tells a secret")
@@ -240,7 +241,7 @@ func plainEnv(t *testing.T, r *rig, jobID string) {
 			}
 		}
 	}
-	if err := json.Unmarshal(get(t, r.NomadURL+"/v1/job/"+jobID), &job); err != nil {
+	if err := json.Unmarshal(r.get(t, r.NomadURL+"/v1/job/"+jobID), &job); err != nil {
 		t.Fatal(err)
 	}
 	for _, group := range job.TaskGroups {

@@ -151,9 +151,11 @@ func (r *rig) dialDirectly(t *testing.T, task string) {
 		ServiceAddress, Address string
 		ServicePort             int
 	}
-	if err := json.Unmarshal(get(t, r.ConsulURL+"/v1/catalog/service/"+jobspecs.JobID(task+".1")), &found); err != nil || len(found) != 1 {
-		t.Fatalf("%v %v", found, err)
-	}
+	// Nomad tells Consul of a task some time after it was started.
+	eventually(t, "Consul knows where the task is", func() (bool, error) {
+		err := json.Unmarshal(r.get(t, r.ConsulURL+"/v1/catalog/service/"+jobspecs.JobID(task+".1")), &found)
+		return err == nil && len(found) == 1, fmt.Errorf("it has %v: %w", found, err)
+	})
 	host := found[0].ServiceAddress
 	if host == "" {
 		host = found[0].Address

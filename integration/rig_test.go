@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"os"
@@ -29,7 +30,8 @@ type rig struct {
 	local.Description
 	client *client.Client
 	bin    string
-	root   string // of the checkout
+	root   string      // of the checkout
+	trust  *tls.Config // of a cluster that speaks TLS
 }
 
 var shared struct {
@@ -106,6 +108,7 @@ checkpoint_storage: {type: shared_fs, host_path: %s}
 resource_pools:
   - {name: default, driver: raw_exec, slots: cpu, slots_per_node: 4, memory_mb_per_slot: 128}
   - {name: gpu, node_pool: gpu, driver: raw_exec, slots: device, device: nvidia/gpu, memory_mb_per_slot: 64}
+  - {name: lab, node_pool: lab, driver: exec, slots: cpu, slots_per_node: 2, memory_mb_per_slot: 512}
 `, filepath.Join(dir, "checkpoints"))
 }
 
@@ -122,7 +125,7 @@ func build(ctx context.Context, root, bin string) error {
 
 // signIn makes a client for a user with a blank password.
 func (r *rig) signIn(ctx context.Context, user string) (*client.Client, error) {
-	c, err := client.New(client.Options{Master: r.MasterURL})
+	c, err := client.New(client.Options{Master: r.MasterURL, TLS: r.trust})
 	if err != nil {
 		return nil, err
 	}

@@ -104,7 +104,7 @@ func (r *s3rig) allocation(t *testing.T, job string) (id string) {
 
 func (r *s3rig) nomad(t *testing.T, path string) (int, string) {
 	t.Helper()
-	return r.read(t, r.NomadURL+path, nil)
+	return r.read(t, r.NomadURL+path, map[string]string{"X-Nomad-Token": r.NomadToken})
 }
 
 // read gets a page with these fields in the request.

@@ -34,11 +34,15 @@ func TestCheckpointsInS3(t *testing.T) {
 	t.Run("each experiment has its own place", func(t *testing.T) { r.places(t, bob, owner) })
 	t.Run("another's checkpoints cannot be reached", func(t *testing.T) { r.isolation(t, alice, bob, owner, stored) })
 	t.Run("downloads", func(t *testing.T) { r.downloads(t, stored) })
+	t.Run("another's checkpoint as a start", func(t *testing.T) { r.startsFrom(t, alice, bob, stored) })
+	t.Run("files go", func(t *testing.T) { r.filesGo(t, bob, owner) })
 	t.Run("keys are nowhere", func(t *testing.T) { r.searchRunning(t, long) })
 	t.Run("unmodified package", func(t *testing.T) {
 		alice.waitState(t, unmodified, v1.ExperimentStateCompleted)
 		holds(t, "its log", alice.log(t, unmodified), "went through 4 keys")
 	})
+	t.Run("TensorBoard", func(t *testing.T) { r.tensorboard(t) })
+	t.Run("what the master may do in Vault", func(t *testing.T) { r.rightsInVault(t) })
 	waited := 0
 	t.Run("Vault away", func(t *testing.T) { waited = r.vaultAway(t, alice, long) })
 	t.Run("a training longer than its keys", func(t *testing.T) {
@@ -331,21 +335,11 @@ const (
 // vault asks Vault as its administrator.
 func (r *s3rig) vault(t *testing.T, method, path string, body []byte) []byte {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, r.Description.VaultURL+"/v1/"+path, bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
+	status, text := r.tryVault(t, r.VaultToken(), method, path, string(body))
+	if status/100 != 2 && status != http.StatusNotFound {
+		t.Fatalf("Vault: %s %s: %d %s", method, path, status, text)
 	}
-	req.Header.Set("X-Vault-Token", r.VaultToken())
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode/100 != 2 && resp.StatusCode != http.StatusNotFound {
-		t.Fatalf("Vault: %s %s: %s: %s, %v", method, path, resp.Status, text, err)
-	}
-	return text
+	return []byte(text)
 }
 
 func (r *s3rig) vaultList(t *testing.T, path string) []string {

@@ -313,11 +313,17 @@ with core.init(tensorboard_mode=core.TensorboardMode.MANUAL) as ctx:
 // TestTensorboard: the curve of a training, through the proxy.
 func TestTensorboard(t *testing.T) {
 	r := start(t)
-	python := pythonOf(t, "keras")
 	config := "name: drawing\nentrypoint: python3 train.py\nsearcher: {name: single, metric: loss, max_length: {batches: 5}}\nmax_restarts: 0\n"
 	exp := r.submit(t, config, script(drawing))
 	r.waitState(t, exp, v1.ExperimentStateCompleted)
-	out, err := r.det(t, "tensorboard", "start", itoa(exp), "--no-browser", "--config", withPython(python))
+	r.drawn(t, exp)
+}
+
+// drawn opens a TensorBoard of an experiment that ran the program of drawing, reads
+// its curve through the proxy, and ends it.
+func (r *rig) drawn(t *testing.T, exp int, more ...string) {
+	t.Helper()
+	out, err := r.det(t, append([]string{"tensorboard", "start", itoa(exp), "--no-browser", "--config", withPython(pythonOf(t, "keras"))}, more...)...)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -75,6 +75,11 @@ func cases() map[string]jobspecs.Task {
 	notebook.Type, notebook.Title = "NOTEBOOK", "JupyterLab (calm-quick-otter)"
 	notebook.Links = []jobspecs.Link{{Label: "Open it", URL: "http://master.example:8080/proxy/" + notebook.TaskID + "/"}}
 
+	collect := command // removes files of an experiment
+	collect.AllocationID, collect.TaskID = "12.d2d9f5a0-8f0c-4c7e-9d3b-0a5e1c2d3f42.1", "12.d2d9f5a0-8f0c-4c7e-9d3b-0a5e1c2d3f42"
+	collect.Type, collect.ExperimentID, collect.Title = jobspecs.CheckpointGC, 12, "mnist"
+	collect.Credentials = &jobspecs.Credentials{Role: "det-task", Engine: "aws"}
+
 	hostile := trial()
 	hostile.AllocationID = "12.5c1d2f6e-0b7a-4f0e-9a53-6f1f0f9f3b11.1"
 	hostile.Title = "${env[\"NOMAD_TOKEN\"]} %{ if true } {{ key \"x\" }} [click](javascript:alert(1))\n# <script>alert(1)</script> `rm`\x00 ![](http://evil.example/x.png)"
@@ -100,7 +105,7 @@ func cases() map[string]jobspecs.Task {
 	web := trial()
 	web.AllocationID = "21.8c1d2f6e-0b7a-4f0e-9a53-6f1f0f9f3b11.1"
 	web.Credentials = &jobspecs.Credentials{Audience: "sts.amazonaws.com"}
-	all := map[string]jobspecs.Task{"vault": vault, "web_identity": web, "trial": trial(), "gang": gang, "command": command, "notebook": notebook, "hostile": hostile, "long": long}
+	all := map[string]jobspecs.Task{"vault": vault, "web_identity": web, "trial": trial(), "gang": gang, "command": command, "notebook": notebook, "collect": collect, "hostile": hostile, "long": long}
 	maps.Copy(all, containers())
 	all["devices"] = devices()
 	return all

@@ -109,6 +109,9 @@ const (
 	minimalMHz       = 50
 )
 
+// CheckpointGC is the type of tasks that remove files of experiments.
+const CheckpointGC = "CHECKPOINT_GC"
+
 // RunnerPort is the label of the port on which the runner answers /health.
 const RunnerPort = "runner"
 

@@ -104,8 +104,10 @@ func (t *Task) description() string {
 		markdown(plain(t.Owner, longestTitle)), markdown(plain(t.ClusterName, longestTitle)), markdown(plain(t.Pool.Name, longestTitle)),
 		t.Run, count(slots, "slot"), count(len(t.Members), "node"))
 	fmt.Fprintf(&b, "\nDetent submitted this job, watches it and ends it. It is one attempt: Nomad does not restart it, Detent does, as a new job.\n")
-	if log, end := t.commands(); log != "" {
+	if log, end := t.commands(); end != "" {
 		fmt.Fprintf(&b, "\nRead its log: `%s`. End it: `%s`.\n", log, end)
+	} else if log != "" {
+		fmt.Fprintf(&b, "\nRead its log: `%s`.\n", log)
 	}
 	if text := b.String(); len(text) < longestDescription {
 		return text
@@ -114,13 +116,16 @@ func (t *Task) description() string {
 	return fmt.Sprintf("**%s%s**\n", strings.ToUpper(what[:1]), markdown(what[1:]))
 }
 
-// commands are those of det that show what a task says and that end it.
+// commands are those of det that show what a task says and that end it. What removes
+// files is best left to its end, and tried again if it is not.
 func (t *Task) commands() (log, end string) {
 	switch {
 	case t.TrialID > 0:
 		return fmt.Sprintf("det trial logs -f %d", t.TrialID), fmt.Sprintf("det trial kill %d", t.TrialID)
 	case slices.Contains([]string{"COMMAND", "NOTEBOOK", "SHELL", "TENSORBOARD"}, t.Type) && allocationID.MatchString(t.TaskID):
 		return "det task logs -f " + t.TaskID, "det " + strings.ToLower(t.Type) + " kill " + t.TaskID
+	case t.Type == CheckpointGC && allocationID.MatchString(t.TaskID):
+		return "det task logs -f " + t.TaskID, ""
 	default:
 		return "", ""
 	}

@@ -40,5 +40,9 @@ func runDescribe(ctx context.Context, a *app.App, o describeOptions) error {
 	if err != nil {
 		return err
 	}
-	return o.format.Print(a.IO, render.Checkpoint(k), k)
+	if err := o.format.Print(a.IO, render.Checkpoint(k), k); err != nil || o.format.Structured() || o.format.CSV || len(k.Removals) == 0 {
+		return err
+	}
+	a.Printf("\nWhat was removed of it:\n")
+	return render.Removals(k.Removals).Write(a.IO.Out)
 }

@@ -95,8 +95,14 @@ func explain(a *app.App, all []described) {
 		if e := d.resp.Experiment; e.Error != "" {
 			a.Printf("\nExperiment %d failed: %s\n", e.ID, e.Error)
 		}
+		for _, n := range d.resp.AvoidedNodes {
+			a.Printf("\nExperiment %d avoids node %s: %d of its attempts in a row failed there\n", d.resp.Experiment.ID, n.Node, n.Failures)
+		}
 		for _, t := range d.trials {
 			if why := render.Why(t); why != "" {
+				a.Printf("\n%s\n", why)
+			}
+			if why := render.Policy(t); why != "" {
 				a.Printf("\n%s\n", why)
 			}
 		}

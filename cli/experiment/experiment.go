@@ -13,9 +13,9 @@ import (
 // New is det experiment.
 func New(a *app.App) *cobra.Command {
 	cmd := noun.New("experiment", "submit and manage experiments", []string{"e"}, newList(a),
-		newCreate(a), newDescribe(a), newConfig(a), newListTrials(a), newListCheckpoints(a),
+		newSearch(a), newCreate(a), newDescribe(a), newConfig(a), newListTrials(a), newListCheckpoints(a),
 		newLogs(a), newPlot(a), newWait(a),
-		newPause(a), newActivate(a), newCancel(a), newKill(a),
+		newContinue(a), newPause(a), newActivate(a), newCancel(a), newKill(a),
 		newArchive(a), newUnarchive(a), newDelete(a), newMove(a),
 		newLabel(a), newSet(a), newDownload(a), newDownloadModelDef(a))
 	return cmd

@@ -151,7 +151,19 @@ func TestWhatIsNotOffered(t *testing.T) {
 }
 
 func TestTestConfiguration(t *testing.T) {
-	text, err := testConfig(config)
+	whole, _, err := expconf.Parse("test", []byte(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	complete, err := expconf.Complete(whole, expconf.ClusterDefaults{Name: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered, err := complete.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := testConfig(config, answered)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -10,10 +11,12 @@ import (
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/cli/internal/table"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/find"
 	"github.com/detent-ml/detent/master/v1"
 )
 
 type listOptions struct {
+	filterFlags
 	all, showProject bool
 	pages            args.Pages
 	format           output.Format
@@ -30,6 +33,8 @@ func newList(a *app.App) *cobra.Command {
 	}
 	cmd.Flags().BoolVarP(&o.all, "all", "a", false, "also archived ones, and those of other users")
 	cmd.Flags().BoolVar(&o.showProject, "show_project", false, "show workspace and project")
+	cmd.Flags().StringVar(&o.where, "where", "", "those of which this holds, as in 'validation.loss < 0.1 and label = x' (see det experiment search)")
+	o.add(cmd)
 	o.pages.Flags(cmd, 200)
 	o.format.Flags(cmd)
 	return cmd
@@ -40,16 +45,41 @@ func runList(ctx context.Context, a *app.App, o *listOptions) error {
 	if err != nil {
 		return err
 	}
-	q := client.ExperimentQuery{Page: o.pages.Page()}
-	if !o.all {
-		shown := false
-		q.Archived, q.Users = &shown, []string{s.User}
-	}
-	experiments, err := client.Collect(s.Client.Experiments(ctx, q))
+	experiments, err := o.experiments(ctx, s.Client, s.User, a.Now())
 	if err != nil {
 		return err
 	}
 	return o.format.Print(a.IO, Table(experiments, o.all, o.showProject), experiments)
+}
+
+// experiments asks for those that the flags choose: one's own that are not
+// archived, unless the flags say otherwise.
+func (o *listOptions) experiments(ctx context.Context, c *client.Client, me string, now time.Time) ([]v1.Experiment, error) {
+	if !o.given() {
+		q := client.ExperimentQuery{Page: o.pages.Page()}
+		if !o.all {
+			shown := false
+			q.Archived, q.Users = &shown, []string{me}
+		}
+		return client.Collect(c.Experiments(ctx, q))
+	}
+	f, err := o.filter(now)
+	if err != nil {
+		return nil, err
+	}
+	if !o.all && !asksFor(f, "user") {
+		mine, err := find.Parse("owner = "+quoted(me), time.Time{})
+		if err != nil {
+			return nil, err
+		}
+		f = f.And(mine)
+	}
+	f.Archived = f.Archived || o.all
+	if len(o.sort) == 0 {
+		o.sort = []string{"id"}
+	}
+	found, err := o.search(ctx, c, f, o.pages.Page(), o.format.Structured())
+	return experimentsOf(found), err
 }
 
 // Table is the table of a list of experiments, which det project prints too.

@@ -20,10 +20,16 @@ type listTrialsOptions struct {
 }
 
 func newListTrials(a *app.App) *cobra.Command {
+	return ListTrials(a, "list-trials EXPERIMENT_ID", "lt")
+}
+
+// ListTrials is the command that lists the trials of an experiment, which det
+// trial has too.
+func ListTrials(a *app.App, use string, aliases ...string) *cobra.Command {
 	var o listTrialsOptions
 	cmd := &cobra.Command{
-		Use:               "list-trials EXPERIMENT_ID",
-		Aliases:           []string{"lt"},
+		Use:               use,
+		Aliases:           aliases,
 		Short:             "list the trials of an experiment",
 		Args:              args.Exactly("the ID of an experiment"),
 		ValidArgsFunction: complete.Experiments(a),

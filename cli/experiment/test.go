@@ -10,7 +10,6 @@ import (
 
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/exit"
-	"github.com/detent-ml/detent/cli/internal/input"
 	"github.com/detent-ml/detent/cli/internal/logs"
 	"github.com/detent-ml/detent/cli/internal/upload"
 	"github.com/detent-ml/detent/master/client"
@@ -22,11 +21,12 @@ import (
 // runTest submits an experiment that trains one batch, validates once and saves
 // one checkpoint, and watches it.
 func runTest(ctx context.Context, a *app.App, c *client.Client, req v1.CreateExperimentRequest, config string, said []string) error {
-	if _, err := submit(ctx, a, c, req); err != nil {
+	checked, err := submit(ctx, a, c, req)
+	if err != nil {
 		return err
 	}
 	a.Printf("%s\n", a.IO.OutStyle().Green("Experiment configuration validation succeeded!"))
-	tiny, err := testConfig(config)
+	tiny, err := testConfig(config, checked.Config)
 	if err != nil {
 		return err
 	}
@@ -43,12 +43,9 @@ func runTest(ctx context.Context, a *app.App, c *client.Client, req v1.CreateExp
 }
 
 // testConfig is a configuration made small: a single trial of one batch with the
-// least of each range of hyperparameters, no restarts, no checkpoints kept.
-func testConfig(config string) (string, error) {
-	raw, err := input.YAML("the configuration", []byte(config))
-	if err != nil {
-		return "", err
-	}
+// least of each range of hyperparameters, no restarts, no checkpoints kept. What a
+// template or the cluster adds is in the complete configuration.
+func testConfig(config string, complete v1.Struct) (string, error) {
 	var doc struct {
 		Description string `json:"description"`
 		Searcher    struct {
@@ -56,8 +53,8 @@ func testConfig(config string) (string, error) {
 		} `json:"searcher"`
 		Hyperparameters map[string]any `json:"hyperparameters"`
 	}
-	if err := json.Unmarshal(raw, &doc); err != nil {
-		return "", fault.New(fault.Invalid, "the configuration: %w", err)
+	if err := complete.Into(&doc); err != nil {
+		return "", fault.New(fault.Invalid, "the master's answer: %w", err)
 	}
 	searcher := map[string]any{"name": "single", "metric": doc.Searcher.Metric, "max_length": map[string]int{"batches": 1}}
 	overrides := []string{

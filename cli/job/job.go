@@ -1,4 +1,4 @@
-// Package job is det job: the queue.
+// Package job is det job: the queue, and who stands where in it.
 package job
 
 import (
@@ -20,7 +20,7 @@ import (
 
 // New is det job.
 func New(a *app.App) *cobra.Command {
-	return noun.New("job", "look at the queue", []string{"j"}, newList(a))
+	return noun.New("job", "look at the queue, and change it", []string{"j"}, newList(a), newUpdate(a), newUpdateBatch(a))
 }
 
 type listOptions struct {

@@ -4,8 +4,6 @@ package master
 import (
 	"context"
 	"fmt"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +12,6 @@ import (
 	"github.com/detent-ml/detent/cli/internal/exit"
 	"github.com/detent-ml/detent/cli/internal/noun"
 	"github.com/detent-ml/detent/cli/internal/output"
-	"github.com/detent-ml/detent/master/v1"
 )
 
 // New is det master.
@@ -106,14 +103,9 @@ func runLogs(ctx context.Context, a *app.App, o logsOptions) error {
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintln(a.IO.Out, logLine(r.LogEntry)); err != nil {
+		if _, err := fmt.Fprintln(a.IO.Out, output.LogLine(r.LogEntry)); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func logLine(e v1.LogEntry) string {
-	return fmt.Sprintf("%s [%s]: %s", e.Timestamp.UTC().Format(time.RFC3339Nano),
-		strings.TrimPrefix(string(e.Level), "LOG_LEVEL_"), strings.TrimRight(e.Message, "\n"))
 }

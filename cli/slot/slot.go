@@ -22,7 +22,7 @@ import (
 
 // New is det slot.
 func New(a *app.App) *cobra.Command {
-	return noun.New("slot", "look at the slots of the nodes", []string{"s"}, newList(a))
+	return noun.New("slot", "look at the slots of the nodes, and take them out of use", []string{"s"}, newList(a), newEnable(a), newDisable(a))
 }
 
 func newList(a *app.App) *cobra.Command {

@@ -39,6 +39,11 @@ func runList(ctx context.Context, a *app.App, format output.Format) error {
 	if err != nil {
 		return err
 	}
+	return Print(a, tasks, format)
+}
+
+// Print prints attempts as det task list does.
+func Print(a *app.App, tasks map[string]v1.AllocationSummary, format output.Format) error {
 	t := table.New("Task ID", "Allocation ID", "Name", "Slots Needed", "Registered Time", "Agent", "Priority",
 		"Resource Pool", "Ports")
 	for _, s := range byTime(tasks) {

@@ -73,6 +73,9 @@ func runDescribe(ctx context.Context, a *app.App, o *describeOptions) error {
 	if why := render.Why(*trial); why != "" && !o.format.CSV {
 		a.Printf("\n%s\n", why)
 	}
+	if why := render.Policy(*trial); why != "" && !o.format.CSV {
+		a.Printf("\n%s\n", why)
+	}
 	a.Printf("\nWorkloads:\n")
 	if err := o.format.Print(a.IO, workloadTable(workloads, o.metrics), nil); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/detent-ml/detent/cli/experiment"
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/cli/internal/noun"
 )
@@ -15,7 +16,7 @@ const aTrial = "a trial"
 // New is det trial.
 func New(a *app.App) *cobra.Command {
 	return noun.New("trial", "look at trials", []string{"t"}, nil,
-		newDescribe(a), newLogs(a), newKill(a), newDownload(a))
+		experiment.ListTrials(a, "list EXPERIMENT_ID", "ls"), newDescribe(a), newLogs(a), newKill(a), newDownload(a), newSupportBundle(a))
 }
 
 // bare is a state without its prefix.

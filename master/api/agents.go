@@ -17,7 +17,7 @@ func (a *API) registerAgents() {
 		query("excludeContainers excludeSlots limit offset orderBy sortBy"))
 	handle(a, "GET", "/agents/:id", both, "A node", a.agent)
 	handle(a, "POST", "/agents/:id/enable", admin, "Let a node take work again", a.enableAgent)
-	handle(a, "POST", "/agents/:id/disable", admin, "Give a node no new work; drain lets go of what runs there", a.disableAgent)
+	handle(a, "POST", "/agents/:id/disable", admin, disabledText("node"), a.disableAgent)
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -111,7 +111,7 @@ func (a *API) wireAgent(n store.NodeRow, holds []store.Holding) v1.Agent {
 		}
 		w.ResourcePools = append(w.ResourcePools, p.Name)
 		for _, slot := range s.Slots {
-			a.addSlot(&w, p.Name, slot, holds)
+			a.addSlot(&w, p.Name, slot, holds, n.SlotsOff[slot.Key(p.Name)])
 		}
 	}
 	return w
@@ -120,7 +120,7 @@ func (a *API) wireAgent(n store.NodeRow, holds []store.Holding) v1.Agent {
 // addSlot adds a slot of a pool to a node. A second pool's slots of a node go by
 // the pool's name, because their numbers are the first one's too; a device that
 // is in two pools is there once.
-func (a *API) addSlot(w *v1.Agent, pool string, slot sched.Slot, holds []store.Holding) {
+func (a *API) addSlot(w *v1.Agent, pool string, slot sched.Slot, holds []store.Holding, drains bool) {
 	key := itoa(slot.ID)
 	if len(w.ResourcePools) > 1 {
 		key = pool + "/" + key
@@ -131,7 +131,7 @@ func (a *API) addSlot(w *v1.Agent, pool string, slot sched.Slot, holds []store.H
 			return
 		}
 	}
-	s := v1.Slot{ID: key, Device: &device, Enabled: slot.Enabled && slot.Healthy && w.Enabled, Draining: w.Draining,
+	s := v1.Slot{ID: key, Device: &device, Enabled: slot.Enabled && slot.Healthy && w.Enabled, Draining: w.Draining || drains,
 		Health: slot.Health, ResourcePool: pool}
 	if slot.Taken != "" { // somebody else's job
 		s.Container = &v1.Container{ID: slot.Taken, State: v1.ContainerStateRunning}
@@ -252,7 +252,7 @@ func (a *API) enableAgent(ctx context.Context, c *call, _ *none) (*agentResponse
 	return a.wantAgent(ctx, c, true, false)
 }
 
-// disableRequest says whether what runs on a node is to be let go.
+// disableRequest says whether what runs on a node or a slot may run to its end.
 type disableRequest struct {
 	Drain bool `json:"drain"`
 }

@@ -85,6 +85,9 @@ type Config struct {
 	Bucket func(ctx context.Context, storage expconf.CheckpointStorage) (Bucket, error)
 	// SignIn says how a task signs in to a storage; nil for one by what it finds.
 	SignIn func(storage expconf.CheckpointStorage) *v1.Credentials
+	// CollectIn names the pool in which files of an experiment are removed; nil for
+	// its own.
+	CollectIn func(store.Stored) (string, error)
 	// CheckStorage says what is wrong with a storage of which no credentials could
 	// be given out; nil where none are.
 	CheckStorage func(storage expconf.CheckpointStorage) error
@@ -138,6 +141,7 @@ type API struct {
 	logins    *loginLimiter
 	artifacts artifacts
 	inside    *inside // what tasks report goes through here
+	driven    *driven // searches that programs outside drive
 	stopping  context.Context
 }
 
@@ -145,7 +149,7 @@ type API struct {
 func New(ctx context.Context, cfg Config, db *store.DB, bus *store.Bus, id Identity, disc Discovery, log *slog.Logger) *API {
 	a := &API{cfg: cfg, db: db, bus: bus, identity: id, discovery: disc, log: log,
 		auth: newAuthenticator(db), contexts: make(chan struct{}, contextsAt), meters: newMeters(),
-		logins: newLoginLimiter(), stopping: ctx}
+		logins: newLoginLimiter(), driven: newDriven(db), stopping: ctx}
 	a.app = fiber.New(fiber.Config{
 		AppName:               "det-master",
 		DisableStartupMessage: true,

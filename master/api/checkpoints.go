@@ -126,6 +126,11 @@ func (a *API) checkpoint(ctx context.Context, c *call, _ *none) (*v1.GetCheckpoi
 		return nil, err
 	}
 	w, err := shownCheckpoint(k)
+	if err != nil {
+		return nil, err
+	}
+	removals, err := a.db.Freeings(ctx, k.UUID)
+	w.Removals = wireRemovals(removals)
 	return &v1.GetCheckpointResponse{Checkpoint: w}, err
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/keep"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -26,6 +27,9 @@ func (a *API) downloadCheckpoint(ctx context.Context, c *call) error {
 	k, err := a.ofCheckpoint(ctx, c, c.Params("uuid"), auth.View)
 	if err != nil {
 		return err
+	}
+	if k.State == string(keep.Deleted) {
+		return fault.New(fault.NotFound, "checkpoint %s has been deleted; its files are gone", k.UUID)
 	}
 	source, err := a.sourceOf(ctx, k)
 	if err != nil {

@@ -24,6 +24,7 @@ const shortestNonce = 20
 
 func (a *API) registerClaim() {
 	handle(a, "POST", "/detent/allocations/:id/claim", public, "Trade a workload identity for the right to start a program", a.claim)
+	handle(a, "POST", "/detent/allocations/:id/members/:rank/log_matches", task, "Report lines that match log policies", a.memberLogMatches, evenWhenEnded)
 	handle(a, "POST", "/detent/allocations/:id/members/:rank/exit", task, "Report how a program ended", a.memberExit, evenWhenEnded)
 }
 
@@ -102,6 +103,9 @@ func (a *API) specBase(pool string) specBase {
 			if defaults.DtrainNetworkInterface != nil {
 				b.Interface = *defaults.DtrainNetworkInterface
 			}
+			if defaults.StartupHook != nil {
+				b.Hook = *defaults.StartupHook
+			}
 			if p.Containers && defaults.WorkDir != nil {
 				b.WorkDir = *defaults.WorkDir
 			}
@@ -124,6 +128,9 @@ func (a *API) memberExit(ctx context.Context, c *call, req *v1.MemberExitRequest
 		if err := a.db.MarkUnfit(ctx, id, rank); err != nil {
 			return nil, err
 		}
+	}
+	if err := a.recordMatches(ctx, a.placeOf(c), req.LogMatches); err != nil {
+		return nil, err
 	}
 	if err := a.db.MemberExit(ctx, id, rank, req.ExitCode, req.Reason, req.Stopped, req.LogsDone); err != nil {
 		return nil, err

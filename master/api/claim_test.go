@@ -188,3 +188,33 @@ func TestTasksWhileTheDatabaseIsAway(t *testing.T) {
 		}
 	}
 }
+
+// TestTheOperatorsHook goes to every task as a file; a pool's displaces the cluster's.
+func TestTheOperatorsHook(t *testing.T) {
+	hook := func(s string) *string { return &s }
+	for want, change := range map[string]func(*Config){
+		"": func(*Config) {},
+		"export SITE=north": func(c *Config) {
+			c.TaskContainer.StartupHook = hook("export SITE=north")
+		},
+		"export SITE=south": func(c *Config) {
+			c.TaskContainer.StartupHook = hook("export SITE=north")
+			c.Pools[0].TaskContainer.StartupHook = hook("export SITE=south")
+		},
+	} {
+		a := newRig(t, change).running(yaml(), 1)
+		got := ""
+		for _, f := range at(t, a.claimed[0], "spec.files").([]any) {
+			if f := f.(map[string]any); f["path"] == "/run/determined/dynamic-tcd-startup-hook.sh" {
+				content, err := base64.StdEncoding.DecodeString(f["content"].(string))
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = string(content)
+			}
+		}
+		if got != want {
+			t.Errorf("the hook is %q, want %q", got, want)
+		}
+	}
+}

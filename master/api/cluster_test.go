@@ -124,7 +124,7 @@ func TestAgentsPoolsAndJobs(t *testing.T) {
 	if p := at(t, me.get("/api/v1/job-queues-v2?states=STATE_QUEUED").ok().tree(), "jobs.0.full.priority"); p != 50.0 {
 		t.Errorf("priority: %v", p)
 	}
-	me.post("/api/v1/job-queues", fmt.Sprintf(`{"updates":[{"jobId":%q,"resourcePool":"x"}]}`, job)).says(501, "pool")
+	me.post("/api/v1/job-queues", fmt.Sprintf(`{"updates":[{"jobId":%q,"resourcePool":"x"}]}`, job)).says(404, "pool")
 	me.post("/api/v1/job-queues", `{"updates":[{"jobId":"nonesuch","priority":1}]}`).says(404, "nonesuch")
 
 	me.post("/api/v1/agents/single/disable", `{"drain":true}`).says(403, "admin")

@@ -19,13 +19,13 @@ func (a *API) registerExperiments() {
 	handle(a, "POST", "/experiments", person, "Create an experiment", a.createExperiment, bodyLimit(contextBody), slow)
 	handle(a, "GET", "/experiment/labels", both, "The labels in use", a.experimentLabels,
 		query("projectId"))
+	handle(a, "POST", "/experiments/continue", person, "Let an experiment go on after its end", a.continueExperiment, bodyLimit(reportBody))
 	handle(a, "GET", "/experiments/:id", both, "An experiment", a.experiment)
 	handle(a, "PATCH", "/experiments/:id", person, "Change an experiment", a.patchExperiment, bodyLimit(reportBody))
 	handle(a, "DELETE", "/experiments/:id", person, "Delete an experiment that is over, with all that belongs to it", a.wish(store.Delete))
 	for _, w := range []store.Wish{store.Activate, store.Pause, store.Cancel, store.Kill, store.Archive, store.Unarchive} {
 		handle(a, "POST", "/experiments/:id/"+string(w), person, wishText[w], a.wish(w))
 	}
-	handle(a, "POST", "/experiments/:id/move", person, "Move an experiment to another project", a.moveExperiment)
 	handle(a, "PUT", "/experiments/:id/labels/*", person, "Add a label", a.changeLabel(true))
 	handle(a, "DELETE", "/experiments/:id/labels/*", person, "Take a label away", a.changeLabel(false))
 	handle(a, "GET", "/experiments/:id/model_def", both, "The experiment's code as a gzipped tar", a.modelDef, slow)
@@ -117,7 +117,11 @@ func (a *API) experiment(ctx context.Context, c *call, _ *none) (*v1.GetExperime
 			return nil, err
 		}
 	}
-	return resp, nil
+	avoided, err := a.db.AvoidedNodes(ctx, e.ID)
+	for _, n := range avoided {
+		resp.AvoidedNodes = append(resp.AvoidedNodes, v1.AvoidedNode{Node: n.NodeName, Failures: n.Failures})
+	}
+	return resp, err
 }
 
 // fullExperiment adds what lists leave out.
@@ -129,7 +133,11 @@ func (a *API) fullExperiment(ctx context.Context, e store.Experiment, who auth.W
 	if err := w.Config.Into(&parts); err == nil {
 		w.Hyperparameters = v1.Struct(parts.Hyperparameters)
 	}
-	var err error
+	freed, err := a.db.Freed(ctx, e.ID)
+	if err != nil {
+		return w, err
+	}
+	w.Freed = &v1.FreedTotal{Checkpoints: freed.Checkpoints, Files: freed.Files, Bytes: freed.Bytes}
 	w.TrialIDs, err = a.db.TrialIDs(ctx, e.ID)
 	return w, err
 }

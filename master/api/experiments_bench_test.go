@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -63,6 +64,55 @@ func BenchmarkListExperiments(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				me.get("/api/v1/experiments?" + query).ok()
+			}
+		})
+	}
+}
+
+// searchable gives each experiment hyperparameters of its own, a best trial and
+// what its reports come to.
+func (r *rig) searchable() {
+	r.t.Helper()
+	for _, sql := range []string{
+		`UPDATE experiments SET labels = ARRAY['l' || id % 50], config = config || jsonb_build_object('hyperparameters', jsonb_build_object(
+			'lr', jsonb_build_object('type', 'const', 'val', (id % 1000) / 1000.0), 'layers', jsonb_build_object('type', 'int', 'minval', id % 7, 'maxval', 9),
+			'optimizer', jsonb_build_object('type', 'categorical', 'vals', jsonb_build_array('adam', 'sgd'))))`,
+		`UPDATE experiments e SET best_trial_id = t.id, best_metric = 1.0 / e.id FROM trials t WHERE t.experiment_id = e.id`,
+		`INSERT INTO trial_summaries (trial_id, summary) SELECT t.id, jsonb_build_object('validation_metrics', jsonb_object_agg(n, m),
+				'avg_metrics', jsonb_object_agg(n, m))
+			FROM trials t, unnest(ARRAY['accuracy', 'loss', 'f1']) n, LATERAL (SELECT jsonb_build_object('count', 100, 'sum', 50, 'min', 0.1,
+				'max', 0.99, 'mean', 0.5, 'last', (t.id % 1000) / 1000.0, 'type', 'number') m) x GROUP BY t.id`,
+		`VACUUM ANALYZE`,
+	} {
+		if _, err := r.db.Exec(context.Background(), sql); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkSearchExperiments is the first page of what questions find among 10,000
+// experiments, counted and read, over HTTP.
+func BenchmarkSearchExperiments(b *testing.B) {
+	r := newRig(b)
+	r.manyExperiments(10_000)
+	r.searchable()
+	me := r.user("determined")
+	for name, members := range map[string]string{
+		"all":                   ``,
+		"metric, hp and label":  `"query":"validation.accuracy > 0.9 and hp.lr < 0.95 and label = l7"`,
+		"metric and hp":         `"query":"validation.accuracy > 0.9 and hp.lr < 0.95"`,
+		"metric":                `"query":"validation.accuracy > 0.5"`,
+		"hp":                    `"query":"hp.lr < 0.5 and hp.optimizer = sgd"`,
+		"any of three":          `"query":"label = l3 or validation.loss < 0.01 or hp.layers > 8"`,
+		"name and state":        `"query":"name ~ 99 and state = completed"`,
+		"sorted by metric":      `"query":"validation.accuracy > 0.5","sort":"validation.accuracy=desc"`,
+		"sorted by hp":          `"sort":"hp.lr=asc"`,
+		"what is not in any":    `"query":"hp.nothing = 1"`,
+		"checkpoints and owner": `"query":"checkpoints = 0 and owner = admin"`,
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				me.asks(strings.TrimSuffix(`"limit":40,"withoutConfig":true,`+members, ",")).ok()
 			}
 		})
 	}

@@ -260,28 +260,3 @@ func (a *API) changeLabel(add bool) func(context.Context, *call, *none) (*v1.Put
 		return &v1.PutExperimentLabelResponse{Labels: labels}, err
 	}
 }
-
-// moveRequest names a project.
-type moveRequest struct {
-	DestinationProjectID int `json:"destinationProjectId"`
-	ExperimentID         int `json:"experimentId"`
-}
-
-func (a *API) moveExperiment(ctx context.Context, c *call, req *moveRequest) (*empty, error) {
-	e, err := a.experimentFor(ctx, c, auth.Change)
-	if err != nil {
-		return nil, err
-	}
-	p, err := a.db.Project(ctx, req.DestinationProjectID)
-	switch {
-	case fault.Is(err, fault.NotFound):
-		return nil, fault.New(fault.NotFound, "destinationProjectId: project %d not found", req.DestinationProjectID)
-	case err != nil:
-		return nil, err
-	case p.Archived || p.WorkspaceArchived:
-		return nil, fault.New(fault.Conflict, "project %q is archived; unarchive it first", p.Name)
-	case e.ParentArchived:
-		return nil, fault.New(fault.Conflict, "project %q, where experiment %d is, is archived; unarchive it first", e.ProjectName, e.ID)
-	}
-	return &empty{}, a.db.MoveExperiment(ctx, e.ID, p.ID)
-}

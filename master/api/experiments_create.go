@@ -71,9 +71,6 @@ func (a *API) submission(ctx context.Context, c *call, req *v1.CreateExperimentR
 	if req.Unmanaged != nil && *req.Unmanaged {
 		return nil, fault.New(fault.Unimplemented, "unmanaged: experiments that run elsewhere cannot be recorded yet")
 	}
-	if req.Template != nil && *req.Template != "" {
-		return nil, fault.New(fault.Unimplemented, "template: there are no templates yet; put what %q says into the configuration", clip(*req.Template))
-	}
 	s := &submission{}
 	s.OwnerID, s.ParentID = c.who.UserID, req.ParentID
 	s.Active = req.Activate != nil && *req.Activate
@@ -93,7 +90,13 @@ func (a *API) submission(ctx context.Context, c *call, req *v1.CreateExperimentR
 		return nil, fault.New(fault.TooLarge, "config: %d bytes are over the limit of %d", len(s.OriginalConfig), longestConfig)
 	}
 	s.parent = parent
+	if s.Template, err = a.templateUnder(ctx, req, parent); err != nil {
+		return nil, err
+	}
 	if err := a.configure(ctx, s, req.ProjectID); err != nil {
+		return nil, err
+	}
+	if s.WarmStart, err = a.source(ctx, c, s.config); err != nil {
 		return nil, err
 	}
 	if s.Context, err = packContext(req.ModelDefinition); err != nil {
@@ -124,6 +127,9 @@ func (a *API) configure(ctx context.Context, s *submission, projectID *int) erro
 	if err != nil {
 		return wrongConfig(err)
 	}
+	if raw, warnings, err = overTemplate(raw, warnings, s.Template); err != nil {
+		return err
+	}
 	if s.project, err = a.projectOf(ctx, raw, projectID); err != nil {
 		return err
 	}
@@ -152,8 +158,22 @@ func (a *API) configure(ctx context.Context, s *submission, projectID *int) erro
 	if err != nil {
 		return wrongConfig(err)
 	}
-	cfg.Resources.ResourcePool = pool.Name
 	cfg.Workspace, cfg.Project = s.project.WorkspaceName, s.project.Name
+	if err := a.accept(s, &cfg, pool, warnings); err != nil {
+		return err
+	}
+	if err := a.placeCheckpoints(s, &cfg); err != nil {
+		return err
+	}
+	if err := s.fill(cfg, pool); err != nil {
+		return err
+	}
+	return a.warnOfSlots(ctx, s)
+}
+
+// accept checks a complete configuration, by itself and against what the pool can do.
+func (a *API) accept(s *submission, cfg *expconf.Config, pool Pool, warnings expconf.Warnings) error {
+	cfg.Resources.ResourcePool = pool.Name
 	if err := cfg.Validate(); err != nil {
 		return wrongConfig(err)
 	}
@@ -161,14 +181,12 @@ func (a *API) configure(ctx context.Context, s *submission, projectID *int) erro
 	if err := cfg.Refused(can); err != nil {
 		return wrongConfig(err)
 	}
-	if err := a.placeCheckpoints(s, &cfg); err != nil {
-		return err
-	}
 	s.remarks = append(warnings.Strings(), cfg.Unhonoured(can).Strings()...)
-	if err := s.fill(cfg, pool); err != nil {
-		return err
-	}
-	over, remark, err := a.overSlots(ctx, pool.Name, cfg.Resources.SlotsPerTrial)
+	return nil
+}
+
+func (a *API) warnOfSlots(ctx context.Context, s *submission) error {
+	over, remark, err := a.overSlots(ctx, s.Pool, s.SlotsPerTrial)
 	if over {
 		s.warnings = []v1.LaunchWarning{v1.LaunchWarningCurrentSlotsExceeded}
 		s.remarks = append(s.remarks, remark)

@@ -19,8 +19,9 @@ type inside struct {
 	states  *store.StateFeed
 	logs    *store.LogStore
 
-	mu      sync.Mutex
-	origins map[memberKey]store.LogOrigin
+	mu       sync.Mutex
+	origins  map[memberKey]store.LogOrigin
+	policies map[string]*logPolicies // by attempt
 }
 
 // knownMembers bounds what is remembered of where lines come from.
@@ -33,7 +34,7 @@ type memberKey struct {
 
 func newInside(ctx context.Context, db *store.DB, bus *store.Bus) *inside {
 	return &inside{metrics: store.NewMetricWriter(db, bus), feed: store.NewMetricFeed(ctx, db, bus), states: store.NewStateFeed(ctx, db, bus), logs: store.NewLogStore(db, bus),
-		origins: map[memberKey]store.LogOrigin{}}
+		origins: map[memberKey]store.LogOrigin{}, policies: map[string]*logPolicies{}}
 }
 
 // Wait returns when nothing that a task reported is still being written. Call it
@@ -57,6 +58,7 @@ func (a *API) registerInside() {
 	a.registerProgress()
 	a.registerMetrics()
 	a.registerCheckpoints()
+	a.registerCollections()
 	a.registerLogs()
 	a.registerContext()
 }

@@ -135,9 +135,6 @@ func (a *API) launch(ctx context.Context, c *call, of kind, l launch) (*launched
 	if err := c.may(auth.Create, auth.Object{Kind: of.noun}); err != nil {
 		return nil, err
 	}
-	if text(l.template) != "" {
-		return nil, fault.New(fault.Unimplemented, "templateName: there are no templates yet; put what %q says into the configuration", clip(*l.template))
-	}
 	n, cfg, remarks, err := a.newTask(ctx, c, of, l)
 	if err != nil {
 		return nil, err
@@ -177,7 +174,13 @@ func (a *API) newTask(ctx context.Context, c *call, of kind, l launch) (n store.
 	if ws.Archived {
 		return n, cfg, nil, fault.New(fault.Conflict, "workspace %q is archived; unarchive it first", ws.Name)
 	}
-	cfg, pool, remarks, err := a.taskSettings(of, l.config, settings)
+	var template store.Template
+	if name := text(l.template); name != "" {
+		if template, err = a.usedTemplate(ctx, "templateName", name); err != nil {
+			return n, cfg, nil, err
+		}
+	}
+	cfg, pool, remarks, err := a.taskSettings(of, l.config, template, settings)
 	if err != nil {
 		return n, cfg, nil, err
 	}
@@ -193,7 +196,7 @@ func (a *API) newTask(ctx context.Context, c *call, of kind, l launch) (n store.
 }
 
 // taskSettings completes and checks a task's configuration, and chooses its pool.
-func (a *API) taskSettings(of kind, config v1.Struct, ws store.WorkspaceSettings) (cfg expconf.CommandConfig, pool Pool, remarks []string, err error) {
+func (a *API) taskSettings(of kind, config v1.Struct, template store.Template, ws store.WorkspaceSettings) (cfg expconf.CommandConfig, pool Pool, remarks []string, err error) {
 	src := []byte(config)
 	if len(src) == 0 {
 		src = []byte(`{}`)
@@ -201,6 +204,9 @@ func (a *API) taskSettings(of kind, config v1.Struct, ws store.WorkspaceSettings
 	raw, warnings, err := expconf.ParseCommand("config", src)
 	if err != nil {
 		return cfg, pool, nil, wrongConfig(err)
+	}
+	if raw, warnings, err = commandOverTemplate(raw, warnings, template); err != nil {
+		return cfg, pool, nil, err
 	}
 	raw, told := of.shape(raw, a.cfg.Idle)
 	named := text(raw.Resources.ResourcePool)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/v1"
@@ -16,7 +17,7 @@ func (a *API) registerJobs() {
 		query("resourcePool states limit offset orderBy"))
 	handle(a, "GET", "/job-queues/stats", both, "How many jobs run and wait in each pool", a.jobStats,
 		query("resourcePools"))
-	handle(a, "POST", "/job-queues", person, "Change the priority or weight of jobs", a.updateJobs)
+	handle(a, "POST", "/job-queues", person, "Change the priority, the weight, the pool or the place in the queue of jobs", a.updateJobs)
 }
 
 func jobType(task string) v1.JobType {
@@ -128,11 +129,8 @@ func (a *API) jobSummary(ctx context.Context, id string) (*v1.JobSummary, error)
 
 func (a *API) updateJobs(ctx context.Context, c *call, req *v1.UpdateJobQueueRequest) (*empty, error) {
 	for _, u := range req.Updates {
-		switch {
-		case u.ResourcePool != nil && *u.ResourcePool != "":
-			return nil, fault.New(fault.Unimplemented, "job %s: a job cannot move to another pool yet; cancel it and submit it there", clip(u.JobID))
-		case text(u.AheadOf) != "" || text(u.BehindOf) != "":
-			return nil, fault.New(fault.Unimplemented, "job %s: a place in the queue cannot be chosen; change the priority", clip(u.JobID))
+		if text(u.AheadOf) != "" && text(u.BehindOf) != "" {
+			return nil, fault.New(fault.Invalid, "job %s: it is to stand ahead of one job and behind another; choose one", clip(u.JobID))
 		}
 		if err := checkShare(u.Priority, u.Weight); err != nil {
 			return nil, err
@@ -153,14 +151,70 @@ func (a *API) updateJob(ctx context.Context, c *call, u v1.QueueControl) error {
 	if err := c.may(auth.Change, auth.Object{Kind: "job", OwnerID: ref.OwnerID}); err != nil {
 		return err
 	}
-	if ref.ExperimentID != nil {
-		return a.db.PatchExperiment(ctx, *ref.ExperimentID, store.ExperimentPatch{Priority: u.Priority, Weight: u.Weight})
+	if text(u.ResourcePool) == "" {
+		u.ResourcePool = nil
 	}
-	switch {
-	case u.Weight != nil:
+	if ref.ExperimentID != nil {
+		err = a.updateExperimentJob(ctx, *ref.ExperimentID, u)
+	} else {
+		err = a.updateTaskJob(ctx, ref.TaskID, u)
+	}
+	anchor, ahead := text(u.BehindOf), false
+	if text(u.AheadOf) != "" {
+		anchor, ahead = *u.AheadOf, true
+	}
+	if err != nil || anchor == "" || anchor == u.JobID {
+		return err
+	}
+	return a.db.PlaceJob(ctx, u.JobID, anchor, ahead)
+}
+
+func (a *API) updateExperimentJob(ctx context.Context, id int, u v1.QueueControl) error {
+	e, err := a.db.Experiment(ctx, id)
+	if err != nil {
+		return err
+	}
+	if e.Terminal() {
+		return fault.New(fault.Invalid, "experiment %d is over; its job cannot be changed any more", id)
+	}
+	if u.ResourcePool != nil {
+		if err := a.fitsPool(e, *u.ResourcePool); err != nil {
+			return err
+		}
+	}
+	return a.db.PatchExperiment(ctx, id, store.ExperimentPatch{Priority: u.Priority, Weight: u.Weight, Pool: u.ResourcePool})
+}
+
+// fitsPool says why an experiment cannot go on in another pool.
+func (a *API) fitsPool(e store.Experiment, name string) error {
+	pool, err := a.pool(name)
+	if err != nil {
+		return err
+	}
+	cfg, err := expconf.ParseConfigJSON(e.Config)
+	if err != nil {
+		return err
+	}
+	if err := cfg.Refused(a.capabilities(pool)); err != nil {
+		return fault.New(fault.Invalid, "experiment %d cannot run in pool %s: %w", e.ID, name, err)
+	}
+	return nil
+}
+
+func (a *API) updateTaskJob(ctx context.Context, id string, u v1.QueueControl) error {
+	if u.Weight != nil {
 		return fault.New(fault.Invalid, "job %s: only experiments have a weight", u.JobID)
-	case u.Priority == nil:
+	}
+	if u.ResourcePool != nil {
+		if _, err := a.pool(*u.ResourcePool); err != nil {
+			return err
+		}
+		if err := a.db.MoveTask(ctx, id, *u.ResourcePool); err != nil {
+			return err
+		}
+	}
+	if u.Priority == nil {
 		return nil
 	}
-	return a.db.SetTaskPriority(ctx, ref.TaskID, *u.Priority)
+	return a.db.SetTaskPriority(ctx, id, *u.Priority)
 }

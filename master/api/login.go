@@ -33,6 +33,7 @@ func (a *API) registerLogin() {
 	handle(a, "POST", "/auth/logout", person, "Sign out", a.logout)
 	handle(a, "GET", "/auth/user", person, "The signed-in user", a.me)
 	handle(a, "GET", "/me", both, "The signed-in user", a.me)
+	handle(a, "GET", "//users/me", both, "The signed-in user, in the form that signing in by a browser reads", a.oldMe)
 }
 
 func (a *API) login(ctx context.Context, c *call, req *v1.LoginRequest) (*v1.LoginResponse, error) {
@@ -121,4 +122,20 @@ func (a *API) me(ctx context.Context, c *call, _ *none) (*v1.GetMeResponse, erro
 		return nil, err
 	}
 	return &v1.GetMeResponse{User: wireUser(u)}, nil
+}
+
+// oldUser is a user in the form of Determined's first interface, which its client
+// still reads when it is handed a session by a browser.
+type oldUser struct {
+	ID          int    `json:"id"`
+	Username    string `json:"username"`
+	DisplayName string `json:"display_name"`
+	Admin       bool   `json:"admin"`
+	Active      bool   `json:"active"`
+	Remote      bool   `json:"remote"`
+}
+
+func (a *API) oldMe(ctx context.Context, c *call, _ *none) (*oldUser, error) {
+	u, err := a.db.UserByID(ctx, c.who.UserID)
+	return &oldUser{ID: u.ID, Username: u.Username, DisplayName: u.DisplayName, Admin: u.Admin, Active: u.Active, Remote: u.Remote}, err
 }

@@ -151,6 +151,9 @@ func (a *API) takeTaskLogs(ctx context.Context, c *call, list []v1.TaskLog) erro
 	if err := a.mayShip(ctx, c, list); err != nil {
 		return err
 	}
+	if err := a.matchShipped(ctx, c, list); err != nil {
+		return err
+	}
 	for begin := 0; begin < len(list); { // records of one origin that follow each other go together
 		origin := originOf(list[begin])
 		b := store.LogBatch{TaskID: list[0].TaskID, Origin: origin}

@@ -52,6 +52,13 @@ var requiredFields = []struct {
 	{v1.GetTaskContextDirectoryResponse{}, "b64Tgz"},
 	{v1.GetTaskResponse{}, "task"},
 	{v1.GetTrainingMetricsResponse{}, "metrics"},
+	{v1.GetProjectColumnsResponse{}, "columns"},
+	{v1.GetTemplatesResponse{}, "pagination templates"},
+	{v1.ProjectColumn{}, "column location type"},
+	{v1.SearchExperimentExperiment{}, "experiment"},
+	{v1.SearchExperimentsResponse{}, "experiments pagination"},
+	{v1.Template{}, "config name workspaceId"},
+	{v1.TemplateResponse{}, "template"},
 	{v1.GetTrialCheckpointsResponse{}, "checkpoints pagination"},
 	{v1.GetTrialResponse{}, "trial"},
 	{v1.GetTrialWorkloadsResponse{}, "pagination workloads"},
@@ -184,6 +191,7 @@ func TestAnswersConform(t *testing.T) {
 	if _, err := r.db.BestValidation(context.Background(), id); err == nil {
 		t.Fatal("a validation that nobody reported")
 	}
+	me.post("/api/v1/templates/admin", `{"config":{}}`).ok()
 	values := map[string]string{"experiments": fmt.Sprint(id), "trials": fmt.Sprint(trial), "tasks": attemptOf, "allocations": attemptOf + ".1",
 		"agents": "node-1", "users": "1", "workspaces": "1", "projects": "1"}
 	for noun, id := range everyKind(t, me) {
@@ -197,6 +205,9 @@ func TestAnswersConform(t *testing.T) {
 		}
 		path := route.pathOf()
 		noun := route.noun()
+		if rest, ours := strings.CutPrefix(route.path, "/detent/"); ours {
+			noun, _, _ = strings.Cut(rest, "/")
+		}
 		path = strings.NewReplacer("{id}", values[noun], "{name}", "admin", "{key}", "UNCATEGORIZED").Replace(path)
 		if strings.Contains(path, "{") {
 			continue

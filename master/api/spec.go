@@ -17,6 +17,9 @@ import (
 // runner serves the master to its program. Only the runner knows it, and puts it in.
 const masterHere = "{{DET_MASTER}}"
 
+// clusterHook is where runners look for the operators' startup hook.
+const clusterHook = "/run/determined/dynamic-tcd-startup-hook.sh"
+
 // stopGrace is how long a program has between being asked to end and being killed,
 // in seconds. Nomad kills the runner after 30, which must still report by then.
 const stopGrace = 20
@@ -32,6 +35,7 @@ type specBase struct {
 	SignIn     func(expconf.CheckpointStorage) *v1.Credentials
 	Harness    string // path on the master of the Python package; "" where nodes bring their own
 	Python     string // of the pool; "" for what is first on PATH
+	Hook       string // of the operators, that runs before anything of the task
 }
 
 // buildSpec says all that a runner needs to run a member of an attempt: the
@@ -48,6 +52,8 @@ func buildSpec(r store.Claimed, base specBase, token, session string) (v1.TaskSp
 	switch {
 	case r.TrialID != 0:
 		err = b.trial()
+	case r.TaskType == "CHECKPOINT_GC":
+		err = b.collect()
 	default:
 		err = b.task()
 	}
@@ -114,8 +120,12 @@ func (b *specBuilder) trial() error {
 		env["DET_SHM_SIZE"] = strconv.FormatInt(int64(*size), 10)
 	}
 	b.spec.WorkDir = b.base.WorkDir
+	b.spec.LogPatterns = logPatterns(cfg.LogPolicies)
 	b.mounts(cfg.BindMounts)
 	b.storage(cfg.CheckpointStorage)
+	if err := b.foreign(cfg.CheckpointStorage); err != nil {
+		return err
+	}
 	return b.files(checkpoint, config, hparams, cfg.Debug)
 }
 
@@ -264,6 +274,9 @@ func (b *specBuilder) files(checkpoint *string, config, hparams json.RawMessage,
 	slots := r.SlotIDs
 	if slots == nil {
 		slots = []int{}
+	}
+	if b.base.Hook != "" {
+		b.spec.Files = append(b.spec.Files, v1.TaskFile{Path: clusterHook, Mode: 0o700, Content: []byte(b.base.Hook)})
 	}
 	err := add("cluster.json", map[string]any{
 		"master_url": masterHere, "cluster_id": b.base.ClusterID, "agent_id": r.NodeName, "slot_ids": slots,

@@ -93,7 +93,8 @@ func wireTrial(t store.Trial) v1.Trial {
 	task, seconds := t.TaskID, t.Seconds
 	w := v1.Trial{ID: t.ID, ExperimentID: t.ExperimentID, HParams: t.HParams, Restarts: t.Restarts, StartTime: t.StartedAt,
 		EndTime: t.EndedAt, State: v1.TrialState("STATE_" + t.Shown), TaskID: &task, TaskIDs: []string{task}, WallClockTime: &seconds,
-		WarmStartCheckpointUUID: t.WarmStart, Metadata: t.Metadata, Error: t.Error, WaitingReason: t.Waiting}
+		WarmStartCheckpointUUID: t.WarmStart, Metadata: t.Metadata, Error: t.Error, WaitingReason: t.Waiting,
+		LogPolicyMatched: t.LogPolicy}
 	if t.RunnerState != "" {
 		w.RunnerState = &t.RunnerState
 	}

@@ -117,11 +117,11 @@ func TestLaunchingNotebooks(t *testing.T) {
 		}
 	}
 	for body, words := range map[string]string{
-		`{"templateName":"t"}`: "there are no templates yet", `{"config":{"notebook_idle_type":"naps"}}`: "notebook_idle_type",
+		`{"templateName":"t"}`: `there is no template \"t\"`, `{"config":{"notebook_idle_type":"naps"}}`: "notebook_idle_type",
 		`{"config":{"idle_timeout":"-1s"}}`: "idle_timeout", `{"config":{"resources":{"slots_per_trial":1}}}`: "slots",
 		`{"workspaceId":77}`: "77",
 	} {
-		if a := me.post("/api/v1/notebooks", body); a.code/100 != 4 && a.code != 501 || !strings.Contains(string(a.body), words) {
+		if a := me.post("/api/v1/notebooks", body); a.code/100 != 4 || !strings.Contains(string(a.body), words) {
 			t.Errorf("%s: %d %s", body, a.code, a.body)
 		}
 	}

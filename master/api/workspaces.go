@@ -94,21 +94,20 @@ func (a *API) listWorkspaces(ctx context.Context, c *call, _ *none) (*v1.GetWork
 	if f.Sort, f.Desc, err = c.sorting(map[string]string{"SORT_BY_ID": "", "SORT_BY_NAME": "name"}); err != nil {
 		return nil, err
 	}
-	var list []store.Workspace
-	if pinned == nil || !*pinned { // nothing can be pinned
-		if list, err = a.db.Workspaces(ctx, f); err != nil {
-			return nil, err
-		}
+	list, err := a.db.Workspaces(ctx, f)
+	if err == nil {
+		list, err = a.onlyPinned(ctx, c, list, pinned)
+	}
+	if err != nil {
+		return nil, err
 	}
 	list, p, err := cut(list, w)
 	if err != nil {
 		return nil, err
 	}
 	resp := &v1.GetWorkspacesResponse{Pagination: p}
-	for _, x := range list {
-		resp.Workspaces = append(resp.Workspaces, wireWorkspace(x))
-	}
-	return resp, nil
+	resp.Workspaces, err = a.workspaceWires(ctx, c, list)
+	return resp, err
 }
 
 func (a *API) workspace(ctx context.Context, c *call, _ *none) (*v1.GetWorkspaceResponse, error) {
@@ -116,7 +115,11 @@ func (a *API) workspace(ctx context.Context, c *call, _ *none) (*v1.GetWorkspace
 	if err != nil {
 		return nil, err
 	}
-	return &v1.GetWorkspaceResponse{Workspace: wireWorkspace(w)}, nil
+	list, err := a.workspaceWires(ctx, c, []store.Workspace{w})
+	if err != nil {
+		return nil, err
+	}
+	return &v1.GetWorkspaceResponse{Workspace: list[0]}, nil
 }
 
 // workspaceSettings checks what a request sets, and leaves out what it does not.

@@ -159,3 +159,9 @@ func (c *Client) ModelDef(ctx context.Context, id int) ([]byte, error) {
 type modelDef struct {
 	B64Tgz []byte `json:"b64Tgz"`
 }
+
+// ContinueExperiment lets one go on after its end.
+func (c *Client) ContinueExperiment(ctx context.Context, req v1.ContinueExperimentRequest) (*v1.ContinueExperimentResponse, error) {
+	var out v1.ContinueExperimentResponse
+	return &out, c.post(ctx, "/experiments/continue", req, &out)
+}

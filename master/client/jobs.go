@@ -22,3 +22,8 @@ func (c *Client) Jobs(ctx context.Context, pool string, descending bool, p Page)
 		return out.Jobs, out.Pagination, err
 	})
 }
+
+// UpdateJobs changes jobs, in order.
+func (c *Client) UpdateJobs(ctx context.Context, updates ...v1.QueueControl) error {
+	return c.post(ctx, "/job-queues", v1.UpdateJobQueueRequest{Updates: updates}, nil)
+}

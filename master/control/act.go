@@ -90,6 +90,7 @@ func (h *hands) call(ctx context.Context, id string, cycle *sync.WaitGroup, fn f
 func (t *term) act(ctx context.Context, live *store.Live, changes *store.Changes) error {
 	var cycle sync.WaitGroup
 	t.release(ctx, changes, &cycle)
+	t.collect(ctx, live, &cycle)
 	submit := due(live, changes)
 	if len(submit) > 0 {
 		list, err := t.db.Submissions(ctx, submit)

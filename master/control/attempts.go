@@ -19,7 +19,7 @@ type move struct {
 }
 
 func (m *move) changed() bool {
-	return m.State != m.Saw || m.Preempt != nil || m.Kill != nil || m.Waiting != nil || m.Started
+	return m.State != m.Saw || m.Preempt != nil || m.Kill != nil || m.Waiting != nil || m.Pool != nil || m.Started
 }
 
 func (d *decider) move(a *store.LiveAllocation) *move {
@@ -64,6 +64,9 @@ func (d *decider) advance(row *store.LiveAllocation, wait time.Duration, urge li
 		return nil
 	}
 	m.Unclaimed = step.Unstarted
+	if step.Outcome == lifecycle.Failed {
+		m.Sick = d.p.sickness(row)
+	}
 	m.Ended, m.Outcome, m.ExitCode, m.ExitReason = true, string(step.Outcome), step.ExitCode, step.ExitReason
 	return &step
 }
@@ -108,6 +111,10 @@ func (d *decider) task(t store.LiveTask) {
 		d.attempt(t, t.Runs+1, nil)
 		return
 	}
+	d.follow(attempt, t.Pool)
+	if out := d.withdrawn(attempt); out != "" && urge == lifecycle.UrgeNone && t.Type != collectionType {
+		urge, why = lifecycle.UrgeKill, out
+	}
 	end := d.advance(attempt, 0, urge, why)
 	if end == nil {
 		return
@@ -121,6 +128,10 @@ func (d *decider) task(t store.LiveTask) {
 		c = store.TaskChange{ID: t.ID, Unstarted: t.Unstarted + 1}
 		d.attempt(t, attempt.RunID+1, end)
 	}
+	if urge == lifecycle.UrgeNone && c.Ended && collectAgain(t, attempt.RunID, *end) {
+		c = store.TaskChange{ID: t.ID, Unstarted: t.Unstarted}
+		d.attempt(t, attempt.RunID+1, end)
+	}
 	d.out.Tasks = append(d.out.Tasks, c)
 }
 
@@ -132,8 +143,12 @@ func (d *decider) attempt(t store.LiveTask, run int, end *lifecycle.Step) {
 	if end != nil {
 		a.Exclude, a.NotBefore = end.Avoid, d.notBefore(*end, t.Unstarted)
 	}
+	if end != nil && t.Type == collectionType && a.NotBefore == nil {
+		later := d.p.Now.Add(collectPause << (2 * (run - 2)))
+		a.NotBefore = &later
+	}
 	d.out.NewAllocations = append(d.out.NewAllocations, a)
-	d.queue = append(d.queue, queued{NewAllocation: a, group: t.ID, single: true, secrets: d.p.Secrets != nil && d.p.Secrets.NeededBy(t.Type)})
+	d.queue = append(d.queue, queued{NewAllocation: a, group: t.ID, single: true, place: t.Place, secrets: d.p.Secrets != nil && d.p.Secrets.NeededBy(t.Type)})
 }
 
 func exitStatus(end lifecycle.Step) string {

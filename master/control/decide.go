@@ -22,7 +22,7 @@ import (
 // and, through them, trials; what then wants to run is queued, and the scheduler
 // gives places to what is in the queue, new requests included.
 func Decide(p *Picture) (*store.Changes, error) {
-	d := &decider{p: p, out: &store.Changes{}, moves: map[string]*move{}}
+	d := &decider{p: p, out: &store.Changes{}, moves: map[string]*move{}, counts: countsOf(p)}
 	for _, e := range p.Experiments {
 		if err := d.experiment(e); err != nil {
 			return nil, fmt.Errorf("experiment %d: %w", e.ID, err)
@@ -41,24 +41,31 @@ func Decide(p *Picture) (*store.Changes, error) {
 			d.out.Allocations = append(d.out.Allocations, m.AllocationChange)
 		}
 	}
+	d.out.Failures = d.counts.changes()
 	return d.out, nil
 }
 
 type decider struct {
-	p     *Picture
-	out   *store.Changes
-	moves map[string]*move
-	queue []queued // attempts made in this pass, for the scheduler
+	p        *Picture
+	out      *store.Changes
+	moves    map[string]*move
+	queue    []queued // attempts made in this pass, for the scheduler
+	counts   nodeCounts
+	outOfUse map[string]*store.NodeRow // nodes of which something is, by id
 	// shares are what attempts hold, by node; with several pools.
 	shares map[string][]share
 }
 
 // experiment moves one experiment and its trials.
 func (d *decider) experiment(e *Experiment) error {
+	if e.continuing() {
+		return d.goOn(e)
+	}
 	verdict, why := d.verdict(e)
 	state := lifecycle.State(e.State)
-	step := lifecycle.Experiment{State: state, Desired: lifecycle.Desired(e.Desired), Verdict: verdict, Why: orElse(why, e.Error),
-		Live: len(e.Trials), Unmanaged: e.Unmanaged}.Step()
+	files, stuck := deletion(e)
+	step := lifecycle.Experiment{State: state, Desired: lifecycle.Desired(e.Desired), Verdict: verdict, Why: orElse(stuck, orElse(why, e.Error)),
+		Live: len(e.Trials), Unmanaged: e.Unmanaged, Files: files, Again: e.DeletesAsked > e.DeletesFailed}.Step()
 	if step.Remove {
 		d.out.Remove = append(d.out.Remove, e.ID)
 		return nil
@@ -143,8 +150,8 @@ func (d *decider) newTrials(e *Experiment) (int, error) {
 		task := taskID(e.ID, e.JobID, w.Number)
 		t := store.NewTrial{ExperimentID: e.ID, Number: w.Number, TaskID: task, Seed: w.Seed, HParams: hparams,
 			Name: fmt.Sprintf("Trial %d of experiment %d", w.Number+1, e.ID), From: w.From, Held: w.Hold, Target: target(w)}
-		if u := e.Config.Searcher.SourceCheckpointUUID; u != nil {
-			t.WarmStart = u
+		if w.From == nil {
+			t.WarmStart = e.WarmStart
 		}
 		if t.Idle = w.Hold || w.Stop; !t.Idle { // else its first attempt is made when it is called
 			d.enqueue(e, store.NewAllocation{ID: task + ".1", TaskID: task, RunID: 1})
@@ -176,8 +183,16 @@ func (d *decider) trial(e *Experiment, row *store.LiveTrial, experiment lifecycl
 	if attempt == nil {
 		step = lifecycle.WithoutAttempt(t)
 	} else {
+		if moved := d.follow(attempt, e.Pool); moved && urge == lifecycle.UrgeNone {
+			urge, why = lifecycle.UrgePreempt, "it moves to pool "+e.Pool
+		}
+		if out := d.withdrawn(attempt); out != "" && urge == lifecycle.UrgeNone {
+			urge, why = lifecycle.UrgePreempt, out
+		}
 		end = d.advance(attempt, preemptWait(e), urge, why)
 		if end != nil {
+			d.count(e, t, attempt, *end)
+			t.NoRetry, t.NoPlace = d.noRetry(row.TaskID), d.noPlace(e, row.TaskID)
 			step = lifecycle.AfterExit(t, *end)
 			d.unstarted(row.TaskID, row.Unstarted, *end)
 		}
@@ -256,7 +271,8 @@ func (d *decider) notBefore(end lifecycle.Step, unstarted int) *time.Time {
 func (d *decider) enqueue(e *Experiment, a store.NewAllocation) {
 	a.Pool, a.Slots, a.Priority = e.Pool, e.SlotsPerTrial, e.Priority
 	d.out.NewAllocations = append(d.out.NewAllocations, a)
-	d.queue = append(d.queue, queued{NewAllocation: a, group: e.group(), maxSlots: e.MaxSlots, single: e.singleNode(), preemptible: true, secrets: d.p.needsSecrets(e)})
+	d.queue = append(d.queue, queued{NewAllocation: a, group: e.group(), maxSlots: e.MaxSlots, place: e.Place, single: e.singleNode(), preemptible: true, secrets: d.p.needsSecrets(e),
+		avoid: d.avoidance(e, a.TaskID)})
 }
 
 // exit tells the search that a trial ended.

@@ -92,6 +92,23 @@ func TestDevicesAreNamed(t *testing.T) {
 	}
 }
 
+// TestSickness: what failed is told of the devices that it held, and of no others.
+func TestSickness(t *testing.T) {
+	s := newStage(t, 4)
+	s.slots[1].Healthy, s.slots[1].Health = false, "it smells"
+	s.slots[3].Healthy = false
+	s.run("a", "gpu", []int32{0, 1}, "GPU-0", "GPU-1")
+	s.run("b", "gpu", []int32{2}, "GPU-2")
+	s.run("c", "gpu", []int32{3}, "GPU-3")
+	s.run("d", "cpu", []int32{0})
+	s.decide()
+	for id, want := range map[string]string{"a": "GPU-1 of node n1 is out of use: it smells", "b": "", "c": "GPU-3 of node n1 is out of use: Nomad says no more", "d": ""} {
+		if got := s.p.sickness(s.p.Allocations[id]); got != want {
+			t.Errorf("of %s: %q, want %q", id, got, want)
+		}
+	}
+}
+
 // TestDevicesMoveUp: a GPU that left the node changes the numbers of those behind
 // it, and nothing about who holds them.
 func TestDevicesMoveUp(t *testing.T) {

@@ -44,6 +44,12 @@ type Config struct {
 	Logs *store.LogStore
 	// Secrets is where credentials come from; nil where none are given out.
 	Secrets Secrets
+	// CollectIn names the pool in which files of an experiment are removed; nil for
+	// its own.
+	CollectIn func(store.Stored) (string, error)
+	// AvoidAfter is after how many failures in a row an experiment avoids a node; 0
+	// is never.
+	AvoidAfter int
 }
 
 // Loop is the control loop of a leading master.
@@ -64,13 +70,14 @@ func New(cfg Config, db *store.DB, bus *store.Bus, nomad Nomad, log *slog.Logger
 // term is the loop's memory during one term; it is lost with the term.
 type term struct {
 	*Loop
-	lead  *Leadership
-	folds folds
-	hands *hands
-	known cluster.Known // for the next observation
-	alarm string
-	swept time.Time // when what attempts have left was looked for
-	again bool      // something changed: look once more at once
+	lead   *Leadership
+	folds  folds
+	hands  *hands
+	known  cluster.Known // for the next observation
+	alarm  string
+	balked balk      // experiments of which it could not be decided what goes
+	swept  time.Time // when what attempts have left was looked for
+	again  bool      // something changed: look once more at once
 }
 
 // Run cycles until ctx ends.
@@ -150,6 +157,7 @@ func (t *term) cycle(ctx context.Context) error {
 	}
 	picture := t.folds.picture(live)
 	picture.Pools, picture.Timing, picture.Frozen = t.cfg.Pools, t.cfg.Timing, live.Alarm != ""
+	picture.AvoidAfter = t.cfg.AvoidAfter
 	if s := t.cfg.Secrets; s != nil {
 		picture.Secrets, picture.Away = s, s.Away()
 	}

@@ -51,9 +51,13 @@ type Picture struct {
 	Tasks       []store.LiveTask
 	Allocations map[string]*store.LiveAllocation // by task: a task has one at most
 	Nodes       []store.NodeRow
-	Secrets     needing // which work needs credentials; nil: none does
-	Away        string  // why none can be had; "" when they can
-	Frozen      bool    // Nomad's word is in doubt: conclude nothing from it, place nothing
+	inventories inventories                  // of the nodes
+	Secrets     needing                      // which work needs credentials; nil: none does
+	Away        string                       // why none can be had; "" when they can
+	Frozen      bool                         // Nomad's word is in doubt: conclude nothing from it, place nothing
+	Matches     map[string][]store.LiveMatch // of log policies that ask for something, by task
+	Failures    map[int][]store.NodeFailures // by experiment
+	AvoidAfter  int                          // so many failures in a row on a node; 0: never
 }
 
 // needing is the part of Secrets that asks nobody.
@@ -65,7 +69,8 @@ type needing interface {
 // folds keeps what is expensive to make again: configurations, which never
 // change, and searches, which only grow.
 type folds struct {
-	byID map[int]*fold
+	byID  map[int]*fold
+	nodes inventories
 }
 
 type fold struct {
@@ -88,7 +93,14 @@ func (f *folds) seen() map[int]int64 {
 // picture joins rows with searches, taking the new events in.
 func (f *folds) picture(live *store.Live) *Picture {
 	p := &Picture{Now: live.Now, Tasks: live.Tasks, Nodes: live.Nodes,
-		Allocations: make(map[string]*store.LiveAllocation, len(live.Allocations))}
+		Allocations: make(map[string]*store.LiveAllocation, len(live.Allocations)),
+		Matches:     map[string][]store.LiveMatch{}, Failures: map[int][]store.NodeFailures{}}
+	for _, m := range live.Matches {
+		p.Matches[m.TaskID] = append(p.Matches[m.TaskID], m)
+	}
+	for _, x := range live.Failures {
+		p.Failures[x.ExperimentID] = append(p.Failures[x.ExperimentID], x)
+	}
 	for i := range live.Allocations {
 		p.Allocations[live.Allocations[i].TaskID] = &live.Allocations[i]
 	}
@@ -98,6 +110,8 @@ func (f *folds) picture(live *store.Live) *Picture {
 		x := f.byID[e.ID]
 		if x == nil {
 			x = newFold(e)
+		} else if e.Continues > e.Continued { // its configuration may be another one than when it ended
+			x.configure(e.Config)
 		}
 		keep[e.ID] = x
 		exp := &Experiment{LiveExperiment: e, Config: x.config, Search: x.search, Broken: x.broken}
@@ -105,6 +119,8 @@ func (f *folds) picture(live *store.Live) *Picture {
 		p.Experiments = append(p.Experiments, exp)
 	}
 	f.byID = keep
+	f.nodes = f.nodes.of(live.Nodes)
+	p.inventories = f.nodes
 	for i := range live.Trials {
 		if e := byID[live.Trials[i].ExperimentID]; e != nil {
 			e.Trials = append(e.Trials, &live.Trials[i])
@@ -126,28 +142,40 @@ func (f *folds) picture(live *store.Live) *Picture {
 
 func newFold(e store.LiveExperiment) *fold {
 	x := &fold{}
-	cfg, err := expconf.ParseConfigJSON(e.Config)
-	if err != nil {
-		x.broken = fmt.Sprintf("its stored configuration cannot be read: %v", err)
+	x.configure(e.Config)
+	if x.broken != "" || e.Unmanaged {
 		return x
 	}
-	x.config = cfg
-	if e.Unmanaged {
-		return x
+	began := x.config
+	if len(e.SearchConfig) > 0 {
+		var err error
+		if began, err = expconf.ParseConfigJSON(e.SearchConfig); err != nil {
+			x.broken = fmt.Sprintf("the configuration that its search began with cannot be read: %v", err)
+			return x
+		}
 	}
-	x.search, err = search.New(cfg, e.Seed)
-	if err != nil {
+	var err error
+	if x.search, err = search.New(began, e.Seed); err != nil {
 		x.broken = err.Error()
 	}
 	return x
 }
 
+func (x *fold) configure(config json.RawMessage) {
+	cfg, err := expconf.ParseConfigJSON(config)
+	if err != nil {
+		x.broken = fmt.Sprintf("its stored configuration cannot be read: %v", err)
+		return
+	}
+	x.config = cfg
+}
+
 // nodesOf gives the scheduler a pool's nodes. held are the slots that attempts of
 // the pool hold, elsewhere is what those of other pools do, both by node.
-func nodesOf(p *Pool, nodes []store.NodeRow, elsewhere map[string]cluster.Use, held map[string][]int) ([]sched.Node, error) {
+func nodesOf(p *Pool, nodes []store.NodeRow, known inventories, elsewhere map[string]cluster.Use, held map[string][]int) ([]sched.Node, error) {
 	var list []sched.Node
 	for _, row := range nodes {
-		n, err := p.Offer(row, elsewhere[row.ID], held[row.ID]...)
+		n, err := p.offer(row, known, elsewhere[row.ID], held[row.ID]...)
 		if err != nil {
 			return nil, err
 		}
@@ -162,15 +190,24 @@ func nodesOf(p *Pool, nodes []store.NodeRow, elsewhere map[string]cluster.Use, h
 // elsewhere is what our attempts of other pools hold there, held are the slots
 // that those of this pool do: what others take is not theirs.
 func (p *Pool) Offer(row store.NodeRow, elsewhere cluster.Use, held ...int) (*sched.Node, error) {
+	return p.offer(row, nil, elsewhere, held...)
+}
+
+func (p *Pool) offer(row store.NodeRow, known inventories, elsewhere cluster.Use, held ...int) (*sched.Node, error) {
 	if p.NodePool != "" && row.NodePool != p.NodePool {
 		return nil, nil
 	}
-	var n cluster.Node
-	if err := json.Unmarshal(row.Inventory, &n); err != nil {
-		return nil, fmt.Errorf("inventory of node %s: %w", row.Name, err)
+	n, err := known.read(row)
+	if err != nil {
+		return nil, err
 	}
 	n = n.Less(elsewhere)
 	s := &sched.Node{ID: row.ID, Name: row.Name, Address: row.Address, Slots: cluster.SlotsOf(n, p.Slots, held...)}
+	for i := range s.Slots {
+		if _, off := row.SlotsOff[s.Slots[i].Key(p.Name)]; off {
+			s.Slots[i].Enabled = false
+		}
+	}
 	s.Schedulable, s.Why = usable(row, n, p)
 	return s, nil
 }

@@ -3,6 +3,7 @@ package control
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/detent-ml/detent/master/lifecycle"
@@ -15,12 +16,14 @@ type queued struct {
 	store.NewAllocation
 	group       string
 	maxSlots    *int
+	place       *time.Time // in the queue, if somebody chose it
 	single      bool
 	preemptible bool
 	secrets     bool // it needs credentials
+	avoid       avoidance
 }
 
-func (e *Experiment) group() string { return fmt.Sprintf("experiment %d", e.ID) }
+func (e *Experiment) group() string { return "experiment " + strconv.Itoa(e.ID) }
 
 func (e *Experiment) singleNode() bool {
 	s := e.Config.Resources.IsSingleNode
@@ -31,21 +34,23 @@ func (e *Experiment) singleNode() bool {
 type owner struct {
 	group       string
 	maxSlots    *int
+	place       *time.Time
 	single      bool
 	preemptible bool
 	secrets     bool
+	avoid       avoidance
 }
 
 func (d *decider) owners() map[string]owner {
-	m := map[string]owner{}
+	m := make(map[string]owner, len(d.p.Allocations))
 	for _, e := range d.p.Experiments {
 		secrets := d.p.needsSecrets(e)
 		for _, t := range e.Trials {
-			m[t.TaskID] = owner{e.group(), e.MaxSlots, e.singleNode(), true, secrets}
+			m[t.TaskID] = owner{e.group(), e.MaxSlots, e.Place, e.singleNode(), true, secrets, d.avoidance(e, t.TaskID)}
 		}
 	}
 	for _, t := range d.p.Tasks {
-		m[t.ID] = owner{group: t.ID, single: true, secrets: d.p.Secrets != nil && d.p.Secrets.NeededBy(t.Type)}
+		m[t.ID] = owner{group: t.ID, place: t.Place, single: true, secrets: d.p.Secrets != nil && d.p.Secrets.NeededBy(t.Type)}
 	}
 	return m
 }
@@ -60,20 +65,20 @@ func (d *decider) schedule() error {
 	}
 	for _, task := range slices.Sorted(keys(d.p.Allocations)) {
 		a := d.p.Allocations[task]
-		in := byPool[a.Pool]
+		in := byPool[d.poolOf(a)]
 		if in == nil {
 			if d.holds(a) {
 				d.accountFor(a)
 			}
-			d.wait(a, fmt.Sprintf("pool %q no longer exists; move the job to another", a.Pool))
+			d.wait(a, fmt.Sprintf("pool %q no longer exists; move the job to another", d.poolOf(a)))
 			continue
 		}
 		d.sort(in, a, owners[task])
 	}
 	for _, q := range d.queue {
 		if in := byPool[q.Pool]; in != nil && (!q.secrets || d.p.Away == "") && (q.NotBefore == nil || !q.NotBefore.After(d.p.Now)) {
-			in.queued = append(in.queued, sched.Request{ID: q.ID, Group: q.group, Slots: q.Slots, Priority: q.Priority,
-				QueuedAt: d.p.Now, SingleNode: q.single, Preemptible: q.preemptible, Exclude: q.Exclude, MaxSlots: q.maxSlots})
+			in.queued = append(in.queued, q.avoid.of(sched.Request{ID: q.ID, Group: q.group, Slots: q.Slots, Priority: q.Priority,
+				QueuedAt: placeOr(q.place, d.p.Now), SingleNode: q.single, Preemptible: q.preemptible, Exclude: q.Exclude, MaxSlots: q.maxSlots}))
 		}
 	}
 	for i := range d.p.Pools {
@@ -89,6 +94,7 @@ type input struct {
 	running []sched.Running
 	queued  []sched.Request
 	devices map[string][][]string // of running attempts, by their parts
+	bounded bool                  // some of what runs may have to hold less
 }
 
 // stateOf is the state of an attempt after what this pass has decided.
@@ -97,6 +103,35 @@ func (d *decider) stateOf(a *store.LiveAllocation) lifecycle.AllocationState {
 		return lifecycle.AllocationState(m.State)
 	}
 	return lifecycle.AllocationState(a.State)
+}
+
+// placeOr is when something is taken to have been queued.
+func placeOr(chosen *time.Time, queued time.Time) time.Time {
+	if chosen != nil {
+		return *chosen
+	}
+	return queued
+}
+
+// follow lets an attempt that waits wait in its job's pool. It says whether it has a
+// place, which is in another one.
+func (d *decider) follow(a *store.LiveAllocation, pool string) (elsewhere bool) {
+	if a.Pool == pool {
+		return false
+	}
+	if a.State == string(lifecycle.Pending) {
+		d.move(a).Pool = &pool
+		return false
+	}
+	return true
+}
+
+// poolOf is where an attempt is after what this pass has decided.
+func (d *decider) poolOf(a *store.LiveAllocation) string {
+	if m := d.moves[a.ID]; m != nil && m.Pool != nil {
+		return *m.Pool
+	}
+	return a.Pool
 }
 
 // holds says whether an attempt has a place.
@@ -134,7 +169,7 @@ func (d *decider) sort(in *input, a *store.LiveAllocation, o owner) {
 	case d.stateOf(a) == lifecycle.Terminated:
 	case d.holds(a):
 		d.accountFor(a)
-		r := sched.Running{ID: a.ID, Group: o.group, Priority: a.Priority, StartedAt: at(a.AssignedAt), Preemptible: o.preemptible,
+		r := sched.Running{ID: a.ID, Group: o.group, Priority: a.Priority, StartedAt: at(a.AssignedAt), Preemptible: o.preemptible, MaxSlots: o.maxSlots,
 			Leaving: a.PreemptAt != nil || a.KillAt != nil || m != nil && (m.Preempt != nil || m.Kill != nil)}
 		for _, x := range a.Members {
 			part := sched.Part{NodeID: x.NodeID}
@@ -146,20 +181,21 @@ func (d *decider) sort(in *input, a *store.LiveAllocation, o owner) {
 				in.keep(a, x)
 			}
 		}
+		in.bounded = in.bounded || o.maxSlots != nil
 		in.running = append(in.running, r)
 	case a.NotBefore != nil && a.NotBefore.After(d.p.Now):
 		d.wait(a, "waits until "+a.NotBefore.UTC().Format(time.TimeOnly)+" UTC before it is tried again")
 	case d.p.withheld(o) != "":
 		d.wait(a, d.p.withheld(o))
 	default:
-		in.queued = append(in.queued, sched.Request{ID: a.ID, Group: o.group, Slots: a.Slots, Priority: a.Priority, QueuedAt: a.QueuedAt,
-			SingleNode: o.single, Preemptible: o.preemptible, Exclude: a.Exclude, MaxSlots: o.maxSlots})
+		in.queued = append(in.queued, o.avoid.of(sched.Request{ID: a.ID, Group: o.group, Slots: a.Slots, Priority: a.Priority, QueuedAt: placeOr(o.place, a.QueuedAt),
+			SingleNode: o.single, Preemptible: o.preemptible, Exclude: a.Exclude, MaxSlots: o.maxSlots}))
 	}
 }
 
 // pool runs the scheduler for one pool and takes its result over.
 func (d *decider) pool(p *Pool, in *input) error {
-	if len(in.queued) == 0 {
+	if len(in.queued) == 0 && !in.bounded {
 		return nil
 	}
 	held := map[string][]int{}
@@ -168,7 +204,7 @@ func (d *decider) pool(p *Pool, in *input) error {
 			held[part.NodeID] = append(held[part.NodeID], part.SlotIDs...)
 		}
 	}
-	nodes, err := nodesOf(p, d.p.Nodes, d.elsewhere(p), held)
+	nodes, err := nodesOf(p, d.p.Nodes, d.p.inventories, d.elsewhere(p), held)
 	if err != nil {
 		return err
 	}

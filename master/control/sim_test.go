@@ -22,6 +22,7 @@ func TestSimulation(t *testing.T) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			s := &simulation{bench: newBench(t, "n1", "n2", "n3"), rng: rand.New(rand.NewPCG(uint64(seed), 1))}
 			s.nomad.answer = s.submission
+			s.term.cfg.AvoidAfter = 2
 			for range 200 {
 				s.act()
 				s.cycle()
@@ -53,7 +54,7 @@ func (s *simulation) submission(string) (cluster.Outcome, error) {
 
 // act does one thing that happens in the world.
 func (s *simulation) act() {
-	switch s.rng.IntN(15) {
+	switch s.rng.IntN(16) {
 	case 0, 1:
 		s.experiment(fmt.Sprintf("resources: {slots_per_trial: %d}", s.rng.IntN(5)))
 	case 2:
@@ -76,10 +77,23 @@ func (s *simulation) act() {
 		s.nomad.alarm = []string{"", "", "Nomad's index went back"}[s.rng.IntN(3)]
 	case 11:
 		s.newLeader()
+	case 15:
+		s.matchLine()
 	}
 	if s.nomad.alarm != "" && s.one(4) {
 		s.nomad.alarm = ""
 	}
+}
+
+// matchLine lets an attempt print a line of a log policy. Only n1 is ever excluded:
+// what is left holds every trial.
+func (s *simulation) matchLine() {
+	action := []string{"exclude_node", "cancel_retries"}[s.rng.IntN(2)]
+	s.exec(`INSERT INTO log_matches (task_id, allocation_id, rank, node_id, node_name, policy, pattern, action, line)
+		SELECT a.task_id, a.id, m.rank, m.node_id, m.node_name, 'p', 'p', $1, 'a line'
+		FROM allocations a JOIN members m ON m.allocation_id = a.id JOIN trials t ON t.task_id = a.task_id
+		WHERE a.state <> 'TERMINATED' AND m.claimed_at IS NOT NULL AND (m.node_name = 'n1' OR $1 <> 'exclude_node')
+		ORDER BY md5(a.id || $2::int::text) LIMIT 1 ON CONFLICT DO NOTHING`, action, s.rng.IntN(1000))
 }
 
 // nomadMoves changes what Nomad says of some task.
@@ -142,10 +156,17 @@ func (s *simulation) check() {
 			JOIN allocations a ON a.task_id = k.id WHERE e.ended_at IS NOT NULL AND a.state <> 'TERMINATED'`,
 		"an ended experiment has a live trial": `SELECT count(*) FROM experiments e JOIN trials t ON t.experiment_id = e.id
 			WHERE e.ended_at IS NOT NULL AND t.ended_at IS NULL`,
-		"an ended trial has no exit event, or two": `SELECT count(*) FROM trials t WHERE (t.ended_at IS NOT NULL)::int <>
-			(SELECT count(*) FROM search_events v WHERE v.experiment_id = t.experiment_id AND v.trial = t.number AND kind = 'exited')`,
+		"an ended trial has no exit event, or two in one life": `SELECT count(*) FROM trials t WHERE (t.ended_at IS NOT NULL)::int <>
+			(SELECT count(*) FROM search_events v WHERE v.experiment_id = t.experiment_id AND v.trial = t.number AND kind = 'exited')
+			AND NOT EXISTS (SELECT FROM search_events v WHERE v.experiment_id = t.experiment_id AND kind = 'continued')`,
 		"a search's events have a gap": `SELECT count(*) FROM (SELECT experiment_id FROM search_events GROUP BY 1 HAVING max(seq) <> count(*)) x`,
 		"more restarts than allowed":   `SELECT count(*) FROM trials WHERE restarts > 1`,
+		"a trial was placed on a node that its log excludes": `SELECT count(*) FROM allocations a JOIN members m ON m.allocation_id = a.id
+			JOIN log_matches x ON x.task_id = a.task_id AND x.node_id = m.node_id AND x.action = 'exclude_node'
+			WHERE a.assigned_at > x.at`,
+		"a trial was tried again after a failure that is final": `SELECT count(*) FROM allocations a
+			JOIN allocations n ON n.task_id = a.task_id AND n.run_id > a.run_id AND n.queued_at >= a.ended_at
+			WHERE a.outcome = 'failed' AND EXISTS (SELECT FROM log_matches x WHERE x.task_id = a.task_id AND x.action = 'cancel_retries' AND x.at < a.ended_at)`,
 	} {
 		if n := s.int(sql); n != 0 {
 			s.t.Fatalf("%s (%d)", what, n)

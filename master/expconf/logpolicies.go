@@ -15,6 +15,86 @@ const (
 // LogAction is one of the actions above.
 type LogAction string
 
+// decode reads one. Like Determined's, policies once had a list of actions and
+// their name as one of these, a signal; that is read as a policy for each action.
+func (l *LogPolicies) decode(d *decoder, n *node, path string) {
+	if n.kind != listKind {
+		d.expected(n, path, "a list", "")
+		return
+	}
+	*l = make(LogPolicies, 0, len(n.items))
+	for i, item := range n.items {
+		at := index(path, len(*l)) // as validation names it, which differs where old forms made more of them
+		switch {
+		case item.kind == nullKind:
+			d.problem(item, index(path, i), "is empty", "")
+		case oldPolicy(item):
+			*l = append(*l, d.oldPolicies(item, at)...)
+		default:
+			var p LogPolicy
+			d.into(item, at, &p)
+			*l = append(*l, p)
+		}
+	}
+}
+
+// oldPolicy recognizes the form with actions and signals.
+func oldPolicy(n *node) bool {
+	if n.kind != mapKind {
+		return false
+	}
+	action := n.get("action")
+	return n.get("actions") != nil || n.get("signal") != nil || action != nil && action.get("signal") != nil
+}
+
+// oldPolicies reads that form: the first of the policies has the name.
+func (d *decoder) oldPolicies(n *node, path string) LogPolicies {
+	d.warn(n, path, "actions and signals are an old form of policies and are read as policies with a name and an action")
+	var p LogPolicy
+	var actions []LogAction
+	rest := *n
+	rest.fields = nil
+	for _, f := range n.fields {
+		at := join(path, f.key)
+		switch {
+		case f.key == "signal":
+			d.into(f.value, at, &p.Name)
+		case f.key == "actions" && f.value.kind == listKind:
+			for i, item := range f.value.items {
+				d.oldAction(item, index(at, i), &p, &actions)
+			}
+		case f.key == "actions":
+			d.expected(f.value, at, "a list", "")
+		case f.key == "action":
+			d.oldAction(f.value, at, &p, &actions)
+		default:
+			rest.fields = append(rest.fields, f)
+		}
+	}
+	d.into(&rest, path, &p)
+	list := LogPolicies{p}
+	for i, a := range actions {
+		if i == 0 {
+			list[0].Action = &a
+			continue
+		}
+		list = append(list, LogPolicy{Pattern: p.Pattern, Action: &a})
+	}
+	return list
+}
+
+// oldAction reads an action, or a signal in the place of one.
+func (d *decoder) oldAction(n *node, path string, p *LogPolicy, actions *[]LogAction) {
+	if signal := n.get("signal"); signal != nil && len(n.fields) == 1 {
+		d.into(signal, join(path, "signal"), &p.Name)
+		return
+	}
+	var a LogAction
+	if d.into(n, path, &a); a != "" {
+		*actions = append(*actions, a)
+	}
+}
+
 func (a *LogAction) decode(d *decoder, n *node, path string) {
 	word := n
 	if n.kind == mapKind {

@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/detent-ml/detent/master/spelling"
 )
 
 // suggest is the hint for an unknown field: the sibling whose name is nearest,
@@ -34,7 +36,7 @@ func nearest(unknown string, candidates []string) string {
 	}
 	best, bestDistance := "", len(low)/3+1
 	for _, c := range candidates {
-		if d := distance(normal, c); d < bestDistance || (d == bestDistance && best == "") {
+		if d := spelling.Distance(normal, c); d < bestDistance || (d == bestDistance && best == "") {
 			best, bestDistance = c, d
 		}
 	}
@@ -55,35 +57,6 @@ func nearest(unknown string, candidates []string) string {
 		}
 	}
 	return ""
-}
-
-// distance is the number of single-letter edits between two words, where
-// swapping two neighbours counts as one.
-func distance(a, b string) int {
-	if len(a) > 64 || len(b) > 64 {
-		return 64
-	}
-	var twoBack []int
-	prev := make([]int, len(b)+1)
-	for j := range prev {
-		prev[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row := make([]int, len(b)+1)
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(prev[j]+1, row[j-1]+1, prev[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], twoBack[j-2]+1)
-			}
-		}
-		twoBack, prev = prev, row
-	}
-	return prev[len(b)]
 }
 
 // placesOf lists the paths at which a document of type root has a field name.

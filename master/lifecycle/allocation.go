@@ -101,6 +101,7 @@ type Step struct {
 	ExitReason string
 	NotBefore  time.Time // no successor earlier
 	Avoid      []string  // nodes that a successor should not use
+	Blame      string    // the node on which its program failed
 	Unstarted  bool      // no member reached its program
 	Final      bool      // another attempt would end alike
 }
@@ -272,10 +273,10 @@ func conclude(a Allocation) Step {
 		s.Outcome, s.Avoid = Unplaced, []string{bad.NodeID}
 		s.ExitReason = fmt.Sprintf("it did not start on node %s: %s", bad.NodeName, orElse(bad.NomadDetail, "Nomad gave no reason"))
 	case silent:
-		s.Outcome, s.ExitCode = Failed, bad.NomadExit
+		s.Outcome, s.ExitCode, s.Blame = Failed, bad.NomadExit, bad.NodeID
 		s.ExitReason = fmt.Sprintf("its runner on node %s ended without a report: %s", bad.NodeName, orElse(bad.NomadDetail, "it may have been killed for memory"))
 	default:
-		s.Outcome, s.ExitCode = Failed, &bad.ExitCode
+		s.Outcome, s.ExitCode, s.Blame = Failed, &bad.ExitCode, bad.NodeID
 		s.ExitReason = orElse(bad.ExitReason, fmt.Sprintf("exit code %d", bad.ExitCode))
 		if len(a.Members) > 1 {
 			s.ExitReason = fmt.Sprintf("rank %d on node %s: %s", bad.Rank, bad.NodeName, s.ExitReason)

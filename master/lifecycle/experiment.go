@@ -20,7 +20,19 @@ type Experiment struct {
 	Why       string // of SearchFailed and SearchBroken
 	Live      int    // trials that are not terminal
 	Unmanaged bool   // its trials run elsewhere: no search drives it
+	Files     Files  // what has become of its files, of one that is deleted
+	Again     bool   // its deletion failed, and was asked for once more
 }
+
+// Files says how far the removal of an experiment's files is.
+type Files string
+
+// How far it may be. Rows go only when the files have: they say where files lie.
+const (
+	FilesThere Files = ""      // somebody is at it, or will be
+	FilesGone  Files = "gone"  // none is left
+	FilesStuck Files = "stuck" // they could not be removed, and Why says why
+)
 
 // An ExperimentStep is what should change. The zero step changes nothing.
 type ExperimentStep struct {
@@ -31,14 +43,8 @@ type ExperimentStep struct {
 
 // Step moves an experiment towards what is desired and what its search says.
 func (e Experiment) Step() ExperimentStep {
-	if e.State == Deleting {
-		return ExperimentStep{Remove: true}
-	}
-	if e.State.Terminal() || e.State == DeleteFailed {
-		if e.Desired == WantDeleted {
-			return ExperimentStep{State: Deleting}
-		}
-		return ExperimentStep{}
+	if e.State == Deleting || e.State == DeleteFailed || e.State.Terminal() {
+		return e.deleting()
 	}
 	if e.State.Stopping() {
 		return e.stopping()
@@ -64,6 +70,20 @@ func (e Experiment) Step() ExperimentStep {
 	}
 	if want != e.State {
 		return ExperimentStep{State: want}
+	}
+	return ExperimentStep{}
+}
+
+// deleting: the files go first, then the rows. What failed stays as it is until
+// somebody asks again.
+func (e Experiment) deleting() ExperimentStep {
+	switch {
+	case e.State == Deleting && e.Files == FilesGone:
+		return ExperimentStep{Remove: true}
+	case e.State == Deleting && e.Files == FilesStuck:
+		return ExperimentStep{State: DeleteFailed, Error: e.Why}
+	case e.Desired == WantDeleted && (e.State.Terminal() || e.State == DeleteFailed && e.Again):
+		return ExperimentStep{State: Deleting}
 	}
 	return ExperimentStep{}
 }

@@ -54,6 +54,7 @@ func TestAfterExit(t *testing.T) {
 		{"waits in its search", func(t *Trial) { t.Held = true }},
 		{"cannot be judged", func(t *Trial) { t.Fail = "no metric" }},
 		{"log policy", func(t *Trial) { t.NoRetry = "CUDA OOM" }},
+		{"log policies leave no node", func(t *Trial) { t.NoPlace = "no other node" }},
 		{"never starts", func(t *Trial) { t.Unstarted = 4 }},
 	}
 	var b strings.Builder
@@ -140,4 +141,37 @@ func TestExperimentStep(t *testing.T) {
 		}
 	}
 	golden(t, "testdata/experiment.txt", b.String())
+}
+
+// TestDeletion is the table of how an experiment goes: its files before its rows.
+func TestDeletion(t *testing.T) {
+	var b strings.Builder
+	for _, state := range append(States[:], Deleting, DeleteFailed) {
+		for _, want := range []Desired{WantActive, WantDeleted} {
+			for _, files := range []Files{FilesThere, FilesGone, FilesStuck} {
+				for _, again := range []bool{false, true} {
+					e := Experiment{State: state, Desired: want, Files: files, Again: again, Why: "no access"}
+					s := e.Step()
+					if s.Remove != (state == Deleting && files == FilesGone) {
+						t.Errorf("%+v: rows go %v", e, s.Remove)
+					}
+					if (s.State == Deleting || s.State == DeleteFailed || s.Remove) && !state.Terminal() && state != Deleting && state != DeleteFailed {
+						t.Errorf("%+v is deleted while it may run", e)
+					}
+					if !state.Terminal() && state != Deleting && state != DeleteFailed {
+						continue
+					}
+					fmt.Fprintf(&b, "%-13s wanted %-7s files %-5s again %-5v → %s", state, want, files, again, s.State)
+					if s.Remove {
+						b.WriteString("remove")
+					}
+					if s.Error != "" {
+						fmt.Fprintf(&b, " (%s)", s.Error)
+					}
+					b.WriteByte('\n')
+				}
+			}
+		}
+	}
+	golden(t, "testdata/deletion.txt", b.String())
 }

@@ -1,6 +1,7 @@
 // Package objects reads checkpoints out of S3 and of what speaks like it, for the
-// people who download them through the master. It is the only package that knows
-// how to talk to an object store, and it writes nothing there.
+// people who download them through the master, and removes them, for the tasks that
+// do so. It is the only package that knows how to talk to an object store, and it
+// writes nothing there.
 package objects
 
 import (
@@ -37,6 +38,8 @@ type Store struct {
 	// Keys gives the keys to use; nil finds them as AWS's own tools do: in the
 	// environment, in their files, from the machine's role.
 	Keys func(ctx context.Context) (Keys, error)
+	// Refused is what to do when the store refuses them; it may be left out.
+	Refused string
 }
 
 // An Object is something in a bucket.
@@ -46,10 +49,11 @@ type Object struct {
 	Modified time.Time
 }
 
-// A Bucket reads from a store.
+// A Bucket reads from a store, and removes.
 type Bucket struct {
-	name   string
-	client *s3.Client
+	name    string
+	refused string
+	client  *s3.Client
 }
 
 // Open makes the way to a store; it does not go there yet.
@@ -83,7 +87,7 @@ func Open(ctx context.Context, s Store) (*Bucket, error) {
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 	})
-	return &Bucket{name: s.Bucket, client: client}, nil
+	return &Bucket{name: s.Bucket, refused: s.Refused, client: client}, nil
 }
 
 // List lists what lies below a prefix.
@@ -111,6 +115,18 @@ func (b *Bucket) Get(ctx context.Context, key string) (io.ReadCloser, Object, er
 	return got.Body, Object{Key: key, Size: aws.ToInt64(got.ContentLength), Modified: aws.ToTime(got.LastModified)}, nil
 }
 
+// Remove removes an object. One that is not there is no error. Objects go one by
+// one: not every store has S3's call for many, and a session that may remove below
+// one prefix only is refused it by some that have.
+func (b *Bucket) Remove(ctx context.Context, key string) error {
+	if _, err := b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.name, Key: &key}); err != nil {
+		if err = b.fault(err, key); !fault.Is(err, fault.NotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
 // fault words what a store says.
 func (b *Bucket) fault(err error, key string) error {
 	what := fmt.Sprintf("s3://%s/%s", b.name, key)
@@ -126,13 +142,20 @@ func (b *Bucket) fault(err error, key string) error {
 	case "NoSuchKey", "NotFound", "NoSuchBucket":
 		return fault.Wrap(fault.NotFound, err, "there is no %s", what)
 	case "AccessDenied", "Forbidden", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken":
-		return fault.Wrap(fault.Unavailable, err, "the master may not read %s (%s): let the role that it reads with do so, or download directly, with credentials of your own", what, said.ErrorCode())
+		return fault.Wrap(fault.Unavailable, err, "the store refuses these credentials for %s (%s)%s", what, said.ErrorCode(), b.remedy())
 	}
 	var answer interface{ HTTPStatusCode() int }
 	if errors.As(err, &answer) && answer.HTTPStatusCode() < http.StatusInternalServerError {
 		return fault.Wrap(fault.Invalid, err, "the object store refuses %s: %s", what, strings.TrimSpace(said.ErrorCode()+" "+said.ErrorMessage()))
 	}
 	return fault.Wrap(fault.Unavailable, err, "the object store fails for %s: %s", what, strings.TrimSpace(said.ErrorCode()+" "+said.ErrorMessage()))
+}
+
+func (b *Bucket) remedy() string {
+	if b.refused == "" {
+		return ""
+	}
+	return ": " + b.refused
 }
 
 func innermost(err error) error {

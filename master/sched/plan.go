@@ -95,6 +95,7 @@ func newPlanner(pool Pool, nodes []Node, running []Running, queued int) *planner
 	p.opens = newShelf(p.blocks, (*block).open)
 	p.nows = newShelf(p.blocks, (*block).now)
 	p.laters = newShelf(p.blocks, (*block).later)
+	p.shrink()
 	p.rankCandidates()
 	return p
 }
@@ -106,9 +107,10 @@ func (p *planner) consider(r *Request, now time.Time) {
 		return
 	}
 	if r.Slots <= 0 {
-		p.considerAux(r)
+		p.considerAux(p.shun(r))
 		return
 	}
+	r = p.shun(r)
 	if r.MaxSlots != nil && p.inGroup[r.Group]+r.Slots > *r.MaxSlots {
 		p.wait(r, p.whyQuota(r))
 		return

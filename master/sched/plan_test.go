@@ -19,8 +19,8 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 //
 //	pool gpu preempt aux=2
 //	node n1 slots=8 bad=3 sick="it is too hot" off=4 taken=5,6 brands=a:4,b:4 out="is draining"
-//	run r1 prio=42 at=5 on=n1:0-3;n2:0-3 group=exp1 keep leaving
-//	queue q1 slots=8 prio=10 at=6 single exclude=n1,n2 group=exp2 max=16 after=100
+//	run r1 prio=42 at=5 on=n1:0-3;n2:0-3 group=exp1 max=8 keep leaving
+//	queue q1 slots=8 prio=10 at=6 single exclude=n1,n2 shun=n3 because="n1:which is banned" group=exp2 max=16 after=100
 func TestPlan(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -157,6 +157,10 @@ func parseRunning(id string, args map[string]string) Running {
 	_, leaving := args["leaving"]
 	r := Running{ID: id, Group: args["group"], Priority: number(args["prio"]), Preemptible: !keep, Leaving: leaving,
 		StartedAt: epoch.Add(time.Duration(number(args["at"])) * time.Second)}
+	if args["max"] != "" {
+		most := number(args["max"])
+		r.MaxSlots = &most
+	}
 	for part := range strings.SplitSeq(args["on"], ";") {
 		node, slots, _ := strings.Cut(part, ":")
 		r.Parts = append(r.Parts, Part{NodeID: node, SlotIDs: numbers(slots)})
@@ -168,6 +172,12 @@ func parseRequest(id string, args map[string]string) Request {
 	_, single := args["single"]
 	r := Request{ID: id, Group: args["group"], Slots: number(args["slots"]), Priority: number(args["prio"]), SingleNode: single,
 		QueuedAt: epoch.Add(time.Duration(number(args["at"])) * time.Second)}
+	if args["shun"] != "" {
+		r.Shun = strings.Split(args["shun"], ",")
+	}
+	if node, why, ok := strings.Cut(args["because"], ":"); ok {
+		r.Because = map[string]string{node: why}
+	}
 	if args["exclude"] != "" {
 		r.Exclude = strings.Split(args["exclude"], ",")
 	}
@@ -191,6 +201,10 @@ func show(r Result) string {
 		b.WriteString("\n")
 	}
 	for _, p := range r.Preempt {
+		if p.For == "" {
+			fmt.Fprintf(&b, "preempt %s: %s\n", p.ID, p.Reason)
+			continue
+		}
 		fmt.Fprintf(&b, "preempt %s for %s: %s\n", p.ID, p.For, p.Reason)
 	}
 	ids := make([]string, 0, len(r.Waiting))
@@ -295,6 +309,12 @@ func (s scene) checkPreemptions(r Result, requests map[string]Request) error {
 		asked[v.ID] = true
 		q := requests[v.For]
 		run := s.running[i]
+		if v.For == "" {
+			if run.MaxSlots == nil || !run.Preemptible || run.Leaving {
+				return fmt.Errorf("%s must not be asked to leave", v.ID)
+			}
+			continue
+		}
 		if !s.pool.Preemption || !run.Preemptible || run.Leaving || run.Priority <= q.Priority {
 			return fmt.Errorf("%s must not leave for %s", v.ID, v.For)
 		}

@@ -1,6 +1,9 @@
 package sched
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // A Pool is a set of nodes with one kind of slot and one policy.
 type Pool struct {
@@ -41,6 +44,15 @@ func (n *Node) Slot(id int) *Slot {
 	return nil
 }
 
+// Key names the slot of a node for as long as it is there: a device by itself, a
+// CPU slot by its pool and its number.
+func (s Slot) Key(pool string) string {
+	if s.Device != "" {
+		return s.Device
+	}
+	return pool + "/" + strconv.Itoa(s.ID)
+}
+
 // usable says whether the slot can be given to a task of ours at all.
 func (s Slot) usable() bool { return s.Healthy && s.Enabled && s.Taken == "" }
 
@@ -51,11 +63,13 @@ type Request struct {
 	Slots       int    // 0 asks for a place beside the slots
 	Priority    int    // 1 is most important
 	QueuedAt    time.Time
-	NotBefore   time.Time // a pause after a failed start; zero for none
-	SingleNode  bool      // may not be spread over nodes
-	Preemptible bool      // what it becomes once it runs
-	Exclude     []string  // node ids that it must not use
-	MaxSlots    *int      // over all of its group
+	NotBefore   time.Time         // a pause after a failed start; zero for none
+	SingleNode  bool              // may not be spread over nodes
+	Preemptible bool              // what it becomes once it runs
+	Exclude     []string          // node ids that it must not use
+	Shun        []string          // node ids that it uses only where no other node could ever hold it
+	Because     map[string]string // by node id: why it is not used, where that is not that it failed there before
+	MaxSlots    *int              // over all of its group
 }
 
 // Running holds a place.
@@ -65,6 +79,7 @@ type Running struct {
 	Priority    int
 	StartedAt   time.Time
 	Preemptible bool
+	MaxSlots    *int // over all of its group
 	Leaving     bool // already asked to go: its place is as good as free for planning, but not yet to give
 	Parts       []Part
 }
@@ -85,7 +100,7 @@ type Placement struct {
 // A Preemption asks a running task to make way.
 type Preemption struct {
 	ID     string
-	For    string // the request that needs its place
+	For    string // the request that needs its place; "" where its group is to hold less
 	Reason string
 }
 

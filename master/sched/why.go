@@ -122,7 +122,7 @@ func (p *planner) whyNoNode() string {
 
 // whyExcluded explains a request that may use none of the schedulable nodes.
 func (p *planner) whyExcluded(r *Request) string {
-	var names []string
+	var nodes []int
 	for i := range p.nodes {
 		if !p.nodes[i].Schedulable {
 			continue
@@ -130,24 +130,45 @@ func (p *planner) whyExcluded(r *Request) string {
 		if !slices.Contains(r.Exclude, p.nodes[i].ID) {
 			return ""
 		}
-		names = append(names, p.nodes[i].label())
+		nodes = append(nodes, i)
 	}
-	return fmt.Sprintf("may use no schedulable node of pool %s: it avoids %s, where it failed before", p.pool.Name, list(names))
+	return fmt.Sprintf("may use no schedulable node of pool %s: it avoids %s", p.pool.Name, p.avoided(r, nodes))
 }
 
 // asides tells what else stands in the way: nodes that are out of use, and nodes that the request avoids.
 func (p *planner) asides(r *Request) string {
-	var avoided []string
+	var nodes []int
 	for _, id := range r.Exclude {
 		if i, ok := p.nodeIndex[id]; ok && p.nodes[i].Schedulable {
-			avoided = append(avoided, p.nodes[i].label())
+			nodes = append(nodes, i)
 		}
 	}
-	if len(avoided) == 0 {
+	if len(nodes) == 0 {
 		return p.outOfUse
 	}
-	slices.Sort(avoided)
-	return p.outOfUse + "; it avoids " + list(slices.Compact(avoided)) + ", where it failed before"
+	slices.Sort(nodes)
+	return p.outOfUse + "; it avoids " + p.avoided(r, slices.Compact(nodes))
+}
+
+// avoided names nodes, which are in the order of their names, with the reasons why
+// a request does not use them.
+func (p *planner) avoided(r *Request, nodes []int) string {
+	var reasons []string
+	byReason := map[string][]string{}
+	for _, i := range nodes {
+		why := r.Because[p.nodes[i].ID]
+		if why == "" {
+			why = "where it failed before"
+		}
+		if byReason[why] == nil {
+			reasons = append(reasons, why)
+		}
+		byReason[why] = append(byReason[why], p.nodes[i].label())
+	}
+	for i, why := range reasons {
+		reasons[i] = list(byReason[why]) + ", " + why
+	}
+	return strings.Join(reasons, "; and ")
 }
 
 // describeOutOfUse says once, for all sentences, which nodes and which slots of

@@ -135,7 +135,7 @@ func (s *Search) told(e Event) error {
 		m.queue = m.queue[1:]
 	}
 	for _, op := range ops.List {
-		if m.wrong(&s.roster, op) == "" {
+		if wrong(op, m.standing(&s.roster), m.end != nil) == "" {
 			m.operate(&s.roster, op)
 		}
 	}
@@ -166,37 +166,56 @@ func (m *outside) operate(r *Roster, op Operation) {
 	}
 }
 
-// wrong says why an operation makes no sense; "" when it does.
-func (m *outside) wrong(r *Roster, op Operation) string {
-	known := func(name string) string {
+// standing is what operations depend on of a trial.
+type standing struct {
+	target int64 // that it was told to train to
+	ended  bool
+}
+
+// standing finds a trial by the program's own name for it.
+func (m *outside) standing(r *Roster) func(name string) (standing, bool) {
+	return func(name string) (standing, bool) {
 		trial, ok := m.ids[name]
+		if !ok {
+			return standing{}, false
+		}
+		t := r.trials[trial]
+		return standing{target: t.target, ended: t.stop || t.exited != ""}, true
+	}
+}
+
+// wrong says why an operation makes no sense where trials stand like that, or when
+// the search has been shut down; "" when it does.
+func wrong(op Operation, trial func(name string) (standing, bool), down bool) string {
+	known := func(name string) (standing, string) {
+		t, ok := trial(name)
 		switch {
 		case !ok:
-			return fmt.Sprintf("there is no trial with the request id %q", name)
-		case r.trials[trial].stop || r.trials[trial].exited != "":
-			return fmt.Sprintf("the trial with the request id %q has ended", name)
+			return t, fmt.Sprintf("there is no trial with the request id %q", name)
+		case t.ended:
+			return t, fmt.Sprintf("the trial with the request id %q has ended", name)
 		}
-		return ""
+		return t, ""
 	}
 	switch {
-	case m.end != nil:
+	case down:
 		return "the search has been shut down"
 	case op.Create != nil:
-		if _, twice := m.ids[op.Create.Name]; twice {
+		if _, twice := trial(op.Create.Name); twice {
 			return fmt.Sprintf("there is a trial with the request id %q already", op.Create.Name)
 		}
 		if op.Create.Name == "" {
 			return "a trial needs a request id"
 		}
 	case op.Train != nil:
-		if why := known(op.Train.Name); why != "" {
-			return why
+		t, why := known(op.Train.Name)
+		if why == "" && op.Train.Length <= t.target {
+			why = fmt.Sprintf("the trial with the request id %q was to train to %d already; a longer length is asked for", op.Train.Name, t.target)
 		}
-		if t := r.trials[m.ids[op.Train.Name]]; op.Train.Length <= t.target {
-			return fmt.Sprintf("the trial with the request id %q was to train to %d already; a longer length is asked for", op.Train.Name, t.target)
-		}
+		return why
 	case op.Close != "":
-		return known(op.Close)
+		_, why := known(op.Close)
+		return why
 	case op.Progress == nil && op.Shutdown == nil:
 		return "an operation is empty"
 	}
@@ -213,18 +232,36 @@ func (s *Search) Outside() ([]OutsideEvent, bool) {
 	return m.queue, true
 }
 
-// CheckOutside says what is wrong with operations, as if they were folded now. It
-// changes the search, which is of no use afterwards.
+// CheckOutside says what is wrong with operations, as if they were folded now.
+// The search stays as it is: what the first ones would change for the later ones
+// is remembered beside it.
 func (s *Search) CheckOutside(ops Operations) string {
 	m, ok := s.method.(*outside)
 	if !ok {
 		return "no program outside drives this search"
 	}
+	changed, down := map[string]standing{}, m.end != nil
+	before := m.standing(&s.roster)
+	trial := func(name string) (standing, bool) {
+		if t, ok := changed[name]; ok {
+			return t, true
+		}
+		return before(name)
+	}
 	for _, op := range ops.List {
-		if why := m.wrong(&s.roster, op); why != "" {
+		if why := wrong(op, trial, down); why != "" {
 			return why
 		}
-		m.operate(&s.roster, op)
+		switch {
+		case op.Create != nil:
+			changed[op.Create.Name] = standing{}
+		case op.Train != nil:
+			changed[op.Train.Name] = standing{target: op.Train.Length}
+		case op.Close != "":
+			changed[op.Close] = standing{ended: true}
+		case op.Shutdown != nil:
+			down = true
+		}
 	}
 	return ""
 }

@@ -48,6 +48,12 @@ func (m *grid) add(r *Roster) {
 
 func (m *grid) Validated(*Roster, int, Result) {}
 
-func (m *grid) Exited(r *Roster, _ int, _ string) { m.add(r) }
+func (m *grid) Exited(r *Roster, trial int, _ string) {
+	if !r.callNext(trial) {
+		m.add(r)
+	}
+}
+
+func (m *grid) Continue(r *Roster, _ bool) { r.goOn(m.workers) }
 
 func (m *grid) Planned(*Roster) int { return len(m.points) }

@@ -15,25 +15,30 @@ import (
 type density struct {
 	choices []int // values of a categorical axis; 0 for a numeric one
 	width   []float64
+	sharp   []float64 // 1 over the width
 	bumps   []bump
 }
 
 type bump struct {
-	at   []float64
-	wide bool
-	mass []float64 // of the normal distribution within 0 and 1, by axis
+	at    []float64
+	wide  bool
+	scale float64 // of the product over the axes
 }
 
 // density is laid over observations. Bumps are narrower the more there are.
 func (m *model) density(list []*observed) *density {
 	d := &density{}
 	n, dims := float64(len(list)), float64(len(m.free))
+	everywhere := bump{wide: true, scale: 1}
 	for i, f := range m.free {
 		a := m.axes[f]
+		everywhere.at = append(everywhere.at, 0.5)
 		if a.Type == expconf.Categorical {
 			d.choices = append(d.choices, len(a.Vals))
 			// The share that goes to the other values shrinks with what is known.
 			d.width = append(d.width, 1/(1+n/float64(len(a.Vals))))
+			d.sharp = append(d.sharp, 0)
+			everywhere.scale /= float64(len(a.Vals))
 			continue
 		}
 		d.choices = append(d.choices, 0)
@@ -41,18 +46,15 @@ func (m *model) density(list []*observed) *density {
 		if a.Type == expconf.Int { // no narrower than a step
 			narrow = max(narrow, 0.4/(a.Maxval-a.Minval+1))
 		}
-		d.width = append(d.width, max(narrow, spread(list, i)*math.Pow(max(n, 1), -1/(dims+4))))
+		w := max(narrow, spread(list, i)*math.Pow(max(n, 1), -1/(dims+4)))
+		d.width, d.sharp = append(d.width, w), append(d.sharp, 1/w)
 	}
-	middle := make([]float64, len(m.free))
-	for i := range middle {
-		middle[i] = 0.5
-	}
-	d.bumps = append(d.bumps, bump{at: middle, wide: true})
+	d.bumps = append(d.bumps, everywhere)
 	for _, o := range list {
-		b := bump{at: o.unit, mass: make([]float64, len(m.free))}
-		for i := range b.mass {
-			if d.choices[i] == 0 {
-				b.mass[i] = normal((1-o.unit[i])/d.width[i]) - normal(-o.unit[i]/d.width[i])
+		b := bump{at: o.unit, scale: 1}
+		for i, at := range o.unit {
+			if w := d.width[i]; d.choices[i] == 0 {
+				b.scale /= w * math.Sqrt(2*math.Pi) * (normal((1-at)/w) - normal(-at/w))
 			}
 		}
 		d.bumps = append(d.bumps, b)
@@ -89,22 +91,23 @@ func (d *density) log(x []float64) float64 {
 }
 
 func (b *bump) under(d *density, x []float64) float64 {
-	p := 1.0
+	if b.wide {
+		return b.scale
+	}
+	p, far := b.scale, 0.0
 	for i, v := range x {
-		n := float64(d.choices[i])
+		n := d.choices[i]
 		switch {
-		case n > 0 && b.wide:
-			p /= n
-		case n > 0 && v == b.at[i]:
-			p *= 1 - d.width[i] + d.width[i]/n
-		case n > 0:
-			p *= d.width[i] / n
-		case !b.wide:
-			z := (v - b.at[i]) / d.width[i]
-			p *= math.Exp(-z*z/2) / (d.width[i] * math.Sqrt(2*math.Pi) * b.mass[i])
+		case n == 0:
+			z := (v - b.at[i]) * d.sharp[i]
+			far += z * z
+		case v == b.at[i]:
+			p *= 1 - d.width[i] + d.width[i]/float64(n)
+		default:
+			p *= d.width[i] / float64(n)
 		}
 	}
-	return p
+	return p * math.Exp(-far/2)
 }
 
 // draw takes a place from under a bump.

@@ -16,7 +16,7 @@ import (
 
 const (
 	compared  = 32  // trials at the top of a rung whose order counts
-	noisePart = 0.9 // of the differences of trials that cross lie below the noise
+	noisePart = 0.5 // of the differences of trials that cross lie below the noise
 )
 
 // settled reports whether the order at the highest rung is that of the one below.
@@ -43,7 +43,9 @@ func (b *bracket) settled() bool {
 }
 
 // noise looks at pairs of trials that changed places twice on the way, and takes
-// a high quantile of how far they are apart now.
+// the median of how far they are apart now. A high quantile, which would be the
+// cautious choice where all curves are alike, is that of the few that swing
+// wildly: with it everything counts as noise, and no rung is ever opened.
 func (b *bracket) noise(now []*racer) float64 {
 	var apart []float64
 	for i, x := range now {

@@ -40,9 +40,11 @@ func (m *random) Exited(r *Roster, trial int, reason string) {
 	} else if reason != lifecycle.ExitInvalidHP {
 		r.Learn(trial, 0, m.best[trial])
 	}
-	if len(r.trials)-m.invalid < m.trials {
+	if !r.callNext(trial) && len(r.trials)-m.invalid < m.trials {
 		m.add(r)
 	}
 }
+
+func (m *random) Continue(r *Roster, _ bool) { r.goOn(m.workers) }
 
 func (m *random) Planned(*Roster) int { return m.trials + m.invalid }

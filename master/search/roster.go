@@ -14,6 +14,7 @@ type Roster struct {
 	trials []*entry
 
 	ended, failed, canceled int // trials that ended, and how
+	waiting                 int // trials that goOn lets wait
 }
 
 type entry struct {

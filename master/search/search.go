@@ -12,8 +12,9 @@ import (
 const (
 	Validated = "validated"
 	Exited    = "exited"
-	Left      = "left" // it waits now: its last attempt has ended
-	Told      = "told" // a program outside has posted operations; Trial means nothing
+	Left      = "left"      // it waits now: its last attempt has ended
+	Told      = "told"      // a program outside has posted operations; Trial means nothing
+	Continued = "continued" // the experiment goes on after its end; Trial means nothing
 )
 
 // An Event is one thing that happened to a trial.
@@ -51,6 +52,7 @@ type Trial struct {
 	Fail    string // it cannot be judged, and ends as failed for this reason
 	Target  int64  // how long it trains for now; 0 when that is not the searcher's to say
 	From    *int   // the trial whose newest checkpoint it starts from
+	Ended   bool   // it has ended, and is not wanted to run again
 }
 
 // Method is what tells searchers apart: how they react to events.
@@ -144,8 +146,11 @@ func (s *Search) Apply(e Event) error {
 		return fmt.Errorf("search event %d came after %d", e.Seq, s.seq)
 	}
 	s.seq = e.Seq
-	if e.Kind == Told {
+	switch e.Kind {
+	case Told:
 		return s.told(e)
+	case Continued:
+		return s.continued(e)
 	}
 	t := s.roster.get(e.Trial)
 	if t == nil {
@@ -235,7 +240,7 @@ func (s *Search) Len() int { return len(s.roster.trials) }
 func (s *Search) Trial(number int) Trial {
 	t := s.roster.trials[number]
 	return Trial{Number: number, Seed: t.seed, HParams: t.hparams, Stop: t.stop, Hold: t.hold, Left: t.left, Fail: t.fail,
-		Target: t.target, From: t.from}
+		Target: t.target, From: t.from, Ended: t.exited != ""}
 }
 
 // Wanted lists the trials that should exist, by number.

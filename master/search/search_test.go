@@ -37,6 +37,8 @@ func configOf(t testing.TB, yaml string) expconf.Config {
 //	report               lines "trial at metric": a validation after that much training
 //	exited, left         lines "trial reason", "trial"
 //	told event=N         operations of a program outside, as JSON
+//	continued            the experiment goes on, with another configuration if one is given;
+//	                     says anew what is wanted of all trials that have not ended
 //	plan                 the preview of a configuration
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
@@ -76,10 +78,43 @@ func (c *script) run(t *testing.T, d *datadriven.TestData) string {
 		}
 		return c.apply("", event(c.s.Seq()+1, Told, 0, ops))
 	}
+	if d.Cmd == "continued" {
+		return c.goOn(d.Input)
+	}
 	for line := range strings.Lines(d.Input) {
 		out.WriteString(c.line(d.Cmd, strings.TrimSpace(line)))
 	}
 	return out.String()
+}
+
+// goOn continues the search, and forgets what was said of all that has not ended.
+func (c *script) goOn(yaml string) string {
+	if err := c.s.Apply(event(c.s.Seq()+1, Continued, 0, c.continuation(yaml))); err != nil {
+		return err.Error() + "\n"
+	}
+	c.said = map[int]string{}
+	for _, w := range c.s.Wanted() {
+		if w.Ended {
+			c.said[w.Number] = wish(w)
+		}
+	}
+	return c.news("")
+}
+
+func (c *script) continuation(yaml string) Continuation {
+	if strings.TrimSpace(yaml) == "" {
+		return Continuation{}
+	}
+	cfg := configOf(c.t, yaml)
+	b, err := cfg.JSON()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	body, err := NewContinuation(b)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return body
 }
 
 func (c *script) line(cmd, line string) string {

@@ -17,3 +17,13 @@ func (single) Exited(r *Roster, _ int, reason string) {
 }
 
 func (single) Planned(*Roster) int { return 1 }
+
+// Continue lets the trial train on, however it ended: of several, the last, which
+// the others' hyperparameters were replaced for.
+func (single) Continue(r *Roster, changed bool) {
+	last := len(r.trials) - 1
+	r.revive(last)
+	if changed {
+		r.redraw(last)
+	}
+}

@@ -19,8 +19,9 @@ type Place struct {
 
 // A Grant is what an attempt may do.
 type Grant struct {
-	Write []Place // and read, list and delete
-	Read  []Place // and list
+	Write  []Place // and read, list and delete
+	Read   []Place // and list
+	Delete []Place // and list
 }
 
 type statement struct {
@@ -63,6 +64,9 @@ func Policy(clusterID string, g Grant) (string, error) {
 	err := add(g.Write, "s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts")
 	if err == nil {
 		err = add(g.Read, "s3:GetObject")
+	}
+	if err == nil {
+		err = add(g.Delete, "s3:DeleteObject")
 	}
 	if err != nil {
 		return "", err

@@ -34,6 +34,18 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
+// TestPolicyOfRemoval: what removes files of an experiment may see what there is and remove it, in that
+// experiment's place and in no other, and can neither read nor write.
+func TestPolicyOfRemoval(t *testing.T) {
+	got, err := secrets.Policy(cluster, secrets.Grant{Delete: []secrets.Place{{Bucket: "ckpts", Prefix: "team/12"}}})
+	const want = `{"Version":"2012-10-17","Statement":[` +
+		`{"Sid":"det6f3f0a4e5f8e4c5b9d1e2f7a3c1b0d9e","Effect":"Allow","Action":["s3:DeleteObject"],"Resource":["arn:aws:s3:::ckpts/team/12/*"]},` +
+		`{"Effect":"Allow","Action":["s3:ListBucket"],"Resource":["arn:aws:s3:::ckpts"],"Condition":{"StringLike":{"s3:prefix":["team/12/*"]}}}]}`
+	if err != nil || got != want {
+		t.Errorf("%v\n got %s\nwant %s", err, got, want)
+	}
+}
+
 // TestPolicyOfNamesThatMeanMore: what a policy would read as a pattern or a variable never gets into one.
 func TestPolicyOfNamesThatMeanMore(t *testing.T) {
 	for _, p := range []secrets.Place{
@@ -42,7 +54,7 @@ func TestPolicyOfNamesThatMeanMore(t *testing.T) {
 		{Bucket: "ckpts", Prefix: ""}, {Bucket: "ckpts", Prefix: "/12"}, {Bucket: "ckpts", Prefix: "12/"},
 		{Bucket: "*", Prefix: "12"}, {Bucket: "", Prefix: "12"}, {Bucket: "ckpts/team", Prefix: "12"}, {Bucket: "a*", Prefix: "12"},
 	} {
-		for _, g := range []secrets.Grant{{Write: []secrets.Place{p}}, {Read: []secrets.Place{p}}} {
+		for _, g := range []secrets.Grant{{Write: []secrets.Place{p}}, {Read: []secrets.Place{p}}, {Delete: []secrets.Place{p}}} {
 			if got, err := secrets.Policy(cluster, g); !fault.Is(err, fault.Invalid) {
 				t.Errorf("%+v: %v, %s", p, err, got)
 			}

@@ -62,6 +62,10 @@ type Config struct {
 	PlaceTimeout Duration `yaml:"place_timeout"`
 	PullTimeout  Duration `yaml:"pull_timeout"`
 
+	// An experiment avoids a node on which so many of its attempts failed in a row,
+	// while there is another; 0 is never.
+	AvoidNodeAfter int `yaml:"avoid_node_after"`
+
 	// Seconds after which a notebook or TensorBoard that nobody uses is ended, where
 	// its own configuration does not say; 0 is never.
 	NotebookTimeout    int `yaml:"notebook_timeout"`
@@ -135,7 +139,7 @@ func Defaults() Config {
 	return Config{
 		Listen: "127.0.0.1:8080", ClusterName: "detent", LogLevel: "info", BlankPasswords: "loopback", DatabaseConns: 16,
 		Nomad:              NomadConfig{Address: "http://127.0.0.1:4646", Namespace: "default", Datacenters: []string{"*"}},
-		TensorboardTimeout: 300, StopAfter: Duration(2 * time.Minute), PlaceTimeout: Duration(time.Minute), PullTimeout: Duration(30 * time.Minute),
+		TensorboardTimeout: 300, AvoidNodeAfter: 3, StopAfter: Duration(2 * time.Minute), PlaceTimeout: Duration(time.Minute), PullTimeout: Duration(30 * time.Minute),
 	}
 }
 
@@ -319,6 +323,9 @@ func (c *Config) check() []string {
 					"and this master listens for others on %s; use exec, or set shared_raw_exec: true if all users may trust each other", c.Listen)
 			}
 		}
+	}
+	if c.AvoidNodeAfter < 0 {
+		k.fail("avoid_node_after", "a number of failures, 0 for never; found %d", c.AvoidNodeAfter)
 	}
 	if c.NotebookTimeout < 0 || c.TensorboardTimeout < 0 {
 		k.fail("notebook_timeout, tensorboard_timeout", "a number of seconds, 0 for never; found %d and %d", c.NotebookTimeout, c.TensorboardTimeout)

@@ -141,16 +141,18 @@ type asks struct {
 	}
 	mounts  expconf.BindMounts
 	storage expconf.CheckpointStorage // of a trial
+	create  bool                      // its folder is made where it is not there
 }
 
 func asksOf(s store.ToSubmit) (asks, error) {
 	var a asks
-	if s.TrialID != nil {
+	if s.TrialID != nil || collects(s) { // what removes files of a trial's sees them as it did
 		cfg, err := expconf.ParseConfigJSON(s.Config)
 		if err != nil {
 			return a, fmt.Errorf("the configuration of experiment %d: %w", deref(s.ExperimentID), err)
 		}
 		a.environment, a.mounts, a.storage = cfg.Environment, cfg.BindMounts, cfg.CheckpointStorage
+		a.create = !collects(s)
 		a.resources.devices, a.resources.shm = cfg.Resources.Devices, cfg.Resources.ShmSize
 		return a, nil
 	}
@@ -250,7 +252,7 @@ func containerMounts(a asks, shown expconf.BindMounts) []jobspecs.Mount {
 		list = append(list, jobspecs.Mount{Source: path.Clean(b.HostPath), Target: b.Target, ReadOnly: deref(b.ReadOnly), Propagation: deref(b.Propagation)})
 	}
 	if a.storage.Type == expconf.SharedFS {
-		list = append(list, jobspecs.Mount{Source: path.Clean(a.storage.HostPath), Target: expconf.SharedFSMount, Propagation: a.storage.Propagation, Create: true})
+		list = append(list, jobspecs.Mount{Source: path.Clean(a.storage.HostPath), Target: expconf.SharedFSMount, Propagation: a.storage.Propagation, Create: a.create})
 	}
 	return list
 }

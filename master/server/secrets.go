@@ -142,7 +142,11 @@ func (m *master) credentials(s store.ToSubmit) (*jobspecs.Credentials, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, storage := range storages {
+	from, err := sourceOf(s)
+	if err != nil {
+		return nil, err
+	}
+	for _, storage := range append(storages, from...) {
 		switch m.signsIn(storage) {
 		case v1.SignInByVault:
 			return &jobspecs.Credentials{Role: m.cfg.Vault.TaskRole, Engine: m.cfg.Vault.AWSPath, Namespace: m.cfg.Vault.Namespace}, nil
@@ -157,7 +161,7 @@ func (m *master) credentials(s store.ToSubmit) (*jobspecs.Credentials, error) {
 // or those of what a TensorBoard shows.
 func storagesOf(s store.ToSubmit) ([]expconf.CheckpointStorage, error) {
 	var configs [][]byte
-	if s.TrialID != nil {
+	if s.TrialID != nil || collects(s) {
 		configs = append(configs, s.Config)
 	}
 	for _, shown := range s.Shows {
@@ -172,6 +176,18 @@ func storagesOf(s store.ToSubmit) ([]expconf.CheckpointStorage, error) {
 		list = append(list, cfg.CheckpointStorage)
 	}
 	return list, nil
+}
+
+// sourceOf is the storage of the checkpoint that an attempt starts from, if any.
+func sourceOf(s store.ToSubmit) ([]expconf.CheckpointStorage, error) {
+	if s.WarmStart == nil || len(s.WarmConfig) == 0 {
+		return nil, nil
+	}
+	cfg, err := expconf.ParseConfigJSON(s.WarmConfig)
+	if err != nil {
+		return nil, fmt.Errorf("the experiment of the checkpoint that it starts from: %w", err)
+	}
+	return []expconf.CheckpointStorage{cfg.CheckpointStorage}, nil
 }
 
 func placeOf(s expconf.CheckpointStorage) secrets.Place {
@@ -195,7 +211,9 @@ type granter struct {
 
 // Needed and NeededBy say what has to wait while Vault is away.
 func (g granter) Needed(s expconf.CheckpointStorage) bool { return g.m.signsIn(s) == v1.SignInByVault }
-func (g granter) NeededBy(taskType string) bool           { return taskType == "TENSORBOARD" }
+func (g granter) NeededBy(taskType string) bool {
+	return taskType == "TENSORBOARD" || taskType == jobspecs.CheckpointGC
+}
 
 func (g granter) Grant(ctx context.Context, s store.ToSubmit) error {
 	storages, err := storagesOf(s)
@@ -206,19 +224,21 @@ func (g granter) Grant(ctx context.Context, s store.ToSubmit) error {
 	for _, storage := range storages {
 		switch {
 		case g.m.signsIn(storage) != v1.SignInByVault:
+		case collects(s):
+			grant.Delete = append(grant.Delete, placeOf(storage))
 		case s.TrialID != nil:
 			grant.Write = append(grant.Write, placeOf(storage))
 		default:
 			grant.Read = append(grant.Read, placeOf(storage))
 		}
 	}
-	if s.WarmStart != nil && len(s.WarmConfig) > 0 {
-		cfg, err := expconf.ParseConfigJSON(s.WarmConfig)
-		if err != nil {
-			return fault.Wrap(fault.Invalid, err, "the experiment of the checkpoint that it starts from: %v", err)
-		}
-		if from := cfg.CheckpointStorage; g.m.signsIn(from) == v1.SignInByVault {
-			place := placeOf(from)
+	from, err := sourceOf(s)
+	if err != nil {
+		return fault.Wrap(fault.Invalid, err, "%v", err)
+	}
+	for _, storage := range from {
+		if g.m.signsIn(storage) == v1.SignInByVault {
+			place := placeOf(storage)
 			place.Prefix = path.Join(place.Prefix, *s.WarmStart)
 			grant.Read = append(grant.Read, place)
 		}
@@ -242,7 +262,8 @@ func (g granter) Sweep(ctx context.Context) (int, error) {
 // credentials only the store is read that the cluster's configuration names: an
 // experiment's configuration could name any address.
 func (m *master) bucket(ctx context.Context, s expconf.CheckpointStorage) (api.Bucket, error) {
-	o := objects.Store{Bucket: s.Bucket, Endpoint: deref(s.EndpointURL), Region: m.cfg.S3Region}
+	o := objects.Store{Bucket: s.Bucket, Endpoint: deref(s.EndpointURL), Region: m.cfg.S3Region,
+		Refused: "let the role that the master reads with read it, or download directly, with credentials of your own"}
 	if s.AccessKey != nil {
 		keys := objects.Keys{AccessKey: *s.AccessKey, SecretKey: deref(s.SecretKey)}
 		o.Keys = func(context.Context) (objects.Keys, error) { return keys, nil }

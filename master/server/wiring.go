@@ -61,7 +61,7 @@ func (p PoolConfig) nodePool() string { return or(p.NodePool, "default") }
 func (m *master) loopConfig() control.Config {
 	t := lifecycle.DefaultTiming()
 	t.StopAfter, t.Place, t.Pull = time.Duration(m.cfg.StopAfter), time.Duration(m.cfg.PlaceTimeout), time.Duration(m.cfg.PullTimeout)
-	cfg := control.Config{Timing: t, Task: m.task, Pools: m.pools, Logs: store.NewLogStore(m.db, m.bus)}
+	cfg := control.Config{Timing: t, Task: m.task, Pools: m.pools, Logs: store.NewLogStore(m.db, m.bus), CollectIn: m.collectIn, AvoidAfter: m.cfg.AvoidNodeAfter}
 	if m.vault != nil {
 		cfg.Secrets = granter{m.vault, m}
 	}
@@ -96,10 +96,7 @@ func (m *master) task(s store.ToSubmit, pool *control.Pool) (jobspecs.Task, erro
 	if t.Credentials, err = m.credentials(s); err != nil {
 		return t, err
 	}
-	t.Links = []jobspecs.Link{{Label: "The master's API", URL: m.cfg.PublicURL + "/docs/rest-api"}}
-	if s.TaskType == "NOTEBOOK" || s.TaskType == "TENSORBOARD" {
-		t.Links = append([]jobspecs.Link{{Label: "Open it", URL: m.cfg.PublicURL + "/proxy/" + s.TaskID + "/"}}, t.Links...)
-	}
+	t.Links = links(m.cfg.PublicURL, s)
 	if s.ExperimentID != nil {
 		t.Title = deref(s.ExperimentName)
 	}
@@ -154,7 +151,7 @@ func (m *master) apiConfig() (api.Config, error) {
 		HarnessDir: m.cfg.HarnessPath, Pages: webui.Files(), Redacted: m.redacted, Namespaces: []string{m.cfg.Nomad.Namespace},
 		Capabilities: capabilities(), Inventory: m.inventory,
 		Idle: api.IdleTimeouts{Notebook: time.Duration(m.cfg.NotebookTimeout) * time.Second, Tensorboard: time.Duration(m.cfg.TensorboardTimeout) * time.Second}}
-	c.Bucket, c.SignIn, c.CheckStorage = m.bucket, m.signIn, m.checkStorage
+	c.Bucket, c.SignIn, c.CheckStorage, c.CollectIn = m.bucket, m.signIn, m.checkStorage, m.collectIn
 	var err error
 	if c.CheckpointStorage, err = m.cfg.storage(); err != nil {
 		return c, err
@@ -192,8 +189,9 @@ func (m *master) apiConfig() (api.Config, error) {
 func capabilities() expconf.Capabilities {
 	return expconf.Capabilities{
 		Searchers:  []string{expconf.Single, expconf.Random, expconf.Grid, expconf.AdaptiveASHA, expconf.AsyncHalving, expconf.PBT, expconf.Custom},
+		Continue:   true,
 		Storage:    []string{expconf.SharedFS, expconf.Directory, expconf.S3},
-		Containers: true, MultiSlot: true, BindMounts: true, ShmSize: true, Profiling: true, MaxSlots: true, SingleNode: true,
+		Containers: true, MultiSlot: true, BindMounts: true, ShmSize: true, Profiling: true, MaxSlots: true, SingleNode: true, LogPolicies: true,
 	}
 }
 

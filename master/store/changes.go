@@ -23,17 +23,19 @@ type Changes struct {
 	Remove         []int // experiments whose rows go
 	NewTrials      []NewTrial
 	Trials         []TrialChange
+	Revived        []RevivedTrial
 	Tasks          []TaskChange
 	NewAllocations []NewAllocation
 	Allocations    []AllocationChange
 	Placements     []Placement
 	Events         []NewEvent
+	Failures       []NodeFailures
 }
 
 // Empty reports whether there is nothing to do.
 func (c *Changes) Empty() bool {
-	return len(c.Experiments)+len(c.Remove)+len(c.NewTrials)+len(c.Trials)+len(c.Tasks)+
-		len(c.NewAllocations)+len(c.Allocations)+len(c.Placements)+len(c.Events) == 0
+	return len(c.Experiments)+len(c.Remove)+len(c.NewTrials)+len(c.Trials)+len(c.Revived)+len(c.Tasks)+
+		len(c.NewAllocations)+len(c.Allocations)+len(c.Placements)+len(c.Events)+len(c.Failures) == 0
 }
 
 // ExperimentChange moves an experiment. BestTrial is a trial's number.
@@ -46,6 +48,7 @@ type ExperimentChange struct {
 	Progress   *float64
 	BestTrial  *int
 	BestMetric *float64
+	Continued  *int // its end is taken back, for the time of this number
 }
 
 // NewTrial is a trial that the search wants, with its task. Its first attempt is
@@ -76,6 +79,16 @@ type TrialChange struct {
 	Target     *int64
 	Error      string
 	Ended      bool
+}
+
+// RevivedTrial is a trial whose end is taken back. What was wanted of it, and what
+// it had reported of its end, is the API's and gone with the wish that it goes on.
+type RevivedTrial struct {
+	ID      int
+	TaskID  string
+	HParams json.RawMessage
+	Held    bool
+	Target  *int64
 }
 
 // TaskChange moves a task.
@@ -109,11 +122,13 @@ type AllocationChange struct {
 	KillCause  string
 	Started    bool
 	Ended      bool
-	Unclaimed  bool // and nobody may have passed the gate meanwhile
+	Unclaimed  bool   // and nobody may have passed the gate meanwhile
+	Sick       string // devices that it held and that are out of use, for its log; it has no column
 	Outcome    string
 	ExitCode   *int
 	ExitReason string
 	Waiting    *string
+	Pool       *string // where it waits from now on
 }
 
 // Placement gives an attempt its nodes.
@@ -157,6 +172,9 @@ func (db *DB) ApplyChanges(ctx context.Context, c *Changes) error {
 	for _, t := range c.Trials {
 		queueTrial(b, t)
 	}
+	for _, t := range c.Revived {
+		queueRevived(b, t)
+	}
 	for _, t := range c.Tasks {
 		guarded(b, "task "+t.ID, `UPDATE tasks SET unstarted = $2, ended_at = CASE WHEN $3 THEN now() END, exit_status = $4
 			WHERE id = $1 AND ended_at IS NULL`, t.ID, t.Unstarted, t.Ended, t.ExitStatus)
@@ -166,6 +184,9 @@ func (db *DB) ApplyChanges(ctx context.Context, c *Changes) error {
 	}
 	for _, p := range c.Placements {
 		queuePlacement(b, p)
+	}
+	for _, f := range c.Failures {
+		queueFailures(b, f)
 	}
 	if err := asFault(db.SendBatch(ctx, b).Close()); err != nil {
 		return err
@@ -185,10 +206,24 @@ func guarded(b *pgx.Batch, what, sql string, args ...any) {
 
 func queueExperiment(b *pgx.Batch, e ExperimentChange) {
 	guarded(b, fmt.Sprintf("experiment %d", e.ID), `
-		UPDATE experiments SET state = $3, error = $4, ended_at = CASE WHEN $5 THEN coalesce(ended_at, now()) ELSE ended_at END,
-			progress = coalesce($6, progress), best_metric = coalesce($8, best_metric),
-			best_trial_id = coalesce((SELECT id FROM trials WHERE experiment_id = $1 AND number = $7), best_trial_id)
-		WHERE id = $1 AND state = $2`, e.ID, e.Saw, e.State, e.Error, e.Ended, e.Progress, e.BestTrial, e.BestMetric)
+		UPDATE experiments SET state = $3, error = $4,
+			ended_at = CASE WHEN $5 THEN coalesce(ended_at, now()) WHEN $9::int IS NULL THEN ended_at END,
+			progress = coalesce($6, CASE WHEN $9 IS NULL THEN progress ELSE 0 END),
+			best_metric = coalesce($8, CASE WHEN $9 IS NULL THEN best_metric END),
+			best_trial_id = coalesce((SELECT id FROM trials WHERE experiment_id = $1 AND number = $7), CASE WHEN $9 IS NULL THEN best_trial_id END),
+			continued = coalesce($9, continued), collected = CASE WHEN $5 AND $2 <> $3 THEN NULL ELSE collected END,
+			deletes_failed = CASE WHEN $3 = 'DELETE_FAILED' THEN deletes_asked ELSE deletes_failed END
+		WHERE id = $1 AND state = $2`, e.ID, e.Saw, e.State, e.Error, e.Ended, e.Progress, e.BestTrial, e.BestMetric, e.Continued)
+}
+
+func queueRevived(b *pgx.Batch, t RevivedTrial) {
+	guarded(b, fmt.Sprintf("trial %d", t.ID), `
+		UPDATE trials SET state = CASE WHEN $3 THEN 'PAUSED' ELSE 'ACTIVE' END, ended_at = NULL, restarts = 0, error = '',
+			stop_wanted = false, held = $3, target = $4, hparams = $2
+		WHERE id = $1 AND ended_at IS NOT NULL`, t.ID, t.HParams, t.Held, t.Target)
+	guarded(b, "task "+t.TaskID, `
+		UPDATE tasks SET ended_at = NULL, exit_status = '', unstarted = 0 WHERE id = $1 AND ended_at IS NOT NULL`, t.TaskID)
+	b.Queue(`DELETE FROM log_matches WHERE task_id = $1`, t.TaskID) // like restarts, they begin anew
 }
 
 func queueNewTrial(b *pgx.Batch, t NewTrial) {
@@ -222,10 +257,10 @@ func queueAllocation(b *pgx.Batch, a AllocationChange) {
 			started_at = CASE WHEN $7 THEN coalesce(started_at, now()) ELSE started_at END,
 			ended_at = CASE WHEN $8 THEN now() END,
 			outcome = nullif($9, ''), exit_code = $10, exit_reason = $11,
-			waiting_reason = coalesce($12, waiting_reason)
+			waiting_reason = coalesce($12, waiting_reason), pool = coalesce($14, pool)
 		WHERE id = $1 AND state = $2 AND NOT ($13 AND EXISTS (
 			SELECT FROM members m WHERE m.allocation_id = $1 AND m.claimed_at IS NOT NULL))`, a.ID, a.Saw, a.State, a.Preempt,
-		a.Kill, a.KillCause, a.Started, a.Ended, a.Outcome, a.ExitCode, a.ExitReason, a.Waiting, a.Unclaimed)
+		a.Kill, a.KillCause, a.Started, a.Ended, a.Outcome, a.ExitCode, a.ExitReason, a.Waiting, a.Unclaimed, a.Pool)
 	if a.Ended { // the owner's session that the task was given ends with it
 		b.Queue("DELETE FROM sessions WHERE allocation_id = $1", a.ID)
 	}

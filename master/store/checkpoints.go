@@ -175,28 +175,30 @@ type CheckpointFiles struct {
 // SetCheckpointFiles records what is left of checkpoints: none is deleted, fewer
 // than before is partly deleted. Those that have been deleted stay so.
 func (db *DB) SetCheckpointFiles(ctx context.Context, list []CheckpointFiles) error {
-	return db.Tx(ctx, func(tx *DB) error {
-		for _, f := range list {
-			size := int64(0)
-			for _, n := range f.Resources {
-				size += n
-			}
-			if f.Resources == nil {
-				f.Resources = map[string]int64{}
-			}
-			n, err := tx.exec(ctx, `
-				UPDATE checkpoints SET resources = $2, size = $3,
-					state = CASE WHEN $2 = '{}'::jsonb THEN 'DELETED' WHEN $2 = resources THEN state ELSE 'PARTIALLY_DELETED' END
-				WHERE uuid = $1`, f.UUID, f.Resources, size)
-			if err != nil {
-				return badData(err)
-			}
-			if n == 0 {
-				return fault.New(fault.NotFound, "checkpoint %s not found", f.UUID)
-			}
+	return db.Tx(ctx, func(tx *DB) error { return tx.setCheckpointFiles(ctx, list) })
+}
+
+func (db *DB) setCheckpointFiles(ctx context.Context, list []CheckpointFiles) error {
+	for _, f := range list {
+		size := int64(0)
+		for _, n := range f.Resources {
+			size += n
 		}
-		return nil
-	})
+		if f.Resources == nil {
+			f.Resources = map[string]int64{}
+		}
+		n, err := db.exec(ctx, `
+			UPDATE checkpoints SET resources = $2, size = $3,
+				state = CASE WHEN $2 = '{}'::jsonb THEN 'DELETED' WHEN $2 = resources THEN state ELSE 'PARTIALLY_DELETED' END
+			WHERE uuid = $1`, f.UUID, f.Resources, size)
+		if err != nil {
+			return badData(err)
+		}
+		if n == 0 {
+			return fault.New(fault.NotFound, "checkpoint %s not found", f.UUID)
+		}
+	}
+	return nil
 }
 
 // SetCheckpointMetadata replaces what people noted about a checkpoint.

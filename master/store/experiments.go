@@ -76,14 +76,15 @@ func (e ExperimentHead) Terminal() bool {
 // one that waits for an experiment it has just activated, are told at once what
 // it is becoming. An active one is as far as its most advanced attempt.
 const shownState = `CASE
-	WHEN e.desired = 'deleted' AND e.state <> 'DELETE_FAILED' THEN 'DELETING'
+	WHEN e.desired = 'deleted' AND (e.state <> 'DELETE_FAILED' OR e.deletes_asked > e.deletes_failed) THEN 'DELETING'
 	WHEN e.desired = 'killed' AND e.state IN ('ACTIVE', 'PAUSED', 'STOPPING_CANCELED', 'STOPPING_COMPLETED') THEN 'STOPPING_KILLED'
+	WHEN e.continues > e.continued THEN 'QUEUED'
 	WHEN e.state NOT IN ('ACTIVE', 'PAUSED') THEN e.state
 	WHEN e.desired = 'canceled' THEN 'STOPPING_CANCELED'
 	WHEN e.desired = 'paused' THEN 'PAUSED'
 	WHEN e.unmanaged THEN 'RUNNING'
 	ELSE coalesce((SELECT ` + furthest + ` FROM tasks k JOIN allocations a ON a.task_id = k.id
-		WHERE k.experiment_id = e.id AND a.state <> 'TERMINATED'), 'QUEUED') END`
+		WHERE k.experiment_id = e.id AND k.type = 'TRIAL' AND a.state <> 'TERMINATED'), 'QUEUED') END`
 
 // furthest is the most advanced state among attempts a.
 const furthest = `(ARRAY['QUEUED', 'PULLING', 'STARTING', 'RUNNING'])[max(CASE a.state
@@ -183,8 +184,16 @@ func (db *DB) Experiments(ctx context.Context, f ExperimentFilter, offset, limit
 	where, args := f.where()
 	args["limit"], args["offset"] = limit, offset
 	ids, err := scalars[int](ctx, db, `SELECT e.id FROM experiments e`+where+order+` LIMIT @limit OFFSET @offset`, args)
-	if err != nil || len(ids) == 0 {
+	if err != nil {
 		return nil, err
+	}
+	return db.experimentsInOrder(ctx, ids)
+}
+
+// experimentsInOrder reads experiments in the order of their ids as given.
+func (db *DB) experimentsInOrder(ctx context.Context, ids []int) ([]Experiment, error) {
+	if len(ids) == 0 {
+		return nil, nil
 	}
 	return rows[Experiment](ctx, db, experimentSelect+`
 		JOIN unnest($1::int[]) WITH ORDINALITY AS page(id, place) ON page.id = e.id ORDER BY page.place`, ids)

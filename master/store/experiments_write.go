@@ -27,6 +27,8 @@ type NewExperiment struct {
 	MaxSlots       *int
 	Weight         float64
 	Priority       int
+	WarmStart      *string // the checkpoint that its trials start from
+	Template       UsedTemplate
 	// PrefixByID is for storage that is a bucket: each experiment's checkpoints lie
 	// below its own id, under the prefix that the configuration has.
 	PrefixByID bool
@@ -37,6 +39,9 @@ type NewExperiment struct {
 func (db *DB) CreateExperiment(ctx context.Context, n NewExperiment) (int, error) {
 	var id int
 	err := db.Tx(ctx, func(tx *DB) error {
+		if err := tx.holdCheckpoint(ctx, n.WarmStart); err != nil {
+			return err
+		}
 		hash, err := tx.keepContext(ctx, n.Context)
 		if err != nil {
 			return err
@@ -50,14 +55,14 @@ func (db *DB) CreateExperiment(ctx context.Context, n NewExperiment) (int, error
 		}
 		id, err = scalar[int](ctx, tx, `
 			INSERT INTO experiments (owner_id, project_id, parent_id, config, original_config, context_hash, seed, name, description,
-				labels, desired, pool, slots_per_trial, max_slots, weight, priority)
+				labels, desired, pool, slots_per_trial, max_slots, weight, priority, template, template_source, warm_start)
 			VALUES (@owner, @project, @parent, @config, @original, @context, @seed, @name, @description,
-				@labels, @desired, @pool, @slots, @max_slots, @weight, @priority)
+				@labels, @desired, @pool, @slots, @max_slots, @weight, @priority, @template, @template_source, @warm_start)
 			RETURNING id`,
 			pgx.NamedArgs{"owner": n.OwnerID, "project": n.ProjectID, "parent": n.ParentID, "config": string(n.Config),
 				"original": n.OriginalConfig, "context": hash, "seed": n.Seed, "name": n.Name, "description": n.Description,
 				"labels": n.Labels, "desired": desired, "pool": n.Pool, "slots": n.SlotsPerTrial, "max_slots": n.MaxSlots,
-				"weight": n.Weight, "priority": n.Priority})
+				"weight": n.Weight, "priority": n.Priority, "template": n.Template.Name, "template_source": n.Template.Source, "warm_start": n.WarmStart})
 		if err != nil {
 			return err
 		}
@@ -88,18 +93,20 @@ const (
 	Delete    Wish = "delete"
 )
 
-const terminalStates = `('COMPLETED', 'CANCELED', 'ERROR', 'DELETE_FAILED')`
+// isOver: nothing of it runs, nor is it about to go on.
+const isOver = `(state IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETE_FAILED') AND continues = continued)`
 
 // wishes says, for each wish, what it writes and of which experiments. Nothing
 // here touches state: that is the loop's.
 var wishes = map[Wish]struct{ set, where string }{
 	Activate:  {`desired = 'active'`, `desired IN ('active', 'paused') AND state IN ('ACTIVE', 'PAUSED') AND NOT unmanaged`},
 	Pause:     {`desired = 'paused'`, `desired IN ('active', 'paused') AND state IN ('ACTIVE', 'PAUSED') AND NOT unmanaged`},
-	Cancel:    {`desired = CASE WHEN desired IN ('active', 'paused') AND state NOT IN ` + terminalStates + ` THEN 'canceled' ELSE desired END`, `desired <> 'deleted'`},
-	Kill:      {`desired = CASE WHEN state IN ` + terminalStates + ` THEN desired ELSE 'killed' END`, `desired <> 'deleted'`},
-	Archive:   {`archived = true`, `state IN ` + terminalStates + ` AND desired <> 'deleted'`},
+	Cancel:    {`desired = CASE WHEN desired IN ('active', 'paused') AND NOT ` + isOver + ` THEN 'canceled' ELSE desired END`, `desired <> 'deleted'`},
+	Kill:      {`desired = CASE WHEN ` + isOver + ` THEN desired ELSE 'killed' END`, `desired <> 'deleted'`},
+	Archive:   {`archived = true`, isOver + ` AND desired <> 'deleted'`},
 	Unarchive: {`archived = false`, `desired <> 'deleted'`},
-	Delete:    {`desired = 'deleted'`, `state IN ` + terminalStates},
+	Delete: {`desired = 'deleted', deletes_asked = deletes_asked + 1`,
+		isOver + ` AND (desired <> 'deleted' OR state = 'DELETE_FAILED' AND deletes_asked = deletes_failed)`},
 }
 
 // Wishing writes a wish for experiments and returns those of which it could be
@@ -119,11 +126,16 @@ type ExperimentPatch struct {
 	MaxSlots    *int
 	Weight      *float64
 	Priority    *int
+	Pool        *string
 	Storage     map[string]int // of checkpoint_storage: save_experiment_best and its like
 }
 
 // PatchExperiment changes one.
 func (db *DB) PatchExperiment(ctx context.Context, id int, ch ExperimentPatch) error {
+	return db.Tx(ctx, func(tx *DB) error { return tx.patchExperiment(ctx, id, ch) })
+}
+
+func (db *DB) patchExperiment(ctx context.Context, id int, ch ExperimentPatch) error {
 	top, resources := map[string]any{}, map[string]any{}
 	put(top, "name", ch.Name)
 	put(top, "description", ch.Description)
@@ -133,6 +145,7 @@ func (db *DB) PatchExperiment(ctx context.Context, id int, ch ExperimentPatch) e
 	put(resources, "max_slots", ch.MaxSlots)
 	put(resources, "weight", ch.Weight)
 	put(resources, "priority", ch.Priority)
+	put(resources, "resource_pool", ch.Pool)
 	topJSON, err := json.Marshal(top)
 	if err != nil {
 		return err
@@ -145,30 +158,34 @@ func (db *DB) PatchExperiment(ctx context.Context, id int, ch ExperimentPatch) e
 	if err != nil {
 		return err
 	}
-	return db.Tx(ctx, func(tx *DB) error {
-		n, err := tx.exec(ctx, `
-			UPDATE experiments SET name = coalesce(@name, name), description = coalesce(@description, description),
-				labels = coalesce(@labels::text[], labels), notes = coalesce(@notes, notes), max_slots = coalesce(@max_slots, max_slots),
-				weight = coalesce(@weight, weight), priority = coalesce(@priority, priority),
-				config = CASE WHEN @same THEN config ELSE config || @top::jsonb
-					|| jsonb_build_object('resources', coalesce(config->'resources', '{}') || @resources::jsonb)
-					|| jsonb_build_object('checkpoint_storage', coalesce(config->'checkpoint_storage', '{}') || @storage::jsonb) END
-			WHERE id = @id`,
-			pgx.NamedArgs{"id": id, "name": ch.Name, "description": ch.Description, "labels": ch.Labels, "notes": ch.Notes,
-				"max_slots": ch.MaxSlots, "weight": ch.Weight, "priority": ch.Priority,
-				"same": len(top)+len(resources)+len(ch.Storage) == 0, "top": string(topJSON), "resources": string(resourcesJSON), "storage": string(storageJSON)})
-		if err == nil && n == 0 {
-			return NoExperiment(id)
-		}
-		if err != nil || ch.Priority == nil {
-			return err
-		}
-		tasks, err := scalars[string](ctx, tx, `UPDATE tasks SET priority = $2 WHERE experiment_id = $1 AND ended_at IS NULL RETURNING id`, id, *ch.Priority)
-		if err != nil {
-			return err
-		}
-		return tx.reprioritize(ctx, tasks, *ch.Priority)
-	})
+	n, err := db.exec(ctx, `
+		UPDATE experiments SET name = coalesce(@name, name), description = coalesce(@description, description),
+			labels = coalesce(@labels::text[], labels), notes = coalesce(@notes, notes), max_slots = coalesce(@max_slots, max_slots),
+			weight = coalesce(@weight, weight), priority = coalesce(@priority, priority), pool = coalesce(@pool, pool),
+			config = CASE WHEN @same THEN config ELSE config || @top::jsonb
+				|| jsonb_build_object('resources', coalesce(config->'resources', '{}') || @resources::jsonb)
+				|| jsonb_build_object('checkpoint_storage', coalesce(config->'checkpoint_storage', '{}') || @storage::jsonb) END
+		WHERE id = @id`,
+		pgx.NamedArgs{"id": id, "name": ch.Name, "description": ch.Description, "labels": ch.Labels, "notes": ch.Notes,
+			"max_slots": ch.MaxSlots, "weight": ch.Weight, "priority": ch.Priority, "pool": ch.Pool,
+			"same": len(top)+len(resources)+len(ch.Storage) == 0, "top": string(topJSON), "resources": string(resourcesJSON), "storage": string(storageJSON)})
+	if err == nil && n == 0 {
+		return NoExperiment(id)
+	}
+	if err == nil && len(ch.Storage) > 0 {
+		err = db.askToCollect(ctx, id)
+	}
+	if err == nil && ch.Pool != nil {
+		_, err = db.exec(ctx, `UPDATE tasks SET pool = $2 WHERE experiment_id = $1 AND type = 'TRIAL' AND ended_at IS NULL`, id, *ch.Pool)
+	}
+	if err != nil || ch.Priority == nil {
+		return err
+	}
+	tasks, err := scalars[string](ctx, db, `UPDATE tasks SET priority = $2 WHERE experiment_id = $1 AND ended_at IS NULL RETURNING id`, id, *ch.Priority)
+	if err != nil {
+		return err
+	}
+	return db.reprioritize(ctx, tasks, *ch.Priority)
 }
 
 // reprioritize gives the live attempts of tasks their tasks' new priority, so

@@ -26,8 +26,9 @@ type Job struct {
 	Weight       float64   `db:"weight"`
 	Progress     *float64  `db:"progress"`
 	SubmittedAt  time.Time `db:"submitted_at"`
-	Ahead        int       `db:"ahead"`   // jobs of its pool that are queued before it
-	Waiting      string    `db:"waiting"` // why the first of it that waits does
+	QueuedAt     time.Time `db:"queued_at"` // by which the queue orders those of one priority
+	Ahead        int       `db:"ahead"`     // jobs of its pool that are queued before it
+	Waiting      string    `db:"waiting"`   // why the first of it that waits does
 }
 
 // Scheduled reports whether any of the job has a place.
@@ -38,19 +39,19 @@ func (j Job) Scheduled() bool { return j.Placed > 0 }
 func (db *DB) Jobs(ctx context.Context, pool string) ([]Job, error) {
 	return rows[Job](ctx, db, `
 		WITH live AS (
-			SELECT k.job_id, min(k.type) AS type, min(k.experiment_id) AS experiment_id, min(k.id) AS task_id, min(a.pool) AS pool,
+			SELECT k.job_id, min(k.type) AS type, min(k.experiment_id) FILTER (WHERE k.type = 'TRIAL') AS experiment_id, min(k.id) AS task_id, min(a.pool) AS pool,
 				sum(a.slots) AS requested, coalesce(sum(a.slots) FILTER (WHERE a.state <> 'PENDING'), 0) AS allocated,
-				count(*) AS attempts, count(*) FILTER (WHERE a.state <> 'PENDING') AS placed, min(a.priority) AS priority, min(a.queued_at) AS queued_at,
+				count(*) AS attempts, count(*) FILTER (WHERE a.state <> 'PENDING') AS placed, min(a.priority) AS priority, min(a.queued_at) AS queued_at, min(a.id) AS first,
 				coalesce((array_agg(a.waiting_reason ORDER BY a.queued_at, a.id) FILTER (WHERE a.state = 'PENDING' AND a.waiting_reason <> ''))[1], '') AS waiting
 			FROM allocations a JOIN tasks k ON k.id = a.task_id WHERE a.state <> 'TERMINATED' GROUP BY k.job_id)
 		SELECT l.job_id::text, l.type, l.experiment_id, l.task_id, coalesce(e.name, k.name) AS name, k.owner_id, u.username, k.workspace_id,
 			l.pool, l.requested, l.allocated, l.attempts, l.placed, l.priority, l.waiting, coalesce(e.weight, 1) AS weight, e.progress,
-			coalesce(e.started_at, k.created_at) AS submitted_at,
-			CASE WHEN l.placed > 0 THEN 0 ELSE (row_number() OVER (PARTITION BY l.pool, l.placed > 0 ORDER BY l.priority, l.queued_at, l.job_id) - 1) END AS ahead
+			coalesce(e.started_at, k.created_at) AS submitted_at, coalesce(e.place, k.place, l.queued_at) AS queued_at,
+			CASE WHEN l.placed > 0 THEN 0 ELSE (row_number() OVER (PARTITION BY l.pool, l.placed > 0 ORDER BY l.priority, coalesce(e.place, k.place, l.queued_at), l.first) - 1) END AS ahead
 		FROM live l JOIN tasks k ON k.id = l.task_id JOIN users u ON u.id = k.owner_id
 		LEFT JOIN experiments e ON e.id = l.experiment_id
 		WHERE $1 = '' OR l.pool = $1
-		ORDER BY l.pool, l.placed > 0 DESC, l.priority, l.queued_at, l.job_id`, pool)
+		ORDER BY l.pool, l.placed > 0 DESC, l.priority, coalesce(e.place, k.place, l.queued_at), l.first`, pool)
 }
 
 // A JobRef is what a job's id stands for.
@@ -65,7 +66,7 @@ func (db *DB) JobByID(ctx context.Context, id string) (JobRef, error) {
 	ref, err := row[JobRef](ctx, db, "job "+id, `
 		SELECT id AS experiment_id, '' AS task_id, owner_id FROM experiments WHERE job_id::text = $1
 		UNION ALL
-		SELECT NULL, id, owner_id FROM tasks WHERE job_id::text = $1 AND experiment_id IS NULL`, id)
+		SELECT NULL, id, owner_id FROM tasks WHERE job_id::text = $1 AND type <> 'TRIAL'`, id)
 	if fault.Is(err, fault.NotFound) {
 		return ref, fault.New(fault.NotFound, "job %s not found", id)
 	}

@@ -8,7 +8,8 @@ import (
 
 // What the loop looks at: everything that may still change, and nothing else.
 
-// LiveExperiment is an experiment that has not ended, or that is to be deleted.
+// LiveExperiment is an experiment that has not ended, that is to go on after its
+// end, or that is to be deleted.
 type LiveExperiment struct {
 	ID            int             `db:"id"`
 	OwnerID       int             `db:"owner_id"`
@@ -31,9 +32,18 @@ type LiveExperiment struct {
 	BestMetric    *float64        `db:"best_metric"`
 	Error         string          `db:"error"`
 	Trials        int             `db:"trials"` // all of them, ended or not
+	DeletesAsked  int             `db:"deletes_asked"`
+	DeletesFailed int             `db:"deletes_failed"`
+	Files         FilesAre        `db:"files"`     // of one that is deleted
+	FilesWhy      string          `db:"files_why"` // why they are stuck
+	Continues     int             `db:"continues"`
+	Continued     int             `db:"continued"`     // fewer than Continues: it has ended, and is to go on
+	SearchConfig  json.RawMessage `db:"search_config"` // that its search began with, where that is not Config
+	WarmStart     *string         `db:"warm_start"`    // the checkpoint that its trials start from
+	Place         *time.Time      `db:"place"`         // in the queue, if somebody chose it
 }
 
-// LiveTrial is a trial that has not ended.
+// LiveTrial is a trial that has not ended, or one of an experiment that is to go on.
 type LiveTrial struct {
 	ID           int      `db:"id"`
 	ExperimentID int      `db:"experiment_id"`
@@ -49,6 +59,7 @@ type LiveTrial struct {
 	EarlyExit    *string  `db:"early_exit"`
 	Progress     *float64 `db:"progress"`
 	Unstarted    int      `db:"unstarted"`
+	Ended        bool     `db:"ended"`
 }
 
 // LiveTask is a task that is no trial and has not ended.
@@ -63,6 +74,8 @@ type LiveTask struct {
 	Priority   int    `db:"priority"`
 	Unstarted  int    `db:"unstarted"`
 	Runs       int    `db:"runs"` // attempts so far
+
+	Place *time.Time `db:"place"` // in the queue, if somebody chose it
 }
 
 // LiveAllocation is an attempt that has not ended.
@@ -137,6 +150,7 @@ type NodeRow struct {
 	SeenAt        time.Time       `db:"seen_at"`
 	Enabled       bool            `db:"enabled"`
 	DrainWanted   bool            `db:"drain_wanted"`
+	SlotsOff      map[string]bool `db:"slots_off"` // out of use, by sched.Slot.Key: whether what runs there may run to its end
 }
 
 // SearchEvent is one row of a search's input.
@@ -159,27 +173,39 @@ type Live struct {
 	Allocations []LiveAllocation
 	Nodes       []NodeRow
 	Events      []SearchEvent // after those already seen
+	Matches     []LiveMatch   // of log policies that ask for something
+	Failures    []NodeFailures
+	Collect     []int // experiments to whose checkpoints their policy is to be applied
 }
 
 const liveExperiments = `
 	SELECT e.id, e.owner_id, p.workspace_id, e.job_id::text, e.name, e.state, e.desired, e.unmanaged,
-		CASE WHEN e.id = ANY($1) THEN '{}'::jsonb ELSE e.config END AS config,
+		CASE WHEN e.id = ANY($1) AND e.continues = e.continued THEN '{}'::jsonb ELSE e.config END AS config,
+		CASE WHEN e.id = ANY($1) THEN NULL ELSE e.search_config END AS search_config,
 		e.context_hash, e.seed, e.pool, e.slots_per_trial, e.max_slots, e.weight, e.priority, e.progress,
-		e.best_trial_id, e.best_metric, e.error,
-		(SELECT count(*) FROM trials t WHERE t.experiment_id = e.id) AS trials
+		e.best_trial_id, e.best_metric, e.error, e.continues, e.continued, e.warm_start::text, e.place,
+		(SELECT count(*) FROM trials t WHERE t.experiment_id = e.id) AS trials, e.deletes_asked, e.deletes_failed,
+		coalesce(f.files, CASE WHEN e.state <> 'DELETING' OR ` + collecting + ` THEN 'going' ELSE 'unplanned' END) AS files, coalesce(f.why, '') AS files_why
 	FROM experiments e JOIN projects p ON p.id = e.project_id
-	WHERE e.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETE_FAILED') OR e.desired = 'deleted' AND e.state <> 'DELETE_FAILED'
+	` + deletedFiles + `
+	WHERE e.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETE_FAILED') OR e.desired = 'deleted' AND (e.state <> 'DELETE_FAILED' OR e.deletes_asked > e.deletes_failed)
+		OR e.continues > e.continued
 	ORDER BY e.id`
 
-const liveTrials = `
+const liveTrialSelect = `
 	SELECT t.id, t.experiment_id, t.number, t.task_id, t.state, t.restarts, t.run_id, t.stop_wanted, t.kill_wanted, t.held, t.target,
-		t.early_exit, t.progress, k.unstarted
-	FROM trials t JOIN tasks k ON k.id = t.task_id JOIN experiments e ON e.id = t.experiment_id
+		t.early_exit, t.progress, k.unstarted, t.ended_at IS NOT NULL AS ended
+	FROM trials t JOIN tasks k ON k.id = t.task_id JOIN experiments e ON e.id = t.experiment_id`
+
+// Two queries, because each has an index of its own.
+const liveTrials = liveTrialSelect + `
 	WHERE t.ended_at IS NULL AND e.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETE_FAILED') AND NOT e.unmanaged
-	ORDER BY t.id`
+	UNION ALL` + liveTrialSelect + `
+	WHERE e.continues > e.continued AND e.state IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETE_FAILED')
+	ORDER BY id`
 
 const liveTasks = `
-	SELECT k.id, k.type, k.job_id::text, k.desired, k.kill_reason, k.pool, k.slots, k.priority, k.unstarted,
+	SELECT k.id, k.type, k.job_id::text, k.desired, k.kill_reason, k.pool, k.slots, k.priority, k.unstarted, k.place,
 		(SELECT count(*) FROM allocations a WHERE a.task_id = k.id) AS runs
 	FROM tasks k WHERE k.ended_at IS NULL AND k.type <> 'TRIAL' ORDER BY k.created_at, k.id`
 
@@ -230,6 +256,15 @@ func (db *DB) LoadLive(ctx context.Context, seen map[int]int64) (*Live, error) {
 		if live.Nodes, err = tx.Nodes(ctx); err != nil {
 			return err
 		}
+		if live.Matches, err = rows[LiveMatch](ctx, tx, liveMatches); err != nil {
+			return err
+		}
+		if live.Failures, err = rows[NodeFailures](ctx, tx, liveFailures); err != nil {
+			return err
+		}
+		if live.Collect, err = tx.toCollect(ctx); err != nil {
+			return err
+		}
 		live.Events, err = newEvents(ctx, tx, live.Experiments, known, seqs)
 		return err
 	})
@@ -266,6 +301,6 @@ func newEvents(ctx context.Context, tx *DB, live []LiveExperiment, known []int, 
 func (db *DB) Nodes(ctx context.Context) ([]NodeRow, error) {
 	return rows[NodeRow](ctx, db, `
 		SELECT id, name, address, node_pool, datacenter, version, status, eligible, draining, drain_deadline, inventory,
-			registered_at, seen_at, enabled, drain_wanted
+			registered_at, seen_at, enabled, drain_wanted, slots_off
 		FROM nodes ORDER BY name, id`)
 }

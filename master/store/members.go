@@ -51,11 +51,15 @@ type Claimed struct {
 	HParams        json.RawMessage `db:"hparams"`
 	Config         json.RawMessage `db:"config"` // the experiment's, complete
 	WarmStart      *string         `db:"warm_start"`
+	WarmConfig     json.RawMessage `db:"warm_config"` // of the other experiment that the warm start is of
+	WarmOwner      int             `db:"warm_owner"`
+	OwnerID        int             `db:"owner_id"`
 	Checkpoint     *string         `db:"checkpoint"` // the trial's own newest complete one
 	StepsCompleted int             `db:"steps"`      // at that checkpoint
 	GatewaySecret  string          `db:"gateway_secret"`
 	Keys           ShellKeys       `db:"-"` // of a shell
 	Shows          []ShownTrial    `db:"-"` // of a TensorBoard
+	Collect        Remaining       `db:"-"` // of a task that removes files
 }
 
 // gate is what decides a claim.
@@ -187,6 +191,9 @@ func (db *DB) claimed(ctx context.Context, c Claim) (Claimed, error) {
 		keys, err := db.ShellKeys(ctx, []string{out.TaskID})
 		out.Keys = keys[out.TaskID]
 		return out, err
+	case "CHECKPOINT_GC":
+		out.Collect, err = db.Remaining(ctx, out.TaskID)
+		return out, err
 	case "TENSORBOARD":
 		boards, err := db.Tensorboards(ctx, []string{out.TaskID})
 		if err == nil {
@@ -203,7 +210,8 @@ func (db *DB) claimedRow(ctx context.Context, c Claim) (Claimed, error) {
 			a.slots, a.comm_key::text, (SELECT count(*) FROM members o WHERE o.allocation_id = a.id) AS members, m.claimed_by, m.address, m.ports,
 			u.username, u.agent_user, t.config AS task_config, t.context_hash IS NOT NULL AS has_context,
 			coalesce(tr.id, 0) AS trial_id, coalesce(t.experiment_id, 0) AS experiment_id, coalesce(tr.seed, 0) AS seed,
-			a.gateway_secret::text, tr.hparams, e.config, tr.warm_start::text, k.uuid::text AS checkpoint, coalesce(k.steps, 0) AS steps
+			a.gateway_secret::text, tr.hparams, e.config, tr.warm_start::text, t.owner_id,
+			warm.config AS warm_config, coalesce(warm.owner_id, 0) AS warm_owner, k.uuid::text AS checkpoint, coalesce(k.steps, 0) AS steps
 		FROM members m
 		JOIN allocations a ON a.id = m.allocation_id
 		JOIN tasks t ON t.id = a.task_id
@@ -211,7 +219,10 @@ func (db *DB) claimedRow(ctx context.Context, c Claim) (Claimed, error) {
 		LEFT JOIN trials tr ON tr.task_id = t.id
 		LEFT JOIN experiments e ON e.id = t.experiment_id
 		LEFT JOIN LATERAL (
-			SELECT uuid, steps FROM checkpoints k WHERE k.trial_id = tr.id AND k.state = 'COMPLETED'
+			SELECT we.config, we.owner_id FROM checkpoints wc JOIN trials wt ON wt.id = wc.trial_id JOIN experiments we ON we.id = wt.experiment_id
+			WHERE wc.uuid = tr.warm_start AND we.id <> e.id) warm ON true
+		LEFT JOIN LATERAL (
+			SELECT uuid, steps FROM checkpoints k WHERE k.trial_id = tr.id AND k.state = 'COMPLETED' AND NOT `+going+`
 			ORDER BY steps DESC, reported_at DESC LIMIT 1) k ON true
 		WHERE m.allocation_id = $1 AND m.rank = $2`, c.AllocationID, c.Rank)
 }

@@ -164,3 +164,18 @@ func (db *DB) DeleteProject(ctx context.Context, id int) error {
 	}
 	return changedOne(n, err, "project %d is built in and cannot be deleted", id)
 }
+
+// MoveProject puts one into another workspace, with all that runs in it.
+func (db *DB) MoveProject(ctx context.Context, id, workspace int) error {
+	return db.Tx(ctx, func(tx *DB) error {
+		n, err := tx.exec(ctx, `UPDATE projects SET workspace_id = $2 WHERE id = $1 AND NOT immutable`, id, workspace)
+		if fault.Is(err, fault.Conflict) {
+			return fault.New(fault.Conflict, "workspace %d has a project of that name already", workspace)
+		}
+		if err := changedOne(n, err, "project %d is built in and cannot be moved", id); err != nil {
+			return err
+		}
+		_, err = tx.exec(ctx, `UPDATE tasks SET workspace_id = $2 WHERE experiment_id IN (SELECT e.id FROM experiments e WHERE e.project_id = $1)`, id, workspace)
+		return err
+	})
+}

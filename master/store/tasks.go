@@ -119,16 +119,18 @@ func (db *DB) KillTask(ctx context.Context, id, reason string) error {
 
 // SetTaskPriority changes how important a task is that is no trial.
 func (db *DB) SetTaskPriority(ctx context.Context, id string, priority int) error {
-	return db.Tx(ctx, func(tx *DB) error {
-		n, err := tx.exec(ctx, `UPDATE tasks SET priority = $2 WHERE id = $1 AND type <> 'TRIAL' AND ended_at IS NULL`, id, priority)
-		if err == nil && n == 0 {
-			return fault.New(fault.Invalid, "task %s is over; its priority cannot be changed any more", id)
-		}
-		if err != nil {
-			return err
-		}
-		return tx.reprioritize(ctx, []string{id}, priority)
-	})
+	return db.Tx(ctx, func(tx *DB) error { return tx.setTaskPriority(ctx, id, priority) })
+}
+
+func (db *DB) setTaskPriority(ctx context.Context, id string, priority int) error {
+	n, err := db.exec(ctx, `UPDATE tasks SET priority = $2 WHERE id = $1 AND type <> 'TRIAL' AND ended_at IS NULL`, id, priority)
+	if err == nil && n == 0 {
+		return fault.New(fault.Invalid, "task %s is over; its priority cannot be changed any more", id)
+	}
+	if err != nil {
+		return err
+	}
+	return db.reprioritize(ctx, []string{id}, priority)
 }
 
 // TaskCounts counts the tasks of each type that are not over.

@@ -33,6 +33,7 @@ type Trial struct {
 	Metric          *string    `db:"metric"`  // of its experiment's searcher
 	SmallerIsBetter bool       `db:"smaller_is_better"`
 	Waiting         string     `db:"waiting"` // why it waits, when it does
+	LogPolicy       *string    `db:"log_policy_matched"`
 }
 
 // shownTrial is what a trial t of an experiment e is shown as.
@@ -47,7 +48,7 @@ const shownTrial = `CASE
 
 const trialSelect = `
 	SELECT t.id, t.experiment_id, e.owner_id, t.number, t.task_id, t.hparams, t.warm_start::text, t.state, ` + shownTrial + ` AS shown,
-		t.restarts, t.started_at, t.ended_at, t.error, t.progress, t.runner_state, t.metadata, e.metric, e.smaller_is_better,
+		t.restarts, t.started_at, t.ended_at, t.error, t.progress, t.runner_state, t.metadata, e.metric, e.smaller_is_better, t.log_policy_matched,
 		coalesce((SELECT extract(epoch FROM sum(coalesce(a.ended_at, now()) - a.started_at))
 			FROM allocations a WHERE a.task_id = t.task_id AND a.started_at IS NOT NULL), 0)::float8 AS seconds,
 		coalesce((SELECT a.waiting_reason FROM allocations a WHERE a.task_id = t.task_id AND a.state = 'PENDING'), '') AS waiting
@@ -106,8 +107,16 @@ func (db *DB) Trials(ctx context.Context, f TrialFilter, offset, limit int) ([]T
 	where, args := f.where()
 	args["limit"], args["offset"] = limit, offset
 	ids, err := scalars[int](ctx, db, `SELECT t.id`+where+order+` LIMIT @limit OFFSET @offset`, args)
-	if err != nil || len(ids) == 0 {
+	if err != nil {
 		return nil, err
+	}
+	return db.TrialsByID(ctx, ids)
+}
+
+// TrialsByID reads trials in the order of their ids as given.
+func (db *DB) TrialsByID(ctx context.Context, ids []int) ([]Trial, error) {
+	if len(ids) == 0 {
+		return nil, nil
 	}
 	return rows[Trial](ctx, db, trialSelect+`
 		JOIN unnest($1::int[]) WITH ORDINALITY AS page(id, place) ON page.id = t.id ORDER BY page.place`, ids)

@@ -82,8 +82,8 @@ func (db *DB) CompleteLength(ctx context.Context, trial int, length int64, event
 	})
 }
 
-// SearchInput is all that a search is made of: the configuration, the seed and
-// the events after a number.
+// SearchInput is all that a search is made of: the configuration that it began
+// with, the seed and the events after a number.
 type SearchInput struct {
 	State  string
 	Config json.RawMessage
@@ -102,7 +102,7 @@ func (db *DB) SearchInput(ctx context.Context, experiment int, after int64) (Sea
 	var in SearchInput
 	err := db.Snapshot(ctx, func(tx *DB) error {
 		h, err := row[head](ctx, tx, fmt.Sprintf("experiment %d", experiment), `
-			SELECT state, config, seed FROM experiments WHERE id = $1`, experiment)
+			SELECT state, CASE WHEN $2::bigint > 0 THEN '{}'::jsonb ELSE coalesce(search_config, config) END AS config, seed FROM experiments WHERE id = $1`, experiment, after)
 		if err != nil {
 			return err
 		}

@@ -26,6 +26,8 @@ type Checkpoint struct {
 	ReportTime   *time.Time                 `json:"reportTime,omitempty"`
 	StorageID    *int                       `json:"storageId,omitempty"`
 	TaskID       *string                    `json:"taskId,omitempty"`
+	// Removals is what was removed of it; only where one checkpoint is asked for.
+	Removals []CheckpointRemoval `json:"removals,omitempty"`
 }
 
 // CheckpointTrainingMetadata is a message of the wire.

@@ -50,6 +50,29 @@ type TaskSpec struct {
 	// Credentials says how the program signs in to checkpoint storage; nil for by
 	// what it finds.
 	Credentials *Credentials `json:"credentials,omitempty"`
+	// Collect says which files the runner itself removes; nil for all other tasks.
+	Collect *Collect `json:"collect,omitempty"`
+	// LogPatterns are what the runner looks for in the program's output.
+	LogPatterns []LogPattern `json:"logPatterns"`
+}
+
+// LogPattern is the pattern of one of a trial's log policies.
+type LogPattern struct {
+	Policy  int    `json:"policy"` // its place in the configuration's log_policies
+	Pattern string `json:"pattern"`
+}
+
+// LogMatch says that a line matched, the first of an attempt that did. What is to
+// be done about it the master knows.
+type LogMatch struct {
+	Policy int    `json:"policy"` // as in LogPattern
+	Line   string `json:"line"`
+}
+
+// LogMatchesRequest reports lines as soon as they are seen. All of them come again
+// with the exit. POST /api/v1/detent/allocations/{id}/members/{rank}/log_matches
+type LogMatchesRequest struct {
+	Matches []LogMatch `json:"matches"`
 }
 
 // BindMount is a folder of the node that the task sees at another path.
@@ -83,6 +106,9 @@ type MemberExitRequest struct {
 	// Unfit: the program was not started, because the node does not have what the
 	// attempt was given; it is nobody's failure, and is made elsewhere.
 	Unfit bool `json:"unfit"`
+	// LogMatches are the lines that matched log policies. They come before the end
+	// that they decide about.
+	LogMatches []LogMatch `json:"logMatches"`
 }
 
 // MemberRendezvousResponse answers when every member has arrived (long poll, 60 s;

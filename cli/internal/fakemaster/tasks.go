@@ -98,6 +98,14 @@ func (m *Master) getTask(_ http.ResponseWriter, r *http.Request) (any, error) {
 	if t, ok := m.visitedTask(id); ok {
 		return v1.GetTaskResponse{Task: t}, nil
 	}
+	for _, e := range m.Experiments {
+		for _, t := range e.Trials {
+			if slices.Contains(t.TaskIDs, id) {
+				return v1.GetTaskResponse{Task: v1.Task{TaskID: id, TaskType: v1.TaskTypeTrial, StartTime: t.StartTime, EndTime: t.EndTime,
+					Allocations: []v1.Allocation{{AllocationID: id + ".1", TaskID: id, State: v1.TaskStateTerminated}}}}, nil
+			}
+		}
+	}
 	return nil, fault.New(fault.NotFound, "task %s not found", id)
 }
 

@@ -28,7 +28,8 @@ func (m *Master) run(e *Experiment) {
 	}
 	id++
 	task := fmt.Sprintf("%d.%08d-0000-4000-8000-000000000000", e.ID, id)
-	t := v1.Trial{ID: id, ExperimentID: e.ID, HParams: e.Hyperparameters, StartTime: m.Now, State: v1.TrialStateCompleted,
+	policy := "CUDA OOM"
+	t := v1.Trial{ID: id, LogPolicyMatched: &policy, ExperimentID: e.ID, HParams: e.Hyperparameters, StartTime: m.Now, State: v1.TrialStateCompleted,
 		TaskID: &task, TaskIDs: []string{task}, TotalBatchesProcessed: runBatches}
 	if len(t.HParams) == 0 {
 		t.HParams = v1.Struct("{}")

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/detent-ml/detent/cli/internal/exit"
+	"github.com/detent-ml/detent/master/spelling"
 )
 
 // New makes a group of verbs. Standing alone it does what fallback does, which
@@ -64,7 +65,7 @@ func nearest(cmd *cobra.Command, typed string) []string {
 			continue
 		}
 		for _, name := range append([]string{sub.Name()}, sub.Aliases...) {
-			d := distance(strings.ToLower(typed), name)
+			d := spelling.Distance(strings.ToLower(typed), name)
 			if len(typed) > 1 && strings.HasPrefix(name, strings.ToLower(typed)) {
 				d = 0
 			}
@@ -79,30 +80,4 @@ func nearest(cmd *cobra.Command, typed string) []string {
 		}
 	}
 	return found
-}
-
-// distance is how many letters must be added, removed, replaced or swapped with
-// their neighbour.
-func distance(a, b string) int {
-	rows := make([][]int, len(a)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(b)+1)
-		rows[i][0] = i
-	}
-	for j := range rows[0] {
-		rows[0][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		for j := 1; j <= len(b); j++ {
-			replace := rows[i-1][j-1]
-			if a[i-1] != b[j-1] {
-				replace++
-			}
-			rows[i][j] = min(replace, rows[i-1][j]+1, rows[i][j-1]+1)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
-			}
-		}
-	}
-	return rows[len(a)][len(b)]
 }

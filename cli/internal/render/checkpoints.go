@@ -85,3 +85,19 @@ func Checkpoint(k *v1.Checkpoint) *table.Table {
 		validation, output.Indented(k.Metadata))
 	return t
 }
+
+// Removals is a table of what was removed of a checkpoint.
+func Removals(list []v1.CheckpointRemoval) *table.Table {
+	t := table.New("Time", "Files", "Size", "Globs", "Reason", "Task ID", "Error")
+	for _, r := range list {
+		state := table.Time(r.Time)
+		if r.Time == nil {
+			state = "under way"
+			if r.Ended {
+				state = "failed"
+			}
+		}
+		t.Row(state, r.Files, pack.Size(r.Bytes), strings.Join(r.Globs, "\n"), r.Reason, r.TaskID, r.Error)
+	}
+	return t
+}

@@ -17,3 +17,12 @@ func Why(t v1.Trial) string {
 	}
 	return ""
 }
+
+// Policy names the log policy that a line of the trial's log matched last; it is
+// empty where none did.
+func Policy(t v1.Trial) string {
+	if t.LogPolicyMatched == nil || *t.LogPolicyMatched == "" {
+		return ""
+	}
+	return fmt.Sprintf("Trial %d has printed a line of log policy %q", t.ID, *t.LogPolicyMatched)
+}

@@ -31,6 +31,7 @@ import (
 	"github.com/detent-ml/detent/cli/shell"
 	"github.com/detent-ml/detent/cli/slot"
 	"github.com/detent-ml/detent/cli/task"
+	"github.com/detent-ml/detent/cli/template"
 	"github.com/detent-ml/detent/cli/tensorboard"
 	"github.com/detent-ml/detent/cli/trial"
 	"github.com/detent-ml/detent/cli/user"
@@ -123,7 +124,7 @@ func Command(a *app.App) *cobra.Command {
 	})
 	root.AddGroup(&cobra.Group{ID: "work", Title: "Work:"}, &cobra.Group{ID: "cluster", Title: "Cluster:"}, &cobra.Group{ID: "people", Title: "People:"})
 	add(root, "work", experiment.New(a), preview.New(a), trial.New(a), checkpoint.New(a),
-		notebook.New(a), shell.New(a), command.New(a), tensorboard.New(a), task.New(a))
+		notebook.New(a), shell.New(a), command.New(a), tensorboard.New(a), task.New(a), template.New(a))
 	add(root, "cluster", master.New(a), agent.New(a), slot.New(a), job.New(a), pool.New(a), deploy.New(a))
 	add(root, "people", user.New(a), workspace.New(a), project.New(a))
 	root.AddCommand(dev.New(a), version.New(a), completion.New(a))

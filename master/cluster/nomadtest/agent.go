@@ -13,11 +13,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -116,7 +119,7 @@ func (a *Agent) configure(binary string, o Options) error {
 		"gc_interval": "10m", "gc_max_allocs": 500,
 		"cpu_total_compute": 16000, "memory_total_mb": 16384, "disk_total_mb": 100_000, "disk_free_mb": 100_000,
 		// Asking a cloud's metadata service costs seconds where there is none.
-		"options": m{"fingerprint.denylist": "env_aws,env_gce,env_azure,env_digitalocean", "driver.allowlist": "raw_exec,exec"},
+		"options": m{"fingerprint.denylist": "env_aws,env_gce,env_azure,env_digitalocean", "driver.allowlist": strings.Join(append([]string{"raw_exec", "exec"}, slices.Sorted(maps.Keys(o.Plugins))...), ",")},
 	}
 	plugins := m{"raw_exec": m{"config": m{"enabled": true}}}
 	for name, config := range o.Plugins {

@@ -160,3 +160,21 @@ def test_off_the_cluster(tmp_path: pathlib.Path) -> None:
             assert (path / "x").read_text() == "x"
         context.checkpoint.delete(storage_id)
         assert list((tmp_path / "own").iterdir()) == []
+
+
+def test_source_of_another_experiment(stub: Stub, make_task: MakeTask) -> None:
+    """A checkpoint that the master names is read from where it lies, all others from here."""
+    elsewhere = {"type": "shared_fs", "host_path": "/data", "storage_path": "other"}
+    shared = make_task(DET_CHECKPOINT_SOURCES=json.dumps({"c0ffee": elsewhere}))
+    (shared / "other" / "c0ffee").mkdir(parents=True)
+    (shared / "other" / "c0ffee" / "model.bin").write_bytes(b"theirs")
+    with core.init() as context:
+        with context.checkpoint.restore_path("c0ffee") as path:
+            assert (path / "model.bin").read_bytes() == b"theirs"
+        context.checkpoint.download("c0ffee", shared / "copy")
+        assert (shared / "copy" / "model.bin").read_bytes() == b"theirs"
+        with context.checkpoint.store_path({"steps_completed": 1}) as (path, storage_id):
+            assert path == shared / "team" / storage_id
+        with pytest.raises(errors.CheckpointNotFound):
+            with context.checkpoint.restore_path("decaf"):
+                pass

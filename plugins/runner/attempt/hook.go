@@ -16,7 +16,12 @@ import (
 // directory into a file: how the hook's shell hands over what the hook exported.
 const DumpVerb = "dump-env"
 
-const hookName = "startup-hook.sh"
+// The hooks: the operators' (task_container_defaults.startup_hook), which the
+// master sends along as a file, then the user's, which is among the code.
+const (
+	clusterHook = runDir + "/dynamic-tcd-startup-hook.sh"
+	hookName    = "startup-hook.sh"
+)
 
 // A dump is an environment that a hook left.
 type dump struct {
@@ -37,20 +42,30 @@ func Dump(file string) error {
 	return os.WriteFile(file, content, 0o600)
 }
 
-// hookCommand runs startup-hook.sh as part of a shell, the way hooks were always
-// run: a failing line ends it, and what it exports is for the program. It is nil
-// when the working directory has no hook.
-func hookCommand(l layout, self, shell string, env map[string]string) *sandbox.Command {
-	where, ok := l.onNode(l.workDir)
-	if !ok {
-		where = l.workDir
+// hookCommand runs the hooks as part of a shell, the way they were always run: a
+// failing line ends it, and what they export is for the program. It is nil when
+// there is no hook; names says which there are.
+func hookCommand(l layout, self, shell string, env map[string]string) (c *sandbox.Command, names string) {
+	script := "set -e\n"
+	var found []string
+	for _, hook := range []struct{ path, name string }{
+		{l.relocate(clusterHook), "the cluster's startup hook"}, {filepath.Join(l.workDir, hookName), hookName},
+	} {
+		where, ok := l.onNode(hook.path)
+		if !ok {
+			where = hook.path
+		}
+		if info, err := os.Stat(where); err != nil || info.IsDir() {
+			continue
+		}
+		script += ". " + shellQuote(hook.path) + "\n"
+		found = append(found, hook.name)
 	}
-	if info, err := os.Stat(filepath.Join(where, hookName)); err != nil || info.IsDir() {
-		return nil
+	if found == nil {
+		return nil, ""
 	}
-	script := fmt.Sprintf("set -e\n. ./%s\nset +e\nexec %s %s %s",
-		hookName, shellQuote(self), DumpVerb, shellQuote(l.inRun("hook.json")))
-	return &sandbox.Command{Argv: []string{shell, "-c", script}, Env: list(env), Dir: l.workDir}
+	script += fmt.Sprintf("set +e\nexec %s %s %s", shellQuote(self), DumpVerb, shellQuote(l.inRun("hook.json")))
+	return &sandbox.Command{Argv: []string{shell, "-c", script}, Env: list(env), Dir: l.workDir}, strings.Join(found, ", then ")
 }
 
 // afterHook is the environment and directory that a hook left. A hook that ended

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -53,6 +54,8 @@ type run struct {
 	spool   *logs.Spool
 	stop    *stopper
 	gate    *gateway.Server // nil when its port could not be had
+	lookout *lookout
+	noting  sync.Mutex // while the program runs, for state
 	state   state
 	oom     int // kills by the kernel before the program began
 
@@ -127,6 +130,8 @@ func (r *run) course() int {
 	defer stopShipping()
 	go shipper.Run(shipping, 0)
 	go watch(shipping, r.masters, r.spec.AllocationID, r.token, r.stop)
+	r.lookout = newLookout(r)
+	go r.lookout.tell(shipping)
 	noted := r.noteStop()
 
 	end := r.execute()
@@ -154,6 +159,14 @@ func (r *run) save() {
 	}
 }
 
+// note changes the state while the program runs, and writes it down.
+func (r *run) note(change func(*state)) {
+	r.noting.Lock()
+	defer r.noting.Unlock()
+	change(&r.state)
+	r.save()
+}
+
 // noteStop writes down that Nomad asked for the end, as soon as it does: this
 // process may be killed before it can say so. The returned function ends that.
 func (r *run) noteStop() (end func()) {
@@ -167,8 +180,7 @@ func (r *run) noteStop() (end func()) {
 		case <-r.stop.first:
 		}
 		if r.stop.byNomad() {
-			r.state.Stopped = true
-			r.save()
+			r.note(func(s *state) { s.Stopped = true })
 		}
 	}()
 	return func() { cancel(); <-done }
@@ -283,23 +295,23 @@ func (r *run) grace() time.Duration {
 	return defaultGrace
 }
 
-// hook runs startup-hook.sh, if there is one.
+// hook runs the startup hooks, if there are any.
 func (r *run) hook(box *sandbox.Box, t *task) error {
-	c := hookCommand(t.layout, r.self, shellOn(t.env["PATH"]), t.env)
+	c, names := hookCommand(t.layout, r.self, shellOn(t.env["PATH"]), t.env)
 	if c == nil {
 		return nil
 	}
-	r.journal.Infof("running %s", hookName)
+	r.journal.Infof("running %s", names)
 	exit, _, err := r.stop.run(box, *c, r.grace(), r.journal)
 	switch {
 	case err != nil:
 		return err
 	case r.stop.asked():
-		return fail(codeStopped, "stopped while %s ran: %s", hookName, r.stop.reason())
+		return fail(codeStopped, "stopped while %s ran: %s", names, r.stop.reason())
 	case exit.Failed != "":
-		return fail(exit.Code, "%s could not be run: %s", hookName, exit.Failed)
+		return fail(exit.Code, "%s could not be run: %s", names, exit.Failed)
 	case exit.Code != 0:
-		return fail(exit.Code, "%s failed with exit code %d; the program was not started", hookName, exit.Code)
+		return fail(exit.Code, "%s failed with exit code %d; the program was not started", names, exit.Code)
 	}
 	t.env, t.dir, err = afterHook(t.layout, t.env)
 	return err
@@ -314,12 +326,12 @@ func (r *run) program(box *sandbox.Box, t *task) (int, error) {
 	if r.spec.Shell {
 		c.Argv = []string{"/bin/sh", "-c", strings.Join(r.spec.Entrypoint, " ")}
 	}
-	server, err := r.shellServer(t)
+	own, err := r.ownProgram(t)
 	if err != nil {
 		return 0, fail(CodePrepare, "%v", err)
 	}
-	if server != nil {
-		c.Argv = server
+	if own != nil {
+		c.Argv = own
 	}
 	defer t.socket.Close()
 	defer r.admit(t)()

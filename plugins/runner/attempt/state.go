@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // A state is what the process that ends the allocation needs to know. It holds
@@ -22,6 +24,9 @@ type state struct {
 	Ended        *ended `json:"ended"`     // nil while the program runs, or when its runner was killed
 	Delivered    bool   `json:"delivered"` // a master took the exit report
 	LogsDone     bool   `json:"logs_done"` // a master took the last line
+	// Matches are the lines that log policies ask about. They are in the exit
+	// report, whoever delivers that.
+	Matches []v1.LogMatch `json:"matches,omitempty"`
 }
 
 // ended is how the attempt ended here.

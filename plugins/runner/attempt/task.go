@@ -112,10 +112,10 @@ func newPipes(r *run) (*pipes, error) {
 		p.readers = append(p.readers, from)
 		p.done.Go(func() {
 			if stream.echo == nil {
-				logs.Capture(from, stream.name, r.spool, nil)
+				logs.Capture(from, stream.name, r.spool, nil, r.lookout.look)
 				return
 			}
-			logs.Capture(from, stream.name, r.spool, stream.echo)
+			logs.Capture(from, stream.name, r.spool, stream.echo, r.lookout.look)
 		})
 	}
 	return p, nil

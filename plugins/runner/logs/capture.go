@@ -12,16 +12,23 @@ import (
 )
 
 // Capture reads one stream of a program until it ends: the lines of each chunk are
-// appended to the spool, and the chunk is repeated to echo as it came. It reads on whatever
-// happens, because a program whose output nobody reads stops.
-func Capture(r io.Reader, stream string, spool *Spool, echo io.Writer) {
+// appended to the spool, and the chunk is repeated to echo as it came. look is shown
+// every line; it may be nil. It reads on whatever happens, because a program whose
+// output nobody reads stops.
+func Capture(r io.Reader, stream string, spool *Spool, echo io.Writer, look func(Line)) {
 	split := NewSplitter(stream)
+	keep := func(lines []Line) {
+		spool.Append(lines...)
+		for i := 0; look != nil && i < len(lines); i++ {
+			look(lines[i])
+		}
+	}
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := r.Read(buf)
 		now := time.Now()
 		if n > 0 {
-			spool.Append(split.Feed(buf[:n], now)...) // first: what can be seen is safe
+			keep(split.Feed(buf[:n], now)) // first: what can be seen is safe
 			if echo != nil {
 				_, _ = echo.Write(buf[:n]) // an Echo swallows what it cannot write
 			}
@@ -29,7 +36,7 @@ func Capture(r io.Reader, stream string, spool *Spool, echo io.Writer) {
 		if err == nil {
 			continue
 		}
-		spool.Append(split.Rest(now)...)
+		keep(split.Rest(now))
 		if err != io.EOF && !errors.Is(err, fs.ErrClosed) {
 			spool.Append(own(v1.LogLevelError, fmt.Sprintf("reading %s of the program failed: %v", stream, err)))
 		}

@@ -201,7 +201,7 @@ func TestCaptureAndEcho(t *testing.T) {
 		_, _ = io.WriteString(to, "o\nrest")
 		_ = to.CloseWithError(errors.New("torn"))
 	}()
-	Capture(from, "stderr", s, echo)
+	Capture(from, "stderr", s, echo, nil)
 	echo.Close(20 * time.Second)
 	if copied.String() != "one\r\ntwo\nrest" {
 		t.Fatalf("echoed %q", copied.String())

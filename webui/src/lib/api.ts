@@ -67,8 +67,8 @@ async function get<T>(path: string, query: Query = {}, signal?: AbortSignal): Pr
   return (await r.json()) as T;
 }
 
-async function post<T>(path: string, body?: unknown, method = 'POST'): Promise<T> {
-  const init: RequestInit = { method };
+async function post<T>(path: string, body?: unknown, method = 'POST', signal?: AbortSignal): Promise<T> {
+  const init: RequestInit = signal ? { method, signal } : { method };
   if (body !== undefined) {
     init.body = JSON.stringify(body);
     init.headers = { 'Content-Type': 'application/json' };
@@ -94,6 +94,10 @@ export const api = {
 
   experiments: (query: Query, signal?: AbortSignal) =>
     get<{ experiments: Experiment[]; pagination: Pagination }>('/experiments', query, signal),
+  search: async (query: Query, signal?: AbortSignal) => {
+    const body = await post<{ experiments: { experiment: Experiment }[]; pagination: Pagination }>('/experiments-search', query, 'POST', signal);
+    return { experiments: body.experiments.map((e) => e.experiment), pagination: body.pagination };
+  },
   experiment: (id: number, signal?: AbortSignal) =>
     get<{ experiment: Experiment; jobSummary?: Job['summary'] }>(`/experiments/${id}`, {}, signal),
   act: (id: number, verb: string) => post(`/experiments/${id}/${verb}`),

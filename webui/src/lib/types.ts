@@ -75,6 +75,7 @@ export interface Trial {
   summaryMetrics?: Record<string, Record<string, Summary>>;
   wallClockTime?: number;
   runnerState?: string;
+  logPolicyMatched?: string;
   taskId?: string;
   error: string;
   waitingReason: string;

@@ -142,6 +142,7 @@ function Facts({ e, trial, checkpoint }: { e: Experiment; trial: Trial | undefin
           <Fact name="Pool">{e.resourcePool}, {e.config.resources?.slots_per_trial ?? 1} {e.config.resources?.slots_per_trial === 1 ? 'slot' : 'slots'} a trial</Fact>
           {trial && <Fact name="Batches"><span class="num">{trial.totalBatchesProcessed.toLocaleString('en')}</span></Fact>}
           {trial && trial.restarts > 0 && <Fact name="Restarts"><span class="num">{trial.restarts}</span></Fact>}
+          {trial?.logPolicyMatched && <Fact name="Log policy"><span class="tag">{trial.logPolicyMatched}</span></Fact>}
           {trial?.runnerState && !over && <Fact name="Doing">{trial.runnerState}</Fact>}
           <Fact name="Checkpoints"><span class="num">{e.checkpointCount}</span>, {bytes(e.checkpointSize)}</Fact>
           {checkpoint && <Fact name="Best checkpoint"><code title={checkpoint}>{checkpoint.slice(0, 8)}</code> <Copy text={checkpoint} what="checkpoint's id" /></Fact>}

@@ -6,6 +6,7 @@ import { api, type Query } from '../lib/api';
 import { ago, clock, duration, metric, plural } from '../lib/format';
 import { follow, often, type Moved } from '../lib/live';
 import { useLoad, useNow } from '../lib/load';
+import { searchFor, wrongAt } from '../lib/find';
 import { go, params, setParams } from '../lib/router';
 import { complain, words } from '../lib/toast';
 import { ended, type Experiment } from '../lib/types';
@@ -53,7 +54,8 @@ function useRows(query: Query) {
     s.reading.add(n);
     const { signal } = s.stop;
     try {
-      const answer = await api.experiments({ ...(JSON.parse(s.query) as Query), offset: n * lot, limit: lot, withoutConfig: true }, signal);
+      const asked: Query = { ...(JSON.parse(s.query) as Query), offset: n * lot, limit: lot, withoutConfig: true };
+      const answer = await ('query' in asked ? api.search : api.experiments)(asked, signal);
       if (signal.aborted) return;
       answer.experiments.forEach((e, i) => s.rows.set(n * lot + i, e));
       set((old) => ({ total: answer.pagination.total, version: old.version + 1, error: undefined }));
@@ -109,16 +111,19 @@ export function Experiments() {
   const owner = p.get('user') ?? '';
   const archived = p.get('archived') ?? '';
   const name = p.get('name') ?? '';
+  const where = p.get('where') ?? '';
   const [typed, setTyped] = useState(name);
+  const [line, setLine] = useState(where);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const [question, setQuestion] = useState<Question | null>(null);
   const users = useLoad(() => api.users(), []);
-  const rows = useRows({
+  const rows = useRows(where ? searchFor({ where, name, owner, states: chosenStates, archived, sort: sort.key, desc: sort.desc }) : {
     name, users: owner ? [owner] : [], states: chosenStates.map((s) => `STATE_${s}`), archived: archived === 'all' ? '' : archived === 'only' ? 'true' : 'false',
     sortBy: sorts[sort.key] ?? 'SORT_BY_ID', orderBy: sort.desc ? 'ORDER_BY_DESC' : 'ORDER_BY_ASC',
   });
   const list = useMemo(() => columns(now), [now]);
-  const filtered = !!(name || owner || chosenStates.length || archived);
+  const wrong = wrongAt(rows.error);
+  const filtered = !!(where || name || owner || chosenStates.length || archived);
 
   useEffect(() => {
     const soon = often(rows.fresh, 1000);
@@ -142,6 +147,12 @@ export function Experiments() {
     return () => clearTimeout(t);
   }, [typed]);
   useEffect(() => setTyped(name), [name]);
+  useEffect(() => {
+    if (line.trim() === where) return;
+    const t = setTimeout(() => setParams({ where: line.trim() }), 2 * settle);
+    return () => clearTimeout(t);
+  }, [line]);
+  useEffect(() => setLine((old) => (old.trim() === where ? old : where)), [where]);
 
   const picked = rows.all().filter((e) => selected.has(String(e.id)));
   const run = (a: Action) => {
@@ -162,9 +173,9 @@ export function Experiments() {
         <h1>Experiments</h1>
         {rows.total !== undefined && <span class="faint num" role="status">{plural(rows.total, filtered ? 'match' : 'experiment', filtered ? 'matches' : 'experiments')}</span>}
       </div>
-      {rows.error !== undefined && <Problem what="The list could not be read." error={rows.error} retry={rows.fresh} />}
+      {rows.error !== undefined && !wrong && <Problem what="The list could not be read." error={rows.error} retry={rows.fresh} />}
       <Table<Experiment>
-        label="experiments" columns={list} count={rows.total ?? 0} row={rows.row} onRange={rows.range} id={(e) => String(e.id)} open={(e) => go(`/experiments/${e.id}`)}
+        label="experiments" columns={list} count={wrong ? 0 : rows.total ?? 0} row={rows.row} onRange={rows.range} id={(e) => String(e.id)} open={(e) => go(`/experiments/${e.id}`)}
         sort={sort} selected={selected} onSelect={setSelected}
         tools={selected.size ? (
           <div class="bulk" role="toolbar" aria-label="actions on the selection">
@@ -175,6 +186,11 @@ export function Experiments() {
         ) : (
           <>
             <input type="search" class="find" placeholder="Search by name" aria-label="search by name" value={typed} onInput={(e) => setTyped(e.currentTarget.value)} />
+            <span class="where">
+              <input type="search" placeholder="Filter: validation.loss < 0.1 and hp.lr < 0.01 and label = x" aria-label="filter" aria-invalid={!!wrong} aria-describedby="where-wrong" spellcheck={false} autocomplete="off"
+                value={line} onInput={(e) => setLine(e.currentTarget.value)} onKeyDown={(e) => e.key === 'Enter' && setParams({ where: line.trim() })} />
+              {wrong && <span id="where-wrong" class="wrong" role="alert"><code>{where.slice(0, wrong.at)}<mark>{where.slice(wrong.at).split(/(?=[\s()=<>!~,])/)[0] || '…'}</mark></code> {wrong.message}</span>}
+            </span>
             <Menu label={chosenStates.length ? `State: ${chosenStates.join(', ').toLowerCase()}` : 'State'} title="filter by state">
               {() => states.map((s) => <label key={s} class="choice"><input type="checkbox" checked={chosenStates.includes(s)} onChange={() => toggleState(s)} /> {s.toLowerCase()}</label>)}
             </Menu>
@@ -189,8 +205,8 @@ export function Experiments() {
             </select>
           </>
         )}
-        empty={rows.total === undefined ? (rows.error ? <p class="faint">{words(rows.error)}</p> : <Loading />)
-          : filtered ? <Empty title="No experiment fits."><button type="button" onClick={() => setParams({ name: '', user: '', state: '', archived: '' })}>Show all</button></Empty>
+        empty={wrong ? <Empty title="The filter cannot be read." /> : rows.total === undefined ? (rows.error ? <p class="faint">{words(rows.error)}</p> : <Loading />)
+          : filtered ? <Empty title="No experiment fits."><button type="button" onClick={() => setParams({ where: '', name: '', user: '', state: '', archived: '' })}>Show all</button></Empty>
             : <Empty title="No experiments yet."><p>Submit one from a folder with code and a configuration:</p><pre>det experiment create config.yaml .</pre></Empty>} />
       <Confirm question={question} close={() => setQuestion(null)} />
     </div>

@@ -82,6 +82,7 @@ export function TrialPage({ params: { id: text, tab = 'overview' } }: { params: 
                 <Fact name="Ran"><span class="num">{duration(t.wallClockTime)}</span></Fact>
                 <Fact name="Batches"><span class="num">{t.totalBatchesProcessed.toLocaleString('en')}</span></Fact>
                 <Fact name="Restarts"><span class="num">{t.restarts}</span></Fact>
+                {t.logPolicyMatched && <Fact name="Log policy"><span class="tag">{t.logPolicyMatched}</span></Fact>}
                 <Fact name="Checkpoints"><span class="num">{t.checkpointCount}</span>, {bytes(t.totalCheckpointSize)}</Fact>
               </dl>
             </section>

@@ -14,7 +14,7 @@ import logging
 import os
 import pathlib
 import uuid
-from typing import Any, Callable, Dict, Iterator, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Tuple, Union
 
 from determined import tensorboard, util
 from determined.common import api, storage
@@ -59,6 +59,7 @@ class CheckpointContext:
         tensorboard_manager: Optional[tensorboard.TensorboardManager],
         storage_backend_id: Optional[int],
         reporter: Optional[Reporter] = None,
+        sources: Optional[Mapping[str, storage.StorageManager]] = None,
     ) -> None:
         if tbd_sync_mode != TensorboardMode.MANUAL and tensorboard_manager is None:
             raise ValueError("TensorboardMode.AUTO needs a TensorBoard manager")
@@ -71,6 +72,13 @@ class CheckpointContext:
         self._tensorboard_manager = tensorboard_manager
         self._storage_backend_id = storage_backend_id
         self._reporter = reporter
+        self._sources = sources or {}
+
+    # Where checkpoints lie that are not in the task's own storage, by their ids.
+    _sources: Mapping[str, storage.StorageManager] = {}
+
+    def _storage_of(self, storage_id: str) -> storage.StorageManager:
+        return self._sources.get(storage_id, self._storage_manager)
 
     def upload(
         self,
@@ -237,7 +245,7 @@ class CheckpointContext:
         selector: _Selector = None,
     ) -> None:
         """Copy a checkpoint, or what ``selector`` wants of it, into ``ckpt_dir``."""
-        manager = self._storage_manager
+        manager = self._storage_of(storage_id)
         if DownloadMode(download_mode) == DownloadMode.NoSharedDownload:
             manager.download(src=storage_id, dst=ckpt_dir, selector=selector)
             return
@@ -259,7 +267,7 @@ class CheckpointContext:
         selector: _Selector = None,
     ) -> Iterator[pathlib.Path]:
         """Give out a folder with a checkpoint for as long as the block lasts."""
-        manager = self._storage_manager
+        manager = self._storage_of(storage_id)
         if DownloadMode(download_mode) == DownloadMode.NoSharedDownload:
             with manager.restore_path(storage_id, selector=selector) as path:
                 yield path

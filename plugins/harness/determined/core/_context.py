@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import json
 import logging
 import os
 import pathlib
@@ -273,6 +274,7 @@ def _trial_init(
             board,
             _prepare_run(session, distributed, trial.trial_id, checkpoint_storage or configured),
             reporter,
+            _checkpoint_sources(),
         ),
         preempt=PreemptContext(session, info.allocation_id, distributed, preempt_mode),
         train=TrainContext(
@@ -346,6 +348,15 @@ def _prepare_run(
     body = {"runId": run_id, "checkpointStorage": checkpoint_storage}
     storage_id = session.post("/api/v1/runs/start", json=body).json().get("storageId")
     return None if storage_id is None else int(storage_id)
+
+
+def _checkpoint_sources() -> Dict[str, storage.StorageManager]:
+    """Return where checkpoints of other experiments lie that this trial may start from."""
+    told: Dict[str, Any] = json.loads(os.environ.get("DET_CHECKPOINT_SOURCES") or "{}")
+    return {
+        storage_id: storage.build(config, container_path=shared_fs_path())
+        for storage_id, config in told.items()
+    }
 
 
 def shared_fs_path() -> str:

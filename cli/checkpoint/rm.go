@@ -1,0 +1,120 @@
+package checkpoint
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/exit"
+)
+
+type rmOptions struct {
+	uuids string // as they were given, comma-separated
+	globs []string
+	yes   bool
+}
+
+func newRm(a *app.App) *cobra.Command {
+	var o rmOptions
+	cmd := &cobra.Command{
+		Use:   "rm UUID[,UUID…]",
+		Short: "remove files from checkpoints",
+		Long: `Removes the files of checkpoints that match a pattern.
+
+Patterns are matched below a checkpoint's folder: *.bin, sub/*, **/optimizer.pt.
+A folder that is matched goes with all that is in it, and **/* is everything.
+Without a pattern nothing is removed: it is looked what is there.`,
+		Args: args.Exactly("the UUIDs of checkpoints"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			o.uuids = given[0]
+			return runRm(cmd.Context(), a, o)
+		},
+	}
+	cmd.Flags().StringArrayVar(&o.globs, "glob", nil, "pattern of files that go; may be given several times")
+	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	return cmd
+}
+
+func newDelete(a *app.App) *cobra.Command {
+	var o rmOptions
+	cmd := &cobra.Command{
+		Use:   "delete UUID[,UUID…]",
+		Short: "delete checkpoints with all their files",
+		Args:  args.Exactly("the UUIDs of checkpoints"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			o.uuids = given[0]
+			return runDelete(cmd.Context(), a, o)
+		},
+	}
+	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	return cmd
+}
+
+const (
+	rmQuestion = `All files matching specified globs will be deleted in all checkpoints provided
+in checkpoint storage. Do you still want to proceed?`
+	deleteQuestion = `Deleting checkpoints will result in deletion of all data associated
+with each checkpoint in the checkpoint storage. Do you still want to proceed?`
+)
+
+func runRm(ctx context.Context, a *app.App, o rmOptions) error {
+	if !o.yes && len(o.globs) > 0 {
+		if err := agreed(ctx, a, rmQuestion, "Stopping removal of files from checkpoints."); err != nil {
+			return err
+		}
+	}
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.RemoveCheckpointFiles(ctx, listed(o.uuids), o.globs); err != nil {
+		return err
+	}
+	if len(o.globs) == 0 {
+		a.Printf("No glob patterns provided, refreshing resources of checkpoints %s is in progress.\n", o.uuids)
+		return nil
+	}
+	a.Printf("Removal of files from checkpoints %s is in progress.\n", o.uuids)
+	return nil
+}
+
+func runDelete(ctx context.Context, a *app.App, o rmOptions) error {
+	if !o.yes {
+		if err := agreed(ctx, a, deleteQuestion, "Stopping deletion of checkpoints."); err != nil {
+			return err
+		}
+	}
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.DeleteCheckpoints(ctx, listed(o.uuids)); err != nil {
+		return err
+	}
+	a.Printf("Deletion of checkpoints %s is in progress\n", o.uuids)
+	return nil
+}
+
+// agreed asks, and fails where the answer is no.
+func agreed(ctx context.Context, a *app.App, question, otherwise string) error {
+	yes, err := a.IO.Confirm(ctx, question)
+	if err != nil || yes {
+		return err
+	}
+	a.Printf("%s\n", otherwise)
+	return exit.Status(exit.Failed)
+}
+
+// listed are the UUIDs of a comma-separated list.
+func listed(text string) []string {
+	var out []string
+	for word := range strings.SplitSeq(text, ",") {
+		if word = strings.TrimSpace(word); word != "" {
+			out = append(out, word)
+		}
+	}
+	return out
+}

@@ -1,0 +1,80 @@
+package experiment
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/complete"
+	"github.com/detent-ml/detent/cli/internal/upload"
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+type continueOptions struct {
+	id         int
+	configFile string
+	overrides  []string
+	follow     bool
+}
+
+const continueLong = `Lets an experiment go on after its end.
+
+One of a single trial trains on from that trial's newest checkpoint, however it
+ended, and what --config-file and --config say is laid over its configuration. Of a
+random or grid search the trials go on that failed or were canceled.`
+
+func newContinue(a *app.App) *cobra.Command {
+	var o continueOptions
+	cmd := &cobra.Command{
+		Use:   "continue EXPERIMENT_ID",
+		Short: "let an experiment go on after its end",
+		Long:  continueLong,
+		Example: `  det experiment continue 7
+  det experiment continue 7 --config searcher.max_length.batches=2000 -f`,
+		Args:              args.Exactly("the ID of an experiment"),
+		ValidArgsFunction: complete.Experiments(a),
+		RunE: func(cmd *cobra.Command, given []string) (err error) {
+			if o.id, err = args.ID(anExperiment, given[0]); err != nil {
+				return err
+			}
+			return runContinue(cmd.Context(), a, o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.configFile, "config-file", "", "lay this file over the configuration; - is the standard input")
+	f.StringArrayVar(&o.overrides, "config", nil, "change the configuration: path=value, as in max_restarts=2 (may be repeated)")
+	f.BoolVarP(&o.follow, "follow-first-trial", "f", false, "follow the log of the first trial")
+	return cmd
+}
+
+func runContinue(ctx context.Context, a *app.App, o continueOptions) error {
+	name, text := "--config", []byte("{}")
+	if o.configFile != "" {
+		var err error
+		if name, text, err = readConfig(a, o.configFile); err != nil {
+			return err
+		}
+	}
+	changed, err := expconf.ApplyOverrides(name, text, o.overrides)
+	if err != nil {
+		return invalidConfig(name, err)
+	}
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	config := string(changed)
+	resp, err := c.ContinueExperiment(ctx, v1.ContinueExperimentRequest{ID: o.id, OverrideConfig: &config})
+	if err != nil {
+		return err
+	}
+	a.Printf("Continued experiment %d\n", o.id)
+	upload.Remark(a.IO, resp.Warnings, resp.Remarks, nil)
+	if o.follow {
+		return followFirstTrial(ctx, a, c, o.id)
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/exit"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/find"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// filterFlags say which experiments are wanted, and in which order.
+type filterFlags struct {
+	where, name, project string
+	labels, owners       []string
+	states               []string
+	sort                 []string
+}
+
+func (o *filterFlags) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.name, "name", "", "those with this in their name")
+	f.StringArrayVar(&o.labels, "label", nil, "those with this label (repeat for those with all of them)")
+	f.StringArrayVar(&o.owners, "owner", nil, "those of this user (repeat for several)")
+	f.StringArrayVar(&o.states, "state", nil, "those in this state (repeat for several)")
+	f.StringVar(&o.project, "project", "", "those of this project: its ID, its name, or <workspace>/<project>")
+	f.StringArrayVar(&o.sort, "sort", nil, "sort by this column, as in validation.loss or name:desc (repeat for several)")
+}
+
+// given says whether the flags ask for anything.
+func (o *filterFlags) given() bool {
+	return o.where != "" || o.name != "" || o.project != "" || len(o.labels)+len(o.owners)+len(o.states)+len(o.sort) > 0
+}
+
+// filter is what the flags ask for.
+func (o *filterFlags) filter(now time.Time) (find.Filter, error) {
+	f, err := find.Parse(o.where, now)
+	var wrong *find.Error
+	if errors.As(err, &wrong) {
+		return f, &exit.UsageError{Message: wrong.Caret(o.where) + "\n" + wrong.Message, Hint: wrong.Hint}
+	}
+	if err != nil {
+		return f, err
+	}
+	line := &strings.Builder{}
+	and := func(parts []string, joined string) {
+		if len(parts) == 0 {
+			return
+		}
+		if line.Len() > 0 {
+			line.WriteString(" and ")
+		}
+		line.WriteString("(" + strings.Join(parts, joined) + ")")
+	}
+	equal := func(column string, values []string) (out []string) {
+		for _, v := range values {
+			out = append(out, column+" = "+quoted(v))
+		}
+		return out
+	}
+	if o.name != "" {
+		and([]string{"name ~ " + quoted(o.name)}, "")
+	}
+	and(equal("label", o.labels), " and ")
+	and(equal("owner", o.owners), " or ")
+	and(equal("state", o.states), " or ")
+	and(o.ofProject(), " and ")
+	rest, err := find.Parse(line.String(), now)
+	if errors.As(err, &wrong) {
+		return f, &exit.UsageError{Message: wrong.Message, Hint: wrong.Hint}
+	}
+	return f.And(rest), err
+}
+
+// ofProject reads an ID, a name, or two names.
+func (o *filterFlags) ofProject() []string {
+	workspace, project, two := strings.Cut(o.project, "/")
+	switch _, err := strconv.Atoi(o.project); {
+	case o.project == "":
+		return nil
+	case err == nil:
+		return []string{"projectId = " + o.project}
+	case two:
+		return []string{"workspace = " + quoted(workspace), "project = " + quoted(project)}
+	}
+	return []string{"project = " + quoted(o.project)}
+}
+
+// quoted is text as the language has it.
+func quoted(text string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
+}
+
+// search asks the master for what a filter finds.
+func (o *filterFlags) search(ctx context.Context, c *client.Client, f find.Filter, page client.Page, full bool) ([]v1.SearchExperimentExperiment, error) {
+	raw, err := f.JSON()
+	if err != nil {
+		return nil, err
+	}
+	sort, err := find.SortOf(o.sort)
+	if err != nil {
+		return nil, &exit.UsageError{Message: "--sort: " + err.Error()}
+	}
+	filter, lean := string(raw), !full
+	return client.Collect(c.SearchExperiments(ctx, v1.SearchExperimentsRequest{Filter: &filter, Sort: &sort, WithoutConfig: &lean}, page))
+}
+
+// experimentsOf are the experiments among what was found.
+func experimentsOf(found []v1.SearchExperimentExperiment) []v1.Experiment {
+	out := make([]v1.Experiment, len(found))
+	for i, one := range found {
+		out[i] = one.Experiment
+	}
+	return out
+}
+
+// asksFor says whether a filter asks about a field of experiments.
+func asksFor(f find.Filter, field string) bool {
+	return slices.ContainsFunc(f.Columns(), func(c find.Column) bool { return c.Location == find.Experiment && c.Name == field })
+}

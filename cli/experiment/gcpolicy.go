@@ -1,0 +1,124 @@
+package experiment
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/complete"
+	"github.com/detent-ml/detent/cli/internal/exit"
+	"github.com/detent-ml/detent/cli/internal/table"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+type gcPolicyOptions struct {
+	id                                     int
+	experimentBest, trialBest, trialLatest int
+	yes                                    bool
+}
+
+func newSetGCPolicy(a *app.App) *cobra.Command {
+	var o gcPolicyOptions
+	cmd := &cobra.Command{
+		Use:   "gc-policy EXPERIMENT_ID",
+		Short: "set how many checkpoints of an experiment are kept, and remove the others",
+		Long: `Sets how many checkpoints are kept, shows which will be removed, and removes them.
+
+What something still needs stays in any case: the newest checkpoint of a trial
+that is not over, and what other experiments start from.`,
+		Args:              args.Exactly("the ID of an experiment"),
+		ValidArgsFunction: complete.Experiments(a),
+		RunE: func(cmd *cobra.Command, given []string) (err error) {
+			if o.id, err = args.ID(anExperiment, given[0]); err != nil {
+				return err
+			}
+			for _, n := range []int{o.experimentBest, o.trialBest, o.trialLatest} {
+				if n < 0 {
+					return &exit.UsageError{Message: fmt.Sprintf("%d does not count checkpoints to keep: give 0 or more", n)}
+				}
+			}
+			return runSetGCPolicy(cmd.Context(), a, o)
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&o.experimentBest, "save-experiment-best", 0, "best checkpoints of the whole experiment to keep")
+	f.IntVar(&o.trialBest, "save-trial-best", 0, "best checkpoints of each trial to keep")
+	f.IntVar(&o.trialLatest, "save-trial-latest", 0, "newest checkpoints of each trial to keep")
+	f.BoolVarP(&o.yes, "yes", "y", false, "do not show what goes, and do not ask")
+	for _, name := range []string{"save-experiment-best", "save-trial-best", "save-trial-latest"} {
+		_ = cmd.MarkFlagRequired(name) // it fails for a flag that there is not
+	}
+	return cmd
+}
+
+const gcPolicyQuestion = `Changing the checkpoint garbage collection policy of an experiment may result
+in the unrecoverable deletion of checkpoints.  Do you wish to proceed?`
+
+func runSetGCPolicy(ctx context.Context, a *app.App, o gcPolicyOptions) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	if !o.yes {
+		preview, err := c.PreviewGC(ctx, o.id, url.Values{"save_experiment_best": {strconv.Itoa(o.experimentBest)},
+			"save_trial_best": {strconv.Itoa(o.trialBest)}, "save_trial_latest": {strconv.Itoa(o.trialLatest)}})
+		if err != nil {
+			return err
+		}
+		if err := showPreview(a, preview); err != nil {
+			return err
+		}
+		yes, err := a.IO.Confirm(ctx, gcPolicyQuestion)
+		if err != nil {
+			return err
+		}
+		if !yes {
+			a.Printf("Aborting operations.\n")
+			return exit.Status(exit.Failed)
+		}
+	}
+	return runSet(ctx, a, v1.PatchExperiment{ID: o.id, CheckpointStorage: &v1.PatchCheckpointStorage{SaveExperimentBest: &o.experimentBest,
+		SaveTrialBest: &o.trialBest, SaveTrialLatest: &o.trialLatest}},
+		fmt.Sprintf("Set GC policy of experiment %d to\n{'save_experiment_best': %d, 'save_trial_best': %d, 'save_trial_latest': %d}",
+			o.id, o.experimentBest, o.trialBest, o.trialLatest))
+}
+
+// showPreview lists what was validated, and counts the rest.
+func showPreview(a *app.App, preview *v1.PreviewGCResponse) error {
+	t := table.New("Trial ID", "# of Batches", "State", "Validation Metric\n("+preview.MetricName+")", "UUID", "Resources")
+	slices.SortStableFunc(preview.Checkpoints, func(x, y v1.PreviewGCCheckpoint) int {
+		return cmp.Or(cmp.Compare(x.TrialID, y.TrialID), x.ReportTime.Compare(y.ReportTime))
+	})
+	validated := 0
+	for _, k := range preview.Checkpoints {
+		if k.Step == nil {
+			continue
+		}
+		validated++
+		var metrics map[string]json.RawMessage
+		value := ""
+		if k.ValidationMetrics.Into(&metrics) == nil {
+			value = string(metrics[preview.MetricName])
+		}
+		t.Row(k.TrialID, k.StepsCompleted, k.State, value, k.UUID, strings.Join(slices.Sorted(maps.Keys(k.Resources)), "\n"))
+	}
+	if validated > 0 {
+		a.Printf("The following checkpoints with validation will be deleted by applying this GC Policy:\n")
+		if err := t.Write(a.IO.Out); err != nil {
+			return err
+		}
+	}
+	a.Printf("This policy will delete %d checkpoints with validations and %d checkpoints without validations.\n",
+		validated, len(preview.Checkpoints)-validated)
+	return nil
+}

@@ -1,0 +1,123 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/exit"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+const updateLong = `Changes how important a job is, where it runs, or where it stands in the queue.
+
+In another pool what waits waits anew; trials that run save a checkpoint, leave, and
+go on there. --ahead-of and --behind-of put a job next to another one that waits in
+the same pool, at that one's priority.`
+
+func newUpdate(a *app.App) *cobra.Command {
+	var u v1.QueueControl
+	var priority int
+	var weight float64
+	var pool, ahead, behind string
+	cmd := &cobra.Command{
+		Use:     "update JOB_ID",
+		Aliases: []string{"u"},
+		Short:   "change the priority, the weight, the pool or the place of a job",
+		Long:    updateLong,
+		Args:    args.Exactly("the ID of a job"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			u.JobID = given[0]
+			f := cmd.Flags()
+			set(f.Changed("priority"), &u.Priority, &priority)
+			set(f.Changed("weight"), &u.Weight, &weight)
+			set(f.Changed("resource-pool"), &u.ResourcePool, &pool)
+			set(f.Changed("ahead-of"), &u.AheadOf, &ahead)
+			set(f.Changed("behind-of"), &u.BehindOf, &behind)
+			if u == (v1.QueueControl{JobID: u.JobID}) {
+				return args.Wrong(cmd, "nothing to change: give --priority, --weight, --resource-pool, --ahead-of or --behind-of")
+			}
+			return runUpdate(cmd.Context(), a, u)
+		},
+	}
+	f := cmd.Flags()
+	f.IntVarP(&priority, "priority", "p", 0, "from 1, the most important, to 99")
+	f.Float64VarP(&weight, "weight", "w", 0, "its share among other experiments")
+	f.StringVar(&pool, "resource-pool", "", "run in this pool")
+	f.StringVar(&ahead, "ahead-of", "", "stand right before this job")
+	f.StringVar(&behind, "behind-of", "", "stand right behind this job")
+	cmd.MarkFlagsMutuallyExclusive("priority", "weight", "resource-pool", "ahead-of", "behind-of")
+	return cmd
+}
+
+func set[T any](given bool, to **T, value *T) {
+	if given {
+		*to = value
+	}
+}
+
+func newUpdateBatch(a *app.App) *cobra.Command {
+	return &cobra.Command{
+		Use:     "update-batch JOB_ID.OPERATION=VALUE...",
+		Short:   "change several jobs",
+		Long:    "Each change is <jobID>.<operation>=<value>; the operations are priority, weight and resource-pool.",
+		Example: "  det job update-batch 6f2b….priority=10 8a01….resource-pool=aux",
+		Args:    args.AtLeastOne("a change, such as 6f2b….priority=10"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			var updates []v1.QueueControl
+			for _, g := range given {
+				u, err := parseUpdate(g)
+				if err != nil {
+					return err
+				}
+				updates = append(updates, u)
+			}
+			return runUpdate(cmd.Context(), a, updates...)
+		},
+	}
+}
+
+// parseUpdate reads one change.
+func parseUpdate(text string) (v1.QueueControl, error) {
+	wrong := func(why string) error {
+		return &exit.UsageError{Message: fmt.Sprintf("the change %q %s", text, why), Hint: "Write <jobID>.<operation>=<value>, as in 6f2b….priority=10."}
+	}
+	job, rest, ok := strings.Cut(text, ".")
+	what, value, is := strings.Cut(rest, "=")
+	if !ok || !is || job == "" || value == "" {
+		return v1.QueueControl{}, wrong("is not of the form <jobID>.<operation>=<value>")
+	}
+	u := v1.QueueControl{JobID: job}
+	switch what {
+	case "priority":
+		n, err := strconv.Atoi(value)
+		if err != nil {
+			return u, wrong("has no whole number for a priority")
+		}
+		u.Priority = &n
+	case "weight":
+		w, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return u, wrong("has no number for a weight")
+		}
+		u.Weight = &w
+	case "resource-pool", "resource_pool":
+		u.ResourcePool = &value
+	default:
+		return u, wrong("names none of the operations priority, weight and resource-pool")
+	}
+	return u, nil
+}
+
+func runUpdate(ctx context.Context, a *app.App, updates ...v1.QueueControl) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	return c.UpdateJobs(ctx, updates...)
+}

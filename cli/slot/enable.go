@@ -1,0 +1,53 @@
+package slot
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+)
+
+func newEnable(a *app.App) *cobra.Command {
+	cmd := change(a, true, nil)
+	cmd.Use, cmd.Short = "enable AGENT_ID SLOT_ID", "let a slot take work again"
+	return cmd
+}
+
+func newDisable(a *app.App) *cobra.Command {
+	var drain bool
+	cmd := change(a, false, &drain)
+	cmd.Use, cmd.Short = "disable AGENT_ID SLOT_ID", "give a slot no new work, and ask what runs there to leave"
+	cmd.Long = "Trials save a checkpoint, leave, and go on elsewhere; other tasks are ended. With --drain\n" +
+		"they may run to their end. A slot of a node's second pool goes by the pool and a number: aux/0."
+	cmd.Flags().BoolVar(&drain, "drain", false, "let what runs there run to its end")
+	return cmd
+}
+
+func change(a *app.App, enable bool, drain *bool) *cobra.Command {
+	return &cobra.Command{
+		Args: args.Exactly("the ID of a node", "the ID of a slot"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return runChange(cmd.Context(), a, given[0], given[1], enable, drain != nil && *drain)
+		},
+	}
+}
+
+func runChange(ctx context.Context, a *app.App, node, slot string, enable, drain bool) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	done := "Enabled"
+	if enable {
+		err = c.EnableSlot(ctx, node, slot)
+	} else {
+		done, err = "Disabled", c.DisableSlot(ctx, node, slot, drain)
+	}
+	if err != nil {
+		return err
+	}
+	a.Printf("%s slot %s of agent %s\n", done, slot, node)
+	return nil
+}

@@ -1,0 +1,81 @@
+package template
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/cli/internal/table"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+type listOptions struct {
+	details bool
+	format  output.Format
+}
+
+func newList(a *app.App) *cobra.Command {
+	var o listOptions
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "list templates",
+		Args:    args.None,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), a, o) },
+	}
+	cmd.Flags().BoolVarP(&o.details, "details", "d", false, "also show what is in them")
+	o.format.Flags(cmd)
+	return cmd
+}
+
+func runList(ctx context.Context, a *app.App, o listOptions) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := client.Collect(c.Templates(ctx, client.Page{}))
+	if err != nil {
+		return err
+	}
+	workspaces, err := client.Collect(c.Workspaces(ctx, client.WorkspaceQuery{}))
+	if err != nil {
+		return err
+	}
+	names := map[int]string{}
+	for _, w := range workspaces {
+		names[w.ID] = w.Name
+	}
+	headers := []string{"Name", "Workspace"}
+	if o.details {
+		headers = append(headers, "Config")
+	}
+	t := table.New(headers...)
+	for _, one := range all {
+		row := []any{one.Name, workspaceName(names, one.WorkspaceID)}
+		if o.details {
+			row = append(row, strings.TrimRight(source(one), "\n"))
+		}
+		t.Row(row...)
+	}
+	return o.format.Print(a.IO, t, all)
+}
+
+func workspaceName(names map[int]string, id int) string {
+	if name, ok := names[id]; ok {
+		return name
+	}
+	return "missing workspace"
+}
+
+// source is a template's document.
+func source(t v1.Template) string {
+	if t.Source == nil {
+		return output.Indented(t.Config)
+	}
+	return *t.Source
+}

@@ -1,0 +1,149 @@
+package template
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/complete"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// read reads and checks the document of a template. It is sent as it was written,
+// comments and all.
+func read(a *app.App, file string) (string, error) {
+	var text []byte
+	var err error
+	if file == "-" {
+		text, err = io.ReadAll(a.IO.In)
+	} else {
+		text, err = os.ReadFile(file)
+	}
+	if err != nil {
+		return "", fault.New(fault.Invalid, "cannot read the template: %w", err)
+	}
+	_, err = expconf.ParseTemplate(file, text)
+	var problems expconf.Errors
+	switch {
+	case errors.As(err, &problems) && len(problems) > 1:
+		return "", fault.New(fault.Invalid, "%s has %d problems:\n%s", file, len(problems), err)
+	case err != nil:
+		return "", fault.New(fault.Invalid, "%s", err)
+	}
+	if len(text) == 0 {
+		text = []byte("{}\n")
+	}
+	return string(text), nil
+}
+
+// verb makes a command of a name and a file.
+func verb(a *app.App, use, short string, run func(ctx context.Context, c *client.Client, t v1.Template) error) *cobra.Command {
+	return &cobra.Command{
+		Use:   use + " NAME FILE",
+		Short: short,
+		Args:  args.Exactly("the name of a template", "a file in YAML"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			text, err := read(a, given[1])
+			if err != nil {
+				return err
+			}
+			c, err := a.Client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return run(cmd.Context(), c, v1.Template{Name: given[0], Source: &text})
+		},
+	}
+}
+
+func newSet(a *app.App) *cobra.Command {
+	return verb(a, "set", "make a template, or give it another configuration", func(ctx context.Context, c *client.Client, t v1.Template) error {
+		if _, err := c.SetTemplate(ctx, t); err != nil {
+			return err
+		}
+		a.Printf("%s\n", a.IO.OutStyle().Green("Set template "+t.Name))
+		return nil
+	})
+}
+
+func newSetConfig(a *app.App) *cobra.Command {
+	return verb(a, "config", "give a template another configuration", func(ctx context.Context, c *client.Client, t v1.Template) error {
+		if _, err := c.Template(ctx, t.Name); err != nil {
+			return err
+		}
+		if _, err := c.SetTemplate(ctx, t); err != nil {
+			return err
+		}
+		a.Printf("%s\n", a.IO.OutStyle().Green("Updated template "+t.Name))
+		return nil
+	})
+}
+
+func newCreate(a *app.App) *cobra.Command {
+	var workspace string
+	cmd := verb(a, "create", "make a template", func(ctx context.Context, c *client.Client, t v1.Template) error {
+		if workspace != "" {
+			w, err := c.WorkspaceByName(ctx, workspace)
+			if err != nil {
+				return err
+			}
+			t.WorkspaceID = w.ID
+		}
+		if _, err := c.CreateTemplate(ctx, t); err != nil {
+			return err
+		}
+		a.Printf("%s\n", a.IO.OutStyle().Green("Created template "+t.Name))
+		return nil
+	})
+	cmd.Flags().StringVarP(&workspace, "workspace-name", "w", "", "put it into this workspace")
+	return cmd
+}
+
+func newSetName(a *app.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "name NAME NEW_NAME",
+		Short: "give a template another name",
+		Args:  args.Exactly("the name of a template", "its new name"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			c, err := a.Client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if err := c.RenameTemplate(cmd.Context(), given[0], given[1]); err != nil {
+				return err
+			}
+			a.Printf("%s\n", a.IO.OutStyle().Green("Renamed template "+given[0]+" to "+given[1]))
+			return nil
+		},
+	}
+}
+
+func newRemove(a *app.App) *cobra.Command {
+	return &cobra.Command{
+		Use:     "remove NAME",
+		Aliases: []string{"rm"},
+		Short:   "remove a template",
+		Args:    args.Exactly("the name of a template"),
+
+		ValidArgsFunction: complete.Templates(a),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			c, err := a.Client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if err := c.DeleteTemplate(cmd.Context(), given[0]); err != nil {
+				return err
+			}
+			a.Printf("%s\n", a.IO.OutStyle().Green("Removed template "+given[0]))
+			return nil
+		},
+	}
+}

@@ -1,0 +1,18 @@
+// Package template is det template: configurations that others are laid over. A
+// file per verb.
+package template
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/noun"
+)
+
+// New is det template.
+func New(a *app.App) *cobra.Command {
+	return noun.New("template", "keep configurations that others are laid over", []string{"tpl"}, newList(a),
+		newDescribe(a), newCreate(a), newSet(a),
+		noun.New("set-value", "change one thing about a template", nil, nil, newSetConfig(a), newSetName(a)),
+		newRemove(a))
+}

@@ -1,0 +1,206 @@
+package trial
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+const bundleLong = `Writes det-bundle-trial-<id>-<time>.tar.gz, for whoever is to find out what went
+wrong: the trial's log and the master's, the experiment and the trial as the
+master has them, what the trial reported, and its attempts with their ends.
+
+Secrets of the configuration are masked. What the program printed is as it is.`
+
+type bundleOptions struct {
+	id  int
+	dir string
+}
+
+func newSupportBundle(a *app.App) *cobra.Command {
+	var o bundleOptions
+	cmd := &cobra.Command{
+		Use:   "support-bundle TRIAL_ID",
+		Short: "put all that is known of a trial into one file",
+		Long:  bundleLong,
+		Args:  args.Exactly("the ID of a trial"),
+		RunE: func(cmd *cobra.Command, given []string) (err error) {
+			if o.id, err = args.ID(aTrial, given[0]); err != nil {
+				return err
+			}
+			return runSupportBundle(cmd.Context(), a, o, a.Now())
+		},
+	}
+	cmd.Flags().StringVarP(&o.dir, "output-dir", "o", "", "folder for the file (default the current one)")
+	return cmd
+}
+
+func runSupportBundle(ctx context.Context, a *app.App, o bundleOptions, now time.Time) error {
+	if o.dir != "" {
+		if info, err := os.Stat(o.dir); err != nil || !info.IsDir() {
+			return fault.New(fault.Invalid, "--output-dir: %s is not a folder", o.dir)
+		}
+	}
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	trial, err := c.Trial(ctx, o.id)
+	if err != nil {
+		return err
+	}
+	name := fmt.Sprintf("det-bundle-trial-%d-%s", o.id, now.Format("20060102T150405"))
+	where, err := filepath.Abs(filepath.Join(o.dir, name+".tar.gz"))
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(where, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // logs are their owner's business
+	if err != nil {
+		return fault.New(fault.Invalid, "cannot write the bundle: %w", err)
+	}
+	b := newBundle(file, name, now)
+	if err := errors.Join(b.fill(ctx, c, trial), b.close(), file.Close()); err != nil {
+		_ = os.Remove(where) // half a bundle would be taken for a whole one
+		return err
+	}
+	for _, missing := range b.missing {
+		a.IO.Warn("%s", missing)
+	}
+	a.Printf("bundle path: %s\n", where)
+	return nil
+}
+
+// A bundle is a gzipped tar whose files lie in one folder.
+type bundle struct {
+	folder  string
+	now     time.Time
+	gz      *gzip.Writer
+	tar     *tar.Writer
+	missing []string // what could not be had, in words
+}
+
+func newBundle(w io.Writer, folder string, now time.Time) *bundle {
+	gz := gzip.NewWriter(w)
+	return &bundle{folder: folder, now: now, gz: gz, tar: tar.NewWriter(gz)}
+}
+
+func (b *bundle) close() error { return errors.Join(b.tar.Close(), b.gz.Close()) }
+
+// fill writes the files: the four that Determined's bundle has, by the same names,
+// and then ours.
+func (b *bundle) fill(ctx context.Context, c *client.Client, trial *v1.Trial) error {
+	if err := b.stream("trial_logs.txt", func(w io.Writer) error {
+		for record, err := range c.TrialLogs(ctx, trial.ID, client.LogQuery{}) {
+			if err != nil {
+				return err
+			}
+			if _, err := io.WriteString(w, record.Message); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	if err := b.masterLogs(ctx, c); err != nil {
+		return err
+	}
+	experiment, err := c.Experiment(ctx, trial.ExperimentID)
+	if err != nil {
+		return err
+	}
+	experiment.Experiment.OriginalConfig = "" // as submitted, with its secrets; the configuration beside it has the rest
+	workloads, err := client.Collect(c.Workloads(ctx, trial.ID, false, client.Page{Limit: 1000}))
+	if err != nil {
+		return err
+	}
+	var tasks []v1.Task // each with its attempts
+	for _, id := range trial.TaskIDs {
+		task, err := c.Task(ctx, id)
+		if err != nil {
+			return err
+		}
+		tasks = append(tasks, *task)
+	}
+	return errors.Join(b.message("api_experiment_call.json", experiment), b.message("api_trial_call.json", trial),
+		b.message("workloads.json", workloads), b.message("tasks.json", tasks))
+}
+
+// message writes a message of the wire.
+func (b *bundle) message(name string, m any) error {
+	var text bytes.Buffer
+	if err := (output.Format{JSON: true}).Messages(&text, m); err != nil {
+		return err
+	}
+	return b.add(name, int64(text.Len()), &text)
+}
+
+// masterLogs writes the master's log, or why it may not be seen.
+func (b *bundle) masterLogs(ctx context.Context, c *client.Client) error {
+	const name = "master_logs.txt"
+	err := b.stream(name, func(w io.Writer) error {
+		for r, err := range c.MasterLogs(ctx, false, 0) {
+			if err != nil {
+				return err
+			}
+			if _, err := fmt.Fprintln(w, output.LogLine(r.LogEntry)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if !fault.Is(err, fault.Forbidden) {
+		return err
+	}
+	b.missing = append(b.missing, name+" is left out: "+err.Error())
+	return nil
+}
+
+// stream writes a file whose length is known only when it is over.
+func (b *bundle) stream(name string, write func(io.Writer) error) error {
+	held, err := os.CreateTemp("", "det-bundle-")
+	if err != nil {
+		return fault.New(fault.Invalid, "cannot write the bundle: %w", err)
+	}
+	defer func() {
+		_ = held.Close()
+		_ = os.Remove(held.Name())
+	}()
+	if err := write(held); err != nil {
+		return err
+	}
+	size, err := held.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return err
+	}
+	if _, err := held.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	return b.add(name, size, held)
+}
+
+func (b *bundle) add(name string, size int64, content io.Reader) error {
+	header := &tar.Header{Name: path.Join(b.folder, name), Mode: 0o644, Size: size, ModTime: b.now, Typeflag: tar.TypeReg}
+	if err := b.tar.WriteHeader(header); err != nil {
+		return err
+	}
+	_, err := io.Copy(b.tar, content)
+	return err
+}

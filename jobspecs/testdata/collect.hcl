@@ -1,0 +1,203 @@
+AllAtOnce = false
+Datacenters = ["*"]
+Dispatched = false
+ID = "det-12-d2d9f5a0-8f0c-4c7e-9d3b-0a5e1c2d3f42-1"
+Meta {
+  det_allocation = "12.d2d9f5a0-8f0c-4c7e-9d3b-0a5e1c2d3f42.1"
+  det_cluster = "6f3f0a4e-5f8e-4c5b-9d1e-2f7a3c1b0d9e"
+  det_cluster_name = "lab"
+  det_experiment = "12"
+  det_owner = "alice"
+  det_pool = "aux"
+  det_run = "1"
+  det_task = "12.d2d9f5a0-8f0c-4c7e-9d3b-0a5e1c2d3f42"
+  det_title = "mnist"
+  det_type = "CHECKPOINT_GC"
+}
+Name = "experiment 12 checkpoint gc (mnist) run 1"
+Namespace = "detent"
+NodePool = "all"
+Reschedule {
+  Attempts = 0
+  Unlimited = false
+}
+TaskGroups {
+  Constraints {
+    LTarget = "${node.unique.id}"
+    Operand = "="
+    RTarget = "11111111-1111-4111-8111-111111111111"
+  }
+  Count = 1
+  Disconnect {
+    Replace = false
+    StopOnClientAfter = "2m0s"
+  }
+  EphemeralDisk {
+    Migrate = false
+    SizeMB = 300
+    Sticky = false
+  }
+  Meta {
+    det_rank = "0"
+  }
+  Name = "rank-0"
+  Networks {
+    DynamicPorts {
+      IgnoreCollision = false
+      Label = "runner"
+      To = 0
+      Value = 0
+    }
+    Mode = "host"
+  }
+  ReschedulePolicy {
+    Attempts = 0
+    Unlimited = false
+  }
+  RestartPolicy {
+    Attempts = 0
+    Delay = "15s"
+    Interval = "24h0m0s"
+    Mode = "fail"
+    RenderTemplates = false
+  }
+  Services {
+    Checks {
+      Expose = false
+      FailuresBeforeCritical = 0
+      FailuresBeforeWarning = 0
+      GRPCUseTLS = false
+      Interval = "10s"
+      Name = "runner"
+      Path = "/health"
+      PortLabel = "runner"
+      SuccessBeforePassing = 0
+      TLSSkipVerify = false
+      Timeout = "3s"
+      Type = "http"
+    }
+    EnableTagOverride = false
+    Name = "det-12-d2d9f5a0-8f0c-4c7e-9d3b-0a5e1c2d3f42-1"
+    PortLabel = "runner"
+    Provider = "nomad"
+    Tags = ["port-runner=${NOMAD_HOST_PORT_runner}","rank=0"]
+  }
+  Tasks {
+    Config {
+      args = ["-c","exec '/opt/detent'\\''s/det-runner' run"]
+      command = "/bin/sh"
+    }
+    Driver = "raw_exec"
+    Env {
+      DET_ALLOCATION_ID = "12.d2d9f5a0-8f0c-4c7e-9d3b-0a5e1c2d3f42.1"
+      DET_MASTERS = "http://10.0.0.5:8080,http://10.0.0.6:8080"
+      DET_MASTERS_FILE = "${NOMAD_ALLOC_DIR}/masters"
+      DET_NODE_ID = "11111111-1111-4111-8111-111111111111"
+      DET_NODE_NAME = "n1"
+      DET_RANK = "0"
+    }
+    Identities {
+      Audience = ["determined"]
+      ChangeMode = "noop"
+      Env = false
+      File = true
+      Name = "det"
+      TTL = "1h0m0s"
+    }
+    KillSignal = "SIGTERM"
+    KillTimeout = "30s"
+    Leader = false
+    LogConfig {
+      MaxFileSizeMB = 10
+      MaxFiles = 3
+    }
+    Name = "main"
+    Resources {
+      CPU = 50
+      MemoryMB = 64
+    }
+    RestartPolicy {
+      Attempts = 0
+      Delay = "15s"
+      Interval = "24h0m0s"
+      Mode = "fail"
+      RenderTemplates = false
+    }
+    ShutdownDelay = 0
+    Templates {
+      ChangeMode = "noop"
+      DestPath = "${NOMAD_ALLOC_DIR}/masters"
+      EmbeddedTmpl = <<EOT
+{{ range nomadService "det-master" }}http://{{ .Address }}:{{ .Port }}
+{{ end }}
+EOT
+    }
+    Templates {
+      ChangeMode = "noop"
+      DestPath = "${NOMAD_SECRETS_DIR}/s3.json"
+      EmbeddedTmpl = "{{ with secret \"aws/sts/det-12-d2d9f5a0-8f0c-4c7e-9d3b-0a5e1c2d3f42-1\" }}{\"Version\": 1, \"AccessKeyId\": {{ .Data.access_key | toJSON }}, \"SecretAccessKey\": {{ .Data.secret_key | toJSON }}, \"SessionToken\": {{ .Data.session_token | toJSON }}, \"LeaseSeconds\": {{ .LeaseDuration }}}{{ end }}"
+      Wait {
+        Max = "1s"
+        Min = 10000000
+      }
+    }
+    Vault {
+      ChangeMode = "noop"
+      DisableFile = true
+      Env = false
+      Role = "det-task"
+    }
+  }
+  Tasks {
+    Config {
+      args = ["-c","exec '/opt/detent'\\''s/det-runner' ship"]
+      command = "/bin/sh"
+    }
+    Driver = "raw_exec"
+    Env {
+      DET_ALLOCATION_ID = "12.d2d9f5a0-8f0c-4c7e-9d3b-0a5e1c2d3f42.1"
+      DET_MASTERS = "http://10.0.0.5:8080,http://10.0.0.6:8080"
+      DET_MASTERS_FILE = "${NOMAD_ALLOC_DIR}/masters"
+      DET_NODE_ID = "11111111-1111-4111-8111-111111111111"
+      DET_NODE_NAME = "n1"
+      DET_RANK = "0"
+    }
+    KillSignal = "SIGTERM"
+    Leader = false
+    Lifecycle {
+      Hook = "poststop"
+      Sidecar = false
+    }
+    LogConfig {
+      MaxFileSizeMB = 1
+      MaxFiles = 1
+    }
+    Name = "ship"
+    Resources {
+      CPU = 50
+      MemoryMB = 64
+    }
+    RestartPolicy {
+      Attempts = 0
+      Delay = "15s"
+      Interval = "24h0m0s"
+      Mode = "fail"
+      RenderTemplates = false
+    }
+    ShutdownDelay = 0
+  }
+}
+Type = "batch"
+UI {
+  Description = <<EOT
+**Experiment 12 checkpoint gc** — mnist
+
+- Owner: alice
+- Cluster: lab, pool aux
+- Run 1, 0 slots on 1 node
+
+Detent submitted this job, watches it and ends it. It is one attempt: Nomad does not restart it, Detent does, as a new job.
+
+Read its log: `det task logs -f 12.d2d9f5a0-8f0c-4c7e-9d3b-0a5e1c2d3f42`.
+EOT
+}

@@ -1,0 +1,334 @@
+package api
+
+import (
+	"context"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/keep"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// Bounds of one call that removes files.
+const (
+	mostGlobs   = 100
+	longestGlob = 1024
+)
+
+func (a *API) registerCollections() {
+	handle(a, "DELETE", "/checkpoints", person, "Remove checkpoints with all their files", a.deleteCheckpoints, bodyLimit(reportBody))
+	handle(a, "POST", "/checkpoints/rm", person, "Remove files of checkpoints, or look what is there", a.removeFiles, bodyLimit(reportBody))
+	handle(a, "DELETE", "/experiments/:id/tensorboard-files", person, "Remove the files that TensorBoards of an experiment read", a.removeEvents)
+	handle(a, "GET", "//experiments/:id/preview_gc", both, "What a policy would remove of an experiment's checkpoints", a.previewGC,
+		query("save_experiment_best save_trial_best save_trial_latest"))
+	handle(a, "GET", "/detent/experiments/:id/collections", both, "What was removed of an experiment's files", a.collections)
+	handle(a, "POST", "/detent/collections/:task/freed", task, "Report what was removed", a.freed, bodyLimit(reportBody))
+}
+
+func (a *API) deleteCheckpoints(ctx context.Context, c *call, req *v1.DeleteCheckpointsRequest) (*none, error) {
+	return &none{}, a.remove(ctx, c, req.CheckpointUUIDs, []string{store.AllFiles})
+}
+
+func (a *API) removeFiles(ctx context.Context, c *call, req *v1.CheckpointsRemoveFilesRequest) (*none, error) {
+	return &none{}, a.remove(ctx, c, req.CheckpointUUIDs, req.CheckpointGlobs)
+}
+
+// remove makes the tasks that remove files of checkpoints, one for each
+// experiment: all of them, or none where one of them cannot be had.
+func (a *API) remove(ctx context.Context, c *call, ids, globs []string) error {
+	if err := checkGlobs(globs); err != nil {
+		return err
+	}
+	byExperiment, err := a.toRemove(ctx, c, ids)
+	if err != nil {
+		return err
+	}
+	var list []store.Collection
+	for _, experiment := range slices.Sorted(maps.Keys(byExperiment)) {
+		one, err := a.removalOf(ctx, experiment, byExperiment[experiment], globs)
+		if err != nil {
+			return err
+		}
+		list = append(list, one)
+	}
+	return a.begin(ctx, list)
+}
+
+// begin makes collections.
+func (a *API) begin(ctx context.Context, list []store.Collection) error {
+	err := a.db.Tx(ctx, func(tx *store.DB) error {
+		for _, one := range list {
+			if _, err := tx.Collect(ctx, one); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		a.bus.Publish(store.TopicIntent)
+	}
+	return err
+}
+
+// checkGlobs refuses patterns that could mean something outside of a checkpoint.
+func checkGlobs(globs []string) error {
+	if len(globs) > mostGlobs {
+		return fault.New(fault.Invalid, "checkpointGlobs: %d are over the limit of %d", len(globs), mostGlobs)
+	}
+	for _, g := range globs {
+		switch {
+		case g == "" || len(g) > longestGlob:
+			return fault.New(fault.Invalid, "checkpointGlobs: %q is no pattern of 1 to %d characters", clip(g), longestGlob)
+		case strings.HasPrefix(g, "/") || slices.Contains(strings.Split(g, "/"), ".."):
+			return fault.New(fault.Invalid, "checkpointGlobs: %q leads out of the checkpoint; patterns are matched below its folder", clip(g))
+		}
+	}
+	return nil
+}
+
+// toRemove finds checkpoints, all of which the caller may change, by experiment.
+func (a *API) toRemove(ctx context.Context, c *call, ids []string) (map[int][]string, error) {
+	switch {
+	case len(ids) == 0:
+		return nil, fault.New(fault.Invalid, "checkpointUuids: name the checkpoints")
+	case len(ids) > store.MostRemovals:
+		return nil, fault.New(fault.Invalid, "checkpointUuids: %d are over the limit of %d", len(ids), store.MostRemovals)
+	}
+	names := make([]string, len(ids))
+	for i, name := range ids {
+		id, err := uuid.Parse(name)
+		if err != nil {
+			return nil, fault.New(fault.Invalid, "checkpointUuids: %q is not the UUID of a checkpoint", clip(name))
+		}
+		names[i] = id.String()
+	}
+	owners, err := a.db.CheckpointOwners(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	found := map[int][]string{}
+	var missing []string
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
+		k, ok := owners[name]
+		switch {
+		case !ok:
+			missing = append(missing, name)
+			continue
+		case k.ExperimentID == nil:
+			return nil, fault.New(fault.Invalid, "checkpoint %s is of no experiment, so it is not known where it lies: remove its files where its program put them", name)
+		}
+		if err := c.may(auth.Change, auth.Object{Kind: "checkpoint", OwnerID: k.OwnerID}); err != nil {
+			return nil, err
+		}
+		found[*k.ExperimentID] = append(found[*k.ExperimentID], name)
+	}
+	if len(missing) > 0 {
+		return nil, fault.New(fault.NotFound, "checkpoints not found: %s", strings.Join(missing[:min(len(missing), 10)], ", "))
+	}
+	return found, nil
+}
+
+// removalOf is the task for checkpoints of one experiment. What somebody needs is
+// not removed, whoever asks.
+func (a *API) removalOf(ctx context.Context, experiment int, ids, globs []string) (store.Collection, error) {
+	s, cfg, err := a.stored(ctx, experiment)
+	if err != nil {
+		return store.Collection{}, err
+	}
+	one, err := a.collection(s)
+	if err != nil {
+		return one, err
+	}
+	needed, elsewhere := s.Keep(keep.Policy{}).Needed(), s.Elsewhere(cfg.CheckpointStorage)
+	for _, id := range ids {
+		why, is := needed[id]
+		switch {
+		case is && len(globs) > 0:
+			return one, fault.New(fault.Conflict, "checkpoint %s cannot be removed: %s", id, why)
+		case elsewhere[id]:
+			return one, fault.New(fault.Invalid, "checkpoint %s does not lie where the configuration of experiment %d says: remove its files where its program put them", id, experiment)
+		}
+		one.Removals = append(one.Removals, store.Removal{UUID: id, Globs: globs})
+	}
+	return one, nil
+}
+
+// stored reads an experiment of which files are to be removed.
+func (a *API) stored(ctx context.Context, experiment int) (store.Stored, expconf.Config, error) {
+	s, err := a.db.Stored(ctx, experiment)
+	if err != nil {
+		return s, expconf.Config{}, err
+	}
+	cfg, err := expconf.ParseConfigJSON(s.Config)
+	if err != nil {
+		return s, cfg, err
+	}
+	switch {
+	case s.Desired == "deleted":
+		err = fault.New(fault.Invalid, "experiment %d is being deleted, with all its files", experiment)
+	case s.Unmanaged:
+		err = fault.New(fault.Invalid, "experiment %d runs elsewhere: remove its files where its programs put them", experiment)
+	case !slices.Contains(a.cfg.Capabilities.Storage, cfg.CheckpointStorage.Type):
+		err = fault.New(fault.Invalid, "the checkpoints of experiment %d lie in storage of type %s, which this cluster does not reach", experiment, cfg.CheckpointStorage.Type)
+	}
+	return s, cfg, err
+}
+
+// collection is one that somebody asked for, of nothing yet.
+func (a *API) collection(s store.Stored) (store.Collection, error) {
+	one := store.Collection{TaskID: store.CollectionID(s.ID), ExperimentID: s.ID, Reason: store.ByHand, Pool: s.Pool, Priority: s.Priority, Live: s.Live}
+	if a.cfg.CollectIn == nil {
+		return one, nil
+	}
+	var err error
+	one.Pool, err = a.cfg.CollectIn(s)
+	return one, err
+}
+
+// removeEvents removes the files that TensorBoards of an experiment read. One that
+// runs writes them anew.
+func (a *API) removeEvents(ctx context.Context, c *call, _ *none) (*empty, error) {
+	e, err := a.experimentFor(ctx, c, auth.Change)
+	if err != nil {
+		return nil, err
+	}
+	s, _, err := a.stored(ctx, e.ID)
+	if err != nil {
+		return nil, err
+	}
+	one, err := a.collection(s)
+	if err != nil {
+		return nil, err
+	}
+	one.Events = true
+	return &empty{}, a.begin(ctx, []store.Collection{one})
+}
+
+// previewGC says what a policy would remove.
+func (a *API) previewGC(ctx context.Context, c *call, _ *none) (*v1.PreviewGCResponse, error) {
+	e, err := a.experimentFor(ctx, c, auth.View)
+	if err != nil {
+		return nil, err
+	}
+	s, err := a.db.Stored(ctx, e.ID)
+	if err != nil {
+		return nil, err
+	}
+	policy, err := c.policy(e, s)
+	if err != nil {
+		return nil, err
+	}
+	goes := map[string]bool{}
+	for _, k := range keep.Decide(s.Keep(policy)).Remove {
+		goes[k.UUID] = true
+	}
+	list, err := a.db.ExperimentCheckpoints(ctx, e.ID)
+	if err != nil {
+		return nil, err
+	}
+	resp := &v1.PreviewGCResponse{Checkpoints: []v1.PreviewGCCheckpoint{}, MetricName: text(e.Metric)}
+	for _, k := range list {
+		if goes[k.UUID] {
+			resp.Checkpoints = append(resp.Checkpoints, previewed(k))
+		}
+	}
+	return resp, nil
+}
+
+// policy is the one that a call asks about: the experiment's own where it names no
+// other number.
+func (c *call) policy(e store.Experiment, s store.Stored) (keep.Policy, error) {
+	policy := keep.Policy{SmallerIsBetter: e.SmallerIsBetter}
+	cfg, err := expconf.ParseConfigJSON(s.Config)
+	if err != nil {
+		return policy, err
+	}
+	for name, n := range map[string]struct{ to, now *int }{
+		"save_experiment_best": {&policy.ExperimentBest, &cfg.CheckpointStorage.SaveExperimentBest},
+		"save_trial_best":      {&policy.TrialBest, &cfg.CheckpointStorage.SaveTrialBest},
+		"save_trial_latest":    {&policy.TrialLatest, &cfg.CheckpointStorage.SaveTrialLatest},
+	} {
+		*n.to = *n.now
+		if text, given := c.query(name); given {
+			if *n.to, err = number(text); err != nil || *n.to < 0 {
+				return policy, fault.New(fault.Invalid, "%s: %q does not count checkpoints", name, clip(text))
+			}
+		}
+	}
+	return policy, nil
+}
+
+func previewed(k store.Checkpoint) v1.PreviewGCCheckpoint {
+	p := v1.PreviewGCCheckpoint{TrialID: number0(k.TrialID), StepsCompleted: k.Steps, State: k.State, UUID: k.UUID,
+		Resources: k.Resources, ReportTime: k.ReportedAt, ValidationMetrics: v1.Struct(`{}`)}
+	if len(k.Validation) > 0 {
+		p.ValidationMetrics = v1.Struct(k.Validation)
+		p.Step = &v1.PreviewGCStep{Validation: p.ValidationMetrics}
+	}
+	return p
+}
+
+func (a *API) collections(ctx context.Context, c *call, _ *none) (*v1.GetCollectionsResponse, error) {
+	e, err := a.experimentFor(ctx, c, auth.View)
+	if err != nil {
+		return nil, err
+	}
+	list, err := a.db.Collections(ctx, e.ID)
+	if err != nil {
+		return nil, err
+	}
+	freed, err := a.db.Freed(ctx, e.ID)
+	if err != nil {
+		return nil, err
+	}
+	resp := &v1.GetCollectionsResponse{Collections: []v1.Collection{}, Freed: v1.FreedTotal{Checkpoints: freed.Checkpoints, Files: freed.Files, Bytes: freed.Bytes}}
+	for _, k := range list {
+		resp.Collections = append(resp.Collections, v1.Collection{TaskID: k.TaskID, Reason: k.Reason, StartTime: k.CreatedAt, EndTime: k.EndedAt,
+			ExitStatus: k.ExitStatus, Checkpoints: k.Checkpoints, Done: k.Done, Files: k.Files, Bytes: k.Bytes, Error: k.Error})
+	}
+	return resp, nil
+}
+
+// wireRemovals is what was removed of a checkpoint.
+func wireRemovals(list []store.Freeing) []v1.CheckpointRemoval {
+	var out []v1.CheckpointRemoval
+	for _, r := range list {
+		out = append(out, v1.CheckpointRemoval{TaskID: r.TaskID, Checkpoint: r.Checkpoint, Reason: r.Reason, Globs: r.Globs, Time: r.At,
+			Files: r.Files, Bytes: r.Bytes, Error: r.Error, Ended: r.Ended})
+	}
+	return out
+}
+
+// freed takes the report of a task that removes files.
+func (a *API) freed(ctx context.Context, c *call, req *v1.FreedRequest) (*none, error) {
+	id, err := url.PathUnescape(c.Params("task"))
+	if err != nil || id != c.who.TaskID {
+		return nil, fault.New(fault.Forbidden, "attempt %s does not belong to task %s", c.who.AllocationID, clip(c.Params("task")))
+	}
+	f := store.Freed{UUID: req.UUID, Files: req.Files, Bytes: req.Bytes, Error: req.Error}
+	if req.Files < 0 || req.Bytes < 0 {
+		return nil, fault.New(fault.Invalid, "files and bytes count what was removed, and are not below 0")
+	}
+	if req.Left != nil {
+		f.Left = req.Left.Resources
+		if f.Left == nil {
+			f.Left = map[string]int64{}
+		}
+	}
+	if req.UUID != "" {
+		parsed, err := uuid.Parse(req.UUID)
+		if err != nil {
+			return nil, fault.New(fault.Invalid, "uuid: %q is not a UUID", clip(req.UUID))
+		}
+		f.UUID = parsed.String()
+	}
+	return &none{}, a.db.RecordFreed(ctx, id, f)
+}

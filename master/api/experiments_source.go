@@ -1,0 +1,114 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// source finds the checkpoint that the trials of a submission start from; nil where
+// they start from nothing. It must be there whole, its experiment must be one that
+// the caller may see, and a task must be able to read it.
+func (a *API) source(ctx context.Context, c *call, cfg expconf.Config) (*string, error) {
+	id, at := cfg.Searcher.SourceCheckpointUUID, "searcher.source_checkpoint_uuid"
+	if trial := cfg.Searcher.SourceTrialID; trial != nil {
+		at = "searcher.source_trial_id"
+		newest, err := a.newestOf(ctx, *trial)
+		if err != nil {
+			return nil, err
+		}
+		id = &newest
+	}
+	if id == nil {
+		return nil, nil
+	}
+	parsed, err := uuid.Parse(*id)
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "%s: %q is not the id of a checkpoint", at, clip(*id))
+	}
+	text := parsed.String()
+	k, err := a.db.CheckpointByUUID(ctx, text)
+	switch {
+	case fault.Is(err, fault.NotFound), err == nil && !auth.Can(c.who, auth.View, auth.Object{Kind: "checkpoint", OwnerID: k.OwnerID}):
+		return nil, fault.New(fault.Invalid, "%s: no checkpoint found with UUID %s", at, text)
+	case err != nil:
+		return nil, err
+	case k.State != "COMPLETED":
+		return nil, fault.New(fault.Invalid, "%s: checkpoint %s is %s; only one that is complete can be started from", at, text, k.State)
+	}
+	return &text, reaches(at, k, cfg.CheckpointStorage)
+}
+
+func (a *API) newestOf(ctx context.Context, trial int) (string, error) {
+	if _, err := a.db.Trial(ctx, trial); fault.Is(err, fault.NotFound) {
+		return "", fault.New(fault.Invalid, "searcher.source_trial_id: trial %d not found", trial)
+	} else if err != nil {
+		return "", err
+	}
+	newest, err := a.db.NewestCheckpoint(ctx, trial)
+	if err == nil && newest == "" {
+		err = fault.New(fault.Invalid, "searcher.source_trial_id: no checkpoint found for trial %d", trial)
+	}
+	return newest, err
+}
+
+// reaches says why a task of an experiment could not read a checkpoint of another:
+// of a shared file system it sees the folder that its own checkpoints are in.
+func reaches(at string, k store.Checkpoint, own expconf.CheckpointStorage) error {
+	if len(k.Config) == 0 {
+		return nil
+	}
+	cfg, err := expconf.ParseConfigJSON(k.Config)
+	if err != nil {
+		return err
+	}
+	from := cfg.CheckpointStorage
+	if from.Type != expconf.SharedFS || own.Type == expconf.SharedFS && own.HostPath == from.HostPath {
+		return nil
+	}
+	return fault.New(fault.Invalid, "%s: checkpoint %s lies in the shared file system at %s, which this experiment does not mount; "+
+		"give it a checkpoint_storage of type shared_fs with that host_path", at, k.UUID, from.HostPath)
+}
+
+// foreign tells the program where the checkpoint lies that it starts from, where
+// that is not where its own lie: by its id, the storage in the form of a
+// configuration. Keys are told only to who has them anyway.
+func (b *specBuilder) foreign(own expconf.CheckpointStorage) error {
+	r := b.rows
+	if r.WarmStart == nil || len(r.WarmConfig) == 0 {
+		return nil
+	}
+	cfg, err := expconf.ParseConfigJSON(r.WarmConfig)
+	if err != nil {
+		return fmt.Errorf("the experiment of checkpoint %s: %w", *r.WarmStart, err)
+	}
+	from := cfg.CheckpointStorage
+	if placeOfFiles(from) == placeOfFiles(own) {
+		return nil
+	}
+	var parts struct {
+		Storage map[string]any `json:"checkpoint_storage"`
+	}
+	if err := json.Unmarshal(r.WarmConfig, &parts); err != nil {
+		return err
+	}
+	switch {
+	case from.Type == expconf.S3 && own.Type == expconf.S3 && own.AccessKey != nil && own.Bucket == from.Bucket && text(own.EndpointURL) == text(from.EndpointURL):
+		parts.Storage["access_key"], parts.Storage["secret_key"] = *own.AccessKey, text(own.SecretKey)
+	case r.WarmOwner != r.OwnerID:
+		for _, key := range []string{"access_key", "secret_key", "connection_string", "credential"} {
+			delete(parts.Storage, key)
+		}
+	}
+	b.signIn(from)
+	told, err := json.Marshal(map[string]any{*r.WarmStart: parts.Storage})
+	b.spec.Env["DET_CHECKPOINT_SOURCES"] = string(told)
+	return err
+}

@@ -1,0 +1,189 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/logpolicy"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// A trial's log policies ask about lines of its log. What a program prints its
+// runner matches, and tells us the few lines that count: so the masters do no work
+// for the many that do not, whoever wrote the patterns pays for them on his own
+// node, and the exit report, which has all matches in it, cannot overtake one.
+// Only lines that a program ships by itself are matched here, where they come in.
+
+// knownPolicies bounds of how many attempts the policies are remembered.
+const knownPolicies = 2000
+
+// logPolicies are those of one trial.
+type logPolicies struct {
+	list     expconf.LogPolicies
+	patterns []v1.LogPattern
+	matcher  *logpolicy.Matcher // of patterns, in their order
+}
+
+// logPatterns leaves out the policies that a configuration has turned off.
+func logPatterns(list expconf.LogPolicies) []v1.LogPattern {
+	var patterns []v1.LogPattern
+	for i, p := range list {
+		if p.Pattern != nil {
+			patterns = append(patterns, v1.LogPattern{Policy: i, Pattern: *p.Pattern})
+		}
+	}
+	return patterns
+}
+
+// policiesOf finds the policies where lines come from. They change when an
+// experiment that has ended goes on, and never while an attempt lives.
+func (a *API) policiesOf(ctx context.Context, from linePlace) (*logPolicies, error) {
+	i := a.inside
+	i.mu.Lock()
+	p, ok := i.policies[from.allocation]
+	i.mu.Unlock()
+	if ok {
+		return p, nil
+	}
+	raw, err := a.db.TaskPolicies(ctx, from.task)
+	if err != nil {
+		return nil, err
+	}
+	if p, err = readPolicies(raw); err != nil {
+		return nil, fmt.Errorf("the log policies of task %s: %w", from.task, err)
+	}
+	if from.allocation == "" {
+		return p, nil
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if len(i.policies) >= knownPolicies {
+		clear(i.policies)
+	}
+	i.policies[from.allocation] = p
+	return p, nil
+}
+
+func readPolicies(raw json.RawMessage) (*logPolicies, error) {
+	p := &logPolicies{}
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &p.list); err != nil {
+			return nil, err
+		}
+	}
+	p.patterns = logPatterns(p.list)
+	texts := make([]string, len(p.patterns))
+	for i, x := range p.patterns {
+		texts[i] = x.Pattern
+	}
+	var err error
+	p.matcher, err = logpolicy.New(texts)
+	return p, err
+}
+
+// linePlace is where lines come from: a member of an attempt, or, without
+// one, outside of the cluster.
+type linePlace struct {
+	task, allocation string
+	rank             int
+}
+
+func (a *API) placeOf(c *call) linePlace {
+	return linePlace{task: c.who.TaskID, allocation: c.who.AllocationID, rank: c.who.Rank}
+}
+
+// memberLogMatches takes a runner's matches as they happen, for people who look.
+func (a *API) memberLogMatches(ctx context.Context, c *call, req *v1.LogMatchesRequest) (*none, error) {
+	if _, err := c.ownAllocation(); err != nil {
+		return nil, err
+	}
+	if _, err := c.ownRank(); err != nil {
+		return nil, err
+	}
+	return &none{}, a.recordMatches(ctx, a.placeOf(c), req.Matches)
+}
+
+// recordMatches stores them with what the trial's configuration says about them.
+func (a *API) recordMatches(ctx context.Context, from linePlace, found []v1.LogMatch) error {
+	if len(found) == 0 {
+		return nil
+	}
+	p, err := a.policiesOf(ctx, from)
+	if err != nil {
+		return err
+	}
+	m := store.LogMatches{TaskID: from.task, AllocationID: from.allocation, Rank: from.rank}
+	for i, f := range found {
+		if f.Policy < 0 || f.Policy >= len(p.list) || p.list[f.Policy].Pattern == nil {
+			return fault.New(fault.Invalid, "matches[%d].policy: the trial has no log policy %d", i, f.Policy)
+		}
+		x := p.list[f.Policy]
+		match := store.LogMatch{Policy: textOr(x.Name), Pattern: *x.Pattern, Line: f.Line}
+		if x.Action != nil {
+			match.Action = string(*x.Action)
+		}
+		m.Matches = append(m.Matches, match)
+	}
+	fresh, err := a.db.RecordLogMatches(ctx, m)
+	if err != nil || len(fresh) == 0 {
+		return err
+	}
+	a.bus.Publish(store.TopicEvents, store.TopicState)
+	a.tellMatches(ctx, from, fresh)
+	return nil
+}
+
+// tellMatches writes into the trial's log what its policies did. It is for people:
+// where it cannot be written, the match counts all the same.
+func (a *API) tellMatches(ctx context.Context, from linePlace, fresh []store.LogMatch) {
+	b := store.LogBatch{TaskID: from.task, Origin: store.LogOrigin{AllocationID: from.allocation}}
+	for _, m := range fresh {
+		what := fmt.Sprintf("%q matched the pattern %s of a log policy", m.Line, m.Pattern)
+		switch {
+		case m.Action == expconf.CancelRetries:
+			what += ": if this attempt fails, the trial is not tried again"
+		case m.Action == expconf.ExcludeNode && m.Node != "":
+			what += ": the trial will not use node " + m.Node + " again"
+		default:
+			continue
+		}
+		b.Lines = append(b.Lines, store.LogLine{At: time.Now(), Level: levelNumber(v1.LogLevelError), Stdtype: "stderr", Source: "master", Rank: -1, Text: what})
+	}
+	if len(b.Lines) == 0 {
+		return
+	}
+	if _, err := a.inside.logs.Append(ctx, b); err != nil {
+		a.log.Warn("what log policies did is not in the log", "task_id", from.task, "error", err)
+	}
+}
+
+// matchShipped looks at lines that a program ships by itself. The first of each
+// policy is enough.
+func (a *API) matchShipped(ctx context.Context, c *call, lines []v1.TaskLog) error {
+	from := linePlace{task: lines[0].TaskID}
+	if c.who.IsTask() {
+		from = a.placeOf(c)
+	}
+	p, err := a.policiesOf(ctx, from)
+	if err != nil {
+		return err
+	}
+	seen := make([]bool, p.matcher.Len())
+	var found []v1.LogMatch
+	for _, l := range lines {
+		line := strings.TrimSuffix(l.Log, "\n")
+		for _, n := range p.matcher.Match(line) {
+			if !seen[n] {
+				seen[n] = true
+				found = append(found, v1.LogMatch{Policy: p.patterns[n].Policy, Line: line})
+			}
+		}
+	}
+	return a.recordMatches(ctx, from, found)
+}

@@ -1,0 +1,52 @@
+package api
+
+import (
+	"context"
+	"slices"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+func (a *API) registerPins() {
+	handle(a, "POST", "/workspaces/:id/pin", person, "Keep a workspace at hand", a.pin(a.db.PinWorkspace))
+	handle(a, "POST", "/workspaces/:id/unpin", person, "Do not keep a workspace at hand any more", a.pin(a.db.UnpinWorkspace))
+}
+
+func (a *API) pin(change func(ctx context.Context, user, workspace int) error) func(context.Context, *call, *none) (*empty, error) {
+	return func(ctx context.Context, c *call, _ *none) (*empty, error) {
+		w, err := a.workspaceFor(ctx, c, auth.View)
+		if err != nil {
+			return nil, err
+		}
+		return &empty{}, change(ctx, c.who.UserID, w.ID)
+	}
+}
+
+// workspaceWires are workspaces as the caller sees them, with their pins.
+func (a *API) workspaceWires(ctx context.Context, c *call, list []store.Workspace) ([]v1.Workspace, error) {
+	pins, err := a.db.Pins(ctx, c.who.UserID)
+	var out []v1.Workspace
+	for _, w := range list {
+		wire := wireWorkspace(w)
+		if at, ok := pins[w.ID]; ok {
+			wire.Pinned, wire.PinnedAt = true, &at
+		}
+		out = append(out, wire)
+	}
+	return out, err
+}
+
+// onlyPinned keeps the workspaces that the caller has pinned, or those that they
+// have not; nil keeps all.
+func (a *API) onlyPinned(ctx context.Context, c *call, list []store.Workspace, pinned *bool) ([]store.Workspace, error) {
+	if pinned == nil {
+		return list, nil
+	}
+	pins, err := a.db.Pins(ctx, c.who.UserID)
+	return slices.DeleteFunc(list, func(w store.Workspace) bool {
+		_, is := pins[w.ID]
+		return is != *pinned
+	}), err
+}

@@ -1,0 +1,95 @@
+package api
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/sched"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+func (a *API) registerSlots() {
+	handle(a, "GET", "/agents/:id/slots", both, "The slots of a node", a.listSlots)
+	// A second pool's slots have the pool's name before their number.
+	for _, slot := range []string{":slot", ":pool/:slot"} {
+		handle(a, "GET", "/agents/:id/slots/"+slot, both, "A slot", a.slot)
+		handle(a, "POST", "/agents/:id/slots/"+slot+"/enable", admin, "Let a slot take work again", a.enableSlot)
+		handle(a, "POST", "/agents/:id/slots/"+slot+"/disable", admin, disabledText("slot"), a.disableSlot)
+	}
+}
+
+func disabledText(what string) string {
+	return "Give a " + what + " no new work, and ask what runs there to leave; with drain it may run to its end"
+}
+
+// slotsResponse lists the slots of a node.
+type slotsResponse struct {
+	Slots []v1.Slot `json:"slots"`
+}
+
+// slotResponse is a slot.
+type slotResponse struct {
+	Slot v1.Slot `json:"slot"`
+}
+
+func (a *API) listSlots(ctx context.Context, c *call, _ *none) (*slotsResponse, error) {
+	w, _, err := a.agentFor(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	resp := &slotsResponse{Slots: []v1.Slot{}}
+	for _, id := range slices.Sorted(maps.Keys(w.Slots)) {
+		resp.Slots = append(resp.Slots, w.Slots[id])
+	}
+	return resp, nil
+}
+
+// slotFor finds the slot of the path, on its node.
+func (a *API) slotFor(ctx context.Context, c *call) (v1.Slot, store.NodeRow, error) {
+	w, n, err := a.agentFor(ctx, c)
+	if err != nil {
+		return v1.Slot{}, n, err
+	}
+	id := c.Params("slot")
+	if pool := c.Params("pool"); pool != "" {
+		id = pool + "/" + id
+	}
+	s, ok := w.Slots[id]
+	if !ok {
+		return s, n, fault.New(fault.NotFound, "node %s has no slot %s; det slot list shows those that it has", w.ID, clip(id))
+	}
+	return s, n, nil
+}
+
+func (a *API) slot(ctx context.Context, c *call, _ *none) (*slotResponse, error) {
+	s, _, err := a.slotFor(ctx, c)
+	return &slotResponse{Slot: s}, err
+}
+
+func (a *API) enableSlot(ctx context.Context, c *call, _ *none) (*slotResponse, error) {
+	return a.wantSlot(ctx, c, func(n store.NodeRow, key string) error { return a.db.EnableSlot(ctx, n.ID, key) })
+}
+
+func (a *API) disableSlot(ctx context.Context, c *call, req *disableRequest) (*slotResponse, error) {
+	return a.wantSlot(ctx, c, func(n store.NodeRow, key string) error { return a.db.DisableSlot(ctx, n.ID, key, req.Drain) })
+}
+
+func (a *API) wantSlot(ctx context.Context, c *call, want func(n store.NodeRow, key string) error) (*slotResponse, error) {
+	s, n, err := a.slotFor(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := want(n, slotKey(s)); err != nil {
+		return nil, err
+	}
+	a.bus.Publish(store.TopicIntent)
+	return a.slot(ctx, c, nil)
+}
+
+// slotKey is by what a slot is known to the store.
+func slotKey(s v1.Slot) string {
+	return sched.Slot{ID: s.Device.ID, Device: s.Device.UUID}.Key(s.ResourcePool)
+}

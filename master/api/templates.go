@@ -1,0 +1,248 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+func (a *API) registerTemplates() {
+	handle(a, "GET", "/templates", both, "List templates", a.listTemplates, query("name workspaceIds limit offset orderBy sortBy"))
+	handle(a, "GET", "/templates/:name", both, "A template", a.template)
+	handle(a, "POST", "/templates/:name", person, "Make a template", a.createTemplate, bodyLimit(longestConfig))
+	handle(a, "PUT", "/templates/:name", person, "Make a template, or give it another configuration", a.putTemplate, bodyLimit(longestConfig))
+	handle(a, "PATCH", "/templates/:name", person, "Give a template another configuration, which is the body", a.patchTemplate, bodyLimit(longestConfig))
+	handle(a, "DELETE", "/templates/:name", person, "Remove a template", a.deleteTemplate)
+	handle(a, "PATCH", "/template/rename", person, "Give a template another name", a.renameTemplate)
+}
+
+func templateObject(t store.Template) auth.Object {
+	return auth.Object{Kind: "template", OwnerID: t.OwnerID}
+}
+
+// wireTemplate is a template as who may see it: without secrets for those who
+// may not change it.
+func wireTemplate(t store.Template, who auth.Who) (v1.Template, error) {
+	shown := expconf.Template{Source: t.Source, Config: t.Config}
+	if !auth.Can(who, auth.Change, templateObject(t)) {
+		var err error
+		if shown, err = shown.Redacted(); err != nil {
+			return v1.Template{}, err
+		}
+	}
+	return v1.Template{Name: t.Name, WorkspaceID: t.WorkspaceID, Config: shown.Config, Source: &shown.Source}, nil
+}
+
+func (a *API) listTemplates(ctx context.Context, c *call, _ *none) (*v1.GetTemplatesResponse, error) {
+	w, err := c.window()
+	if err != nil {
+		return nil, err
+	}
+	f := store.TemplateFilter{}
+	f.Name, _ = c.query("name")
+	if f.WorkspaceIDs, err = c.numbers("workspaceIds"); err != nil {
+		return nil, err
+	}
+	if f.Sort, f.Desc, err = c.sorting(map[string]string{"SORT_BY_NAME": "name"}); err != nil {
+		return nil, err
+	}
+	list, err := a.db.Templates(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	page, pagination, err := cut(list, w)
+	resp := &v1.GetTemplatesResponse{Pagination: pagination, Templates: make([]v1.Template, len(page))}
+	for i, t := range page {
+		if resp.Templates[i], err = wireTemplate(t, c.who); err != nil {
+			return nil, err
+		}
+	}
+	return resp, err
+}
+
+func (a *API) template(ctx context.Context, c *call, _ *none) (*v1.TemplateResponse, error) {
+	t, err := a.db.Template(ctx, c.Params("name"))
+	if err != nil {
+		return nil, err
+	}
+	return templateResponse(t, c.who)
+}
+
+func templateResponse(t store.Template, who auth.Who) (*v1.TemplateResponse, error) {
+	w, err := wireTemplate(t, who)
+	return &v1.TemplateResponse{Template: w}, err
+}
+
+// templateFor finds the template of the path, which the caller is to change.
+func (a *API) templateFor(ctx context.Context, c *call, name string) (store.Template, error) {
+	t, err := a.db.Template(ctx, name)
+	if err != nil {
+		return t, err
+	}
+	if !auth.Can(c.who, auth.Change, templateObject(t)) {
+		return t, fault.New(fault.Forbidden, "template %q is another user's: what is in it runs in the name of those who use it, so only its owner and admins may change it", t.Name)
+	}
+	return t, nil
+}
+
+// templateNamed is how messages call a template's document.
+func templateNamed(template string) string { return fmt.Sprintf("template %q", clip(template)) }
+
+// document gives a template what it says: the document that a request has: as text, or as JSON.
+func document(t *store.Template, config v1.Struct, source *string) error {
+	src := []byte(config)
+	if text(source) != "" {
+		src = []byte(*source)
+	}
+	doc, err := expconf.ParseTemplate(templateNamed(t.Name), src)
+	if err != nil {
+		return wrongConfig(err)
+	}
+	t.Source, t.Config = doc.Source, doc.Config
+	return nil
+}
+
+// newTemplate checks a request for a template that is not there yet.
+func (a *API) newTemplate(ctx context.Context, c *call, req *v1.Template) (store.Template, error) {
+	t := store.Template{Name: c.Params("name"), OwnerID: c.who.UserID, WorkspaceID: req.WorkspaceID}
+	if err := c.may(auth.Create, auth.Object{Kind: "template"}); err != nil {
+		return t, err
+	}
+	if err := checkTemplateName("name", t.Name); err != nil {
+		return t, err
+	}
+	if t.WorkspaceID == 0 {
+		t.WorkspaceID = defaultWorkspace
+	}
+	ws, err := a.db.Workspace(ctx, t.WorkspaceID)
+	if err != nil {
+		return t, err
+	}
+	if ws.Archived {
+		return t, fault.New(fault.Conflict, "workspace %q is archived; unarchive it first", ws.Name)
+	}
+	return t, document(&t, req.Config, req.Source)
+}
+
+// checkTemplateName refuses what no address could hold.
+func checkTemplateName(what, name string) error {
+	if strings.Contains(name, "/") {
+		return fault.New(fault.Invalid, "%s: the name of a template has no / in it", what)
+	}
+	return checkName(what, name, longestName)
+}
+
+func (a *API) createTemplate(ctx context.Context, c *call, req *v1.Template) (*v1.TemplateResponse, error) {
+	t, err := a.newTemplate(ctx, c, req)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.db.CreateTemplate(ctx, t); err != nil {
+		return nil, err
+	}
+	return templateResponse(t, c.who)
+}
+
+func (a *API) putTemplate(ctx context.Context, c *call, req *v1.Template) (*v1.TemplateResponse, error) {
+	t, err := a.templateFor(ctx, c, c.Params("name"))
+	if fault.Is(err, fault.NotFound) {
+		return a.createTemplate(ctx, c, req)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a.changeTemplate(ctx, c, t, req.Config, req.Source)
+}
+
+func (a *API) patchTemplate(ctx context.Context, c *call, config *v1.Struct) (*v1.TemplateResponse, error) {
+	t, err := a.templateFor(ctx, c, c.Params("name"))
+	if err != nil {
+		return nil, err
+	}
+	return a.changeTemplate(ctx, c, t, *config, nil)
+}
+
+func (a *API) changeTemplate(ctx context.Context, c *call, t store.Template, config v1.Struct, source *string) (*v1.TemplateResponse, error) {
+	if err := document(&t, config, source); err != nil {
+		return nil, err
+	}
+	if err := a.db.ChangeTemplate(ctx, t.Name, t.Source, t.Config); err != nil {
+		return nil, err
+	}
+	return templateResponse(t, c.who)
+}
+
+func (a *API) renameTemplate(ctx context.Context, c *call, req *v1.PatchTemplateNameRequest) (*v1.TemplateResponse, error) {
+	t, err := a.templateFor(ctx, c, req.OldName)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkTemplateName("newName", req.NewName); err != nil {
+		return nil, err
+	}
+	if err := a.db.RenameTemplate(ctx, t.Name, req.NewName); err != nil {
+		return nil, err
+	}
+	t.Name = req.NewName
+	return templateResponse(t, c.who)
+}
+
+func (a *API) deleteTemplate(ctx context.Context, c *call, _ *none) (*none, error) {
+	t, err := a.templateFor(ctx, c, c.Params("name"))
+	if err != nil {
+		return nil, err
+	}
+	return &none{}, a.db.DeleteTemplate(ctx, t.Name)
+}
+
+// templateUnder is the template that a submission names, or that the experiment
+// which it forks was made with; the zero value for none.
+func (a *API) templateUnder(ctx context.Context, req *v1.CreateExperimentRequest, parent *store.Experiment) (store.UsedTemplate, error) {
+	if name := text(req.Template); name != "" {
+		t, err := a.usedTemplate(ctx, "template", name)
+		return store.UsedTemplate{Name: t.Name, Source: t.Source}, err
+	}
+	if parent == nil || text(req.Config) != "" {
+		return store.UsedTemplate{}, nil
+	}
+	return a.db.TemplateOf(ctx, parent.ID)
+}
+
+// usedTemplate finds a template that somebody wants to use.
+func (a *API) usedTemplate(ctx context.Context, field, name string) (store.Template, error) {
+	t, err := a.db.Template(ctx, name)
+	if fault.Is(err, fault.NotFound) {
+		return t, fault.New(fault.NotFound, "%s: there is no template %q; det template list shows those that there are", field, clip(name))
+	}
+	return t, err
+}
+
+// overTemplate lays an experiment's document over the template's.
+func overTemplate(raw expconf.Raw, warnings expconf.Warnings, t store.UsedTemplate) (expconf.Raw, expconf.Warnings, error) {
+	if t.Name == "" {
+		return raw, warnings, nil
+	}
+	under, more, err := expconf.Parse(templateNamed(t.Name), []byte(t.Source))
+	if err != nil {
+		return raw, warnings, wrongConfig(err)
+	}
+	return expconf.Merge(raw, under), append(warnings, more...), nil
+}
+
+// commandOverTemplate does the same for a task of another kind.
+func commandOverTemplate(raw expconf.RawCommand, warnings expconf.Warnings, t store.Template) (expconf.RawCommand, expconf.Warnings, error) {
+	if t.Name == "" {
+		return raw, warnings, nil
+	}
+	under, more, err := expconf.ParseCommand(templateNamed(t.Name), []byte(t.Source))
+	if err != nil {
+		return raw, warnings, wrongConfig(err)
+	}
+	return expconf.MergeCommand(raw, under), append(warnings, more...), nil
+}

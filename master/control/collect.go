@@ -1,0 +1,203 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/detent-ml/detent/master/expconf"
+	policy "github.com/detent-ml/detent/master/keep"
+	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// Files of experiments are removed by tasks, called collections. The loop makes
+// them where an experiment has ended, its policy was changed, or it is deleted. It
+// takes all checkpoints of an experiment to decide, so that is done beside the
+// cycle, by hands, one experiment at a time each, and written only if the
+// experiment is still as it was.
+
+// collectionType is the type of the tasks that remove files.
+const collectionType = "CHECKPOINT_GC"
+
+// maxCollects is how often a collection is tried, and collectPause how long after
+// the first time; each pause is four times the one before.
+const (
+	maxCollects  = 3
+	collectPause = 2 * time.Second
+)
+
+// A balk is when nothing could be decided about experiments. A hand that comes back
+// wakes the loop, so one that failed is left alone for a while.
+type balk struct {
+	mu sync.Mutex
+	at map[int]time.Time
+}
+
+func (b *balk) note(id int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.at == nil {
+		b.at = map[int]time.Time{}
+	}
+	b.at[id] = time.Now()
+}
+
+func (b *balk) rested(id int) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if at, ok := b.at[id]; ok && time.Since(at) < every {
+		return false
+	}
+	delete(b.at, id)
+	return true
+}
+
+// planFor is how long it may take to decide: an experiment may have a hundred
+// thousand checkpoints.
+const planFor = time.Minute
+
+// collectAgain says whether a collection that ended like that is tried again. It
+// goes on with what is left, so every end but success is a reason to.
+func collectAgain(t store.LiveTask, run int, end lifecycle.Step) bool {
+	return t.Type == collectionType && end.Outcome != lifecycle.Completed && end.Outcome != lifecycle.Killed && run < maxCollects
+}
+
+// collect begins to remove files.
+func (t *term) collect(ctx context.Context, live *store.Live, cycle *sync.WaitGroup) {
+	begin := func(id int, plan func(store.Stored) store.Collection) {
+		if !t.balked.rested(id) {
+			return
+		}
+		t.hands.call(ctx, fmt.Sprintf("files of experiment %d", id), cycle, func(context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, planFor)
+			defer cancel()
+			err := t.plan(ctx, id, plan)
+			if err != nil && !errors.Is(err, store.ErrStale) && ctx.Err() == nil {
+				t.balked.note(id)
+				t.log.Warn("what is to be removed of an experiment's files will be decided later", "term", t.lead.Term, "experiment_id", id, "error", err)
+			}
+			return nil
+		})
+	}
+	for _, id := range live.Collect {
+		begin(id, byPolicy)
+	}
+	for _, e := range live.Experiments {
+		if e.State == string(lifecycle.Deleting) && e.Files == store.FilesUnplanned {
+			begin(e.ID, byDeletion)
+		}
+	}
+}
+
+// plan decides what is to be removed of an experiment's files, and writes it down.
+func (t *term) plan(ctx context.Context, id int, plan func(store.Stored) store.Collection) error {
+	s, err := t.db.Stored(ctx, id)
+	if err != nil {
+		return err
+	}
+	c := plan(s)
+	if len(c.Removals) > store.MostRemovals {
+		c.Removals, c.Events, c.Part = c.Removals[:store.MostRemovals], false, true
+	}
+	if s.Busy { // one after the other; and rows outlive every task that works on their files
+		return nil
+	}
+	c.TaskID = store.CollectionID(s.ID)
+	c.Pool = s.Pool
+	if t.cfg.CollectIn != nil && c.Over == "" {
+		if c.Pool, err = t.cfg.CollectIn(s); err != nil {
+			return err
+		}
+	}
+	made := false
+	err = t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) (err error) {
+		made, err = tx.Collect(ctx, c)
+		return err
+	})
+	if made && err == nil {
+		t.log.Info("files of an experiment will be removed", "term", t.lead.Term, "experiment_id", id, "task_id", c.TaskID,
+			"reason", c.Reason, "checkpoints", len(c.Removals))
+		t.bus.Publish(store.TopicIntent, store.TopicState)
+	}
+	return err
+}
+
+// byPolicy removes what an experiment's policy has no use for.
+func byPolicy(s store.Stored) store.Collection {
+	c := store.Collection{ExperimentID: s.ID, Reason: store.ByPolicy, Priority: s.Priority, Saw: s.State, Live: s.Live, Wish: s.CollectAsked}
+	cfg, err := expconf.ParseConfigJSON(s.Config)
+	if err != nil || !removable(cfg.CheckpointStorage) {
+		return c // there is nothing that could be done, and nothing to wait for
+	}
+	verdict := policy.Decide(s.Keep(policyOf(cfg)))
+	c.Again = len(verdict.Spared) > 0
+	elsewhere := s.Elsewhere(cfg.CheckpointStorage)
+	for _, k := range verdict.Remove {
+		if !elsewhere[k.UUID] {
+			c.Removals = append(c.Removals, store.Removal{UUID: k.UUID, Globs: []string{store.AllFiles}})
+		}
+	}
+	return c
+}
+
+func policyOf(cfg expconf.Config) policy.Policy {
+	s := cfg.CheckpointStorage
+	return policy.Policy{ExperimentBest: s.SaveExperimentBest, TrialBest: s.SaveTrialBest, TrialLatest: s.SaveTrialLatest,
+		SmallerIsBetter: cfg.Searcher.SmallerIsBetter}
+}
+
+// byDeletion removes all files of an experiment. What others need holds it up;
+// what its tasks have put elsewhere than their configuration says is theirs.
+func byDeletion(s store.Stored) store.Collection {
+	c := store.Collection{ExperimentID: s.ID, Reason: store.ByDeletion, Priority: s.Priority, Saw: s.State, Wish: s.DeletesAsked}
+	cfg, err := expconf.ParseConfigJSON(s.Config)
+	if err != nil {
+		c.Over = fmt.Sprintf("where its files lie cannot be read: %v", err)
+		return c
+	}
+	elsewhere := s.Elsewhere(cfg.CheckpointStorage)
+	for _, k := range s.Checkpoints {
+		if k.State == string(policy.Deleted) || elsewhere[k.UUID] || s.Unmanaged {
+			continue
+		}
+		if why := s.Used[k.UUID]; why != "" {
+			c.Removals, c.Over = nil, fmt.Sprintf("its checkpoint %s is still needed: %s", k.UUID, why)
+			return c
+		}
+		c.Removals = append(c.Removals, store.Removal{UUID: k.UUID, Globs: []string{store.AllFiles}})
+	}
+	c.Events = s.Started && !s.Unmanaged
+	switch {
+	case len(c.Removals) == 0 && !c.Events:
+		c.Over = "success"
+	case !removable(cfg.CheckpointStorage) && len(c.Removals) > 0:
+		c.Removals, c.Events = nil, false
+		c.Over = fmt.Sprintf("its checkpoints lie in storage of type %q, of which this version removes nothing", cfg.CheckpointStorage.Type)
+	case !removable(cfg.CheckpointStorage):
+		c.Events, c.Over = false, "success"
+	}
+	return c
+}
+
+// removable says whether files in a storage can be removed.
+func removable(s expconf.CheckpointStorage) bool {
+	switch s.Type {
+	case expconf.SharedFS, expconf.Directory, expconf.S3:
+		return true
+	}
+	return false
+}
+
+// deletion is what the rows say of an experiment that is deleted.
+func deletion(e *Experiment) (files lifecycle.Files, why string) {
+	switch e.Files {
+	case store.FilesGone:
+		return lifecycle.FilesGone, ""
+	case store.FilesStuck:
+		return lifecycle.FilesStuck, e.FilesWhy
+	}
+	return lifecycle.FilesThere, ""
+}

@@ -1,0 +1,257 @@
+package control
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/detent-ml/detent/master/store"
+)
+
+// keeping is an experiment whose checkpoints lie in a folder that nodes share.
+const keeping = "checkpoint_storage: {type: shared_fs, host_path: /data, save_experiment_best: 0, save_trial_best: 1, save_trial_latest: 1}\n"
+
+func uuidOf(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
+
+// checkpoint adds one to an experiment's first trial, validated with a loss.
+func (b *bench) checkpoint(experiment, n, steps int, loss float64) {
+	b.t.Helper()
+	b.exec(`INSERT INTO checkpoints (uuid, task_id, trial_id, run_id, steps, state, resources, size)
+		SELECT $2, t.task_id, t.id, 1, $3, 'COMPLETED', '{"model.bin": 10}', 10 FROM trials t WHERE t.experiment_id = $1 ORDER BY t.id LIMIT 1`, experiment, uuidOf(n), steps)
+	b.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, reported_at, avg)
+		SELECT t.id, 1, 'validation', $2::int, $2::int, now(), jsonb_build_object('loss', $3::float8) FROM trials t WHERE t.experiment_id = $1 ORDER BY t.id LIMIT 1`, experiment, steps, loss)
+}
+
+// trained makes an experiment that is over, with checkpoints 1 to 4 of losses 3, 1, 2 and 4.
+func (b *bench) trained() int {
+	b.t.Helper()
+	e := b.experiment(keeping)
+	b.settle()
+	for i, loss := range []float64{3, 1, 2, 4} {
+		b.checkpoint(e, i+1, 10*(i+1), loss)
+	}
+	b.claim(b.newest(e))
+	b.settle()
+	b.exit(b.newest(e), 0)
+	b.settle()
+	b.settle()
+	return e
+}
+
+// collection is the newest one of an experiment, as "reason: checkpoints (events)".
+func (b *bench) collection(e int) (task, what string) {
+	b.t.Helper()
+	what = b.text(`SELECT coalesce((SELECT c.task_id || ' ' || c.reason || coalesce((SELECT string_agg(' ' || right(r.checkpoint::text, 1), '' ORDER BY r.checkpoint)
+			FROM removals r WHERE r.task_id = c.task_id), '') || CASE WHEN c.events THEN ' events' ELSE '' END
+		FROM collections c JOIN tasks k ON k.id = c.task_id WHERE c.experiment_id = $1 ORDER BY k.created_at DESC LIMIT 1), '- nothing')`, e)
+	task, what, _ = strings.Cut(what, " ")
+	return task, what
+}
+
+// collects lets the attempt of a collection report that all went, or that nothing did, and end.
+func (b *bench) collects(task string, run int, problem string) {
+	b.t.Helper()
+	attempt := fmt.Sprintf("%s.%d", task, run)
+	b.exec(`UPDATE allocations SET not_before = NULL WHERE id = $1`, attempt)
+	b.settle()
+	b.claim(attempt)
+	b.settle()
+	left, err := b.db.Remaining(b.t.Context(), task)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	reports := []store.Freed{}
+	for _, r := range left.Removals {
+		reports = append(reports, store.Freed{UUID: r.UUID, Files: 1, Bytes: 10, Left: map[string]int64{}})
+	}
+	if left.Events {
+		reports = append(reports, store.Freed{Files: 2, Bytes: 7})
+	}
+	code := 0
+	for _, f := range reports {
+		if problem != "" {
+			f, code = store.Freed{UUID: f.UUID, Error: problem}, 1
+		}
+		if err := b.db.RecordFreed(b.t.Context(), task, f); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	b.exit(attempt, code)
+	b.settle()
+	b.settle()
+}
+
+func (b *bench) says(what, got, want string) {
+	b.t.Helper()
+	if got != want {
+		b.t.Errorf("%s: %q, want %q", what, got, want)
+	}
+}
+
+const states = `SELECT string_agg(right(uuid::text, 1) || ' ' || state, ', ' ORDER BY uuid) FROM checkpoints`
+
+func TestPolicyAtTheEnd(t *testing.T) {
+	b := newBench(t, "n1")
+	e := b.trained()
+	b.want(e, "COMPLETED", "COMPLETED", "TERMINATED completed")
+	task, what := b.collection(e)
+	b.says("to go", what, "policy 1 3")
+	b.collects(task, 1, "")
+	b.says("there", b.text(states), "1 DELETED, 2 COMPLETED, 3 DELETED, 4 COMPLETED")
+	b.says("the task", b.text(`SELECT exit_status FROM tasks WHERE id = $1`, task), "success")
+	b.says("the record", b.text(`SELECT sum(files) || ' files, ' || sum(bytes) || ' bytes' FROM removals`), "2 files, 20 bytes")
+	b.settle()
+	if n := b.int(`SELECT count(*) FROM collections`); n != 1 {
+		t.Errorf("%d collections, want one", n)
+	}
+}
+
+func TestPolicyThatChanges(t *testing.T) {
+	b := newBench(t, "n1")
+	e := b.trained()
+	task, _ := b.collection(e)
+	b.collects(task, 1, "")
+	err := b.db.PatchExperiment(t.Context(), e, store.ExperimentPatch{Storage: map[string]int{"save_trial_best": 0}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.settle()
+	task, what := b.collection(e)
+	b.says("to go", what, "policy 2")
+	if err := b.db.PatchExperiment(t.Context(), e, store.ExperimentPatch{Storage: map[string]int{"save_trial_latest": 0}}); err != nil {
+		t.Fatal(err)
+	}
+	b.settle()
+	_, what = b.collection(e)
+	b.says("one follows the other", what, "policy 2")
+	b.collects(task, 1, "")
+	_, what = b.collection(e)
+	b.says("what has gone goes once", what, "policy 4")
+}
+
+// TestPolicyOfALiveExperiment: what its trial would go on from stays.
+func TestPolicyOfALiveExperiment(t *testing.T) {
+	b := newBench(t, "n1")
+	e := b.experiment(keeping)
+	b.settle()
+	for i, loss := range []float64{3, 1, 2} {
+		b.checkpoint(e, i+1, 10*(i+1), loss)
+	}
+	b.settle()
+	_, what := b.collection(e)
+	b.says("nobody asked", what, "nothing")
+	if err := b.db.PatchExperiment(t.Context(), e, store.ExperimentPatch{Storage: map[string]int{"save_trial_best": 0, "save_trial_latest": 0}}); err != nil {
+		t.Fatal(err)
+	}
+	b.settle()
+	_, what = b.collection(e)
+	b.says("to go", what, "policy 1 2")
+	b.says("the last is looked at again", b.text(`SELECT (collect_again > now())::text FROM experiments`), "true")
+}
+
+// TestWhatOthersStartFromStays, until they are over.
+func TestWhatOthersStartFromStays(t *testing.T) {
+	b := newBench(t, "n1")
+	e := b.trained()
+	task, _ := b.collection(e)
+	b.collects(task, 1, "")
+	fork := b.experiment(keeping)
+	b.exec(`UPDATE experiments SET warm_start = $2 WHERE id = $1`, fork, uuidOf(2))
+	if err := b.db.PatchExperiment(t.Context(), e, store.ExperimentPatch{Storage: map[string]int{"save_trial_best": 0, "save_trial_latest": 0}}); err != nil {
+		t.Fatal(err)
+	}
+	b.settle()
+	_, what := b.collection(e)
+	b.says("to go", what, "policy 4")
+	b.exec(`UPDATE experiments SET desired = 'deleted', deletes_asked = 1 WHERE id = $1`, e)
+	for range 3 {
+		b.settle()
+	}
+	b.says("while its files are removed", b.text(`SELECT state FROM experiments WHERE id = $1`, e), "DELETING")
+	task, _ = b.collection(e)
+	b.collects(task, 1, "")
+	b.says("needed", b.text(`SELECT state || ': ' || error FROM experiments WHERE id = $1`, e),
+		fmt.Sprintf("DELETE_FAILED: its checkpoint %s is still needed: experiment %d, which is not over, starts from it", uuidOf(2), fork))
+	b.exec(`UPDATE experiments SET desired = 'killed' WHERE id = $1`, fork)
+	b.settle()
+	b.exit(b.newest(fork), 143)
+	b.settle()
+	had, err := b.db.Wishing(t.Context(), []int{e}, store.Delete)
+	if err != nil || len(had) != 1 {
+		t.Fatal(had, err)
+	}
+	b.settle()
+	b.settle()
+	_, what = b.collection(e)
+	b.says("to go now", what, "deletion 2 events")
+}
+
+// TestMoreThanOneTaskRemoves: an experiment may have more than one task should remove, and goes when the
+// last of them is done.
+func TestMoreThanOneTaskRemoves(t *testing.T) {
+	b := newBench(t, "n1")
+	e := b.trained()
+	task, _ := b.collection(e)
+	b.collects(task, 1, "")
+	const many = store.MostRemovals + 3 - 2 // two are there
+	b.exec(`INSERT INTO checkpoints (uuid, task_id, trial_id, run_id, steps, state, resources, size)
+		SELECT gen_random_uuid(), t.task_id, t.id, 1, 100 + s, 'COMPLETED', '{}', 0 FROM trials t, generate_series(1, $2) s WHERE t.experiment_id = $1`, e, many)
+	b.exec(`UPDATE experiments SET desired = 'deleted', deletes_asked = 1 WHERE id = $1`, e)
+	for _, want := range []string{"5000 false", "3 true"} {
+		b.settle()
+		b.settle()
+		task, _ = b.collection(e)
+		b.says("to go", b.text(`SELECT (SELECT count(*) FROM removals WHERE task_id = $1) || ' ' || events::text FROM collections WHERE task_id = $1`, task), want)
+		b.says("meanwhile", b.text(`SELECT state FROM experiments`), "DELETING")
+		b.exec(`UPDATE allocations SET not_before = NULL`)
+		b.claim(task + ".1")
+		b.settle()
+		b.exec(`UPDATE removals SET at = now() WHERE task_id = $1`, task)
+		b.exec(`UPDATE checkpoints SET state = 'DELETED' WHERE uuid IN (SELECT checkpoint FROM removals WHERE task_id = $1)`, task)
+		b.exec(`UPDATE collections SET events_at = now() WHERE task_id = $1 AND events`, task)
+		b.exit(task+".1", 0)
+	}
+	b.settle()
+	b.settle()
+	if n := b.int(`SELECT count(*) FROM experiments`); n != 0 {
+		t.Error("it is still there")
+	}
+}
+
+func TestDeletionThatFailsAndIsAskedAgain(t *testing.T) {
+	b := newBench(t, "n1")
+	e := b.trained()
+	task, _ := b.collection(e)
+	b.collects(task, 1, "")
+	wish := func(want int) {
+		t.Helper()
+		had, err := b.db.Wishing(t.Context(), []int{e}, store.Delete)
+		if err != nil || len(had) != want {
+			t.Fatal(had, err)
+		}
+		for range 3 {
+			b.settle()
+		}
+	}
+	wish(1)
+	task, what := b.collection(e)
+	b.says("to go", what, "deletion 2 4 events")
+	for run := 1; run <= maxCollects; run++ {
+		b.says("meanwhile", b.text(`SELECT state FROM experiments`), "DELETING")
+		b.collects(task, run, "access denied")
+	}
+	b.says("after its last try", b.text(`SELECT state || ': ' || error FROM experiments`), "DELETE_FAILED: access denied")
+	b.settle()
+	wish(1)
+	again, what := b.collection(e)
+	if again == task {
+		t.Fatal("nothing was tried again")
+	}
+	b.says("to go once more", what, "deletion 2 4 events")
+	wish(0)
+	b.collects(again, 1, "")
+	b.settle()
+	if n := b.int(`SELECT (SELECT count(*) FROM experiments) + (SELECT count(*) FROM tasks) + (SELECT count(*) FROM allocations) + (SELECT count(*) FROM checkpoints)`); n != 0 {
+		t.Errorf("%d rows are left", n)
+	}
+}

@@ -1,0 +1,47 @@
+package control
+
+import (
+	"encoding/json"
+
+	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// continuing says that the experiment has ended, and that somebody wants it to go
+// on. What that means for its trials its search has been told.
+func (e *Experiment) continuing() bool { return e.Continues > e.Continued }
+
+// goOn lets an experiment that has ended go on. Of its trials, those that its
+// search wants to train are taken back; they get their attempts with all others,
+// in the next pass.
+func (d *decider) goOn(e *Experiment) error {
+	verdict, why := d.verdict(e)
+	step := lifecycle.Experiment{State: lifecycle.State(e.State), Desired: lifecycle.Desired(e.Desired), Verdict: verdict, Why: why,
+		Unmanaged: e.Unmanaged}.GoOn()
+	c := store.ExperimentChange{ID: e.ID, Saw: e.State, State: string(step.State), Error: step.Error, Ended: step.State.Terminal(),
+		Continued: &e.Continues}
+	if e.Search != nil && e.Broken == "" {
+		if trial, metric := e.Search.Best(); metric != nil {
+			c.BestTrial, c.BestMetric = &trial, metric
+		}
+	}
+	d.out.Experiments = append(d.out.Experiments, c)
+	if c.Ended || e.Search == nil || e.Broken != "" {
+		return nil
+	}
+	for _, t := range e.Trials {
+		if !t.Ended || t.Number >= e.Search.Len() {
+			continue
+		}
+		w := e.Search.Trial(t.Number)
+		if w.Ended {
+			continue
+		}
+		hparams, err := json.Marshal(w.HParams)
+		if err != nil {
+			return err
+		}
+		d.out.Revived = append(d.out.Revived, store.RevivedTrial{ID: t.ID, TaskID: t.TaskID, HParams: hparams, Held: w.Hold, Target: target(w)})
+	}
+	return nil
+}

@@ -1,0 +1,212 @@
+package control
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/sched"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// Where attempts of a trial do not go again. Two things keep them off a node:
+//
+//   - a line of the trial's log that matched a policy with exclude_node: this
+//     trial uses the node no more;
+//   - AvoidAfter attempts of the experiment's trials that failed there in a row: all
+//     of its trials use another node while there is one that could hold them. If it
+//     is the program that fails, it soon has failed as often everywhere, and no node
+//     is better than another.
+
+// avoidance is what a trial's requests say about nodes.
+type avoidance struct {
+	exclude, shun []string
+	because       map[string]string
+}
+
+// of adds it to a request.
+func (a avoidance) of(r sched.Request) sched.Request {
+	if a.because != nil {
+		r.Exclude = append(slices.Clone(r.Exclude), a.exclude...)
+		r.Shun, r.Because = a.shun, a.because
+	}
+	return r
+}
+
+// avoidance finds what keeps a trial off nodes: for most, nothing.
+func (d *decider) avoidance(e *Experiment, task string) avoidance {
+	var a avoidance
+	for _, m := range d.p.Matches[task] {
+		if m.Action != expconf.ExcludeNode {
+			continue
+		}
+		for _, id := range d.nodesCalled(m.NodeID, m.NodeName) {
+			a.add(&a.exclude, id, fmt.Sprintf("which %s excludes", policyName(m)))
+		}
+	}
+	for _, f := range d.counts[e.ID] {
+		if f.Avoided && a.because[f.NodeID] == "" {
+			a.add(&a.shun, f.NodeID, fmt.Sprintf("where %d attempts of %s in a row failed", f.Failures, e.group()))
+		}
+	}
+	return a
+}
+
+func (a *avoidance) add(to *[]string, id, why string) {
+	if a.because == nil {
+		a.because = map[string]string{}
+	}
+	if a.because[id] == "" {
+		*to = append(*to, id)
+		a.because[id] = why
+	}
+}
+
+// nodesCalled finds a node by its id or name: a machine that has joined Nomad anew
+// has another id, and is the same machine.
+func (d *decider) nodesCalled(id, name string) []string {
+	var ids []string
+	for _, n := range d.p.Nodes {
+		if n.ID == id || n.Name == name && name != "" {
+			ids = append(ids, n.ID)
+		}
+	}
+	return ids
+}
+
+func policyName(m store.LiveMatch) string {
+	if m.Policy != "" {
+		return fmt.Sprintf("log policy %q", m.Policy)
+	}
+	return fmt.Sprintf("the log policy for %q", m.Pattern)
+}
+
+// noRetry says why a failure of the task is final, if a line of its log made it so.
+func (d *decider) noRetry(task string) string {
+	for _, m := range d.p.Matches[task] {
+		if m.Action == expconf.CancelRetries {
+			return fmt.Sprintf("%s matched %.300q", policyName(m), m.Line)
+		}
+	}
+	return ""
+}
+
+// noPlace says why a trial whose log excludes nodes cannot be tried again: what is
+// left of its pool has fewer slots than it needs. Nodes that are disabled or
+// draining may come back and count; those that are down do not.
+func (d *decider) noPlace(e *Experiment, task string) string {
+	a := d.avoidance(e, task)
+	if len(a.exclude) == 0 {
+		return ""
+	}
+	var pool *Pool
+	for i := range d.p.Pools {
+		if d.p.Pools[i].Name == e.Pool {
+			pool = &d.p.Pools[i]
+		}
+	}
+	if pool == nil {
+		return ""
+	}
+	var excluded []string
+	nodes, slots := 0, 0
+	for _, row := range d.p.Nodes {
+		n, err := pool.Offer(row, cluster.Use{})
+		switch {
+		case err != nil || n == nil:
+		case slices.Contains(a.exclude, row.ID):
+			excluded = append(excluded, row.Name+", "+a.because[row.ID])
+		case row.Status != "down":
+			nodes++
+			slots += len(n.Slots)
+		}
+	}
+	if len(excluded) == 0 || slots >= e.SlotsPerTrial && nodes > 0 {
+		return ""
+	}
+	return fmt.Sprintf("pool %s has no other nodes that could hold it than %s", pool.Name, strings.Join(excluded, "; and "))
+}
+
+// nodeCounts are failures in a row, by experiment and node.
+type nodeCounts map[int]map[string]*nodeCount
+
+type nodeCount struct {
+	store.NodeFailures
+	saw store.NodeFailures
+}
+
+// countsOf reads the rows; AvoidAfter may be another than when they were written.
+func countsOf(p *Picture) nodeCounts {
+	c := nodeCounts{}
+	for _, list := range p.Failures {
+		for _, f := range list {
+			n := c.at(f.ExperimentID, f.NodeID, f.NodeName)
+			n.NodeFailures, n.saw = f, f
+			n.Avoided = p.avoids(f.Failures)
+		}
+	}
+	return c
+}
+
+func (p *Picture) avoids(failures int) bool { return p.AvoidAfter > 0 && failures >= p.AvoidAfter }
+
+func (c nodeCounts) at(experiment int, id, name string) *nodeCount {
+	byNode := c[experiment]
+	if byNode == nil {
+		byNode = map[string]*nodeCount{}
+		c[experiment] = byNode
+	}
+	n := byNode[id]
+	if n == nil {
+		f := store.NodeFailures{ExperimentID: experiment, NodeID: id, NodeName: name}
+		n = &nodeCount{NodeFailures: f, saw: f}
+		byNode[id] = n
+	}
+	return n
+}
+
+// count counts the end of an attempt for or against its nodes. A program that
+// failed speaks against the node where it failed first, and so does a start that
+// its node prevented; an end in success speaks for all of its nodes. A node that was
+// lost, a kill, and what happens to a trial that is being stopped or whose
+// hyperparameters are invalid say nothing.
+func (d *decider) count(e *Experiment, t lifecycle.Trial, a *store.LiveAllocation, end lifecycle.Step) {
+	success := end.Outcome == lifecycle.Completed || end.Outcome == lifecycle.Preempted
+	against := end.Avoid
+	if end.Blame != "" {
+		against = append(slices.Clone(against), end.Blame)
+	}
+	for _, m := range a.Members {
+		n := d.counts[e.ID][m.NodeID]
+		switch {
+		case success && n != nil:
+			n.Failures = 0
+		case !success && !t.State.Stopping() && t.EarlyExit == "" && slices.Contains(against, m.NodeID):
+			n = d.counts.at(e.ID, m.NodeID, m.NodeName)
+			n.Failures++
+		default:
+			continue
+		}
+		n.Avoided = d.p.avoids(n.Failures)
+	}
+}
+
+// changes are the counts that are not as their rows say.
+func (c nodeCounts) changes() []store.NodeFailures {
+	var list []store.NodeFailures
+	for _, byNode := range c {
+		for _, n := range byNode {
+			if n.NodeFailures != n.saw {
+				list = append(list, n.NodeFailures)
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b store.NodeFailures) int {
+		return cmp.Or(cmp.Compare(a.ExperimentID, b.ExperimentID), cmp.Compare(a.NodeID, b.NodeID))
+	})
+	return list
+}

@@ -1,0 +1,138 @@
+package control
+
+import (
+	"testing"
+
+	"github.com/detent-ml/detent/master/store"
+)
+
+func (b *bench) preempted(attempt, why string) {
+	b.t.Helper()
+	if got := b.text(`SELECT preempt_reason FROM allocations WHERE id = $1`, attempt); got != why {
+		b.t.Errorf("attempt %s was asked to leave because of %q, want %q", attempt, got, why)
+	}
+}
+
+// TestNodesAndSlotsAreWithdrawn: what runs there leaves, unless it may run to its
+// end, and comes back when it may.
+func TestNodesAndSlotsAreWithdrawn(t *testing.T) {
+	b := newBench(t, "n1")
+	e := b.submit(oneTrial)
+	first := b.start(e, 0)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.settle()
+	}
+	must(b.db.WantNode(t.Context(), "id-n1", false, true))
+	b.want(e, "ACTIVE", "ACTIVE", "RUNNING")
+	b.preempted(first, "")
+	must(b.db.WantNode(t.Context(), "id-n1", false, false))
+	b.preempted(first, "node n1 was disabled")
+	b.leave(first, 5)
+	b.want(e, "ACTIVE", "ACTIVE", "PENDING")
+	must(b.db.WantNode(t.Context(), "id-n1", true, false))
+	second := b.start(e, 0)
+	b.want(e, "ACTIVE", "ACTIVE", "RUNNING")
+
+	slot := b.text(`SELECT a.pool || '/' || m.slot_ids[1] FROM members m JOIN allocations a ON a.id = m.allocation_id WHERE a.id = $1`, second)
+	must(b.db.DisableSlot(t.Context(), "id-n1", slot, true))
+	b.preempted(second, "")
+	must(b.db.DisableSlot(t.Context(), "id-n1", "another pool/0", false))
+	b.preempted(second, "")
+	must(b.db.DisableSlot(t.Context(), "id-n1", slot, false))
+	b.preempted(second, "slot 0 of node n1 was disabled")
+	b.leave(second, 9)
+	third := b.start(e, 0)
+	if other := b.text(`SELECT a.pool || '/' || m.slot_ids[1] FROM members m JOIN allocations a ON a.id = m.allocation_id WHERE a.id = $1`, third); other == slot {
+		t.Errorf("it was put on slot %s again", other)
+	}
+	must(b.db.EnableSlot(t.Context(), "id-n1", slot))
+	b.preempted(third, "")
+	if n := b.int(`SELECT restarts FROM trials`); n != 0 {
+		t.Errorf("%d restarts: nothing of it was its fault", n)
+	}
+}
+
+// TestJobsChangePools: what waits waits in the other pool, what runs leaves and goes
+// on there.
+func TestJobsChangePools(t *testing.T) {
+	b := newBench(t, "n1")
+	other := b.term.cfg.Pools[0]
+	other.Name, other.NodePool, other.Sched.Name = "other", "elsewhere", "other"
+	b.term.cfg.Pools = append(b.term.cfg.Pools, other)
+	e := b.submit(oneTrial)
+	first := b.start(e, 0)
+	move := func(pool string) {
+		t.Helper()
+		if err := b.db.PatchExperiment(t.Context(), e, store.ExperimentPatch{Pool: &pool}); err != nil {
+			t.Fatal(err)
+		}
+		b.settle()
+	}
+	move("other")
+	b.preempted(first, "it moves to pool other")
+	b.leave(first, 5)
+	second := b.newest(e)
+	if got := b.text(`SELECT pool || ' ' || state || ' ' || waiting_reason FROM allocations WHERE id = $1`, second); got != "other PENDING pool other has no node" {
+		t.Errorf("it waits as %q", got)
+	}
+	move("default")
+	if got := b.text(`SELECT pool || ' ' || state FROM allocations WHERE id = $1`, second); got != "default STARTING" {
+		t.Errorf("moved back it is %q", got)
+	}
+	if got := b.text(`SELECT k.pool || ' ' || (e.config #>> '{resources,resource_pool}') FROM tasks k JOIN experiments e ON e.id = k.experiment_id`); got != "default default" {
+		t.Errorf("its task and its configuration say %s", got)
+	}
+}
+
+// TestLessRoom: an experiment that may use fewer slots gives the youngest back.
+func TestLessRoom(t *testing.T) {
+	b := newBench(t, "n1")
+	e := b.submit("searcher: {name: random, metric: loss, max_trials: 2}\nhyperparameters: {lr: {type: double, minval: 0, maxval: 1}}\n")
+	b.start(e, 0)
+	b.start(e, 1)
+	b.exec(`UPDATE allocations SET assigned_at = assigned_at + interval '1 s' WHERE id = $1`, b.attempt(e, 1))
+	for _, n := range []int{3, 2, 1} {
+		if err := b.db.PatchExperiment(t.Context(), e, store.ExperimentPatch{MaxSlots: &n}); err != nil {
+			t.Fatal(err)
+		}
+		b.settle()
+	}
+	b.preempted(b.attempt(e, 0), "")
+	young := b.attempt(e, 1)
+	b.preempted(young, "experiment 1 may use 1 slot by now")
+	b.leave(young, 5)
+	b.trials(e, "0 ACTIVE RUNNING, 1 ACTIVE PENDING")
+	n := 2
+	if err := b.db.PatchExperiment(t.Context(), e, store.ExperimentPatch{MaxSlots: &n}); err != nil {
+		t.Fatal(err)
+	}
+	b.start(e, 1)
+	b.trials(e, "0 ACTIVE RUNNING, 1 ACTIVE RUNNING")
+}
+
+// TestThePlaceInTheQueueCounts: the scheduler looks at jobs as they were put.
+func TestThePlaceInTheQueueCounts(t *testing.T) {
+	b := newBench(t, "n1")
+	holder := b.submit(oneTrial + "\nresources: {slots_per_trial: 2}\n")
+	first := b.start(holder, 0)
+	var waiting []int
+	for range 2 {
+		waiting = append(waiting, b.submit(oneTrial+"\nresources: {slots_per_trial: 2}\n"))
+		b.settle()
+	}
+	job := func(e int) string { return b.text(`SELECT job_id::text FROM experiments WHERE id = $1`, e) }
+	if err := b.db.PlaceJob(t.Context(), job(waiting[1]), job(waiting[0]), true); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.db.PlaceJob(t.Context(), job(waiting[1]), job(holder), true); err == nil {
+		t.Error("it was put before one that runs")
+	}
+	b.exit(first, 0)
+	b.settle()
+	b.want(waiting[1], "ACTIVE", "ACTIVE", "STARTING")
+	b.want(waiting[0], "ACTIVE", "ACTIVE", "PENDING")
+}

@@ -1,0 +1,118 @@
+package expconf
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// A Template is a configuration that others are laid over, of an experiment or of
+// a notebook, shell, command or TensorBoard; which, is only known when it is used.
+type Template struct {
+	Source string // YAML
+	Config []byte // the same as JSON
+}
+
+// ParseTemplate reads the document of a template in YAML or JSON. YAML is kept as
+// it was written, with its comments; JSON is written as YAML, so that the places
+// that messages name are those that people see. It must make sense for an
+// experiment or for a task of another kind; when it does for neither, the problems
+// are those of the kind that it has fewer of.
+func ParseTemplate(name string, src []byte) (Template, error) {
+	root, problems := parseDocument(name, src)
+	if len(problems) > 0 {
+		return Template{}, asError(problems)
+	}
+	t := Template{Source: string(src)}
+	switch {
+	case root.kind == nullKind:
+		root = &node{kind: mapKind, line: root.line, column: root.column}
+	case root.kind != mapKind:
+		return t, asError([]Problem{{File: name, Line: root.line, Column: root.column, Message: "expected a mapping, found " + root.describe()}})
+	case json.Valid(src):
+		t.Source = string(emit(root))
+		if root, problems = parseDocument(name, []byte(t.Source)); len(problems) > 0 {
+			return t, asError(problems)
+		}
+	}
+	if wrong := fewest(decodeAs[Raw](name, root), decodeAs[RawCommand](name, root)); len(wrong) > 0 {
+		return t, asError(wrong)
+	}
+	config, err := json.Marshal(root.free())
+	if err != nil {
+		return t, fmt.Errorf("%s: %w", name, err)
+	}
+	t.Config = config
+	return t, nil
+}
+
+// decodeAs lists what keeps a document from being one of that kind.
+func decodeAs[T any](name string, root *node) []Problem {
+	var target T
+	d := newDecoder(name, &target)
+	d.into(root, "", &target)
+	return d.problems
+}
+
+// fewest is the shorter list, the first of two that are as long.
+func fewest(a, b []Problem) []Problem {
+	if len(b) < len(a) {
+		return b
+	}
+	return a
+}
+
+// secretSections are where a configuration signs in somewhere, and secretNames
+// by which names.
+func secretSections() []string {
+	return []string{"checkpoint_storage", "tensorboard_storage", "data_layer", "environment", "integrations"}
+}
+
+func secretNames() []string {
+	return []string{"access_key", "secret_key", "connection_string", "credential", "password", "auth", "identitytoken", "registrytoken", "token"}
+}
+
+// Redacted is a template without its secrets, for those who may use it and not
+// change it. Comments, which can hold secrets too, are not in it.
+func (t Template) Redacted() (Template, error) {
+	var doc map[string]any
+	if err := json.Unmarshal(t.Config, &doc); err != nil {
+		return Template{}, err
+	}
+	for _, section := range secretSections() {
+		if v, ok := doc[section]; ok {
+			doc[section] = hideNamed(v)
+		}
+	}
+	if data, ok := doc["data"].(map[string]any); ok && data["secrets"] != nil {
+		data["secrets"] = redactedTree(data["secrets"])
+	}
+	config, err := json.Marshal(doc)
+	if err != nil {
+		return Template{}, err
+	}
+	root, problems := parseDocument("", config)
+	if len(problems) > 0 {
+		return Template{}, asError(problems)
+	}
+	return Template{Source: string(emit(root)), Config: config}, nil
+}
+
+// hideNamed hides what lies under the names of secrets, at any depth.
+func hideNamed(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, value := range v {
+			if _, text := value.(string); text && slices.Contains(secretNames(), name) {
+				v[name] = hidden
+				continue
+			}
+			v[name] = hideNamed(value)
+		}
+	case []any:
+		for i := range v {
+			v[i] = hideNamed(v[i])
+		}
+	}
+	return v
+}

@@ -1,0 +1,213 @@
+package find
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// An Operator compares a column with a value.
+type Operator string
+
+// The operators, as the wire has them.
+const (
+	Equal        Operator = "="
+	NotEqual     Operator = "!="
+	Less         Operator = "<"
+	LessEqual    Operator = "<="
+	Greater      Operator = ">"
+	GreaterEqual Operator = ">="
+	Contains     Operator = "contains"
+	NotContains  Operator = "notContains"
+	IsEmpty      Operator = "isEmpty"
+	NotEmpty     Operator = "notEmpty"
+)
+
+// opposites pairs the operators of which, for a value that is there, exactly one
+// holds.
+var opposites = [][2]Operator{{Equal, NotEqual}, {Less, GreaterEqual}, {LessEqual, Greater}, {Contains, NotContains}, {IsEmpty, NotEmpty}}
+
+func (o Operator) opposite() Operator {
+	for _, p := range opposites {
+		switch o {
+		case p[0]:
+			return p[1]
+		case p[1]:
+			return p[0]
+		}
+	}
+	panic("find: operator " + string(o) + " has no opposite")
+}
+
+func (o Operator) known() bool {
+	return slices.ContainsFunc(opposites, func(p [2]Operator) bool { return o == p[0] || o == p[1] })
+}
+
+// unary operators look at no value.
+func (o Operator) unary() bool { return o == IsEmpty || o == NotEmpty }
+
+func (o Operator) orders() bool {
+	return o == Less || o == LessEqual || o == Greater || o == GreaterEqual
+}
+
+// A Value is what a column is compared with: the one of its fields that Type
+// says, none for operators without one.
+type Value struct {
+	Type   Type
+	Text   string
+	Number float64
+	Time   time.Time
+}
+
+// A Condition is one comparison.
+type Condition struct {
+	Column Column
+	Op     Operator
+	Value  Value
+}
+
+// A Node is a condition, or a group of nodes of which all, or any, must hold. A
+// group of none holds.
+type Node struct {
+	Condition *Condition
+	Any       bool
+	Children  []Node
+}
+
+// A Filter is a whole question. Archived experiments are left out unless
+// Archived says otherwise.
+type Filter struct {
+	Root     Node
+	Archived bool
+}
+
+// Limits of a question. What a person asks is far below; they keep what a program
+// sends from becoming work.
+const (
+	maxSource = 16 << 10 // bytes
+	maxNodes  = 500
+	maxDepth  = 32
+	maxText   = 1000 // bytes of a value or a name
+	// Each level of a line is up to three of the tree: or, and, and what not adds.
+	maxWireDepth = 4 * maxDepth
+)
+
+// check says what is wrong with a condition, or nothing.
+func (c Condition) check() string {
+	what := c.Column.Name
+	switch {
+	case !c.Op.known():
+		return fmt.Sprintf("%q is no operator", clip(string(c.Op)))
+	case len(what) > maxText || len(c.Value.Text) > maxText:
+		return fmt.Sprintf("is longer than %d bytes", maxText)
+	case c.Op.unary():
+		return ""
+	case strings.ContainsRune(what, 0) || strings.ContainsRune(c.Value.Text, 0):
+		return "contains a NUL character"
+	}
+	kind := c.Column.Type
+	if kind == Any {
+		kind = c.Value.Type
+	}
+	switch {
+	case kind == Date && c.Column.Type != Date:
+		return fmt.Sprintf("%s is no date: it is compared with a number or a text", what)
+	case kind != c.Value.Type:
+		return fmt.Sprintf("%s is compared with %s, found %s", what, kind.article(), c.Value.describe())
+	case kind == Text && c.Op.orders():
+		return fmt.Sprintf("%s cannot be compared with a text by %s", what, c.Op)
+	case kind != Text && (c.Op == Contains || c.Op == NotContains):
+		return fmt.Sprintf("%s is compared with %s; only texts contain others", what, kind.article())
+	}
+	return ""
+}
+
+func (t Type) article() string {
+	switch t {
+	case Number:
+		return "a number"
+	case Date:
+		return "a date, such as 2026-11-30 or -7d"
+	}
+	return "a text"
+}
+
+func (v Value) describe() string {
+	switch v.Type {
+	case Number:
+		return fmt.Sprintf("the number %g", v.Number)
+	case Date:
+		return "the date " + v.Time.Format(time.RFC3339)
+	}
+	return fmt.Sprintf("%q", clip(v.Text))
+}
+
+// negated is a node that holds where n does not. What an experiment does not
+// have is neither less nor more than anything, so of such a column the opposite
+// is joined by its absence. A hyperparameter that is searched through has many
+// values: both it and its opposite can hold for some of them.
+func (n Node) negated() Node {
+	if n.Condition == nil {
+		out := Node{Any: !n.Any, Children: make([]Node, len(n.Children))}
+		for i, child := range n.Children {
+			out.Children[i] = child.negated()
+		}
+		return out
+	}
+	c := *n.Condition
+	c.Op = c.Op.opposite()
+	opposite := Node{Condition: &c}
+	if c.Op.unary() || c.Column.always() {
+		return opposite
+	}
+	return Node{Any: true, Children: []Node{opposite, {Condition: &Condition{Column: c.Column, Op: IsEmpty}}}}
+}
+
+// always says whether every experiment has a value there.
+func (c Column) always() bool {
+	return c.Location == Experiment && slices.Contains([]string{"id", "name", "startTime", "duration", "numTrials", "state",
+		"resourcePool", "checkpointSize", "checkpointCount", "user", "projectId", "project", "workspace", "archived", "tags"}, c.Name)
+}
+
+// mentions says whether a column of that name occurs below a node.
+func (n Node) mentions(name string) bool {
+	if n.Condition != nil {
+		return n.Condition.Column == (Column{Experiment, name, n.Condition.Column.Type})
+	}
+	return slices.ContainsFunc(n.Children, func(c Node) bool { return c.mentions(name) })
+}
+
+// Columns lists the columns that a filter asks about, each once, in their order.
+func (f Filter) Columns() []Column {
+	var out []Column
+	var walk func(Node)
+	walk = func(n Node) {
+		if n.Condition != nil && !slices.Contains(out, n.Condition.Column) {
+			out = append(out, n.Condition.Column)
+		}
+		for _, child := range n.Children {
+			walk(child)
+		}
+	}
+	walk(f.Root)
+	return out
+}
+
+// And is a filter that asks what both do.
+func (f Filter) And(other Filter) Filter {
+	both := Filter{Archived: f.Archived || other.Archived}
+	for _, root := range []Node{f.Root, other.Root} {
+		if root.Condition != nil || len(root.Children) > 0 {
+			both.Root.Children = append(both.Root.Children, root)
+		}
+	}
+	return both
+}
+
+func clip(s string) string {
+	if len(s) > 60 {
+		return strings.ToValidUTF8(s[:60], "") + "…"
+	}
+	return s
+}

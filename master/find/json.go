@@ -1,0 +1,181 @@
+package find
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// wireFilter is a filter as Determined's pages send it.
+type wireFilter struct {
+	FilterGroup  wireNode `json:"filterGroup"`
+	ShowArchived bool     `json:"showArchived"`
+}
+
+type wireNode struct {
+	Kind        string     `json:"kind"` // field or group
+	ID          string     `json:"id,omitempty"`
+	Conjunction string     `json:"conjunction,omitempty"`
+	Children    []wireNode `json:"children,omitempty"`
+	ColumnName  string     `json:"columnName,omitempty"`
+	Location    Location   `json:"location,omitempty"`
+	Operator    Operator   `json:"operator,omitempty"`
+	Type        Type       `json:"type,omitempty"`
+	Value       any        `json:"value,omitempty"`
+}
+
+// ParseJSON reads the filter that Determined's API has.
+func ParseJSON(src []byte) (Filter, error) {
+	if len(src) > maxSource*16 {
+		return Filter{}, fmt.Errorf("the filter has %d bytes; at most %d are read", len(src), maxSource*16)
+	}
+	var w wireFilter
+	if err := json.NewDecoder(bytes.NewReader(src)).Decode(&w); err != nil {
+		return Filter{}, fmt.Errorf("the filter is not as it should be: %w", err)
+	}
+	left := maxNodes + 1 // one more than a line may have: JSON has a group around everything
+	root, err := w.FilterGroup.node("filterGroup", 0, &left)
+	return Filter{Root: root, Archived: w.ShowArchived}, err
+}
+
+// node turns a part of the tree into ours; path says where it is.
+func (w wireNode) node(path string, depth int, left *int) (Node, error) {
+	*left--
+	switch {
+	case *left < 0:
+		return Node{}, fmt.Errorf("%s: the filter has more than %d conditions", path, maxNodes)
+	case depth > maxWireDepth:
+		return Node{}, fmt.Errorf("%s: is nested deeper than %d levels", path, maxWireDepth)
+	case w.Kind == "field":
+		c, err := w.condition()
+		if err != nil {
+			return Node{}, fmt.Errorf("%s: %w", path, err)
+		}
+		return Node{Condition: &c}, nil
+	case w.Kind != "group" && (w.Kind != "" || len(w.Children) > 0 || w.ColumnName != ""):
+		return Node{}, fmt.Errorf("%s: kind: expected field or group, found %q", path, clip(w.Kind))
+	case w.Conjunction != "and" && w.Conjunction != "or" && len(w.Children) > 0:
+		return Node{}, fmt.Errorf("%s: conjunction: expected and or or, found %q", path, clip(w.Conjunction))
+	}
+	n := Node{Any: w.Conjunction == "or"}
+	for i, child := range w.Children {
+		c, err := child.node(fmt.Sprintf("%s.children[%d]", path, i), depth+1, left)
+		if err != nil {
+			return Node{}, err
+		}
+		n.Children = append(n.Children, c)
+	}
+	return n, nil
+}
+
+func (w wireNode) condition() (Condition, error) {
+	column, err := w.column()
+	if err != nil {
+		return Condition{}, err
+	}
+	c := Condition{Column: column, Op: w.Operator}
+	if !c.Op.unary() {
+		if w.Value == nil {
+			return c, fmt.Errorf("value: %s %s needs one", column.Name, clip(string(w.Operator)))
+		}
+		if c.Value, err = w.value(column); err != nil {
+			return c, err
+		}
+	}
+	if wrong := c.check(); wrong != "" {
+		return c, fmt.Errorf("%s", wrong)
+	}
+	return c, nil
+}
+
+// column is the one that is meant. The place, where it is given, must be the
+// column's own: "validation.x" of the training metrics is nobody's.
+func (w wireNode) column() (Column, error) {
+	c, ok := ColumnOf(w.ColumnName)
+	if !ok {
+		return c, fmt.Errorf("columnName: there is no column %q", clip(w.ColumnName))
+	}
+	if w.Location != "" && w.Location != "LOCATION_TYPE_UNSPECIFIED" && w.Location != c.Location {
+		known := []Location{Experiment, Hyperparameters, Validations, Training, CustomMetric}
+		if !slices.Contains(known, w.Location) {
+			return c, fmt.Errorf("location: %q is not known here", clip(string(w.Location)))
+		}
+		return c, fmt.Errorf("location: column %s is of %s, not of %s", clip(w.ColumnName), c.Location, w.Location)
+	}
+	return c, nil
+}
+
+// value reads a value as the column's type, or as the one that is said where the
+// column has none of its own.
+func (w wireNode) value(column Column) (Value, error) {
+	kind := column.Type
+	if kind == Any {
+		kind = w.Type
+	}
+	text := fmt.Sprint(w.Value)
+	switch v := w.Value.(type) {
+	case float64:
+		if kind == Number || kind == Any || kind == "" {
+			return Value{Type: Number, Number: v}, nil
+		}
+		text = strings.TrimSuffix(fmt.Sprintf("%.17g", v), ".0")
+	case string, bool:
+	default:
+		return Value{}, fmt.Errorf("value: expected text or a number for %s", column.Name)
+	}
+	switch kind {
+	case Number:
+		if f, ok := number(text); ok {
+			return Value{Type: Number, Number: f}, nil
+		}
+		return Value{}, fmt.Errorf("value: %s is a number, found %q", column.Name, clip(text))
+	case Date:
+		if when, ok := moment(text, time.Time{}); ok && !strings.HasPrefix(text, "-") {
+			return Value{Type: Date, Time: when}, nil
+		}
+		return Value{}, fmt.Errorf("value: %s is a date, found %q", column.Name, clip(text))
+	}
+	if column.Location == Experiment && column.Name == "state" && (w.Operator == Equal || w.Operator == NotEqual) {
+		text = strings.TrimPrefix(strings.ToUpper(text), "STATE_")
+	}
+	return Value{Type: Text, Text: text}, nil
+}
+
+// JSON is the filter as Determined's API has it.
+func (f Filter) JSON() ([]byte, error) {
+	root := f.Root
+	if root.Condition != nil {
+		root = Node{Children: []Node{root}}
+	}
+	return json.Marshal(wireFilter{FilterGroup: root.wire(), ShowArchived: f.Archived})
+}
+
+func (n Node) wire() wireNode {
+	if c := n.Condition; c != nil {
+		w := wireNode{Kind: "field", ColumnName: c.Column.Name, Location: c.Column.Location, Operator: c.Op, Type: c.Column.Type}
+		if c.Op.unary() {
+			return w
+		}
+		w.Type = c.Value.Type
+		switch c.Value.Type {
+		case Number:
+			w.Value = c.Value.Number
+		case Date:
+			w.Value = c.Value.Time.Format(time.RFC3339Nano)
+		default:
+			w.Value = c.Value.Text
+		}
+		return w
+	}
+	w := wireNode{Kind: "group", Conjunction: "and"}
+	if n.Any {
+		w.Conjunction = "or"
+	}
+	for _, child := range n.Children {
+		w.Children = append(w.Children, child.wire())
+	}
+	return w
+}

@@ -1,0 +1,29 @@
+package lifecycle
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestGoOn is the table of what becomes of an experiment that is to go on after its end.
+func TestGoOn(t *testing.T) {
+	var b strings.Builder
+	for _, state := range []State{Done, Canceled, Errored} {
+		for _, want := range []Desired{WantActive, WantPaused, WantCanceled, WantKilled} {
+			for _, verdict := range []Verdict{Searching, SearchBroken} {
+				e := Experiment{State: state, Desired: want, Verdict: verdict, Why: "why", Live: 3}
+				s := e.GoOn()
+				if s.State == "" || s.State.Stopping() || s.Remove {
+					t.Errorf("%+v becomes %+v", e, s)
+				}
+				fmt.Fprintf(&b, "%-9s wanted %-8s search %-6s → %s", state, want, verdict, s.State)
+				if s.Error != "" {
+					fmt.Fprintf(&b, " (%s)", s.Error)
+				}
+				b.WriteByte('\n')
+			}
+		}
+	}
+	golden(t, "testdata/continue.txt", b.String())
+}

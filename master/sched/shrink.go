@@ -1,0 +1,55 @@
+package sched
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// shrink asks tasks of groups that hold more slots than they may have by now to
+// leave: the youngest first, whose lost work is least, and no more of them than it
+// takes. Whether the pool has preemption makes no difference: nobody else's work is
+// in question.
+func (p *planner) shrink() {
+	held := map[string]int{} // by those that stay
+	groups := map[string][]int{}
+	for i := range p.running {
+		r := &p.running[i]
+		if r.MaxSlots == nil || p.leaving[i] {
+			continue
+		}
+		held[r.Group] += r.slots()
+		if r.Preemptible && r.slots() > 0 {
+			groups[r.Group] = append(groups[r.Group], i)
+		}
+	}
+	for group, members := range groups {
+		most := *p.running[members[0]].MaxSlots
+		if held[group] <= most {
+			continue
+		}
+		slices.SortFunc(members, func(i, j int) int {
+			a, b := &p.running[i], &p.running[j]
+			return cmp.Or(b.StartedAt.Compare(a.StartedAt), cmp.Compare(a.ID, b.ID))
+		})
+		for _, i := range members {
+			if held[group] <= most {
+				break
+			}
+			r := &p.running[i]
+			held[group] -= r.slots()
+			p.setLeaving(i, true)
+			p.result.Preempt = append(p.result.Preempt, Preemption{ID: r.ID, Reason: fmt.Sprintf("%s may use %s by now", nameOf(group, r.ID), slotsOf(most))})
+		}
+	}
+	slices.SortFunc(p.result.Preempt, func(a, b Preemption) int { return cmp.Compare(a.ID, b.ID) })
+}
+
+// slots is how many the task holds.
+func (r *Running) slots() int {
+	n := 0
+	for _, part := range r.Parts {
+		n += len(part.SlotIDs)
+	}
+	return n
+}

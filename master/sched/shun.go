@@ -1,0 +1,25 @@
+package sched
+
+import "slices"
+
+// shun turns the nodes that a request would rather not use into nodes that it
+// does not use, if the pool could hold it without them. Where it could not, they
+// are as good as any: a preference must not keep a task from running.
+func (p *planner) shun(r *Request) *Request {
+	if len(r.Shun) == 0 {
+		return r
+	}
+	without := *r
+	without.Exclude = append(slices.Clone(r.Exclude), r.Shun...)
+	if r.Slots > 0 && p.fewest(&without) == 0 || r.Slots <= 0 && !p.auxElsewhere(&without) {
+		return r
+	}
+	return &without
+}
+
+// auxElsewhere: some schedulable node that takes tasks of 0 slots is not excluded.
+func (p *planner) auxElsewhere(r *Request) bool {
+	return p.pool.MaxAux > 0 && slices.ContainsFunc(p.nodes, func(n Node) bool {
+		return n.Schedulable && !slices.Contains(r.Exclude, n.ID)
+	})
+}

@@ -1,0 +1,35 @@
+// Package spelling compares words that people type with words that are known, for
+// those who answer "did you mean …?".
+package spelling
+
+// longest is the length in bytes beyond which nobody meant another word.
+const longest = 64
+
+// Distance is the number of single-letter edits between two words, where
+// swapping two neighbours counts as one.
+func Distance(a, b string) int {
+	if len(a) > longest || len(b) > longest {
+		return longest
+	}
+	var twoBack []int
+	prev := make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row := make([]int, len(b)+1)
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(prev[j]+1, row[j-1]+1, prev[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], twoBack[j-2]+1)
+			}
+		}
+		twoBack, prev = prev, row
+	}
+	return prev[len(b)]
+}

@@ -1,0 +1,482 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/keep"
+)
+
+// A collection is a task that removes files of an experiment's: those of its
+// checkpoints, all or some, and those that its TensorBoards read.
+
+// Why a collection is made.
+const (
+	ByPolicy   = "policy"   // the policy has no use for the checkpoints any more
+	ByHand     = "asked"    // somebody named them
+	ByDeletion = "deletion" // the experiment goes
+)
+
+// AllFiles is the pattern that takes a checkpoint away altogether. It is what
+// clients know it by.
+const AllFiles = "**/*"
+
+// Stored is an experiment with its files, as decisions about them need it.
+type Stored struct {
+	ID           int               `db:"id"`
+	JobID        string            `db:"job_id"`
+	State        string            `db:"state"`
+	Desired      string            `db:"desired"`
+	Live         bool              `db:"live"`    // a trial may yet run
+	Started      bool              `db:"started"` // one has
+	Busy         bool              `db:"busy"`    // files of it are being removed
+	Unmanaged    bool              `db:"unmanaged"`
+	Pool         string            `db:"pool"`
+	Priority     int               `db:"priority"`
+	Config       json.RawMessage   `db:"config"`
+	CollectAsked int               `db:"collect_asked"`
+	DeletesAsked int               `db:"deletes_asked"`
+	Checkpoints  []StoredFiles     `db:"-"`
+	Used         map[string]string `db:"-"` // who else needs which, in words
+}
+
+// StoredFiles are a checkpoint.
+type StoredFiles struct {
+	UUID       string          `db:"uuid"`
+	TrialID    int             `db:"trial_id"`
+	Steps      int             `db:"steps"`
+	ReportedAt time.Time       `db:"reported_at"`
+	State      string          `db:"state"`
+	Metric     *float64        `db:"metric"`
+	Going      bool            `db:"going"`
+	Storage    json.RawMessage `db:"storage"` // where its task said that it lies; nil where it did not
+}
+
+// experimentLives says whether a trial of experiment e may yet run.
+const experimentLives = `(e.state IN ('ACTIVE', 'PAUSED', 'STOPPING_COMPLETED', 'STOPPING_CANCELED', 'STOPPING_KILLED', 'STOPPING_ERROR')
+	OR e.continues > e.continued)`
+
+// going says whether the whole of checkpoint k is being removed.
+const going = `EXISTS (SELECT FROM removals r JOIN tasks g ON g.id = r.task_id
+	WHERE r.checkpoint = k.uuid AND r.at IS NULL AND g.ended_at IS NULL AND '` + AllFiles + `' = ANY(r.globs))`
+
+// FilesAre says how far the removal of a deleted experiment's files is.
+type FilesAre string
+
+// How far it may be.
+const (
+	FilesUnplanned FilesAre = "unplanned" // nobody has looked yet what there is
+	FilesGoing     FilesAre = "going"
+	FilesGone      FilesAre = "gone"
+	FilesStuck     FilesAre = "stuck"
+)
+
+// collecting says whether files of experiment e are being removed.
+const collecting = `EXISTS (SELECT FROM collections c JOIN tasks k ON k.id = c.task_id WHERE c.experiment_id = e.id AND k.ended_at IS NULL)`
+
+// deletedFiles says so of experiment e, as f.
+const deletedFiles = `LEFT JOIN LATERAL (
+		SELECT CASE WHEN count(*) = 0 THEN NULL WHEN bool_or(k.ended_at IS NULL) THEN 'going' WHEN bool_or(k.exit_status <> 'success' OR r.left) THEN 'stuck'
+				WHEN bool_or(c.last) THEN 'gone' ELSE 'unplanned' END AS files,
+			coalesce(min(r.why), min(nullif(c.events_error, '')), min(k.exit_status) FILTER (WHERE k.exit_status <> 'success')) AS why
+		FROM collections c JOIN tasks k ON k.id = c.task_id CROSS JOIN LATERAL (
+			SELECT count(*) FILTER (WHERE x.at IS NULL) > 0 OR c.events AND c.events_at IS NULL AS left, min(nullif(x.error, '')) AS why
+			FROM removals x WHERE x.task_id = c.task_id) r
+		WHERE e.state = 'DELETING' AND c.experiment_id = e.id AND c.deletion = e.deletes_asked) f ON true`
+
+// collectAtOnce bounds the experiments that one pass of the loop begins with.
+const collectAtOnce = 8
+
+// toCollect lists the experiments to whose checkpoints their policy is to be
+// applied: it was wished, they have ended, or something was spared a while ago. One
+// removal follows the other.
+func (db *DB) toCollect(ctx context.Context) ([]int, error) {
+	return scalars[int](ctx, db, `SELECT e.id FROM experiments e
+		WHERE (collected IS DISTINCT FROM collect_asked OR collect_again IS NOT NULL)
+			AND (collected IS DISTINCT FROM collect_asked OR collect_again <= now()) AND desired <> 'deleted' AND NOT unmanaged AND NOT `+collecting+`
+		ORDER BY e.id LIMIT $1`, collectAtOnce)
+}
+
+// Stored reads an experiment's files in one snapshot.
+func (db *DB) Stored(ctx context.Context, experiment int) (Stored, error) {
+	var s Stored
+	err := db.Snapshot(ctx, func(tx *DB) (err error) {
+		s, err = row[Stored](ctx, tx, fmt.Sprintf("experiment %d", experiment), `
+			SELECT e.id, e.job_id::text, e.state, e.desired, `+experimentLives+` AS live, e.unmanaged, e.pool, e.priority, e.config,
+				e.collect_asked, e.deletes_asked,
+				`+collecting+` AS busy,
+				EXISTS (SELECT FROM trials t JOIN allocations a ON a.task_id = t.task_id WHERE t.experiment_id = e.id AND a.submitted_at IS NOT NULL) AS started
+			FROM experiments e WHERE e.id = $1`, experiment)
+		if fault.Is(err, fault.NotFound) {
+			return NoExperiment(experiment)
+		}
+		if err != nil {
+			return err
+		}
+		s.Checkpoints, err = rows[StoredFiles](ctx, tx, `
+			SELECT k.uuid::text, k.trial_id, k.steps, k.reported_at, k.state, s.config AS storage, `+going+` AS going,
+				CASE WHEN jsonb_typeof(vm.avg->e.metric) = 'number' THEN (vm.avg->>e.metric)::float8 END AS metric
+			FROM checkpoints k JOIN trials t ON t.id = k.trial_id JOIN experiments e ON e.id = t.experiment_id
+			LEFT JOIN storage_backends s ON s.id = k.storage_id
+			LEFT JOIN LATERAL (SELECT avg FROM metrics m WHERE m.trial_id = k.trial_id AND m.grp = 'validation' AND m.run_id <= k.run_id
+				AND m.ord = k.steps AND NOT m.archived ORDER BY m.run_id DESC LIMIT 1) vm ON true
+			WHERE t.experiment_id = $1 ORDER BY k.reported_at, k.uuid`, experiment)
+		if err != nil {
+			return err
+		}
+		ids := make([]string, len(s.Checkpoints))
+		for i, k := range s.Checkpoints {
+			ids[i] = k.UUID
+		}
+		s.Used, err = tx.usedElsewhere(ctx, ids)
+		return err
+	})
+	return s, err
+}
+
+// Keep is the experiment as a policy judges it.
+func (s Stored) Keep(p keep.Policy) keep.Experiment {
+	e := keep.Experiment{Live: s.Live, Policy: p, Used: s.Used, Checkpoints: make([]keep.Checkpoint, len(s.Checkpoints))}
+	for i, k := range s.Checkpoints {
+		e.Checkpoints[i] = keep.Checkpoint{UUID: k.UUID, Trial: k.TrialID, Steps: k.Steps, Reported: k.ReportedAt, State: keep.State(k.State),
+			Metric: k.Metric, Going: k.Going}
+	}
+	return e
+}
+
+// Elsewhere says which checkpoints their tasks have put elsewhere than the
+// experiment's configuration says. Nobody removes those: a task could say anything.
+func (s Stored) Elsewhere(storage expconf.CheckpointStorage) map[string]bool {
+	elsewhere := map[string]bool{}
+	for _, k := range s.Checkpoints {
+		if len(k.Storage) > 0 && !storage.Holds(k.Storage) {
+			elsewhere[k.UUID] = true
+		}
+	}
+	return elsewhere
+}
+
+// usedElsewhere says which of some checkpoints others start from that are not
+// over, or have yet to begin. An experiment's own trials are not in it: what they
+// go on from follows from its checkpoints.
+func (db *DB) usedElsewhere(ctx context.Context, ids []string) (map[string]string, error) {
+	type use struct {
+		UUID string `db:"uuid"`
+		Why  string `db:"why"`
+	}
+	list, err := rows[use](ctx, db, `
+		SELECT t.warm_start::text AS uuid, format('trial %s of experiment %s, which is not over, starts from it', t.id, t.experiment_id) AS why
+		FROM trials t WHERE t.ended_at IS NULL AND t.warm_start = ANY($1::uuid[])
+		UNION ALL
+		SELECT k.uuid::text, format('experiment %s, which is not over, starts from it', e.id)
+		FROM experiments e JOIN checkpoints k ON k.uuid = e.warm_start WHERE `+experimentLives+` AND k.uuid = ANY($1::uuid[])
+		ORDER BY uuid, why DESC`, ids)
+	used := make(map[string]string, len(list))
+	for _, u := range list {
+		used[u.UUID] = u.Why
+	}
+	return used, err
+}
+
+// A Collection is one to be made.
+type Collection struct {
+	TaskID       string
+	ExperimentID int
+	Reason       string
+	Pool         string
+	Priority     int
+	Removals     []Removal
+	Events       bool // TensorBoard's files too
+	Part         bool // of what is to go: another follows for the rest
+	// Over says why it is over before it has begun; "" begins it. A deletion leaves
+	// its word like that: "success" where there is nothing to remove.
+	Over string
+	// What was seen, by which the wish is known that this carries out.
+	Saw   string // state of the experiment
+	Live  bool   // a trial of it might yet run
+	Wish  int    // of a policy or a deletion
+	Again bool   // something was spared: look once more, later
+}
+
+// A Removal is what goes of a checkpoint: the files that match one of the
+// patterns, as seen from its folder. Without patterns nothing goes, and it is
+// looked what is there.
+type Removal struct {
+	UUID  string   `db:"uuid"`
+	Globs []string `db:"globs"`
+	Known int      `db:"known"` // files that it is known to have; read only
+}
+
+// CollectionID names a new collection of an experiment, as its other tasks are named.
+func CollectionID(experiment int) string { return fmt.Sprintf("%d.%s", experiment, uuid.New()) }
+
+// A CheckpointOwner is whose a checkpoint is.
+type CheckpointOwner struct {
+	UUID         string `db:"uuid"`
+	ExperimentID *int   `db:"experiment_id"`
+	OwnerID      int    `db:"owner_id"`
+}
+
+// CheckpointOwners finds whose checkpoints are; those that there are not are not in
+// the answer.
+func (db *DB) CheckpointOwners(ctx context.Context, ids []string) (map[string]CheckpointOwner, error) {
+	list, err := rows[CheckpointOwner](ctx, db, `
+		SELECT k.uuid::text, t.experiment_id, task.owner_id
+		FROM checkpoints k JOIN tasks task ON task.id = k.task_id LEFT JOIN trials t ON t.id = k.trial_id WHERE k.uuid = ANY($1::uuid[])`, ids)
+	found := make(map[string]CheckpointOwner, len(list))
+	for _, k := range list {
+		found[k.UUID] = k
+	}
+	return found, err
+}
+
+// MostRemovals bounds the checkpoints of one collection: a leader's statement has
+// three seconds.
+const MostRemovals = 5000
+
+// lookAgain is when checkpoints that were spared are looked at again.
+const lookAgain = 10 * time.Minute
+
+// Collect makes a collection, in the leader's transaction or that of a call. What
+// has come to be needed since it was decided stays out of it; a policy or a
+// deletion whose experiment is not as it was is stale. It says whether there was
+// anything to make.
+func (db *DB) Collect(ctx context.Context, c Collection) (made bool, err error) {
+	saw, err := row[struct {
+		State   string `db:"state"`
+		Asked   int    `db:"collect_asked"`
+		Deletes int    `db:"deletes_asked"`
+		Live    bool   `db:"live"`
+	}](ctx, db, fmt.Sprintf("experiment %d", c.ExperimentID), `
+		SELECT state, collect_asked, deletes_asked, `+experimentLives+` AS live FROM experiments e WHERE id = $1 FOR UPDATE`, c.ExperimentID)
+	switch {
+	case err != nil:
+		return false, err
+	case saw.Live && !c.Live, c.Reason == ByPolicy && (saw.State != c.Saw || saw.Asked != c.Wish), c.Reason == ByDeletion && (saw.State != c.Saw || saw.Deletes != c.Wish):
+		return false, ErrStale
+	}
+	if c.Removals, err = db.stillUnneeded(ctx, c); err != nil {
+		return false, err
+	}
+	if c.Reason == ByPolicy {
+		_, err = db.exec(ctx, `UPDATE experiments SET collected = CASE WHEN $5 THEN collected ELSE $2 END,
+				collect_again = CASE WHEN $3 AND NOT $5 THEN now() + $4::interval END WHERE id = $1`,
+			c.ExperimentID, c.Wish, c.Again, lookAgain, c.Part)
+		if err != nil {
+			return false, err
+		}
+	}
+	if len(c.Removals) == 0 && !c.Events && c.Over == "" {
+		return false, nil
+	}
+	return true, db.insertCollection(ctx, c)
+}
+
+// stillUnneeded locks the checkpoints, so that nobody begins to start from one in
+// the meantime, and leaves out those that somebody has.
+func (db *DB) stillUnneeded(ctx context.Context, c Collection) ([]Removal, error) {
+	ids := make([]string, len(c.Removals))
+	for i, r := range c.Removals {
+		ids[i] = r.UUID
+	}
+	if _, err := db.exec(ctx, `SELECT 1 FROM checkpoints WHERE uuid = ANY($1::uuid[]) ORDER BY uuid FOR UPDATE`, ids); err != nil {
+		return nil, err
+	}
+	used, err := db.usedElsewhere(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	var list []Removal
+	for _, r := range c.Removals {
+		why, needed := used[r.UUID]
+		switch {
+		case !needed || len(r.Globs) == 0:
+			list = append(list, r)
+		case c.Reason != ByPolicy:
+			return nil, fault.New(fault.Conflict, "checkpoint %s cannot be removed: %s", r.UUID, why)
+		}
+	}
+	return list, nil
+}
+
+// holdCheckpoint keeps a checkpoint from being removed until the transaction has
+// written who starts from it. One that is on its way out is refused.
+func (db *DB) holdCheckpoint(ctx context.Context, id *string) error {
+	if id == nil {
+		return nil
+	}
+	if _, err := db.exec(ctx, `SELECT 1 FROM checkpoints WHERE uuid = $1 FOR SHARE`, *id); err != nil {
+		return badData(err)
+	}
+	leaves, err := scalar[bool](ctx, db, `SELECT k.state = 'DELETED' OR `+going+` FROM checkpoints k WHERE k.uuid = $1`, *id)
+	switch {
+	case err != nil:
+		return err
+	case leaves:
+		return fault.New(fault.Conflict, "checkpoint %s is being removed; nothing can start from it any more", *id)
+	}
+	return nil
+}
+
+func (db *DB) insertCollection(ctx context.Context, c Collection) error {
+	_, err := db.exec(ctx, `
+		INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, experiment_id, name, pool, slots, priority, ended_at, exit_status)
+		SELECT @id, 'CHECKPOINT_GC', gen_random_uuid(), e.owner_id, p.workspace_id, e.id, format('Removal of files of experiment %s', e.id),
+			@pool, 0, @priority, CASE WHEN @over <> '' THEN now() END, @over
+		FROM experiments e JOIN projects p ON p.id = e.project_id WHERE e.id = @experiment`,
+		pgx.NamedArgs{"id": c.TaskID, "pool": c.Pool, "priority": c.Priority, "over": c.Over, "experiment": c.ExperimentID})
+	if err != nil {
+		return err
+	}
+	var deletion *int
+	if c.Reason == ByDeletion {
+		deletion = &c.Wish
+	}
+	_, err = db.exec(ctx, `INSERT INTO collections (task_id, experiment_id, reason, deletion, events, last) VALUES ($1, $2, $3, $4, $5, $6)`,
+		c.TaskID, c.ExperimentID, c.Reason, deletion, c.Events, !c.Part)
+	if err != nil {
+		return err
+	}
+	ids, globs := make([]string, len(c.Removals)), make([]string, len(c.Removals))
+	for i, r := range c.Removals {
+		text, err := json.Marshal(append([]string{}, r.Globs...))
+		if err != nil {
+			return err
+		}
+		ids[i], globs[i] = r.UUID, string(text)
+	}
+	_, err = db.exec(ctx, `
+		INSERT INTO removals (task_id, checkpoint, globs)
+		SELECT $1, u.id::uuid, ARRAY(SELECT jsonb_array_elements_text(u.globs::jsonb)) FROM unnest($2::text[], $3::text[]) AS u (id, globs)`, c.TaskID, ids, globs)
+	return err
+}
+
+// Remaining is what a collection has yet to do.
+type Remaining struct {
+	Removals []Removal
+	Events   bool
+}
+
+// Remaining reads it.
+func (db *DB) Remaining(ctx context.Context, task string) (Remaining, error) {
+	events, err := scalar[bool](ctx, db, `SELECT events AND events_at IS NULL FROM collections WHERE task_id = $1`, task)
+	if err != nil {
+		return Remaining{}, err
+	}
+	list, err := rows[Removal](ctx, db, `
+		SELECT r.checkpoint::text AS uuid, r.globs, (SELECT count(*) FROM jsonb_object_keys(k.resources) AS name WHERE name NOT LIKE '%/') AS known
+		FROM removals r JOIN checkpoints k ON k.uuid = r.checkpoint WHERE r.task_id = $1 AND r.at IS NULL ORDER BY r.checkpoint`, task)
+	return Remaining{Removals: list, Events: events}, err
+}
+
+// Freed is what a collection reports of a checkpoint, or of TensorBoard's files.
+type Freed struct {
+	UUID  string // "" for TensorBoard's files
+	Files int64
+	Bytes int64
+	// Left is what a checkpoint has afterwards; nil when that could not be seen.
+	Left  map[string]int64
+	Error string // "" when all went that was to go
+}
+
+// RecordFreed stores it, with what is left of the checkpoint. A second report of
+// what is done changes nothing.
+func (db *DB) RecordFreed(ctx context.Context, task string, f Freed) error {
+	return db.Tx(ctx, func(tx *DB) error {
+		var n int64
+		var err error
+		if f.UUID == "" {
+			n, err = tx.exec(ctx, `UPDATE collections SET events_at = CASE WHEN $4 = '' THEN now() END, events_files = events_files + $2,
+				events_bytes = events_bytes + $3, events_error = $4 WHERE task_id = $1 AND events AND events_at IS NULL`, task, f.Files, f.Bytes, f.Error)
+		} else {
+			n, err = tx.exec(ctx, `UPDATE removals SET at = CASE WHEN $5 = '' THEN now() END, files = files + $3, bytes = bytes + $4, error = $5
+				WHERE task_id = $1 AND checkpoint = $2 AND at IS NULL`, task, f.UUID, f.Files, f.Bytes, f.Error)
+		}
+		if err != nil || n == 0 || f.Left == nil || f.UUID == "" {
+			return badData(err)
+		}
+		return tx.setCheckpointFiles(ctx, []CheckpointFiles{{UUID: f.UUID, Resources: f.Left}})
+	})
+}
+
+// A Freeing is one removal as people see it.
+type Freeing struct {
+	TaskID     string     `db:"task_id"`
+	Checkpoint string     `db:"checkpoint"`
+	Reason     string     `db:"reason"`
+	Globs      []string   `db:"globs"`
+	At         *time.Time `db:"at"`
+	Files      int64      `db:"files"`
+	Bytes      int64      `db:"bytes"`
+	Error      string     `db:"error"`
+	Ended      bool       `db:"ended"`
+}
+
+const freeings = `
+	SELECT r.task_id, r.checkpoint::text, c.reason, r.globs, r.at, r.files, r.bytes, r.error, k.ended_at IS NOT NULL AS ended
+	FROM removals r JOIN collections c ON c.task_id = r.task_id JOIN tasks k ON k.id = r.task_id`
+
+// Freeings lists what was removed of a checkpoint, or is being removed, oldest first.
+func (db *DB) Freeings(ctx context.Context, checkpoint string) ([]Freeing, error) {
+	return rows[Freeing](ctx, db, freeings+` WHERE r.checkpoint = $1 ORDER BY k.created_at, r.task_id`, checkpoint)
+}
+
+// FreeingsOf lists what a collection removes, or has removed.
+func (db *DB) FreeingsOf(ctx context.Context, task string) ([]Freeing, error) {
+	return rows[Freeing](ctx, db, freeings+` WHERE r.task_id = $1 ORDER BY r.checkpoint`, task)
+}
+
+// A Collected is a collection as people see it.
+type Collected struct {
+	TaskID      string     `db:"task_id"`
+	Reason      string     `db:"reason"`
+	CreatedAt   time.Time  `db:"created_at"`
+	EndedAt     *time.Time `db:"ended_at"`
+	ExitStatus  string     `db:"exit_status"`
+	Checkpoints int        `db:"checkpoints"` // that it is to remove files of
+	Done        int        `db:"done"`        // of them
+	Files       int64      `db:"files"`       // removed, TensorBoard's among them
+	Bytes       int64      `db:"bytes"`
+	Error       string     `db:"error"` // the first one
+}
+
+// Collections lists those of an experiment, the newest first.
+func (db *DB) Collections(ctx context.Context, experiment int) ([]Collected, error) {
+	return rows[Collected](ctx, db, `
+		SELECT c.task_id, c.reason, k.created_at, k.ended_at, k.exit_status, r.checkpoints, r.done,
+			r.files + c.events_files AS files, r.bytes + c.events_bytes AS bytes, coalesce(r.error, c.events_error) AS error
+		FROM collections c JOIN tasks k ON k.id = c.task_id
+		CROSS JOIN LATERAL (SELECT count(*) AS checkpoints, count(x.at) AS done, coalesce(sum(x.files), 0)::bigint AS files,
+			coalesce(sum(x.bytes), 0)::bigint AS bytes, min(nullif(x.error, '')) AS error FROM removals x WHERE x.task_id = c.task_id) r
+		WHERE c.experiment_id = $1 ORDER BY k.created_at DESC, c.task_id`, experiment)
+}
+
+// FreedTotal is what was removed of an experiment's files, TensorBoard's among them.
+type FreedTotal struct {
+	Checkpoints int   `db:"checkpoints"` // of which something was removed
+	Files       int64 `db:"files"`
+	Bytes       int64 `db:"bytes"`
+}
+
+// Freed adds it up.
+func (db *DB) Freed(ctx context.Context, experiment int) (FreedTotal, error) {
+	return row[FreedTotal](ctx, db, "experiment", `
+		SELECT coalesce(sum(r.checkpoints), 0)::bigint AS checkpoints, coalesce(sum(r.files + c.events_files), 0)::bigint AS files,
+			coalesce(sum(r.bytes + c.events_bytes), 0)::bigint AS bytes
+		FROM collections c CROSS JOIN LATERAL (SELECT count(DISTINCT x.checkpoint) FILTER (WHERE x.files > 0) AS checkpoints,
+			coalesce(sum(x.files), 0) AS files, coalesce(sum(x.bytes), 0) AS bytes FROM removals x WHERE x.task_id = c.task_id) r
+		WHERE c.experiment_id = $1`, experiment)
+}
+
+// askToCollect wishes that an experiment's policy is applied to what there is.
+func (db *DB) askToCollect(ctx context.Context, experiment int) error {
+	_, err := db.exec(ctx, `UPDATE experiments SET collect_asked = collect_asked + 1 WHERE id = $1`, experiment)
+	return err
+}

@@ -1,0 +1,181 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// keptIn adds a checkpoint to a trial, and returns its id.
+func (w *world) keptIn(trial, n int) string {
+	w.t.Helper()
+	id := fmt.Sprintf("aaaaaaaa-0000-4000-8000-%012d", n)
+	w.exec(`INSERT INTO checkpoints (uuid, task_id, trial_id, run_id, steps, state, resources, size)
+		SELECT $1, task_id, id, 1, $3, 'COMPLETED', '{"a": 5, "sub/": 0}', 5 FROM trials WHERE id = $2`, id, trial, n)
+	return id
+}
+
+// ended makes an experiment that is over, with one trial.
+func (w *world) ended() (experiment, trial int) {
+	w.t.Helper()
+	experiment = w.experiment(lossSearcher)
+	trial = w.trial(experiment, 0, 1)
+	w.exec(`UPDATE trials SET state = 'COMPLETED', ended_at = now() WHERE id = $1`, trial)
+	w.exec(`UPDATE experiments SET state = 'COMPLETED', ended_at = now() WHERE id = $1`, experiment)
+	return experiment, trial
+}
+
+// collect makes a collection of one checkpoint that goes altogether.
+func (w *world) collect(experiment int, reason string, checkpoint string, change ...func(*Collection)) (string, error) {
+	c := Collection{TaskID: CollectionID(experiment), ExperimentID: experiment, Reason: reason, Pool: "default", Priority: 42, Saw: "COMPLETED",
+		Removals: []Removal{{UUID: checkpoint, Globs: []string{AllFiles}}}}
+	for _, f := range change {
+		f(&c)
+	}
+	err := w.db.Tx(context.Background(), func(tx *DB) error {
+		made, err := tx.Collect(context.Background(), c)
+		if err == nil && !made {
+			err = errors.New("nothing was made")
+		}
+		return err
+	})
+	return c.TaskID, err
+}
+
+// TestCollectionsAreNotOfAnotherState: what was decided of an experiment as it is no more is not written.
+func TestCollectionsAreNotOfAnotherState(t *testing.T) {
+	w := newWorld(t)
+	e, trial := w.ended()
+	k := w.keptIn(trial, 1)
+	for name, change := range map[string]func(*Collection){
+		"another state": func(c *Collection) { c.Saw = "ACTIVE" }, "another wish": func(c *Collection) { c.Wish = 5 }} {
+		for _, reason := range []string{ByPolicy, ByDeletion} {
+			if _, err := w.collect(e, reason, k, change); !errors.Is(err, ErrStale) {
+				t.Errorf("%s, %s: %v", reason, name, err)
+			}
+		}
+	}
+	w.exec(`UPDATE experiments SET continues = continued + 1 WHERE id = $1`, e)
+	if _, err := w.collect(e, ByPolicy, k); !errors.Is(err, ErrStale) {
+		t.Errorf("an experiment that is to go on: %v", err)
+	}
+	w.exec(`UPDATE experiments SET continues = continued WHERE id = $1`, e)
+	if n := w.int(`SELECT count(*) FROM collections`); n != 0 {
+		t.Errorf("%d collections", n)
+	}
+	if _, err := w.collect(e, ByPolicy, k); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWhoStartsFromACheckpoint keeps it, while they are not over.
+func TestWhoStartsFromACheckpoint(t *testing.T) {
+	w := newWorld(t)
+	e, trial := w.ended()
+	k := w.keptIn(trial, 1)
+	fork := w.experiment(lossSearcher)
+	w.exec(`UPDATE experiments SET warm_start = $2, state = 'PAUSED' WHERE id = $1`, fork, k)
+	if _, err := w.collect(e, ByHand, k); !fault.Is(err, fault.Conflict) {
+		t.Errorf("an experiment that waits: %v", err)
+	}
+	if _, err := w.collect(e, ByPolicy, k); err == nil || err.Error() != "nothing was made" {
+		t.Errorf("by the policy: %v", err)
+	}
+	w.exec(`UPDATE experiments SET warm_start = NULL WHERE id = $1`, fork)
+	second := w.trial(fork, 0, 1)
+	w.exec(`UPDATE trials SET warm_start = $2 WHERE id = $1`, second, k)
+	if _, err := w.collect(e, ByHand, k); !fault.Is(err, fault.Conflict) {
+		t.Errorf("a trial that is not over: %v", err)
+	}
+	w.exec(`UPDATE trials SET ended_at = now(), state = 'COMPLETED' WHERE id = $1`, second)
+	w.exec(`UPDATE experiments SET state = 'COMPLETED', ended_at = now(), warm_start = $2 WHERE id = $1`, fork, k)
+	if _, err := w.collect(e, ByHand, k); err != nil {
+		t.Errorf("when all are over: %v", err)
+	}
+}
+
+// TestNobodyStartsFromWhatGoes: whichever comes first, an experiment never starts from a checkpoint
+// whose removal has begun.
+func TestNobodyStartsFromWhatGoes(t *testing.T) {
+	w := newWorld(t)
+	e, trial := w.ended()
+	removed, started := 0, 0
+	for n := range 24 {
+		k := w.keptIn(trial, n)
+		var gone, made error
+		var both sync.WaitGroup
+		both.Go(func() { _, gone = w.collect(e, ByHand, k) })
+		both.Go(func() {
+			_, made = w.db.CreateExperiment(context.Background(), NewExperiment{OwnerID: 2, ProjectID: 1, Config: []byte(`{"searcher": {}}`), Active: true,
+				Name: "fork", Pool: "default", Weight: 1, Priority: 42, WarmStart: &k})
+		})
+		both.Wait()
+		switch {
+		case gone == nil && made == nil:
+			t.Fatalf("checkpoint %d goes, and an experiment starts from it", n)
+		case gone == nil && fault.Is(made, fault.Conflict):
+			removed++
+		case made == nil && fault.Is(gone, fault.Conflict):
+			started++
+		default:
+			t.Fatalf("checkpoint %d: %v, %v", n, gone, made)
+		}
+	}
+	t.Logf("%d went, from %d somebody started", removed, started)
+}
+
+// TestWhatGoesIsNotRestartedFrom, while it goes; what is left when that failed is looked at as it is.
+func TestWhatGoesIsNotRestartedFrom(t *testing.T) {
+	w := newWorld(t)
+	e := w.experiment(lossSearcher)
+	trial := w.trial(e, 0, 1)
+	first, second := w.keptIn(trial, 1), w.keptIn(trial, 2)
+	from := func(want string) {
+		t.Helper()
+		id := w.attempt(trial, w.int(`SELECT run_id + 1 FROM trials WHERE id = $1`, trial), 1)
+		got, err := w.db.Claim(t.Context(), goodClaim(id, 0, "nonce"))
+		if err != nil || got.Checkpoint == nil || *got.Checkpoint != want {
+			t.Errorf("it goes on from %v, want %s; %v", got.Checkpoint, want, err)
+		}
+	}
+	from(second)
+	task, err := w.collect(e, ByHand, second, func(c *Collection) { c.Live = true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	from(first)
+	w.exec(`UPDATE tasks SET ended_at = now(), exit_status = 'failed' WHERE id = $1`, task)
+	from(second)
+}
+
+// TestWhatIsReportedCountsOnce.
+func TestWhatIsReportedCountsOnce(t *testing.T) {
+	w := newWorld(t)
+	e, trial := w.ended()
+	k := w.keptIn(trial, 1)
+	task, err := w.collect(e, ByHand, k, func(c *Collection) { c.Events = true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []Freed{{UUID: k, Files: 1, Bytes: 3, Error: "denied", Left: map[string]int64{"b": 2}}, {UUID: k, Files: 1, Bytes: 2, Left: map[string]int64{}},
+		{UUID: k, Files: 9, Bytes: 9, Left: map[string]int64{"late": 1}}, {Files: 2, Bytes: 7}, {Files: 2, Bytes: 7}} {
+		if err := w.db.RecordFreed(t.Context(), task, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := w.text(`SELECT state || ' ' || size || ' ' || resources::text FROM checkpoints`); got != "DELETED 0 {}" {
+		t.Errorf("the checkpoint is %s", got)
+	}
+	list, err := w.db.Collections(t.Context(), e)
+	if err != nil || len(list) != 1 || list[0].Files != 4 || list[0].Bytes != 12 || list[0].Done != 1 || list[0].Error != "" {
+		t.Errorf("%+v %v", list, err)
+	}
+	left, err := w.db.Remaining(t.Context(), task)
+	if err != nil || len(left.Removals) != 0 || left.Events {
+		t.Errorf("left to do: %+v %v", left, err)
+	}
+}

@@ -1,0 +1,94 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// Continuation is the wish that an experiment goes on after its end.
+type Continuation struct {
+	Single  bool            // its trial goes on however it ended; of others, those that were not completed
+	Event   json.RawMessage // what its search is told
+	Changed *NewExperiment  // what it is configured with from then on; nil: nothing changes
+	Saw     json.RawMessage // the configuration that the changes were laid over
+}
+
+// ContinueExperiment writes a wish down, and tells the search. It returns how often
+// the experiment will have gone on when the loop has carried the wish out.
+//
+// What the trials that may go on had reported of their end, and what was wanted of
+// them, is forgotten: it was said of their life before.
+func (db *DB) ContinueExperiment(ctx context.Context, id int, c Continuation) (n int, err error) {
+	err = db.Tx(ctx, func(tx *DB) error {
+		n, err = tx.wishToContinue(ctx, id, c.Single)
+		if err != nil {
+			return err
+		}
+		if c.Changed != nil {
+			if err := tx.reconfigure(ctx, id, c.Changed, c.Saw); err != nil {
+				return err
+			}
+		}
+		_, err = tx.exec(ctx, `UPDATE trials SET kill_wanted = false, early_exit = NULL, progress = NULL
+			WHERE experiment_id = $1 AND ($2 OR state <> 'COMPLETED')`, id, c.Single)
+		if err != nil {
+			return err
+		}
+		return tx.AppendEvents(ctx, []NewEvent{{ExperimentID: id, Kind: "continued", Body: c.Event}})
+	})
+	return n, err
+}
+
+// wishToContinue is the part that only one of several who wish it at once is
+// granted, and only of an experiment that has something left to do.
+func (db *DB) wishToContinue(ctx context.Context, id int, single bool) (int, error) {
+	n, err := scalar[int](ctx, db, `
+		UPDATE experiments SET continues = continues + 1, continued_at = now(), desired = 'active'
+		WHERE id = $1 AND state IN ('COMPLETED', 'CANCELED', 'ERROR') AND continues = continued AND desired <> 'deleted'
+			AND NOT archived AND NOT unmanaged RETURNING continues`, id)
+	if fault.Is(err, fault.NotFound) {
+		return 0, fault.New(fault.Conflict, "experiment %d has changed meanwhile: it can be continued when it is over and not archived", id)
+	}
+	if err != nil || single {
+		return n, err
+	}
+	left, err := scalar[bool](ctx, db, `
+		SELECT e.state <> 'COMPLETED' OR EXISTS (SELECT FROM trials t WHERE t.experiment_id = e.id AND t.state <> 'COMPLETED')
+		FROM experiments e WHERE e.id = $1`, id)
+	if err == nil && !left {
+		err = fault.New(fault.Invalid, "experiment has been completed, cannot continue this experiment")
+	}
+	return n, err
+}
+
+// reconfigure gives an experiment another configuration. The submitted text stays,
+// and so does what its search began with.
+func (db *DB) reconfigure(ctx context.Context, id int, n *NewExperiment, saw json.RawMessage) error {
+	if n.Labels == nil {
+		n.Labels = []string{}
+	}
+	changed, err := db.exec(ctx, `
+		UPDATE experiments SET search_config = coalesce(search_config, config), config = @config, name = @name, description = @description,
+			labels = @labels, pool = @pool, slots_per_trial = @slots, max_slots = @max_slots, weight = @weight, priority = @priority
+		WHERE id = @id AND config = @saw::jsonb`,
+		pgx.NamedArgs{"id": id, "config": string(n.Config), "name": n.Name, "description": n.Description, "labels": n.Labels,
+			"pool": n.Pool, "slots": n.SlotsPerTrial, "max_slots": n.MaxSlots, "weight": n.Weight, "priority": n.Priority, "saw": string(saw)})
+	if err == nil && changed == 0 {
+		err = fault.New(fault.Conflict, "experiment %d was changed meanwhile; look at it and try again", id)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = db.exec(ctx, `UPDATE tasks SET pool = $2, slots = $3, priority = $4 WHERE experiment_id = $1 AND type = 'TRIAL'`,
+		id, n.Pool, n.SlotsPerTrial, n.Priority)
+	return err
+}
+
+// HasContinued says whether the loop has carried a wish out.
+func (db *DB) HasContinued(ctx context.Context, id, n int) (bool, error) {
+	return scalar[bool](ctx, db, `SELECT continued >= $2 FROM experiments WHERE id = $1`, id, n)
+}

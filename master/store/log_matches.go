@@ -1,0 +1,126 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// LogMatch is a line of a trial's log that one of its policies asks about.
+type LogMatch struct {
+	Policy  string `db:"policy"` // its name; "" for none
+	Pattern string `db:"pattern"`
+	Action  string `db:"action"` // cancel_retries, exclude_node, or ""
+	Line    string `db:"line"`
+	Node    string `db:"node_name"` // that of the attempt; found out when it is stored
+}
+
+// LogMatches are some of them that came together. Without an attempt they came
+// from a program that runs elsewhere, and concern no node.
+type LogMatches struct {
+	TaskID       string
+	AllocationID string
+	Rank         int
+	Matches      []LogMatch
+}
+
+// longestMatch bounds what is kept of a line.
+const longestMatch = 2000
+
+// RecordLogMatches stores the first line of each policy in each attempt; reports
+// may repeat it. The trial is labelled with the newest one's policy. Those that
+// are new come back.
+func (db *DB) RecordLogMatches(ctx context.Context, m LogMatches) (fresh []LogMatch, err error) {
+	if len(m.Matches) == 0 {
+		return nil, nil
+	}
+	n := len(m.Matches)
+	policies, patterns, actions, lines := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
+	for i, x := range m.Matches {
+		policies[i], patterns[i], actions[i], lines[i] = label(x.Policy), label(x.Pattern), x.Action, clipped(label(x.Line))
+	}
+	err = db.Tx(ctx, func(tx *DB) error {
+		fresh, err = rows[LogMatch](ctx, tx, `
+			INSERT INTO log_matches (task_id, allocation_id, rank, node_id, node_name, policy, pattern, action, line)
+			SELECT $1, $2, $3, coalesce(x.node_id, ''), coalesce(x.node_name, ''), u.policy, u.pattern, u.action, u.line
+			FROM unnest($4::text[], $5::text[], $6::text[], $7::text[]) WITH ORDINALITY AS u(policy, pattern, action, line, place)
+			LEFT JOIN members x ON x.allocation_id = $2 AND x.rank = $3
+			ORDER BY u.place ON CONFLICT DO NOTHING RETURNING policy, pattern, action, line, node_name`,
+			m.TaskID, m.AllocationID, m.Rank, policies, patterns, actions, lines)
+		for i := len(fresh) - 1; i >= 0 && err == nil; i-- {
+			if fresh[i].Policy != "" {
+				_, err = tx.exec(ctx, `UPDATE trials SET log_policy_matched = $2 WHERE task_id = $1`, m.TaskID, fresh[i].Policy)
+				break
+			}
+		}
+		return err
+	})
+	return fresh, err
+}
+
+// clipped keeps the beginning of a line, in whole characters.
+func clipped(line string) string {
+	if len(line) <= longestMatch {
+		return line
+	}
+	return label(line[:longestMatch]) + "…"
+}
+
+// TaskPolicies is the configuration in which the policies of a task are; nil when
+// it is no trial.
+func (db *DB) TaskPolicies(ctx context.Context, task string) (json.RawMessage, error) {
+	return scalar[json.RawMessage](ctx, db, `
+		SELECT e.config->'log_policies' FROM tasks t LEFT JOIN experiments e ON e.id = t.experiment_id AND t.type = 'TRIAL'
+		WHERE t.id = $1`, task)
+}
+
+// LiveMatch is what a line of a trial's log asks of the attempts that follow.
+type LiveMatch struct {
+	TaskID   string `db:"task_id"`
+	NodeID   string `db:"node_id"`
+	NodeName string `db:"node_name"`
+	Policy   string `db:"policy"`
+	Pattern  string `db:"pattern"`
+	Action   string `db:"action"`
+	Line     string `db:"line"`
+}
+
+// liveMatches are those of trials that may still run, which are few; of an experiment
+// that has gone on after its end, those since then.
+const liveMatches = `
+	SELECT m.task_id, m.node_id, m.node_name, m.policy, m.pattern, m.action, m.line
+	FROM log_matches m JOIN trials t ON t.task_id = m.task_id JOIN experiments e ON e.id = t.experiment_id
+	WHERE t.ended_at IS NULL AND m.action <> '' AND (e.continued_at IS NULL OR m.at > e.continued_at) ORDER BY m.id`
+
+// NodeFailures says how often in a row attempts of an experiment failed on a node.
+type NodeFailures struct {
+	ExperimentID int    `db:"experiment_id"`
+	NodeID       string `db:"node_id"`
+	NodeName     string `db:"node_name"`
+	Failures     int    `db:"failures"`
+	Avoided      bool   `db:"avoided"`
+}
+
+const liveFailures = `
+	SELECT f.experiment_id, f.node_id, f.node_name, f.failures, f.avoided
+	FROM node_failures f JOIN experiments e ON e.id = f.experiment_id
+	WHERE f.failures > 0 AND e.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETE_FAILED')
+	ORDER BY f.experiment_id, f.node_name, f.node_id`
+
+// queueFailures writes a count down. An experiment that the same plan removes has
+// none any more.
+func queueFailures(b *pgx.Batch, f NodeFailures) {
+	b.Queue(`
+		INSERT INTO node_failures (experiment_id, node_id, node_name, failures, avoided)
+		SELECT id, $2, $3, $4, $5 FROM experiments WHERE id = $1
+		ON CONFLICT (experiment_id, node_id) DO UPDATE SET node_name = excluded.node_name, failures = excluded.failures,
+			avoided = excluded.avoided, at = now()`, f.ExperimentID, f.NodeID, f.NodeName, f.Failures, f.Avoided)
+}
+
+// AvoidedNodes lists the nodes that an experiment avoids.
+func (db *DB) AvoidedNodes(ctx context.Context, experiment int) ([]NodeFailures, error) {
+	return rows[NodeFailures](ctx, db, `
+		SELECT experiment_id, node_id, node_name, failures, avoided FROM node_failures
+		WHERE experiment_id = $1 AND avoided ORDER BY node_name, node_id`, experiment)
+}

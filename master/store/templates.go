@@ -1,0 +1,105 @@
+package store
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// A Template is a configuration that others are laid over.
+type Template struct {
+	Name        string `db:"name"`
+	WorkspaceID int    `db:"workspace_id"`
+	OwnerID     int    `db:"owner_id"`
+	Source      string `db:"source"` // YAML, as it was written
+	Config      []byte `db:"config"` // the same as JSON
+}
+
+const templateSelect = `SELECT t.name, t.workspace_id, t.owner_id, t.source, t.config FROM templates t`
+
+// TemplateFilter chooses templates. Zero values choose all.
+type TemplateFilter struct {
+	Name         string // part of it
+	WorkspaceIDs []int
+	Sort         string
+	Desc         bool
+}
+
+var templateSorts = sorts{"": "t.name", "name": "t.name"}
+
+// Templates lists what the filter chooses.
+func (db *DB) Templates(ctx context.Context, f TemplateFilter) ([]Template, error) {
+	order, err := templateSorts.order(f.Sort, f.Desc, "t.name")
+	if err != nil {
+		return nil, err
+	}
+	var c conditions
+	c.when(f.Name != "", "t.name ILIKE @name", "name", likePattern(f.Name))
+	c.when(len(f.WorkspaceIDs) > 0, "t.workspace_id = ANY(@workspaces::int[])", "workspaces", f.WorkspaceIDs)
+	return rows[Template](ctx, db, templateSelect+c.where()+order, c.args)
+}
+
+// Template finds one.
+func (db *DB) Template(ctx context.Context, name string) (Template, error) {
+	t, err := row[Template](ctx, db, "template", templateSelect+` WHERE t.name = $1`, name)
+	if fault.Is(err, fault.NotFound) {
+		return t, noTemplate(name)
+	}
+	return t, err
+}
+
+func noTemplate(name string) error { return fault.New(fault.NotFound, "template %q not found", name) }
+
+// CreateTemplate makes one.
+func (db *DB) CreateTemplate(ctx context.Context, t Template) error {
+	_, err := db.exec(ctx, `INSERT INTO templates (name, workspace_id, owner_id, source, config)
+		VALUES (@name, @workspace, @owner, @source, @config)`,
+		pgx.NamedArgs{"name": t.Name, "workspace": t.WorkspaceID, "owner": t.OwnerID, "source": t.Source, "config": string(t.Config)})
+	if fault.Is(err, fault.Conflict) {
+		return fault.New(fault.Conflict, "there is a template %q already", t.Name)
+	}
+	return err
+}
+
+// ChangeTemplate gives one another text.
+func (db *DB) ChangeTemplate(ctx context.Context, name, source string, config []byte) error {
+	n, err := db.exec(ctx, `UPDATE templates SET source = $2, config = $3, modified_at = now() WHERE name = $1`, name, source, string(config))
+	if err == nil && n == 0 {
+		return noTemplate(name)
+	}
+	return err
+}
+
+// RenameTemplate gives one another name.
+func (db *DB) RenameTemplate(ctx context.Context, name, other string) error {
+	n, err := db.exec(ctx, `UPDATE templates SET name = $2, modified_at = now() WHERE name = $1`, name, other)
+	if fault.Is(err, fault.Conflict) {
+		return fault.New(fault.Conflict, "there is a template %q already", other)
+	}
+	if err == nil && n == 0 {
+		return noTemplate(name)
+	}
+	return err
+}
+
+// DeleteTemplate removes one. What was made with it stays as it is.
+func (db *DB) DeleteTemplate(ctx context.Context, name string) error {
+	n, err := db.exec(ctx, `DELETE FROM templates WHERE name = $1`, name)
+	if err == nil && n == 0 {
+		return noTemplate(name)
+	}
+	return err
+}
+
+// A UsedTemplate is the template that an experiment was made with, as it was then.
+type UsedTemplate struct {
+	Name   string `db:"template"`
+	Source string `db:"template_source"`
+}
+
+// TemplateOf reads it; of an experiment without one, the zero value.
+func (db *DB) TemplateOf(ctx context.Context, experiment int) (UsedTemplate, error) {
+	return row[UsedTemplate](ctx, db, "experiment", `SELECT template, template_source FROM experiments WHERE id = $1`, experiment)
+}

@@ -1,0 +1,115 @@
+//go:build linux
+
+package attempt
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"github.com/detent-ml/detent/master/logpolicy"
+	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/plugins/runner/logs"
+	"github.com/detent-ml/detent/plugins/runner/masters"
+)
+
+// longestMatch is how much of a line is reported.
+const longestMatch = 2000
+
+// A lookout watches a program's output for the lines that its trial's log policies
+// ask about. The first of each policy counts: it is written down at once, so that
+// the exit report has it even if another process must deliver that, and it is
+// reported at once too, because people want to see it while the program runs.
+type lookout struct {
+	run      *run
+	patterns []v1.LogPattern
+	matcher  *logpolicy.Matcher
+	unseen   atomic.Int32 // policies of which no line was seen yet
+	changed  chan struct{}
+
+	mu   sync.Mutex
+	seen []bool
+}
+
+// newLookout makes one for the task's patterns. A pattern that this release cannot
+// read was written for another; the rest is looked for.
+func newLookout(r *run) *lookout {
+	l := &lookout{run: r, changed: make(chan struct{}, 1)}
+	var texts []string
+	for _, p := range r.spec.LogPatterns {
+		if _, err := logpolicy.New([]string{p.Pattern}); err != nil {
+			r.journal.Warnf("a log policy is not looked for: %v", err)
+			continue
+		}
+		l.patterns, texts = append(l.patterns, p), append(texts, p.Pattern)
+	}
+	l.matcher, _ = logpolicy.New(texts) // each of them is good
+	l.seen = make([]bool, len(texts))
+	l.unseen.Store(int32(len(texts)))
+	return l
+}
+
+// look is shown every line.
+func (l *lookout) look(line logs.Line) {
+	if l.unseen.Load() == 0 {
+		return
+	}
+	for _, n := range l.matcher.Match(line.Text) {
+		if l.first(n) {
+			match := v1.LogMatch{Policy: l.patterns[n].Policy, Line: clip(line.Wire().Log)}
+			l.run.note(func(s *state) { s.Matches = append(s.Matches, match) })
+			select {
+			case l.changed <- struct{}{}:
+			default: // the reporter has not looked yet
+			}
+		}
+	}
+}
+
+func (l *lookout) first(n int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.seen[n] {
+		return false
+	}
+	l.seen[n] = true
+	l.unseen.Add(-1)
+	return true
+}
+
+// tell reports matches until ctx ends. What does not get through comes with the
+// exit report, so a refusal is no news.
+func (l *lookout) tell(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.changed:
+		}
+		l.run.noting.Lock()
+		matches := slices.Clone(l.run.state.Matches)
+		l.run.noting.Unlock()
+		_ = l.run.masters.Call(ctx, masters.Request{
+			Method:  http.MethodPost,
+			Path:    memberPath(l.run.spec.AllocationID, l.run.spec.Rank, "log_matches"),
+			Token:   l.run.token,
+			Message: v1.LogMatchesRequest{Matches: matches},
+		}, nil, masters.Policy{Replay: true, Hold: forever, Patience: reportPatience})
+	}
+}
+
+// clip keeps the beginning of a line, in whole characters.
+func clip(text string) string {
+	if len(text) <= longestMatch {
+		return text
+	}
+	text = text[:longestMatch]
+	for !utf8.ValidString(text) && len(text) > longestMatch-utf8.UTFMax {
+		text = text[:len(text)-1]
+	}
+	return strings.ToValidUTF8(text, "") + "…"
+}

@@ -1,0 +1,231 @@
+// Package collect removes files of checkpoints: it is the program of the tasks that
+// do so. It is part of det-runner, which is on every node that runs tasks, so that
+// removal asks for no image, no Python and no client of an object store.
+//
+// collect.go goes through what there is to do and reports each piece as soon as it
+// is done, so that a second attempt goes on where a first one ended; place.go is
+// where files lie, a folder or a bucket; globs.go matches patterns as the clients
+// know them.
+package collect
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// Verb is the argument that makes det-runner this program; the path of its
+// configuration follows.
+const Verb = "collect"
+
+// all is the pattern that takes a checkpoint away altogether.
+const all = "**/*"
+
+// reportFor is how long a report waits for a master.
+const reportFor = 10 * time.Minute
+
+// Config is what the program is told, through a file that it removes: it may hold a key.
+type Config struct {
+	TaskID  string     `json:"taskId"`
+	Collect v1.Collect `json:"collect"`
+	// KeysFile holds the keys to a bucket, replaced as they end; "" where they are
+	// found in the environment.
+	KeysFile string `json:"keysFile"`
+}
+
+// Write puts the configuration where the program finds it.
+func (c Config) Write(file string) error {
+	text, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return fmt.Errorf("what is to be removed cannot be handed over: %w", err)
+	}
+	return nil
+}
+
+// Reporter hears what was removed.
+type Reporter interface {
+	Freed(ctx context.Context, task string, freed v1.FreedRequest) error
+}
+
+// Main is the program. It fails when anything was left that was to go.
+func Main(ctx context.Context, file string, out io.Writer) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(file); err != nil {
+		return err
+	}
+	var c Config
+	if err := json.Unmarshal(text, &c); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	master, err := client.New(client.Options{Master: os.Getenv("DET_MASTER"), TaskToken: os.Getenv("DET_SESSION_TOKEN"),
+		UserAgent: "det-runner", Patience: reportFor, Insist: true})
+	if err != nil {
+		return err
+	}
+	defer master.Close()
+	place, err := open(ctx, c)
+	if err != nil {
+		return errors.Join(err, refuse(ctx, c, master, err))
+	}
+	defer place.close()
+	return Run(ctx, c, place, master, out)
+}
+
+// refuse reports of everything that nothing could be done.
+func refuse(ctx context.Context, c Config, to Reporter, why error) error {
+	var errs []error
+	for _, k := range c.Collect.Checkpoints {
+		errs = append(errs, to.Freed(ctx, c.TaskID, v1.FreedRequest{UUID: k.UUID, Error: why.Error()}))
+	}
+	if c.Collect.Events != "" {
+		errs = append(errs, to.Freed(ctx, c.TaskID, v1.FreedRequest{Error: why.Error()}))
+	}
+	return errors.Join(errs...)
+}
+
+// Run removes what is to go, and reports it. One that fails does not keep the
+// others from going.
+func Run(ctx context.Context, c Config, in Place, to Reporter, out io.Writer) error {
+	failed := 0
+	var files, bytes int64
+	for _, k := range c.Collect.Checkpoints {
+		freed := checkpoint(ctx, in, k)
+		freed.say(out, "checkpoint "+k.UUID)
+		if err := to.Freed(ctx, c.TaskID, freed.FreedRequest); err != nil {
+			return fmt.Errorf("what was removed of checkpoint %s could not be reported: %w", k.UUID, err)
+		}
+		files, bytes = files+freed.Files, bytes+freed.Bytes
+		if freed.Error != "" {
+			failed++
+		}
+	}
+	if c.Collect.Events != "" {
+		freed := events(ctx, in, c.Collect.Events)
+		freed.say(out, "TensorBoard's files in "+c.Collect.Events)
+		if err := to.Freed(ctx, c.TaskID, freed.FreedRequest); err != nil {
+			return fmt.Errorf("what was removed of TensorBoard's files could not be reported: %w", err)
+		}
+		files, bytes = files+freed.Files, bytes+freed.Bytes
+		if freed.Error != "" {
+			failed++
+		}
+	}
+	fmt.Fprintf(out, "removed %s in %s\n", count(files, "file"), size(bytes))
+	if failed > 0 {
+		return fmt.Errorf("%d of %d could not be removed as they were to be", failed, len(c.Collect.Checkpoints)+min(1, len(c.Collect.Events)))
+	}
+	return nil
+}
+
+// freed is what came of one piece.
+type freed struct{ v1.FreedRequest }
+
+var plainUUID = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+// checkpoint removes what is to go of one.
+func checkpoint(ctx context.Context, in Place, k v1.CollectCheckpoint) freed {
+	f := freed{FreedRequest: v1.FreedRequest{UUID: k.UUID}}
+	if !plainUUID.MatchString(k.UUID) { // it becomes a path
+		f.Error = fmt.Sprintf("%q is no UUID", k.UUID)
+		return f
+	}
+	before, err := in.List(ctx, k.UUID)
+	if err == nil && len(before) == 0 && k.Known > 0 {
+		err = in.There(ctx) // a storage that is not mounted has no checkpoints either
+	}
+	if err != nil {
+		f.Error = err.Error()
+		return f
+	}
+	gone := selected(k.Globs, slices.Collect(maps.Keys(before)))
+	err = in.Remove(ctx, k.UUID, gone)
+	f.account(ctx, in, k.UUID, before, err)
+	return f
+}
+
+// events removes TensorBoard's files.
+func events(ctx context.Context, in Place, dir string) freed {
+	var f freed
+	if dir != path.Clean(dir) || path.IsAbs(dir) || strings.HasPrefix(dir, "..") {
+		f.Error = fmt.Sprintf("%q is no path below a storage", dir)
+		return f
+	}
+	before, err := in.List(ctx, dir)
+	if err != nil {
+		f.Error = err.Error()
+		return f
+	}
+	err = in.Remove(ctx, dir, slices.Collect(maps.Keys(before)))
+	f.account(ctx, in, dir, before, err)
+	f.Left = nil
+	return f
+}
+
+// account says what went, by what is left.
+func (f *freed) account(ctx context.Context, in Place, dir string, before map[string]int64, failure error) {
+	after, err := in.List(ctx, dir)
+	if failure = errors.Join(failure, err); failure != nil {
+		f.Error = failure.Error()
+	}
+	if err != nil {
+		return
+	}
+	for name, n := range before {
+		if _, left := after[name]; !left && !strings.HasSuffix(name, "/") {
+			f.Files, f.Bytes = f.Files+1, f.Bytes+n
+		}
+	}
+	f.Left = &v1.PatchCheckpointOptionalResources{Resources: after}
+}
+
+// say prints what came of it.
+func (f freed) say(out io.Writer, what string) {
+	left := ""
+	if f.Left != nil && len(f.Left.Resources) > 0 {
+		left = fmt.Sprintf(", %s left", count(int64(len(f.Left.Resources)), "entry"))
+	}
+	fmt.Fprintf(out, "%s: removed %s in %s%s\n", what, count(f.Files, "file"), size(f.Bytes), left)
+	if f.Error != "" {
+		fmt.Fprintf(out, "%s: %s\n", what, f.Error)
+	}
+}
+
+func count(n int64, what string) string {
+	switch {
+	case n == 1:
+		return "1 " + what
+	case strings.HasSuffix(what, "y"):
+		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(what, "y"))
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func size(n int64) string {
+	const step = 1024
+	if n < step {
+		return count(n, "byte")
+	}
+	value, unit := float64(n), 0
+	for ; value >= step && unit < 5; unit++ {
+		value /= step
+	}
+	return fmt.Sprintf("%.1f %ciB", value, " KMGTP"[unit])
+}

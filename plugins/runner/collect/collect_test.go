@@ -1,0 +1,212 @@
+package collect
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/detent-ml/detent/master/v1"
+)
+
+const (
+	one = "11111111-1111-1111-1111-111111111111"
+	two = "22222222-2222-2222-2222-222222222222"
+)
+
+// heard keeps reports.
+type heard struct{ list []v1.FreedRequest }
+
+func (h *heard) Freed(_ context.Context, _ string, f v1.FreedRequest) error {
+	h.list = append(h.list, f)
+	return nil
+}
+
+// stored makes a storage with two checkpoints, TensorBoard's files and a bystander.
+func stored(t *testing.T) string {
+	t.Helper()
+	base := t.TempDir()
+	for name, content := range map[string]string{
+		one + "/model.bin": "12345", one + "/sub/optimizer.bin": "123", one + "/metadata.json": "{}", one + "/.hidden": "1",
+		two + "/model.bin": "1234567", "cluster/tensorboard/experiment/7/trial/1/events": "12", "cluster/tensorboard/experiment/71/events": "12",
+		"bystander": "x",
+	} {
+		path := filepath.Join(base, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(base, one, "empty"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return base
+}
+
+// there lists the files of a folder.
+func there(t *testing.T, base string) string {
+	t.Helper()
+	var names []string
+	err := filepath.WalkDir(base, func(path string, d os.DirEntry, err error) error {
+		if err == nil && path != base {
+			rel, _ := filepath.Rel(base, path)
+			if d.IsDir() {
+				rel += "/"
+			}
+			names = append(names, rel)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(names, " ")
+}
+
+// run removes from a folder and returns what was reported and printed.
+func run(t *testing.T, base string, c v1.Collect) ([]v1.FreedRequest, string, error) {
+	t.Helper()
+	place, err := openFolder(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer place.close()
+	var h heard
+	var out strings.Builder
+	err = Run(t.Context(), Config{TaskID: "7.x", Collect: c}, place, &h, &out)
+	return h.list, out.String(), err
+}
+
+func TestWholeCheckpointsGo(t *testing.T) {
+	base := stored(t)
+	reports, said, err := run(t, base, v1.Collect{Events: "cluster/tensorboard/experiment/7",
+		Checkpoints: []v1.CollectCheckpoint{{UUID: one, Globs: []string{all}, Known: 3}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := there(t, base), "bystander cluster/ cluster/tensorboard/ cluster/tensorboard/experiment/ cluster/tensorboard/experiment/71/ "+
+		"cluster/tensorboard/experiment/71/events "+two+"/ "+two+"/model.bin"; !sameWords(got, want) {
+		t.Errorf("left is %s, want %s", got, want)
+	}
+	if len(reports) != 2 || reports[0].Files != 4 || reports[0].Bytes != 11 || reports[0].Error != "" || reports[0].Left == nil || len(reports[0].Left.Resources) != 0 {
+		t.Errorf("reported: %+v", reports)
+	}
+	if e := reports[1]; e.UUID != "" || e.Files != 1 || e.Bytes != 2 || e.Left != nil {
+		t.Errorf("of TensorBoard's files: %+v", e)
+	}
+	for _, want := range []string{"checkpoint " + one + ": removed 4 files in 11 bytes", "removed 5 files in 13 bytes"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("its log lacks %q: %s", want, said)
+		}
+	}
+}
+
+func sameWords(a, b string) bool {
+	x, y := strings.Fields(a), strings.Fields(b)
+	slices.Sort(x)
+	slices.Sort(y)
+	return slices.Equal(x, y)
+}
+
+func TestSomeFilesGo(t *testing.T) {
+	base := stored(t)
+	reports, _, err := run(t, base, v1.Collect{Checkpoints: []v1.CollectCheckpoint{{UUID: one, Globs: []string{"sub", "*.bin"}}, {UUID: two}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := slices.Sorted(maps.Keys(reports[0].Left.Resources))
+	if !slices.Equal(left, []string{".hidden", "empty/", "metadata.json"}) || reports[0].Files != 2 || reports[0].Bytes != 8 {
+		t.Errorf("of one: %v, %+v", left, reports[0])
+	}
+	if r := reports[1]; r.Files != 0 || r.Left.Resources["model.bin"] != 7 {
+		t.Errorf("without patterns: %+v", r)
+	}
+}
+
+// TestTheSecondTime: what has gone is gone, which is as it should be; but a storage without anything
+// in it is not the storage.
+func TestTheSecondTime(t *testing.T) {
+	base := stored(t)
+	c := v1.Collect{Checkpoints: []v1.CollectCheckpoint{{UUID: one, Globs: []string{all}, Known: 3}}, Events: "cluster/tensorboard/experiment/7"}
+	for range 2 {
+		reports, _, err := run(t, base, c)
+		if err != nil || reports[0].Left == nil || len(reports[0].Left.Resources) != 0 {
+			t.Fatalf("%+v %v", reports, err)
+		}
+	}
+	reports, _, err := run(t, t.TempDir(), c)
+	if err == nil || !strings.Contains(reports[0].Error, "not mounted") || reports[0].Left != nil {
+		t.Errorf("an empty storage: %+v %v", reports, err)
+	}
+	if reports[1].Error != "" {
+		t.Errorf("TensorBoard's files need not have been there: %+v", reports[1])
+	}
+}
+
+// TestNothingOutsideGoes: neither a name nor a link leads out of the storage.
+func TestNothingOutsideGoes(t *testing.T) {
+	base, outside := stored(t), stored(t)
+	for _, link := range []string{filepath.Join(base, one, "sub", "link"), filepath.Join(base, "33333333-3333-3333-3333-333333333333")} {
+		if err := os.Symlink(outside, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := there(t, outside)
+	reports, _, err := run(t, base, v1.Collect{Checkpoints: []v1.CollectCheckpoint{
+		{UUID: one, Globs: []string{all}}, {UUID: "33333333-3333-3333-3333-333333333333", Globs: []string{all}}, {UUID: "..", Globs: []string{all}}},
+		Events: "../" + filepath.Base(outside)})
+	if err == nil || there(t, outside) != before {
+		t.Errorf("%v; outside is %s, was %s", err, there(t, outside), before)
+	}
+	for i, fails := range []bool{false, true, true, true} {
+		if (reports[i].Error != "") != fails {
+			t.Errorf("report %d: %+v", i, reports[i])
+		}
+	}
+	if reports[0].Files != 5 { // the link is one
+		t.Errorf("%+v", reports[0])
+	}
+}
+
+// stubborn is a place of which a file cannot be removed.
+type stubborn struct{ files map[string]int64 }
+
+func (s stubborn) close() {}
+
+func (s stubborn) There(context.Context) error { return nil }
+
+func (s stubborn) List(context.Context, string) (map[string]int64, error) {
+	return maps.Clone(s.files), nil
+}
+
+func (s stubborn) Remove(_ context.Context, _ string, names []string) error {
+	for _, name := range names {
+		if name != "locked" {
+			delete(s.files, name)
+		}
+	}
+	return errors.New("locked: access denied")
+}
+
+// TestWhatFailsIsToldTruly: what went is counted, what is left is named, and the others go on.
+func TestWhatFailsIsToldTruly(t *testing.T) {
+	var h heard
+	var out strings.Builder
+	place := stubborn{map[string]int64{"locked": 10, "open": 5}}
+	err := Run(t.Context(), Config{Collect: v1.Collect{Checkpoints: []v1.CollectCheckpoint{{UUID: one, Globs: []string{all}}, {UUID: two, Globs: []string{"open"}}}}}, place, &h, &out)
+	if err == nil || len(h.list) != 2 {
+		t.Fatalf("%v %+v", err, h.list)
+	}
+	if r := h.list[0]; r.Files != 1 || r.Bytes != 5 || r.Error != "locked: access denied" || r.Left.Resources["locked"] != 10 {
+		t.Errorf("%+v", r)
+	}
+	if !strings.Contains(out.String(), "access denied") {
+		t.Errorf("its log: %s", out.String())
+	}
+}

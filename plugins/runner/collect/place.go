@@ -1,0 +1,203 @@
+package collect
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/detent-ml/detent/master/objects"
+	"github.com/detent-ml/detent/plugins/runner/credentials"
+)
+
+// A Place is where files lie.
+type Place interface {
+	// List says what is below a folder of it, with sizes; names of folders end in a
+	// slash. A folder that is not there has nothing.
+	List(ctx context.Context, dir string) (map[string]int64, error)
+	// Remove takes names out of a folder; what is not there any more is no error.
+	Remove(ctx context.Context, dir string, names []string) error
+	// There says what makes it doubtful that this is the storage at all.
+	There(ctx context.Context) error
+	close()
+}
+
+// open finds the place.
+func open(ctx context.Context, c Config) (Place, error) {
+	s := c.Collect.Storage
+	if s.Bucket == "" {
+		return openFolder(s.Folder)
+	}
+	o := objects.Store{Bucket: s.Bucket, Endpoint: s.Endpoint, Region: s.Region}
+	switch {
+	case s.AccessKey != "":
+		o.Keys = func(context.Context) (objects.Keys, error) {
+			return objects.Keys{AccessKey: s.AccessKey, SecretKey: s.SecretKey}, nil
+		}
+	case c.KeysFile != "":
+		o.Keys = func(ctx context.Context) (objects.Keys, error) { return keysOf(ctx, c.KeysFile) }
+	}
+	b, err := objects.Open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return bucket{b, s.Prefix}, nil
+}
+
+// keysOf reads the keys that are good now, as programs are given them.
+func keysOf(ctx context.Context, file string) (objects.Keys, error) {
+	var text bytes.Buffer
+	if err := credentials.Print(ctx, file, &text, time.Now); err != nil {
+		return objects.Keys{}, err
+	}
+	var k struct {
+		AccessKeyID     string `json:"AccessKeyId"`
+		SecretAccessKey string
+		SessionToken    string
+		Expiration      time.Time
+	}
+	err := json.Unmarshal(text.Bytes(), &k)
+	return objects.Keys{AccessKey: k.AccessKeyID, SecretKey: k.SecretAccessKey, SessionToken: k.SessionToken, Expires: k.Expiration}, err
+}
+
+// folder is a storage that the task sees as a folder. Nothing leads out of it.
+type folder struct {
+	root *os.Root
+	path string
+}
+
+func openFolder(at string) (Place, error) {
+	root, err := os.OpenRoot(at)
+	if err != nil {
+		return nil, fmt.Errorf("this node does not see the storage: %w: mount it here, or keep such tasks off this node", err)
+	}
+	return folder{root, at}, nil
+}
+
+func (f folder) close() { _ = f.root.Close() }
+
+func (f folder) There(context.Context) error {
+	d, err := f.root.Open(".")
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if names, _ := d.Readdirnames(1); len(names) == 0 {
+		return fmt.Errorf("%s is empty here, which looks as if the storage were not mounted on this node: "+
+			"mount it, or, if it is right that nothing is left, put any file there", f.path)
+	}
+	return nil
+}
+
+func (f folder) List(_ context.Context, dir string) (map[string]int64, error) {
+	info, err := f.root.Lstat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return map[string]int64{}, nil
+	case err != nil:
+		return nil, err
+	case !info.IsDir():
+		return nil, fmt.Errorf("%s in %s is no folder", dir, f.path)
+	}
+	found := map[string]int64{}
+	err = fs.WalkDir(f.root.FS(), dir, func(name string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) || name == dir && err == nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		rel := strings.TrimPrefix(name, dir+"/")
+		if d.IsDir() {
+			found[rel+"/"] = 0
+			return nil
+		}
+		info, err := d.Info()
+		if err == nil {
+			found[rel] = info.Size()
+		} else if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return err
+	})
+	return found, err
+}
+
+func (f folder) Remove(ctx context.Context, dir string, names []string) error {
+	slices.Sort(names) // what is in a folder follows it
+	slices.Reverse(names)
+	var errs []error
+	for _, name := range names {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		err := f.root.Remove(path.Join(dir, name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) > 3 {
+		errs = append(errs[:3], fmt.Errorf("and %d more", len(errs)-3))
+	}
+	if left, err := f.List(ctx, dir); err == nil && len(left) == 0 {
+		if err := f.root.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// bucket is a storage in a bucket, below a prefix.
+type bucket struct {
+	*objects.Bucket
+	prefix string
+}
+
+func (b bucket) close() {}
+
+func (b bucket) There(context.Context) error { return nil } // it has answered
+
+func (b bucket) below(dir string) string { return path.Join(b.prefix, dir) + "/" }
+
+func (b bucket) List(ctx context.Context, dir string) (map[string]int64, error) {
+	list, err := b.Bucket.List(ctx, b.below(dir))
+	found := make(map[string]int64, len(list))
+	for _, o := range list {
+		if name := strings.TrimPrefix(o.Key, b.below(dir)); name != "" {
+			found[name] = o.Size
+		}
+	}
+	return found, err
+}
+
+// atOnce is how many objects are removed at the same time.
+const atOnce = 16
+
+func (b bucket) Remove(ctx context.Context, dir string, names []string) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	room := make(chan struct{}, atOnce)
+	var all sync.WaitGroup
+	for _, name := range names {
+		room <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
+		all.Go(func() {
+			defer func() { <-room }()
+			if err := b.Bucket.Remove(ctx, b.below(dir)+name); err != nil {
+				stop(err) // the others would fail like it
+			}
+		})
+	}
+	all.Wait()
+	return context.Cause(ctx)
+}
