@@ -75,7 +75,10 @@ func dialProgram(args []string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	go func() { _, _ = io.Copy(conn, os.Stdin) }()
+	go func() {
+		_, _ = io.Copy(conn, os.Stdin)
+		_ = conn.Close() // ssh has left
+	}()
 	_, _ = io.Copy(os.Stdout, conn)
 	return 0
 }
@@ -295,6 +298,7 @@ func (l *login) client(stdin, name string, args ...string) (stdout, stderr strin
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, append(append([]string{}, l.options...), args...)...)
 	cmd.Stdin = strings.NewReader(stdin)
+	cmd.WaitDelay = time.Second // what it started may outlive it, with its pipes
 	var out, errs strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
