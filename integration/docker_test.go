@@ -369,7 +369,7 @@ func (d *inContainers) shell(t *testing.T) {
 	id := made.Shell.ID
 	eventually(t, "the shell is ready", func() (bool, error) {
 		task, err := d.client.Task(t.Context(), id)
-		return err == nil && len(task.Allocations) > 0 && task.Allocations[0].IsReady, err
+		return err == nil && slices.ContainsFunc(task.Allocations, func(a v1.Allocation) bool { return a.IsReady }), err
 	})
 	key, err := ssh.ParsePrivateKey([]byte(made.Shell.PrivateKey))
 	if err != nil {

@@ -16,7 +16,11 @@ func TestConsulIsAway(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	shell := strings.TrimSpace(out)
-	t.Cleanup(func() { _, _ = r.det(t, "shell", "kill", shell) })
+	defer func() {
+		if out, err := r.det(t, "shell", "kill", shell); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+	}()
 	visit := func(when string) {
 		t.Helper()
 		if out, err := r.det(t, "shell", "open", shell, "--", "echo inside"); err != nil || !strings.HasSuffix(out, "inside\n") {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -245,7 +246,7 @@ func TestATunnelToAShell(t *testing.T) {
 	id := made.Shell.ID
 	eventually(t, "the shell is ready", func() (bool, error) {
 		task, err := r.client.Task(t.Context(), id)
-		return err == nil && len(task.Allocations) > 0 && task.Allocations[0].IsReady, err
+		return err == nil && slices.ContainsFunc(task.Allocations, func(a v1.Allocation) bool { return a.IsReady }), err
 	})
 	r.dialDirectly(t, id)
 	if code, body := r.page(t, r.client, "/proxy/"+id+"/"); code != 426 || !strings.Contains(body, "det shell open") {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hashicorp/nomad/api"
+
 	"github.com/detent-ml/detent/nomad/servers"
 )
 
@@ -84,10 +86,15 @@ func (c *Cluster) adopt(client Client) (Client, error) {
 	return client, fmt.Errorf("no room for the client %s: the cluster has %d nodes already, as many as there are ranges of ports for their tasks", client.Name, maxClients)
 }
 
-// RemoveClient ends a further client and forgets it, with its data and its tasks.
+// RemoveClient ends a further client and forgets it, with its data and its tasks. From
+// the beginning nothing new is placed on it: Nomad notices only after a while that a
+// client has gone.
 func (c *Cluster) RemoveClient(ctx context.Context, name string) error {
 	return c.locked(ctx, func() error {
 		part := clientPart(name)
+		if err := c.withdraw(ctx, name); err != nil {
+			return err
+		}
 		if err := c.stopAgent(ctx, part); err != nil {
 			return err
 		}
@@ -108,6 +115,27 @@ func (c *Cluster) RemoveClient(ctx context.Context, name string) error {
 		}
 		return errors.Join(removeTree(c.allocDir(name)), removeTree(c.path(part)), os.RemoveAll(c.path(consulPart(name))))
 	})
+}
+
+// withdraw tells Nomad to place nothing on a client, if it knows it.
+func (c *Cluster) withdraw(ctx context.Context, name string) error {
+	nomad, err := c.Nomad()
+	if err != nil {
+		return err
+	}
+	nodes, _, err := nomad.Nodes().List((&api.QueryOptions{}).WithContext(ctx))
+	if err != nil {
+		return fmt.Errorf("asking Nomad for node %s: %w", c.nodeName(name), err)
+	}
+	for _, n := range nodes {
+		if n.Name != c.nodeName(name) || n.Status != api.NodeStatusReady {
+			continue
+		}
+		if _, err := nomad.Nodes().ToggleEligibility(n.ID, false, (&api.WriteOptions{}).WithContext(ctx)); err != nil {
+			return fmt.Errorf("telling Nomad to place nothing on node %s: %w", n.Name, err)
+		}
+	}
+	return nil
 }
 
 // agentsOf are the makers of a node's agents, in the order in which they start.
