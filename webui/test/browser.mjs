@@ -265,7 +265,8 @@ const stories = {
     const cell = lab.locator('.jp-Notebook .cm-content').first();
     await cell.click();
     await cell.pressSequentially('print(6 * 7, "over the proxy")');
-    // JupyterLab drops a cell that is run in the first moments of its kernel: it gets
+    // JupyterLab, by itself too, drops a cell that is run in the first moments of a kernel
+    // that it reaches over ipc: the cell gets
     // no number then, and people run it again.
     await until('the cell has a number', async () => {
       await cell.click();
