@@ -266,8 +266,7 @@ const stories = {
     await cell.click();
     await cell.pressSequentially('print(6 * 7, "over the proxy")');
     // JupyterLab, by itself too, drops a cell that is run in the first moments of a kernel
-    // that it reaches over ipc: the cell gets
-    // no number then, and people run it again.
+    // that it reaches over ipc: the cell gets no number then, and people run it again.
     await until('the cell has a number', async () => {
       await cell.click();
       await lab.keyboard.press('Shift+Enter');
