@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/detent-ml/detent/master/auth"
@@ -200,12 +202,12 @@ func (c *call) bound(filter, exclusive, inclusive string, step int) (*int, error
 func experimentStates(names []string) ([]string, error) {
 	var out []string
 	for _, name := range names {
-		s, ok := strings.CutPrefix(name, "STATE_")
-		if !ok {
-			return nil, fault.New(fault.Invalid, "states: %q is no state", clip(name))
-		}
-		if s != "UNSPECIFIED" {
-			out = append(out, s)
+		switch s := v1.ExperimentState(name); {
+		case s == v1.ExperimentStateUnspecified:
+		case slices.Contains(v1.ExperimentStates, s):
+			out = append(out, strings.TrimPrefix(name, "STATE_"))
+		default:
+			return nil, fault.New(fault.Invalid, "states: %q is no state; there are %s", clip(name), strings.Trim(fmt.Sprint(v1.ExperimentStates), "[]"))
 		}
 	}
 	return out, nil

@@ -59,20 +59,9 @@ func refusedWish(e store.ExperimentHead, w store.Wish) error {
 
 // bulkRequest chooses experiments by their ids, or by what they are like.
 type bulkRequest struct {
-	ExperimentIDs []int        `json:"experimentIds"`
-	Filters       *bulkFilters `json:"filters,omitempty"`
-	ProjectID     int          `json:"projectId"`
-}
-
-type bulkFilters struct {
-	Description           string   `json:"description"`
-	Name                  string   `json:"name"`
-	Labels                []string `json:"labels"`
-	Archived              *bool    `json:"archived,omitempty"`
-	States                []string `json:"states"`
-	UserIDs               []int    `json:"userIds"`
-	ProjectID             int      `json:"projectId"`
-	ExcludedExperimentIDs []int    `json:"excludedExperimentIds"`
+	ExperimentIDs []int                     `json:"experimentIds"`
+	Filters       *v1.BulkExperimentFilters `json:"filters,omitempty"`
+	ProjectID     int                       `json:"projectId"`
 }
 
 // bulkResponse says what came of each.
@@ -127,10 +116,7 @@ func (a *API) wishMany(w store.Wish) func(context.Context, *call, *bulkRequest) 
 func (a *API) chosen(ctx context.Context, project int, req *bulkRequest) (list []store.ExperimentHead, missing []int, err error) {
 	f := store.ExperimentFilter{ProjectID: project, IDs: req.ExperimentIDs}
 	if req.Filters != nil {
-		x := req.Filters
-		f = store.ExperimentFilter{ProjectID: project, Name: x.Name, Description: x.Description, Labels: x.Labels,
-			Archived: x.Archived, UserIDs: x.UserIDs, NotIDs: x.ExcludedExperimentIDs}
-		if f.States, err = experimentStates(x.States); err != nil {
+		if f, err = bulkFilter(project, req.Filters); err != nil {
 			return nil, nil, err
 		}
 	} else if len(req.ExperimentIDs) == 0 {
@@ -145,6 +131,14 @@ func (a *API) chosen(ctx context.Context, project int, req *bulkRequest) (list [
 		}
 	}
 	return list, missing, nil
+}
+
+// bulkFilter says what experiments are like, of one project.
+func bulkFilter(project int, x *v1.BulkExperimentFilters) (f store.ExperimentFilter, err error) {
+	f = store.ExperimentFilter{ProjectID: project, Name: x.Name, Description: x.Description, Labels: x.Labels,
+		Archived: x.Archived, UserIDs: x.UserIDs, NotIDs: x.ExcludedExperimentIDs}
+	f.States, err = experimentStates(x.States)
+	return f, err
 }
 
 func (a *API) patchExperiment(ctx context.Context, c *call, req *v1.PatchExperiment) (*v1.PatchExperimentResponse, error) {

@@ -6,6 +6,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerMoves() {
@@ -49,10 +50,10 @@ func (a *API) destination(ctx context.Context, id int) (store.Project, error) {
 
 // moveManyRequest chooses experiments of a project, and another project for them.
 type moveManyRequest struct {
-	DestinationProjectID int          `json:"destinationProjectId"`
-	ExperimentIDs        []int        `json:"experimentIds"`
-	Filters              *bulkFilters `json:"filters,omitempty"`
-	ProjectID            int          `json:"projectId"`
+	DestinationProjectID int                       `json:"destinationProjectId"`
+	ExperimentIDs        []int                     `json:"experimentIds"`
+	Filters              *v1.BulkExperimentFilters `json:"filters,omitempty"`
+	ProjectID            int                       `json:"projectId"`
 }
 
 func (a *API) moveExperiments(ctx context.Context, c *call, req *moveManyRequest) (*bulkResponse, error) {

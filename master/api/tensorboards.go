@@ -75,9 +75,6 @@ func (a *API) tensorboard(ctx context.Context, c *call, _ *none) (*v1.GetTensorb
 }
 
 func (a *API) createTensorboard(ctx context.Context, c *call, req *v1.LaunchTensorboardRequest) (*v1.LaunchTensorboardResponse, error) {
-	if filters, err := req.Filters.Map(); err != nil || len(filters) > 0 {
-		return nil, fault.New(fault.Unimplemented, "filters: experiments cannot be chosen by a filter yet; name them in experimentIds")
-	}
 	shown, err := a.shownBy(ctx, c, req)
 	if err != nil {
 		return nil, err
@@ -100,8 +97,16 @@ func (a *API) createTensorboard(ctx context.Context, c *call, req *v1.LaunchTens
 // that the caller may see it, that its files can be read, and that it is not too
 // much.
 func (a *API) shownBy(ctx context.Context, c *call, req *v1.LaunchTensorboardRequest) (store.Tensorboard, error) {
-	t := store.Tensorboard{ExperimentIDs: unique(req.ExperimentIDs), TrialIDs: unique(req.TrialIDs)}
-	if len(t.ExperimentIDs)+len(t.TrialIDs) == 0 {
+	like, err := a.experimentsLike(ctx, req.Filters)
+	if err != nil {
+		return store.Tensorboard{}, err
+	}
+	t := store.Tensorboard{ExperimentIDs: unique(slices.Concat(req.ExperimentIDs, like)), TrialIDs: unique(req.TrialIDs)}
+	switch {
+	case len(t.ExperimentIDs)+len(t.TrialIDs) > 0:
+	case req.Filters != nil:
+		return t, fault.New(fault.Invalid, "a TensorBoard needs something to show: no experiment passes the filters")
+	default:
 		return t, fault.New(fault.Invalid, "a TensorBoard needs something to show: name experiments in experimentIds or trials in trialIds")
 	}
 	if n := max(len(t.ExperimentIDs), len(t.TrialIDs)); n > mostShown {
@@ -145,6 +150,26 @@ func (a *API) shownBy(ctx context.Context, c *call, req *v1.LaunchTensorboardReq
 		return t, fault.New(fault.Invalid, "%w", err)
 	}
 	return t, nil
+}
+
+// experimentsLike lists the experiments that pass filters; none without them.
+func (a *API) experimentsLike(ctx context.Context, filters *v1.BulkExperimentFilters) ([]int, error) {
+	if filters == nil {
+		return nil, nil
+	}
+	f, err := bulkFilter(filters.ProjectID, filters)
+	if err != nil {
+		return nil, err
+	}
+	list, err := a.db.ExperimentHeads(ctx, f, mostAtOnce)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]int, len(list))
+	for i, e := range list {
+		ids[i] = e.ID
+	}
+	return ids, nil
 }
 
 func tooMuchShown(n int) error {

@@ -284,10 +284,11 @@ func TestTensorboards(t *testing.T) {
 		t.Errorf("it sees %s", got)
 	}
 	for body, words := range map[string][]string{
-		`{}`:                       {"400", "something to show"},
-		`{"experimentIds":[99]}`:   {"404", "experiment 99"},
-		`{"trialIds":[99]}`:        {"404", "trial 99"},
-		`{"filters":{"name":"x"}}`: {"501", "filters"},
+		`{}`:                                    {"400", "something to show"},
+		`{"experimentIds":[99]}`:                {"404", "experiment 99"},
+		`{"trialIds":[99]}`:                     {"404", "trial 99"},
+		`{"filters":{"name":"nothing has it"}}`: {"400", "no experiment passes the filters"},
+		`{"filters":{"states":["STATE_UNHEARD_OF"]}}`:                                                       {"400", "STATE_UNHEARD_OF"},
 		fmt.Sprintf(`{"experimentIds":[%d,%d]}`, three, clash):                                              {"400", "/other", "/disk"},
 		`{"trialIds":[` + strings.Trim(strings.Repeat("1,", 2), ",") + `],"config":{"tensorboard_arg":[]}}`: {"400", "tensorboard_arg"},
 	} {
@@ -298,10 +299,15 @@ func TestTensorboards(t *testing.T) {
 			}
 		}
 	}
+	chosen := me.post("/api/v1/tensorboards", fmt.Sprintf(`{"filters":{"states":["STATE_COMPLETED"]},"experimentIds":[%d,%d]}`, two, three)).ok().tree()
+	if ids, _ := json.Marshal(at(t, chosen, "tensorboard.experimentIds")); string(ids) != fmt.Sprintf("[%d,%d]", two, three) {
+		t.Errorf("what is completed, and one more, is %s, want %d and %d", ids, two, three)
+	}
 	for i := range mostShown {
 		r.trial(clash, i+1)
 	}
 	me.post("/api/v1/tensorboards", fmt.Sprintf(`{"experimentIds":[%d]}`, clash)).says(400, "at most 100 trials", "101")
+	me.post("/api/v1/tensorboards", fmt.Sprintf(`{"filters":{"excludedExperimentIds":[%d,%d,%d]}}`, one, two, three)).says(400, "at most 100 trials", "101")
 }
 
 // A task that says it is idle ends, with its reason; only it may say so.

@@ -26,6 +26,14 @@ const (
 	ExperimentStateRunning           ExperimentState = "STATE_RUNNING"
 )
 
+// ExperimentStates are all of them but the unspecified one. Trials have no others.
+var ExperimentStates = []ExperimentState{
+	ExperimentStateActive, ExperimentStatePaused, ExperimentStateStoppingCompleted, ExperimentStateStoppingCanceled,
+	ExperimentStateStoppingError, ExperimentStateCompleted, ExperimentStateCanceled, ExperimentStateError,
+	ExperimentStateDeleted, ExperimentStateDeleting, ExperimentStateDeleteFailed, ExperimentStateStoppingKilled,
+	ExperimentStateQueued, ExperimentStatePulling, ExperimentStateStarting, ExperimentStateRunning,
+}
+
 // ContinueExperimentRequest is a message of the wire.
 type ContinueExperimentRequest struct {
 	ID             int     `json:"id"`
@@ -179,4 +187,17 @@ type PatchExperimentResponse struct {
 // PutExperimentLabelResponse is a message of the wire.
 type PutExperimentLabelResponse struct {
 	Labels []string `json:"labels"`
+}
+
+// BulkExperimentFilters choose experiments by what they are like. What is not
+// given does not matter.
+type BulkExperimentFilters struct {
+	Archived              *bool    `json:"archived,omitempty"`
+	Description           string   `json:"description,omitempty"`
+	ExcludedExperimentIDs []int    `json:"excludedExperimentIds,omitempty"`
+	Labels                []string `json:"labels,omitempty"`
+	Name                  string   `json:"name,omitempty"`
+	ProjectID             int      `json:"projectId,omitempty"`
+	States                []string `json:"states,omitempty"`
+	UserIDs               []int    `json:"userIds,omitempty"`
 }

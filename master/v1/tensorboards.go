@@ -23,14 +23,14 @@ type Tensorboard struct {
 
 // LaunchTensorboardRequest: POST /tensorboards.
 type LaunchTensorboardRequest struct {
-	Config        Struct  `json:"config,omitempty"`
-	ExperimentIDs []int   `json:"experimentIds,omitempty"`
-	Files         []File  `json:"files,omitempty"`
-	Filters       Struct  `json:"filters,omitempty"`
-	Preview       *bool   `json:"preview,omitempty"`
-	TemplateName  *string `json:"templateName,omitempty"`
-	TrialIDs      []int   `json:"trialIds,omitempty"`
-	WorkspaceID   *int    `json:"workspaceId,omitempty"`
+	Config        Struct                 `json:"config,omitempty"`
+	ExperimentIDs []int                  `json:"experimentIds,omitempty"`
+	Files         []File                 `json:"files,omitempty"`
+	Filters       *BulkExperimentFilters `json:"filters,omitempty"` // these experiments as well
+	Preview       *bool                  `json:"preview,omitempty"`
+	TemplateName  *string                `json:"templateName,omitempty"`
+	TrialIDs      []int                  `json:"trialIds,omitempty"`
+	WorkspaceID   *int                   `json:"workspaceId,omitempty"`
 }
 
 // LaunchTensorboardResponse answers it. Remarks are ours.
