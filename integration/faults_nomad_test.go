@@ -132,7 +132,6 @@ func (r *rig) nomadIsRestored(t *testing.T) {
 	r.ageNomad(t)
 	forgotten := r.train(t, trainOptions{})
 	forgotten.advance(t, 2*checkpointEvery)
-	r.indexed(t, forgotten)
 	since := time.Now()
 	r.whileStopped(t, server, func() error {
 		return errors.Join(os.RemoveAll(data), os.CopyFS(data, os.DirFS(old)))
@@ -198,16 +197,6 @@ func (r *rig) ageNomad(t testing.TB) {
 			t.Fatal(err)
 		}
 	}
-}
-
-// indexed waits until the master has kept an index of Nomad's from after the
-// start of a training, as it does with every full list.
-func (r *rig) indexed(t testing.TB, k *training) {
-	t.Helper()
-	eventually(t, "an index of Nomad's after the training's start", func() (bool, error) {
-		list, err := query(t, r, pgx.RowTo[bool], `SELECT nomad_index >= (SELECT min(nomad_index) FROM members WHERE allocation_id = $1) FROM cluster`, k.taskID+".1")
-		return err == nil && list[0], err
-	})
 }
 
 // nomadReadsASnapshot restores a snapshot while Nomad runs, which is the tool's

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/nomad/api"
@@ -63,6 +64,7 @@ type Cluster struct {
 	named      named
 	observing  sync.Mutex
 	seen       memory
+	shown      atomic.Uint64 // the highest index in an answer about one job or allocation; see show
 	keys       keys
 }
 

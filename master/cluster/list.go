@@ -23,10 +23,11 @@ type listedJob struct {
 }
 
 // listJobs lists the jobs whose ids begin like ours, and remembers whose they are.
-func (c *Cluster) listJobs(ctx context.Context) ([]listedJob, error) {
+func (c *Cluster) listJobs(ctx context.Context) ([]listedJob, uint64, error) {
 	var jobs []listedJob
-	for _, ns := range c.namespaces {
-		_, err := pages(ctx, c, ns, func(q *api.QueryOptions) ([]*api.JobListStub, *api.QueryMeta, error) {
+	var lowest uint64
+	for i, ns := range c.namespaces {
+		index, err := pages(ctx, c, ns, func(q *api.QueryOptions) ([]*api.JobListStub, *api.QueryMeta, error) {
 			q.Prefix = jobspecs.JobPrefix()
 			return c.api.Jobs().ListOptions(&api.JobListOptions{Fields: &api.JobListFields{Meta: true}}, q)
 		}, func(j *api.JobListStub) {
@@ -37,10 +38,13 @@ func (c *Cluster) listJobs(ctx context.Context) ([]listedJob, error) {
 			jobs = append(jobs, job)
 		})
 		if err != nil {
-			return nil, err
+			return nil, 0, err
+		}
+		if i == 0 || index < lowest {
+			lowest = index
 		}
 	}
-	return jobs, nil
+	return jobs, lowest, nil
 }
 
 // pages reads a list page by page, and returns the lowest index of its pages:

@@ -103,15 +103,16 @@ func (c *Cluster) changes(ctx context.Context, work todo, now time.Time) (Observ
 // everything lists all there is, and judges what is missing.
 func (c *Cluster) everything(ctx context.Context, known Known) (Observation, error) {
 	o := Observation{Full: true}
-	jobs, err := c.listJobs(ctx)
+	known.Index = max(known.Index, c.shown.Load()) // before the lists: a submission may overtake them
+	jobs, jobsIndex, err := c.listJobs(ctx)
 	if err != nil {
 		return o, err
 	}
-	facts, index, err := c.listAllocations(ctx, jobs)
+	facts, allocsIndex, err := c.listAllocations(ctx, jobs)
 	if err != nil {
 		return o, err
 	}
-	o.Index = index
+	o.Index = max(jobsIndex, allocsIndex)
 	registered := map[string]bool{}
 	for _, j := range jobs {
 		if j.AllocationID != "" {
@@ -134,7 +135,7 @@ func (c *Cluster) everything(ctx context.Context, known Known) (Observation, err
 	if o.Nodes, err = c.listNodes(ctx); err != nil {
 		return o, err
 	}
-	if o.Gone, o.Alarm, err = c.judge(ctx, known, index, registered); err != nil {
+	if o.Gone, o.Alarm, err = c.judge(ctx, known, o.Index, registered); err != nil {
 		return o, err
 	}
 	now := c.now()
@@ -147,8 +148,10 @@ func (c *Cluster) judge(ctx context.Context, known Known, index uint64, register
 	if alarm, err := c.checkRights(ctx); alarm != "" || err != nil {
 		return nil, alarm, err
 	}
-	if index < known.Index && !known.Trust {
-		return nil, fmt.Sprintf("Nomad's list of allocations is at index %d, below %d, which it had reached: "+
+	if known.Trust {
+		c.shown.Store(0)
+	} else if index < known.Index {
+		return nil, fmt.Sprintf("Nomad's lists of jobs and allocations are at index %d, below %d, which they had reached: "+
 			"Nomad was restored from an older state. No task is given up because Nomad does not show it, until the operators confirm that what is missing is lost", index, known.Index), nil
 	}
 	var missing []string
@@ -166,6 +169,13 @@ func (c *Cluster) judge(ctx context.Context, known Known, index uint64, register
 			"No task is given up for that, until the operators confirm that they are lost", n, len(known.Live), jobspecs.JobID(absent[0])), nil
 	}
 	return absent, "", nil
+}
+
+// show notes an index of Nomad's that an answer to this process has carried. The
+// caller knows those of full lists only, and Nomad may be restored before the next.
+func (c *Cluster) show(index uint64) {
+	for old := c.shown.Load(); index > old && !c.shown.CompareAndSwap(old, index); old = c.shown.Load() {
+	}
 }
 
 // confirm keeps those attempts whose job, read by itself, does not exist.
@@ -263,6 +273,7 @@ func (c *Cluster) readAllocations(ctx context.Context, ids []string) ([]TaskFact
 		if f, ok := factOf(a.Stub(), owner); ok {
 			f.Previous = a.PreviousAllocation
 			c.seen.facts[f.NomadAllocID] = f
+			c.show(f.Index)
 			facts = append(facts, f)
 		}
 	}

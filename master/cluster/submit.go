@@ -44,8 +44,9 @@ func (c *Cluster) Submit(ctx context.Context, task jobspecs.Task) (Outcome, erro
 			return outcome, err
 		}
 	}
-	_, _, err = c.api.Jobs().EnforceRegister(job, 0, c.write(ctx, ns))
+	registered, _, err := c.api.Jobs().EnforceRegister(job, 0, c.write(ctx, ns))
 	if err == nil {
+		c.show(registered.JobModifyIndex)
 		return Done, nil
 	}
 	if kindOf(err) != exists {

@@ -23,7 +23,7 @@ type Known struct {
 
 // An Observation is what Nomad said at one moment.
 type Observation struct {
-	Index uint64     // of the allocation list; 0 when none was asked for
+	Index uint64     // of the lists of jobs and allocations; 0 when none was asked for
 	Full  bool       // a complete list was made
 	Nodes []Node     // nil when they were not asked for
 	Tasks []TaskFact // the allocations that changed; all that matter when Full

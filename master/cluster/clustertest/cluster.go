@@ -21,6 +21,7 @@ type Cluster struct {
 	wake  chan struct{}
 	full  bool   // nothing was observed yet
 	seen  uint64 // index of the last observation
+	shown uint64 // index of the last submission
 	alarm string
 }
 
@@ -57,6 +58,7 @@ func (c *Cluster) Submit(ctx context.Context, task jobspecs.Task) (cluster.Outco
 			return
 		}
 		c.nomad.jobs[id] = &job{task: task, submitted: time.Unix(int64(c.nomad.index), 0)}
+		c.shown = c.nomad.index
 	})
 	return outcome, err
 }
@@ -173,8 +175,10 @@ func (c *Cluster) nodes() []cluster.Node {
 }
 
 func (c *Cluster) judge(known cluster.Known, index uint64) (gone []string, alarm string) {
-	if index < known.Index && !known.Trust {
-		return nil, fmt.Sprintf("Nomad's list of allocations is at index %d, below %d: Nomad was restored from an older state", index, known.Index)
+	if known.Trust {
+		c.shown = 0
+	} else if reached := max(known.Index, c.shown); index < reached {
+		return nil, fmt.Sprintf("Nomad's lists of jobs and allocations are at index %d, below %d: Nomad was restored from an older state", index, reached)
 	}
 	for _, id := range known.Live {
 		if j := c.nomad.jobs[jobspecs.JobID(id)]; j == nil || !c.owns(j) {
