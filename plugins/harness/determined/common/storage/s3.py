@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import itertools
+import math
 import os
 import pathlib
 import posixpath
@@ -165,7 +167,13 @@ class S3StorageManager(StorageManager):
             else:
                 self._client.upload_file(os.path.join(src, name), self._bucket, root + name)
 
-        _together(put, found)
+        # Directories before what is in them: a store that keeps folders makes those of a key by
+        # itself, and where both happen at once SeaweedFS loses the key of the directory.
+        def depth(name: str) -> float:
+            return name.count("/") if name.endswith("/") else math.inf
+
+        for _, level in itertools.groupby(sorted(found, key=depth), key=depth):
+            _together(put, list(level))
 
     def download(self, src: str, dst: AnyPath, selector: Optional[Selector] = None) -> None:
         """Download a checkpoint, or the selected paths of it."""
