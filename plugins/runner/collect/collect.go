@@ -164,7 +164,7 @@ func checkpoint(ctx context.Context, in Place, k v1.CollectCheckpoint) freed {
 // events removes TensorBoard's files.
 func events(ctx context.Context, in Place, dir string) freed {
 	var f freed
-	if dir != path.Clean(dir) || path.IsAbs(dir) || strings.HasPrefix(dir, "..") {
+	if dir != path.Clean(dir) || dir == "." || path.IsAbs(dir) || strings.HasPrefix(dir, "..") {
 		f.Error = fmt.Sprintf("%q is no path below a storage", dir)
 		return f
 	}

@@ -172,6 +172,12 @@ func TestNothingOutsideGoes(t *testing.T) {
 	if reports[0].Files != 5 { // the link is one
 		t.Errorf("%+v", reports[0])
 	}
+	left := there(t, base)
+	for _, dir := range []string{".", "/", "..", "a/..", "../../x"} {
+		if reports, _, err := run(t, base, v1.Collect{Events: dir}); err == nil || reports[0].Error == "" || there(t, base) != left {
+			t.Errorf("TensorBoard's files in %q: %+v, %v", dir, reports, err)
+		}
+	}
 }
 
 // stubborn is a place of which a file cannot be removed.
