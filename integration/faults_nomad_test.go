@@ -199,8 +199,20 @@ func (r *rig) ageNomad(t testing.TB) {
 	}
 }
 
+// otherWork gives every node a job that is not ours.
+func (r *rig) otherWork(t testing.TB, nomad *api.Client) {
+	t.Helper()
+	task := api.NewTask("work", "raw_exec").SetConfig("command", "/bin/true").Require(&api.Resources{CPU: new(1), MemoryMB: new(10)})
+	job := api.NewSysbatchJob("somebody-elses", "work", "global", 50).AddDatacenter("*").AddTaskGroup(api.NewTaskGroup("work", 1).AddTask(task))
+	job.NodePool = new("all")
+	if _, _, err := nomad.Jobs().Register(job, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // nomadReadsASnapshot restores a snapshot while Nomad runs, which is the tool's
-// own way: what it has forgotten its nodes end at once, and its index goes on.
+// own way. Its index goes on, and with the next work that it gives a node the node
+// ends what Nomad has forgotten; until then that goes on too.
 func (r *rig) nomadReadsASnapshot(t *testing.T) {
 	known := r.train(t, trainOptions{})
 	nomad, err := r.Nomad()
@@ -221,6 +233,7 @@ func (r *rig) nomadReadsASnapshot(t *testing.T) {
 	if _, err := nomad.Operator().SnapshotRestore(bytes.NewReader(content), nil); err != nil {
 		t.Fatal(err)
 	}
+	r.otherWork(t, nomad)
 	forgotten.waitRun(t, 2)
 	t.Logf("the forgotten training goes on %s after the restoration; attempts: %s", time.Since(since).Round(time.Millisecond), forgotten.attempts(t))
 	r.calm(t)

@@ -153,6 +153,14 @@ func restored(t *testing.T, r *rig) {
 	if outcome, err := c.Submit(t.Context(), r.Task(mine, "backup.2", 1)); outcome != cluster.Done {
 		t.Fatal(err)
 	}
+	former := r.connect(t, cluster.Config{ClusterID: mine}) // led before, and will again
+	formerly := cluster.Known{Term: 1, Full: true, Live: known.Live[:1]}
+	if _, err := former.Observe(t.Context(), formerly); err != nil {
+		t.Fatal(err)
+	}
+	if outcome, err := former.Submit(t.Context(), r.Task(mine, "backup.3", 1)); outcome != cluster.Done {
+		t.Fatal(err)
+	}
 	if _, err := r.agent.API.Operator().SnapshotRestore(backup, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -171,5 +179,19 @@ func restored(t *testing.T, r *rig) {
 	known.Trust = true
 	if o, err = c.Observe(t.Context(), known); err != nil || !slices.Equal(o.Gone, []string{"backup.2"}) || o.Alarm != "" {
 		t.Errorf("the operators confirmed it: gone %v, alarm %q, %v", o.Gone, o.Alarm, err)
+	}
+	if again, err := former.Observe(t.Context(), formerly); err != nil || !strings.Contains(again.Alarm, "older state") {
+		t.Errorf("one that was shown more: alarm %q, %v", again.Alarm, err)
+	}
+	for what, look := range map[string]struct {
+		who   *cluster.Cluster
+		known cluster.Known
+	}{
+		"the next look":        {c, cluster.Known{Full: true, Live: known.Live[:1], Index: o.Index}},
+		"a leader of old days": {former, cluster.Known{Term: 2, Full: true, Live: known.Live[:1], Index: o.Index}},
+	} {
+		if o, err := look.who.Observe(t.Context(), look.known); err != nil || o.Alarm != "" || len(o.Gone) > 0 {
+			t.Errorf("%s after their word: gone %v, alarm %q, %v", what, o.Gone, o.Alarm, err)
+		}
 	}
 }

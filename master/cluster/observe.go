@@ -33,6 +33,7 @@ type memory struct {
 	full   time.Time           // of the last full list
 	nodes  time.Time           // of the last list of nodes
 	alarm  string              // of the last full list
+	term   int64               // of the last full list
 }
 
 type jobKey struct{ namespace, id string }
@@ -103,6 +104,10 @@ func (c *Cluster) changes(ctx context.Context, work todo, now time.Time) (Observ
 // everything lists all there is, and judges what is missing.
 func (c *Cluster) everything(ctx context.Context, known Known) (Observation, error) {
 	o := Observation{Full: true}
+	if known.Term != c.seen.term {
+		c.seen.term = known.Term
+		c.shown.Store(0)
+	}
 	known.Index = max(known.Index, c.shown.Load()) // before the lists: a submission may overtake them
 	jobs, jobsIndex, err := c.listJobs(ctx)
 	if err != nil {

@@ -8,6 +8,9 @@ import (
 
 // Known is what the caller's rows say, without which an absence means nothing.
 type Known struct {
+	// Term is under which the caller leads. What this process was shown under another
+	// counts no more: operators may have trusted an older Nomad since.
+	Term int64
 	// Index is the highest index that an observation without an alarm has carried.
 	Index uint64
 	// Live lists the attempts that were submitted and have not ended. Only of

@@ -173,13 +173,16 @@ func taskID(experiment int, job string, number int) string {
 // trial moves one trial: its attempt's end first, then what is wanted of it.
 func (d *decider) trial(e *Experiment, row *store.LiveTrial, experiment lifecycle.State) (ended bool) {
 	w := wanted(e, row)
+	attempt := d.p.Allocations[row.TaskID]
+	if attempt != nil && attempt.State == string(lifecycle.Pending) && w.Fail == "" {
+		w.Fail = d.noPlace(e, row.TaskID, false)
+	}
 	t := lifecycle.Trial{State: lifecycle.State(row.State), Restarts: row.Restarts, MaxRestarts: e.Config.MaxRestarts,
 		Unstarted: row.Unstarted, KillWanted: row.KillWanted, EarlyExit: deref(row.EarlyExit), StopWanted: w.Stop, Held: w.Hold, Fail: w.Fail}
 	state, urge, why := lifecycle.Follow(t, experiment)
 	t.State = state
 	step := lifecycle.TrialStep{State: state, Restarts: t.Restarts}
 	var end *lifecycle.Step
-	attempt := d.p.Allocations[row.TaskID]
 	if attempt == nil {
 		step = lifecycle.WithoutAttempt(t)
 	} else {
@@ -192,7 +195,7 @@ func (d *decider) trial(e *Experiment, row *store.LiveTrial, experiment lifecycl
 		end = d.advance(attempt, preemptWait(e), urge, why)
 		if end != nil {
 			d.count(e, t, attempt, *end)
-			t.NoRetry, t.NoPlace = d.noRetry(row.TaskID), d.noPlace(e, row.TaskID)
+			t.NoRetry, t.NoPlace = d.noRetry(row.TaskID), d.noPlace(e, row.TaskID, true)
 			step = lifecycle.AfterExit(t, *end)
 			d.unstarted(row.TaskID, row.Unstarted, *end)
 		}

@@ -31,8 +31,8 @@ type avoidance struct {
 // of adds it to a request.
 func (a avoidance) of(r sched.Request) sched.Request {
 	if a.because != nil {
-		r.Exclude = append(slices.Clone(r.Exclude), a.exclude...)
-		r.Shun, r.Because = a.shun, a.because
+		r.Exclude = a.exclude
+		r.Shun, r.Because = append(slices.Clone(r.Shun), a.shun...), a.because
 	}
 	return r
 }
@@ -96,11 +96,11 @@ func (d *decider) noRetry(task string) string {
 }
 
 // noPlace says why a trial whose log excludes nodes cannot be tried again: what is
-// left of its pool has fewer slots than it needs. Nodes that are disabled or
-// draining may come back and count; those that are down do not.
-func (d *decider) noPlace(e *Experiment, task string) string {
+// left of its pool could not hold it. Nodes that are disabled or draining may come
+// back and count; those that are down do where a trial waits that has not failed.
+func (d *decider) noPlace(e *Experiment, task string, failed bool) string {
 	a := d.avoidance(e, task)
-	if len(a.exclude) == 0 {
+	if len(a.exclude) == 0 || d.p.Frozen {
 		return ""
 	}
 	var pool *Pool
@@ -113,19 +113,18 @@ func (d *decider) noPlace(e *Experiment, task string) string {
 		return ""
 	}
 	var excluded []string
-	nodes, slots := 0, 0
+	var left []sched.Node
 	for _, row := range d.p.Nodes {
 		n, err := pool.Offer(row, cluster.Use{})
 		switch {
 		case err != nil || n == nil:
 		case slices.Contains(a.exclude, row.ID):
 			excluded = append(excluded, row.Name+", "+a.because[row.ID])
-		case row.Status != "down":
-			nodes++
-			slots += len(n.Slots)
+		case row.Status != "down" || !failed:
+			left = append(left, *n)
 		}
 	}
-	if len(excluded) == 0 || slots >= e.SlotsPerTrial && nodes > 0 {
+	if len(excluded) == 0 || sched.Holds(pool.Sched, left, sched.Request{Slots: e.SlotsPerTrial, SingleNode: e.singleNode()}) {
 		return ""
 	}
 	return fmt.Sprintf("pool %s has no other nodes that could hold it than %s", pool.Name, strings.Join(excluded, "; and "))

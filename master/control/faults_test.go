@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -152,6 +153,67 @@ func TestNoNodeIsLeft(t *testing.T) {
 				t.Errorf("the trial says %q", s)
 			}
 		})
+	}
+}
+
+// TestWhatIsLeftHasNotTheShape: three slots go on one node or on three; two nodes of
+// two have enough of them, and can never hold the trial.
+func TestWhatIsLeftHasNotTheShape(t *testing.T) {
+	b := newBench(t, "n1", "n2", "n3")
+	e := b.experiment("resources: {slots_per_trial: 3}")
+	b.fail(e, func(id string) { b.match(id, "exclude_node") })
+	b.want(e, "ERROR", "ERROR", "TERMINATED failed")
+	if s := b.text(`SELECT error FROM trials`); !strings.Contains(s, "no other nodes that could hold it than n1") {
+		t.Errorf("the trial says %q", s)
+	}
+}
+
+// TestNoNodeIsLeftForWhatWasLost: an attempt that did not fail is tried again
+// wherever it may; a trial that may go nowhere any more does not wait for good.
+func TestNoNodeIsLeftForWhatWasLost(t *testing.T) {
+	for name, down := range map[string]bool{"no other node": false, "the other is down": true} {
+		t.Run(name, func(t *testing.T) {
+			nodes := []string{"n1", "n2"}
+			if !down {
+				nodes = nodes[:1]
+			}
+			b := newBench(t, nodes...)
+			e := b.experiment("")
+			b.settle()
+			id := b.newest(e)
+			b.claim(id)
+			b.settle()
+			b.match(id, "exclude_node")
+			if down {
+				b.nomad.nodes[1].Status, b.nomad.nodes[1].Schedulable = "down", false
+			}
+			b.nomad.turn(id, func(f *cluster.TaskFact) { f.Status = "lost" })
+			b.settle()
+			if down { // it may come back
+				b.want(e, "ACTIVE", "ACTIVE", "PENDING")
+				return
+			}
+			b.want(e, "ERROR", "ERROR", "TERMINATED killed")
+			if s := b.text(`SELECT error FROM trials`); s != `pool default has no other nodes that could hold it than n1, which log policy "ECC" excludes` {
+				t.Errorf("the trial says %q", s)
+			}
+		})
+	}
+}
+
+// TestTheOnlyNodeIsTriedAgain: a start that its node prevented goes elsewhere next,
+// where there is an elsewhere.
+func TestTheOnlyNodeIsTriedAgain(t *testing.T) {
+	b := newBench(t, "n1")
+	e := b.experiment("")
+	b.settle()
+	b.nomad.turn(b.newest(e), func(f *cluster.TaskFact) { f.Status, f.Started, f.Detail = "failed", false, "no space left" })
+	b.settle()
+	b.exec(`UPDATE allocations SET not_before = NULL WHERE state <> 'TERMINATED'`)
+	b.settle()
+	b.want(e, "ACTIVE", "ACTIVE", "STARTING")
+	if at := b.where(e); at != "n1" {
+		t.Errorf("it is tried again on %s", at)
 	}
 }
 

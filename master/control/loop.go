@@ -129,7 +129,7 @@ func newTerm(ctx context.Context, l *Loop, lead *Leadership) (*term, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &term{Loop: l, lead: lead, folds: folds{byID: map[int]*fold{}}, known: cluster.Known{Index: uint64(index), Full: true}}
+	t := &term{Loop: l, lead: lead, folds: folds{byID: map[int]*fold{}}, known: cluster.Known{Term: lead.Term, Index: uint64(index), Full: true}}
 	t.hands = newHands(t)
 	return t, nil
 }

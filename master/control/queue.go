@@ -78,7 +78,7 @@ func (d *decider) schedule() error {
 	for _, q := range d.queue {
 		if in := byPool[q.Pool]; in != nil && (!q.secrets || d.p.Away == "") && (q.NotBefore == nil || !q.NotBefore.After(d.p.Now)) {
 			in.queued = append(in.queued, q.avoid.of(sched.Request{ID: q.ID, Group: q.group, Slots: q.Slots, Priority: q.Priority,
-				QueuedAt: placeOr(q.place, d.p.Now), SingleNode: q.single, Preemptible: q.preemptible, Exclude: q.Exclude, MaxSlots: q.maxSlots}))
+				QueuedAt: placeOr(q.place, d.p.Now), SingleNode: q.single, Preemptible: q.preemptible, Shun: q.Exclude, MaxSlots: q.maxSlots}))
 		}
 	}
 	for i := range d.p.Pools {
@@ -189,7 +189,7 @@ func (d *decider) sort(in *input, a *store.LiveAllocation, o owner) {
 		d.wait(a, d.p.withheld(o))
 	default:
 		in.queued = append(in.queued, o.avoid.of(sched.Request{ID: a.ID, Group: o.group, Slots: a.Slots, Priority: a.Priority, QueuedAt: placeOr(o.place, a.QueuedAt),
-			SingleNode: o.single, Preemptible: o.preemptible, Exclude: a.Exclude, MaxSlots: o.maxSlots}))
+			SingleNode: o.single, Preemptible: o.preemptible, Shun: a.Exclude, MaxSlots: o.maxSlots}))
 	}
 }
 

@@ -22,6 +22,7 @@ type Cluster struct {
 	full  bool   // nothing was observed yet
 	seen  uint64 // index of the last observation
 	shown uint64 // index of the last submission
+	term  int64  // of the last observation
 	alarm string
 }
 
@@ -175,6 +176,9 @@ func (c *Cluster) nodes() []cluster.Node {
 }
 
 func (c *Cluster) judge(known cluster.Known, index uint64) (gone []string, alarm string) {
+	if known.Term != c.term {
+		c.term, c.shown = known.Term, 0
+	}
 	if known.Trust {
 		c.shown = 0
 	} else if reached := max(known.Index, c.shown); index < reached {

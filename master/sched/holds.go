@@ -1,0 +1,22 @@
+package sched
+
+import "slices"
+
+// Holds says whether nodes could hold a request if nothing ran on them and they
+// were in order, with all of their slots.
+func Holds(pool Pool, nodes []Node, r Request) bool {
+	whole := slices.Clone(nodes)
+	for i := range whole {
+		n := &whole[i]
+		n.Schedulable, n.Slots = true, slices.Clone(n.Slots)
+		for j := range n.Slots {
+			s := &n.Slots[j]
+			s.Healthy, s.Enabled, s.Taken = true, true, ""
+		}
+	}
+	p := newPlanner(pool, whole, nil, 0)
+	if r.Slots <= 0 {
+		return p.auxElsewhere(&r)
+	}
+	return p.fewest(&r) > 0
+}
