@@ -1,12 +1,15 @@
 package integration
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/hashicorp/nomad/api"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/detent-ml/detent/jobspecs"
@@ -136,4 +139,57 @@ func (r *rig) idle(t testing.TB, attempt string) (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// nodeIsDrained lets operators drain the node of a trial in Nomad. Without a
+// deadline it may run to its end; with one it leaves with a checkpoint, long before.
+func (r *rig) nodeIsDrained(t *testing.T) {
+	nomad, err := r.Nomad()
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := r.submit(t, head("drained")+fmt.Sprintf("searcher: {name: single, metric: loss, max_length: {batches: 10}}\nhyperparameters: {folder: %s}\n",
+		t.TempDir()), script(patient))
+	t.Cleanup(func() {
+		if err := r.client.KillExperiment(context.WithoutCancel(t.Context()), id); err != nil {
+			t.Error(err)
+		}
+	})
+	r.waitTrials(t, id, "RUNNING")
+	first := *r.trial(t, id).TaskID + ".1"
+	node := value[string](t, r, `SELECT node_id FROM members WHERE allocation_id = $1`, first)
+	drain := func(spec *api.DrainSpec) {
+		t.Helper()
+		if _, err := nomad.Nodes().UpdateDrain(node, spec, spec == nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() { drain(nil) })
+	drain(&api.DrainSpec{})
+	eventually(t, "the drain is known", func() (bool, error) {
+		list, err := query(t, r, pgx.RowTo[bool], `SELECT draining AND drain_deadline IS NULL FROM nodes WHERE id = $1`, node)
+		return err == nil && list[0], err
+	})
+	r.waitTrials(t, id, "RUNNING")
+	began := value[int](t, r, `SELECT count(*) FROM metrics`)
+	eventually(t, "it goes on", func() (bool, error) { return value[int](t, r, `SELECT count(*) FROM metrics`) > began+20, nil })
+	if why := value[string](t, r, `SELECT preempt_reason FROM allocations WHERE id = $1`, first); why != "" {
+		t.Errorf("a drain without a deadline: it was asked to leave because of %q", why)
+	}
+
+	drain(&api.DrainSpec{Deadline: time.Hour})
+	since := time.Now()
+	eventually(t, "another attempt, elsewhere", func() (bool, error) {
+		list, err := query(t, r, pgx.RowTo[string], `SELECT node_id FROM members m JOIN allocations a ON a.id = m.allocation_id
+			WHERE a.task_id = $1 AND a.run_id = 2 AND a.state = 'RUNNING'`, *r.trial(t, id).TaskID)
+		return len(list) == 1 && list[0] != node, err
+	})
+	t.Logf("it goes on elsewhere %s after the drain began", time.Since(since).Round(time.Millisecond))
+	outcome := value[string](t, r, `SELECT outcome || ': ' || preempt_reason FROM allocations WHERE id = $1`, first)
+	if !strings.HasPrefix(outcome, "preempted: node faults-") || !strings.Contains(outcome, "is drained in Nomad until 20") {
+		t.Errorf("the first attempt is %q", outcome)
+	}
+	if trial := r.trial(t, id); trial.Restarts != 0 {
+		t.Errorf("%d restarts are counted against it", trial.Restarts)
+	}
 }

@@ -48,6 +48,7 @@ func TestFaultsOnAClusterOfItsOwn(t *testing.T) {
 	t.Run("leader is killed", r.leaderIsKilled)
 	t.Run("leader sleeps", r.leaderSleeps)
 	t.Run("node is dead for a minute", r.nodeIsDead)
+	t.Run("node is drained", r.nodeIsDrained)
 	t.Run("token loses its rights", r.tokenLosesItsRights)
 	t.Run("Nomad is restored", r.nomadIsRestored)
 	t.Run("Nomad reads a snapshot", r.nomadReadsASnapshot)

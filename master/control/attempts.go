@@ -112,7 +112,7 @@ func (d *decider) task(t store.LiveTask) {
 		return
 	}
 	d.follow(attempt, t.Pool)
-	if out := d.withdrawn(attempt); out != "" && urge == lifecycle.UrgeNone && t.Type != collectionType {
+	if out := d.withdrawn(attempt, false); out != "" && urge == lifecycle.UrgeNone && t.Type != collectionType {
 		urge, why = lifecycle.UrgeKill, out
 	}
 	end := d.advance(attempt, 0, urge, why)

@@ -189,7 +189,7 @@ func (d *decider) trial(e *Experiment, row *store.LiveTrial, experiment lifecycl
 		if moved := d.follow(attempt, e.Pool); moved && urge == lifecycle.UrgeNone {
 			urge, why = lifecycle.UrgePreempt, "it moves to pool "+e.Pool
 		}
-		if out := d.withdrawn(attempt); out != "" && urge == lifecycle.UrgeNone {
+		if out := d.withdrawn(attempt, true); out != "" && urge == lifecycle.UrgeNone {
 			urge, why = lifecycle.UrgePreempt, out
 		}
 		end = d.advance(attempt, preemptWait(e), urge, why)

@@ -1,8 +1,11 @@
 package control
 
 import (
+	"slices"
 	"testing"
+	"time"
 
+	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -51,6 +54,30 @@ func TestNodesAndSlotsAreWithdrawn(t *testing.T) {
 	}
 	must(b.db.EnableSlot(t.Context(), "id-n1", slot))
 	b.preempted(third, "")
+	if n := b.int(`SELECT restarts FROM trials`); n != 0 {
+		t.Errorf("%d restarts: nothing of it was its fault", n)
+	}
+}
+
+// TestNomadDrainsANode: trials leave with a checkpoint where they would be ended at a
+// deadline; other tasks stay until then.
+func TestNomadDrainsANode(t *testing.T) {
+	b := newBench(t, "n1", "n2")
+	e := b.submit(oneTrial)
+	first := b.start(e, 0)
+	here := b.text(`SELECT node_name FROM members WHERE allocation_id = $1`, first)
+	n := &b.nomad.nodes[slices.IndexFunc(b.nomad.nodes, func(n cluster.Node) bool { return n.Name == here })]
+	n.Draining, n.Schedulable = true, false
+	b.settle()
+	b.preempted(first, "")
+	n.DrainDeadline = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	b.settle()
+	b.preempted(first, "node "+here+" is drained in Nomad until 2030-01-02T03:04:05Z")
+	b.leave(first, 5)
+	second := b.start(e, 0)
+	if there := b.text(`SELECT node_name FROM members WHERE allocation_id = $1`, second); there == here {
+		t.Error("it goes on where it was")
+	}
 	if n := b.int(`SELECT restarts FROM trials`); n != 0 {
 		t.Errorf("%d restarts: nothing of it was its fault", n)
 	}

@@ -2,6 +2,7 @@ package control
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
@@ -10,11 +11,15 @@ import (
 // withdrawn says why an attempt has to leave where it is: operators have taken its
 // node, or a slot of it, out of use and did not say that what runs there may run to
 // its end. "" where it may stay.
-func (d *decider) withdrawn(a *store.LiveAllocation) string {
+//
+// A drain of Nomad's counts for trials, which go on elsewhere from a checkpoint that
+// they would not have at the drain's deadline. One without a deadline lets what runs
+// there run to its end.
+func (d *decider) withdrawn(a *store.LiveAllocation, trial bool) string {
 	if d.outOfUse == nil {
 		d.outOfUse = map[string]*store.NodeRow{}
 		for i := range d.p.Nodes {
-			if n := &d.p.Nodes[i]; !n.Enabled || len(n.SlotsOff) > 0 {
+			if n := &d.p.Nodes[i]; !n.Enabled || len(n.SlotsOff) > 0 || n.Draining {
 				d.outOfUse[n.ID] = n
 			}
 		}
@@ -28,6 +33,8 @@ func (d *decider) withdrawn(a *store.LiveAllocation) string {
 		case n == nil:
 		case !n.Enabled && !n.DrainWanted:
 			return fmt.Sprintf("node %s was disabled", n.Name)
+		case trial && n.Draining && n.DrainDeadline != nil:
+			return fmt.Sprintf("node %s is drained in Nomad until %s", n.Name, n.DrainDeadline.UTC().Format(time.RFC3339))
 		default:
 			for i, id := range m.SlotIDs {
 				s := sched.Slot{ID: int(id)}
