@@ -163,7 +163,10 @@ func (w *typist) users(t *testing.T) {
 	holds(t, "auth-token", w.det(t, "dev", "auth-token"), ".")
 	admin.det(t, "master", "config", "show")
 	admin.det(t, "master", "trust-nomad")
-	holds(t, "agent disable", admin.det(t, "agent", "disable", "integration", "--drain"), "No tasks in progress")
+	eventually(t, "agent disable, with what other stories have left there at its end", func() (bool, error) {
+		out := admin.det(t, "agent", "disable", "integration", "--drain")
+		return strings.Contains(out, "No tasks in progress"), errors.New(out)
+	})
 	admin.det(t, "agent", "enable", "integration")
 	holds(t, "slot disable", admin.det(t, "slot", "disable", "integration", "1"), "Disabled slot 1 of agent integration")
 	holds(t, "slot enable", admin.det(t, "slot", "enable", "integration", "1"), "Enabled slot 1 of agent integration")
