@@ -135,9 +135,10 @@ bench-cluster *args: build servers
     @echo "benchmarks on a local cluster of their own" >&2
     @go test ./integration/bench -run '^$' -bench . -benchtime 1x -timeout 60m {{ args }}
 
-# how well searchers search, on recorded curves: just bench-search, or with Optuna on the same curves: just bench-search optuna
+# how well searchers search, on recorded curves, beside Optuna on the same ones, and how fast they decide: just bench search, or without Optuna: just bench search ours
 bench-search *args:
-    @if [ "{{ args }}" = optuna ]; then go run ./integration/bench/search -optuna "$({{ ready }} python optuna)"; else go run ./integration/bench/search {{ args }}; fi
+    @if [ "{{ args }}" = ours ]; then go run ./integration/bench/search; else go run ./integration/bench/search -optuna "$({{ ready }} python optuna)" {{ args }}; fi
+    @{{ just_executable() }} bench-cluster -bench Core
 
 # the benchmarks of single packages
 bench-packages:
