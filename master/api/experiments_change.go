@@ -116,7 +116,10 @@ func (a *API) wishMany(w store.Wish) func(context.Context, *call, *bulkRequest) 
 func (a *API) chosen(ctx context.Context, project int, req *bulkRequest) (list []store.ExperimentHead, missing []int, err error) {
 	f := store.ExperimentFilter{ProjectID: project, IDs: req.ExperimentIDs}
 	if req.Filters != nil {
-		if f, err = bulkFilter(project, req.Filters); err != nil {
+		x := req.Filters
+		f = store.ExperimentFilter{ProjectID: project, Name: x.Name, Description: x.Description, Labels: x.Labels,
+			Archived: x.Archived, UserIDs: x.UserIDs, NotIDs: x.ExcludedExperimentIDs}
+		if f.States, err = experimentStates(x.States); err != nil {
 			return nil, nil, err
 		}
 	} else if len(req.ExperimentIDs) == 0 {
@@ -131,14 +134,6 @@ func (a *API) chosen(ctx context.Context, project int, req *bulkRequest) (list [
 		}
 	}
 	return list, missing, nil
-}
-
-// bulkFilter says what experiments are like, of one project.
-func bulkFilter(project int, x *v1.BulkExperimentFilters) (f store.ExperimentFilter, err error) {
-	f = store.ExperimentFilter{ProjectID: project, Name: x.Name, Description: x.Description, Labels: x.Labels,
-		Archived: x.Archived, UserIDs: x.UserIDs, NotIDs: x.ExcludedExperimentIDs}
-	f.States, err = experimentStates(x.States)
-	return f, err
 }
 
 func (a *API) patchExperiment(ctx context.Context, c *call, req *v1.PatchExperiment) (*v1.PatchExperimentResponse, error) {

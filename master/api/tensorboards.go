@@ -157,11 +157,7 @@ func (a *API) experimentsLike(ctx context.Context, filters *v1.BulkExperimentFil
 	if filters == nil {
 		return nil, nil
 	}
-	f, err := bulkFilter(filters.ProjectID, filters)
-	if err != nil {
-		return nil, err
-	}
-	list, err := a.db.ExperimentHeads(ctx, f, mostAtOnce)
+	list, _, err := a.chosen(ctx, filters.ProjectID, &bulkRequest{Filters: filters})
 	if err != nil {
 		return nil, err
 	}

@@ -115,7 +115,7 @@ func (d *decider) noPlace(e *Experiment, task string, failed bool) string {
 	var excluded []string
 	var left []sched.Node
 	for _, row := range d.p.Nodes {
-		n, err := pool.Offer(row, cluster.Use{})
+		n, err := pool.offer(row, d.p.inventories, cluster.Use{})
 		switch {
 		case err != nil || n == nil:
 		case slices.Contains(a.exclude, row.ID):

@@ -179,10 +179,7 @@ func TestNoNodeIsLeftForWhatWasLost(t *testing.T) {
 			}
 			b := newBench(t, nodes...)
 			e := b.experiment("")
-			b.settle()
-			id := b.newest(e)
-			b.claim(id)
-			b.settle()
+			id := b.start(e, 0)
 			b.match(id, "exclude_node")
 			if down {
 				b.nomad.nodes[1].Status, b.nomad.nodes[1].Schedulable = "down", false
