@@ -16,6 +16,7 @@ import (
 type move struct {
 	store.AllocationChange
 	row *store.LiveAllocation
+	key string // of the bundle that it belongs to; "" for one of its own
 }
 
 func (m *move) changed() bool {
@@ -25,8 +26,9 @@ func (m *move) changed() bool {
 func (d *decider) move(a *store.LiveAllocation) *move {
 	m := d.moves[a.ID]
 	if m == nil {
-		m = &move{AllocationChange: store.AllocationChange{ID: a.ID, Saw: a.State, State: a.State}, row: a}
+		m = &move{AllocationChange: store.AllocationChange{ID: a.ID, Saw: a.State, State: a.State}, row: a, key: d.key}
 		d.moves[a.ID] = m
+		d.fresh = append(d.fresh, a.ID)
 	}
 	return m
 }

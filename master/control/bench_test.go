@@ -52,10 +52,7 @@ func benchmarkDecide(b *testing.B, change func(*Picture), right func(*store.Chan
 	p := f.picture(live)
 	p.Pools, p.Timing = benchPools(), lifecycle.DefaultTiming()
 	// What the last pass said of those that wait is in their rows.
-	first, err := Decide(p)
-	if err != nil {
-		b.Fatal(err)
-	}
+	first := Decide(p).Changes()
 	waits := map[string]string{}
 	for _, a := range first.Allocations {
 		if a.Waiting != nil {
@@ -75,10 +72,7 @@ func benchmarkDecide(b *testing.B, change func(*Picture), right func(*store.Chan
 	change(p)
 	b.ReportAllocs()
 	for b.Loop() {
-		c, err := Decide(p)
-		if err != nil {
-			b.Fatal(err)
-		}
+		c := Decide(p).Changes()
 		if !right(c) {
 			b.Fatalf("%d new trials, %d changed, %d placements, %d attempts", len(c.NewTrials), len(c.Trials), len(c.Placements), len(c.Allocations))
 		}

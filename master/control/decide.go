@@ -3,7 +3,6 @@ package control
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -21,37 +20,35 @@ import (
 // attempts, ends of attempts move trials, wishes and searches move experiments
 // and, through them, trials; what then wants to run is queued, and the scheduler
 // gives places to what is in the queue, new requests included.
-func Decide(p *Picture) (*store.Changes, error) {
-	d := &decider{p: p, out: &store.Changes{}, moves: map[string]*move{}, counts: countsOf(p)}
+//
+// What goes wrong with one experiment, task or pool stays with it.
+func Decide(p *Picture) *Plan {
+	d := &decider{p: p, plan: &Plan{}, byKey: map[string]int{}, moves: map[string]*move{}, counts: countsOf(p)}
 	for _, e := range p.Experiments {
-		if err := d.experiment(e); err != nil {
-			return nil, fmt.Errorf("experiment %d: %w", e.ID, err)
-		}
+		d.experimentBundle(e)
 	}
 	for _, t := range p.Tasks {
-		d.task(t)
+		d.taskBundle(t)
 	}
 	if !p.Frozen {
-		if err := d.schedule(); err != nil {
-			return nil, err
-		}
+		d.schedule()
 	}
-	for _, id := range slices.Sorted(keys(d.moves)) {
-		if m := d.moves[id]; m.changed() {
-			d.out.Allocations = append(d.out.Allocations, m.AllocationChange)
-		}
-	}
-	d.out.Failures = d.counts.changes()
-	return d.out, nil
+	d.finish()
+	return d.plan
 }
 
 type decider struct {
-	p        *Picture
-	out      *store.Changes
-	moves    map[string]*move
-	queue    []queued // attempts made in this pass, for the scheduler
-	counts   nodeCounts
-	outOfUse map[string]*store.NodeRow // nodes of which something is, by id
+	p          *Picture
+	plan       *Plan
+	byKey      map[string]int // bundles of the plan
+	placements []placement
+	key        string         // of the bundle that is being made
+	out        *store.Changes // what it changes so far
+	fresh      []string       // the moves that it has begun
+	moves      map[string]*move
+	queue      []queued // attempts made in this pass, for the scheduler
+	counts     nodeCounts
+	outOfUse   map[string]*store.NodeRow // nodes of which something is, by id
 	// shares are what attempts hold, by node; with several pools.
 	shares map[string][]share
 }
@@ -93,6 +90,7 @@ func (d *decider) experiment(e *Experiment) error {
 		}
 	}
 	d.experimentChange(e, state, orElse(step.Error, e.Error))
+	d.out.Failures = d.counts.changes(e.ID)
 	return nil
 }
 

@@ -142,13 +142,17 @@ type nodeCount struct {
 func countsOf(p *Picture) nodeCounts {
 	c := nodeCounts{}
 	for _, list := range p.Failures {
-		for _, f := range list {
-			n := c.at(f.ExperimentID, f.NodeID, f.NodeName)
-			n.NodeFailures, n.saw = f, f
-			n.Avoided = p.avoids(f.Failures)
-		}
+		c.read(p, list)
 	}
 	return c
+}
+
+func (c nodeCounts) read(p *Picture, list []store.NodeFailures) {
+	for _, f := range list {
+		n := c.at(f.ExperimentID, f.NodeID, f.NodeName)
+		n.NodeFailures, n.saw = f, f
+		n.Avoided = p.avoids(f.Failures)
+	}
 }
 
 func (p *Picture) avoids(failures int) bool { return p.AvoidAfter > 0 && failures >= p.AvoidAfter }
@@ -194,18 +198,20 @@ func (d *decider) count(e *Experiment, t lifecycle.Trial, a *store.LiveAllocatio
 	}
 }
 
-// changes are the counts that are not as their rows say.
-func (c nodeCounts) changes() []store.NodeFailures {
+// changes are an experiment's counts that are not as their rows say.
+func (c nodeCounts) changes(experiment int) []store.NodeFailures {
 	var list []store.NodeFailures
-	for _, byNode := range c {
-		for _, n := range byNode {
-			if n.NodeFailures != n.saw {
-				list = append(list, n.NodeFailures)
-			}
+	for _, n := range c[experiment] {
+		if n.NodeFailures != n.saw {
+			list = append(list, n.NodeFailures)
 		}
 	}
-	slices.SortFunc(list, func(a, b store.NodeFailures) int {
-		return cmp.Or(cmp.Compare(a.ExperimentID, b.ExperimentID), cmp.Compare(a.NodeID, b.NodeID))
-	})
+	slices.SortFunc(list, func(a, b store.NodeFailures) int { return cmp.Compare(a.NodeID, b.NodeID) })
 	return list
+}
+
+// forget makes an experiment's counts as their rows say.
+func (c nodeCounts) forget(p *Picture, experiment int) {
+	delete(c, experiment)
+	c.read(p, p.Failures[experiment])
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"time"
 
 	"github.com/detent-ml/detent/jobspecs"
@@ -75,9 +76,11 @@ type term struct {
 	hands  *hands
 	known  cluster.Known // for the next observation
 	alarm  string
-	balked balk      // experiments of which it could not be decided what goes
-	swept  time.Time // when what attempts have left was looked for
-	again  bool      // something changed: look once more at once
+	balked balk              // experiments of which it could not be decided what goes
+	swept  time.Time         // when what attempts have left was looked for
+	again  bool              // something changed: look once more at once
+	aside  aside             // what could not be made as usual
+	told   map[string]string // the faults that were logged, by key
 }
 
 // Run cycles until ctx ends.
@@ -107,7 +110,7 @@ func (l *Loop) Run(ctx context.Context, lead *Leadership) {
 		}
 		began := time.Now()
 		wait := every
-		if err := t.cycle(ctx); err != nil {
+		if err := t.guarded(ctx); err != nil {
 			if errors.Is(err, store.ErrNotLeader) || ctx.Err() != nil {
 				return
 			}
@@ -115,6 +118,8 @@ func (l *Loop) Run(ctx context.Context, lead *Leadership) {
 			wait = afterError
 		} else if t.again {
 			wait = 0
+		} else if next := t.aside.next(began); !next.IsZero() {
+			wait = min(every, max(0, time.Until(next)))
 		}
 		l.stats.observe(time.Since(began))
 		if rest := atMost - time.Since(began); rest > 0 && !sleep(ctx, rest) {
@@ -129,7 +134,7 @@ func newTerm(ctx context.Context, l *Loop, lead *Leadership) (*term, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &term{Loop: l, lead: lead, folds: folds{byID: map[int]*fold{}}, known: cluster.Known{Term: lead.Term, Index: uint64(index), Full: true}}
+	t := &term{Loop: l, lead: lead, aside: aside{}, told: map[string]string{}, folds: folds{byID: map[int]*fold{}}, known: cluster.Known{Term: lead.Term, Index: uint64(index), Full: true}}
 	t.hands = newHands(t)
 	return t, nil
 }
@@ -143,6 +148,16 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	case <-t.C:
 		return true
 	}
+}
+
+// guarded is a cycle of which a defect is an error.
+func (t *term) guarded(ctx context.Context) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+		}
+	}()
+	return t.cycle(ctx)
 }
 
 // cycle is observe, load, decide, apply, act.
@@ -161,23 +176,19 @@ func (t *term) cycle(ctx context.Context) error {
 	if s := t.cfg.Secrets; s != nil {
 		picture.Secrets, picture.Away = s, s.Away()
 	}
-	changes, err := Decide(picture)
-	if err != nil {
-		return fmt.Errorf("decide: %w", err)
-	}
+	t.forget(picture)
+	picture.Handling = t.aside.handling(time.Now())
+	plan := Decide(picture)
+	t.faults(plan)
 	t.remember(live)
-	if !changes.Empty() {
-		err := t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) error { return tx.ApplyChanges(ctx, changes) })
-		if errors.Is(err, store.ErrStale) {
-			t.again = true
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("apply: %w", err)
-		}
+	changes, err := t.apply(ctx, plan)
+	if changes != nil && !changes.Empty() {
 		t.again = true
 		t.tell(changes)
 		t.explain(ctx, changes)
+	}
+	if err != nil {
+		return fmt.Errorf("apply: %w", err)
 	}
 	return t.act(ctx, live, changes)
 }

@@ -3,6 +3,9 @@ package control
 import (
 	"encoding/json"
 	"fmt"
+	"math"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/detent-ml/detent/master/cluster"
@@ -58,6 +61,7 @@ type Picture struct {
 	Matches     map[string][]store.LiveMatch // of log policies that ask for something, by task
 	Failures    map[int][]store.NodeFailures // by experiment
 	AvoidAfter  int                          // so many failures in a row on a node; 0: never
+	Handling    map[string]handling          // what could not be made as usual, by its bundle's key
 }
 
 // needing is the part of Secrets that asks nobody.
@@ -83,6 +87,7 @@ type fold struct {
 func (f *folds) seen() map[int]int64 {
 	m := make(map[int]int64, len(f.byID))
 	for id, x := range f.byID {
+		m[id] = math.MaxInt64 // nothing of it is read again
 		if x.search != nil {
 			m[id] = x.search.Seq()
 		}
@@ -111,7 +116,7 @@ func (f *folds) picture(live *store.Live) *Picture {
 		if x == nil {
 			x = newFold(e)
 		} else if e.Continues > e.Continued { // its configuration may be another one than when it ended
-			x.configure(e.Config)
+			x.guard(func() error { return x.configure(e.Config) })
 		}
 		keep[e.ID] = x
 		exp := &Experiment{LiveExperiment: e, Config: x.config, Search: x.search, Broken: x.broken}
@@ -131,59 +136,82 @@ func (f *folds) picture(live *store.Live) *Picture {
 		if x.search == nil || x.broken != "" {
 			continue
 		}
-		err := x.search.Apply(search.Event{Seq: ev.Seq, Kind: ev.Kind, Trial: ev.Trial, Body: ev.Body})
-		if err != nil {
-			x.broken = err.Error()
-			e.Broken = x.broken
-		}
+		x.guard(func() error {
+			return x.search.Apply(search.Event{Seq: ev.Seq, Kind: ev.Kind, Trial: ev.Trial, Body: ev.Body})
+		})
+		e.Search, e.Broken = x.search, x.broken
 	}
 	return p
 }
 
 func newFold(e store.LiveExperiment) *fold {
 	x := &fold{}
-	x.configure(e.Config)
+	x.guard(func() error { return x.configure(e.Config) })
 	if x.broken != "" || e.Unmanaged {
 		return x
 	}
-	began := x.config
-	if len(e.SearchConfig) > 0 {
-		var err error
-		if began, err = expconf.ParseConfigJSON(e.SearchConfig); err != nil {
-			x.broken = fmt.Sprintf("the configuration that its search began with cannot be read: %v", err)
-			return x
+	x.guard(func() (err error) {
+		began := x.config
+		if len(e.SearchConfig) > 0 {
+			if began, err = expconf.ParseConfigJSON(e.SearchConfig); err != nil {
+				return fmt.Errorf("the configuration that its search began with cannot be read: %w", err)
+			}
 		}
-	}
-	var err error
-	if x.search, err = search.New(began, e.Seed); err != nil {
-		x.broken = err.Error()
-	}
+		x.search, err = search.New(began, e.Seed)
+		return err
+	})
 	return x
 }
 
-func (x *fold) configure(config json.RawMessage) {
+func (x *fold) configure(config json.RawMessage) error {
 	cfg, err := expconf.ParseConfigJSON(config)
 	if err != nil {
-		x.broken = fmt.Sprintf("its stored configuration cannot be read: %v", err)
-		return
+		return fmt.Errorf("its stored configuration cannot be read: %w", err)
 	}
 	x.config = cfg
+	return nil
 }
 
-// nodesOf gives the scheduler a pool's nodes. held are the slots that attempts of
-// the pool hold, elsewhere is what those of other pools do, both by node.
-func nodesOf(p *Pool, nodes []store.NodeRow, known inventories, elsewhere map[string]cluster.Use, held map[string][]int) ([]sched.Node, error) {
-	var list []sched.Node
+// guard runs what may fail, or panic: then the search is broken, and what is left of
+// it is not to be used.
+func (x *fold) guard(do func() error) {
+	defer func() {
+		if r := recover(); r != nil {
+			x.fail(fmt.Sprintf("its search failed: panic: %v", r))
+		}
+	}()
+	if err := do(); err != nil {
+		x.fail(err.Error())
+	}
+}
+
+func (x *fold) fail(why string) {
+	if x.broken == "" {
+		x.broken = why
+	}
+	x.search = nil
+}
+
+// breakDown remembers that an experiment cannot be handled, by its bundle's key.
+func (f *folds) breakDown(key, why string) {
+	if id, err := strconv.Atoi(strings.TrimPrefix(key, experimentKeys)); err == nil && f.byID[id] != nil {
+		f.byID[id].fail(why)
+	}
+}
+
+// nodesOf gives the scheduler a pool's nodes, without those that cannot be read.
+// held are the slots that attempts of the pool hold, elsewhere is what those of
+// other pools do, both by node.
+func nodesOf(p *Pool, nodes []store.NodeRow, known inventories, elsewhere map[string]cluster.Use, held map[string][]int) (list []sched.Node, unread []error) {
 	for _, row := range nodes {
 		n, err := p.offer(row, known, elsewhere[row.ID], held[row.ID]...)
 		if err != nil {
-			return nil, err
-		}
-		if n != nil {
+			unread = append(unread, err)
+		} else if n != nil {
 			list = append(list, *n)
 		}
 	}
-	return list, nil
+	return list, unread
 }
 
 // Offer is what a node offers to the pool; nil when it is not of the pool.

@@ -23,7 +23,11 @@ type queued struct {
 	avoid       avoidance
 }
 
-func (e *Experiment) group() string { return "experiment " + strconv.Itoa(e.ID) }
+func (e *Experiment) group() string { return experimentKey(e.ID) }
+
+const experimentKeys = "experiment "
+
+func experimentKey(id int) string { return experimentKeys + strconv.Itoa(id) }
 
 func (e *Experiment) singleNode() bool {
 	s := e.Config.Resources.IsSingleNode
@@ -57,14 +61,16 @@ func (d *decider) owners() map[string]owner {
 
 // schedule gives places. Attempts that this pass ended hold theirs no more;
 // those that it asked to leave hold them still.
-func (d *decider) schedule() error {
+func (d *decider) schedule() {
 	owners := d.owners()
+	groups := make(map[string]string, len(d.p.Allocations)+len(d.queue)) // by attempt
 	byPool := map[string]*input{}
 	for i := range d.p.Pools {
 		byPool[d.p.Pools[i].Name] = &input{}
 	}
 	for _, task := range slices.Sorted(keys(d.p.Allocations)) {
 		a := d.p.Allocations[task]
+		groups[a.ID] = owners[task].group
 		in := byPool[d.poolOf(a)]
 		if in == nil {
 			if d.holds(a) {
@@ -76,17 +82,16 @@ func (d *decider) schedule() error {
 		d.sort(in, a, owners[task])
 	}
 	for _, q := range d.queue {
+		groups[q.ID] = q.group
 		if in := byPool[q.Pool]; in != nil && (!q.secrets || d.p.Away == "") && (q.NotBefore == nil || !q.NotBefore.After(d.p.Now)) {
 			in.queued = append(in.queued, q.avoid.of(sched.Request{ID: q.ID, Group: q.group, Slots: q.Slots, Priority: q.Priority,
 				QueuedAt: placeOr(q.place, d.p.Now), SingleNode: q.single, Preemptible: q.preemptible, Shun: q.Exclude, MaxSlots: q.maxSlots}))
 		}
 	}
 	for i := range d.p.Pools {
-		if err := d.pool(&d.p.Pools[i], byPool[d.p.Pools[i].Name]); err != nil {
-			return err
-		}
+		p := &d.p.Pools[i]
+		d.apart("pool "+p.Name, func() { d.pool(p, byPool[p.Name], groups) })
 	}
-	return nil
 }
 
 // input is what one pool's scheduler gets.
@@ -194,9 +199,9 @@ func (d *decider) sort(in *input, a *store.LiveAllocation, o owner) {
 }
 
 // pool runs the scheduler for one pool and takes its result over.
-func (d *decider) pool(p *Pool, in *input) error {
+func (d *decider) pool(p *Pool, in *input, groups map[string]string) {
 	if len(in.queued) == 0 && !in.bounded {
-		return nil
+		return
 	}
 	held := map[string][]int{}
 	for _, r := range in.running {
@@ -204,9 +209,9 @@ func (d *decider) pool(p *Pool, in *input) error {
 			held[part.NodeID] = append(held[part.NodeID], part.SlotIDs...)
 		}
 	}
-	nodes, err := nodesOf(p, d.p.Nodes, d.p.inventories, d.elsewhere(p), held)
-	if err != nil {
-		return err
+	nodes, unread := nodesOf(p, d.p.Nodes, d.p.inventories, d.elsewhere(p), held)
+	for _, err := range unread {
+		d.plan.Faults = append(d.plan.Faults, Fault{"pool " + p.Name, err})
 	}
 	number(in.running, in.devices, nodes)
 	byNode := make(map[string]*sched.Node, len(nodes))
@@ -215,11 +220,11 @@ func (d *decider) pool(p *Pool, in *input) error {
 	}
 	res := sched.Plan(p.Sched, nodes, in.running, in.queued, d.p.Now)
 	for _, pl := range res.Place {
-		placement := placed(pl, byNode)
+		placement := placement{placed(pl, byNode), groups[pl.ID]}
 		for _, m := range placement.Members {
 			d.account(p.Name, m.NodeID, len(m.SlotIDs), m.Devices)
 		}
-		d.out.Placements = append(d.out.Placements, placement)
+		d.placements = append(d.placements, placement)
 	}
 	byID := map[string]*store.LiveAllocation{}
 	for _, a := range d.p.Allocations {
@@ -237,7 +242,6 @@ func (d *decider) pool(p *Pool, in *input) error {
 			d.wait(a, why)
 		}
 	}
-	return nil
 }
 
 // wait keeps why an attempt is still in the queue.

@@ -6,17 +6,14 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// ErrStale means that a row was not as the plan had seen it. Nothing of the plan
+// ErrStale means that a row was not as the plan had seen it. Nothing of its bundle
 // is kept; the next cycle looks again.
 var ErrStale = fault.New(fault.Conflict, "a row changed while the plan was made")
 
-// Changes is a plan of the loop, as rows. Every change says which state it saw,
+// Changes are what the loop wants of rows. Every change says which state it saw,
 // and all of them are made or none.
 type Changes struct {
 	Experiments    []ExperimentChange
@@ -154,58 +151,8 @@ type NewEvent struct {
 	Body         json.RawMessage
 }
 
-// ApplyChanges makes a plan so. It runs in the leader's transaction.
-func (db *DB) ApplyChanges(ctx context.Context, c *Changes) error {
-	b := &pgx.Batch{}
-	for _, e := range c.Experiments {
-		queueExperiment(b, e)
-	}
-	for _, id := range c.Remove {
-		b.Queue("DELETE FROM experiments WHERE id = $1 AND state = 'DELETING'", id)
-	}
-	for _, t := range c.NewTrials {
-		queueNewTrial(b, t)
-	}
-	for _, a := range c.Allocations {
-		queueAllocation(b, a)
-	}
-	for _, t := range c.Trials {
-		queueTrial(b, t)
-	}
-	for _, t := range c.Revived {
-		queueRevived(b, t)
-	}
-	for _, t := range c.Tasks {
-		guarded(b, "task "+t.ID, `UPDATE tasks SET unstarted = $2, ended_at = CASE WHEN $3 THEN now() END, exit_status = $4
-			WHERE id = $1 AND ended_at IS NULL`, t.ID, t.Unstarted, t.Ended, t.ExitStatus)
-	}
-	for _, a := range c.NewAllocations {
-		queueNewAllocation(b, a)
-	}
-	for _, p := range c.Placements {
-		queuePlacement(b, p)
-	}
-	for _, f := range c.Failures {
-		queueFailures(b, f)
-	}
-	if err := asFault(db.SendBatch(ctx, b).Close()); err != nil {
-		return err
-	}
-	return db.AppendEvents(ctx, c.Events)
-}
-
-// guarded queues a statement that must touch exactly one row.
-func guarded(b *pgx.Batch, what, sql string, args ...any) {
-	b.Queue(sql, args...).Exec(func(tag pgconn.CommandTag) error {
-		if tag.RowsAffected() != 1 {
-			return fmt.Errorf("%s: %w", what, ErrStale)
-		}
-		return nil
-	})
-}
-
-func queueExperiment(b *pgx.Batch, e ExperimentChange) {
-	guarded(b, fmt.Sprintf("experiment %d", e.ID), `
+func queueExperiment(b *statements, e ExperimentChange) {
+	b.guarded(fmt.Sprintf("experiment %d", e.ID), `
 		UPDATE experiments SET state = $3, error = $4,
 			ended_at = CASE WHEN $5 THEN coalesce(ended_at, now()) WHEN $9::int IS NULL THEN ended_at END,
 			progress = coalesce($6, CASE WHEN $9 IS NULL THEN progress ELSE 0 END),
@@ -216,22 +163,22 @@ func queueExperiment(b *pgx.Batch, e ExperimentChange) {
 		WHERE id = $1 AND state = $2`, e.ID, e.Saw, e.State, e.Error, e.Ended, e.Progress, e.BestTrial, e.BestMetric, e.Continued)
 }
 
-func queueRevived(b *pgx.Batch, t RevivedTrial) {
-	guarded(b, fmt.Sprintf("trial %d", t.ID), `
+func queueRevived(b *statements, t RevivedTrial) {
+	b.guarded(fmt.Sprintf("trial %d", t.ID), `
 		UPDATE trials SET state = CASE WHEN $3 THEN 'PAUSED' ELSE 'ACTIVE' END, ended_at = NULL, restarts = 0, error = '',
 			stop_wanted = false, held = $3, target = $4, hparams = $2
 		WHERE id = $1 AND ended_at IS NOT NULL`, t.ID, t.HParams, t.Held, t.Target)
-	guarded(b, "task "+t.TaskID, `
+	b.guarded("task "+t.TaskID, `
 		UPDATE tasks SET ended_at = NULL, exit_status = '', unstarted = 0 WHERE id = $1 AND ended_at IS NOT NULL`, t.TaskID)
-	b.Queue(`DELETE FROM log_matches WHERE task_id = $1`, t.TaskID) // like restarts, they begin anew
+	b.queue(`DELETE FROM log_matches WHERE task_id = $1`, t.TaskID) // like restarts, they begin anew
 }
 
-func queueNewTrial(b *pgx.Batch, t NewTrial) {
-	guarded(b, "task "+t.TaskID, `
+func queueNewTrial(b *statements, t NewTrial) {
+	b.guarded("task "+t.TaskID, `
 		INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, experiment_id, name, context_hash, pool, slots, priority)
 		SELECT $2, 'TRIAL', e.job_id, e.owner_id, p.workspace_id, e.id, $3, e.context_hash, e.pool, e.slots_per_trial, e.priority
 		FROM experiments e JOIN projects p ON p.id = e.project_id WHERE e.id = $1`, t.ExperimentID, t.TaskID, t.Name)
-	guarded(b, fmt.Sprintf("trial %d of experiment %d", t.Number, t.ExperimentID), `
+	b.guarded(fmt.Sprintf("trial %d of experiment %d", t.Number, t.ExperimentID), `
 		INSERT INTO trials (experiment_id, number, task_id, hparams, seed, warm_start, run_id, held, target)
 		VALUES ($1, $2, $3, $4, $5, coalesce($6::uuid, (SELECT c.uuid FROM checkpoints c JOIN trials o ON o.id = c.trial_id
 			WHERE o.experiment_id = $1 AND o.number = $10 AND c.state = 'COMPLETED' ORDER BY c.steps DESC, c.reported_at DESC LIMIT 1)),
@@ -239,15 +186,15 @@ func queueNewTrial(b *pgx.Batch, t NewTrial) {
 		t.ExperimentID, t.Number, t.TaskID, t.HParams, t.Seed, t.WarmStart, t.Idle, t.Held, t.Target, t.From)
 }
 
-func queueTrial(b *pgx.Batch, t TrialChange) {
-	guarded(b, fmt.Sprintf("trial %d", t.ID), `
+func queueTrial(b *statements, t TrialChange) {
+	b.guarded(fmt.Sprintf("trial %d", t.ID), `
 		UPDATE trials SET state = $3, restarts = $4, run_id = $5, stop_wanted = $6, error = $7, ended_at = CASE WHEN $8 THEN now() END,
 			held = $9, target = $10
 		WHERE id = $1 AND state = $2`, t.ID, t.Saw, t.State, t.Restarts, t.RunID, t.StopWanted, t.Error, t.Ended, t.Held, t.Target)
 }
 
-func queueAllocation(b *pgx.Batch, a AllocationChange) {
-	guarded(b, "attempt "+a.ID, `
+func queueAllocation(b *statements, a AllocationChange) {
+	b.guarded("attempt "+a.ID, `
 		UPDATE allocations SET state = $3,
 			preempt_at = CASE WHEN $4::text IS NULL THEN preempt_at ELSE coalesce(preempt_at, now()) END,
 			preempt_reason = coalesce($4, preempt_reason),
@@ -262,27 +209,50 @@ func queueAllocation(b *pgx.Batch, a AllocationChange) {
 			SELECT FROM members m WHERE m.allocation_id = $1 AND m.claimed_at IS NOT NULL))`, a.ID, a.Saw, a.State, a.Preempt,
 		a.Kill, a.KillCause, a.Started, a.Ended, a.Outcome, a.ExitCode, a.ExitReason, a.Waiting, a.Unclaimed, a.Pool)
 	if a.Ended { // the owner's session that the task was given ends with it
-		b.Queue("DELETE FROM sessions WHERE allocation_id = $1", a.ID)
+		b.queue("DELETE FROM sessions WHERE allocation_id = $1", a.ID)
 	}
 }
 
-func queueNewAllocation(b *pgx.Batch, a NewAllocation) {
+func queueNewAllocation(b *statements, a NewAllocation) {
 	if a.Exclude == nil {
 		a.Exclude = []string{}
 	}
-	guarded(b, "attempt "+a.ID, `
+	b.guarded("attempt "+a.ID, `
 		INSERT INTO allocations (id, task_id, run_id, pool, slots, priority, not_before, exclude)
 		SELECT $1, t.id, $3, $4, $5, t.priority, $6, $7 FROM tasks t WHERE t.id = $2`,
 		a.ID, a.TaskID, a.RunID, a.Pool, a.Slots, a.NotBefore, a.Exclude)
 }
 
-func queuePlacement(b *pgx.Batch, p Placement) {
-	guarded(b, "attempt "+p.AllocationID, `
+func queuePlacement(b *statements, p Placement) {
+	b.guarded("attempt "+p.AllocationID, `
 		UPDATE allocations SET state = 'ASSIGNED', assigned_at = now(), waiting_reason = '' WHERE id = $1 AND state = 'PENDING'`, p.AllocationID)
 	for _, m := range p.Members {
-		guarded(b, "member of "+p.AllocationID, `
+		b.guarded("member of "+p.AllocationID, `
 			INSERT INTO members (allocation_id, rank, node_id, node_name, slot_ids, devices) VALUES ($1, $2, $3, $4, $5, $6)`,
 			p.AllocationID, m.Rank, m.NodeID, m.NodeName, append([]int{}, m.SlotIDs...), append([]string{}, m.Devices...))
+	}
+}
+
+// queueEvents adds a bundle's events. The counter row is taken with the bundle, and
+// bundles come in the order of experiments, as in AppendEvents.
+func queueEvents(b *statements, events []NewEvent) {
+	byExperiment := map[int][]NewEvent{}
+	for _, e := range events {
+		byExperiment[e.ExperimentID] = append(byExperiment[e.ExperimentID], e)
+	}
+	for _, id := range sortedKeys(byExperiment) {
+		list := byExperiment[id]
+		kinds, trials, bodies := make([]string, len(list)), make([]int, len(list)), make([]string, len(list))
+		for i, e := range list {
+			kinds[i], trials[i], bodies[i] = e.Kind, e.Trial, string(e.Body)
+		}
+		b.queue(`
+			WITH c AS (
+				INSERT INTO search_counters AS c (experiment_id, next) VALUES ($1, 1 + $2::bigint)
+				ON CONFLICT (experiment_id) DO UPDATE SET next = c.next + excluded.next - 1 RETURNING next)
+			INSERT INTO search_events (experiment_id, seq, kind, trial, body)
+			SELECT $1, c.next - $2::bigint + u.n - 1, u.kind, u.trial, u.body::jsonb
+			FROM c, unnest($3::text[], $4::int[], $5::text[]) WITH ORDINALITY AS u(kind, trial, body, n)`, id, len(list), kinds, trials, bodies)
 	}
 }
 
@@ -330,4 +300,27 @@ func (db *DB) AppendEvents(ctx context.Context, events []NewEvent) error {
 		SELECT e, s, k, t, b::jsonb FROM unnest($1::int[], $2::bigint[], $3::text[], $4::int[], $5::text[]) AS u(e, s, k, t, b)`,
 		experiments, seqs, kinds, trials, bodies)
 	return err
+}
+
+// Together are the changes of all bundles but those left out.
+func Together(bundles []Bundle, left map[string]error) *Changes {
+	all := &Changes{}
+	for i := range bundles {
+		b := &bundles[i]
+		if _, out := left[b.Key]; out {
+			continue
+		}
+		all.Experiments = append(all.Experiments, b.Experiments...)
+		all.Remove = append(all.Remove, b.Remove...)
+		all.NewTrials = append(all.NewTrials, b.NewTrials...)
+		all.Trials = append(all.Trials, b.Trials...)
+		all.Revived = append(all.Revived, b.Revived...)
+		all.Tasks = append(all.Tasks, b.Tasks...)
+		all.NewAllocations = append(all.NewAllocations, b.NewAllocations...)
+		all.Allocations = append(all.Allocations, b.Allocations...)
+		all.Placements = append(all.Placements, b.Placements...)
+		all.Events = append(all.Events, b.Events...)
+		all.Failures = append(all.Failures, b.Failures...)
+	}
+	return all
 }

@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"encoding/json"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // LogMatch is a line of a trial's log that one of its policies asks about.
@@ -110,8 +108,8 @@ const liveFailures = `
 
 // queueFailures writes a count down. An experiment that the same plan removes has
 // none any more.
-func queueFailures(b *pgx.Batch, f NodeFailures) {
-	b.Queue(`
+func queueFailures(b *statements, f NodeFailures) {
+	b.queue(`
 		INSERT INTO node_failures (experiment_id, node_id, node_name, failures, avoided)
 		SELECT id, $2, $3, $4, $5 FROM experiments WHERE id = $1
 		ON CONFLICT (experiment_id, node_id) DO UPDATE SET node_name = excluded.node_name, failures = excluded.failures,

@@ -1,0 +1,141 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"time"
+
+	"github.com/detent-ml/detent/master/store"
+)
+
+// apply makes a plan so, and returns what was made of it. What could not be made is
+// left to later cycles; the rest of the plan does not wait for it.
+func (t *term) apply(ctx context.Context, plan *Plan) (*store.Changes, error) {
+	if len(plan.Bundles) == 0 {
+		return &store.Changes{}, nil
+	}
+	usual, slow := t.apart(plan.Bundles, time.Now())
+	left, err := t.applyTogether(ctx, usual)
+	if err != nil {
+		return nil, err
+	}
+	made := store.Together(usual, left)
+	t.judge(usual, left)
+	for _, b := range slow {
+		left, err := t.applyTogether(ctx, []store.Bundle{b})
+		if err != nil {
+			return made, err
+		}
+		t.judge([]store.Bundle{b}, left)
+		if len(left) > 0 { // what is slow now is likely to be for the others as well
+			break
+		}
+		made = store.Together([]store.Bundle{{Changes: *made}, b}, nil)
+	}
+	return made, nil
+}
+
+func (t *term) applyTogether(ctx context.Context, list []store.Bundle) (left map[string]error, err error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	err = t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) (err error) {
+		left, err = tx.ApplyBundles(ctx, list)
+		return err
+	})
+	return left, err
+}
+
+// apart separates the bundles that ran out of time when they were tried last from
+// all others. Those that are to be left alone for now, and those that need what is
+// not made with them, are in neither.
+func (t *term) apart(list []store.Bundle, now time.Time) (usual, slow []store.Bundle) {
+	late := map[string]bool{}
+	for key, s := range t.aside {
+		late[key] = s.slow || s.until.After(now)
+	}
+	for _, b := range list {
+		s := t.aside[b.Key]
+		switch {
+		case s != nil && s.until.After(now):
+		case late[b.Key]:
+			slow = append(slow, b)
+		case needs(b, late):
+			late[b.Key] = true
+		default:
+			usual = append(usual, b)
+		}
+	}
+	return usual, slow
+}
+
+func needs(b store.Bundle, late map[string]bool) bool {
+	for _, key := range b.Needs {
+		if late[key] {
+			return true
+		}
+	}
+	return false
+}
+
+// judge remembers what could not be made, and how it is to be tried again.
+func (t *term) judge(list []store.Bundle, left map[string]error) {
+	now := time.Now()
+	for _, b := range list {
+		if _, out := left[b.Key]; !out {
+			t.aside.made(b.Key)
+		}
+	}
+	t.again = t.again || len(left) < len(list)
+	for key, cause := range left {
+		switch {
+		case errors.Is(cause, store.ErrNeeded):
+			continue
+		case errors.Is(cause, store.ErrLater):
+			t.again = true
+			continue
+		}
+		s := t.aside.failed(key, cause, now)
+		t.again = t.again || !s.until.After(now)
+		if !errors.Is(cause, store.ErrStale) {
+			t.log.Error("changes could not be stored; the others were", "term", t.lead.Term, "of", key, "tries", s.tries, "error", cause, "cause", errors.Unwrap(cause))
+		}
+		if s.level == asBroken {
+			t.folds.breakDown(key, unhandled(cause))
+		}
+	}
+}
+
+// forget drops what is remembered of what is there no more.
+func (t *term) forget(p *Picture) {
+	if len(t.aside) == 0 {
+		return
+	}
+	there := map[string]bool{}
+	for _, e := range p.Experiments {
+		there[e.group()] = true
+	}
+	for _, k := range p.Tasks {
+		there[k.ID] = true
+	}
+	for _, a := range p.Allocations {
+		there[attemptKey(a.ID)], there[placementKey(a.ID)] = true, true
+	}
+	maps.DeleteFunc(t.aside, func(key string, _ *setback) bool { return !there[key] })
+}
+
+// faults writes down what decide could not handle, once for each reason.
+func (t *term) faults(plan *Plan) {
+	seen := make(map[string]string, len(plan.Faults))
+	for _, f := range plan.Faults {
+		why := f.Err.Error()
+		seen[f.Key] = why
+		if t.told[f.Key] != why {
+			t.log.Error("something cannot be handled; the others go on", "term", t.lead.Term, "what", f.Key, "error", why)
+		}
+		t.folds.breakDown(f.Key, unhandled(f.Err))
+	}
+	maps.DeleteFunc(t.told, func(key, _ string) bool { return seen[key] == "" })
+	maps.Copy(t.told, seen)
+}

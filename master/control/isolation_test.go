@@ -1,0 +1,233 @@
+package control
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/master/store"
+)
+
+// rounds cycles so often. With experiments that cannot be handled the loop need not
+// come to rest.
+func (b *bench) rounds(n int) {
+	b.t.Helper()
+	for range n {
+		if err := b.term.cycle(b.t.Context()); err != nil {
+			b.t.Fatal(err)
+		}
+		b.term.hands.wait()
+	}
+}
+
+// afflict lets every change that the loop makes of an experiment's trials run into
+// something in the database.
+func (b *bench) afflict(experiment int, with string) {
+	b.t.Helper()
+	b.exec(fmt.Sprintf(`CREATE OR REPLACE FUNCTION affliction() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN %s END $$`, with))
+	b.exec(fmt.Sprintf(`CREATE TRIGGER affliction BEFORE INSERT OR UPDATE ON trials FOR EACH ROW WHEN (NEW.experiment_id = %d) EXECUTE FUNCTION affliction()`, experiment))
+}
+
+// healthy expects that an experiment gets its place, runs and ends beside another.
+func (b *bench) healthy(e int) {
+	b.t.Helper()
+	b.rounds(4)
+	b.want(e, "ACTIVE", "ACTIVE", "STARTING")
+	b.claim(b.newest(e))
+	b.rounds(2)
+	b.exit(b.newest(e), 0)
+	b.rounds(3)
+	b.want(e, "COMPLETED", "COMPLETED", "TERMINATED completed")
+}
+
+// broken expects that an experiment ended with a reason, and that it can be deleted.
+func (b *bench) broken(e int, reason string) {
+	b.t.Helper()
+	b.rounds(3)
+	got := b.text(`SELECT state || ': ' || error FROM experiments WHERE id = $1`, e)
+	if !strings.HasPrefix(got, "ERROR: ") || !strings.Contains(got, reason) {
+		b.t.Errorf("the experiment is %q, want an error about %q", got, reason)
+	}
+	if n := b.int(`SELECT count(*) FROM allocations a JOIN tasks k ON k.id = a.task_id WHERE k.experiment_id = $1 AND a.state <> 'TERMINATED'`, e); n != 0 {
+		b.t.Errorf("%d attempts of it are left", n)
+	}
+}
+
+func (b *bench) deletable(e int) {
+	b.t.Helper()
+	if _, err := b.db.Wishing(b.t.Context(), []int{e}, store.Delete); err != nil {
+		b.t.Fatal(err)
+	}
+	b.exec(`UPDATE tasks SET ended_at = now(), exit_status = 'success' WHERE type = 'CHECKPOINT_GC' AND ended_at IS NULL`)
+	for range 20 {
+		b.rounds(1)
+		b.exec(`UPDATE collections SET events_at = now() WHERE events AND events_at IS NULL`)
+		b.exec(`UPDATE tasks SET ended_at = now(), exit_status = 'success' WHERE type = 'CHECKPOINT_GC' AND ended_at IS NULL`)
+		b.exec(`UPDATE allocations SET state = 'TERMINATED', ended_at = now(), outcome = 'completed' WHERE state <> 'TERMINATED'
+			AND task_id IN (SELECT id FROM tasks WHERE ended_at IS NOT NULL)`)
+		if b.int(`SELECT count(*) FROM experiments WHERE id = $1`, e) == 0 {
+			return
+		}
+	}
+	b.t.Errorf("the experiment cannot be deleted: %s", b.text(`SELECT state || ': ' || error FROM experiments WHERE id = $1`, e))
+}
+
+// TestAValueThatCannotBeStored: the logarithm of a configuration that an older
+// release has taken overflows, and the value is no JSON.
+func TestAValueThatCannotBeStored(t *testing.T) {
+	b := newBench(t, "n1")
+	e := b.experiment("hyperparameters: {x: {type: log, base: 10, minval: 1, maxval: 2}}")
+	b.exec(`UPDATE experiments SET config = jsonb_set(jsonb_set(config, '{hyperparameters,x,minval}', '400'), '{hyperparameters,x,maxval}', '500')`)
+	b.healthy(b.experiment(""))
+	b.broken(e, "")
+	b.deletable(e)
+}
+
+// TestAPanicInABundle: a row that no code expects makes the loop's code panic.
+func TestAPanicInABundle(t *testing.T) {
+	b := newBench(t, "n1", "n2")
+	e := b.experiment("")
+	b.settle()
+	b.claim(b.newest(e))
+	b.settle()
+	b.exec(`UPDATE trials SET number = -1 WHERE experiment_id = $1`, e)
+	other := b.experiment("")
+	b.rounds(1)
+	b.healthy(other)
+	if got := b.text(`SELECT state FROM experiments WHERE id = $1`, e); got != "STOPPING_ERROR" {
+		t.Errorf("the experiment whose bundle panics is %s", got)
+	}
+	b.exec(`UPDATE experiments SET desired = 'killed' WHERE id = $1`, e)
+	b.rounds(2)
+	b.exit(b.newest(e), 143)
+	b.broken(e, "cannot be handled: panic")
+	b.deletable(e)
+}
+
+// TestABundleThatFails in the database breaks its experiment, and no other.
+func TestABundleThatFails(t *testing.T) {
+	b := newBench(t, "n1")
+	e := b.experiment("")
+	b.afflict(e, `RAISE EXCEPTION 'not like that';`)
+	b.healthy(b.experiment(""))
+	b.broken(e, "not like that")
+}
+
+// TestABundleThatFailsEvenBroken: its experiment ends all the same.
+func TestABundleThatFailsEvenBroken(t *testing.T) {
+	b := newBench(t, "n1", "n2")
+	e := b.experiment("")
+	b.settle()
+	b.claim(b.newest(e))
+	b.settle()
+	b.afflict(e, `IF NEW.state IN ('PAUSED', 'STOPPING_ERROR', 'STOPPING_KILLED') THEN RAISE EXCEPTION 'not like that'; END IF; RETURN NEW;`)
+	b.exec(`UPDATE experiments SET desired = 'paused' WHERE id = $1`, e)
+	b.healthy(b.experiment(""))
+	b.rounds(5)
+	if b.nomad.stops[b.newest(e)] != 1 {
+		t.Error("what ran of it was not stopped")
+	}
+	b.exit(b.newest(e), 143)
+	b.broken(e, "not like that")
+}
+
+// TestABundleThatIsAlwaysStale is tried less and less often.
+func TestABundleThatIsAlwaysStale(t *testing.T) {
+	b := newBench(t, "n1")
+	e := b.experiment("")
+	b.afflict(e, `RETURN NULL;`)
+	b.healthy(b.experiment(""))
+	if s := b.term.aside[experimentKey(e)]; s == nil || s.tries <= staleAtOnce || !s.until.After(time.Now().Add(-longestStale)) {
+		t.Errorf("it is remembered as %+v", s)
+	}
+	b.exec(`DROP TRIGGER affliction ON trials`)
+	b.term.aside[experimentKey(e)].until = time.Time{}
+	b.rounds(4)
+	b.want(e, "ACTIVE", "ACTIVE", "STARTING")
+	if len(b.term.aside) != 0 {
+		t.Errorf("what could be made in the end is still remembered: %v", b.term.aside)
+	}
+}
+
+// TestABundleThatIsSlow runs out of the leader's time once, and then the others do
+// not wait for it.
+func TestABundleThatIsSlow(t *testing.T) {
+	b := newBench(t, "n1")
+	e := b.experiment("")
+	b.afflict(e, `PERFORM pg_sleep(60); RETURN NEW;`)
+	other := b.experiment("")
+	b.rounds(1)
+	if s := b.term.aside[experimentKey(e)]; s == nil || !s.slow || s.level != asUsual {
+		t.Fatalf("it is remembered as %+v", s)
+	}
+	b.term.aside[experimentKey(e)].until = time.Now().Add(time.Hour)
+	for range 10 {
+		b.rounds(1)
+	}
+	b.want(other, "ACTIVE", "ACTIVE", "STARTING")
+	if b.int(`SELECT count(*) FROM experiments WHERE id = $1 AND state = 'ACTIVE' AND error = ''`, e) != 1 {
+		t.Error("slowness broke it")
+	}
+	b.exec(`DROP TRIGGER affliction ON trials`)
+	b.term.aside[experimentKey(e)].until = time.Time{}
+	b.rounds(4)
+	b.want(e, "ACTIVE", "ACTIVE", "STARTING")
+}
+
+// TestALockedRow: somebody's transaction holds an experiment's row, and the others
+// wait half a second for it at most.
+func TestALockedRow(t *testing.T) {
+	b := newBench(t, "n1")
+	e := b.experiment("")
+	other := b.experiment("")
+	held, release := make(chan struct{}), make(chan struct{})
+	done := make(chan error, 1)
+	go func() {
+		done <- b.db.Tx(b.t.Context(), func(tx *store.DB) error {
+			if _, err := tx.Exec(b.t.Context(), `SELECT 1 FROM experiments WHERE id = $1 FOR UPDATE`, e); err != nil {
+				return err
+			}
+			close(held)
+			<-release
+			return nil
+		})
+	}()
+	<-held
+	b.rounds(4)
+	b.want(other, "ACTIVE", "ACTIVE", "STARTING")
+	close(release)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range b.term.aside {
+		s.until = time.Time{}
+	}
+	b.rounds(4)
+	b.want(e, "ACTIVE", "ACTIVE", "STARTING")
+}
+
+// TestAPlaceThatWasNotFreed: an attempt's end could not be stored, so what was to
+// follow it on its slots does not.
+func TestAPlaceThatWasNotFreed(t *testing.T) {
+	b := newBench(t, "n1") // two slots
+	first := b.experiment("resources: {slots_per_trial: 2}")
+	b.settle()
+	b.claim(b.newest(first))
+	second := b.experiment("resources: {slots_per_trial: 2}")
+	b.settle()
+	b.afflict(first, `RETURN NULL;`)
+	b.exit(b.newest(first), 0)
+	b.rounds(5)
+	b.want(second, "ACTIVE", "ACTIVE", "PENDING")
+	if n := b.int(`SELECT count(*) FROM (SELECT m.node_id, s FROM members m JOIN allocations a ON a.id = m.allocation_id,
+		unnest(m.slot_ids) s WHERE a.state <> 'TERMINATED' GROUP BY 1, 2 HAVING count(*) > 1) x`); n != 0 {
+		t.Errorf("%d slots are held twice", n)
+	}
+	b.exec(`DROP TRIGGER affliction ON trials`)
+	for _, s := range b.term.aside {
+		s.until = time.Time{}
+	}
+	b.rounds(4)
+	b.want(second, "ACTIVE", "ACTIVE", "STARTING")
+}

@@ -1,0 +1,271 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// A Bundle is a part of a plan that stands or falls alone: what is decided of one
+// experiment or task, or one placement.
+type Bundle struct {
+	Key   string
+	Needs []string // keys of earlier bundles without which this one would be wrong
+	Changes
+}
+
+// ErrNeeded means that a bundle was left out because one that it needs was.
+var ErrNeeded = fault.New(fault.Conflict, "another change of the same plan, which this one needs, could not be made")
+
+// ErrLater means that a bundle was left out because too many others had failed.
+var ErrLater = fault.New(fault.Conflict, "too many other changes of the same plan could not be made")
+
+// A leader waits this long for a row that another transaction holds, and much
+// shorter once a bundle has run out of time: the others must not wait as often as
+// there are such rows.
+const (
+	lockTimeout   = "500"  // milliseconds
+	lockHurried   = "20"   // after the first that ran out of time
+	stmtHurried   = "1000" // as well
+	mostFailures  = 64     // of one plan; what comes after them is left for the next cycle
+	beginsBundles = "SAVEPOINT bundles"
+	undoesBundles = "ROLLBACK TO SAVEPOINT bundles"
+	keepsBundles  = "RELEASE SAVEPOINT bundles"
+)
+
+// ApplyBundles makes the bundles so, in their order, in the leader's transaction.
+// One that is stale or fails is left out with those that need it, and the others
+// are made: left has the errors, by key.
+//
+// All are tried at once, behind a savepoint. Which of them failed is then known, so
+// those before it are made again, and those after it are tried without it: however
+// many bundles there are, one that fails costs a second run of those before it.
+func (db *DB) ApplyBundles(ctx context.Context, bundles []Bundle) (left map[string]error, err error) {
+	a := &applier{db: db, left: map[string]error{}}
+	if err := a.limit(ctx, "lock_timeout", lockTimeout); err != nil {
+		return nil, err
+	}
+	return a.left, a.apply(ctx, bundles)
+}
+
+// ApplyChanges makes all changes or none.
+func (db *DB) ApplyChanges(ctx context.Context, c *Changes) error {
+	left, err := db.ApplyBundles(ctx, []Bundle{{Changes: *c}})
+	if err != nil {
+		return err
+	}
+	return left[""]
+}
+
+type applier struct {
+	db      *DB
+	left    map[string]error
+	hurried bool
+}
+
+func (a *applier) apply(ctx context.Context, list []Bundle) error {
+	for {
+		if list = a.possible(list); len(list) == 0 {
+			return nil
+		}
+		if len(a.left) > mostFailures {
+			for _, b := range list {
+				a.left[b.Key] = ErrLater
+			}
+			return nil
+		}
+		bad, reached, err := a.together(ctx, list)
+		switch {
+		case err != nil:
+			return err
+		case len(bad) == 0 && reached == len(list):
+			return nil
+		case len(bad) == 0: // nobody knows which, so halves are tried
+			if err := a.apply(ctx, list[:reached]); err != nil {
+				return err
+			}
+			list = list[reached:]
+			continue
+		}
+		for i, cause := range bad {
+			a.left[list[i].Key] = cause
+		}
+		if err := a.apply(ctx, list[:reached]); err != nil {
+			return err
+		}
+		list = list[reached:]
+	}
+}
+
+// possible are the bundles that may still be made.
+func (a *applier) possible(list []Bundle) []Bundle {
+	if len(a.left) == 0 {
+		return list
+	}
+	var kept []Bundle
+	for _, b := range list {
+		if _, out := a.left[b.Key]; out {
+			continue
+		}
+		if a.misses(b) {
+			a.left[b.Key] = ErrNeeded
+			continue
+		}
+		kept = append(kept, b)
+	}
+	return kept
+}
+
+func (a *applier) misses(b Bundle) bool {
+	for _, key := range b.Needs {
+		if _, out := a.left[key]; out {
+			return true
+		}
+	}
+	return false
+}
+
+// together makes all bundles or none. bad are those that could not be made, by
+// their place; reached is how many of the list are known to be good otherwise.
+func (a *applier) together(ctx context.Context, list []Bundle) (bad map[int]error, reached int, err error) {
+	if _, err := a.db.exec(ctx, beginsBundles); err != nil {
+		return nil, 0, err
+	}
+	bad, reached, err = a.run(ctx, list)
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(bad) == 0 && reached == len(list) {
+		_, err := a.db.exec(ctx, keepsBundles)
+		return nil, reached, err
+	}
+	if _, err := a.db.exec(ctx, undoesBundles); err != nil {
+		return nil, 0, err
+	}
+	if _, err := a.db.exec(ctx, keepsBundles); err != nil {
+		return nil, 0, err
+	}
+	for _, cause := range bad {
+		if fault.Is(cause, fault.Unavailable) && !a.hurried {
+			a.hurried = true
+			if err := errors.Join(a.limit(ctx, "lock_timeout", lockHurried), a.limit(ctx, "statement_timeout", stmtHurried)); err != nil {
+				return nil, 0, err
+			}
+		}
+	}
+	return bad, reached, nil
+}
+
+// run sends the statements of all bundles at once. A stale bundle is no error to
+// the database, which goes on behind it, so all of them are found in one run.
+func (a *applier) run(ctx context.Context, list []Bundle) (bad map[int]error, reached int, err error) {
+	s := &statements{}
+	for i := range list {
+		s.bundle = i
+		s.changes(&list[i].Changes)
+	}
+	bad = map[int]error{}
+	results := a.db.SendBatch(ctx, &s.Batch)
+	defer results.Close() //nolint:errcheck // what went wrong was an answer's
+	for _, c := range s.checks {
+		tag, err := results.Exec()
+		var pg *pgconn.PgError
+		switch {
+		case errors.As(err, &pg):
+			bad[c.bundle] = fmt.Errorf("%s: %w", c.what, asFault(lockFault(err)))
+			return bad, c.bundle, nil
+		case err != nil && ctx.Err() == nil && !away(err) && len(list) == 1: // it could not even be sent
+			bad[0] = err
+			return bad, 0, nil
+		case err != nil && ctx.Err() == nil && !away(err):
+			return nil, len(list) / 2, nil
+		case err != nil:
+			return nil, 0, asFault(err)
+		}
+		if _, known := bad[c.bundle]; c.one && tag.RowsAffected() != 1 && !known {
+			bad[c.bundle] = fmt.Errorf("%s: %w", c.what, ErrStale)
+		}
+	}
+	return bad, len(list), nil
+}
+
+// lockFault gives a wait for a row that took too long its code.
+func lockFault(err error) error {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && (slices.Contains([]string{"55P03", "57014", "40001", "40P01"}, pg.Code)) {
+		return fault.Wrap(fault.Unavailable, err, "the database took too long: %s", pg.Message)
+	}
+	return err
+}
+
+func (a *applier) limit(ctx context.Context, name, value string) error {
+	_, err := a.db.exec(ctx, "SELECT set_config($1, $2, true)", name, value)
+	return err
+}
+
+// statements are those of several bundles, in the order in which they are sent.
+type statements struct {
+	pgx.Batch
+	bundle int
+	checks []check
+}
+
+// A check says whose statement it is, and whether it must touch exactly one row.
+type check struct {
+	bundle int
+	one    bool
+	what   string
+}
+
+func (s *statements) queue(sql string, args ...any) {
+	s.Queue(sql, args...)
+	s.checks = append(s.checks, check{bundle: s.bundle, what: "a change"})
+}
+
+// guarded queues a statement that must touch exactly one row.
+func (s *statements) guarded(what, sql string, args ...any) {
+	s.Queue(sql, args...)
+	s.checks = append(s.checks, check{bundle: s.bundle, one: true, what: what})
+}
+
+// changes queues those of a bundle.
+func (s *statements) changes(c *Changes) {
+	for _, e := range c.Experiments {
+		queueExperiment(s, e)
+	}
+	for _, id := range c.Remove {
+		s.queue("DELETE FROM experiments WHERE id = $1 AND state = 'DELETING'", id)
+	}
+	for _, t := range c.NewTrials {
+		queueNewTrial(s, t)
+	}
+	for _, a := range c.Allocations {
+		queueAllocation(s, a)
+	}
+	for _, t := range c.Trials {
+		queueTrial(s, t)
+	}
+	for _, t := range c.Revived {
+		queueRevived(s, t)
+	}
+	for _, t := range c.Tasks {
+		s.guarded("task "+t.ID, `UPDATE tasks SET unstarted = $2, ended_at = CASE WHEN $3 THEN now() END, exit_status = $4
+			WHERE id = $1 AND ended_at IS NULL`, t.ID, t.Unstarted, t.Ended, t.ExitStatus)
+	}
+	for _, a := range c.NewAllocations {
+		queueNewAllocation(s, a)
+	}
+	for _, p := range c.Placements {
+		queuePlacement(s, p)
+	}
+	for _, f := range c.Failures {
+		queueFailures(s, f)
+	}
+	queueEvents(s, c.Events)
+}
