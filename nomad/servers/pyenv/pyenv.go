@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/detent-ml/detent/nomad/servers"
@@ -24,9 +25,8 @@ import (
 // carry their path, so they are made in place.
 const whole = ".whole"
 
-// Ensure returns the Python of an environment that holds the requirements (in pip's notation), making it
-// the first time. The scripts of its packages lie beside it.
-func Ensure(ctx context.Context, name string, requirements []string, report *servers.Reporter) (python string, err error) {
+// Ensure returns the Python of an environment that holds a set, making it the first time. The scripts of its packages lie beside it.
+func Ensure(ctx context.Context, name string, set Set, report *servers.Reporter) (python string, err error) {
 	system, err := exec.LookPath("python3")
 	if err != nil {
 		return "", errors.New("python3 is not on PATH; install it (Debian: apt-get install python3 python3-venv)")
@@ -39,7 +39,7 @@ func Ensure(ctx context.Context, name string, requirements []string, report *ser
 	if err != nil {
 		return "", err
 	}
-	hash := sha256.Sum256([]byte(string(version) + "\n" + strings.Join(requirements, "\n")))
+	hash := sha256.Sum256([]byte(string(version) + "\n" + strings.Join(set.all(), "\n")))
 	dir := filepath.Join(cache, "python", name+"-"+hex.EncodeToString(hash[:6]))
 	python = filepath.Join(dir, "bin", "python")
 	if isWhole(dir) {
@@ -55,8 +55,8 @@ func Ensure(ctx context.Context, name string, requirements []string, report *ser
 	if isWhole(dir) {
 		return python, nil
 	}
-	task := report.Task(fmt.Sprintf("making the Python environment %q, once (%s)", name, strings.Join(requirements, " ")))
-	if err := create(ctx, system, dir, requirements); err != nil {
+	task := report.Task(fmt.Sprintf("making the Python environment %q, once (%s)", name, strings.Join(slices.Concat(set.Alone, set.Requirements), " ")))
+	if err := create(ctx, system, dir, set); err != nil {
 		task.Fail()
 		return "", fmt.Errorf("the Python environment %q: %w", name, err)
 	}
@@ -69,7 +69,7 @@ func isWhole(dir string) bool {
 	return err == nil
 }
 
-func create(ctx context.Context, system, dir string, requirements []string) error {
+func create(ctx context.Context, system, dir string, set Set) error {
 	// What is there was left by a run that was interrupted.
 	if err := os.RemoveAll(dir); err != nil {
 		return err
@@ -80,9 +80,27 @@ func create(ctx context.Context, system, dir string, requirements []string) erro
 		}
 		return fmt.Errorf("%s -m venv %s: %w\n%s", system, dir, err, out)
 	}
-	args := append([]string{"-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"}, requirements...)
-	if out, err := exec.CommandContext(ctx, filepath.Join(dir, "bin", "python"), args...).CombinedOutput(); err != nil {
-		return fmt.Errorf("pip install %s: %w\n%s", strings.Join(requirements, " "), err, out)
+	python := filepath.Join(dir, "bin", "python")
+	if len(set.Alone) > 0 {
+		if err := install(ctx, python, append([]string{"--no-deps"}, set.Alone...)); err != nil {
+			return err
+		}
+	}
+	if err := install(ctx, python, set.Requirements); err != nil {
+		return err
+	}
+	if set.Finish != "" {
+		if out, err := exec.CommandContext(ctx, python, "-c", set.Finish).CombinedOutput(); err != nil {
+			return fmt.Errorf("finishing it: %w\n%s", err, out)
+		}
 	}
 	return os.WriteFile(filepath.Join(dir, whole), nil, 0o644)
+}
+
+func install(ctx context.Context, python string, what []string) error {
+	args := append([]string{"-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"}, what...)
+	if out, err := exec.CommandContext(ctx, python, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("pip install %s: %w\n%s", strings.Join(what, " "), err, out)
+	}
+	return nil
 }

@@ -44,15 +44,15 @@ func TestEnvironmentIsMadeOnce(t *testing.T) {
 	_, installed := setUp(t)
 	var said bytes.Buffer
 	report := servers.NewReporter(&said)
-	first, err := Ensure(t.Context(), "x", []string{"a==1", "b"}, report)
+	first, err := Ensure(t.Context(), "x", Set{Requirements: []string{"a==1", "b"}}, report)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := Ensure(t.Context(), "x", []string{"a==1", "b"}, report)
+	again, err := Ensure(t.Context(), "x", Set{Requirements: []string{"a==1", "b"}}, report)
 	if err != nil || again != first {
 		t.Errorf("the second time: %s, %v; expected %s", again, err, first)
 	}
-	other, err := Ensure(t.Context(), "x", []string{"a==2", "b"}, report)
+	other, err := Ensure(t.Context(), "x", Set{Requirements: []string{"a==2", "b"}}, report)
 	if err != nil || other == first {
 		t.Errorf("other requirements: %s, %v; expected another environment", other, err)
 	}
@@ -68,11 +68,11 @@ func TestEnvironmentIsMadeOnce(t *testing.T) {
 func TestHalfMadeEnvironmentIsMadeAnew(t *testing.T) {
 	_, installed := setUp(t)
 	t.Setenv("FAIL", "1")
-	if _, err := Ensure(t.Context(), "x", []string{"a"}, nil); err == nil || !strings.Contains(err.Error(), "no matching distribution") {
+	if _, err := Ensure(t.Context(), "x", Set{Requirements: []string{"a"}}, nil); err == nil || !strings.Contains(err.Error(), "no matching distribution") {
 		t.Fatalf("error %v, expected what pip said", err)
 	}
 	t.Setenv("FAIL", "")
-	if _, err := Ensure(t.Context(), "x", []string{"a"}, nil); err != nil {
+	if _, err := Ensure(t.Context(), "x", Set{Requirements: []string{"a"}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(installed); err != nil {

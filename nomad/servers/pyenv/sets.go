@@ -2,44 +2,84 @@ package pyenv
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/detent-ml/detent/nomad/servers"
 )
 
-// Sets are the environments that the project needs: name to requirements.
-func Sets() map[string][]string {
+//go:embed slim_torch.py
+var slimTorch string
+
+// Set is what an environment holds.
+type Set struct {
+	// Requirements are installed with what they require themselves, in pip's notation.
+	Requirements []string
+	// Alone are installed before them, without what they require.
+	Alone []string
+	// Finish is a Python program that the finished environment runs once.
+	Finish string
+}
+
+// all returns what tells one set from another.
+func (s Set) all() []string {
+	found := slices.Concat(s.Requirements, s.Alone)
+	if s.Finish != "" {
+		found = append(found, s.Finish)
+	}
+	return found
+}
+
+// torch is PyTorch with what its tests need. On Linux and amd64 its package requires CUDA, 5 GB that no test
+// of ours uses: there it is installed without, which needs a C compiler.
+func torch() Set {
+	rest := []string{"numpy>=1.26,<3", "tensorboard==2.21.0", "pytest==9.2.0", "boto3==1.44.5"}
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		return Set{Requirements: append(rest, "torch==2.15.0")}
+	}
+	return Set{
+		Requirements: append(rest, "filelock", "typing-extensions>=4.13.0", "setuptools>=77.0.3,<81", "sympy>=1.13.3", "networkx>=2.5.1", "jinja2", "fsspec>=0.8.5"),
+		Alone:        []string{"torch==2.15.0", "nvidia-cuda-runtime==13.2.86", "nvidia-cuda-cupti==13.2.86"},
+		Finish:       slimTorch,
+	}
+}
+
+// Sets are the environments that the project needs, by name.
+func Sets() map[string]Set {
 	// Training examples of the demo are plain NumPy.
 	const numpy = "numpy>=1.26,<3"
 	const boto = "boto3==1.44.5"
 	lab := []string{"jupyterlab==4.6.6", "jupyter-server==2.21.1", "ipykernel==7.4.0"}
-	return map[string][]string{
-		"demo": {numpy},
+	return map[string]Set{
+		"demo": {Requirements: []string{numpy}},
 		// For tests and linters of the harness.
-		"harness": {numpy, boto, "pytest==9.2.0", "mypy==2.4.1", "ruff==0.17.5"},
+		"harness": {Requirements: []string{numpy, boto, "pytest==9.2.0", "mypy==2.4.1", "ruff==0.17.5"}},
 		// What a task needs for checkpoints in S3, and no more.
-		"s3": {boto},
+		"s3": {Requirements: []string{boto}},
 		// The client that users of Determined have, for tests of compatibility.
-		"compat": {"determined==0.38.1", "setuptools<81", numpy},
+		"compat": {Requirements: []string{"determined==0.38.1", "setuptools<81", numpy}},
 		// What the benchmark of searchers is compared with.
-		"optuna": {"optuna==4.9.0", numpy},
+		"optuna": {Requirements: []string{"optuna==4.9.0", numpy}},
 		// What a notebook runs.
-		"notebook": append(slices.Clone(lab), numpy),
+		"notebook": {Requirements: append(slices.Clone(lab), numpy)},
+		// For PyTorch trials and launchers.
+		"torch": torch(),
 		// For Keras trials, TensorBoard (of S3 too), and notebooks about them. tf_keras is the Keras 2 that trial classes were written for; it
 		// needs the package tensorflow by that name, which is why tensorflow-cpu would only come on top.
-		"keras": append([]string{"tensorflow==2.21.0", "tf_keras==2.21.0", "tensorboard==2.21.0", "pytest==9.2.0", "setuptools<81", boto}, lab...),
+		"keras": {Requirements: append([]string{"tensorflow==2.21.0", "tf_keras==2.21.0", "tensorboard==2.21.0", "pytest==9.2.0", "setuptools<81", boto}, lab...)},
 	}
 }
 
 // Named returns the Python of one of the sets, making its environment the first time.
 func Named(ctx context.Context, name string, report *servers.Reporter) (python string, err error) {
 	sets := Sets()
-	requirements, ok := sets[name]
+	set, ok := sets[name]
 	if !ok {
 		return "", fmt.Errorf("no Python environment %q; there are %s", name, strings.Join(slices.Sorted(maps.Keys(sets)), ", "))
 	}
-	return Ensure(ctx, name, requirements, report)
+	return Ensure(ctx, name, set, report)
 }
