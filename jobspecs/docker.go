@@ -19,7 +19,7 @@ const Docker = "docker"
 // The image brings the program's surroundings and nothing of ours: its entrypoint
 // is replaced by the runner, which lies in the allocation's folder with its
 // execute bit, so that neither a shell nor any other program of the image is
-// needed to start it. The folder of the task is also /run/determined, for images
+// needed to start it, and which the program cannot change. The folder of the task is also /run/determined, for images
 // whose user could not make that. What the driver mounts, the runner need not.
 type Container struct {
 	Image       string
@@ -68,8 +68,10 @@ const (
 	// containerRunner is where the runner is in a container, fetched or mounted.
 	containerRunner = "/alloc/bin/det-runner"
 	mountedRunner   = "/det-runner"
-	runDir          = "/run/determined"
-	registrySecret  = "registry"
+	// mainSecrets is where the last process finds the secrets folder of the main one.
+	mainSecrets    = "/secrets-of-main"
+	runDir         = "/run/determined"
+	registrySecret = "registry"
 	// noMemoryLimit, in MB, is more than any node has.
 	noMemoryLimit      = 1 << 30
 	defaultPullTimeout = 30 * time.Minute
@@ -131,6 +133,9 @@ func (t *Task) contain(task *api.Task, verb string) {
 	mounts := []Mount{}
 	if t.Runner.Path != "" {
 		mounts = append(mounts, Mount{Source: t.Runner.Path, Target: mountedRunner, ReadOnly: true})
+	} else if verb == "run" {
+		// The last process runs this file too, so the program must not write to it.
+		mounts = append(mounts, Mount{Source: "../alloc/bin", Target: path.Dir(containerRunner), ReadOnly: true})
 	}
 	if !c.HardMemory {
 		config["memory_hard_limit"] = noMemoryLimit
@@ -142,6 +147,10 @@ func (t *Task) contain(task *api.Task, verb string) {
 		mounts = append(mounts, c.Mounts...)
 		config["force_pull"] = c.ForcePull
 		c.dress(task, config)
+	} else {
+		config["security_opt"] = []string{"no-new-privileges"}
+		mounts = append(mounts, Mount{Source: "../" + MainTask + "/secrets", Target: mainSecrets, ReadOnly: true})
+		task.Env["DET_MAIN_SECRETS"] = mainSecrets
 	}
 	c.mount(config, mounts, verb == "run")
 }

@@ -9,8 +9,12 @@ import (
 	"github.com/hashicorp/nomad/api"
 )
 
-// MainTask is the name of the process that is the task.
-const MainTask = "main"
+// MainTask is the name of the process that is the task, shipTask that of the one
+// that runs at its end.
+const (
+	MainTask = "main"
+	shipTask = "ship"
+)
 
 // IdentityName is the name of the workload identity that a runner shows to the
 // master, and Audience whom it is for.
@@ -22,6 +26,8 @@ const (
 const (
 	identityTTL = time.Hour
 	shipLogMB   = 1
+	// largestRunner is how much the last process copies, in bytes.
+	largestRunner = 256 << 20
 	// What is fetched and rendered lies in the folder that the processes of a
 	// member share, because the last one has nothing of its own (see ship).
 	runnerFile   = "${NOMAD_ALLOC_DIR}/det-runner"
@@ -79,9 +85,15 @@ func (t *Task) main(rank int) *api.Task {
 // ship sends what the main process has left behind, once that has ended in
 // whatever way. It has neither artifact nor template nor identity: when a job was
 // stopped, Nomad signs no identity any more and starts no task that waits for
-// one, and then no master may be there to fetch anything from.
+// one, and then no master may be there to fetch anything from. It has no device
+// and no capability, and it runs no file that the program could have written: see
+// script and contain.
 func (t *Task) ship(rank int) *api.Task {
-	task := t.process("ship", rank, "ship")
+	task := t.process(shipTask, rank, "ship")
+	task.Env["NVIDIA_VISIBLE_DEVICES"] = "void"
+	if t.Pool.Driver != "raw_exec" {
+		task.Config["cap_drop"] = []string{"all"}
+	}
 	task.Lifecycle = &api.TaskLifecycle{Hook: api.TaskLifecycleHookPoststop}
 	task.Resources = &api.Resources{CPU: ptr(minimalMHz), MemoryMB: ptr(minimalMemoryMB)}
 	task.LogConfig = &api.LogConfig{MaxFiles: ptr(1), MaxFileSizeMB: ptr(shipLogMB)}
@@ -107,8 +119,9 @@ func (t *Task) process(name string, rank int, verb string) *api.Task {
 }
 
 // script starts the runner. A fetched file has no execute bit: the main process,
-// which Nomad starts only when the file's checksum was right, gives it one, and
-// the last process runs no file without it.
+// which Nomad starts only when the file's checksum was right, gives it one. The
+// program can write to that file, so the last process runs a copy in a folder of
+// its own, and only if the copy has the right checksum.
 func (t *Task) script(verb string) string {
 	switch {
 	case t.Runner.Path != "":
@@ -116,7 +129,13 @@ func (t *Task) script(verb string) string {
 	case verb == "run":
 		return `chmod +x "$NOMAD_ALLOC_DIR/det-runner" && exec "$NOMAD_ALLOC_DIR/det-runner" run`
 	default:
-		return fmt.Sprintf(`if [ -x "$NOMAD_ALLOC_DIR/det-runner" ]; then exec "$NOMAD_ALLOC_DIR/det-runner" %s; fi`, verb)
+		return fmt.Sprintf(`[ -f "$NOMAD_ALLOC_DIR/det-runner" ] || exit 0
+cd "$NOMAD_TASK_DIR" && head -c %d <"$NOMAD_ALLOC_DIR/det-runner" >det-runner || exit 1
+if ! echo "%s  det-runner" | sha256sum -c - >/dev/null; then
+  echo "The program of this task changed det-runner: what is left of its log is not sent." >&2
+  exit 1
+fi
+chmod +x det-runner && exec ./det-runner %s`, largestRunner, t.Runner.SHA256, verb)
 	}
 }
 
@@ -129,6 +148,7 @@ func (t *Task) env(rank int) map[string]string {
 		"DET_MASTERS":       strings.Join(t.Masters.URLs, ","),
 		"DET_NODE_ID":       t.Members[rank].NodeID,
 		"DET_NODE_NAME":     plain(t.Members[rank].NodeName, longestMeta),
+		"DET_DRIVER":        t.Pool.Driver,
 	}
 	if t.Masters.Service != "" {
 		env["DET_MASTERS_FILE"] = mastersFile

@@ -142,6 +142,12 @@ TaskGroups {
         type = "bind"
       }
       mount {
+        readonly = true
+        source = "../alloc/bin"
+        target = "/alloc/bin"
+        type = "bind"
+      }
+      mount {
         readonly = false
         source = "/mnt/odd:name"
         target = "/odd"
@@ -164,6 +170,7 @@ TaskGroups {
     Driver = "docker"
     Env {
       DET_ALLOCATION_ID = "12.8c1d2f6e-0b7a-4f0e-9a53-6f1f0f9f3b11.1"
+      DET_DRIVER = "docker"
       DET_MASTERS = "http://10.0.0.5:8080,http://10.0.0.6:8080"
       DET_MASTERS_FILE = "${NOMAD_ALLOC_DIR}/masters"
       DET_NODE_ID = "11111111-1111-4111-8111-111111111111"
@@ -216,20 +223,31 @@ EOT
   Tasks {
     Config {
       args = ["ship"]
+      cap_drop = ["all"]
       entrypoint = ["/alloc/bin/det-runner"]
       image = "registry.example/$${team}/torch:2.9"
       image_pull_timeout = "10m0s"
+      mount {
+        readonly = true
+        source = "../main/secrets"
+        target = "/secrets-of-main"
+        type = "bind"
+      }
       network_mode = "host"
+      security_opt = ["no-new-privileges"]
       work_dir = "/local"
     }
     Driver = "docker"
     Env {
       DET_ALLOCATION_ID = "12.8c1d2f6e-0b7a-4f0e-9a53-6f1f0f9f3b11.1"
+      DET_DRIVER = "docker"
+      DET_MAIN_SECRETS = "/secrets-of-main"
       DET_MASTERS = "http://10.0.0.5:8080,http://10.0.0.6:8080"
       DET_MASTERS_FILE = "${NOMAD_ALLOC_DIR}/masters"
       DET_NODE_ID = "11111111-1111-4111-8111-111111111111"
       DET_NODE_NAME = "n1"
       DET_RANK = "0"
+      NVIDIA_VISIBLE_DEVICES = "void"
     }
     KillSignal = "SIGTERM"
     Leader = false

@@ -130,12 +130,19 @@ TaskGroups {
         target = "/run/determined"
         type = "bind"
       }
+      mount {
+        readonly = true
+        source = "../alloc/bin"
+        target = "/alloc/bin"
+        type = "bind"
+      }
       network_mode = "host"
       work_dir = "/local"
     }
     Driver = "docker"
     Env {
       DET_ALLOCATION_ID = "12.7c1d2f6e-0b7a-4f0e-9a53-6f1f0f9f3b11.1"
+      DET_DRIVER = "docker"
       DET_MASTERS = "http://10.0.0.5:8080,http://10.0.0.6:8080"
       DET_NODE_ID = "11111111-1111-4111-8111-111111111111"
       DET_NODE_NAME = "n1"
@@ -174,16 +181,26 @@ TaskGroups {
   Tasks {
     Config {
       args = ["ship"]
+      cap_drop = ["all"]
       entrypoint = ["/alloc/bin/det-runner"]
       image = "registry.example/team/torch:2.9"
       image_pull_timeout = "30m0s"
       memory_hard_limit = "1.073741824s"
+      mount {
+        readonly = true
+        source = "../main/secrets"
+        target = "/secrets-of-main"
+        type = "bind"
+      }
       network_mode = "host"
+      security_opt = ["no-new-privileges"]
       work_dir = "/local"
     }
     Driver = "docker"
     Env {
       DET_ALLOCATION_ID = "12.7c1d2f6e-0b7a-4f0e-9a53-6f1f0f9f3b11.1"
+      DET_DRIVER = "docker"
+      DET_MAIN_SECRETS = "/secrets-of-main"
       DET_MASTERS = "http://10.0.0.5:8080,http://10.0.0.6:8080"
       DET_NODE_ID = "11111111-1111-4111-8111-111111111111"
       DET_NODE_NAME = "n1"

@@ -89,6 +89,7 @@ TaskGroups {
     Driver = "raw_exec"
     Env {
       DET_ALLOCATION_ID = "c2d9f5a0-8f0c-4c7e-9d3b-0a5e1c2d3f41.1"
+      DET_DRIVER = "raw_exec"
       DET_MASTERS = "http://10.0.0.5:8080,http://10.0.0.6:8080"
       DET_MASTERS_FILE = "${NOMAD_ALLOC_DIR}/masters"
       DET_NODE_ID = "11111111-1111-4111-8111-111111111111"
@@ -140,11 +141,13 @@ EOT
     Driver = "raw_exec"
     Env {
       DET_ALLOCATION_ID = "c2d9f5a0-8f0c-4c7e-9d3b-0a5e1c2d3f41.1"
+      DET_DRIVER = "raw_exec"
       DET_MASTERS = "http://10.0.0.5:8080,http://10.0.0.6:8080"
       DET_MASTERS_FILE = "${NOMAD_ALLOC_DIR}/masters"
       DET_NODE_ID = "11111111-1111-4111-8111-111111111111"
       DET_NODE_NAME = "n1"
       DET_RANK = "0"
+      NVIDIA_VISIBLE_DEVICES = "void"
     }
     KillSignal = "SIGTERM"
     Leader = false

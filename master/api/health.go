@@ -87,6 +87,9 @@ func (a *API) clusterGauges(ctx context.Context, b *bytes.Buffer) {
 	gauge(b, "det_database_up", "", 1)
 	gauge(b, "det_leader_term", "", float64(term))
 	gauge(b, "det_leader", fmt.Sprintf("{holder=%q}", holder), 1)
+	if orphans, err := a.db.Orphans(ctx, 0, mostOrphans); err == nil {
+		gauge(b, "det_orphans", "", float64(len(orphans)))
+	}
 	for _, u := range use {
 		gauge(b, "det_attempts", fmt.Sprintf("{pool=%q,state=%q}", u.Pool, u.State), float64(u.Attempts))
 		gauge(b, "det_attempt_slots", fmt.Sprintf("{pool=%q,state=%q}", u.Pool, u.State), float64(u.Slots))

@@ -10,6 +10,8 @@ import (
 func (a *API) registerNomad() {
 	handle(a, "POST", "/detent/nomad/trust", admin,
 		"Say that you have looked, and that what Nomad lacks now is gone: the loop concludes from it once", a.trustNomad)
+	handle(a, "GET", "/detent/nomad/orphans", admin,
+		"Jobs in Nomad that carry this cluster's id and have no row in the database: each is stopped an hour after it was first seen", a.orphans)
 }
 
 // trustNomad ends an alarm that only a person can end: Nomad was restored from
@@ -20,4 +22,16 @@ func (a *API) trustNomad(ctx context.Context, _ *call, _ *none) (*none, error) {
 	}
 	a.bus.Publish(store.TopicIntent)
 	return &none{}, nil
+}
+
+type orphansResponse struct {
+	Orphans []store.Orphan `json:"orphans"`
+}
+
+// mostOrphans is how many are listed: there are hardly ever any.
+const mostOrphans = 1000
+
+func (a *API) orphans(ctx context.Context, _ *call, _ *none) (*orphansResponse, error) {
+	list, err := a.db.Orphans(ctx, 0, mostOrphans)
+	return &orphansResponse{Orphans: list}, err
 }

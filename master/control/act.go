@@ -91,6 +91,9 @@ func (t *term) act(ctx context.Context, live *store.Live, changes *store.Changes
 	var cycle sync.WaitGroup
 	t.release(ctx, changes, &cycle)
 	t.collect(ctx, live, &cycle)
+	if err := t.sweep(ctx, &cycle); err != nil {
+		return err
+	}
 	submit := due(live, changes)
 	if len(submit) > 0 {
 		list, err := t.db.Submissions(ctx, submit)

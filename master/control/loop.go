@@ -78,6 +78,7 @@ type term struct {
 	alarm  string
 	balked balk              // experiments of which it could not be decided what goes
 	swept  time.Time         // when what attempts have left was looked for
+	listed bool              // all of Nomad's jobs were listed since the last sweep
 	again  bool              // something changed: look once more at once
 	aside  aside             // what could not be made as usual
 	told   map[string]string // the faults that were logged, by key
@@ -238,6 +239,7 @@ func (t *term) observe(ctx context.Context) error {
 		t.known.Full = true
 		return err
 	}
+	t.listed = t.listed || o.Full
 	if t.alarm = o.Alarm; o.Alarm == "" {
 		t.known.Index = t.reached(o)
 	}
@@ -271,6 +273,9 @@ func (t *term) record(ctx context.Context, o cluster.Observation) error {
 			if err := tx.RecordNodes(ctx, nodes); err != nil {
 				return err
 			}
+		}
+		if err := t.recordOrphans(ctx, tx, o); err != nil {
+			return err
 		}
 		if o.Alarm == "" && o.Full {
 			if err := tx.SetNomadIndex(ctx, int64(t.reached(o)), t.known.Trust); err != nil {

@@ -28,6 +28,7 @@ type fakeNomad struct {
 	submit map[string]int
 	answer func(id string) (cluster.Outcome, error) // of the next submissions
 	nodes  []cluster.Node
+	jobs   []cluster.JobFact
 	alarm  string
 	wake   chan struct{}
 }
@@ -44,7 +45,7 @@ func newFakeNomad(nodes ...string) *fakeNomad {
 func (f *fakeNomad) Observe(context.Context, cluster.Known) (cluster.Observation, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	o := cluster.Observation{Index: f.index, Full: true, Nodes: f.nodes, Alarm: f.alarm}
+	o := cluster.Observation{Index: f.index, Full: true, Nodes: f.nodes, Jobs: f.jobs, Alarm: f.alarm}
 	for _, t := range f.tasks {
 		o.Tasks = append(o.Tasks, *t)
 	}
@@ -72,6 +73,9 @@ func (f *fakeNomad) Stop(_ context.Context, id string) (cluster.Outcome, error) 
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.stops[id]++
+	for i := range f.jobs {
+		f.jobs[i].Stopped = f.jobs[i].Stopped || f.jobs[i].AllocationID == id
+	}
 	if t := f.tasks[id]; t != nil && t.Status == "running" {
 		f.index++
 		t.Status, t.Index = "complete", f.index

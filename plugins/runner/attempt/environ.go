@@ -44,7 +44,7 @@ func placeholders(p *Place, master, token string) *strings.Replacer {
 func withheld(name string) bool {
 	switch name {
 	case "NOMAD_TOKEN", "NOMAD_UNIX_ADDR", "VAULT_TOKEN", "DET_MASTERS", "DET_MASTERS_FILE", "DET_MASTER_CA",
-		"DET_NODE_ID", "DET_NODE_NAME", "DET_NODE_ADDRESS", "DET_RANK", "DET_MASTER_CERT_FILE", "DET_MASTER_CERT_NAME":
+		"DET_NODE_ID", "DET_NODE_NAME", "DET_NODE_ADDRESS", "DET_RANK", "DET_DRIVER", "DET_NETWORK", "DET_MAIN_SECRETS", "DET_MASTER_CERT_FILE", "DET_MASTER_CERT_NAME":
 		return true
 	}
 	return strings.HasPrefix(name, "CONSUL_") || strings.HasPrefix(name, "NOMAD_JWT")

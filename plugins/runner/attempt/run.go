@@ -114,6 +114,9 @@ func (r *run) course() int {
 		AllocationID: r.spec.AllocationID, TaskID: r.spec.TaskID, Rank: r.spec.Rank,
 		Shipper: r.p.NomadAllocID + "/" + strconv.Itoa(r.spec.Rank), Token: r.token,
 	}
+	if err := r.p.keepToken(r.token); err != nil {
+		r.journal.Warnf("if this process is killed, its last log lines are lost: %v", err)
+	}
 	r.save()
 	spool, err := logs.OpenSpool(r.p.shared("logs"), logs.Limits{Disk: bytesOf(r.p.Env["DET_LOG_SPOOL_MAX_BYTES"])})
 	if err != nil {

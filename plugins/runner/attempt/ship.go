@@ -46,6 +46,10 @@ func Ship(environ []string, stderr io.Writer, signals <-chan os.Signal) int {
 	if s.Delivered && s.LogsDone {
 		return 0
 	}
+	if s.Token, err = p.keptToken(); err != nil {
+		journal.Errorf("%v", err)
+		return CodeInternal
+	}
 	list, err := masters.New(p.Masters)
 	if err != nil {
 		journal.Errorf("%v", err)

@@ -11,15 +11,15 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// A state is what the process that ends the allocation needs to know. It holds
-// the attempt's token, as the folder holds its logs: both are readable to this
-// task's user alone.
+// A state is what the process that ends the allocation needs to know. Whoever may
+// read an allocation's files in Nomad can read it: the attempt's token is kept
+// elsewhere (token.go).
 type state struct {
 	AllocationID string `json:"allocation_id"`
 	TaskID       string `json:"task_id"`
 	Rank         int    `json:"rank"`
 	Shipper      string `json:"shipper"`
-	Token        string `json:"token"`
+	Token        string `json:"-"`
 	Stopped      bool   `json:"stopped"`   // Nomad asked for the end before it came
 	Ended        *ended `json:"ended"`     // nil while the program runs, or when its runner was killed
 	Delivered    bool   `json:"delivered"` // a master took the exit report

@@ -1,0 +1,79 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// What must not run on, and is stopped after a while.
+const (
+	// orphanGrace is how long a job of ours may run that no row knows. Its rows may
+	// come back: a database is restored in steps, and operators look first.
+	orphanGrace = time.Hour
+	// endedGrace is how long the job of an attempt may run that has ended. What is
+	// left of its log is delivered meanwhile; its token is good for less.
+	endedGrace = 20 * time.Minute
+	// sweptAtOnce is how many of either are stopped after one full list.
+	sweptAtOnce = inFlight
+)
+
+// recordOrphans keeps those jobs of a full list that no row knows. A list that may
+// lack something, or that was made without the right to see all, says nothing.
+func (t *term) recordOrphans(ctx context.Context, tx *store.DB, o cluster.Observation) error {
+	if !o.Full || o.Alarm != "" {
+		return nil
+	}
+	jobs := []store.Orphan{}
+	for _, j := range o.Jobs {
+		if !j.Stopped && j.Status != "dead" {
+			jobs = append(jobs, store.Orphan{AllocationID: j.AllocationID, JobID: j.JobID, SubmittedAt: j.SubmittedAt})
+		}
+	}
+	found, err := tx.RecordOrphans(ctx, jobs)
+	if err != nil {
+		return fmt.Errorf("orphans: %w", err)
+	}
+	for _, f := range found {
+		t.log.Warn("a job in Nomad carries this cluster's id and has no row in the database; it is stopped after a grace time",
+			"term", t.lead.Term, "job", f.JobID, "allocation_id", f.AllocationID, "submitted", f.SubmittedAt, "grace", orphanGrace)
+	}
+	return nil
+}
+
+// sweep stops jobs that have no row for long, and those of attempts that ended long
+// ago. It looks after each full list of Nomad's, and only while that can be trusted.
+func (t *term) sweep(ctx context.Context, cycle *sync.WaitGroup) error {
+	if !t.listed || t.alarm != "" {
+		return nil
+	}
+	t.listed = false
+	orphans, err := t.db.Orphans(ctx, orphanGrace, sweptAtOnce)
+	if err != nil {
+		return fmt.Errorf("orphans: %w", err)
+	}
+	for _, o := range orphans {
+		t.hands.call(ctx, o.AllocationID, cycle, func(ctx context.Context) error {
+			outcome, err := t.nomad.Stop(ctx, o.AllocationID)
+			if outcome == cluster.Done {
+				t.log.Warn("stopped a job without a row in the database", "term", t.lead.Term, "job", o.JobID, "allocation_id", o.AllocationID)
+			}
+			return err
+		})
+	}
+	ended, err := t.db.ToEnd(ctx, endedGrace, sweptAtOnce)
+	if err != nil {
+		return fmt.Errorf("attempts that ended: %w", err)
+	}
+	for _, id := range ended {
+		t.hands.call(ctx, id, cycle, func(ctx context.Context) error {
+			t.log.Warn("the job of an attempt that ended still runs something, and is stopped", "term", t.lead.Term, "allocation_id", id)
+			return t.stop(ctx, id)
+		})
+	}
+	return nil
+}

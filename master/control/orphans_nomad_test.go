@@ -1,0 +1,72 @@
+package control
+
+import (
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/cluster/clustertest"
+	"github.com/detent-ml/detent/master/cluster/nomadtest"
+)
+
+// TestOrphansInNomad is the sweep on a real Nomad: the job of a row that is gone is
+// shown, and stopped after its grace, beside another cluster's job, which goes on.
+func TestOrphansInNomad(t *testing.T) {
+	agent := nomadtest.Start(t, nomadtest.Options{})
+	runner := filepath.Join(t.TempDir(), "det-runner")
+	if err := os.WriteFile(runner, []byte("#!/bin/sh\n[ \"$1\" = run ] || exit 0\nexec sleep 1000\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	rig := clustertest.Rig{NodeID: agent.NodeID, Runner: jobspecs.Runner{Path: runner}}
+	const ours, theirs = "11111111-aaaa-4aaa-8aaa-111111111111", "22222222-bbbb-4bbb-8bbb-222222222222"
+	connect := func(id string) *cluster.Cluster {
+		c, err := cluster.New(cluster.Config{Address: agent.Address, Token: agent.Token, ClusterID: id, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	c := connect(ours)
+	for id, owner := range map[string]string{"lost.1": ours, "other.1": theirs} {
+		if outcome, err := connect(owner).Submit(t.Context(), rig.Task(owner, id, 1)); outcome != cluster.Done {
+			t.Fatalf("%s: %v", id, err)
+		}
+	}
+	stopped := func(id string) bool {
+		job, _, err := agent.API.Jobs().Info(jobspecs.JobID(id), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return job.Stop != nil && *job.Stop
+	}
+	b := newBench(t)
+	b.term.nomad = c
+	look := func() {
+		b.term.known.Full = true
+		if err := b.term.cycle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		b.term.hands.wait()
+	}
+	look()
+	list, err := b.db.Orphans(t.Context(), 0, 10)
+	if err != nil || len(list) != 1 || list[0].JobID != "det-lost-1" || time.Since(list[0].SubmittedAt) > time.Hour {
+		t.Fatalf("%+v %v", list, err)
+	}
+	if look(); stopped("lost.1") {
+		t.Fatal("it was stopped within its grace")
+	}
+	b.exec(`UPDATE orphans SET seen_at = now() - interval '61 minutes'`)
+	if look(); !stopped("lost.1") || stopped("other.1") {
+		t.Fatalf("stopped: the orphan %t, the other cluster's job %t", stopped("lost.1"), stopped("other.1"))
+	}
+	look()
+	if n := b.int(`SELECT count(*) FROM orphans`); n != 0 {
+		t.Errorf("%d orphans are left", n)
+	}
+}

@@ -1,0 +1,98 @@
+package control
+
+import (
+	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/master/cluster"
+)
+
+// job is one of this cluster's in Nomad.
+func job(id, status string) cluster.JobFact {
+	return cluster.JobFact{AllocationID: id, JobID: "det-" + id, Status: status, SubmittedAt: time.Unix(1e9, 0)}
+}
+
+// TestAnOrphanIsStoppedAfterItsGrace: a job without a row is shown at once, and
+// stopped an hour later.
+func TestAnOrphanIsStoppedAfterItsGrace(t *testing.T) {
+	b := newBench(t, "n1")
+	e := b.experiment("")
+	b.settle()
+	own := b.newest(e)
+	stopped := job("stopped.1", "pending")
+	stopped.Stopped = true
+	b.nomad.jobs = []cluster.JobFact{job(own, "running"), job("lost.1", "running"), job("old.1", "dead"), stopped}
+	b.settle()
+	list, err := b.db.Orphans(t.Context(), 0, 10)
+	if err != nil || len(list) != 1 || list[0].AllocationID != "lost.1" || list[0].JobID != "det-lost.1" {
+		t.Fatalf("%+v %v", list, err)
+	}
+	if n := b.nomad.stops["lost.1"]; n != 0 {
+		t.Fatalf("it was stopped %d times within its grace", n)
+	}
+	b.exec(`UPDATE orphans SET seen_at = now() - interval '61 minutes'`)
+	b.nomad.alarm = "lists cannot be trusted"
+	b.settle()
+	if n := b.nomad.stops["lost.1"]; n != 0 {
+		t.Fatalf("it was stopped %d times although Nomad's lists cannot be trusted", n)
+	}
+	b.nomad.alarm = ""
+	b.settle()
+	if b.nomad.stops["lost.1"] == 0 || b.nomad.stops[own] != 0 || b.nomad.stops["old.1"] != 0 || b.nomad.stops["stopped.1"] != 0 {
+		t.Fatalf("stopped were %v", b.nomad.stops)
+	}
+	b.nomad.jobs = b.nomad.jobs[:1]
+	b.settle()
+	if n := b.int(`SELECT count(*) FROM orphans`); n != 0 {
+		t.Errorf("%d orphans are left", n)
+	}
+}
+
+// TestAnOrphanWhoseRowComesBackIsNone: rows can come back, and with them whose job it is.
+func TestAnOrphanWhoseRowComesBackIsNone(t *testing.T) {
+	b := newBench(t, "n1")
+	e := b.experiment("")
+	b.settle()
+	own := b.newest(e)
+	b.exec(`INSERT INTO orphans (allocation_id, job_id, submitted_at, seen_at) VALUES ($1, 'x', now(), now() - interval '2 hours')`, own)
+	b.nomad.jobs = []cluster.JobFact{job(own, "running")}
+	b.settle()
+	if n := b.int(`SELECT count(*) FROM orphans`); n != 0 || b.nomad.stops[own] != 0 {
+		t.Errorf("%d orphans, and %v was stopped", n, b.nomad.stops)
+	}
+}
+
+// TestAJobEndsWithItsAttempt: what still runs in the job of an attempt that ended is
+// stopped a margin later, and a job in which nothing runs is left alone.
+func TestAJobEndsWithItsAttempt(t *testing.T) {
+	b := newBench(t, "n1")
+	e := b.experiment("")
+	b.settle()
+	id := b.newest(e)
+	b.claim(id)
+	b.settle()
+	b.exit(id, 0)
+	b.settle()
+	b.want(e, "COMPLETED", "COMPLETED", "TERMINATED completed")
+	if n := b.nomad.stops[id]; n != 0 {
+		t.Fatalf("its job was stopped %d times at its end, when its log is still sent", n)
+	}
+	b.exec(`UPDATE allocations SET ended_at = now() - interval '21 minutes' WHERE id = $1`, id)
+	b.settle()
+	if n := b.nomad.stops[id]; n != 1 {
+		t.Fatalf("its job was stopped %d times after the margin", n)
+	}
+	other := b.experiment("")
+	b.settle()
+	done := b.newest(other)
+	b.claim(done)
+	b.settle()
+	b.exit(done, 0)
+	b.settle()
+	b.exec(`UPDATE members SET nomad_ended_at = now(), nomad_status = 'complete' WHERE allocation_id = $1`, done)
+	b.exec(`UPDATE allocations SET ended_at = now() - interval '21 minutes' WHERE id = $1`, done)
+	b.settle()
+	if n := b.nomad.stops[done]; n != 0 {
+		t.Errorf("a job in which nothing runs was stopped %d times", n)
+	}
+}

@@ -1,0 +1,66 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// An Orphan is a job in Nomad that carries this cluster's id and that no attempt's
+// row knows.
+type Orphan struct {
+	AllocationID string    `db:"allocation_id" json:"allocation_id"` // by the job's metadata
+	JobID        string    `db:"job_id" json:"job_id"`
+	SubmittedAt  time.Time `db:"submitted_at" json:"submitted_at"`
+	SeenAt       time.Time `db:"seen_at" json:"seen_at"` // first
+}
+
+// RecordOrphans is given all jobs of this cluster that run in Nomad or wait there,
+// and keeps those without a row. It returns those that it did not know yet.
+func (db *DB) RecordOrphans(ctx context.Context, jobs []Orphan) ([]Orphan, error) {
+	list, err := json.Marshal(jobs)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := db.exec(ctx, `
+		DELETE FROM orphans o WHERE EXISTS (SELECT 1 FROM allocations a WHERE a.id = o.allocation_id)
+			OR NOT EXISTS (SELECT 1 FROM jsonb_to_recordset($1) AS j(allocation_id text) WHERE j.allocation_id = o.allocation_id)`, list); err != nil {
+		return nil, err
+	}
+	return rows[Orphan](ctx, db, `
+		INSERT INTO orphans (allocation_id, job_id, submitted_at)
+		SELECT DISTINCT ON (j.allocation_id) j.allocation_id, j.job_id, j.submitted_at
+		FROM jsonb_to_recordset($1) AS j(allocation_id text, job_id text, submitted_at timestamptz)
+		WHERE NOT EXISTS (SELECT 1 FROM allocations a WHERE a.id = j.allocation_id)
+		ORDER BY j.allocation_id
+		ON CONFLICT (allocation_id) DO NOTHING
+		RETURNING allocation_id, job_id, submitted_at, seen_at`, list)
+}
+
+// Orphans lists them, the oldest first: those that have been known for so long.
+func (db *DB) Orphans(ctx context.Context, known time.Duration, limit int) ([]Orphan, error) {
+	return rows[Orphan](ctx, db, `SELECT allocation_id, job_id, submitted_at, seen_at FROM orphans
+		WHERE seen_at <= now() - $1::interval ORDER BY seen_at, allocation_id LIMIT $2`, known, limit)
+}
+
+// ToEnd lists attempts that ended so long ago and whose jobs, by what Nomad said
+// last, still run something. The others of that age are not looked at again.
+func (db *DB) ToEnd(ctx context.Context, ended time.Duration, limit int) ([]string, error) {
+	if _, err := db.exec(ctx, `
+		UPDATE allocations a SET stopped_at = now()
+		WHERE a.kill_at IS NULL AND a.stopped_at IS NULL AND a.submitted_at IS NOT NULL AND a.ended_at < now() - $1::interval
+			AND NOT EXISTS (SELECT 1 FROM members m WHERE m.allocation_id = a.id AND m.nomad_ended_at IS NULL)`, ended); err != nil {
+		return nil, err
+	}
+	r, err := db.Query(ctx, `
+		SELECT id FROM allocations
+		WHERE kill_at IS NULL AND stopped_at IS NULL AND submitted_at IS NOT NULL AND ended_at < now() - $1::interval
+		ORDER BY ended_at LIMIT $2`, ended, limit)
+	if err != nil {
+		return nil, asFault(err)
+	}
+	ids, err := pgx.CollectRows(r, pgx.RowTo[string])
+	return ids, asFault(err)
+}
