@@ -125,6 +125,25 @@ func TestEntrypoints(t *testing.T) {
 	}
 }
 
+// TestEntrypointOfOneWord: det cmd run "sleep 10s" sends a list of one, which is
+// a line for a shell; more words are a program and its arguments.
+func TestEntrypointOfOneWord(t *testing.T) {
+	r := newRig(t)
+	for _, c := range []struct{ entrypoint, want string }{
+		{`["sleep 10s"]`, `["sleep 10s"] true`},
+		{`["sleep", "10s"]`, `["sleep","10s"] false`},
+		{`["a:b"]`, `["a:b"] true`},
+	} {
+		var got map[string]any
+		r.user("determined").post("/api/v1/commands", `{"config":{"resources":{"slots":0},"entrypoint":`+c.entrypoint+`}}`).ok().into(&got)
+		spec := r.begin(at(t, got, "command.id").(string)).claimed[0]["spec"].(map[string]any)
+		argv, _ := json.Marshal(spec["entrypoint"])
+		if have := fmt.Sprint(string(argv), " ", spec["shell"]); have != c.want {
+			t.Errorf("%s: %s, want %s", c.entrypoint, have, c.want)
+		}
+	}
+}
+
 func TestTasksKeepToThemselves(t *testing.T) {
 	r := newRig(t)
 	a, b := r.running(yaml(), 2), r.running(yaml(), 1)

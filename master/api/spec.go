@@ -136,7 +136,7 @@ func (b *specBuilder) task() error {
 	if err != nil {
 		return fmt.Errorf("the configuration of task %s: %w", b.rows.TaskID, err)
 	}
-	b.entrypoint(expconf.Entrypoint{Args: cfg.Entrypoint})
+	b.command(cfg.Entrypoint)
 	b.own(cfg.Environment.EnvironmentVariables)
 	b.common()
 	if cfg.WorkDir != nil {
@@ -164,6 +164,12 @@ func (b *specBuilder) entrypoint(e expconf.Entrypoint) {
 	default:
 		b.spec.Entrypoint, b.spec.Shell = []string{e.Line}, true
 	}
+}
+
+// command is the entrypoint of what is no trial. A single word is a line for a
+// shell, as in det cmd run "sleep 10s; date".
+func (b *specBuilder) command(words []string) {
+	b.spec.Entrypoint, b.spec.Shell = words, len(words) == 1
 }
 
 // own are the user's variables. A bare name stands for the value that it has on
