@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/search"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/v1"
 )
@@ -203,12 +204,29 @@ func (s *submission) fill(cfg expconf.Config, pool Pool) error {
 	}
 	s.Config, s.Name, s.Description, s.Labels = b, cfg.Name, text(cfg.Description), cfg.Labels
 	s.Seed = int64(cfg.Reproducibility.ExperimentSeed)
+	if s.Search, err = searchOf(b, s.Seed); err != nil {
+		return err
+	}
 	r := cfg.Resources
 	s.Pool, s.SlotsPerTrial, s.MaxSlots, s.Weight, s.Priority = pool.Name, r.SlotsPerTrial, r.MaxSlots, r.Weight, pool.Priority
 	if r.Priority != nil {
 		s.Priority = *r.Priority
 	}
 	return nil
+}
+
+// searchOf is the search that a stored configuration begins, which the control loop
+// reads in the same way.
+func searchOf(config []byte, seed int64) (*search.Search, error) {
+	stored, err := expconf.ParseConfigJSON(config)
+	if err != nil {
+		return nil, err
+	}
+	s, err := search.New(stored, seed)
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "searcher: %w", err)
+	}
+	return s, nil
 }
 
 // wrongConfig words the problems of a configuration.

@@ -37,7 +37,7 @@ func TestCreateExperiment(t *testing.T) {
 	path := fmt.Sprintf("/api/v1/experiments/%d", id)
 	e := me.get(path).ok().tree()
 	for k, want := range map[string]any{"experiment.username": "determined", "experiment.searcherType": "single", "experiment.searcherMetric": "loss",
-		"experiment.workspaceName": "Uncategorized", "experiment.numTrials": 0.0, "experiment.description": "about", "experiment.resourcePool": "default",
+		"experiment.workspaceName": "Uncategorized", "experiment.numTrials": 1.0, "experiment.description": "about", "experiment.resourcePool": "default",
 		"experiment.checkpointSize": "0", "experiment.labels.1": "a"} {
 		if at(t, e, k) != want {
 			t.Errorf("%s = %v, want %v", k, at(t, e, k), want)

@@ -98,8 +98,10 @@ func TestContinueSearches(t *testing.T) {
 	r.moves(halving, "PAUSED", "CANCELED")
 	me.post(path, continueBody(halving, "")).says(400, "'async_halving'", "single, random and grid")
 	id := me.create("name: r\nentrypoint: x\nsearcher: {name: random, metric: loss, max_trials: 2}\n", `"activate":true`)
-	trial, _ := r.trial(id, 0)
-	r.apply(store.Changes{Trials: []store.TrialChange{{ID: trial, Saw: "ACTIVE", State: "COMPLETED", Ended: true, RunID: 1}}})
+	for number := range 2 {
+		trial, _ := r.trial(id, number)
+		r.apply(store.Changes{Trials: []store.TrialChange{{ID: trial, Saw: "ACTIVE", State: "COMPLETED", Ended: true, RunID: 1}}})
+	}
 	r.moves(id, "PAUSED", "COMPLETED")
 	me.post(path, continueBody(id, "max_restarts: 1")).says(400, "override config is provided and experiment is not single searcher, got 'random' instead")
 	me.post(path, continueBody(id, "{}")).says(400, "experiment has been completed, cannot continue this experiment")

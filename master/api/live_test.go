@@ -36,7 +36,7 @@ func TestLiveTellsWhatMoves(t *testing.T) {
 
 	id := me.create(yaml(), `"activate":true`)
 	s.until("the new experiment", named("experiment", fmt.Sprintf(`"id":%d,`, id), `"state":"STATE_QUEUED"`, `"name":"small"`))
-	r.trial(id, 0)
+	_, task := r.trial(id, 0)
 	s.until("its trial", named("experiment", fmt.Sprintf(`"id":%d,`, id), `"numTrials":1`))
 	s.until("the queue", named("look", `"queue"`))
 	r.node("n1", "node-1", 2)
@@ -45,7 +45,7 @@ func TestLiveTellsWhatMoves(t *testing.T) {
 	s.until("the command", named("look", `"tasks"`))
 	me.post(fmt.Sprintf("/api/v1/experiments/%d/pause", id), "").ok()
 	s.until("the pause", named("experiment", `"state":"STATE_PAUSED"`))
-	r.runs(fmt.Sprintf("%d.0.1", id), "PENDING", "TERMINATED")
+	r.runs(task+".1", "PENDING", "TERMINATED")
 	r.moves(id, "PAUSED", "CANCELED")
 	s.until("the end", named("experiment", `"state":"STATE_CANCELED"`, `"endTime":"`))
 }

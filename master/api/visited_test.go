@@ -270,8 +270,8 @@ func TestTensorboards(t *testing.T) {
 	}
 	want := []string{
 		"exp_1 directory /determined_shared_fs/ckpt cluster-1/tensorboard/experiment/1",
-		"exp_2/trial_3 directory /determined_shared_fs_2/ckpt cluster-1/tensorboard/experiment/2/trial/3",
-		"exp_3/trial_4 directory /mnt/ckpt cluster-1/tensorboard/experiment/3/trial/4",
+		fmt.Sprintf("exp_2/trial_%d directory /determined_shared_fs_2/ckpt cluster-1/tensorboard/experiment/2/trial/%[1]d", second),
+		fmt.Sprintf("exp_3/trial_%d directory /mnt/ckpt cluster-1/tensorboard/experiment/3/trial/%[1]d", third),
 	}
 	if !slices.Equal(lines, want) {
 		t.Errorf("it reads\n%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))

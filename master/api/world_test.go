@@ -51,14 +51,24 @@ func (r *rig) moves(id int, saw, state string) {
 	r.apply(store.Changes{Experiments: []store.ExperimentChange{{ID: id, Saw: saw, State: state, Ended: ended}}})
 }
 
-// trial gives an experiment a trial with an attempt and returns its id and task.
+// trial gives an experiment a trial with an attempt and returns its id and task. The
+// first trials of its search are there already; their hyperparameters become those
+// of the others.
 func (r *rig) trial(experiment, number int) (id int, task string) {
 	r.t.Helper()
-	task = fmt.Sprintf("%d.%d", experiment, number)
-	r.apply(store.Changes{
-		NewTrials: []store.NewTrial{{ExperimentID: experiment, Number: number, TaskID: task, Name: "t", HParams: json.RawMessage(`{"lr":0.1}`)}},
-	})
+	err := r.db.QueryRow(context.Background(), `UPDATE trials SET hparams = '{"lr":0.1}', state = 'ACTIVE', run_id = 1
+		WHERE experiment_id = $1 AND number = $2 RETURNING id, task_id`, experiment, number).Scan(&id, &task)
+	there := err == nil
+	if !there {
+		task = fmt.Sprintf("%d.%d", experiment, number)
+		r.apply(store.Changes{
+			NewTrials: []store.NewTrial{{ExperimentID: experiment, Number: number, TaskID: task, Name: "t", HParams: json.RawMessage(`{"lr":0.1}`)}},
+		})
+	}
 	r.apply(store.Changes{NewAllocations: []store.NewAllocation{{ID: task + ".1", TaskID: task, RunID: 1, Pool: "default", Slots: 1, Priority: 42}}})
+	if there {
+		return id, task
+	}
 	ids, err := r.db.TrialIDs(context.Background(), experiment)
 	if err != nil {
 		r.t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/search"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/trial"
 )
 
 const (
@@ -157,7 +158,7 @@ func benchLive(b *testing.B) *store.Live {
 		live.Nodes = append(live.Nodes, store.NodeRow{ID: n.ID, Name: n.Name, NodePool: "default", Status: "ready", Eligible: true, Enabled: true, Inventory: inventory})
 	}
 	for i := range benchTrials {
-		task := taskID(i+1, "", 0)
+		task := trial.TaskID(i+1, "", 0)
 		live.Experiments = append(live.Experiments, store.LiveExperiment{ID: i + 1, Name: "bench", State: "ACTIVE", Desired: "active", Config: config,
 			Seed: int64(i), Pool: "default", SlotsPerTrial: 1, Weight: 1, Priority: 42, Trials: 1})
 		live.Trials = append(live.Trials, store.LiveTrial{ID: i + 1, ExperimentID: i + 1, TaskID: task, State: "ACTIVE", RunID: 1})

@@ -2,15 +2,13 @@ package control
 
 import (
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/search"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/trial"
 )
 
 // Decide is the whole of the loop's judgement: what should change, given what
@@ -140,32 +138,17 @@ func (d *decider) progress(e *Experiment, state lifecycle.State) float64 {
 func (d *decider) newTrials(e *Experiment) (int, error) {
 	made := 0
 	for number := e.LiveExperiment.Trials; number < e.Search.Len(); number++ {
-		w := e.Search.Trial(number)
-		hparams, err := json.Marshal(w.HParams)
+		t, err := trial.New(trial.Owner{ID: e.ID, JobID: e.JobID, WarmStart: e.WarmStart}, e.Search.Trial(number))
 		if err != nil {
 			return made, err
 		}
-		task := taskID(e.ID, e.JobID, w.Number)
-		t := store.NewTrial{ExperimentID: e.ID, Number: w.Number, TaskID: task, Seed: w.Seed, HParams: hparams,
-			Name: fmt.Sprintf("Trial %d of experiment %d", w.Number+1, e.ID), From: w.From, Held: w.Hold, Target: target(w)}
-		if w.From == nil {
-			t.WarmStart = e.WarmStart
-		}
-		if t.Idle = w.Hold || w.Stop; !t.Idle { // else its first attempt is made when it is called
-			d.enqueue(e, store.NewAllocation{ID: task + ".1", TaskID: task, RunID: 1})
+		if !t.Idle { // else its first attempt is made when it is called
+			d.enqueue(e, store.NewAllocation{ID: t.TaskID + ".1", TaskID: t.TaskID, RunID: 1})
 		}
 		d.out.NewTrials = append(d.out.NewTrials, t)
 		made++
 	}
 	return made, nil
-}
-
-// taskID names a trial's task. It follows from what it names, so that a plan
-// that is made twice names the same task. The job's id is random: clusters that
-// share a Nomad namespace number their experiments alike.
-func taskID(experiment int, job string, number int) string {
-	name := fmt.Sprintf("job %s trial %d", job, number)
-	return fmt.Sprintf("%d.%s", experiment, uuid.NewSHA1(uuid.NameSpaceOID, []byte(name)))
 }
 
 // trial moves one trial: its attempt's end first, then what is wanted of it.

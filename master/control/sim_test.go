@@ -55,7 +55,9 @@ func (s *simulation) submission(string) (cluster.Outcome, error) {
 // act does one thing that happens in the world.
 func (s *simulation) act() {
 	switch s.rng.IntN(16) {
-	case 0, 1:
+	case 0: // as the API makes them: with their first trials, running or waiting
+		s.create(fmt.Sprintf("searcher: {name: single, metric: loss, max_length: {batches: 9}}\nresources: {slots_per_trial: %d}", s.rng.IntN(5)), s.one(2))
+	case 1: // as releases before made them
 		s.experiment(fmt.Sprintf("resources: {slots_per_trial: %d}", s.rng.IntN(5)))
 	case 2:
 		wish := []string{"paused", "active", "canceled", "killed"}[s.rng.IntN(4)]

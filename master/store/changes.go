@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/trial"
 )
 
 // ErrStale means that a row was not as the plan had seen it. Nothing of its bundle
@@ -49,20 +50,8 @@ type ExperimentChange struct {
 }
 
 // NewTrial is a trial that the search wants, with its task. Its first attempt is
-// made with it.
-type NewTrial struct {
-	ExperimentID int
-	Number       int
-	TaskID       string
-	Name         string
-	HParams      json.RawMessage
-	Seed         int64
-	WarmStart    *string
-	From         *int // number of the trial whose newest checkpoint it starts from
-	Idle         bool // it has no attempt yet
-	Held         bool
-	Target       *int64
-}
+// made with it, unless it is idle.
+type NewTrial = trial.Row
 
 // TrialChange moves a trial.
 type TrialChange struct {
@@ -179,11 +168,12 @@ func queueNewTrial(b *statements, t NewTrial) {
 		SELECT $2, 'TRIAL', e.job_id, e.owner_id, p.workspace_id, e.id, $3, e.context_hash, e.pool, e.slots_per_trial, e.priority
 		FROM experiments e JOIN projects p ON p.id = e.project_id WHERE e.id = $1`, t.ExperimentID, t.TaskID, t.Name)
 	b.guarded(fmt.Sprintf("trial %d of experiment %d", t.Number, t.ExperimentID), `
-		INSERT INTO trials (experiment_id, number, task_id, hparams, seed, warm_start, run_id, held, target)
-		VALUES ($1, $2, $3, $4, $5, coalesce($6::uuid, (SELECT c.uuid FROM checkpoints c JOIN trials o ON o.id = c.trial_id
+		INSERT INTO trials (experiment_id, number, task_id, hparams, seed, state, warm_start, run_id, held, target)
+		VALUES ($1, $2, $3, $4, $5, CASE WHEN $11 THEN 'PAUSED' ELSE 'ACTIVE' END,
+			coalesce($6::uuid, (SELECT c.uuid FROM checkpoints c JOIN trials o ON o.id = c.trial_id
 			WHERE o.experiment_id = $1 AND o.number = $10 AND c.state = 'COMPLETED' ORDER BY c.steps DESC, c.reported_at DESC LIMIT 1)),
 			CASE WHEN $7 THEN 0 ELSE 1 END, $8, $9)`,
-		t.ExperimentID, t.Number, t.TaskID, t.HParams, t.Seed, t.WarmStart, t.Idle, t.Held, t.Target, t.From)
+		t.ExperimentID, t.Number, t.TaskID, t.HParams, t.Seed, t.WarmStart, t.Idle, t.Held, t.Target, t.From, t.Paused)
 }
 
 func queueTrial(b *statements, t TrialChange) {

@@ -7,6 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/search"
+	"github.com/detent-ml/detent/master/trial"
 )
 
 // NewExperiment is an experiment to be made.
@@ -32,10 +34,14 @@ type NewExperiment struct {
 	// PrefixByID is for storage that is a bucket: each experiment's checkpoints lie
 	// below its own id, under the prefix that the configuration has.
 	PrefixByID bool
+	// Search is what its configuration and seed begin with; nil where the loop makes
+	// all trials.
+	Search *search.Search
 }
 
-// CreateExperiment makes an experiment and the counter of its search. Its trials
-// are the loop's to make.
+// CreateExperiment makes an experiment, the counter of its search, and the first
+// trials that the search wants. Their attempts, and all later trials, are the
+// loop's to make.
 func (db *DB) CreateExperiment(ctx context.Context, n NewExperiment) (int, error) {
 	var id int
 	err := db.Tx(ctx, func(tx *DB) error {
@@ -53,19 +59,21 @@ func (db *DB) CreateExperiment(ctx context.Context, n NewExperiment) (int, error
 		if n.Labels == nil {
 			n.Labels = []string{}
 		}
-		id, err = scalar[int](ctx, tx, `
+		owner := trial.Owner{WarmStart: n.WarmStart}
+		err = asFault(tx.QueryRow(ctx, `
 			INSERT INTO experiments (owner_id, project_id, parent_id, config, original_config, context_hash, seed, name, description,
 				labels, desired, pool, slots_per_trial, max_slots, weight, priority, template, template_source, warm_start)
 			VALUES (@owner, @project, @parent, @config, @original, @context, @seed, @name, @description,
 				@labels, @desired, @pool, @slots, @max_slots, @weight, @priority, @template, @template_source, @warm_start)
-			RETURNING id`,
+			RETURNING id, job_id::text`,
 			pgx.NamedArgs{"owner": n.OwnerID, "project": n.ProjectID, "parent": n.ParentID, "config": string(n.Config),
 				"original": n.OriginalConfig, "context": hash, "seed": n.Seed, "name": n.Name, "description": n.Description,
 				"labels": n.Labels, "desired": desired, "pool": n.Pool, "slots": n.SlotsPerTrial, "max_slots": n.MaxSlots,
-				"weight": n.Weight, "priority": n.Priority, "template": n.Template.Name, "template_source": n.Template.Source, "warm_start": n.WarmStart})
+				"weight": n.Weight, "priority": n.Priority, "template": n.Template.Name, "template_source": n.Template.Source, "warm_start": n.WarmStart}).Scan(&owner.ID, &owner.JobID))
 		if err != nil {
 			return err
 		}
+		id = owner.ID
 		if n.PrefixByID {
 			_, err = tx.exec(ctx, `UPDATE experiments SET config = jsonb_set(config, '{checkpoint_storage,prefix}', to_jsonb(
 				ltrim(coalesce(config #>> '{checkpoint_storage,prefix}', '') || '/' || id::text, '/'))) WHERE id = $1`, id)
@@ -73,10 +81,29 @@ func (db *DB) CreateExperiment(ctx context.Context, n NewExperiment) (int, error
 				return err
 			}
 		}
-		_, err = tx.exec(ctx, `INSERT INTO search_counters (experiment_id) VALUES ($1)`, id)
-		return err
+		if _, err = tx.exec(ctx, `INSERT INTO search_counters (experiment_id) VALUES ($1)`, id); err != nil {
+			return err
+		}
+		return tx.firstTrials(ctx, owner, n)
 	})
 	return id, err
+}
+
+// firstTrials makes the trials that an experiment begins with, so that they are
+// there when its submission is answered, paused or not.
+func (db *DB) firstTrials(ctx context.Context, owner trial.Owner, n NewExperiment) error {
+	if n.Search == nil {
+		return nil
+	}
+	rows, err := trial.First(owner, n.Search, !n.Active)
+	if err != nil {
+		return err
+	}
+	s := &statements{}
+	for _, t := range rows {
+		queueNewTrial(s, t)
+	}
+	return asFault(db.SendBatch(ctx, &s.Batch).Close())
 }
 
 // A Wish is what somebody wants of an experiment.
