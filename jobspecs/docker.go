@@ -33,6 +33,7 @@ type Container struct {
 	HardMemory  bool      // the task gets no more memory than it asks for
 	Registry    *Registry // how to sign in to the image's registry; nil for not, or as the node does
 	NoGPU       bool      // hide the node's GPUs, which some images ask for by themselves
+	Hosts       []string  // name:address, as in /etc/hosts
 }
 
 // A Mount makes a file or folder of the node visible in a container.
@@ -125,7 +126,7 @@ func (t *Task) contain(task *api.Task, verb string) {
 		"image":              literal(c.Image),
 		"entrypoint":         []string{runner},
 		"args":               []string{verb},
-		"network_mode":       "host",
+		"network_mode":       t.network(),
 		"work_dir":           "/local", // the image's own may be closed to the user
 		"image_pull_timeout": cmpOr(c.PullTimeout, defaultPullTimeout).String(),
 	}
@@ -146,6 +147,9 @@ func (t *Task) contain(task *api.Task, verb string) {
 	if verb == "run" {
 		mounts = append(mounts, c.Mounts...)
 		config["force_pull"] = c.ForcePull
+		if t.network() != HostNetwork {
+			config["ports"] = append([]string{RunnerPort}, t.Ports...)
+		}
 		c.dress(task, config)
 	} else {
 		config["security_opt"] = []string{"no-new-privileges"}
@@ -159,6 +163,9 @@ func (t *Task) contain(task *api.Task, verb string) {
 func (c *Container) dress(task *api.Task, config map[string]any) {
 	if c.ShmBytes > 0 {
 		config["shm_size"] = c.ShmBytes
+	}
+	if len(c.Hosts) > 0 {
+		config["extra_hosts"] = c.Hosts
 	}
 	if len(c.Add) > 0 {
 		config["cap_add"] = c.Add
@@ -187,7 +194,7 @@ func (c *Container) signIn(task *api.Task, config map[string]any) {
 		secret.Config = map[string]any{"engine": r.Engine}
 	}
 	task.Secrets = append(task.Secrets, secret)
-	if r.Provider == SecretsInVault && task.Vault == nil {
+	if r.Provider == SecretsInVault {
 		task.Vault = &api.Vault{Role: r.Role, Env: ptr(false), DisableFile: ptr(true), ChangeMode: ptr("noop")}
 	}
 	auth := map[string]any{}

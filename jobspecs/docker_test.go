@@ -42,7 +42,10 @@ func containers() map[string]jobspecs.Task {
 	own := inContainer("9c1d2f6e")
 	own.Runner = jobspecs.Runner{Path: "/opt/detent/det-runner"}
 	own.Container.Registry = &jobspecs.Registry{Provider: jobspecs.SecretsInVault, Path: "kv/data/registry", Engine: "kv_v2", Role: "det-registry"}
-	return map[string]jobspecs.Task{"container": plain, "container-full": full, "container-own": own}
+	bridge := inContainer("ac1d2f6e")
+	bridge.Pool.Network = jobspecs.BridgeNetwork
+	bridge.Container.Hosts = []string{"metadata.google.internal:0.0.0.0"}
+	return map[string]jobspecs.Task{"container-bridge": bridge, "container": plain, "container-full": full, "container-own": own}
 }
 
 func TestRenderRefusesContainers(t *testing.T) {
@@ -84,5 +87,35 @@ func TestRenderRefusesContainers(t *testing.T) {
 		if got := jobspecs.ReservedTarget(target); got != taken {
 			t.Errorf("a mount at %s takes %q, want %q", target, got, taken)
 		}
+	}
+}
+
+// TestNetworks: tasks on one node get their pool's network, those on several the
+// nodes' own, and no driver one that it cannot make.
+func TestNetworks(t *testing.T) {
+	k := inContainer("7c1d2f6e")
+	k.Pool.Network = jobspecs.BridgeNetwork
+	k.Members = append(k.Members, jobspecs.Member{NodeID: nodeB, NodeName: "n2"})
+	main, ship := last(t, k)
+	if main.Config["network_mode"] != "host" || ship.Config["network_mode"] != "host" || main.Config["ports"] != nil || main.Env["DET_NETWORK"] != "" {
+		t.Errorf("members of several nodes run with %v", main.Config)
+	}
+	e := trial()
+	e.Pool.Driver, e.Pool.Network = "exec", "cni/tasks"
+	job, err := jobspecs.Render(e)
+	if err != nil || job.TaskGroups[0].Networks[0].Mode != "cni/tasks" || job.TaskGroups[0].Tasks[0].Env["DET_NETWORK"] != "cni/tasks" {
+		t.Errorf("%v", err)
+	}
+	for driver, network := range map[string]string{"raw_exec": "bridge", "exec": "fenced"} {
+		e.Pool.Driver, e.Pool.Network = driver, network
+		if _, err := jobspecs.Render(e); err == nil || !strings.Contains(err.Error(), "cannot have it") {
+			t.Errorf("%s on %s: %v", driver, network, err)
+		}
+	}
+	two := inContainer("7c1d2f6e")
+	two.Credentials = &jobspecs.Credentials{Role: "det-task", Engine: "aws"}
+	two.Container.Registry = &jobspecs.Registry{Provider: jobspecs.SecretsInVault, Path: "kv/data/registry", Role: "det-registry"}
+	if _, err := jobspecs.Render(two); err == nil || !strings.Contains(err.Error(), "signs in to Vault with one role") {
+		t.Errorf("two roles of Vault: %v", err)
 	}
 }

@@ -29,7 +29,7 @@ func Render(t Task) (*api.Job, error) {
 		Name:        ptr(t.jobName()),
 		Type:        ptr("batch"),
 		AllAtOnce:   ptr(len(t.Members) > 1),
-		Datacenters: []string{orElse(t.Pool.Datacenter, "*")},
+		Datacenters: t.datacenters(),
 		NodePool:    ptr(orElse(t.Pool.NodePool, "all")),
 		Meta:        t.meta(),
 		UI:          t.ui(),
@@ -45,6 +45,14 @@ func Render(t Task) (*api.Job, error) {
 		job.TaskGroups = append(job.TaskGroups, t.group(rank))
 	}
 	return job, nil
+}
+
+// datacenters are those in which a job may run.
+func (t *Task) datacenters() []string {
+	if len(t.Pool.Datacenters) == 0 {
+		return []string{"*"}
+	}
+	return slices.Clone(t.Pool.Datacenters)
 }
 
 // complete fills in what the task leaves open.
@@ -104,7 +112,10 @@ func never() *api.ReschedulePolicy {
 // group is one member: pinned to its node, its rank in its name.
 func (t *Task) group(rank int) *api.TaskGroup {
 	m := t.Members[rank]
-	network := &api.NetworkResource{Mode: "host", DynamicPorts: []api.Port{{Label: RunnerPort}}}
+	network := &api.NetworkResource{Mode: HostNetwork, DynamicPorts: []api.Port{{Label: RunnerPort}}}
+	if t.Container == nil { // Docker has networks of its own
+		network.Mode = t.network()
+	}
 	for _, label := range t.Ports {
 		network.DynamicPorts = append(network.DynamicPorts, api.Port{Label: label})
 	}

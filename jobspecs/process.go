@@ -150,6 +150,9 @@ func (t *Task) env(rank int) map[string]string {
 		"DET_NODE_NAME":     plain(t.Members[rank].NodeName, longestMeta),
 		"DET_DRIVER":        t.Pool.Driver,
 	}
+	if n := t.network(); n != HostNetwork {
+		env["DET_NETWORK"] = n
+	}
 	if t.Masters.Service != "" {
 		env["DET_MASTERS_FILE"] = mastersFile
 	}

@@ -40,7 +40,7 @@ func trial() jobspecs.Task {
 			{Label: "Experiment 12", URL: "http://master.example:8080/det/experiments/12"},
 			{Label: "Trial 34", URL: "http://master.example:8080/det/experiments/12/trials/34"},
 		},
-		Pool:    jobspecs.Pool{Name: "cpu", Driver: "raw_exec", Datacenter: "dc1", NodePool: "default"},
+		Pool:    jobspecs.Pool{Name: "cpu", Driver: "raw_exec", Datacenters: []string{"dc1"}, NodePool: "default"},
 		Members: []jobspecs.Member{{NodeID: nodeA, NodeName: "n1", SlotIDs: []int{0, 1}, MHz: 4000, MemoryMB: 2048}},
 		Runner:  jobspecs.Runner{URL: "http://10.0.0.5:8080/runner/" + runnerSum + "/linux-amd64", SHA256: runnerSum},
 		Masters: jobspecs.Masters{URLs: []string{"http://10.0.0.5:8080", "http://10.0.0.6:8080"}},

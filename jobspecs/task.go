@@ -39,6 +39,22 @@ type Task struct {
 	KillTimeout  time.Duration     // from SIGTERM to SIGKILL; a client's max_kill_timeout caps it
 }
 
+// Networks of tasks.
+const (
+	HostNetwork   = "host"
+	BridgeNetwork = "bridge"
+	cniPrefix     = "cni/"
+)
+
+// network is what the processes of a task are on. Members of several nodes reach each
+// other on ports of their own choice, which takes the networks of the nodes.
+func (t *Task) network() string {
+	if len(t.Members) > 1 {
+		return HostNetwork
+	}
+	return orElse(t.Pool.Network, HostNetwork)
+}
+
 // Where services are registered.
 const (
 	ConsulServices = "consul"
@@ -50,12 +66,15 @@ type Link struct{ Label, URL string }
 
 // A Pool says how and where tasks of a pool run.
 type Pool struct {
-	Name       string
-	Driver     string // raw_exec, exec or docker
-	Device     string // what its slots are in Nomad, such as nvidia/gpu; "" where they are none
-	Datacenter string // "" for any
-	NodePool   string // "" for any
-	Namespace  string // "" for the cluster's own
+	Name   string
+	Driver string // raw_exec, exec or docker
+	Device string // what its slots are in Nomad, such as nvidia/gpu; "" where they are none
+	// Network of tasks on one node: HostNetwork, BridgeNetwork, a network of Docker's
+	// (docker), or cni/<name> (exec). "" is the host's.
+	Network     string
+	Datacenters []string // names, or patterns with *; none for any
+	NodePool    string   // "" for any
+	Namespace   string   // "" for the cluster's own
 }
 
 // A Member is one process group of a task, on one node.
@@ -174,6 +193,9 @@ func (t *Task) problems() error {
 	}
 	switch t.Pool.Driver {
 	case "raw_exec", "exec":
+		if n := t.network(); n != HostNetwork && (t.Pool.Driver == "raw_exec" || n != BridgeNetwork && !strings.HasPrefix(n, cniPrefix)) {
+			bad("network %q of pool %s: driver %s cannot have it", n, t.Pool.Name, t.Pool.Driver)
+		}
 		if t.Container != nil {
 			bad("driver %q of pool %s runs no images", t.Pool.Driver, t.Pool.Name)
 		}
@@ -190,6 +212,10 @@ func (t *Task) problems() error {
 		bad("driver %q of pool %s: it must be raw_exec, exec or %s", t.Pool.Driver, t.Pool.Name, Docker)
 	}
 	t.Credentials.problems(bad)
+	if c := t.Container; c != nil && c.Registry != nil && t.Credentials != nil && c.Registry.Provider == SecretsInVault &&
+		t.Credentials.Role != "" && c.Registry.Role != "" && c.Registry.Role != t.Credentials.Role {
+		bad("credentials: a task signs in to Vault with one role, and this one needs %s for its checkpoints and %s for its image", t.Credentials.Role, c.Registry.Role)
+	}
 	t.deviceProblems(bad)
 	if t.Services != ConsulServices && t.Services != NomadServices {
 		bad("services in %q: it must be %s or %s", t.Services, ConsulServices, NomadServices)

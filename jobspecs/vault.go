@@ -57,6 +57,8 @@ func (t *Task) credentials(task *api.Task) {
 		})
 		return
 	}
+	// It may read the credentials of a registry too: a task signs in to Vault once, and
+	// problems has refused two roles.
 	task.Vault = &api.Vault{Role: c.Role, Env: ptr(false), DisableFile: ptr(true), ChangeMode: ptr("noop")}
 	if c.Namespace != "" {
 		task.Vault.Namespace = ptr(c.Namespace)

@@ -72,8 +72,8 @@ type specBuilder struct {
 
 // device is the kind of slot that the task's values are for.
 func (b *specBuilder) device() expconf.DeviceType {
-	if b.spec.Slots > 0 && b.base.SlotType == string(expconf.CUDA) {
-		return expconf.CUDA
+	if kind := expconf.DeviceType(b.base.SlotType); b.spec.Slots > 0 && (kind == expconf.CUDA || kind == expconf.ROCM) {
+		return kind
 	}
 	return expconf.CPU
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,9 +22,11 @@ import (
 type Pool struct {
 	Name     string
 	NodePool string // of Nomad; "" takes any
-	Driver   string
-	Slots    cluster.PoolSlots
-	Sched    sched.Pool
+	// Datacenters of Nomad, names or patterns with *; none takes any.
+	Datacenters []string
+	Driver      string
+	Slots       cluster.PoolSlots
+	Sched       sched.Pool
 	// AuxMemoryMB is what a task without slots gets.
 	AuxMemoryMB int
 }
@@ -225,6 +229,9 @@ func (p *Pool) offer(row store.NodeRow, known inventories, elsewhere cluster.Use
 	if p.NodePool != "" && row.NodePool != p.NodePool {
 		return nil, nil
 	}
+	if !p.reaches(row.Datacenter) {
+		return nil, nil
+	}
 	n, err := known.read(row)
 	if err != nil {
 		return nil, err
@@ -238,6 +245,14 @@ func (p *Pool) offer(row store.NodeRow, known inventories, elsewhere cluster.Use
 	}
 	s.Schedulable, s.Why = usable(row, n, p)
 	return s, nil
+}
+
+// reaches tells whether nodes of a datacenter are in the pool.
+func (p *Pool) reaches(datacenter string) bool {
+	return len(p.Datacenters) == 0 || slices.ContainsFunc(p.Datacenters, func(pattern string) bool {
+		ok, err := path.Match(pattern, datacenter)
+		return ok && err == nil
+	})
 }
 
 // usable says whether new work may go to a node, and why not.

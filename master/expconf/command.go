@@ -38,6 +38,7 @@ type RawCommand struct {
 type RawCommandResources struct {
 	Devices      Devices   `json:"devices"`
 	MaxSlots     *int      `json:"max_slots"`
+	Memory       *ByteSize `json:"memory"`
 	Priority     *int      `json:"priority"`
 	ResourcePool *string   `json:"resource_pool"`
 	ShmSize      *ByteSize `json:"shm_size"`
@@ -78,6 +79,7 @@ type CommandConfig struct {
 type CommandResources struct {
 	Devices      Devices   `json:"devices"`
 	MaxSlots     *int      `json:"max_slots"`
+	Memory       *ByteSize `json:"memory,omitempty"` // nil: that of its slots
 	Priority     *int      `json:"priority"`
 	ResourcePool string    `json:"resource_pool"`
 	ShmSize      *ByteSize `json:"shm_size"`
@@ -180,6 +182,7 @@ func (r *RawCommandResources) complete() CommandResources {
 	return CommandResources{
 		Devices:      r.Devices.complete(),
 		MaxSlots:     r.MaxSlots,
+		Memory:       r.Memory,
 		Priority:     r.Priority,
 		ResourcePool: first("", r.ResourcePool),
 		ShmSize:      r.ShmSize,
@@ -221,6 +224,7 @@ func (c CommandConfig) Validate(needsEntrypoint bool) error {
 	r := c.Resources
 	k.atLeast(at+".slots", r.Slots, 0)
 	checkShare(k, at, r.Priority, r.Weight, r.MaxSlots, r.ResourcePool, r.ShmSize)
+	checkMemory(k, at, r.Memory)
 	r.Devices.check(k, at+".devices")
 	return asError(k.problems)
 }

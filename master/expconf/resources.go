@@ -14,6 +14,7 @@ type RawResources struct {
 	Devices        Devices   `json:"devices"`
 	IsSingleNode   *bool     `json:"is_single_node"`
 	MaxSlots       *int      `json:"max_slots"`
+	Memory         *ByteSize `json:"memory"`
 	NativeParallel *bool     `json:"native_parallel"`
 	Priority       *int      `json:"priority"`
 	ResourcePool   *string   `json:"resource_pool"`
@@ -28,6 +29,7 @@ type Resources struct {
 	Devices        Devices   `json:"devices"`
 	IsSingleNode   *bool     `json:"is_single_node"`
 	MaxSlots       *int      `json:"max_slots"`
+	Memory         *ByteSize `json:"memory,omitempty"` // on each node; nil: that of its slots
 	NativeParallel bool      `json:"native_parallel"`
 	Priority       *int      `json:"priority"`      // nil: the default of the pool
 	ResourcePool   string    `json:"resource_pool"` // "": the default of the workspace or cluster
@@ -45,6 +47,7 @@ func (r *RawResources) complete() Resources {
 		Devices:        r.Devices.complete(),
 		IsSingleNode:   r.IsSingleNode,
 		MaxSlots:       r.MaxSlots,
+		Memory:         r.Memory,
 		NativeParallel: first(false, r.NativeParallel),
 		Priority:       r.Priority,
 		ResourcePool:   first("", r.ResourcePool),
@@ -62,7 +65,20 @@ func (r Resources) check(k *checker) {
 		k.fail(at+".max_slots", fmt.Sprintf("%d is less than slots_per_trial %d, so that no trial could start",
 			*r.MaxSlots, r.SlotsPerTrial), "")
 	}
+	checkMemory(k, at, r.Memory)
 	r.Devices.check(k, at+".devices")
+}
+
+// The bounds of a task's memory on a node.
+const (
+	leastMemory = 64 << 20
+	mostMemory  = 1 << 50
+)
+
+func checkMemory(k *checker, at string, memory *ByteSize) {
+	if memory != nil && (*memory < leastMemory || *memory > mostMemory) {
+		k.fail(at+".memory", fmt.Sprintf("must be from 64 MiB to 1 PiB, found %d bytes", *memory), "write a unit, such as 16GiB")
+	}
 }
 
 // checkShare validates what experiments and commands have in common.

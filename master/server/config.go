@@ -98,10 +98,11 @@ type ConsulConfig struct {
 type PoolConfig struct {
 	Name            string `yaml:"name"`
 	Description     string `yaml:"description"`
-	NodePool        string `yaml:"node_pool"` // of Nomad; default
-	Driver          string `yaml:"driver"`    // raw_exec, exec, docker
-	Slots           string `yaml:"slots"`     // cpu or device
-	Device          string `yaml:"device"`    // nvidia/gpu
+	NodePool        string `yaml:"node_pool"`    // of Nomad; default
+	Driver          string `yaml:"driver"`       // raw_exec, exec, docker
+	NetworkMode     string `yaml:"network_mode"` // of tasks on one node: host, bridge, or a network's name
+	Slots           string `yaml:"slots"`        // cpu or device
+	Device          string `yaml:"device"`       // nvidia/gpu
 	CoresPerSlot    int    `yaml:"cores_per_slot"`
 	MemoryMBPerSlot int    `yaml:"memory_mb_per_slot"`
 	MaxSlotsPerNode int    `yaml:"max_slots_per_node"`
@@ -269,7 +270,9 @@ func (c *Config) fill() {
 		p.Driver = or(p.Driver, "raw_exec")
 		p.Slots = or(p.Slots, "cpu")
 		p.CoresPerSlot = or(p.CoresPerSlot, 1)
-		p.MemoryMBPerSlot = or(p.MemoryMBPerSlot, 1024)
+		if p.Slots == "cpu" { // slots that are devices share the memory of their node
+			p.MemoryMBPerSlot = or(p.MemoryMBPerSlot, slotMemoryMB)
+		}
 		p.MaxAux = or(p.MaxAux, 100)
 		p.AuxMemoryMB = or(p.AuxMemoryMB, 256)
 		p.Priority = or(p.Priority, 42)
@@ -342,6 +345,7 @@ func (c *Config) check() []string {
 		names[p.Name] = true
 		k.oneOf(at+".driver", p.Driver, "raw_exec", "exec", "docker")
 		p.checkDocker(&k, at)
+		p.checkNetwork(&k, at, c.TaskURLs)
 		k.oneOf(at+".slots", p.Slots, "cpu", "device")
 		if p.Slots == "device" && p.Device == "" {
 			k.fail(at+".device", "a pool of devices needs their name in Nomad, such as nvidia/gpu")
@@ -352,7 +356,7 @@ func (c *Config) check() []string {
 		if p.Python != "" && !strings.HasPrefix(p.Python, "/") {
 			k.fail(at+".python", "expected the whole path of a Python on the nodes, found %q", p.Python)
 		}
-		if p.CoresPerSlot < 1 || p.MemoryMBPerSlot < 1 {
+		if p.CoresPerSlot < 1 || p.MemoryMBPerSlot < 0 || p.MemoryMBPerSlot == 0 && p.Slots == "cpu" {
 			k.fail(at, "a slot has at least one core and 1 MB")
 		}
 	}

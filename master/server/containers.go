@@ -15,6 +15,7 @@ import (
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/secrets"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -31,6 +32,8 @@ type DockerConfig struct {
 	User         string             `yaml:"user"`              // uid:gid of tasks whose owner is linked to no account; the image's own when empty
 	HardMemory   bool               `yaml:"hard_memory_limit"` // a task's memory is all that it gets; else it is what it is sure of
 	Registry     RegistryAuthConfig `yaml:"registry_auth"`     // for images of tasks that bring no credentials
+	// CloudMetadata lets tasks look up the names of a cloud's metadata server.
+	CloudMetadata bool `yaml:"cloud_metadata"`
 }
 
 // RegistryAuthConfig says where Nomad finds the username and the password of a
@@ -76,13 +79,13 @@ func (p PoolConfig) checkDocker(k *checker, at string) {
 		k.fail(at+".task_container_defaults", "%v", err)
 	}
 	if !p.docker() {
-		if d := p.Docker; len(d.HostPaths)+len(d.Devices)+len(d.Capabilities) > 0 || d.User != "" || d.HardMemory || d.Registry != (RegistryAuthConfig{}) {
+		if d := p.Docker; len(d.HostPaths)+len(d.Devices)+len(d.Capabilities) > 0 || d.User != "" || d.HardMemory || d.CloudMetadata || d.Registry != (RegistryAuthConfig{}) {
 			k.fail(at+".docker", "is for pools with driver: docker, and this one has %s", p.Driver)
 		}
 		return
 	}
 	if m := defaults.NetworkMode; m != nil && *m != "host" {
-		k.fail(at+".task_container_defaults.network_mode", "must be host, found %q: members of a trial reach each other on ports of their nodes", *m)
+		k.fail(at+".task_container_defaults.network_mode", "must be host, found %q: say it with the pool's network_mode, which is for tasks on one node", *m)
 	}
 	for _, list := range [][]string{p.Docker.HostPaths, p.Docker.Devices} {
 		for _, entry := range list {
@@ -209,7 +212,19 @@ func (m *master) contain(t *jobspecs.Task, s store.ToSubmit, pool *control.Pool)
 	t.Container = c
 	t.Runner = jobspecs.Runner{Archive: true, SHA256: m.artifacts.archiveSHA,
 		URL: fmt.Sprintf("%s/runner/%s/%s.tar", m.cfg.TaskURLs[0], m.artifacts.runnerSHA, api.RunnerTarget())}
-	return registryOf(t, a.environment.RegistryAuth, own.Docker.Registry)
+	t.Pool.Network = own.network(m.cfg)
+	c.Hosts = own.Docker.hosts()
+	return registryOf(t, a.environment.RegistryAuth, own.Docker.Registry, m.registryLogin)
+}
+
+// loginFor is how long Vault may take to tell the credentials of a registry.
+const loginFor = 5 * time.Second
+
+// registryLogin reads the credentials of a registry.
+func (m *master) registryLogin(path string) (secrets.Login, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), loginFor)
+	defer cancel()
+	return m.vault.Login(ctx, path)
 }
 
 // shownFor is how long the database may take to say what a TensorBoard shows.
@@ -260,7 +275,10 @@ func containerMounts(a asks, shown expconf.BindMounts) []jobspecs.Mount {
 // registryOf says how the node signs in to the image's registry: with what the
 // task's configuration brings, which Nomad keeps for this job alone, or with what
 // the pool has.
-func registryOf(t *jobspecs.Task, auth *expconf.RegistryAuth, pool RegistryAuthConfig) error {
+//
+// A task signs in to Vault with one role. Where that is the role for its checkpoints,
+// and the pool's credentials want another, the master reads them for the job.
+func registryOf(t *jobspecs.Task, auth *expconf.RegistryAuth, pool RegistryAuthConfig, login func(path string) (secrets.Login, error)) error {
 	switch {
 	case auth != nil:
 		username, password, err := auth.Credentials()
@@ -271,6 +289,13 @@ func registryOf(t *jobspecs.Task, auth *expconf.RegistryAuth, pool RegistryAuthC
 		t.Container.Registry = &jobspecs.Registry{Provider: jobspecs.SecretsInNomad, Path: jobspecs.VariablePath(t.AllocationID), Server: auth.ServerAddress}
 	case pool.Variable != "":
 		t.Container.Registry = &jobspecs.Registry{Provider: jobspecs.SecretsInNomad, Path: pool.Variable, Server: pool.Server}
+	case pool.VaultPath != "" && t.Credentials != nil && t.Credentials.Role != "" && pool.VaultRole != t.Credentials.Role:
+		l, err := login(pool.VaultPath)
+		if err != nil {
+			return err
+		}
+		t.Variables = map[string]string{"username": l.Username, "password": l.Password}
+		t.Container.Registry = &jobspecs.Registry{Provider: jobspecs.SecretsInNomad, Path: jobspecs.VariablePath(t.AllocationID), Server: pool.Server}
 	case pool.VaultPath != "":
 		t.Container.Registry = &jobspecs.Registry{Provider: jobspecs.SecretsInVault, Path: pool.VaultPath, Engine: pool.VaultEngine,
 			Role: pool.VaultRole, Server: pool.Server}

@@ -46,8 +46,8 @@ func TestMemoryOfTasks(t *testing.T) {
 		kind        string
 		slots, want int
 	}{{"COMMAND", 0, 300}, {"SHELL", 0, 300}, {"NOTEBOOK", 0, 1024}, {"TENSORBOARD", 0, 1024}, {"NOTEBOOK", 1, 1024}, {"NOTEBOOK", 4, 1600}, {"TRIAL", 1, 400}} {
-		got := m.member(&m.pools[0], c.kind, store.LiveMember{SlotIDs: make([]int32, c.slots)})
-		if got.MemoryMB != c.want {
+		got, err := m.member(&m.pools[0], store.ToSubmit{TaskType: c.kind}, store.LiveMember{SlotIDs: make([]int32, c.slots)})
+		if err != nil || got.MemoryMB != c.want {
 			t.Errorf("a %s of %d slots gets %d MB, want %d", c.kind, c.slots, got.MemoryMB, c.want)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/detent-ml/detent/master/control"
 	"github.com/detent-ml/detent/master/discovery"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
@@ -72,7 +73,7 @@ func (m *master) loopConfig() control.Config {
 func poolsOf(cfg Config) []control.Pool {
 	var list []control.Pool
 	for _, p := range cfg.Pools {
-		list = append(list, control.Pool{Name: p.Name, NodePool: p.nodePool(), Driver: p.Driver,
+		list = append(list, control.Pool{Name: p.Name, NodePool: p.nodePool(), Datacenters: cfg.Nomad.Datacenters, Driver: p.Driver,
 			Slots: cluster.PoolSlots{Kind: cluster.SlotKind(p.Slots), Device: p.Device, CoresPerSlot: p.CoresPerSlot,
 				MemoryMBPerSlot: p.MemoryMBPerSlot, MaxSlotsPerNode: p.MaxSlotsPerNode, PerNode: p.SlotsPerNode},
 			Sched: sched.Pool{Name: p.Name, Preemption: p.Preemption, MaxAux: p.MaxAux}, AuxMemoryMB: p.AuxMemoryMB})
@@ -84,7 +85,7 @@ func poolsOf(cfg Config) []control.Pool {
 func (m *master) task(s store.ToSubmit, pool *control.Pool) (jobspecs.Task, error) {
 	t := jobspecs.Task{AllocationID: s.ID, Run: s.RunID, ClusterID: m.clusterID, ClusterName: m.cfg.ClusterName, Type: s.TaskType,
 		ExperimentID: deref(s.ExperimentID), TrialID: deref(s.TrialID), TaskID: s.TaskID, Owner: s.Owner, Title: s.TaskName,
-		Pool:    jobspecs.Pool{Name: pool.Name, Driver: pool.Driver, Device: pool.Device(), NodePool: pool.NodePool, Namespace: m.cfg.Nomad.Namespace},
+		Pool:    jobspecs.Pool{Name: pool.Name, Driver: pool.Driver, Device: pool.Device(), NodePool: pool.NodePool, Datacenters: pool.Datacenters, Namespace: m.cfg.Nomad.Namespace},
 		Masters: jobspecs.Masters{URLs: m.cfg.TaskURLs, Service: m.cfg.ServiceName, Scheme: m.cfg.scheme(), CA: m.artifacts.authority},
 		Runner: jobspecs.Runner{SHA256: m.artifacts.runnerSHA,
 			URL: fmt.Sprintf("%s/runner/%s/linux-amd64", m.cfg.TaskURLs[0], m.artifacts.runnerSHA)},
@@ -101,40 +102,28 @@ func (m *master) task(s store.ToSubmit, pool *control.Pool) (jobspecs.Task, erro
 		t.Title = deref(s.ExperimentName)
 	}
 	for _, x := range s.Members {
-		t.Members = append(t.Members, m.member(pool, s.TaskType, x))
+		j, err := m.member(pool, s, x)
+		if err != nil {
+			return t, err
+		}
+		t.Members = append(t.Members, j)
+	}
+	if pool.Driver == "exec" {
+		for _, p := range m.cfg.Pools {
+			if p.Name == pool.Name {
+				t.Pool.Network = p.network(m.cfg)
+			}
+		}
 	}
 	if pool.Driver == jobspecs.Docker {
 		return t, m.contain(&t, s, pool)
 	}
+	if s.Account != "" && !collects(s) {
+		return t, fault.New(fault.Invalid, "%s is linked to the account %s of the nodes, and tasks of pool %s (driver %s) run as another: "+
+			"use a pool with the driver docker, or remove the link (det user link-with-agent-user)", s.Owner, s.Account, pool.Name, pool.Driver)
+	}
 	return t, nil
 }
-
-// member gives a member its share of its node.
-func (m *master) member(pool *control.Pool, taskType string, x store.LiveMember) jobspecs.Member {
-	j := jobspecs.Member{NodeID: x.NodeID, NodeName: x.NodeName, DeviceIDs: x.Devices}
-	for _, s := range x.SlotIDs {
-		j.SlotIDs = append(j.SlotIDs, int(s))
-	}
-	j.MemoryMB, j.MHz = pool.AuxMemoryMB, auxMHz
-	if n := len(j.SlotIDs); n > 0 {
-		j.MemoryMB, j.MHz = n*pool.Slots.MemoryMBPerSlot, n*pool.Slots.CoresPerSlot*mhzPerCore
-	}
-	if taskType == "NOTEBOOK" || taskType == "TENSORBOARD" {
-		j.MemoryMB = max(j.MemoryMB, pagesMemoryMB)
-	}
-	return j
-}
-
-// What a task of no slots gets, and what a core is worth in Nomad's scheduler.
-// The slots are our own account; Nomad is asked for little, so that it never
-// finds a node full which we found free.
-const (
-	auxMHz     = 100
-	mhzPerCore = 100
-	// pagesMemoryMB is what JupyterLab with a kernel, or TensorBoard beside
-	// TensorFlow, needs at least. Nomad enforces it under every driver.
-	pagesMemoryMB = 1024
-)
 
 func deref[T any](p *T) T {
 	if p == nil {

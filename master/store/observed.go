@@ -145,27 +145,28 @@ func (db *DB) TrustNomad(ctx context.Context) error {
 
 // ToSubmit is an attempt that Nomad should have, with all that its job shows.
 type ToSubmit struct {
-	ID             string          `db:"id"`
-	TaskID         string          `db:"task_id"`
-	TaskType       string          `db:"task_type"`
-	TaskName       string          `db:"task_name"`
-	TaskConfig     json.RawMessage `db:"task_config"`
-	RunID          int             `db:"run_id"`
-	Pool           string          `db:"pool"`
-	Slots          int             `db:"slots"`
-	Priority       int             `db:"priority"`
-	Tries          int             `db:"submit_tries"`
-	ExperimentID   *int            `db:"experiment_id"`
-	ExperimentName *string         `db:"experiment_name"`
-	Config         json.RawMessage `db:"config"`
-	TrialID        *int            `db:"trial_id"`
-	TrialNumber    *int            `db:"trial_number"`
-	Owner          string          `db:"owner"`
-	Account        string          `db:"account"`     // on nodes, uid:gid: the workspace's, else the owner's; "" when neither is linked to any
-	WarmStart      *string         `db:"warm_start"`  // the checkpoint of another trial that it starts from
-	WarmConfig     json.RawMessage `db:"warm_config"` // of that trial's experiment
-	Members        []LiveMember    `db:"-"`
-	Shows          []ShownTrial    `db:"-"` // of a TensorBoard
+	ID             string                     `db:"id"`
+	TaskID         string                     `db:"task_id"`
+	TaskType       string                     `db:"task_type"`
+	TaskName       string                     `db:"task_name"`
+	TaskConfig     json.RawMessage            `db:"task_config"`
+	RunID          int                        `db:"run_id"`
+	Pool           string                     `db:"pool"`
+	Slots          int                        `db:"slots"`
+	Priority       int                        `db:"priority"`
+	Tries          int                        `db:"submit_tries"`
+	ExperimentID   *int                       `db:"experiment_id"`
+	ExperimentName *string                    `db:"experiment_name"`
+	Config         json.RawMessage            `db:"config"`
+	TrialID        *int                       `db:"trial_id"`
+	TrialNumber    *int                       `db:"trial_number"`
+	Owner          string                     `db:"owner"`
+	Account        string                     `db:"account"`     // on nodes, uid:gid: the workspace's, else the owner's; "" when neither is linked to any
+	WarmStart      *string                    `db:"warm_start"`  // the checkpoint of another trial that it starts from
+	WarmConfig     json.RawMessage            `db:"warm_config"` // of that trial's experiment
+	Members        []LiveMember               `db:"-"`
+	Nodes          map[string]json.RawMessage `db:"-"` // what its nodes have, by id
+	Shows          []ShownTrial               `db:"-"` // of a TensorBoard
 }
 
 // Submissions reads the attempts of ids that are still to be submitted.
@@ -198,7 +199,33 @@ func (db *DB) Submissions(ctx context.Context, ids []string) ([]ToSubmit, error)
 			s.Members = append(s.Members, m)
 		}
 	}
+	if err := db.addNodes(ctx, list, members); err != nil {
+		return nil, err
+	}
 	return list, db.addShown(ctx, list)
+}
+
+// addNodes adds what the nodes of attempts have.
+func (db *DB) addNodes(ctx context.Context, list []ToSubmit, members []LiveMember) error {
+	ids := map[string]bool{}
+	for _, m := range members {
+		ids[m.NodeID] = true
+	}
+	found, err := rows[struct {
+		ID        string          `db:"id"`
+		Inventory json.RawMessage `db:"inventory"`
+	}](ctx, db, "SELECT id, inventory FROM nodes WHERE id = ANY($1)", sortedKeys(ids))
+	if err != nil {
+		return err
+	}
+	nodes := make(map[string]json.RawMessage, len(found))
+	for _, n := range found {
+		nodes[n.ID] = n.Inventory
+	}
+	for i := range list {
+		list[i].Nodes = nodes
+	}
+	return nil
 }
 
 // addShown adds what TensorBoards show.

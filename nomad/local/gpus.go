@@ -164,7 +164,7 @@ func (c *Cluster) pools(env map[string]string) error {
 	if !c.state.GPUs.Real {
 		kind = "simulated GPUs"
 	}
-	env["DETENT_RESOURCE_POOLS"] = fmt.Sprintf(`[{name: default, description: %q, slots: device, device: nvidia/gpu, driver: raw_exec, memory_mb_per_slot: 256},`+
+	env["DETENT_RESOURCE_POOLS"] = fmt.Sprintf(`[{name: default, description: %q, slots: device, device: nvidia/gpu, driver: raw_exec},`+
 		` {name: aux, description: %q, slots: cpu, driver: raw_exec, slots_per_node: %d, memory_mb_per_slot: 256}]`,
 		kind, "cores, for work without GPUs", max(c.state.Slots, runtime.NumCPU()))
 	env["DETENT_DEFAULT_AUX_RESOURCE_POOL"] = "aux"

@@ -101,3 +101,62 @@ func TestUsersChoiceOfDevices(t *testing.T) {
 	r.run(0, "NVIDIA_VISIBLE_DEVICES=GPU-a,GPU-b")
 	r.expectPrinted("CUDA 0")
 }
+
+// TestDevicesInContainers: there GPUs are told by their numbers, unless they are parts
+// of one or the task has chosen.
+func TestDevicesInContainers(t *testing.T) {
+	for name, c := range map[string]struct {
+		ids  []string
+		own  string
+		want string
+	}{
+		"whole GPUs": {[]string{"GPU-a", "GPU-b"}, "", "0,1"},
+		"parts":      {[]string{"MIG-a", "MIG-b"}, "", "MIG-a,MIG-b"},
+		"chosen":     {[]string{"GPU-a", "GPU-b"}, "1", "1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := onGPUs(`echo "CUDA $CUDA_VISIBLE_DEVICES"`)
+			for i := range spec.Devices {
+				spec.Devices[i].UUID = c.ids[i]
+			}
+			if c.own != "" {
+				spec.Env["CUDA_VISIBLE_DEVICES"] = c.own
+			}
+			r := newRig(t, spec)
+			list := strings.Join(c.ids, ",")
+			r.run(0, "DET_DRIVER=docker", "NVIDIA_VISIBLE_DEVICES="+list, "CUDA_VISIBLE_DEVICES="+list)
+			r.expectPrinted("CUDA " + c.want)
+		})
+	}
+}
+
+// TestDevicesOfAMD: a task on AMD's GPUs starts, whichever plugin the node has, and is
+// kept to them; it does not start where it cannot be.
+func TestDevicesOfAMD(t *testing.T) {
+	for name, c := range map[string]struct {
+		ids  []string
+		env  []string
+		want string // what it prints; "" for an end with 79
+	}{
+		"told by ids":            {[]string{"GPU-a", "GPU-b"}, []string{"ROCR_VISIBLE_DEVICES=GPU-b,GPU-a"}, "GPU-b,GPU-a"},
+		"told by numbers":        {[]string{"0000:03:00.0", "0000:04:00.0"}, []string{"ROCR_VISIBLE_DEVICES=2,3"}, "2,3"},
+		"told nothing":           {[]string{"GPU-a", "GPU-b"}, nil, "GPU-a,GPU-b"},
+		"told others":            {[]string{"GPU-a", "GPU-b"}, []string{"ROCR_VISIBLE_DEVICES=GPU-a,GPU-c"}, ""},
+		"told nothing, odd ids":  {[]string{"0000:03:00.0", "0000:04:00.0"}, nil, ""},
+		"told too few by number": {[]string{"x", "y"}, []string{"HIP_VISIBLE_DEVICES=0"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := onGPUs(`echo "ROCm $ROCR_VISIBLE_DEVICES"`)
+			for i := range spec.Devices {
+				spec.Devices[i].UUID, spec.Devices[i].Type = c.ids[i], v1.DeviceTypeRocm
+			}
+			r := newRig(t, spec)
+			if c.want == "" {
+				r.run(79, c.env...)
+				return
+			}
+			r.run(0, c.env...)
+			r.expectPrinted("ROCm " + c.want)
+		})
+	}
+}

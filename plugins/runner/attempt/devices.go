@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,6 +26,9 @@ import (
 const (
 	visibleNvidia = "NVIDIA_VISIBLE_DEVICES"
 	visibleCUDA   = "CUDA_VISIBLE_DEVICES"
+	visibleROCm   = "ROCR_VISIBLE_DEVICES"
+	visibleHIP    = "HIP_VISIBLE_DEVICES"
+	visibleAMD    = "AMD_VISIBLE_DEVICES"
 	// simulatedGPUs is set where they are made up, and no program finds them.
 	simulatedGPUs = "DET_SIMULATED_GPUS"
 )
@@ -49,6 +53,9 @@ func checkDevices(ctx context.Context, p *Place, spec *v1.TaskSpec) error {
 	if len(want) == 0 {
 		return nil
 	}
+	if rocm(spec) {
+		return checkROCm(p.Env, want)
+	}
 	name, told := toldDevices(p.Env)
 	switch {
 	case name == "":
@@ -63,9 +70,44 @@ func checkDevices(ctx context.Context, p *Place, spec *v1.TaskSpec) error {
 	return askNvidia(ctx, p, want)
 }
 
-// toldDevices are the devices that the node tells of, and by which variable.
+// rocm tells whether the devices of a task are AMD's.
+func rocm(spec *v1.TaskSpec) bool {
+	return len(spec.Devices) > 0 && spec.Devices[0].Type == v1.DeviceTypeRocm
+}
+
+// checkROCm says what is wrong with what a node tells of AMD's GPUs. There are
+// several plugins for them: some name GPUs by their ids, some by their numbers, and
+// one that names none leaves it to the runner, which needs ids that ROCm knows.
+func checkROCm(env map[string]string, want []string) error {
+	name, told := toldBy(env, visibleROCm, visibleAMD, visibleHIP)
+	switch {
+	case name == "" && !knownToROCm(want):
+		return fmt.Errorf("it was given %s and the node tells it of none: none of %s, %s and %s is set, and ROCm does not know GPUs by these ids",
+			strings.Join(want, ", "), visibleROCm, visibleAMD, visibleHIP)
+	case name == "", sameIDs(want, told):
+		return nil
+	case numbers(told) && len(told) == len(want):
+		return nil
+	}
+	return fmt.Errorf("it was given %s and %s has %s", strings.Join(want, ", "), name, orNone(told))
+}
+
+// knownToROCm tells whether ROCm knows GPUs by these ids.
+func knownToROCm(ids []string) bool {
+	return !slices.ContainsFunc(ids, func(id string) bool { return !strings.HasPrefix(id, "GPU-") })
+}
+
+func numbers(ids []string) bool {
+	return !slices.ContainsFunc(ids, func(id string) bool { _, err := strconv.Atoi(id); return err != nil })
+}
+
+// toldDevices are NVIDIA's devices that the node tells of, and by which variable.
 func toldDevices(env map[string]string) (name string, ids []string) {
-	for _, name := range []string{visibleNvidia, visibleCUDA} {
+	return toldBy(env, visibleNvidia, visibleCUDA)
+}
+
+func toldBy(env map[string]string, names ...string) (name string, ids []string) {
+	for _, name := range names {
 		if value, set := env[name]; set && value != "void" {
 			return name, splitIDs(value)
 		}
@@ -139,12 +181,36 @@ func orDefault(s, other string) string {
 	return s
 }
 
-// restrict keeps CUDA to the GPUs that the task was given, where the node's plugin
-// has told only the container runtime. Who sets the variable has chosen.
-func restrict(spec *v1.TaskSpec, env map[string]string) {
-	if ids := given(spec); len(ids) > 0 {
-		if _, set := env[visibleCUDA]; !set {
-			env[visibleCUDA] = strings.Join(ids, ",")
+// restrict keeps programs to the GPUs that the task was given, where the node's
+// plugin has told only the container runtime. Who sets the variable has chosen.
+//
+// In a container there are no other GPUs, and their numbers count from 0. Programs
+// that read CUDA_VISIBLE_DEVICES expect numbers, so that is what they get there; on a
+// bare node numbers are not sure to mean the same GPUs, so they get ids. Parts of a
+// GPU (MIG) have no numbers.
+func restrict(p *Place, spec *v1.TaskSpec, env map[string]string) {
+	ids := given(spec)
+	if len(ids) == 0 {
+		return
+	}
+	if rocm(spec) {
+		if name, _ := toldBy(env, visibleROCm, visibleAMD, visibleHIP); name == "" {
+			env[visibleROCm] = strings.Join(ids, ",")
 		}
+		return
+	}
+	_, chosen := spec.Env[visibleCUDA]
+	_, set := env[visibleCUDA]
+	whole := !slices.ContainsFunc(ids, func(id string) bool { return !strings.HasPrefix(id, "GPU-") })
+	switch {
+	case chosen:
+	case p.driver() == dockerDriver && whole && p.Env[simulatedGPUs] == "":
+		list := make([]string, len(ids))
+		for i := range ids {
+			list[i] = strconv.Itoa(i)
+		}
+		env[visibleCUDA] = strings.Join(list, ",")
+	case !set:
+		env[visibleCUDA] = strings.Join(ids, ",")
 	}
 }

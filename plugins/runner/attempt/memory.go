@@ -54,3 +54,17 @@ func counter(file, name string) (int, bool) {
 	}
 	return 0, false
 }
+
+// starved tells whether the kernel has killed processes of this task for want of
+// memory since its program began.
+func (r *run) starved() bool { return r.oom >= 0 && oomKills() > r.oom }
+
+// outOfMemory says what the kernel did, and what its reader can do.
+func (r *run) outOfMemory() string {
+	limit := "its memory"
+	if mb := r.p.Env["NOMAD_MEMORY_LIMIT"]; mb != "" {
+		limit = mb + " MB of memory"
+	}
+	return "the kernel killed processes of this task because it used more than " + limit +
+		": ask for more with resources.memory, or use less"
+}

@@ -25,8 +25,8 @@ func setup(p *Place, spec *v1.TaskSpec, l layout, files []sandbox.Bind) sandbox.
 		})
 	}
 	s.Binds = append(s.Binds, files...)
-	if n, err := strconv.ParseInt(spec.Env["DET_SHM_SIZE"], 10, 64); err == nil && n > 0 && !p.PrivateRoot {
-		s.ShmBytes = n // a driver with roots of its own has sized it
+	if n, err := strconv.ParseInt(spec.Env["DET_SHM_SIZE"], 10, 64); err == nil && n > 0 && p.driver() != dockerDriver {
+		s.ShmBytes = n // docker has sized it
 	}
 	return s
 }

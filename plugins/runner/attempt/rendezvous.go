@@ -26,8 +26,12 @@ func gather(ctx context.Context, p *Place, spec *v1.TaskSpec, list *masters.List
 		if len(spec.SlotIDs) > 0 {
 			slots = len(spec.SlotIDs)
 		}
+		address := p.Address
+		if p.Env["DET_NETWORK"] != "" { // the node's address is not this network's
+			address = "127.0.0.1"
+		}
 		return v1.MemberRendezvousResponse{
-			Ready: true, Addresses: []string{p.Address}, Slots: []int{slots}, Ports: []map[string]int{p.Ports},
+			Ready: true, Addresses: []string{address}, Slots: []int{slots}, Ports: []map[string]int{p.Ports},
 		}, nil
 	}
 	journal.Infof("waiting for the other members of this attempt, %d in all", spec.Members)

@@ -275,6 +275,9 @@ func (r *run) within(server *loopback.Server) (int, error) {
 	if len(box.Tried) > 0 && !box.Mode.Mount {
 		r.journal.Infof("the program runs with %s: %s", box.Mode, strings.Join(box.Tried, "; "))
 	}
+	if t.setup.ShmBytes > 0 && !box.Mode.Mount {
+		r.journal.Warnf("shm_size has no effect: this node lets no task mount a /dev/shm of its own")
+	}
 	if err := r.hook(box, t); err != nil {
 		return 0, err
 	}
@@ -345,7 +348,12 @@ func (r *run) program(box *sandbox.Box, t *task) (int, error) {
 		return 0, err
 	case exit.Failed != "":
 		return 0, fail(exit.Code, "the program could not be started: %s%s", exit.Failed, r.hint(c.Argv))
+	case exit.Signal == 0 && exit.Code != 0 && r.starved():
+		return 0, fail(exit.Code, "the program ended with exit code %d after %s", exit.Code, r.outOfMemory())
 	case exit.Signal == 0:
+		if r.starved() {
+			r.journal.Warnf("while the program ran, %s", r.outOfMemory())
+		}
 		return exit.Code, nil
 	case killed:
 		return 0, fail(exit.Code, "killed: the program did not end within %s after it was told to: %s", r.grace(), r.stop.reason())

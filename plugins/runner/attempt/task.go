@@ -67,7 +67,7 @@ func (r *run) prepare(server *loopback.Server, bare bool) (*task, error) {
 	if err := signIn(r.p, r.self, r.spec, l, env); err != nil {
 		return nil, fail(CodePrepare, "%v", err)
 	}
-	restrict(r.spec, env)
+	restrict(r.p, r.spec, env)
 	if err := writeDevices(l, env); err != nil {
 		return nil, fail(CodePrepare, "%v", err)
 	}
@@ -145,9 +145,8 @@ func (r *run) signalled(n int) string {
 	if syscall.Signal(n) != syscall.SIGKILL {
 		return fmt.Sprintf("the program was ended by signal %d (%s)", n, name)
 	}
-	if now := oomKills(); now > r.oom && r.oom >= 0 {
-		return "the kernel killed the program because the task used more memory than it asked for; " +
-			"raise its memory, or use less"
+	if r.starved() {
+		return "out of memory: " + r.outOfMemory()
 	}
 	return "the program was killed (signal 9) by nobody here: most often that is the kernel, when the node runs out of memory"
 }

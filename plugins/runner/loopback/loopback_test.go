@@ -201,24 +201,20 @@ func TestTooManyAtOnce(t *testing.T) {
 	}
 }
 
-func TestStrangersAreRefused(t *testing.T) {
+// TestCredentialsPassUnchanged: the masters judge credentials, those of other people
+// too. Nothing is added to a request that has none.
+func TestCredentialsPassUnchanged(t *testing.T) {
 	r := newRig(t, Config{})
-	for _, c := range []struct {
-		path, name, value string
-		code              int
-	}{
-		{"/api/v1/me", "", "", 401},
-		{"/api/v1/me", "Authorization", "Bearer wrong", 401},
-		{"/api/v1/me", "Authorization", "Bearer ", 401},
-		{"/api/v1/me", "Cookie", "auth=" + fakemaster.Token, 401},
-		{"/api/v1/auth/login", "", "", 401},
-		{"/info", "", "", 200},
-		{"/api/v1/master", "", "", 200},
-		{"/api/v1/me", "Authorization", "Bearer det.user", 200},
-		{"/api/v1/me", "Grpc-Metadata-x-allocation-token", "Bearer " + fakemaster.Token, 200},
-		{"/api/v1/me", "Authorization", "token " + fakemaster.Token, 200},
+	for _, c := range []struct{ method, path, name, value string }{
+		{"GET", "/api/v1/me", "", ""},
+		{"GET", "/api/v1/me", "Authorization", "Bearer somebody-else"},
+		{"GET", "/api/v1/me", "Cookie", "auth=somebody-else"},
+		{"POST", "/api/v1/auth/login", "", ""},
+		{"GET", "/info", "", ""},
+		{"GET", "/api/v1/me", "Authorization", "Bearer det.user"},
+		{"GET", "/api/v1/me", "Grpc-Metadata-X-Allocation-Token", "Bearer " + fakemaster.Token},
 	} {
-		req, _ := http.NewRequest("GET", r.URL()+c.path, nil)
+		req, _ := http.NewRequest(c.method, r.URL()+c.path, strings.NewReader("{}"))
 		if c.name != "" {
 			req.Header.Set(c.name, c.value)
 		}
@@ -227,10 +223,51 @@ func TestStrangersAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = resp.Body.Close()
-		if resp.StatusCode != c.code {
-			t.Errorf("%s with %s: %q is answered %d, want %d", c.path, c.name, c.value, resp.StatusCode, c.code)
+		seen := r.state.Seen()
+		if resp.StatusCode != 200 || len(seen) == 0 {
+			t.Fatalf("%s with %s: %q is answered %d", c.path, c.name, c.value, resp.StatusCode)
+		}
+		got := seen[len(seen)-1]
+		for _, name := range []string{"Authorization", "Cookie", "Grpc-Metadata-X-Allocation-Token"} {
+			want := ""
+			if name == c.name {
+				want = c.value
+			}
+			if got.Path != c.path || got.Header.Get(name) != want {
+				t.Errorf("%s with %s: %q reached the master with %s: %q", c.path, c.name, c.value, name, got.Header.Get(name))
+			}
 		}
 	}
+}
+
+// TestOthersTakeLittleRoom: requests without the task's tokens cannot take the room
+// of its own, and those without any credentials bring no large body.
+func TestOthersTakeLittleRoom(t *testing.T) {
+	r := newRig(t, Config{})
+	r.master.Stop()
+	for range mostOthers {
+		go func() {
+			req, _ := http.NewRequest("GET", r.URL()+"/api/v1/me", nil)
+			if resp, err := http.DefaultClient.Do(req); err == nil {
+				_ = resp.Body.Close()
+			}
+		}()
+	}
+	eventually(t, "their room is full", func() bool { return len(r.others) == mostOthers })
+	resp, err := http.Get(r.URL() + "/api/v1/me")
+	if err != nil || resp.StatusCode != 503 {
+		t.Fatalf("one more is answered %v %v", resp, err)
+	}
+	_ = resp.Body.Close()
+	r.master.Listen(t)
+	if code, _, err := r.ask("GET", "/api/v1/me", nil); code != 200 {
+		t.Fatalf("the task's own: %d %v", code, err)
+	}
+	big, err := http.Post(r.URL()+"/api/v1/auth/login", "application/json", strings.NewReader(strings.Repeat("x", mostBare+1)))
+	if err != nil || big.StatusCode != 413 {
+		t.Fatalf("a large body without credentials is answered %v %v", big, err)
+	}
+	_ = big.Body.Close()
 }
 
 func TestThePreemptionSignalIsAlwaysInTime(t *testing.T) {

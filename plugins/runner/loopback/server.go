@@ -13,8 +13,11 @@
 //     command) are sent again only when they certainly never arrived.
 //   - Upgrades (WebSocket) become a plain tunnel once a master accepts them.
 //
-// Only callers who show one of the task's own tokens are served. The server lives
-// as long as the task, and nothing outside the machine reaches it.
+// Nothing is added to a request: a program signs in with whatever it shows, its
+// task's tokens or other people's, or with a name and a password. On the network of
+// a node every process there reaches this address, so a request without credentials
+// gets none, and those that show no token of the task share little room among them.
+// The server lives as long as the task, and nothing outside the machine reaches it.
 package loopback
 
 import (
@@ -36,7 +39,7 @@ import (
 // defaults.
 type Config struct {
 	Masters   *masters.List
-	Tokens    []string      // callers show one of these
+	Tokens    []string      // of the task itself
 	SpillDir  string        // for bodies that do not fit into memory
 	Hold      time.Duration // how long a request waits for a master; default 24 hours
 	MaxHeld   int           // requests at once; default 1024
@@ -68,6 +71,7 @@ type Server struct {
 	ln     net.Listener
 	http   *http.Server
 	slots  chan struct{}
+	others chan struct{} // of requests without one of the task's own tokens
 	cancel context.CancelFunc
 	done   chan struct{}
 }
@@ -82,7 +86,7 @@ func Listen(cfg Config) (*Server, error) {
 		cancel()
 		return nil, fmt.Errorf("the task's own master cannot listen on loopback: %w", err)
 	}
-	s := &Server{cfg: cfg, ln: ln, slots: make(chan struct{}, cfg.MaxHeld), cancel: cancel, done: make(chan struct{})}
+	s := &Server{cfg: cfg, ln: ln, slots: make(chan struct{}, cfg.MaxHeld), others: make(chan struct{}, mostOthers), cancel: cancel, done: make(chan struct{})}
 	passer := &httputil.ReverseProxy{
 		Rewrite:       func(*httputil.ProxyRequest) {}, // the holder picks the master, per try
 		Transport:     newHolder(cfg),
@@ -117,41 +121,57 @@ func (s *Server) Close() {
 	<-s.done
 }
 
-// admit refuses strangers and more requests than can be held.
+// What requests may take that show no token of the task.
+const (
+	mostOthers = 64      // at once
+	mostBare   = 1 << 20 // bytes of a body, without any credentials
+)
+
+// admit refuses more requests than can be held.
 func (s *Server) admit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !open(r) && !s.knows(r) {
-			fail(w, http.StatusUnauthorized, "this address serves one task, and this request does not carry its token")
-			return
+		room, own := s.slots, s.knows(r)
+		if !own {
+			room = s.others
+		}
+		if !own && len(credentials(r)) == 0 {
+			if r.ContentLength > mostBare {
+				fail(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("a request without credentials has a body of %d bytes; %d are accepted", r.ContentLength, mostBare))
+				return
+			}
+			r.Body = http.MaxBytesReader(w, r.Body, mostBare)
 		}
 		select {
-		case s.slots <- struct{}{}:
-			defer func() { <-s.slots }()
+		case room <- struct{}{}:
+			defer func() { <-room }()
 		default:
 			w.Header().Set("Retry-After", "1")
 			fail(w, http.StatusServiceUnavailable,
-				fmt.Sprintf("%d requests of this task wait for a master already; this is one too many", s.cfg.MaxHeld))
+				fmt.Sprintf("%d requests of this task wait for a master already; this is one too many", cap(room)))
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// open tells what a master answers to anybody, and clients ask for before they
-// show a token.
-func open(r *http.Request) bool {
-	return r.Method == http.MethodGet && (r.URL.Path == "/info" || r.URL.Path == "/api/v1/master")
-}
-
-func (s *Server) knows(r *http.Request) bool {
+// credentials are the tokens that a request shows.
+func credentials(r *http.Request) []string {
+	var list []string
 	for _, name := range []string{masters.TokenHeader, "X-Allocation-Token", "Authorization", "X-User-Token", "Grpc-Metadata-X-User-Token"} {
 		shown := r.Header.Get(name)
 		if scheme, rest, ok := strings.Cut(shown, " "); ok && (strings.EqualFold(scheme, "bearer") || strings.EqualFold(scheme, "token")) {
 			shown = strings.TrimSpace(rest)
 		}
-		if shown == "" {
-			continue
+		if shown != "" {
+			list = append(list, shown)
 		}
+	}
+	return list
+}
+
+// knows tells whether a request shows one of the task's own tokens.
+func (s *Server) knows(r *http.Request) bool {
+	for _, shown := range credentials(r) {
 		for _, token := range s.cfg.Tokens {
 			if token != "" && subtle.ConstantTimeCompare([]byte(shown), []byte(token)) == 1 {
 				return true
@@ -164,10 +184,11 @@ func (s *Server) knows(r *http.Request) bool {
 // explain answers a request that no master answered.
 func explain(w http.ResponseWriter, r *http.Request, err error) {
 	var large *tooLargeError
+	var bare *http.MaxBytesError
 	switch {
 	case r.Context().Err() != nil:
 		return // nobody listens
-	case errors.As(err, &large):
+	case errors.As(err, &large), errors.As(err, &bare):
 		fail(w, http.StatusRequestEntityTooLarge, err.Error())
 	case errors.Is(err, errNoRoom):
 		w.Header().Set("Retry-After", "1")

@@ -77,13 +77,11 @@ func open(ctx context.Context, setup Setup, mode Mode, stdout, stderr *os.File) 
 	if err != nil {
 		return nil, err
 	}
-	defer toBox.Close()
 	fromBox, eventsOut, err := os.Pipe()
 	if err != nil {
-		_ = control.Close()
+		_, _ = control.Close(), toBox.Close()
 		return nil, err
 	}
-	defer eventsOut.Close()
 	b := &Box{Mode: mode, control: control, events: make(chan event), dead: make(chan struct{})}
 	// ctx bounds the opening only: the end of a box that is open has to be in order.
 	b.cmd = exec.CommandContext(context.WithoutCancel(ctx), "/proc/self/exe", InsideVerb)
@@ -91,7 +89,10 @@ func open(ctx context.Context, setup Setup, mode Mode, stdout, stderr *os.File) 
 	b.cmd.Stdout, b.cmd.Stderr = stdout, stderr
 	b.cmd.ExtraFiles = []*os.File{toBox, eventsOut}
 	b.cmd.SysProcAttr = attributes(mode)
-	if err := b.start(); err != nil {
+	err = b.start()
+	// While this process has the box's ends too, it does not see that the box is gone.
+	_, _ = toBox.Close(), eventsOut.Close()
+	if err != nil {
 		_ = control.Close()
 		_ = fromBox.Close()
 		return nil, &SetupError{Message: "the system refuses to start a process with " + mode.String() + ": " + err.Error(), Refused: mode.Mount}

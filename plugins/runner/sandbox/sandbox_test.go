@@ -3,12 +3,41 @@
 package sandbox
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
+
+// diesAtOnce is a file in the working directory of a box that dies before its first word.
+const diesAtOnce = "dies-at-once"
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == InsideVerb {
+		if _, err := os.Stat(diesAtOnce); err == nil {
+			os.Exit(7)
+		}
+		os.Exit(Inside())
+	}
+	os.Exit(m.Run())
+}
+
+// TestABoxThatDiesBeforeItsFirstWord is an error, and not waited for.
+func TestABoxThatDiesBeforeItsFirstWord(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile(diesAtOnce, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	_, err := Open(ctx, Setup{Plain: true}, os.Stdout, os.Stderr)
+	if err == nil || !strings.Contains(err.Error(), "ended unexpectedly") {
+		t.Fatalf("got %v", err)
+	}
+}
 
 func TestModes(t *testing.T) {
 	bind := []Bind{{Source: "/a", Target: "/b"}}
