@@ -29,6 +29,7 @@ import (
 
 func (a *API) registerArtifacts() {
 	a.raw("GET", "//runner/:sha/:target", public, "The program that starts tasks", a.runner)
+	a.raw("GET", "//det/:sha/:target", public, "The command line, for programs in tasks", a.det)
 	a.raw("GET", "//harness/:name", public, "The Python package for tasks, as <sha256>.tar.gz", a.harness)
 }
 
@@ -37,6 +38,7 @@ func (a *API) registerArtifacts() {
 type artifacts struct {
 	mu      sync.Mutex
 	runner  artifact
+	det     artifact
 	harness artifact
 }
 
@@ -55,14 +57,19 @@ func RunnerTarget() string { return runtime.GOOS + "-" + runtime.GOARCH }
 // RunnerSHA is the hash under which the runner is served at
 // /runner/<hash>/<target>.
 func (a *API) RunnerSHA() (string, error) {
+	return a.fileSHA(filepath.Join(a.cfg.RunnerDir, runnerName), &a.artifacts.runner)
+}
+
+// DetSHA is the hash under which det is served at /det/<hash>/<target>.
+func (a *API) DetSHA() (string, error) { return a.fileSHA(a.cfg.DetPath, &a.artifacts.det) }
+
+func (a *API) fileSHA(path string, r *artifact) (string, error) {
 	a.artifacts.mu.Lock()
 	defer a.artifacts.mu.Unlock()
-	path := filepath.Join(a.cfg.RunnerDir, runnerName)
 	info, err := os.Stat(path)
 	if err != nil {
-		return "", fmt.Errorf("the runner that tasks start with: %w", err)
+		return "", fmt.Errorf("a program that tasks fetch: %w", err)
 	}
-	r := &a.artifacts.runner
 	if stamp := stampOf(path, info); r.stamp != stamp {
 		sha, err := hashOfFile(path)
 		if err != nil {
@@ -112,6 +119,30 @@ func (a *API) runner(_ context.Context, c *call) error {
 	if archived {
 		return c.SendStream(newRunnerArchive(f, info.Size()), int(runnerArchiveSize(info.Size())))
 	}
+	return c.SendStream(f, int(info.Size())) // which closes it
+}
+
+func (a *API) det(_ context.Context, c *call) error {
+	if a.cfg.DetPath == "" {
+		return fault.New(fault.NotFound, "this master has no det for tasks; det_path in its configuration names one")
+	}
+	sha, err := a.DetSHA()
+	if err != nil {
+		return err
+	}
+	if c.Params("sha") != sha || c.Params("target") != RunnerTarget() {
+		return fault.New(fault.NotFound, "the det served here is %s for %s", sha, RunnerTarget())
+	}
+	f, err := os.Open(a.cfg.DetPath)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	c.Set(fiber.HeaderContentType, fiber.MIMEOctetStream)
+	c.Set(fiber.HeaderCacheControl, "public, immutable, max-age=31536000")
 	return c.SendStream(f, int(info.Size())) // which closes it
 }
 

@@ -96,6 +96,14 @@ func (a *API) specBase(pool string) specBase {
 			b.Harness = "/harness/" + sha + ".tar.gz"
 		}
 	}
+	if a.cfg.DetPath != "" {
+		sha, err := a.DetSHA()
+		if err != nil {
+			a.log.Error("tasks go without det", "error", err)
+		} else {
+			b.Det = "/det/" + sha + "/" + RunnerTarget()
+		}
+	}
 	for _, p := range a.cfg.Pools {
 		if p.Name == pool {
 			b.SlotType, b.Containers, b.Python = p.SlotType, p.Containers, p.Python

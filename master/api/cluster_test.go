@@ -325,7 +325,8 @@ func TestMasterLogs(t *testing.T) {
 
 func TestArtifacts(t *testing.T) {
 	var runner, harness string
-	r := newRig(t, func(c *Config) { runner, harness = c.RunnerDir, c.HarnessDir })
+	det := filepath.Join(t.TempDir(), "det")
+	r := newRig(t, func(c *Config) { runner, harness, c.DetPath = c.RunnerDir, c.HarnessDir, det })
 	if _, err := r.api.RunnerSHA(); err == nil {
 		t.Fatal("a hash of no runner")
 	}
@@ -353,6 +354,14 @@ func TestArtifacts(t *testing.T) {
 	if again, err := r.api.RunnerSHA(); err != nil || again == sha {
 		t.Errorf("a changed runner keeps its hash: %v", err)
 	}
+	write(det, "the command line")
+	if sha, err = r.api.DetSHA(); err != nil {
+		t.Fatal(err)
+	}
+	if b := r.anyone().get("/det/" + sha + "/" + RunnerTarget()).ok(); string(b.body) != "the command line" {
+		t.Errorf("det: %q", b.body)
+	}
+	r.anyone().get("/det/"+strings.Repeat("0", 64)+"/"+RunnerTarget()).says(404, sha)
 	write(filepath.Join(harness, "determined", "__init__.py"), "x = 1\n")
 	write(filepath.Join(harness, "determined", "__pycache__", "x.pyc"), "junk")
 	write(filepath.Join(harness, "tests", "test_x.py"), "junk")

@@ -33,6 +33,7 @@ type specBase struct {
 	WorkDir    string // where trials start; "" for the folder with their code
 	Interface  string // of the network between nodes
 	SignIn     func(expconf.CheckpointStorage) *v1.Credentials
+	Det        string // path on the master of det; "" where tasks get none
 	Harness    string // path on the master of the Python package; "" where nodes bring their own
 	Python     string // of the pool; "" for what is first on PATH
 	Hook       string // of the operators, that runs before anything of the task
@@ -211,6 +212,9 @@ func (b *specBuilder) common() {
 	}
 	if b.base.Interface != "" {
 		b.spec.Env["DET_INTER_NODE_NETWORK_INTERFACE"] = b.base.Interface
+	}
+	if b.base.Det != "" {
+		b.spec.Env["DET_CLI_URL"] = b.base.Det
 	}
 	if b.base.Harness != "" {
 		b.spec.Env["DET_HARNESS_URL"] = b.base.Harness

@@ -56,6 +56,7 @@ type Config struct {
 	TaskContainerDefaults any `yaml:"task_container_defaults"`
 
 	RunnerPath  string `yaml:"runner_path"`  // the det-runner that tasks fetch from here
+	DetPath     string `yaml:"det_path"`     // the det that tasks fetch from here; one beside det-runner when empty
 	HarnessPath string `yaml:"harness_path"` // the Python package that tasks fetch from here
 
 	StopAfter    Duration `yaml:"stop_after"` // a node that lost Nomad ends its tasks after that

@@ -56,6 +56,15 @@ func readArtifacts(cfg Config) (artifacts, error) {
 	return a, nil
 }
 
+// detPath is the det for programs in tasks; "" where there is none.
+func (c Config) detPath() string {
+	path := or(c.DetPath, filepath.Join(filepath.Dir(c.RunnerPath), "det"))
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	return path
+}
+
 // nodePool is the default pool where the configuration names none.
 func (p PoolConfig) nodePool() string { return or(p.NodePool, "default") }
 
@@ -140,6 +149,7 @@ func (m *master) apiConfig() (api.Config, error) {
 		HarnessDir: m.cfg.HarnessPath, Pages: webui.Files(), Redacted: m.redacted, Namespaces: []string{m.cfg.Nomad.Namespace},
 		Capabilities: capabilities(), Inventory: m.inventory,
 		Idle: api.IdleTimeouts{Notebook: time.Duration(m.cfg.NotebookTimeout) * time.Second, Tensorboard: time.Duration(m.cfg.TensorboardTimeout) * time.Second}}
+	c.DetPath = m.cfg.detPath()
 	c.Bucket, c.SignIn, c.CheckStorage, c.CollectIn = m.bucket, m.signIn, m.checkStorage, m.collectIn
 	var err error
 	if c.CheckpointStorage, err = m.cfg.storage(); err != nil {

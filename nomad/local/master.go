@@ -104,6 +104,11 @@ func (c *Cluster) masterVars() (map[string]string, error) {
 		if env["DETENT_RUNNER_PATH"], err = c.keepBinary(m.Runner); err != nil {
 			return nil, err
 		}
+		if det := filepath.Join(filepath.Dir(m.Runner), "det"); isFile(det) {
+			if env["DETENT_DET_PATH"], err = c.keepBinary(det); err != nil {
+				return nil, err
+			}
+		}
 	}
 	if err := errors.Join(c.checkpointFolder(env), c.pools(env)); err != nil {
 		return nil, err
@@ -133,6 +138,11 @@ func (c *Cluster) masterVars() (map[string]string, error) {
 	maps.Copy(env, m.Env)
 	vars["env"] = hclMap(env)
 	return vars, nil
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // checkpointFolder gives checkpoints a place in the cluster's folder, where the master's configuration

@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime/debug"
 	"syscall"
 	"time"
@@ -32,11 +33,25 @@ import (
 	"github.com/detent-ml/detent/plugins/runner/attempt"
 	"github.com/detent-ml/detent/plugins/runner/collect"
 	"github.com/detent-ml/detent/plugins/runner/credentials"
+	"github.com/detent-ml/detent/plugins/runner/detcli"
 	"github.com/detent-ml/detent/plugins/runner/sandbox"
 	"github.com/detent-ml/detent/plugins/runner/shell"
 )
 
-func main() { os.Exit(command(os.Args[1:])) }
+func main() {
+	if filepath.Base(os.Args[0]) == "det" {
+		os.Exit(det(os.Args[1:]))
+	}
+	os.Exit(command(os.Args[1:]))
+}
+
+// det is what this program is by that name.
+func det(args []string) int {
+	if err := detcli.Main(args); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	return 1
+}
 
 func command(args []string) int {
 	verb := ""

@@ -29,6 +29,9 @@ const (
 // TestMain makes the test binary be det-runner, and the programs that it runs,
 // when it is started as one of them.
 func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "det" {
+		os.Exit(det(os.Args[1:]))
+	}
 	if len(os.Args) > 1 {
 		if program, ok := programs[os.Args[1]]; ok {
 			os.Exit(program(os.Args[2:]))

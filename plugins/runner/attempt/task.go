@@ -60,6 +60,9 @@ func (r *run) prepare(server *loopback.Server, bare bool) (*task, error) {
 		return nil, fail(CodePrepare, "%v", err)
 	}
 	env := environ(r.p, r.spec, r.token, server.URL(), server.Port(), l)
+	if err := placeDet(l, r.self, env); err != nil {
+		return nil, fail(CodePrepare, "%v", err)
+	}
 	socket, err := r.makeDoor(l, env)
 	if err != nil {
 		return nil, fail(CodePrepare, "%v", err)

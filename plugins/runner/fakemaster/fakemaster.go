@@ -37,6 +37,7 @@ type State struct {
 	exits     []v1.MemberExitRequest
 	arrived   map[int]v1.ClaimRequest
 	files     map[string][]byte
+	public    map[string]bool // of the files
 	seen      []Seen
 	preempt   bool
 	loseEvery int // of this many answers one is lost after the work was done
@@ -56,7 +57,7 @@ type Seen struct {
 // NewState makes a State whose task is spec.
 func NewState(spec v1.TaskSpec) *State {
 	return &State{Spec: spec, nonce: map[int]string{}, lines: map[string][]v1.LogLine{}, gaps: map[string][]int64{},
-		done: map[string]bool{}, arrived: map[int]v1.ClaimRequest{}, files: map[string][]byte{}, over: make(chan struct{})}
+		done: map[string]bool{}, arrived: map[int]v1.ClaimRequest{}, files: map[string][]byte{}, public: map[string]bool{}, over: make(chan struct{})}
 }
 
 // Refuse makes the gate say no.
@@ -64,6 +65,11 @@ func (s *State) Refuse(why string) { s.with(func() { s.refusal = why }) }
 
 // Serve makes a path answer with content.
 func (s *State) Serve(path string, content []byte) { s.with(func() { s.files[path] = content }) }
+
+// ServeAnybody makes a path answer with content, to callers without a token too.
+func (s *State) ServeAnybody(path string, content []byte) {
+	s.with(func() { s.files[path], s.public[path] = content, true })
+}
 
 // Preempt sets what the preemption signal says.
 func (s *State) Preempt(yes bool) { s.with(func() { s.preempt = yes }) }
@@ -290,7 +296,7 @@ func (s *State) route(r *http.Request, body []byte) (func(http.ResponseWriter), 
 	token := strings.TrimPrefix(r.Header.Get("Grpc-Metadata-X-Allocation-Token"), "Bearer ")
 	parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/api/v1/detent/allocations/"), "/")
 	if content, ok := s.files[r.URL.Path]; ok {
-		if token != Token {
+		if token != Token && !s.public[r.URL.Path] {
 			return no(401, "who are you?"), true
 		}
 		return func(w http.ResponseWriter) { _, _ = w.Write(content) }, true
