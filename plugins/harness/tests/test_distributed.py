@@ -1,21 +1,30 @@
 import contextlib
 import functools
+import math
 import multiprocessing
+import pathlib
 import pickle
 import socket
 import threading
+import time
 from typing import Any, Callable, Dict, List
 
 import pytest
 
 from determined import core
-from determined.core import _comm
+from determined.core import _comm, _distributed
+from determined.core._distributed import _job_key
 from determined.errors import CommunicationError, CommunicationTimeout
 from tests import workers
 from tests.ranks import errors_of_ranks, free_port, run_ranks
 from tests.stub_master import DEADLINE
 
 KEY = b"k" * 32
+HERE = _comm.Meeting("127.0.0.1")
+
+
+def at(port: int) -> _comm.Meeting:
+    return _comm.Meeting("127.0.0.1", port)
 
 
 def run_processes(
@@ -148,8 +157,8 @@ def test_deepspeed_and_horovod(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_missing_worker_is_named() -> None:
-    hub = _comm.Hub("127.0.0.1", 0, 3, KEY, 1.0)
-    spoke = _comm.Spoke("127.0.0.1", hub.port, 2, KEY, 1.0)
+    hub = _comm.Hub(HERE, 3, KEY, 1.0)
+    spoke = _comm.Spoke(at(hub.port), 2, KEY, 1.0)
     failures: List[BaseException] = []
 
     def join() -> None:
@@ -168,7 +177,7 @@ def test_missing_worker_is_named() -> None:
 
 def test_missing_chief_is_named() -> None:
     port = free_port()
-    spoke = _comm.Spoke("127.0.0.1", port, 1, KEY, 1.0)
+    spoke = _comm.Spoke(at(port), 1, KEY, 1.0)
     with pytest.raises(
         CommunicationTimeout, match=f"could not reach the chief at 127.0.0.1:{port}"
     ):
@@ -176,8 +185,8 @@ def test_missing_chief_is_named() -> None:
 
 
 def test_silent_peer_ends_a_collective() -> None:
-    hub = _comm.Hub("127.0.0.1", 0, 2, KEY, 0.2)
-    spoke = _comm.Spoke("127.0.0.1", hub.port, 1, KEY, 0.2)
+    hub = _comm.Hub(HERE, 2, KEY, 0.2)
+    spoke = _comm.Spoke(at(hub.port), 1, KEY, 0.2)
     thread = threading.Thread(target=spoke.join, args=(DEADLINE,))
     thread.start()
     hub.join(DEADLINE)
@@ -191,8 +200,8 @@ def test_silent_peer_ends_a_collective() -> None:
 
 
 def test_other_key_is_refused() -> None:
-    hub = _comm.Hub("127.0.0.1", 0, 2, KEY, 1.0)
-    stranger = _comm.Spoke("127.0.0.1", hub.port, 1, b"other" * 8, 1.0)
+    hub = _comm.Hub(HERE, 2, KEY, 1.0)
+    stranger = _comm.Spoke(at(hub.port), 1, b"other" * 8, 1.0)
     refused: List[BaseException] = []
 
     def join() -> None:
@@ -224,7 +233,7 @@ def test_false_chief_is_not_believed() -> None:
 
     thread = threading.Thread(target=pretend)
     thread.start()
-    spoke = _comm.Spoke("127.0.0.1", listener.getsockname()[1], 1, KEY, 1.0)
+    spoke = _comm.Spoke(at(listener.getsockname()[1]), 1, KEY, 1.0)
     with pytest.raises(CommunicationError, match="does not know this job's key"):
         spoke.join(DEADLINE)
     thread.join(DEADLINE)
@@ -232,13 +241,13 @@ def test_false_chief_is_not_believed() -> None:
 
 
 def test_strangers_do_not_end_a_rendezvous() -> None:
-    hub = _comm.Hub("127.0.0.1", 0, 2, KEY, DEADLINE)
+    hub = _comm.Hub(HERE, 2, KEY, DEADLINE)
     joined = threading.Thread(target=hub.join, args=(DEADLINE,))
     joined.start()
     for rubbish in (b"", b"GET / HTTP/1.1\r\n\r\n" + bytes(100)):
         with socket.create_connection(("127.0.0.1", hub.port), timeout=DEADLINE) as sock:
             sock.sendall(rubbish)
-    spoke = _comm.Spoke("127.0.0.1", hub.port, 1, KEY, DEADLINE)
+    spoke = _comm.Spoke(at(hub.port), 1, KEY, DEADLINE)
     spoke.join(DEADLINE)
     joined.join(DEADLINE)
     assert not joined.is_alive()
@@ -276,7 +285,85 @@ def test_taken_port_is_named() -> None:
                 cross_rank=0,
                 cross_size=1,
                 pub_port=port,
+                force_tcp=True,
             )
+
+
+@pytest.mark.parametrize(
+    ("variable", "first", "second"),
+    [("DET_ALLOCATION_ID", "5.one.1", "5.two.1"), ("MASTER_PORT", "29400", "29500")],
+)
+def test_two_jobs_on_one_machine(
+    monkeypatch: pytest.MonkeyPatch, variable: str, first: str, second: str
+) -> None:
+    """Neither tasks of one node nor two torchruns on a laptop meet at the usual port."""
+    results: List[Any] = []
+
+    def context(rank: int) -> core.DistributedContext:
+        return core.DistributedContext(
+            rank=rank, size=2, local_rank=rank, local_size=2, cross_rank=0, cross_size=1
+        )
+
+    def chief(job: str) -> None:
+        dist = context(0)
+        results.append((job, dist.allgather(job)))
+        dist.close()
+
+    threads = []
+    for job, value in (("first", first), ("second", second)):
+        monkeypatch.setenv(variable, value)
+        threads.append(threading.Thread(target=chief, args=(job,)))
+        threads[-1].start()
+        wait_until(lambda: name_is_taken(context_place(_job_key(False))))
+    for job, value in (("second", second), ("first", first)):
+        monkeypatch.setenv(variable, value)
+        worker = context(1)
+        assert worker.allgather("w") == [job, "w"]
+        worker.close()
+    for thread in threads:
+        thread.join(DEADLINE)
+    assert sorted(results) == [("first", ["first", "w"]), ("second", ["second", "w"])]
+
+
+def context_place(key: bytes) -> str:
+    """Where a context of one machine meets now, as the kernel lists it."""
+    bare = core.DummyDistributedContext()
+    bare._named = True
+    return bare._meeting("", key).name
+
+
+def name_is_taken(name: str) -> bool:
+    return f"@{name}" in pathlib.Path("/proc/net/unix").read_text()
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + DEADLINE
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_second_chief_is_named() -> None:
+    place = _comm.Meeting(name=f"determined-test-{free_port()}")
+    hub = _comm.Hub(place, 2, KEY, 1.0)
+    with pytest.raises(CommunicationError, match="another process of this machine listens on"):
+        _comm.Hub(place, 2, KEY, 1.0)
+    hub.close()
+
+
+def test_a_slow_peer_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A chief may validate for hours; whoever waits says for whom."""
+    monkeypatch.setattr(_comm, "REMIND_SECONDS", 0.02)
+    assert math.isinf(_distributed.CALL_TIMEOUT)
+
+    def work(dist: core.DistributedContext) -> Any:
+        if dist.rank == 0:
+            wait_until(lambda: "waiting for rank 0 for" in caplog.text)
+        return dist.broadcast(dist.rank)
+
+    assert run_ranks(work, 2) == [0, 0]
 
 
 def test_closed_context_says_so() -> None:

@@ -3,7 +3,6 @@
 import json
 import os
 import pathlib
-import signal
 import subprocess
 import sys
 from typing import Any, Dict, List
@@ -16,7 +15,6 @@ from determined._env import EnvContext, sample
 from determined._lengths import Lengths
 from determined.exec import harness
 from determined.keras import _backend, _data
-from determined.launch import torch_distributed
 from tests.conftest import MakeTask
 from tests.stub_master import Stub
 
@@ -267,7 +265,7 @@ def test_a_trial_class_on_one_slot(stub: Stub, make_task: MakeTask, code: pathli
     make_task()
     done = launch("--", "--trial", "model_def:Own")
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "rank 0 of 1\n"
+    assert done.stdout == "[rank=0] rank 0 of 1\n"
     assert stub.values("training", 1) == {"seen": 0.1}
 
 
@@ -289,59 +287,6 @@ def test_one_failure_ends_all(stub: Stub, make_task: MakeTask, code: pathlib.Pat
     port = str(free_port())
     done = launch("--trial", "model_def:Own", INTER_TRAIN_PROCESS_COMM_PORT_1=port)
     assert done.returncode != 0
-
-
-def test_signals_reach_the_workers(tmp_path: pathlib.Path, make_task: MakeTask) -> None:
-    make_task(DET_SLOT_IDS="[0,1]")
-    program = tmp_path / "wait.py"
-    program.write_text(
-        "import signal, sys\n"
-        "signal.signal(signal.SIGTERM, lambda *_: sys.exit(9))\n"
-        "print('ready', flush=True)\n"
-        "signal.pause()\n"
-    )
-    command = [sys.executable, "-m", "determined.launch.torch_distributed"]
-    process = subprocess.Popen(
-        [*command, sys.executable, str(program)], env=environment(), stdout=subprocess.PIPE
-    )
-    assert process.stdout is not None
-    for _ in range(2):
-        assert b"ready" in process.stdout.readline()
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(30) == 9
-    process.stdout.close()
-
-
-def test_launcher_arguments(capsys: pytest.CaptureFixture[str]) -> None:
-    parse = torch_distributed.parse
-    assert parse(["python3", "train.py", "--lr", "1"]) == ["python3", "train.py", "--lr", "1"]
-    assert parse(["--", "python3", "--", "x"]) == ["python3", "--", "x"]
-    assert parse(["--", "--trial", "m:T"])[1:] == ["-m", "determined.exec.harness", "m:T"]
-    for words, message in (
-        ([], "nothing to run"),
-        (["--trial"], "takes one argument"),
-        (["--nnodes=2", "--", "x"], "options of torchrun"),
-    ):
-        assert torch_distributed.main(words) == 2
-        assert message in capsys.readouterr().err
-    assert torch_distributed.main(["/no/such/program"]) == 127
-
-
-def test_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("C10D_PORT", "4444")
-    place = torch_distributed.Place("10.0.0.1", 1, [2, 3])
-    found = torch_distributed.environment(place, 2)
-    assert found == {
-        "RANK": "4",
-        "LOCAL_RANK": "2",
-        "WORLD_SIZE": "5",
-        "LOCAL_WORLD_SIZE": "3",
-        "GROUP_RANK": "1",
-        "GROUP_WORLD_SIZE": "2",
-        "MASTER_ADDR": "10.0.0.1",
-        "MASTER_PORT": "4444",
-        "DET_CHIEF_IP": "10.0.0.1",
-    }
 
 
 def test_harness_off_the_cluster(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,11 @@ make a worker run code. Every collective has a name and a number, which travel w
 that are out of step get an error instead of each other's data.
 
 A peer that ends closes its connection, and one that vanishes is found out by TCP keepalive
-within about a minute and a half; a collective waits for a slow peer until the timeout.
+within about a minute and a half; a collective waits for a peer that lives for as long as it takes,
+and says so now and then, unless a timeout was set.
+
+Workers of one machine meet at a Unix socket in Linux's abstract namespace, named after the job, so
+that two jobs on one machine need no ports of their own; others meet at the chief's port.
 """
 
 from __future__ import annotations
@@ -15,14 +19,19 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import hmac
+import logging
+import math
 import os
 import pickle
 import socket
 import struct
+import sys
 import time
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from determined.errors import CommunicationError, CommunicationTimeout
+
+logger = logging.getLogger("determined.core")
 
 _MAGIC = b"detent/1"
 _NONCE_BYTES = 32
@@ -37,13 +46,16 @@ _HANDSHAKE_TIMEOUT = 5.0
 _ACCEPTED = b"accepted"
 _REFUSED = b"refused!"
 
+# How often a collective that waits says for whom.
+REMIND_SECONDS = 600.0
+
 KEEPALIVE_IDLE = 30
 KEEPALIVE_INTERVAL = 10
 KEEPALIVE_PROBES = 6
 
 
 class Deadline:
-    """A moment after which waiting is over, told on the monotonic clock."""
+    """A moment after which waiting is over, told on the monotonic clock; infinity is never."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -86,16 +98,18 @@ class Link:
         mac = _mac(self._key, self._send_as, _COUNTER.pack(self._sent), payload)
         self._sent += 1
         with self._explained():
-            self._sock.settimeout(deadline.remaining())
+            left = deadline.remaining()
+            self._sock.settimeout(None if math.isinf(left) else left)
             self._sock.sendall(_LENGTH.pack(len(payload)) + mac)
             self._sock.sendall(payload)
 
     def recv(self, deadline: Deadline) -> Any:
         """Receive one object."""
         with self._explained():
-            head = _recv_exactly(self._sock, _LENGTH.size + _MAC_BYTES, deadline)
+            who = f"rank {self.rank}"
+            head = _recv_exactly(self._sock, _LENGTH.size + _MAC_BYTES, deadline, who)
             (length,) = _LENGTH.unpack(head[: _LENGTH.size])
-            payload = _recv_exactly(self._sock, length, deadline)
+            payload = _recv_exactly(self._sock, length, deadline, who)
         mac = _mac(self._key, self._recv_as, _COUNTER.pack(self._received), payload)
         if not hmac.compare_digest(mac, head[_LENGTH.size :]):
             raise CommunicationError(f"a message from rank {self.rank} was changed on its way")
@@ -123,12 +137,20 @@ class Link:
         self._sock.close()
 
 
-def _recv_exactly(sock: socket.socket, count: int, deadline: Deadline) -> bytes:
+def _recv_exactly(sock: socket.socket, count: int, deadline: Deadline, who: str = "") -> bytes:
     chunks = []
     left = count
+    waited = 0.0
     while left > 0:
-        sock.settimeout(deadline.remaining())
-        chunk = sock.recv(min(left, 1 << 20))
+        pause = min(deadline.remaining(), REMIND_SECONDS)
+        sock.settimeout(pause)
+        try:
+            chunk = sock.recv(min(left, 1 << 20))
+        except socket.timeout:
+            deadline.remaining()
+            waited += pause
+            logger.warning("waiting for %s for %.0f s now", who or "a worker", waited)
+            continue
         if not chunk:
             raise EOFError("it closed the connection")
         chunks.append(chunk)
@@ -137,6 +159,8 @@ def _recv_exactly(sock: socket.socket, count: int, deadline: Deadline) -> bytes:
 
 
 def _prepare(sock: socket.socket) -> None:
+    if sock.family not in (socket.AF_INET, socket.AF_INET6):
+        return
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in (
@@ -146,6 +170,52 @@ def _prepare(sock: socket.socket) -> None:
     ):
         if hasattr(socket, name):
             sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
+class Meeting(NamedTuple):
+    """Where the workers meet: a port of a host, or on one machine a name."""
+
+    host: str = ""
+    port: int = 0
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f"the socket {self.name}" if self.name else f"{self.host}:{self.port}"
+
+    def listen(self, size: int) -> socket.socket:
+        """Listen; without a host on every address of both families."""
+        if self.name:
+            sock = socket.socket(socket.AF_UNIX)
+            try:
+                sock.bind("\0" + self.name)
+                sock.listen(size)
+            except BaseException:
+                sock.close()
+                raise
+            return sock
+        if self.host or not socket.has_dualstack_ipv6():
+            return socket.create_server((self.host, self.port), backlog=size)
+        return socket.create_server(
+            (self.host, self.port), family=socket.AF_INET6, backlog=size, dualstack_ipv6=True
+        )
+
+    def connect(self, timeout: float) -> socket.socket:
+        """Connect; OSError where nobody listens yet."""
+        if not self.name:
+            return socket.create_connection((self.host, self.port), timeout=timeout)
+        sock = socket.socket(socket.AF_UNIX)
+        try:
+            sock.settimeout(timeout)
+            sock.connect("\0" + self.name)
+        except BaseException:
+            sock.close()
+            raise
+        return sock
+
+
+def names_work() -> bool:
+    """Say whether sockets can have names that are no files."""
+    return sys.platform == "linux"
 
 
 class Group:
@@ -188,19 +258,27 @@ class Group:
 class Hub(Group):
     """The chief's side."""
 
-    def __init__(self, host: str, port: int, size: int, key: bytes, timeout: float) -> None:
+    def __init__(self, place: Meeting, size: int, key: bytes, timeout: float) -> None:
         super().__init__(0, timeout)
         self._size = size
         self._key = key
         self._links: Dict[int, Link] = {}
         try:
-            self._listener = _listen(host, port, size)
+            self._listener = place.listen(size)
         except OSError as err:
+            if place.name:
+                raise CommunicationError(
+                    f"another process of this machine listens on {place} already: {err}. Is there "
+                    "another rank 0 of this job, or another job of the same DET_ALLOCATION_ID and "
+                    "MASTER_PORT?"
+                ) from err
             raise CommunicationError(
-                f"the chief cannot listen on port {port} of {host or 'every address'}: {err}. "
+                f"the chief cannot listen on port {place.port} of "
+                f"{place.host or 'every address'}: {err}. "
                 "Set INTER_TRAIN_PROCESS_COMM_PORT_1 to a free port, the same for every worker."
             ) from err
-        self.port: int = self._listener.getsockname()[1]
+        self.port: int = 0 if place.name else self._listener.getsockname()[1]
+        self._place = place if place.name else Meeting(place.host, self.port)
 
     def join(self, timeout: float) -> None:
         """Wait until every worker has connected, and tell them so."""
@@ -214,7 +292,7 @@ class Hub(Group):
             missing = sorted(set(range(1, self._size)) - set(self._links))
             self.close()
             raise CommunicationTimeout(
-                f"the chief waited {timeout:g} s on port {self.port}, but of {self._size - 1} "
+                f"the chief waited {timeout:g} s at {self._place}, but of {self._size - 1} "
                 f"other workers these did not come: ranks {missing}"
             ) from None
         except BaseException:
@@ -300,9 +378,9 @@ class Hub(Group):
 class Spoke(Group):
     """A worker's side."""
 
-    def __init__(self, host: str, port: int, rank: int, key: bytes, timeout: float) -> None:
+    def __init__(self, place: Meeting, rank: int, key: bytes, timeout: float) -> None:
         super().__init__(rank, timeout)
-        self._address = (host, port)
+        self._place = place
         self._key = key
         self._link: Optional[Link] = None
 
@@ -320,9 +398,8 @@ class Spoke(Group):
                 return self._try(deadline)
             except (EOFError, OSError) as err:
                 if isinstance(err, CommunicationTimeout) or deadline.expired():
-                    host, port = self._address
                     raise CommunicationTimeout(
-                        f"rank {self.rank} could not reach the chief at {host}:{port} within "
+                        f"rank {self.rank} could not reach the chief at {self._place} within "
                         f"{deadline.seconds:g} s: {err}"
                     ) from err
             time.sleep(min(pause, max(0.0, deadline.seconds)))
@@ -330,9 +407,9 @@ class Spoke(Group):
 
     def _try(self, deadline: Deadline) -> Link:
         patience = min(_HANDSHAKE_TIMEOUT, deadline.remaining())
-        sock = socket.create_connection(self._address, timeout=patience)
+        sock = self._place.connect(patience)
         try:
-            if sock.getsockname() == sock.getpeername():
+            if not self._place.name and sock.getsockname() == sock.getpeername():
                 # Nobody listens yet, and the kernel picked the very port for this end.
                 raise ConnectionRefusedError("connected to itself")
             _prepare(sock)
@@ -355,9 +432,8 @@ class Spoke(Group):
             raise
 
     def _stranger(self, what: str) -> str:
-        host, port = self._address
         return (
-            f"what listens at {host}:{port} {what}, so it is not the chief of this job: check "
+            f"what listens at {self._place} {what}, so it is not the chief of this job: check "
             "the chief's address, INTER_TRAIN_PROCESS_COMM_PORT_1, and that every worker has "
             "the same rank numbering and the same session token"
         )
@@ -397,12 +473,3 @@ class Spoke(Group):
         if self._link is not None:
             self._link.close()
             self._link = None
-
-
-def _listen(host: str, port: int, size: int) -> socket.socket:
-    """Listen on host, or on every address of both families where host is empty."""
-    if host or not socket.has_dualstack_ipv6():
-        return socket.create_server((host, port), backlog=size)
-    return socket.create_server(
-        (host, port), family=socket.AF_INET6, backlog=size, dualstack_ipv6=True
-    )

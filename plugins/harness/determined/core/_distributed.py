@@ -12,6 +12,7 @@ import importlib
 import ipaddress
 import json
 import logging
+import math
 import os
 from typing import Any, Callable, List, Optional, Tuple, TypeVar
 
@@ -26,9 +27,9 @@ T = TypeVar("T")
 # Workers may start minutes apart: one node pulls its image while another has it.
 JOIN_TIMEOUT = 600.0
 
-# The longest that one worker waits in one collective for a peer that is alive: long enough for
-# a chief that validates or uploads, short enough that a hang ends on the same day.
-CALL_TIMEOUT = 3600.0
+# The longest that one worker waits in one collective for a peer that is alive. A chief may
+# validate or upload for hours; a peer that ends or vanishes is found out whatever this is.
+CALL_TIMEOUT = math.inf
 
 
 class DistributedContext:
@@ -38,9 +39,11 @@ class DistributedContext:
     machine, ``cross_rank`` of ``cross_size`` the machines. ``chief_ip`` is where the others
     reach rank 0; it is needed as soon as there is more than one machine.
 
-    All workers must call each collective, in the same order. A worker waits for the others up
-    to an hour (``DET_COMM_TIMEOUT_SECONDS``), and at the start up to ten minutes
-    (``DET_COMM_JOIN_TIMEOUT_SECONDS``), then raises ``determined.errors.CommunicationTimeout``.
+    All workers must call each collective, in the same order. A worker waits for others that live
+    for as long as it takes, or as ``DET_COMM_TIMEOUT_SECONDS`` says, and at the start up to ten
+    minutes (``DET_COMM_JOIN_TIMEOUT_SECONDS``), then raises
+    ``determined.errors.CommunicationTimeout``. On one machine workers need no port, unless
+    ``force_tcp`` asks for one.
     """
 
     def __init__(
@@ -82,6 +85,7 @@ class DistributedContext:
             )
         # One connection serves both directions, so pull_port stays unused.
         self._port = pub_port + port_offset
+        self._named = local_size == size and not force_tcp and _comm.names_work()
         self._chief_ip = chief_ip if local_size != size else "127.0.0.1"
         self._global: Optional[_comm.Group] = None
         self._local: Optional[_comm.Group] = None
@@ -96,12 +100,14 @@ class DistributedContext:
         one_machine = self.local_size == self.size
         try:
             if self.rank == 0:
-                hub = _comm.Hub(_listen_on(self._chief_ip), self._port, self.size, key, timeout)
+                place = self._meeting(_listen_on(self._chief_ip), key)
+                hub = _comm.Hub(place, self.size, key, timeout)
                 self._global = hub
                 hub.join(join_timeout)
             else:
                 assert self._chief_ip is not None
-                spoke = _comm.Spoke(self._chief_ip, self._port, self.rank, key, timeout)
+                place = self._meeting(self._chief_ip, key)
+                spoke = _comm.Spoke(place, self.rank, key, timeout)
                 self._global = spoke
                 spoke.join(join_timeout)
             if one_machine:
@@ -112,12 +118,21 @@ class DistributedContext:
             self.close()
             raise
 
+    def _meeting(self, host: str, key: bytes) -> _comm.Meeting:
+        """Return where the workers meet; on one machine at a name that no other job has."""
+        if not self._named:
+            return _comm.Meeting(host, self._port)
+        # Off the cluster two jobs may have the same key; their launchers have ports of their own.
+        what = f"{self._port} {os.environ.get('MASTER_PORT', '')}"
+        name = hmac.new(key, what.encode(), hashlib.sha256).hexdigest()[:32]
+        return _comm.Meeting(name=f"determined-{name}")
+
     def _join_local(self, key: bytes, timeout: float, join_timeout: float) -> None:
         """Connect the workers of this machine around their own chief, on a port it announces."""
         assert self._global is not None
         hub: Optional[_comm.Hub] = None
         if self.local_rank == 0 and self.local_size > 1:
-            hub = _comm.Hub("127.0.0.1", 0, self.local_size, key, timeout)
+            hub = _comm.Hub(_comm.Meeting("127.0.0.1"), self.local_size, key, timeout)
             self._local = hub
         announced = self._global.allgather((self.cross_rank, hub.port) if hub else None)
         if self.local_size < 2:
@@ -131,7 +146,8 @@ class DistributedContext:
                 f"machine {self.cross_rank} has {len(ports)} workers with local_rank 0 instead "
                 "of one"
             )
-        spoke = _comm.Spoke("127.0.0.1", ports[0], self.local_rank, key, timeout)
+        place = _comm.Meeting("127.0.0.1", ports[0])
+        spoke = _comm.Spoke(place, self.local_rank, key, timeout)
         self._local = spoke
         spoke.join(join_timeout)
 

@@ -18,11 +18,15 @@ import threading
 from typing import IO, Iterator, List, NamedTuple, Optional, Tuple
 
 from determined import constants, util
+from determined.launch import _descendants
 
 _USAGE = "usage: python3 -m determined.launch.wrap_rank [--no-redirect-stdio] RANK [--] COMMAND ..."
 
 # The longest line that log shippers take whole, with its newline.
 LINE_BYTES = 8191
+
+# How long the processes that a failed program has left may take to end.
+GRACE_SECONDS = 5.0
 
 # Progress bars end their lines with a carriage return.
 _LINE_END = re.compile(rb"\r\n|[\r\n]")
@@ -112,6 +116,7 @@ def run(arguments: Arguments) -> int:
     )
     assert process.stdout is not None and process.stderr is not None
     stdout, stderr = _outputs(arguments.redirect)
+    _descendants.adopt_orphans()
     with util.forward_signals(process):
         threads = [
             threading.Thread(target=forward, args=(source, target, arguments.rank))
@@ -119,9 +124,14 @@ def run(arguments: Arguments) -> int:
         ]
         for thread in threads:
             thread.start()
+        _descendants.wait_for_one([process.pid])
+        code = process.wait()
+        if code:
+            # What it has left, such as its data loaders, would keep its output open, and so
+            # keep the launcher from hearing of the failure.
+            _descendants.end_all(GRACE_SECONDS)
         for thread in threads:
             thread.join()
-        code = process.wait()
     return code if code >= 0 else 128 - code
 
 

@@ -1,0 +1,115 @@
+"""The processes that come from this one: found in /proc, adopted, ended.
+
+A worker that is killed leaves its own processes behind: the user's program, its data loaders.
+Linux hands orphans to the nearest ancestor that has asked for them, so a launcher that asks finds
+every process that it is the origin of, whatever sessions and groups those have made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import pathlib
+import signal
+import time
+from typing import Collection, Dict, List
+
+_PR_SET_CHILD_SUBREAPER = 36
+
+_LOOK_SECONDS = 0.05
+
+# How long a process that was killed may take to be gone.
+KILL_SECONDS = 10.0
+
+
+def adopt_orphans() -> bool:
+    """Ask the kernel for the orphans among our descendants; say whether it agrees."""
+    try:
+        libc = ctypes.CDLL(None, use_errno=True)
+        return bool(libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
+    except (OSError, AttributeError):
+        return False
+
+
+def children_of(pid: int) -> List[int]:
+    """List the children of a process that have not ended."""
+    return _family().get(pid, [])
+
+
+def all_of(pid: int) -> List[int]:
+    """List every descendant of a process that has not ended."""
+    family = _family()
+    found: List[int] = []
+    look = [pid]
+    while look:
+        below = family.get(look.pop(), [])
+        found.extend(below)
+        look.extend(below)
+    return found
+
+
+def _family() -> Dict[int, List[int]]:
+    """Map every process to its children, as far as they live."""
+    family: Dict[int, List[int]] = {}
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            # The name of the program, in parentheses, may hold spaces and parentheses itself.
+            text = (entry / "stat").read_text("utf-8", "replace").rpartition(")")[2]
+            state, parent = text.split()[:2]
+        except (OSError, ValueError):
+            continue
+        if state not in ("Z", "X"):
+            family.setdefault(int(parent), []).append(int(entry.name))
+    return family
+
+
+def command_of(pid: int) -> str:
+    """Return the command line of a process, its words separated by spaces; "" when it is gone."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_text("utf-8", "replace").replace("\0", " ")
+    except OSError:
+        return ""
+
+
+def signal_all(pids: List[int], signum: int) -> None:
+    """Send a signal to processes, some of which may be gone."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signum)
+
+
+def end_all(grace: float) -> None:
+    """End every descendant of this process: SIGTERM, and after the grace SIGKILL.
+
+    One that the kernel does not let go, as a broken GPU's driver does to its users, is left.
+    """
+    signal_all(all_of(os.getpid()), signal.SIGTERM)
+    killing = time.monotonic() + grace
+    leaving = killing + KILL_SECONDS
+    while all_of(os.getpid()) and time.monotonic() < leaving:
+        if time.monotonic() >= killing:
+            # One that is killed may have started another in the same moment.
+            signal_all(all_of(os.getpid()), signal.SIGKILL)
+        reap()
+        time.sleep(_LOOK_SECONDS)
+    reap()
+
+
+def reap() -> None:
+    """Collect children that have ended."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def wait_for_one(pids: Collection[int]) -> int:
+    """Wait until one of our children ends and return it uncollected; collect adopted ones."""
+    while True:
+        ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+        assert ended is not None
+        if ended.si_pid in pids:
+            return ended.si_pid
+        os.waitpid(ended.si_pid, 0)
