@@ -1,12 +1,17 @@
-"""What GPUs this machine has, as nvidia-smi tells it."""
+"""What GPUs this task has, as nvidia-smi tells it.
+
+Outside of a container nvidia-smi lists the GPUs of the whole machine, those of other tasks too.
+Which of them are this task's the platform says in NVIDIA_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES.
+"""
 
 from __future__ import annotations
 
 import csv
 import logging
+import os
 import shutil
 import subprocess
-from typing import List, NamedTuple
+from typing import Callable, List, NamedTuple, Optional
 
 logger = logging.getLogger("determined")
 
@@ -32,7 +37,7 @@ class GPU(NamedTuple):
 
 
 def get_gpus() -> List[GPU]:
-    """List this machine's GPUs; none where there is no driver or it does not answer."""
+    """List this task's GPUs; none where there is no driver or it does not answer."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return []
@@ -45,11 +50,38 @@ def get_gpus() -> List[GPU]:
         logger.warning("cannot list the GPUs: %s", err)
         return []
     found = []
+    ours = _chosen()
     for row in csv.reader(done.stdout.splitlines(), skipinitialspace=True):
         gpu = _parse(row)
-        if gpu is not None:
+        if gpu is not None and ours(gpu):
             found.append(gpu)
     return found
+
+
+def _chosen() -> Callable[[GPU], bool]:
+    """Return what tells this task's GPUs from those of others."""
+    runtime = _words("NVIDIA_VISIBLE_DEVICES")
+    if runtime is not None and runtime[:1] in (["void"], ["none"]):
+        return lambda gpu: False
+    # The runtime's numbers count the machine's GPUs, nvidia-smi's in a container those given.
+    if runtime and all(_is_uuid(word) for word in runtime):
+        return lambda gpu: gpu.uuid in runtime
+    words = _words("CUDA_VISIBLE_DEVICES")
+    if words is None:
+        return lambda gpu: True
+    # CUDA takes the beginning of a UUID for the whole.
+    return lambda gpu: any(
+        gpu.uuid.startswith(word) if _is_uuid(word) else word == str(gpu.id) for word in words
+    )
+
+
+def _words(variable: str) -> Optional[List[str]]:
+    text = os.environ.get(variable)
+    return None if text is None else [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _is_uuid(word: str) -> bool:
+    return word.startswith(("GPU-", "MIG-"))
 
 
 def _parse(row: List[str]) -> GPU | None:

@@ -4,10 +4,11 @@ from typing import Dict, Iterator, List
 import pytest
 
 from determined import core, gpu
+from determined.common.api import errors
 from determined.core import _probes
 from determined.core._profiler import _Collector
 from tests.conftest import MakeTask
-from tests.stub_master import Stub
+from tests.stub_master import DEADLINE, Stub, error
 
 STAT = "cpu  100 0 100 700 100 0 0 0 0 0\ncpu0 1 1 1 1\nintr 1\n"
 STAT_LATER = "cpu  150 0 150 750 150 0 0 0 0 0\ncpu0 1 1 1 1\nintr 1\n"
@@ -103,6 +104,26 @@ def test_gpus(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "GPU-aaaa": {"gpu_util": 50.0, "gpu_free_memory": 3072.0 * 2**20},
         "GPU-bbbb": {"gpu_util": 0.0, "gpu_free_memory": 4096.0 * 2**20},
     }
+    for variable, value, seen in (
+        ("CUDA_VISIBLE_DEVICES", "GPU-bbbb", ["GPU-bbbb"]),
+        ("CUDA_VISIBLE_DEVICES", "1,GPU-aa", ["GPU-aaaa", "GPU-bbbb"]),
+        ("CUDA_VISIBLE_DEVICES", "0", ["GPU-aaaa"]),
+        ("CUDA_VISIBLE_DEVICES", "", []),
+        ("CUDA_VISIBLE_DEVICES", "MIG-cccc", []),
+        ("NVIDIA_VISIBLE_DEVICES", "all", ["GPU-aaaa", "GPU-bbbb"]),
+        ("NVIDIA_VISIBLE_DEVICES", "void", []),
+        ("NVIDIA_VISIBLE_DEVICES", "GPU-aaaa", ["GPU-aaaa"]),
+        ("NVIDIA_VISIBLE_DEVICES", "3,7", ["GPU-aaaa", "GPU-bbbb"]),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setenv(variable, value)
+            assert gpu.get_gpu_uuids() == seen, f"{variable}={value}"
+            assert sorted(_probes.gpu_probe().sample()) == seen
+    with monkeypatch.context() as patch:
+        # A worker that takes one GPU for itself still reports the whole task's.
+        patch.setenv("NVIDIA_VISIBLE_DEVICES", "GPU-aaaa,GPU-bbbb")
+        patch.setenv("CUDA_VISIBLE_DEVICES", "0")
+        assert gpu.get_gpu_uuids() == ["GPU-aaaa", "GPU-bbbb"]
     program.write_text("#!/bin/sh\nexit 9\n")
     assert gpu.get_gpus() == []
     monkeypatch.setenv("PATH", "")
@@ -143,6 +164,37 @@ def test_reports(stub: Stub, make_task: MakeTask) -> None:
     assert times["cpu"][: len(times["gpu"])] == times["gpu"][: len(times["cpu"])]
     rounds = len(stub.order) / 2
     assert rounds <= taken["dear"] <= rounds + 1
+
+
+METRICS = ("POST", "/api/v1/trials/12/metrics")
+
+
+def test_training_hears_what_is_refused(stub: Stub, make_task: MakeTask) -> None:
+    """The profiler reports in between, and takes nothing that training should hear."""
+    make_task()
+    stub.replies[METRICS] = [error(400, "InvalidArgument", "no such metric"), (200, {})]
+    probes = [_probes.Probe("cpu", lambda: {"cpu_util_simple": 10.0})]
+    with core.init() as context:
+        context.train.report_training_metrics(1, {"loss": 1.0})
+        stub.wait_for(lambda: stub.replies[METRICS] == [(200, {})])
+        collector = _Collector(context._metrics, "node-1", 0.001, 1, probes)
+        collector.start()
+        stub.wait_for(lambda: len(stub.sent("POST", "/metrics")) >= 4)
+        collector.stop()
+        with pytest.raises(errors.APIException, match="no such metric"):
+            context.train.report_training_metrics(2, {"loss": 1.0})
+
+
+def test_refused_system_metrics_do_not_end_training(stub: Stub, make_task: MakeTask) -> None:
+    make_task()
+    stub.replies[METRICS] = [error(400, "InvalidArgument", "no such group"), (200, {})]
+    probes = [_probes.Probe("cpu", lambda: {"cpu_util_simple": 10.0})]
+    with core.init() as context:
+        collector = _Collector(context._metrics, "node-1", 0.001, 1, probes)
+        collector.start()
+        collector.join(DEADLINE)
+        assert not collector.is_alive()
+        context.train.report_training_metrics(1, {"loss": 1.0})
 
 
 def test_real_machine(stub: Stub, make_task: MakeTask) -> None:

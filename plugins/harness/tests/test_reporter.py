@@ -1,7 +1,10 @@
 """Reports through outages: nothing lost, nothing doubled, nothing out of order."""
 
 import json
+import os
 import pathlib
+import subprocess
+import sys
 import threading
 from typing import List
 
@@ -225,3 +228,83 @@ def test_settings_from_the_environment(stub: Stub, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("DET_FLUSH_SECONDS", "soon")
     with pytest.raises(ValueError, match="DET_FLUSH_SECONDS must be a number of seconds"):
         Reporter(api.TaskSession(stub.url, "", TOKEN))
+
+
+FULL_DISK = """
+import sys
+from determined.common import api
+from determined.core._reporter import Reporter
+from determined.core._spool import Report, Spool
+url, folder = sys.argv[1:]
+import json, pathlib
+session = api.TaskSession(url, "", "token")
+fast = api.RetryPolicy(total=None, backoff_factor=0.01, max_pause=0.05)
+reporter = Reporter(session, Spool(pathlib.Path(folder), memory_bytes=1000), fast)
+for step in range(400):
+    body = {"group": "training", "metrics": {"trialId": 12, "trialRunId": 1, "stepsCompleted": step,
+            "metrics": {"avgMetrics": {"loss": 1.0, "text": "x" * 500}}}}
+    reporter.submit(Report("/api/v1/trials/12/metrics", json.dumps(body), f"step {step}"))
+reporter.close()
+print("done")
+"""
+
+
+def test_a_full_disk_loses_nothing(stub: Stub, tmp_path: pathlib.Path) -> None:
+    """No master answers, the disk fills up, training pauses; a master comes and has it all."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = f"mount -t tmpfs -o size=64k tmpfs {folder}"
+    for options in ("-m", "-rm"):
+        unshare = ["unshare", options, "sh", "-c"]
+        if subprocess.run([*unshare, mount], capture_output=True, check=False).returncode == 0:
+            break
+    else:
+        pytest.skip("nobody may mount a file system here")
+    stub.stop()
+    process = subprocess.Popen(
+        [
+            *unshare,
+            f'{mount} && exec "$@"',
+            "sh",
+            sys.executable,
+            "-c",
+            FULL_DISK,
+            stub.url,
+            folder,
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(pathlib.Path(__file__).parent.parent)},
+    )
+    try:
+        assert process.stderr is not None
+        seen = []
+        for line in process.stderr:
+            seen.append(line)
+            if "training pauses" in line:
+                break
+        assert any("No space left" in line for line in seen), seen
+        stub.start()
+        out, err = process.communicate(timeout=DEADLINE)
+    finally:
+        process.kill()
+    assert out == "done\n", err
+    assert stub.steps("training") == list(range(400))
+
+
+def test_a_reporter_that_broke_says_so(stub: Stub, tmp_path: pathlib.Path) -> None:
+    """Whatever ends delivery, training does not wait for it for ever."""
+
+    class Broken(Spool):
+        def peek(self) -> Report:
+            raise ZeroDivisionError("as a defect would")
+
+    reporter = Reporter(api.TaskSession(stub.url, "", TOKEN), Broken(tmp_path), FAST)
+    report = Report("/api/v1/trials/12/progress", "{}", "progress")
+    with pytest.raises(RuntimeError, match="because of ZeroDivisionError"):
+        reporter.submit_and_wait(report)
+    with pytest.raises(RuntimeError, match="not delivered any more"):
+        reporter.submit(report)
+    with pytest.raises(RuntimeError, match="1 reports were not delivered, because of"):
+        reporter.close()

@@ -1,7 +1,10 @@
 import collections
 import json
+import os
 import pathlib
 import random
+import subprocess
+import sys
 from typing import Deque, List
 
 import pytest
@@ -87,6 +90,58 @@ def test_unwritable_disk_is_a_full_spool(
         assert number < 100
     assert "cannot hold reports in" in caplog.text
     assert drain(spool) == list(range(number))
+
+
+NEARLY_FULL = """
+import resource, sys
+from determined.core._spool import Spool
+from tests.test_spool import drain, report
+resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
+spool = Spool(None, memory_bytes=0)
+number = 0
+for turn in range(3):
+    while spool.append(report(number, 90)):
+        number += 1
+    # The disk took a part of the last one; it is not among those that come out.
+    assert len(spool) > 3
+    assert not spool.append(report(-1, 90))
+    for _ in range(10):
+        assert spool.peek() is not None
+        spool.pop()
+assert drain(spool) == list(range(30, number))
+assert spool.take_lost() == 0
+"""
+
+
+def test_a_disk_that_takes_a_part(tmp_path: pathlib.Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", NEARLY_FULL],
+        env={**os.environ, "PYTHONPATH": "."},
+        cwd=pathlib.Path(__file__).parent.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_cannot_be_read_is_counted(
+    tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    spool = Spool(tmp_path, memory_bytes=0)
+    for number in range(6):
+        assert spool.append(report(number))
+    assert spool.file is not None
+    lines = spool.file.read_bytes().splitlines(keepends=True)
+    # The first was read into memory; two bad lines, then a file that was cut.
+    lines[1] = b"x" * (len(lines[1]) - 1) + b"\n"
+    lines[3] = b"[]" + b" " * (len(lines[3]) - 3) + b"\n"
+    spool.file.write_bytes(b"".join(lines)[:-5])
+    assert drain(spool) == [0, 2, 4]
+    assert spool.take_lost() == 3 and spool.take_lost() == 0
+    assert "cannot be read and is lost" in caplog.text
+    assert spool.append(report(7)) and spool.append(report(8))
+    assert drain(spool) == [7, 8]
 
 
 def test_keep(tmp_path: pathlib.Path) -> None:

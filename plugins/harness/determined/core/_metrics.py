@@ -40,8 +40,12 @@ class _MetricsContext:
         steps_completed: Optional[int] = None,
         batch_metrics: Optional[List[Dict[str, Any]]] = None,
         report_time: Optional[datetime.datetime] = None,
+        background: bool = False,
     ) -> None:
-        """Queue one report; raises what the master answered to an earlier one."""
+        """Queue one report; raises what the master answered to an earlier one.
+
+        A background report raises nothing: ``background_refusal`` has what the master answered.
+        """
         if not group or "." in group:
             raise ValueError(f"a metrics group is a name without a dot, not {group!r}")
         time = report_time or datetime.datetime.now(datetime.timezone.utc)
@@ -62,7 +66,12 @@ class _MetricsContext:
         if steps_completed is not None:
             what += f" at step {steps_completed}"
         path = f"/api/v1/trials/{self._trial_id}/metrics"
-        self._reporter.submit(Report(path, util.json_encode(body), what))
+        self._reporter.submit(Report(path, util.json_encode(body), what, background))
+
+    @property
+    def background_refusal(self) -> Optional[Exception]:
+        """What the master answered to a background report, if that was an error."""
+        return self._reporter.background_refusal
 
     def start(self) -> None:
         """Begin to deliver."""
@@ -86,6 +95,7 @@ class _DummyMetricsContext(_MetricsContext):
         steps_completed: Optional[int] = None,
         batch_metrics: Optional[List[Dict[str, Any]]] = None,
         report_time: Optional[datetime.datetime] = None,
+        background: bool = False,
     ) -> None:
         """Do nothing."""
 

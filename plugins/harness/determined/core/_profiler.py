@@ -100,10 +100,14 @@ class _Collector(threading.Thread):
             if self._stopped.is_set():
                 return
             try:
-                self._report(taken)
+                refusal = self._metrics.background_refusal
+                if refusal is None:
+                    self._report(taken)
             except Exception as err:
-                # The same error reaches training at its own next report.
-                logger.warning("cannot report system metrics, so no more are taken: %s", err)
+                refusal = err
+            if refusal is not None:
+                # Training goes on without; what the master refuses of its own, it hears itself.
+                logger.warning("cannot report system metrics, so no more are taken: %s", refusal)
                 return
 
     def _round(self) -> Dict[str, List[_probes.Sample]]:
@@ -122,7 +126,9 @@ class _Collector(threading.Thread):
         for group, samples in taken.items():
             averaged = _probes.average(samples)
             if averaged:
-                self._metrics.report(group, {self._agent_id: averaged}, report_time=now)
+                self._metrics.report(
+                    group, {self._agent_id: averaged}, report_time=now, background=True
+                )
 
     def stop(self) -> None:
         """End the thread; a round that is under way is not reported."""

@@ -5,7 +5,8 @@ master answers it asks again for as long as it takes, and the reports wait in a 
 report is sent until it is acknowledged, so it may arrive twice: each says for itself what it is
 about (trial, run, group, step), and the master recognises the second.
 
-What the master answers with an error is dropped, and raised at the next call from training.
+What the master answers with an error is dropped, and raised at the next call from training; what
+it answers to a background report is kept apart, so that training hears all of what concerns it.
 """
 
 from __future__ import annotations
@@ -60,6 +61,8 @@ class Reporter:
         self._changed = threading.Condition()
         self._latest: Dict[str, Report] = {}
         self._refusals: Deque[Exception] = collections.deque()
+        self._background_refusal: Optional[Exception] = None
+        self._broken: Optional[Exception] = None
         self._accepted = 0
         self._settled = 0
         self._sent_latest = False
@@ -75,7 +78,7 @@ class Reporter:
     def _start_locked(self) -> None:
         if self._thread is None:
             self._thread = threading.Thread(
-                target=self._deliver, name="determined-reporter", daemon=True
+                target=self._run, name="determined-reporter", daemon=True
             )
             self._thread.start()
             # For scripts that end without leaving their context.
@@ -83,10 +86,10 @@ class Reporter:
 
     def submit(self, report: Report) -> int:
         """Queue report and return its number; waits while the queue is full."""
-        self.raise_refusal()
+        if not report.background:
+            self.raise_refusal()
         with self._changed:
-            if self._stopping:
-                raise RuntimeError(f"cannot report {report.what}: the core context is closed")
+            self._check_open(report)
             self._start_locked()
             warned = False
             while not self._spool.append(report):
@@ -98,18 +101,25 @@ class Reporter:
                     )
                     warned = True
                 self._changed.wait(1.0)
-                if self._stopping:
-                    raise RuntimeError(f"cannot report {report.what}: the core context is closed")
+                self._check_open(report)
             self._accepted += 1
             self._changed.notify_all()
             return self._accepted
+
+    def _check_open(self, report: Report) -> None:
+        if self._stopping:
+            raise RuntimeError(f"cannot report {report.what}: the core context is closed")
+        if self._broken is not None:
+            raise RuntimeError(
+                f"cannot report {report.what}: reports are not delivered any more, because of "
+                f"{type(self._broken).__name__}: {self._broken}"
+            ) from self._broken
 
     def submit_latest(self, report: Report) -> None:
         """Queue report in the place of an undelivered one with the same path."""
         self.raise_refusal()
         with self._changed:
-            if self._stopping:
-                raise RuntimeError(f"cannot report {report.what}: the core context is closed")
+            self._check_open(report)
             self._start_locked()
             self._latest[report.path] = report
             self._changed.notify_all()
@@ -124,6 +134,8 @@ class Reporter:
         deadline = time.monotonic() + self._acknowledge_seconds
         with self._changed:
             while self._settled < number:
+                if self._broken is not None:
+                    self._check_open(report)
                 left = deadline - time.monotonic()
                 if left <= 0:
                     return False
@@ -138,6 +150,12 @@ class Reporter:
                 return
             refusal = self._refusals.popleft()
         raise refusal
+
+    @property
+    def background_refusal(self) -> Optional[Exception]:
+        """What the master answered to a background report, if that was an error."""
+        with self._changed:
+            return self._background_refusal
 
     def close(self) -> None:
         """Deliver what is queued, within bounds, and end the thread.
@@ -158,6 +176,11 @@ class Reporter:
         if left:
             logger.error("%d reports were not delivered to the master; kept in %s", left, kept)
         self.raise_refusal()
+        if left and self._broken is not None:
+            raise RuntimeError(
+                f"{left} reports were not delivered, because of {type(self._broken).__name__}: "
+                f"{self._broken}" + (f"; they are kept in {kept}" if kept else "")
+            ) from self._broken
         if left:
             raise errors.MasterNotFoundException(
                 f"no master answered for {self._flush_seconds:g} s at the end of the task: {left} "
@@ -186,6 +209,16 @@ class Reporter:
             self.close()
         except Exception as err:
             logger.error("%s", err)
+
+    def _run(self) -> None:
+        """Deliver; whatever ends that too early, training hears of it instead of waiting."""
+        try:
+            self._deliver()
+        except Exception as err:
+            logger.exception("reports are not delivered any more")
+            with self._changed:
+                self._broken = err
+                self._changed.notify_all()
 
     def _deliver(self) -> None:
         """Send one report after another until stopped and empty, or abandoned."""
@@ -225,10 +258,20 @@ class Reporter:
             if self._abandoned:
                 return None
             queued = self._spool.peek()
+            self._count_lost()
             latest = next(iter(self._latest.values()), None)
             if latest is not None and (queued is None or not self._sent_latest):
                 return latest, True
             return None if queued is None else (queued, False)
+
+    def _count_lost(self) -> None:
+        lost = self._spool.take_lost()
+        if lost:
+            self._settled += lost
+            self._refusals.append(
+                OSError(f"{lost} reports waited on disk and cannot be read there any more")
+            )
+            self._changed.notify_all()
 
     def _send(self, report: Report) -> Optional[Exception]:
         """Send report; return the failure if nobody answered, else None."""
@@ -247,7 +290,10 @@ class Reporter:
     def _refuse(self, report: Report, err: Exception) -> None:
         logger.error("the master refused the report of %s: %s", report.what, err)
         with self._changed:
-            self._refusals.append(err)
+            if report.background:
+                self._background_refusal = err
+            else:
+                self._refusals.append(err)
 
     def _settle(self, report: Report, is_latest: bool) -> None:
         with self._changed:

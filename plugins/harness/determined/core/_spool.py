@@ -3,6 +3,9 @@
 Reports wait in memory until they are many, then in a file. Order is kept: while the file holds
 any, newer ones go behind them into the file. A file that outlives its process holds one report
 per line as ``{"path": …, "body": …, "what": …}``, in order, so it can be read and sent by hand.
+
+A disk that is full or broken costs no more than what was lost on it: what does not fit is refused
+whole, and what cannot be read any more is passed over and counted.
 """
 
 from __future__ import annotations
@@ -23,11 +26,15 @@ DISK_BYTES = 256 << 20
 
 
 class Report(NamedTuple):
-    """One POST to the master: where, the encoded body, and words for messages."""
+    """One POST to the master: where, the encoded body, and words for messages.
+
+    A background report is not training's own: what the master says to it is not for training.
+    """
 
     path: str
     body: str
     what: str
+    background: bool = False
 
 
 class Spool:
@@ -51,6 +58,7 @@ class Spool:
         self._on_disk = 0
         self._head: Optional[Report] = None
         self._head_bytes = 0
+        self._lost = 0
 
     def __len__(self) -> int:
         return len(self._memory) + self._on_disk
@@ -80,13 +88,50 @@ class Spool:
             return self._memory[0]
         if self._on_disk == 0:
             return None
-        if self._head is None:
-            assert self._file is not None
+        while self._head is None and self._on_disk:
+            self._read_head()
+        return self._head
+
+    def _read_head(self) -> None:
+        """Read the first report on disk, or count what cannot be read as lost."""
+        assert self._file is not None
+        try:
             self._file.seek(self._read_at)
             line = self._file.readline()
-            self._head_bytes = len(line)
+        except OSError as err:
+            self._lose_file(err)
+            return
+        if not line.endswith(b"\n"):
+            self._lose_file("it ends in the middle")
+            return
+        try:
             self._head = Report(**json.loads(line))
-        return self._head
+            self._head_bytes = len(line)
+        except (ValueError, TypeError) as err:
+            logger.error("a report in %s cannot be read and is lost: %s", self._path, err)
+            self._lost += 1
+            self._skip(len(line))
+
+    def _lose_file(self, reason: object) -> None:
+        """Give up what is on disk. The file stays for people who may read more of it."""
+        logger.error(
+            "%d reports in %s cannot be read and are lost: %s", self._on_disk, self._path, reason
+        )
+        self._lost += self._on_disk
+        self._on_disk = 0
+        self._path = None
+        self._remove_file()
+
+    def _skip(self, count: int) -> None:
+        self._read_at += count
+        self._on_disk -= 1
+        if self._on_disk == 0:
+            self._remove_file()
+
+    def take_lost(self) -> int:
+        """Return how many reports were lost on disk since the last call."""
+        lost, self._lost = self._lost, 0
+        return lost
 
     def pop(self) -> None:
         """Drop the first report."""
@@ -97,10 +142,7 @@ class Spool:
         if self.peek() is None:
             raise IndexError("the spool is empty")
         self._head = None
-        self._read_at += self._head_bytes
-        self._on_disk -= 1
-        if self._on_disk == 0:
-            self._remove_file()
+        self._skip(self._head_bytes)
 
     def _append_to_file(self, report: Report) -> bool:
         line = json.dumps(report._asdict()).encode() + b"\n"
@@ -112,10 +154,12 @@ class Spool:
                 self._open_file()
             assert self._file is not None
             self._file.seek(self._write_at)
-            self._file.write(line)
-            self._file.flush()
+            _write_all(self._file, line)
         except OSError as err:
-            # What was half written is behind _write_at and will be written over.
+            # What was half written is behind _write_at; a reader must not meet it.
+            if self._file is not None:
+                with contextlib.suppress(OSError):
+                    self._file.truncate(self._write_at)
             logger.warning("cannot hold reports in %s: %s", self._directory, err)
             if self._on_disk == 0:
                 self._remove_file()
@@ -146,6 +190,7 @@ class Spool:
         if not len(self):
             return None
         waiting = list(self._memory)
+        name = ""
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
             fd, name = tempfile.mkstemp(
@@ -163,9 +208,19 @@ class Spool:
                         out.write(chunk)
         except OSError as err:
             logger.error("cannot keep %d undelivered reports: %s", len(self), err)
+            if name:
+                with contextlib.suppress(OSError):
+                    os.unlink(name)
             return self._path
         self._remove_file()
         return pathlib.Path(name)
+
+
+def _write_all(file: IO[bytes], data: bytes) -> None:
+    """Write all of data: a disk that is nearly full takes a part of it first, without an error."""
+    left = memoryview(data)
+    while left:
+        left = left[file.write(left) :]
 
 
 def default_directory() -> pathlib.Path:
