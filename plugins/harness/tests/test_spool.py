@@ -99,16 +99,16 @@ from tests.test_spool import drain, report
 resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
 spool = Spool(None, memory_bytes=0)
 number = 0
-for turn in range(3):
+for turn in range(2):
     while spool.append(report(number, 90)):
         number += 1
     # The disk took a part of the last one; it is not among those that come out.
-    assert len(spool) > 3
+    assert len(spool) >= 10
     assert not spool.append(report(-1, 90))
     for _ in range(10):
         assert spool.peek() is not None
         spool.pop()
-assert drain(spool) == list(range(30, number))
+assert drain(spool) == list(range(20, number))
 assert spool.take_lost() == 0
 """
 
