@@ -11,6 +11,7 @@ import pytest
 
 from determined import core
 from determined.common import api, storage
+from determined.core import _checkpoint
 from determined.core._merge import merge_metadata, merge_resources
 from tests.conftest import TOKEN
 from tests.ranks import errors_of_ranks, run_ranks
@@ -197,6 +198,78 @@ def test_store_path_in_place(stub: Stub, tmp_path: pathlib.Path, make: Make) -> 
     assert set(stored(tmp_path, ids[0])) == expected
     check_report(stub, tmp_path, ids[0])
     assert stub.checkpoints[ids[0]]["metadata"] == {"steps_completed": 5, "rank1": 1, "rank2": 1}
+
+
+def test_identical_files_are_read_as_rarely_as_possible(
+    stub: Stub, tmp_path: pathlib.Path, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One file that all workers name is not read to be compared; copies are, once each."""
+    read: List[str] = []
+    digest = _checkpoint._digest
+
+    def counted(path: str) -> str:
+        read.append(path)
+        return digest(path)
+
+    monkeypatch.setattr(_checkpoint, "_digest", counted)
+    together = tmp_path / "together"
+    together.mkdir()
+    (together / "model").write_text("m")
+
+    def one_folder(dist: core.DistributedContext) -> str:
+        return make(dist).upload(
+            together, {"steps_completed": 1}, shard=True, selector=lambda path: path == "model"
+        )
+
+    ids = run_ranks(one_folder, 4)
+    assert set(stored(tmp_path, ids[0])) == {"model", "metadata.json"}
+    assert read == []
+
+    def copies(dist: core.DistributedContext) -> str:
+        # Two workers have one folder, the third another.
+        directory = tmp_path / f"copy-{min(dist.rank, 1)}"
+        directory.mkdir(exist_ok=True)
+        (directory / "model").write_text("m")
+        dist.allgather(None)
+        return make(dist).upload(
+            directory, {"steps_completed": 1}, shard=True, selector=lambda path: path == "model"
+        )
+
+    run_ranks(copies, 3)
+    assert sorted(read) == [str(tmp_path / f"copy-{number}" / "model") for number in range(2)]
+    read.clear()
+
+    def other_sizes(dist: core.DistributedContext) -> None:
+        directory = tmp_path / f"size-{dist.rank}"
+        directory.mkdir()
+        (directory / "model").write_text("m" * (dist.rank + 1))
+        make(dist).upload(directory, {"steps_completed": 1}, shard=True)
+
+    errors = errors_of_ranks(other_sizes, 2)
+    assert all("files conflicts" in str(err) for err in errors)
+    assert read == []
+
+
+@pytest.mark.parametrize("in_place", [True, False], ids=["in place", "elsewhere"])
+@pytest.mark.parametrize("when", ["in the block", "in the metadata"])
+def test_nothing_is_left_of_a_block_that_raises(
+    stub: Stub, tmp_path: pathlib.Path, make: Make, in_place: bool, when: str
+) -> None:
+    def work(dist: core.DistributedContext) -> None:
+        context = make(dist) if in_place else remote(stub, tmp_path, dist)
+        metadata = {"steps_completed": dist.rank if when == "in the metadata" else 1}
+        with context.store_path(metadata, shard=True) as (path, _):
+            (path / f"shard-{dist.rank}").write_text("x")
+            dist.allgather(None)
+            if when == "in the block":
+                raise ZeroDivisionError(f"of rank {dist.rank}")
+
+    errors = errors_of_ranks(work, 2)
+    expected = ZeroDivisionError if when == "in the block" else RuntimeError
+    assert all(isinstance(err, expected) for err in errors), errors
+    for folder in ("store", "machine-0"):
+        assert not (tmp_path / folder).exists() or not os.listdir(tmp_path / folder)
+    assert not stub.checkpoints
 
 
 def test_store_path_elsewhere(stub: Stub, tmp_path: pathlib.Path) -> None:

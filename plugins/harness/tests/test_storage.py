@@ -1,6 +1,7 @@
 import os
 import pathlib
-from typing import Any, Dict
+import threading
+from typing import Any, Dict, List
 
 import pytest
 
@@ -170,3 +171,40 @@ def test_shortcuts() -> None:
     bucket = {"type": "s3", "bucket": "b", "prefix": "p/q"}
     assert storage.shortcut_to_config("s3://b/p/q") == bucket
     assert storage.shortcut_to_config("gs://b") == {"type": "gcs", "bucket": "b", "prefix": ""}
+
+
+def test_shared_folders_are_open_whatever_the_umask(tmp_path: pathlib.Path) -> None:
+    """Tasks of other users store beside; the umask of this process is every thread's."""
+    (tmp_path / "there").mkdir(mode=0o750)
+    seen: List[int] = []
+    stopped = threading.Event()
+
+    def watch() -> None:
+        # The only way to read it is to set it; another thread does as user code would.
+        while not stopped.is_set():
+            folder = tmp_path / "of-user-code"
+            folder.mkdir(exist_ok=True)
+            seen.append(folder.stat().st_mode & 0o777)
+            folder.rmdir()
+
+    previous = os.umask(0o077)
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        for number in range(300):
+            base = tmp_path / "there" / str(number)
+            storage.SharedFSStorageManager(str(base / "b" / "c")).pre_store_path("one")
+            storage.FolderFiles(base / "files").store(pathlib.Path(__file__), "x/y")
+    finally:
+        os.umask(previous)
+        stopped.set()
+        thread.join()
+    assert set(seen) == {0o700}
+
+    def mode(path: pathlib.Path) -> int:
+        return path.stat().st_mode & 0o777
+
+    base = tmp_path / "there" / "0"
+    assert [mode(base / part) for part in ("", "b", "b/c", "files")] == [0o777] * 4
+    assert mode(base / "b" / "c" / "one") == 0o700
+    assert mode(tmp_path / "there") == 0o750

@@ -12,8 +12,11 @@ from typing import Any, Dict, Iterator
 
 import pytest
 
-from determined import errors
-from determined.common import storage
+from determined import core, errors
+from determined.common import api, storage
+from tests.conftest import TOKEN
+from tests.ranks import errors_of_ranks, run_ranks
+from tests.stub_master import Stub
 from tests.test_storage import TREE, fill
 
 boto3 = pytest.importorskip("boto3")
@@ -101,6 +104,33 @@ def client(url: str) -> Any:
         aws_secret_access_key=KEYS["secret_key"],
         region_name="us-east-1",
     )
+
+
+def sharded(stub: Stub, config: Dict[str, Any], dist: core.DistributedContext) -> Any:
+    session = api.TaskSession(stub.url, "", TOKEN)
+    manager = storage.build(config, container_path=None)
+    mode = core.TensorboardMode.MANUAL
+    return core.CheckpointContext(dist, manager, session, "5.uuid", "5.uuid.1", mode, None, 7)
+
+
+def test_two_workers_of_a_node_share_a_folder(stub: Stub, tmp_path: pathlib.Path) -> None:
+    """No store is needed for this: the block raises before anything is uploaded."""
+    nobody = {"type": "s3", "bucket": BUCKET, "endpoint_url": "http://127.0.0.1:9", **KEYS}
+    folders = []
+
+    def work(dist: core.DistributedContext) -> None:
+        with sharded(stub, nobody, dist).store_path({"steps_completed": 1}, shard=True) as (
+            path,
+            _,
+        ):
+            folders.append(path)
+            assert path.is_dir()
+            dist.allgather(None)
+            raise ZeroDivisionError
+
+    errors = errors_of_ranks(work, 2)
+    assert [type(err) for err in errors] == [ZeroDivisionError] * 2
+    assert len(set(folders)) == 1 and not folders[0].exists()
 
 
 _prefixes = itertools.count()
@@ -279,3 +309,24 @@ def test_without_boto3_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setitem(__import__("sys").modules, "boto3", None)
     with pytest.raises(ImportError, match="needs the package boto3"):
         storage.build({"type": "s3", "bucket": "b"}, container_path=None)
+
+
+def test_sharded_checkpoints(stub: Stub, config: Dict[str, Any], tmp_path: pathlib.Path) -> None:
+    """Two workers of a node, then one on each of two, store one checkpoint together."""
+    manager = storage.build(config, container_path=None)
+    for local_size in (2, 1):
+
+        def work(dist: core.DistributedContext) -> str:
+            context = sharded(stub, config, dist)
+            with context.store_path({"steps_completed": 1}, shard=True) as (path, storage_id):
+                (path / f"shard-{dist.rank}").write_text(str(dist.rank))
+                dist.allgather(None)
+            assert not path.exists()
+            found: str = storage_id
+            return found
+
+        ids = run_ranks(work, 2, local_size=local_size)
+        target = tmp_path / f"target-{local_size}"
+        manager.download(ids[0], target)
+        assert set(storage.list_directory(target)) == {"shard-0", "shard-1", "metadata.json"}
+        assert set(stub.checkpoints[ids[0]]["resources"]) == {"shard-0", "shard-1", "metadata.json"}

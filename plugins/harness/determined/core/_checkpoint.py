@@ -13,8 +13,20 @@ import hashlib
 import logging
 import os
 import pathlib
+import stat
 import uuid
-from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Tuple, Union
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Tuple,
+    Union,
+)
 
 from determined import tensorboard, util
 from determined.common import api, storage
@@ -31,6 +43,18 @@ METADATA_FILE = "metadata.json"
 
 _Selector = Optional[Callable[[str], bool]]
 _Path = Union[str, "os.PathLike[str]"]
+
+
+class _Shared(NamedTuple):
+    """A file that several workers have under one name: its size, and what tells it from others.
+
+    A directory has the size -1.
+    """
+
+    size: int
+    machine: int
+    device: int
+    inode: int
 
 
 class DownloadMode(enum.Enum):
@@ -170,7 +194,27 @@ class CheckpointContext:
     def _store_path_sharded(self, metadata: Dict[str, Any]) -> Iterator[Tuple[pathlib.Path, str]]:
         storage_id = self._new_shared_id()
         path = self._storage_manager.pre_store_path(storage_id)
-        yield path, storage_id
+        try:
+            yield path, storage_id
+            merged, merged_metadata = self._store_shards(path, storage_id, metadata)
+        except BaseException:
+            # Without this worker's last word the chief reports nothing.
+            self._storage_manager.abandon_store_path(path, storage_id)
+            raise
+        try:
+            # Everybody has finished before the chief says so.
+            self._dist.allgather(None)
+        except BaseException:
+            if self._dist.rank == 0:
+                self._storage_manager.abandon_store_path(path, storage_id)
+            raise
+        if self._dist.rank == 0:
+            self._report_checkpoint(storage_id, merged, merged_metadata)
+
+    def _store_shards(
+        self, path: pathlib.Path, storage_id: str, metadata: Dict[str, Any]
+    ) -> Tuple[Dict[str, int], Dict[str, Any]]:
+        """Store what the workers wrote; return the files and the metadata of all of them."""
         direct = self._storage_manager.store_path_is_direct_access()
         identity = self._identity(path)
         identities = self._dist.allgather(identity)
@@ -187,10 +231,7 @@ class CheckpointContext:
             merged = storage.list_directory(path)
         if uploads:
             self._storage_manager.post_store_path(src=path, dst=storage_id, paths=set(mine))
-        # Everybody has finished before the chief says so.
-        self._dist.allgather(None)
-        if self._dist.rank == 0:
-            self._report_checkpoint(storage_id, merged, merged_metadata)
+        return merged, merged_metadata
 
     def _new_shared_id(self) -> str:
         storage_id: str = self._dist.broadcast(str(uuid.uuid4()) if self._dist.rank == 0 else None)
@@ -217,17 +258,39 @@ class CheckpointContext:
         return merged, mine
 
     def _compare(self, shared: Conflicts, directory: Optional[_Path]) -> Conflicts:
-        """Return those of the shared names that do not mean the same contents everywhere."""
-        digests: Dict[str, str] = {}
+        """Return those of the shared names that do not mean the same contents everywhere.
+
+        Only files of one size that are not one and the same have to be read, each by one worker.
+        """
+        mine: Dict[str, _Shared] = {}
         for name in sorted(shared):
             if self._dist.rank in shared[name] and directory is not None:
-                digests[name] = _digest(os.path.join(directory, name))
-        everywhere = self._dist.allgather(digests)
+                state = os.stat(os.path.join(directory, name))
+                size = -1 if stat.S_ISDIR(state.st_mode) else state.st_size
+                mine[name] = _Shared(size, self._dist.cross_rank, state.st_dev, state.st_ino)
+        everywhere = self._dist.allgather(mine)
+        digests: Dict[_Shared, str] = {}
+        for name in sorted(mine):
+            copies = [everywhere[rank][name] for rank in shared[name]]
+            if len({copy.size for copy in copies}) > 1 or len(set(copies)) == 1:
+                continue
+            if mine[name].size >= 0 and self._reads(name, shared[name], everywhere):
+                assert directory is not None
+                digests[mine[name]] = _digest(os.path.join(directory, name))
+        known: Dict[_Shared, str] = {}
+        for part in self._dist.allgather(digests):
+            known.update(part)
         return {
             name: ranks
             for name, ranks in shared.items()
-            if len({everywhere[rank][name] for rank in ranks}) > 1
+            if len({_contents(everywhere[rank][name], known) for rank in ranks}) > 1
+            and len({everywhere[rank][name] for rank in ranks}) > 1
         }
+
+    def _reads(self, name: str, ranks: List[int], everywhere: List[Dict[str, _Shared]]) -> bool:
+        """Say whether this worker is the first of those that have the very same file."""
+        mine = everywhere[self._dist.rank][name]
+        return next(rank for rank in ranks if everywhere[rank][name] == mine) == self._dist.rank
 
     def _merge_metadata(self, metadata: Dict[str, Any]) -> Dict[str, Any]:
         merged, conflicts = merge_metadata(self._dist.allgather(metadata))
@@ -396,10 +459,13 @@ def _selected(resources: Dict[str, int], selector: _Selector) -> Dict[str, int]:
     }
 
 
+def _contents(copy: _Shared, digests: Mapping[_Shared, str]) -> Tuple[int, str]:
+    """Return what stands for a file's contents; sizes alone where those tell them apart."""
+    return copy.size, digests.get(copy, "")
+
+
 def _digest(path: str) -> str:
-    """Return a checksum of a file's contents; for a directory, something no file has."""
-    if os.path.isdir(path):
-        return "directory"
+    """Return a checksum of a file's contents."""
     digest = hashlib.sha256()
     with open(path, "rb") as file:
         for chunk in iter(lambda: file.read(1 << 20), b""):

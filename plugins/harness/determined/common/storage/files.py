@@ -12,7 +12,7 @@ import pathlib
 import posixpath
 import shutil
 import time
-from typing import Dict, Iterator, NamedTuple
+from typing import Dict, Iterator, NamedTuple, Union
 
 from determined import util
 
@@ -54,6 +54,26 @@ def checked_name(name: str) -> str:
     return normal
 
 
+def make_open_folders(path: Union[str, os.PathLike[str]]) -> None:
+    """Make a folder and those above it, open to all users; what exists stays as it is.
+
+    The process's umask belongs to every thread of it, so it is left alone.
+    """
+    folder = pathlib.Path(path)
+    missing = []
+    while not folder.is_dir():
+        missing.append(folder)
+        folder = folder.parent
+    for folder in reversed(missing):
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            if not folder.is_dir():
+                raise
+            continue  # another worker was faster, and opens it
+        folder.chmod(0o777)
+
+
 class FolderFiles(Files):
     """Files below a folder of a mounted file system."""
 
@@ -92,12 +112,8 @@ class FolderFiles(Files):
     def store(self, source: pathlib.Path, name: str) -> None:
         """Copy a file here, whole or not at all."""
         target = self._root / checked_name(name)
-        previous = os.umask(0)
-        try:
-            # The tasks of other users make their own folders beside these.
-            self._root.mkdir(parents=True, exist_ok=True)
-        finally:
-            os.umask(previous)
+        # The tasks of other users make their own folders beside these.
+        make_open_folders(self._root)
         target.parent.mkdir(parents=True, exist_ok=True)
         partial = target.with_name(f".{target.name}.{time.monotonic_ns()}")
         shutil.copyfile(source, partial)

@@ -126,9 +126,9 @@ class S3StorageManager(StorageManager):
         return cls(**config)
 
     def pre_store_path(self, dst: str) -> pathlib.Path:
-        """Make a local folder to fill."""
+        """Make a local folder to fill; the workers of one machine share it."""
         path = pathlib.Path(self._base_path, checked_id(dst))
-        path.mkdir(parents=True)
+        path.mkdir(parents=True, exist_ok=True)
         return path
 
     def post_store_path(self, src: AnyPath, dst: str, paths: Optional[Paths] = None) -> None:

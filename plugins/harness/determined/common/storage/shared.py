@@ -19,7 +19,7 @@ from determined.common.storage.base import (
     checked_id,
     list_directory,
 )
-from determined.common.storage.files import FolderFiles, checked_name
+from determined.common.storage.files import FolderFiles, checked_name, make_open_folders
 
 logger = logging.getLogger("determined.common.storage")
 
@@ -93,11 +93,7 @@ class SharedFSStorageManager(StorageManager):
         # Tasks of other users put their checkpoints beside this one, so the base is open to
         # all; an administrator who wants otherwise makes it beforehand.
         if not os.path.isdir(self._base_path):
-            previous = os.umask(0)
-            try:
-                os.makedirs(self._base_path, mode=0o777, exist_ok=True)
-            finally:
-                os.umask(previous)
+            make_open_folders(self._base_path)
         path = self._path(dst)
         path.mkdir(exist_ok=True)
         return path
