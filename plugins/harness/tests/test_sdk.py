@@ -280,6 +280,13 @@ def test_create_experiment(
     assert base64.b64decode(files["train.py"]["content"]) == b"print(1)\n"
     assert files["train.py"]["type"] == 48 and files["train.py"]["mtime"].isdigit()
     assert "waits until there are enough" in caplog.text and "no effect" in caplog.text
+    # By place, as Determined has it: the fourth is the project, the fifth the template.
+    client._current.set(det)
+    for create in (det.create_experiment, client.create_experiment):
+        create({"name": "y"}, None, None, 4, "mine", parent_id=6)
+        sent = stub.requests[-1].json
+        assert (sent["projectId"], sent["template"], sent["parentId"]) == (4, "mine", 6)
+    client._current.set(None)
     det.create_experiment({"name": "y"})
     assert json.loads(stub.requests[-1].json["config"]) == {"name": "y"}
     with pytest.raises(ValueError, match="a path or a map, not a int"):

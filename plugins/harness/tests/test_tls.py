@@ -21,7 +21,8 @@ def secure(tmp_path: pathlib.Path) -> Iterator[Tuple[Stub, str, pathlib.Path]]:
         pytest.skip("needs the openssl program to make a certificate")
     key, cert = tmp_path / "key.pem", tmp_path / "cert.pem"
     subject = ["-subj", f"/CN={NAME}", "-addext", f"subjectAltName=DNS:{NAME}"]
-    command = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *subject]
+    kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
+    command = [openssl, "req", "-x509", *kind, "-nodes", "-days", "2", *subject]
     subprocess.run(
         [*command, "-keyout", str(key), "-out", str(cert)], check=True, capture_output=True
     )

@@ -155,13 +155,14 @@ def create_experiment(
     config: Union[str, pathlib.Path, Mapping[str, Any]],
     model_dir: Union[str, pathlib.Path, None] = None,
     includes: Optional[Iterable[Union[str, pathlib.Path]]] = None,
-    parent_id: Optional[int] = None,
     project_id: Optional[int] = None,
     template: Optional[str] = None,
+    *,
+    parent_id: Optional[int] = None,
 ) -> Experiment:
     """Create an experiment from a configuration, a file's path or a map, and its code."""
     return _current.get().create_experiment(
-        config, model_dir, includes, parent_id, project_id, template
+        config, model_dir, includes, project_id, template, parent_id=parent_id
     )
 
 

@@ -9,11 +9,11 @@ import json as _json
 import logging
 import time
 from types import TracebackType
-from typing import Any, Dict, Iterator, Mapping, Optional, Type, TypeVar, Union
+from typing import Any, Dict, Iterator, Mapping, Optional, Tuple, Type, TypeVar, Union
 from urllib import parse
 
 from determined import util
-from determined.common.api import _retry, certs, errors
+from determined.common.api import _redirect, _retry, certs, errors
 from determined.common.api._transport import Answer, Transport, response_headers
 from determined.common.api._url import canonicalize_master_url
 
@@ -60,7 +60,9 @@ class BaseSession:
 
     A session may be used by several threads: each request takes an idle connection of the
     session's, or opens one. ``close`` drops the connections; a later request opens new ones.
-    Every request may be sent more than once, because an answer can be lost on its way.
+    Every request may be sent more than once, because an answer can be lost on its way: a request
+    that makes something new carries a key by which the master knows it again.
+    Redirects are followed within the master's host, and proxies used as the environment says.
     """
 
     def __init__(
@@ -80,6 +82,8 @@ class BaseSession:
         self._retry = _policy(max_retries)
         self._headers = dict(headers or {})
         self._transport = Transport(master, cert)
+        # By origin: where the master's host has pointed to.
+        self._elsewhere: Dict[str, Transport] = {}
 
     def __enter__(self: T) -> T:
         return self
@@ -94,17 +98,23 @@ class BaseSession:
 
     def close(self) -> None:
         """Drop idle connections, and break those in use."""
-        self._transport.close()
+        self._close(for_good=False)
 
     def end(self) -> None:
         """Close for good: requests under way and all later ones fail at once."""
-        self._transport.close(for_good=True)
+        self._close(for_good=True)
+
+    def _close(self, for_good: bool) -> None:
+        self._transport.close(for_good)
+        for transport in list(self._elsewhere.values()):
+            transport.close(for_good)
 
     def with_retry(self: T, max_retries: Union[_retry.RetryPolicy, int]) -> T:
         """Return a session like this one with another policy and connections of its own."""
         other = copy.copy(self)
         other._retry = _policy(max_retries)
         other._transport = Transport(self.master, self.cert)
+        other._elsewhere = {}
         return other
 
     def get(
@@ -201,11 +211,20 @@ class BaseSession:
         """Give out the body of an answer to a GET, to be read piece by piece."""
         target = _target(path, params)
         all_headers = {**self._headers, **(headers or {})}
-        with self._transport.stream("GET", target, all_headers, timeout) as response:
-            if response.status >= 300:
-                answer = Answer(response.status, response_headers(response), response.read())
-                _raise_for_status(Response(answer, self.master + target))
-            yield response
+        transport, url = self._transport, self.master + target
+        for _ in range(_redirect.MAX_REDIRECTS + 1):
+            with transport.stream("GET", target, all_headers, timeout) as response:
+                found = response_headers(response)
+                moved = _redirect.follow("GET", url, response.status, found.get("Location"))
+                if moved is None:
+                    if response.status >= 300:
+                        answer = Answer(response.status, found, response.read())
+                        _raise_for_status(Response(answer, url))
+                    yield response
+                    return
+            url = moved
+            transport, target = self._route(url)
+        raise errors.BadRequestException(f"{self.master} redirects in a circle, to {url}")
 
     def _request(
         self,
@@ -249,9 +268,7 @@ class BaseSession:
             failure: Optional[errors.MasterNotFoundException] = None
             retry_after: Optional[float] = None
             try:
-                response = Response(
-                    self._transport.exchange(method, target, body, headers, timeout), url
-                )
+                response = self._exchange(method, target, body, headers, timeout)
             except errors.MasterNotFoundException as err:
                 failure = err
             if response is not None:
@@ -268,6 +285,33 @@ class BaseSession:
                     return response
                 assert failure is not None
                 raise failure
+
+    def _exchange(
+        self,
+        method: str,
+        target: str,
+        body: Optional[bytes],
+        headers: Dict[str, str],
+        timeout: float,
+    ) -> Response:
+        """Send once, and again where an answer points elsewhere."""
+        transport, url = self._transport, self.master + target
+        for _ in range(_redirect.MAX_REDIRECTS + 1):
+            answer = transport.exchange(method, target, body, headers, timeout)
+            moved = _redirect.follow(method, url, answer.status, answer.headers.get("Location"))
+            if moved is None:
+                return Response(answer, url)
+            url = moved
+            transport, target = self._route(url)
+        raise errors.BadRequestException(f"{self.master} redirects in a circle, to {url}")
+
+    def _route(self, url: str) -> Tuple[Transport, str]:
+        """Return the connections to the origin of an address, and what to ask it for."""
+        origin, target = _redirect.split(url)
+        transport = self._elsewhere.get(origin)
+        if transport is None:
+            transport = self._elsewhere.setdefault(origin, Transport(origin, self.cert))
+        return transport, target
 
     def _worth_repeating(self, response: Response) -> bool:
         if response.status_code in self._retry.status_forcelist:

@@ -15,6 +15,7 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Set
 from urllib import parse
 
 from determined.common.api import certs, errors
+from determined.common.api._proxy import proxy_for
 
 # How long a connection may take to come about; waiting for an answer is the request's matter.
 CONNECT_TIMEOUT = 10.0
@@ -53,13 +54,13 @@ def response_headers(response: http.client.HTTPResponse) -> Mapping[str, str]:
 class _TLSConnection(http.client.HTTPSConnection):
     """An HTTPS connection that may expect another name in the certificate than the host's."""
 
-    def __init__(self, host: str, port: int, context: ssl.SSLContext, name: Optional[str]) -> None:
+    def __init__(self, host: str, port: int, context: ssl.SSLContext, name: str) -> None:
         super().__init__(host, port, context=context, timeout=CONNECT_TIMEOUT)
         self._tls = context
-        self._expected_name = name or host
+        self._expected_name = name
 
     def connect(self) -> None:
-        """Connect, then speak TLS under the expected name."""
+        """Connect, through a proxy if there is one, then speak TLS under the expected name."""
         http.client.HTTPConnection.connect(self)
         self.sock = self._tls.wrap_socket(self.sock, server_hostname=self._expected_name)
 
@@ -76,6 +77,7 @@ class Transport:
         self._base = parsed.path.rstrip("/")
         self._cert = cert or certs.Cert()
         self._tls = self._cert.context() if parsed.scheme == "https" else None
+        self._proxy = proxy_for(parsed.scheme, self._host, self._port)
         self._lock = threading.Lock()
         self._idle: List[http.client.HTTPConnection] = []
         self._busy: Set[http.client.HTTPConnection] = set()
@@ -139,7 +141,7 @@ class Transport:
                 connection.connect()
                 sock: socket.socket = connection.sock
                 sock.settimeout(timeout)
-                connection.request(method, self._base + target, headers=dict(headers))
+                self._request(connection, method, target, None, headers)
                 response = connection.getresponse()
             except ssl.SSLCertVerificationError as err:
                 raise self._untrusted(err) from err
@@ -192,9 +194,26 @@ class Transport:
         sock: socket.socket = connection.sock
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.settimeout(timeout)
-        connection.request(method, self._base + target, body=body, headers=dict(headers))
+        self._request(connection, method, target, body, headers)
         response = connection.getresponse()
         return Answer(response.status, _Headers(response.headers), response.read())
+
+    def _request(
+        self,
+        connection: http.client.HTTPConnection,
+        method: str,
+        target: str,
+        body: Optional[bytes],
+        headers: Mapping[str, str],
+    ) -> None:
+        path = self._base + target
+        all_headers = dict(headers)
+        if self._proxy is not None and self._tls is None:
+            # A proxy is told the whole address; what is encrypted goes through a tunnel.
+            host = f"[{self._host}]" if ":" in self._host else self._host
+            path = f"http://{host}:{self._port}{path}"
+            all_headers.update(self._proxy.headers)
+        connection.request(method, path, body=body, headers=all_headers)
 
     def _take(self) -> http.client.HTTPConnection:
         with self._lock:
@@ -206,9 +225,15 @@ class Transport:
             return connection
 
     def _new(self) -> http.client.HTTPConnection:
-        if self._tls is not None:
-            return _TLSConnection(self._host, self._port, self._tls, self._cert.name)
-        return http.client.HTTPConnection(self._host, self._port, timeout=CONNECT_TIMEOUT)
+        host, port = self._host, self._port
+        if self._proxy is not None:
+            host, port = self._proxy.host, self._proxy.port
+        if self._tls is None:
+            return http.client.HTTPConnection(host, port, timeout=CONNECT_TIMEOUT)
+        connection = _TLSConnection(host, port, self._tls, self._cert.name or self._host)
+        if self._proxy is not None:
+            connection.set_tunnel(self._host, self._port, self._proxy.headers)
+        return connection
 
     def _give_back(self, connection: http.client.HTTPConnection) -> None:
         with self._lock:

@@ -111,9 +111,10 @@ class Determined:
         config: Union[str, pathlib.Path, Mapping[str, Any]],
         model_dir: Optional[_Path] = None,
         includes: Optional[Iterable[_Path]] = None,
-        parent_id: Optional[int] = None,
         project_id: Optional[int] = None,
         template: Optional[str] = None,
+        *,
+        parent_id: Optional[int] = None,
     ) -> experiment.Experiment:
         """Create an experiment from a configuration, a file's path or a map, and its code."""
         if isinstance(config, (str, pathlib.Path)):
