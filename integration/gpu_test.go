@@ -361,7 +361,6 @@ environment: {environment_variables: ["BREAK=%s"]}
 	if s := g.slots(t)[held]; !strings.Contains(fmt.Sprint(s["health"]), "fell off the bus") || s["allocation_id"] == "FREE" {
 		t.Errorf("det slot list says of it: %v", s)
 	}
-	g.bulletin(t, false, "1 of 4 GPUs is out of use: "+held+" ("+simulated.Model+"): it fell off the bus")
 	if err := os.WriteFile(stop, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -377,34 +376,6 @@ environment: {environment_variables: ["BREAK=%s"]}
 	}
 	g.write(t, func([]simulated.GPU) {})
 	g.offers(t, 4)
-	g.bulletin(t, true, "all 4 GPUs are fit for work")
-}
-
-// bulletin waits until Nomad's page of the node shows how its GPUs are, and that it
-// says so among the node's events.
-func (g *gpuNode) bulletin(t testing.TB, fit bool, words string) {
-	t.Helper()
-	c, err := g.Nomad()
-	if err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "Nomad's page of the node says "+words, func() (bool, error) {
-		stubs, _, err := c.Nodes().List(nil)
-		if err != nil {
-			return false, err
-		}
-		i := slices.IndexFunc(stubs, func(n *api.NodeListStub) bool { return n.Name == g.name && n.Status == api.NodeStatusReady })
-		if i < 0 {
-			return false, errors.New("there is no such node")
-		}
-		node, _, err := c.Nodes().Info(stubs[i].ID, nil)
-		if err != nil {
-			return false, err
-		}
-		d := node.Drivers["det-gpu-health"]
-		told := slices.ContainsFunc(node.Events, func(e *api.NodeEvent) bool { return strings.HasPrefix(e.Message, words) })
-		return d != nil && d.Healthy == fit && strings.HasPrefix(d.HealthDescription, words) && told, fmt.Errorf("it says %+v; events: %t", d, told)
-	})
 }
 
 // areSomebodyElses: what any other job of Nomad holds is not offered.

@@ -34,8 +34,8 @@ type GPUs struct {
 // SimulatedGPUs is how many a node has that are made up, where the machine has none.
 const SimulatedGPUs = 4
 
-// gpuBulletin is det-gpu by the name of a driver, which runs nothing and is as healthy as the GPUs.
-const gpuBulletin = "det-gpu-health"
+// oldGPUDriver is a link to det-gpu by the name of a driver, which earlier releases left beside it.
+const oldGPUDriver = "det-gpu-health"
 
 // probeTime bounds the look for the machine's GPUs: a broken one can make the driver hang.
 const probeTime = 20 * time.Second
@@ -85,8 +85,8 @@ func (c *Cluster) gpuPlugin(client Client) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("det-gpu: %w", err)
 	}
-	// Beside it, by another name, it shows on Nomad's pages how the GPUs are.
-	if err := os.Symlink(filepath.Base(binary), filepath.Join(filepath.Dir(binary), gpuBulletin)); err != nil && !errors.Is(err, fs.ErrExist) {
+	// Nomad starts whatever it finds beside it.
+	if err := os.Remove(filepath.Join(filepath.Dir(binary), oldGPUDriver)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
 	var b strings.Builder
@@ -97,7 +97,7 @@ func (c *Cluster) gpuPlugin(client Client) (string, error) {
 		}
 		fmt.Fprintf(&b, "    # Nobody has them: what they are and how they are says the file.\n    simulate {\n      state = %q\n    }\n", c.GPUState(client.Name))
 	}
-	fmt.Fprintf(&b, "  }\n}\n\nplugin %q {}\n", gpuBulletin)
+	b.WriteString("  }\n}\n")
 	return b.String(), nil
 }
 

@@ -1,7 +1,6 @@
 // Program det-gpu is a Nomad device plugin: NVIDIA's GPUs with their health, or
 // simulated ones. Nomad finds it in the plugin_dir of its clients and starts it.
-// People can ask it what it would tell Nomad: det-gpu probe. By the name of
-// det-gpu-health it is a driver that shows that health on Nomad's pages.
+// People can ask it what it would tell Nomad: det-gpu probe.
 package main
 
 import (
@@ -9,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -17,7 +15,6 @@ import (
 	"github.com/hashicorp/nomad/plugins/device"
 
 	v1 "github.com/detent-ml/detent/master/v1"
-	"github.com/detent-ml/detent/plugins/gpu/bulletin"
 	"github.com/detent-ml/detent/plugins/gpu/gpus"
 	"github.com/detent-ml/detent/plugins/gpu/nvidia"
 	"github.com/detent-ml/detent/plugins/gpu/plugin"
@@ -25,8 +22,6 @@ import (
 
 const usage = `det-gpu is a device plugin of Nomad. Put it into the plugin_dir of a Nomad client,
 which starts it by itself; its configuration is the block plugin "det-gpu" of the agent.
-By the name of det-gpu-health (a link beside it, and the block plugin "det-gpu-health") it
-shows on Nomad's pages which GPUs are out of use, and why.
 
   det-gpu probe     list this machine's GPUs in JSON, with what is wrong with them
   det-gpu version   say which version this is
@@ -37,7 +32,7 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 func run(args []string, stdout, stderr io.Writer) int {
 	switch {
 	case len(args) == 0 && os.Getenv(base.Handshake.MagicCookieKey) == base.Handshake.MagicCookieValue:
-		serve(filepath.Base(os.Args[0]))
+		serve()
 		return 0
 	case len(args) == 1 && args[0] == "probe":
 		if err := probe(stdout); err != nil {
@@ -65,8 +60,8 @@ const orphanLook = time.Second
 //
 // A Nomad that was killed cannot end its plugins, and starts others when it comes
 // back; so this one ends with the process that started it.
-func serve(name string) {
-	log := hclog.New(&hclog.LoggerOptions{Name: name, Level: hclog.Trace, JSONFormat: true})
+func serve() {
+	log := hclog.New(&hclog.LoggerOptions{Name: plugin.Name, Level: hclog.Trace, JSONFormat: true})
 	go func() {
 		parent := os.Getppid()
 		for tick := time.NewTicker(orphanLook); ; <-tick.C {
@@ -75,16 +70,7 @@ func serve(name string) {
 			}
 		}
 	}()
-	notice, err := bulletin.Place(os.Getppid())
-	if err != nil {
-		log.Warn("the health of the GPUs is not shown on Nomad's pages", "error", err)
-	}
-	if name == bulletin.Name {
-		bulletin.Serve(&bulletin.Driver{Version: v1.Version, Path: notice}, log)
-		return
-	}
-	bulletin.Sweep(notice)
-	p := plugin.NewWithNotice(v1.Version, notice, log)
+	p := plugin.New(v1.Version, log)
 	device.Serve(p, log)
 	if err := p.Close(); err != nil {
 		log.Warn("the GPUs were not given up in order", "error", err)

@@ -9,7 +9,10 @@
 // its arguments.
 package gpus
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // A Source is where GPUs are known from. Its methods may be called from several
 // goroutines.
@@ -59,11 +62,28 @@ type GPU struct {
 	Split bool
 	Parts []Device
 
-	Lost        bool   // the driver knows it and cannot reach it
-	Uncorrected uint64 // memory errors beyond repair since the driver or the GPU was reset
-	RemapFailed bool   // a row of memory could not be replaced by a spare one
-	Sick        string // what else is wrong with it, in words
+	Lost bool // the driver knows it and cannot reach it; only a reset brings it back
+	// Unanswered is why nothing could be read of it this time, which says nothing of how
+	// it is: an error of the library that passes, or a call that does not return.
+	Unanswered string
+
+	Uncorrected   uint64   // memory errors beyond repair since the driver or the GPU was reset
+	RemapFailed   bool     // a row of memory could not be replaced by a spare one
+	RepairPending bool     // a row or page of memory is replaced at the next reset
+	Fabric        string   // what keeps it out of the NVLink fabric, in words
+	Links         uint64   // which of its NVLinks are up, a bit for each
+	Throttled     []string // why its hardware slows it down, in words
+	Sick          string   // what else is wrong with it, in words
+
+	// Recovery is what the driver says must be done with it, in words; "" for nothing.
+	// RecoveryKnown is false for drivers that do not say.
+	Recovery      string
+	RecoveryKnown bool
 }
+
+// ErrUnloaded says that the driver is not loaded: what happened to a GPU before then
+// is over when it comes back.
+var ErrUnloaded = errors.New("the driver is not loaded")
 
 // Devices are what can be given of it.
 func (g GPU) Devices() []Device {

@@ -2,6 +2,7 @@ package gpus
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -52,6 +53,9 @@ func expect(t *testing.T, got []Patient, want string) {
 
 func TestXidMakesSickUntilQuiet(t *testing.T) {
 	c, w := newClock(), NewWard(Policy{IgnoredXids: DefaultIgnoredXids(), Quiet: 10 * time.Minute})
+	if w.Note(Event{ID: "A", Xid: 109, Instance: -1}, c.now) {
+		t.Error("a kernel that does not make room changed the health of its GPU")
+	}
 	scan := Scan{GPUs: []GPU{whole("A"), whole("B")}}
 	expect(t, w.Judge(scan, nil, c.now), "A, B")
 	if w.Note(Event{ID: "A", Xid: 31, Instance: -1}, c.now) {
@@ -110,6 +114,121 @@ func TestDriverAway(t *testing.T) {
 	w.Judge(Scan{GPUs: []GPU{whole("A")}}, nil, c.now)
 	expect(t, w.Judge(Scan{}, errors.New("version mismatch"), c.now), "A (the driver does not answer: version mismatch)")
 	expect(t, w.Judge(Scan{GPUs: []GPU{whole("A")}}, nil, c.now), "A")
+}
+
+// TestAnswersThatFail: that nothing could be read of a GPU proves no reset.
+func TestAnswersThatFail(t *testing.T) {
+	silent, lost := whole("A"), whole("A")
+	silent.Unanswered, lost.Lost = "Unknown Error", true
+	for name, gap := range map[string]func(w *Ward, now time.Time){
+		"no driver's answer": func(w *Ward, now time.Time) { w.Judge(Scan{}, errors.New("timeout"), now) },
+		"no answer for it":   func(w *Ward, now time.Time) { w.Judge(Scan{GPUs: []GPU{silent}}, nil, now) },
+		"both, one by one": func(w *Ward, now time.Time) {
+			w.Judge(Scan{GPUs: []GPU{silent}}, nil, now)
+			w.Judge(Scan{}, errors.New("x"), now)
+		},
+		"only another remark": func(w *Ward, now time.Time) { w.Note(Event{ID: "A", Xid: 63, Instance: -1}, now) },
+	} {
+		for _, code := range []uint64{79, 119, 94} {
+			c, w := newClock(), NewWard(Policy{Quiet: 10 * time.Minute, ResetXids: DefaultResetXids()})
+			scan := Scan{GPUs: []GPU{whole("A")}}
+			w.Judge(scan, nil, c.now)
+			w.Note(Event{ID: "A", Xid: code, Instance: -1}, c.now)
+			gap(w, c.pass(time.Second))
+			if got := w.Judge(scan, nil, c.pass(time.Second)); !strings.Contains(got[0].Why, "Xid") {
+				t.Errorf("%s after Xid %d: %s", name, code, picture(got))
+			}
+		}
+	}
+	for name, back := range map[string]func(w *Ward, now time.Time){
+		"lost":              func(w *Ward, now time.Time) { w.Judge(Scan{GPUs: []GPU{lost}}, nil, now) },
+		"not listed":        func(w *Ward, now time.Time) { w.Judge(Scan{}, nil, now) },
+		"driver not loaded": func(w *Ward, now time.Time) { w.Judge(Scan{}, fmt.Errorf("it is: %w", ErrUnloaded), now) },
+	} {
+		c, w := newClock(), NewWard(Policy{Quiet: time.Hour, ResetXids: DefaultResetXids()})
+		scan := Scan{GPUs: []GPU{whole("A")}}
+		w.Judge(scan, nil, c.now)
+		w.Note(Event{ID: "A", Xid: 119, Instance: -1}, c.now)
+		back(w, c.now)
+		if got := w.Judge(scan, nil, c.now); got[0].Why != "" {
+			t.Errorf("%s, and back after a reset: %s", name, picture(got))
+		}
+	}
+}
+
+// TestXidsThatNeedAReset stay until a reset is seen, or the driver itself says that nothing is to be done.
+func TestXidsThatNeedAReset(t *testing.T) {
+	policy := Policy{Quiet: 10 * time.Minute, IgnoredXids: DefaultIgnoredXids(), ResetXids: DefaultResetXids()}
+	for _, code := range []uint64{48, 79, 95, 119, 120} {
+		c, w := newClock(), NewWard(policy)
+		scan := Scan{GPUs: []GPU{whole("A")}}
+		w.Judge(scan, nil, c.now)
+		w.Note(Event{ID: "A", Xid: code, Instance: -1}, c.now)
+		w.Note(Event{ID: "A", Xid: 32, Instance: -1}, c.now)
+		want := fmt.Sprintf("A (critical error of the driver: Xid %d at 12:00:00 UTC; out of use until the GPU or the node is reset)", code)
+		expect(t, w.Judge(scan, nil, c.pass(24*time.Hour)), want)
+		told := whole("A")
+		told.RecoveryKnown, told.Recovery = true, "reset the GPU"
+		want = strings.TrimSuffix(want, ")") + "; the driver asks for this: reset the GPU)"
+		expect(t, w.Judge(Scan{GPUs: []GPU{told}}, nil, c.pass(time.Hour)), want)
+		told.Recovery = ""
+		expect(t, w.Judge(Scan{GPUs: []GPU{told}}, nil, c.now), "A")
+	}
+	// One that needs no reset ends by being quiet.
+	c, w := newClock(), NewWard(policy)
+	scan := Scan{GPUs: []GPU{whole("A")}}
+	w.Judge(scan, nil, c.now)
+	w.Note(Event{ID: "A", Xid: 94, Instance: -1}, c.now)
+	expect(t, w.Judge(scan, nil, c.pass(10*time.Minute)), "A")
+}
+
+func TestRepairsThatWait(t *testing.T) {
+	c := newClock()
+	g := whole("A")
+	g.RepairPending = true
+	scan := Scan{GPUs: []GPU{g}}
+	w := NewWard(Policy{})
+	expect(t, w.Judge(scan, nil, c.now), "A (a broken row or page of its memory is replaced at the next reset; reset the GPU or restart the node)")
+	expect(t, w.Judge(Scan{GPUs: []GPU{whole("A")}}, nil, c.now), "A")
+	expect(t, NewWard(Policy{IgnoreECC: true}).Judge(scan, nil, c.now), "A")
+}
+
+func TestNVLink(t *testing.T) {
+	c, w := newClock(), NewWard(Policy{})
+	g := whole("A")
+	g.Links = 0b1111
+	expect(t, w.Judge(Scan{GPUs: []GPU{g}}, nil, c.now), "A")
+	less := g
+	less.Links = 0b0101
+	expect(t, w.Judge(Scan{GPUs: []GPU{less}}, nil, c.now), "A (its NVLink 1, 3 went down; reset the GPU or restart the node)")
+	expect(t, w.Judge(Scan{GPUs: []GPU{g}}, nil, c.now), "A")
+	apart := split("A", 0)
+	expect(t, w.Judge(Scan{GPUs: []GPU{apart}}, nil, c.now), "A/a") // parts have none
+	g.Fabric = "it is not part of the fabric"
+	expect(t, w.Judge(Scan{GPUs: []GPU{g}}, nil, c.now), "A (it is not part of the fabric)")
+	w = NewWard(Policy{IgnoreNVLink: true})
+	w.Judge(Scan{GPUs: []GPU{g}}, nil, c.now)
+	expect(t, w.Judge(Scan{GPUs: []GPU{less}}, nil, c.now), "A")
+}
+
+// TestThrottled: a GPU that is slowed down for a moment is sound, one that is for long is not.
+func TestThrottled(t *testing.T) {
+	c, w := newClock(), NewWard(Policy{Throttled: 5 * time.Minute})
+	hot := whole("A")
+	hot.Throttled = []string{"heat"}
+	cool, warm := Scan{GPUs: []GPU{whole("A")}}, Scan{GPUs: []GPU{hot}}
+	for range 3 {
+		expect(t, w.Judge(warm, nil, c.pass(4*time.Minute)), "A")
+		expect(t, w.Judge(cool, nil, c.pass(time.Minute)), "A")
+	}
+	w.Judge(warm, nil, c.now)
+	sick := "A (its hardware has slowed it down for 5m or more because of heat; look after its cooling and power)"
+	expect(t, w.Judge(warm, nil, c.pass(5*time.Minute)), sick)
+	expect(t, w.Judge(cool, nil, c.pass(4*time.Minute)), sick)
+	expect(t, w.Judge(cool, nil, c.pass(time.Minute)), "A")
+	w = NewWard(Policy{})
+	w.Judge(warm, nil, c.now)
+	expect(t, w.Judge(warm, nil, c.pass(time.Hour)), "A")
 }
 
 func TestMemoryErrors(t *testing.T) {

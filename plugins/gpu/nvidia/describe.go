@@ -87,16 +87,6 @@ func (r *reader) bandwidth() uint64 {
 	return perLane[generation] * uint64(width)
 }
 
-// examine reads what says that a GPU is sick.
-func (r *reader) examine(g *gpus.GPU) {
-	if n, ret := r.handle.GetTotalEccErrors(nvml.MEMORY_ERROR_TYPE_UNCORRECTED, nvml.VOLATILE_ECC); r.ok(ret) {
-		g.Uncorrected = n
-	}
-	if _, _, _, broken, ret := r.handle.GetRemappedRows(); r.ok(ret) {
-		g.RemapFailed = broken
-	}
-}
-
 // parts lists the parts that a GPU is split into.
 func (r *reader) parts(g *gpus.GPU, minor int) {
 	most, ret := r.handle.GetMaxMigDeviceCount()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
@@ -30,13 +31,32 @@ type library struct {
 	ids      sync.Mutex
 	byIndex  map[int]string // last known ids of the GPUs
 	expected map[string]bool
+	asked    map[int]*question // by index: GPUs whose description is under way
+	patience time.Duration     // with one GPU
+	symbols  map[string]bool   // functions that were looked for in the library
 }
+
+// A question is the description of one GPU under way: a call may hang, and is not made again
+// before it has returned.
+type question struct {
+	since time.Time
+	done  chan struct{}
+	gpu   gpus.GPU
+	ok    bool
+}
+
+// patience is how long the library may take to describe a GPU.
+const patience = 10 * time.Second
+
+// errBusy says that the library cannot be begun anew because a call has not returned.
+var errBusy = errors.New("a call of NVIDIA's library has not returned")
 
 // Open begins to use NVIDIA's library. It fails where there is no driver.
 func Open() (gpus.Source, error) { return open(nvml.New(), "/") }
 
 func open(api nvml.Interface, root string) (*library, error) {
-	l := &library{api: api, root: root, byIndex: map[int]string{}, expected: map[string]bool{}}
+	l := &library{api: api, root: root, byIndex: map[int]string{}, expected: map[string]bool{},
+		asked: map[int]*question{}, patience: patience, symbols: map[string]bool{}}
 	if err := l.begin(); err != nil {
 		return nil, err
 	}
@@ -47,6 +67,9 @@ func open(api nvml.Interface, root string) (*library, error) {
 func (l *library) begin() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.busy() {
+		return errBusy
+	}
 	if l.up {
 		_ = l.api.Shutdown() // it may have nothing to end any more
 		l.up = false
@@ -59,13 +82,32 @@ func (l *library) begin() error {
 	return nil
 }
 
+// busy says whether the description of a GPU is under way.
+func (l *library) busy() bool {
+	l.ids.Lock()
+	defer l.ids.Unlock()
+	return len(l.asked) > 0
+}
+
+// knows says whether the library has a function, which older ones may lack.
+func (l *library) knows(symbol string) bool {
+	l.ids.Lock()
+	defer l.ids.Unlock()
+	has, asked := l.symbols[symbol]
+	if !asked {
+		has = l.api.Extensions().LookupSymbol(symbol) == nil
+		l.symbols[symbol] = has
+	}
+	return has
+}
+
 // explain words what the library answers to a beginning.
 func explain(ret nvml.Return) error {
 	switch ret {
 	case nvml.ERROR_LIBRARY_NOT_FOUND:
 		return errors.New("there is no NVIDIA driver: its library libnvidia-ml.so.1 is not on this machine")
 	case nvml.ERROR_DRIVER_NOT_LOADED:
-		return errors.New("the NVIDIA driver is installed and not loaded; nvidia-smi says why")
+		return fmt.Errorf("%w, though it is installed; nvidia-smi says why", gpus.ErrUnloaded)
 	case nvml.ERROR_NO_PERMISSION:
 		return errors.New("no right to use the NVIDIA driver: run as root, or as who may open /dev/nvidiactl")
 	}
@@ -84,8 +126,11 @@ func (l *library) Scan() (gpus.Scan, error) {
 	if err == nil && !l.missing(scan) {
 		return scan, nil
 	}
-	if err := l.begin(); err != nil {
-		return gpus.Scan{}, err
+	switch begun := l.begin(); {
+	case errors.Is(begun, errBusy) && err == nil:
+		return scan, nil // as far as it is known
+	case begun != nil:
+		return gpus.Scan{}, begun
 	}
 	scan, err = l.scan()
 	if err == nil {
@@ -99,7 +144,7 @@ func (l *library) missing(scan gpus.Scan) bool {
 	l.remember(scan)
 	there := map[string]bool{}
 	for _, g := range scan.GPUs {
-		there[g.ID] = !g.Lost
+		there[g.ID] = !g.Lost && g.Unanswered == ""
 	}
 	l.ids.Lock()
 	defer l.ids.Unlock()
@@ -137,12 +182,52 @@ func (l *library) scan() (gpus.Scan, error) {
 	if ret != nvml.SUCCESS {
 		return scan, failed("number of GPUs", ret)
 	}
+	questions := make([]*question, n)
 	for i := range n {
-		if g, ok := l.gpu(i); ok {
+		questions[i] = l.ask(i)
+	}
+	for i, q := range questions {
+		if g, ok := l.answer(i, q); ok {
 			scan.GPUs = append(scan.GPUs, g)
 		}
 	}
 	return scan, nil
+}
+
+// ask has the GPU at an index described, unless that is under way since an earlier scan.
+func (l *library) ask(index int) *question {
+	l.ids.Lock()
+	defer l.ids.Unlock()
+	if q := l.asked[index]; q != nil {
+		return q
+	}
+	q := &question{since: time.Now(), done: make(chan struct{})}
+	l.asked[index] = q
+	go func() {
+		q.gpu, q.ok = l.gpu(index)
+		l.ids.Lock()
+		delete(l.asked, index)
+		l.ids.Unlock()
+		close(q.done)
+	}()
+	return q
+}
+
+// answer waits for the description of a GPU, and not for long. What the library does not tell of
+// one GPU keeps none of the others out of use.
+func (l *library) answer(index int, q *question) (gpus.GPU, bool) {
+	timer := time.NewTimer(max(0, l.patience-time.Since(q.since)))
+	defer timer.Stop()
+	select {
+	case <-q.done:
+		return q.gpu, q.ok
+	case <-timer.C:
+	}
+	l.ids.Lock()
+	defer l.ids.Unlock()
+	g := gpus.GPU{Device: gpus.Device{ID: l.byIndex[index], Instance: -1, Compute: -1}}
+	g.Unanswered = "a call of NVIDIA's library does not return"
+	return g, g.ID != ""
 }
 
 // gpu describes the GPU at an index. It is not ok for one that nothing is known
@@ -164,8 +249,12 @@ func (l *library) gpu(index int) (gpus.GPU, bool) {
 		return gpus.GPU{}, false
 	}
 	g := gpus.GPU{Device: gpus.Device{ID: id, Instance: -1, Compute: -1}}
-	if lost(ret) || ret != nvml.SUCCESS {
+	switch {
+	case lost(ret):
 		g.Lost = true
+		return g, true
+	case ret != nvml.SUCCESS:
+		g.Unanswered = ret.String()
 		return g, true
 	}
 	r := reader{l: l, handle: handle}

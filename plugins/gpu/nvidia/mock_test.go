@@ -3,6 +3,7 @@
 package nvidia
 
 import (
+	"encoding/binary"
 	"slices"
 	"sync"
 	"testing"
@@ -28,11 +29,28 @@ type machine struct {
 	broken      map[string]bool
 	events      chan nvml.EventData
 	sets        int
+
+	unknown  map[string]bool          // GPUs that the library has no answer for, though they are there
+	hangs    map[string]chan struct{} // GPUs of which calls return when the channel is closed
+	pending  map[string]bool          // rows of memory to be replaced
+	retired  map[string]bool          // pages of memory to be replaced
+	throttle map[string]uint64
+	links    map[string]int // how many are up, of 18
+	fabric   map[string]nvml.GpuFabricInfo
+	recovery map[string]int // -1 for a driver that does not say
+	symbols  error          // what the look for newer functions says
 }
 
 func newMachine(t testing.TB, s *server.Server) *machine {
 	m := &machine{Server: s, t: t, gone: map[int]bool{}, lost: map[string]bool{}, uncorrected: map[string]uint64{},
-		broken: map[string]bool{}, events: make(chan nvml.EventData, 8)}
+		broken: map[string]bool{}, events: make(chan nvml.EventData, 8),
+		unknown: map[string]bool{}, hangs: map[string]chan struct{}{}, pending: map[string]bool{}, retired: map[string]bool{}, throttle: map[string]uint64{},
+		links: map[string]int{}, fabric: map[string]nvml.GpuFabricInfo{}, recovery: map[string]int{}}
+	s.LookupSymbolFunc = func(string) error {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return m.symbols
+	}
 	s.InitFunc = func() nvml.Return {
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -54,6 +72,9 @@ func newMachine(t testing.TB, s *server.Server) *machine {
 			if i == 0 {
 				if m.lost[d.(*server.Device).UUID] {
 					return nil, nvml.ERROR_GPU_IS_LOST
+				}
+				if m.unknown[d.(*server.Device).UUID] {
+					return nil, nvml.ERROR_UNKNOWN
 				}
 				return d, nvml.SUCCESS
 			}
@@ -118,8 +139,9 @@ func (m *machine) complete(d *server.Device) {
 	d.GetRemappedRowsFunc = func() (int, int, bool, bool, nvml.Return) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		return 1, 2, false, m.broken[d.UUID], nvml.SUCCESS
+		return 1, 2, m.pending[d.UUID], m.broken[d.UUID], nvml.SUCCESS
 	}
+	m.completeHealth(d)
 	d.GetSupportedEventTypesFunc = func() (uint64, nvml.Return) { return wanted | 1, nvml.SUCCESS }
 	d.RegisterEventsFunc = func(types uint64, _ nvml.EventSet) nvml.Return {
 		if types != wanted {
@@ -129,6 +151,61 @@ func (m *machine) complete(d *server.Device) {
 	}
 	d.GetMaxMigDeviceCountFunc = func() (int, nvml.Return) { return 7, nvml.SUCCESS }
 	d.GetMigDeviceHandleByIndexFunc = func(int) (nvml.Device, nvml.Return) { return nil, nvml.ERROR_NOT_FOUND }
+}
+
+// completeHealth gives a GPU what newer drivers tell.
+func (m *machine) completeHealth(d *server.Device) {
+	d.GetRetiredPagesPendingStatusFunc = func() (nvml.EnableState, nvml.Return) {
+		m.mu.Lock()
+		hang := m.hangs[d.UUID]
+		retired := m.retired[d.UUID]
+		m.mu.Unlock()
+		if hang != nil {
+			<-hang
+		}
+		if retired {
+			return nvml.FEATURE_ENABLED, nvml.SUCCESS
+		}
+		return nvml.FEATURE_DISABLED, nvml.ERROR_NOT_SUPPORTED
+	}
+	d.GetCurrentClocksThrottleReasonsFunc = func() (uint64, nvml.Return) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return m.throttle[d.UUID] | 1 | 4, nvml.SUCCESS // idle, and at its limit of power
+	}
+	d.GetNvLinkStateFunc = func(i int) (nvml.EnableState, nvml.Return) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		up, told := m.links[d.UUID]
+		if !told {
+			up = 18
+		}
+		switch {
+		case i >= 18:
+			return 0, nvml.ERROR_INVALID_ARGUMENT
+		case i < up:
+			return nvml.FEATURE_ENABLED, nvml.SUCCESS
+		}
+		return nvml.FEATURE_DISABLED, nvml.SUCCESS
+	}
+	d.GetGpuFabricInfoFunc = func() (nvml.GpuFabricInfo, nvml.Return) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if m.symbols != nil {
+			m.t.Error("called a function that the library lacks")
+		}
+		return m.fabric[d.UUID], nvml.SUCCESS
+	}
+	d.GetFieldValuesFunc = func(values []nvml.FieldValue) nvml.Return {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if m.recovery[d.UUID] < 0 {
+			values[0].NvmlReturn = uint32(nvml.ERROR_NOT_SUPPORTED)
+			return nvml.SUCCESS
+		}
+		binary.NativeEndian.PutUint32(values[0].Value[:4], uint32(m.recovery[d.UUID]))
+		return nvml.SUCCESS
+	}
 }
 
 // splitUp turns MIG on and makes two parts, at places 0 and 3.

@@ -249,6 +249,100 @@ func TestEvents(t *testing.T) {
 	expect(gpus.Event{ID: id, Xid: 62, Instance: -1, Compute: -1})
 }
 
+// TestHealth: what newer drivers tell of a GPU's health.
+func TestHealth(t *testing.T) {
+	m, l := openOn(t, dgxh100.New())
+	id := m.ids()
+	failed := nvml.GpuFabricInfo{State: nvml.GPU_FABRIC_STATE_COMPLETED, Status: uint32(nvml.ERROR_UNKNOWN)}
+	m.set(func() {
+		m.pending[id[0]], m.retired[id[1]] = true, true
+		m.throttle[id[2]] = nvml.ClocksThrottleReasonHwSlowdown | nvml.ClocksThrottleReasonHwThermalSlowdown
+		m.throttle[id[3]] = nvml.ClocksThrottleReasonHwSlowdown
+		m.links[id[4]] = 17
+		m.fabric[id[5]], m.fabric[id[6]] = nvml.GpuFabricInfo{State: nvml.GPU_FABRIC_STATE_IN_PROGRESS}, failed
+		m.recovery[id[5]], m.recovery[id[6]] = int(nvml.GPU_RECOVERY_ACTION_GPU_RESET), -1
+	})
+	g := scanned(t, l).GPUs
+	if !g[0].RepairPending || !g[1].RepairPending || g[2].RepairPending || g[0].RemapFailed {
+		t.Errorf("repairs: %+v, %+v, %+v", g[0], g[1], g[2])
+	}
+	if strings.Join(g[2].Throttled, ",") != "heat" || strings.Join(g[3].Throttled, ",") != "heat or power" || g[4].Throttled != nil {
+		t.Errorf("slowed down: %q %q %q", g[2].Throttled, g[3].Throttled, g[4].Throttled)
+	}
+	if g[3].Links != 1<<18-1 || g[4].Links != 1<<17-1 {
+		t.Errorf("links: %b %b", g[3].Links, g[4].Links)
+	}
+	if !strings.Contains(g[5].Fabric, "nvidia-fabricmanager") || !strings.Contains(g[6].Fabric, "could not join") || g[4].Fabric != "" {
+		t.Errorf("fabric: %q %q %q", g[5].Fabric, g[6].Fabric, g[4].Fabric)
+	}
+	if g[5].Recovery != "reset the GPU" || !g[5].RecoveryKnown || g[6].RecoveryKnown || g[4].Recovery != "" || !g[4].RecoveryKnown {
+		t.Errorf("what to do: %+v, %+v, %+v", g[5], g[6], g[4])
+	}
+}
+
+// TestOlderDriver: a function that its library lacks is not called, which would end the program.
+func TestOlderDriver(t *testing.T) {
+	m := newMachine(t, dgxa100.New())
+	m.symbols = errors.New("undefined symbol")
+	l, err := open(m, devRoot(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g := scanned(t, l).GPUs[0]; g.Fabric != "" || g.Unanswered != "" {
+		t.Errorf("%+v", g)
+	}
+}
+
+// TestNoAnswer: an error of the library that says nothing of a GPU is none of its bus.
+func TestNoAnswer(t *testing.T) {
+	m, l := openOn(t, dgxh100.New())
+	scanned(t, l)
+	id := m.ids()[3]
+	m.set(func() { m.unknown[id] = true })
+	if g := scanned(t, l).GPUs[3]; g.ID != id || g.Lost || g.Unanswered == "" {
+		t.Errorf("%+v", g)
+	}
+	m.set(func() { clear(m.unknown) })
+	if g := scanned(t, l).GPUs[3]; g.Lost || g.Unanswered != "" || g.Model == "" {
+		t.Errorf("%+v", g)
+	}
+}
+
+// TestHang: a call about one GPU does not return. The others are described all the same, the library
+// is not begun anew under the call, and when it returns the GPU is described again.
+func TestHang(t *testing.T) {
+	m, l := openOn(t, dgxh100.New())
+	scanned(t, l)
+	l.patience = 50 * time.Millisecond
+	id, hang := m.ids()[3], make(chan struct{})
+	begun := m.begun
+	m.set(func() { m.hangs[id] = hang })
+	for range 3 {
+		all := scanned(t, l).GPUs
+		g := all[3]
+		if len(all) != 8 || g.ID != id || !strings.Contains(g.Unanswered, "does not return") || g.Lost {
+			t.Fatalf("%d GPUs, %+v", len(all), g)
+		}
+		if other := all[4]; other.Unanswered != "" || other.Model == "" {
+			t.Errorf("another one: %+v", other)
+		}
+	}
+	if m.begun != begun {
+		t.Errorf("the library was begun %d times while a call was under way", m.begun-begun)
+	}
+	m.set(func() { clear(m.hangs) })
+	close(hang)
+	l.patience = patience
+	for deadline := time.Now().Add(30 * time.Second); ; {
+		if g := scanned(t, l).GPUs[3]; g.Unanswered == "" && g.Model != "" {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the GPU stays silent")
+		}
+	}
+}
+
 // TestWithoutEvents: GPUs that offer no events are watched by their counters.
 func TestWithoutEvents(t *testing.T) {
 	m, l := openOn(t, dgxh100.New())

@@ -2,6 +2,8 @@ package plugin
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/nomad/plugins/base"
@@ -19,14 +21,18 @@ type config struct {
 	CUDADevices       bool      `codec:"cuda_visible_devices"`
 	NvidiaDevices     bool      `codec:"nvidia_visible_devices"`
 	DeviceFiles       bool      `codec:"device_files"`
+	AnswerWithin      string    `codec:"answer_within"`
 	Health            *health   `codec:"health"`
 	Simulate          *simulate `codec:"simulate"`
 }
 
 type health struct {
 	IgnoredXids []int64 `codec:"ignored_xids"`
+	ResetXids   []int64 `codec:"reset_xids"`
 	Quiet       string  `codec:"quiet"`
+	Throttled   string  `codec:"throttled"`
 	ECC         bool    `codec:"ecc"`
+	NVLink      bool    `codec:"nvlink"`
 }
 
 type simulate struct {
@@ -48,10 +54,14 @@ func schema() *hclspec.Spec {
 		"cuda_visible_devices":   attr("cuda_visible_devices", "bool", "true"),
 		"nvidia_visible_devices": attr("nvidia_visible_devices", "bool", "true"),
 		"device_files":           attr("device_files", "bool", "true"),
+		"answer_within":          attr("answer_within", "string", `"30s"`),
 		"health": hclspec.NewBlock("health", false, hclspec.NewObject(map[string]*hclspec.Spec{
-			"ignored_xids": attr("ignored_xids", "list(number)", "[13, 31, 43, 45, 68]"),
+			"ignored_xids": attr("ignored_xids", "list(number)", list(gpus.DefaultIgnoredXids())),
+			"reset_xids":   attr("reset_xids", "list(number)", list(gpus.DefaultResetXids())),
 			"quiet":        attr("quiet", "string", `"10m"`),
+			"throttled":    attr("throttled", "string", `"5m"`),
 			"ecc":          attr("ecc", "bool", "true"),
+			"nvlink":       attr("nvlink", "bool", "true"),
 		})),
 		"simulate": hclspec.NewBlock("simulate", false, hclspec.NewObject(map[string]*hclspec.Spec{
 			"state":      attr("state", "string", `""`),
@@ -62,20 +72,31 @@ func schema() *hclspec.Spec {
 	})
 }
 
+// list writes numbers as Nomad's language has them.
+func list(numbers []uint64) string {
+	words := make([]string, len(numbers))
+	for i, n := range numbers {
+		words[i] = strconv.FormatUint(n, 10)
+	}
+	return "[" + strings.Join(words, ", ") + "]"
+}
+
 // settings are what follows from the configuration.
 type settings struct {
 	enabled       bool
 	ignored       map[string]bool
 	period        time.Duration
-	cuda, nvidia  bool // which variables tell a task its GPUs
-	files         bool // whether a task is given device files
+	answerWithin  time.Duration // how long a driver may take to tell how the GPUs are
+	cuda, nvidia  bool          // which variables tell a task its GPUs
+	files         bool          // whether a task is given device files
 	policy        gpus.Policy
 	simulated     *simulated.State // GPUs that stay as they are
 	simulatedFile string           // or those of a file
 }
 
 const (
-	defaultQuiet = 10 * time.Minute
+	defaultQuiet     = 10 * time.Minute
+	defaultThrottled = 5 * time.Minute
 	// shortestPeriod keeps a mistake in the configuration from loading a node.
 	shortestPeriod = 100 * time.Millisecond
 )
@@ -93,7 +114,7 @@ func decode(msgpack []byte) (settings, error) {
 
 func (c config) settings() (settings, error) {
 	s := settings{enabled: c.Enabled, ignored: map[string]bool{}, cuda: c.CUDADevices, nvidia: c.NvidiaDevices, files: c.DeviceFiles,
-		policy: gpus.Policy{IgnoredXids: gpus.DefaultIgnoredXids(), Quiet: defaultQuiet}}
+		policy: gpus.Policy{IgnoredXids: gpus.DefaultIgnoredXids(), ResetXids: gpus.DefaultResetXids(), Quiet: defaultQuiet, Throttled: defaultThrottled}}
 	for _, id := range c.IgnoredGPUs {
 		s.ignored[id] = true
 	}
@@ -101,20 +122,45 @@ func (c config) settings() (settings, error) {
 	if s.period, err = time.ParseDuration(c.FingerprintPeriod); err != nil || s.period < shortestPeriod {
 		return s, fmt.Errorf("fingerprint_period: expected a time of %s or more, such as 10s, found %q", shortestPeriod, c.FingerprintPeriod)
 	}
-	if h := c.Health; h != nil {
-		s.policy.IgnoreECC = !h.ECC
-		s.policy.IgnoredXids = nil
-		for _, x := range h.IgnoredXids {
-			if x < 0 {
-				return s, fmt.Errorf("health.ignored_xids: there is no error of number %d", x)
-			}
-			s.policy.IgnoredXids = append(s.policy.IgnoredXids, uint64(x))
-		}
-		if s.policy.Quiet, err = time.ParseDuration(h.Quiet); err != nil || s.policy.Quiet < 0 {
-			return s, fmt.Errorf("health.quiet: expected a time such as 10m, or 0s to keep a GPU out until the plugin starts anew, found %q", h.Quiet)
+	if s.answerWithin, err = time.ParseDuration(c.AnswerWithin); err != nil || s.answerWithin < shortestPeriod {
+		return s, fmt.Errorf("answer_within: expected a time of %s or more, such as 30s, found %q", shortestPeriod, c.AnswerWithin)
+	}
+	if c.Health != nil {
+		if err := s.judge(c.Health); err != nil {
+			return s, err
 		}
 	}
 	return s, s.simulate(c.Simulate)
+}
+
+// judge reads what makes a GPU sick.
+func (s *settings) judge(h *health) error {
+	s.policy.IgnoreECC, s.policy.IgnoreNVLink = !h.ECC, !h.NVLink
+	var err error
+	if s.policy.IgnoredXids, err = xids("health.ignored_xids", h.IgnoredXids); err != nil {
+		return err
+	}
+	if s.policy.ResetXids, err = xids("health.reset_xids", h.ResetXids); err != nil {
+		return err
+	}
+	if s.policy.Quiet, err = time.ParseDuration(h.Quiet); err != nil || s.policy.Quiet < 0 {
+		return fmt.Errorf("health.quiet: expected a time such as 10m, or 0s to keep a GPU out until the plugin starts anew, found %q", h.Quiet)
+	}
+	if s.policy.Throttled, err = time.ParseDuration(h.Throttled); err != nil || s.policy.Throttled < 0 {
+		return fmt.Errorf("health.throttled: expected a time such as 5m, or 0s to take no notice, found %q", h.Throttled)
+	}
+	return nil
+}
+
+func xids(key string, numbers []int64) ([]uint64, error) {
+	var codes []uint64
+	for _, x := range numbers {
+		if x < 0 {
+			return nil, fmt.Errorf("%s: there is no error of number %d", key, x)
+		}
+		codes = append(codes, uint64(x))
+	}
+	return codes, nil
 }
 
 func (s *settings) simulate(c *simulate) error {

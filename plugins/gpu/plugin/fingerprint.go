@@ -15,10 +15,7 @@ import (
 // Fingerprint tells Nomad which GPUs there are and how they are: at once, and
 // whenever that changes.
 func (p *Plugin) Fingerprint(ctx context.Context) (<-chan *device.FingerprintResponse, error) {
-	p.mu.Lock()
-	enabled := p.settings.enabled
-	p.mu.Unlock()
-	if !enabled {
+	if !p.current().enabled {
 		return nil, device.ErrPluginDisabled
 	}
 	out := make(chan *device.FingerprintResponse)
@@ -47,9 +44,6 @@ func (p *Plugin) fingerprint(ctx context.Context, out chan<- *device.Fingerprint
 		}
 		if first || !reflect.DeepEqual(groups, last) {
 			p.logChanges(last, groups)
-			p.mu.Lock()
-			p.tell()
-			p.mu.Unlock()
 			select {
 			case <-ctx.Done():
 				return
@@ -65,9 +59,7 @@ func (p *Plugin) fingerprint(ctx context.Context, out chan<- *device.Fingerprint
 
 // rest waits until it is time for another look, or there is a reason for one.
 func (p *Plugin) rest(ctx context.Context) bool {
-	p.mu.Lock()
-	timer := time.NewTimer(p.settings.period)
-	p.mu.Unlock()
+	timer := time.NewTimer(p.current().period)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
@@ -97,24 +89,17 @@ func (p *Plugin) event(e gpus.Event) {
 
 // look examines the GPUs. The source is nil while there is none.
 func (p *Plugin) look() ([]*device.DeviceGroup, gpus.Source, error) {
+	err := p.examine()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	err := p.examine()
-	return p.groups(), p.source, err
+	return p.groups(), p.scanner.current(), err
 }
 
-// examine finds out how the GPUs are now. The caller holds the lock.
+// examine finds out how the GPUs are now.
 func (p *Plugin) examine() error {
-	var scan gpus.Scan
-	var err error
-	if p.source == nil {
-		if p.source, err = p.open(p.settings); err != nil {
-			p.source = nil // not an interface around nothing
-		}
-	}
-	if err == nil {
-		scan, err = p.source.Scan()
-	}
+	scan, err := p.scanner.scan(p.current().answerWithin)
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if err == nil {
 		p.driver = gpus.Scan{Driver: scan.Driver, CUDA: scan.CUDA}
 		scan.GPUs = p.wanted(scan.GPUs)

@@ -10,7 +10,6 @@ import (
 	"github.com/hashicorp/nomad/plugins/device"
 	"github.com/hashicorp/nomad/plugins/shared/hclspec"
 
-	"github.com/detent-ml/detent/plugins/gpu/bulletin"
 	"github.com/detent-ml/detent/plugins/gpu/gpus"
 	"github.com/detent-ml/detent/plugins/gpu/nvidia"
 	"github.com/detent-ml/detent/plugins/gpu/simulated"
@@ -32,11 +31,12 @@ type Plugin struct {
 	version string
 	now     func() time.Time
 	open    func(settings) (gpus.Source, error)
-	notice  string // file in which det-gpu-health finds what Nomad was told; "" for none
+	scanner scanner
+	meter   meter
 
+	// mu is not held while a driver is called: a call may not return.
 	mu       sync.Mutex
 	settings settings
-	source   gpus.Source // nil until it is first needed, and while it cannot be had
 	ward     *gpus.Ward
 	patients []gpus.Patient // as last told
 	driver   gpus.Scan      // the last one that there was; versions only
@@ -44,13 +44,17 @@ type Plugin struct {
 }
 
 // New makes a plugin of that version.
-func New(version string, log hclog.Logger) *Plugin { return NewWithNotice(version, "", log) }
+func New(version string, log hclog.Logger) *Plugin {
+	p := &Plugin{log: log, version: version, now: time.Now, open: openSource, wake: make(chan struct{}, 1), settings: settings{}, ward: gpus.NewWard(gpus.Policy{})}
+	p.scanner.open = func() (gpus.Source, error) { return p.open(p.current()) }
+	return p
+}
 
-// NewWithNotice makes a plugin that also leaves what it tells Nomad in a file, for
-// the driver of package bulletin.
-func NewWithNotice(version, notice string, log hclog.Logger) *Plugin {
-	return &Plugin{log: log, version: version, notice: notice, now: time.Now, open: openSource, wake: make(chan struct{}, 1),
-		settings: settings{}, ward: gpus.NewWard(gpus.Policy{})}
+// current are the settings.
+func (p *Plugin) current() settings {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.settings
 }
 
 // openSource is where GPUs are known from, by the configuration.
@@ -91,29 +95,8 @@ func (p *Plugin) SetConfig(c *base.Config) error {
 	return nil
 }
 
-// tell leaves the notice. Without it Nomad knows all the same, so that it cannot be
-// left is no more than said. The caller holds the lock.
-func (p *Plugin) tell() {
-	if p.notice == "" {
-		return
-	}
-	n := bulletin.Notice{}
-	for _, d := range p.patients {
-		n.GPUs = append(n.GPUs, bulletin.GPU{ID: d.ID, Model: modelOf(d.Device), Why: d.Why})
-	}
-	if err := n.Write(p.notice); err != nil {
-		p.log.Warn("det-gpu-health cannot be told how the GPUs are", "error", err)
-	}
-}
+// closePatience is how long the end may wait for the driver.
+const closePatience = 2 * time.Second
 
 // Close gives up what the plugin holds.
-func (p *Plugin) Close() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.source == nil {
-		return nil
-	}
-	err := p.source.Close()
-	p.source = nil
-	return err
-}
+func (p *Plugin) Close() error { return p.scanner.close(closePatience) }

@@ -20,7 +20,7 @@ import (
 
 // full is a configuration as Nomad fills it in.
 func full() config {
-	return config{Enabled: true, FingerprintPeriod: "10s", CUDADevices: true, NvidiaDevices: true, DeviceFiles: true}
+	return config{Enabled: true, FingerprintPeriod: "10s", AnswerWithin: "30s", CUDADevices: true, NvidiaDevices: true, DeviceFiles: true}
 }
 
 func TestSettings(t *testing.T) {
@@ -30,17 +30,20 @@ func TestSettings(t *testing.T) {
 	}
 	c := full()
 	c.IgnoredGPUs = []string{"GPU-1"}
-	c.Health = &health{IgnoredXids: []int64{7}, Quiet: "0s"}
+	c.Health = &health{IgnoredXids: []int64{7}, Quiet: "0s", Throttled: "0s", ResetXids: []int64{8}}
 	c.Simulate = &simulate{Count: 2, Model: "A100", MemoryMiB: 10}
 	s, err = c.settings()
-	if err != nil || s.policy.Quiet != 0 || !s.policy.IgnoreECC || len(s.policy.IgnoredXids) != 1 || !s.ignored["GPU-1"] || s.simulated == nil || s.nvidia || !s.cuda {
+	if err != nil || s.policy.Quiet != 0 || s.policy.Throttled != 0 || !s.policy.IgnoreECC || !s.policy.IgnoreNVLink || len(s.policy.ResetXids) != 1 || len(s.policy.IgnoredXids) != 1 || !s.ignored["GPU-1"] || s.simulated == nil || s.nvidia || !s.cuda {
 		t.Errorf("%+v, %v", s, err)
 	}
 	for words, change := range map[string]func(*config){
 		"fingerprint_period":     func(c *config) { c.FingerprintPeriod = "often" },
 		"100ms or more":          func(c *config) { c.FingerprintPeriod = "1ms" },
 		"health.ignored_xids":    func(c *config) { c.Health = &health{IgnoredXids: []int64{-1}, Quiet: "1s"} },
+		"health.reset_xids":      func(c *config) { c.Health = &health{ResetXids: []int64{-1}, Quiet: "1s"} },
 		"health.quiet":           func(c *config) { c.Health = &health{Quiet: "-1s"} },
+		"health.throttled":       func(c *config) { c.Health = &health{Quiet: "1s", Throttled: "hot"} },
+		"answer_within":          func(c *config) { c.AnswerWithin = "1ms" },
 		"either state":           func(c *config) { c.Simulate = &simulate{State: "x", Count: 1} },
 		"a count of 1 or more":   func(c *config) { c.Simulate = &simulate{} },
 		"memory_mib of 0 or mor": func(c *config) { c.Simulate = &simulate{Count: 1, MemoryMiB: -1} },
@@ -159,9 +162,9 @@ func TestFingerprint(t *testing.T) {
 	if got := healthOf(next(t, ch)); !slices.Equal(got, []string{"it smells", "", ""}) {
 		t.Errorf("sick: %q", got)
 	}
-	b.write(simulated.State{GPUs: []simulated.GPU{{ID: "GPU-1", Model: "A100"}, {ID: "GPU-2", Model: "H200", Xids: []uint64{48}}, {ID: "GPU-3", Model: "A100", Xids: []uint64{31}}}})
+	b.write(simulated.State{GPUs: []simulated.GPU{{ID: "GPU-1", Model: "A100"}, {ID: "GPU-2", Model: "H200", Xids: []uint64{94}}, {ID: "GPU-3", Model: "A100", Xids: []uint64{31}}}})
 	var got []string
-	for !slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, "Xid 48") }) {
+	for !slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, "Xid 94") }) {
 		got = healthOf(next(t, ch))
 	}
 	if got[0] != "" || got[1] != "" {
@@ -218,6 +221,48 @@ func TestReserve(t *testing.T) {
 	res, err = real.Reserve([]string{"GPU-1"})
 	if err != nil || len(res.Devices) != 0 || len(res.Envs) != 2 || res.Envs["NVIDIA_VISIBLE_DEVICES"] != "GPU-1" || res.Envs["CUDA_VISIBLE_DEVICES"] != "GPU-1" {
 		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+// TestHang: a driver that does not answer makes the GPUs unhealthy, and holds up neither Nomad's questions
+// nor the end; when it answers again they are well.
+func TestHang(t *testing.T) {
+	sound := simulated.State{GPUs: []simulated.GPU{{ID: "GPU-1"}, {ID: "GPU-2"}}}
+	b := newBench(t, sound, func(c *config) { c.AnswerWithin = "100ms" })
+	ch, err := b.Fingerprint(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := healthOf(next(t, ch)); !slices.Equal(got, []string{"", ""}) {
+		t.Fatalf("%q", got)
+	}
+	hung := sound
+	hung.Hang = true
+	b.write(hung)
+	want := "the driver does not answer: no answer within 100ms"
+	if got := healthOf(next(t, ch)); !slices.Equal(got, []string{want, want}) {
+		t.Errorf("%q", got)
+	}
+	if _, err := b.Reserve([]string{"GPU-1"}); err == nil || !strings.Contains(err.Error(), "no answer within") {
+		t.Errorf("a task is given a GPU of a driver that hangs: %v", err)
+	}
+	stats, err := b.Stats(t.Context(), time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if s := next(t, stats).Groups[0].InstanceStats["GPU-1"]; s.Summary.StringVal == nil || !strings.Contains(*s.Summary.StringVal, "no answer") {
+			t.Errorf("%+v", s.Summary)
+		}
+	}
+	b.write(sound)
+	if got := healthOf(next(t, ch)); !slices.Equal(got, []string{"", ""}) {
+		t.Errorf("well again: %q", got)
+	}
+	b.write(hung)
+	next(t, ch)
+	if err := b.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -24,9 +24,7 @@ const (
 // Reserve says what a task needs to use the devices that it was given, as they
 // are now: one that was lost since they were last looked at is nobody's any more.
 func (p *Plugin) Reserve(ids []string) (*device.ContainerReservation, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.settings.enabled {
+	if !p.current().enabled {
 		return nil, device.ErrPluginDisabled
 	}
 	if len(ids) == 0 {
@@ -35,6 +33,8 @@ func (p *Plugin) Reserve(ids []string) (*device.ContainerReservation, error) {
 	if err := p.examine(); err != nil {
 		p.log.Warn("the GPUs of a task cannot be looked at", "gpus", ids, "error", err)
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	known := map[string]gpus.Patient{}
 	for _, d := range p.patients {
 		known[d.ID] = d

@@ -12,10 +12,7 @@ import (
 
 // Stats tells Nomad what the devices do, at the rate that it asks for.
 func (p *Plugin) Stats(ctx context.Context, interval time.Duration) (<-chan *device.StatsResponse, error) {
-	p.mu.Lock()
-	enabled := p.settings.enabled
-	p.mu.Unlock()
-	if !enabled {
+	if !p.current().enabled {
 		return nil, device.ErrPluginDisabled
 	}
 	out := make(chan *device.StatsResponse)
@@ -42,15 +39,16 @@ func (p *Plugin) Stats(ctx context.Context, interval time.Duration) (<-chan *dev
 // measure reads all devices. What is wrong with one takes the place of how busy it
 // is: the summary is what Nomad's tables of devices show, which know no health.
 func (p *Plugin) measure() []*device.DeviceGroupStats {
+	source := p.scanner.current()
 	p.mu.Lock()
-	source, patients := p.source, p.patients
+	patients, patience := p.patients, p.settings.answerWithin
 	p.mu.Unlock()
 	if source == nil {
 		return nil
 	}
 	var groups []*device.DeviceGroupStats
 	for _, d := range patients {
-		sample, err := source.Measure(d.ID)
+		sample, err := p.meter.measure(source, d.ID, patience)
 		if err != nil {
 			p.log.Debug("a GPU is not measured", "gpu", d.ID, "error", err)
 			if d.Why == "" {

@@ -58,9 +58,13 @@ func (s *Source) state() (State, error) {
 	return s.parsed, s.err
 }
 
-// Scan is what the file says.
+// Scan is what the file says, once it says no longer that the driver hangs.
 func (s *Source) Scan() (gpus.Scan, error) {
 	state, err := s.state()
+	for err == nil && state.Hang {
+		<-time.After(lookEvery)
+		state, err = s.state()
+	}
 	if err == nil && state.Error != "" {
 		err = errors.New(state.Error)
 	}
@@ -72,7 +76,7 @@ func (s *Source) Scan() (gpus.Scan, error) {
 
 // Measure is what the file says of a device, or an idle one's figures.
 func (s *Source) Measure(id string) (gpus.Sample, error) {
-	scan, err := s.Scan()
+	scan, err := s.Scan() // hangs where that does
 	if err != nil {
 		return gpus.Sample{}, err
 	}

@@ -19,7 +19,9 @@ type State struct {
 	CUDA   string `yaml:"cuda,omitempty"`
 	// Error makes the driver answer nothing but this.
 	Error string `yaml:"error,omitempty"`
-	GPUs  []GPU  `yaml:"gpus"`
+	// Hang makes a look at the GPUs last until the file no longer says so.
+	Hang bool  `yaml:"hang,omitempty"`
+	GPUs []GPU `yaml:"gpus"`
 }
 
 // A GPU is one, or with a count several that are alike.
@@ -35,6 +37,13 @@ type GPU struct {
 	Uncorrected uint64   `yaml:"uncorrected,omitempty"`  // memory errors beyond repair
 	RemapFailed bool     `yaml:"remap_failed,omitempty"` // of a row of its memory
 	Xids        []uint64 `yaml:"xids,omitempty"`         // critical errors in order; each one that is added is reported once
+
+	Unanswered    string   `yaml:"unanswered,omitempty"`     // why the driver says nothing of it
+	RepairPending bool     `yaml:"repair_pending,omitempty"` // of its memory, at the next reset
+	Recovery      string   `yaml:"recovery,omitempty"`       // what the driver asks for; "none" where it says that nothing is to be done
+	Fabric        string   `yaml:"fabric,omitempty"`         // what keeps it out of the NVLink fabric
+	Links         uint64   `yaml:"links,omitempty"`          // NVLinks that are up, a bit for each
+	Throttled     []string `yaml:"throttled,omitempty"`      // why its hardware slows it down
 
 	Parts  []Part   `yaml:"parts,omitempty"` // MIG
 	Nodes  []string `yaml:"nodes,omitempty"` // device files that a task is given
@@ -166,6 +175,11 @@ func (s State) scan() gpus.Scan {
 				PowerLimitW: powerLimitW, CoreClockMHz: 1980, MemClockMHz: 2619, BAR1MiB: 2 * or(g.MemoryMiB, MemoryMiB), PCIeMBs: 63015,
 			},
 			Split: len(g.Parts) > 0, Lost: g.Lost, Uncorrected: g.Uncorrected, RemapFailed: g.RemapFailed, Sick: g.Sick,
+			Unanswered: g.Unanswered, RepairPending: g.RepairPending, Fabric: g.Fabric, Links: g.Links, Throttled: g.Throttled,
+			RecoveryKnown: g.Recovery != "",
+		}
+		if g.Recovery != "none" {
+			whole.Recovery = g.Recovery
 		}
 		for k, p := range g.Parts {
 			d := whole.Device

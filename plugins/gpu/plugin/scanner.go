@@ -1,0 +1,147 @@
+package plugin
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/detent-ml/detent/plugins/gpu/gpus"
+)
+
+// errHung says that a look at the GPUs does not come to its end.
+var errHung = errors.New("no answer")
+
+// A scanner looks at the GPUs, one look at a time. A call into a driver may hang for ever, so each
+// look has a goroutine of its own, and nobody waits for it longer than a while: one that hangs
+// makes the GPUs unhealthy, and keeps neither Nomad nor the plugin waiting.
+type scanner struct {
+	open func() (gpus.Source, error)
+
+	mu     sync.Mutex
+	source gpus.Source // nil until it is first needed, and while it cannot be had
+	look   *look       // under way; nil for none
+}
+
+type look struct {
+	since time.Time
+	done  chan struct{}
+	scan  gpus.Scan
+	err   error
+}
+
+// scan waits for a look at the GPUs, one that is under way if there is one, until the patience with
+// it is over.
+func (s *scanner) scan(patience time.Duration) (gpus.Scan, error) {
+	l := s.begin()
+	timer := time.NewTimer(max(0, patience-time.Since(l.since)))
+	defer timer.Stop()
+	select {
+	case <-l.done:
+		return l.scan, l.err
+	case <-timer.C:
+		return gpus.Scan{}, fmt.Errorf("%w within %s", errHung, patience)
+	}
+}
+
+func (s *scanner) begin() *look {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.look != nil {
+		return s.look
+	}
+	l := &look{since: time.Now(), done: make(chan struct{})}
+	s.look = l
+	go func() {
+		l.scan, l.err = s.examine()
+		s.mu.Lock()
+		s.look = nil
+		s.mu.Unlock()
+		close(l.done)
+	}()
+	return l
+}
+
+func (s *scanner) examine() (gpus.Scan, error) {
+	source := s.current()
+	if source == nil {
+		opened, err := s.open()
+		if err != nil {
+			return gpus.Scan{}, err
+		}
+		s.mu.Lock()
+		s.source, source = opened, opened
+		s.mu.Unlock()
+	}
+	return source.Scan()
+}
+
+// current is the source, nil while there is none.
+func (s *scanner) current() gpus.Source {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.source
+}
+
+// close gives the source up, unless that hangs too: then the end of the process does.
+func (s *scanner) close(patience time.Duration) error {
+	s.mu.Lock()
+	source := s.source
+	s.source = nil
+	s.mu.Unlock()
+	if source == nil {
+		return nil
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- source.Close() }()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case err := <-closed:
+		return err
+	case <-timer.C:
+		return fmt.Errorf("%w within %s", errHung, patience)
+	}
+}
+
+// A meter measures devices, and leaves out those whose measurement has not returned.
+type meter struct {
+	mu   sync.Mutex
+	busy map[string]bool // by id
+}
+
+type measured struct {
+	sample gpus.Sample
+	err    error
+}
+
+func (m *meter) measure(source gpus.Source, id string, patience time.Duration) (gpus.Sample, error) {
+	m.mu.Lock()
+	busy := m.busy[id]
+	if !busy {
+		if m.busy == nil {
+			m.busy = map[string]bool{}
+		}
+		m.busy[id] = true
+	}
+	m.mu.Unlock()
+	if busy {
+		return gpus.Sample{}, errHung
+	}
+	result := make(chan measured, 1)
+	go func() {
+		sample, err := source.Measure(id)
+		m.mu.Lock()
+		delete(m.busy, id)
+		m.mu.Unlock()
+		result <- measured{sample, err}
+	}()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case r := <-result:
+		return r.sample, r.err
+	case <-timer.C:
+		return gpus.Sample{}, fmt.Errorf("%w within %s", errHung, patience)
+	}
+}
