@@ -75,6 +75,10 @@ func (a *API) submission(ctx context.Context, c *call, req *v1.CreateExperimentR
 	s := &submission{}
 	s.OwnerID, s.ParentID = c.who.UserID, req.ParentID
 	s.Active = req.Activate != nil && *req.Activate
+	var err error
+	if s.CreationKey, err = c.creationKey(); err != nil {
+		return nil, err
+	}
 	parent, err := a.parentOf(ctx, req)
 	if err != nil {
 		return nil, err

@@ -152,18 +152,25 @@ func (a *API) launch(ctx context.Context, c *call, of kind, l launch) (*launched
 			Owner: c.who.Username, WorkspaceID: n.WorkspaceID}
 		return done, nil
 	}
-	if err := a.db.CreateTask(ctx, n); err != nil {
+	id, err := a.db.CreateTask(ctx, n)
+	if err != nil {
 		return nil, err
 	}
 	a.bus.Publish(store.TopicIntent)
-	done.task, err = a.db.Task(ctx, n.ID)
-	return done, err
+	if done.task, err = a.db.Task(ctx, id); err != nil {
+		return nil, err
+	}
+	done.config = taskConfig(done.task.Config)
+	return done, nil
 }
 
 // newTask checks a request from its form to what the cluster can do.
 func (a *API) newTask(ctx context.Context, c *call, of kind, l launch) (n store.NewTask, cfg expconf.CommandConfig, remarks []string, err error) {
 	n = store.NewTask{ID: uuid.NewString(), Type: of.row, OwnerID: c.who.UserID, WorkspaceID: defaultWorkspace,
 		Shell: l.shell, Tensorboard: l.tensorboard}
+	if n.CreationKey, err = c.creationKey(); err != nil {
+		return n, cfg, nil, err
+	}
 	if l.workspaceID != nil && *l.workspaceID > 0 {
 		n.WorkspaceID = *l.workspaceID
 	}

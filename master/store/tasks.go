@@ -85,20 +85,32 @@ type NewTask struct {
 	Priority    int
 	Shell       *ShellKeys   // of a shell
 	Tensorboard *Tensorboard // of a TensorBoard
+	CreationKey *string      // by which a repeated request is known; nil for none
 }
 
-// CreateTask makes a task. The loop runs it.
-func (db *DB) CreateTask(ctx context.Context, n NewTask) error {
-	return db.Tx(ctx, func(tx *DB) error {
+// CreateTask makes a task, and returns its id. The loop runs it. Where the owner has made one with
+// the same key, that is the task.
+func (db *DB) CreateTask(ctx context.Context, n NewTask) (string, error) {
+	id := n.ID
+	err := db.Tx(ctx, func(tx *DB) error {
 		hash, err := tx.keepContext(ctx, n.Context)
 		if err != nil {
 			return err
 		}
-		_, err = tx.exec(ctx, `
-			INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, name, config, context_hash, pool, slots, priority)
-			VALUES (@id, @type, gen_random_uuid(), @owner, @workspace, @name, @config, @context, @pool, @slots, @priority)`,
+		id, err = scalar[string](ctx, tx, `
+			INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, name, config, context_hash, pool, slots, priority, creation_key)
+			VALUES (@id, @type, gen_random_uuid(), @owner, @workspace, @name, @config, @context, @pool, @slots, @priority, @key)
+			ON CONFLICT (owner_id, creation_key) WHERE creation_key IS NOT NULL DO NOTHING
+			RETURNING id`,
 			pgx.NamedArgs{"id": n.ID, "type": n.Type, "owner": n.OwnerID, "workspace": n.WorkspaceID, "name": n.Name,
-				"config": string(n.Config), "context": hash, "pool": n.Pool, "slots": n.Slots, "priority": n.Priority})
+				"config": string(n.Config), "context": hash, "pool": n.Pool, "slots": n.Slots, "priority": n.Priority, "key": n.CreationKey})
+		if n.CreationKey != nil && fault.Is(err, fault.NotFound) {
+			id, err = scalar[string](ctx, tx, `SELECT id FROM tasks WHERE owner_id = $1 AND creation_key = $2 AND type = $3`, n.OwnerID, *n.CreationKey, n.Type)
+			if fault.Is(err, fault.NotFound) {
+				return fault.New(fault.Conflict, "the key of this request was used for another kind of task")
+			}
+			return err
+		}
 		if err == nil && n.Shell != nil {
 			err = tx.keepShellKeys(ctx, n.ID, *n.Shell)
 		}
@@ -107,6 +119,7 @@ func (db *DB) CreateTask(ctx context.Context, n NewTask) error {
 		}
 		return err
 	})
+	return id, err
 }
 
 // KillTask asks for the end of a task that is no trial. The first reason stays.

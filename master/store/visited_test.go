@@ -13,7 +13,7 @@ import (
 func (w *world) task(n NewTask) {
 	w.t.Helper()
 	n.OwnerID, n.WorkspaceID, n.Name, n.Config, n.Pool, n.Priority = 2, 1, "t", []byte(`{}`), "default", 42
-	if err := w.db.CreateTask(context.Background(), n); err != nil {
+	if _, err := w.db.CreateTask(context.Background(), n); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -18,7 +18,7 @@ func TestTicketsAndCookies(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	for _, id := range []string{"a", "b"} {
-		if err := w.db.CreateTask(ctx, NewTask{ID: id, Type: "NOTEBOOK", OwnerID: 2, WorkspaceID: 1, Name: id, Config: []byte("{}"), Pool: "default", Priority: 42}); err != nil {
+		if _, err := w.db.CreateTask(ctx, NewTask{ID: id, Type: "NOTEBOOK", OwnerID: 2, WorkspaceID: 1, Name: id, Config: []byte("{}"), Pool: "default", Priority: 42}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -293,6 +293,18 @@ def test_create_experiment(
         det.create_experiment(7)  # type: ignore[arg-type]
 
 
+def test_a_lost_answer_makes_no_second_experiment(stub: Stub) -> None:
+    """The master knows the repeated request by its key; another call has another key."""
+    reply(stub, "POST", "/experiments", (200, {"experiment": wire_experiment()}))
+    policy = api.RetryPolicy(total=3, backoff_factor=0.01)
+    with api.Session(stub.url, "ann", "token", max_retries=policy) as session:
+        stub.change(lost_answers=2)
+        Determined._from_session(session).create_experiment({"name": "x"})
+        Determined._from_session(session).create_experiment({"name": "x"})
+    keys = [sent.headers["Idempotency-Key"] for sent in stub.sent("POST", "/experiments")]
+    assert len(keys) == 4 and len(set(keys[:3])) == 1 and keys[3] != keys[0]
+
+
 @pytest.mark.parametrize(
     ("rules", "kept"),
     [

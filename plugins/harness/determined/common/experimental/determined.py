@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import pathlib
+import uuid
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
 from determined.common import api, context
@@ -136,7 +137,9 @@ class Determined:
             "projectId": project_id,
             "template": template,
         }
-        answer = self._session.post("/api/v1/experiments", json=body).json()
+        # One that is sent again because its answer was lost makes no second experiment.
+        key = {"Idempotency-Key": uuid.uuid4().hex}
+        answer = self._session.post("/api/v1/experiments", json=body, headers=key).json()
         for warning in answer.get("warnings") or []:
             logger.warning("%s", _WARNINGS.get(warning, warning))
         for remark in answer.get("remarks") or []:
