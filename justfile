@@ -144,6 +144,12 @@ bench-search *args:
 bench-packages:
     @go test -run '^$' -bench . -timeout 60m $(go list ./... | grep -v /integration)
 
+# --- what people install -----------------------------------------------------------------------------
+
+# archives, image, wheel, bill of materials and checksums, in a new folder; --here for this platform only
+release out="release" *args: ui
+    @python="$({{ ready }} python harness)" && go run ./nomad/release/cmd/detent-release --out "{{ out }}" --python "$python" {{ args }}
+
 # --- the code ----------------------------------------------------------------------------------------
 
 # every linter

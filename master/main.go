@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	_ "golang.org/x/crypto/x509roots/fallback" // for images without certificates of authorities
 
 	"github.com/detent-ml/detent/master/server"
 	"github.com/detent-ml/detent/master/v1"

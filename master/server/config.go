@@ -55,9 +55,9 @@ type Config struct {
 	CheckpointStorage     any `yaml:"checkpoint_storage"`
 	TaskContainerDefaults any `yaml:"task_container_defaults"`
 
-	RunnerPath  string `yaml:"runner_path"`  // the det-runner that tasks fetch from here
-	DetPath     string `yaml:"det_path"`     // the det that tasks fetch from here; one beside det-runner when empty
-	HarnessPath string `yaml:"harness_path"` // the Python package that tasks fetch from here
+	RunnerPath  string `yaml:"runner_path"`  // the det-runner that tasks fetch from here; empty for the one beside det-master
+	DetPath     string `yaml:"det_path"`     // the det that tasks fetch from here; empty for the one beside det-runner
+	HarnessPath string `yaml:"harness_path"` // the Python package that tasks fetch from here; empty for the folder harness beside det-master
 
 	StopAfter    Duration `yaml:"stop_after"` // a node that lost Nomad ends its tasks after that
 	PlaceTimeout Duration `yaml:"place_timeout"`
@@ -173,6 +173,9 @@ func LoadConfig(path string, environ, flags []string) (Config, error) {
 		if err := cfg.set(key, value, "."); err != nil {
 			problems = append(problems, "--set "+key+": "+err.Error())
 		}
+	}
+	if program, err := os.Executable(); err == nil {
+		cfg.useFilesBeside(program)
 	}
 	cfg.fill()
 	problems = append(problems, cfg.check()...)

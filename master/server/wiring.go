@@ -35,7 +35,7 @@ type artifacts struct {
 func readArtifacts(cfg Config) (artifacts, error) {
 	var a artifacts
 	if cfg.RunnerPath == "" {
-		return a, fmt.Errorf("runner_path: is missing; give the path of det-runner, which tasks fetch from the master")
+		return a, fmt.Errorf("runner_path: is missing, and there is no det-runner beside det-master; give the path of det-runner, which tasks fetch from the master")
 	}
 	f, err := os.Open(cfg.RunnerPath)
 	if err != nil {

@@ -30,6 +30,8 @@ import (
 	"syscall"
 	"time"
 
+	_ "golang.org/x/crypto/x509roots/fallback" // for images without certificates of authorities
+
 	"github.com/detent-ml/detent/plugins/runner/attempt"
 	"github.com/detent-ml/detent/plugins/runner/collect"
 	"github.com/detent-ml/detent/plugins/runner/credentials"

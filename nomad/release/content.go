@@ -1,0 +1,131 @@
+package release
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// archives packs the programs.
+func (b *builder) archives(ctx context.Context) error {
+	for _, t := range b.Servers {
+		entries, err := b.installation(ctx, t)
+		if err != nil {
+			return err
+		}
+		if err := pack(b.file("det-master_%s_%s.tar.gz", b.version, t), entries, b.time); err != nil {
+			return err
+		}
+		for _, name := range []string{"det-runner", "det-gpu"} {
+			if err := b.single(ctx, name, t); err != nil {
+				return err
+			}
+		}
+	}
+	for _, t := range b.Clients {
+		if err := b.single(ctx, "det", t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// installation is what the archive of det-master holds: a whole installation.
+func (b *builder) installation(ctx context.Context, t Target) ([]entry, error) {
+	if _, err := os.Stat(filepath.Join(b.Root, "webui", "dist", "index.html")); err != nil {
+		return nil, fmt.Errorf("the pages are not built, and a master without pages is no release: run ./justw ui (it needs npm)")
+	}
+	var entries []entry
+	var programs []string
+	for _, name := range []string{"det-master", "det-runner", "det"} {
+		entries = append(entries, entry{name: name, path: b.program(name, t), mode: 0o755})
+		programs = append(programs, b.program(name, t))
+	}
+	harness, err := b.harness()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"nomad/master.nomad.hcl", "nomad/policies", "nomad/vault", "docs/operate"} {
+		files, err := b.tree(name)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, files...)
+	}
+	licences, err := b.licences(ctx, programs, true)
+	return slices.Concat(entries, harness, licences), err
+}
+
+// harness is the Python package as a master serves it to tasks.
+func (b *builder) harness() ([]entry, error) {
+	files, err := b.tree("plugins/harness")
+	if err != nil {
+		return nil, err
+	}
+	var kept []entry
+	for _, e := range files {
+		name := strings.TrimPrefix(e.name, "plugins/harness/")
+		if strings.HasPrefix(name, "tests/") || strings.HasPrefix(name, "examples/") {
+			continue
+		}
+		e.name = "harness/" + name
+		kept = append(kept, e)
+	}
+	return kept, nil
+}
+
+// single packs one program with its licences; one that was not built is left out.
+func (b *builder) single(ctx context.Context, name string, t Target) error {
+	path := b.program(name, t)
+	if _, err := os.Stat(path); err != nil {
+		return nil //nolint:nilerr // programs said that there is no compiler for it
+	}
+	licences, err := b.licences(ctx, []string{path}, false)
+	if err != nil {
+		return err
+	}
+	entries := append(licences, entry{name: name, path: path, mode: 0o755})
+	return pack(b.file("%s_%s_%s.tar.gz", name, b.version, t), entries, b.time)
+}
+
+// leftovers are what tools leave beside files of the checkout.
+var leftovers = []string{"__pycache__", "build", "dist"}
+
+// tree lists the files at and below a path of the checkout, without what tools leave there.
+func (b *builder) tree(name string) ([]entry, error) {
+	var entries []entry
+	err := filepath.WalkDir(filepath.Join(b.Root, filepath.FromSlash(name)), func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		base := d.Name()
+		if d.IsDir() {
+			if strings.HasPrefix(base, ".") || strings.HasSuffix(base, ".egg-info") || slices.Contains(leftovers, base) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !d.Type().IsRegular() || strings.HasPrefix(base, ".") || strings.HasSuffix(base, ".pyc") || strings.HasSuffix(base, ".go") {
+			return nil
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		in, err := filepath.Rel(b.Root, path)
+		if err != nil {
+			return err
+		}
+		mode := int64(0o644)
+		if info.Mode()&0o111 != 0 {
+			mode = 0o755
+		}
+		entries = append(entries, entry{name: filepath.ToSlash(in), path: path, mode: mode})
+		return nil
+	})
+	return entries, err
+}

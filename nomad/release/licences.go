@@ -1,0 +1,155 @@
+package release
+
+import (
+	"bytes"
+	"context"
+	"debug/buildinfo"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// licences are the texts that go with programs: our own, NOTICE, and that of each module that is
+// linked into them. With pages, those of the packages that the pages are made of too.
+func (b *builder) licences(ctx context.Context, programs []string, pages bool) ([]entry, error) {
+	entries := []entry{
+		{name: "LICENSE", path: filepath.Join(b.Root, "LICENSE"), mode: 0o644},
+		{name: "NOTICE", path: filepath.Join(b.Root, "NOTICE"), mode: 0o644},
+	}
+	modules, err := linkedModules(programs)
+	if err != nil {
+		return nil, err
+	}
+	dirs, err := b.moduleFolders(ctx, modules)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range modules {
+		texts, err := licenceTexts("licences/"+m.Path+"@"+m.Version, dirs[m.Path])
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, texts...)
+	}
+	if !pages {
+		return entries, nil
+	}
+	packages, err := bundledPackages(b.Root)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range packages {
+		texts, err := licenceTexts("licences/npm/"+p.Name+"@"+p.Version, filepath.Join(b.Root, "webui", "node_modules", p.Name))
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, texts...)
+	}
+	return entries, nil
+}
+
+// A module is a module or package that is part of a program.
+type module struct{ Path, Version, Sum string }
+
+// linkedModules reads out of programs which modules they were built from.
+func linkedModules(programs []string) ([]module, error) {
+	seen := map[string]module{}
+	for _, path := range programs {
+		info, err := buildinfo.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("%s does not name its modules: %w", path, err)
+		}
+		for _, d := range info.Deps {
+			if d.Replace != nil {
+				d = d.Replace
+			}
+			seen[d.Path] = module{d.Path, d.Version, d.Sum}
+		}
+	}
+	list := make([]module, 0, len(seen))
+	for _, m := range seen {
+		list = append(list, m)
+	}
+	slices.SortFunc(list, func(a, b module) int { return strings.Compare(a.Path, b.Path) })
+	return list, nil
+}
+
+// moduleFolders are the folders of modules in the module cache, where go build has put them.
+func (b *builder) moduleFolders(ctx context.Context, modules []module) (map[string]string, error) {
+	args := []string{"mod", "download", "-json"}
+	for _, m := range modules {
+		args = append(args, m.Path+"@"+m.Version)
+	}
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = b.Root
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go mod download: %w", err)
+	}
+	dirs := map[string]string{}
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var m struct{ Path, Dir string }
+		if err := d.Decode(&m); errors.Is(err, io.EOF) {
+			return dirs, nil
+		} else if err != nil {
+			return nil, err
+		}
+		dirs[m.Path] = m.Dir
+	}
+}
+
+// licenceTexts are the licence files of a module. A module without one may not be given away.
+func licenceTexts(name, dir string) ([]entry, error) {
+	var entries []entry
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("the licence of %s: %w", strings.TrimPrefix(name, "licences/"), err)
+	}
+	for _, f := range files {
+		upper := strings.ToUpper(f.Name())
+		for _, prefix := range []string{"LICENSE", "LICENCE", "COPYING", "NOTICE", "PATENTS"} {
+			if strings.HasPrefix(upper, prefix) && f.Type().IsRegular() {
+				entries = append(entries, entry{name: name + "/" + f.Name(), path: filepath.Join(dir, f.Name()), mode: 0o644})
+			}
+		}
+	}
+	if len(entries) == 0 {
+		return nil, fmt.Errorf("%s has no licence file in %s", strings.TrimPrefix(name, "licences/"), dir)
+	}
+	return entries, nil
+}
+
+// An npmPackage is part of the pages.
+type npmPackage struct{ Name, Version, License string }
+
+// bundledPackages reads from the lock file which packages the pages are made of.
+func bundledPackages(root string) ([]npmPackage, error) {
+	content, err := os.ReadFile(filepath.Join(root, "webui", "package-lock.json"))
+	if err != nil {
+		return nil, err
+	}
+	var lock struct {
+		Packages map[string]struct {
+			Version, License string
+			Dev, DevOptional bool
+		}
+	}
+	if err := json.Unmarshal(content, &lock); err != nil {
+		return nil, fmt.Errorf("webui/package-lock.json: %w", err)
+	}
+	var list []npmPackage
+	for path, p := range lock.Packages {
+		if path == "" || p.Dev || p.DevOptional {
+			continue
+		}
+		list = append(list, npmPackage{strings.TrimPrefix(path, "node_modules/"), p.Version, p.License})
+	}
+	slices.SortFunc(list, func(a, b npmPackage) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
+}

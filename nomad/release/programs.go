@@ -1,0 +1,81 @@
+package release
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+)
+
+// sources are the packages of the programs.
+var sources = map[string]string{
+	"det-master": "./master",
+	"det-runner": "./plugins/runner",
+	"det":        "./cli",
+	"det-gpu":    "./plugins/gpu",
+}
+
+// programs builds what the archives hold.
+func (b *builder) programs(ctx context.Context) error {
+	for _, t := range b.Servers {
+		for _, name := range []string{"det-master", "det-runner", "det"} {
+			if err := b.compile(ctx, name, t, ""); err != nil {
+				return err
+			}
+		}
+		if compiler := compilerFor(t); compiler == "" {
+			b.say("no C compiler for %s: det-gpu is left out for it (Debian: apt-get install gcc-%s-linux-gnu)", t, gnuArch[t.Arch])
+		} else if err := b.compile(ctx, "det-gpu", t, compiler); err != nil {
+			return err
+		}
+	}
+	for _, t := range b.Clients {
+		if slices.Contains(b.Servers, t) {
+			continue
+		}
+		if err := b.compile(ctx, "det", t, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compile builds one program. Only det-gpu needs C: it loads NVIDIA's library when it runs.
+func (b *builder) compile(ctx context.Context, name string, t Target, compiler string) error {
+	b.say("building %s for %s", name, t)
+	path := b.program(name, t)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	// The flags are those of `just build`, so that the build cache serves both.
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, sources[name])
+	cmd.Dir = b.Root
+	cmd.Env = append(os.Environ(), "GOOS="+t.OS, "GOARCH="+t.Arch, "CGO_ENABLED=0")
+	if compiler != "" {
+		cmd.Env = append(cmd.Env, "CGO_ENABLED=1", "CC="+compiler)
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s for %s does not build: %w\n%s", name, t, err, out)
+	}
+	return nil
+}
+
+// gnuArch is how GNU names an architecture.
+var gnuArch = map[string]string{"amd64": "x86-64", "arm64": "aarch64"}
+
+// compilerFor finds a C compiler for a platform; "" where there is none.
+func compilerFor(t Target) string {
+	candidates := []string{map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[t.Arch] + "-linux-gnu-gcc"}
+	if t.OS == runtime.GOOS && t.Arch == runtime.GOARCH {
+		candidates = append([]string{"cc", "gcc"}, candidates...)
+	}
+	for _, name := range candidates {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
+}
