@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,11 +35,29 @@ func (r *rig) surfer(t *testing.T, user string) *surfer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &surfer{t: t, r: r, jar: jar, c: &http.Client{Jar: jar, Timeout: time.Minute}}
+	s := &surfer{t: t, r: r, jar: jar, c: &http.Client{Jar: jar, Timeout: time.Minute, Transport: &http.Transport{DialContext: toLocalhost}}}
 	if code, body := s.do("POST", r.MasterURL+"/api/v1/auth/login", fmt.Sprintf(`{"username":%q,"password":"","isHashed":true}`, user), "same-origin"); code != 200 {
 		t.Fatalf("sign in: %d %s", code, body)
 	}
 	return s
+}
+
+// toLocalhost takes every name below localhost for this machine, as browsers do.
+func toLocalhost(ctx context.Context, network, address string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err == nil && strings.HasSuffix(host, ".localhost") {
+		address = net.JoinHostPort("127.0.0.1", port)
+	}
+	var d net.Dialer
+	return d.DialContext(ctx, network, address)
+}
+
+// tasksAt is the origin of a task's pages.
+func (r *rig) tasksAt(task string) string {
+	if r.TasksDomain == "" {
+		return r.TasksURL
+	}
+	return "http://" + task + "." + r.TasksDomain
 }
 
 func (s *surfer) do(method, address, body, site string, header ...string) (int, string) {
@@ -93,34 +112,34 @@ func TestABrowserInANotebook(t *testing.T) {
 		}
 	}()
 	base := "/proxy/" + id
-	s := r.surfer(t, "determined")
-	if code, body := s.do("GET", r.MasterURL+base+"/lab", "", "none"); code != 200 || !strings.Contains(body, "JupyterLab") {
+	s, tasks := r.surfer(t, "determined"), r.tasksAt(id)
+	if code, body := s.do("GET", r.MasterURL+base+"/lab", "", "none", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"); code != 200 || !strings.Contains(body, "JupyterLab") {
 		t.Fatalf("the notebook by a browser: %d %.300s", code, body)
 	}
-	xsrf := s.cookie(r.TasksURL+base+"/", "_xsrf")
-	if xsrf == "" || s.cookie(r.TasksURL+base+"/", "det-task-"+id) == "" {
+	xsrf := s.cookie(tasks+base+"/", "_xsrf")
+	if xsrf == "" || s.cookie(tasks+base+"/", "det-task-"+id) == "" {
 		t.Fatalf("cookies: %q", xsrf)
 	}
 	var kernel struct{ ID string }
-	code, body := s.do("POST", r.TasksURL+base+"/api/kernels", `{}`, "same-origin", "Origin", r.TasksURL, "X-XSRFToken", xsrf)
+	code, body := s.do("POST", tasks+base+"/api/kernels", `{}`, "same-origin", "Origin", tasks, "X-XSRFToken", xsrf)
 	if err := json.Unmarshal([]byte(body), &kernel); err != nil || code != 201 {
 		t.Fatalf("a kernel: %d %s", code, body)
 	}
-	ws := s.socket(base+"/api/kernels/"+kernel.ID+"/channels", r.TasksURL)
+	ws := s.socket(tasks+base+"/api/kernels/"+kernel.ID+"/channels", tasks)
 	defer ws.Close()
 	if got := runCell(t, ws, "import os; print('DET_TASK_ID' in os.environ, 6*7)"); got != "True 42\n" {
 		t.Fatalf("the cell printed %q", got)
 	}
 
 	for _, path := range []string{"/api/v1/me", "/api/v1/users"} {
-		if code, body := s.do("GET", r.MasterURL+path, "", "same-site", "Origin", r.TasksURL); code != 403 {
+		if code, body := s.do("GET", r.MasterURL+path, "", "same-site", "Origin", tasks); code != 403 {
 			t.Errorf("the notebook's page gets %s: %d %s", path, code, body)
 		}
-		if code, body := s.do("GET", r.TasksURL+path, "", "same-origin"); code != 404 {
+		if code, body := s.do("GET", tasks+path, "", "same-origin"); code != 404 {
 			t.Errorf("the tasks' origin answers %s: %d %s", path, code, body)
 		}
 	}
-	if _, resp, err := s.try(base+"/api/kernels/"+kernel.ID+"/channels", "http://evil.example"); err == nil || resp.StatusCode != 403 {
+	if _, resp, err := s.try(tasks+base+"/api/kernels/"+kernel.ID+"/channels", "http://evil.example"); err == nil || resp.StatusCode != 403 {
 		t.Errorf("a WebSocket from another page: %v", err)
 	}
 	r.dialDirectly(t, id)
@@ -140,7 +159,7 @@ func TestABrowserInANotebook(t *testing.T) {
 		t.Error("the kernel's WebSocket outlives the session")
 	}
 	eventually(t, "the browser is out", func() (bool, error) {
-		code, _ := s.do("GET", r.TasksURL+base+"/lab", "", "same-origin")
+		code, _ := s.do("GET", tasks+base+"/lab", "", "same-origin")
 		return code == 401, fmt.Errorf("%d", code)
 	})
 }
@@ -175,14 +194,14 @@ func (r *rig) dialDirectly(t *testing.T, task string) {
 	}
 }
 
-func (s *surfer) try(path, origin string) (*websocket.Conn, *http.Response, error) {
-	d := websocket.Dialer{Jar: s.jar, HandshakeTimeout: time.Minute}
-	return d.DialContext(s.t.Context(), strings.Replace(s.r.TasksURL, "http://", "ws://", 1)+path, http.Header{"Origin": {origin}})
+func (s *surfer) try(address, origin string) (*websocket.Conn, *http.Response, error) {
+	d := websocket.Dialer{Jar: s.jar, HandshakeTimeout: time.Minute, NetDialContext: toLocalhost}
+	return d.DialContext(s.t.Context(), strings.Replace(address, "http://", "ws://", 1), http.Header{"Origin": {origin}})
 }
 
-func (s *surfer) socket(path, origin string) *websocket.Conn {
+func (s *surfer) socket(address, origin string) *websocket.Conn {
 	s.t.Helper()
-	ws, resp, err := s.try(path, origin)
+	ws, resp, err := s.try(address, origin)
 	if err != nil {
 		s.t.Fatalf("WebSocket: %v %v", resp, err)
 	}

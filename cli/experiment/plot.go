@@ -15,6 +15,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/chart"
 	"github.com/detent-ml/detent/cli/internal/complete"
 	"github.com/detent-ml/detent/cli/internal/exit"
+	"github.com/detent-ml/detent/cli/internal/term"
 	"github.com/detent-ml/detent/master/client"
 )
 
@@ -91,7 +92,7 @@ func runPlot(ctx context.Context, a *app.App, o plotOptions) error {
 // followPlot draws until the experiment is over. Without a terminal it draws once,
 // at the end.
 func followPlot(ctx context.Context, a *app.App, c *client.Client, o plotOptions) error {
-	screen := &screen{w: a.IO.Out, live: a.IO.OutTTY}
+	screen := &screen{w: a.IO.Canvas(), live: a.IO.OutTTY}
 	defer screen.close()
 	for {
 		began := time.Now()
@@ -145,7 +146,7 @@ func (s *screen) show(lines []string, last bool) {
 		fmt.Fprintf(&b, "\x1b[%dA", s.drawn)
 	}
 	for _, l := range lines {
-		b.WriteString(l)
+		b.WriteString(term.Clean(l))
 		if s.live {
 			b.WriteString("\x1b[K")
 		}

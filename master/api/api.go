@@ -128,22 +128,23 @@ type NodeSlots struct {
 
 // API serves /api/v1 and what stands beside it.
 type API struct {
-	cfg       Config
-	db        *store.DB
-	bus       *store.Bus
-	identity  Identity
-	discovery Discovery
-	log       *slog.Logger
-	app       *fiber.App
-	routes    []route
-	auth      *authenticator
-	contexts  chan struct{} // bounds experiments being received at once
-	meters    *meters
-	logins    *loginLimiter
-	artifacts artifacts
-	inside    *inside // what tasks report goes through here
-	driven    *driven // searches that programs outside drive
-	stopping  context.Context
+	cfg        Config
+	db         *store.DB
+	bus        *store.Bus
+	identity   Identity
+	discovery  Discovery
+	log        *slog.Logger
+	app        *fiber.App
+	routes     []route
+	auth       *authenticator
+	contexts   chan struct{} // bounds experiments being received at once
+	meters     *meters
+	logins     *loginLimiter
+	artifacts  artifacts
+	followings *followings
+	inside     *inside // what tasks report goes through here
+	driven     *driven // searches that programs outside drive
+	stopping   context.Context
 }
 
 // New builds the API. Its requests and streams end when ctx does.
@@ -164,6 +165,8 @@ func New(ctx context.Context, cfg Config, db *store.DB, bus *store.Bus, id Ident
 		UnescapePath:          true,
 		CaseSensitive:         true,
 	})
+	a.followings = newFollowings(db, bus)
+	go a.followings.run(ctx)
 	a.register()
 	a.mount()
 	return a

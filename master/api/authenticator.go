@@ -59,17 +59,27 @@ func tokenOf(c *fiber.Ctx) shown {
 	if t := bare(c.Get("Grpc-Metadata-x-allocation-token")); t != "" {
 		return shown{token: t, task: true}
 	}
-	return shown{token: sessionCookie(c), cookie: true}
+	return shown{token: shownCookie(c), cookie: true}
 }
 
-// sessionCookie is the one that a browser got when somebody signed in. A page of a
+// cookieName is the name of the cookie for the way by which a browser comes. By HTTPS
+// its prefixes say that no script and no page of another host can have set it; a task's
+// page may be on another port of this host.
+func cookieName(c *fiber.Ctx) string {
+	if c.Protocol() == "https" {
+		return proxy.SecureSessionCookie
+	}
+	return proxy.SessionCookie
+}
+
+// shownCookie is the one that a browser got when somebody signed in. A page of a
 // task, which may be on another port of the same host, can set a cookie of the
 // same name for a path, and thereby make its visitor somebody else: two of them
 // are none.
-func sessionCookie(c *fiber.Ctx) string {
-	found, n := "", 0
+func shownCookie(c *fiber.Ctx) string {
+	found, n, wanted := "", 0, cookieName(c)
 	for part := range strings.SplitSeq(c.Get(fiber.HeaderCookie), ";") {
-		if name, value, ok := strings.Cut(strings.TrimSpace(part), "="); ok && name == proxy.SessionCookie {
+		if name, value, ok := strings.Cut(strings.TrimSpace(part), "="); ok && name == wanted {
 			found, n = value, n+1
 		}
 	}

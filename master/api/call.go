@@ -19,7 +19,8 @@ import (
 // A call is what a handler is given: who asks, and with which parameters.
 type call struct {
 	*fiber.Ctx
-	who auth.Who
+	who   auth.Who
+	takes func(auth.Who) error // the route's rule about who may call it
 }
 
 // may fails unless the caller may do that.

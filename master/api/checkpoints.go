@@ -108,13 +108,16 @@ func (a *API) patchCheckpoints(ctx context.Context, c *call, req *v1.PatchCheckp
 
 // shownCheckpoint is a checkpoint as clients see it, its configuration without
 // secrets.
-func shownCheckpoint(k store.Checkpoint) (v1.Checkpoint, error) {
+func shownCheckpoint(k store.Checkpoint, who auth.Who) (v1.Checkpoint, error) {
 	if len(k.Config) == 0 {
 		return wireCheckpoint(k, nil), nil
 	}
 	cfg, err := expconf.ParseConfigJSON(k.Config)
 	if err != nil {
 		return v1.Checkpoint{}, err
+	}
+	if !ownTo(who, k.OwnerID) {
+		cfg = cfg.WithoutVariables()
 	}
 	config, err := cfg.Redacted().JSON()
 	return wireCheckpoint(k, v1.Struct(config)), err
@@ -125,7 +128,7 @@ func (a *API) checkpoint(ctx context.Context, c *call, _ *none) (*v1.GetCheckpoi
 	if err != nil {
 		return nil, err
 	}
-	w, err := shownCheckpoint(k)
+	w, err := shownCheckpoint(k, c.who)
 	if err != nil {
 		return nil, err
 	}
@@ -159,6 +162,6 @@ func (a *API) setCheckpointMetadata(ctx context.Context, c *call, req *v1.PostCh
 	if err := a.db.SetCheckpointMetadata(ctx, k.UUID, k.Metadata); err != nil {
 		return nil, err
 	}
-	w, err := shownCheckpoint(k)
+	w, err := shownCheckpoint(k, c.who)
 	return &v1.PostCheckpointMetadataResponse{Checkpoint: &w}, err
 }

@@ -47,8 +47,8 @@ func (a *API) downloadCheckpoint(ctx context.Context, c *call) error {
 	c.Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", k.UUID+suffix))
 	r, w := io.Pipe()
 	// Longer than the request's own context: that ends when the handler has returned.
-	sending, sent := context.WithCancel(a.stopping)
-	stop := context.AfterFunc(a.stopping, func() { _ = w.CloseWithError(a.stopping.Err()) })
+	sending, sent := a.followings.follow(a.stopping, c)
+	stop := context.AfterFunc(sending, func() { _ = w.CloseWithError(context.Cause(sending)) })
 	go func() {
 		defer stop()
 		defer sent()

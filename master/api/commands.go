@@ -38,7 +38,7 @@ func (a *API) command(ctx context.Context, c *call, _ *none) (*v1.GetCommandResp
 	if err != nil {
 		return nil, err
 	}
-	return &v1.GetCommandResponse{Command: wireCommand(k), Config: taskConfig(k.Config)}, nil
+	return &v1.GetCommandResponse{Command: wireCommand(k), Config: taskConfig(k, c.who)}, nil
 }
 
 func (a *API) createCommand(ctx context.Context, c *call, req *v1.LaunchCommandRequest) (*v1.LaunchCommandResponse, error) {

@@ -81,11 +81,16 @@ func text(s *string) string {
 var secretKeys = [][]byte{[]byte(`"access_key": "`), []byte(`"secret_key": "`), []byte(`"connection_string": "`), []byte(`"credential": "`),
 	[]byte(`"password": "`), []byte(`"auth": "`), []byte(`"identitytoken": "`), []byte(`"registrytoken": "`), []byte(`"token": "`), []byte(`"secrets": `)}
 
-// shownConfig is a configuration without its secrets, and the submitted text,
+// noVariables is how PostgreSQL prints that a task is given no environment variables.
+var noVariables = []byte(`"environment_variables": {"cpu": [], "cuda": [], "rocm": []}`)
+
+// shownConfig is a configuration without its secrets, and without the values of
+// environment variables where it is somebody else's, and the submitted text,
 // which has them, for those who may change the experiment. Most configurations
 // have none, which is seen without reading them.
 func shownConfig(e store.Experiment, who auth.Who) (v1.Struct, string) {
-	secret := false
+	own := ownTo(who, e.OwnerID)
+	secret := !own && !bytes.Contains(e.Config, noVariables)
 	for _, key := range secretKeys {
 		secret = secret || bytes.Contains(e.Config, key)
 	}
@@ -94,6 +99,9 @@ func shownConfig(e store.Experiment, who auth.Who) (v1.Struct, string) {
 	}
 	shown := v1.Struct(`{}`) // of a configuration that this release cannot read, nothing is shown
 	if cfg, err := expconf.ParseConfigJSON(e.Config); err == nil {
+		if !own {
+			cfg = cfg.WithoutVariables()
+		}
 		if b, err := cfg.Redacted().JSON(); err == nil {
 			shown = b
 		}

@@ -48,21 +48,31 @@ func sameOrigin(c *fiber.Ctx) error {
 		return nil
 	case "":
 		origin := c.Get(fiber.HeaderOrigin)
-		if origin == "" && (c.Method() == fiber.MethodGet || c.Method() == fiber.MethodHead) {
-			return nil
-		}
-		if u, err := url.Parse(origin); err == nil && u.Host != "" && u.Host == string(c.Request().Host()) {
+		if origin == "" && (c.Method() == fiber.MethodGet || c.Method() == fiber.MethodHead) || ownOrigin(c, origin) {
 			return nil
 		}
 	}
 	return fault.New(fault.Forbidden, "a signed-in browser may call this from the master's own pages only; programs use the header Authorization: Bearer <token>")
 }
 
+// ownOrigin tells whether an Origin is the one that a request went to.
+func ownOrigin(c *fiber.Ctx, origin string) bool {
+	u, err := url.Parse(origin)
+	return err == nil && u.Host != "" && u.Host == string(c.Request().Host())
+}
+
 // fromElsewhere refuses a sign-in that a page of another origin makes a browser
-// send: it would leave whoever looks at that page signed in as somebody else.
+// send: it would leave whoever looks at that page signed in as somebody else. A
+// program says nothing of where it comes from, and a browser always does: with
+// every POST there is an Origin, where there is no better word.
 func fromElsewhere(c *call) error {
-	if site := c.Get("Sec-Fetch-Site"); site == "" || site == "same-origin" || site == "none" {
+	switch c.Get("Sec-Fetch-Site") {
+	case "same-origin", "none":
 		return nil
+	case "":
+		if origin := c.Get(fiber.HeaderOrigin); origin == "" || ownOrigin(c.Ctx, origin) {
+			return nil
+		}
 	}
 	return fault.New(fault.Forbidden, "a browser signs in on the master's own pages only")
 }

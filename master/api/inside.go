@@ -40,6 +40,7 @@ func newInside(ctx context.Context, db *store.DB, bus *store.Bus) *inside {
 // Wait returns when nothing that a task reported is still being written. Call it
 // after the server has shut down.
 func (a *API) Wait() {
+	<-a.followings.done
 	a.inside.metrics.Wait()
 	a.inside.logs.Wait()
 	a.inside.feed.Wait()

@@ -55,13 +55,23 @@ func (a *API) taskFor(ctx context.Context, c *call, of kind, verb auth.Verb) (st
 	return k, c.may(verb, auth.Object{Kind: of.noun, OwnerID: k.OwnerID})
 }
 
-// taskConfig is a task's configuration as it may be shown.
-func taskConfig(stored []byte) v1.Struct {
-	cfg, err := expconf.ParseCommandConfigJSON(stored)
+// taskConfig is a task's configuration as somebody may see it.
+func taskConfig(k store.Task, who auth.Who) v1.Struct {
+	cfg, err := expconf.ParseCommandConfigJSON(k.Config)
 	if err != nil {
 		return v1.Struct(`{}`) // of what this release cannot read, nothing is shown
 	}
+	if !ownTo(who, k.OwnerID) {
+		cfg = cfg.WithoutVariables()
+	}
 	return v1.StructOf(cfg.Redacted())
+}
+
+// ownTo tells whether something is somebody's own: its owner's, the owner's tasks',
+// or an admin's, to whom everything is. The values of environment variables are for
+// them alone.
+func ownTo(who auth.Who, ownerID int) bool {
+	return who.Admin || who.UserID != 0 && who.UserID == ownerID
 }
 
 // exitStatus is how a task ended; nil while it has not.

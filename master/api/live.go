@@ -80,7 +80,6 @@ type liveStream struct {
 	trials  []int
 	reports <-chan []store.MetricRow // nil when no trial is watched
 	moves   <-chan store.StateChange
-	who     shown
 }
 
 // live sends over one connection all that a page shows: "metrics" for each report
@@ -89,7 +88,7 @@ type liveStream struct {
 // by other routes after it has no gap before what comes here. Each event's id is a
 // position to come back with; a browser does that by itself.
 func (a *API) live(ctx context.Context, c *call) error {
-	s := &liveStream{a: a, who: tokenOf(c.Ctx)}
+	s := &liveStream{a: a}
 	var err error
 	if s.trials, err = a.liveTrials(ctx, c); err != nil {
 		return err
@@ -120,12 +119,14 @@ func (a *API) live(ctx context.Context, c *call) error {
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	c.Set("X-Accel-Buffering", "no")
 	c.Context().Response.ImmediateHeaderFlush = true
+	following, done := a.followings.follow(a.stopping, c)
 	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
+		defer done()
 		defer stopReports()
 		defer stopMoves()
 		s.e = events{w: w}
-		if s.catchUp(after, since, missed && after != nil) == nil {
-			s.run(a.stopping)
+		if s.catchUp(following, after, since, missed && after != nil) == nil {
+			s.run(following)
 		}
 	})
 	return nil
@@ -150,7 +151,7 @@ func (a *API) liveTrials(ctx context.Context, c *call) ([]int, error) {
 
 // catchUp sends what a reader who comes back missed, and tells every reader that
 // it is up to date.
-func (s *liveStream) catchUp(after *livePosition, since []store.StateChange, missed bool) error {
+func (s *liveStream) catchUp(ctx context.Context, after *livePosition, since []store.StateChange, missed bool) error {
 	if _, err := s.e.w.WriteString("retry: 1000\n"); err != nil {
 		return err
 	}
@@ -166,7 +167,7 @@ func (s *liveStream) catchUp(after *livePosition, since []store.StateChange, mis
 	if after != nil && len(s.trials) > 0 {
 		s.at.metrics = after.metrics
 		for {
-			list, err := s.a.db.MetricsBetween(s.a.stopping, s.trials, s.at.metrics, now.metrics)
+			list, err := s.a.db.MetricsBetween(ctx, s.trials, s.at.metrics, now.metrics)
 			if err != nil {
 				return err
 			}
@@ -191,8 +192,8 @@ func (s *liveStream) catchUp(after *livePosition, since []store.StateChange, mis
 }
 
 // run sends what comes, and a sign of life when nothing does. It ends when the
-// client has gone or has signed out.
-func (s *liveStream) run(stopping context.Context) {
+// client has gone or may read no more, which it is told when it comes back.
+func (s *liveStream) run(ctx context.Context) {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	for {
@@ -209,11 +210,8 @@ func (s *liveStream) run(stopping context.Context) {
 			}
 			err = s.move(change)
 		case <-beat.C:
-			if _, werr := s.a.auth.byToken(stopping, s.who); fault.Is(werr, fault.Unauthenticated) {
-				return // coming back, the client is told why
-			}
 			_, err = s.e.w.WriteString(":\n\n")
-		case <-stopping.Done():
+		case <-ctx.Done():
 			return
 		}
 		if err != nil || s.e.w.Flush() != nil {

@@ -70,9 +70,17 @@ func (a *API) login(ctx context.Context, c *call, req *v1.LoginRequest) (*v1.Log
 	if err := a.db.NewSession(ctx, u.ID, hash, sessionLife); err != nil {
 		return nil, err
 	}
-	c.Cookie(&fiber.Cookie{Name: "auth", Value: token, Path: "/", HTTPOnly: true, SameSite: "Strict",
-		Secure: c.Protocol() == "https", MaxAge: int(sessionLife.Seconds())})
+	c.Cookie(sessionCookie(c, token, int(sessionLife.Seconds())))
 	return &v1.LoginResponse{Token: token, User: wireUser(u)}, nil
+}
+
+// sessionCookie is what a browser keeps; with a negative age it is thrown away.
+func sessionCookie(c *call, token string, age int) *fiber.Cookie {
+	cookie := &fiber.Cookie{Name: cookieName(c.Ctx), Value: token, Path: "/", HTTPOnly: true, SameSite: "Strict", Secure: c.Protocol() == "https", MaxAge: age}
+	if age < 0 {
+		cookie.MaxAge, cookie.Expires = 0, time.Unix(1, 0)
+	}
+	return cookie
 }
 
 // passwordFits does the same work whether the user exists, has a password, or
@@ -112,7 +120,8 @@ func (a *API) logout(ctx context.Context, c *call, _ *none) (*empty, error) {
 		return nil, err
 	}
 	a.auth.forget(c.who.UserID)
-	c.ClearCookie("auth")
+	a.bus.Publish(store.TopicAccess)
+	c.Cookie(sessionCookie(c, "", -1))
 	return &empty{}, nil
 }
 

@@ -47,11 +47,12 @@ func (a *API) liveMetrics(ctx context.Context, c *call) error {
 	c.Set("Cache-Control", "no-store")
 	c.Set("X-Accel-Buffering", "no")
 	c.Context().Response.ImmediateHeaderFlush = true
-	stopping := a.stopping
+	following, done := a.followings.follow(a.stopping, c)
 	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
+		defer done()
 		defer cancel()
 		e := events{w: w}
-		if err := a.catchUp(stopping, &e, id, after, now); err != nil {
+		if err := a.catchUp(following, &e, id, after, now); err != nil {
 			return // the client comes back with its last id
 		}
 		beat := time.NewTicker(heartbeat)
@@ -66,8 +67,8 @@ func (a *API) liveMetrics(ctx context.Context, c *call) error {
 				if _, err := w.WriteString(":\n\n"); err != nil || w.Flush() != nil {
 					return
 				}
-			case <-stopping.Done():
-				return
+			case <-following.Done():
+				return // who comes back is told why
 			}
 		}
 	})

@@ -44,7 +44,7 @@ func (a *API) notebook(ctx context.Context, c *call, _ *none) (*v1.GetNotebookRe
 	if err != nil {
 		return nil, err
 	}
-	return &v1.GetNotebookResponse{Notebook: wireNotebook(k), Config: taskConfig(k.Config)}, nil
+	return &v1.GetNotebookResponse{Notebook: wireNotebook(k), Config: taskConfig(k, c.who)}, nil
 }
 
 func (a *API) createNotebook(ctx context.Context, c *call, req *v1.LaunchNotebookRequest) (*v1.LaunchNotebookResponse, error) {

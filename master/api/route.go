@@ -35,6 +35,7 @@ type route struct {
 	stream  bool
 	summary string
 	handler fiber.Handler
+	waits   bool          // the answer may wait for something to happen
 	after   bool          // an ended attempt's token is still good for it
 	query   []string      // names of its parameters
 	within  time.Duration // how long the answer may take; a raw route has no such limit
@@ -55,7 +56,7 @@ func query(names string) option {
 }
 
 // longPoll allows an answer to wait for something to happen.
-func longPoll(r *route) { r.within = longestPoll + answerWithin }
+func longPoll(r *route) { r.within, r.waits = longestPoll+answerWithin, true }
 
 // slow is for answers that read or write a whole context.
 func slow(r *route) { r.within = slowWithin }
@@ -69,7 +70,7 @@ func handle[Req, Resp any](a *API, method, path string, who access, summary stri
 		o(&r)
 	}
 	r.handler = func(fc *fiber.Ctx) error {
-		c := &call{Ctx: fc, who: whoOf(fc)}
+		c := &call{Ctx: fc, who: whoOf(fc), takes: r.takes}
 		var req Req
 		if r.req != nil {
 			body, err := a.readBody(fc, r.limit)
@@ -80,7 +81,16 @@ func handle[Req, Resp any](a *API, method, path string, who access, summary stri
 				return fault.New(fault.Invalid, "%w", err)
 			}
 		}
-		resp, err := fn(fc.UserContext(), c, &req)
+		ctx := fc.UserContext()
+		if r.waits {
+			var done func()
+			ctx, done = a.followings.follow(ctx, c)
+			defer done()
+		}
+		resp, err := fn(ctx, c, &req)
+		if why := refused(ctx); why != nil {
+			return why
+		}
 		if err != nil {
 			return err
 		}
@@ -96,7 +106,7 @@ func (a *API) raw(method, path string, who access, summary string, fn func(ctx c
 		o(&r)
 	}
 	r.handler = func(fc *fiber.Ctx) error {
-		return fn(fc.UserContext(), &call{Ctx: fc, who: whoOf(fc)})
+		return fn(fc.UserContext(), &call{Ctx: fc, who: whoOf(fc), takes: r.takes})
 	}
 	a.routes = append(a.routes, r)
 }
@@ -144,19 +154,32 @@ func (a *API) admit(r route) fiber.Handler {
 		if err != nil {
 			return err
 		}
-		switch {
-		case r.access == person && who.IsTask(), r.access == admin && who.IsTask():
-			return fault.New(fault.Forbidden, "a task's token does not do for this; sign in as a user")
-		case r.access == task && !who.IsTask():
-			return fault.New(fault.Forbidden, "only the task itself may call this")
-		case r.access == admin && !auth.Can(who, auth.Administer, auth.Object{Kind: "cluster"}):
-			return fault.New(fault.Forbidden, "only an admin may do this")
-		case who.Ended && !r.after:
-			return fault.New(fault.Unauthenticated, "attempt %s is over; its token takes nothing but logs and its exit", who.AllocationID)
+		if err := r.takes(who); err != nil {
+			return err
 		}
 		c.Locals(whoKey{}, who)
 		return c.Next()
 	}
+}
+
+// takes says why a route does not take somebody's calls.
+func (r route) takes(who auth.Who) error {
+	switch {
+	case r.access == public:
+	case r.access == person && who.IsTask(), r.access == admin && who.IsTask():
+		return fault.New(fault.Forbidden, "a task's token does not do for this; sign in as a user")
+	case r.access == task && !who.IsTask():
+		return fault.New(fault.Forbidden, "only the task itself may call this")
+	case who.Within != "" && !r.forPrograms():
+		return fault.New(fault.Forbidden, "the session of a task may not do this; sign in as a user with det user login")
+	case who.OwnerGone && !r.aboutItself():
+		return fault.New(fault.Unauthenticated, "user %s is deactivated; attempt %s may report about itself and do nothing else", who.Username, who.AllocationID)
+	case r.access == admin && !auth.Can(who, auth.Administer, auth.Object{Kind: "cluster"}):
+		return fault.New(fault.Forbidden, "only an admin may do this")
+	case who.Ended && !r.after:
+		return fault.New(fault.Unauthenticated, "attempt %s is over; its token takes nothing but logs and its exit", who.AllocationID)
+	}
+	return nil
 }
 
 type whoKey struct{}

@@ -102,7 +102,7 @@ func (a *API) shell(ctx context.Context, c *call, _ *none) (*v1.GetShellResponse
 	if err != nil {
 		return nil, err
 	}
-	resp := &v1.GetShellResponse{Config: taskConfig(k.Config)}
+	resp := &v1.GetShellResponse{Config: taskConfig(k, c.who)}
 	resp.Shell, err = a.oneShell(ctx, k, auth.Can(c.who, auth.Enter, auth.Object{Kind: shells().noun, OwnerID: k.OwnerID}))
 	return resp, err
 }

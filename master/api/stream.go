@@ -42,11 +42,15 @@ func (a *API) stream(c *call, fn func(ctx context.Context, r *records) error) er
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	c.Set("X-Accel-Buffering", "no")
 	c.Context().Response.ImmediateHeaderFlush = true
-	ctx, path := a.stopping, c.Path()
+	path := c.Path()
+	ctx, done := a.followings.follow(a.stopping, c)
 	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
+		defer done()
 		r := &records{w: w}
 		err := fn(ctx, r)
-		if err == nil || ctx.Err() != nil {
+		if why := refused(ctx); why != nil {
+			err = why
+		} else if err == nil || ctx.Err() != nil {
 			return
 		}
 		code := fault.CodeOf(err)

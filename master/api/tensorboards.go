@@ -69,7 +69,7 @@ func (a *API) tensorboard(ctx context.Context, c *call, _ *none) (*v1.GetTensorb
 	if err != nil {
 		return nil, err
 	}
-	resp := &v1.GetTensorboardResponse{Config: taskConfig(k.Config)}
+	resp := &v1.GetTensorboardResponse{Config: taskConfig(k, c.who)}
 	resp.Tensorboard, err = a.oneTensorboard(ctx, k)
 	return resp, err
 }

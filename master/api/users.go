@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"time"
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
@@ -195,6 +196,9 @@ func (a *API) patchUser(ctx context.Context, c *call, req *v1.PatchUser) (*v1.Pa
 		return nil, err
 	}
 	if req.Password != nil {
+		if err := a.mayReplacePassword(ctx, c, id, req); err != nil {
+			return nil, err
+		}
 		hash, err := a.passwordHash(c, *req.Password, req.IsHashed)
 		if err != nil {
 			return nil, err
@@ -220,11 +224,12 @@ func (a *API) changeUser(ctx context.Context, c *call, id int, ch store.UserChan
 		if id == c.who.UserID {
 			keep = c.who.SessionID
 		}
-		if err := a.db.EndSessions(ctx, id, keep); err != nil {
+		if err := a.db.EndSessions(ctx, id, keep, !u.Active); err != nil {
 			return u, err
 		}
 	}
 	a.auth.forget(id)
+	a.bus.Publish(store.TopicAccess)
 	return u, nil
 }
 
@@ -252,6 +257,9 @@ func (a *API) setPassword(ctx context.Context, c *call) error {
 	if req.Password == nil {
 		return fault.New(fault.Invalid, "password: it is missing")
 	}
+	if err := a.mayReplacePassword(ctx, c, id, &req); err != nil {
+		return err
+	}
 	hash, err := a.passwordHash(c, *req.Password, req.IsHashed)
 	if err != nil {
 		return err
@@ -261,4 +269,36 @@ func (a *API) setPassword(ctx context.Context, c *call) error {
 		return err
 	}
 	return c.send(v1.PatchUserResponse{User: wireUser(u)})
+}
+
+// freshSignIn is how long after a sign-in nobody is asked for the password again:
+// Determined's own det user change-password sends the new one alone.
+const freshSignIn = 15 * time.Minute
+
+// mayReplacePassword fails unless somebody who changes their own password has shown
+// the old one, in this call or by signing in a moment ago: a session that somebody
+// else got hold of must not become an account. An admin sets the password of others
+// without.
+func (a *API) mayReplacePassword(ctx context.Context, c *call, id int, req *v1.PatchUser) error {
+	if id != c.who.UserID {
+		return nil
+	}
+	u, err := a.db.UserByID(ctx, id)
+	if err != nil || u.PasswordHash == "" {
+		return err
+	}
+	if req.OldPassword != nil {
+		if !passwordFits(u, true, hashedAsClientsDo(*req.OldPassword, req.IsHashed != nil && *req.IsHashed)) {
+			return fault.New(fault.Forbidden, "oldPassword: it is not the password of %s", u.Username)
+		}
+		return nil
+	}
+	age, err := a.db.SessionAge(ctx, c.who.SessionID)
+	if err != nil {
+		return err
+	}
+	if age > freshSignIn {
+		return fault.New(fault.Forbidden, "the sign-in of %s is more than %d minutes old: sign in again with det user login, or send oldPassword with the new one", u.Username, int(freshSignIn.Minutes()))
+	}
+	return nil
 }

@@ -63,9 +63,16 @@ func (a *API) visitor(c *fiber.Ctx) proxy.Visitor {
 	}
 	ctx, cancel := context.WithTimeout(a.stopping, answerWithin)
 	defer cancel()
-	who, err := a.auth.who(ctx, c)
-	again := func(ctx context.Context) (auth.Who, error) { return a.auth.byToken(ctx, s) }
-	return proxy.Visitor{Who: who, Cookie: s.cookie, Err: err, Again: again}
+	who, err := a.auth.byToken(ctx, s)
+	v := proxy.Visitor{Who: who, Cookie: s.cookie, Err: err,
+		Proof: func(task string) string {
+			proof, _ := auth.DerivedToken(s.token, "open "+task)
+			return proof
+		}}
+	if s.cookie {
+		v.Foreign = sameOrigin(c) // what such a request gets is a page that asks
+	}
+	return v
 }
 
 // taskLinkResponse is an address to open.

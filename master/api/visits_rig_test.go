@@ -13,6 +13,7 @@ import (
 	"net/http/cookiejar"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -47,6 +48,17 @@ type lateDirectory struct{ db *store.DB }
 func (d *lateDirectory) VisitTask(ctx context.Context, id string) (proxy.Task, error) {
 	v, err := d.db.Visited(ctx, id)
 	return proxy.Task(v), err
+}
+func (d *lateDirectory) VisitTasks(ctx context.Context, ids []string) (map[string]proxy.Task, error) {
+	list, err := d.db.VisitedMany(ctx, ids)
+	out := map[string]proxy.Task{}
+	for _, v := range list {
+		out[v.ID] = proxy.Task(v)
+	}
+	return out, err
+}
+func (d *lateDirectory) Sessions(ctx context.Context, ids []int64) (map[int64]auth.Who, error) {
+	return d.db.StandingSessions(ctx, ids)
 }
 func (d *lateDirectory) IssueTicket(ctx context.Context, hash []byte, task string, session int64, life time.Duration) error {
 	return d.db.IssueTicket(ctx, hash, task, session, life)
@@ -115,6 +127,7 @@ type place struct {
 	mu   sync.Mutex
 	seen *http.Request // the last that its program saw
 	body string
+	told []string      // all bodies
 	gone chan struct{} // told when the reader of a stream has left
 }
 
@@ -225,7 +238,7 @@ func (p *place) over() {
 func (p *place) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20))
 	p.mu.Lock()
-	p.seen, p.body = r, string(body)
+	p.seen, p.body, p.told = r, string(body), append(p.told, string(body))
 	p.mu.Unlock()
 	switch rest := strings.TrimPrefix(r.URL.Path, p.spec.BasePath); {
 	case tunnel.Asked(r.Header) == "websocket":
@@ -265,6 +278,12 @@ func (p *place) lastSeen() *http.Request {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.seen
+}
+
+func (p *place) bodies() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.told)
 }
 
 // echoMessages repeats messages.

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -112,6 +113,48 @@ func TestAnEndedSessionEndsWhatIsOpen(t *testing.T) {
 	}
 	if a := other.goTo(v.tasks + at); a.code != 410 || !strings.Contains(string(a.body), "killed by its owner") {
 		t.Errorf("after its end: %d %s", a.code, a.body)
+	}
+}
+
+// TestADeactivatedUserIsOut: visits, their WebSockets and tunnels, with credentials or
+// without, end with the account; an admin gets in still.
+func TestADeactivatedUserIsOut(t *testing.T) {
+	v := newVisitRig(t)
+	book, shell := v.open("determined", "notebooks"), v.open("determined", "shells")
+	b, token := v.browser("determined"), v.user("determined").token
+	b.goTo(v.url + "/proxy/" + book.id + "/").ok()
+	dial := func(address string, header http.Header, jar http.CookieJar) *websocket.Conn {
+		t.Helper()
+		ws, resp, err := dialWS(t, address, header, jar)
+		if err != nil {
+			t.Fatalf("%s: %v %v", address, resp, err)
+		}
+		t.Cleanup(func() { _ = ws.Close() })
+		return ws
+	}
+	open := map[string]*websocket.Conn{
+		"a WebSocket of the notebook":    dial(v.tasks+"/proxy/"+book.id+"/ws", http.Header{"Origin": {v.tasks}}, b.jar),
+		"a WebSocket of a program":       dial(v.url+"/proxy/"+book.id+"/ws", http.Header{"Authorization": {token}}, nil),
+		"a tunnel without credentials":   dial(v.url+"/proxy/"+shell.id+"/", http.Header{}, nil),
+		"a tunnel of somebody signed in": dial(v.url+"/proxy/"+shell.id+"/", http.Header{"Authorization": {token}}, nil),
+	}
+	admins := dial(v.url+"/proxy/"+shell.id+"/", http.Header{"Authorization": {v.user("admin").token}}, nil)
+	v.user("admin").patch("/api/v1/users/2", `{"active":false}`).ok()
+	for what, ws := range open {
+		if err := ws.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		_, _, err := ws.ReadMessage()
+		if late := net.Error(nil); err == nil || errors.As(err, &late) && late.Timeout() {
+			t.Errorf("%s goes on: %v", what, err)
+		}
+	}
+	echo(t, admins, 10)
+	if _, resp, err := dialWS(t, v.url+"/proxy/"+shell.id+"/", http.Header{}, nil); err == nil || resp.StatusCode != 403 {
+		t.Errorf("a new tunnel without credentials: %v", err)
+	}
+	if a := b.goTo(v.tasks + "/proxy/" + book.id + "/"); a.code != 401 {
+		t.Errorf("the notebook in the same browser: %d", a.code)
 	}
 }
 

@@ -18,6 +18,9 @@ type Who struct {
 	Admin    bool
 	// Of a person's session.
 	SessionID int64
+	// Within is the attempt that a session was made for: a program of its user's acts
+	// with it in the user's name, within what programs need. It is never an admin's.
+	Within string
 	// Of a task: its attempt, whose token was shown. Its UserID is its owner's,
 	// but it may only do what a task does.
 	AllocationID string
@@ -27,6 +30,7 @@ type Who struct {
 	RunID        int
 	Rank         int
 	Ended        bool // the attempt is over: logs and the exit report are still taken
+	OwnerGone    bool // its owner was deactivated: what it reports about itself is still taken
 }
 
 // IsTask tells a task from a person.

@@ -1,5 +1,7 @@
 package expconf
 
+import "strings"
+
 // hidden stands in for a secret in what the API shows.
 const hidden = "********"
 
@@ -80,4 +82,33 @@ func redactedKeys(m map[string]any, names ...string) map[string]any {
 		}
 	}
 	return m
+}
+
+// WithoutVariables is the configuration without the values of environment
+// variables, which are where people put keys.
+func (c Config) WithoutVariables() Config {
+	c.Environment.EnvironmentVariables = c.Environment.EnvironmentVariables.hidden()
+	return c
+}
+
+// WithoutVariables is the configuration without the values of environment
+// variables.
+func (c CommandConfig) WithoutVariables() CommandConfig {
+	c.Environment.EnvironmentVariables = c.Environment.EnvironmentVariables.hidden()
+	return c
+}
+
+func (e EnvironmentVariables) hidden() EnvironmentVariables {
+	return EnvironmentVariables{CPU: hiddenValues(e.CPU), CUDA: hiddenValues(e.CUDA), ROCM: hiddenValues(e.ROCM)}
+}
+
+func hiddenValues(list []string) []string {
+	out := make([]string, len(list))
+	for i, entry := range list {
+		if name, _, valued := strings.Cut(entry, "="); valued {
+			entry = name + "=" + hidden
+		}
+		out[i] = entry
+	}
+	return out
 }

@@ -31,6 +31,12 @@ func (d oneTask) VisitTask(_ context.Context, id string) (Task, error) {
 	}
 	return Task{}, fault.New(fault.NotFound, "no such task")
 }
+func (d oneTask) VisitTasks(context.Context, []string) (map[string]Task, error) {
+	return nil, errors.ErrUnsupported
+}
+func (d oneTask) Sessions(context.Context, []int64) (map[int64]auth.Who, error) {
+	return nil, errors.ErrUnsupported
+}
 func (oneTask) IssueTicket(context.Context, []byte, string, int64, time.Duration) error { return nil }
 func (oneTask) RedeemTicket(context.Context, []byte, string, []byte) error {
 	return fault.New(fault.NotFound, "no such ticket")

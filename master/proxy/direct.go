@@ -1,10 +1,12 @@
 package proxy
 
 import (
-	"context"
+	"crypto/subtle"
+	"io"
+	"mime"
 	"net/http"
+	"net/url"
 
-	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/tunnel"
 	"github.com/detent-ml/detent/master/v1"
@@ -27,18 +29,18 @@ func (p *Proxy) Direct(w http.ResponseWriter, r *http.Request, v Visitor) {
 	switch {
 	case !ok:
 	case t.kind() == v1.GatewayOfSSH:
-		p.shell(w, r, t, isTunnel)
+		p.shell(w, r, t, v, isTunnel)
 	case v.Err != nil:
 		p.stranger(w, r, id, v.Err)
 	case !mayEnter(v.Who, t):
 		show(w, r, pageNotYours(t, v.Who.Username))
 	case v.Cookie:
-		p.send(w, r, t, v.Who)
+		p.send(w, r, t, v)
 	case !slash:
 		http.Redirect(w, r, withQuery(base(id), r.URL.RawQuery), http.StatusPermanentRedirect)
 	case absent(w, r, t):
 	default:
-		p.visit(w, r, t, func(ctx context.Context) (auth.Who, error) { return v.Again(ctx) }, p.forward(true))
+		p.visit(w, r, t, v.Who.SessionID, p.forward(true))
 	}
 }
 
@@ -51,32 +53,79 @@ func (p *Proxy) stranger(w http.ResponseWriter, r *http.Request, id string, err 
 	p.fail(w, r, err)
 }
 
-// send sends a signed-in browser to the tasks' origin, with a ticket.
-func (p *Proxy) send(w http.ResponseWriter, r *http.Request, t Task, who auth.Who) {
+// send sends a signed-in browser to the tasks' origin, with a ticket. A browser
+// that may be led by another page is asked first.
+func (p *Proxy) send(w http.ResponseWriter, r *http.Request, t Task, v Visitor) {
+	confirmed := r.Method == http.MethodPost
 	switch {
 	case p.origins.of(t.ID) == "":
 		show(w, r, pageNoOrigin(t))
 		return
-	case !readOnly(r.Method) || tunnel.Asked(r.Header) != "":
+	case tunnel.Asked(r.Header) != "" || !confirmed && !readOnly(r.Method) || confirmed && !agreed(w, r, t, v):
 		show(w, r, pageBrowser(p.origins.Master+base(t.ID)))
 		return
 	case t.kind() == v1.GatewayOfNone:
 		show(w, r, pageNothing(t))
+		return
+	case !confirmed && !byItsPerson(r.Header):
+		show(w, r, pageConfirm(t, withQuery(r.URL.EscapedPath(), r.URL.RawQuery), v.Proof(t.ID), p.origins.of(t.ID)))
 		return
 	}
 	path := r.URL.EscapedPath()
 	if _, slash, _ := taskOf(path); !slash {
 		path += "/"
 	}
-	link, err := p.ticket(r.Context(), who, t.ID, path, r.URL.RawQuery)
+	link, err := p.ticket(r.Context(), v.Who, t.ID, path, r.URL.RawQuery)
 	if err != nil {
 		p.fail(w, r, err)
 		return
 	}
+	redirect(w, link)
+}
+
+// byItsPerson tells whether a browser says that its person opened this address: by
+// typing it, or on a page of ours, in a window and not in a frame. Without that word
+// the request can be the doing of another page, a task's among them, to which the
+// browser adds the session's cookie. Over plain HTTP browsers say nothing, unless it
+// is to this machine.
+func byItsPerson(h http.Header) bool {
+	site := h.Get("Sec-Fetch-Site")
+	return (site == "same-origin" || site == "none") && h.Get("Sec-Fetch-Mode") == "navigate" && h.Get("Sec-Fetch-Dest") == "document"
+}
+
+const (
+	// proofField is the field of the form on which somebody confirms to open a task.
+	proofField = "det-open"
+	// longestForm bounds that form.
+	longestForm = 4 << 10
+)
+
+// agreed tells whether a request is the form of pageConfirm, sent from our own
+// origin by the session that was shown it.
+func agreed(w http.ResponseWriter, r *http.Request, t Task, v Visitor) bool {
+	if v.Foreign != nil {
+		return false
+	}
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || kind != "application/x-www-form-urlencoded" {
+		return false
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, longestForm))
+	if err != nil {
+		return false
+	}
+	form, err := url.ParseQuery(string(body))
+	return err == nil && subtle.ConstantTimeCompare([]byte(form.Get(proofField)), []byte(v.Proof(t.ID))) == 1
+}
+
+// redirect sends a browser on. Nothing of it is shown, least of all in a frame.
+func redirect(w http.ResponseWriter, to string) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
 	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Location", link)
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	h.Set("Location", to)
 	w.WriteHeader(http.StatusSeeOther)
 }
 

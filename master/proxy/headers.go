@@ -11,6 +11,10 @@ import (
 // SessionCookie is the name of the cookie that a signed-in browser has for the API.
 const SessionCookie = "auth"
 
+// SecureSessionCookie is its name by HTTPS: browsers take it from this host alone, and
+// newer ones from answers only and from no script.
+const SecureSessionCookie = "__Host-Http-auth"
+
 // cookiePrefix starts the names of the cookies that open tasks.
 const cookiePrefix = "det-task-"
 
@@ -75,7 +79,7 @@ func stripCookies(line string) string {
 // ourCookie is lenient about case: whatever some reader takes for ours is ours.
 func ourCookie(name string) bool {
 	name = strings.ToLower(strings.Trim(name, `" `))
-	return name == SessionCookie || strings.HasPrefix(name, cookiePrefix)
+	return name == SessionCookie || name == strings.ToLower(SecureSessionCookie) || strings.HasPrefix(name, cookiePrefix)
 }
 
 // confine keeps an answer of a task from reaching beyond the task: its cookies are

@@ -2,27 +2,65 @@ package proxy
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 )
 
 const (
 	// lookAfter is the time between two looks at what is open.
 	lookAfter = 3 * time.Second
-	// lookWithin bounds a look at one of them.
+	// lookWithin bounds a look.
 	lookWithin = 5 * time.Second
 )
 
 // A visit is a request under way: for a moment, or for as long as a tunnel is open.
 type visit struct {
 	cancel context.CancelCauseFunc
-	task   string
+	who    admission
 	tunnel bool // it ends when somebody ends it
-	// allowed says that it may go on; any other fault than Unavailable ends it.
-	allowed func(ctx context.Context) error
-	began   time.Time
+	began  time.Time
+}
+
+// An admission is what a visit stands on.
+type admission struct {
+	task, attempt string
+	// session is whose visit it is; 0 for a tunnel that is open to everybody.
+	session int64
+}
+
+// A standing is how things are now: the tasks and sessions of visits, of those that
+// there still are.
+type standing struct {
+	tasks    map[string]Task
+	sessions map[int64]auth.Who
+}
+
+// stands says why a visit may not go on.
+func (a admission) stands(now standing) error {
+	t, ok := now.tasks[a.task]
+	switch {
+	case !ok:
+		return fault.New(fault.NotFound, "the task is no more")
+	case t.Over || t.AllocationID != a.attempt:
+		return fault.New(fault.Conflict, "this attempt of the task is over")
+	case a.session == 0 && t.OwnerGone:
+		return fault.New(fault.Forbidden, "%s, whose task this is, is deactivated", t.Owner)
+	case a.session == 0:
+		return nil
+	}
+	who, ok := now.sessions[a.session]
+	switch {
+	case !ok:
+		return fault.New(fault.Unauthenticated, "the session is over: sign in again")
+	case !mayEnter(who, t):
+		return fault.New(fault.Forbidden, "%s may not enter any more", who.Username)
+	}
+	return nil
 }
 
 // live is the list of visits.
@@ -49,21 +87,21 @@ var errStopping = fault.New(fault.Unavailable, "the master is stopping; try agai
 
 // begin adds a visit. Its context ends when it may not go on; the returned
 // function is called at its end.
-func (l *live) begin(ctx context.Context, task string, tunnel bool, allowed func(context.Context) error) (context.Context, func(), error) {
+func (l *live) begin(ctx context.Context, who admission, tunnel bool) (context.Context, func(), error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	v := &visit{cancel: cancel, task: task, tunnel: tunnel, allowed: allowed, began: time.Now()}
+	v := &visit{cancel: cancel, who: who, tunnel: tunnel, began: time.Now()}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case l.closed:
 		cancel(nil)
 		return nil, nil, errStopping
-	case len(l.open) >= mostOpen || l.byTask[task] >= mostPerTask:
+	case len(l.open) >= mostOpen || l.byTask[who.task] >= mostPerTask:
 		cancel(nil)
 		return nil, nil, fault.New(fault.TooMany, "too many connections are open to this task, or to all of them; close some")
 	}
 	l.open[v] = struct{}{}
-	l.byTask[task]++
+	l.byTask[who.task]++
 	return ctx, func() { l.end(v) }, nil
 }
 
@@ -75,8 +113,8 @@ func (l *live) end(v *visit) {
 		return
 	}
 	delete(l.open, v)
-	if l.byTask[v.task]--; l.byTask[v.task] == 0 {
-		delete(l.byTask, v.task)
+	if l.byTask[v.who.task]--; l.byTask[v.who.task] == 0 {
+		delete(l.byTask, v.who.task)
 	}
 	if l.closed && len(l.open) == 0 {
 		close(l.idle)
@@ -96,22 +134,36 @@ func (l *live) old(before time.Time) []*visit {
 	return list
 }
 
-// look ends the visits that may not go on.
-func (l *live) look(ctx context.Context) {
-	for _, v := range l.old(time.Now().Add(-lookAfter / 2)) {
-		if ctx.Err() != nil {
-			return
-		}
-		call, cancel := context.WithTimeout(ctx, lookWithin)
-		err := v.allowed(call)
-		cancel()
-		switch fault.CodeOf(err) {
-		case fault.Unauthenticated, fault.Forbidden, fault.NotFound, fault.Conflict:
-			if err != nil {
-				v.cancel(err)
-			}
+// look ends the visits that may not go on. It asks twice, whatever their number; a
+// database that is away ends nothing.
+func (l *live) look(ctx context.Context, dir Directory) error {
+	list := l.old(time.Now().Add(-lookAfter / 2))
+	if len(list) == 0 {
+		return nil
+	}
+	tasks, sessions := map[string]bool{}, map[int64]bool{}
+	for _, v := range list {
+		tasks[v.who.task] = true
+		if v.who.session != 0 {
+			sessions[v.who.session] = true
 		}
 	}
+	ctx, cancel := context.WithTimeout(ctx, lookWithin)
+	defer cancel()
+	var now standing
+	var err error
+	if now.tasks, err = dir.VisitTasks(ctx, slices.Collect(maps.Keys(tasks))); err != nil {
+		return err
+	}
+	if now.sessions, err = dir.Sessions(ctx, slices.Collect(maps.Keys(sessions))); err != nil {
+		return err
+	}
+	for _, v := range list {
+		if err := v.who.stands(now); err != nil {
+			v.cancel(err)
+		}
+	}
+	return nil
 }
 
 // count is how many are open.

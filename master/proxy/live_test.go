@@ -6,43 +6,77 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 )
 
+// fakeDirectory knows tasks and sessions, counts how often it is asked, and may be away.
+type fakeDirectory struct {
+	Directory
+	standing
+	asked int
+	err   error
+}
+
+func (d *fakeDirectory) VisitTasks(context.Context, []string) (map[string]Task, error) {
+	d.asked++
+	return d.tasks, d.err
+}
+
+func (d *fakeDirectory) Sessions(context.Context, []int64) (map[int64]auth.Who, error) {
+	d.asked++
+	return d.sessions, d.err
+}
+
 func TestWhatIsOpenEndsWithTheRight(t *testing.T) {
 	l := newLive()
-	begin := func(verdict error) (context.Context, func()) {
+	begin := func(task, attempt string, session int64) context.Context {
 		t.Helper()
-		ctx, end, err := l.begin(t.Context(), "task", true, func(context.Context) error { return verdict })
+		ctx, end, err := l.begin(t.Context(), admission{task, attempt, session}, true)
 		if err != nil {
 			t.Fatal(err)
 		}
+		t.Cleanup(end)
 		for v := range l.open {
 			v.began = time.Now().Add(-time.Hour)
 		}
-		return ctx, end
+		return ctx
 	}
-	fine, endFine := begin(nil)
-	away, endAway := begin(fault.New(fault.Unavailable, "the database is away"))
-	odd, endOdd := begin(errors.New("what is this"))
-	var shut []context.Context
-	for _, code := range []fault.Code{fault.Forbidden, fault.Unauthenticated, fault.NotFound, fault.Conflict} {
-		ctx, end := begin(fault.New(code, "no"))
-		defer end()
-		shut = append(shut, ctx)
+	dir := &fakeDirectory{standing: standing{
+		tasks: map[string]Task{"a": {ID: "a", OwnerID: 2, AllocationID: "a.1"}, "over": {ID: "over", OwnerID: 2, AllocationID: "over.1", Over: true},
+			"again": {ID: "again", OwnerID: 2, AllocationID: "again.2"}, "orphan": {ID: "orphan", OwnerID: 3, AllocationID: "orphan.1", OwnerGone: true}},
+		sessions: map[int64]auth.Who{1: {UserID: 2, SessionID: 1}, 2: {UserID: 9, SessionID: 2}, 3: {UserID: 1, Admin: true, SessionID: 3}},
+	}}
+	fine, admin, anybody := begin("a", "a.1", 1), begin("orphan", "orphan.1", 3), begin("a", "a.1", 0)
+	shut := map[string]context.Context{
+		"a session that is over": begin("a", "a.1", 7), "one who may not enter any more": begin("a", "a.1", 2), "a task that is no more": begin("gone", "gone.1", 1),
+		"a task that is over": begin("over", "over.1", 1), "an attempt before the last": begin("again", "again.1", 1),
+		"a tunnel to a shell whose owner is deactivated": begin("orphan", "orphan.1", 0),
 	}
-	l.look(t.Context())
-	for _, ctx := range shut {
-		if !errors.As(context.Cause(ctx), new(*fault.Fault)) {
-			t.Errorf("it goes on: %v", context.Cause(ctx))
+	dir.err = fault.New(fault.Unavailable, "the database is away")
+	if err := l.look(t.Context(), dir); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("with the database away: %v", err)
+	}
+	for what, ctx := range shut {
+		if ctx.Err() != nil {
+			t.Errorf("%s: ended while the database is away", what)
 		}
 	}
-	for _, ctx := range []context.Context{fine, away, odd} {
+	dir.err, dir.asked = nil, 0
+	if err := l.look(t.Context(), dir); err != nil || dir.asked != 2 {
+		t.Errorf("%d visits cost %d questions: %v", len(l.open), dir.asked, err)
+	}
+	for what, ctx := range shut {
+		if !errors.As(context.Cause(ctx), new(*fault.Fault)) {
+			t.Errorf("%s: it goes on: %v", what, context.Cause(ctx))
+		}
+	}
+	for _, ctx := range []context.Context{fine, admin, anybody} {
 		if ctx.Err() != nil {
 			t.Errorf("it was ended: %v", context.Cause(ctx))
 		}
 	}
-	request, _, err := l.begin(t.Context(), "task", false, nil)
+	request, _, err := l.begin(t.Context(), admission{task: "task"}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,16 +88,13 @@ func TestWhatIsOpenEndsWithTheRight(t *testing.T) {
 	if !errors.Is(context.Cause(request), errStopping) {
 		t.Error("the moment does not end")
 	}
-	if _, _, err := l.begin(t.Context(), "task", false, nil); !fault.Is(err, fault.Unavailable) {
+	if _, _, err := l.begin(t.Context(), admission{task: "task"}, false); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("it begins while the master stops: %v", err)
 	}
 	for v := range l.open {
 		l.end(v)
 	}
 	<-idle
-	endFine()
-	endAway()
-	endOdd()
 	if l.count() != 0 || len(l.byTask) != 0 {
 		t.Errorf("%d are open", l.count())
 	}
@@ -72,14 +103,14 @@ func TestWhatIsOpenEndsWithTheRight(t *testing.T) {
 func TestNobodyOpensTooMuch(t *testing.T) {
 	l := newLive()
 	for range mostPerTask {
-		if _, _, err := l.begin(t.Context(), "a", false, nil); err != nil {
+		if _, _, err := l.begin(t.Context(), admission{task: "a"}, false); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, _, err := l.begin(t.Context(), "a", false, nil); !fault.Is(err, fault.TooMany) {
+	if _, _, err := l.begin(t.Context(), admission{task: "a"}, false); !fault.Is(err, fault.TooMany) {
 		t.Errorf("%v", err)
 	}
-	if _, _, err := l.begin(t.Context(), "b", false, nil); err != nil {
+	if _, _, err := l.begin(t.Context(), admission{task: "b"}, false); err != nil {
 		t.Errorf("another task: %v", err)
 	}
 }

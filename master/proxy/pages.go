@@ -23,6 +23,9 @@ type page struct {
 	Again  int // seconds after which the page looks anew; 0 for never
 	Link   string
 	Label  string // of the link
+	// A form that asks before something is done.
+	Action, Proof, Button string
+	leads                 string // the origin that the form leads to
 }
 
 var pageHTML = template.Must(template.New("page").Parse(`<!doctype html>
@@ -37,17 +40,28 @@ body { font: 16px/1.5 system-ui, sans-serif; margin: 0; min-height: 100vh; displ
 main { max-width: 34rem; padding: 2rem; }
 h1 { font-size: 1.25rem; margin: 0 0 .5rem; }
 p { margin: 0 0 1rem; white-space: pre-line; }
+button { font: inherit; padding: .5rem 1.5rem; animation: wait .7s step-end; }
+@keyframes wait { from { visibility: hidden; } }
 </style>
 <main>
 <h1>{{.Title}}</h1>
 <p>{{.Text}}</p>
 {{if .Link}}<p><a href="{{.Link}}">{{.Label}}</a></p>
+{{end}}{{if .Action}}<form method="post" action="{{.Action}}"><input type="hidden" name="det-open" value="{{.Proof}}"><button>{{.Button}}</button></form>
 {{end}}</main>
 </html>
 `))
 
 // Pages hold nothing of a task's, and may do nothing.
 const pagePolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+
+// formPolicy is that of a page with a form. No other page may show it within its own
+// and lay something over the button; the button appears after a moment, so that a
+// click that was meant for something else does not meet it. What the form leads to
+// has to be named: browsers hold redirects to the same policy.
+func formPolicy(leads string) string {
+	return "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'; form-action 'self' " + leads
+}
 
 // show writes a page.
 func show(w http.ResponseWriter, r *http.Request, p page) {
@@ -62,6 +76,11 @@ func show(w http.ResponseWriter, r *http.Request, p page) {
 	if tunnel.Asked(r.Header) == "" && strings.Contains(r.Header.Get("Accept"), "text/html") {
 		h.Set("Content-Type", "text/html; charset=utf-8")
 		h.Set("Content-Security-Policy", pagePolicy)
+		if p.Action != "" {
+			h.Set("Content-Security-Policy", formPolicy(p.leads))
+			h.Set("X-Frame-Options", "DENY")
+			h.Set("Referrer-Policy", "same-origin") // with no-referrer the form would come without its Origin
+		}
 		w.WriteHeader(p.status)
 		if r.Method != http.MethodHead {
 			_ = pageHTML.Execute(w, p) // a visitor who has left
@@ -112,6 +131,14 @@ func pageSignIn(id string) page {
 		Link: "/login?next=" + url.QueryEscape(base(id)), Label: "Sign in"}
 }
 
+// pageConfirm is for a browser of which nobody can tell whether its person opened the
+// address, or another page did.
+func pageConfirm(t Task, action, proof, leads string) page {
+	return page{status: http.StatusForbidden, code: fault.Forbidden, Title: "Open this " + t.word() + "?",
+		Text:   fmt.Sprintf("%s, of %s.\nOpen it only if you meant to: another page may have sent you here. Programs show a token: Authorization: Bearer <token>.", t.Name, t.Owner),
+		Action: action, Proof: proof, Button: "Open it", leads: leads}
+}
+
 // pageNoCookie is for a browser on the tasks' origin that has not come by way of
 // the master, or whose session has ended.
 func pageNoCookie(master, id string) page {
@@ -123,6 +150,11 @@ func pageNoCookie(master, id string) page {
 func pageNotYours(t Task, who string) page {
 	return page{status: http.StatusForbidden, code: fault.Forbidden, Title: "This " + t.word() + " is not yours",
 		Text: fmt.Sprintf("It belongs to %s. Its owner and admins may open it; you are signed in as %s.", t.Owner, who)}
+}
+
+func pageOwnerGone(t Task) page {
+	return page{status: http.StatusForbidden, code: fault.Forbidden, Title: "The owner of this " + t.word() + " is deactivated",
+		Text: fmt.Sprintf("It belongs to %s. Only admins may still enter it, who show their token.", t.Owner)}
 }
 
 func pageNothing(t Task) page {

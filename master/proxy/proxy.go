@@ -58,7 +58,9 @@ func (p *Proxy) Run(ctx context.Context) {
 	for {
 		select {
 		case <-tick.C:
-			p.live.look(ctx)
+			if err := p.live.look(ctx, p.dir); err != nil {
+				p.log.Warn("who visits tasks could not be looked at; it is tried again", "error", err)
+			}
 		case <-ctx.Done():
 			// Requests have a moment to be answered, tunnels none: their clients come back
 			// to another master.
@@ -155,27 +157,10 @@ func refusal(err error) page {
 	return pageNoPath()
 }
 
-// visit passes a request on as a visit: it ends when allowed says no, when the
-// attempt is over, or when the master stops.
-func (p *Proxy) visit(w http.ResponseWriter, r *http.Request, t Task, may func(context.Context) (auth.Who, error), serve func(http.ResponseWriter, *http.Request, Task)) {
-	allowed := func(ctx context.Context) error {
-		now, err := p.task(ctx, t.ID)
-		if err != nil {
-			return err
-		}
-		if now.Over || now.AllocationID != t.AllocationID {
-			return fault.New(fault.Conflict, "this attempt of the task is over")
-		}
-		if may == nil {
-			return nil
-		}
-		who, err := may(ctx)
-		if err == nil && !mayEnter(who, now) {
-			err = fault.New(fault.Forbidden, "%s may not enter any more", who.Username)
-		}
-		return err
-	}
-	ctx, end, err := p.live.begin(r.Context(), t.ID, tunnel.Asked(r.Header) != "", allowed)
+// visit passes a request on as a visit: it ends when its session is over or may not
+// enter any more, when the attempt is over, or when the master stops.
+func (p *Proxy) visit(w http.ResponseWriter, r *http.Request, t Task, session int64, serve func(http.ResponseWriter, *http.Request, Task)) {
+	ctx, end, err := p.live.begin(r.Context(), admission{t.ID, t.AllocationID, session}, tunnel.Asked(r.Header) != "")
 	if err != nil {
 		p.fail(w, r, err)
 		return

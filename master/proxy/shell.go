@@ -24,8 +24,14 @@ const (
 	longestMessage = 1 << 20
 )
 
-// shell opens a tunnel to a shell's SSH server, for anybody: the key is the lock.
-func (p *Proxy) shell(w http.ResponseWriter, r *http.Request, t Task, isTunnel bool) {
+// shell opens a tunnel to a shell's SSH server, for anybody: the key is the lock. Of
+// somebody who shows who they are and may enter, the tunnel ends with the session. One
+// that is open to everybody ends when the shell's owner is deactivated.
+func (p *Proxy) shell(w http.ResponseWriter, r *http.Request, t Task, v Visitor, isTunnel bool) {
+	var session int64
+	if v.Err == nil && mayEnter(v.Who, t) {
+		session = v.Who.SessionID
+	}
 	switch {
 	case !isTunnel:
 		show(w, r, pageShell(t))
@@ -33,9 +39,11 @@ func (p *Proxy) shell(w http.ResponseWriter, r *http.Request, t Task, isTunnel b
 		show(w, r, pageBadPath(errNoGet))
 	case elsewhere(r):
 		show(w, r, pageForeign())
+	case session == 0 && t.OwnerGone:
+		show(w, r, pageOwnerGone(t))
 	case absent(w, r, t):
 	default:
-		p.visit(w, r, t, nil, p.bytes)
+		p.visit(w, r, t, session, p.bytes)
 	}
 }
 

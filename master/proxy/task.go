@@ -15,6 +15,8 @@ type Task struct {
 	Name    string
 	OwnerID int
 	Owner   string
+	// OwnerGone says that the owner was deactivated.
+	OwnerGone bool
 	// State is QUEUED, PULLING, STARTING, RUNNING, TERMINATING or TERMINATED.
 	State      string
 	Waiting    string // why it is queued, in words
@@ -56,6 +58,10 @@ func (t Task) word() string {
 type Directory interface {
 	// VisitTask finds a task; fault.NotFound when there is none.
 	VisitTask(ctx context.Context, id string) (Task, error)
+	// VisitTasks finds the tasks that there are among those.
+	VisitTasks(ctx context.Context, ids []string) (map[string]Task, error)
+	// Sessions says whose the sessions are, of those that are good.
+	Sessions(ctx context.Context, ids []int64) (map[int64]auth.Who, error)
 	// IssueTicket keeps the hash of a ticket that a session asked for.
 	IssueTicket(ctx context.Context, hash []byte, task string, session int64, life time.Duration) error
 	// RedeemTicket ends a ticket and keeps, for the same session and task, the hash
@@ -74,10 +80,14 @@ type Visitor struct {
 	Who auth.Who
 	// Cookie says that a browser showed who that is.
 	Cookie bool
+	// Foreign says why a browser's request may be another page's doing; nil for one
+	// from our own pages, and for programs.
+	Foreign error
+	// Proof is what only the session that asks can know, for a task: the form on
+	// which somebody confirms carries it.
+	Proof func(task string) string
 	// Err says why nobody could be told; nil with a Who.
 	Err error
-	// Again asks anew who that is, for what stays open long.
-	Again func(ctx context.Context) (auth.Who, error)
 }
 
 // mayEnter tells whether somebody is let in: the owner, and admins.

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"context"
 	"net/http"
 	"strings"
 
@@ -58,7 +57,7 @@ func (p *Proxy) serveTasks(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, withQuery(base(id), query), http.StatusPermanentRedirect)
 	case absent(w, r, t):
 	default:
-		p.visit(w, r, t, func(ctx context.Context) (auth.Who, error) { return p.cookieWho(ctx, cookie.Value, id) }, p.forward(false))
+		p.visit(w, r, t, who.SessionID, p.forward(false))
 	}
 }
 
@@ -96,11 +95,7 @@ func (p *Proxy) redeem(w http.ResponseWriter, r *http.Request, id, ticket, query
 		show(w, r, pageTicket(p.origins.Master, id))
 		return
 	}
-	h := w.Header()
-	h.Set("Cache-Control", "no-store")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Location", withQuery(r.URL.EscapedPath(), query))
-	w.WriteHeader(http.StatusSeeOther)
+	redirect(w, withQuery(r.URL.EscapedPath(), query))
 }
 
 // inside tells whether a request has a cookie that opens the task.

@@ -94,6 +94,19 @@ func (d directory) VisitTask(ctx context.Context, id string) (proxy.Task, error)
 	return proxy.Task(v), err
 }
 
+func (d directory) VisitTasks(ctx context.Context, ids []string) (map[string]proxy.Task, error) {
+	list, err := d.db.VisitedMany(ctx, ids)
+	out := make(map[string]proxy.Task, len(list))
+	for _, v := range list {
+		out[v.ID] = proxy.Task(v)
+	}
+	return out, err
+}
+
+func (d directory) Sessions(ctx context.Context, ids []int64) (map[int64]auth.Who, error) {
+	return d.db.StandingSessions(ctx, ids)
+}
+
 func (d directory) IssueTicket(ctx context.Context, hash []byte, task string, session int64, life time.Duration) error {
 	return d.db.IssueTicket(ctx, hash, task, session, life)
 }

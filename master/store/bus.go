@@ -14,6 +14,7 @@ import (
 // data: it says "look".
 const (
 	TopicIntent = "intent" // somebody wants something: the loop looks
+	TopicAccess = "access" // a session has ended, or an account has changed: who has something open is looked at
 	TopicEvents = "events" // a search has new events, or a runner reported: the loop looks
 )
 

@@ -39,7 +39,7 @@ func TestSessions(t *testing.T) {
 	if err != nil || who.Username != "determined" || who.Admin || who.IsTask() {
 		t.Fatalf("%+v %v", who, err)
 	}
-	if err := w.db.EndSessions(ctx, 2, who.SessionID); err != nil {
+	if err := w.db.EndSessions(ctx, 2, who.SessionID, false); err != nil {
 		t.Fatal(err)
 	}
 	if !known(first) || known(second) || !known(tasks) || !known(other) {

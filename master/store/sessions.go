@@ -26,22 +26,75 @@ func (db *DB) EndSession(ctx context.Context, id int64) error {
 	return err
 }
 
-// EndSessions signs a user out everywhere but in the session to keep. What tasks
-// were given stays: a changed password is no reason to end a training.
-func (db *DB) EndSessions(ctx context.Context, userID int, keep int64) error {
-	_, err := db.exec(ctx, `DELETE FROM sessions WHERE user_id = $1 AND id <> $2 AND allocation_id IS NULL`, userID, keep)
+// EndSessions signs a user out everywhere but in the session to keep. The sessions
+// of attempts end with tasks only: a changed password is no reason to end a training.
+func (db *DB) EndSessions(ctx context.Context, userID int, keep int64, tasks bool) error {
+	_, err := db.exec(ctx, `DELETE FROM sessions WHERE user_id = $1 AND id <> $2 AND ($3 OR allocation_id IS NULL)`, userID, keep, tasks)
 	return err
 }
 
+// SessionAge is how long ago a session began.
+func (db *DB) SessionAge(ctx context.Context, id int64) (time.Duration, error) {
+	seconds, err := scalar[float64](ctx, db, `SELECT extract(epoch FROM now() - created_at)::float8 FROM sessions WHERE id = $1`, id)
+	return time.Duration(seconds * float64(time.Second)), err
+}
+
+// StandingSessions says whose the sessions are, of those that are good.
+func (db *DB) StandingSessions(ctx context.Context, ids []int64) (map[int64]auth.Who, error) {
+	out := map[int64]auth.Who{}
+	if len(ids) == 0 {
+		return out, nil
+	}
+	type found struct {
+		ID       int64  `db:"id"`
+		UserID   int    `db:"user_id"`
+		Username string `db:"username"`
+		Admin    bool   `db:"admin"`
+		Within   string `db:"within"`
+	}
+	list, err := rows[found](ctx, db, `
+		SELECT s.id, s.user_id, u.username, u.admin AND s.allocation_id IS NULL AS admin, coalesce(s.allocation_id, '') AS within
+		FROM sessions s JOIN users u ON u.id = s.user_id
+		WHERE s.id = ANY($1) AND s.expires_at > now() AND u.active`, ids)
+	for _, f := range list {
+		out[f.ID] = auth.Who{UserID: f.UserID, Username: f.Username, Admin: f.Admin, SessionID: f.ID, Within: f.Within}
+	}
+	return out, err
+}
+
+// A StandingAttempt says whether an attempt, and its owner, still are.
+type StandingAttempt struct {
+	ID        string `db:"id"`
+	Ended     bool   `db:"ended"`
+	OwnerGone bool   `db:"owner_gone"`
+}
+
+// StandingAttempts finds attempts.
+func (db *DB) StandingAttempts(ctx context.Context, ids []string) (map[string]StandingAttempt, error) {
+	out := map[string]StandingAttempt{}
+	if len(ids) == 0 {
+		return out, nil
+	}
+	list, err := rows[StandingAttempt](ctx, db, `
+		SELECT a.id, a.ended_at IS NOT NULL AS ended, NOT u.active AS owner_gone
+		FROM allocations a JOIN tasks t ON t.id = a.task_id JOIN users u ON u.id = t.owner_id
+		WHERE a.id = ANY($1)`, ids)
+	for _, a := range list {
+		out[a.ID] = a
+	}
+	return out, err
+}
+
 // SessionWho finds the user whose session token hashes to hash. Sessions of a
-// user who was deactivated are not found.
+// user who was deactivated are not found. The session of an attempt never carries its
+// user's admin mark.
 func (db *DB) SessionWho(ctx context.Context, hash []byte) (auth.Who, error) {
 	var w auth.Who
 	err := db.QueryRow(ctx, `
-		SELECT u.id, u.username, u.admin, s.id
+		SELECT u.id, u.username, u.admin AND s.allocation_id IS NULL, s.id, coalesce(s.allocation_id, '')
 		FROM sessions s JOIN users u ON u.id = s.user_id
 		WHERE s.token_hash = $1 AND s.expires_at > now() AND u.active`, hash).
-		Scan(&w.UserID, &w.Username, &w.Admin, &w.SessionID)
+		Scan(&w.UserID, &w.Username, &w.Admin, &w.SessionID, &w.Within)
 	return w, asFault(err)
 }
 
@@ -58,10 +111,11 @@ func (db *DB) TaskWho(ctx context.Context, hash []byte) (auth.Who, error) {
 		TrialID      int    `db:"trial_id"`
 		ExperimentID int    `db:"experiment_id"`
 		Ended        bool   `db:"ended"`
+		OwnerGone    bool   `db:"owner_gone"`
 	}
 	f, err := row[found](ctx, db, "token", `
 		SELECT u.id AS user_id, u.username, m.allocation_id, a.task_id, a.run_id, m.rank,
-			coalesce(tr.id, 0) AS trial_id, coalesce(t.experiment_id, 0) AS experiment_id, a.ended_at IS NOT NULL AS ended
+			coalesce(tr.id, 0) AS trial_id, coalesce(t.experiment_id, 0) AS experiment_id, a.ended_at IS NOT NULL AS ended, NOT u.active AS owner_gone
 		FROM members m
 		JOIN allocations a ON a.id = m.allocation_id
 		JOIN tasks t ON t.id = a.task_id
@@ -72,5 +126,5 @@ func (db *DB) TaskWho(ctx context.Context, hash []byte) (auth.Who, error) {
 		return auth.Who{}, err
 	}
 	return auth.Who{UserID: f.UserID, Username: f.Username, AllocationID: f.AllocationID, TaskID: f.TaskID,
-		RunID: f.RunID, Rank: f.Rank, TrialID: f.TrialID, ExperimentID: f.ExperimentID, Ended: f.Ended}, nil
+		RunID: f.RunID, Rank: f.Rank, TrialID: f.TrialID, ExperimentID: f.ExperimentID, Ended: f.Ended, OwnerGone: f.OwnerGone}, nil
 }

@@ -15,6 +15,7 @@ type Visited struct {
 	Name         string `db:"name"`
 	OwnerID      int    `db:"owner_id"`
 	Owner        string `db:"username"`
+	OwnerGone    bool   `db:"owner_gone"`
 	State        string `db:"state"`
 	Waiting      string `db:"waiting_reason"`
 	ExitStatus   string `db:"exit_status"`
@@ -29,8 +30,16 @@ type Visited struct {
 // Visited finds a task that somebody wants to visit. An attempt is there to be
 // visited from the moment that its first member has passed the gate.
 func (db *DB) Visited(ctx context.Context, id string) (Visited, error) {
-	return row[Visited](ctx, db, "task "+id, `
-		SELECT k.id, k.type, k.name, k.owner_id, u.username, k.exit_status, k.ended_at IS NOT NULL AS over,
+	return row[Visited](ctx, db, "task "+id, visitedTasks+`WHERE k.id = $1`, id)
+}
+
+// VisitedMany finds those of the tasks that there are.
+func (db *DB) VisitedMany(ctx context.Context, ids []string) ([]Visited, error) {
+	return rows[Visited](ctx, db, visitedTasks+`WHERE k.id = ANY($1)`, ids)
+}
+
+const visitedTasks = `
+		SELECT k.id, k.type, k.name, k.owner_id, u.username, NOT u.active AS owner_gone, k.exit_status, k.ended_at IS NOT NULL AS over,
 			CASE WHEN k.ended_at IS NOT NULL THEN 'TERMINATED' WHEN k.desired = 'kill' THEN 'TERMINATING'
 				WHEN a.id IS NULL THEN 'QUEUED'
 				WHEN a.state IN ('PENDING', 'ASSIGNED') THEN CASE WHEN m.claimed_at IS NULL THEN 'QUEUED' ELSE 'STARTING' END
@@ -42,8 +51,7 @@ func (db *DB) Visited(ctx context.Context, id string) (Visited, error) {
 		FROM tasks k JOIN users u ON u.id = k.owner_id
 		LEFT JOIN allocations a ON a.task_id = k.id AND a.state <> 'TERMINATED'
 		LEFT JOIN members m ON m.allocation_id = a.id AND m.rank = 0
-		WHERE k.id = $1`, id)
-}
+		`
 
 // IssueTicket keeps the hash of a ticket for a session and a task. What is too
 // old to be used goes with it.
@@ -90,7 +98,7 @@ func (db *DB) CookieWho(ctx context.Context, hash []byte, task string) (auth.Who
 		SessionID int64  `db:"session_id"`
 	}
 	f, err := row[found](ctx, db, "cookie", `
-		SELECT u.id, u.username, u.admin, s.id AS session_id
+		SELECT u.id, u.username, u.admin AND s.allocation_id IS NULL AS admin, s.id AS session_id
 		FROM passes p JOIN sessions s ON s.id = p.session_id JOIN users u ON u.id = s.user_id
 		WHERE p.hash = $1 AND p.kind = 'cookie' AND p.task_id = $2 AND s.expires_at > now() AND u.active`, hash, task)
 	return auth.Who{UserID: f.UserID, Username: f.Username, Admin: f.Admin, SessionID: f.SessionID}, err

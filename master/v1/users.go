@@ -43,6 +43,7 @@ type PatchUser struct {
 	AgentUserGroup *AgentUserGroup `json:"agentUserGroup,omitempty"`
 	DisplayName    *string         `json:"displayName,omitempty"`
 	IsHashed       *bool           `json:"isHashed,omitempty"`
+	OldPassword    *string         `json:"oldPassword,omitempty"` // ours; sent as Password is
 	Password       *string         `json:"password,omitempty"`
 	Remote         *bool           `json:"remote,omitempty"`
 	Username       *string         `json:"username,omitempty"`

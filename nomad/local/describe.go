@@ -21,15 +21,17 @@ type Description struct {
 	StateDir   string   `json:"stateDir"`
 	MasterURL  string   `json:"masterUrl"` // of the first one where there are several
 	MasterURLs []string `json:"masterUrls"`
-	TasksURL   string   `json:"tasksUrl,omitempty"` // the origin of tasks' pages; with several masters each has its own
-	NomadURL   string   `json:"nomadUrl"`
-	ConsulURL  string   `json:"consulUrl"`
-	DSN        string   `json:"dsn"`
-	VaultURL   string   `json:"vaultUrl,omitempty"`
-	S3URL      string   `json:"s3Url,omitempty"`
-	NomadToken string   `json:"nomadToken,omitempty"`
-	User       string   `json:"user"`
-	Parts      []Status `json:"parts"`
+	TasksURL   string   `json:"tasksUrl,omitempty"` // where tasks' pages are; with several masters each has its own
+	// TasksDomain gives each task a host of its own there: <task id>.<domain>. "" where all share one.
+	TasksDomain string   `json:"tasksDomain,omitempty"`
+	NomadURL    string   `json:"nomadUrl"`
+	ConsulURL   string   `json:"consulUrl"`
+	DSN         string   `json:"dsn"`
+	VaultURL    string   `json:"vaultUrl,omitempty"`
+	S3URL       string   `json:"s3Url,omitempty"`
+	NomadToken  string   `json:"nomadToken,omitempty"`
+	User        string   `json:"user"`
+	Parts       []Status `json:"parts"`
 }
 
 // Status is the state of one part.
@@ -85,6 +87,7 @@ func (c *Cluster) Describe(ctx context.Context) Description {
 	}
 	// A single master is always found at its port, also while it is away.
 	d.MasterURL, d.TasksURL = c.localURL(c.state.Ports[portMaster]), c.localURL(c.state.Ports[portPages])
+	d.TasksDomain = c.tasksDomain()
 	if c.state.Master.Count > 1 {
 		d.MasterURL, d.TasksURL = "", ""
 		if len(d.MasterURLs) > 0 {

@@ -135,6 +135,9 @@ func (c *Cluster) masterVars() (map[string]string, error) {
 	if err := c.masterTLS(vars); err != nil {
 		return nil, err
 	}
+	if domain := c.tasksDomain(); domain != "" {
+		env["DETENT_TASKS_DOMAIN"] = domain
+	}
 	maps.Copy(env, m.Env)
 	vars["env"] = hclMap(env)
 	return vars, nil
@@ -143,6 +146,28 @@ func (c *Cluster) masterVars() (map[string]string, error) {
 func isFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
+}
+
+// tasksDomain gives each task a host of its own: browsers take every name below localhost for this
+// machine, without DNS. "" where that cannot be: no authority signs *.localhost, several masters have no
+// port that is known beforehand, and a configuration that says where tasks' pages are is followed.
+func (c *Cluster) tasksDomain() string {
+	if c.state.TLS != nil || c.state.Master.Count > 1 || c.state.Ports[portPages] == 0 {
+		return ""
+	}
+	var given map[string]any
+	if err := yaml.Unmarshal([]byte(c.state.Master.Config), &given); err != nil {
+		return "" // the start says what is wrong with it
+	}
+	for _, key := range []string{"tasks_url", "tasks_domain"} {
+		if _, named := given[key]; named {
+			return ""
+		}
+		if _, named := c.state.Master.Env["DETENT_"+strings.ToUpper(key)]; named {
+			return ""
+		}
+	}
+	return fmt.Sprintf("localhost:%d", c.state.Ports[portPages])
 }
 
 // checkpointFolder gives checkpoints a place in the cluster's folder, where the master's configuration

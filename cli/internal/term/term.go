@@ -31,6 +31,7 @@ type IO struct {
 	reader *bufio.Reader
 
 	outColour, errColour bool
+	rawOut, rawErr       io.Writer // of a terminal, for what draws on it
 }
 
 // System is the process's own.
@@ -40,6 +41,13 @@ func System(getenv func(string) string) *IO {
 		InTTY:  xterm.IsTerminal(int(os.Stdin.Fd())),
 		OutTTY: xterm.IsTerminal(int(os.Stdout.Fd())),
 		ErrTTY: xterm.IsTerminal(int(os.Stderr.Fd())),
+	}
+	// What is piped is passed on to the byte: a file or a program is no terminal.
+	if t.OutTTY {
+		t.rawOut, t.Out = t.Out, NewSafe(t.Out)
+	}
+	if t.ErrTTY {
+		t.rawErr, t.Err = t.Err, NewSafe(t.Err)
 	}
 	plain := getenv("NO_COLOR") != "" || getenv("TERM") == "dumb"
 	t.outColour = t.OutTTY && !plain
@@ -57,6 +65,20 @@ func size() (width, height int) {
 		}
 	}
 	return 80, 24
+}
+
+// Canvas is Out for what draws on a terminal by moving its cursor. Texts of others go
+// through Clean first.
+func (t *IO) Canvas() io.Writer { return or(t.rawOut, t.Out) }
+
+// ErrCanvas is the same for Err.
+func (t *IO) ErrCanvas() io.Writer { return or(t.rawErr, t.Err) }
+
+func or(raw, plain io.Writer) io.Writer {
+	if raw != nil {
+		return raw
+	}
+	return plain
 }
 
 // Buffers is an IO without a terminal, for tests.

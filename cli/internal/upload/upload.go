@@ -59,14 +59,14 @@ func (b *Bar) Update(done, total int64) {
 	} else {
 		b.last = step
 	}
-	fmt.Fprintf(b.io.Err, "\r\x1b[K%s", text)
+	fmt.Fprintf(b.io.ErrCanvas(), "\r\x1b[K%s", text)
 	b.shown = len(text)
 }
 
 // Done takes the bar away.
 func (b *Bar) Done() {
 	if b.shown > 0 {
-		fmt.Fprint(b.io.Err, "\r\x1b[K")
+		fmt.Fprint(b.io.ErrCanvas(), "\r\x1b[K")
 		b.shown = 0
 	}
 }

@@ -4,12 +4,14 @@ package attempt
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"net/url"
 	"path/filepath"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -39,7 +41,11 @@ func serveGate(ctx context.Context, p *Place, journal *logs.Journal) *gateway.Se
 	if port == 0 {
 		return nil
 	}
-	gate, err := gateway.Listen(ctx, net.JoinHostPort("", strconv.Itoa(port)))
+	host := gateAddress(p)
+	gate, err := gateway.Listen(ctx, net.JoinHostPort(host, strconv.Itoa(port)))
+	if errors.Is(err, syscall.EADDRNOTAVAIL) { // the catalogue names an address that is mapped to this node
+		gate, err = gateway.Listen(ctx, net.JoinHostPort("", strconv.Itoa(port)))
+	}
 	if err != nil {
 		journal.Warnf("the health check of this task will fail, and nobody can visit it: %v", err)
 		return nil
@@ -113,4 +119,17 @@ func (r *run) tell(ctx context.Context, method, path string, message any, hold t
 		r.journal.Warnf("a master did not take a report (%s): %v", path, err)
 	}
 	return err == nil
+}
+
+// gateAddress is where the gateway listens: at the address that the catalogue names,
+// and at no other of the node's. On a local cluster that is loopback. Within a network
+// of its own a task is reached by a mapping, at whatever address it has there: "".
+func gateAddress(p *Place) string {
+	if p.Env["NOMAD_ALLOC_IP_"+healthPort] != "" {
+		return ""
+	}
+	if ip := p.Env["NOMAD_IP_"+healthPort]; net.ParseIP(ip) != nil {
+		return ip
+	}
+	return ""
 }

@@ -1,0 +1,130 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// stays opens an answer that does not end by itself, and tells what came when it has.
+func (c as) stays(path string) <-chan string {
+	t := c.r.t
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	req, err := http.NewRequestWithContext(ctx, "GET", c.r.url+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set(c.header, c.token)
+	ended := make(chan string, 1)
+	go func() {
+		resp, err := (&http.Client{}).Do(req)
+		if err != nil {
+			ended <- err.Error()
+			return
+		}
+		defer resp.Body.Close()
+		b, err := io.ReadAll(resp.Body)
+		ended <- fmt.Sprintf("%d %s %v", resp.StatusCode, b, err)
+	}()
+	return ended
+}
+
+// opens waits until the master knows of so many open answers.
+func (r *rig) opens(n int) {
+	r.t.Helper()
+	for end := time.Now().Add(time.Minute); ; {
+		r.api.followings.mu.Lock()
+		have := len(r.api.followings.open)
+		r.api.followings.mu.Unlock()
+		if have == n {
+			return
+		}
+		if time.Now().After(end) {
+			r.t.Fatalf("%d answers are open, want %d", have, n)
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+}
+
+// TestWhoMayNotIsShownNoMore: a follower of logs, one of metrics, the stream of a
+// page and one of the masters' log end with the session, the
+// account and a new password, and those of somebody else go on.
+func TestWhoMayNotIsShownNoMore(t *testing.T) {
+	r := newRig(t)
+	admin := r.user("admin")
+	a := r.running(yaml(), 1)
+	paths := []string{a.trialPath("/logs?follow=true"), "/api/v1/tasks/" + a.task + "/logs?follow=true", fmt.Sprintf("/api/v1/detent/trials/%d/metrics/live", a.trial),
+		"/api/v1/detent/live", "/api/v1/master/logs?follow=true"}
+	kept := admin.stays(paths[0])
+	r.opens(1)
+	for what, end := range map[string]func(me as){
+		"signing out": func(me as) { me.post("/api/v1/auth/logout", "").ok() },
+		"a new password": func(as) {
+			r.user("determined").patch("/api/v1/users/2", `{"password":"new one","isHashed":true}`).ok()
+			admin.patch("/api/v1/users/2", `{"password":"","isHashed":true}`).ok()
+		},
+		"deactivation": func(as) {
+			admin.patch("/api/v1/users/2", `{"active":false}`).ok()
+			admin.patch("/api/v1/users/2", `{"active":true}`).ok()
+		},
+	} {
+		me := r.user("determined")
+		ended := map[string]<-chan string{}
+		for _, path := range paths {
+			ended[path] = me.stays(path)
+		}
+		r.opens(1 + len(paths))
+		end(me)
+		for path, ch := range ended {
+			select {
+			case said := <-ch:
+				if strings.Contains(path, "logs") && !strings.Contains(said, "session is over") {
+					t.Errorf("%s: %s says %s", what, path, said)
+				}
+			case <-time.After(time.Minute):
+				t.Errorf("%s: %s goes on", what, path)
+			}
+		}
+		r.opens(1)
+	}
+	select {
+	case said := <-kept:
+		t.Errorf("an admin's stream ended: %s", said)
+	default:
+	}
+}
+
+// TestATaskOfADeactivatedOwner reports about itself to its end, and gives nobody a
+// way in: neither by its own token nor by the session that it acts with.
+func TestATaskOfADeactivatedOwner(t *testing.T) {
+	r := newRig(t)
+	a := r.running(yaml(), 1)
+	session := a.session()
+	session.get("/api/v1/me").ok()
+	a.ranks[0].get("/api/v1/users").ok()
+	waiting := a.ranks[0].stays(a.trialPath("/logs?follow=true"))
+	r.opens(1)
+	r.user("admin").patch("/api/v1/users/2", `{"active":false}`).ok()
+	select {
+	case said := <-waiting:
+		if !strings.Contains(said, "deactivated") {
+			t.Errorf("its stream says %s", said)
+		}
+	case <-time.After(time.Minute):
+		t.Error("its stream goes on")
+	}
+	session.get("/api/v1/me").is(401)
+	for _, path := range []string{"/api/v1/users", "/api/v1/experiments", a.trialPath(""), a.trialPath("/logs"), "/api/v1/tasks"} {
+		a.ranks[0].get(path).says(401, "deactivated")
+	}
+	a.ranks[0].post(a.trialPath("/metrics"), fmt.Sprintf(`{"group":"training","metrics":{"trialId":%d,"trialRunId":1,"stepsCompleted":1,"metrics":{"avgMetrics":{"loss":1}}}}`, a.trial)).ok()
+	a.ranks[0].get("/api/v1/tasks/" + a.task + "/context_directory").ok()
+	r.user("admin").patch("/api/v1/users/2", `{"active":true}`).ok()
+	session.get("/api/v1/me").is(401) // what ended has ended
+}

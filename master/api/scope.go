@@ -1,0 +1,47 @@
+package api
+
+import "strings"
+
+// What programs may call, beside what everybody may: it is said here for all routes
+// at once, by their paths, so that a new route is nothing for programs until
+// somebody has said that it is.
+
+// changedByPrograms are the nouns of which a program changes something with the
+// session of its attempt, in the name of its owner: what the SDK and det do inside a
+// task. Accounts, workspaces, templates, nodes and the master's settings are not
+// among them, whoever its owner is.
+var changedByPrograms = map[string]bool{
+	"allocations": true, "auth": true, "checkpoints": true, "commands": true, "experiments": true, "experiments-search": true,
+	"job-queues": true, "notebooks": true, "preview-hp-search": true, "projects": true, "runs": true, "shells": true,
+	"task": true, "task-logs": true, "tasks": true, "tensorboards": true, "trial-source-info": true, "trials": true,
+}
+
+// forPrograms tells whether the session of an attempt may call a route. What it may
+// see is what its owner may, but for what the masters have to tell about themselves.
+func (r route) forPrograms() bool {
+	noun, rest, _ := strings.Cut(strings.TrimLeft(r.path, "/"), "/")
+	switch {
+	case r.access == public:
+		return true
+	case r.access == admin || noun == "master" && rest != "":
+		return false
+	case r.method == "GET":
+		return true
+	}
+	return changedByPrograms[noun]
+}
+
+// ownReports are the routes, beside those that take the calls of tasks alone, by
+// which an attempt reports about itself and reads its code.
+var ownReports = map[string]bool{
+	"POST /checkpoints": true, "POST /runs/start": true, "GET /detent/tasks/:id/context.tar.gz": true, "GET /tasks/:id/context_directory": true,
+	"POST /trials/:id/metrics": true, "POST /trials/:id/training_metrics": true, "POST /trials/:id/validation_metrics": true,
+	"POST /trials/:id/progress": true, "POST /trials/:id/early_exit": true, "POST /trials/:id/runner/metadata": true,
+	"GET /trials/:id/searcher/operation": true, "POST /trials/:id/searcher/completed_operation": true,
+}
+
+// aboutItself tells whether the attempt of an owner who was deactivated may call a
+// route: its training goes on, and gives nobody a way in.
+func (r route) aboutItself() bool {
+	return r.access == public || r.access == task || r.after || ownReports[r.method+" "+r.path]
+}

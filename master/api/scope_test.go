@@ -1,0 +1,178 @@
+package api
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// session is a client with the session that a program of the attempt acts with.
+func (a *attempt) session() as {
+	a.r.t.Helper()
+	got := a.claim(0, a.identify(0), "n").ok()
+	m := regexp.MustCompile(`DET_USER_TOKEN"?[:=]"?(det\.[A-Za-z0-9_-]+)`).FindSubmatch(got.body)
+	if m == nil {
+		a.r.t.Fatalf("the gate gives no session: %s", got.body)
+	}
+	return as{r: a.r, header: "Authorization", token: "Bearer " + string(m[1])}
+}
+
+// TestRoutesForPrograms says of every route that changes something, and of every one
+// that only some may read, whether the session of a task may call it.
+func TestRoutesForPrograms(t *testing.T) {
+	r := newRig(t)
+	r.anyone().get("/info").ok()
+	var refused []string
+	for _, route := range r.api.routes {
+		if route.access != task && !route.forPrograms() {
+			refused = append(refused, route.method+" "+route.path)
+		}
+	}
+	slices.Sort(refused)
+	want := []string{
+		"DELETE /templates/:name", "DELETE /workspaces/:id", "GET /master/config", "GET /master/logs", "PATCH /template/rename", "PATCH /templates/:name",
+		"PATCH /users/:id", "PATCH /workspaces/:id", "POST /agents/:id/disable", "POST /agents/:id/enable", "POST /detent/nomad/trust", "POST /detent/tasks/:id/link",
+		"POST /templates/:name", "POST /users", "POST /users/:id/password", "POST /workspaces", "POST /workspaces/:id/archive", "POST /workspaces/:id/pin",
+		"POST /workspaces/:id/projects", "POST /workspaces/:id/unarchive", "POST /workspaces/:id/unpin", "PUT /templates/:name",
+	}
+	refused = slices.DeleteFunc(refused, func(s string) bool { return strings.Contains(s, "/slots/") })
+	if strings.Join(refused, "\n") != strings.Join(want, "\n") {
+		t.Errorf("programs may not call\n%s\nwant\n%s", strings.Join(refused, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestTheSessionOfATask is its owner's without what is its owner's alone, and never an
+// admin's.
+func TestTheSessionOfATask(t *testing.T) {
+	r := newRig(t)
+	admin := r.user("admin")
+	admin.post("/api/v1/users", `{"user":{"username":"eve","active":true}}`).ok()
+	a := r.placeOf("admin", yaml(), 1).claimAll(1)
+	in := a.session()
+	if got := string(in.get("/api/v1/me").ok().body); !strings.Contains(got, `"username":"admin"`) {
+		t.Errorf("it is %s", got)
+	}
+	theirs := r.user("eve").post("/api/v1/commands", `{"config":{"entrypoint":["x"],"environment":{"environment_variables":["KEY=s3cret"]}}}`).ok().tree()
+	other := at(t, theirs, "command.id").(string)
+
+	in.post("/api/v1/users", `{"user":{"username":"mallory","admin":true,"active":true}}`).says(403, "session of a task")
+	in.patch("/api/v1/users/2", `{"admin":true}`).says(403, "session of a task")
+	in.patch("/api/v1/users/1", `{"password":"mine now"}`).says(403, "session of a task")
+	in.post("/api/v1/users/1/password", `"mine now"`).says(403, "session of a task")
+	in.get("/api/v1/master/config").is(403)
+	in.get("/api/v1/master/logs").is(403)
+	in.post("/api/v1/workspaces", `{"name":"w"}`).is(403)
+	in.post("/api/v1/templates/t", `{"config":{}}`).is(403)
+	in.post("/api/v1/agents/n0/disable", `{}`).is(403)
+	in.post("/api/v1/commands/"+other+"/kill", "").says(403, "may not")
+	in.post("/api/v1/detent/tasks/"+other+"/link", "").is(403)
+	if got := string(in.get("/api/v1/commands/" + other).ok().body); strings.Contains(got, "s3cret") {
+		t.Errorf("an admin's task sees the variables of another user's: %s", got)
+	}
+
+	exp := in.create(yaml())
+	in.post(fmt.Sprintf("/api/v1/experiments/%d/activate", exp), "").ok()
+	in.get("/api/v1/experiments").ok()
+	in.get(a.trialPath("")).ok()
+	own := at(t, in.post("/api/v1/commands", `{"config":{"entrypoint":["x"]}}`).ok().tree(), "command.id").(string)
+	in.post("/api/v1/commands/"+own+"/kill", "").ok()
+
+	admin.patch("/api/v1/users/1", `{"password":"another","isHashed":true}`).ok()
+	in.get("/api/v1/me").ok() // a training goes on when its owner's password changes
+	a.next(2, 1)
+	for end := time.Now().Add(time.Minute); in.get("/api/v1/me").code != 401; <-time.After(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the session outlives its attempt")
+		}
+	}
+}
+
+// placeOf is place for another owner.
+func (r *rig) placeOf(owner, config string, members int) *attempt {
+	r.t.Helper()
+	a := &attempt{r: r, exp: r.user(owner).create(config, `"activate":true`, `"modelDefinition":[`+modelFile("train.py", "print(1)\n")+`]`)}
+	a.trial, a.task = r.trial(a.exp, 0)
+	a.id = a.task + ".1"
+	a.put(members)
+	r.runOf(a, 1)
+	return a
+}
+
+// TestVariablesAreTheirOwners: values of environment variables are shown to the owner
+// and to admins, wherever a configuration is shown.
+func TestVariablesAreTheirOwners(t *testing.T) {
+	r := newRig(t)
+	me, admin := r.user("determined"), r.user("admin")
+	admin.post("/api/v1/users", `{"user":{"username":"eve","active":true}}`).ok()
+	eve := r.user("eve")
+	const env = `"environment":{"environment_variables":["KEY=s3cret","BARE"]}`
+	paths := []string{}
+	for noun, body := range map[string]string{"command": `{"config":{"entrypoint":["x"],` + env + `}}`, "notebook": `{"config":{` + env + `}}`, "shell": `{"config":{` + env + `}}`} {
+		paths = append(paths, "/api/v1/"+noun+"s/"+at(t, me.post("/api/v1/"+noun+"s", body).ok().tree(), noun+".id").(string))
+	}
+	exp := me.create(yaml("environment: {environment_variables: [KEY=s3cret, BARE]}"))
+	paths = append(paths, fmt.Sprintf("/api/v1/experiments/%d", exp), "/api/v1/experiments")
+	for _, path := range paths {
+		for _, who := range []as{me, admin} {
+			if got := string(who.get(path).ok().body); !strings.Contains(got, "KEY=s3cret") {
+				t.Errorf("%s hides the variable from who owns it: %s", path, got)
+			}
+		}
+		if got := string(eve.get(path).ok().body); strings.Contains(got, "s3cret") || !strings.Contains(got, "KEY=********") || !strings.Contains(got, "BARE") {
+			t.Errorf("%s shows eve %s", path, got)
+		}
+	}
+	if got := string(eve.post("/api/v1/experiments-search", `{}`).ok().body); strings.Contains(got, "s3cret") || !strings.Contains(got, "KEY=********") {
+		t.Errorf("a search shows eve %s", got)
+	}
+	eve.post("/api/v1/experiments", createBody(yaml("environment: {environment_variables: ['KEY=********']}"))).says(400, "the value of KEY is hidden")
+}
+
+// TestAPasswordAsksForTheOldOne, unless somebody has signed in a moment ago, as
+// Determined's own det does, or an admin sets somebody else's.
+func TestAPasswordAsksForTheOldOne(t *testing.T) {
+	r := newRig(t)
+	me := r.user("determined")
+	me.patch("/api/v1/users/2", `{"password":"first","isHashed":true}`).ok() // there was none
+	me.patch("/api/v1/users/2", `{"password":"second","isHashed":true}`).ok()
+	if _, err := r.db.Exec(t.Context(), `UPDATE sessions SET created_at = now() - interval '1 hour' WHERE user_id = 2`); err != nil {
+		t.Fatal(err)
+	}
+	me.patch("/api/v1/users/2", `{"password":"third","isHashed":true}`).says(403, "more than 15 minutes", "det user login")
+	me.post("/api/v1/users/2/password", `"third"`).says(403, "oldPassword")
+	me.patch("/api/v1/users/2", `{"password":"third","oldPassword":"first","isHashed":true}`).says(403, "not the password")
+	me.patch("/api/v1/users/2", `{"displayName":"D"}`).ok()
+	me.patch("/api/v1/users/2", `{"password":"third","oldPassword":"second","isHashed":true}`).ok()
+	r.user("admin").patch("/api/v1/users/2", `{"password":"fourth","isHashed":true}`).ok()
+}
+
+// TestASignInFromAnotherPage is refused by every word that a browser says of where it
+// comes from.
+func TestASignInFromAnotherPage(t *testing.T) {
+	r := newRig(t)
+	const body = `{"username":"determined","password":"","isHashed":true}`
+	for _, c := range []struct {
+		what   string
+		header map[string][]string
+		code   int
+	}{
+		{"a program", nil, 200},
+		{"our own page", map[string][]string{"Sec-Fetch-Site": {"same-origin"}, "Origin": {r.url}}, 200},
+		{"our own page, by plain HTTP", map[string][]string{"Origin": {r.url}}, 200},
+		{"a task's page on another port", map[string][]string{"Sec-Fetch-Site": {"same-site"}}, 403},
+		{"a task's page on another port, by plain HTTP", map[string][]string{"Origin": {"http://127.0.0.1:8081"}}, 403},
+		{"a page elsewhere", map[string][]string{"Origin": {"http://evil.example"}}, 403},
+		{"a sandboxed page", map[string][]string{"Origin": {"null"}}, 403},
+	} {
+		if a := r.anyone().with("POST", "/api/v1/auth/login", strings.NewReader(body), c.header); a.code != c.code || (a.code == 200) != (a.header.Get("Set-Cookie") != "") {
+			t.Errorf("%s: %d %s", c.what, a.code, a.body)
+		}
+	}
+	secure := r.anyone().with("POST", "/api/v1/auth/login", strings.NewReader(body), map[string][]string{"X-Forwarded-Proto": {"https"}})
+	if secure.code == 200 && !strings.HasPrefix(secure.header.Get("Set-Cookie"), "__Host-Http-auth=") {
+		t.Errorf("by HTTPS the cookie is %s", secure.header.Get("Set-Cookie"))
+	}
+}

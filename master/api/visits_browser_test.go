@@ -1,0 +1,79 @@
+//go:build linux
+
+package api
+
+import (
+	"encoding/json"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/detent-ml/detent/master/proxy"
+)
+
+// TestAHostilePageInARealBrowser lets an admin open somebody else's notebook whose
+// page does what it can to get into the admin's own: webui/test/visitor.mjs.
+func TestAHostilePageInARealBrowser(t *testing.T) {
+	chromium := browserTools(t)
+	for _, c := range []struct{ name, master, pages, tasks, domain string }{
+		{"one port for all tasks, by plain HTTP", "detent.test", "one", "detent.test", ""},
+		{"one port for all tasks, on this machine", "localhost", "one", "localhost", ""},
+		{"a host for each task", "127.0.0.1", "own", "", "localhost"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v := newVisitRig(t, func(o *proxy.Origins) {
+				_, port, _ := net.SplitHostPort(strings.TrimPrefix(o.URL, "http://"))
+				o.Master = "http://" + c.master + ":1" // the page of the rig does not follow links to it
+				if o.URL = "http://" + c.tasks + ":" + port; c.domain != "" {
+					o.URL, o.Domain = "", c.domain+":"+port
+				}
+			})
+			v.user("admin").post("/api/v1/users", `{"user":{"username":"mallory","active":true},"password":""}`).ok()
+			hostile, own := v.open("mallory", "notebooks"), v.open("admin", "notebooks")
+			at, err := url.Parse(v.url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			world, err := json.Marshal(map[string]string{"master": "http://" + c.master + ":" + at.Port(), "pages": c.pages,
+				"hostile": "/proxy/" + hostile.id + "/", "own": "/proxy/" + own.id + "/"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.CommandContext(t.Context(), "node", "test/visitor.mjs")
+			cmd.Dir = filepath.Join("..", "..", "webui")
+			cmd.Env = append(os.Environ(), "CHROMIUM="+chromium, "DETENT_WORLD="+string(world))
+			out, err := cmd.CombinedOutput()
+			t.Logf("%s", out)
+			if err != nil {
+				t.Errorf("the browser: %v", err)
+			}
+			for _, body := range own.bodies() {
+				if strings.Contains(body, "evil") {
+					t.Errorf("the admin's notebook was told %q", body)
+				}
+			}
+		})
+	}
+}
+
+// browserTools finds a browser, or says what is missing.
+func browserTools(t *testing.T) (chromium string) {
+	t.Helper()
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("there is no node: install it (Debian: apt-get install nodejs npm)")
+	}
+	if _, err := os.Stat("../../webui/node_modules/playwright-core/package.json"); err != nil {
+		t.Skip("webui/node_modules is missing: ./justw ui makes it")
+	}
+	for _, name := range []string{os.Getenv("CHROMIUM"), "chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Skip("there is no browser: install Chromium (Debian: apt-get install chromium), or name one in CHROMIUM")
+	return ""
+}
