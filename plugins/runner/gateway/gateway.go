@@ -69,6 +69,7 @@ func (s *Server) Address() string { return s.ln.Addr().String() }
 func (s *Server) Close() {
 	s.close()
 	_ = s.http.Close()
+	_ = s.ln.Close() // which a server that has not begun to serve does not know
 }
 
 // Open lets visitors in. A task without a kind or a secret stays closed.
