@@ -4,29 +4,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/store"
 )
 
-// Bounds on what is in flight towards Nomad.
+// Bounds on what is in flight towards Nomad and the database.
 const (
-	inFlight   = 16
+	inFlight   = 32
 	callFor    = 10 * time.Second
-	actFor     = time.Second // a cycle waits for its calls that long; what is not back is looked at later
-	stopsAtAll = 256         // read at once
 	firstAgain = time.Second
 	longestGap = time.Minute
 )
 
-// hands makes calls to Nomad, one at a time per attempt, a few at once.
+// hands makes calls, one at a time per attempt, a few at once.
 type hands struct {
 	t    *term
-	done chan struct{} // holds a token when a call came back after its cycle
+	done chan struct{} // holds a token when a call came back of which the loop does not hear otherwise
 	room chan struct{}
 	all  sync.WaitGroup
 
@@ -40,17 +38,11 @@ func newHands(t *term) *hands {
 
 func (h *hands) wait() { h.all.Wait() }
 
-// take marks an attempt as being worked on; false when it already is, or when
-// there is no room for another call.
+// take marks an attempt as being worked on; false when it already is.
 func (h *hands) take(id string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.busy[id] {
-		return false
-	}
-	select {
-	case h.room <- struct{}{}:
-	default:
 		return false
 	}
 	h.busy[id] = true
@@ -59,84 +51,66 @@ func (h *hands) take(id string) bool {
 
 func (h *hands) release(id string) {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	delete(h.busy, id)
-	h.mu.Unlock()
-	<-h.room
-	select {
-	case h.done <- struct{}{}:
-	default:
-	}
 }
 
-// call runs fn for an attempt, unless the lease is nearly over: what is begun
-// outside the database no fence can stop.
-func (h *hands) call(ctx context.Context, id string, cycle *sync.WaitGroup, fn func(ctx context.Context) error) {
+// call runs fn, which is not of the queue, unless there is no room for another call
+// or the lease is nearly over: what is begun outside the database no fence can stop.
+func (h *hands) call(ctx context.Context, id string, fn func(ctx context.Context)) {
 	if !h.t.lead.Holds() || !h.take(id) {
 		return
 	}
-	cycle.Add(1)
+	select {
+	case h.room <- struct{}{}:
+	default:
+		h.release(id)
+		return
+	}
 	h.all.Go(func() {
-		defer cycle.Done()
+		defer func() { <-h.room }()
 		defer h.release(id)
 		call, cancel := context.WithTimeout(ctx, callFor)
 		defer cancel()
-		if err := fn(call); err != nil && ctx.Err() == nil {
-			h.t.log.Warn("an attempt could not be handed to Nomad", "term", h.t.lead.Term, "allocation_id", id, "error", err)
-		}
+		h.t.safely(id, func() error { fn(call); return nil })
 	})
 }
 
-// act submits what was placed and stops what is to end.
-func (t *term) act(ctx context.Context, live *store.Live, changes *store.Changes) error {
-	var cycle sync.WaitGroup
-	t.release(ctx, changes, &cycle)
-	t.collect(ctx, live, &cycle)
-	if err := t.sweep(ctx, &cycle); err != nil {
-		return err
-	}
-	submit := due(live, changes)
-	if len(submit) > 0 {
-		list, err := t.db.Submissions(ctx, submit)
-		if err != nil {
-			return fmt.Errorf("act: %w", err)
+// safely makes an error of a panic, so that a call takes nothing else with it.
+func (t *term) safely(what string, do func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v", r)
+			t.log.Error("a call panicked", "term", t.lead.Term, "about", what, "error", r, "stack", string(debug.Stack()))
 		}
-		for _, s := range list {
-			t.hands.call(ctx, s.ID, &cycle, func(ctx context.Context) error { return t.submit(ctx, s) })
-		}
-	}
-	stops, err := t.db.ToStop(ctx, stopsAtAll)
-	if err != nil {
-		return fmt.Errorf("act: %w", err)
-	}
-	for _, id := range stops {
-		t.hands.call(ctx, id, &cycle, func(ctx context.Context) error { return t.stop(ctx, id) })
-	}
-	back := make(chan struct{})
-	go func() { cycle.Wait(); close(back) }()
-	limit := time.NewTimer(actFor)
-	defer limit.Stop()
-	select {
-	case <-back:
-	case <-limit.C:
-	case <-ctx.Done():
-	}
-	return nil
+	}()
+	return do()
 }
 
-// due lists the attempts that Nomad should have: those placed in this cycle, and
-// earlier ones whose submission did not succeed and whose pause is over.
-func due(live *store.Live, changes *store.Changes) []string {
-	var ids []string
-	for _, p := range changes.Placements {
-		ids = append(ids, p.AllocationID)
+// submissions hands jobs of attempts to Nomad.
+func (t *term) submissions(ctx context.Context, list []store.Work) []task {
+	ids, tries := make([]string, len(list)), make(map[string]int, len(list))
+	for i, w := range list {
+		ids[i], tries[w.About] = w.About, w.Tries
 	}
-	for _, a := range live.Allocations {
-		if a.State == string(lifecycle.Assigned) && a.SubmittedAt == nil && a.KillAt == nil && a.RefusedWhy == "" &&
-			(a.SubmitAfter == nil || !a.SubmitAfter.After(live.Now)) {
-			ids = append(ids, a.ID)
-		}
+	err := t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) (err error) {
+		ids, err = tx.BeginSubmissions(ctx, ids)
+		return err
+	})
+	var wanted []store.ToSubmit
+	if err == nil && len(ids) > 0 {
+		wanted, err = t.db.Submissions(ctx, ids)
 	}
-	return ids
+	if err != nil {
+		t.later(ctx, list, err)
+		return nil
+	}
+	tasks := make([]task, len(wanted))
+	for i, s := range wanted {
+		s.Tries = tries[s.ID]
+		tasks[i] = task{s.ID, func(ctx context.Context) error { return t.submit(ctx, s) }}
+	}
+	return tasks
 }
 
 func (t *term) submit(ctx context.Context, s store.ToSubmit) error {
@@ -147,36 +121,75 @@ func (t *term) submit(ctx context.Context, s store.ToSubmit) error {
 		}
 	}
 	outcome := cluster.Refused
-	var err error
-	if pool == nil {
-		err = fmt.Errorf("pool %q no longer exists", s.Pool)
-	} else if task, terr := t.cfg.Task(s, pool); terr != nil {
-		err = terr
-		if fault.Is(terr, fault.Unavailable) {
+	err := t.safely(s.ID, func() error {
+		if pool == nil {
+			return fmt.Errorf("pool %q no longer exists", s.Pool)
+		}
+		task, err := t.cfg.Task(s, pool)
+		if fault.Is(err, fault.Unavailable) {
 			outcome = cluster.TryAgain
 		}
-	} else if outcome, err = t.grant(ctx, s, task); outcome == cluster.Done {
-		outcome, err = t.nomad.Submit(ctx, task)
-	}
-	failure := ""
-	if outcome != cluster.Done {
-		failure = "Nomad gave no reason"
 		if err != nil {
-			failure = err.Error()
+			return err
+		}
+		if outcome, err = t.grant(ctx, s, task); outcome == cluster.Done {
+			outcome, err = t.nomad.Submit(ctx, task)
+		}
+		return err
+	})
+	var noRoom *cluster.NoRoom
+	result := store.Submission{ID: s.ID, Refused: outcome == cluster.Refused, NoRoom: errors.As(err, &noRoom), Again: gap(s.Tries)}
+	if outcome != cluster.Done {
+		result.Failure = "Nomad gave no reason"
+		if err != nil {
+			result.Failure = err.Error()
 		}
 	}
-	again := min(firstAgain<<min(s.Tries, 10), longestGap)
+	err = t.keep(ctx, func(tx *store.DB) error { return tx.Submitted(context.WithoutCancel(ctx), result) }, err)
+	if result.Refused {
+		notify(t.hands.done)
+	}
+	return err
+}
+
+// stops has Nomad stop jobs of attempts.
+func (t *term) stops(_ context.Context, list []store.Work) []task {
+	tasks := make([]task, len(list))
+	for i, w := range list {
+		tasks[i] = task{w.About, func(ctx context.Context) error { return t.stop(ctx, w) }}
+	}
+	return tasks
+}
+
+func (t *term) stop(ctx context.Context, w store.Work) error {
+	outcome := cluster.TryAgain
+	err := t.safely(w.About, func() (err error) {
+		outcome, err = t.nomad.Stop(ctx, w.About)
+		return err
+	})
+	if outcome == cluster.Done {
+		return t.keep(ctx, func(tx *store.DB) error { return tx.Stopped(context.WithoutCancel(ctx), w.About) }, nil)
+	}
 	return t.keep(ctx, func(tx *store.DB) error {
-		return tx.Submitted(ctx, s.ID, failure, outcome == cluster.Refused, again)
+		return tx.WorkFailed(context.WithoutCancel(ctx), w.Kind, w.About, text(err), gap(w.Tries))
 	}, err)
 }
 
-func (t *term) stop(ctx context.Context, id string) error {
-	outcome, err := t.nomad.Stop(ctx, id)
-	if outcome != cluster.Done {
-		return err
+// gap is how long to wait after so many failures, and one.
+func gap(tries int) time.Duration { return min(firstAgain<<min(tries, 10), longestGap) }
+
+func text(err error) string {
+	if err == nil {
+		return "Nomad gave no reason"
 	}
-	return t.keep(ctx, func(tx *store.DB) error { return tx.Stopped(ctx, id) }, nil)
+	return err.Error()
+}
+
+// later puts work off that could not even be begun.
+func (t *term) later(ctx context.Context, list []store.Work, cause error) {
+	if ctx.Err() == nil {
+		t.log.Warn("work will be tried again", "term", t.lead.Term, "kind", list[0].Kind, "pieces", len(list), "error", cause)
+	}
 }
 
 // keep writes what came of a call, and passes the call's own error on.

@@ -49,7 +49,7 @@ func (d *decider) advance(row *store.LiveAllocation, wait time.Duration, urge li
 		for i := range a.Members { // Nomad's word is in doubt; the runners' is not
 			a.Members[i] = withoutNomad(a.Members[i])
 		}
-		a.AssignedAt = d.p.Now // nor can a job be handed to it
+		a.TriedAt = time.Time{} // nor can a job be handed to it
 	}
 	step := lifecycle.Advance(a, d.p.Now, d.p.Timing)
 	if d.p.blamesVault(row) {
@@ -85,7 +85,7 @@ func withoutNomad(m lifecycle.Member) lifecycle.Member {
 
 func attemptOf(row *store.LiveAllocation, wait time.Duration) lifecycle.Allocation {
 	a := lifecycle.Allocation{ID: row.ID, State: lifecycle.AllocationState(row.State), SubmittedAt: at(row.SubmittedAt),
-		AssignedAt: at(row.AssignedAt), RefusedWhy: row.RefusedWhy, SubmitError: row.SubmitError, PreemptAt: at(row.PreemptAt), AckedAt: at(row.PreemptAckedAt),
+		AssignedAt: at(row.AssignedAt), TriedAt: at(row.TriedAt), NoRoom: row.NoRoom, RefusedWhy: row.RefusedWhy, SubmitError: row.SubmitError, PreemptAt: at(row.PreemptAt), AckedAt: at(row.PreemptAckedAt),
 		PreemptWait: wait, KillAt: at(row.KillAt), KillReason: row.KillReason, Cause: lifecycle.Cause(row.KillCause)}
 	for _, m := range row.Members {
 		a.Members = append(a.Members, lifecycle.Member{Rank: m.Rank, NodeID: m.NodeID, NodeName: m.NodeName, Nomad: m.NomadStatus,

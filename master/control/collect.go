@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"strconv"
 	"time"
 
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
 	policy "github.com/detent-ml/detent/master/keep"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/store"
@@ -15,9 +16,8 @@ import (
 
 // Files of experiments are removed by tasks, called collections. The loop makes
 // them where an experiment has ended, its policy was changed, or it is deleted. It
-// takes all checkpoints of an experiment to decide, so that is done beside the
-// cycle, by hands, one experiment at a time each, and written only if the
-// experiment is still as it was.
+// takes all checkpoints of an experiment to decide, so that is work beside the
+// cycle, and written only if the experiment is still as it was.
 
 // collectionType is the type of the tasks that remove files.
 const collectionType = "CHECKPOINT_GC"
@@ -29,32 +29,6 @@ const (
 	collectPause = 2 * time.Second
 )
 
-// A balk is when nothing could be decided about experiments. A hand that comes back
-// wakes the loop, so one that failed is left alone for a while.
-type balk struct {
-	mu sync.Mutex
-	at map[int]time.Time
-}
-
-func (b *balk) note(id int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.at == nil {
-		b.at = map[int]time.Time{}
-	}
-	b.at[id] = time.Now()
-}
-
-func (b *balk) rested(id int) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if at, ok := b.at[id]; ok && time.Since(at) < every {
-		return false
-	}
-	delete(b.at, id)
-	return true
-}
-
 // planFor is how long it may take to decide: an experiment may have a hundred
 // thousand checkpoints.
 const planFor = time.Minute
@@ -65,39 +39,77 @@ func collectAgain(t store.LiveTask, run int, end lifecycle.Step) bool {
 	return t.Type == collectionType && end.Outcome != lifecycle.Completed && end.Outcome != lifecycle.Killed && run < maxCollects
 }
 
-// collect begins to remove files.
-func (t *term) collect(ctx context.Context, live *store.Live, cycle *sync.WaitGroup) {
-	begin := func(id int, plan func(store.Stored) store.Collection) {
-		if !t.balked.rested(id) {
-			return
-		}
-		t.hands.call(ctx, fmt.Sprintf("files of experiment %d", id), cycle, func(context.Context) error {
-			ctx, cancel := context.WithTimeout(ctx, planFor)
-			defer cancel()
-			err := t.plan(ctx, id, plan)
-			if err != nil && !errors.Is(err, store.ErrStale) && ctx.Err() == nil {
-				t.balked.note(id)
-				t.log.Warn("what is to be removed of an experiment's files will be decided later", "term", t.lead.Term, "experiment_id", id, "error", err)
+// collections decides what files of experiments are to be removed.
+func (t *term) collections(_ context.Context, list []store.Work) []task {
+	tasks := make([]task, len(list))
+	for i, w := range list {
+		tasks[i] = task{w.About, func(ctx context.Context) error {
+			err := t.safely(w.About, func() error { return t.collect(ctx, w) })
+			ctx = context.WithoutCancel(ctx)
+			if err == nil || errors.Is(err, store.ErrStale) { // what is still to go is found anew
+				return t.keep(ctx, func(tx *store.DB) error { return tx.WorkDone(ctx, w.Kind, w.About) }, nil)
 			}
-			return nil
-		})
+			return t.keep(ctx, func(tx *store.DB) error { return tx.WorkFailed(ctx, w.Kind, w.About, err.Error(), gap(w.Tries)) }, err)
+		}}
 	}
-	for _, id := range live.Collect {
-		begin(id, byPolicy)
-	}
-	for _, e := range live.Experiments {
-		if e.State == string(lifecycle.Deleting) && e.Files == store.FilesUnplanned {
-			begin(e.ID, byDeletion)
-		}
-	}
+	return tasks
 }
 
-// plan decides what is to be removed of an experiment's files, and writes it down.
-func (t *term) plan(ctx context.Context, id int, plan func(store.Stored) store.Collection) error {
-	s, err := t.db.Stored(ctx, id)
+func (t *term) collect(ctx context.Context, w store.Work) error {
+	id, err := strconv.Atoi(w.About)
 	if err != nil {
 		return err
 	}
+	s, err := t.db.Stored(ctx, id)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return nil
+	case err != nil:
+		return err
+	case s.State == string(lifecycle.Deleting):
+		return t.plan(ctx, s, byDeletion)
+	case s.Desired == string(lifecycle.WantDeleted):
+		return nil
+	}
+	return t.plan(ctx, s, byPolicy)
+}
+
+// erasures deletes rows of experiments, a part at a time: after each part it is the
+// others' turn.
+func (t *term) erasures(_ context.Context, list []store.Work) []task {
+	tasks := make([]task, len(list))
+	for i, w := range list {
+		tasks[i] = task{w.About, func(ctx context.Context) error {
+			id, err := strconv.Atoi(w.About)
+			if err != nil {
+				return err
+			}
+			done := false
+			err = t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) (err error) {
+				if done, err = tx.Erase(ctx, id); err != nil {
+					return err
+				}
+				if done {
+					return tx.WorkDone(ctx, w.Kind, w.About)
+				}
+				return tx.WorkGoesOn(ctx, w.Kind, w.About)
+			})
+			if err != nil {
+				ctx := context.WithoutCancel(ctx)
+				return t.keep(ctx, func(tx *store.DB) error { return tx.WorkFailed(ctx, w.Kind, w.About, err.Error(), gap(w.Tries)) }, err)
+			}
+			if done {
+				t.log.Info("experiment deleted", "term", t.lead.Term, "experiment_id", id)
+				t.bus.Publish(store.TopicState)
+			}
+			return nil
+		}}
+	}
+	return tasks
+}
+
+// plan decides what is to be removed of an experiment's files, and writes it down.
+func (t *term) plan(ctx context.Context, s store.Stored, plan func(store.Stored) store.Collection) (err error) {
 	c := plan(s)
 	if len(c.Removals) > store.MostRemovals {
 		c.Removals, c.Events, c.Part = c.Removals[:store.MostRemovals], false, true
@@ -118,7 +130,7 @@ func (t *term) plan(ctx context.Context, id int, plan func(store.Stored) store.C
 		return err
 	})
 	if made && err == nil {
-		t.log.Info("files of an experiment will be removed", "term", t.lead.Term, "experiment_id", id, "task_id", c.TaskID,
+		t.log.Info("files of an experiment will be removed", "term", t.lead.Term, "experiment_id", s.ID, "task_id", c.TaskID,
 			"reason", c.Reason, "checkpoints", len(c.Removals))
 		t.bus.Publish(store.TopicIntent, store.TopicState)
 	}

@@ -28,6 +28,10 @@ func Decide(p *Picture) *Plan {
 	for _, t := range p.Tasks {
 		d.taskBundle(t)
 	}
+	for _, w := range p.Collect {
+		b := d.of("files of experiment " + w.About)
+		b.Queue = append(b.Queue, w)
+	}
 	if !p.Frozen {
 		d.schedule()
 	}
@@ -47,6 +51,7 @@ type decider struct {
 	queue      []queued // attempts made in this pass, for the scheduler
 	counts     nodeCounts
 	outOfUse   map[string]*store.NodeRow // nodes of which something is, by id
+	remains    map[placeless]remaining   // what leftFor has found in this pass
 	// shares are what attempts hold, by node; with several pools.
 	shares map[string][]share
 }
@@ -62,8 +67,11 @@ func (d *decider) experiment(e *Experiment) error {
 	step := lifecycle.Experiment{State: state, Desired: lifecycle.Desired(e.Desired), Verdict: verdict, Why: orElse(stuck, orElse(why, e.Error)),
 		Live: len(e.Trials), Unmanaged: e.Unmanaged, Files: files, Again: e.DeletesAsked > e.DeletesFailed}.Step()
 	if step.Remove {
-		d.out.Remove = append(d.out.Remove, e.ID)
+		d.out.Queue = append(d.out.Queue, store.EraseWork(e.ID, e.OwnerID))
 		return nil
+	}
+	if e.Files == store.FilesUnplanned && state == lifecycle.Deleting {
+		d.out.Queue = append(d.out.Queue, store.CollectWork(e.ID, e.OwnerID))
 	}
 	if step.State != "" {
 		state = step.State
@@ -75,7 +83,7 @@ func (d *decider) experiment(e *Experiment) error {
 		}
 	}
 	if state == lifecycle.Active && e.Search != nil && e.Broken == "" {
-		made, err := d.newTrials(e)
+		made, err := d.newTrials(e, live)
 		if err != nil {
 			return err
 		}
@@ -133,11 +141,19 @@ func (d *decider) progress(e *Experiment, state lifecycle.State) float64 {
 	return e.Search.Progress(trials)
 }
 
+// Bounds on what one experiment may have the loop make: so many trials in a pass, and
+// so many that have not ended. What its search wants beyond that is made later.
+const (
+	mostNewTrials  = 200
+	mostLiveTrials = 5_000
+)
+
 // newTrials makes the trials that the search wants and that are not there yet,
-// each with its first attempt.
-func (d *decider) newTrials(e *Experiment) (int, error) {
+// each with its first attempt. live is how many of those that are there have not
+// ended.
+func (d *decider) newTrials(e *Experiment, live int) (int, error) {
 	made := 0
-	for number := e.LiveExperiment.Trials; number < e.Search.Len(); number++ {
+	for number := e.LiveExperiment.Trials; number < e.Search.Len() && made < min(mostNewTrials, mostLiveTrials-live); number++ {
 		t, err := trial.New(trial.Owner{ID: e.ID, JobID: e.JobID, WarmStart: e.WarmStart}, e.Search.Trial(number))
 		if err != nil {
 			return made, err

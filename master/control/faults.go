@@ -103,31 +103,64 @@ func (d *decider) noPlace(e *Experiment, task string, failed bool) string {
 	if len(a.exclude) == 0 || d.p.Frozen {
 		return ""
 	}
-	var pool *Pool
-	for i := range d.p.Pools {
-		if d.p.Pools[i].Name == e.Pool {
-			pool = &d.p.Pools[i]
+	slices.Sort(a.exclude)
+	key := placeless{e.Pool, e.SlotsPerTrial, e.singleNode(), failed, strings.Join(a.exclude, " ")}
+	left, known := d.remains[key]
+	if !known {
+		left = d.leftFor(e, a, failed)
+		if d.remains == nil {
+			d.remains = map[placeless]remaining{}
 		}
+		d.remains[key] = left
 	}
-	if pool == nil {
+	if left.holds {
 		return ""
 	}
-	var excluded []string
+	for i, row := range left.excluded {
+		left.why[i] = row.Name + ", " + a.because[row.ID]
+	}
+	return fmt.Sprintf("pool %s has no other nodes that could hold it than %s", e.Pool, strings.Join(left.why, "; and "))
+}
+
+// placeless is what the answer of leftFor depends on: to find it means to look at
+// every node, and many trials of an experiment ask the same.
+type placeless struct {
+	pool    string
+	slots   int
+	single  bool
+	failed  bool
+	exclude string
+}
+
+// remaining says whether what is left of a pool could hold a trial, and which nodes
+// are not left.
+type remaining struct {
+	holds    bool
+	excluded []*store.NodeRow
+	why      []string
+}
+
+func (d *decider) leftFor(e *Experiment, a avoidance, failed bool) (r remaining) {
+	i := slices.IndexFunc(d.p.Pools, func(p Pool) bool { return p.Name == e.Pool })
+	if i < 0 {
+		return remaining{holds: true}
+	}
+	pool := &d.p.Pools[i]
 	var left []sched.Node
-	for _, row := range d.p.Nodes {
-		n, err := pool.offer(row, d.p.inventories, cluster.Use{})
+	for i := range d.p.Nodes {
+		row := &d.p.Nodes[i]
+		n, err := pool.offer(*row, d.p.inventories, cluster.Use{})
 		switch {
 		case err != nil || n == nil:
 		case slices.Contains(a.exclude, row.ID):
-			excluded = append(excluded, row.Name+", "+a.because[row.ID])
+			r.excluded = append(r.excluded, row)
 		case row.Status != "down" || !failed:
 			left = append(left, *n)
 		}
 	}
-	if len(excluded) == 0 || sched.Holds(pool.Sched, left, sched.Request{Slots: e.SlotsPerTrial, SingleNode: e.singleNode()}) {
-		return ""
-	}
-	return fmt.Sprintf("pool %s has no other nodes that could hold it than %s", pool.Name, strings.Join(excluded, "; and "))
+	r.why = make([]string, len(r.excluded))
+	r.holds = len(r.excluded) == 0 || sched.Holds(pool.Sched, left, sched.Request{Slots: e.SlotsPerTrial, SingleNode: e.singleNode()})
+	return r
 }
 
 // nodeCounts are failures in a row, by experiment and node.

@@ -231,3 +231,42 @@ func TestAPlaceThatWasNotFreed(t *testing.T) {
 	b.rounds(4)
 	b.want(second, "ACTIVE", "ACTIVE", "STARTING")
 }
+
+// TestASearchThatWantsTooMuch: its trials are made a part at a time, and none while
+// it is paused.
+func TestASearchThatWantsTooMuch(t *testing.T) {
+	b := newBench(t, "n1")
+	e := b.submit("searcher: {name: random, metric: loss, max_trials: 1000, max_concurrent_trials: 0, max_length: {batches: 9}}\nhyperparameters: {x: {type: double, minval: 0, maxval: 1}}")
+	b.rounds(1)
+	if n := b.int(`SELECT count(*) FROM trials WHERE experiment_id = $1`, e); n != mostNewTrials {
+		t.Errorf("%d trials were made at once, want %d", n, mostNewTrials)
+	}
+	b.exec(`UPDATE experiments SET desired = 'paused' WHERE id = $1`, e)
+	b.rounds(3)
+	if n := b.int(`SELECT count(*) FROM trials WHERE experiment_id = $1`, e); n != mostNewTrials {
+		t.Errorf("the experiment has %d trials while it is paused", n)
+	}
+	b.exec(`UPDATE experiments SET desired = 'active' WHERE id = $1`, e)
+	b.rounds(6)
+	if n := b.int(`SELECT count(*) FROM trials WHERE experiment_id = $1`, e); n != 1000 {
+		t.Errorf("%d trials in the end", n)
+	}
+}
+
+// TestAStoredSearchWithoutBounds: an older release has taken a configuration that no
+// memory could hold. It can be killed and deleted, and the others go on.
+func TestAStoredSearchWithoutBounds(t *testing.T) {
+	for what, change := range map[string]string{
+		"trials": `jsonb_set(config, '{searcher,max_trials}', '1000000000')`,
+		"rungs":  `jsonb_set(config, '{searcher}', '{"name": "async_halving", "metric": "loss", "num_rungs": 1000000, "max_trials": 100, "max_length": {"batches": 100}, "divisor": 4, "smaller_is_better": true}')`,
+	} {
+		t.Run(what, func(t *testing.T) {
+			b := newBench(t, "n1")
+			e := b.submit("searcher: {name: random, metric: loss, max_trials: 10, max_concurrent_trials: 0, max_length: {batches: 9}}\nhyperparameters: {x: {type: double, minval: 0, maxval: 1}}")
+			b.exec(`UPDATE experiments SET desired = 'paused', state = 'PAUSED', config = `+change+` WHERE id = $1`, e)
+			b.healthy(b.experiment(""))
+			b.broken(e, "")
+			b.deletable(e)
+		})
+	}
+}

@@ -2,7 +2,6 @@ package control
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -71,17 +70,20 @@ func New(cfg Config, db *store.DB, bus *store.Bus, nomad Nomad, log *slog.Logger
 // term is the loop's memory during one term; it is lost with the term.
 type term struct {
 	*Loop
-	lead   *Leadership
-	folds  folds
-	hands  *hands
-	known  cluster.Known // for the next observation
-	alarm  string
-	balked balk              // experiments of which it could not be decided what goes
-	swept  time.Time         // when what attempts have left was looked for
-	listed bool              // all of Nomad's jobs were listed since the last sweep
-	again  bool              // something changed: look once more at once
-	aside  aside             // what could not be made as usual
-	told   map[string]string // the faults that were logged, by key
+	lead    *Leadership
+	folds   folds
+	hands   *hands
+	known   cluster.Known // for the next observation
+	alarm   string
+	swept   time.Time         // when what attempts have left was looked for
+	listed  bool              // all of Nomad\'s jobs were listed since the last sweep
+	again   bool              // something changed: look once more at once
+	aside   aside             // what could not be made as usual
+	told    map[string]string // the faults that were logged, by key
+	lanes   []*lane
+	beside  bool // Nomad is asked, and the queue worked off, beside the cycle
+	watch   watch
+	sighted bool // Nomad has been heard in this term
 }
 
 // Run cycles until ctx ends.
@@ -93,6 +95,10 @@ func (l *Loop) Run(ctx context.Context, lead *Leadership) {
 	}
 	defer l.stats.clear()
 	defer t.hands.wait()
+	t.beside = true
+	for _, lane := range t.lanes {
+		t.hands.all.Go(func() { lane.run(ctx) })
+	}
 	intent, cancelIntent := l.bus.Subscribe(store.TopicIntent)
 	defer cancelIntent()
 	events, cancelEvents := l.bus.Subscribe(store.TopicEvents)
@@ -106,6 +112,10 @@ func (l *Loop) Run(ctx context.Context, lead *Leadership) {
 		case <-intent:
 		case <-events:
 		case <-l.nomad.Wake():
+			t.look(ctx)
+			continue
+		case a := <-t.watch.answers:
+			t.watch.answer = &a
 		case <-t.hands.done:
 		case <-idle.C:
 		}
@@ -137,6 +147,8 @@ func newTerm(ctx context.Context, l *Loop, lead *Leadership) (*term, error) {
 	}
 	t := &term{Loop: l, lead: lead, aside: aside{}, told: map[string]string{}, folds: folds{byID: map[int]*fold{}}, known: cluster.Known{Term: lead.Term, Index: uint64(index), Full: true}}
 	t.hands = newHands(t)
+	t.lanes = t.newLanes()
+	t.watch.answers = make(chan answer, 1)
 	return t, nil
 }
 
@@ -172,7 +184,7 @@ func (t *term) cycle(ctx context.Context) error {
 		return fmt.Errorf("load: %w", err)
 	}
 	picture := t.folds.picture(live)
-	picture.Pools, picture.Timing, picture.Frozen = t.cfg.Pools, t.cfg.Timing, live.Alarm != ""
+	picture.Pools, picture.Timing, picture.Frozen = t.cfg.Pools, t.cfg.Timing, live.Alarm != "" || !t.sighted
 	picture.AvoidAfter = t.cfg.AvoidAfter
 	if s := t.cfg.Secrets; s != nil {
 		picture.Secrets, picture.Away = s, s.Away()
@@ -191,7 +203,23 @@ func (t *term) cycle(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("apply: %w", err)
 	}
-	return t.act(ctx, live, changes)
+	return t.act(ctx, changes)
+}
+
+// act has done what the rows now say is to be done.
+func (t *term) act(ctx context.Context, changes *store.Changes) error {
+	t.release(ctx, changes)
+	if err := t.sweep(ctx); err != nil {
+		return fmt.Errorf("act: %w", err)
+	}
+	for _, l := range t.lanes {
+		if t.beside {
+			notify(l.kick)
+		} else {
+			l.pass(ctx)
+		}
+	}
+	return nil
 }
 
 // tell wakes who waits for what has just changed, and says it in the log.
@@ -219,79 +247,6 @@ func (t *term) tell(c *store.Changes) {
 	t.bus.Publish(topics...)
 }
 
-// observe writes down what Nomad says. A Nomad that does not answer stops
-// nothing: what is wanted is still decided and stored.
-func (t *term) observe(ctx context.Context) error {
-	call, cancel := context.WithTimeout(ctx, observeFor)
-	defer cancel()
-	o, err := t.nomad.Observe(call, t.known)
-	if err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		o = cluster.Observation{Alarm: fmt.Sprintf("Nomad does not answer: %v", err)}
-	}
-	t.known.Full = err != nil // what is not stored must be told again
-	if len(o.Tasks) == 0 && len(o.Gone) == 0 && o.Nodes == nil && o.Alarm == t.alarm && o.Index <= t.known.Index {
-		return nil
-	}
-	if err := t.record(ctx, o); err != nil {
-		t.known.Full = true
-		return err
-	}
-	t.listed = t.listed || o.Full
-	if t.alarm = o.Alarm; o.Alarm == "" {
-		t.known.Index = t.reached(o)
-	}
-	return nil
-}
-
-// reached is the index below which Nomad must not fall from now on. An operator
-// who trusts a restored Nomad trusts where it counts from as well.
-func (t *term) reached(o cluster.Observation) uint64 {
-	if t.known.Trust && o.Full {
-		return o.Index
-	}
-	return max(t.known.Index, o.Index)
-}
-
-// record stores an observation.
-func (t *term) record(ctx context.Context, o cluster.Observation) error {
-	facts := memberFacts(o.Tasks)
-	nodes, err := nodeRows(o.Nodes)
-	if err != nil {
-		return err
-	}
-	return t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) error {
-		if err := tx.RecordFacts(ctx, facts); err != nil {
-			return err
-		}
-		if err := tx.RecordGone(ctx, o.Gone); err != nil {
-			return err
-		}
-		if o.Nodes != nil {
-			if err := tx.RecordNodes(ctx, nodes); err != nil {
-				return err
-			}
-		}
-		if err := t.recordOrphans(ctx, tx, o); err != nil {
-			return err
-		}
-		if o.Alarm == "" && o.Full {
-			if err := tx.SetNomadIndex(ctx, int64(t.reached(o)), t.known.Trust); err != nil {
-				return err
-			}
-		}
-		changed, err := tx.SetAlarm(ctx, o.Alarm)
-		if changed && o.Alarm != "" {
-			t.log.Error("nothing is concluded from Nomad for now", "term", t.lead.Term, "reason", o.Alarm)
-		} else if changed {
-			t.log.Info("Nomad can be believed again", "term", t.lead.Term)
-		}
-		return err
-	})
-}
-
 // remember keeps what the next observation needs to know of the rows.
 func (t *term) remember(live *store.Live) {
 	if live.Trust && !t.known.Trust { // somebody waits for what comes of it
@@ -303,56 +258,4 @@ func (t *term) remember(live *store.Live) {
 			t.known.Live = append(t.known.Live, a.ID)
 		}
 	}
-}
-
-// memberFacts turns Nomad's allocations into facts about members. A member has
-// one Nomad allocation; a second one, or one that replaces another, says that
-// Nomad lost the first.
-func memberFacts(tasks []cluster.TaskFact) []store.MemberFact {
-	type key struct {
-		id   string
-		rank int
-	}
-	first := map[key]int{}
-	var facts []store.MemberFact
-	for _, f := range tasks {
-		k := key{f.AllocationID, f.Rank}
-		fact := store.MemberFact{AllocationID: f.AllocationID, Rank: f.Rank, NomadAllocID: f.NomadAllocID, Status: f.Status,
-			Detail: f.Detail, Index: int64(f.Index), Exit: f.ExitCode, Pulling: f.Pulling, Started: f.Started,
-			Replaced: f.Previous != "", Over: f.Over()}
-		i, ok := first[k]
-		switch {
-		case !ok:
-			first[k] = len(facts)
-			facts = append(facts, fact)
-		case facts[i].NomadAllocID == f.NomadAllocID: // an older word about the same
-			if facts[i].Index < fact.Index {
-				facts[i] = fact
-			}
-		case f.Previous == "":
-			fact.Replaced = true
-			facts[i] = fact
-		default:
-			facts[i].Replaced = true
-			facts[i].Index = max(facts[i].Index, fact.Index)
-		}
-	}
-	return facts
-}
-
-func nodeRows(nodes []cluster.Node) ([]store.NodeRow, error) {
-	var list []store.NodeRow
-	for _, n := range nodes {
-		inventory, err := json.Marshal(n)
-		if err != nil {
-			return nil, err
-		}
-		row := store.NodeRow{ID: n.ID, Name: n.Name, Address: n.Address, NodePool: n.NodePool, Datacenter: n.Datacenter,
-			Version: n.Version, Status: n.Status, Eligible: n.Eligible, Draining: n.Draining, Inventory: inventory}
-		if !n.DrainDeadline.IsZero() {
-			row.DrainDeadline = &n.DrainDeadline
-		}
-		list = append(list, row)
-	}
-	return list, nil
 }

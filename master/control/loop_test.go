@@ -27,6 +27,7 @@ type fakeNomad struct {
 	stops  map[string]int
 	submit map[string]int
 	answer func(id string) (cluster.Outcome, error) // of the next submissions
+	refuse func(id string) error                    // why a stop fails
 	nodes  []cluster.Node
 	jobs   []cluster.JobFact
 	alarm  string
@@ -73,6 +74,11 @@ func (f *fakeNomad) Stop(_ context.Context, id string) (cluster.Outcome, error) 
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.stops[id]++
+	if f.refuse != nil {
+		if err := f.refuse(id); err != nil {
+			return cluster.TryAgain, err
+		}
+	}
 	for i := range f.jobs {
 		f.jobs[i].Stopped = f.jobs[i].Stopped || f.jobs[i].AllocationID == id
 	}
@@ -154,10 +160,9 @@ func (b *bench) settle() {
 	b.t.Fatal("the loop does not come to rest")
 }
 
-// quiet: no attempt has a call that is still to be made.
+// quiet: nothing is still to be tried for the first time.
 func (b *bench) quiet() bool {
-	return b.int(`SELECT count(*) FROM allocations WHERE state = 'ASSIGNED' AND submitted_at IS NULL AND kill_at IS NULL
-		AND refused_why = '' AND submit_after IS NULL OR kill_at IS NOT NULL AND stopped_at IS NULL AND submitted_at IS NOT NULL`) == 0
+	return b.int(`SELECT count(*) FROM work WHERE tries = 0`) == 0
 }
 
 func (b *bench) exec(sql string, args ...any) {
@@ -452,7 +457,7 @@ func TestSubmissionsThatFail(t *testing.T) {
 	e = b.experiment("")
 	b.settle()
 	b.want(e, "ACTIVE", "ACTIVE", "ASSIGNED")
-	b.exec(`UPDATE allocations SET submit_after = now() WHERE submit_after IS NOT NULL`)
+	b.exec(`UPDATE work SET after = now()`)
 	b.settle()
 	b.want(e, "ACTIVE", "ACTIVE", "STARTING")
 }

@@ -3,7 +3,6 @@ package control
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/detent-ml/detent/master/cluster"
@@ -45,35 +44,35 @@ func (t *term) recordOrphans(ctx context.Context, tx *store.DB, o cluster.Observ
 	return nil
 }
 
-// sweep stops jobs that have no row for long, and those of attempts that ended long
-// ago. It looks after each full list of Nomad's, and only while that can be trusted.
-func (t *term) sweep(ctx context.Context, cycle *sync.WaitGroup) error {
+// sweep has jobs stopped that have no row for long, and those of attempts that ended
+// long ago. It looks after each full list of Nomad's, and only while that can be
+// trusted.
+func (t *term) sweep(ctx context.Context) error {
 	if !t.listed || t.alarm != "" {
 		return nil
 	}
 	t.listed = false
-	orphans, err := t.db.Orphans(ctx, orphanGrace, sweptAtOnce)
-	if err != nil {
-		return fmt.Errorf("orphans: %w", err)
-	}
-	for _, o := range orphans {
-		t.hands.call(ctx, o.AllocationID, cycle, func(ctx context.Context) error {
-			outcome, err := t.nomad.Stop(ctx, o.AllocationID)
-			if outcome == cluster.Done {
-				t.log.Warn("stopped a job without a row in the database", "term", t.lead.Term, "job", o.JobID, "allocation_id", o.AllocationID)
+	return t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) error {
+		orphans, err := tx.Orphans(ctx, orphanGrace, sweptAtOnce)
+		if err != nil {
+			return fmt.Errorf("orphans: %w", err)
+		}
+		for _, o := range orphans {
+			t.log.Warn("a job without a row in the database is stopped", "term", t.lead.Term, "job", o.JobID, "allocation_id", o.AllocationID)
+			if err := tx.QueueStop(ctx, o.AllocationID); err != nil {
+				return err
 			}
-			return err
-		})
-	}
-	ended, err := t.db.ToEnd(ctx, endedGrace, sweptAtOnce)
-	if err != nil {
-		return fmt.Errorf("attempts that ended: %w", err)
-	}
-	for _, id := range ended {
-		t.hands.call(ctx, id, cycle, func(ctx context.Context) error {
+		}
+		ended, err := tx.ToEnd(ctx, endedGrace, sweptAtOnce)
+		if err != nil {
+			return fmt.Errorf("attempts that ended: %w", err)
+		}
+		for _, id := range ended {
 			t.log.Warn("the job of an attempt that ended still runs something, and is stopped", "term", t.lead.Term, "allocation_id", id)
-			return t.stop(ctx, id)
-		})
-	}
-	return nil
+			if err := tx.QueueStop(ctx, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

@@ -58,6 +58,7 @@ type Picture struct {
 	Tasks       []store.LiveTask
 	Allocations map[string]*store.LiveAllocation // by task: a task has one at most
 	Nodes       []store.NodeRow
+	Collect     []store.Work                 // experiments of which some files may go
 	inventories inventories                  // of the nodes
 	Secrets     needing                      // which work needs credentials; nil: none does
 	Away        string                       // why none can be had; "" when they can
@@ -101,7 +102,7 @@ func (f *folds) seen() map[int]int64 {
 
 // picture joins rows with searches, taking the new events in.
 func (f *folds) picture(live *store.Live) *Picture {
-	p := &Picture{Now: live.Now, Tasks: live.Tasks, Nodes: live.Nodes,
+	p := &Picture{Now: live.Now, Tasks: live.Tasks, Nodes: live.Nodes, Collect: live.Collect,
 		Allocations: make(map[string]*store.LiveAllocation, len(live.Allocations)),
 		Matches:     map[string][]store.LiveMatch{}, Failures: map[int][]store.NodeFailures{}}
 	for _, m := range live.Matches {
@@ -161,10 +162,27 @@ func newFold(e store.LiveExperiment) *fold {
 				return fmt.Errorf("the configuration that its search began with cannot be read: %w", err)
 			}
 		}
+		if err := bounded(began); err != nil {
+			return err
+		}
 		x.search, err = search.New(began, e.Seed)
 		return err
 	})
 	return x
+}
+
+// Bounds on a search that is made: a release that knew none may have stored its
+// configuration, and a search holds all its trials in memory.
+const (
+	mostTrials = 1_000_000
+	mostRungs  = 1_000
+)
+
+func bounded(c expconf.Config) error {
+	if s := c.Searcher; s.MaxTrials > mostTrials || s.MaxConcurrentTrials > mostTrials || s.NumRungs > mostRungs || s.MaxRungs > mostRungs {
+		return fmt.Errorf("its search is too large: max_trials %d (%d at most), %d rungs (%d at most)", s.MaxTrials, mostTrials, max(s.NumRungs, s.MaxRungs), mostRungs)
+	}
+	return nil
 }
 
 func (x *fold) configure(config json.RawMessage) error {

@@ -149,7 +149,8 @@ func (s *searchWorld) calmDown() {
 	s.quiet, s.nomad.alarm = true, ""
 	s.exec(`UPDATE experiments SET desired = 'active' WHERE desired = 'paused'`)
 	for range 600 {
-		s.exec(`UPDATE allocations SET submit_after = NULL, not_before = NULL WHERE state <> 'TERMINATED'`)
+		s.exec(`UPDATE allocations SET not_before = NULL WHERE state <> 'TERMINATED'`)
+		s.exec(`UPDATE work SET after = now()`)
 		s.train(1)
 		s.exec(`UPDATE members SET nomad_ended_at = now() - interval '1 minute' WHERE nomad_ended_at IS NULL AND
 			allocation_id IN (SELECT id FROM allocations WHERE kill_at IS NOT NULL)`)

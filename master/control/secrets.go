@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/detent-ml/detent/jobspecs"
@@ -56,7 +55,7 @@ func (t *term) grant(ctx context.Context, s store.ToSubmit, task jobspecs.Task) 
 
 // release takes back what attempts had that ended in this cycle, and every so
 // often what is left of others.
-func (t *term) release(ctx context.Context, changes *store.Changes, cycle *sync.WaitGroup) {
+func (t *term) release(ctx context.Context, changes *store.Changes) {
 	s := t.cfg.Secrets
 	if s == nil || s.Away() != "" {
 		return
@@ -65,18 +64,17 @@ func (t *term) release(ctx context.Context, changes *store.Changes, cycle *sync.
 		if !a.Ended || !s.Granted(a.ID) {
 			continue
 		}
-		t.hands.call(ctx, "credentials of "+a.ID, cycle, func(ctx context.Context) error {
+		t.hands.call(ctx, "credentials of "+a.ID, func(ctx context.Context) {
 			if err := s.Revoke(ctx, a.ID); err != nil {
 				t.log.Warn("the role of an attempt that is over will be removed later", "term", t.lead.Term, "allocation_id", a.ID, "error", err)
 			}
-			return nil
 		})
 	}
 	if time.Since(t.swept) < sweepEvery {
 		return
 	}
 	t.swept = time.Now()
-	t.hands.call(ctx, "credentials of all", cycle, func(ctx context.Context) error {
+	t.hands.call(ctx, "credentials of all", func(ctx context.Context) {
 		removed, err := s.Sweep(ctx)
 		if err != nil && !errors.Is(err, context.Canceled) {
 			t.log.Warn("roles of attempts that are over will be looked for again", "term", t.lead.Term, "error", err)
@@ -84,7 +82,6 @@ func (t *term) release(ctx context.Context, changes *store.Changes, cycle *sync.
 		if removed > 0 {
 			t.log.Info("roles were removed whose attempts are over", "term", t.lead.Term, "roles", removed)
 		}
-		return nil
 	})
 }
 

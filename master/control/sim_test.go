@@ -187,7 +187,8 @@ func (s *simulation) calm() {
 	s.quiet, s.nomad.alarm = true, ""
 	s.exec(`UPDATE experiments SET desired = 'active' WHERE desired = 'paused'`)
 	for range 400 {
-		s.exec(`UPDATE allocations SET submit_after = NULL, not_before = NULL WHERE state <> 'TERMINATED'`)
+		s.exec(`UPDATE allocations SET not_before = NULL WHERE state <> 'TERMINATED'`)
+		s.exec(`UPDATE work SET after = now()`)
 		s.exec(`UPDATE members SET claimed_at = now(), claimed_by = 'x' WHERE claimed_at IS NULL AND allocation_id IN
 			(SELECT id FROM allocations WHERE kill_at IS NULL AND submitted_at IS NOT NULL AND state <> 'TERMINATED')`)
 		s.exec(`UPDATE members SET exited_at = now(), exit_code = 0 WHERE exited_at IS NULL AND claimed_at IS NOT NULL`)

@@ -39,8 +39,10 @@ type Allocation struct {
 	State       AllocationState
 	SubmittedAt time.Time // zero: not yet
 	AssignedAt  time.Time
-	RefusedWhy  string // Nomad's final refusal of the job; "" when there is none
-	SubmitError string // why the last try to hand it to Nomad failed
+	TriedAt     time.Time // when it was first tried to submit it; zero: not yet
+	NoRoom      bool      // Nomad had no place for it on its nodes when it was tried last
+	RefusedWhy  string    // Nomad's final refusal of the job; "" when there is none
+	SubmitError string    // why the last try to hand it to Nomad failed
 	PreemptAt   time.Time
 	AckedAt     time.Time // the program acknowledged the preemption
 	PreemptWait time.Duration
@@ -145,11 +147,15 @@ func advanceUnsubmitted(a Allocation, now time.Time, t Timing) Step {
 		return Step{State: Terminated, Outcome: Killed, ExitReason: orElse(a.KillReason, "it was stopped before it started"),
 			Kill: orElse(a.KillReason, "it is no longer wanted"), Unstarted: true}
 	}
-	if !a.AssignedAt.IsZero() && now.Sub(a.AssignedAt) > t.Place {
+	// What waits for its turn to be tried is nobody's failure, and that Nomad does not
+	// take a job is its nodes' only if it says so.
+	if !a.TriedAt.IsZero() && now.Sub(a.TriedAt) > t.Place {
 		s := Step{State: Terminated, Outcome: Unplaced, Unstarted: true, Kill: "Nomad did not take it in time", Cause: Overdue,
 			ExitReason: fmt.Sprintf("Nomad did not take its job within %s: %s", t.Place, orElse(a.SubmitError, "it gave no reason"))}
 		for _, m := range a.Members {
-			s.Avoid = append(s.Avoid, m.NodeID)
+			if a.NoRoom {
+				s.Avoid = append(s.Avoid, m.NodeID)
+			}
 		}
 		return s
 	}

@@ -36,6 +36,10 @@ func set(t *testing.T, a *Allocation, key string, vals []string) {
 		a.State = AllocationState(vals[0])
 	case "assigned":
 		a.AssignedAt = ago(t, vals[0])
+	case "tried":
+		a.TriedAt = ago(t, vals[0])
+	case "noroom":
+		a.NoRoom = true
 	case "submitted":
 		a.SubmittedAt = ago(t, vals[0])
 	case "preempt":

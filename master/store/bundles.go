@@ -239,8 +239,8 @@ func (s *statements) changes(c *Changes) {
 	for _, e := range c.Experiments {
 		queueExperiment(s, e)
 	}
-	for _, id := range c.Remove {
-		s.queue("DELETE FROM experiments WHERE id = $1 AND state = 'DELETING'", id)
+	for _, w := range c.Queue {
+		queueWork(s, w)
 	}
 	for _, t := range c.NewTrials {
 		queueNewTrial(s, t)

@@ -18,7 +18,7 @@ var ErrStale = fault.New(fault.Conflict, "a row changed while the plan was made"
 // and all of them are made or none.
 type Changes struct {
 	Experiments    []ExperimentChange
-	Remove         []int // experiments whose rows go
+	Queue          []Work
 	NewTrials      []NewTrial
 	Trials         []TrialChange
 	Revived        []RevivedTrial
@@ -32,7 +32,7 @@ type Changes struct {
 
 // Empty reports whether there is nothing to do.
 func (c *Changes) Empty() bool {
-	return len(c.Experiments)+len(c.Remove)+len(c.NewTrials)+len(c.Trials)+len(c.Revived)+len(c.Tasks)+
+	return len(c.Experiments)+len(c.Queue)+len(c.NewTrials)+len(c.Trials)+len(c.Revived)+len(c.Tasks)+
 		len(c.NewAllocations)+len(c.Allocations)+len(c.Placements)+len(c.Events)+len(c.Failures) == 0
 }
 
@@ -198,6 +198,9 @@ func queueAllocation(b *statements, a AllocationChange) {
 		WHERE id = $1 AND state = $2 AND NOT ($13 AND EXISTS (
 			SELECT FROM members m WHERE m.allocation_id = $1 AND m.claimed_at IS NOT NULL))`, a.ID, a.Saw, a.State, a.Preempt,
 		a.Kill, a.KillCause, a.Started, a.Ended, a.Outcome, a.ExitCode, a.ExitReason, a.Waiting, a.Unclaimed, a.Pool)
+	if a.Kill != nil {
+		queueForAttempt(b, WorkStop, a.ID, "(a.tried_at IS NOT NULL OR a.submitted_at IS NOT NULL) AND a.stopped_at IS NULL")
+	}
 	if a.Ended { // the owner's session that the task was given ends with it
 		b.queue("DELETE FROM sessions WHERE allocation_id = $1", a.ID)
 	}
@@ -214,6 +217,7 @@ func queueNewAllocation(b *statements, a NewAllocation) {
 }
 
 func queuePlacement(b *statements, p Placement) {
+	queueForAttempt(b, WorkSubmit, p.AllocationID, "a.state = 'PENDING'")
 	b.guarded("attempt "+p.AllocationID, `
 		UPDATE allocations SET state = 'ASSIGNED', assigned_at = now(), waiting_reason = '' WHERE id = $1 AND state = 'PENDING'`, p.AllocationID)
 	for _, m := range p.Members {
@@ -301,7 +305,7 @@ func Together(bundles []Bundle, left map[string]error) *Changes {
 			continue
 		}
 		all.Experiments = append(all.Experiments, b.Experiments...)
-		all.Remove = append(all.Remove, b.Remove...)
+		all.Queue = append(all.Queue, b.Queue...)
 		all.NewTrials = append(all.NewTrials, b.NewTrials...)
 		all.Trials = append(all.Trials, b.Trials...)
 		all.Revived = append(all.Revived, b.Revived...)

@@ -91,16 +91,20 @@ const deletedFiles = `LEFT JOIN LATERAL (
 			FROM removals x WHERE x.task_id = c.task_id) r
 		WHERE e.state = 'DELETING' AND c.experiment_id = e.id AND c.deletion = e.deletes_asked) f ON true`
 
+// collectQueued says whether what is to go of experiment e is about to be decided.
+const collectQueued = `EXISTS (SELECT FROM work w WHERE w.kind = 'collect' AND w.about = e.id::text)`
+
 // collectAtOnce bounds the experiments that one pass of the loop begins with.
-const collectAtOnce = 8
+const collectAtOnce = 64
 
 // toCollect lists the experiments to whose checkpoints their policy is to be
 // applied: it was wished, they have ended, or something was spared a while ago. One
 // removal follows the other.
-func (db *DB) toCollect(ctx context.Context) ([]int, error) {
-	return scalars[int](ctx, db, `SELECT e.id FROM experiments e
+func (db *DB) toCollect(ctx context.Context) ([]Work, error) {
+	return rows[Work](ctx, db, `SELECT 'collect' AS kind, e.id::text AS about, 'user ' || e.owner_id AS whose, 0 AS tries FROM experiments e
 		WHERE (collected IS DISTINCT FROM collect_asked OR collect_again IS NOT NULL)
 			AND (collected IS DISTINCT FROM collect_asked OR collect_again <= now()) AND desired <> 'deleted' AND NOT unmanaged AND NOT `+collecting+`
+			AND NOT `+collectQueued+`
 		ORDER BY e.id LIMIT $1`, collectAtOnce)
 }
 

@@ -99,9 +99,9 @@ type LiveAllocation struct {
 	AssignedAt     *time.Time   `db:"assigned_at"`
 	StartedAt      *time.Time   `db:"started_at"`
 	SubmittedAt    *time.Time   `db:"submitted_at"`
-	SubmitAfter    *time.Time   `db:"submit_after"`
+	TriedAt        *time.Time   `db:"tried_at"` // to submit it, for the first time
 	SubmitError    string       `db:"submit_error"`
-	SubmitTries    int          `db:"submit_tries"`
+	NoRoom         bool         `db:"no_room"`
 	RefusedWhy     string       `db:"refused_why"`
 	Members        []LiveMember `db:"-"`
 }
@@ -175,7 +175,7 @@ type Live struct {
 	Events      []SearchEvent // after those already seen
 	Matches     []LiveMatch   // of log policies that ask for something
 	Failures    []NodeFailures
-	Collect     []int // experiments to whose checkpoints their policy is to be applied
+	Collect     []Work // experiments to whose checkpoints their policy is to be applied
 }
 
 const liveExperiments = `
@@ -185,11 +185,11 @@ const liveExperiments = `
 		e.context_hash, e.seed, e.pool, e.slots_per_trial, e.max_slots, e.weight, e.priority, e.progress,
 		e.best_trial_id, e.best_metric, e.error, e.continues, e.continued, e.warm_start::text, e.place,
 		(SELECT count(*) FROM trials t WHERE t.experiment_id = e.id) AS trials, e.deletes_asked, e.deletes_failed,
-		coalesce(f.files, CASE WHEN e.state <> 'DELETING' OR ` + collecting + ` THEN 'going' ELSE 'unplanned' END) AS files, coalesce(f.why, '') AS files_why
+		coalesce(CASE WHEN f.files = 'unplanned' AND ` + collectQueued + ` THEN 'going' ELSE f.files END, CASE WHEN e.state <> 'DELETING' OR ` + collecting + ` OR ` + collectQueued + ` THEN 'going' ELSE 'unplanned' END) AS files, coalesce(f.why, '') AS files_why
 	FROM experiments e JOIN projects p ON p.id = e.project_id
 	` + deletedFiles + `
-	WHERE e.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETE_FAILED') OR e.desired = 'deleted' AND (e.state <> 'DELETE_FAILED' OR e.deletes_asked > e.deletes_failed)
-		OR e.continues > e.continued
+	WHERE (e.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETE_FAILED') OR e.desired = 'deleted' AND (e.state <> 'DELETE_FAILED' OR e.deletes_asked > e.deletes_failed)
+		OR e.continues > e.continued) AND NOT (e.state = 'DELETING' AND EXISTS (SELECT FROM work w WHERE w.kind = 'erase' AND w.about = e.id::text))
 	ORDER BY e.id`
 
 const liveTrialSelect = `
@@ -211,8 +211,8 @@ const liveTasks = `
 
 const liveAllocations = `
 	SELECT id, task_id, run_id, pool, slots, priority, queued_at, not_before, exclude, state, waiting_reason, preempt_at,
-		preempt_acked_at, kill_at, kill_reason, kill_cause, assigned_at, started_at, submitted_at, submit_after, submit_error,
-		submit_tries, refused_why
+		preempt_acked_at, kill_at, kill_reason, kill_cause, assigned_at, started_at, submitted_at, tried_at, submit_error, no_room,
+		refused_why
 	FROM allocations WHERE state <> 'TERMINATED' ORDER BY queued_at, id`
 
 const liveMembers = `

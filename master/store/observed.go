@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"time"
 )
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
@@ -154,7 +153,7 @@ type ToSubmit struct {
 	Pool           string                     `db:"pool"`
 	Slots          int                        `db:"slots"`
 	Priority       int                        `db:"priority"`
-	Tries          int                        `db:"submit_tries"`
+	Tries          int                        `db:"-"` // that failed
 	ExperimentID   *int                       `db:"experiment_id"`
 	ExperimentName *string                    `db:"experiment_name"`
 	Config         json.RawMessage            `db:"config"`
@@ -173,7 +172,7 @@ type ToSubmit struct {
 func (db *DB) Submissions(ctx context.Context, ids []string) ([]ToSubmit, error) {
 	list, err := rows[ToSubmit](ctx, db, `
 		SELECT a.id, a.task_id, k.type AS task_type, k.name AS task_name, k.config AS task_config, a.run_id, a.pool, a.slots,
-			a.priority, a.submit_tries, k.experiment_id, e.name AS experiment_name, e.config, t.id AS trial_id,
+			a.priority, k.experiment_id, e.name AS experiment_name, e.config, t.id AS trial_id,
 			t.number AS trial_number, u.username AS owner, t.warm_start::text,
 			(SELECT we.config FROM checkpoints wc JOIN trials wt ON wt.id = wc.trial_id JOIN experiments we ON we.id = wt.experiment_id
 				WHERE wc.uuid = t.warm_start) AS warm_config,
@@ -244,43 +243,4 @@ func (db *DB) addShown(ctx context.Context, list []ToSubmit) error {
 		}
 	}
 	return nil
-}
-
-// Submitted keeps what came of a submission: it is there, it was refused for
-// good, or it is to be tried again after a while.
-func (db *DB) Submitted(ctx context.Context, id, failure string, refused bool, again time.Duration) error {
-	_, err := db.exec(ctx, `
-		UPDATE allocations SET submit_tries = submit_tries + 1, submit_error = $2,
-			refused_why = CASE WHEN $3 THEN $2 ELSE refused_why END,
-			submitted_at = CASE WHEN $2 = '' THEN coalesce(submitted_at, now()) ELSE submitted_at END,
-			submit_after = CASE WHEN $2 <> '' THEN now() + $4::interval END
-		WHERE id = $1`, id, failure, refused, again)
-	return err
-}
-
-// ToStop lists the attempts that Nomad is to stop and was not told yet. Those
-// that ended count too: their jobs must not start again.
-func (db *DB) ToStop(ctx context.Context, limit int) ([]string, error) {
-	r, err := db.Query(ctx, `
-		SELECT id FROM allocations WHERE kill_at IS NOT NULL AND stopped_at IS NULL AND submitted_at IS NOT NULL
-		ORDER BY kill_at LIMIT $1`, limit)
-	if err != nil {
-		return nil, asFault(err)
-	}
-	defer r.Close()
-	var ids []string
-	for r.Next() {
-		var id string
-		if err := r.Scan(&id); err != nil {
-			return nil, asFault(err)
-		}
-		ids = append(ids, id)
-	}
-	return ids, asFault(r.Err())
-}
-
-// Stopped keeps that Nomad was told.
-func (db *DB) Stopped(ctx context.Context, id string) error {
-	_, err := db.exec(ctx, "UPDATE allocations SET stopped_at = coalesce(stopped_at, now()) WHERE id = $1", id)
-	return err
 }

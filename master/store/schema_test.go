@@ -78,3 +78,20 @@ func dump(t *testing.T, db *DB) string {
 	}
 	return b.String()
 }
+
+// TestForeignKeysHaveIndexes: to delete a row PostgreSQL looks for those that refer
+// to it, once for each.
+func TestForeignKeysHaveIndexes(t *testing.T) {
+	db := openTest(t, pgtest.New(t, SchemaHash(), Migrate), 2)
+	missing, err := scalars[string](t.Context(), db, `
+		SELECT c.conrelid::regclass || ' ' || pg_get_constraintdef(c.oid) FROM pg_constraint c
+		WHERE c.contype = 'f' AND c.confrelid::regclass::text = ANY($1) AND NOT EXISTS (
+			SELECT FROM pg_index i WHERE i.indrelid = c.conrelid AND i.indkey[0] = c.conkey[1])
+		ORDER BY 1`, []string{"experiments", "tasks", "trials", "allocations", "members", "checkpoints", "collections", "log_tasks", "log_chunks"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range missing {
+		t.Errorf("no index begins with the column of %s", m)
+	}
+}

@@ -1,0 +1,212 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// hungNomad answers nothing until its caller gives up.
+type hungNomad struct{ *fakeNomad }
+
+func (h hungNomad) Observe(ctx context.Context, _ cluster.Known) (cluster.Observation, error) {
+	<-ctx.Done()
+	return cluster.Observation{}, ctx.Err()
+}
+
+func (h hungNomad) Stop(ctx context.Context, _ string) (cluster.Outcome, error) {
+	<-ctx.Done()
+	return cluster.TryAgain, ctx.Err()
+}
+
+// lead runs the loop as a leader does, until the test ends.
+func (b *bench) lead(nomad Nomad) {
+	b.t.Helper()
+	l := New(b.term.cfg, b.db, b.term.bus, nomad, b.term.log)
+	ctx, cancel := context.WithCancel(b.t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); l.Run(ctx, b.term.lead) }()
+	b.t.Cleanup(func() { cancel(); <-done })
+}
+
+// await polls until a query counts as many.
+func (b *bench) await(want int, sql string, args ...any) time.Duration {
+	b.t.Helper()
+	began := time.Now()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for range tick.C {
+		if b.int(sql, args...) == want {
+			break
+		}
+		if time.Since(began) > 2*time.Minute {
+			b.t.Fatalf("%s: it is %d, want %d", sql, b.int(sql, args...), want)
+		}
+	}
+	return time.Since(began)
+}
+
+// TestAHungNomadHoldsUpNoDecision: pausing and killing need no word of Nomad's. They
+// are decided while the call that hangs has not even been given up.
+func TestAHungNomadHoldsUpNoDecision(t *testing.T) {
+	b := newBench(t, "n1")
+	paused, killed := b.experiment(""), b.experiment("")
+	b.settle()
+	b.claim(b.newest(paused))
+	b.claim(b.newest(killed))
+	b.settle()
+	b.lead(hungNomad{b.nomad})
+	b.exec(`UPDATE experiments SET desired = 'paused' WHERE id = $1`, paused)
+	b.exec(`UPDATE experiments SET desired = 'killed' WHERE id = $1`, killed)
+	b.term.bus.Publish(store.TopicIntent)
+	b.await(1, `SELECT count(*) FROM allocations WHERE id = $1 AND preempt_at IS NOT NULL`, b.newest(paused))
+	b.await(1, `SELECT count(*) FROM allocations WHERE id = $1 AND kill_at IS NOT NULL`, b.newest(killed))
+	if n := b.int(`SELECT count(*) FROM cluster WHERE alarm <> ''`); n != 0 {
+		t.Error("Nomad was given up first")
+	}
+	b.exit(b.newest(killed), 143)
+	b.term.bus.Publish(store.TopicIntent)
+	b.await(1, `SELECT count(*) FROM experiments WHERE id = $1 AND state = 'CANCELED'`, killed)
+}
+
+// TestAStopThatFails is tried again less and less often, and holds up no other.
+func TestAStopThatFails(t *testing.T) {
+	b := newBench(t, "n1", "n2")
+	var ids []string
+	var experiments []int
+	for range 3 {
+		experiments = append(experiments, b.experiment(""))
+	}
+	b.settle()
+	for _, e := range experiments {
+		ids = append(ids, b.newest(e))
+		b.claim(b.newest(e))
+	}
+	b.settle()
+	b.nomad.refuse = func(id string) error {
+		if id != ids[2] {
+			return fmt.Errorf("no leader")
+		}
+		return nil
+	}
+	b.exec(`UPDATE experiments SET desired = 'killed'`)
+	b.rounds(2)
+	for tries := range 3 {
+		b.exec(`UPDATE work SET after = now()`)
+		b.rounds(1)
+		made := b.nomad.stops[ids[0]]
+		if n := b.int(`SELECT count(*) FROM work WHERE kind = 'stop' AND tries = $1 AND error = 'no leader'`, made); n != 2 || made <= tries {
+			t.Errorf("%d stops wait after %d tries", n, made)
+		}
+		b.exec(`UPDATE work SET after = now() + interval '1 hour'`)
+		b.rounds(3)
+		if again := b.nomad.stops[ids[0]]; again != made || b.nomad.stops[ids[2]] != 1 {
+			t.Errorf("%d more stops within its pause", again-made)
+		}
+	}
+	if gap(0) != time.Second || gap(3) != 8*time.Second || gap(100) != longestGap {
+		t.Error("the pauses do not grow to a minute")
+	}
+	b.nomad.refuse = nil
+	b.exec(`UPDATE work SET after = now()`)
+	b.rounds(2)
+	if n := b.int(`SELECT count(*) FROM work`) + b.int(`SELECT count(*) FROM allocations WHERE stopped_at IS NULL`); n != 0 {
+		t.Error("a stop is still to be done")
+	}
+}
+
+// TestWorkTakesTurns: however much one has to be done, another waits for a turn only.
+func TestWorkTakesTurns(t *testing.T) {
+	b := newBench(t)
+	b.exec(`INSERT INTO work (kind, about, whose, after) SELECT 'stop', 'a' || i, 'a', now() - interval '1 hour' FROM generate_series(1, 1000) i`)
+	b.exec(`INSERT INTO work (kind, about, whose) VALUES ('stop', 'b1', 'b'), ('stop', 'c1', 'c')`)
+	list, err := b.db.DueWork(t.Context(), store.WorkStop, nil, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whose := map[string]bool{}
+	for _, w := range list {
+		whose[w.Whose] = true
+	}
+	if len(whose) != 3 {
+		t.Errorf("the first three are %v", list)
+	}
+}
+
+// TestSubmissionsWaitForTheirTurn: what was not tried yet is not late.
+func TestSubmissionsWaitForTheirTurn(t *testing.T) {
+	b := newBench(t, "n1")
+	e := b.experiment("")
+	b.rounds(1)
+	id := b.newest(e)
+	b.exec(`UPDATE work SET after = now() + interval '1 hour'`)
+	b.exec(`UPDATE allocations SET assigned_at = now() - interval '1 hour', tried_at = NULL, submitted_at = NULL WHERE id = $1`, id)
+	b.nomad.tasks = map[string]*cluster.TaskFact{}
+	b.rounds(3)
+	b.want(e, "ACTIVE", "ACTIVE", "ASSIGNED")
+	b.exec(`UPDATE allocations SET tried_at = now() - interval '1 hour' WHERE id = $1`, id)
+	b.rounds(3)
+	if got := b.text(`SELECT outcome || ' ' || (SELECT exclude::text FROM allocations WHERE run_id = 2) FROM allocations WHERE id = $1`, id); got != "unplaced {}" {
+		t.Errorf("the attempt that Nomad did not take in time, and what its successor avoids: %s", got)
+	}
+}
+
+// TestAKillOvertakesASubmission: the job of an attempt that was killed while it was
+// handed over is stopped.
+func TestAKillOvertakesASubmission(t *testing.T) {
+	b := newBench(t, "n1")
+	e := b.experiment("")
+	b.nomad.answer = func(string) (cluster.Outcome, error) {
+		b.exec(`UPDATE experiments SET desired = 'killed' WHERE id = $1`, e)
+		return cluster.TryAgain, fmt.Errorf("timeout")
+	}
+	b.rounds(5)
+	id := b.newest(e)
+	if b.nomad.submit[id] != 1 || b.nomad.stops[id] != 1 {
+		t.Errorf("submitted %d times, stopped %d times", b.nomad.submit[id], b.nomad.stops[id])
+	}
+}
+
+// TestADeletionGoesInParts: each of them is short, others go on between them, and
+// nothing is left.
+func TestADeletionGoesInParts(t *testing.T) {
+	b := newBench(t, "n1")
+	e := b.experiment("")
+	b.settle()
+	b.exec(`UPDATE experiments SET desired = 'killed' WHERE id = $1`, e)
+	b.settle()
+	b.exit(b.newest(e), 143)
+	b.settle()
+	b.exec(`INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, experiment_id, name, pool, slots, ended_at)
+		SELECT 't' || i, 'TRIAL', gen_random_uuid(), owner_id, 1, id, 'x', 'default', 1, now() FROM experiments, generate_series(1, 120) i WHERE id = $1`, e)
+	b.exec(`INSERT INTO trials (experiment_id, number, task_id, hparams, seed, state, ended_at) SELECT $1, i, 't' || i, '{}', 1, 'COMPLETED', now() FROM generate_series(1, 120) i`, e)
+	b.exec(`INSERT INTO allocations (id, task_id, run_id, pool, slots, priority, state, ended_at, outcome)
+		SELECT 't' || i || '.' || r, 't' || i, r, 'default', 1, 42, 'TERMINATED', now(), 'failed' FROM generate_series(1, 120) i, generate_series(1, 3) r`)
+	b.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, reported_at, avg) SELECT t.id, 1, 'training', s, s, now(), '{"loss": 1}'
+		FROM trials t, generate_series(1, 500) s WHERE t.experiment_id = $1`, e)
+	b.exec(`INSERT INTO search_events (experiment_id, seq, kind, trial, body) SELECT $1, 100 + s, 'validated', 1, '{}' FROM generate_series(1, 7000) s`, e)
+	if _, err := b.db.Wishing(t.Context(), []int{e}, store.Delete); err != nil {
+		t.Fatal(err)
+	}
+	other := 0
+	for round := range 40 {
+		b.rounds(1)
+		b.exec(`UPDATE collections SET events_at = now() WHERE events`)
+		b.exec(`UPDATE tasks SET ended_at = now(), exit_status = 'success' WHERE type = 'CHECKPOINT_GC' AND ended_at IS NULL`)
+		b.exec(`UPDATE allocations SET state = 'TERMINATED', ended_at = now(), outcome = 'completed' WHERE state <> 'TERMINATED' AND task_id IN (SELECT id FROM tasks WHERE ended_at IS NOT NULL)`)
+		if other == 0 && b.int(`SELECT count(*) FROM work WHERE kind = 'erase'`) == 1 {
+			other = b.experiment("")
+		}
+		if round > 5 && b.int(`SELECT count(*) FROM experiments WHERE id = $1`, e) == 0 {
+			break
+		}
+	}
+	b.want(other, "ACTIVE", "ACTIVE", "STARTING")
+	if n := b.int(`SELECT (SELECT count(*) FROM experiments) + (SELECT count(*) FROM metrics) + (SELECT count(*) FROM search_events WHERE experiment_id = $1) + (SELECT count(*) FROM work)`, e); n != 1 {
+		t.Errorf("%d rows are left, want the other experiment's", n)
+	}
+}

@@ -1,0 +1,74 @@
+package store
+
+import (
+	"context"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// An experiment may have more rows than one transaction can delete in the leader's
+// time: it goes in parts, its tasks first with all that is theirs, and itself last.
+// These bound a part; what is not gone then is the next one's.
+const (
+	erasedTasks   = 50
+	erasedMetrics = 20_000
+	erasedChunks  = 500 // of logs
+	erasedOthers  = 5_000
+)
+
+// Erase deletes a part of the rows of an experiment that is deleted, in the leader's
+// transaction. It says whether that was the last one.
+func (db *DB) Erase(ctx context.Context, experiment int) (done bool, err error) {
+	state, err := scalar[string](ctx, db, `SELECT state FROM experiments WHERE id = $1 FOR UPDATE`, experiment)
+	if fault.Is(err, fault.NotFound) {
+		return true, nil
+	}
+	if err != nil || state != "DELETING" {
+		return err == nil, err
+	}
+	tasks, err := scalars[string](ctx, db, `SELECT id FROM tasks WHERE experiment_id = $1 ORDER BY id LIMIT $2`, experiment, erasedTasks)
+	if err != nil {
+		return false, err
+	}
+	if len(tasks) > 0 {
+		return false, db.eraseTasks(ctx, tasks)
+	}
+	full, err := db.erasePart(ctx, `DELETE FROM search_events WHERE ctid = ANY(ARRAY(
+		SELECT ctid FROM search_events WHERE experiment_id = $1 LIMIT $2))`, experiment, erasedOthers)
+	if err != nil || full {
+		return false, err
+	}
+	_, err = db.exec(ctx, `DELETE FROM experiments WHERE id = $1 AND state = 'DELETING'`, experiment)
+	return err == nil, err
+}
+
+// eraseTasks deletes tasks, when what is theirs is few enough to go with them.
+func (db *DB) eraseTasks(ctx context.Context, tasks []string) error {
+	for _, part := range []struct {
+		sql   string
+		limit int
+	}{
+		{`DELETE FROM metrics WHERE ctid = ANY(ARRAY(SELECT m.ctid FROM trials t JOIN metrics m ON m.trial_id = t.id
+			WHERE t.task_id = ANY($1) LIMIT $2))`, erasedMetrics},
+		{`DELETE FROM log_chunks c USING (SELECT x.tableoid, x.ctid FROM log_tasks l JOIN log_chunks x ON x.log_task = l.id
+			WHERE l.task_id = ANY($1) LIMIT $2) o WHERE c.tableoid = o.tableoid AND c.ctid = o.ctid`, erasedChunks},
+		{`DELETE FROM gathers WHERE ctid = ANY(ARRAY(SELECT g.ctid FROM allocations a JOIN gathers g ON g.allocation_id = a.id
+			WHERE a.task_id = ANY($1) LIMIT $2))`, erasedOthers},
+		{`DELETE FROM removals WHERE ctid = ANY(ARRAY(SELECT ctid FROM removals WHERE task_id = ANY($1) LIMIT $2))`, erasedOthers},
+		{`DELETE FROM checkpoints WHERE ctid = ANY(ARRAY(SELECT ctid FROM checkpoints WHERE task_id = ANY($1) LIMIT $2))`, erasedOthers},
+		{`DELETE FROM log_matches WHERE ctid = ANY(ARRAY(SELECT ctid FROM log_matches WHERE task_id = ANY($1) LIMIT $2))`, erasedOthers},
+		{`DELETE FROM allocations WHERE ctid = ANY(ARRAY(SELECT ctid FROM allocations WHERE task_id = ANY($1) LIMIT $2))`, erasedOthers},
+	} {
+		if full, err := db.erasePart(ctx, part.sql, tasks, part.limit); err != nil || full {
+			return err
+		}
+	}
+	_, err := db.exec(ctx, `DELETE FROM tasks WHERE id = ANY($1)`, tasks)
+	return err
+}
+
+// erasePart says whether the statement found as many rows as it may delete.
+func (db *DB) erasePart(ctx context.Context, sql string, of any, limit int) (full bool, err error) {
+	n, err := db.exec(ctx, sql, of, limit)
+	return n >= int64(limit), err
+}
