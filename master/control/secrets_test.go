@@ -187,7 +187,7 @@ func TestVaultThatIsAwayIsNoNodesFault(t *testing.T) {
 	e := b.experiment(inS3)
 	b.settle()
 	first := b.newest(e)
-	b.exec(`UPDATE allocations SET assigned_at = now() - interval '1 hour' WHERE id = $1`, first)
+	b.exec(`UPDATE allocations SET tried_at = now() - interval '1 hour' WHERE id = $1`, first)
 	f.set("waits for Vault", nil)
 	b.settle()
 	if outcome := b.text(`SELECT outcome FROM allocations WHERE id = $1`, first); outcome != "unplaced" {
