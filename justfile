@@ -74,7 +74,7 @@ reset: build
 # --- tests -------------------------------------------------------------------------------------------
 
 # all the set-up and all the tests
-test: build test-servers vet go-test harness-test keras-test ui-test docs
+test: build test-servers vet go-test harness-test keras-test torch-test ui-test docs
 
 # go vet
 vet:
@@ -112,6 +112,12 @@ keras-test:
     @python="$({{ ready }} python keras)" && cd plugins/harness && export TF_CPP_MIN_LOG_LEVEL=3 && \
         TF_USE_LEGACY_KERAS=1 "$python" -m pytest -W ignore tests/test_keras.py tests/test_tensorboard_task.py && \
         TF_USE_LEGACY_KERAS=0 "$python" -m pytest -W ignore tests/test_keras.py
+
+# the launcher with PyTorch's own torchrun
+torch-test:
+    @echo "the tests of the harness that need PyTorch" >&2
+    @python="$({{ ready }} python torch)" && cd plugins/harness && \
+        "$python" -m pytest tests/test_launch.py -k 'options_of_torchrun or one_slot or killed_rank or gradients'
 
 # the pages: types, the tests of their parts, and what the first page costs (in a browser: ui-stories)
 ui-test: ui
