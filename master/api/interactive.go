@@ -170,7 +170,7 @@ func (a *API) launch(ctx context.Context, c *call, of kind, l launch) (*launched
 	if done.task, err = a.db.Task(ctx, id); err != nil {
 		return nil, err
 	}
-	done.config = taskConfig(done.task.Config)
+	done.config = taskConfig(done.task, c.who)
 	return done, nil
 }
 
