@@ -37,7 +37,7 @@ servers:
 test-servers: servers
     @{{ ready }} vault weed >/dev/null
 
-# a Python environment in the user's cache: demo, harness or compat; prints its Python
+# a Python environment in the user's cache: demo, tasks, harness or compat; prints its Python
 venv name:
     @{{ ready }} python {{ name }}
 
@@ -49,11 +49,11 @@ compat-venv:
 
 # an example experiment on a local cluster, from nothing to its best checkpoint
 demo: build servers
-    @python="$({{ ready }} python demo)" && DETENT_DEMO_PYTHON="$python" PATH="$PWD/bin:$PATH" exec bash nomad/demo.sh
+    @PATH="$PWD/bin:$PATH" exec bash nomad/demo.sh
 
-# bring the local cluster up
-up: build
-    @bin/det deploy local cluster-up
+# bring the local cluster up: just up, or with what det deploy local cluster-up takes
+up *args: build
+    @bin/det deploy local cluster-up {{ args }}
 
 # take it down and keep its data
 down: build
@@ -84,8 +84,8 @@ vet:
 # the tests of the Go packages, with those on real servers
 go-test: test-servers
     @echo "the Go tests, on real servers" >&2
-    @compat="$({{ ready }} python compat)" && demo="$({{ ready }} python demo)" && \
-        DETENT_COMPAT_PYTHON="$compat" DETENT_DEMO_PYTHON="$demo" go test -shuffle=on -timeout 60m ./...
+    @{{ ready }} python tasks >/dev/null && compat="$({{ ready }} python compat)" && \
+        DETENT_COMPAT_PYTHON="$compat" go test -shuffle=on -timeout 60m ./...
 
 # the control loop against a random world, with as many seeds as wanted
 sim seeds="200":
@@ -93,13 +93,13 @@ sim seeds="200":
 
 # the same with access control on in Nomad, Consul and Vault, from docs/operate's own policies
 integration-acl: build test-servers
-    @compat="$({{ ready }} python compat)" && demo="$({{ ready }} python demo)" && \
-        DETENT_INTEGRATION_ACL=1 DETENT_COMPAT_PYTHON="$compat" DETENT_DEMO_PYTHON="$demo" go test -count=1 -timeout 60m ./integration/...
+    @{{ ready }} python tasks >/dev/null && compat="$({{ ready }} python compat)" && \
+        DETENT_INTEGRATION_ACL=1 DETENT_COMPAT_PYTHON="$compat" go test -count=1 -timeout 60m ./integration/...
 
 # only whole stories and faults on real servers
 integration: build test-servers
-    @compat="$({{ ready }} python compat)" && demo="$({{ ready }} python demo)" && \
-        DETENT_COMPAT_PYTHON="$compat" DETENT_DEMO_PYTHON="$demo" go test -count=1 -timeout 60m ./integration/...
+    @{{ ready }} python tasks >/dev/null && compat="$({{ ready }} python compat)" && \
+        DETENT_COMPAT_PYTHON="$compat" go test -count=1 -timeout 60m ./integration/...
 
 # the tests of the Python package
 harness-test:
@@ -128,22 +128,25 @@ ui-test: ui
 ui-stories: build servers
     @go test ./integration -run 'TestUI$' -count=1 -v -timeout 15m
 
-# the figures next to their yardsticks, about ten minutes: just bench, or a part: just bench -bench Reports, just bench search
+# the figures next to their yardsticks, about ten minutes: just bench, or a part: just bench -bench 'Reports|Logs', just bench search
+[positional-arguments]
 bench *args:
-    @if [[ "{{ args }}" == search* ]]; then \
-        {{ just_executable() }} bench-search {{ replace_regex(args, "^search ?", "") }}; \
+    @if [[ "${1:-}" == search ]]; then \
+        exec {{ just_executable() }} bench-search "${@:2}"; \
     else \
-        {{ just_executable() }} bench-cluster {{ args }}; \
+        exec {{ just_executable() }} bench-cluster "$@"; \
     fi
 
 [private]
+[positional-arguments]
 bench-cluster *args: build servers
     @echo "benchmarks on a local cluster of their own" >&2
-    @go test ./integration/bench -run '^$' -bench . -benchtime 1x -timeout 60m {{ args }}
+    @go test ./integration/bench -run '^$' -bench . -benchtime 1x -timeout 60m "$@"
 
 # how well searchers search, on recorded curves, beside Optuna on the same ones, and how fast they decide: just bench search, or without Optuna: just bench search ours
+[positional-arguments]
 bench-search *args:
-    @if [ "{{ args }}" = ours ]; then go run ./integration/bench/search; else go run ./integration/bench/search -optuna "$({{ ready }} python optuna)" {{ args }}; fi
+    @if [[ "${1:-}" == ours ]]; then go run ./integration/bench/search; else go run ./integration/bench/search -optuna "$({{ ready }} python optuna)" "$@"; fi
     @{{ just_executable() }} bench-cluster -bench Core
 
 # the benchmarks of single packages

@@ -1,24 +1,22 @@
 #!/usr/bin/env bash
 # The demo: a local cluster, an example experiment followed to its end, its learning
-# curve, its best checkpoint, and where to look next. The set-up (servers, programs,
-# a Python with NumPy) is the justfile's; this is the story.
+# curve, its best checkpoint, and where to look next. The set-up (servers and
+# programs) is the justfile's; this is the story.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 det=bin/det
 example=plugins/harness/examples/digits_numpy
-python=${DETENT_DEMO_PYTHON:-$(command -v python3)}
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 
 say "A local cluster: PostgreSQL, Consul, Nomad, and the master as a Nomad job"
 $det deploy local cluster-up
-DET_MASTER=$($det deploy local status --json | "$python" -c 'import json, sys; print(json.load(sys.stdin)["masterUrl"])')
+DET_MASTER=$($det deploy local status --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["masterUrl"])')
 export DET_MASTER DET_USER=determined DET_PASS=
 
 say "An experiment: $example/digits.yaml, and its log as it trains"
 created=$(mktemp)
 trap 'rm -f "$created"' EXIT
-$det experiment create "$example/digits.yaml" "$example" --follow-first-trial \
-    --config "environment.environment_variables=[\"PATH=$(dirname "$python"):/usr/local/bin:/usr/bin:/bin\"]" | tee "$created"
+$det experiment create "$example/digits.yaml" "$example" --follow-first-trial | tee "$created"
 id=$(sed -n 's/^Created experiment \([0-9]*\).*/\1/p' "$created")
 $det experiment wait "$id"
 

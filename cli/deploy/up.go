@@ -16,6 +16,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/nomad/local"
 	"github.com/detent-ml/detent/nomad/servers"
+	"github.com/detent-ml/detent/nomad/servers/pyenv"
 )
 
 type upOptions struct {
@@ -34,6 +35,7 @@ type upOptions struct {
 	vault        bool
 	gpus         int
 	gpuPlugin    string
+	python       string
 }
 
 // anyGPUs stands for those of the machine, or a few that are made up.
@@ -45,7 +47,10 @@ a Nomad job. Everything listens on loopback only.
 Nomad and Consul are taken from PATH, or built once into your cache; that takes a
 few minutes the first time. Doing it twice is harmless, and data survives
 cluster-down. det-master, det-runner and det-gpu are looked for beside det and on
-PATH. Where the machine has no GPU, the nodes get four simulated ones.`
+PATH. Where the machine has no GPU, the nodes get four simulated ones.
+
+Tasks run a Python with NumPy, JupyterLab and TensorBoard, which is made in your
+cache the first time; --python names another.`
 
 func newUp(a *app.App) *cobra.Command {
 	var o upOptions
@@ -72,6 +77,7 @@ func newUp(a *app.App) *cobra.Command {
 	f.Lookup("gpus").DefValue = "those of the machine, or 4 where it has none"
 	f.StringVar(&o.gpuPlugin, "gpu-plugin-binary", "", "the det-gpu that Nomad is given")
 	f.BoolVar(&o.vault, "vault", false, "bring up Vault and an S3 store too; checkpoints go there (first build about 10 minutes)")
+	f.StringVar(&o.python, "python", "", "the Python that tasks run (default one with NumPy, JupyterLab and TensorBoard, made once)")
 	f.BoolVar(&o.acl, "acl", false, "turn Nomad's access control on")
 	return cmd
 }
@@ -83,6 +89,9 @@ func runUp(ctx context.Context, a *app.App, o upOptions) error {
 	}
 	report := servers.NewReporter(a.IO.Err)
 	if opts.GPUs, err = o.findGPUs(ctx, report); err != nil {
+		return err
+	}
+	if opts.Master.Python, err = o.tasksPython(ctx, report); err != nil {
 		return err
 	}
 	if o.deleteDB {
@@ -165,6 +174,27 @@ func (o upOptions) environment() (map[string]string, error) {
 		env[name] = value
 	}
 	return env, nil
+}
+
+// tasksPython is the Python that tasks run. Where none was named, and none can be
+// made, tasks run the system's, and the person hears why.
+func (o upOptions) tasksPython(ctx context.Context, report *servers.Reporter) (string, error) {
+	if o.python == "" {
+		python, err := pyenv.Named(ctx, "tasks", report)
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		if err != nil {
+			report.Say("Tasks run the python3 of this system, without NumPy, JupyterLab and TensorBoard unless it has them: %v", err)
+			return "", nil
+		}
+		return python, nil
+	}
+	path, err := exec.LookPath(o.python)
+	if err != nil {
+		return "", fault.New(fault.Invalid, "--python %s cannot be run: %w", o.python, err)
+	}
+	return filepath.Abs(path)
 }
 
 // besides are folders beside the one of this program.

@@ -55,6 +55,10 @@ type Config struct {
 	CheckpointStorage     any `yaml:"checkpoint_storage"`
 	TaskContainerDefaults any `yaml:"task_container_defaults"`
 
+	// Python is what tasks find as python3 on nodes without containers, where their pool does
+	// not say.
+	Python string `yaml:"python"`
+
 	RunnerPath  string `yaml:"runner_path"`  // the det-runner that tasks fetch from here; empty for the one beside det-master
 	DetPath     string `yaml:"det_path"`     // the det that tasks fetch from here; empty for the one beside det-runner
 	HarnessPath string `yaml:"harness_path"` // the Python package that tasks fetch from here; empty for the folder harness beside det-master
@@ -280,6 +284,9 @@ func (c *Config) fill() {
 		p.MaxAux = or(p.MaxAux, 100)
 		p.AuxMemoryMB = or(p.AuxMemoryMB, 256)
 		p.Priority = or(p.Priority, 42)
+		if p.Driver == "raw_exec" { // the others have a file system of their own
+			p.Python = or(p.Python, c.Python)
+		}
 	}
 	c.DefaultComputePool = or(c.DefaultComputePool, c.Pools[0].Name)
 	c.DefaultAuxPool = or(c.DefaultAuxPool, c.DefaultComputePool)
@@ -330,6 +337,9 @@ func (c *Config) check() []string {
 					"and this master listens for others on %s; use exec, or set shared_raw_exec: true if all users may trust each other", c.Listen)
 			}
 		}
+	}
+	if c.Python != "" && !strings.HasPrefix(c.Python, "/") {
+		k.fail("python", "expected the whole path of a Python on the nodes, found %q", c.Python)
 	}
 	if c.AvoidNodeAfter < 0 {
 		k.fail("avoid_node_after", "a number of failures, 0 for never; found %d", c.AvoidNodeAfter)

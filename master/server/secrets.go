@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -311,17 +311,24 @@ func (b bucket) Get(ctx context.Context, key string) (io.ReadCloser, api.Object,
 	return body, api.Object(o), err
 }
 
-// withoutKeys is a storage's configuration without what signs in to it.
-func withoutKeys(storage any) any {
-	m, ok := storage.(map[string]any)
-	if !ok {
-		return storage
-	}
-	out := maps.Clone(m)
-	for _, key := range []string{"access_key", "secret_key", "connection_string", "credential"} {
-		if _, given := out[key]; given {
-			out[key] = "********"
+// withoutKeys is a part of a configuration without what signs in to something.
+func withoutKeys(part any) any {
+	switch v := part.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, value := range v {
+			if slices.Contains([]string{"access_key", "secret_key", "connection_string", "credential", "password", "auth", "identitytoken", "registrytoken"}, key) {
+				value = hidden
+			}
+			out[key] = withoutKeys(value)
 		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, value := range v {
+			out[i] = withoutKeys(value)
+		}
+		return out
 	}
-	return out
+	return part
 }

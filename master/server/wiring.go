@@ -209,19 +209,6 @@ func (m *master) inventory(pool string, row store.NodeRow) *api.NodeSlots {
 	return nil
 }
 
-// redacted is the configuration without its secrets.
-func (m *master) redacted() any {
-	c := m.cfg
-	c.Database = store.Redact(c.Database)
-	for _, secret := range []*string{&c.Nomad.Token, &c.Consul.Token, &c.Vault.Token} {
-		if *secret != "" {
-			*secret = "********"
-		}
-	}
-	c.CheckpointStorage = withoutKeys(c.CheckpointStorage)
-	return c
-}
-
 // identity and members fit the cluster and the catalogue to the API, which does
 // not know them.
 type identity struct{ *cluster.Cluster }

@@ -165,6 +165,9 @@ type Attempt struct {
 	ID           string     `db:"id"`
 	TaskID       string     `db:"task_id"`
 	TaskName     string     `db:"task_name"`
+	TaskType     string     `db:"task_type"`
+	ExperimentID *int       `db:"experiment_id"`
+	TrialID      *int       `db:"trial_id"`
 	Pool         string     `db:"pool"`
 	Slots        int        `db:"slots"`
 	Priority     int        `db:"priority"`
@@ -180,7 +183,8 @@ type Attempt struct {
 }
 
 const attemptSelect = `
-	SELECT a.id, a.task_id, k.name AS task_name, a.pool, a.slots, a.priority, a.state, a.queued_at, a.started_at, a.ended_at,
+	SELECT a.id, a.task_id, k.name AS task_name, k.type AS task_type, k.experiment_id,
+		(SELECT t.id FROM trials t WHERE t.task_id = k.id) AS trial_id, a.pool, a.slots, a.priority, a.state, a.queued_at, a.started_at, a.ended_at,
 		a.exit_code, a.exit_reason, a.is_ready, a.waiting_reason, a.proxy_address
 	FROM allocations a JOIN tasks k ON k.id = a.task_id`
 

@@ -74,8 +74,8 @@ type GetAgentsResponse struct {
 // Slot is a message of the wire. Health, which says what is wrong with it, and
 // ResourcePool are ours.
 type Slot struct {
-	Container    *Container `json:"container,omitempty"`
-	Device       *Device    `json:"device,omitempty"`
+	Container    *Container `json:"container"` // null where it is free: clients index it
+	Device       *Device    `json:"device"`
 	Draining     bool       `json:"draining"`
 	Enabled      bool       `json:"enabled"`
 	ID           string     `json:"id"`

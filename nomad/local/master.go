@@ -110,7 +110,7 @@ func (c *Cluster) masterVars() (map[string]string, error) {
 			}
 		}
 	}
-	if err := errors.Join(c.checkpointFolder(env), c.pools(env)); err != nil {
+	if err := errors.Join(c.checkpointFolder(env), c.pools(env), c.python(env)); err != nil {
 		return nil, err
 	}
 	port, pages, count := c.state.Ports[portMaster], c.state.Ports[portPages], max(m.Count, 1)
@@ -189,6 +189,18 @@ func (c *Cluster) checkpointFolder(env map[string]string) error {
 		return err
 	}
 	env["DETENT_CHECKPOINT_STORAGE"] = fmt.Sprintf("{type: directory, container_path: %q}", dir)
+	return nil
+}
+
+// python gives tasks their Python, where the master's configuration names none.
+func (c *Cluster) python(env map[string]string) error {
+	var given map[string]any
+	if err := yaml.Unmarshal([]byte(c.state.Master.Config), &given); err != nil {
+		return fmt.Errorf("its configuration: %w", err)
+	}
+	if _, named := given["python"]; !named && c.state.Master.Python != "" {
+		env["DETENT_PYTHON"] = c.state.Master.Python
+	}
 	return nil
 }
 

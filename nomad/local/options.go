@@ -65,6 +65,9 @@ type Master struct {
 	Runner string `json:"runner,omitempty"`
 	// Config is the content of its configuration file, in YAML.
 	Config string `json:"config,omitempty"`
+	// Python is what tasks find as python3, on nodes without containers. A configuration that names
+	// one goes before.
+	Python string `json:"python,omitempty"`
 	// Env is more of its environment; it goes before what the cluster sets by itself.
 	Env map[string]string `json:"env,omitempty"`
 	// Count of masters side by side; 1 by default. With more than one, Nomad chooses their ports.

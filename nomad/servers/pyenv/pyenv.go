@@ -7,11 +7,14 @@
 package pyenv
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -56,7 +59,7 @@ func Ensure(ctx context.Context, name string, set Set, report *servers.Reporter)
 		return python, nil
 	}
 	task := report.Task(fmt.Sprintf("making the Python environment %q, once (%s)", name, strings.Join(slices.Concat(set.Alone, set.Requirements), " ")))
-	if err := create(ctx, system, dir, set); err != nil {
+	if err := create(ctx, system, dir, set, task.Update); err != nil {
 		task.Fail()
 		return "", fmt.Errorf("the Python environment %q: %w", name, err)
 	}
@@ -69,7 +72,7 @@ func isWhole(dir string) bool {
 	return err == nil
 }
 
-func create(ctx context.Context, system, dir string, set Set) error {
+func create(ctx context.Context, system, dir string, set Set, say func(string)) error {
 	// What is there was left by a run that was interrupted.
 	if err := os.RemoveAll(dir); err != nil {
 		return err
@@ -82,11 +85,11 @@ func create(ctx context.Context, system, dir string, set Set) error {
 	}
 	python := filepath.Join(dir, "bin", "python")
 	if len(set.Alone) > 0 {
-		if err := install(ctx, python, append([]string{"--no-deps"}, set.Alone...)); err != nil {
+		if err := install(ctx, python, append([]string{"--no-deps"}, set.Alone...), say); err != nil {
 			return err
 		}
 	}
-	if err := install(ctx, python, set.Requirements); err != nil {
+	if err := install(ctx, python, set.Requirements, say); err != nil {
 		return err
 	}
 	if set.Finish != "" {
@@ -97,10 +100,31 @@ func create(ctx context.Context, system, dir string, set Set) error {
 	return os.WriteFile(filepath.Join(dir, whole), nil, 0o644)
 }
 
-func install(ctx context.Context, python string, what []string) error {
-	args := append([]string{"-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"}, what...)
-	if out, err := exec.CommandContext(ctx, python, args...).CombinedOutput(); err != nil {
-		return fmt.Errorf("pip install %s: %w\n%s", strings.Join(what, " "), err, out)
+// install runs pip, and says which package it is at.
+func install(ctx context.Context, python string, what []string, say func(string)) error {
+	args := append([]string{"-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--progress-bar", "off"}, what...)
+	cmd := exec.CommandContext(ctx, python, args...)
+	var problems bytes.Buffer
+	cmd.Stderr = &problems
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		line := strings.TrimSpace(lines.Text())
+		for _, step := range []string{"Collecting ", "Downloading ", "Building ", "Installing "} {
+			if strings.HasPrefix(line, step) {
+				say(line)
+			}
+		}
+	}
+	_, _ = io.Copy(io.Discard, out) // a line that is too long; pip must not wait for a reader
+	if err := cmd.Wait(); err != nil {
+		return fmt.Errorf("pip install %s: %w\n%s", strings.Join(what, " "), err, problems.Bytes())
 	}
 	return nil
 }

@@ -149,6 +149,21 @@ func TestTheSecondTime(t *testing.T) {
 	}
 }
 
+// TestAStorageThatIsNotThereYet: its folder comes with the first file, so of an
+// experiment that never stored anything there is nothing to remove; but a checkpoint
+// that is known to have files is somewhere else.
+func TestAStorageThatIsNotThereYet(t *testing.T) {
+	base := filepath.Join(t.TempDir(), "later")
+	reports, _, err := run(t, base, v1.Collect{Events: "cluster/tensorboard/experiment/7"})
+	if err != nil || len(reports) != 1 || reports[0].Error != "" {
+		t.Errorf("nothing was stored: %+v %v", reports, err)
+	}
+	reports, _, err = run(t, base, v1.Collect{Checkpoints: []v1.CollectCheckpoint{{UUID: one, Globs: []string{all}, Known: 3}}})
+	if err == nil || !strings.Contains(reports[0].Error, "does not see the storage") {
+		t.Errorf("a checkpoint that has files: %+v %v", reports, err)
+	}
+}
+
 // TestNothingOutsideGoes: neither a name nor a link leads out of the storage.
 func TestNothingOutsideGoes(t *testing.T) {
 	base, outside := stored(t), stored(t)

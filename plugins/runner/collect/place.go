@@ -76,11 +76,28 @@ type folder struct {
 
 func openFolder(at string) (Place, error) {
 	root, err := os.OpenRoot(at)
+	if errors.Is(err, fs.ErrNotExist) { // it comes into being with the first file that is stored
+		return absent{err}, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("this node does not see the storage: %w: mount it here, or keep such tasks off this node", err)
 	}
 	return folder{root, at}, nil
 }
+
+// absent is a storage whose folder does not exist. Nothing is in it, which is right
+// where nothing was ever stored.
+type absent struct{ why error }
+
+func (absent) close() {}
+
+func (a absent) There(context.Context) error {
+	return fmt.Errorf("this node does not see the storage: %w: mount it here, or keep such tasks off this node", a.why)
+}
+
+func (absent) List(context.Context, string) (map[string]int64, error) { return map[string]int64{}, nil }
+
+func (absent) Remove(context.Context, string, []string) error { return nil }
 
 func (f folder) close() { _ = f.root.Close() }
 
