@@ -18,6 +18,7 @@ const (
 )
 
 func (a *API) registerUsers() {
+	a.registerUserSettings()
 	handle(a, "GET", "/users", both, "List users", a.listUsers,
 		query("active admin name limit offset orderBy sortBy"))
 	handle(a, "POST", "/users", admin, "Create a user", a.createUser)

@@ -1,0 +1,54 @@
+package api
+
+import (
+	"context"
+	"strings"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// Bounds of one setting, in bytes.
+const (
+	maxSettingKey   = 512
+	maxSettingValue = 64 << 10
+)
+
+// registerUserSettings comes before the users' own routes, whose :id would take it.
+func (a *API) registerUserSettings() {
+	handle(a, "GET", "/users/setting", person, "What your pages and programs keep for you", a.userSettings)
+	handle(a, "POST", "/users/setting", person, "Keep settings; an empty value removes one", a.setUserSettings)
+	handle(a, "POST", "/users/setting/reset", person, "Remove all of your settings", a.resetUserSettings)
+}
+
+func (a *API) userSettings(ctx context.Context, c *call, _ *none) (*v1.GetUserSettingResponse, error) {
+	list, err := a.db.UserSettings(ctx, c.who.UserID)
+	resp := &v1.GetUserSettingResponse{}
+	for _, s := range list {
+		resp.Settings = append(resp.Settings, v1.UserWebSetting{Key: s.Key, StoragePath: s.StoragePath, Value: s.Value})
+	}
+	return resp, err
+}
+
+func (a *API) setUserSettings(ctx context.Context, c *call, req *v1.PostUserSettingRequest) (*none, error) {
+	list := make([]store.UserSetting, 0, len(req.Settings))
+	for _, s := range req.Settings {
+		switch {
+		case s.Key == "":
+			return nil, fault.New(fault.Invalid, "settings: a setting has no key")
+		case len(s.Key)+len(s.StoragePath) > maxSettingKey:
+			return nil, fault.New(fault.TooLarge, "settings: key and storagePath are over the limit of %d bytes", maxSettingKey)
+		case len(s.Value) > maxSettingValue:
+			return nil, fault.New(fault.TooLarge, "settings: the value of %s is over the limit of %d bytes", s.Key, maxSettingValue)
+		case strings.ContainsRune(s.Key+s.StoragePath+s.Value, 0):
+			return nil, fault.New(fault.Invalid, "settings: %q has a NUL, which cannot be stored", s.Key)
+		}
+		list = append(list, store.UserSetting{StoragePath: s.StoragePath, Key: s.Key, Value: s.Value})
+	}
+	return &none{}, a.db.SetUserSettings(ctx, c.who.UserID, list)
+}
+
+func (a *API) resetUserSettings(ctx context.Context, c *call, _ *none) (*none, error) {
+	return &none{}, a.db.ResetUserSettings(ctx, c.who.UserID)
+}
