@@ -1,0 +1,414 @@
+"""The context of a PyTorch trial: it wraps models and optimizers, and takes each step."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import pathlib
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, Optional, Set, Type
+
+import torch
+from torch.nn.parallel import DistributedDataParallel
+
+from determined import core
+from determined._env import EnvContext
+from determined._trial import TrialContext, batch_sizes
+from determined.pytorch import _data
+from determined.pytorch._experimental import PyTorchExperimentalContext
+from determined.pytorch._lr_scheduler import LRScheduler
+from determined.pytorch._reducer import _PyTorchReducerContext
+
+logger = logging.getLogger("determined.pytorch")
+
+
+class _DDP(DistributedDataParallel):
+    """A model on several workers that still has the attributes and methods of the user's class."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(self.module, name)
+
+
+class PyTorchTrialContext(_PyTorchReducerContext, TrialContext):
+    """What a trial class is given: ``pytorch.init()``, or the platform, makes it.
+
+    Example::
+
+        def __init__(self, context):
+            self.context = context
+            self.model = context.wrap_model(Net())
+            self.optimizer = context.wrap_optimizer(torch.optim.Adam(self.model.parameters()))
+    """
+
+    def __init__(
+        self,
+        core_context: core.Context,
+        env: EnvContext,
+        hparams: Optional[Dict[str, Any]] = None,
+        aggregation_frequency: int = 1,
+        enable_tensorboard_logging: bool = True,
+    ) -> None:
+        if aggregation_frequency < 1:
+            raise ValueError(
+                f"aggregation_frequency must be at least 1, not {aggregation_frequency}"
+            )
+        TrialContext.__init__(self, core_context, env)
+        _PyTorchReducerContext.__init__(self, self.distributed.allgather)
+        self._hparams = hparams
+        self._aggregation_frequency = aggregation_frequency
+        self._enable_tensorboard_logging = enable_tensorboard_logging
+        self._batch_sizes: Optional[tuple[int, int]] = None
+        if hparams and hparams.get("global_batch_size"):
+            self._batch_sizes = batch_sizes(hparams, self.distributed.size, "PyTorchTrial")
+        self.device = _device(self.distributed.local_rank)
+        self.experimental = PyTorchExperimentalContext(self)
+        self.models: List[Any] = []
+        self.optimizers: List[Any] = []
+        self.lr_schedulers: List[LRScheduler] = []
+        self.profiler: Any = None
+        self._scaler: Any = None
+        self._averaged: Dict[int, bool] = {}
+        self._warned: Set[Type[Any]] = set()
+        self._batch_idx: Optional[int] = None
+        self._epoch_length: Optional[int] = None
+        self._writer: Any = None
+        if env.managed_training and self.distributed.size > 1:
+            _join_group(self.device)
+
+    # What the trial asks.
+
+    def get_hparams(self) -> Dict[str, Any]:
+        """Return the hyperparameters; example: ``context.get_hparams()["lr"]``."""
+        if self._hparams is None:
+            raise RuntimeError(
+                "there are no hyperparameters: give them to pytorch.init(hparams=...); on a cluster "
+                "that is det.get_cluster_info().trial.hparams"
+            )
+        return self._hparams
+
+    def get_hparam(self, name: str) -> Any:
+        """Return one hyperparameter; example: ``context.get_hparam("lr")``."""
+        known = self.get_hparams()
+        if name not in known:
+            raise ValueError(
+                f"there is no hyperparameter {name!r}; there are {', '.join(sorted(known)) or 'none'}"
+            )
+        return known[name]
+
+    def get_global_batch_size(self) -> int:
+        """Return how many records all slots train on at once; needs that hyperparameter.
+
+        Example: ``context.get_global_batch_size()``
+        """
+        return self._sizes()[1]
+
+    def get_per_slot_batch_size(self) -> int:
+        """Return how many records this slot trains on at once.
+
+        Example: ``DataLoader(dataset, batch_size=context.get_per_slot_batch_size())``
+        """
+        return self._sizes()[0]
+
+    def _sizes(self) -> tuple[int, int]:
+        if self._batch_sizes is None:
+            raise ValueError("the hyperparameters have no global_batch_size")
+        return self._batch_sizes
+
+    def get_trial_id(self) -> int:
+        """Return the number of the trial, 0 off the cluster; example: ``context.get_trial_id()``."""
+        return int(self.env.det_trial_id or 0)
+
+    def get_experiment_id(self) -> int:
+        """Return the number of the experiment, 0 off the cluster.
+
+        Example: ``context.get_experiment_id()``
+        """
+        return int(self.env.det_experiment_id or 0)
+
+    def current_train_batch(self) -> int:
+        """Return the number of the batch in training, from 0; example: ``batch % 100 == 0``."""
+        if self._batch_idx is None:
+            raise RuntimeError("no batch is being trained yet")
+        return self._batch_idx
+
+    def current_train_epoch(self) -> int:
+        """Return the number of the epoch in training, from 0.
+
+        Example: ``context.current_train_epoch()``
+        """
+        return self.current_train_batch() // self._length()
+
+    def is_epoch_start(self) -> bool:
+        """Say whether this is the first batch of an epoch; example: ``if context.is_epoch_start():``."""
+        return self.current_train_batch() % self._length() == 0
+
+    def is_epoch_end(self) -> bool:
+        """Say whether this is the last batch of an epoch; example: ``if context.is_epoch_end():``."""
+        return (self.current_train_batch() + 1) % self._length() == 0
+
+    def _length(self) -> int:
+        if self._epoch_length is None:
+            raise RuntimeError("the training data is not built yet, so epochs have no length")
+        return self._epoch_length
+
+    # What the trial hands over.
+
+    def wrap_model(self, model: Any) -> Any:
+        """Put a model on its device and, with several slots, join it to the others' copies.
+
+        Use what is returned in its place; the state of wrapped models is part of checkpoints.
+
+        Example: ``self.model = context.wrap_model(Net())``
+        """
+        if self.env.managed_training:
+            model = model.to(self.device)
+            if self.experimental._auto_amp:
+                model = self.autocast_forward_pass(model)
+            if self.distributed.size > 1 and any(p.requires_grad for p in model.parameters()):
+                devices = [self.device] if self.device.type == "cuda" else None
+                model = _DDP(model, device_ids=devices)
+        self.models.append(model)
+        return model
+
+    def wrap_optimizer(
+        self,
+        optimizer: Any,
+        backward_passes_per_step: int = 1,
+        fp16_compression: Optional[bool] = None,
+        average_aggregated_gradients: Optional[bool] = None,
+    ) -> Any:
+        """Hand over an optimizer, to be stepped with ``step_optimizer``.
+
+        With ``aggregation_frequency`` above 1 gradients are averaged over the batches, unless
+        ``average_aggregated_gradients`` is false. ``backward_passes_per_step`` and
+        ``fp16_compression`` belonged to Horovod and have no effect.
+
+        Example: ``self.optimizer = context.wrap_optimizer(torch.optim.SGD(params, lr=0.1))``
+        """
+        if backward_passes_per_step < 1:
+            raise ValueError("backward_passes_per_step must be at least 1")
+        if fp16_compression:
+            logger.warning("fp16_compression has no effect: gradients are sent as they are")
+        self.optimizers.append(optimizer)
+        self._averaged[id(optimizer)] = average_aggregated_gradients is not False
+        return optimizer
+
+    def wrap_lr_scheduler(
+        self, lr_scheduler: Any, step_mode: LRScheduler.StepMode, frequency: int = 1
+    ) -> Any:
+        """Hand over a scheduler of a wrapped optimizer; returns it. ``step_mode`` says when to step.
+
+        Example::
+
+            scheduler = torch.optim.lr_scheduler.StepLR(self.optimizer, 10)
+            context.wrap_lr_scheduler(scheduler, pytorch.LRScheduler.StepMode.STEP_EVERY_EPOCH)
+        """
+        plateau = isinstance(lr_scheduler, torch.optim.lr_scheduler.ReduceLROnPlateau)
+        if plateau and step_mode != LRScheduler.StepMode.MANUAL_STEP:
+            raise ValueError(
+                "ReduceLROnPlateau needs a metric to step: wrap it with StepMode.MANUAL_STEP, and "
+                "call its step(metric) in on_validation_end of a callback"
+            )
+        optimizer = getattr(lr_scheduler, "optimizer", None)
+        if optimizer is not None and not any(optimizer is known for known in self.optimizers):
+            raise ValueError("wrap the optimizer of a scheduler before the scheduler")
+        self.lr_schedulers.append(LRScheduler(lr_scheduler, step_mode, frequency))
+        return lr_scheduler
+
+    def wrap_scaler(self, scaler: Any) -> Any:
+        """Hand over a ``torch.amp.GradScaler``, before any model; its state is part of checkpoints.
+
+        Example::
+
+            self.scaler = context.wrap_scaler(torch.amp.GradScaler("cuda"))
+        """
+        if self.models:
+            raise RuntimeError("call wrap_scaler() or use_amp() before wrap_model()")
+        self._scaler = scaler
+        return scaler
+
+    def autocast_forward_pass(self, to_wrap: Any) -> Any:
+        """Let a model's forward pass run in mixed precision, and return 32-bit outputs.
+
+        Example: ``model = context.autocast_forward_pass(model)``
+        """
+        forward, kind = to_wrap.forward, self.device.type
+
+        def autocast(*args: Any, **kwargs: Any) -> Any:
+            with torch.autocast(kind):
+                return _widen(forward(*args, **kwargs))
+
+        to_wrap.forward = autocast
+        return to_wrap
+
+    def configure_apex_amp(self, *_: Any, **__: Any) -> Any:
+        """Raise RuntimeError: NVIDIA's Apex is not supported.
+
+        Example: use ``context.experimental.use_amp()`` in its place.
+        """
+        raise RuntimeError(
+            "Apex is not supported; call context.experimental.use_amp() before wrap_model()"
+        )
+
+    def to_device(self, data: Any) -> Any:
+        """Return a batch on this slot's device; example: ``context.to_device(batch)``."""
+        return _data.to_device(data, self.device, self._warned)
+
+    def set_profiler(self, *args: Any, **kwargs: Any) -> None:
+        """Profile training with ``torch.profiler.profile``; traces go to TensorBoard.
+
+        Example::
+
+            context.set_profiler(schedule=torch.profiler.schedule(wait=1, warmup=1, active=3))
+        """
+        folder = str(self.get_tensorboard_path())
+        kwargs.setdefault("on_trace_ready", torch.profiler.tensorboard_trace_handler(folder))
+        self.profiler = torch.profiler.profile(*args, **kwargs)
+
+    def set_enable_tensorboard_logging(self, enable_tensorboard_logging: bool) -> None:
+        """Say whether reported metrics go to TensorBoard.
+
+        Example: ``context.set_enable_tensorboard_logging(False)``
+        """
+        if not isinstance(enable_tensorboard_logging, bool):
+            raise TypeError("enable_tensorboard_logging is a bool")
+        self._enable_tensorboard_logging = enable_tensorboard_logging
+        if hasattr(self._core.train, "_tensorboard_mode"):
+            modes = core.TensorboardMode
+            self._core.train._tensorboard_mode = (
+                modes.AUTO if enable_tensorboard_logging else modes.MANUAL
+            )
+
+    def get_enable_tensorboard_logging(self) -> bool:
+        """Say whether reported metrics go to TensorBoard.
+
+        Example: ``context.get_enable_tensorboard_logging()``
+        """
+        return self._enable_tensorboard_logging
+
+    def get_tensorboard_writer(self) -> Any:
+        """Return a ``torch.utils.tensorboard.SummaryWriter`` for metrics of the user's own.
+
+        Example: ``context.get_tensorboard_writer().add_scalar("loss", loss, batch_idx)``
+        """
+        if self._writer is None:
+            from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415
+
+            self._writer = SummaryWriter(log_dir=str(self.get_tensorboard_path()))
+        return self._writer
+
+    def get_tensorboard_path(self) -> pathlib.Path:
+        """Return the folder for TensorBoard's files; example: ``context.get_tensorboard_path()``."""
+        return super().get_tensorboard_path()
+
+    # A step.
+
+    def backward(
+        self,
+        loss: Any,
+        gradient: Optional[Any] = None,
+        retain_graph: bool = False,
+        create_graph: bool = False,
+    ) -> None:
+        """Compute gradients, of a loss that is scaled where ``use_amp`` is in force.
+
+        Example: ``context.backward(loss)``
+        """
+        if self.experimental._auto_amp:
+            loss = self._scaler.scale(loss)
+        loss.backward(gradient=gradient, retain_graph=retain_graph, create_graph=create_graph)
+
+    def step_optimizer(
+        self,
+        optimizer: Any,
+        clip_grads: Optional[Callable[[Iterator[Any]], Any]] = None,
+        auto_zero_grads: bool = True,
+        scaler: Optional[Any] = None,
+    ) -> None:
+        """Step an optimizer and clear its gradients, with every ``aggregation_frequency``-th batch.
+
+        ``clip_grads`` is called with the parameters, when their gradients are averaged and unscaled.
+
+        Example::
+
+            context.step_optimizer(
+                self.optimizer, clip_grads=lambda params: clip_grad_norm_(params, 1.0)
+            )
+        """
+        if not auto_zero_grads and self._aggregation_frequency > 1:
+            raise ValueError(
+                "auto_zero_grads=False needs aggregation_frequency 1: gradients of several batches "
+                "are cleared by the platform"
+            )
+        if not self._should_step():
+            return
+        # The workers' gradients are averaged already: DistributedDataParallel does it in backward.
+        params = [param for group in optimizer.param_groups for param in group["params"]]
+        if self._aggregation_frequency > 1 and self._averaged.get(id(optimizer), True):
+            for param in params:
+                if param.grad is not None:
+                    param.grad.div_(self._aggregation_frequency)
+        scaler = self._scaler if self.experimental._auto_amp else scaler
+        if clip_grads is not None:
+            if self.experimental._auto_amp:
+                scaler.unscale_(optimizer)
+            clip_grads(iter(params))
+        if scaler is not None:
+            scaler.step(optimizer)
+        else:
+            optimizer.step()
+        if auto_zero_grads:
+            optimizer.zero_grad()
+
+    def _should_step(self) -> bool:
+        return (self.current_train_batch() + 1) % self._aggregation_frequency == 0
+
+    def _no_sync(self) -> ContextManager[Any]:
+        """Return what keeps gradients on their worker for a batch after which nothing steps."""
+        stack = contextlib.ExitStack()
+        if not self._should_step():
+            for model in self.models:
+                if isinstance(model, DistributedDataParallel):
+                    stack.enter_context(model.no_sync())
+        return stack
+
+    def _after_batch(self) -> None:
+        """Step what the platform steps: schedulers, and the scaler of ``use_amp``."""
+        if not self._should_step():
+            return
+        if self.experimental._auto_amp:
+            self._scaler.update()
+        for scheduler in self.lr_schedulers:
+            times = scheduler._steps_after(
+                self.current_train_batch(), self._aggregation_frequency, self._length()
+            )
+            for _ in range(times):
+                scheduler.step()
+
+
+def _device(local_rank: int) -> Any:
+    if not torch.cuda.is_available():
+        return torch.device("cpu")
+    device = torch.device("cuda", local_rank % torch.cuda.device_count())
+    torch.cuda.set_device(device)
+    return device
+
+
+def _join_group(device: Any) -> None:
+    if not torch.distributed.is_initialized():
+        torch.distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
+
+
+def _widen(output: Any) -> Any:
+    """Return outputs of mixed precision as 32-bit numbers."""
+    if isinstance(output, torch.Tensor):
+        return output.float() if output.is_floating_point() else output
+    if isinstance(output, dict):
+        return type(output)((name, _widen(value)) for name, value in output.items())
+    if isinstance(output, tuple) and hasattr(output, "_fields"):
+        return type(output)(*map(_widen, output))
+    if isinstance(output, (list, tuple)):
+        return type(output)(map(_widen, output))
+    return output

@@ -1,0 +1,51 @@
+"""Switches of a trial that are rarely needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+
+class PyTorchExperimentalContext:
+    """``context.experimental`` of a trial.
+
+    Example: ``self.context.experimental.use_amp()``
+    """
+
+    def __init__(self, parent: Any) -> None:
+        self._parent = parent
+        self._auto_amp = False
+        self._auto_to_device = True
+        self._data_checks = True
+
+    def disable_dataset_reproducibility_checks(self) -> None:
+        """Accept a ``torch.utils.data.DataLoader`` from trials, which shards and resumes by itself.
+
+        Example::
+
+            context.experimental.disable_dataset_reproducibility_checks()
+        """
+        self._data_checks = False
+
+    def disable_auto_to_device(self) -> None:
+        """Hand out batches as the data loader gives them, on whatever device they are.
+
+        Example: ``context.experimental.disable_auto_to_device()``
+        """
+        self._auto_to_device = False
+
+    def use_amp(self) -> None:
+        """Train in mixed precision: call it before ``wrap_model``, and nothing else changes.
+
+        Forward passes of wrapped models run under autocast and return 32-bit outputs; losses are
+        scaled, and gradients unscaled before they are clipped.
+
+        Example::
+
+            context.experimental.use_amp()
+            self.model = context.wrap_model(Net())
+        """
+        scaler = torch.amp.GradScaler("cuda", enabled=torch.cuda.is_available())
+        self._parent.wrap_scaler(scaler)
+        self._auto_amp = True
