@@ -6,6 +6,7 @@ It speaks the interface of Determined 0.38.1, so code written for that runs unch
 - ``core`` reports metrics, stores checkpoints, hears of preemption and joins workers;
 - ``experimental.client`` is the SDK, for scripts and notebooks;
 - ``keras`` trains models in Keras;
+- ``pytorch`` trains models in PyTorch;
 - ``launch`` holds what starts user programs.
 
 The package, ``determined.core`` and the SDK need the standard library and nothing else.

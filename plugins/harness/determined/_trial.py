@@ -117,7 +117,7 @@ def trial_class_from_entrypoint(entrypoint: str) -> Type[LegacyTrial]:
     if not isinstance(found, type) or not issubclass(found, LegacyTrial):
         raise TypeError(
             f"entrypoint {entrypoint} is not a trial class; one is a subclass of "
-            "determined.keras.TFKerasTrial"
+            "determined.keras.TFKerasTrial or determined.pytorch.PyTorchTrial"
         )
     return found
 

@@ -47,22 +47,25 @@ class PyTorchCallback:
         """Run before the validation data is read; example: ``self.outputs = []``."""
 
     def on_validation_epoch_end(self, outputs: List[Any]) -> None:
-        """Run with what this worker's ``evaluate_batch`` returned; example: ``print(len(outputs))``."""
+        """Run with what this worker's batches gave; example: ``print(len(outputs))``."""
 
     def on_validation_end(self, metrics: Dict[str, Any]) -> None:
         """Run with the reduced metrics, before they are reported; example: ``print(metrics)``."""
 
     def on_checkpoint_load_start(self, checkpoint: Dict[str, Any]) -> None:
-        """Look at, or change, what a checkpoint holds; example: ``checkpoint.pop("extra", None)``."""
+        """Change what a checkpoint holds; example: ``checkpoint.pop("extra", None)``."""
 
     def on_checkpoint_save_start(self, checkpoint: Dict[str, Any]) -> None:
-        """Add to what a checkpoint will hold, on the chief; example: ``checkpoint["extra"] = 1``."""
+        """Add to a checkpoint, on the chief; example: ``checkpoint["extra"] = 1``."""
 
     def on_checkpoint_end(self, checkpoint_dir: str) -> None:
         """Do the same as ``on_checkpoint_write_end``, whose older name it is; example: as there."""
 
     def on_checkpoint_write_end(self, checkpoint_dir: str) -> None:
-        """Add files to a checkpoint, on the chief; example: ``open(f"{checkpoint_dir}/note", "w")``."""
+        """Add files to a checkpoint, on the chief.
+
+        Example: ``open(f"{checkpoint_dir}/note", "w").close()``
+        """
 
     def on_checkpoint_upload_end(self, uuid: str) -> None:
         """Run when a checkpoint is stored, on the chief; example: ``print(uuid)``."""

@@ -17,7 +17,7 @@ from typing import Any, Dict, List, Mapping, Optional
 import numpy as np
 import torch
 
-from determined import errors, util
+from determined import util
 from determined.pytorch._callback import PyTorchCallback
 from determined.pytorch._context import PyTorchTrialContext
 
@@ -73,9 +73,7 @@ def read(path: pathlib.Path, **torch_load_kwargs: Any) -> Dict[str, Any]:
     """Return the state that a checkpoint holds, on the CPU unless said otherwise."""
     known = [path / name for name in (STATE, *_OLD_STATES) if (path / name).exists()]
     if not known:
-        raise errors.InvalidCheckpointException(
-            f"{path} is no checkpoint of a PyTorchTrial: it has no {STATE}"
-        )
+        raise ValueError(f"{path} is no checkpoint of a PyTorchTrial: it has no {STATE}")
     # The state of callbacks is whatever they return, which only a full unpickler reads.
     options = {"map_location": "cpu", "weights_only": False, **torch_load_kwargs}
     state: Dict[str, Any] = torch.load(str(known[0]), **options)
@@ -155,7 +153,7 @@ def restore(
 
 def _each(what: str, targets: List[Any], states: List[Any]) -> None:
     if len(targets) != len(states):
-        raise errors.InvalidCheckpointException(
+        raise ValueError(
             f"the checkpoint has {len(states)} {what}, but the trial has {len(targets)}"
         )
 

@@ -83,8 +83,8 @@ class PyTorchTrialContext(_PyTorchReducerContext, TrialContext):
         """Return the hyperparameters; example: ``context.get_hparams()["lr"]``."""
         if self._hparams is None:
             raise RuntimeError(
-                "there are no hyperparameters: give them to pytorch.init(hparams=...); on a cluster "
-                "that is det.get_cluster_info().trial.hparams"
+                "there are no hyperparameters: give them to pytorch.init(hparams=...); on a "
+                "cluster that is det.get_cluster_info().trial.hparams"
             )
         return self._hparams
 
@@ -93,7 +93,7 @@ class PyTorchTrialContext(_PyTorchReducerContext, TrialContext):
         known = self.get_hparams()
         if name not in known:
             raise ValueError(
-                f"there is no hyperparameter {name!r}; there are {', '.join(sorted(known)) or 'none'}"
+                f"there is no hyperparameter {name!r}; there are: {', '.join(sorted(known))}"
             )
         return known[name]
 
@@ -117,7 +117,7 @@ class PyTorchTrialContext(_PyTorchReducerContext, TrialContext):
         return self._batch_sizes
 
     def get_trial_id(self) -> int:
-        """Return the number of the trial, 0 off the cluster; example: ``context.get_trial_id()``."""
+        """Return the trial's number, 0 off the cluster; example: ``context.get_trial_id()``."""
         return int(self.env.det_trial_id or 0)
 
     def get_experiment_id(self) -> int:
@@ -141,11 +141,11 @@ class PyTorchTrialContext(_PyTorchReducerContext, TrialContext):
         return self.current_train_batch() // self._length()
 
     def is_epoch_start(self) -> bool:
-        """Say whether this is the first batch of an epoch; example: ``if context.is_epoch_start():``."""
+        """Say whether an epoch begins with this batch; example: ``context.is_epoch_start()``."""
         return self.current_train_batch() % self._length() == 0
 
     def is_epoch_end(self) -> bool:
-        """Say whether this is the last batch of an epoch; example: ``if context.is_epoch_end():``."""
+        """Say whether an epoch ends with this batch; example: ``context.is_epoch_end()``."""
         return (self.current_train_batch() + 1) % self._length() == 0
 
     def _length(self) -> int:
@@ -198,7 +198,7 @@ class PyTorchTrialContext(_PyTorchReducerContext, TrialContext):
     def wrap_lr_scheduler(
         self, lr_scheduler: Any, step_mode: LRScheduler.StepMode, frequency: int = 1
     ) -> Any:
-        """Hand over a scheduler of a wrapped optimizer; returns it. ``step_mode`` says when to step.
+        """Hand over a scheduler of a wrapped optimizer; ``step_mode`` says when to step it.
 
         Example::
 
@@ -300,7 +300,7 @@ class PyTorchTrialContext(_PyTorchReducerContext, TrialContext):
         return self._writer
 
     def get_tensorboard_path(self) -> pathlib.Path:
-        """Return the folder for TensorBoard's files; example: ``context.get_tensorboard_path()``."""
+        """Return TensorBoard's folder; example: ``context.get_tensorboard_path()``."""
         return super().get_tensorboard_path()
 
     # A step.
@@ -329,7 +329,7 @@ class PyTorchTrialContext(_PyTorchReducerContext, TrialContext):
     ) -> None:
         """Step an optimizer and clear its gradients, with every ``aggregation_frequency``-th batch.
 
-        ``clip_grads`` is called with the parameters, when their gradients are averaged and unscaled.
+        ``clip_grads`` gets the parameters, when their gradients are averaged and unscaled.
 
         Example::
 
@@ -353,7 +353,7 @@ class PyTorchTrialContext(_PyTorchReducerContext, TrialContext):
         scaler = self._scaler if self.experimental._auto_amp else scaler
         if clip_grads is not None:
             if self.experimental._auto_amp:
-                scaler.unscale_(optimizer)
+                self._scaler.unscale_(optimizer)
             clip_grads(iter(params))
         if scaler is not None:
             scaler.step(optimizer)

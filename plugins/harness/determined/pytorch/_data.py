@@ -33,8 +33,8 @@ TorchData = Union[Dict[str, torch.Tensor], Sequence[torch.Tensor], torch.Tensor]
 class DataLoader:
     """Describes a ``torch.utils.data.DataLoader``, which the platform then builds for each worker.
 
-    It takes the arguments of PyTorch's own, and ``batch_size`` is that of one worker. A worker's share
-    of the data, and the point where it resumes, are the platform's matter.
+    It takes the arguments of PyTorch's own, and ``batch_size`` is that of one worker. Each
+    worker's share of the data, and where it resumes, are the platform's matter.
 
     Example::
 
@@ -138,8 +138,8 @@ class DataLoader:
     def _seed_shuffle(self, seed: int) -> None:
         """Let ``shuffle=True`` draw from a generator of its own, which goes on from epoch to epoch.
 
-        Otherwise it would draw from the global one, whose state depends on all that the training code
-        does, and the order of later epochs could not be found again.
+        Otherwise it would draw from the global one, whose state depends on all that the training
+        code does, and the order of later epochs could not be found again.
         """
         if self._shuffles_itself:
             self.sampler.generator = torch.Generator().manual_seed(seed)
@@ -219,8 +219,9 @@ def to_device(data: _Data, device: Any, warned_types: Optional[Set[Type[Any]]] =
         return type(data)(*(to_device(value, device, warned) for value in data))
     if isinstance(data, (list, tuple)):
         return type(data)(to_device(value, device, warned) for value in data)
-    if callable(getattr(data, "to", None)):
-        return data.to(device)
+    move = getattr(data, "to", None)
+    if callable(move):
+        return move(device)
     return _left_alone(data, warned)
 
 

@@ -56,8 +56,8 @@ class PyTorchEngine:
             return loader
         if self._context.experimental._data_checks:
             raise RuntimeError(
-                f"build_{what}_data_loader() must return a determined.pytorch.DataLoader, which can "
-                "shard and resume; to return another, which does both itself, call "
+                f"build_{what}_data_loader() must return a determined.pytorch.DataLoader, which "
+                "can shard and resume; to return another, which does both itself, call "
                 "context.experimental.disable_dataset_reproducibility_checks() in __init__()"
             )
         return loader
@@ -115,7 +115,8 @@ class PyTorchEngine:
             metrics = {"loss": metrics}
         if not isinstance(metrics, dict):
             raise TypeError(
-                f"train_batch() must return a tensor or a map of metrics, not {type(metrics).__name__}"
+                "train_batch() must return a tensor or a map of metrics, "
+                f"not {type(metrics).__name__}"
             )
         # Kept on the device until a report is due: moving them would wait for it.
         return {
@@ -305,8 +306,8 @@ def _reduce(reducer: Reducer, values: List[Any], what: str) -> Any:
         return _simple_reduce_metrics(reducer, values)
     except (TypeError, ValueError) as err:
         raise ValueError(
-            f"{what} metrics must be numbers to be reduced by {reducer.name}, not {values[0]!r}: use "
-            "context.wrap_reducer() for others"
+            f"{what} metrics must be numbers to be reduced by {reducer.name}, not {values[0]!r}: "
+            "use context.wrap_reducer() for others"
         ) from err
 
 

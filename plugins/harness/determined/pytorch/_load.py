@@ -58,8 +58,8 @@ def load_trial_from_checkpoint_path(
     else:
         if spec.startswith("__main__:"):
             raise ValueError(
-                f"the checkpoint in {folder} is of {spec.partition(':')[2]}, a class of a script, which "
-                "cannot be imported: give load_trial_from_checkpoint_path() the class as trial_class"
+                f"the checkpoint in {folder} is of {spec.partition(':')[2]}, a class of a script, "
+                "which cannot be imported: give the class as trial_class"
             )
         with import_from_path(folder / "code"):
             found: Any = trial_class_from_entrypoint(spec)

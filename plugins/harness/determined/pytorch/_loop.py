@@ -90,7 +90,6 @@ class Loop:
         self.steps = 0
         self._last_validation: Optional[int] = None
         self._last_checkpoint: Optional[int] = None
-        self._metric: Optional[float] = None
         self._best: Optional[float] = None
 
     def run(self) -> None:
@@ -197,9 +196,8 @@ class Loop:
         if self.steps == 0:
             # Nothing is trained worth keeping.
             return
-        if self._plan.checkpoint_policy == "all":
-            self._checkpoint_unless_current()
-        elif self._plan.checkpoint_policy == "best" and self._is_better(metrics, before):
+        policy = self._plan.checkpoint_policy
+        if policy == "all" or (policy == "best" and self._is_better(metrics, before)):
             self._checkpoint_unless_current()
 
     def _best_before(self) -> Optional[float]:

@@ -57,7 +57,7 @@ class LRScheduler:
         return found
 
     def load_state_dict(self, state_dict: Dict[Any, Any]) -> None:
-        """Restore the state of the scheduler; example: ``scheduler.load_state_dict(torch.load(f))``."""
+        """Restore the state of the scheduler; example: ``scheduler.load_state_dict(state)``."""
         self._scheduler.load_state_dict(state_dict)
 
     def _steps_after(self, batch_idx: int, aggregation: int, epoch_length: int) -> int:

@@ -30,17 +30,19 @@ def _simple_reduce_metrics(
     """Reduce values, which may stand for different numbers of batches."""
     if reducer == Reducer.AVG:
         return np.average(metrics, weights=num_batches) if num_batches else np.mean(metrics)
-    chosen: Callable[[Any], Any] = {Reducer.SUM: np.sum, Reducer.MAX: np.max, Reducer.MIN: np.min}[
-        reducer
-    ]
-    return chosen(metrics)
+    functions: Dict[Reducer, Any] = {
+        Reducer.SUM: np.sum,
+        Reducer.MAX: np.max,
+        Reducer.MIN: np.min,
+    }
+    return functions[reducer](metrics)
 
 
 class MetricReducer(abc.ABC):
     """A metric that an average over batches cannot give, such as an F1 score.
 
-    Feed it in ``train_batch`` or ``evaluate_batch`` by any method of its own. Then each worker calls
-    ``per_slot_reduce``, all results are gathered, and ``cross_slot_reduce`` makes the metric of them.
+    Feed it in ``train_batch`` or ``evaluate_batch`` by any method of its own. Then each worker
+    calls ``per_slot_reduce``, and ``cross_slot_reduce`` makes the metric of all results.
 
     Example::
 

@@ -107,10 +107,11 @@ class Trainer:
     ) -> None:
         """Train to ``max_length``, from ``latest_checkpoint`` on.
 
-        Validation and a checkpoint come at the end too. ``checkpoint_policy`` says which validations
-        are followed by a checkpoint: ``best`` (of the experiment, by ``searcher.metric``), ``all`` or
-        ``none``; off the cluster ``best`` means ``all``. On the cluster ``max_length`` may be left to
-        ``searcher.max_length``. ``test_mode`` trains and validates one batch.
+        Validation and a checkpoint come at the end too. ``checkpoint_policy`` says which
+        validations are followed by a checkpoint: ``best`` (of the experiment, by
+        ``searcher.metric``), ``all`` or ``none``; off the cluster ``best`` means ``all``. On the
+        cluster ``max_length`` may be left to ``searcher.max_length``. ``test_mode`` trains and
+        validates one batch.
 
         Example::
 
@@ -196,7 +197,7 @@ def train_class(
 
 
 def seed_all(seed: int) -> None:
-    """Seed every generator of random numbers that a trial may draw from; the same on all workers."""
+    """Seed every generator of random numbers that a trial may draw from, alike on all workers."""
     random.seed(seed)
     np.random.seed(seed % 2**32)
     torch.manual_seed(seed)

@@ -1,7 +1,7 @@
 """How often and how long: lengths in batches, epochs or records.
 
-``Batch(100)`` is every 100 batches as a period, and 100 batches as a length; ``Batch([1, 10])`` is a
-schedule: after the first and the tenth batch.
+``Batch(100)`` is every 100 batches as a period, and 100 batches as a length; ``Batch([1, 10])``
+is a schedule: after the first and the tenth batch.
 """
 
 from __future__ import annotations

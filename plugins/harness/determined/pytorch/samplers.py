@@ -1,7 +1,8 @@
-"""Samplers that repeat, shard, shuffle and skip other samplers, so that training can resume exactly.
+"""Samplers that repeat, shard, shuffle and skip other samplers, so that training resumes exactly.
 
-Each comes for samplers of records and for samplers of batches, which differ in nothing but their base
-class. They are stacked in this order: shuffle, repeat, shard by rank, skip what was trained before.
+Each comes for samplers of records and for samplers of batches, which differ in nothing but their
+base class.
+They are stacked in this order: shuffle, repeat, shard by rank, skip what was trained before.
 
 Example::
 
