@@ -256,11 +256,11 @@ func operationOf(op v1.DriverOperation) (search.Operation, error) {
 		v := op.TrialOperation.ValidateAfter
 		o.Train = &search.Train{Name: v.RequestID, Length: v.Length}
 	case op.CreateTrial != nil:
-		hparams := map[string]any{}
+		var hparams map[string]any
 		if err := json.Unmarshal([]byte(op.CreateTrial.Hyperparams), &hparams); err != nil {
 			return o, fault.New(fault.Invalid, "createTrial.hyperparams: not a JSON object: %v", err)
 		}
-		o.Create = &search.Create{Name: op.CreateTrial.RequestID, HParams: hparams}
+		o.Create = &search.Create{Name: op.CreateTrial.RequestID, HParams: json.RawMessage(op.CreateTrial.Hyperparams)}
 	case op.CloseTrial != nil:
 		o.Close = op.CloseTrial.RequestID
 	case op.ShutDown != nil:

@@ -117,7 +117,7 @@ func (r *rig) manyDriven(experiment, trials int) {
 	ops := search.Operations{Event: 1}
 	for i := range trials {
 		name := fmt.Sprintf("trial-%d", i)
-		ops.List = append(ops.List, search.Operation{Create: &search.Create{Name: name, HParams: map[string]any{"lr": 0.1}}},
+		ops.List = append(ops.List, search.Operation{Create: &search.Create{Name: name, HParams: json.RawMessage(`{"lr":0.1}`)}},
 			search.Operation{Train: &search.Train{Name: name, Length: 10}})
 	}
 	add(search.Told, 0, ops)

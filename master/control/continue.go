@@ -37,7 +37,7 @@ func (d *decider) goOn(e *Experiment) error {
 		if w.Ended {
 			continue
 		}
-		hparams, err := json.Marshal(w.HParams)
+		hparams, err := json.Marshal(e.Search.HParams(t.Number))
 		if err != nil {
 			return err
 		}

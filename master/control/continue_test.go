@@ -111,7 +111,7 @@ func (b *bench) rebuilt(experiment int) {
 		}
 	}
 	for _, w := range s.Wanted() {
-		hparams, err := json.Marshal(w.HParams)
+		hparams, err := json.Marshal(s.HParams(w.Number))
 		if err != nil {
 			b.t.Fatal(err)
 		}

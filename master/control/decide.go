@@ -154,7 +154,7 @@ const (
 func (d *decider) newTrials(e *Experiment, live int) (int, error) {
 	made := 0
 	for number := e.LiveExperiment.Trials; number < e.Search.Len() && made < min(mostNewTrials, mostLiveTrials-live); number++ {
-		t, err := trial.New(trial.Owner{ID: e.ID, JobID: e.JobID, WarmStart: e.WarmStart}, e.Search.Trial(number))
+		t, err := trial.New(trial.Owner{ID: e.ID, JobID: e.JobID, WarmStart: e.WarmStart}, e.Search, number)
 		if err != nil {
 			return made, err
 		}

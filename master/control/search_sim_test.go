@@ -203,7 +203,7 @@ func (s *searchWorld) replay() {
 			s.t.Errorf("experiment %d has %d trials, its events make %d", id, n, again.Len())
 		}
 		for _, w := range again.Wanted() {
-			hparams, err := json.Marshal(w.HParams)
+			hparams, err := json.Marshal(again.HParams(w.Number))
 			if err != nil {
 				s.t.Fatal(err)
 			}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 )
@@ -99,8 +100,8 @@ func (t *Duration) decode(d *decoder, n *node, path string) {
 	case intKind, floatKind:
 		var seconds float64
 		d.into(n, path, &seconds)
-		if seconds > 1e9 || seconds < -1e9 {
-			d.expected(n, path, forms, "")
+		if math.Abs(seconds) > maxSeconds {
+			d.problem(n, path, fmt.Sprintf("expected at most %d seconds, found %s", maxSeconds, clip(n.text)), "")
 			return
 		}
 		*t = Duration(seconds * float64(time.Second))
@@ -108,6 +109,10 @@ func (t *Duration) decode(d *decoder, n *node, path string) {
 		span, err := time.ParseDuration(n.text)
 		if err != nil {
 			d.expected(n, path, forms, "")
+			return
+		}
+		if span.Abs() > maxSeconds*time.Second {
+			d.problem(n, path, fmt.Sprintf("expected at most %d seconds, found %s", maxSeconds, clip(n.text)), "")
 			return
 		}
 		*t = Duration(span)
@@ -118,8 +123,12 @@ func (t *Duration) decode(d *decoder, n *node, path string) {
 
 // ParseCommand reads the document of a notebook, shell, command or TensorBoard.
 func ParseCommand(name string, src []byte) (RawCommand, Warnings, error) {
+	return parseCommand(name, src, ofPeople())
+}
+
+func parseCommand(name string, src []byte, l limits) (RawCommand, Warnings, error) {
 	var raw RawCommand
-	d, err := parseInto(name, src, &raw, func(at *positions) error {
+	d, err := parseInto(name, src, l, &raw, func(at *positions) error {
 		raw.pos = at
 		c, err := CompleteCommand(raw, CommandDefaults{Description: "unnamed"})
 		if err != nil {
@@ -193,7 +202,7 @@ func (r *RawCommandResources) complete() CommandResources {
 
 // ParseCommandConfigJSON reads a completed configuration back.
 func ParseCommandConfigJSON(src []byte) (CommandConfig, error) {
-	raw, _, err := ParseCommand("", src)
+	raw, _, err := parseCommand("", src, ofStored())
 	if err != nil {
 		return CommandConfig{}, err
 	}
@@ -222,10 +231,15 @@ func (c CommandConfig) Validate(needsEntrypoint bool) error {
 	}
 	const at = "resources"
 	r := c.Resources
-	k.atLeast(at+".slots", r.Slots, 0)
+	k.within(at+".slots", int64(r.Slots), 0, maxSlots)
 	checkShare(k, at, r.Priority, r.Weight, r.MaxSlots, r.ResourcePool, r.ShmSize)
 	checkMemory(k, at, r.Memory)
 	r.Devices.check(k, at+".devices")
+	k.words("entrypoint", c.Entrypoint, maxWords)
+	k.words("tensorboard_args", c.TensorboardArgs, maxWords)
+	c.Slurm.check(k)
+	c.PBS.check(k)
+	k.stored(c)
 	return asError(k.problems)
 }
 

@@ -87,6 +87,9 @@ func (e Environment) check(k *checker) {
 	for name, port := range e.Ports {
 		k.port(join(at+".ports", name), port)
 	}
+	k.atMost(at+".ports", len(e.Ports), maxNames, "ports")
+	k.atMost(at+".add_capabilities", len(e.AddCapabilities), maxNames, "capabilities")
+	k.atMost(at+".drop_capabilities", len(e.DropCapabilities), maxNames, "capabilities")
 	for i, c := range slices.Concat(e.AddCapabilities, e.DropCapabilities) {
 		list := index(at+".add_capabilities", i)
 		if i >= len(e.AddCapabilities) {
@@ -120,6 +123,7 @@ func (i Image) check(k *checker, at string) {
 		images = map[string]string{at: i.CPU}
 	}
 	for path, image := range images {
+		k.line(path, &image, 4096)
 		if image == "" || strings.ContainsAny(image, " \t\r\n") {
 			k.fail(path, fmt.Sprintf("is not the name of an image: %q", clip(image)), "")
 		}

@@ -126,7 +126,7 @@ func FuzzOverrides(f *testing.F) {
 		if err != nil {
 			return
 		}
-		root, problems := parseDocument("out.yaml", out)
+		root, problems := parseDocument("out.yaml", out, ofPeople())
 		if len(problems) > 0 {
 			t.Fatalf("%v\n%s", Errors(problems), out)
 		}

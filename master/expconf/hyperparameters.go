@@ -238,11 +238,7 @@ func (p Hyperparameter) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// maxGrid bounds the points of a grid, each of which is a trial.
-const maxGrid = 100_000
-
 func (h Hyperparameters) check(k *checker, at string, grid bool) {
-	points := 1.0
 	for _, name := range h.Names() {
 		here := join(at, name)
 		if strings.TrimSpace(name) == "" {
@@ -256,9 +252,8 @@ func (h Hyperparameters) check(k *checker, at string, grid bool) {
 		}
 	}
 	if grid && at == "hyperparameters" {
-		h.Walk(func(_ []string, p Hyperparameter) { points *= p.points() })
-		if points > maxGrid {
-			k.fail(at, fmt.Sprintf("the grid has %.0f points, each of them a trial; at most %d are run", points, maxGrid),
+		if points := h.points(); points > MaxTrials {
+			k.fail(at, fmt.Sprintf("the grid has %s points, each of them a trial; at most %d are run", short(points), MaxTrials),
 				"lower some counts, or use the random searcher")
 		}
 	}
@@ -283,6 +278,7 @@ func (p Hyperparameter) check(k *checker, at string, grid bool) {
 		if len(p.Vals) == 0 {
 			k.fail(at+".vals", "is empty: there is nothing to choose from", "")
 		}
+		k.atMost(at+".vals", len(p.Vals), maxVals, "values")
 		return
 	case Int, Double, Log:
 	default:
@@ -291,12 +287,34 @@ func (p Hyperparameter) check(k *checker, at string, grid bool) {
 	if p.Minval > p.Maxval {
 		k.fail(at+".minval", fmt.Sprintf("%v is greater than maxval %v", p.Minval, p.Maxval), "")
 	}
-	if p.Type == Log && p.Base <= 0 {
-		k.fail(at+".base", fmt.Sprintf("must be greater than 0, found %v", p.Base), "")
+	k.finite(at+".minval", p.Minval, maxMagnitude)
+	k.finite(at+".maxval", p.Maxval, maxMagnitude)
+	if p.Type == Log {
+		p.checkLog(k, at)
 	}
 	if p.Count != nil {
-		k.atLeast(at+".count", *p.Count, 1)
+		k.within(at+".count", int64(*p.Count), 1, maxCount)
 	} else if grid {
 		k.fail(at+".count", "is required by the grid searcher", "say how many values to try between minval and maxval")
+	}
+}
+
+// checkLog bounds what a log hyperparameter draws: base to the power of a number
+// between minval and maxval, which is soon more than a number can be.
+func (p Hyperparameter) checkLog(k *checker, at string) {
+	if !(p.Base > 0 && p.Base <= maxMagnitude) {
+		k.fail(at+".base", fmt.Sprintf("must be greater than 0 and at most %s, found %s", short(maxMagnitude), short(p.Base)), "")
+		return
+	}
+	for name, exponent := range map[string]float64{"minval": p.Minval, "maxval": p.Maxval} {
+		value := math.Pow(p.Base, exponent)
+		// How far the exponent may go, in whole numbers.
+		most := math.Floor(math.Log(maxMagnitude)/math.Abs(math.Log(p.Base)) + 1e-9)
+		switch hint := fmt.Sprintf("minval and maxval are exponents; with this base they are from %s to %s", short(-most), short(most)); {
+		case math.IsNaN(value) || value > maxMagnitude*(1+1e-9):
+			k.fail(join(at, name), fmt.Sprintf("%s to the power of %s is too large for a number", short(p.Base), short(exponent)), hint)
+		case value < (1-1e-9)/maxMagnitude:
+			k.fail(join(at, name), fmt.Sprintf("%s to the power of %s is too small for a number", short(p.Base), short(exponent)), hint)
+		}
 	}
 }

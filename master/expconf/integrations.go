@@ -79,6 +79,8 @@ func (i *Integrations) check(k *checker) {
 		return
 	}
 	const at = "integrations.webhooks"
+	k.atMost(at+".webhook_id", len(i.Webhooks.WebhookID), maxNames, "webhooks")
+	k.atMost(at+".webhook_name", len(i.Webhooks.WebhookName), maxNames, "webhooks")
 	for n, id := range i.Webhooks.WebhookID {
 		k.atLeast(index(at+".webhook_id", n), id, 1)
 	}

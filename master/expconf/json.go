@@ -18,11 +18,12 @@ type jsonReader struct {
 	column   int
 	problems []Problem
 	deep     bool
+	limits   limits
 }
 
-func parseJSON(file string, src []byte) (*node, []Problem) {
+func parseJSON(file string, src []byte, l limits) (*node, []Problem) {
 	r := &jsonReader{
-		file: file, src: src, decoder: json.NewDecoder(bytes.NewReader(src)),
+		file: file, src: src, limits: l, decoder: json.NewDecoder(bytes.NewReader(src)),
 		line: 1, column: 1,
 	}
 	r.decoder.UseNumber()
@@ -77,17 +78,17 @@ func (r *jsonReader) value(path string, depth int) *node {
 	case json.Delim:
 		r.composite(n, t, path, depth)
 	}
-	if !n.measure() {
-		r.fail(n, path, tooLargeMessage())
-		n.items, n.fields, n.size = nil, nil, 1
+	if !n.measure(r.limits) {
+		r.fail(n, path, n.excess(r.limits))
+		n.items, n.fields, n.size, n.bytes, n.depth = nil, nil, 1, 0, 1
 	}
 	return n
 }
 
 func (r *jsonReader) composite(n *node, open json.Delim, path string, depth int) {
-	if depth > maxDepth {
+	if depth > r.limits.depth {
 		if !r.deep {
-			r.fail(n, path, tooDeepMessage())
+			r.fail(n, path, (&node{depth: depth}).excess(r.limits))
 		}
 		r.deep = true
 		return

@@ -101,6 +101,32 @@ type PBS struct {
 	PbsbatchArgs []string `json:"pbsbatch_args,omitempty"`
 }
 
+// checkPast bounds the sections that are only kept.
+func (c Config) checkPast(k *checker) {
+	c.Slurm.check(k)
+	c.PBS.check(k)
+}
+
+func (s *Slurm) check(k *checker) {
+	if s == nil {
+		return
+	}
+	if s.SlotsPerNode != nil {
+		k.within("slurm.slots_per_node", int64(*s.SlotsPerNode), 0, maxSlots)
+	}
+	k.words("slurm.sbatch_args", s.SbatchArgs, maxWords)
+}
+
+func (p *PBS) check(k *checker) {
+	if p == nil {
+		return
+	}
+	if p.SlotsPerNode != nil {
+		k.within("pbs.slots_per_node", int64(*p.SlotsPerNode), 0, maxSlots)
+	}
+	k.words("pbs.pbsbatch_args", p.PbsbatchArgs, maxWords)
+}
+
 // Security named a Kerberos configuration for HDFS.
 type Security struct {
 	Kerberos *Kerberos `json:"kerberos,omitempty"`

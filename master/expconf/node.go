@@ -14,9 +14,25 @@ import (
 const (
 	maxSource = 512 << 10 // bytes
 	maxNodes  = 100_000   // values, aliases counted as often as they are used
+	maxText   = 1 << 20   // bytes of keys and scalars, aliases counted likewise
 	maxKeys   = 10_000    // keys in YAML, whose parser takes quadratic time for them
 	maxDepth  = 64        // levels of nesting
+	maxStored = 1 << 20   // bytes of a complete configuration as JSON
 )
+
+// limits of one document.
+type limits struct{ source, nodes, text, depth int }
+
+// ofPeople are the limits of what people write.
+func ofPeople() limits {
+	return limits{source: maxSource, nodes: maxNodes, text: maxText, depth: maxDepth}
+}
+
+// ofStored are those of a complete configuration that was accepted and is read
+// back: with its defaults it is larger and deeper than what was written.
+func ofStored() limits {
+	return limits{source: 8 << 20, nodes: 8 * maxNodes, text: 8 << 20, depth: maxDepth + 8}
+}
 
 type kind uint8
 
@@ -45,6 +61,7 @@ type node struct {
 	fields []field
 
 	size  int // values in this tree, this one included
+	bytes int // of their text and keys
 	depth int
 }
 
@@ -75,22 +92,21 @@ func (n *node) get(key string) *node {
 // measure fills in size and depth of a composite whose children are complete,
 // and says whether both are within bounds. Aliases share nodes, so a tree can
 // be far larger than its source; nothing walks it before this was asked.
-func (n *node) measure() bool {
-	n.size, n.depth = 1, 1
+func (n *node) measure(l limits) bool {
+	n.size, n.depth, n.bytes = 1, 1, len(n.text)
 	add := func(child *node) {
-		n.size += child.size
+		n.size = min(n.size+child.size, l.nodes+1)
+		n.bytes = min(n.bytes+child.bytes, l.text+1)
 		n.depth = max(n.depth, child.depth+1)
-		if n.size > maxNodes {
-			n.size = maxNodes + 1
-		}
 	}
 	for _, item := range n.items {
 		add(item)
 	}
 	for _, f := range n.fields {
 		add(f.value)
+		n.bytes = min(n.bytes+len(f.key), l.text+1)
 	}
-	return n.size <= maxNodes && n.depth <= maxDepth
+	return n.size <= l.nodes && n.depth <= l.depth && n.bytes <= l.text
 }
 
 // Plain scalars resolve by the core schema of YAML 1.2, which JSON shares:

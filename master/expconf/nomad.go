@@ -119,6 +119,11 @@ func (o *Nomad) check(k *checker, at string) {
 	if o == nil {
 		return
 	}
+	k.atMost(at+".constraints", len(o.Constraints), 100, "constraints")
+	k.atMost(at+".affinities", len(o.Affinities), 100, "affinities")
+	k.atMost(at+".spread", len(o.Spread), 100, "spreads")
+	k.atMost(at+".volumes", len(o.Volumes), 100, "volumes")
+	k.atMost(at+".host_paths", len(o.HostPaths), 100, "paths")
 	for i, c := range o.Constraints {
 		checkComparison(k, index(at+".constraints", i), c.Attribute, c.Operator, c.Value)
 	}
@@ -150,6 +155,7 @@ func (o *Nomad) checkSpread(k *checker, at string, s NomadSpread) {
 		k.fail(at+".weight", fmt.Sprintf("must be from 1 to 100, found %d", w), "")
 	}
 	total := 0
+	k.atMost(at+".targets", len(s.Targets), 100, "targets")
 	for i, t := range s.Targets {
 		k.required(index(at+".targets", i)+".value", t.Value, "")
 		if t.Percent < 0 || t.Percent > 100 {
@@ -188,6 +194,8 @@ func (o *Nomad) checkMounts(k *checker, at string) {
 
 func checkComparison(k *checker, at, attribute, operator, value string) {
 	k.required(at+".attribute", attribute, "")
+	k.line(at+".attribute", &attribute, 4096)
+	k.line(at+".value", &value, 4096)
 	if operator == "" {
 		operator = "="
 	}

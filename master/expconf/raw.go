@@ -61,9 +61,11 @@ type RawProfiling struct {
 // Parse reads an experiment configuration in YAML or JSON. The name of the
 // file is only used in messages. The error is an Errors with every problem;
 // warnings tell of old forms that were understood.
-func Parse(name string, src []byte) (Raw, Warnings, error) {
+func Parse(name string, src []byte) (Raw, Warnings, error) { return parse(name, src, ofPeople()) }
+
+func parse(name string, src []byte, l limits) (Raw, Warnings, error) {
 	var raw Raw
-	d, err := parseInto(name, src, &raw, func(at *positions) error {
+	d, err := parseInto(name, src, l, &raw, func(at *positions) error {
 		raw.pos = at
 		c, err := Complete(raw, ClusterDefaults{Name: "unnamed"})
 		if err != nil {
@@ -81,8 +83,8 @@ func Parse(name string, src []byte) (Raw, Warnings, error) {
 // parseInto decodes a whole document into the struct behind target. When that
 // fails, what could be read is validated all the same, so that a typing error
 // at the top does not hide a wrong value further down until the next attempt.
-func parseInto(name string, src []byte, target any, validate func(*positions) error) (*decoder, error) {
-	root, problems := parseDocument(name, src)
+func parseInto(name string, src []byte, l limits, target any, validate func(*positions) error) (*decoder, error) {
+	root, problems := parseDocument(name, src, l)
 	if len(problems) > 0 {
 		return nil, asError(problems)
 	}

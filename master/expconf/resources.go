@@ -59,7 +59,7 @@ func (r *RawResources) complete() Resources {
 
 func (r Resources) check(k *checker) {
 	const at = "resources"
-	k.atLeast(at+".slots_per_trial", r.SlotsPerTrial, 0)
+	k.within(at+".slots_per_trial", int64(r.SlotsPerTrial), 0, maxSlots)
 	checkShare(k, at, r.Priority, r.Weight, r.MaxSlots, r.ResourcePool, r.ShmSize)
 	if r.MaxSlots != nil && *r.MaxSlots >= 0 && *r.MaxSlots < r.SlotsPerTrial {
 		k.fail(at+".max_slots", fmt.Sprintf("%d is less than slots_per_trial %d, so that no trial could start",
@@ -86,14 +86,14 @@ func checkShare(k *checker, at string, priority *int, weight float64, maxSlots *
 	if priority != nil && (*priority < 1 || *priority > 99) {
 		k.fail(at+".priority", fmt.Sprintf("must be from 1 (first) to 99 (last), found %d", *priority), "")
 	}
-	if weight <= 0 {
-		k.fail(at+".weight", fmt.Sprintf("must be greater than 0, found %v", weight), "")
+	if !(weight > 0 && weight <= maxWeight) {
+		k.fail(at+".weight", fmt.Sprintf("must be greater than 0 and at most %d, found %s", maxWeight, short(weight)), "")
 	}
 	if maxSlots != nil {
 		k.atLeast(at+".max_slots", *maxSlots, 0)
 	}
-	if shm != nil && *shm <= 0 {
-		k.fail(at+".shm_size", fmt.Sprintf("must be greater than 0, found %d", *shm), "")
+	if shm != nil {
+		k.within(at+".shm_size", int64(*shm), 1, maxShm)
 	}
 	k.text(at+".resource_pool", pool, 128)
 }

@@ -234,22 +234,26 @@ func (s Searcher) check(k *checker) {
 	if s.SourceTrialID != nil && s.SourceCheckpointUUID != nil {
 		k.fail(at+".source_checkpoint_uuid", "cannot be given together with source_trial_id", "keep the one to start from")
 	}
+	k.line(at+".source_checkpoint_uuid", s.SourceCheckpointUUID, 64)
+	k.line(at+".unit", s.Unit, 256)
 	k.positive(at+".max_length", s.MaxLength)
-	k.atLeast(at+".max_concurrent_trials", s.MaxConcurrentTrials, 0)
+	k.within(at+".max_concurrent_trials", int64(s.MaxConcurrentTrials), 0, MaxConcurrent)
 	switch s.Name {
 	case Random:
-		k.atLeast(at+".max_trials", s.MaxTrials, 1)
+		k.within(at+".max_trials", int64(s.MaxTrials), 1, MaxTrials)
 		k.oneOf(at+".sampler", s.Sampler, Uniform, TPE)
+		s.checkSize(k, at)
 	case AsyncHalving:
-		k.atLeast(at+".max_trials", s.MaxTrials, 1)
-		k.atLeast(at+".num_rungs", s.NumRungs, 1)
+		k.within(at+".max_trials", int64(s.MaxTrials), 1, MaxTrials)
+		k.within(at+".num_rungs", int64(s.NumRungs), 1, maxRungs)
 		s.checkHalving(k, at)
 	case AdaptiveASHA:
-		k.atLeast(at+".max_trials", s.MaxTrials, 1)
-		k.atLeast(at+".max_rungs", s.MaxRungs, 1)
+		k.within(at+".max_trials", int64(s.MaxTrials), 1, MaxTrials)
+		k.within(at+".max_rungs", int64(s.MaxRungs), 1, maxRungs)
 		k.oneOf(at+".mode", s.Mode, Aggressive, Standard, Conservative)
+		k.atMost(at+".bracket_rungs", len(s.BracketRungs), maxBrackets, "brackets")
 		for i, rungs := range s.BracketRungs {
-			k.atLeast(index(at+".bracket_rungs", i), rungs, 1)
+			k.within(index(at+".bracket_rungs", i), int64(rungs), 1, maxRungs)
 		}
 		s.checkHalving(k, at)
 	case PBT:
@@ -267,12 +271,13 @@ func (s Searcher) past() (advice string, gone bool) {
 }
 
 func (s Searcher) checkHalving(k *checker, at string) {
+	s.checkSize(k, at)
 	k.oneOf(at+".sampler", s.Sampler, Uniform, TPE)
 	if s.Progressive && !s.Promotes() {
 		k.fail(at+".progressive", "needs trials that wait at their rungs", "give max_length, and leave stop_once out")
 	}
-	if s.Divisor <= 1 {
-		k.fail(at+".divisor", fmt.Sprintf("must be greater than 1, found %v", s.Divisor), "")
+	if !(s.Divisor > 1 && s.Divisor <= maxDivisor) {
+		k.fail(at+".divisor", fmt.Sprintf("must be greater than 1 and at most %d, found %s", maxDivisor, short(s.Divisor)), "")
 	}
 	switch {
 	case s.TimeMetric == nil && s.MaxTime == nil && s.MaxLength == nil:
@@ -285,6 +290,9 @@ func (s Searcher) checkHalving(k *checker, at string) {
 	}
 	if s.TimeMetric != nil && *s.TimeMetric == "" {
 		k.fail(at+".time_metric", "is empty", "")
+	}
+	if s.TimeMetric != nil {
+		k.text(at+".time_metric", *s.TimeMetric, 256)
 	}
 	if s.MaxTime != nil {
 		k.atLeast(at+".max_time", *s.MaxTime, 1)
@@ -330,12 +338,19 @@ func (s Searcher) FullLength() (units int64, measure string) {
 }
 
 func (s Searcher) checkPBT(k *checker, at string) {
-	k.atLeast(at+".population_size", s.PopulationSize, 1)
-	k.atLeast(at+".num_rounds", s.NumRounds, 1)
-	if s.LengthPerRound == nil {
+	k.within(at+".population_size", int64(s.PopulationSize), 1, MaxConcurrent)
+	k.within(at+".num_rounds", int64(s.NumRounds), 1, maxRounds)
+	switch l := s.LengthPerRound; {
+	case l == nil:
 		k.fail(at+".length_per_round", "is required by the pbt searcher", "")
+	case l.Units > 0 && float64(l.Units)*float64(s.NumRounds) > maxUnits:
+		k.fail(at+".length_per_round", fmt.Sprintf("%d rounds of %s are longer than %d", s.NumRounds, *l, int64(maxUnits)), "")
 	}
 	k.positive(at+".length_per_round", s.LengthPerRound)
+	if n := s.planned(nil); n > MaxTrials {
+		k.fail(at+".num_rounds", fmt.Sprintf("%d rounds make %.0f trials; at most %d are run", s.NumRounds, n, MaxTrials),
+			"lower num_rounds, population_size or truncate_fraction")
+	}
 	k.fraction(at+".replace_function.truncate_fraction", s.Replace.TruncateFraction, 0.5)
 	k.fraction(at+".explore_function.resample_probability", s.Explore.ResampleProbability, 1)
 	k.fraction(at+".explore_function.perturb_factor", s.Explore.PerturbFactor, 1)

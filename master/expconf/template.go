@@ -19,7 +19,7 @@ type Template struct {
 // experiment or for a task of another kind; when it does for neither, the problems
 // are those of the kind that it has fewer of.
 func ParseTemplate(name string, src []byte) (Template, error) {
-	root, problems := parseDocument(name, src)
+	root, problems := parseDocument(name, src, ofPeople())
 	if len(problems) > 0 {
 		return Template{}, asError(problems)
 	}
@@ -31,7 +31,7 @@ func ParseTemplate(name string, src []byte) (Template, error) {
 		return t, asError([]Problem{{File: name, Line: root.line, Column: root.column, Message: "expected a mapping, found " + root.describe()}})
 	case json.Valid(src):
 		t.Source = string(emit(root))
-		if root, problems = parseDocument(name, []byte(t.Source)); len(problems) > 0 {
+		if root, problems = parseDocument(name, []byte(t.Source), ofStored()); len(problems) > 0 {
 			return t, asError(problems)
 		}
 	}
@@ -91,7 +91,7 @@ func (t Template) Redacted() (Template, error) {
 	if err != nil {
 		return Template{}, err
 	}
-	root, problems := parseDocument("", config)
+	root, problems := parseDocument("", config, ofStored())
 	if len(problems) > 0 {
 		return Template{}, asError(problems)
 	}

@@ -32,6 +32,7 @@ func (c Config) Validate() error {
 	c.CheckpointStorage.check(k)
 	c.Environment.check(k)
 	c.Hyperparameters.check(k, "hyperparameters", c.Searcher.Name == Grid)
+	c.checkVolume(k)
 	c.Integrations.check(k)
 	c.Labels.check(k)
 	c.LogPolicies.check(k, "log_policies")
@@ -39,6 +40,8 @@ func (c Config) Validate() error {
 	c.Resources.check(k)
 	c.RetentionPolicy.check(k)
 	c.Searcher.check(k)
+	c.checkPast(k)
+	k.stored(c)
 	return asError(k.problems)
 }
 
@@ -47,6 +50,7 @@ func (c Config) Validate() error {
 func (c Config) ValidateSearch() error {
 	k := &checker{pos: c.pos}
 	c.Hyperparameters.check(k, "hyperparameters", c.Searcher.Name == Grid)
+	c.checkVolume(k)
 	c.Searcher.check(k)
 	return asError(k.problems)
 }
@@ -73,11 +77,15 @@ func (c Config) checkIdentity(k *checker) {
 	case c.Entrypoint == nil && !c.Unmanaged:
 		k.fail("entrypoint", "is required", "say what a trial runs, such as python3 train.py")
 	}
+	if c.Entrypoint != nil {
+		k.words("entrypoint", c.Entrypoint.Args, maxWords)
+		k.line("entrypoint", &c.Entrypoint.Line, maxWord-1)
+	}
 }
 
 func (c Config) checkPeriods(k *checker) {
 	k.oneOf("checkpoint_policy", c.CheckpointPolicy, "best", "all", "none")
-	k.atLeast("max_restarts", c.MaxRestarts, 0)
+	k.within("max_restarts", int64(c.MaxRestarts), 0, maxRestarts)
 	k.atLeast("records_per_epoch", c.RecordsPerEpoch, 0)
 	k.atLeast("scheduling_unit", c.SchedulingUnit, 1)
 	for _, p := range []struct {
@@ -87,12 +95,10 @@ func (c Config) checkPeriods(k *checker) {
 		{"min_checkpoint_period", c.MinCheckpointPeriod},
 		{"min_validation_period", c.MinValidationPeriod},
 	} {
-		if p.length.Units < 0 {
-			k.fail(p.at, fmt.Sprintf("must be at least 0, found %d", p.length.Units), "")
-		}
+		k.within(p.at, p.length.Units, 0, maxUnits)
 	}
 	if c.PreemptionTimeout != nil {
-		k.atLeast("preemption_timeout", *c.PreemptionTimeout, 1)
+		k.within("preemption_timeout", int64(*c.PreemptionTimeout), 1, maxPreempt)
 	}
 	k.atLeast("profiling.begin_on_batch", c.Profiling.BeginOnBatch, 0)
 	if end := c.Profiling.EndAfterBatch; end != nil && *end < c.Profiling.BeginOnBatch {
@@ -131,8 +137,12 @@ func (k *checker) atMost(path string, count, high int, what string) {
 }
 
 func (k *checker) positive(path string, l *Length) {
-	if l != nil && l.Units <= 0 {
+	switch {
+	case l == nil:
+	case l.Units <= 0:
 		k.fail(path, fmt.Sprintf("must be greater than 0, found %s", *l), "")
+	case l.Units > maxUnits:
+		k.fail(path, fmt.Sprintf("must be at most %d, found %s", int64(maxUnits), *l), "")
 	}
 }
 
@@ -151,7 +161,7 @@ func (k *checker) fraction(path string, value *float64, high float64) {
 	switch {
 	case value == nil:
 		k.fail(path, "is required by the pbt searcher", "")
-	case *value < 0 || *value > high:
+	case !(*value >= 0 && *value <= high):
 		k.fail(path, fmt.Sprintf("must be from 0 to %v, found %v", high, *value), "")
 	}
 }
@@ -171,6 +181,7 @@ func (k *checker) prefix(at string, value *string) {
 	if value == nil {
 		return
 	}
+	k.line(at, value, 4096)
 	if slices.Contains(strings.Split(*value, "/"), "..") {
 		k.fail(at, fmt.Sprintf("must not contain .., found %q", clip(*value)), "")
 	}

@@ -17,17 +17,17 @@ import (
 
 // parseDocument reads YAML or JSON into a tree of nodes. The tree is within
 // the limits of node.go; when problems come back there is no tree.
-func parseDocument(file string, src []byte) (*node, []Problem) {
-	if len(src) > maxSource {
+func parseDocument(file string, src []byte, l limits) (*node, []Problem) {
+	if len(src) > l.source {
 		return nil, []Problem{{File: file, Line: 1, Column: 1, Message: fmt.Sprintf(
-			"the document has %d bytes; at most %d are read", len(src), maxSource)}}
+			"the document has %d bytes; at most %d are read", len(src), l.source)}}
 	}
 	if p, ok := unreadable(file, src); !ok {
 		return nil, []Problem{p}
 	}
 	src = bytes.TrimPrefix(src, []byte("\uFEFF"))
 	if trimmed := bytes.TrimLeft(src, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '{' && json.Valid(src) {
-		return parseJSON(file, src)
+		return parseJSON(file, src, l)
 	}
 	return parseYAML(file, src)
 }
@@ -120,8 +120,15 @@ func tooDeepMessage() string {
 	return fmt.Sprintf("nested more than %d levels deep", maxDepth)
 }
 
-func tooLargeMessage() string {
-	return fmt.Sprintf("more than %d values, aliases counted each time they are used", maxNodes)
+// excess says which limit a node is over.
+func (n *node) excess(l limits) string {
+	switch {
+	case n.depth > l.depth:
+		return fmt.Sprintf("nested more than %d levels deep", l.depth)
+	case n.size > l.nodes:
+		return fmt.Sprintf("more than %d values, aliases counted each time they are used", l.nodes)
+	}
+	return fmt.Sprintf("more than %d bytes of text, aliases counted each time they are used", l.text)
 }
 
 func syntaxProblem(file string, err error) Problem {
@@ -245,15 +252,11 @@ func (c *converter) node(a ast.Node, path string) *node {
 // bound measures a finished node and cuts off what is over the limits, so that
 // the complaint is made once, where the limit was crossed.
 func (c *converter) bound(n *node, path string) {
-	if n.measure() {
+	if n.measure(ofPeople()) {
 		return
 	}
-	message := tooLargeMessage()
-	if n.depth > maxDepth {
-		message = tooDeepMessage()
-	}
-	c.fail(n, path, message)
-	n.items, n.fields, n.size, n.depth = nil, nil, 1, 1
+	c.fail(n, path, n.excess(ofPeople()))
+	n.items, n.fields, n.size, n.bytes, n.depth = nil, nil, 1, 0, 1
 }
 
 func (c *converter) mapping(n *node, values []*ast.MappingValueNode, path string) {

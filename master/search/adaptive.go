@@ -24,7 +24,7 @@ func adaptiveRungs(c expconf.Searcher) []int {
 		return rungs
 	}
 	full, _ := c.FullLength()
-	most := min(c.MaxRungs, powers(float64(full), c.Divisor)+1, powers(float64(c.MaxTrials), c.Divisor)+1)
+	most := min(powers(float64(full), c.Divisor, c.MaxRungs)+1, powers(float64(c.MaxTrials), c.Divisor, c.MaxRungs)+1, c.MaxRungs)
 	least := 1
 	switch c.Mode {
 	case expconf.Aggressive:
@@ -40,10 +40,11 @@ func adaptiveRungs(c expconf.Searcher) []int {
 }
 
 // powers is how often n can be divided by the divisor until less than it is left.
-// Logarithms would be off by one at exact powers.
-func powers(n, divisor float64) int {
+// Logarithms would be off by one at exact powers. More than most are not counted:
+// a divisor just above 1 divides for ever.
+func powers(n, divisor float64, most int) int {
 	k := 0
-	for ; n >= divisor; k++ {
+	for ; n >= divisor && k < most; k++ {
 		n /= divisor
 	}
 	return k
@@ -98,7 +99,7 @@ func workers(c expconf.Searcher, budgets []int, i int) int {
 		if c.Name == expconf.AsyncHalving {
 			return 0
 		}
-		return max(budgets[n-1], int(c.Divisor))
+		return max(1, min(max(budgets[n-1], int(c.Divisor)), expconf.MaxConcurrent/n))
 	}
 	all = max(all, n)
 	w := all / n

@@ -78,7 +78,7 @@ func (s *Search) reconfigure(cfg expconf.Config) {
 		s.bestTrial, s.bestMetric = 0, nil
 	}
 	s.name, s.sign, s.gauge = cfg.Searcher.Metric, sign, newGauge(cfg)
-	s.roster.space = cfg.Hyperparameters
+	s.roster.space, s.roster.chance, s.roster.layout = cfg.Hyperparameters, nil, nil
 }
 
 // revive takes the end of a trial back.
@@ -99,9 +99,7 @@ func (r *Roster) revive(trial int) {
 // redraw gives a trial the hyperparameters that it would have been made with if
 // the space had always been as it is now.
 func (r *Roster) redraw(trial int) {
-	rng := r.rng(trial)
-	rng.Uint32() // its seed, which it keeps
-	r.trials[trial].hparams = sample(r.space, rng)
+	r.trials[trial].given = r.byChance()
 }
 
 // goOn takes back the ends of all trials that failed or were canceled. Of those

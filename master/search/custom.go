@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/lifecycle"
 )
 
@@ -15,11 +16,23 @@ type outside struct {
 	ids      map[string]int // trial by the program's own name for it
 	names    []string       // and back
 	sign     float64
+	bytes    int // of the names and hyperparameters of its trials
 	queue    []OutsideEvent
 	next     int
 	progress *float64
 	end      *Shutdown
 }
+
+// What a program may ask for. Its search is kept in memory like any other.
+const (
+	outsideTrials = expconf.MaxTrials
+	outsideBytes  = 64 << 20  // of the names and hyperparameters of all trials
+	outsideName   = 256       // bytes of one name
+	outsideHParam = 512 << 10 // bytes of the hyperparameters of one trial
+	outsideDepth  = 64        // levels of nesting in them
+	outsideLength = 1e15      // of training
+	longestQueue  = 10_000    // events without an answer, beyond which progress is not told
+)
 
 // OutsideEvent is one event for the program. One of the pointers is set.
 type OutsideEvent struct {
@@ -58,8 +71,8 @@ type Operation struct {
 
 // Create makes a trial under the program's own name for it.
 type Create struct {
-	Name    string         `json:"name"`
-	HParams map[string]any `json:"hparams"`
+	Name    string          `json:"name"`
+	HParams json.RawMessage `json:"hparams"` // an object
 }
 
 // Train lets a trial train until it has trained that long, and then wait.
@@ -89,7 +102,9 @@ func (m *outside) Start(*Roster) { m.emit(OutsideEvent{Initial: true}) }
 func (m *outside) Validated(r *Roster, trial int, v Result) {
 	t := r.trials[trial]
 	name := m.names[trial]
-	m.emit(OutsideEvent{Progress: &OutsideTrial{Name: name, Units: v.At}})
+	if len(m.queue) < longestQueue { // the rest is bounded by what the program asked for
+		m.emit(OutsideEvent{Progress: &OutsideTrial{Name: name, Units: v.At}})
+	}
 	if t.hold || t.target == 0 || v.At < float64(t.target) {
 		return
 	}
@@ -135,6 +150,9 @@ func (s *Search) told(e Event) error {
 		m.queue = m.queue[1:]
 	}
 	for _, op := range ops.List {
+		if op.Create != nil && m.full(1, len(op.Create.HParams)+len(op.Create.Name)) != "" {
+			continue
+		}
 		if wrong(op, m.standing(&s.roster), m.end != nil) == "" {
 			m.operate(&s.roster, op)
 		}
@@ -145,7 +163,8 @@ func (s *Search) told(e Event) error {
 func (m *outside) operate(r *Roster, op Operation) {
 	switch {
 	case op.Create != nil:
-		trial := r.AddWith(op.Create.HParams)
+		trial := r.AddWith(told(op.Create.HParams))
+		m.bytes += len(op.Create.HParams) + len(op.Create.Name)
 		m.ids[op.Create.Name] = trial
 		m.names = append(m.names, op.Create.Name)
 		r.trials[trial].hold, r.trials[trial].left = true, true // until it is told how long to train
@@ -204,11 +223,12 @@ func wrong(op Operation, trial func(name string) (standing, bool), down bool) st
 		if _, twice := trial(op.Create.Name); twice {
 			return fmt.Sprintf("there is a trial with the request id %q already", op.Create.Name)
 		}
-		if op.Create.Name == "" {
-			return "a trial needs a request id"
-		}
+		return op.Create.wrong()
 	case op.Train != nil:
 		t, why := known(op.Train.Name)
+		if why == "" && op.Train.Length > outsideLength {
+			why = fmt.Sprintf("the length %d is above %d", op.Train.Length, int64(outsideLength))
+		}
 		if why == "" && op.Train.Length <= t.target {
 			why = fmt.Sprintf("the trial with the request id %q was to train to %d already; a longer length is asked for", op.Train.Name, t.target)
 		}
@@ -218,6 +238,56 @@ func wrong(op Operation, trial func(name string) (standing, bool), down bool) st
 		return why
 	case op.Progress == nil && op.Shutdown == nil:
 		return "an operation is empty"
+	}
+	return ""
+}
+
+// wrong says what keeps a trial from being made.
+func (c *Create) wrong() string {
+	switch {
+	case c.Name == "":
+		return "a trial needs a request id"
+	case len(c.Name) > outsideName:
+		return fmt.Sprintf("a request id has %d bytes; at most %d are allowed", len(c.Name), outsideName)
+	case len(c.HParams) > outsideHParam:
+		return fmt.Sprintf("the hyperparameters of trial %q have %d bytes; at most %d are allowed", c.Name, len(c.HParams), outsideHParam)
+	}
+	var object map[string]any
+	if err := json.Unmarshal(c.HParams, &object); err != nil && len(c.HParams) > 0 {
+		return fmt.Sprintf("the hyperparameters of trial %q are no JSON object with numbers in range", c.Name)
+	}
+	if deeper(object, outsideDepth) {
+		return fmt.Sprintf("the hyperparameters of trial %q are nested more than %d levels deep", c.Name, outsideDepth)
+	}
+	return ""
+}
+
+// deeper reports whether a JSON value is nested deeper than that.
+func deeper(value any, levels int) bool {
+	switch v := value.(type) {
+	case map[string]any:
+		for _, x := range v {
+			if levels == 0 || deeper(x, levels-1) {
+				return true
+			}
+		}
+	case []any:
+		for _, x := range v {
+			if levels == 0 || deeper(x, levels-1) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// full says why a search takes no trial of that size any more.
+func (m *outside) full(trials, bytes int) string {
+	switch {
+	case len(m.names)+trials > outsideTrials:
+		return fmt.Sprintf("a search has at most %d trials", outsideTrials)
+	case m.bytes+bytes > outsideBytes:
+		return fmt.Sprintf("the hyperparameters of all trials of a search have at most %d bytes", outsideBytes)
 	}
 	return ""
 }
@@ -248,12 +318,17 @@ func (s *Search) CheckOutside(ops Operations) string {
 		}
 		return before(name)
 	}
+	trials, bytes := 0, 0
 	for _, op := range ops.List {
 		if why := wrong(op, trial, down); why != "" {
 			return why
 		}
 		switch {
 		case op.Create != nil:
+			trials, bytes = trials+1, bytes+len(op.Create.HParams)+len(op.Create.Name)
+			if why := m.full(trials, bytes); why != "" {
+				return why
+			}
 			changed[op.Create.Name] = standing{}
 		case op.Train != nil:
 			changed[op.Train.Name] = standing{target: op.Train.Length}

@@ -31,8 +31,11 @@ func newGauge(cfg expconf.Config) gauge {
 }
 
 // at is how much training a validation took, or why that cannot be known.
-func (g gauge) at(v Validation, hparams map[string]any) (at float64, why string) {
-	batch, _ := number(hparams["global_batch_size"])
+func (g gauge) at(v Validation, hparams func() map[string]any) (at float64, why string) {
+	batch := 0.0
+	if g.unit == expconf.Records || g.unit == expconf.Epochs {
+		batch, _ = number(hparams()["global_batch_size"])
+	}
 	switch {
 	case v.Length > 0:
 		return float64(v.Length), ""

@@ -6,43 +6,52 @@ import "github.com/detent-ml/detent/master/expconf"
 // name changes fastest. A point that is invalid is not replaced: there is no
 // other like it.
 type grid struct {
-	points  []map[string]any
-	workers int // 0: all at once
+	points  *points
+	workers int // trials at once
 }
 
-// gridOf lists the points of the space.
-func gridOf(space expconf.Hyperparameters) []map[string]any {
-	axes := axesOf(space)
-	values := make([]any, len(axes))
-	var points []map[string]any
-	var walk func(i int)
-	walk = func(i int) {
-		if i == len(axes) {
-			points = append(points, assemble(space, axes, values))
-			return
-		}
-		for _, v := range axes[i].grid() {
-			values[i] = v
-			walk(i + 1)
-		}
+// points are those of a grid, by their numbers.
+type points struct {
+	space  expconf.Hyperparameters
+	axes   []axis
+	values [][]any
+}
+
+func pointsOf(space expconf.Hyperparameters) *points {
+	p := &points{space: space, axes: axesOf(space)}
+	for _, a := range p.axes {
+		p.values = append(p.values, a.grid())
 	}
-	walk(0)
-	return points
+	return p
+}
+
+func (p *points) len() int {
+	n := 1
+	for _, list := range p.values {
+		n *= len(list)
+	}
+	return n
+}
+
+func (p *points) hparams(n int) map[string]any {
+	values := make([]any, len(p.axes))
+	for i := len(p.axes) - 1; i >= 0; i-- {
+		list := p.values[i]
+		values[i] = list[n%len(list)]
+		n /= len(list)
+	}
+	return assemble(p.space, p.axes, values)
 }
 
 func (m *grid) Start(r *Roster) {
-	n := len(m.points)
-	if m.workers > 0 {
-		n = min(n, m.workers)
-	}
-	for range n {
+	for range min(m.points.len(), m.workers) {
 		m.add(r)
 	}
 }
 
 func (m *grid) add(r *Roster) {
-	if n := len(r.trials); n < len(m.points) {
-		r.AddWith(m.points[n])
+	if len(r.trials) < m.points.len() {
+		r.AddWith(m.points)
 	}
 }
 
@@ -56,4 +65,4 @@ func (m *grid) Exited(r *Roster, trial int, _ string) {
 
 func (m *grid) Continue(r *Roster, _ bool) { r.goOn(m.workers) }
 
-func (m *grid) Planned(*Roster) int { return len(m.points) }
+func (m *grid) Planned(*Roster) int { return m.points.len() }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/lifecycle"
 )
 
@@ -75,7 +76,7 @@ func newBracket(rungs int, divisor, full float64, budget, workers int) *bracket 
 	if workers <= 0 {
 		workers = max(1, int(min(math.Pow(divisor, float64(rungs-1)), float64(budget))))
 	}
-	b.workers = workers
+	b.workers = min(workers, expconf.MaxConcurrent)
 	return b
 }
 
@@ -116,6 +117,9 @@ func (b *bracket) target(level int) int64 {
 	}
 	return int64(b.rungs[level].units)
 }
+
+// longestCurve bounds the reports of a trial that are remembered where progressive.
+const longestCurve = 1000
 
 // keep is how many of a rung go on.
 func (b *bracket) keep(level int) int { return int(float64(len(b.rungs[level].list)) / b.divisor) }
@@ -243,7 +247,7 @@ func (b *bracket) validated(r *Roster, trial int, v Result) {
 	place := b.places[trial]
 	x := b.racers[place]
 	x.last, x.heard = v, true
-	if b.growing {
+	if b.growing && len(x.curve) < longestCurve {
 		x.curve = append(x.curve, v.Metric)
 	}
 	before := b.running
@@ -260,7 +264,7 @@ func (b *bracket) exited(r *Roster, trial int, reason string) {
 	place := b.places[trial]
 	x := b.racers[place]
 	x.ending = reason
-	invalid := reason == lifecycle.ExitInvalidHP && r.varied() && b.invalid < maxReplacements*b.budget
+	invalid := reason == lifecycle.ExitInvalidHP && r.replaceable(b.invalid, b.budget)
 	if x.state == over || x.state == waits && !invalid {
 		return // those that wait are judged when they are called
 	}

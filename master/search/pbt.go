@@ -79,7 +79,7 @@ func (m *population) Left(r *Roster, _ int) { m.turn(r) }
 // Exited: who ended is the worst from then on, and is never copied.
 func (m *population) Exited(r *Roster, trial int, reason string) {
 	x := m.of[trial]
-	if reason == lifecycle.ExitInvalidHP && m.round == 0 && r.varied() && m.invalid < maxReplacements*m.size {
+	if reason == lifecycle.ExitInvalidHP && m.round == 0 && r.replaceable(m.invalid, m.size) {
 		m.invalid++
 		m.members = slices.DeleteFunc(m.members, func(o *member) bool { return o == x })
 		m.join(r, r.Add())
@@ -138,16 +138,16 @@ func (m *population) turn(r *Roster) {
 func (m *population) copy(r *Roster, original int) {
 	n := len(r.trials)
 	rng := r.rng(n)
-	hparams := make(map[string]any, len(r.space))
+	hparams, before := make(map[string]any, len(r.space)), r.hparams(original)
 	for _, name := range r.space.Names() {
 		p := r.space[name]
 		if rng.Float64() < m.resample {
 			hparams[name] = draw(p, rng)
 		} else {
-			hparams[name] = m.shift(p, r.trials[original].hparams[name], rng.IntN(2) == 0)
+			hparams[name] = m.shift(p, before[name], rng.IntN(2) == 0)
 		}
 	}
-	trial := r.AddWith(hparams)
+	trial := r.AddWith(r.pack(hparams))
 	r.trials[trial].from = &original
 	m.join(r, trial)
 }

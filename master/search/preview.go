@@ -26,7 +26,7 @@ func Preview(cfg expconf.Config) []Share {
 	case expconf.Random:
 		return whole(c.MaxTrials)
 	case expconf.Grid:
-		return whole(len(gridOf(cfg.Hyperparameters)))
+		return whole(pointsOf(cfg.Hyperparameters).len())
 	case expconf.AsyncHalving:
 		return newTournament(c, []int{c.NumRungs}).preview(name)
 	case expconf.AdaptiveASHA:

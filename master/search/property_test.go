@@ -236,7 +236,7 @@ hyperparameters:
 	}
 	early, late := 0.0, 0.0
 	for i := range 120 {
-		hp := s.Trial(i).HParams
+		hp := s.HParams(i)
 		g := hp["g"].(map[string]any)
 		if lr, d, n := hp["lr"].(float64), hp["d"].(float64), hp["n"].(int64); lr < 1e-4 || lr > 1 || d < -1 || d > 1 || n < 1 || n > 64 || g["fixed"] == nil || g["empty"] == nil {
 			t.Fatalf("trial %d is out of its space: %v", i, hp)

@@ -9,17 +9,13 @@ import (
 // random trains a number of trials whole, a few at a time.
 type random struct {
 	trials  int
-	workers int // 0: all at once
+	workers int // trials at once
 	invalid int
 	best    []float64 // of each trial
 }
 
 func (m *random) Start(r *Roster) {
-	n := m.trials
-	if m.workers > 0 {
-		n = min(n, m.workers)
-	}
-	for range n {
+	for range min(m.trials, m.workers) {
 		m.add(r)
 	}
 }
@@ -35,7 +31,7 @@ func (m *random) Validated(_ *Roster, trial int, v Result) {
 
 // Exited makes the next trial. One with invalid hyperparameters does not count.
 func (m *random) Exited(r *Roster, trial int, reason string) {
-	if reason == lifecycle.ExitInvalidHP && r.varied() && m.invalid < maxReplacements*m.trials {
+	if reason == lifecycle.ExitInvalidHP && r.replaceable(m.invalid, m.trials) {
 		m.invalid++
 	} else if reason != lifecycle.ExitInvalidHP {
 		r.Learn(trial, 0, m.best[trial])

@@ -11,6 +11,8 @@ type Roster struct {
 	seed   int64
 	space  expconf.Hyperparameters
 	model  *model // nil: hyperparameters are drawn by chance alone
+	layout *layout
+	chance *drawn // of the space as it is now
 	trials []*entry
 
 	ended, failed, canceled int // trials that ended, and how
@@ -18,15 +20,15 @@ type Roster struct {
 }
 
 type entry struct {
-	seed    int64
-	hparams map[string]any
-	stop    bool
-	hold    bool
-	left    bool
-	fail    string
-	target  int64
-	from    *int
-	exited  string
+	seed   int64
+	given  given
+	stop   bool
+	hold   bool
+	left   bool
+	fail   string
+	target int64
+	from   *int
+	exited string
 }
 
 func (r *Roster) get(trial int) *entry {
@@ -37,9 +39,25 @@ func (r *Roster) get(trial int) *entry {
 }
 
 // rng is the source of everything that is random about a trial.
-func (r *Roster) rng(trial int) *rand.Rand {
-	return rand.New(rand.NewPCG(uint64(r.seed), uint64(trial)))
+func (r *Roster) rng(trial int) *rand.Rand { return rngOf(r.seed, trial) }
+
+// byChance gives what is drawn from the space alone.
+func (r *Roster) byChance() *drawn {
+	if r.chance == nil {
+		r.chance = &drawn{seed: r.seed, space: r.space}
+	}
+	return r.chance
 }
+
+// pack gives what has to be remembered.
+func (r *Roster) pack(hparams map[string]any) packed {
+	if r.layout == nil {
+		r.layout = newLayout(r.space)
+	}
+	return r.layout.pack(hparams)
+}
+
+func (r *Roster) hparams(trial int) map[string]any { return r.trials[trial].given.hparams(trial) }
 
 // Add makes the next trial with hyperparameters drawn from the space, and
 // returns its number.
@@ -48,18 +66,18 @@ func (r *Roster) Add() int {
 	rng := r.rng(n)
 	e := &entry{seed: int64(rng.Uint32() >> 1)}
 	if r.model != nil {
-		e.hparams = r.model.propose(rng)
+		e.given = r.pack(r.model.propose(rng))
 	} else {
-		e.hparams = sample(r.space, rng)
+		e.given = r.byChance()
 	}
 	r.trials = append(r.trials, e)
 	return n
 }
 
 // AddWith makes the next trial with the given hyperparameters.
-func (r *Roster) AddWith(hparams map[string]any) int {
+func (r *Roster) AddWith(hparams given) int {
 	n := len(r.trials)
-	r.trials = append(r.trials, &entry{seed: int64(r.rng(n).Uint32() >> 1), hparams: hparams})
+	r.trials = append(r.trials, &entry{seed: int64(r.rng(n).Uint32() >> 1), given: hparams})
 	return n
 }
 
@@ -79,7 +97,7 @@ func (r *Roster) Release(trial int, target int64) {
 // training. Results are compared with those of the same level.
 func (r *Roster) Learn(trial int, level, metric float64) {
 	if r.model != nil {
-		r.model.learn(trial, r.trials[trial].hparams, level, metric)
+		r.model.learn(trial, r.hparams(trial), level, metric)
 	}
 }
 
@@ -101,3 +119,18 @@ func (r *Roster) varied() bool {
 // maxReplacements bounds how often invalid hyperparameters are drawn anew, for
 // each trial that is wanted: a program that takes none would be asked for ever.
 const maxReplacements = 20
+
+// replaceable reports whether one more trial with invalid hyperparameters is
+// replaced, of a search for so many trials.
+func (r *Roster) replaceable(invalid, trials int) bool {
+	return r.varied() && invalid < min(maxReplacements*trials, expconf.MaxTrials)
+}
+
+// atOnce is how many trials run at once where the configuration has that bound;
+// 0 is none.
+func atOnce(bound int) int {
+	if bound <= 0 {
+		return expconf.MaxConcurrent
+	}
+	return min(bound, expconf.MaxConcurrent)
+}

@@ -43,16 +43,15 @@ type Exit struct {
 // A Trial is one that should exist. Of Stop, Hold and Fail the first that is set
 // counts, Fail before Stop before Hold.
 type Trial struct {
-	Number  int
-	Seed    int64
-	HParams map[string]any
-	Stop    bool   // it has run long enough
-	Hold    bool   // it waits with a checkpoint, and without slots, until Hold is taken back
-	Left    bool   // with Hold: the search knows that it waits
-	Fail    string // it cannot be judged, and ends as failed for this reason
-	Target  int64  // how long it trains for now; 0 when that is not the searcher's to say
-	From    *int   // the trial whose newest checkpoint it starts from
-	Ended   bool   // it has ended, and is not wanted to run again
+	Number int // Search.HParams has its hyperparameters
+	Seed   int64
+	Stop   bool   // it has run long enough
+	Hold   bool   // it waits with a checkpoint, and without slots, until Hold is taken back
+	Left   bool   // with Hold: the search knows that it waits
+	Fail   string // it cannot be judged, and ends as failed for this reason
+	Target int64  // how long it trains for now; 0 when that is not the searcher's to say
+	From   *int   // the trial whose newest checkpoint it starts from
+	Ended  bool   // it has ended, and is not wanted to run again
 }
 
 // Method is what tells searchers apart: how they react to events.
@@ -113,9 +112,9 @@ func New(cfg expconf.Config, seed int64) (*Search, error) {
 	case expconf.Single:
 		s.method = single{}
 	case expconf.Random:
-		s.method = &random{trials: c.MaxTrials, workers: c.MaxConcurrentTrials}
+		s.method = &random{trials: c.MaxTrials, workers: atOnce(c.MaxConcurrentTrials)}
 	case expconf.Grid:
-		s.method = &grid{points: gridOf(cfg.Hyperparameters), workers: c.MaxConcurrentTrials}
+		s.method = &grid{points: pointsOf(cfg.Hyperparameters), workers: atOnce(c.MaxConcurrentTrials)}
 	case expconf.AsyncHalving:
 		s.method = newTournament(c, []int{c.NumRungs})
 	case expconf.AdaptiveASHA:
@@ -194,7 +193,7 @@ func (s *Search) validated(t *entry, trial int, v Validation) {
 	metric, why := s.metric(v)
 	if why == "" && s.judged {
 		var at float64
-		if at, why = s.gauge.at(v, t.hparams); why == "" {
+		if at, why = s.gauge.at(v, func() map[string]any { return s.roster.hparams(trial) }); why == "" {
 			s.method.Validated(&s.roster, trial, Result{Metric: metric, At: at, Length: v.Length})
 			return
 		}
@@ -239,9 +238,12 @@ func (s *Search) Len() int { return len(s.roster.trials) }
 // Trial is what is wanted of a trial, by its number.
 func (s *Search) Trial(number int) Trial {
 	t := s.roster.trials[number]
-	return Trial{Number: number, Seed: t.seed, HParams: t.hparams, Stop: t.stop, Hold: t.hold, Left: t.left, Fail: t.fail,
+	return Trial{Number: number, Seed: t.seed, Stop: t.stop, Hold: t.hold, Left: t.left, Fail: t.fail,
 		Target: t.target, From: t.from, Ended: t.exited != ""}
 }
+
+// HParams are the hyperparameters of a trial.
+func (s *Search) HParams(number int) map[string]any { return s.roster.hparams(number) }
 
 // Wanted lists the trials that should exist, by number.
 func (s *Search) Wanted() []Trial {

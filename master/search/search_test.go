@@ -169,7 +169,7 @@ func (c *script) news(line string) string {
 	for _, w := range c.s.Wanted() {
 		if now := wish(w); now != c.said[w.Number] {
 			if c.said[w.Number] == "" {
-				hp, _ := json.Marshal(w.HParams)
+				hp, _ := json.Marshal(c.s.HParams(w.Number))
 				now += fmt.Sprintf(" %s", hp)
 			}
 			list = append(list, fmt.Sprintf("trial %d %s", w.Number, now))
@@ -247,7 +247,7 @@ func event(seq int64, kind string, trial int, body any) Event {
 func picture(s *Search) string {
 	var b strings.Builder
 	for _, w := range s.Wanted() {
-		hp, _ := json.Marshal(w.HParams)
+		hp, _ := json.Marshal(s.HParams(w.Number))
 		fmt.Fprintf(&b, "trial %d seed %d %s %s left=%t\n", w.Number, w.Seed, hp, wish(w), w.Left)
 	}
 	trial, metric := s.Best()
@@ -290,7 +290,7 @@ func TestDrawsAreAFunctionOfTheSeed(t *testing.T) {
 		if !reflect.DeepEqual(a.Wanted(), b.Wanted()) {
 			r.Fatalf("%v is not %v", a.Wanted(), b.Wanted())
 		}
-		hp := a.Wanted()[0].HParams
+		hp := a.HParams(0)
 		if n := hp["b"].(int64); n < 1 || n > 8 {
 			r.Fatalf("b is %d", n)
 		}

@@ -43,8 +43,9 @@ type Row struct {
 
 // New is the row of a trial that a search wants. It is idle when the search does
 // not want it to run yet.
-func New(o Owner, w search.Trial) (Row, error) {
-	hparams, err := json.Marshal(w.HParams)
+func New(o Owner, s *search.Search, number int) (Row, error) {
+	w := s.Trial(number)
+	hparams, err := json.Marshal(s.HParams(number))
 	if err != nil {
 		return Row{}, fault.New(fault.Invalid, "hyperparameters: those of trial %d cannot be stored: %w", w.Number, err)
 	}
@@ -65,7 +66,7 @@ func New(o Owner, w search.Trial) (Row, error) {
 func First(o Owner, s *search.Search, paused bool) ([]Row, error) {
 	rows := make([]Row, 0, min(s.Len(), MaxFirst))
 	for number := range min(s.Len(), MaxFirst) {
-		r, err := New(o, s.Trial(number))
+		r, err := New(o, s, number)
 		if err != nil {
 			return nil, err
 		}

@@ -56,18 +56,38 @@ type Point struct {
 	Metric  float64
 }
 
+// What is simulated at most: time grows with the square of the trials.
+const (
+	mostTrials  = 10_000
+	mostWorkers = 10_000
+	mostUnits   = 1 << 60 // of training, by all trials together
+)
+
 // Run runs a search to its end.
 func Run(cfg expconf.Config, seed int64, curves Curves, o Options) (*Result, error) {
-	s, err := search.New(cfg, seed)
-	if err != nil {
+	if err := cfg.ValidateSearch(); err != nil {
 		return nil, err
 	}
 	full, _ := cfg.Searcher.FullLength()
 	if full < 1 {
 		return nil, fmt.Errorf("the %s searcher has no length to simulate: give it max_length", cfg.Searcher.Name)
 	}
-	if o.Workers < 1 || o.Every < 1 {
-		return nil, fmt.Errorf("at least one worker and one unit between reports are needed")
+	if o.Workers < 1 || o.Workers > mostWorkers || o.Every < 1 {
+		return nil, fmt.Errorf("a simulation has from 1 to %d workers, and at least one unit between reports", mostWorkers)
+	}
+	planned := 0
+	for _, share := range search.Preview(cfg) {
+		planned += share.Trials
+	}
+	switch {
+	case planned > mostTrials:
+		return nil, fmt.Errorf("the search plans %d trials; at most %d are simulated", planned, mostTrials)
+	case float64(planned)*float64(full) > mostUnits:
+		return nil, fmt.Errorf("%d trials of %d are too long to simulate; use a larger unit of length", planned, full)
+	}
+	s, err := search.New(cfg, seed)
+	if err != nil {
+		return nil, err
 	}
 	w := &world{Options: o, s: s, curves: curves, full: full, out: &Result{}}
 	return w.out, w.run()
@@ -189,7 +209,7 @@ func (w *world) look() error {
 			if i == len(w.state) {
 				t := w.s.Trial(i)
 				w.state, w.next = append(w.state, unseen), append(w.next, 0)
-				w.out.Trials = append(w.out.Trials, Trial{HParams: t.HParams, Seed: t.Seed})
+				w.out.Trials = append(w.out.Trials, Trial{HParams: w.s.HParams(i), Seed: t.Seed})
 			}
 			changed, err := w.follow(i)
 			if err != nil {

@@ -125,3 +125,29 @@ func TestTables(t *testing.T) {
 		t.Error("what is not compressed was taken for a table")
 	}
 }
+
+// TestRunIsBounded: a search that would be simulated for days is refused.
+func TestRunIsBounded(t *testing.T) {
+	for _, test := range []struct {
+		searcher string
+		workers  int
+		want     string
+	}{
+		{"name: random, max_trials: 100000, max_length: 10", 4, "plans 100000 trials; at most 10000 are simulated"},
+		{"name: random, max_trials: 10000, max_length: 1000000000000000", 4, "too long to simulate"},
+		{"name: random, max_trials: 10, max_length: 10", 1 << 30, "from 1 to 10000 workers"},
+		{"name: async_halving, max_trials: 10, max_length: 10, num_rungs: 1000000", 4, "searcher.num_rungs: must be from 1 to 100"},
+	} {
+		raw, _, err := expconf.Parse("x", []byte("entrypoint: e\nsearcher: {metric: m, "+test.searcher+"}\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg, err := expconf.Complete(raw, expconf.ClusterDefaults{Name: "x"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Run(cfg, 1, Shape{Seed: 1}, Options{Workers: test.workers, Every: 1}); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s with %d workers: %v", test.searcher, test.workers, err)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package search
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/detent-ml/detent/master/expconf"
+)
+
+// FuzzSample draws from whatever space a document has. What validation lets
+// through is written as JSON, drawn by chance, by a model, as a point of a grid
+// and as the copy of another trial.
+func FuzzSample(f *testing.F) {
+	for _, space := range []string{
+		"a: {type: log, base: 10, minval: 400, maxval: 500}",
+		"a: {type: log, base: 10, minval: -300, maxval: 300}",
+		"a: {type: log, base: 1e-300, minval: -1, maxval: 1}",
+		"a: {type: double, minval: -1.7e308, maxval: 1.7e308}",
+		"a: {type: double, minval: -1e300, maxval: 1e300, count: 3}",
+		"a: {type: int, minval: -9007199254740992, maxval: 9007199254740992, count: 7}",
+		"a: {b: {c: {type: categorical, vals: [null, [1, {x: 2}], y]}, d: {}}}",
+		"a: {type: const, val: {x: [1, .5]}}",
+		"a: [1, 2]\nb: null\nc: {type: int, minval: 5, maxval: 4}",
+	} {
+		f.Add(space, uint32(7))
+	}
+	f.Fuzz(func(t *testing.T, space string, seed uint32) {
+		doc := "entrypoint: e\nsearcher: {name: random, metric: m, max_trials: 8}\nhyperparameters:\n"
+		for line := range lines(space) {
+			doc += "  " + line + "\n"
+		}
+		raw, _, err := expconf.Parse("fuzz.yaml", []byte(doc))
+		if err != nil {
+			return
+		}
+		cfg, err := expconf.Complete(raw, expconf.ClusterDefaults{Name: "x"})
+		if err != nil || cfg.ValidateSearch() != nil {
+			return
+		}
+		written := func(how string, hparams map[string]any) {
+			if _, err := json.Marshal(hparams); err != nil {
+				t.Fatalf("%s: %v", how, err)
+			}
+		}
+		for _, sampler := range []string{expconf.Uniform, expconf.TPE} {
+			cfg.Searcher.Sampler = sampler
+			s, err := New(cfg, int64(seed))
+			if err != nil {
+				t.Fatal(err)
+			}
+			train(t, s)
+			for i := range s.Len() {
+				written(sampler, s.HParams(i))
+			}
+		}
+		half, one := 0.5, 1.0
+		cfg.Searcher = expconf.Searcher{Name: expconf.PBT, Metric: "m", PopulationSize: 4, NumRounds: 6, LengthPerRound: &expconf.Length{Units: 1},
+			Replace: expconf.PBTReplace{TruncateFraction: &half}, Explore: expconf.PBTExplore{ResampleProbability: &half, PerturbFactor: &one}}
+		s, err := New(cfg, int64(seed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		train(t, s)
+		for i := range s.Len() {
+			written("pbt", s.HParams(i))
+		}
+		cfg.Searcher = expconf.Searcher{Name: expconf.Grid, Metric: "m", Divisor: 4}
+		if cfg.ValidateSearch() != nil {
+			return
+		}
+		p := pointsOf(cfg.Hyperparameters)
+		for i := range min(p.len(), 20) {
+			written("grid", p.hparams(i))
+		}
+	})
+}
+
+// lines splits a document, so that each line can be set below a section.
+func lines(s string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		start := 0
+		for i := 0; i <= len(s); i++ {
+			if i == len(s) || s[i] == '\n' {
+				if !yield(s[start:i]) {
+					return
+				}
+				start = i + 1
+			}
+		}
+	}
+}
