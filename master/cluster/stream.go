@@ -16,8 +16,10 @@ import (
 
 const (
 	streamPath = "/event/stream"
-	// A stream says something, if only {}, every ten seconds.
-	silentAfter = 30 * time.Second
+	// heartbeat is how often Nomad says something on a stream, if only {}; see its
+	// nomad/event_endpoint.go. A stream that misses three is given up.
+	heartbeat   = 30 * time.Second
+	silentAfter = 3*heartbeat + 10*time.Second
 	// longestEvent bounds one line: an allocation with all its resources is some kilobytes.
 	longestEvent = 8 << 20
 	retryFirst   = 250 * time.Millisecond

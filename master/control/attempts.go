@@ -150,7 +150,7 @@ func (d *decider) attempt(t store.LiveTask, run int, end *lifecycle.Step) {
 		a.NotBefore = &later
 	}
 	d.out.NewAllocations = append(d.out.NewAllocations, a)
-	d.queue = append(d.queue, queued{NewAllocation: a, group: t.ID, single: true, place: t.Place, secrets: d.p.Secrets != nil && d.p.Secrets.NeededBy(t.Type)})
+	d.queue = append(d.queue, queued{NewAllocation: a, group: t.ID, single: true, place: t.Place, since: t.QueuedAt, secrets: d.p.Secrets != nil && d.p.Secrets.NeededBy(t.Type)})
 }
 
 func exitStatus(end lifecycle.Step) string {

@@ -250,6 +250,7 @@ func (d *decider) again(e *Experiment, row *store.LiveTrial, last *store.LiveAll
 		a.NotBefore = d.notBefore(*end, row.Unstarted)
 	}
 	d.enqueue(e, a)
+	d.queue[len(d.queue)-1].since = row.QueuedAt
 	return run
 }
 

@@ -39,13 +39,25 @@ func (l *Leadership) extend(from time.Time) {
 
 // Lead runs work whenever this master leads, until ctx ends. It resigns then, so
 // that another master takes over at once.
+//
+// The lease has a connection of its own: requests may hold all others, and the
+// leader would lose its lease to nobody. Each call about the lease has a deadline.
 func Lead(ctx context.Context, db *store.DB, holder, address string, log *slog.Logger, work func(ctx context.Context, l *Leadership)) {
+	own, err := db.Apart(ctx, lease)
+	if err != nil { // the address was parsed before
+		log.Error("this master cannot lead", "error", err)
+		return
+	}
+	defer own.Close()
+	db = own
 	tick := time.NewTicker(ask)
 	defer tick.Stop()
 	away := false // said once, not three times a second
 	for {
 		began := time.Now()
-		term, err := db.Elect(ctx, holder, address, lease)
+		call, cancel := context.WithTimeout(ctx, lease)
+		term, err := db.Elect(call, holder, address, lease)
+		cancel()
 		if err != nil && ctx.Err() == nil && !away {
 			log.Warn("cannot ask for the lead", "error", err, "cause", errors.Unwrap(err))
 		}

@@ -17,6 +17,7 @@ type queued struct {
 	group       string
 	maxSlots    *int
 	place       *time.Time // in the queue, if somebody chose it
+	since       *time.Time // its task's first attempt was queued, if there was one
 	single      bool
 	preemptible bool
 	secrets     bool // it needs credentials
@@ -85,7 +86,7 @@ func (d *decider) schedule() {
 		groups[q.ID] = q.group
 		if in := byPool[q.Pool]; in != nil && (!q.secrets || d.p.Away == "") && (q.NotBefore == nil || !q.NotBefore.After(d.p.Now)) {
 			in.queued = append(in.queued, q.avoid.of(sched.Request{ID: q.ID, Group: q.group, Slots: q.Slots, Priority: q.Priority,
-				QueuedAt: placeOr(q.place, d.p.Now), SingleNode: q.single, Preemptible: q.preemptible, Shun: q.Exclude, MaxSlots: q.maxSlots}))
+				QueuedAt: placeOr(q.place, placeOr(q.since, d.p.Now)), SingleNode: q.single, Preemptible: q.preemptible, Shun: q.Exclude, MaxSlots: q.maxSlots}))
 		}
 	}
 	for i := range d.p.Pools {

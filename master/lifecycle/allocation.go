@@ -209,13 +209,14 @@ func ended(a Allocation, now time.Time, t Timing) (Step, bool) {
 
 // killedSilent: told to stop long ago, and no word from anybody since. Of one that
 // Nomad never placed no word will come; should it place it yet, the gate refuses
-// its runner.
+// its runner. A node that lost Nomad before it was told to stop the program runs it
+// for StopAfter: a successor that starts earlier would be a second one.
 func killedSilent(a Allocation, now time.Time, t Timing) bool {
 	if a.KillAt.IsZero() {
 		return false
 	}
 	since := now.Sub(a.KillAt)
-	return since > t.Kill || since > t.Report && neverPlaced(a)
+	return since > max(t.Kill, t.StopAfter+t.Margin) || since > t.Report && neverPlaced(a)
 }
 
 // neverPlaced: Nomad has not said a word of any member, nor has its runner.

@@ -158,7 +158,7 @@ func queueRevived(b *statements, t RevivedTrial) {
 			stop_wanted = false, held = $3, target = $4, hparams = $2
 		WHERE id = $1 AND ended_at IS NOT NULL`, t.ID, t.HParams, t.Held, t.Target)
 	b.guarded("task "+t.TaskID, `
-		UPDATE tasks SET ended_at = NULL, exit_status = '', unstarted = 0 WHERE id = $1 AND ended_at IS NOT NULL`, t.TaskID)
+		UPDATE tasks SET ended_at = NULL, exit_status = '', unstarted = 0, queued_at = NULL WHERE id = $1 AND ended_at IS NOT NULL`, t.TaskID)
 	b.queue(`DELETE FROM log_matches WHERE task_id = $1`, t.TaskID) // like restarts, they begin anew
 }
 
@@ -184,6 +184,11 @@ func queueTrial(b *statements, t TrialChange) {
 }
 
 func queueAllocation(b *statements, a AllocationChange) {
+	if a.Unclaimed {
+		// The gate holds the row while a runner passes it. Waiting for that within the
+		// UPDATE would not do: it would have looked for claims before it waited.
+		b.queue("SELECT FROM allocations WHERE id = $1 FOR NO KEY UPDATE", a.ID)
+	}
 	b.guarded("attempt "+a.ID, `
 		UPDATE allocations SET state = $3,
 			preempt_at = CASE WHEN $4::text IS NULL THEN preempt_at ELSE coalesce(preempt_at, now()) END,
@@ -211,8 +216,9 @@ func queueNewAllocation(b *statements, a NewAllocation) {
 		a.Exclude = []string{}
 	}
 	b.guarded("attempt "+a.ID, `
-		INSERT INTO allocations (id, task_id, run_id, pool, slots, priority, not_before, exclude)
-		SELECT $1, t.id, $3, $4, $5, t.priority, $6, $7 FROM tasks t WHERE t.id = $2`,
+		WITH t AS (UPDATE tasks SET queued_at = coalesce(queued_at, now()) WHERE id = $2 RETURNING id, priority, queued_at)
+		INSERT INTO allocations (id, task_id, run_id, pool, slots, priority, not_before, exclude, queued_at)
+		SELECT $1, t.id, $3, $4, $5, t.priority, $6, $7, t.queued_at FROM t`,
 		a.ID, a.TaskID, a.RunID, a.Pool, a.Slots, a.NotBefore, a.Exclude)
 }
 

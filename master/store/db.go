@@ -23,6 +23,10 @@ const (
 	statementTimeout = 20 * time.Second
 	idleInTxTimeout  = 10 * time.Second
 	maxRetries       = 5
+	// callWithin bounds one call, a transaction with all its statements included, of
+	// a caller who set no deadline: the limits above are the server's, and a server
+	// that does not answer keeps none.
+	callWithin = 2 * time.Minute
 )
 
 // querier is what a pool and a transaction have in common.
@@ -37,13 +41,29 @@ type querier interface {
 // DB is the database: a pool, or within Tx one transaction.
 type DB struct {
 	querier
-	pool *pgxpool.Pool // nil within a transaction
-	dsn  string
+	pool   *pgxpool.Pool // nil within a transaction
+	dsn    string
+	within time.Duration // of a call without a deadline; 0 within a transaction, which has one
 }
 
 // Options tune the pool.
 type Options struct {
 	MaxConns int32
+	Within   time.Duration // deadline of a call that has none; 0 is two minutes
+}
+
+// Apart is a pool of its own to the same database, with one connection: what must
+// not wait for a connection that requests hold.
+func (db *DB) Apart(ctx context.Context, within time.Duration) (*DB, error) {
+	return Open(ctx, db.dsn, Options{MaxConns: 1, Within: within})
+}
+
+// bounded gives a call a deadline if it has none.
+func (db *DB) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, has := ctx.Deadline(); has || db.within == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, db.within)
 }
 
 // Open connects. It does not wait for the server: a master starts, and answers
@@ -67,7 +87,10 @@ func Open(ctx context.Context, dsn string, opts Options) (*DB, error) {
 	if err != nil {
 		return nil, asFault(err)
 	}
-	return &DB{querier: pool, pool: pool, dsn: dsn}, nil
+	if opts.Within == 0 {
+		opts.Within = callWithin
+	}
+	return &DB{querier: pool, pool: pool, dsn: dsn, within: opts.Within}, nil
 }
 
 func setDefault(m map[string]string, k, v string) {
@@ -118,6 +141,8 @@ func (db *DB) tx(ctx context.Context, opts pgx.TxOptions, fn func(tx *DB) error)
 	if db.pool == nil {
 		panic("store: a transaction within a transaction")
 	}
+	ctx, cancel := db.bounded(ctx)
+	defer cancel()
 	var err error
 	for range maxRetries {
 		err = pgx.BeginTxFunc(ctx, db.pool, opts, func(tx pgx.Tx) error {
@@ -188,12 +213,16 @@ func away(err error) bool {
 
 // exec runs one statement and says how many rows it touched.
 func (db *DB) exec(ctx context.Context, sql string, args ...any) (int64, error) {
+	ctx, cancel := db.bounded(ctx)
+	defer cancel()
 	tag, err := db.Exec(ctx, sql, args...)
 	return tag.RowsAffected(), asFault(err)
 }
 
 // rows collects a query's rows by the names of T's fields (tag db).
 func rows[T any](ctx context.Context, db *DB, sql string, args ...any) ([]T, error) {
+	ctx, cancel := db.bounded(ctx)
+	defer cancel()
 	r, err := db.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, asFault(err)
@@ -204,6 +233,8 @@ func rows[T any](ctx context.Context, db *DB, sql string, args ...any) ([]T, err
 
 // row is rows for exactly one; what names the thing in the error when it is missing.
 func row[T any](ctx context.Context, db *DB, what string, sql string, args ...any) (T, error) {
+	ctx, cancel := db.bounded(ctx)
+	defer cancel()
 	r, err := db.Query(ctx, sql, args...)
 	if err != nil {
 		var zero T
@@ -218,6 +249,8 @@ func row[T any](ctx context.Context, db *DB, what string, sql string, args ...an
 
 // scalar reads one value.
 func scalar[T any](ctx context.Context, db *DB, sql string, args ...any) (T, error) {
+	ctx, cancel := db.bounded(ctx)
+	defer cancel()
 	var v T
 	err := db.QueryRow(ctx, sql, args...).Scan(&v)
 	return v, asFault(err)

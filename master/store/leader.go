@@ -61,9 +61,18 @@ func (db *DB) Leader(ctx context.Context) (holder, address string, term int64, e
 const fencedLimits = `SELECT set_config('statement_timeout', '3000', true),
 	set_config('idle_in_transaction_session_timeout', '1500', true)`
 
+// fencedWithin bounds a whole transaction of the leader, from asking for a
+// connection to the commit.
+const fencedWithin = 30 * time.Second
+
 // Fenced is Tx for the leader: it begins with the fence, which fails with
 // ErrNotLeader once a later term exists and holds off elections until it ends.
+//
+// It has a deadline even where ctx has none, or has lost its own: a server that
+// does not answer must not keep the leader in it.
 func (db *DB) Fenced(ctx context.Context, term int64, fn func(tx *DB) error) error {
+	ctx, cancel := context.WithTimeout(ctx, fencedWithin)
+	defer cancel()
 	return db.Tx(ctx, func(tx *DB) error {
 		if _, err := tx.exec(ctx, fencedLimits); err != nil {
 			return err

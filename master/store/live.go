@@ -60,6 +60,8 @@ type LiveTrial struct {
 	Progress     *float64 `db:"progress"`
 	Unstarted    int      `db:"unstarted"`
 	Ended        bool     `db:"ended"`
+
+	QueuedAt *time.Time `db:"queued_at"` // since when its attempts are in the queue
 }
 
 // LiveTask is a task that is no trial and has not ended.
@@ -75,7 +77,8 @@ type LiveTask struct {
 	Unstarted  int    `db:"unstarted"`
 	Runs       int    `db:"runs"` // attempts so far
 
-	Place *time.Time `db:"place"` // in the queue, if somebody chose it
+	Place    *time.Time `db:"place"`     // in the queue, if somebody chose it
+	QueuedAt *time.Time `db:"queued_at"` // since when its attempts are there
 }
 
 // LiveAllocation is an attempt that has not ended.
@@ -194,7 +197,7 @@ const liveExperiments = `
 
 const liveTrialSelect = `
 	SELECT t.id, t.experiment_id, t.number, t.task_id, t.state, t.restarts, t.run_id, t.stop_wanted, t.kill_wanted, t.held, t.target,
-		t.early_exit, t.progress, k.unstarted, t.ended_at IS NOT NULL AS ended
+		t.early_exit, t.progress, k.unstarted, t.ended_at IS NOT NULL AS ended, k.queued_at
 	FROM trials t JOIN tasks k ON k.id = t.task_id JOIN experiments e ON e.id = t.experiment_id`
 
 // Two queries, because each has an index of its own.
@@ -205,7 +208,7 @@ const liveTrials = liveTrialSelect + `
 	ORDER BY id`
 
 const liveTasks = `
-	SELECT k.id, k.type, k.job_id::text, k.desired, k.kill_reason, k.pool, k.slots, k.priority, k.unstarted, k.place,
+	SELECT k.id, k.type, k.job_id::text, k.desired, k.kill_reason, k.pool, k.slots, k.priority, k.unstarted, k.place, k.queued_at,
 		(SELECT count(*) FROM allocations a WHERE a.task_id = k.id) AS runs
 	FROM tasks k WHERE k.ended_at IS NULL AND k.type <> 'TRIAL' ORDER BY k.created_at, k.id`
 

@@ -1,0 +1,72 @@
+package store
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// TestGateAgainstTheLoop: a runner is inside the gate when the loop wants to end
+// its attempt because nobody came. The loop's statement began before the claim was
+// committed, so that it waits for the claim's lock; afterwards it must see the
+// claim. In READ COMMITTED a statement that has waited for a lock does not look
+// again at what it read of other tables.
+func TestGateAgainstTheLoop(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	exp := w.experiment(lossSearcher)
+	loop := openTest(t, w.dsn, 2)
+	for i := range 5 {
+		id := w.attempt(w.trial(exp, i, 0), 1, 1)
+		inside, commit, claimed := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+		go func() {
+			claimed <- w.db.Tx(ctx, func(tx *DB) error {
+				c := goodClaim(id, 0, "n")
+				g, err := tx.lockGate(ctx, c)
+				if err == nil {
+					err = tx.passGate(ctx, c, g)
+				}
+				close(inside)
+				<-commit
+				return err
+			})
+		}()
+		<-inside
+		ended := make(chan error, 1)
+		go func() {
+			ended <- loop.Tx(ctx, func(tx *DB) error {
+				return tx.ApplyChanges(ctx, &Changes{Allocations: []AllocationChange{{ID: id, Saw: "ASSIGNED", State: "TERMINATED",
+					Ended: true, Unclaimed: true, Outcome: "unplaced", ExitReason: "it did not start"}}})
+			})
+		}()
+		waitBlocked(t, w)
+		close(commit)
+		if err := <-claimed; err != nil {
+			t.Fatal(err)
+		}
+		if err := <-ended; err == nil {
+			t.Error("the loop ended an attempt that was claimed")
+		}
+		if n := w.int(`SELECT count(*) FROM allocations a JOIN members m ON m.allocation_id = a.id
+			WHERE a.id = $1 AND a.state = 'TERMINATED' AND m.claimed_at IS NOT NULL`, id); n > 0 {
+			t.Errorf("%s is over as one that nobody claimed, and claimed", id)
+		}
+	}
+}
+
+// waitBlocked waits until a connection of the test's database waits for a lock of
+// another.
+func waitBlocked(t *testing.T, w *world) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for {
+		n, err := scalar[int](ctx, w.db, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n > 0 {
+			return
+		}
+	}
+}
