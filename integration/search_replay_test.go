@@ -61,6 +61,7 @@ func (p *replay) on(t *testing.T, s *search.Search, n int) {
 // decisions are all that a search says.
 type decisions struct {
 	trials  []search.Trial
+	hparams []map[string]any // of the trials
 	verdict lifecycle.Verdict
 	why     string
 	best    int
@@ -69,6 +70,9 @@ type decisions struct {
 
 func decided(s *search.Search) decisions {
 	d := decisions{trials: s.Wanted()}
+	for i := range d.trials {
+		d.hparams = append(d.hparams, s.HParams(i))
+	}
 	d.verdict, d.why = s.Verdict()
 	d.best, d.metric = s.Best()
 	return d
@@ -138,7 +142,7 @@ func (h *hunt) checkTrials(t *testing.T, want decisions) []huntTrial {
 	killed := 0
 	for i, row := range trials {
 		w := want.trials[i]
-		x := w.HParams["x"].(float64)
+		x := want.hparams[i]["x"].(float64)
 		trials[i].loss = math.Abs(x - huntBest)
 		var hparams struct{ X float64 }
 		if err := json.Unmarshal(row.HParams, &hparams); err != nil {
