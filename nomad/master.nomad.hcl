@@ -368,6 +368,9 @@ job "det-master" {
         data        = <<-EOT
         {{- with nomadVar "nomad/jobs/${var.job}" }}
         DETENT_DATABASE={{ .dsn | toJSON }}
+        {{- with .initial_password }}
+        DETENT_INITIAL_PASSWORD={{ . | toJSON }}
+        {{- end }}
         {{- with .consul_token }}
         CONSUL_HTTP_TOKEN={{ . | toJSON }}
         {{- end }}
@@ -411,6 +414,7 @@ job "det-master" {
         DETENT_NOMAD_TOKEN_FILE = "${NOMAD_SECRETS_DIR}/nomad_token"
         DETENT_SERVICE_NAME     = var.count > 1 ? var.job : ""
         DETENT_CONSUL_ADDRESS   = var.consul_addr
+        DETENT_SPOOL_FOLDER     = "${NOMAD_ALLOC_DIR}/tmp" # on disk: /tmp may be memory
         }, var.public_url == "" ? {} : { DETENT_PUBLIC_URL = var.public_url },
         var.nomad_ca == "" ? {} : { DETENT_NOMAD_CA_FILE = "${NOMAD_TASK_DIR}/nomad-ca.pem" },
         var.vault_ca == "" ? {} : { DETENT_VAULT_CA_FILE = "${NOMAD_TASK_DIR}/vault-ca.pem" },

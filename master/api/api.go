@@ -4,6 +4,7 @@ import (
 	"context"
 	"io/fs"
 	"log/slog"
+	"net/netip"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -16,13 +17,12 @@ import (
 )
 
 // Limits on bodies. fiber has one limit per app; ours are per route, checked
-// before a body is read, because a few anonymous contexts could fill the memory
-// otherwise.
+// before a body is read.
 const (
 	smallBody   = 64 << 10
 	reportBody  = 8 << 20   // metrics, checkpoints, logs
 	contextBody = 130 << 20 // an experiment with its code, base64
-	contextsAt  = 2         // of those at once
+	packsAt     = 2         // contexts that are packed or listed at once, of those that have arrived
 	longestPoll = 60 * time.Second
 )
 
@@ -65,7 +65,7 @@ type Config struct {
 	Version       string // of Determined's interface: 0.38.1
 	DetentVersion string
 	PublicURL     string
-	BlankLogin    func(remote string) bool // may somebody at that address sign in with a blank password
+	BlankLogin    func(remote, host string) bool // may somebody at that address, who calls that host, sign in with a blank password
 	Pools         []Pool
 	Namespaces    []string // of Nomad, that our jobs run in; none means default
 	// What the cluster lays under configurations, and what it can do with them.
@@ -92,7 +92,15 @@ type Config struct {
 	// CheckStorage says what is wrong with a storage of which no credentials could
 	// be given out; nil where none are.
 	CheckStorage func(storage expconf.CheckpointStorage) error
-	Redacted     func() any // the master's configuration without secrets
+	Receiving    Receiving
+	// Hosts are the names under which this master is called, beside addresses and
+	// those of the machine itself.
+	Hosts []string
+	// TrustedProxies may say on whose behalf they call.
+	TrustedProxies []netip.Prefix
+	// CheckpointRoots are the folders below which the master reads checkpoints.
+	CheckpointRoots []string
+	Redacted        func() any // the master's configuration without secrets
 	// Loop says how many cycles this master's loop has made, how long the last one
 	// took, and whether this master leads; nil where there is no loop.
 	Loop func() (cycles uint64, last time.Duration, leads bool)
@@ -137,9 +145,10 @@ type API struct {
 	app        *fiber.App
 	routes     []route
 	auth       *authenticator
-	contexts   chan struct{} // bounds experiments being received at once
+	receiver   *receiver
 	meters     *meters
-	logins     *loginLimiter
+	logins     *logins
+	hosts      hosts
 	artifacts  artifacts
 	followings *followings
 	inside     *inside // what tasks report goes through here
@@ -150,20 +159,23 @@ type API struct {
 // New builds the API. Its requests and streams end when ctx does.
 func New(ctx context.Context, cfg Config, db *store.DB, bus *store.Bus, id Identity, disc Discovery, log *slog.Logger) *API {
 	a := &API{cfg: cfg, db: db, bus: bus, identity: id, discovery: disc, log: log,
-		auth: newAuthenticator(db), contexts: make(chan struct{}, contextsAt), meters: newMeters(),
-		logins: newLoginLimiter(), driven: newDriven(db), stopping: ctx}
+		auth: newAuthenticator(db), receiver: newReceiver(cfg.Receiving), meters: newMeters(),
+		logins: newLogins(), hosts: newHosts(cfg.Hosts), driven: newDriven(db), stopping: ctx}
 	a.app = fiber.New(fiber.Config{
 		AppName:               "det-master",
 		DisableStartupMessage: true,
 		Immutable:             true, // values outlive their handler: streams and queues keep them
 		StreamRequestBody:     true,
-		BodyLimit:             contextBody,
-		ErrorHandler:          a.writeError,
-		ReadTimeout:           2 * time.Minute,
-		IdleTimeout:           2 * time.Minute,
-		ReadBufferSize:        16 << 10,
-		UnescapePath:          true,
-		CaseSensitive:         true,
+		// A form is a body like others: fasthttp would store its files before any route
+		// is asked, past every limit.
+		DisablePreParseMultipartForm: true,
+		BodyLimit:                    contextBody,
+		ErrorHandler:                 a.writeError,
+		ReadTimeout:                  2 * time.Minute,
+		IdleTimeout:                  2 * time.Minute,
+		ReadBufferSize:               16 << 10,
+		UnescapePath:                 true,
+		CaseSensitive:                true,
 	})
 	a.followings = newFollowings(db, bus)
 	go a.followings.run(ctx)

@@ -3,6 +3,7 @@ package api
 import (
 	"io"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -47,4 +48,12 @@ func (s *slowly) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	return n, nil
+}
+
+// heap is what the process holds after a collection.
+func (r *rig) heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }

@@ -3,8 +3,6 @@ package api
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +19,7 @@ type call struct {
 	*fiber.Ctx
 	who   auth.Who
 	takes func(auth.Who) error // the route's rule about who may call it
+	files *submitted // that came with the body; nil where there are none
 }
 
 // may fails unless the caller may do that.
@@ -130,65 +129,6 @@ func (c *call) send(message any) error {
 	}
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 	return c.Send(b)
-}
-
-// readBody reads a body up to its route's limit. It asks the declared length
-// first, so that what is too large is refused unread.
-func (a *API) readBody(c *fiber.Ctx, limit int) ([]byte, error) {
-	if n := c.Request().Header.ContentLength(); n > limit {
-		discard(c, discardMost)
-		return nil, tooLarge(n, limit)
-	}
-	if limit == contextBody {
-		select {
-		case a.contexts <- struct{}{}:
-			defer func() { <-a.contexts }()
-		case <-a.stopping.Done():
-			return nil, fault.New(fault.Unavailable, "the master is stopping; try again")
-		}
-	}
-	stream := c.Context().RequestBodyStream()
-	if stream == nil {
-		return c.Body(), nil
-	}
-	var buf bytes.Buffer
-	if n := c.Request().Header.ContentLength(); n > 0 {
-		buf.Grow(n)
-	}
-	n, err := io.Copy(&buf, io.LimitReader(stream, int64(limit)+1))
-	if err != nil {
-		return nil, fault.Wrap(fault.Invalid, err, "the body broke off after %d bytes", n)
-	}
-	if n > int64(limit) {
-		discard(c, discardMost)
-		return nil, tooLarge(int(n), limit)
-	}
-	return buf.Bytes(), c.Request().CloseBodyStream()
-}
-
-// discardMost is how much of a refused body is read all the same. A client that
-// is still sending when the connection closes sees a broken connection and not
-// why.
-const discardMost = 512 << 20
-
-// discard throws away what is left of a body, most bytes of it at most. What is
-// left then would be taken for the next request, so the connection closes.
-func discard(c *fiber.Ctx, most int64) {
-	stream := c.Context().RequestBodyStream()
-	if stream == nil {
-		return
-	}
-	if _, err := io.CopyN(io.Discard, stream, most+1); !errors.Is(err, io.EOF) {
-		c.Context().SetConnectionClose()
-		return
-	}
-	if c.Request().CloseBodyStream() != nil { // read to its end: it must not be read again
-		c.Context().SetConnectionClose()
-	}
-}
-
-func tooLarge(n, limit int) error {
-	return fault.New(fault.TooLarge, "the request has %.1f MB; the limit here is %.1f MB", float64(n)/(1<<20), float64(limit)/(1<<20))
 }
 
 func snakeCase(s string) string {

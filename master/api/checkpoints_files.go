@@ -110,7 +110,7 @@ func (a *API) sourceOf(ctx context.Context, k store.Checkpoint) (checkpointSourc
 	if kind.Type == expconf.S3 {
 		return a.objectSource(ctx, k)
 	}
-	return openFolder(raw, k)
+	return a.openFolder(raw, k)
 }
 
 func packTar(ctx context.Context, w io.Writer, from checkpointSource, names []string) error {

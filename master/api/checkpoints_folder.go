@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/google/uuid"
+
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
@@ -53,8 +55,10 @@ func (p storagePlace) folder() (root, sub string, err error) {
 // folderSource is storage that the master sees as a folder.
 type folderSource struct{ *os.Root }
 
-// openFolder opens the folder of a checkpoint, which nothing leads out of.
-func openFolder(storage json.RawMessage, k store.Checkpoint) (checkpointSource, error) {
+// openFolder opens the folder of a checkpoint, which nothing leads out of. Where the
+// storage is was said by whoever submitted the experiment or by its task, so the
+// master looks only below the folders that its operators named.
+func (a *API) openFolder(storage json.RawMessage, k store.Checkpoint) (checkpointSource, error) {
 	var place storagePlace
 	if err := json.Unmarshal(storage, &place); err != nil {
 		return nil, err
@@ -63,17 +67,55 @@ func openFolder(storage json.RawMessage, k store.Checkpoint) (checkpointSource, 
 	if err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(base)
+	at := path.Join(base, sub)
+	top, within, ok := a.checkpointRoot(at)
+	if !ok {
+		return nil, fault.New(fault.Forbidden, "checkpoint %s lies in %s, which is not below a folder that this master reads checkpoints from; "+
+			"operators name those in checkpoint_roots, or download it where it is mounted", k.UUID, at)
+	}
+	if !validUUID(k.UUID) {
+		return nil, fault.New(fault.NotFound, "checkpoint %s has no folder of its own", clip(k.UUID))
+	}
+	root, err := os.OpenRoot(top)
 	if err != nil {
 		return nil, fault.Wrap(fault.NotFound, err,
-			"the master sees no folder %s: mount the checkpoint storage where masters run, or download where it is mounted", base)
+			"the master sees no folder %s: mount the checkpoint storage where masters run, or download where it is mounted", top)
 	}
 	defer root.Close()
-	dir, err := root.OpenRoot(path.Join(sub, k.UUID))
+	name := path.Join(within, k.UUID)
+	info, err := root.Lstat(name)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is not a folder", name) // a link would be to something else
+	}
 	if err != nil {
-		return nil, fault.Wrap(fault.NotFound, err, "checkpoint %s has no folder in %s", k.UUID, path.Join(base, sub))
+		return nil, fault.Wrap(fault.NotFound, err, "checkpoint %s has no folder in %s", k.UUID, at)
+	}
+	dir, err := root.OpenRoot(name)
+	if err != nil {
+		return nil, fault.Wrap(fault.NotFound, err, "checkpoint %s has no folder in %s", k.UUID, at)
 	}
 	return folderSource{dir}, nil
+}
+
+// checkpointRoot finds the configured folder that a folder lies in, and the way
+// from there.
+func (a *API) checkpointRoot(folder string) (top, within string, ok bool) {
+	folder = path.Clean(folder)
+	for _, root := range a.cfg.CheckpointRoots {
+		root = path.Clean(root)
+		if folder == root {
+			return root, ".", true
+		}
+		if rest, inside := strings.CutPrefix(folder, strings.TrimSuffix(root, "/")+"/"); inside {
+			return root, rest, true
+		}
+	}
+	return "", "", false
+}
+
+func validUUID(s string) bool {
+	u, err := uuid.Parse(s)
+	return err == nil && u.String() == s
 }
 
 func (f folderSource) files(_ context.Context, k store.Checkpoint) ([]string, error) {

@@ -10,7 +10,7 @@ import (
 
 func (a *API) registerCommands() {
 	handle(a, "GET", "/commands", both, "List commands", a.listCommands, query(taskListQuery))
-	handle(a, "POST", "/commands", person, "Run a command", a.createCommand, bodyLimit(contextBody), slow)
+	handle(a, "POST", "/commands", person, "Run a command", a.createCommand, withFiles("files"))
 	handle(a, "GET", "/commands/:id", both, "A command", a.command)
 	handle(a, "POST", "/commands/:id/kill", person, "End a command", a.killCommand)
 	handle(a, "POST", "/commands/:id/set_priority", person, "Change the priority of a command", a.prioritizeCommand)
@@ -42,7 +42,7 @@ func (a *API) command(ctx context.Context, c *call, _ *none) (*v1.GetCommandResp
 }
 
 func (a *API) createCommand(ctx context.Context, c *call, req *v1.LaunchCommandRequest) (*v1.LaunchCommandResponse, error) {
-	done, err := a.launch(ctx, c, commands(), launch{config: req.Config, files: req.Files, template: req.TemplateName,
+	done, err := a.launch(ctx, c, commands(), launch{config: req.Config, template: req.TemplateName,
 		workspaceID: req.WorkspaceID, preview: req.Preview})
 	if err != nil {
 		return nil, err

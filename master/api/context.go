@@ -3,19 +3,25 @@ package api
 import (
 	"context"
 	"encoding/base64"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerContext() {
-	handle(a, "GET", "/tasks/:id/context_directory", both, "The code of a task, in base64", a.contextDirectory)
+	a.raw("GET", "/tasks/:id/context_directory", both, "The code of a task, in base64", a.contextDirectory)
 	a.raw("GET", "/detent/tasks/:id/context.tar.gz", both, "The code of a task", a.contextFile)
 }
 
 // taskContext is the code of the task of the path; a task reads its own.
-func (a *API) taskContext(ctx context.Context, c *call) ([]byte, error) {
+func (a *API) taskContext(ctx context.Context, c *call) (*store.Context, error) {
 	id := c.Params("id")
 	if c.who.IsTask() && c.who.TaskID != id {
 		return nil, fault.New(fault.Forbidden, "task %s may not read the code of task %s", c.who.TaskID, id)
@@ -26,16 +32,62 @@ func (a *API) taskContext(ctx context.Context, c *call) ([]byte, error) {
 	return a.db.TaskContext(ctx, id)
 }
 
-func (a *API) contextDirectory(ctx context.Context, c *call, _ *none) (*v1.GetTaskContextDirectoryResponse, error) {
-	tgz, err := a.taskContext(ctx, c)
-	return &v1.GetTaskContextDirectoryResponse{B64Tgz: base64.StdEncoding.EncodeToString(tgz)}, err
+func (a *API) contextDirectory(ctx context.Context, c *call) error {
+	code, err := a.taskContext(ctx, c)
+	if err != nil {
+		return err
+	}
+	if code == nil {
+		return c.send(&v1.GetTaskContextDirectoryResponse{})
+	}
+	return a.sendBase64(c, "b64Tgz", a.db.ReadContext(a.stopping, code), code.Size)
 }
 
 func (a *API) contextFile(ctx context.Context, c *call) error {
-	tgz, err := a.taskContext(ctx, c)
+	code, err := a.taskContext(ctx, c)
 	if err != nil {
 		return err
 	}
 	c.Set("Content-Type", "application/gzip")
-	return c.Send(tgz)
+	if code == nil {
+		return c.Send(nil)
+	}
+	c.Context().SetBodyStream(a.db.ReadContext(a.stopping, code), int(code.Size))
+	return nil
+}
+
+// sendBase64 answers with a message of one field, without holding what is in it:
+// it is read while it is sent.
+func (a *API) sendBase64(c *call, field string, from io.Reader, size int64) error {
+	head, tail := `{"`+field+`":"`, `"}`
+	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+	length := len(head) + base64.StdEncoding.EncodedLen(int(size)) + len(tail)
+	c.Context().SetBodyStream(io.MultiReader(strings.NewReader(head), &base64Reader{from: from}, strings.NewReader(tail)), length)
+	return nil
+}
+
+// base64Reader reads something in base64.
+type base64Reader struct {
+	from  io.Reader
+	plain [12 << 10]byte
+	text  [16 << 10]byte
+	rest  []byte
+	err   error
+}
+
+func (b *base64Reader) Read(p []byte) (int, error) {
+	if len(b.rest) == 0 && b.err == nil {
+		n, err := io.ReadFull(b.from, b.plain[:])
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			err = io.EOF
+		}
+		b.err = err
+		b.rest = base64.StdEncoding.AppendEncode(b.text[:0], b.plain[:n])
+	}
+	if len(b.rest) == 0 {
+		return 0, b.err
+	}
+	n := copy(p, b.rest)
+	b.rest = b.rest[n:]
+	return n, nil
 }

@@ -18,7 +18,7 @@ import (
 func (a *API) registerExperiments() {
 	handle(a, "GET", "/experiments", both, "List experiments", a.listExperiments,
 		query("archived description experimentIdFilter.gt experimentIdFilter.gte experimentIdFilter.incl experimentIdFilter.lt experimentIdFilter.lte experimentIdFilter.notIn labels name projectId states userIds users withoutConfig limit offset orderBy sortBy"))
-	handle(a, "POST", "/experiments", person, "Create an experiment", a.createExperiment, bodyLimit(contextBody), slow)
+	handle(a, "POST", "/experiments", person, "Create an experiment", a.createExperiment, withFiles("modelDefinition"))
 	handle(a, "GET", "/experiment/labels", both, "The labels in use", a.experimentLabels,
 		query("projectId"))
 	handle(a, "POST", "/experiments/continue", person, "Let an experiment go on after its end", a.continueExperiment, bodyLimit(reportBody))
@@ -30,9 +30,9 @@ func (a *API) registerExperiments() {
 	}
 	handle(a, "PUT", "/experiments/:id/labels/*", person, "Add a label", a.changeLabel(true))
 	handle(a, "DELETE", "/experiments/:id/labels/*", person, "Take a label away", a.changeLabel(false))
-	handle(a, "GET", "/experiments/:id/model_def", both, "The experiment's code as a gzipped tar", a.modelDef, slow)
+	a.raw("GET", "/experiments/:id/model_def", both, "The experiment's code as a gzipped tar, in base64", a.modelDef)
 	handle(a, "GET", "/experiments/:id/file_tree", both, "The files of the experiment's code", a.fileTree, slow)
-	handle(a, "POST", "/experiments/:id/file", both, "A file of the experiment's code", a.modelFile, slow)
+	a.raw("POST", "/experiments/:id/file", both, "A file of the experiment's code, in base64", a.modelFile, takes[fileRequest])
 	a.raw("GET", "/experiments/:id/file/download", both, "A file of the experiment's code, as it is", a.downloadFile, query("path"))
 	handle(a, "GET", "/experiments/:id/validation-history", both, "How the best validation metric came about", a.validationHistory)
 	handle(a, "GET", "/experiments/:id/searcher/best_searcher_validation_metric", both, "The best validation metric so far", a.bestMetric)

@@ -31,101 +31,137 @@ import (
 const (
 	contextMost  = 96 << 20 // bytes of all files together
 	contextFiles = 50_000
-	contextPath  = 1024 // bytes of one path
+	contextPath  = 1024                                          // bytes of one path
+	packedMost   = contextMost + contextNames + contextFiles<<11 // bytes of an archive of that
 
 	fileRegular   = 48 // tar's type bytes, which the wire uses
 	fileDirectory = 53
 )
 
-// packContext checks files and packs them. It is deterministic: the same files
-// make the same archive and hash, in whatever order they came.
-func packContext(files []v1.File) (*store.Context, error) {
-	if len(files) == 0 {
+// keepFiles checks the code of a request, stores it unless it is there already or
+// the request only asks, and returns its hash; nil where there is none.
+func (a *API) keepFiles(ctx context.Context, s *submitted, onlyCheck bool) ([]byte, error) {
+	if s.none() {
 		return nil, nil
 	}
-	files, err := checkContext(files)
+	// All of it has arrived: this waits for nobody but the disk and the database.
+	if err := a.receiver.packs.Acquire(ctx, 1); err != nil {
+		return nil, fault.Wrap(fault.Unavailable, err, "the master stores other code at the moment; try again")
+	}
+	defer a.receiver.packs.Release(1)
+	files, err := s.list()
 	if err != nil {
 		return nil, err
 	}
-	var tgz bytes.Buffer
-	zip, err := gzip.NewWriterLevel(&tgz, gzip.BestSpeed) // the reader waits; a few percent of size do not matter
+	if err := checkContext(files); err != nil || onlyCheck {
+		return nil, err
+	}
+	sum := sha256.New()
+	for i := range files {
+		hashFile(sum, files[i].header(), files[i].Sum)
+	}
+	hash := sum.Sum(nil)
+	there, err := a.db.HasContext(ctx, hash)
 	if err != nil {
 		return nil, err
 	}
-	w, sum := tar.NewWriter(zip), sha256.New()
-	for _, f := range files {
-		h := &tar.Header{Typeflag: byte(f.Type), Name: f.Path, Mode: int64(f.Mode & 0o777), ModTime: time.Unix(f.Mtime, 0),
-			Size: int64(len(f.Content)), Format: tar.FormatPAX}
-		if f.Type == fileDirectory {
-			h.Name += "/"
-		}
-		if err := w.WriteHeader(h); err != nil {
+	write := func(to io.Writer) error { return s.pack(to, files) }
+	if !there {
+		// It is packed before it is stored: no transaction waits for that.
+		room, err := a.receiver.packed.Reserve(ctx, "packs", packedMost)
+		if err != nil {
 			return nil, err
 		}
-		if _, err := w.Write(f.Content); err != nil {
+		defer room.Close()
+		packed, err := room.Create()
+		if err != nil {
 			return nil, err
 		}
-		hashFile(sum, h, f.Content)
+		defer packed.Close()
+		if err := s.pack(packed, files); err != nil {
+			return nil, err
+		}
+		write = func(to io.Writer) error {
+			_, err := io.Copy(to, packed.Section(0, packed.Size()))
+			return err
+		}
 	}
-	if err := errors.Join(w.Close(), zip.Close()); err != nil {
-		return nil, err
+	return hash, a.db.SaveContext(ctx, hash, write)
+}
+
+// header is a file's in an archive.
+func (f *submittedFile) header() *tar.Header {
+	h := &tar.Header{Typeflag: byte(f.Type), Name: f.Path, Mode: int64(f.Mode & 0o777), ModTime: time.Unix(f.Mtime, 0), Size: f.Size, Format: tar.FormatPAX}
+	if f.Type == fileDirectory {
+		h.Name += "/"
 	}
-	return &store.Context{Hash: sum.Sum(nil), Tgz: tgz.Bytes(), Size: int64(tgz.Len())}, nil
+	return h
+}
+
+// pack writes files as an archive. It is deterministic: the same files make the same
+// archive and hash, in whatever order they came.
+func (s *submitted) pack(to io.Writer, files []submittedFile) error {
+	zip, err := gzip.NewWriterLevel(to, gzip.BestSpeed) // the reader waits; a few percent of size do not matter
+	if err != nil {
+		return err
+	}
+	w := tar.NewWriter(zip)
+	for i := range files {
+		f := &files[i]
+		if err := w.WriteHeader(f.header()); err != nil {
+			return err
+		}
+		if _, err := io.Copy(w, s.content.Section(f.Offset, f.Size)); err != nil {
+			return err
+		}
+	}
+	return errors.Join(w.Close(), zip.Close())
 }
 
 // hashFile adds a file to a context's hash. The hash is over what is in the
 // archive and not over its bytes, which another compressor would change.
-func hashFile(sum io.Writer, h *tar.Header, content []byte) {
-	inner := sha256.Sum256(content)
+func hashFile(sum io.Writer, h *tar.Header, inner []byte) {
 	var b []byte
 	b = binary.BigEndian.AppendUint32(b, uint32(len(h.Name)))
 	b = append(b, h.Name...)
 	b = append(b, h.Typeflag)
 	b = binary.BigEndian.AppendUint64(b, uint64(h.Mode))
 	b = binary.BigEndian.AppendUint64(b, uint64(h.ModTime.Unix()))
-	b = append(b, inner[:]...)
+	b = append(b, inner...)
 	_, _ = sum.Write(b) // a hash never fails
 }
 
 // checkContext refuses files that would not be where they say inside a task's
 // folder, and sorts them so that a folder comes before what is in it.
-func checkContext(files []v1.File) ([]v1.File, error) {
-	if len(files) > contextFiles {
-		return nil, fault.New(fault.TooLarge, "the context has %d files; the limit is %d: leave data out with .detignore", len(files), contextFiles)
-	}
-	files = slices.Clone(files)
-	size := 0
+func checkContext(files []submittedFile) error {
 	kinds := make(map[string]int, len(files))
 	for i := range files {
 		f := &files[i]
 		clean, err := contextPathOf(f.Path)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		f.Path = clean
 		if f.Type != fileRegular && f.Type != fileDirectory {
-			return nil, fault.New(fault.Invalid, "the context: %s is of type %d; only files (48) and folders (53) can be sent", clip(clean), f.Type)
+			return fault.New(fault.Invalid, "the context: %s is of type %d; only files (48) and folders (53) can be sent", clip(clean), f.Type)
 		}
-		if f.Type == fileDirectory && len(f.Content) > 0 {
-			return nil, fault.New(fault.Invalid, "the context: %s is a folder and has content", clip(clean))
+		if f.Type == fileDirectory && f.Size > 0 {
+			return fault.New(fault.Invalid, "the context: %s is a folder and has content", clip(clean))
 		}
 		if _, twice := kinds[clean]; twice {
-			return nil, fault.New(fault.Invalid, "the context: %s is in it twice", clip(clean))
+			return fault.New(fault.Invalid, "the context: %s is in it twice", clip(clean))
 		}
 		kinds[clean] = f.Type
-		if size += len(f.Content); size > contextMost {
-			return nil, fault.New(fault.TooLarge, "the context is over the limit of %d MB: leave data out with .detignore", contextMost>>20)
-		}
 	}
 	for p := range kinds {
 		for up := path.Dir(p); up != "."; up = path.Dir(up) {
 			if kind, there := kinds[up]; there && kind != fileDirectory {
-				return nil, fault.New(fault.Invalid, "the context: %s is a file, and %s lies in it", clip(up), clip(p))
+				return fault.New(fault.Invalid, "the context: %s is a file, and %s lies in it", clip(up), clip(p))
 			}
 		}
 	}
-	slices.SortFunc(files, func(a, b v1.File) int { return cmp.Compare(a.Path, b.Path) })
-	return files, nil
+	slices.SortFunc(files, func(a, b submittedFile) int { return cmp.Compare(a.Path, b.Path) })
+	return nil
 }
 
 // contextPathOf cleans a path, or says why it cannot be one.
@@ -151,13 +187,13 @@ func contextPathOf(p string) (string, error) {
 	return trimmed, nil
 }
 
-// contextOf reads the code of the experiment in the path.
-func (a *API) contextOf(ctx context.Context, c *call) ([]byte, error) {
+// contextOf finds the code of the experiment in the path; nil for none.
+func (a *API) contextOf(ctx context.Context, c *call) (*store.Context, error) {
 	e, err := a.experimentFor(ctx, c, auth.View)
 	if err != nil {
 		return nil, err
 	}
-	return a.db.ContextTgz(ctx, e.ContextHash)
+	return a.db.ContextOf(ctx, e.ContextHash)
 }
 
 // emptyTgz is the archive of an experiment that was submitted without code.
@@ -169,23 +205,23 @@ func emptyTgz() []byte {
 	return b.Bytes()
 }
 
-func (a *API) modelDef(ctx context.Context, c *call, _ *none) (*v1.GetModelDefResponse, error) {
-	tgz, err := a.contextOf(ctx, c)
+func (a *API) modelDef(ctx context.Context, c *call) error {
+	code, err := a.contextOf(ctx, c)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if tgz == nil {
-		tgz = emptyTgz()
+	if code == nil {
+		return c.send(&v1.GetModelDefResponse{B64Tgz: base64.StdEncoding.EncodeToString(emptyTgz())})
 	}
-	return &v1.GetModelDefResponse{B64Tgz: base64.StdEncoding.EncodeToString(tgz)}, nil
+	return a.sendBase64(c, "b64Tgz", a.db.ReadContext(a.stopping, code), code.Size)
 }
 
 // eachContextFile calls fn for the files of an archive until it returns false.
-func eachContextFile(tgz []byte, fn func(h *tar.Header, r io.Reader) (bool, error)) error {
-	if tgz == nil {
+func (a *API) eachContextFile(ctx context.Context, code *store.Context, fn func(h *tar.Header, r io.Reader) (bool, error)) error {
+	if code == nil {
 		return nil
 	}
-	zip, err := gzip.NewReader(bytes.NewReader(tgz))
+	zip, err := gzip.NewReader(a.db.ReadContext(ctx, code))
 	if err != nil {
 		return err
 	}
@@ -204,12 +240,16 @@ func eachContextFile(tgz []byte, fn func(h *tar.Header, r io.Reader) (bool, erro
 }
 
 func (a *API) fileTree(ctx context.Context, c *call, _ *none) (*v1.FileTreeResponse, error) {
-	tgz, err := a.contextOf(ctx, c)
+	code, err := a.contextOf(ctx, c)
 	if err != nil {
 		return nil, err
 	}
+	if err := a.receiver.packs.Acquire(ctx, 1); err != nil { // of many files, the tree is large
+		return nil, fault.Wrap(fault.Unavailable, err, "the master lists other code at the moment; try again")
+	}
+	defer a.receiver.packs.Release(1)
 	root := &treeNode{}
-	err = eachContextFile(tgz, func(h *tar.Header, r io.Reader) (bool, error) {
+	err = a.eachContextFile(ctx, code, func(h *tar.Header, r io.Reader) (bool, error) {
 		name := strings.TrimSuffix(h.Name, "/")
 		n := v1.FileNode{Path: name, Name: path.Base(name), ModifiedTime: h.ModTime, ContentLength: int(h.Size), IsDir: h.Typeflag == tar.TypeDir}
 		if !n.IsDir {
@@ -268,32 +308,31 @@ func contentType(name string, head []byte) string {
 	return http.DetectContentType(head)
 }
 
-// submittedFile reads one file of the experiment's code.
-func (a *API) submittedFile(ctx context.Context, c *call, name string) ([]byte, error) {
-	tgz, err := a.contextOf(ctx, c)
+// fileOfCode finds one file of the experiment's code. It is read while it is sent:
+// what reads it ends with the server, and a client that is slow holds nothing.
+func (a *API) fileOfCode(ctx context.Context, c *call, name string) (io.Reader, int64, error) {
+	code, err := a.contextOf(ctx, c)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	var content []byte
-	found := false
-	err = eachContextFile(tgz, func(h *tar.Header, r io.Reader) (bool, error) {
+	var content io.Reader
+	var size int64
+	err = a.eachContextFile(a.stopping, code, func(h *tar.Header, r io.Reader) (bool, error) {
 		if h.Name != strings.TrimPrefix(name, "./") {
 			return true, nil
 		}
-		found = true
-		var err error
-		content, err = io.ReadAll(r)
-		return false, err
+		content, size = r, h.Size
+		return false, nil
 	})
-	if err == nil && !found {
-		return nil, fault.New(fault.NotFound, "there is no file %q in the experiment's code", clip(name))
+	if err == nil && content == nil {
+		err = fault.New(fault.NotFound, "there is no file %q in the experiment's code", clip(name))
 	}
-	return content, err
+	return content, size, err
 }
 
 func (a *API) downloadFile(ctx context.Context, c *call) error {
 	name, _ := c.query("path")
-	content, err := a.submittedFile(ctx, c, name)
+	content, size, err := a.fileOfCode(ctx, c, name)
 	if err != nil {
 		return err
 	}
@@ -301,7 +340,8 @@ func (a *API) downloadFile(ctx context.Context, c *call) error {
 	c.Set(fiber.HeaderContentType, fiber.MIMEOctetStream)
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
 	c.Set(fiber.HeaderContentDisposition, mime.FormatMediaType("attachment", map[string]string{"filename": path.Base(name)}))
-	return c.Send(content)
+	c.Context().SetBodyStream(content, int(size))
+	return nil
 }
 
 // fileRequest asks for one file of an experiment's code.
@@ -309,14 +349,18 @@ type fileRequest struct {
 	Path string `json:"path"`
 }
 
-type fileResponse struct {
-	File []byte `json:"file"`
-}
-
-func (a *API) modelFile(ctx context.Context, c *call, req *fileRequest) (*fileResponse, error) {
-	content, err := a.submittedFile(ctx, c, req.Path)
+func (a *API) modelFile(ctx context.Context, c *call) error {
+	body, err := a.readBody(c.Ctx, smallBody)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return &fileResponse{File: content}, nil
+	var req fileRequest
+	if err := v1.Unmarshal(body, &req); err != nil {
+		return fault.New(fault.Invalid, "%w", err)
+	}
+	content, size, err := a.fileOfCode(ctx, c, req.Path)
+	if err != nil {
+		return err
+	}
+	return a.sendBase64(c, "file", content, size)
 }

@@ -104,11 +104,11 @@ func (a *API) submission(ctx context.Context, c *call, req *v1.CreateExperimentR
 	if s.WarmStart, err = a.source(ctx, c, s.config); err != nil {
 		return nil, err
 	}
-	if s.Context, err = packContext(req.ModelDefinition); err != nil {
+	if s.Context, err = a.keepFiles(ctx, c.files, req.ValidateOnly != nil && *req.ValidateOnly); err != nil {
 		return nil, err
 	}
-	if s.Context == nil && parent != nil && parent.ContextHash != nil {
-		s.Context = &store.Context{Hash: parent.ContextHash}
+	if c.files.none() && parent != nil {
+		s.Context = parent.ContextHash
 	}
 	return s, nil
 }

@@ -14,8 +14,9 @@ import (
 // answerWithin is how long a request may take that waits for nothing but us.
 const answerWithin = 30 * time.Second
 
-// slowWithin is how long a request may take that carries a whole context.
-const slowWithin = 2 * time.Minute
+// slowWithin is how long a request may take that stores a whole context, once that
+// has arrived.
+const slowWithin = 10 * time.Minute
 
 // guard stands before every route: it gives the request a context that ends with
 // the server, turns a panic into a 500 that is logged with its stack, writes the
@@ -29,10 +30,15 @@ func (a *API) guard(c *fiber.Ctx) (err error) {
 			a.log.Error("a request panicked", "method", c.Method(), "path", c.Path(), "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 			err = a.writeError(c, fmt.Errorf("panic: %v", r))
 		}
-		discard(c, reportBody)
+		releaseHeld(c)
+		a.discard(c, reportBody)
 		a.meters.answered(c.Method(), c.Route().Path, c.Response().StatusCode(), time.Since(begin))
 	}()
-	if err := c.Next(); err != nil {
+	err = a.checkHost(c)
+	if err == nil {
+		err = c.Next()
+	}
+	if err != nil {
 		return a.writeError(c, err)
 	}
 	return nil

@@ -30,7 +30,7 @@ const goneEvery = 2 * time.Second
 func (a *API) handOver(c *fiber.Ctx, h http.Handler) error {
 	ctx, cancel := context.WithCancelCause(a.stopping)
 	w := &handedOver{header: http.Header{}, decided: make(chan struct{}), conn: make(chan net.Conn, 1), cancel: cancel}
-	r, body, err := requestOf(ctx, c)
+	r, body, err := a.requestOf(ctx, c)
 	if err != nil {
 		cancel(nil)
 		return err
@@ -87,7 +87,7 @@ func leave(ctx context.Context, conn net.Conn, cancel context.CancelCauseFunc) {
 }
 
 // requestOf is a request as net/http has it.
-func requestOf(ctx context.Context, c *fiber.Ctx) (*http.Request, *body, error) {
+func (a *API) requestOf(ctx context.Context, c *fiber.Ctx) (*http.Request, *body, error) {
 	in := c.Request()
 	u, err := url.ParseRequestURI(string(in.Header.RequestURI()))
 	if err != nil {
@@ -111,8 +111,9 @@ func requestOf(ctx context.Context, c *fiber.Ctx) (*http.Request, *body, error) 
 	case r.ContentLength == -1:
 		r.TransferEncoding = []string{"chunked"}
 	}
-	if stream := c.Context().RequestBodyStream(); stream != nil && r.ContentLength != 0 {
-		b.from = stream
+	if from := a.arrivalOf(c); from != nil && r.ContentLength != 0 {
+		from.anyRate = true // it holds nothing but its own connection
+		b.from = from
 	} else {
 		b.giveUp()
 		r.Body = http.NoBody

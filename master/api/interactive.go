@@ -123,7 +123,6 @@ func idsOf(list []store.Task) []string {
 // launch is a request to start a task, of whatever kind.
 type launch struct {
 	config      v1.Struct
-	files       []v1.File
 	template    *string
 	workspaceID *int
 	preview     *bool
@@ -208,7 +207,7 @@ func (a *API) newTask(ctx context.Context, c *call, of kind, l launch) (n store.
 	if n.Config, err = json.Marshal(cfg); err != nil {
 		return n, cfg, nil, err
 	}
-	n.Context, err = packContext(l.files)
+	n.Context, err = a.keepFiles(ctx, c.files, l.preview != nil && *l.preview)
 	return n, cfg, remarks, err
 }
 

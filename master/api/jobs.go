@@ -201,12 +201,33 @@ func (a *API) fitsPool(e store.Experiment, name string) error {
 	return nil
 }
 
+// taskFitsPool says why a task cannot run in another pool: what its configuration
+// asks of a node was allowed by the pool that it was submitted to.
+func (a *API) taskFitsPool(ctx context.Context, id, name string) error {
+	pool, err := a.pool(name)
+	if err != nil {
+		return err
+	}
+	k, err := a.db.Task(ctx, id)
+	if err != nil {
+		return err
+	}
+	cfg, err := expconf.ParseCommandConfigJSON(k.Config)
+	if err != nil {
+		return err
+	}
+	if err := cfg.Refused(a.capabilities(pool)); err != nil {
+		return fault.New(fault.Invalid, "task %s cannot run in pool %s: %w", id, name, err)
+	}
+	return nil
+}
+
 func (a *API) updateTaskJob(ctx context.Context, id string, u v1.QueueControl) error {
 	if u.Weight != nil {
 		return fault.New(fault.Invalid, "job %s: only experiments have a weight", u.JobID)
 	}
 	if u.ResourcePool != nil {
-		if _, err := a.pool(*u.ResourcePool); err != nil {
+		if err := a.taskFitsPool(ctx, id, *u.ResourcePool); err != nil {
 			return err
 		}
 		if err := a.db.MoveTask(ctx, id, *u.ResourcePool); err != nil {

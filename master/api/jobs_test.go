@@ -1,8 +1,10 @@
 package api
 
 import (
+	"fmt"
 	"testing"
 
+	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -19,4 +21,27 @@ func TestJobsSayWhyTheyWait(t *testing.T) {
 	if got := at(t, me.get("/api/v1/job-queues-v2").ok().tree(), "jobs.0.full.waitingReason"); got != why {
 		t.Errorf("it waits because of %q", got)
 	}
+}
+
+// What a pool does not allow does not get there by a move.
+func TestAMoveKeepsThePoolsLimits(t *testing.T) {
+	limited := &expconf.ContainerLimits{HostPaths: []string{"/data/*"}}
+	r := newRig(t, func(c *Config) {
+		wide, tight := c.Pools[0], c.Pools[0]
+		wide.Name, wide.Containers = "wide", true
+		wide.Limits = &expconf.ContainerLimits{HostPaths: []string{"/*"}}
+		tight.Name, tight.Compute, tight.Aux, tight.Containers, tight.Limits = "tight", false, false, true, limited
+		wide.Compute, wide.Aux = true, true
+		c.Pools = []Pool{wide, tight}
+	})
+	me := r.user("determined")
+	made := me.post("/api/v1/commands", `{"config":{"entrypoint":["true"],"resources":{"slots":0},"bind_mounts":[{"host_path":"/etc","container_path":"/x"}]}}`).ok().tree()
+	job := at(t, made, "command.jobId").(string)
+	move := func(job, pool string) answer {
+		return me.post("/api/v1/job-queues", fmt.Sprintf(`{"updates":[{"jobId":%q,"resourcePool":%q}]}`, job, pool))
+	}
+	move(job, "tight").says(400, "tight", "/etc")
+	move(job, "wide").ok()
+	plain := me.post("/api/v1/commands", `{"config":{"entrypoint":["true"],"resources":{"slots":0}}}`).ok().tree()
+	move(at(t, plain, "command.jobId").(string), "tight").ok()
 }

@@ -47,9 +47,6 @@ func (a *API) login(ctx context.Context, c *call, req *v1.LoginRequest) (*v1.Log
 	if len(name) > longestUsername || len(req.Password) > longestPassword {
 		return nil, fault.New(fault.Unauthenticated, "invalid credentials")
 	}
-	if wait := a.logins.blocked(name, time.Now()); wait > 0 {
-		return nil, fault.New(fault.TooMany, "too many wrong passwords for %s; try again in %d seconds", name, int(wait.Seconds())+1)
-	}
 	sent := hashedAsClientsDo(req.Password, req.IsHashed != nil && *req.IsHashed)
 	if sent == "" && !a.blankAllowed(c) {
 		return nil, fault.New(fault.Unauthenticated, "blank passwords are accepted only on the master's own machine; sign in there and set one with det user change-password")
@@ -58,14 +55,12 @@ func (a *API) login(ctx context.Context, c *call, req *v1.LoginRequest) (*v1.Log
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return nil, err
 	}
-	if !passwordFits(u, err == nil, sent) {
-		a.logins.failed(name, time.Now())
-		return nil, fault.New(fault.Unauthenticated, "invalid credentials")
+	if err := a.comparePassword(ctx, c, name, u, err == nil, sent); err != nil {
+		return nil, err
 	}
 	if !u.Active {
 		return nil, fault.New(fault.Forbidden, "user %s is deactivated; an admin can activate it with det user activate %s", name, name)
 	}
-	a.logins.succeeded(name)
 	token, hash := auth.NewToken()
 	if err := a.db.NewSession(ctx, u.ID, hash, sessionLife); err != nil {
 		return nil, err
@@ -83,6 +78,34 @@ func sessionCookie(c *call, token string, age int) *fiber.Cookie {
 	return cookie
 }
 
+// comparePassword fails unless the password is the user's. A blank one is no guess:
+// nothing is compared or counted.
+func (a *API) comparePassword(ctx context.Context, c *call, name string, u store.User, exists bool, sent string) error {
+	fits := false
+	if sent == "" {
+		fits = passwordFits(u, exists, sent)
+	} else {
+		address := a.addressOf(c.Ctx)
+		err := a.logins.compare(ctx, address, func() error {
+			if err := a.countLogin(ctx, address, name); err != nil {
+				return err
+			}
+			if fits = passwordFits(u, exists, sent); !fits {
+				return nil
+			}
+			ofName, ofAddress := loginKeys(address, name)
+			return a.db.LoginSucceeded(ctx, ofName, ofAddress)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if !fits {
+		return fault.New(fault.Unauthenticated, "invalid credentials")
+	}
+	return nil
+}
+
 // passwordFits does the same work whether the user exists, has a password, or
 // neither, so that the time an answer takes tells nothing.
 func passwordFits(u store.User, exists bool, sent string) bool {
@@ -97,14 +120,20 @@ func passwordFits(u store.User, exists bool, sent string) bool {
 }
 
 // blankAllowed says whether a blank password may be used from where this call
-// comes. What an ingress passed on comes from somewhere else than its socket says.
+// comes, and for the name under which it calls. What an ingress passed on comes from
+// somewhere else than its socket says.
 func (a *API) blankAllowed(c *call) bool {
 	for _, h := range []string{fiber.HeaderXForwardedFor, fiber.HeaderForwarded} {
 		if c.Get(h) != "" {
 			return false
 		}
 	}
-	return a.cfg.BlankLogin(c.Context().RemoteIP().String())
+	return a.cfg.BlankLogin(c.Context().RemoteIP().String(), bareHost(string(c.Request().Host())))
+}
+
+// StoredPassword is what is stored of a password that is known as it is typed.
+func StoredPassword(password string) (string, error) {
+	return auth.HashPassword(hashedAsClientsDo(password, false))
 }
 
 func hashedAsClientsDo(password string, hashed bool) string {

@@ -1,73 +1,140 @@
 package api
 
 import (
+	"context"
+	"net"
+	"net/netip"
+	"runtime"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
 )
 
+// Limits on guessing passwords. Nobody is locked out by what others do elsewhere:
+// tries are counted for an address, and for a name at an address, and never for a
+// name alone. What many addresses can try together is bounded by how many
+// passwords are compared at once.
 const (
-	loginTries  = 10 // wrong passwords that a name may have within loginWindow
-	loginWindow = time.Minute
-	loginNames  = 10_000 // names that are remembered at once
+	LoginWindow    = time.Minute // in which tries are counted
+	triesOfName    = 10          // for one name at one address
+	triesOfAddress = 60          // for all names at one address
+	comparesAt     = 4           // passwords that are compared at once, at most
+	comparesOf     = 32          // of one address, being compared or waiting
+	compareWait    = 10 * time.Second
 )
 
-// loginLimiter slows guessing: after loginTries wrong passwords for a name, more
-// are refused until the window is over. It counts names whether they exist or
-// not, so that its answers do not tell which do.
-type loginLimiter struct {
-	mu    sync.Mutex
-	tries map[string]loginTally
+// logins bounds the work that signing in costs: to compare a password takes a
+// processor for a twentieth of a second on purpose.
+type logins struct {
+	slots chan struct{}
+
+	mu   sync.Mutex
+	from map[string]int // by address: what is compared or waits
 }
 
-type loginTally struct {
-	wrong int
-	since time.Time
+func newLogins() *logins {
+	return &logins{slots: make(chan struct{}, min(comparesAt, max(1, runtime.GOMAXPROCS(0)/2))), from: map[string]int{}}
 }
 
-func newLoginLimiter() *loginLimiter { return &loginLimiter{tries: map[string]loginTally{}} }
+// compare runs fn when there is a processor for it.
+func (l *logins) compare(ctx context.Context, address string, fn func() error) error {
+	if !l.enter(address) {
+		return fault.New(fault.TooMany, "too many sign-ins from your address at once; try again")
+	}
+	defer l.leave(address)
+	wait := time.NewTimer(compareWait)
+	defer wait.Stop()
+	select {
+	case l.slots <- struct{}{}:
+		defer func() { <-l.slots }()
+		return fn()
+	case <-wait.C:
+	case <-ctx.Done():
+	}
+	return fault.New(fault.Unavailable, "too many people sign in at the moment; try again")
+}
 
-// blocked says for how long a name has to wait; 0 when it may try.
-func (l *loginLimiter) blocked(name string, now time.Time) time.Duration {
+func (l *logins) enter(address string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t, ok := l.tries[name]
-	if !ok || t.wrong < loginTries {
-		return 0
+	if l.from[address] >= comparesOf {
+		return false
 	}
-	return max(0, t.since.Add(loginWindow).Sub(now))
+	l.from[address]++
+	return true
 }
 
-// failed counts a wrong password.
-func (l *loginLimiter) failed(name string, now time.Time) {
+func (l *logins) leave(address string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t, ok := l.tries[name]
-	if !ok || now.Sub(t.since) >= loginWindow {
-		l.makeRoom(now)
-		t = loginTally{since: now}
+	if l.from[address]--; l.from[address] <= 0 {
+		delete(l.from, address)
 	}
-	t.wrong++
-	l.tries[name] = t
 }
 
-// succeeded forgets the wrong ones.
-func (l *loginLimiter) succeeded(name string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.tries, name)
+// loginKeys are what a try is counted for.
+func loginKeys(address, name string) (ofName, ofAddress string) {
+	return "name " + address + " " + name, "address " + address
 }
 
-// makeRoom needs the lock.
-func (l *loginLimiter) makeRoom(now time.Time) {
-	if len(l.tries) < loginNames {
-		return
+// countLogin counts a try, and fails when there were too many.
+func (a *API) countLogin(ctx context.Context, address, name string) error {
+	ofName, ofAddress := loginKeys(address, name)
+	tallies, err := a.db.CountLogin(ctx, []string{ofName, ofAddress}, LoginWindow)
+	if err != nil {
+		return err
 	}
-	for name, t := range l.tries {
-		if now.Sub(t.since) >= loginWindow {
-			delete(l.tries, name)
+	for _, limit := range []struct {
+		of   store.LoginTally
+		most int
+		what string
+	}{{tallies[ofName], triesOfName, "for " + name + " from your address"}, {tallies[ofAddress], triesOfAddress, "from your address"}} {
+		if limit.of.Tries > limit.most {
+			return fault.New(fault.TooMany, "too many wrong passwords %s; try again in %d seconds", limit.what, max(0, int(limit.of.Wait))+1)
 		}
 	}
-	if len(l.tries) >= loginNames {
-		clear(l.tries)
+	return nil
+}
+
+// addressOf is where a call comes from: the address of its connection, or, where
+// that is a proxy that the operators trust, the one that the proxy saw. An IPv6
+// address is its network, because a network has as many addresses as it likes.
+func (a *API) addressOf(c *fiber.Ctx) string {
+	from, ok := netip.AddrFromSlice(c.Context().RemoteIP())
+	if !ok {
+		return c.Context().RemoteIP().String()
 	}
+	from = from.Unmap()
+	hops := strings.Split(c.Get(fiber.HeaderXForwardedFor), ",")
+	for i := len(hops) - 1; i >= 0 && a.trusted(from); i-- {
+		hop := strings.TrimSpace(hops[i])
+		if host, _, err := net.SplitHostPort(hop); err == nil {
+			hop = host
+		}
+		seen, err := netip.ParseAddr(strings.Trim(hop, "[]"))
+		if err != nil {
+			break
+		}
+		from = seen.Unmap()
+	}
+	if from.Is6() {
+		if network, err := from.WithZone("").Prefix(64); err == nil {
+			return network.String()
+		}
+	}
+	return from.String()
+}
+
+func (a *API) trusted(address netip.Addr) bool {
+	for _, p := range a.cfg.TrustedProxies {
+		if p.Contains(address) {
+			return true
+		}
+	}
+	return false
 }

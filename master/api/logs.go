@@ -20,6 +20,9 @@ import (
 // unpackedBody bounds what a compressed body may unpack to.
 const unpackedBody = 4 * reportBody
 
+// unpackWindow is how far back what unpacks a body may have to look.
+const unpackWindow = 8 << 20
+
 func (a *API) registerLogs() {
 	a.raw("POST", "/detent/logs", task, "Ship lines of output", a.shipLogs, bodyLimit(reportBody), evenWhenEnded)
 	a.raw("POST", "/task/logs", both, "Ship lines of output, as Determined's tasks do", a.taskLogs, bodyLimit(reportBody), evenWhenEnded)
@@ -30,40 +33,77 @@ func (a *API) registerLogs() {
 	a.raw("GET", "/tasks/:id/logs/fields", both, "Stream what the logs of a task can be filtered by", a.taskLogFields)
 }
 
-// packedBody reads a body and unpacks it as its Content-Encoding says.
+// packedBody reads a body and unpacks it as its Content-Encoding says. It unpacks
+// twice: what it unpacks to is known, and there is memory for it, before it is kept.
 func (a *API) packedBody(c *call) ([]byte, error) {
-	body, err := a.readBody(c.Ctx, reportBody)
+	encoding := strings.ToLower(c.Get("Content-Encoding"))
+	if encoding == "" || encoding == "identity" {
+		return a.readBody(c.Ctx, reportBody)
+	}
+	b, err := a.receive(c.Ctx, reportBody)
 	if err != nil {
 		return nil, err
 	}
+	defer b.Close()
+	size, err := a.unpackedSize(b, encoding)
+	if err != nil {
+		return nil, err
+	}
+	if size > smallBody {
+		if err := a.holdFor(c.Ctx, size); err != nil {
+			return nil, err
+		}
+	}
+	plain := bytes.NewBuffer(make([]byte, 0, size))
+	err = unpack(b, encoding, func(r io.Reader) error {
+		_, err := io.Copy(plain, r)
+		return err
+	})
+	return plain.Bytes(), err
+}
+
+// unpackedSize counts what a body unpacks to. Few are counted at once: to unpack
+// takes memory of its own.
+func (a *API) unpackedSize(b *received, encoding string) (size int64, err error) {
+	release, err := a.receiver.hold(a.stopping, unpackWindow/bodyWeight)
+	if err != nil {
+		return 0, err
+	}
+	defer release()
+	err = unpack(b, encoding, func(r io.Reader) error {
+		size, err = io.Copy(io.Discard, io.LimitReader(r, unpackedBody+1))
+		return err
+	})
+	if err == nil && size > unpackedBody {
+		err = tooLarge(int(size), unpackedBody)
+	}
+	return size, err
+}
+
+// unpack calls fn with a body unpacked.
+func unpack(b *received, encoding string, fn func(io.Reader) error) error {
 	var r io.Reader
-	switch encoding := strings.ToLower(c.Get("Content-Encoding")); encoding {
-	case "", "identity":
-		return body, nil
+	switch encoding {
 	case "gzip":
-		z, err := gzip.NewReader(bytes.NewReader(body))
+		z, err := gzip.NewReader(b.open())
 		if err != nil {
-			return nil, fault.New(fault.Invalid, "the body is not gzip: %v", err)
+			return fault.New(fault.Invalid, "the body is not gzip: %v", err)
 		}
 		r = z
 	case "zstd":
-		z, err := zstd.NewReader(bytes.NewReader(body), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(8<<20))
+		z, err := zstd.NewReader(b.open(), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(unpackWindow))
 		if err != nil {
-			return nil, fault.New(fault.Invalid, "the body is not zstd: %v", err)
+			return fault.New(fault.Invalid, "the body is not zstd: %v", err)
 		}
 		defer z.Close()
 		r = z
 	default:
-		return nil, fault.New(fault.Invalid, "Content-Encoding: %q is not known; gzip and zstd are", encoding)
+		return fault.New(fault.Invalid, "Content-Encoding: %q is not known; gzip and zstd are", encoding)
 	}
-	plain, err := io.ReadAll(io.LimitReader(r, unpackedBody+1))
-	switch {
-	case err != nil:
-		return nil, fault.New(fault.Invalid, "the body cannot be unpacked: %v", err)
-	case len(plain) > unpackedBody:
-		return nil, tooLarge(len(plain), unpackedBody)
+	if err := fn(r); err != nil {
+		return fault.New(fault.Invalid, "the body cannot be unpacked: %v", err)
 	}
-	return plain, nil
+	return nil
 }
 
 // shipLogs takes a runner's lines, each once however often they are sent.

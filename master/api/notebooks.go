@@ -10,7 +10,7 @@ import (
 
 func (a *API) registerNotebooks() {
 	handle(a, "GET", "/notebooks", both, "List notebooks", a.listNotebooks, query(taskListQuery))
-	handle(a, "POST", "/notebooks", person, "Start a notebook", a.createNotebook, bodyLimit(contextBody), slow)
+	handle(a, "POST", "/notebooks", person, "Start a notebook", a.createNotebook, withFiles("files"))
 	handle(a, "GET", "/notebooks/:id", both, "A notebook", a.notebook)
 	handle(a, "POST", "/notebooks/:id/kill", person, "End a notebook", a.killNotebook)
 	handle(a, "POST", "/notebooks/:id/set_priority", person, "Change the priority of a notebook", a.prioritizeNotebook)
@@ -48,7 +48,7 @@ func (a *API) notebook(ctx context.Context, c *call, _ *none) (*v1.GetNotebookRe
 }
 
 func (a *API) createNotebook(ctx context.Context, c *call, req *v1.LaunchNotebookRequest) (*v1.LaunchNotebookResponse, error) {
-	done, err := a.launch(ctx, c, notebooks(), launch{config: req.Config, files: req.Files, template: req.TemplateName,
+	done, err := a.launch(ctx, c, notebooks(), launch{config: req.Config, template: req.TemplateName,
 		workspaceID: req.WorkspaceID, preview: req.Preview})
 	if err != nil {
 		return nil, err

@@ -57,8 +57,10 @@ func (a *API) containerDefaults(p Pool) expconf.TaskContainerDefaults {
 }
 
 // capabilities is what can be done in a pool.
-func (a *API) capabilities(p Pool) expconf.Capabilities {
-	can := a.cfg.Capabilities
+func (a *API) capabilities(p Pool) expconf.Capabilities { return CapabilitiesIn(a.cfg.Capabilities, p) }
+
+// CapabilitiesIn is what of a cluster's capabilities a pool has.
+func CapabilitiesIn(can expconf.Capabilities, p Pool) expconf.Capabilities {
 	can.Containers = can.Containers && p.Containers
 	can.Devices, can.Limits = can.Devices || can.Containers, p.Limits
 	if !p.Mounts {

@@ -102,14 +102,37 @@ func newRig(t testing.TB, change ...func(*Config)) *rig {
 	return r
 }
 
+// another starts a second master over the same database.
+func (r *rig) another() *rig {
+	r.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	second := *r
+	second.api = New(ctx, rigConfig(r.t), r.db, r.bus, r.identity, r.discovery, slog.New(slog.DiscardHandler))
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- second.api.App().Listener(lis) }()
+	second.url = "http://" + lis.Addr().String()
+	r.t.Cleanup(func() {
+		cancel()
+		if err := second.api.App().ShutdownWithTimeout(10 * time.Second); err != nil {
+			r.t.Errorf("the second API does not stop: %v", err)
+		}
+		<-served
+	})
+	return &second
+}
+
 func rigConfig(t testing.TB) Config {
 	return Config{
 		ClusterName: "test", ClusterID: "cluster-1", MasterID: "master-1", Version: "0.38.1", DetentVersion: "0.1.0",
 		PublicURL:  "http://127.0.0.1:8080",
-		BlankLogin: func(remote string) bool { return net.ParseIP(remote).IsLoopback() },
+		BlankLogin: func(remote, host string) bool { return net.ParseIP(remote).IsLoopback() && loopbackHost(host) },
 		Pools: []Pool{{Name: "default", Mounts: true, Description: "the only one", Compute: true, Aux: true,
 			SlotType: "cpu", Preemption: true, Priority: 42, MaxAux: 100}},
-		CheckpointStorage: sharedFS(t), Capabilities: expconf.Everything(), Inventory: rigInventory,
+		CheckpointStorage: sharedFS(t), CheckpointRoots: []string{"/tmp"}, Capabilities: expconf.Everything(), Inventory: rigInventory,
 		RunnerDir: t.TempDir(), HarnessDir: t.TempDir(),
 		Redacted: func() any { return map[string]any{"database": "…"} },
 	}

@@ -38,7 +38,8 @@ type route struct {
 	waits   bool          // the answer may wait for something to happen
 	after   bool          // an ended attempt's token is still good for it
 	query   []string      // names of its parameters
-	within  time.Duration // how long the answer may take; a raw route has no such limit
+	within  time.Duration // how long the answer may take once the body is there; a raw route has no such limit
+	files   string        // the field of its body that has files, which are received to disk
 }
 
 // none is the request or response of a route that has none.
@@ -61,6 +62,14 @@ func longPoll(r *route) { r.within, r.waits = longestPoll+answerWithin, true }
 // slow is for answers that read or write a whole context.
 func slow(r *route) { r.within = slowWithin }
 
+// withFiles is for a body with code in that field.
+func withFiles(field string) option {
+	return func(r *route) { r.files, r.limit, r.within = field, contextBody, slowWithin }
+}
+
+// takes documents the body of a raw route.
+func takes[Req any](r *route) { r.req = reflect.TypeFor[Req]() }
+
 // handle adds a route whose body and answer are messages of the wire.
 func handle[Req, Resp any](a *API, method, path string, who access, summary string,
 	fn func(ctx context.Context, c *call, req *Req) (*Resp, error), opts ...option) {
@@ -73,15 +82,17 @@ func handle[Req, Resp any](a *API, method, path string, who access, summary stri
 		c := &call{Ctx: fc, who: whoOf(fc), takes: r.takes}
 		var req Req
 		if r.req != nil {
-			body, err := a.readBody(fc, r.limit)
+			body, err := a.bodyOf(c, &r)
 			if err != nil {
 				return err
 			}
+			defer c.files.Close()
 			if err := v1.Unmarshal(body, &req); err != nil {
 				return fault.New(fault.Invalid, "%w", err)
 			}
 		}
-		ctx := fc.UserContext()
+		ctx, cancel := context.WithTimeout(a.stopping, r.within)
+		defer cancel()
 		if r.waits {
 			var done func()
 			ctx, done = a.followings.follow(ctx, c)
@@ -97,6 +108,21 @@ func handle[Req, Resp any](a *API, method, path string, who access, summary stri
 		return c.send(resp)
 	}
 	a.routes = append(a.routes, r)
+}
+
+// bodyOf receives the body of a call; its files are on disk then.
+func (a *API) bodyOf(c *call, r *route) (body []byte, err error) {
+	if r.files == "" {
+		return a.readBody(c.Ctx, r.limit)
+	}
+	if c.files, err = a.receiveFiles(c.Ctx, r.files, r.limit); err != nil {
+		return nil, err
+	}
+	body, err = a.intoMemory(c.Ctx, &c.files.rest)
+	if err != nil {
+		c.files.Close()
+	}
+	return body, err
 }
 
 // raw adds a route that writes its own answer: a stream, a file, a page.
@@ -134,17 +160,12 @@ func (a *API) mount() {
 	a.mountPages()
 }
 
-// admit checks who calls before anything of the body is read, and gives the
-// request its context: the server's, with the route's time limit. The context of
-// a raw route ends with the server alone, because its stream outlives its handler.
+// admit checks who calls before anything of the body is read. The context of a raw
+// route ends with the server alone, because its stream outlives its handler; that
+// of others has the route's time limit, from when the body is there.
 func (a *API) admit(r route) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		if r.within > 0 {
-			ctx, cancel := context.WithTimeout(a.stopping, r.within)
-			defer cancel()
-			c.SetUserContext(ctx)
-		}
-		who, err := a.auth.who(c.UserContext(), c)
+		who, err := a.signedIn(c)
 		if r.access == public {
 			if err == nil {
 				c.Locals(whoKey{}, who)
@@ -180,6 +201,14 @@ func (r route) takes(who auth.Who) error {
 		return fault.New(fault.Unauthenticated, "attempt %s is over; its token takes nothing but logs and its exit", who.AllocationID)
 	}
 	return nil
+}
+
+// signedIn says who calls; the look-up has its own time limit, because what comes
+// after it may last as long as a stream.
+func (a *API) signedIn(c *fiber.Ctx) (auth.Who, error) {
+	ctx, cancel := context.WithTimeout(a.stopping, answerWithin)
+	defer cancel()
+	return a.auth.who(ctx, c)
 }
 
 type whoKey struct{}

@@ -16,7 +16,7 @@ import (
 
 func (a *API) registerShells() {
 	handle(a, "GET", "/shells", both, "List shells", a.listShells, query(taskListQuery))
-	handle(a, "POST", "/shells", person, "Start a shell", a.createShell, bodyLimit(contextBody), slow)
+	handle(a, "POST", "/shells", person, "Start a shell", a.createShell, withFiles("files"))
 	handle(a, "GET", "/shells/:id", both, "A shell; with its private key for those who may enter it", a.shell)
 	handle(a, "POST", "/shells/:id/kill", person, "End a shell", a.killShell)
 	handle(a, "POST", "/shells/:id/set_priority", person, "Change the priority of a shell", a.prioritizeShell)
@@ -112,7 +112,7 @@ func (a *API) createShell(ctx context.Context, c *call, req *v1.LaunchShellReque
 	if err != nil {
 		return nil, err
 	}
-	done, err := a.launch(ctx, c, shells(), launch{config: req.Config, files: req.Files, template: req.TemplateName,
+	done, err := a.launch(ctx, c, shells(), launch{config: req.Config, template: req.TemplateName,
 		workspaceID: req.WorkspaceID, preview: req.Preview, shell: keys})
 	if err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ const mostShown = 100
 
 func (a *API) registerTensorboards() {
 	handle(a, "GET", "/tensorboards", both, "List TensorBoards", a.listTensorboards, query(taskListQuery))
-	handle(a, "POST", "/tensorboards", person, "Start a TensorBoard for experiments and trials", a.createTensorboard, bodyLimit(contextBody), slow)
+	handle(a, "POST", "/tensorboards", person, "Start a TensorBoard for experiments and trials", a.createTensorboard, withFiles("files"))
 	handle(a, "GET", "/tensorboards/:id", both, "A TensorBoard", a.tensorboard)
 	handle(a, "POST", "/tensorboards/:id/kill", person, "End a TensorBoard", a.killTensorboard)
 	handle(a, "POST", "/tensorboards/:id/set_priority", person, "Change the priority of a TensorBoard", a.prioritizeTensorboard)
@@ -79,7 +79,7 @@ func (a *API) createTensorboard(ctx context.Context, c *call, req *v1.LaunchTens
 	if err != nil {
 		return nil, err
 	}
-	done, err := a.launch(ctx, c, tensorboards(), launch{config: req.Config, files: req.Files, template: req.TemplateName,
+	done, err := a.launch(ctx, c, tensorboards(), launch{config: req.Config, template: req.TemplateName,
 		workspaceID: req.WorkspaceID, preview: req.Preview, tensorboard: &shown})
 	if err != nil {
 		return nil, err

@@ -74,14 +74,18 @@ func username(s string) (string, error) {
 }
 
 // passwordHash makes what is stored of a password.
-func (a *API) passwordHash(c *call, password string, hashed *bool) (string, error) {
+func (a *API) passwordHash(ctx context.Context, c *call, password string, hashed *bool) (hash string, err error) {
 	if len(password) > longestPassword {
 		return "", fault.New(fault.Invalid, "password: %d bytes are over the limit of %d", len(password), longestPassword)
 	}
 	if password == "" && !a.blankAllowed(c) {
 		return "", fault.New(fault.Invalid, "password: a blank one is accepted only on the master's own machine")
 	}
-	return auth.HashPassword(hashedAsClientsDo(password, hashed != nil && *hashed))
+	err = a.logins.compare(ctx, a.addressOf(c.Ctx), func() error {
+		hash, err = auth.HashPassword(hashedAsClientsDo(password, hashed != nil && *hashed))
+		return err
+	})
+	return hash, err
 }
 
 func (a *API) listUsers(ctx context.Context, c *call, _ *none) (*v1.GetUsersResponse, error) {
@@ -161,7 +165,7 @@ func (a *API) createUser(ctx context.Context, c *call, req *v1.PostUserRequest) 
 		if req.Password != nil {
 			password = *req.Password
 		}
-		if u.PasswordHash, err = a.passwordHash(c, password, req.IsHashed); err != nil {
+		if u.PasswordHash, err = a.passwordHash(ctx, c, password, req.IsHashed); err != nil {
 			return nil, err
 		}
 	}
@@ -200,7 +204,7 @@ func (a *API) patchUser(ctx context.Context, c *call, req *v1.PatchUser) (*v1.Pa
 		if err := a.mayReplacePassword(ctx, c, id, req); err != nil {
 			return nil, err
 		}
-		hash, err := a.passwordHash(c, *req.Password, req.IsHashed)
+		hash, err := a.passwordHash(ctx, c, *req.Password, req.IsHashed)
 		if err != nil {
 			return nil, err
 		}
@@ -261,7 +265,7 @@ func (a *API) setPassword(ctx context.Context, c *call) error {
 	if err := a.mayReplacePassword(ctx, c, id, &req); err != nil {
 		return err
 	}
-	hash, err := a.passwordHash(c, *req.Password, req.IsHashed)
+	hash, err := a.passwordHash(ctx, c, *req.Password, req.IsHashed)
 	if err != nil {
 		return err
 	}

@@ -2,9 +2,13 @@ package api
 
 import (
 	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestSigningIn(t *testing.T) {
@@ -42,7 +46,7 @@ func TestWrongPasswords(t *testing.T) {
 	if string(wrong.body) != string(unknown.body) {
 		t.Fatalf("the answers tell who exists: %s and %s", wrong.body, unknown.body)
 	}
-	for range loginTries - 1 {
+	for range triesOfName - 1 {
 		r.anyone().post("/api/v1/auth/login", `{"username":"nobody","password":"x"}`).says(401)
 	}
 	blocked := r.anyone().post("/api/v1/auth/login", `{"username":"NOBODY","password":"x"}`).says(429, "try again in")
@@ -54,12 +58,114 @@ func TestWrongPasswords(t *testing.T) {
 	r.anyone().post("/api/v1/auth/login", fmt.Sprintf(`{"username":%q,"password":""}`, strings.Repeat("x", 10_000))).says(401)
 }
 
+// What somebody tries elsewhere locks nobody out, and what is tried through one
+// master counts at the others.
+func TestWrongPasswordsElsewhere(t *testing.T) {
+	r := newRig(t)
+	admin := r.user("admin")
+	admin.patch("/api/v1/users/1", `{"password":"right","isHashed":false}`).ok()
+	second := r.another()
+	guess := func(m *rig, from, password string) int {
+		m.t.Helper()
+		local := &net.TCPAddr{IP: net.ParseIP(from)}
+		client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DialContext: (&net.Dialer{LocalAddr: local}).DialContext, DisableKeepAlives: true}}
+		resp, err := client.Post(m.url+"/api/v1/auth/login", "application/json", strings.NewReader(`{"username":"admin","password":"`+password+`"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		return resp.StatusCode
+	}
+	for i := range triesOfName {
+		if got := guess([]*rig{r, second}[i%2], "127.0.0.9", "wrong"); got != 401 {
+			t.Fatalf("wrong password %d: %d", i, got)
+		}
+	}
+	for _, m := range []*rig{r, second} {
+		if got := guess(m, "127.0.0.9", "right"); got != 429 {
+			t.Errorf("one more guess from there: %d", got)
+		}
+		for range triesOfName + 2 { // who knows the password is never slowed
+			if got := guess(m, "127.0.0.1", "right"); got != 200 {
+				t.Fatalf("the admin, from elsewhere: %d", got)
+			}
+		}
+	}
+	if _, err := r.db.DropLoginTries(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	if got := guess(r, "127.0.0.9", "right"); got != 200 {
+		t.Errorf("when the window is over: %d", got)
+	}
+}
+
+// An address that a trusted proxy has seen counts, and one that anybody claims does not.
+func TestAddressesBehindAProxy(t *testing.T) {
+	for name, c := range map[string]struct {
+		trusted []netip.Prefix
+		codes   [2]int
+	}{
+		"nobody is trusted": {nil, [2]int{429, 429}},
+		"the proxy is":      {[]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, [2]int{429, 401}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, func(cfg *Config) { cfg.TrustedProxies = c.trusted })
+			try := func(from string) answer {
+				return r.anyone().with("POST", "/api/v1/auth/login", strings.NewReader(`{"username":"admin","password":"wrong"}`),
+					http.Header{"X-Forwarded-For": {"198.51.100.7, " + from}})
+			}
+			for range triesOfName {
+				try("203.0.113.5").is(401)
+			}
+			try("203.0.113.5").is(c.codes[0])
+			try("2001:db8::1").is(c.codes[1])
+		})
+	}
+}
+
 func TestBlankPasswordsAreLocal(t *testing.T) {
-	r := newRig(t, func(c *Config) { c.BlankLogin = func(string) bool { return false } })
+	r := newRig(t, func(c *Config) { c.BlankLogin = func(string, string) bool { return false } })
 	r.anyone().post("/api/v1/auth/login", `{"username":"admin","password":""}`).says(401, "blank passwords", "own machine")
 	open := newRig(t)
 	open.anyone().with("POST", "/api/v1/auth/login", strings.NewReader(`{"username":"admin","password":""}`),
 		http.Header{"X-Forwarded-For": {"10.0.0.9"}}).says(401, "blank passwords")
+}
+
+// A page of another site whose name leads here is not the master's, whatever it asks.
+func TestOtherNamesAreRefused(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Hosts = []string{"detent.example:8443", "*.tasks.example"} })
+	call := func(host, method, path, body string) answer {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), method, r.url+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host = host
+		resp, err := r.client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		b, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer{t: t, what: method + " " + host + path, code: resp.StatusCode, header: resp.Header, body: b}
+	}
+	blank := `{"username":"admin","password":""}`
+	for _, host := range []string{"evil.example", "evil.example:8080", "detent.example.evil.example", "localhost.evil.example", "tasks.example", "127.0.0.1.nip.example", "notlocalhost"} {
+		call(host, "POST", "/api/v1/auth/login", blank).says(403, "not called", "hosts")
+		call(host, "GET", "/", "").says(403, "not called")
+		call(host, "GET", "/api/v1/master", "").says(403, "not called")
+		call(host, "GET", "/health", "").ok()
+	}
+	for _, host := range []string{"127.0.0.1", "127.0.0.1:8080", "localhost", "LOCALHOST.", "[::1]:8080", "a.localhost:1"} {
+		call(host, "POST", "/api/v1/auth/login", blank).ok()
+	}
+	for _, host := range []string{"detent.example", "DETENT.example:1", "x.tasks.example", "192.0.2.7:8080", "[2001:db8::7]"} {
+		call(host, "GET", "/api/v1/master", "").ok()
+		call(host, "POST", "/api/v1/auth/login", blank).says(401, "blank passwords")
+	}
 }
 
 func TestUsers(t *testing.T) {

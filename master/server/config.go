@@ -41,6 +41,12 @@ type Config struct {
 	// the secrets of every other task on its node.
 	SharedRawExec bool `yaml:"shared_raw_exec"`
 
+	Hosts           []string    `yaml:"hosts"`            // names under which the master is called, beside public_url's and its machine's; *.example.com for all of a domain
+	TrustedProxies  []string    `yaml:"trusted_proxies"`  // addresses or networks of what stands before the master: their X-Forwarded-For is believed
+	InitialPassword string      `yaml:"initial_password"` // of the user admin, while that has none
+	CheckpointRoots []string    `yaml:"checkpoint_roots"` // folders below which the master reads checkpoints, for downloads; checkpoint_storage's when empty
+	Spool           SpoolConfig `yaml:"spool"`            // where requests lie while they arrive
+
 	Nomad  NomadConfig  `yaml:"nomad"`
 	Consul ConsulConfig `yaml:"consul"`
 	Vault  VaultConfig  `yaml:"vault"`
@@ -143,7 +149,7 @@ func (d *Duration) UnmarshalYAML(b []byte) error {
 // Defaults is a master that only needs its database.
 func Defaults() Config {
 	return Config{
-		Listen: "127.0.0.1:8080", ClusterName: "detent", LogLevel: "info", BlankPasswords: "loopback", DatabaseConns: 16,
+		Listen: "127.0.0.1:8080", ClusterName: "detent", LogLevel: "info", BlankPasswords: "loopback", DatabaseConns: 16, Spool: SpoolConfig{MaxMB: 8192},
 		Nomad:              NomadConfig{Address: "http://127.0.0.1:4646", Namespace: "default", Datacenters: []string{"*"}},
 		TensorboardTimeout: 300, AvoidNodeAfter: 3, StopAfter: Duration(2 * time.Minute), PlaceTimeout: Duration(time.Minute), PullTimeout: Duration(30 * time.Minute),
 	}
@@ -321,6 +327,7 @@ func (c *Config) check() []string {
 	}
 	k.url("public_url", c.PublicURL)
 	c.checkTasks(&k)
+	c.checkEdge(&k)
 	c.TLS.check(&k)
 	k.url("nomad.address", c.Nomad.Address)
 	if c.Consul.Address != "" {

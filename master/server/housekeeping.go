@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/detent-ml/detent/master/api"
 )
 
 // tidyEvery is the time between two looks at what nobody refers to any more.
@@ -27,6 +29,9 @@ func (m *master) keepHouse(ctx context.Context) {
 			m.log.Info("unused code was removed", "contexts", n)
 		}
 		m.dropVariables(ctx)
+		if _, err := m.db.DropLoginTries(ctx, api.LoginWindow); err != nil && ctx.Err() == nil {
+			m.log.Warn("counts of sign-ins could not be removed", "error", err)
+		}
 		if _, err := m.db.DropPasses(ctx); err != nil && ctx.Err() == nil {
 			m.log.Warn("unused tickets could not be removed", "error", err)
 		}

@@ -33,6 +33,7 @@ const (
 
 // Run serves until ctx ends. ready, which may be nil, is told the address.
 func Run(ctx context.Context, cfg Config, ready chan<- string) error {
+	limitMemory(os.Getenv)
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level(cfg.LogLevel)}))
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", cfg.Listen)
@@ -117,6 +118,9 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 	if m.vault, err = m.newVault(); err != nil {
 		return err
 	}
+	if err := m.initialPassword(ctx); err != nil {
+		return err
+	}
 	catalogue, err := m.catalogue()
 	if err != nil {
 		return err
@@ -176,14 +180,20 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 	return nil
 }
 
-// blankLogin says from where a blank password is good enough.
-func (m *master) blankLogin(remote string) bool {
+// blankLogin says from where, and under which name of the master, a blank password
+// is good enough. An address that is this machine's, asked for under another name, is
+// what a page of another site does whose name leads here.
+func (m *master) blankLogin(remote, host string) bool {
 	switch m.cfg.BlankPasswords {
 	case "always":
 		return true
 	case "never":
 		return false
 	}
-	ip := net.ParseIP(strings.Trim(remote, "[]"))
+	return loopback(remote) && (loopback(host) || host == "localhost" || strings.HasSuffix(host, ".localhost"))
+}
+
+func loopback(address string) bool {
+	ip := net.ParseIP(strings.Trim(address, "[]"))
 	return ip != nil && ip.IsLoopback()
 }

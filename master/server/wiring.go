@@ -102,6 +102,9 @@ func (m *master) task(s store.ToSubmit, pool *control.Pool) (jobspecs.Task, erro
 	if m.cfg.Consul.Address != "" {
 		t.Services = jobspecs.ConsulServices
 	}
+	if err := m.stillFits(s); err != nil {
+		return t, err
+	}
 	var err error
 	if t.Credentials, err = m.credentials(s); err != nil {
 		return t, err
@@ -134,6 +137,35 @@ func (m *master) task(s store.ToSubmit, pool *control.Pool) (jobspecs.Task, erro
 	return t, nil
 }
 
+// stillFits holds a configuration against the pool once more, whatever moved it there
+// or changed the pool since it was submitted. What removes files is the operators' own.
+func (m *master) stillFits(s store.ToSubmit) error {
+	if collects(s) {
+		return nil
+	}
+	can, err := m.cfg.capabilitiesIn(s.Pool)
+	if err != nil {
+		return err
+	}
+	if s.TrialID != nil {
+		cfg, perr := expconf.ParseConfigJSON(s.Config)
+		if perr != nil {
+			return fmt.Errorf("the configuration of experiment %d: %w", deref(s.ExperimentID), perr)
+		}
+		err = cfg.Refused(can)
+	} else {
+		cfg, perr := expconf.ParseCommandConfigJSON(s.TaskConfig)
+		if perr != nil {
+			return fmt.Errorf("the configuration of task %s: %w", s.TaskID, perr)
+		}
+		err = cfg.Refused(can)
+	}
+	if err != nil {
+		return fmt.Errorf("it cannot run in pool %s: %w", s.Pool, err)
+	}
+	return nil
+}
+
 func deref[T any](p *T) T {
 	if p == nil {
 		var zero T
@@ -161,27 +193,37 @@ func (m *master) apiConfig() (api.Config, error) {
 	if c.TaskContainer.LogPolicies == nil {
 		c.TaskContainer.LogPolicies = expconf.DefaultLogPolicies()
 	}
+	if c.CheckpointRoots, err = m.cfg.checkpointRoots(); err != nil {
+		return c, err
+	}
+	c.Hosts, c.TrustedProxies, c.Receiving = m.cfg.hosts(), m.cfg.trusted(), m.cfg.receiving()
 	for _, p := range m.cfg.Pools {
-		slot := "cpu"
-		if p.Slots == "device" {
-			slot = "cuda"
-			if strings.HasPrefix(p.Device, "amd/") {
-				slot = "rocm"
-			}
-		}
-		defaults, err := p.taskDefaults()
+		shown, err := m.cfg.shownPool(p)
 		if err != nil {
 			return c, err
 		}
-		limits, err := m.cfg.limits(p)
-		if err != nil {
-			return c, err
-		}
-		c.Pools = append(c.Pools, api.Pool{Name: p.Name, Description: p.Description, Compute: p.Name == m.cfg.DefaultComputePool,
-			Aux: p.Name == m.cfg.DefaultAuxPool, SlotType: slot, Preemption: p.Preemption, Priority: p.Priority, MaxAux: p.MaxAux,
-			Mounts: p.Driver == "raw_exec" || p.docker(), Containers: p.docker(), TaskContainer: defaults, Limits: limits, Python: p.Python})
+		c.Pools = append(c.Pools, shown)
 	}
 	return c, nil
+}
+
+// shownPool is a pool as the API has it.
+func (c *Config) shownPool(p PoolConfig) (api.Pool, error) {
+	slot := "cpu"
+	if p.Slots == "device" {
+		slot = "cuda"
+		if strings.HasPrefix(p.Device, "amd/") {
+			slot = "rocm"
+		}
+	}
+	defaults, err := p.taskDefaults()
+	if err != nil {
+		return api.Pool{}, err
+	}
+	limits, err := c.limits(p)
+	return api.Pool{Name: p.Name, Description: p.Description, Compute: p.Name == c.DefaultComputePool,
+		Aux: p.Name == c.DefaultAuxPool, SlotType: slot, Preemption: p.Preemption, Priority: p.Priority, MaxAux: p.MaxAux,
+		Mounts: p.Driver == "raw_exec" || p.docker(), Containers: p.docker(), TaskContainer: defaults, Limits: limits, Python: p.Python}, err
 }
 
 // capabilities is what this version runs; the rest is refused or warned about.

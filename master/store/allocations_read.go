@@ -121,17 +121,6 @@ func (db *DB) Gathered(ctx context.Context, g Gathering) (data []json.RawMessage
 	return data, len(list) > 0 && len(list) == list[0].Peers, err
 }
 
-// TaskContext is the code of a task, as the tarball it was stored as; empty when
-// it has none.
-func (db *DB) TaskContext(ctx context.Context, task string) ([]byte, error) {
-	type found struct {
-		Tgz []byte `db:"tgz"`
-	}
-	f, err := row[found](ctx, db, "task "+task, `
-		SELECT c.tgz FROM tasks t LEFT JOIN contexts c ON c.hash = t.context_hash WHERE t.id = $1`, task)
-	return f.Tgz, err
-}
-
 // End says whether an attempt is over or being ended, and why.
 type End struct {
 	Over bool   `db:"over"`

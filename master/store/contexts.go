@@ -2,36 +2,91 @@ package store
 
 import (
 	"context"
+	"io"
 
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// A Context is the code of an experiment or task: a gzipped tar, named by the
-// hash of what is in it.
+// contextPart is the size of the pieces in which code is stored.
+const contextPart = 1 << 20
+
+// A Context is the code of an experiment or task, a gzipped tar, named by the hash
+// of what is in it.
 type Context struct {
 	Hash []byte
-	Tgz  []byte // nil: it is stored already
-	Size int64
+	Size int64 // of the archive
 }
 
-// keepContext stores a context that is not there yet and returns its hash. Its
-// row is held until the commit, so that what removes unused contexts cannot take
-// it in between.
-func (db *DB) keepContext(ctx context.Context, c *Context) ([]byte, error) {
-	if c == nil {
-		return nil, nil
-	}
-	if c.Tgz != nil {
-		_, err := db.exec(ctx, `INSERT INTO contexts (hash, tgz, size) VALUES ($1, $2, $3) ON CONFLICT (hash) DO NOTHING`, c.Hash, c.Tgz, int64(len(c.Tgz)))
-		if err != nil {
-			return nil, err
+// SaveContext stores a context unless it is there already. write may be called
+// more than once.
+func (db *DB) SaveContext(ctx context.Context, hash []byte, write func(io.Writer) error) error {
+	return db.Tx(ctx, func(tx *DB) error {
+		// One that is there becomes young again, so that it is not removed before what
+		// is to use it refers to it.
+		fresh, err := scalar[bool](ctx, tx, `
+			INSERT INTO contexts (hash, size) VALUES ($1, 0)
+			ON CONFLICT (hash) DO UPDATE SET created_at = now() RETURNING xmax = 0`, hash)
+		if err != nil || !fresh {
+			return err
+		}
+		w := &partWriter{ctx: ctx, db: tx, hash: hash, buf: make([]byte, 0, contextPart)}
+		if err := write(w); err != nil {
+			return err
+		}
+		if err := w.flush(); err != nil {
+			return err
+		}
+		_, err = tx.exec(ctx, `UPDATE contexts SET size = $2 WHERE hash = $1`, hash, w.size)
+		return err
+	})
+}
+
+// partWriter stores what is written in pieces, for the time of one call.
+type partWriter struct {
+	ctx  context.Context
+	db   *DB
+	hash []byte
+	n    int
+	size int64
+	buf  []byte
+}
+
+func (w *partWriter) Write(p []byte) (int, error) {
+	for done := 0; done < len(p); {
+		n := copy(w.buf[len(w.buf):cap(w.buf)], p[done:])
+		w.buf = w.buf[:len(w.buf)+n]
+		done += n
+		if len(w.buf) == cap(w.buf) {
+			if err := w.flush(); err != nil {
+				return done, err
+			}
 		}
 	}
-	n, err := db.exec(ctx, `SELECT FROM contexts WHERE hash = $1 FOR KEY SHARE`, c.Hash)
-	if err == nil && n == 0 {
-		return nil, fault.New(fault.NotFound, "the code that this refers to is no longer stored")
+	return len(p), nil
+}
+
+func (w *partWriter) flush() error {
+	if len(w.buf) == 0 {
+		return nil
 	}
-	return c.Hash, err
+	_, err := w.db.exec(w.ctx, `INSERT INTO context_parts (hash, n, data) VALUES ($1, $2, $3)`, w.hash, w.n, w.buf)
+	w.size += int64(len(w.buf))
+	w.n++
+	w.buf = w.buf[:0]
+	return err
+}
+
+// holdContext locks a context until the commit, so that what removes unused code
+// cannot take it in between.
+func (db *DB) holdContext(ctx context.Context, hash []byte) error {
+	if hash == nil {
+		return nil
+	}
+	n, err := db.exec(ctx, `SELECT FROM contexts WHERE hash = $1 FOR KEY SHARE`, hash)
+	if err == nil && n == 0 {
+		return fault.New(fault.NotFound, "the code that this refers to is no longer stored")
+	}
+	return err
 }
 
 // HasContext reports whether a context is stored.
@@ -39,12 +94,61 @@ func (db *DB) HasContext(ctx context.Context, hash []byte) (bool, error) {
 	return scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM contexts WHERE hash = $1)`, hash)
 }
 
-// ContextTgz reads a context; nil for no hash.
-func (db *DB) ContextTgz(ctx context.Context, hash []byte) ([]byte, error) {
+// ContextOf finds a context by its hash; nil for no hash.
+func (db *DB) ContextOf(ctx context.Context, hash []byte) (*Context, error) {
 	if hash == nil {
 		return nil, nil
 	}
-	return scalar[[]byte](ctx, db, `SELECT tgz FROM contexts WHERE hash = $1`, hash)
+	size, err := scalar[int64](ctx, db, `SELECT size FROM contexts WHERE hash = $1`, hash)
+	return &Context{Hash: hash, Size: size}, err
+}
+
+// TaskContext finds the code of a task; nil when it has none.
+func (db *DB) TaskContext(ctx context.Context, task string) (*Context, error) {
+	type found struct {
+		Hash []byte `db:"hash"`
+		Size int64  `db:"size"`
+	}
+	f, err := row[found](ctx, db, "task "+task, `
+		SELECT c.hash, coalesce(c.size, 0) AS size FROM tasks t LEFT JOIN contexts c ON c.hash = t.context_hash WHERE t.id = $1`, task)
+	if err != nil || f.Hash == nil {
+		return nil, err
+	}
+	return &Context{Hash: f.Hash, Size: f.Size}, nil
+}
+
+// ReadContext reads a context from its beginning. It asks for one piece at a time
+// and holds no connection in between, so its reader may be slow. It ends with ctx.
+func (db *DB) ReadContext(ctx context.Context, c *Context) io.Reader {
+	return &partReader{ctx: ctx, db: db, of: c}
+}
+
+// partReader is used within one request.
+type partReader struct {
+	ctx  context.Context
+	db   *DB
+	of   *Context
+	n    int
+	seen int64
+	buf  []byte
+}
+
+func (r *partReader) Read(p []byte) (int, error) {
+	if len(r.buf) == 0 {
+		if r.seen == r.of.Size {
+			return 0, io.EOF
+		}
+		data, err := scalar[[]byte](r.ctx, r.db, `SELECT data FROM context_parts WHERE hash = $1 AND n = $2`, r.of.Hash, r.n)
+		if err != nil {
+			return 0, err
+		}
+		r.buf = data
+		r.n++
+		r.seen += int64(len(data))
+	}
+	n := copy(p, r.buf)
+	r.buf = r.buf[n:]
+	return n, nil
 }
 
 // DropContexts removes code that nothing refers to any more.

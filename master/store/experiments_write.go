@@ -18,7 +18,7 @@ type NewExperiment struct {
 	ParentID       *int
 	Config         []byte // complete, JSON
 	OriginalConfig string
-	Context        *Context // nil: no code
+	Context        []byte // nil: no code
 	Seed           int64
 	Name           string
 	Description    string
@@ -49,7 +49,7 @@ func (db *DB) CreateExperiment(ctx context.Context, n NewExperiment) (int, error
 		if err := tx.holdCheckpoint(ctx, n.WarmStart); err != nil {
 			return err
 		}
-		hash, err := tx.keepContext(ctx, n.Context)
+		err := tx.holdContext(ctx, n.Context)
 		if err != nil {
 			return err
 		}
@@ -69,7 +69,7 @@ func (db *DB) CreateExperiment(ctx context.Context, n NewExperiment) (int, error
 			ON CONFLICT (owner_id, creation_key) WHERE creation_key IS NOT NULL DO NOTHING
 			RETURNING id, job_id::text`,
 			pgx.NamedArgs{"owner": n.OwnerID, "project": n.ProjectID, "parent": n.ParentID, "config": string(n.Config),
-				"original": n.OriginalConfig, "context": hash, "seed": n.Seed, "name": n.Name, "description": n.Description,
+				"original": n.OriginalConfig, "context": n.Context, "seed": n.Seed, "name": n.Name, "description": n.Description,
 				"labels": n.Labels, "desired": desired, "pool": n.Pool, "slots": n.SlotsPerTrial, "max_slots": n.MaxSlots,
 				"weight": n.Weight, "priority": n.Priority, "template": n.Template.Name, "template_source": n.Template.Source, "warm_start": n.WarmStart,
 				"key": n.CreationKey}).Scan(&owner.ID, &owner.JobID))

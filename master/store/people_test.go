@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -161,17 +162,21 @@ func TestWishes(t *testing.T) {
 func TestContextsAreStoredOnce(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
-	c := &Context{Hash: []byte{1, 2, 3}, Tgz: []byte("tgz"), Size: 3}
-	n := NewExperiment{OwnerID: 2, ProjectID: 1, Config: []byte(`{}`), Context: c, Name: "a", Pool: "default", Weight: 1, Priority: 42}
+	hash := []byte{1, 2, 3}
+	for range 2 { // the second finds it
+		if err := w.db.SaveContext(ctx, hash, func(to io.Writer) error { _, err := io.WriteString(to, "tgz"); return err }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := NewExperiment{OwnerID: 2, ProjectID: 1, Config: []byte(`{}`), Context: hash, Name: "a", Pool: "default", Weight: 1, Priority: 42}
 	first, err := w.db.CreateExperiment(ctx, n)
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.Context = &Context{Hash: c.Hash} // a fork: stored already
 	if _, err := w.db.CreateExperiment(ctx, n); err != nil {
 		t.Fatal(err)
 	}
-	n.Context = &Context{Hash: []byte{9}}
+	n.Context = []byte{9}
 	if _, err := w.db.CreateExperiment(ctx, n); !fault.Is(err, fault.NotFound) {
 		t.Fatalf("an experiment without its code: %v", err)
 	}

@@ -79,7 +79,7 @@ type NewTask struct {
 	WorkspaceID int
 	Name        string
 	Config      []byte // complete, JSON
-	Context     *Context
+	Context     []byte
 	Pool        string
 	Slots       int
 	Priority    int
@@ -93,7 +93,7 @@ type NewTask struct {
 func (db *DB) CreateTask(ctx context.Context, n NewTask) (string, error) {
 	id := n.ID
 	err := db.Tx(ctx, func(tx *DB) error {
-		hash, err := tx.keepContext(ctx, n.Context)
+		err := tx.holdContext(ctx, n.Context)
 		if err != nil {
 			return err
 		}
@@ -103,7 +103,7 @@ func (db *DB) CreateTask(ctx context.Context, n NewTask) (string, error) {
 			ON CONFLICT (owner_id, creation_key) WHERE creation_key IS NOT NULL DO NOTHING
 			RETURNING id`,
 			pgx.NamedArgs{"id": n.ID, "type": n.Type, "owner": n.OwnerID, "workspace": n.WorkspaceID, "name": n.Name,
-				"config": string(n.Config), "context": hash, "pool": n.Pool, "slots": n.Slots, "priority": n.Priority, "key": n.CreationKey})
+				"config": string(n.Config), "context": n.Context, "pool": n.Pool, "slots": n.Slots, "priority": n.Priority, "key": n.CreationKey})
 		if n.CreationKey != nil && fault.Is(err, fault.NotFound) {
 			id, err = scalar[string](ctx, tx, `SELECT id FROM tasks WHERE owner_id = $1 AND creation_key = $2 AND type = $3`, n.OwnerID, *n.CreationKey, n.Type)
 			if fault.Is(err, fault.NotFound) {

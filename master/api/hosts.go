@@ -1,0 +1,79 @@
+package api
+
+import (
+	"net"
+	"net/netip"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// hosts are the names under which a master is called.
+//
+// A page of another site can let its own name lead to the master's address, and
+// then call it from within somebody's browser, behind every firewall. The browser
+// says under which name: a name that is not the master's is refused. An address
+// cannot be led elsewhere, and neither can a name of this machine.
+type hosts struct {
+	names    map[string]bool
+	suffixes []string // .tasks.example.com
+}
+
+// newHosts reads names, also in the form *.example.com.
+func newHosts(names []string) hosts {
+	h := hosts{names: map[string]bool{}}
+	for _, name := range names {
+		name = bareHost(name)
+		if suffix, ok := strings.CutPrefix(name, "*"); ok {
+			h.suffixes = append(h.suffixes, suffix)
+		} else if name != "" {
+			h.names[name] = true
+		}
+	}
+	return h
+}
+
+// bareHost is a host without its port, brackets and last dot.
+func bareHost(host string) string {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	return strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+}
+
+func (h hosts) allow(host string) bool {
+	name := bareHost(host)
+	if name == "" || loopbackHost(name) || h.names[name] {
+		return true // a request without a host is no browser's
+	}
+	if _, err := netip.ParseAddr(name); err == nil {
+		return true
+	}
+	for _, suffix := range h.suffixes {
+		if strings.HasSuffix(name, suffix) {
+			return true
+		}
+	}
+	return false
+}
+
+// loopbackHost tells whether a bare host always leads to this machine itself.
+func loopbackHost(name string) bool {
+	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(name)
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// checkHost refuses requests under names that are not the master's. What asks for
+// its health is no browser, and may have a name of its own for it.
+func (a *API) checkHost(c *fiber.Ctx) error {
+	host := string(c.Request().Host())
+	if a.hosts.allow(host) || c.Path() == "/health" {
+		return nil
+	}
+	return fault.New(fault.Forbidden, "this master is not called %q; if it should be, add the name to hosts in the master's configuration", clip(bareHost(host)))
+}

@@ -1,0 +1,322 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/spool"
+)
+
+// How bodies are received.
+//
+// Up to smallBody a body is read into memory. A larger one goes to disk as it
+// arrives, and is read into memory when it is whole, as room in a budget of memory
+// allows. So what a client that is slow, or has stopped, holds is its own
+// connection and its own share of the disk, and nothing that others wait for.
+const (
+	bodyMemory  = 64 << 20        // for decoding bodies, all together
+	bodyWeight  = 4               // bytes of memory for a byte of a body while it is decoded
+	spoolMost   = 8 << 30         // bytes on disk of all bodies that arrive
+	reserveWait = 5 * time.Minute // for room on the disk, which others give back; the client waits meanwhile, unread
+	// A client that sends nothing for stallWithin is let go, and one that has
+	// sent less than slowestBody in the mean after a minute.
+	stallWithin = 30 * time.Second
+	slowestBody = 32 << 10 // bytes a second
+	slowestFrom = time.Minute
+)
+
+// Receiving says how bodies are received; its zero value is what a master does.
+type Receiving struct {
+	Spool *spool.Folder // where larger bodies lie while they arrive; the system's temporary folder when nil
+	Stall time.Duration // instead of stallWithin
+}
+
+// receiver receives bodies.
+type receiver struct {
+	spool  *spool.Folder
+	stall  time.Duration
+	memory *semaphore.Weighted
+	packs  *semaphore.Weighted // code that is packed or listed
+	packed *spool.Folder       // where it is packed
+}
+
+func newReceiver(cfg Receiving) *receiver {
+	r := &receiver{spool: cfg.Spool, stall: cfg.Stall, memory: semaphore.NewWeighted(bodyMemory), packs: semaphore.NewWeighted(packsAt)}
+	if r.spool == nil {
+		r.spool = spool.New(os.TempDir(), spoolMost)
+	}
+	r.packed = spool.New(r.spool.Path(), packsAt*packedMost*spool.OwnerShare)
+	if r.stall == 0 {
+		r.stall = stallWithin
+	}
+	return r
+}
+
+// hold waits for room to decode n bytes, and returns what gives it back.
+func (r *receiver) hold(ctx context.Context, n int64) (func(), error) {
+	weight := min(n*bodyWeight, bodyMemory)
+	if err := r.memory.Acquire(ctx, weight); err != nil {
+		return nil, fault.Wrap(fault.Unavailable, err, "the master has no memory for this request at the moment; try again")
+	}
+	return func() { r.memory.Release(weight) }, nil
+}
+
+// A received body is whole: in memory or on disk.
+type received struct {
+	small []byte
+	room  *spool.Reservation
+	file  *spool.File
+}
+
+func (b *received) size() int64 {
+	if b.file != nil {
+		return b.file.Size()
+	}
+	return int64(len(b.small))
+}
+
+// open reads it from its beginning.
+func (b *received) open() io.Reader {
+	if b.file != nil {
+		return b.file.Section(0, b.file.Size())
+	}
+	return bytes.NewReader(b.small)
+}
+
+func (b *received) Close() {
+	if b.file != nil {
+		_ = b.file.Close() // it has no name; there is nothing to lose
+	}
+	if b.room != nil {
+		b.room.Close()
+	}
+}
+
+// receive takes a body of at most limit bytes. It asks the declared length first,
+// so that what is too large is refused unread.
+func (a *API) receive(c *fiber.Ctx, limit int) (*received, error) {
+	declared := c.Request().Header.ContentLength()
+	if declared > limit {
+		a.discard(c, discardMost)
+		return nil, tooLarge(declared, limit)
+	}
+	from := a.arrivalOf(c)
+	if from == nil {
+		return &received{small: c.Body()}, nil
+	}
+	b := &received{}
+	var err error
+	b.small, err = io.ReadAll(io.LimitReader(from, min(int64(limit), smallBody)+1))
+	if err == nil && len(b.small) > smallBody && limit > smallBody {
+		err = a.toDisk(c, b, from, declared, limit)
+	}
+	if err == nil && b.size() > int64(limit) {
+		a.discard(c, discardMost)
+		err = tooLarge(int(b.size()), limit)
+	}
+	if err == nil {
+		err = from.finish(c)
+	}
+	if err != nil {
+		b.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// toDisk moves what arrived of a body to disk, and receives the rest there.
+func (a *API) toDisk(c *fiber.Ctx, b *received, from *arrival, declared, limit int) error {
+	most := int64(limit) + 1
+	if declared > 0 {
+		most = int64(declared)
+	}
+	var err error
+	if b.room, err = a.reserve(c, most); err != nil {
+		a.discard(c, discardMost)
+		return err
+	}
+	if b.file, err = b.room.Create(); err != nil {
+		return err
+	}
+	if _, err := b.file.Write(b.small); err != nil {
+		return err
+	}
+	b.small = nil
+	_, err = io.Copy(b.file, io.LimitReader(from, most-b.file.Size()))
+	return err
+}
+
+// reserve waits for the caller's share of the disk. What it has not read of a body
+// meanwhile waits with the client.
+func (a *API) reserve(c *fiber.Ctx, n int64) (*spool.Reservation, error) {
+	ctx, cancel := context.WithTimeout(a.stopping, reserveWait)
+	defer cancel()
+	owner := "address " + c.Context().RemoteIP().String()
+	if who := whoOf(c); who.Username != "" {
+		owner = "user " + who.Username
+	}
+	return a.receiver.spool.Reserve(ctx, owner, n)
+}
+
+// readBody reads a body into memory, which is the request's until its answer.
+func (a *API) readBody(c *fiber.Ctx, limit int) ([]byte, error) {
+	b, err := a.receive(c, limit)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	return a.intoMemory(c, b)
+}
+
+// intoMemory reads a received body when there is memory for it. guard gives the
+// memory back.
+func (a *API) intoMemory(c *fiber.Ctx, b *received) ([]byte, error) {
+	if b.file == nil {
+		return b.small, nil
+	}
+	if err := a.holdFor(c, b.size()); err != nil {
+		return nil, err
+	}
+	buf := make([]byte, b.size())
+	_, err := io.ReadFull(b.open(), buf)
+	return buf, err
+}
+
+type heldKey struct{}
+
+// holdFor keeps room for n bytes until the request is answered. A request holds
+// once: one that held and waited could wait for ever.
+func (a *API) holdFor(c *fiber.Ctx, n int64) error {
+	if _, twice := c.Locals(heldKey{}).(func()); twice {
+		return errors.New("a request asked for memory twice")
+	}
+	ctx, cancel := context.WithTimeout(a.stopping, answerWithin)
+	defer cancel()
+	release, err := a.receiver.hold(ctx, n)
+	if err == nil {
+		c.Locals(heldKey{}, release)
+	}
+	return err
+}
+
+func releaseHeld(c *fiber.Ctx) {
+	if release, ok := c.Locals(heldKey{}).(func()); ok {
+		release()
+		c.Locals(heldKey{}, nil)
+	}
+}
+
+// An arrival is a body on its way.
+type arrival struct {
+	from  io.Reader
+	conn  net.Conn
+	stall time.Duration
+	begun time.Time
+	got   int64
+	ended bool  // all of it was read
+	err   error // why no more will come
+	// anyRate: however slow it is in the mean, if only something comes.
+	anyRate bool
+}
+
+type arrivalKey struct{}
+
+// arrivalOf is the body of a request; nil for none.
+func (a *API) arrivalOf(c *fiber.Ctx) *arrival {
+	if b, ok := c.Locals(arrivalKey{}).(*arrival); ok {
+		return b
+	}
+	stream := c.Context().RequestBodyStream()
+	if stream == nil {
+		return nil
+	}
+	b := &arrival{from: stream, conn: c.Context().Conn(), stall: a.receiver.stall}
+	c.Locals(arrivalKey{}, b)
+	return b
+}
+
+// Read waits for no client longer than it may take.
+func (b *arrival) Read(p []byte) (int, error) {
+	if b.ended {
+		return 0, io.EOF
+	}
+	if b.err != nil {
+		return 0, b.err
+	}
+	now := time.Now()
+	if b.begun.IsZero() {
+		b.begun = now
+	}
+	due := b.begun.Add(slowestFrom + time.Duration(b.got)*time.Second/slowestBody)
+	if stalled := now.Add(b.stall); b.anyRate || stalled.Before(due) {
+		due = stalled
+	}
+	err := b.conn.SetReadDeadline(due)
+	n := 0
+	if err == nil {
+		n, err = b.from.Read(p)
+	}
+	b.got += int64(n)
+	switch {
+	case errors.Is(err, io.EOF):
+		b.ended = true
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		b.err = fault.New(fault.Invalid, "the body stopped arriving after %d bytes", b.got)
+	case err != nil:
+		b.err = fault.Wrap(fault.Invalid, err, "the body broke off after %d bytes", b.got)
+	}
+	if b.err != nil {
+		return n, b.err
+	}
+	return n, err
+}
+
+// finish ends a body that was read to its end: it must not be read again.
+func (b *arrival) finish(c *fiber.Ctx) error {
+	if !b.ended {
+		if _, err := io.CopyN(io.Discard, b, 1); !errors.Is(err, io.EOF) {
+			return fault.New(fault.Invalid, "the body is longer than it says")
+		}
+	}
+	if err := c.Request().CloseBodyStream(); err != nil {
+		return err
+	}
+	return nil
+}
+
+// discardMost is how much of a refused body is read all the same. A client that
+// is still sending when the connection closes sees a broken connection and not
+// why.
+const discardMost = 512 << 20
+
+// discard throws away what is left of a body, most bytes of it at most. What is
+// left then would be taken for the next request, so the connection closes.
+func (a *API) discard(c *fiber.Ctx, most int64) {
+	if c.Context().RequestBodyStream() == nil {
+		return
+	}
+	b := a.arrivalOf(c)
+	if _, err := io.CopyN(io.Discard, b, most+1); !errors.Is(err, io.EOF) {
+		b.err = errors.Join(b.err, errLeftOver)
+		c.Context().SetConnectionClose()
+		return
+	}
+	if c.Request().CloseBodyStream() != nil { // read to its end: it must not be read again
+		c.Context().SetConnectionClose()
+	}
+}
+
+var errLeftOver = errors.New("the rest of the body is not read")
+
+func tooLarge(n, limit int) error {
+	return fault.New(fault.TooLarge, "the request has %.1f MB; the limit here is %.1f MB", float64(n)/(1<<20), float64(limit)/(1<<20))
+}

@@ -1,0 +1,59 @@
+package api
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Clients that have stopped sending hold up nobody else's launches, and are let go.
+func TestStalledClientsHoldUpNobody(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Receiving.Stall = 3 * time.Second })
+	me := r.user("determined")
+	var stalled []net.Conn
+	for range 8 {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "POST /api/v1/experiments HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: %s\r\nContent-Length: 1000000\r\n\r\n%s", me.token, strings.Repeat(" ", 20_000))
+		stalled = append(stalled, conn)
+	}
+	if id := me.create(yaml()); id != 1 {
+		t.Fatalf("experiment %d", id)
+	}
+	me.post("/api/v1/commands", `{"config":{"entrypoint":["true"],"resources":{"slots":0}}}`).ok()
+	for _, conn := range stalled {
+		if err := conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(conn)
+		if err != nil || !strings.Contains(string(text), "stopped arriving") {
+			t.Fatalf("%v: %s", err, text)
+		}
+	}
+	if used := r.api.receiver.spool.Used(); used != 0 {
+		t.Errorf("%d bytes are still reserved", used)
+	}
+}
+
+// Every route has its limit, whether a length is declared or not, and says what it is.
+func TestLimitsOnLargeBodies(t *testing.T) {
+	r := newRig(t)
+	me := r.user("determined")
+	for path, limit := range map[string]int{"/api/v1/experiments-search": reportBody, "/api/v1/experiments": contextBody, "/api/v1/commands": contextBody} {
+		me.with("POST", path, io.LimitReader(&slowly{n: limit + 2}, int64(limit)+2), http.Header{}).is(413) // chunked
+	}
+	me.post("/api/v1/experiments-search", strings.Repeat(" ", reportBody+1)).says(413, "8.0 MB")
+	me.post("/api/v1/experiments-search", strings.Repeat(" ", reportBody-2)+"{}").ok() // from disk
+	me.post("/api/v1/experiments", `{"config":"`+strings.Repeat("x", reportBody)+`"}`).says(413, "beside its files")
+	r.anyone().get("/info").ok()
+	if used := r.api.receiver.spool.Used(); used != 0 {
+		t.Errorf("%d bytes are still reserved", used)
+	}
+}

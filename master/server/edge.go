@@ -1,0 +1,162 @@
+package server
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"github.com/detent-ml/detent/master/api"
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/spool"
+)
+
+// What a master accepts from outside: under which names, from where, how much.
+
+// shortestPassword is the least that an initial password has.
+const shortestPassword = 8
+
+// SpoolConfig says where request bodies lie while they arrive.
+type SpoolConfig struct {
+	Folder string `yaml:"folder"` // on a disk, not in memory; the system's temporary folder when empty
+	MaxMB  int    `yaml:"max_mb"` // of all requests together; one user gets a quarter of it
+}
+
+func (c *Config) checkEdge(k *checker) {
+	for _, p := range c.TrustedProxies {
+		if _, err := prefixOf(p); err != nil {
+			k.fail("trusted_proxies", "expected addresses or networks such as 10.0.0.0/8, found %q", p)
+		}
+	}
+	for _, name := range c.Hosts {
+		if bare := strings.TrimPrefix(name, "*."); bare == "" || strings.ContainsAny(bare, "*/ ") {
+			k.fail("hosts", "expected names such as detent.example.com or *.example.com, found %q", name)
+		}
+	}
+	for _, root := range c.CheckpointRoots {
+		if !filepath.IsAbs(root) {
+			k.fail("checkpoint_roots", "expected absolute paths, found %q", root)
+		}
+	}
+	if p := c.InitialPassword; p != "" && len(p) < shortestPassword {
+		k.fail("initial_password", "must have at least %d characters", shortestPassword)
+	}
+	if c.Spool.MaxMB < 1024 {
+		k.fail("spool.max_mb", "at least 1024 are needed, because one user gets a quarter of it; found %d", c.Spool.MaxMB)
+	}
+	if c.Spool.Folder != "" && !filepath.IsAbs(c.Spool.Folder) {
+		k.fail("spool.folder", "expected an absolute path, found %q", c.Spool.Folder)
+	}
+}
+
+func prefixOf(text string) (netip.Prefix, error) {
+	if a, err := netip.ParseAddr(text); err == nil {
+		return a.Prefix(a.BitLen())
+	}
+	return netip.ParsePrefix(text)
+}
+
+// trusted are the networks whose word on whom they speak for is taken.
+func (c *Config) trusted() []netip.Prefix {
+	var list []netip.Prefix
+	for _, text := range c.TrustedProxies {
+		if p, err := prefixOf(text); err == nil { // check has refused others
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// hosts are the names under which the master is called: those that it was told, and
+// those of its own addresses and machine.
+func (c *Config) hosts() []string {
+	list := append([]string{}, c.Hosts...)
+	for _, address := range append([]string{c.PublicURL, c.TasksURL}, c.TaskURLs...) {
+		if u, err := url.Parse(address); err == nil && u.Host != "" {
+			list = append(list, u.Host)
+		}
+	}
+	if host, _, err := net.SplitHostPort(c.Listen); err == nil {
+		list = append(list, host)
+	}
+	if name, err := os.Hostname(); err == nil {
+		list = append(list, name)
+	}
+	if c.TasksDomain != "" {
+		list = append(list, c.TasksDomain, "*."+c.TasksDomain)
+	}
+	return list
+}
+
+// checkpointRoots are the folders below which the master reads checkpoints: those
+// that it was told, else the cluster's own storage where that is a folder.
+func (c *Config) checkpointRoots() ([]string, error) {
+	if len(c.CheckpointRoots) > 0 {
+		return c.CheckpointRoots, nil
+	}
+	s, err := c.storage()
+	if err != nil || s == nil {
+		return nil, err
+	}
+	var list []string
+	for _, folder := range []*string{s.HostPath, s.ContainerPath} {
+		if folder != nil && filepath.IsAbs(*folder) {
+			list = append(list, *folder)
+		}
+	}
+	return list, nil
+}
+
+func (c *Config) receiving() api.Receiving {
+	folder := c.Spool.Folder
+	if folder == "" {
+		folder = os.TempDir()
+	}
+	return api.Receiving{Spool: spool.New(folder, int64(c.Spool.MaxMB)<<20)}
+}
+
+// initialPassword gives admin its first password, at the first start of a cluster's
+// first master; whoever is admin changes it, and nothing does so again.
+func (m *master) initialPassword(ctx context.Context) error {
+	if m.cfg.InitialPassword == "" {
+		return nil
+	}
+	needed, err := m.db.NeedsFirstPassword(ctx)
+	if err != nil || !needed {
+		return err
+	}
+	hash, err := api.StoredPassword(m.cfg.InitialPassword)
+	if err != nil {
+		return err
+	}
+	done, err := m.db.SetFirstPassword(ctx, hash)
+	if done {
+		m.log.Info("user admin has the initial password now; change it with det user change-password")
+	}
+	return err
+}
+
+// limitMemory tells Go's collector the memory that Nomad gave the master, so that it
+// works harder before the kernel ends the process.
+func limitMemory(environ func(string) string) {
+	mb, err := strconv.ParseInt(environ("NOMAD_MEMORY_LIMIT"), 10, 64)
+	if err == nil && mb > 0 && environ("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(mb << 20 / 10 * 8)
+	}
+}
+
+// capabilitiesIn is what a pool's tasks may ask for.
+func (c *Config) capabilitiesIn(pool string) (expconf.Capabilities, error) {
+	for _, p := range c.Pools {
+		if p.Name == pool {
+			shown, err := c.shownPool(p)
+			return api.CapabilitiesIn(capabilities(), shown), err
+		}
+	}
+	return capabilities(), nil
+}

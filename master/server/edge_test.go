@@ -1,0 +1,73 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/detent-ml/detent/master/store"
+)
+
+// A configuration is held against its pool again when its job is made.
+func TestASubmissionIsHeldAgainstItsPoolAgain(t *testing.T) {
+	m := configured(t, `
+database: postgres://x
+resource_pools:
+  - {name: open, driver: raw_exec}
+  - {name: shared, driver: exec}
+`)
+	config := json.RawMessage(`{"description":"d","entrypoint":["true"],"bind_mounts":[{"host_path":"/","container_path":"/x"}],"resources":{"slots":0},"environment":{}}`)
+	s := store.ToSubmit{ID: "t.1", TaskID: "t", TaskType: "COMMAND", TaskConfig: config, Pool: "open"}
+	if err := m.stillFits(s); err != nil {
+		t.Errorf("in the pool it was submitted to: %v", err)
+	}
+	s.Pool = "shared"
+	if err := m.stillFits(s); err == nil || !strings.Contains(err.Error(), "bind_mounts") {
+		t.Errorf("in a pool without mounts: %v", err)
+	}
+}
+
+func TestWhatAMasterAcceptsFromOutside(t *testing.T) {
+	cfg := Defaults()
+	cfg.Database, cfg.Listen, cfg.SharedRawExec = "postgres://x", "0.0.0.0:8080", true
+	cfg.PublicURL, cfg.TasksDomain = "https://detent.example", "tasks.example"
+	cfg.Hosts, cfg.TrustedProxies = []string{"*.team.example"}, []string{"10.0.0.0/8", "192.0.2.1"}
+	cfg.CheckpointStorage = map[string]any{"type": "shared_fs", "host_path": "/mnt/checkpoints"}
+	cfg.fill()
+	if problems := cfg.check(); len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	if got := strings.Join(cfg.hosts(), " "); !strings.Contains(got, "detent.example") || !strings.Contains(got, "*.team.example") || !strings.Contains(got, "*.tasks.example") {
+		t.Errorf("hosts: %s", got)
+	}
+	if roots, err := cfg.checkpointRoots(); err != nil || strings.Join(roots, " ") != "/mnt/checkpoints" {
+		t.Errorf("roots: %v %v", roots, err)
+	}
+	cfg.CheckpointRoots = []string{"/a"}
+	if roots, err := cfg.checkpointRoots(); err != nil || strings.Join(roots, " ") != "/a" {
+		t.Errorf("roots: %v %v", roots, err)
+	}
+	if got := cfg.trusted(); len(got) != 2 || got[1].Bits() != 32 {
+		t.Errorf("trusted: %v", got)
+	}
+	cfg.InitialPassword, cfg.Spool.MaxMB, cfg.CheckpointRoots = "short", 5, []string{"relative"}
+	cfg.TrustedProxies, cfg.Hosts = []string{"proxy.example"}, []string{"a*b"}
+	problems := strings.Join(cfg.check(), "\n")
+	for _, key := range []string{"initial_password", "spool.max_mb", "checkpoint_roots", "trusted_proxies", "hosts"} {
+		if !strings.Contains(problems, key+":") {
+			t.Errorf("%s is not refused: %s", key, problems)
+		}
+	}
+	m := &master{cfg: cfg}
+	m.cfg.InitialPassword = "a secret of ours"
+	if shown := fmt.Sprintf("%+v", m.redacted()); strings.Contains(shown, "a secret of ours") {
+		t.Errorf("the initial password is shown: %s", shown)
+	}
+	for c, want := range map[[2]string]bool{{"127.0.0.1", "localhost"}: true, {"127.0.0.1", "127.0.0.1"}: true, {"::1", "::1"}: true,
+		{"127.0.0.1", "evil.example"}: false, {"127.0.0.1", "192.0.2.7"}: false, {"192.0.2.7", "localhost"}: false} {
+		if got := m.blankLogin(c[0], c[1]); got != want {
+			t.Errorf("a blank password from %s for %s: %v", c[0], c[1], got)
+		}
+	}
+}

@@ -1,0 +1,167 @@
+// Package spool keeps on disk what requests bring until it is whole, so that the
+// master's memory does not depend on how much arrives, or how slowly.
+//
+// A Folder bounds what lies in it, for everybody together and for each owner, so
+// that one who sends much cannot keep the others from sending. A File has no name:
+// it was unlinked when it was made, and is gone with the process however that ends.
+package spool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// OwnerShare is which part of a folder one owner may fill: this fraction of it.
+const OwnerShare = 4
+
+// A Folder holds files.
+type Folder struct {
+	path string
+	most int64
+
+	mu     sync.Mutex
+	used   int64
+	owners map[string]int64
+	freed  chan struct{} // closed and replaced when something is released
+}
+
+// New makes a folder of at most so many bytes. The directory has to exist.
+func New(path string, most int64) *Folder {
+	return &Folder{path: path, most: most, owners: map[string]int64{}, freed: make(chan struct{})}
+}
+
+// Path is the directory.
+func (f *Folder) Path() string { return f.path }
+
+// Used says how many bytes are reserved.
+func (f *Folder) Used() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.used
+}
+
+// A Reservation is room for the files of one request.
+type Reservation struct {
+	folder *Folder
+	owner  string
+	mu     sync.Mutex
+	left   int64 // of what is reserved
+	held   int64 // reserved altogether
+}
+
+// Reserve waits until an owner may store n bytes, or for as long as ctx lasts.
+func (f *Folder) Reserve(ctx context.Context, owner string, n int64) (*Reservation, error) {
+	if n > f.most/OwnerShare {
+		return nil, fault.New(fault.TooLarge, "the request has %.1f MB; this master stores at most %.1f MB for one user while it receives", mb(n), mb(f.most/OwnerShare))
+	}
+	for {
+		freed, ok := f.take(owner, n)
+		if ok {
+			return &Reservation{folder: f, owner: owner, left: n, held: n}, nil
+		}
+		select {
+		case <-freed:
+		case <-ctx.Done():
+			return nil, fault.New(fault.Unavailable, "the master receives as much at the moment as it has room for; try again")
+		}
+	}
+}
+
+func (f *Folder) take(owner string, n int64) (freed chan struct{}, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.used+n > f.most || f.owners[owner]+n > f.most/OwnerShare {
+		return f.freed, false
+	}
+	f.used += n
+	f.owners[owner] += n
+	return nil, true
+}
+
+func (f *Folder) release(owner string, n int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.used -= n
+	if f.owners[owner] -= n; f.owners[owner] <= 0 {
+		delete(f.owners, owner)
+	}
+	close(f.freed)
+	f.freed = make(chan struct{})
+}
+
+// Close gives the room back. The files are to be closed before.
+func (r *Reservation) Close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.folder.release(r.owner, r.held)
+	r.left, r.held = 0, 0
+}
+
+func (r *Reservation) use(n int64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n > r.left {
+		return fault.New(fault.TooLarge, "the request is larger than it said")
+	}
+	r.left -= n
+	return nil
+}
+
+// A File is written once, then read.
+type File struct {
+	room *Reservation
+	file *os.File
+	size int64
+}
+
+// Create makes an empty file within the reservation.
+func (r *Reservation) Create() (*File, error) {
+	file, err := os.CreateTemp(r.folder.path, "detent-body-*")
+	if err != nil {
+		return nil, wrap(err)
+	}
+	if err := os.Remove(file.Name()); err != nil {
+		return nil, wrap(errors.Join(err, file.Close()))
+	}
+	return &File{room: r, file: file}, nil
+}
+
+// Write appends.
+func (f *File) Write(p []byte) (int, error) {
+	if err := f.room.use(int64(len(p))); err != nil {
+		return 0, err
+	}
+	n, err := f.file.WriteAt(p, f.size)
+	f.size += int64(n)
+	return n, wrap(err)
+}
+
+// Size is how much was written.
+func (f *File) Size() int64 { return f.size }
+
+// Section reads a part of what was written.
+func (f *File) Section(offset, size int64) *io.SectionReader {
+	return io.NewSectionReader(f.file, offset, size)
+}
+
+// Close removes the file.
+func (f *File) Close() error { return f.file.Close() }
+
+func wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fault.Wrap(fault.Unavailable, err, "the disk on which the master receives requests is full; try again, or tell the operators")
+	}
+	return fmt.Errorf("the folder in which the master receives requests: %w", err)
+}
+
+func mb(n int64) float64 { return float64(n) / (1 << 20) }

@@ -1,0 +1,511 @@
+package v1
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+const (
+	maxFileName   = 64       // bytes of the name of a field of a message
+	maxFileFields = 16 << 10 // bytes of a file's fields without its content
+)
+
+// A FileSink is given the files of a message as they arrive. Nothing that it gets
+// is used again after the call.
+type FileSink interface {
+	// Content gets a part of the content of the file that File ends.
+	Content(part []byte) error
+	// File gets the file, without its content, when all of the content has gone by.
+	File(File) error
+}
+
+// SplitFiles reads a message of which one field, of that camelCase name, is a list
+// of files. It gives the files to the sink as they arrive, and writes the message
+// without that field to rest, so that a message of any size costs the same small
+// piece of memory.
+func SplitFiles(r io.Reader, field string, rest io.Writer, sink FileSink) error {
+	s := splitter{r: bufio.NewReaderSize(r, 32<<10), field: field, rest: rest, sink: sink}
+	err := s.message()
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("the body is not JSON: unexpected end at byte %d", s.at)
+	case errors.Is(err, errSyntax):
+		return fmt.Errorf("the body is not JSON: unexpected character at byte %d", s.at)
+	}
+	return err
+}
+
+type splitter struct {
+	r     *bufio.Reader
+	at    int64
+	field string
+	rest  io.Writer
+	sink  FileSink
+	seen  bool
+	plain [24 << 10]byte // of base64
+}
+
+// next passes white space and takes one byte.
+func (s *splitter) next() (byte, error) {
+	for {
+		c, err := s.r.ReadByte()
+		if err != nil {
+			return 0, err
+		}
+		s.at++
+		if c != ' ' && c != '\t' && c != '\n' && c != '\r' {
+			return c, nil
+		}
+	}
+}
+
+func (s *splitter) back() error { s.at--; return s.r.UnreadByte() }
+
+func (s *splitter) expect(want byte) error {
+	c, err := s.next()
+	if err == nil && c != want {
+		return errSyntax
+	}
+	return err
+}
+
+// message splits the outermost object. An empty body is an empty message.
+func (s *splitter) message() error {
+	c, err := s.next()
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if c != '{' {
+		return errSyntax
+	}
+	out := bufio.NewWriterSize(s.rest, 4<<10)
+	sep := byte('{')
+	err = s.fields(func(name string, raw []byte) error {
+		if name == s.field || name == snake(s.field) {
+			return s.files()
+		}
+		_ = out.WriteByte(sep)
+		sep = ','
+		_, _ = out.Write(raw)
+		_ = out.WriteByte(':')
+		return s.copyValue(out)
+	})
+	if err != nil {
+		return err
+	}
+	if sep == '{' {
+		_ = out.WriteByte('{')
+	}
+	_ = out.WriteByte('}')
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	if _, err := s.next(); !errors.Is(err, io.EOF) {
+		if err == nil {
+			err = errSyntax
+		}
+		return err
+	}
+	return nil
+}
+
+// fields calls fn for each field of an object whose brace has gone by; fn passes
+// its value.
+func (s *splitter) fields(fn func(name string, raw []byte) error) error {
+	for first := true; ; first = false {
+		c, err := s.next()
+		switch {
+		case err != nil:
+			return err
+		case c == '}' && first:
+			return nil
+		case c != '"':
+			return errSyntax
+		}
+		if err := s.back(); err != nil {
+			return err
+		}
+		raw := limited{most: maxFileName, err: fmt.Errorf("a field has a name of more than %d bytes", maxFileName)}
+		if err := s.copyValue(&raw); err != nil {
+			return err
+		}
+		name, ok := unquote(raw.Bytes())
+		if !ok {
+			return errSyntax
+		}
+		if err := s.expect(':'); err != nil {
+			return err
+		}
+		if err := fn(name, raw.Bytes()); err != nil {
+			return err
+		}
+		c, err = s.next()
+		switch {
+		case err != nil:
+			return err
+		case c == '}':
+			return nil
+		case c != ',':
+			return errSyntax
+		}
+	}
+}
+
+// limited collects a few bytes.
+type limited struct {
+	bytes.Buffer
+	most int
+	err  error
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	if l.Len()+len(p) > l.most {
+		return 0, l.err
+	}
+	return l.Buffer.Write(p)
+}
+
+func (l *limited) WriteByte(c byte) error {
+	if l.Len() >= l.most {
+		return l.err
+	}
+	return l.Buffer.WriteByte(c)
+}
+
+// byteWriter is what both targets of a copied value are.
+type byteWriter interface {
+	io.Writer
+	io.ByteWriter
+}
+
+// copyValue passes one value and writes it as it stands. Whether it is valid is
+// seen by who reads the copy; here only its end is found.
+func (s *splitter) copyValue(to byteWriter) error {
+	c, err := s.next()
+	if err != nil {
+		return err
+	}
+	for depth := 0; ; {
+		switch c {
+		case '"':
+			if err := s.copyString(to); err != nil {
+				return err
+			}
+		case '{', '[':
+			depth++
+			err = to.WriteByte(c)
+		case '}', ']', ',', ':':
+			if depth == 0 {
+				return errSyntax // where a value was expected
+			}
+			if c == '}' || c == ']' {
+				depth--
+			}
+			err = to.WriteByte(c)
+		default:
+			err = s.copyScalar(c, to)
+		}
+		if err != nil || depth == 0 {
+			return err
+		}
+		if c, err = s.next(); err != nil {
+			return err
+		}
+	}
+}
+
+// copyString copies a string whose first quote has gone by.
+func (s *splitter) copyString(to byteWriter) error {
+	if err := to.WriteByte('"'); err != nil {
+		return err
+	}
+	for {
+		part, err := s.r.ReadSlice('"')
+		s.at += int64(len(part))
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return err
+		}
+		escaped := trailing(part, err == nil)
+		if _, werr := to.Write(part); werr != nil {
+			return werr
+		}
+		if err == nil && !escaped {
+			return nil
+		}
+		if err != nil && escaped { // the buffer ends within an escape: what follows belongs to it
+			c, err := s.r.ReadByte()
+			if err != nil {
+				return err
+			}
+			s.at++
+			if err := to.WriteByte(c); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// trailing tells whether an odd number of backslashes stands at the end, before
+// its quote if it has one. A part never begins within an escape.
+func trailing(part []byte, quote bool) bool {
+	if quote {
+		part = part[:len(part)-1]
+	}
+	n := 0
+	for n < len(part) && part[len(part)-1-n] == '\\' {
+		n++
+	}
+	return n%2 == 1
+}
+
+func (s *splitter) copyScalar(c byte, to byteWriter) error {
+	for n := 0; n <= maxFileFields; n++ {
+		if err := to.WriteByte(c); err != nil {
+			return err
+		}
+		next, err := s.r.ReadByte()
+		if err != nil {
+			return err
+		}
+		s.at++
+		switch next {
+		case ',', '}', ']', ':', ' ', '\t', '\n', '\r', '"', '{', '[':
+			return s.back()
+		}
+		c = next
+	}
+	return errSyntax
+}
+
+// files passes the list.
+func (s *splitter) files() error {
+	if s.seen {
+		return fmt.Errorf("%s: it is there twice", s.field)
+	}
+	s.seen = true
+	c, err := s.next()
+	if err != nil {
+		return err
+	}
+	if c == 'n' {
+		return s.null()
+	}
+	if c != '[' {
+		return fmt.Errorf("%s: expected a list of files", s.field)
+	}
+	for i := 0; ; i++ {
+		c, err := s.next()
+		switch {
+		case err != nil:
+			return err
+		case c == ']' && i == 0:
+			return nil
+		case c != '{':
+			return fmt.Errorf("%s[%d]: expected a file", s.field, i)
+		}
+		if err := s.file(i); err != nil {
+			return err
+		}
+		c, err = s.next()
+		switch {
+		case err != nil:
+			return err
+		case c == ']':
+			return nil
+		case c != ',':
+			return errSyntax
+		}
+	}
+}
+
+func (s *splitter) null() error {
+	for _, want := range []byte("ull") {
+		c, err := s.r.ReadByte()
+		if err != nil {
+			return err
+		}
+		s.at++
+		if c != want {
+			return errSyntax
+		}
+	}
+	return nil
+}
+
+// file passes one file, whose brace has gone by.
+func (s *splitter) file(i int) error {
+	meta := limited{most: maxFileFields, err: fmt.Errorf("%s[%d]: its fields have more than %d bytes", s.field, i, maxFileFields)}
+	sep, content := byte('{'), false
+	err := s.fields(func(name string, raw []byte) error {
+		if name == "content" {
+			if content {
+				return fmt.Errorf("%s[%d].content: it is there twice", s.field, i)
+			}
+			content = true
+			return s.content(i)
+		}
+		if _, err := fmt.Fprintf(&meta, "%c%s:", sep, raw); err != nil {
+			return err
+		}
+		sep = ','
+		return s.copyValue(&meta)
+	})
+	if err != nil {
+		return err
+	}
+	if sep == '{' {
+		_ = meta.WriteByte('{')
+	}
+	_ = meta.WriteByte('}')
+	var f File
+	if !json.Valid(meta.Bytes()) {
+		return errSyntax
+	}
+	if err := Unmarshal(meta.Bytes(), &f); err != nil {
+		return fmt.Errorf("%s[%d]: %w", s.field, i, err)
+	}
+	return s.sink.File(f)
+}
+
+// content passes a string of base64 and gives the sink what it says.
+func (s *splitter) content(i int) error {
+	c, err := s.next()
+	switch {
+	case err != nil:
+		return err
+	case c == 'n':
+		return s.null()
+	case c != '"':
+		return fmt.Errorf("%s[%d].content: expected base64", s.field, i)
+	}
+	d := base64Stream{sink: s.sink, plain: s.plain[:], bad: fmt.Errorf("%s[%d].content: expected base64", s.field, i)}
+	for {
+		if _, err := s.r.Peek(1); err != nil {
+			return err
+		}
+		part, _ := s.r.Peek(s.r.Buffered())
+		n := bytes.IndexByte(part, '"')
+		if n >= 0 {
+			part = part[:n]
+		}
+		esc := bytes.IndexByte(part, '\\')
+		if esc >= 0 {
+			part = part[:esc]
+		}
+		err := d.add(part)
+		s.skip(len(part))
+		switch {
+		case err != nil:
+			return err
+		case esc >= 0:
+			if err := s.escape(&d); err != nil {
+				return err
+			}
+		case n >= 0:
+			s.skip(1)
+			return d.end()
+		}
+	}
+}
+
+func (s *splitter) skip(n int) {
+	_, _ = s.r.Discard(n) // it is in the buffer
+	s.at += int64(n)
+}
+
+// escape passes an escaped character, such as the \/ of some writers.
+func (s *splitter) escape(d *base64Stream) error {
+	raw, err := s.r.Peek(2)
+	if err == nil && raw[1] == 'u' {
+		raw, err = s.r.Peek(6)
+	}
+	if err != nil {
+		return err
+	}
+	var text string
+	if json.Unmarshal([]byte(`"`+string(raw)+`"`), &text) != nil {
+		return errSyntax
+	}
+	s.skip(len(raw))
+	if text == "\n" || text == "\r" { // some writers break base64 into lines
+		return nil
+	}
+	return d.add([]byte(text))
+}
+
+// base64Stream decodes what comes in pieces of any size, in either alphabet, with
+// padding or without.
+type base64Stream struct {
+	sink  FileSink
+	plain []byte
+	carry [4]byte
+	kept  int // of carry
+	pads  int
+	bad   error
+}
+
+func (d *base64Stream) add(p []byte) error {
+	if i := bytes.IndexByte(p, '='); i >= 0 || d.pads > 0 {
+		i = max(i, 0)
+		if d.pads > 0 {
+			i = 0
+		}
+		for _, c := range p[i:] {
+			if d.pads++; c != '=' || d.pads > 2 {
+				return d.bad
+			}
+		}
+		p = p[:i]
+	}
+	for len(p) > 0 {
+		if d.kept > 0 || len(p) < 4 {
+			n := copy(d.carry[d.kept:], p)
+			d.kept += n
+			p = p[n:]
+			if d.kept < 4 {
+				return nil
+			}
+			d.kept = 0
+			if err := d.decode(d.carry[:]); err != nil {
+				return err
+			}
+			continue
+		}
+		n := min(len(p)/4*4, len(d.plain)/3*4)
+		if err := d.decode(p[:n]); err != nil {
+			return err
+		}
+		p = p[n:]
+	}
+	return nil
+}
+
+func (d *base64Stream) decode(p []byte) error {
+	n, err := base64.RawStdEncoding.Decode(d.plain, p)
+	if err != nil || n < len(p)*3/4 { // less where line ends stand in it
+		n, err = base64.RawURLEncoding.Decode(d.plain, p)
+	}
+	if err != nil || n < len(p)*3/4 {
+		return d.bad
+	}
+	return d.sink.Content(d.plain[:n])
+}
+
+// end checks what is left over.
+func (d *base64Stream) end() error {
+	if d.kept == 1 || d.pads > 0 && (d.kept+d.pads)%4 != 0 {
+		return d.bad
+	}
+	if d.kept == 0 {
+		return nil
+	}
+	return d.decode(d.carry[:d.kept])
+}
