@@ -19,7 +19,7 @@ type call struct {
 	*fiber.Ctx
 	who   auth.Who
 	takes func(auth.Who) error // the route's rule about who may call it
-	files *submitted // that came with the body; nil where there are none
+	files *submitted           // that came with the body; nil where there are none
 }
 
 // may fails unless the caller may do that.
