@@ -86,7 +86,7 @@ func newVisitRig(t testing.TB, change ...func(*proxy.Origins)) *visitRig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v.rig = newRig(t, func(c *Config) { c.Visits = v.proxy })
+	v.rig = newRig(t, func(c *Config) { c.Visits, c.Hosts = v.proxy, []string{"elsewhere", "*.tasks.example.com"} })
 	dir.db = v.db
 	server := &http.Server{Handler: v.proxy.Tasks()}
 	go func() { _ = server.Serve(ln) }()
