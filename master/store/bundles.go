@@ -54,7 +54,7 @@ func (db *DB) ApplyBundles(ctx context.Context, bundles []Bundle) (left map[stri
 	return a.left, a.apply(ctx, bundles)
 }
 
-// ApplyChanges makes all changes or none.
+// ApplyChanges makes all changes or none. It runs in a transaction, like ApplyBundles.
 func (db *DB) ApplyChanges(ctx context.Context, c *Changes) error {
 	left, err := db.ApplyBundles(ctx, []Bundle{{Changes: *c}})
 	if err != nil {

@@ -73,7 +73,7 @@ func TestNodeFailures(t *testing.T) {
 	w.exec(`UPDATE experiments SET state = 'ACTIVE'`)
 	write := func(list ...NodeFailures) {
 		t.Helper()
-		if err := w.db.ApplyChanges(t.Context(), &Changes{Failures: list}); err != nil {
+		if err := w.db.Tx(t.Context(), func(tx *DB) error { return tx.ApplyChanges(t.Context(), &Changes{Failures: list}) }); err != nil {
 			t.Fatal(err)
 		}
 	}
