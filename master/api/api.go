@@ -76,7 +76,7 @@ type Config struct {
 	Inventory  func(pool string, node store.NodeRow) *NodeSlots
 	Idle       IdleTimeouts
 	RunnerDir  string // holds det-runner for /runner/<sha256>/<os>-<arch>
-	DetPath    string // det, for /det/<sha256>/<os>-<arch>; "" where tasks get none
+	DetPath    string // det, for /cli/<sha256>/<os>-<arch>; "" where tasks get none
 	HarnessDir string // the Python package, served to tasks as a wheel or tree
 	Pages      fs.FS  // what browsers are shown; without index.html there are no pages
 	// Visits passes people on to notebooks, TensorBoards and shells; nil where nobody is.

@@ -29,7 +29,7 @@ import (
 
 func (a *API) registerArtifacts() {
 	a.raw("GET", "//runner/:sha/:target", public, "The program that starts tasks", a.runner)
-	a.raw("GET", "//det/:sha/:target", public, "The command line, for programs in tasks", a.det)
+	a.raw("GET", "//cli/:sha/:target", public, "The command line, for programs in tasks", a.det)
 	a.raw("GET", "//harness/:name", public, "The Python package for tasks, as <sha256>.tar.gz", a.harness)
 }
 
@@ -60,7 +60,7 @@ func (a *API) RunnerSHA() (string, error) {
 	return a.fileSHA(filepath.Join(a.cfg.RunnerDir, runnerName), &a.artifacts.runner)
 }
 
-// DetSHA is the hash under which det is served at /det/<hash>/<target>.
+// DetSHA is the hash under which det is served at /cli/<hash>/<target>.
 func (a *API) DetSHA() (string, error) { return a.fileSHA(a.cfg.DetPath, &a.artifacts.det) }
 
 func (a *API) fileSHA(path string, r *artifact) (string, error) {

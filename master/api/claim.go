@@ -101,7 +101,7 @@ func (a *API) specBase(pool string) specBase {
 		if err != nil {
 			a.log.Error("tasks go without det", "error", err)
 		} else {
-			b.Det = "/det/" + sha + "/" + RunnerTarget()
+			b.Det = "/cli/" + sha + "/" + RunnerTarget()
 		}
 	}
 	for _, p := range a.cfg.Pools {

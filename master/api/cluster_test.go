@@ -358,10 +358,10 @@ func TestArtifacts(t *testing.T) {
 	if sha, err = r.api.DetSHA(); err != nil {
 		t.Fatal(err)
 	}
-	if b := r.anyone().get("/det/" + sha + "/" + RunnerTarget()).ok(); string(b.body) != "the command line" {
+	if b := r.anyone().get("/cli/" + sha + "/" + RunnerTarget()).ok(); string(b.body) != "the command line" {
 		t.Errorf("det: %q", b.body)
 	}
-	r.anyone().get("/det/"+strings.Repeat("0", 64)+"/"+RunnerTarget()).says(404, sha)
+	r.anyone().get("/cli/"+strings.Repeat("0", 64)+"/"+RunnerTarget()).says(404, sha)
 	write(filepath.Join(harness, "determined", "__init__.py"), "x = 1\n")
 	write(filepath.Join(harness, "determined", "__pycache__", "x.pyc"), "junk")
 	write(filepath.Join(harness, "tests", "test_x.py"), "junk")

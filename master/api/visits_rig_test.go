@@ -86,7 +86,11 @@ func newVisitRig(t testing.TB, change ...func(*proxy.Origins)) *visitRig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v.rig = newRig(t, func(c *Config) { c.Visits, c.Hosts = v.proxy, []string{"elsewhere", "*.tasks.example.com"} })
+	called, err := url.Parse(origins.Master)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.rig = newRig(t, func(c *Config) { c.Visits, c.Hosts = v.proxy, []string{called.Host} })
 	dir.db = v.db
 	server := &http.Server{Handler: v.proxy.Tasks()}
 	go func() { _ = server.Serve(ln) }()

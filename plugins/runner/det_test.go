@@ -14,7 +14,7 @@ import (
 func TestDetInTasks(t *testing.T) {
 	const program = "#!/bin/sh\necho \"det $1 at $DET_MASTER with $DET_USER_TOKEN\"\n"
 	sum := sha256.Sum256([]byte(program))
-	path := "/det/" + hex.EncodeToString(sum[:]) + "/linux-amd64"
+	path := "/cli/" + hex.EncodeToString(sum[:]) + "/linux-amd64"
 	for name, content := range map[string]string{"as it is": program, "another": program + "#"} {
 		t.Run(name, func(t *testing.T) {
 			spec := sh("det first; det second; echo $DET_MASTER; echo done")

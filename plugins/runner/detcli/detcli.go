@@ -27,12 +27,12 @@ const (
 // Main becomes det, or returns why it cannot.
 func Main(args []string) error {
 	master, path := os.Getenv("DET_MASTER"), os.Getenv("DET_CLI_URL")
-	sum, _, _ := strings.Cut(strings.TrimPrefix(path, "/det/"), "/")
+	sum, _, _ := strings.Cut(strings.TrimPrefix(path, "/cli/"), "/")
 	if master == "" || len(sum) != sha256.Size*2 {
 		return errors.New("det is fetched from the master of a task, and DET_MASTER and DET_CLI_URL do not name one")
 	}
 	file := filepath.Join(folder(), ".det-"+sum)
-	if _, err := os.Stat(file); err != nil {
+	if have, err := sumOf(file); err != nil || have != sum { // what lies there may be anybody's
 		ctx, cancel := context.WithTimeout(context.Background(), fetchFor)
 		defer cancel()
 		if err := fetch(ctx, strings.TrimSuffix(master, "/")+path, sum, file); err != nil {
@@ -50,6 +50,17 @@ func folder() string {
 		return dir
 	}
 	return os.TempDir()
+}
+
+func sumOf(file string) (string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	hash := sha256.New()
+	_, err = io.Copy(hash, f)
+	return hex.EncodeToString(hash.Sum(nil)), err
 }
 
 func fetch(ctx context.Context, url, sum, file string) error {
