@@ -246,7 +246,7 @@ func TestPathsThatLeadNowhere(t *testing.T) {
 		"/proxy/../api/v1/me", "/proxy/%2e%2e/api/v1/me", "/proxy/..%2fapi/v1/me", "//proxy/" + id + "/", "/proxy//" + id + "/", "/proxy/%2f" + id + "/",
 		"/proxy/" + id + "/../../api/v1/me", "/proxy/" + id + "/%2e%2e/x", "/proxy/" + id + "/..%2f..%2fapi", "/proxy/" + id + "/%252e%252e/x", "/proxy/" + id + "/a/..%5c..%5cb",
 		"/proxy/" + id + "/..;/x", "/%70roxy/" + id + "/", "/proxy%2f" + id + "/", "/./proxy/" + id + "/", "/x/../proxy/" + id + "/", "/proxy/" + id[:8] + "%2d" + id[9:] + "/",
-		"/proxy/" + strings.ToUpper(id) + "/", "/PROXY/" + id + "/", "/proxy/" + id + "%00/", "/proxy/" + id + "@127.0.0.1/", "/proxy/http://127.0.0.1/", "/proxy/" + id + ":80/", "http://elsewhere/proxy/" + id + "/",
+		"/proxy/" + strings.ToUpper(id) + "/", "/PROXY/" + id + "/", "/proxy/" + id + "%00/", "/proxy/" + id + "@127.0.0.1/", "/proxy/http://127.0.0.1/", "/proxy/" + id + ":80/",
 	} {
 		for origin, header := range map[string]string{v.url: "Authorization: " + token, v.tasks: "Cookie: det-task-" + id + "=" + cookie + "\r\nSec-Fetch-Site: same-origin"} {
 			status, body := speak(t, origin, "GET "+path+" HTTP/1.1", header)
@@ -254,6 +254,9 @@ func TestPathsThatLeadNowhere(t *testing.T) {
 				t.Errorf("%s%s: %d %s", origin, path, status, body)
 			}
 		}
+	}
+	if status, body := speak(t, v.url, "GET http://elsewhere/proxy/"+id+"/ HTTP/1.1", "Authorization: "+token); status != 403 {
+		t.Errorf("under a name that is not the master's: %d %s", status, body)
 	}
 	// And those that do lead to it, with the master's host named otherwise.
 	for _, path := range []string{"/proxy/" + id + "/a%2Fb//c/...", "http://localhost/proxy/" + id + "/", "/proxy/" + id + "/?a=//x/../.."} {
