@@ -168,7 +168,9 @@ func (t *term) stop(ctx context.Context, w store.Work) error {
 		return err
 	})
 	if outcome == cluster.Done {
-		return t.keep(ctx, func(tx *store.DB) error { return tx.Stopped(context.WithoutCancel(ctx), w.About) }, nil)
+		err := t.keep(ctx, func(tx *store.DB) error { return tx.Stopped(context.WithoutCancel(ctx), w.About) }, nil)
+		notify(t.hands.done) // what has not started ends now
+		return err
 	}
 	return t.keep(ctx, func(tx *store.DB) error {
 		return tx.WorkFailed(context.WithoutCancel(ctx), w.Kind, w.About, text(err), gap(w.Tries))

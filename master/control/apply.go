@@ -49,12 +49,15 @@ func (t *term) applyTogether(ctx context.Context, list []store.Bundle) (left map
 
 // apart separates the bundles that ran out of time when they were tried last from
 // all others. Those that are to be left alone for now, and those that need what is
-// not made with them, are in neither.
+// not made with them, are in neither. What has failed before comes behind what has
+// not: of many failures in one plan the later ones leave out what comes after them.
 func (t *term) apart(list []store.Bundle, now time.Time) (usual, slow []store.Bundle) {
-	late := map[string]bool{}
+	late, shaky := map[string]bool{}, map[string]bool{}
 	for key, s := range t.aside {
 		late[key] = s.slow || s.until.After(now)
+		shaky[key] = true
 	}
+	var behind []store.Bundle
 	for _, b := range list {
 		s := t.aside[b.Key]
 		switch {
@@ -63,11 +66,14 @@ func (t *term) apart(list []store.Bundle, now time.Time) (usual, slow []store.Bu
 			slow = append(slow, b)
 		case needs(b, late):
 			late[b.Key] = true
+		case shaky[b.Key] || needs(b, shaky):
+			shaky[b.Key] = true
+			behind = append(behind, b)
 		default:
 			usual = append(usual, b)
 		}
 	}
-	return usual, slow
+	return append(usual, behind...), slow
 }
 
 func needs(b store.Bundle, late map[string]bool) bool {

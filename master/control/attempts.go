@@ -86,7 +86,7 @@ func withoutNomad(m lifecycle.Member) lifecycle.Member {
 func attemptOf(row *store.LiveAllocation, wait time.Duration) lifecycle.Allocation {
 	a := lifecycle.Allocation{ID: row.ID, State: lifecycle.AllocationState(row.State), SubmittedAt: at(row.SubmittedAt),
 		AssignedAt: at(row.AssignedAt), TriedAt: at(row.TriedAt), NoRoom: row.NoRoom, RefusedWhy: row.RefusedWhy, SubmitError: row.SubmitError, PreemptAt: at(row.PreemptAt), AckedAt: at(row.PreemptAckedAt),
-		PreemptWait: wait, KillAt: at(row.KillAt), KillReason: row.KillReason, Cause: lifecycle.Cause(row.KillCause)}
+		PreemptWait: wait, KillAt: at(row.KillAt), StoppedAt: at(row.StoppedAt), KillReason: row.KillReason, Cause: lifecycle.Cause(row.KillCause)}
 	for _, m := range row.Members {
 		a.Members = append(a.Members, lifecycle.Member{Rank: m.Rank, NodeID: m.NodeID, NodeName: m.NodeName, Nomad: m.NomadStatus,
 			NomadDetail: m.NomadDetail, NomadEndedAt: at(m.NomadEndedAt), NomadExit: m.NomadExit, Pulling: m.Pulling, Started: m.Started, StartedAt: at(m.StartedAt),

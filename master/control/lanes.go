@@ -15,7 +15,7 @@ const (
 	submitsAtOnce  = 32
 	stopsAtOnce    = 16
 	collectsAtOnce = 4
-	ahead          = 256         // pieces that a lane knows of, in the order of their turns
+	ahead          = 2           // times what it does at once is what a lane knows of: what comes later, of somebody whose turn it is, waits for no more
 	lookEvery      = time.Second // for what is due now and was not when it was last looked
 )
 
@@ -81,7 +81,7 @@ func (l *lane) pass(ctx context.Context) int {
 		return 0
 	}
 	if len(l.next) == 0 {
-		list, err := l.t.db.DueWork(ctx, l.kind, busy, ahead)
+		list, err := l.t.db.DueWork(ctx, l.kind, busy, ahead*l.limit)
 		if err != nil {
 			if ctx.Err() == nil && !fault.Is(err, fault.Unavailable) {
 				l.t.log.Error("cannot read what is to be done", "term", l.t.lead.Term, "kind", l.kind, "error", err)

@@ -47,6 +47,7 @@ type Allocation struct {
 	AckedAt     time.Time // the program acknowledged the preemption
 	PreemptWait time.Duration
 	KillAt      time.Time
+	StoppedAt   time.Time // when Nomad took the order to stop its job
 	KillReason  string
 	Cause       Cause // of the kill
 	Members     []Member
@@ -197,7 +198,7 @@ func lost(a Allocation, now time.Time, t Timing) (Step, bool) {
 // ended: all members that count are over.
 func ended(a Allocation, now time.Time, t Timing) (Step, bool) {
 	for _, m := range a.Members {
-		if !m.exited() && !m.over() && (!m.Daemon || !countedOver(a)) && !killedSilent(a, now, t) {
+		if !m.exited() && !m.over() && (!m.Daemon || !countedOver(a)) && !killedSilent(a, now, t) && !a.neverRuns(m) {
 			return Step{}, false
 		}
 		if !m.exited() && !m.NomadEndedAt.IsZero() && now.Sub(m.NomadEndedAt) < t.Report && m.claimed() {
@@ -217,6 +218,14 @@ func killedSilent(a Allocation, now time.Time, t Timing) bool {
 	}
 	since := now.Sub(a.KillAt)
 	return since > max(t.Kill, t.StopAfter+t.Margin) || since > t.Report && neverPlaced(a)
+}
+
+// neverRuns: somebody wants the attempt killed, Nomad stops its job, and the member
+// has not passed the gate, which refuses it from now on. Its program does not start,
+// however long Nomad takes to clear its allocation away. Of one that is overdue
+// Nomad's word is waited for, because it tells which node to avoid.
+func (a Allocation) neverRuns(m Member) bool {
+	return !a.KillAt.IsZero() && a.Cause != Overdue && !a.StoppedAt.IsZero() && !m.claimed()
 }
 
 // neverPlaced: Nomad has not said a word of any member, nor has its runner.

@@ -97,6 +97,7 @@ type LiveAllocation struct {
 	PreemptAt      *time.Time   `db:"preempt_at"`
 	PreemptAckedAt *time.Time   `db:"preempt_acked_at"`
 	KillAt         *time.Time   `db:"kill_at"`
+	StoppedAt      *time.Time   `db:"stopped_at"` // when Nomad took the order to stop its job
 	KillReason     string       `db:"kill_reason"`
 	KillCause      string       `db:"kill_cause"`
 	AssignedAt     *time.Time   `db:"assigned_at"`
@@ -214,7 +215,7 @@ const liveTasks = `
 
 const liveAllocations = `
 	SELECT id, task_id, run_id, pool, slots, priority, queued_at, not_before, exclude, state, waiting_reason, preempt_at,
-		preempt_acked_at, kill_at, kill_reason, kill_cause, assigned_at, started_at, submitted_at, tried_at, submit_error, no_room,
+		preempt_acked_at, stopped_at, kill_at, kill_reason, kill_cause, assigned_at, started_at, submitted_at, tried_at, submit_error, no_room,
 		refused_why
 	FROM allocations WHERE state <> 'TERMINATED' ORDER BY queued_at, id`
 

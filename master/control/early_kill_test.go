@@ -1,0 +1,103 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// sluggishNomad takes jobs and orders, and does not move: what it was given is
+// neither started nor cleared away.
+type sluggishNomad struct{ *fakeNomad }
+
+func (s sluggishNomad) Stop(_ context.Context, id string) (cluster.Outcome, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stops[id]++
+	return cluster.Done, nil
+}
+
+// TestAKillBeforeTheGate: an attempt whose runner has not passed the gate ends when
+// Nomad has taken the order to stop its job, whatever Nomad says of its allocation.
+func TestAKillBeforeTheGate(t *testing.T) {
+	for _, status := range []string{"", "pending", "running"} {
+		t.Run("nomad="+status, func(t *testing.T) {
+			b := newBench(t, "n1")
+			e := b.experiment("")
+			b.settle()
+			id := b.newest(e)
+			b.exec(`UPDATE members SET nomad_status = $1, started = false, started_at = NULL`, status)
+			b.nomad.tasks[id].Status, b.nomad.tasks[id].Started = status, false
+			if status == "" {
+				delete(b.nomad.tasks, id)
+			}
+			b.term.nomad = sluggishNomad{b.nomad}
+			b.exec(`UPDATE experiments SET desired = 'killed' WHERE id = $1`, e)
+			b.settle()
+			b.want(e, "CANCELED", "CANCELED", "TERMINATED killed")
+			if b.nomad.stops[id] != 1 {
+				t.Errorf("its job was stopped %d times", b.nomad.stops[id])
+			}
+			if _, err := b.db.Claim(t.Context(), store.Claim{AllocationID: id, NomadAllocID: "nomad-" + id, Nonce: "x", FirstOfGroup: true}); err == nil {
+				t.Error("its runner passed the gate after its end")
+			}
+		})
+	}
+}
+
+// TestAKillBehindTheGate: an attempt that has passed the gate must be seen to end,
+// though Nomad has taken the order; so must each of its members that has.
+func TestAKillBehindTheGate(t *testing.T) {
+	b := newBench(t, "n1", "n2")
+	e := b.experiment("resources: {slots_per_trial: 4}")
+	b.settle()
+	id := b.newest(e)
+	b.exec(`UPDATE members SET claimed_at = now(), claimed_by = 'x' WHERE allocation_id = $1 AND rank = 1`, id)
+	b.term.nomad = sluggishNomad{b.nomad}
+	b.exec(`UPDATE experiments SET desired = 'killed' WHERE id = $1`, e)
+	b.settle()
+	b.want(e, "STOPPING_KILLED", "STOPPING_KILLED", "TERMINATING")
+	b.exec(`UPDATE members SET exited_at = now(), exit_code = 143 WHERE allocation_id = $1 AND rank = 1`, id)
+	b.settle()
+	b.want(e, "CANCELED", "CANCELED", "TERMINATED killed")
+}
+
+// TestAKillThatNomadDoesNotTake is no end: a job that Nomad may still start holds
+// its slots.
+func TestAKillThatNomadDoesNotTake(t *testing.T) {
+	b := newBench(t, "n1")
+	e := b.experiment("")
+	b.settle()
+	id := b.newest(e)
+	b.nomad.refuse = func(string) error { return fmt.Errorf("no leader") }
+	b.exec(`UPDATE experiments SET desired = 'killed' WHERE id = $1`, e)
+	b.settle()
+	b.want(e, "STOPPING_KILLED", "STOPPING_KILLED", "TERMINATING")
+	b.nomad.refuse = nil
+	b.term.nomad = sluggishNomad{b.nomad}
+	b.exec(`UPDATE work SET after = now()`)
+	b.settle()
+	b.want(e, "CANCELED", "CANCELED", "TERMINATED killed")
+	if n := b.nomad.stops[id]; n != 2 {
+		t.Errorf("its job was stopped %d times", n)
+	}
+}
+
+// TestAnOrderThatNomadTookWakesTheLoop, so that such an end does not wait for the
+// next time that the loop looks by itself.
+func TestAnOrderThatNomadTookWakesTheLoop(t *testing.T) {
+	b := newBench(t, "n1")
+	e := b.experiment("")
+	b.settle()
+	if err := b.term.stop(t.Context(), store.Work{Kind: store.WorkStop, About: b.newest(e)}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-b.term.hands.done:
+	default:
+		t.Error("nobody told the loop")
+	}
+}

@@ -1,0 +1,248 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// unsteadyNomad is one that hangs from time to time: its calls come back when it
+// goes on, or when their callers give up.
+type unsteadyNomad struct {
+	*fakeNomad
+	gate    sync.Mutex
+	closed  chan struct{} // while it hangs; nil when it does not
+	told    bool          // it has told its nodes, which do not change
+	waiting atomic.Int32  // orders that hang
+}
+
+func (u *unsteadyNomad) hang() {
+	u.gate.Lock()
+	defer u.gate.Unlock()
+	u.closed = make(chan struct{})
+}
+
+func (u *unsteadyNomad) resume() {
+	u.gate.Lock()
+	defer u.gate.Unlock()
+	if u.closed != nil {
+		close(u.closed)
+		u.closed = nil
+	}
+}
+
+func (u *unsteadyNomad) gateNow() chan struct{} {
+	u.gate.Lock()
+	defer u.gate.Unlock()
+	return u.closed
+}
+
+func (u *unsteadyNomad) hangs() bool { return u.gateNow() != nil }
+
+func (u *unsteadyNomad) pass(ctx context.Context) error {
+	gate := u.gateNow()
+	if gate == nil {
+		return nil
+	}
+	select {
+	case <-gate:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (u *unsteadyNomad) order(ctx context.Context) error {
+	u.waiting.Add(1)
+	defer u.waiting.Add(-1)
+	return u.pass(ctx)
+}
+
+func (u *unsteadyNomad) Observe(ctx context.Context, known cluster.Known) (cluster.Observation, error) {
+	if err := u.pass(ctx); err != nil {
+		return cluster.Observation{}, err
+	}
+	o, err := u.fakeNomad.Observe(ctx, known)
+	if u.told {
+		o.Nodes = nil
+	}
+	u.told = true
+	return o, err
+}
+
+func (u *unsteadyNomad) Submit(ctx context.Context, task jobspecs.Task) (cluster.Outcome, error) {
+	if err := u.order(ctx); err != nil {
+		return cluster.TryAgain, err
+	}
+	return u.fakeNomad.Submit(ctx, task)
+}
+
+func (u *unsteadyNomad) Stop(ctx context.Context, id string) (cluster.Outcome, error) {
+	if err := u.order(ctx); err != nil {
+		return cluster.TryAgain, err
+	}
+	return u.fakeNomad.Stop(ctx, id)
+}
+
+// victim makes experiments of which something will go wrong.
+func (w *troubledWorld) victim(n int, what string) (ids []int) {
+	for range n {
+		id := w.create("searcher: {name: single, metric: loss, max_length: {batches: 9}}", true)
+		ids = append(ids, id)
+		w.victims[id] = what
+	}
+	return ids
+}
+
+// panics makes an experiment whose row no code expects.
+func (w *troubledWorld) panics() {
+	id := w.victim(1, "panics")[0]
+	w.exec(`UPDATE trials SET number = -1 WHERE experiment_id = $1`, id)
+	w.broken = append(w.broken, id)
+}
+
+// afflicted makes experiments of whose trials the database takes no change, or not
+// every one.
+func (w *troubledWorld) afflicted(with string, n int) []int {
+	ids := w.victim(n, with)
+	list := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(ids)), ","), "[]")
+	name := fmt.Sprintf("affliction_%d", ids[0])
+	w.exec(fmt.Sprintf(`CREATE FUNCTION %s() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN %s END $$`, name, with))
+	w.exec(fmt.Sprintf(`CREATE TRIGGER %s BEFORE UPDATE ON trials FOR EACH ROW WHEN (NEW.experiment_id IN (%s)) EXECUTE FUNCTION %s()`, name, list, name))
+	w.triggers = append(w.triggers, name)
+	return ids
+}
+
+// orders makes more experiments whose orders to Nomad fail than the loop gives orders
+// at once; every third order panics.
+func (w *troubledWorld) orders(kind string, n int) {
+	for _, id := range w.victim(n, kind) {
+		task := w.text(`SELECT task_id FROM trials WHERE experiment_id = $1`, id)
+		w.nomad.mu.Lock()
+		w.ordersOf[task] = kind
+		w.nomad.mu.Unlock()
+	}
+}
+
+// fails is Nomad's answer to an order about an attempt. Its caller holds the lock.
+func (w *troubledWorld) fails(kind, attempt string) error {
+	task, _, _ := strings.Cut(attempt, ".")
+	if w.ordersOf[task] != kind {
+		return nil
+	}
+	if w.failed++; w.failed%3 == 0 {
+		panic("no code expects this answer of Nomad's")
+	}
+	return fmt.Errorf("no leader")
+}
+
+// locked has somebody's transaction hold the row of an experiment that begins.
+func (w *troubledWorld) locked() {
+	if w.unlock != nil {
+		return
+	}
+	id := w.victim(1, "locked")[0]
+	held, release, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- w.db.Tx(w.t.Context(), func(tx *store.DB) error {
+			_, err := tx.Exec(w.t.Context(), `SELECT 1 FROM experiments WHERE id = $1 FOR UPDATE`, id)
+			close(held)
+			<-release
+			return err
+		})
+	}()
+	<-held
+	w.unlock = func() {
+		close(release)
+		if err := <-done; err != nil {
+			w.t.Error(err)
+		}
+		w.unlock = nil
+	}
+}
+
+// deletion begins to delete an experiment of very many metrics.
+func (w *troubledWorld) deletion() {
+	if w.deleted != 0 {
+		return
+	}
+	w.deleted = w.create("searcher: {name: single, metric: loss, max_length: {batches: 9}}", false)
+	w.exec(`UPDATE experiments SET desired = 'killed' WHERE id = $1`, w.deleted)
+}
+
+// people and programs do what they do beside the probes.
+func (w *troubledWorld) people() {
+	w.exec(`UPDATE collections SET events_at = now() WHERE events AND events_at IS NULL`)
+	w.exec(`UPDATE members SET claimed_at = now(), claimed_by = 'x', exited_at = now(), exit_code = 0 WHERE claimed_at IS NULL AND allocation_id IN
+		(SELECT a.id FROM allocations a JOIN tasks k ON k.id = a.task_id WHERE k.type = 'CHECKPOINT_GC' AND a.submitted_at IS NOT NULL AND a.state <> 'TERMINATED' AND a.kill_at IS NULL)`)
+	for id, what := range w.victims {
+		if what == "stop" {
+			w.exec(`UPDATE members SET claimed_at = now(), claimed_by = 'x' WHERE claimed_at IS NULL AND allocation_id IN
+				(SELECT a.id FROM allocations a JOIN trials t ON t.task_id = a.task_id WHERE t.experiment_id = $1 AND a.submitted_at IS NOT NULL AND a.kill_at IS NULL)`, id)
+			w.exec(`UPDATE experiments SET desired = 'killed' WHERE id = $1 AND desired = 'active' AND EXISTS
+				(SELECT FROM trials t JOIN allocations a ON a.task_id = t.task_id JOIN members m ON m.allocation_id = a.id WHERE t.experiment_id = $1 AND m.claimed_at IS NOT NULL)`, id)
+		}
+	}
+	if w.deleted == 0 || w.int(`SELECT count(*) FROM experiments WHERE id = $1 AND ended_at IS NOT NULL AND desired = 'killed'`, w.deleted) == 0 {
+		return
+	}
+	w.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, reported_at, avg) SELECT t.id, 1, 'training', s, s, now(), '{"loss": 1}'
+		FROM trials t, generate_series(1, $2::int) s WHERE t.experiment_id = $1`, w.deleted, *simMetrics)
+	if _, err := w.db.Wishing(w.t.Context(), []int{w.deleted}, store.Delete); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// heal ends everything that goes wrong. What was put off is due again.
+func (w *troubledWorld) heal() {
+	w.hung.resume()
+	if w.unlock != nil {
+		w.unlock()
+	}
+	for _, name := range w.triggers {
+		w.exec(fmt.Sprintf(`DROP TRIGGER %s ON trials`, name))
+	}
+	w.nomad.mu.Lock()
+	w.ordersOf = map[string]string{}
+	w.nomad.mu.Unlock()
+}
+
+// reckon expects that those of whom something went wrong come to an end as well,
+// now that nothing does: killed, or by the error that was theirs.
+func (w *troubledWorld) reckon() {
+	w.t.Helper()
+	var ids []int
+	for id := range w.victims {
+		ids = append(ids, id)
+	}
+	w.exec(`UPDATE experiments SET desired = 'killed' WHERE id = ANY($1) AND ended_at IS NULL`, ids)
+	left := `SELECT count(*) FROM experiments WHERE id = $2 OR id = ANY($1) AND ended_at IS NULL`
+	for range 60 {
+		w.exec(`UPDATE work SET after = now()`)
+		for _, s := range w.term.aside {
+			s.until = s.until.Add(-longestSlow)
+		}
+		w.exec(`UPDATE members SET exited_at = now(), exit_code = 143 WHERE exited_at IS NULL AND claimed_at IS NOT NULL AND allocation_id IN
+			(SELECT a.id FROM allocations a JOIN trials t ON t.task_id = a.task_id WHERE t.experiment_id = ANY($1) AND a.kill_at IS NOT NULL)`, ids)
+		w.step()
+		if w.int(left, ids, w.deleted) == 0 {
+			break
+		}
+	}
+	if n := w.int(left, ids, w.deleted); n > 0 {
+		w.t.Errorf("%d experiments of which something went wrong do not come to an end: %s", n, w.text(`SELECT string_agg(format('%s %s wants %s: %s', id, state, desired, error), '; ')
+			FROM experiments WHERE id = $2 OR id = ANY($1) AND ended_at IS NULL`, ids, w.deleted))
+	}
+	for _, id := range w.broken {
+		if got := w.text(`SELECT state || ': ' || error FROM experiments WHERE id = $1`, id); !strings.HasPrefix(got, "ERROR: it cannot be handled") {
+			w.t.Errorf("experiment %s, which cannot be handled (%s), ended as %q", strconv.Itoa(id), w.victims[id], got)
+		}
+	}
+}
