@@ -156,7 +156,7 @@ func (r *rig) nodeIsDrained(t *testing.T) {
 		}
 	})
 	r.waitTrials(t, id, "RUNNING")
-	first := *r.trial(t, id).TaskID + ".1"
+	first := r.trial(t, id).TaskID + ".1"
 	node := value[string](t, r, `SELECT node_id FROM members WHERE allocation_id = $1`, first)
 	drain := func(spec *api.DrainSpec) {
 		t.Helper()
@@ -181,7 +181,7 @@ func (r *rig) nodeIsDrained(t *testing.T) {
 	since := time.Now()
 	eventually(t, "another attempt, elsewhere", func() (bool, error) {
 		list, err := query(t, r, pgx.RowTo[string], `SELECT node_id FROM members m JOIN allocations a ON a.id = m.allocation_id
-			WHERE a.task_id = $1 AND a.run_id = 2 AND a.state = 'RUNNING'`, *r.trial(t, id).TaskID)
+			WHERE a.task_id = $1 AND a.run_id = 2 AND a.state = 'RUNNING'`, r.trial(t, id).TaskID)
 		return len(list) == 1 && list[0] != node, err
 	})
 	t.Logf("it goes on elsewhere %s after the drain began", time.Since(since).Round(time.Millisecond))

@@ -97,7 +97,7 @@ hyperparameters: {record: %s, pause: %g, every: %d, noise: %d, stubborn: %t}
 func (k *training) follow(t testing.TB) {
 	t.Helper()
 	trial := k.trial(t, k.experiment)
-	k.trialID, k.taskID = trial.ID, *trial.TaskID
+	k.trialID, k.taskID = trial.ID, trial.TaskID
 	k.advance(t, 3)
 }
 

@@ -15,7 +15,7 @@ import (
 func (g *gpuNode) onNomadsPages(t *testing.T) {
 	node, chromium := uiTools(t)
 	id := g.train(t, "digits", 1)
-	job := jobspecs.JobID(*g.trial(t, id).TaskID + ".1")
+	job := jobspecs.JobID(g.trial(t, id).TaskID + ".1")
 	pages, err := json.Marshal([]map[string]any{
 		{"name": "job", "path": "/ui/jobs/" + job, "says": []string{"Owner: determined", "Trial " + itoa(g.trial(t, id).ID), "det_experiment"}},
 	})

@@ -227,7 +227,7 @@ func (g *gpuNode) areGiven(t *testing.T) {
 	g.waits(t, third, "needs 2 slots on one node; all 4 of pool gpu are in use")
 
 	for id, owner := range map[int][]string{first: g.sees(t, first), second: g.sees(t, second)} {
-		task := *g.trial(t, id).TaskID
+		task := g.trial(t, id).TaskID
 		for _, uuid := range owner {
 			if s := g.slots(t)[uuid]; s["allocation_id"] != task+".1" || s["type"] != "cuda" || s["resource_pools"] != "gpu" || s["health"] != "healthy" || s["agent_id"] != g.name {
 				t.Errorf("slot %s of task %s: %v", uuid, task, s)
@@ -245,7 +245,7 @@ func (g *gpuNode) areGiven(t *testing.T) {
 	if err != nil || !strings.Contains(pools, "gpu") || !strings.Contains(pools, "cuda") {
 		t.Errorf("det rp list: %v\n%s", err, pools)
 	}
-	if p := g.pool(t); p.SlotsUsed != 4 || p.SlotType != v1.DeviceTypeCuda || p.Accelerator == nil || *p.Accelerator != simulated.Model || p.NumAgents != 1 {
+	if p := g.pool(t); p.SlotsUsed != 4 || p.SlotType != v1.DeviceTypeCuda || p.Accelerator != simulated.Model || p.NumAgents != 1 {
 		t.Errorf("the pool: %+v", p)
 	}
 	agents, err := g.det(t, "agent", "list")

@@ -37,13 +37,13 @@ with core.init() as ctx:
 // allocation is the running attempt of an experiment's only trial.
 func (r *rig) allocation(t testing.TB, experiment int) string {
 	t.Helper()
-	task := *r.trial(t, experiment).TaskID
+	task := r.trial(t, experiment).TaskID
 	var id string
 	eventually(t, "an attempt of "+task, func() (bool, error) {
 		tasks, err := r.client.Tasks(t.Context())
 		for _, a := range tasks {
-			if *a.TaskID == task {
-				id = *a.AllocationID
+			if a.TaskID == task {
+				id = a.AllocationID
 			}
 		}
 		return id != "", err
@@ -110,7 +110,7 @@ func TestAJobExplainsItself(t *testing.T) {
 		"Cluster: integration, pool default", "Run 1, 1 slot on 1 node", fmt.Sprintf("det trial logs -f %d", trial.ID))
 	for key, want := range map[string]string{
 		"det_owner": "olivia", "det_experiment": itoa(id), "det_trial": itoa(trial.ID), "det_cluster_name": "integration",
-		"det_allocation": allocation, "det_task": *trial.TaskID, "det_type": "TRIAL", "det_run": "1", "det_pool": "default", "det_title": "story",
+		"det_allocation": allocation, "det_task": trial.TaskID, "det_type": "TRIAL", "det_run": "1", "det_pool": "default", "det_title": "story",
 	} {
 		if job.Meta[key] != want {
 			t.Errorf("its metadata %s is %q, not %q", key, job.Meta[key], want)

@@ -83,7 +83,7 @@ func TestContinueAndStartFrom(t *testing.T) {
 	from, out := u.create(t, "started-from", resumable, "--config", fmt.Sprintf("searcher.source_trial_id=%d", trial.ID), "--config", "searcher.max_length.batches=9", "-f")
 	holds(t, "what starts from it", out, "run 1 begins after 7", "ends after 9")
 	r.waitEnd(t, from, v1.ExperimentStateCompleted)
-	if w := r.trial(t, from).WarmStartCheckpointUUID; w == nil {
+	if w := r.trial(t, from).WarmStartCheckpointUUID; w == "" {
 		t.Error("it does not say what it started from")
 	}
 	r.forks(t, from)

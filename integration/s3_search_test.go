@@ -209,8 +209,8 @@ func (r *s3rig) searchAPI(t *testing.T, needles []string, experiments []int) {
 func (r *s3rig) taskOf(t *testing.T, experiment int) string {
 	t.Helper()
 	trial := r.trial(t, experiment)
-	if trial.TaskID == nil {
+	if trial.TaskID == "" {
 		t.Fatalf("trial %d has no task", trial.ID)
 	}
-	return *trial.TaskID
+	return trial.TaskID
 }

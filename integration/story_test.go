@@ -374,7 +374,7 @@ with core.init(distributed=distributed) as ctx:
 `))
 	r.waitState(t, id, v1.ExperimentStateCompleted)
 	trial := r.trial(t, id)
-	allocation := *trial.TaskID + ".1"
+	allocation := trial.TaskID + ".1"
 	hears := regexp.MustCompile(`rank (\d) of 2 hears \[\(0, '([a-z-]+)', 4, '(\S+)'\), \(1, '([a-z-]+)', 4, '(\S+)'\)\]`)
 	said := hears.FindAllStringSubmatch(r.log(t, id), -1)
 	if len(said) != 2 || said[0][1] == said[1][1] {

@@ -120,7 +120,7 @@ func (r *rig) ledToTLS(t *testing.T, id int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job, _, err := nomad.Jobs().Info(jobspecs.JobID(*r.trial(t, id).TaskID+".1"), nil)
+	job, _, err := nomad.Jobs().Info(jobspecs.JobID(r.trial(t, id).TaskID+".1"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -157,15 +157,15 @@ func stageOf(state v1.ExperimentState, trials []v1.Trial) int {
 	if state == v1.ExperimentStateCompleted {
 		return len(stages)
 	}
-	if len(trials) == 0 || trials[0].RunnerState == nil {
+	if len(trials) == 0 || trials[0].RunnerState == "" {
 		return 0
 	}
-	switch strings.ToLower(*trials[0].RunnerState) {
+	switch strings.ToLower(trials[0].RunnerState) {
 	case "checkpointing":
 		return 3
 	case "validating":
 		return 2
-	case "", "unspecified", "training":
+	case "unspecified", "training":
 		return 1
 	}
 	return 0

@@ -44,8 +44,8 @@ func kind() tasks.Kind {
 func item(m v1.Notebook) tasks.Item {
 	i := tasks.Item{ID: m.ID, Username: m.Username, Description: m.Description, State: m.State, ExitStatus: m.ExitStatus,
 		Pool: m.ResourcePool, WorkspaceID: m.WorkspaceID, StartTime: m.StartTime, Message: m}
-	if m.ServiceAddress != nil {
-		i.Address = *m.ServiceAddress
+	if m.ServiceAddress != "" {
+		i.Address = m.ServiceAddress
 	}
 	return i
 }

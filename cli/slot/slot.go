@@ -111,8 +111,8 @@ func list(agents []v1.Agent, tasks map[string]v1.AllocationSummary) []row {
 func holder(k *v1.Container, holders map[string]v1.AllocationSummary) (allocation, name string) {
 	s, ok := holders[k.ID]
 	allocation = "OCCUPIED"
-	if ok && s.AllocationID != nil {
-		allocation = *s.AllocationID
+	if ok && s.AllocationID != "" {
+		allocation = s.AllocationID
 	}
 	switch {
 	case k.PermissionDenied:

@@ -48,8 +48,8 @@ func item(m v1.Tensorboard) tasks.Item {
 	i := tasks.Item{ID: m.ID, Username: m.Username, Description: m.Description, State: m.State, ExitStatus: m.ExitStatus,
 		Pool: m.ResourcePool, WorkspaceID: m.WorkspaceID, StartTime: m.StartTime, Message: m,
 		Extra: []any{numbers(m.ExperimentIDs), numbers(m.TrialIDs)}}
-	if m.ServiceAddress != nil {
-		i.Address = *m.ServiceAddress
+	if m.ServiceAddress != "" {
+		i.Address = m.ServiceAddress
 	}
 	return i
 }

@@ -34,10 +34,10 @@ func (a *API) reportCheckpoint(ctx context.Context, c *call, k *v1.Checkpoint) (
 	switch {
 	case !c.who.IsTask():
 		return nil, fault.New(fault.Forbidden, "a checkpoint is reported by the attempt that made it")
-	case k.TaskID != nil && *k.TaskID != c.who.TaskID:
-		return nil, fault.New(fault.Forbidden, "attempt %s may not report checkpoints of task %s", c.who.AllocationID, *k.TaskID)
-	case k.AllocationID != nil && *k.AllocationID != c.who.AllocationID:
-		return nil, fault.New(fault.Forbidden, "attempt %s may not report checkpoints of attempt %s", c.who.AllocationID, *k.AllocationID)
+	case k.TaskID != "" && k.TaskID != c.who.TaskID:
+		return nil, fault.New(fault.Forbidden, "attempt %s may not report checkpoints of task %s", c.who.AllocationID, k.TaskID)
+	case k.AllocationID != "" && k.AllocationID != c.who.AllocationID:
+		return nil, fault.New(fault.Forbidden, "attempt %s may not report checkpoints of attempt %s", c.who.AllocationID, k.AllocationID)
 	}
 	n.State = strings.TrimPrefix(string(k.State), "STATE_")
 	switch k.State {

@@ -23,8 +23,8 @@ func (a *API) registerExperimentCheckpoints() {
 // wireCheckpoint is a checkpoint with everything that clients look for in one
 // that belongs to a trial. config is its experiment's, as it may be shown.
 func wireCheckpoint(k store.Checkpoint, config v1.Struct) v1.Checkpoint {
-	at, task := k.ReportedAt, k.TaskID
-	w := v1.Checkpoint{UUID: k.UUID, TaskID: &task, AllocationID: k.AllocationID, ReportTime: &at, Resources: k.Resources,
+	at := k.ReportedAt
+	w := v1.Checkpoint{UUID: k.UUID, TaskID: k.TaskID, AllocationID: orZero(k.AllocationID), ReportTime: &at, Resources: k.Resources,
 		Metadata: v1.Struct(k.Metadata), State: v1.CheckpointState("STATE_" + k.State), StorageID: k.StorageID}
 	if k.TrialID == nil {
 		return w

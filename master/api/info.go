@@ -31,8 +31,8 @@ func (a *API) info(context.Context, *call, *none) (*info, error) {
 }
 
 func (a *API) master(context.Context, *call, *none) (*v1.GetMasterResponse, error) {
-	product := "PRODUCT_UNSPECIFIED"
-	branding := "determined" // the two values that clients know are determined and hpe
 	return &v1.GetMasterResponse{ClusterID: a.cfg.ClusterID, ClusterName: a.cfg.ClusterName, MasterID: a.cfg.MasterID,
-		Version: a.cfg.Version, Branding: &branding, Product: &product, UserManagementEnabled: true}, nil
+		Version: a.cfg.Version, Product: "PRODUCT_UNSPECIFIED", UserManagementEnabled: true,
+		Branding: "determined", // the two values that clients know are determined and hpe
+	}, nil
 }

@@ -74,12 +74,12 @@ func ownTo(who auth.Who, ownerID int) bool {
 	return who.Admin || who.UserID != 0 && who.UserID == ownerID
 }
 
-// exitStatus is how a task ended; nil while it has not.
-func exitStatus(k store.Task) *string {
+// exitStatus is how a task ended; "" while it has not.
+func exitStatus(k store.Task) string {
 	if k.EndedAt == nil {
-		return nil
+		return ""
 	}
-	return &k.ExitStatus
+	return k.ExitStatus
 }
 
 func taskState(k store.Task) v1.TaskState { return v1.TaskState("STATE_" + k.Shown) }

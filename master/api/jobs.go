@@ -41,7 +41,7 @@ func wireJob(j store.Job) v1.Job {
 	}
 	return v1.Job{JobID: j.ID, EntityID: entity, Type: jobType(j.Type), Name: j.Name, Username: j.Owner, UserID: j.OwnerID,
 		WorkspaceID: j.WorkspaceID, ResourcePool: j.Pool, SubmissionTime: j.SubmittedAt, RequestedSlots: j.Requested,
-		AllocatedSlots: j.Allocated, Priority: &j.Priority, Weight: &j.Weight, Progress: j.Progress,
+		AllocatedSlots: j.Allocated, Priority: j.Priority, Weight: j.Weight, Progress: orZero(j.Progress),
 		IsPreemptible: j.Type == "TRIAL", Summary: &v1.JobSummary{JobsAhead: j.Ahead, State: jobState(j)}, WaitingReason: j.Waiting}
 }
 

@@ -34,12 +34,12 @@ type movedExperiment struct {
 	State                   v1.ExperimentState `json:"state"`
 	Name                    string             `json:"name"`
 	Archived                bool               `json:"archived"`
-	Progress                *float64           `json:"progress,omitempty"`
+	Progress                *float64           `json:"progress"`
 	NumTrials               int                `json:"numTrials"`
 	CheckpointCount         int                `json:"checkpointCount"`
-	BestTrialID             *int               `json:"bestTrialId,omitempty"`
-	BestTrialSearcherMetric *float64           `json:"bestTrialSearcherMetric,omitempty"`
-	EndTime                 *time.Time         `json:"endTime,omitempty"`
+	BestTrialID             *int               `json:"bestTrialId"`
+	BestTrialSearcherMetric *float64           `json:"bestTrialSearcherMetric"`
+	EndTime                 *time.Time         `json:"endTime"`
 	Duration                int                `json:"duration"`
 	Error                   string             `json:"error"`
 }

@@ -21,8 +21,7 @@ func wireNotebook(k store.Task) v1.Notebook {
 	w := v1.Notebook{ID: k.ID, JobID: k.JobID, Description: k.Name, ResourcePool: k.Pool, StartTime: k.CreatedAt, State: taskState(k),
 		Username: k.Owner, DisplayName: k.OwnerName, UserID: k.OwnerID, WorkspaceID: k.WorkspaceID, ExitStatus: exitStatus(k)}
 	if k.ID != "" {
-		address := proxyPath(k.ID)
-		w.ServiceAddress = &address
+		w.ServiceAddress = proxyPath(k.ID)
 	}
 	return w
 }

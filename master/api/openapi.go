@@ -146,7 +146,11 @@ func (s *schemas) define(t reflect.Type) string {
 	for i := range t.NumField() {
 		field, opts, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
 		props[field] = s.ref(t.Field(i).Type)
-		if opts != "omitempty" && t.Field(i).Type.Kind() != reflect.Pointer {
+		switch {
+		case opts == "omitempty":
+		case opts == "null" || t.Field(i).Type.Kind() == reflect.Pointer: // written as null where it is not set
+			props[field] = object{"anyOf": []object{s.ref(t.Field(i).Type), {"type": "null"}}}
+		default:
 			required = append(required, field)
 		}
 	}

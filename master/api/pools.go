@@ -148,7 +148,7 @@ func slotType(kind string) v1.DeviceType {
 // wirePool fills the fields that have a meaning here. The rest are of cloud
 // providers and of Docker, and clients insist that they be there.
 func (a *API) wirePool(p Pool, n poolCount) v1.ResourcePool {
-	out := v1.ResourcePool{Name: p.Name, Description: p.Description, Type: v1.ResourcePoolTypeStatic, NumAgents: n.nodes,
+	return v1.ResourcePool{Name: p.Name, Description: p.Description, Type: v1.ResourcePoolTypeStatic, NumAgents: n.nodes,
 		SlotsAvailable: n.slots, SlotsUsed: n.used, SlotsPerAgent: n.perNode, SlotType: slotType(p.SlotType),
 		AuxContainerCapacity: p.MaxAux * n.nodes, AuxContainerCapacityPerAgent: p.MaxAux, AuxContainersRunning: n.aux,
 		DefaultComputePool: p.Compute, DefaultAuxPool: p.Aux, Preemptible: p.Preemption, MinAgents: n.nodes, MaxAgents: n.nodes,
@@ -156,9 +156,5 @@ func (a *API) wirePool(p Pool, n poolCount) v1.ResourcePool {
 		SchedulerType: v1.SchedulerTypePriority, SchedulerFittingPolicy: v1.FittingPolicyBest,
 		Details: v1.ResourcePoolDetail{PriorityScheduler: &v1.ResourcePoolPrioritySchedulerDetail{
 			DefaultPriority: p.Priority, Preemption: p.Preemption}},
-		Stats: &v1.QueueStats{QueuedCount: n.queued, ScheduledCount: n.scheduled}}
-	if n.brand != "" {
-		out.Accelerator = &n.brand
-	}
-	return out
+		Accelerator: n.brand, Stats: &v1.QueueStats{QueuedCount: n.queued, ScheduledCount: n.scheduled}}
 }

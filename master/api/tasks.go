@@ -102,7 +102,7 @@ func (a *API) liveTasks(ctx context.Context, _ *call, _ *none) (*v1.GetTasksResp
 		resources[h.AllocationID] = append(resources[h.AllocationID], a.resourcesSummary(h, slots))
 	}
 	for _, x := range attempts {
-		resp.AllocationIDToSummary[x.ID] = v1.AllocationSummary{AllocationID: &x.ID, TaskID: &x.TaskID, Name: x.TaskName,
+		resp.AllocationIDToSummary[x.ID] = v1.AllocationSummary{AllocationID: x.ID, TaskID: x.TaskID, Name: x.TaskName,
 			Priority: &x.Priority, RegisteredTime: &x.QueuedAt, ResourcePool: x.Pool, SlotsNeeded: x.Slots,
 			SchedulerType: "priority", Resources: resources[x.ID]}
 	}
@@ -111,8 +111,7 @@ func (a *API) liveTasks(ctx context.Context, _ *call, _ *none) (*v1.GetTasksResp
 
 func (a *API) resourcesSummary(h store.Holding, slots map[poolNode]map[int]sched.Slot) v1.ResourcesSummary {
 	devices := a.holdingDevices(h, slots[poolNode{h.Pool, h.NodeID}])
-	allocation := h.AllocationID
-	w := v1.ResourcesSummary{AllocationID: &allocation, ContainerID: containerID(h), ResourcesID: containerID(h), ResourcesType: "nomad-allocation",
+	w := v1.ResourcesSummary{AllocationID: h.AllocationID, ContainerID: containerID(h), ResourcesID: containerID(h), ResourcesType: "nomad-allocation",
 		AgentDevices: map[string]v1.ResourcesSummaryDevices{h.NodeName: {Devices: devices}}}
 	if h.State == "RUNNING" && !h.Exited {
 		w.Started = &v1.ResourcesStarted{NativeResourcesID: h.NomadAllocID}

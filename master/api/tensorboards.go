@@ -40,8 +40,7 @@ func wireTensorboard(k store.Task, shown store.Tensorboard) v1.Tensorboard {
 		Username: k.Owner, DisplayName: k.OwnerName, UserID: k.OwnerID, WorkspaceID: k.WorkspaceID, ExitStatus: exitStatus(k),
 		ExperimentIDs: shown.ExperimentIDs, TrialIDs: shown.TrialIDs}
 	if k.ID != "" {
-		address := proxyPath(k.ID)
-		w.ServiceAddress = &address
+		w.ServiceAddress = proxyPath(k.ID)
 	}
 	return w
 }

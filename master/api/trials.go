@@ -90,15 +90,10 @@ func (a *API) wireTrials(ctx context.Context, list []store.Trial) ([]v1.Trial, e
 }
 
 func wireTrial(t store.Trial) v1.Trial {
-	task, seconds := t.TaskID, t.Seconds
-	w := v1.Trial{ID: t.ID, ExperimentID: t.ExperimentID, HParams: t.HParams, Restarts: t.Restarts, StartTime: t.StartedAt,
-		EndTime: t.EndedAt, State: v1.TrialState("STATE_" + t.Shown), TaskID: &task, TaskIDs: []string{task}, WallClockTime: &seconds,
-		WarmStartCheckpointUUID: t.WarmStart, Metadata: t.Metadata, Error: t.Error, WaitingReason: t.Waiting,
-		LogPolicyMatched: t.LogPolicy}
-	if t.RunnerState != "" {
-		w.RunnerState = &t.RunnerState
-	}
-	return w
+	return v1.Trial{ID: t.ID, ExperimentID: t.ExperimentID, HParams: t.HParams, Restarts: t.Restarts, StartTime: t.StartedAt,
+		EndTime: t.EndedAt, State: v1.TrialState("STATE_" + t.Shown), TaskID: t.TaskID, TaskIDs: []string{t.TaskID}, WallClockTime: t.Seconds,
+		WarmStartCheckpointUUID: orZero(t.WarmStart), Metadata: t.Metadata, Error: t.Error, WaitingReason: t.Waiting,
+		LogPolicyMatched: t.LogPolicy, RunnerState: t.RunnerState}
 }
 
 func metricsWorkload(found map[int]store.MetricRow, trial int) *v1.MetricsWorkload {

@@ -34,7 +34,7 @@ type Agent struct {
 	Containers     map[string]Container `json:"containers"`
 	Draining       bool                 `json:"draining"`
 	Enabled        bool                 `json:"enabled"`
-	RegisteredTime *time.Time           `json:"registeredTime,omitempty"`
+	RegisteredTime *time.Time           `json:"registeredTime"`
 	ResourcePools  []string             `json:"resourcePools"`
 	Slots          map[string]Slot      `json:"slots"`
 	Version        string               `json:"version"`
@@ -45,7 +45,7 @@ type Container struct {
 	ID               string         `json:"id"`
 	State            ContainerState `json:"state"`
 	Devices          []Device       `json:"devices"`
-	Parent           *string        `json:"parent,omitempty"`
+	Parent           string         `json:"parent"`
 	PermissionDenied bool           `json:"permissionDenied"`
 }
 
@@ -68,7 +68,7 @@ type DeviceStats struct {
 // GetAgentsResponse is a message of the wire.
 type GetAgentsResponse struct {
 	Agents     []Agent     `json:"agents"`
-	Pagination *Pagination `json:"pagination,omitempty"`
+	Pagination *Pagination `json:"pagination"`
 }
 
 // Slot is a message of the wire. Health, which says what is wrong with it, and

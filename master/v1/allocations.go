@@ -19,11 +19,11 @@ type Allocation struct {
 	Slots        int        `json:"slots"`
 	State        TaskState  `json:"state"`
 	TaskID       string     `json:"taskId"`
-	EndTime      *time.Time `json:"endTime,omitempty"`
-	ExitReason   *string    `json:"exitReason,omitempty"`
+	EndTime      *time.Time `json:"endTime"`
+	ExitReason   *string    `json:"exitReason"`
 	IsReady      bool       `json:"isReady"`
-	StartTime    *time.Time `json:"startTime,omitempty"`
-	StatusCode   *int       `json:"statusCode,omitempty"`
+	StartTime    *time.Time `json:"startTime"`
+	StatusCode   *int       `json:"statusCode"`
 	// WaitingReason is why it has no place yet, in a sentence; ours, not Determined's.
 	WaitingReason string `json:"waitingReason"`
 }
@@ -48,16 +48,16 @@ type AllocationRendezvousInfoResponse struct {
 
 // AllocationSummary is a message of the wire.
 type AllocationSummary struct {
-	AllocationID   *string            `json:"allocationId,omitempty"`
+	AllocationID   string             `json:"allocationId"`
 	Name           string             `json:"name"`
-	Priority       *int               `json:"priority,omitempty"`
+	Priority       *int               `json:"priority"`
 	ProxyPorts     []ProxyPortConfig  `json:"proxyPorts"`
-	RegisteredTime *time.Time         `json:"registeredTime,omitempty"`
+	RegisteredTime *time.Time         `json:"registeredTime"`
 	ResourcePool   string             `json:"resourcePool"`
 	Resources      []ResourcesSummary `json:"resources"`
 	SchedulerType  string             `json:"schedulerType"`
 	SlotsNeeded    int                `json:"slotsNeeded"`
-	TaskID         *string            `json:"taskId,omitempty"`
+	TaskID         string             `json:"taskId"`
 }
 
 // PostAllocationAcceleratorDataRequest is a message of the wire.

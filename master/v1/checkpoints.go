@@ -22,31 +22,31 @@ type Checkpoint struct {
 	State        CheckpointState            `json:"state"`
 	Training     CheckpointTrainingMetadata `json:"training"`
 	UUID         string                     `json:"uuid"`
-	AllocationID *string                    `json:"allocationId,omitempty"`
-	ReportTime   *time.Time                 `json:"reportTime,omitempty"`
-	StorageID    *int                       `json:"storageId,omitempty"`
-	TaskID       *string                    `json:"taskId,omitempty"`
+	AllocationID string                     `json:"allocationId"`
+	ReportTime   *time.Time                 `json:"reportTime"`
+	StorageID    *int                       `json:"storageId"`
+	TaskID       string                     `json:"taskId"`
 	// Removals is what was removed of it; only where one checkpoint is asked for.
 	Removals []CheckpointRemoval `json:"removals,omitempty"`
 }
 
 // CheckpointTrainingMetadata is a message of the wire.
 type CheckpointTrainingMetadata struct {
-	ExperimentConfig  Struct   `json:"experimentConfig,omitempty"`
-	ExperimentID      *int     `json:"experimentId,omitempty"`
-	HParams           Struct   `json:"hparams,omitempty"`
-	SearcherMetric    *float64 `json:"searcherMetric,omitempty"`
-	TrainingMetrics   *Metrics `json:"trainingMetrics,omitempty"`
-	TrialID           *int     `json:"trialId,omitempty"`
-	ValidationMetrics *Metrics `json:"validationMetrics,omitempty"`
+	ExperimentConfig  Struct   `json:"experimentConfig,null"`
+	ExperimentID      *int     `json:"experimentId"`
+	HParams           Struct   `json:"hparams,null"`
+	SearcherMetric    *float64 `json:"searcherMetric"`
+	TrainingMetrics   *Metrics `json:"trainingMetrics"`
+	TrialID           *int     `json:"trialId"`
+	ValidationMetrics *Metrics `json:"validationMetrics"`
 }
 
 // CheckpointWorkload is a message of the wire.
 type CheckpointWorkload struct {
 	State        CheckpointState  `json:"state"`
 	TotalBatches int              `json:"totalBatches"`
-	EndTime      *time.Time       `json:"endTime,omitempty"`
-	Metadata     Struct           `json:"metadata,omitempty"`
+	EndTime      *time.Time       `json:"endTime"`
+	Metadata     Struct           `json:"metadata,null"`
 	Resources    map[string]int64 `json:"resources"`
 	UUID         string           `json:"uuid"`
 }
@@ -86,5 +86,5 @@ type PostCheckpointMetadataRequest struct {
 
 // PostCheckpointMetadataResponse is a message of the wire.
 type PostCheckpointMetadataResponse struct {
-	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
+	Checkpoint *Checkpoint `json:"checkpoint"`
 }

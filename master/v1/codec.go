@@ -12,7 +12,8 @@ import (
 type field struct {
 	name      string // lowerCamelCase, as written
 	index     int
-	omitEmpty bool
+	omitEmpty bool // left out where it is not set
+	orNull    bool // null where it is not set: a Struct, which otherwise is {}
 }
 
 // A plan is what the codec needs to know of a struct type.
@@ -42,7 +43,7 @@ func planOf(t reflect.Type) *plan {
 		}
 		name, opts, _ := strings.Cut(tag, ",")
 		n := len(p.fields)
-		p.fields = append(p.fields, field{name: name, index: i, omitEmpty: opts == "omitempty"})
+		p.fields = append(p.fields, field{name: name, index: i, omitEmpty: opts == "omitempty", orNull: opts == "null"})
 		p.byName[name] = n
 		p.byName[snake(name)] = n
 	}

@@ -28,6 +28,15 @@ type outer struct {
 	Opt       *inner           `json:"opt,omitempty"`
 }
 
+// unsets holds what is written as null.
+type unsets struct {
+	Message *inner     `json:"message"`
+	When    *time.Time `json:"when"`
+	Number  *float64   `json:"number"`
+	Object  Struct     `json:"object,null"`
+	Free    Struct     `json:"free"`
+}
+
 func TestMarshalFollowsTheRules(t *testing.T) {
 	when := time.Date(2026, 11, 20, 1, 2, 3, 456789000, time.FixedZone("", 3600))
 	tests := []struct {
@@ -39,6 +48,8 @@ func TestMarshalFollowsTheRules(t *testing.T) {
 		{"int64 is a string, times are UTC", inner{Big: 1 << 60, When: &when},
 			`{"hostIp":"","when":"2026-11-20T00:02:03.456789Z","big":"1152921504606846976","small":0,"share":0,"on":false,"free":{},"content":""}`},
 		{"empty collections are not null", outer{}, `{"items":[],"resources":{},"names":[]}`},
+		{"what is not set is null", unsets{}, `{"message":null,"when":null,"number":null,"object":null,"free":{}}`},
+		{"what is set is written", unsets{Number: new(float64), Object: Struct(`{}`)}, `{"message":null,"when":null,"number":0,"object":{},"free":{}}`},
 		{"maps are sorted, their int64 are strings", outer{Resources: map[string]int64{"b": 2, "a": 1}},
 			`{"items":[],"resources":{"a":"1","b":"2"},"names":[]}`},
 		{"numbers that JSON lacks", []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1.5}, `["NaN","Infinity","-Infinity",1.5]`},

@@ -12,9 +12,9 @@ type Command struct {
 	State        TaskState  `json:"state"`
 	Username     string     `json:"username"`
 	WorkspaceID  int        `json:"workspaceId"`
-	Container    *Container `json:"container,omitempty"`
+	Container    *Container `json:"container"`
 	DisplayName  string     `json:"displayName"`
-	ExitStatus   *string    `json:"exitStatus,omitempty"`
+	ExitStatus   string     `json:"exitStatus"`
 	UserID       int        `json:"userId"`
 }
 

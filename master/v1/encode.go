@@ -12,8 +12,9 @@ import (
 )
 
 // Marshal writes a message: lowerCamelCase, zero values present, int64 as
-// decimal strings, empty lists and maps instead of null, times as RFC 3339 in
-// UTC, NaN and infinities as the strings that Determined's clients use.
+// decimal strings, empty lists and maps instead of null, null for messages, times
+// and other pointers that are not set, times as RFC 3339 in UTC, NaN and infinities
+// as the strings that Determined's clients use.
 func Marshal(v any) ([]byte, error) {
 	return Append(nil, v)
 }
@@ -79,6 +80,10 @@ func encodeMessage(dst []byte, v reflect.Value) ([]byte, error) {
 		dst = append(dst, '"')
 		dst = append(dst, f.name...)
 		dst = append(dst, '"', ':')
+		if f.orNull && isEmpty(fv) {
+			dst = append(dst, "null"...)
+			continue
+		}
 		if dst, err = encode(dst, fv); err != nil {
 			return nil, err
 		}

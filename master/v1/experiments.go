@@ -87,23 +87,24 @@ type Experiment struct {
 	StartTime               time.Time       `json:"startTime"`
 	State                   ExperimentState `json:"state"`
 	Username                string          `json:"username"`
-	BestTrialID             *int            `json:"bestTrialId,omitempty"`
-	BestTrialSearcherMetric *float64        `json:"bestTrialSearcherMetric,omitempty"`
+	BestTrialID             *int            `json:"bestTrialId"`
+	BestTrialSearcherMetric *float64        `json:"bestTrialSearcherMetric"`
 	CheckpointCount         int             `json:"checkpointCount"`
 	CheckpointSize          int64           `json:"checkpointSize"`
 	Description             string          `json:"description"`
 	DisplayName             string          `json:"displayName"`
-	Duration                *int            `json:"duration,omitempty"`
-	EndTime                 *time.Time      `json:"endTime,omitempty"`
-	ExternalExperimentID    *string         `json:"externalExperimentId,omitempty"`
-	ExternalTrialID         *string         `json:"externalTrialId,omitempty"`
-	ForkedFrom              *int            `json:"forkedFrom,omitempty"`
-	Hyperparameters         Struct          `json:"hyperparameters,omitempty"`
+	Duration                *int            `json:"duration"`
+	EndTime                 *time.Time      `json:"endTime"`
+	ExternalExperimentID    *string         `json:"externalExperimentId"`
+	ExternalTrialID         *string         `json:"externalTrialId"`
+	ForkedFrom              *int            `json:"forkedFrom"`
+	Hyperparameters         Struct          `json:"hyperparameters,null"`
 	Labels                  []string        `json:"labels"`
 	ModelDefinitionSize     int             `json:"modelDefinitionSize"`
 	Notes                   string          `json:"notes"`
+	PachydermIntegration    Struct          `json:"pachydermIntegration,null"` // null: there is none here
 	ParentArchived          bool            `json:"parentArchived"`
-	Progress                *float64        `json:"progress,omitempty"`
+	Progress                *float64        `json:"progress"`
 	ProjectName             string          `json:"projectName"`
 	ResourcePool            string          `json:"resourcePool"`
 	SearcherMetric          string          `json:"searcherMetric"`
@@ -130,8 +131,8 @@ type File struct {
 // GetExperimentResponse is a message of the wire.
 type GetExperimentResponse struct {
 	Experiment   Experiment    `json:"experiment"`
-	Config       Struct        `json:"config,omitempty"`
-	JobSummary   *JobSummary   `json:"jobSummary,omitempty"`
+	Config       Struct        `json:"config,null"`
+	JobSummary   *JobSummary   `json:"jobSummary"`
 	AvoidedNodes []AvoidedNode `json:"avoidedNodes"` // where its attempts kept failing; ours, not Determined's
 }
 
@@ -181,7 +182,7 @@ type PatchExperiment struct {
 
 // PatchExperimentResponse is a message of the wire.
 type PatchExperimentResponse struct {
-	Experiment *Experiment `json:"experiment,omitempty"`
+	Experiment *Experiment `json:"experiment"`
 }
 
 // PutExperimentLabelResponse is a message of the wire.

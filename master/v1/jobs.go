@@ -48,11 +48,11 @@ type Job struct {
 	Type           JobType     `json:"type"`
 	Username       string      `json:"username"`
 	WorkspaceID    int         `json:"workspaceId"`
-	Priority       *int        `json:"priority,omitempty"`
-	Progress       *float64    `json:"progress,omitempty"`
-	Summary        *JobSummary `json:"summary,omitempty"`
+	Priority       int         `json:"priority"`
+	Progress       float64     `json:"progress"`
+	Summary        *JobSummary `json:"summary"`
 	UserID         int         `json:"userId"`
-	Weight         *float64    `json:"weight,omitempty"`
+	Weight         float64     `json:"weight"`
 	WaitingReason  string      `json:"waitingReason"` // why it waits, in a sentence; ours, not Determined's
 }
 
@@ -71,10 +71,10 @@ type LimitedJob struct {
 	ResourcePool   string      `json:"resourcePool"`
 	Type           JobType     `json:"type"`
 	WorkspaceID    int         `json:"workspaceId"`
-	Priority       *int        `json:"priority,omitempty"`
-	Progress       *float64    `json:"progress,omitempty"`
-	Summary        *JobSummary `json:"summary,omitempty"`
-	Weight         *float64    `json:"weight,omitempty"`
+	Priority       int         `json:"priority"`
+	Progress       float64     `json:"progress"`
+	Summary        *JobSummary `json:"summary"`
+	Weight         float64     `json:"weight"`
 }
 
 // RBACJob is a message of the wire.

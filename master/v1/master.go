@@ -8,11 +8,12 @@ type GetMasterResponse struct {
 	MasterID              string        `json:"masterId"`
 	StrictJobQueueControl bool          `json:"strictJobQueueControl"`
 	Version               string        `json:"version"`
-	Branding              *string       `json:"branding,omitempty"`
-	ExternalLoginURI      *string       `json:"externalLoginUri,omitempty"`
-	ExternalLogoutURI     *string       `json:"externalLogoutUri,omitempty"`
+	ClusterMessage        Struct        `json:"clusterMessage,null"` // null: there is none
+	Branding              string        `json:"branding"`
+	ExternalLoginURI      string        `json:"externalLoginUri"`
+	ExternalLogoutURI     string        `json:"externalLogoutUri"`
 	FeatureSwitches       []string      `json:"featureSwitches"`
-	Product               *string       `json:"product,omitempty"`
+	Product               string        `json:"product"`
 	RbacEnabled           bool          `json:"rbacEnabled"`
 	SsoProviders          []SSOProvider `json:"ssoProviders"`
 	TelemetryEnabled      bool          `json:"telemetryEnabled"`

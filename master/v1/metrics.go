@@ -15,7 +15,7 @@ type GetValidationMetricsResponse struct {
 // Metrics is a message of the wire.
 type Metrics struct {
 	AvgMetrics   Struct   `json:"avgMetrics"`
-	BatchMetrics []Struct `json:"batchMetrics,omitempty"`
+	BatchMetrics []Struct `json:"batchMetrics"`
 }
 
 // MetricsReport is a message of the wire.
@@ -35,7 +35,7 @@ type MetricsWorkload struct {
 	Metrics      Metrics    `json:"metrics"`
 	NumInputs    int        `json:"numInputs"`
 	TotalBatches int        `json:"totalBatches"`
-	EndTime      *time.Time `json:"endTime,omitempty"`
+	EndTime      *time.Time `json:"endTime"`
 }
 
 // ReportTrialMetricsRequest is a message of the wire.

@@ -12,10 +12,10 @@ type Notebook struct {
 	State          TaskState  `json:"state"`
 	Username       string     `json:"username"`
 	WorkspaceID    int        `json:"workspaceId"`
-	Container      *Container `json:"container,omitempty"`
+	Container      *Container `json:"container"`
 	DisplayName    string     `json:"displayName"`
-	ExitStatus     *string    `json:"exitStatus,omitempty"`
-	ServiceAddress *string    `json:"serviceAddress,omitempty"` // path on the master: /proxy/<id>/
+	ExitStatus     string     `json:"exitStatus"`
+	ServiceAddress string     `json:"serviceAddress"` // path on the master: /proxy/<id>/
 	UserID         int        `json:"userId"`
 }
 

@@ -15,7 +15,7 @@ const (
 
 // GetResourcePoolsResponse is a message of the wire.
 type GetResourcePoolsResponse struct {
-	Pagination    *Pagination    `json:"pagination,omitempty"`
+	Pagination    *Pagination    `json:"pagination"`
 	ResourcePools []ResourcePool `json:"resourcePools"`
 }
 
@@ -60,20 +60,23 @@ type ResourcePool struct {
 	SlotsUsed                    int                `json:"slotsUsed"`
 	StartupScript                string             `json:"startupScript"`
 	Type                         ResourcePoolType   `json:"type"`
-	Accelerator                  *string            `json:"accelerator,omitempty"`
+	Accelerator                  string             `json:"accelerator"`
 	SlotsPerAgent                int                `json:"slotsPerAgent"`
-	Stats                        *QueueStats        `json:"stats,omitempty"`
+	Stats                        *QueueStats        `json:"stats"`
 }
 
 // ResourcePoolDetail is a message of the wire.
 type ResourcePoolDetail struct {
-	PriorityScheduler *ResourcePoolPrioritySchedulerDetail `json:"priorityScheduler,omitempty"`
+	AWS               Struct                               `json:"aws,null"` // null: no pool is of a cloud provider
+	GCP               Struct                               `json:"gcp,null"`
+	PriorityScheduler *ResourcePoolPrioritySchedulerDetail `json:"priorityScheduler"`
 }
 
 // ResourcePoolPrioritySchedulerDetail is a message of the wire.
 type ResourcePoolPrioritySchedulerDetail struct {
-	DefaultPriority int  `json:"defaultPriority"`
-	Preemption      bool `json:"preemption"`
+	DefaultPriority int      `json:"defaultPriority"`
+	K8Priorities    []Struct `json:"k8Priorities"` // of Kubernetes, and always empty
+	Preemption      bool     `json:"preemption"`
 }
 
 // ResourcePoolType is an enum of the wire.

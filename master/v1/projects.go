@@ -43,7 +43,7 @@ type Project struct {
 	Username                string         `json:"username"`
 	WorkspaceID             int            `json:"workspaceId"`
 	Description             string         `json:"description"`
-	LastExperimentStartedAt *time.Time     `json:"lastExperimentStartedAt,omitempty"`
+	LastExperimentStartedAt *time.Time     `json:"lastExperimentStartedAt"`
 	WorkspaceName           string         `json:"workspaceName"`
 }
 

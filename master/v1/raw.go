@@ -65,7 +65,7 @@ type ValidateAfterOperation struct {
 
 // SearcherOperationResponse: GET /trials/{id}/searcher/operation.
 type SearcherOperationResponse struct {
-	Op        *SearcherOperation `json:"op,omitempty"`
+	Op        *SearcherOperation `json:"op"`
 	Completed bool               `json:"completed"`
 }
 

@@ -2,7 +2,7 @@ package v1
 
 // GetRunMetadataResponse is a message of the wire.
 type GetRunMetadataResponse struct {
-	Metadata Struct `json:"metadata,omitempty"`
+	Metadata Struct `json:"metadata,null"`
 }
 
 // NotifyContainerRunningRequest is a message of the wire.
@@ -28,7 +28,7 @@ type PostRunMetadataRequest struct {
 
 // PostRunMetadataResponse is a message of the wire.
 type PostRunMetadataResponse struct {
-	Metadata Struct `json:"metadata,omitempty"`
+	Metadata Struct `json:"metadata,null"`
 }
 
 // RunPrepareForReportingRequest is a message of the wire.
@@ -39,5 +39,5 @@ type RunPrepareForReportingRequest struct {
 
 // RunPrepareForReportingResponse is a message of the wire.
 type RunPrepareForReportingResponse struct {
-	StorageID *int `json:"storageId,omitempty"`
+	StorageID *int `json:"storageId"`
 }

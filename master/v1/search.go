@@ -15,7 +15,7 @@ type SearchExperimentsRequest struct {
 // SearchExperimentExperiment is an experiment that was found, with its best trial.
 type SearchExperimentExperiment struct {
 	Experiment Experiment `json:"experiment"`
-	BestTrial  *Trial     `json:"bestTrial,omitempty"`
+	BestTrial  *Trial     `json:"bestTrial"`
 }
 
 // SearchExperimentsResponse is a message of the wire.

@@ -11,13 +11,13 @@ type PreviewHPSearchRequest struct {
 
 // PreviewHPSearchResponse answers it.
 type PreviewHPSearchResponse struct {
-	Summary *SearchSummary `json:"summary,omitempty"`
+	Summary *SearchSummary `json:"summary"`
 }
 
 // SearchSummary is what a search will do if all goes well.
 type SearchSummary struct {
 	Config Struct         `json:"config"`
-	Trials []TrialSummary `json:"trials,omitempty"`
+	Trials []TrialSummary `json:"trials"`
 }
 
 // TrialSummary is a number of trials that train equally long.
@@ -28,8 +28,8 @@ type TrialSummary struct {
 
 // SearchUnit is how long they train; MaxLength where that is the whole length.
 type SearchUnit struct {
-	Name      *string `json:"name,omitempty"`
-	Value     *int    `json:"value,omitempty"`
+	Name      *string `json:"name"`
+	Value     *int    `json:"value"`
 	MaxLength bool    `json:"maxLength"`
 }
 

@@ -35,8 +35,8 @@ type DownsampledMetrics struct {
 type DataPoint struct {
 	Batches int       `json:"batches"`
 	Time    time.Time `json:"time"`
-	Epoch   *float64  `json:"epoch,omitempty"`
-	Values  Struct    `json:"values,omitempty"`
+	Epoch   *float64  `json:"epoch"`
+	Values  Struct    `json:"values,null"`
 }
 
 // LogFieldsResponse offers values for filters of logs:

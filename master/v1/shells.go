@@ -15,9 +15,9 @@ type Shell struct {
 	WorkspaceID    int        `json:"workspaceId"`
 	Addresses      []Struct   `json:"addresses"`
 	AgentUserGroup Struct     `json:"agentUserGroup"`
-	Container      *Container `json:"container,omitempty"`
+	Container      *Container `json:"container"`
 	DisplayName    string     `json:"displayName"`
-	ExitStatus     *string    `json:"exitStatus,omitempty"`
+	ExitStatus     string     `json:"exitStatus"`
 	PrivateKey     string     `json:"privateKey"`
 	PublicKey      string     `json:"publicKey"`
 	HostKey        string     `json:"hostKey"` // ours: the public key by which the shell is known

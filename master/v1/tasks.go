@@ -80,18 +80,18 @@ type ResourcesStarted struct {
 
 // ResourcesStopped is a message of the wire.
 type ResourcesStopped struct {
-	Failure *ResourcesFailure `json:"failure,omitempty"`
+	Failure *ResourcesFailure `json:"failure"`
 }
 
 // ResourcesSummary is a message of the wire.
 type ResourcesSummary struct {
 	AgentDevices  map[string]ResourcesSummaryDevices `json:"agentDevices"`
-	AllocationID  *string                            `json:"allocationId,omitempty"`
+	AllocationID  string                             `json:"allocationId"`
 	ContainerID   string                             `json:"containerId"`
-	Exited        *ResourcesStopped                  `json:"exited,omitempty"`
+	Exited        *ResourcesStopped                  `json:"exited"`
 	ResourcesID   string                             `json:"resourcesId"`
 	ResourcesType string                             `json:"resourcesType"`
-	Started       *ResourcesStarted                  `json:"started,omitempty"`
+	Started       *ResourcesStarted                  `json:"started"`
 }
 
 // Task is a message of the wire.
@@ -100,11 +100,11 @@ type Task struct {
 	StartTime   time.Time    `json:"startTime"`
 	TaskID      string       `json:"taskId"`
 	TaskType    TaskType     `json:"taskType"`
-	Config      *string      `json:"config,omitempty"`
-	EndTime     *time.Time   `json:"endTime,omitempty"`
-	ForkedFrom  *string      `json:"forkedFrom,omitempty"`
+	Config      *string      `json:"config"`
+	EndTime     *time.Time   `json:"endTime"`
+	ForkedFrom  *string      `json:"forkedFrom"`
 	NoPause     bool         `json:"noPause"`
-	ParentID    *string      `json:"parentId,omitempty"`
+	ParentID    *string      `json:"parentId"`
 }
 
 // TaskType is an enum of the wire.

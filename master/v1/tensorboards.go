@@ -12,11 +12,11 @@ type Tensorboard struct {
 	State          TaskState  `json:"state"`
 	Username       string     `json:"username"`
 	WorkspaceID    int        `json:"workspaceId"`
-	Container      *Container `json:"container,omitempty"`
+	Container      *Container `json:"container"`
 	DisplayName    string     `json:"displayName"`
-	ExitStatus     *string    `json:"exitStatus,omitempty"`
+	ExitStatus     string     `json:"exitStatus"`
 	ExperimentIDs  []int      `json:"experimentIds"`
-	ServiceAddress *string    `json:"serviceAddress,omitempty"` // path on the master: /proxy/<id>/
+	ServiceAddress string     `json:"serviceAddress"` // path on the master: /proxy/<id>/
 	TrialIDs       []int      `json:"trialIds"`
 	UserID         int        `json:"userId"`
 }

@@ -32,22 +32,22 @@ type Trial struct {
 	StartTime               time.Time           `json:"startTime"`
 	State                   TrialState          `json:"state"`
 	TotalBatchesProcessed   int                 `json:"totalBatchesProcessed"`
-	BestCheckpoint          *CheckpointWorkload `json:"bestCheckpoint,omitempty"`
-	BestValidation          *MetricsWorkload    `json:"bestValidation,omitempty"`
+	BestCheckpoint          *CheckpointWorkload `json:"bestCheckpoint"`
+	BestValidation          *MetricsWorkload    `json:"bestValidation"`
 	CheckpointCount         int                 `json:"checkpointCount"`
-	EndTime                 *time.Time          `json:"endTime,omitempty"`
-	LatestValidation        *MetricsWorkload    `json:"latestValidation,omitempty"`
-	LogPolicyMatched        *string             `json:"logPolicyMatched,omitempty"`
-	LogRetentionDays        *int                `json:"logRetentionDays,omitempty"`
-	Metadata                Struct              `json:"metadata,omitempty"`
-	RunnerState             *string             `json:"runnerState,omitempty"`
-	SearcherMetricValue     *float64            `json:"searcherMetricValue,omitempty"`
-	SummaryMetrics          Struct              `json:"summaryMetrics,omitempty"`
-	TaskID                  *string             `json:"taskId,omitempty"`
+	EndTime                 *time.Time          `json:"endTime"`
+	LatestValidation        *MetricsWorkload    `json:"latestValidation"`
+	LogPolicyMatched        *string             `json:"logPolicyMatched"`
+	LogRetentionDays        *int                `json:"logRetentionDays"`
+	Metadata                Struct              `json:"metadata,null"`
+	RunnerState             string              `json:"runnerState"`
+	SearcherMetricValue     *float64            `json:"searcherMetricValue"`
+	SummaryMetrics          Struct              `json:"summaryMetrics,null"`
+	TaskID                  string              `json:"taskId"`
 	TaskIDs                 []string            `json:"taskIds"`
 	TotalCheckpointSize     int64               `json:"totalCheckpointSize"`
-	WallClockTime           *float64            `json:"wallClockTime,omitempty"`
-	WarmStartCheckpointUUID *string             `json:"warmStartCheckpointUuid,omitempty"`
+	WallClockTime           float64             `json:"wallClockTime"`
+	WarmStartCheckpointUUID string              `json:"warmStartCheckpointUuid"`
 	Error                   string              `json:"error"`         // why it ended in error; ours, not Determined's
 	WaitingReason           string              `json:"waitingReason"` // why it waits, in a sentence; ours
 }

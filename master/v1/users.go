@@ -4,10 +4,10 @@ import "time"
 
 // AgentUserGroup is a message of the wire.
 type AgentUserGroup struct {
-	AgentGid   *int    `json:"agentGid,omitempty"`
-	AgentGroup *string `json:"agentGroup,omitempty"`
-	AgentUid   *int    `json:"agentUid,omitempty"`
-	AgentUser  *string `json:"agentUser,omitempty"`
+	AgentGid   *int    `json:"agentGid"`
+	AgentGroup *string `json:"agentGroup"`
+	AgentUid   *int    `json:"agentUid"`
+	AgentUser  *string `json:"agentUser"`
 }
 
 // GetMeResponse is a message of the wire.
@@ -32,7 +32,7 @@ type GetUserResponse struct {
 
 // GetUsersResponse is a message of the wire.
 type GetUsersResponse struct {
-	Pagination *Pagination `json:"pagination,omitempty"`
+	Pagination *Pagination `json:"pagination"`
 	Users      []User      `json:"users"`
 }
 
@@ -63,7 +63,7 @@ type PostUserRequest struct {
 
 // PostUserResponse is a message of the wire.
 type PostUserResponse struct {
-	User *User `json:"user,omitempty"`
+	User *User `json:"user"`
 }
 
 // User is a message of the wire.
@@ -71,10 +71,10 @@ type User struct {
 	Active         bool            `json:"active"`
 	Admin          bool            `json:"admin"`
 	Username       string          `json:"username"`
-	AgentUserGroup *AgentUserGroup `json:"agentUserGroup,omitempty"`
+	AgentUserGroup *AgentUserGroup `json:"agentUserGroup"`
 	DisplayName    string          `json:"displayName"`
 	ID             int             `json:"id"`
-	LastAuthAt     *time.Time      `json:"lastAuthAt,omitempty"`
-	ModifiedAt     *time.Time      `json:"modifiedAt,omitempty"`
+	LastAuthAt     *time.Time      `json:"lastAuthAt"`
+	ModifiedAt     *time.Time      `json:"modifiedAt"`
 	Remote         bool            `json:"remote"`
 }

@@ -59,11 +59,11 @@ type Workspace struct {
 	State                   WorkspaceState  `json:"state"`
 	UserID                  int             `json:"userId"`
 	Username                string          `json:"username"`
-	AgentUserGroup          *AgentUserGroup `json:"agentUserGroup,omitempty"`
-	CheckpointStorageConfig Struct          `json:"checkpointStorageConfig,omitempty"`
+	AgentUserGroup          *AgentUserGroup `json:"agentUserGroup"`
+	CheckpointStorageConfig Struct          `json:"checkpointStorageConfig,null"`
 	DefaultAuxPool          string          `json:"defaultAuxPool"`
 	DefaultComputePool      string          `json:"defaultComputePool"`
-	PinnedAt                *time.Time      `json:"pinnedAt,omitempty"`
+	PinnedAt                *time.Time      `json:"pinnedAt"`
 }
 
 // WorkspaceState is an enum of the wire.

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ago, bytes, duration, flat, metric, percent, plural, space, stateWord } from '../src/lib/format';
 
 describe('words for people', () => {
-  it.each([[0, '0s'], [8.4, '8s'], [60, '1m'], [725, '12m 5s'], [3600, '1h'], [277_200, '3d 5h'], [86_400, '1d'], [undefined, '–'], [NaN, '–']])('%s seconds are %s', (n, words) => {
+  it.each([[0, '0s'], [8.4, '8s'], [60, '1m'], [725, '12m 5s'], [3600, '1h'], [277_200, '3d 5h'], [86_400, '1d'], [undefined, '–'], [null, '–'], [NaN, '–']])('%s seconds are %s', (n, words) => {
     expect(duration(n)).toBe(words);
   });
   it.each([[0, '0'], [1, '1'], [0.97312345, '0.97312'], [1.5e-7, '1.5e-7'], [12345, '12,345'], [1234.56, '1,234.6'], [2e12, '2e12'], ['NaN', 'NaN'], ['-Infinity', '-∞'], [undefined, '–'], [-0.25, '-0.25']])('%s is shown as %s', (v, words) => {

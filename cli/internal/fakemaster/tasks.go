@@ -38,8 +38,7 @@ func (m *Master) taskRoutes() {
 		return v1.GetCommandResponse{Command: *k, Config: v1.Struct(`{"entrypoint":["echo","hello"],"resources":{"slots":1}}`)}, nil
 	}))
 	m.handle("POST /api/v1/commands/{id}/kill", m.onCommand(func(k *v1.Command, _ *http.Request) (any, error) {
-		status := "killed"
-		k.State, k.ExitStatus = v1.TaskStateTerminated, &status
+		k.State, k.ExitStatus = v1.TaskStateTerminated, "killed"
 		return v1.KillCommandResponse{Command: *k}, nil
 	}))
 	m.handle("POST /api/v1/commands/{id}/set_priority", m.onCommand(func(k *v1.Command, _ *http.Request) (any, error) {
@@ -77,7 +76,7 @@ func (m *Master) launch(_ http.ResponseWriter, r *http.Request) (any, error) {
 		status = "exit status 1"
 	}
 	k := &v1.Command{ID: id, Description: "Command (fake)", JobID: id, ResourcePool: "default", StartTime: m.Now,
-		State: v1.TaskStateTerminated, Username: m.who(r).Username, WorkspaceID: 1, ExitStatus: &status, UserID: m.who(r).ID}
+		State: v1.TaskStateTerminated, Username: m.who(r).Username, WorkspaceID: 1, ExitStatus: status, UserID: m.who(r).ID}
 	m.Commands = append(m.Commands, k)
 	m.log(id, m.Now, "INFO", fmt.Sprint(conf.Entrypoint))
 	return v1.LaunchCommandResponse{Command: *k, Config: req.Config}, nil
@@ -88,11 +87,11 @@ func (m *Master) getTask(_ http.ResponseWriter, r *http.Request) (any, error) {
 	for _, k := range m.Commands {
 		if k.ID == id {
 			code := 0
-			if k.ExitStatus != nil && *k.ExitStatus == "exit status 1" {
+			if k.ExitStatus == "exit status 1" {
 				code = 1
 			}
 			return v1.GetTaskResponse{Task: v1.Task{TaskID: id, TaskType: v1.TaskTypeCommand, StartTime: k.StartTime,
-				Allocations: []v1.Allocation{{AllocationID: id + ".1", TaskID: id, State: k.State, StatusCode: &code, ExitReason: k.ExitStatus}}}}, nil
+				Allocations: []v1.Allocation{{AllocationID: id + ".1", TaskID: id, State: k.State, StatusCode: &code, ExitReason: &k.ExitStatus}}}}, nil
 		}
 	}
 	if t, ok := m.visitedTask(id); ok {

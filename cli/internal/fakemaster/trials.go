@@ -30,7 +30,7 @@ func (m *Master) run(e *Experiment) {
 	task := fmt.Sprintf("%d.%08d-0000-4000-8000-000000000000", e.ID, id)
 	policy := "CUDA OOM"
 	t := v1.Trial{ID: id, LogPolicyMatched: &policy, ExperimentID: e.ID, HParams: e.Hyperparameters, StartTime: m.Now, State: v1.TrialStateCompleted,
-		TaskID: &task, TaskIDs: []string{task}, TotalBatchesProcessed: runBatches}
+		TaskID: task, TaskIDs: []string{task}, TotalBatchesProcessed: runBatches}
 	if len(t.HParams) == 0 {
 		t.HParams = v1.Struct("{}")
 	}
@@ -116,7 +116,7 @@ func (m *Master) trialRoutes() {
 	}))
 	m.handle("GET "+one+"/logs", m.onTrial(func(w http.ResponseWriter, r *http.Request, _ *Experiment, t *v1.Trial) (any, error) {
 		var lines []v1.TrialLogsResponse
-		for _, l := range m.filterLogs(r, *t.TaskID) {
+		for _, l := range m.filterLogs(r, t.TaskID) {
 			lines = append(lines, v1.TrialLogsResponse{ID: l.ID, Level: l.Level, Message: l.Message, Timestamp: l.Timestamp,
 				TrialID: t.ID, Log: &l.Log, RankID: l.RankID, Stdtype: l.Stdtype})
 		}

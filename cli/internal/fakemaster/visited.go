@@ -47,8 +47,7 @@ func (m *Master) visitedRoutes() {
 			return map[string]any{noun: x.message(), "config": x.Config}
 		}))
 		m.handle("POST "+base+"/{id}/kill", m.onVisited(noun, func(x *Visited) any {
-			status := "killed by " + x.Username
-			x.State, x.ExitStatus = v1.TaskStateTerminated, &status
+			x.State, x.ExitStatus = v1.TaskStateTerminated, "killed by "+x.Username
 			return map[string]any{noun: x.message()}
 		}))
 		m.handle("POST "+base+"/{id}/set_priority", m.onVisited(noun, func(x *Visited) any { return map[string]any{noun: x.message()} }))
@@ -63,11 +62,11 @@ func (x *Visited) message() any {
 	case "tensorboard":
 		t := x.Shows
 		t.Description, t.ID, t.ResourcePool, t.StartTime, t.State, t.Username, t.WorkspaceID, t.ExitStatus, t.ServiceAddress =
-			x.Description, x.ID, x.ResourcePool, x.StartTime, x.State, x.Username, x.WorkspaceID, x.ExitStatus, &address
+			x.Description, x.ID, x.ResourcePool, x.StartTime, x.State, x.Username, x.WorkspaceID, x.ExitStatus, address
 		return t
 	}
 	return v1.Notebook{Description: x.Description, ID: x.ID, ResourcePool: x.ResourcePool, StartTime: x.StartTime, State: x.State,
-		Username: x.Username, WorkspaceID: x.WorkspaceID, ExitStatus: x.ExitStatus, ServiceAddress: &address}
+		Username: x.Username, WorkspaceID: x.WorkspaceID, ExitStatus: x.ExitStatus, ServiceAddress: address}
 }
 
 func (m *Master) onVisited(noun string, fn func(*Visited) any) handler {
@@ -126,8 +125,7 @@ func (m *Master) visitedTask(id string) (v1.Task, bool) {
 		attempt := v1.Allocation{AllocationID: id + ".1", TaskID: id, State: v1.TaskStateQueued, WaitingReason: "needs 1 slot; none is free"}
 		switch {
 		case x.Description == "broken" || x.State == v1.TaskStateTerminated:
-			status := "failed: exit code 1"
-			x.State, x.ExitStatus, t.EndTime = v1.TaskStateTerminated, &status, &m.Now
+			x.State, x.ExitStatus, t.EndTime = v1.TaskStateTerminated, "failed: exit code 1", &m.Now
 		case x.Looks > 2:
 			x.State, attempt.State, attempt.IsReady, attempt.WaitingReason = v1.TaskStateRunning, v1.TaskStateRunning, true, ""
 		}

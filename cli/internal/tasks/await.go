@@ -115,8 +115,8 @@ func (k Kind) FindUsable(ctx context.Context, a *app.App, given string) (*client
 
 // why a task ended, to be put behind a sentence; "" when nothing tells.
 func (i Item) why() string {
-	if i.ExitStatus == nil || *i.ExitStatus == "" {
+	if i.ExitStatus == "" {
 		return ""
 	}
-	return ": " + *i.ExitStatus
+	return ": " + i.ExitStatus
 }

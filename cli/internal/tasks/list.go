@@ -106,10 +106,7 @@ func (o listOptions) sort(items []Item, names map[int]string) {
 		case "state":
 			return string(i.State)
 		case "exitStatus":
-			if i.ExitStatus != nil {
-				return *i.ExitStatus
-			}
-			return ""
+			return i.ExitStatus
 		case "resourcePool":
 			return i.Pool
 		case "workspaceName":
@@ -140,12 +137,16 @@ func workspaceNames(ctx context.Context, c *client.Client, unneeded bool) (map[i
 func (k Kind) table(items []Item, names map[int]string) *table.Table {
 	t := table.New(append([]string{"id", "username", "description", "state", "exitStatus", "resourcePool", "workspaceName"}, k.Columns...)...)
 	for _, i := range items {
+		var exit any = table.NA
+		if i.ExitStatus != "" {
+			exit = i.ExitStatus
+		}
 		name, ok := names[i.WorkspaceID]
 		if !ok {
 			name = fmt.Sprintf("missing workspace id %d", i.WorkspaceID)
 		}
 		t.Row(append([]any{i.ID, i.Username, i.Description, strings.TrimPrefix(string(i.State), "STATE_"),
-			table.OrNA(i.ExitStatus), i.Pool, name}, i.Extra...)...)
+			exit, i.Pool, name}, i.Extra...)...)
 	}
 	return t
 }

@@ -28,7 +28,7 @@ type Item struct {
 	Username    string
 	Description string
 	State       v1.TaskState
-	ExitStatus  *string
+	ExitStatus  string // "" while it runs
 	Pool        string
 	WorkspaceID int
 	StartTime   time.Time

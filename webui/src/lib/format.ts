@@ -3,8 +3,8 @@
 const units: [number, string][] = [[86400, 'd'], [3600, 'h'], [60, 'm'], [1, 's']];
 
 // duration shows two units: 3d 4h, 12m 5s, 8s.
-export function duration(seconds: number | undefined): string {
-  if (seconds === undefined || !Number.isFinite(seconds)) return '–';
+export function duration(seconds: number | null | undefined): string {
+  if (typeof seconds !== 'number' || !Number.isFinite(seconds)) return '–';
   let rest = Math.max(0, Math.round(seconds));
   const parts: string[] = [];
   for (const [size, name] of units) {
@@ -16,7 +16,7 @@ export function duration(seconds: number | undefined): string {
   return parts.filter((p, i) => i === 0 || !p.startsWith('0')).join(' ') || '0s';
 }
 
-export function ago(iso: string | undefined, now: number): string {
+export function ago(iso: string | null | undefined, now: number): string {
   if (!iso) return '–';
   const seconds = (now - Date.parse(iso)) / 1000;
   if (Number.isNaN(seconds)) return '–';
@@ -55,7 +55,7 @@ export function percent(fraction: number | undefined): string {
   return `${p > 0 && p < 10 && p % 1 ? p.toFixed(1) : Math.floor(p)}%`;
 }
 
-export function clock(iso: string | undefined): string {
+export function clock(iso: string | null | undefined): string {
   if (!iso) return '–';
   const d = new Date(iso);
   if (Number.isNaN(d.getTime())) return '–';

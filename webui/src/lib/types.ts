@@ -29,21 +29,21 @@ export interface Experiment {
   projectName: string;
   workspaceName: string;
   resourcePool: string;
-  progress?: number;
+  progress: number | null;
   startTime: string;
-  endTime?: string;
-  duration?: number;
+  endTime: string | null;
+  duration: number | null;
   numTrials: number;
   trialIds: number[];
   searcherType: string;
   searcherMetric: string;
-  bestTrialId?: number;
-  bestTrialSearcherMetric?: number;
+  bestTrialId: number | null;
+  bestTrialSearcherMetric: number | null;
   checkpointCount: number;
   checkpointSize: string;
   config: Record<string, any>;
   originalConfig: string;
-  forkedFrom?: number;
+  forkedFrom: number | null;
   error: string;
 }
 
@@ -54,7 +54,7 @@ export interface Values {
 export interface MetricsWorkload {
   metrics: Values;
   totalBatches: number;
-  endTime?: string;
+  endTime: string | null;
 }
 
 export interface Trial {
@@ -64,19 +64,19 @@ export interface Trial {
   state: string;
   restarts: number;
   startTime: string;
-  endTime?: string;
+  endTime: string | null;
   totalBatchesProcessed: number;
-  bestValidation?: MetricsWorkload;
-  latestValidation?: MetricsWorkload;
-  bestCheckpoint?: { uuid: string; totalBatches: number };
+  bestValidation: MetricsWorkload | null;
+  latestValidation: MetricsWorkload | null;
+  bestCheckpoint: { uuid: string; totalBatches: number } | null;
   checkpointCount: number;
   totalCheckpointSize: string;
-  searcherMetricValue?: number;
-  summaryMetrics?: Record<string, Record<string, Summary>>;
-  wallClockTime?: number;
-  runnerState?: string;
-  logPolicyMatched?: string;
-  taskId?: string;
+  searcherMetricValue: number | null;
+  summaryMetrics: Record<string, Record<string, Summary>> | null;
+  wallClockTime: number;
+  runnerState: string;
+  logPolicyMatched: string | null;
+  taskId: string;
   error: string;
   waitingReason: string;
 }
@@ -93,14 +93,14 @@ export interface Summary {
 export interface Checkpoint {
   uuid: string;
   state: string;
-  reportTime?: string;
+  reportTime: string | null;
   resources: Record<string, string>;
   metadata: Record<string, unknown>;
   training: {
-    trialId?: number;
-    experimentId?: number;
-    searcherMetric?: number;
-    validationMetrics?: Values;
+    trialId: number | null;
+    experimentId: number | null;
+    searcherMetric: number | null;
+    validationMetrics: Values | null;
   };
 }
 
@@ -114,10 +114,10 @@ export interface Job {
   submissionTime: string;
   requestedSlots: number;
   allocatedSlots: number;
-  priority?: number;
-  progress?: number;
+  priority: number;
+  progress: number;
   isPreemptible: boolean;
-  summary?: { jobsAhead: number; state: string };
+  summary: { jobsAhead: number; state: string } | null;
   waitingReason: string;
 }
 
@@ -133,9 +133,9 @@ export interface Pool {
   auxContainerCapacity: number;
   defaultComputePool: boolean;
   defaultAuxPool: boolean;
-  accelerator?: string;
+  accelerator: string;
   preemptible: boolean;
-  stats?: { queuedCount: number; scheduledCount: number };
+  stats: { queuedCount: number; scheduledCount: number } | null;
 }
 
 export interface Device {
@@ -155,8 +155,8 @@ export interface Slot {
   id: string;
   enabled: boolean;
   draining: boolean;
-  device?: Device;
-  container?: Container;
+  device: Device | null;
+  container: Container | null;
   health: string; // what is wrong with it
   resourcePool: string;
 }
@@ -167,7 +167,7 @@ export interface Agent {
   draining: boolean;
   addresses: string[];
   resourcePools: string[];
-  registeredTime?: string;
+  registeredTime: string | null;
   version: string;
   slots: Record<string, Slot>;
   containers: Record<string, Container>;
@@ -183,34 +183,34 @@ export interface Task {
   state: string;
   username: string;
   displayName: string;
-  exitStatus?: string;
-  serviceAddress?: string;
+  exitStatus: string;
+  serviceAddress: string;
   experimentIds?: number[];
   trialIds?: number[];
 }
 
 export interface AllocationSummary {
-  allocationId?: string;
-  taskId?: string;
+  allocationId: string;
+  taskId: string;
   name: string;
-  priority?: number;
-  registeredTime?: string;
+  priority: number | null;
+  registeredTime: string | null;
   resourcePool: string;
   slotsNeeded: number;
-  resources: { containerId: string; allocationId?: string; agentDevices: Record<string, { devices: Device[] }> }[];
+  resources: { containerId: string; allocationId: string; agentDevices: Record<string, { devices: Device[] }> }[];
 }
 
 export interface Allocation {
   allocationId: string;
   taskId: string;
   state: string;
-  isReady?: boolean;
-  startTime?: string;
-  endTime?: string;
-  exitReason?: string;
-  statusCode?: number;
+  isReady: boolean;
+  startTime: string | null;
+  endTime: string | null;
+  exitReason: string | null;
+  statusCode: number | null;
   slots: number;
-  waitingReason?: string;
+  waitingReason: string;
 }
 
 export interface LogLine {
@@ -226,7 +226,7 @@ export interface LogLine {
 export interface DataPoint {
   batches: number;
   time: string;
-  values?: Record<string, number | string>;
+  values: Record<string, number | string> | null;
 }
 
 export interface MetricsReport {

@@ -111,7 +111,7 @@ function Nodes({ agents, live, pool }: { agents: Agent[]; live: Record<string, A
             {slots.filter((s) => s.health).map((s) => <p key={s.id} class="why">Slot {s.id}: {s.health}</p>)}
             <div class="slots" role="list" aria-label={`slots of ${a.id}`}>
               {slots.filter((s) => !pool || s.resourcePool === pool).map((s) => {
-                const user = s.container && by.get(s.container.id);
+                const user = s.container ? by.get(s.container.id) : undefined;
                 const words = slotWords(s, user);
                 return (
                   <span key={s.id} role="listitem">
@@ -122,7 +122,7 @@ function Nodes({ agents, live, pool }: { agents: Agent[]; live: Record<string, A
                 );
               })}
             </div>
-            {chosen && <SlotFacts slot={chosen} user={chosen.container && by.get(chosen.container.id)} />}
+            {chosen && <SlotFacts slot={chosen} user={chosen.container ? by.get(chosen.container.id) : undefined} />}
             {others.length > 0 && <p class="small faint">Without a slot: {others.map((c, i) => { const u = by.get(c.id); return <span key={c.id}>{i > 0 && ', '}{u ? <a href={linkTo(u)}>{u.name}</a> : c.id.slice(0, 8)}</span>; })}</p>}
           </article>
         );

@@ -31,7 +31,7 @@ export function ExperimentPage({ params: { id: text, tab = 'overview' } }: { par
   const drawn = useMemo(() => {
     const wanted = (chosen ?? '').split(',').map(Number).filter(Boolean);
     if (wanted.length) return wanted;
-    const value = (t: Trial) => (t.searcherMetricValue === undefined ? Infinity : smaller ? t.searcherMetricValue : -t.searcherMetricValue);
+    const value = (t: Trial) => (typeof t.searcherMetricValue !== 'number' ? Infinity : smaller ? t.searcherMetricValue : -t.searcherMetricValue);
     return all.slice().sort((a, b) => value(a) - value(b) || a.id - b.id).slice(0, mostCurves).map((t) => t.id).sort((a, b) => a - b);
   }, [chosen, all.map((t) => t.id).join(), smaller]);
   const curves = useCurves(drawn);
@@ -97,7 +97,7 @@ export function ExperimentPage({ params: { id: text, tab = 'overview' } }: { par
         <h1><span class="faint num">{e.id}</span> {e.name}</h1>
         <State state={e.state} />
         {e.archived && <span class="tag">archived</span>}
-        {!over && e.progress !== undefined && <Progress value={e.progress} />}
+        {!over && e.progress !== null && <Progress value={e.progress} />}
         <span class="grow" />
         <div class="row" role="toolbar" aria-label="actions">
           {actions.filter((a) => a.fits(e)).map((a) => <button key={a.verb} type="button" class={a.danger ? 'danger' : ''} onClick={() => run(a)}>{a.title}</button>)}
@@ -146,7 +146,7 @@ function Facts({ e, trial, checkpoint }: { e: Experiment; trial: Trial | undefin
           {trial?.runnerState && !over && <Fact name="Doing">{trial.runnerState}</Fact>}
           <Fact name="Checkpoints"><span class="num">{e.checkpointCount}</span>, {bytes(e.checkpointSize)}</Fact>
           {checkpoint && <Fact name="Best checkpoint"><code title={checkpoint}>{checkpoint.slice(0, 8)}</code> <Copy text={checkpoint} what="checkpoint's id" /></Fact>}
-          {e.forkedFrom !== undefined && <Fact name="Forked from"><a href={`/experiments/${e.forkedFrom}`}>{e.forkedFrom}</a></Fact>}
+          {e.forkedFrom !== null && <Fact name="Forked from"><a href={`/experiments/${e.forkedFrom}`}>{e.forkedFrom}</a></Fact>}
           {e.labels.length > 0 && <Fact name="Labels">{e.labels.map((l) => <span key={l} class="tag">{l}</span>)}</Fact>}
         </dl>
       </section>

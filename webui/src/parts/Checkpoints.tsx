@@ -35,7 +35,7 @@ export function Checkpoints(p: Props) {
     { key: 'state', title: 'State', width: '8rem', sort: (c) => c.state, render: (c) => stateWord(c.state) },
     { key: 'size', title: 'Size', width: '6rem', right: true, sort: size, render: (c) => <span class="num">{bytes(size(c))}</span> },
     { key: 'files', title: 'Files', width: '4.5rem', right: true, hidden: true, render: (c) => <span class="num">{Object.keys(c.resources).filter((f) => !f.endsWith('/')).length}</span> },
-    { key: 'time', title: 'Saved', width: '7rem', sort: (c) => c.reportTime ?? '', render: (c) => <time dateTime={c.reportTime} title={clock(c.reportTime)}>{ago(c.reportTime, now)}</time> },
+    { key: 'time', title: 'Saved', width: '7rem', sort: (c) => c.reportTime ?? '', render: (c) => <time dateTime={c.reportTime ?? ''} title={clock(c.reportTime)}>{ago(c.reportTime, now)}</time> },
     { key: 'get', title: ' ', width: '10rem', render: (c) => (
       <span class="row">
         <Copy text={c.uuid} what="checkpoint's id" />

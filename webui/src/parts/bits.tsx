@@ -17,8 +17,8 @@ export function State({ state }: { state: string }) {
   return <span class={`state ${kind}`}>{stateWord(s)}</span>;
 }
 
-export function Progress({ value }: { value: number | undefined }) {
-  if (value === undefined) return <span class="faint">–</span>;
+export function Progress({ value }: { value: number | null | undefined }) {
+  if (typeof value !== 'number') return <span class="faint">–</span>;
   const v = Math.min(1, Math.max(0, value));
   return (
     <span class="progress" role="progressbar" aria-valuemin={0} aria-valuemax={100} aria-valuenow={Math.round(v * 100)} aria-label={`${percent(v)} done`}>
