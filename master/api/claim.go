@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"slices"
 	"strconv"
@@ -37,6 +38,8 @@ func (a *API) claim(ctx context.Context, c *call, req *v1.ClaimRequest) (*v1.Cla
 		return nil, fault.New(fault.Invalid, "allocationId: the path says %s, the body %s", id, req.AllocationID)
 	case len(req.Nonce) < shortestNonce:
 		return nil, fault.New(fault.Invalid, "nonce: a claim names the process that makes it by a secret of at least %d characters", shortestNonce)
+	case !isFingerprint(req.Certificate):
+		return nil, fault.New(fault.Invalid, "gatewayCertificate: expected the SHA-256 of a certificate, 64 hexadecimal digits in lower case, found %.80q", req.Certificate)
 	}
 	w, err := a.identity.VerifyIdentity(ctx, req.Identity)
 	if err != nil {
@@ -49,7 +52,8 @@ func (a *API) claim(ctx context.Context, c *call, req *v1.ClaimRequest) (*v1.Cla
 	token, tokenHash := auth.DerivedToken(req.Nonce, "attempt "+name)
 	session, sessionHash := auth.DerivedToken(req.Nonce, "session "+name)
 	rows, err := a.db.Claim(ctx, store.Claim{AllocationID: id, Rank: req.Rank, NomadAllocID: w.NomadAllocID, FirstOfGroup: w.FirstOfGroup,
-		Nonce: hex.EncodeToString(auth.HashToken(req.Nonce)), Address: req.Address, Ports: req.Ports, TokenHash: tokenHash, SessionHash: sessionHash, SessionLife: taskSession})
+		Nonce: hex.EncodeToString(auth.HashToken(req.Nonce)), Address: req.Address, Ports: req.Ports, Certificate: req.Certificate,
+		TokenHash: tokenHash, SessionHash: sessionHash, SessionLife: taskSession})
 	if err != nil {
 		if fault.Is(err, fault.Conflict) {
 			a.log.Warn("a runner was refused at the gate", "allocation_id", id, "rank", req.Rank, "nomad_alloc", w.NomadAllocID, "reason", err)
@@ -65,6 +69,13 @@ func (a *API) claim(ctx context.Context, c *call, req *v1.ClaimRequest) (*v1.Cla
 		return nil, err
 	}
 	return &v1.ClaimResponse{Token: token, Spec: spec}, nil
+}
+
+// isFingerprint tells whether that can be a certificate's. Runners of the release before
+// certificates report none.
+func isFingerprint(s string) bool {
+	raw, err := hex.DecodeString(s)
+	return s == "" || err == nil && len(raw) == sha256.Size && s == strings.ToLower(s)
 }
 
 // belongs compares what an identity says with what is claimed by it.

@@ -133,6 +133,16 @@ type place struct {
 	body string
 	told []string      // all bodies
 	gone chan struct{} // told when the reader of a stream has left
+
+	old bool // its runner is of the release before certificates
+}
+
+// reports is what its runner says of a certificate.
+func (p *place) reports(fingerprint string) string {
+	if p.old {
+		return ""
+	}
+	return fingerprint
 }
 
 // make makes a task of a user's, queued.
@@ -158,7 +168,11 @@ func (v *visitRig) open(user, kind string) *place {
 func (p *place) start() {
 	t := p.v.t
 	t.Helper()
-	gate, err := gateway.Listen(t.Context(), "127.0.0.1:0")
+	certificate, err := gateway.NewCertificate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	gate, err := gateway.Listen(t.Context(), "127.0.0.1:0", certificate)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +190,7 @@ func (p *place) start() {
 		Spec  struct{ Gateway json.RawMessage }
 	}
 	p.v.anyone().post("/api/v1/detent/allocations/"+id+"/claim", fmt.Sprintf(
-		`{"rank":0,"identity":%q,"nonce":"a nonce of this very process","address":"127.0.0.1","ports":{"runner":%s}}`, jwt, port)).ok().into(&claimed)
+		`{"rank":0,"identity":%q,"nonce":"a nonce of this very process","address":"127.0.0.1","ports":{"runner":%s},"gatewayCertificate":%q}`, jwt, port, p.reports(certificate.Fingerprint))).ok().into(&claimed)
 	if err := v1.Unmarshal(claimed.Spec.Gateway, &p.spec); err != nil || p.spec.Secret == "" {
 		t.Fatalf("the claim's answer has no gateway: %s %v", claimed.Spec.Gateway, err)
 	}

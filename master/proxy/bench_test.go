@@ -67,7 +67,11 @@ func behind(b testing.TB, kind string, program func(net.Listener)) (tasks, direc
 		return ln
 	}
 	go program(listen("unix", sock.Path))
-	gate, err := gateway.Listen(b.Context(), "127.0.0.1:0")
+	certificate, err := gateway.NewCertificate()
+	if err != nil {
+		b.Fatal(err)
+	}
+	gate, err := gateway.Listen(b.Context(), "127.0.0.1:0", certificate)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -77,7 +81,7 @@ func behind(b testing.TB, kind string, program func(net.Listener)) (tasks, direc
 	if err != nil {
 		b.Fatal(err)
 	}
-	one := oneTask{map[string]Task{"t": {ID: "t", Type: kind, OwnerID: 1, State: "RUNNING", AllocationID: "t.1", Ready: true, Secret: "s"}}}
+	one := oneTask{map[string]Task{"t": {ID: "t", Type: kind, OwnerID: 1, State: "RUNNING", AllocationID: "t.1", Ready: true, Secret: "s", Certificate: certificate.Fingerprint}}}
 	p, err := New(Origins{Master: "http://127.0.0.1:1", URL: "http://127.0.0.1:2"}, one,
 		func(context.Context, string) (string, int, error) { return "127.0.0.1", at.Port, nil }, slog.New(slog.DiscardHandler))
 	if err != nil {

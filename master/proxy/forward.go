@@ -10,7 +10,6 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"sync"
-	"time"
 
 	"github.com/detent-ml/detent/master/tunnel"
 	"github.com/detent-ml/detent/master/v1"
@@ -50,11 +49,7 @@ func (p *Proxy) forward(inPlace bool) func(http.ResponseWriter, *http.Request, T
 
 func (p *Proxy) newReverse() *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
-		Transport: &http.Transport{
-			DialContext: p.dialer.DialContext, MaxIdleConnsPerHost: 16, MaxIdleConns: 512, IdleConnTimeout: time.Minute,
-			ResponseHeaderTimeout: answerWithin, ExpectContinueTimeout: time.Second, DisableCompression: true,
-			MaxResponseHeaderBytes: 256 << 10, WriteBufferSize: 32 << 10, ReadBufferSize: 32 << 10,
-		},
+		Transport:     p.newTransport(),
 		FlushInterval: -1, // what a program sends is sent on at once
 		BufferPool:    newBuffers(),
 		ErrorLog:      slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
@@ -71,12 +66,6 @@ func (p *Proxy) newReverse() *httputil.ReverseProxy {
 			p.unanswered(w, r, r.Context().Value(targetKey{}).(target).task, err)
 		},
 	}
-}
-
-// aim makes the address of the gateway: the path and the query are those of
-// the visitor, to the letter.
-func (p *Proxy) aim(out, in *url.URL, to target) {
-	*out = url.URL{Scheme: "http", Host: to.address, Path: in.Path, RawPath: in.RawPath, RawQuery: in.RawQuery, ForceQuery: in.ForceQuery}
 }
 
 // dress takes what is ours out of a request's fields and puts in what the gateway
@@ -152,7 +141,7 @@ func (p *Proxy) upgrade(w http.ResponseWriter, r *http.Request, asked string) {
 	hopByHop(out.Header)
 	out.Header.Set("Connection", "Upgrade")
 	out.Header.Set("Upgrade", asked)
-	conn, resp, err := p.ask(r.Context(), to.address, out)
+	conn, resp, err := p.ask(r.Context(), to, out)
 	if err == nil && resp != nil {
 		err = p.admit(resp, to)
 	}
@@ -183,8 +172,8 @@ func (p *Proxy) upgrade(w http.ResponseWriter, r *http.Request, asked string) {
 }
 
 // ask sends a request for another protocol to a gateway, over a connection of its own.
-func (p *Proxy) ask(ctx context.Context, address string, req *http.Request) (net.Conn, *http.Response, error) {
-	conn, err := p.dialer.DialContext(ctx, "tcp", address)
+func (p *Proxy) ask(ctx context.Context, to target, req *http.Request) (net.Conn, *http.Response, error) {
+	conn, err := p.dial(ctx, to)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -96,7 +96,7 @@ func (p *Proxy) dialTask(r *http.Request, t Task, address string) (net.Conn, err
 	p.dress(req.Header, r, to)
 	req.Header.Set("Connection", "Upgrade")
 	req.Header.Set("Upgrade", v1.GatewayTunnel)
-	conn, resp, err := p.ask(r.Context(), address, req)
+	conn, resp, err := p.ask(r.Context(), to, req)
 	if err != nil {
 		return nil, err
 	}

@@ -28,6 +28,9 @@ type Task struct {
 	Secret       string // of its gateway
 	Address      string // where its runner said that it is, for want of a catalogue
 	Port         int
+	// Certificate is the SHA-256, in hexadecimal digits, of the certificate that its
+	// runner reported; "" where runner or master were of a release that knew none.
+	Certificate string
 }
 
 // kind is what can be visited of a task.

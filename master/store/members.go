@@ -18,6 +18,7 @@ type Claim struct {
 	Nonce        string // of the runner's process
 	Address      string
 	Ports        map[string]int
+	Certificate  string // SHA-256 of the gateway's, in hexadecimal digits; "" of a runner that has none
 	TokenHash    []byte // of the allocation token it will get
 	SessionHash  []byte // of its owner's session that the program will get
 	SessionLife  time.Duration
@@ -167,9 +168,9 @@ func (db *DB) passGate(ctx context.Context, c Claim, g gate) error {
 	}
 	_, err = db.exec(ctx, `
 		UPDATE members SET claimed_by = $3, claim_nonce = $4, claimed_at = coalesce(claimed_at, now()),
-			token_hash = $5, address = $6, ports = $7
+			token_hash = $5, address = $6, ports = $7, gateway_certificate = $8
 		WHERE allocation_id = $1 AND rank = $2`,
-		c.AllocationID, c.Rank, c.NomadAllocID, c.Nonce, c.TokenHash, c.Address, ports)
+		c.AllocationID, c.Rank, c.NomadAllocID, c.Nonce, c.TokenHash, c.Address, ports, c.Certificate)
 	if err != nil {
 		return err
 	}

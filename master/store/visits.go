@@ -25,6 +25,7 @@ type Visited struct {
 	Secret       string `db:"secret"`
 	Address      string `db:"address"` // as its runner said at the gate
 	Port         int    `db:"port"`
+	Certificate  string `db:"certificate"` // its SHA-256
 }
 
 // Visited finds a task that somebody wants to visit. An attempt is there to be
@@ -47,7 +48,8 @@ const visitedTasks = `
 			coalesce(a.waiting_reason, '') AS waiting_reason, coalesce(a.is_ready, false) AS is_ready,
 			CASE WHEN m.claimed_at IS NULL OR m.exited_at IS NOT NULL THEN '' ELSE a.id END AS allocation_id,
 			CASE WHEN m.claimed_at IS NULL OR m.exited_at IS NOT NULL THEN '' ELSE a.gateway_secret::text END AS secret,
-			coalesce(m.address, '') AS address, coalesce((m.ports ->> 'runner')::int, 0) AS port
+			coalesce(m.address, '') AS address, coalesce((m.ports ->> 'runner')::int, 0) AS port,
+			coalesce(m.gateway_certificate, '') AS certificate
 		FROM tasks k JOIN users u ON u.id = k.owner_id
 		LEFT JOIN allocations a ON a.task_id = k.id AND a.state <> 'TERMINATED'
 		LEFT JOIN members m ON m.allocation_id = a.id AND m.rank = 0

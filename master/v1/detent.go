@@ -13,8 +13,9 @@ type ClaimRequest struct {
 	Nonce        string         `json:"nonce"`    // secret of this runner process: a retry carries the same and gets the same token, a second process another
 	NodeID       string         `json:"nodeId"`
 	NodeName     string         `json:"nodeName"`
-	Address      string         `json:"address"` // where peers reach this node
-	Ports        map[string]int `json:"ports"`   // label → port that Nomad reserved
+	Address      string         `json:"address"`            // where peers reach this node
+	Ports        map[string]int `json:"ports"`              // label → port that Nomad reserved
+	Certificate  string         `json:"gatewayCertificate"` // SHA-256 of what the runner's gateway shows, in hexadecimal digits
 }
 
 // ClaimResponse is what a runner needs to run. A refusal is a 409 whose message

@@ -7,6 +7,9 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -186,9 +189,13 @@ func TestVisitorsOfAProgram(t *testing.T) {
 		t.Errorf("another task's path: %d", status)
 	}
 
-	conn, err := net.Dial("tcp", address)
+	conn, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true}) // which is looked at here
 	if err != nil {
 		t.Fatal(err)
+	}
+	shown := sha256.Sum256(conn.ConnectionState().PeerCertificates[0].Raw)
+	if claims := r.state.Claims(); len(claims) != 1 || claims[0].Certificate != hex.EncodeToString(shown[:]) {
+		t.Errorf("the gateway shows %x, the claim says %v", shown, claims)
 	}
 	req, err := http.NewRequest(http.MethodGet, "http://"+address+gateBase+"ws", nil)
 	if err != nil {
@@ -212,6 +219,23 @@ func TestVisitorsOfAProgram(t *testing.T) {
 	p.wait()
 	if _, err := both.Read(make([]byte, 1)); err == nil {
 		t.Error("a tunnel outlives its task")
+	}
+}
+
+// TestATakenPort: a runner that cannot have its port reports its certificate all the
+// same, or masters would talk to whoever has it.
+func TestATakenPort(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	port := ln.Addr().(*net.TCPAddr).Port
+	r := newRig(t, sh("true"))
+	r.env = append(r.env, fmt.Sprintf("NOMAD_PORT_runner=%d", port), fmt.Sprintf("NOMAD_HOST_PORT_runner=%d", port), "NOMAD_IP_runner=127.0.0.1")
+	r.start("run").wait()
+	if claims := r.state.Claims(); len(claims) != 1 || len(claims[0].Certificate) != 64 {
+		t.Errorf("the claims are %v", claims)
 	}
 }
 

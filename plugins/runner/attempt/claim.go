@@ -34,8 +34,9 @@ const (
 )
 
 // claim asks at the gate until a master decides. The error is a *masters.Refusal
-// when the answer is no.
-func claim(ctx context.Context, p *Place, list *masters.List, nonce string, journal *logs.Journal) (v1.ClaimResponse, error) {
+// when the answer is no. The certificate is reported whether or not the gateway has its
+// port: a master that knew of none would talk to whoever took that port.
+func claim(ctx context.Context, p *Place, list *masters.List, nonce, certificate string, journal *logs.Journal) (v1.ClaimResponse, error) {
 	var out v1.ClaimResponse
 	began, told := time.Now(), time.Time{}
 	for {
@@ -46,7 +47,7 @@ func claim(ctx context.Context, p *Place, list *masters.List, nonce string, jour
 				Path:   "/api/v1/detent/allocations/" + url.PathEscape(p.AllocationID) + "/claim",
 				Message: v1.ClaimRequest{
 					AllocationID: p.AllocationID, Rank: p.Rank, Identity: identity, Nonce: nonce,
-					NodeID: p.NodeID, NodeName: p.NodeName, Address: p.Address, Ports: p.Ports,
+					NodeID: p.NodeID, NodeName: p.NodeName, Address: p.Address, Ports: p.Ports, Certificate: certificate,
 				},
 			}, &out, masters.Policy{Replay: true, Hold: claimRound, Patience: claimPatience})
 		}

@@ -33,7 +33,7 @@ const (
 // serveGate opens the runner's one port: for the service check of Consul or Nomad
 // from the start, for visitors of the task later. A port that cannot be listened
 // on costs the check and the visitors, not the task; the gateway is nil then.
-func serveGate(ctx context.Context, p *Place, journal *logs.Journal) *gateway.Server {
+func serveGate(ctx context.Context, p *Place, certificate *gateway.Certificate, journal *logs.Journal) *gateway.Server {
 	port := p.Ports[healthPort]
 	if n, err := strconv.Atoi(p.Env["NOMAD_PORT_"+healthPort]); err == nil {
 		port = n // within a network of its own, the task's side of the mapping
@@ -42,9 +42,9 @@ func serveGate(ctx context.Context, p *Place, journal *logs.Journal) *gateway.Se
 		return nil
 	}
 	host := gateAddress(p)
-	gate, err := gateway.Listen(ctx, net.JoinHostPort(host, strconv.Itoa(port)))
+	gate, err := gateway.Listen(ctx, net.JoinHostPort(host, strconv.Itoa(port)), certificate)
 	if errors.Is(err, syscall.EADDRNOTAVAIL) { // the catalogue names an address that is mapped to this node
-		gate, err = gateway.Listen(ctx, net.JoinHostPort("", strconv.Itoa(port)))
+		gate, err = gateway.Listen(ctx, net.JoinHostPort("", strconv.Itoa(port)), certificate)
 	}
 	if err != nil {
 		journal.Warnf("the health check of this task will fail, and nobody can visit it: %v", err)

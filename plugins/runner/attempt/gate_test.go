@@ -6,12 +6,18 @@ import (
 	"net"
 	"strconv"
 	"testing"
+
+	"github.com/detent-ml/detent/plugins/runner/gateway"
 )
 
 // TestTheGateListensWhereItIsRegistered: a task on its node's network is reached at the
 // one address that the catalogue has, on a local cluster loopback, and at no other.
 func TestTheGateListensWhereItIsRegistered(t *testing.T) {
 	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := gateway.NewCertificate()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +34,7 @@ func TestTheGateListensWhereItIsRegistered(t *testing.T) {
 		{"an address that is mapped to the node", "::", map[string]string{"NOMAD_IP_runner": "203.0.113.7"}},
 		{"no word of an address", "::", nil},
 	} {
-		gate := serveGate(t.Context(), &Place{Ports: map[string]int{healthPort: port}, Env: c.env}, nil)
+		gate := serveGate(t.Context(), &Place{Ports: map[string]int{healthPort: port}, Env: c.env}, certificate, nil)
 		if gate == nil {
 			t.Errorf("%s: it does not listen", c.what)
 			continue

@@ -80,12 +80,17 @@ func Run(proc Process) int {
 		return CodeMisplaced
 	}
 	defer list.Close()
-	gate := serveGate(stop.ctx, &p, journal)
+	certificate, err := gateway.NewCertificate()
+	if err != nil {
+		journal.Errorf("%v", err)
+		return CodeInternal
+	}
+	gate := serveGate(stop.ctx, &p, certificate, journal)
 	if gate != nil {
 		defer gate.Close()
 	}
 
-	claimed, err := claim(stop.ctx, &p, list, rand.Text(), journal)
+	claimed, err := claim(stop.ctx, &p, list, rand.Text(), certificate.Fingerprint, journal)
 	var refusal *masters.Refusal
 	switch {
 	case err == nil:

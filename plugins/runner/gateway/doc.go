@@ -10,6 +10,9 @@
 //	Idle     measures when the task was last used, by what its program says of
 //	         itself or by who came through here
 //
+// Masters come by TLS, and know the gateway by the fingerprint of a certificate that is
+// made for the attempt and reported with its claim. Health checks come in the clear.
+//
 // The program never listens on a port. Its socket lies in a folder that only the
 // task's user may enter; two tasks of different users on a node cannot reach each
 // other, and a task that is dialled directly says nothing.

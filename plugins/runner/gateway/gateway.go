@@ -45,20 +45,21 @@ type door struct {
 // A Dialer connects to the program.
 type Dialer func(ctx context.Context) (net.Conn, error)
 
-// Listen starts a gateway that answers health checks.
-func Listen(ctx context.Context, address string) (*Server, error) {
+// Listen starts a gateway that answers health checks, and proves itself by a
+// certificate to those who speak TLS.
+func Listen(ctx context.Context, address string, certificate *Certificate) (*Server, error) {
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{ln: ln}
+	s := &Server{ln: &listener{Listener: ln, conf: certificate.config()}}
 	s.open, s.close = context.WithCancel(context.WithoutCancel(ctx))
 	s.http = &http.Server{
 		Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 128 << 10,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}
-	go func() { _ = s.http.Serve(ln) }() // until Close
+	go func() { _ = s.http.Serve(s.ln) }() // until Close
 	return s, nil
 }
 

@@ -97,7 +97,11 @@ func TestSocketsInDeepFolders(t *testing.T) {
 }
 
 func TestAClosedDoor(t *testing.T) {
-	s, err := Listen(t.Context(), "127.0.0.1:0")
+	certificate, err := NewCertificate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Listen(t.Context(), "127.0.0.1:0", certificate)
 	if err != nil {
 		t.Fatal(err)
 	}
