@@ -100,13 +100,13 @@ func (f *fakeNomad) turn(id string, change func(*cluster.TaskFact)) {
 
 // bench is a loop over a real database and the fake, cycled by hand.
 type bench struct {
-	t     *testing.T
+	t     testing.TB
 	db    *store.DB
 	nomad *fakeNomad
 	term  *term
 }
 
-func newBench(t *testing.T, nodes ...string) *bench {
+func newBench(t testing.TB, nodes ...string) *bench {
 	t.Helper()
 	dsn := pgtest.New(t, store.SchemaHash(), store.Migrate)
 	db, err := store.Open(t.Context(), dsn, store.Options{MaxConns: 8})
