@@ -156,7 +156,10 @@ func (w *typist) users(t *testing.T) {
 	}
 	holds(t, "user list", w.det(t, "user", "list"), "ida", "Ida Rhodes", "determined", "admin")
 	holds(t, "whoami", w.det(t, "user", "whoami"), "ida")
-	if _, stderr, code := w.try(t, "Xyzzy-ida-2\nXyzzy-ida-2\n", "user", "change-password"); code != 0 {
+	if _, stderr, code := w.try(t, "Xyzzy-ida-0\nXyzzy-ida-2\nXyzzy-ida-2\n", "user", "change-password"); code == 0 || !strings.Contains(stderr, "not the password") {
+		t.Errorf("change-password with another old one: exit %d\n%s", code, stderr)
+	}
+	if _, stderr, code := w.try(t, "Xyzzy-ida-1\nXyzzy-ida-2\nXyzzy-ida-2\n", "user", "change-password"); code != 0 {
 		t.Errorf("change-password: exit %d\n%s", code, stderr)
 	}
 	holds(t, "whoami after a new password", w.det(t, "user", "whoami"), "ida")

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -357,8 +359,28 @@ func TestUnmodifiedClientManagesUsers(t *testing.T) {
 		t.Fatalf("change-password: exit %d\n%s", code, stderr)
 	}
 	holds(t, "whoami", grace.det(t, "user", "whoami"), "'grace'")
+	// With a session of yesterday, which somebody else may have got hold of, it says
+	// what to do, and does it after a sign-in. The SDK sends the same.
+	if _, err := query(t, r, pgx.RowTo[int64], `UPDATE sessions SET created_at = now() - interval '1 day'
+		WHERE user_id = (SELECT id FROM users WHERE username = 'grace') RETURNING id`); err != nil {
+		t.Fatal(err)
+	}
+	_, stderr, code := grace.run(t, "Sw0rdfish2\nSw0rdfish2\n", grace.client(), "user", "change-password")
+	if code != 1 || !strings.Contains(stderr, "sign in again with det user login") {
+		t.Errorf("change-password with a session of yesterday: exit %d\n%s", code, stderr)
+	}
+	if _, stderr, code = grace.run(t, "Sw0rdfish\n", grace.client(), "user", "login", "grace"); code != 0 {
+		t.Fatalf("user login: exit %d\n%s", code, stderr)
+	}
+	const change = `from determined.experimental import client; client.login(); client.get_user_by_name("grace").change_password("Sw0rdfish2")`
+	if _, stderr, code = grace.run(t, "", grace.python, "-c", change); code != 0 {
+		t.Fatalf("User.change_password: exit %d\n%s", code, stderr)
+	}
+	if _, stderr, code = grace.run(t, "Sw0rdfish\nSw0rdfish\n", grace.client(), "user", "change-password"); code != 0 {
+		t.Fatalf("change-password: exit %d\n%s", code, stderr)
+	}
 	other := theirs{r: r, python: grace.python, home: t.TempDir()}
-	_, stderr, code := other.run(t, "Passw0rd\n", other.client(), "user", "login", "grace")
+	_, stderr, code = other.run(t, "Passw0rd\n", other.client(), "user", "login", "grace")
 	if code != 1 || !strings.Contains(stderr, "Invalid username/password combination") {
 		t.Errorf("the old password: exit %d\n%s", code, stderr)
 	}

@@ -87,15 +87,27 @@ func runChangePassword(ctx context.Context, a *app.App, o changePasswordOptions)
 	if err != nil {
 		return err
 	}
+	own := u.Username == strings.ToLower(s.User)
+	old := ""
+	if own {
+		if old, err = a.IO.Secret(ctx, fmt.Sprintf("Current password of user '%s': ", name)); err != nil {
+			return err
+		}
+	}
 	secret, err := newPassword(ctx, a, fmt.Sprintf("New password for user '%s': ", name))
 	if err != nil {
 		return err
 	}
-	if err := s.Client.SetPassword(ctx, u.ID, secret); err != nil {
+	if own {
+		err = s.Client.ReplacePassword(ctx, u.ID, old, secret)
+	} else {
+		err = s.Client.SetPassword(ctx, u.ID, secret)
+	}
+	if err != nil {
 		return err
 	}
 	warnWeak(a, secret)
-	if name != s.User {
+	if !own {
 		return nil
 	}
 	// A new password may end old sessions; have a fresh one.

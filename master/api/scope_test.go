@@ -159,6 +159,24 @@ func TestAPasswordAsksForTheOldOne(t *testing.T) {
 	r.user("admin").patch("/api/v1/users/2", `{"password":"fourth","isHashed":true}`).ok()
 }
 
+// TestGuessingTheOldPassword with a session that somebody got hold of is counted with
+// the wrong passwords of sign-ins, and refused with them, by both ways to change one.
+func TestGuessingTheOldPassword(t *testing.T) {
+	r := newRig(t)
+	me := r.user("determined")
+	me.patch("/api/v1/users/2", `{"password":"first","isHashed":true}`).ok()
+	for i := range triesOfName {
+		if i%2 == 0 {
+			me.patch("/api/v1/users/2", fmt.Sprintf(`{"password":"mine","oldPassword":"guess-%d","isHashed":true}`, i)).says(403, "not the password")
+		} else {
+			me.post("/api/v1/users/2/password", fmt.Sprintf(`{"password":"mine","oldPassword":"guess-%d","isHashed":true}`, i)).says(403, "not the password")
+		}
+	}
+	me.patch("/api/v1/users/2", `{"password":"mine","oldPassword":"first","isHashed":true}`).says(429, "too many wrong passwords")
+	me.post("/api/v1/users/2/password", `{"password":"mine","oldPassword":"first","isHashed":true}`).says(429, "too many wrong passwords")
+	r.anyone().post("/api/v1/auth/login", `{"username":"determined","password":"first","isHashed":true}`).says(429, "too many wrong passwords")
+}
+
 // TestASignInFromAnotherPage is refused by every word that a browser says of where it
 // comes from.
 func TestASignInFromAnotherPage(t *testing.T) {

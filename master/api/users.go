@@ -276,8 +276,10 @@ func (a *API) setPassword(ctx context.Context, c *call) error {
 	return c.send(v1.PatchUserResponse{User: wireUser(u)})
 }
 
-// freshSignIn is how long after a sign-in nobody is asked for the password again:
-// Determined's own det user change-password sends the new one alone.
+// freshSignIn is how long after a sign-in nobody is asked for the password again.
+// Determined's own det user change-password and User.change_password send the new one
+// alone, so a sign-in shortly before is all that tells its user from somebody who got
+// hold of a session: det user login, then det user change-password.
 const freshSignIn = 15 * time.Minute
 
 // mayReplacePassword fails unless somebody who changes their own password has shown
@@ -293,10 +295,15 @@ func (a *API) mayReplacePassword(ctx context.Context, c *call, id int, req *v1.P
 		return err
 	}
 	if req.OldPassword != nil {
-		if !passwordFits(u, true, hashedAsClientsDo(*req.OldPassword, req.IsHashed != nil && *req.IsHashed)) {
+		if len(*req.OldPassword) > longestPassword {
+			return fault.New(fault.Invalid, "oldPassword: %d bytes are over the limit of %d", len(*req.OldPassword), longestPassword)
+		}
+		// A guess here is a guess at the sign-in: both are counted together.
+		err := a.comparePassword(ctx, c, u.Username, u, true, hashedAsClientsDo(*req.OldPassword, req.IsHashed != nil && *req.IsHashed))
+		if fault.Is(err, fault.Unauthenticated) {
 			return fault.New(fault.Forbidden, "oldPassword: it is not the password of %s", u.Username)
 		}
-		return nil
+		return err
 	}
 	age, err := a.db.SessionAge(ctx, c.who.SessionID)
 	if err != nil {

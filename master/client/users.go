@@ -63,9 +63,17 @@ func (c *Client) PatchUser(ctx context.Context, id int, patch v1.PatchUser) (*v1
 	return &out.User, nil
 }
 
-// SetPassword changes a user's password, given in clear.
+// SetPassword changes the password of another user, given in clear.
 func (c *Client) SetPassword(ctx context.Context, id int, password string) error {
 	hashed, hash := true, HashPassword(password)
 	_, err := c.PatchUser(ctx, id, v1.PatchUser{Password: &hash, IsHashed: &hashed})
+	return err
+}
+
+// ReplacePassword changes one's own password, and shows the old one. Both are given in
+// clear.
+func (c *Client) ReplacePassword(ctx context.Context, id int, old, password string) error {
+	hashed, hash, oldHash := true, HashPassword(password), HashPassword(old)
+	_, err := c.PatchUser(ctx, id, v1.PatchUser{Password: &hash, OldPassword: &oldHash, IsHashed: &hashed})
 	return err
 }
