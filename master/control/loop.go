@@ -145,6 +145,9 @@ func newTerm(ctx context.Context, l *Loop, lead *Leadership) (*term, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := l.db.Fenced(ctx, lead.Term, func(tx *store.DB) error { return tx.TakeOver(ctx) }); err != nil {
+		return nil, fmt.Errorf("take over what an earlier leader left: %w", err)
+	}
 	t := &term{Loop: l, lead: lead, aside: aside{}, told: map[string]string{}, folds: folds{byID: map[int]*fold{}}, known: cluster.Known{Term: lead.Term, Index: uint64(index), Full: true}}
 	t.hands = newHands(t)
 	t.lanes = t.newLanes()

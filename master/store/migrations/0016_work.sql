@@ -25,8 +25,7 @@ INSERT INTO work (kind, about, whose)
 INSERT INTO work (kind, about, whose)
     SELECT 'stop', a.id, coalesce('experiment ' || k.experiment_id, k.id) FROM allocations a JOIN tasks k ON k.id = a.task_id
     WHERE a.kill_at IS NOT NULL AND a.stopped_at IS NULL AND a.submitted_at IS NOT NULL;
-DROP INDEX allocations_to_stop;
-ALTER TABLE allocations DROP COLUMN submit_after, DROP COLUMN submit_tries;
+-- submit_after and submit_tries stay for masters of the previous release, which may still lead.
 
 -- For foreign keys: to delete an attempt or an experiment, PostgreSQL looks for these.
 CREATE INDEX checkpoints_allocation ON checkpoints (allocation_id) WHERE allocation_id IS NOT NULL;

@@ -13,7 +13,8 @@ INSERT INTO context_parts (hash, n, data)
     SELECT c.hash, s.n, substring(c.tgz FROM s.n * 1048576 + 1 FOR 1048576)
     FROM contexts c, generate_series(0, (octet_length(c.tgz) - 1) / 1048576) AS s(n)
     WHERE octet_length(c.tgz) > 0;
-ALTER TABLE contexts DROP COLUMN tgz;
+-- The column stays for masters of the previous release, which serve from it what was there before.
+ALTER TABLE contexts ALTER COLUMN tgz DROP NOT NULL;
 
 -- Sign-ins that are being tried or have failed, by what they are counted for: an
 -- address, or an address and a name.
