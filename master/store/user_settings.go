@@ -8,8 +8,11 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// maxUserSettings bounds what one person may keep.
-const maxUserSettings = 5000
+// What one person may keep: all of it is read at once.
+const (
+	maxUserSettings     = 5000
+	maxUserSettingBytes = 1 << 20
+)
 
 // UserSetting is what somebody's page or program keeps under a key.
 type UserSetting struct {
@@ -23,10 +26,31 @@ func (db *DB) UserSettings(ctx context.Context, user int) ([]UserSetting, error)
 	return rows[UserSetting](ctx, db, `SELECT storage_path, key, value FROM user_settings WHERE user_id = $1 ORDER BY storage_path, key`, user)
 }
 
+// kept is how much somebody keeps.
+type kept struct {
+	Count int `db:"count"`
+	Bytes int `db:"bytes"`
+}
+
+func (db *DB) keptSettings(ctx context.Context, user int) (kept, error) {
+	return row[kept](ctx, db, "settings", `
+		SELECT count(*)::int AS count, coalesce(sum(octet_length(storage_path) + octet_length(key) + octet_length(value)), 0)::int AS bytes
+		FROM user_settings WHERE user_id = $1`, user)
+}
+
 // SetUserSettings stores settings over those that a user has. An empty value
 // removes one.
 func (db *DB) SetUserSettings(ctx context.Context, user int, list []UserSetting) error {
 	return db.Tx(ctx, func(tx *DB) error {
+		// One writer of a user's settings after the other: each counts what all the
+		// others before it stored.
+		if _, err := tx.exec(ctx, `SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE`, user); err != nil {
+			return err
+		}
+		before, err := tx.keptSettings(ctx, user)
+		if err != nil {
+			return err
+		}
 		b := &pgx.Batch{}
 		for _, s := range list {
 			if s.Value == "" {
@@ -39,12 +63,25 @@ func (db *DB) SetUserSettings(ctx context.Context, user int, list []UserSetting)
 		if err := asFault(tx.SendBatch(ctx, b).Close()); err != nil {
 			return err
 		}
-		n, err := scalar[int](ctx, tx, `SELECT count(*) FROM user_settings WHERE user_id = $1`, user)
-		if err == nil && n > maxUserSettings {
-			return fault.New(fault.TooLarge, "settings: %d are over the limit of %d; reset them, or store an empty value where one is not needed", n, maxUserSettings)
+		after, err := tx.keptSettings(ctx, user)
+		if err != nil {
+			return err
 		}
-		return err
+		return before.grownTo(after)
 	})
+}
+
+// grownTo refuses what is over a limit, unless it is less than there was: somebody
+// who has more than the limit can remove settings one by one.
+func (k kept) grownTo(after kept) error {
+	const hint = "reset them, or store an empty value where one is not needed"
+	if after.Count > maxUserSettings && after.Count > k.Count {
+		return fault.New(fault.TooLarge, "settings: %d are over the limit of %d; "+hint, after.Count, maxUserSettings)
+	}
+	if after.Bytes > maxUserSettingBytes && after.Bytes > k.Bytes {
+		return fault.New(fault.TooLarge, "settings: with their names they have %d bytes, over the limit of %d; "+hint, after.Bytes, maxUserSettingBytes)
+	}
+	return nil
 }
 
 // ResetUserSettings removes what a user keeps.

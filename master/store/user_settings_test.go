@@ -1,0 +1,51 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// Whoever stores at the same time is counted together: nobody keeps more than the limit.
+func TestSettingsOfAUserAreBounded(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	value := strings.Repeat("ü", 30<<10) // bytes count, and not characters
+	errs := make([]error, 24)
+	var wg sync.WaitGroup
+	for i := range errs {
+		wg.Go(func() {
+			errs[i] = w.db.SetUserSettings(ctx, 2, []UserSetting{{StoragePath: "p", Key: fmt.Sprint(i), Value: value}})
+		})
+	}
+	wg.Wait()
+	stored := 0
+	for _, err := range errs {
+		switch {
+		case err == nil:
+			stored++
+		case !fault.Is(err, fault.TooLarge) || !strings.Contains(err.Error(), "bytes"):
+			t.Fatal(err)
+		}
+	}
+	if want := maxUserSettingBytes / (len(value) + 3); stored != want {
+		t.Errorf("%d of 24 were stored; %d fit", stored, want)
+	}
+	if n := w.int(`SELECT sum(octet_length(storage_path) + octet_length(key) + octet_length(value)) FROM user_settings WHERE user_id = 2`); n > maxUserSettingBytes {
+		t.Errorf("a user keeps %d bytes; the limit is %d", n, maxUserSettingBytes)
+	}
+	if err := w.db.SetUserSettings(ctx, 1, []UserSetting{{Key: "k", Value: value}}); err != nil {
+		t.Errorf("another user: %v", err)
+	}
+	// Who kept more before there was a limit can remove settings one by one.
+	w.exec(`INSERT INTO user_settings (user_id, storage_path, key, value) SELECT 2, 'old', n::text, repeat('x', 60000) FROM generate_series(1, 20) n`)
+	if err := w.db.SetUserSettings(ctx, 2, []UserSetting{{StoragePath: "old", Key: "1", Value: ""}}); err != nil {
+		t.Errorf("removing one: %v", err)
+	}
+	if err := w.db.SetUserSettings(ctx, 2, []UserSetting{{StoragePath: "old", Key: "1", Value: "x"}}); !fault.Is(err, fault.TooLarge) {
+		t.Errorf("adding one: %v", err)
+	}
+}
