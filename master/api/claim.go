@@ -143,17 +143,23 @@ func (a *API) memberExit(ctx context.Context, c *call, req *v1.MemberExitRequest
 	if err != nil {
 		return nil, err
 	}
+	return &none{}, a.TakeExit(ctx, c.who.TaskID, id, rank, *req)
+}
+
+// TakeExit stores how a member of an attempt of a task ended, in its runner's words:
+// reported, or read on its node.
+func (a *API) TakeExit(ctx context.Context, taskID, id string, rank int, req v1.MemberExitRequest) error {
 	if req.Unfit {
 		if err := a.db.MarkUnfit(ctx, id, rank); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if err := a.recordMatches(ctx, a.placeOf(c), req.LogMatches); err != nil {
-		return nil, err
+	if err := a.recordMatches(ctx, linePlace{task: taskID, allocation: id, rank: rank}, req.LogMatches); err != nil {
+		return err
 	}
 	if err := a.db.MemberExit(ctx, id, rank, req.ExitCode, req.Reason, req.Stopped, req.LogsDone); err != nil {
-		return nil, err
+		return err
 	}
-	a.bus.Publish(store.TopicEvents, store.AllocationTopic(id), store.LogTopic(c.who.TaskID))
-	return &none{}, nil
+	a.bus.Publish(store.TopicEvents, store.AllocationTopic(id), store.LogTopic(taskID))
+	return nil
 }

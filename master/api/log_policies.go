@@ -153,7 +153,7 @@ func (a *API) tellMatches(ctx context.Context, from linePlace, fresh []store.Log
 		default:
 			continue
 		}
-		b.Lines = append(b.Lines, store.LogLine{At: time.Now(), Level: levelNumber(v1.LogLevelError), Stdtype: "stderr", Source: "master", Rank: -1, Text: what})
+		b.Lines = append(b.Lines, store.LogLine{At: time.Now(), Level: v1.LogLevelError.Number(), Stdtype: "stderr", Source: "master", Rank: -1, Text: what})
 	}
 	if len(b.Lines) == 0 {
 		return

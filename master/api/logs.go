@@ -131,7 +131,7 @@ func (a *API) shipLogs(ctx context.Context, c *call) error {
 	b := store.LogBatch{TaskID: c.who.TaskID, Origin: origin, Shipper: req.Shipper, First: req.First, Done: req.Done, Rank: c.who.Rank,
 		Lines: make([]store.LogLine, len(req.Lines))}
 	for i, l := range req.Lines {
-		line := store.LogLine{At: l.Timestamp, Level: levelNumber(l.Level), Stdtype: l.Stdtype, Source: l.Source, Rank: -1, Text: l.Log}
+		line := store.LogLine{At: l.Timestamp, Level: l.Level.Number(), Stdtype: l.Stdtype, Source: l.Source, Rank: -1, Text: l.Log}
 		if l.RankID != nil {
 			line.Rank = *l.RankID
 		}
@@ -145,18 +145,7 @@ func (a *API) shipLogs(ctx context.Context, c *call) error {
 }
 
 // levels are the wire's names by number.
-var levels = [...]v1.LogLevel{v1.LogLevelUnspecified, v1.LogLevelTrace, v1.LogLevelDebug, v1.LogLevelInfo,
-	v1.LogLevelWarning, v1.LogLevelError, v1.LogLevelCritical}
-
-// levelNumber reads a level; one that nobody knows is none.
-func levelNumber(l v1.LogLevel) int {
-	for i, name := range levels {
-		if name == l {
-			return i
-		}
-	}
-	return 0
-}
+var levels = v1.LogLevels()
 
 // taskLogs takes the form of Determined's own shipper.
 func (a *API) taskLogs(ctx context.Context, c *call) error {
@@ -251,7 +240,7 @@ func lineOf(l v1.TaskLog) store.LogLine {
 		line.At = *l.Timestamp
 	}
 	if l.Level != nil {
-		line.Level = levelNumber(*l.Level)
+		line.Level = l.Level.Number()
 	}
 	if l.RankID != nil {
 		line.Rank = *l.RankID

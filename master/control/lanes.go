@@ -41,7 +41,8 @@ type lane struct {
 
 func (t *term) newLanes() []*lane {
 	list := []*lane{{kind: store.WorkSubmit, limit: submitsAtOnce, begin: t.submissions}, {kind: store.WorkStop, limit: stopsAtOnce, begin: t.stops},
-		{kind: store.WorkCollect, limit: collectsAtOnce, begin: t.collections}, {kind: store.WorkErase, limit: 1, begin: t.erasures}}
+		{kind: store.WorkCollect, limit: collectsAtOnce, begin: t.collections}, {kind: store.WorkErase, limit: 1, begin: t.erasures},
+		{kind: store.WorkRead, limit: readsAtOnce, begin: t.reads}}
 	for _, l := range list {
 		l.t, l.busy = t, map[string]bool{}
 		l.kick, l.freed = make(chan struct{}, 1), make(chan struct{}, 1)
@@ -159,8 +160,11 @@ func (l *lane) start(ctx context.Context, x task) {
 }
 
 func (l *lane) time() time.Duration {
-	if l.kind == store.WorkCollect {
+	switch l.kind {
+	case store.WorkCollect:
 		return planFor
+	case store.WorkRead:
+		return readFor
 	}
 	return callFor
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 // The loop's rhythm.
@@ -42,6 +43,11 @@ type Config struct {
 	Task func(store.ToSubmit, *Pool) (jobspecs.Task, error)
 	// Logs is where it is written why an attempt did not start; nil for nowhere.
 	Logs *store.LogStore
+	// Left is how what attempts have left on their nodes is read; nil for not at all.
+	Left Left
+	// Exit takes the exit of a member that was read there, as if its runner had
+	// reported it.
+	Exit func(ctx context.Context, from Member, exit v1.MemberExitRequest) error
 	// Secrets is where credentials come from; nil where none are given out.
 	Secrets Secrets
 	// CollectIn names the pool in which files of an experiment are removed; nil for
@@ -84,6 +90,7 @@ type term struct {
 	beside  bool // Nomad is asked, and the queue worked off, beside the cycle
 	watch   watch
 	sighted bool // Nomad has been heard in this term
+	began   time.Time
 }
 
 // Run cycles until ctx ends.
@@ -148,7 +155,7 @@ func newTerm(ctx context.Context, l *Loop, lead *Leadership) (*term, error) {
 	if err := l.db.Fenced(ctx, lead.Term, func(tx *store.DB) error { return tx.TakeOver(ctx) }); err != nil {
 		return nil, fmt.Errorf("take over what an earlier leader left: %w", err)
 	}
-	t := &term{Loop: l, lead: lead, aside: aside{}, told: map[string]string{}, folds: folds{byID: map[int]*fold{}}, known: cluster.Known{Term: lead.Term, Index: uint64(index), Full: true}}
+	t := &term{Loop: l, lead: lead, aside: aside{}, told: map[string]string{}, folds: folds{byID: map[int]*fold{}}, began: time.Now(), known: cluster.Known{Term: lead.Term, Index: uint64(index), Full: true}}
 	t.hands = newHands(t)
 	t.lanes = t.newLanes()
 	t.watch.answers = make(chan answer, 1)

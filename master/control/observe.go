@@ -110,6 +110,9 @@ func (t *term) record(ctx context.Context, o cluster.Observation) error {
 		if err := tx.RecordFacts(ctx, facts); err != nil {
 			return err
 		}
+		if err := t.queueReads(ctx, tx, facts); err != nil {
+			return err
+		}
 		if err := tx.RecordGone(ctx, o.Gone); err != nil {
 			return err
 		}

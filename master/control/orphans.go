@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/leftover"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -14,9 +15,6 @@ const (
 	// orphanGrace is how long a job of ours may run that no row knows. Its rows may
 	// come back: a database is restored in steps, and operators look first.
 	orphanGrace = time.Hour
-	// endedGrace is how long the job of an attempt may run that has ended. What is
-	// left of its log is delivered meanwhile; its token is good for less.
-	endedGrace = 20 * time.Minute
 	// sweptAtOnce is how many of either are stopped after one full list.
 	sweptAtOnce = inFlight
 )
@@ -63,7 +61,7 @@ func (t *term) sweep(ctx context.Context) error {
 				return err
 			}
 		}
-		ended, err := tx.ToEnd(ctx, endedGrace, sweptAtOnce)
+		ended, err := tx.ToEnd(ctx, leftover.JobMargin, time.Since(t.began), sweptAtOnce)
 		if err != nil {
 			return fmt.Errorf("attempts that ended: %w", err)
 		}

@@ -79,6 +79,11 @@ func TestAJobEndsWithItsAttempt(t *testing.T) {
 	}
 	b.exec(`UPDATE allocations SET ended_at = now() - interval '21 minutes' WHERE id = $1`, id)
 	b.settle()
+	if n := b.nomad.stops[id]; n != 0 {
+		t.Fatalf("its job was stopped %d times while lines are missing and no master was there to take them", n)
+	}
+	b.term.began = time.Now().Add(-21 * time.Minute)
+	b.settle()
 	if n := b.nomad.stops[id]; n != 1 {
 		t.Fatalf("its job was stopped %d times after the margin", n)
 	}

@@ -11,6 +11,7 @@ type Timing struct {
 	Start     time.Duration // from placement until a runner passes the gate; pulling does not count
 	Pull      time.Duration // how long an image may pull
 	Report    time.Duration // from Nomad's word that it is over until the runner's report is given up
+	Read      time.Duration // from Nomad's word until what it has left on its node is given up; 0 where nobody reads that
 	Kill      time.Duration // from the order to stop until Nomad's silence is taken for an end
 	StopAfter time.Duration // stop_on_client_after of our jobs
 	Margin    time.Duration // on top of StopAfter, before a lost attempt may have a successor
@@ -82,8 +83,9 @@ type Member struct {
 	ExitedAt     time.Time
 	ExitCode     int
 	ExitReason   string
-	Stopped      bool // it ended because Nomad ended its runner
-	Unfit        bool // its node was not fit to start the program, by its runner's word
+	Stopped      bool      // it ended because Nomad ended its runner
+	LeftReadAt   time.Time // when the master had read what it left on its node, or had given that up
+	Unfit        bool      // its node was not fit to start the program, by its runner's word
 }
 
 func (m Member) claimed() bool { return !m.ClaimedAt.IsZero() }
@@ -91,6 +93,16 @@ func (m Member) exited() bool  { return !m.ExitedAt.IsZero() }
 
 // over reports whether nothing of the member runs any more as far as we know.
 func (m Member) over() bool { return m.exited() || !m.NomadEndedAt.IsZero() }
+
+// mayReport: Nomad calls it over, and its exit may still be reported, or is being read
+// on its node.
+func (m Member) mayReport(now time.Time, t Timing) bool {
+	if m.exited() || m.NomadEndedAt.IsZero() {
+		return false
+	}
+	since := now.Sub(m.NomadEndedAt)
+	return since < t.Report || m.claimed() && m.LeftReadAt.IsZero() && since < t.Read
+}
 
 // A Step is what should change about an attempt. The zero Step changes nothing.
 type Step struct {
@@ -201,8 +213,8 @@ func ended(a Allocation, now time.Time, t Timing) (Step, bool) {
 		if !m.exited() && !m.over() && (!m.Daemon || !countedOver(a)) && !killedSilent(a, now, t) && !a.neverRuns(m) {
 			return Step{}, false
 		}
-		if !m.exited() && !m.NomadEndedAt.IsZero() && now.Sub(m.NomadEndedAt) < t.Report && m.claimed() {
-			return Step{}, false // its last task may still deliver the report
+		if m.claimed() && m.mayReport(now, t) {
+			return Step{}, false
 		}
 	}
 	return conclude(a), true
@@ -339,8 +351,8 @@ func wanted(a Allocation, now time.Time, t Timing) (Step, bool) {
 	}
 	for _, m := range a.Members {
 		if !m.exited() && !m.Daemon && !m.NomadEndedAt.IsZero() {
-			if now.Sub(m.NomadEndedAt) < t.Report {
-				return Step{}, true // its report may still come
+			if m.mayReport(now, t) {
+				return Step{}, true
 			}
 			return tidy("rank %d ended without a report", m.Rank), true
 		}

@@ -152,9 +152,14 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 	}
 	parts.Go(func() { served.Visits.Run(ctx) })
 	parts.Go(func() { m.serveTasks(ctx, origin, served.Visits.Tasks()) })
-	loop := control.New(m.loopConfig(), m.db, m.bus, m.nomad, m.log)
+	var a *api.API
+	cfg := m.loopConfig()
+	cfg.Exit = func(ctx context.Context, from control.Member, exit v1.MemberExitRequest) error {
+		return a.TakeExit(ctx, from.TaskID, from.AllocationID, from.Rank, exit) // no loop runs before there is one
+	}
+	loop := control.New(cfg, m.db, m.bus, m.nomad, m.log)
 	served.Loop = loop.Stats
-	a := api.New(ctx, served, m.db, m.bus, identity{m.nomad}, members{found}, m.log)
+	a = api.New(ctx, served, m.db, m.bus, identity{m.nomad}, members{found}, m.log)
 	leads := make(chan struct{})
 	go func() {
 		defer close(leads)

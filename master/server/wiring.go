@@ -71,7 +71,8 @@ func (p PoolConfig) nodePool() string { return or(p.NodePool, "default") }
 func (m *master) loopConfig() control.Config {
 	t := lifecycle.DefaultTiming()
 	t.StopAfter, t.Place, t.Pull = time.Duration(m.cfg.StopAfter), time.Duration(m.cfg.PlaceTimeout), time.Duration(m.cfg.PullTimeout)
-	cfg := control.Config{Timing: t, Task: m.task, Pools: m.pools, Logs: store.NewLogStore(m.db, m.bus), CollectIn: m.collectIn, AvoidAfter: m.cfg.AvoidNodeAfter}
+	cfg := control.Config{Timing: t, Task: m.task, Pools: m.pools, Logs: store.NewLogStore(m.db, m.bus), CollectIn: m.collectIn, AvoidAfter: m.cfg.AvoidNodeAfter, Left: m.nomad}
+	cfg.Timing.Read = control.ReadWithin
 	if m.vault != nil {
 		cfg.Secrets = granter{m.vault, m}
 	}

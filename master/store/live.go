@@ -135,6 +135,7 @@ type LiveMember struct {
 	ExitReason   string     `db:"exit_reason"`
 	Stopped      bool       `db:"stopped"`
 	Unfit        bool       `db:"unfit"`
+	LeftReadAt   *time.Time `db:"left_read_at"`
 }
 
 // NodeRow is a node of Nomad, with what its operators want of it.
@@ -221,7 +222,7 @@ const liveAllocations = `
 
 const liveMembers = `
 	SELECT m.allocation_id, m.rank, m.node_id, m.node_name, m.slot_ids, m.devices, m.nomad_alloc_id, m.nomad_status, m.nomad_detail, m.nomad_index,
-		m.nomad_ended_at, m.nomad_exit, m.pulling, m.started, m.started_at, m.replaced, m.claimed_at, m.daemon, m.exited_at, m.exit_code, m.exit_reason, m.stopped, m.unfit
+		m.nomad_ended_at, m.nomad_exit, m.pulling, m.started, m.started_at, m.replaced, m.claimed_at, m.daemon, m.exited_at, m.exit_code, m.exit_reason, m.stopped, m.unfit, m.left_read_at
 	FROM members m JOIN allocations a ON a.id = m.allocation_id
 	WHERE a.state <> 'TERMINATED' AND ($1::text[] IS NULL OR m.allocation_id = ANY($1)) ORDER BY m.allocation_id, m.rank`
 

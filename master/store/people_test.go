@@ -79,8 +79,20 @@ func TestTaskTokens(t *testing.T) {
 		t.Fatalf("soon after the end: %+v %v", who, err)
 	}
 	w.exec(`UPDATE allocations SET ended_at = now() - interval '16 minutes' WHERE id = $1`, allocation)
+	for _, missing := range []string{"exited_at = NULL, logs_done = false", "exited_at = now(), logs_done = false", "exited_at = NULL, logs_done = true"} {
+		w.exec(`UPDATE members SET ` + missing)
+		if who, err := w.db.TaskWho(ctx, hash); err != nil || !who.Ended {
+			t.Fatalf("while its last process still waits for a master, %s: %+v %v", missing, who, err)
+		}
+	}
+	w.exec(`UPDATE members SET exited_at = now(), logs_done = true`)
 	if _, err := w.db.TaskWho(ctx, hash); !fault.Is(err, fault.NotFound) {
 		t.Fatalf("long after the end: %v", err)
+	}
+	w.exec(`UPDATE members SET exited_at = NULL, logs_done = false`)
+	w.exec(`UPDATE allocations SET ended_at = now() - interval '25 hours' WHERE id = $1`, allocation)
+	if _, err := w.db.TaskWho(ctx, hash); !fault.Is(err, fault.NotFound) {
+		t.Fatalf("when its last process has given up: %v", err)
 	}
 }
 

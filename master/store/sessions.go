@@ -5,11 +5,8 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/leftover"
 )
-
-// afterEnd is how long the token of an ended attempt is still good for its last
-// log lines and its exit report.
-const afterEnd = 15 * time.Minute
 
 // NewSession stores the hash of a user's token.
 func (db *DB) NewSession(ctx context.Context, userID int, tokenHash []byte, life time.Duration) error {
@@ -99,7 +96,8 @@ func (db *DB) SessionWho(ctx context.Context, hash []byte) (auth.Who, error) {
 }
 
 // TaskWho finds the attempt whose member has a token that hashes to hash. A task
-// never carries its owner's admin mark.
+// never carries its owner's admin mark. For a while after the end of the attempt it is
+// still found, and for as long as runners wait for masters when lines or exit are missing.
 func (db *DB) TaskWho(ctx context.Context, hash []byte) (auth.Who, error) {
 	type found struct {
 		UserID       int    `db:"user_id"`
@@ -121,7 +119,8 @@ func (db *DB) TaskWho(ctx context.Context, hash []byte) (auth.Who, error) {
 		JOIN tasks t ON t.id = a.task_id
 		JOIN users u ON u.id = t.owner_id
 		LEFT JOIN trials tr ON tr.task_id = t.id
-		WHERE m.token_hash = $1 AND (a.ended_at IS NULL OR a.ended_at > now() - $2::interval)`, hash, afterEnd)
+		WHERE m.token_hash = $1 AND (a.ended_at IS NULL OR a.ended_at > now() - $2::interval
+			OR (m.exited_at IS NULL OR NOT m.logs_done) AND a.ended_at > now() - $3::interval)`, hash, leftover.AfterEnd, leftover.Hold+leftover.AfterEnd)
 	if err != nil {
 		return auth.Who{}, err
 	}

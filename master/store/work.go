@@ -12,6 +12,7 @@ const (
 	WorkStop    = "stop"    // have Nomad stop it
 	WorkCollect = "collect" // decide which files of an experiment go
 	WorkErase   = "erase"   // delete the rows of an experiment, a part at a time
+	WorkRead    = "read"    // read what an attempt has left on its nodes
 )
 
 // Work is one piece of it.

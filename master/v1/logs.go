@@ -1,6 +1,9 @@
 package v1
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // LogEntry is a message of the wire.
 type LogEntry struct {
@@ -23,6 +26,14 @@ const (
 	LogLevelError       LogLevel = "LOG_LEVEL_ERROR"
 	LogLevelCritical    LogLevel = "LOG_LEVEL_CRITICAL"
 )
+
+// LogLevels are the levels by number.
+func LogLevels() []LogLevel {
+	return []LogLevel{LogLevelUnspecified, LogLevelTrace, LogLevelDebug, LogLevelInfo, LogLevelWarning, LogLevelError, LogLevelCritical}
+}
+
+// Number is the place of a level among LogLevels; one that nobody knows is none.
+func (l LogLevel) Number() int { return max(0, slices.Index(LogLevels(), l)) }
 
 // MasterLogsResponse is a message of the wire.
 type MasterLogsResponse struct {

@@ -5,7 +5,10 @@
 # The namespace is the one that tasks run in: the master submits, plans and stops jobs there and follows
 # their allocations and services. Repeat the block for each namespace where there are several.
 namespace "default" {
-  capabilities = ["list-jobs", "read-job", "submit-job"]
+  #
+  # read-fs: what a task could report to no master, its exit and its last lines, the master reads on its
+  # node. Without it such a task counts as one that ended without a report.
+  capabilities = ["list-jobs", "read-job", "submit-job", "read-fs"]
 
   # What only one task's job may read, such as the password of the registry that its image is in: written
   # before the job is registered and removed when it is over.

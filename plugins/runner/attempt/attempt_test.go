@@ -184,9 +184,10 @@ func TestCounter(t *testing.T) {
 }
 
 func TestStateIsWrittenWhole(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "det", "state.json")
+	p := &Place{AllocDir: t.TempDir(), NomadAllocID: "n-1"}
+	path := p.statePath()
 	s := state{AllocationID: "a", Token: "secret", Ended: &ended{Code: 3, Reason: "x"}}
-	if err := s.save(path); err != nil {
+	if err := s.save(p); err != nil {
 		t.Fatal(err)
 	}
 	got, err := loadState(path)
@@ -196,7 +197,7 @@ func TestStateIsWrittenWhole(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("%v %v", info, err)
 	}
-	if left, _ := os.ReadDir(filepath.Dir(path)); len(left) != 1 {
+	if left, _ := os.ReadDir(filepath.Dir(path)); len(left) != 2 { // with the record of the exit
 		t.Fatalf("%v", left)
 	}
 	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {

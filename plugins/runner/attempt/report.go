@@ -40,7 +40,7 @@ func reportExit(ctx context.Context, list *masters.List, s *state, within time.D
 		Method:  http.MethodPost,
 		Path:    memberPath(s.AllocationID, s.Rank, "exit"),
 		Token:   s.Token,
-		Message: v1.MemberExitRequest{ExitCode: s.Ended.Code, Reason: s.Ended.Reason, LogsDone: s.LogsDone, Stopped: s.Stopped, Unfit: s.Ended.Unfit, LogMatches: s.Matches},
+		Message: s.exit(),
 	}, nil, masters.Policy{Replay: true, Hold: within, Patience: 10 * time.Second})
 	var refusal *masters.Refusal
 	if err == nil || (errors.As(err, &refusal) && refusal.Status < 500 && refusal.Ours) {

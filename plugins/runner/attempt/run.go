@@ -162,7 +162,7 @@ func (r *run) batchHead() v1.LogBatch {
 
 // save writes down what the allocation's last process needs.
 func (r *run) save() {
-	if err := r.state.save(r.p.statePath()); err != nil {
+	if err := r.state.save(r.p); err != nil {
 		r.journal.Warnf("if this process is killed, its last log lines are lost: %v", err)
 	}
 }

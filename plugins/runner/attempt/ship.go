@@ -8,16 +8,24 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"time"
 
+	"github.com/detent-ml/detent/master/leftover"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/plugins/runner/logs"
 	"github.com/detent-ml/detent/plugins/runner/masters"
 )
 
-// shipFor is how long the allocation's last process tries. Nomad ends it when the
-// job is purged; until then its lines are worth waiting for a master.
-const shipFor = 15 * time.Minute
+// shipFor is how long the allocation's last process tries: as long as a request of
+// the program is held. DET_SHIP_WAIT_TIME is for those who cannot have it wait that
+// long; what it gives up is left in the allocation's folder, where a master reads it.
+func (p *Place) shipFor() time.Duration {
+	if n, err := strconv.Atoi(p.Env["DET_SHIP_WAIT_TIME"]); err == nil && n > 0 {
+		return min(time.Duration(n)*time.Second, leftover.Hold)
+	}
+	return leftover.Hold
+}
 
 // killedReason is the exit of a runner that could not report any.
 const killedReason = "the runner of this attempt ended without a report: it was killed, by Nomad after its patience was over or by the kernel for want of memory"
@@ -56,7 +64,7 @@ func Ship(environ []string, stderr io.Writer, signals <-chan os.Signal) int {
 		return CodeMisplaced
 	}
 	defer list.Close()
-	ctx, cancel := context.WithTimeout(stop.ctx, shipFor)
+	ctx, cancel := context.WithTimeout(stop.ctx, p.shipFor())
 	defer cancel()
 	if err := deliver(ctx, &p, s, list, journal); err != nil {
 		journal.Errorf("not everything was delivered: %v", err)
@@ -78,9 +86,9 @@ func deliver(ctx context.Context, p *Place, s *state, list *masters.List, journa
 	}
 	var err error
 	if !s.Delivered {
-		err = reportExit(ctx, list, s, shipFor)
+		err = reportExit(ctx, list, s, p.shipFor())
 	}
-	return errors.Join(shipErr, err, s.save(p.statePath()))
+	return errors.Join(shipErr, err, s.save(p))
 }
 
 func deliverLogs(ctx context.Context, p *Place, s *state, list *masters.List, journal *logs.Journal) error {

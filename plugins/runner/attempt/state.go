@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/leftover"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -38,16 +40,34 @@ type ended struct {
 
 func (p *Place) statePath() string { return p.shared("state.json") }
 
-// save writes the state so that a reader sees the old one or the new one.
-func (s *state) save(path string) error {
+// save writes the state, and once the program has ended the record of its exit for
+// a master that has to read it here.
+func (s *state) save(p *Place) error {
 	content, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return err
 	}
+	if err := replaceFile(p.statePath(), content); err != nil || s.Ended == nil {
+		return err
+	}
+	record, err := leftover.Seal(auth.HashToken(s.Token), leftover.Record{AllocationID: s.AllocationID, Rank: s.Rank, NomadAllocID: p.NomadAllocID, Exit: s.exit()})
+	if err != nil {
+		return err
+	}
+	return replaceFile(p.shared(leftover.RecordFile), record)
+}
+
+// exit is the report.
+func (s *state) exit() v1.MemberExitRequest {
+	return v1.MemberExitRequest{ExitCode: s.Ended.Code, Reason: s.Ended.Reason, LogsDone: s.LogsDone, Stopped: s.Stopped, Unfit: s.Ended.Unfit, LogMatches: s.Matches}
+}
+
+// replaceFile writes a file so that a reader sees the old one or the new one.
+func replaceFile(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".state-")
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-")
 	if err != nil {
 		return err
 	}

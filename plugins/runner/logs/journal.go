@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/detent-ml/detent/master/leftover"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -49,7 +50,7 @@ func (j *Journal) say(level v1.LogLevel, format string, args ...any) {
 	defer j.mu.Unlock()
 	now := time.Now()
 	for text := range strings.SplitSeq(strings.TrimRight(fmt.Sprintf(format, args...), "\n"), "\n") {
-		name := strings.TrimPrefix(string(level), levelPrefix)
+		name := strings.TrimPrefix(string(level), leftover.LevelPrefix)
 		_, _ = fmt.Fprintf(j.echo, "det-runner: %s: %s\n", strings.ToLower(name), text)
 		for first := true; first || len(text) > 0; first = false {
 			piece := text[:min(len(text), longestText)]

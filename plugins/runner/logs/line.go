@@ -2,13 +2,12 @@ package logs
 
 import (
 	"bytes"
-	"errors"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/detent-ml/detent/master/leftover"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -16,85 +15,7 @@ import (
 const longestText = 8191
 
 // A Line is one line of output with what is known about it.
-type Line struct {
-	Number int64
-	Time   time.Time
-	Stream string // stdout or stderr
-	Rank   int    // of the worker that printed it; -1 when the line does not say
-	Level  v1.LogLevel
-	Source string // task, or runner for the runner's own words
-	Text   string
-}
-
-// Wire is the line as masters take it: text that a database can hold.
-func (l Line) Wire() v1.LogLine {
-	text := l.Text
-	if strings.ContainsRune(text, 0) || !utf8.ValidString(text) {
-		text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
-	}
-	out := v1.LogLine{Timestamp: l.Time, Log: text, Stdtype: l.Stream, Level: l.Level, Source: l.Source}
-	if l.Rank >= 0 {
-		out.RankID = &l.Rank
-	}
-	return out
-}
-
-const levelPrefix = "LOG_LEVEL_"
-
-// appendTo writes the line as it stands in a segment.
-func (l Line) appendTo(dst []byte) []byte {
-	dst = strconv.AppendInt(dst, l.Number, 10)
-	dst = append(dst, '\t')
-	dst = strconv.AppendInt(dst, l.Time.UnixNano(), 10)
-	dst = append(dst, '\t')
-	dst = append(dst, l.Stream...)
-	dst = append(dst, '\t')
-	if l.Rank >= 0 {
-		dst = strconv.AppendInt(dst, int64(l.Rank), 10)
-	} else {
-		dst = append(dst, '-')
-	}
-	dst = append(dst, '\t')
-	if short := strings.TrimPrefix(string(l.Level), levelPrefix); short != "" && l.Level != v1.LogLevelUnspecified {
-		dst = append(dst, short...)
-	} else {
-		dst = append(dst, '-')
-	}
-	dst = append(dst, '\t')
-	dst = append(dst, l.Source...)
-	dst = append(dst, '\t')
-	dst = append(dst, l.Text...)
-	return append(dst, '\n')
-}
-
-var errTorn = errors.New("not a line of a log segment")
-
-// parseLine reads a line of a segment, without its newline.
-func parseLine(raw []byte) (Line, error) {
-	fields := bytes.SplitN(raw, []byte{'\t'}, 7)
-	if len(fields) != 7 {
-		return Line{}, errTorn
-	}
-	number, err := strconv.ParseInt(string(fields[0]), 10, 64)
-	if err != nil {
-		return Line{}, errTorn
-	}
-	nanos, err := strconv.ParseInt(string(fields[1]), 10, 64)
-	if err != nil {
-		return Line{}, errTorn
-	}
-	l := Line{Number: number, Time: time.Unix(0, nanos), Stream: string(fields[2]), Rank: -1,
-		Level: v1.LogLevelUnspecified, Source: string(fields[5]), Text: string(fields[6])}
-	if f := string(fields[3]); f != "-" {
-		if l.Rank, err = strconv.Atoi(f); err != nil {
-			return Line{}, errTorn
-		}
-	}
-	if f := string(fields[4]); f != "-" {
-		l.Level = v1.LogLevel(levelPrefix + f)
-	}
-	return l, nil
-}
+type Line = leftover.Line
 
 // How libraries mark a line: the launcher with the worker's rank, Python's
 // logging with a level. Either may stand alone; the rank comes first.
@@ -111,7 +32,7 @@ func marks(text []byte) (rest []byte, rank int, level v1.LogLevel) {
 		text = text[len(m[0]):]
 	}
 	if m := levelMark.FindSubmatch(text); m != nil {
-		level = v1.LogLevel(levelPrefix + string(m[1]))
+		level = v1.LogLevel(leftover.LevelPrefix + string(m[1]))
 		text = text[len(m[0]):]
 	}
 	return text, rank, level

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/detent-ml/detent/master/leftover"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -24,7 +25,7 @@ func split(chunks ...string) []string {
 				rank = fmt.Sprintf("%d:", l.Rank)
 			}
 			if l.Level != v1.LogLevelUnspecified {
-				rank += strings.TrimPrefix(string(l.Level), levelPrefix) + ":"
+				rank += strings.TrimPrefix(string(l.Level), leftover.LevelPrefix) + ":"
 			}
 			out = append(out, rank+l.Text)
 		}
@@ -101,8 +102,8 @@ func TestLinesSurviveASegment(t *testing.T) {
 		{Number: 0, Time: now, Stream: "stdout", Rank: -1, Level: v1.LogLevelUnspecified, Source: "task", Text: ""},
 		{Number: 9, Time: now, Stream: "stderr", Rank: 12, Level: v1.LogLevelError, Source: "runner", Text: "with\ttabs\tand \xff\x00 bytes"},
 	} {
-		raw := l.appendTo(nil)
-		got, err := parseLine(raw[:len(raw)-1])
+		raw := l.AppendTo(nil)
+		got, err := leftover.ParseLine(raw[:len(raw)-1])
 		if err != nil || !got.Time.Equal(l.Time) {
 			t.Fatalf("%+v %v", got, err)
 		}
@@ -112,7 +113,7 @@ func TestLinesSurviveASegment(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "1\t2\t3", "x\t1\tstdout\t-\t-\ttask\tx", "1\tx\tstdout\t-\t-\ttask\tx", "1\t1\tstdout\tx\t-\ttask\tx"} {
-		if _, err := parseLine([]byte(bad)); err == nil {
+		if _, err := leftover.ParseLine([]byte(bad)); err == nil {
 			t.Errorf("%q was taken for a line", bad)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/detent-ml/detent/master/leftover"
 )
 
 // A segment is a run of numbered lines: a file, or memory when the disk is full.
@@ -21,7 +23,7 @@ type segment struct {
 	lost  int64 // lines that this segment's one line stands in for
 }
 
-const segmentSuffix = ".log"
+const segmentSuffix = leftover.LogSuffix
 
 func segmentPath(dir string, first int64) string {
 	return filepath.Join(dir, fmt.Sprintf("%016d%s", first, segmentSuffix))
@@ -59,7 +61,7 @@ func openSegment(path string) (*segment, error) {
 		if end < 0 {
 			break
 		}
-		l, err := parseLine(content[s.size : s.size+int64(end)])
+		l, err := leftover.ParseLine(content[s.size : s.size+int64(end)])
 		if err != nil || l.Number != s.next {
 			break
 		}

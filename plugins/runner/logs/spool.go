@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/detent-ml/detent/master/leftover"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -107,7 +108,7 @@ func (s *Spool) Append(lines ...Line) {
 		n := 0
 		for n < len(lines) && (n == 0 || active.size+int64(len(s.scratch)) < s.limits.Segment) {
 			lines[n].Number = active.next + int64(n)
-			s.scratch = lines[n].appendTo(s.scratch)
+			s.scratch = lines[n].AppendTo(s.scratch)
 			n++
 		}
 		if err := active.write(s.scratch, int64(n)); err != nil {
@@ -159,7 +160,7 @@ func (s *Spool) toMemory(why error) {
 	tell := own(v1.LogLevelWarning, fmt.Sprintf(
 		"log lines cannot be written to disk (%v); up to %d MiB of them are kept in memory until a master takes them", why, s.limits.Memory>>20))
 	tell.Number = first
-	_ = seg.write(tell.appendTo(nil), 1) // memory takes it
+	_ = seg.write(tell.AppendTo(nil), 1) // memory takes it
 }
 
 // bound drops the oldest lines when there are too many.
@@ -225,7 +226,7 @@ func (s *Spool) replace(old, by *segment) {
 func notice(from, to int64, why string) *segment {
 	l := own(v1.LogLevelWarning, fmt.Sprintf("%d lines of output are missing here: they were lost %s", to-from, why))
 	l.Number = to - 1
-	return &segment{first: from, next: to, lost: to - from, mem: l.appendTo(nil), size: int64(len(l.appendTo(nil)))}
+	return &segment{first: from, next: to, lost: to - from, mem: l.AppendTo(nil), size: int64(len(l.AppendTo(nil)))}
 }
 
 // own makes a line of the runner's.
@@ -273,7 +274,7 @@ func (s *Spool) Read(from int64, most int, mostBytes int) ([]Line, error) {
 			if end < 0 {
 				break
 			}
-			l, err := parseLine(rest[:end])
+			l, err := leftover.ParseLine(rest[:end])
 			if err != nil {
 				return nil, fmt.Errorf("reading %s: %w", c.seg.path, err)
 			}

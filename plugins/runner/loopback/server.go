@@ -32,6 +32,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/detent-ml/detent/master/leftover"
 	"github.com/detent-ml/detent/plugins/runner/masters"
 )
 
@@ -41,7 +42,7 @@ type Config struct {
 	Masters   *masters.List
 	Tokens    []string      // of the task itself
 	SpillDir  string        // for bodies that do not fit into memory
-	Hold      time.Duration // how long a request waits for a master; default 24 hours
+	Hold      time.Duration // how long a request waits for a master; default leftover.Hold
 	MaxHeld   int           // requests at once; default 1024
 	InMemory  int64         // of one body, default 1 MiB; the rest goes to disk
 	MaxBody   int64         // of one request; default 1 GiB
@@ -56,7 +57,7 @@ func (c Config) withDefaults() Config {
 		}
 		return d
 	}
-	c.Hold = time.Duration(pick(int64(c.Hold), int64(24*time.Hour)))
+	c.Hold = time.Duration(pick(int64(c.Hold), int64(leftover.Hold)))
 	c.MaxHeld = int(pick(int64(c.MaxHeld), 1024))
 	c.InMemory = pick(c.InMemory, 1<<20)
 	c.MaxBody = pick(c.MaxBody, 1<<30)

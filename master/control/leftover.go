@@ -1,0 +1,245 @@
+package control
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/leftover"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// Bounds of reading what attempts have left on their nodes.
+const (
+	readsAtOnce = 4
+	readFor     = time.Minute // of one attempt, in one try
+	// ReadWithin is how long the end of an attempt waits for that at most.
+	ReadWithin = 10 * time.Minute
+	readTries   = 3
+	leftLines   = 1000     // that are stored together
+	leftFile    = 16 << 20 // of one file; runners begin another long before
+)
+
+// Left reads files of allocations on their nodes, through Nomad.
+type Left interface {
+	LeftFiles(ctx context.Context, nomadAllocID, folder string) ([]cluster.LeftFile, error)
+	ReadLeft(ctx context.Context, nomadAllocID, file string, most int64) ([]byte, error)
+}
+
+// queueReads has what was left by members read that Nomad calls over and whose
+// runners have not reported everything.
+func (t *term) queueReads(ctx context.Context, tx *store.DB, facts []store.MemberFact) error {
+	var ids []string
+	for _, f := range facts {
+		if f.Over && f.Status != "lost" {
+			ids = append(ids, f.AllocationID)
+		}
+	}
+	if t.cfg.Left == nil || len(ids) == 0 {
+		return nil
+	}
+	return tx.QueueReads(ctx, ids)
+}
+
+// reads reads what attempts have left.
+func (t *term) reads(_ context.Context, list []store.Work) []task {
+	tasks := make([]task, len(list))
+	for i, w := range list {
+		tasks[i] = task{w.About, func(ctx context.Context) error { return t.read(ctx, w) }}
+	}
+	return tasks
+}
+
+// read reads all members of an attempt. After some tries a member counts as read: the
+// attempt then ends as one whose runner has said nothing.
+func (t *term) read(ctx context.Context, w store.Work) error {
+	members, err := t.db.LeftMembers(ctx, w.About)
+	for _, m := range members {
+		memberErr := t.readMember(ctx, m, w.Tries+1 >= readTries)
+		if memberErr != nil && w.Tries+1 < readTries && !final(memberErr) {
+			err = errors.Join(err, memberErr)
+			continue
+		}
+		if memberErr != nil {
+			t.log.Warn("what a member of an attempt has left on its node is not read", "term", t.lead.Term, "allocation_id", m.AllocationID,
+				"rank", m.Rank, "node", m.NodeName, "nomad_alloc", m.NomadAllocID, "reason", memberErr)
+		}
+		err = errors.Join(err, t.keep(ctx, func(tx *store.DB) error {
+			return tx.LeftRead(context.WithoutCancel(ctx), m.AllocationID, m.Rank)
+		}, nil))
+	}
+	notify(t.hands.done)
+	return t.keep(ctx, func(tx *store.DB) error {
+		if err == nil {
+			return tx.WorkDone(context.WithoutCancel(ctx), w.Kind, w.About)
+		}
+		return tx.WorkFailed(context.WithoutCancel(ctx), w.Kind, w.About, err.Error(), gap(w.Tries))
+	}, err)
+}
+
+// final tells what will not be otherwise at another try.
+func final(err error) bool {
+	return errors.Is(err, cluster.ErrMayNotRead) || errors.Is(err, cluster.ErrNothingLeft) || errors.Is(err, leftover.ErrForged)
+}
+
+// readMember stores the lines that a member has left, then its exit: whoever sees the
+// end finds the lines. The exit is believed only when it was written with the token of
+// this member. The lines are what its program printed, which may print what it likes.
+// At the last try the exit counts without the lines.
+func (t *term) readMember(ctx context.Context, m store.LeftMember, last bool) error {
+	done, linesErr := false, error(nil)
+	if t.cfg.Logs != nil {
+		done, linesErr = t.readLines(ctx, m)
+	}
+	if m.Exited || errors.Is(linesErr, cluster.ErrMayNotRead) || linesErr != nil && !final(linesErr) && !last {
+		return linesErr
+	}
+	content, err := t.cfg.Left.ReadLeft(ctx, m.NomadAllocID, leftover.RecordFile, leftover.MostRecord)
+	if err != nil {
+		return errors.Join(linesErr, err)
+	}
+	record, err := leftover.Open(m.TokenHash, content, m.AllocationID, m.Rank, m.NomadAllocID)
+	if err != nil {
+		return errors.Join(linesErr, err)
+	}
+	record.Exit.LogsDone = done
+	if err := t.cfg.Exit(ctx, Member{TaskID: m.TaskID, AllocationID: m.AllocationID, Rank: m.Rank}, record.Exit); err != nil {
+		return errors.Join(linesErr, err)
+	}
+	t.log.Info("the exit of a member was read on its node, because its runner could not report it", "term", t.lead.Term,
+		"allocation_id", m.AllocationID, "rank", m.Rank, "node", m.NodeName, "exit_code", record.Exit.ExitCode)
+	if linesErr != nil {
+		t.log.Warn("not all lines that a member has left on its node were read", "term", t.lead.Term, "allocation_id", m.AllocationID, "rank", m.Rank, "error", linesErr)
+	}
+	return nil
+}
+
+// A Member is one of an attempt of a task.
+type Member struct {
+	TaskID, AllocationID string
+	Rank                 int
+}
+
+// leftSegment is a file of numbered lines.
+type leftSegment struct {
+	first int64
+	file  cluster.LeftFile
+}
+
+// readLines stores those lines that are not in yet: they have numbers.
+func (t *term) readLines(ctx context.Context, m store.LeftMember) (done bool, err error) {
+	files, err := t.cfg.Left.LeftFiles(ctx, m.NomadAllocID, leftover.LogFolder)
+	if err != nil {
+		return false, err
+	}
+	origin, err := t.db.MemberOrigin(ctx, m.AllocationID, m.Rank)
+	if err != nil {
+		return false, err
+	}
+	head := store.LogBatch{TaskID: m.TaskID, Origin: origin, Shipper: m.NomadAllocID + "/" + strconv.Itoa(m.Rank), Rank: m.Rank}
+	next, err := t.cfg.Logs.Append(ctx, head) // without a line it asks
+	if err != nil {
+		return false, err
+	}
+	segments, cut := newest(segmentsOf(files), next)
+	if cut > next {
+		missing := head
+		missing.First = cut - 1
+		missing.Lines = []store.LogLine{{At: time.Now(), Level: v1.LogLevelWarning.Number(), Stdtype: "stderr", Source: "master", Rank: -1,
+			Text: fmt.Sprintf("%d lines of output are missing here: no master could be told of them, and only the last %d MiB were read on the node", cut-next, leftover.MostLogs>>20)}}
+		if next, err = t.cfg.Logs.Append(ctx, missing); err != nil {
+			return false, err
+		}
+	}
+	for _, s := range segments {
+		content, err := t.cfg.Left.ReadLeft(ctx, m.NomadAllocID, path.Join(leftover.LogFolder, s.file.Name), leftFile)
+		if err != nil {
+			return false, err
+		}
+		if next, err = t.storeLines(ctx, head, content, next); err != nil {
+			return false, err
+		}
+	}
+	head.First, head.Done = next, true
+	_, err = t.cfg.Logs.Append(ctx, head)
+	return err == nil, err
+}
+
+// segmentsOf finds the files that are named like the numbers of their first lines.
+func segmentsOf(files []cluster.LeftFile) (list []leftSegment) {
+	for _, f := range files {
+		name, ok := strings.CutSuffix(f.Name, leftover.LogSuffix)
+		if first, err := strconv.ParseInt(name, 10, 64); ok && err == nil && first >= 0 && f.Size > 0 {
+			list = append(list, leftSegment{first, f})
+		}
+	}
+	slices.SortFunc(list, func(a, b leftSegment) int { return int(min(max(a.first-b.first, -1), 1)) })
+	return list
+}
+
+// newest leaves out the files all of whose lines are before a number, and the oldest
+// where there are more bytes than are read; cut is the first line that is read then.
+func newest(list []leftSegment, next int64) (read []leftSegment, cut int64) {
+	for len(list) > 1 && list[1].first <= next {
+		list = list[1:]
+	}
+	var size int64
+	for i := len(list) - 1; i >= 0; i-- {
+		if size += min(list[i].file.Size, leftFile); size > leftover.MostLogs {
+			return list[i+1:], list[i+1].first
+		}
+	}
+	return list, 0
+}
+
+// storeLines stores the lines of a file from a number on, and says which one follows.
+// What comes after a line that cannot be read was torn by the end of its runner.
+func (t *term) storeLines(ctx context.Context, head store.LogBatch, content []byte, next int64) (int64, error) {
+	b := head
+	flush := func() (err error) {
+		if len(b.Lines) > 0 {
+			next, err = t.cfg.Logs.Append(ctx, b)
+			b.Lines = nil
+		}
+		return err
+	}
+	for {
+		end := bytes.IndexByte(content, '\n')
+		if end < 0 {
+			return next, flush()
+		}
+		l, err := leftover.ParseLine(content[:end])
+		if content = content[end+1:]; err != nil {
+			return next, flush()
+		}
+		follows := b.First + int64(len(b.Lines))
+		switch {
+		case l.Number < next || len(b.Lines) > 0 && l.Number < follows:
+			continue
+		case len(b.Lines) >= leftLines || len(b.Lines) > 0 && l.Number != follows:
+			if err := flush(); err != nil {
+				return next, err
+			}
+		}
+		if len(b.Lines) == 0 {
+			b.First = l.Number
+		}
+		b.Lines = append(b.Lines, lineOf(l.Wire()))
+	}
+}
+
+func lineOf(l v1.LogLine) store.LogLine {
+	line := store.LogLine{At: l.Timestamp, Level: l.Level.Number(), Stdtype: l.Stdtype, Source: l.Source, Rank: -1, Text: l.Log}
+	if l.RankID != nil {
+		line.Rank = *l.RankID
+	}
+	return line
+}

@@ -1,0 +1,209 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/cluster/clustertest"
+	"github.com/detent-ml/detent/master/cluster/nomadtest"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/plugins/runner/fakemaster"
+)
+
+// farBench is a loop over a real Nomad, whose tasks run the real runner against a
+// master that can go away.
+type farBench struct {
+	*bench
+	agent *nomadtest.Agent
+	state *fakemaster.State
+	away  *fakemaster.Master
+	dir   string
+}
+
+func newFarBench(t *testing.T, script string) *farBench {
+	b := &farBench{bench: newBench(t), dir: t.TempDir(), agent: nomadtest.Start(t, nomadtest.Options{})}
+	real, runner := filepath.Join(b.dir, "real-runner"), filepath.Join(b.dir, "det-runner")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", real, "../../plugins/runner")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	wrapped := fmt.Sprintf("#!/bin/sh\nDET_SHIP_WAIT_TIME=1 exec %s \"$@\"\n", real)
+	if err := os.WriteFile(runner, []byte(wrapped), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	c, err := cluster.New(cluster.Config{Address: b.agent.Address, ClusterID: "11111111-aaaa-4aaa-8aaa-111111111111", Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := v1.TaskSpec{TaskType: "TRIAL", Members: 1, Slots: 1, SlotIDs: []int{0}, Entrypoint: []string{script}, Shell: true, StopGraceSecs: 5,
+		Env: map[string]string{"DET_LOG_WAIT_TIME": "1", "GATE": filepath.Join(b.dir, "gate")}}
+	b.state = fakemaster.NewState(spec)
+	b.away = fakemaster.Start(t, b.state)
+	b.term.nomad = c
+	cfg := &b.term.cfg
+	cfg.Left, cfg.Logs, cfg.Timing.Read = c, store.NewLogStore(b.db, b.term.bus), ReadWithin
+	cfg.Timing.Report = 0
+	cfg.Exit = func(ctx context.Context, m Member, x v1.MemberExitRequest) error {
+		return b.db.MemberExit(ctx, m.AllocationID, m.Rank, x.ExitCode, x.Reason, x.Stopped, x.LogsDone)
+	}
+	cfg.Task = func(s store.ToSubmit, _ *Pool) (jobspecs.Task, error) {
+		b.state.Spec.AllocationID, b.state.Spec.TaskID = s.ID, s.TaskID
+		rig := clustertest.Rig{NodeID: b.agent.NodeID, Runner: jobspecs.Runner{Path: runner}}
+		task := rig.Task("11111111-aaaa-4aaa-8aaa-111111111111", s.ID, 1)
+		task.Masters.URLs = []string{b.away.URL()}
+		return task, nil
+	}
+	return b
+}
+
+// until cycles until something is so.
+func (b *farBench) until(what string, so func() bool) {
+	b.t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); !so(); sleep(b.t.Context(), 200*time.Millisecond) {
+		if time.Now().After(deadline) {
+			b.t.Fatalf("%s: not within two minutes", what)
+		}
+		b.cycle()
+	}
+}
+
+func (b *farBench) cycle() {
+	b.t.Helper()
+	b.term.known.Full = true
+	if err := b.term.cycle(b.t.Context()); err != nil {
+		b.t.Fatal(err)
+	}
+	b.term.hands.wait()
+}
+
+// orphaned runs an attempt whose first lines a master took, and which ends when none
+// answers: its last process has given up when this returns.
+func (b *farBench) orphaned() (experiment int, id, nomadAlloc string) {
+	b.t.Helper()
+	experiment = b.experiment("")
+	b.until("the claim", func() bool { return len(b.state.Claims()) == 1 })
+	id = b.newest(experiment)
+	b.until("Nomad's allocation", func() bool {
+		nomadAlloc = b.text(`SELECT nomad_alloc_id FROM members WHERE allocation_id = $1`, id)
+		return nomadAlloc != ""
+	})
+	b.exec(`UPDATE members SET claimed_at = now(), claimed_by = nomad_alloc_id, token_hash = $2 WHERE allocation_id = $1`, id, auth.HashToken(fakemaster.Token))
+	shipper := nomadAlloc + "/0"
+	b.until("the first lines", func() bool { return len(b.state.Lines(shipper, "task")) == 3 })
+	b.away.Stop()
+	batch := store.LogBatch{TaskID: strings.TrimSuffix(id, ".1"), Origin: store.LogOrigin{AllocationID: id}, Shipper: shipper}
+	for _, l := range b.state.Wire(shipper) {
+		batch.Lines = append(batch.Lines, lineOf(l))
+	}
+	if _, err := b.term.cfg.Logs.Append(b.t.Context(), batch); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(b.dir, "gate"), nil, 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+	for deadline := time.Now().Add(2 * time.Minute); ; sleep(b.t.Context(), 200*time.Millisecond) {
+		a, _, err := b.agent.API.Allocations().Info(nomadAlloc, nil)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if a.ClientStatus == "complete" || a.ClientStatus == "failed" {
+			return experiment, id, nomadAlloc
+		}
+		if time.Now().After(deadline) {
+			b.t.Fatal("its last process does not give up")
+		}
+	}
+}
+
+// printed are the program's lines as people read them.
+func (b *farBench) printed(id string) (lines []string) {
+	b.t.Helper()
+	r, err := b.term.cfg.Logs.Reader(strings.TrimSuffix(id, ".1"), store.LogFilter{Sources: []string{"task"}})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	_, err = r.Forward(b.t.Context(), 0, 10_000, func(list []store.LogRecord) error {
+		for _, l := range list {
+			lines = append(lines, l.Text)
+		}
+		return nil
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return lines
+}
+
+const farScript = `for i in 1 2 3; do echo line $i; done; until [ -e "$GATE" ]; do sleep 0.1; done; i=4; while [ $i -le 3000 ]; do echo line $i; i=$((i+1)); done; exit `
+
+func (b *farBench) wantAllLines(id string) {
+	b.t.Helper()
+	got := b.printed(id)
+	if len(got) != 3000 {
+		b.t.Fatalf("%d lines, want 3000", len(got))
+	}
+	for i, l := range got {
+		if l != fmt.Sprintf("line %d", i+1) {
+			b.t.Fatalf("line %d is %q", i+1, l)
+		}
+	}
+}
+
+// TestAnExitIsReadOnItsNode: a program ends well while no master answers and its last
+// process gives up. The master that comes back reads exit and lines through Nomad.
+func TestAnExitIsReadOnItsNode(t *testing.T) {
+	b := newFarBench(t, farScript+"0")
+	e, id, _ := b.orphaned()
+	b.until("the trial's end", func() bool {
+		return b.text(`SELECT state FROM experiments WHERE id = $1`, e) == "COMPLETED"
+	})
+	b.want(e, "COMPLETED", "COMPLETED", "TERMINATED completed")
+	b.wantAllLines(id)
+	if n := b.int(`SELECT count(*) FROM members WHERE allocation_id = $1 AND logs_done AND exit_code = 0 AND left_read_at IS NOT NULL`, id); n != 1 {
+		t.Error("the member does not say that all was read")
+	}
+	if n := b.int(`SELECT count(*) FROM work WHERE kind = 'read'`); n != 0 {
+		t.Errorf("%d pieces of work are left", n)
+	}
+}
+
+// TestAForgedExitIsNotBelieved: somebody who can write the file, and has not the token,
+// cannot make a failure a success. The lines are kept.
+func TestAForgedExitIsNotBelieved(t *testing.T) {
+	b := newFarBench(t, farScript+"3")
+	_, id, nomadAlloc := b.orphaned()
+	file := filepath.Join(b.agent.Dir, "node", "alloc", nomadAlloc, "alloc", "det", "exit.json")
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged := strings.Replace(string(content), `"exitCode":3`, `"exitCode":0`, 1)
+	if forged == string(content) {
+		t.Fatalf("the record does not say the exit code: %s", content)
+	}
+	if err := os.WriteFile(file, []byte(forged), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.until("the attempt's end", func() bool {
+		return b.text(`SELECT state FROM allocations WHERE id = $1`, id) == "TERMINATED"
+	})
+	if got := b.text(`SELECT outcome FROM allocations WHERE id = $1`, id); got != "failed" {
+		t.Errorf("the attempt is %s", got)
+	}
+	if why := b.text(`SELECT exit_reason FROM allocations WHERE id = $1`, id); !strings.Contains(why, "without a report") {
+		t.Errorf("it ended because: %s", why)
+	}
+	b.wantAllLines(id)
+}

@@ -1,0 +1,74 @@
+package leftover
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// A Record is the exit of one member of an attempt, as its runner would report it.
+type Record struct {
+	AllocationID string               `json:"allocation_id"`
+	Rank         int                  `json:"rank"`
+	NomadAllocID string               `json:"nomad_alloc_id"`
+	Exit         v1.MemberExitRequest `json:"exit"`
+}
+
+// sealed is the file: the record, and the proof that who wrote it has the member's
+// token. The program has that token as well, and may report its exit with it; nobody
+// else on the node does, and the token does not follow from the file.
+type sealed struct {
+	Record json.RawMessage `json:"record"`
+	MAC    string          `json:"mac"`
+}
+
+// ErrForged is that a record was not written with the token of its attempt.
+var ErrForged = errors.New("the record of the exit was not written with the token of this attempt")
+
+func mac(tokenHash, record []byte) []byte {
+	key := hmac.New(sha256.New, tokenHash)
+	key.Write([]byte("detent exit record"))
+	m := hmac.New(sha256.New, key.Sum(nil))
+	m.Write(record)
+	return m.Sum(nil)
+}
+
+// Seal makes the file of a record. Lines that matched log policies are left out when
+// they would make it longer than a master reads.
+func Seal(tokenHash []byte, r Record) ([]byte, error) {
+	record, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	content, err := json.Marshal(sealed{record, hex.EncodeToString(mac(tokenHash, record))})
+	if err == nil && len(content) > MostRecord && len(r.Exit.LogMatches) > 0 {
+		r.Exit.LogMatches = nil
+		return Seal(tokenHash, r)
+	}
+	return content, err
+}
+
+// Open reads the file of a record, and checks whose it is.
+func Open(tokenHash, content []byte, allocationID string, rank int, nomadAllocID string) (Record, error) {
+	var s sealed
+	if err := json.Unmarshal(content, &s); err != nil {
+		return Record{}, fmt.Errorf("the record of the exit is damaged: %w", err)
+	}
+	given, err := hex.DecodeString(s.MAC)
+	if err != nil || len(tokenHash) == 0 || !hmac.Equal(given, mac(tokenHash, s.Record)) {
+		return Record{}, ErrForged
+	}
+	var r Record
+	if err := json.Unmarshal(s.Record, &r); err != nil {
+		return Record{}, fmt.Errorf("the record of the exit is damaged: %w", err)
+	}
+	if r.AllocationID != allocationID || r.Rank != rank || r.NomadAllocID != nomadAllocID {
+		return Record{}, fmt.Errorf("the record is of rank %d of attempt %s in Nomad allocation %s", r.Rank, r.AllocationID, r.NomadAllocID)
+	}
+	return r, nil
+}
