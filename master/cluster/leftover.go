@@ -52,6 +52,10 @@ func (c *Cluster) LeftFiles(ctx context.Context, nomadAllocID, folder string) ([
 func (c *Cluster) ReadLeft(ctx context.Context, nomadAllocID, file string, most int64) ([]byte, error) {
 	call, cancel := context.WithTimeout(ctx, callWithin)
 	defer cancel()
+	// Nomad answers a read that fails with nothing, and status 200; so it is asked first.
+	if _, _, err := c.api.AllocFS().Stat(&api.Allocation{ID: nomadAllocID}, leftPath(file), c.query(call, c.cfg.Namespace)); err != nil {
+		return nil, c.leftError(nomadAllocID, err)
+	}
 	q := c.query(call, c.cfg.Namespace)
 	q.Params = map[string]string{"path": leftPath(file), "offset": "0", "limit": strconv.FormatInt(most, 10)}
 	// Raw, because the API's own call goes to the node directly, with another token.
@@ -67,7 +71,7 @@ func (c *Cluster) ReadLeft(ctx context.Context, nomadAllocID, file string, most 
 	return content, nil
 }
 
-func leftPath(name string) string { return path.Join("alloc", leftover.Folder, name) }
+func leftPath(name string) string { return path.Join("/alloc", leftover.Folder, name) }
 
 // leftError tells apart what will not change. Nomad says with a 500 that there is no
 // such file.

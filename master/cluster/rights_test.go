@@ -1,6 +1,7 @@
 package cluster_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/hashicorp/nomad/api"
 
+	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/cluster/nomadtest"
 	"github.com/detent-ml/detent/master/fault"
@@ -66,8 +68,39 @@ func enough(t *testing.T, r *rig) {
 	if _, err := c.WhyNotPlaced(t.Context(), "acl.1"); err != nil {
 		t.Error(err)
 	}
+	leftBehind(t, r, c)
 	if outcome, err := c.Stop(t.Context(), "acl.1"); outcome != cluster.Done {
 		t.Error(err)
+	}
+}
+
+// leftBehind: files of allocations are read with read-fs, and without it the reason is
+// told apart from a file that is not there.
+func leftBehind(t *testing.T, r *rig, blind *cluster.Cluster) {
+	list, _, err := r.agent.API.Jobs().Allocations(jobspecs.JobID("acl.1"), true, nil)
+	if err != nil || len(list) == 0 {
+		t.Fatal(list, err)
+	}
+	id := list[0].ID
+	if _, err := blind.ReadLeft(t.Context(), id, "exit.json", 100); !errors.Is(err, cluster.ErrMayNotRead) {
+		t.Errorf("a file, without the right: %v", err)
+	}
+	if _, err := blind.LeftFiles(t.Context(), id, "logs"); !errors.Is(err, cluster.ErrMayNotRead) {
+		t.Errorf("a folder, without the right: %v", err)
+	}
+	r.allow(t, "reader", `namespace "default" { capabilities = ["read-job", "read-fs"] }`)
+	c := r.connect(t, cluster.Config{ClusterID: mine, Token: r.token(t, "reader").SecretID})
+	if _, err := c.ReadLeft(t.Context(), id, "exit.json", 100); !errors.Is(err, cluster.ErrNothingLeft) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+	if _, err := c.LeftFiles(t.Context(), id, "logs"); !errors.Is(err, cluster.ErrNothingLeft) {
+		t.Errorf("a folder that is not there: %v", err)
+	}
+	if _, err := c.ReadLeft(t.Context(), "00000000-1111-4222-8333-444444444444", "exit.json", 100); !errors.Is(err, cluster.ErrNothingLeft) {
+		t.Errorf("an allocation that is not there: %v", err)
+	}
+	if _, err := c.ReadLeft(t.Context(), id, "../../main/secrets/nomad_det.jwt", 100); err == nil {
+		t.Error("a secret was read")
 	}
 }
 
