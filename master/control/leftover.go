@@ -23,9 +23,9 @@ const (
 	readFor     = time.Minute // of one attempt, in one try
 	// ReadWithin is how long the end of an attempt waits for that at most.
 	ReadWithin = 10 * time.Minute
-	readTries   = 3
-	leftLines   = 1000     // that are stored together
-	leftFile    = 16 << 20 // of one file; runners begin another long before
+	readTries  = 3
+	leftLines  = 1000     // that are stored together
+	leftFile   = 16 << 20 // of one file; runners begin another long before
 )
 
 // Left reads files of allocations on their nodes, through Nomad.
