@@ -87,8 +87,34 @@ func (t *term) safely(what string, do func() error) (err error) {
 	return do()
 }
 
-// submissions hands jobs of attempts to Nomad.
-func (t *term) submissions(ctx context.Context, list []store.Work) []task {
+// submissions hands jobs of attempts to Nomad. When several cannot be begun together,
+// each is tried alone, and one that fails then is put off.
+func (t *term) submissions(ctx context.Context, list []store.Work) ([]task, error) {
+	tasks, err := t.beginSubmissions(ctx, list)
+	if err == nil {
+		return tasks, nil
+	}
+	t.later(ctx, list, err)
+	if len(list) == 1 {
+		w := list[0]
+		call, cancel := context.WithTimeout(ctx, callFor)
+		defer cancel()
+		return nil, t.keep(call, func(tx *store.DB) error { return tx.WorkFailed(call, w.Kind, w.About, err.Error(), gap(w.Tries)) }, err)
+	}
+	began := time.Now()
+	for _, w := range list {
+		if ctx.Err() != nil || !t.lead.Holds() || time.Since(began) > callFor { // those that were begun must not wait
+			break
+		}
+		begun, _ := t.submissions(ctx, []store.Work{w})
+		tasks = append(tasks, begun...)
+	}
+	return tasks, err
+}
+
+func (t *term) beginSubmissions(ctx context.Context, list []store.Work) ([]task, error) {
+	ctx, cancel := context.WithTimeout(ctx, callFor)
+	defer cancel()
 	ids, tries := make([]string, len(list)), make(map[string]int, len(list))
 	for i, w := range list {
 		ids[i], tries[w.About] = w.About, w.Tries
@@ -102,15 +128,14 @@ func (t *term) submissions(ctx context.Context, list []store.Work) []task {
 		wanted, err = t.db.Submissions(ctx, ids)
 	}
 	if err != nil {
-		t.later(ctx, list, err)
-		return nil
+		return nil, err
 	}
 	tasks := make([]task, len(wanted))
 	for i, s := range wanted {
 		s.Tries = tries[s.ID]
 		tasks[i] = task{s.ID, func(ctx context.Context) error { return t.submit(ctx, s) }}
 	}
-	return tasks
+	return tasks, nil
 }
 
 func (t *term) submit(ctx context.Context, s store.ToSubmit) error {
@@ -153,12 +178,12 @@ func (t *term) submit(ctx context.Context, s store.ToSubmit) error {
 }
 
 // stops has Nomad stop jobs of attempts.
-func (t *term) stops(_ context.Context, list []store.Work) []task {
+func (t *term) stops(_ context.Context, list []store.Work) ([]task, error) {
 	tasks := make([]task, len(list))
 	for i, w := range list {
 		tasks[i] = task{w.About, func(ctx context.Context) error { return t.stop(ctx, w) }}
 	}
-	return tasks
+	return tasks, nil
 }
 
 func (t *term) stop(ctx context.Context, w store.Work) error {

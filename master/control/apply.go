@@ -98,8 +98,7 @@ func (t *term) judge(list []store.Bundle, left map[string]error) {
 		switch {
 		case errors.Is(cause, store.ErrNeeded):
 			continue
-		case errors.Is(cause, store.ErrLater):
-			t.again = true
+		case errors.Is(cause, store.ErrLater): // t.again is set unless nothing was made and all that failed waits: then the database fails
 			continue
 		}
 		s := t.aside.failed(key, cause, now)

@@ -40,7 +40,7 @@ func collectAgain(t store.LiveTask, run int, end lifecycle.Step) bool {
 }
 
 // collections decides what files of experiments are to be removed.
-func (t *term) collections(_ context.Context, list []store.Work) []task {
+func (t *term) collections(_ context.Context, list []store.Work) ([]task, error) {
 	tasks := make([]task, len(list))
 	for i, w := range list {
 		tasks[i] = task{w.About, func(ctx context.Context) error {
@@ -52,7 +52,7 @@ func (t *term) collections(_ context.Context, list []store.Work) []task {
 			return t.keep(ctx, func(tx *store.DB) error { return tx.WorkFailed(ctx, w.Kind, w.About, err.Error(), gap(w.Tries)) }, err)
 		}}
 	}
-	return tasks
+	return tasks, nil
 }
 
 func (t *term) collect(ctx context.Context, w store.Work) error {
@@ -76,7 +76,7 @@ func (t *term) collect(ctx context.Context, w store.Work) error {
 
 // erasures deletes rows of experiments, a part at a time: after each part it is the
 // others' turn.
-func (t *term) erasures(_ context.Context, list []store.Work) []task {
+func (t *term) erasures(_ context.Context, list []store.Work) ([]task, error) {
 	tasks := make([]task, len(list))
 	for i, w := range list {
 		tasks[i] = task{w.About, func(ctx context.Context) error {
@@ -105,7 +105,7 @@ func (t *term) erasures(_ context.Context, list []store.Work) []task {
 			return nil
 		}}
 	}
-	return tasks
+	return tasks, nil
 }
 
 // plan decides what is to be removed of an experiment's files, and writes it down.

@@ -50,6 +50,7 @@ type decider struct {
 	moves      map[string]*move
 	queue      []queued // attempts made in this pass, for the scheduler
 	counts     nodeCounts
+	newBytes   int                       // that the hyperparameters of the trials take that are made in this pass
 	outOfUse   map[string]*store.NodeRow // nodes of which something is, by id
 	remains    map[placeless]remaining   // what leftFor has found in this pass
 	// shares are what attempts hold, by node; with several pools.
@@ -146,18 +147,33 @@ func (d *decider) progress(e *Experiment, state lifecycle.State) float64 {
 const (
 	mostNewTrials  = 200
 	mostLiveTrials = 5_000
+	// newTrialsShare is which part of the bytes that are left to a pass (of
+	// trial.MaxBytes for all experiments) one experiment may take: the others come
+	// after it.
+	newTrialsShare = 8
+	// littleTrial is a trial so small that each experiment may make one in a pass,
+	// whatever the others take.
+	littleTrial = 1 << 10
 )
 
 // newTrials makes the trials that the search wants and that are not there yet,
 // each with its first attempt. live is how many of those that are there have not
 // ended.
 func (d *decider) newTrials(e *Experiment, live int) (int, error) {
-	made := 0
+	made, bytes := 0, 0
+	left := trial.MaxBytes - d.newBytes
 	for number := e.LiveExperiment.Trials; number < e.Search.Len() && made < min(mostNewTrials, mostLiveTrials-live); number++ {
 		t, err := trial.New(trial.Owner{ID: e.ID, JobID: e.JobID, WarmStart: e.WarmStart}, e.Search, number)
 		if err != nil {
 			return made, err
 		}
+		size := len(t.HParams)
+		first := made == 0 && (size <= littleTrial || d.newBytes == 0 || size <= left)
+		if !first && bytes+size > left/newTrialsShare {
+			break
+		}
+		bytes += size
+		d.newBytes += size
 		if !t.Idle { // else its first attempt is made when it is called
 			d.enqueue(e, store.NewAllocation{ID: t.TaskID + ".1", TaskID: t.TaskID, RunID: 1})
 		}

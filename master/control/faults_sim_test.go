@@ -15,9 +15,9 @@ var simMetrics = flag.Int("sim-metrics", 50_000, "how many metrics the experimen
 
 // How TestNoneIsHeldUp lives.
 const (
-	simSteps = 45
+	simSteps = 30
 	simNodes = 1000 // of eight slots
-	simCrowd = 600  // trials of one search that wants slots all at once
+	simCrowd = 300  // trials of one search that wants slots all at once
 	// patience is in how many cycles a healthy experiment takes each of its steps.
 	patience = 6
 )
@@ -258,7 +258,7 @@ func (w *troubledWorld) fault(step int) {
 	case 0:
 		w.panics()
 	case 1:
-		w.broken = append(w.broken, w.afflicted(`IF NEW.state = 'ACTIVE' THEN RAISE EXCEPTION 'not like that'; END IF; RETURN NEW;`, 1)...)
+		w.broken = append(w.broken, w.afflicted(`IF NEW.state = 'ACTIVE' THEN RAISE EXCEPTION 'not like that' USING ERRCODE = 'check_violation'; END IF; RETURN NEW;`, 1)...)
 	case 2:
 		w.afflicted(`RETURN NULL;`, 2)
 	case 3: // more than the loop tries to do without in one plan

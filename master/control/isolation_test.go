@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/trial"
 )
 
 // rounds cycles so often. With experiments that cannot be handled the loop need not
@@ -109,7 +110,7 @@ func TestAPanicInABundle(t *testing.T) {
 func TestABundleThatFails(t *testing.T) {
 	b := newBench(t, "n1")
 	e := b.experiment("")
-	b.afflict(e, `RAISE EXCEPTION 'not like that';`)
+	b.afflict(e, `RAISE EXCEPTION 'not like that' USING ERRCODE = 'check_violation';`)
 	b.healthy(b.experiment(""))
 	b.broken(e, "not like that")
 }
@@ -121,7 +122,7 @@ func TestABundleThatFailsEvenBroken(t *testing.T) {
 	b.settle()
 	b.claim(b.newest(e))
 	b.settle()
-	b.afflict(e, `IF NEW.state IN ('PAUSED', 'STOPPING_ERROR', 'STOPPING_KILLED') THEN RAISE EXCEPTION 'not like that'; END IF; RETURN NEW;`)
+	b.afflict(e, `IF NEW.state IN ('PAUSED', 'STOPPING_ERROR', 'STOPPING_KILLED') THEN RAISE EXCEPTION 'not like that' USING ERRCODE = 'check_violation'; END IF; RETURN NEW;`)
 	b.exec(`UPDATE experiments SET desired = 'paused' WHERE id = $1`, e)
 	b.healthy(b.experiment(""))
 	b.rounds(5)
@@ -268,5 +269,85 @@ func TestAStoredSearchWithoutBounds(t *testing.T) {
 			b.broken(e, "")
 			b.deletable(e)
 		})
+	}
+}
+
+// TestAFaultOfTheDatabase ends no experiment: whatever it is that the database cannot
+// do now, the experiment waits for it, and the others go on.
+func TestAFaultOfTheDatabase(t *testing.T) {
+	for _, code := range []string{"58030", "XX000", "42501", "0A000", "P0001", "53100"} { // a broken disk, corruption, a missing right, …
+		t.Run(code, func(t *testing.T) {
+			b := newBench(t, "n1")
+			e := b.experiment("")
+			b.afflict(e, fmt.Sprintf(`RAISE EXCEPTION 'the disk is broken' USING ERRCODE = '%s';`, code))
+			b.healthy(b.experiment(""))
+			for range 5 {
+				b.atOnce()
+				b.rounds(1)
+			}
+			if s := b.term.aside[experimentKey(e)]; s == nil || s.level != asUsual || s.tries < 5 || !s.until.After(time.Now()) {
+				t.Errorf("it is remembered as %+v", s)
+			}
+			if b.int(`SELECT count(*) FROM experiments WHERE id = $1 AND state = 'ACTIVE' AND error = ''`, e) != 1 {
+				t.Error("the database's fault broke it")
+			}
+			b.exec(`DROP TRIGGER affliction ON trials`)
+			b.atOnce()
+			b.rounds(4)
+			b.want(e, "ACTIVE", "ACTIVE", "STARTING")
+		})
+	}
+}
+
+// atOnce lets everything be tried in the next cycle.
+func (b *bench) atOnce() {
+	for _, s := range b.term.aside {
+		s.until = time.Time{}
+	}
+}
+
+// TestTooManyStaleBundles: however many are stale, what is not is made in the same
+// cycle.
+func TestTooManyStaleBundles(t *testing.T) {
+	b := newBench(t, "n1")
+	for range 70 {
+		b.experiment("")
+	}
+	last := b.experiment("")
+	b.exec(`CREATE FUNCTION affliction() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$`)
+	b.exec(fmt.Sprintf(`CREATE TRIGGER affliction BEFORE INSERT ON trials FOR EACH ROW WHEN (NEW.experiment_id < %d) EXECUTE FUNCTION affliction()`, last))
+	b.rounds(1)
+	if b.int(`SELECT count(*) FROM trials`) != 1 || b.int(`SELECT count(*) FROM trials WHERE experiment_id = $1`, last) != 1 {
+		t.Error("the stale changes kept another from being made")
+	}
+}
+
+// TestLargeHyperparameters: the trials of all experiments that are made in a pass
+// have only so many bytes, small ones wait for none, and all are made in the end.
+func TestLargeHyperparameters(t *testing.T) {
+	b := newBench(t, "n1")
+	var large []int
+	for range 10 {
+		e := b.submit("searcher: {name: random, metric: loss, max_trials: 60, max_concurrent_trials: 0, max_length: {batches: 9}}\nhyperparameters: {x: " + strings.Repeat("x", 60_000) + "}")
+		large = append(large, e)
+	}
+	small := b.submit("searcher: {name: random, metric: loss, max_trials: 2, max_concurrent_trials: 0, max_length: {batches: 9}}\nhyperparameters: {x: 1}")
+	before := 0
+	for range 100 {
+		b.rounds(1)
+		bytes := b.int(`SELECT coalesce(sum(length(hparams::text)), 0) FROM trials`)
+		if bytes-before > trial.MaxBytes+littleTrial*11 || before == 0 && bytes < trial.MaxBytes/4 {
+			t.Fatalf("a pass made trials with %d bytes of hyperparameters", bytes-before)
+		}
+		if before == 0 && b.int(`SELECT count(*) FROM trials WHERE experiment_id = $1`, small) == 0 {
+			t.Error("a small trial waits for large ones")
+		}
+		if bytes == before {
+			break
+		}
+		before = bytes
+	}
+	if n := b.int(`SELECT count(*) FROM trials WHERE experiment_id = ANY($1)`, large); n != 600 {
+		t.Errorf("%d trials in the end, want 600", n)
 	}
 }

@@ -30,12 +30,13 @@ type lane struct {
 	t     *term
 	kind  string
 	limit int
-	begin func(ctx context.Context, list []store.Work) []task
-	kick  chan struct{} // there may be something new
+	begin func(ctx context.Context, list []store.Work) ([]task, error) // with an error, those that could be begun all the same
+	kick  chan struct{}                                                // there may be something new
 
 	mu    sync.Mutex
 	busy  map[string]bool
 	next  []store.Work // known to be due
+	until time.Time    // nothing is begun before: the last pass could not begin all
 	freed chan struct{}
 }
 
@@ -78,7 +79,7 @@ func (l *lane) run(ctx context.Context) {
 // waits it begins several pieces at a time, because they are read together.
 func (l *lane) pass(ctx context.Context) int {
 	room, busy := l.room()
-	if room == 0 || !l.t.lead.Holds() || ctx.Err() != nil {
+	if room == 0 || !l.t.lead.Holds() || ctx.Err() != nil || time.Now().Before(l.until) {
 		return 0
 	}
 	if len(l.next) == 0 {
@@ -99,7 +100,11 @@ func (l *lane) pass(ctx context.Context) int {
 		return 0
 	}
 	begun := map[string]bool{}
-	for _, x := range l.begin(ctx, list) {
+	tasks, err := l.begin(ctx, list)
+	if err != nil {
+		l.until = time.Now().Add(firstAgain)
+	}
+	for _, x := range tasks {
 		begun[x.about] = true
 		l.start(ctx, x)
 	}
@@ -107,6 +112,9 @@ func (l *lane) pass(ctx context.Context) int {
 		if !begun[w.About] {
 			l.release(w.About)
 		}
+	}
+	if err == nil && len(begun) == 0 && len(l.next) > 0 { // none of these is wanted any more; the next may be
+		return 1
 	}
 	return len(begun)
 }
@@ -141,11 +149,11 @@ func (l *lane) release(about string) {
 	l.mu.Lock()
 	delete(l.busy, about)
 	l.mu.Unlock()
-	notify(l.freed)
 }
 
 func (l *lane) start(ctx context.Context, x task) {
 	l.t.hands.all.Go(func() {
+		defer notify(l.freed)
 		defer l.release(x.about)
 		call, cancel := context.WithTimeout(ctx, l.time())
 		defer cancel()

@@ -210,3 +210,38 @@ func TestADeletionGoesInParts(t *testing.T) {
 		t.Errorf("%d rows are left, want the other experiment's", n)
 	}
 }
+
+// TestASubmissionThatCannotBeBegun holds up none of those that are begun with it, and
+// the lane rests before it begins anything again.
+func TestASubmissionThatCannotBeBegun(t *testing.T) {
+	b := newBench(t, "n1", "n2")
+	bad, good := b.experiment(""), b.experiment("")
+	b.term.lanes[0].until = time.Now().Add(time.Hour)
+	b.rounds(2)
+	b.term.lanes[0].until = time.Time{}
+	id := b.newest(bad)
+	b.exec(`CREATE FUNCTION affliction() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'not now'; END $$`)
+	b.exec(`CREATE TRIGGER affliction BEFORE UPDATE OF tried_at ON allocations FOR EACH ROW WHEN (NEW.id = '` + id + `') EXECUTE FUNCTION affliction()`)
+	l := b.term.lanes[0]
+	if n := l.pass(t.Context()); n != 1 {
+		t.Errorf("%d submissions were begun, want 1", n)
+	}
+	b.term.hands.wait()
+	if b.nomad.submit[b.newest(good)] != 1 || b.nomad.submit[id] != 0 {
+		t.Errorf("submitted: %v", b.nomad.submit)
+	}
+	if n := b.int(`SELECT count(*) FROM work WHERE kind = 'submit' AND about = $1 AND tries = 1 AND error LIKE '%not now%'`, id); n != 1 {
+		t.Error("it is not put off")
+	}
+	<-l.freed // by the one that is made
+	b.exec(`UPDATE work SET after = now()`)
+	if n := l.pass(t.Context()); n != 0 || len(l.freed) != 0 || b.int(`SELECT count(*) FROM work WHERE tries = 1`) != 1 {
+		t.Error("the lane does not rest")
+	}
+	b.exec(`DROP TRIGGER affliction ON allocations`)
+	l.until = time.Time{}
+	if n := l.pass(t.Context()); n != 1 {
+		t.Errorf("%d submissions were begun in the end, want 1", n)
+	}
+	b.term.hands.wait()
+}

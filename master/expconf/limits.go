@@ -28,6 +28,8 @@ const (
 	maxMarks = 500_000
 	// MaxHParamBytes bounds the hyperparameters of all trials as they are stored.
 	MaxHParamBytes = 2 << 30
+	// MaxTrialBytes bounds those of one trial: the loop makes many trials at once.
+	MaxTrialBytes = 64 << 10
 
 	maxRungs     = 100
 	maxBrackets  = 100
@@ -96,6 +98,66 @@ func (k *checker) stored(config any) {
 		k.fail("", fmt.Sprintf("the complete configuration has %d bytes; at most %d are stored", len(b), maxStored),
 			"put data into files of the context")
 	}
+}
+
+// checkTrial bounds what the hyperparameters of one trial may take, and names the
+// largest when there are too many bytes.
+func (c Config) checkTrial(k *checker) {
+	const at = "hyperparameters"
+	all := c.Hyperparameters.largest()
+	if all <= MaxTrialBytes {
+		return
+	}
+	path, most := at, 0
+	c.Hyperparameters.Walk(func(names []string, p Hyperparameter) {
+		if size := p.largest(); size > most {
+			path, most = at, size
+			for _, name := range names {
+				path = join(path, name)
+			}
+		}
+	})
+	if most <= MaxTrialBytes/2 { // it is no single one
+		path = at
+	}
+	k.fail(path, fmt.Sprintf("the hyperparameters of one trial have up to %d bytes, %d of them in the largest; at most %d are allowed", all, most, MaxTrialBytes),
+		"put large constants into files of the context")
+}
+
+// largest is how many bytes one trial's values have at most, as JSON.
+func (h Hyperparameters) largest() int {
+	size := len("{}")
+	for name, p := range h {
+		size += encodedSize(name) + len(":,") + p.largest()
+	}
+	return size
+}
+
+func (p Hyperparameter) largest() int {
+	const number = 24
+	switch p.Type {
+	case Group:
+		return p.Members.largest()
+	case Const:
+		return encodedSize(p.Val)
+	case Categorical:
+		most := 0
+		for _, v := range p.Vals {
+			most = max(most, encodedSize(v))
+		}
+		return most
+	}
+	return number
+}
+
+// encodedSize is a value's as JSON; 0 of one that has none, which is a problem of
+// its own.
+func encodedSize(v any) int {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return 0
+	}
+	return len(b)
 }
 
 // checkVolume bounds what the hyperparameters of all planned trials take: each

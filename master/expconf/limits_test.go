@@ -217,6 +217,8 @@ func TestSearchesAreBounded(t *testing.T) {
 		{"name: random, sampler: tpe, max_trials: 10001", "", "searcher.max_trials: the sampler tpe plans at most 10000 trials, found 10001"},
 		{"name: random, sampler: tpe, max_trials: 10000", many.String(), "hyperparameters: 10000 trials with 30 hyperparameters that vary make 300000 values; at most 250000"},
 		{"name: random, max_trials: 100000", "  a: " + big + "\n", "100000 trials with up to 50031 bytes of hyperparameters each take 5003100000 bytes; at most 2147483648 are stored"},
+		{"name: single, max_length: {batches: 1}", "  g:\n    a: " + strings.Repeat("x", 66_000) + "\n", ":7:8: hyperparameters.g.a: the hyperparameters of one trial have up to 66016 bytes, 66002 of them in the largest; at most 65536 are allowed"},
+		{"name: custom", "  a: " + big + "\n  b: {type: categorical, vals: [1, " + big + "]}\n", "hyperparameters.a: the hyperparameters of one trial have up to"},
 		{"name: pbt, population_size: 10001, num_rounds: 1, length_per_round: 1, replace_function: {truncate_fraction: 0}, explore_function: {resample_probability: 0, perturb_factor: 0}", "", "searcher.population_size: must be from 1 to 10000"},
 		{"name: pbt, population_size: 10000, num_rounds: 100, length_per_round: 1, replace_function: {truncate_fraction: 0.5}, explore_function: {resample_probability: 0, perturb_factor: 0}", "", "searcher.num_rounds: 100 rounds make 505000 trials; at most 100000 are run"},
 		{"name: pbt, population_size: 2, num_rounds: 100000, length_per_round: 1e12, replace_function: {truncate_fraction: 0}, explore_function: {resample_probability: 0, perturb_factor: 0}", "", "searcher.length_per_round: 100000 rounds of 1000000000000 are longer than"},

@@ -32,6 +32,7 @@ func (c Config) Validate() error {
 	c.CheckpointStorage.check(k)
 	c.Environment.check(k)
 	c.Hyperparameters.check(k, "hyperparameters", c.Searcher.Name == Grid)
+	c.checkTrial(k)
 	c.checkVolume(k)
 	c.Integrations.check(k)
 	c.Labels.check(k)
@@ -50,6 +51,7 @@ func (c Config) Validate() error {
 func (c Config) ValidateSearch() error {
 	k := &checker{pos: c.pos}
 	c.Hyperparameters.check(k, "hyperparameters", c.Searcher.Name == Grid)
+	c.checkTrial(k)
 	c.checkVolume(k)
 	c.Searcher.check(k)
 	return asError(k.problems)

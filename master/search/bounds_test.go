@@ -158,20 +158,20 @@ func TestOutsideIsBounded(t *testing.T) {
 		{create("a", `[1]`), "are no JSON object"},
 		{create("a", `{"x": 1e999}`), "numbers in range"},
 		{create("a", `{"x": `+strings.Repeat("[", 65)+strings.Repeat("]", 65)+`}`), "nested more than 64 levels"},
-		{create("a", `{"x": "`+strings.Repeat("x", 600<<10)+`"}`), "at most 524288 are allowed"},
+		{create("a", `{"x": "`+strings.Repeat("x", 80<<10)+`"}`), "at most 65536 are allowed"},
 		{create(strings.Repeat("n", 300), `{}`), "at most 256 are allowed"},
 	} {
 		if why := s.CheckOutside(Operations{List: []Operation{test.op}}); !strings.Contains(why, test.want) {
 			t.Errorf("got %q, want %q", why, test.want)
 		}
 	}
-	large := `{"x": "` + strings.Repeat("x", 500<<10) + `"}`
+	large := `{"x": "` + strings.Repeat("x", 60<<10) + `"}`
 	var many []Operation
-	for i := range 140 {
+	for i := range 1140 {
 		many = append(many, create(fmt.Sprint(i), large))
 	}
 	if why := s.CheckOutside(Operations{List: many}); !strings.Contains(why, "have at most 67108864 bytes") {
-		t.Errorf("%d trials of 500 KiB: %q", len(many), why)
+		t.Errorf("%d trials of 60 KiB: %q", len(many), why)
 	}
 	many = nil
 	for i := range expconf.MaxTrials + 1 {

@@ -26,12 +26,12 @@ type outside struct {
 // What a program may ask for. Its search is kept in memory like any other.
 const (
 	outsideTrials = expconf.MaxTrials
-	outsideBytes  = 64 << 20  // of the names and hyperparameters of all trials
-	outsideName   = 256       // bytes of one name
-	outsideHParam = 512 << 10 // bytes of the hyperparameters of one trial
-	outsideDepth  = 64        // levels of nesting in them
-	outsideLength = 1e15      // of training
-	longestQueue  = 10_000    // events without an answer, beyond which progress is not told
+	outsideBytes  = 64 << 20              // of the names and hyperparameters of all trials
+	outsideName   = 256                   // bytes of one name
+	outsideHParam = expconf.MaxTrialBytes // bytes of the hyperparameters of one trial
+	outsideDepth  = 64                    // levels of nesting in them
+	outsideLength = 1e15                  // of training
+	longestQueue  = 10_000                // events without an answer, beyond which progress is not told
 )
 
 // OutsideEvent is one event for the program. One of the pointers is set.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -30,10 +31,11 @@ var ErrLater = fault.New(fault.Conflict, "too many other changes of the same pla
 // shorter once a bundle has run out of time: the others must not wait as often as
 // there are such rows.
 const (
-	lockTimeout   = "500"  // milliseconds
-	lockHurried   = "20"   // after the first that ran out of time
-	stmtHurried   = "1000" // as well
-	mostFailures  = 64     // of one plan; what comes after them is left for the next cycle
+	lockTimeout   = "500"   // milliseconds
+	lockHurried   = "20"    // after the first that ran out of time
+	stmtHurried   = "1000"  // as well
+	mostFailures  = 64      // of one plan, in the database; what comes after them is left for the next cycle
+	mostBytes     = 4 << 20 // that statements carry that are sent at once, unless a single one carries more
 	beginsBundles = "SAVEPOINT bundles"
 	undoesBundles = "ROLLBACK TO SAVEPOINT bundles"
 	keepsBundles  = "RELEASE SAVEPOINT bundles"
@@ -51,7 +53,7 @@ func (db *DB) ApplyBundles(ctx context.Context, bundles []Bundle) (left map[stri
 	if err := a.limit(ctx, "lock_timeout", lockTimeout); err != nil {
 		return nil, err
 	}
-	return a.left, a.apply(ctx, bundles)
+	return a.left, a.apply(ctx, bundles, false)
 }
 
 // ApplyChanges makes all changes or none. It runs in a transaction, like ApplyBundles.
@@ -66,15 +68,18 @@ func (db *DB) ApplyChanges(ctx context.Context, c *Changes) error {
 type applier struct {
 	db      *DB
 	left    map[string]error
+	failed  int // bundles of which the database refused a statement; a stale one is none
 	hurried bool
 }
 
-func (a *applier) apply(ctx context.Context, list []Bundle) error {
+// apply makes a list. One that has run without an error of the database, but for
+// stale bundles that are no longer in it, is made however many others have failed.
+func (a *applier) apply(ctx context.Context, list []Bundle, ran bool) error {
 	for {
 		if list = a.possible(list); len(list) == 0 {
 			return nil
 		}
-		if len(a.left) > mostFailures {
+		if a.failed > mostFailures && !ran {
 			for _, b := range list {
 				a.left[b.Key] = ErrLater
 			}
@@ -87,7 +92,7 @@ func (a *applier) apply(ctx context.Context, list []Bundle) error {
 		case len(bad) == 0 && reached == len(list):
 			return nil
 		case len(bad) == 0: // nobody knows which, so halves are tried
-			if err := a.apply(ctx, list[:reached]); err != nil {
+			if err := a.apply(ctx, list[:reached], ran); err != nil {
 				return err
 			}
 			list = list[reached:]
@@ -95,11 +100,14 @@ func (a *applier) apply(ctx context.Context, list []Bundle) error {
 		}
 		for i, cause := range bad {
 			a.left[list[i].Key] = cause
+			if !errors.Is(cause, ErrStale) {
+				a.failed++
+			}
 		}
-		if err := a.apply(ctx, list[:reached]); err != nil {
+		if err := a.apply(ctx, list[:reached], true); err != nil {
 			return err
 		}
-		list = list[reached:]
+		list, ran = list[reached:], false
 	}
 }
 
@@ -152,7 +160,7 @@ func (a *applier) together(ctx context.Context, list []Bundle) (bad map[int]erro
 		return nil, 0, err
 	}
 	for _, cause := range bad {
-		if fault.Is(cause, fault.Unavailable) && !a.hurried {
+		if tookTooLong(cause) && !a.hurried {
 			a.hurried = true
 			if err := errors.Join(a.limit(ctx, "lock_timeout", lockHurried), a.limit(ctx, "statement_timeout", stmtHurried)); err != nil {
 				return nil, 0, err
@@ -162,46 +170,73 @@ func (a *applier) together(ctx context.Context, list []Bundle) (bad map[int]erro
 	return bad, reached, nil
 }
 
-// run sends the statements of all bundles at once. A stale bundle is no error to
-// the database, which goes on behind it, so all of them are found in one run.
+// run sends the statements of all bundles, many at once. A stale bundle is no error
+// to the database, which goes on behind it, so all of them are found in one run.
 func (a *applier) run(ctx context.Context, list []Bundle) (bad map[int]error, reached int, err error) {
 	s := &statements{}
 	for i := range list {
 		s.bundle = i
 		s.changes(&list[i].Changes)
 	}
-	bad = map[int]error{}
-	results := a.db.SendBatch(ctx, &s.Batch)
+	bad, reached = map[int]error{}, len(list)
+	checks := s.checks
+	for _, part := range s.parts() {
+		reached, err = a.send(ctx, list, part, checks[:part.Len()], bad)
+		if err != nil || reached < len(list) {
+			break
+		}
+		checks = checks[part.Len():]
+	}
+	return bad, reached, err
+}
+
+// send sends some of the statements, and adds to bad what could not be made. It
+// returns what run returns.
+func (a *applier) send(ctx context.Context, list []Bundle, part *pgx.Batch, checks []check, bad map[int]error) (reached int, err error) {
+	results := a.db.SendBatch(ctx, part)
 	defer results.Close() //nolint:errcheck // what went wrong was an answer's
-	for _, c := range s.checks {
+	for _, c := range checks {
 		tag, err := results.Exec()
 		var pg *pgconn.PgError
 		switch {
 		case errors.As(err, &pg):
-			bad[c.bundle] = fmt.Errorf("%s: %w", c.what, asFault(lockFault(err)))
-			return bad, c.bundle, nil
+			bad[c.bundle] = fmt.Errorf("%s: %w", c.what, bundleFault(pg))
+			return c.bundle, nil
 		case err != nil && ctx.Err() == nil && !away(err) && len(list) == 1: // it could not even be sent
 			bad[0] = err
-			return bad, 0, nil
+			return 0, nil
 		case err != nil && ctx.Err() == nil && !away(err):
-			return nil, len(list) / 2, nil
+			clear(bad)
+			return len(list) / 2, nil
 		case err != nil:
-			return nil, 0, asFault(err)
+			return 0, asFault(err)
 		}
 		if _, known := bad[c.bundle]; c.one && tag.RowsAffected() != 1 && !known {
 			bad[c.bundle] = fmt.Errorf("%s: %w", c.what, ErrStale)
 		}
 	}
-	return bad, len(list), nil
+	return len(list), nil
 }
 
-// lockFault gives a wait for a row that took too long its code.
-func lockFault(err error) error {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) && (slices.Contains([]string{"55P03", "57014", "40001", "40P01"}, pg.Code)) {
-		return fault.Wrap(fault.Unavailable, err, "the database took too long: %s", pg.Message)
+// bundleFault says whether the database refuses what a bundle holds (data that
+// cannot be stored, or that a constraint forbids) or cannot take it now: a full or
+// broken disk, a missing right, a schema that is changing and all else are the
+// database's troubles, and end no experiment.
+func bundleFault(pg *pgconn.PgError) error {
+	err := asFault(pg)
+	switch {
+	case pg.Code[:2] == "22" || pg.Code[:2] == "23" || fault.Is(err, fault.Unavailable) && !tookTooLong(pg):
+		return err
+	case tookTooLong(pg):
+		return fault.Wrap(fault.Unavailable, pg, "the database took too long: %s", pg.Message)
 	}
-	return err
+	return fault.Wrap(fault.Unavailable, pg, "the database failed: %s", pg.Message)
+}
+
+// tookTooLong reports a wait for a row, or a statement, that ran out of its time.
+func tookTooLong(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && slices.Contains([]string{"55P03", "57014", "40001", "40P01"}, pg.Code)
 }
 
 func (a *applier) limit(ctx context.Context, name, value string) error {
@@ -221,6 +256,56 @@ type check struct {
 	bundle int
 	one    bool
 	what   string
+}
+
+// parts are the statements in batches that are not too large for one message.
+func (s *statements) parts() (parts []*pgx.Batch) {
+	bytes := 0
+	for _, q := range s.QueuedQueries {
+		size := len(q.SQL)
+		for _, arg := range q.Arguments {
+			size += sizeOf(arg)
+		}
+		if bytes += size; len(parts) == 0 || bytes > mostBytes {
+			parts, bytes = append(parts, &pgx.Batch{}), size
+		}
+		part := parts[len(parts)-1]
+		part.QueuedQueries = append(part.QueuedQueries, q)
+	}
+	return parts
+}
+
+// send makes all statements, in a transaction.
+func (s *statements) send(ctx context.Context, db *DB) error {
+	for _, part := range s.parts() {
+		if err := db.SendBatch(ctx, part).Close(); err != nil {
+			return asFault(err)
+		}
+	}
+	return nil
+}
+
+// sizeOf is about how many bytes an argument takes.
+func sizeOf(arg any) int {
+	switch v := arg.(type) {
+	case string:
+		return len(v)
+	case *string:
+		if v != nil {
+			return len(*v)
+		}
+	case []byte:
+		return len(v)
+	case json.RawMessage:
+		return len(v)
+	case []string:
+		size := 0
+		for _, text := range v {
+			size += len(text)
+		}
+		return size
+	}
+	return 16
 }
 
 func (s *statements) queue(sql string, args ...any) {

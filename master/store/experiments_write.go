@@ -110,7 +110,7 @@ func (db *DB) firstTrials(ctx context.Context, owner trial.Owner, n NewExperimen
 	for _, t := range rows {
 		queueNewTrial(s, t)
 	}
-	return asFault(db.SendBatch(ctx, &s.Batch).Close())
+	return s.send(ctx, db)
 }
 
 // A Wish is what somebody wants of an experiment.

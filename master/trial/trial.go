@@ -18,6 +18,10 @@ import (
 // search may want thousands at once; the control loop makes the rest.
 const MaxFirst = 256
 
+// MaxBytes bounds what the hyperparameters of the trials take that are made at once:
+// by such a request, and by a pass of the control loop.
+const MaxBytes = 8 << 20
+
 // An Owner is the experiment that a trial is made for.
 type Owner struct {
 	ID        int
@@ -61,14 +65,18 @@ func New(o Owner, s *search.Search, number int) (Row, error) {
 }
 
 // First are the trials that a search wants before anything has happened, at most
-// MaxFirst of them. None has an attempt: the control loop queues it when the
+// MaxFirst of them and, but for the first, no more than MaxBytes take. None has an attempt: the control loop queues it when the
 // experiment is active.
 func First(o Owner, s *search.Search, paused bool) ([]Row, error) {
 	rows := make([]Row, 0, min(s.Len(), MaxFirst))
+	bytes := 0
 	for number := range min(s.Len(), MaxFirst) {
 		r, err := New(o, s, number)
 		if err != nil {
 			return nil, err
+		}
+		if bytes += len(r.HParams); bytes > MaxBytes && number > 0 {
+			break
 		}
 		r.Idle, r.Paused = true, paused
 		rows = append(rows, r)

@@ -1,0 +1,16 @@
+package control
+
+import (
+	"testing"
+
+	"github.com/detent-ml/detent/master/store"
+)
+
+// TestBundlesOfNothing: a bundle without any change is made at once.
+func TestBundlesOfNothing(t *testing.T) {
+	b := newBench(t)
+	left, err := b.term.applyTogether(t.Context(), []store.Bundle{{Key: "a"}, {Key: "b", Needs: []string{"a"}}})
+	if err != nil || len(left) != 0 {
+		t.Error(left, err)
+	}
+}
