@@ -187,7 +187,7 @@ func TestBadSubmissionsAreRefused(t *testing.T) {
 	config("wrong type", sound+"max_restarts: many\n", `config:4:15: max_restarts: expected an integer, found a string "many"`)
 	config("missing entrypoint", "name: x\nsearcher: {name: single, metric: loss}\n", "entrypoint: is required")
 	config("several problems", "name: 5\nmax_restart: 1\n", "problems:")
-	config("negative slots", sound+"resources: {slots_per_trial: -1}\n", "resources.slots_per_trial: must be at least 0, found -1")
+	config("negative slots", sound+"resources: {slots_per_trial: -1}\n", "resources.slots_per_trial: must be from 0 to 1000000, found -1")
 	config("unknown pool", sound+"resources: {resource_pool: nowhere}\n", `there is no resource pool "nowhere"; there are default`)
 	config("name of 10,000 characters", strings.Replace(sound, "name: sound", "name: "+strings.Repeat("n", 10000), 1), "name: has 10000 characters; at most 512 are allowed")
 	config("NUL in the name", strings.Replace(sound, "name: sound", `name: "a\0b"`, 1), "name: contains a NUL character")

@@ -184,7 +184,8 @@ func passes(t *testing.T, r *rig, jobID string) {
 }
 
 // publicEnv is all that a job's processes are given by Nomad.
-var publicEnv = []string{"DET_ALLOCATION_ID", "DET_MASTERS", "DET_MASTERS_FILE", "DET_NODE_ID", "DET_NODE_NAME", "DET_RANK"}
+var publicEnv = []string{"DET_ALLOCATION_ID", "DET_DRIVER", "DET_MASTERS", "DET_MASTERS_FILE", "DET_NODE_ID", "DET_NODE_NAME", "DET_RANK",
+	"NVIDIA_VISIBLE_DEVICES"} // void, for what delivers the log
 
 // noSecrets searches what Nomad tells about a job and its allocations, and about
 // the master, for everything that is secret.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
 const (
@@ -84,6 +85,9 @@ func (s *splitter) message() error {
 		return err
 	}
 	if c != '{' {
+		if strings.IndexByte("[\"-0123456789tfn", c) >= 0 {
+			return errors.New("the body is not a JSON object: expected an object, in braces")
+		}
 		return errSyntax
 	}
 	out := bufio.NewWriterSize(s.rest, 4<<10)

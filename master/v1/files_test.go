@@ -111,7 +111,7 @@ func randomBody(t *testing.T, rnd *rand.Rand) []byte {
 
 func TestSplittingRefuses(t *testing.T) {
 	for body, want := range map[string]string{
-		`[]`:                        "not JSON",
+		`[]`:                        "expected an object",
 		`{"a":1`:                    "unexpected end",
 		`{"a":1}x`:                  "unexpected character at byte 8",
 		`{"a" 1}`:                   "unexpected character",
