@@ -22,7 +22,14 @@ const (
 	smallBody   = 64 << 10
 	reportBody  = 8 << 20   // metrics, checkpoints, logs
 	contextBody = 130 << 20 // an experiment with its code, base64
-	packsAt     = 2         // contexts that are packed or listed at once, of those that have arrived
+	publicBody  = 8 << 10   // of callers who need not be signed in
+	packsAt     = 2         // contexts that are packed at once, of those that have arrived; one of each user
+	listsAt     = 2         // contexts that are listed at once; one of each user
+	readsAt     = 512       // contexts that are sent at once
+	readsOf     = 32        // of those, to one user and the user's tasks
+	nobodyAt    = 1024      // bodies of callers who are not signed in that are decoded at once
+	nobodyOf    = 64        // of those, of one address
+	connsAt     = 8192      // connections; each waiting request and each stream is one
 	longestPoll = 60 * time.Second
 )
 
@@ -170,6 +177,7 @@ func New(ctx context.Context, cfg Config, db *store.DB, bus *store.Bus, id Ident
 		// is asked, past every limit.
 		DisablePreParseMultipartForm: true,
 		BodyLimit:                    contextBody,
+		Concurrency:                  connsAt, // whoever opens one need not be signed in, and it has buffers
 		ErrorHandler:                 a.writeError,
 		ReadTimeout:                  2 * time.Minute,
 		IdleTimeout:                  2 * time.Minute,

@@ -29,7 +29,7 @@ func TestLimitsOnBodies(t *testing.T) {
 	r := newRig(t)
 	me := r.user("determined")
 	for range 5 {
-		r.anyone().post("/api/v1/auth/login", `{"username":"`+strings.Repeat("x", 2<<20)+`"}`).says(413, "the limit here is 0.1 MB")
+		r.anyone().post("/api/v1/auth/login", `{"username":"`+strings.Repeat("x", 2<<20)+`"}`).says(413, "the limit here is 8.0 KB")
 		me.with("POST", "/api/v1/auth/login", &slowly{n: 2 << 20}, http.Header{}).says(413) // no length declared
 		r.anyone().get("/info").ok()
 	}

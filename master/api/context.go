@@ -5,7 +5,9 @@ import (
 	"encoding/base64"
 	"errors"
 	"io"
+	"net"
 	"strings"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -40,7 +42,7 @@ func (a *API) contextDirectory(ctx context.Context, c *call) error {
 	if code == nil {
 		return c.send(&v1.GetTaskContextDirectoryResponse{})
 	}
-	return a.sendBase64(c, "b64Tgz", a.db.ReadContext(a.stopping, code), code.Size)
+	return a.sendCode(c, "b64Tgz", code)
 }
 
 func (a *API) contextFile(ctx context.Context, c *call) error {
@@ -52,17 +54,75 @@ func (a *API) contextFile(ctx context.Context, c *call) error {
 	if code == nil {
 		return c.Send(nil)
 	}
-	c.Context().SetBodyStream(a.db.ReadContext(a.stopping, code), int(code.Size))
+	sending, err := a.sending(c)
+	if err != nil {
+		return err
+	}
+	c.Context().SetBodyStream(a.sentTo(c, sending, a.db.ReadContext(a.stopping, code)), int(code.Size))
 	return nil
+}
+
+// sendCode answers with code in a field of a message.
+func (a *API) sendCode(c *call, field string, code *store.Context) error {
+	sending, err := a.sending(c)
+	if err != nil {
+		return err
+	}
+	return a.sendBase64(c, field, a.sentTo(c, sending, a.db.ReadContext(a.stopping, code)), code.Size)
+}
+
+// sending waits until code may be sent to the caller. Tasks that begin together get it
+// some at a time: a runner asks again when it was told to.
+func (a *API) sending(c *call) (*share, error) {
+	ctx, cancel := context.WithTimeout(a.stopping, answerWithin)
+	defer cancel()
+	sending, err := a.receiver.reads.take(ctx, a.ownerOf(c.Ctx), 1)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unavailable, err, "the master sends other code at the moment; try again")
+	}
+	return sending, nil
+}
+
+// sent is code on its way to a client. It holds a share, so a client that has stopped
+// is let go.
+type sent struct {
+	io.Reader
+	conn    net.Conn
+	stall   time.Duration // how long the client may take none of it
+	sending *share
+}
+
+func (a *API) sentTo(c *call, sending *share, from io.Reader) *sent {
+	return &sent{Reader: from, conn: c.Context().Conn(), stall: a.receiver.stall, sending: sending}
+}
+
+func (s *sent) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if late := s.conn.SetWriteDeadline(time.Now().Add(s.stall)); late != nil {
+		return n, late
+	}
+	return n, err
+}
+
+func (s *sent) Close() error {
+	s.sending.release()
+	return s.conn.SetWriteDeadline(time.Time{}) // the connection's next answer has its own time
+}
+
+// closing reads from one and closes another.
+type closing struct {
+	io.Reader
+	io.Closer
 }
 
 // sendBase64 answers with a message of one field, without holding what is in it:
 // it is read while it is sent.
-func (a *API) sendBase64(c *call, field string, from io.Reader, size int64) error {
+func (a *API) sendBase64(c *call, field string, from io.ReadCloser, size int64) error {
 	head, tail := `{"`+field+`":"`, `"}`
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 	length := len(head) + base64.StdEncoding.EncodedLen(int(size)) + len(tail)
-	c.Context().SetBodyStream(io.MultiReader(strings.NewReader(head), &base64Reader{from: from}, strings.NewReader(tail)), length)
+	body := io.MultiReader(strings.NewReader(head), &base64Reader{from: from}, strings.NewReader(tail))
+	c.Context().SetBodyStream(closing{body, from}, length)
 	return nil
 }
 

@@ -40,15 +40,17 @@ const (
 
 // keepFiles checks the code of a request, stores it unless it is there already or
 // the request only asks, and returns its hash; nil where there is none.
-func (a *API) keepFiles(ctx context.Context, s *submitted, onlyCheck bool) ([]byte, error) {
+func (a *API) keepFiles(ctx context.Context, c *call, onlyCheck bool) ([]byte, error) {
+	s := c.files
 	if s.none() {
 		return nil, nil
 	}
 	// All of it has arrived: this waits for nobody but the disk and the database.
-	if err := a.receiver.packs.Acquire(ctx, 1); err != nil {
+	packing, err := a.receiver.packs.take(ctx, a.ownerOf(c.Ctx), 1)
+	if err != nil {
 		return nil, fault.Wrap(fault.Unavailable, err, "the master stores other code at the moment; try again")
 	}
-	defer a.receiver.packs.Release(1)
+	defer packing.release()
 	files, err := s.list()
 	if err != nil {
 		return nil, err
@@ -213,7 +215,7 @@ func (a *API) modelDef(ctx context.Context, c *call) error {
 	if code == nil {
 		return c.send(&v1.GetModelDefResponse{B64Tgz: base64.StdEncoding.EncodeToString(emptyTgz())})
 	}
-	return a.sendBase64(c, "b64Tgz", a.db.ReadContext(a.stopping, code), code.Size)
+	return a.sendCode(c, "b64Tgz", code)
 }
 
 // eachContextFile calls fn for the files of an archive until it returns false.
@@ -244,10 +246,11 @@ func (a *API) fileTree(ctx context.Context, c *call, _ *none) (*v1.FileTreeRespo
 	if err != nil {
 		return nil, err
 	}
-	if err := a.receiver.packs.Acquire(ctx, 1); err != nil { // of many files, the tree is large
+	listing, err := a.receiver.lists.take(ctx, a.ownerOf(c.Ctx), 1) // of many files, the tree is large
+	if err != nil {
 		return nil, fault.Wrap(fault.Unavailable, err, "the master lists other code at the moment; try again")
 	}
-	defer a.receiver.packs.Release(1)
+	defer listing.release()
 	root := &treeNode{}
 	err = a.eachContextFile(ctx, code, func(h *tar.Header, r io.Reader) (bool, error) {
 		name := strings.TrimSuffix(h.Name, "/")
@@ -310,8 +313,12 @@ func contentType(name string, head []byte) string {
 
 // fileOfCode finds one file of the experiment's code. It is read while it is sent:
 // what reads it ends with the server, and a client that is slow holds nothing.
-func (a *API) fileOfCode(ctx context.Context, c *call, name string) (io.Reader, int64, error) {
+func (a *API) fileOfCode(ctx context.Context, c *call, name string) (io.ReadCloser, int64, error) {
 	code, err := a.contextOf(ctx, c)
+	if err != nil {
+		return nil, 0, err
+	}
+	sending, err := a.sending(c)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -327,7 +334,11 @@ func (a *API) fileOfCode(ctx context.Context, c *call, name string) (io.Reader, 
 	if err == nil && content == nil {
 		err = fault.New(fault.NotFound, "there is no file %q in the experiment's code", clip(name))
 	}
-	return content, size, err
+	if err != nil {
+		sending.release()
+		return nil, 0, err
+	}
+	return a.sentTo(c, sending, content), size, nil
 }
 
 func (a *API) downloadFile(ctx context.Context, c *call) error {

@@ -104,7 +104,7 @@ func (a *API) submission(ctx context.Context, c *call, req *v1.CreateExperimentR
 	if s.WarmStart, err = a.source(ctx, c, s.config); err != nil {
 		return nil, err
 	}
-	if s.Context, err = a.keepFiles(ctx, c.files, req.ValidateOnly != nil && *req.ValidateOnly); err != nil {
+	if s.Context, err = a.keepFiles(ctx, c, req.ValidateOnly != nil && *req.ValidateOnly); err != nil {
 		return nil, err
 	}
 	if c.files.none() && parent != nil {

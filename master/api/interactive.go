@@ -207,7 +207,7 @@ func (a *API) newTask(ctx context.Context, c *call, of kind, l launch) (n store.
 	if n.Config, err = json.Marshal(cfg); err != nil {
 		return n, cfg, nil, err
 	}
-	n.Context, err = a.keepFiles(ctx, c.files, l.preview != nil && *l.preview)
+	n.Context, err = a.keepFiles(ctx, c, l.preview != nil && *l.preview)
 	return n, cfg, remarks, err
 }
 

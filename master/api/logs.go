@@ -45,7 +45,7 @@ func (a *API) packedBody(c *call) ([]byte, error) {
 		return nil, err
 	}
 	defer b.Close()
-	size, err := a.unpackedSize(b, encoding)
+	size, err := a.unpackedSize(c, b, encoding)
 	if err != nil {
 		return nil, err
 	}
@@ -64,12 +64,12 @@ func (a *API) packedBody(c *call) ([]byte, error) {
 
 // unpackedSize counts what a body unpacks to. Few are counted at once: to unpack
 // takes memory of its own.
-func (a *API) unpackedSize(b *received, encoding string) (size int64, err error) {
-	release, err := a.receiver.hold(a.stopping, unpackWindow/bodyWeight)
+func (a *API) unpackedSize(c *call, b *received, encoding string) (size int64, err error) {
+	held, err := a.hold(c.Ctx, unpackWindow/bodyWeight)
 	if err != nil {
 		return 0, err
 	}
-	defer release()
+	defer held.release()
 	err = unpack(b, encoding, func(r io.Reader) error {
 		size, err = io.Copy(io.Discard, io.LimitReader(r, unpackedBody+1))
 		return err
@@ -116,6 +116,7 @@ func (a *API) shipLogs(ctx context.Context, c *call) error {
 	if err := v1.Unmarshal(body, &req); err != nil {
 		return fault.New(fault.Invalid, "%w", err)
 	}
+	decoded(c.Ctx)
 	switch {
 	case req.Shipper == "":
 		return fault.New(fault.Invalid, "shipper: lines are numbered by whoever ships them, who needs a name")
@@ -157,6 +158,7 @@ func (a *API) taskLogs(ctx context.Context, c *call) error {
 	if err := v1.Unmarshal(body, &req); err != nil {
 		return fault.New(fault.Invalid, "%w", err)
 	}
+	decoded(c.Ctx)
 	return a.takeTaskLogs(ctx, c, req.Logs)
 }
 
@@ -170,6 +172,7 @@ func (a *API) oldTaskLogs(ctx context.Context, c *call) error {
 	if err := v1.Unmarshal(body, &list); err != nil {
 		return fault.New(fault.Invalid, "%w", err)
 	}
+	decoded(c.Ctx)
 	return a.takeTaskLogs(ctx, c, list)
 }
 

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/spool"
@@ -21,9 +21,12 @@ import (
 // Up to smallBody a body is read into memory. A larger one goes to disk as it
 // arrives, and is read into memory when it is whole, as room in a budget of memory
 // allows. So what a client that is slow, or has stopped, holds is its own
-// connection and its own share of the disk, and nothing that others wait for.
+// connection and its own share of the disk, and nothing that others wait for. When a
+// body is decoded, its room in the budget is others'; its user's own share stays taken
+// until the answer, so that what one user has in handlers is bounded too.
 const (
 	bodyMemory  = 64 << 20        // for decoding bodies, all together
+	bodyOwner   = bodyMemory / 4  // of that, of one user; a single body that needs more has it alone
 	bodyWeight  = 4               // bytes of memory for a byte of a body while it is decoded
 	spoolMost   = 8 << 30         // bytes on disk of all bodies that arrive
 	reserveWait = 5 * time.Minute // for room on the disk, which others give back; the client waits meanwhile, unread
@@ -44,13 +47,17 @@ type Receiving struct {
 type receiver struct {
 	spool  *spool.Folder
 	stall  time.Duration
-	memory *semaphore.Weighted
-	packs  *semaphore.Weighted // code that is packed or listed
-	packed *spool.Folder       // where it is packed
+	memory *shares       // for decoding bodies, in bytes
+	nobody *shares       // bodies of callers who are not signed in, while they are decoded
+	packs  *shares       // code that is packed
+	lists  *shares       // code that is listed
+	reads  *shares       // code that is sent
+	packed *spool.Folder // where code is packed
 }
 
 func newReceiver(cfg Receiving) *receiver {
-	r := &receiver{spool: cfg.Spool, stall: cfg.Stall, memory: semaphore.NewWeighted(bodyMemory), packs: semaphore.NewWeighted(packsAt)}
+	r := &receiver{spool: cfg.Spool, stall: cfg.Stall, memory: newShares(bodyMemory, bodyOwner), nobody: newShares(nobodyAt, nobodyOf),
+		packs: newShares(packsAt, 1), lists: newShares(listsAt, 1), reads: newShares(readsAt, readsOf)}
 	if r.spool == nil {
 		r.spool = spool.New(os.TempDir(), spoolMost)
 	}
@@ -61,13 +68,24 @@ func newReceiver(cfg Receiving) *receiver {
 	return r
 }
 
-// hold waits for room to decode n bytes, and returns what gives it back.
-func (r *receiver) hold(ctx context.Context, n int64) (func(), error) {
-	weight := min(n*bodyWeight, bodyMemory)
-	if err := r.memory.Acquire(ctx, weight); err != nil {
+// hold waits for room to decode n bytes.
+func (a *API) hold(c *fiber.Ctx, n int64) (*share, error) {
+	ctx, cancel := context.WithTimeout(a.stopping, answerWithin)
+	defer cancel()
+	held, err := a.receiver.memory.take(ctx, a.ownerOf(c), n*bodyWeight)
+	if err != nil {
 		return nil, fault.Wrap(fault.Unavailable, err, "the master has no memory for this request at the moment; try again")
 	}
-	return func() { r.memory.Release(weight) }, nil
+	return held, nil
+}
+
+// ownerOf names whose share of what is bounded a request takes: a user's, with what
+// the user's tasks send, or that of an address.
+func (a *API) ownerOf(c *fiber.Ctx) string {
+	if who := whoOf(c); who.Username != "" {
+		return "user " + who.Username
+	}
+	return "address " + a.addressOf(c)
 }
 
 // A received body is whole: in memory or on disk.
@@ -160,14 +178,10 @@ func (a *API) toDisk(c *fiber.Ctx, b *received, from *arrival, declared, limit i
 func (a *API) reserve(c *fiber.Ctx, n int64) (*spool.Reservation, error) {
 	ctx, cancel := context.WithTimeout(a.stopping, reserveWait)
 	defer cancel()
-	owner := "address " + c.Context().RemoteIP().String()
-	if who := whoOf(c); who.Username != "" {
-		owner = "user " + who.Username
-	}
-	return a.receiver.spool.Reserve(ctx, owner, n)
+	return a.receiver.spool.Reserve(ctx, a.ownerOf(c), n)
 }
 
-// readBody reads a body into memory, which is the request's until its answer.
+// readBody reads a body into memory, which is the request's until decoded or its answer.
 func (a *API) readBody(c *fiber.Ctx, limit int) ([]byte, error) {
 	b, err := a.receive(c, limit)
 	if err != nil {
@@ -177,11 +191,11 @@ func (a *API) readBody(c *fiber.Ctx, limit int) ([]byte, error) {
 	return a.intoMemory(c, b)
 }
 
-// intoMemory reads a received body when there is memory for it. guard gives the
-// memory back.
+// intoMemory reads a received body when there is memory for it. decoded and guard give
+// the memory back.
 func (a *API) intoMemory(c *fiber.Ctx, b *received) ([]byte, error) {
 	if b.file == nil {
-		return b.small, nil
+		return b.small, a.holdNobody(c, len(b.small))
 	}
 	if err := a.holdFor(c, b.size()); err != nil {
 		return nil, err
@@ -196,21 +210,48 @@ type heldKey struct{}
 // holdFor keeps room for n bytes until the request is answered. A request holds
 // once: one that held and waited could wait for ever.
 func (a *API) holdFor(c *fiber.Ctx, n int64) error {
-	if _, twice := c.Locals(heldKey{}).(func()); twice {
+	if _, twice := c.Locals(heldKey{}).(*share); twice {
 		return errors.New("a request asked for memory twice")
 	}
-	ctx, cancel := context.WithTimeout(a.stopping, answerWithin)
-	defer cancel()
-	release, err := a.receiver.hold(ctx, n)
+	held, err := a.hold(c, n)
 	if err == nil {
-		c.Locals(heldKey{}, release)
+		c.Locals(heldKey{}, held)
 	}
 	return err
 }
 
+// holdNobody counts the small body of a caller who is not signed in. It has arrived:
+// no client that is slow keeps others waiting.
+func (a *API) holdNobody(c *fiber.Ctx, n int) error {
+	if n == 0 || whoOf(c).Username != "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(a.stopping, answerWithin)
+	defer cancel()
+	held, err := a.receiver.nobody.take(ctx, a.ownerOf(c), 1)
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, err, "too many requests of callers who are not signed in at the moment; try again")
+	}
+	c.Locals(heldKey{}, held)
+	return nil
+}
+
+// decoded gives the memory of a body back that is no longer used: to the others, and
+// where nobody is signed in to all.
+func decoded(c *fiber.Ctx) {
+	held, ok := c.Locals(heldKey{}).(*share)
+	switch {
+	case !ok:
+	case whoOf(c).Username == "":
+		held.release()
+	default:
+		held.free()
+	}
+}
+
 func releaseHeld(c *fiber.Ctx) {
-	if release, ok := c.Locals(heldKey{}).(func()); ok {
-		release()
+	if held, ok := c.Locals(heldKey{}).(*share); ok {
+		held.release()
 		c.Locals(heldKey{}, nil)
 	}
 }
@@ -318,5 +359,12 @@ func (a *API) discard(c *fiber.Ctx, most int64) {
 var errLeftOver = errors.New("the rest of the body is not read")
 
 func tooLarge(n, limit int) error {
-	return fault.New(fault.TooLarge, "the request has %.1f MB; the limit here is %.1f MB", float64(n)/(1<<20), float64(limit)/(1<<20))
+	return fault.New(fault.TooLarge, "the request has %s; the limit here is %s", sizeText(n), sizeText(limit))
+}
+
+func sizeText(n int) string {
+	if n < 1<<20 {
+		return fmt.Sprintf("%.1f KB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/(1<<20))
 }

@@ -75,6 +75,9 @@ func handle[Req, Resp any](a *API, method, path string, who access, summary stri
 	fn func(ctx context.Context, c *call, req *Req) (*Resp, error), opts ...option) {
 	r := route{method: method, path: path, access: who, limit: smallBody, summary: summary, within: answerWithin,
 		req: messageType[Req](), resp: messageType[Resp]()}
+	if who == public {
+		r.limit = publicBody
+	}
 	for _, o := range opts {
 		o(&r)
 	}
@@ -90,6 +93,7 @@ func handle[Req, Resp any](a *API, method, path string, who access, summary stri
 			if err := v1.Unmarshal(body, &req); err != nil {
 				return fault.New(fault.Invalid, "%w", err)
 			}
+			decoded(fc)
 		}
 		ctx, cancel := context.WithTimeout(a.stopping, r.within)
 		defer cancel()

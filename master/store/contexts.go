@@ -10,6 +10,10 @@ import (
 // contextPart is the size of the pieces in which code is stored.
 const contextPart = 1 << 20
 
+// contextRead is how much of a piece is in memory while code is read. Pieces are stored
+// as they are, so that the server reads no more of one either.
+const contextRead = 64 << 10
+
 // A Context is the code of an experiment or task, a gzipped tar, named by the hash
 // of what is in it.
 type Context struct {
@@ -117,8 +121,8 @@ func (db *DB) TaskContext(ctx context.Context, task string) (*Context, error) {
 	return &Context{Hash: f.Hash, Size: f.Size}, nil
 }
 
-// ReadContext reads a context from its beginning. It asks for one piece at a time
-// and holds no connection in between, so its reader may be slow. It ends with ctx.
+// ReadContext reads a context from its beginning. It asks for a part of a piece at a
+// time and holds no connection in between, so its reader may be slow. It ends with ctx.
 func (db *DB) ReadContext(ctx context.Context, c *Context) io.Reader {
 	return &partReader{ctx: ctx, db: db, of: c}
 }
@@ -128,9 +132,16 @@ type partReader struct {
 	ctx  context.Context
 	db   *DB
 	of   *Context
-	n    int
+	n    int   // of the piece
+	at   int64 // in the piece
 	seen int64
 	buf  []byte
+}
+
+// A readPart is a part of a piece.
+type readPart struct {
+	Data []byte `db:"data"`
+	Size int64  `db:"size"` // of the piece
 }
 
 func (r *partReader) Read(p []byte) (int, error) {
@@ -138,13 +149,18 @@ func (r *partReader) Read(p []byte) (int, error) {
 		if r.seen == r.of.Size {
 			return 0, io.EOF
 		}
-		data, err := scalar[[]byte](r.ctx, r.db, `SELECT data FROM context_parts WHERE hash = $1 AND n = $2`, r.of.Hash, r.n)
+		part, err := row[readPart](r.ctx, r.db, "a piece of the code", `
+			SELECT substring(data FROM $3 + 1 FOR $4) AS data, octet_length(data) AS size FROM context_parts WHERE hash = $1 AND n = $2`,
+			r.of.Hash, r.n, r.at, contextRead)
 		if err != nil {
 			return 0, err
 		}
-		r.buf = data
-		r.n++
-		r.seen += int64(len(data))
+		r.buf = part.Data
+		r.at += int64(len(part.Data))
+		r.seen += int64(len(part.Data))
+		if r.at >= part.Size {
+			r.n, r.at = r.n+1, 0
+		}
 	}
 	n := copy(p, r.buf)
 	r.buf = r.buf[n:]

@@ -66,6 +66,9 @@ func TestTaskContext(t *testing.T) {
 		if got, err := io.ReadAll(w.db.ReadContext(ctx, c)); err != nil || !bytes.Equal(got, code) {
 			t.Errorf("%d of %d bytes: %v", len(got), size, err)
 		}
+		if n, _ := w.db.ReadContext(ctx, c).Read(make([]byte, contextPart)); n > contextRead {
+			t.Errorf("%d bytes are in memory at once; %d are enough", n, contextRead)
+		}
 	}
 	failed := errors.New("the writer failed")
 	if err := w.db.SaveContext(ctx, []byte("half"), func(to io.Writer) error { _, _ = to.Write(make([]byte, 3*contextPart)); return failed }); !errors.Is(err, failed) {

@@ -1,0 +1,188 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// One owner who asks for more than a share waits, and nobody else does.
+func TestSharesOfOneOwnerLeaveTheOthers(t *testing.T) {
+	s := newShares(8, 2)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	take := func(owner string, n int64) *share {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		got, err := s.take(ctx, owner, n)
+		if err != nil {
+			t.Fatalf("%s takes %d: %v", owner, n, err)
+		}
+		return got
+	}
+	first := take("greedy", 2)
+	waiting, begun := context.WithCancel(t.Context())
+	for range 20 { // they wait, and stand in nobody's way
+		go func() {
+			if more, err := s.take(waiting, "greedy", 2); err == nil {
+				more.release()
+			}
+		}()
+	}
+	other := take("other", 2)
+	other.release()
+	other.release() // twice is once
+	begun()
+	first.free()
+	if _, err := s.take(over, "greedy", 1); err == nil {
+		t.Error("an owner's share is taken until it is released")
+	}
+	take("other", 8).release() // more than one owner's share, alone; all of it is there
+	first.release()
+	take("greedy", 1).release()
+	s.empties(t)
+}
+
+// empties waits until nobody holds or waits.
+func (s *shares) empties(t *testing.T) {
+	t.Helper()
+	eventually(t, func() bool { return s.held() == 0 })
+}
+
+// held counts what is held or waited for.
+func (s *shares) held() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, own := range s.owners {
+		n += own.users
+	}
+	return n
+}
+
+func eventually(t *testing.T, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !is(); {
+		if time.Now().After(end) {
+			t.Fatal("it does not become so")
+		}
+		<-time.After(2 * time.Millisecond)
+	}
+}
+
+// holding holds a share for a test.
+func holding(t *testing.T, s *shares, owner string, n int64) *share {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	got, err := s.take(ctx, owner, n)
+	if err != nil {
+		t.Fatalf("%s takes %d: %v", owner, n, err)
+	}
+	return got
+}
+
+// While the code of one user's submission is packed, the user's others wait, and no
+// request of anybody else. A submission that waits has its body's memory given back.
+func TestOneUserHoldsUpNobodyElse(t *testing.T) {
+	r := newRig(t)
+	me, admin := r.user("determined"), r.user("admin")
+	code := `"modelDefinition":[` + modelFile("train.py", "print(1)\n") + `]`
+	of := fmt.Sprintf("/api/v1/experiments/%d/", admin.create(yaml(), code))
+	packing, listing := holding(t, r.api.receiver.packs, "user determined", 1), holding(t, r.api.receiver.lists, "user determined", 1)
+	created := make(chan answer, 4)
+	for range cap(created) {
+		go func() {
+			created <- me.post("/api/v1/experiments", createBody(yaml()+"\n#"+strings.Repeat("x", 2*smallBody), code))
+		}()
+	}
+	eventually(t, func() bool { return r.api.receiver.packs.held() == 1+cap(created) })
+	holding(t, r.api.receiver.memory, "other", bodyMemory).release() // all of it
+	if r.api.receiver.memory.held() != cap(created) {
+		t.Error("what a user has in handlers counts against the user's share until the answer")
+	}
+	admin.create(yaml(), code)
+	admin.create(yaml()+"\n#"+strings.Repeat("y", 2*smallBody), code)
+	admin.get(of + "file_tree").ok()
+	if len(created) > 0 {
+		t.Error("a user's submissions do not wait for each other")
+	}
+	packing.release()
+	for range cap(created) {
+		(<-created).ok()
+	}
+	listing.release()
+	me.get(of + "file_tree").ok()
+	for _, s := range []*shares{r.api.receiver.memory, r.api.receiver.packs, r.api.receiver.lists} {
+		s.empties(t)
+	}
+}
+
+// Tasks that begin together all get their code, whatever others do with theirs.
+func TestAllGetTheirCode(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Receiving.Stall = 3 * time.Second })
+	me := r.user("determined")
+	random := make([]byte, 12<<20)
+	_, _ = rand.Read(random) // never fails
+	id := me.create(yaml(), `"modelDefinition":[`+modelFile("data", string(random))+`]`)
+	path := fmt.Sprintf("/api/v1/experiments/%d/", id)
+	// Clients that take nothing, as many as one user may have.
+	for i := range readsOf {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if err := conn.(*net.TCPConn).SetReadBuffer(4096); err != nil {
+			t.Fatal(err)
+		}
+		what := [...]string{"model_def", "file/download?path=data"}[i%2]
+		fmt.Fprintf(conn, "GET %s%s HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: %s\r\n\r\n", path, what, me.token)
+	}
+	eventually(t, func() bool { return r.api.receiver.reads.held() == readsOf })
+	r.user("admin").get(path + "file/download?path=data").ok()
+	var wg sync.WaitGroup
+	for range readsOf + 8 {
+		wg.Go(func() {
+			if got := me.get(path + "file/download?path=data"); got.code != 200 || !bytes.Equal(got.body, random) {
+				t.Errorf("%d, %d bytes", got.code, len(got.body))
+			}
+		})
+	}
+	wg.Wait()
+	me.get(path+"file/download?path=none").says(404, "no file")
+	r.api.receiver.reads.empties(t)
+}
+
+// What callers who are not signed in can make the master hold is bounded: connections,
+// their bodies, and how many of those it decodes at once.
+func TestCallersWhoAreNotSignedIn(t *testing.T) {
+	r := newRig(t)
+	if n := r.api.App().Server().Concurrency; n != connsAt {
+		t.Errorf("%d connections; want %d", n, connsAt)
+	}
+	const login = "/api/v1/auth/login"
+	body := `{"username":"determined","password":"","isHashed":true}`
+	r.anyone().post(login, body+strings.Repeat(" ", publicBody-len(body))).ok()
+	r.anyone().post(login, body+strings.Repeat(" ", publicBody+1-len(body))).is(413)
+	r.anyone().with("POST", login, io.LimitReader(&slowly{n: publicBody + 1}, publicBody+1), nil).is(413) // chunked
+	held := holding(t, r.api.receiver.nobody, "address 127.0.0.1", nobodyOf)
+	answered := make(chan answer, 1)
+	go func() { answered <- r.anyone().post(login, body) }()
+	eventually(t, func() bool { return r.api.receiver.nobody.held() == 2 })
+	holding(t, r.api.receiver.nobody, "address of another", nobodyOf).release()
+	if len(answered) > 0 {
+		t.Error("bodies of one address are not counted")
+	}
+	held.release()
+	(<-answered).ok()
+	r.anyone().post(login, "{").is(400)
+	r.api.receiver.nobody.empties(t)
+}
