@@ -196,9 +196,9 @@ def test_shared_folders_are_open_whatever_the_umask(tmp_path: pathlib.Path) -> N
             storage.SharedFSStorageManager(str(base / "b" / "c")).pre_store_path("one")
             storage.FolderFiles(base / "files").store(pathlib.Path(__file__), "x/y")
     finally:
-        os.umask(previous)
         stopped.set()
-        thread.join()
+        thread.join()  # before the umask changes, or its last folder is another's
+        os.umask(previous)
     assert set(seen) == {0o700}
 
     def mode(path: pathlib.Path) -> int:

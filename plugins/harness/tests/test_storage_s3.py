@@ -318,9 +318,12 @@ def test_sharded_checkpoints(stub: Stub, config: Dict[str, Any], tmp_path: pathl
 
         def work(dist: core.DistributedContext) -> str:
             context = sharded(stub, config, dist)
+            # Each node has a folder of its own; here both nodes are one machine.
+            context._storage_manager._base_path = str(tmp_path / f"node-{dist.cross_rank}")
             with context.store_path({"steps_completed": 1}, shard=True) as (path, storage_id):
                 (path / f"shard-{dist.rank}").write_text(str(dist.rank))
                 dist.allgather(None)
+            dist.allgather(None)
             assert not path.exists()
             found: str = storage_id
             return found

@@ -5,6 +5,11 @@ A ``PyTorchTrial`` says what to do with a batch. ``Trainer.fit`` trains it from 
 resumption are the loop's matter (``_loop``), which drives PyTorch through an engine (``_engine``).
 """
 
+try:
+    import torch  # noqa: F401
+except ImportError as err:
+    raise ImportError("determined.pytorch needs PyTorch. Install torch: pip install torch") from err
+
 from determined.pytorch import samplers
 from determined.pytorch._callback import PyTorchCallback
 from determined.pytorch._context import PyTorchTrialContext
