@@ -56,12 +56,11 @@ type page struct {
 
 func newPages(files fs.FS) *pages { return &pages{files: files, known: map[string]*page{}} }
 
-// mountPages takes what no route of the table took: files of the application, and
+// sendPages answers what no route of the table took: files of the application, and
 // for every other path that a person's browser opens the application itself, which
 // looks at the path. Programs that ask for a path that is not there get an error.
-func (a *API) mountPages() {
-	p := newPages(a.cfg.Pages)
-	a.app.Use(func(c *fiber.Ctx) error {
+func sendPages(p *pages) fiber.Handler {
+	return func(c *fiber.Ctx) error {
 		if m := c.Method(); m != fiber.MethodGet && m != fiber.MethodHead {
 			return noPath(c)
 		}
@@ -85,7 +84,7 @@ func (a *API) mountPages() {
 			return err
 		}
 		return index.send(c, false)
-	})
+	}
 }
 
 func noPath(c *fiber.Ctx) error {

@@ -26,7 +26,7 @@ func TestPagesAreServed(t *testing.T) {
 	r := newRig(t, withPages)
 	open := func(path string) answer { return r.anyone().with("GET", path, nil, browser) }
 
-	for _, path := range []string{"/", "/experiments", "/experiments/12/logs?q=x", "/det/experiments/1", "/no/such/page", "/../etc/passwd"} {
+	for _, path := range []string{"/", "/experiments", "/experiments/12/logs?q=x", "/det/experiments/1", "/no/such/page", "/../etc/passwd", "/tasks", "/tasks?kind=notebooks"} {
 		a := open(path).ok()
 		if !strings.Contains(string(a.body), "<title>start") || !strings.HasPrefix(a.header.Get("Content-Type"), "text/html") {
 			t.Errorf("%s: %s: %s", path, a.header.Get("Content-Type"), a.body)

@@ -40,6 +40,7 @@ type route struct {
 	query   []string      // names of its parameters
 	within  time.Duration // how long the answer may take once the body is there; a raw route has no such limit
 	files   string        // the field of its body that has files, which are received to disk
+	page    bool          // a page of the browser has the same path
 }
 
 // none is the request or response of a route that has none.
@@ -50,6 +51,9 @@ type option func(*route)
 
 func bodyLimit(n int) option { return func(r *route) { r.limit = n } }
 func evenWhenEnded(r *route) { r.after = true }
+
+// besidePage is for a path that a page has too: a browser that goes there gets the page.
+func besidePage(r *route) { r.page = true }
 
 // query names the parameters of a route, for its documentation.
 func query(names string) option {
@@ -154,14 +158,23 @@ func messageType[T any]() reflect.Type {
 func (a *API) mount() {
 	a.app.Use(a.guard)
 	a.mountVisits()
+	pages := sendPages(newPages(a.cfg.Pages))
 	for _, r := range a.routes {
 		path := "/api/v1" + r.path
 		if outside, ok := strings.CutPrefix(r.path, "//"); ok {
 			path = "/" + outside
 		}
+		if r.page {
+			a.app.Get(path, func(c *fiber.Ctx) error {
+				if wantsPage(c) {
+					return pages(c)
+				}
+				return c.Next()
+			})
+		}
 		a.app.Add(r.method, path, a.admit(r), r.handler)
 	}
-	a.mountPages()
+	a.app.Use(pages)
 }
 
 // admit checks who calls before anything of the body is read. The context of a raw

@@ -10,7 +10,7 @@ import (
 
 func (a *API) registerTasks() {
 	handle(a, "GET", "/tasks", both, "What holds or waits for a place", a.liveTasks)
-	handle(a, "GET", "//tasks", person, "What holds or waits for a place, by attempt, as clients from before /api/v1 read it", a.oldTasks)
+	handle(a, "GET", "//tasks", person, "What holds or waits for a place, by attempt, as clients from before /api/v1 read it", a.oldTasks, besidePage)
 	handle(a, "GET", "/tasks/count", both, "How many interactive tasks and commands there are", a.taskCount)
 	handle(a, "GET", "/tasks/:id", both, "A task with its attempts, the newest first", a.task)
 	handle(a, "GET", "/allocations/:id", both, "An attempt", a.allocation)

@@ -83,14 +83,20 @@ func TestUnchangedNodesAreNotWritten(t *testing.T) {
 	if again := record(); again["a"] != first["a"] || again["b"] != first["b"] {
 		t.Errorf("nothing changed, and %v became %v", first, again)
 	}
-	for name, change := range map[string]func(){
-		"status": func() { nodes[0].Status = "down" }, "inventory": func() { nodes[0].Inventory = []byte(`{"cores": 9}`) },
-		"deadline": func() { nodes[0].DrainDeadline = &at }, "no deadline": func() { nodes[0].DrainDeadline = nil }, "pool": func() { nodes[0].NodePool = "gpu" },
+	for _, change := range []struct {
+		name string
+		make func()
+	}{
+		{"status", func() { nodes[0].Status = "down" }},
+		{"inventory", func() { nodes[0].Inventory = []byte(`{"cores": 9}`) }},
+		{"deadline", func() { nodes[0].DrainDeadline = &at }},
+		{"no deadline", func() { nodes[0].DrainDeadline = nil }},
+		{"pool", func() { nodes[0].NodePool = "gpu" }},
 	} {
 		before := versions()
-		change()
+		change.make()
 		if after := record(); after["a"] == before["a"] || after["b"] != before["b"] {
-			t.Errorf("%s: %v became %v", name, before, after)
+			t.Errorf("%s: %v became %v", change.name, before, after)
 		}
 	}
 	nodes = nodes[:1]

@@ -32,8 +32,8 @@ type library struct {
 	byIndex  map[int]string // last known ids of the GPUs
 	expected map[string]bool
 	asked    map[int]*question // by index: GPUs whose description is under way
-	patience time.Duration     // with one GPU
-	symbols  map[string]bool   // functions that were looked for in the library
+	late     func(index int, since time.Time) (<-chan time.Time, func() bool)
+	symbols  map[string]bool // functions that were looked for in the library
 }
 
 // A question is the description of one GPU under way: a call may hang, and is not made again
@@ -48,6 +48,12 @@ type question struct {
 // patience is how long the library may take to describe a GPU.
 const patience = 10 * time.Second
 
+// late fires when a question about a GPU, whichever, has been open for too long.
+func late(_ int, since time.Time) (<-chan time.Time, func() bool) {
+	timer := time.NewTimer(max(0, patience-time.Since(since)))
+	return timer.C, timer.Stop
+}
+
 // errBusy says that the library cannot be begun anew because a call has not returned.
 var errBusy = errors.New("a call of NVIDIA's library has not returned")
 
@@ -56,7 +62,7 @@ func Open() (gpus.Source, error) { return open(nvml.New(), "/") }
 
 func open(api nvml.Interface, root string) (*library, error) {
 	l := &library{api: api, root: root, byIndex: map[int]string{}, expected: map[string]bool{},
-		asked: map[int]*question{}, patience: patience, symbols: map[string]bool{}}
+		asked: map[int]*question{}, late: late, symbols: map[string]bool{}}
 	if err := l.begin(); err != nil {
 		return nil, err
 	}
@@ -216,12 +222,12 @@ func (l *library) ask(index int) *question {
 // answer waits for the description of a GPU, and not for long. What the library does not tell of
 // one GPU keeps none of the others out of use.
 func (l *library) answer(index int, q *question) (gpus.GPU, bool) {
-	timer := time.NewTimer(max(0, l.patience-time.Since(q.since)))
-	defer timer.Stop()
+	late, stop := l.late(index, q.since)
+	defer stop()
 	select {
 	case <-q.done:
 		return q.gpu, q.ok
-	case <-timer.C:
+	case <-late:
 	}
 	l.ids.Lock()
 	defer l.ids.Unlock()

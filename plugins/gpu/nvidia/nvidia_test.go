@@ -313,8 +313,15 @@ func TestNoAnswer(t *testing.T) {
 func TestHang(t *testing.T) {
 	m, l := openOn(t, dgxh100.New())
 	scanned(t, l)
-	l.patience = 50 * time.Millisecond
 	id, hang := m.ids()[3], make(chan struct{})
+	past := make(chan time.Time)
+	close(past)
+	l.late = func(index int, _ time.Time) (<-chan time.Time, func() bool) {
+		if index == 3 {
+			return past, func() bool { return false }
+		}
+		return nil, func() bool { return false }
+	}
 	begun := m.begun
 	m.set(func() { m.hangs[id] = hang })
 	for range 3 {
@@ -332,7 +339,7 @@ func TestHang(t *testing.T) {
 	}
 	m.set(func() { clear(m.hangs) })
 	close(hang)
-	l.patience = patience
+	l.late = late
 	for deadline := time.Now().Add(30 * time.Second); ; {
 		if g := scanned(t, l).GPUs[3]; g.Unanswered == "" && g.Model != "" {
 			break
