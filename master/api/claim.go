@@ -61,6 +61,9 @@ func (a *API) claim(ctx context.Context, c *call, req *v1.ClaimRequest) (*v1.Cla
 		return nil, err
 	}
 	a.bus.Publish(store.AllocationTopic(id), store.TopicEvents)
+	if !rows.Session {
+		session = ""
+	}
 	spec, err := buildSpec(rows, a.specBase(rows.Pool), token, session)
 	if err != nil {
 		return nil, err

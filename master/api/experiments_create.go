@@ -73,7 +73,7 @@ func (a *API) submission(ctx context.Context, c *call, req *v1.CreateExperimentR
 		return nil, fault.New(fault.Unimplemented, "unmanaged: experiments that run elsewhere cannot be recorded yet")
 	}
 	s := &submission{}
-	s.OwnerID, s.ParentID = c.who.UserID, req.ParentID
+	s.OwnerID, s.SessionEpoch, s.ParentID = c.who.UserID, c.who.SessionEpoch, req.ParentID
 	s.Active = req.Activate != nil && *req.Activate
 	var err error
 	if s.CreationKey, err = c.creationKey(); err != nil {

@@ -175,7 +175,7 @@ func (a *API) launch(ctx context.Context, c *call, of kind, l launch) (*launched
 
 // newTask checks a request from its form to what the cluster can do.
 func (a *API) newTask(ctx context.Context, c *call, of kind, l launch) (n store.NewTask, cfg expconf.CommandConfig, remarks []string, err error) {
-	n = store.NewTask{ID: uuid.NewString(), Type: of.row, OwnerID: c.who.UserID, WorkspaceID: defaultWorkspace,
+	n = store.NewTask{ID: uuid.NewString(), Type: of.row, OwnerID: c.who.UserID, SessionEpoch: c.who.SessionEpoch, WorkspaceID: defaultWorkspace,
 		Shell: l.shell, Tensorboard: l.tensorboard}
 	if n.CreationKey, err = c.creationKey(); err != nil {
 		return n, cfg, nil, err

@@ -62,7 +62,7 @@ func (a *API) login(ctx context.Context, c *call, req *v1.LoginRequest) (*v1.Log
 		return nil, fault.New(fault.Forbidden, "user %s is deactivated; an admin can activate it with det user activate %s", name, name)
 	}
 	token, hash := auth.NewToken()
-	if err := a.db.NewSession(ctx, u.ID, hash, sessionLife); err != nil {
+	if err := a.db.NewSession(ctx, u, hash, sessionLife); err != nil {
 		return nil, err
 	}
 	c.Cookie(sessionCookie(c, token, int(sessionLife.Seconds())))

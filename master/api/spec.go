@@ -204,6 +204,9 @@ func (b *specBuilder) common() {
 		"DET_RESOURCES_ID":   r.NomadAllocID,
 		"DET_CONTAINER_ID":   r.NomadAllocID,
 	})
+	if b.session == "" { // what its user started before a new password acts for nobody
+		delete(b.spec.Env, "DET_USER_TOKEN")
+	}
 	for label, name := range map[string]string{"c10d": "C10D_PORT", "dtrain_ssh": "DTRAIN_SSH_PORT",
 		"comm1": "INTER_TRAIN_PROCESS_COMM_PORT_1", "comm2": "INTER_TRAIN_PROCESS_COMM_PORT_2"} {
 		if port := r.Ports[label]; port != 0 {

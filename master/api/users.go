@@ -217,21 +217,16 @@ func (a *API) patchUser(ctx context.Context, c *call, req *v1.PatchUser) (*v1.Pa
 	return &v1.PatchUserResponse{User: wireUser(u)}, nil
 }
 
-// changeUser changes an account and signs it out everywhere else when its
-// password changed or it was deactivated.
+// changeUser changes an account. Its sessions end when its password changes or it is
+// deactivated, and those of its tasks, but for the one that changes it.
 func (a *API) changeUser(ctx context.Context, c *call, id int, ch store.UserChange) (store.User, error) {
-	u, err := a.db.ChangeUser(ctx, id, ch)
+	keep := int64(0)
+	if id == c.who.UserID {
+		keep = c.who.SessionID
+	}
+	u, err := a.db.ChangeUser(ctx, id, ch, keep)
 	if err != nil {
 		return u, err
-	}
-	if ch.PasswordHash != nil || !u.Active {
-		keep := int64(0)
-		if id == c.who.UserID {
-			keep = c.who.SessionID
-		}
-		if err := a.db.EndSessions(ctx, id, keep, !u.Active); err != nil {
-			return u, err
-		}
 	}
 	a.auth.forget(id)
 	a.bus.Publish(store.TopicAccess)

@@ -18,6 +18,9 @@ type Who struct {
 	Admin    bool
 	// Of a person's session.
 	SessionID int64
+	// SessionEpoch rises when all sessions of the user end; what is started with a
+	// session belongs to its epoch.
+	SessionEpoch int
 	// Within is the attempt that a session was made for: a program of its user's acts
 	// with it in the user's name, within what programs need. It is never an admin's.
 	Within string

@@ -164,8 +164,8 @@ func queueRevived(b *statements, t RevivedTrial) {
 
 func queueNewTrial(b *statements, t NewTrial) {
 	b.guarded("task "+t.TaskID, `
-		INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, experiment_id, name, context_hash, pool, slots, priority)
-		SELECT $2, 'TRIAL', e.job_id, e.owner_id, p.workspace_id, e.id, $3, e.context_hash, e.pool, e.slots_per_trial, e.priority
+		INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, experiment_id, name, context_hash, pool, slots, priority, session_epoch)
+		SELECT $2, 'TRIAL', e.job_id, e.owner_id, p.workspace_id, e.id, $3, e.context_hash, e.pool, e.slots_per_trial, e.priority, e.session_epoch
 		FROM experiments e JOIN projects p ON p.id = e.project_id WHERE e.id = $1`, t.ExperimentID, t.TaskID, t.Name)
 	b.guarded(fmt.Sprintf("trial %d of experiment %d", t.Number, t.ExperimentID), `
 		INSERT INTO trials (experiment_id, number, task_id, hparams, seed, state, warm_start, run_id, held, target)

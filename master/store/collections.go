@@ -331,9 +331,9 @@ func (db *DB) holdCheckpoint(ctx context.Context, id *string) error {
 
 func (db *DB) insertCollection(ctx context.Context, c Collection) error {
 	_, err := db.exec(ctx, `
-		INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, experiment_id, name, pool, slots, priority, ended_at, exit_status)
+		INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, experiment_id, name, pool, slots, priority, ended_at, exit_status, session_epoch)
 		SELECT @id, 'CHECKPOINT_GC', gen_random_uuid(), e.owner_id, p.workspace_id, e.id, format('Removal of files of experiment %s', e.id),
-			@pool, 0, @priority, CASE WHEN @over <> '' THEN now() END, @over
+			@pool, 0, @priority, CASE WHEN @over <> '' THEN now() END, @over, e.session_epoch
 		FROM experiments e JOIN projects p ON p.id = e.project_id WHERE e.id = @experiment`,
 		pgx.NamedArgs{"id": c.TaskID, "pool": c.Pool, "priority": c.Priority, "over": c.Over, "experiment": c.ExperimentID})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 // NewExperiment is an experiment to be made.
 type NewExperiment struct {
 	OwnerID        int
+	SessionEpoch   int // of the session that starts it
 	ProjectID      int
 	ParentID       *int
 	Config         []byte // complete, JSON
@@ -63,16 +64,16 @@ func (db *DB) CreateExperiment(ctx context.Context, n NewExperiment) (int, error
 		owner := trial.Owner{WarmStart: n.WarmStart}
 		err = asFault(tx.QueryRow(ctx, `
 			INSERT INTO experiments (owner_id, project_id, parent_id, config, original_config, context_hash, seed, name, description,
-				labels, desired, pool, slots_per_trial, max_slots, weight, priority, template, template_source, warm_start, creation_key)
+				labels, desired, pool, slots_per_trial, max_slots, weight, priority, template, template_source, warm_start, creation_key, session_epoch)
 			VALUES (@owner, @project, @parent, @config, @original, @context, @seed, @name, @description,
-				@labels, @desired, @pool, @slots, @max_slots, @weight, @priority, @template, @template_source, @warm_start, @key)
+				@labels, @desired, @pool, @slots, @max_slots, @weight, @priority, @template, @template_source, @warm_start, @key, @epoch)
 			ON CONFLICT (owner_id, creation_key) WHERE creation_key IS NOT NULL DO NOTHING
 			RETURNING id, job_id::text`,
 			pgx.NamedArgs{"owner": n.OwnerID, "project": n.ProjectID, "parent": n.ParentID, "config": string(n.Config),
 				"original": n.OriginalConfig, "context": n.Context, "seed": n.Seed, "name": n.Name, "description": n.Description,
 				"labels": n.Labels, "desired": desired, "pool": n.Pool, "slots": n.SlotsPerTrial, "max_slots": n.MaxSlots,
 				"weight": n.Weight, "priority": n.Priority, "template": n.Template.Name, "template_source": n.Template.Source, "warm_start": n.WarmStart,
-				"key": n.CreationKey}).Scan(&owner.ID, &owner.JobID))
+				"key": n.CreationKey, "epoch": n.SessionEpoch}).Scan(&owner.ID, &owner.JobID))
 		if n.CreationKey != nil && fault.Is(err, fault.NotFound) {
 			id, err = scalar[int](ctx, tx, `SELECT id FROM experiments WHERE owner_id = $1 AND creation_key = $2`, n.OwnerID, *n.CreationKey)
 			return err

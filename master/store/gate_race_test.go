@@ -24,7 +24,7 @@ func TestGateAgainstTheLoop(t *testing.T) {
 				c := goodClaim(id, 0, "n")
 				g, err := tx.lockGate(ctx, c)
 				if err == nil {
-					err = tx.passGate(ctx, c, g)
+					_, err = tx.passGate(ctx, c, g)
 				}
 				close(inside)
 				<-commit
@@ -50,6 +50,67 @@ func TestGateAgainstTheLoop(t *testing.T) {
 		if n := w.int(`SELECT count(*) FROM allocations a JOIN members m ON m.allocation_id = a.id
 			WHERE a.id = $1 AND a.state = 'TERMINATED' AND m.claimed_at IS NOT NULL`, id); n > 0 {
 			t.Errorf("%s is over as one that nobody claimed, and claimed", id)
+		}
+	}
+}
+
+// TestGateAgainstANewPassword: of a runner at the gate and a new password of its owner,
+// at the same moment, whichever is first, no session of the task is left.
+func TestGateAgainstANewPassword(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	exp := w.experiment(lossSearcher)
+	password := "new"
+	change := func() error {
+		_, err := w.db.ChangeUser(ctx, 2, UserChange{PasswordHash: &password}, 0)
+		return err
+	}
+	claim := func(id string) error {
+		got, err := w.db.Claim(ctx, goodClaim(id, 0, "n"))
+		if err == nil && got.Session {
+			t.Error("the gate gives a session after the new password")
+		}
+		return err
+	}
+	for i, gateFirst := range []bool{true, false} {
+		id := w.attempt(w.trial(exp, i, 0), 1, 1)
+		w.exec(`UPDATE tasks SET session_epoch = (SELECT session_epoch FROM users WHERE id = 2)`)
+		inside, commit, first, second := make(chan struct{}), make(chan struct{}), make(chan error, 1), make(chan error, 1)
+		go func() {
+			first <- w.db.Tx(ctx, func(tx *DB) error {
+				defer func() { close(inside); <-commit }()
+				if !gateFirst {
+					return tx.endSessions(ctx, 2, 0)
+				}
+				c := goodClaim(id, 0, "n")
+				g, err := tx.lockGate(ctx, c)
+				if err != nil {
+					return err
+				}
+				given, err := tx.passGate(ctx, c, g)
+				if err == nil && !given {
+					t.Error("the gate gives no session before the new password")
+				}
+				return err
+			})
+		}()
+		<-inside
+		go func() {
+			if gateFirst {
+				second <- change()
+			} else {
+				second <- claim(id)
+			}
+		}()
+		waitBlocked(t, w)
+		close(commit)
+		for _, ch := range []chan error{first, second} {
+			if err := <-ch; err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := w.int(`SELECT count(*) FROM sessions WHERE allocation_id = $1`, id); n != 0 {
+			t.Errorf("%d sessions of the task are left", n)
 		}
 	}
 }

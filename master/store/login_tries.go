@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/detent-ml/detent/master/fault"
 )
 
 // maxTries keeps the number of tries within its column.
@@ -49,10 +51,22 @@ func (db *DB) DropLoginTries(ctx context.Context, window time.Duration) (int64, 
 }
 
 // SetFirstPassword gives the user admin a password while there is none, and says
-// whether it did.
+// whether it did. Sessions of the blank password end.
 func (db *DB) SetFirstPassword(ctx context.Context, hash string) (bool, error) {
-	n, err := db.exec(ctx, `UPDATE users SET password_hash = $1 WHERE username = 'admin' AND password_hash = '' AND NOT remote`, hash)
-	return n > 0, err
+	set := false
+	err := db.Tx(ctx, func(tx *DB) error {
+		set = false
+		id, err := scalar[int](ctx, tx, `UPDATE users SET password_hash = $1 WHERE username = 'admin' AND password_hash = '' AND NOT remote RETURNING id`, hash)
+		if fault.Is(err, fault.NotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		set = true
+		return tx.endSessions(ctx, id, 0)
+	})
+	return set && err == nil, err
 }
 
 // NeedsFirstPassword tells whether the user admin has no password.

@@ -58,6 +58,7 @@ type Claimed struct {
 	Checkpoint     *string         `db:"checkpoint"` // the trial's own newest complete one
 	StepsCompleted int             `db:"steps"`      // at that checkpoint
 	GatewaySecret  string          `db:"gateway_secret"`
+	Session        bool            `db:"-"` // the program may act in its owner's name
 	Keys           ShellKeys       `db:"-"` // of a shell
 	Shows          []ShownTrial    `db:"-"` // of a TensorBoard
 	Collect        Remaining       `db:"-"` // of a task that removes files
@@ -65,17 +66,18 @@ type Claimed struct {
 
 // gate is what decides a claim.
 type gate struct {
-	State      string `db:"state"`
-	KillWanted bool   `db:"kill_wanted"`
-	KillReason string `db:"kill_reason"`
-	NewestRun  int    `db:"newest_run"`
-	RunID      int    `db:"run_id"`
-	TaskID     string `db:"task_id"`
-	TrialID    *int   `db:"trial_id"`
-	UserID     int    `db:"owner_id"`
-	ClaimedBy  string `db:"claimed_by"`
-	Nonce      string `db:"claim_nonce"`
-	Exited     bool   `db:"exited"`
+	State        string `db:"state"`
+	KillWanted   bool   `db:"kill_wanted"`
+	KillReason   string `db:"kill_reason"`
+	NewestRun    int    `db:"newest_run"`
+	RunID        int    `db:"run_id"`
+	TaskID       string `db:"task_id"`
+	TrialID      *int   `db:"trial_id"`
+	UserID       int    `db:"owner_id"`
+	SessionEpoch int    `db:"session_epoch"` // of the session that started the task
+	ClaimedBy    string `db:"claimed_by"`
+	Nonce        string `db:"claim_nonce"`
+	Exited       bool   `db:"exited"`
 }
 
 // Claim lets one runner process per member of an attempt through the gate, and
@@ -95,12 +97,14 @@ func (db *DB) Claim(ctx context.Context, c Claim) (Claimed, error) {
 		if err := g.admits(c); err != nil {
 			return err
 		}
-		if err := tx.passGate(ctx, c, g); err != nil {
+		session, err := tx.passGate(ctx, c, g)
+		if err != nil {
 			return err
 		}
 		if out, err = tx.claimed(ctx, c); err != nil {
 			return err
 		}
+		out.Session = session
 		if g.TrialID != nil {
 			return tx.rollBack(ctx, *g.TrialID, g.RunID, out.StepsCompleted)
 		}
@@ -117,7 +121,7 @@ func (db *DB) lockGate(ctx context.Context, c Claim) (gate, error) {
 		return gate{}, err
 	}
 	return row[gate](ctx, db, what, `
-		SELECT a.state, a.kill_at IS NOT NULL AS kill_wanted, a.kill_reason, a.run_id, a.task_id, t.owner_id,
+		SELECT a.state, a.kill_at IS NOT NULL AS kill_wanted, a.kill_reason, a.run_id, a.task_id, t.owner_id, t.session_epoch,
 			(SELECT max(run_id) FROM allocations n WHERE n.task_id = a.task_id) AS newest_run,
 			tr.id AS trial_id, m.claimed_by, m.claim_nonce, m.exited_at IS NOT NULL AS exited
 		FROM members m
@@ -157,11 +161,13 @@ func (g gate) admits(c Claim) error {
 }
 
 // passGate writes the claim, and the session that the program acts with in its
-// owner's name. The session ends with the attempt: the loop deletes it.
-func (db *DB) passGate(ctx context.Context, c Claim, g gate) error {
+// owner's name, and says whether there is one. The session ends with the attempt: the loop
+// deletes it. What was started before the owner's sessions were ended gets none. The
+// owner's row is locked, so that sessions that end at this moment end this one too.
+func (db *DB) passGate(ctx context.Context, c Claim, g gate) (session bool, err error) {
 	ports, err := json.Marshal(c.Ports)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if c.Ports == nil {
 		ports = []byte("{}")
@@ -172,14 +178,15 @@ func (db *DB) passGate(ctx context.Context, c Claim, g gate) error {
 		WHERE allocation_id = $1 AND rank = $2`,
 		c.AllocationID, c.Rank, c.NomadAllocID, c.Nonce, c.TokenHash, c.Address, ports, c.Certificate)
 	if err != nil {
-		return err
+		return false, err
 	}
-	_, err = db.exec(ctx, `
-		WITH old AS (DELETE FROM sessions WHERE allocation_id = $3 AND allocation_rank = $4 AND token_hash <> $2)
+	n, err := db.exec(ctx, `
+		WITH old AS (DELETE FROM sessions WHERE allocation_id = $3 AND allocation_rank = $4 AND token_hash <> $2),
+		     owner AS (SELECT id FROM users WHERE id = $1 AND active AND session_epoch = $6 FOR SHARE)
 		INSERT INTO sessions (user_id, token_hash, expires_at, allocation_id, allocation_rank)
-		VALUES ($1, $2, now() + $5::interval, $3, $4)
-		ON CONFLICT (token_hash) DO UPDATE SET expires_at = excluded.expires_at`, g.UserID, c.SessionHash, c.AllocationID, c.Rank, c.SessionLife)
-	return err
+		SELECT id, $2, now() + $5::interval, $3, $4 FROM owner
+		ON CONFLICT (token_hash) DO UPDATE SET expires_at = excluded.expires_at`, g.UserID, c.SessionHash, c.AllocationID, c.Rank, c.SessionLife, g.SessionEpoch)
+	return n > 0, err
 }
 
 func (db *DB) claimed(ctx context.Context, c Claim) (Claimed, error) {

@@ -21,7 +21,7 @@ func TestSessions(t *testing.T) {
 	session := func(user int) []byte {
 		t.Helper()
 		_, hash := auth.NewToken()
-		if err := w.db.NewSession(ctx, user, hash, time.Hour); err != nil {
+		if err := w.db.NewSession(ctx, w.user(user), hash, time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		return hash
@@ -40,11 +40,18 @@ func TestSessions(t *testing.T) {
 	if err != nil || who.Username != "determined" || who.Admin || who.IsTask() {
 		t.Fatalf("%+v %v", who, err)
 	}
-	if err := w.db.EndSessions(ctx, 2, who.SessionID, false); err != nil {
+	before, password := w.user(2), "new"
+	if _, err := w.db.ChangeUser(ctx, 2, UserChange{PasswordHash: &password}, who.SessionID); err != nil {
 		t.Fatal(err)
 	}
-	if !known(first) || known(second) || !known(tasks) || !known(other) {
+	if !known(first) || known(second) || known(tasks) || !known(other) {
 		t.Fatal("the wrong sessions ended")
+	}
+	if now, err := w.db.SessionWho(ctx, first); err != nil || now.SessionEpoch != who.SessionEpoch+1 {
+		t.Fatalf("the session that was kept: %+v %v", now, err)
+	}
+	if err := w.db.NewSession(ctx, before, second, time.Hour); !fault.Is(err, fault.Unauthenticated) || known(second) {
+		t.Fatalf("a sign-in with the password that was replaced meanwhile: %v", err)
 	}
 	w.exec(`UPDATE sessions SET expires_at = now() - interval '1 second' WHERE token_hash = $1`, first)
 	if known(first) {
@@ -58,6 +65,16 @@ func TestSessions(t *testing.T) {
 	if known(other) {
 		t.Fatal("a deactivated user is signed in")
 	}
+}
+
+// user reads an account.
+func (w *world) user(id int) User {
+	w.t.Helper()
+	u, err := w.db.UserByID(w.t.Context(), id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return u
 }
 
 func TestTaskTokens(t *testing.T) {
@@ -117,7 +134,7 @@ func TestOneAdminStays(t *testing.T) {
 			if i%2 == 0 {
 				ch = UserChange{Active: &no}
 			}
-			if _, err := w.db.ChangeUser(ctx, id, ch); fault.Is(err, fault.Conflict) {
+			if _, err := w.db.ChangeUser(ctx, id, ch, 0); fault.Is(err, fault.Conflict) {
 				refused <- id
 			} else if err != nil {
 				t.Error(err)

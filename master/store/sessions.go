@@ -5,15 +5,20 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/leftover"
 )
 
-// NewSession stores the hash of a user's token.
-func (db *DB) NewSession(ctx context.Context, userID int, tokenHash []byte, life time.Duration) error {
-	_, err := db.exec(ctx, `
+// NewSession stores the hash of a user's token. It fails where the user's sessions were
+// ended since u was read, so that a password that was replaced meanwhile opens nothing.
+func (db *DB) NewSession(ctx context.Context, u User, tokenHash []byte, life time.Duration) error {
+	n, err := db.exec(ctx, `
 		WITH stale AS (DELETE FROM sessions WHERE user_id = $1 AND expires_at < now()),
-		     seen AS (UPDATE users SET last_auth_at = now() WHERE id = $1)
-		INSERT INTO sessions (user_id, token_hash, expires_at) VALUES ($1, $2, now() + $3)`, userID, tokenHash, life)
+		     seen AS (UPDATE users SET last_auth_at = now() WHERE id = $1 AND active AND session_epoch = $4 RETURNING id)
+		INSERT INTO sessions (user_id, token_hash, expires_at) SELECT id, $2, now() + $3 FROM seen`, u.ID, tokenHash, life, u.SessionEpoch)
+	if err == nil && n == 0 {
+		err = fault.New(fault.Unauthenticated, "the account %s was changed during the sign-in; sign in again", u.Username)
+	}
 	return err
 }
 
@@ -23,10 +28,15 @@ func (db *DB) EndSession(ctx context.Context, id int64) error {
 	return err
 }
 
-// EndSessions signs a user out everywhere but in the session to keep. The sessions
-// of attempts end with tasks only: a changed password is no reason to end a training.
-func (db *DB) EndSessions(ctx context.Context, userID int, keep int64, tasks bool) error {
-	_, err := db.exec(ctx, `DELETE FROM sessions WHERE user_id = $1 AND id <> $2 AND ($3 OR allocation_id IS NULL)`, userID, keep, tasks)
+// endSessions signs a user out everywhere but in the session to keep, and begins another
+// epoch: no task that was started before acts in the user's name again. A training goes
+// on, because it reports with the token of its attempt. The caller's transaction makes
+// both one: whoever looks finds either the old epoch with its sessions, or the new one.
+func (db *DB) endSessions(ctx context.Context, userID int, keep int64) error {
+	if _, err := db.exec(ctx, `UPDATE users SET session_epoch = session_epoch + 1 WHERE id = $1`, userID); err != nil {
+		return err
+	}
+	_, err := db.exec(ctx, `DELETE FROM sessions WHERE user_id = $1 AND id <> $2`, userID, keep)
 	return err
 }
 
@@ -88,10 +98,10 @@ func (db *DB) StandingAttempts(ctx context.Context, ids []string) (map[string]St
 func (db *DB) SessionWho(ctx context.Context, hash []byte) (auth.Who, error) {
 	var w auth.Who
 	err := db.QueryRow(ctx, `
-		SELECT u.id, u.username, u.admin AND s.allocation_id IS NULL, s.id, coalesce(s.allocation_id, '')
+		SELECT u.id, u.username, u.admin AND s.allocation_id IS NULL, s.id, coalesce(s.allocation_id, ''), u.session_epoch
 		FROM sessions s JOIN users u ON u.id = s.user_id
 		WHERE s.token_hash = $1 AND s.expires_at > now() AND u.active`, hash).
-		Scan(&w.UserID, &w.Username, &w.Admin, &w.SessionID, &w.Within)
+		Scan(&w.UserID, &w.Username, &w.Admin, &w.SessionID, &w.Within, &w.SessionEpoch)
 	return w, asFault(err)
 }
 

@@ -73,19 +73,20 @@ func (db *DB) Tasks(ctx context.Context, f TaskFilter) ([]Task, error) {
 
 // NewTask is a task to be made that is no trial.
 type NewTask struct {
-	ID          string
-	Type        string
-	OwnerID     int
-	WorkspaceID int
-	Name        string
-	Config      []byte // complete, JSON
-	Context     []byte
-	Pool        string
-	Slots       int
-	Priority    int
-	Shell       *ShellKeys   // of a shell
-	Tensorboard *Tensorboard // of a TensorBoard
-	CreationKey *string      // by which a repeated request is known; nil for none
+	ID           string
+	Type         string
+	OwnerID      int
+	SessionEpoch int // of the session that starts it
+	WorkspaceID  int
+	Name         string
+	Config       []byte // complete, JSON
+	Context      []byte
+	Pool         string
+	Slots        int
+	Priority     int
+	Shell        *ShellKeys   // of a shell
+	Tensorboard  *Tensorboard // of a TensorBoard
+	CreationKey  *string      // by which a repeated request is known; nil for none
 }
 
 // CreateTask makes a task, and returns its id. The loop runs it. Where the owner has made one with
@@ -98,12 +99,13 @@ func (db *DB) CreateTask(ctx context.Context, n NewTask) (string, error) {
 			return err
 		}
 		id, err = scalar[string](ctx, tx, `
-			INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, name, config, context_hash, pool, slots, priority, creation_key)
-			VALUES (@id, @type, gen_random_uuid(), @owner, @workspace, @name, @config, @context, @pool, @slots, @priority, @key)
+			INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, name, config, context_hash, pool, slots, priority, creation_key, session_epoch)
+			VALUES (@id, @type, gen_random_uuid(), @owner, @workspace, @name, @config, @context, @pool, @slots, @priority, @key, @epoch)
 			ON CONFLICT (owner_id, creation_key) WHERE creation_key IS NOT NULL DO NOTHING
 			RETURNING id`,
 			pgx.NamedArgs{"id": n.ID, "type": n.Type, "owner": n.OwnerID, "workspace": n.WorkspaceID, "name": n.Name,
-				"config": string(n.Config), "context": n.Context, "pool": n.Pool, "slots": n.Slots, "priority": n.Priority, "key": n.CreationKey})
+				"config": string(n.Config), "context": n.Context, "pool": n.Pool, "slots": n.Slots, "priority": n.Priority, "key": n.CreationKey,
+				"epoch": n.SessionEpoch})
 		if n.CreationKey != nil && fault.Is(err, fault.NotFound) {
 			id, err = scalar[string](ctx, tx, `SELECT id FROM tasks WHERE owner_id = $1 AND creation_key = $2 AND type = $3`, n.OwnerID, *n.CreationKey, n.Type)
 			if fault.Is(err, fault.NotFound) {

@@ -21,9 +21,10 @@ type User struct {
 	AgentUser    []byte     `db:"agent_user"` // JSON, or nil
 	ModifiedAt   time.Time  `db:"modified_at"`
 	LastAuthAt   *time.Time `db:"last_auth_at"`
+	SessionEpoch int        `db:"session_epoch"` // rises when all sessions of the user end
 }
 
-const userColumns = `id, username, display_name, password_hash, admin, active, remote, agent_user, modified_at, last_auth_at`
+const userColumns = `id, username, display_name, password_hash, admin, active, remote, agent_user, modified_at, last_auth_at, session_epoch`
 
 // UserByID finds an account.
 func (db *DB) UserByID(ctx context.Context, id int) (User, error) {
@@ -97,9 +98,15 @@ type UserChange struct {
 	AgentUser    []byte
 }
 
+// ends says whether a change ends the sessions of its user.
+func (ch UserChange) ends() bool {
+	return ch.PasswordHash != nil || ch.Active != nil && !*ch.Active
+}
+
 // ChangeUser changes an account. The last active admin can be neither demoted nor
-// deactivated, because nobody could undo it.
-func (db *DB) ChangeUser(ctx context.Context, id int, ch UserChange) (User, error) {
+// deactivated, because nobody could undo it. A new password and a deactivation end the
+// user's sessions, but for the one to keep.
+func (db *DB) ChangeUser(ctx context.Context, id int, ch UserChange, keep int64) (User, error) {
 	var u User
 	err := db.Tx(ctx, func(tx *DB) error {
 		// Changes of the admin mark follow one another, so that two admins cannot
@@ -129,6 +136,9 @@ func (db *DB) ChangeUser(ctx context.Context, id int, ch UserChange) (User, erro
 		left, err := scalar[bool](ctx, tx, `SELECT EXISTS (SELECT FROM users WHERE admin AND active)`)
 		if err == nil && !left {
 			return fault.New(fault.Conflict, "%s is the last active admin; make somebody else an admin first", u.Username)
+		}
+		if err == nil && ch.ends() {
+			err = tx.endSessions(ctx, id, keep)
 		}
 		return err
 	})

@@ -23,7 +23,7 @@ func TestTicketsAndCookies(t *testing.T) {
 		}
 	}
 	token, hash := auth.NewToken()
-	if err := w.db.NewSession(ctx, 2, hash, time.Hour); err != nil {
+	if err := w.db.NewSession(ctx, w.user(2), hash, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	who, err := w.db.SessionWho(ctx, auth.HashToken(token))
