@@ -114,6 +114,7 @@ type troubledWorld struct {
 // step is a cycle, and everything that is begun in it and does not hang.
 func (w *troubledWorld) step() {
 	w.t.Helper()
+	w.compareLoads()
 	w.term.watch.wanted = true
 	if err := w.term.cycle(w.t.Context()); err != nil {
 		w.t.Fatal(err)

@@ -77,6 +77,7 @@ func New(cfg Config, db *store.DB, bus *store.Bus, nomad Nomad, log *slog.Logger
 type term struct {
 	*Loop
 	lead    *Leadership
+	load    func(ctx context.Context, seen map[int]int64) (*store.Live, error)
 	folds   folds
 	hands   *hands
 	known   cluster.Known // for the next observation
@@ -155,7 +156,7 @@ func newTerm(ctx context.Context, l *Loop, lead *Leadership) (*term, error) {
 	if err := l.db.Fenced(ctx, lead.Term, func(tx *store.DB) error { return tx.TakeOver(ctx) }); err != nil {
 		return nil, fmt.Errorf("take over what an earlier leader left: %w", err)
 	}
-	t := &term{Loop: l, lead: lead, aside: aside{}, told: map[string]string{}, folds: folds{byID: map[int]*fold{}}, began: time.Now(), known: cluster.Known{Term: lead.Term, Index: uint64(index), Full: true}}
+	t := &term{Loop: l, lead: lead, load: l.db.NewLiveCache().Load, aside: aside{}, told: map[string]string{}, folds: folds{byID: map[int]*fold{}}, began: time.Now(), known: cluster.Known{Term: lead.Term, Index: uint64(index), Full: true}}
 	t.hands = newHands(t)
 	t.lanes = t.newLanes()
 	t.watch.answers = make(chan answer, 1)
@@ -189,7 +190,7 @@ func (t *term) cycle(ctx context.Context) error {
 	if err := t.observe(ctx); err != nil {
 		return fmt.Errorf("observe: %w", err)
 	}
-	live, err := t.db.LoadLive(ctx, t.folds.seen())
+	live, err := t.load(ctx, t.folds.seen())
 	if err != nil {
 		return fmt.Errorf("load: %w", err)
 	}

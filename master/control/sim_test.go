@@ -35,8 +35,9 @@ func TestSimulation(t *testing.T) {
 
 type simulation struct {
 	*bench
-	rng   *rand.Rand
-	quiet bool // the world has calmed down
+	rng     *rand.Rand
+	quiet   bool  // the world has calmed down
+	checked *term // whose loads are compared with those of a new leader
 }
 
 func (s *simulation) one(n int) bool { return s.rng.IntN(n) == 0 }
@@ -139,6 +140,7 @@ func (s *simulation) newLeader() {
 }
 
 func (s *simulation) cycle() {
+	s.compareLoads()
 	if err := s.term.cycle(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}

@@ -13,7 +13,6 @@ import (
 type LiveExperiment struct {
 	ID            int             `db:"id"`
 	OwnerID       int             `db:"owner_id"`
-	WorkspaceID   int             `db:"workspace_id"`
 	JobID         string          `db:"job_id"`
 	Name          string          `db:"name"`
 	State         string          `db:"state"`
@@ -31,7 +30,7 @@ type LiveExperiment struct {
 	BestTrialID   *int            `db:"best_trial_id"`
 	BestMetric    *float64        `db:"best_metric"`
 	Error         string          `db:"error"`
-	Trials        int             `db:"trials"` // all of them, ended or not
+	Trials        int             `db:"trials"` // all of them, ended or not; 0 of an unmanaged one, whose trials no search counts
 	DeletesAsked  int             `db:"deletes_asked"`
 	DeletesFailed int             `db:"deletes_failed"`
 	Files         FilesAre        `db:"files"`     // of one that is deleted
@@ -183,129 +182,70 @@ type Live struct {
 	Collect     []Work // experiments to whose checkpoints their policy is to be applied
 }
 
-const liveExperiments = `
-	SELECT e.id, e.owner_id, p.workspace_id, e.job_id::text, e.name, e.state, e.desired, e.unmanaged,
-		CASE WHEN e.id = ANY($1) AND e.continues = e.continued THEN '{}'::jsonb ELSE e.config END AS config,
-		CASE WHEN e.id = ANY($1) THEN NULL ELSE e.search_config END AS search_config,
+// Rows are read by their ids: LiveCache says which. Each comes with its version.
+const (
+	experimentRows = `
+	SELECT e.xmin AS row_version, e.id, e.owner_id, e.job_id::text, e.name, e.state, e.desired, e.unmanaged,
+		CASE WHEN e.id = ANY($2) AND e.continues = e.continued THEN '{}'::jsonb ELSE e.config END AS config,
+		CASE WHEN e.id = ANY($2) THEN NULL ELSE e.search_config END AS search_config,
 		e.context_hash, e.seed, e.pool, e.slots_per_trial, e.max_slots, e.weight, e.priority, e.progress,
 		e.best_trial_id, e.best_metric, e.error, e.continues, e.continued, e.warm_start::text, e.place,
-		(SELECT count(*) FROM trials t WHERE t.experiment_id = e.id) AS trials, e.deletes_asked, e.deletes_failed,
+		CASE WHEN e.unmanaged THEN 0 ELSE (SELECT count(*) FROM trials t WHERE t.experiment_id = e.id) END AS trials, e.deletes_asked, e.deletes_failed,
 		coalesce(CASE WHEN f.files = 'unplanned' AND ` + collectQueued + ` THEN 'going' ELSE f.files END, CASE WHEN e.state <> 'DELETING' OR ` + collecting + ` OR ` + collectQueued + ` THEN 'going' ELSE 'unplanned' END) AS files, coalesce(f.why, '') AS files_why
-	FROM experiments e JOIN projects p ON p.id = e.project_id
+	FROM experiments e
 	` + deletedFiles + `
-	WHERE (e.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETE_FAILED') OR e.desired = 'deleted' AND (e.state <> 'DELETE_FAILED' OR e.deletes_asked > e.deletes_failed)
-		OR e.continues > e.continued) AND NOT (e.state = 'DELETING' AND EXISTS (SELECT FROM work w WHERE w.kind = 'erase' AND w.about = e.id::text))
-	ORDER BY e.id`
+	WHERE e.id = ANY($1)`
 
-const liveTrialSelect = `
-	SELECT t.id, t.experiment_id, t.number, t.task_id, t.state, t.restarts, t.run_id, t.stop_wanted, t.kill_wanted, t.held, t.target,
-		t.early_exit, t.progress, k.unstarted, t.ended_at IS NOT NULL AS ended, k.queued_at
-	FROM trials t JOIN tasks k ON k.id = t.task_id JOIN experiments e ON e.id = t.experiment_id`
+	liveTrialSelect = `
+	SELECT t.xmin AS row_version, k.xmin AS task_row_version, t.id, t.experiment_id, t.number, t.task_id, t.state, t.restarts, t.run_id, t.stop_wanted,
+		t.kill_wanted, t.held, t.target, t.early_exit, t.progress, k.unstarted, t.ended_at IS NOT NULL AS ended, k.queued_at
+	FROM trials t JOIN tasks k ON k.id = t.task_id`
+	trialRows = liveTrialSelect + ` WHERE t.id = ANY($1)`
+	// All trials of experiments that are to go on after their end.
+	continuingTrials = liveTrialSelect + ` JOIN experiments e ON e.id = t.experiment_id
+	WHERE e.continues > e.continued AND e.state IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETE_FAILED')`
 
-// Two queries, because each has an index of its own.
-const liveTrials = liveTrialSelect + `
-	WHERE t.ended_at IS NULL AND e.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETE_FAILED') AND NOT e.unmanaged
-	UNION ALL` + liveTrialSelect + `
-	WHERE e.continues > e.continued AND e.state IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETE_FAILED')
-	ORDER BY id`
-
-const liveTasks = `
+	liveTasks = `
 	SELECT k.id, k.type, k.job_id::text, k.desired, k.kill_reason, k.pool, k.slots, k.priority, k.unstarted, k.place, k.queued_at,
 		(SELECT count(*) FROM allocations a WHERE a.task_id = k.id) AS runs
 	FROM tasks k WHERE k.ended_at IS NULL AND k.type <> 'TRIAL' ORDER BY k.created_at, k.id`
 
-const liveAllocations = `
-	SELECT id, task_id, run_id, pool, slots, priority, queued_at, not_before, exclude, state, waiting_reason, preempt_at,
+	allocationRows = `
+	SELECT xmin AS row_version, id, task_id, run_id, pool, slots, priority, queued_at, not_before, exclude, state, waiting_reason, preempt_at,
 		preempt_acked_at, stopped_at, kill_at, kill_reason, kill_cause, assigned_at, started_at, submitted_at, tried_at, submit_error, no_room,
 		refused_why
-	FROM allocations WHERE state <> 'TERMINATED' ORDER BY queued_at, id`
+	FROM allocations WHERE id = ANY($1)`
 
-const liveMembers = `
-	SELECT m.allocation_id, m.rank, m.node_id, m.node_name, m.slot_ids, m.devices, m.nomad_alloc_id, m.nomad_status, m.nomad_detail, m.nomad_index,
+	memberRows = `
+	SELECT m.xmin AS row_version, m.allocation_id, m.rank, m.node_id, m.node_name, m.slot_ids, m.devices, m.nomad_alloc_id, m.nomad_status, m.nomad_detail, m.nomad_index,
 		m.nomad_ended_at, m.nomad_exit, m.pulling, m.started, m.started_at, m.replaced, m.claimed_at, m.daemon, m.exited_at, m.exit_code, m.exit_reason, m.stopped, m.unfit, m.left_read_at
-	FROM members m JOIN allocations a ON a.id = m.allocation_id
-	WHERE a.state <> 'TERMINATED' AND ($1::text[] IS NULL OR m.allocation_id = ANY($1)) ORDER BY m.allocation_id, m.rank`
+	FROM members m WHERE m.allocation_id = ANY($1) ORDER BY m.allocation_id, m.rank`
+)
 
 // LoadLive reads everything that may still change, in one snapshot. seen says up
 // to where the search events of each experiment are known; the configuration of
 // an experiment that is in it is not sent again.
 func (db *DB) LoadLive(ctx context.Context, seen map[int]int64) (*Live, error) {
-	live := &Live{}
-	err := db.Snapshot(ctx, func(tx *DB) error {
-		err := tx.QueryRow(ctx, "SELECT now(), alarm, trust FROM cluster").Scan(&live.Now, &live.Alarm, &live.Trust)
-		if err != nil {
-			return err
-		}
-		known := make([]int, 0, len(seen))
-		seqs := make([]int64, 0, len(seen))
-		for id, seq := range seen {
-			known, seqs = append(known, id), append(seqs, seq)
-		}
-		if live.Experiments, err = rows[LiveExperiment](ctx, tx, liveExperiments, known); err != nil {
-			return err
-		}
-		if live.Trials, err = rows[LiveTrial](ctx, tx, liveTrials); err != nil {
-			return err
-		}
-		if live.Tasks, err = rows[LiveTask](ctx, tx, liveTasks); err != nil {
-			return err
-		}
-		if live.Allocations, err = rows[LiveAllocation](ctx, tx, liveAllocations); err != nil {
-			return err
-		}
-		members, err := rows[LiveMember](ctx, tx, liveMembers, nil)
-		if err != nil {
-			return err
-		}
-		attach(live.Allocations, members)
-		if live.Nodes, err = tx.Nodes(ctx); err != nil {
-			return err
-		}
-		if live.Matches, err = rows[LiveMatch](ctx, tx, liveMatches); err != nil {
-			return err
-		}
-		if live.Failures, err = rows[NodeFailures](ctx, tx, liveFailures); err != nil {
-			return err
-		}
-		if live.Collect, err = tx.toCollect(ctx); err != nil {
-			return err
-		}
-		live.Events, err = newEvents(ctx, tx, live.Experiments, known, seqs)
-		return err
-	})
-	return live, err
-}
-
-func attach(allocations []LiveAllocation, members []LiveMember) {
-	at := make(map[string]int, len(allocations))
-	for i, a := range allocations {
-		at[a.ID] = i
-	}
-	for _, m := range members {
-		if i, ok := at[m.AllocationID]; ok {
-			allocations[i].Members = append(allocations[i].Members, m)
-		}
-	}
+	return db.NewLiveCache().Load(ctx, seen)
 }
 
 // newEvents reads the events after those seen, of live experiments.
-func newEvents(ctx context.Context, tx *DB, live []LiveExperiment, known []int, seqs []int64) ([]SearchEvent, error) {
-	ids := make([]int, len(live))
+func newEvents(ctx context.Context, tx *DB, live []LiveExperiment, seen map[int]int64) ([]SearchEvent, error) {
+	ids, seqs := make([]int, len(live)), make([]int64, len(live))
 	for i, e := range live {
-		ids[i] = e.ID
+		ids[i], seqs[i] = e.ID, seen[e.ID]
 	}
 	return rows[SearchEvent](ctx, tx, `
 		SELECT s.experiment_id, s.seq, s.kind, s.trial, s.body
-		FROM unnest($1::int[]) AS l(id)
-		LEFT JOIN unnest($2::int[], $3::bigint[]) AS k(id, seq) ON k.id = l.id
-		JOIN search_events s ON s.experiment_id = l.id AND s.seq > coalesce(k.seq, 0)
-		ORDER BY s.experiment_id, s.seq`, ids, known, seqs)
+		FROM unnest($1::int[], $2::bigint[]) AS l(id, seq) JOIN search_events s ON s.experiment_id = l.id AND s.seq > l.seq
+		ORDER BY s.experiment_id, s.seq`, ids, seqs)
 }
 
 // Nodes lists all nodes by name.
 func (db *DB) Nodes(ctx context.Context) ([]NodeRow, error) {
 	return rows[NodeRow](ctx, db, `
-		SELECT id, name, address, node_pool, datacenter, version, status, eligible, draining, drain_deadline, inventory,
-			registered_at, seen_at, enabled, drain_wanted, slots_off
-		FROM nodes ORDER BY name, id`)
+		SELECT `+nodeColumns+` FROM nodes ORDER BY name, id`)
 }
+
+const nodeColumns = `id, name, address, node_pool, datacenter, version, status, eligible, draining, drain_deadline, inventory,
+	registered_at, seen_at, enabled, drain_wanted, slots_off`

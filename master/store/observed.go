@@ -191,7 +191,7 @@ func (db *DB) Submissions(ctx context.Context, ids []string) ([]ToSubmit, error)
 	if err != nil || len(list) == 0 {
 		return list, err
 	}
-	members, err := rows[LiveMember](ctx, db, liveMembers, ids)
+	members, err := rows[memberRow](ctx, db, memberRows, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +201,7 @@ func (db *DB) Submissions(ctx context.Context, ids []string) ([]ToSubmit, error)
 	}
 	for _, m := range members {
 		if s := at[m.AllocationID]; s != nil {
-			s.Members = append(s.Members, m)
+			s.Members = append(s.Members, m.LiveMember)
 		}
 	}
 	if err := db.addNodes(ctx, list, members); err != nil {
@@ -211,7 +211,7 @@ func (db *DB) Submissions(ctx context.Context, ids []string) ([]ToSubmit, error)
 }
 
 // addNodes adds what the nodes of attempts have.
-func (db *DB) addNodes(ctx context.Context, list []ToSubmit, members []LiveMember) error {
+func (db *DB) addNodes(ctx context.Context, list []ToSubmit, members []memberRow) error {
 	ids := map[string]bool{}
 	for _, m := range members {
 		ids[m.NodeID] = true

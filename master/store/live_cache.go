@@ -1,0 +1,439 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// A LiveCache loads what LoadLive loads, for the price of what has changed since the
+// last load: it keeps the rows that it has read. A load first lists which rows are
+// live and which version each has, and then reads those whose version is another one,
+// all in one snapshot.
+//
+// The version of a row is the transaction that wrote it, PostgreSQL's xmin. A
+// transaction leaves one version of a row behind, so a row with the same version in
+// two snapshots is the same row, whoever wrote it: the cache relies on nothing that
+// this master has done or believes. Two columns are not in the row itself: files of an
+// experiment that is being deleted, which is therefore read in every load, and the
+// number of trials, which grows only when the leader adds a trial, and such a trial is
+// live in the first snapshot that has it.
+//
+// Numbers of transactions mean something within one server: when another one answers,
+// as after a failover or a restore, and after every load that failed, all is read
+// again. A cache belongs to one term of one leader and ends with it.
+//
+// It is not safe for concurrent use.
+type LiveCache struct {
+	db          *DB
+	server      time.Time // when it was started
+	round       uint64
+	experiments cachedRows[int, cachedExperiment]
+	trials      cachedRows[int, LiveTrial]
+	allocations cachedRows[string, cachedAllocation]
+	nodes       cachedRows[string, NodeRow]
+	byName      []NodeRow // the nodes in their order
+}
+
+// NewLiveCache makes an empty cache.
+func (db *DB) NewLiveCache() *LiveCache {
+	c := &LiveCache{db: db}
+	c.forget()
+	return c
+}
+
+func (c *LiveCache) forget() {
+	c.experiments, c.trials = cachedRows[int, cachedExperiment]{}, cachedRows[int, LiveTrial]{}
+	c.allocations, c.nodes, c.byName = cachedRows[string, cachedAllocation]{}, cachedRows[string, NodeRow]{}, nil
+}
+
+// cachedRows are rows by their ids.
+type cachedRows[K comparable, R any] map[K]*cached[R]
+
+type cached[R any] struct {
+	row     R
+	version uint64 // 0: not yet read
+	round   uint64 // the load that last found it live
+}
+
+type cachedExperiment struct {
+	LiveExperiment
+	running bool // its trials that have not ended are live
+}
+
+type cachedAllocation struct {
+	LiveAllocation
+	versions []uint32 // of its members
+	listed   int      // members, in this round
+	stale    bool     // a member has changed
+}
+
+// list takes down that a row is live, and says whether it has to be read.
+func (m cachedRows[K, R]) list(key K, version, round uint64) (x *cached[R], stale bool) {
+	x = m[key]
+	if x == nil {
+		x = &cached[R]{}
+		m[key] = x
+	}
+	x.round = round
+	return x, x.version != version
+}
+
+// keep drops the rows that a load has not listed.
+func (m cachedRows[K, R]) keep(listed int, round uint64) {
+	if len(m) > listed {
+		maps.DeleteFunc(m, func(_ K, x *cached[R]) bool { return x.round != round })
+	}
+}
+
+// Load reads everything that may still change, in one snapshot, like DB.LoadLive.
+func (c *LiveCache) Load(ctx context.Context, seen map[int]int64) (*Live, error) {
+	var live *Live
+	err := c.db.Snapshot(ctx, func(tx *DB) error {
+		live = &Live{}
+		return c.load(ctx, tx, live, seen)
+	})
+	if err != nil {
+		c.forget()
+	}
+	return live, err
+}
+
+func (c *LiveCache) load(ctx context.Context, tx *DB, live *Live, seen map[int]int64) error {
+	var server time.Time
+	err := tx.QueryRow(ctx, "SELECT now(), alarm, trust, pg_postmaster_start_time() FROM cluster").Scan(&live.Now, &live.Alarm, &live.Trust, &server)
+	if err != nil {
+		return err
+	}
+	if !server.Equal(c.server) {
+		c.forget()
+		c.server = server
+	}
+	c.round++
+	if err := c.loadExperiments(ctx, tx, live, seen); err != nil {
+		return err
+	}
+	if err := c.loadAllocations(ctx, tx, live); err != nil {
+		return err
+	}
+	if err := c.loadNodes(ctx, tx, live); err != nil {
+		return err
+	}
+	if live.Tasks, err = rows[LiveTask](ctx, tx, liveTasks); err != nil {
+		return err
+	}
+	if live.Matches, err = rows[LiveMatch](ctx, tx, liveMatches); err != nil {
+		return err
+	}
+	if live.Failures, err = rows[NodeFailures](ctx, tx, liveFailures); err != nil {
+		return err
+	}
+	if live.Collect, err = tx.toCollect(ctx); err != nil {
+		return err
+	}
+	live.Events, err = newEvents(ctx, tx, live.Experiments, seen)
+	return err
+}
+
+// Which rows are live, each with its version.
+const (
+	listExperiments = `
+	SELECT e.id, e.xmin, e.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETE_FAILED') AND NOT e.unmanaged, e.state = 'DELETING'
+	FROM experiments e
+	WHERE (e.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETE_FAILED') OR e.desired = 'deleted' AND (e.state <> 'DELETE_FAILED' OR e.deletes_asked > e.deletes_failed)
+		OR e.continues > e.continued) AND NOT (e.state = 'DELETING' AND EXISTS (SELECT FROM work w WHERE w.kind = 'erase' AND w.about = e.id::text))
+	ORDER BY e.id`
+	listTrials = `
+	SELECT t.id, t.experiment_id, t.xmin, k.xmin FROM trials t JOIN tasks k ON k.id = t.task_id WHERE t.ended_at IS NULL ORDER BY t.id`
+	listAllocations = `SELECT id, xmin FROM allocations WHERE state <> 'TERMINATED'`
+	listMembers     = `
+	SELECT m.allocation_id, m.rank, m.xmin FROM members m JOIN allocations a ON a.id = m.allocation_id WHERE a.state <> 'TERMINATED'`
+	listNodes = `SELECT id, xmin FROM nodes`
+)
+
+// Rows with their versions.
+type (
+	experimentRow struct {
+		LiveExperiment
+		RowVersion uint32 `db:"row_version"`
+	}
+	trialRow struct {
+		LiveTrial
+		RowVersion     uint32 `db:"row_version"`
+		TaskRowVersion uint32 `db:"task_row_version"`
+	}
+	allocationRow struct {
+		LiveAllocation
+		RowVersion uint32 `db:"row_version"`
+	}
+	memberRow struct {
+		LiveMember
+		RowVersion uint32 `db:"row_version"`
+	}
+	nodeRow struct {
+		NodeRow
+		RowVersion uint32 `db:"row_version"`
+	}
+)
+
+// both is the version of a row that is joined of two.
+func both(a, b uint32) uint64 { return uint64(a)<<32 | uint64(b) }
+
+// loadExperiments loads experiments and their trials.
+func (c *LiveCache) loadExperiments(ctx context.Context, tx *DB, live *Live, seen map[int]int64) error {
+	var (
+		id                int
+		version           uint32
+		running, deleting bool
+		order             []*cached[cachedExperiment]
+		again             = map[int]bool{}
+	)
+	err := each(ctx, tx, listExperiments, []any{&id, &version, &running, &deleting}, func() {
+		x, stale := c.experiments.list(id, uint64(version), c.round)
+		x.row.running = running
+		if _, known := seen[id]; stale || deleting || !known {
+			again[id] = true
+		}
+		order = append(order, x)
+	})
+	if err != nil {
+		return err
+	}
+	c.experiments.keep(len(order), c.round)
+	trials, stale, err := c.listTrials(ctx, tx, again)
+	if err != nil {
+		return err
+	}
+	if err := c.readExperiments(ctx, tx, sortedKeys(again), seen); err != nil {
+		return err
+	}
+	live.Experiments = make([]LiveExperiment, len(order))
+	for i, x := range order {
+		live.Experiments[i] = x.row.LiveExperiment
+		if x.row.Continues <= x.row.Continued { // the caller knows it from now on
+			x.row.Config, x.row.SearchConfig = noConfig, nil
+		}
+	}
+	return c.loadTrials(ctx, tx, live, trials, stale)
+}
+
+var noConfig = json.RawMessage("{}")
+
+// readExperiments reads those that are new or have changed.
+func (c *LiveCache) readExperiments(ctx context.Context, tx *DB, ids []int, seen map[int]int64) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	known := slices.DeleteFunc(slices.Clone(ids), func(id int) bool { _, ok := seen[id]; return !ok })
+	list, err := rows[experimentRow](ctx, tx, experimentRows, ids, known)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		x := c.experiments[list[i].ID]
+		x.row.LiveExperiment, x.version = list[i].LiveExperiment, uint64(list[i].RowVersion)
+	}
+	return complete("experiments", len(ids), len(list))
+}
+
+// listTrials lists those that have not ended, of experiments that run. The experiment
+// of a new one is read again: it has one trial more.
+func (c *LiveCache) listTrials(ctx context.Context, tx *DB, again map[int]bool) (order []*cached[LiveTrial], stale []int, err error) {
+	var (
+		id, experiment int
+		version, task  uint32
+	)
+	err = each(ctx, tx, listTrials, []any{&id, &experiment, &version, &task}, func() {
+		e := c.experiments[experiment]
+		if e == nil || !e.row.running {
+			return
+		}
+		x, changed := c.trials.list(id, both(version, task), c.round)
+		if changed {
+			stale = append(stale, id)
+		}
+		if x.version == 0 {
+			again[experiment] = true
+		}
+		order = append(order, x)
+	})
+	c.trials.keep(len(order), c.round)
+	return order, stale, err
+}
+
+func (c *LiveCache) loadTrials(ctx context.Context, tx *DB, live *Live, order []*cached[LiveTrial], stale []int) error {
+	if len(stale) > 0 {
+		list, err := rows[trialRow](ctx, tx, trialRows, stale)
+		if err != nil {
+			return err
+		}
+		for i := range list {
+			x := c.trials[list[i].ID]
+			x.row, x.version = list[i].LiveTrial, both(list[i].RowVersion, list[i].TaskRowVersion)
+		}
+		if err := complete("trials", len(stale), len(list)); err != nil {
+			return err
+		}
+	}
+	live.Trials = make([]LiveTrial, len(order))
+	for i, x := range order {
+		live.Trials[i] = x.row
+	}
+	continuing, err := rows[trialRow](ctx, tx, continuingTrials)
+	if err != nil || len(continuing) == 0 {
+		return err
+	}
+	for _, t := range continuing {
+		live.Trials = append(live.Trials, t.LiveTrial)
+	}
+	slices.SortFunc(live.Trials, func(a, b LiveTrial) int { return cmp.Compare(a.ID, b.ID) })
+	return nil
+}
+
+func (c *LiveCache) loadAllocations(ctx context.Context, tx *DB, live *Live) error {
+	var (
+		id      string
+		version uint32
+		order   []*cached[cachedAllocation]
+		stale   []string
+	)
+	err := each(ctx, tx, listAllocations, []any{&id, &version}, func() {
+		x, changed := c.allocations.list(id, uint64(version), c.round)
+		x.row.listed, x.row.stale = 0, false
+		if changed {
+			stale = append(stale, id)
+		}
+		order = append(order, x)
+	})
+	if err != nil {
+		return err
+	}
+	c.allocations.keep(len(order), c.round)
+	if len(stale) > 0 {
+		list, err := rows[allocationRow](ctx, tx, allocationRows, stale)
+		if err != nil {
+			return err
+		}
+		for _, a := range list {
+			x := c.allocations[a.ID]
+			a.Members = x.row.Members
+			x.row.LiveAllocation, x.version = a.LiveAllocation, uint64(a.RowVersion)
+		}
+		if err := complete("attempts", len(stale), len(list)); err != nil {
+			return err
+		}
+	}
+	if err := c.loadMembers(ctx, tx, order); err != nil {
+		return err
+	}
+	live.Allocations = make([]LiveAllocation, len(order))
+	for i, x := range order {
+		live.Allocations[i] = x.row.LiveAllocation
+	}
+	return nil
+}
+
+// loadMembers reads the members of each attempt of which one is new, gone or has
+// changed.
+func (c *LiveCache) loadMembers(ctx context.Context, tx *DB, order []*cached[cachedAllocation]) error {
+	var (
+		id      string
+		rank    int
+		version uint32
+	)
+	err := each(ctx, tx, listMembers, []any{&id, &rank, &version}, func() {
+		a := &c.allocations[id].row
+		a.listed++
+		i := rank
+		if i >= len(a.Members) || a.Members[i].Rank != rank { // ranks have no gaps, but nothing here depends on that
+			i = slices.IndexFunc(a.Members, func(m LiveMember) bool { return m.Rank == rank })
+		}
+		a.stale = a.stale || i < 0 || a.versions[i] != version
+	})
+	if err != nil {
+		return err
+	}
+	var stale []string
+	for _, x := range order {
+		if x.row.stale || x.row.listed != len(x.row.Members) {
+			stale = append(stale, x.row.ID)
+			x.row.Members, x.row.versions = nil, nil
+		}
+	}
+	if len(stale) == 0 {
+		return nil
+	}
+	list, err := rows[memberRow](ctx, tx, memberRows, stale)
+	if err != nil {
+		return err
+	}
+	for _, m := range list {
+		a := &c.allocations[m.AllocationID].row
+		a.Members, a.versions = append(a.Members, m.LiveMember), append(a.versions, m.RowVersion)
+	}
+	return nil
+}
+
+func (c *LiveCache) loadNodes(ctx context.Context, tx *DB, live *Live) error {
+	var (
+		id      string
+		version uint32
+		stale   []string
+		listed  int
+	)
+	err := each(ctx, tx, listNodes, []any{&id, &version}, func() {
+		listed++
+		if _, changed := c.nodes.list(id, uint64(version), c.round); changed {
+			stale = append(stale, id)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if len(stale) > 0 || listed != len(c.byName) {
+		list, err := rows[nodeRow](ctx, tx, "SELECT xmin AS row_version, "+nodeColumns+" FROM nodes WHERE id = ANY($1)", stale)
+		if err != nil {
+			return err
+		}
+		for _, n := range list {
+			x := c.nodes[n.ID]
+			x.row, x.version = n.NodeRow, uint64(n.RowVersion)
+		}
+		if err := complete("nodes", len(stale), len(list)); err != nil {
+			return err
+		}
+		c.nodes.keep(listed, c.round)
+		c.byName = c.byName[:0]
+		for _, x := range c.nodes {
+			c.byName = append(c.byName, x.row)
+		}
+		slices.SortFunc(c.byName, func(a, b NodeRow) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
+	}
+	live.Nodes = slices.Clone(c.byName)
+	return nil
+}
+
+// complete holds a snapshot to what it listed.
+func complete(what string, listed, read int) error {
+	if read != listed {
+		return fault.New(fault.Internal, "of %d live %s, %d could be read", listed, what, read)
+	}
+	return nil
+}
+
+// each scans every row of a query into dest, and calls do.
+func each(ctx context.Context, db *DB, sql string, dest []any, do func()) error {
+	r, err := db.Query(ctx, sql)
+	if err != nil {
+		return asFault(err)
+	}
+	_, err = pgx.ForEachRow(r, dest, func() error { do(); return nil })
+	return asFault(err)
+}

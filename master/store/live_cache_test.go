@@ -1,0 +1,140 @@
+package store
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// liveWorld has two trials with attempts, and a cache that has loaded them.
+func liveWorld(t *testing.T) (w *world, c *LiveCache, first, second int) {
+	w = newWorld(t)
+	first, second = w.trial(w.experiment(lossSearcher), 0, 1), w.trial(w.experiment(lossSearcher), 0, 1)
+	w.exec(`UPDATE trials SET ended_at = NULL, state = 'ACTIVE'`)
+	w.exec(`UPDATE experiments SET ended_at = NULL, state = 'ACTIVE'`)
+	w.exec(`INSERT INTO allocations (id, task_id, run_id, pool, slots, priority, state) SELECT task_id || '.9', task_id, 9, 'default', 2, 42, 'RUNNING' FROM trials`)
+	w.exec(`INSERT INTO members (allocation_id, rank, node_id, node_name) SELECT task_id || '.9', rank, 'n', 'n' FROM trials, generate_series(0, 1) rank`)
+	w.exec(`INSERT INTO nodes (id, name, status, eligible, draining, inventory) VALUES ('b', 'b', 'ready', true, false, '{}'), ('a', 'a', 'ready', true, false, '{}')`)
+	return w, w.db.NewLiveCache(), first, second
+}
+
+// load loads, and says which search events the caller knows of: those of all.
+func (w *world) load(c *LiveCache, known ...LiveExperiment) *Live {
+	w.t.Helper()
+	seen := map[int]int64{}
+	for _, e := range known {
+		seen[e.ID] = 0
+	}
+	live, err := c.Load(w.t.Context(), seen)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return live
+}
+
+// byTrial are the attempts of trials.
+func byTrial(live *Live) map[int]LiveAllocation {
+	m := map[int]LiveAllocation{}
+	for _, t := range live.Trials {
+		for _, a := range live.Allocations {
+			if a.TaskID == t.TaskID {
+				m[t.ID] = a
+			}
+		}
+	}
+	return m
+}
+
+// TestALoadReadsWhatHasChanged: what has not changed is the row that was read before.
+func TestALoadReadsWhatHasChanged(t *testing.T) {
+	w, c, first, second := liveWorld(t)
+	before := w.load(c)
+	was := byTrial(before)
+	if len(was) != 2 || len(was[first].Members) != 2 || len(was[second].Members) != 2 || len(before.Nodes) != 2 || before.Nodes[0].ID != "a" {
+		t.Fatalf("%+v", before)
+	}
+	if string(before.Experiments[0].Config) == "{}" {
+		t.Fatal("the configuration of a new experiment is missing")
+	}
+	w.exec(`UPDATE members SET claimed_at = now() WHERE rank = 1 AND allocation_id = $1`, was[first].ID)
+	w.exec(`UPDATE tasks SET unstarted = 3 WHERE id = $1`, was[second].TaskID)
+	w.exec(`UPDATE nodes SET status = 'down' WHERE id = 'b'`)
+	after := w.load(c, before.Experiments...)
+	now := byTrial(after)
+	if now[first].Members[1].ClaimedAt == nil || now[first].Members[0].ClaimedAt != nil {
+		t.Errorf("a claim was not seen: %+v", now[first].Members)
+	}
+	if &now[second].Members[0] != &was[second].Members[0] || &now[first].Members[0] == &was[first].Members[0] {
+		t.Error("other members were read than those of the attempt that changed")
+	}
+	for _, x := range after.Trials {
+		if want := map[int]int{first: 0, second: 3}[x.ID]; x.Unstarted != want {
+			t.Errorf("trial %d: %d attempts did not start, not %d", x.ID, x.Unstarted, want)
+		}
+	}
+	if after.Nodes[1].Status != "down" || before.Nodes[1].Status != "ready" {
+		t.Errorf("nodes: %s before, %s after", before.Nodes[1].Status, after.Nodes[1].Status)
+	}
+	if string(after.Experiments[0].Config) != "{}" {
+		t.Error("a configuration that is known was sent again")
+	}
+	again := w.load(c) // the caller has lost what it knew
+	if string(again.Experiments[0].Config) != string(before.Experiments[0].Config) {
+		t.Error("a configuration that is not known was not sent")
+	}
+}
+
+// TestWhatIsNoLongerLive: rows leave and come back, as other rows.
+func TestWhatIsNoLongerLive(t *testing.T) {
+	w, c, first, second := liveWorld(t)
+	before := w.load(c)
+	gone := byTrial(before)[first]
+	w.exec(`UPDATE allocations SET state = 'TERMINATED', ended_at = now(), outcome = 'failed' WHERE id = $1`, gone.ID)
+	w.exec(`DELETE FROM members WHERE rank = 1 AND allocation_id = $1`, byTrial(before)[second].ID)
+	w.exec(`DELETE FROM nodes WHERE id = 'a'`)
+	w.exec(`INSERT INTO allocations (id, task_id, run_id, pool, slots, priority, state) VALUES ($1 || '0', $2, 10, 'default', 1, 42, 'PENDING')`, gone.TaskID+".1", gone.TaskID)
+	after := w.load(c, before.Experiments...)
+	now := byTrial(after)
+	if now[first].RunID != 10 || len(now[first].Members) != 0 || len(now[second].Members) != 1 || len(after.Nodes) != 1 || after.Nodes[0].ID != "b" {
+		t.Errorf("%+v, %+v, %d nodes", now[first], now[second], len(after.Nodes))
+	}
+	w.exec(`UPDATE trials SET ended_at = now(), state = 'COMPLETED' WHERE id = $1`, first)
+	w.exec(`UPDATE experiments SET ended_at = now(), state = 'COMPLETED' WHERE id = (SELECT experiment_id FROM trials WHERE id = $1)`, first)
+	if after = w.load(c, before.Experiments...); len(after.Experiments) != 1 || len(after.Trials) != 1 || after.Trials[0].ID != second {
+		t.Errorf("%+v, %+v", after.Experiments, after.Trials)
+	}
+	w.exec(`UPDATE experiments SET continues = 1 WHERE ended_at IS NOT NULL`)
+	for range 2 {
+		after = w.load(c, before.Experiments...)
+		if len(after.Trials) != 2 || !after.Trials[0].Ended || string(after.Experiments[0].Config) == "{}" {
+			t.Errorf("of one that is to go on: %+v, %+v", after.Experiments[0], after.Trials)
+		}
+	}
+}
+
+// TestTheCacheIsForgotten where another server may count its transactions as it
+// likes, and after a load that failed.
+func TestTheCacheIsForgotten(t *testing.T) {
+	w, c, first, _ := liveWorld(t)
+	spoil := func() {
+		c.trials[first].row.Restarts = 77
+		if live := w.load(c); live.Trials[0].Restarts != 77 {
+			t.Fatal("the row was read though it has not changed")
+		}
+	}
+	w.load(c)
+	spoil()
+	c.server = c.server.Add(-time.Hour)
+	if live := w.load(c); live.Trials[0].Restarts != 0 {
+		t.Error("a row of another server was kept")
+	}
+	spoil()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.Load(ctx, nil); err == nil {
+		t.Fatal("a load without time succeeded")
+	}
+	if live := w.load(c); live.Trials[0].Restarts != 0 {
+		t.Error("a row was kept from before a load that failed")
+	}
+}
