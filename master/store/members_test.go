@@ -56,6 +56,10 @@ func TestGateAgainstTheEnd(t *testing.T) {
 		wg.Go(func() { _, claimErr = w.db.Claim(context.Background(), goodClaim(id, 0, "n")) })
 		wg.Go(func() {
 			err := w.db.Tx(context.Background(), func(tx *DB) error {
+				// An UPDATE reads the clock before it waits for the gate's lock.
+				if _, err := tx.exec(context.Background(), `SELECT FROM allocations WHERE id = $1 FOR UPDATE`, id); err != nil {
+					return err
+				}
 				_, err := tx.exec(context.Background(), `UPDATE allocations SET state = 'TERMINATED', ended_at = clock_timestamp(), outcome = 'lost' WHERE id = $1`, id)
 				return err
 			})
