@@ -43,7 +43,7 @@ func list(t *testing.T) []pkg {
 }
 
 // purePackages do no I/O and know no clock, context or socket.
-var purePackages = []string{"master/fault", "master/expconf", "master/find", "master/spelling", "master/search", "master/search/sim", "master/trial", "master/lifecycle", "master/logpolicy", "master/sched", "master/keep", "jobspecs"}
+var purePackages = []string{"master/fault", "master/expconf", "master/find", "master/spelling", "master/search", "master/search/sim", "master/trial", "master/lifecycle", "master/logpolicy", "master/pool", "master/sched", "master/keep", "jobspecs"}
 
 // impure packages may not be imported by pure ones, directly.
 var impure = []string{"context", "database/sql", "io/ioutil", "log", "log/slog", "net", "net/http", "os", "os/exec", "os/signal",

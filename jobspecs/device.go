@@ -21,7 +21,7 @@ func (t *Task) devices(rank int) []*api.RequestedDevice {
 		return nil
 	}
 	return []*api.RequestedDevice{{
-		Name:        t.Pool.Device,
+		Name:        t.Pool.Device(),
 		Count:       ptr(uint64(len(ids))),
 		Constraints: []*api.Constraint{{LTarget: "${device.ids}", Operand: "set_contains", RTarget: strings.Join(ids, ",")}},
 	}}
@@ -30,7 +30,7 @@ func (t *Task) devices(rank int) []*api.RequestedDevice {
 // deviceProblems says what is wrong with the devices of a task.
 func (t *Task) deviceProblems(bad func(format string, args ...any)) {
 	for rank, m := range t.Members {
-		if t.Pool.Device == "" {
+		if t.Pool.Device() == "" {
 			if len(m.DeviceIDs) > 0 {
 				bad("member %d: it was given devices, and the slots of pool %s are none", rank, t.Pool.Name)
 			}

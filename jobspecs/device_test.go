@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/pool"
 )
 
 // devices is a trial of two GPUs on one node.
 func devices() jobspecs.Task {
 	t := trial()
 	t.AllocationID = "31.4c1d2f6e-0b7a-4f0e-9a53-6f1f0f9f3b11.1"
-	t.Pool.Name, t.Pool.Driver, t.Pool.Device = "gpu", "exec", "nvidia/gpu"
+	t.Pool.Name, t.Pool.Driver, t.Pool.Slots = "gpu", pool.Exec, pool.Slots{Kind: pool.DeviceSlots, Device: "nvidia/gpu"}
 	t.Members[0].SlotIDs = []int{2, 3}
 	t.Members[0].DeviceIDs = []string{"GPU-7b1e1f5c-2b9d-4df0-8d0b-2b1c3a4d5e6f", "GPU-1c0ffee0-2b9d-4df0-8d0b-2b1c3a4d5e6f"}
 	return t
@@ -25,7 +26,7 @@ func TestDeviceProblems(t *testing.T) {
 		`"GPU-1" is no id`:         func(t *jobspecs.Task) { t.Members[0].DeviceIDs = []string{"GPU-1", "GPU-1"} },
 		`"GPU-1,GPU-2" is no id`:   func(t *jobspecs.Task) { t.Members[0].DeviceIDs = []string{"GPU-1,GPU-2", "GPU-3"} },
 		`"${device.ids}" is no id`: func(t *jobspecs.Task) { t.Members[0].DeviceIDs = []string{"${device.ids}", "GPU-3"} },
-		"the slots of pool gpu":    func(t *jobspecs.Task) { t.Pool.Device = "" },
+		"the slots of pool gpu":    func(t *jobspecs.Task) { t.Pool.Slots = pool.Slots{} },
 	} {
 		task := devices()
 		change(&task)

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/hashicorp/nomad/api"
+
+	"github.com/detent-ml/detent/master/pool"
 )
 
-// Docker is the driver whose processes run in images. Podman's driver takes
-// mostly the same configuration, under the same names; what differs (mounts are
-// volumes, memory is swapped, devices are words) is why it is not offered here.
-const Docker = "docker"
+// Tasks of pools with the driver docker run in images. Podman's driver takes mostly the
+// same configuration, under the same names; what differs (mounts are volumes, memory is
+// swapped, devices are words) is why it is not offered here.
 
 // A Container is what the processes of a task run in, under the docker driver.
 //
@@ -147,7 +148,7 @@ func (t *Task) contain(task *api.Task, verb string) {
 	if verb == "run" {
 		mounts = append(mounts, c.Mounts...)
 		config["force_pull"] = c.ForcePull
-		if t.network() != HostNetwork {
+		if t.network() != pool.HostNetwork {
 			config["ports"] = append([]string{RunnerPort}, t.Ports...)
 		}
 		c.dress(task, config)

@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/pool"
 )
 
 // inContainer is a trial that runs in an image.
 func inContainer(id string) jobspecs.Task {
 	k := trial()
 	k.AllocationID = "12." + id + "-0b7a-4f0e-9a53-6f1f0f9f3b11.1"
-	k.Pool = jobspecs.Pool{Name: "gpu", Driver: jobspecs.Docker, NodePool: "default"}
+	k.Pool = pool.Pool{Name: "gpu", Driver: pool.Docker, NodePool: "default"}
 	k.Runner = jobspecs.Runner{URL: "http://10.0.0.5:8080/runner/" + runnerSum + "/linux-amd64.tar", SHA256: runnerSum, Archive: true}
 	k.Container = &jobspecs.Container{Image: "registry.example/team/torch:2.9"}
 	return k
@@ -43,7 +44,7 @@ func containers() map[string]jobspecs.Task {
 	own.Runner = jobspecs.Runner{Path: "/opt/detent/det-runner"}
 	own.Container.Registry = &jobspecs.Registry{Provider: jobspecs.SecretsInVault, Path: "kv/data/registry", Engine: "kv_v2", Role: "det-registry"}
 	bridge := inContainer("ac1d2f6e")
-	bridge.Pool.Network = jobspecs.BridgeNetwork
+	bridge.Pool.Network = pool.BridgeNetwork
 	bridge.Container.Hosts = []string{"metadata.google.internal:0.0.0.0"}
 	return map[string]jobspecs.Task{"container-bridge": bridge, "container": plain, "container-full": full, "container-own": own}
 }
@@ -94,7 +95,7 @@ func TestRenderRefusesContainers(t *testing.T) {
 // nodes' own, and no driver one that it cannot make.
 func TestNetworks(t *testing.T) {
 	k := inContainer("7c1d2f6e")
-	k.Pool.Network = jobspecs.BridgeNetwork
+	k.Pool.Network = pool.BridgeNetwork
 	k.Members = append(k.Members, jobspecs.Member{NodeID: nodeB, NodeName: "n2"})
 	main, ship := last(t, k)
 	if main.Config["network_mode"] != "host" || ship.Config["network_mode"] != "host" || main.Config["ports"] != nil || main.Env["DET_NETWORK"] != "" {

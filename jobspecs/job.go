@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/nomad/api"
+
+	"github.com/detent-ml/detent/master/pool"
 )
 
 // Names of the metadata by which a job is known as ours, and as whose. The rest
@@ -112,7 +114,7 @@ func never() *api.ReschedulePolicy {
 // group is one member: pinned to its node, its rank in its name.
 func (t *Task) group(rank int) *api.TaskGroup {
 	m := t.Members[rank]
-	network := &api.NetworkResource{Mode: HostNetwork, DynamicPorts: []api.Port{{Label: RunnerPort}}}
+	network := &api.NetworkResource{Mode: pool.HostNetwork, DynamicPorts: []api.Port{{Label: RunnerPort}}}
 	if t.Container == nil { // Docker has networks of its own
 		network.Mode = t.network()
 	}

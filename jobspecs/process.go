@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/nomad/api"
+
+	"github.com/detent-ml/detent/master/pool"
 )
 
 // MainTask is the name of the process that is the task, shipTask that of the one
@@ -91,7 +93,7 @@ func (t *Task) main(rank int) *api.Task {
 func (t *Task) ship(rank int) *api.Task {
 	task := t.process(shipTask, rank, "ship")
 	task.Env["NVIDIA_VISIBLE_DEVICES"] = "void"
-	if t.Pool.Driver != "raw_exec" {
+	if t.Pool.Driver != pool.RawExec {
 		task.Config["cap_drop"] = []string{"all"}
 	}
 	task.Lifecycle = &api.TaskLifecycle{Hook: api.TaskLifecycleHookPoststop}
@@ -150,7 +152,7 @@ func (t *Task) env(rank int) map[string]string {
 		"DET_NODE_NAME":     plain(t.Members[rank].NodeName, longestMeta),
 		"DET_DRIVER":        t.Pool.Driver,
 	}
-	if n := t.network(); n != HostNetwork {
+	if n := t.network(); n != pool.HostNetwork {
 		env["DET_NETWORK"] = n
 	}
 	if t.Masters.Service != "" {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/cluster/nomadtest"
+	"github.com/detent-ml/detent/master/pool"
 )
 
 var rewrite = flag.Bool("rewrite", false, "record the jobs in testdata anew")
@@ -40,7 +41,7 @@ func trial() jobspecs.Task {
 			{Label: "Experiment 12", URL: "http://master.example:8080/det/experiments/12"},
 			{Label: "Trial 34", URL: "http://master.example:8080/det/experiments/12/trials/34"},
 		},
-		Pool:    jobspecs.Pool{Name: "cpu", Driver: "raw_exec", Datacenters: []string{"dc1"}, NodePool: "default"},
+		Pool:    pool.Pool{Name: "cpu", Driver: "raw_exec", Datacenters: []string{"dc1"}, NodePool: "default"},
 		Members: []jobspecs.Member{{NodeID: nodeA, NodeName: "n1", SlotIDs: []int{0, 1}, MHz: 4000, MemoryMB: 2048}},
 		Runner:  jobspecs.Runner{URL: "http://10.0.0.5:8080/runner/" + runnerSum + "/linux-amd64", SHA256: runnerSum},
 		Masters: jobspecs.Masters{URLs: []string{"http://10.0.0.5:8080", "http://10.0.0.6:8080"}},
@@ -65,7 +66,7 @@ func cases() map[string]jobspecs.Task {
 	command.AllocationID, command.TaskID = "b2d9f5a0-8f0c-4c7e-9d3b-0a5e1c2d3f40.1", "b2d9f5a0-8f0c-4c7e-9d3b-0a5e1c2d3f40"
 	command.Type, command.ExperimentID, command.TrialID, command.Title = "COMMAND", 0, 0, ""
 	command.Members[0].SlotIDs, command.Members[0].MHz, command.Members[0].MemoryMB = nil, 0, 0
-	command.Pool = jobspecs.Pool{Name: "aux", Driver: "raw_exec", Namespace: "detent"}
+	command.Pool = pool.Pool{Name: "aux", Driver: "raw_exec", Namespace: "detent"}
 	command.Runner = jobspecs.Runner{Path: "/opt/detent's/det-runner"}
 	command.Services, command.Ports, command.Links = jobspecs.NomadServices, nil, nil
 	command.Masters.Service = "det-master"

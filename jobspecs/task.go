@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/detent-ml/detent/master/pool"
 )
 
 // A Task is one attempt of a task, placed: all that its Nomad job is made of.
@@ -22,7 +24,7 @@ type Task struct {
 	Title        string // what its owner called it; any text
 	Owner        string
 	Links        []Link // pages about it, on the master
-	Pool         Pool
+	Pool         pool.Pool
 	Members      []Member // by rank
 	Runner       Runner
 	Masters      Masters
@@ -41,18 +43,16 @@ type Task struct {
 
 // Networks of tasks.
 const (
-	HostNetwork   = "host"
-	BridgeNetwork = "bridge"
-	cniPrefix     = "cni/"
+	cniPrefix = "cni/"
 )
 
 // network is what the processes of a task are on. Members of several nodes reach each
 // other on ports of their own choice, which takes the networks of the nodes.
 func (t *Task) network() string {
 	if len(t.Members) > 1 {
-		return HostNetwork
+		return pool.HostNetwork
 	}
-	return orElse(t.Pool.Network, HostNetwork)
+	return orElse(t.Pool.Network, pool.HostNetwork)
 }
 
 // Where services are registered.
@@ -63,19 +63,6 @@ const (
 
 // A Link is a page about a task.
 type Link struct{ Label, URL string }
-
-// A Pool says how and where tasks of a pool run.
-type Pool struct {
-	Name   string
-	Driver string // raw_exec, exec or docker
-	Device string // what its slots are in Nomad, such as nvidia/gpu; "" where they are none
-	// Network of tasks on one node: HostNetwork, BridgeNetwork, a network of Docker's
-	// (docker), or cni/<name> (exec). "" is the host's.
-	Network     string
-	Datacenters []string // names, or patterns with *; none for any
-	NodePool    string   // "" for any
-	Namespace   string   // "" for the cluster's own
-}
 
 // A Member is one process group of a task, on one node.
 type Member struct {
@@ -192,16 +179,16 @@ func (t *Task) problems() error {
 		}
 	}
 	switch t.Pool.Driver {
-	case "raw_exec", "exec":
-		if n := t.network(); n != HostNetwork && (t.Pool.Driver == "raw_exec" || n != BridgeNetwork && !strings.HasPrefix(n, cniPrefix)) {
+	case pool.RawExec, pool.Exec:
+		if n := t.network(); n != pool.HostNetwork && (t.Pool.Driver == pool.RawExec || n != pool.BridgeNetwork && !strings.HasPrefix(n, cniPrefix)) {
 			bad("network %q of pool %s: driver %s cannot have it", n, t.Pool.Name, t.Pool.Driver)
 		}
 		if t.Container != nil {
 			bad("driver %q of pool %s runs no images", t.Pool.Driver, t.Pool.Name)
 		}
-	case Docker:
+	case pool.Docker:
 		if t.Container == nil {
-			bad("driver %s of pool %s: no image", Docker, t.Pool.Name)
+			bad("driver %s of pool %s: no image", pool.Docker, t.Pool.Name)
 			break
 		}
 		t.Container.problems(bad)
@@ -209,7 +196,7 @@ func (t *Task) problems() error {
 			bad("det-runner: a container needs it as an archive, or as a path on the node")
 		}
 	default:
-		bad("driver %q of pool %s: it must be raw_exec, exec or %s", t.Pool.Driver, t.Pool.Name, Docker)
+		bad("driver %q of pool %s: it must be raw_exec, exec or %s", t.Pool.Driver, t.Pool.Name, pool.Docker)
 	}
 	t.Credentials.problems(bad)
 	if c := t.Container; c != nil && c.Registry != nil && t.Credentials != nil && c.Registry.Provider == SecretsInVault &&

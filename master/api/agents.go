@@ -9,7 +9,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerAgents() {
@@ -51,7 +51,7 @@ func (a *API) slotsByNode(ctx context.Context) (map[poolNode]map[int]sched.Slot,
 func (a *API) wireDevice(pool string, s sched.Slot) v1.Device {
 	kind := v1.DeviceTypeCpu
 	if p, err := a.pool(pool); err == nil {
-		kind = slotType(p.SlotType)
+		kind = slotType(p.SlotType())
 	}
 	return v1.Device{ID: s.ID, UUID: s.Device, Brand: s.Brand, Type: kind}
 }

@@ -10,10 +10,11 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/proxy"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // Limits on bodies. fiber has one limit per app; ours are per route, checked
@@ -73,7 +74,7 @@ type Config struct {
 	DetentVersion string
 	PublicURL     string
 	BlankLogin    func(remote, host string) bool // may somebody at that address, who calls that host, sign in with a blank password
-	Pools         []Pool
+	Pools         pool.Set
 	Namespaces    []string // of Nomad, that our jobs run in; none means default
 	// What the cluster lays under configurations, and what it can do with them.
 	TaskContainer     expconf.TaskContainerDefaults
@@ -111,27 +112,6 @@ type Config struct {
 	// Loop says how many cycles this master's loop has made, how long the last one
 	// took, and whether this master leads; nil where there is no loop.
 	Loop func() (cycles uint64, last time.Duration, leads bool)
-}
-
-// A Pool as clients see it.
-type Pool struct {
-	Name        string
-	Description string
-	Compute     bool   // the default for slots > 0
-	Aux         bool   // the default for 0 slots
-	SlotType    string // cpu or cuda
-	Preemption  bool
-	Priority    int // default
-	MaxAux      int
-	Containers  bool
-	Mounts      bool // tasks there can see folders of their node at other paths
-	// Limits is what tasks in images may ask of their nodes; nil without images.
-	Limits *expconf.ContainerLimits
-	// Python is what its tasks find as python3, on every node; "" for what is
-	// first on PATH.
-	Python string
-	// TaskContainer lies over the cluster's.
-	TaskContainer expconf.TaskContainerDefaults
 }
 
 // NodeSlots is what a node offers to a pool.

@@ -12,7 +12,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // taskSession is how long the session lives at most that a program acts with in
@@ -100,7 +100,7 @@ func (a *API) belongs(w Workload, id string, rank int) error {
 }
 
 // specBase is what a task's specification needs to know of the cluster.
-func (a *API) specBase(pool string) specBase {
+func (a *API) specBase(name string) specBase {
 	b := specBase{ClusterID: a.cfg.ClusterID, MasterID: a.cfg.MasterID, SignIn: a.cfg.SignIn}
 	if a.cfg.HarnessDir != "" {
 		sha, err := a.HarnessSHA()
@@ -118,20 +118,20 @@ func (a *API) specBase(pool string) specBase {
 			b.Det = "/cli/" + sha + "/" + RunnerTarget()
 		}
 	}
-	for _, p := range a.cfg.Pools {
-		if p.Name == pool {
-			b.SlotType, b.Containers, b.Python = p.SlotType, p.Containers, p.Python
-			defaults := a.containerDefaults(p)
-			if defaults.DtrainNetworkInterface != nil {
-				b.Interface = *defaults.DtrainNetworkInterface
-			}
-			if defaults.StartupHook != nil {
-				b.Hook = *defaults.StartupHook
-			}
-			if p.Containers && defaults.WorkDir != nil {
-				b.WorkDir = *defaults.WorkDir
-			}
-		}
+	p := a.cfg.Pools.Named(name)
+	if p == nil {
+		return b
+	}
+	b.SlotType, b.Containers, b.Python = p.SlotType(), p.HasImages(), p.Python
+	defaults := a.containerDefaults(p)
+	if defaults.DtrainNetworkInterface != nil {
+		b.Interface = *defaults.DtrainNetworkInterface
+	}
+	if defaults.StartupHook != nil {
+		b.Hook = *defaults.StartupHook
+	}
+	if b.Containers && defaults.WorkDir != nil {
+		b.WorkDir = *defaults.WorkDir
 	}
 	return b
 }

@@ -218,7 +218,7 @@ func TestTheOperatorsHook(t *testing.T) {
 		},
 		"export SITE=south": func(c *Config) {
 			c.TaskContainer.StartupHook = hook("export SITE=north")
-			c.Pools[0].TaskContainer.StartupHook = hook("export SITE=south")
+			c.Pools[0].Defaults.StartupHook = hook("export SITE=south")
 		},
 	} {
 		a := newRig(t, change).running(yaml(), 1)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // A slot that is a device is known by the device's id: its number is a place in

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
 )
@@ -14,11 +15,11 @@ import (
 func gpuPools(gone *bool) func(*Config) {
 	return func(c *Config) {
 		gpu := c.Pools[0]
-		gpu.SlotType, gpu.Aux = "cuda", false
+		gpu.Slots, gpu.Aux = pool.Slots{Kind: pool.DeviceSlots, Device: "nvidia/gpu"}, false
 		shared, aux := gpu, gpu
 		shared.Name, shared.Compute = "shared", false
-		aux.Name, aux.SlotType, aux.Compute, aux.Aux = "aux", "cpu", false, true
-		c.Pools = []Pool{gpu, shared, aux}
+		aux.Name, aux.Slots, aux.Compute, aux.Aux = "aux", pool.Slots{Kind: pool.CPUSlots}, false, true
+		c.Pools = pool.Set{gpu, shared, aux}
 		c.Inventory = func(pool string, n store.NodeRow) *NodeSlots {
 			out := &NodeSlots{Usable: n.Status == "ready"}
 			if pool == "aux" {

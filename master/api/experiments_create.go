@@ -10,9 +10,10 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/search"
 	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 const (
@@ -177,7 +178,7 @@ func (a *API) configure(ctx context.Context, s *submission, projectID *int) erro
 }
 
 // accept checks a complete configuration, by itself and against what the pool can do.
-func (a *API) accept(s *submission, cfg *expconf.Config, pool Pool, warnings expconf.Warnings) error {
+func (a *API) accept(s *submission, cfg *expconf.Config, pool *pool.Pool, warnings expconf.Warnings) error {
 	cfg.Resources.ResourcePool = pool.Name
 	if err := cfg.Validate(); err != nil {
 		return wrongConfig(err)
@@ -200,7 +201,7 @@ func (a *API) warnOfSlots(ctx context.Context, s *submission) error {
 }
 
 // fill takes what has columns out of the configuration.
-func (s *submission) fill(cfg expconf.Config, pool Pool) error {
+func (s *submission) fill(cfg expconf.Config, pool *pool.Pool) error {
 	s.config = cfg
 	b, err := cfg.JSON()
 	if err != nil {

@@ -3,7 +3,7 @@ package api
 import (
 	"context"
 
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerInfo() {

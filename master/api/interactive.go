@@ -9,8 +9,9 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // Commands, notebooks, shells and TensorBoards are one thing to the cluster, a
@@ -212,7 +213,7 @@ func (a *API) newTask(ctx context.Context, c *call, of kind, l launch) (n store.
 }
 
 // taskSettings completes and checks a task's configuration, and chooses its pool.
-func (a *API) taskSettings(of kind, config v1.Struct, template store.Template, ws store.WorkspaceSettings) (cfg expconf.CommandConfig, pool Pool, remarks []string, err error) {
+func (a *API) taskSettings(of kind, config v1.Struct, template store.Template, ws store.WorkspaceSettings) (cfg expconf.CommandConfig, pool *pool.Pool, remarks []string, err error) {
 	src := []byte(config)
 	if len(src) == 0 {
 		src = []byte(`{}`)

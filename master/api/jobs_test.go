@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -28,11 +29,11 @@ func TestAMoveKeepsThePoolsLimits(t *testing.T) {
 	limited := &expconf.ContainerLimits{HostPaths: []string{"/data/*"}}
 	r := newRig(t, func(c *Config) {
 		wide, tight := c.Pools[0], c.Pools[0]
-		wide.Name, wide.Containers = "wide", true
+		wide.Name, wide.Driver = "wide", pool.Docker
 		wide.Limits = &expconf.ContainerLimits{HostPaths: []string{"/*"}}
-		tight.Name, tight.Compute, tight.Aux, tight.Containers, tight.Limits = "tight", false, false, true, limited
+		tight.Name, tight.Compute, tight.Aux, tight.Driver, tight.Limits = "tight", false, false, pool.Docker, limited
 		wide.Compute, wide.Aux = true, true
-		c.Pools = []Pool{wide, tight}
+		c.Pools = pool.Set{wide, tight}
 	})
 	me := r.user("determined")
 	made := me.post("/api/v1/commands", `{"config":{"entrypoint":["true"],"resources":{"slots":0},"bind_mounts":[{"host_path":"/etc","container_path":"/x"}]}}`).ok().tree()

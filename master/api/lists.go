@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // window is the part of a list that a client asks for.

@@ -7,8 +7,9 @@ import (
 
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerPools() {
@@ -17,20 +18,16 @@ func (a *API) registerPools() {
 }
 
 // pool finds a pool by its name.
-func (a *API) pool(name string) (Pool, error) {
-	names := make([]string, len(a.cfg.Pools))
-	for i, p := range a.cfg.Pools {
-		if p.Name == name {
-			return p, nil
-		}
-		names[i] = p.Name
+func (a *API) pool(name string) (*pool.Pool, error) {
+	if p := a.cfg.Pools.Named(name); p != nil {
+		return p, nil
 	}
-	return Pool{}, fault.New(fault.NotFound, "there is no resource pool %q; there are %s", clip(name), strings.Join(names, ", "))
+	return nil, fault.New(fault.NotFound, "there is no resource pool %q; there are %s", clip(name), strings.Join(a.cfg.Pools.Names(), ", "))
 }
 
 // poolFor chooses a pool: the one that was named, else the workspace's default,
 // else the cluster's, for work with or without slots.
-func (a *API) poolFor(named string, slots int, ws store.WorkspaceSettings) (Pool, error) {
+func (a *API) poolFor(named string, slots int, ws store.WorkspaceSettings) (*pool.Pool, error) {
 	if named == "" {
 		if named = ws.DefaultComputePool; slots == 0 {
 			named = ws.DefaultAuxPool
@@ -39,36 +36,23 @@ func (a *API) poolFor(named string, slots int, ws store.WorkspaceSettings) (Pool
 	if named != "" {
 		p, err := a.pool(named)
 		if err != nil {
-			return p, fault.New(fault.Invalid, "resources.resource_pool: %w", err)
+			return nil, fault.New(fault.Invalid, "resources.resource_pool: %w", err)
 		}
 		return p, nil
 	}
-	for _, p := range a.cfg.Pools {
-		if (slots != 0 && p.Compute) || (slots == 0 && p.Aux) { // a number below 0 is refused later
-			return p, nil
-		}
+	if p := a.cfg.Pools.Default(slots); p != nil { // a number below 0 is refused later
+		return p, nil
 	}
-	return Pool{}, fault.New(fault.Invalid, "resources.resource_pool: the cluster has no default pool; name one")
+	return nil, fault.New(fault.Invalid, "resources.resource_pool: the cluster has no default pool; name one")
 }
 
 // containerDefaults is what lies under the configurations of tasks in a pool.
-func (a *API) containerDefaults(p Pool) expconf.TaskContainerDefaults {
-	return p.TaskContainer.Over(a.cfg.TaskContainer)
+func (a *API) containerDefaults(p *pool.Pool) expconf.TaskContainerDefaults {
+	return p.Defaults.Over(a.cfg.TaskContainer)
 }
 
 // capabilities is what can be done in a pool.
-func (a *API) capabilities(p Pool) expconf.Capabilities { return CapabilitiesIn(a.cfg.Capabilities, p) }
-
-// CapabilitiesIn is what of a cluster's capabilities a pool has.
-func CapabilitiesIn(can expconf.Capabilities, p Pool) expconf.Capabilities {
-	can.Containers = can.Containers && p.Containers
-	can.Devices, can.Limits = can.Devices || can.Containers, p.Limits
-	if !p.Mounts {
-		can.BindMounts = false
-		can.Storage = slices.DeleteFunc(slices.Clone(can.Storage), func(s string) bool { return s == expconf.SharedFS })
-	}
-	return can
-}
+func (a *API) capabilities(p *pool.Pool) expconf.Capabilities { return p.Can(a.cfg.Capabilities) }
 
 // poolCount is what a pool has at the moment.
 type poolCount struct {
@@ -129,17 +113,17 @@ func (a *API) listPools(ctx context.Context, c *call, _ *none) (*v1.GetResourceP
 	}
 	resp := &v1.GetResourcePoolsResponse{Pagination: &page}
 	for _, p := range pools {
-		resp.ResourcePools = append(resp.ResourcePools, a.wirePool(p, counts[p.Name]))
+		resp.ResourcePools = append(resp.ResourcePools, a.wirePool(&p, counts[p.Name]))
 	}
 	return resp, nil
 }
 
-// slotTypes of pools on the wire.
-func slotType(kind string) v1.DeviceType {
+// slotType is a kind of slot on the wire.
+func slotType(kind expconf.DeviceType) v1.DeviceType {
 	switch kind {
-	case "cuda":
+	case expconf.CUDA:
 		return v1.DeviceTypeCuda
-	case "rocm":
+	case expconf.ROCM:
 		return v1.DeviceTypeRocm
 	}
 	return v1.DeviceTypeCpu
@@ -147,9 +131,9 @@ func slotType(kind string) v1.DeviceType {
 
 // wirePool fills the fields that have a meaning here. The rest are of cloud
 // providers and of Docker, and clients insist that they be there.
-func (a *API) wirePool(p Pool, n poolCount) v1.ResourcePool {
+func (a *API) wirePool(p *pool.Pool, n poolCount) v1.ResourcePool {
 	return v1.ResourcePool{Name: p.Name, Description: p.Description, Type: v1.ResourcePoolTypeStatic, NumAgents: n.nodes,
-		SlotsAvailable: n.slots, SlotsUsed: n.used, SlotsPerAgent: n.perNode, SlotType: slotType(p.SlotType),
+		SlotsAvailable: n.slots, SlotsUsed: n.used, SlotsPerAgent: n.perNode, SlotType: slotType(p.SlotType()),
 		AuxContainerCapacity: p.MaxAux * n.nodes, AuxContainerCapacityPerAgent: p.MaxAux, AuxContainersRunning: n.aux,
 		DefaultComputePool: p.Compute, DefaultAuxPool: p.Aux, Preemptible: p.Preemption, MinAgents: n.nodes, MaxAgents: n.nodes,
 		Location: "on-prem", ClusterName: a.cfg.ClusterName, MasterURL: a.cfg.PublicURL,

@@ -16,6 +16,7 @@ import (
 
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
@@ -130,8 +131,8 @@ func rigConfig(t testing.TB) Config {
 		ClusterName: "test", ClusterID: "cluster-1", MasterID: "master-1", Version: "0.38.1", DetentVersion: "0.1.0",
 		PublicURL:  "http://127.0.0.1:8080",
 		BlankLogin: func(remote, host string) bool { return net.ParseIP(remote).IsLoopback() && loopbackHost(host) },
-		Pools: []Pool{{Name: "default", Mounts: true, Description: "the only one", Compute: true, Aux: true,
-			SlotType: "cpu", Preemption: true, Priority: 42, MaxAux: 100}},
+		Pools: pool.Set{{Name: "default", Driver: pool.RawExec, Description: "the only one", Compute: true, Aux: true,
+			Slots: pool.Slots{Kind: pool.CPUSlots}, Preemption: true, Priority: 42, MaxAux: 100}},
 		CheckpointStorage: sharedFS(t), CheckpointRoots: []string{"/tmp"}, Capabilities: expconf.Everything(), Inventory: rigInventory,
 		RunnerDir: t.TempDir(), HarnessDir: t.TempDir(),
 		Redacted: func() any { return map[string]any{"database": "…"} },

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // conforms walks an answer and the type that it should be of, and reports every

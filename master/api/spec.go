@@ -10,7 +10,7 @@ import (
 
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // masterHere stands, in environments and files, for the address under which the
@@ -28,10 +28,10 @@ const stopGrace = 20
 type specBase struct {
 	ClusterID  string
 	MasterID   string
-	SlotType   string // of the pool
-	Containers bool   // tasks of the pool run in images, in which the driver mounts
-	WorkDir    string // where trials start; "" for the folder with their code
-	Interface  string // of the network between nodes
+	SlotType   expconf.DeviceType // of the pool
+	Containers bool               // tasks of the pool run in images, in which the driver mounts
+	WorkDir    string             // where trials start; "" for the folder with their code
+	Interface  string             // of the network between nodes
 	SignIn     func(expconf.CheckpointStorage) *v1.Credentials
 	Det        string // path on the master of det; "" where tasks get none
 	Harness    string // path on the master of the Python package; "" where nodes bring their own
@@ -73,7 +73,7 @@ type specBuilder struct {
 
 // device is the kind of slot that the task's values are for.
 func (b *specBuilder) device() expconf.DeviceType {
-	if kind := expconf.DeviceType(b.base.SlotType); b.spec.Slots > 0 && (kind == expconf.CUDA || kind == expconf.ROCM) {
+	if kind := b.base.SlotType; b.spec.Slots > 0 && (kind == expconf.CUDA || kind == expconf.ROCM) {
 		return kind
 	}
 	return expconf.CPU

@@ -5,7 +5,7 @@ import (
 	"path"
 
 	"github.com/detent-ml/detent/master/expconf"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // collect is for a task that removes files: the runner does that itself, so there

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/expconf"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // What notebooks, shells and TensorBoards run, and how people come in.

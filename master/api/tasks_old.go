@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // oldTask is an attempt as GET /tasks has it, which is no message of /api/v1: its

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 const gpuTemplate = `{"config":{"resources":{"slots_per_trial":2,"priority":7},"labels":["t"],"environment":{"environment_variables":["A=template","B=template"]},` +

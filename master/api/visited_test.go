@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -128,7 +129,7 @@ func TestLaunchingNotebooks(t *testing.T) {
 }
 
 func TestPoolsThatCannotMount(t *testing.T) {
-	r := newRig(t, func(c *Config) { c.Pools[0].Mounts = false })
+	r := newRig(t, func(c *Config) { c.Pools[0].Driver = pool.Exec })
 	r.user("determined").post("/api/v1/shells", `{"config":{"bind_mounts":[{"host_path":"/a","container_path":"/b"}]}}`).says(400, "bind_mounts")
 }
 

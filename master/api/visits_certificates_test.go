@@ -20,7 +20,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/detent-ml/detent/master/tunnel"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // A network is what lies between a master and a task's gateway, and notes every byte.

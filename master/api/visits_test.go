@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/proxy"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func TestABrowserVisitsANotebook(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // registerWatch lists what keeps a runner from going on when nobody wants it any

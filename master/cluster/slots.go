@@ -3,28 +3,9 @@ package cluster
 import (
 	"slices"
 
+	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
 )
-
-// SlotKind is what a pool's slots are made of.
-type SlotKind string
-
-// The kinds.
-const (
-	CPUSlots    SlotKind = "cpu"
-	DeviceSlots SlotKind = "device"
-)
-
-// PoolSlots says how a pool cuts its nodes into slots.
-type PoolSlots struct {
-	Kind   SlotKind
-	Device string // vendor/type in Nomad, for slots that are devices
-	// A CPU slot is so many cores and so much memory; 0 leaves one of them out.
-	CoresPerSlot    int
-	MemoryMBPerSlot int
-	MaxSlotsPerNode int // 0 for no limit
-	PerNode         int // so many CPU slots on every node, whatever its size; 0 cuts them by size
-}
 
 // others is who holds what is not free: Nomad's jobs that are not ours.
 const others = "other jobs"
@@ -33,18 +14,18 @@ const others = "other jobs"
 // ids of those that running tasks of ours hold there: which CPU slots make up
 // what other jobs have taken is a matter of counting, so it is the ones that
 // nobody of ours sits on, the highest first.
-func SlotsOf(n Node, pool PoolSlots, held ...int) []sched.Slot {
-	if pool.Kind == DeviceSlots {
-		slots := slices.Clone(n.Devices[pool.Device])
+func SlotsOf(n Node, cut pool.Slots, held ...int) []sched.Slot {
+	if cut.Kind == pool.DeviceSlots {
+		slots := slices.Clone(n.Devices[cut.Device])
 		for i := range slots {
 			slots[i].ID = i
 		}
-		return slots[:bound(len(slots), pool)]
+		return slots[:cut.AtMost(len(slots))]
 	}
-	total := bound(cut(n.Cores, n.MemoryMB, pool), pool)
-	free := min(total, cut(n.FreeCores, n.FreeMemoryMB, pool))
-	if pool.PerNode > 0 {
-		total, free = pool.PerNode, pool.PerNode
+	total := cut.AtMost(cut.OfNode(n.Cores, n.MemoryMB))
+	free := min(total, cut.OfNode(n.FreeCores, n.FreeMemoryMB))
+	if cut.PerNode > 0 {
+		total, free = cut.PerNode, cut.PerNode
 	}
 	slots := make([]sched.Slot, total)
 	for i := range slots {
@@ -67,14 +48,14 @@ type Use struct {
 }
 
 // With adds an attempt of a pool to it.
-func (u Use) With(pool string, cut PoolSlots, slots int, devices []string) Use {
+func (u Use) With(of string, cut pool.Slots, slots int, devices []string) Use {
 	u.Cores += slots * cut.CoresPerSlot
 	u.MemoryMB += slots * cut.MemoryMBPerSlot
 	for _, id := range devices {
 		if u.Devices == nil {
 			u.Devices = map[string]string{}
 		}
-		u.Devices[id] = pool
+		u.Devices[id] = of
 	}
 	return u
 }
@@ -89,33 +70,12 @@ func (n Node) Less(u Use) Node {
 	for kind, slots := range n.Devices {
 		slots = slices.Clone(slots)
 		for i := range slots {
-			if pool, held := u.Devices[slots[i].Device]; held && slots[i].Taken == "" {
-				slots[i].Taken = "pool " + pool
+			if other, held := u.Devices[slots[i].Device]; held && slots[i].Taken == "" {
+				slots[i].Taken = "pool " + other
 			}
 		}
 		devices[kind] = slots
 	}
 	n.Devices = devices
 	return n
-}
-
-func bound(n int, pool PoolSlots) int {
-	if pool.MaxSlotsPerNode > 0 {
-		return min(n, pool.MaxSlotsPerNode)
-	}
-	return n
-}
-
-// cut is how many CPU slots so much makes.
-func cut(cores, memoryMB int, pool PoolSlots) int {
-	n := -1
-	if pool.CoresPerSlot > 0 {
-		n = cores / pool.CoresPerSlot
-	}
-	if pool.MemoryMBPerSlot > 0 {
-		if m := memoryMB / pool.MemoryMBPerSlot; n < 0 || m < n {
-			n = m
-		}
-	}
-	return max(n, 0)
 }

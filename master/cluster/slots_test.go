@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/nomad/api"
 
+	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
 )
 
@@ -19,26 +20,26 @@ func TestSlotsOfCPU(t *testing.T) {
 	tests := []struct {
 		name string
 		node Node
-		pool PoolSlots
+		pool pool.Slots
 		held []int
 		want string
 	}{
-		{"a core each", node(8, 8, 8000, 8000), PoolSlots{CoresPerSlot: 1}, nil, "........"},
-		{"memory is less", node(8, 8, 3500, 3500), PoolSlots{CoresPerSlot: 1, MemoryMBPerSlot: 1000}, nil, "..."},
-		{"by memory alone", node(2, 2, 3500, 3500), PoolSlots{MemoryMBPerSlot: 1000}, nil, "..."},
-		{"two cores each", node(7, 7, 8000, 8000), PoolSlots{CoresPerSlot: 2}, nil, "..."},
-		{"no more than so many", node(8, 8, 8000, 8000), PoolSlots{CoresPerSlot: 1, MaxSlotsPerNode: 3}, nil, "..."},
-		{"others hold some", node(8, 5, 8000, 8000), PoolSlots{CoresPerSlot: 1}, nil, ".....xxx"},
-		{"others hold some of a pool that takes only a part", node(8, 5, 8000, 8000), PoolSlots{CoresPerSlot: 1, MaxSlotsPerNode: 4}, nil, "...."},
-		{"others hold memory", node(8, 8, 8000, 1900), PoolSlots{CoresPerSlot: 1, MemoryMBPerSlot: 1000}, nil, ".xxxxxxx"},
-		{"not what ours hold", node(4, 2, 8000, 8000), PoolSlots{CoresPerSlot: 1}, []int{2, 3}, "xx.."},
-		{"others took what ours hold", node(4, 1, 8000, 8000), PoolSlots{CoresPerSlot: 1}, []int{0, 1, 2}, "...x"},
-		{"nothing is left", node(4, 0, 8000, 8000), PoolSlots{CoresPerSlot: 1}, nil, "xxxx"},
-		{"a slot of nothing", node(4, 4, 8000, 8000), PoolSlots{}, nil, ""},
+		{"a core each", node(8, 8, 8000, 8000), pool.Slots{CoresPerSlot: 1}, nil, "........"},
+		{"memory is less", node(8, 8, 3500, 3500), pool.Slots{CoresPerSlot: 1, MemoryMBPerSlot: 1000}, nil, "..."},
+		{"by memory alone", node(2, 2, 3500, 3500), pool.Slots{MemoryMBPerSlot: 1000}, nil, "..."},
+		{"two cores each", node(7, 7, 8000, 8000), pool.Slots{CoresPerSlot: 2}, nil, "..."},
+		{"no more than so many", node(8, 8, 8000, 8000), pool.Slots{CoresPerSlot: 1, MaxPerNode: 3}, nil, "..."},
+		{"others hold some", node(8, 5, 8000, 8000), pool.Slots{CoresPerSlot: 1}, nil, ".....xxx"},
+		{"others hold some of a pool that takes only a part", node(8, 5, 8000, 8000), pool.Slots{CoresPerSlot: 1, MaxPerNode: 4}, nil, "...."},
+		{"others hold memory", node(8, 8, 8000, 1900), pool.Slots{CoresPerSlot: 1, MemoryMBPerSlot: 1000}, nil, ".xxxxxxx"},
+		{"not what ours hold", node(4, 2, 8000, 8000), pool.Slots{CoresPerSlot: 1}, []int{2, 3}, "xx.."},
+		{"others took what ours hold", node(4, 1, 8000, 8000), pool.Slots{CoresPerSlot: 1}, []int{0, 1, 2}, "...x"},
+		{"nothing is left", node(4, 0, 8000, 8000), pool.Slots{CoresPerSlot: 1}, nil, "xxxx"},
+		{"a slot of nothing", node(4, 4, 8000, 8000), pool.Slots{}, nil, ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			test.pool.Kind = CPUSlots
+			test.pool.Kind = pool.CPUSlots
 			var got strings.Builder
 			for i, s := range SlotsOf(test.node, test.pool, test.held...) {
 				if s.ID != i || !s.Healthy || !s.Enabled || s.Device != "" {
@@ -79,18 +80,18 @@ func TestDevices(t *testing.T) {
 		{ID: 1, Device: "GPU-2", Brand: "H200", Healthy: false, Health: "Xid 79", Enabled: true},
 		{ID: 2, Device: "GPU-9", Brand: "V100", Healthy: true, Enabled: true, Taken: "web"},
 	}
-	pool := PoolSlots{Kind: DeviceSlots, Device: "nvidia/gpu"}
-	if diff := cmp.Diff(want, SlotsOf(n, pool)); diff != "" {
+	cut := pool.Slots{Kind: pool.DeviceSlots, Device: "nvidia/gpu"}
+	if diff := cmp.Diff(want, SlotsOf(n, cut)); diff != "" {
 		t.Error(diff)
 	}
 	if got := n.Devices["intel/fpga"][0].Health; !strings.Contains(got, "gives no reason") {
 		t.Errorf("a device without a reason is told as %q", got)
 	}
-	pool.MaxSlotsPerNode = 2
-	if got := SlotsOf(n, pool); len(got) != 2 {
+	cut.MaxPerNode = 2
+	if got := SlotsOf(n, cut); len(got) != 2 {
 		t.Errorf("a bounded pool has %d slots", len(got))
 	}
-	if got := SlotsOf(n, PoolSlots{Kind: DeviceSlots, Device: "amd/gpu"}); len(got) != 0 {
+	if got := SlotsOf(n, pool.Slots{Kind: pool.DeviceSlots, Device: "amd/gpu"}); len(got) != 0 {
 		t.Errorf("a pool of devices that the node lacks has %d slots", len(got))
 	}
 	if n.MHz != 6000 || n.Cores != 3 || n.FreeMHz != 3500 || n.FreeCores != 2 || n.MemoryMB != 8000 || n.FreeMemoryMB != 7500 {
@@ -127,7 +128,7 @@ func TestNodeOutOfUse(t *testing.T) {
 
 // TestLess: what attempts of other pools hold of a node is not this one's to give.
 func TestLess(t *testing.T) {
-	gpu, cpu := PoolSlots{Kind: DeviceSlots, Device: "nvidia/gpu", CoresPerSlot: 2, MemoryMBPerSlot: 100}, PoolSlots{Kind: CPUSlots, CoresPerSlot: 1, MemoryMBPerSlot: 10}
+	gpu, cpu := pool.Slots{Kind: pool.DeviceSlots, Device: "nvidia/gpu", CoresPerSlot: 2, MemoryMBPerSlot: 100}, pool.Slots{Kind: pool.CPUSlots, CoresPerSlot: 1, MemoryMBPerSlot: 10}
 	n := Node{Cores: 8, FreeCores: 8, MemoryMB: 1000, FreeMemoryMB: 1000, Devices: map[string][]sched.Slot{
 		"nvidia/gpu": {{Device: "GPU-1", Healthy: true, Enabled: true}, {Device: "GPU-2", Healthy: true, Enabled: true}, {Device: "GPU-3", Healthy: true, Enabled: true, Taken: "web"}}}}
 	use := Use{}.With("train", gpu, 2, []string{"GPU-2", "GPU-3"}).With("batch", cpu, 1, nil)

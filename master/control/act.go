@@ -139,18 +139,13 @@ func (t *term) beginSubmissions(ctx context.Context, list []store.Work) ([]task,
 }
 
 func (t *term) submit(ctx context.Context, s store.ToSubmit) error {
-	var pool *Pool
-	for i := range t.cfg.Pools {
-		if t.cfg.Pools[i].Name == s.Pool {
-			pool = &t.cfg.Pools[i]
-		}
-	}
+	of := t.cfg.Pools.Named(s.Pool)
 	outcome := cluster.Refused
 	err := t.safely(s.ID, func() error {
-		if pool == nil {
+		if of == nil {
 			return fmt.Errorf("pool %q no longer exists", s.Pool)
 		}
-		task, err := t.cfg.Task(s, pool)
+		task, err := t.cfg.Task(s, of)
 		if fault.Is(err, fault.Unavailable) {
 			outcome = cluster.TryAgain
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/search"
 	"github.com/detent-ml/detent/master/store"
@@ -123,9 +124,9 @@ func BenchmarkRebuild(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/events, "ns/event")
 }
 
-func benchPools() []Pool {
-	return []Pool{{Name: "default", NodePool: "default", Driver: "raw_exec", Slots: cluster.PoolSlots{Kind: cluster.DeviceSlots, Device: "nvidia/gpu"},
-		Sched: sched.Pool{Name: "default", Preemption: true}}}
+func benchPools() pool.Set {
+	return pool.Set{{Name: "default", NodePool: "default", Driver: "raw_exec", Slots: pool.Slots{Kind: pool.DeviceSlots, Device: "nvidia/gpu"},
+		Preemption: true}}
 }
 
 func benchLive(b *testing.B) *store.Live {

@@ -2,6 +2,7 @@ package control
 
 import (
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
 )
@@ -27,13 +28,13 @@ func (d *decider) account(pool, node string, slots int, devices []string) {
 }
 
 // elsewhere is what attempts of other pools hold of each node.
-func (d *decider) elsewhere(p *Pool) map[string]cluster.Use {
+func (d *decider) elsewhere(p *pool.Pool) map[string]cluster.Use {
 	if len(d.shares) == 0 {
 		return nil
 	}
-	slotsOf := map[string]cluster.PoolSlots{}
-	for i := range d.p.Pools {
-		slotsOf[d.p.Pools[i].Name] = d.p.Pools[i].Slots
+	slotsOf := map[string]pool.Slots{}
+	for _, other := range d.p.Pools {
+		slotsOf[other.Name] = other.Slots
 	}
 	uses := map[string]cluster.Use{}
 	for node, shares := range d.shares {

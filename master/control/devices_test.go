@@ -10,6 +10,7 @@ import (
 
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
 )
@@ -25,12 +26,12 @@ type stage struct {
 // them, and cpu, which takes its 8 cores.
 func newStage(t *testing.T, gpus int) *stage {
 	s := &stage{t: t, p: &Picture{Now: time.Unix(1e9, 0), Timing: lifecycle.DefaultTiming(), Allocations: map[string]*store.LiveAllocation{}}}
-	devices := cluster.PoolSlots{Kind: cluster.DeviceSlots, Device: "nvidia/gpu", CoresPerSlot: 2, MemoryMBPerSlot: 100}
-	cores := cluster.PoolSlots{Kind: cluster.CPUSlots, CoresPerSlot: 1, MemoryMBPerSlot: 100}
-	for name, slots := range map[string]cluster.PoolSlots{"gpu": devices, "shared": devices, "cpu": cores} {
-		s.p.Pools = append(s.p.Pools, Pool{Name: name, Driver: "raw_exec", Slots: slots, Sched: sched.Pool{Name: name, MaxAux: 10}})
+	devices := pool.Slots{Kind: pool.DeviceSlots, Device: "nvidia/gpu", CoresPerSlot: 2, MemoryMBPerSlot: 100}
+	cores := pool.Slots{Kind: pool.CPUSlots, CoresPerSlot: 1, MemoryMBPerSlot: 100}
+	for name, slots := range map[string]pool.Slots{"gpu": devices, "shared": devices, "cpu": cores} {
+		s.p.Pools = append(s.p.Pools, pool.Pool{Name: name, Driver: "raw_exec", Slots: slots, MaxAux: 10})
 	}
-	slices.SortFunc(s.p.Pools, func(a, b Pool) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.p.Pools, func(a, b pool.Pool) int { return strings.Compare(a.Name, b.Name) })
 	for i := range gpus {
 		s.slots = append(s.slots, sched.Slot{ID: i, Device: fmt.Sprintf("GPU-%d", i), Brand: "A100", Healthy: true, Enabled: true})
 	}

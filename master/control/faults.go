@@ -141,15 +141,14 @@ type remaining struct {
 }
 
 func (d *decider) leftFor(e *Experiment, a avoidance, failed bool) (r remaining) {
-	i := slices.IndexFunc(d.p.Pools, func(p Pool) bool { return p.Name == e.Pool })
-	if i < 0 {
+	of := d.p.Pools.Named(e.Pool)
+	if of == nil {
 		return remaining{holds: true}
 	}
-	pool := &d.p.Pools[i]
 	var left []sched.Node
 	for i := range d.p.Nodes {
 		row := &d.p.Nodes[i]
-		n, err := pool.offer(*row, d.p.inventories, cluster.Use{})
+		n, err := offer(of, *row, d.p.inventories, cluster.Use{})
 		switch {
 		case err != nil || n == nil:
 		case slices.Contains(a.exclude, row.ID):
@@ -159,7 +158,7 @@ func (d *decider) leftFor(e *Experiment, a avoidance, failed bool) (r remaining)
 		}
 	}
 	r.why = make([]string, len(r.excluded))
-	r.holds = len(r.excluded) == 0 || sched.Holds(pool.Sched, left, sched.Request{Slots: e.SlotsPerTrial, SingleNode: e.singleNode()})
+	r.holds = len(r.excluded) == 0 || sched.Holds(of, left, sched.Request{Slots: e.SlotsPerTrial, SingleNode: e.singleNode()})
 	return r
 }
 

@@ -11,8 +11,9 @@ import (
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // The loop's rhythm.
@@ -37,10 +38,10 @@ type Nomad interface {
 
 // Config is what the loop needs to know of its master.
 type Config struct {
-	Pools  []Pool
+	Pools  pool.Set
 	Timing lifecycle.Timing
 	// Task makes the job's description of an attempt: pool, runner, masters.
-	Task func(store.ToSubmit, *Pool) (jobspecs.Task, error)
+	Task func(store.ToSubmit, *pool.Pool) (jobspecs.Task, error)
 	// Logs is where it is written why an attempt did not start; nil for nowhere.
 	Logs *store.LogStore
 	// Left is how what attempts have left on their nodes is read; nil for not at all.

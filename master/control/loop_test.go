@@ -13,6 +13,7 @@ import (
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
@@ -118,9 +119,9 @@ func newBench(t testing.TB, nodes ...string) *bench {
 	b := &bench{t: t, db: db, nomad: newFakeNomad(nodes...)}
 	timing := lifecycle.DefaultTiming()
 	timing.StopAfter, timing.Margin = 0, 0
-	l := New(Config{Timing: timing, Pools: []Pool{{Name: "default", NodePool: "default", Driver: "raw_exec",
-		Slots: cluster.PoolSlots{Kind: cluster.CPUSlots, PerNode: 2}, Sched: sched.Pool{Name: "default", MaxAux: 10}}},
-		Task: func(s store.ToSubmit, _ *Pool) (jobspecs.Task, error) {
+	l := New(Config{Timing: timing, Pools: pool.Set{{Name: "default", NodePool: "default", Driver: "raw_exec",
+		Slots: pool.Slots{Kind: pool.CPUSlots, PerNode: 2}, MaxAux: 10}},
+		Task: func(s store.ToSubmit, _ *pool.Pool) (jobspecs.Task, error) {
 			task := jobspecs.Task{AllocationID: s.ID}
 			for _, m := range s.Members {
 				task.Members = append(task.Members, jobspecs.Member{NodeID: m.NodeID})

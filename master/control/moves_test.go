@@ -88,7 +88,7 @@ func TestNomadDrainsANode(t *testing.T) {
 func TestJobsChangePools(t *testing.T) {
 	b := newBench(t, "n1")
 	other := b.term.cfg.Pools[0]
-	other.Name, other.NodePool, other.Sched.Name = "other", "elsewhere", "other"
+	other.Name, other.NodePool = "other", "elsewhere"
 	b.term.cfg.Pools = append(b.term.cfg.Pools, other)
 	e := b.submit(oneTrial)
 	first := b.start(e, 0)

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"path"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,31 +11,11 @@ import (
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/search"
 	"github.com/detent-ml/detent/master/store"
 )
-
-// A Pool is a set of nodes, the kind of slot they offer, and how tasks run there.
-type Pool struct {
-	Name     string
-	NodePool string // of Nomad; "" takes any
-	// Datacenters of Nomad, names or patterns with *; none takes any.
-	Datacenters []string
-	Driver      string
-	Slots       cluster.PoolSlots
-	Sched       sched.Pool
-	// AuxMemoryMB is what a task without slots gets.
-	AuxMemoryMB int
-}
-
-// Device is what the pool's slots are in Nomad; "" where they are no devices.
-func (p *Pool) Device() string {
-	if p.Slots.Kind == cluster.DeviceSlots {
-		return p.Slots.Device
-	}
-	return ""
-}
 
 // Experiment is a live experiment with its search.
 type Experiment struct {
@@ -53,7 +31,7 @@ type Experiment struct {
 type Picture struct {
 	Now         time.Time
 	Timing      lifecycle.Timing
-	Pools       []Pool
+	Pools       pool.Set
 	Experiments []*Experiment
 	Tasks       []store.LiveTask
 	Allocations map[string]*store.LiveAllocation // by task: a task has one at most
@@ -224,9 +202,9 @@ func (f *folds) breakDown(key, why string) {
 // nodesOf gives the scheduler a pool's nodes, without those that cannot be read.
 // held are the slots that attempts of the pool hold, elsewhere is what those of
 // other pools do, both by node.
-func nodesOf(p *Pool, nodes []store.NodeRow, known inventories, elsewhere map[string]cluster.Use, held map[string][]int) (list []sched.Node, unread []error) {
+func nodesOf(p *pool.Pool, nodes []store.NodeRow, known inventories, elsewhere map[string]cluster.Use, held map[string][]int) (list []sched.Node, unread []error) {
 	for _, row := range nodes {
-		n, err := p.offer(row, known, elsewhere[row.ID], held[row.ID]...)
+		n, err := offer(p, row, known, elsewhere[row.ID], held[row.ID]...)
 		if err != nil {
 			unread = append(unread, err)
 		} else if n != nil {
@@ -236,18 +214,18 @@ func nodesOf(p *Pool, nodes []store.NodeRow, known inventories, elsewhere map[st
 	return list, unread
 }
 
-// Offer is what a node offers to the pool; nil when it is not of the pool.
-// elsewhere is what our attempts of other pools hold there, held are the slots
-// that those of this pool do: what others take is not theirs.
-func (p *Pool) Offer(row store.NodeRow, elsewhere cluster.Use, held ...int) (*sched.Node, error) {
-	return p.offer(row, nil, elsewhere, held...)
+// Offer is what a node offers to a pool; nil when it is not of the pool. elsewhere is what
+// our attempts of other pools hold there, held are the slots that those of this pool do:
+// what others take is not theirs.
+func Offer(p *pool.Pool, row store.NodeRow, elsewhere cluster.Use, held ...int) (*sched.Node, error) {
+	return offer(p, row, nil, elsewhere, held...)
 }
 
-func (p *Pool) offer(row store.NodeRow, known inventories, elsewhere cluster.Use, held ...int) (*sched.Node, error) {
+func offer(p *pool.Pool, row store.NodeRow, known inventories, elsewhere cluster.Use, held ...int) (*sched.Node, error) {
 	if p.NodePool != "" && row.NodePool != p.NodePool {
 		return nil, nil
 	}
-	if !p.reaches(row.Datacenter) {
+	if !p.Reaches(row.Datacenter) {
 		return nil, nil
 	}
 	n, err := known.read(row)
@@ -265,16 +243,8 @@ func (p *Pool) offer(row store.NodeRow, known inventories, elsewhere cluster.Use
 	return s, nil
 }
 
-// reaches tells whether nodes of a datacenter are in the pool.
-func (p *Pool) reaches(datacenter string) bool {
-	return len(p.Datacenters) == 0 || slices.ContainsFunc(p.Datacenters, func(pattern string) bool {
-		ok, err := path.Match(pattern, datacenter)
-		return ok && err == nil
-	})
-}
-
 // usable says whether new work may go to a node, and why not.
-func usable(row store.NodeRow, n cluster.Node, p *Pool) (bool, string) {
+func usable(row store.NodeRow, n cluster.Node, p *pool.Pool) (bool, string) {
 	switch {
 	case row.Status != "ready":
 		return false, "is " + row.Status

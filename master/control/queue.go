@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
 )
@@ -200,7 +201,7 @@ func (d *decider) sort(in *input, a *store.LiveAllocation, o owner) {
 }
 
 // pool runs the scheduler for one pool and takes its result over.
-func (d *decider) pool(p *Pool, in *input, groups map[string]string) {
+func (d *decider) pool(p *pool.Pool, in *input, groups map[string]string) {
 	if len(in.queued) == 0 && !in.bounded {
 		return
 	}
@@ -219,7 +220,7 @@ func (d *decider) pool(p *Pool, in *input, groups map[string]string) {
 	for i := range nodes {
 		byNode[nodes[i].ID] = &nodes[i]
 	}
-	res := sched.Plan(p.Sched, nodes, in.running, in.queued, d.p.Now)
+	res := sched.Plan(p, nodes, in.running, in.queued, d.p.Now)
 	for _, pl := range res.Place {
 		placement := placement{placed(pl, byNode), groups[pl.ID]}
 		for _, m := range placement.Members {

@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -69,7 +70,7 @@ func withSecrets(t *testing.T) (*bench, *fakeSecrets) {
 	f := &fakeSecrets{roles: map[string]bool{}}
 	task := b.term.cfg.Task
 	b.term.cfg.Secrets = f
-	b.term.cfg.Task = func(s store.ToSubmit, p *Pool) (jobspecs.Task, error) {
+	b.term.cfg.Task = func(s store.ToSubmit, p *pool.Pool) (jobspecs.Task, error) {
 		j, err := task(s, p)
 		j.Credentials = &jobspecs.Credentials{Role: "det-task", Engine: "aws"}
 		return j, err

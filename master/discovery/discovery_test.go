@@ -19,6 +19,7 @@ import (
 	"github.com/detent-ml/detent/master/discovery"
 	"github.com/detent-ml/detent/master/discovery/consultest"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/pool"
 )
 
 // TestMembers reads registrations as both catalogues give them.
@@ -115,7 +116,7 @@ func members(t *testing.T, nomad *nomadtest.Agent, c *cluster.Cluster, d *discov
 	id := provider + ".1"
 	member := jobspecs.Member{NodeID: nomad.NodeID, MHz: 50, MemoryMB: 64}
 	outcome, err := c.Submit(t.Context(), jobspecs.Task{
-		AllocationID: id, ClusterID: "c1", Type: "COMMAND", TaskID: "x", Pool: jobspecs.Pool{Name: "cpu", Driver: "raw_exec"},
+		AllocationID: id, ClusterID: "c1", Type: "COMMAND", TaskID: "x", Pool: pool.Pool{Name: "cpu", Driver: "raw_exec"},
 		Members: []jobspecs.Member{member, member}, Runner: jobspecs.Runner{Path: runner},
 		Masters: jobspecs.Masters{URLs: []string{"http://127.0.0.1:1"}}, Ports: []string{"c10d"}, Services: provider,
 	})

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/detent-ml/detent/master/pool"
 )
 
 // The yardstick: 1,000 nodes of 8 slots, 10,000 queued, under 50 ms.
@@ -55,15 +57,15 @@ func BenchmarkPlan(b *testing.B) {
 	nodes := benchNodes()
 	cases := []struct {
 		name    string
-		pool    Pool
+		pool    *pool.Pool
 		running []Running
 		queued  []Request
 	}{
-		{"empty", Pool{Name: "gpu"}, nil, benchQueue(42)},
-		{"full", Pool{Name: "gpu"}, benchRunning(42, 1, 2, 4, 8, 3), benchQueue(42)},
-		{"half", Pool{Name: "gpu"}, benchRunning(42, 1, 2, 4, 8, 3)[:1100], benchQueue(42)},
-		{"preempt", Pool{Name: "gpu", Preemption: true}, benchRunning(90, 1, 2, 4, 8, 3), benchQueue(42)},
-		{"preempt-crumbs", Pool{Name: "gpu", Preemption: true}, benchRunning(90, 1), benchQueue(42)},
+		{"empty", &pool.Pool{Name: "gpu"}, nil, benchQueue(42)},
+		{"full", &pool.Pool{Name: "gpu"}, benchRunning(42, 1, 2, 4, 8, 3), benchQueue(42)},
+		{"half", &pool.Pool{Name: "gpu"}, benchRunning(42, 1, 2, 4, 8, 3)[:1100], benchQueue(42)},
+		{"preempt", &pool.Pool{Name: "gpu", Preemption: true}, benchRunning(90, 1, 2, 4, 8, 3), benchQueue(42)},
+		{"preempt-crumbs", &pool.Pool{Name: "gpu", Preemption: true}, benchRunning(90, 1), benchQueue(42)},
 	}
 	for _, c := range cases {
 		b.Run(c.name, func(b *testing.B) {

@@ -1,10 +1,14 @@
 package sched
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/detent-ml/detent/master/pool"
+)
 
 // Holds says whether nodes could hold a request if nothing ran on them and they
 // were in order, with all of their slots.
-func Holds(pool Pool, nodes []Node, r Request) bool {
+func Holds(of *pool.Pool, nodes []Node, r Request) bool {
 	whole := slices.Clone(nodes)
 	for i := range whole {
 		n := &whole[i]
@@ -14,7 +18,7 @@ func Holds(pool Pool, nodes []Node, r Request) bool {
 			s.Healthy, s.Enabled, s.Taken = true, true, ""
 		}
 	}
-	p := newPlanner(pool, whole, nil, 0)
+	p := newPlanner(of, whole, nil, 0)
 	if r.Slots <= 0 {
 		return p.auxElsewhere(&r)
 	}

@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/detent-ml/detent/master/pool"
 )
 
 // Plan says which of the queued requests start and where, which running tasks
 // are asked to make way, and why the other requests wait. The same input gives
 // the same answer, whatever the order of its lists.
-func Plan(pool Pool, nodes []Node, running []Running, queued []Request, now time.Time) Result {
-	p := newPlanner(pool, nodes, running, len(queued))
+func Plan(of *pool.Pool, nodes []Node, running []Running, queued []Request, now time.Time) Result {
+	p := newPlanner(of, nodes, running, len(queued))
 	order := make([]*Request, len(queued))
 	for i := range queued {
 		order[i] = &queued[i]
@@ -29,7 +31,7 @@ func byImportance(a, b *Request) int {
 
 // A planner is one run of Plan.
 type planner struct {
-	pool    Pool
+	pool    *pool.Pool
 	nodes   []Node // by name
 	running []Running
 	result  Result
@@ -65,9 +67,9 @@ type shape struct {
 	single bool
 }
 
-func newPlanner(pool Pool, nodes []Node, running []Running, queued int) *planner {
+func newPlanner(of *pool.Pool, nodes []Node, running []Running, queued int) *planner {
 	p := &planner{
-		pool: pool, nodes: slices.Clone(nodes), running: slices.Clone(running),
+		pool: of, nodes: slices.Clone(nodes), running: slices.Clone(running),
 		result:    Result{Waiting: make(map[string]string, queued)},
 		nodeIndex: make(map[string]int, len(nodes)),
 		slotBlock: make(map[slotKey]int, 8*len(nodes)),

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
+
+	"github.com/detent-ml/detent/master/pool"
 )
 
 // epoch is when the clock of the scripts stands at 0.
@@ -41,7 +43,7 @@ func TestPlan(t *testing.T) {
 }
 
 type scene struct {
-	pool    Pool
+	pool    *pool.Pool
 	nodes   []Node
 	running []Running
 	queued  []Request
@@ -67,7 +69,7 @@ func parseScene(text string) (s scene, err error) {
 		switch words[0] {
 		case "pool":
 			_, preempt := args["preempt"]
-			s.pool = Pool{Name: words[1], Preemption: preempt, MaxAux: number(args["aux"])}
+			s.pool = &pool.Pool{Name: words[1], Preemption: preempt, MaxAux: number(args["aux"])}
 		case "node":
 			s.nodes = append(s.nodes, parseNode(words[1], args))
 		case "run":

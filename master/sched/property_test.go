@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/detent-ml/detent/master/pool"
 )
 
 // drawScene makes a small pool in which much is possible: nodes of several
 // sizes and models, slots out of use, gangs, tasks that are leaving.
 func drawScene(t *rapid.T) scene {
-	s := scene{pool: Pool{Name: "gpu", Preemption: rapid.Bool().Draw(t, "preemption"), MaxAux: rapid.IntRange(0, 2).Draw(t, "aux")}}
+	s := scene{pool: &pool.Pool{Name: "gpu", Preemption: rapid.Bool().Draw(t, "preemption"), MaxAux: rapid.IntRange(0, 2).Draw(t, "aux")}}
 	free := map[string][]int{}
 	for i := range rapid.IntRange(0, 5).Draw(t, "nodes") {
 		n := Node{ID: fmt.Sprintf("id%d", i), Name: fmt.Sprintf("n%d", 9-i), Schedulable: rapid.IntRange(0, 5).Draw(t, "schedulable") > 0, Why: "is draining"}
@@ -169,9 +171,9 @@ func placedWithout(s scene, first Result, asker string, victims []string, spared
 	}
 	asking := s.queued[slices.IndexFunc(s.queued, func(q Request) bool { return q.ID == asker })]
 	asking.MaxSlots = nil
-	pool := s.pool
-	pool.Preemption = false
-	return Plan(pool, s.nodes, running, []Request{asking}, epoch).Waiting[asker] == ""
+	without := *s.pool
+	without.Preemption = false
+	return Plan(&without, s.nodes, running, []Request{asking}, epoch).Waiting[asker] == ""
 }
 
 // TestBackfillDoesNotDelayTheHead plays a pool to its end twice, once with

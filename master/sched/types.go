@@ -5,13 +5,6 @@ import (
 	"time"
 )
 
-// A Pool is a set of nodes with one kind of slot and one policy.
-type Pool struct {
-	Name       string
-	Preemption bool // may a more important request push out a less important one
-	MaxAux     int  // tasks of 0 slots per node
-}
-
 // A Node is a machine as Nomad describes it, less what jobs that are not ours hold.
 type Node struct {
 	ID          string

@@ -20,112 +20,198 @@ import (
 // Config is everything that a master can be told. It is read from a file, then
 // from the environment (DETENT_ and the key in capitals, dots as underscores),
 // then from flags; the later wins.
+//
+// The comment of a field is its line in docs/operate/configuration.md, which is made from
+// this file: go test ./master/server -run Page -rewrite.
 type Config struct {
-	Listen    string   `yaml:"listen"`     // host:port
-	PublicURL string   `yaml:"public_url"` // what links in Nomad's UI lead to
-	TaskURLs  []string `yaml:"task_urls"`  // where tasks find masters; public_url when empty
-	// Pages of notebooks and TensorBoards have another origin than the API: a
-	// listener of their own, and its address as browsers reach it, or a domain within
-	// which each task has a host.
-	TasksListen    string    `yaml:"tasks_listen"` // host:port; empty for none
-	TasksURL       string    `yaml:"tasks_url"`    // public_url's host at the port of tasks_listen when empty, unless something before the master speaks TLS
-	TasksDomain    string    `yaml:"tasks_domain"` // tasks.example.com, or with a port; *.<domain> leads to a master
-	Database       string    `yaml:"database"`     // postgres://…
-	DatabaseConns  int       `yaml:"database_conns"`
-	ClusterName    string    `yaml:"cluster_name"`
-	ServiceName    string    `yaml:"service_name"` // of the masters, where there are several: tasks then find whichever is healthy
-	LogLevel       string    `yaml:"log_level"`
-	TLS            TLSConfig `yaml:"tls"`             // of the master itself
-	BlankPasswords string    `yaml:"blank_passwords"` // loopback, always or never
-	// SharedRawExec says that the operators know: under raw_exec a task can read
-	// the secrets of every other task on its node.
+	// Address that the API and the web pages listen on, host:port.
+	Listen string `yaml:"listen"`
+	// Address under which people reach the master. Links in Nomad's UI lead there. The
+	// address of `listen` when empty.
+	PublicURL string `yaml:"public_url"`
+	// Addresses under which tasks reach masters, in the order in which runners try them.
+	// `public_url` when empty.
+	TaskURLs []string `yaml:"task_urls"`
+	// Address of a second listener, host:port, for the pages of notebooks and TensorBoards:
+	// they need an origin of their own ([the proxy](../proxy.md)). Without it and without
+	// `tasks_domain` these pages cannot be opened in a browser.
+	TasksListen string `yaml:"tasks_listen"`
+	// Address under which browsers reach `tasks_listen`. The host of `public_url` with the
+	// port of `tasks_listen` when empty; to be given where another server ends TLS in front
+	// of the master.
+	TasksURL string `yaml:"tasks_url"`
+	// Domain in which each task gets a host name, such as `tasks.example.com` or
+	// `tasks.example.com:8443`. `*.<domain>` must lead to the master.
+	TasksDomain string `yaml:"tasks_domain"`
+	// Address of the PostgreSQL database, `postgres://user:password@host:5432/detent`. Required.
+	Database string `yaml:"database"`
+	// Connections to PostgreSQL that requests share.
+	DatabaseConns int `yaml:"database_conns"`
+	// Name of the cluster, as people see it.
+	ClusterName string `yaml:"cluster_name"`
+	// Service under which the masters are registered. Runners follow it to any healthy
+	// master, so that a task outlives the master that started it.
+	ServiceName string `yaml:"service_name"`
+	// Least level that is logged: trace, debug, info, warning or error.
+	LogLevel string `yaml:"log_level"`
+	// TLS of the master itself ([TLS](tls.md)).
+	TLS TLSConfig `yaml:"tls"`
+	// Where users may sign in with an empty password: loopback, always or never.
+	BlankPasswords string `yaml:"blank_passwords"`
+	// Allow pools with `driver: raw_exec` on a master that listens beyond loopback. Under
+	// raw_exec a task can read the secrets of every other task on its node.
 	SharedRawExec bool `yaml:"shared_raw_exec"`
 
-	Hosts           []string    `yaml:"hosts"`            // names under which the master is called, beside public_url's and its machine's; *.example.com for all of a domain
-	TrustedProxies  []string    `yaml:"trusted_proxies"`  // addresses or networks of what stands before the master: their X-Forwarded-For is believed
-	InitialPassword string      `yaml:"initial_password"` // of the user admin, while that has none
-	CheckpointRoots []string    `yaml:"checkpoint_roots"` // folders below which the master reads checkpoints, for downloads; checkpoint_storage's when empty
-	Spool           SpoolConfig `yaml:"spool"`            // where requests lie while they arrive
+	// Further host names under which the master is called, beside its machine's and that of
+	// `public_url`; `*.example.com` for all of a domain. Requests for other hosts are rejected.
+	Hosts []string `yaml:"hosts"`
+	// Addresses or networks of the proxies in front of the master. Their X-Forwarded-For is
+	// believed ([security](security.md)).
+	TrustedProxies []string `yaml:"trusted_proxies"`
+	// Password of the user admin until the user sets another, at least 8 characters.
+	InitialPassword string `yaml:"initial_password"`
+	// Folders below which the master reads checkpoints for downloads. The folder of
+	// `checkpoint_storage` when empty.
+	CheckpointRoots []string `yaml:"checkpoint_roots"`
+	// Disk space for request bodies while they arrive.
+	Spool SpoolConfig `yaml:"spool"`
 
-	Nomad  NomadConfig  `yaml:"nomad"`
+	// How the master reaches Nomad.
+	Nomad NomadConfig `yaml:"nomad"`
+	// How the master reaches Consul. Without an address the master uses Nomad's own services.
 	Consul ConsulConfig `yaml:"consul"`
-	Vault  VaultConfig  `yaml:"vault"`
-	Pools  []PoolConfig `yaml:"resource_pools"`
+	// How the master reaches Vault, which issues credentials for checkpoints in S3
+	// ([storage](../storage.md)). Without an address no credentials are issued.
+	Vault VaultConfig `yaml:"vault"`
+	// The resource pools. One pool of CPU slots on all nodes when empty.
+	Pools []PoolConfig `yaml:"resource_pools"`
 
+	// How tasks sign in to S3 with the identity that Nomad gives them, where the store itself
+	// trusts Nomad ([storage](../storage.md)).
 	WebIdentity WebIdentityConfig `yaml:"web_identity"`
-	S3Region    string            `yaml:"s3_region"` // of tasks and of the master; us-east-1 where nothing says otherwise
+	// Region of S3, for tasks and for the master. us-east-1 where nothing else says one.
+	S3Region string `yaml:"s3_region"`
 
+	// Pool of tasks with slots that name none. The first pool when empty.
 	DefaultComputePool string `yaml:"default_compute_resource_pool"`
-	DefaultAuxPool     string `yaml:"default_aux_resource_pool"`
+	// Pool of tasks without slots that name none. The compute default when empty.
+	DefaultAuxPool string `yaml:"default_aux_resource_pool"`
 
-	CheckpointStorage     any `yaml:"checkpoint_storage"`
+	// Storage of experiments that name none, as in an experiment's configuration
+	// ([checkpoint storage](../storage.md)).
+	CheckpointStorage any `yaml:"checkpoint_storage"`
+	// Values under the configuration of every task ([containers](containers.md)).
 	TaskContainerDefaults any `yaml:"task_container_defaults"`
 
-	// Python is what tasks find as python3 on nodes without containers, where their pool does
-	// not say.
+	// Path of the Python that tasks under raw_exec find as `python3`, where their pool names
+	// none.
 	Python string `yaml:"python"`
 
-	RunnerPath  string `yaml:"runner_path"`  // the det-runner that tasks fetch from here; empty for the one beside det-master
-	DetPath     string `yaml:"det_path"`     // the det that tasks fetch from here; empty for the one beside det-runner
-	HarnessPath string `yaml:"harness_path"` // the Python package that tasks fetch from here; empty for the folder harness beside det-master
+	// Path of the det-runner that tasks fetch. The one beside det-master when empty.
+	RunnerPath string `yaml:"runner_path"`
+	// Path of the `det` that tasks fetch. The one beside det-runner when empty.
+	DetPath string `yaml:"det_path"`
+	// Folder of the Python package that tasks fetch. The folder `harness` beside det-master
+	// when empty.
+	HarnessPath string `yaml:"harness_path"`
 
-	StopAfter    Duration `yaml:"stop_after"` // a node that lost Nomad ends its tasks after that
+	// Time after which a node that lost Nomad ends its tasks. It must exceed Nomad's heartbeat
+	// interval.
+	StopAfter Duration `yaml:"stop_after"`
+	// Time that Nomad has to place a job, from the first try on.
 	PlaceTimeout Duration `yaml:"place_timeout"`
-	PullTimeout  Duration `yaml:"pull_timeout"`
+	// Time that a node has to pull an image.
+	PullTimeout Duration `yaml:"pull_timeout"`
 
-	// An experiment avoids a node on which so many of its attempts failed in a row,
-	// while there is another; 0 is never.
+	// An experiment avoids a node after so many of its attempts failed there in a row, while
+	// there is another node; 0 for never ([when things fail](../faults.md)).
 	AvoidNodeAfter int `yaml:"avoid_node_after"`
 
-	// Seconds after which a notebook or TensorBoard that nobody uses is ended, where
-	// its own configuration does not say; 0 is never.
-	NotebookTimeout    int `yaml:"notebook_timeout"`
+	// Seconds after which an unused notebook is ended, where its own configuration does not
+	// say; 0 for never.
+	NotebookTimeout int `yaml:"notebook_timeout"`
+	// Seconds after which an unused TensorBoard is ended, where its own configuration does
+	// not say; 0 for never.
 	TensorboardTimeout int `yaml:"tensorboard_timeout"`
 }
 
 // NomadConfig says how to reach Nomad.
 type NomadConfig struct {
-	Address     string   `yaml:"address"`
-	Token       string   `yaml:"token"`
-	TokenFile   string   `yaml:"token_file"`
-	Region      string   `yaml:"region"`
-	Namespace   string   `yaml:"namespace"`
+	// Address of Nomad's API.
+	Address string `yaml:"address"`
+	// Token. Without one the master uses `NOMAD_TOKEN`, which Nomad gives to its own jobs.
+	Token string `yaml:"token"`
+	// File with the token, which is read again when it changes.
+	TokenFile string `yaml:"token_file"`
+	// Region of Nomad.
+	Region string `yaml:"region"`
+	// Namespace in which the jobs of tasks are registered.
+	Namespace string `yaml:"namespace"`
+	// Datacenters in which tasks may run, names or patterns with `*`.
 	Datacenters []string `yaml:"datacenters"`
-	CAFile      string   `yaml:"ca_file"`
-	CertFile    string   `yaml:"cert_file"`
-	KeyFile     string   `yaml:"key_file"`
+	// File with the certificate authority, PEM.
+	CAFile string `yaml:"ca_file"`
+	// File with the client's certificate, PEM.
+	CertFile string `yaml:"cert_file"`
+	// File with the key of the client's certificate, PEM.
+	KeyFile string `yaml:"key_file"`
 }
 
 // ConsulConfig says how to reach Consul; without an address Nomad's own services
 // are used.
 type ConsulConfig struct {
-	Address   string `yaml:"address"`
-	Token     string `yaml:"token"`
+	// Address of Consul's API.
+	Address string `yaml:"address"`
+	// Token. Without one the master uses `CONSUL_HTTP_TOKEN`.
+	Token string `yaml:"token"`
+	// File with the token.
 	TokenFile string `yaml:"token_file"`
-	CAFile    string `yaml:"ca_file"`
+	// File with the certificate authority, PEM.
+	CAFile string `yaml:"ca_file"`
 }
 
 // PoolConfig is one resource pool.
 type PoolConfig struct {
-	Name            string `yaml:"name"`
-	Description     string `yaml:"description"`
-	NodePool        string `yaml:"node_pool"`    // of Nomad; default
-	Driver          string `yaml:"driver"`       // raw_exec, exec, docker
-	NetworkMode     string `yaml:"network_mode"` // of tasks on one node: host, bridge, or a network's name
-	Slots           string `yaml:"slots"`        // cpu or device
-	Device          string `yaml:"device"`       // nvidia/gpu
-	CoresPerSlot    int    `yaml:"cores_per_slot"`
-	MemoryMBPerSlot int    `yaml:"memory_mb_per_slot"`
-	MaxSlotsPerNode int    `yaml:"max_slots_per_node"`
-	SlotsPerNode    int    `yaml:"slots_per_node"` // of cpu, whatever a node's size; 0 cuts them by size
-	MaxAux          int    `yaml:"max_aux_containers_per_agent"`
-	AuxMemoryMB     int    `yaml:"aux_memory_mb"` // of a task without slots
-	Python          string `yaml:"python"`        // what tasks find as python3, on every node
-	Preemption      bool   `yaml:"preemption"`
-	Priority        int    `yaml:"default_priority"`
+	// Name of the pool. Required, and different from the other pools'.
+	Name string `yaml:"name"`
+	// Sentence that people read.
+	Description string `yaml:"description"`
+	// Node pool of Nomad. `default` when empty.
+	NodePool string `yaml:"node_pool"`
+	// Task driver of Nomad: raw_exec, exec or docker.
+	Driver string `yaml:"driver"`
+	// Network of tasks on one node: host, bridge, or the name of a network
+	// ([networks](containers.md#networks)). Tasks on several nodes use the host's.
+	NetworkMode string `yaml:"network_mode"`
+	// What a slot is: cpu or device.
+	Slots string `yaml:"slots"`
+	// Name of the devices in Nomad, such as `nvidia/gpu`, for `slots: device`.
+	Device string `yaml:"device"`
+	// Cores that a slot holds.
+	CoresPerSlot int `yaml:"cores_per_slot"`
+	// Memory that a slot holds. 1024 for CPU slots; devices share the memory of their node
+	// when empty.
+	MemoryMBPerSlot int `yaml:"memory_mb_per_slot"`
+	// Greatest number of slots on a node; 0 for no limit.
+	MaxSlotsPerNode int `yaml:"max_slots_per_node"`
+	// Number of CPU slots on every node, whatever its size; 0 to cut nodes by size.
+	SlotsPerNode int `yaml:"slots_per_node"`
+	// Greatest number of tasks without slots on a node.
+	MaxAux int `yaml:"max_aux_containers_per_agent"`
+	// Memory of a task without slots.
+	AuxMemoryMB int `yaml:"aux_memory_mb"`
+	// Path of the Python that tasks find as `python3`, on every node.
+	Python string `yaml:"python"`
+	// Let a more important request preempt a less important one.
+	Preemption bool `yaml:"preemption"`
+	// Priority of what names none, 1 (first) to 99.
+	Priority int `yaml:"default_priority"`
 
-	TaskContainerDefaults any          `yaml:"task_container_defaults"` // over the cluster's
-	Docker                DockerConfig `yaml:"docker"`
+	// Values under the configuration of the pool's tasks, over the cluster's.
+	TaskContainerDefaults any `yaml:"task_container_defaults"`
+	// What tasks in images may ask of their nodes, for `driver: docker`
+	// ([containers](containers.md)).
+	Docker DockerConfig `yaml:"docker"`
 }
 
 // Duration is a time.Duration that reads 30s or 5m.

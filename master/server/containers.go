@@ -12,9 +12,8 @@ import (
 
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/api"
-	"github.com/detent-ml/detent/master/cluster"
-	"github.com/detent-ml/detent/master/control"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/secrets"
 	"github.com/detent-ml/detent/master/store"
 )
@@ -25,25 +24,35 @@ import (
 
 // DockerConfig is what a pool with the docker driver allows and adds.
 type DockerConfig struct {
-	// What tasks may ask of their nodes: a path, or all below one (/data/*).
-	HostPaths    []string           `yaml:"allowed_host_paths"`
-	Devices      []string           `yaml:"allowed_devices"`
-	Capabilities []string           `yaml:"allowed_capabilities"`
-	User         string             `yaml:"user"`              // uid:gid of tasks whose owner is linked to no account; the image's own when empty
-	HardMemory   bool               `yaml:"hard_memory_limit"` // a task's memory is all that it gets; else it is what it is sure of
-	Registry     RegistryAuthConfig `yaml:"registry_auth"`     // for images of tasks that bring no credentials
-	// CloudMetadata lets tasks look up the names of a cloud's metadata server.
+	// Folders that tasks may mount: a path, or all below one (`/data/*`).
+	HostPaths []string `yaml:"allowed_host_paths"`
+	// Device files that tasks may use: a path, or all below one.
+	Devices []string `yaml:"allowed_devices"`
+	// Capabilities of Linux that tasks may add.
+	Capabilities []string `yaml:"allowed_capabilities"`
+	// Account, uid:gid, of tasks whose owner is linked to none. The image's own when empty.
+	User string `yaml:"user"`
+	// Limit a task to its memory. Without it the memory is what the task is sure of.
+	HardMemory bool `yaml:"hard_memory_limit"`
+	// Credentials for images of tasks that bring none.
+	Registry RegistryAuthConfig `yaml:"registry_auth"`
+	// Let tasks look up the names of a cloud's metadata server.
 	CloudMetadata bool `yaml:"cloud_metadata"`
 }
 
 // RegistryAuthConfig says where Nomad finds the username and the password of a
 // registry.
 type RegistryAuthConfig struct {
-	Variable    string `yaml:"nomad_variable"` // its path
-	VaultPath   string `yaml:"vault_path"`
-	VaultEngine string `yaml:"vault_engine"` // kv or kv_v2
-	VaultRole   string `yaml:"vault_role"`
-	Server      string `yaml:"server"`
+	// Path of the variable in Nomad with `username` and `password`.
+	Variable string `yaml:"nomad_variable"`
+	// Path of the secret in Vault with `username` and `password`.
+	VaultPath string `yaml:"vault_path"`
+	// Version of Vault's secrets engine: kv or kv_v2.
+	VaultEngine string `yaml:"vault_engine"`
+	// Role in Vault with which jobs read the secret.
+	VaultRole string `yaml:"vault_role"`
+	// Host name of the registry.
+	Server string `yaml:"server"`
 }
 
 // shmBytes is the size of /dev/shm where nobody says another: with Docker's own,
@@ -53,7 +62,7 @@ const shmBytes = 4 << 30
 var accountPattern = regexp.MustCompile(`^\d+(:\d+)?$`)
 
 // docker tells whether tasks of a pool run in images.
-func (p PoolConfig) docker() bool { return p.Driver == jobspecs.Docker }
+func (p PoolConfig) docker() bool { return p.Driver == pool.Docker }
 
 // taskDefaults is what lies under the configurations of tasks in the pool.
 func (p PoolConfig) taskDefaults() (expconf.TaskContainerDefaults, error) {
@@ -169,18 +178,9 @@ func asksOf(s store.ToSubmit) (asks, error) {
 }
 
 // contain makes an attempt's job one that runs in an image.
-func (m *master) contain(t *jobspecs.Task, s store.ToSubmit, pool *control.Pool) error {
-	var own PoolConfig
-	for _, p := range m.cfg.Pools {
-		if p.Name == pool.Name {
-			own = p
-		}
-	}
+func (m *master) contain(t *jobspecs.Task, s store.ToSubmit) error {
+	own := t.Pool.Containers
 	a, err := asksOf(s)
-	if err != nil {
-		return err
-	}
-	defaults, err := own.taskDefaults()
 	if err != nil {
 		return err
 	}
@@ -192,14 +192,14 @@ func (m *master) contain(t *jobspecs.Task, s store.ToSubmit, pool *control.Pool)
 	if err != nil {
 		return err
 	}
-	device := m.deviceOf(s.Slots, pool)
+	device := t.Pool.DeviceType(s.Slots)
 	c := &jobspecs.Container{Image: a.environment.Image.For(device), ForcePull: a.environment.ForcePullImage,
-		PullTimeout: time.Duration(m.cfg.PullTimeout), User: own.Docker.User, HardMemory: own.Docker.HardMemory,
+		PullTimeout: time.Duration(m.cfg.PullTimeout), User: own.User, HardMemory: own.HardMemory,
 		ShmBytes: shmBytes, NoGPU: device == expconf.CPU, Mounts: containerMounts(a, shown)}
 	if s.Account != "" {
 		c.User = s.Account
 	}
-	if size := defaults.Over(under).ShmSizeBytes; size != nil {
+	if size := t.Pool.Defaults.Over(under).ShmSizeBytes; size != nil {
 		c.ShmBytes = int64(*size)
 	}
 	if size := a.resources.shm; size != nil {
@@ -212,9 +212,8 @@ func (m *master) contain(t *jobspecs.Task, s store.ToSubmit, pool *control.Pool)
 	t.Container = c
 	t.Runner = jobspecs.Runner{Archive: true, SHA256: m.artifacts.archiveSHA,
 		URL: fmt.Sprintf("%s/runner/%s/%s.tar", m.cfg.TaskURLs[0], m.artifacts.runnerSHA, api.RunnerTarget())}
-	t.Pool.Network = own.network(m.cfg)
-	c.Hosts = own.Docker.hosts()
-	return registryOf(t, a.environment.RegistryAuth, own.Docker.Registry, m.registryLogin)
+	c.Hosts = own.Hosts
+	return registryOf(t, a.environment.RegistryAuth, own.Registry, m.registryLogin)
 }
 
 // loginFor is how long Vault may take to tell the credentials of a registry.
@@ -248,17 +247,6 @@ func (m *master) shownStorage(s store.ToSubmit) (expconf.BindMounts, error) {
 	return api.TensorboardMounts(m.clusterID, shown)
 }
 
-// deviceOf is the kind of slot that a task's values are for.
-func (m *master) deviceOf(slots int, pool *control.Pool) expconf.DeviceType {
-	switch {
-	case slots == 0 || pool.Slots.Kind != cluster.DeviceSlots:
-		return expconf.CPU
-	case strings.HasPrefix(pool.Slots.Device, "amd/"):
-		return expconf.ROCM
-	}
-	return expconf.CUDA
-}
-
 // containerMounts are the mounts of a task: its own, and the folder of its
 // checkpoints, or of those that it shows.
 func containerMounts(a asks, shown expconf.BindMounts) []jobspecs.Mount {
@@ -278,7 +266,7 @@ func containerMounts(a asks, shown expconf.BindMounts) []jobspecs.Mount {
 //
 // A task signs in to Vault with one role. Where that is the role for its checkpoints,
 // and the pool's credentials want another, the master reads them for the job.
-func registryOf(t *jobspecs.Task, auth *expconf.RegistryAuth, pool RegistryAuthConfig, login func(path string) (secrets.Login, error)) error {
+func registryOf(t *jobspecs.Task, auth *expconf.RegistryAuth, own pool.Registry, login func(path string) (secrets.Login, error)) error {
 	switch {
 	case auth != nil:
 		username, password, err := auth.Credentials()
@@ -287,18 +275,18 @@ func registryOf(t *jobspecs.Task, auth *expconf.RegistryAuth, pool RegistryAuthC
 		}
 		t.Variables = map[string]string{"username": username, "password": password}
 		t.Container.Registry = &jobspecs.Registry{Provider: jobspecs.SecretsInNomad, Path: jobspecs.VariablePath(t.AllocationID), Server: auth.ServerAddress}
-	case pool.Variable != "":
-		t.Container.Registry = &jobspecs.Registry{Provider: jobspecs.SecretsInNomad, Path: pool.Variable, Server: pool.Server}
-	case pool.VaultPath != "" && t.Credentials != nil && t.Credentials.Role != "" && pool.VaultRole != t.Credentials.Role:
-		l, err := login(pool.VaultPath)
+	case own.Variable != "":
+		t.Container.Registry = &jobspecs.Registry{Provider: jobspecs.SecretsInNomad, Path: own.Variable, Server: own.Server}
+	case own.VaultPath != "" && t.Credentials != nil && t.Credentials.Role != "" && own.VaultRole != t.Credentials.Role:
+		l, err := login(own.VaultPath)
 		if err != nil {
 			return err
 		}
 		t.Variables = map[string]string{"username": l.Username, "password": l.Password}
-		t.Container.Registry = &jobspecs.Registry{Provider: jobspecs.SecretsInNomad, Path: jobspecs.VariablePath(t.AllocationID), Server: pool.Server}
-	case pool.VaultPath != "":
-		t.Container.Registry = &jobspecs.Registry{Provider: jobspecs.SecretsInVault, Path: pool.VaultPath, Engine: pool.VaultEngine,
-			Role: pool.VaultRole, Server: pool.Server}
+		t.Container.Registry = &jobspecs.Registry{Provider: jobspecs.SecretsInNomad, Path: jobspecs.VariablePath(t.AllocationID), Server: own.Server}
+	case own.VaultPath != "":
+		t.Container.Registry = &jobspecs.Registry{Provider: jobspecs.SecretsInVault, Path: own.VaultPath, Engine: own.VaultEngine,
+			Role: own.VaultRole, Server: own.Server}
 	}
 	return nil
 }

@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/jobspecs"
-	"github.com/detent-ml/detent/master/cluster"
-	"github.com/detent-ml/detent/master/control"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/store"
 )
@@ -64,15 +62,11 @@ func TestContainersOfTrials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &master{cfg: cfg, artifacts: artifacts{runnerSHA: "aa", archiveSHA: "bb"}}
-	make := func(pool string, s store.ToSubmit) *jobspecs.Task {
+	m := &master{cfg: cfg, artifacts: artifacts{runnerSHA: "aa", archiveSHA: "bb"}, pools: poolsOf(t, cfg)}
+	make := func(name string, s store.ToSubmit) *jobspecs.Task {
 		t.Helper()
-		task := &jobspecs.Task{AllocationID: s.ID}
-		kind := cluster.PoolSlots{Kind: cluster.CPUSlots}
-		if pool == "gpu" {
-			kind = cluster.PoolSlots{Kind: cluster.DeviceSlots, Device: "nvidia/gpu"}
-		}
-		if err := m.contain(task, s, &control.Pool{Name: pool, Driver: "docker", Slots: kind}); err != nil {
+		task := &jobspecs.Task{AllocationID: s.ID, Pool: *m.pools.Named(name)}
+		if err := m.contain(task, s); err != nil {
 			t.Fatal(err)
 		}
 		return task

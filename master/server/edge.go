@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/api"
-	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/spool"
 )
 
@@ -23,8 +22,10 @@ const shortestPassword = 8
 
 // SpoolConfig says where request bodies lie while they arrive.
 type SpoolConfig struct {
-	Folder string `yaml:"folder"` // on a disk, not in memory; the system's temporary folder when empty
-	MaxMB  int    `yaml:"max_mb"` // of all requests together; one user gets a quarter of it
+	// Folder on a disk, not in memory. The system's temporary folder when empty.
+	Folder string `yaml:"folder"`
+	// Megabytes for all requests together. One user gets a quarter of it.
+	MaxMB int `yaml:"max_mb"`
 }
 
 func (c *Config) checkEdge(k *checker) {
@@ -148,15 +149,4 @@ func limitMemory(environ func(string) string) {
 	if err == nil && mb > 0 && environ("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(mb << 20 / 10 * 8)
 	}
-}
-
-// capabilitiesIn is what a pool's tasks may ask for.
-func (c *Config) capabilitiesIn(pool string) (expconf.Capabilities, error) {
-	for _, p := range c.Pools {
-		if p.Name == pool {
-			shown, err := c.shownPool(p)
-			return api.CapabilitiesIn(capabilities(), shown), err
-		}
-	}
-	return capabilities(), nil
 }

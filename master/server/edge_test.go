@@ -19,11 +19,11 @@ resource_pools:
 `)
 	config := json.RawMessage(`{"description":"d","entrypoint":["true"],"bind_mounts":[{"host_path":"/","container_path":"/x"}],"resources":{"slots":0},"environment":{}}`)
 	s := store.ToSubmit{ID: "t.1", TaskID: "t", TaskType: "COMMAND", TaskConfig: config, Pool: "open"}
-	if err := m.stillFits(s); err != nil {
+	if err := m.stillFits(s, m.pools.Named("open")); err != nil {
 		t.Errorf("in the pool it was submitted to: %v", err)
 	}
 	s.Pool = "shared"
-	if err := m.stillFits(s); err == nil || !strings.Contains(err.Error(), "bind_mounts") {
+	if err := m.stillFits(s, m.pools.Named("shared")); err == nil || !strings.Contains(err.Error(), "bind_mounts") {
 		t.Errorf("in a pool without mounts: %v", err)
 	}
 }

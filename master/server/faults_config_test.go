@@ -15,7 +15,7 @@ func TestSettingsOfFaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := &master{cfg: cfg, pools: poolsOf(cfg), log: slog.New(slog.DiscardHandler)}
+		m := &master{cfg: cfg, pools: poolsOf(t, cfg), log: slog.New(slog.DiscardHandler)}
 		if got := m.loopConfig().AvoidAfter; got != want {
 			t.Errorf("%s: the loop is told %d, want %d", file, got, want)
 		}
@@ -37,7 +37,7 @@ func TestLogPoliciesOfTheCluster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := &master{cfg: cfg, pools: poolsOf(cfg)}
+		m := &master{cfg: cfg, pools: poolsOf(t, cfg)}
 		c, err := m.apiConfig()
 		if err != nil {
 			t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/pool"
 )
 
 // The networks of tasks. A task on one node needs no port of the node but that of its
@@ -39,9 +39,9 @@ func (p PoolConfig) network(c Config) string {
 	case p.NetworkMode != "":
 		return p.NetworkMode
 	case p.docker() && !loopbackOnly(c.TaskURLs):
-		return jobspecs.BridgeNetwork
+		return pool.BridgeNetwork
 	}
-	return jobspecs.HostNetwork
+	return pool.HostNetwork
 }
 
 // loopbackOnly tells whether no address can be reached from another network.
@@ -66,13 +66,13 @@ func (p PoolConfig) checkNetwork(k *checker, at string, taskURLs []string) {
 	at += ".network_mode"
 	mode := p.NetworkMode
 	switch {
-	case mode == "" || mode == jobspecs.HostNetwork:
+	case mode == "" || mode == pool.HostNetwork:
 		return
 	case !networkName.MatchString(mode):
 		k.fail(at, "expected host, bridge or the name of a network, found %q", mode)
 	case p.Driver == "raw_exec":
 		k.fail(at, "with driver: raw_exec tasks are on the network of their node; found %q", mode)
-	case p.Driver == "exec" && mode != jobspecs.BridgeNetwork && !strings.HasPrefix(mode, "cni/"):
+	case p.Driver == "exec" && mode != pool.BridgeNetwork && !strings.HasPrefix(mode, "cni/"):
 		k.fail(at, "with driver: exec expected host, bridge or cni/<name>, the last two on nodes with Nomad's CNI plugins; found %q", mode)
 	case p.docker() && strings.HasPrefix(mode, "cni/"):
 		k.fail(at, "with driver: docker expected host, bridge or the name of a network of Docker's; found %q", mode)

@@ -16,35 +16,50 @@ import (
 	"github.com/detent-ml/detent/master/objects"
 	"github.com/detent-ml/detent/master/secrets"
 	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // VaultConfig says how to reach Vault, which gives out the credentials for
 // checkpoints in S3; without an address nobody is asked for any.
 type VaultConfig struct {
-	Address   string `yaml:"address"`
+	// Address of Vault's API.
+	Address string `yaml:"address"`
+	// Namespace of Vault.
 	Namespace string `yaml:"namespace"`
-	CAFile    string `yaml:"ca_file"`
-	Token     string `yaml:"token"`
+	// File with the certificate authority, PEM.
+	CAFile string `yaml:"ca_file"`
+	// Token. One of `token`, `token_file` and `jwt_file` is required.
+	Token string `yaml:"token"`
+	// File with the token.
 	TokenFile string `yaml:"token_file"`
-	JWTFile   string `yaml:"jwt_file"` // of the master's workload identity, by which it signs in
-	AuthPath  string `yaml:"auth_path"`
-	AuthRole  string `yaml:"auth_role"`
-	TaskRole  string `yaml:"task_role"` // by which tasks sign in
-	AWSPath   string `yaml:"aws_path"`
-	RoleARN   string `yaml:"role_arn"`
-	// ReaderRole is what the master reads checkpoints with that people download.
-	ReaderRole string   `yaml:"reader_role"`
-	TTL        Duration `yaml:"ttl"` // of credentials, before they are replaced
-	// RemoveEntities also removes what Vault remembers of each job that signed in.
+	// File with the master's workload identity, by which the master signs in.
+	JWTFile string `yaml:"jwt_file"`
+	// Path of the auth method by which Nomad's identities sign in.
+	AuthPath string `yaml:"auth_path"`
+	// Role with which the master signs in.
+	AuthRole string `yaml:"auth_role"`
+	// Role with which tasks sign in.
+	TaskRole string `yaml:"task_role"`
+	// Path of the secrets engine for AWS.
+	AWSPath string `yaml:"aws_path"`
+	// Role in AWS that Vault assumes for tasks.
+	RoleARN string `yaml:"role_arn"`
+	// Role of the secrets engine with which the master reads checkpoints that people download.
+	ReaderRole string `yaml:"reader_role"`
+	// Life of credentials, 15m to 12h.
+	TTL Duration `yaml:"ttl"`
+	// Remove from Vault the entity of each job that signed in.
 	RemoveEntities bool `yaml:"remove_entities"`
 }
 
 // WebIdentityConfig lets tasks sign in to S3 by the identities that Nomad gives
 // them, where the store itself trusts Nomad.
 type WebIdentityConfig struct {
-	RoleARN     string `yaml:"role_arn"`
-	Audience    string `yaml:"audience"`
+	// Role in AWS that tasks assume.
+	RoleARN string `yaml:"role_arn"`
+	// Audience of the identities.
+	Audience string `yaml:"audience"`
+	// Address of the store's STS, where it is not AWS.
 	STSEndpoint string `yaml:"sts_endpoint"`
 }
 

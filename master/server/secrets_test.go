@@ -8,7 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 const vaulted = "database: postgres://x\nvault: {address: 'http://vault:8200', token_file: /t, role_arn: 'arn:aws:iam::1:role/r'}\n"
@@ -24,7 +24,7 @@ func configured(t *testing.T, text string) *master {
 	if problems := cfg.check(); len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	return &master{cfg: cfg, clusterID: "6f3f0a4e-5f8e-4c5b-9d1e-2f7a3c1b0d9e"}
+	return &master{cfg: cfg, pools: poolsOf(t, cfg), clusterID: "6f3f0a4e-5f8e-4c5b-9d1e-2f7a3c1b0d9e"}
 }
 
 func TestVaultsConfiguration(t *testing.T) {

@@ -18,9 +18,10 @@ import (
 	"github.com/detent-ml/detent/master/control"
 	"github.com/detent-ml/detent/master/discovery"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/secrets"
 	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // How long a master waits for its database and for requests that it still
@@ -55,9 +56,13 @@ func Run(ctx context.Context, cfg Config, ready chan<- string) error {
 	if err != nil {
 		return err
 	}
+	pools, err := cfg.pools()
+	if err != nil {
+		return err
+	}
 	kept := store.NewMasterLog(db, log.Handler())
 	log = slog.New(kept)
-	m := &master{cfg: cfg, log: log, db: db, clusterID: id, masterID: uuid.NewString(), bus: store.NewBus(cfg.Database, log), pools: poolsOf(cfg)}
+	m := &master{cfg: cfg, log: log, db: db, clusterID: id, masterID: uuid.NewString(), bus: store.NewBus(cfg.Database, log), pools: pools}
 	return m.run(ctx, ln, kept, read, ready)
 }
 
@@ -102,7 +107,7 @@ type master struct {
 	nomad     *cluster.Cluster
 	vault     *secrets.Vault // nil where credentials come from elsewhere
 	artifacts artifacts
-	pools     []control.Pool
+	pools     pool.Set
 }
 
 // run starts the parts and waits for them, in the order in which they depend on

@@ -6,8 +6,8 @@ import (
 
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/cluster"
-	"github.com/detent-ml/detent/master/control"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -30,12 +30,12 @@ const (
 )
 
 // member gives a member its share of its node.
-func (m *master) member(pool *control.Pool, s store.ToSubmit, x store.LiveMember) (jobspecs.Member, error) {
+func (m *master) member(of *pool.Pool, s store.ToSubmit, x store.LiveMember) (jobspecs.Member, error) {
 	j := jobspecs.Member{NodeID: x.NodeID, NodeName: x.NodeName, DeviceIDs: x.Devices}
 	for _, id := range x.SlotIDs {
 		j.SlotIDs = append(j.SlotIDs, int(id))
 	}
-	j.MemoryMB, j.MHz = pool.AuxMemoryMB, auxMHz
+	j.MemoryMB, j.MHz = of.AuxMemoryMB, auxMHz
 	if n := len(j.SlotIDs); n > 0 {
 		var node cluster.Node
 		if raw := s.Nodes[x.NodeID]; len(raw) > 0 {
@@ -43,7 +43,7 @@ func (m *master) member(pool *control.Pool, s store.ToSubmit, x store.LiveMember
 				return j, fmt.Errorf("inventory of node %s: %w", x.NodeName, err)
 			}
 		}
-		memory, mhz := slotShare(pool.Slots, node)
+		memory, mhz := slotShare(of.Slots, node)
 		j.MemoryMB, j.MHz = n*memory, n*mhz
 	}
 	if s.TaskType == "NOTEBOOK" || s.TaskType == "TENSORBOARD" {
@@ -58,17 +58,17 @@ func (m *master) member(pool *control.Pool, s store.ToSubmit, x store.LiveMember
 
 // slotShare is what one slot of a node is worth. Slots that are devices share what
 // the node has, unless the pool says how much memory comes with each.
-func slotShare(pool cluster.PoolSlots, n cluster.Node) (memoryMB, mhz int) {
-	memoryMB, mhz = pool.MemoryMBPerSlot, max(pool.CoresPerSlot, 1)*slotMHz
+func slotShare(cut pool.Slots, n cluster.Node) (memoryMB, mhz int) {
+	memoryMB, mhz = cut.MemoryMBPerSlot, max(cut.CoresPerSlot, 1)*slotMHz
 	free := 0
-	for _, s := range cluster.SlotsOf(n, pool) {
+	for _, s := range cluster.SlotsOf(n, cut) {
 		if s.Taken == "" {
 			free++
 		}
 	}
-	known := free > 0 && pool.PerNode == 0
+	known := free > 0 && cut.PerNode == 0
 	if known && n.Cores > 0 {
-		mhz = min(max(pool.CoresPerSlot, 1)*n.MHz/n.Cores, (n.FreeMHz-n.FreeMHz/roomPart)/free)
+		mhz = min(max(cut.CoresPerSlot, 1)*n.MHz/n.Cores, (n.FreeMHz-n.FreeMHz/roomPart)/free)
 	}
 	if memoryMB == 0 && known {
 		memoryMB = (n.FreeMemoryMB - n.FreeMemoryMB/roomPart) / free

@@ -7,6 +7,7 @@ import (
 
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/secrets"
 	"github.com/detent-ml/detent/master/store"
@@ -21,23 +22,23 @@ func machine() cluster.Node {
 
 // TestSlotShare: Nomad is told what a slot takes of its node, and all slots fit.
 func TestSlotShare(t *testing.T) {
-	gpu := cluster.PoolSlots{Kind: cluster.DeviceSlots, Device: "nvidia/gpu", CoresPerSlot: 4}
+	gpu := pool.Slots{Kind: pool.DeviceSlots, Device: "nvidia/gpu", CoresPerSlot: 4}
 	busy := machine()
 	busy.FreeMemoryMB, busy.FreeMHz = 64000, 8000
 	busy.Devices["nvidia/gpu"][1].Taken = "somebody else's job"
 	own := gpu
 	own.MemoryMBPerSlot = 500
 	for name, c := range map[string]struct {
-		pool        cluster.PoolSlots
+		pool        pool.Slots
 		node        cluster.Node
 		memory, mhz int
 	}{
 		"GPUs share the node":      {gpu, machine(), 56000, 10000},
 		"others hold a part":       {gpu, busy, 56000, 7000},
 		"the pool says how much":   {own, machine(), 500, 10000},
-		"cores":                    {cluster.PoolSlots{Kind: cluster.CPUSlots, CoresPerSlot: 4, MemoryMBPerSlot: 2000}, machine(), 2000, 8750},
-		"few cores of many":        {cluster.PoolSlots{Kind: cluster.CPUSlots, CoresPerSlot: 1, MemoryMBPerSlot: 32000}, machine(), 32000, 2500},
-		"as many as the pool says": {cluster.PoolSlots{Kind: cluster.CPUSlots, CoresPerSlot: 1, MemoryMBPerSlot: 512, PerNode: 4}, machine(), 512, 100},
+		"cores":                    {pool.Slots{Kind: pool.CPUSlots, CoresPerSlot: 4, MemoryMBPerSlot: 2000}, machine(), 2000, 8750},
+		"few cores of many":        {pool.Slots{Kind: pool.CPUSlots, CoresPerSlot: 1, MemoryMBPerSlot: 32000}, machine(), 32000, 2500},
+		"as many as the pool says": {pool.Slots{Kind: pool.CPUSlots, CoresPerSlot: 1, MemoryMBPerSlot: 512, PerNode: 4}, machine(), 512, 100},
 		"a node that is not known": {gpu, cluster.Node{}, 1024, 400},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +56,7 @@ func TestMemoryThatATaskAsksFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &master{cfg: cfg, pools: poolsOf(cfg)}
+	m := &master{cfg: cfg, pools: poolsOf(t, cfg)}
 	node, err := json.Marshal(machine())
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +105,7 @@ func TestNetworksOfPools(t *testing.T) {
 // TestTwoRolesOfVault: a task signs in to Vault once. Where its checkpoints take that
 // role, the master reads the registry's credentials for the job.
 func TestTwoRolesOfVault(t *testing.T) {
-	pool := RegistryAuthConfig{VaultPath: "kv/data/registry", VaultRole: "det-registry"}
+	own := pool.Registry{VaultPath: "kv/data/registry", VaultRole: "det-registry"}
 	login := func(path string) (secrets.Login, error) { return secrets.Login{Username: "robot", Password: path}, nil }
 	for name, c := range map[string]struct {
 		credentials *jobspecs.Credentials
@@ -117,9 +118,9 @@ func TestTwoRolesOfVault(t *testing.T) {
 		"an identity of Nomad's": {&jobspecs.Credentials{Audience: "sts"}, "det-registry", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pool.VaultRole = c.role
+			own.VaultRole = c.role
 			task := jobspecs.Task{AllocationID: "1.t.1", Credentials: c.credentials, Container: &jobspecs.Container{Image: "x"}}
-			if err := registryOf(&task, nil, pool, login); err != nil {
+			if err := registryOf(&task, nil, own, login); err != nil {
 				t.Fatal(err)
 			}
 			r := task.Container.Registry
@@ -137,7 +138,7 @@ func TestAccountsOutsideDocker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &master{cfg: cfg, pools: poolsOf(cfg)}
+	m := &master{cfg: cfg, pools: poolsOf(t, cfg)}
 	s := attempt(t, cfg, "a", "")
 	task, err := m.task(s, &m.pools[0])
 	if err != nil || strings.Join(task.Pool.Datacenters, " ") != "north south-*" {

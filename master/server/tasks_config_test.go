@@ -19,7 +19,7 @@ func TestSettingsOfInteractiveTasks(t *testing.T) {
 		cfg.Pools[1].AuxMemoryMB != 256 || Defaults().TensorboardTimeout != 300 || Defaults().NotebookTimeout != 0 {
 		t.Errorf("%+v", cfg)
 	}
-	m := &master{cfg: cfg, pools: poolsOf(cfg)}
+	m := &master{cfg: cfg, pools: poolsOf(t, cfg)}
 	a, err := m.apiConfig()
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +41,7 @@ func TestMemoryOfTasks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &master{cfg: cfg, pools: poolsOf(cfg)}
+	m := &master{cfg: cfg, pools: poolsOf(t, cfg)}
 	for _, c := range []struct {
 		kind        string
 		slots, want int

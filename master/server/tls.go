@@ -14,9 +14,13 @@ import (
 // TLSConfig is how the master itself is reached by TLS. Without a certificate it
 // speaks plain HTTP, for one machine, or behind something that speaks TLS for it.
 type TLSConfig struct {
-	CertFile string `yaml:"cert_file"` // with those of intermediate authorities, PEM
-	KeyFile  string `yaml:"key_file"`
-	CAFile   string `yaml:"ca_file"` // of a private authority, which tasks are then told to trust
+	// File with the master's certificate and those of intermediate authorities, PEM. It is
+	// read again when it changes.
+	CertFile string `yaml:"cert_file"`
+	// File with the key, PEM.
+	KeyFile string `yaml:"key_file"`
+	// File with a private certificate authority that tasks are to trust, PEM.
+	CAFile string `yaml:"ca_file"`
 }
 
 func (t TLSConfig) on() bool { return t.CertFile != "" }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/detent-ml/detent/jobspecs"
@@ -19,9 +18,9 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/lifecycle"
-	"github.com/detent-ml/detent/master/sched"
+	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/webui"
 )
 
@@ -65,9 +64,6 @@ func (c Config) detPath() string {
 	return path
 }
 
-// nodePool is the default pool where the configuration names none.
-func (p PoolConfig) nodePool() string { return or(p.NodePool, "default") }
-
 func (m *master) loopConfig() control.Config {
 	t := lifecycle.DefaultTiming()
 	t.StopAfter, t.Place, t.Pull = time.Duration(m.cfg.StopAfter), time.Duration(m.cfg.PlaceTimeout), time.Duration(m.cfg.PullTimeout)
@@ -79,23 +75,11 @@ func (m *master) loopConfig() control.Config {
 	return cfg
 }
 
-// poolsOf are the pools as the loop works with them.
-func poolsOf(cfg Config) []control.Pool {
-	var list []control.Pool
-	for _, p := range cfg.Pools {
-		list = append(list, control.Pool{Name: p.Name, NodePool: p.nodePool(), Datacenters: cfg.Nomad.Datacenters, Driver: p.Driver,
-			Slots: cluster.PoolSlots{Kind: cluster.SlotKind(p.Slots), Device: p.Device, CoresPerSlot: p.CoresPerSlot,
-				MemoryMBPerSlot: p.MemoryMBPerSlot, MaxSlotsPerNode: p.MaxSlotsPerNode, PerNode: p.SlotsPerNode},
-			Sched: sched.Pool{Name: p.Name, Preemption: p.Preemption, MaxAux: p.MaxAux}, AuxMemoryMB: p.AuxMemoryMB})
-	}
-	return list
-}
-
 // task describes an attempt's job.
-func (m *master) task(s store.ToSubmit, pool *control.Pool) (jobspecs.Task, error) {
+func (m *master) task(s store.ToSubmit, of *pool.Pool) (jobspecs.Task, error) {
 	t := jobspecs.Task{AllocationID: s.ID, Run: s.RunID, ClusterID: m.clusterID, ClusterName: m.cfg.ClusterName, Type: s.TaskType,
 		ExperimentID: deref(s.ExperimentID), TrialID: deref(s.TrialID), TaskID: s.TaskID, Owner: s.Owner, Title: s.TaskName,
-		Pool:    jobspecs.Pool{Name: pool.Name, Driver: pool.Driver, Device: pool.Device(), NodePool: pool.NodePool, Datacenters: pool.Datacenters, Namespace: m.cfg.Nomad.Namespace},
+		Pool:    *of,
 		Masters: jobspecs.Masters{URLs: m.cfg.TaskURLs, Service: m.cfg.ServiceName, Scheme: m.cfg.scheme(), CA: m.artifacts.authority},
 		Runner: jobspecs.Runner{SHA256: m.artifacts.runnerSHA,
 			URL: fmt.Sprintf("%s/runner/%s/linux-amd64", m.cfg.TaskURLs[0], m.artifacts.runnerSHA)},
@@ -103,7 +87,7 @@ func (m *master) task(s store.ToSubmit, pool *control.Pool) (jobspecs.Task, erro
 	if m.cfg.Consul.Address != "" {
 		t.Services = jobspecs.ConsulServices
 	}
-	if err := m.stillFits(s); err != nil {
+	if err := m.stillFits(s, of); err != nil {
 		return t, err
 	}
 	var err error
@@ -115,39 +99,30 @@ func (m *master) task(s store.ToSubmit, pool *control.Pool) (jobspecs.Task, erro
 		t.Title = deref(s.ExperimentName)
 	}
 	for _, x := range s.Members {
-		j, err := m.member(pool, s, x)
+		j, err := m.member(of, s, x)
 		if err != nil {
 			return t, err
 		}
 		t.Members = append(t.Members, j)
 	}
-	if pool.Driver == "exec" {
-		for _, p := range m.cfg.Pools {
-			if p.Name == pool.Name {
-				t.Pool.Network = p.network(m.cfg)
-			}
-		}
-	}
-	if pool.Driver == jobspecs.Docker {
-		return t, m.contain(&t, s, pool)
+	if of.HasImages() {
+		return t, m.contain(&t, s)
 	}
 	if s.Account != "" && !collects(s) {
 		return t, fault.New(fault.Invalid, "%s is linked to the account %s of the nodes, and tasks of pool %s (driver %s) run as another: "+
-			"use a pool with the driver docker, or remove the link (det user link-with-agent-user)", s.Owner, s.Account, pool.Name, pool.Driver)
+			"use a pool with the driver docker, or remove the link (det user link-with-agent-user)", s.Owner, s.Account, of.Name, of.Driver)
 	}
 	return t, nil
 }
 
 // stillFits holds a configuration against the pool once more, whatever moved it there
 // or changed the pool since it was submitted. What removes files is the operators' own.
-func (m *master) stillFits(s store.ToSubmit) error {
+func (m *master) stillFits(s store.ToSubmit, of *pool.Pool) error {
 	if collects(s) {
 		return nil
 	}
-	can, err := m.cfg.capabilitiesIn(s.Pool)
-	if err != nil {
-		return err
-	}
+	can := of.Can(capabilities())
+	var err error
 	if s.TrialID != nil {
 		cfg, perr := expconf.ParseConfigJSON(s.Config)
 		if perr != nil {
@@ -198,33 +173,8 @@ func (m *master) apiConfig() (api.Config, error) {
 		return c, err
 	}
 	c.Hosts, c.TrustedProxies, c.Receiving = m.cfg.hosts(), m.cfg.trusted(), m.cfg.receiving()
-	for _, p := range m.cfg.Pools {
-		shown, err := m.cfg.shownPool(p)
-		if err != nil {
-			return c, err
-		}
-		c.Pools = append(c.Pools, shown)
-	}
+	c.Pools = m.pools
 	return c, nil
-}
-
-// shownPool is a pool as the API has it.
-func (c *Config) shownPool(p PoolConfig) (api.Pool, error) {
-	slot := "cpu"
-	if p.Slots == "device" {
-		slot = "cuda"
-		if strings.HasPrefix(p.Device, "amd/") {
-			slot = "rocm"
-		}
-	}
-	defaults, err := p.taskDefaults()
-	if err != nil {
-		return api.Pool{}, err
-	}
-	limits, err := c.limits(p)
-	return api.Pool{Name: p.Name, Description: p.Description, Compute: p.Name == c.DefaultComputePool,
-		Aux: p.Name == c.DefaultAuxPool, SlotType: slot, Preemption: p.Preemption, Priority: p.Priority, MaxAux: p.MaxAux,
-		Mounts: p.Driver == "raw_exec" || p.docker(), Containers: p.docker(), TaskContainer: defaults, Limits: limits, Python: p.Python}, err
 }
 
 // capabilities is what this version runs; the rest is refused or warned about.
@@ -238,18 +188,16 @@ func capabilities() expconf.Capabilities {
 }
 
 // inventory is what a node offers to a pool, for those who look at the cluster.
-func (m *master) inventory(pool string, row store.NodeRow) *api.NodeSlots {
-	for i := range m.pools {
-		if m.pools[i].Name != pool {
-			continue
-		}
-		n, err := m.pools[i].Offer(row, cluster.Use{})
-		if err != nil || n == nil {
-			return nil
-		}
-		return &api.NodeSlots{Slots: n.Slots, Usable: n.Schedulable, Why: n.Why}
+func (m *master) inventory(name string, row store.NodeRow) *api.NodeSlots {
+	p := m.pools.Named(name)
+	if p == nil {
+		return nil
 	}
-	return nil
+	n, err := control.Offer(p, row, cluster.Use{})
+	if err != nil || n == nil {
+		return nil
+	}
+	return &api.NodeSlots{Slots: n.Slots, Usable: n.Schedulable, Why: n.Why}
 }
 
 // identity and members fit the cluster and the catalogue to the API, which does

@@ -12,6 +12,7 @@ import (
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/pool"
 )
 
 // View is what both package cluster and its fake offer.
@@ -47,7 +48,7 @@ const (
 func (r *Rig) Task(clusterID, allocationID string, members int) jobspecs.Task {
 	t := jobspecs.Task{
 		AllocationID: allocationID, Run: 1, ClusterID: clusterID, ClusterName: "lab", Type: "COMMAND", TaskID: allocationID, Owner: "alice",
-		Pool: jobspecs.Pool{Name: "cpu", Driver: "raw_exec"}, Runner: r.Runner, Masters: jobspecs.Masters{URLs: []string{"http://127.0.0.1:1"}},
+		Pool: pool.Pool{Name: "cpu", Driver: "raw_exec"}, Runner: r.Runner, Masters: jobspecs.Masters{URLs: []string{"http://127.0.0.1:1"}},
 		Services: jobspecs.NomadServices, KillTimeout: 2 * time.Second,
 	}
 	for range members {

@@ -1,0 +1,43 @@
+package pool
+
+// A SlotKind is what slots are made of.
+type SlotKind string
+
+// The kinds.
+const (
+	CPUSlots    SlotKind = "cpu"
+	DeviceSlots SlotKind = "device"
+)
+
+// Slots says how a pool cuts its nodes into slots.
+type Slots struct {
+	Kind   SlotKind
+	Device string // vendor/type in Nomad, for slots that are devices
+	// A CPU slot is so many cores and so much memory; 0 leaves one of them out.
+	CoresPerSlot    int
+	MemoryMBPerSlot int
+	MaxPerNode      int // 0 for no limit
+	PerNode         int // so many CPU slots on every node, whatever its size; 0 cuts them by size
+}
+
+// OfNode is how many CPU slots so much of a node makes.
+func (s Slots) OfNode(cores, memoryMB int) int {
+	n := -1
+	if s.CoresPerSlot > 0 {
+		n = cores / s.CoresPerSlot
+	}
+	if s.MemoryMBPerSlot > 0 {
+		if m := memoryMB / s.MemoryMBPerSlot; n < 0 || m < n {
+			n = m
+		}
+	}
+	return max(n, 0)
+}
+
+// AtMost keeps a number of slots within what a node may have.
+func (s Slots) AtMost(n int) int {
+	if s.MaxPerNode > 0 {
+		return min(n, s.MaxPerNode)
+	}
+	return n
+}

@@ -1,0 +1,142 @@
+package server
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write docs/operate/configuration.md anew")
+
+const configurationPage = "../../docs/operate/configuration.md"
+
+// TestConfigurationPage: the page of all keys says what the code says.
+func TestConfigurationPage(t *testing.T) {
+	p := page{said: comments(t)}
+	p.line("# The master's configuration\n")
+	p.line("<!-- Made from the comments in master/server by go test ./master/server -run Page -rewrite; change it there. -->\n")
+	p.line("`det-master serve --config FILE [--set key=value …]` reads the file, which is YAML; then the environment; then `--set`. The later wins. " +
+		"A wrong key or value stops the start, and the message names all of them.\n")
+	p.line("A key's variable is `DETENT_` and the key in capitals, dots as underscores: `nomad.address` is `DETENT_NOMAD_ADDRESS`. " +
+		"Lists of words are separated by commas there; other lists and sections are YAML. `det master config show` shows what a master runs with, without its secrets.\n")
+	p.line("`DETENT_BINARY`, which the job file uses for itself, is no key.\n")
+	cfg := Defaults()
+	cfg.Database = ""
+	cfg.fill()
+	cfg.PublicURL, cfg.TaskURLs, cfg.DefaultComputePool, cfg.DefaultAuxPool = "", nil, "", "" // they follow from others, as their lines say
+	pool := cfg.Pools[0]
+	pool.Name, pool.Description = "", ""
+	p.section("General", "", reflect.ValueOf(cfg))
+	p.section("resource_pools", "", reflect.ValueOf(pool))
+	if len(p.silent) > 0 {
+		t.Errorf("these fields have no comment: %s", strings.Join(p.silent, ", "))
+	}
+	got := strings.TrimRight(p.text.String(), "\n") + "\n"
+	if *rewrite {
+		if err := os.WriteFile(configurationPage, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(configurationPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(want) != got {
+		t.Error("docs/operate/configuration.md is not what the code says; run this test with -rewrite and read the diff")
+	}
+}
+
+// A page is being written.
+type page struct {
+	text   strings.Builder
+	said   map[string]string // by type and field
+	silent []string
+}
+
+func (p *page) line(text string) { p.text.WriteString(text + "\n") }
+
+// section writes the keys of a struct as a table, and those of the structs in it after it.
+func (p *page) section(title, prefix string, v reflect.Value) {
+	p.line("## " + title + "\n")
+	p.line("| key | default | meaning |\n|---|---|---|")
+	type part struct {
+		name  string
+		value reflect.Value
+	}
+	var parts []part
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		name, comment := field.Tag.Get("yaml"), p.said[v.Type().Name()+"."+field.Name]
+		if comment == "" {
+			p.silent = append(p.silent, v.Type().Name()+"."+field.Name)
+		}
+		shown := shownDefault(v.Field(i))
+		if section := v.Field(i).Kind() == reflect.Struct; section {
+			parts = append(parts, part{prefix + name, v.Field(i)})
+			shown = "[below](#" + strings.ReplaceAll(prefix+name, ".", "") + ")"
+		} else if name == "resource_pools" {
+			shown = "[below](#resource_pools)"
+		}
+		p.line(fmt.Sprintf("| `%s%s` | %s | %s |", prefix, name, shown, comment))
+	}
+	p.line("")
+	for _, x := range parts {
+		p.section(x.name, x.name+".", x.value)
+	}
+}
+
+func shownDefault(v reflect.Value) string {
+	if d, ok := v.Interface().(Duration); ok {
+		return "`" + strings.ReplaceAll(strings.TrimSuffix(time.Duration(d).String(), "m0s")+"m", "h0m", "h") + "`"
+	}
+	switch {
+	case v.Kind() == reflect.Bool || v.Kind() == reflect.Int:
+		return fmt.Sprintf("`%v`", v.Interface())
+	case v.IsZero():
+		return ""
+	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.String:
+		return "`[" + strings.Join(v.Interface().([]string), ", ") + "]`"
+	}
+	return fmt.Sprintf("`%v`", v.Interface())
+}
+
+// comments are those of the fields of this package's structs, each as one line.
+func comments(t *testing.T) map[string]string {
+	t.Helper()
+	files, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := map[string]string{}
+	for _, f := range files {
+		if !strings.HasSuffix(f.Name(), ".go") || strings.HasSuffix(f.Name(), "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), f.Name(), nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.TypeSpec)
+			if !ok {
+				return true
+			}
+			if s, ok := spec.Type.(*ast.StructType); ok {
+				for _, field := range s.Fields.List {
+					for _, name := range field.Names {
+						said[spec.Name.Name+"."+name.Name] = strings.Join(strings.Fields(field.Doc.Text()), " ")
+					}
+				}
+			}
+			return true
+		})
+	}
+	return said
+}

@@ -1,0 +1,32 @@
+package server
+
+import (
+	"github.com/detent-ml/detent/master/pool"
+)
+
+// pools are what the configuration says of them, as all parts of the master work with
+// them.
+func (c *Config) pools() (pool.Set, error) {
+	var set pool.Set
+	for _, p := range c.Pools {
+		defaults, err := p.taskDefaults()
+		if err != nil {
+			return nil, err
+		}
+		limits, err := c.limits(p)
+		if err != nil {
+			return nil, err
+		}
+		set = append(set, pool.Pool{Name: p.Name, Description: p.Description,
+			Compute: p.Name == c.DefaultComputePool, Aux: p.Name == c.DefaultAuxPool,
+			NodePool: or(p.NodePool, "default"), Datacenters: c.Nomad.Datacenters, Namespace: c.Nomad.Namespace,
+			Driver: p.Driver, Network: p.network(*c), Python: p.Python,
+			Containers: pool.Containers{User: p.Docker.User, HardMemory: p.Docker.HardMemory,
+				Registry: pool.Registry(p.Docker.Registry), Hosts: p.Docker.hosts()},
+			Slots: pool.Slots{Kind: pool.SlotKind(p.Slots), Device: p.Device, CoresPerSlot: p.CoresPerSlot,
+				MemoryMBPerSlot: p.MemoryMBPerSlot, MaxPerNode: p.MaxSlotsPerNode, PerNode: p.SlotsPerNode},
+			AuxMemoryMB: p.AuxMemoryMB, MaxAux: p.MaxAux, Preemption: p.Preemption, Priority: p.Priority,
+			Defaults: defaults, Limits: limits})
+	}
+	return set, nil
+}
