@@ -25,7 +25,7 @@ func TestConfigurationPage(t *testing.T) {
 	p.line("`det-master serve --config FILE [--set key=value …]` reads the file, which is YAML; then the environment; then `--set`. The later wins. " +
 		"A wrong key or value stops the start, and the message names all of them.\n")
 	p.line("A key's variable is `DETENT_` and the key in capitals, dots as underscores: `nomad.address` is `DETENT_NOMAD_ADDRESS`. " +
-		"Lists of words are separated by commas there; other lists and sections are YAML. `det master config show` shows what a master runs with, without its secrets.\n")
+		"Lists of words are separated by commas there; other lists and sections are YAML. `det master config` shows what a master runs with, without its secrets.\n")
 	p.line("`DETENT_BINARY`, which the job file uses for itself, is no key.\n")
 	cfg := Defaults()
 	cfg.Database = ""
