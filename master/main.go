@@ -41,7 +41,7 @@ func command() *cobra.Command {
 	serve.Flags().StringArrayVar(&set, "set", nil, "a setting as key=value; may be repeated")
 	check := &cobra.Command{Use: "check-config", Short: "Say what is wrong with a configuration", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if _, err := server.LoadConfig(file, os.Environ(), set); err != nil {
+			if err := server.CheckConfig(file, os.Environ(), set); err != nil {
 				return err
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), "the configuration is good")

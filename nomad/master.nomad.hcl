@@ -13,8 +13,8 @@ variable "job" {
 
 variable "cluster" {
   type        = string
-  default     = "default"
-  description = "Name of this cluster. Several clusters can share a Nomad namespace: each touches its own jobs only."
+  default     = ""
+  description = "Name of this cluster; empty for cluster_name of the configuration. Several clusters can share a Nomad namespace: each touches its own jobs only."
 }
 
 variable "namespace" {
@@ -199,6 +199,7 @@ variable "memory_max" {
 }
 
 locals {
+  cluster      = var.cluster != "" ? var.cluster : try(yamldecode(var.config).cluster_name, "detent")
   authorities  = { "nomad-ca.pem" = var.nomad_ca, "consul-ca.pem" = var.consul_ca, "vault-ca.pem" = var.vault_ca, "tls-ca.pem" = var.tls_ca }
   keys         = concat(var.tls ? ["tls_cert", "tls_key"] : [], var.nomad_client_cert ? ["nomad_cert", "nomad_key"] : [])
   is_url       = length(split("://", var.binary)) > 1
@@ -216,12 +217,12 @@ job "det-master" {
   priority    = 80 # before what it places: without a master nothing is scheduled
 
   meta {
-    detent_cluster = var.cluster
+    detent_cluster = local.cluster
     detent_role    = "master"
   }
 
   ui {
-    description = "Master of the Detent cluster **${var.cluster}**: API, web pages and scheduler. Tasks train on while it is away."
+    description = "Master of the Detent cluster **${local.cluster}**: API, web pages and scheduler. Tasks train on while it is away."
   }
 
   update {
@@ -405,17 +406,17 @@ job "det-master" {
       # one that Nomad gives to the port: all of the machine's, unless the node keeps it to one.
       env = merge({
         DETENT_BINARY           = local.is_url ? "" : var.binary
-        DETENT_CLUSTER_NAME     = var.cluster
+        DETENT_CLUSTER_NAME     = local.cluster
         DETENT_LISTEN           = local.is_container ? ":${NOMAD_PORT_http}" : "${NOMAD_IP_http}:${NOMAD_PORT_http}"
         DETENT_TASKS_LISTEN     = local.is_container ? ":${NOMAD_PORT_tasks}" : "${NOMAD_IP_tasks}:${NOMAD_PORT_tasks}"
         DETENT_NOMAD_ADDRESS    = var.nomad_addr != "" ? var.nomad_addr : "http://${attr.unique.advertise.address}"
         DETENT_NOMAD_NAMESPACE  = var.namespace
         DETENT_NOMAD_REGION     = var.region
         DETENT_NOMAD_TOKEN_FILE = "${NOMAD_SECRETS_DIR}/nomad_token"
-        DETENT_SERVICE_NAME     = var.count > 1 ? var.job : ""
         DETENT_CONSUL_ADDRESS   = var.consul_addr
         DETENT_SPOOL_FOLDER     = "${NOMAD_ALLOC_DIR}/tmp" # on disk: /tmp may be memory
-        }, var.public_url == "" ? {} : { DETENT_PUBLIC_URL = var.public_url },
+        }, var.count == 1 ? {} : { DETENT_SERVICE_NAME = var.job }, # tasks follow it to whichever master is healthy
+        var.public_url == "" ? {} : { DETENT_PUBLIC_URL = var.public_url },
         var.nomad_ca == "" ? {} : { DETENT_NOMAD_CA_FILE = "${NOMAD_TASK_DIR}/nomad-ca.pem" },
         var.vault_ca == "" ? {} : { DETENT_VAULT_CA_FILE = "${NOMAD_TASK_DIR}/vault-ca.pem" },
         var.consul_ca == "" ? {} : { DETENT_CONSUL_CA_FILE = "${NOMAD_TASK_DIR}/consul-ca.pem" },

@@ -24,8 +24,8 @@ const (
 	// nobody is the hash of a password that was thrown away. Checking against it
 	// costs what checking a real one costs.
 	nobody = "$2a$10$uAqsOX0tkYFMmYriMStsn.hfpETgkpHjxQQGHM/Cfd/5qhQUSadWC"
-	// longestPassword is well above the 128 digits that clients send.
-	longestPassword = 1024
+	// LongestPassword is well above the 128 digits that clients send.
+	LongestPassword = 1024
 )
 
 func (a *API) registerLogin() {
@@ -44,12 +44,13 @@ func (a *API) login(ctx context.Context, c *call, req *v1.LoginRequest) (*v1.Log
 	if name == "" {
 		return nil, fault.New(fault.Invalid, "username: a name is needed")
 	}
-	if len(name) > longestUsername || len(req.Password) > longestPassword {
+	if len(name) > longestUsername || len(req.Password) > LongestPassword {
 		return nil, fault.New(fault.Unauthenticated, "invalid credentials")
 	}
 	sent := hashedAsClientsDo(req.Password, req.IsHashed != nil && *req.IsHashed)
 	if sent == "" && !a.blankAllowed(c) {
-		return nil, fault.New(fault.Unauthenticated, "blank passwords are accepted only on the master's own machine; sign in there and set one with det user change-password")
+		return nil, fault.New(fault.Unauthenticated, "blank passwords are accepted only on the master's own machine, at a loopback address; "+
+			"an admin sets a password with det user change-password %s, and admin's first one is initial_password in the Nomad variable of the master's job", name)
 	}
 	u, err := a.db.UserByName(ctx, name)
 	if err != nil && !fault.Is(err, fault.NotFound) {

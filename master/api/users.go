@@ -75,11 +75,11 @@ func username(s string) (string, error) {
 
 // passwordHash makes what is stored of a password.
 func (a *API) passwordHash(ctx context.Context, c *call, password string, hashed *bool) (hash string, err error) {
-	if len(password) > longestPassword {
-		return "", fault.New(fault.Invalid, "password: %d bytes are over the limit of %d", len(password), longestPassword)
+	if len(password) > LongestPassword {
+		return "", fault.New(fault.Invalid, "password: %d bytes are over the limit of %d", len(password), LongestPassword)
 	}
 	if password == "" && !a.blankAllowed(c) {
-		return "", fault.New(fault.Invalid, "password: a blank one is accepted only on the master's own machine")
+		return "", fault.New(fault.Invalid, "password: a blank one is accepted only on the master's own machine, at a loopback address")
 	}
 	err = a.logins.compare(ctx, a.addressOf(c.Ctx), func() error {
 		hash, err = auth.HashPassword(hashedAsClientsDo(password, hashed != nil && *hashed))
@@ -290,8 +290,8 @@ func (a *API) mayReplacePassword(ctx context.Context, c *call, id int, req *v1.P
 		return err
 	}
 	if req.OldPassword != nil {
-		if len(*req.OldPassword) > longestPassword {
-			return fault.New(fault.Invalid, "oldPassword: %d bytes are over the limit of %d", len(*req.OldPassword), longestPassword)
+		if len(*req.OldPassword) > LongestPassword {
+			return fault.New(fault.Invalid, "oldPassword: %d bytes are over the limit of %d", len(*req.OldPassword), LongestPassword)
 		}
 		// A guess here is a guess at the sign-in: both are counted together.
 		err := a.comparePassword(ctx, c, u.Username, u, true, hashedAsClientsDo(*req.OldPassword, req.IsHashed != nil && *req.IsHashed))

@@ -245,7 +245,19 @@ func Defaults() Config {
 // flags, given as key=value, and checks the whole. All problems are reported at
 // once.
 func LoadConfig(path string, environ, flags []string) (Config, error) {
+	return loadConfig(Defaults(), path, environ, flags)
+}
+
+// CheckConfig says what is wrong with a configuration. It may lack the database: the
+// address of one is a secret, which the master's job gets from somewhere else.
+func CheckConfig(path string, environ, flags []string) error {
 	cfg := Defaults()
+	cfg.Database = "postgres://"
+	_, err := loadConfig(cfg, path, environ, flags)
+	return err
+}
+
+func loadConfig(cfg Config, path string, environ, flags []string) (Config, error) {
 	var problems []string
 	if path != "" {
 		src, err := os.ReadFile(path)

@@ -44,14 +44,25 @@ func (c *Config) checkEdge(k *checker) {
 			k.fail("checkpoint_roots", "expected absolute paths, found %q", root)
 		}
 	}
-	if p := c.InitialPassword; p != "" && len(p) < shortestPassword {
-		k.fail("initial_password", "must have at least %d characters", shortestPassword)
-	}
+	checkInitialPassword(k, c.InitialPassword)
 	if c.Spool.MaxMB < 1024 {
 		k.fail("spool.max_mb", "at least 1024 are needed, because one user gets a quarter of it; found %d", c.Spool.MaxMB)
 	}
 	if c.Spool.Folder != "" && !filepath.IsAbs(c.Spool.Folder) {
 		k.fail("spool.folder", "expected an absolute path, found %q", c.Spool.Folder)
+	}
+}
+
+// checkInitialPassword refuses what nobody could sign in with afterwards. A blank one is none.
+func checkInitialPassword(k *checker, p string) {
+	switch {
+	case p == "":
+	case p != strings.TrimSpace(p):
+		k.fail("initial_password", "begins or ends with a blank or a line break, as the content of a file does; write it without")
+	case len(p) < shortestPassword:
+		k.fail("initial_password", "must have at least %d characters", shortestPassword)
+	case len(p) > api.LongestPassword:
+		k.fail("initial_password", "has %d bytes, and a password may have %d", len(p), api.LongestPassword)
 	}
 }
 
@@ -122,14 +133,19 @@ func (c *Config) receiving() api.Receiving {
 }
 
 // initialPassword gives admin its first password, at the first start of a cluster's
-// first master; whoever is admin changes it, and nothing does so again.
+// first master; whoever is admin changes it, and nothing does so again. Without one
+// nobody can sign in where people come from elsewhere, so the log says what to do.
 func (m *master) initialPassword(ctx context.Context) error {
-	if m.cfg.InitialPassword == "" {
-		return nil
-	}
 	needed, err := m.db.NeedsFirstPassword(ctx)
 	if err != nil || !needed {
 		return err
+	}
+	if m.cfg.InitialPassword == "" {
+		if host, _, err := net.SplitHostPort(m.cfg.Listen); err == nil && !m.blankLogin(host, host) {
+			m.log.Warn("user admin has no password, and a blank one is not accepted at this master's address: nobody can sign in there as admin. "+
+				"Put initial_password into the Nomad variable of the master's job; Nomad then starts the master again", "listen", m.cfg.Listen)
+		}
+		return nil
 	}
 	hash, err := api.StoredPassword(m.cfg.InitialPassword)
 	if err != nil {

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -244,7 +245,7 @@ client {
 
   meta {
     detent_cluster = %q
-`, c.allocDir(client.Name), c.state.Ports[portNomadRPC], pool, loopback(), first, first+portsPerAgent-1, c.state.Name)
+`, c.allocDir(client.Name), c.state.Ports[portNomadRPC], pool, cmp.Or(c.state.Interface, loopback()), first, first+portsPerAgent-1, c.state.Name)
 	if slots > 0 {
 		fmt.Fprintf(&b, "    detent_slots   = \"%d\"\n", slots)
 	}

@@ -156,6 +156,9 @@ func (c *Cluster) remember(opts Options) error {
 	if opts.GPUs.Binary != "" || opts.GPUs.None {
 		s.GPUs = opts.GPUs
 	}
+	if opts.Interface != "" {
+		s.Interface = opts.Interface
+	}
 	if opts.ExtraNomad != "" {
 		s.ExtraNomad = opts.ExtraNomad
 	}

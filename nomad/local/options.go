@@ -44,6 +44,9 @@ type Options struct {
 	Slots int
 	// TLS makes Nomad, Consul, Vault and the master speak TLS with these files; nil leaves it as it was.
 	TLS *TLS
+	// Interface is the network interface whose address masters and tasks listen at, as on a node of a site;
+	// the loopback interface by default. For tests.
+	Interface string
 	// ExtraNomad is more configuration for the Nomad agent, in HCL.
 	ExtraNomad string
 	// GPUs of the nodes; none by default.

@@ -34,6 +34,7 @@ type state struct {
 	// Vault is nil for a cluster without Vault and its object store.
 	Vault       *vaultState `json:"vault,omitempty"`
 	STSEndpoint string      `json:"sts_endpoint,omitempty"`
+	Interface   string      `json:"interface,omitempty"`
 	ExtraNomad  string      `json:"extra_nomad,omitempty"`
 	TLS         *TLS        `json:"tls,omitempty"`
 	Master      Master      `json:"master"`

@@ -1,0 +1,156 @@
+package store
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/master/auth"
+)
+
+// adminHash is what is stored of admin's password.
+func (w *world) adminHash() string {
+	w.t.Helper()
+	return w.text(`SELECT password_hash FROM users WHERE username = 'admin'`)
+}
+
+// firstPassword does what a master does at its start.
+func (w *world) firstPassword(db *DB, hash string) bool {
+	w.t.Helper()
+	done, err := db.SetFirstPassword(w.t.Context(), hash)
+	if err != nil {
+		w.t.Error(err)
+	}
+	return done
+}
+
+func (w *world) needsFirstPassword() bool {
+	w.t.Helper()
+	needed, err := w.db.NeedsFirstPassword(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return needed
+}
+
+// hashOf is what is stored of a password.
+func hashOf(t *testing.T, password string) string {
+	t.Helper()
+	hash, err := auth.HashPassword(password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hash
+}
+
+// The first start sets admin's password, and no later one sets it again, whatever it
+// was changed to.
+func TestFirstPasswordIsSetOnce(t *testing.T) {
+	w := newWorld(t)
+	if !w.needsFirstPassword() {
+		t.Fatal("a new cluster's admin has a password")
+	}
+	first, changed := hashOf(t, "the first one"), hashOf(t, "the changed one")
+	if !w.firstPassword(w.db, first) || w.adminHash() != first {
+		t.Fatalf("the first start left %q", w.adminHash())
+	}
+	if w.needsFirstPassword() || w.firstPassword(w.db, first) {
+		t.Error("the second start sets it again")
+	}
+	if _, err := w.db.ChangeUser(t.Context(), 1, UserChange{PasswordHash: &changed}); err != nil {
+		t.Fatal(err)
+	}
+	if w.needsFirstPassword() || w.firstPassword(w.db, first) || w.adminHash() != changed {
+		t.Error("a start resets a changed password")
+	}
+	if n := w.int(`SELECT count(*) FROM users WHERE username <> 'admin' AND password_hash <> ''`); n != 0 {
+		t.Errorf("%d others have got a password", n)
+	}
+}
+
+// An admin whom another service knows signs in there, and never with a password.
+func TestFirstPasswordIsNotForRemoteUsers(t *testing.T) {
+	w := newWorld(t)
+	w.exec(`UPDATE users SET remote = true WHERE username = 'admin'`)
+	if w.needsFirstPassword() || w.firstPassword(w.db, hashOf(t, "the first one")) || w.adminHash() != "" {
+		t.Error("a remote user has got a password")
+	}
+}
+
+// Nothing is set by a blank one: admin goes on without a password, and a later start may
+// bring a first one.
+func TestBlankFirstPasswordIsNone(t *testing.T) {
+	w := newWorld(t)
+	w.firstPassword(w.db, hashOf(t, ""))
+	if !w.needsFirstPassword() || w.adminHash() != "" {
+		t.Errorf("a blank password counts as one: %q", w.adminHash())
+	}
+	if first := hashOf(t, "the first one"); !w.firstPassword(w.db, first) || w.adminHash() != first {
+		t.Error("a blank password keeps the first one out")
+	}
+}
+
+// bcrypt reads 72 bytes, and fails on more. A longer password is stored whole: another
+// one that differs in its last byte does not fit.
+func TestLongFirstPassword(t *testing.T) {
+	w := newWorld(t)
+	for _, length := range []int{72, 73, 1024, 1 << 20} {
+		w.exec(`UPDATE users SET password_hash = ''`)
+		password := strings.Repeat("p", length)
+		if !w.firstPassword(w.db, hashOf(t, password)) {
+			t.Fatalf("%d bytes are not set", length)
+		}
+		if stored := w.adminHash(); !auth.CheckPassword(stored, password) || auth.CheckPassword(stored, password[:length-1]+"q") || auth.CheckPassword(stored, password[:length-1]) {
+			t.Errorf("%d bytes are not told from others", length)
+		}
+	}
+}
+
+// Of masters that start at once one sets the password, and the others see that it is
+// there: also those that asked before it was.
+func TestFirstPasswordOfTwoMasters(t *testing.T) {
+	w := newWorld(t)
+	const masters, rounds = 4, 8
+	dbs := make([]*DB, masters)
+	for i := range dbs {
+		dbs[i] = openTest(t, w.dsn, 2)
+	}
+	for round := range rounds {
+		w.exec(`UPDATE users SET password_hash = ''`)
+		var done atomic.Int32
+		var winner atomic.Value
+		var all sync.WaitGroup
+		asked := make(chan struct{}) // closed when all have seen that there is none
+		var waiting sync.WaitGroup
+		waiting.Add(masters)
+		for i, db := range dbs {
+			all.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				needed, err := db.NeedsFirstPassword(ctx)
+				waiting.Done()
+				<-asked
+				if err != nil || !needed {
+					t.Errorf("round %d: master %d: needed %v, %v", round, i, needed, err)
+				}
+				hash := strings.Repeat("x", 10) + string(rune('a'+i)) // each its own, so that a second write shows
+				if w.firstPassword(db, hash) {
+					done.Add(1)
+					winner.Store(hash)
+				}
+			})
+		}
+		waiting.Wait()
+		close(asked)
+		all.Wait()
+		if n := done.Load(); n != 1 {
+			t.Fatalf("round %d: %d masters have set the password", round, n)
+		}
+		if got := w.adminHash(); got != winner.Load() {
+			t.Fatalf("round %d: %q is stored, and %q was said to be", round, got, winner.Load())
+		}
+	}
+}
