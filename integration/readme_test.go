@@ -8,27 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/detent-ml/detent/master/client"
 )
-
-// fencedBlocks are the blocks of commands in a document, in their order.
-func fencedBlocks(t *testing.T, file string) []string {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var blocks []string
-	for _, m := range regexp.MustCompile("(?ms)^```\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
-		blocks = append(blocks, m[1])
-	}
-	return blocks
-}
 
 // checkout runs commands in the checkout as a person does, with a state of its own.
 type checkout struct {

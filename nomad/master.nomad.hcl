@@ -1,6 +1,6 @@
 # The master of a Detent cluster, as one Nomad job:
 #
-#   nomad var put nomad/jobs/det-master dsn="postgres://…"
+#   nomad var put nomad/jobs/det-master dsn="postgres://…" initial_password="…"
 #   nomad job run -var binary=https://…/det-master_linux_amd64.tar.gz master.nomad.hcl
 #
 # The variable path follows the job's name. docs/operate/install.md goes through all of it.
@@ -414,7 +414,7 @@ job "det-master" {
         DETENT_NOMAD_REGION     = var.region
         DETENT_NOMAD_TOKEN_FILE = "${NOMAD_SECRETS_DIR}/nomad_token"
         DETENT_CONSUL_ADDRESS   = var.consul_addr
-        DETENT_SPOOL_FOLDER     = "${NOMAD_ALLOC_DIR}/tmp" # on disk: /tmp may be memory
+        DETENT_SPOOL_FOLDER     = "${NOMAD_ALLOC_DIR}/tmp"          # on disk: /tmp may be memory
         }, var.count == 1 ? {} : { DETENT_SERVICE_NAME = var.job }, # tasks follow it to whichever master is healthy
         var.public_url == "" ? {} : { DETENT_PUBLIC_URL = var.public_url },
         var.nomad_ca == "" ? {} : { DETENT_NOMAD_CA_FILE = "${NOMAD_TASK_DIR}/nomad-ca.pem" },
