@@ -327,3 +327,35 @@ func TestJobFileParsesInEveryVariant(t *testing.T) {
 		})
 	}
 }
+
+// The job's cluster is called as the configuration says, unless a variable says otherwise.
+func TestJobFileTakesItsClustersName(t *testing.T) {
+	nomad, err := servers.Ensure(t.Context(), "nomad", testReport(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "master.nomad.hcl")
+	if err := os.WriteFile(file, []byte(files.MasterJob), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ config, cluster, want string }{
+		{"", "", "detent"},
+		{"resource_pools: []\n", "", "detent"},
+		{"cluster_name: vision\nresource_pools:\n  - {name: a}\n", "", "vision"},
+		{"cluster_name: vision\n", "speech", "speech"},
+		{"not: [yaml", "", "detent"}, // the master says what is wrong with it
+	} {
+		out, err := run(t.Context(), nomad.Path, "job", "run", "-output", "-var=config="+c.config, "-var=cluster="+c.cluster, file)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		for _, want := range []string{`"DETENT_CLUSTER_NAME": "` + c.want + `"`, `"detent_cluster": "` + c.want + `"`, "Detent cluster **" + c.want + "**"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("configuration %q, variable %q: the job has no %s", c.config, c.cluster, want)
+			}
+		}
+		if strings.Contains(out, "DETENT_SERVICE_NAME") {
+			t.Error("the job of one master overrides service_name")
+		}
+	}
+}
