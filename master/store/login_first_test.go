@@ -60,7 +60,7 @@ func TestFirstPasswordIsSetOnce(t *testing.T) {
 	if w.needsFirstPassword() || w.firstPassword(w.db, first) {
 		t.Error("the second start sets it again")
 	}
-	if _, err := w.db.ChangeUser(t.Context(), 1, UserChange{PasswordHash: &changed}); err != nil {
+	if _, err := w.db.ChangeUser(t.Context(), 1, UserChange{PasswordHash: &changed}, 0); err != nil {
 		t.Fatal(err)
 	}
 	if w.needsFirstPassword() || w.firstPassword(w.db, first) || w.adminHash() != changed {
