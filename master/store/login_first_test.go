@@ -54,8 +54,21 @@ func TestFirstPasswordIsSetOnce(t *testing.T) {
 		t.Fatal("a new cluster's admin has a password")
 	}
 	first, changed := hashOf(t, "the first one"), hashOf(t, "the changed one")
+	_, blank := auth.NewToken()
+	_, others := auth.NewToken()
+	for user, token := range map[int][]byte{1: blank, 2: others} {
+		if err := w.db.NewSession(t.Context(), w.user(user), token, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if !w.firstPassword(w.db, first) || w.adminHash() != first {
 		t.Fatalf("the first start left %q", w.adminHash())
+	}
+	if n := w.int(`SELECT count(*) FROM sessions WHERE user_id = 1`); n != 0 {
+		t.Error("a session of admin's without a password outlives the first one")
+	}
+	if n := w.int(`SELECT count(*) FROM sessions WHERE user_id = 2`); n != 1 {
+		t.Error("another user's session is ended")
 	}
 	if w.needsFirstPassword() || w.firstPassword(w.db, first) {
 		t.Error("the second start sets it again")
@@ -84,8 +97,7 @@ func TestFirstPasswordIsNotForRemoteUsers(t *testing.T) {
 // bring a first one.
 func TestBlankFirstPasswordIsNone(t *testing.T) {
 	w := newWorld(t)
-	w.firstPassword(w.db, hashOf(t, ""))
-	if !w.needsFirstPassword() || w.adminHash() != "" {
+	if w.firstPassword(w.db, hashOf(t, "")) || !w.needsFirstPassword() || w.adminHash() != "" {
 		t.Errorf("a blank password counts as one: %q", w.adminHash())
 	}
 	if first := hashOf(t, "the first one"); !w.firstPassword(w.db, first) || w.adminHash() != first {

@@ -51,9 +51,12 @@ func (db *DB) DropLoginTries(ctx context.Context, window time.Duration) (int64, 
 }
 
 // SetFirstPassword gives the user admin a password while there is none, and says
-// whether it did. Sessions of the blank password end.
+// whether it did. Sessions of the blank password end. A blank one is none.
 func (db *DB) SetFirstPassword(ctx context.Context, hash string) (bool, error) {
 	set := false
+	if hash == "" {
+		return set, nil
+	}
 	err := db.Tx(ctx, func(tx *DB) error {
 		set = false
 		id, err := scalar[int](ctx, tx, `UPDATE users SET password_hash = $1 WHERE username = 'admin' AND password_hash = '' AND NOT remote RETURNING id`, hash)

@@ -2,6 +2,7 @@ package release
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"debug/buildinfo"
 	"encoding/json"
@@ -125,11 +126,15 @@ func licenceTexts(name, dir string) ([]entry, error) {
 	return entries, nil
 }
 
-// An npmPackage is part of the pages.
-type npmPackage struct{ Name, Version, License string }
+// An NPMPackage is part of the pages, or of the tools that make them.
+type NPMPackage struct {
+	Name, Version, License string
+	Tool                   bool
+}
 
-// bundledPackages reads from the lock file which packages the pages are made of.
-func bundledPackages(root string) ([]npmPackage, error) {
+// NPMPackages reads from the lock file of the pages which packages they are made of, and
+// with which tools, sorted by name.
+func NPMPackages(root string) ([]NPMPackage, error) {
 	content, err := os.ReadFile(filepath.Join(root, "webui", "package-lock.json"))
 	if err != nil {
 		return nil, err
@@ -143,13 +148,23 @@ func bundledPackages(root string) ([]npmPackage, error) {
 	if err := json.Unmarshal(content, &lock); err != nil {
 		return nil, fmt.Errorf("webui/package-lock.json: %w", err)
 	}
-	var list []npmPackage
+	const folder = "node_modules/"
+	var list []NPMPackage
 	for path, p := range lock.Packages {
-		if path == "" || p.Dev || p.DevOptional {
+		if path == "" { // the pages themselves
 			continue
 		}
-		list = append(list, npmPackage{strings.TrimPrefix(path, "node_modules/"), p.Version, p.License})
+		name := path[strings.LastIndex(path, folder)+len(folder):] // one package may lie in another's folder
+		list = append(list, NPMPackage{name, p.Version, p.License, p.Dev || p.DevOptional})
 	}
-	slices.SortFunc(list, func(a, b npmPackage) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(list, func(a, b NPMPackage) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Version, b.Version))
+	})
 	return list, nil
+}
+
+// bundledPackages are those that the pages are made of.
+func bundledPackages(root string) ([]NPMPackage, error) {
+	list, err := NPMPackages(root)
+	return slices.DeleteFunc(list, func(p NPMPackage) bool { return p.Tool }), err
 }

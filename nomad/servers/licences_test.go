@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/detent-ml/detent/nomad/release"
 )
 
 // rewrite is shared with the packages whose goldens are rewritten by the same flag.
@@ -78,39 +80,23 @@ func TestLicencesOfEverythingLinked(t *testing.T) {
 // the last, which is for the tools that make them.
 var npmLicences = []string{"MIT", "ISC", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "0BSD", "MPL-2.0"}
 
-// bundledPackages reads from the lock file of the pages which packages they are
-// made of, as lines of NOTICE. It refuses licences as for Go modules.
+// bundledPackages are the packages that the pages are made of, as lines of NOTICE. It
+// refuses licences as for Go modules.
 func bundledPackages(t *testing.T, root string) []string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(root, "webui", "package-lock.json"))
+	list, err := release.NPMPackages(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var lock struct {
-		Packages map[string]struct {
-			Version, License string
-			Dev              bool
-			DevOptional      bool
-		}
-	}
-	if err := json.Unmarshal(b, &lock); err != nil {
-		t.Fatalf("webui/package-lock.json: %v", err)
-	}
 	var lines []string
-	for path, p := range lock.Packages {
-		if path == "" { // the pages themselves
-			continue
+	for _, p := range list {
+		if i := slices.Index(npmLicences, p.License); i < 0 || i == len(npmLicences)-1 && !p.Tool {
+			t.Errorf("npm package %s %s: its licence is refused: %q", p.Name, p.Version, p.License)
 		}
-		name := path[strings.LastIndex(path, "node_modules/")+len("node_modules/"):]
-		tool := p.Dev || p.DevOptional
-		if i := slices.Index(npmLicences, p.License); i < 0 || i == len(npmLicences)-1 && !tool {
-			t.Errorf("npm package %s %s: its licence is refused: %q", name, p.Version, p.License)
-		}
-		if !tool {
-			lines = append(lines, fmt.Sprintf("  %s (%s)\n", name, p.License))
+		if !p.Tool {
+			lines = append(lines, fmt.Sprintf("  %s (%s)\n", p.Name, p.License))
 		}
 	}
-	slices.Sort(lines)
 	if len(lines) < 3 {
 		t.Errorf("webui/package-lock.json names %d packages that the pages are made of, which cannot be all: %v", len(lines), lines)
 	}
