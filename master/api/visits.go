@@ -82,7 +82,7 @@ type taskLinkResponse struct {
 
 func (a *API) taskLink(ctx context.Context, c *call, _ *none) (*taskLinkResponse, error) {
 	if a.cfg.Visits == nil {
-		return nil, fault.New(fault.Unavailable, "this master passes nobody on to tasks")
+		return nil, fault.New(fault.Unavailable, "the task proxy is disabled on this master")
 	}
 	link, err := a.cfg.Visits.Link(ctx, c.who, c.Params("id"))
 	return &taskLinkResponse{URL: link}, err

@@ -39,7 +39,7 @@ func (c *Client) do(ctx context.Context, k call, out any) error {
 		return nil
 	}
 	if err := v1.Unmarshal(data, out); err != nil {
-		return fault.New(fault.Internal, "what answers at %s does not speak this interface: %s %s: %w", c.base, k.method, k.path, err)
+		return fault.New(fault.Internal, "%s is not a Detent or Determined master: %s %s: %w", c.base, k.method, k.path, err)
 	}
 	return nil
 }

@@ -355,7 +355,7 @@ func TestNotAMaster(t *testing.T) {
 	if _, err := c.Info(t.Context()); err == nil || !strings.Contains(err.Error(), "does not seem to be a master") {
 		t.Errorf("Info: %v", err)
 	}
-	if _, err := c.Experiment(t.Context(), 1); err == nil || !strings.Contains(err.Error(), "does not speak this interface") {
+	if _, err := c.Experiment(t.Context(), 1); err == nil || !strings.Contains(err.Error(), "is not a Detent or Determined master") {
 		t.Errorf("Experiment: %v", err)
 	}
 }

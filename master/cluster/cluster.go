@@ -174,7 +174,7 @@ func (c *Cluster) checkRights(ctx context.Context) (string, error) {
 		case http.StatusNotFound:
 		case http.StatusForbidden:
 			return fmt.Sprintf("the master's Nomad token lost its rights, or has none: it may not read jobs in namespace %q (%s); "+
-				"give it a token whose policy allows submit-job and read-job there. Until then nothing is concluded from what Nomad does not show", ns, bodyOf(err)), nil
+				"give it a token whose policy allows submit-job and read-job there. Until then Detent ends no task because Nomad does not list it", ns, bodyOf(err)), nil
 		default:
 			if err != nil {
 				return "", fmt.Errorf("nomad at %s: %w", c.cfg.Address, err)

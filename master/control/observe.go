@@ -131,7 +131,7 @@ func (t *term) record(ctx context.Context, o cluster.Observation) error {
 		}
 		changed, err := tx.SetAlarm(ctx, o.Alarm)
 		if changed && o.Alarm != "" {
-			t.log.Error("nothing is concluded from Nomad for now", "term", t.lead.Term, "reason", o.Alarm)
+			t.log.Error("Nomad state not trusted; scheduling paused", "term", t.lead.Term, "reason", o.Alarm)
 		} else if changed {
 			t.log.Info("Nomad can be believed again", "term", t.lead.Term)
 		}

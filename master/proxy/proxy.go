@@ -59,7 +59,7 @@ func (p *Proxy) Run(ctx context.Context) {
 		select {
 		case <-tick.C:
 			if err := p.live.look(ctx, p.dir); err != nil {
-				p.log.Warn("who visits tasks could not be looked at; it is tried again", "error", err)
+				p.log.Warn("could not check the sessions of task visitors; retrying", "error", err)
 			}
 		case <-ctx.Done():
 			// Requests have a moment to be answered, tunnels none: their clients come back

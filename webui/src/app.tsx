@@ -65,7 +65,7 @@ export function App() {
   }, []);
   if (path.value === '/login') return <><Login /><Toasts /></>;
   if (me.value === undefined) {
-    return unreachable.value ? <div class="alone"><Problem what="Detent cannot be shown." error={unreachable.value} /></div> : <div class="alone"><Loading /></div>;
+    return unreachable.value ? <div class="alone"><Problem what="Could not start the Detent application." error={unreachable.value} /></div> : <div class="alone"><Loading /></div>;
   }
   if (me.value === null) return <div class="alone"><Loading /></div>;
   const found = match(routes, path.value);
@@ -81,7 +81,7 @@ function NotFound() {
   useTitle('Nothing here');
   return (
     <Empty title="There is no such page.">
-      <p>The address may be wrong, or what it showed has been removed. <a href="/experiments">All experiments</a></p>
+      <p>The address may be wrong, or the object was deleted. <a href="/experiments">All experiments</a></p>
     </Empty>
   );
 }

@@ -53,7 +53,7 @@ const stories = {
     await page.getByLabel('User name').fill('determined');
     await page.getByLabel('Password').fill('not this one');
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('alert').filter({ hasText: 'do not fit' }).waitFor();
+    await page.getByRole('alert').filter({ hasText: 'Wrong username or password' }).waitFor();
     await page.getByLabel('Password').fill('');
     await page.getByRole('button', { name: 'Sign in' }).click();
     await rows(page, 'checkpoints').first().waitFor();
@@ -89,7 +89,7 @@ const stories = {
     await page.getByText('1 selected').waitFor();
     await page.getByRole('toolbar', { name: 'actions on the selection' }).getByRole('button', { name: 'Archive' }).click();
     await page.getByRole('status').filter({ hasText: `Experiment ${world.done} archived` }).waitFor();
-    await page.getByText('No experiment fits.').waitFor();
+    await page.getByText('No experiment matches.').waitFor();
     await page.getByLabel('archived').selectOption('only');
     await until('the archived one', async () => (await rows(page, 'experiments').count()) === 1);
     await grid.focus();
@@ -119,7 +119,7 @@ const stories = {
     assert.equal(await wrong.locator('mark').textContent(), 'lables', 'the place is marked');
     assert.equal(await page.getByLabel('filter', { exact: true }).getAttribute('aria-invalid'), 'true');
     await page.getByLabel('filter', { exact: true }).fill('name = nothing-has-this-name');
-    await page.getByText('No experiment fits.').waitFor();
+    await page.getByText('No experiment matches.').waitFor();
     await page.getByRole('button', { name: 'Show all' }).click();
     await until('all of them', async () => (await rows(page, 'experiments').count()) > 1);
     assert.equal(await page.getByLabel('filter', { exact: true }).inputValue(), '');
@@ -207,7 +207,7 @@ const stories = {
     assert.equal(await page.locator('.found').first().textContent(), 'step 17 ');
     assert.match(page.url(), /q=step/);
     await page.getByLabel('search the log').fill('no such words');
-    await page.getByText('No line fits.').waitFor();
+    await page.getByText('No line matches.').waitFor();
     await page.getByRole('button', { name: 'Show every line' }).click();
     await lines.getByText('the last line of all').waitFor();
     await lines.evaluate((el) => (el.scrollTop = 0));
@@ -221,7 +221,7 @@ const stories = {
 
   'an error says why, and what waits says for what': async (page) => {
     await signIn(page, `/experiments/${world.failed}`);
-    await page.getByRole('alert').filter({ hasText: 'ended in an error' }).waitFor();
+    await page.getByRole('alert').filter({ hasText: 'Ended with an error' }).waitFor();
     await page.getByRole('link', { name: 'See the log' }).click();
     await page.getByText('RuntimeError: it broke on purpose').waitFor();
     await page.goto(`${url}/experiments/${world.waiting}`);
@@ -337,7 +337,7 @@ const stories = {
     await page.getByRole('button', { name: 'Kill', exact: true }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByText('since their last checkpoint is lost').waitFor();
-    await dialog.getByRole('button', { name: 'Keep as it is' }).click();
+    await dialog.getByRole('button', { name: 'Go back' }).click();
     await dialog.waitFor({ state: 'hidden' });
     await page.getByRole('button', { name: 'Kill', exact: true }).click();
     await dialog.getByRole('button', { name: 'Kill' }).click();

@@ -42,7 +42,7 @@ export async function request(path: string, init: RequestInit = {}): Promise<Res
     response = await fetch(path, { credentials: 'same-origin', ...init });
   } catch (error) {
     if (init.signal?.aborted) throw error;
-    throw new ApiError(0, 'The master does not answer. Work that runs goes on; this page tries again by itself.');
+    throw new ApiError(0, 'The master does not answer. Running work continues; this page retries automatically.');
   }
   if (response.ok) return response;
   const error = new ApiError(response.status, await reason(response));
@@ -58,7 +58,7 @@ async function reason(response: Response): Promise<string> {
   } catch {
     // not of the master, or broken off
   }
-  if (response.status >= 502) return 'Something between this browser and the master says that the master is away. Work that runs goes on.';
+  if (response.status >= 502) return 'A proxy between this browser and the master reports that the master is down. Running work continues.';
   return `The master answered ${response.status}.`;
 }
 

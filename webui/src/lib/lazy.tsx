@@ -17,10 +17,10 @@ export function lazy<P extends object>(fetchIt: () => Promise<ComponentType<P>>)
           set({ page });
         },
         // A new master has other files: a new start of the page finds them.
-        () => set({ page: undefined, error: new ApiError(404, 'The master may be away, or another version by now.') }),
+        () => set({ page: undefined, error: new ApiError(404, 'The master may be down, or may have been upgraded.') }),
       );
     }, [round]);
     if (state.page) return <state.page {...props} />;
-    return state.error ? <Problem what="This page could not be fetched." error={state.error} retry={() => (round ? location.reload() : again(1))} /> : <Loading lines={5} />;
+    return state.error ? <Problem what="Could not load this page." error={state.error} retry={() => (round ? location.reload() : again(1))} /> : <Loading lines={5} />;
   };
 }

@@ -34,7 +34,7 @@ export async function records<T>(body: ReadableStream<Uint8Array>, each: (lot: T
     for (const line of lines) {
       if (!line.trim()) continue;
       const record = JSON.parse(line) as { result?: T; error?: { message?: string; httpCode?: number } };
-      if (record.error) throw new ApiError(record.error.httpCode ?? 500, record.error.message ?? 'The log broke off.');
+      if (record.error) throw new ApiError(record.error.httpCode ?? 500, record.error.message ?? 'The log ended unexpectedly.');
       if (record.result) lot.push(record.result);
     }
     if (lot.length) each(lot);

@@ -33,7 +33,7 @@ export function Cluster() {
   return (
     <div class="page">
       <div class="head"><h1>Cluster</h1></div>
-      {loaded.error !== undefined && <Problem what="The cluster could not be read." error={loaded.error} retry={loaded.reload} />}
+      {loaded.error !== undefined && <Problem what="Could not load the cluster." error={loaded.error} retry={loaded.reload} />}
       {!d ? !loaded.error && <Loading lines={5} /> : (
         <>
           <Pools pools={d.pools} chosen={pool} />
@@ -87,7 +87,7 @@ function Nodes({ agents, live, pool }: { agents: Agent[]; live: Record<string, A
   const by = useMemo(() => users(live), [live]);
   const [at, setAt] = useState('');
   if (agents.length === 0) {
-    return <Empty title="No node has joined."><p>Nodes are Nomad's clients; {pool ? <>this pool takes those of its node pool.</> : <>the pools' node pools say which of them are used.</>}</p></Empty>;
+    return <Empty title="No node is in this pool."><p>Nodes are Nomad's clients; {pool ? <>this pool takes those of its node pool.</> : <>the pools' node pools say which of them are used.</>}</p></Empty>;
   }
   return (
     <section class="nodes" aria-label="nodes">
@@ -102,7 +102,7 @@ function Nodes({ agents, live, pool }: { agents: Agent[]; live: Record<string, A
           <article key={a.id} class="card node" aria-label={`node ${a.id}`}>
             <div class="row wrap">
               <h3>{a.id}</h3>
-              {a.draining ? <span class="state hold">draining</span> : !a.enabled ? <span class="state bad">takes no work</span> : <span class="state good">ready</span>}
+              {a.draining ? <span class="state hold">draining</span> : !a.enabled ? <span class="state bad">takes no tasks</span> : <span class="state good">ready</span>}
               <span class="faint small">{a.addresses.join(', ')} · {a.resourcePools.join(', ') || 'in no pool'} · joined {ago(a.registeredTime, now)}</span>
               <span class="grow" />
               <span class="small"><b class="num">{inUse}</b> of <b class="num">{slots.length}</b> in use{brands && <span class="faint"> · {brands}</span>}</span>
@@ -132,8 +132,8 @@ function Nodes({ agents, live, pool }: { agents: Agent[]; live: Record<string, A
 }
 
 function whyNot(a: Agent): string {
-  if (a.draining) return 'It is being drained: what runs here is asked to save and leave, nothing new comes.';
-  if (!a.enabled) return 'It was disabled here or in Nomad, or Nomad has lost it; det agent enable lets it take work again.';
+  if (a.draining) return 'This node is draining: its tasks are asked to save a checkpoint and end, and it takes no new task.';
+  if (!a.enabled) return 'This node was disabled here or in Nomad, or Nomad lost contact with it. det agent enable makes it take tasks again.';
   return '';
 }
 
@@ -152,7 +152,7 @@ function SlotFacts({ slot, user }: { slot: Slot; user: AllocationSummary | undef
   return (
     <p class="small slotfacts" role="status">
       <b>Slot {slot.id}</b>{slot.device?.brand && `, ${slot.device.brand}`}{slot.device?.uuid && <> <code>{slot.device.uuid}</code></>}{' – '}
-      {user ? <>used by <a href={linkTo(user)}>{user.name}</a> ({bare(slot.container?.state ?? '').toLowerCase()})</> : slot.container ? <>used by Nomad's job <code>{slot.container.id}</code>, which is not this platform's</> : slot.draining ? 'draining' : slot.enabled ? 'free' : slot.health || 'out of use: it or its node is disabled'}
+      {user ? <>used by <a href={linkTo(user)}>{user.name}</a> ({bare(slot.container?.state ?? '').toLowerCase()})</> : slot.container ? <>used by Nomad's job <code>{slot.container.id}</code>, which does not belong to Detent</> : slot.draining ? 'draining' : slot.enabled ? 'free' : slot.health || 'out of use: it or its node is disabled'}
     </p>
   );
 }
@@ -175,5 +175,5 @@ function Queue({ jobs }: { jobs: Job[] }) {
     { key: 'since', title: 'Submitted', width: '6.25rem', sort: (j) => j.submissionTime, render: (j) => <time dateTime={j.submissionTime} title={clock(j.submissionTime)}>{ago(j.submissionTime, now)}</time> },
   ];
   const rows = sorted(jobs, columns, sort);
-  return <Table<Job> label="queue" columns={columns} count={rows.length} row={(i) => rows[i]} id={(j) => j.jobId} sort={sort} fit tall empty={<Empty title="Nothing runs and nothing waits." />} />;
+  return <Table<Job> label="queue" columns={columns} count={rows.length} row={(i) => rows[i]} id={(j) => j.jobId} sort={sort} fit tall empty={<Empty title="No task is running or waiting." />} />;
 }

@@ -66,9 +66,9 @@ export function ExperimentPage({ params: { id: text, tab = 'overview' } }: { par
 
   if (!e) {
     if (experiment.error instanceof ApiError && experiment.error.status === 404) {
-      return <Empty title={`There is no experiment ${text}.`}><p>It may have been deleted. <a href="/experiments">All experiments</a></p></Empty>;
+      return <Empty title={`There is no experiment ${text}.`}><p>The experiment may have been deleted. <a href="/experiments">All experiments</a></p></Empty>;
     }
-    return experiment.error ? <Problem what={`Experiment ${text} could not be read.`} error={experiment.error} retry={experiment.reload} /> : <Loading />;
+    return experiment.error ? <Problem what={`Could not load experiment ${text}.`} error={experiment.error} retry={experiment.reload} /> : <Loading />;
   }
   const over = ended(e.state);
   const one = all.length === 1 && e.searcherType === 'single' ? all[0] : undefined;
@@ -104,21 +104,21 @@ export function ExperimentPage({ params: { id: text, tab = 'overview' } }: { par
         </div>
       </div>
       {e.description && <p class="lead">{e.description}</p>}
-      {e.error && <Notice kind="bad" title="It ended in an error" text={(one && one.error) || e.error}>{tab !== 'logs' && <a class="button" href={`/experiments/${e.id}/logs`}>See the log</a>}</Notice>}
+      {e.error && <Notice kind="bad" title="Ended with an error" text={(one && one.error) || e.error}>{tab !== 'logs' && <a class="button" href={`/experiments/${e.id}/logs`}>See the log</a>}</Notice>}
       {!e.error && waiting && bare(e.state) !== 'PAUSED' && <Notice kind="wait" title={e.numTrials > 1 ? 'Trials wait' : 'It waits'} text={waiting} />}
       <Tabs items={tabs} at={tab} href={(t) => `/experiments/${e.id}${t === 'overview' ? '' : `/${t}`}`} />
       {tab === 'overview' && (
         <div class="split">
           <div>
             {drawn.length < all.length && <p class="lead">The {chosen ? 'chosen' : 'best'} {drawn.length} of {plural(all.length, 'trial')}; <a href={`/experiments/${e.id}/trials`}>choose others</a>.</p>}
-            {drawn.length === 0 ? (trials.error ? <Problem what="The trials could not be read." error={trials.error} retry={trials.reload} /> : trials.data ? <Empty title="No trial yet."><p>The search makes the first one in a moment.</p></Empty> : <Loading lines={5} />)
+            {drawn.length === 0 ? (trials.error ? <Problem what="Could not load the trials." error={trials.error} retry={trials.reload} /> : trials.data ? <Empty title="No trial yet."><p>The search is about to create the first one.</p></Empty> : <Loading lines={5} />)
               : <Curves data={curves} trials={drawn} metric={e.searcherMetric} over={over} />}
           </div>
           <Facts e={e} trial={one} checkpoint={checkpoints.data && best(checkpoints.data, smaller)?.uuid} />
         </div>
       )}
-      {tab === 'trials' && (trials.error ? <Problem what="The trials could not be read." error={trials.error} retry={trials.reload} /> : <Trials e={e} list={all} ready={!!trials.data} />)}
-      {tab === 'checkpoints' && (checkpoints.error ? <Problem what="The checkpoints could not be read." error={checkpoints.error} retry={checkpoints.reload} />
+      {tab === 'trials' && (trials.error ? <Problem what="Could not load the trials." error={trials.error} retry={trials.reload} /> : <Trials e={e} list={all} ready={!!trials.data} />)}
+      {tab === 'checkpoints' && (checkpoints.error ? <Problem what="Could not load the checkpoints." error={checkpoints.error} retry={checkpoints.reload} />
         : checkpoints.data ? <Checkpoints list={checkpoints.data} metricName={e.searcherMetric} smaller={smaller} trials={all.length > 1} over={over} /> : <Loading />)}
       {tab === 'configuration' && <Config original={e.originalConfig} complete={e.config} />}
       {tab === 'logs' && <Logs e={e} trials={all} ready={!!trials.data} over={over} />}
@@ -152,7 +152,7 @@ function Facts({ e, trial, checkpoint }: { e: Experiment; trial: Trial | undefin
       </section>
       <section class="card" aria-label="hyperparameters">
         <h3>Hyperparameters</h3>
-        {hp.length ? <dl class="mono">{hp.map(([k, v]) => <Fact key={k} name={k}><span title={v}>{v}</span></Fact>)}</dl> : <p class="faint">It has none.</p>}
+        {hp.length ? <dl class="mono">{hp.map(([k, v]) => <Fact key={k} name={k}><span title={v}>{v}</span></Fact>)}</dl> : <p class="faint">None.</p>}
       </section>
       {e.notes && <section class="card" aria-label="notes"><h3>Notes</h3><p class="notes">{e.notes}</p></section>}
     </aside>
@@ -200,7 +200,7 @@ function Trials({ e, list, ready }: { e: Experiment; list: Trial[]; ready: boole
 function Logs({ e, trials, ready, over }: { e: Experiment; trials: Trial[]; ready: boolean; over: boolean }) {
   const wanted = Number(params.value.get('trial')) || trials[0]?.id;
   const trial = trials.find((t) => t.id === wanted);
-  if (!trial?.taskId) return ready ? <Empty title="No trial yet, so there is no log." /> : <Loading />;
+  if (!trial?.taskId) return ready ? <Empty title="No log yet: the experiment has no trial." /> : <Loading />;
   return (
     <>
       {trials.length > 1 && (

@@ -173,7 +173,7 @@ export function Experiments() {
         <h1>Experiments</h1>
         {rows.total !== undefined && <span class="faint num" role="status">{plural(rows.total, filtered ? 'match' : 'experiment', filtered ? 'matches' : 'experiments')}</span>}
       </div>
-      {rows.error !== undefined && !wrong && <Problem what="The list could not be read." error={rows.error} retry={rows.fresh} />}
+      {rows.error !== undefined && !wrong && <Problem what="Could not load the list." error={rows.error} retry={rows.fresh} />}
       <Table<Experiment>
         label="experiments" columns={list} count={wrong ? 0 : rows.total ?? 0} row={rows.row} onRange={rows.range} id={(e) => String(e.id)} open={(e) => go(`/experiments/${e.id}`)}
         sort={sort} selected={selected} onSelect={setSelected}
@@ -205,8 +205,8 @@ export function Experiments() {
             </select>
           </>
         )}
-        empty={wrong ? <Empty title="The filter cannot be read." /> : rows.total === undefined ? (rows.error ? <p class="faint">{words(rows.error)}</p> : <Loading />)
-          : filtered ? <Empty title="No experiment fits."><button type="button" onClick={() => setParams({ where: '', name: '', user: '', state: '', archived: '' })}>Show all</button></Empty>
+        empty={wrong ? <Empty title="The filter is invalid." /> : rows.total === undefined ? (rows.error ? <p class="faint">{words(rows.error)}</p> : <Loading />)
+          : filtered ? <Empty title="No experiment matches."><button type="button" onClick={() => setParams({ where: '', name: '', user: '', state: '', archived: '' })}>Show all</button></Empty>
             : <Empty title="No experiments yet."><p>Submit one from a folder with code and a configuration:</p><pre>det experiment create config.yaml .</pre></Empty>} />
       <Confirm question={question} close={() => setQuestion(null)} />
     </div>

@@ -28,7 +28,7 @@ export function Login() {
       if (to.startsWith('/proxy/')) location.assign(to); // a task is no page of ours
       else go(to, true);
     } catch (error) {
-      setProblem(error instanceof ApiError && error.message === 'invalid credentials' ? 'Name and password do not fit. Both are case-sensitive; an admin can set a new password with det user change-password.' : words(error));
+      setProblem(error instanceof ApiError && error.message === 'invalid credentials' ? 'Wrong username or password. Both are case-sensitive; an admin can set a new password with det user change-password.' : words(error));
       password.current?.select();
     } finally {
       setBusy(false);

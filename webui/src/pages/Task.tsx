@@ -28,8 +28,8 @@ export function TaskPage({ params: { id = '' } }: { params: Record<string, strin
   useTitle(t ? t.description || id : 'Task');
 
   if (!loaded.data) {
-    if (loaded.error instanceof ApiError && loaded.error.status === 404) return <Empty title="There is no such task."><p>What ended long ago is removed. <a href="/tasks">All tasks</a></p></Empty>;
-    return loaded.error ? <Problem what="The task could not be read." error={loaded.error} retry={loaded.reload} /> : <Loading />;
+    if (loaded.error instanceof ApiError && loaded.error.status === 404) return <Empty title="There is no such task."><p>Tasks that ended long ago are removed. <a href="/tasks">All tasks</a></p></Empty>;
+    return loaded.error ? <Problem what="Could not load the task." error={loaded.error} retry={loaded.reload} /> : <Loading />;
   }
   const attempt = loaded.data.task.allocations[0];
   const over = t ? ended(t.state) : !!attempt?.endTime;

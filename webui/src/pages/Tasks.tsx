@@ -28,7 +28,7 @@ export function killQuestion(t: Listed, then: () => void): Question {
   const name = kindNames[t.kind].toLowerCase();
   return {
     title: `End ${name} ${t.description || t.id.slice(0, 8)}?`,
-    text: t.kind === 'commands' ? 'The program is ended at once.' : 'What is in its memory is lost; what it saved to mounted folders stays.',
+    text: t.kind === 'commands' ? 'The program is killed immediately.' : 'Data in its memory is lost; files in mounted folders stay.',
     yes: 'End it',
     danger: true,
     act: async () => {
@@ -93,7 +93,7 @@ export function Tasks() {
   return (
     <div class="page full">
       <div class="head"><h1>Tasks</h1></div>
-      {tasks.error !== undefined && <Problem what="The tasks could not be read." error={tasks.error} retry={tasks.reload} />}
+      {tasks.error !== undefined && <Problem what="Could not load the tasks." error={tasks.error} retry={tasks.reload} />}
       <Table<Listed> label="tasks" columns={columns} count={rows.length} row={(i) => rows[i]} id={(t) => t.id} sort={sort}
         tools={
           <>
@@ -104,7 +104,7 @@ export function Tasks() {
           </>
         }
         empty={!tasks.data ? (tasks.error ? null : <Loading />) : (
-          <Empty title={kind ? `No ${kindNames[kind as TaskKind]} runs.` : 'Nothing runs here.'}>
+          <Empty title={kind ? `No ${kindNames[kind as TaskKind]} is running.` : 'No task is running.'}>
             <p>Start one from the command line:</p>
             <pre>{kind === 'tensorboards' ? 'det tensorboard start 1' : kind === 'shells' ? 'det shell start' : kind === 'commands' ? 'det command run hostname' : 'det notebook start'}</pre>
           </Empty>

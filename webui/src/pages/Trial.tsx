@@ -42,12 +42,12 @@ export function TrialPage({ params: { id: text, tab = 'overview' } }: { params: 
 
   if (!t) {
     if (trial.error instanceof ApiError && trial.error.status === 404) return <Empty title={`There is no trial ${text}.`}><p><a href="/experiments">All experiments</a></p></Empty>;
-    return trial.error ? <Problem what={`Trial ${text} could not be read.`} error={trial.error} retry={trial.reload} /> : <Loading />;
+    return trial.error ? <Problem what={`Could not load trial ${text}.`} error={trial.error} retry={trial.reload} /> : <Loading />;
   }
   const e = experiment.data;
   const over = ended(t.state);
   const kill = () => setQuestion({
-    title: `Kill trial ${t.id}?`, text: 'It ends at once. What it did since its last checkpoint is lost; the experiment goes on without it.', yes: 'Kill', danger: true,
+    title: `Kill trial ${t.id}?`, text: 'The trial is killed immediately. Progress since its last checkpoint is lost; the experiment continues without it.', yes: 'Kill', danger: true,
     act: async () => {
       try {
         await api.killTrial(t.id);
@@ -67,7 +67,7 @@ export function TrialPage({ params: { id: text, tab = 'overview' } }: { params: 
         <span class="grow" />
         {!over && <button type="button" class="danger" onClick={kill}>Kill</button>}
       </div>
-      {t.error && <Notice kind="bad" title="It ended in an error" text={t.error}>{tab !== 'logs' && <a class="button" href={`/trials/${t.id}/logs`}>See the log</a>}</Notice>}
+      {t.error && <Notice kind="bad" title="Ended with an error" text={t.error}>{tab !== 'logs' && <a class="button" href={`/trials/${t.id}/logs`}>See the log</a>}</Notice>}
       {!t.error && t.waitingReason && !over && <Notice kind="wait" title="It waits" text={t.waitingReason} />}
       <Tabs at={tab} href={(k) => `/trials/${t.id}${k === 'overview' ? '' : `/${k}`}`}
         items={[{ key: 'overview', title: 'Overview' }, { key: 'checkpoints', title: 'Checkpoints', count: t.checkpointCount }, { key: 'logs', title: 'Logs' }]} />

@@ -53,8 +53,8 @@ export function Wait({ params: { id = '', type = '' } }: { params: Record<string
         <h1>{task?.description || id}</h1>
         {task && <State state={task.state} />}
       </div>
-      {error !== undefined && <Problem what="It could not be looked at." error={error} />}
-      {!error && <p class="lead" role="status">{over ? `It is over${task?.exitStatus ? `: ${task.exitStatus}` : ''}. Start another one.` : why || 'It is being started; its page opens here by itself.'}</p>}
+      {error !== undefined && <Problem what="Could not load this task." error={error} />}
+      {!error && <p class="lead" role="status">{over ? `The task ended${task?.exitStatus ? `: ${task.exitStatus}` : ''}. Start another one.` : why || 'The task is starting. Its page opens here when it is ready.'}</p>}
       {task && <LogView task={id} over={over} name={`the log of ${words(task.description || id)}`} />}
     </div>
   );

@@ -46,6 +46,6 @@ export function Checkpoints(p: Props) {
   const rows = sorted(p.list, columns, sort);
   return (
     <Table<Checkpoint> label="checkpoints" columns={columns} count={rows.length} row={(i) => rows[i]} id={(c) => c.uuid} sort={sort} marked={(c) => c === top} fit
-      empty={<Empty title={p.over ? 'It saved no checkpoint.' : 'No checkpoint yet.'}><p>A training saves one when its code says so, and when it is paused.</p></Empty>} />
+      empty={<Empty title={p.over ? 'No checkpoint was saved.' : 'No checkpoint yet.'}><p>A training saves one when its code asks for it, and when it is paused.</p></Empty>} />
   );
 }

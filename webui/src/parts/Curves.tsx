@@ -29,11 +29,11 @@ export function Curves({ data, trials, metric, over }: Props) {
   const charts = useMemo(() => families([...data.book.keys()].map(parseKey), metric), [data.version, metric]);
   const shown = charts.filter((c) => c.name.toLowerCase().includes(find.toLowerCase()));
 
-  if (data.error) return <Problem what="The curves could not be read." error={data.error} retry={data.reload} />;
+  if (data.error) return <Problem what="Could not load the curves." error={data.error} retry={data.reload} />;
   if (!data.ready) return <Loading lines={5} />;
   if (charts.length === 0) {
-    return <Empty title={over ? 'It reported no metrics.' : 'No metrics yet.'}>
-      <p>{over ? 'Its log says what it did.' : 'Curves appear here as soon as the training reports.'}</p>
+    return <Empty title={over ? 'No metrics were reported.' : 'No metrics yet.'}>
+      <p>{over ? 'See its log.' : 'Curves appear here as soon as the training reports metrics.'}</p>
     </Empty>;
   }
   return (
@@ -100,7 +100,7 @@ function Card(p: CardProps) {
         for (const c of list) for (const m of c.metrics) load(book, c.trial.id, m.group, m.data);
         setRaw(book);
       },
-      (error) => !stop.signal.aborted && complain('The chosen range could not be read', error),
+      (error) => !stop.signal.aborted && complain('Could not load the chosen range', error),
     );
     return () => stop.abort();
   }, [zoomed, near, p.time]);

@@ -170,7 +170,7 @@ export function LogView({ task, over, name }: { task: string; over: boolean; nam
       {problem && <p class="problem" role="alert">{problem}</p>}
       <div ref={box} class="lines" role="log" aria-live="off" tabIndex={0} aria-label={`lines of ${name}`} onScroll={scrolled}>
         {began && lines.length === 0 && !problem && (
-          <Empty title={narrowed ? 'No line fits.' : over ? 'It wrote nothing.' : 'Nothing is written yet.'}>
+          <Empty title={narrowed ? 'No line matches.' : over ? 'No output.' : 'No output yet.'}>
             {narrowed && <button type="button" onClick={() => { setTyped(''); setParams({ q: '', level: '', rank: '', node: '' }); }}>Show every line</button>}
           </Empty>
         )}

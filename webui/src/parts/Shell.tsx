@@ -51,7 +51,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
           {places.map((p) => <a key={p.to} href={p.to} aria-current={p.also.test(path.value) ? 'page' : undefined}><Icon d={p.icon} /><span>{p.title}</span></a>)}
         </nav>
         <div class="foot">
-          {state === 'lost' ? <p class="link lost" role="status">connection lost, trying again</p> : <p class={`link ${state}`}>{state === 'live' ? 'live' : ' '}</p>}
+          {state === 'lost' ? <p class="link lost" role="status">connection lost, retrying</p> : <p class={`link ${state}`}>{state === 'live' ? 'live' : ' '}</p>}
           <ThemeSwitch />
           {me.value && (
             <div class="who">

@@ -106,7 +106,7 @@ export function Confirm({ question, close }: { question: Question | null; close:
       <h2 id="question">{question.title}</h2>
       <p>{question.text}</p>
       <div class="row end">
-        <button type="button" onClick={() => dialog.current?.close()}>Keep as it is</button>
+        <button type="button" onClick={() => dialog.current?.close()}>Go back</button>
         <button type="button" class={question.danger ? 'danger' : 'main'} disabled={busy} onClick={yes}>{question.yes}</button>
       </div>
     </dialog>
@@ -149,7 +149,7 @@ export function Copy({ text, what }: { text: string; what: string }) {
       await navigator.clipboard.writeText(text);
       say(`${what} copied`);
     } catch {
-      say(`This browser does not let pages copy here; ${what}: ${text}`);
+      say(`This browser does not allow copying from this page. ${what}: ${text}`);
     }
   };
   return <button type="button" class="quiet" onClick={copy} aria-label={`copy ${what}`}>copy</button>;
