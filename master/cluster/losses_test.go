@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -99,7 +100,7 @@ func replaced(t *testing.T, r *rig) {
 func clientKilled(t *testing.T, r *rig) {
 	c := r.connect(t, cluster.Config{ClusterID: mine})
 	task := r.Task(mine, "client.1", 1)
-	task.StopAfter = time.Second
+	task.StopAfter = 10 * time.Second // a client that is only slow keeps its task
 	if outcome, err := c.Submit(t.Context(), task); outcome != cluster.Done {
 		t.Fatal(err)
 	}
@@ -131,6 +132,22 @@ func clientKilled(t *testing.T, r *rig) {
 	}
 }
 
+// write raises Nomad's index by so much, further than a restored server comes by itself
+// before somebody looks.
+func (r *rig) write(t *testing.T, times int) {
+	t.Helper()
+	const path = "detent/test"
+	for i := range times {
+		v := &api.Variable{Path: path, Items: api.VariableItems{"n": strconv.Itoa(i)}}
+		if _, _, err := r.agent.API.Variables().Update(v, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.agent.API.Variables().Delete(path, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // restored: a Nomad that was set back to a backup knows less than we do, even of
 // what was submitted after the last list.
 func restored(t *testing.T, r *rig) {
@@ -148,6 +165,10 @@ func restored(t *testing.T, r *rig) {
 	o, err := c.Observe(t.Context(), cluster.Known{Full: true, Live: known.Live[:1]})
 	if err != nil || o.Alarm != "" || len(o.Gone) > 0 {
 		t.Fatalf("before: %+v, %v", o, err)
+	}
+	r.write(t, 50)
+	if o, err = c.Observe(t.Context(), cluster.Known{Full: true, Live: known.Live[:1]}); err != nil {
+		t.Fatal(err)
 	}
 	known.Index = o.Index
 	if outcome, err := c.Submit(t.Context(), r.Task(mine, "backup.2", 1)); outcome != cluster.Done {

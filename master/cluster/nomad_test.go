@@ -363,24 +363,33 @@ func (r *rig) waitFor(t *testing.T, c *cluster.Cluster, id string, ok func(clust
 func rotation(t *testing.T, r *rig) {
 	var clock clock
 	c := r.connect(t, cluster.Config{ClusterID: mine, Now: clock.now})
-	verify := func(id string) error {
+	identity := func(id string) string {
 		if outcome, err := c.Submit(t.Context(), r.Task(mine, id, 1)); outcome != cluster.Done {
 			t.Fatal(err)
 		}
-		_, err := c.VerifyIdentity(t.Context(), r.JWT(t, id, 0))
-		return err
+		return r.JWT(t, id, 0)
 	}
-	if err := verify("key.1"); err != nil {
+	first := identity("key.1")
+	if _, err := c.VerifyIdentity(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := r.agent.API.Keyring().Rotate(&api.KeyringRotateOptions{}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := verify("key.2"); !fault.Is(err, fault.Unavailable) {
+	header := func(jwt string) string { h, _, _ := strings.Cut(jwt, "."); return h } // it names the key
+	ids := []string{"key.1"}
+	r.agent.Until(t, 60*time.Second, "an identity with the new key", func() error {
+		ids = append(ids, fmt.Sprintf("key.%d", len(ids)+1))
+		if header(identity(ids[len(ids)-1])) == header(first) {
+			return errors.New("Nomad signs with the old key")
+		}
+		return nil
+	})
+	if _, err := c.VerifyIdentity(t.Context(), r.JWT(t, ids[len(ids)-1], 0)); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("a new key right after the keys were read is answered with %v", err)
 	}
 	clock.advance(5 * time.Second)
-	for _, id := range []string{"key.1", "key.2"} {
+	for _, id := range ids {
 		if _, err := c.VerifyIdentity(t.Context(), r.JWT(t, id, 0)); err != nil {
 			t.Errorf("%s, after the keys were rotated: %v", id, err)
 		}
@@ -389,7 +398,7 @@ func rotation(t *testing.T, r *rig) {
 	if _, err := c.VerifyIdentity(t.Context(), r.JWT(t, "key.1", 0)); !fault.Is(err, fault.Unauthenticated) {
 		t.Errorf("an identity that has expired is answered with %v", err)
 	}
-	for _, id := range []string{"key.1", "key.2"} {
+	for _, id := range ids {
 		if _, err := c.Stop(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
