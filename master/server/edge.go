@@ -24,7 +24,7 @@ const shortestPassword = 8
 type SpoolConfig struct {
 	// Folder on a disk, not in memory. The system's temporary folder when empty.
 	Folder string `yaml:"folder"`
-	// Megabytes for all requests together. One user gets a quarter of it.
+	// Megabytes for all requests together. One request gets a quarter of it at most, and a user a share of what is free.
 	MaxMB int `yaml:"max_mb"`
 }
 
@@ -46,7 +46,7 @@ func (c *Config) checkEdge(k *checker) {
 	}
 	checkInitialPassword(k, c.InitialPassword)
 	if c.Spool.MaxMB < 1024 {
-		k.fail("spool.max_mb", "at least 1024 are needed, because one user gets a quarter of it; found %d", c.Spool.MaxMB)
+		k.fail("spool.max_mb", "at least 1024 are needed, because one request gets a quarter of it at most; found %d", c.Spool.MaxMB)
 	}
 	if c.Spool.Folder != "" && !filepath.IsAbs(c.Spool.Folder) {
 		k.fail("spool.folder", "expected an absolute path, found %q", c.Spool.Folder)
@@ -125,11 +125,27 @@ func (c *Config) checkpointRoots() ([]string, error) {
 }
 
 func (c *Config) receiving() api.Receiving {
-	folder := c.Spool.Folder
-	if folder == "" {
-		folder = os.TempDir()
+	return api.Receiving{Spool: spool.New(c.spoolFolder(), int64(c.Spool.MaxMB)<<20)}
+}
+
+func (c *Config) spoolFolder() string {
+	if c.Spool.Folder != "" {
+		return c.Spool.Folder
 	}
-	return api.Receiving{Spool: spool.New(folder, int64(c.Spool.MaxMB)<<20)}
+	return os.TempDir()
+}
+
+// checkSpool warns about a folder that would make the master's memory depend on what
+// arrives.
+func (m *master) checkSpool() {
+	folder := m.cfg.spoolFolder()
+	switch memory, err := spool.InMemory(folder); {
+	case err != nil:
+		m.log.Warn("the folder in which requests are stored while they arrive cannot be used; set spool.folder", "folder", folder, "error", err)
+	case memory:
+		m.log.Warn("requests that arrive are stored in memory, because their folder is on a tmpfs: they count as the master's memory, which may be killed for it; set spool.folder to a folder on a disk, or lower spool.max_mb",
+			"folder", folder, "max_mb", m.cfg.Spool.MaxMB)
+	}
 }
 
 // initialPassword gives admin its first password, at the first start of a cluster's

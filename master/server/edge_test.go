@@ -1,11 +1,14 @@
 package server
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
+	"github.com/detent-ml/detent/master/spool"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -69,5 +72,33 @@ func TestWhatAMasterAcceptsFromOutside(t *testing.T) {
 		if got := m.blankLogin(c[0], c[1]); got != want {
 			t.Errorf("a blank password from %s for %s: %v", c[0], c[1], got)
 		}
+	}
+}
+
+// TestASpoolInMemoryIsWarnedAbout: a tmpfs is the master's memory, and a disk is not.
+func TestASpoolInMemoryIsWarnedAbout(t *testing.T) {
+	said := func(folder string) string {
+		var out bytes.Buffer
+		m := &master{cfg: Defaults(), log: slog.New(slog.NewTextHandler(&out, nil))}
+		m.cfg.Spool.Folder = folder
+		m.checkSpool()
+		return out.String()
+	}
+	if got := said(t.TempDir() + "/none"); !strings.Contains(got, "spool.folder") || !strings.Contains(got, "no such file") {
+		t.Errorf("a folder that is missing: %s", got)
+	}
+	tried := 0
+	for _, folder := range []string{t.TempDir(), "/dev/shm"} {
+		memory, err := spool.InMemory(folder)
+		if err != nil {
+			continue
+		}
+		tried++
+		if got := said(folder); strings.Contains(got, "tmpfs") != memory || strings.Contains(got, folder) != memory {
+			t.Errorf("%s: %s", folder, got)
+		}
+	}
+	if tried == 0 {
+		t.Skip("no folder to try")
 	}
 }

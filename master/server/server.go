@@ -123,6 +123,7 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 	if m.vault, err = m.newVault(); err != nil {
 		return err
 	}
+	m.checkSpool()
 	if err := m.initialPassword(ctx); err != nil {
 		return err
 	}

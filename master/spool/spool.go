@@ -1,9 +1,10 @@
 // Package spool keeps on disk what requests bring until it is whole, so that the
 // master's memory does not depend on how much arrives, or how slowly.
 //
-// A Folder bounds what lies in it, for everybody together and for each owner, so
-// that one who sends much cannot keep the others from sending. A File has no name:
-// it was unlinked when it was made, and is gone with the process however that ends.
+// A Folder bounds what lies in it, for everybody together and for each owner. The
+// share of an owner shrinks with what is left: some owners who send much, each as much as
+// possible, still leave room for others. A File has no name: it was unlinked when it was
+// made, and is gone with the process however that ends.
 package spool
 
 import (
@@ -12,29 +13,43 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// OwnerShare is which part of a folder one owner may fill: this fraction of it.
-const OwnerShare = 4
+const (
+	// OwnerShare is which part of a folder one owner may fill at most: this fraction of it.
+	OwnerShare = 4
+	// freeShare says how much stays free when an owner who holds something already asks for
+	// more: so many times what the owner then holds. So k owners who take all that they can
+	// hold at most 1/(freeShare+1) of what was left to each, and most of it stays free for others.
+	freeShare = 8
+)
 
 // A Folder holds files.
 type Folder struct {
 	path string
 	most int64
 
-	mu     sync.Mutex
-	used   int64
-	owners map[string]int64
-	freed  chan struct{} // closed and replaced when something is released
+	mu      sync.Mutex
+	used    int64
+	owners  map[string]int64
+	waiting []*waiter // in the order in which they came
+}
+
+// A waiter waits for room.
+type waiter struct {
+	owner   string
+	n       int64
+	granted chan struct{} // closed when it has the room
 }
 
 // New makes a folder of at most so many bytes. The directory has to exist.
 func New(path string, most int64) *Folder {
-	return &Folder{path: path, most: most, owners: map[string]int64{}, freed: make(chan struct{})}
+	return &Folder{path: path, most: most, owners: map[string]int64{}}
 }
 
 // Path is the directory.
@@ -61,28 +76,69 @@ func (f *Folder) Reserve(ctx context.Context, owner string, n int64) (*Reservati
 	if n > f.most/OwnerShare {
 		return nil, fault.New(fault.TooLarge, "the request has %.1f MB; this master stores at most %.1f MB for one user while it receives", mb(n), mb(f.most/OwnerShare))
 	}
-	for {
-		freed, ok := f.take(owner, n)
-		if ok {
-			return &Reservation{folder: f, owner: owner, left: n, held: n}, nil
-		}
-		select {
-		case <-freed:
-		case <-ctx.Done():
+	w := &waiter{owner: owner, n: n, granted: make(chan struct{})}
+	f.mu.Lock()
+	f.waiting = append(f.waiting, w)
+	f.grant()
+	f.mu.Unlock()
+	select {
+	case <-w.granted:
+	case <-ctx.Done():
+		if f.giveUp(w) {
 			return nil, fault.New(fault.Unavailable, "the master receives as much at the moment as it has room for; try again")
 		}
 	}
+	return &Reservation{folder: f, owner: owner, left: n, held: n}, nil
 }
 
-func (f *Folder) take(owner string, n int64) (freed chan struct{}, ok bool) {
+// grant gives room to those who wait and may have it: whoever holds least first. It
+// needs the lock.
+func (f *Folder) grant() {
+	for {
+		var next *waiter
+		for _, w := range f.waiting {
+			if f.fits(w) && (next == nil || f.owners[w.owner] < f.owners[next.owner]) {
+				next = w
+			}
+		}
+		if next == nil {
+			return
+		}
+		f.used += next.n
+		f.owners[next.owner] += next.n
+		f.remove(next)
+		close(next.granted)
+	}
+}
+
+// fits needs the lock. An owner who holds nothing needs only the room: nobody's first
+// request waits for a share.
+func (f *Folder) fits(w *waiter) bool {
+	held, left := f.owners[w.owner], f.most-f.used-w.n
+	switch {
+	case left < 0 || held+w.n > f.most/OwnerShare:
+		return false
+	case held == 0:
+		return true
+	}
+	return (held+w.n)*freeShare <= left
+}
+
+// giveUp stops waiting, and says whether it did: the room may have been given at the
+// same moment.
+func (f *Folder) giveUp(w *waiter) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.used+n > f.most || f.owners[owner]+n > f.most/OwnerShare {
-		return f.freed, false
+	return f.remove(w)
+}
+
+// remove needs the lock.
+func (f *Folder) remove(w *waiter) bool {
+	i := slices.Index(f.waiting, w)
+	if i >= 0 {
+		f.waiting = slices.Delete(f.waiting, i, i+1)
 	}
-	f.used += n
-	f.owners[owner] += n
-	return nil, true
+	return i >= 0
 }
 
 func (f *Folder) release(owner string, n int64) {
@@ -92,8 +148,7 @@ func (f *Folder) release(owner string, n int64) {
 	if f.owners[owner] -= n; f.owners[owner] <= 0 {
 		delete(f.owners, owner)
 	}
-	close(f.freed)
-	f.freed = make(chan struct{})
+	f.grant()
 }
 
 // Close gives the room back. The files are to be closed before.
