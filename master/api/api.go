@@ -135,6 +135,7 @@ type API struct {
 	receiver   *receiver
 	meters     *meters
 	logins     *logins
+	forwarders *forwarders
 	hosts      hosts
 	artifacts  artifacts
 	followings *followings
@@ -147,7 +148,7 @@ type API struct {
 func New(ctx context.Context, cfg Config, db *store.DB, bus *store.Bus, id Identity, disc Discovery, log *slog.Logger) *API {
 	a := &API{cfg: cfg, db: db, bus: bus, identity: id, discovery: disc, log: log,
 		auth: newAuthenticator(db), receiver: newReceiver(cfg.Receiving), meters: newMeters(),
-		logins: newLogins(), hosts: newHosts(cfg.Hosts), driven: newDriven(db), stopping: ctx}
+		logins: newLogins(), forwarders: newForwarders(log), hosts: newHosts(cfg.Hosts), driven: newDriven(db), stopping: ctx}
 	a.app = fiber.New(fiber.Config{
 		AppName:               "det-master",
 		DisableStartupMessage: true,

@@ -40,6 +40,7 @@ func (a *API) login(ctx context.Context, c *call, req *v1.LoginRequest) (*v1.Log
 	if err := fromElsewhere(c); err != nil {
 		return nil, err
 	}
+	a.noteForwarder(c.Ctx)
 	name := strings.ToLower(strings.TrimSpace(req.Username))
 	if name == "" {
 		return nil, fault.New(fault.Invalid, "username: a name is needed")

@@ -12,17 +12,16 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // Limits on guessing passwords. Nobody is locked out by what others do elsewhere:
 // tries are counted for an address, and for a name at an address, and never for a
-// name alone. What many addresses can try together is bounded by how many
-// passwords are compared at once.
+// name alone. What many addresses can try together, and one address for many names, is
+// bounded by how many passwords are compared at once.
 const (
 	LoginWindow    = time.Minute // in which tries are counted
 	triesOfName    = 10          // for one name at one address
-	triesOfAddress = 60          // for all names at one address
+	triesOfAddress = 60          // for all names at one address; beyond it a name has one
 	comparesAt     = 4           // passwords that are compared at once, at most
 	comparesOf     = 32          // of one address, being compared or waiting
 	compareWait    = 10 * time.Second
@@ -82,23 +81,27 @@ func loginKeys(address, name string) (ofName, ofAddress string) {
 	return "name " + address + " " + name, "address " + address
 }
 
-// countLogin counts a try, and fails when there were too many.
+// countLogin counts a try, and fails when there were too many. A name's first try is
+// compared however many others there were from its address: people may share that with
+// somebody who guesses, behind a proxy that nobody has named.
 func (a *API) countLogin(ctx context.Context, address, name string) error {
 	ofName, ofAddress := loginKeys(address, name)
 	tallies, err := a.db.CountLogin(ctx, []string{ofName, ofAddress}, LoginWindow)
 	if err != nil {
 		return err
 	}
-	for _, limit := range []struct {
-		of   store.LoginTally
-		most int
-		what string
-	}{{tallies[ofName], triesOfName, "for " + name + " from your address"}, {tallies[ofAddress], triesOfAddress, "from your address"}} {
-		if limit.of.Tries > limit.most {
-			return fault.New(fault.TooMany, "too many wrong passwords %s; try again in %d seconds", limit.what, max(0, int(limit.of.Wait))+1)
-		}
+	of, all := tallies[ofName], tallies[ofAddress]
+	switch {
+	case of.Tries > triesOfName:
+		return tooManyWrong("for "+name+" from your address", of.Wait)
+	case all.Tries > triesOfAddress && of.Tries > 1:
+		return tooManyWrong("from your address", min(of.Wait, all.Wait))
 	}
 	return nil
+}
+
+func tooManyWrong(what string, wait float64) error {
+	return fault.New(fault.TooMany, "too many wrong passwords %s; try again in %d seconds", what, max(0, int(wait))+1)
 }
 
 // addressOf is where a call comes from: the address of its connection, or, where
