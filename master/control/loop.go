@@ -84,7 +84,8 @@ type term struct {
 	known   cluster.Known // for the next observation
 	alarm   string
 	swept   time.Time         // when what attempts have left was looked for
-	listed  bool              // all of Nomad\'s jobs were listed since the last sweep
+	listed  bool              // all of Nomad's jobs were listed since the last sweep
+	alive   []string          // the attempts of those that were to run, or ran
 	again   bool              // something changed: look once more at once
 	aside   aside             // what could not be made as usual
 	told    map[string]string // the faults that were logged, by key

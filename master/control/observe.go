@@ -84,6 +84,9 @@ func (t *term) observed(ctx context.Context, a answer) error {
 		return err
 	}
 	t.sighted, t.listed = true, t.listed || o.Full
+	if o.Full {
+		t.alive = aliveIn(o.Jobs)
+	}
 	if t.alarm = o.Alarm; o.Alarm == "" {
 		t.known.Index = t.reached(o)
 	}

@@ -27,7 +27,7 @@ func (t *term) recordOrphans(ctx context.Context, tx *store.DB, o cluster.Observ
 	}
 	jobs := []store.Orphan{}
 	for _, j := range o.Jobs {
-		if !j.Stopped && j.Status != "dead" {
+		if alive(j) {
 			jobs = append(jobs, store.Orphan{AllocationID: j.AllocationID, JobID: j.JobID, SubmittedAt: j.SubmittedAt})
 		}
 	}
@@ -42,9 +42,24 @@ func (t *term) recordOrphans(ctx context.Context, tx *store.DB, o cluster.Observ
 	return nil
 }
 
+// alive tells whether something of a job runs, or will.
+func alive(j cluster.JobFact) bool { return !j.Stopped && j.Status != "dead" }
+
+// aliveIn are the attempts of the jobs that are alive.
+func aliveIn(jobs []cluster.JobFact) []string {
+	var ids []string
+	for _, j := range jobs {
+		if alive(j) {
+			ids = append(ids, j.AllocationID)
+		}
+	}
+	return ids
+}
+
 // sweep has jobs stopped that have no row for long, and those of attempts that ended
-// long ago. It looks after each full list of Nomad's, and only while that can be
-// trusted.
+// long ago: also of those that were stopped, or never handed over as far as is known. A call
+// to register a job that timed out here may reach Nomad after the order to stop it. The
+// sweep looks after each full list of Nomad's, and only while that can be trusted.
 func (t *term) sweep(ctx context.Context) error {
 	if !t.listed || t.alarm != "" {
 		return nil
@@ -61,7 +76,7 @@ func (t *term) sweep(ctx context.Context) error {
 				return err
 			}
 		}
-		ended, err := tx.ToEnd(ctx, leftover.JobMargin, time.Since(t.began), sweptAtOnce)
+		ended, err := tx.ToEnd(ctx, t.alive, leftover.JobMargin, time.Since(t.began), sweptAtOnce)
 		if err != nil {
 			return fmt.Errorf("attempts that ended: %w", err)
 		}

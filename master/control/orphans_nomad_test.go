@@ -15,7 +15,8 @@ import (
 )
 
 // TestOrphansInNomad is the sweep on a real Nomad: the job of a row that is gone is
-// shown, and stopped after its grace, beside another cluster's job, which goes on.
+// shown, and stopped after its grace, beside another cluster's job, which goes on. So is
+// the job of an attempt that ended before the job came.
 func TestOrphansInNomad(t *testing.T) {
 	agent := nomadtest.Start(t, nomadtest.Options{})
 	runner := filepath.Join(t.TempDir(), "det-runner")
@@ -68,5 +69,25 @@ func TestOrphansInNomad(t *testing.T) {
 	look()
 	if n := b.int(`SELECT count(*) FROM orphans`); n != 0 {
 		t.Errorf("%d orphans are left", n)
+	}
+
+	// A call to register a job comes to Nomad after its attempt has ended.
+	e := b.experiment("")
+	look()
+	late := b.newest(e)
+	b.exec(`UPDATE experiments SET desired = 'killed' WHERE id = $1`, e)
+	look()
+	if state := b.text(`SELECT state FROM allocations WHERE id = $1`, late); state != "TERMINATED" {
+		t.Fatalf("its attempt is %s", state)
+	}
+	if outcome, err := c.Submit(t.Context(), rig.Task(ours, late, 1)); outcome != cluster.Done {
+		t.Fatal(err)
+	}
+	if look(); stopped(late) {
+		t.Fatal("the late job was stopped within the margin")
+	}
+	b.exec(`UPDATE allocations SET ended_at = now() - interval '21 minutes' WHERE id = $1`, late)
+	if look(); !stopped(late) {
+		t.Fatal("the late job of an attempt that ended goes on")
 	}
 }

@@ -101,3 +101,52 @@ func TestAJobEndsWithItsAttempt(t *testing.T) {
 		t.Errorf("a job in which nothing runs was stopped %d times", n)
 	}
 }
+
+// TestAJobThatCameLate: a call to register a job timed out, its attempt was killed and
+// ended meanwhile, and then Nomad had the job all the same. It is stopped a margin later,
+// though the order to stop was thought to have been taken; and again, if it comes again.
+func TestAJobThatCameLate(t *testing.T) {
+	for what, change := range map[string]string{
+		"its attempt was killed, and Nomad knew no job to stop": `stopped_at = now(), kill_at = now(), kill_reason = 'x', submitted_at = NULL`,
+		"its attempt was given up without an order":             `stopped_at = NULL, kill_at = NULL, submitted_at = NULL`,
+		"its attempt was stopped before":                        `stopped_at = now(), kill_at = NULL`,
+	} {
+		t.Run(what, func(t *testing.T) {
+			b := newBench(t, "n1")
+			e := b.experiment("")
+			b.settle()
+			id := b.newest(e)
+			b.exec(`UPDATE experiments SET desired = 'killed' WHERE id = $1`, e)
+			b.settle()
+			b.want(e, "CANCELED", "CANCELED", "TERMINATED killed")
+			b.exec(`UPDATE allocations SET `+change+`, tried_at = now() WHERE id = $1`, id)
+			b.exec(`UPDATE members SET nomad_ended_at = now() WHERE allocation_id = $1`, id)
+			clear(b.nomad.stops)
+			b.nomad.jobs = []cluster.JobFact{job(id, "pending")}
+			b.settle()
+			if n := b.nomad.stops[id]; n != 0 {
+				t.Fatalf("its job was stopped %d times within the margin", n)
+			}
+			b.exec(`UPDATE allocations SET ended_at = now() - interval '21 minutes' WHERE id = $1`, id)
+			b.nomad.alarm = "lists cannot be trusted"
+			b.settle()
+			if n := b.nomad.stops[id]; n != 0 {
+				t.Fatalf("its job was stopped %d times by a list that cannot be trusted", n)
+			}
+			b.nomad.alarm = ""
+			b.settle()
+			if n := b.nomad.stops[id]; n != 1 {
+				t.Fatalf("its job was stopped %d times after the margin", n)
+			}
+			b.settle()
+			if n := b.nomad.stops[id]; n != 1 {
+				t.Fatalf("its job, which is stopped, was stopped %d times", n)
+			}
+			b.nomad.jobs = []cluster.JobFact{job(id, "running")}
+			b.settle()
+			if n := b.nomad.stops[id]; n != 2 {
+				t.Fatalf("its job came once more, and was stopped %d times in all", n)
+			}
+		})
+	}
+}

@@ -48,10 +48,11 @@ func (db *DB) Orphans(ctx context.Context, known time.Duration, limit int) ([]Or
 }
 
 // ToEnd lists attempts that ended so long ago and whose jobs, by what Nomad said
-// last, still run something. The others of that age are not looked at again. Those whose
-// lines are missing are left alone until a master has led for as long: none was there to
-// take them before. That ends when their last processes give up.
-func (db *DB) ToEnd(ctx context.Context, ended, led time.Duration, limit int) ([]string, error) {
+// last, still run something: by the words about their members, or because they are among
+// the attempts whose jobs are alive. The others of that age are not looked at again. Those
+// whose lines are missing are left alone until a master has led for as long: none was there
+// to take them before. That ends when their last processes give up.
+func (db *DB) ToEnd(ctx context.Context, alive []string, ended, led time.Duration, limit int) ([]string, error) {
 	if _, err := db.exec(ctx, `
 		UPDATE allocations a SET stopped_at = now()
 		WHERE a.kill_at IS NULL AND a.stopped_at IS NULL AND a.submitted_at IS NOT NULL AND a.ended_at < now() - $1::interval
@@ -59,11 +60,12 @@ func (db *DB) ToEnd(ctx context.Context, ended, led time.Duration, limit int) ([
 		return nil, err
 	}
 	r, err := db.Query(ctx, `
-		SELECT id FROM allocations
-		WHERE kill_at IS NULL AND stopped_at IS NULL AND submitted_at IS NOT NULL AND ended_at < now() - $1::interval
-			AND ($3::interval >= $1::interval OR ended_at < now() - $4::interval
-				OR NOT EXISTS (SELECT 1 FROM members m WHERE m.allocation_id = allocations.id AND m.claimed_at IS NOT NULL AND NOT m.logs_done))
-		ORDER BY ended_at LIMIT $2`, ended, limit, led, leftover.Hold+ended)
+		SELECT id FROM (
+			SELECT id, ended_at FROM allocations WHERE kill_at IS NULL AND stopped_at IS NULL AND submitted_at IS NOT NULL AND ended_at < now() - $1::interval
+			UNION SELECT id, ended_at FROM allocations WHERE id = ANY($5) AND ended_at < now() - $1::interval) a
+		WHERE $3::interval >= $1::interval OR ended_at < now() - $4::interval
+			OR NOT EXISTS (SELECT 1 FROM members m WHERE m.allocation_id = a.id AND m.claimed_at IS NOT NULL AND NOT m.logs_done)
+		ORDER BY ended_at LIMIT $2`, ended, limit, led, leftover.Hold+ended, alive)
 	if err != nil {
 		return nil, asFault(err)
 	}
