@@ -271,7 +271,7 @@ func superuser(t *testing.T) (dsn string) {
 func (n *newcomer) release(t *testing.T) (out string) {
 	t.Helper()
 	out = filepath.Join(n.dir, "release")
-	if _, err := release.Build(t.Context(), release.Options{Root: n.root, Out: out, Servers: []release.Target{here()}, Log: t.Output()}); err != nil {
+	if _, err := release.Build(t.Context(), release.Options{Root: n.root, Out: out, Servers: []release.Target{here()}, ArchivesOnly: true, Log: t.Output()}); err != nil {
 		t.Fatal(err)
 	}
 	return out

@@ -32,7 +32,9 @@ type Options struct {
 	Servers []Target // platforms of det-master, det-runner and det-gpu
 	Clients []Target // platforms of det
 	Python  string   // a Python with pip, which makes the wheel; "" makes none
-	Log     io.Writer
+	// ArchivesOnly leaves out what is no archive of programs: image, bill of materials and wheel. For tests.
+	ArchivesOnly bool
+	Log          io.Writer
 }
 
 // A builder makes one release.
@@ -57,7 +59,10 @@ func Build(ctx context.Context, o Options) ([]string, error) {
 	if b.time, err = commitTime(ctx, o.Root); err != nil {
 		return nil, err
 	}
-	steps := []func(context.Context) error{b.programs, b.archives, b.images, b.bom, b.wheel}
+	steps := []func(context.Context) error{b.programs, b.archives}
+	if !o.ArchivesOnly {
+		steps = append(steps, b.images, b.bom, b.wheel)
+	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return nil, err
