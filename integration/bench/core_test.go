@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,16 +13,11 @@ import (
 // packages; here they are run and put into the table.
 func BenchmarkCore(b *testing.B) {
 	const part = "Deciding"
-	found := map[string]float64{}
+	found := map[string]map[string]float64{}
 	for _, pkg := range []string{"./master/sched", "./master/control", "./master/search"} {
-		cmd := exec.CommandContext(b.Context(), "go", "test", "-run", "^$", "-bench", "^Benchmark(Plan|Decide|Picture|Rebuild|Apply)$", pkg)
-		cmd.Dir = filepath.Join("..", "..")
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			b.Fatalf("%s: %v\n%s", pkg, err, out)
-		}
-		parse(out, found)
+		benchmarks(b, exec.CommandContext(b.Context(), "go", "test", "-run", "^$", "-bench", "^Benchmark(Plan|Decide|Picture|Rebuild|Apply)$", pkg), found)
 	}
+	measured := measuredIn(b, found)
 	for _, f := range []struct {
 		name, what, unit, target string
 		per                      float64
@@ -46,26 +40,22 @@ func BenchmarkCore(b *testing.B) {
 		{"Apply/pasha-10000", "… of PASHA, 10,000 trials", "µs", "20 µs", 1e3},
 		{"Rebuild", "search, a new leader folds 1,000,000 events", "ms", "", 1e6},
 	} {
-		ns, ok := found[f.name]
-		if !ok {
-			b.Fatalf("Benchmark%s printed nothing", f.name)
-		}
-		shared.figures.add(figure{part: part, what: f.what, value: ns / f.per, unit: f.unit, target: f.target})
+		shared.figures.add(figure{part: part, what: f.what, value: measured(f.name, "ns/op") / f.per, unit: f.unit, target: f.target})
 	}
-	b.ReportMetric(found["Decide/steady"]/1e6, "ms/Decide")
+	b.ReportMetric(measured("Decide/steady", "ns/op")/1e6, "ms/Decide")
 }
 
-// parse reads what go test -bench prints: nanoseconds per operation, by the
+// parse reads what go test -bench prints: the figures by their units, by the
 // benchmark's name without its prefix and the number of processors.
-func parse(out []byte, into map[string]float64) {
+func parse(out []byte, into map[string]map[string]float64) {
 	lines := bufio.NewScanner(bytes.NewReader(out))
 	for lines.Scan() {
 		f := strings.Fields(lines.Text())
-		if len(f) < 4 || f[3] != "ns/op" {
+		if len(f) < 4 {
 			continue
 		}
 		name, ok := strings.CutPrefix(f[0], "Benchmark")
-		if !ok {
+		if _, err := strconv.Atoi(f[1]); !ok || err != nil {
 			continue
 		}
 		if i := strings.LastIndexByte(name, '-'); i > 0 {
@@ -73,16 +63,24 @@ func parse(out []byte, into map[string]float64) {
 				name = name[:i]
 			}
 		}
-		if ns, err := strconv.ParseFloat(f[2], 64); err == nil {
-			into[name] = ns
+		for i := 2; i+1 < len(f); i += 2 {
+			v, err := strconv.ParseFloat(f[i], 64)
+			if err != nil {
+				break
+			}
+			if into[name] == nil {
+				into[name] = map[string]float64{}
+			}
+			into[name][f[i+1]] = v
 		}
 	}
 }
 
 func TestParse(t *testing.T) {
-	found := map[string]float64{}
-	parse([]byte("goos: linux\nBenchmarkPlan/preempt-crumbs-2 \t      3\t 10657981.5 ns/op\t 7 B/op\nBenchmarkApply\t  9  812 ns/op\nPASS\nok  \tx\t1.5s\n"), found)
-	if len(found) != 2 || found["Plan/preempt-crumbs"] != 10657981.5 || found["Apply"] != 812 {
+	found := map[string]map[string]float64{}
+	parse([]byte("goos: linux\nBenchmarkPlan/preempt-crumbs-2 \t      3\t 10657981.5 ns/op\t 7 B/op\nBenchmarkApply\t  9  812 ns/op\t 0.5 ms/p50\n"+
+		"BenchmarkFill\nBenchmarkOdd one 2 three\nPASS\nok  \tx\t1.5s\n"), found)
+	if len(found) != 2 || found["Plan/preempt-crumbs"]["ns/op"] != 10657981.5 || found["Plan/preempt-crumbs"]["B/op"] != 7 || found["Apply"]["ms/p50"] != 0.5 {
 		t.Errorf("read %v", found)
 	}
 }

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"slices"
@@ -8,53 +9,53 @@ import (
 	"time"
 )
 
-var loopMetrics = flag.Int("loop-metrics", 8_000_000, "how many metrics the experiment has that BenchmarkLoop deletes")
+var (
+	loopMetrics = flag.Int("loop-metrics", 8_000_000, "how many metrics the experiment has that BenchmarkLoop deletes")
+	loopCycles  = flag.Int("loop-cycles", 60, "how many cycles BenchmarkLoop measures, at the least")
+)
 
 // BenchmarkLoop is whole cycles at 10,000 live trials, each of an experiment of its
 // own, 8,000 of them running on 1,000 nodes, over a real PostgreSQL: while nothing
 // happens, while the rows of an experiment of very many metrics are deleted, and
-// while Nomad hangs. Nomad's part is a fake that answers at once or not at all.
+// while Nomad hangs. Nomad's part is a fake that answers at once or not at all. One
+// cycle follows the other; a master waits until something happens, or 5 s.
 func BenchmarkLoop(b *testing.B) {
-	names := make([]string, benchTrials/10)
-	for i := range names {
-		names[i] = fmt.Sprintf("n%d", i)
-	}
-	w := newBench(b, names...)
+	w := newBench(b, benchNodes()...)
 	hung := &unsteadyNomad{fakeNomad: w.nomad}
 	w.term.nomad, w.term.beside = hung, true
 	w.term.cfg.Pools[0].Slots.PerNode = 8
 	w.watched()
 	w.watched()
-	w.crowd()
+	w.crowd(benchTrials, benchSlots)
 	for range 3 { // says of those that wait why they do
 		w.watched()
 	}
-	b.Run("steady", func(b *testing.B) { w.cycles(b, func() {}) })
+	some := func(n int) bool { return n < *loopCycles }
+	b.Run("steady", func(b *testing.B) { w.cycles(b, some) })
 	b.Run("deleting", func(b *testing.B) {
-		e := w.experiment("")
-		w.exec(`UPDATE experiments SET state = 'DELETING', desired = 'deleted', ended_at = now() WHERE id = $1`, e)
-		w.exec(`INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, experiment_id, name, pool, slots, ended_at)
-			SELECT 'big', 'TRIAL', gen_random_uuid(), owner_id, 1, id, 'x', 'default', 1, now() FROM experiments WHERE id = $1`, e)
-		w.exec(`INSERT INTO trials (experiment_id, number, task_id, hparams, seed, state, ended_at) VALUES ($1, 1, 'big', '{}', 1, 'COMPLETED', now())`, e)
-		for made := 0; made < *loopMetrics; made += 500_000 {
-			w.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, reported_at, avg) SELECT t.id, 1, 'training', s, s, now(), '{"loss": 1}'
-				FROM trials t, generate_series($1::int, $2::int) s WHERE t.task_id = 'big'`, made+1, min(made+500_000, *loopMetrics))
-		}
-		w.exec(`INSERT INTO work (kind, about, whose) VALUES ('erase', $1::int::text, 'user 1')`, e)
+		e := w.large(*loopMetrics)
 		began := time.Now()
-		erase := w.term.lanes[3]
-		w.cycles(b, func() { erase.pass(b.Context()) })
-		for w.int(`SELECT count(*) FROM experiments WHERE id = $1`, e) > 0 {
-			erase.pass(b.Context())
-			w.term.hands.wait()
-		}
+		ctx, cancel := context.WithCancel(b.Context())
+		defer w.term.hands.wait()
+		defer cancel()
+		w.term.hands.all.Go(func() { w.term.lanes[3].run(ctx) })
+		w.cycles(b, func(int) bool { return w.int(`SELECT count(*) FROM experiments WHERE id = $1`, e) > 0 })
 		b.ReportMetric(time.Since(began).Seconds(), "s/deletion")
 	})
 	b.Run("hung", func(b *testing.B) {
 		hung.hang()
 		defer hung.resume()
-		w.cycles(b, func() {})
+		w.cycles(b, some)
 	})
+}
+
+// benchNodes are the names of as many nodes of eight slots as benchSlots needs.
+func benchNodes() []string {
+	names := make([]string, benchSlots/8)
+	for i := range names {
+		names[i] = fmt.Sprintf("n%d", i)
+	}
+	return names
 }
 
 // watched is a cycle that begins with what Nomad says.
@@ -68,44 +69,65 @@ func (b *bench) watched() {
 	b.term.watch.answer = &a
 }
 
-// cycles measures them, with something begun before each.
-func (b *bench) cycles(t *testing.B, before func()) {
+// cycles measures them for as long as there are more.
+func (b *bench) cycles(t *testing.B, more func(n int) bool) {
 	t.Helper()
 	var took []time.Duration
 	for t.Loop() {
-		before()
-		began := time.Now()
-		b.term.watch.wanted = true
-		if err := b.term.cycle(b.t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		took = append(took, time.Since(began))
-		select {
-		case a := <-b.term.watch.answers:
-			b.term.watch.answer = &a
-		default:
+		for more(len(took)) || len(took) == 0 {
+			began := time.Now()
+			b.term.watch.wanted = true
+			if err := b.term.cycle(b.t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			took = append(took, time.Since(began))
+			select {
+			case a := <-b.term.watch.answers:
+				b.term.watch.answer = &a
+			default:
+			}
 		}
 	}
 	slices.Sort(took)
+	t.ReportMetric(float64(len(took)), "cycles")
 	t.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "ms/p50")
 	t.ReportMetric(float64(took[len(took)-1].Microseconds())/1000, "ms/max")
 }
 
-// crowd makes the rows of benchTrials live trials.
-func (b *bench) crowd() {
+// crowd makes the rows of live trials, of which the first ones run.
+func (b *bench) crowd(trials, running int) {
 	b.t.Helper()
 	e := b.experiment("")
-	b.exec(`INSERT INTO experiments (owner_id, project_id, config, original_config, seed, name, desired, state, pool, slots_per_trial)
-		SELECT owner_id, project_id, config, '', 1, 'test', 'active', 'ACTIVE', 'default', 1 FROM experiments, generate_series(2, $2::int) WHERE id = $1`, e, benchTrials)
-	b.exec(`INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, experiment_id, name, pool, slots)
-		SELECT 't' || id, 'TRIAL', gen_random_uuid(), owner_id, 1, id, 'x', 'default', 1 FROM experiments`)
-	b.exec(`INSERT INTO trials (experiment_id, number, task_id, hparams, seed, state, run_id) SELECT id, 0, 't' || id, '{}', 1, 'ACTIVE', 1 FROM experiments`)
-	b.exec(`INSERT INTO allocations (id, task_id, run_id, pool, slots, priority, state, assigned_at, submitted_at, tried_at, started_at)
-		SELECT 't' || id || '.1', 't' || id, 1, 'default', 1, 42, 'RUNNING', now(), now(), now(), now() FROM experiments ORDER BY id LIMIT $1`, benchSlots)
-	b.exec(`INSERT INTO allocations (id, task_id, run_id, pool, slots, priority, state)
-		SELECT 't' || id || '.1', 't' || id, 1, 'default', 1, 42, 'PENDING' FROM experiments ORDER BY id OFFSET $1`, benchSlots)
-	b.exec(`INSERT INTO members (allocation_id, rank, node_id, node_name, slot_ids, nomad_alloc_id, nomad_status, nomad_index, started, claimed_at, claimed_by)
-		SELECT a.id, 0, 'id-n' || (n / 8), 'n' || (n / 8), ARRAY[n % 8], 'x' || n, 'running', 7, true, now(), 'x'
-		FROM (SELECT id, (row_number() OVER (ORDER BY id) - 1)::int AS n FROM allocations WHERE state = 'RUNNING') a`)
+	b.exec(fmt.Sprintf(`SET LOCAL statement_timeout = 0;
+		INSERT INTO experiments (owner_id, project_id, config, original_config, seed, name, desired, state, pool, slots_per_trial, progress)
+		SELECT owner_id, project_id, config, '', 1, 'test', 'active', 'ACTIVE', 'default', 1, 0 FROM experiments, generate_series(2, %[2]d) WHERE id = %[1]d;
+		INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, experiment_id, name, pool, slots)
+		SELECT 't' || id, 'TRIAL', gen_random_uuid(), owner_id, 1, id, 'x', 'default', 1 FROM experiments;
+		INSERT INTO trials (experiment_id, number, task_id, hparams, seed, state, run_id) SELECT id, 0, 't' || id, '{}', 1, 'ACTIVE', 1 FROM experiments;
+		INSERT INTO allocations (id, task_id, run_id, pool, slots, priority, state, assigned_at, submitted_at, tried_at, started_at)
+		SELECT 't' || id || '.1', 't' || id, 1, 'default', 1, 42, 'RUNNING', now(), now(), now(), now() FROM experiments ORDER BY id LIMIT %[3]d;
+		INSERT INTO allocations (id, task_id, run_id, pool, slots, priority, state)
+		SELECT 't' || id || '.1', 't' || id, 1, 'default', 1, 42, 'PENDING' FROM experiments ORDER BY id OFFSET %[3]d;
+		INSERT INTO members (allocation_id, rank, node_id, node_name, slot_ids, nomad_alloc_id, nomad_status, nomad_index, started, claimed_at, claimed_by)
+		SELECT a.id, 0, 'id-n' || (n / 8), 'n' || (n / 8), ARRAY[n %% 8], 'x' || n, 'running', 7, true, now(), 'x'
+		FROM (SELECT id, (row_number() OVER (ORDER BY id) - 1)::int AS n FROM allocations WHERE state = 'RUNNING') a`, e, trials, running))
 	b.exec(`ANALYZE`)
+}
+
+// large makes an experiment of very many metrics whose rows are to be deleted. The
+// indexes are made after the rows, which is cheaper; what is deleted is the same.
+func (b *bench) large(metrics int) (id int) {
+	b.t.Helper()
+	id = b.experiment("")
+	b.exec(`UPDATE experiments SET state = 'DELETING', desired = 'deleted', ended_at = now() WHERE id = $1`, id)
+	b.exec(`INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, experiment_id, name, pool, slots, ended_at)
+		SELECT 'big', 'TRIAL', gen_random_uuid(), owner_id, 1, id, 'x', 'default', 1, now() FROM experiments WHERE id = $1`, id)
+	b.exec(`INSERT INTO trials (experiment_id, number, task_id, hparams, seed, state, ended_at) VALUES ($1, 1, 'big', '{}', 1, 'COMPLETED', now())`, id)
+	indexes := b.text(`SELECT string_agg(indexdef, '; ') FROM pg_indexes WHERE schemaname = 'public' AND tablename = 'metrics'`)
+	drops := b.text(`SELECT string_agg('DROP INDEX ' || indexname, '; ') FROM pg_indexes WHERE schemaname = 'public' AND tablename = 'metrics'`)
+	b.exec(fmt.Sprintf(`SET LOCAL statement_timeout = 0; SET LOCAL maintenance_work_mem = '512MB'; %s;
+		INSERT INTO metrics (trial_id, run_id, grp, steps, ord, reported_at, avg) SELECT t.id, 1, 'training', s, s, now(), '{"loss": 1}'
+			FROM trials t, generate_series(1, %d) s WHERE t.task_id = 'big'; %s`, drops, metrics, indexes))
+	b.exec(`INSERT INTO work (kind, about, whose) VALUES ('erase', $1::int::text, 'user 1')`, id)
+	return id
 }
