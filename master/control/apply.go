@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/detent-ml/detent/master/store"
@@ -16,12 +17,10 @@ func (t *term) apply(ctx context.Context, plan *Plan) (*store.Changes, error) {
 		return &store.Changes{}, nil
 	}
 	usual, slow := t.apart(plan.Bundles, time.Now())
-	left, err := t.applyTogether(ctx, usual)
+	made, err := t.applyParts(ctx, usual)
 	if err != nil {
-		return nil, err
+		return made, err
 	}
-	made := store.Together(usual, left)
-	t.judge(usual, left)
 	for _, b := range slow {
 		left, err := t.applyTogether(ctx, []store.Bundle{b})
 		if err != nil {
@@ -34,6 +33,53 @@ func (t *term) apply(ctx context.Context, plan *Plan) (*store.Changes, error) {
 		made = store.Together([]store.Bundle{{Changes: *made}, b}, nil)
 	}
 	return made, nil
+}
+
+// mostTogether bounds the bundles of one transaction. A plan may have one for each of
+// ten thousand experiments, and a transaction that does not end in its time would be
+// tried again, as large, in every cycle.
+const mostTogether = 1_000
+
+// applyParts makes bundles a part at a time. What needs a bundle of an earlier part
+// that could not be made is left out with it; once too many have failed, the later
+// parts wait for the next cycle.
+func (t *term) applyParts(ctx context.Context, list []store.Bundle) (*store.Changes, error) {
+	made, out := &store.Changes{}, map[string]error{}
+	for part := range slices.Chunk(list, mostTogether) {
+		part = slices.DeleteFunc(part, func(b store.Bundle) bool {
+			lacks := slices.ContainsFunc(b.Needs, func(key string) bool { return out[key] != nil })
+			if lacks {
+				out[b.Key] = store.ErrNeeded
+			}
+			return lacks
+		})
+		left, err := t.applyTogether(ctx, part)
+		if err != nil {
+			return made, err
+		}
+		t.judge(part, left)
+		made = store.Together([]store.Bundle{{Changes: *made}, {Changes: *store.Together(part, left)}}, nil)
+		maps.Copy(out, left)
+		if tooMany(out) {
+			break
+		}
+	}
+	return made, nil
+}
+
+// tooMany says that the database refused so many bundles that the next ones are left
+// to the next cycle.
+func tooMany(left map[string]error) bool {
+	failed := 0
+	for _, cause := range left {
+		if errors.Is(cause, store.ErrLater) {
+			return true
+		}
+		if !errors.Is(cause, store.ErrStale) && !errors.Is(cause, store.ErrNeeded) {
+			failed++
+		}
+	}
+	return failed > store.MostFailures
 }
 
 func (t *term) applyTogether(ctx context.Context, list []store.Bundle) (left map[string]error, err error) {

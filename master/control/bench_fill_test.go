@@ -20,7 +20,7 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-var fillBare = flag.Int("fill-bare", 2_000, "how many bare jobs BenchmarkFill registers with Nomad, before and after, as its yardstick")
+var fillBare = flag.Int("fill-bare", 1_000, "how many bare jobs BenchmarkFill registers with Nomad, before and after, as its yardstick")
 
 // BenchmarkFill fills an idle cluster of 8,000 slots with the 8,000 trials that wait
 // for it, with the loop as a master runs it, a real PostgreSQL and a real Nomad

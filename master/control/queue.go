@@ -200,6 +200,10 @@ func (d *decider) sort(in *input, a *store.LiveAllocation, o owner) {
 	}
 }
 
+// mostPlacements bounds those that a pass makes in a pool. The next pass finds the
+// others again: what people want meanwhile does not wait until thousands are stored.
+const mostPlacements = 1_000
+
 // pool runs the scheduler for one pool and takes its result over.
 func (d *decider) pool(p *pool.Pool, in *input, groups map[string]string) {
 	if len(in.queued) == 0 && !in.bounded {
@@ -221,12 +225,14 @@ func (d *decider) pool(p *pool.Pool, in *input, groups map[string]string) {
 		byNode[nodes[i].ID] = &nodes[i]
 	}
 	res := sched.Plan(p, nodes, in.running, in.queued, d.p.Now)
-	for _, pl := range res.Place {
+	for i, pl := range res.Place {
 		placement := placement{placed(pl, byNode), groups[pl.ID]}
 		for _, m := range placement.Members {
 			d.account(p.Name, m.NodeID, len(m.SlotIDs), m.Devices)
 		}
-		d.placements = append(d.placements, placement)
+		if i < mostPlacements {
+			d.placements = append(d.placements, placement)
+		}
 	}
 	byID := map[string]*store.LiveAllocation{}
 	for _, a := range d.p.Allocations {

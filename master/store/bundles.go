@@ -34,7 +34,6 @@ const (
 	lockTimeout   = "500"   // milliseconds
 	lockHurried   = "20"    // after the first that ran out of time
 	stmtHurried   = "1000"  // as well
-	mostFailures  = 64      // of one plan, in the database; what comes after them is left for the next cycle
 	mostBytes     = 4 << 20 // that statements carry that are sent at once, unless a single one carries more
 	beginsBundles = "SAVEPOINT bundles"
 	undoesBundles = "ROLLBACK TO SAVEPOINT bundles"
@@ -65,6 +64,10 @@ func (db *DB) ApplyChanges(ctx context.Context, c *Changes) error {
 	return left[""]
 }
 
+// MostFailures bounds the bundles of one plan that the database may refuse; what comes
+// after them is left for the next cycle.
+const MostFailures = 64
+
 type applier struct {
 	db      *DB
 	left    map[string]error
@@ -79,7 +82,7 @@ func (a *applier) apply(ctx context.Context, list []Bundle, ran bool) error {
 		if list = a.possible(list); len(list) == 0 {
 			return nil
 		}
-		if a.failed > mostFailures && !ran {
+		if a.failed > MostFailures && !ran {
 			for _, b := range list {
 				a.left[b.Key] = ErrLater
 			}
