@@ -17,6 +17,7 @@ import (
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/cluster/clustertest"
 	"github.com/detent-ml/detent/master/cluster/nomadtest"
+	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -40,7 +41,7 @@ func BenchmarkFill(b *testing.B) {
 	w.term.cfg.Pools[0].Slots.PerNode = 8
 	w.term.cfg.Timing.Start = time.Hour // nobody passes the gate
 	rig := clustertest.Rig{Runner: jobspecs.Runner{Path: "/det-runner"}}
-	w.term.cfg.Task = func(s store.ToSubmit, _ *Pool) (jobspecs.Task, error) {
+	w.term.cfg.Task = func(s store.ToSubmit, _ *pool.Pool) (jobspecs.Task, error) {
 		t := rig.Task(id, s.ID, len(s.Members))
 		for i, m := range s.Members {
 			t.Members[i].NodeID, t.Members[i].NodeName = m.NodeID, m.NodeName
