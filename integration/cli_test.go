@@ -166,6 +166,11 @@ func (w *typist) users(t *testing.T) {
 	holds(t, "auth-token", w.det(t, "dev", "auth-token"), ".")
 	admin.det(t, "master", "config", "show")
 	admin.det(t, "master", "trust-nomad")
+	holds(t, "master orphans", admin.det(t, "master", "orphans"), "Nomad Job", "Allocation ID", "First Seen", "Stopped At")
+	holds(t, "master orphans --json", admin.det(t, "master", "orphans", "--json"), `"orphans"`)
+	if _, _, code := w.try(t, "", "master", "orphans"); code == 0 {
+		t.Error("ida, who is no admin, sees orphans")
+	}
 	eventually(t, "agent disable, with what other stories have left there at its end", func() (bool, error) {
 		out := admin.det(t, "agent", "disable", "integration", "--drain")
 		return strings.Contains(out, "No tasks in progress"), errors.New(out)

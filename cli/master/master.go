@@ -18,7 +18,7 @@ import (
 func New(a *app.App) *cobra.Command {
 	show := newConfigShow(a)
 	return noun.New("master", "look at the master", nil, nil,
-		newInfo(a), noun.New("config", "look at the master's configuration", nil, show), newLogs(a), newTrustNomad(a))
+		newInfo(a), noun.New("config", "look at the master's configuration", nil, show), newLogs(a), newOrphans(a), newTrustNomad(a))
 }
 
 func newInfo(a *app.App) *cobra.Command {

@@ -108,7 +108,11 @@ type Config struct {
 	TrustedProxies []netip.Prefix
 	// CheckpointRoots are the folders below which the master reads checkpoints.
 	CheckpointRoots []string
-	Redacted        func() any // the master's configuration without secrets
+	// MaxConnections is how many connections there can be at once; 0 for connsAt.
+	MaxConnections int
+	// Connections says how many there are, and how many were refused; nil where nobody counts.
+	Connections func() (open int, refused uint64)
+	Redacted    func() any // the master's configuration without secrets
 	// Loop says how many cycles this master's loop has made, how long the last one
 	// took, and whether this master leads; nil where there is no loop.
 	Loop func() (cycles uint64, last time.Duration, leads bool)
@@ -149,6 +153,9 @@ func New(ctx context.Context, cfg Config, db *store.DB, bus *store.Bus, id Ident
 	a := &API{cfg: cfg, db: db, bus: bus, identity: id, discovery: disc, log: log,
 		auth: newAuthenticator(db), receiver: newReceiver(cfg.Receiving), meters: newMeters(),
 		logins: newLogins(), forwarders: newForwarders(log), hosts: newHosts(cfg.Hosts), driven: newDriven(db), stopping: ctx}
+	if cfg.MaxConnections == 0 {
+		cfg.MaxConnections = connsAt
+	}
 	a.app = fiber.New(fiber.Config{
 		AppName:               "det-master",
 		DisableStartupMessage: true,
@@ -158,7 +165,7 @@ func New(ctx context.Context, cfg Config, db *store.DB, bus *store.Bus, id Ident
 		// is asked, past every limit.
 		DisablePreParseMultipartForm: true,
 		BodyLimit:                    contextBody,
-		Concurrency:                  connsAt, // whoever opens one need not be signed in, and it has buffers
+		Concurrency:                  cfg.MaxConnections, // whoever opens one need not be signed in, and it has buffers
 		ErrorHandler:                 a.writeError,
 		ReadTimeout:                  2 * time.Minute,
 		IdleTimeout:                  2 * time.Minute,

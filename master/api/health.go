@@ -63,6 +63,11 @@ func (a *API) prometheus(ctx context.Context, c *call) error {
 		gauge(&b, "det_loop_last_cycle_seconds", "", last.Seconds())
 		gauge(&b, "det_this_master_leads", "", map[bool]float64{true: 1}[leads])
 	}
+	if a.cfg.Connections != nil {
+		open, refused := a.cfg.Connections()
+		gauge(&b, "det_connections", "", float64(open))
+		gauge(&b, "det_connections_refused_total", "", float64(refused))
+	}
 	gauge(&b, "det_untrusted_forwarders", "", float64(a.forwarders.count()))
 	if a.cfg.Visits != nil {
 		gauge(&b, "det_visits_open", "", float64(a.cfg.Visits.Open()))

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/v1"
 )
 
 // registerNomad lists what operators tell a master about its Nomad.
@@ -24,14 +25,15 @@ func (a *API) trustNomad(ctx context.Context, _ *call, _ *none) (*none, error) {
 	return &none{}, nil
 }
 
-type orphansResponse struct {
-	Orphans []store.Orphan `json:"orphans"`
-}
-
 // mostOrphans is how many are listed: there are hardly ever any.
 const mostOrphans = 1000
 
-func (a *API) orphans(ctx context.Context, _ *call, _ *none) (*orphansResponse, error) {
+func (a *API) orphans(ctx context.Context, _ *call, _ *none) (*v1.GetOrphansResponse, error) {
 	list, err := a.db.Orphans(ctx, 0, mostOrphans)
-	return &orphansResponse{Orphans: list}, err
+	resp := &v1.GetOrphansResponse{}
+	for _, o := range list {
+		resp.Orphans = append(resp.Orphans, v1.Orphan{JobID: o.JobID, AllocationID: o.AllocationID, SubmittedAt: o.SubmittedAt,
+			SeenAt: o.SeenAt, StopAt: o.SeenAt.Add(store.OrphanGrace)})
+	}
+	return resp, err
 }

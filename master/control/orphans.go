@@ -12,9 +12,7 @@ import (
 
 // What must not run on, and is stopped after a while.
 const (
-	// orphanGrace is how long a job of ours may run that no row knows. Its rows may
-	// come back: a database is restored in steps, and operators look first.
-	orphanGrace = time.Hour
+	orphanGrace = store.OrphanGrace
 	// sweptAtOnce is how many of either are stopped after one full list.
 	sweptAtOnce = inFlight
 )

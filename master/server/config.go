@@ -68,6 +68,8 @@ type Config struct {
 	// Addresses or networks of the proxies in front of the master. Their X-Forwarded-For is
 	// believed ([security](security.md)).
 	TrustedProxies []string `yaml:"trusted_proxies"`
+	// Connections of clients.
+	Connections ConnectionsConfig `yaml:"connections"`
 	// Password of the user admin until the user sets another, at least 8 characters.
 	InitialPassword string `yaml:"initial_password"`
 	// Folders below which the master reads checkpoints for downloads. The folder of
@@ -236,6 +238,7 @@ func (d *Duration) UnmarshalYAML(b []byte) error {
 func Defaults() Config {
 	return Config{
 		Listen: "127.0.0.1:8080", ClusterName: "detent", LogLevel: "info", BlankPasswords: "loopback", DatabaseConns: 16, Spool: SpoolConfig{MaxMB: 8192},
+		Connections:        ConnectionsConfig{Max: 8192, MaxPerAddress: 1024},
 		Nomad:              NomadConfig{Address: "http://127.0.0.1:4646", Namespace: "default", Datacenters: []string{"*"}},
 		TensorboardTimeout: 300, AvoidNodeAfter: 3, StopAfter: Duration(2 * time.Minute), PlaceTimeout: Duration(time.Minute), PullTimeout: Duration(30 * time.Minute),
 	}
@@ -426,6 +429,7 @@ func (c *Config) check() []string {
 	k.url("public_url", c.PublicURL)
 	c.checkTasks(&k)
 	c.checkEdge(&k)
+	c.checkConnections(&k)
 	c.TLS.check(&k)
 	k.url("nomad.address", c.Nomad.Address)
 	if c.Consul.Address != "" {

@@ -63,6 +63,7 @@ func Run(ctx context.Context, cfg Config, ready chan<- string) error {
 	kept := store.NewMasterLog(db, log.Handler())
 	log = slog.New(kept)
 	m := &master{cfg: cfg, log: log, db: db, clusterID: id, masterID: uuid.NewString(), bus: store.NewBus(cfg.Database, log), pools: pools}
+	m.conns = newConnections(&m.cfg, log)
 	return m.run(ctx, ln, kept, read, ready)
 }
 
@@ -108,6 +109,7 @@ type master struct {
 	vault     *secrets.Vault // nil where credentials come from elsewhere
 	artifacts artifacts
 	pools     pool.Set
+	conns     *connections
 }
 
 // run starts the parts and waits for them, in the order in which they depend on
@@ -135,6 +137,7 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 	if err != nil {
 		return err
 	}
+	served.Connections, served.MaxConnections = m.conns.count, m.conns.max
 	found := discovery.New(catalogue)
 	origin, err := m.listenForTasks(ctx)
 	if err != nil {
@@ -172,7 +175,7 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 		control.Lead(ctx, m.db, m.masterID, m.cfg.PublicURL, m.log, loop.Run)
 	}()
 	listens := make(chan error, 1)
-	go func() { listens <- a.App().Listener(m.cfg.TLS.secure(ln)) }()
+	go func() { listens <- a.App().Listener(m.cfg.TLS.secure(m.conns.limit(ln))) }()
 	m.log.Info("serving", "address", ln.Addr().String(), "cluster_id", m.clusterID, "master_id", m.masterID, "version", v1.Version)
 	if ready != nil {
 		ready <- ln.Addr().String()

@@ -36,7 +36,7 @@ func (m *master) listenForTasks(ctx context.Context) (tasksOrigin, error) {
 	if err != nil {
 		return o, fmt.Errorf("tasks_listen: cannot listen on %s: %w; pages of tasks need an address of their own", m.cfg.TasksListen, err)
 	}
-	o.ln = m.cfg.TLS.secure(ln)
+	o.ln = m.cfg.TLS.secure(m.conns.limit(ln))
 	if o.url == "" {
 		o.url = m.cfg.TLS.beside(m.cfg.PublicURL, ln.Addr())
 	}

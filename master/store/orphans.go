@@ -10,6 +10,10 @@ import (
 	"github.com/detent-ml/detent/master/leftover"
 )
 
+// OrphanGrace is how long a job of ours may run that no row knows. Its rows may come
+// back: a database is restored in steps, and operators look first.
+const OrphanGrace = time.Hour
+
 // An Orphan is a job in Nomad that carries this cluster's id and that no attempt's
 // row knows.
 type Orphan struct {

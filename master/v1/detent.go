@@ -158,3 +158,17 @@ type WatchResponse struct {
 	Over bool   `json:"over"`
 	Why  string `json:"why"`
 }
+
+// An Orphan is a job in Nomad that carries the cluster's id and has no row in the database.
+type Orphan struct {
+	JobID        string    `json:"jobId"`
+	AllocationID string    `json:"allocationId"` // by the job's metadata
+	SubmittedAt  time.Time `json:"submittedAt"`
+	SeenAt       time.Time `json:"seenAt"` // first
+	StopAt       time.Time `json:"stopAt"` // the master stops it then, unless its row comes back
+}
+
+// GetOrphansResponse lists orphans, those that were seen first before the others.
+type GetOrphansResponse struct {
+	Orphans []Orphan `json:"orphans"`
+}

@@ -1,0 +1,45 @@
+package api
+
+import (
+	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/master/client"
+)
+
+// TestOrphansAreListed to admins, with the time at which each is stopped.
+func TestOrphansAreListed(t *testing.T) {
+	r := newRig(t)
+	list := func(name string) (string, error) {
+		var got struct{ Token string }
+		r.anyone().post("/api/v1/auth/login", `{"username":"`+name+`","password":"","isHashed":true}`).ok().into(&got)
+		c, err := client.New(client.Options{Master: r.url, Token: got.Token})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := c.Orphans(t.Context())
+		text := ""
+		for _, o := range found.Orphans {
+			text += o.JobID + " of " + o.AllocationID + " goes after " + o.StopAt.Sub(o.SeenAt).String() + "\n"
+			if age := time.Since(o.SeenAt); age < 9*time.Minute || o.SubmittedAt.After(o.SeenAt) {
+				t.Errorf("%+v", o)
+			}
+		}
+		return text, err
+	}
+	if got, err := list("admin"); err != nil || got != "" {
+		t.Errorf("where there are none: %q %v", got, err)
+	}
+	for _, id := range []string{"b.1", "a.1"} {
+		if _, err := r.db.Exec(t.Context(), `INSERT INTO orphans (allocation_id, job_id, submitted_at, seen_at)
+			VALUES ($1, 'det-' || $1, now() - interval '1 day', now() - interval '10 minutes')`, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := list("admin"); err != nil || got != "det-b.1 of b.1 goes after 1h0m0s\ndet-a.1 of a.1 goes after 1h0m0s\n" {
+		t.Errorf("%q %v", got, err)
+	}
+	if _, err := list("determined"); err == nil {
+		t.Error("everybody sees them")
+	}
+}

@@ -1,0 +1,202 @@
+package server
+
+import (
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// ConnectionsConfig bounds the connections of clients.
+type ConnectionsConfig struct {
+	// Connections that are open at once, on all listeners together. An eighth is kept for
+	// loopback and `trusted_proxies`. Lower where the process may not open as many files.
+	Max int `yaml:"max"`
+	// Connections that are open at once from one address, or one IPv6 network (/64), while
+	// there is room: fewer, but at least 64, while many are open. Loopback and
+	// `trusted_proxies` may have more.
+	MaxPerAddress int `yaml:"max_per_address"`
+}
+
+const (
+	// fewConnections are those of an address that need no share of what is left.
+	fewConnections = 64
+	// freeConnections says how many stay free when an address with more opens another: so
+	// many times what it then has. Some addresses together do not take all.
+	freeConnections = 6
+	// keptConnections is the part of all that is kept for loopback and trusted proxies.
+	keptConnections = 8
+	// refusalsSaid is how often the log says that connections are refused, at most.
+	refusalsSaid = time.Minute
+)
+
+func (c *Config) checkConnections(k *checker) {
+	if c.Connections.Max < 4*fewConnections {
+		k.fail("connections.max", "at least %d are needed; found %d", 4*fewConnections, c.Connections.Max)
+	}
+	if c.Connections.MaxPerAddress < 1 {
+		k.fail("connections.max_per_address", "expected a number above 0, found %d", c.Connections.MaxPerAddress)
+	}
+}
+
+// connections counts what clients have open, for each address: a client that opens
+// many and says nothing keeps nobody else out, and does not use up the files that the
+// process may open.
+type connections struct {
+	max, each int
+	exempt    func(netip.Addr) bool
+	log       *slog.Logger
+
+	mu      sync.Mutex
+	open    int
+	of      map[netip.Prefix]int
+	refused uint64
+	said    time.Time // when the log said last that connections are refused
+}
+
+func newConnections(cfg *Config, log *slog.Logger) *connections {
+	trusted := cfg.trusted()
+	exempt := func(a netip.Addr) bool {
+		for _, p := range trusted {
+			if p.Contains(a) {
+				return true
+			}
+		}
+		return a.IsLoopback()
+	}
+	c := &connections{max: cfg.Connections.Max, each: cfg.Connections.MaxPerAddress, exempt: exempt, log: log, of: map[netip.Prefix]int{}}
+	var files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err == nil && files.Cur/4*3 < uint64(c.max) {
+		c.max = int(files.Cur / 4 * 3)
+		log.Warn("fewer connections are accepted than connections.max says, because this process may open few files; raise its limit (ulimit -n, LimitNOFILE)",
+			"max", cfg.Connections.Max, "accepted", c.max, "files", files.Cur)
+	}
+	return c
+}
+
+// limit makes a listener that closes what is over the bounds as soon as it is open.
+func (c *connections) limit(ln net.Listener) net.Listener { return &limited{ln, c} }
+
+type limited struct {
+	net.Listener
+	all *connections
+}
+
+// Accept waits for a connection within the bounds.
+func (l *limited) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		from, ok := addressOf(conn)
+		if !ok {
+			return conn, nil // no network address: a pipe of a test
+		}
+		if l.all.enter(from) {
+			return counted(conn, func() { l.all.leave(from) }), nil
+		}
+		_ = conn.Close() // whoever opened it sees that
+	}
+}
+
+func addressOf(conn net.Conn) (netip.Addr, bool) {
+	tcp, ok := conn.RemoteAddr().(*net.TCPAddr)
+	if !ok {
+		return netip.Addr{}, false
+	}
+	a, ok := netip.AddrFromSlice(tcp.IP)
+	return a.Unmap(), ok
+}
+
+// whose an address is counted as: an IPv6 network has as many addresses as it likes.
+func whose(a netip.Addr) netip.Prefix {
+	bits := a.BitLen()
+	if a.Is6() {
+		bits = 64
+	}
+	p, err := a.WithZone("").Prefix(bits)
+	if err != nil { // it is no address: all of them count as one
+		return netip.Prefix{}
+	}
+	return p
+}
+
+func (c *connections) enter(from netip.Addr) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := whose(from)
+	if !c.fits(from, c.of[key]) {
+		c.refused++
+		if now := time.Now(); now.Sub(c.said) >= refusalsSaid {
+			c.said = now
+			c.log.Warn("connections are refused; for a proxy that passes people on set trusted_proxies, else connections.max and connections.max_per_address",
+				"address", from.String(), "open_from_there", c.of[key], "open", c.open, "refused_so_far", c.refused)
+		}
+		return false
+	}
+	c.open++
+	c.of[key]++
+	return true
+}
+
+// fits needs the lock.
+func (c *connections) fits(from netip.Addr, held int) bool {
+	if c.exempt(from) {
+		return c.open < c.max
+	}
+	left := c.max - c.max/keptConnections - c.open
+	if left <= 0 || held >= c.each {
+		return false
+	}
+	return held < fewConnections || (held+1)*freeConnections <= left
+}
+
+func (c *connections) leave(from netip.Addr) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := whose(from)
+	c.open--
+	if c.of[key]--; c.of[key] <= 0 {
+		delete(c.of, key)
+	}
+}
+
+// count is how many are open, and how many were refused.
+func (c *connections) count() (open int, refused uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.open, c.refused
+}
+
+// counted tells when a connection closes. What is a TCP connection stays one to whoever
+// asks for what lies below.
+func counted(conn net.Conn, closed func()) net.Conn {
+	once := sync.OnceFunc(closed)
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		return &countedTCP{tcp, once}
+	}
+	return &countedConn{conn, once}
+}
+
+type countedConn struct {
+	net.Conn
+	closed func()
+}
+
+func (c *countedConn) Close() error {
+	defer c.closed()
+	return c.Conn.Close()
+}
+
+type countedTCP struct {
+	*net.TCPConn
+	closed func()
+}
+
+func (c *countedTCP) Close() error {
+	defer c.closed()
+	return c.TCPConn.Close()
+}
