@@ -24,6 +24,7 @@ type registry struct {
 
 	mu    sync.Mutex
 	asked map[string]int // how often a manifest was asked for
+	held  map[string]chan struct{}
 	blobs map[string][]byte
 	image []byte // its manifest
 }
@@ -33,7 +34,7 @@ const manifestType = "application/vnd.docker.distribution.manifest.v2+json"
 // newRegistry serves an image of one layer.
 func newRegistry(t *testing.T, private bool, layer []byte, config map[string]any) *registry {
 	t.Helper()
-	g := &registry{private: private, name: "robot", password: "correct-horse-7f3a", asked: map[string]int{}, blobs: map[string][]byte{}}
+	g := &registry{private: private, name: "robot", password: "correct-horse-7f3a", asked: map[string]int{}, held: map[string]chan struct{}{}, blobs: map[string][]byte{}}
 	var packed bytes.Buffer
 	zip, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
 	if err != nil {
@@ -80,6 +81,15 @@ func (g *registry) count(name string) int {
 	return g.asked[name]
 }
 
+// holdBack answers nobody who asks for an image until release is called.
+func (g *registry) holdBack(name string) (release func()) {
+	held := make(chan struct{})
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.held[name] = held
+	return sync.OnceFunc(func() { close(held) })
+}
+
 func (g *registry) serve(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Docker-Distribution-Api-Version", "registry/2.0")
 	path := strings.TrimPrefix(r.URL.Path, "/v2/")
@@ -96,7 +106,11 @@ func (g *registry) serve(w http.ResponseWriter, r *http.Request) {
 	if name, _, found := strings.Cut(path, "/manifests/"); found {
 		g.mu.Lock()
 		g.asked[name]++
+		held := g.held[name]
 		g.mu.Unlock()
+		if held != nil {
+			<-held
+		}
 		if !strings.HasPrefix(name, "team/") {
 			refuse(w, http.StatusNotFound, "MANIFEST_UNKNOWN", "manifest unknown")
 			return

@@ -37,6 +37,13 @@ resource_pools:
       allowed_host_paths: [%[1]s/open, %[1]s/open/*, %[2]s]
       allowed_devices: [/dev/full]
       allowed_capabilities: [SYS_PTRACE]
+  - name: tight
+    driver: docker
+    slots: cpu
+    slots_per_node: 1
+    memory_mb_per_slot: 128
+    task_container_defaults: {image: detent-test/python:1}
+    docker: {hard_memory_limit: true}
   - name: by-variable
     driver: docker
     slots: cpu
@@ -108,7 +115,7 @@ func startDocker(t *testing.T) *inContainers {
 func (d *inContainers) images(t *testing.T) {
 	t.Helper()
 	var full, bare bytes.Buffer
-	if err := writeImage(t.Context(), &full, "sh", "ls", "cat", "sleep", "mkdir", "chmod", "mktemp"); err != nil {
+	if err := writeImage(t.Context(), &full, "sh", "ls", "cat", "sleep", "mkdir", "chmod", "mktemp", "tail"); err != nil {
 		t.Fatal(err)
 	}
 	if err := writeImage(t.Context(), &bare); err != nil {
@@ -208,16 +215,23 @@ func (d *inContainers) lookWith(t *testing.T, file, config string) shown {
 func parseFacts(t *testing.T, log string) shown {
 	t.Helper()
 	s := shown{log: log}
+	jsonAfter(t, log, "FACTS ", &s)
+	jsonAfter(t, log, "FACTS ", &s.raw)
+	return s
+}
+
+// jsonAfter reads what a program has printed behind a word.
+func jsonAfter(t *testing.T, log, word string, out any) {
+	t.Helper()
 	for line := range strings.Lines(log) {
-		if _, text, ok := strings.Cut(line, "FACTS "); ok {
-			if err := errors.Join(json.Unmarshal([]byte(text), &s), json.Unmarshal([]byte(text), &s.raw)); err != nil {
+		if _, text, ok := strings.Cut(line, word); ok {
+			if err := json.Unmarshal([]byte(text), out); err != nil {
 				t.Fatal(err)
 			}
-			return s
+			return
 		}
 	}
-	t.Fatalf("no facts in the log:\n%s", log)
-	return s
+	t.Fatalf("no %sin the log:\n%s", word, log)
 }
 
 // refusedWith submits an experiment that must be refused, and returns why.

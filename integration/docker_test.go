@@ -38,7 +38,11 @@ func TestTasksInContainers(t *testing.T) {
 	t.Run("shell", d.shell)
 	t.Run("notebook", d.notebook)
 	t.Run("registry", d.registry)
+	t.Run("out of memory", func(t *testing.T) {
+		d.starves(t, "[tail, /dev/zero]", "because it used more than 128", "resources: {resource_pool: tight}\n")
+	})
 	t.Run("kill", d.kill)
+	t.Run("kill while its image comes", d.killWhilePulling)
 	t.Run("runner is killed", d.runnerIsKilled)
 	t.Run("master is killed", d.masterIsKilled)
 }

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -164,8 +165,8 @@ func TestABrowserInANotebook(t *testing.T) {
 	})
 }
 
-// dialDirectly finds the port of a task as Consul has it, and asks it for things.
-func (r *rig) dialDirectly(t *testing.T, task string) {
+// serviceOf finds a task's address and port as Consul has them.
+func (r *rig) serviceOf(t *testing.T, task string) (host string, port int) {
 	t.Helper()
 	var found []struct {
 		ServiceAddress, Address string
@@ -176,11 +177,14 @@ func (r *rig) dialDirectly(t *testing.T, task string) {
 		err := json.Unmarshal(r.get(t, r.ConsulURL+"/v1/catalog/service/"+jobspecs.JobID(task+".1")), &found)
 		return err == nil && len(found) == 1, fmt.Errorf("it has %v: %w", found, err)
 	})
-	host := found[0].ServiceAddress
-	if host == "" {
-		host = found[0].Address
-	}
-	at := fmt.Sprintf("http://%s:%d", host, found[0].ServicePort)
+	return cmp.Or(found[0].ServiceAddress, found[0].Address), found[0].ServicePort
+}
+
+// dialDirectly asks a task for things, without the master.
+func (r *rig) dialDirectly(t *testing.T, task string) {
+	t.Helper()
+	host, port := r.serviceOf(t, task)
+	at := fmt.Sprintf("http://%s:%d", host, port)
 	for path, want := range map[string]int{"/health": 200, "/": 403, "/proxy/" + task + "/": 403, "/proxy/" + task + "/api/contents": 403} {
 		resp, err := http.Get(at + path)
 		if err != nil {

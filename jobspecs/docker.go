@@ -149,7 +149,7 @@ func (t *Task) contain(task *api.Task, verb string) {
 		mounts = append(mounts, c.Mounts...)
 		config["force_pull"] = c.ForcePull
 		if t.network() != pool.HostNetwork {
-			config["ports"] = append([]string{RunnerPort}, t.Ports...)
+			config["ports"] = []string{RunnerPort} // those of the program are between its own processes
 		}
 		c.dress(task, config)
 	} else {

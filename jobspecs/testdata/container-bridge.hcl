@@ -138,7 +138,7 @@ TaskGroups {
         type = "bind"
       }
       network_mode = "bridge"
-      ports = ["runner","c10d","ipc1","ipc2"]
+      ports = ["runner"]
       work_dir = "/local"
     }
     Driver = "docker"

@@ -10,9 +10,10 @@ import (
 )
 
 // The networks of tasks. A task on one node needs no port of the node but that of its
-// runner, so in a container it gets a network of its own, in which it reaches neither
-// what listens on the node's loopback nor other tasks' ports. Attempts of several
-// nodes use the nodes' networks, whatever the pool says.
+// runner, so in a container it gets a network of its own, in which it does not reach
+// what listens on the node's loopback; on one that operators have made for tasks, it does
+// not reach other tasks' ports either. Attempts of several nodes use the nodes' networks,
+// whatever the pool says.
 
 // metadataHosts are the names under which clouds tell a machine its credentials.
 func metadataHosts() []string {

@@ -1,10 +1,10 @@
 package local
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"runtime"
 	"slices"
@@ -245,7 +245,7 @@ client {
 
   meta {
     detent_cluster = %q
-`, c.allocDir(client.Name), c.state.Ports[portNomadRPC], pool, cmp.Or(c.state.Interface, loopback()), first, first+portsPerAgent-1, c.state.Name)
+`, c.allocDir(client.Name), c.state.Ports[portNomadRPC], pool, c.taskInterface(), first, first+portsPerAgent-1, c.state.Name)
 	if slots > 0 {
 		fmt.Fprintf(&b, "    detent_slots   = \"%d\"\n", slots)
 	}
@@ -274,10 +274,31 @@ plugin "raw_exec" {
 	return []byte(b.String())
 }
 
-// loopback is the name of the interface that tasks get their addresses on.
-func loopback() string {
-	if runtime.GOOS == "linux" {
+// taskInterface is the name of the interface that masters and tasks get their addresses on.
+func (c *Cluster) taskInterface() string {
+	switch {
+	case c.state.Interface != "":
+		return c.state.Interface
+	case runtime.GOOS == "linux":
 		return "lo"
 	}
 	return "lo0"
+}
+
+// addressOf is the IPv4 address of a network interface.
+func addressOf(name string) (string, error) {
+	found, err := net.InterfaceByName(name)
+	if err != nil {
+		return "", fmt.Errorf("the network interface %s: %w", name, err)
+	}
+	list, err := found.Addrs()
+	if err != nil {
+		return "", fmt.Errorf("the network interface %s: %w", name, err)
+	}
+	for _, a := range list {
+		if ip, ok := a.(*net.IPNet); ok && ip.IP.To4() != nil {
+			return ip.IP.String(), nil
+		}
+	}
+	return "", fmt.Errorf("the network interface %s has no IPv4 address", name)
 }

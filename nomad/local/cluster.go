@@ -156,9 +156,6 @@ func (c *Cluster) remember(opts Options) error {
 	if opts.GPUs.Binary != "" || opts.GPUs.None {
 		s.GPUs = opts.GPUs
 	}
-	if opts.Interface != "" {
-		s.Interface = opts.Interface
-	}
 	if opts.ExtraNomad != "" {
 		s.ExtraNomad = opts.ExtraNomad
 	}
@@ -187,6 +184,12 @@ func (c *Cluster) remember(opts Options) error {
 		s.STSEndpoint = opts.STSEndpoint
 	}
 	s.Ephemeral = s.Ephemeral || opts.Ephemeral
+	if opts.Interface != "" {
+		if s.Address, err = addressOf(opts.Interface); err != nil {
+			return err
+		}
+		s.Interface = opts.Interface
+	}
 	if err := c.choosePorts(opts); err != nil {
 		return err
 	}

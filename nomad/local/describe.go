@@ -86,7 +86,7 @@ func (c *Cluster) Describe(ctx context.Context) Description {
 		}
 	}
 	// A single master is always found at its port, also while it is away.
-	d.MasterURL, d.TasksURL = c.localURL(c.state.Ports[portMaster]), c.localURL(c.state.Ports[portPages])
+	d.MasterURL, d.TasksURL = c.taskURL(c.state.Ports[portMaster]), c.taskURL(c.state.Ports[portPages])
 	d.TasksDomain = c.tasksDomain()
 	if c.state.Master.Count > 1 {
 		d.MasterURL, d.TasksURL = "", ""

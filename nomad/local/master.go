@@ -149,10 +149,10 @@ func isFile(path string) bool {
 }
 
 // tasksDomain gives each task a host of its own: browsers take every name below localhost for this
-// machine, without DNS. "" where that cannot be: no authority signs *.localhost, several masters have no
+// machine, without DNS. "" where that cannot be: pages at another address, no authority signs *.localhost, several masters have no
 // port that is known beforehand, and a configuration that says where tasks' pages are is followed.
 func (c *Cluster) tasksDomain() string {
-	if c.state.TLS != nil || c.state.Master.Count > 1 || c.state.Ports[portPages] == 0 {
+	if c.state.TLS != nil || c.state.Interface != "" || c.state.Master.Count > 1 || c.state.Ports[portPages] == 0 {
 		return ""
 	}
 	var given map[string]any
@@ -380,7 +380,7 @@ func (c *Cluster) masterURL(alloc *api.Allocation) string {
 	}
 	for _, port := range alloc.AllocatedResources.Shared.Ports {
 		if port.Label == "http" {
-			return c.localURL(port.Value)
+			return c.taskURL(port.Value)
 		}
 	}
 	return ""

@@ -35,6 +35,7 @@ type state struct {
 	Vault       *vaultState `json:"vault,omitempty"`
 	STSEndpoint string      `json:"sts_endpoint,omitempty"`
 	Interface   string      `json:"interface,omitempty"`
+	Address     string      `json:"address,omitempty"` // of that interface
 	ExtraNomad  string      `json:"extra_nomad,omitempty"`
 	TLS         *TLS        `json:"tls,omitempty"`
 	Master      Master      `json:"master"`

@@ -1,10 +1,12 @@
 package local
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -23,11 +25,19 @@ type TLS struct {
 }
 
 // localURL is where a server of the cluster answers that speaks TLS where the cluster does.
-func (c *Cluster) localURL(port int) string {
-	if c.state.TLS == nil {
-		return localURL(port)
+func (c *Cluster) localURL(port int) string { return c.urlAt("127.0.0.1", port) }
+
+// taskURL is where a master answers, or a task: what Nomad gives an address to.
+func (c *Cluster) taskURL(port int) string {
+	return c.urlAt(cmp.Or(c.state.Address, "127.0.0.1"), port)
+}
+
+func (c *Cluster) urlAt(host string, port int) string {
+	scheme := "http"
+	if c.state.TLS != nil {
+		scheme = "https"
 	}
-	return "https://127.0.0.1:" + strconv.Itoa(port)
+	return scheme + "://" + net.JoinHostPort(host, strconv.Itoa(port))
 }
 
 // web is the client for those servers. One is made, because each keeps connections open.

@@ -3,12 +3,14 @@
 // Tasks in containers are tested on a real daemon. One that is on PATH is used;
 // else, where this is Debian and there is the right to, Debian's packages are
 // fetched once into the user's cache and unpacked there, without being installed.
-// The daemon keeps everything in one folder, listens on a Unix socket in it, makes
-// no bridge and no firewall rules (tasks use the network of their node), and ends
-// by its process's identity. Nothing of the machine's own Docker is touched.
+// The daemon keeps everything in one folder, listens on a Unix socket in it, and ends
+// by its process's identity. Nothing of the machine's own Docker is touched. It makes
+// no bridge and no firewall rules (tasks use the network of their node), unless it is
+// asked for them within a network namespace other than the machine's.
 //
-// dockerd.go starts and ends it, find.go brings its programs, and api.go talks to
-// it: images are made from a tar, so that no registry is needed.
+// dockerd.go starts and ends it, find.go brings its programs, bridge.go those of a
+// firewall, and api.go talks to it: images are made from a tar, so that no registry is
+// needed.
 package dockerd
 
 import (
@@ -42,6 +44,7 @@ var ErrNone = errors.New("no Docker")
 // Options says which daemon to run.
 type Options struct {
 	Dir      string // holds all of it; one daemon per folder
+	Bridge   bool   // with Docker's bridge and its firewall rules, in a network namespace other than the machine's
 	Reporter *servers.Reporter
 }
 
@@ -75,11 +78,17 @@ func Start(ctx context.Context, o Options) (*Docker, error) {
 	defer unlock()
 	d := Open(dir)
 	if !d.id.Alive() {
-		programs, err := find(ctx, o.Reporter)
+		programs, err := find(ctx, o.Bridge, o.Reporter)
 		if err != nil {
 			return nil, err
 		}
-		if err := d.launch(programs); err != nil {
+		if o.Bridge {
+			err = ownNetwork()
+		}
+		if err == nil {
+			err = d.launch(programs, o.Bridge)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("docker in %s: %w", dir, err)
 		}
 	}
@@ -104,7 +113,7 @@ func (d *Docker) Process() proc.ID { return d.id }
 func (d *Docker) stateFile() string { return filepath.Join(d.Dir, "process.json") }
 func (d *Docker) logFile() string   { return filepath.Join(d.Dir, "log") }
 
-func (d *Docker) launch(p programs) error {
+func (d *Docker) launch(p programs, bridge bool) error {
 	// The pid of a daemon that was killed may be somebody else's by now.
 	if err := os.Remove(filepath.Join(d.Dir, "pid")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -113,15 +122,15 @@ func (d *Docker) launch(p programs) error {
 	if err := os.WriteFile(filepath.Join(d.Dir, "daemon.json"), []byte("{}\n"), 0o600); err != nil {
 		return err
 	}
-	process, err := proc.Start(proc.Spec{
-		Path: p.dockerd, Dir: d.Dir, Log: d.logFile(), Env: p.env(),
-		Args: []string{
-			"--host=unix://" + d.Socket, "--group=0", "--data-root=" + filepath.Join(d.Dir, "data"),
-			"--exec-root=" + filepath.Join(d.Dir, "exec"), "--pidfile=" + filepath.Join(d.Dir, "pid"),
-			"--config-file=" + filepath.Join(d.Dir, "daemon.json"),
-			"--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-masq=false", "--userland-proxy=false", "--log-level=warn",
-		},
-	})
+	args := []string{
+		"--host=unix://" + d.Socket, "--group=0", "--data-root=" + filepath.Join(d.Dir, "data"),
+		"--exec-root=" + filepath.Join(d.Dir, "exec"), "--pidfile=" + filepath.Join(d.Dir, "pid"),
+		"--config-file=" + filepath.Join(d.Dir, "daemon.json"), "--log-level=warn",
+	}
+	if !bridge {
+		args = append(args, "--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-masq=false", "--userland-proxy=false")
+	}
+	process, err := proc.Start(proc.Spec{Path: p.dockerd, Dir: d.Dir, Log: d.logFile(), Env: p.env(), Args: args})
 	if err != nil {
 		return err
 	}

@@ -62,3 +62,19 @@ func write(w *tar.Writer, text string) error {
 	_, err := w.Write([]byte(text))
 	return err
 }
+
+// TestABridgeNeedsANetworkOfItsOwn: the machine's own firewall is nobody's to change.
+// What a daemon's bridge does is tested with tasks on it (integration).
+func TestABridgeNeedsANetworkOfItsOwn(t *testing.T) {
+	err := Find(t.Context(), true, nil)
+	if errors.Is(err, ErrNone) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := Start(t.Context(), Options{Dir: t.TempDir(), Bridge: true})
+	if d != nil || !errors.Is(err, errShared) && !errors.Is(err, ErrNone) {
+		t.Fatalf("a daemon with a bridge starts in the machine's own network: %v", err)
+	}
+}

@@ -207,3 +207,30 @@ func TestStateIsWrittenWhole(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 }
+
+// TestTheNodesCountIsOnlyLikely: where a task does not see its own count, what the
+// kernel did on its node is told as what it is; where it does, that is not looked at.
+func TestTheNodesCountIsOnlyLikely(t *testing.T) {
+	now := tallyKills()
+	if now.node < 0 {
+		t.Skip("this kernel does not count")
+	}
+	p := &Place{Env: map[string]string{"NOMAD_MEMORY_LIMIT": "512"}}
+	for _, c := range []struct {
+		before tally
+		likely bool
+	}{
+		{tally{task: -1, node: now.node - 1}, true},
+		{tally{task: -1, node: now.node + 1000}, false},
+		{tally{task: -1, node: -1}, false},
+		{tally{task: 0, node: now.node - 1}, false},
+	} {
+		r := &run{p: p, oom: c.before}
+		if got := r.likelyStarved(); got != c.likely {
+			t.Errorf("%+v: %t", c.before, got)
+		}
+		if said := r.likelyOutOfMemory(); !strings.Contains(said, "this task may use 512 MB of memory") {
+			t.Error(said)
+		}
+	}
+}

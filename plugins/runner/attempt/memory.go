@@ -55,16 +55,45 @@ func counter(file, name string) (int, bool) {
 	return 0, false
 }
 
+// A tally is how often the kernel has killed for want of memory: -1 for not told.
+type tally struct{ task, node int }
+
+// tallyKills counts. A task of the exec driver does not see its control group's files,
+// and every task sees the count of its whole node.
+func tallyKills() tally {
+	t := tally{task: oomKills(), node: -1}
+	if n, ok := counter("/proc/vmstat", "oom_kill"); ok {
+		t.node = n
+	}
+	return t
+}
+
 // starved tells whether the kernel has killed processes of this task for want of
 // memory since its program began.
-func (r *run) starved() bool { return r.oom >= 0 && oomKills() > r.oom }
+func (r *run) starved() bool { return r.oom.task >= 0 && oomKills() > r.oom.task }
+
+// likelyStarved tells whether that is likely of a program that was killed: the kernel
+// does not tell of this task, and has killed on this node.
+func (r *run) likelyStarved() bool {
+	return r.oom.task < 0 && r.oom.node >= 0 && tallyKills().node > r.oom.node
+}
 
 // outOfMemory says what the kernel did, and what its reader can do.
 func (r *run) outOfMemory() string {
-	limit := "its memory"
+	return "the kernel killed processes of this task because it used more than " + r.memory() + moreMemory
+}
+
+// likelyOutOfMemory says what the kernel did on this node while the program ran.
+func (r *run) likelyOutOfMemory() string {
+	return "most likely for want of memory, for which the kernel killed on this node meanwhile, and this task may use " + r.memory() + moreMemory
+}
+
+const moreMemory = ": ask for more with resources.memory, or use less"
+
+// memory is what the task may use.
+func (r *run) memory() string {
 	if mb := r.p.Env["NOMAD_MEMORY_LIMIT"]; mb != "" {
-		limit = mb + " MB of memory"
+		return mb + " MB of memory"
 	}
-	return "the kernel killed processes of this task because it used more than " + limit +
-		": ask for more with resources.memory, or use less"
+	return "its memory"
 }

@@ -33,6 +33,7 @@ const (
 	CodeUnfit     = 79 // the node has not the devices that the attempt was given
 	CodeInternal  = 70
 	codeStopped   = 143 // 128 + SIGTERM
+	codeKilled    = 137 // 128 + SIGKILL
 )
 
 // A Process is what a runner gets from its main function.
@@ -57,7 +58,7 @@ type run struct {
 	lookout *lookout
 	noting  sync.Mutex // while the program runs, for state
 	state   state
-	oom     int // kills by the kernel before the program began
+	oom     tally // kills by the kernel before the program began
 
 	stdout, stderr *logs.Echo // nil when the program's output is not repeated
 }
@@ -346,7 +347,7 @@ func (r *run) program(box *sandbox.Box, t *task) (int, error) {
 	}
 	defer t.socket.Close()
 	defer r.admit(t)()
-	r.oom = oomKills()
+	r.oom = tallyKills()
 	exit, killed, err := r.stop.run(box, c, r.grace(), r.journal)
 	switch {
 	case err != nil:
@@ -355,6 +356,8 @@ func (r *run) program(box *sandbox.Box, t *task) (int, error) {
 		return 0, fail(exit.Code, "the program could not be started: %s%s", exit.Failed, r.hint(c.Argv))
 	case exit.Signal == 0 && exit.Code != 0 && r.starved():
 		return 0, fail(exit.Code, "the program ended with exit code %d after %s", exit.Code, r.outOfMemory())
+	case exit.Signal == 0 && exit.Code == codeKilled && r.likelyStarved():
+		return 0, fail(exit.Code, "the program ended with exit code %d: a process of it was killed, %s", exit.Code, r.likelyOutOfMemory())
 	case exit.Signal == 0:
 		if r.starved() {
 			r.journal.Warnf("while the program ran, %s", r.outOfMemory())

@@ -82,7 +82,7 @@ func deliver(ctx context.Context, p *Place, s *state, list *masters.List, journa
 		}
 	}
 	if s.Ended == nil {
-		s.Ended = &ended{Code: 137, Reason: killedReason}
+		s.Ended = &ended{Code: codeKilled, Reason: killedReason}
 	}
 	var err error
 	if !s.Delivered {

@@ -151,5 +151,8 @@ func (r *run) signalled(n int) string {
 	if r.starved() {
 		return "out of memory: " + r.outOfMemory()
 	}
+	if r.likelyStarved() {
+		return "the program was killed (signal 9), " + r.likelyOutOfMemory()
+	}
 	return "the program was killed (signal 9) by nobody here: most often that is the kernel, when the node runs out of memory"
 }
