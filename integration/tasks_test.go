@@ -106,6 +106,7 @@ func TestNotebook(t *testing.T) {
 	if got := r.cell(t, base, cellOfAUser); got != "determined in "+id {
 		t.Errorf("a cell printed %q", got)
 	}
+	r.ownDet(t, base)
 	list, err := r.det(t, "notebook", "list", "--csv")
 	if err != nil {
 		t.Fatal(err)
@@ -133,6 +134,25 @@ func TestNotebook(t *testing.T) {
 	if code, body := r.page(t, r.client, base+"/lab"); code == 200 {
 		t.Errorf("it answers after its end: %.200s", body)
 	}
+}
+
+// ownDet: det is there in a notebook, and signed in as its owner without a word.
+func (r *rig) ownDet(t *testing.T, base string) {
+	t.Helper()
+	config := "name: listed in a notebook\nentrypoint: python3 train.py\nsearcher: {name: single, metric: loss, max_length: {batches: 1}}\n"
+	paused := false
+	made, err := r.client.CreateExperiment(t.Context(), v1.CreateExperimentRequest{Config: &config, Activate: &paused}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := r.cell(t, base, "import subprocess\nprint(subprocess.run(['det', 'experiment', 'list', '--all'], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout)")
+	holds(t, "det experiment list in a notebook", shown, itoa(made.Experiment.ID), "listed in a notebook", "determined")
+	out := r.cell(t, base, fmt.Sprintf("import subprocess\nprint(subprocess.run(['det', 'experiment', 'kill', '%d'], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))", made.Experiment.ID))
+	holds(t, "det experiment kill in a notebook", out, "returncode=0")
+	eventually(t, "the experiment is killed", func() (bool, error) {
+		e, err := r.client.Experiment(t.Context(), made.Experiment.ID)
+		return err == nil && e.Experiment.State == v1.ExperimentStateCanceled, err
+	})
 }
 
 // cellOfAUser asks the master who it is, with what every task is given.
