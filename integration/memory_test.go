@@ -53,8 +53,12 @@ max_restarts: 0
 // kernel, and its people are told why, under every driver without images.
 func TestOutOfMemory(t *testing.T) {
 	r := start(t)
-	t.Run("raw_exec", func(t *testing.T) { r.starves(t, "["+strings.ReplaceAll(greedy, " ", ", ")+"]", "because it used more than 128", "") })
-	t.Run("two slots", func(t *testing.T) { r.starves(t, greedy, "because it used more than 256", "resources: {slots_per_trial: 2}\n") })
+	t.Run("raw_exec", func(t *testing.T) {
+		r.starves(t, "["+strings.ReplaceAll(greedy, " ", ", ")+"]", "because it used more than 128", "")
+	})
+	t.Run("two slots", func(t *testing.T) {
+		r.starves(t, greedy, "because it used more than 256", "resources: {slots_per_trial: 2}\n")
+	})
 	t.Run("through a shell", func(t *testing.T) { r.starves(t, `"`+greedy+`; exit 3"`, "because it used more than 128", "") })
 	t.Run("exec", func(t *testing.T) {
 		if os.Geteuid() != 0 {
