@@ -84,7 +84,7 @@ func (d *inContainers) onBridge(t *testing.T, pool string, closed bool) {
 	at := d.placedAt(t, other)
 	host, port := d.serviceOf(t, other)
 	for published := range at.ports { // as 1234/tcp and 1234/udp
-		if number, _, _ := strings.Cut(published, "/"); host != nodeAddress || number != itoa(port) {
+		if number, _, _ := strings.Cut(published, "/"); host != nodeFour || number != itoa(port) {
 			t.Errorf("the other task is registered at %s:%d, and has these ports on its node: %v", host, port, at.ports)
 		}
 	}
@@ -95,14 +95,14 @@ func (d *inContainers) onBridge(t *testing.T, pool string, closed bool) {
 	const shut, open = "unreachable: ", ""
 	want := map[string]string{
 		// The gateway of another task lets nobody in that the master has not sent.
-		fmt.Sprintf("http://%s:%d/lab", nodeAddress, port):                      "403 closed",
-		fmt.Sprintf("http://%s:%d/lab", at.address, port):                       pick(closed, shut, "403 closed"),
-		fmt.Sprintf("http://%s:%d/", at.address, neighbourPort):                 pick(closed, shut, neighbourSays),
-		fmt.Sprintf("http://%s:%d/", nodeAddress, neighbourPort):                shut,
-		"http://127.0.0.1:" + nomad.Port() + "/v1/status/leader":                shut,
-		fmt.Sprintf("http://%s:%s/v1/status/leader", nodeAddress, nomad.Port()): shut,
-		"http://[" + metadataServers()[2] + "]/":                                shut, // there is no IPv6 on either
-		d.MasterURL + "/health":                                                 open,
+		fmt.Sprintf("http://%s:%d/lab", nodeFour, port):                      "403 closed",
+		fmt.Sprintf("http://%s:%d/lab", at.address, port):                    pick(closed, shut, "403 closed"),
+		fmt.Sprintf("http://%s:%d/", at.address, neighbourPort):              pick(closed, shut, neighbourSays),
+		fmt.Sprintf("http://%s:%d/", nodeFour, neighbourPort):                shut,
+		"http://127.0.0.1:" + nomad.Port() + "/v1/status/leader":             shut,
+		fmt.Sprintf("http://%s:%s/v1/status/leader", nodeFour, nomad.Port()): shut,
+		"http://[" + metadataServers()[2] + "]/":                             shut, // there is no IPv6 on either
+		d.MasterURL + "/health":                                              open,
 	}
 	for _, address := range metadataServers()[:2] {
 		want["http://"+address+"/"] = pick(closed, shut, cloudAnswer)

@@ -38,7 +38,7 @@ const (
 	cloudVariable = "DETENT_TEST_CLOUD"
 
 	nodeDevice, cloudDevice = "node0", "cloud0"
-	nodeAddress, cloudNext  = "10.213.7.1", "10.213.7.2"
+	nodeFour, cloudFour     = "10.213.7.1", "10.213.7.2"
 	nodeSix, cloudSix       = "fd00:7::1", "fd00:7::2"
 
 	cloudReady    = "the cloud is ready"
@@ -106,7 +106,7 @@ func layNetwork(t *testing.T) {
 	t.Helper()
 	ip(t, "link", "set", "lo", "up")
 	ip(t, "link", "add", nodeDevice, "type", "veth", "peer", "name", cloudDevice)
-	ip(t, "address", "add", nodeAddress+"/24", "dev", nodeDevice)
+	ip(t, "address", "add", nodeFour+"/24", "dev", nodeDevice)
 	ip(t, "address", "add", nodeSix+"/64", "dev", nodeDevice, "nodad")
 	ip(t, "link", "set", nodeDevice, "up")
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0], "-test.run=^TestStandInForACloud$", "-test.v")
@@ -138,7 +138,7 @@ func layNetwork(t *testing.T) {
 			t.Fatalf("the cloud did not begin: %v\n%s", lines.Err(), said)
 		}
 	}
-	ip(t, "route", "add", "default", "via", cloudNext)
+	ip(t, "route", "add", "default", "via", cloudFour)
 	ip(t, "-6", "route", "add", "default", "via", cloudSix)
 }
 
@@ -153,7 +153,7 @@ func TestStandInForACloud(t *testing.T) {
 		t.Fatal(err)
 	}
 	ip(t, "link", "set", "lo", "up")
-	ip(t, "address", "add", cloudNext+"/24", "dev", cloudDevice)
+	ip(t, "address", "add", cloudFour+"/24", "dev", cloudDevice)
 	ip(t, "address", "add", cloudSix+"/64", "dev", cloudDevice, "nodad")
 	ip(t, "link", "set", cloudDevice, "up")
 	for _, address := range metadataServers() {
