@@ -45,7 +45,7 @@ func TestCommands(t *testing.T) {
 		t.Errorf("%v commands are counted", n)
 	}
 	task := me.get("/api/v1/tasks/" + id).ok().tree()
-	if at(t, task, "task.taskType") != "TASK_TYPE_COMMAND" || len(at(t, task, "task.allocations").([]any)) != 0 {
+	if at(t, task, "task.taskType") != "TASK_TYPE_COMMAND" || at(t, task, "task.allocations.0.allocationId") != id+".1" {
 		t.Errorf("task: %v", task)
 	}
 	if p := at(t, me.post(path+"/set_priority", `{"priority":7}`).ok().tree(), "command.id"); p != id {

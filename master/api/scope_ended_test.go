@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/detent-ml/detent/master/store"
 )
 
 // atTheGate is what the gate answers the first attempt of an experiment.
@@ -23,7 +21,6 @@ func (r *rig) atTheGate(exp int) string {
 func (r *rig) commandAtTheGate(task string) string {
 	r.t.Helper()
 	a := &attempt{r: r, task: task, id: task + ".1"}
-	r.apply(store.Changes{NewAllocations: []store.NewAllocation{{ID: a.id, TaskID: task, RunID: 1, Pool: "default", Slots: 1, Priority: 42}}})
 	a.put(1)
 	return string(a.claim(0, a.identify(0), "n").ok().body)
 }

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/detent-ml/detent/master/pool"
-	"github.com/detent-ml/detent/master/store"
 )
 
 // Notebooks, shells and TensorBoards: what people call, and what their runners are
@@ -21,7 +20,6 @@ import (
 func (r *rig) begin(task string) *attempt {
 	r.t.Helper()
 	a := &attempt{r: r, task: task, id: task + ".1"}
-	r.apply(store.Changes{NewAllocations: []store.NewAllocation{{ID: a.id, TaskID: task, RunID: 1, Pool: "default", Priority: 42}}})
 	a.put(1)
 	return a.claimAll(1)
 }

@@ -180,7 +180,6 @@ func (p *place) start() {
 	p.gate = gate
 	_, port, _ := net.SplitHostPort(gate.Address())
 	id := p.id + ".1"
-	p.v.apply(store.Changes{NewAllocations: []store.NewAllocation{{ID: id, TaskID: p.id, RunID: 1, Pool: "default", Priority: 42}}})
 	p.v.apply(store.Changes{Placements: []store.Placement{{AllocationID: id, Members: []store.PlacedMember{{NodeID: "n0", NodeName: "node-0"}}}}})
 	jwt := "jwt-of-" + id
 	p.v.identity.known[jwt] = Workload{Namespace: "default", JobID: "det-" + strings.ReplaceAll(id, ".", "-"), Group: "rank-0",

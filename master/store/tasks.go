@@ -89,7 +89,8 @@ type NewTask struct {
 	CreationKey  *string      // by which a repeated request is known; nil for none
 }
 
-// CreateTask makes a task, and returns its id. The loop runs it. Where the owner has made one with
+// CreateTask makes a task with its first attempt, and returns its id. The loop runs it, and
+// makes its later attempts. Where the owner has made one with
 // the same key, that is the task.
 func (db *DB) CreateTask(ctx context.Context, n NewTask) (string, error) {
 	id := n.ID
@@ -112,6 +113,11 @@ func (db *DB) CreateTask(ctx context.Context, n NewTask) (string, error) {
 				return fault.New(fault.Conflict, "the key of this request was used for another kind of task")
 			}
 			return err
+		}
+		if err == nil { // so that it is in the lists of what waits, and in the queue, at once
+			s := &statements{}
+			queueNewAllocation(s, NewAllocation{ID: n.ID + ".1", TaskID: n.ID, RunID: 1, Pool: n.Pool, Slots: n.Slots, Priority: n.Priority})
+			err = s.send(ctx, tx)
 		}
 		if err == nil && n.Shell != nil {
 			err = tx.keepShellKeys(ctx, n.ID, *n.Shell)

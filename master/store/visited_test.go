@@ -18,10 +18,10 @@ func (w *world) task(n NewTask) {
 	}
 }
 
-// claimTask gives a task an attempt and lets its runner through the gate.
+// claimTask places the attempt of a task and lets its runner through the gate.
 func (w *world) claimTask(id string) Claimed {
 	w.t.Helper()
-	w.exec(`INSERT INTO allocations (id, task_id, run_id, pool, slots, priority, state) VALUES ($1 || '.1', $1, 1, 'default', 0, 42, 'ASSIGNED')`, id)
+	w.exec(`UPDATE allocations SET state = 'ASSIGNED' WHERE id = $1 || '.1'`, id)
 	w.exec(`INSERT INTO members (allocation_id, rank, node_id, node_name) VALUES ($1 || '.1', 0, 'n', 'n')`, id)
 	got, err := w.db.Claim(context.Background(), goodClaim(id+".1", 0, "nonce"))
 	if err != nil {

@@ -8,7 +8,7 @@ func TestTakeOver(t *testing.T) {
 	for _, id := range []string{"submit", "stop", "over"} {
 		w.task(NewTask{ID: id, Type: "COMMAND"})
 	}
-	w.exec(`INSERT INTO allocations (id, task_id, run_id, pool, slots, priority, state) SELECT id || '.1', id, 1, 'default', 0, 42, 'ASSIGNED' FROM tasks WHERE type = 'COMMAND'`)
+	w.exec(`UPDATE allocations SET state = 'ASSIGNED'`)
 	w.exec(`UPDATE allocations SET submitted_at = now() WHERE id <> 'submit.1'`)
 	w.exec(`UPDATE allocations SET kill_at = now() WHERE id <> 'submit.1'`)
 	w.exec(`UPDATE allocations SET stopped_at = now() WHERE id = 'over.1'`)
