@@ -19,13 +19,13 @@ func BenchmarkCycle(b *testing.B) {
 	steady := measured("Loop/steady", "ms/p50")
 	add := func(f figure) { f.part = part; shared.figures.add(f) }
 	add(figure{what: "a cycle, nothing happens, p50", value: steady, unit: "ms", target: "250 ms"})
-	add(figure{what: "… longest", value: measured("Loop/steady", "ms/max"), unit: "ms"})
+	add(figure{what: "… nothing happens, longest", value: measured("Loop/steady", "ms/max"), unit: "ms"})
 	add(figure{what: "… while an experiment of 8,000,000 metrics is deleted, p50", value: measured("Loop/deleting", "ms/p50"), unit: "ms",
 		against: "nothing happens", yard: steady})
-	add(figure{what: "… … longest", value: measured("Loop/deleting", "ms/max"), unit: "ms"})
-	add(figure{what: "… … until its rows are gone", value: measured("Loop/deleting", "s/deletion"), unit: "s"})
+	add(figure{what: "… it is deleted, longest", value: measured("Loop/deleting", "ms/max"), unit: "ms"})
+	add(figure{what: "… it is deleted, until its rows are gone", value: measured("Loop/deleting", "s/deletion"), unit: "s"})
 	add(figure{what: "… while Nomad hangs, p50", value: measured("Loop/hung", "ms/p50"), unit: "ms", against: "nothing happens", yard: steady})
-	add(figure{what: "… … longest", value: measured("Loop/hung", "ms/max"), unit: "ms"})
+	add(figure{what: "… Nomad hangs, longest", value: measured("Loop/hung", "ms/max"), unit: "ms"})
 
 	measured = measuredIn(b, r.packageBenchmarks(b, "./master/control", "Fill"))
 	bare := measured("Fill", "s/bare")
