@@ -112,10 +112,8 @@ type master struct {
 	conns     *connections
 }
 
-// run starts the parts and waits for them, in the order in which they depend on
-// each other: what answers requests ends first, what writes the log last.
-func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog, read func() (artifacts, error), ready chan<- string) error {
-	var err error
+// reach makes the ways to what the master works with, and sets the first password.
+func (m *master) reach(ctx context.Context, read func() (artifacts, error)) (err error) {
 	if m.artifacts, err = read(); err != nil {
 		return err
 	}
@@ -126,7 +124,13 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 		return err
 	}
 	m.checkSpool()
-	if err := m.initialPassword(ctx); err != nil {
+	return m.initialPassword(ctx)
+}
+
+// run starts the parts and waits for them, in the order in which they depend on
+// each other: what answers requests ends first, what writes the log last.
+func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog, read func() (artifacts, error), ready chan<- string) error {
+	if err := m.reach(ctx, read); err != nil {
 		return err
 	}
 	catalogue, err := m.catalogue()

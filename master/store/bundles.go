@@ -197,7 +197,7 @@ func (a *applier) run(ctx context.Context, list []Bundle) (bad map[int]error, re
 // returns what run returns.
 func (a *applier) send(ctx context.Context, list []Bundle, part *pgx.Batch, checks []check, bad map[int]error) (reached int, err error) {
 	results := a.db.SendBatch(ctx, part)
-	defer results.Close() //nolint:errcheck // what went wrong was an answer's
+	defer results.Close() // what went wrong was an answer's
 	for _, c := range checks {
 		tag, err := results.Exec()
 		var pg *pgconn.PgError
