@@ -114,7 +114,7 @@ func (s *Slurm) check(k *checker) {
 	if s.SlotsPerNode != nil {
 		k.within("slurm.slots_per_node", int64(*s.SlotsPerNode), 0, maxSlots)
 	}
-	k.words("slurm.sbatch_args", s.SbatchArgs, maxWords)
+	k.words("slurm.sbatch_args", s.SbatchArgs)
 }
 
 func (p *PBS) check(k *checker) {
@@ -124,7 +124,7 @@ func (p *PBS) check(k *checker) {
 	if p.SlotsPerNode != nil {
 		k.within("pbs.slots_per_node", int64(*p.SlotsPerNode), 0, maxSlots)
 	}
-	k.words("pbs.pbsbatch_args", p.PbsbatchArgs, maxWords)
+	k.words("pbs.pbsbatch_args", p.PbsbatchArgs)
 }
 
 // Security named a Kerberos configuration for HDFS.

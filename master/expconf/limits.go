@@ -69,9 +69,9 @@ func short(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 
 // words bounds a list of words of a command line, or of names. What the kernel
 // takes as one argument of a program is 128 KiB.
-func (k *checker) words(path string, list []string, most int) {
-	k.atMost(path, len(list), most, "entries")
-	for i, word := range list[:min(len(list), most)] {
+func (k *checker) words(path string, list []string) {
+	k.atMost(path, len(list), maxWords, "entries")
+	for i, word := range list[:min(len(list), maxWords)] {
 		if len(word) >= maxWord {
 			k.fail(index(path, i), fmt.Sprintf("has %d bytes; fewer than %d are allowed", len(word), maxWord), "put it into a file of the context")
 		}
@@ -177,7 +177,7 @@ func (c Config) checkVolume(k *checker) {
 		k.fail(at, fmt.Sprintf("%.0f trials with up to %d bytes of hyperparameters each take %.0f bytes; at most %d are stored",
 			trials, len(b), volume, MaxHParamBytes), "plan fewer trials, or move large constants to data")
 	}
-	most := 0.0
+	var most float64
 	switch {
 	case c.Searcher.Name == PBT:
 		most = maxDrawn

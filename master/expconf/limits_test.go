@@ -2,6 +2,7 @@ package expconf
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -81,7 +82,7 @@ func TestEveryNumberHasALimit(t *testing.T) {
 			var problems Errors
 			if err == nil {
 				t.Errorf("%s: %s is accepted", name, number)
-			} else if problems, _ = err.(Errors); len(problems) == 0 {
+			} else if !errors.As(err, &problems) {
 				t.Errorf("%s: %s: %v", name, number, err)
 			}
 			for _, p := range problems {

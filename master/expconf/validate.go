@@ -80,7 +80,7 @@ func (c Config) checkIdentity(k *checker) {
 		k.fail("entrypoint", "is required", "say what a trial runs, such as python3 train.py")
 	}
 	if c.Entrypoint != nil {
-		k.words("entrypoint", c.Entrypoint.Args, maxWords)
+		k.words("entrypoint", c.Entrypoint.Args)
 		k.line("entrypoint", &c.Entrypoint.Line, maxWord-1)
 	}
 }

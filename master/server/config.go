@@ -459,6 +459,18 @@ func (c *Config) check() []string {
 	if c.DatabaseConns < 4 {
 		k.fail("database_conns", "at least 4 are needed, found %d", c.DatabaseConns)
 	}
+	c.checkPools(&k)
+	if _, err := c.storage(); err != nil {
+		k.fail("checkpoint_storage", "%v", err)
+	}
+	if _, err := c.taskDefaults(); err != nil {
+		k.fail("task_container_defaults", "%v", err)
+	}
+	return k.problems
+}
+
+// checkPools finds what is wrong with the resource pools.
+func (c *Config) checkPools(k *checker) {
 	names := map[string]bool{}
 	for i, p := range c.Pools {
 		at := fmt.Sprintf("resource_pools[%d]", i)
@@ -467,8 +479,8 @@ func (c *Config) check() []string {
 		}
 		names[p.Name] = true
 		k.oneOf(at+".driver", p.Driver, "raw_exec", "exec", "docker")
-		p.checkDocker(&k, at)
-		p.checkNetwork(&k, at, c.TaskURLs)
+		p.checkDocker(k, at)
+		p.checkNetwork(k, at, c.TaskURLs)
 		k.oneOf(at+".slots", p.Slots, "cpu", "device")
 		if p.Slots == "device" && p.Device == "" {
 			k.fail(at+".device", "a pool of devices needs their name in Nomad, such as nvidia/gpu")
@@ -488,13 +500,6 @@ func (c *Config) check() []string {
 			k.fail("default_compute_resource_pool", "there is no pool %q", name)
 		}
 	}
-	if _, err := c.storage(); err != nil {
-		k.fail("checkpoint_storage", "%v", err)
-	}
-	if _, err := c.taskDefaults(); err != nil {
-		k.fail("task_container_defaults", "%v", err)
-	}
-	return k.problems
 }
 
 type checker struct{ problems []string }

@@ -80,13 +80,13 @@ func (s *Safe) step(out []byte, c byte) []byte {
 			return s.step(out, c)
 		}
 	case inString:
-		switch {
-		case c == bel || c == '\n': // a line ends whatever was begun in it
+		switch c {
+		case bel, '\n': // a line ends whatever was begun in it
 			s.state = inText
 			if c == '\n' {
 				out = append(out, c)
 			}
-		case c == esc:
+		case esc:
 			s.state = stringEnds
 		}
 	case stringEnds:
