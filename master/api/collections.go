@@ -314,8 +314,8 @@ func (a *API) freed(ctx context.Context, c *call, req *v1.FreedRequest) (*none, 
 		return nil, fault.New(fault.Forbidden, "attempt %s does not belong to task %s", c.who.AllocationID, clip(c.Params("task")))
 	}
 	f := store.Freed{UUID: req.UUID, Files: req.Files, Bytes: req.Bytes, Error: req.Error}
-	if req.Files < 0 || req.Bytes < 0 {
-		return nil, fault.New(fault.Invalid, "files and bytes count what was removed, and are not below 0")
+	if req.Files < 0 || req.Bytes < 0 || req.Files > store.MostBytes || req.Bytes > store.MostBytes {
+		return nil, fault.New(fault.Invalid, "files and bytes count what was removed, and are from 0 to %d", int64(store.MostBytes))
 	}
 	if req.Left != nil {
 		f.Left = req.Left.Resources

@@ -137,7 +137,9 @@ func TestATaskThatRemovesFiles(t *testing.T) {
 	freed := `{"uuid":"` + older + `","files":"1","bytes":"5","left":{"resources":{"sub/":"0","sub/x":"1"}},"error":""}`
 	a.r.user("determined").post(path, freed).is(403)
 	mine.post("/api/v1/detent/collections/other/freed", freed).says(403, "other")
-	mine.post(path, `{"uuid":"`+older+`","files":"-1","bytes":"5"}`).says(400, "below 0")
+	mine.post(path, `{"uuid":"`+older+`","files":"-1","bytes":"5"}`).says(400, "from 0")
+	mine.post(path, `{"uuid":"`+older+`","files":"1","bytes":"1125899906842625"}`).says(400, "from 0")
+	mine.post(path, strings.Replace(freed, `"sub/x":"1"`, `"sub/x":"9223372036854775807"`, 1)).says(400, "sub/x")
 	mine.post(path, `{"uuid":"x","files":"1","bytes":"5"}`).says(400, "UUID")
 	mine.post(path, `{"uuid":"`+newer+`","files":"1","bytes":"5","left":{"resources":{}}}`).ok() // not its to remove
 	mine.post(path, strings.Replace(freed, `"error":""`, `"error":"access denied"`, 1)).ok()
@@ -164,5 +166,18 @@ func TestATaskThatRemovesFiles(t *testing.T) {
 	events := a.collector(a.collected()["taskId"].(string))
 	if got := at(t, events.claimed[0], "spec.collect.events"); got != fmt.Sprintf("%s/tensorboard/experiment/%d", r.api.cfg.ClusterID, a.exp) {
 		t.Errorf("TensorBoard's files are looked for in %v", got)
+	}
+
+	// Sums that no number of 64 bits holds are shown as the most that one does.
+	const most = "9223372036854775807"
+	for _, sql := range []string{`UPDATE removals SET files = ` + most + `, bytes = ` + most, `UPDATE collections SET events = true, events_files = ` + most + `, events_bytes = ` + most} {
+		if _, err := r.db.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	events.ranks[0].post("/api/v1/detent/collections/"+a.collected()["taskId"].(string)+"/freed", `{"files":"1","bytes":"1"}`).ok()
+	total = me.get(fmt.Sprintf("/api/v1/experiments/%d", a.exp)).ok().tree()
+	if b, c := at(t, total, "experiment.freed.bytes"), a.collected(); b != most || c["bytes"] != most || c["files"] != most {
+		t.Errorf("freed: %v, of the newest collection %v", b, c)
 	}
 }

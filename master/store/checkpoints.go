@@ -79,7 +79,7 @@ type CheckpointTotals struct {
 // the answer.
 func (db *DB) CountCheckpoints(ctx context.Context, trials []int) (map[int]CheckpointTotals, error) {
 	list, err := rows[CheckpointTotals](ctx, db, `
-		SELECT trial_id, count(*) AS count, sum(size)::bigint AS size FROM checkpoints
+		SELECT trial_id, count(*) AS count, `+sumOf+`size`+summed+` AS size FROM checkpoints
 		WHERE trial_id = ANY($1) AND state IN ('COMPLETED', 'PARTIALLY_DELETED') GROUP BY trial_id`, trials)
 	totals := make(map[int]CheckpointTotals, len(list))
 	for _, c := range list {
@@ -109,9 +109,9 @@ func (db *DB) AddCheckpoint(ctx context.Context, c NewCheckpoint) error {
 	if c.Resources == nil {
 		c.Resources = map[string]int64{}
 	}
-	size := int64(0)
-	for _, n := range c.Resources {
-		size += n
+	size, err := bytesOf(c.Resources)
+	if err != nil {
+		return err
 	}
 	return db.Tx(ctx, func(tx *DB) error {
 		if err := tx.lockRun(ctx, c.TaskID, c.RunID); err != nil {
@@ -180,9 +180,9 @@ func (db *DB) SetCheckpointFiles(ctx context.Context, list []CheckpointFiles) er
 
 func (db *DB) setCheckpointFiles(ctx context.Context, list []CheckpointFiles) error {
 	for _, f := range list {
-		size := int64(0)
-		for _, n := range f.Resources {
-			size += n
+		size, err := bytesOf(f.Resources)
+		if err != nil {
+			return err
 		}
 		if f.Resources == nil {
 			f.Resources = map[string]int64{}

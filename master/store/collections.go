@@ -397,10 +397,11 @@ func (db *DB) RecordFreed(ctx context.Context, task string, f Freed) error {
 		var n int64
 		var err error
 		if f.UUID == "" {
-			n, err = tx.exec(ctx, `UPDATE collections SET events_at = CASE WHEN $4 = '' THEN now() END, events_files = events_files + $2,
-				events_bytes = events_bytes + $3, events_error = $4 WHERE task_id = $1 AND events AND events_at IS NULL`, task, f.Files, f.Bytes, f.Error)
+			n, err = tx.exec(ctx, `UPDATE collections SET events_at = CASE WHEN $4 = '' THEN now() END, events_files = `+mostOf+`events_files::numeric + $2`+bigint+`,
+				events_bytes = `+mostOf+`events_bytes::numeric + $3`+bigint+`, events_error = $4 WHERE task_id = $1 AND events AND events_at IS NULL`, task, f.Files, f.Bytes, f.Error)
 		} else {
-			n, err = tx.exec(ctx, `UPDATE removals SET at = CASE WHEN $5 = '' THEN now() END, files = files + $3, bytes = bytes + $4, error = $5
+			n, err = tx.exec(ctx, `UPDATE removals SET at = CASE WHEN $5 = '' THEN now() END, files = `+mostOf+`files::numeric + $3`+bigint+`,
+				bytes = `+mostOf+`bytes::numeric + $4`+bigint+`, error = $5
 				WHERE task_id = $1 AND checkpoint = $2 AND at IS NULL`, task, f.UUID, f.Files, f.Bytes, f.Error)
 		}
 		if err != nil || n == 0 || f.Left == nil || f.UUID == "" {
@@ -455,10 +456,11 @@ type Collected struct {
 func (db *DB) Collections(ctx context.Context, experiment int) ([]Collected, error) {
 	return rows[Collected](ctx, db, `
 		SELECT c.task_id, c.reason, k.created_at, k.ended_at, k.exit_status, r.checkpoints, r.done,
-			r.files + c.events_files AS files, r.bytes + c.events_bytes AS bytes, coalesce(r.error, c.events_error) AS error
+			`+mostOf+`r.files + c.events_files`+bigint+` AS files, `+mostOf+`r.bytes + c.events_bytes`+bigint+` AS bytes,
+			coalesce(r.error, c.events_error) AS error
 		FROM collections c JOIN tasks k ON k.id = c.task_id
-		CROSS JOIN LATERAL (SELECT count(*) AS checkpoints, count(x.at) AS done, coalesce(sum(x.files), 0)::bigint AS files,
-			coalesce(sum(x.bytes), 0)::bigint AS bytes, min(nullif(x.error, '')) AS error FROM removals x WHERE x.task_id = c.task_id) r
+		CROSS JOIN LATERAL (SELECT count(*) AS checkpoints, count(x.at) AS done, coalesce(sum(x.files), 0) AS files,
+			coalesce(sum(x.bytes), 0) AS bytes, min(nullif(x.error, '')) AS error FROM removals x WHERE x.task_id = c.task_id) r
 		WHERE c.experiment_id = $1 ORDER BY k.created_at DESC, c.task_id`, experiment)
 }
 
@@ -472,8 +474,8 @@ type FreedTotal struct {
 // Freed adds it up.
 func (db *DB) Freed(ctx context.Context, experiment int) (FreedTotal, error) {
 	return row[FreedTotal](ctx, db, "experiment", `
-		SELECT coalesce(sum(r.checkpoints), 0)::bigint AS checkpoints, coalesce(sum(r.files + c.events_files), 0)::bigint AS files,
-			coalesce(sum(r.bytes + c.events_bytes), 0)::bigint AS bytes
+		SELECT coalesce(sum(r.checkpoints), 0)::bigint AS checkpoints, `+sumOf+`r.files + c.events_files`+summed+` AS files,
+			`+sumOf+`r.bytes + c.events_bytes`+summed+` AS bytes
 		FROM collections c CROSS JOIN LATERAL (SELECT count(DISTINCT x.checkpoint) FILTER (WHERE x.files > 0) AS checkpoints,
 			coalesce(sum(x.files), 0) AS files, coalesce(sum(x.bytes), 0) AS bytes FROM removals x WHERE x.task_id = c.task_id) r
 		WHERE c.experiment_id = $1`, experiment)

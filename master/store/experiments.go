@@ -105,7 +105,7 @@ const experimentSelect = `
 	JOIN workspaces w ON w.id = p.workspace_id
 	CROSS JOIN LATERAL (` + checkpointSums + `) c`
 
-const checkpointSums = `SELECT count(*) AS checkpoints, coalesce(sum(c.size), 0)::bigint AS checkpoint_bytes
+const checkpointSums = `SELECT count(*) AS checkpoints, ` + sumOf + `c.size` + summed + ` AS checkpoint_bytes
 		FROM trials t JOIN checkpoints c ON c.trial_id = t.id
 		WHERE t.experiment_id = e.id AND c.state IN ('COMPLETED', 'PARTIALLY_DELETED')`
 
