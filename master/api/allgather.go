@@ -1,10 +1,13 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
+	"github.com/gofiber/fiber/v2"
 	"github.com/google/uuid"
 
 	"github.com/detent-ml/detent/master/fault"
@@ -41,6 +44,19 @@ func ticks(ctx context.Context, wake <-chan struct{}, every time.Duration) (<-ch
 	return out, func() { cancel(); <-done }
 }
 
+const (
+	// gatherPeers is how many peers each member of an attempt may have in an all-gather.
+	// Determined's programs ask once for each container, which is a member.
+	gatherPeers = 16
+	// gatherMost bounds the data of a round, as each peer's equal part of it, of which
+	// there are always gatherLeast: an address and a few numbers.
+	gatherMost  = 2 << 20
+	gatherLeast = 1 << 10
+	// gatherMemory is for rounds that are read and sent, gatherOwner of that for one user.
+	gatherMemory = 64 << 20
+	gatherOwner  = gatherMemory / 16
+)
+
 // allGather gives every peer the data of all. A call that is repeated, here or at
 // another master, takes the same place and gets the same answer.
 func (a *API) allGather(ctx context.Context, c *call, req *v1.AllocationAllGatherRequest) (*v1.AllocationAllGatherResponse, error) {
@@ -48,11 +64,14 @@ func (a *API) allGather(ctx context.Context, c *call, req *v1.AllocationAllGathe
 	if err != nil {
 		return nil, err
 	}
-	data, err := a.gather(ctx, store.Gathering{AllocationID: id, About: "data"}, req.RequestUUID, req.NumPeers, req.Data)
+	answer, err := a.gather(ctx, c, store.Gathering{AllocationID: id, About: "data"}, req.RequestUUID, req.NumPeers, req.Data)
 	if err != nil {
 		return nil, err
 	}
-	return &v1.AllocationAllGatherResponse{Data: data}, a.db.MarkReady(ctx, id)
+	if err := a.db.MarkReady(ctx, id); err != nil {
+		return nil, errors.Join(err, answer.Close())
+	}
+	return nil, a.sendGathered(c, answer)
 }
 
 // notifyRunning is an all-gather too, of its own: batch systems tell by it that
@@ -62,14 +81,16 @@ func (a *API) notifyRunning(ctx context.Context, c *call, req *v1.NotifyContaine
 	if err != nil {
 		return nil, err
 	}
-	data, err := a.gather(ctx, store.Gathering{AllocationID: id, About: "life"}, req.RequestUUID, req.NumPeers, req.Data)
+	answer, err := a.gather(ctx, c, store.Gathering{AllocationID: id, About: "life"}, req.RequestUUID, req.NumPeers, req.Data)
 	if err != nil {
 		return nil, err
 	}
-	return &v1.NotifyContainerRunningResponse{Data: data}, nil
+	return nil, a.sendGathered(c, answer)
 }
 
-func (a *API) gather(ctx context.Context, g store.Gathering, request *string, peers *int, data v1.Struct) ([]v1.Struct, error) {
+// gather waits until all peers of a round have come, and returns the answer to them.
+// Those who wait are woken when the last one has come, and not by each.
+func (a *API) gather(ctx context.Context, c *call, g store.Gathering, request *string, peers *int, data v1.Struct) (*gathered, error) {
 	name, n := uuid.NewString(), 1
 	if request != nil && *request != "" {
 		name = *request
@@ -80,30 +101,58 @@ func (a *API) gather(ctx context.Context, g store.Gathering, request *string, pe
 	if n < 1 {
 		return nil, fault.New(fault.Invalid, "numPeers: %d; at least the caller takes part", n)
 	}
+	members, err := a.db.MemberCount(ctx, g.AllocationID)
+	if err != nil {
+		return nil, err
+	}
+	if most := gatherPeers * members; n > most {
+		return nil, fault.New(fault.Invalid, "numPeers: %d; in an attempt with %d members %d peers may take part", n, members, most)
+	}
 	if len(data) == 0 {
 		data = v1.Struct("{}")
 	}
 	wake, cancel := a.bus.Subscribe(store.AllocationTopic(g.AllocationID))
 	defer cancel()
-	g, err := a.db.Gather(ctx, g, name, n, json.RawMessage(data))
+	g, come, err := a.db.Gather(ctx, g, name, n, max(gatherMost/n, gatherLeast), json.RawMessage(data))
 	if err != nil {
 		return nil, err
 	}
-	a.bus.Publish(store.AllocationTopic(g.AllocationID))
-	var all []v1.Struct
+	answer := a.gathers.enter(g)
+	if come.Complete() {
+		a.bus.Publish(store.AllocationTopic(g.AllocationID))
+	}
 	complete, err := await(ctx, wake, longestPoll, func(ctx context.Context) (bool, error) {
 		if err := a.running(ctx, g.AllocationID); err != nil {
 			return false, err
 		}
-		list, complete, err := a.db.Gathered(ctx, g)
-		all = make([]v1.Struct, len(list))
-		for i, d := range list {
-			all[i] = v1.Struct(d)
-		}
-		return complete, err
+		var err error
+		come, err = a.db.Come(ctx, g)
+		return come.Complete(), err
 	})
 	if err == nil && !complete {
-		err = fault.New(fault.Unavailable, "%d of %d peers have come; still waiting", len(all), n)
+		err = fault.New(fault.Unavailable, "%d of %d peers have come; still waiting", come.N, come.Of)
 	}
-	return all, err
+	if err == nil {
+		err = answer.load(ctx, a.db, a.ownerOf(c.Ctx))
+	}
+	if err != nil {
+		return nil, errors.Join(err, answer.Close())
+	}
+	return answer, nil
 }
+
+// sendGathered answers with what all peers are answered.
+func (a *API) sendGathered(c *call, answer *gathered) error {
+	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+	body := answer.round.body
+	c.Context().SetBodyStream(sentGathered{a.sentTo(c, nil, bytes.NewReader(body)), answer}, len(body))
+	return nil
+}
+
+// sentGathered is the answer of a round on its way to one peer.
+type sentGathered struct {
+	*sent
+	answer *gathered
+}
+
+func (s sentGathered) Close() error { return errors.Join(s.sent.Close(), s.answer.Close()) }

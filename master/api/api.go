@@ -145,6 +145,7 @@ type API struct {
 	followings *followings
 	inside     *inside // what tasks report goes through here
 	driven     *driven // searches that programs outside drive
+	gathers    *gathers
 	stopping   context.Context
 }
 
@@ -152,7 +153,8 @@ type API struct {
 func New(ctx context.Context, cfg Config, db *store.DB, bus *store.Bus, id Identity, disc Discovery, log *slog.Logger) *API {
 	a := &API{cfg: cfg, db: db, bus: bus, identity: id, discovery: disc, log: log,
 		auth: newAuthenticator(db), receiver: newReceiver(cfg.Receiving), meters: newMeters(),
-		logins: newLogins(), forwarders: newForwarders(log), hosts: newHosts(cfg.Hosts), driven: newDriven(db), stopping: ctx}
+		logins: newLogins(), forwarders: newForwarders(log), hosts: newHosts(cfg.Hosts), driven: newDriven(db),
+		gathers: newGathers(), stopping: ctx}
 	if cfg.MaxConnections == 0 {
 		cfg.MaxConnections = connsAt
 	}

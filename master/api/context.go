@@ -83,13 +83,13 @@ func (a *API) sending(c *call) (*share, error) {
 	return sending, nil
 }
 
-// sent is code on its way to a client. It holds a share, so a client that has stopped
-// is let go.
+// sent is an answer on its way to a client. It holds a share of something, so a client
+// that has stopped is let go.
 type sent struct {
 	io.Reader
 	conn    net.Conn
 	stall   time.Duration // how long the client may take none of it
-	sending *share
+	sending *share        // nil where something else is given back
 }
 
 func (a *API) sentTo(c *call, sending *share, from io.Reader) *sent {
@@ -105,7 +105,9 @@ func (s *sent) Read(p []byte) (int, error) {
 }
 
 func (s *sent) Close() error {
-	s.sending.release()
+	if s.sending != nil {
+		s.sending.release()
+	}
 	return s.conn.SetWriteDeadline(time.Time{}) // the connection's next answer has its own time
 }
 

@@ -110,7 +110,7 @@ func handle[Req, Resp any](a *API, method, path string, who access, summary stri
 		if why := refused(ctx); why != nil {
 			return why
 		}
-		if err != nil {
+		if err != nil || resp == nil { // nothing: fn has written the answer
 			return err
 		}
 		return c.send(resp)

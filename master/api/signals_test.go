@@ -126,8 +126,8 @@ func TestAllGather(t *testing.T) {
 		done <- a.ranks[0].post(a.path("/all_gather"), `{"numPeers":2,"requestUuid":"late","data":{}}`)
 	}()
 	waitFor(t, func() bool {
-		_, complete, err := r.db.Gathered(context.Background(), store.Gathering{AllocationID: a.id, About: "data", Round: 2})
-		return err == nil && !complete
+		come, err := r.db.Come(context.Background(), store.Gathering{AllocationID: a.id, About: "data", Round: 2})
+		return err == nil && come.N == 1
 	})
 	r.apply(store.Changes{Allocations: []store.AllocationChange{{ID: a.id, Saw: "ASSIGNED", State: "TERMINATED", Ended: true, Outcome: "killed"}}})
 	r.bus.Publish(store.AllocationTopic(a.id))

@@ -71,10 +71,11 @@ type Gathering struct {
 }
 
 // Gather adds a peer's data to an all-gather of an attempt, and says in which
-// round it takes part. The same request gives the same round again. An attempt
-// may gather any number of times: a round that is full is followed by the next.
-func (db *DB) Gather(ctx context.Context, g Gathering, request string, peers int, data json.RawMessage) (Gathering, error) {
-	err := db.Tx(ctx, func(tx *DB) error {
+// round it takes part and how many of its peers have come. The same request gives the
+// same round again. An attempt may gather any number of times: a round that is full is
+// followed by the next. The data takes at most limit bytes as it is stored.
+func (db *DB) Gather(ctx context.Context, g Gathering, request string, peers, limit int, data json.RawMessage) (at Gathering, come Come, err error) {
+	err = db.Tx(ctx, func(tx *DB) error {
 		// One peer at a time, whichever master it came to.
 		if _, err := tx.exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, "gather "+g.AllocationID); err != nil {
 			return err
@@ -82,43 +83,70 @@ func (db *DB) Gather(ctx context.Context, g Gathering, request string, peers int
 		round, err := scalar[int](ctx, tx, `SELECT round FROM gathers WHERE allocation_id = $1 AND about = $2 AND request = $3`,
 			g.AllocationID, g.About, request)
 		if !fault.Is(err, fault.NotFound) {
-			g.Round = round
+			if g.Round = round; err == nil {
+				come, err = tx.Come(ctx, g)
+			}
 			return err
 		}
-		var filled, wanted int
-		err = tx.QueryRow(ctx, `
-			SELECT coalesce(max(round), 0), count(*) FILTER (WHERE round = last), coalesce(max(peers) FILTER (WHERE round = last), 0)
-			FROM (SELECT round, peers, max(round) OVER () AS last FROM gathers WHERE allocation_id = $1 AND about = $2) g`,
-			g.AllocationID, g.About).Scan(&g.Round, &filled, &wanted)
-		switch {
+		if g.Round, err = scalar[int](ctx, tx, `SELECT coalesce(max(round), 1) FROM gathers WHERE allocation_id = $1 AND about = $2`,
+			g.AllocationID, g.About); err != nil {
+			return err
+		}
+		switch come, err = tx.Come(ctx, g); {
 		case err != nil:
 			return err
-		case filled == wanted: // complete, or the first ever
-			g.Round, filled = g.Round+1, 0
-		case wanted != peers:
-			return fault.New(fault.Invalid, "numPeers is %d; the peers that wait in this all-gather said %d", peers, wanted)
+		case come.Complete():
+			g.Round, come = g.Round+1, Come{}
+		case come.Of > 0 && come.Of != peers:
+			return fault.New(fault.Invalid, "numPeers is %d; the peers that wait in this all-gather said %d", peers, come.Of)
 		}
-		_, err = tx.exec(ctx, `
-			INSERT INTO gathers (allocation_id, about, request, round, peers, place, data) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-			g.AllocationID, g.About, request, g.Round, peers, filled, data)
+		// Numbers grow when they are stored: 1e300 has 301 digits.
+		n, err := tx.exec(ctx, `
+			INSERT INTO gathers (allocation_id, about, request, round, peers, place, data)
+			SELECT $1, $2, $3, $4, $5, $6, $7::jsonb WHERE octet_length($7::jsonb::text) <= $8`,
+			g.AllocationID, g.About, request, g.Round, peers, come.N, data, limit)
+		if err == nil && n == 0 {
+			return fault.New(fault.Invalid, "data: it is longer than %d bytes, which is the limit of each peer in an all-gather of %d", limit, peers)
+		}
+		come = Come{N: come.N + 1, Of: peers}
 		return badData(err)
 	})
-	return g, err
+	return g, come, err
 }
 
-// Gathered returns the data of a round in order of arrival once it is complete.
-func (db *DB) Gathered(ctx context.Context, g Gathering) (data []json.RawMessage, complete bool, err error) {
-	type peer struct {
-		Peers int             `db:"peers"`
-		Data  json.RawMessage `db:"data"`
-	}
-	list, err := rows[peer](ctx, db, `
-		SELECT peers, data FROM gathers WHERE allocation_id = $1 AND about = $2 AND round = $3 ORDER BY place`,
+// Come is how many peers of a round have come.
+type Come struct {
+	N  int `db:"n"`
+	Of int `db:"peers"` // 0 while none has
+}
+
+// Complete tells whether all have.
+func (c Come) Complete() bool { return c.Of > 0 && c.N >= c.Of }
+
+// Come counts the peers of a round. It reads nothing of what they told.
+func (db *DB) Come(ctx context.Context, g Gathering) (Come, error) {
+	return row[Come](ctx, db, "all-gather", `
+		SELECT count(*) AS n, coalesce(max(peers), 0) AS peers FROM gathers WHERE allocation_id = $1 AND about = $2 AND round = $3`,
 		g.AllocationID, g.About, g.Round)
-	for _, p := range list {
-		data = append(data, p.Data)
-	}
-	return data, len(list) > 0 && len(list) == list[0].Peers, err
+}
+
+// GatheredBytes is how much the data of a round takes.
+func (db *DB) GatheredBytes(ctx context.Context, g Gathering) (int64, error) {
+	return scalar[int64](ctx, db, `
+		SELECT coalesce(sum(octet_length(data::text)), 0)::bigint FROM gathers WHERE allocation_id = $1 AND about = $2 AND round = $3`,
+		g.AllocationID, g.About, g.Round)
+}
+
+// Gathered returns the data of a round in order of arrival.
+func (db *DB) Gathered(ctx context.Context, g Gathering) ([]json.RawMessage, error) {
+	return scalars[json.RawMessage](ctx, db, `
+		SELECT data FROM gathers WHERE allocation_id = $1 AND about = $2 AND round = $3 ORDER BY place`,
+		g.AllocationID, g.About, g.Round)
+}
+
+// MemberCount is how many members an attempt has.
+func (db *DB) MemberCount(ctx context.Context, allocation string) (int, error) {
+	return scalar[int](ctx, db, `SELECT count(*) FROM members WHERE allocation_id = $1`, allocation)
 }
 
 // End says whether an attempt is over or being ended, and why.

@@ -274,7 +274,7 @@ func TestGather(t *testing.T) {
 	for i := range rounds {
 		wg.Go(func() {
 			var err error
-			rounds[i], err = []*DB{w.db, other}[i%2].Gather(ctx, about, fmt.Sprintf("r%d", i/2), peers, raw(fmt.Sprintf(`{"n": %d}`, i/2)))
+			rounds[i], _, err = []*DB{w.db, other}[i%2].Gather(ctx, about, fmt.Sprintf("r%d", i/2), peers, 100, raw(fmt.Sprintf(`{"n": %d}`, i/2)))
 			if err != nil {
 				t.Error(err)
 			}
@@ -286,24 +286,29 @@ func TestGather(t *testing.T) {
 			t.Errorf("call %d is in round %d", i, g.Round)
 		}
 	}
-	data, complete, err := w.db.Gathered(ctx, rounds[0])
-	if err != nil || !complete || len(data) != peers {
-		t.Errorf("%d, complete %v: %v", len(data), complete, err)
+	data, err := w.db.Gathered(ctx, rounds[0])
+	if come, wrong := w.db.Come(ctx, rounds[0]); err != nil || wrong != nil || !come.Complete() || len(data) != peers {
+		t.Errorf("%d of %+v: %v, %v", len(data), come, err, wrong)
 	}
-	next, err := w.db.Gather(ctx, about, "next", 2, raw(`{}`))
-	if err != nil || next.Round != 2 {
-		t.Errorf("round %d: %v", next.Round, err)
+	next, come, err := w.db.Gather(ctx, about, "next", 2, 100, raw(`{}`))
+	if err != nil || next.Round != 2 || come != (Come{N: 1, Of: 2}) || come.Complete() {
+		t.Errorf("round %d, %+v: %v", next.Round, come, err)
 	}
-	if _, complete, err := w.db.Gathered(ctx, next); err != nil || complete {
-		t.Errorf("complete %v: %v", complete, err)
+	if come, err := w.db.Come(ctx, next); err != nil || come != (Come{N: 1, Of: 2}) {
+		t.Errorf("%+v: %v", come, err)
 	}
-	if _, err := w.db.Gather(ctx, about, "odd", 3, raw(`{}`)); !fault.Is(err, fault.Invalid) {
+	for _, long := range []string{`{"x": "` + strings.Repeat("x", 100) + `"}`, `{"x": 1e300}`} { // the second when it is stored
+		if _, _, err := w.db.Gather(ctx, about, "long", 2, 100, raw(long)); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "100 bytes") {
+			t.Errorf("%.20s: %v", long, err)
+		}
+	}
+	if _, _, err := w.db.Gather(ctx, about, "odd", 3, 100, raw(`{}`)); !fault.Is(err, fault.Invalid) {
 		t.Errorf("another number of peers: %v", err)
 	}
-	if g, err := w.db.Gather(ctx, about, "r0", peers, raw(`{"n": 99}`)); err != nil || g.Round != 1 {
+	if g, _, err := w.db.Gather(ctx, about, "r0", peers, 100, raw(`{"n": 99}`)); err != nil || g.Round != 1 {
 		t.Errorf("an old call again: %d %v", g.Round, err)
 	}
-	if g, err := w.db.Gather(ctx, Gathering{AllocationID: id, About: "life"}, "r0", 1, raw(`{}`)); err != nil || g.Round != 1 {
+	if g, _, err := w.db.Gather(ctx, Gathering{AllocationID: id, About: "life"}, "r0", 1, 100, raw(`{}`)); err != nil || g.Round != 1 {
 		t.Errorf("about something else: %d %v", g.Round, err)
 	}
 }

@@ -1,0 +1,105 @@
+package api
+
+import (
+	"context"
+	"sync"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+// gathers are the rounds of all-gathers in which somebody waits here or is answered.
+// The answer of a round is read and encoded once, however many peers get it.
+type gathers struct {
+	memory *shares // for the answers, in bytes
+
+	mu     sync.Mutex
+	rounds map[store.Gathering]*gatherRound
+}
+
+// A gatherRound is one of them.
+type gatherRound struct {
+	users int // under the lock of gathers
+
+	mu   sync.Mutex
+	body []byte // never changed once it is there
+	held *share
+}
+
+// gathered is what one peer has of a round until it is answered.
+type gathered struct {
+	of     *gathers
+	key    store.Gathering
+	round  *gatherRound
+	closed sync.Once
+}
+
+func newGathers() *gathers {
+	return &gathers{memory: newShares(gatherMemory, gatherOwner), rounds: map[store.Gathering]*gatherRound{}}
+}
+
+func (g *gathers) enter(key store.Gathering) *gathered {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	round := g.rounds[key]
+	if round == nil {
+		round = &gatherRound{}
+		g.rounds[key] = round
+	}
+	round.users++
+	return &gathered{of: g, key: key, round: round}
+}
+
+// Close gives the round back. It may be called again.
+func (p *gathered) Close() error {
+	p.closed.Do(func() {
+		p.of.mu.Lock()
+		defer p.of.mu.Unlock()
+		if p.round.users--; p.round.users > 0 {
+			return
+		}
+		delete(p.of.rounds, p.key)
+		if p.round.held != nil {
+			p.round.held.release()
+		}
+	})
+	return nil
+}
+
+// load reads the answer of a complete round, unless another peer has.
+func (p *gathered) load(ctx context.Context, db *store.DB, owner string) error {
+	p.round.mu.Lock()
+	defer p.round.mu.Unlock()
+	if p.round.body != nil {
+		return nil
+	}
+	size, err := db.GatheredBytes(ctx, p.key)
+	if err != nil {
+		return err
+	}
+	held, err := p.of.memory.take(ctx, owner, 2*size) // as it is read, and encoded
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, err, "the master answers other all-gathers at the moment; try again")
+	}
+	body, err := gatheredBody(ctx, db, p.key)
+	if err != nil {
+		held.release()
+		return err
+	}
+	p.round.body, p.round.held = body, held
+	return nil
+}
+
+// gatheredBody encodes a round; signs of life are answered in the same form.
+func gatheredBody(ctx context.Context, db *store.DB, key store.Gathering) ([]byte, error) {
+	list, err := db.Gathered(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]v1.Struct, len(list))
+	for i, d := range list {
+		all[i] = v1.Struct(d)
+	}
+	return v1.Marshal(&v1.AllocationAllGatherResponse{Data: all})
+}
