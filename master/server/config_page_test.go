@@ -23,9 +23,13 @@ func TestConfigurationPage(t *testing.T) {
 	p.line("# The master's configuration\n")
 	p.line("<!-- Made from the comments in master/server by go test ./master/server -run Page -rewrite; change it there. -->\n")
 	p.line("`det-master serve --config FILE [--set key=value …]` reads the file, which is YAML; then the environment; then `--set`. The later wins. " +
-		"A wrong key or value stops the start, and the message names all of them.\n")
+		"A wrong key or value stops the start; `det-master check-config --config FILE` finds it before.\n")
 	p.line("A key's variable is `DETENT_` and the key in capitals, dots as underscores: `nomad.address` is `DETENT_NOMAD_ADDRESS`. " +
 		"Lists of words are separated by commas there; other lists and sections are YAML. `det master config` shows what a master runs with, without its secrets.\n")
+	p.line("Under the Nomad job `nomad/master.nomad.hcl` the environment sets some keys, and what the file says of them has no effect: " +
+		"`database` (the secret `dsn`), `listen` and `tasks_listen` (`-var port`, `-var tasks_port`), `nomad.address`, `.namespace`, `.region` and `.token_file` " +
+		"(`-var nomad_addr`, `namespace`, `region`), `consul.address` (`-var consul_addr`), `spool.folder`, and `cluster_name` (`-var cluster`), `public_url`, `service_name` (with `count`) and `tls` " +
+		"where the job's variables say them.\n")
 	p.line("`DETENT_BINARY`, which the job file uses for itself, is no key.\n")
 	cfg := Defaults()
 	cfg.Database = ""
