@@ -267,8 +267,8 @@ func loadConfig(cfg Config, path string, environ, flags []string) (Config, error
 		if err != nil {
 			return cfg, fault.New(fault.Invalid, "configuration: %v", err)
 		}
-		if err := cfg.read(src); err != nil {
-			problems = append(problems, path+": "+yaml.FormatError(err, false, true))
+		for _, p := range cfg.read(src) {
+			problems = append(problems, path+":"+p)
 		}
 	}
 	for _, kv := range environ {
@@ -288,22 +288,14 @@ func loadConfig(cfg Config, path string, environ, flags []string) (Config, error
 	if program, err := os.Executable(); err == nil {
 		cfg.useFilesBeside(program)
 	}
-	cfg.fill()
-	problems = append(problems, cfg.check()...)
+	if len(problems) == 0 { // what cannot be read cannot be judged
+		cfg.fill()
+		problems = cfg.check()
+	}
 	if len(problems) > 0 {
 		return cfg, fault.New(fault.Invalid, "the master's configuration has %s:\n  %s", count(len(problems)), strings.Join(problems, "\n  "))
 	}
 	return cfg, nil
-}
-
-// read lays a file over what is there. A file of nothing but comments says
-// nothing; the library would take it for an order to forget the rest.
-func (c *Config) read(src []byte) error {
-	var probe any
-	if err := yaml.Unmarshal(src, &probe); err != nil || probe == nil {
-		return err
-	}
-	return yaml.UnmarshalWithOptions(src, c, yaml.Strict())
 }
 
 // notOurs are variables of the same family that other programs read.

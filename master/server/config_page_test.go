@@ -23,7 +23,7 @@ func TestConfigurationPage(t *testing.T) {
 	p.line("# The master's configuration\n")
 	p.line("<!-- Made from the comments in master/server by go test ./master/server -run Page -rewrite; change it there. -->\n")
 	p.line("`det-master serve --config FILE [--set key=value …]` reads the file, which is YAML; then the environment; then `--set`. The later wins. " +
-		"A wrong key or value stops the start; `det-master check-config --config FILE` finds it before.\n")
+		"A wrong key or value stops the start, and all of a file that is wrong is said at once, with line and column; `det-master check-config --config FILE` finds it before.\n")
 	p.line("A key's variable is `DETENT_` and the key in capitals, dots as underscores: `nomad.address` is `DETENT_NOMAD_ADDRESS`. " +
 		"Lists of words are separated by commas there; other lists and sections are YAML. `det master config` shows what a master runs with, without its secrets.\n")
 	p.line("Under the Nomad job `nomad/master.nomad.hcl` the environment sets some keys, and what the file says of them has no effect: " +

@@ -17,8 +17,8 @@ const vaulted = "database: postgres://x\nvault: {address: 'http://vault:8200', t
 func configured(t *testing.T, text string) *master {
 	t.Helper()
 	cfg := Defaults()
-	if err := cfg.read([]byte(text)); err != nil {
-		t.Fatal(err)
+	if problems := cfg.read([]byte(text)); len(problems) > 0 {
+		t.Fatal(problems)
 	}
 	cfg.fill()
 	if problems := cfg.check(); len(problems) > 0 {
@@ -42,9 +42,8 @@ func TestVaultsConfiguration(t *testing.T) {
 		"web_identity: {role_arn: 'arn:x', sts_endpoint: sts}":                   "web_identity.sts_endpoint",
 	} {
 		cfg := Defaults()
-		err := cfg.read([]byte("database: postgres://x\n" + text))
-		if err != nil {
-			t.Fatal(text, err)
+		if problems := cfg.read([]byte("database: postgres://x\n" + text)); len(problems) > 0 {
+			t.Fatal(text, problems)
 		}
 		cfg.fill()
 		if got := strings.Join(cfg.check(), "\n"); !strings.Contains(got, want) {

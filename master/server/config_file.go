@@ -1,0 +1,143 @@
+package server
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"github.com/detent-ml/detent/master/spelling"
+)
+
+// A configuration file is looked through before it is decoded, so that all that is wrong
+// with it is said at once, each with its line and column.
+
+// read lays a file over what is there, and says what is wrong with it. A file of nothing
+// but comments says nothing; the library would take it for an order to forget the rest.
+func (c *Config) read(src []byte) []string {
+	file, err := parser.ParseBytes(src, 0)
+	if err != nil {
+		return []string{yaml.FormatError(err, false, true)}
+	}
+	if len(file.Docs) == 0 || file.Docs[0].Body == nil || file.Docs[0].Body.Type() == ast.NullType {
+		return nil
+	}
+	f := fileChecker{}
+	f.look(file.Docs[0].Body, reflect.TypeFor[Config](), "")
+	if len(f.problems) > 0 {
+		return f.problems
+	}
+	if err := yaml.Unmarshal(src, c); err != nil { // what only decoding finds
+		return []string{yaml.FormatError(err, false, true)}
+	}
+	return nil
+}
+
+type fileChecker struct{ problems []string }
+
+func (f *fileChecker) fail(at ast.Node, format string, args ...any) {
+	p := at.GetToken().Position
+	f.problems = append(f.problems, fmt.Sprintf("%d:%d: ", p.Line, p.Column)+fmt.Sprintf(format, args...))
+}
+
+// look holds a value of the file to the type of its key.
+func (f *fileChecker) look(n ast.Node, t reflect.Type, path string) {
+	if a, ok := n.(*ast.AnchorNode); ok {
+		n = a.Value
+	}
+	switch n.(type) {
+	case nil, *ast.NullNode, *ast.AliasNode: // an alias was looked at where it is anchored
+		return
+	}
+	switch {
+	case t.Kind() == reflect.Struct:
+		f.lookInto(n, t, path)
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct:
+		list, ok := n.(*ast.SequenceNode)
+		if !ok {
+			f.fail(n, "%s: expected a list, found %s", path, kindOf(n))
+			return
+		}
+		for i, x := range list.Values {
+			f.look(x, t.Elem(), fmt.Sprintf("%s[%d]", path, i))
+		}
+	case t.Kind() != reflect.Interface: // those are sections of an experiment, with a check of their own
+		v := reflect.New(t)
+		if d, ok := v.Interface().(*Duration); ok {
+			if err := d.UnmarshalYAML([]byte(n.String())); err != nil {
+				f.fail(n, "%s: %v", path, err)
+			}
+		} else if err := yaml.NodeToValue(n, v.Interface()); err != nil {
+			f.fail(n, "%s: expected %s, found %s", path, wordFor(t), kindOf(n))
+		}
+	}
+}
+
+func (f *fileChecker) lookInto(n ast.Node, t reflect.Type, path string) {
+	m, ok := n.(ast.MapNode)
+	if !ok {
+		f.fail(n, "%s: expected a section with keys, found %s", strings.Trim(path, "."), kindOf(n))
+		return
+	}
+	fields := map[string]reflect.Type{}
+	for i := range t.NumField() {
+		fields[t.Field(i).Tag.Get("yaml")] = t.Field(i).Type
+	}
+	for it := m.MapRange(); it.Next(); {
+		key := it.Key().GetToken().Value
+		at := strings.TrimPrefix(path+"."+key, ".")
+		if field, known := fields[key]; known {
+			f.look(it.Value(), field, at)
+		} else if key != "<<" {
+			f.fail(it.Key(), "%s: no such key%s", at, hint(key, path, fields))
+		}
+	}
+}
+
+// determinedKeys are those of Determined's master.yaml that have another name here.
+var determinedKeys = map[string]string{
+	"db": "database: postgres://user:password@host:5432/name", "port": "listen: host:port", "security": "tls, initial_password", "webhooks": "public_url",
+	"resource_manager": "nomad, resource_pools", "pool_name": "name", "scheduler": "preemption, default_priority", "observability": "nothing: /metrics is always there",
+	"provider": "nothing: Nomad's autoscaler adds and removes nodes", "log": "log_level", "root": "nothing: the pages are in det-master", "telemetry": "nothing: there is none",
+}
+
+func hint(key, path string, fields map[string]reflect.Type) string {
+	if ours, theirs := determinedKeys[key]; theirs && (path == "" || strings.HasPrefix(path, "resource_pools")) {
+		return ", which is one of Determined's; Detent has " + ours
+	}
+	best, near := "", 3
+	for name := range fields {
+		if d := spelling.Distance(key, name); d < near || d == near && name < best {
+			best, near = name, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return "; did you mean " + best + "?"
+}
+
+func wordFor(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Int:
+		return "a whole number"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice:
+		return "a list of words"
+	}
+	return "a word"
+}
+
+func kindOf(n ast.Node) string {
+	switch n.(type) {
+	case ast.MapNode:
+		return "a section with keys"
+	case *ast.SequenceNode:
+		return "a list"
+	}
+	return fmt.Sprintf("%q", n.GetToken().Value)
+}

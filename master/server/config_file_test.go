@@ -1,0 +1,88 @@
+package server
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestAllThatIsWrongWithAFileIsSaid: with line and column, and what would be right.
+func TestAllThatIsWrongWithAFileIsSaid(t *testing.T) {
+	_, err := load(t, `# from another system
+databse: postgres://a/b
+db: {host: x}
+port: 8080
+stop_after: 10
+place_timeout: soon
+notebook_timeout: 30m
+shared_raw_exec: perhaps
+hosts: {a: b}
+nomad: http://nomad
+spool: {max_mb: much, foldr: /x}
+resource_pools:
+  - pool_name: gpu
+    max_aux_containers_per_agent: [1]
+    docker: {usr: "1"}
+  - plain
+`, nil, nil)
+	if err == nil {
+		t.Fatal("nothing is wrong with it")
+	}
+	for _, want := range []string{
+		":2:1: databse: no such key; did you mean database?",
+		":3:1: db: no such key, which is one of Determined's; Detent has database: postgres://",
+		":4:1: port: no such key, which is one of Determined's; Detent has listen",
+		":5:13: stop_after: \"10\" is not a duration such as 30s or 5m",
+		":6:16: place_timeout: \"soon\" is not a duration",
+		":7:19: notebook_timeout: expected a whole number, found \"30m\"",
+		":8:18: shared_raw_exec: expected true or false, found \"perhaps\"",
+		"hosts: expected a list of words, found a section with keys",
+		":10:8: nomad: expected a section with keys, found \"http://nomad\"",
+		":11:17: spool.max_mb: expected a whole number, found \"much\"",
+		"spool.foldr: no such key; did you mean folder?",
+		":13:5: resource_pools[0].pool_name: no such key, which is one of Determined's; Detent has name",
+		"resource_pools[0].max_aux_containers_per_agent: expected a whole number, found a list",
+		"resource_pools[0].docker.usr: no such key; did you mean user?",
+		":16:5: resource_pools[1]: expected a section with keys, found \"plain\"",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("no word of %q in:\n%v", want, err)
+		}
+	}
+	if strings.Contains(err.Error(), "Go struct") {
+		t.Errorf("it speaks of Go: %v", err)
+	}
+}
+
+func TestFilesThatSayNothing(t *testing.T) {
+	for _, text := range []string{"", "# a note\n", "---\n", "null\n", "~\n"} {
+		cfg := Defaults()
+		if problems := cfg.read([]byte(text)); len(problems) > 0 || cfg.Listen != Defaults().Listen {
+			t.Errorf("%q: %v, listen %q", text, problems, cfg.Listen)
+		}
+	}
+}
+
+func TestAnchorsOfAFile(t *testing.T) {
+	cfg := Defaults()
+	problems := cfg.read([]byte("resource_pools:\n  - &base {name: a, driver: docker, priority: 1}\n  - {<<: *base, description: b}\n"))
+	if len(problems) != 1 || !strings.Contains(problems[0], "2:37: resource_pools[0].priority: no such key") {
+		t.Errorf("problems: %q", problems)
+	}
+	problems = cfg.read([]byte("resource_pools:\n  - &base {name: a, driver: docker}\n  - {<<: *base, description: b}\ndefault_compute_resource_pool: &d a\ndefault_aux_resource_pool: *d\n"))
+	if len(problems) > 0 || len(cfg.Pools) != 2 || cfg.Pools[1].Driver != "docker" || cfg.Pools[1].Description != "b" || cfg.DefaultAuxPool != "a" {
+		t.Errorf("%q, %+v", problems, cfg.Pools)
+	}
+}
+
+func FuzzFile(f *testing.F) {
+	f.Add("listen: a:1\nresource_pools: [{name: x, docker: {user: '1'}}]\n")
+	f.Add("a: &x [*x]\n<<: {b: 1}\n? [c]\n: d\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		cfg := Defaults()
+		for _, p := range cfg.read([]byte(text)) {
+			if p == "" {
+				t.Error("a problem without words")
+			}
+		}
+	})
+}
