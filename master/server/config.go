@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -419,6 +420,12 @@ func (c *Config) check() []string {
 		k.fail("listen", "expected host:port, found %q", c.Listen)
 	}
 	k.url("public_url", c.PublicURL)
+	for i, address := range c.TaskURLs {
+		k.url(fmt.Sprintf("task_urls[%d]", i), address)
+	}
+	if c.StopAfter < Duration(shortestStop) {
+		k.fail("stop_after", "must be at least %s, more than the time between heartbeats of Nomad's clients; found %s", shortestStop, time.Duration(c.StopAfter))
+	}
 	c.checkTasks(&k)
 	c.checkEdge(&k)
 	c.checkConnections(&k)
@@ -461,6 +468,12 @@ func (c *Config) check() []string {
 	return k.problems
 }
 
+// shortestStop is longer than the 10 s between the heartbeats of a small cluster: with those 10 s
+// every trial was ended and begun again all the time.
+const shortestStop = 12 * time.Second
+
+var poolName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+
 // checkPools finds what is wrong with the resource pools.
 func (c *Config) checkPools(k *checker) {
 	names := map[string]bool{}
@@ -468,6 +481,8 @@ func (c *Config) checkPools(k *checker) {
 		at := fmt.Sprintf("resource_pools[%d]", i)
 		if p.Name == "" || names[p.Name] {
 			k.fail(at+".name", "every pool needs a name of its own, found %q", p.Name)
+		} else if !poolName.MatchString(p.Name) {
+			k.fail(at+".name", "expected letters, digits, dots, dashes and underscores, up to 128, found %q", p.Name)
 		}
 		names[p.Name] = true
 		k.oneOf(at+".driver", p.Driver, "raw_exec", "exec", "docker")
@@ -482,6 +497,17 @@ func (c *Config) checkPools(k *checker) {
 		}
 		if p.Python != "" && !strings.HasPrefix(p.Python, "/") {
 			k.fail(at+".python", "expected the whole path of a Python on the nodes, found %q", p.Python)
+		}
+		if p.Slots == "cpu" && p.Device != "" {
+			k.fail(at+".device", "is for pools with slots: device, and this one has %s; found %q", p.Slots, p.Device)
+		}
+		for _, n := range []struct {
+			key   string
+			value int
+		}{{"slots_per_node", p.SlotsPerNode}, {"max_slots_per_node", p.MaxSlotsPerNode}, {"aux_memory_mb", p.AuxMemoryMB}, {"max_aux_containers_per_agent", p.MaxAux}} {
+			if n.value < 0 {
+				k.fail(at+"."+n.key, "must not be below 0, found %d", n.value)
+			}
 		}
 		if p.CoresPerSlot < 1 || p.MemoryMBPerSlot < 0 || p.MemoryMBPerSlot == 0 && p.Slots == "cpu" {
 			k.fail(at, "a slot has at least one core and 1 MB")

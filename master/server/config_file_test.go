@@ -86,3 +86,27 @@ func FuzzFile(f *testing.F) {
 		}
 	})
 }
+
+// TestValuesThatCannotWork: a check finds them before a master is started with them.
+func TestValuesThatCannotWork(t *testing.T) {
+	for text, want := range map[string]string{
+		"task_urls: [foo]": `task_urls[0]: expected an address such as http://host:port, found "foo"`,
+		"stop_after: 5s":   "stop_after: must be at least 12s",
+		"resource_pools: [{name: 'a b/c'}]":                               `resource_pools[0].name: expected letters`,
+		"resource_pools: [{name: a, slots_per_node: -4}]":                 "resource_pools[0].slots_per_node: must not be below 0, found -4",
+		"resource_pools: [{name: a, aux_memory_mb: -1}]":                  "resource_pools[0].aux_memory_mb",
+		"resource_pools: [{name: a, max_slots_per_node: -1}]":             "resource_pools[0].max_slots_per_node",
+		"resource_pools: [{name: a, max_aux_containers_per_agent: -1}]":   "resource_pools[0].max_aux_containers_per_agent",
+		"resource_pools: [{name: a, slots: cpu, device: nvidia/gpu}]":     "resource_pools[0].device: is for pools with slots: device",
+		"resource_pools: [{name: a, slots: device, device: nvidia/gpu}]":  "",
+		"resource_pools: [{name: gpu-pool_1.x}]\ntask_urls: ['http://a']": "",
+	} {
+		_, err := load(t, text, []string{"DETENT_DATABASE=postgres://a/b"}, nil)
+		switch {
+		case want == "" && err != nil:
+			t.Errorf("%s: %v", text, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
