@@ -90,8 +90,8 @@ func FuzzFile(f *testing.F) {
 // TestValuesThatCannotWork: a check finds them before a master is started with them.
 func TestValuesThatCannotWork(t *testing.T) {
 	for text, want := range map[string]string{
-		"task_urls: [foo]": `task_urls[0]: expected an address such as http://host:port, found "foo"`,
-		"stop_after: 5s":   "stop_after: must be at least 12s",
+		"task_urls: [foo]":                                                `task_urls[0]: expected an address such as http://host:port, found "foo"`,
+		"stop_after: 5s":                                                  "stop_after: must be at least 12s",
 		"resource_pools: [{name: 'a b/c'}]":                               `resource_pools[0].name: expected letters`,
 		"resource_pools: [{name: a, slots_per_node: -4}]":                 "resource_pools[0].slots_per_node: must not be below 0, found -4",
 		"resource_pools: [{name: a, aux_memory_mb: -1}]":                  "resource_pools[0].aux_memory_mb",
