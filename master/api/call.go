@@ -83,9 +83,12 @@ func number(s string) (int, error) {
 }
 
 // clip shortens what a client sent for a message.
-func clip(s string) string {
-	if len(s) > 80 {
-		return strings.ToValidUTF8(s[:80], "") + "…"
+func clip(s string) string { return clipTo(s, 80) }
+
+// clipTo shortens a text to so many bytes.
+func clipTo(s string, most int) string {
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "") + "…"
 	}
 	return s
 }

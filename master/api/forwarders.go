@@ -68,7 +68,7 @@ func (a *API) noteForwarder(c *fiber.Ctx) {
 	if from = from.Unmap(); !ok || a.trusted(from) {
 		return
 	}
-	if c.Get(fiber.HeaderXForwardedFor) != "" || c.Get(fiber.HeaderForwarded) != "" {
+	if passedOn(c) {
 		a.forwarders.met(from)
 	}
 }

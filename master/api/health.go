@@ -44,7 +44,7 @@ func (a *API) health(ctx context.Context, c *call) error {
 // prometheus is open to this machine, where Nomad's and Consul's agents scrape
 // from, and to whoever is signed in.
 func (a *API) prometheus(ctx context.Context, c *call) error {
-	if !c.Context().RemoteIP().IsLoopback() || c.Get(fiber.HeaderXForwardedFor) != "" {
+	if !c.Context().RemoteIP().IsLoopback() || passedOn(c.Ctx) {
 		if _, err := a.auth.who(ctx, c.Ctx); err != nil {
 			return err
 		}

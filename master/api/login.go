@@ -125,12 +125,7 @@ func passwordFits(u store.User, exists bool, sent string) bool {
 // comes, and for the name under which it calls. What an ingress passed on comes from
 // somewhere else than its socket says.
 func (a *API) blankAllowed(c *call) bool {
-	for _, h := range []string{fiber.HeaderXForwardedFor, fiber.HeaderForwarded} {
-		if c.Get(h) != "" {
-			return false
-		}
-	}
-	return a.cfg.BlankLogin(c.Context().RemoteIP().String(), bareHost(string(c.Request().Host())))
+	return !passedOn(c.Ctx) && a.cfg.BlankLogin(c.Context().RemoteIP().String(), bareHost(string(c.Request().Host())))
 }
 
 // StoredPassword is what is stored of a password that is known as it is typed.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"net"
 	"net/netip"
@@ -113,7 +114,7 @@ func (a *API) addressOf(c *fiber.Ctx) string {
 		return c.Context().RemoteIP().String()
 	}
 	from = from.Unmap()
-	hops := strings.Split(c.Get(fiber.HeaderXForwardedFor), ",")
+	hops := hopsOf(c)
 	for i := len(hops) - 1; i >= 0 && a.trusted(from); i-- {
 		hop := strings.TrimSpace(hops[i])
 		if host, _, err := net.SplitHostPort(hop); err == nil {
@@ -131,6 +132,21 @@ func (a *API) addressOf(c *fiber.Ctx) string {
 		}
 	}
 	return from.String()
+}
+
+// hopsOf lists the addresses that a call says it came by. A proxy writes the one it
+// has seen behind those that the client claims: into the same line, or into a line of
+// its own that comes after them.
+func hopsOf(c *fiber.Ctx) []string {
+	lines := c.Request().Header.PeekAll(fiber.HeaderXForwardedFor)
+	return strings.Split(string(bytes.Join(lines, []byte(","))), ",")
+}
+
+// passedOn tells a call that some proxy has passed on. Any line counts, whatever is in
+// it: a client may have sent an empty one before the proxy's.
+func passedOn(c *fiber.Ctx) bool {
+	h := &c.Request().Header
+	return len(h.PeekAll(fiber.HeaderXForwardedFor)) > 0 || len(h.PeekAll(fiber.HeaderForwarded)) > 0
 }
 
 func (a *API) trusted(address netip.Addr) bool {

@@ -84,15 +84,28 @@ func (a *API) proxyAddress(ctx context.Context, c *call, req *v1.PostAllocationP
 }
 
 func (a *API) acceleratorData(ctx context.Context, c *call, req *v1.PostAllocationAcceleratorDataRequest) (*none, error) {
-	node := ""
-	if req.AcceleratorData.NodeName != nil {
-		node = *req.AcceleratorData.NodeName
-	}
-	data, err := v1.Marshal(req.AcceleratorData)
+	data, err := v1.Marshal(clippedAccelerators(req.AcceleratorData))
 	if err != nil {
 		return nil, err
 	}
-	return a.ownSignal(c, func(id string) error { return a.db.AddAccelerators(ctx, id, node, data) })
+	return a.ownSignal(c, func(id string) error { return a.db.AddAccelerators(ctx, id, c.who.Rank, data) })
+}
+
+// mostAccelerators are more than a node has, however finely its GPUs are divided.
+const mostAccelerators = 256
+
+// clippedAccelerators is what a member says, no longer than such names are.
+func clippedAccelerators(d v1.AcceleratorData) v1.AcceleratorData {
+	for _, text := range []*string{d.AcceleratorType, d.AllocationID, d.ContainerID, d.NodeName, d.ResourcePool, d.TaskID} {
+		if text != nil {
+			*text = clipTo(*text, longestName)
+		}
+	}
+	d.AcceleratorUUIDs = d.AcceleratorUUIDs[:min(len(d.AcceleratorUUIDs), mostAccelerators)]
+	for i, id := range d.AcceleratorUUIDs {
+		d.AcceleratorUUIDs[i] = clip(id)
+	}
+	return d
 }
 
 func (a *API) daemon(ctx context.Context, c *call, _ *none) (*none, error) {

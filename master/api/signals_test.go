@@ -51,6 +51,28 @@ func TestPreemption(t *testing.T) {
 	me.post(a.path("/resources/r/daemon"), "").ok()
 }
 
+// A member has one entry of accelerators, whatever it calls its node, and no long one.
+func TestAcceleratorsAreBounded(t *testing.T) {
+	r := newRig(t)
+	a := r.running(yaml(), 2)
+	for i := range 40 {
+		text := strings.Repeat(fmt.Sprint(i), 10_000)
+		for _, rank := range a.ranks {
+			rank.post(a.path("/acceleratorData"), fmt.Sprintf(`{"acceleratorData":{"nodeName":"n%d","acceleratorType":%q,"acceleratorUuids":[%q%s]}}`,
+				i, text, text, strings.Repeat(`,"x"`, 1000))).ok()
+		}
+	}
+	var kept string
+	var size int
+	if err := r.db.QueryRow(t.Context(), `SELECT (SELECT string_agg(k || ' ' || (v->>'nodeName') || ' ' || jsonb_array_length(v->'acceleratorUuids'), ', ' ORDER BY k)
+		FROM jsonb_each(accelerators) AS x (k, v)), length(accelerators::text) FROM allocations WHERE id = $1`, a.id).Scan(&kept, &size); err != nil {
+		t.Fatal(err)
+	}
+	if kept != "0 n39 256, 1 n39 256" || size > 16<<10 {
+		t.Errorf("of two members there are %q, in %d bytes", kept, size)
+	}
+}
+
 func TestRendezvous(t *testing.T) {
 	r := newRig(t)
 	one := r.running(yaml(), 1) // waits for nobody, registered or not

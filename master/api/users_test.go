@@ -123,12 +123,30 @@ func TestAddressesBehindAProxy(t *testing.T) {
 	}
 }
 
+// Some proxies write a line of their own behind the client's.
+func TestAProxyWithALineOfItsOwn(t *testing.T) {
+	r := newRig(t, func(cfg *Config) { cfg.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} })
+	guess := func(forged, seen string) answer {
+		return r.anyone().with("POST", "/api/v1/auth/login", strings.NewReader(`{"username":"admin","password":"wrong"}`),
+			http.Header{"X-Forwarded-For": {forged, seen}})
+	}
+	for i := range triesOfName {
+		guess(fmt.Sprintf("198.51.100.%d", i), "203.0.113.5").is(401)
+	}
+	guess("198.51.100.200", "203.0.113.5").is(429)
+	guess("203.0.113.5", "198.51.100.7").is(401)
+}
+
 func TestBlankPasswordsAreLocal(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.BlankLogin = func(string, string) bool { return false } })
 	r.anyone().post("/api/v1/auth/login", `{"username":"admin","password":""}`).says(401, "blank passwords", "own machine")
 	open := newRig(t)
 	open.anyone().with("POST", "/api/v1/auth/login", strings.NewReader(`{"username":"admin","password":""}`),
 		http.Header{"X-Forwarded-For": {"10.0.0.9"}}).says(401, "blank passwords")
+	for _, name := range []string{"X-Forwarded-For", "Forwarded"} { // an empty line before the proxy's
+		open.anyone().with("POST", "/api/v1/auth/login", strings.NewReader(`{"username":"admin","password":""}`),
+			http.Header{name: {"", "10.0.0.9"}}).says(401, "blank passwords")
+	}
 }
 
 // A page of another site whose name leads here is not the master's, whatever it asks.

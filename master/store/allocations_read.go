@@ -57,10 +57,11 @@ func (db *DB) SetProxyAddress(ctx context.Context, allocation, address string) e
 	return db.reported(ctx, allocation, "proxy_address = $2", address)
 }
 
-// AddAccelerators stores what a member found on its node, by node.
-func (db *DB) AddAccelerators(ctx context.Context, allocation, node string, data json.RawMessage) error {
+// AddAccelerators stores what a member found on its node, by the member's rank: an
+// attempt has as many as it has members, whatever they call their nodes.
+func (db *DB) AddAccelerators(ctx context.Context, allocation string, rank int, data json.RawMessage) error {
 	return db.reported(ctx, allocation,
-		"accelerators = coalesce(accelerators, '{}') || jsonb_build_object($2::text, $3::jsonb)", node, data)
+		"accelerators = coalesce(accelerators, '{}') || jsonb_build_object($2::int::text, $3::jsonb)", rank, data)
 }
 
 // A Gathering is something that the peers of an attempt tell each other.

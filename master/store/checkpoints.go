@@ -37,12 +37,11 @@ type Checkpoint struct {
 
 // checkpointQuery reads checkpoints with all that belongs to them. Conditions
 // and an order follow; k is the checkpoint, t its trial, e its experiment.
-const checkpointQuery = `
+var checkpointQuery = `
 	SELECT k.uuid::text, k.task_id, k.allocation_id, k.trial_id, k.run_id, k.steps, k.state, k.reported_at, k.resources, k.metadata,
 		k.size, k.storage_id, e.id AS experiment_id, task.owner_id, e.config, t.hparams, s.config AS storage,
 		tm.avg AS training, vm.avg AS validation,
-		CASE WHEN jsonb_typeof(vm.avg->(e.config->'searcher'->>'metric')) = 'number'
-			THEN (vm.avg->>(e.config->'searcher'->>'metric'))::float8 END AS searcher_metric
+		` + floatAt("vm.avg->e.metric") + ` AS searcher_metric
 	FROM checkpoints k
 	JOIN tasks task ON task.id = k.task_id
 	LEFT JOIN trials t ON t.id = k.trial_id

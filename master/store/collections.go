@@ -126,7 +126,7 @@ func (db *DB) Stored(ctx context.Context, experiment int) (Stored, error) {
 		}
 		s.Checkpoints, err = rows[StoredFiles](ctx, tx, `
 			SELECT k.uuid::text, k.trial_id, k.steps, k.reported_at, k.state, s.config AS storage, `+going+` AS going,
-				CASE WHEN jsonb_typeof(vm.avg->e.metric) = 'number' THEN (vm.avg->>e.metric)::float8 END AS metric
+				`+floatAt("vm.avg->e.metric")+` AS metric
 			FROM checkpoints k JOIN trials t ON t.id = k.trial_id JOIN experiments e ON e.id = t.experiment_id
 			LEFT JOIN storage_backends s ON s.id = k.storage_id
 			LEFT JOIN LATERAL (SELECT avg FROM metrics m WHERE m.trial_id = k.trial_id AND m.grp = 'validation' AND m.run_id <= k.run_id

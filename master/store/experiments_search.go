@@ -309,14 +309,9 @@ func (b *searchBuilder) metric(c find.Condition) (string, error) {
 	case c.Op == find.NotEmpty:
 		return at + " IS NOT NULL", nil
 	case c.Value.Type == find.Number:
-		return b.compare(numberAt(at), c)
+		return b.compare(floatAt(at), c)
 	}
 	return b.compare("("+at+" #>> '{}')", c)
-}
-
-// numberAt is a JSON value where it is a number.
-func numberAt(sql string) string {
-	return "(CASE WHEN jsonb_typeof(" + sql + ") = 'number' THEN " + sql + "::float8 END)"
 }
 
 // order writes the values that a list is sorted by, as columns, and an ORDER BY
@@ -346,7 +341,7 @@ func (b *searchBuilder) sortBy(c find.Column) (string, error) {
 	case find.Hyperparameters:
 		return "(SELECT h.low FROM experiment_hparams h WHERE h.experiment_id = e.id AND h.name = " + b.bind(c.Hyperparameter(), "text") + ")", nil
 	case find.Validations, find.Training, find.CustomMetric:
-		return numberAt("(s.summary #> " + b.bind(metricPath(c), "text[]") + ")"), nil
+		return floatAt("(s.summary #> " + b.bind(metricPath(c), "text[]") + ")"), nil
 	}
 	if c.Name == "tags" {
 		return "e.labels", nil

@@ -238,7 +238,7 @@ func TestSignals(t *testing.T) {
 	for what, err := range map[string]error{
 		"ack": w.db.AckPreemption(ctx, id), "ready": w.db.MarkReady(ctx, id), "waiting": w.db.MarkWaiting(ctx, id),
 		"proxy": w.db.SetProxyAddress(ctx, id, "10.0.0.9"), "arrive": w.db.Arrive(ctx, id, 1), "daemon": w.db.MarkDaemon(ctx, id, 1),
-		"acc": w.db.AddAccelerators(ctx, id, "node-0", raw(`{"a": 1}`)), "acc 2": w.db.AddAccelerators(ctx, id, "node-1", raw(`{"a": 2}`)),
+		"acc": w.db.AddAccelerators(ctx, id, 0, raw(`{"a": 0}`)), "acc 1": w.db.AddAccelerators(ctx, id, 1, raw(`{"a": 1}`)), "acc 2": w.db.AddAccelerators(ctx, id, 0, raw(`{"a": 0}`)),
 	} {
 		if err != nil {
 			t.Errorf("%s: %v", what, err)
@@ -246,7 +246,7 @@ func TestSignals(t *testing.T) {
 	}
 	got := w.text(`SELECT format('%s %s %s %s %s %s', preempt_reason, preempt_acked_at IS NOT NULL, is_ready, is_waiting, proxy_address, accelerators)
 		FROM allocations WHERE id = $1`, id)
-	if got != `the node goes t t t 10.0.0.9 {"node-0": {"a": 1}, "node-1": {"a": 2}}` {
+	if got != `the node goes t t t 10.0.0.9 {"0": {"a": 0}, "1": {"a": 1}}` {
 		t.Error(got)
 	}
 	places, err := w.db.MemberPlaces(ctx, id)

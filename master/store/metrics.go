@@ -66,6 +66,9 @@ func (r *Report) check() error {
 		if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 || bytes.Contains(text, []byte(`\u0000`)) {
 			return bad("metrics: text with a NUL or broken UTF-8 cannot be stored")
 		}
+		if n := outOfRange(text); n != "" {
+			return bad("metrics: %.40s is out of the range of a 64-bit floating-point number and cannot be stored; infinity is reported as the text \"Infinity\" or \"-Infinity\"", n)
+		}
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ type TrialFilter struct {
 
 // metricAt is a metric of the validation whose key the summary s has.
 func metricAt(which string) string {
-	return `(SELECT CASE WHEN jsonb_typeof(m.avg->e.metric) = 'number' THEN (m.avg->>e.metric)::float8 END FROM metrics m
+	return `(SELECT ` + floatAt("m.avg->e.metric") + ` FROM metrics m
 		WHERE m.trial_id = t.id AND m.grp = 'validation' AND m.run_id = s.` + which + `_run AND m.ord = s.` + which + `_steps)`
 }
 
@@ -178,7 +178,7 @@ func (db *DB) Workloads(ctx context.Context, f WorkloadFilter, offset, limit int
 	}
 	order := ` ORDER BY w.steps` + dir + `, w.at` + dir + `, w.kind DESC`
 	if f.SortKey != "" {
-		order = ` ORDER BY CASE WHEN jsonb_typeof(w.metrics->@key) = 'number' THEN (w.metrics->>@key)::float8 END` + dir + ` NULLS LAST, w.steps, w.at`
+		order = ` ORDER BY ` + floatAt("w.metrics->@key") + dir + ` NULLS LAST, w.steps, w.at`
 	}
 	list, err := rows[Workload](ctx, db, `SELECT w.*`+from+order+` LIMIT @limit OFFSET @offset`, args)
 	return list, total, err
@@ -201,7 +201,7 @@ func (db *DB) BestCheckpoints(ctx context.Context, trials []int) (map[int]BestCh
 	list, err := rows[BestCheckpoint](ctx, db, `
 		SELECT DISTINCT ON (k.trial_id) k.trial_id, k.uuid::text, k.state, k.steps, k.reported_at, k.resources, k.metadata
 		FROM checkpoints k JOIN trials t ON t.id = k.trial_id JOIN experiments e ON e.id = t.experiment_id
-		JOIN LATERAL (SELECT CASE WHEN jsonb_typeof(m.avg->e.metric) = 'number' THEN (m.avg->>e.metric)::float8 END AS value
+		JOIN LATERAL (SELECT `+floatAt("m.avg->e.metric")+` AS value
 			FROM metrics m WHERE m.trial_id = k.trial_id AND m.grp = 'validation' AND m.ord = k.steps AND NOT m.archived
 			ORDER BY m.run_id DESC LIMIT 1) v ON v.value IS NOT NULL
 		WHERE k.trial_id = ANY($1) AND k.state = 'COMPLETED'
@@ -224,11 +224,11 @@ type Improvement struct {
 func (db *DB) Improvements(ctx context.Context, experiment int) ([]Improvement, error) {
 	return rows[Improvement](ctx, db, `
 		WITH reported AS (
-			SELECT m.trial_id, m.reported_at AS at, (m.avg->>e.metric)::float8 AS value, m.id,
-				CASE WHEN e.smaller_is_better THEN 1 ELSE -1 END * (m.avg->>e.metric)::float8 AS cost
+			SELECT m.trial_id, m.reported_at AS at, v.value, m.id, CASE WHEN e.smaller_is_better THEN v.value ELSE -v.value END AS cost
 			FROM experiments e JOIN trials t ON t.experiment_id = e.id
 			JOIN metrics m ON m.trial_id = t.id AND m.grp = 'validation' AND m.steps IS NOT NULL
-			WHERE e.id = $1 AND jsonb_typeof(m.avg->e.metric) = 'number')
+			CROSS JOIN LATERAL (SELECT `+floatAt("m.avg->e.metric")+` AS value) v
+			WHERE e.id = $1 AND v.value IS NOT NULL)
 		SELECT trial_id, at, value FROM (
 			SELECT *, min(cost) OVER (ORDER BY at, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM reported) r
 		WHERE before IS NULL OR cost < before ORDER BY at, id`, experiment)
