@@ -281,7 +281,11 @@ func loadConfig(cfg Config, path string, environ, flags []string) (Config, error
 		}
 	}
 	for _, kv := range flags {
-		key, value, _ := strings.Cut(kv, "=")
+		key, value, given := strings.Cut(kv, "=")
+		if !given {
+			problems = append(problems, fmt.Sprintf("--set %s: expected key=value", kv))
+			continue
+		}
 		if err := cfg.set(key, value, "."); err != nil {
 			problems = append(problems, "--set "+key+": "+err.Error())
 		}
@@ -513,10 +517,11 @@ func (c *Config) checkPools(k *checker) {
 			k.fail(at, "a slot has at least one core and 1 MB")
 		}
 	}
-	for _, name := range []string{c.DefaultComputePool, c.DefaultAuxPool} {
-		if !names[name] {
-			k.fail("default_compute_resource_pool", "there is no pool %q", name)
-		}
+	if !names[c.DefaultComputePool] {
+		k.fail("default_compute_resource_pool", "there is no pool %q", c.DefaultComputePool)
+	}
+	if c.DefaultAuxPool != c.DefaultComputePool && !names[c.DefaultAuxPool] {
+		k.fail("default_aux_resource_pool", "there is no pool %q", c.DefaultAuxPool)
 	}
 }
 
