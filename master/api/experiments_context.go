@@ -32,6 +32,7 @@ const (
 	contextMost  = 96 << 20 // bytes of all files together
 	contextFiles = 50_000
 	contextPath  = 1024                                          // bytes of one path
+	contextDepth = 64                                            // folders and files on one path
 	packedMost   = contextMost + contextNames + contextFiles<<11 // bytes of an archive of that
 
 	fileRegular   = 48 // tar's type bytes, which the wire uses
@@ -179,6 +180,8 @@ func contextPathOf(p string) (string, error) {
 		return refuse(fmt.Sprintf("is %d bytes long; the limit is %d", len(p), contextPath))
 	case strings.HasPrefix(trimmed, "/"):
 		return refuse("is absolute")
+	case strings.Count(trimmed, "/") >= contextDepth:
+		return refuse(fmt.Sprintf("has %d folders and files on it; the limit is %d", strings.Count(trimmed, "/")+1, contextDepth))
 	case slices.Contains(strings.Split(trimmed, "/"), ".."):
 		return refuse("leads out of it with ..")
 	case strings.ContainsFunc(trimmed, func(r rune) bool { return r < ' ' || r == 0x7f }):
@@ -239,69 +242,6 @@ func (a *API) eachContextFile(ctx context.Context, code *store.Context, fn func(
 			return err
 		}
 	}
-}
-
-func (a *API) fileTree(ctx context.Context, c *call, _ *none) (*v1.FileTreeResponse, error) {
-	code, err := a.contextOf(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	listing, err := a.receiver.lists.take(ctx, a.ownerOf(c.Ctx), 1) // of many files, the tree is large
-	if err != nil {
-		return nil, fault.Wrap(fault.Unavailable, err, "the master lists other code at the moment; try again")
-	}
-	defer listing.release()
-	root := &treeNode{}
-	err = a.eachContextFile(ctx, code, func(h *tar.Header, r io.Reader) (bool, error) {
-		name := strings.TrimSuffix(h.Name, "/")
-		n := v1.FileNode{Path: name, Name: path.Base(name), ModifiedTime: h.ModTime, ContentLength: int(h.Size), IsDir: h.Typeflag == tar.TypeDir}
-		if !n.IsDir {
-			head := make([]byte, 512)
-			got, err := io.ReadFull(r, head)
-			if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-				return false, err
-			}
-			n.ContentType = contentType(name, head[:got])
-		}
-		root.at(name).node = n
-		return true, nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &v1.FileTreeResponse{Files: root.files("")}, nil
-}
-
-// treeNode builds a tree out of paths. A folder that has no entry of its own is
-// made up from its children.
-type treeNode struct {
-	node     v1.FileNode
-	children map[string]*treeNode
-}
-
-func (t *treeNode) at(p string) *treeNode {
-	for step := range strings.SplitSeq(p, "/") {
-		if t.children == nil {
-			t.children = map[string]*treeNode{}
-		}
-		if t.children[step] == nil {
-			t.children[step] = &treeNode{node: v1.FileNode{Name: step, IsDir: true}}
-		}
-		t = t.children[step]
-	}
-	return t
-}
-
-func (t *treeNode) files(under string) []v1.FileNode {
-	var out []v1.FileNode
-	for name, child := range t.children {
-		n := child.node
-		n.Path = path.Join(under, name)
-		n.Files = child.files(n.Path)
-		out = append(out, n)
-	}
-	slices.SortFunc(out, func(a, b v1.FileNode) int { return cmp.Compare(a.Path, b.Path) })
-	return out
 }
 
 func contentType(name string, head []byte) string {

@@ -1,0 +1,154 @@
+package api
+
+import (
+	"archive/tar"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+const (
+	// treeMost bounds the answer that lists the code of an experiment. Each folder is in
+	// it with its whole path, so few bytes of names can make a very large tree.
+	treeMost = 32 << 20
+	// treeNodeBytes is what a file or folder takes in it beside its path and name.
+	treeNodeBytes = 160
+)
+
+func (a *API) fileTree(ctx context.Context, c *call, _ *none) (*v1.FileTreeResponse, error) {
+	code, err := a.contextOf(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	listing, err := a.receiver.lists.take(ctx, a.ownerOf(c.Ctx), 1) // of many files, the tree is large
+	if err != nil {
+		return nil, fault.Wrap(fault.Unavailable, err, "the master lists other code at the moment; try again")
+	}
+	defer listing.release()
+	files, err := a.contextNodes(ctx, code)
+	if err != nil {
+		return nil, err
+	}
+	size := treeSize(files)
+	if size > treeMost {
+		return nil, tooLargeATree(size)
+	}
+	if err := a.holdFor(c.Ctx, int64(size)); err != nil {
+		return nil, err
+	}
+	root := &treeNode{}
+	for _, n := range files {
+		root.at(n.Path).node = n
+	}
+	return &v1.FileTreeResponse{Files: root.files("")}, nil
+}
+
+func tooLargeATree(size int) error {
+	return fault.New(fault.TooLarge, "the list of this experiment's files would take %s, and the limit is %s: the files lie in too many folders, "+
+		"which code may that was submitted before paths were limited to %d folders; det experiment download-model-def fetches the files",
+		sizeText(size), sizeText(treeMost), contextDepth)
+}
+
+// contextNodes lists what is in an archive, each folder before what lies in it.
+func (a *API) contextNodes(ctx context.Context, code *store.Context) ([]v1.FileNode, error) {
+	var files []v1.FileNode
+	names := 0
+	err := a.eachContextFile(ctx, code, func(h *tar.Header, r io.Reader) (bool, error) {
+		name := strings.TrimSuffix(h.Name, "/")
+		if names += len(name); names > contextNames || len(files) == contextFiles {
+			return false, tooLargeATree(names + len(files)*treeNodeBytes)
+		}
+		n := v1.FileNode{Path: name, Name: path.Base(name), ModifiedTime: h.ModTime, ContentLength: int(h.Size), IsDir: h.Typeflag == tar.TypeDir}
+		if !n.IsDir {
+			head := make([]byte, 512)
+			got, err := io.ReadFull(r, head)
+			if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+				return false, err
+			}
+			n.ContentType = contentType(name, head[:got])
+		}
+		files = append(files, n)
+		return true, nil
+	})
+	slices.SortFunc(files, func(x, y v1.FileNode) int { return byFolder(x.Path, y.Path) })
+	return files, err
+}
+
+// byFolder orders paths so that all below a folder follow it directly.
+func byFolder(x, y string) int {
+	for i := range min(len(x), len(y)) {
+		switch {
+		case x[i] == y[i]:
+		case x[i] == '/':
+			return -1
+		case y[i] == '/':
+			return 1
+		default:
+			return cmp.Compare(x[i], y[i])
+		}
+	}
+	return cmp.Compare(len(x), len(y))
+}
+
+// treeSize is about how long the tree of files in their order is as JSON, with the
+// folders that have no entry of their own.
+func treeSize(files []v1.FileNode) int {
+	size := 0
+	var before []string
+	for _, f := range files {
+		steps := strings.Split(f.Path, "/")
+		there := 0 // steps that the file before has counted
+		for there < min(len(steps), len(before)) && steps[there] == before[there] {
+			there++
+		}
+		length := 0
+		for i, step := range steps {
+			length += len(step) + 1
+			if i >= there {
+				size += treeNodeBytes + length + len(step)
+			}
+		}
+		before = steps
+	}
+	return size
+}
+
+// treeNode builds a tree out of paths. A folder that has no entry of its own is
+// made up from its children.
+type treeNode struct {
+	node     v1.FileNode
+	children map[string]*treeNode
+}
+
+func (t *treeNode) at(p string) *treeNode {
+	for step := range strings.SplitSeq(p, "/") {
+		if t.children == nil {
+			t.children = map[string]*treeNode{}
+		}
+		if t.children[step] == nil {
+			t.children[step] = &treeNode{node: v1.FileNode{Name: step, IsDir: true}}
+		}
+		t = t.children[step]
+	}
+	return t
+}
+
+func (t *treeNode) files(under string) []v1.FileNode {
+	var out []v1.FileNode
+	for name, child := range t.children {
+		n := child.node
+		n.Path = path.Join(under, name)
+		n.Files = child.files(n.Path)
+		out = append(out, n)
+	}
+	slices.SortFunc(out, func(a, b v1.FileNode) int { return cmp.Compare(a.Path, b.Path) })
+	return out
+}
