@@ -45,6 +45,7 @@ func (a *API) downloadCheckpoint(ctx context.Context, c *call) error {
 	}
 	c.Set("Content-Type", kind)
 	c.Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", k.UUID+suffix))
+	path := c.Path()
 	r, w := io.Pipe()
 	// Longer than the request's own context: that ends when the handler has returned.
 	sending, sent := a.followings.follow(a.stopping, c)
@@ -53,7 +54,7 @@ func (a *API) downloadCheckpoint(ctx context.Context, c *call) error {
 		defer stop()
 		defer sent()
 		defer source.Close()
-		err := pack(sending, w, source, files)
+		err := a.caught("a download of a checkpoint panicked", path, func() error { return pack(sending, w, source, files) })
 		if err != nil && !errors.Is(err, io.ErrClosedPipe) { // else the client has gone
 			a.log.Warn("a download of a checkpoint broke off", "checkpoint", k.UUID, "error", err)
 		}

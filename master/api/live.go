@@ -120,7 +120,7 @@ func (a *API) live(ctx context.Context, c *call) error {
 	c.Set("X-Accel-Buffering", "no")
 	c.Context().Response.ImmediateHeaderFlush = true
 	following, done := a.followings.follow(a.stopping, c)
-	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
+	a.streamTo(c, func(w *bufio.Writer) {
 		defer done()
 		defer stopReports()
 		defer stopMoves()

@@ -3,7 +3,9 @@ package api
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"net/http"
+	"runtime/debug"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -44,10 +46,9 @@ func (a *API) stream(c *call, fn func(ctx context.Context, r *records) error) er
 	c.Context().Response.ImmediateHeaderFlush = true
 	path := c.Path()
 	ctx, done := a.followings.follow(a.stopping, c)
-	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
+	a.streamTo(c, func(w *bufio.Writer) {
 		defer done()
-		r := &records{w: w}
-		err := fn(ctx, r)
+		err := a.caught("a stream panicked", path, func() error { return fn(ctx, &records{w: w}) })
 		if why := refused(ctx); why != nil {
 			err = why
 		} else if err == nil || ctx.Err() != nil {
@@ -67,6 +68,31 @@ func (a *API) stream(c *call, fn func(ctx context.Context, r *records) error) er
 		}
 	})
 	return nil
+}
+
+// streamTo answers with what fn writes after the handler. That runs in a goroutine of
+// its own, which guard does not stand before: a panic there ends this stream, and not
+// the master.
+func (a *API) streamTo(c *call, fn func(w *bufio.Writer)) {
+	path := c.Path()
+	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
+		_ = a.caught("a stream panicked", path, func() error { // it is in the log
+			fn(w)
+			return nil
+		})
+	})
+}
+
+// caught makes an error of a panic, and logs its stack. What goes on after its request's
+// handler is run by it.
+func (a *API) caught(message, path string, fn func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			a.log.Error(message, "path", path, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return fn()
 }
 
 // streamError is the line that ends a stream that failed.
