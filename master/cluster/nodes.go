@@ -59,7 +59,7 @@ func (c *Cluster) listNodes(ctx context.Context) ([]Node, error) {
 	return nodes, err
 }
 
-// othersUse adds up what jobs that are not ours hold, in all namespaces that the
+// othersUse adds up what jobs hold that are not ours, or that nobody knows any more, in all namespaces that the
 // token may read: what it may not read, it cannot plan around.
 func (c *Cluster) othersUse(ctx context.Context) (map[string]use, error) {
 	var strange []*api.AllocationListStub
@@ -73,7 +73,7 @@ func (c *Cluster) othersUse(ctx context.Context) (map[string]use, error) {
 		switch {
 		case !known && strings.HasPrefix(a.JobID, jobspecs.JobPrefix()):
 			strange = append(strange, a) // ours perhaps, submitted since the jobs were listed
-		case owner == "":
+		case owner == "" || slices.Contains(c.seen.orphans, a.JobID):
 			uses[a.NodeID] = uses[a.NodeID].with(a)
 		}
 	})

@@ -189,8 +189,9 @@ func inventory(t *testing.T, r *rig) {
 	if _, err := r.agent.API.Namespaces().Register(&api.Namespace{Name: "web"}, nil); err != nil {
 		t.Fatal(err)
 	}
+	var orphans []string
 	node := func() cluster.Node {
-		o, err := c.Observe(t.Context(), cluster.Known{Full: true})
+		o, err := c.Observe(t.Context(), cluster.Known{Full: true, Orphans: orphans})
 		if err != nil || len(o.Nodes) != 1 {
 			t.Fatalf("%d nodes, %v", len(o.Nodes), err)
 		}
@@ -227,6 +228,14 @@ func inventory(t *testing.T, r *rig) {
 	if after.Cores != before.Cores || after.FreeCores >= before.FreeCores || after.MHz != 16000 || after.MemoryMB != 16384 {
 		t.Errorf("the node went from %+v to %+v", before, after)
 	}
+	// A job of ours without a row counts: nobody else's account has what it holds.
+	orphans = []string{jobspecs.JobID("inventory.1")}
+	r.agent.Until(t, 30*time.Second, "the orphan to be counted", func() error {
+		if n := node(); n.FreeMemoryMB >= after.FreeMemoryMB || n.FreeMHz >= after.FreeMHz {
+			return fmt.Errorf("%d MB and %d MHz are free, as before", n.FreeMemoryMB, n.FreeMHz)
+		}
+		return nil
+	})
 	for id, ns := range map[string]string{"web": "web", "det-web": "default"} {
 		if _, _, err := r.agent.API.Jobs().Deregister(id, true, &api.WriteOptions{Namespace: ns}); err != nil {
 			t.Fatal(err)

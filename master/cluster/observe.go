@@ -28,12 +28,13 @@ const (
 // memory is what was seen at the last observations. All of it can be had anew
 // from Nomad: it saves reading what has not changed.
 type memory struct {
-	owners map[jobKey]string   // attempt of each job that begins like ours; "" for somebody else's
-	facts  map[string]TaskFact // by Nomad allocation
-	full   time.Time           // of the last full list
-	nodes  time.Time           // of the last list of nodes
-	alarm  string              // of the last full list
-	term   int64               // of the last full list
+	orphans []string            // jobs of ours that no row knows
+	owners  map[jobKey]string   // attempt of each job that begins like ours; "" for somebody else's
+	facts   map[string]TaskFact // by Nomad allocation
+	full    time.Time           // of the last full list
+	nodes   time.Time           // of the last list of nodes
+	alarm   string              // of the last full list
+	term    int64               // of the last full list
 }
 
 type jobKey struct{ namespace, id string }
@@ -50,6 +51,7 @@ func (c *Cluster) Observe(ctx context.Context, known Known) (Observation, error)
 	defer c.observing.Unlock()
 	work := c.named.take()
 	now := c.now()
+	c.seen.orphans = known.Orphans
 	var o Observation
 	var err error
 	if known.Full || work.full || now.Sub(c.seen.full) >= fullEvery {

@@ -19,6 +19,9 @@ type Known struct {
 	// Full asks for a complete list now: at the beginning of a term, or when an
 	// earlier observation could not be stored.
 	Full bool
+	// Orphans are jobs of this cluster that no attempt's row knows, by their ids: what they
+	// hold is nobody's to give.
+	Orphans []string
 	// Trust says that the operators have looked, and that what Nomad lacks now is
 	// indeed gone.
 	Trust bool

@@ -15,6 +15,8 @@ const (
 	orphanGrace = store.OrphanGrace
 	// sweptAtOnce is how many of either are stopped after one full list.
 	sweptAtOnce = inFlight
+	// orphansKnown bounds the orphans whose devices and memory are kept from others.
+	orphansKnown = 1000
 )
 
 // recordOrphans keeps those jobs of a full list that no row knows. A list that may
@@ -36,6 +38,14 @@ func (t *term) recordOrphans(ctx context.Context, tx *store.DB, o cluster.Observ
 	for _, f := range found {
 		t.log.Warn("a job in Nomad carries this cluster's id and has no row in the database; it is stopped after a grace time",
 			"term", t.lead.Term, "job", f.JobID, "allocation_id", f.AllocationID, "submitted", f.SubmittedAt, "grace", orphanGrace)
+	}
+	all, err := tx.Orphans(ctx, 0, orphansKnown)
+	if err != nil {
+		return fmt.Errorf("orphans: %w", err)
+	}
+	t.known.Orphans = make([]string, len(all))
+	for i, o := range all {
+		t.known.Orphans[i] = o.JobID
 	}
 	return nil
 }
