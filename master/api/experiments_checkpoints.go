@@ -1,10 +1,7 @@
 package api
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/detent-ml/detent/master/auth"
@@ -41,11 +38,7 @@ func (a *API) experimentCheckpoints(ctx context.Context, c *call, _ *none) (*v1.
 	if err != nil {
 		return nil, err
 	}
-	list, err := a.db.ExperimentCheckpoints(ctx, e.ID)
-	if err != nil {
-		return nil, err
-	}
-	checkpoints, page, err := c.checkpointPage(e, list)
+	checkpoints, page, err := a.checkpointPage(ctx, c, e, 0)
 	return &v1.GetExperimentCheckpointsResponse{Checkpoints: checkpoints, Pagination: page}, err
 }
 
@@ -58,32 +51,37 @@ func (a *API) trialCheckpoints(ctx context.Context, c *call, _ *none) (*v1.GetTr
 	if err != nil {
 		return nil, err
 	}
-	list, err := a.db.TrialCheckpoints(ctx, []int{t.ID})
-	if err != nil {
-		return nil, err
-	}
-	checkpoints, page, err := c.checkpointPage(e, list)
+	checkpoints, page, err := a.checkpointPage(ctx, c, e, t.ID)
 	return &v1.GetTrialCheckpointsResponse{Checkpoints: checkpoints, Pagination: page}, err
 }
 
-// checkpointPage filters, sorts and cuts the checkpoints of an experiment. There
-// are as many as garbage collection keeps, so it is done here.
-func (c *call) checkpointPage(e store.Experiment, list []store.Checkpoint) ([]v1.Checkpoint, v1.Pagination, error) {
+// checkpointPage lists checkpoints of an experiment, or of one of its trials. Each has
+// the experiment's configuration with it, as clients expect; a page that would be too
+// large for it ends early, and says where.
+func (a *API) checkpointPage(ctx context.Context, c *call, e store.Experiment, trial int) ([]v1.Checkpoint, v1.Pagination, error) {
 	w, err := c.window()
 	if err != nil {
 		return nil, v1.Pagination{}, err
 	}
-	if states := c.list("states"); len(states) > 0 {
-		list = slices.DeleteFunc(list, func(k store.Checkpoint) bool { return !slices.Contains(states, "STATE_"+k.State) })
-	}
-	if err := c.sortCheckpoints(e, list); err != nil {
+	f, err := c.checkpointFilter(e)
+	if err != nil {
 		return nil, v1.Pagination{}, err
 	}
-	list, page, err := cut(list, w)
+	f.TrialID = trial
+	total, err := a.db.CountListed(ctx, f)
+	if err != nil {
+		return nil, v1.Pagination{}, err
+	}
+	page, err := w.of(total)
 	if err != nil {
 		return nil, page, err
 	}
 	config, _ := shownConfig(e, c.who)
+	list, err := a.db.Checkpoints(ctx, f, page.StartIndex, page.EndIndex-page.StartIndex, len(config))
+	if err != nil {
+		return nil, page, err
+	}
+	page.EndIndex = page.StartIndex + len(list)
 	out := make([]v1.Checkpoint, len(list))
 	for i, k := range list {
 		out[i] = wireCheckpoint(k, config)
@@ -91,61 +89,34 @@ func (c *call) checkpointPage(e store.Experiment, list []store.Checkpoint) ([]v1
 	return out, page, nil
 }
 
-// sortCheckpoints sorts as the call asks. Checkpoints that lack the metric come
-// last in either direction. The searcher's metric without a direction is sorted
-// from the best on.
-func (c *call) sortCheckpoints(e store.Experiment, list []store.Checkpoint) error {
-	desc, err := c.descending()
-	if err != nil {
-		return err
+var checkpointOrders = map[string]string{"": "", "SORT_BY_UNSPECIFIED": "", "SORT_BY_END_TIME": "", "SORT_BY_SEARCHER_METRIC": "",
+	"SORT_BY_UUID": "uuid", "SORT_BY_TRIAL_ID": "trial", "SORT_BY_BATCH_NUMBER": "steps", "SORT_BY_STATE": "state"}
+
+// checkpointFilter reads what the call chooses and how it sorts. The searcher's metric
+// without a direction is sorted from the best on.
+func (c *call) checkpointFilter(e store.Experiment) (store.CheckpointFilter, error) {
+	f := store.CheckpointFilter{ExperimentID: e.ID}
+	for _, s := range c.list("states") {
+		f.States = append(f.States, strings.TrimPrefix(s, "STATE_"))
+	}
+	var err error
+	if f.Desc, err = c.descending(); err != nil {
+		return f, err
 	}
 	attr, _ := c.query("sortByAttr")
-	metric, _ := c.query("sortByMetric")
-	var by func(x, y store.Checkpoint) int
-	switch attr {
-	case "", "SORT_BY_UNSPECIFIED", "SORT_BY_END_TIME":
-		by = func(x, y store.Checkpoint) int { return x.ReportedAt.Compare(y.ReportedAt) }
-	case "SORT_BY_UUID":
-		by = func(x, y store.Checkpoint) int { return cmp.Compare(x.UUID, y.UUID) }
-	case "SORT_BY_TRIAL_ID":
-		by = func(x, y store.Checkpoint) int { return cmp.Compare(number0(x.TrialID), number0(y.TrialID)) }
-	case "SORT_BY_BATCH_NUMBER":
-		by = func(x, y store.Checkpoint) int { return cmp.Compare(x.Steps, y.Steps) }
-	case "SORT_BY_STATE":
-		by = func(x, y store.Checkpoint) int { return cmp.Compare(x.State, y.State) }
-	case "SORT_BY_SEARCHER_METRIC":
+	by, known := checkpointOrders[attr]
+	if !known {
+		return f, fault.New(fault.Invalid, "sortByAttr: %q is not known", clip(attr))
+	}
+	f.Sort = by
+	f.Metric, _ = c.query("sortByMetric")
+	if attr == "SORT_BY_SEARCHER_METRIC" {
 		if order, _ := c.query("orderBy"); !strings.HasSuffix(order, "SC") {
-			desc = !e.SmallerIsBetter
+			f.Desc = !e.SmallerIsBetter
 		}
-		metric = text(e.Metric)
-	default:
-		return fault.New(fault.Invalid, "sortByAttr: %q is not known", clip(attr))
+		f.Metric = text(e.Metric)
 	}
-	sign := 1
-	if desc {
-		sign = -1
-	}
-	if metric == "" {
-		slices.SortStableFunc(list, func(x, y store.Checkpoint) int { return sign * by(x, y) })
-		return nil
-	}
-	values := make(map[string]*float64, len(list))
-	for _, k := range list {
-		values[k.UUID] = metricOf(k.Validation, metric)
-	}
-	slices.SortStableFunc(list, func(x, y store.Checkpoint) int {
-		a, b := values[x.UUID], values[y.UUID]
-		switch {
-		case a == nil && b == nil:
-			return 0
-		case a == nil:
-			return 1
-		case b == nil:
-			return -1
-		}
-		return sign * cmp.Compare(*a, *b)
-	})
-	return nil
+	return f, nil
 }
 
 func number0(n *int) int {
@@ -153,14 +124,4 @@ func number0(n *int) int {
 		return 0
 	}
 	return *n
-}
-
-// metricOf reads one metric; nil where it is none that can be compared.
-func metricOf(metrics []byte, name string) *float64 {
-	var m map[string]json.RawMessage
-	var v float64
-	if len(metrics) == 0 || json.Unmarshal(metrics, &m) != nil || m[name] == nil || json.Unmarshal(m[name], &v) != nil {
-		return nil
-	}
-	return &v
 }

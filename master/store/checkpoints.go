@@ -35,11 +35,15 @@ type Checkpoint struct {
 	SearcherMetric *float64        `db:"searcher_metric"`
 }
 
-// checkpointQuery reads checkpoints with all that belongs to them. Conditions
-// and an order follow; k is the checkpoint, t its trial, e its experiment.
-var checkpointQuery = `
+// checkpointQuery reads checkpoints with all that belongs to them, and listedQuery
+// without the configuration of their experiment, which many share. Conditions and an
+// order follow; k is the checkpoint, t its trial, e its experiment.
+var checkpointQuery, listedQuery = checkpointsWith("e.config"), checkpointsWith("NULL::jsonb")
+
+func checkpointsWith(config string) string {
+	return `
 	SELECT k.uuid::text, k.task_id, k.allocation_id, k.trial_id, k.run_id, k.steps, k.state, k.reported_at, k.resources, k.metadata,
-		k.size, k.storage_id, e.id AS experiment_id, task.owner_id, e.config, t.hparams, s.config AS storage,
+		k.size, k.storage_id, e.id AS experiment_id, task.owner_id, ` + config + ` AS config, t.hparams, s.config AS storage,
 		tm.avg AS training, vm.avg AS validation,
 		` + floatAt("vm.avg->e.metric") + ` AS searcher_metric
 	FROM checkpoints k
@@ -51,20 +55,17 @@ var checkpointQuery = `
 		AND m.ord = k.steps AND NOT m.archived ORDER BY m.run_id DESC LIMIT 1) tm ON true
 	LEFT JOIN LATERAL (SELECT avg FROM metrics m WHERE m.trial_id = k.trial_id AND m.grp = 'validation' AND m.run_id <= k.run_id
 		AND m.ord = k.steps AND NOT m.archived ORDER BY m.run_id DESC LIMIT 1) vm ON true `
+}
 
 // CheckpointByUUID finds a checkpoint.
 func (db *DB) CheckpointByUUID(ctx context.Context, uuid string) (Checkpoint, error) {
 	return row[Checkpoint](ctx, db, "checkpoint "+uuid, checkpointQuery+`WHERE k.uuid = $1`, uuid)
 }
 
-// TrialCheckpoints lists the checkpoints of trials, oldest first.
-func (db *DB) TrialCheckpoints(ctx context.Context, trials []int) ([]Checkpoint, error) {
-	return rows[Checkpoint](ctx, db, checkpointQuery+`WHERE k.trial_id = ANY($1) ORDER BY k.reported_at, k.uuid`, trials)
-}
-
-// ExperimentCheckpoints lists the checkpoints of an experiment, oldest first.
+// ExperimentCheckpoints lists the checkpoints of an experiment, oldest first, without
+// its configuration.
 func (db *DB) ExperimentCheckpoints(ctx context.Context, experiment int) ([]Checkpoint, error) {
-	return rows[Checkpoint](ctx, db, checkpointQuery+`WHERE t.experiment_id = $1 ORDER BY k.reported_at, k.uuid`, experiment)
+	return rows[Checkpoint](ctx, db, listedQuery+`WHERE t.experiment_id = $1 ORDER BY k.reported_at, k.uuid`, experiment)
 }
 
 // CheckpointTotals counts a trial's checkpoints that still exist.

@@ -378,7 +378,7 @@ func TestCheckpoints(t *testing.T) {
 	if err := w.db.SetCheckpointFiles(ctx, []CheckpointFiles{{c.UUID, nil}}); err != nil {
 		t.Error(err)
 	}
-	if list, err := w.db.TrialCheckpoints(ctx, []int{trial}); err != nil || list[0].State != "DELETED" {
+	if list, err := w.db.Checkpoints(ctx, CheckpointFilter{ExperimentID: exp, TrialID: trial}, 0, 10, 0); err != nil || list[0].State != "DELETED" {
 		t.Errorf("%+v %v", list, err)
 	}
 	missing := "33333333-3333-3333-3333-333333333333"

@@ -1,0 +1,75 @@
+package store
+
+import (
+	"context"
+)
+
+// What one page of a list of checkpoints may have. Clients learn where it ended and
+// ask for the rest.
+const (
+	mostInPage    = 5000
+	mostPageBytes = 16 << 20
+)
+
+// CheckpointFilter chooses checkpoints of an experiment.
+type CheckpointFilter struct {
+	ExperimentID int
+	TrialID      int // 0: those of all its trials
+	States       []string
+	Sort         string
+	Metric       string // of the validation at a checkpoint's steps, in place of Sort; those without it come last
+	Desc         bool
+}
+
+// checkpointSorts has expressions of one type each; the oldest of equals comes first.
+var checkpointSorts = map[string]string{"": "k.reported_at", "uuid": "k.uuid", "trial": "k.trial_id", "steps": "k.steps", "state": `k.state COLLATE "C"`}
+
+func (f CheckpointFilter) conditions() conditions {
+	var c conditions
+	c.when(true, "t.experiment_id = @experiment", "experiment", f.ExperimentID)
+	c.when(f.TrialID != 0, "k.trial_id = @trial", "trial", f.TrialID)
+	c.when(len(f.States) > 0, "k.state = ANY(@states::text[])", "states", f.States)
+	return c
+}
+
+const listedCheckpoints = ` FROM checkpoints k JOIN trials t ON t.id = k.trial_id`
+
+// CountListed counts what the filter chooses.
+func (db *DB) CountListed(ctx context.Context, f CheckpointFilter) (int, error) {
+	c := f.conditions()
+	return scalar[int](ctx, db, `SELECT count(*)`+listedCheckpoints+c.where(), c.args)
+}
+
+// Checkpoints lists a part of what the filter chooses, without the configuration,
+// which is the same for all. It has fewer than limit where they, each with each bytes
+// that the caller adds, come to more than a page may have, and at least one.
+func (db *DB) Checkpoints(ctx context.Context, f CheckpointFilter, offset, limit, each int) ([]Checkpoint, error) {
+	if limit <= 0 {
+		return nil, nil
+	}
+	c := f.conditions()
+	by := checkpointSorts[f.Sort]
+	if f.Metric != "" {
+		c.args["metric"] = f.Metric
+		by = `(SELECT ` + floatAt("m.avg->@metric::text") + ` FROM metrics m WHERE m.trial_id = k.trial_id AND m.grp = 'validation'
+			AND m.run_id <= k.run_id AND m.ord = k.steps AND NOT m.archived ORDER BY m.run_id DESC LIMIT 1)`
+	}
+	if f.Desc {
+		by += " DESC"
+	}
+	c.args["offset"], c.args["limit"] = offset, min(limit, mostInPage)
+	ids, err := scalars[string](ctx, db, `SELECT k.uuid::text`+listedCheckpoints+c.where()+
+		` ORDER BY `+by+` NULLS LAST, k.reported_at, k.uuid LIMIT @limit OFFSET @offset`, c.args)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	fit, err := scalar[int](ctx, db, `SELECT greatest(1, count(*) FILTER (WHERE s.bytes <= $2)) FROM (
+		SELECT sum($3::bigint + octet_length(q.resources::text) + octet_length(q.metadata::text) + coalesce(octet_length(q.hparams::text), 0)
+			+ coalesce(octet_length(q.training::text), 0) + coalesce(octet_length(q.validation::text), 0))
+			OVER (ORDER BY array_position($1::text[], q.uuid)) AS bytes
+		FROM (`+listedQuery+`WHERE k.uuid = ANY($1::text[]::uuid[])) q) s`, ids, mostPageBytes, each)
+	if err != nil {
+		return nil, err
+	}
+	return rows[Checkpoint](ctx, db, listedQuery+`WHERE k.uuid = ANY($1::text[]::uuid[]) ORDER BY array_position($1::text[], k.uuid::text)`, ids[:min(fit, len(ids))])
+}
