@@ -176,6 +176,10 @@ func (a *API) oldTaskLogs(ctx context.Context, c *call) error {
 	return a.takeTaskLogs(ctx, c, list)
 }
 
+// originsAtOnce may follow each other in one request: each is a commit. What comes
+// after them is of the other origin.
+const originsAtOnce = 64
+
 func (a *API) takeTaskLogs(ctx context.Context, c *call, list []v1.TaskLog) error {
 	if len(list) == 0 {
 		return c.send(&none{})
@@ -186,13 +190,17 @@ func (a *API) takeTaskLogs(ctx context.Context, c *call, list []v1.TaskLog) erro
 	if err := a.matchShipped(ctx, c, list); err != nil {
 		return err
 	}
-	for begin := 0; begin < len(list); { // records of one origin that follow each other go together
-		origin := originOf(list[begin])
-		b := store.LogBatch{TaskID: list[0].TaskID, Origin: origin}
-		end := begin
-		for end < len(list) && originOf(list[end]) == origin {
-			b.Lines = append(b.Lines, lineOf(list[end]))
+	for begin, batches := 0, 1; begin < len(list); batches++ { // records of one origin that follow each other go together
+		b := store.LogBatch{TaskID: list[0].TaskID, Origin: originOf(list[begin])}
+		end := begin + 1
+		for end < len(list) && originOf(list[end]) == b.Origin {
 			end++
+		}
+		if batches >= originsAtOnce && end < len(list) {
+			b.Origin, end = store.OtherOrigin, len(list)
+		}
+		for _, l := range list[begin:end] {
+			b.Lines = append(b.Lines, lineOf(l))
 		}
 		if _, err := a.inside.logs.Append(ctx, b); err != nil {
 			return err

@@ -4,17 +4,22 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/detent-ml/detent/master/fault"
 )
 
 const (
-	batchesAtOnce = 200    // of logs, in one group commit
-	knownLogs     = 20_000 // tasks, origins and kinds that are kept in memory
+	batchesAtOnce = 200 // of logs, in one group commit
+
+	longestShipper = 255     // bytes of a name
+	longestLabel   = 128     // bytes of a stdtype, a source, a part of an origin
+	highestRank    = 1 << 20 // of a line; a chunk has no room for any number
 )
 
 // LogOrigin is where lines come from.
@@ -37,7 +42,7 @@ type LogBatch struct {
 	Rank    int  // of the member whose logs are done then
 
 	chunks []chunk
-	kinds  []logKindKey // of its lines, without the task
+	kinds  map[logKind]bool // of its lines
 	next   int64
 }
 
@@ -46,42 +51,40 @@ type LogStore struct {
 	db    *DB
 	bus   *Bus
 	codec chunkCodec
-	group *group[*LogBatch]
+	group *group[string, *LogBatch]
 
-	mu      sync.Mutex
-	tasks   map[string]logTask
-	origins map[logOriginKey]int
-	kinds   map[logKindKey]bool
-}
-
-type logTask struct {
-	ID    int   `db:"id"`
-	Class int16 `db:"class"`
-}
-
-type logOriginKey struct {
-	task int
-	LogOrigin
-}
-
-type logKindKey struct {
-	task            int
-	stdtype, source string
-	rank            int
+	mu    sync.Mutex // the flush changes what follows, and others read it
+	tasks map[string]*knownTask
+	known int // what is in tasks, and in each
 }
 
 // NewLogStore makes one. It needs no start, and Wait is its end.
 func NewLogStore(db *DB, bus *Bus) *LogStore {
-	s := &LogStore{db: db, bus: bus, codec: newChunkCodec()}
-	s.forget()
-	s.group = newGroup(batchesAtOnce, s.flush)
+	s := &LogStore{db: db, bus: bus, codec: newChunkCodec(), tasks: map[string]*knownTask{}}
+	s.group = newGroup(batchesAtOnce, logTaskOf, s.flush)
 	return s
 }
 
-func (s *LogStore) forget() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tasks, s.origins, s.kinds = map[string]logTask{}, map[logOriginKey]int{}, map[logKindKey]bool{}
+// logTaskOf is the owner of a batch among those that wait.
+func logTaskOf(b *LogBatch) string { return b.TaskID }
+
+// check refuses what no row can hold, before it reaches a commit that many share.
+// A shipper with another name would begin anew, so that its name is not mended.
+func (b *LogBatch) check() error {
+	switch {
+	case b.First < 0:
+		return fault.New(fault.Invalid, "first: %d is negative", b.First)
+	case b.First > math.MaxInt64/2:
+		return fault.New(fault.Invalid, "first: %d is over %d", b.First, int64(math.MaxInt64/2))
+	case len(b.Shipper) > longestShipper:
+		return fault.New(fault.Invalid, "shipper: the name has %d bytes; %d are allowed", len(b.Shipper), longestShipper)
+	case label(b.Shipper) != b.Shipper:
+		return fault.New(fault.Invalid, "shipper: a name with a NUL or broken UTF-8 cannot be stored")
+	case label(b.TaskID) != b.TaskID:
+		return fault.New(fault.NotFound, "task %q not found", b.TaskID)
+	}
+	b.Origin = LogOrigin{clip(b.Origin.AllocationID), clip(b.Origin.AgentID), clip(b.Origin.ContainerID)}
+	return nil
 }
 
 // Append stores a batch and returns once it is committed. next is the number of
@@ -89,19 +92,10 @@ func (s *LogStore) forget() {
 // than that says that the shipper has lost the lines between, as a full spool
 // does. A batch without lines asks for next.
 func (s *LogStore) Append(ctx context.Context, b LogBatch) (next int64, err error) {
-	if b.First < 0 {
-		return 0, fault.New(fault.Invalid, "first: %d is negative", b.First)
+	if err := b.check(); err != nil {
+		return 0, err
 	}
-	last := logKindKey{rank: -2}
-	for i := range b.Lines { // here and not in the flush, so that many do it at once
-		b.Lines[i] = tidy(b.Lines[i])
-		l := &b.Lines[i]
-		k := logKindKey{stdtype: l.Stdtype, source: l.Source, rank: l.Rank}
-		if k != last && !slices.Contains(b.kinds, k) {
-			b.kinds = append(b.kinds, k)
-		}
-		last = k
-	}
+	s.tidyLines(&b) // here and not in the flush, so that many do it at once
 	b.chunks = s.codec.chunks(b.Lines)
 	done, err := s.group.do(ctx, &b)
 	if err != nil {
@@ -117,9 +111,11 @@ func (s *LogStore) Wait() { s.group.wait() }
 // no broken UTF-8, and the newline at the end is given back when it is read.
 func tidy(l LogLine) LogLine {
 	l.Text = strings.ToValidUTF8(strings.TrimSuffix(l.Text, "\n"), "\uFFFD")
-	l.Stdtype, l.Source = label(l.Stdtype), label(l.Source)
+	l.Stdtype, l.Source = clip(l.Stdtype), clip(l.Source)
 	l.Level = min(max(l.Level, 0), 6)
-	l.Rank = max(l.Rank, -1)
+	if l.Rank < -1 || l.Rank > highestRank {
+		l.Rank = -1
+	}
 	return l
 }
 
@@ -132,29 +128,35 @@ func label(s string) string {
 	return s
 }
 
-// flush commits a batch of batches; when it fails for something in it, each is
-// tried alone. What is remembered of tasks may be what failed: a task may have
-// been deleted.
+// clip makes a label that an index can hold.
+func clip(s string) string {
+	s = label(s)
+	if len(s) <= longestLabel {
+		return s
+	}
+	end := longestLabel
+	for !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end]
+}
+
+// flush commits a batch of batches, and of one that fails all but what fails it.
+// What is remembered of a task may be what failed, for the task may have been
+// deleted: it is looked up again then.
 func (s *LogStore) flush(batch []*queued[*LogBatch]) {
 	ctx, cancel := context.WithTimeout(context.Background(), flushTime)
 	defer cancel()
-	err := s.commit(ctx, batch)
-	switch {
-	case err == nil:
-	case fault.Is(err, fault.Unavailable):
-		fail(batch, err)
-		return
-	default:
-		s.forget()
-		for i := range batch {
-			if err := s.commit(ctx, batch[i:i+1]); err != nil {
-				batch[i].err = err
-			}
+	apart(batch, logTaskOf, func(batch []*queued[*LogBatch]) error {
+		err := s.commit(ctx, batch)
+		if err != nil && len(batch) == 1 && !fault.Is(err, fault.Unavailable) && s.forget(batch[0].item.TaskID) {
+			err = s.commit(ctx, batch)
 		}
-	}
+		return err
+	})
 	topics := map[string]bool{}
 	for _, q := range batch {
-		if q.err == nil {
+		if q.err == nil && !q.again {
 			topics[LogTopic(q.item.TaskID)] = true
 		}
 	}
@@ -185,106 +187,9 @@ func (s *LogStore) commit(ctx context.Context, batch []*queued[*LogBatch]) error
 	})
 }
 
-// knownLog is what the rows of a batch refer to.
-type knownLog struct {
-	task   logTask
-	origin int
-}
-
-// know finds, and where needed makes, the numbers of tasks and origins. Batches
-// of tasks that do not exist are not in the answer.
-func (s *LogStore) know(ctx context.Context, batch []*queued[*LogBatch]) (map[*queued[*LogBatch]]knownLog, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.tasks)+len(s.origins)+len(s.kinds) > knownLogs {
-		clear(s.tasks)
-		clear(s.origins)
-		clear(s.kinds)
-	}
-	if err := s.knowTasks(ctx, batch); err != nil {
-		return nil, err
-	}
-	known := make(map[*queued[*LogBatch]]knownLog, len(batch))
-	for _, q := range batch {
-		task, ok := s.tasks[q.item.TaskID]
-		if !ok {
-			continue
-		}
-		key := logOriginKey{task.ID, q.item.Origin}
-		if _, ok := s.origins[key]; !ok {
-			id, err := s.db.logOrigin(ctx, key)
-			if err != nil {
-				return nil, err
-			}
-			s.origins[key] = id
-		}
-		if err := s.knowKinds(ctx, task.ID, q.item.kinds); err != nil {
-			return nil, err
-		}
-		known[q] = knownLog{task, s.origins[key]}
-	}
-	return known, nil
-}
-
-func (s *LogStore) knowTasks(ctx context.Context, batch []*queued[*LogBatch]) error {
-	missing := map[string]bool{}
-	for _, q := range batch {
-		if _, ok := s.tasks[q.item.TaskID]; !ok {
-			missing[q.item.TaskID] = true
-		}
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	ids := slices.Sorted(maps.Keys(missing))
-	_, err := s.db.exec(ctx, `
-		INSERT INTO log_tasks (task_id, class)
-		SELECT t.id, coalesce((SELECT c.days FROM log_classes c
-			WHERE c.days >= (e.config->'retention_policy'->>'log_retention_days')::int
-				AND (e.config->'retention_policy'->>'log_retention_days')::int >= 0 AND c.days > 0
-			ORDER BY c.days LIMIT 1), 0)
-		FROM tasks t LEFT JOIN experiments e ON e.id = t.experiment_id
-		WHERE t.id = ANY($1) ORDER BY t.id ON CONFLICT DO NOTHING`, ids)
-	if err != nil {
-		return err
-	}
-	type found struct {
-		TaskID string `db:"task_id"`
-		logTask
-	}
-	list, err := rows[found](ctx, s.db, `SELECT task_id, id, class FROM log_tasks WHERE task_id = ANY($1)`, ids)
-	for _, f := range list {
-		s.tasks[f.TaskID] = f.logTask
-	}
-	return err
-}
-
-func (db *DB) logOrigin(ctx context.Context, k logOriginKey) (int, error) {
-	return scalar[int](ctx, db, `
-		INSERT INTO log_origins (log_task, allocation_id, agent_id, container_id) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (log_task, allocation_id, agent_id, container_id) DO UPDATE SET agent_id = excluded.agent_id
-		RETURNING id`, k.task, k.AllocationID, k.AgentID, k.ContainerID)
-}
-
-func (s *LogStore) knowKinds(ctx context.Context, task int, kinds []logKindKey) error {
-	for _, k := range kinds {
-		k.task = task
-		if s.kinds[k] {
-			continue
-		}
-		_, err := s.db.exec(ctx, `INSERT INTO log_kinds (log_task, stdtype, source, rank) VALUES ($1, $2, $3, $4)
-			ON CONFLICT DO NOTHING`, k.task, k.stdtype, k.source, k.rank)
-		if err != nil {
-			return err
-		}
-		s.kinds[k] = true
-	}
-	return nil
-}
-
 // logPlan is what one commit writes.
 type logPlan struct {
-	shippers map[string]*shipperRow
+	shippers map[shipperKey]*shipperRow
 	next     map[int]int64 // lines added, by log task
 	chunks   []plannedChunk
 	done     []memberRef
@@ -302,6 +207,15 @@ type memberRef struct {
 	rank       int
 }
 
+// shipperKey names a shipper: tasks choose the names, each for itself.
+type shipperKey struct{ task, shipper string }
+
+func (b *LogBatch) shipperKey() shipperKey { return shipperKey{b.TaskID, b.Shipper} }
+
+func compareShippers(a, b shipperKey) int {
+	return cmp.Or(cmp.Compare(a.task, b.task), cmp.Compare(a.shipper, b.shipper))
+}
+
 type shipperRow struct {
 	Shipper string `db:"shipper"`
 	TaskID  string `db:"task_id"`
@@ -314,9 +228,9 @@ func (p *logPlan) add(q *queued[*LogBatch], k knownLog, codec chunkCodec) {
 	b := q.item
 	chunks := b.chunks
 	if b.Shipper != "" {
-		s := p.shippers[b.Shipper]
-		if s == nil || s.TaskID != b.TaskID {
-			q.err = fault.New(fault.Conflict, "shipper %s belongs to another task than %s", b.Shipper, b.TaskID)
+		s := p.shippers[b.shipperKey()]
+		if s == nil { // the task was deleted a moment ago
+			q.err = fault.New(fault.NotFound, "task %s not found", b.TaskID)
 			return
 		}
 		switch end := b.First + int64(len(b.Lines)); {
@@ -335,52 +249,54 @@ func (p *logPlan) add(q *queued[*LogBatch], k knownLog, codec chunkCodec) {
 		}
 	}
 	for _, c := range chunks {
-		p.chunks = append(p.chunks, plannedChunk{c, k.task.Class, k.task.ID, k.origin, p.next[k.task.ID]})
-		p.next[k.task.ID] += int64(c.lines)
+		p.chunks = append(p.chunks, plannedChunk{c, k.task.class, k.task.id, k.origin, p.next[k.task.id]})
+		p.next[k.task.id] += int64(c.lines)
 	}
 }
 
-// lockShippers locks the shippers of a batch in the order of their names. One
+// lockShippers locks the shippers of a batch in the order of their keys. One
 // that is new begins where its first batch does: after a restored backup it
 // may know of lines that we have lost.
-func (db *DB) lockShippers(ctx context.Context, batch []*queued[*LogBatch]) (map[string]*shipperRow, error) {
-	first := map[string]*LogBatch{}
+func (db *DB) lockShippers(ctx context.Context, batch []*queued[*LogBatch]) (map[shipperKey]*shipperRow, error) {
+	first := map[shipperKey]int64{}
 	for _, q := range batch {
-		if b := q.item; b.Shipper != "" && (first[b.Shipper] == nil || b.First < first[b.Shipper].First) {
-			first[b.Shipper] = b
+		if b := q.item; b.Shipper != "" {
+			if n, there := first[b.shipperKey()]; !there || b.First < n {
+				first[b.shipperKey()] = b.First
+			}
 		}
 	}
 	if len(first) == 0 {
 		return nil, nil
 	}
-	names := slices.Sorted(maps.Keys(first))
-	list, err := rows[shipperRow](ctx, db, `
-		SELECT shipper, task_id, next, done FROM log_shippers WHERE shipper = ANY($1) ORDER BY shipper FOR UPDATE`, names)
+	var tasks, names []string
+	var nexts []int64
+	for _, k := range slices.SortedFunc(maps.Keys(first), compareShippers) {
+		tasks, names, nexts = append(tasks, k.task), append(names, k.shipper), append(nexts, first[k])
+	}
+	const lock = `
+		SELECT s.shipper, s.task_id, s.next, s.done FROM log_shippers s
+		JOIN unnest($1::text[], $2::text[]) AS u(t, n) ON s.task_id = u.t AND s.shipper = u.n
+		ORDER BY s.task_id COLLATE "C", s.shipper COLLATE "C" FOR UPDATE OF s`
+	list, err := rows[shipperRow](ctx, db, lock, tasks, names)
 	if err != nil {
 		return nil, err
 	}
 	if len(list) < len(names) {
-		var tasks []string
-		var nexts []int64
-		for _, n := range names {
-			tasks, nexts = append(tasks, first[n].TaskID), append(nexts, first[n].First)
-		}
 		_, err := db.exec(ctx, `
 			INSERT INTO log_shippers (shipper, task_id, next)
 			SELECT s, t, n FROM unnest($1::text[], $2::text[], $3::bigint[]) AS u(s, t, n) JOIN tasks ON tasks.id = u.t
-			ORDER BY s ON CONFLICT DO NOTHING`, names, tasks, nexts)
+			ORDER BY t COLLATE "C", s COLLATE "C" ON CONFLICT DO NOTHING`, names, tasks, nexts)
 		if err != nil {
 			return nil, err
 		}
-		list, err = rows[shipperRow](ctx, db, `
-			SELECT shipper, task_id, next, done FROM log_shippers WHERE shipper = ANY($1) ORDER BY shipper FOR UPDATE`, names)
-		if err != nil {
+		if list, err = rows[shipperRow](ctx, db, lock, tasks, names); err != nil {
 			return nil, err
 		}
 	}
-	found := make(map[string]*shipperRow, len(list))
+	found := make(map[shipperKey]*shipperRow, len(list))
 	for i := range list {
-		found[list[i].Shipper] = &list[i]
+		found[shipperKey{list[i].TaskID, list[i].Shipper}] = &list[i]
 	}
 	return found, nil
 }
@@ -417,19 +333,8 @@ func (db *DB) storeLogs(ctx context.Context, p logPlan) error {
 			return err
 		}
 	}
-	var names []string
-	var nexts []int64
-	var done []bool
-	for _, s := range p.shippers {
-		names, nexts, done = append(names, s.Shipper), append(nexts, s.Next), append(done, s.Done)
-	}
-	if len(names) > 0 {
-		_, err := db.exec(ctx, `UPDATE log_shippers SET next = u.n, done = u.d
-			FROM unnest($1::text[], $2::bigint[], $3::boolean[]) AS u(s, n, d)
-			WHERE shipper = u.s AND (next <> u.n OR done <> u.d)`, names, nexts, done)
-		if err != nil {
-			return err
-		}
+	if err := db.advanceShippers(ctx, p.shippers); err != nil {
+		return err
 	}
 	slices.SortFunc(p.done, func(a, b memberRef) int {
 		return cmp.Or(cmp.Compare(a.allocation, b.allocation), cmp.Compare(a.rank, b.rank))
@@ -442,6 +347,23 @@ func (db *DB) storeLogs(ctx context.Context, p logPlan) error {
 		}
 	}
 	return nil
+}
+
+// advanceShippers writes how far shippers have come.
+func (db *DB) advanceShippers(ctx context.Context, shippers map[shipperKey]*shipperRow) error {
+	var tasks, names []string
+	var nexts []int64
+	var done []bool
+	for _, s := range shippers {
+		tasks, names, nexts, done = append(tasks, s.TaskID), append(names, s.Shipper), append(nexts, s.Next), append(done, s.Done)
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	_, err := db.exec(ctx, `UPDATE log_shippers SET next = u.n, done = u.d
+		FROM unnest($1::text[], $2::text[], $3::bigint[], $4::boolean[]) AS u(t, s, n, d)
+		WHERE task_id = u.t AND shipper = u.s AND (next <> u.n OR done <> u.d)`, tasks, names, nexts, done)
+	return err
 }
 
 func (db *DB) insertChunks(ctx context.Context, chunks []plannedChunk, base map[int]int64) error {

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -88,11 +87,17 @@ func (c chunkCodec) chunks(lines []LogLine) []chunk {
 func (c chunkCodec) pack(lines []LogLine, size int) chunk {
 	k := chunk{lines: len(lines), earliest: lines[0].At, latest: lines[0].At}
 	var kinds []lineKind
+	numbers := map[lineKind]int{}
 	index := make([]int, len(lines))
 	for i, l := range lines {
 		kind := lineKind{l.Stdtype, l.Source}
-		if index[i] = slices.Index(kinds, kind); index[i] < 0 { // there are very few
+		if i > 0 && kind == kinds[index[i-1]] {
+			index[i] = index[i-1]
+		} else if n, there := numbers[kind]; there {
+			index[i] = n
+		} else {
 			index[i] = len(kinds)
+			numbers[kind] = len(kinds)
 			kinds = append(kinds, kind)
 		}
 		if l.At.Before(k.earliest) {

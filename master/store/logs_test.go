@@ -75,8 +75,13 @@ func TestLogsExactlyOnce(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	other := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
-	if _, err := s.Append(t.Context(), LogBatch{TaskID: other, Shipper: "a", First: 5, Lines: lines(0, 1)}); !fault.Is(err, fault.Conflict) {
-		t.Errorf("another task's shipper: %v", err)
+	// Another task's shipper of the same name is another shipper.
+	if next, err := s.Append(t.Context(), LogBatch{TaskID: other, Shipper: "a", First: 5, Lines: lines(5, 1), Done: true}); err != nil || next != 6 {
+		t.Errorf("another task's shipper: %d, %v", next, err)
+	}
+	send("a", 10, lines(10, 1), 11)
+	if done := w.text(`SELECT string_agg(next || ' ' || done, ', ' ORDER BY next) FROM log_shippers WHERE shipper = 'a'`); done != "6 true, 11 false" {
+		t.Errorf("shippers: %s", done)
 	}
 	if _, err := s.Append(t.Context(), LogBatch{TaskID: "none", Lines: lines(0, 1)}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("no task: %v", err)

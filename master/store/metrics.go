@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -48,6 +47,10 @@ var firstTime = time.Date(1970, 1, 2, 0, 0, 0, 0, time.UTC)
 func (r *Report) check() error {
 	bad := func(format string, args ...any) error { return fault.New(fault.Invalid, format, args...) }
 	switch {
+	case r.RunID < 0 || r.RunID > math.MaxInt32:
+		return bad("metrics.trialRunId: %d is negative or over %d", r.RunID, math.MaxInt32)
+	case r.TrialID < 0 || r.TrialID > math.MaxInt32:
+		return fault.New(fault.NotFound, "trial %d not found", r.TrialID)
 	case r.Group == "":
 		return bad("group: a report needs the name of its group, such as training or validation")
 	case len(r.Group) > 255:
@@ -62,13 +65,14 @@ func (r *Report) check() error {
 	if len(r.Metrics) == 0 {
 		r.Metrics = json.RawMessage("{}")
 	}
-	for _, text := range [][]byte{[]byte(r.Group), r.Metrics, r.Batches} {
-		if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 || bytes.Contains(text, []byte(`\u0000`)) {
-			return bad("metrics: text with a NUL or broken UTF-8 cannot be stored")
-		}
-		if n := outOfRange(text); n != "" {
-			return bad("metrics: %.40s is out of the range of a 64-bit floating-point number and cannot be stored; infinity is reported as the text \"Infinity\" or \"-Infinity\"", n)
-		}
+	if !utf8.ValidString(r.Group) || strings.IndexByte(r.Group, 0) >= 0 {
+		return bad("group: text with a NUL or broken UTF-8 cannot be stored")
+	}
+	if err := storableJSON(r.Metrics); err != nil {
+		return bad("metrics: %w", err)
+	}
+	if err := storableJSON(r.Batches); err != nil {
+		return bad("batchMetrics: %w", err)
 	}
 	return nil
 }
@@ -97,7 +101,7 @@ func compareKeys(a, b key) int {
 type MetricWriter struct {
 	db    *DB
 	bus   *Bus
-	group *group[*Report]
+	group *group[int, *Report]
 
 	mu    sync.Mutex
 	facts map[int]trialFacts
@@ -115,9 +119,12 @@ type trialFacts struct {
 // NewMetricWriter makes one. It needs no start, and Wait is its end.
 func NewMetricWriter(db *DB, bus *Bus) *MetricWriter {
 	w := &MetricWriter{db: db, bus: bus, facts: map[int]trialFacts{}}
-	w.group = newGroup(reportsAtOnce, w.flush)
+	w.group = newGroup(reportsAtOnce, trialOf, w.flush)
 	return w
 }
+
+// trialOf is the owner of a report among those that wait.
+func trialOf(r *Report) int { return r.TrialID }
 
 // Report returns once the report is committed. A report that is there already
 // with the same values is a success, new names are merged into it, and another
@@ -137,25 +144,18 @@ func (w *MetricWriter) Report(ctx context.Context, r Report) error {
 // Wait returns when nothing is being written.
 func (w *MetricWriter) Wait() { w.group.wait() }
 
-// flush commits a batch. When the batch as a whole fails for something in it,
-// each report is tried alone, so that only the bad one fails.
+// flush commits a batch, and of one that fails all but what fails it.
 func (w *MetricWriter) flush(batch []*queued[*Report]) {
 	ctx, cancel := context.WithTimeout(context.Background(), flushTime)
 	defer cancel()
-	events, err := w.commit(ctx, batch)
-	switch {
-	case err == nil:
-	case fault.Is(err, fault.Unavailable) || len(batch) == 1:
-		fail(batch, err)
+	var stored, events bool
+	apart(batch, trialOf, func(batch []*queued[*Report]) error {
+		more, err := w.commit(ctx, batch)
+		stored, events = stored || err == nil, events || more
+		return err
+	})
+	if !stored {
 		return
-	default:
-		for i := range batch {
-			more, err := w.commit(ctx, batch[i:i+1])
-			events = events || more
-			if err != nil {
-				batch[i].err = err
-			}
-		}
 	}
 	topics := []string{TopicMetrics}
 	if events {

@@ -50,6 +50,10 @@ func TestReportKeys(t *testing.T) {
 		{"a dot in the group", Report{Steps: step(1), Group: "a.b", Metrics: raw(`{}`)}, fault.Invalid, []string{"dot"}},
 		{"a NUL", Report{Steps: step(5), Group: "training", Metrics: raw(`{"a": "\u0000"}`)}, fault.Invalid, []string{"NUL"}},
 		{"a number beyond PostgreSQL", Report{Steps: step(5), Group: "training", Metrics: raw(`{"a": 1e999999}`)}, fault.Invalid, []string{"stored"}},
+		{"half a character", Report{Steps: step(5), Group: "training", Metrics: raw(`{"a": "\ud800"}`)}, fault.Invalid, []string{"half a character", `\ud800`}},
+		{"a number beyond doubles", Report{Steps: step(5), Group: "training", Metrics: raw(`{"a": 1e140000}`)}, fault.Invalid, []string{"1e140000", "stored"}},
+		{"batches beyond doubles", Report{Steps: step(5), Group: "training", Metrics: raw(`{}`), Batches: raw(`[{"a": 1e400}]`)}, fault.Invalid, []string{"batchMetrics", "1e400"}},
+		{"a run beyond the column", Report{RunID: 1<<32 + 2, Steps: step(5), Group: "training", Metrics: raw(`{}`)}, fault.Invalid, []string{"trialRunId"}},
 		{"negative steps", Report{Steps: step(-1), Group: "training", Metrics: raw(`{}`)}, fault.Invalid, []string{"negative"}},
 	} {
 		r := c.report
@@ -87,32 +91,47 @@ func TestReportKeys(t *testing.T) {
 
 func raw(s string) json.RawMessage { return json.RawMessage(s) }
 
-// A bad report among good ones of the same commit fails alone.
+// A report that no check foresaw fails alone: those of other trials in its batch are
+// stored with it, those of its own trial in the next ones.
 func TestBadReportFailsAlone(t *testing.T) {
 	w := newWorld(t)
-	trial := w.trial(w.experiment(lossSearcher), 0, 1)
+	exp := w.experiment(lossSearcher)
+	trials := []int{w.trial(exp, 0, 1), w.trial(exp, 1, 1), w.trial(exp, 2, 1)}
 	m := NewMetricWriter(w.db, w.bus)
 	var batch []*queued[*Report]
-	for i := range 50 {
-		r := &Report{TrialID: trial, RunID: 1, Group: "training", Steps: step(i), Metrics: raw(fmt.Sprintf(`{"loss": %d}`, i))}
+	for i := range 51 {
+		r := &Report{TrialID: trials[i%3], RunID: 1, Group: "training", Steps: step(i), Metrics: raw(fmt.Sprintf(`{"loss": %d}`, i))}
 		switch i {
-		case 7:
+		case 7: // of the second trial; the check would refuse it
 			r.Metrics = raw(`{"loss": 1e999999}`)
 		case 8:
 			r.RunID = 0
 		case 9:
 			r.TrialID = 12345
 		}
-		batch = append(batch, &queued[*Report]{item: r})
+		q := &queued[*Report]{item: r, done: make(chan struct{})}
+		m.group.push(r.TrialID, q)
+		batch = append(batch, q)
 	}
-	m.flush(batch)
+	first := m.group.take()
+	m.flush(first)
+	if n := w.int(`SELECT count(*) FROM metrics WHERE trial_id <> $1`, trials[1]); n != 32 {
+		t.Errorf("%d rows of the other trials after the first flush, want 32", n)
+	}
+	m.group.settle(first)
+	flushes := 1
+	for ; m.group.count > 0 && flushes < 10; flushes++ {
+		next := m.group.take()
+		m.flush(next)
+		m.group.settle(next)
+	}
 	for i, q := range batch {
 		if bad := i >= 7 && i <= 9; bad != (q.err != nil) {
 			t.Errorf("report %d: %v", i, q.err)
 		}
 	}
-	if n := w.int(`SELECT count(*) FROM metrics`); n != 47 {
-		t.Errorf("%d rows, want 47", n)
+	if n := w.int(`SELECT count(*) FROM metrics`); n != 48 || flushes != 2 {
+		t.Errorf("%d rows after %d flushes, want 48 after 2", n, flushes)
 	}
 }
 

@@ -1,0 +1,86 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/detent-ml/detent/master/store"
+)
+
+// Lines that each come from a source or a container of their own cost the master few
+// rows, and the task loses none of them.
+func TestLinesOfManySources(t *testing.T) {
+	r := newRig(t)
+	a := r.running(yaml(), 1)
+	sources, containers := []string{}, []string{}
+	for i := range 3000 {
+		sources = append(sources, fmt.Sprintf(`{"log":"x","source":"%06d"}`, i))
+		containers = append(containers, fmt.Sprintf(`{"taskId":%q,"log":"y","containerId":"%06d"}`, a.task, i))
+	}
+	a.ranks[0].post("/api/v1/detent/logs", `{"shipper":"s","first":1,"lines":[`+strings.Join(sources, ",")+`]}`).ok()
+	a.ranks[0].post("/api/v1/task/logs", `{"logs":[`+strings.Join(containers, ",")+`]}`).ok()
+	f, err := r.db.LogFields(t.Context(), a.task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, list := range map[string][]string{"sources": f.Sources, "containers": f.ContainerIDs} {
+		if n := len(list); n < 10 || n > 100 || !slices.Contains(list, store.OtherLabel) {
+			t.Errorf("%d %s are offered", n, what)
+		}
+	}
+	if n := len(r.lines(a.task, store.LogFilter{})); n != 6000 {
+		t.Errorf("%d lines", n)
+	}
+	if n := len(r.lines(a.task, store.LogFilter{ContainerIDs: []string{store.OtherLabel}})); n < 2900 || n >= 3000 {
+		t.Errorf("%d lines of other containers", n)
+	}
+}
+
+// lines are all that a filter passes of a task's log.
+func (r *rig) lines(task string, f store.LogFilter) (all []store.LogRecord) {
+	r.t.Helper()
+	reader, err := store.NewLogStore(r.db, r.bus).Reader(task, f)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if _, err := reader.Forward(r.t.Context(), 1, 0, func(list []store.LogRecord) error {
+		all = append(all, list...)
+		return nil
+	}); err != nil {
+		r.t.Fatal(err)
+	}
+	return all
+}
+
+// Two tasks may name their shippers alike.
+func TestShippersOfTasksMayShareNames(t *testing.T) {
+	r := newRig(t)
+	a, b := r.running(yaml(), 1), r.running(yaml(), 1)
+	name := `{"shipper":"nomad-allocation/0","first":1,"lines":[{"log":"hello"}]}`
+	a.ranks[0].post("/api/v1/detent/logs", name).ok()
+	a.ranks[0].post("/api/v1/detent/logs", name).ok() // again
+	b.ranks[0].post("/api/v1/detent/logs", name).ok()
+	for _, x := range []*attempt{a, b} {
+		if got := r.lines(x.task, store.LogFilter{}); len(got) != 1 {
+			t.Errorf("%d lines of %s, want one", len(got), x.task)
+		}
+	}
+}
+
+// What PostgreSQL would refuse in a commit that many share is refused before, with the reason.
+func TestWhatCannotBeStoredIsRefused(t *testing.T) {
+	r := newRig(t)
+	a := r.running(yaml(), 1)
+	long := strings.Repeat("x", 300)
+	a.ranks[0].post("/api/v1/detent/logs", `{"shipper":"`+long+`","first":1,"lines":[{"log":"x"}]}`).says(400, "shipper")
+	a.ranks[0].post("/api/v1/detent/logs", `{"shipper":"s","first":1,"lines":[{"log":"x","source":"`+long+`","rankId":2147483647}]}`).ok()
+	for value, word := range map[string]string{`"\ud800"`: "half a character", `"\u0000"`: "NUL", "1e140000": "1e140000", "1e400": "1e400"} {
+		body := fmt.Sprintf(`{"group":"training","metrics":{"trialRunId":1,"stepsCompleted":1,"metrics":{"avgMetrics":{"a":%s}}}}`, value)
+		a.ranks[0].post(a.trialPath("/metrics"), body).says(400, word)
+	}
+	if got := r.lines(a.task, store.LogFilter{}); len(got) != 1 || got[0].Source != long[:128] || got[0].Rank != -1 {
+		t.Errorf("%+v", got)
+	}
+}

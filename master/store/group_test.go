@@ -1,0 +1,143 @@
+package store
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// requests are named by their owner, which is their first letter.
+func ownerOf(item string) string { return item[:1] }
+
+func waitingGroup(most int, items ...string) *group[string, string] {
+	g := newGroup(most, ownerOf, nil)
+	for _, item := range items {
+		g.push(ownerOf(item), &queued[string]{item: item})
+	}
+	return g
+}
+
+func names(batch []*queued[string]) string {
+	var list []string
+	for _, q := range batch {
+		list = append(list, q.item)
+	}
+	return strings.Join(list, " ")
+}
+
+func TestOwnersTakeTurns(t *testing.T) {
+	g := waitingGroup(4, "a1", "a2", "a3", "a4", "a5", "a6", "b1", "c1", "c2")
+	for _, want := range []string{"a1 b1 c1 a2", "c2 a3 a4 a5", "a6", ""} {
+		batch := g.take()
+		if got := names(batch); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		if done := g.settle(batch); len(done) != len(batch) {
+			t.Errorf("%d of %d are done", len(done), len(batch))
+		}
+	}
+	if g.count != 0 || len(g.waiting) != 0 {
+		t.Errorf("%d wait, of %d owners", g.count, len(g.waiting))
+	}
+}
+
+// An owner whose request broke a batch goes alone, between the others' batches, and
+// with them again after its next ones are stored.
+func TestWhoBreaksABatchGoesAlone(t *testing.T) {
+	g := waitingGroup(3, "a1", "b1", "c1", "a2", "b2", "a3")
+	batch := g.take()
+	batch[0].err, batch[0].broke = errors.New("bad"), true
+	g.settle(batch)
+	for _, want := range []string{"a2 a3", "b2"} {
+		batch := g.take()
+		if got := names(batch); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		g.settle(batch)
+	}
+	for range trustedAfter {
+		g.push("a", &queued[string]{item: "a"})
+	}
+	g.push("b", &queued[string]{item: "b"})
+	for range 2 * trustedAfter / aloneAtOnce {
+		g.settle(g.take())
+	}
+	g.push("a", &queued[string]{item: "a4"})
+	g.push("b", &queued[string]{item: "b3"})
+	if got := names(g.take()); got != "a4 b3" || len(g.suspects) != 0 {
+		t.Errorf("later: %q; suspects: %v", got, g.suspects)
+	}
+}
+
+// What was not tried for its owner's sake comes before what its owner sent later, in order.
+func TestWhatWasNotTriedKeepsItsPlace(t *testing.T) {
+	g := waitingGroup(4, "a1", "a2", "a3", "b1", "a4")
+	batch := g.take() // a1 b1 a2 a3
+	for _, q := range batch {
+		switch q.item {
+		case "a1":
+			q.err, q.broke = errors.New("bad"), true
+		case "a2", "a3":
+			q.again = true
+		}
+	}
+	if done := names(g.settle(batch)); done != "a1 b1" {
+		t.Errorf("done: %q", done)
+	}
+	if got := names(g.take()); got != "a2 a3 a4" || g.count != 0 {
+		t.Errorf("next: %q, %d more", got, g.count)
+	}
+}
+
+// One bad request among many costs the others a number of commits like the logarithm
+// of their number, and so do all the bad requests of one owner.
+func TestApart(t *testing.T) {
+	for _, bad := range []int{1, 50} {
+		var batch []*queued[string]
+		for i := range 1000 {
+			item := string(rune('b'+i%20)) + "good"
+			if i%20 == 7 && i/20 < bad {
+				item = "a bad one"
+			}
+			batch = append(batch, &queued[string]{item: item})
+		}
+		commits := 0
+		apart(batch, ownerOf, func(batch []*queued[string]) error {
+			commits++
+			if slices.ContainsFunc(batch, func(q *queued[string]) bool { return q.item == "a bad one" }) {
+				return errors.New("refused")
+			}
+			return nil
+		})
+		if commits > 2*11 {
+			t.Errorf("%d bad: %d commits", bad, commits)
+		}
+		failed, again := 0, 0
+		for _, q := range batch {
+			if isBad := q.item == "a bad one"; !isBad && (q.err != nil || q.again) {
+				t.Fatalf("%d bad: a good request: %+v", bad, q)
+			}
+			if q.err != nil && q.broke {
+				failed++
+			}
+			if q.again {
+				again++
+			}
+		}
+		if failed != 1 || again != bad-1 {
+			t.Errorf("%d bad: %d failed, %d are to be tried again", bad, failed, again)
+		}
+	}
+	commits := 0
+	batch := []*queued[string]{{item: "a"}, {item: "b"}}
+	apart(batch, ownerOf, func([]*queued[string]) error {
+		commits++
+		return fault.New(fault.Unavailable, "away")
+	})
+	if commits != 1 || batch[0].err == nil || batch[1].err == nil || batch[0].broke {
+		t.Errorf("without a database: %d commits, %v", commits, batch[0].err)
+	}
+}

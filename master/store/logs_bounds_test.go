@@ -1,0 +1,151 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// Lines that each have a source of their own: all are stored, few of the sources are
+// offered by filters, and what is offered finds lines.
+func TestLinesOfManyKinds(t *testing.T) {
+	w := newWorld(t)
+	task := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
+	s := NewLogStore(w.db, w.bus)
+	send := func(s *LogStore, from, n int) {
+		t.Helper()
+		list := lines(from, n)
+		for i := range list {
+			list[i].Source, list[i].Stdtype, list[i].Rank = fmt.Sprintf("s%06d", from+i), fmt.Sprintf("t%d", i), i
+		}
+		if _, err := s.Append(t.Context(), LogBatch{TaskID: task, Lines: list}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send(s, 0, 5000)
+	if n := w.int(`SELECT count(*) FROM log_kinds`); n != kindsAtOnce+1 {
+		t.Errorf("%d kinds of one batch, want %d", n, kindsAtOnce+1)
+	}
+	if n := w.int(`SELECT count(DISTINCT xmin::text) FROM log_kinds`); n != 1 {
+		t.Errorf("%d statements inserted them", n)
+	}
+	if got := readLogs(t, s, task, LogFilter{Sources: []string{OtherLabel}}); len(got) != 5000-kindsAtOnce || got[0].Number != kindsAtOnce+1 {
+		t.Errorf("%d lines under %q", len(got), OtherLabel)
+	}
+	for i := range 8 { // the next master knows what is there already
+		send(NewLogStore(w.db, w.bus), 10_000+100*i, 60)
+		send(s, 20_000+100*i, 60)
+	}
+	if n := w.int(`SELECT count(DISTINCT (stdtype, source)) FROM log_kinds`); n > 2*labelsPerTask {
+		t.Errorf("%d labels of a task", n)
+	}
+	send(NewLogStore(w.db, w.bus), 30_000, 60)
+	send(NewLogStore(w.db, w.bus), 30_000, 60)
+	f, err := w.db.LogFields(t.Context(), task)
+	if err != nil || slices.Contains(f.Sources, "s030000") || !slices.Contains(f.Sources, OtherLabel) {
+		t.Errorf("%d sources are offered: %v", len(f.Sources), err)
+	}
+	if n := len(readLogs(t, s, task, LogFilter{})); n != 5000+18*60 {
+		t.Errorf("%d lines", n)
+	}
+}
+
+// Origins are made by one statement for a batch of any size, and are bounded for a task.
+func TestLinesOfManyOrigins(t *testing.T) {
+	w := newWorld(t)
+	task := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
+	s := NewLogStore(w.db, w.bus)
+	for round := range originsPerTask/batchesAtOnce + 3 {
+		var batch []*queued[*LogBatch]
+		for i := range batchesAtOnce {
+			b := &LogBatch{TaskID: task, Origin: LogOrigin{"1.trial-0.1", "node", fmt.Sprint("c", round*batchesAtOnce+i)}, Lines: lines(0, 1)}
+			s.tidyLines(b)
+			b.chunks = s.codec.chunks(b.Lines)
+			batch = append(batch, &queued[*LogBatch]{item: b})
+		}
+		s.flush(batch)
+		for _, q := range batch {
+			if q.err != nil || q.again {
+				t.Fatal(q.err)
+			}
+		}
+		if n := w.int(`SELECT count(DISTINCT xmin::text) FROM log_origins`); n > round+1 {
+			t.Errorf("%d statements in %d batches", n, round+1)
+		}
+	}
+	if n := w.int(`SELECT count(*) FROM log_origins`); n > originsPerTask+batchesAtOnce+1 {
+		t.Errorf("%d origins of a task", n)
+	}
+	if n := len(readLogs(t, s, task, LogFilter{ContainerIDs: []string{OtherLabel}})); n < batchesAtOnce {
+		t.Errorf("%d lines of other origins", n)
+	}
+}
+
+// What no column holds is refused before it is in a batch, or is made storable.
+func TestLogsThatCannotBeStored(t *testing.T) {
+	w := newWorld(t)
+	task := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
+	s := NewLogStore(w.db, w.bus)
+	long := ""
+	for i := range 2000 { // PostgreSQL compresses what repeats
+		long += fmt.Sprintf("%x", i*2654435761)
+	}
+	for name, b := range map[string]LogBatch{
+		"long": {Shipper: long}, "NUL": {Shipper: "a\x00"}, "UTF-8": {Shipper: "a\xff"}, "far": {Shipper: "a", First: 1 << 62},
+	} {
+		if b.TaskID = task; !fault.Is(b.check(), fault.Invalid) {
+			t.Errorf("%s: %v", name, b.check())
+		}
+	}
+	line := LogLine{At: noon, Stdtype: "é" + long, Source: long, Rank: 1 << 40, Text: "x"}
+	origin := LogOrigin{long, long + "a", "\x00" + long}
+	if _, err := s.Append(t.Context(), LogBatch{TaskID: task, Origin: origin, Lines: []LogLine{line}}); err != nil {
+		t.Fatal(err)
+	}
+	got := readLogs(t, s, task, LogFilter{})
+	if len(got) != 1 || got[0].Source != long[:longestLabel] || !strings.HasPrefix(got[0].Stdtype, "é") || got[0].Rank != -1 || got[0].AllocationID != long[:longestLabel] {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A task that was deleted fails its own batches; nothing is forgotten of the others.
+func TestLogsOfADeletedTaskAmongOthers(t *testing.T) {
+	w := newWorld(t)
+	s := NewLogStore(w.db, w.bus)
+	var tasks []string
+	var gone int
+	for i := range 10 {
+		exp := w.experiment(lossSearcher)
+		tasks = append(tasks, w.taskOf(w.trial(exp, 0, 1)))
+		if i == 4 {
+			gone = exp
+		}
+		if _, err := s.Append(t.Context(), LogBatch{TaskID: tasks[i], Lines: lines(0, 1)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := s.tasks[tasks[0]]
+	w.exec(`DELETE FROM experiments WHERE id = $1`, gone)
+	var batch []*queued[*LogBatch]
+	for i := range 40 {
+		b := &LogBatch{TaskID: tasks[i%10], Lines: lines(1, 1)}
+		s.tidyLines(b)
+		b.chunks = s.codec.chunks(b.Lines)
+		batch = append(batch, &queued[*LogBatch]{item: b})
+	}
+	s.flush(batch)
+	for i, q := range batch {
+		if isGone := i%10 == 4; isGone != fault.Is(q.err, fault.NotFound) || q.again {
+			t.Errorf("batch %d: %v", i, q.err)
+		}
+	}
+	if s.tasks[tasks[0]] != before || before == nil {
+		t.Error("a task beside it was forgotten")
+	}
+	if n := w.int(`SELECT count(*) FROM log_chunks`); n != 9*5 {
+		t.Errorf("%d chunks", n)
+	}
+}

@@ -1,0 +1,38 @@
+package store
+
+import (
+	"strings"
+	"testing"
+)
+
+// What the check passes PostgreSQL stores, as JSON and its numbers as doubles; what
+// the check refuses PostgreSQL refuses too, but for what is merely long.
+func TestStorableJSON(t *testing.T) {
+	w := newWorld(t)
+	deep := func(n int) string { return strings.Repeat("[", n) + "1" + strings.Repeat("]", n) }
+	for _, c := range []struct {
+		text  string
+		ours  bool
+		limit bool // ours alone
+	}{
+		{`0`, true, false}, {`-0.0`, true, false}, {`0e0`, true, false}, {`0e-300`, true, false}, {`1e-400`, true, false}, {`3e-999`, true, false}, {"0." + strings.Repeat("9", 3000), true, false},
+		{`1.7976931348623157e308`, true, false}, {`5e-324`, true, false}, {`123456789012345678901234567890`, true, false},
+		{strings.Repeat("9", 300), true, false}, {"0." + strings.Repeat("0", 290) + "1", true, false},
+		{`"\ud83d\ude00"`, true, false}, {`"\\ud800 \\u0000"`, true, false}, {`"é\n\"1e999"`, true, false}, {`"1e400"`, true, false},
+		{`{"a": [1, {"b\"": "x"}], "c": null}`, true, false}, {deep(deepestJSON), true, false},
+		{`1e400`, false, false}, {`-1e400`, false, false}, {`1e140000`, false, false},
+		{`{"a": 1e309}`, false, false}, {`[1E+999]`, false, false}, {`0e-999999`, false, false},
+		{`"\ud800"`, false, false}, {`"\udc00"`, false, false}, {`"\ud800\ud800"`, false, false}, {`"\ud800x"`, false, false},
+		{`"\u0000"`, false, false}, {`{"\u0000": 1}`, false, false}, {"\"\xff\"", false, false},
+		{`1.` + strings.Repeat("3", 20_000), false, false}, {strings.Repeat("9", 400), false, false}, {`1e-20000`, false, false}, {`1e-1000`, false, true}, {deep(deepestJSON + 1), false, true},
+	} {
+		if err := storableJSON([]byte(c.text)); (err == nil) != c.ours {
+			t.Errorf("%.60s: %v", c.text, err)
+		}
+		_, err := w.db.exec(t.Context(), `SELECT `+floatAt("v")+`, CASE WHEN jsonb_typeof(v) = 'number' AND abs(v::numeric) > 1 THEN v::float8 END, v::text
+			FROM (SELECT jsonb_path_query(($1::text)::jsonb, 'strict $.**') AS v) x`, c.text)
+		if (err == nil) != c.ours && !c.limit {
+			t.Errorf("%.60s: PostgreSQL says %v", c.text, err)
+		}
+	}
+}
