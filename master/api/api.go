@@ -143,6 +143,7 @@ type API struct {
 	hosts      hosts
 	artifacts  artifacts
 	followings *followings
+	downloads  *downloads
 	inside     *inside // what tasks report goes through here
 	driven     *driven // searches that programs outside drive
 	gathers    *gathers
@@ -175,7 +176,7 @@ func New(ctx context.Context, cfg Config, db *store.DB, bus *store.Bus, id Ident
 		UnescapePath:                 true,
 		CaseSensitive:                true,
 	})
-	a.followings = newFollowings(db, bus)
+	a.followings, a.downloads = newFollowings(db, bus), newDownloads()
 	go a.followings.run(ctx)
 	a.register()
 	a.mount()

@@ -31,13 +31,17 @@ func (a *API) downloadCheckpoint(ctx context.Context, c *call) error {
 	if k.State == string(keep.Deleted) {
 		return fault.New(fault.NotFound, "checkpoint %s has been deleted; its files are gone", k.UUID)
 	}
-	source, err := a.sourceOf(ctx, k)
+	d, err := a.beginDownload(c)
 	if err != nil {
 		return err
 	}
-	files, err := source.files(ctx, k)
+	source, files, err := a.filesOf(d.ctx, k)
 	if err != nil {
-		return errors.Join(err, source.Close())
+		if why := refused(d.ctx); why != nil {
+			err = why
+		}
+		d.end()
+		return err
 	}
 	pack, kind, suffix := packTar, "application/gzip", ".tar.gz"
 	if c.Accepts("application/gzip", "application/zip") == "application/zip" {
@@ -47,21 +51,32 @@ func (a *API) downloadCheckpoint(ctx context.Context, c *call) error {
 	c.Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", k.UUID+suffix))
 	path := c.Path()
 	r, w := io.Pipe()
-	// Longer than the request's own context: that ends when the handler has returned.
-	sending, sent := a.followings.follow(a.stopping, c)
-	stop := context.AfterFunc(sending, func() { _ = w.CloseWithError(context.Cause(sending)) })
+	stop := context.AfterFunc(d.ctx, func() { _ = w.CloseWithError(context.Cause(d.ctx)) })
 	go func() {
+		defer d.end()
 		defer stop()
-		defer sent()
 		defer source.Close()
-		err := a.caught("a download of a checkpoint panicked", path, func() error { return pack(sending, w, source, files) })
-		if err != nil && !errors.Is(err, io.ErrClosedPipe) { // else the client has gone
+		err := a.caught("a download of a checkpoint panicked", path, func() error { return pack(d.ctx, w, source, files) })
+		if err != nil && !errors.Is(err, io.ErrClosedPipe) && d.ctx.Err() == nil { // else the client has gone
 			a.log.Warn("a download of a checkpoint broke off", "checkpoint", k.UUID, "error", err)
 		}
 		_ = w.CloseWithError(err) // an error cuts the answer off, so that nobody takes half of it for the whole
 	}()
-	c.Context().SetBodyStream(r, -1)
+	c.Context().SetBodyStream(a.archiveTo(c, r, d), -1)
 	return nil
+}
+
+// filesOf finds the files of a checkpoint, and where they are read from.
+func (a *API) filesOf(ctx context.Context, k store.Checkpoint) (checkpointSource, []string, error) {
+	source, err := a.sourceOf(ctx, k)
+	if err != nil {
+		return nil, nil, err
+	}
+	files, err := source.files(ctx, k)
+	if err != nil {
+		return nil, nil, errors.Join(err, source.Close())
+	}
+	return source, files, nil
 }
 
 // storageOf is where a checkpoint lies: as its task said when it began, else as

@@ -17,10 +17,12 @@ import (
 
 // A Bucket is object storage that the master can read.
 type Bucket interface {
-	// List lists what lies below a prefix.
-	List(ctx context.Context, prefix string) ([]Object, error)
+	// Find says which of the names lie below a prefix.
+	Find(ctx context.Context, prefix string, names []string) (map[string]bool, error)
 	// Get reads one object; what it gives is to be closed.
 	Get(ctx context.Context, key string) (io.ReadCloser, Object, error)
+	// Close lets go of the store.
+	Close()
 }
 
 // An Object is a file in a bucket.
@@ -61,19 +63,21 @@ func (a *API) objectSource(ctx context.Context, k store.Checkpoint) (checkpointS
 
 func (o objectSource) files(ctx context.Context, k store.Checkpoint) ([]string, error) {
 	names := slices.Sorted(maps.Keys(k.Resources))
-	there := map[string]bool{}
-	list, err := o.bucket.List(ctx, o.prefix)
+	var sought []string
+	for _, name := range names {
+		if path.Clean("/"+name) != "/"+strings.TrimSuffix(name, "/") {
+			return nil, fault.New(fault.Forbidden, "%q of checkpoint %s is no plain path", name, k.UUID)
+		}
+		if !strings.HasSuffix(name, "/") {
+			sought = append(sought, name)
+		}
+	}
+	there, err := o.bucket.Find(ctx, o.prefix, sought)
 	if err != nil {
 		return nil, err
 	}
-	for _, object := range list {
-		there[strings.TrimPrefix(object.Key, o.prefix)] = true
-	}
-	for _, name := range names {
-		switch {
-		case path.Clean("/"+name) != "/"+strings.TrimSuffix(name, "/"):
-			return nil, fault.New(fault.Forbidden, "%q of checkpoint %s is no plain path", name, k.UUID)
-		case !there[name] && !strings.HasSuffix(name, "/"):
+	for _, name := range sought {
+		if !there[name] {
 			return nil, fault.New(fault.NotFound, "file %s of checkpoint %s is no longer in its storage", name, k.UUID)
 		}
 	}
@@ -91,5 +95,8 @@ func (o objectSource) open(ctx context.Context, name string) (io.ReadCloser, fil
 	return body, fileInfo{size: object.Size, modified: object.Modified}, nil
 }
 
-// Close does nothing: a bucket is no open thing.
-func (o objectSource) Close() error { return nil }
+// Close lets go of the store.
+func (o objectSource) Close() error {
+	o.bucket.Close()
+	return nil
+}

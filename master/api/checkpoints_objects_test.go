@@ -24,15 +24,17 @@ type memoryBucket struct {
 	asked   []string
 }
 
-func (m *memoryBucket) List(_ context.Context, prefix string) ([]Object, error) {
-	var list []Object
-	for key, text := range m.objects {
-		if strings.HasPrefix(key, prefix) {
-			list = append(list, Object{Key: key, Size: int64(len(text))})
+func (m *memoryBucket) Find(_ context.Context, prefix string, names []string) (map[string]bool, error) {
+	found := map[string]bool{}
+	for _, name := range names {
+		if _, ok := m.objects[prefix+name]; ok {
+			found[name] = true
 		}
 	}
-	return list, nil
+	return found, nil
 }
+
+func (m *memoryBucket) Close() {}
 
 func (m *memoryBucket) Get(_ context.Context, key string) (io.ReadCloser, Object, error) {
 	m.asked = append(m.asked, key)

@@ -17,12 +17,31 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/detent-ml/detent/master/fault"
 )
 
 // defaultRegion is what stores that know no regions are told.
 const defaultRegion = "us-east-1"
+
+// silentFor is how long a store may be silent.
+const silentFor = time.Minute
+
+// What a store may answer to one listing. Nobody's checkpoint has so many files, and
+// a store that is somebody's program may go on for ever.
+const (
+	mostKeys  = 1_000_000
+	mostPages = 10_000
+)
+
+// findWithin bounds the search for names, in times that the store may be silent.
+const findWithin = 4
+
+// longestText is how much of a store's own words is passed on.
+const longestText = 200
+
+var errSilent = errors.New("the object store is silent")
 
 // Keys sign in to a store.
 type Keys struct {
@@ -40,6 +59,9 @@ type Store struct {
 	Keys func(ctx context.Context) (Keys, error)
 	// Refused is what to do when the store refuses them; it may be left out.
 	Refused string
+	// Silent is how long the store may be silent: until an answer to a call begins, and
+	// between two parts of an object. A minute when zero.
+	Silent time.Duration
 }
 
 // An Object is something in a bucket.
@@ -53,7 +75,11 @@ type Object struct {
 type Bucket struct {
 	name    string
 	refused string
+	silent  time.Duration
+	keys    int // of one listing, at most
+	pages   int // of one listing, at most
 	client  *s3.Client
+	way     *way
 }
 
 // Open makes the way to a store; it does not go there yet.
@@ -78,7 +104,9 @@ func Open(ctx context.Context, s Store) (*Bucket, error) {
 	if cfg.Region == "" {
 		cfg.Region = defaultRegion
 	}
+	to := newWay(cfg)
 	client := s3.NewFromConfig(cfg, func(o *s3.Options) {
+		o.HTTPClient = answers{to}
 		if s.Endpoint != "" {
 			o.BaseEndpoint = aws.String(s.Endpoint)
 			o.UsePathStyle = true // a name of its own for each bucket is AWS's alone
@@ -87,57 +115,143 @@ func Open(ctx context.Context, s Store) (*Bucket, error) {
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 	})
-	return &Bucket{name: s.Bucket, refused: s.Refused, client: client}, nil
+	b := &Bucket{name: s.Bucket, refused: s.Refused, silent: s.Silent, keys: mostKeys, pages: mostPages, client: client, way: to}
+	if b.silent == 0 {
+		b.silent = silentFor
+	}
+	return b, nil
 }
+
+// Close lets go of the connections to the store.
+func (b *Bucket) Close() { b.way.Close() }
 
 // List lists what lies below a prefix.
 func (b *Bucket) List(ctx context.Context, prefix string) ([]Object, error) {
 	var list []Object
-	pages := s3.NewListObjectsV2Paginator(b.client, &s3.ListObjectsV2Input{Bucket: &b.name, Prefix: &prefix})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, b.fault(err, prefix)
-		}
-		for _, o := range page.Contents {
-			list = append(list, Object{Key: aws.ToString(o.Key), Size: aws.ToInt64(o.Size), Modified: aws.ToTime(o.LastModified)})
-		}
+	err := b.each(ctx, prefix, func(o Object) bool {
+		list = append(list, o)
+		return true
+	})
+	if err != nil {
+		return nil, err
 	}
 	return list, nil
 }
 
+// Find says which of the names lie below a prefix.
+func (b *Bucket) Find(ctx context.Context, prefix string, names []string) (map[string]bool, error) {
+	missing, found := map[string]bool{}, map[string]bool{}
+	for _, name := range names {
+		missing[name] = true
+	}
+	if len(missing) == 0 {
+		return found, nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, findWithin*b.silent, errSilent)
+	defer cancel()
+	err := b.each(ctx, prefix, func(o Object) bool {
+		name, below := strings.CutPrefix(o.Key, prefix)
+		if below && missing[name] {
+			found[name] = true
+			delete(missing, name)
+		}
+		return len(missing) > 0
+	})
+	return found, err
+}
+
+// each calls take for what lies below a prefix, until that has enough.
+func (b *Bucket) each(ctx context.Context, prefix string, take func(Object) bool) error {
+	list := s3.NewListObjectsV2Paginator(b.client, &s3.ListObjectsV2Input{Bucket: &b.name, Prefix: &prefix},
+		func(o *s3.ListObjectsV2PaginatorOptions) { o.StopOnDuplicateToken = true })
+	keys := 0
+	for pages := 0; list.HasMorePages(); pages++ {
+		page, err := b.page(ctx, list, prefix)
+		if err != nil {
+			return err
+		}
+		keys += len(page.Contents)
+		if keys > b.keys || pages >= b.pages {
+			return fault.New(fault.Invalid, "the object store lists more than %d objects, or more than %d pages of them, below s3://%s/%s", b.keys, b.pages, b.name, prefix)
+		}
+		for _, o := range page.Contents {
+			if !take(Object{Key: aws.ToString(o.Key), Size: aws.ToInt64(o.Size), Modified: aws.ToTime(o.LastModified)}) {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+func (b *Bucket) page(ctx context.Context, list *s3.ListObjectsV2Paginator, prefix string) (*s3.ListObjectsV2Output, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, b.silent, errSilent)
+	defer cancel()
+	page, err := list.NextPage(ctx)
+	if err != nil {
+		return nil, b.fault(ctx, err, prefix)
+	}
+	return page, nil
+}
+
 // Get reads an object; what it gives is to be closed.
 func (b *Bucket) Get(ctx context.Context, key string) (io.ReadCloser, Object, error) {
-	got, err := b.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.name, Key: &key})
-	if err != nil {
-		return nil, Object{}, b.fault(err, key)
+	ctx, cancel := context.WithCancelCause(ctx)
+	silent := time.AfterFunc(b.silent, func() { cancel(errSilent) })
+	got, err := b.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.name, Key: &key}, func(o *s3.Options) { o.HTTPClient = contents{b.way} })
+	silent.Stop()
+	if err == nil && got.ContentLength == nil { // an archive says a file's size before the file
+		err = errors.Join(fault.New(fault.Unavailable, "the object store does not say how large s3://%s/%s is", b.name, key), got.Body.Close())
 	}
-	return got.Body, Object{Key: key, Size: aws.ToInt64(got.ContentLength), Modified: aws.ToTime(got.LastModified)}, nil
+	if err != nil {
+		err = b.fault(ctx, err, key)
+		cancel(nil)
+		return nil, Object{}, err
+	}
+	body := &content{ReadCloser: got.Body, silent: silent, within: b.silent, cancel: cancel,
+		late: func() error { return b.late(ctx, key) }}
+	return body, Object{Key: key, Size: aws.ToInt64(got.ContentLength), Modified: aws.ToTime(got.LastModified)}, nil
 }
 
 // Remove removes an object. One that is not there is no error. Objects go one by
 // one: not every store has S3's call for many, and a session that may remove below
 // one prefix only is refused it by some that have.
 func (b *Bucket) Remove(ctx context.Context, key string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, b.silent, errSilent)
+	defer cancel()
 	if _, err := b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.name, Key: &key}); err != nil {
-		if err = b.fault(err, key); !fault.Is(err, fault.NotFound) {
+		if err = b.fault(ctx, err, key); !fault.Is(err, fault.NotFound) {
 			return err
 		}
 	}
 	return nil
 }
 
+// late is what to say of a call that ended because the store was silent; nil of others.
+func (b *Bucket) late(ctx context.Context, key string) error {
+	if !errors.Is(context.Cause(ctx), errSilent) {
+		return nil
+	}
+	return fault.Wrap(fault.Unavailable, errSilent, "the object store does not answer for s3://%s/%s within %s", b.name, key, b.silent)
+}
+
 // fault words what a store says.
-func (b *Bucket) fault(err error, key string) error {
+func (b *Bucket) fault(ctx context.Context, err error, key string) error {
 	what := fmt.Sprintf("s3://%s/%s", b.name, key)
 	var known *fault.Fault
 	if errors.As(err, &known) { // of the keys
 		return known
 	}
+	if late := b.late(ctx, key); late != nil {
+		return late
+	}
+	if err := redirected(err, what); err != nil {
+		return err
+	}
 	var said smithy.APIError
 	if !errors.As(err, &said) {
 		return fault.Wrap(fault.Unavailable, err, "the object store does not answer for %s: %v", what, innermost(err))
 	}
+	text := clip(strings.TrimSpace(said.ErrorCode() + " " + said.ErrorMessage()))
 	switch said.ErrorCode() {
 	case "NoSuchKey", "NotFound", "NoSuchBucket":
 		return fault.Wrap(fault.NotFound, err, "there is no %s", what)
@@ -146,9 +260,29 @@ func (b *Bucket) fault(err error, key string) error {
 	}
 	var answer interface{ HTTPStatusCode() int }
 	if errors.As(err, &answer) && answer.HTTPStatusCode() < http.StatusInternalServerError {
-		return fault.Wrap(fault.Invalid, err, "the object store refuses %s: %s", what, strings.TrimSpace(said.ErrorCode()+" "+said.ErrorMessage()))
+		return fault.Wrap(fault.Invalid, err, "the object store refuses %s: %s", what, text)
 	}
-	return fault.Wrap(fault.Unavailable, err, "the object store fails for %s: %s", what, strings.TrimSpace(said.ErrorCode()+" "+said.ErrorMessage()))
+	return fault.Wrap(fault.Unavailable, err, "the object store fails for %s: %s", what, text)
+}
+
+// redirected is what to say of an answer that leads elsewhere; nil of others. AWS
+// answers so for a bucket of another region, and names the region.
+func redirected(err error, what string) error {
+	var answer *smithyhttp.ResponseError
+	if !errors.As(err, &answer) || answer.Response == nil || answer.HTTPStatusCode()/100 != 3 {
+		return nil
+	}
+	if region := answer.Response.Header.Get("X-Amz-Bucket-Region"); region != "" {
+		return fault.Wrap(fault.Invalid, err, "%s lies in region %s, and this is not the region that is configured (s3_region)", what, clip(region))
+	}
+	return fault.Wrap(fault.Invalid, err, "the object store answers for %s with a redirect (%d); redirects of stores are not followed", what, answer.HTTPStatusCode())
+}
+
+func clip(text string) string {
+	if len(text) > longestText {
+		return strings.ToValidUTF8(text[:longestText], "") + "…"
+	}
+	return text
 }
 
 func (b *Bucket) remedy() string {

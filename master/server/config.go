@@ -76,6 +76,10 @@ type Config struct {
 	// Folders below which the master reads checkpoints for downloads. The folder of
 	// `checkpoint_storage` when empty.
 	CheckpointRoots []string `yaml:"checkpoint_roots"`
+	// Addresses of stores like S3 from which the master reads checkpoints for downloads, with
+	// the keys in the experiment's configuration, beside AWS and the `endpoint_url` of
+	// `checkpoint_storage`.
+	CheckpointEndpoints []string `yaml:"checkpoint_endpoints"`
 	// Disk space for request bodies while they arrive.
 	Spool SpoolConfig `yaml:"spool"`
 

@@ -44,6 +44,9 @@ func (c *Config) checkEdge(k *checker) {
 			k.fail("checkpoint_roots", "expected absolute paths, found %q", root)
 		}
 	}
+	for _, address := range c.CheckpointEndpoints {
+		k.url("checkpoint_endpoints", address)
+	}
 	checkInitialPassword(k, c.InitialPassword)
 	if c.Spool.MaxMB < 1024 {
 		k.fail("spool.max_mb", "at least 1024 are needed, because one request gets a quarter of it at most; found %d", c.Spool.MaxMB)
@@ -122,6 +125,34 @@ func (c *Config) checkpointRoots() ([]string, error) {
 		}
 	}
 	return list, nil
+}
+
+// checkpointEndpoint finds the address of a store among those that the master reads
+// checkpoints from, as the operators wrote it: "" stands for AWS, and for a store that
+// is not among them. own says that it is the cluster's, or AWS.
+func (c *Config) checkpointEndpoint(address string) (endpoint string, own bool, err error) {
+	if address == "" {
+		return "", true, nil
+	}
+	s, err := c.storage()
+	if err != nil {
+		return "", false, err
+	}
+	if s != nil && s.EndpointURL != nil && sameStore(*s.EndpointURL, address) {
+		return *s.EndpointURL, true, nil
+	}
+	for _, known := range c.CheckpointEndpoints {
+		if sameStore(known, address) {
+			return known, false, nil
+		}
+	}
+	return "", false, nil
+}
+
+// sameStore compares addresses as people write them.
+func sameStore(a, b string) bool {
+	plain := func(s string) string { return strings.ToLower(strings.TrimRight(s, "/")) }
+	return plain(a) == plain(b)
 }
 
 func (c *Config) receiving() api.Receiving {

@@ -56,8 +56,9 @@ func TestWhatAMasterAcceptsFromOutside(t *testing.T) {
 	}
 	cfg.InitialPassword, cfg.Spool.MaxMB, cfg.CheckpointRoots = "short", 5, []string{"relative"}
 	cfg.TrustedProxies, cfg.Hosts = []string{"proxy.example"}, []string{"a*b"}
+	cfg.CheckpointEndpoints = []string{"store.example"}
 	problems := strings.Join(cfg.check(), "\n")
-	for _, key := range []string{"initial_password", "spool.max_mb", "checkpoint_roots", "trusted_proxies", "hosts"} {
+	for _, key := range []string{"initial_password", "spool.max_mb", "checkpoint_roots", "checkpoint_endpoints", "trusted_proxies", "hosts"} {
 		if !strings.Contains(problems, key+":") {
 			t.Errorf("%s is not refused: %s", key, problems)
 		}

@@ -273,24 +273,28 @@ func (g granter) Sweep(ctx context.Context) (int, error) {
 	return g.Vault.Sweep(ctx, jobspecs.JobPrefix(), g.m.db.Over)
 }
 
-// bucket opens the storage of an experiment for reading. With the master's own
-// credentials only the store is read that the cluster's configuration names: an
-// experiment's configuration could name any address.
+// bucket opens the storage of an experiment for reading. An experiment's configuration
+// could name any address of the master's network, so only stores are read that the
+// operators have named; and with the master's own credentials only the cluster's.
 func (m *master) bucket(ctx context.Context, s expconf.CheckpointStorage) (api.Bucket, error) {
-	o := objects.Store{Bucket: s.Bucket, Endpoint: deref(s.EndpointURL), Region: m.cfg.S3Region,
-		Refused: "let the role that the master reads with read it, or download directly, with credentials of your own"}
-	if s.AccessKey != nil {
-		keys := objects.Keys{AccessKey: *s.AccessKey, SecretKey: deref(s.SecretKey)}
-		o.Keys = func(context.Context) (objects.Keys, error) { return keys, nil }
-		return openBucket(ctx, o)
-	}
-	known, err := m.cfg.storage()
+	named := deref(s.EndpointURL)
+	endpoint, own, err := m.cfg.checkpointEndpoint(named)
 	if err != nil {
 		return nil, err
 	}
-	if o.Endpoint != "" && (known == nil || deref(known.EndpointURL) != o.Endpoint) {
+	o := objects.Store{Bucket: s.Bucket, Endpoint: endpoint, Region: m.cfg.S3Region,
+		Refused: "let the role that the master reads with read it, or download directly, with credentials of your own"}
+	switch {
+	case endpoint == "" && named != "":
+		return nil, fault.New(fault.Unimplemented, "the checkpoint lies in a store at %s, which this master does not read: "+
+			"download it directly, with credentials of your own; operators name further stores in checkpoint_endpoints", named)
+	case s.AccessKey != nil:
+		keys := objects.Keys{AccessKey: *s.AccessKey, SecretKey: deref(s.SecretKey)}
+		o.Keys = func(context.Context) (objects.Keys, error) { return keys, nil }
+		return openBucket(ctx, o)
+	case !own:
 		return nil, fault.New(fault.Unimplemented, "the checkpoint lies in a store at %s, and the cluster's is another: "+
-			"download it directly, with credentials of your own", o.Endpoint)
+			"download it directly, with credentials of your own", named)
 	}
 	if m.vault != nil {
 		o.Keys = func(ctx context.Context) (objects.Keys, error) {
@@ -311,15 +315,6 @@ func openBucket(ctx context.Context, o objects.Store) (api.Bucket, error) {
 
 // bucket fits object storage to the API, which does not know it.
 type bucket struct{ *objects.Bucket }
-
-func (b bucket) List(ctx context.Context, prefix string) ([]api.Object, error) {
-	found, err := b.Bucket.List(ctx, prefix)
-	list := make([]api.Object, len(found))
-	for i, o := range found {
-		list[i] = api.Object(o)
-	}
-	return list, err
-}
 
 func (b bucket) Get(ctx context.Context, key string) (io.ReadCloser, api.Object, error) {
 	body, o, err := b.Bucket.Get(ctx, key)

@@ -118,22 +118,42 @@ func TestCredentialsInAJob(t *testing.T) {
 	}
 }
 
-// TestWhatTheMasterReads: with its own keys the cluster's store, and nothing that somebody's configuration names.
+// TestWhatTheMasterReads: the stores that operators have named, and with its own keys
+// only the cluster's. Whoever writes a configuration names no address of the master's network.
 func TestWhatTheMasterReads(t *testing.T) {
-	m := configured(t, vaulted+"checkpoint_storage: {type: s3, bucket: b, endpoint_url: 'http://store:8333'}\n")
-	for endpoint, allowed := range map[string]bool{"http://store:8333": true, "": true, "http://elsewhere": false, "http://store:8333/": false} {
+	m := configured(t, vaulted+"checkpoint_storage: {type: s3, bucket: b, endpoint_url: 'http://store:8333'}\ncheckpoint_endpoints: ['https://Other.example/']\n")
+	for endpoint, want := range map[string]struct{ plain, keyed bool }{
+		"http://store:8333":                       {true, true},
+		"":                                        {true, true},
+		"http://store:8333/":                      {true, true},
+		"https://other.example":                   {false, true},
+		"http://other.example":                    {false, false},
+		"https://other.example:8443":              {false, false},
+		"https://other.example@169.254.169.254":   {false, false},
+		"http://store:8333/../x":                  {false, false},
+		"http://elsewhere":                        {false, false},
+		"http://127.0.0.1:4646":                   {false, false},
+		"http://169.254.169.254/latest/meta-data": {false, false},
+	} {
 		s := expconf.CheckpointStorage{Type: expconf.S3, Bucket: "b"}
 		if endpoint != "" {
 			s.EndpointURL = &endpoint
 		}
 		_, err := m.bucket(t.Context(), s)
-		if allowed && err != nil || !allowed && !fault.Is(err, fault.Unimplemented) {
+		if want.plain && err != nil || !want.plain && (!fault.Is(err, fault.Unimplemented) || !strings.Contains(err.Error(), "download it directly")) {
 			t.Errorf("%q: %v", endpoint, err)
 		}
 		s.AccessKey, s.SecretKey = ptr("a"), ptr("s")
-		if _, err := m.bucket(t.Context(), s); err != nil {
+		_, err = m.bucket(t.Context(), s)
+		if want.keyed && err != nil || !want.keyed && (!fault.Is(err, fault.Unimplemented) || !strings.Contains(err.Error(), "checkpoint_endpoints")) {
 			t.Errorf("%q with keys of its own: %v", endpoint, err)
 		}
+	}
+	// A cluster whose own storage is a folder reads no such store unasked.
+	m = configured(t, "database: postgres://x\ncheckpoint_storage: {type: shared_fs, host_path: /x}\n")
+	s := expconf.CheckpointStorage{Type: expconf.S3, Bucket: "b", EndpointURL: ptr("http://store:8333"), AccessKey: ptr("a"), SecretKey: ptr("s")}
+	if _, err := m.bucket(t.Context(), s); !fault.Is(err, fault.Unimplemented) {
+		t.Errorf("a store beside a folder: %v", err)
 	}
 }
 

@@ -1,0 +1,113 @@
+package objects
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+)
+
+// What one answer of a store may have: the SDK reads answers that are no objects into
+// memory, and makes a value of each element of a page. A page has a thousand keys of
+// 1,024 bytes at most, each of which has a dozen elements.
+const (
+	longestAnswer = 8 << 20
+	mostMarks     = 64 << 10
+	longestError  = 64 << 10
+	longestHeader = 256 << 10
+)
+
+var errTooLong = errors.New("the object store's answer is too long")
+
+// A way leads to one store. It follows no redirects: a store may be somebody's program,
+// and the network of whoever asks it is not that somebody's.
+type way struct{ http.Client }
+
+func newWay(cfg aws.Config) *way {
+	from, ok := cfg.HTTPClient.(*awshttp.BuildableClient) // with the authorities of AWS_CA_BUNDLE
+	if !ok {
+		from = awshttp.NewBuildableClient()
+	}
+	transport := from.GetTransport()
+	transport.MaxResponseHeaderBytes = longestHeader
+	return &way{http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+}
+
+// Close lets go of the connections that nobody uses.
+func (w *way) Close() { w.CloseIdleConnections() }
+
+// answers is a way for calls whose answers are read into memory.
+type answers struct{ *way }
+
+func (a answers) Do(r *http.Request) (*http.Response, error) {
+	resp, err := a.way.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	most := longestAnswer
+	if resp.StatusCode/100 != 2 {
+		most = longestError
+	}
+	resp.Body = &bounded{ReadCloser: resp.Body, left: most, marks: mostMarks}
+	return resp, nil
+}
+
+// contents is a way for objects, which are as large as they are.
+type contents struct{ *way }
+
+func (c contents) Do(r *http.Request) (*http.Response, error) {
+	resp, err := c.way.Do(r)
+	if err == nil && resp.StatusCode/100 != 2 {
+		resp.Body = &bounded{ReadCloser: resp.Body, left: longestError, marks: mostMarks}
+	}
+	return resp, err
+}
+
+// bounded is a body that fails when it is too long, or has too many elements or
+// attributes.
+type bounded struct {
+	io.ReadCloser
+	left, marks int
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.left -= n
+	b.marks -= bytes.Count(p[:n], []byte("<")) + bytes.Count(p[:n], []byte("="))
+	if b.left < 0 || b.marks < 0 {
+		return 0, errTooLong
+	}
+	return n, err
+}
+
+// content is an object on its way here. A store that is silent ends it.
+type content struct {
+	io.ReadCloser
+	silent *time.Timer // cancels what is read; it runs during reads
+	within time.Duration
+	cancel context.CancelCauseFunc
+	late   func() error
+}
+
+func (c *content) Read(p []byte) (int, error) {
+	c.silent.Reset(c.within)
+	n, err := c.ReadCloser.Read(p)
+	c.silent.Stop()
+	if err != nil && !errors.Is(err, io.EOF) {
+		if late := c.late(); late != nil {
+			err = late
+		}
+	}
+	return n, err
+}
+
+func (c *content) Close() error {
+	c.silent.Stop()
+	defer c.cancel(nil)
+	return c.ReadCloser.Close()
+}
