@@ -224,10 +224,11 @@ func TestASilentStoreIsLeft(t *testing.T) {
 // An object that comes slowly comes; one of which nothing comes any more is an error.
 func TestAnObjectThatStops(t *testing.T) {
 	for stops, want := range map[bool]string{false: "0123456789", true: "01234"} {
-		// Longer than a part of it takes, and shorter than all parts.
-		b := storeOf(t, 9*soon, func(w http.ResponseWriter, r *http.Request) {
+		// Longer than a part of it takes, by far, and shorter than all parts.
+		const part = 600 * time.Millisecond
+		b := storeOf(t, 9*part, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Length", "10")
-			tick := time.NewTicker(soon)
+			tick := time.NewTicker(part)
 			defer tick.Stop()
 			for i := range 10 {
 				if i == 5 && stops {
