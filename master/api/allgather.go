@@ -71,7 +71,8 @@ func (a *API) allGather(ctx context.Context, c *call, req *v1.AllocationAllGathe
 	if err := a.db.MarkReady(ctx, id); err != nil {
 		return nil, errors.Join(err, answer.Close())
 	}
-	return nil, a.sendGathered(c, answer)
+	a.sendGathered(c, answer)
+	return nil, nil
 }
 
 // notifyRunning is an all-gather too, of its own: batch systems tell by it that
@@ -85,7 +86,8 @@ func (a *API) notifyRunning(ctx context.Context, c *call, req *v1.NotifyContaine
 	if err != nil {
 		return nil, err
 	}
-	return nil, a.sendGathered(c, answer)
+	a.sendGathered(c, answer)
+	return nil, nil
 }
 
 // gather waits until all peers of a round have come, and returns the answer to them.
@@ -142,11 +144,10 @@ func (a *API) gather(ctx context.Context, c *call, g store.Gathering, request *s
 }
 
 // sendGathered answers with what all peers are answered.
-func (a *API) sendGathered(c *call, answer *gathered) error {
+func (a *API) sendGathered(c *call, answer *gathered) {
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 	body := answer.round.body
 	c.Context().SetBodyStream(sentGathered{a.sentTo(c, nil, bytes.NewReader(body)), answer}, len(body))
-	return nil
 }
 
 // sentGathered is the answer of a round on its way to one peer.

@@ -178,7 +178,7 @@ type bucket struct {
 	prefix string
 }
 
-func (b bucket) close() { b.Bucket.Close() }
+func (b bucket) close() { b.Close() }
 
 func (b bucket) There(context.Context) error { return nil } // it has answered
 
