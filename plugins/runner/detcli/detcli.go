@@ -18,6 +18,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -44,6 +46,10 @@ func Main(args []string) error {
 		if det, err = fetch(ctx, strings.TrimSuffix(master, "/")+path, sum, file); err != nil {
 			return fmt.Errorf("det could not be fetched from the master: %w", err)
 		}
+	}
+	// The interpreter of a script opens the path once more, when this program is gone.
+	if _, err := unix.FcntlInt(det.Fd(), unix.F_SETFD, 0); err != nil {
+		return fmt.Errorf("det could not be started: %w", err)
 	}
 	return fmt.Errorf("det could not be started: %w", syscall.Exec(through(det), append([]string{"det"}, args...), os.Environ()))
 }
