@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/detent-ml/detent/master/spelling"
 )
 
 // HyperparameterType tells the kinds of hyperparameters apart.
@@ -117,7 +119,7 @@ func (p *Hyperparameter) decode(d *decoder, n *node, path string) {
 	types := []string{string(Const), string(Int), string(Double), string(Log), string(Categorical)}
 	if typ.kind != stringKind || !slices.Contains(types, typ.text) {
 		hint := "one of " + strings.Join(types, ", ")
-		if near := nearest(typ.text, types); near != "" {
+		if near := spelling.Nearest(typ.text, types); near != "" {
 			hint = "did you mean " + near + "?"
 		}
 		d.problem(typ, join(path, "type"), "there is no type of hyperparameter "+typ.name(), hint)

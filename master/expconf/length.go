@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/detent-ml/detent/master/spelling"
 )
 
 // Unit is what a length of training is counted in.
@@ -80,7 +82,7 @@ func (l *Length) decode(d *decoder, n *node, path string) {
 }
 
 func suggestUnit(name string, units []string) string {
-	if near := nearest(name, units); near != "" {
+	if near := spelling.Nearest(name, units); near != "" {
 		return "did you mean " + near + "?"
 	}
 	return "one of batches, records, epochs"

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+
+	"github.com/detent-ml/detent/master/spelling"
 )
 
 // What a log policy does when a line of a trial's log matches.
@@ -107,7 +109,7 @@ func (a *LogAction) decode(d *decoder, n *node, path string) {
 	}
 	if word.kind != stringKind || (word.text != CancelRetries && word.text != ExcludeNode) {
 		hint := ""
-		if near := nearest(word.text, []string{CancelRetries, ExcludeNode}); near != "" {
+		if near := spelling.Nearest(word.text, []string{CancelRetries, ExcludeNode}); near != "" {
 			hint = "did you mean " + near + "?"
 		}
 		d.expected(word, path, "cancel_retries or exclude_node", hint)

@@ -2,8 +2,6 @@ package expconf
 
 import (
 	"reflect"
-	"slices"
-	"strings"
 
 	"github.com/detent-ml/detent/master/spelling"
 )
@@ -11,7 +9,7 @@ import (
 // suggest is the hint for an unknown field: the sibling whose name is nearest,
 // else the section of the document that does have a field of this name.
 func suggest(unknown string, siblings []string, root reflect.Type) string {
-	if near := nearest(unknown, siblings); near != "" {
+	if near := spelling.Nearest(unknown, siblings); near != "" {
 		return "did you mean " + near + "?"
 	}
 	if root == nil {
@@ -19,42 +17,6 @@ func suggest(unknown string, siblings []string, root reflect.Type) string {
 	}
 	if places := placesOf(unknown, root); len(places) == 1 {
 		return "did you mean " + places[0] + "?"
-	}
-	return ""
-}
-
-// nearest is the candidate that unknown was probably meant to be, or "".
-func nearest(unknown string, candidates []string) string {
-	candidates = slices.Clone(candidates)
-	slices.Sort(candidates)
-	low := strings.ToLower(unknown)
-	normal := strings.ReplaceAll(low, "-", "_")
-	for _, c := range candidates {
-		if c == low || c == normal || strings.ReplaceAll(c, "_", "") == low {
-			return c
-		}
-	}
-	best, bestDistance := "", len(low)/3+1
-	for _, c := range candidates {
-		if d := spelling.Distance(normal, c); d < bestDistance || (d == bestDistance && best == "") {
-			best, bestDistance = c, d
-		}
-	}
-	if best != "" && bestDistance <= max(1, len(low)/3) {
-		return best
-	}
-	if len(low) < 4 {
-		return ""
-	}
-	for _, c := range candidates {
-		if strings.HasPrefix(c, normal+"_") || strings.HasPrefix(normal, c+"_") {
-			return c
-		}
-	}
-	for _, c := range candidates {
-		if strings.HasSuffix(c, "_"+normal) {
-			return c
-		}
 	}
 	return ""
 }

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/detent-ml/detent/master/spelling"
 )
 
 // union describes a section whose fields depend on the value of one of them:
@@ -61,7 +63,7 @@ func (u union) decode(d *decoder, n *node, path string, v reflect.Value) {
 		m, ok := u.member(key.text)
 		if !ok {
 			hint := "one of " + strings.Join(u.names(), ", ")
-			if near := nearest(key.text, u.names()); near != "" {
+			if near := spelling.Nearest(key.text, u.names()); near != "" {
 				hint = "did you mean " + near + "?"
 			}
 			d.problem(key, join(path, u.key), fmt.Sprintf("there is no %s %q", u.noun, clip(key.text)), hint)

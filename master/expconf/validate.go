@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/detent-ml/detent/master/spelling"
 )
 
 // checker collects the problems of a configuration and finds their places in
@@ -153,7 +155,7 @@ func (k *checker) oneOf(path, value string, allowed ...string) {
 		return
 	}
 	hint := "one of " + strings.Join(allowed, ", ")
-	if near := nearest(value, allowed); near != "" {
+	if near := spelling.Nearest(value, allowed); near != "" {
 		hint = "did you mean " + near + "?"
 	}
 	k.fail(path, fmt.Sprintf("cannot be %q", clip(value)), hint)

@@ -2,7 +2,9 @@ package server
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -108,16 +110,11 @@ func hint(key, path string, fields map[string]reflect.Type) string {
 	if ours, theirs := determinedKeys[key]; theirs && (path == "" || strings.HasPrefix(path, "resource_pools")) {
 		return ", which is one of Determined's; Detent has " + ours
 	}
-	best, near := "", 3
-	for name := range fields {
-		if d := spelling.Distance(key, name); d < near || d == near && name < best {
-			best, near = name, d
-		}
-	}
-	if best == "" {
+	near := spelling.Nearest(key, slices.Collect(maps.Keys(fields)))
+	if near == "" {
 		return ""
 	}
-	return "; did you mean " + best + "?"
+	return "; did you mean " + near + "?"
 }
 
 func wordFor(t reflect.Type) string {

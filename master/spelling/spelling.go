@@ -2,6 +2,11 @@
 // those who answer "did you mean …?".
 package spelling
 
+import (
+	"slices"
+	"strings"
+)
+
 // longest is the length in bytes beyond which nobody meant another word.
 const longest = 64
 
@@ -32,4 +37,40 @@ func Distance(a, b string) int {
 		twoBack, prev = prev, row
 	}
 	return prev[len(b)]
+}
+
+// Nearest is the candidate that unknown was probably meant to be, or "".
+func Nearest(unknown string, candidates []string) string {
+	candidates = slices.Clone(candidates)
+	slices.Sort(candidates)
+	low := strings.ToLower(unknown)
+	normal := strings.ReplaceAll(low, "-", "_")
+	for _, c := range candidates {
+		if c == low || c == normal || strings.ReplaceAll(c, "_", "") == low {
+			return c
+		}
+	}
+	best, bestDistance := "", len(low)/3+1
+	for _, c := range candidates {
+		if d := Distance(normal, c); d < bestDistance || (d == bestDistance && best == "") {
+			best, bestDistance = c, d
+		}
+	}
+	if best != "" && bestDistance <= max(1, len(low)/3) {
+		return best
+	}
+	if len(low) < 4 {
+		return ""
+	}
+	for _, c := range candidates {
+		if strings.HasPrefix(c, normal+"_") || strings.HasPrefix(normal, c+"_") {
+			return c
+		}
+	}
+	for _, c := range candidates {
+		if strings.HasSuffix(c, "_"+normal) {
+			return c
+		}
+	}
+	return ""
 }
