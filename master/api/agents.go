@@ -13,11 +13,10 @@ import (
 )
 
 func (a *API) registerAgents() {
-	handle(a, "GET", "/agents", both, "List nodes", a.listAgents,
-		query("excludeContainers excludeSlots limit offset orderBy sortBy"))
-	handle(a, "GET", "/agents/:id", both, "A node", a.agent)
-	handle(a, "POST", "/agents/:id/enable", admin, "Let a node take work again", a.enableAgent)
-	handle(a, "POST", "/agents/:id/disable", admin, disabledText("node"), a.disableAgent)
+	serve(a, v1.ListAgents, a.listAgents)
+	serve(a, v1.GetAgent, a.agent)
+	serve(a, v1.EnableAgent, a.enableAgent)
+	serve(a, v1.DisableAgent, a.disableAgent)
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -177,7 +176,7 @@ func containerState(allocation string) v1.ContainerState {
 	return v1.ContainerState("STATE_" + allocation)
 }
 
-func (a *API) listAgents(ctx context.Context, c *call, _ *none) (*v1.GetAgentsResponse, error) {
+func (a *API) listAgents(ctx context.Context, c *call, _ *v1.None) (*v1.GetAgentsResponse, error) {
 	w, err := c.window()
 	if err != nil {
 		return nil, err
@@ -223,11 +222,6 @@ func (a *API) listAgents(ctx context.Context, c *call, _ *none) (*v1.GetAgentsRe
 	return &v1.GetAgentsResponse{Agents: list, Pagination: &page}, nil
 }
 
-// agentResponse is a node.
-type agentResponse struct {
-	Agent v1.Agent `json:"agent"`
-}
-
 // agentFor finds a node by the name it goes by, or by Nomad's id.
 func (a *API) agentFor(ctx context.Context, c *call) (v1.Agent, store.NodeRow, error) {
 	list, rows, err := a.agents(ctx)
@@ -243,25 +237,20 @@ func (a *API) agentFor(ctx context.Context, c *call) (v1.Agent, store.NodeRow, e
 	return v1.Agent{}, store.NodeRow{}, fault.New(fault.NotFound, "node %s not found; det agent list shows those that Nomad has", clip(name))
 }
 
-func (a *API) agent(ctx context.Context, c *call, _ *none) (*agentResponse, error) {
+func (a *API) agent(ctx context.Context, c *call, _ *v1.None) (*v1.AgentResponse, error) {
 	w, _, err := a.agentFor(ctx, c)
-	return &agentResponse{Agent: w}, err
+	return &v1.AgentResponse{Agent: w}, err
 }
 
-func (a *API) enableAgent(ctx context.Context, c *call, _ *none) (*agentResponse, error) {
+func (a *API) enableAgent(ctx context.Context, c *call, _ *v1.None) (*v1.AgentResponse, error) {
 	return a.wantAgent(ctx, c, true, false)
 }
 
-// disableRequest says whether what runs on a node or a slot may run to its end.
-type disableRequest struct {
-	Drain bool `json:"drain"`
-}
-
-func (a *API) disableAgent(ctx context.Context, c *call, req *disableRequest) (*agentResponse, error) {
+func (a *API) disableAgent(ctx context.Context, c *call, req *v1.DisableRequest) (*v1.AgentResponse, error) {
 	return a.wantAgent(ctx, c, false, req.Drain)
 }
 
-func (a *API) wantAgent(ctx context.Context, c *call, enabled, drain bool) (*agentResponse, error) {
+func (a *API) wantAgent(ctx context.Context, c *call, enabled, drain bool) (*v1.AgentResponse, error) {
 	_, n, err := a.agentFor(ctx, c)
 	if err != nil {
 		return nil, err

@@ -20,17 +20,17 @@ import (
 // Limits on bodies. fiber has one limit per app; ours are per route, checked
 // before a body is read.
 const (
-	smallBody   = 64 << 10
-	reportBody  = 8 << 20   // metrics, checkpoints, logs
-	contextBody = 130 << 20 // an experiment with its code, base64
-	publicBody  = 8 << 10   // of callers who need not be signed in
-	packsAt     = 2         // contexts that are packed at once, of those that have arrived; one of each user
-	listsAt     = 2         // contexts that are listed at once; one of each user
-	readsAt     = 512       // contexts that are sent at once
-	readsOf     = 32        // of those, to one user and the user's tasks
-	nobodyAt    = 1024      // bodies of callers who are not signed in that are decoded at once
-	nobodyOf    = 64        // of those, of one address
-	connsAt     = 8192      // connections; each waiting request and each stream is one
+	smallBody   = v1.SmallBody
+	reportBody  = v1.ReportBody
+	contextBody = v1.FilesBody
+	publicBody  = v1.PublicBody
+	packsAt     = 2    // contexts that are packed at once, of those that have arrived; one of each user
+	listsAt     = 2    // contexts that are listed at once; one of each user
+	readsAt     = 512  // contexts that are sent at once
+	readsOf     = 32   // of those, to one user and the user's tasks
+	nobodyAt    = 1024 // bodies of callers who are not signed in that are decoded at once
+	nobodyOf    = 64   // of those, of one address
+	connsAt     = 8192 // connections; each waiting request and each stream is one
 	longestPoll = 60 * time.Second
 )
 

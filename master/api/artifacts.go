@@ -22,15 +22,17 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/detent-ml/detent/master/fault"
+
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // What tasks fetch from the master before they have a token: the runner and the
 // Python package. Both are public, and named by their hash, which protects them.
 
 func (a *API) registerArtifacts() {
-	a.raw("GET", "//runner/:sha/:target", public, "The program that starts tasks", a.runner)
-	a.raw("GET", "//cli/:sha/:target", public, "The command line, for programs in tasks", a.det)
-	a.raw("GET", "//harness/:name", public, "The Python package for tasks, as <sha256>.tar.gz", a.harness)
+	raw(a, v1.DownloadRunner, a.runner)
+	raw(a, v1.DownloadDet, a.det)
+	raw(a, v1.DownloadHarness, a.harness)
 }
 
 // artifacts remembers the hashes of what is served. A changed file is noticed by

@@ -15,16 +15,16 @@ import (
 )
 
 func (a *API) registerCheckpoints() {
-	handle(a, "POST", "/checkpoints", both, "Report a checkpoint", a.reportCheckpoint, bodyLimit(reportBody))
-	handle(a, "PATCH", "/checkpoints", both, "Record what is left of checkpoints", a.patchCheckpoints, bodyLimit(reportBody))
-	handle(a, "GET", "/checkpoints/:uuid", both, "A checkpoint", a.checkpoint)
-	handle(a, "POST", "/checkpoints/:uuid/metadata", both, "Note something about a checkpoint", a.setCheckpointMetadata, bodyLimit(reportBody))
-	a.raw("GET", "//checkpoints/:uuid", both, "The files of a checkpoint, as tar.gz or zip", a.downloadCheckpoint)
+	serve(a, v1.ReportCheckpoint, a.reportCheckpoint)
+	serve(a, v1.ChangeCheckpoints, a.patchCheckpoints)
+	serve(a, v1.GetCheckpoint, a.checkpoint)
+	serve(a, v1.SetCheckpointMetadata, a.setCheckpointMetadata)
+	raw(a, v1.DownloadCheckpoint, a.downloadCheckpoint)
 }
 
 // reportCheckpoint stores a checkpoint of the caller's own task. The same report
 // again is a success, because clients repeat what they got no answer to.
-func (a *API) reportCheckpoint(ctx context.Context, c *call, k *v1.Checkpoint) (*none, error) {
+func (a *API) reportCheckpoint(ctx context.Context, c *call, k *v1.Checkpoint) (*v1.None, error) {
 	id, err := uuid.Parse(k.UUID)
 	if err != nil {
 		return nil, fault.New(fault.Invalid, "uuid: %q is not a UUID", k.UUID)
@@ -51,7 +51,7 @@ func (a *API) reportCheckpoint(ctx context.Context, c *call, k *v1.Checkpoint) (
 	if len(n.Metadata) == 0 {
 		n.Metadata = json.RawMessage("{}")
 	}
-	return &none{}, a.db.AddCheckpoint(ctx, n)
+	return &v1.None{}, a.db.AddCheckpoint(ctx, n)
 }
 
 // stepsOf reads how far the training had come: the harness puts it into what
@@ -92,7 +92,7 @@ func (a *API) ofCheckpoint(ctx context.Context, c *call, name string, verb auth.
 
 // patchCheckpoints records what garbage collection, or whoever removed files, has
 // left of checkpoints.
-func (a *API) patchCheckpoints(ctx context.Context, c *call, req *v1.PatchCheckpointsRequest) (*none, error) {
+func (a *API) patchCheckpoints(ctx context.Context, c *call, req *v1.PatchCheckpointsRequest) (*v1.None, error) {
 	var list []store.CheckpointFiles
 	for _, p := range req.Checkpoints {
 		k, err := a.ofCheckpoint(ctx, c, p.UUID, auth.Change)
@@ -103,7 +103,7 @@ func (a *API) patchCheckpoints(ctx context.Context, c *call, req *v1.PatchCheckp
 			list = append(list, store.CheckpointFiles{UUID: k.UUID, Resources: p.Resources.Resources})
 		}
 	}
-	return &none{}, a.db.SetCheckpointFiles(ctx, list)
+	return &v1.None{}, a.db.SetCheckpointFiles(ctx, list)
 }
 
 // shownCheckpoint is a checkpoint as clients see it, its configuration without
@@ -123,7 +123,7 @@ func shownCheckpoint(k store.Checkpoint, who auth.Who) (v1.Checkpoint, error) {
 	return wireCheckpoint(k, v1.Struct(config)), err
 }
 
-func (a *API) checkpoint(ctx context.Context, c *call, _ *none) (*v1.GetCheckpointResponse, error) {
+func (a *API) checkpoint(ctx context.Context, c *call, _ *v1.None) (*v1.GetCheckpointResponse, error) {
 	k, err := a.ofCheckpoint(ctx, c, c.Params("uuid"), auth.View)
 	if err != nil {
 		return nil, err

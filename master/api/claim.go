@@ -24,9 +24,9 @@ const taskSession = 30 * 24 * time.Hour
 const shortestNonce = 20
 
 func (a *API) registerClaim() {
-	handle(a, "POST", "/detent/allocations/:id/claim", public, "Trade a workload identity for the right to start a program", a.claim)
-	handle(a, "POST", "/detent/allocations/:id/members/:rank/log_matches", task, "Report lines that match log policies", a.memberLogMatches, evenWhenEnded)
-	handle(a, "POST", "/detent/allocations/:id/members/:rank/exit", task, "Report how a program ended", a.memberExit, evenWhenEnded)
+	serve(a, v1.ClaimAllocation, a.claim)
+	serve(a, v1.ReportLogMatches, a.memberLogMatches)
+	serve(a, v1.ReportMemberExit, a.memberExit)
 }
 
 // claim is the gate. Nothing of a task starts before it said yes, and it says yes
@@ -137,7 +137,7 @@ func (a *API) specBase(name string) specBase {
 }
 
 // memberExit takes a runner's last word. The first one counts.
-func (a *API) memberExit(ctx context.Context, c *call, req *v1.MemberExitRequest) (*none, error) {
+func (a *API) memberExit(ctx context.Context, c *call, req *v1.MemberExitRequest) (*v1.None, error) {
 	id, err := c.ownAllocation()
 	if err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func (a *API) memberExit(ctx context.Context, c *call, req *v1.MemberExitRequest
 	if err != nil {
 		return nil, err
 	}
-	return &none{}, a.TakeExit(ctx, c.who.TaskID, id, rank, *req)
+	return &v1.None{}, a.TakeExit(ctx, c.who.TaskID, id, rank, *req)
 }
 
 // TakeExit stores how a member of an attempt of a task ended, in its runner's words:

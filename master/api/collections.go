@@ -24,21 +24,20 @@ const (
 )
 
 func (a *API) registerCollections() {
-	handle(a, "DELETE", "/checkpoints", person, "Remove checkpoints with all their files", a.deleteCheckpoints, bodyLimit(reportBody))
-	handle(a, "POST", "/checkpoints/rm", person, "Remove files of checkpoints, or look what is there", a.removeFiles, bodyLimit(reportBody))
-	handle(a, "DELETE", "/experiments/:id/tensorboard-files", person, "Remove the files that TensorBoards of an experiment read", a.removeEvents)
-	handle(a, "GET", "//experiments/:id/preview_gc", both, "What a policy would remove of an experiment's checkpoints", a.previewGC,
-		query("save_experiment_best save_trial_best save_trial_latest"))
-	handle(a, "GET", "/detent/experiments/:id/collections", both, "What was removed of an experiment's files", a.collections)
-	handle(a, "POST", "/detent/collections/:task/freed", task, "Report what was removed", a.freed, bodyLimit(reportBody))
+	serve(a, v1.DeleteCheckpoints, a.deleteCheckpoints)
+	serve(a, v1.RemoveCheckpointFiles, a.removeFiles)
+	serve(a, v1.RemoveTensorboardFiles, a.removeEvents)
+	serve(a, v1.PreviewGC, a.previewGC)
+	serve(a, v1.ListCollections, a.collections)
+	serve(a, v1.ReportFreed, a.freed)
 }
 
-func (a *API) deleteCheckpoints(ctx context.Context, c *call, req *v1.DeleteCheckpointsRequest) (*none, error) {
-	return &none{}, a.remove(ctx, c, req.CheckpointUUIDs, []string{store.AllFiles})
+func (a *API) deleteCheckpoints(ctx context.Context, c *call, req *v1.DeleteCheckpointsRequest) (*v1.None, error) {
+	return &v1.None{}, a.remove(ctx, c, req.CheckpointUUIDs, []string{store.AllFiles})
 }
 
-func (a *API) removeFiles(ctx context.Context, c *call, req *v1.CheckpointsRemoveFilesRequest) (*none, error) {
-	return &none{}, a.remove(ctx, c, req.CheckpointUUIDs, req.CheckpointGlobs)
+func (a *API) removeFiles(ctx context.Context, c *call, req *v1.CheckpointsRemoveFilesRequest) (*v1.None, error) {
+	return &v1.None{}, a.remove(ctx, c, req.CheckpointUUIDs, req.CheckpointGlobs)
 }
 
 // remove makes the tasks that remove files of checkpoints, one for each
@@ -195,7 +194,7 @@ func (a *API) collection(s store.Stored) (store.Collection, error) {
 
 // removeEvents removes the files that TensorBoards of an experiment read. One that
 // runs writes them anew.
-func (a *API) removeEvents(ctx context.Context, c *call, _ *none) (*empty, error) {
+func (a *API) removeEvents(ctx context.Context, c *call, _ *v1.None) (*v1.Empty, error) {
 	e, err := a.experimentFor(ctx, c, auth.Change)
 	if err != nil {
 		return nil, err
@@ -209,11 +208,11 @@ func (a *API) removeEvents(ctx context.Context, c *call, _ *none) (*empty, error
 		return nil, err
 	}
 	one.Events = true
-	return &empty{}, a.begin(ctx, []store.Collection{one})
+	return &v1.Empty{}, a.begin(ctx, []store.Collection{one})
 }
 
 // previewGC says what a policy would remove.
-func (a *API) previewGC(ctx context.Context, c *call, _ *none) (*v1.PreviewGCResponse, error) {
+func (a *API) previewGC(ctx context.Context, c *call, _ *v1.None) (*v1.PreviewGCResponse, error) {
 	e, err := a.experimentFor(ctx, c, auth.View)
 	if err != nil {
 		return nil, err
@@ -276,7 +275,7 @@ func previewed(k store.Checkpoint) v1.PreviewGCCheckpoint {
 	return p
 }
 
-func (a *API) collections(ctx context.Context, c *call, _ *none) (*v1.GetCollectionsResponse, error) {
+func (a *API) collections(ctx context.Context, c *call, _ *v1.None) (*v1.GetCollectionsResponse, error) {
 	e, err := a.experimentFor(ctx, c, auth.View)
 	if err != nil {
 		return nil, err
@@ -308,7 +307,7 @@ func wireRemovals(list []store.Freeing) []v1.CheckpointRemoval {
 }
 
 // freed takes the report of a task that removes files.
-func (a *API) freed(ctx context.Context, c *call, req *v1.FreedRequest) (*none, error) {
+func (a *API) freed(ctx context.Context, c *call, req *v1.FreedRequest) (*v1.None, error) {
 	id, err := url.PathUnescape(c.Params("task"))
 	if err != nil || id != c.who.TaskID {
 		return nil, fault.New(fault.Forbidden, "attempt %s does not belong to task %s", c.who.AllocationID, clip(c.Params("task")))
@@ -330,5 +329,5 @@ func (a *API) freed(ctx context.Context, c *call, req *v1.FreedRequest) (*none, 
 		}
 		f.UUID = parsed.String()
 	}
-	return &none{}, a.db.RecordFreed(ctx, id, f)
+	return &v1.None{}, a.db.RecordFreed(ctx, id, f)
 }

@@ -9,11 +9,11 @@ import (
 )
 
 func (a *API) registerCommands() {
-	handle(a, "GET", "/commands", both, "List commands", a.listCommands, query(taskListQuery))
-	handle(a, "POST", "/commands", person, "Run a command", a.createCommand, withFiles("files"))
-	handle(a, "GET", "/commands/:id", both, "A command", a.command)
-	handle(a, "POST", "/commands/:id/kill", person, "End a command", a.killCommand)
-	handle(a, "POST", "/commands/:id/set_priority", person, "Change the priority of a command", a.prioritizeCommand)
+	serve(a, v1.ListCommands, a.listCommands)
+	serve(a, v1.CreateCommand, a.createCommand)
+	serve(a, v1.GetCommand, a.command)
+	serve(a, v1.KillCommand, a.killCommand)
+	serve(a, v1.PrioritizeCommand, a.prioritizeCommand)
 }
 
 func wireCommand(k store.Task) v1.Command {
@@ -21,7 +21,7 @@ func wireCommand(k store.Task) v1.Command {
 		Username: k.Owner, DisplayName: k.OwnerName, UserID: k.OwnerID, WorkspaceID: k.WorkspaceID, ExitStatus: exitStatus(k)}
 }
 
-func (a *API) listCommands(ctx context.Context, c *call, _ *none) (*v1.GetCommandsResponse, error) {
+func (a *API) listCommands(ctx context.Context, c *call, _ *v1.None) (*v1.GetCommandsResponse, error) {
 	list, page, err := a.tasksOf(ctx, c, commands())
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func (a *API) listCommands(ctx context.Context, c *call, _ *none) (*v1.GetComman
 	return resp, nil
 }
 
-func (a *API) command(ctx context.Context, c *call, _ *none) (*v1.GetCommandResponse, error) {
+func (a *API) command(ctx context.Context, c *call, _ *v1.None) (*v1.GetCommandResponse, error) {
 	k, err := a.taskFor(ctx, c, commands(), auth.View)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (a *API) createCommand(ctx context.Context, c *call, req *v1.LaunchCommandR
 	return &v1.LaunchCommandResponse{Command: wireCommand(done.task), Config: done.config, Warnings: done.warnings, Remarks: done.remarks}, nil
 }
 
-func (a *API) killCommand(ctx context.Context, c *call, _ *none) (*v1.KillCommandResponse, error) {
+func (a *API) killCommand(ctx context.Context, c *call, _ *v1.None) (*v1.KillCommandResponse, error) {
 	k, err := a.kill(ctx, c, commands())
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (a *API) killCommand(ctx context.Context, c *call, _ *none) (*v1.KillComman
 	return &v1.KillCommandResponse{Command: wireCommand(k)}, nil
 }
 
-func (a *API) prioritizeCommand(ctx context.Context, c *call, req *priorityRequest) (*v1.KillCommandResponse, error) {
+func (a *API) prioritizeCommand(ctx context.Context, c *call, req *v1.PriorityRequest) (*v1.KillCommandResponse, error) {
 	k, err := a.prioritize(ctx, c, commands(), req)
 	if err != nil {
 		return nil, err

@@ -18,8 +18,8 @@ import (
 )
 
 func (a *API) registerContext() {
-	a.raw("GET", "/tasks/:id/context_directory", both, "The code of a task, in base64", a.contextDirectory)
-	a.raw("GET", "/detent/tasks/:id/context.tar.gz", both, "The code of a task", a.contextFile)
+	raw(a, v1.GetTaskContext, a.contextDirectory)
+	raw(a, v1.DownloadTaskContext, a.contextFile)
 }
 
 // taskContext is the code of the task of the path; a task reads its own.

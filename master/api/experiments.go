@@ -16,30 +16,34 @@ import (
 )
 
 func (a *API) registerExperiments() {
-	handle(a, "GET", "/experiments", both, "List experiments", a.listExperiments,
-		query("archived description experimentIdFilter.gt experimentIdFilter.gte experimentIdFilter.incl experimentIdFilter.lt experimentIdFilter.lte experimentIdFilter.notIn labels name projectId states userIds users withoutConfig limit offset orderBy sortBy"))
-	handle(a, "POST", "/experiments", person, "Create an experiment", a.createExperiment, withFiles("modelDefinition"))
-	handle(a, "GET", "/experiment/labels", both, "The labels in use", a.experimentLabels,
-		query("projectId"))
-	handle(a, "POST", "/experiments/continue", person, "Let an experiment go on after its end", a.continueExperiment, bodyLimit(reportBody))
-	handle(a, "GET", "/experiments/:id", both, "An experiment", a.experiment)
-	handle(a, "PATCH", "/experiments/:id", person, "Change an experiment", a.patchExperiment, bodyLimit(reportBody))
-	handle(a, "DELETE", "/experiments/:id", person, "Delete an experiment that is over, with all that belongs to it", a.wish(store.Delete))
-	for _, w := range []store.Wish{store.Activate, store.Pause, store.Cancel, store.Kill, store.Archive, store.Unarchive} {
-		handle(a, "POST", "/experiments/:id/"+string(w), person, wishText[w], a.wish(w))
-	}
-	handle(a, "PUT", "/experiments/:id/labels/*", person, "Add a label", a.changeLabel(true))
-	handle(a, "DELETE", "/experiments/:id/labels/*", person, "Take a label away", a.changeLabel(false))
-	a.raw("GET", "/experiments/:id/model_def", both, "The experiment's code as a gzipped tar, in base64", a.modelDef)
-	handle(a, "GET", "/experiments/:id/file_tree", both, "The files of the experiment's code", a.fileTree, slow)
-	a.raw("POST", "/experiments/:id/file", both, "A file of the experiment's code, in base64", a.modelFile, takes[fileRequest])
-	a.raw("GET", "/experiments/:id/file/download", both, "A file of the experiment's code, as it is", a.downloadFile, query("path"))
-	handle(a, "GET", "/experiments/:id/validation-history", both, "How the best validation metric came about", a.validationHistory)
-	handle(a, "GET", "/experiments/:id/searcher/best_searcher_validation_metric", both, "The best validation metric so far", a.bestMetric)
-	for _, w := range []store.Wish{store.Activate, store.Pause, store.Cancel, store.Kill, store.Archive, store.Unarchive} {
-		handle(a, "POST", "/projects/:id/experiments/"+string(w), person, wishText[w]+", many at once", a.wishMany(w), bodyLimit(reportBody))
-	}
-	handle(a, "DELETE", "/projects/:id/experiments/delete", person, "Delete experiments, many at once", a.wishMany(store.Delete), bodyLimit(reportBody))
+	serve(a, v1.ListExperiments, a.listExperiments)
+	serve(a, v1.CreateExperiment, a.createExperiment)
+	serve(a, v1.ListLabels, a.experimentLabels)
+	serve(a, v1.ContinueExperiment, a.continueExperiment)
+	serve(a, v1.GetExperiment, a.experiment)
+	serve(a, v1.ChangeExperiment, a.patchExperiment)
+	serve(a, v1.DeleteExperiment, a.wish(store.Delete))
+	serve(a, v1.ActivateExperiment, a.wish(store.Activate))
+	serve(a, v1.PauseExperiment, a.wish(store.Pause))
+	serve(a, v1.CancelExperiment, a.wish(store.Cancel))
+	serve(a, v1.KillExperiment, a.wish(store.Kill))
+	serve(a, v1.ArchiveExperiment, a.wish(store.Archive))
+	serve(a, v1.UnarchiveExperiment, a.wish(store.Unarchive))
+	serve(a, v1.AddExperimentLabel, a.changeLabel(true))
+	serve(a, v1.RemoveExperimentLabel, a.changeLabel(false))
+	raw(a, v1.GetModelDef, a.modelDef)
+	serve(a, v1.GetModelDefTree, a.fileTree)
+	raw(a, v1.GetModelDefFile, a.modelFile)
+	raw(a, v1.DownloadModelDefFile, a.downloadFile)
+	serve(a, v1.GetValidationHistory, a.validationHistory)
+	serve(a, v1.GetBestMetric, a.bestMetric)
+	serve(a, v1.ActivateExperiments, a.wishMany(store.Activate))
+	serve(a, v1.PauseExperiments, a.wishMany(store.Pause))
+	serve(a, v1.CancelExperiments, a.wishMany(store.Cancel))
+	serve(a, v1.KillExperiments, a.wishMany(store.Kill))
+	serve(a, v1.ArchiveExperiments, a.wishMany(store.Archive))
+	serve(a, v1.UnarchiveExperiments, a.wishMany(store.Unarchive))
+	serve(a, v1.DeleteExperiments, a.wishMany(store.Delete))
 }
 
 // experimentFor finds the experiment of the path and asks whether the caller may do that.
@@ -112,7 +116,7 @@ func shownConfig(e store.Experiment, who auth.Who) (v1.Struct, string) {
 	return shown, e.OriginalConfig
 }
 
-func (a *API) experiment(ctx context.Context, c *call, _ *none) (*v1.GetExperimentResponse, error) {
+func (a *API) experiment(ctx context.Context, c *call, _ *v1.None) (*v1.GetExperimentResponse, error) {
 	e, err := a.experimentFor(ctx, c, auth.View)
 	if err != nil {
 		return nil, err
@@ -242,7 +246,7 @@ func experimentWindow(w window, total int) v1.Pagination {
 	return p
 }
 
-func (a *API) listExperiments(ctx context.Context, c *call, _ *none) (*v1.GetExperimentsResponse, error) {
+func (a *API) listExperiments(ctx context.Context, c *call, _ *v1.None) (*v1.GetExperimentsResponse, error) {
 	w, err := c.window()
 	if err != nil {
 		return nil, err
@@ -277,16 +281,11 @@ func (a *API) listExperiments(ctx context.Context, c *call, _ *none) (*v1.GetExp
 	return resp, nil
 }
 
-// labelsResponse is the labels in use.
-type labelsResponse struct {
-	Labels []string `json:"labels"`
-}
-
-func (a *API) experimentLabels(ctx context.Context, c *call, _ *none) (*labelsResponse, error) {
+func (a *API) experimentLabels(ctx context.Context, c *call, _ *v1.None) (*v1.LabelsResponse, error) {
 	project, err := c.intOr("projectId", 0)
 	if err != nil {
 		return nil, err
 	}
 	labels, err := a.db.ExperimentLabels(ctx, project)
-	return &labelsResponse{Labels: labels}, err
+	return &v1.LabelsResponse{Labels: labels}, err
 }

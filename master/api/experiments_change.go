@@ -17,16 +17,8 @@ const (
 	mostAtOnce   = 10_000 // experiments of one bulk call
 )
 
-// wishText is what each wish does, for the documentation.
-var wishText = map[store.Wish]string{
-	store.Activate: "Let an experiment run, or run again", store.Pause: "Let an experiment checkpoint and stop until it is activated",
-	store.Cancel: "Let an experiment checkpoint and end", store.Kill: "End an experiment at once",
-	store.Archive: "Archive an experiment that is over", store.Unarchive: "Take an experiment back from the archive",
-	store.Delete: "Delete an experiment that is over",
-}
-
-func (a *API) wish(w store.Wish) func(context.Context, *call, *none) (*empty, error) {
-	return func(ctx context.Context, c *call, _ *none) (*empty, error) {
+func (a *API) wish(w store.Wish) func(context.Context, *call, *v1.None) (*v1.Empty, error) {
+	return func(ctx context.Context, c *call, _ *v1.None) (*v1.Empty, error) {
 		e, err := a.experimentFor(ctx, c, auth.Change)
 		if err != nil {
 			return nil, err
@@ -39,7 +31,7 @@ func (a *API) wish(w store.Wish) func(context.Context, *call, *none) (*empty, er
 			return nil, err
 		}
 		a.bus.Publish(store.TopicIntent)
-		return &empty{}, nil
+		return &v1.Empty{}, nil
 	}
 }
 
@@ -57,25 +49,8 @@ func refusedWish(e store.ExperimentHead, w store.Wish) error {
 	return fault.New(fault.Invalid, "experiment %d is %s: there is nothing to %s", e.ID, shown, w)
 }
 
-// bulkRequest chooses experiments by their ids, or by what they are like.
-type bulkRequest struct {
-	ExperimentIDs []int                     `json:"experimentIds"`
-	Filters       *v1.BulkExperimentFilters `json:"filters,omitempty"`
-	ProjectID     int                       `json:"projectId"`
-}
-
-// bulkResponse says what came of each.
-type bulkResponse struct {
-	Results []bulkResult `json:"results"`
-}
-
-type bulkResult struct {
-	ID    int    `json:"id"`
-	Error string `json:"error"` // empty: done
-}
-
-func (a *API) wishMany(w store.Wish) func(context.Context, *call, *bulkRequest) (*bulkResponse, error) {
-	return func(ctx context.Context, c *call, req *bulkRequest) (*bulkResponse, error) {
+func (a *API) wishMany(w store.Wish) func(context.Context, *call, *v1.BulkRequest) (*v1.BulkResponse, error) {
+	return func(ctx context.Context, c *call, req *v1.BulkRequest) (*v1.BulkResponse, error) {
 		project, err := c.id("id")
 		if err != nil {
 			return nil, err
@@ -84,7 +59,7 @@ func (a *API) wishMany(w store.Wish) func(context.Context, *call, *bulkRequest) 
 		if err != nil {
 			return nil, err
 		}
-		resp := &bulkResponse{}
+		resp := &v1.BulkResponse{}
 		var mine []int
 		for _, e := range list {
 			if auth.Can(c.who, auth.Change, auth.Object{Kind: "experiment", OwnerID: e.OwnerID}) {
@@ -96,7 +71,7 @@ func (a *API) wishMany(w store.Wish) func(context.Context, *call, *bulkRequest) 
 			return nil, err
 		}
 		for _, e := range list {
-			r := bulkResult{ID: e.ID}
+			r := v1.BulkResult{ID: e.ID}
 			if may := c.may(auth.Change, auth.Object{Kind: "experiment", OwnerID: e.OwnerID}); may != nil {
 				r.Error = may.Error()
 			} else if !slices.Contains(had, e.ID) {
@@ -105,7 +80,7 @@ func (a *API) wishMany(w store.Wish) func(context.Context, *call, *bulkRequest) 
 			resp.Results = append(resp.Results, r)
 		}
 		for _, id := range missing {
-			resp.Results = append(resp.Results, bulkResult{ID: id, Error: store.NoExperiment(id).Error()})
+			resp.Results = append(resp.Results, v1.BulkResult{ID: id, Error: store.NoExperiment(id).Error()})
 		}
 		a.bus.Publish(store.TopicIntent)
 		return resp, nil
@@ -113,7 +88,7 @@ func (a *API) wishMany(w store.Wish) func(context.Context, *call, *bulkRequest) 
 }
 
 // chosen finds the experiments of a bulk call, and the ids that it has not found.
-func (a *API) chosen(ctx context.Context, project int, req *bulkRequest) (list []store.ExperimentHead, missing []int, err error) {
+func (a *API) chosen(ctx context.Context, project int, req *v1.BulkRequest) (list []store.ExperimentHead, missing []int, err error) {
 	f := store.ExperimentFilter{ProjectID: project, IDs: req.ExperimentIDs}
 	if req.Filters != nil {
 		x := req.Filters
@@ -232,8 +207,8 @@ func checkLabels(labels []string) ([]string, error) {
 	return out, nil
 }
 
-func (a *API) changeLabel(add bool) func(context.Context, *call, *none) (*v1.PutExperimentLabelResponse, error) {
-	return func(ctx context.Context, c *call, _ *none) (*v1.PutExperimentLabelResponse, error) {
+func (a *API) changeLabel(add bool) func(context.Context, *call, *v1.None) (*v1.PutExperimentLabelResponse, error) {
+	return func(ctx context.Context, c *call, _ *v1.None) (*v1.PutExperimentLabelResponse, error) {
 		e, err := a.experimentFor(ctx, c, auth.Change)
 		if err != nil {
 			return nil, err

@@ -11,10 +11,8 @@ import (
 )
 
 func (a *API) registerExperimentCheckpoints() {
-	handle(a, "GET", "/experiments/:id/checkpoints", both, "List the checkpoints of an experiment", a.experimentCheckpoints,
-		query("states sortByAttr sortByMetric orderBy limit offset"))
-	handle(a, "GET", "/trials/:id/checkpoints", both, "List the checkpoints of a trial", a.trialCheckpoints,
-		query("states sortByAttr sortByMetric orderBy limit offset"))
+	serve(a, v1.ListExperimentCheckpoints, a.experimentCheckpoints)
+	serve(a, v1.ListTrialCheckpoints, a.trialCheckpoints)
 }
 
 // wireCheckpoint is a checkpoint with everything that clients look for in one
@@ -33,7 +31,7 @@ func wireCheckpoint(k store.Checkpoint, config v1.Struct) v1.Checkpoint {
 	return w
 }
 
-func (a *API) experimentCheckpoints(ctx context.Context, c *call, _ *none) (*v1.GetExperimentCheckpointsResponse, error) {
+func (a *API) experimentCheckpoints(ctx context.Context, c *call, _ *v1.None) (*v1.GetExperimentCheckpointsResponse, error) {
 	e, err := a.experimentFor(ctx, c, auth.View)
 	if err != nil {
 		return nil, err
@@ -42,7 +40,7 @@ func (a *API) experimentCheckpoints(ctx context.Context, c *call, _ *none) (*v1.
 	return &v1.GetExperimentCheckpointsResponse{Checkpoints: checkpoints, Pagination: page}, err
 }
 
-func (a *API) trialCheckpoints(ctx context.Context, c *call, _ *none) (*v1.GetTrialCheckpointsResponse, error) {
+func (a *API) trialCheckpoints(ctx context.Context, c *call, _ *v1.None) (*v1.GetTrialCheckpointsResponse, error) {
 	t, err := a.trialFor(ctx, c, auth.View)
 	if err != nil {
 		return nil, err

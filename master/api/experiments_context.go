@@ -295,17 +295,12 @@ func (a *API) downloadFile(ctx context.Context, c *call) error {
 	return nil
 }
 
-// fileRequest asks for one file of an experiment's code.
-type fileRequest struct {
-	Path string `json:"path"`
-}
-
 func (a *API) modelFile(ctx context.Context, c *call) error {
 	body, err := a.readBody(c.Ctx, smallBody)
 	if err != nil {
 		return err
 	}
-	var req fileRequest
+	var req v1.FileRequest
 	if err := v1.Unmarshal(body, &req); err != nil {
 		return fault.New(fault.Invalid, "%w", err)
 	}

@@ -12,9 +12,8 @@ import (
 )
 
 func (a *API) registerSearch() {
-	handle(a, "POST", "/experiments-search", both, "Search experiments, with their best trials", a.searchExperiments, bodyLimit(reportBody))
-	handle(a, "GET", "/projects/:id/columns", both, "What the experiments of a project can be searched by; project 0 is all", a.projectColumns,
-		query("tableType"))
+	serve(a, v1.SearchExperiments, a.searchExperiments)
+	serve(a, v1.ListProjectColumns, a.projectColumns)
 }
 
 // asked reads what a request asks for.
@@ -119,7 +118,7 @@ func (a *API) bestTrials(ctx context.Context, list []store.Experiment) (map[int]
 	return found, nil
 }
 
-func (a *API) projectColumns(ctx context.Context, c *call, _ *none) (*v1.GetProjectColumnsResponse, error) {
+func (a *API) projectColumns(ctx context.Context, c *call, _ *v1.None) (*v1.GetProjectColumnsResponse, error) {
 	id, err := c.id("id")
 	if err != nil {
 		return nil, err

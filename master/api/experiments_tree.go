@@ -23,7 +23,7 @@ const (
 	treeNodeBytes = 160
 )
 
-func (a *API) fileTree(ctx context.Context, c *call, _ *none) (*v1.FileTreeResponse, error) {
+func (a *API) fileTree(ctx context.Context, c *call, _ *v1.None) (*v1.FileTreeResponse, error) {
 	code, err := a.contextOf(ctx, c)
 	if err != nil {
 		return nil, err

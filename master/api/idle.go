@@ -32,7 +32,7 @@ func (t IdleTimeouts) of(taskType string) (time.Duration, bool) {
 // reportIdle ends a task that says of itself that nobody has used it for as long
 // as its configuration allows. Its runner measures that, so that no master has to
 // look in from outside, and an outage of theirs ends nothing.
-func (a *API) reportIdle(ctx context.Context, c *call, req *v1.IdleNotebookRequest) (*none, error) {
+func (a *API) reportIdle(ctx context.Context, c *call, req *v1.IdleNotebookRequest) (*v1.None, error) {
 	id := c.Params("id")
 	if id != c.who.TaskID {
 		return nil, fault.New(fault.Forbidden, "a task reports of itself alone: this is task %s", c.who.TaskID)
@@ -51,13 +51,13 @@ func (a *API) reportIdle(ctx context.Context, c *call, req *v1.IdleNotebookReque
 	case err != nil:
 		return nil, fmt.Errorf("the configuration of task %s: %w", id, err)
 	case !req.Idle || cfg.IdleTimeout == nil || *cfg.IdleTimeout <= 0:
-		return &none{}, nil
+		return &v1.None{}, nil
 	}
 	if err := a.db.KillTask(ctx, id, fmt.Sprintf("ended because nobody used it for %s", spanWords(time.Duration(*cfg.IdleTimeout)))); err != nil {
 		return nil, err
 	}
 	a.bus.Publish(store.TopicIntent)
-	return &none{}, nil
+	return &v1.None{}, nil
 }
 
 // spanWords writes a time span without its trailing zeros: 30m, 1h30m, 90s.

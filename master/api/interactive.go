@@ -110,9 +110,6 @@ func (a *API) tasksOf(ctx context.Context, c *call, of kind) ([]store.Task, v1.P
 	return cut(list, w)
 }
 
-// taskListQuery names the parameters of such a list.
-const taskListQuery = "users userIds workspaceId limit offset orderBy sortBy"
-
 func idsOf(list []store.Task) []string {
 	ids := make([]string, len(list))
 	for i, k := range list {
@@ -292,12 +289,7 @@ func (a *API) kill(ctx context.Context, c *call, of kind) (store.Task, error) {
 	return a.db.Task(ctx, k.ID)
 }
 
-// priorityRequest says how important something is to be.
-type priorityRequest struct {
-	Priority int `json:"priority"`
-}
-
-func (a *API) prioritize(ctx context.Context, c *call, of kind, req *priorityRequest) (store.Task, error) {
+func (a *API) prioritize(ctx context.Context, c *call, of kind, req *v1.PriorityRequest) (store.Task, error) {
 	k, err := a.taskFor(ctx, c, of, auth.Change)
 	if err != nil {
 		return k, err

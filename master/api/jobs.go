@@ -13,11 +13,9 @@ import (
 )
 
 func (a *API) registerJobs() {
-	handle(a, "GET", "/job-queues-v2", both, "What runs and what waits, in the order of the queue", a.jobs,
-		query("resourcePool states limit offset orderBy"))
-	handle(a, "GET", "/job-queues/stats", both, "How many jobs run and wait in each pool", a.jobStats,
-		query("resourcePools"))
-	handle(a, "POST", "/job-queues", person, "Change the priority, the weight, the pool or the place in the queue of jobs", a.updateJobs)
+	serve(a, v1.ListJobs, a.jobs)
+	serve(a, v1.CountJobs, a.jobStats)
+	serve(a, v1.ChangeJobs, a.updateJobs)
 }
 
 func jobType(task string) v1.JobType {
@@ -45,7 +43,7 @@ func wireJob(j store.Job) v1.Job {
 		IsPreemptible: j.Type == "TRIAL", Summary: &v1.JobSummary{JobsAhead: j.Ahead, State: jobState(j)}, WaitingReason: j.Waiting}
 }
 
-func (a *API) jobs(ctx context.Context, c *call, _ *none) (*v1.GetJobsV2Response, error) {
+func (a *API) jobs(ctx context.Context, c *call, _ *v1.None) (*v1.GetJobsV2Response, error) {
 	w, err := c.window()
 	if err != nil {
 		return nil, err
@@ -77,28 +75,18 @@ func (a *API) jobs(ctx context.Context, c *call, _ *none) (*v1.GetJobsV2Response
 	return resp, nil
 }
 
-// jobStatsResponse counts by pool.
-type jobStatsResponse struct {
-	Results []jobStatsOfPool `json:"results"`
-}
-
-type jobStatsOfPool struct {
-	ResourcePool string        `json:"resourcePool"`
-	Stats        v1.QueueStats `json:"stats"`
-}
-
-func (a *API) jobStats(ctx context.Context, c *call, _ *none) (*jobStatsResponse, error) {
+func (a *API) jobStats(ctx context.Context, c *call, _ *v1.None) (*v1.JobStatsResponse, error) {
 	wanted := c.list("resourcePools")
 	list, err := a.db.Jobs(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	resp := &jobStatsResponse{}
+	resp := &v1.JobStatsResponse{}
 	for _, p := range a.cfg.Pools {
 		if len(wanted) > 0 && !slices.Contains(wanted, p.Name) {
 			continue
 		}
-		s := jobStatsOfPool{ResourcePool: p.Name}
+		s := v1.JobStatsOfPool{ResourcePool: p.Name}
 		for _, j := range list {
 			switch {
 			case j.Pool != p.Name:
@@ -127,7 +115,7 @@ func (a *API) jobSummary(ctx context.Context, id string) (*v1.JobSummary, error)
 	return nil, nil
 }
 
-func (a *API) updateJobs(ctx context.Context, c *call, req *v1.UpdateJobQueueRequest) (*empty, error) {
+func (a *API) updateJobs(ctx context.Context, c *call, req *v1.UpdateJobQueueRequest) (*v1.Empty, error) {
 	for _, u := range req.Updates {
 		if text(u.AheadOf) != "" && text(u.BehindOf) != "" {
 			return nil, fault.New(fault.Invalid, "job %s: it is to stand ahead of one job and behind another; choose one", clip(u.JobID))
@@ -140,7 +128,7 @@ func (a *API) updateJobs(ctx context.Context, c *call, req *v1.UpdateJobQueueReq
 		}
 	}
 	a.bus.Publish(store.TopicIntent)
-	return &empty{}, nil
+	return &v1.Empty{}, nil
 }
 
 func (a *API) updateJob(ctx context.Context, c *call, u v1.QueueControl) error {

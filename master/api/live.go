@@ -24,8 +24,7 @@ const (
 )
 
 func (a *API) registerLive() {
-	a.raw("GET", "/detent/live", person, "Follow what moves, and the reports of trials, as server-sent events: what a page shows over one connection", a.live,
-		query("trials after"))
+	raw(a, v1.FollowLive, a.live)
 }
 
 // movedExperiment is the event "experiment": what lists show of one that moved.

@@ -99,14 +99,14 @@ func (a *API) placeOf(c *call) linePlace {
 }
 
 // memberLogMatches takes a runner's matches as they happen, for people who look.
-func (a *API) memberLogMatches(ctx context.Context, c *call, req *v1.LogMatchesRequest) (*none, error) {
+func (a *API) memberLogMatches(ctx context.Context, c *call, req *v1.LogMatchesRequest) (*v1.None, error) {
 	if _, err := c.ownAllocation(); err != nil {
 		return nil, err
 	}
 	if _, err := c.ownRank(); err != nil {
 		return nil, err
 	}
-	return &none{}, a.recordMatches(ctx, a.placeOf(c), req.Matches)
+	return &v1.None{}, a.recordMatches(ctx, a.placeOf(c), req.Matches)
 }
 
 // recordMatches stores them with what the trial's configuration says about them.

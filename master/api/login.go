@@ -29,11 +29,11 @@ const (
 )
 
 func (a *API) registerLogin() {
-	handle(a, "POST", "/auth/login", public, "Sign in with a name and a password", a.login)
-	handle(a, "POST", "/auth/logout", person, "Sign out", a.logout)
-	handle(a, "GET", "/auth/user", person, "The signed-in user", a.me)
-	handle(a, "GET", "/me", both, "The signed-in user", a.me)
-	handle(a, "GET", "//users/me", both, "The signed-in user, in the form that signing in by a browser reads", a.oldMe)
+	serve(a, v1.Login, a.login)
+	serve(a, v1.Logout, a.logout)
+	serve(a, v1.GetSessionUser, a.me)
+	serve(a, v1.GetMe, a.me)
+	serve(a, v1.GetOldMe, a.oldMe)
 }
 
 func (a *API) login(ctx context.Context, c *call, req *v1.LoginRequest) (*v1.LoginResponse, error) {
@@ -141,17 +141,17 @@ func hashedAsClientsDo(password string, hashed bool) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func (a *API) logout(ctx context.Context, c *call, _ *none) (*empty, error) {
+func (a *API) logout(ctx context.Context, c *call, _ *v1.None) (*v1.Empty, error) {
 	if err := a.db.EndSession(ctx, c.who.SessionID); err != nil {
 		return nil, err
 	}
 	a.auth.forget(c.who.UserID)
 	a.bus.Publish(store.TopicAccess)
 	c.Cookie(sessionCookie(c, "", -1))
-	return &empty{}, nil
+	return &v1.Empty{}, nil
 }
 
-func (a *API) me(ctx context.Context, c *call, _ *none) (*v1.GetMeResponse, error) {
+func (a *API) me(ctx context.Context, c *call, _ *v1.None) (*v1.GetMeResponse, error) {
 	u, err := a.db.UserByID(ctx, c.who.UserID)
 	if err != nil {
 		return nil, err
@@ -159,18 +159,7 @@ func (a *API) me(ctx context.Context, c *call, _ *none) (*v1.GetMeResponse, erro
 	return &v1.GetMeResponse{User: wireUser(u)}, nil
 }
 
-// oldUser is a user in the form of Determined's first interface, which its client
-// still reads when it is handed a session by a browser.
-type oldUser struct {
-	ID          int    `json:"id"`
-	Username    string `json:"username"`
-	DisplayName string `json:"display_name"`
-	Admin       bool   `json:"admin"`
-	Active      bool   `json:"active"`
-	Remote      bool   `json:"remote"`
-}
-
-func (a *API) oldMe(ctx context.Context, c *call, _ *none) (*oldUser, error) {
+func (a *API) oldMe(ctx context.Context, c *call, _ *v1.None) (*v1.OldUser, error) {
 	u, err := a.db.UserByID(ctx, c.who.UserID)
-	return &oldUser{ID: u.ID, Username: u.Username, DisplayName: u.DisplayName, Admin: u.Admin, Active: u.Active, Remote: u.Remote}, err
+	return &v1.OldUser{ID: u.ID, Username: u.Username, DisplayName: u.DisplayName, Admin: u.Admin, Active: u.Active, Remote: u.Remote}, err
 }

@@ -24,13 +24,13 @@ const unpackedBody = 4 * reportBody
 const unpackWindow = 8 << 20
 
 func (a *API) registerLogs() {
-	a.raw("POST", "/detent/logs", task, "Ship lines of output", a.shipLogs, bodyLimit(reportBody), evenWhenEnded)
-	a.raw("POST", "/task/logs", both, "Ship lines of output, as Determined's tasks do", a.taskLogs, bodyLimit(reportBody), evenWhenEnded)
-	a.raw("POST", "//task-logs", both, "Ship lines of output, as older tasks do", a.oldTaskLogs, bodyLimit(reportBody), evenWhenEnded)
-	a.raw("GET", "/trials/:id/logs", both, "Stream the logs of a trial", a.trialLogs)
-	a.raw("GET", "/tasks/:id/logs", both, "Stream the logs of a task", a.logsOfTask)
-	a.raw("GET", "/trials/:id/logs/fields", both, "Stream what the logs of a trial can be filtered by", a.trialLogFields)
-	a.raw("GET", "/tasks/:id/logs/fields", both, "Stream what the logs of a task can be filtered by", a.taskLogFields)
+	raw(a, v1.ShipLogs, a.shipLogs)
+	raw(a, v1.ShipTaskLogs, a.taskLogs)
+	raw(a, v1.ShipOldTaskLogs, a.oldTaskLogs)
+	raw(a, v1.StreamTrialLogs, a.trialLogs)
+	raw(a, v1.StreamTaskLogs, a.logsOfTask)
+	raw(a, v1.StreamTrialLogFields, a.trialLogFields)
+	raw(a, v1.StreamTaskLogFields, a.taskLogFields)
 }
 
 // packedBody reads a body and unpacks it as its Content-Encoding says. It unpacks
@@ -182,7 +182,7 @@ const originsAtOnce = 64
 
 func (a *API) takeTaskLogs(ctx context.Context, c *call, list []v1.TaskLog) error {
 	if len(list) == 0 {
-		return c.send(&none{})
+		return c.send(&v1.None{})
 	}
 	if err := a.mayShip(ctx, c, list); err != nil {
 		return err
@@ -207,7 +207,7 @@ func (a *API) takeTaskLogs(ctx context.Context, c *call, list []v1.TaskLog) erro
 		}
 		begin = end
 	}
-	return c.send(&none{})
+	return c.send(&v1.None{})
 }
 
 // mayShip checks that all records are of one task, and that it is the caller's.

@@ -15,11 +15,11 @@ const (
 )
 
 func (a *API) registerMaster() {
-	handle(a, "GET", "/master/config", admin, "The master's configuration, without secrets", a.masterConfig)
-	a.raw("GET", "/master/logs", person, "What the masters have to tell, as a stream; offset may be negative", a.masterLogs, query("follow limit offset"))
+	serve(a, v1.GetMasterConfig, a.masterConfig)
+	raw(a, v1.StreamMasterLogs, a.masterLogs)
 }
 
-func (a *API) masterConfig(context.Context, *call, *none) (*v1.GetMasterConfigResponse, error) {
+func (a *API) masterConfig(context.Context, *call, *v1.None) (*v1.GetMasterConfigResponse, error) {
 	return &v1.GetMasterConfigResponse{Config: v1.StructOf(a.cfg.Redacted())}, nil
 }
 

@@ -10,30 +10,30 @@ import (
 )
 
 func (a *API) registerMetrics() {
-	handle(a, "POST", "/trials/:id/metrics", both, "Report what a trial measured", a.reportMetrics, bodyLimit(reportBody))
-	for _, group := range []string{store.Training, store.Validation} {
-		handle(a, "POST", "/trials/:id/"+group+"_metrics", both, "Report what a trial measured, for older harnesses", a.reportGroup(group), bodyLimit(reportBody))
-		a.raw("GET", "/trials/metrics/"+group+"_metrics", both, "Stream the reports of a group", a.streamMetrics(group))
-	}
-	a.raw("GET", "/trials/metrics/trial_metrics", both, "Stream the reports of trials", a.streamMetrics(""))
-	handle(a, "GET", "/trials/time-series", both, "Curves of trials, thinned to what a screen can show", a.timeSeries)
-	a.raw("GET", "/detent/trials/:id/metrics/live", both, "Follow the reports of a trial as server-sent events", a.liveMetrics)
+	serve(a, v1.ReportMetrics, a.reportMetrics)
+	serve(a, v1.ReportTrainingMetrics, a.reportGroup(store.Training))
+	raw(a, v1.StreamTrainingMetrics, a.streamMetrics(store.Training))
+	serve(a, v1.ReportValidationMetrics, a.reportGroup(store.Validation))
+	raw(a, v1.StreamValidationMetrics, a.streamMetrics(store.Validation))
+	raw(a, v1.StreamTrialMetrics, a.streamMetrics(""))
+	serve(a, v1.GetTimeSeries, a.timeSeries)
+	raw(a, v1.FollowTrialMetrics, a.liveMetrics)
 }
 
 // reportMetrics is the hottest route: it answers when the report is committed,
 // together with those of everybody who reported at the same time.
-func (a *API) reportMetrics(ctx context.Context, c *call, req *v1.ReportTrialMetricsRequest) (*none, error) {
+func (a *API) reportMetrics(ctx context.Context, c *call, req *v1.ReportTrialMetricsRequest) (*v1.None, error) {
 	return a.report(ctx, c, req.Group, &req.Metrics)
 }
 
 // reportGroup takes the form whose path names the group.
-func (a *API) reportGroup(group string) func(context.Context, *call, *v1.TrialMetrics) (*none, error) {
-	return func(ctx context.Context, c *call, m *v1.TrialMetrics) (*none, error) {
+func (a *API) reportGroup(group string) func(context.Context, *call, *v1.TrialMetrics) (*v1.None, error) {
+	return func(ctx context.Context, c *call, m *v1.TrialMetrics) (*v1.None, error) {
 		return a.report(ctx, c, group, m)
 	}
 }
 
-func (a *API) report(ctx context.Context, c *call, group string, m *v1.TrialMetrics) (*none, error) {
+func (a *API) report(ctx context.Context, c *call, group string, m *v1.TrialMetrics) (*v1.None, error) {
 	id, err := a.reportingTrial(ctx, c)
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func (a *API) report(ctx context.Context, c *call, group string, m *v1.TrialMetr
 			return nil, err
 		}
 	}
-	return &none{}, a.inside.metrics.Report(ctx, r)
+	return &v1.None{}, a.inside.metrics.Report(ctx, r)
 }
 
 // metricsKey is the name under which a report's averages travel: clients look for

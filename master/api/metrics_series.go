@@ -22,7 +22,7 @@ const (
 
 // timeSeries gives curves of several trials, thinned so that their shape stays:
 // in each bucket the smallest and the largest value.
-func (a *API) timeSeries(ctx context.Context, c *call, _ *none) (*v1.CompareTrialsResponse, error) {
+func (a *API) timeSeries(ctx context.Context, c *call, _ *v1.None) (*v1.CompareTrialsResponse, error) {
 	ids, err := c.numbers("trialIds")
 	if err != nil {
 		return nil, err

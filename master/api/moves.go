@@ -10,18 +10,12 @@ import (
 )
 
 func (a *API) registerMoves() {
-	handle(a, "POST", "/experiments/:id/move", person, "Move an experiment to another project", a.moveExperiment)
-	handle(a, "POST", "/projects/:id/experiments/move", person, "Move experiments to another project, many at once", a.moveExperiments, bodyLimit(reportBody))
-	handle(a, "POST", "/projects/:id/move", person, "Move a project to another workspace", a.moveProject)
+	serve(a, v1.MoveExperiment, a.moveExperiment)
+	serve(a, v1.MoveExperiments, a.moveExperiments)
+	serve(a, v1.MoveProject, a.moveProject)
 }
 
-// moveRequest names a project.
-type moveRequest struct {
-	DestinationProjectID int `json:"destinationProjectId"`
-	ExperimentID         int `json:"experimentId"`
-}
-
-func (a *API) moveExperiment(ctx context.Context, c *call, req *moveRequest) (*empty, error) {
+func (a *API) moveExperiment(ctx context.Context, c *call, req *v1.MoveRequest) (*v1.Empty, error) {
 	e, err := a.experimentFor(ctx, c, auth.Change)
 	if err != nil {
 		return nil, err
@@ -33,7 +27,7 @@ func (a *API) moveExperiment(ctx context.Context, c *call, req *moveRequest) (*e
 	if e.ParentArchived {
 		return nil, fault.New(fault.Conflict, "project %q, where experiment %d is, is archived; unarchive it first", e.ProjectName, e.ID)
 	}
-	return &empty{}, a.db.MoveExperiment(ctx, e.ID, p.ID)
+	return &v1.Empty{}, a.db.MoveExperiment(ctx, e.ID, p.ID)
 }
 
 // destination is a project that experiments can be moved to.
@@ -48,15 +42,7 @@ func (a *API) destination(ctx context.Context, id int) (store.Project, error) {
 	return p, err
 }
 
-// moveManyRequest chooses experiments of a project, and another project for them.
-type moveManyRequest struct {
-	DestinationProjectID int                       `json:"destinationProjectId"`
-	ExperimentIDs        []int                     `json:"experimentIds"`
-	Filters              *v1.BulkExperimentFilters `json:"filters,omitempty"`
-	ProjectID            int                       `json:"projectId"`
-}
-
-func (a *API) moveExperiments(ctx context.Context, c *call, req *moveManyRequest) (*bulkResponse, error) {
+func (a *API) moveExperiments(ctx context.Context, c *call, req *v1.MoveManyRequest) (*v1.BulkResponse, error) {
 	from, err := a.projectFor(ctx, c, auth.View)
 	if err != nil {
 		return nil, err
@@ -68,11 +54,11 @@ func (a *API) moveExperiments(ctx context.Context, c *call, req *moveManyRequest
 	if err != nil {
 		return nil, err
 	}
-	list, missing, err := a.chosen(ctx, from.ID, &bulkRequest{ExperimentIDs: req.ExperimentIDs, Filters: req.Filters})
+	list, missing, err := a.chosen(ctx, from.ID, &v1.BulkRequest{ExperimentIDs: req.ExperimentIDs, Filters: req.Filters})
 	if err != nil {
 		return nil, err
 	}
-	resp := &bulkResponse{}
+	resp := &v1.BulkResponse{}
 	for _, e := range list {
 		err := c.may(auth.Change, auth.Object{Kind: "experiment", OwnerID: e.OwnerID})
 		if err == nil {
@@ -81,25 +67,19 @@ func (a *API) moveExperiments(ctx context.Context, c *call, req *moveManyRequest
 		if err != nil && fault.CodeOf(err) == fault.Internal {
 			return nil, err
 		}
-		r := bulkResult{ID: e.ID}
+		r := v1.BulkResult{ID: e.ID}
 		if err != nil {
 			r.Error = err.Error()
 		}
 		resp.Results = append(resp.Results, r)
 	}
 	for _, id := range missing {
-		resp.Results = append(resp.Results, bulkResult{ID: id, Error: store.NoExperiment(id).Error()})
+		resp.Results = append(resp.Results, v1.BulkResult{ID: id, Error: store.NoExperiment(id).Error()})
 	}
 	return resp, nil
 }
 
-// moveProjectRequest names a workspace.
-type moveProjectRequest struct {
-	DestinationWorkspaceID int `json:"destinationWorkspaceId"`
-	ProjectID              int `json:"projectId"`
-}
-
-func (a *API) moveProject(ctx context.Context, c *call, req *moveProjectRequest) (*empty, error) {
+func (a *API) moveProject(ctx context.Context, c *call, req *v1.MoveProjectRequest) (*v1.Empty, error) {
 	p, err := a.projectFor(ctx, c, auth.Change)
 	if err != nil {
 		return nil, err
@@ -115,5 +95,5 @@ func (a *API) moveProject(ctx context.Context, c *call, req *moveProjectRequest)
 	case p.Archived || p.WorkspaceArchived:
 		return nil, fault.New(fault.Conflict, "project %q is archived; unarchive it first", p.Name)
 	}
-	return &empty{}, a.db.MoveProject(ctx, p.ID, w.ID)
+	return &v1.Empty{}, a.db.MoveProject(ctx, p.ID, w.ID)
 }

@@ -9,26 +9,24 @@ import (
 
 // registerNomad lists what operators tell a master about its Nomad.
 func (a *API) registerNomad() {
-	handle(a, "POST", "/detent/nomad/trust", admin,
-		"Say that you have looked, and that what Nomad lacks now is gone: the loop concludes from it once", a.trustNomad)
-	handle(a, "GET", "/detent/nomad/orphans", admin,
-		"Jobs in Nomad that carry this cluster's id and have no row in the database: each is stopped an hour after it was first seen", a.orphans)
+	serve(a, v1.TrustNomad, a.trustNomad)
+	serve(a, v1.ListOrphans, a.orphans)
 }
 
 // trustNomad ends an alarm that only a person can end: Nomad was restored from
 // an older state, or lost many jobs at once.
-func (a *API) trustNomad(ctx context.Context, _ *call, _ *none) (*none, error) {
+func (a *API) trustNomad(ctx context.Context, _ *call, _ *v1.None) (*v1.None, error) {
 	if err := a.db.TrustNomad(ctx); err != nil {
 		return nil, err
 	}
 	a.bus.Publish(store.TopicIntent)
-	return &none{}, nil
+	return &v1.None{}, nil
 }
 
 // mostOrphans is how many are listed: there are hardly ever any.
 const mostOrphans = 1000
 
-func (a *API) orphans(ctx context.Context, _ *call, _ *none) (*v1.GetOrphansResponse, error) {
+func (a *API) orphans(ctx context.Context, _ *call, _ *v1.None) (*v1.GetOrphansResponse, error) {
 	list, err := a.db.Orphans(ctx, 0, mostOrphans)
 	resp := &v1.GetOrphansResponse{}
 	for _, o := range list {

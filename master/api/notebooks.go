@@ -9,12 +9,12 @@ import (
 )
 
 func (a *API) registerNotebooks() {
-	handle(a, "GET", "/notebooks", both, "List notebooks", a.listNotebooks, query(taskListQuery))
-	handle(a, "POST", "/notebooks", person, "Start a notebook", a.createNotebook, withFiles("files"))
-	handle(a, "GET", "/notebooks/:id", both, "A notebook", a.notebook)
-	handle(a, "POST", "/notebooks/:id/kill", person, "End a notebook", a.killNotebook)
-	handle(a, "POST", "/notebooks/:id/set_priority", person, "Change the priority of a notebook", a.prioritizeNotebook)
-	handle(a, "PUT", "/notebooks/:id/report_idle", task, "Say that nobody uses a task any more", a.reportIdle)
+	serve(a, v1.ListNotebooks, a.listNotebooks)
+	serve(a, v1.CreateNotebook, a.createNotebook)
+	serve(a, v1.GetNotebook, a.notebook)
+	serve(a, v1.KillNotebook, a.killNotebook)
+	serve(a, v1.PrioritizeNotebook, a.prioritizeNotebook)
+	serve(a, v1.ReportNotebookIdle, a.reportIdle)
 }
 
 func wireNotebook(k store.Task) v1.Notebook {
@@ -26,7 +26,7 @@ func wireNotebook(k store.Task) v1.Notebook {
 	return w
 }
 
-func (a *API) listNotebooks(ctx context.Context, c *call, _ *none) (*v1.GetNotebooksResponse, error) {
+func (a *API) listNotebooks(ctx context.Context, c *call, _ *v1.None) (*v1.GetNotebooksResponse, error) {
 	list, page, err := a.tasksOf(ctx, c, notebooks())
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (a *API) listNotebooks(ctx context.Context, c *call, _ *none) (*v1.GetNoteb
 	return resp, nil
 }
 
-func (a *API) notebook(ctx context.Context, c *call, _ *none) (*v1.GetNotebookResponse, error) {
+func (a *API) notebook(ctx context.Context, c *call, _ *v1.None) (*v1.GetNotebookResponse, error) {
 	k, err := a.taskFor(ctx, c, notebooks(), auth.View)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (a *API) createNotebook(ctx context.Context, c *call, req *v1.LaunchNoteboo
 	return &v1.LaunchNotebookResponse{Notebook: wireNotebook(done.task), Config: done.config, Warnings: done.warnings, Remarks: done.remarks}, nil
 }
 
-func (a *API) killNotebook(ctx context.Context, c *call, _ *none) (*v1.NotebookResponse, error) {
+func (a *API) killNotebook(ctx context.Context, c *call, _ *v1.None) (*v1.NotebookResponse, error) {
 	k, err := a.kill(ctx, c, notebooks())
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (a *API) killNotebook(ctx context.Context, c *call, _ *none) (*v1.NotebookR
 	return &v1.NotebookResponse{Notebook: wireNotebook(k)}, nil
 }
 
-func (a *API) prioritizeNotebook(ctx context.Context, c *call, req *priorityRequest) (*v1.NotebookResponse, error) {
+func (a *API) prioritizeNotebook(ctx context.Context, c *call, req *v1.PriorityRequest) (*v1.NotebookResponse, error) {
 	k, err := a.prioritize(ctx, c, notebooks(), req)
 	if err != nil {
 		return nil, err

@@ -17,9 +17,9 @@ import (
 // types behind it, so it cannot say anything else than what the code does.
 
 func (a *API) registerDocs() {
-	a.raw("GET", "/openapi.json", public, "This interface in OpenAPI 3.1", a.openAPI)
-	a.raw("GET", "/api.swagger.json", public, "The same, under the path that Determined has for it", a.openAPI)
-	a.raw("GET", "//docs/rest-api", public, "This interface as a page to read", a.docsPage)
+	raw(a, v1.GetOpenAPI, a.openAPI)
+	raw(a, v1.GetSwagger, a.openAPI)
+	raw(a, v1.GetDocs, a.docsPage)
 }
 
 // object is a JSON object being written.
@@ -34,34 +34,15 @@ func (a *API) openAPI(_ context.Context, c *call) error {
 	return c.Send(b)
 }
 
-// pathOf is the path of a route as clients call it, with {names}.
-func (r *route) pathOf() string {
-	path := "/api/v1" + r.path
-	if outside, ok := strings.CutPrefix(r.path, "//"); ok {
-		path = "/" + outside
-	}
-	path = regexp.MustCompile(`:(\w+)`).ReplaceAllString(path, "{$1}")
+// docPath is the path of a line with {names}.
+func docPath(l *v1.Line) string {
+	path := regexp.MustCompile(`:(\w+)`).ReplaceAllString(l.Pattern(), "{$1}")
 	return strings.Replace(path, "*", "{label}", 1)
 }
 
-// callers says in words who may call a route.
-func (r *route) callers() string {
-	switch r.access {
-	case public:
-		return "anybody"
-	case person:
-		return "users"
-	case task:
-		return "the task itself"
-	case both:
-		return "users and tasks"
-	}
-	return "admins"
-}
-
-// noun is what a route is about: the first word of its path.
-func (r *route) noun() string {
-	path := strings.TrimPrefix(r.pathOf(), "/api/v1")
+// noun is what a line is about: the first word of its path.
+func noun(l *v1.Line) string {
+	path := strings.TrimPrefix(l.Pattern(), "/api/v1")
 	noun, _, _ := strings.Cut(strings.Trim(path, "/"), "/")
 	return noun
 }
@@ -70,11 +51,12 @@ func (a *API) document() object {
 	s := schemas{defs: object{}}
 	paths := map[string]object{}
 	for i := range a.routes {
-		r := &a.routes[i]
-		if paths[r.pathOf()] == nil {
-			paths[r.pathOf()] = object{}
+		r := &a.routes[i].Line
+		path := docPath(r)
+		if paths[path] == nil {
+			paths[path] = object{}
 		}
-		paths[r.pathOf()][strings.ToLower(r.method)] = s.operation(r)
+		paths[path][strings.ToLower(r.Method)] = s.operation(r)
 	}
 	s.define(reflect.TypeFor[errorBody]())
 	return object{
@@ -97,28 +79,29 @@ func (a *API) document() object {
 // schemas collects the types that operations mention.
 type schemas struct{ defs object }
 
-func (s *schemas) operation(r *route) object {
-	op := object{"summary": r.summary, "tags": []string{r.noun()}, "operationId": strings.ToLower(r.method) + strings.NewReplacer("/", "_", "{", "", "}", "", ".", "_").Replace(r.pathOf()),
-		"description": "May be called by " + r.callers() + "."}
-	if r.access == public {
+func (s *schemas) operation(l *v1.Line) object {
+	path := docPath(l)
+	op := object{"summary": l.Summary, "tags": []string{noun(l)}, "operationId": strings.ToLower(l.Method) + strings.NewReplacer("/", "_", "{", "", "}", "", ".", "_").Replace(path),
+		"description": "May be called by " + l.Access.String() + "."}
+	if l.Access == v1.Public {
 		op["security"] = []object{}
 	}
 	var params []object
-	for _, m := range regexp.MustCompile(`\{(\w+)\}`).FindAllStringSubmatch(r.pathOf(), -1) {
+	for _, m := range regexp.MustCompile(`\{(\w+)\}`).FindAllStringSubmatch(path, -1) {
 		params = append(params, object{"name": m[1], "in": "path", "required": true, "schema": object{"type": "string"}})
 	}
-	for _, q := range r.query {
+	for _, q := range strings.Fields(l.Params) {
 		params = append(params, object{"name": q, "in": "query", "schema": object{"type": "string"}})
 	}
 	if params != nil {
 		op["parameters"] = params
 	}
-	if r.req != nil {
-		op["requestBody"] = object{"content": object{"application/json": object{"schema": s.ref(r.req)}}}
+	if l.Req != nil {
+		op["requestBody"] = object{"content": object{"application/json": object{"schema": s.ref(l.Req)}}}
 	}
 	ok := object{"description": "Done"}
-	if r.resp != nil {
-		ok["content"] = object{"application/json": object{"schema": s.ref(r.resp)}}
+	if l.Resp != nil {
+		ok["content"] = object{"application/json": object{"schema": s.ref(l.Resp)}}
 	}
 	op["responses"] = object{"200": ok, "default": object{"description": "What went wrong",
 		"content": object{"application/json": object{"schema": s.ref(reflect.TypeFor[errorBody]())}}}}

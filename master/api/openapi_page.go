@@ -58,10 +58,10 @@ func (a *API) docsPage(_ context.Context, c *call) error {
 func (a *API) docGroups() []docGroup {
 	byNoun := map[string][]docRoute{}
 	for i := range a.routes {
-		r := &a.routes[i]
-		d := docRoute{Method: r.method, Path: r.pathOf(), Summary: r.summary, Callers: r.callers(), Query: r.query, Stream: r.stream}
-		d.Request, d.Response = docFields(r.req, 0, nil), docFields(r.resp, 0, nil)
-		byNoun[r.noun()] = append(byNoun[r.noun()], d)
+		l := &a.routes[i].Line
+		d := docRoute{Method: l.Method, Path: docPath(l), Summary: l.Summary, Callers: l.Access.String(), Query: strings.Fields(l.Params), Stream: l.Stream}
+		d.Request, d.Response = docFields(l.Req, 0, nil), docFields(l.Resp, 0, nil)
+		byNoun[noun(l)] = append(byNoun[noun(l)], d)
 	}
 	var groups []docGroup
 	for noun, routes := range byNoun {

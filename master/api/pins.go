@@ -10,17 +10,17 @@ import (
 )
 
 func (a *API) registerPins() {
-	handle(a, "POST", "/workspaces/:id/pin", person, "Keep a workspace at hand", a.pin(a.db.PinWorkspace))
-	handle(a, "POST", "/workspaces/:id/unpin", person, "Do not keep a workspace at hand any more", a.pin(a.db.UnpinWorkspace))
+	serve(a, v1.PinWorkspace, a.pin(a.db.PinWorkspace))
+	serve(a, v1.UnpinWorkspace, a.pin(a.db.UnpinWorkspace))
 }
 
-func (a *API) pin(change func(ctx context.Context, user, workspace int) error) func(context.Context, *call, *none) (*empty, error) {
-	return func(ctx context.Context, c *call, _ *none) (*empty, error) {
+func (a *API) pin(change func(ctx context.Context, user, workspace int) error) func(context.Context, *call, *v1.None) (*v1.Empty, error) {
+	return func(ctx context.Context, c *call, _ *v1.None) (*v1.Empty, error) {
 		w, err := a.workspaceFor(ctx, c, auth.View)
 		if err != nil {
 			return nil, err
 		}
-		return &empty{}, change(ctx, c.who.UserID, w.ID)
+		return &v1.Empty{}, change(ctx, c.who.UserID, w.ID)
 	}
 }
 

@@ -13,8 +13,7 @@ import (
 )
 
 func (a *API) registerPools() {
-	handle(a, "GET", "/resource-pools", both, "List resource pools", a.listPools,
-		query("limit offset"))
+	serve(a, v1.ListPools, a.listPools)
 }
 
 // pool finds a pool by its name.
@@ -98,7 +97,7 @@ func (a *API) countPools(ctx context.Context) (map[string]poolCount, error) {
 	return counts, nil
 }
 
-func (a *API) listPools(ctx context.Context, c *call, _ *none) (*v1.GetResourcePoolsResponse, error) {
+func (a *API) listPools(ctx context.Context, c *call, _ *v1.None) (*v1.GetResourcePoolsResponse, error) {
 	w, err := c.window()
 	if err != nil {
 		return nil, err

@@ -13,9 +13,9 @@ import (
 )
 
 func (a *API) registerProgress() {
-	a.raw("POST", "/trials/:id/progress", both, "Say how far a trial has come", a.progress)
-	handle(a, "POST", "/trials/:id/early_exit", both, "Say why a trial will end before its time", a.earlyExit)
-	handle(a, "POST", "/trials/:id/runner/metadata", both, "Say what a program is doing", a.runnerState)
+	raw(a, v1.ReportProgress, a.progress)
+	serve(a, v1.ReportEarlyExit, a.earlyExit)
+	serve(a, v1.ReportRunnerState, a.runnerState)
 	a.registerSearcher()
 }
 
@@ -49,7 +49,7 @@ func (a *API) progress(ctx context.Context, c *call) error {
 	if err := a.db.SetTrialProgress(ctx, id, min(max(fraction, 0), 1)); err != nil {
 		return err
 	}
-	return c.send(&none{})
+	return c.send(&v1.None{})
 }
 
 // fractionOf turns units into a fraction of the length that the searcher gave.
@@ -66,7 +66,7 @@ func (a *API) fractionOf(ctx context.Context, trial int, units float64) (float64
 	return units / float64(length), nil
 }
 
-func (a *API) earlyExit(ctx context.Context, c *call, req *v1.EarlyExitRequest) (*none, error) {
+func (a *API) earlyExit(ctx context.Context, c *call, req *v1.EarlyExitRequest) (*v1.None, error) {
 	id, err := a.reportingTrial(ctx, c)
 	if err != nil {
 		return nil, err
@@ -82,10 +82,10 @@ func (a *API) earlyExit(ctx context.Context, c *call, req *v1.EarlyExitRequest) 
 		return nil, err
 	}
 	a.bus.Publish(store.TopicEvents)
-	return &none{}, nil
+	return &v1.None{}, nil
 }
 
-func (a *API) runnerState(ctx context.Context, c *call, req *v1.RunnerMetadataRequest) (*none, error) {
+func (a *API) runnerState(ctx context.Context, c *call, req *v1.RunnerMetadataRequest) (*v1.None, error) {
 	id, err := a.reportingTrial(ctx, c)
 	if err != nil {
 		return nil, err
@@ -93,5 +93,5 @@ func (a *API) runnerState(ctx context.Context, c *call, req *v1.RunnerMetadataRe
 	if len(req.State) > 1000 {
 		return nil, fault.New(fault.Invalid, "state: %d bytes; 1000 are allowed", len(req.State))
 	}
-	return &none{}, a.db.SetRunnerState(ctx, id, req.State)
+	return &v1.None{}, a.db.SetRunnerState(ctx, id, req.State)
 }

@@ -20,13 +20,13 @@ const (
 )
 
 func (a *API) registerProjects() {
-	handle(a, "GET", "/projects/key/:key", both, "A project by its key", a.projectByKey)
-	handle(a, "GET", "/projects/:id", both, "A project", a.project)
-	handle(a, "PATCH", "/projects/:id", person, "Change a project", a.patchProject, bodyLimit(reportBody))
-	handle(a, "DELETE", "/projects/:id", person, "Delete a project that has no experiments", a.deleteProject)
-	handle(a, "POST", "/projects/:id/archive", person, "Archive a project", a.archiveProject(true))
-	handle(a, "POST", "/projects/:id/unarchive", person, "Take a project back from the archive", a.archiveProject(false))
-	handle(a, "PUT", "/projects/:id/notes", person, "Replace the notes of a project", a.putProjectNotes, bodyLimit(reportBody))
+	serve(a, v1.GetProjectByKey, a.projectByKey)
+	serve(a, v1.GetProject, a.project)
+	serve(a, v1.ChangeProject, a.patchProject)
+	serve(a, v1.DeleteProject, a.deleteProject)
+	serve(a, v1.ArchiveProject, a.archiveProject(true))
+	serve(a, v1.UnarchiveProject, a.archiveProject(false))
+	serve(a, v1.SetProjectNotes, a.putProjectNotes)
 }
 
 func wireProject(p store.Project) v1.Project {
@@ -50,7 +50,7 @@ func (a *API) projectFor(ctx context.Context, c *call, verb auth.Verb) (store.Pr
 	return p, c.may(verb, auth.Object{Kind: "project", OwnerID: p.OwnerID})
 }
 
-func (a *API) project(ctx context.Context, c *call, _ *none) (*v1.GetProjectResponse, error) {
+func (a *API) project(ctx context.Context, c *call, _ *v1.None) (*v1.GetProjectResponse, error) {
 	p, err := a.projectFor(ctx, c, auth.View)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (a *API) project(ctx context.Context, c *call, _ *none) (*v1.GetProjectResp
 	return &v1.GetProjectResponse{Project: wireProject(p)}, nil
 }
 
-func (a *API) projectByKey(ctx context.Context, c *call, _ *none) (*v1.GetProjectResponse, error) {
+func (a *API) projectByKey(ctx context.Context, c *call, _ *v1.None) (*v1.GetProjectResponse, error) {
 	p, err := a.db.ProjectByKey(ctx, strings.ToUpper(c.Params("key")))
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (a *API) projectByKey(ctx context.Context, c *call, _ *none) (*v1.GetProjec
 	return &v1.GetProjectResponse{Project: wireProject(p)}, nil
 }
 
-func (a *API) listProjects(ctx context.Context, c *call, _ *none) (*v1.GetWorkspaceProjectsResponse, error) {
+func (a *API) listProjects(ctx context.Context, c *call, _ *v1.None) (*v1.GetWorkspaceProjectsResponse, error) {
 	id, err := c.id("id")
 	if err != nil {
 		return nil, err
@@ -206,17 +206,17 @@ func (a *API) patchProject(ctx context.Context, c *call, req *v1.PatchProject) (
 	return &v1.PatchProjectResponse{Project: wireProject(p)}, nil
 }
 
-func (a *API) archiveProject(archived bool) func(context.Context, *call, *none) (*empty, error) {
-	return func(ctx context.Context, c *call, _ *none) (*empty, error) {
+func (a *API) archiveProject(archived bool) func(context.Context, *call, *v1.None) (*v1.Empty, error) {
+	return func(ctx context.Context, c *call, _ *v1.None) (*v1.Empty, error) {
 		p, err := a.projectFor(ctx, c, auth.Change)
 		if err != nil {
 			return nil, err
 		}
-		return &empty{}, a.db.ArchiveProject(ctx, p.ID, archived)
+		return &v1.Empty{}, a.db.ArchiveProject(ctx, p.ID, archived)
 	}
 }
 
-func (a *API) deleteProject(ctx context.Context, c *call, _ *none) (*v1.DeleteProjectResponse, error) {
+func (a *API) deleteProject(ctx context.Context, c *call, _ *v1.None) (*v1.DeleteProjectResponse, error) {
 	p, err := a.projectFor(ctx, c, auth.Change)
 	if err != nil {
 		return nil, err

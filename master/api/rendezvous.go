@@ -12,10 +12,10 @@ import (
 )
 
 func (a *API) registerRendezvous() {
-	handle(a, "POST", "/detent/allocations/:id/members/:rank/rendezvous", task, "Wait for the other members of an attempt", a.memberRendezvous, longPoll)
-	handle(a, "GET", "/allocations/:id/resources/:resources/rendezvous", task, "Wait for the other members of an attempt", a.rendezvous, longPoll)
-	handle(a, "POST", "/allocations/:id/all_gather", task, "Exchange data with the peers of an attempt", a.allGather, longPoll)
-	handle(a, "POST", "/allocations/:id/notify_container_running", task, "Exchange a sign of life with the peers of an attempt", a.notifyRunning, longPoll)
+	serve(a, v1.MemberRendezvous, a.memberRendezvous)
+	serve(a, v1.AllocationRendezvous, a.rendezvous)
+	serve(a, v1.AllGather, a.allGather)
+	serve(a, v1.NotifyContainerRunning, a.notifyRunning)
 }
 
 // meeting is where the members of an attempt stand.
@@ -105,7 +105,7 @@ func (a *API) running(ctx context.Context, allocation string) error {
 }
 
 // memberRendezvous is the runner's way to meet. Not ready means: ask again.
-func (a *API) memberRendezvous(ctx context.Context, c *call, _ *none) (*v1.MemberRendezvousResponse, error) {
+func (a *API) memberRendezvous(ctx context.Context, c *call, _ *v1.None) (*v1.MemberRendezvousResponse, error) {
 	id, err := c.ownAllocation()
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func (a *API) memberRendezvous(ctx context.Context, c *call, _ *none) (*v1.Membe
 
 // rendezvous is Determined's way to meet: it answers when all are there, and a
 // client that is told to try again does so.
-func (a *API) rendezvous(ctx context.Context, c *call, _ *none) (*v1.AllocationRendezvousInfoResponse, error) {
+func (a *API) rendezvous(ctx context.Context, c *call, _ *v1.None) (*v1.AllocationRendezvousInfoResponse, error) {
 	id, err := c.ownAllocation()
 	if err != nil {
 		return nil, err

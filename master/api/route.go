@@ -2,8 +2,6 @@ package api
 
 import (
 	"context"
-	"reflect"
-	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -13,82 +11,34 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// Access says whose calls a route takes.
-type access int
-
-const (
-	public access = iota
-	person        // a user's session
-	task          // an attempt's token
-	both          // either
-	admin         // a user's session with the admin mark
-)
-
-// A route is one line of the table: everything about a path but its code.
+// A route is one line of the table, with its code.
 type route struct {
-	method  string
-	path    string // fiber's form: /experiments/:id
-	access  access
-	limit   int
-	req     reflect.Type // nil: no body
-	resp    reflect.Type // nil: no body, or raw
-	stream  bool
-	summary string
+	v1.Line
 	handler fiber.Handler
-	waits   bool          // the answer may wait for something to happen
-	after   bool          // an ended attempt's token is still good for it
-	query   []string      // names of its parameters
-	within  time.Duration // how long the answer may take once the body is there; a raw route has no such limit
-	files   string        // the field of its body that has files, which are received to disk
-	page    bool          // a page of the browser has the same path
+	within  time.Duration // how long the answer may take once the body is there; a stream has no such limit
 }
 
-// none is the request or response of a route that has none.
-type none struct{}
-
-// An option changes a route's line.
-type option func(*route)
-
-func bodyLimit(n int) option { return func(r *route) { r.limit = n } }
-func evenWhenEnded(r *route) { r.after = true }
-
-// besidePage is for a path that a page has too: a browser that goes there gets the page.
-func besidePage(r *route) { r.page = true }
-
-// query names the parameters of a route, for its documentation.
-func query(names string) option {
-	return func(r *route) { r.query = append(r.query, strings.Fields(names)...) }
-}
-
-// longPoll allows an answer to wait for something to happen.
-func longPoll(r *route) { r.within, r.waits = longestPoll+answerWithin, true }
-
-// slow is for answers that read or write a whole context.
-func slow(r *route) { r.within = slowWithin }
-
-// withFiles is for a body with code in that field.
-func withFiles(field string) option {
-	return func(r *route) { r.files, r.limit, r.within = field, contextBody, slowWithin }
-}
-
-// takes documents the body of a raw route.
-func takes[Req any](r *route) { r.req = reflect.TypeFor[Req]() }
-
-// handle adds a route whose body and answer are messages of the wire.
-func handle[Req, Resp any](a *API, method, path string, who access, summary string,
-	fn func(ctx context.Context, c *call, req *Req) (*Resp, error), opts ...option) {
-	r := route{method: method, path: path, access: who, limit: smallBody, summary: summary, within: answerWithin,
-		req: messageType[Req](), resp: messageType[Resp]()}
-	if who == public {
-		r.limit = publicBody
+// newRoute completes a line.
+func newRoute(l v1.Line) route {
+	r := route{Line: l, within: answerWithin}
+	switch {
+	case r.Stream:
+		r.within = 0
+	case r.Waits:
+		r.within = longestPoll + answerWithin
+	case r.Slow || r.Files != "":
+		r.within = slowWithin
 	}
-	for _, o := range opts {
-		o(&r)
-	}
+	return r
+}
+
+// serve adds an endpoint whose body and answer are messages of the wire.
+func serve[Req, Resp any](a *API, e v1.Endpoint[Req, Resp], fn func(ctx context.Context, c *call, req *Req) (*Resp, error)) {
+	r := newRoute(e.Line())
 	r.handler = func(fc *fiber.Ctx) error {
 		c := &call{Ctx: fc, who: whoOf(fc), takes: r.takes}
 		var req Req
-		if r.req != nil {
+		if r.Req != nil {
 			body, err := a.bodyOf(c, &r)
 			if err != nil {
 				return err
@@ -101,7 +51,7 @@ func handle[Req, Resp any](a *API, method, path string, who access, summary stri
 		}
 		ctx, cancel := context.WithTimeout(a.stopping, r.within)
 		defer cancel()
-		if r.waits {
+		if r.Waits {
 			var done func()
 			ctx, done = a.followings.follow(ctx, c)
 			defer done()
@@ -118,12 +68,22 @@ func handle[Req, Resp any](a *API, method, path string, who access, summary stri
 	a.routes = append(a.routes, r)
 }
 
+// raw adds an endpoint that reads its own body or writes its own answer: a stream, a
+// file, a page.
+func raw[Req, Resp any](a *API, e v1.Endpoint[Req, Resp], fn func(ctx context.Context, c *call) error) {
+	r := newRoute(e.Line())
+	r.handler = func(fc *fiber.Ctx) error {
+		return fn(fc.UserContext(), &call{Ctx: fc, who: whoOf(fc), takes: r.takes})
+	}
+	a.routes = append(a.routes, r)
+}
+
 // bodyOf receives the body of a call; its files are on disk then.
 func (a *API) bodyOf(c *call, r *route) (body []byte, err error) {
-	if r.files == "" {
-		return a.readBody(c.Ctx, r.limit)
+	if r.Files == "" {
+		return a.readBody(c.Ctx, r.BodyLimit)
 	}
-	if c.files, err = a.receiveFiles(c.Ctx, r.files, r.limit); err != nil {
+	if c.files, err = a.receiveFiles(c.Ctx, r.Files, r.BodyLimit); err != nil {
 		return nil, err
 	}
 	body, err = a.intoMemory(c.Ctx, &c.files.rest)
@@ -133,38 +93,14 @@ func (a *API) bodyOf(c *call, r *route) (body []byte, err error) {
 	return body, err
 }
 
-// raw adds a route that writes its own answer: a stream, a file, a page.
-func (a *API) raw(method, path string, who access, summary string, fn func(ctx context.Context, c *call) error, opts ...option) {
-	r := route{method: method, path: path, access: who, limit: smallBody, summary: summary, stream: true}
-	for _, o := range opts {
-		o(&r)
-	}
-	r.handler = func(fc *fiber.Ctx) error {
-		return fn(fc.UserContext(), &call{Ctx: fc, who: whoOf(fc), takes: r.takes})
-	}
-	a.routes = append(a.routes, r)
-}
-
-func messageType[T any]() reflect.Type {
-	t := reflect.TypeFor[T]()
-	if t == reflect.TypeFor[none]() {
-		return nil
-	}
-	return t
-}
-
-// mount gives the table to fiber. /api/v1 is prefixed to paths that begin with a
-// noun; paths that begin with // stand outside it and lose one slash.
+// mount gives the table to fiber.
 func (a *API) mount() {
 	a.app.Use(a.guard)
 	a.mountVisits()
 	pages := sendPages(newPages(a.cfg.Pages))
 	for _, r := range a.routes {
-		path := "/api/v1" + r.path
-		if outside, ok := strings.CutPrefix(r.path, "//"); ok {
-			path = "/" + outside
-		}
-		if r.page {
+		path := r.Pattern()
+		if r.Page {
 			a.app.Get(path, func(c *fiber.Ctx) error {
 				if wantsPage(c) {
 					return pages(c)
@@ -172,7 +108,7 @@ func (a *API) mount() {
 				return c.Next()
 			})
 		}
-		a.app.Add(r.method, path, a.admit(r), r.handler)
+		a.app.Add(r.Method, path, a.admit(r), r.handler)
 	}
 	a.app.Use(pages)
 }
@@ -183,7 +119,7 @@ func (a *API) mount() {
 func (a *API) admit(r route) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		who, err := a.signedIn(c)
-		if r.access == public {
+		if r.Access == v1.Public {
 			if err == nil {
 				c.Locals(whoKey{}, who)
 			}
@@ -203,18 +139,18 @@ func (a *API) admit(r route) fiber.Handler {
 // takes says why a route does not take somebody's calls.
 func (r route) takes(who auth.Who) error {
 	switch {
-	case r.access == public:
-	case r.access == person && who.IsTask(), r.access == admin && who.IsTask():
+	case r.Access == v1.Public:
+	case r.Access == v1.ByUsers && who.IsTask(), r.Access == v1.ByAdmins && who.IsTask():
 		return fault.New(fault.Forbidden, "a task's token does not do for this; sign in as a user")
-	case r.access == task && !who.IsTask():
+	case r.Access == v1.ByTasks && !who.IsTask():
 		return fault.New(fault.Forbidden, "only the task itself may call this")
 	case who.Within != "" && !r.forPrograms():
 		return fault.New(fault.Forbidden, "the session of a task may not do this; sign in as a user with det user login")
 	case who.OwnerGone && !r.aboutItself():
 		return fault.New(fault.Unauthenticated, "user %s is deactivated; attempt %s may report about itself and do nothing else", who.Username, who.AllocationID)
-	case r.access == admin && !auth.Can(who, auth.Administer, auth.Object{Kind: "cluster"}):
+	case r.Access == v1.ByAdmins && !auth.Can(who, auth.Administer, auth.Object{Kind: "cluster"}):
 		return fault.New(fault.Forbidden, "only an admin may do this")
-	case who.Ended && !r.after:
+	case who.Ended && !r.After:
 		return fault.New(fault.Unauthenticated, "attempt %s is over; its token takes nothing but logs and its exit", who.AllocationID)
 	}
 	return nil

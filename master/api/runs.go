@@ -8,14 +8,11 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// maxRunMetadata bounds what a program may note about its run.
-const maxRunMetadata = 1 << 20
-
 func (a *API) registerRuns() {
-	handle(a, "POST", "/runs/start", both, "Say where a run keeps its checkpoints", a.startRun)
-	handle(a, "GET", "/runs/:run/metadata", both, "What was noted about a run", a.runMetadata)
-	handle(a, "POST", "/runs/:run/metadata", both, "Note something about a run", a.setRunMetadata, bodyLimit(maxRunMetadata))
-	handle(a, "POST", "/trial-source-info", both, "Say which checkpoint a trial evaluates", a.trialSourceInfo)
+	serve(a, v1.StartRun, a.startRun)
+	serve(a, v1.GetRunMetadata, a.runMetadata)
+	serve(a, v1.SetRunMetadata, a.setRunMetadata)
+	serve(a, v1.ReportTrialSource, a.trialSourceInfo)
 }
 
 // startRun gives the storage that a run uses a number, which its checkpoints then
@@ -56,7 +53,7 @@ func (a *API) reportsFor(ctx context.Context, c *call, trial int) error {
 	return c.may(auth.Change, auth.Object{Kind: "run", OwnerID: t.OwnerID})
 }
 
-func (a *API) runMetadata(ctx context.Context, c *call, _ *none) (*v1.GetRunMetadataResponse, error) {
+func (a *API) runMetadata(ctx context.Context, c *call, _ *v1.None) (*v1.GetRunMetadataResponse, error) {
 	id, err := c.id("run")
 	if err != nil {
 		return nil, err
@@ -89,7 +86,7 @@ func (a *API) setRunMetadata(ctx context.Context, c *call, req *v1.PostRunMetada
 
 // trialSourceInfo belongs to the model registry, without which a source could be
 // noted and never looked up.
-func (a *API) trialSourceInfo(context.Context, *call, *none) (*none, error) {
+func (a *API) trialSourceInfo(context.Context, *call, *v1.None) (*v1.None, error) {
 	return nil, fault.New(fault.Unimplemented,
 		"Detent does not record which checkpoint or model version a trial evaluates; leave out report_task_using_checkpoint and report_task_using_model_version")
 }

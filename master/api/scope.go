@@ -1,6 +1,10 @@
 package api
 
-import "strings"
+import (
+	"strings"
+
+	v1 "github.com/detent-ml/detent/master/v1"
+)
 
 // What programs may call, beside what everybody may: it is said here for all routes
 // at once, by their paths, so that a new route is nothing for programs until
@@ -19,13 +23,13 @@ var changedByPrograms = map[string]bool{
 // forPrograms tells whether the session of an attempt may call a route. What it may
 // see is what its owner may, but for what the masters have to tell about themselves.
 func (r route) forPrograms() bool {
-	noun, rest, _ := strings.Cut(strings.TrimLeft(r.path, "/"), "/")
+	noun, rest, _ := strings.Cut(strings.TrimLeft(r.Path, "/"), "/")
 	switch {
-	case r.access == public:
+	case r.Access == v1.Public:
 		return true
-	case r.access == admin || noun == "master" && rest != "":
+	case r.Access == v1.ByAdmins || noun == "master" && rest != "":
 		return false
-	case r.method == "GET":
+	case r.Method == "GET":
 		return true
 	}
 	return changedByPrograms[noun]
@@ -43,5 +47,5 @@ var ownReports = map[string]bool{
 // aboutItself tells whether the attempt of an owner who was deactivated may call a
 // route: its training goes on, and gives nobody a way in.
 func (r route) aboutItself() bool {
-	return r.access == public || r.access == task || r.after || ownReports[r.method+" "+r.path]
+	return r.Access == v1.Public || r.Access == v1.ByTasks || r.After || ownReports[r.Method+" "+r.Path]
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // session is a client with the session that a program of the attempt acts with.
@@ -35,13 +37,13 @@ func TestRoutesForPrograms(t *testing.T) {
 	nouns := []string{"templates", "template", "workspaces", "users", "master", "detent"}
 	var refused []string
 	for _, route := range r.api.routes {
-		name := route.method + " " + route.path
-		switch noun := strings.Split(strings.TrimLeft(route.path, "/"), "/")[0]; {
-		case route.access == task:
-		case route.access == admin && route.forPrograms():
+		name := route.Method + " " + route.Path
+		switch noun := strings.Split(strings.TrimLeft(route.Path, "/"), "/")[0]; {
+		case route.Access == v1.ByTasks:
+		case route.Access == v1.ByAdmins && route.forPrograms():
 			t.Errorf("programs may call %s, which is for admins", name)
 		case route.forPrograms():
-		case route.access != admin && !slices.Contains(nouns, noun):
+		case route.Access != v1.ByAdmins && !slices.Contains(nouns, noun):
 			t.Errorf("programs may not call %s: say so in changedByPrograms, or here", name)
 		default:
 			refused = append(refused, name)

@@ -17,11 +17,11 @@ import (
 )
 
 func (a *API) registerSearcher() {
-	handle(a, "GET", "/trials/:id/searcher/operation", both, "The length to train to", a.searcherOperation, longPoll)
-	handle(a, "POST", "/trials/:id/searcher/completed_operation", both, "Say that a length was reached", a.completedOperation)
-	handle(a, "GET", "/experiments/:id/searcher_events", both, "What a program that drives a search has to answer", a.searcherEvents, longPoll)
-	handle(a, "POST", "/experiments/:id/searcher_operations", both, "What a program that drives a search wants", a.searcherOperations)
-	handle(a, "POST", "/preview-hp-search", person, "What a search would do", a.previewSearch)
+	serve(a, v1.GetSearcherOperation, a.searcherOperation)
+	serve(a, v1.CompleteSearcherOperation, a.completedOperation)
+	serve(a, v1.GetSearcherEvents, a.searcherEvents)
+	serve(a, v1.PostSearcherOperations, a.searcherOperations)
+	serve(a, v1.PreviewSearch, a.previewSearch)
 }
 
 // lengthOf is how long a trial trains for now: what its search says, else the
@@ -43,7 +43,7 @@ const verdictWithin = 45 * time.Second
 
 // searcherOperation gives the length to train to, or says that there is no more
 // to do for now. A trial that has reached its length waits here for the verdict.
-func (a *API) searcherOperation(ctx context.Context, c *call, _ *none) (*v1.SearcherOperationResponse, error) {
+func (a *API) searcherOperation(ctx context.Context, c *call, _ *v1.None) (*v1.SearcherOperationResponse, error) {
 	id, err := a.reportingTrial(ctx, c)
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (a *API) searcherOperation(ctx context.Context, c *call, _ *none) (*v1.Sear
 // completedOperation takes a trial's word that it has trained so long. Where the
 // search decides what comes next, it hears of it; the metric may have come with a
 // validation already, which is then the same result twice.
-func (a *API) completedOperation(ctx context.Context, c *call, req *v1.CompletedOperationRequest) (*none, error) {
+func (a *API) completedOperation(ctx context.Context, c *call, req *v1.CompletedOperationRequest) (*v1.None, error) {
 	id, err := a.reportingTrial(ctx, c)
 	if err != nil {
 		return nil, err
@@ -111,11 +111,11 @@ func (a *API) completedOperation(ctx context.Context, c *call, req *v1.Completed
 		return nil, err
 	}
 	a.bus.Publish(store.TopicEvents)
-	return &none{}, nil
+	return &v1.None{}, nil
 }
 
 // searcherEvents waits until there is something to answer.
-func (a *API) searcherEvents(ctx context.Context, c *call, _ *none) (*v1.GetSearcherEventsResponse, error) {
+func (a *API) searcherEvents(ctx context.Context, c *call, _ *v1.None) (*v1.GetSearcherEventsResponse, error) {
 	e, err := a.experimentFor(ctx, c, auth.Change)
 	if err != nil {
 		return nil, err
@@ -200,7 +200,7 @@ const operationsAtOnce = 10_000
 
 // searcherOperations appends what the program wants to the search's events, after
 // it was found to make sense there.
-func (a *API) searcherOperations(ctx context.Context, c *call, req *v1.PostSearcherOperationsRequest) (*none, error) {
+func (a *API) searcherOperations(ctx context.Context, c *call, req *v1.PostSearcherOperationsRequest) (*v1.None, error) {
 	e, err := a.experimentFor(ctx, c, auth.Change)
 	if err != nil {
 		return nil, err
@@ -244,7 +244,7 @@ func (a *API) searcherOperations(ctx context.Context, c *call, req *v1.PostSearc
 		}
 		if told {
 			a.bus.Publish(store.TopicEvents)
-			return &none{}, nil
+			return &v1.None{}, nil
 		}
 	}
 }

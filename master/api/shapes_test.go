@@ -89,12 +89,12 @@ func TestAnswersConform(t *testing.T) {
 	seen := 0
 	for i := range r.api.routes {
 		route := &r.api.routes[i]
-		if route.method != "GET" || route.resp == nil || strings.Contains(route.path, "best_searcher") || strings.Contains(route.path, "searcher_events") || strings.Contains(route.path, "time-series") || route.access == task || route.within > slowWithin {
+		if route.Method != "GET" || route.Resp == nil || strings.Contains(route.Path, "best_searcher") || strings.Contains(route.Path, "searcher_events") || strings.Contains(route.Path, "time-series") || route.Access == v1.ByTasks || route.within > slowWithin {
 			continue
 		}
-		path := route.pathOf()
-		noun := route.noun()
-		if rest, ours := strings.CutPrefix(route.path, "/detent/"); ours {
+		path := docPath(&route.Line)
+		noun := noun(&route.Line)
+		if rest, ours := strings.CutPrefix(route.Path, "/detent/"); ours {
 			noun, _, _ = strings.Cut(rest, "/")
 		}
 		path = strings.NewReplacer("{id}", values[noun], "{name}", "admin", "{key}", "UNCATEGORIZED").Replace(path)
@@ -106,7 +106,7 @@ func TestAnswersConform(t *testing.T) {
 			t.Errorf("%s: %d %s", path, got.code, got.body)
 			continue
 		}
-		conforms(t, path, any(got.tree()), route.resp)
+		conforms(t, path, any(got.tree()), route.Resp)
 		seen++
 	}
 	if seen < 30 {

@@ -15,12 +15,12 @@ import (
 )
 
 func (a *API) registerShells() {
-	handle(a, "GET", "/shells", both, "List shells", a.listShells, query(taskListQuery))
-	handle(a, "POST", "/shells", person, "Start a shell", a.createShell, withFiles("files"))
-	handle(a, "GET", "/shells/:id", both, "A shell; with its private key for those who may enter it", a.shell)
-	handle(a, "POST", "/shells/:id/kill", person, "End a shell", a.killShell)
-	handle(a, "POST", "/shells/:id/set_priority", person, "Change the priority of a shell", a.prioritizeShell)
-	handle(a, "PUT", "/shells/:id/report_idle", task, "Say that nobody uses a shell any more", a.reportIdle)
+	serve(a, v1.ListShells, a.listShells)
+	serve(a, v1.CreateShell, a.createShell)
+	serve(a, v1.GetShell, a.shell)
+	serve(a, v1.KillShell, a.killShell)
+	serve(a, v1.PrioritizeShell, a.prioritizeShell)
+	serve(a, v1.ReportShellIdle, a.reportIdle)
 }
 
 // newShellKeys makes the keys of a shell.
@@ -87,7 +87,7 @@ func (a *API) oneShell(ctx context.Context, k store.Task, private bool) (v1.Shel
 	return list[0], nil
 }
 
-func (a *API) listShells(ctx context.Context, c *call, _ *none) (*v1.GetShellsResponse, error) {
+func (a *API) listShells(ctx context.Context, c *call, _ *v1.None) (*v1.GetShellsResponse, error) {
 	list, page, err := a.tasksOf(ctx, c, shells())
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func (a *API) listShells(ctx context.Context, c *call, _ *none) (*v1.GetShellsRe
 	return resp, err
 }
 
-func (a *API) shell(ctx context.Context, c *call, _ *none) (*v1.GetShellResponse, error) {
+func (a *API) shell(ctx context.Context, c *call, _ *v1.None) (*v1.GetShellResponse, error) {
 	k, err := a.taskFor(ctx, c, shells(), auth.View)
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (a *API) createShell(ctx context.Context, c *call, req *v1.LaunchShellReque
 	return resp, err
 }
 
-func (a *API) killShell(ctx context.Context, c *call, _ *none) (*v1.ShellResponse, error) {
+func (a *API) killShell(ctx context.Context, c *call, _ *v1.None) (*v1.ShellResponse, error) {
 	k, err := a.kill(ctx, c, shells())
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func (a *API) killShell(ctx context.Context, c *call, _ *none) (*v1.ShellRespons
 	return &v1.ShellResponse{Shell: shell}, err
 }
 
-func (a *API) prioritizeShell(ctx context.Context, c *call, req *priorityRequest) (*v1.ShellResponse, error) {
+func (a *API) prioritizeShell(ctx context.Context, c *call, req *v1.PriorityRequest) (*v1.ShellResponse, error) {
 	k, err := a.prioritize(ctx, c, shells(), req)
 	if err != nil {
 		return nil, err

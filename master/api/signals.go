@@ -10,19 +10,19 @@ import (
 )
 
 func (a *API) registerSignals() {
-	handle(a, "GET", "/allocations/:id/signals/preemption", task, "Wait until an attempt is asked to make way", a.preemption, longPoll)
-	handle(a, "POST", "/allocations/:id/signals/ack_preemption", task, "Say that a program will checkpoint and leave", a.ackPreemption)
-	handle(a, "POST", "/allocations/:id/signals/pending_preemption", task, "Ask for a checkpoint because the node will go", a.pendingPreemption)
-	handle(a, "POST", "/allocations/:id/ready", task, "Say that a program is up", a.ready)
-	handle(a, "POST", "/allocations/:id/waiting", task, "Say that a program waits for something to show", a.waiting)
-	handle(a, "POST", "/allocations/:id/proxy_address", task, "Say where a program can be reached", a.proxyAddress)
-	handle(a, "POST", "/allocations/:id/acceleratorData", task, "Say which accelerators a member has", a.acceleratorData)
-	handle(a, "POST", "/allocations/:id/resources/:resources/daemon", task, "Say that a member does not count for completion", a.daemon)
+	serve(a, v1.AwaitPreemption, a.preemption)
+	serve(a, v1.AcknowledgePreemption, a.ackPreemption)
+	serve(a, v1.AskForPreemption, a.pendingPreemption)
+	serve(a, v1.ReportReady, a.ready)
+	serve(a, v1.ReportWaiting, a.waiting)
+	serve(a, v1.ReportProxyAddress, a.proxyAddress)
+	serve(a, v1.ReportAccelerators, a.acceleratorData)
+	serve(a, v1.ReportDaemon, a.daemon)
 }
 
 // preemption answers true as soon as the attempt has been asked to make way, and
 // ever after; false when the time that the caller gave is over.
-func (a *API) preemption(ctx context.Context, c *call, _ *none) (*v1.PreemptionSignalResponse, error) {
+func (a *API) preemption(ctx context.Context, c *call, _ *v1.None) (*v1.PreemptionSignalResponse, error) {
 	id, err := c.ownAllocation()
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (a *API) preemption(ctx context.Context, c *call, _ *none) (*v1.PreemptionS
 
 // ownSignal writes something about the caller's own attempt, and wakes those whom
 // it may concern.
-func (a *API) ownSignal(c *call, write func(id string) error, topics ...string) (*none, error) {
+func (a *API) ownSignal(c *call, write func(id string) error, topics ...string) (*v1.None, error) {
 	id, err := c.ownAllocation()
 	if err != nil {
 		return nil, err
@@ -54,28 +54,28 @@ func (a *API) ownSignal(c *call, write func(id string) error, topics ...string) 
 		return nil, err
 	}
 	a.bus.Publish(append(topics, store.AllocationTopic(id))...)
-	return &none{}, nil
+	return &v1.None{}, nil
 }
 
-func (a *API) ackPreemption(ctx context.Context, c *call, _ *none) (*none, error) {
+func (a *API) ackPreemption(ctx context.Context, c *call, _ *v1.None) (*v1.None, error) {
 	return a.ownSignal(c, func(id string) error { return a.db.AckPreemption(ctx, id) }, store.TopicEvents)
 }
 
-func (a *API) pendingPreemption(ctx context.Context, c *call, _ *none) (*none, error) {
+func (a *API) pendingPreemption(ctx context.Context, c *call, _ *v1.None) (*v1.None, error) {
 	return a.ownSignal(c, func(id string) error {
 		return a.db.RequestPreemption(ctx, id, "its task said that its node is going away")
 	}, store.TopicEvents)
 }
 
-func (a *API) ready(ctx context.Context, c *call, _ *none) (*none, error) {
+func (a *API) ready(ctx context.Context, c *call, _ *v1.None) (*v1.None, error) {
 	return a.ownSignal(c, func(id string) error { return a.db.MarkReady(ctx, id) })
 }
 
-func (a *API) waiting(ctx context.Context, c *call, _ *none) (*none, error) {
+func (a *API) waiting(ctx context.Context, c *call, _ *v1.None) (*v1.None, error) {
 	return a.ownSignal(c, func(id string) error { return a.db.MarkWaiting(ctx, id) })
 }
 
-func (a *API) proxyAddress(ctx context.Context, c *call, req *v1.PostAllocationProxyAddressRequest) (*none, error) {
+func (a *API) proxyAddress(ctx context.Context, c *call, req *v1.PostAllocationProxyAddressRequest) (*v1.None, error) {
 	address := ""
 	if req.ProxyAddress != nil {
 		address = *req.ProxyAddress
@@ -83,7 +83,7 @@ func (a *API) proxyAddress(ctx context.Context, c *call, req *v1.PostAllocationP
 	return a.ownSignal(c, func(id string) error { return a.db.SetProxyAddress(ctx, id, address) })
 }
 
-func (a *API) acceleratorData(ctx context.Context, c *call, req *v1.PostAllocationAcceleratorDataRequest) (*none, error) {
+func (a *API) acceleratorData(ctx context.Context, c *call, req *v1.PostAllocationAcceleratorDataRequest) (*v1.None, error) {
 	data, err := v1.Marshal(clippedAccelerators(req.AcceleratorData))
 	if err != nil {
 		return nil, err
@@ -108,6 +108,6 @@ func clippedAccelerators(d v1.AcceleratorData) v1.AcceleratorData {
 	return d
 }
 
-func (a *API) daemon(ctx context.Context, c *call, _ *none) (*none, error) {
+func (a *API) daemon(ctx context.Context, c *call, _ *v1.None) (*v1.None, error) {
 	return a.ownSignal(c, func(id string) error { return a.db.MarkDaemon(ctx, id, c.who.Rank) }, store.TopicEvents)
 }

@@ -12,35 +12,21 @@ import (
 )
 
 func (a *API) registerSlots() {
-	handle(a, "GET", "/agents/:id/slots", both, "The slots of a node", a.listSlots)
-	// A second pool's slots have the pool's name before their number.
-	for _, slot := range []string{":slot", ":pool/:slot"} {
-		handle(a, "GET", "/agents/:id/slots/"+slot, both, "A slot", a.slot)
-		handle(a, "POST", "/agents/:id/slots/"+slot+"/enable", admin, "Let a slot take work again", a.enableSlot)
-		handle(a, "POST", "/agents/:id/slots/"+slot+"/disable", admin, disabledText("slot"), a.disableSlot)
-	}
+	serve(a, v1.ListSlots, a.listSlots)
+	serve(a, v1.GetSlot, a.slot)
+	serve(a, v1.EnableSlot, a.enableSlot)
+	serve(a, v1.DisableSlot, a.disableSlot)
+	serve(a, v1.GetPoolSlot, a.slot)
+	serve(a, v1.EnablePoolSlot, a.enableSlot)
+	serve(a, v1.DisablePoolSlot, a.disableSlot)
 }
 
-func disabledText(what string) string {
-	return "Give a " + what + " no new work, and ask what runs there to leave; with drain it may run to its end"
-}
-
-// slotsResponse lists the slots of a node.
-type slotsResponse struct {
-	Slots []v1.Slot `json:"slots"`
-}
-
-// slotResponse is a slot.
-type slotResponse struct {
-	Slot v1.Slot `json:"slot"`
-}
-
-func (a *API) listSlots(ctx context.Context, c *call, _ *none) (*slotsResponse, error) {
+func (a *API) listSlots(ctx context.Context, c *call, _ *v1.None) (*v1.SlotsResponse, error) {
 	w, _, err := a.agentFor(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	resp := &slotsResponse{Slots: []v1.Slot{}}
+	resp := &v1.SlotsResponse{Slots: []v1.Slot{}}
 	for _, id := range slices.Sorted(maps.Keys(w.Slots)) {
 		resp.Slots = append(resp.Slots, w.Slots[id])
 	}
@@ -64,20 +50,20 @@ func (a *API) slotFor(ctx context.Context, c *call) (v1.Slot, store.NodeRow, err
 	return s, n, nil
 }
 
-func (a *API) slot(ctx context.Context, c *call, _ *none) (*slotResponse, error) {
+func (a *API) slot(ctx context.Context, c *call, _ *v1.None) (*v1.SlotResponse, error) {
 	s, _, err := a.slotFor(ctx, c)
-	return &slotResponse{Slot: s}, err
+	return &v1.SlotResponse{Slot: s}, err
 }
 
-func (a *API) enableSlot(ctx context.Context, c *call, _ *none) (*slotResponse, error) {
+func (a *API) enableSlot(ctx context.Context, c *call, _ *v1.None) (*v1.SlotResponse, error) {
 	return a.wantSlot(ctx, c, func(n store.NodeRow, key string) error { return a.db.EnableSlot(ctx, n.ID, key) })
 }
 
-func (a *API) disableSlot(ctx context.Context, c *call, req *disableRequest) (*slotResponse, error) {
+func (a *API) disableSlot(ctx context.Context, c *call, req *v1.DisableRequest) (*v1.SlotResponse, error) {
 	return a.wantSlot(ctx, c, func(n store.NodeRow, key string) error { return a.db.DisableSlot(ctx, n.ID, key, req.Drain) })
 }
 
-func (a *API) wantSlot(ctx context.Context, c *call, want func(n store.NodeRow, key string) error) (*slotResponse, error) {
+func (a *API) wantSlot(ctx context.Context, c *call, want func(n store.NodeRow, key string) error) (*v1.SlotResponse, error) {
 	s, n, err := a.slotFor(ctx, c)
 	if err != nil {
 		return nil, err

@@ -9,11 +9,11 @@ import (
 )
 
 func (a *API) registerTasks() {
-	handle(a, "GET", "/tasks", both, "What holds or waits for a place", a.liveTasks)
-	handle(a, "GET", "//tasks", person, "What holds or waits for a place, by attempt, as clients from before /api/v1 read it", a.oldTasks, besidePage)
-	handle(a, "GET", "/tasks/count", both, "How many interactive tasks and commands there are", a.taskCount)
-	handle(a, "GET", "/tasks/:id", both, "A task with its attempts, the newest first", a.task)
-	handle(a, "GET", "/allocations/:id", both, "An attempt", a.allocation)
+	serve(a, v1.ListTasks, a.liveTasks)
+	serve(a, v1.ListOldTasks, a.oldTasks)
+	serve(a, v1.CountTasks, a.taskCount)
+	serve(a, v1.GetTask, a.task)
+	serve(a, v1.GetAllocation, a.allocation)
 }
 
 func attemptState(s string) v1.TaskState {
@@ -32,7 +32,7 @@ func wireAttempt(x store.Attempt) v1.Allocation {
 	return w
 }
 
-func (a *API) task(ctx context.Context, c *call, _ *none) (*v1.GetTaskResponse, error) {
+func (a *API) task(ctx context.Context, c *call, _ *v1.None) (*v1.GetTaskResponse, error) {
 	k, err := a.db.Task(ctx, c.Params("id"))
 	if err != nil {
 		return nil, err
@@ -48,30 +48,17 @@ func (a *API) task(ctx context.Context, c *call, _ *none) (*v1.GetTaskResponse, 
 	return resp, nil
 }
 
-// allocationResponse is an attempt.
-type allocationResponse struct {
-	Allocation v1.Allocation `json:"allocation"`
-}
-
-func (a *API) allocation(ctx context.Context, c *call, _ *none) (*allocationResponse, error) {
+func (a *API) allocation(ctx context.Context, c *call, _ *v1.None) (*v1.AllocationResponse, error) {
 	x, err := a.db.Attempt(ctx, c.Params("id"))
 	if err != nil {
 		return nil, err
 	}
-	return &allocationResponse{Allocation: wireAttempt(x)}, nil
+	return &v1.AllocationResponse{Allocation: wireAttempt(x)}, nil
 }
 
-// taskCountResponse counts what is not over.
-type taskCountResponse struct {
-	Commands     int `json:"commands"`
-	Notebooks    int `json:"notebooks"`
-	Shells       int `json:"shells"`
-	Tensorboards int `json:"tensorboards"`
-}
-
-func (a *API) taskCount(ctx context.Context, _ *call, _ *none) (*taskCountResponse, error) {
+func (a *API) taskCount(ctx context.Context, _ *call, _ *v1.None) (*v1.TaskCountResponse, error) {
 	n, err := a.db.TaskCounts(ctx)
-	return &taskCountResponse{Commands: n["COMMAND"], Notebooks: n["NOTEBOOK"], Shells: n["SHELL"], Tensorboards: n["TENSORBOARD"]}, err
+	return &v1.TaskCountResponse{Commands: n["COMMAND"], Notebooks: n["NOTEBOOK"], Shells: n["SHELL"], Tensorboards: n["TENSORBOARD"]}, err
 }
 
 // containerID names a member in every answer, so that clients can join them: its
@@ -83,7 +70,7 @@ func containerID(h store.Holding) string {
 	return h.AllocationID + "/" + itoa(h.Rank)
 }
 
-func (a *API) liveTasks(ctx context.Context, _ *call, _ *none) (*v1.GetTasksResponse, error) {
+func (a *API) liveTasks(ctx context.Context, _ *call, _ *v1.None) (*v1.GetTasksResponse, error) {
 	attempts, err := a.db.LiveAttempts(ctx)
 	if err != nil {
 		return nil, err

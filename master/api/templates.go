@@ -13,13 +13,13 @@ import (
 )
 
 func (a *API) registerTemplates() {
-	handle(a, "GET", "/templates", both, "List templates", a.listTemplates, query("name workspaceIds limit offset orderBy sortBy"))
-	handle(a, "GET", "/templates/:name", both, "A template", a.template)
-	handle(a, "POST", "/templates/:name", person, "Make a template", a.createTemplate, bodyLimit(longestConfig))
-	handle(a, "PUT", "/templates/:name", person, "Make a template, or give it another configuration", a.putTemplate, bodyLimit(longestConfig))
-	handle(a, "PATCH", "/templates/:name", person, "Give a template another configuration, which is the body", a.patchTemplate, bodyLimit(longestConfig))
-	handle(a, "DELETE", "/templates/:name", person, "Remove a template", a.deleteTemplate)
-	handle(a, "PATCH", "/template/rename", person, "Give a template another name", a.renameTemplate)
+	serve(a, v1.ListTemplates, a.listTemplates)
+	serve(a, v1.GetTemplate, a.template)
+	serve(a, v1.CreateTemplate, a.createTemplate)
+	serve(a, v1.PutTemplate, a.putTemplate)
+	serve(a, v1.ChangeTemplate, a.patchTemplate)
+	serve(a, v1.DeleteTemplate, a.deleteTemplate)
+	serve(a, v1.RenameTemplate, a.renameTemplate)
 }
 
 func templateObject(t store.Template) auth.Object {
@@ -39,7 +39,7 @@ func wireTemplate(t store.Template, who auth.Who) (v1.Template, error) {
 	return v1.Template{Name: t.Name, WorkspaceID: t.WorkspaceID, Config: shown.Config, Source: &shown.Source}, nil
 }
 
-func (a *API) listTemplates(ctx context.Context, c *call, _ *none) (*v1.GetTemplatesResponse, error) {
+func (a *API) listTemplates(ctx context.Context, c *call, _ *v1.None) (*v1.GetTemplatesResponse, error) {
 	w, err := c.window()
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (a *API) listTemplates(ctx context.Context, c *call, _ *none) (*v1.GetTempl
 	return resp, err
 }
 
-func (a *API) template(ctx context.Context, c *call, _ *none) (*v1.TemplateResponse, error) {
+func (a *API) template(ctx context.Context, c *call, _ *v1.None) (*v1.TemplateResponse, error) {
 	t, err := a.db.Template(ctx, c.Params("name"))
 	if err != nil {
 		return nil, err
@@ -193,12 +193,12 @@ func (a *API) renameTemplate(ctx context.Context, c *call, req *v1.PatchTemplate
 	return templateResponse(t, c.who)
 }
 
-func (a *API) deleteTemplate(ctx context.Context, c *call, _ *none) (*none, error) {
+func (a *API) deleteTemplate(ctx context.Context, c *call, _ *v1.None) (*v1.None, error) {
 	t, err := a.templateFor(ctx, c, c.Params("name"))
 	if err != nil {
 		return nil, err
 	}
-	return &none{}, a.db.DeleteTemplate(ctx, t.Name)
+	return &v1.None{}, a.db.DeleteTemplate(ctx, t.Name)
 }
 
 // templateUnder is the template that a submission names, or that the experiment

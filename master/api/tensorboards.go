@@ -15,12 +15,12 @@ import (
 const mostShown = 100
 
 func (a *API) registerTensorboards() {
-	handle(a, "GET", "/tensorboards", both, "List TensorBoards", a.listTensorboards, query(taskListQuery))
-	handle(a, "POST", "/tensorboards", person, "Start a TensorBoard for experiments and trials", a.createTensorboard, withFiles("files"))
-	handle(a, "GET", "/tensorboards/:id", both, "A TensorBoard", a.tensorboard)
-	handle(a, "POST", "/tensorboards/:id/kill", person, "End a TensorBoard", a.killTensorboard)
-	handle(a, "POST", "/tensorboards/:id/set_priority", person, "Change the priority of a TensorBoard", a.prioritizeTensorboard)
-	handle(a, "PUT", "/tensorboards/:id/report_idle", task, "Say that nobody uses a TensorBoard any more", a.reportIdle)
+	serve(a, v1.ListTensorboards, a.listTensorboards)
+	serve(a, v1.CreateTensorboard, a.createTensorboard)
+	serve(a, v1.GetTensorboard, a.tensorboard)
+	serve(a, v1.KillTensorboard, a.killTensorboard)
+	serve(a, v1.PrioritizeTensorboard, a.prioritizeTensorboard)
+	serve(a, v1.ReportTensorboardIdle, a.reportIdle)
 }
 
 func (a *API) wireTensorboards(ctx context.Context, list []store.Task) ([]v1.Tensorboard, error) {
@@ -53,7 +53,7 @@ func (a *API) oneTensorboard(ctx context.Context, k store.Task) (v1.Tensorboard,
 	return list[0], nil
 }
 
-func (a *API) listTensorboards(ctx context.Context, c *call, _ *none) (*v1.GetTensorboardsResponse, error) {
+func (a *API) listTensorboards(ctx context.Context, c *call, _ *v1.None) (*v1.GetTensorboardsResponse, error) {
 	list, page, err := a.tasksOf(ctx, c, tensorboards())
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (a *API) listTensorboards(ctx context.Context, c *call, _ *none) (*v1.GetTe
 	return resp, err
 }
 
-func (a *API) tensorboard(ctx context.Context, c *call, _ *none) (*v1.GetTensorboardResponse, error) {
+func (a *API) tensorboard(ctx context.Context, c *call, _ *v1.None) (*v1.GetTensorboardResponse, error) {
 	k, err := a.taskFor(ctx, c, tensorboards(), auth.View)
 	if err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func (a *API) experimentsLike(ctx context.Context, filters *v1.BulkExperimentFil
 	if filters == nil {
 		return nil, nil
 	}
-	list, _, err := a.chosen(ctx, filters.ProjectID, &bulkRequest{Filters: filters})
+	list, _, err := a.chosen(ctx, filters.ProjectID, &v1.BulkRequest{Filters: filters})
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +190,7 @@ func shownExperiments(rows []store.ShownTrial) (list []expconf.ShownExperiment, 
 	return list, trials, nil
 }
 
-func (a *API) killTensorboard(ctx context.Context, c *call, _ *none) (*v1.TensorboardResponse, error) {
+func (a *API) killTensorboard(ctx context.Context, c *call, _ *v1.None) (*v1.TensorboardResponse, error) {
 	k, err := a.kill(ctx, c, tensorboards())
 	if err != nil {
 		return nil, err
@@ -199,7 +199,7 @@ func (a *API) killTensorboard(ctx context.Context, c *call, _ *none) (*v1.Tensor
 	return &v1.TensorboardResponse{Tensorboard: shown}, err
 }
 
-func (a *API) prioritizeTensorboard(ctx context.Context, c *call, req *priorityRequest) (*v1.TensorboardResponse, error) {
+func (a *API) prioritizeTensorboard(ctx context.Context, c *call, req *v1.PriorityRequest) (*v1.TensorboardResponse, error) {
 	k, err := a.prioritize(ctx, c, tensorboards(), req)
 	if err != nil {
 		return nil, err

@@ -12,12 +12,10 @@ import (
 )
 
 func (a *API) registerTrials() {
-	handle(a, "GET", "/experiments/:id/trials", both, "List the trials of an experiment", a.listTrials,
-		query("states limit offset orderBy sortBy"))
-	handle(a, "GET", "/trials/:id", both, "A trial", a.trial)
-	handle(a, "POST", "/trials/:id/kill", person, "End a trial at once", a.killTrial)
-	handle(a, "GET", "/trials/:id/workloads", both, "What a trial reported, step by step", a.workloads,
-		query("filter group includeBatchMetrics metricType removeDeletedCheckpoints sortKey limit offset orderBy"))
+	serve(a, v1.ListTrials, a.listTrials)
+	serve(a, v1.GetTrial, a.trial)
+	serve(a, v1.KillTrial, a.killTrial)
+	serve(a, v1.ListTrialWorkloads, a.workloads)
 }
 
 // trialFor finds the trial of the path and asks whether the caller may do that.
@@ -116,7 +114,7 @@ func checkpointWorkload(uuid, state string, steps int, at *time.Time, resources,
 	return w, json.Unmarshal(resources, &w.Resources)
 }
 
-func (a *API) listTrials(ctx context.Context, c *call, _ *none) (*v1.GetExperimentTrialsResponse, error) {
+func (a *API) listTrials(ctx context.Context, c *call, _ *v1.None) (*v1.GetExperimentTrialsResponse, error) {
 	id, err := c.id("id")
 	if err != nil {
 		return nil, err
@@ -157,7 +155,7 @@ func (a *API) listTrials(ctx context.Context, c *call, _ *none) (*v1.GetExperime
 	return resp, err
 }
 
-func (a *API) trial(ctx context.Context, c *call, _ *none) (*v1.GetTrialResponse, error) {
+func (a *API) trial(ctx context.Context, c *call, _ *v1.None) (*v1.GetTrialResponse, error) {
 	t, err := a.trialFor(ctx, c, auth.View)
 	if err != nil {
 		return nil, err
@@ -169,7 +167,7 @@ func (a *API) trial(ctx context.Context, c *call, _ *none) (*v1.GetTrialResponse
 	return &v1.GetTrialResponse{Trial: list[0]}, nil
 }
 
-func (a *API) killTrial(ctx context.Context, c *call, _ *none) (*empty, error) {
+func (a *API) killTrial(ctx context.Context, c *call, _ *v1.None) (*v1.Empty, error) {
 	t, err := a.trialFor(ctx, c, auth.Change)
 	if err != nil {
 		return nil, err
@@ -178,7 +176,7 @@ func (a *API) killTrial(ctx context.Context, c *call, _ *none) (*empty, error) {
 		return nil, err
 	}
 	a.bus.Publish(store.TopicIntent)
-	return &empty{}, nil
+	return &v1.Empty{}, nil
 }
 
 // workloadFilter reads what of a trial's history is wanted.
@@ -226,7 +224,7 @@ func (c *call) workloadFilter(trial int) (store.WorkloadFilter, error) {
 	return f, err
 }
 
-func (a *API) workloads(ctx context.Context, c *call, _ *none) (*v1.GetTrialWorkloadsResponse, error) {
+func (a *API) workloads(ctx context.Context, c *call, _ *v1.None) (*v1.GetTrialWorkloadsResponse, error) {
 	t, err := a.trialFor(ctx, c, auth.View)
 	if err != nil {
 		return nil, err
@@ -279,18 +277,7 @@ func workload(x store.Workload) (v1.WorkloadContainer, error) {
 	return v1.WorkloadContainer{Training: m}, nil
 }
 
-// validationHistory is how an experiment's best validation came about.
-type validationHistory struct {
-	ValidationHistory []validationEntry `json:"validationHistory"`
-}
-
-type validationEntry struct {
-	TrialID        int       `json:"trialId"`
-	EndTime        time.Time `json:"endTime"`
-	SearcherMetric float64   `json:"searcherMetric"`
-}
-
-func (a *API) validationHistory(ctx context.Context, c *call, _ *none) (*validationHistory, error) {
+func (a *API) validationHistory(ctx context.Context, c *call, _ *v1.None) (*v1.ValidationHistory, error) {
 	e, err := a.experimentFor(ctx, c, auth.View)
 	if err != nil {
 		return nil, err
@@ -299,14 +286,14 @@ func (a *API) validationHistory(ctx context.Context, c *call, _ *none) (*validat
 	if err != nil {
 		return nil, err
 	}
-	resp := &validationHistory{}
+	resp := &v1.ValidationHistory{}
 	for _, i := range list {
-		resp.ValidationHistory = append(resp.ValidationHistory, validationEntry{i.TrialID, i.At, i.Value})
+		resp.ValidationHistory = append(resp.ValidationHistory, v1.ValidationEntry{TrialID: i.TrialID, EndTime: i.At, SearcherMetric: i.Value})
 	}
 	return resp, nil
 }
 
-func (a *API) bestMetric(ctx context.Context, c *call, _ *none) (*v1.BestMetricResponse, error) {
+func (a *API) bestMetric(ctx context.Context, c *call, _ *v1.None) (*v1.BestMetricResponse, error) {
 	id, err := c.id("id")
 	if err != nil {
 		return nil, err

@@ -17,12 +17,12 @@ const (
 
 // registerUserSettings comes before the users' own routes, whose :id would take it.
 func (a *API) registerUserSettings() {
-	handle(a, "GET", "/users/setting", person, "What your pages and programs keep for you", a.userSettings)
-	handle(a, "POST", "/users/setting", person, "Keep settings; an empty value removes one", a.setUserSettings)
-	handle(a, "POST", "/users/setting/reset", person, "Remove all of your settings", a.resetUserSettings)
+	serve(a, v1.GetUserSettings, a.userSettings)
+	serve(a, v1.SetUserSettings, a.setUserSettings)
+	serve(a, v1.ResetUserSettings, a.resetUserSettings)
 }
 
-func (a *API) userSettings(ctx context.Context, c *call, _ *none) (*v1.GetUserSettingResponse, error) {
+func (a *API) userSettings(ctx context.Context, c *call, _ *v1.None) (*v1.GetUserSettingResponse, error) {
 	list, err := a.db.UserSettings(ctx, c.who.UserID)
 	resp := &v1.GetUserSettingResponse{}
 	for _, s := range list {
@@ -31,7 +31,7 @@ func (a *API) userSettings(ctx context.Context, c *call, _ *none) (*v1.GetUserSe
 	return resp, err
 }
 
-func (a *API) setUserSettings(ctx context.Context, c *call, req *v1.PostUserSettingRequest) (*none, error) {
+func (a *API) setUserSettings(ctx context.Context, c *call, req *v1.PostUserSettingRequest) (*v1.None, error) {
 	list := make([]store.UserSetting, 0, len(req.Settings))
 	for _, s := range req.Settings {
 		switch {
@@ -46,9 +46,9 @@ func (a *API) setUserSettings(ctx context.Context, c *call, req *v1.PostUserSett
 		}
 		list = append(list, store.UserSetting{StoragePath: s.StoragePath, Key: s.Key, Value: s.Value})
 	}
-	return &none{}, a.db.SetUserSettings(ctx, c.who.UserID, list)
+	return &v1.None{}, a.db.SetUserSettings(ctx, c.who.UserID, list)
 }
 
-func (a *API) resetUserSettings(ctx context.Context, c *call, _ *none) (*none, error) {
-	return &none{}, a.db.ResetUserSettings(ctx, c.who.UserID)
+func (a *API) resetUserSettings(ctx context.Context, c *call, _ *v1.None) (*v1.None, error) {
+	return &v1.None{}, a.db.ResetUserSettings(ctx, c.who.UserID)
 }

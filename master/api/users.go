@@ -19,17 +19,13 @@ const (
 
 func (a *API) registerUsers() {
 	a.registerUserSettings()
-	handle(a, "GET", "/users", both, "List users", a.listUsers,
-		query("active admin name limit offset orderBy sortBy"))
-	handle(a, "POST", "/users", admin, "Create a user", a.createUser)
-	handle(a, "GET", "/users/:name/by-username", both, "A user by name", a.userByName)
-	handle(a, "GET", "/users/:id", both, "A user", a.user)
-	handle(a, "PATCH", "/users/:id", person, "Change a user; others than admins may change their own password and display name", a.patchUser)
-	a.raw("POST", "/users/:id/password", person, "Set a user's password; the body is a JSON string", a.setPassword)
+	serve(a, v1.ListUsers, a.listUsers)
+	serve(a, v1.CreateUser, a.createUser)
+	serve(a, v1.GetUserByName, a.userByName)
+	serve(a, v1.GetUser, a.user)
+	serve(a, v1.ChangeUser, a.patchUser)
+	raw(a, v1.SetPassword, a.setPassword)
 }
-
-// empty is the answer of calls that have nothing to say.
-type empty struct{}
 
 func wireUser(u store.User) v1.User {
 	modified := u.ModifiedAt
@@ -88,7 +84,7 @@ func (a *API) passwordHash(ctx context.Context, c *call, password string, hashed
 	return hash, err
 }
 
-func (a *API) listUsers(ctx context.Context, c *call, _ *none) (*v1.GetUsersResponse, error) {
+func (a *API) listUsers(ctx context.Context, c *call, _ *v1.None) (*v1.GetUsersResponse, error) {
 	w, err := c.window()
 	if err != nil {
 		return nil, err
@@ -123,7 +119,7 @@ func (a *API) listUsers(ctx context.Context, c *call, _ *none) (*v1.GetUsersResp
 	return resp, nil
 }
 
-func (a *API) user(ctx context.Context, c *call, _ *none) (*v1.GetUserResponse, error) {
+func (a *API) user(ctx context.Context, c *call, _ *v1.None) (*v1.GetUserResponse, error) {
 	id, err := c.id("id")
 	if err != nil {
 		return nil, err
@@ -135,7 +131,7 @@ func (a *API) user(ctx context.Context, c *call, _ *none) (*v1.GetUserResponse, 
 	return &v1.GetUserResponse{User: wireUser(u)}, nil
 }
 
-func (a *API) userByName(ctx context.Context, c *call, _ *none) (*v1.GetUserByUsernameResponse, error) {
+func (a *API) userByName(ctx context.Context, c *call, _ *v1.None) (*v1.GetUserByUsernameResponse, error) {
 	u, err := a.db.UserByName(ctx, strings.ToLower(c.Params("name")))
 	if err != nil {
 		return nil, err

@@ -11,12 +11,14 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/proxy"
+
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // registerVisits adds what opens tasks. The paths of tasks themselves are no
 // routes of the table: see mountVisits.
 func (a *API) registerVisits() {
-	handle(a, "POST", "/detent/tasks/:id/link", person, "Make a link that opens a task in a browser, once and within a minute", a.taskLink)
+	serve(a, v1.LinkTask, a.taskLink)
 }
 
 // mountVisits passes on what is for tasks: /proxy/ on this origin, and everything
@@ -75,15 +77,10 @@ func (a *API) visitor(c *fiber.Ctx) proxy.Visitor {
 	return v
 }
 
-// taskLinkResponse is an address to open.
-type taskLinkResponse struct {
-	URL string `json:"url"`
-}
-
-func (a *API) taskLink(ctx context.Context, c *call, _ *none) (*taskLinkResponse, error) {
+func (a *API) taskLink(ctx context.Context, c *call, _ *v1.None) (*v1.TaskLinkResponse, error) {
 	if a.cfg.Visits == nil {
 		return nil, fault.New(fault.Unavailable, "the task proxy is disabled on this master")
 	}
 	link, err := a.cfg.Visits.Link(ctx, c.who, c.Params("id"))
-	return &taskLinkResponse{URL: link}, err
+	return &v1.TaskLinkResponse{URL: link}, err
 }

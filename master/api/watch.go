@@ -11,10 +11,10 @@ import (
 // more. Nomad's agent tells it to end, as a rule; but an agent can be dead while
 // its tasks live.
 func (a *API) registerWatch() {
-	handle(a, "GET", "/detent/allocations/:id/watch", task, "Wait until an attempt is to end", a.watch, longPoll, evenWhenEnded)
+	serve(a, v1.WatchAllocation, a.watch)
 }
 
-func (a *API) watch(ctx context.Context, c *call, _ *none) (*v1.WatchResponse, error) {
+func (a *API) watch(ctx context.Context, c *call, _ *v1.None) (*v1.WatchResponse, error) {
 	id, err := c.ownAllocation()
 	if err != nil {
 		return nil, err

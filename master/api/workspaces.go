@@ -12,17 +12,15 @@ import (
 )
 
 func (a *API) registerWorkspaces() {
-	handle(a, "GET", "/workspaces", both, "List workspaces", a.listWorkspaces,
-		query("archived name nameCaseSensitive pinned users userIds limit offset orderBy sortBy"))
-	handle(a, "POST", "/workspaces", person, "Create a workspace", a.createWorkspace)
-	handle(a, "GET", "/workspaces/:id", both, "A workspace", a.workspace)
-	handle(a, "PATCH", "/workspaces/:id", person, "Change a workspace", a.patchWorkspace)
-	handle(a, "DELETE", "/workspaces/:id", person, "Delete an empty workspace", a.deleteWorkspace)
-	handle(a, "POST", "/workspaces/:id/archive", person, "Archive a workspace", a.archiveWorkspace(true))
-	handle(a, "POST", "/workspaces/:id/unarchive", person, "Take a workspace back from the archive", a.archiveWorkspace(false))
-	handle(a, "GET", "/workspaces/:id/projects", both, "List the projects of a workspace", a.listProjects,
-		query("archived name users userIds limit offset orderBy sortBy"))
-	handle(a, "POST", "/workspaces/:id/projects", person, "Create a project", a.createProject)
+	serve(a, v1.ListWorkspaces, a.listWorkspaces)
+	serve(a, v1.CreateWorkspace, a.createWorkspace)
+	serve(a, v1.GetWorkspace, a.workspace)
+	serve(a, v1.ChangeWorkspace, a.patchWorkspace)
+	serve(a, v1.DeleteWorkspace, a.deleteWorkspace)
+	serve(a, v1.ArchiveWorkspace, a.archiveWorkspace(true))
+	serve(a, v1.UnarchiveWorkspace, a.archiveWorkspace(false))
+	serve(a, v1.ListProjects, a.listProjects)
+	serve(a, v1.CreateProject, a.createProject)
 }
 
 func wireWorkspace(w store.Workspace) v1.Workspace {
@@ -73,7 +71,7 @@ func (a *API) workspaceFor(ctx context.Context, c *call, verb auth.Verb) (store.
 	return w, c.may(verb, auth.Object{Kind: "workspace", OwnerID: w.OwnerID})
 }
 
-func (a *API) listWorkspaces(ctx context.Context, c *call, _ *none) (*v1.GetWorkspacesResponse, error) {
+func (a *API) listWorkspaces(ctx context.Context, c *call, _ *v1.None) (*v1.GetWorkspacesResponse, error) {
 	w, err := c.window()
 	if err != nil {
 		return nil, err
@@ -110,7 +108,7 @@ func (a *API) listWorkspaces(ctx context.Context, c *call, _ *none) (*v1.GetWork
 	return resp, err
 }
 
-func (a *API) workspace(ctx context.Context, c *call, _ *none) (*v1.GetWorkspaceResponse, error) {
+func (a *API) workspace(ctx context.Context, c *call, _ *v1.None) (*v1.GetWorkspaceResponse, error) {
 	w, err := a.workspaceFor(ctx, c, auth.View)
 	if err != nil {
 		return nil, err
@@ -207,17 +205,17 @@ func (a *API) patchWorkspace(ctx context.Context, c *call, req *v1.PatchWorkspac
 	return &v1.PatchWorkspaceResponse{Workspace: wireWorkspace(w)}, nil
 }
 
-func (a *API) archiveWorkspace(archived bool) func(context.Context, *call, *none) (*empty, error) {
-	return func(ctx context.Context, c *call, _ *none) (*empty, error) {
+func (a *API) archiveWorkspace(archived bool) func(context.Context, *call, *v1.None) (*v1.Empty, error) {
+	return func(ctx context.Context, c *call, _ *v1.None) (*v1.Empty, error) {
 		w, err := a.workspaceFor(ctx, c, auth.Change)
 		if err != nil {
 			return nil, err
 		}
-		return &empty{}, a.db.ArchiveWorkspace(ctx, w.ID, archived)
+		return &v1.Empty{}, a.db.ArchiveWorkspace(ctx, w.ID, archived)
 	}
 }
 
-func (a *API) deleteWorkspace(ctx context.Context, c *call, _ *none) (*v1.DeleteWorkspaceResponse, error) {
+func (a *API) deleteWorkspace(ctx context.Context, c *call, _ *v1.None) (*v1.DeleteWorkspaceResponse, error) {
 	w, err := a.workspaceFor(ctx, c, auth.Change)
 	if err != nil {
 		return nil, err

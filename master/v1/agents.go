@@ -88,3 +88,23 @@ type SlotStats struct {
 	BrandStats map[string]DeviceStats `json:"brandStats"`
 	TypeStats  map[string]DeviceStats `json:"typeStats"`
 }
+
+// AgentResponse is a node.
+type AgentResponse struct {
+	Agent Agent `json:"agent"`
+}
+
+// DisableRequest says whether what runs on a node or a slot may run to its end.
+type DisableRequest struct {
+	Drain bool `json:"drain"`
+}
+
+// SlotsResponse lists the slots of a node.
+type SlotsResponse struct {
+	Slots []Slot `json:"slots"`
+}
+
+// SlotResponse is a slot.
+type SlotResponse struct {
+	Slot Slot `json:"slot"`
+}

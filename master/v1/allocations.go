@@ -78,3 +78,8 @@ type RendezvousInfo struct {
 	Rank      int      `json:"rank"`
 	Slots     []int    `json:"slots"`
 }
+
+// AllocationResponse is an attempt.
+type AllocationResponse struct {
+	Allocation Allocation `json:"allocation"`
+}

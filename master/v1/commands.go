@@ -23,3 +23,8 @@ type GetCommandResponse struct {
 	Command Command `json:"command"`
 	Config  Struct  `json:"config"`
 }
+
+// PriorityRequest says how important something is to be.
+type PriorityRequest struct {
+	Priority int `json:"priority"`
+}

@@ -202,3 +202,41 @@ type BulkExperimentFilters struct {
 	States                []string `json:"states,omitempty"`
 	UserIDs               []int    `json:"userIds,omitempty"`
 }
+
+// LabelsResponse is the labels in use.
+type LabelsResponse struct {
+	Labels []string `json:"labels"`
+}
+
+// BulkRequest chooses experiments by their ids, or by what they are like.
+type BulkRequest struct {
+	ExperimentIDs []int                  `json:"experimentIds"`
+	Filters       *BulkExperimentFilters `json:"filters,omitempty"`
+	ProjectID     int                    `json:"projectId"`
+}
+
+// BulkResponse says what came of each.
+type BulkResponse struct {
+	Results []BulkResult `json:"results"`
+}
+
+type BulkResult struct {
+	ID    int    `json:"id"`
+	Error string `json:"error"` // empty: done
+}
+
+// FileRequest asks for one file of an experiment's code.
+type FileRequest struct {
+	Path string `json:"path"`
+}
+
+// ValidationHistory is how an experiment's best validation came about.
+type ValidationHistory struct {
+	ValidationHistory []ValidationEntry `json:"validationHistory"`
+}
+
+type ValidationEntry struct {
+	TrialID        int       `json:"trialId"`
+	EndTime        time.Time `json:"endTime"`
+	SearcherMetric float64   `json:"searcherMetric"`
+}

@@ -97,3 +97,13 @@ type QueueControl struct {
 type UpdateJobQueueRequest struct {
 	Updates []QueueControl `json:"updates"`
 }
+
+// JobStatsResponse counts by pool.
+type JobStatsResponse struct {
+	Results []JobStatsOfPool `json:"results"`
+}
+
+type JobStatsOfPool struct {
+	ResourcePool string     `json:"resourcePool"`
+	Stats        QueueStats `json:"stats"`
+}

@@ -32,3 +32,15 @@ type SSOProvider struct {
 	Type           string `json:"type"`
 	AlwaysRedirect bool   `json:"alwaysRedirect"`
 }
+
+// Info is snake_case on the wire: it is older than the rest of the interface.
+type Info struct {
+	Version       string   `json:"version"`
+	MasterID      string   `json:"master_id"`
+	ClusterID     string   `json:"cluster_id"`
+	ClusterName   string   `json:"cluster_name"`
+	Telemetry     struct{} `json:"telemetry"`
+	SSOProviders  []string `json:"sso_providers"`
+	DetentVersion string   `json:"detent_version"`
+	PublicURL     string   `json:"public_url"`
+}

@@ -74,3 +74,23 @@ type PutProjectNotesRequest struct {
 type PutProjectNotesResponse struct {
 	Notes []Note `json:"notes"`
 }
+
+// MoveRequest names a project.
+type MoveRequest struct {
+	DestinationProjectID int `json:"destinationProjectId"`
+	ExperimentID         int `json:"experimentId"`
+}
+
+// MoveManyRequest chooses experiments of a project, and another project for them.
+type MoveManyRequest struct {
+	DestinationProjectID int                    `json:"destinationProjectId"`
+	ExperimentIDs        []int                  `json:"experimentIds"`
+	Filters              *BulkExperimentFilters `json:"filters,omitempty"`
+	ProjectID            int                    `json:"projectId"`
+}
+
+// MoveProjectRequest names a workspace.
+type MoveProjectRequest struct {
+	DestinationWorkspaceID int `json:"destinationWorkspaceId"`
+	ProjectID              int `json:"projectId"`
+}

@@ -121,3 +121,47 @@ const (
 	TaskTypeCheckpointGc TaskType = "TASK_TYPE_CHECKPOINT_GC"
 	TaskTypeGeneric      TaskType = "TASK_TYPE_GENERIC"
 )
+
+// TaskCountResponse counts what is not over.
+type TaskCountResponse struct {
+	Commands     int `json:"commands"`
+	Notebooks    int `json:"notebooks"`
+	Shells       int `json:"shells"`
+	Tensorboards int `json:"tensorboards"`
+}
+
+// OldTask is an attempt as GET /tasks has it, which is no message of /api/v1: its
+// keys are in snake_case, but for two.
+type OldTask struct {
+	TaskID         string        `json:"task_id"`
+	AllocationID   string        `json:"allocation_id"`
+	Name           string        `json:"name"`
+	RegisteredTime time.Time     `json:"registered_time"`
+	ResourcePool   string        `json:"resource_pool"`
+	SlotsNeeded    int           `json:"slots_needed"`
+	Resources      []OldResource `json:"resources"`
+	SchedulerType  string        `json:"scheduler_type"`
+	Priority       int           `json:"priority"`
+	ProxyPorts     []OldPort     `json:"proxy_ports"`
+}
+
+// OldResource is a member of an attempt.
+type OldResource struct {
+	ResourcesID   string              `json:"resources_id"`
+	ResourcesType string              `json:"resources_type"`
+	AllocationID  string              `json:"allocation_id"`
+	AgentDevices  map[string][]Device `json:"agent_devices"`
+	ContainerID   string              `json:"container_id"`
+	Started       *ResourcesStarted   `json:"Started"`
+	Exited        *ResourcesStopped   `json:"Exited"`
+}
+
+// OldPort is a port that the proxy passes visitors to.
+type OldPort struct {
+	Port int `json:"port"`
+}
+
+// TaskLinkResponse is an address to open.
+type TaskLinkResponse struct {
+	URL string `json:"url"`
+}

@@ -78,3 +78,14 @@ type User struct {
 	ModifiedAt     *time.Time      `json:"modifiedAt"`
 	Remote         bool            `json:"remote"`
 }
+
+// OldUser is a user in the form of Determined's first interface, which its client
+// still reads when it is handed a session by a browser.
+type OldUser struct {
+	ID          int    `json:"id"`
+	Username    string `json:"username"`
+	DisplayName string `json:"display_name"`
+	Admin       bool   `json:"admin"`
+	Active      bool   `json:"active"`
+	Remote      bool   `json:"remote"`
+}

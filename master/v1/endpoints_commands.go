@@ -1,0 +1,16 @@
+package v1
+
+// The endpoints of commands.
+var (
+	ListCommands = Endpoint[None, GetCommandsResponse]{Method: "GET", Path: "/commands", Access: ByBoth, Object: KindCommand, Verb: View, List: true,
+		Summary: "List commands",
+		Params:  "users userIds workspaceId limit offset orderBy sortBy"}
+	CreateCommand = Endpoint[LaunchCommandRequest, LaunchCommandResponse]{Method: "POST", Path: "/commands", Access: ByUsers, Object: KindCommand, Verb: Create, Files: "files",
+		Summary: "Run a command"}
+	GetCommand = Endpoint[None, GetCommandResponse]{Method: "GET", Path: "/commands/:id", Access: ByBoth, Object: KindCommand, Verb: View,
+		Summary: "A command"}
+	KillCommand = Endpoint[None, KillCommandResponse]{Method: "POST", Path: "/commands/:id/kill", Access: ByUsers, Object: KindCommand, Verb: Change,
+		Summary: "End a command"}
+	PrioritizeCommand = Endpoint[PriorityRequest, KillCommandResponse]{Method: "POST", Path: "/commands/:id/set_priority", Access: ByUsers, Object: KindCommand, Verb: Change,
+		Summary: "Change the priority of a command"}
+)

@@ -1,0 +1,18 @@
+package v1
+
+// The endpoints of notebooks.
+var (
+	ListNotebooks = Endpoint[None, GetNotebooksResponse]{Method: "GET", Path: "/notebooks", Access: ByBoth, Object: KindNotebook, Verb: View, List: true,
+		Summary: "List notebooks",
+		Params:  "users userIds workspaceId limit offset orderBy sortBy"}
+	CreateNotebook = Endpoint[LaunchNotebookRequest, LaunchNotebookResponse]{Method: "POST", Path: "/notebooks", Access: ByUsers, Object: KindNotebook, Verb: Create, Files: "files",
+		Summary: "Start a notebook"}
+	GetNotebook = Endpoint[None, GetNotebookResponse]{Method: "GET", Path: "/notebooks/:id", Access: ByBoth, Object: KindNotebook, Verb: View,
+		Summary: "A notebook"}
+	KillNotebook = Endpoint[None, NotebookResponse]{Method: "POST", Path: "/notebooks/:id/kill", Access: ByUsers, Object: KindNotebook, Verb: Change,
+		Summary: "End a notebook"}
+	PrioritizeNotebook = Endpoint[PriorityRequest, NotebookResponse]{Method: "POST", Path: "/notebooks/:id/set_priority", Access: ByUsers, Object: KindNotebook, Verb: Change,
+		Summary: "Change the priority of a notebook"}
+	ReportNotebookIdle = Endpoint[IdleNotebookRequest, None]{Method: "PUT", Path: "/notebooks/:id/report_idle", Access: ByTasks, Object: KindTask, Verb: Report,
+		Summary: "Say that nobody uses a task any more"}
+)

@@ -1,0 +1,18 @@
+package v1
+
+// The endpoints of shells.
+var (
+	ListShells = Endpoint[None, GetShellsResponse]{Method: "GET", Path: "/shells", Access: ByBoth, Object: KindShell, Verb: View, List: true,
+		Summary: "List shells",
+		Params:  "users userIds workspaceId limit offset orderBy sortBy"}
+	CreateShell = Endpoint[LaunchShellRequest, LaunchShellResponse]{Method: "POST", Path: "/shells", Access: ByUsers, Object: KindShell, Verb: Create, Files: "files",
+		Summary: "Start a shell"}
+	GetShell = Endpoint[None, GetShellResponse]{Method: "GET", Path: "/shells/:id", Access: ByBoth, Object: KindShell, Verb: View,
+		Summary: "A shell; with its private key for those who may enter it"}
+	KillShell = Endpoint[None, ShellResponse]{Method: "POST", Path: "/shells/:id/kill", Access: ByUsers, Object: KindShell, Verb: Change,
+		Summary: "End a shell"}
+	PrioritizeShell = Endpoint[PriorityRequest, ShellResponse]{Method: "POST", Path: "/shells/:id/set_priority", Access: ByUsers, Object: KindShell, Verb: Change,
+		Summary: "Change the priority of a shell"}
+	ReportShellIdle = Endpoint[IdleNotebookRequest, None]{Method: "PUT", Path: "/shells/:id/report_idle", Access: ByTasks, Object: KindTask, Verb: Report,
+		Summary: "Say that nobody uses a shell any more"}
+)

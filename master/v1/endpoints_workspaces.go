@@ -1,0 +1,29 @@
+package v1
+
+// The endpoints of workspaces.
+var (
+	ListWorkspaces = Endpoint[None, GetWorkspacesResponse]{Method: "GET", Path: "/workspaces", Access: ByBoth, Object: KindWorkspace, Verb: View, List: true,
+		Summary: "List workspaces",
+		Params:  "archived name nameCaseSensitive pinned users userIds limit offset orderBy sortBy"}
+	CreateWorkspace = Endpoint[PostWorkspaceRequest, PostWorkspaceResponse]{Method: "POST", Path: "/workspaces", Access: ByUsers, Object: KindWorkspace, Verb: Create,
+		Summary: "Create a workspace"}
+	GetWorkspace = Endpoint[None, GetWorkspaceResponse]{Method: "GET", Path: "/workspaces/:id", Access: ByBoth, Object: KindWorkspace, Verb: View,
+		Summary: "A workspace"}
+	ChangeWorkspace = Endpoint[PatchWorkspace, PatchWorkspaceResponse]{Method: "PATCH", Path: "/workspaces/:id", Access: ByUsers, Object: KindWorkspace, Verb: Change,
+		Summary: "Change a workspace"}
+	DeleteWorkspace = Endpoint[None, DeleteWorkspaceResponse]{Method: "DELETE", Path: "/workspaces/:id", Access: ByUsers, Object: KindWorkspace, Verb: Change,
+		Summary: "Delete an empty workspace"}
+	ArchiveWorkspace = Endpoint[None, Empty]{Method: "POST", Path: "/workspaces/:id/archive", Access: ByUsers, Object: KindWorkspace, Verb: Change,
+		Summary: "Archive a workspace"}
+	UnarchiveWorkspace = Endpoint[None, Empty]{Method: "POST", Path: "/workspaces/:id/unarchive", Access: ByUsers, Object: KindWorkspace, Verb: Change,
+		Summary: "Take a workspace back from the archive"}
+	ListProjects = Endpoint[None, GetWorkspaceProjectsResponse]{Method: "GET", Path: "/workspaces/:id/projects", Access: ByBoth, Object: KindWorkspace, Verb: View, List: true,
+		Summary: "List the projects of a workspace",
+		Params:  "archived name users userIds limit offset orderBy sortBy"}
+	CreateProject = Endpoint[PostProjectRequest, PostProjectResponse]{Method: "POST", Path: "/workspaces/:id/projects", Access: ByUsers, Object: KindWorkspace, Verb: View,
+		Summary: "Create a project"}
+	PinWorkspace = Endpoint[None, Empty]{Method: "POST", Path: "/workspaces/:id/pin", Access: ByUsers, Object: KindWorkspace, Verb: View,
+		Summary: "Keep a workspace at hand"}
+	UnpinWorkspace = Endpoint[None, Empty]{Method: "POST", Path: "/workspaces/:id/unpin", Access: ByUsers, Object: KindWorkspace, Verb: View,
+		Summary: "Do not keep a workspace at hand any more"}
+)
