@@ -17,7 +17,9 @@ import (
 const (
 	rowsAtOnce     = 5000                  // in one transaction of the summarizer
 	staleAtOnce    = 50                    // trials made anew in one
-	summarizePace  = 50 * time.Millisecond // between two rounds while reports come in
+	summarizePace  = 50 * time.Millisecond // between two rounds while reports come in, at least
+	summarizeRest  = 9                     // times as long as a round took it rests, so that reports keep nine tenths of the server
+	summarizeLate  = 1 * time.Second       // and no longer than that
 	summarizeRetry = 1 * time.Second       // after an error
 	summarizeIdle  = 2 * time.Second       // between looks when nobody reports
 	summarizeTime  = 18 * time.Second      // for one transaction
@@ -41,8 +43,9 @@ func (s *Summarizer) Run(ctx context.Context) {
 	wake, cancel := s.bus.Subscribe(TopicMetrics)
 	defer cancel()
 	for ctx.Err() == nil {
+		began := time.Now()
 		more, err := s.db.Summarize(ctx)
-		pause := summarizePace
+		pause := min(max(summarizePace, summarizeRest*time.Since(began)), summarizeLate)
 		switch {
 		case err != nil && ctx.Err() == nil:
 			pause = summarizeRetry
