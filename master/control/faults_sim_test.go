@@ -18,6 +18,7 @@ const (
 	simSteps = 30
 	simNodes = 1000 // of eight slots
 	simCrowd = 300  // trials of one search that wants slots all at once
+	simMany  = 400  // commands that another owner starts all at once
 	// patience is in how many cycles a healthy experiment takes each of its steps.
 	patience = 6
 )
@@ -26,8 +27,8 @@ const (
 // another. Healthy experiments (probes) are submitted, paused, killed and finished
 // beside others that panic, fail in the database, are stale for ever or whose rows
 // are locked; beside submissions that fail and panic, stops that fail, a Nomad that
-// hangs, a deletion in many parts, and a search that wants hundreds of 8,000 free
-// slots. Each step of each probe comes within patience cycles, and each probe ends
+// hangs, a deletion in many parts, a search that wants hundreds of 8,000 free
+// slots, and another owner's hundreds of commands. Each step of each probe comes within patience cycles, and each probe ends
 // as it does in the same world without any of that. Cycles in which the master says
 // that nothing is placed, because Nomad does not answer, do not count for placing.
 func TestNoneIsHeldUp(t *testing.T) {
@@ -107,6 +108,7 @@ type troubledWorld struct {
 	broken   []int             // experiments that must end with a reason
 	triggers []string
 	deleted  int
+	many     bool   // one owner has started very many commands
 	unlock   func() // lets a locked row go
 	hangFor  int    // steps
 }
@@ -249,8 +251,8 @@ func (w *troubledWorld) fault(step int) {
 	if w.unlock != nil && w.chaos.IntN(2) == 0 {
 		w.unlock()
 	}
-	kind := w.chaos.IntN(9)
-	if step < 18 && step%2 == 0 {
+	kind := w.chaos.IntN(9) // those that may happen again
+	if step < 20 && step%2 == 0 {
 		kind = step / 2
 	} else if w.chaos.IntN(3) > 0 {
 		return
@@ -277,5 +279,7 @@ func (w *troubledWorld) fault(step int) {
 			w.hung.hang()
 			w.hangFor = 4 + w.chaos.IntN(6)
 		}
+	case 9:
+		w.commands()
 	}
 }

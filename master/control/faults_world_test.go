@@ -177,6 +177,18 @@ func (w *troubledWorld) deletion() {
 	w.exec(`UPDATE experiments SET desired = 'killed' WHERE id = $1`, w.deleted)
 }
 
+// commands has another owner start more commands than the loop hands to Nomad in any
+// probe's patience. When Nomad has them, the owner kills them all.
+func (w *troubledWorld) commands() {
+	w.many = true
+	for i := range simMany {
+		if _, err := w.db.CreateTask(w.t.Context(), store.NewTask{ID: fmt.Sprintf("many%d", i), Type: "COMMAND", OwnerID: 1, WorkspaceID: 1, Name: "many",
+			Config: []byte("{}"), Pool: "default", Slots: 1, Priority: 42}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
 // people and programs do what they do beside the probes.
 func (w *troubledWorld) people() {
 	w.exec(`UPDATE collections SET events_at = now() WHERE events AND events_at IS NULL`)
@@ -189,6 +201,9 @@ func (w *troubledWorld) people() {
 			w.exec(`UPDATE experiments SET desired = 'killed' WHERE id = $1 AND desired = 'active' AND EXISTS
 				(SELECT FROM trials t JOIN allocations a ON a.task_id = t.task_id JOIN members m ON m.allocation_id = a.id WHERE t.experiment_id = $1 AND m.claimed_at IS NOT NULL)`, id)
 		}
+	}
+	if w.many && w.int(`SELECT count(*) FROM allocations a JOIN tasks k ON k.id = a.task_id WHERE k.owner_id = 1 AND a.submitted_at IS NULL`) == 0 {
+		w.exec(`UPDATE tasks SET desired = 'kill' WHERE owner_id = 1 AND desired = 'run'`)
 	}
 	if w.deleted == 0 || w.int(`SELECT count(*) FROM experiments WHERE id = $1 AND ended_at IS NOT NULL AND desired = 'killed'`, w.deleted) == 0 {
 		return
@@ -223,7 +238,9 @@ func (w *troubledWorld) reckon() {
 		ids = append(ids, id)
 	}
 	w.exec(`UPDATE experiments SET desired = 'killed' WHERE id = ANY($1) AND ended_at IS NULL`, ids)
-	left := `SELECT count(*) FROM experiments WHERE id = $2 OR id = ANY($1) AND ended_at IS NULL`
+	w.exec(`UPDATE tasks SET desired = 'kill' WHERE owner_id = 1`)
+	left := `SELECT (SELECT count(*) FROM experiments WHERE id = $2 OR id = ANY($1) AND ended_at IS NULL)
+		+ (SELECT count(*) FROM tasks WHERE owner_id = 1 AND ended_at IS NULL)`
 	for range 60 {
 		w.exec(`UPDATE work SET after = now()`)
 		for _, s := range w.term.aside {
@@ -237,7 +254,7 @@ func (w *troubledWorld) reckon() {
 		}
 	}
 	if n := w.int(left, ids, w.deleted); n > 0 {
-		w.t.Errorf("%d experiments of which something went wrong do not come to an end: %s", n, w.text(`SELECT string_agg(format('%s %s wants %s: %s', id, state, desired, error), '; ')
+		w.t.Errorf("%d experiments of which something went wrong, or commands, do not come to an end: %s", n, w.text(`SELECT string_agg(format('%s %s wants %s: %s', id, state, desired, error), '; ')
 			FROM experiments WHERE id = $2 OR id = ANY($1) AND ended_at IS NULL`, ids, w.deleted))
 	}
 	for _, id := range w.broken {

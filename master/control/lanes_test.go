@@ -137,6 +137,28 @@ func TestWorkTakesTurns(t *testing.T) {
 	}
 }
 
+// TestOwnersTakeTurns: an owner of a thousand commands has one turn, as another has
+// for his only experiment, and so has a piece whose owner nobody wrote down. Within an
+// owner's turns his tasks take theirs.
+func TestOwnersTakeTurns(t *testing.T) {
+	b := newBench(t)
+	b.exec(`INSERT INTO work (kind, about, whose, owner_id, after) SELECT 'stop', 'a' || i || '.' || r, 'a' || i, 7, now() - interval '1 hour'
+		FROM generate_series(1, 1000) i, generate_series(1, 3) r`)
+	b.exec(`INSERT INTO work (kind, about, whose, owner_id) VALUES ('stop', 'b1', 'b', 8), ('stop', 'b2', 'b', 8), ('stop', 'c1', 'c', NULL), ('stop', 'd1', 'd', NULL)`)
+	list, err := b.db.DueWork(t.Context(), store.WorkStop, nil, 9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	owners, tasks := map[int]int{}, map[string]bool{}
+	for _, w := range list {
+		owners[w.Owner]++
+		tasks[w.Whose] = true
+	}
+	if owners[7] != 5 || owners[8] != 2 || owners[0] != 2 || len(tasks) != 8 {
+		t.Errorf("the first nine are %v", list)
+	}
+}
+
 // TestSubmissionsWaitForTheirTurn: what was not tried yet is not late.
 func TestSubmissionsWaitForTheirTurn(t *testing.T) {
 	b := newBench(t, "n1")

@@ -101,7 +101,7 @@ const collectAtOnce = 64
 // applied: it was wished, they have ended, or something was spared a while ago. One
 // removal follows the other.
 func (db *DB) toCollect(ctx context.Context) ([]Work, error) {
-	return rows[Work](ctx, db, `SELECT 'collect' AS kind, e.id::text AS about, 'user ' || e.owner_id AS whose, 0 AS tries FROM experiments e
+	return rows[Work](ctx, db, `SELECT 'collect' AS kind, e.id::text AS about, 'experiment ' || e.id AS whose, e.owner_id AS owner, 0 AS tries FROM experiments e
 		WHERE (collected IS DISTINCT FROM collect_asked OR collect_again IS NOT NULL)
 			AND (collected IS DISTINCT FROM collect_asked OR collect_again <= now()) AND desired <> 'deleted' AND NOT unmanaged AND NOT `+collecting+`
 			AND NOT `+collectQueued+`

@@ -22,8 +22,8 @@ const isLeft = `m.nomad_ended_at IS NOT NULL AND m.left_read_at IS NULL AND m.cl
 // QueueReads has what these attempts have left read, where something is missing.
 func (db *DB) QueueReads(ctx context.Context, ids []string) error {
 	_, err := db.exec(ctx, `
-		INSERT INTO work (kind, about, whose)
-		SELECT 'read', a.id, `+whoseAttempt+` FROM allocations a JOIN tasks k ON k.id = a.task_id
+		INSERT INTO work (kind, about, whose, owner_id)
+		SELECT 'read', a.id, `+whoseAttempt+`, k.owner_id FROM allocations a JOIN tasks k ON k.id = a.task_id
 		WHERE a.id = ANY($1) AND EXISTS (SELECT FROM members m WHERE m.allocation_id = a.id AND `+isLeft+`)
 		ON CONFLICT DO NOTHING`, ids)
 	return err

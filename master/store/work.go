@@ -19,13 +19,14 @@ const (
 type Work struct {
 	Kind  string `db:"kind"`
 	About string `db:"about"`
-	Whose string `db:"whose"`
+	Whose string `db:"whose"` // the experiment or task that it is for
+	Owner int    `db:"owner"` // of that
 	Tries int    `db:"tries"`
 }
 
 // queueWork adds a piece; one that is there stays as it is.
 func queueWork(b *statements, w Work) {
-	b.queue(`INSERT INTO work (kind, about, whose) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, w.Kind, w.About, w.Whose)
+	b.queue(`INSERT INTO work (kind, about, whose, owner_id) VALUES ($1, $2, $3, nullif($4, 0)) ON CONFLICT DO NOTHING`, w.Kind, w.About, w.Whose, w.Owner)
 }
 
 // whoseAttempt is whose work about attempt a of task k is.
@@ -33,25 +34,29 @@ const whoseAttempt = `coalesce('experiment ' || k.experiment_id, k.id)`
 
 // queueForAttempt adds work about an attempt that fulfils a condition.
 func queueForAttempt(b *statements, kind, id, condition string) {
-	b.queue(`INSERT INTO work (kind, about, whose) SELECT $1, a.id, `+whoseAttempt+`
+	b.queue(`INSERT INTO work (kind, about, whose, owner_id) SELECT $1, a.id, `+whoseAttempt+`, k.owner_id
 		FROM allocations a JOIN tasks k ON k.id = a.task_id WHERE a.id = $2 AND `+condition+` ON CONFLICT DO NOTHING`, kind, id)
 }
 
 // QueueStop has Nomad stop an attempt's job, whether or not the attempt is over.
 func (db *DB) QueueStop(ctx context.Context, id string) error {
-	_, err := db.exec(ctx, `INSERT INTO work (kind, about, whose) SELECT 'stop', $1,
-		coalesce((SELECT `+whoseAttempt+` FROM allocations a JOIN tasks k ON k.id = a.task_id WHERE a.id = $1), $1) ON CONFLICT DO NOTHING`, id)
+	_, err := db.exec(ctx, `INSERT INTO work (kind, about, whose, owner_id) SELECT 'stop', $1, coalesce(`+whoseAttempt+`, $1), k.owner_id
+		FROM (SELECT) one LEFT JOIN (allocations a JOIN tasks k ON k.id = a.task_id) ON a.id = $1 ON CONFLICT DO NOTHING`, id)
 	return err
 }
 
 // DueWork lists the pieces of a kind that may be tried now, other than those that
-// somebody is at. Each of those whose they are gets a turn before any gets a second.
+// somebody is at. Owners take turns, and within an owner's turns his experiments and
+// tasks do: however many of them one owner has, another owner's piece comes next. A
+// piece without an owner (a master of the previous release wrote it, or its task is
+// gone) takes turns as if its experiment or task were an owner.
 func (db *DB) DueWork(ctx context.Context, kind string, busy []string, limit int) ([]Work, error) {
 	return rows[Work](ctx, db, `
-		SELECT kind, about, whose, tries FROM (
-			SELECT *, row_number() OVER (PARTITION BY whose ORDER BY after, since, about) AS turn
-			FROM work WHERE kind = $1 AND after <= now() AND about <> ALL($2::text[])) w
-		ORDER BY turn, after, since, about LIMIT $3`, kind, append([]string{}, busy...), limit)
+		SELECT kind, about, whose, coalesce(owner_id, 0) AS owner, tries FROM (
+			SELECT *, row_number() OVER (PARTITION BY owner_id, CASE WHEN owner_id IS NULL THEN whose END ORDER BY turn, after, since, about) AS round FROM (
+				SELECT *, row_number() OVER (PARTITION BY owner_id, whose ORDER BY after, since, about) AS turn
+				FROM work WHERE kind = $1 AND after <= now() AND about <> ALL($2::text[])) w) v
+		ORDER BY round, after, since, about LIMIT $3`, kind, append([]string{}, busy...), limit)
 }
 
 // WorkDone removes a piece.
@@ -125,7 +130,7 @@ func (db *DB) Stopped(ctx context.Context, id string) error {
 }
 
 func experimentWork(kind string, id, owner int) Work {
-	return Work{Kind: kind, About: strconv.Itoa(id), Whose: "user " + strconv.Itoa(owner)}
+	return Work{Kind: kind, About: strconv.Itoa(id), Whose: "experiment " + strconv.Itoa(id), Owner: owner}
 }
 
 // CollectWork is that it is to be decided which files of an experiment go.
