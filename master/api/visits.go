@@ -61,12 +61,12 @@ func (a *API) oldTaskPage(c *fiber.Ctx) error {
 func (a *API) visitor(c *fiber.Ctx) proxy.Visitor {
 	s := tokenOf(c)
 	if s.token == "" {
-		return proxy.Visitor{Err: fault.New(fault.Unauthenticated, "not signed in")}
+		return proxy.Visitor{Err: fault.New(fault.Unauthenticated, "not signed in"), Address: a.addressOf(c)}
 	}
 	ctx, cancel := context.WithTimeout(a.stopping, answerWithin)
 	defer cancel()
 	who, err := a.auth.byToken(ctx, s)
-	v := proxy.Visitor{Who: who, Cookie: s.cookie, Err: err,
+	v := proxy.Visitor{Who: who, Cookie: s.cookie, Err: err, Address: a.addressOf(c),
 		Proof: func(task string) string {
 			proof, _ := auth.DerivedToken(s.token, "open "+task)
 			return proof

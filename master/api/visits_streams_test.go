@@ -290,6 +290,33 @@ func TestTunnelsToAShell(t *testing.T) {
 	}
 }
 
+// TestStrangersTunnels: who shows no token has some tunnels to a shell from one
+// address, and takes none of the places of its owner.
+func TestStrangersTunnels(t *testing.T) {
+	v := newVisitRig(t)
+	p := v.open("determined", "shells")
+	open := 0
+	for ; open < 100; open++ {
+		ws, resp, err := dialWS(t, v.url+"/proxy/"+p.id+"/", http.Header{}, nil)
+		if err != nil {
+			if resp == nil || resp.StatusCode != http.StatusTooManyRequests {
+				t.Fatalf("tunnel %d: %v %v", open, resp, err)
+			}
+			break
+		}
+		defer ws.Close()
+	}
+	if open == 100 || open < 16 {
+		t.Errorf("a stranger has %d tunnels", open)
+	}
+	ws, _, err := dialWS(t, v.url+"/proxy/"+p.id+"/", http.Header{"Authorization": {v.user("determined").token}}, nil)
+	if err != nil {
+		t.Fatalf("the owner beside strangers: %v", err)
+	}
+	defer ws.Close()
+	echo(t, ws, 100)
+}
+
 // TestTunnelsThroughTLS is a master that speaks TLS itself: halves end alone there too.
 func TestTunnelsThroughTLS(t *testing.T) {
 	v := newVisitRig(t)

@@ -31,6 +31,8 @@ type admission struct {
 	task, attempt string
 	// session is whose visit it is; 0 for a tunnel that is open to everybody.
 	session int64
+	// address is where a visit without a session comes from.
+	address string
 }
 
 // A standing is how things are now: the tasks and sessions of visits, of those that
@@ -63,24 +65,54 @@ func (a admission) stands(now standing) error {
 	return nil
 }
 
-// live is the list of visits.
+// live is the list of visits. Those with a session and those without are counted
+// apart, so that strangers use up no place of the people whose the tasks are.
 type live struct {
 	mu     sync.Mutex
 	open   map[*visit]struct{}
-	byTask map[string]int
+	counts map[place]int
 	closed bool
 	idle   chan struct{} // closed when it is closed and empty
 }
 
-func newLive() *live {
-	return &live{open: map[*visit]struct{}{}, byTask: map[string]int{}, idle: make(chan struct{})}
+// A place is what visits are counted by.
+type place struct {
+	stranger bool   // without a session
+	task     string // "" for all
+	address  string // of strangers; "" for all
 }
 
-// Limits on what is open at once.
+func newLive() *live {
+	return &live{open: map[*visit]struct{}{}, counts: map[place]int{}, idle: make(chan struct{})}
+}
+
+// Limits on what is open at once: of visits with a session, and of tunnels without.
 const (
-	mostOpen    = 16_384
-	mostPerTask = 1_024
+	maxOpen                   = 12_288
+	maxPerTask                = 1_024
+	maxStrangers              = 4_096
+	maxStrangersPerTask       = 256
+	maxStrangersPerAddress    = 256
+	maxStrangersOfAddressHere = 32 // to one task
 )
+
+// places lists what a visit counts towards, and how many may be there.
+func (a admission) places() map[place]int {
+	if a.session != 0 {
+		return map[place]int{{}: maxOpen, {task: a.task}: maxPerTask}
+	}
+	return map[place]int{
+		{stranger: true}:                                   maxStrangers,
+		{stranger: true, task: a.task}:                     maxStrangersPerTask,
+		{stranger: true, address: a.address}:               maxStrangersPerAddress,
+		{stranger: true, task: a.task, address: a.address}: maxStrangersOfAddressHere,
+	}
+}
+
+var errTooMany = fault.New(fault.TooMany, "too many connections are open to this task, or to all of them; close some")
+
+// errTooManyStrangers tells somebody who shows no token what helps.
+var errTooManyStrangers = fault.New(fault.TooMany, "too many tunnels without a sign-in are open to this shell, to all shells, or from your address; close some, or sign in (det user login)")
 
 // errStopping ends what is open when the master stops.
 var errStopping = fault.New(fault.Unavailable, "the master is stopping; try again")
@@ -96,13 +128,28 @@ func (l *live) begin(ctx context.Context, who admission, tunnel bool) (context.C
 	case l.closed:
 		cancel(nil)
 		return nil, nil, errStopping
-	case len(l.open) >= mostOpen || l.byTask[who.task] >= mostPerTask:
+	case l.full(who):
 		cancel(nil)
-		return nil, nil, fault.New(fault.TooMany, "too many connections are open to this task, or to all of them; close some")
+		if who.session == 0 {
+			return nil, nil, errTooManyStrangers
+		}
+		return nil, nil, errTooMany
 	}
 	l.open[v] = struct{}{}
-	l.byTask[who.task]++
+	for p := range who.places() {
+		l.counts[p]++
+	}
 	return ctx, func() { l.end(v) }, nil
+}
+
+// full tells whether a visit finds no place.
+func (l *live) full(who admission) bool {
+	for p, limit := range who.places() {
+		if l.counts[p] >= limit {
+			return true
+		}
+	}
+	return false
 }
 
 func (l *live) end(v *visit) {
@@ -113,8 +160,10 @@ func (l *live) end(v *visit) {
 		return
 	}
 	delete(l.open, v)
-	if l.byTask[v.who.task]--; l.byTask[v.who.task] == 0 {
-		delete(l.byTask, v.who.task)
+	for p := range v.who.places() {
+		if l.counts[p]--; l.counts[p] == 0 {
+			delete(l.counts, p)
+		}
 	}
 	if l.closed && len(l.open) == 0 {
 		close(l.idle)

@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -32,7 +33,7 @@ func TestWhatIsOpenEndsWithTheRight(t *testing.T) {
 	l := newLive()
 	begin := func(task, attempt string, session int64) context.Context {
 		t.Helper()
-		ctx, end, err := l.begin(t.Context(), admission{task, attempt, session}, true)
+		ctx, end, err := l.begin(t.Context(), admission{task: task, attempt: attempt, session: session}, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,23 +96,64 @@ func TestWhatIsOpenEndsWithTheRight(t *testing.T) {
 		l.end(v)
 	}
 	<-idle
-	if l.count() != 0 || len(l.byTask) != 0 {
+	if l.count() != 0 || len(l.counts) != 0 {
 		t.Errorf("%d are open", l.count())
 	}
 }
 
-func TestNobodyOpensTooMuch(t *testing.T) {
-	l := newLive()
-	for range mostPerTask {
-		if _, _, err := l.begin(t.Context(), admission{task: "a"}, false); err != nil {
-			t.Fatal(err)
+// fill begins visits until there is no place, and says how many there were.
+func fill(t *testing.T, l *live, next func(n int) admission) int {
+	t.Helper()
+	for n := range maxOpen + maxStrangers {
+		if _, _, err := l.begin(t.Context(), next(n), false); err != nil {
+			if !fault.Is(err, fault.TooMany) {
+				t.Fatal(err)
+			}
+			return n
 		}
 	}
-	if _, _, err := l.begin(t.Context(), admission{task: "a"}, false); !fault.Is(err, fault.TooMany) {
-		t.Errorf("%v", err)
+	t.Fatal("there is no bound")
+	return 0
+}
+
+func TestNobodyOpensTooMuch(t *testing.T) {
+	l := newLive()
+	if n := fill(t, l, func(int) admission { return admission{task: "a", session: 1} }); n != maxPerTask {
+		t.Errorf("%d visits of one task", n)
 	}
-	if _, _, err := l.begin(t.Context(), admission{task: "b"}, false); err != nil {
+	if _, _, err := l.begin(t.Context(), admission{task: "b", session: 1}, false); err != nil {
 		t.Errorf("another task: %v", err)
+	}
+}
+
+// TestStrangersTakeNoPlaces of people with a session: neither one address nor many,
+// neither at one task nor at all of them.
+func TestStrangersTakeNoPlaces(t *testing.T) {
+	l := newLive()
+	if n := fill(t, l, func(int) admission { return admission{task: "a", address: "192.0.2.1"} }); n != maxStrangersOfAddressHere {
+		t.Errorf("one address has %d tunnels to one task", n)
+	}
+	if n := fill(t, l, func(n int) admission { return admission{task: fmt.Sprint(n), address: "192.0.2.1"} }); n != maxStrangersPerAddress-maxStrangersOfAddressHere {
+		t.Errorf("one address has %d tunnels to other tasks", n)
+	}
+	if n := fill(t, l, func(n int) admission { return admission{task: "a", address: fmt.Sprint(n)} }); n != maxStrangersPerTask-maxStrangersOfAddressHere {
+		t.Errorf("other addresses have %d tunnels to one task", n)
+	}
+	fill(t, l, func(n int) admission { return admission{task: fmt.Sprint(n), address: fmt.Sprint(n)} })
+	if n := len(l.open); n != maxStrangers {
+		t.Errorf("strangers have %d tunnels", n)
+	}
+	if n := fill(t, l, func(int) admission { return admission{task: "a", session: 1} }); n != maxPerTask {
+		t.Errorf("beside them the owner has %d visits", n)
+	}
+	if n := fill(t, l, func(n int) admission { return admission{task: fmt.Sprint(n), session: 1} }); n != maxOpen-maxPerTask {
+		t.Errorf("beside them everybody has %d visits", n)
+	}
+	for v := range l.open {
+		l.end(v)
+	}
+	if len(l.counts) != 0 {
+		t.Errorf("what is counted at the end: %v", l.counts)
 	}
 }
 

@@ -160,7 +160,11 @@ func refusal(err error) page {
 // visit passes a request on as a visit: it ends when its session is over or may not
 // enter any more, when the attempt is over, or when the master stops.
 func (p *Proxy) visit(w http.ResponseWriter, r *http.Request, t Task, session int64, serve func(http.ResponseWriter, *http.Request, Task)) {
-	ctx, end, err := p.live.begin(r.Context(), admission{t.ID, t.AllocationID, session}, tunnel.Asked(r.Header) != "")
+	p.admitted(w, r, t, admission{task: t.ID, attempt: t.AllocationID, session: session}, serve)
+}
+
+func (p *Proxy) admitted(w http.ResponseWriter, r *http.Request, t Task, who admission, serve func(http.ResponseWriter, *http.Request, Task)) {
+	ctx, end, err := p.live.begin(r.Context(), who, tunnel.Asked(r.Header) != "")
 	if err != nil {
 		p.fail(w, r, err)
 		return

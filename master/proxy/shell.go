@@ -43,7 +43,7 @@ func (p *Proxy) shell(w http.ResponseWriter, r *http.Request, t Task, v Visitor,
 		show(w, r, pageOwnerGone(t))
 	case absent(w, r, t):
 	default:
-		p.visit(w, r, t, session, p.bytes)
+		p.admitted(w, r, t, admission{task: t.ID, attempt: t.AllocationID, session: session, address: v.Address}, p.bytes)
 	}
 }
 
@@ -76,7 +76,9 @@ func (p *Proxy) bytes(w http.ResponseWriter, r *http.Request, t Task) {
 			_ = task.Close()
 			return
 		}
-		p.join(r.Context(), client, task)
+		stop := context.AfterFunc(r.Context(), func() { _ = client.Close(); _ = task.Close() })
+		defer stop()
+		tunnel.JoinServer(client, task, closeWithin) // an SSH server that has ended takes nothing more
 		return
 	}
 	up := websocket.Upgrader{ReadBufferSize: 32 << 10, WriteBufferSize: 32 << 10, CheckOrigin: func(*http.Request) bool { return true }} // asked before

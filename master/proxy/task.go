@@ -89,6 +89,9 @@ type Visitor struct {
 	// Proof is what only the session that asks can know, for a task: the form on
 	// which somebody confirms carries it.
 	Proof func(task string) string
+	// Address is where the request comes from, as visitors without a session are
+	// counted by: an IPv4 address or an IPv6 network.
+	Address string
 	// Err says why nobody could be told; nil with a Who.
 	Err error
 }

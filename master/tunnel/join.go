@@ -18,28 +18,40 @@ const lastWords = 10 * time.Minute
 
 // Join copies both ways until both sides have ended, and closes both. The end of
 // one side's bytes becomes the end of bytes for the other; a broken side ends both.
-func Join(a, b net.Conn) { join(a, b, lastWords) }
+func Join(a, b net.Conn) { join(a, b, lastWords, lastWords) }
 
-func join(a, b net.Conn, patience time.Duration) {
+// JoinServer is Join with a server that takes nothing more once it has ended: its
+// client then has so long to end too.
+func JoinServer(client, server net.Conn, patience time.Duration) {
+	join(client, server, lastWords, patience)
+}
+
+// join waits so long for b when a has ended, and for a when b has.
+func join(a, b net.Conn, forB, forA time.Duration) {
 	var once sync.Once
 	end := func() { once.Do(func() { _ = a.Close(); _ = b.Close() }) }
 	defer end()
-	halves := make(chan bool, 2) // whether the half ended in order
-	half := func(to, from net.Conn) {
+	type half struct {
+		patience time.Duration
+		whole    bool // it ended in order
+	}
+	halves := make(chan half, 2)
+	carry := func(to, from net.Conn, patience time.Duration) {
 		_, err := io.Copy(to, from)
 		if err == nil {
 			err = closeWrite(to)
 		}
-		halves <- err == nil
+		halves <- half{patience, err == nil}
 	}
-	go half(a, b)
-	go half(b, a)
-	if !<-halves {
+	go carry(a, b, forA)
+	go carry(b, a, forB)
+	first := <-halves
+	if !first.whole {
 		end()
 		<-halves
 		return
 	}
-	t := time.AfterFunc(patience, end)
+	t := time.AfterFunc(first.patience, end)
 	defer t.Stop()
 	<-halves
 }

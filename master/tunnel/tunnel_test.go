@@ -74,7 +74,7 @@ func TestASideThatNeverEnds(t *testing.T) {
 	visitor, left := ends(t)
 	right, task := ends(t)
 	done := make(chan struct{})
-	go func() { join(left, right, 10*time.Millisecond); close(done) }()
+	go func() { join(left, right, 10*time.Millisecond, time.Hour); close(done) }()
 	_ = visitor.Close()
 	if _, err := io.ReadAll(task); err != nil {
 		t.Fatal(err)
@@ -83,6 +83,23 @@ func TestASideThatNeverEnds(t *testing.T) {
 	case <-done:
 	case <-time.After(20 * time.Second):
 		t.Fatal("it stays open")
+	}
+}
+
+// TestAServerThatHasEnded ends its client soon, however long that one keeps silent.
+func TestAServerThatHasEnded(t *testing.T) {
+	visitor, left := ends(t)
+	right, task := ends(t)
+	done := make(chan struct{})
+	go func() { JoinServer(left, right, 10*time.Millisecond); close(done) }()
+	_ = task.Close()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		t.Fatal("it stays open")
+	}
+	if _, err := io.ReadAll(visitor); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 const (
 	// handshakeWithin is how long somebody may take to show the key.
 	handshakeWithin = 30 * time.Second
-	// mostConnections and mostChannels bound what one server holds.
+	// mostConnections and mostChannels bound what those hold who have shown the key.
 	mostConnections = 128
 	mostChannels    = 256
 	// endWithin is how long sessions have when the task ends.
@@ -33,7 +33,8 @@ type Server struct {
 	dir      string
 	account  account
 	log      io.Writer
-	slots    chan struct{}
+	slots    chan struct{} // of connections that have shown the key
+	new      newcomers
 	sessions sync.WaitGroup
 	ctx      context.Context
 	stop     context.CancelFunc
@@ -101,15 +102,8 @@ func (s *Server) Serve(ln net.Listener) {
 			<-time.After(50 * time.Millisecond)
 			continue
 		}
-		select {
-		case s.slots <- struct{}{}:
-			s.sessions.Go(func() {
-				defer func() { <-s.slots }()
-				s.serve(conn)
-			})
-		default:
-			_ = conn.Close()
-		}
+		s.new.enter(conn)
+		s.sessions.Go(func() { s.serve(conn) })
 	}
 	s.stop()
 	ended := make(chan struct{})
@@ -127,6 +121,10 @@ func (s *Server) serve(raw net.Conn) {
 	defer raw.Close()
 	_ = raw.SetDeadline(time.Now().Add(handshakeWithin))
 	conn, channels, requests, err := ssh.NewServerConn(raw, s.config)
+	if wanted := s.new.leave(raw); err == nil && !wanted {
+		_ = conn.Close()
+		return
+	}
 	if err != nil { // the readiness check among others
 		var auth *ssh.ServerAuthError
 		if errors.As(err, &auth) {
@@ -134,8 +132,15 @@ func (s *Server) serve(raw net.Conn) {
 		}
 		return
 	}
-	_ = raw.SetDeadline(time.Time{})
 	defer conn.Close()
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	default:
+		fmt.Fprintf(s.log, "%s was turned away: %d connections are open\n", conn.User(), mostConnections)
+		return
+	}
+	_ = raw.SetDeadline(time.Time{})
 	fmt.Fprintf(s.log, "%s has logged in\n", conn.User())
 	defer fmt.Fprintf(s.log, "%s has left\n", conn.User())
 	defer context.AfterFunc(s.ctx, func() { _ = conn.Close() })()

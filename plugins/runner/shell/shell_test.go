@@ -22,6 +22,17 @@ import (
 // logIn starts a server and logs in to it.
 func logIn(t *testing.T) (*ssh.Client, string) {
 	t.Helper()
+	_, dir, enter := serveShell(t)
+	c, err := enter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, dir
+}
+
+// serveShell starts a server, and returns what logs in to it with its key.
+func serveShell(t *testing.T) (address, dir string, enter func() (*ssh.Client, error)) {
+	t.Helper()
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +41,7 @@ func logIn(t *testing.T) (*ssh.Client, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := filepath.EvalSymlinks(t.TempDir())
+	dir, err = filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,21 +55,54 @@ func logIn(t *testing.T) (*ssh.Client, string) {
 	}
 	done := make(chan struct{})
 	go func() { s.Serve(ln); close(done) }()
+	t.Cleanup(func() { _ = ln.Close(); <-done })
 	signer, err := ssh.NewSignerFromKey(private)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := ssh.Dial("tcp", ln.Addr().String(), &ssh.ClientConfig{User: "anybody", Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)},
-		HostKeyCallback: ssh.InsecureIgnoreHostKey(), Timeout: 20 * time.Second})
+	return ln.Addr().String(), dir, func() (*ssh.Client, error) {
+		c, err := ssh.Dial("tcp", ln.Addr().String(), &ssh.ClientConfig{User: "anybody", Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)},
+			HostKeyCallback: ssh.InsecureIgnoreHostKey(), Timeout: 20 * time.Second})
+		if err == nil {
+			t.Cleanup(func() { _ = c.Close() })
+		}
+		return c, err
+	}
+}
+
+// TestStrangersKeepNobodyOut: silent connections of people without the key take no
+// place from whoever has it, however many they open, and do not end what is open.
+func TestStrangersKeepNobodyOut(t *testing.T) {
+	address, _, enter := serveShell(t)
+	first, err := enter()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = c.Close()
-		_ = ln.Close()
-		<-done
-	})
-	return c, dir
+	var strangers []net.Conn
+	for range mostConnections + maxNewcomers {
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := io.ReadFull(c, make([]byte, len("SSH-2.0-Detent"))); err != nil { // it is being served
+			t.Fatal(err)
+		}
+		strangers = append(strangers, c)
+	}
+	second, err := enter()
+	if err != nil {
+		t.Fatalf("whoever has the key is kept out by %d strangers: %v", len(strangers), err)
+	}
+	for i, c := range []*ssh.Client{first, second} {
+		if out, err := open(t, c).Output("echo here"); err != nil || string(out) != "here\n" {
+			t.Errorf("login %d: %q, %v", i, out, err)
+		}
+	}
+	_ = strangers[0].SetReadDeadline(time.Now().Add(20 * time.Second))
+	if _, err := io.Copy(io.Discard, strangers[0]); err != nil && errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("the first stranger's connection is still open")
+	}
 }
 
 func open(t *testing.T, c *ssh.Client) *ssh.Session {
