@@ -147,7 +147,7 @@ func (a *API) gather(ctx context.Context, c *call, g store.Gathering, request *s
 func (a *API) sendGathered(c *call, answer *gathered) {
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 	body := answer.round.body
-	c.Context().SetBodyStream(sentGathered{a.sentTo(c, nil, bytes.NewReader(body)), answer}, len(body))
+	a.sendFrom(c.Ctx, sentGathered{a.sentTo(c, nil, bytes.NewReader(body)), answer}, len(body))
 }
 
 // sentGathered is the answer of a round on its way to one peer.

@@ -119,9 +119,11 @@ func (a *API) runner(_ context.Context, c *call) error {
 	c.Set(fiber.HeaderContentType, fiber.MIMEOctetStream)
 	c.Set(fiber.HeaderCacheControl, "public, immutable, max-age=31536000")
 	if archived {
-		return c.SendStream(newRunnerArchive(f, info.Size()), int(runnerArchiveSize(info.Size())))
+		a.sendFrom(c.Ctx, newRunnerArchive(f, info.Size()), int(runnerArchiveSize(info.Size())))
+		return nil
 	}
-	return c.SendStream(f, int(info.Size())) // which closes it
+	a.sendFrom(c.Ctx, f, int(info.Size()))
+	return nil
 }
 
 func (a *API) det(_ context.Context, c *call) error {
@@ -145,7 +147,8 @@ func (a *API) det(_ context.Context, c *call) error {
 	}
 	c.Set(fiber.HeaderContentType, fiber.MIMEOctetStream)
 	c.Set(fiber.HeaderCacheControl, "public, immutable, max-age=31536000")
-	return c.SendStream(f, int(info.Size())) // which closes it
+	a.sendFrom(c.Ctx, f, int(info.Size()))
+	return nil
 }
 
 // HarnessSHA is the hash under which the Python package is served at

@@ -62,7 +62,7 @@ func (a *API) downloadCheckpoint(ctx context.Context, c *call) error {
 		}
 		_ = w.CloseWithError(err) // an error cuts the answer off, so that nobody takes half of it for the whole
 	}()
-	c.Context().SetBodyStream(a.archiveTo(c, r, d), -1)
+	a.sendFrom(c.Ctx, a.archiveTo(c, r, d), -1)
 	return nil
 }
 

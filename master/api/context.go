@@ -58,7 +58,7 @@ func (a *API) contextFile(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	c.Context().SetBodyStream(a.sentTo(c, sending, a.db.ReadContext(a.stopping, code)), int(code.Size))
+	a.sendFrom(c.Ctx, a.sentTo(c, sending, a.db.ReadContext(a.stopping, code)), int(code.Size))
 	return nil
 }
 
@@ -124,7 +124,7 @@ func (a *API) sendBase64(c *call, field string, from io.ReadCloser, size int64) 
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 	length := len(head) + base64.StdEncoding.EncodedLen(int(size)) + len(tail)
 	body := io.MultiReader(strings.NewReader(head), &base64Reader{from: from}, strings.NewReader(tail))
-	c.Context().SetBodyStream(closing{body, from}, length)
+	a.sendFrom(c.Ctx, closing{body, from}, length)
 	return nil
 }
 

@@ -291,7 +291,7 @@ func (a *API) downloadFile(ctx context.Context, c *call) error {
 	c.Set(fiber.HeaderContentType, fiber.MIMEOctetStream)
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
 	c.Set(fiber.HeaderContentDisposition, mime.FormatMediaType("attachment", map[string]string{"filename": path.Base(name)}))
-	c.Context().SetBodyStream(content, int(size))
+	a.sendFrom(c.Ctx, content, int(size))
 	return nil
 }
 

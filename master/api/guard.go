@@ -28,6 +28,7 @@ func (a *API) guard(c *fiber.Ctx) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			a.log.Error("a request panicked", "method", c.Method(), "path", c.Path(), "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			a.meters.panicked()
 			err = a.writeError(c, fmt.Errorf("panic: %v", r))
 		}
 		releaseHeld(c)

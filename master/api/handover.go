@@ -61,7 +61,7 @@ func (a *API) handOver(c *fiber.Ctx, h http.Handler) error {
 		c.Context().SetConnectionClose()
 	}
 	go leave(ctx, c.Context().Conn(), cancel)
-	w.answer(c)
+	w.answer(a, c)
 	return nil
 }
 
@@ -272,12 +272,14 @@ func (w *handedOver) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // takeOver gives the connection to the handler, and stays for as long as that runs:
 // the connection is closed when this returns.
 func (w *handedOver) takeOver(conn net.Conn) {
-	w.conn <- &taken{Conn: conn}
+	t := take(conn)
+	w.conn <- t
 	<-w.released
+	t.end()
 }
 
 // answer puts the head into fiber's answer, and the body behind it.
-func (w *handedOver) answer(c *fiber.Ctx) {
+func (w *handedOver) answer(a *API, c *fiber.Ctx) {
 	resp := c.Response()
 	resp.ImmediateHeaderFlush = true
 	resp.Header.SetNoDefaultContentType(true)
@@ -298,7 +300,7 @@ func (w *handedOver) answer(c *fiber.Ctx) {
 		_ = w.out.Close()
 		return
 	}
-	resp.SetBodyStream(&answerBody{w.out, w.cancel}, length)
+	a.sendFrom(c, &answerBody{w.out, w.cancel}, length)
 }
 
 // answerBody ends the request when nobody reads the answer any more.
@@ -313,24 +315,44 @@ func (b *answerBody) Close() error {
 	return b.Reader.(io.Closer).Close()
 }
 
-// taken is a connection that was taken over. fiber's own has no halves and closes
-// nothing.
-type taken struct{ net.Conn }
+// taken is a connection that was taken over. What fiber hands out has no halves, closes
+// nothing, and is another connection's once this one is over; a handler's helpers may
+// hold on to it for longer than that, so they hold the connection itself.
+type taken struct {
+	net.Conn
+	mu   sync.Mutex // held while somebody reads
+	from io.Reader  // with what fiber has read ahead; nil when it is fiber's again
+}
 
-func (t *taken) under() net.Conn {
-	if u, ok := t.Conn.(interface{ UnsafeConn() net.Conn }); ok {
-		return u.UnsafeConn()
+func take(conn net.Conn) *taken {
+	t := &taken{Conn: conn, from: conn}
+	if u, ok := conn.(interface{ UnsafeConn() net.Conn }); ok {
+		t.Conn = u.UnsafeConn()
 	}
-	return t.Conn
+	return t
+}
+
+func (t *taken) Read(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.from == nil {
+		return 0, net.ErrClosed
+	}
+	return t.from.Read(p)
+}
+
+// end closes the connection, and returns when nobody reads from it any more.
+func (t *taken) end() {
+	_ = t.Close()
+	t.mu.Lock()
+	t.from = nil
+	t.mu.Unlock()
 }
 
 // CloseWrite ends what is sent.
 func (t *taken) CloseWrite() error {
-	if h, ok := t.under().(interface{ CloseWrite() error }); ok {
+	if h, ok := t.Conn.(interface{ CloseWrite() error }); ok {
 		return h.CloseWrite()
 	}
 	return t.Close()
 }
-
-// Close ends both halves.
-func (t *taken) Close() error { return t.under().Close() }

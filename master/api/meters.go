@@ -18,7 +18,13 @@ type meters struct {
 	times sync.Map // route → *histogram
 }
 
-func newMeters() *meters { return &meters{set: metrics.NewSet()} }
+func newMeters() *meters {
+	m := &meters{set: metrics.NewSet()}
+	m.set.GetOrCreateCounter(panics) // so that it is there before the first one
+	return m
+}
+
+const panics = "det_api_panics_total"
 
 // answered records one request.
 func (m *meters) answered(method, route string, code int, took time.Duration) {
@@ -29,6 +35,9 @@ func (m *meters) answered(method, route string, code int, took time.Duration) {
 	}
 	h.(*histogram).observe(took)
 }
+
+// panicked records one panic that ended an answer, and nothing else.
+func (m *meters) panicked() { m.set.GetOrCreateCounter(panics).Inc() }
 
 // bounds of the histograms in seconds.
 var bounds = [...]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}

@@ -89,6 +89,7 @@ func (a *API) caught(message, path string, fn func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			a.log.Error(message, "path", path, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			a.meters.panicked()
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -107,4 +109,129 @@ func TestAPanicInADownload(t *testing.T) {
 		t.Error("the panic is not in the log")
 	}
 	me.get("/api/v1/me").ok()
+}
+
+// oneBreaks is a body that panics while it is read, or when it is closed.
+type oneBreaks struct {
+	io.Reader
+	read, close bool
+	closed      *atomic.Int32
+}
+
+func (o oneBreaks) Read(p []byte) (int, error) {
+	if o.read {
+		panic("oh no, reader")
+	}
+	return o.Reader.Read(p)
+}
+
+func (o oneBreaks) Close() error {
+	o.closed.Add(1)
+	if o.close {
+		panic("oh no, closer")
+	}
+	return nil
+}
+
+// A panic of what an answer is read from, or when it is closed, breaks that answer off
+// alone; the reader is closed, the panic is logged and counted.
+func TestAPanicWhileAnAnswerIsSent(t *testing.T) {
+	r := newRig(t)
+	app := fiber.New(fiber.Config{DisableStartupMessage: true})
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var closed atomic.Int32
+	for path, body := range map[string]oneBreaks{"/reads": {read: true, closed: &closed}, "/closes": {close: true, closed: &closed},
+		"/both": {read: true, close: true, closed: &closed}, "/fine": {closed: &closed}} {
+		app.Get(path, func(c *fiber.Ctx) error {
+			body.Reader = strings.NewReader("all of it")
+			r.api.sendFrom(c, body, -1)
+			return nil
+		})
+	}
+	served := make(chan error, 1)
+	go func() { served <- app.Listener(lis) }()
+	ask := func(path string) (string, error) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+lis.Addr().String()+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := r.client.Do(req)
+		if err != nil {
+			return "", err
+		}
+		body, err := io.ReadAll(resp.Body)
+		return string(body), errors.Join(err, resp.Body.Close())
+	}
+	for _, path := range []string{"/reads", "/both"} {
+		if body, err := ask(path); err == nil {
+			t.Errorf("%s: an answer that broke off looks whole: %q", path, body)
+		}
+	}
+	for _, path := range []string{"/closes", "/fine"} {
+		if body, err := ask(path); body != "all of it" {
+			t.Errorf("%s: %q, %v", path, body, err)
+		}
+	}
+	r.client.CloseIdleConnections()
+	if err := errors.Join(app.ShutdownWithTimeout(10*time.Second), <-served); err != nil { // every answer is done with
+		t.Error(err)
+	}
+	if n := closed.Load(); n != 4 {
+		t.Errorf("%d of 4 readers were closed", n)
+	}
+	for _, says := range []string{"oh no, reader", "oh no, closer", "stream_test.go"} {
+		if !strings.Contains(r.log.String(), says) {
+			t.Errorf("the log does not say %q", says)
+		}
+	}
+	var counted bytes.Buffer
+	r.api.meters.write(&counted)
+	if !strings.Contains(counted.String(), "det_api_panics_total 4\n") {
+		t.Errorf("the panics are not counted: %s", counted.String())
+	}
+}
+
+// lent is a connection as fiber hands it out: it is another one's when this one is over.
+type lent struct{ net.Conn }
+
+func (l *lent) UnsafeConn() net.Conn { return l.Conn }
+
+// TestATakenConnectionIsKeptTooLong: whoever holds a connection that was taken over
+// after it is over neither brings the master down nor reaches another connection.
+func TestATakenConnectionIsKeptTooLong(t *testing.T) {
+	client, server := net.Pipe()
+	defer client.Close()
+	_, another := net.Pipe()
+	defer another.Close()
+	conn := &lent{server}
+	w := &handedOver{conn: make(chan net.Conn, 1), released: make(chan struct{})}
+	over := make(chan struct{})
+	go func() { w.takeOver(conn); close(over) }()
+	kept := <-w.conn
+	reading := make(chan error, 1)
+	go func() {
+		_, err := kept.Read(make([]byte, 1))
+		reading <- err
+	}()
+	close(w.released)
+	<-over
+	if err := <-reading; err == nil {
+		t.Error("what was being read goes on")
+	}
+	for _, next := range []net.Conn{nil, another} {
+		conn.Conn = next
+		_, readErr := kept.Read(make([]byte, 1))
+		_, writeErr := kept.Write([]byte("x"))
+		if readErr == nil || writeErr == nil {
+			t.Errorf("it is read (%v) and written (%v)", readErr, writeErr)
+		}
+		_ = kept.SetDeadline(time.Now())
+		_ = kept.Close()
+	}
+	if err := another.SetDeadline(time.Now()); err != nil {
+		t.Errorf("another connection was closed: %v", err)
+	}
 }
