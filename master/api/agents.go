@@ -33,18 +33,26 @@ func (a *API) slotsByNode(ctx context.Context) (map[poolNode]map[int]sched.Slot,
 	out := map[poolNode]map[int]sched.Slot{}
 	for _, p := range a.cfg.Pools {
 		for _, n := range nodes {
-			s := a.cfg.Inventory(p.Name, n)
-			if s == nil {
-				continue
+			if slots := a.slotsOf(p.Name, n); slots != nil {
+				out[poolNode{p.Name, n.ID}] = slots
 			}
-			byID := make(map[int]sched.Slot, len(s.Slots))
-			for _, slot := range s.Slots {
-				byID[slot.ID] = slot
-			}
-			out[poolNode{p.Name, n.ID}] = byID
 		}
 	}
 	return out, nil
+}
+
+// slotsOf are the slots that a node offers to a pool, by their numbers; nil where the
+// node is not of the pool.
+func (a *API) slotsOf(pool string, n store.NodeRow) map[int]sched.Slot {
+	s := a.cfg.Inventory(pool, n)
+	if s == nil {
+		return nil
+	}
+	byID := make(map[int]sched.Slot, len(s.Slots))
+	for _, slot := range s.Slots {
+		byID[slot.ID] = slot
+	}
+	return byID
 }
 
 func (a *API) wireDevice(pool string, s sched.Slot) v1.Device {

@@ -14,6 +14,7 @@ import (
 	"github.com/detent-ml/detent/master/proxy"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -76,10 +77,10 @@ type Config struct {
 	BlankLogin    func(remote, host string) bool // may somebody at that address, who calls that host, sign in with a blank password
 	Pools         pool.Set
 	Namespaces    []string // of Nomad, that our jobs run in; none means default
-	// What the cluster lays under configurations, and what it can do with them.
-	TaskContainer     expconf.TaskContainerDefaults
+	// Site is what the installation says of tasks. What is served to them, the API adds.
+	Site task.Site
+	// CheckpointStorage is what the cluster lays under configurations.
 	CheckpointStorage *expconf.RawCheckpointStorage
-	Capabilities      expconf.Capabilities
 	// Inventory says what a node offers to a pool; nil when it is not of that pool.
 	Inventory  func(pool string, node store.NodeRow) *NodeSlots
 	Idle       IdleTimeouts
@@ -92,11 +93,6 @@ type Config struct {
 	// Bucket opens the object storage of an experiment for reading; nil where the
 	// master reads none.
 	Bucket func(ctx context.Context, storage expconf.CheckpointStorage) (Bucket, error)
-	// SignIn says how a task signs in to a storage; nil for one by what it finds.
-	SignIn func(storage expconf.CheckpointStorage) *v1.Credentials
-	// CollectIn names the pool in which files of an experiment are removed; nil for
-	// its own.
-	CollectIn func(store.Stored) (string, error)
 	// CheckStorage says what is wrong with a storage of which no credentials could
 	// be given out; nil where none are.
 	CheckStorage func(storage expconf.CheckpointStorage) error

@@ -15,7 +15,7 @@ import (
 
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
-	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/task"
 )
 
 // memoryBucket is a bucket in memory, which notes what is asked of it.
@@ -157,12 +157,7 @@ func TestEachExperimentHasItsOwnPartOfABucket(t *testing.T) {
 // TestATaskIsToldHowToSignIn and no key.
 func TestATaskIsToldHowToSignIn(t *testing.T) {
 	r := newRig(t, func(c *Config) {
-		c.SignIn = func(s expconf.CheckpointStorage) *v1.Credentials {
-			if s.Type != expconf.S3 || s.AccessKey != nil {
-				return nil
-			}
-			return &v1.Credentials{By: v1.SignInByVault, Region: "eu-central-1"}
-		}
+		c.Site.SignIn = task.SignIn{Vault: task.Vault{Role: "det-task"}, Region: "eu-central-1"}
 	})
 	for config, want := range map[string]string{
 		bucketStorage(""): "vault eu-central-1",

@@ -9,9 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -61,17 +63,17 @@ func (a *API) claim(ctx context.Context, c *call, req *v1.ClaimRequest) (*v1.Cla
 		return nil, err
 	}
 	a.bus.Publish(store.AllocationTopic(id), store.TopicEvents)
-	if !rows.Session {
-		session = ""
-	}
-	spec, err := buildSpec(rows, a.specBase(rows.Pool), token, session)
+	attempt, err := task.Read(rows.Row)
 	if err != nil {
 		return nil, err
 	}
-	if spec.Devices, err = a.claimedDevices(ctx, rows); err != nil {
-		return nil, err
+	if rows.Token = token; rows.ActsForOwner {
+		rows.Session = session
 	}
-	return &v1.ClaimResponse{Token: token, Spec: spec}, nil
+	site := a.site()
+	spec, err := site.Spec(attempt, rows.Claimed, a.cfg.Pools.Named(rows.Pool))
+	spec.Devices = a.claimedDevices(rows)
+	return &v1.ClaimResponse{Token: token, Spec: spec}, err
 }
 
 // isFingerprint tells whether that can be a certificate's. Runners of the release before
@@ -87,7 +89,7 @@ func (a *API) belongs(w Workload, id string, rank int) error {
 	if len(namespaces) == 0 {
 		namespaces = []string{"default"}
 	}
-	job, group := "det-"+strings.ReplaceAll(id, ".", "-"), "rank-"+strconv.Itoa(rank)
+	job, group := jobspecs.JobID(id), jobspecs.GroupName(rank)
 	switch {
 	case !slices.Contains(namespaces, w.Namespace):
 		return fault.New(fault.Forbidden, "the identity is of Nomad namespace %s; tasks of this cluster run in %s", w.Namespace, strings.Join(namespaces, ", "))
@@ -99,15 +101,15 @@ func (a *API) belongs(w Workload, id string, rank int) error {
 	return nil
 }
 
-// specBase is what a task's specification needs to know of the cluster.
-func (a *API) specBase(name string) specBase {
-	b := specBase{ClusterID: a.cfg.ClusterID, MasterID: a.cfg.MasterID, SignIn: a.cfg.SignIn}
+// site is what the installation says of tasks, with what is served to them now.
+func (a *API) site() task.Site {
+	s := a.cfg.Site
 	if a.cfg.HarnessDir != "" {
 		sha, err := a.HarnessSHA()
 		if err != nil {
 			a.log.Error("tasks go without the Python package", "error", err)
 		} else {
-			b.Harness = "/harness/" + sha + ".tar.gz"
+			s.Harness = "/harness/" + sha + ".tar.gz"
 		}
 	}
 	if a.cfg.DetPath != "" {
@@ -115,25 +117,10 @@ func (a *API) specBase(name string) specBase {
 		if err != nil {
 			a.log.Error("tasks go without det", "error", err)
 		} else {
-			b.Det = "/cli/" + sha + "/" + RunnerTarget()
+			s.Det = "/cli/" + sha + "/" + RunnerTarget()
 		}
 	}
-	p := a.cfg.Pools.Named(name)
-	if p == nil {
-		return b
-	}
-	b.SlotType, b.Containers, b.Python = p.SlotType(), p.HasImages(), p.Python
-	defaults := a.containerDefaults(p)
-	if defaults.DtrainNetworkInterface != nil {
-		b.Interface = *defaults.DtrainNetworkInterface
-	}
-	if defaults.StartupHook != nil {
-		b.Hook = *defaults.StartupHook
-	}
-	if b.Containers && defaults.WorkDir != nil {
-		b.WorkDir = *defaults.WorkDir
-	}
-	return b
+	return s
 }
 
 // memberExit takes a runner's last word. The first one counts.

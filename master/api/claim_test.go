@@ -214,10 +214,10 @@ func TestTheOperatorsHook(t *testing.T) {
 	for want, change := range map[string]func(*Config){
 		"": func(*Config) {},
 		"export SITE=north": func(c *Config) {
-			c.TaskContainer.StartupHook = hook("export SITE=north")
+			c.Site.Defaults.StartupHook = hook("export SITE=north")
 		},
 		"export SITE=south": func(c *Config) {
-			c.TaskContainer.StartupHook = hook("export SITE=north")
+			c.Site.Defaults.StartupHook = hook("export SITE=north")
 			c.Pools[0].Defaults.StartupHook = hook("export SITE=south")
 		},
 	} {

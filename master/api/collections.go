@@ -14,6 +14,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/keep"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -142,10 +143,7 @@ func (a *API) removalOf(ctx context.Context, experiment int, ids, globs []string
 	if err != nil {
 		return store.Collection{}, err
 	}
-	one, err := a.collection(s)
-	if err != nil {
-		return one, err
-	}
+	one := a.collection(s, cfg.CheckpointStorage)
 	needed, elsewhere := s.Keep(keep.Policy{}).Needed(), s.Elsewhere(cfg.CheckpointStorage)
 	for _, id := range ids {
 		why, is := needed[id]
@@ -175,21 +173,16 @@ func (a *API) stored(ctx context.Context, experiment int) (store.Stored, expconf
 		err = fault.New(fault.Invalid, "experiment %d is being deleted, with all its files", experiment)
 	case s.Unmanaged:
 		err = fault.New(fault.Invalid, "experiment %d runs elsewhere: remove its files where its programs put them", experiment)
-	case !slices.Contains(a.cfg.Capabilities.Storage, cfg.CheckpointStorage.Type):
+	case !slices.Contains(a.cfg.Site.Capabilities.Storage, cfg.CheckpointStorage.Type):
 		err = fault.New(fault.Invalid, "the checkpoints of experiment %d lie in storage of type %s, which this cluster does not reach", experiment, cfg.CheckpointStorage.Type)
 	}
 	return s, cfg, err
 }
 
 // collection is one that somebody asked for, of nothing yet.
-func (a *API) collection(s store.Stored) (store.Collection, error) {
-	one := store.Collection{TaskID: store.CollectionID(s.ID), ExperimentID: s.ID, Reason: store.ByHand, Pool: s.Pool, Priority: s.Priority, Live: s.Live}
-	if a.cfg.CollectIn == nil {
-		return one, nil
-	}
-	var err error
-	one.Pool, err = a.cfg.CollectIn(s)
-	return one, err
+func (a *API) collection(s store.Stored, storage expconf.CheckpointStorage) store.Collection {
+	return store.Collection{TaskID: store.CollectionID(s.ID), ExperimentID: s.ID, Reason: store.ByHand,
+		Pool: task.RemovalPool(a.cfg.Pools, s.Pool, storage), Priority: s.Priority, Live: s.Live}
 }
 
 // removeEvents removes the files that TensorBoards of an experiment read. One that
@@ -199,14 +192,11 @@ func (a *API) removeEvents(ctx context.Context, c *call, _ *v1.None) (*v1.Empty,
 	if err != nil {
 		return nil, err
 	}
-	s, _, err := a.stored(ctx, e.ID)
+	s, cfg, err := a.stored(ctx, e.ID)
 	if err != nil {
 		return nil, err
 	}
-	one, err := a.collection(s)
-	if err != nil {
-		return nil, err
-	}
+	one := a.collection(s, cfg.CheckpointStorage)
 	one.Events = true
 	return &v1.Empty{}, a.begin(ctx, []store.Collection{one})
 }

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"slices"
 
 	"github.com/detent-ml/detent/master/sched"
@@ -48,17 +47,17 @@ func byDevice(slots map[int]sched.Slot, device string, id int) sched.Slot {
 }
 
 // claimedDevices are the devices that a member was given, for its runner.
-func (a *API) claimedDevices(ctx context.Context, r store.Claimed) ([]v1.Device, error) {
+func (a *API) claimedDevices(r store.Claimed) []v1.Device {
 	if len(r.Devices) == 0 {
-		return nil, nil
+		return nil
 	}
-	slots, err := a.slotsByNode(ctx)
-	if err != nil {
-		return nil, err
+	slots := map[int]sched.Slot{}
+	if r.Node != nil {
+		slots = a.slotsOf(r.Pool, *r.Node)
 	}
 	h := store.Holding{Pool: r.Pool, Devices: r.Devices}
 	for _, id := range r.SlotIDs {
 		h.SlotIDs = append(h.SlotIDs, int32(id))
 	}
-	return a.holdingDevices(h, slots[poolNode{r.Pool, r.NodeID}]), nil
+	return a.holdingDevices(h, slots)
 }

@@ -172,18 +172,11 @@ func keeps(before expconf.Config, cfg *expconf.Config) error {
 	if !same(before.Searcher.SourceCheckpointUUID, cfg.Searcher.SourceCheckpointUUID) || !same(before.Searcher.SourceTrialID, cfg.Searcher.SourceTrialID) {
 		return fault.New(fault.Invalid, "override config: a trial that goes on starts from its own checkpoints; submit a new experiment to start from those of another")
 	}
-	if placeOfFiles(before.CheckpointStorage) != placeOfFiles(cfg.CheckpointStorage) {
+	if !before.CheckpointStorage.SameFiles(cfg.CheckpointStorage) {
 		return fault.New(fault.Invalid, "override config: checkpoint_storage cannot be another place: the checkpoints to go on from are where they are; fork the experiment instead")
 	}
 	cfg.Reproducibility = before.Reproducibility
 	return nil
-}
-
-// filesAt is where a storage has its files.
-type filesAt struct{ kind, host, path, container, bucket, prefix, endpoint, account string }
-
-func placeOfFiles(s expconf.CheckpointStorage) filesAt {
-	return filesAt{s.Type, s.HostPath, text(s.StoragePath), text(s.ContainerPath) + s.Container, s.Bucket, text(s.Prefix), text(s.EndpointURL), text(s.AccountURL)}
 }
 
 func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }

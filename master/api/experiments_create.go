@@ -159,7 +159,7 @@ func (a *API) configure(ctx context.Context, s *submission, projectID *int) erro
 	if err != nil {
 		return fault.New(fault.Invalid, "the checkpoint storage of workspace %q: %w", ws.Name, err)
 	}
-	cfg, err := expconf.Complete(raw, expconf.ClusterDefaults{TaskContainer: a.containerDefaults(pool).Fragment(),
+	cfg, err := expconf.Complete(raw, expconf.ClusterDefaults{TaskContainer: a.cfg.Site.DefaultsIn(pool).Fragment(),
 		CheckpointStorage: storage, Seed: rand.Uint32(), Name: petName()})
 	if err != nil {
 		return wrongConfig(err)
@@ -183,7 +183,7 @@ func (a *API) accept(s *submission, cfg *expconf.Config, pool *pool.Pool, warnin
 	if err := cfg.Validate(); err != nil {
 		return wrongConfig(err)
 	}
-	can := a.capabilities(pool)
+	can := a.cfg.Site.CapabilitiesIn(pool)
 	if err := cfg.Refused(can); err != nil {
 		return wrongConfig(err)
 	}

@@ -2,8 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
 	"github.com/google/uuid"
 
@@ -75,40 +73,4 @@ func reaches(at string, k store.Checkpoint, own expconf.CheckpointStorage) error
 	}
 	return fault.New(fault.Invalid, "%s: checkpoint %s lies in the shared file system at %s, which this experiment does not mount; "+
 		"give it a checkpoint_storage of type shared_fs with that host_path", at, k.UUID, from.HostPath)
-}
-
-// foreign tells the program where the checkpoint lies that it starts from, where
-// that is not where its own lie: by its id, the storage in the form of a
-// configuration. Keys are told only to who has them anyway.
-func (b *specBuilder) foreign(own expconf.CheckpointStorage) error {
-	r := b.rows
-	if r.WarmStart == nil || len(r.WarmConfig) == 0 {
-		return nil
-	}
-	cfg, err := expconf.ParseConfigJSON(r.WarmConfig)
-	if err != nil {
-		return fmt.Errorf("the experiment of checkpoint %s: %w", *r.WarmStart, err)
-	}
-	from := cfg.CheckpointStorage
-	if placeOfFiles(from) == placeOfFiles(own) {
-		return nil
-	}
-	var parts struct {
-		Storage map[string]any `json:"checkpoint_storage"`
-	}
-	if err := json.Unmarshal(r.WarmConfig, &parts); err != nil {
-		return err
-	}
-	switch {
-	case from.Type == expconf.S3 && own.Type == expconf.S3 && own.AccessKey != nil && own.Bucket == from.Bucket && text(own.EndpointURL) == text(from.EndpointURL):
-		parts.Storage["access_key"], parts.Storage["secret_key"] = *own.AccessKey, text(own.SecretKey)
-	case r.WarmOwner != r.OwnerID:
-		for _, key := range []string{"access_key", "secret_key", "connection_string", "credential"} {
-			delete(parts.Storage, key)
-		}
-	}
-	b.signIn(from)
-	told, err := json.Marshal(map[string]any{*r.WarmStart: parts.Storage})
-	b.spec.Env["DET_CHECKPOINT_SOURCES"] = string(told)
-	return err
 }

@@ -40,9 +40,6 @@ func tensorboards() kind {
 	return kind{row: "TENSORBOARD", noun: "tensorboard", title: "TensorBoard"}
 }
 
-// proxyPath is where a task's pages are on the master.
-func proxyPath(task string) string { return "/proxy/" + task + "/" }
-
 // taskFor finds the task of the path, which must be of that kind, and asks
 // whether the caller may do that.
 func (a *API) taskFor(ctx context.Context, c *call, of kind, verb auth.Verb) (store.Task, error) {
@@ -227,7 +224,7 @@ func (a *API) taskSettings(of kind, config v1.Struct, template store.Template, w
 	if pool, err = a.poolFor(named, *raw.Resources.Slots, ws); err != nil {
 		return cfg, pool, nil, err
 	}
-	cfg, err = expconf.CompleteCommand(raw, expconf.CommandDefaults{TaskContainer: a.containerDefaults(pool),
+	cfg, err = expconf.CompleteCommand(raw, expconf.CommandDefaults{TaskContainer: a.cfg.Site.DefaultsIn(pool),
 		Description: of.title + " (" + petName() + ")"})
 	if err != nil {
 		return cfg, pool, nil, wrongConfig(err)
@@ -236,7 +233,7 @@ func (a *API) taskSettings(of kind, config v1.Struct, template store.Template, w
 	if err := cfg.Validate(of.program); err != nil {
 		return cfg, pool, nil, wrongConfig(err)
 	}
-	can := a.capabilities(pool)
+	can := a.cfg.Site.CapabilitiesIn(pool)
 	if err := cfg.Refused(can); err != nil {
 		return cfg, pool, nil, wrongConfig(err)
 	}

@@ -183,7 +183,7 @@ func (a *API) fitsPool(e store.Experiment, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := cfg.Refused(a.capabilities(pool)); err != nil {
+	if err := cfg.Refused(a.cfg.Site.CapabilitiesIn(pool)); err != nil {
 		return fault.New(fault.Invalid, "experiment %d cannot run in pool %s: %w", e.ID, name, err)
 	}
 	return nil
@@ -204,7 +204,7 @@ func (a *API) taskFitsPool(ctx context.Context, id, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := cfg.Refused(a.capabilities(pool)); err != nil {
+	if err := cfg.Refused(a.cfg.Site.CapabilitiesIn(pool)); err != nil {
 		return fault.New(fault.Invalid, "task %s cannot run in pool %s: %w", id, name, err)
 	}
 	return nil

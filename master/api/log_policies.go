@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/logpolicy"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -28,17 +29,6 @@ type logPolicies struct {
 	list     expconf.LogPolicies
 	patterns []v1.LogPattern
 	matcher  *logpolicy.Matcher // of patterns, in their order
-}
-
-// logPatterns leaves out the policies that a configuration has turned off.
-func logPatterns(list expconf.LogPolicies) []v1.LogPattern {
-	var patterns []v1.LogPattern
-	for i, p := range list {
-		if p.Pattern != nil {
-			patterns = append(patterns, v1.LogPattern{Policy: i, Pattern: *p.Pattern})
-		}
-	}
-	return patterns
 }
 
 // policiesOf finds the policies where lines come from. They change when an
@@ -77,7 +67,7 @@ func readPolicies(raw json.RawMessage) (*logPolicies, error) {
 			return nil, err
 		}
 	}
-	p.patterns = logPatterns(p.list)
+	p.patterns = task.LogPatterns(p.list)
 	texts := make([]string, len(p.patterns))
 	for i, x := range p.patterns {
 		texts[i] = x.Pattern

@@ -5,6 +5,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -21,7 +22,7 @@ func wireNotebook(k store.Task) v1.Notebook {
 	w := v1.Notebook{ID: k.ID, JobID: k.JobID, Description: k.Name, ResourcePool: k.Pool, StartTime: k.CreatedAt, State: taskState(k),
 		Username: k.Owner, DisplayName: k.OwnerName, UserID: k.OwnerID, WorkspaceID: k.WorkspaceID, ExitStatus: exitStatus(k)}
 	if k.ID != "" {
-		w.ServiceAddress = proxyPath(k.ID)
+		w.ServiceAddress = task.ProxyPath(k.ID)
 	}
 	return w
 }

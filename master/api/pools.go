@@ -45,14 +45,6 @@ func (a *API) poolFor(named string, slots int, ws store.WorkspaceSettings) (*poo
 	return nil, fault.New(fault.Invalid, "resources.resource_pool: the cluster has no default pool; name one")
 }
 
-// containerDefaults is what lies under the configurations of tasks in a pool.
-func (a *API) containerDefaults(p *pool.Pool) expconf.TaskContainerDefaults {
-	return p.Defaults.Over(a.cfg.TaskContainer)
-}
-
-// capabilities is what can be done in a pool.
-func (a *API) capabilities(p *pool.Pool) expconf.Capabilities { return p.Can(a.cfg.Capabilities) }
-
 // poolCount is what a pool has at the moment.
 type poolCount struct {
 	nodes, slots, used, aux, queued, scheduled int

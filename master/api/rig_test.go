@@ -19,6 +19,7 @@ import (
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/task"
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 
@@ -130,10 +131,11 @@ func rigConfig(t testing.TB) Config {
 	return Config{
 		ClusterName: "test", ClusterID: "cluster-1", MasterID: "master-1", Version: "0.38.1", DetentVersion: "0.1.0",
 		PublicURL:  "http://127.0.0.1:8080",
+		Site:       task.Site{ClusterID: "cluster-1", MasterID: "master-1", Capabilities: expconf.Everything()},
 		BlankLogin: func(remote, host string) bool { return net.ParseIP(remote).IsLoopback() && loopbackHost(host) },
 		Pools: pool.Set{{Name: "default", Driver: pool.RawExec, Description: "the only one", Compute: true, Aux: true,
 			Slots: pool.Slots{Kind: pool.CPUSlots}, Preemption: true, Priority: 42, MaxAux: 100}},
-		CheckpointStorage: sharedFS(t), CheckpointRoots: []string{"/tmp"}, Capabilities: expconf.Everything(), Inventory: rigInventory,
+		CheckpointStorage: sharedFS(t), CheckpointRoots: []string{"/tmp"}, Inventory: rigInventory,
 		RunnerDir: t.TempDir(), HarnessDir: t.TempDir(),
 		Redacted: func() any { return map[string]any{"database": "…"} },
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 func everySearcher(c *Config) {
-	c.Capabilities.Searchers = expconf.Everything().Searchers
+	c.Site.Capabilities.Searchers = expconf.Everything().Searchers
 }
 
 // TestAProgramDrivesASearch: the conversation of Determined up to 0.37, by its

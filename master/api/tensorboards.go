@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -40,7 +41,7 @@ func wireTensorboard(k store.Task, shown store.Tensorboard) v1.Tensorboard {
 		Username: k.Owner, DisplayName: k.OwnerName, UserID: k.OwnerID, WorkspaceID: k.WorkspaceID, ExitStatus: exitStatus(k),
 		ExperimentIDs: shown.ExperimentIDs, TrialIDs: shown.TrialIDs}
 	if k.ID != "" {
-		w.ServiceAddress = proxyPath(k.ID)
+		w.ServiceAddress = task.ProxyPath(k.ID)
 	}
 	return w
 }
@@ -133,7 +134,7 @@ func (a *API) shownBy(ctx context.Context, c *call, req *v1.LaunchTensorboardReq
 	if err != nil {
 		return t, err
 	}
-	shown, trials, err := shownExperiments(rows)
+	shown, trials, err := task.Shown(rows)
 	if err != nil {
 		return t, err
 	}
@@ -141,7 +142,7 @@ func (a *API) shownBy(ctx context.Context, c *call, req *v1.LaunchTensorboardReq
 		return t, tooMuchShown(trials)
 	}
 	for _, e := range shown {
-		if kind := e.Config.CheckpointStorage.Type; !slices.Contains(a.cfg.Capabilities.Storage, kind) {
+		if kind := e.Config.CheckpointStorage.Type; !slices.Contains(a.cfg.Site.Capabilities.Storage, kind) {
 			return t, fault.New(fault.Invalid, "the event files of experiment %d lie in storage of type %s, which this cluster cannot read", e.ID, kind)
 		}
 	}
@@ -169,25 +170,6 @@ func (a *API) experimentsLike(ctx context.Context, filters *v1.BulkExperimentFil
 
 func tooMuchShown(n int) error {
 	return fault.New(fault.Invalid, "a TensorBoard shows at most %d trials, and these are %d; name some of them in trialIds", mostShown, n)
-}
-
-// shownExperiments groups trials by their experiments, and counts them.
-func shownExperiments(rows []store.ShownTrial) (list []expconf.ShownExperiment, trials int, err error) {
-	for _, r := range rows {
-		if n := len(list); n == 0 || list[n-1].ID != r.ExperimentID {
-			cfg, err := expconf.ParseConfigJSON(r.Config)
-			if err != nil {
-				return nil, 0, fault.New(fault.Internal, "the configuration of experiment %d: %w", r.ExperimentID, err)
-			}
-			list = append(list, expconf.ShownExperiment{ID: r.ExperimentID, Config: cfg, Growing: r.Growing})
-		}
-		if r.TrialID != nil {
-			e := &list[len(list)-1]
-			e.Trials = append(e.Trials, *r.TrialID)
-			trials++
-		}
-	}
-	return list, trials, nil
 }
 
 func (a *API) killTensorboard(ctx context.Context, c *call, _ *v1.None) (*v1.TensorboardResponse, error) {

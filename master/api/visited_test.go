@@ -222,7 +222,7 @@ func TestShellKeys(t *testing.T) {
 func TestTensorboards(t *testing.T) {
 	r := newRig(t, func(c *Config) {
 		c.Idle.Tensorboard = 5 * time.Minute
-		c.Capabilities.Storage = []string{"shared_fs", "directory"}
+		c.Site.Capabilities.Storage = []string{"shared_fs", "directory"}
 	})
 	me := r.user("determined")
 	one, two := me.create(sharedStorage("/one"), `"activate":true`), me.create(sharedStorage("/two"), `"activate":true`)

@@ -89,10 +89,10 @@ func (t *term) safely(what string, do func() error) (err error) {
 
 // submissions hands jobs of attempts to Nomad. When several cannot be begun together,
 // each is tried alone, and one that fails then is put off.
-func (t *term) submissions(ctx context.Context, list []store.Work) ([]task, error) {
-	tasks, err := t.beginSubmissions(ctx, list)
+func (t *term) submissions(ctx context.Context, list []store.Work) ([]piece, error) {
+	pieces, err := t.beginSubmissions(ctx, list)
 	if err == nil {
-		return tasks, nil
+		return pieces, nil
 	}
 	t.later(ctx, list, err)
 	if len(list) == 1 {
@@ -107,12 +107,12 @@ func (t *term) submissions(ctx context.Context, list []store.Work) ([]task, erro
 			break
 		}
 		begun, _ := t.submissions(ctx, []store.Work{w})
-		tasks = append(tasks, begun...)
+		pieces = append(pieces, begun...)
 	}
-	return tasks, err
+	return pieces, err
 }
 
-func (t *term) beginSubmissions(ctx context.Context, list []store.Work) ([]task, error) {
+func (t *term) beginSubmissions(ctx context.Context, list []store.Work) ([]piece, error) {
 	ctx, cancel := context.WithTimeout(ctx, callFor)
 	defer cancel()
 	ids, tries := make([]string, len(list)), make(map[string]int, len(list))
@@ -130,12 +130,12 @@ func (t *term) beginSubmissions(ctx context.Context, list []store.Work) ([]task,
 	if err != nil {
 		return nil, err
 	}
-	tasks := make([]task, len(wanted))
+	pieces := make([]piece, len(wanted))
 	for i, s := range wanted {
 		s.Tries = tries[s.ID]
-		tasks[i] = task{s.ID, func(ctx context.Context) error { return t.submit(ctx, s) }}
+		pieces[i] = piece{s.ID, func(ctx context.Context) error { return t.submit(ctx, s) }}
 	}
-	return tasks, nil
+	return pieces, nil
 }
 
 func (t *term) submit(ctx context.Context, s store.ToSubmit) error {
@@ -145,15 +145,15 @@ func (t *term) submit(ctx context.Context, s store.ToSubmit) error {
 		if of == nil {
 			return fmt.Errorf("pool %q no longer exists", s.Pool)
 		}
-		task, err := t.cfg.Task(s, of)
+		job, err := t.describe(s, of)
 		if fault.Is(err, fault.Unavailable) {
 			outcome = cluster.TryAgain
 		}
 		if err != nil {
 			return err
 		}
-		if outcome, err = t.grant(ctx, s, task); outcome == cluster.Done {
-			outcome, err = t.nomad.Submit(ctx, task)
+		if outcome, err = t.settle(ctx, &job); outcome == cluster.Done {
+			outcome, err = t.nomad.Submit(ctx, job.Task)
 		}
 		return err
 	})
@@ -173,12 +173,12 @@ func (t *term) submit(ctx context.Context, s store.ToSubmit) error {
 }
 
 // stops has Nomad stop jobs of attempts.
-func (t *term) stops(_ context.Context, list []store.Work) ([]task, error) {
-	tasks := make([]task, len(list))
+func (t *term) stops(_ context.Context, list []store.Work) ([]piece, error) {
+	pieces := make([]piece, len(list))
 	for i, w := range list {
-		tasks[i] = task{w.About, func(ctx context.Context) error { return t.stop(ctx, w) }}
+		pieces[i] = piece{w.About, func(ctx context.Context) error { return t.stop(ctx, w) }}
 	}
-	return tasks, nil
+	return pieces, nil
 }
 
 func (t *term) stop(ctx context.Context, w store.Work) error {

@@ -18,7 +18,7 @@ import (
 	"github.com/detent-ml/detent/master/cluster/clustertest"
 	"github.com/detent-ml/detent/master/cluster/nomadtest"
 	"github.com/detent-ml/detent/master/pool"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/task"
 )
 
 var fillBare = flag.Int("fill-bare", 1_000, "how many bare jobs BenchmarkFill registers with Nomad, before and after, as its yardstick")
@@ -41,12 +41,12 @@ func BenchmarkFill(b *testing.B) {
 	w.term.cfg.Pools[0].Slots.PerNode = 8
 	w.term.cfg.Timing.Start = time.Hour // nobody passes the gate
 	rig := clustertest.Rig{Runner: jobspecs.Runner{Path: "/det-runner"}}
-	w.term.cfg.Task = func(s store.ToSubmit, _ *pool.Pool) (jobspecs.Task, error) {
-		t := rig.Task(id, s.ID, len(s.Members))
-		for i, m := range s.Members {
+	w.term.cfg.Task = func(a task.Attempt, members []task.Placed, _ *pool.Pool) (task.Job, error) {
+		t := rig.Task(id, a.ID, len(members))
+		for i, m := range members {
 			t.Members[i].NodeID, t.Members[i].NodeName = m.NodeID, m.NodeName
 		}
-		return t, nil
+		return task.Job{Task: t}, nil
 	}
 	w.crowd(benchSlots, 0)
 	nomad := &emptyNomad{fakeNomad: w.nomad, real: connected}

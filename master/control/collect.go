@@ -12,6 +12,7 @@ import (
 	policy "github.com/detent-ml/detent/master/keep"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/task"
 )
 
 // Files of experiments are removed by tasks, called collections. The loop makes
@@ -20,7 +21,7 @@ import (
 // cycle, and written only if the experiment is still as it was.
 
 // collectionType is the type of the tasks that remove files.
-const collectionType = "CHECKPOINT_GC"
+const collectionType = task.Removal
 
 // maxCollects is how often a collection is tried, and collectPause how long after
 // the first time; each pause is four times the one before.
@@ -40,10 +41,10 @@ func collectAgain(t store.LiveTask, run int, end lifecycle.Step) bool {
 }
 
 // collections decides what files of experiments are to be removed.
-func (t *term) collections(_ context.Context, list []store.Work) ([]task, error) {
-	tasks := make([]task, len(list))
+func (t *term) collections(_ context.Context, list []store.Work) ([]piece, error) {
+	pieces := make([]piece, len(list))
 	for i, w := range list {
-		tasks[i] = task{w.About, func(ctx context.Context) error {
+		pieces[i] = piece{w.About, func(ctx context.Context) error {
 			err := t.safely(w.About, func() error { return t.collect(ctx, w) })
 			ctx = context.WithoutCancel(ctx)
 			if err == nil || errors.Is(err, store.ErrStale) { // what is still to go is found anew
@@ -52,7 +53,7 @@ func (t *term) collections(_ context.Context, list []store.Work) ([]task, error)
 			return t.keep(ctx, func(tx *store.DB) error { return tx.WorkFailed(ctx, w.Kind, w.About, err.Error(), gap(w.Tries)) }, err)
 		}}
 	}
-	return tasks, nil
+	return pieces, nil
 }
 
 func (t *term) collect(ctx context.Context, w store.Work) error {
@@ -76,10 +77,10 @@ func (t *term) collect(ctx context.Context, w store.Work) error {
 
 // erasures deletes rows of experiments, a part at a time: after each part it is the
 // others' turn.
-func (t *term) erasures(_ context.Context, list []store.Work) ([]task, error) {
-	tasks := make([]task, len(list))
+func (t *term) erasures(_ context.Context, list []store.Work) ([]piece, error) {
+	pieces := make([]piece, len(list))
 	for i, w := range list {
-		tasks[i] = task{w.About, func(ctx context.Context) error {
+		pieces[i] = piece{w.About, func(ctx context.Context) error {
 			id, err := strconv.Atoi(w.About)
 			if err != nil {
 				return err
@@ -105,12 +106,13 @@ func (t *term) erasures(_ context.Context, list []store.Work) ([]task, error) {
 			return nil
 		}}
 	}
-	return tasks, nil
+	return pieces, nil
 }
 
 // plan decides what is to be removed of an experiment's files, and writes it down.
-func (t *term) plan(ctx context.Context, s store.Stored, plan func(store.Stored) store.Collection) (err error) {
-	c := plan(s)
+func (t *term) plan(ctx context.Context, s store.Stored, plan func(store.Stored, expconf.Config, error) store.Collection) error {
+	cfg, unread := expconf.ParseConfigJSON(s.Config)
+	c := plan(s, cfg, unread)
 	if len(c.Removals) > store.MostRemovals {
 		c.Removals, c.Events, c.Part = c.Removals[:store.MostRemovals], false, true
 	}
@@ -118,14 +120,11 @@ func (t *term) plan(ctx context.Context, s store.Stored, plan func(store.Stored)
 		return nil
 	}
 	c.TaskID = store.CollectionID(s.ID)
-	c.Pool = s.Pool
-	if t.cfg.CollectIn != nil && c.Over == "" {
-		if c.Pool, err = t.cfg.CollectIn(s); err != nil {
-			return err
-		}
+	if c.Pool = s.Pool; unread == nil && c.Over == "" {
+		c.Pool = task.RemovalPool(t.cfg.Pools, s.Pool, cfg.CheckpointStorage)
 	}
 	made := false
-	err = t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) (err error) {
+	err := t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) (err error) {
 		made, err = tx.Collect(ctx, c)
 		return err
 	})
@@ -138,10 +137,9 @@ func (t *term) plan(ctx context.Context, s store.Stored, plan func(store.Stored)
 }
 
 // byPolicy removes what an experiment's policy has no use for.
-func byPolicy(s store.Stored) store.Collection {
+func byPolicy(s store.Stored, cfg expconf.Config, unread error) store.Collection {
 	c := store.Collection{ExperimentID: s.ID, Reason: store.ByPolicy, Priority: s.Priority, Saw: s.State, Live: s.Live, Wish: s.CollectAsked}
-	cfg, err := expconf.ParseConfigJSON(s.Config)
-	if err != nil || !removable(cfg.CheckpointStorage) {
+	if unread != nil || !removable(cfg.CheckpointStorage) {
 		return c // there is nothing that could be done, and nothing to wait for
 	}
 	verdict := policy.Decide(s.Keep(policyOf(cfg)))
@@ -163,11 +161,10 @@ func policyOf(cfg expconf.Config) policy.Policy {
 
 // byDeletion removes all files of an experiment. What others need holds it up;
 // what its tasks have put elsewhere than their configuration says is theirs.
-func byDeletion(s store.Stored) store.Collection {
+func byDeletion(s store.Stored, cfg expconf.Config, unread error) store.Collection {
 	c := store.Collection{ExperimentID: s.ID, Reason: store.ByDeletion, Priority: s.Priority, Saw: s.State, Wish: s.DeletesAsked}
-	cfg, err := expconf.ParseConfigJSON(s.Config)
-	if err != nil {
-		c.Over = fmt.Sprintf("where its files lie cannot be read: %v", err)
+	if unread != nil {
+		c.Over = fmt.Sprintf("where its files lie cannot be read: %v", unread)
 		return c
 	}
 	elsewhere := s.Elsewhere(cfg.CheckpointStorage)

@@ -61,7 +61,7 @@ func (b *bench) collects(task string, run int, problem string) {
 		b.t.Fatal(err)
 	}
 	reports := []store.Freed{}
-	for _, r := range left.Removals {
+	for _, r := range left.Checkpoints {
 		reports = append(reports, store.Freed{UUID: r.UUID, Files: 1, Bytes: 10, Left: map[string]int64{}})
 	}
 	if left.Events {

@@ -19,8 +19,8 @@ const (
 	lookEvery      = time.Second // for what is due now and was not when it was last looked
 )
 
-// A task is one piece of work that was begun; about is what it is about.
-type task struct {
+// A piece of work that was begun; about is what it is about.
+type piece struct {
 	about string
 	do    func(ctx context.Context) error
 }
@@ -30,8 +30,8 @@ type lane struct {
 	t     *term
 	kind  string
 	limit int
-	begin func(ctx context.Context, list []store.Work) ([]task, error) // with an error, those that could be begun all the same
-	kick  chan struct{}                                                // there may be something new
+	begin func(ctx context.Context, list []store.Work) ([]piece, error) // with an error, those that could be begun all the same
+	kick  chan struct{}                                                 // there may be something new
 
 	mu    sync.Mutex
 	busy  map[string]bool
@@ -100,11 +100,11 @@ func (l *lane) pass(ctx context.Context) int {
 		return 0
 	}
 	begun := map[string]bool{}
-	tasks, err := l.begin(ctx, list)
+	pieces, err := l.begin(ctx, list)
 	if err != nil {
 		l.until = time.Now().Add(firstAgain)
 	}
-	for _, x := range tasks {
+	for _, x := range pieces {
 		begun[x.about] = true
 		l.start(ctx, x)
 	}
@@ -151,7 +151,7 @@ func (l *lane) release(about string) {
 	l.mu.Unlock()
 }
 
-func (l *lane) start(ctx context.Context, x task) {
+func (l *lane) start(ctx context.Context, x piece) {
 	l.t.hands.all.Go(func() {
 		defer notify(l.freed)
 		defer l.release(x.about)

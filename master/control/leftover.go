@@ -50,12 +50,12 @@ func (t *term) queueReads(ctx context.Context, tx *store.DB, facts []store.Membe
 }
 
 // reads reads what attempts have left.
-func (t *term) reads(_ context.Context, list []store.Work) ([]task, error) {
-	tasks := make([]task, len(list))
+func (t *term) reads(_ context.Context, list []store.Work) ([]piece, error) {
+	pieces := make([]piece, len(list))
 	for i, w := range list {
-		tasks[i] = task{w.About, func(ctx context.Context) error { return t.read(ctx, w) }}
+		pieces[i] = piece{w.About, func(ctx context.Context) error { return t.read(ctx, w) }}
 	}
-	return tasks, nil
+	return pieces, nil
 }
 
 // read reads all members of an attempt. After some tries a member counts as read: the

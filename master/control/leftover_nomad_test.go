@@ -19,6 +19,7 @@ import (
 	"github.com/detent-ml/detent/master/cluster/nomadtest"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/plugins/runner/fakemaster"
 )
@@ -59,12 +60,12 @@ func newFarBench(t *testing.T, script string) *farBench {
 	cfg.Exit = func(ctx context.Context, m Member, x v1.MemberExitRequest) error {
 		return b.db.MemberExit(ctx, m.AllocationID, m.Rank, x.ExitCode, x.Reason, x.Stopped, x.LogsDone)
 	}
-	cfg.Task = func(s store.ToSubmit, _ *pool.Pool) (jobspecs.Task, error) {
-		b.state.Spec.AllocationID, b.state.Spec.TaskID = s.ID, s.TaskID
+	cfg.Task = func(a task.Attempt, _ []task.Placed, _ *pool.Pool) (task.Job, error) {
+		b.state.Spec.AllocationID, b.state.Spec.TaskID = a.ID, a.TaskID
 		rig := clustertest.Rig{NodeID: b.agent.NodeID, Runner: jobspecs.Runner{Path: runner}}
-		task := rig.Task("11111111-aaaa-4aaa-8aaa-111111111111", s.ID, 1)
-		task.Masters.URLs = []string{b.away.URL()}
-		return task, nil
+		job := task.Job{Task: rig.Task("11111111-aaaa-4aaa-8aaa-111111111111", a.ID, 1)}
+		job.Masters.URLs = []string{b.away.URL()}
+		return job, nil
 	}
 	return b
 }

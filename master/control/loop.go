@@ -13,6 +13,7 @@ import (
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -40,8 +41,8 @@ type Nomad interface {
 type Config struct {
 	Pools  pool.Set
 	Timing lifecycle.Timing
-	// Task makes the job's description of an attempt: pool, runner, masters.
-	Task func(store.ToSubmit, *pool.Pool) (jobspecs.Task, error)
+	// Task describes the job of an attempt: task.Site's Job.
+	Task func(a task.Attempt, members []task.Placed, of *pool.Pool) (task.Job, error)
 	// Logs is where it is written why an attempt did not start; nil for nowhere.
 	Logs *store.LogStore
 	// Left is how what attempts have left on their nodes is read; nil for not at all.
@@ -51,9 +52,6 @@ type Config struct {
 	Exit func(ctx context.Context, from Member, exit v1.MemberExitRequest) error
 	// Secrets is where credentials come from; nil where none are given out.
 	Secrets Secrets
-	// CollectIn names the pool in which files of an experiment are removed; nil for
-	// its own.
-	CollectIn func(store.Stored) (string, error)
 	// AvoidAfter is after how many failures in a row an experiment avoids a node; 0
 	// is never.
 	AvoidAfter int

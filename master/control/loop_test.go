@@ -16,6 +16,7 @@ import (
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/task"
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 
@@ -121,12 +122,12 @@ func newBench(t testing.TB, nodes ...string) *bench {
 	timing.StopAfter, timing.Margin = 0, 0
 	l := New(Config{Timing: timing, Pools: pool.Set{{Name: "default", NodePool: "default", Driver: "raw_exec",
 		Slots: pool.Slots{Kind: pool.CPUSlots, PerNode: 2}, MaxAux: 10}},
-		Task: func(s store.ToSubmit, _ *pool.Pool) (jobspecs.Task, error) {
-			task := jobspecs.Task{AllocationID: s.ID}
-			for _, m := range s.Members {
-				task.Members = append(task.Members, jobspecs.Member{NodeID: m.NodeID})
+		Task: func(a task.Attempt, members []task.Placed, _ *pool.Pool) (task.Job, error) {
+			job := task.Job{Task: jobspecs.Task{AllocationID: a.ID}}
+			for _, m := range members {
+				job.Members = append(job.Members, jobspecs.Member{NodeID: m.NodeID})
 			}
-			return task, nil
+			return job, nil
 		}}, db, store.NewBus(dsn, log), b.nomad, log)
 	n, err := db.Elect(t.Context(), "test", "", time.Hour)
 	if err != nil || n != 1 {

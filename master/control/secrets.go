@@ -6,11 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/task"
 )
 
 // Secrets is where attempts get the credentials for their checkpoints from. What
@@ -24,7 +24,10 @@ type Secrets interface {
 	Needed(storage expconf.CheckpointStorage) bool
 	NeededBy(taskType string) bool
 	// Grant settles what an attempt may do. An error of the code Invalid is final.
-	Grant(ctx context.Context, s store.ToSubmit) error
+	Grant(ctx context.Context, allocationID string, grants task.Grants) error
+	// Login reads a username and a password that the attempt itself could not. An error
+	// of the code Invalid is final.
+	Login(ctx context.Context, path string) (username, password string, err error)
 	// Granted says whether this master remembers to have done so.
 	Granted(allocationID string) bool
 	// Revoke takes it back. It is idempotent.
@@ -37,12 +40,16 @@ type Secrets interface {
 // have left.
 const sweepEvery = time.Minute
 
-// grant settles what the job's program may do, if it needs that.
-func (t *term) grant(ctx context.Context, s store.ToSubmit, task jobspecs.Task) (cluster.Outcome, error) {
-	if t.cfg.Secrets == nil || task.Credentials == nil || task.Credentials.Role == "" {
+// settle sees to what the job needs of Vault before Nomad is asked: what its program may
+// do, and the credentials of its image's registry.
+func (t *term) settle(ctx context.Context, job *task.Job) (cluster.Outcome, error) {
+	if t.cfg.Secrets == nil || job.Credentials == nil || job.Credentials.Role == "" {
 		return cluster.Done, nil
 	}
-	err := t.cfg.Secrets.Grant(ctx, s)
+	err := t.login(ctx, job)
+	if err == nil {
+		err = t.cfg.Secrets.Grant(ctx, job.AllocationID, job.Grants)
+	}
 	switch {
 	case err == nil:
 		return cluster.Done, nil
@@ -51,6 +58,22 @@ func (t *term) grant(ctx context.Context, s store.ToSubmit, task jobspecs.Task) 
 	default:
 		return cluster.TryAgain, err
 	}
+}
+
+// loginFor is how long Vault may take to tell the credentials of a registry.
+const loginFor = 5 * time.Second
+
+func (t *term) login(ctx context.Context, job *task.Job) error {
+	if job.Login == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, loginFor)
+	defer cancel()
+	username, password, err := t.cfg.Secrets.Login(ctx, job.Login)
+	if err == nil {
+		job.SignInWith(username, password)
+	}
+	return err
 }
 
 // release takes back what attempts had that ended in this cycle, and every so

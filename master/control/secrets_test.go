@@ -12,7 +12,7 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/pool"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/task"
 )
 
 // fakeSecrets keeps roles in a map.
@@ -30,14 +30,20 @@ func (f *fakeSecrets) Away() string { f.mu.Lock(); defer f.mu.Unlock(); return f
 func (f *fakeSecrets) Needed(s expconf.CheckpointStorage) bool { return s.Type == expconf.S3 }
 func (f *fakeSecrets) NeededBy(string) bool                    { return false }
 
-func (f *fakeSecrets) Grant(_ context.Context, s store.ToSubmit) error {
+func (f *fakeSecrets) Login(_ context.Context, path string) (username, password string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return "robot", path, f.fails
+}
+
+func (f *fakeSecrets) Grant(_ context.Context, id string, _ task.Grants) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.before != nil {
-		f.before(s.ID)
+		f.before(id)
 	}
 	if f.fails == nil {
-		f.roles[s.ID] = true
+		f.roles[id] = true
 	}
 	return f.fails
 }
@@ -68,10 +74,10 @@ func (f *fakeSecrets) set(away string, fails error) {
 func withSecrets(t *testing.T) (*bench, *fakeSecrets) {
 	b := newBench(t, "n1")
 	f := &fakeSecrets{roles: map[string]bool{}}
-	task := b.term.cfg.Task
+	describe := b.term.cfg.Task
 	b.term.cfg.Secrets = f
-	b.term.cfg.Task = func(s store.ToSubmit, p *pool.Pool) (jobspecs.Task, error) {
-		j, err := task(s, p)
+	b.term.cfg.Task = func(a task.Attempt, members []task.Placed, p *pool.Pool) (task.Job, error) {
+		j, err := describe(a, members, p)
 		j.Credentials = &jobspecs.Credentials{Role: "det-task", Engine: "aws"}
 		return j, err
 	}
@@ -173,10 +179,10 @@ func TestCredentialsThatCannotBeGiven(t *testing.T) {
 	if outcome := b.text(`SELECT outcome FROM allocations WHERE id = $1`, id); outcome != "refused" {
 		t.Errorf("its outcome is %s", outcome)
 	}
-	if _, err := b.term.grant(t.Context(), store.ToSubmit{}, jobspecs.Task{}); err != nil {
+	if _, err := b.term.settle(t.Context(), &task.Job{}); err != nil {
 		t.Errorf("a task without credentials: %v", err)
 	}
-	if outcome, _ := b.term.grant(t.Context(), store.ToSubmit{}, jobspecs.Task{Credentials: &jobspecs.Credentials{Audience: "sts"}}); outcome != cluster.Done {
+	if outcome, _ := b.term.settle(t.Context(), &task.Job{Task: jobspecs.Task{Credentials: &jobspecs.Credentials{Audience: "sts"}}}); outcome != cluster.Done {
 		t.Error("a task that shows its identity was given a role")
 	}
 }

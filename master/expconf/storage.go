@@ -132,6 +132,19 @@ func (s CheckpointStorage) PathInTask() (string, bool) {
 	return "", false
 }
 
+// SameFiles tells whether another storage has its files where this one has.
+func (s CheckpointStorage) SameFiles(other CheckpointStorage) bool {
+	return s.filesAt() == other.filesAt()
+}
+
+// filesAt is where a storage has its files.
+type filesAt struct{ kind, host, path, container, bucket, prefix, endpoint, account string }
+
+func (s CheckpointStorage) filesAt() filesAt {
+	return filesAt{s.Type, s.HostPath, first("", s.StoragePath), first("", s.ContainerPath) + s.Container, s.Bucket,
+		first("", s.Prefix), first("", s.EndpointURL), first("", s.AccountURL)}
+}
+
 // PathOnHost is the same directory as the node sees it.
 func (s CheckpointStorage) PathOnHost() (string, bool) {
 	if s.Type != SharedFS {

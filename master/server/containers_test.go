@@ -8,7 +8,7 @@ import (
 
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/expconf"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/task"
 )
 
 const dockerPools = `
@@ -25,8 +25,29 @@ resource_pools:
   - {name: plain, driver: docker}
 `
 
+// sited is a master of a configuration with what follows from it, not running.
+func sited(t *testing.T, cfg Config) *master {
+	t.Helper()
+	m := &master{cfg: cfg, artifacts: artifacts{runnerSHA: "aa", archiveSHA: "bb"}, pools: poolsOf(t, cfg)}
+	var err error
+	if m.site, err = m.readSite(); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// read is an attempt of a row.
+func read(t *testing.T, row task.Row) task.Attempt {
+	t.Helper()
+	a, err := task.Read(row)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
 // attempt is one to submit, with a configuration completed as the API does it.
-func attempt(t *testing.T, cfg Config, pool, more string) store.ToSubmit {
+func attempt(t *testing.T, cfg Config, pool, more string) task.Attempt {
 	t.Helper()
 	i := slices.IndexFunc(cfg.Pools, func(p PoolConfig) bool { return p.Name == pool })
 	raw, _, err := expconf.Parse("config", []byte("name: x\nentrypoint: [a]\nsearcher: {name: single, metric: loss, max_length: {batches: 1}}\n"+more))
@@ -53,8 +74,7 @@ func attempt(t *testing.T, cfg Config, pool, more string) store.ToSubmit {
 	if err != nil {
 		t.Fatal(err)
 	}
-	experiment, trial := 1, 2
-	return store.ToSubmit{ID: "1.t.1", TaskID: "1.t", TaskType: "TRIAL", ExperimentID: &experiment, TrialID: &trial, Config: text, Slots: 1}
+	return read(t, task.Row{ID: "1.t.1", TaskID: "1.t", Type: "TRIAL", ExperimentID: 1, TrialID: 2, Config: text, Slots: 1})
 }
 
 func TestContainersOfTrials(t *testing.T) {
@@ -62,38 +82,38 @@ func TestContainersOfTrials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &master{cfg: cfg, artifacts: artifacts{runnerSHA: "aa", archiveSHA: "bb"}, pools: poolsOf(t, cfg)}
-	make := func(name string, s store.ToSubmit) *jobspecs.Task {
+	m := sited(t, cfg)
+	make := func(name string, a task.Attempt) task.Job {
 		t.Helper()
-		task := &jobspecs.Task{AllocationID: s.ID, Pool: *m.pools.Named(name)}
-		if err := m.contain(task, s); err != nil {
+		job, err := m.site.Job(a, nil, m.pools.Named(name))
+		if err != nil {
 			t.Fatal(err)
 		}
-		return task
+		return job
 	}
-	task := make("gpu", attempt(t, cfg, "gpu", ""))
-	c := task.Container
+	job := make("gpu", attempt(t, cfg, "gpu", ""))
+	c := job.Container
 	if c.Image != "torch:2" || c.User != "1000" || c.ShmBytes != 1<<30 || !c.HardMemory || c.NoGPU || !slices.Equal(c.Add, []string{"SYS_NICE"}) {
 		t.Errorf("with what the pool says it runs in %+v", c)
 	}
-	if r := c.Registry; r == nil || r.Path != "nomad/jobs" || r.Server != "r.example" || len(task.Variables) != 0 {
+	if r := c.Registry; r == nil || r.Path != "nomad/jobs" || r.Server != "r.example" || len(job.Variables) != 0 {
 		t.Errorf("with what the pool says it signs in with %+v", r)
 	}
 	if len(c.Mounts) != 2 || c.Mounts[0].Target != "/site" || c.Mounts[1].Target != expconf.SharedFSMount || !c.Mounts[1].Create {
 		t.Errorf("with what the pool says it mounts %+v", c.Mounts)
 	}
-	if task.Runner.SHA256 != "bb" || !task.Runner.Archive || !strings.HasSuffix(task.Runner.URL, "/runner/aa/linux-amd64.tar") {
-		t.Errorf("its runner is %+v", task.Runner)
+	if job.Runner.SHA256 != "bb" || !job.Runner.Archive || !strings.HasSuffix(job.Runner.URL, "/runner/aa/linux-amd64.tar") {
+		t.Errorf("its runner is %+v", job.Runner)
 	}
 
 	s := attempt(t, cfg, "gpu", "environment: {image: own:1, registry_auth: {username: u, password: p}}\nresources: {shm_size: 2g}")
 	s.Account, s.Slots = "12:34", 0
-	task = make("gpu", s)
-	if c := task.Container; c.Image != "own:1" || c.User != "12:34" || c.ShmBytes != 2<<30 || !c.NoGPU {
+	job = make("gpu", s)
+	if c := job.Container; c.Image != "own:1" || c.User != "12:34" || c.ShmBytes != 2<<30 || !c.NoGPU {
 		t.Errorf("with what the task says it runs in %+v", c)
 	}
-	if r := task.Container.Registry; r.Path != jobspecs.VariablePath("1.t.1") || task.Variables["password"] != "p" {
-		t.Errorf("its own credentials are %+v at %+v", task.Variables, r)
+	if r := job.Container.Registry; r.Path != jobspecs.VariablePath("1.t.1") || job.Variables["password"] != "p" {
+		t.Errorf("its own credentials are %+v at %+v", job.Variables, r)
 	}
 	s = attempt(t, cfg, "gpu", "")
 	s.Slots = 0
@@ -108,7 +128,7 @@ func TestContainersOfTrials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c = make("plain", store.ToSubmit{ID: "c.1", TaskID: "c", TaskType: "COMMAND", TaskConfig: command}).Container
+	c = make("plain", read(t, task.Row{ID: "c.1", TaskID: "c", Type: "COMMAND", TaskConfig: command})).Container
 	if c.Image != "cmd:1" || len(c.Mounts) != 0 {
 		t.Errorf("a command runs in %+v", c)
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/spool"
-	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/task"
 )
 
 // A configuration is held against its pool again when its job is made.
@@ -21,12 +21,11 @@ resource_pools:
   - {name: shared, driver: exec}
 `)
 	config := json.RawMessage(`{"description":"d","entrypoint":["true"],"bind_mounts":[{"host_path":"/","container_path":"/x"}],"resources":{"slots":0},"environment":{}}`)
-	s := store.ToSubmit{ID: "t.1", TaskID: "t", TaskType: "COMMAND", TaskConfig: config, Pool: "open"}
-	if err := m.stillFits(s, m.pools.Named("open")); err != nil {
+	a := read(t, task.Row{ID: "t.1", TaskID: "t", Type: "COMMAND", TaskConfig: config, Pool: "open"})
+	if _, err := m.site.Job(a, nil, m.pools.Named("open")); err != nil {
 		t.Errorf("in the pool it was submitted to: %v", err)
 	}
-	s.Pool = "shared"
-	if err := m.stillFits(s, m.pools.Named("shared")); err == nil || !strings.Contains(err.Error(), "bind_mounts") {
+	if _, err := m.site.Job(a, nil, m.pools.Named("shared")); err == nil || !strings.Contains(err.Error(), "cannot run in pool shared") || !strings.Contains(err.Error(), "bind_mounts") {
 		t.Errorf("in a pool without mounts: %v", err)
 	}
 }

@@ -37,18 +37,18 @@ func TestLogPoliciesOfTheCluster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := &master{cfg: cfg, pools: poolsOf(t, cfg)}
+		m := sited(t, cfg)
 		c, err := m.apiConfig()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := len(c.TaskContainer.LogPolicies); got != want {
+		if got := len(c.Site.Defaults.LogPolicies); got != want {
 			t.Errorf("%s: %d policies, want %d", file, got, want)
 		}
-		if !capabilities().LogPolicies || c.Capabilities.LogPolicies != capabilities().LogPolicies {
+		if !capabilities().LogPolicies || c.Site.Capabilities.LogPolicies != capabilities().LogPolicies {
 			t.Error("they are not said to have an effect")
 		}
-		if w := (expconf.Config{LogPolicies: c.TaskContainer.LogPolicies}).Unhonoured(c.Capabilities); strings.Contains(strings.Join(w.Strings(), "\n"), "log_policies") {
+		if w := (expconf.Config{LogPolicies: c.Site.Defaults.LogPolicies}).Unhonoured(c.Site.Capabilities); strings.Contains(strings.Join(w.Strings(), "\n"), "log_policies") {
 			t.Errorf("%s: warned of %v", file, w)
 		}
 	}

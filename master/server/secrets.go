@@ -2,9 +2,7 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +14,7 @@ import (
 	"github.com/detent-ml/detent/master/objects"
 	"github.com/detent-ml/detent/master/secrets"
 	"github.com/detent-ml/detent/master/store"
-	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/task"
 )
 
 // VaultConfig says how to reach Vault, which gives out the credentials for
@@ -124,141 +122,41 @@ func (m *master) newVault() (*secrets.Vault, error) {
 		Changed: func() { m.bus.Publish(store.TopicIntent) }})
 }
 
-// signsIn says how tasks sign in to a storage: by keys in its configuration or by
-// what the node has (""), by Vault, or by their identities.
-func (m *master) signsIn(s expconf.CheckpointStorage) v1.SignInBy {
-	switch {
-	case s.Type != expconf.S3 || s.AccessKey != nil:
-		return ""
-	case m.cfg.Vault.Address != "":
-		return v1.SignInByVault
-	case m.cfg.WebIdentity.RoleARN != "":
-		return v1.SignInByWebIdentity
-	}
-	return ""
-}
+// placeOf is where a storage is, in the words of Vault's roles.
+func placeOf(p task.Place) secrets.Place { return secrets.Place(p) }
 
-// signIn is what a runner is told of it.
-func (m *master) signIn(s expconf.CheckpointStorage) *v1.Credentials {
-	by := m.signsIn(s)
-	if by == "" {
-		return nil
+func placesOf(list []task.Place) []secrets.Place {
+	var places []secrets.Place
+	for _, p := range list {
+		places = append(places, placeOf(p))
 	}
-	c := &v1.Credentials{By: by, Region: m.cfg.S3Region}
-	if by == v1.SignInByWebIdentity {
-		c.RoleARN, c.STSEndpoint = m.cfg.WebIdentity.RoleARN, m.cfg.WebIdentity.STSEndpoint
-	}
-	return c
-}
-
-// credentials is what of it stands in the job of an attempt.
-func (m *master) credentials(s store.ToSubmit) (*jobspecs.Credentials, error) {
-	storages, err := storagesOf(s)
-	if err != nil {
-		return nil, err
-	}
-	from, err := sourceOf(s)
-	if err != nil {
-		return nil, err
-	}
-	for _, storage := range append(storages, from...) {
-		switch m.signsIn(storage) {
-		case v1.SignInByVault:
-			return &jobspecs.Credentials{Role: m.cfg.Vault.TaskRole, Engine: m.cfg.Vault.AWSPath, Namespace: m.cfg.Vault.Namespace}, nil
-		case v1.SignInByWebIdentity:
-			return &jobspecs.Credentials{Audience: m.cfg.WebIdentity.Audience}, nil
-		}
-	}
-	return nil, nil
-}
-
-// storagesOf are the storages that an attempt reads or writes: its experiment's,
-// or those of what a TensorBoard shows.
-func storagesOf(s store.ToSubmit) ([]expconf.CheckpointStorage, error) {
-	var configs [][]byte
-	if s.TrialID != nil || collects(s) {
-		configs = append(configs, s.Config)
-	}
-	for _, shown := range s.Shows {
-		configs = append(configs, shown.Config)
-	}
-	var list []expconf.CheckpointStorage
-	for _, raw := range configs {
-		cfg, err := expconf.ParseConfigJSON(raw)
-		if err != nil {
-			return nil, fmt.Errorf("the configuration of an experiment: %w", err)
-		}
-		list = append(list, cfg.CheckpointStorage)
-	}
-	return list, nil
-}
-
-// sourceOf is the storage of the checkpoint that an attempt starts from, if any.
-func sourceOf(s store.ToSubmit) ([]expconf.CheckpointStorage, error) {
-	if s.WarmStart == nil || len(s.WarmConfig) == 0 {
-		return nil, nil
-	}
-	cfg, err := expconf.ParseConfigJSON(s.WarmConfig)
-	if err != nil {
-		return nil, fmt.Errorf("the experiment of the checkpoint that it starts from: %w", err)
-	}
-	return []expconf.CheckpointStorage{cfg.CheckpointStorage}, nil
-}
-
-func placeOf(s expconf.CheckpointStorage) secrets.Place {
-	return secrets.Place{Bucket: s.Bucket, Prefix: strings.Trim(deref(s.Prefix), "/")}
+	return places
 }
 
 // checkStorage says whether credentials could be given out for a storage.
 func (m *master) checkStorage(s expconf.CheckpointStorage) error {
-	if m.signsIn(s) != v1.SignInByVault {
+	if !m.site.SignIn.Needed(s) {
 		return nil
 	}
-	_, err := secrets.Policy(m.clusterID, secrets.Grant{Write: []secrets.Place{placeOf(s)}})
+	_, err := secrets.Policy(m.clusterID, secrets.Grant{Write: []secrets.Place{placeOf(task.PlaceOf(s))}})
 	return err
 }
 
 // granter fits Vault to the loop, which knows attempts and not roles.
 type granter struct {
 	*secrets.Vault
-	m *master
+	task.SignIn
+	db *store.DB
 }
 
-// Needed and NeededBy say what has to wait while Vault is away.
-func (g granter) Needed(s expconf.CheckpointStorage) bool { return g.m.signsIn(s) == v1.SignInByVault }
-func (g granter) NeededBy(taskType string) bool {
-	return taskType == "TENSORBOARD" || taskType == jobspecs.CheckpointGC
+func (g granter) Grant(ctx context.Context, allocationID string, grants task.Grants) error {
+	return g.Vault.Grant(ctx, jobspecs.JobID(allocationID),
+		secrets.Grant{Write: placesOf(grants.Write), Read: placesOf(grants.Read), Delete: placesOf(grants.Delete)})
 }
 
-func (g granter) Grant(ctx context.Context, s store.ToSubmit) error {
-	storages, err := storagesOf(s)
-	if err != nil {
-		return fault.Wrap(fault.Invalid, err, "%v", err)
-	}
-	var grant secrets.Grant
-	for _, storage := range storages {
-		switch {
-		case g.m.signsIn(storage) != v1.SignInByVault:
-		case collects(s):
-			grant.Delete = append(grant.Delete, placeOf(storage))
-		case s.TrialID != nil:
-			grant.Write = append(grant.Write, placeOf(storage))
-		default:
-			grant.Read = append(grant.Read, placeOf(storage))
-		}
-	}
-	from, err := sourceOf(s)
-	if err != nil {
-		return fault.Wrap(fault.Invalid, err, "%v", err)
-	}
-	for _, storage := range from {
-		if g.m.signsIn(storage) == v1.SignInByVault {
-			place := placeOf(storage)
-			place.Prefix = path.Join(place.Prefix, *s.WarmStart)
-			grant.Read = append(grant.Read, place)
-		}
-	}
-	return g.Vault.Grant(ctx, jobspecs.JobID(s.ID), grant)
+func (g granter) Login(ctx context.Context, path string) (username, password string, err error) {
+	l, err := g.Vault.Login(ctx, path)
+	return l.Username, l.Password, err
 }
 
 func (g granter) Granted(allocationID string) bool {
@@ -270,7 +168,7 @@ func (g granter) Revoke(ctx context.Context, allocationID string) error {
 }
 
 func (g granter) Sweep(ctx context.Context) (int, error) {
-	return g.Vault.Sweep(ctx, jobspecs.JobPrefix(), g.m.db.Over)
+	return g.Vault.Sweep(ctx, jobspecs.JobPrefix(), g.db.Over)
 }
 
 // bucket opens the storage of an experiment for reading. An experiment's configuration
@@ -311,6 +209,14 @@ func openBucket(ctx context.Context, o objects.Store) (api.Bucket, error) {
 		return nil, err
 	}
 	return bucket{b}, nil
+}
+
+func deref[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
 }
 
 // bucket fits object storage to the API, which does not know it.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -24,7 +23,9 @@ func configured(t *testing.T, text string) *master {
 	if problems := cfg.check(); len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	return &master{cfg: cfg, pools: poolsOf(t, cfg), clusterID: "6f3f0a4e-5f8e-4c5b-9d1e-2f7a3c1b0d9e"}
+	m := sited(t, cfg)
+	m.clusterID = "6f3f0a4e-5f8e-4c5b-9d1e-2f7a3c1b0d9e"
+	return m
 }
 
 func TestVaultsConfiguration(t *testing.T) {
@@ -71,49 +72,8 @@ func TestHowTasksSignIn(t *testing.T) {
 		{vault, plain, v1.SignInByVault}, {vault, keyed, ""}, {vault, folder, ""},
 		{web, plain, v1.SignInByWebIdentity}, {web, keyed, ""}, {web, folder, ""},
 	} {
-		if got := c.m.signsIn(c.s); got != c.want {
+		if got := c.m.site.SignIn.By(c.s); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.s, got, c.want)
-		}
-		if told := c.m.signIn(c.s); (told == nil) != (c.want == "") {
-			t.Errorf("%+v: the runner is told %+v", c.s, told)
-		}
-	}
-}
-
-// stored is a configuration as a row has it.
-func stored(t *testing.T, storage string) []byte {
-	t.Helper()
-	raw, _, err := expconf.Parse("test", []byte("entrypoint: x\nsearcher: {name: single, metric: loss}\ncheckpoint_storage: "+storage))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg, err := expconf.Complete(raw, expconf.ClusterDefaults{Name: "x"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := json.Marshal(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
-func TestCredentialsInAJob(t *testing.T) {
-	m := configured(t, vaulted)
-	s3, folder := stored(t, "{type: s3, bucket: b, prefix: '7'}"), stored(t, "{type: shared_fs, host_path: /x}")
-	for name, c := range map[string]struct {
-		s    store.ToSubmit
-		want bool
-	}{
-		"trial in S3":               {store.ToSubmit{TrialID: ptr(1), Config: s3}, true},
-		"trial in a folder":         {store.ToSubmit{TrialID: ptr(1), Config: folder}, false},
-		"command":                   {store.ToSubmit{TaskType: "COMMAND"}, false},
-		"TensorBoard of both":       {store.ToSubmit{TaskType: "TENSORBOARD", Shows: []store.ShownTrial{{Config: folder}, {Config: s3}}}, true},
-		"TensorBoard of the folder": {store.ToSubmit{TaskType: "TENSORBOARD", Shows: []store.ShownTrial{{Config: folder}}}, false},
-	} {
-		got, err := m.credentials(c.s)
-		if err != nil || (got != nil) != c.want || got != nil && (got.Role != "det-task" || got.Engine != "aws") {
-			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
 }

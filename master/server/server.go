@@ -21,6 +21,7 @@ import (
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/secrets"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -109,12 +110,16 @@ type master struct {
 	vault     *secrets.Vault // nil where credentials come from elsewhere
 	artifacts artifacts
 	pools     pool.Set
+	site      task.Site
 	conns     *connections
 }
 
 // reach makes the ways to what the master works with, and sets the first password.
 func (m *master) reach(ctx context.Context, read func() (artifacts, error)) (err error) {
 	if m.artifacts, err = read(); err != nil {
+		return err
+	}
+	if m.site, err = m.readSite(); err != nil {
 		return err
 	}
 	if m.nomad, err = m.connect(); err != nil {

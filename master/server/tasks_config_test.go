@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/detent-ml/detent/master/store"
 )
 
 func TestSettingsOfInteractiveTasks(t *testing.T) {
@@ -31,24 +29,6 @@ func TestSettingsOfInteractiveTasks(t *testing.T) {
 	for _, want := range []string{"tensorboard_timeout", "resource_pools[0].python: expected the whole path"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in: %v", want, err)
-		}
-	}
-}
-
-// What shows pages needs more memory than a small program.
-func TestMemoryOfTasks(t *testing.T) {
-	cfg, err := load(t, "resource_pools: [{name: a, aux_memory_mb: 300, memory_mb_per_slot: 400}]", []string{"DETENT_DATABASE=postgres://a/b"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &master{cfg: cfg, pools: poolsOf(t, cfg)}
-	for _, c := range []struct {
-		kind        string
-		slots, want int
-	}{{"COMMAND", 0, 300}, {"SHELL", 0, 300}, {"NOTEBOOK", 0, 1024}, {"TENSORBOARD", 0, 1024}, {"NOTEBOOK", 1, 1024}, {"NOTEBOOK", 4, 1600}, {"TRIAL", 1, 400}} {
-		got, err := m.member(&m.pools[0], store.ToSubmit{TaskType: c.kind}, store.LiveMember{SlotIDs: make([]int32, c.slots)})
-		if err != nil || got.MemoryMB != c.want {
-			t.Errorf("a %s of %d slots gets %d MB, want %d", c.kind, c.slots, got.MemoryMB, c.want)
 		}
 	}
 }

@@ -10,15 +10,12 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/api"
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/control"
 	"github.com/detent-ml/detent/master/discovery"
 	"github.com/detent-ml/detent/master/expconf"
-	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/lifecycle"
-	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/webui"
@@ -67,87 +64,12 @@ func (c Config) detPath() string {
 func (m *master) loopConfig() control.Config {
 	t := lifecycle.DefaultTiming()
 	t.StopAfter, t.Place, t.Pull = time.Duration(m.cfg.StopAfter), time.Duration(m.cfg.PlaceTimeout), time.Duration(m.cfg.PullTimeout)
-	cfg := control.Config{Timing: t, Task: m.task, Pools: m.pools, Logs: store.NewLogStore(m.db, m.bus), CollectIn: m.collectIn, AvoidAfter: m.cfg.AvoidNodeAfter, Left: m.nomad}
+	cfg := control.Config{Timing: t, Task: m.site.Job, Pools: m.pools, Logs: store.NewLogStore(m.db, m.bus), AvoidAfter: m.cfg.AvoidNodeAfter, Left: m.nomad}
 	cfg.Timing.Read = control.ReadWithin
 	if m.vault != nil {
-		cfg.Secrets = granter{m.vault, m}
+		cfg.Secrets = granter{m.vault, m.site.SignIn, m.db}
 	}
 	return cfg
-}
-
-// task describes an attempt's job.
-func (m *master) task(s store.ToSubmit, of *pool.Pool) (jobspecs.Task, error) {
-	t := jobspecs.Task{AllocationID: s.ID, Run: s.RunID, ClusterID: m.clusterID, ClusterName: m.cfg.ClusterName, Type: s.TaskType,
-		ExperimentID: deref(s.ExperimentID), TrialID: deref(s.TrialID), TaskID: s.TaskID, Owner: s.Owner, Title: s.TaskName,
-		Pool:    *of,
-		Masters: jobspecs.Masters{URLs: m.cfg.TaskURLs, Service: m.cfg.ServiceName, Scheme: m.cfg.scheme(), CA: m.artifacts.authority},
-		Runner: jobspecs.Runner{SHA256: m.artifacts.runnerSHA,
-			URL: fmt.Sprintf("%s/runner/%s/linux-amd64", m.cfg.TaskURLs[0], m.artifacts.runnerSHA)},
-		Services: jobspecs.NomadServices, Ports: taskPorts(), StopAfter: time.Duration(m.cfg.StopAfter)}
-	if m.cfg.Consul.Address != "" {
-		t.Services = jobspecs.ConsulServices
-	}
-	if err := m.stillFits(s, of); err != nil {
-		return t, err
-	}
-	var err error
-	if t.Credentials, err = m.credentials(s); err != nil {
-		return t, err
-	}
-	t.Links = links(m.cfg.PublicURL, s)
-	if s.ExperimentID != nil {
-		t.Title = deref(s.ExperimentName)
-	}
-	for _, x := range s.Members {
-		j, err := m.member(of, s, x)
-		if err != nil {
-			return t, err
-		}
-		t.Members = append(t.Members, j)
-	}
-	if of.HasImages() {
-		return t, m.contain(&t, s)
-	}
-	if s.Account != "" && !collects(s) {
-		return t, fault.New(fault.Invalid, "%s is linked to the account %s of the nodes, and tasks of pool %s (driver %s) run as another: "+
-			"use a pool with the driver docker, or remove the link (det user link-with-agent-user)", s.Owner, s.Account, of.Name, of.Driver)
-	}
-	return t, nil
-}
-
-// stillFits holds a configuration against the pool once more, whatever moved it there
-// or changed the pool since it was submitted. What removes files is the operators' own.
-func (m *master) stillFits(s store.ToSubmit, of *pool.Pool) error {
-	if collects(s) {
-		return nil
-	}
-	can := of.Can(capabilities())
-	var err error
-	if s.TrialID != nil {
-		cfg, perr := expconf.ParseConfigJSON(s.Config)
-		if perr != nil {
-			return fmt.Errorf("the configuration of experiment %d: %w", deref(s.ExperimentID), perr)
-		}
-		err = cfg.Refused(can)
-	} else {
-		cfg, perr := expconf.ParseCommandConfigJSON(s.TaskConfig)
-		if perr != nil {
-			return fmt.Errorf("the configuration of task %s: %w", s.TaskID, perr)
-		}
-		err = cfg.Refused(can)
-	}
-	if err != nil {
-		return fmt.Errorf("it cannot run in pool %s: %w", s.Pool, err)
-	}
-	return nil
-}
-
-func deref[T any](p *T) T {
-	if p == nil {
-		var zero T
-		return zero
-	}
-	return *p
 }
 
 // apiConfig is what the API needs to know.
@@ -155,19 +77,13 @@ func (m *master) apiConfig() (api.Config, error) {
 	c := api.Config{ClusterName: m.cfg.ClusterName, ClusterID: m.clusterID, MasterID: m.masterID, Version: v1.Compatible,
 		DetentVersion: v1.Version, PublicURL: m.cfg.PublicURL, BlankLogin: m.blankLogin, RunnerDir: filepath.Dir(m.cfg.RunnerPath),
 		HarnessDir: m.cfg.HarnessPath, Pages: webui.Files(), Redacted: m.redacted, Namespaces: []string{m.cfg.Nomad.Namespace},
-		Capabilities: capabilities(), Inventory: m.inventory,
+		Site: m.site, Inventory: m.inventory,
 		Idle: api.IdleTimeouts{Notebook: time.Duration(m.cfg.NotebookTimeout) * time.Second, Tensorboard: time.Duration(m.cfg.TensorboardTimeout) * time.Second}}
 	c.DetPath = m.cfg.detPath()
-	c.Bucket, c.SignIn, c.CheckStorage, c.CollectIn = m.bucket, m.signIn, m.checkStorage, m.collectIn
+	c.Bucket, c.CheckStorage = m.bucket, m.checkStorage
 	var err error
 	if c.CheckpointStorage, err = m.cfg.storage(); err != nil {
 		return c, err
-	}
-	if c.TaskContainer, err = m.cfg.taskDefaults(); err != nil {
-		return c, err
-	}
-	if c.TaskContainer.LogPolicies == nil {
-		c.TaskContainer.LogPolicies = expconf.DefaultLogPolicies()
 	}
 	if c.CheckpointRoots, err = m.cfg.checkpointRoots(); err != nil {
 		return c, err
@@ -245,7 +161,3 @@ func (m *master) catalogue() (discovery.Catalogue, error) {
 		return list, err
 	}), nil
 }
-
-// taskPorts are the labels of the ports that a task's members get from Nomad, as
-// its specification names them.
-func taskPorts() []string { return []string{"c10d", "dtrain_ssh", "comm1", "comm2"} }

@@ -12,6 +12,7 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/keep"
+	"github.com/detent-ml/detent/master/task"
 )
 
 // A collection is a task that removes files of an experiment's: those of its
@@ -213,9 +214,8 @@ type Collection struct {
 // patterns, as seen from its folder. Without patterns nothing goes, and it is
 // looked what is there.
 type Removal struct {
-	UUID  string   `db:"uuid"`
-	Globs []string `db:"globs"`
-	Known int      `db:"known"` // files that it is known to have; read only
+	UUID  string
+	Globs []string
 }
 
 // CollectionID names a new collection of an experiment, as its other tasks are named.
@@ -362,22 +362,16 @@ func (db *DB) insertCollection(ctx context.Context, c Collection) error {
 	return err
 }
 
-// Remaining is what a collection has yet to do.
-type Remaining struct {
-	Removals []Removal
-	Events   bool
-}
-
-// Remaining reads it.
-func (db *DB) Remaining(ctx context.Context, task string) (Remaining, error) {
-	events, err := scalar[bool](ctx, db, `SELECT events AND events_at IS NULL FROM collections WHERE task_id = $1`, task)
+// Remaining reads what a collection has yet to do.
+func (db *DB) Remaining(ctx context.Context, id string) (task.Remaining, error) {
+	events, err := scalar[bool](ctx, db, `SELECT events AND events_at IS NULL FROM collections WHERE task_id = $1`, id)
 	if err != nil {
-		return Remaining{}, err
+		return task.Remaining{}, err
 	}
-	list, err := rows[Removal](ctx, db, `
+	list, err := rows[task.Remainder](ctx, db, `
 		SELECT r.checkpoint::text AS uuid, r.globs, (SELECT count(*) FROM jsonb_object_keys(k.resources) AS name WHERE name NOT LIKE '%/') AS known
-		FROM removals r JOIN checkpoints k ON k.uuid = r.checkpoint WHERE r.task_id = $1 AND r.at IS NULL ORDER BY r.checkpoint`, task)
-	return Remaining{Removals: list, Events: events}, err
+		FROM removals r JOIN checkpoints k ON k.uuid = r.checkpoint WHERE r.task_id = $1 AND r.at IS NULL ORDER BY r.checkpoint`, id)
+	return task.Remaining{Checkpoints: list, Events: events}, err
 }
 
 // Freed is what a collection reports of a checkpoint, or of TensorBoard's files.

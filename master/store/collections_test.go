@@ -175,7 +175,7 @@ func TestWhatIsReportedCountsOnce(t *testing.T) {
 		t.Errorf("%+v %v", list, err)
 	}
 	left, err := w.db.Remaining(t.Context(), task)
-	if err != nil || len(left.Removals) != 0 || left.Events {
+	if err != nil || len(left.Checkpoints) != 0 || left.Events {
 		t.Errorf("left to do: %+v %v", left, err)
 	}
 }

@@ -67,7 +67,7 @@ func TestGateAgainstANewPassword(t *testing.T) {
 	}
 	claim := func(id string) error {
 		got, err := w.db.Claim(ctx, goodClaim(id, 0, "n"))
-		if err == nil && got.Session {
+		if err == nil && got.ActsForOwner {
 			t.Error("the gate gives a session after the new password")
 		}
 		return err

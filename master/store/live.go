@@ -247,5 +247,14 @@ func (db *DB) Nodes(ctx context.Context) ([]NodeRow, error) {
 		SELECT `+nodeColumns+` FROM nodes ORDER BY name, id`)
 }
 
+// node is one of them; nil where it is not known.
+func (db *DB) node(ctx context.Context, id string) (*NodeRow, error) {
+	list, err := rows[NodeRow](ctx, db, `SELECT `+nodeColumns+` FROM nodes WHERE id = $1`, id)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	return &list[0], nil
+}
+
 const nodeColumns = `id, name, address, node_pool, datacenter, version, status, eligible, draining, drain_deadline, inventory,
 	registered_at, seen_at, enabled, drain_wanted, slots_off`

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/task"
 )
 
 // A Claim is what a runner shows at the gate, after its identity was verified.
@@ -26,42 +27,13 @@ type Claim struct {
 
 // Claimed is everything about an attempt that its runner needs to know.
 type Claimed struct {
-	AllocationID   string          `db:"allocation_id"`
-	TaskID         string          `db:"task_id"`
-	TaskType       string          `db:"type"`
-	RunID          int             `db:"run_id"`
-	Pool           string          `db:"pool"`
-	Rank           int             `db:"rank"`
-	NodeID         string          `db:"node_id"`
-	NodeName       string          `db:"node_name"`
-	SlotIDs        []int           `db:"slot_ids"`
-	Devices        []string        `db:"devices"`
-	Slots          int             `db:"slots"`    // of the whole attempt
-	CommKey        string          `db:"comm_key"` // known to its members alone
-	Members        int             `db:"members"`  // nodes of the whole attempt
-	NomadAllocID   string          `db:"claimed_by"`
-	Address        string          `db:"address"`
-	Ports          map[string]int  `db:"ports"`
-	Username       string          `db:"username"`
-	AgentUser      json.RawMessage `db:"agent_user"`
-	TaskConfig     json.RawMessage `db:"task_config"`
-	HasContext     bool            `db:"has_context"`
-	TrialID        int             `db:"trial_id"`
-	ExperimentID   int             `db:"experiment_id"`
-	TrialSeed      int64           `db:"seed"`
-	HParams        json.RawMessage `db:"hparams"`
-	Config         json.RawMessage `db:"config"` // the experiment's, complete
-	WarmStart      *string         `db:"warm_start"`
-	WarmConfig     json.RawMessage `db:"warm_config"` // of the other experiment that the warm start is of
-	WarmOwner      int             `db:"warm_owner"`
-	OwnerID        int             `db:"owner_id"`
-	Checkpoint     *string         `db:"checkpoint"` // the trial's own newest complete one
-	StepsCompleted int             `db:"steps"`      // at that checkpoint
-	GatewaySecret  string          `db:"gateway_secret"`
-	Session        bool            `db:"-"` // the program may act in its owner's name
-	Keys           ShellKeys       `db:"-"` // of a shell
-	Shows          []ShownTrial    `db:"-"` // of a TensorBoard
-	Collect        Remaining       `db:"-"` // of a task that removes files
+	task.Row
+	task.Claimed
+	NodeID  string   `db:"node_id"`
+	Devices []string `db:"devices"` // that its slots are
+	Node    *NodeRow `db:"-"`       // of a member with devices; nil where the node is no longer known
+	// ActsForOwner: the program may act in its owner's name.
+	ActsForOwner bool `db:"-"`
 }
 
 // gate is what decides a claim.
@@ -104,7 +76,7 @@ func (db *DB) Claim(ctx context.Context, c Claim) (Claimed, error) {
 		if out, err = tx.claimed(ctx, c); err != nil {
 			return err
 		}
-		out.Session = session
+		out.ActsForOwner = session
 		if g.TrialID != nil {
 			return tx.rollBack(ctx, *g.TrialID, g.RunID, out.StepsCompleted)
 		}
@@ -191,22 +163,23 @@ func (db *DB) passGate(ctx context.Context, c Claim, g gate) (session bool, err 
 
 func (db *DB) claimed(ctx context.Context, c Claim) (Claimed, error) {
 	out, err := db.claimedRow(ctx, c)
+	if err == nil && len(out.Devices) > 0 {
+		out.Node, err = db.node(ctx, out.NodeID)
+	}
 	if err != nil {
 		return out, err
 	}
-	switch out.TaskType {
-	case "SHELL":
+	switch out.Type {
+	case task.Shell:
 		keys, err := db.ShellKeys(ctx, []string{out.TaskID})
-		out.Keys = keys[out.TaskID]
+		k := keys[out.TaskID]
+		out.Keys = task.Keys{Authorized: k.PublicKey, Host: k.HostPrivateKey}
 		return out, err
-	case "CHECKPOINT_GC":
-		out.Collect, err = db.Remaining(ctx, out.TaskID)
+	case task.Removal:
+		out.Remaining, err = db.Remaining(ctx, out.TaskID)
 		return out, err
-	case "TENSORBOARD":
-		boards, err := db.Tensorboards(ctx, []string{out.TaskID})
-		if err == nil {
-			out.Shows, err = db.ShownTrials(ctx, boards[out.TaskID])
-		}
+	case task.Tensorboard:
+		out.Shows, err = db.shownBy(ctx, out.TaskID)
 		return out, err
 	}
 	return out, nil
@@ -214,24 +187,15 @@ func (db *DB) claimed(ctx context.Context, c Claim) (Claimed, error) {
 
 func (db *DB) claimedRow(ctx context.Context, c Claim) (Claimed, error) {
 	return row[Claimed](ctx, db, "attempt "+c.AllocationID, `
-		SELECT a.id AS allocation_id, a.task_id, t.type, a.run_id, a.pool, m.rank, m.node_id, m.node_name, m.slot_ids, m.devices,
-			a.slots, a.comm_key::text, (SELECT count(*) FROM members o WHERE o.allocation_id = a.id) AS members, m.claimed_by, m.address, m.ports,
-			u.username, u.agent_user, t.config AS task_config, t.context_hash IS NOT NULL AS has_context,
-			coalesce(tr.id, 0) AS trial_id, coalesce(t.experiment_id, 0) AS experiment_id, coalesce(tr.seed, 0) AS seed,
-			a.gateway_secret::text, tr.hparams, e.config, tr.warm_start::text, t.owner_id,
-			warm.config AS warm_config, coalesce(warm.owner_id, 0) AS warm_owner, k.uuid::text AS checkpoint, coalesce(k.steps, 0) AS steps
-		FROM members m
-		JOIN allocations a ON a.id = m.allocation_id
-		JOIN tasks t ON t.id = a.task_id
-		JOIN users u ON u.id = t.owner_id
-		LEFT JOIN trials tr ON tr.task_id = t.id
-		LEFT JOIN experiments e ON e.id = t.experiment_id
+		SELECT `+attemptColumns+`, m.rank, m.node_id, m.node_name, m.slot_ids, m.devices, m.claimed_by, m.ports,
+			a.comm_key::text, (SELECT count(*) FROM members o WHERE o.allocation_id = a.id) AS members,
+			k.context_hash IS NOT NULL AS has_context, coalesce(t.seed, 0) AS seed, a.gateway_secret::text, t.hparams,
+			newest.uuid::text AS checkpoint, coalesce(newest.steps, 0) AS steps
+		FROM `+attemptTables+`
+		JOIN members m ON m.allocation_id = a.id
 		LEFT JOIN LATERAL (
-			SELECT we.config, we.owner_id FROM checkpoints wc JOIN trials wt ON wt.id = wc.trial_id JOIN experiments we ON we.id = wt.experiment_id
-			WHERE wc.uuid = tr.warm_start AND we.id <> e.id) warm ON true
-		LEFT JOIN LATERAL (
-			SELECT uuid, steps FROM checkpoints k WHERE k.trial_id = tr.id AND k.state = 'COMPLETED' AND NOT `+going+`
-			ORDER BY steps DESC, reported_at DESC LIMIT 1) k ON true
+			SELECT uuid, steps FROM checkpoints k WHERE k.trial_id = t.id AND k.state = 'COMPLETED' AND NOT `+going+`
+			ORDER BY steps DESC, reported_at DESC LIMIT 1) newest ON true
 		WHERE m.allocation_id = $1 AND m.rank = $2`, c.AllocationID, c.Rank)
 }
 

@@ -141,7 +141,7 @@ func TestClaimGivesAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.TaskType != "TRIAL" || got.Rank != 1 || got.Members != 2 || got.RunID != 3 || got.TrialID != trial || got.Username != "determined" ||
+	if got.Type != "TRIAL" || got.Rank != 1 || got.Members != 2 || got.Run != 3 || got.TrialID != trial || got.Owner != "determined" ||
 		got.NodeName != "node-1" || len(got.SlotIDs) != 1 || got.Ports["c10d"] != 29400 || got.TrialSeed != 7 ||
 		string(got.HParams) != `{"lr": 0.1}` || got.Checkpoint != nil || got.StepsCompleted != 0 || got.HasContext {
 		t.Errorf("%+v", got)

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/detent-ml/detent/master/task"
 )
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
@@ -150,43 +152,16 @@ func (db *DB) TrustNomad(ctx context.Context) error {
 
 // ToSubmit is an attempt that Nomad should have, with all that its job shows.
 type ToSubmit struct {
-	ID             string                     `db:"id"`
-	TaskID         string                     `db:"task_id"`
-	TaskType       string                     `db:"task_type"`
-	TaskName       string                     `db:"task_name"`
-	TaskConfig     json.RawMessage            `db:"task_config"`
-	RunID          int                        `db:"run_id"`
-	Pool           string                     `db:"pool"`
-	Slots          int                        `db:"slots"`
-	Priority       int                        `db:"priority"`
-	Tries          int                        `db:"-"` // that failed
-	ExperimentID   *int                       `db:"experiment_id"`
-	ExperimentName *string                    `db:"experiment_name"`
-	Config         json.RawMessage            `db:"config"`
-	TrialID        *int                       `db:"trial_id"`
-	TrialNumber    *int                       `db:"trial_number"`
-	Owner          string                     `db:"owner"`
-	Account        string                     `db:"account"`     // on nodes, uid:gid: the workspace's, else the owner's; "" when neither is linked to any
-	WarmStart      *string                    `db:"warm_start"`  // the checkpoint of another trial that it starts from
-	WarmConfig     json.RawMessage            `db:"warm_config"` // of that trial's experiment
-	Members        []LiveMember               `db:"-"`
-	Nodes          map[string]json.RawMessage `db:"-"` // what its nodes have, by id
-	Shows          []ShownTrial               `db:"-"` // of a TensorBoard
+	task.Row
+	Tries   int                        `db:"-"` // that failed
+	Members []LiveMember               `db:"-"`
+	Nodes   map[string]json.RawMessage `db:"-"` // what its nodes have, by id
 }
 
 // Submissions reads the attempts of ids that are still to be submitted.
 func (db *DB) Submissions(ctx context.Context, ids []string) ([]ToSubmit, error) {
 	list, err := rows[ToSubmit](ctx, db, `
-		SELECT a.id, a.task_id, k.type AS task_type, k.name AS task_name, k.config AS task_config, a.run_id, a.pool, a.slots,
-			a.priority, k.experiment_id, e.name AS experiment_name, e.config, t.id AS trial_id,
-			t.number AS trial_number, u.username AS owner, t.warm_start::text,
-			(SELECT we.config FROM checkpoints wc JOIN trials wt ON wt.id = wc.trial_id JOIN experiments we ON we.id = wt.experiment_id
-				WHERE wc.uuid = t.warm_start) AS warm_config,
-			coalesce((g.account->>'uid') || ':' || (g.account->>'gid'), '') AS account
-		FROM allocations a JOIN tasks k ON k.id = a.task_id JOIN users u ON u.id = k.owner_id
-		JOIN workspaces w ON w.id = k.workspace_id
-		CROSS JOIN LATERAL (SELECT coalesce(w.settings->'agent_user', u.agent_user) AS account) g
-		LEFT JOIN experiments e ON e.id = k.experiment_id LEFT JOIN trials t ON t.task_id = k.id
+		SELECT `+attemptColumns+` FROM `+attemptTables+`
 		WHERE a.id = ANY($1) AND a.state = 'ASSIGNED' AND a.submitted_at IS NULL AND a.kill_at IS NULL AND a.refused_why = ''`, ids)
 	if err != nil || len(list) == 0 {
 		return list, err
@@ -236,15 +211,11 @@ func (db *DB) addNodes(ctx context.Context, list []ToSubmit, members []memberRow
 // addShown adds what TensorBoards show.
 func (db *DB) addShown(ctx context.Context, list []ToSubmit) error {
 	for i := range list {
-		s := &list[i]
-		if s.TaskType != "TENSORBOARD" {
+		if list[i].Type != task.Tensorboard {
 			continue
 		}
-		boards, err := db.Tensorboards(ctx, []string{s.TaskID})
-		if err != nil {
-			return err
-		}
-		if s.Shows, err = db.ShownTrials(ctx, boards[s.TaskID]); err != nil {
+		var err error
+		if list[i].Shows, err = db.shownBy(ctx, list[i].TaskID); err != nil {
 			return err
 		}
 	}

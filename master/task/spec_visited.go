@@ -1,4 +1,4 @@
-package api
+package task
 
 import (
 	"encoding/json"
@@ -13,23 +13,22 @@ import (
 
 // visited adds the door and the program of a task that people visit.
 func (b *specBuilder) visited(cfg expconf.CommandConfig) error {
-	r := b.rows
-	door := v1.Gateway{Secret: r.GatewaySecret, BasePath: proxyPath(r.TaskID)}
+	door := v1.Gateway{Secret: b.m.GatewaySecret, BasePath: ProxyPath(b.a.TaskID)}
 	if cfg.IdleTimeout != nil {
 		door.Idle = v1.GatewayIdle{TimeoutSecs: seconds(time.Duration(*cfg.IdleTimeout)), By: v1.IdleByRequests}
 	}
-	switch r.TaskType {
-	case "NOTEBOOK":
+	switch b.a.Type {
+	case Notebook:
 		door.Kind, door.ReadyPath = v1.GatewayOfHTTP, door.BasePath+"api"
 		if door.Idle.TimeoutSecs > 0 {
 			door.Idle.By = v1.IdleBy(cfg.NotebookIdleType)
 		}
 		b.spec.Entrypoint, b.spec.Shell = []string{notebookScript}, true
-	case "SHELL":
+	case Shell:
 		door.Kind = v1.GatewayOfSSH
-		door.SSH = &v1.GatewaySSH{AuthorizedKey: r.Keys.PublicKey, HostKey: r.Keys.HostPrivateKey}
+		door.SSH = &v1.GatewaySSH{AuthorizedKey: b.m.Keys.Authorized, HostKey: b.m.Keys.Host}
 		b.spec.Entrypoint = nil // the runner's own SSH server
-	case "TENSORBOARD":
+	case Tensorboard:
 		door.Kind = v1.GatewayOfHTTP
 		if err := b.tensorboard(cfg); err != nil {
 			return err
@@ -93,20 +92,16 @@ exec python3 -m jupyterlab --no-browser --allow-root \
 // tensorboard runs the harness's module that brings event files here and shows
 // them.
 func (b *specBuilder) tensorboard(cfg expconf.CommandConfig) error {
-	shown, _, err := shownExperiments(b.rows.Shows)
+	sources, mounts, err := expconf.TensorboardSources(b.site.ClusterID, b.a.Shown)
 	if err != nil {
-		return err
-	}
-	sources, mounts, err := expconf.TensorboardSources(b.base.ClusterID, shown)
-	if err != nil {
-		return fmt.Errorf("TensorBoard %s: %w", b.rows.TaskID, err)
+		return fmt.Errorf("TensorBoard %s: %w", b.a.TaskID, err)
 	}
 	text, err := json.Marshal(sources)
 	if err != nil {
 		return err
 	}
 	b.mounts(mounts)
-	for _, e := range shown {
+	for _, e := range b.a.Shown {
 		b.signIn(e.Config.CheckpointStorage)
 	}
 	b.spec.Env["DET_TENSORBOARD_SOURCES"] = string(text)

@@ -1,0 +1,42 @@
+package control
+
+import (
+	"github.com/detent-ml/detent/master/cluster"
+	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/task"
+)
+
+// describe makes the job of an attempt out of its rows.
+func (t *term) describe(s store.ToSubmit, of *pool.Pool) (task.Job, error) {
+	a, err := task.Read(s.Row)
+	if err != nil {
+		return task.Job{}, err
+	}
+	members := make([]task.Placed, len(s.Members))
+	for i, x := range s.Members {
+		if members[i], err = placedOn(x, s.Nodes[x.NodeID], of); err != nil {
+			return task.Job{}, err
+		}
+	}
+	return t.cfg.Task(a, members, of)
+}
+
+// placedOn is a member with what its node has.
+func placedOn(x store.LiveMember, inventory []byte, of *pool.Pool) (task.Placed, error) {
+	m := task.Placed{NodeID: x.NodeID, NodeName: x.NodeName, Devices: x.Devices}
+	for _, id := range x.SlotIDs {
+		m.SlotIDs = append(m.SlotIDs, int(id))
+	}
+	if len(m.SlotIDs) == 0 || len(inventory) == 0 {
+		return m, nil
+	}
+	n, err := readInventory(store.NodeRow{Name: x.NodeName, Inventory: inventory})
+	m.Node = task.Node{Cores: n.Cores, MHz: n.MHz, FreeMHz: n.FreeMHz, FreeMemoryMB: n.FreeMemoryMB}
+	for _, slot := range cluster.SlotsOf(n, of.Slots) {
+		if slot.Taken == "" {
+			m.Node.FreeSlots++
+		}
+	}
+	return m, err
+}

@@ -1,0 +1,47 @@
+package server
+
+import (
+	"time"
+
+	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/api"
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/task"
+)
+
+// slotMemoryMB is the memory of a CPU slot of which the configuration says nothing.
+const slotMemoryMB = task.SlotMemoryMB
+
+// readSite is what the configuration says of all tasks.
+func (m *master) readSite() (task.Site, error) {
+	c := m.cfg
+	s := task.Site{ClusterID: m.clusterID, ClusterName: c.ClusterName, MasterID: m.masterID, PublicURL: c.PublicURL,
+		TaskURLs: c.TaskURLs, ServiceName: c.ServiceName, Scheme: c.scheme(), Authority: m.artifacts.authority,
+		Services:  jobspecs.NomadServices,
+		Runner:    task.Runner{SHA256: m.artifacts.runnerSHA, ArchiveSHA: m.artifacts.archiveSHA, Target: api.RunnerTarget()},
+		StopAfter: time.Duration(c.StopAfter), PullTimeout: time.Duration(c.PullTimeout),
+		Capabilities: capabilities(), SignIn: c.signIn()}
+	if c.Consul.Address != "" {
+		s.Services = jobspecs.ConsulServices
+	}
+	var err error
+	if s.Defaults, err = c.taskDefaults(); err != nil {
+		return s, err
+	}
+	if s.Defaults.LogPolicies == nil {
+		s.Defaults.LogPolicies = expconf.DefaultLogPolicies()
+	}
+	return s, nil
+}
+
+// signIn is how tasks sign in to object storage.
+func (c *Config) signIn() task.SignIn {
+	s := task.SignIn{Region: c.S3Region}
+	if v := c.Vault; v.Address != "" {
+		s.Vault = task.Vault{Role: v.TaskRole, Engine: v.AWSPath, Namespace: v.Namespace}
+	}
+	if w := c.WebIdentity; w.RoleARN != "" {
+		s.WebIdentity = task.WebIdentity{RoleARN: w.RoleARN, Audience: w.Audience, STSEndpoint: w.STSEndpoint}
+	}
+	return s
+}

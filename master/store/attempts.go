@@ -1,0 +1,18 @@
+package store
+
+// attemptColumns and attemptTables read a task.Row.
+const attemptColumns = `a.id, a.run_id, a.task_id, k.type, k.name AS task_name, a.pool, a.slots, k.config AS task_config,
+	coalesce(k.experiment_id, 0) AS experiment_id, coalesce(e.name, '') AS experiment_name, e.config, coalesce(t.id, 0) AS trial_id,
+	u.username AS owner, k.owner_id, coalesce((g.account->>'uid') || ':' || (g.account->>'gid'), '') AS account,
+	t.warm_start::text, warm.config AS warm_config, coalesce(warm.owner_id, 0) AS warm_owner`
+
+const attemptTables = `allocations a
+	JOIN tasks k ON k.id = a.task_id
+	JOIN users u ON u.id = k.owner_id
+	JOIN workspaces w ON w.id = k.workspace_id
+	CROSS JOIN LATERAL (SELECT coalesce(w.settings->'agent_user', u.agent_user) AS account) g
+	LEFT JOIN experiments e ON e.id = k.experiment_id
+	LEFT JOIN trials t ON t.task_id = k.id
+	LEFT JOIN LATERAL (
+		SELECT we.config, we.owner_id FROM checkpoints wc JOIN trials wt ON wt.id = wc.trial_id JOIN experiments we ON we.id = wt.experiment_id
+		WHERE wc.uuid = t.warm_start AND we.id <> e.id) warm ON true`

@@ -1,0 +1,101 @@
+package task
+
+import (
+	"fmt"
+	"path"
+
+	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/pool"
+)
+
+// Tasks of pools with the docker driver run in images. What an image is run with
+// comes from the configuration of the task, which was checked against the pool's
+// limits when it was submitted, and from the pool.
+
+// shmBytes is the size of /dev/shm where nobody says another: with Docker's own,
+// 64 MB, the workers of PyTorch's data loaders do not get far.
+const shmBytes = 4 << 30
+
+// contain makes an attempt's job one that runs in an image.
+func (s *Site) contain(j *Job, a *Attempt, of *pool.Pool) error {
+	own, env := of.Containers, a.environment()
+	shown, err := s.shownMounts(a)
+	if err != nil {
+		return err
+	}
+	device := a.Device(of)
+	c := &jobspecs.Container{Image: env.Image.For(device), ForcePull: env.ForcePullImage,
+		PullTimeout: s.PullTimeout, User: own.User, HardMemory: own.HardMemory,
+		ShmBytes: shmBytes, NoGPU: device == expconf.CPU, Mounts: a.mounts(shown), Hosts: own.Hosts}
+	if a.Account != "" {
+		c.User = a.Account
+	}
+	if size := s.DefaultsIn(of).ShmSizeBytes; size != nil {
+		c.ShmBytes = int64(*size)
+	}
+	if size := a.shmSize(); size != nil {
+		c.ShmBytes = int64(*size)
+	}
+	c.Add, c.Drop = env.ContainerCapabilities()
+	for _, d := range a.devices() {
+		c.Devices = append(c.Devices, jobspecs.DeviceFile{Source: d.HostPath, Target: d.ContainerPath, Permissions: deref(d.Mode)})
+	}
+	j.Container = c
+	j.Runner = jobspecs.Runner{Archive: true, SHA256: s.Runner.ArchiveSHA,
+		URL: fmt.Sprintf("%s/runner/%s/%s.tar", s.TaskURLs[0], s.Runner.SHA256, s.Runner.Target)}
+	return j.signInToRegistry(env.RegistryAuth, own.Registry)
+}
+
+// shownMounts are the folders of its node that a TensorBoard has to see.
+func (s *Site) shownMounts(a *Attempt) (expconf.BindMounts, error) {
+	_, mounts, err := expconf.TensorboardSources(s.ClusterID, a.Shown)
+	return mounts, err
+}
+
+// mounts are those of an attempt: its own, and the folder of its checkpoints, or of
+// those that it shows. What removes files sees them as their trial did; where the folder
+// is not there, none is made for it.
+func (a *Attempt) mounts(shown expconf.BindMounts) []jobspecs.Mount {
+	var list []jobspecs.Mount
+	for _, b := range append(a.bindMounts().InContainer(), shown.InContainer()...) {
+		list = append(list, jobspecs.Mount{Source: path.Clean(b.HostPath), Target: b.Target, ReadOnly: deref(b.ReadOnly), Propagation: deref(b.Propagation)})
+	}
+	if a.Experiment == nil {
+		return list
+	}
+	if storage := a.Experiment.CheckpointStorage; storage.Type == expconf.SharedFS {
+		list = append(list, jobspecs.Mount{Source: path.Clean(storage.HostPath), Target: expconf.SharedFSMount, Propagation: storage.Propagation, Create: !a.Removes()})
+	}
+	return list
+}
+
+// signInToRegistry says how the node signs in to the image's registry: with what the
+// task's configuration brings, which Nomad keeps for this job alone, or with what
+// the pool has.
+//
+// A task signs in to Vault with one role. Where that is the role for its checkpoints,
+// and the pool's credentials want another, the master reads them for the job.
+func (j *Job) signInToRegistry(auth *expconf.RegistryAuth, own pool.Registry) error {
+	kept := func(server string) *jobspecs.Registry {
+		return &jobspecs.Registry{Provider: jobspecs.SecretsInNomad, Path: jobspecs.VariablePath(j.AllocationID), Server: server}
+	}
+	switch {
+	case auth != nil:
+		username, password, err := auth.Credentials()
+		if err != nil {
+			return fmt.Errorf("environment.registry_auth: %w", err)
+		}
+		j.SignInWith(username, password)
+		j.Container.Registry = kept(auth.ServerAddress)
+	case own.Variable != "":
+		j.Container.Registry = &jobspecs.Registry{Provider: jobspecs.SecretsInNomad, Path: own.Variable, Server: own.Server}
+	case own.VaultPath != "" && j.Credentials != nil && j.Credentials.Role != "" && own.VaultRole != j.Credentials.Role:
+		j.Login = own.VaultPath
+		j.Container.Registry = kept(own.Server)
+	case own.VaultPath != "":
+		j.Container.Registry = &jobspecs.Registry{Provider: jobspecs.SecretsInVault, Path: own.VaultPath, Engine: own.VaultEngine,
+			Role: own.VaultRole, Server: own.Server}
+	}
+	return nil
+}

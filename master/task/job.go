@@ -1,0 +1,69 @@
+package task
+
+import (
+	"fmt"
+
+	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/pool"
+)
+
+// A Job is what Nomad is to run for an attempt, and what must be settled before Nomad
+// is asked.
+type Job struct {
+	jobspecs.Task
+	// Grants are what its role in Vault allows; it has one where Credentials name a role.
+	Grants Grants
+	// Login is the path in Vault of the username and the password of its image's registry,
+	// where the master must read them for the job (Variables); "" where it need not.
+	Login string
+}
+
+// SignInWith gives the job what the master has read at Login.
+func (j *Job) SignInWith(username, password string) {
+	j.Variables = map[string]string{"username": username, "password": password}
+}
+
+// ports that each member gets from Nomad besides the runner's own: the label in the job,
+// and the variable by which programs know the port.
+var ports = []struct{ label, variable string }{
+	{"c10d", "C10D_PORT"},
+	{"dtrain_ssh", "DTRAIN_SSH_PORT"},
+	{"comm1", "INTER_TRAIN_PROCESS_COMM_PORT_1"},
+	{"comm2", "INTER_TRAIN_PROCESS_COMM_PORT_2"},
+}
+
+func portLabels() []string {
+	labels := make([]string, len(ports))
+	for i, p := range ports {
+		labels[i] = p.label
+	}
+	return labels
+}
+
+// Job describes an attempt's job in a pool.
+func (s *Site) Job(a Attempt, members []Placed, of *pool.Pool) (Job, error) {
+	j := Job{Task: jobspecs.Task{AllocationID: a.ID, Run: a.Run, ClusterID: s.ClusterID, ClusterName: s.ClusterName, Type: a.Type,
+		ExperimentID: a.ExperimentID, TrialID: a.TrialID, TaskID: a.TaskID, Owner: a.Owner, Title: a.title(),
+		Pool:    *of,
+		Masters: jobspecs.Masters{URLs: s.TaskURLs, Service: s.ServiceName, Scheme: s.Scheme, CA: s.Authority},
+		Runner: jobspecs.Runner{SHA256: s.Runner.SHA256,
+			URL: fmt.Sprintf("%s/runner/%s/%s", s.TaskURLs[0], s.Runner.SHA256, s.Runner.Target)},
+		Services: s.Services, Ports: portLabels(), StopAfter: s.StopAfter}}
+	if err := a.refused(s.CapabilitiesIn(of)); err != nil {
+		return j, fmt.Errorf("it cannot run in pool %s: %w", of.Name, err)
+	}
+	j.Credentials, j.Grants = s.SignIn.inJob(&a), s.SignIn.grants(&a)
+	j.Links = s.links(&a)
+	for _, m := range members {
+		j.Members = append(j.Members, m.member(&a, of))
+	}
+	if of.HasImages() {
+		return j, s.contain(&j, &a, of)
+	}
+	if a.Account != "" && !a.Removes() {
+		return j, fault.New(fault.Invalid, "%s is linked to the account %s of the nodes, and tasks of pool %s (driver %s) run as another: "+
+			"use a pool with the driver docker, or remove the link (det user link-with-agent-user)", a.Owner, a.Account, of.Name, of.Driver)
+	}
+	return j, nil
+}

@@ -1,0 +1,37 @@
+package task
+
+import (
+	"encoding/json"
+
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// A ShownTrial is a trial that a TensorBoard shows, with what says where its
+// files lie. An experiment that has no trials yet has a row without one.
+type ShownTrial struct {
+	ExperimentID int             `db:"experiment_id"`
+	TrialID      *int            `db:"trial_id"`
+	Growing      bool            `db:"growing"` // its whole experiment is shown, which may have more trials later
+	Config       json.RawMessage `db:"config"`
+}
+
+// Shown groups trials, which are in the order of their experiments, by these, and
+// counts them. Each experiment's configuration is parsed once.
+func Shown(rows []ShownTrial) (list []expconf.ShownExperiment, trials int, err error) {
+	for _, r := range rows {
+		if n := len(list); n == 0 || list[n-1].ID != r.ExperimentID {
+			cfg, err := expconf.ParseConfigJSON(r.Config)
+			if err != nil {
+				return nil, 0, fault.New(fault.Internal, "the configuration of experiment %d: %w", r.ExperimentID, err)
+			}
+			list = append(list, expconf.ShownExperiment{ID: r.ExperimentID, Config: cfg, Growing: r.Growing})
+		}
+		if r.TrialID != nil {
+			e := &list[len(list)-1]
+			e.Trials = append(e.Trials, *r.TrialID)
+			trials++
+		}
+	}
+	return list, trials, nil
+}

@@ -1,0 +1,36 @@
+package task
+
+import (
+	"encoding/json"
+
+	"github.com/detent-ml/detent/master/expconf"
+)
+
+// source tells the program where the checkpoint lies that it starts from, where
+// that is not where its own lie: by its id, the storage in the form of a
+// configuration. Keys are told only to who has them anyway.
+func (b *specBuilder) source(own expconf.CheckpointStorage) error {
+	a := b.a
+	if a.Source == nil || a.Source.SameFiles(own) {
+		return nil
+	}
+	from := *a.Source
+	var parts struct {
+		Storage map[string]any `json:"checkpoint_storage"`
+	}
+	if err := json.Unmarshal(a.WarmConfig, &parts); err != nil {
+		return err
+	}
+	switch {
+	case from.Type == expconf.S3 && own.Type == expconf.S3 && own.AccessKey != nil && own.Bucket == from.Bucket && deref(own.EndpointURL) == deref(from.EndpointURL):
+		parts.Storage["access_key"], parts.Storage["secret_key"] = *own.AccessKey, deref(own.SecretKey)
+	case a.WarmOwner != a.OwnerID:
+		for _, key := range []string{"access_key", "secret_key", "connection_string", "credential"} {
+			delete(parts.Storage, key)
+		}
+	}
+	b.signIn(from)
+	told, err := json.Marshal(map[string]any{*a.WarmStart: parts.Storage})
+	b.spec.Env["DET_CHECKPOINT_SOURCES"] = string(told)
+	return err
+}

@@ -1,0 +1,354 @@
+package task
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/pool"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+// masterHere stands, in environments and files, for the address under which the
+// runner serves the master to its program. Only the runner knows it, and puts it in.
+const masterHere = "{{DET_MASTER}}"
+
+// clusterHook is where runners look for the operators' startup hook.
+const clusterHook = "/run/determined/dynamic-tcd-startup-hook.sh"
+
+// stopGrace is how long a program has between being asked to end and being killed,
+// in seconds. Nomad kills the runner after 30, which must still report by then.
+const stopGrace = 20
+
+// A Claimed is a member of an attempt whose runner has passed the gate, with what its
+// program is to be told.
+type Claimed struct {
+	Rank           int             `db:"rank"`
+	Members        int             `db:"members"` // nodes of the whole attempt
+	NodeName       string          `db:"node_name"`
+	SlotIDs        []int           `db:"slot_ids"`
+	NomadAllocID   string          `db:"claimed_by"`
+	Ports          map[string]int  `db:"ports"`
+	CommKey        string          `db:"comm_key"` // known to the attempt's members alone
+	GatewaySecret  string          `db:"gateway_secret"`
+	HasContext     bool            `db:"has_context"`
+	TrialSeed      int64           `db:"seed"`
+	HParams        json.RawMessage `db:"hparams"`
+	Checkpoint     *string         `db:"checkpoint"` // the trial's own newest complete one
+	StepsCompleted int             `db:"steps"`      // at that checkpoint
+	Keys           Keys            `db:"-"`
+	Remaining      Remaining       `db:"-"`
+	Token          string          `db:"-"` // of the attempt
+	Session        string          `db:"-"` // of its owner; "" where what its user started acts for nobody
+}
+
+// Keys are those of a shell: of who may log in, and of the shell itself.
+type Keys struct {
+	Authorized string
+	Host       string
+}
+
+// Remaining is what a removal has yet to remove.
+type Remaining struct {
+	Checkpoints []Remainder
+	Events      bool // the files that TensorBoards of the experiment read
+}
+
+// A Remainder is what of a checkpoint is still to be removed.
+type Remainder struct {
+	UUID  string   `db:"uuid"`
+	Globs []string `db:"globs"`
+	Known int      `db:"known"` // files that the checkpoint is known to have
+}
+
+// Spec says all that a runner needs to run a member of an attempt: the environment and
+// files that Determined's harness expects, what is to be run, and what it must see of its
+// node. of is the attempt's pool; nil where that is no more.
+func (s *Site) Spec(a Attempt, m Claimed, of *pool.Pool) (v1.TaskSpec, error) {
+	b := specBuilder{spec: &v1.TaskSpec{TaskID: a.TaskID, AllocationID: a.ID, TaskType: a.Type, Rank: m.Rank, Members: m.Members,
+		Slots: len(m.SlotIDs), SlotIDs: m.SlotIDs, StopGraceSecs: stopGrace, Env: map[string]string{}}, site: s, a: &a, m: &m, pool: of}
+	if of == nil {
+		b.pool = &pool.Pool{}
+	} else {
+		b.defaults = s.DefaultsIn(of)
+	}
+	if m.HasContext {
+		b.spec.ContextURL = "/api/v1/detent/tasks/" + a.TaskID + "/context.tar.gz"
+	}
+	var err error
+	switch {
+	case a.IsTrial():
+		err = b.trial(*a.Experiment)
+	case a.Removes():
+		err = b.removal(*a.Experiment)
+	default:
+		err = b.task(*a.Command)
+	}
+	if _, own := b.spec.Env["PATH"]; !own {
+		b.spec.Prefer = b.pool.Python // who names a PATH has chosen
+	}
+	return *b.spec, err
+}
+
+type specBuilder struct {
+	spec     *v1.TaskSpec
+	site     *Site
+	a        *Attempt
+	m        *Claimed
+	pool     *pool.Pool
+	defaults expconf.TaskContainerDefaults // of the pool
+}
+
+func (b *specBuilder) trial(cfg expconf.Config) error {
+	a, m := b.a, b.m
+	if cfg.Entrypoint == nil {
+		return fmt.Errorf("experiment %d has no entrypoint", a.ExperimentID)
+	}
+	b.entrypoint(*cfg.Entrypoint)
+	b.own(cfg.Environment.EnvironmentVariables)
+	b.common()
+	env := b.spec.Env
+	config, err := compact(a.Config)
+	if err != nil {
+		return err
+	}
+	hparams, err := compact(m.HParams)
+	if err != nil {
+		return err
+	}
+	env["DET_EXPERIMENT_ID"] = strconv.Itoa(a.ExperimentID)
+	env["DET_EXPERIMENT_CONFIG"] = string(config)
+	env["DET_TRIAL_ID"] = strconv.Itoa(a.TrialID)
+	env["DET_TRIAL_RUN_ID"] = strconv.Itoa(a.Run)
+	env["DET_TRIAL_SEED"] = strconv.FormatInt(m.TrialSeed, 10)
+	env["DET_HPARAMS"] = string(hparams)
+	env["DET_STEPS_COMPLETED"] = strconv.Itoa(m.StepsCompleted)
+	if cfg.Searcher.Steers() { // the harness asks how long to train, and asks again when it has
+		env["DET_SEARCHER_API"] = "ops"
+	}
+	checkpoint := m.Checkpoint
+	if checkpoint == nil {
+		checkpoint = a.WarmStart // its steps are not this trial's
+	}
+	if checkpoint != nil {
+		env["DET_LATEST_CHECKPOINT"] = *checkpoint
+	}
+	if size := cfg.Resources.ShmSize; size != nil {
+		env["DET_SHM_SIZE"] = strconv.FormatInt(int64(*size), 10)
+	}
+	if b.pool.HasImages() {
+		b.spec.WorkDir = deref(b.defaults.WorkDir)
+	}
+	b.spec.LogPatterns = LogPatterns(cfg.LogPolicies)
+	b.mounts(cfg.BindMounts)
+	b.storage(cfg.CheckpointStorage)
+	if err := b.source(cfg.CheckpointStorage); err != nil {
+		return err
+	}
+	return b.files(checkpoint, config, hparams, cfg.Debug)
+}
+
+// LogPatterns leaves out the policies that a configuration has turned off.
+func LogPatterns(list expconf.LogPolicies) []v1.LogPattern {
+	var patterns []v1.LogPattern
+	for i, p := range list {
+		if p.Pattern != nil {
+			patterns = append(patterns, v1.LogPattern{Policy: i, Pattern: *p.Pattern})
+		}
+	}
+	return patterns
+}
+
+// task is for what is no trial: its entrypoint is in its configuration, or is its
+// kind's.
+func (b *specBuilder) task(cfg expconf.CommandConfig) error {
+	b.command(cfg.Entrypoint)
+	b.own(cfg.Environment.EnvironmentVariables)
+	b.common()
+	if cfg.WorkDir != nil {
+		b.spec.WorkDir = *cfg.WorkDir
+	}
+	if size := cfg.Resources.ShmSize; size != nil {
+		b.spec.Env["DET_SHM_SIZE"] = strconv.FormatInt(int64(*size), 10)
+	}
+	b.mounts(cfg.BindMounts)
+	if err := b.visited(cfg); err != nil {
+		return err
+	}
+	return b.files(nil, nil, nil, cfg.Debug)
+}
+
+// entrypoint turns what was written into what is executed: a list as it is, a
+// line by a shell, module:Class by the launcher that Determined starts for it.
+func (b *specBuilder) entrypoint(e expconf.Entrypoint) {
+	_, _, class := e.TrialClass()
+	switch {
+	case e.IsList():
+		b.spec.Entrypoint = e.Args
+	case class:
+		b.spec.Entrypoint = []string{"python3", "-m", "determined.launch.torch_distributed", "--", "--trial", strings.TrimSpace(e.Line)}
+	default:
+		b.spec.Entrypoint, b.spec.Shell = []string{e.Line}, true
+	}
+}
+
+// command is the entrypoint of what is no trial. A single word is a line for a
+// shell, as in det cmd run "sleep 10s; date".
+func (b *specBuilder) command(words []string) {
+	b.spec.Entrypoint, b.spec.Shell = words, len(words) == 1
+}
+
+// own are the user's variables. A bare name stands for the value that it has on
+// the node, which the runner passes on anyhow.
+func (b *specBuilder) own(v expconf.EnvironmentVariables) {
+	for _, entry := range v.For(b.a.Device(b.pool)) {
+		if name, value, ok := strings.Cut(entry, "="); ok {
+			b.spec.Env[name] = value
+		}
+	}
+}
+
+// common are the variables that every task has. They win over the user's,
+// because the harness would not work with others.
+func (b *specBuilder) common() {
+	a, m := b.a, b.m
+	maps.Copy(b.spec.Env, map[string]string{
+		"DET_MASTER":         masterHere,
+		"DET_MASTER_ID":      b.site.MasterID,
+		"DET_CLUSTER_ID":     b.site.ClusterID,
+		"DET_AGENT_ID":       m.NodeName,
+		"DET_SLOT_IDS":       slotList(m.SlotIDs),
+		"DET_TASK_ID":        a.TaskID,
+		"DET_ALLOCATION_ID":  a.ID,
+		"DET_TASK_TYPE":      a.Type,
+		"DET_SESSION_TOKEN":  m.Token,
+		"DET_COMM_KEY":       m.CommKey,
+		"DET_USER":           a.Owner,
+		"DET_USER_TOKEN":     m.Session,
+		"DET_RESOURCES_TYPE": "docker-container",
+		"DET_RESOURCES_ID":   m.NomadAllocID,
+		"DET_CONTAINER_ID":   m.NomadAllocID,
+	})
+	if m.Session == "" { // what its user started before a new password acts for nobody
+		delete(b.spec.Env, "DET_USER_TOKEN")
+	}
+	for _, p := range ports {
+		if port := m.Ports[p.label]; port != 0 {
+			b.spec.Env[p.variable] = strconv.Itoa(port)
+		}
+	}
+	if name := deref(b.defaults.DtrainNetworkInterface); name != "" {
+		b.spec.Env["DET_INTER_NODE_NETWORK_INTERFACE"] = name
+	}
+	if b.site.Det != "" {
+		b.spec.Env["DET_CLI_URL"] = b.site.Det
+	}
+	if b.site.Harness != "" {
+		b.spec.Env["DET_HARNESS_URL"] = b.site.Harness
+	}
+	if b.spec.Slots == 0 {
+		b.spec.Env["NVIDIA_VISIBLE_DEVICES"] = "void"
+	}
+}
+
+func slotList(ids []int) string {
+	words := make([]string, len(ids))
+	for i, id := range ids {
+		words[i] = strconv.Itoa(id)
+	}
+	return "[" + strings.Join(words, ",") + "]"
+}
+
+func (b *specBuilder) mounts(list expconf.BindMounts) {
+	if b.pool.HasImages() { // the driver has made them
+		for _, m := range list.InContainer() {
+			if m.Link != "" {
+				b.spec.BindMounts = append(b.spec.BindMounts, v1.BindMount{HostPath: m.Target, ContainerPath: m.Link, Link: true})
+			}
+		}
+		return
+	}
+	for _, m := range list {
+		mount := v1.BindMount{HostPath: m.HostPath, ContainerPath: m.ContainerPath}
+		if m.ReadOnly != nil {
+			mount.ReadOnly = *m.ReadOnly
+		}
+		if m.Propagation != nil {
+			mount.Propagation = *m.Propagation
+		}
+		b.spec.BindMounts = append(b.spec.BindMounts, mount)
+	}
+}
+
+// storage mounts the folder of shared_fs where the harness looks for it. Other
+// types need no mount, or, like directory, one that the user has given.
+func (b *specBuilder) storage(s expconf.CheckpointStorage) {
+	b.signIn(s)
+	if s.Type == expconf.SharedFS && !b.pool.HasImages() {
+		b.spec.BindMounts = append(b.spec.BindMounts, v1.BindMount{HostPath: s.HostPath, ContainerPath: expconf.SharedFSMount,
+			Propagation: s.Propagation, Create: true})
+	}
+}
+
+// signIn tells the runner how the program signs in to a storage.
+func (b *specBuilder) signIn(s expconf.CheckpointStorage) {
+	if b.spec.Credentials == nil {
+		b.spec.Credentials = b.site.SignIn.told(s)
+	}
+}
+
+// files are what Determined's own start-up leaves for programs to read, in the
+// form that its package reads. The peers' addresses are not among them: the
+// runner writes them once it knows them.
+func (b *specBuilder) files(checkpoint *string, config, hparams json.RawMessage, debug bool) error {
+	a, m := b.a, b.m
+	add := func(name string, content map[string]any) error {
+		text, err := json.Marshal(content)
+		b.spec.Files = append(b.spec.Files, v1.TaskFile{Path: "/run/determined/info/" + name, Mode: 0o600, Content: text})
+		return err
+	}
+	slots := m.SlotIDs
+	if slots == nil {
+		slots = []int{}
+	}
+	if hook := deref(b.defaults.StartupHook); hook != "" {
+		b.spec.Files = append(b.spec.Files, v1.TaskFile{Path: clusterHook, Mode: 0o700, Content: []byte(hook)})
+	}
+	err := add("cluster.json", map[string]any{
+		"master_url": masterHere, "cluster_id": b.site.ClusterID, "agent_id": m.NodeName, "slot_ids": slots,
+		"task_id": a.TaskID, "allocation_id": a.ID, "session_token": m.Token, "task_type": a.Type,
+		"master_cert_name": nil, "master_cert_file": nil, "latest_checkpoint": checkpoint,
+	})
+	if err != nil {
+		return err
+	}
+	if b.a.Device(b.pool) == expconf.CPU { // where there are GPUs, whoever sees them names them
+		if err := add("resources.json", map[string]any{"gpu_uuids": []string{}}); err != nil {
+			return err
+		}
+	}
+	if !a.IsTrial() {
+		return nil
+	}
+	var network any
+	if name := deref(b.defaults.DtrainNetworkInterface); name != "" {
+		network = name
+	}
+	return add("trial.json", map[string]any{
+		"trial_id": a.TrialID, "experiment_id": a.ExperimentID, "trial_seed": m.TrialSeed, "hparams": hparams, "config": config,
+		"steps_completed": m.StepsCompleted, "trial_run_id": a.Run, "debug": debug, "inter_node_network_interface": network,
+	})
+}
+
+func compact(raw json.RawMessage) (json.RawMessage, error) {
+	if len(raw) == 0 {
+		return json.RawMessage("{}"), nil
+	}
+	var b bytes.Buffer
+	err := json.Compact(&b, raw)
+	return b.Bytes(), err
+}

@@ -1,0 +1,58 @@
+package task
+
+import (
+	"fmt"
+	"path"
+
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/pool"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+// removal is for a task that removes files: the runner does that itself, so there
+// is no program and no Python. It sees the storage as the experiment's trials do.
+func (b *specBuilder) removal(cfg expconf.Config) error {
+	b.own(cfg.Environment.EnvironmentVariables) // by which it may sign in to its storage
+	b.common()
+	b.mounts(cfg.BindMounts)
+	b.storage(cfg.CheckpointStorage)
+	for i := range b.spec.BindMounts { // where the storage is not mounted on the node, none is made
+		b.spec.BindMounts[i].Create = false
+	}
+	c := &v1.Collect{Checkpoints: []v1.CollectCheckpoint{}}
+	for _, k := range b.m.Remaining.Checkpoints {
+		c.Checkpoints = append(c.Checkpoints, v1.CollectCheckpoint{UUID: k.UUID, Globs: append([]string{}, k.Globs...), Known: k.Known})
+	}
+	s := cfg.CheckpointStorage
+	switch s.Type {
+	case expconf.S3:
+		c.Storage = v1.CollectStorage{Bucket: s.Bucket, Prefix: deref(s.Prefix), Endpoint: deref(s.EndpointURL), AccessKey: deref(s.AccessKey), SecretKey: deref(s.SecretKey)}
+		if b.spec.Credentials != nil {
+			c.Storage.Region = b.spec.Credentials.Region
+		}
+	default:
+		folder, ok := s.PathInTask()
+		if !ok {
+			return fmt.Errorf("experiment %d has checkpoints in storage of type %q, of which nothing can be removed", b.a.ExperimentID, s.Type)
+		}
+		c.Storage.Folder = path.Clean(folder)
+	}
+	if b.m.Remaining.Events {
+		c.Events = fmt.Sprintf("%s/tensorboard/experiment/%d", b.site.ClusterID, b.a.ExperimentID)
+	}
+	b.spec.Collect = c
+	delete(b.spec.Env, "DET_HARNESS_URL") // there is nothing to import it
+	return b.files(nil, nil, nil, false)
+}
+
+// RemovalPool names the pool in which files of an experiment of another pool are
+// removed: the one for tasks without slots. Where the storage is a folder of nodes, that
+// pool must be able to show it to tasks: in images, and where nothing is mounted, only
+// the pool in which the trials ran is known to have it.
+func RemovalPool(pools pool.Set, own string, storage expconf.CheckpointStorage) string {
+	aux := pools.Default(0)
+	if aux != nil && (pools.Named(own) == nil || storage.Type == expconf.S3 && !aux.HasImages() || aux.Driver == pool.RawExec) {
+		return aux.Name
+	}
+	return own
+}
