@@ -204,6 +204,10 @@ func (b *bench) submit(config string) int {
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	if raw.CheckpointStorage == nil { // the API accepts none without
+		kind, path := expconf.SharedFS, "/tmp"
+		raw.CheckpointStorage = &expconf.RawCheckpointStorage{Type: &kind, HostPath: &path}
+	}
 	cfg, err := expconf.Complete(raw, expconf.ClusterDefaults{Name: "x"})
 	if err != nil {
 		b.t.Fatal(err)
@@ -507,8 +511,8 @@ func TestAStaleLeaderChangesNothing(t *testing.T) {
 
 func TestACommandRunsOnce(t *testing.T) {
 	b := newBench(t, "n1")
-	b.exec(`INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, name, pool, slots)
-		SELECT 'cmd', 'COMMAND', gen_random_uuid(), u.id, 1, 'echo', 'default', 0 FROM users u WHERE username = 'determined'`)
+	b.exec(`INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, name, config, pool, slots)
+		SELECT 'cmd', 'COMMAND', gen_random_uuid(), u.id, 1, 'echo', '{"description": "echo"}', 'default', 0 FROM users u WHERE username = 'determined'`)
 	b.settle()
 	b.claim("cmd.1")
 	b.settle()

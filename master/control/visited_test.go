@@ -21,8 +21,8 @@ func TestANotebookSaysWhyItEnded(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, "n1")
-			b.exec(`INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, name, pool, slots)
-				SELECT 'x', $1, gen_random_uuid(), u.id, 1, 'x', 'default', 0 FROM users u WHERE username = 'determined'`, c.kind)
+			b.exec(`INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, name, config, pool, slots)
+				SELECT 'x', $1, gen_random_uuid(), u.id, 1, 'x', '{"description": "x"}', 'default', 0 FROM users u WHERE username = 'determined'`, c.kind)
 			b.settle()
 			b.claim("x.1")
 			b.settle()
@@ -46,8 +46,8 @@ func TestANotebookSaysWhyItEnded(t *testing.T) {
 // What is killed while it waits for a place ends without one.
 func TestAWaitingShellIsKilled(t *testing.T) {
 	b := newBench(t) // no node
-	b.exec(`INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, name, pool, slots)
-		SELECT 'x', 'SHELL', gen_random_uuid(), u.id, 1, 'x', 'default', 0 FROM users u WHERE username = 'determined'`)
+	b.exec(`INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, name, config, pool, slots)
+		SELECT 'x', 'SHELL', gen_random_uuid(), u.id, 1, 'x', '{"description": "x"}', 'default', 0 FROM users u WHERE username = 'determined'`)
 	b.settle()
 	b.exec(`UPDATE tasks SET desired = 'kill', kill_reason = 'killed by ada'`)
 	b.settle()
