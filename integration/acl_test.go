@@ -63,6 +63,7 @@ resource_pools:
 // policies that operators are told to use: a training is whole, also when its
 // master is killed, and with the master's tokens nothing else is to be had.
 func TestGuardedCluster(t *testing.T) {
+	t.Parallel()
 	r, dir := newOwn(t, "acl")
 	r.up(t, dir, local.Options{Name: "guarded", ACL: true, ConsulACL: true,
 		Master: local.Master{Count: 2, Config: fmt.Sprintf(aclConfig, filepath.Join(dir, "checkpoints"))}})

@@ -39,6 +39,7 @@ server {
 // TestFaultsOnAClusterOfItsOwn breaks what other tests could not bear: it has two
 // masters, access control, and nodes that are soon given up.
 func TestFaultsOnAClusterOfItsOwn(t *testing.T) {
+	t.Parallel()
 	r := startOwn(t)
 	for _, name := range []string{"a", "b"} {
 		if err := r.AddClient(t.Context(), local.Client{Name: name, Pool: "tasks"}); err != nil {

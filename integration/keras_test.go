@@ -96,6 +96,7 @@ func placed(t *testing.T, path string, values map[string]string) string {
 // Keras 2 with its configurations; TensorBoard, and the notebook's cell that loads
 // the best checkpoint and names three flowers.
 func TestIrisInKeras(t *testing.T) {
+	t.Parallel()
 	needsMounts(t)
 	absent(t, "/opt/bluedata")
 	python := kerasPython(t)

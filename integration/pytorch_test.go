@@ -25,6 +25,7 @@ print("it shows", trial.model(image).argmax(1).item())
 // TestPyTorch: the example with its class as the entrypoint, on one slot and on two, paused in the middle of
 // training and activated; each epoch is validated once, and the checkpoint is loaded elsewhere.
 func TestPyTorch(t *testing.T) {
+	t.Parallel()
 	needsMounts(t)
 	python := pythonOf(t, "torch")
 	r, dir := newOwn(t, "torch")

@@ -21,6 +21,7 @@ import (
 
 // TestCheckpointsInS3 is the story of checkpoints in a bucket, with credentials that Vault gives out.
 func TestCheckpointsInS3(t *testing.T) {
+	t.Parallel()
 	r := startS3(t)
 	alice, bob := r.user(t, "alice"), r.user(t, "bob")
 	r.leaveRoles(t)

@@ -77,6 +77,7 @@ type hunt struct {
 // killed, a node dies and the master is killed; nobody counts that as a trial's
 // failure, and what the search decided is what its events give again.
 func TestASearchSurvives(t *testing.T) {
+	t.Parallel()
 	h := startHunt(t)
 	h.survivesAll(t)
 	h.waitState(t, h.experiment, v1.ExperimentStateCompleted)

@@ -51,6 +51,7 @@ with core.init() as context:
 // private authority. A training goes its whole way, and who trusts another
 // authority is told what to do.
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	r, dir := newOwn(t, "tls")
 	files := authority(t, filepath.Join(dir, "tls"))
 	other := authority(t, filepath.Join(dir, "other"))

@@ -144,14 +144,17 @@ func (c *Cluster) choosePorts(opts Options) error {
 		c.state.Ports[name], used[port] = port, true
 	}
 	if c.state.Ports[portTasks] == 0 {
-		c.state.Ports[portTasks] = taskWindow(opts.FreePorts)
+		c.state.Ports[portTasks] = taskWindow(opts.FreePorts, func(first int) bool {
+			return servers.ReserveFor(fmt.Sprint("ports of tasks from ", first), c.dir)
+		})
 	}
 	return nil
 }
 
-// taskWindow is the first port of a window in which nobody listens, or of the one where the fewest do.
-// Clusters that start side by side find the same windows empty, so tests look at them in any order.
-func taskWindow(anyOrder bool) int {
+// taskWindow is the first port of a window in which nobody listens and that no other cluster has
+// reserved, or of the one where the fewest listen. Tests look at the windows in any order, because
+// clusters of other users on this machine know nothing of our reservations.
+func taskWindow(anyOrder bool, reserve func(first int) bool) int {
 	windows := make([]int, portWindows)
 	for i := range windows {
 		windows[i] = firstTaskPort + i*portsPerCluster
@@ -161,20 +164,25 @@ func taskWindow(anyOrder bool) int {
 	}
 	best, fewest := 0, portsPerCluster+1
 	for _, first := range windows {
-		taken := 0
-		for port := first; port < first+portsPerCluster && taken < fewest; port++ {
-			if !servers.PortFree(port) {
-				taken++
-			}
+		taken := listeners(first, fewest)
+		if taken == 0 && reserve(first) {
+			return first
 		}
 		if taken < fewest {
 			best, fewest = first, taken
 		}
-		if fewest == 0 {
-			break
-		}
 	}
 	return best
+}
+
+// listeners counts the ports of a window that are taken, up to a number, or 1 where that is less.
+func listeners(first, upTo int) (taken int) {
+	for port := first; port < first+portsPerCluster && taken < max(upTo, 1); port++ {
+		if !servers.PortFree(port) {
+			taken++
+		}
+	}
+	return taken
 }
 
 // giveFreePorts chooses ports that have not been chosen yet.

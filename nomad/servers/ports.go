@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"strconv"
+	"time"
 )
 
 // Ports that are handed out lie below the range from which systems take the source ports of outgoing
@@ -15,12 +16,13 @@ const (
 	lastPort  = 19999
 )
 
-// FreePort returns a port that nobody listens on.
+// FreePort returns a port that nobody listens on, and keeps it from other processes of this user that
+// ask for one in the next minutes.
 func FreePort() (int, error) {
 	const tries = 200
 	for range tries {
 		port := firstPort + rand.IntN(lastPort-firstPort+1)
-		if PortFree(port) {
+		if PortFree(port) && reserve(fmt.Sprint("port ", port), reservation{Until: time.Now().Add(reservedFor)}) {
 			return port, nil
 		}
 	}
