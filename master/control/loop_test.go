@@ -204,9 +204,9 @@ func (b *bench) submit(config string) int {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if raw.CheckpointStorage == nil { // the API accepts none without
-		kind, path := expconf.SharedFS, "/tmp"
-		raw.CheckpointStorage = &expconf.RawCheckpointStorage{Type: &kind, HostPath: &path}
+	if raw.CheckpointStorage == nil { // the API accepts none without; in this one nothing is removed when the experiment ends
+		kind, bucket := expconf.GCS, "b"
+		raw.CheckpointStorage = &expconf.RawCheckpointStorage{Type: &kind, Bucket: &bucket}
 	}
 	cfg, err := expconf.Complete(raw, expconf.ClusterDefaults{Name: "x"})
 	if err != nil {
