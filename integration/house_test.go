@@ -43,7 +43,7 @@ func list(t *testing.T) []pkg {
 }
 
 // purePackages do no I/O and know no clock, context or socket.
-var purePackages = []string{"master/fault", "master/expconf", "master/find", "master/spelling", "master/search", "master/search/sim", "master/trial", "master/lifecycle", "master/logpolicy", "master/pool", "master/sched", "master/keep", "master/task", "jobspecs"}
+var purePackages = []string{"master/fault", "master/expconf", "master/find", "master/spelling", "master/search", "master/search/sim", "master/trial", "master/lifecycle", "master/logpolicy", "master/pool", "master/pool/jobfile", "master/sched", "master/keep", "master/task", "jobspecs"}
 
 // wire is the one other package that pure ones may import, for its types: it is impure in
 // that its codec remembers how each type is read.
@@ -57,7 +57,8 @@ var impure = []string{"context", "database/sql", "io/ioutil", "log", "log/slog",
 var onlyImporters = map[string][]string{
 	"github.com/jackc/pgx":               {"master/store", "nomad/servers"},
 	"github.com/gofiber/fiber":           {"master/api"},
-	"github.com/hashicorp/nomad/api":     {"master/cluster", "jobspecs", "nomad/local"},
+	"github.com/hashicorp/nomad/api":     {"master/cluster", "master/pool", "jobspecs", "nomad/local"},
+	"github.com/hashicorp/hcl":           {"master/pool/jobfile"},
 	"github.com/hashicorp/consul/api":    {"master/discovery", "nomad/local"},
 	"github.com/hashicorp/nomad/plugins": {"plugins/gpu"},
 	"github.com/NVIDIA/go-nvml":          {"plugins/gpu/nvidia"},

@@ -2,6 +2,7 @@ package jobspecs
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"strings"
 	"time"
@@ -11,11 +12,10 @@ import (
 	"github.com/detent-ml/detent/master/pool"
 )
 
-// Tasks of pools with the driver docker run in images. Podman's driver takes mostly the
-// same configuration, under the same names; what differs (mounts are volumes, memory is
-// swapped, devices are words) is why it is not offered here.
+// Tasks of pools with the drivers docker and podman run in images. Podman's driver takes
+// the same ideas in other words: see podman.go.
 
-// A Container is what the processes of a task run in, under the docker driver.
+// A Container is what the processes of a task run in.
 //
 // The image brings the program's surroundings and nothing of ours: its entrypoint
 // is replaced by the runner, which lies in the allocation's folder with its
@@ -123,15 +123,18 @@ func (t *Task) contain(task *api.Task, verb string) {
 	if t.Runner.Path != "" {
 		runner = mountedRunner
 	}
-	config := map[string]any{
+	config := task.Config
+	maps.Copy(config, map[string]any{
 		"image":              literal(c.Image),
 		"entrypoint":         []string{runner},
 		"args":               []string{verb},
-		"network_mode":       t.network(),
 		"work_dir":           "/local", // the image's own may be closed to the user
 		"image_pull_timeout": cmpOr(c.PullTimeout, defaultPullTimeout).String(),
+	})
+	if !t.byGroup() {
+		config["network_mode"] = t.network()
 	}
-	task.Config, task.User = config, c.User
+	task.User = c.User
 	mounts := []Mount{}
 	if t.Runner.Path != "" {
 		mounts = append(mounts, Mount{Source: t.Runner.Path, Target: mountedRunner, ReadOnly: true})
@@ -139,7 +142,7 @@ func (t *Task) contain(task *api.Task, verb string) {
 		// The last process runs this file too, so the program must not write to it.
 		mounts = append(mounts, Mount{Source: "../alloc/bin", Target: path.Dir(containerRunner), ReadOnly: true})
 	}
-	if !c.HardMemory {
+	if _, says := config["memory_hard_limit"]; !says && !c.HardMemory && t.Members[0].MemoryMaxMB == 0 {
 		config["memory_hard_limit"] = noMemoryLimit
 	}
 	if c.NoGPU {
@@ -148,16 +151,22 @@ func (t *Task) contain(task *api.Task, verb string) {
 	if verb == "run" {
 		mounts = append(mounts, c.Mounts...)
 		config["force_pull"] = c.ForcePull
-		if t.network() != pool.HostNetwork {
+		if t.network() != pool.HostNetwork && !t.byGroup() {
 			config["ports"] = []string{RunnerPort} // those of the program are between its own processes
+			if len(t.Members) > 1 {
+				config["ports"] = append([]string{RunnerPort}, t.Ports...)
+			}
 		}
 		c.dress(task, config)
 	} else {
-		config["security_opt"] = []string{"no-new-privileges"}
+		more(config, "security_opt", []string{"no-new-privileges"})
 		mounts = append(mounts, Mount{Source: "../" + MainTask + "/secrets", Target: mainSecrets, ReadOnly: true})
 		task.Env["DET_MAIN_SECRETS"] = mainSecrets
 	}
 	c.mount(config, mounts, verb == "run")
+	if t.Pool.Driver == pool.Podman {
+		podman(config)
+	}
 }
 
 // dress gives the main process what only it needs.
@@ -165,22 +174,14 @@ func (c *Container) dress(task *api.Task, config map[string]any) {
 	if c.ShmBytes > 0 {
 		config["shm_size"] = c.ShmBytes
 	}
-	if len(c.Hosts) > 0 {
-		config["extra_hosts"] = c.Hosts
-	}
-	if len(c.Add) > 0 {
-		config["cap_add"] = c.Add
-	}
-	if len(c.Drop) > 0 {
-		config["cap_drop"] = c.Drop
-	}
+	more(config, "extra_hosts", c.Hosts)
+	more(config, "cap_add", c.Add)
+	more(config, "cap_drop", c.Drop)
 	var devices []map[string]any
 	for _, d := range c.Devices {
 		devices = append(devices, map[string]any{"host_path": literal(d.Source), "container_path": literal(d.Target), "cgroup_permissions": d.Permissions})
 	}
-	if len(devices) > 0 {
-		config["devices"] = devices
-	}
+	more(config, "devices", devices)
 	if c.Registry != nil {
 		c.signIn(task, config)
 	}
@@ -234,12 +235,8 @@ func (c *Container) mount(config map[string]any, mounts []Mount, own bool) {
 		}
 		long = append(long, block)
 	}
-	if len(long) > 0 {
-		config["mount"] = long
-	}
-	if len(short) > 0 {
-		config["volumes"] = short
-	}
+	more(config, "mount", long)
+	more(config, "volumes", short)
 }
 
 // literal makes a text mean itself where Nomad would interpolate it.

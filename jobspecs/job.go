@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/nomad/api"
-
-	"github.com/detent-ml/detent/master/pool"
 )
 
 // Names of the metadata by which a job is known as ours, and as whose. The rest
@@ -26,27 +24,53 @@ func Render(t Task) (*api.Job, error) {
 	if err := t.problems(); err != nil {
 		return nil, fmt.Errorf("attempt %s cannot be made into a Nomad job: %w", t.AllocationID, err)
 	}
+	base := t.base()
 	job := &api.Job{
 		ID:          ptr(JobID(t.AllocationID)),
 		Name:        ptr(t.jobName()),
 		Type:        ptr("batch"),
 		AllAtOnce:   ptr(len(t.Members) > 1),
 		Datacenters: t.datacenters(),
-		NodePool:    ptr(orElse(t.Pool.NodePool, "all")),
+		NodePool:    ptr("default"),
+		Priority:    base.Priority,
+		Constraints: slices.Clone(base.Constraints),
+		Affinities:  slices.Clone(base.Affinities),
+		Spreads:     slices.Clone(base.Spreads),
 		Meta:        t.meta(),
 		UI:          t.ui(),
 		Reschedule:  never(),
 	}
-	if t.Pool.Namespace != "" {
-		job.Namespace = ptr(t.Pool.Namespace)
+	if base.NodePool != nil && *base.NodePool != "" {
+		job.NodePool = ptr(*base.NodePool)
 	}
-	for _, c := range t.Overlay.Constraints {
-		job.Constraints = append(job.Constraints, &api.Constraint{LTarget: c.Attribute, Operand: c.Operator, RTarget: c.Value})
+	if ns := t.Pool.Namespace; ns != "" {
+		job.Namespace = ptr(ns)
 	}
+	t.Overlay.onto(job)
 	for rank := range t.Members {
 		job.TaskGroups = append(job.TaskGroups, t.group(rank))
 	}
 	return job, nil
+}
+
+// base is what the job begins with: the pool's.
+func (t *Task) base() *api.Job { return t.Pool.Base() }
+
+// onto adds what an experiment asks for.
+func (o *Overlay) onto(job *api.Job) {
+	for _, c := range o.Constraints {
+		job.Constraints = append(job.Constraints, &api.Constraint{LTarget: c.Attribute, Operand: orElse(c.Operator, "="), RTarget: c.Value})
+	}
+	for _, a := range o.Affinities {
+		job.Affinities = append(job.Affinities, &api.Affinity{LTarget: a.Attribute, Operand: orElse(a.Operator, "="), RTarget: a.Value, Weight: ptr(int8(a.Weight))})
+	}
+	for _, s := range o.Spreads {
+		spread := &api.Spread{Attribute: s.Attribute, Weight: ptr(int8(s.Weight))}
+		for _, target := range s.Targets {
+			spread.SpreadTarget = append(spread.SpreadTarget, &api.SpreadTarget{Value: target.Value, Percent: uint8(target.Percent)})
+		}
+		job.Spreads = append(job.Spreads, spread)
+	}
 }
 
 // datacenters are those in which a job may run.
@@ -59,6 +83,14 @@ func (t *Task) datacenters() []string {
 
 // complete fills in what the task leaves open.
 func (t *Task) complete() {
+	group := t.base().TaskGroups[0]
+	if logs := group.Tasks[0].LogConfig; logs != nil {
+		t.LogFiles, t.LogFileMB = cmpOr(deref(logs.MaxFiles), t.LogFiles), cmpOr(deref(logs.MaxFileSizeMB), t.LogFileMB)
+	}
+	if disk := group.EphemeralDisk; disk != nil {
+		t.DiskMB = cmpOr(deref(disk.SizeMB), t.DiskMB)
+	}
+	t.KillTimeout = cmpOr(deref(group.Tasks[0].KillTimeout), t.KillTimeout)
 	t.LogFiles = cmpOr(t.LogFiles, defaultLogFiles)
 	t.LogFileMB = cmpOr(t.LogFileMB, defaultLogFileMB)
 	t.KillTimeout = cmpOr(t.KillTimeout, defaultKill)
@@ -70,9 +102,11 @@ func (t *Task) complete() {
 // meta is what operators and their tools can read of a job.
 func (t *Task) meta() map[string]string {
 	meta := map[string]string{}
-	for key, value := range t.Overlay.Meta {
-		if !strings.HasPrefix(key, "det_") {
-			meta[key] = value
+	for _, from := range []map[string]string{t.base().Meta, t.Overlay.Meta} {
+		for key, value := range from {
+			if !strings.HasPrefix(key, "det_") {
+				meta[key] = value
+			}
 		}
 	}
 	put := func(key, value string) {
@@ -113,31 +147,32 @@ func never() *api.ReschedulePolicy {
 
 // group is one member: pinned to its node, its rank in its name.
 func (t *Task) group(rank int) *api.TaskGroup {
-	m := t.Members[rank]
-	network := &api.NetworkResource{Mode: pool.HostNetwork, DynamicPorts: []api.Port{{Label: RunnerPort}}}
-	if t.Container == nil { // Docker has networks of its own
-		network.Mode = t.network()
-	}
-	for _, label := range t.Ports {
-		network.DynamicPorts = append(network.DynamicPorts, api.Port{Label: label})
-	}
+	m, base := t.Members[rank], t.base().TaskGroups[0]
 	slots := make([]string, len(m.SlotIDs))
 	for i, id := range m.SlotIDs {
 		slots[i] = strconv.Itoa(id)
 	}
+	meta := maps.Clone(base.Meta)
+	if meta == nil {
+		meta = map[string]string{}
+	}
+	meta["det_rank"], meta["det_slots"] = strconv.Itoa(rank), strings.Join(slots, ",")
 	return &api.TaskGroup{
 		Name:        ptr(GroupName(rank)),
 		Count:       ptr(1),
-		Constraints: []*api.Constraint{{LTarget: "${node.unique.id}", Operand: "=", RTarget: m.NodeID}},
+		Constraints: append(slices.Clone(base.Constraints), &api.Constraint{LTarget: "${node.unique.id}", Operand: "=", RTarget: m.NodeID}),
+		Affinities:  slices.Clone(base.Affinities),
+		Spreads:     slices.Clone(base.Spreads),
+		Volumes:     t.volumes(),
 		RestartPolicy: &api.RestartPolicy{
 			Attempts: ptr(0), Mode: ptr("fail"), Interval: ptr(24 * time.Hour), Delay: ptr(15 * time.Second), RenderTemplates: ptr(false),
 		},
 		ReschedulePolicy: never(),
 		Disconnect:       &api.DisconnectStrategy{StopOnClientAfter: ptr(t.StopAfter), Replace: ptr(false)},
 		EphemeralDisk:    &api.EphemeralDisk{SizeMB: ptr(t.DiskMB), Migrate: ptr(false), Sticky: ptr(false)},
-		Networks:         []*api.NetworkResource{network},
+		Networks:         []*api.NetworkResource{t.groupNetwork()},
 		Services:         []*api.Service{t.service(rank)},
-		Meta:             map[string]string{"det_rank": strconv.Itoa(rank), "det_slots": strings.Join(slots, ",")},
+		Meta:             meta,
 		Tasks:            []*api.Task{t.main(rank), t.ship(rank)},
 	}
 }
@@ -173,6 +208,14 @@ func (t *Task) service(rank int) *api.Service {
 func PortMeta(label string) string { return "port-" + label }
 
 func ptr[T any](v T) *T { return &v }
+
+func deref[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}
 
 func orElse(s, otherwise string) string {
 	if s == "" {

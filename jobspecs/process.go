@@ -2,6 +2,8 @@ package jobspecs
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -41,7 +43,11 @@ const (
 // main is the process that runs the user's program, by way of the runner.
 func (t *Task) main(rank int) *api.Task {
 	m := t.Members[rank]
+	base := t.base().TaskGroups[0].Tasks[0]
 	res := &api.Resources{MemoryMB: ptr(max(m.MemoryMB, minimalMemoryMB))}
+	if m.MemoryMaxMB > *res.MemoryMB {
+		res.MemoryMaxMB = ptr(m.MemoryMaxMB)
+	}
 	if m.Cores > 0 {
 		res.Cores = ptr(m.Cores)
 	} else {
@@ -52,6 +58,8 @@ func (t *Task) main(rank int) *api.Task {
 	task.Resources = res
 	task.LogConfig = &api.LogConfig{MaxFiles: ptr(t.LogFiles), MaxFileSizeMB: ptr(t.LogFileMB)}
 	task.KillTimeout = ptr(t.KillTimeout)
+	task.Constraints, task.Affinities, task.Meta = slices.Clone(base.Constraints), slices.Clone(base.Affinities), maps.Clone(base.Meta)
+	task.VolumeMounts = t.volumeMounts()
 	task.Identities = []*api.WorkloadIdentity{{
 		Name: IdentityName, Audience: []string{Audience}, TTL: identityTTL, File: true, ChangeMode: "noop",
 	}}
@@ -104,11 +112,13 @@ func (t *Task) ship(rank int) *api.Task {
 
 // process is what the processes of a member have in common.
 func (t *Task) process(name string, rank int, verb string) *api.Task {
+	base := t.base().TaskGroups[0].Tasks[0]
 	task := &api.Task{
 		Name:   name,
-		Driver: t.Pool.Driver,
-		Config: map[string]any{"command": "/bin/sh", "args": []string{"-c", t.script(verb)}},
-		Env:    t.env(rank),
+		Driver: base.Driver,
+		User:   base.User,
+		Config: t.driverConfig(verb),
+		Env:    t.env(rank, verb),
 		RestartPolicy: &api.RestartPolicy{
 			Attempts: ptr(0), Mode: ptr("fail"), Interval: ptr(24 * time.Hour), Delay: ptr(15 * time.Second), RenderTemplates: ptr(false),
 		},
@@ -116,8 +126,45 @@ func (t *Task) process(name string, rank int, verb string) *api.Task {
 	}
 	if t.Container != nil {
 		t.contain(task, verb)
+		return task
 	}
+	task.Config["command"], task.Config["args"] = "/bin/sh", []string{"-c", t.script(verb)}
 	return task
+}
+
+// ofEveryProcess are the settings of a driver that are not for the program alone, but for
+// where and how processes run: the last process has these too.
+func ofEveryProcess() []string {
+	return []string{"runtime", "userns_mode", "isolation", "cgroupns", "dns_servers", "dns_search_domains", "dns_options", "dns",
+		"logging", "security_opt", "selinux_opts", "socket", "labels", "hostname", "group_add"}
+}
+
+// driverConfig is what the pool's job says to the driver. The last process gets no device,
+// mount, capability or limit of it.
+func (t *Task) driverConfig(verb string) map[string]any {
+	config := map[string]any{}
+	for key, value := range t.base().TaskGroups[0].Tasks[0].Config {
+		if key != "network_mode" && (verb == "run" || slices.Contains(ofEveryProcess(), key)) {
+			config[key] = value
+		}
+	}
+	return config
+}
+
+// more is a list of the pool's job with what a task adds.
+func more[T any](config map[string]any, key string, added []T) {
+	if len(added) == 0 {
+		return
+	}
+	own := items(config[key])
+	if own == nil {
+		config[key] = added
+		return
+	}
+	for _, x := range added {
+		own = append(own, x)
+	}
+	config[key] = own
 }
 
 // script starts the runner. A fetched file has no execute bit: the main process,
@@ -143,15 +190,19 @@ chmod +x det-runner && exec ./det-runner %s`, largestRunner, t.Runner.SHA256, ve
 
 func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-func (t *Task) env(rank int) map[string]string {
-	env := map[string]string{
+func (t *Task) env(rank int, verb string) map[string]string {
+	env := map[string]string{}
+	if verb == "run" {
+		maps.Copy(env, t.base().TaskGroups[0].Tasks[0].Env)
+	}
+	maps.Copy(env, map[string]string{
 		"DET_ALLOCATION_ID": t.AllocationID,
 		"DET_RANK":          strconv.Itoa(rank),
 		"DET_MASTERS":       strings.Join(t.Masters.URLs, ","),
 		"DET_NODE_ID":       t.Members[rank].NodeID,
 		"DET_NODE_NAME":     plain(t.Members[rank].NodeName, longestMeta),
 		"DET_DRIVER":        t.Pool.Driver,
-	}
+	})
 	if n := t.network(); n != pool.HostNetwork {
 		env["DET_NETWORK"] = n
 	}

@@ -407,6 +407,7 @@ func TestNomadAcceptsEveryJob(t *testing.T) {
 			}
 		})
 	}
+	nomadTakesExamples(t, agent)
 	wrong := api.NewBatchJob("det-wrong", "wrong", "global", 50)
 	answer, _, err := agent.API.Jobs().Validate(wrong, nil)
 	if err == nil && len(answer.ValidationErrors) == 0 {

@@ -3,6 +3,7 @@ package jobspecs
 import (
 	"errors"
 	"fmt"
+	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -41,20 +42,6 @@ type Task struct {
 	KillTimeout  time.Duration     // from SIGTERM to SIGKILL; a client's max_kill_timeout caps it
 }
 
-// Networks of tasks.
-const (
-	cniPrefix = "cni/"
-)
-
-// network is what the processes of a task are on. Members of several nodes reach each
-// other on ports of their own choice, which takes the networks of the nodes.
-func (t *Task) network() string {
-	if len(t.Members) > 1 {
-		return pool.HostNetwork
-	}
-	return orElse(t.Pool.Network, pool.HostNetwork)
-}
-
 // Where services are registered.
 const (
 	ConsulServices = "consul"
@@ -68,6 +55,7 @@ type Link struct{ Label, URL string }
 type Member struct {
 	NodeID   string
 	NodeName string
+	Address  string // of the node; nodes with the same address are one machine
 	SlotIDs  []int
 	// DeviceIDs are the devices that its slots are, by Nomad's ids; none where
 	// slots are none.
@@ -75,6 +63,8 @@ type Member struct {
 	Cores     int // whole cores that nobody else may use; 0 to ask for MHz
 	MHz       int // a share of the node's cores
 	MemoryMB  int
+	// MemoryMaxMB is up to where memory may grow while the node has it; 0 for MemoryMB.
+	MemoryMaxMB int
 }
 
 // A Runner is where det-runner comes from: fetched, or on the node already.
@@ -98,7 +88,36 @@ type Masters struct {
 // An Overlay is what an experiment's environment.nomad adds, after it was checked.
 type Overlay struct {
 	Constraints []Constraint
+	Affinities  []Affinity
+	Spreads     []Spread
 	Meta        map[string]string
+	Volumes     []Volume
+}
+
+// An Affinity is one of Nomad's.
+type Affinity struct {
+	Constraint
+	Weight int
+}
+
+// A Spread is one of Nomad's.
+type Spread struct {
+	Attribute string
+	Weight    int
+	Targets   []SpreadTarget
+}
+
+// A SpreadTarget is the share of a value of the attribute.
+type SpreadTarget struct {
+	Value   string
+	Percent int
+}
+
+// A Volume is one of those that the pool's job names, mounted at a path.
+type Volume struct {
+	Name     string
+	Path     string
+	ReadOnly bool
 }
 
 // A Constraint is one of Nomad's.
@@ -178,26 +197,7 @@ func (t *Task) problems() error {
 			bad("port %q: a label is lower case letters, digits and underscores, and %q is taken", label, RunnerPort)
 		}
 	}
-	switch t.Pool.Driver {
-	case pool.RawExec, pool.Exec:
-		if n := t.network(); n != pool.HostNetwork && (t.Pool.Driver == pool.RawExec || n != pool.BridgeNetwork && !strings.HasPrefix(n, cniPrefix)) {
-			bad("network %q of pool %s: driver %s cannot have it", n, t.Pool.Name, t.Pool.Driver)
-		}
-		if t.Container != nil {
-			bad("driver %q of pool %s runs no images", t.Pool.Driver, t.Pool.Name)
-		}
-	case pool.Docker:
-		if t.Container == nil {
-			bad("driver %s of pool %s: no image", pool.Docker, t.Pool.Name)
-			break
-		}
-		t.Container.problems(bad)
-		if t.Runner.Path == "" && !t.Runner.Archive {
-			bad("det-runner: a container needs it as an archive, or as a path on the node")
-		}
-	default:
-		bad("driver %q of pool %s: it must be raw_exec, exec or %s", t.Pool.Driver, t.Pool.Name, pool.Docker)
-	}
+	t.driverProblems(bad)
 	t.Credentials.problems(bad)
 	if c := t.Container; c != nil && c.Registry != nil && t.Credentials != nil && c.Registry.Provider == SecretsInVault &&
 		t.Credentials.Role != "" && c.Registry.Role != "" && c.Registry.Role != t.Credentials.Role {
@@ -214,4 +214,45 @@ func (t *Task) problems() error {
 		bad("no master that the task could reach")
 	}
 	return errors.Join(errs...)
+}
+
+// driverProblems says what the driver of the task's pool cannot do.
+func (t *Task) driverProblems(bad func(format string, args ...any)) {
+	driver, network := t.Pool.Driver, t.network()
+	switch driver {
+	case pool.RawExec, pool.Exec:
+		if network != pool.HostNetwork && (driver == pool.RawExec || network != pool.BridgeNetwork && !strings.HasPrefix(network, pool.CNIPrefix)) {
+			bad("network %q of pool %s: driver %s cannot have it", network, t.Pool.Name, driver)
+		}
+		if t.Container != nil {
+			bad("driver %q of pool %s runs no images", driver, t.Pool.Name)
+		}
+	case pool.Docker, pool.Podman:
+		if t.Container == nil {
+			bad("driver %s of pool %s: no image", driver, t.Pool.Name)
+			break
+		}
+		t.Container.problems(bad)
+		for _, m := range t.Container.Mounts {
+			if driver == pool.Podman && strings.Contains(m.Source+m.Target, ":") {
+				bad("mount of %q at %q: driver podman cannot mount paths with a colon", m.Source, m.Target)
+			}
+		}
+		if t.Runner.Path == "" && !t.Runner.Archive {
+			bad("det-runner: a container needs it as an archive, or as a path on the node")
+		}
+	default:
+		bad("driver %q of pool %s: it must be one of %s", driver, t.Pool.Name, strings.Join(pool.Drivers(), ", "))
+	}
+	volumes := t.base().TaskGroups[0].Volumes
+	for _, v := range t.Overlay.Volumes {
+		switch {
+		case volumes[v.Name] == nil:
+			bad("volume %q: the job of pool %s names none of this name", v.Name, t.Pool.Name)
+		case !path.IsAbs(v.Path):
+			bad("volume %q at %q: the path must be absolute", v.Name, v.Path)
+		case t.Container != nil && ReservedTarget(v.Path) != "":
+			bad("volume %q at %q: %s is the task's own", v.Name, v.Path, ReservedTarget(v.Path))
+		}
+	}
 }

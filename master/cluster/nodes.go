@@ -3,7 +3,6 @@ package cluster
 import (
 	"cmp"
 	"context"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -35,28 +34,14 @@ func (c *Cluster) listNodes(ctx context.Context) ([]Node, error) {
 		return nil, err
 	}
 	nodes := make([]Node, len(stubs))
-	var draining []int
 	for i, stub := range stubs {
 		nodes[i] = nodeOf(stub, uses[stub.ID])
-		if nodes[i].Draining {
-			draining = append(draining, i)
-		}
 	}
-	err = inParallel(len(draining), func(i int) error {
-		n := &nodes[draining[i]]
-		call, cancel := context.WithTimeout(ctx, callWithin)
-		defer cancel()
-		full, _, err := c.api.Nodes().Info(n.ID, c.query(call, c.cfg.Namespace))
-		if statusOf(err) == http.StatusNotFound {
-			return nil
-		}
-		if err == nil && full.DrainStrategy != nil {
-			n.DrainDeadline = full.DrainStrategy.ForceDeadline
-		}
-		return err
-	})
+	if err := c.readDetails(ctx, stubs, nodes); err != nil {
+		return nil, err
+	}
 	slices.SortFunc(nodes, func(a, b Node) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
-	return nodes, err
+	return nodes, nil
 }
 
 // othersUse adds up what jobs hold that are not ours, or that nobody knows any more, in all namespaces that the

@@ -114,6 +114,7 @@ func TestNomad(t *testing.T) {
 	t.Run("answers", func(t *testing.T) { answers(t, r) })
 	t.Run("variables", func(t *testing.T) { variables(t, r) })
 	t.Run("inventory", func(t *testing.T) { inventory(t, r) })
+	t.Run("facts of a node", func(t *testing.T) { facts(t, r) })
 	t.Run("a runner that is fetched", func(t *testing.T) { fetched(t, r) })
 	t.Run("a runner that cannot be fetched", func(t *testing.T) { unfetchable(t, r) })
 	t.Run("a runner that somebody changed", func(t *testing.T) { changed(t, r) })

@@ -35,12 +35,13 @@ type memory struct {
 	nodes   time.Time           // of the last list of nodes
 	alarm   string              // of the last full list
 	term    int64               // of the last full list
+	details map[string]nodeDetail
 }
 
 type jobKey struct{ namespace, id string }
 
 func newMemory() memory {
-	return memory{owners: map[jobKey]string{}, facts: map[string]TaskFact{}}
+	return memory{owners: map[jobKey]string{}, facts: map[string]TaskFact{}, details: map[string]nodeDetail{}}
 }
 
 // Observe says what changed since the last call, or everything: at first, every

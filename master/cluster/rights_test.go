@@ -68,6 +68,7 @@ func enough(t *testing.T, r *rig) {
 	if _, err := c.WhyNotPlaced(t.Context(), "acl.1"); err != nil {
 		t.Error(err)
 	}
+	parses(t, c)
 	leftBehind(t, r, c)
 	if outcome, err := c.Stop(t.Context(), "acl.1"); outcome != cluster.Done {
 		t.Error(err)

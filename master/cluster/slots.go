@@ -22,8 +22,8 @@ func SlotsOf(n Node, cut pool.Slots, held ...int) []sched.Slot {
 		}
 		return slots[:cut.AtMost(len(slots))]
 	}
-	total := cut.AtMost(cut.OfNode(n.Cores, n.MemoryMB))
-	free := min(total, cut.OfNode(n.FreeCores, n.FreeMemoryMB))
+	total := cut.AtMost(cut.OfNode(n.Cores, n.MHz, n.MemoryMB))
+	free := min(total, cut.OfNode(n.FreeCores, n.FreeMHz, n.FreeMemoryMB))
 	if cut.PerNode > 0 {
 		total, free = cut.PerNode, cut.PerNode
 	}

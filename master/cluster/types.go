@@ -90,6 +90,18 @@ type Node struct {
 	FreeCores    int
 	FreeMHz      int
 	FreeMemoryMB int
+	// Facts are what constraints ask of the node, by the names between the braces of ${…}:
+	// attr.cpu.arch, meta.rack, node.class.
+	Facts map[string]string
+	// HostVolumes are the folders that the node offers to jobs, by name: whether they can
+	// only be read.
+	HostVolumes map[string]bool
+}
+
+// Fact is one of the node's facts, for pool.Unmet.
+func (n *Node) Fact(name string) (string, bool) {
+	value, found := n.Facts[name]
+	return value, found
 }
 
 // A Workload is what a verified identity says.

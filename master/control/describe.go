@@ -32,7 +32,7 @@ func placedOn(x store.LiveMember, inventory []byte, of *pool.Pool) (task.Placed,
 		return m, nil
 	}
 	n, err := readInventory(store.NodeRow{Name: x.NodeName, Inventory: inventory})
-	m.Node = task.Node{Cores: n.Cores, MHz: n.MHz, FreeMHz: n.FreeMHz, FreeMemoryMB: n.FreeMemoryMB}
+	m.Node = task.Node{Address: n.Address, Cores: n.Cores, MHz: n.MHz, FreeMHz: n.FreeMHz, FreeMemoryMB: n.FreeMemoryMB}
 	for _, slot := range cluster.SlotsOf(n, of.Slots) {
 		if slot.Taken == "" {
 			m.Node.FreeSlots++

@@ -3,7 +3,9 @@ package control
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -232,6 +234,9 @@ func offer(p *pool.Pool, row store.NodeRow, known inventories, elsewhere cluster
 	if err != nil {
 		return nil, err
 	}
+	if pool.Unmet(p.Constraints(), n.Fact) != "" {
+		return nil, nil
+	}
 	n = n.Less(elsewhere)
 	s := &sched.Node{ID: row.ID, Name: row.Name, Address: row.Address, Slots: cluster.SlotsOf(n, p.Slots, held...)}
 	for i := range s.Slots {
@@ -257,10 +262,25 @@ func usable(row store.NodeRow, n cluster.Node, p *pool.Pool) (bool, string) {
 	case !row.Enabled:
 		return false, "is disabled"
 	}
-	for _, d := range n.Drivers {
-		if d == p.Driver {
-			return true, ""
+	if !slices.Contains(n.Drivers, p.Driver) {
+		return false, fmt.Sprintf("has no healthy driver %s", p.Driver)
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.HostVolumes())) {
+		if why := lacksVolume(&n, name, p.HostVolumes()[name]); why != "" {
+			return false, why
 		}
 	}
-	return false, fmt.Sprintf("has no healthy driver %s", p.Driver)
+	return true, ""
+}
+
+// lacksVolume says why a node cannot give a host volume; "" where it can.
+func lacksVolume(n *cluster.Node, name string, writes bool) string {
+	readOnly, has := n.HostVolumes[name]
+	switch {
+	case !has:
+		return fmt.Sprintf("has no host volume %s", name)
+	case readOnly && writes:
+		return fmt.Sprintf("offers the host volume %s to be read only", name)
+	}
+	return ""
 }

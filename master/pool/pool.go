@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hashicorp/nomad/api"
+
 	"github.com/detent-ml/detent/master/expconf"
 )
 
@@ -21,6 +23,7 @@ const (
 	RawExec = "raw_exec"
 	Exec    = "exec"
 	Docker  = "docker"
+	Podman  = "podman"
 )
 
 // The networks that need no name of an operator's.
@@ -39,6 +42,12 @@ type Pool struct {
 	NodePool    string   // of Nomad; "" for any
 	Datacenters []string // of Nomad, names or patterns with *; none for any
 	Namespace   string   // of Nomad; "" for the cluster's own
+
+	// Job is what operators wrote for the pool's tasks, a job of Nomad's with one group of
+	// one task; nil where only the keys of the configuration are given. See Base.
+	Job *api.Job
+	// Volumes that Job names, which tasks may mount.
+	Volumes []string
 
 	Driver string
 	// Network of tasks on one node: HostNetwork, BridgeNetwork, a network of Docker's
@@ -81,7 +90,7 @@ type Registry struct {
 }
 
 // HasImages tells whether the pool's tasks run in images.
-func (p *Pool) HasImages() bool { return p.Driver == Docker }
+func (p *Pool) HasImages() bool { return p.Driver == Docker || p.Driver == Podman }
 
 // Mounts tells whether tasks can see folders of their node at other paths.
 func (p *Pool) Mounts() bool { return p.Driver == RawExec || p.HasImages() }

@@ -88,7 +88,7 @@ func TestSlotsOfANode(t *testing.T) {
 		{Slots{}, 9, 9000, 0},
 		{Slots{CoresPerSlot: 1, MaxPerNode: 2}, 9, 0, 2},
 	} {
-		if n := c.slots.AtMost(c.slots.OfNode(c.cores, c.mb)); n != c.n {
+		if n := c.slots.AtMost(c.slots.OfNode(c.cores, 0, c.mb)); n != c.n {
 			t.Errorf("%+v makes %d of %d cores and %d MB", c.slots, n, c.cores, c.mb)
 		}
 	}

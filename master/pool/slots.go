@@ -16,14 +16,23 @@ type Slots struct {
 	// A CPU slot is so many cores and so much memory; 0 leaves one of them out.
 	CoresPerSlot    int
 	MemoryMBPerSlot int
-	MaxPerNode      int // 0 for no limit
-	PerNode         int // so many CPU slots on every node, whatever its size; 0 cuts them by size
+	// What the pool's job says of a slot: MHz in the place of cores, whole cores that
+	// nobody else may use, and memory up to which it may grow while the node has it.
+	MHzPerSlot         int
+	WholeCores         bool
+	MemoryMaxMBPerSlot int
+
+	MaxPerNode int // 0 for no limit
+	PerNode    int // so many CPU slots on every node, whatever its size; 0 cuts them by size
 }
 
 // OfNode is how many CPU slots so much of a node makes.
-func (s Slots) OfNode(cores, memoryMB int) int {
+func (s Slots) OfNode(cores, mhz, memoryMB int) int {
 	n := -1
-	if s.CoresPerSlot > 0 {
+	switch {
+	case s.MHzPerSlot > 0:
+		n = mhz / s.MHzPerSlot
+	case s.CoresPerSlot > 0:
 		n = cores / s.CoresPerSlot
 	}
 	if s.MemoryMBPerSlot > 0 {

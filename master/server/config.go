@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/pool"
 )
 
 // Config is everything that a master can be told. It is read from a file, then
@@ -183,9 +185,13 @@ type PoolConfig struct {
 	Name string `yaml:"name"`
 	// Sentence that people read.
 	Description string `yaml:"description"`
+	// Path of a file with a job in Nomad's HCL or JSON that the jobs of the pool's tasks begin
+	// with ([pools](pools.md)), relative to this file. It says what `driver`, `network_mode`,
+	// `node_pool`, `docker.user` and `docker.hard_memory_limit` say elsewhere.
+	Job string `yaml:"job"`
 	// Node pool of Nomad. `default` when empty.
 	NodePool string `yaml:"node_pool"`
-	// Task driver of Nomad: raw_exec, exec or docker.
+	// Task driver of Nomad: raw_exec, exec, docker or podman.
 	Driver string `yaml:"driver"`
 	// Network of tasks on one node: host, bridge, or the name of a network
 	// ([networks](containers.md#networks)). Tasks on several nodes use the host's.
@@ -275,6 +281,7 @@ func loadConfig(cfg Config, path string, environ, flags []string) (Config, error
 		for _, p := range cfg.read(src) {
 			problems = append(problems, path+":"+p)
 		}
+		cfg.besideFile(filepath.Dir(path))
 	}
 	for _, kv := range environ {
 		name, value, _ := strings.Cut(kv, "=")
@@ -296,6 +303,9 @@ func loadConfig(cfg Config, path string, environ, flags []string) (Config, error
 	}
 	if program, err := os.Executable(); err == nil {
 		cfg.useFilesBeside(program)
+	}
+	if len(problems) == 0 {
+		problems = cfg.readJobs()
 	}
 	if len(problems) == 0 { // what cannot be read cannot be judged
 		cfg.fill()
@@ -493,7 +503,7 @@ func (c *Config) checkPools(k *checker) {
 			k.fail(at+".name", "expected letters, digits, dots, dashes and underscores, up to 128, found %q", p.Name)
 		}
 		names[p.Name] = true
-		k.oneOf(at+".driver", p.Driver, "raw_exec", "exec", "docker")
+		k.oneOf(at+".driver", p.Driver, pool.Drivers()...)
 		p.checkDocker(k, at)
 		p.checkNetwork(k, at, c.TaskURLs)
 		k.oneOf(at+".slots", p.Slots, "cpu", "device")

@@ -48,7 +48,7 @@ type RegistryAuthConfig struct {
 var accountPattern = regexp.MustCompile(`^\d+(:\d+)?$`)
 
 // docker tells whether tasks of a pool run in images.
-func (p PoolConfig) docker() bool { return p.Driver == pool.Docker }
+func (p PoolConfig) docker() bool { return p.Driver == pool.Docker || p.Driver == pool.Podman }
 
 // taskDefaults is what lies under the configurations of tasks in the pool.
 func (p PoolConfig) taskDefaults() (expconf.TaskContainerDefaults, error) {
@@ -75,7 +75,7 @@ func (p PoolConfig) checkDocker(k *checker, at string) {
 	}
 	if !p.docker() {
 		if d := p.Docker; len(d.HostPaths)+len(d.Devices)+len(d.Capabilities) > 0 || d.User != "" || d.HardMemory || d.CloudMetadata || d.Registry != (RegistryAuthConfig{}) {
-			k.fail(at+".docker", "is for pools with driver: docker, and this one has %s", p.Driver)
+			k.fail(at+".docker", "is for pools whose tasks run in images (driver docker or podman), and this one has %s", p.Driver)
 		}
 		return
 	}

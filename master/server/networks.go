@@ -76,7 +76,7 @@ func (p PoolConfig) checkNetwork(k *checker, at string, taskURLs []string) {
 	case p.Driver == "exec" && mode != pool.BridgeNetwork && !strings.HasPrefix(mode, "cni/"):
 		k.fail(at, "with driver: exec expected host, bridge or cni/<name>, the last two on nodes with Nomad's CNI plugins; found %q", mode)
 	case p.docker() && strings.HasPrefix(mode, "cni/"):
-		k.fail(at, "with driver: docker expected host, bridge or the name of a network of Docker's; found %q", mode)
+		k.fail(at, "with driver: %s expected host, bridge or the name of a network of %s; found %q", p.Driver, map[string]string{pool.Docker: "Docker's", pool.Podman: "Podman's"}[p.Driver], mode)
 	case loopbackOnly(taskURLs):
 		k.fail(at, "tasks in a network of their own cannot reach a master at %s; give task_urls an address of this machine that they reach, or choose host", strings.Join(taskURLs, ", "))
 	}

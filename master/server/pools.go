@@ -5,8 +5,8 @@ import (
 )
 
 // pools are what the configuration says of them, as all parts of the master work with
-// them.
-func (c *Config) pools() (pool.Set, error) {
+// them. jobs are those of the pools that have one, by name, as Nomad parsed them.
+func (c *Config) pools(jobs map[string]*pool.Job) (pool.Set, error) {
 	var set pool.Set
 	for _, p := range c.Pools {
 		defaults, err := p.taskDefaults()
@@ -17,7 +17,7 @@ func (c *Config) pools() (pool.Set, error) {
 		if err != nil {
 			return nil, err
 		}
-		set = append(set, pool.Pool{Name: p.Name, Description: p.Description,
+		made := pool.Pool{Name: p.Name, Description: p.Description,
 			Compute: p.Name == c.DefaultComputePool, Aux: p.Name == c.DefaultAuxPool,
 			NodePool: or(p.NodePool, "default"), Datacenters: c.Nomad.Datacenters, Namespace: c.Nomad.Namespace,
 			Driver: p.Driver, Network: p.network(*c), Python: p.Python,
@@ -26,7 +26,13 @@ func (c *Config) pools() (pool.Set, error) {
 			Slots: pool.Slots{Kind: pool.SlotKind(p.Slots), Device: p.Device, CoresPerSlot: p.CoresPerSlot,
 				MemoryMBPerSlot: p.MemoryMBPerSlot, MaxPerNode: p.MaxSlotsPerNode, PerNode: p.SlotsPerNode},
 			AuxMemoryMB: p.AuxMemoryMB, MaxAux: p.MaxAux, Preemption: p.Preemption, Priority: p.Priority,
-			Defaults: defaults, Limits: limits})
+			Defaults: defaults, Limits: limits}
+		if job := jobs[p.Name]; job != nil {
+			if made, err = p.completeJob(*c, made.WithJob(job)); err != nil {
+				return nil, err
+			}
+		}
+		set = append(set, made)
 	}
 	return set, nil
 }

@@ -8,7 +8,7 @@ import (
 
 func poolsOf(t *testing.T, cfg Config) pool.Set {
 	t.Helper()
-	set, err := cfg.pools()
+	set, err := cfg.pools(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,13 +57,9 @@ func Run(ctx context.Context, cfg Config, ready chan<- string) error {
 	if err != nil {
 		return err
 	}
-	pools, err := cfg.pools()
-	if err != nil {
-		return err
-	}
 	kept := store.NewMasterLog(db, log.Handler())
 	log = slog.New(kept)
-	m := &master{cfg: cfg, log: log, db: db, clusterID: id, masterID: uuid.NewString(), bus: store.NewBus(cfg.Database, log), pools: pools}
+	m := &master{cfg: cfg, log: log, db: db, clusterID: id, masterID: uuid.NewString(), bus: store.NewBus(cfg.Database, log)}
 	m.conns = newConnections(&m.cfg, log)
 	return m.run(ctx, ln, kept, read, ready)
 }
@@ -122,6 +118,9 @@ func (m *master) reach(ctx context.Context, read func() (artifacts, error)) (err
 	if m.site, err = m.readSite(); err != nil {
 		return err
 	}
+	if m.pools, err = m.readPools(ctx); err != nil {
+		return err
+	}
 	if m.nomad, err = m.connect(); err != nil {
 		return err
 	}
@@ -130,6 +129,19 @@ func (m *master) reach(ctx context.Context, read func() (artifacts, error)) (err
 	}
 	m.checkSpool()
 	return m.initialPassword(ctx)
+}
+
+// readPools makes the pools of the configuration, and of the jobs that they name.
+func (m *master) readPools(ctx context.Context) (pool.Set, error) {
+	nomad, err := m.connect()
+	if err != nil {
+		return nil, err
+	}
+	jobs, err := m.cfg.poolJobs(ctx, nomad, m.db, m.log.Warn)
+	if err != nil {
+		return nil, err
+	}
+	return m.cfg.pools(jobs)
 }
 
 // run starts the parts and waits for them, in the order in which they depend on

@@ -76,7 +76,7 @@ func (m *master) loopConfig() control.Config {
 func (m *master) apiConfig() (api.Config, error) {
 	c := api.Config{ClusterName: m.cfg.ClusterName, ClusterID: m.clusterID, MasterID: m.masterID, Version: v1.Compatible,
 		DetentVersion: v1.Version, PublicURL: m.cfg.PublicURL, BlankLogin: m.blankLogin, RunnerDir: filepath.Dir(m.cfg.RunnerPath),
-		HarnessDir: m.cfg.HarnessPath, Pages: webui.Files(), Redacted: m.redacted, Namespaces: []string{m.cfg.Nomad.Namespace},
+		HarnessDir: m.cfg.HarnessPath, Pages: webui.Files(), Redacted: m.redacted, Namespaces: append([]string{m.cfg.Nomad.Namespace}, namespaces(m.pools)...),
 		Site: m.site, Inventory: m.inventory,
 		Idle: api.IdleTimeouts{Notebook: time.Duration(m.cfg.NotebookTimeout) * time.Second, Tensorboard: time.Duration(m.cfg.TensorboardTimeout) * time.Second}}
 	c.DetPath = m.cfg.detPath()
@@ -141,7 +141,7 @@ func (m members) Members(ctx context.Context, allocationID string) (map[int]api.
 func (m *master) connect() (*cluster.Cluster, error) {
 	n := m.cfg.Nomad
 	return cluster.New(cluster.Config{Address: n.Address, Token: or(n.Token, os.Getenv("NOMAD_TOKEN")), TokenFile: n.TokenFile,
-		Namespace: n.Namespace, Region: n.Region, TLS: cluster.TLS{CA: n.CAFile, Cert: n.CertFile, Key: n.KeyFile},
+		Namespace: n.Namespace, Namespaces: namespaces(m.pools), Region: n.Region, TLS: cluster.TLS{CA: n.CAFile, Cert: n.CertFile, Key: n.KeyFile},
 		ClusterID: m.clusterID, Log: m.log})
 }
 

@@ -28,6 +28,12 @@ func (s *Site) contain(j *Job, a *Attempt, of *pool.Pool) error {
 	c := &jobspecs.Container{Image: env.Image.For(device), ForcePull: env.ForcePullImage,
 		PullTimeout: s.PullTimeout, User: own.User, HardMemory: own.HardMemory,
 		ShmBytes: shmBytes, NoGPU: device == expconf.CPU, Mounts: a.mounts(shown), Hosts: own.Hosts}
+	if of.Base().TaskGroups[0].Tasks[0].Config["shm_size"] != nil || of.Driver == pool.Podman {
+		c.ShmBytes = 0 // the operators have said it, or the driver may not know the word
+	}
+	if of.Driver == pool.Podman {
+		c.Hosts = nil // the same
+	}
 	if a.Account != "" {
 		c.User = a.Account
 	}

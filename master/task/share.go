@@ -34,6 +34,7 @@ type Placed struct {
 
 // A Node is what a member's node has, as Nomad counts it; zero where that is not known.
 type Node struct {
+	Address      string
 	Cores        int
 	MHz          int // of all cores
 	FreeMHz      int // after jobs that are not ours
@@ -43,10 +44,13 @@ type Node struct {
 
 // member gives a member its share of its node.
 func (m Placed) member(a *Attempt, of *pool.Pool) jobspecs.Member {
-	j := jobspecs.Member{NodeID: m.NodeID, NodeName: m.NodeName, SlotIDs: m.SlotIDs, DeviceIDs: m.Devices, MemoryMB: of.AuxMemoryMB, MHz: auxMHz}
+	j := jobspecs.Member{NodeID: m.NodeID, NodeName: m.NodeName, Address: m.Node.Address, SlotIDs: m.SlotIDs, DeviceIDs: m.Devices, MemoryMB: of.AuxMemoryMB, MHz: auxMHz}
 	if n := len(j.SlotIDs); n > 0 {
 		memory, mhz := slotShare(of.Slots, m.Node)
-		j.MemoryMB, j.MHz = n*memory, n*mhz
+		j.MemoryMB, j.MHz, j.MemoryMaxMB = n*memory, n*mhz, n*of.Slots.MemoryMaxMBPerSlot
+		if of.Slots.WholeCores {
+			j.Cores = n * of.Slots.CoresPerSlot
+		}
 	}
 	if a.Type == Notebook || a.Type == Tensorboard {
 		j.MemoryMB = max(j.MemoryMB, pagesMemoryMB)
@@ -65,6 +69,9 @@ func slotShare(cut pool.Slots, n Node) (memoryMB, mhz int) {
 	known := free > 0 && cut.PerNode == 0
 	if known && n.Cores > 0 {
 		mhz = min(max(cut.CoresPerSlot, 1)*n.MHz/n.Cores, (n.FreeMHz-n.FreeMHz/roomPart)/free)
+	}
+	if cut.MHzPerSlot > 0 { // its operators know
+		mhz = cut.MHzPerSlot
 	}
 	if memoryMB == 0 && known {
 		memoryMB = (n.FreeMemoryMB - n.FreeMemoryMB/roomPart) / free

@@ -1,0 +1,279 @@
+AllAtOnce = false
+Constraints {
+  LTarget = "${meta.mig}"
+  Operand = "="
+  RTarget = "1g.10gb"
+}
+Datacenters = ["*"]
+Dispatched = false
+ID = "det-12-4c1d2f6e-0b7a-4f0e-9a53-6f1f0f9f3b11-1"
+Meta {
+  det_allocation = "12.4c1d2f6e-0b7a-4f0e-9a53-6f1f0f9f3b11.1"
+  det_cluster = "6f3f0a4e-5f8e-4c5b-9d1e-2f7a3c1b0d9e"
+  det_cluster_name = "lab"
+  det_experiment = "12"
+  det_owner = "alice"
+  det_pool = "mig"
+  det_run = "1"
+  det_task = "12.4c1d2f6e-0b7a-4f0e-9a53-6f1f0f9f3b11"
+  det_title = "mnist"
+  det_trial = "34"
+  det_type = "TRIAL"
+}
+Name = "experiment 12 trial 34 (mnist) run 1"
+NodePool = "gpu"
+Reschedule {
+  Attempts = 0
+  Unlimited = false
+}
+TaskGroups {
+  Constraints {
+    LTarget = "${node.unique.id}"
+    Operand = "="
+    RTarget = "11111111-1111-4111-8111-111111111111"
+  }
+  Count = 1
+  Disconnect {
+    Replace = false
+    StopOnClientAfter = "2m0s"
+  }
+  EphemeralDisk {
+    Migrate = false
+    SizeMB = 300
+    Sticky = false
+  }
+  Meta {
+    det_rank = "0"
+    det_slots = "0,1"
+  }
+  Name = "rank-0"
+  Networks {
+    DynamicPorts {
+      IgnoreCollision = false
+      Label = "runner"
+      To = 0
+      Value = 0
+    }
+    DynamicPorts {
+      IgnoreCollision = false
+      Label = "c10d"
+      To = 0
+      Value = 0
+    }
+    DynamicPorts {
+      IgnoreCollision = false
+      Label = "ipc1"
+      To = 0
+      Value = 0
+    }
+    DynamicPorts {
+      IgnoreCollision = false
+      Label = "ipc2"
+      To = 0
+      Value = 0
+    }
+    Mode = "host"
+  }
+  ReschedulePolicy {
+    Attempts = 0
+    Unlimited = false
+  }
+  RestartPolicy {
+    Attempts = 0
+    Delay = "15s"
+    Interval = "24h0m0s"
+    Mode = "fail"
+    RenderTemplates = false
+  }
+  Services {
+    Checks {
+      Expose = false
+      FailuresBeforeCritical = 0
+      FailuresBeforeWarning = 0
+      GRPCUseTLS = false
+      Interval = "10s"
+      Name = "runner"
+      Path = "/health"
+      PortLabel = "runner"
+      SuccessBeforePassing = 0
+      TLSSkipVerify = false
+      Timeout = "3s"
+      Type = "http"
+    }
+    EnableTagOverride = false
+    Meta {
+      port-c10d = "${NOMAD_HOST_PORT_c10d}"
+      port-ipc1 = "${NOMAD_HOST_PORT_ipc1}"
+      port-ipc2 = "${NOMAD_HOST_PORT_ipc2}"
+      port-runner = "${NOMAD_HOST_PORT_runner}"
+      rank = "0"
+    }
+    Name = "det-12-4c1d2f6e-0b7a-4f0e-9a53-6f1f0f9f3b11-1"
+    PortLabel = "runner"
+    Provider = "consul"
+    Tags = ["port-c10d=${NOMAD_HOST_PORT_c10d}","port-ipc1=${NOMAD_HOST_PORT_ipc1}","port-ipc2=${NOMAD_HOST_PORT_ipc2}","port-runner=${NOMAD_HOST_PORT_runner}","rank=0"]
+  }
+  Tasks {
+    Artifacts {
+      Chown = false
+      GetterMode = "dir"
+      GetterOptions {
+        checksum = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+      }
+      GetterSource = "http://10.0.0.5:8080/runner/9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08/linux-amd64.tar"
+      RelativeDest = "${NOMAD_ALLOC_DIR}/bin"
+    }
+    Config {
+      args = ["run"]
+      cap_add = ["SYS_PTRACE"]
+      devices {
+        cgroup_permissions = "rwm"
+        container_path = "/dev/fuse"
+        host_path = "/dev/fuse"
+      }
+      entrypoint = ["/alloc/bin/det-runner"]
+      force_pull = false
+      image = "registry.example/team/torch:2.9"
+      image_pull_timeout = "30m0s"
+      mount {
+        source = "local"
+        target = "/run/determined"
+        type = "bind"
+      }
+      mount {
+        readonly = true
+        source = "../alloc/bin"
+        target = "/alloc/bin"
+        type = "bind"
+      }
+      network_mode = "bridge"
+      ports = ["runner"]
+      shm_size = 2147483648
+      volumes = ["/mnt/checkpoints:/determined_shared_fs:rw"]
+      work_dir = "/local"
+    }
+    Driver = "docker"
+    Env {
+      DET_ALLOCATION_ID = "12.4c1d2f6e-0b7a-4f0e-9a53-6f1f0f9f3b11.1"
+      DET_DRIVER = "docker"
+      DET_MASTERS = "http://10.0.0.5:8080,http://10.0.0.6:8080"
+      DET_NETWORK = "bridge"
+      DET_NODE_ID = "11111111-1111-4111-8111-111111111111"
+      DET_NODE_NAME = "n1"
+      DET_RANK = "0"
+    }
+    Identities {
+      Audience = ["determined"]
+      ChangeMode = "noop"
+      Env = false
+      File = true
+      Name = "det"
+      TTL = "1h0m0s"
+    }
+    KillSignal = "SIGTERM"
+    KillTimeout = "1m0s"
+    Leader = false
+    LogConfig {
+      MaxFileSizeMB = 10
+      MaxFiles = 3
+    }
+    Name = "main"
+    Resources {
+      CPU = 8000
+      Devices {
+        Constraints {
+          LTarget = "${device.ids}"
+          Operand = "set_contains"
+          RTarget = "GPU-1,GPU-2"
+        }
+        Count = 2
+        Name = "nvidia/gpu"
+      }
+      MemoryMB = 32768
+      MemoryMaxMB = 49152
+    }
+    RestartPolicy {
+      Attempts = 0
+      Delay = "15s"
+      Interval = "24h0m0s"
+      Mode = "fail"
+      RenderTemplates = false
+    }
+    ShutdownDelay = 0
+  }
+  Tasks {
+    Config {
+      args = ["ship"]
+      cap_drop = ["all"]
+      entrypoint = ["/alloc/bin/det-runner"]
+      image = "registry.example/team/torch:2.9"
+      image_pull_timeout = "30m0s"
+      mount {
+        readonly = true
+        source = "../main/secrets"
+        target = "/secrets-of-main"
+        type = "bind"
+      }
+      network_mode = "bridge"
+      security_opt = ["no-new-privileges"]
+      work_dir = "/local"
+    }
+    Driver = "docker"
+    Env {
+      DET_ALLOCATION_ID = "12.4c1d2f6e-0b7a-4f0e-9a53-6f1f0f9f3b11.1"
+      DET_DRIVER = "docker"
+      DET_MAIN_SECRETS = "/secrets-of-main"
+      DET_MASTERS = "http://10.0.0.5:8080,http://10.0.0.6:8080"
+      DET_NETWORK = "bridge"
+      DET_NODE_ID = "11111111-1111-4111-8111-111111111111"
+      DET_NODE_NAME = "n1"
+      DET_RANK = "0"
+      NVIDIA_VISIBLE_DEVICES = "void"
+    }
+    KillSignal = "SIGTERM"
+    Leader = false
+    Lifecycle {
+      Hook = "poststop"
+      Sidecar = false
+    }
+    LogConfig {
+      MaxFileSizeMB = 1
+      MaxFiles = 1
+    }
+    Name = "ship"
+    Resources {
+      CPU = 50
+      MemoryMB = 64
+    }
+    RestartPolicy {
+      Attempts = 0
+      Delay = "15s"
+      Interval = "24h0m0s"
+      Mode = "fail"
+      RenderTemplates = false
+    }
+    ShutdownDelay = 0
+  }
+}
+Type = "batch"
+UI {
+  Description = <<EOT
+**Experiment 12 trial 34** — mnist
+
+- Owner: alice
+- Cluster: lab, pool mig
+- Run 1, 2 slots on 1 node
+
+Detent submitted this job, watches it and ends it. It is one attempt: Nomad does not restart it, Detent does, as a new job.
+
+Read its log: `det trial logs -f 34`. End it: `det trial kill 34`.
+EOT
+  Links {
+    Label = "Experiment 12"
+    URL = "http://master.example:8080/det/experiments/12"
+  }
+  Links {
+    Label = "Trial 34"
+    URL = "http://master.example:8080/det/experiments/12/trials/34"
+  }
+}

@@ -1,0 +1,200 @@
+package pool
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/nomad/api"
+)
+
+// A pool's job is what all jobs of its tasks begin with, in Nomad's own words: a job of one
+// group of one task. jobspecs lays over it what is Detent's, and what an experiment asks
+// for. Operators write it (package jobfile), or it follows from the older keys of the
+// configuration: jobspecs works with the job alone.
+
+// A Job is one of Nomad's.
+type Job = api.Job
+
+// CNIPrefix begins the names of networks that CNI plugins make.
+const CNIPrefix = "cni/"
+
+// Drivers lists the drivers of Nomad that a pool can have.
+func Drivers() []string { return []string{RawExec, Exec, Docker, Podman} }
+
+// WithJob is the pool with a job that operators wrote: what the job says of nodes, driver
+// and network takes the place of the pool's own fields.
+func (p Pool) WithJob(j *api.Job) Pool {
+	group, task := j.TaskGroups[0], j.TaskGroups[0].Tasks[0]
+	p.Job, p.Driver = j, task.Driver
+	p.NodePool = "default" // as Nomad takes it
+	if j.NodePool != nil && *j.NodePool != "" {
+		p.NodePool = *j.NodePool
+	}
+	if p.NodePool == "all" {
+		p.NodePool = ""
+	}
+	if len(j.Datacenters) > 0 {
+		p.Datacenters = j.Datacenters
+	}
+	if j.Namespace != nil && *j.Namespace != "" {
+		p.Namespace = *j.Namespace
+	}
+	p.Network = GroupNetwork(j)
+	if mode, ok := task.Config["network_mode"].(string); ok && p.Network == HostNetwork {
+		p.Network = mode
+	}
+	if task.User != "" {
+		p.Containers.User = task.User
+	}
+	if r := task.Resources; r != nil {
+		p.Slots = p.Slots.With(r)
+	}
+	for name := range group.Volumes {
+		p.Volumes = append(p.Volumes, name)
+	}
+	slices.Sort(p.Volumes)
+	return p
+}
+
+// With takes over what a pool's job says of a slot's share of its node.
+func (s Slots) With(r *api.Resources) Slots {
+	if r.Cores != nil && *r.Cores > 0 {
+		s.CoresPerSlot, s.WholeCores = *r.Cores, true
+	}
+	if r.CPU != nil && *r.CPU > 0 {
+		s.MHzPerSlot = *r.CPU
+	}
+	if r.MemoryMB != nil && *r.MemoryMB > 0 {
+		s.MemoryMBPerSlot = *r.MemoryMB
+	}
+	if r.MemoryMaxMB != nil && *r.MemoryMaxMB > 0 {
+		s.MemoryMaxMBPerSlot = *r.MemoryMaxMB
+	}
+	return s
+}
+
+// Base is the job with which the jobs of the pool's tasks begin. It is the pool's own: a
+// caller changes a copy.
+func (p *Pool) Base() *api.Job {
+	if p.Job != nil {
+		return p.Job
+	}
+	task := &api.Task{Driver: p.Driver}
+	network := &api.NetworkResource{Mode: HostNetwork}
+	switch {
+	case p.HasImages(): // Docker has networks of its own
+		task.Config = map[string]any{"network_mode": orHost(p.Network)}
+	case p.Network != "":
+		network.Mode = p.Network
+	}
+	nodePool := p.NodePool
+	if nodePool == "" {
+		nodePool = "all"
+	}
+	j := &api.Job{NodePool: &nodePool, Datacenters: slices.Clone(p.Datacenters),
+		TaskGroups: []*api.TaskGroup{{Networks: []*api.NetworkResource{network}, Tasks: []*api.Task{task}}}}
+	if p.Namespace != "" {
+		j.Namespace = &p.Namespace
+	}
+	return j
+}
+
+func orHost(mode string) string {
+	if mode == "" {
+		return HostNetwork
+	}
+	return mode
+}
+
+// GroupNetwork is the network on which Nomad puts the group of a job.
+func GroupNetwork(j *api.Job) string {
+	for _, n := range j.TaskGroups[0].Networks {
+		if n.Mode != "" {
+			return n.Mode
+		}
+	}
+	return HostNetwork
+}
+
+// Constraints are what a node must meet to be one of the pool's.
+func (p *Pool) Constraints() []Comparison {
+	if p.Job == nil {
+		return nil
+	}
+	return constraints(p.Job)
+}
+
+// Affinities are what draws the pool's tasks to nodes.
+func (p *Pool) Affinities() []Affinity {
+	if p.Job == nil {
+		return nil
+	}
+	return AllAffinities(p.Job)
+}
+
+func constraints(j *api.Job) []Comparison {
+	g := j.TaskGroups[0]
+	var list []Comparison
+	for _, c := range slices.Concat(j.Constraints, g.Constraints, g.Tasks[0].Constraints) {
+		list = append(list, Comparison{c.LTarget, c.Operand, c.RTarget})
+	}
+	return list
+}
+
+// AllAffinities are those of a job, wherever they stand in it.
+func AllAffinities(j *api.Job) []Affinity {
+	g := j.TaskGroups[0]
+	var list []Affinity
+	for _, a := range slices.Concat(j.Affinities, g.Affinities, g.Tasks[0].Affinities) {
+		weight := 50
+		if a.Weight != nil {
+			weight = int(*a.Weight)
+		}
+		list = append(list, Affinity{Comparison{a.LTarget, a.Operand, a.RTarget}, weight})
+	}
+	return list
+}
+
+// Comparisons are all by which a job chooses nodes.
+func Comparisons(j *api.Job) []Comparison {
+	list := constraints(j)
+	for _, a := range AllAffinities(j) {
+		list = append(list, a.Comparison)
+	}
+	return list
+}
+
+// HostVolumes are the host volumes that a node must have for the pool's tasks, by their
+// names on the node: whether they are mounted to be written to.
+func (p *Pool) HostVolumes() map[string]bool {
+	if p.Job == nil {
+		return nil
+	}
+	g := p.Job.TaskGroups[0]
+	out := map[string]bool{}
+	for _, m := range g.Tasks[0].VolumeMounts {
+		if v := g.Volumes[*m.Volume]; v != nil {
+			maps.Copy(out, hostVolume(v, out))
+		}
+	}
+	return out
+}
+
+// HostVolume is the name on nodes of a volume that the pool offers, if it is one of the host.
+func (p *Pool) HostVolume(name string) (source string, writes bool) {
+	if p.Job == nil || p.Job.TaskGroups[0].Volumes[name] == nil {
+		return "", false
+	}
+	for source, writes := range hostVolume(p.Job.TaskGroups[0].Volumes[name], nil) {
+		return source, writes
+	}
+	return "", false
+}
+
+func hostVolume(v *api.VolumeRequest, before map[string]bool) map[string]bool {
+	if v.Type != "host" || strings.Contains(v.Source, "${") {
+		return nil
+	}
+	return map[string]bool{v.Source: before[v.Source] || !v.ReadOnly}
+}

@@ -1,0 +1,110 @@
+package jobfile
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/nomad/api"
+
+	"github.com/detent-ml/detent/master/pool"
+)
+
+// A File is the job of a pool as it was read, without Nomad.
+type File struct {
+	Source string
+	Sum    string   // SHA-256 of the source, by which is known what Nomad made of it
+	Driver string   // of its task
+	Job    *api.Job // of JSON; nil for HCL, which Nomad parses
+}
+
+// Read reads a job in HCL, or in JSON where it begins with a brace, and finds what is
+// wrong with it.
+func Read(src []byte) (*File, []Problem) {
+	sum := sha256.Sum256(src)
+	f := &File{Source: string(src), Sum: hex.EncodeToString(sum[:])}
+	if text := bytes.TrimSpace(src); len(text) > 0 && text[0] == '{' {
+		job, problems := readJSON(src)
+		if len(problems) == 0 {
+			f.Job, f.Driver = job, job.TaskGroups[0].Tasks[0].Driver
+		}
+		return f, problems
+	}
+	var r hclReader
+	r.read(src)
+	f.Driver = r.driver
+	if len(r.problems) == 0 {
+		if problem := checkDriver(r.driver); problem != nil {
+			r.problems = append(r.problems, *problem)
+		}
+	}
+	return f, r.problems
+}
+
+func checkDriver(driver string) *Problem {
+	if !slices.Contains(pool.Drivers(), driver) {
+		return &Problem{Field: "job.group.task.driver", Message: fmt.Sprintf("expected one of %s, found %q", strings.Join(pool.Drivers(), ", "), driver)}
+	}
+	return nil
+}
+
+// shape finds what is wrong with the values of a job that has only allowed names.
+func shape(j *api.Job) []Problem {
+	var problems []Problem
+	fail := func(field, format string, args ...any) {
+		problems = append(problems, Problem{Field: field, Message: fmt.Sprintf(format, args...)})
+	}
+	if j == nil || len(j.TaskGroups) != 1 || j.TaskGroups[0] == nil || len(j.TaskGroups[0].Tasks) != 1 || j.TaskGroups[0].Tasks[0] == nil {
+		return []Problem{{Field: "job", Message: "the job of a pool has one group with one task"}}
+	}
+	g := j.TaskGroups[0]
+	task := g.Tasks[0]
+	if problem := checkDriver(task.Driver); problem != nil {
+		return []Problem{*problem}
+	}
+	for _, m := range task.VolumeMounts {
+		if m.Volume == nil || m.Destination == nil || !path.IsAbs(*m.Destination) {
+			fail("job.group.task.volume_mount", "expected the name of a volume and a destination that begins with /")
+		} else if g.Volumes[*m.Volume] == nil {
+			fail("job.group.task.volume_mount", "there is no volume %q in the group", *m.Volume)
+		}
+	}
+	for name, v := range g.Volumes {
+		if task.Driver == pool.RawExec {
+			fail("job.group.volume", "driver raw_exec mounts no volumes; its tasks see the folders of their node, and bind_mounts move them")
+		} else if v.Type != "host" && v.Type != "csi" {
+			fail("job.group.volume", "volume %q: expected type host or csi, found %q", name, v.Type)
+		}
+	}
+	if len(g.Networks) > 1 {
+		fail("job.group.network", "a group has one network, and here are %d", len(g.Networks))
+	}
+	if r := task.Resources; r != nil && r.CPU != nil && r.Cores != nil && *r.CPU > 0 && *r.Cores > 0 {
+		fail("job.group.task.resources", "say cpu, a share in MHz, or cores, whole ones; not both")
+	}
+	if mode := pool.GroupNetwork(j); mode != pool.HostNetwork {
+		switch {
+		case mode != pool.BridgeNetwork && !strings.HasPrefix(mode, pool.CNIPrefix):
+			fail("job.group.network.mode", "expected host, bridge or cni/<name>, found %q", mode)
+		case task.Driver == pool.RawExec:
+			fail("job.group.network.mode", "with driver raw_exec tasks are on the network of their node; found %q", mode)
+		case task.Config["network_mode"] != nil:
+			fail("job.group.task.config.network_mode", "the group's network says %q already; say it in one place", mode)
+		}
+	}
+	for _, a := range pool.AllAffinities(j) {
+		if strings.HasSuffix(a.Operator, "_set") {
+			fail("job.affinity", "Nomad has no affinity with the operator %q", a.Operator)
+		}
+	}
+	for _, c := range pool.Comparisons(j) {
+		if !slices.Contains(pool.Operators(), c.Operator) {
+			fail("job.constraint", "Detent cannot judge the operator %q, and it chooses the nodes; known are %s", c.Operator, strings.Join(pool.Operators(), ", "))
+		}
+	}
+	return problems
+}

@@ -1,0 +1,28 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// KeepPoolJob keeps what Nomad made of the job of a pool. Jobs that no master has read for
+// half a year go.
+func (db *DB) KeepPoolJob(ctx context.Context, sum string, parsed json.RawMessage) error {
+	_, err := db.exec(ctx, `
+		WITH old AS (DELETE FROM pool_jobs WHERE used_at < now() - interval '180 days' AND sum <> $1)
+		INSERT INTO pool_jobs (sum, parsed) VALUES ($1, $2)
+		ON CONFLICT (sum) DO UPDATE SET parsed = excluded.parsed, used_at = now()`, sum, parsed)
+	return err
+}
+
+// PoolJob is what Nomad made of a source when it was last asked; nil when it never was.
+func (db *DB) PoolJob(ctx context.Context, sum string) (json.RawMessage, error) {
+	type kept struct {
+		Parsed json.RawMessage `db:"parsed"`
+	}
+	found, err := rows[kept](ctx, db, `UPDATE pool_jobs SET used_at = now() WHERE sum = $1 RETURNING parsed`, sum)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return found[0].Parsed, nil
+}
