@@ -93,11 +93,28 @@ func (a *API) ofCheckpoint(ctx context.Context, c *call, name string, verb auth.
 // patchCheckpoints records what garbage collection, or whoever removed files, has
 // left of checkpoints.
 func (a *API) patchCheckpoints(ctx context.Context, c *call, req *v1.PatchCheckpointsRequest) (*v1.None, error) {
+	ids := make([]string, len(req.Checkpoints))
+	for i, p := range req.Checkpoints {
+		ids[i] = p.UUID
+	}
+	names, err := namedCheckpoints("checkpoints", ids)
+	if err != nil {
+		return nil, err
+	}
+	owners, err := a.db.CheckpointOwners(ctx, names)
+	if err != nil {
+		return nil, err
+	}
 	var list []store.CheckpointFiles
-	for _, p := range req.Checkpoints {
-		k, err := a.ofCheckpoint(ctx, c, p.UUID, auth.Change)
-		if err != nil {
-			return nil, err
+	for i, p := range req.Checkpoints {
+		k, ok := owners[names[i]]
+		if !ok {
+			return nil, fault.New(fault.NotFound, "checkpoint %s not found", names[i])
+		}
+		if !c.who.IsTask() || k.TaskID != c.who.TaskID {
+			if err := c.may(auth.Change, auth.Object{Kind: "checkpoint", OwnerID: k.OwnerID}); err != nil {
+				return nil, err
+			}
 		}
 		if p.Resources != nil {
 			list = append(list, store.CheckpointFiles{UUID: k.UUID, Resources: p.Resources.Resources})

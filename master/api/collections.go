@@ -94,21 +94,30 @@ func checkGlobs(globs []string) error {
 	return nil
 }
 
-// toRemove finds checkpoints, all of which the caller may change, by experiment.
-func (a *API) toRemove(ctx context.Context, c *call, ids []string) (map[int][]string, error) {
-	switch {
-	case len(ids) == 0:
-		return nil, fault.New(fault.Invalid, "checkpointUuids: name the checkpoints")
-	case len(ids) > store.MostRemovals:
-		return nil, fault.New(fault.Invalid, "checkpointUuids: %d are over the limit of %d", len(ids), store.MostRemovals)
+// namedCheckpoints reads the ids of checkpoints in a call, some of them more than once.
+func namedCheckpoints(field string, ids []string) ([]string, error) {
+	if len(ids) > store.MostRemovals {
+		return nil, fault.New(fault.Invalid, "%s: %d are over the limit of %d", field, len(ids), store.MostRemovals)
 	}
 	names := make([]string, len(ids))
 	for i, name := range ids {
 		id, err := uuid.Parse(name)
 		if err != nil {
-			return nil, fault.New(fault.Invalid, "checkpointUuids: %q is not the UUID of a checkpoint", clip(name))
+			return nil, fault.New(fault.Invalid, "%s: %q is not the UUID of a checkpoint", field, clip(name))
 		}
 		names[i] = id.String()
+	}
+	return names, nil
+}
+
+// toRemove finds checkpoints, all of which the caller may change, by experiment.
+func (a *API) toRemove(ctx context.Context, c *call, ids []string) (map[int][]string, error) {
+	if len(ids) == 0 {
+		return nil, fault.New(fault.Invalid, "checkpointUuids: name the checkpoints")
+	}
+	names, err := namedCheckpoints("checkpointUuids", ids)
+	if err != nil {
+		return nil, err
 	}
 	owners, err := a.db.CheckpointOwners(ctx, names)
 	if err != nil {
@@ -139,7 +148,7 @@ func (a *API) toRemove(ctx context.Context, c *call, ids []string) (map[int][]st
 // removalOf is the task for checkpoints of one experiment. What somebody needs is
 // not removed, whoever asks.
 func (a *API) removalOf(ctx context.Context, experiment int, ids, globs []string) (store.Collection, error) {
-	s, cfg, err := a.stored(ctx, experiment)
+	s, cfg, err := a.stored(ctx, experiment, ids)
 	if err != nil {
 		return store.Collection{}, err
 	}
@@ -158,9 +167,10 @@ func (a *API) removalOf(ctx context.Context, experiment int, ids, globs []string
 	return one, nil
 }
 
-// stored reads an experiment of which files are to be removed.
-func (a *API) stored(ctx context.Context, experiment int) (store.Stored, expconf.Config, error) {
-	s, err := a.db.Stored(ctx, experiment)
+// stored reads an experiment of which files are to be removed, those of the named
+// checkpoints for example.
+func (a *API) stored(ctx context.Context, experiment int, ids []string) (store.Stored, expconf.Config, error) {
+	s, err := a.db.StoredOf(ctx, experiment, ids)
 	if err != nil {
 		return s, expconf.Config{}, err
 	}
@@ -192,7 +202,7 @@ func (a *API) removeEvents(ctx context.Context, c *call, _ *v1.None) (*v1.Empty,
 	if err != nil {
 		return nil, err
 	}
-	s, cfg, err := a.stored(ctx, e.ID)
+	s, cfg, err := a.stored(ctx, e.ID, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -201,11 +211,28 @@ func (a *API) removeEvents(ctx context.Context, c *call, _ *v1.None) (*v1.Empty,
 	return &v1.Empty{}, a.begin(ctx, []store.Collection{one})
 }
 
-// previewGC says what a policy would remove.
+// maxJudged bounds the checkpoints of an experiment for which a preview is made: a
+// policy compares all of them with each other.
+const maxJudged = 250_000
+
+// previewGC says what a policy would remove, a page at a time.
 func (a *API) previewGC(ctx context.Context, c *call, _ *v1.None) (*v1.PreviewGCResponse, error) {
 	e, err := a.experimentFor(ctx, c, auth.View)
 	if err != nil {
 		return nil, err
+	}
+	offset := 0
+	if text, given := c.query("offset"); given {
+		if offset, err = number(text); err != nil || offset < 0 {
+			return nil, fault.New(fault.Invalid, "offset: %q counts no checkpoints", clip(text))
+		}
+	}
+	n, err := a.db.CountStored(ctx, e.ID)
+	if err != nil {
+		return nil, err
+	}
+	if n > maxJudged {
+		return nil, fault.New(fault.Invalid, "experiment %d has %d checkpoints; what a policy would remove is shown for at most %d", e.ID, n, maxJudged)
 	}
 	s, err := a.db.Stored(ctx, e.ID)
 	if err != nil {
@@ -215,21 +242,17 @@ func (a *API) previewGC(ctx context.Context, c *call, _ *v1.None) (*v1.PreviewGC
 	if err != nil {
 		return nil, err
 	}
-	goes := map[string]bool{}
-	for _, k := range keep.Decide(s.Keep(policy)).Remove {
-		goes[k.UUID] = true
+	goes := keep.Decide(s.Keep(policy)).Remove
+	resp := &v1.PreviewGCResponse{Checkpoints: []v1.PreviewGCCheckpoint{}, MetricName: text(e.Metric), Total: len(goes)}
+	ids := make([]string, len(goes))
+	for i, k := range goes {
+		ids[i] = k.UUID
 	}
-	list, err := a.db.ExperimentCheckpoints(ctx, e.ID)
-	if err != nil {
-		return nil, err
-	}
-	resp := &v1.PreviewGCResponse{Checkpoints: []v1.PreviewGCCheckpoint{}, MetricName: text(e.Metric)}
+	list, err := a.db.CheckpointsOf(ctx, ids[min(offset, len(ids)):], 0)
 	for _, k := range list {
-		if goes[k.UUID] {
-			resp.Checkpoints = append(resp.Checkpoints, previewed(k))
-		}
+		resp.Checkpoints = append(resp.Checkpoints, previewed(k))
 	}
-	return resp, nil
+	return resp, err
 }
 
 // policy is the one that a call asks about: the experiment's own where it names no

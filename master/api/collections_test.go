@@ -109,6 +109,47 @@ func TestPreviewOfAPolicy(t *testing.T) {
 	me.get("/experiments/999/preview_gc").is(404)
 }
 
+// TestPreviewOfManyCheckpoints comes in pages, whatever the experiment has, and a call
+// that names checkpoints has a bound.
+func TestPreviewOfManyCheckpoints(t *testing.T) {
+	r := newRig(t)
+	a := r.running(sharedStorage(t.TempDir()), 1)
+	a.stored()
+	a.over()
+	const many = 5200
+	for _, sql := range []string{
+		fmt.Sprintf(`INSERT INTO checkpoints SELECT (jsonb_populate_record(k, jsonb_build_object('uuid', gen_random_uuid(), 'steps', i))).*
+			FROM checkpoints k, generate_series(1, %d) i WHERE k.uuid = '%s'`, many, older),
+	} {
+		if _, err := r.db.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	me := r.user("determined")
+	ids := map[string]bool{}
+	pages := 0
+	for offset := 0; ; pages++ {
+		got := me.get(fmt.Sprintf("/experiments/%d/preview_gc?save_experiment_best=0&save_trial_best=0&save_trial_latest=0&offset=%d", a.exp, offset)).ok().tree()
+		list := got["checkpoints"].([]any)
+		if got["total"] != float64(many+2) || len(list) > 5000 {
+			t.Fatalf("%d of %v in a page", len(list), got["total"])
+		}
+		for _, k := range list {
+			ids[at(t, k, "UUID").(string)] = true
+		}
+		if offset += len(list); len(list) == 0 {
+			break
+		}
+	}
+	if len(ids) != many+2 || pages < 2 {
+		t.Errorf("%d checkpoints in %d pages", len(ids), pages)
+	}
+	me.get(fmt.Sprintf("/experiments/%d/preview_gc?offset=-1", a.exp)).says(400, "offset")
+	entries := strings.Repeat(`{"uuid":"`+older+`"},`, store.MostRemovals) + `{"uuid":"` + older + `"}`
+	me.do("PATCH", "/api/v1/checkpoints", `{"checkpoints":[`+entries+`]}`).says(400, "over the limit")
+	me.do("PATCH", "/api/v1/checkpoints", `{"checkpoints":[{"uuid":"`+older+`","resources":{"resources":{}}},{"uuid":"aaaaaaaa-0000-4000-8000-000000000009"}]}`).says(404, "000000000009")
+}
+
 func TestATaskThatRemovesFiles(t *testing.T) {
 	r := newRig(t)
 	a := r.running(sharedStorage(t.TempDir()), 1)

@@ -2,8 +2,10 @@ package client
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"github.com/detent-ml/detent/master/v1"
 )
@@ -22,11 +24,19 @@ func (c *Client) RemoveCheckpointFiles(ctx context.Context, uuids, globs []strin
 // PreviewGC says what a policy would remove of an experiment's checkpoints. A
 // number that is left out is the experiment's own.
 func (c *Client) PreviewGC(ctx context.Context, id int, policy url.Values) (*v1.PreviewGCResponse, error) {
-	var out v1.PreviewGCResponse
-	if err := c.get(ctx, "/"+experimentPath(id)+"/preview_gc", policy, &out); err != nil {
-		return nil, err
+	var all v1.PreviewGCResponse
+	for {
+		page, query := v1.PreviewGCResponse{}, maps.Clone(policy)
+		query.Set("offset", strconv.Itoa(len(all.Checkpoints)))
+		if err := c.get(ctx, "/"+experimentPath(id)+"/preview_gc", query, &page); err != nil {
+			return nil, err
+		}
+		all.Checkpoints = append(all.Checkpoints, page.Checkpoints...)
+		all.MetricName, all.Total = page.MetricName, page.Total
+		if len(page.Checkpoints) == 0 || len(all.Checkpoints) >= page.Total {
+			return &all, nil
+		}
 	}
-	return &out, nil
 }
 
 // Collections says what was removed of an experiment's files.

@@ -74,7 +74,9 @@ type Gathering struct {
 // Gather adds a peer's data to an all-gather of an attempt, and says in which
 // round it takes part and how many of its peers have come. The same request gives the
 // same round again. An attempt may gather any number of times: a round that is full is
-// followed by the next. The data takes at most limit bytes as it is stored.
+// followed by the next. The data takes at most limit bytes as it is stored. When a
+// round begins, all peers have come to the one before it and so have read the one
+// before that: what is older is removed, so an attempt has three rounds at most.
 func (db *DB) Gather(ctx context.Context, g Gathering, request string, peers, limit int, data json.RawMessage) (at Gathering, come Come, err error) {
 	err = db.Tx(ctx, func(tx *DB) error {
 		// One peer at a time, whichever master it came to.
@@ -108,6 +110,9 @@ func (db *DB) Gather(ctx context.Context, g Gathering, request string, peers, li
 			g.AllocationID, g.About, request, g.Round, peers, come.N, data, limit)
 		if err == nil && n == 0 {
 			return fault.New(fault.Invalid, "data: it is longer than %d bytes, which is the limit of each peer in an all-gather of %d", limit, peers)
+		}
+		if err == nil && come.N == 0 {
+			_, err = tx.exec(ctx, `DELETE FROM gathers WHERE allocation_id = $1 AND about = $2 AND round < $3 - 1`, g.AllocationID, g.About, g.Round)
 		}
 		come = Come{N: come.N + 1, Of: peers}
 		return badData(err)

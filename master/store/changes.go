@@ -206,8 +206,9 @@ func queueAllocation(b *statements, a AllocationChange) {
 	if a.Kill != nil {
 		queueForAttempt(b, WorkStop, a.ID, "(a.tried_at IS NOT NULL OR a.submitted_at IS NOT NULL) AND a.stopped_at IS NULL")
 	}
-	if a.Ended { // the owner's session that the task was given ends with it
+	if a.Ended { // the owner's session that the task was given ends with it, and nobody gathers any more
 		b.queue("DELETE FROM sessions WHERE allocation_id = $1", a.ID)
+		b.queue("DELETE FROM gathers WHERE allocation_id = $1", a.ID)
 	}
 }
 

@@ -62,12 +62,6 @@ func (db *DB) CheckpointByUUID(ctx context.Context, uuid string) (Checkpoint, er
 	return row[Checkpoint](ctx, db, "checkpoint "+uuid, checkpointQuery+`WHERE k.uuid = $1`, uuid)
 }
 
-// ExperimentCheckpoints lists the checkpoints of an experiment, oldest first, without
-// its configuration.
-func (db *DB) ExperimentCheckpoints(ctx context.Context, experiment int) ([]Checkpoint, error) {
-	return rows[Checkpoint](ctx, db, listedQuery+`WHERE t.experiment_id = $1 ORDER BY k.reported_at, k.uuid`, experiment)
-}
-
 // CheckpointTotals counts a trial's checkpoints that still exist.
 type CheckpointTotals struct {
 	TrialID int   `db:"trial_id"`

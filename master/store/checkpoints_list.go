@@ -60,8 +60,17 @@ func (db *DB) Checkpoints(ctx context.Context, f CheckpointFilter, offset, limit
 	c.args["offset"], c.args["limit"] = offset, min(limit, mostInPage)
 	ids, err := scalars[string](ctx, db, `SELECT k.uuid::text`+listedCheckpoints+c.where()+
 		` ORDER BY `+by+` NULLS LAST, k.reported_at, k.uuid LIMIT @limit OFFSET @offset`, c.args)
-	if err != nil || len(ids) == 0 {
+	if err != nil {
 		return nil, err
+	}
+	return db.CheckpointsOf(ctx, ids, each)
+}
+
+// CheckpointsOf reads checkpoints in the order of their ids, as many from the first on
+// as a page may have, and at least one.
+func (db *DB) CheckpointsOf(ctx context.Context, ids []string, each int) ([]Checkpoint, error) {
+	if ids = ids[:min(len(ids), mostInPage)]; len(ids) == 0 {
+		return nil, nil
 	}
 	fit, err := scalar[int](ctx, db, `SELECT greatest(1, count(*) FILTER (WHERE s.bytes <= $2)) FROM (
 		SELECT sum($3::bigint + octet_length(q.resources::text) + octet_length(q.metadata::text) + coalesce(octet_length(q.hparams::text), 0)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -45,19 +47,20 @@ type Stored struct {
 	CollectAsked int               `db:"collect_asked"`
 	DeletesAsked int               `db:"deletes_asked"`
 	Checkpoints  []StoredFiles     `db:"-"`
+	Backends     map[int][]byte    `db:"-"` // configurations of those on which checkpoints lie
 	Used         map[string]string `db:"-"` // who else needs which, in words
 }
 
 // StoredFiles are a checkpoint.
 type StoredFiles struct {
-	UUID       string          `db:"uuid"`
-	TrialID    int             `db:"trial_id"`
-	Steps      int             `db:"steps"`
-	ReportedAt time.Time       `db:"reported_at"`
-	State      string          `db:"state"`
-	Metric     *float64        `db:"metric"`
-	Going      bool            `db:"going"`
-	Storage    json.RawMessage `db:"storage"` // where its task said that it lies; nil where it did not
+	UUID       string    `db:"uuid"`
+	TrialID    int       `db:"trial_id"`
+	Steps      int       `db:"steps"`
+	ReportedAt time.Time `db:"reported_at"`
+	State      string    `db:"state"`
+	Metric     *float64  `db:"metric"`
+	Going      bool      `db:"going"`
+	StorageID  *int      `db:"storage_id"` // of the backend on which its task said that it lies; nil where it did not
 }
 
 // experimentLives says whether a trial of experiment e may yet run.
@@ -109,8 +112,30 @@ func (db *DB) toCollect(ctx context.Context) ([]Work, error) {
 		ORDER BY e.id LIMIT $1`, collectAtOnce)
 }
 
-// Stored reads an experiment's files in one snapshot.
+// Stored reads an experiment's files in one snapshot: all checkpoints of which there
+// may be files.
 func (db *DB) Stored(ctx context.Context, experiment int) (Stored, error) {
+	return db.stored(ctx, experiment, `k.state <> 'DELETED'`)
+}
+
+// CountStored counts the checkpoints of an experiment of which there may be files.
+func (db *DB) CountStored(ctx context.Context, experiment int) (int, error) {
+	return scalar[int](ctx, db, `SELECT count(*) FROM checkpoints k JOIN trials t ON t.id = k.trial_id WHERE t.experiment_id = $1 AND k.state <> 'DELETED'`, experiment)
+}
+
+// StoredOf is Stored with these checkpoints of it alone, and with those from which
+// their trials go on.
+func (db *DB) StoredOf(ctx context.Context, experiment int, ids []string) (Stored, error) {
+	return db.stored(ctx, experiment, `k.uuid = ANY(ARRAY(
+		SELECT unnest($2::uuid[]) UNION SELECT n.uuid
+		FROM (SELECT DISTINCT trial_id FROM checkpoints WHERE uuid = ANY($2::uuid[])) o CROSS JOIN LATERAL (
+			SELECT k.uuid FROM checkpoints k WHERE k.trial_id = o.trial_id AND k.state = 'COMPLETED' AND NOT `+going+`
+			ORDER BY k.steps DESC, k.reported_at DESC, k.uuid DESC LIMIT 1) n))`, append([]string{}, ids...))
+}
+
+// stored reads an experiment with those of its checkpoints k that fulfil a condition
+// about them and the further arguments, which begin at $2.
+func (db *DB) stored(ctx context.Context, experiment int, which string, args ...any) (Stored, error) {
 	var s Stored
 	err := db.Snapshot(ctx, func(tx *DB) (err error) {
 		s, err = row[Stored](ctx, tx, fmt.Sprintf("experiment %d", experiment), `
@@ -126,14 +151,16 @@ func (db *DB) Stored(ctx context.Context, experiment int) (Stored, error) {
 			return err
 		}
 		s.Checkpoints, err = rows[StoredFiles](ctx, tx, `
-			SELECT k.uuid::text, k.trial_id, k.steps, k.reported_at, k.state, s.config AS storage, `+going+` AS going,
+			SELECT k.uuid::text, k.trial_id, k.steps, k.reported_at, k.state, k.storage_id, `+going+` AS going,
 				`+floatAt("vm.avg->e.metric")+` AS metric
 			FROM checkpoints k JOIN trials t ON t.id = k.trial_id JOIN experiments e ON e.id = t.experiment_id
-			LEFT JOIN storage_backends s ON s.id = k.storage_id
 			LEFT JOIN LATERAL (SELECT avg FROM metrics m WHERE m.trial_id = k.trial_id AND m.grp = 'validation' AND m.run_id <= k.run_id
 				AND m.ord = k.steps AND NOT m.archived ORDER BY m.run_id DESC LIMIT 1) vm ON true
-			WHERE t.experiment_id = $1 ORDER BY k.reported_at, k.uuid`, experiment)
+			WHERE t.experiment_id = $1 AND `+which+` ORDER BY k.reported_at, k.uuid`, append([]any{experiment}, args...)...)
 		if err != nil {
+			return err
+		}
+		if s.Backends, err = tx.backendsOf(ctx, s.Checkpoints); err != nil {
 			return err
 		}
 		ids := make([]string, len(s.Checkpoints))
@@ -144,6 +171,24 @@ func (db *DB) Stored(ctx context.Context, experiment int) (Stored, error) {
 		return err
 	})
 	return s, err
+}
+
+// backendsOf reads the configurations of the backends on which checkpoints lie.
+func (db *DB) backendsOf(ctx context.Context, list []StoredFiles) (map[int][]byte, error) {
+	of := map[int][]byte{}
+	for _, k := range list {
+		if k.StorageID != nil {
+			of[*k.StorageID] = nil
+		}
+	}
+	found, err := rows[struct {
+		ID     int    `db:"id"`
+		Config []byte `db:"config"`
+	}](ctx, db, `SELECT id, config FROM storage_backends WHERE id = ANY($1)`, slices.Collect(maps.Keys(of)))
+	for _, b := range found {
+		of[b.ID] = b.Config
+	}
+	return of, err
 }
 
 // Keep is the experiment as a policy judges it.
@@ -159,9 +204,13 @@ func (s Stored) Keep(p keep.Policy) keep.Experiment {
 // Elsewhere says which checkpoints their tasks have put elsewhere than the
 // experiment's configuration says. Nobody removes those: a task could say anything.
 func (s Stored) Elsewhere(storage expconf.CheckpointStorage) map[string]bool {
+	strange := map[int]bool{}
+	for id, config := range s.Backends {
+		strange[id] = len(config) > 0 && !storage.Holds(config)
+	}
 	elsewhere := map[string]bool{}
 	for _, k := range s.Checkpoints {
-		if len(k.Storage) > 0 && !storage.Holds(k.Storage) {
+		if k.StorageID != nil && strange[*k.StorageID] {
 			elsewhere[k.UUID] = true
 		}
 	}
@@ -224,6 +273,7 @@ func CollectionID(experiment int) string { return fmt.Sprintf("%d.%s", experimen
 // A CheckpointOwner is whose a checkpoint is.
 type CheckpointOwner struct {
 	UUID         string `db:"uuid"`
+	TaskID       string `db:"task_id"`
 	ExperimentID *int   `db:"experiment_id"`
 	OwnerID      int    `db:"owner_id"`
 }
@@ -232,7 +282,7 @@ type CheckpointOwner struct {
 // the answer.
 func (db *DB) CheckpointOwners(ctx context.Context, ids []string) (map[string]CheckpointOwner, error) {
 	list, err := rows[CheckpointOwner](ctx, db, `
-		SELECT k.uuid::text, t.experiment_id, task.owner_id
+		SELECT k.uuid::text, k.task_id, t.experiment_id, task.owner_id
 		FROM checkpoints k JOIN tasks task ON task.id = k.task_id LEFT JOIN trials t ON t.id = k.trial_id WHERE k.uuid = ANY($1::uuid[])`, ids)
 	found := make(map[string]CheckpointOwner, len(list))
 	for _, k := range list {

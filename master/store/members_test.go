@@ -313,6 +313,41 @@ func TestGather(t *testing.T) {
 	}
 }
 
+// TestGathersDoNotPileUp: however often an attempt gathers, what every peer has read is
+// removed; a call of the newest full round that is repeated gets its answer, also when
+// others have begun the next. At the attempt's end nothing is left.
+func TestGathersDoNotPileUp(t *testing.T) {
+	w := newWorld(t)
+	id := w.attempt(w.trial(w.experiment(lossSearcher), 0, 0), 1, 1)
+	about := Gathering{AllocationID: id, About: "data"}
+	call := func(round, peer int) Gathering {
+		g, _, err := w.db.Gather(t.Context(), about, fmt.Sprintf("%d/%d", round, peer), 2, 100, raw(fmt.Sprintf(`{"of": "%d/%d"}`, round, peer)))
+		if err != nil || g.Round != round {
+			t.Fatalf("call %d of round %d is in round %d: %v", peer, round, g.Round, err)
+		}
+		return g
+	}
+	for round := 1; round <= 50; round++ {
+		call(round, 0)
+		if round > 1 { // the answer of the second was lost
+			all, err := w.db.Gathered(t.Context(), call(round-1, 1))
+			if want := fmt.Sprintf(`{"of": "%d/0"}`, round-1); err != nil || len(all) != 2 || string(all[0]) != want {
+				t.Fatalf("round %d again: %s, %v", round-1, all, err)
+			}
+		}
+		call(round, 1)
+	}
+	if n, err := scalar[int](t.Context(), w.db, `SELECT count(*) FROM gathers`); err != nil || n > 6 {
+		t.Errorf("%d rows are kept, %v", n, err)
+	}
+	err := w.db.Tx(t.Context(), func(tx *DB) error {
+		return tx.ApplyChanges(t.Context(), &Changes{Allocations: []AllocationChange{{ID: id, Saw: "ASSIGNED", State: "TERMINATED", Ended: true, Outcome: "killed"}}})
+	})
+	if n, wrong := scalar[int](t.Context(), w.db, `SELECT count(*) FROM gathers`); err != nil || wrong != nil || n != 0 {
+		t.Errorf("at the end there are %d: %v %v", n, err, wrong)
+	}
+}
+
 func TestCheckpoints(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
@@ -367,7 +402,7 @@ func TestCheckpoints(t *testing.T) {
 	if err := w.db.SetCheckpointFiles(ctx, []CheckpointFiles{{c.UUID, map[string]int64{"a": 3}}}); err != nil {
 		t.Error(err)
 	}
-	list, err := w.db.ExperimentCheckpoints(ctx, exp)
+	list, err := w.db.Checkpoints(ctx, CheckpointFilter{ExperimentID: exp}, 0, 10, 0)
 	if err != nil || len(list) != 1 || list[0].State != "PARTIALLY_DELETED" || list[0].Size != 3 || string(list[0].Metadata) != `{"note": "n"}` {
 		t.Errorf("%+v %v", list, err)
 	}

@@ -21,6 +21,9 @@ type CheckpointsRemoveFilesRequest struct {
 type PreviewGCResponse struct {
 	Checkpoints []PreviewGCCheckpoint `json:"checkpoints"`
 	MetricName  string                `json:"metric_name"`
+	// Total is how many the policy would remove. Checkpoints has those of one page, which
+	// begins behind as many as the parameter offset says.
+	Total int `json:"total"`
 }
 
 // PreviewGCCheckpoint is one of them.

@@ -10,7 +10,7 @@ var (
 		Summary: "Remove the files that TensorBoards of an experiment read"}
 	PreviewGC = Endpoint[None, PreviewGCResponse]{Method: "GET", Path: "//experiments/:id/preview_gc", Access: ByBoth, Object: KindExperiment, Verb: View,
 		Summary: "What a policy would remove of an experiment's checkpoints",
-		Params:  "save_experiment_best save_trial_best save_trial_latest"}
+		Params:  "save_experiment_best save_trial_best save_trial_latest offset"}
 	ListCollections = Endpoint[None, GetCollectionsResponse]{Method: "GET", Path: "/detent/experiments/:id/collections", Access: ByBoth, Object: KindExperiment, Verb: View,
 		Summary: "What was removed of an experiment's files"}
 	ReportFreed = Endpoint[FreedRequest, None]{Method: "POST", Path: "/detent/collections/:task/freed", Access: ByTasks, Object: KindTask, Verb: Report, BodyLimit: ReportBody,
