@@ -160,7 +160,7 @@ func TestDockerProblems(t *testing.T) {
 		"driver: docker, docker: {registry_auth: {server: b}}":                        "neither",
 		"driver: docker, task_container_defaults: {network_mode: bridge}":             "must be host",
 		"driver: docker, task_container_defaults: {imagee: x}":                        "task_container_defaults",
-		"driver: podman": "docker",
+		"driver: qemu": "docker",
 	} {
 		_, err := load(t, "database: postgres://a/b\nresource_pools: [{name: a, "+settings+"}]\n", nil, nil)
 		if err == nil || !strings.Contains(err.Error(), says) {
