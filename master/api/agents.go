@@ -57,7 +57,7 @@ func (a *API) slotsOf(pool string, n store.NodeRow) map[int]sched.Slot {
 
 func (a *API) wireDevice(pool string, s sched.Slot) v1.Device {
 	kind := v1.DeviceTypeCpu
-	if p, err := a.pool(pool); err == nil {
+	if p, err := a.cfg.Pools.Find(pool); err == nil {
 		kind = slotType(p.SlotType())
 	}
 	return v1.Device{ID: s.ID, UUID: s.Device, Brand: s.Brand, Type: kind}

@@ -10,6 +10,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/proxy"
 	"github.com/detent-ml/detent/master/sched"
@@ -83,7 +84,7 @@ type Config struct {
 	CheckpointStorage *expconf.RawCheckpointStorage
 	// Inventory says what a node offers to a pool; nil when it is not of that pool.
 	Inventory  func(pool string, node store.NodeRow) *NodeSlots
-	Idle       IdleTimeouts
+	Idle       launch.IdleTimeouts
 	RunnerDir  string // holds det-runner for /runner/<sha256>/<os>-<arch>
 	DetPath    string // det, for /cli/<sha256>/<os>-<arch>; "" where tasks get none
 	HarnessDir string // the Python package, served to tasks as a wheel or tree
@@ -144,6 +145,9 @@ type API struct {
 	driven     *driven // searches that programs outside drive
 	gathers    *gathers
 	stopping   context.Context
+
+	experiments *launch.Experiments
+	tasks       *launch.Tasks
 }
 
 // New builds the API. Its requests and streams end when ctx does.
@@ -172,6 +176,7 @@ func New(ctx context.Context, cfg Config, db *store.DB, bus *store.Bus, id Ident
 		UnescapePath:                 true,
 		CaseSensitive:                true,
 	})
+	a.experiments, a.tasks = a.launchers()
 	a.followings, a.downloads = newFollowings(db, bus), newDownloads()
 	go a.followings.run(ctx)
 	a.register()

@@ -83,15 +83,7 @@ func number(s string) (int, error) {
 }
 
 // clip shortens what a client sent for a message.
-func clip(s string) string { return clipTo(s, 80) }
-
-// clipTo shortens a text to so many bytes.
-func clipTo(s string, most int) string {
-	if len(s) > most {
-		return strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
-}
+func clip(s string) string { return fault.Clip(s) }
 
 // flag reads a boolean parameter; nil when it is not given.
 func (c *call) flag(name string) (*bool, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -22,7 +23,7 @@ func wireCommand(k store.Task) v1.Command {
 }
 
 func (a *API) listCommands(ctx context.Context, c *call, _ *v1.None) (*v1.GetCommandsResponse, error) {
-	list, page, err := a.tasksOf(ctx, c, commands())
+	list, page, err := a.tasksOf(ctx, c, launch.Command())
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +35,7 @@ func (a *API) listCommands(ctx context.Context, c *call, _ *v1.None) (*v1.GetCom
 }
 
 func (a *API) command(ctx context.Context, c *call, _ *v1.None) (*v1.GetCommandResponse, error) {
-	k, err := a.taskFor(ctx, c, commands(), auth.View)
+	k, err := a.taskFor(ctx, c, launch.Command(), auth.View)
 	if err != nil {
 		return nil, err
 	}
@@ -42,16 +43,16 @@ func (a *API) command(ctx context.Context, c *call, _ *v1.None) (*v1.GetCommandR
 }
 
 func (a *API) createCommand(ctx context.Context, c *call, req *v1.LaunchCommandRequest) (*v1.LaunchCommandResponse, error) {
-	done, err := a.launch(ctx, c, commands(), launch{config: req.Config, template: req.TemplateName,
-		workspaceID: req.WorkspaceID, preview: req.Preview})
+	done, err := a.start(ctx, c, launch.Command(), launch.TaskRequest{Config: req.Config, Template: req.TemplateName,
+		WorkspaceID: req.WorkspaceID, Preview: req.Preview})
 	if err != nil {
 		return nil, err
 	}
-	return &v1.LaunchCommandResponse{Command: wireCommand(done.task), Config: done.config, Warnings: done.warnings, Remarks: done.remarks}, nil
+	return &v1.LaunchCommandResponse{Command: wireCommand(done.task), Config: done.config, Warnings: done.made.Warnings, Remarks: done.made.Remarks}, nil
 }
 
 func (a *API) killCommand(ctx context.Context, c *call, _ *v1.None) (*v1.KillCommandResponse, error) {
-	k, err := a.kill(ctx, c, commands())
+	k, err := a.kill(ctx, c, launch.Command())
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +60,7 @@ func (a *API) killCommand(ctx context.Context, c *call, _ *v1.None) (*v1.KillCom
 }
 
 func (a *API) prioritizeCommand(ctx context.Context, c *call, req *v1.PriorityRequest) (*v1.KillCommandResponse, error) {
-	k, err := a.prioritize(ctx, c, commands(), req)
+	k, err := a.prioritize(ctx, c, launch.Command(), req)
 	if err != nil {
 		return nil, err
 	}

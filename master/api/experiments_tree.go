@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -54,7 +55,7 @@ func (a *API) fileTree(ctx context.Context, c *call, _ *v1.None) (*v1.FileTreeRe
 func tooLargeATree(size int) error {
 	return fault.New(fault.TooLarge, "the list of this experiment's files would take %s, and the limit is %s: the files lie in too many folders, "+
 		"which code may that was submitted before paths were limited to %d folders; det experiment download-model-def fetches the files",
-		sizeText(size), sizeText(treeMost), contextDepth)
+		sizeText(size), sizeText(treeMost), launch.MaxDepth)
 }
 
 // contextNodes lists what is in an archive, each folder before what lies in it.
@@ -63,7 +64,7 @@ func (a *API) contextNodes(ctx context.Context, code *store.Context) ([]v1.FileN
 	names := 0
 	err := a.eachContextFile(ctx, code, func(h *tar.Header, r io.Reader) (bool, error) {
 		name := strings.TrimSuffix(h.Name, "/")
-		if names += len(name); names > contextNames || len(files) == contextFiles {
+		if names += len(name); names > launch.MaxNames || len(files) == launch.MaxFiles {
 			return false, tooLargeATree(names + len(files)*treeNodeBytes)
 		}
 		n := v1.FileNode{Path: name, Name: path.Base(name), ModifiedTime: h.ModTime, ContentLength: int(h.Size), IsDir: h.Typeflag == tar.TypeDir}

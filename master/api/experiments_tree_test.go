@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/detent-ml/detent/master/launch"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -17,9 +18,9 @@ import (
 func TestCodeInTooManyFolders(t *testing.T) {
 	deep := func(folders int) string { return strings.Repeat("a/", folders) + "x.py" }
 	me := newRig(t).user("determined")
-	me.post("/api/v1/experiments", createBody(yaml(), `"modelDefinition":[`+modelFile(deep(contextDepth), "1")+`]`)).
+	me.post("/api/v1/experiments", createBody(yaml(), `"modelDefinition":[`+modelFile(deep(launch.MaxDepth), "1")+`]`)).
 		says(http.StatusBadRequest, "65 folders and files on it; the limit is 64")
-	me.create(yaml(), `"modelDefinition":[`+modelFile(deep(contextDepth-1), "1")+`]`)
+	me.create(yaml(), `"modelDefinition":[`+modelFile(deep(launch.MaxDepth-1), "1")+`]`)
 }
 
 // The list of code that was stored before paths were limited has its own limit, and

@@ -11,24 +11,6 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// IdleTimeouts are how long tasks may be unused that do not say so themselves; 0
-// is for ever.
-type IdleTimeouts struct {
-	Notebook    time.Duration
-	Tensorboard time.Duration
-}
-
-func (t IdleTimeouts) of(taskType string) (time.Duration, bool) {
-	span := time.Duration(0)
-	switch taskType {
-	case "NOTEBOOK":
-		span = t.Notebook
-	case "TENSORBOARD":
-		span = t.Tensorboard
-	}
-	return span, span > 0
-}
-
 // reportIdle ends a task that says of itself that nobody has used it for as long
 // as its configuration allows. Its runner measures that, so that no master has to
 // look in from outside, and an outage of theirs ends nothing.

@@ -2,55 +2,30 @@ package api
 
 import (
 	"context"
-	"encoding/json"
-
-	"github.com/google/uuid"
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // Commands, notebooks, shells and TensorBoards are one thing to the cluster, a
-// task of one attempt, and four nouns to people. What the nouns share is here:
-// finding, checking and making a task. Their files have the messages of the wire.
-
-// defaultWorkspace is the one that the schema comes with.
-const defaultWorkspace = 1
-
-// kind is a kind of task.
-type kind struct {
-	row   string // as rows have it
-	noun  string // as permissions and messages have it
-	title string // what one is called that nobody named
-	slots int    // of one whose configuration says nothing
-	// program: the configuration says what runs. Else the kind does.
-	program bool
-}
-
-func commands() kind {
-	return kind{row: "COMMAND", noun: "command", title: "Command", slots: 1, program: true}
-}
-func notebooks() kind { return kind{row: "NOTEBOOK", noun: "notebook", title: "JupyterLab", slots: 1} }
-func shells() kind    { return kind{row: "SHELL", noun: "shell", title: "Shell", slots: 1} }
-func tensorboards() kind {
-	return kind{row: "TENSORBOARD", noun: "tensorboard", title: "TensorBoard"}
-}
+// task of one attempt, and four nouns to people. What the nouns share is here. Their
+// files have the messages of the wire.
 
 // taskFor finds the task of the path, which must be of that kind, and asks
 // whether the caller may do that.
-func (a *API) taskFor(ctx context.Context, c *call, of kind, verb auth.Verb) (store.Task, error) {
+func (a *API) taskFor(ctx context.Context, c *call, of launch.Kind, verb auth.Verb) (store.Task, error) {
 	k, err := a.db.Task(ctx, c.Params("id"))
-	if err == nil && k.Type != of.row || fault.Is(err, fault.NotFound) {
-		return k, fault.New(fault.NotFound, "%s %s not found", of.noun, clip(c.Params("id")))
+	if err == nil && k.Type != of.Type || fault.Is(err, fault.NotFound) {
+		return k, fault.New(fault.NotFound, "%s %s not found", of.Noun, clip(c.Params("id")))
 	}
 	if err != nil {
 		return k, err
 	}
-	return k, c.may(verb, auth.Object{Kind: of.noun, OwnerID: k.OwnerID})
+	return k, c.may(verb, auth.Object{Kind: of.Noun, OwnerID: k.OwnerID})
 }
 
 // taskConfig is a task's configuration as somebody may see it.
@@ -83,13 +58,13 @@ func exitStatus(k store.Task) string {
 func taskState(k store.Task) v1.TaskState { return v1.TaskState("STATE_" + k.Shown) }
 
 // tasksOf lists the tasks of a kind that a request asks for.
-func (a *API) tasksOf(ctx context.Context, c *call, of kind) ([]store.Task, v1.Pagination, error) {
+func (a *API) tasksOf(ctx context.Context, c *call, of launch.Kind) ([]store.Task, v1.Pagination, error) {
 	var page v1.Pagination
 	w, err := c.window()
 	if err != nil {
 		return nil, page, err
 	}
-	f := store.TaskFilter{Type: of.row, Users: c.list("users")}
+	f := store.TaskFilter{Type: of.Type, Users: c.list("users")}
 	if f.UserIDs, err = c.numbers("userIds"); err != nil {
 		return nil, page, err
 	}
@@ -115,166 +90,36 @@ func idsOf(list []store.Task) []string {
 	return ids
 }
 
-// launch is a request to start a task, of whatever kind.
-type launch struct {
-	config      v1.Struct
-	template    *string
-	workspaceID *int
-	preview     *bool
-	// The kind's own part of its row.
-	shell       *store.ShellKeys
-	tensorboard *store.Tensorboard
+// started is what became of a request for a task. The task of a preview has no id.
+type started struct {
+	made   *launch.Task
+	task   store.Task
+	config v1.Struct
 }
 
-// launched is what became of it. The task of a preview has no id.
-type launched struct {
-	task     store.Task
-	config   v1.Struct
-	warnings []v1.LaunchWarning
-	remarks  []string
-}
-
-// launch checks a request and makes its task, unless it is a preview.
-func (a *API) launch(ctx context.Context, c *call, of kind, l launch) (*launched, error) {
-	if err := c.may(auth.Create, auth.Object{Kind: of.noun}); err != nil {
+// start makes the task that a request asks for, unless it is a preview.
+func (a *API) start(ctx context.Context, c *call, of launch.Kind, req launch.TaskRequest) (*started, error) {
+	if err := c.may(auth.Create, auth.Object{Kind: of.Noun}); err != nil {
 		return nil, err
 	}
-	n, cfg, remarks, err := a.newTask(ctx, c, of, l)
+	n, err := a.tasks.Start(ctx, a.submitter(c), of, req)
 	if err != nil {
 		return nil, err
 	}
-	done := &launched{config: v1.StructOf(cfg.Redacted()), remarks: remarks}
-	over, remark, err := a.overSlots(ctx, n.Pool, n.Slots)
-	if err != nil {
-		return nil, err
-	}
-	if over {
-		done.warnings, done.remarks = []v1.LaunchWarning{v1.LaunchWarningCurrentSlotsExceeded}, append(done.remarks, remark)
-	}
-	if l.preview != nil && *l.preview {
-		done.task = store.Task{Type: n.Type, Name: n.Name, Pool: n.Pool, Shown: "UNSPECIFIED", OwnerID: n.OwnerID,
-			Owner: c.who.Username, WorkspaceID: n.WorkspaceID}
-		return done, nil
-	}
-	id, err := a.db.CreateTask(ctx, n)
-	if err != nil {
-		return nil, err
+	if !n.Stored {
+		return &started{made: n, config: v1.StructOf(n.Complete.Redacted()), task: store.Task{Type: n.Type, Name: n.Name, Pool: n.Pool,
+			Shown: "UNSPECIFIED", OwnerID: n.OwnerID, Owner: c.who.Username, WorkspaceID: n.WorkspaceID}}, nil
 	}
 	a.bus.Publish(store.TopicIntent)
-	if done.task, err = a.db.Task(ctx, id); err != nil {
+	k, err := a.db.Task(ctx, n.ID)
+	if err != nil {
 		return nil, err
 	}
-	done.config = taskConfig(done.task, c.who)
-	return done, nil
-}
-
-// newTask checks a request from its form to what the cluster can do.
-func (a *API) newTask(ctx context.Context, c *call, of kind, l launch) (n store.NewTask, cfg expconf.CommandConfig, remarks []string, err error) {
-	n = store.NewTask{ID: uuid.NewString(), Type: of.row, OwnerID: c.who.UserID, SessionEpoch: c.who.SessionEpoch, WorkspaceID: defaultWorkspace,
-		Shell: l.shell, Tensorboard: l.tensorboard}
-	if n.CreationKey, err = c.creationKey(); err != nil {
-		return n, cfg, nil, err
-	}
-	if l.workspaceID != nil && *l.workspaceID > 0 {
-		n.WorkspaceID = *l.workspaceID
-	}
-	ws, settings, err := a.settingsOf(ctx, n.WorkspaceID)
-	if err != nil {
-		return n, cfg, nil, err
-	}
-	if ws.Archived {
-		return n, cfg, nil, fault.New(fault.Conflict, "workspace %q is archived; unarchive it first", ws.Name)
-	}
-	var template store.Template
-	if name := text(l.template); name != "" {
-		if template, err = a.usedTemplate(ctx, "templateName", name); err != nil {
-			return n, cfg, nil, err
-		}
-	}
-	cfg, pool, remarks, err := a.taskSettings(of, l.config, template, settings)
-	if err != nil {
-		return n, cfg, nil, err
-	}
-	n.Pool, n.Name, n.Slots, n.Priority = pool.Name, cfg.Description, cfg.Resources.Slots, pool.Priority
-	if cfg.Resources.Priority != nil {
-		n.Priority = *cfg.Resources.Priority
-	}
-	if n.Config, err = json.Marshal(cfg); err != nil {
-		return n, cfg, nil, err
-	}
-	n.Context, err = a.keepFiles(ctx, c, l.preview != nil && *l.preview)
-	return n, cfg, remarks, err
-}
-
-// taskSettings completes and checks a task's configuration, and chooses its pool.
-func (a *API) taskSettings(of kind, config v1.Struct, template store.Template, ws store.WorkspaceSettings) (cfg expconf.CommandConfig, pool *pool.Pool, remarks []string, err error) {
-	src := []byte(config)
-	if len(src) == 0 {
-		src = []byte(`{}`)
-	}
-	raw, warnings, err := expconf.ParseCommand("config", src)
-	if err != nil {
-		return cfg, pool, nil, wrongConfig(err)
-	}
-	if raw, warnings, err = commandOverTemplate(raw, warnings, template); err != nil {
-		return cfg, pool, nil, err
-	}
-	raw, told := of.shape(raw, a.cfg.Idle)
-	named := text(raw.Resources.ResourcePool)
-	if pool, err = a.poolFor(named, *raw.Resources.Slots, ws); err != nil {
-		return cfg, pool, nil, err
-	}
-	cfg, err = expconf.CompleteCommand(raw, expconf.CommandDefaults{TaskContainer: a.cfg.Site.DefaultsIn(pool),
-		Description: of.title + " (" + petName() + ")"})
-	if err != nil {
-		return cfg, pool, nil, wrongConfig(err)
-	}
-	cfg.Resources.ResourcePool = pool.Name
-	if err := cfg.Validate(of.program); err != nil {
-		return cfg, pool, nil, wrongConfig(err)
-	}
-	can := a.cfg.Site.CapabilitiesIn(pool)
-	if err := cfg.Refused(can); err != nil {
-		return cfg, pool, nil, wrongConfig(err)
-	}
-	remarks = append(append(warnings.Strings(), told...), cfg.Unhonoured(can).Strings()...)
-	return cfg, pool, remarks, nil
-}
-
-// shape fills in what a kind has of its own where the document leaves it open,
-// and says what of the document means nothing to that kind.
-func (of kind) shape(raw expconf.RawCommand, idle IdleTimeouts) (expconf.RawCommand, []string) {
-	r := expconf.RawCommandResources{}
-	if raw.Resources != nil {
-		r = *raw.Resources
-	}
-	if r.Slots == nil {
-		r.Slots = &of.slots
-	}
-	raw.Resources = &r
-	var remarks []string
-	if !of.program && len(raw.Entrypoint) > 0 {
-		remarks = append(remarks, "entrypoint: has no effect: a "+of.noun+" has a program of its own")
-		raw.Entrypoint = nil
-	}
-	if of.row != "TENSORBOARD" && len(raw.TensorboardArgs) > 0 {
-		remarks = append(remarks, "tensorboard_args: have no effect on a "+of.noun)
-	}
-	if of.row != "NOTEBOOK" && raw.NotebookIdleType != nil {
-		remarks = append(remarks, "notebook_idle_type: has no effect on a "+of.noun)
-	}
-	if of.program && raw.IdleTimeout != nil {
-		remarks = append(remarks, "idle_timeout: has no effect on a command: it ends when its program does")
-	}
-	if span, ok := idle.of(of.row); raw.IdleTimeout == nil && ok {
-		d := expconf.Duration(span)
-		raw.IdleTimeout = &d
-	}
-	return raw, remarks
+	return &started{made: n, task: k, config: taskConfig(k, c.who)}, nil
 }
 
 // kill asks for a task's end in the caller's name.
-func (a *API) kill(ctx context.Context, c *call, of kind) (store.Task, error) {
+func (a *API) kill(ctx context.Context, c *call, of launch.Kind) (store.Task, error) {
 	k, err := a.taskFor(ctx, c, of, auth.Change)
 	if err != nil {
 		return k, err
@@ -286,7 +131,7 @@ func (a *API) kill(ctx context.Context, c *call, of kind) (store.Task, error) {
 	return a.db.Task(ctx, k.ID)
 }
 
-func (a *API) prioritize(ctx context.Context, c *call, of kind, req *v1.PriorityRequest) (store.Task, error) {
+func (a *API) prioritize(ctx context.Context, c *call, of launch.Kind, req *v1.PriorityRequest) (store.Task, error) {
 	k, err := a.taskFor(ctx, c, of, auth.Change)
 	if err != nil {
 		return k, err

@@ -175,7 +175,7 @@ func (a *API) updateExperimentJob(ctx context.Context, id int, u v1.QueueControl
 
 // fitsPool says why an experiment cannot go on in another pool.
 func (a *API) fitsPool(e store.Experiment, name string) error {
-	pool, err := a.pool(name)
+	pool, err := a.cfg.Pools.Find(name)
 	if err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (a *API) fitsPool(e store.Experiment, name string) error {
 // taskFitsPool says why a task cannot run in another pool: what its configuration
 // asks of a node was allowed by the pool that it was submitted to.
 func (a *API) taskFitsPool(ctx context.Context, id, name string) error {
-	pool, err := a.pool(name)
+	pool, err := a.cfg.Pools.Find(name)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -28,7 +29,7 @@ func wireNotebook(k store.Task) v1.Notebook {
 }
 
 func (a *API) listNotebooks(ctx context.Context, c *call, _ *v1.None) (*v1.GetNotebooksResponse, error) {
-	list, page, err := a.tasksOf(ctx, c, notebooks())
+	list, page, err := a.tasksOf(ctx, c, launch.Notebook())
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +41,7 @@ func (a *API) listNotebooks(ctx context.Context, c *call, _ *v1.None) (*v1.GetNo
 }
 
 func (a *API) notebook(ctx context.Context, c *call, _ *v1.None) (*v1.GetNotebookResponse, error) {
-	k, err := a.taskFor(ctx, c, notebooks(), auth.View)
+	k, err := a.taskFor(ctx, c, launch.Notebook(), auth.View)
 	if err != nil {
 		return nil, err
 	}
@@ -48,16 +49,16 @@ func (a *API) notebook(ctx context.Context, c *call, _ *v1.None) (*v1.GetNoteboo
 }
 
 func (a *API) createNotebook(ctx context.Context, c *call, req *v1.LaunchNotebookRequest) (*v1.LaunchNotebookResponse, error) {
-	done, err := a.launch(ctx, c, notebooks(), launch{config: req.Config, template: req.TemplateName,
-		workspaceID: req.WorkspaceID, preview: req.Preview})
+	done, err := a.start(ctx, c, launch.Notebook(), launch.TaskRequest{Config: req.Config, Template: req.TemplateName,
+		WorkspaceID: req.WorkspaceID, Preview: req.Preview})
 	if err != nil {
 		return nil, err
 	}
-	return &v1.LaunchNotebookResponse{Notebook: wireNotebook(done.task), Config: done.config, Warnings: done.warnings, Remarks: done.remarks}, nil
+	return &v1.LaunchNotebookResponse{Notebook: wireNotebook(done.task), Config: done.config, Warnings: done.made.Warnings, Remarks: done.made.Remarks}, nil
 }
 
 func (a *API) killNotebook(ctx context.Context, c *call, _ *v1.None) (*v1.NotebookResponse, error) {
-	k, err := a.kill(ctx, c, notebooks())
+	k, err := a.kill(ctx, c, launch.Notebook())
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +66,7 @@ func (a *API) killNotebook(ctx context.Context, c *call, _ *v1.None) (*v1.Notebo
 }
 
 func (a *API) prioritizeNotebook(ctx context.Context, c *call, req *v1.PriorityRequest) (*v1.NotebookResponse, error) {
-	k, err := a.prioritize(ctx, c, notebooks(), req)
+	k, err := a.prioritize(ctx, c, launch.Notebook(), req)
 	if err != nil {
 		return nil, err
 	}

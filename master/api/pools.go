@@ -3,46 +3,14 @@ package api
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/detent-ml/detent/master/expconf"
-	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/pool"
-	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerPools() {
 	serve(a, v1.ListPools, a.listPools)
-}
-
-// pool finds a pool by its name.
-func (a *API) pool(name string) (*pool.Pool, error) {
-	if p := a.cfg.Pools.Named(name); p != nil {
-		return p, nil
-	}
-	return nil, fault.New(fault.NotFound, "there is no resource pool %q; there are %s", clip(name), strings.Join(a.cfg.Pools.Names(), ", "))
-}
-
-// poolFor chooses a pool: the one that was named, else the workspace's default,
-// else the cluster's, for work with or without slots.
-func (a *API) poolFor(named string, slots int, ws store.WorkspaceSettings) (*pool.Pool, error) {
-	if named == "" {
-		if named = ws.DefaultComputePool; slots == 0 {
-			named = ws.DefaultAuxPool
-		}
-	}
-	if named != "" {
-		p, err := a.pool(named)
-		if err != nil {
-			return nil, fault.New(fault.Invalid, "resources.resource_pool: %w", err)
-		}
-		return p, nil
-	}
-	if p := a.cfg.Pools.Default(slots); p != nil { // a number below 0 is refused later
-		return p, nil
-	}
-	return nil, fault.New(fault.Invalid, "resources.resource_pool: the cluster has no default pool; name one")
 }
 
 // poolCount is what a pool has at the moment.

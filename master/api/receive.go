@@ -13,6 +13,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/spool"
 )
 
@@ -61,7 +62,7 @@ func newReceiver(cfg Receiving) *receiver {
 	if r.spool == nil {
 		r.spool = spool.New(os.TempDir(), spoolMost)
 	}
-	r.packed = spool.New(r.spool.Path(), packsAt*packedMost*spool.OwnerShare)
+	r.packed = spool.New(r.spool.Path(), packsAt*launch.MaxPacked*spool.OwnerShare)
 	if r.stall == 0 {
 		r.stall = stallWithin
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/search"
 	"github.com/detent-ml/detent/master/store"
@@ -277,14 +278,14 @@ func operationOf(op v1.DriverOperation) (search.Operation, error) {
 func (a *API) previewSearch(_ context.Context, _ *call, req *v1.PreviewHPSearchRequest) (*v1.PreviewHPSearchResponse, error) {
 	raw, _, err := expconf.Parse("config", req.Config)
 	if err != nil {
-		return nil, wrongConfig(err)
+		return nil, launch.WrongConfig(err)
 	}
 	cfg, err := expconf.Complete(raw, expconf.ClusterDefaults{Seed: rand.Uint32(), Name: "preview"})
 	if err != nil {
-		return nil, wrongConfig(err)
+		return nil, launch.WrongConfig(err)
 	}
 	if err := cfg.ValidateSearch(); err != nil {
-		return nil, wrongConfig(err)
+		return nil, launch.WrongConfig(err)
 	}
 	shown, err := cfg.Redacted().JSON()
 	if err != nil {

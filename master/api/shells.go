@@ -2,14 +2,9 @@ package api
 
 import (
 	"context"
-	"crypto/ed25519"
-	"crypto/rand"
-	"encoding/pem"
-	"strings"
-
-	"golang.org/x/crypto/ssh"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -21,35 +16,6 @@ func (a *API) registerShells() {
 	serve(a, v1.KillShell, a.killShell)
 	serve(a, v1.PrioritizeShell, a.prioritizeShell)
 	serve(a, v1.ReportShellIdle, a.reportIdle)
-}
-
-// newShellKeys makes the keys of a shell.
-func newShellKeys() (*store.ShellKeys, error) {
-	var k store.ShellKeys
-	var err error
-	if k.PrivateKey, k.PublicKey, err = keyPair("detent shell"); err != nil {
-		return nil, err
-	}
-	k.HostPrivateKey, k.HostPublicKey, err = keyPair("")
-	return &k, err
-}
-
-// keyPair makes a private key in OpenSSH's form, and the line for its public half.
-func keyPair(comment string) (private, public string, err error) {
-	pub, key, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		return "", "", err
-	}
-	block, err := ssh.MarshalPrivateKey(key, comment)
-	if err != nil {
-		return "", "", err
-	}
-	line, err := ssh.NewPublicKey(pub)
-	if err != nil {
-		return "", "", err
-	}
-	public = strings.TrimSpace(strings.TrimSpace(string(ssh.MarshalAuthorizedKey(line))) + " " + comment)
-	return string(pem.EncodeToMemory(block)), public, nil
 }
 
 // wireShells adds to shells what belongs to them: public keys, and the private
@@ -88,7 +54,7 @@ func (a *API) oneShell(ctx context.Context, k store.Task, private bool) (v1.Shel
 }
 
 func (a *API) listShells(ctx context.Context, c *call, _ *v1.None) (*v1.GetShellsResponse, error) {
-	list, page, err := a.tasksOf(ctx, c, shells())
+	list, page, err := a.tasksOf(ctx, c, launch.Shell())
 	if err != nil {
 		return nil, err
 	}
@@ -98,32 +64,28 @@ func (a *API) listShells(ctx context.Context, c *call, _ *v1.None) (*v1.GetShell
 }
 
 func (a *API) shell(ctx context.Context, c *call, _ *v1.None) (*v1.GetShellResponse, error) {
-	k, err := a.taskFor(ctx, c, shells(), auth.View)
+	k, err := a.taskFor(ctx, c, launch.Shell(), auth.View)
 	if err != nil {
 		return nil, err
 	}
 	resp := &v1.GetShellResponse{Config: taskConfig(k, c.who)}
-	resp.Shell, err = a.oneShell(ctx, k, auth.Can(c.who, auth.Enter, auth.Object{Kind: shells().noun, OwnerID: k.OwnerID}))
+	resp.Shell, err = a.oneShell(ctx, k, auth.Can(c.who, auth.Enter, auth.Object{Kind: launch.Shell().Noun, OwnerID: k.OwnerID}))
 	return resp, err
 }
 
 func (a *API) createShell(ctx context.Context, c *call, req *v1.LaunchShellRequest) (*v1.LaunchShellResponse, error) {
-	keys, err := newShellKeys()
+	done, err := a.start(ctx, c, launch.Shell(), launch.TaskRequest{Config: req.Config, Template: req.TemplateName,
+		WorkspaceID: req.WorkspaceID, Preview: req.Preview})
 	if err != nil {
 		return nil, err
 	}
-	done, err := a.launch(ctx, c, shells(), launch{config: req.Config, template: req.TemplateName,
-		workspaceID: req.WorkspaceID, preview: req.Preview, shell: keys})
-	if err != nil {
-		return nil, err
-	}
-	resp := &v1.LaunchShellResponse{Config: done.config, Warnings: done.warnings, Remarks: done.remarks}
+	resp := &v1.LaunchShellResponse{Config: done.config, Warnings: done.made.Warnings, Remarks: done.made.Remarks}
 	resp.Shell, err = a.oneShell(ctx, done.task, true)
 	return resp, err
 }
 
 func (a *API) killShell(ctx context.Context, c *call, _ *v1.None) (*v1.ShellResponse, error) {
-	k, err := a.kill(ctx, c, shells())
+	k, err := a.kill(ctx, c, launch.Shell())
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +94,7 @@ func (a *API) killShell(ctx context.Context, c *call, _ *v1.None) (*v1.ShellResp
 }
 
 func (a *API) prioritizeShell(ctx context.Context, c *call, req *v1.PriorityRequest) (*v1.ShellResponse, error) {
-	k, err := a.prioritize(ctx, c, shells(), req)
+	k, err := a.prioritize(ctx, c, launch.Shell(), req)
 	if err != nil {
 		return nil, err
 	}

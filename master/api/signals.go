@@ -98,7 +98,7 @@ const mostAccelerators = 256
 func clippedAccelerators(d v1.AcceleratorData) v1.AcceleratorData {
 	for _, text := range []*string{d.AcceleratorType, d.AllocationID, d.ContainerID, d.NodeName, d.ResourcePool, d.TaskID} {
 		if text != nil {
-			*text = clipTo(*text, longestName)
+			*text = fault.ClipTo(*text, longestName)
 		}
 	}
 	d.AcceleratorUUIDs = d.AcceleratorUUIDs[:min(len(d.AcceleratorUUIDs), mostAccelerators)]

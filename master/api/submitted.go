@@ -1,64 +1,41 @@
 package api
 
 import (
-	"bufio"
 	"bytes"
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
-	"hash"
 	"io"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/spool"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// contextNames bounds the names of all files of a context together, because they
-// are in memory while it is checked.
-const contextNames = 8 << 20
-
-// submitted is the code of a request, on disk: the contents one after the other,
-// and a list of the files in the order in which they came.
+// A submitted body has come with code, which is on disk.
 type submitted struct {
-	room    *spool.Reservation
-	content *spool.File
-	index   *spool.File
-	rest    received // the body without the files
-	count   int
-
-	records *json.Encoder
-	out     *bufio.Writer
-	names   int
-	begin   int64 // of the file that arrives
-	sum     hash.Hash
+	room *spool.Reservation
+	code *launch.Code
+	rest received // the body without the files
 }
 
-// A submittedFile is a line of the list.
-type submittedFile struct {
-	Path   string
-	Type   int
-	Mode   int
-	Mtime  int64
-	Offset int64
-	Size   int64
-	Sum    []byte
+// submitted is the code; nil where there is none.
+func (s *submitted) submitted() *launch.Code {
+	if s == nil {
+		return nil
+	}
+	return s.code
 }
-
-// none tells whether no file came.
-func (s *submitted) none() bool { return s == nil || s.count == 0 }
 
 // Close removes it from the disk.
 func (s *submitted) Close() {
 	if s == nil || s.room == nil {
 		return
 	}
-	for _, f := range []*spool.File{s.content, s.index, s.rest.file} {
-		if f != nil {
-			_ = f.Close() // it has no name; there is nothing to lose
-		}
+	s.code.Close()
+	if f := s.rest.file; f != nil {
+		_ = f.Close() // it has no name; there is nothing to lose
 	}
 	s.room.Close()
 	s.room = nil
@@ -79,10 +56,9 @@ func (a *API) receiveFiles(c *fiber.Ctx, field string, limit int) (*submitted, e
 	if declared < 0 {
 		declared = limit
 	}
-	s := &submitted{sum: sha256.New()}
+	s := &submitted{}
 	var err error
-	// The list has more bytes than the names in it, and is bounded.
-	if s.room, err = a.reserve(c, int64(declared)+min(int64(declared)*6, contextNames+contextFiles*200)); err != nil {
+	if s.room, err = a.reserve(c, launch.MaxCodeOnDisk(int64(declared))); err != nil {
 		a.discard(c, discardMost)
 		return nil, err
 	}
@@ -102,65 +78,22 @@ func (a *API) receiveFiles(c *fiber.Ctx, field string, limit int) (*submitted, e
 
 func (s *submitted) receive(from *arrival, field string, limit int) error {
 	var err error
-	if s.content, err = s.room.Create(); err != nil {
-		return err
-	}
-	if s.index, err = s.room.Create(); err != nil {
+	if s.code, err = launch.NewCode(s.room); err != nil {
 		return err
 	}
 	if s.rest.file, err = s.room.Create(); err != nil {
 		return err
 	}
-	s.out = bufio.NewWriter(s.index)
-	s.records = json.NewEncoder(s.out)
 	rest := &restWriter{to: s.rest.file}
-	err = v1.SplitFiles(&atMost{from: from, left: int64(limit)}, field, rest, s)
+	err = v1.SplitFiles(&atMost{from: from, left: int64(limit)}, field, rest, s.code)
 	if err == nil {
-		err = errors.Join(s.out.Flush(), rest.end(&s.rest))
+		err = errors.Join(s.code.Arrived(), rest.end(&s.rest))
 	}
 	var f *fault.Fault
 	if err != nil && !errors.As(err, &f) {
 		err = fault.New(fault.Invalid, "%w", err)
 	}
 	return err
-}
-
-// Content is a part of the file that arrives.
-func (s *submitted) Content(part []byte) error {
-	if s.content.Size()+int64(len(part)) > contextMost {
-		return fault.New(fault.TooLarge, "the context is over the limit of %d MB: leave data out with .detignore", contextMost>>20)
-	}
-	_, _ = s.sum.Write(part) // a hash never fails
-	_, err := s.content.Write(part)
-	return err
-}
-
-// File ends the file that arrives.
-func (s *submitted) File(f v1.File) error {
-	if s.count++; s.count > contextFiles {
-		return fault.New(fault.TooLarge, "the context has more than %d files: leave data out with .detignore", contextFiles)
-	}
-	if s.names += len(f.Path); s.names > contextNames {
-		return fault.New(fault.TooLarge, "the names of the context's files have more than %d MB: leave data out with .detignore", contextNames>>20)
-	}
-	line := submittedFile{Path: f.Path, Type: f.Type, Mode: f.Mode, Mtime: f.Mtime, Offset: s.begin, Size: s.content.Size() - s.begin, Sum: s.sum.Sum(nil)}
-	s.begin = s.content.Size()
-	s.sum.Reset()
-	return s.records.Encode(line)
-}
-
-// list reads the list of files.
-func (s *submitted) list() ([]submittedFile, error) {
-	files := make([]submittedFile, 0, s.count)
-	dec := json.NewDecoder(s.index.Section(0, s.index.Size()))
-	for range s.count {
-		var f submittedFile
-		if err := dec.Decode(&f); err != nil {
-			return nil, err
-		}
-		files = append(files, f)
-	}
-	return files, nil
 }
 
 // restWriter keeps a message in memory while it is small, else on disk.

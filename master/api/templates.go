@@ -2,12 +2,12 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -91,18 +91,15 @@ func (a *API) templateFor(ctx context.Context, c *call, name string) (store.Temp
 	return t, nil
 }
 
-// templateNamed is how messages call a template's document.
-func templateNamed(template string) string { return fmt.Sprintf("template %q", clip(template)) }
-
 // document gives a template what it says: the document that a request has: as text, or as JSON.
 func document(t *store.Template, config v1.Struct, source *string) error {
 	src := []byte(config)
 	if text(source) != "" {
 		src = []byte(*source)
 	}
-	doc, err := expconf.ParseTemplate(templateNamed(t.Name), src)
+	doc, err := expconf.ParseTemplate(launch.TemplateNamed(t.Name), src)
 	if err != nil {
-		return wrongConfig(err)
+		return launch.WrongConfig(err)
 	}
 	t.Source, t.Config = doc.Source, doc.Config
 	return nil
@@ -118,7 +115,7 @@ func (a *API) newTemplate(ctx context.Context, c *call, req *v1.Template) (store
 		return t, err
 	}
 	if t.WorkspaceID == 0 {
-		t.WorkspaceID = defaultWorkspace
+		t.WorkspaceID = launch.DefaultWorkspace
 	}
 	ws, err := a.db.Workspace(ctx, t.WorkspaceID)
 	if err != nil {
@@ -199,50 +196,4 @@ func (a *API) deleteTemplate(ctx context.Context, c *call, _ *v1.None) (*v1.None
 		return nil, err
 	}
 	return &v1.None{}, a.db.DeleteTemplate(ctx, t.Name)
-}
-
-// templateUnder is the template that a submission names, or that the experiment
-// which it forks was made with; the zero value for none.
-func (a *API) templateUnder(ctx context.Context, req *v1.CreateExperimentRequest, parent *store.Experiment) (store.UsedTemplate, error) {
-	if name := text(req.Template); name != "" {
-		t, err := a.usedTemplate(ctx, "template", name)
-		return store.UsedTemplate{Name: t.Name, Source: t.Source}, err
-	}
-	if parent == nil || text(req.Config) != "" {
-		return store.UsedTemplate{}, nil
-	}
-	return a.db.TemplateOf(ctx, parent.ID)
-}
-
-// usedTemplate finds a template that somebody wants to use.
-func (a *API) usedTemplate(ctx context.Context, field, name string) (store.Template, error) {
-	t, err := a.db.Template(ctx, name)
-	if fault.Is(err, fault.NotFound) {
-		return t, fault.New(fault.NotFound, "%s: there is no template %q; det template list shows those that there are", field, clip(name))
-	}
-	return t, err
-}
-
-// overTemplate lays an experiment's document over the template's.
-func overTemplate(raw expconf.Raw, warnings expconf.Warnings, t store.UsedTemplate) (expconf.Raw, expconf.Warnings, error) {
-	if t.Name == "" {
-		return raw, warnings, nil
-	}
-	under, more, err := expconf.Parse(templateNamed(t.Name), []byte(t.Source))
-	if err != nil {
-		return raw, warnings, wrongConfig(err)
-	}
-	return expconf.Merge(raw, under), append(warnings, more...), nil
-}
-
-// commandOverTemplate does the same for a task of another kind.
-func commandOverTemplate(raw expconf.RawCommand, warnings expconf.Warnings, t store.Template) (expconf.RawCommand, expconf.Warnings, error) {
-	if t.Name == "" {
-		return raw, warnings, nil
-	}
-	under, more, err := expconf.ParseCommand(templateNamed(t.Name), []byte(t.Source))
-	if err != nil {
-		return raw, warnings, wrongConfig(err)
-	}
-	return expconf.MergeCommand(raw, under), append(warnings, more...), nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/pool"
 )
 
@@ -96,7 +97,7 @@ func TestEveryKindOfTask(t *testing.T) {
 }
 
 func TestLaunchingNotebooks(t *testing.T) {
-	r := newRig(t, func(c *Config) { c.Idle = IdleTimeouts{Notebook: time.Hour} })
+	r := newRig(t, func(c *Config) { c.Idle = launch.IdleTimeouts{Notebook: time.Hour} })
 	me := r.user("determined")
 	preview := me.post("/api/v1/notebooks", `{"preview":true,"config":{"description":"d","idle_timeout":"30m"},"templateName":null,"workspaceId":null}`).ok().tree()
 	if at(t, preview, "notebook.id") != "" || at(t, preview, "config.idle_timeout") != "30m0s" || at(t, preview, "notebook.description") != "d" {
@@ -302,7 +303,7 @@ func TestTensorboards(t *testing.T) {
 	if ids, _ := json.Marshal(at(t, chosen, "tensorboard.experimentIds")); string(ids) != fmt.Sprintf("[%d,%d]", two, three) {
 		t.Errorf("what is completed, and one more, is %s, want %d and %d", ids, two, three)
 	}
-	for i := range mostShown {
+	for i := range 100 {
 		r.trial(clash, i+1)
 	}
 	me.post("/api/v1/tensorboards", fmt.Sprintf(`{"experimentIds":[%d]}`, clash)).says(400, "at most 100 trials", "101")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -128,7 +129,7 @@ func (a *API) workspaceSettings(c *call, compute, aux *string, storage v1.Struct
 			continue
 		}
 		if *name != "" {
-			if _, err := a.pool(*name); err != nil {
+			if _, err := a.cfg.Pools.Find(*name); err != nil {
 				return nil, err
 			}
 		}
@@ -139,7 +140,7 @@ func (a *API) workspaceSettings(c *call, compute, aux *string, storage v1.Struct
 		if err != nil {
 			return nil, fault.New(fault.Invalid, "checkpointStorageConfig: %v", err)
 		}
-		if _, err := parseStorage(m); err != nil {
+		if _, err := launch.ParseStorage(m); err != nil {
 			return nil, fault.New(fault.Invalid, "checkpointStorageConfig: %w", err)
 		}
 		set["checkpoint_storage"] = m

@@ -10,6 +10,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Code says what kind of thing went wrong.
@@ -76,4 +77,15 @@ func CodeOf(err error) Code {
 func Is(err error, code Code) bool {
 	var f *Fault
 	return errors.As(err, &f) && f.Code == code
+}
+
+// Clip shortens what a client sent for a message.
+func Clip(s string) string { return ClipTo(s, 80) }
+
+// ClipTo shortens a text to so many bytes.
+func ClipTo(s string, most int) string {
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
 }

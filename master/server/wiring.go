@@ -15,6 +15,7 @@ import (
 	"github.com/detent-ml/detent/master/control"
 	"github.com/detent-ml/detent/master/discovery"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -78,7 +79,7 @@ func (m *master) apiConfig() (api.Config, error) {
 		DetentVersion: v1.Version, PublicURL: m.cfg.PublicURL, BlankLogin: m.blankLogin, RunnerDir: filepath.Dir(m.cfg.RunnerPath),
 		HarnessDir: m.cfg.HarnessPath, Pages: webui.Files(), Redacted: m.redacted, Namespaces: append([]string{m.cfg.Nomad.Namespace}, namespaces(m.pools)...),
 		Site: m.site, Inventory: m.inventory,
-		Idle: api.IdleTimeouts{Notebook: time.Duration(m.cfg.NotebookTimeout) * time.Second, Tensorboard: time.Duration(m.cfg.TensorboardTimeout) * time.Second}}
+		Idle: launch.IdleTimeouts{Notebook: time.Duration(m.cfg.NotebookTimeout) * time.Second, Tensorboard: time.Duration(m.cfg.TensorboardTimeout) * time.Second}}
 	c.DetPath = m.cfg.detPath()
 	c.Bucket, c.CheckStorage = m.bucket, m.checkStorage
 	var err error

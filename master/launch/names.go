@@ -1,4 +1,4 @@
-package api
+package launch
 
 import "math/rand/v2"
 

@@ -1,4 +1,4 @@
-package api
+package launch
 
 import (
 	"context"
@@ -11,14 +11,21 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// source finds the checkpoint that the trials of a submission start from; nil where
+// sources is where the checkpoints are found that trials start from.
+type sources interface {
+	Trial(ctx context.Context, id int) (store.Trial, error)
+	NewestCheckpoint(ctx context.Context, trial int) (string, error)
+	CheckpointByUUID(ctx context.Context, uuid string) (store.Checkpoint, error)
+}
+
+// sourceOf finds the checkpoint that the trials of a submission start from; nil where
 // they start from nothing. It must be there whole, its experiment must be one that
 // the caller may see, and a task must be able to read it.
-func (a *API) source(ctx context.Context, c *call, cfg expconf.Config) (*string, error) {
+func sourceOf(ctx context.Context, db sources, who auth.Who, cfg expconf.Config) (*string, error) {
 	id, at := cfg.Searcher.SourceCheckpointUUID, "searcher.source_checkpoint_uuid"
 	if trial := cfg.Searcher.SourceTrialID; trial != nil {
 		at = "searcher.source_trial_id"
-		newest, err := a.newestOf(ctx, *trial)
+		newest, err := newestOf(ctx, db, *trial)
 		if err != nil {
 			return nil, err
 		}
@@ -29,12 +36,12 @@ func (a *API) source(ctx context.Context, c *call, cfg expconf.Config) (*string,
 	}
 	parsed, err := uuid.Parse(*id)
 	if err != nil {
-		return nil, fault.New(fault.Invalid, "%s: %q is not the id of a checkpoint", at, clip(*id))
+		return nil, fault.New(fault.Invalid, "%s: %q is not the id of a checkpoint", at, fault.Clip(*id))
 	}
 	text := parsed.String()
-	k, err := a.db.CheckpointByUUID(ctx, text)
+	k, err := db.CheckpointByUUID(ctx, text)
 	switch {
-	case fault.Is(err, fault.NotFound), err == nil && !auth.Can(c.who, auth.View, auth.Object{Kind: "checkpoint", OwnerID: k.OwnerID}):
+	case fault.Is(err, fault.NotFound), err == nil && !auth.Can(who, auth.View, auth.Object{Kind: "checkpoint", OwnerID: k.OwnerID}):
 		return nil, fault.New(fault.Invalid, "%s: no checkpoint found with UUID %s", at, text)
 	case err != nil:
 		return nil, err
@@ -44,13 +51,13 @@ func (a *API) source(ctx context.Context, c *call, cfg expconf.Config) (*string,
 	return &text, reaches(at, k, cfg.CheckpointStorage)
 }
 
-func (a *API) newestOf(ctx context.Context, trial int) (string, error) {
-	if _, err := a.db.Trial(ctx, trial); fault.Is(err, fault.NotFound) {
+func newestOf(ctx context.Context, db sources, trial int) (string, error) {
+	if _, err := db.Trial(ctx, trial); fault.Is(err, fault.NotFound) {
 		return "", fault.New(fault.Invalid, "searcher.source_trial_id: trial %d not found", trial)
 	} else if err != nil {
 		return "", err
 	}
-	newest, err := a.db.NewestCheckpoint(ctx, trial)
+	newest, err := db.NewestCheckpoint(ctx, trial)
 	if err == nil && newest == "" {
 		err = fault.New(fault.Invalid, "searcher.source_trial_id: no checkpoint found for trial %d", trial)
 	}

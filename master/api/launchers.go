@@ -1,0 +1,24 @@
+package api
+
+import (
+	"context"
+
+	"github.com/detent-ml/detent/master/launch"
+)
+
+// launchers make experiments and tasks of requests.
+func (a *API) launchers() (*launch.Experiments, *launch.Tasks) {
+	code := launch.NewPacker(a.db, func(ctx context.Context, share string) (func(), error) {
+		turn, err := a.receiver.packs.take(ctx, share, 1)
+		if err != nil {
+			return nil, err
+		}
+		return turn.release, nil
+	}, a.receiver.packed)
+	c := launch.Cluster{Site: a.cfg.Site, Pools: a.cfg.Pools, Storage: a.cfg.CheckpointStorage, Idle: a.cfg.Idle,
+		CheckStorage: a.cfg.CheckStorage, FreeSlots: func(ctx context.Context, pool string) (int, error) {
+			counts, err := a.countPools(ctx)
+			return counts[pool].slots, err
+		}}
+	return launch.NewExperiments(c, a.db, code), launch.NewTasks(c, a.db, code)
+}

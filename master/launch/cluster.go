@@ -1,0 +1,111 @@
+package launch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/task"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+// A Cluster is what requests are held against.
+type Cluster struct {
+	Site    task.Site
+	Pools   pool.Set
+	Storage *expconf.RawCheckpointStorage // that lies under experiments
+	Idle    IdleTimeouts
+	// CheckStorage says what is wrong with a storage of which no credentials could
+	// be given out; nil where none are.
+	CheckStorage func(storage expconf.CheckpointStorage) error
+	// FreeSlots says how many slots a pool has at the moment.
+	FreeSlots func(ctx context.Context, pool string) (int, error)
+}
+
+// A Submitter is who makes a request, with what comes beside its message.
+type Submitter struct {
+	Who   auth.Who
+	Share string // whose share the request takes of what is bounded
+	Key   string // that the client gave to the request; "" for none
+	Code  *Code  // nil for none
+}
+
+// may fails unless the submitter may do that.
+func (s *Submitter) may(verb auth.Verb, object auth.Object) error {
+	if auth.Can(s.Who, verb, object) {
+		return nil
+	}
+	return fault.New(fault.Forbidden, "%s may not %s this %s", s.Who.Username, verb, object.Kind)
+}
+
+// poolFor chooses a pool: the one that was named, else the workspace's default,
+// else the cluster's, for work with or without slots.
+func (c *Cluster) poolFor(named string, slots int, ws store.WorkspaceSettings) (*pool.Pool, error) {
+	if named == "" {
+		if named = ws.DefaultComputePool; slots == 0 {
+			named = ws.DefaultAuxPool
+		}
+	}
+	if named != "" {
+		p, err := c.Pools.Find(named)
+		if err != nil {
+			return nil, fault.New(fault.Invalid, "resources.resource_pool: %w", err)
+		}
+		return p, nil
+	}
+	if p := c.Pools.Default(slots); p != nil { // a number below 0 is refused later
+		return p, nil
+	}
+	return nil, fault.New(fault.Invalid, "resources.resource_pool: the cluster has no default pool; name one")
+}
+
+// warnOfSlots reports whether more slots are asked for than a pool has at the
+// moment. That is no error: nodes may join.
+func (c *Cluster) warnOfSlots(ctx context.Context, pool string, slots int) (warnings []v1.LaunchWarning, remarks []string, err error) {
+	n, err := c.FreeSlots(ctx, pool)
+	if err != nil || slots <= n {
+		return nil, nil, err
+	}
+	return []v1.LaunchWarning{v1.LaunchWarningCurrentSlotsExceeded},
+		[]string{fmt.Sprintf("%d slots are asked for and pool %s has %d at the moment: it waits until more join", slots, pool, n)}, nil
+}
+
+// WrongConfig words the problems of a configuration.
+func WrongConfig(err error) error {
+	var list expconf.Errors
+	if !errors.As(err, &list) {
+		return fault.New(fault.Invalid, "the configuration cannot be used: %w", err)
+	}
+	if len(list) == 1 {
+		return fault.New(fault.Invalid, "the configuration has a problem: %s", list[0])
+	}
+	return fault.New(fault.Invalid, "the configuration has %d problems:\n%s", len(list), list.Error())
+}
+
+// workspaces is where settings of workspaces are read.
+type workspaces interface {
+	Workspace(ctx context.Context, id int) (store.Workspace, error)
+}
+
+func settingsOf(ctx context.Context, db workspaces, workspace int) (store.Workspace, store.WorkspaceSettings, error) {
+	var s store.WorkspaceSettings
+	w, err := db.Workspace(ctx, workspace)
+	if err != nil {
+		return w, s, err
+	}
+	return w, s, json.Unmarshal(w.Settings, &s)
+}
+
+func deref[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}

@@ -1,0 +1,153 @@
+package launch
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/search"
+	"github.com/detent-ml/detent/master/store"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+// A Continued experiment goes on.
+type Continued struct {
+	N        int // of its continuations; the experiment goes on when the loop has carried this one out
+	Warnings []v1.LaunchWarning
+	Remarks  []string
+}
+
+// Continue lets an experiment go on after its end: one of a single trial from that
+// trial's newest checkpoint, also with another configuration, and a search with those of
+// its trials that failed or were canceled.
+func (l *Experiments) Continue(ctx context.Context, e store.Experiment, override string) (*Continued, error) {
+	if err := refusedContinue(e); err != nil {
+		return nil, err
+	}
+	change, changed, err := l.continuation(ctx, e, override)
+	if err != nil {
+		return nil, err
+	}
+	n, err := l.db.ContinueExperiment(ctx, e.ID, change)
+	return &Continued{N: n, Warnings: changed.Warnings, Remarks: changed.Remarks}, err
+}
+
+// refusedContinue says why an experiment cannot go on as it is; the state is
+// looked at again when it is done.
+func refusedContinue(e store.Experiment) error {
+	switch {
+	case e.Unmanaged:
+		return fault.New(fault.Invalid, "experiment %d runs elsewhere; it cannot be continued from here", e.ID)
+	case e.Desired == "deleted":
+		return fault.New(fault.Invalid, "experiment %d is being deleted", e.ID)
+	case !lifecycle.State(e.State).Terminal():
+		return fault.New(fault.Invalid, "experiment in non terminal state '%s', try again later", e.State)
+	case e.Archived:
+		return fault.New(fault.Invalid, "experiment %d is archived; unarchive it first", e.ID)
+	case !search.CanContinue(deref(e.Searcher)):
+		return fault.New(fault.Invalid, "experiment %d cannot be continued: its searcher is '%s', and only those of the searchers single, random and grid can be",
+			e.ID, deref(e.Searcher))
+	}
+	return nil
+}
+
+// continuation lays the changes over the configuration that the experiment has.
+func (l *Experiments) continuation(ctx context.Context, e store.Experiment, override string) (store.Continuation, *Experiment, error) {
+	change, changed := store.Continuation{Single: deref(e.Searcher) == expconf.Single}, &Experiment{}
+	body := search.Continuation{}
+	if o := strings.TrimSpace(override); o != "" && o != "{}" && o != "null" {
+		if !change.Single {
+			return change, nil, fault.New(fault.Invalid, "override config is provided and experiment is not single searcher, got '%s' instead", deref(e.Searcher))
+		}
+		var err error
+		if changed, err = l.overridden(ctx, e, override); err != nil {
+			return change, nil, err
+		}
+		change.Saw, change.Changed = e.Config, &changed.NewExperiment
+		if body, err = search.NewContinuation(changed.Config); err != nil {
+			return change, nil, err
+		}
+	}
+	event, err := json.Marshal(body)
+	change.Event = event
+	return change, changed, err
+}
+
+// overridden is the experiment with the changes laid over its configuration.
+func (l *Experiments) overridden(ctx context.Context, e store.Experiment, override string) (*Experiment, error) {
+	if len(override) > MaxConfig {
+		return nil, fault.New(fault.TooLarge, "overrideConfig: %d bytes are over the limit of %d", len(override), MaxConfig)
+	}
+	over, warnings, err := parseOverride(override)
+	if err != nil {
+		return nil, WrongConfig(err)
+	}
+	for what, given := range map[string]bool{"project": over.Project != nil, "workspace": over.Workspace != nil} {
+		if given {
+			return nil, fault.New(fault.Invalid, "'%s' in override config cannot be specified, use `det experiment move` first if you want to change the %s", what, what)
+		}
+	}
+	under, _, err := expconf.Parse("", e.Config)
+	if err != nil {
+		return nil, err
+	}
+	before, err := expconf.Complete(under, expconf.ClusterDefaults{})
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := expconf.Complete(expconf.Merge(over, under), expconf.ClusterDefaults{})
+	if err != nil {
+		return nil, WrongConfig(err)
+	}
+	if err := keeps(before, &cfg); err != nil {
+		return nil, err
+	}
+	of, err := l.cluster.poolFor(cfg.Resources.ResourcePool, cfg.Resources.SlotsPerTrial, store.WorkspaceSettings{})
+	if err != nil {
+		return nil, err
+	}
+	out := &Experiment{}
+	if err := l.cluster.accept(out, &cfg, of, warnings); err != nil {
+		return nil, err
+	}
+	if err := out.fill(cfg, of); err != nil {
+		return nil, err
+	}
+	return out, l.warn(ctx, out)
+}
+
+// parseOverride reads changes. Whoever changes how long a single trial trains need
+// not say that it is single.
+func parseOverride(text string) (expconf.Raw, expconf.Warnings, error) {
+	raw, warnings, err := expconf.Parse("override config", []byte(text))
+	if err == nil {
+		return raw, warnings, nil
+	}
+	if named, e := expconf.ApplyOverrides("override config", []byte(text), []string{"searcher.name=" + expconf.Single}); e == nil {
+		if raw, warnings, e := expconf.Parse("override config", named); e == nil {
+			return raw, warnings, nil
+		}
+	}
+	return raw, warnings, err
+}
+
+// keeps holds on to what cannot change while an experiment lives, and refuses what
+// would have to.
+func keeps(before expconf.Config, cfg *expconf.Config) error {
+	if name := cfg.Searcher.Name; name != expconf.Single {
+		return fault.New(fault.Invalid, "override config must have single searcher type got '%s' instead", name)
+	}
+	if !same(before.Searcher.SourceCheckpointUUID, cfg.Searcher.SourceCheckpointUUID) || !same(before.Searcher.SourceTrialID, cfg.Searcher.SourceTrialID) {
+		return fault.New(fault.Invalid, "override config: a trial that goes on starts from its own checkpoints; submit a new experiment to start from those of another")
+	}
+	if !before.CheckpointStorage.SameFiles(cfg.CheckpointStorage) {
+		return fault.New(fault.Invalid, "override config: checkpoint_storage cannot be another place: the checkpoints to go on from are where they are; fork the experiment instead")
+	}
+	cfg.Reproducibility = before.Reproducibility
+	return nil
+}
+
+func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }

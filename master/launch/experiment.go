@@ -1,0 +1,239 @@
+package launch
+
+import (
+	"context"
+	"math/rand/v2"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/search"
+	"github.com/detent-ml/detent/master/store"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+const (
+	// MaxConfig bounds a document, in bytes.
+	MaxConfig = 1 << 20
+	// defaultProject is the one that the schema comes with.
+	defaultProject = 1
+)
+
+// experiments is where experiments are kept, with what they are made of.
+type experiments interface {
+	workspaces
+	projects
+	templates
+	sources
+	Experiment(ctx context.Context, id int) (store.Experiment, error)
+	TemplateOf(ctx context.Context, experiment int) (store.UsedTemplate, error)
+	CreateExperiment(ctx context.Context, n store.NewExperiment) (int, error)
+	ContinueExperiment(ctx context.Context, id int, c store.Continuation) (int, error)
+}
+
+// Experiments makes experiments.
+type Experiments struct {
+	cluster Cluster
+	db      experiments
+	code    *Packer
+}
+
+// NewExperiments makes what makes experiments.
+func NewExperiments(c Cluster, db experiments, code *Packer) *Experiments {
+	return &Experiments{cluster: c, db: db, code: code}
+}
+
+// An Experiment is one that was checked.
+type Experiment struct {
+	store.NewExperiment
+	ID       int // 0 of one that is not stored: somebody only asked
+	Complete expconf.Config
+	Project  store.Project
+	Warnings []v1.LaunchWarning
+	Remarks  []string
+	parent   *store.Experiment // that it forks; nil for none
+}
+
+// Create checks a request from its form to what the cluster can do, and makes its
+// experiment unless the request only asks.
+func (l *Experiments) Create(ctx context.Context, by Submitter, req *v1.CreateExperimentRequest) (*Experiment, error) {
+	e, err := l.check(ctx, by, req)
+	if err != nil || deref(req.ValidateOnly) {
+		return e, err
+	}
+	e.ID, err = l.db.CreateExperiment(ctx, e.NewExperiment)
+	return e, err
+}
+
+func (l *Experiments) check(ctx context.Context, by Submitter, req *v1.CreateExperimentRequest) (*Experiment, error) {
+	if deref(req.Unmanaged) {
+		return nil, fault.New(fault.Unimplemented, "unmanaged: experiments that run elsewhere cannot be recorded yet")
+	}
+	e := &Experiment{}
+	e.OwnerID, e.SessionEpoch, e.ParentID, e.Active = by.Who.UserID, by.Who.SessionEpoch, req.ParentID, deref(req.Activate)
+	var err error
+	if e.CreationKey, err = creationKey(by.Key); err != nil {
+		return nil, err
+	}
+	if e.parent, err = l.parentOf(ctx, req); err != nil {
+		return nil, err
+	}
+	switch {
+	case deref(req.Config) != "":
+		e.OriginalConfig = *req.Config
+	case e.parent != nil && auth.Can(by.Who, auth.Change, auth.Object{Kind: "experiment", OwnerID: e.parent.OwnerID}):
+		e.OriginalConfig = e.parent.OriginalConfig
+	default:
+		return nil, fault.New(fault.Invalid, "config: it is missing")
+	}
+	if len(e.OriginalConfig) > MaxConfig {
+		return nil, fault.New(fault.TooLarge, "config: %d bytes are over the limit of %d", len(e.OriginalConfig), MaxConfig)
+	}
+	if e.Template, err = l.templateUnder(ctx, req, e.parent); err != nil {
+		return nil, err
+	}
+	if err := l.configure(ctx, e, req.ProjectID); err != nil {
+		return nil, err
+	}
+	if e.WarmStart, err = sourceOf(ctx, l.db, by.Who, e.Complete); err != nil {
+		return nil, err
+	}
+	if e.Context, err = l.code.Keep(ctx, by, deref(req.ValidateOnly)); err != nil {
+		return nil, err
+	}
+	if by.Code.none() && e.parent != nil {
+		e.Context = e.parent.ContextHash
+	}
+	return e, nil
+}
+
+// parentOf is the experiment that a request forks; nil for none.
+func (l *Experiments) parentOf(ctx context.Context, req *v1.CreateExperimentRequest) (*store.Experiment, error) {
+	if req.ParentID == nil {
+		return nil, nil
+	}
+	e, err := l.db.Experiment(ctx, *req.ParentID)
+	if fault.Is(err, fault.NotFound) {
+		return nil, fault.New(fault.NotFound, "parentId: experiment %d not found", *req.ParentID)
+	}
+	return &e, err
+}
+
+// templateUnder is the template that a request names, or that the experiment
+// which it forks was made with; the zero value for none.
+func (l *Experiments) templateUnder(ctx context.Context, req *v1.CreateExperimentRequest, parent *store.Experiment) (store.UsedTemplate, error) {
+	if name := deref(req.Template); name != "" {
+		t, err := usedTemplate(ctx, l.db, "template", name)
+		return store.UsedTemplate{Name: t.Name, Source: t.Source}, err
+	}
+	if parent == nil || deref(req.Config) != "" {
+		return store.UsedTemplate{}, nil
+	}
+	return l.db.TemplateOf(ctx, parent.ID)
+}
+
+// configure turns the submitted text into a complete configuration that the
+// cluster can run.
+func (l *Experiments) configure(ctx context.Context, e *Experiment, projectID *int) error {
+	raw, warnings, err := expconf.Parse("config", []byte(e.OriginalConfig))
+	if err != nil {
+		return WrongConfig(err)
+	}
+	if raw, warnings, err = overTemplate(raw, warnings, e.Template); err != nil {
+		return err
+	}
+	if e.Project, err = projectOf(ctx, l.db, raw, projectID); err != nil {
+		return err
+	}
+	e.ProjectID = e.Project.ID
+	ws, settings, err := settingsOf(ctx, l.db, e.Project.WorkspaceID)
+	if err != nil {
+		return err
+	}
+	named, slots := "", 1
+	if r := raw.Resources; r != nil {
+		named = deref(r.ResourcePool)
+		if r.SlotsPerTrial != nil {
+			slots = *r.SlotsPerTrial
+		}
+	}
+	of, err := l.cluster.poolFor(named, slots, settings)
+	if err != nil {
+		return err
+	}
+	storage, err := l.cluster.storageUnder(settings)
+	if err != nil {
+		return fault.New(fault.Invalid, "the checkpoint storage of workspace %q: %w", ws.Name, err)
+	}
+	cfg, err := expconf.Complete(raw, expconf.ClusterDefaults{TaskContainer: l.cluster.Site.DefaultsIn(of).Fragment(),
+		CheckpointStorage: storage, Seed: rand.Uint32(), Name: petName()})
+	if err != nil {
+		return WrongConfig(err)
+	}
+	cfg.Workspace, cfg.Project = e.Project.WorkspaceName, e.Project.Name
+	if err := l.cluster.accept(e, &cfg, of, warnings); err != nil {
+		return err
+	}
+	if err := l.cluster.placeCheckpoints(e, &cfg); err != nil {
+		return err
+	}
+	if err := e.fill(cfg, of); err != nil {
+		return err
+	}
+	return l.warn(ctx, e)
+}
+
+// accept checks a complete configuration, by itself and against what the pool can do.
+func (c *Cluster) accept(e *Experiment, cfg *expconf.Config, of *pool.Pool, warnings expconf.Warnings) error {
+	cfg.Resources.ResourcePool = of.Name
+	if err := cfg.Validate(); err != nil {
+		return WrongConfig(err)
+	}
+	can := c.Site.CapabilitiesIn(of)
+	if err := cfg.Refused(can); err != nil {
+		return WrongConfig(err)
+	}
+	e.Remarks = append(warnings.Strings(), cfg.Unhonoured(can).Strings()...)
+	return nil
+}
+
+func (l *Experiments) warn(ctx context.Context, e *Experiment) error {
+	warnings, remarks, err := l.cluster.warnOfSlots(ctx, e.Pool, e.SlotsPerTrial)
+	e.Warnings, e.Remarks = warnings, append(e.Remarks, remarks...)
+	return err
+}
+
+// fill takes what has columns out of the configuration.
+func (e *Experiment) fill(cfg expconf.Config, of *pool.Pool) error {
+	e.Complete = cfg
+	b, err := cfg.JSON()
+	if err != nil {
+		return err
+	}
+	e.Config, e.Name, e.Description, e.Labels = b, cfg.Name, deref(cfg.Description), cfg.Labels
+	e.Seed = int64(cfg.Reproducibility.ExperimentSeed)
+	if e.Search, err = searchOf(b, e.Seed); err != nil {
+		return err
+	}
+	r := cfg.Resources
+	e.Pool, e.SlotsPerTrial, e.MaxSlots, e.Weight, e.Priority = of.Name, r.SlotsPerTrial, r.MaxSlots, r.Weight, of.Priority
+	if r.Priority != nil {
+		e.Priority = *r.Priority
+	}
+	return nil
+}
+
+// searchOf is the search that a stored configuration begins. It is read back, as the
+// control loop reads it: the trials that are made here are those that the loop would make.
+func searchOf(config []byte, seed int64) (*search.Search, error) {
+	stored, err := expconf.ParseConfigJSON(config)
+	if err != nil {
+		return nil, err
+	}
+	s, err := search.New(stored, seed)
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "searcher: %w", err)
+	}
+	return s, nil
+}

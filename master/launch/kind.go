@@ -1,0 +1,89 @@
+package launch
+
+import (
+	"time"
+
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/task"
+)
+
+// Commands, notebooks, shells and TensorBoards are one thing to the cluster, a
+// task of one attempt, and four nouns to people.
+
+// A Kind is a kind of task.
+type Kind struct {
+	Type  string // as rows have it
+	Noun  string // as permissions and messages have it
+	title string // what one is called that nobody named
+	slots int    // of one whose configuration says nothing
+	// program: the configuration says what runs. Else the kind does.
+	program bool
+}
+
+// Command is the kind of what runs a program of its user's.
+func Command() Kind {
+	return Kind{Type: "COMMAND", Noun: "command", title: "Command", slots: 1, program: true}
+}
+
+// Notebook is the kind of JupyterLabs.
+func Notebook() Kind {
+	return Kind{Type: task.Notebook, Noun: "notebook", title: "JupyterLab", slots: 1}
+}
+
+// Shell is the kind of what people enter by SSH.
+func Shell() Kind { return Kind{Type: task.Shell, Noun: "shell", title: "Shell", slots: 1} }
+
+// Tensorboard is the kind of TensorBoards.
+func Tensorboard() Kind {
+	return Kind{Type: task.Tensorboard, Noun: "tensorboard", title: "TensorBoard"}
+}
+
+// IdleTimeouts are how long tasks may be unused that do not say so themselves; 0
+// is for ever.
+type IdleTimeouts struct {
+	Notebook    time.Duration
+	Tensorboard time.Duration
+}
+
+func (t IdleTimeouts) of(taskType string) (time.Duration, bool) {
+	span := time.Duration(0)
+	switch taskType {
+	case task.Notebook:
+		span = t.Notebook
+	case task.Tensorboard:
+		span = t.Tensorboard
+	}
+	return span, span > 0
+}
+
+// shape fills in what a kind has of its own where the document leaves it open,
+// and says what of the document means nothing to that kind.
+func (of Kind) shape(raw expconf.RawCommand, idle IdleTimeouts) (expconf.RawCommand, []string) {
+	r := expconf.RawCommandResources{}
+	if raw.Resources != nil {
+		r = *raw.Resources
+	}
+	if r.Slots == nil {
+		r.Slots = &of.slots
+	}
+	raw.Resources = &r
+	var remarks []string
+	if !of.program && len(raw.Entrypoint) > 0 {
+		remarks = append(remarks, "entrypoint: has no effect: a "+of.Noun+" has a program of its own")
+		raw.Entrypoint = nil
+	}
+	if of.Type != task.Tensorboard && len(raw.TensorboardArgs) > 0 {
+		remarks = append(remarks, "tensorboard_args: have no effect on a "+of.Noun)
+	}
+	if of.Type != task.Notebook && raw.NotebookIdleType != nil {
+		remarks = append(remarks, "notebook_idle_type: has no effect on a "+of.Noun)
+	}
+	if of.program && raw.IdleTimeout != nil {
+		remarks = append(remarks, "idle_timeout: has no effect on a command: it ends when its program does")
+	}
+	if span, ok := idle.of(of.Type); raw.IdleTimeout == nil && ok {
+		d := expconf.Duration(span)
+		raw.IdleTimeout = &d
+	}
+	return raw, remarks
+}

@@ -1,0 +1,41 @@
+package launch
+
+import (
+	"context"
+
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// projects is where projects are found.
+type projects interface {
+	Project(ctx context.Context, id int) (store.Project, error)
+	ProjectByName(ctx context.Context, workspace, name string) (store.Project, error)
+}
+
+// projectOf finds the project of an experiment: by the request's id, by the
+// configuration's names, else the default one.
+func projectOf(ctx context.Context, db projects, raw expconf.Raw, id *int) (store.Project, error) {
+	var p store.Project
+	var err error
+	switch {
+	case id != nil && *id > 0:
+		p, err = db.Project(ctx, *id)
+	case deref(raw.Workspace) != "" && deref(raw.Project) != "":
+		p, err = db.ProjectByName(ctx, *raw.Workspace, *raw.Project)
+	case deref(raw.Workspace) != "" || deref(raw.Project) != "":
+		return p, fault.New(fault.Invalid, "workspace and project go together: the configuration names only one of them")
+	default:
+		p, err = db.Project(ctx, defaultProject)
+	}
+	switch {
+	case err != nil:
+		return p, err
+	case p.Archived:
+		return p, fault.New(fault.Conflict, "project %q is archived; unarchive it first", p.Name)
+	case p.WorkspaceArchived:
+		return p, fault.New(fault.Conflict, "workspace %q is archived; unarchive it first", p.WorkspaceName)
+	}
+	return p, nil
+}

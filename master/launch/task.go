@@ -1,0 +1,156 @@
+package launch
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/google/uuid"
+
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/store"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+// DefaultWorkspace is the one that the schema comes with.
+const DefaultWorkspace = 1
+
+// tasks is where tasks are kept, with what they are made of.
+type tasks interface {
+	workspaces
+	templates
+	shown
+	CreateTask(ctx context.Context, n store.NewTask) (string, error)
+}
+
+// Tasks makes notebooks, shells, commands and TensorBoards.
+type Tasks struct {
+	cluster Cluster
+	db      tasks
+	code    *Packer
+}
+
+// NewTasks makes what makes tasks.
+func NewTasks(c Cluster, db tasks, code *Packer) *Tasks {
+	return &Tasks{cluster: c, db: db, code: code}
+}
+
+// A TaskRequest asks for a task, of whatever kind.
+type TaskRequest struct {
+	Config      v1.Struct
+	Template    *string
+	WorkspaceID *int
+	Preview     *bool
+	Shows       *Shows // what a TensorBoard is to show; nil for other kinds
+}
+
+// A Task is one that was checked.
+type Task struct {
+	store.NewTask
+	Stored   bool // else somebody only asked
+	Complete expconf.CommandConfig
+	Warnings []v1.LaunchWarning
+	Remarks  []string
+}
+
+// Start checks a request from its form to what the cluster can do, and makes its task
+// unless it is a preview. The id of a task that was made is in it.
+func (l *Tasks) Start(ctx context.Context, by Submitter, of Kind, req TaskRequest) (*Task, error) {
+	t := &Task{NewTask: store.NewTask{ID: uuid.NewString(), Type: of.Type, OwnerID: by.Who.UserID, SessionEpoch: by.Who.SessionEpoch}}
+	var err error
+	if req.Shows != nil {
+		if t.Tensorboard, err = l.shows(ctx, by, *req.Shows); err != nil {
+			return nil, err
+		}
+	}
+	if of.Type == Shell().Type {
+		if t.Shell, err = newShellKeys(); err != nil {
+			return nil, err
+		}
+	}
+	if err := l.check(ctx, t, by, of, req); err != nil {
+		return nil, err
+	}
+	warnings, remarks, err := l.cluster.warnOfSlots(ctx, t.Pool, t.Slots)
+	t.Warnings, t.Remarks = warnings, append(t.Remarks, remarks...)
+	if err != nil || deref(req.Preview) {
+		return t, err
+	}
+	t.ID, err = l.db.CreateTask(ctx, t.NewTask)
+	t.Stored = err == nil
+	return t, err
+}
+
+func (l *Tasks) check(ctx context.Context, t *Task, by Submitter, of Kind, req TaskRequest) error {
+	var err error
+	if t.CreationKey, err = creationKey(by.Key); err != nil {
+		return err
+	}
+	if t.WorkspaceID = deref(req.WorkspaceID); t.WorkspaceID <= 0 {
+		t.WorkspaceID = DefaultWorkspace
+	}
+	ws, settings, err := settingsOf(ctx, l.db, t.WorkspaceID)
+	if err != nil {
+		return err
+	}
+	if ws.Archived {
+		return fault.New(fault.Conflict, "workspace %q is archived; unarchive it first", ws.Name)
+	}
+	var template store.Template
+	if name := deref(req.Template); name != "" {
+		if template, err = usedTemplate(ctx, l.db, "templateName", name); err != nil {
+			return err
+		}
+	}
+	in, err := l.cluster.configure(t, of, req.Config, template, settings)
+	if err != nil {
+		return err
+	}
+	cfg := t.Complete
+	t.Pool, t.Name, t.Slots, t.Priority = in.Name, cfg.Description, cfg.Resources.Slots, in.Priority
+	if cfg.Resources.Priority != nil {
+		t.Priority = *cfg.Resources.Priority
+	}
+	if t.Config, err = json.Marshal(cfg); err != nil {
+		return err
+	}
+	t.Context, err = l.code.Keep(ctx, by, deref(req.Preview))
+	return err
+}
+
+// configure completes and checks a task's configuration, and chooses its pool.
+func (c *Cluster) configure(t *Task, of Kind, config v1.Struct, template store.Template, ws store.WorkspaceSettings) (*pool.Pool, error) {
+	src := []byte(config)
+	if len(src) == 0 {
+		src = []byte(`{}`)
+	}
+	raw, warnings, err := expconf.ParseCommand("config", src)
+	if err != nil {
+		return nil, WrongConfig(err)
+	}
+	if raw, warnings, err = commandOverTemplate(raw, warnings, template); err != nil {
+		return nil, err
+	}
+	raw, told := of.shape(raw, c.Idle)
+	in, err := c.poolFor(deref(raw.Resources.ResourcePool), *raw.Resources.Slots, ws)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := expconf.CompleteCommand(raw, expconf.CommandDefaults{TaskContainer: c.Site.DefaultsIn(in),
+		Description: of.title + " (" + petName() + ")"})
+	if err != nil {
+		return nil, WrongConfig(err)
+	}
+	cfg.Resources.ResourcePool = in.Name
+	if err := cfg.Validate(of.program); err != nil {
+		return nil, WrongConfig(err)
+	}
+	can := c.Site.CapabilitiesIn(in)
+	if err := cfg.Refused(can); err != nil {
+		return nil, WrongConfig(err)
+	}
+	t.Complete = cfg
+	t.Remarks = append(append(warnings.Strings(), told...), cfg.Unhonoured(can).Strings()...)
+	return in, nil
+}

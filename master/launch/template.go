@@ -1,0 +1,51 @@
+package launch
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// templates is where templates are found.
+type templates interface {
+	Template(ctx context.Context, name string) (store.Template, error)
+}
+
+// TemplateNamed is how messages call a template's document.
+func TemplateNamed(template string) string { return fmt.Sprintf("template %q", fault.Clip(template)) }
+
+// usedTemplate finds a template that somebody wants to use.
+func usedTemplate(ctx context.Context, db templates, field, name string) (store.Template, error) {
+	t, err := db.Template(ctx, name)
+	if fault.Is(err, fault.NotFound) {
+		return t, fault.New(fault.NotFound, "%s: there is no template %q; det template list shows those that there are", field, fault.Clip(name))
+	}
+	return t, err
+}
+
+// overTemplate lays an experiment's document over the template's.
+func overTemplate(raw expconf.Raw, warnings expconf.Warnings, t store.UsedTemplate) (expconf.Raw, expconf.Warnings, error) {
+	if t.Name == "" {
+		return raw, warnings, nil
+	}
+	under, more, err := expconf.Parse(TemplateNamed(t.Name), []byte(t.Source))
+	if err != nil {
+		return raw, warnings, WrongConfig(err)
+	}
+	return expconf.Merge(raw, under), append(warnings, more...), nil
+}
+
+// commandOverTemplate does the same for a task of another kind.
+func commandOverTemplate(raw expconf.RawCommand, warnings expconf.Warnings, t store.Template) (expconf.RawCommand, expconf.Warnings, error) {
+	if t.Name == "" {
+		return raw, warnings, nil
+	}
+	under, more, err := expconf.ParseCommand(TemplateNamed(t.Name), []byte(t.Source))
+	if err != nil {
+		return raw, warnings, WrongConfig(err)
+	}
+	return expconf.MergeCommand(raw, under), append(warnings, more...), nil
+}

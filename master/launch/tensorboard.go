@@ -1,0 +1,104 @@
+package launch
+
+import (
+	"context"
+	"slices"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/task"
+)
+
+// maxShown bounds the trials of one TensorBoard: it reads all of their files.
+const maxShown = 100
+
+// shown is where that is found which TensorBoards show.
+type shown interface {
+	Experiment(ctx context.Context, id int) (store.Experiment, error)
+	Trial(ctx context.Context, id int) (store.Trial, error)
+	ShownTrials(ctx context.Context, t store.Tensorboard) ([]task.ShownTrial, error)
+}
+
+// Shows is what a TensorBoard is asked to show.
+type Shows struct {
+	Experiments []int
+	Trials      []int
+	Filtered    bool // the request has filters, whose experiments are among these
+}
+
+// shows checks what a TensorBoard is asked to show: that all of it is there,
+// that the submitter may see it, that its files can be read, and that it is not too
+// much.
+func (l *Tasks) shows(ctx context.Context, by Submitter, asked Shows) (*store.Tensorboard, error) {
+	t := store.Tensorboard{ExperimentIDs: unique(asked.Experiments), TrialIDs: unique(asked.Trials)}
+	switch {
+	case len(t.ExperimentIDs)+len(t.TrialIDs) > 0:
+	case asked.Filtered:
+		return nil, fault.New(fault.Invalid, "a TensorBoard needs something to show: no experiment passes the filters")
+	default:
+		return nil, fault.New(fault.Invalid, "a TensorBoard needs something to show: name experiments in experimentIds or trials in trialIds")
+	}
+	if n := max(len(t.ExperimentIDs), len(t.TrialIDs)); n > maxShown {
+		return nil, tooMuchShown(n)
+	}
+	for _, id := range t.ExperimentIDs {
+		e, err := l.db.Experiment(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if err := by.may(auth.View, auth.Object{Kind: "experiment", OwnerID: e.OwnerID}); err != nil {
+			return nil, err
+		}
+	}
+	for _, id := range t.TrialIDs {
+		trial, err := l.db.Trial(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if err := by.may(auth.View, auth.Object{Kind: "trial", OwnerID: trial.OwnerID}); err != nil {
+			return nil, err
+		}
+	}
+	rows, err := l.db.ShownTrials(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	return &t, l.cluster.canShow(rows)
+}
+
+// canShow says why a TensorBoard could not show trials.
+func (c *Cluster) canShow(rows []task.ShownTrial) error {
+	list, trials, err := task.Shown(rows)
+	if err != nil {
+		return err
+	}
+	if trials > maxShown {
+		return tooMuchShown(trials)
+	}
+	for _, e := range list {
+		if kind := e.Config.CheckpointStorage.Type; !slices.Contains(c.Site.Capabilities.Storage, kind) {
+			return fault.New(fault.Invalid, "the event files of experiment %d lie in storage of type %s, which this cluster cannot read", e.ID, kind)
+		}
+	}
+	if _, _, err := expconf.TensorboardSources(c.Site.ClusterID, list); err != nil {
+		return fault.New(fault.Invalid, "%w", err)
+	}
+	return nil
+}
+
+func tooMuchShown(n int) error {
+	return fault.New(fault.Invalid, "a TensorBoard shows at most %d trials, and these are %d; name some of them in trialIds", maxShown, n)
+}
+
+// unique keeps the first of each number.
+func unique(ids []int) []int {
+	out := []int{}
+	for _, id := range ids {
+		if !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
