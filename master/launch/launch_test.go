@@ -1,0 +1,300 @@
+package launch
+
+import (
+	"context"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/spool"
+	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/task"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+// memory keeps what launch asks of a database, as far as these tests go; the tests of the
+// API ask PostgreSQL.
+type memory struct {
+	settings    string
+	templates   map[string]string
+	parent      store.Experiment
+	experiments []store.NewExperiment
+	tasks       []store.NewTask
+	contexts    map[string][]byte
+}
+
+func (m *memory) Workspace(_ context.Context, id int) (store.Workspace, error) {
+	settings := m.settings
+	if settings == "" {
+		settings = "{}"
+	}
+	return store.Workspace{ID: id, Name: "w", Archived: id == 9, Settings: []byte(settings)}, nil
+}
+
+func (m *memory) Project(_ context.Context, id int) (store.Project, error) {
+	return store.Project{ID: id, Name: "p", WorkspaceID: 1, WorkspaceName: "w", Archived: id == 9}, nil
+}
+
+func (m *memory) ProjectByName(_ context.Context, workspace, name string) (store.Project, error) {
+	return store.Project{ID: 2, Name: name, WorkspaceID: 1, WorkspaceName: workspace}, nil
+}
+
+func (m *memory) Template(_ context.Context, name string) (store.Template, error) {
+	source, ok := m.templates[name]
+	if !ok {
+		return store.Template{}, fault.New(fault.NotFound, "no")
+	}
+	return store.Template{Name: name, Source: source}, nil
+}
+
+func (m *memory) TemplateOf(context.Context, int) (store.UsedTemplate, error) {
+	return store.UsedTemplate{Name: "t", Source: m.templates["t"]}, nil
+}
+
+func (m *memory) Experiment(_ context.Context, id int) (store.Experiment, error) {
+	if id != m.parent.ID {
+		return store.Experiment{}, store.NoExperiment(id)
+	}
+	return m.parent, nil
+}
+
+func (m *memory) Trial(context.Context, int) (store.Trial, error)       { return store.Trial{}, nil }
+func (m *memory) NewestCheckpoint(context.Context, int) (string, error) { return "", nil }
+func (m *memory) HasContext(_ context.Context, hash []byte) (bool, error) {
+	return m.contexts[string(hash)] != nil, nil
+}
+
+func (m *memory) CheckpointByUUID(context.Context, string) (store.Checkpoint, error) {
+	return store.Checkpoint{}, fault.New(fault.NotFound, "no")
+}
+
+func (m *memory) ShownTrials(_ context.Context, t store.Tensorboard) (list []task.ShownTrial, err error) {
+	for i := range t.TrialIDs {
+		list = append(list, task.ShownTrial{ExperimentID: m.parent.ID, TrialID: &t.TrialIDs[i], Config: m.parent.Config})
+	}
+	return list, nil
+}
+
+func (m *memory) SaveContext(_ context.Context, hash []byte, write func(io.Writer) error) error {
+	var b strings.Builder
+	err := write(&b)
+	m.contexts[string(hash)] = []byte(b.String())
+	return err
+}
+
+func (m *memory) CreateExperiment(_ context.Context, n store.NewExperiment) (int, error) {
+	m.experiments = append(m.experiments, n)
+	return len(m.experiments), nil
+}
+
+func (m *memory) ContinueExperiment(context.Context, int, store.Continuation) (int, error) {
+	return 1, nil
+}
+
+func (m *memory) CreateTask(_ context.Context, n store.NewTask) (string, error) {
+	m.tasks = append(m.tasks, n)
+	return n.ID, nil
+}
+
+// launchers make rows in memory. The aux pool has no slots, the other has two.
+func launchers(t *testing.T) (*memory, *Experiments, *Tasks) {
+	m := &memory{templates: map[string]string{}, contexts: map[string][]byte{}}
+	kind, path := expconf.SharedFS, "/tmp"
+	c := Cluster{Site: task.Site{ClusterID: "c", Capabilities: expconf.Everything()},
+		Pools:   pool.Set{{Name: "gpu", Driver: pool.RawExec, Compute: true, Priority: 42}, {Name: "aux", Driver: pool.RawExec, Aux: true, Priority: 50}},
+		Storage: &expconf.RawCheckpointStorage{Type: &kind, HostPath: &path}, Idle: IdleTimeouts{Notebook: time.Hour},
+		FreeSlots: func(_ context.Context, pool string) (int, error) { return map[string]int{"gpu": 2}[pool], nil }}
+	code := NewPacker(m, func(context.Context, string) (func(), error) { return func() {}, nil }, spool.New(t.TempDir(), 2*MaxPacked*spool.OwnerShare))
+	return m, NewExperiments(c, m, code), NewTasks(c, m, code)
+}
+
+var me = Submitter{Who: auth.Who{UserID: 3, Username: "ada", SessionEpoch: 5}, Share: "user ada"}
+
+const oneTrial = "entrypoint: python3 train.py\nsearcher: {name: single, metric: loss, max_length: {batches: 1}}\n"
+
+func ptr[T any](v T) *T { return &v }
+
+// TestAnExperimentIsMade of a document, its template and what the cluster says.
+func TestAnExperimentIsMade(t *testing.T) {
+	m, l, _ := launchers(t)
+	m.templates["t"] = "max_restarts: 7\nresources: {slots_per_trial: 3}\n"
+	req := &v1.CreateExperimentRequest{Config: ptr(oneTrial), Template: ptr("t"), Activate: ptr(true), ProjectID: ptr(4), ValidateOnly: ptr(true)}
+	asked, err := l.Create(t.Context(), me, req)
+	if err != nil || asked.ID != 0 || len(m.experiments) != 0 || asked.Project.ID != 4 || asked.Complete.MaxRestarts != 7 {
+		t.Fatalf("asked: %+v, %v", asked, err)
+	}
+	req.ValidateOnly = nil
+	made, err := l.Create(t.Context(), me, req)
+	if err != nil || made.ID != 1 || len(m.experiments) != 1 {
+		t.Fatalf("made: %+v, %v", made, err)
+	}
+	n := m.experiments[0]
+	if n.OwnerID != 3 || n.SessionEpoch != 5 || !n.Active || n.Pool != "gpu" || n.SlotsPerTrial != 3 || n.Priority != 42 || n.OriginalConfig != oneTrial ||
+		n.Template.Name != "t" || n.Search == nil || n.Search.Len() != 1 || n.CreationKey != nil {
+		t.Errorf("its row is %+v", n)
+	}
+	stored, err := expconf.ParseConfigJSON(n.Config)
+	if err != nil || stored.MaxRestarts != 7 || stored.CheckpointStorage.HostPath != "/tmp" || stored.Resources.ResourcePool != "gpu" {
+		t.Errorf("its configuration is %s: %v", n.Config, err)
+	}
+	if !slices.Equal(made.Warnings, []v1.LaunchWarning{v1.LaunchWarningCurrentSlotsExceeded}) || !strings.Contains(strings.Join(made.Remarks, "\n"), "pool gpu has 2 at the moment") {
+		t.Errorf("it is warned of %v, %v", made.Warnings, made.Remarks)
+	}
+}
+
+// TestExperimentsThatAreNotMade say why.
+func TestExperimentsThatAreNotMade(t *testing.T) {
+	m, l, _ := launchers(t)
+	m.parent = store.Experiment{}
+	m.parent.ID, m.parent.OwnerID, m.parent.OriginalConfig = 7, 8, oneTrial
+	for says, req := range map[string]*v1.CreateExperimentRequest{
+		"config: it is missing":                               {},
+		"parentId: experiment 6 not found":                    {ParentID: ptr(6)},
+		"is archived; unarchive it first":                     {Config: ptr(oneTrial), ProjectID: ptr(9)},
+		`there is no template "x"`:                            {Config: ptr(oneTrial), Template: ptr("x")},
+		"there is no resource pool \"x\"; there are gpu, aux": {Config: ptr(oneTrial + "resources: {resource_pool: x}\n")},
+		"are over the limit of 1048576":                       {Config: ptr(strings.Repeat("#", MaxConfig+1))},
+		"no checkpoint found with UUID":                       {Config: ptr(strings.Replace(oneTrial, "metric", "source_checkpoint_uuid: 0190b5a5-0000-4000-8000-000000000001, metric", 1))},
+		"the configuration has a problem":                     {Config: ptr("entrypont: x\n" + oneTrial)},
+	} {
+		if _, err := l.Create(t.Context(), me, req); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("got %v, want %q", err, says)
+		}
+	}
+	// A fork of somebody else's experiment brings its own text.
+	if _, err := l.Create(t.Context(), me, &v1.CreateExperimentRequest{ParentID: ptr(7)}); err == nil || !strings.Contains(err.Error(), "config: it is missing") {
+		t.Errorf("the text of somebody else's experiment: %v", err)
+	}
+	if len(m.experiments) != 0 {
+		t.Errorf("%d were made", len(m.experiments))
+	}
+}
+
+// TestTasksAreMade of each kind.
+func TestTasksAreMade(t *testing.T) {
+	m, _, l := launchers(t)
+	m.settings = `{"default_aux_pool": "gpu"}`
+	key := me
+	key.Key = "again"
+	for _, c := range []struct {
+		of           Kind
+		config, pool string
+		slots        int
+	}{
+		{Command(), `{"entrypoint":["true"],"resources":{"slots":0}}`, "gpu", 0}, {Notebook(), ``, "gpu", 1}, {Shell(), `{"resources":{"resource_pool":"aux"}}`, "aux", 1},
+	} {
+		if made, err := l.Start(t.Context(), key, c.of, TaskRequest{Config: v1.Struct(c.config), Preview: ptr(true)}); err != nil || made.Stored {
+			t.Errorf("a preview of a %s: %+v, %v", c.of.Noun, made, err)
+		}
+		made, err := l.Start(t.Context(), key, c.of, TaskRequest{Config: v1.Struct(c.config)})
+		if err != nil || !made.Stored {
+			t.Fatalf("%s: %v", c.of.Noun, err)
+		}
+		n := m.tasks[len(m.tasks)-1]
+		if n.Type != c.of.Type || n.Pool != c.pool || n.Slots != c.slots || n.WorkspaceID != DefaultWorkspace || *n.CreationKey != "again" || n.OwnerID != 3 ||
+			(n.Shell != nil) != (c.of.Noun == "shell") || n.Tensorboard != nil {
+			t.Errorf("the row of a %s is %+v", c.of.Noun, n)
+		}
+		stored, err := expconf.ParseCommandConfigJSON(n.Config)
+		if err != nil || (stored.IdleTimeout != nil) != (c.of.Noun == "notebook") || !strings.HasPrefix(stored.Description, c.of.title+" (") {
+			t.Errorf("the configuration of a %s is %s: %v", c.of.Noun, n.Config, err)
+		}
+	}
+	if len(m.tasks) != 3 {
+		t.Errorf("%d were made", len(m.tasks))
+	}
+	if _, err := l.Start(t.Context(), me, Command(), TaskRequest{}); err == nil || !strings.Contains(err.Error(), "entrypoint") {
+		t.Errorf("a command without a program: %v", err)
+	}
+	if _, err := l.Start(t.Context(), me, Shell(), TaskRequest{WorkspaceID: ptr(9)}); !fault.Is(err, fault.Conflict) {
+		t.Errorf("in an archived workspace: %v", err)
+	}
+	key.Key = "a b"
+	if _, err := l.Start(t.Context(), key, Shell(), TaskRequest{}); err == nil || !strings.Contains(err.Error(), KeyHeader) {
+		t.Errorf("with a bad key: %v", err)
+	}
+}
+
+// TestATensorboardShowsWhatItCan read, and not too much.
+func TestATensorboardShowsWhatItCan(t *testing.T) {
+	m, e, l := launchers(t)
+	if _, err := e.Create(t.Context(), me, &v1.CreateExperimentRequest{Config: ptr(oneTrial)}); err != nil {
+		t.Fatal(err)
+	}
+	m.parent.ID, m.parent.Config = 1, m.experiments[0].Config
+	made, err := l.Start(t.Context(), me, Tensorboard(), TaskRequest{Shows: &Shows{Trials: []int{4, 4, 5}}})
+	if err != nil || !slices.Equal(made.Tensorboard.TrialIDs, []int{4, 5}) || len(made.Tensorboard.ExperimentIDs) != 0 || made.Slots != 0 || made.Pool != "aux" {
+		t.Errorf("%+v: %v", made, err)
+	}
+	many := make([]int, maxShown+1)
+	for i := range many {
+		many[i] = i + 1
+	}
+	for says, shows := range map[string]Shows{"name experiments in experimentIds": {}, "no experiment passes the filters": {Filtered: true},
+		"experiment 2 not found": {Experiments: []int{2}}, "at most 100 trials, and these are 101": {Trials: many}} {
+		if _, err := l.Start(t.Context(), me, Tensorboard(), TaskRequest{Shows: &shows}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("got %v, want %q", err, says)
+		}
+	}
+}
+
+// TestCodeIsKeptOnce: the same files in another order are the same code.
+func TestCodeIsKeptOnce(t *testing.T) {
+	m, l, _ := launchers(t)
+	disk := spool.New(t.TempDir(), 64<<20)
+	submit := func(only bool, files ...v1.File) (*Experiment, error) {
+		t.Helper()
+		room, err := disk.Reserve(t.Context(), "me", 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer room.Close()
+		by := me
+		if by.Code, err = NewCode(room); err != nil {
+			t.Fatal(err)
+		}
+		defer by.Code.Close()
+		for _, f := range files {
+			if f.Type == fileRegular {
+				if err := by.Code.Content([]byte(f.Path)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := by.Code.File(f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := by.Code.Arrived(); err != nil {
+			t.Fatal(err)
+		}
+		return l.Create(t.Context(), by, &v1.CreateExperimentRequest{Config: ptr(oneTrial), ValidateOnly: &only})
+	}
+	folder, file := v1.File{Path: "lib", Type: fileDirectory, Mode: 0o755}, v1.File{Path: "./lib/a.py", Type: fileRegular, Mode: 0o644}
+	if e, err := submit(true, folder, file); err != nil || e.Context != nil || len(m.contexts) != 0 {
+		t.Errorf("code of a request that only asks is kept: %v", err)
+	}
+	one, err := submit(false, folder, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := submit(false, file, folder)
+	if err != nil || string(one.Context) != string(two.Context) || len(m.contexts) != 1 || len(m.contexts[string(one.Context)]) == 0 {
+		t.Errorf("%x and %x, %d kept: %v", one.Context, two.Context, len(m.contexts), err)
+	}
+	for says, path := range map[string]string{"is absolute": "/etc/passwd", "leads out of it": "a/../../b", "is empty": ".", "control characters": "a\nb",
+		"simplest form": "a//b", "bytes long": strings.Repeat("a", maxPath+1), "folders and files on it": strings.Repeat("a/", MaxDepth) + "b"} {
+		if _, err := submit(false, v1.File{Path: path, Type: fileRegular}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%.20q: %v, want %q", path, err, says)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(disk.Path(), "*")); err != nil || len(left) != 0 || disk.Used() != 0 {
+		t.Errorf("%v is left, %d bytes of it reserved: %v", left, disk.Used(), err)
+	}
+}
