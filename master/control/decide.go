@@ -116,7 +116,9 @@ func (d *decider) experimentChange(e *Experiment, state lifecycle.State, why str
 	c := store.ExperimentChange{ID: e.ID, Saw: e.State, State: string(state), Error: why, Ended: state.Terminal()}
 	changed := c.State != e.State || why != e.Error
 	if e.Search != nil && !state.Terminal() || e.Search != nil && c.State != e.State {
-		if p := d.progress(e, state); e.Progress == nil || abs(p-*e.Progress) >= 0.005 || p == 1 && *e.Progress != 1 {
+		if state == lifecycle.Errored || state == lifecycle.Canceled { // a trial that failed counts as what it reached
+			c.Planned = max(e.Search.Planned(), 1)
+		} else if p := d.progress(e, state); !state.Stopping() && e.Progress == nil || abs(p-*e.Progress) >= 0.005 || p == 1 && *e.Progress != 1 {
 			c.Progress, changed = &p, true
 		}
 		trial, metric := e.Search.Best()

@@ -285,6 +285,36 @@ func TestAGoodLife(t *testing.T) {
 	}
 }
 
+// TestWhatFailedHasNotReachedItsEnd: the progress of an experiment that fails or is
+// canceled is what its trials have reached.
+func TestWhatFailedHasNotReachedItsEnd(t *testing.T) {
+	b := newBench(t, "n1")
+	for what, want := range map[string]string{"failed": "ERROR 0.4", "canceled": "CANCELED 0.4"} {
+		e := b.experiment("")
+		b.settle()
+		b.claim(b.newest(e))
+		b.exec(`UPDATE trials SET progress = 0.4, restarts = 1 WHERE experiment_id = $1`, e)
+		b.settle()
+		if what == "canceled" {
+			b.exec(`UPDATE experiments SET desired = 'canceled' WHERE id = $1`, e)
+			b.settle()
+		}
+		b.exit(b.newest(e), 3)
+		b.settle()
+		if got := b.text(`SELECT state || ' ' || progress FROM experiments WHERE id = $1`, e); got != want {
+			t.Errorf("%s: %s, want %s", what, got, want)
+		}
+	}
+	e := b.submit("searcher: {name: grid, metric: loss, max_length: {batches: 9}}\nhyperparameters: {x: {type: categorical, vals: [1, 2, 3, 4]}}")
+	b.settle()
+	b.exec(`UPDATE trials SET progress = 0.5 WHERE experiment_id = $1`, e)
+	b.exec(`UPDATE experiments SET desired = 'killed' WHERE id = $1`, e)
+	b.settle()
+	if got := b.text(`SELECT state || ' ' || progress || ' of ' || (SELECT count(*) FROM trials WHERE experiment_id = $1) FROM experiments WHERE id = $1`, e); got != "CANCELED 0.5 of 4" {
+		t.Errorf("a search that was killed: %s", got)
+	}
+}
+
 func TestFailuresAreRetried(t *testing.T) {
 	b := newBench(t, "n1")
 	e := b.experiment("") // max_restarts 1

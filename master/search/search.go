@@ -284,6 +284,9 @@ func failure(trials int) string {
 	return fmt.Sprintf("all of its %d trials failed", trials)
 }
 
+// Planned is how many trials the search will have made in the end.
+func (s *Search) Planned() int { return max(s.method.Planned(&s.roster), s.Len()) }
+
 // Progress is how far the search is, from 0 to 1, given how far its live trials
 // are by their own word (by number; missing is 0). A trial that ended counts
 // whole, and trials that are still to be made count as well.
@@ -291,7 +294,7 @@ func (s *Search) Progress(trials map[int]float64) float64 {
 	if o, ok := s.method.(*outside); ok && o.progress != nil {
 		return min(max(*o.progress, 0), 1)
 	}
-	planned := max(s.method.Planned(&s.roster), s.Len())
+	planned := s.Planned()
 	if planned == 0 {
 		return 1
 	}

@@ -2,7 +2,11 @@ package server
 
 import (
 	"net"
+	"reflect"
+	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/detent-ml/detent/master/store"
 )
@@ -39,30 +43,69 @@ func (c Config) shown() map[string]any {
 		"integrations":     map[string]any{"pachyderm": map[string]any{"address": ""}},
 		"__internal":       map[string]any{"audit_logging_enabled": false, "external_sessions": map[string]any{}, "proxied_servers": []any{}},
 	}
-	for key, value := range c.shownOwn() {
-		shown[key] = value
+	for key, value := range ownKeys(reflect.ValueOf(c)) {
+		if _, there := shown[key]; !there { // what Determined has is in Determined's form
+			shown[key] = value
+		}
 	}
 	return shown
 }
 
-// shownOwn are the keys that Determined does not have.
-func (c Config) shownOwn() map[string]any {
-	return map[string]any{"listen": c.Listen, "public_url": c.PublicURL, "task_urls": c.TaskURLs, "tasks_listen": c.TasksListen, "tasks_url": c.TasksURL,
-		"tasks_domain": c.TasksDomain, "service_name": c.ServiceName, "blank_passwords": c.BlankPasswords, "shared_raw_exec": c.SharedRawExec,
-		"s3_region": c.S3Region, "python": c.Python, "avoid_node_after": c.AvoidNodeAfter,
-		"nomad":  map[string]any{"address": c.Nomad.Address, "namespace": c.Nomad.Namespace, "region": c.Nomad.Region, "datacenters": c.Nomad.Datacenters, "token": secret(c.Nomad.Token)},
-		"consul": map[string]any{"address": c.Consul.Address, "token": secret(c.Consul.Token)},
-		"vault":  map[string]any{"address": c.Vault.Address, "token": secret(c.Vault.Token)}}
+// ownKeys are the keys of a part of the configuration as its file has them, secrets
+// hidden.
+func ownKeys(part reflect.Value) map[string]any {
+	shown := map[string]any{}
+	for i := range part.NumField() {
+		key, value := part.Type().Field(i).Tag.Get("yaml"), part.Field(i)
+		shown[key] = ownValue(key, value)
+	}
+	return shown
+}
+
+// secretKeys are those whose values are secrets, by their last word.
+var secretKeys = []string{"token", "password", "secret", "key"}
+
+func ownValue(key string, value reflect.Value) any {
+	words := strings.Split(key, "_")
+	switch v := value.Interface().(type) {
+	case Duration:
+		return time.Duration(v).String()
+	case string:
+		if key == "database" {
+			return store.Redact(v)
+		}
+		if slices.Contains(secretKeys, words[len(words)-1]) {
+			return secret(v)
+		}
+		return v
+	}
+	switch value.Kind() {
+	case reflect.Struct:
+		return ownKeys(value)
+	case reflect.Slice:
+		if value.Type().Elem().Kind() != reflect.Struct {
+			return value.Interface()
+		}
+		list := make([]any, value.Len())
+		for i := range list {
+			list[i] = ownKeys(value.Index(i))
+		}
+		return list
+	case reflect.Interface:
+		return withoutKeys(value.Interface())
+	}
+	return value.Interface()
 }
 
 func (c Config) shownPools() []any {
 	pools := []any{}
 	for _, p := range c.Pools {
-		pools = append(pools, map[string]any{"pool_name": p.Name, "description": p.Description, "scheduler": scheduler(), "provider": nil,
-			"max_aux_containers_per_agent": p.MaxAux, "task_container_defaults": withoutKeys(p.TaskContainerDefaults),
-			"agent_reattach_enabled": true, "agent_reconnect_wait": "25s", "kubernetes_namespace": "", "max_cpu_containers_per_agent": 0,
-			"node_pool": p.NodePool, "driver": p.Driver, "slots": p.Slots, "device": p.Device, "default_priority": p.Priority,
-			"preemption": p.Preemption, "python": p.Python})
+		shown := ownKeys(reflect.ValueOf(p))
+		for key, value := range map[string]any{"pool_name": p.Name, "scheduler": scheduler(), "provider": nil,
+			"agent_reattach_enabled": true, "agent_reconnect_wait": "25s", "kubernetes_namespace": "", "max_cpu_containers_per_agent": 0} {
+			shown[key] = value
+		}
+		pools = append(pools, shown)
 	}
 	return pools
 }

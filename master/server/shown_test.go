@@ -1,10 +1,14 @@
 package server
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestConfigurationHasDeterminedsKeys: clients of Determined index these.
@@ -54,6 +58,88 @@ func TestConfigurationHasDeterminedsKeys(t *testing.T) {
 		if strings.ToLower(key) != key || slices.Contains([]string{"pools"}, key) {
 			t.Errorf("key %s is Go's", key)
 		}
+	}
+}
+
+// marked gives every field below v a value of its own, and returns what is expected at
+// which key: the value of a field, or hidden where it is a secret.
+func marked(t *testing.T, v reflect.Value, at string, want map[string]string) {
+	t.Helper()
+	for i := range v.NumField() {
+		key, f := strings.TrimPrefix(at+"."+v.Type().Field(i).Tag.Get("yaml"), "."), v.Field(i)
+		text := fmt.Sprintf("sesame-%d", len(want))
+		switch {
+		case f.Type() == reflect.TypeFor[Duration]():
+			f.SetInt(int64(time.Duration(len(want)+1) * time.Second))
+			text = time.Duration(f.Int()).String()
+		case f.Kind() == reflect.Struct:
+			marked(t, f, key, want)
+			continue
+		case f.Kind() == reflect.String && key == "database":
+			text = "postgres://me:sesame@host/db"
+			f.SetString(text)
+			text = "postgres://me:…@host/db"
+		case f.Kind() == reflect.String:
+			f.SetString(text)
+			// Whoever adds a secret adds it here: these are all that the file can have.
+			if slices.Contains([]string{"initial_password", "nomad.token", "consul.token", "vault.token"}, key) {
+				text = hidden
+			}
+		case f.Kind() == reflect.Int:
+			f.SetInt(int64(1000 + len(want)))
+			text = fmt.Sprint(f.Int())
+		case f.Kind() == reflect.Bool:
+			f.SetBool(true)
+			text = "true"
+		case f.Type() == reflect.TypeFor[[]string]():
+			f.Set(reflect.ValueOf([]string{text}))
+			text = "[" + text + "]"
+		case f.Kind() == reflect.Slice && f.Type().Elem().Kind() == reflect.Struct:
+			f.Set(reflect.MakeSlice(f.Type(), 1, 1))
+			marked(t, f.Index(0), key+".0", want)
+			continue
+		case f.Kind() == reflect.Interface:
+			f.Set(reflect.ValueOf(map[string]any{"note": text, "password": "sesame"}))
+			text = fmt.Sprint(map[string]any{"note": text, "password": hidden})
+		default:
+			t.Fatalf("%s is of a kind that this test does not know: %s", key, f.Type())
+		}
+		want[key] = text
+	}
+}
+
+// TestTheWholeConfigurationIsShown: every key that the file can have is shown with its
+// value, and secrets are hidden, in the pools as well.
+func TestTheWholeConfigurationIsShown(t *testing.T) {
+	var c Config
+	want := map[string]string{}
+	marked(t, reflect.ValueOf(&c).Elem(), "", want)
+	text, err := json.Marshal(c.shown())
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var got any
+	if err := decoder.Decode(&got); err != nil {
+		t.Fatal(err)
+	}
+	for key, value := range want {
+		part := got
+		for word := range strings.SplitSeq(key, ".") {
+			switch p := part.(type) {
+			case map[string]any:
+				part = p[word]
+			case []any:
+				part = p[0]
+			}
+		}
+		if fmt.Sprint(part) != value {
+			t.Errorf("%s is %v, want %s", key, part, value)
+		}
+	}
+	if strings.Contains(string(text), `"sesame"`) || strings.Contains(string(text), ":sesame@") {
+		t.Errorf("it shows a secret: %s", text)
 	}
 }
 

@@ -44,6 +44,7 @@ type ExperimentChange struct {
 	Error      string
 	Ended      bool
 	Progress   *float64
+	Planned    int // trials, of one that ends without being completed: its progress is what they have reached
 	BestTrial  *int
 	BestMetric *float64
 	Continued  *int // its end is taken back, for the time of this number
@@ -144,12 +145,14 @@ func queueExperiment(b *statements, e ExperimentChange) {
 	b.guarded(fmt.Sprintf("experiment %d", e.ID), `
 		UPDATE experiments SET state = $3, error = $4,
 			ended_at = CASE WHEN $5 THEN coalesce(ended_at, now()) WHEN $9::int IS NULL THEN ended_at END,
-			progress = coalesce($6, CASE WHEN $9 IS NULL THEN progress ELSE 0 END),
+			progress = CASE WHEN $10::int > 0 THEN (SELECT coalesce(sum(CASE WHEN t.state = 'COMPLETED' THEN 1 ELSE least(coalesce(t.progress, 0), 1) END), 0) / greatest($10, count(*))
+					FROM trials t WHERE t.experiment_id = $1)
+				ELSE coalesce($6, CASE WHEN $9 IS NULL THEN progress ELSE 0 END) END,
 			best_metric = coalesce($8, CASE WHEN $9 IS NULL THEN best_metric END),
 			best_trial_id = coalesce((SELECT id FROM trials WHERE experiment_id = $1 AND number = $7), CASE WHEN $9 IS NULL THEN best_trial_id END),
 			continued = coalesce($9, continued), collected = CASE WHEN $5 AND $2 <> $3 THEN NULL ELSE collected END,
 			deletes_failed = CASE WHEN $3 = 'DELETE_FAILED' THEN deletes_asked ELSE deletes_failed END
-		WHERE id = $1 AND state = $2`, e.ID, e.Saw, e.State, e.Error, e.Ended, e.Progress, e.BestTrial, e.BestMetric, e.Continued)
+		WHERE id = $1 AND state = $2`, e.ID, e.Saw, e.State, e.Error, e.Ended, e.Progress, e.BestTrial, e.BestMetric, e.Continued, e.Planned)
 }
 
 func queueRevived(b *statements, t RevivedTrial) {
