@@ -62,7 +62,7 @@ func (p *replay) on(t *testing.T, s *search.Search, n int) {
 type decisions struct {
 	trials  []search.Trial
 	hparams []map[string]any // of the trials
-	verdict lifecycle.Verdict
+	verdict lifecycle.SearchStatus
 	why     string
 	best    int
 	metric  *float64
@@ -73,7 +73,7 @@ func decided(s *search.Search) decisions {
 	for i := range d.trials {
 		d.hparams = append(d.hparams, s.HParams(i))
 	}
-	d.verdict, d.why = s.Verdict()
+	d.verdict, d.why = s.Status()
 	d.best, d.metric = s.Best()
 	return d
 }

@@ -16,40 +16,40 @@ import (
 	"github.com/detent-ml/detent/master/leftover"
 )
 
-// A LeftFile is a file in a folder of a Nomad allocation.
-type LeftFile struct {
+// A LeftoverFile is a file in a folder of a Nomad allocation.
+type LeftoverFile struct {
 	Name string
 	Size int64
 }
 
-// ErrNothingLeft is that there is no such file or folder, or no such allocation any
+// ErrNoLeftover is that there is no such file or folder, or no such allocation any
 // more; ErrMayNotRead that the token has not the right read-fs.
 var (
-	ErrNothingLeft = errors.New("nothing is left there")
-	ErrMayNotRead  = errors.New("the master's Nomad token may not read files of allocations: its policy lacks read-fs")
+	ErrNoLeftover = errors.New("nothing is left there")
+	ErrMayNotRead = errors.New("the master's Nomad token may not read files of allocations: its policy lacks read-fs")
 )
 
-// LeftFiles lists the files of a folder below the one of ours that an allocation's
+// LeftoverFiles lists the files of a folder below the one of ours that an allocation's
 // processes share. It asks the server, which asks the node: no way from here to the
 // nodes is needed.
-func (c *Cluster) LeftFiles(ctx context.Context, nomadAllocID, folder string) ([]LeftFile, error) {
+func (c *Cluster) LeftoverFiles(ctx context.Context, nomadAllocID, folder string) ([]LeftoverFile, error) {
 	call, cancel := context.WithTimeout(ctx, callWithin)
 	defer cancel()
 	list, _, err := c.api.AllocFS().List(&api.Allocation{ID: nomadAllocID}, leftPath(folder), c.query(call, c.cfg.Namespace))
 	if err != nil {
 		return nil, c.leftError(nomadAllocID, err)
 	}
-	var files []LeftFile
+	var files []LeftoverFile
 	for _, f := range list {
 		if !f.IsDir {
-			files = append(files, LeftFile{f.Name, f.Size})
+			files = append(files, LeftoverFile{f.Name, f.Size})
 		}
 	}
 	return files, nil
 }
 
-// ReadLeft reads a file there from its beginning, up to a number of bytes.
-func (c *Cluster) ReadLeft(ctx context.Context, nomadAllocID, file string, most int64) ([]byte, error) {
+// ReadLeftover reads a file there from its beginning, up to a number of bytes.
+func (c *Cluster) ReadLeftover(ctx context.Context, nomadAllocID, file string, most int64) ([]byte, error) {
 	call, cancel := context.WithTimeout(ctx, callWithin)
 	defer cancel()
 	// Nomad answers a read that fails with nothing, and status 200; so it is asked first.
@@ -83,7 +83,7 @@ func (c *Cluster) leftError(nomadAllocID string, err error) error {
 	case statusOf(err) == http.StatusNotFound,
 		strings.Contains(body, "no such file or directory"), strings.Contains(body, "file does not exist"),
 		strings.Contains(body, "Unknown allocation"), strings.Contains(body, "unknown allocation"):
-		return fmt.Errorf("%w: %s", ErrNothingLeft, bodyOf(err))
+		return fmt.Errorf("%w: %s", ErrNoLeftover, bodyOf(err))
 	}
 	return fmt.Errorf("nomad at %s: files of allocation %s: %w", c.cfg.Address, nomadAllocID, err)
 }

@@ -83,24 +83,24 @@ func leftBehind(t *testing.T, r *rig, blind *cluster.Cluster) {
 		t.Fatal(list, err)
 	}
 	id := list[0].ID
-	if _, err := blind.ReadLeft(t.Context(), id, "exit.json", 100); !errors.Is(err, cluster.ErrMayNotRead) {
+	if _, err := blind.ReadLeftover(t.Context(), id, "exit.json", 100); !errors.Is(err, cluster.ErrMayNotRead) {
 		t.Errorf("a file, without the right: %v", err)
 	}
-	if _, err := blind.LeftFiles(t.Context(), id, "logs"); !errors.Is(err, cluster.ErrMayNotRead) {
+	if _, err := blind.LeftoverFiles(t.Context(), id, "logs"); !errors.Is(err, cluster.ErrMayNotRead) {
 		t.Errorf("a folder, without the right: %v", err)
 	}
 	r.allow(t, "reader", `namespace "default" { capabilities = ["read-job", "read-fs"] }`)
 	c := r.connect(t, cluster.Config{ClusterID: mine, Token: r.token(t, "reader").SecretID})
-	if _, err := c.ReadLeft(t.Context(), id, "exit.json", 100); !errors.Is(err, cluster.ErrNothingLeft) {
+	if _, err := c.ReadLeftover(t.Context(), id, "exit.json", 100); !errors.Is(err, cluster.ErrNoLeftover) {
 		t.Errorf("a file that is not there: %v", err)
 	}
-	if _, err := c.LeftFiles(t.Context(), id, "logs"); !errors.Is(err, cluster.ErrNothingLeft) {
+	if _, err := c.LeftoverFiles(t.Context(), id, "logs"); !errors.Is(err, cluster.ErrNoLeftover) {
 		t.Errorf("a folder that is not there: %v", err)
 	}
-	if _, err := c.ReadLeft(t.Context(), "00000000-1111-4222-8333-444444444444", "exit.json", 100); !errors.Is(err, cluster.ErrNothingLeft) {
+	if _, err := c.ReadLeftover(t.Context(), "00000000-1111-4222-8333-444444444444", "exit.json", 100); !errors.Is(err, cluster.ErrNoLeftover) {
 		t.Errorf("an allocation that is not there: %v", err)
 	}
-	if content, _ := c.ReadLeft(t.Context(), id, "../../main/secrets/nomad_det.jwt", 100); strings.HasPrefix(string(content), "eyJ") { // Nomad answers with a sentence
+	if content, _ := c.ReadLeftover(t.Context(), id, "../../main/secrets/nomad_det.jwt", 100); strings.HasPrefix(string(content), "eyJ") { // Nomad answers with a sentence
 		t.Errorf("a secret was read: %d bytes", len(content))
 	}
 }

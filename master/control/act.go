@@ -15,16 +15,16 @@ import (
 
 // Bounds on what is in flight towards Nomad and the database.
 const (
-	inFlight   = 32
-	callFor    = 10 * time.Second
-	firstAgain = time.Second
-	longestGap = time.Minute
+	maxCalls      = 32
+	callTimeout   = 10 * time.Second
+	minRetryDelay = time.Second
+	maxRetryDelay = time.Minute
 )
 
-// hands makes calls, one at a time per attempt, a few at once.
-type hands struct {
+// calls are the calls to Nomad and Vault in flight: one at a time per attempt, maxCalls at once.
+type calls struct {
 	t    *term
-	done chan struct{} // holds a token when a call came back of which the loop does not hear otherwise
+	done chan struct{} // wakes the loop after a call whose result reaches it in no other way
 	room chan struct{}
 	all  sync.WaitGroup
 
@@ -32,14 +32,14 @@ type hands struct {
 	busy map[string]bool
 }
 
-func newHands(t *term) *hands {
-	return &hands{t: t, done: make(chan struct{}, 1), room: make(chan struct{}, inFlight), busy: map[string]bool{}}
+func newCalls(t *term) *calls {
+	return &calls{t: t, done: make(chan struct{}, 1), room: make(chan struct{}, maxCalls), busy: map[string]bool{}}
 }
 
-func (h *hands) wait() { h.all.Wait() }
+func (h *calls) wait() { h.all.Wait() }
 
-// take marks an attempt as being worked on; false when it already is.
-func (h *hands) take(id string) bool {
+// acquire marks an attempt as being worked on. It returns false when a call for the attempt is already in flight.
+func (h *calls) acquire(id string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.busy[id] {
@@ -49,16 +49,16 @@ func (h *hands) take(id string) bool {
 	return true
 }
 
-func (h *hands) release(id string) {
+func (h *calls) release(id string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.busy, id)
 }
 
-// call runs fn, which is not of the queue, unless there is no room for another call
-// or the lease is nearly over: what is begun outside the database no fence can stop.
-func (h *hands) call(ctx context.Context, id string, fn func(ctx context.Context)) {
-	if !h.t.lead.Holds() || !h.take(id) {
+// run calls fn, which is not in the queue, unless maxCalls calls are in flight
+// or the lease is nearly over: no fence can stop a call outside the database.
+func (h *calls) run(ctx context.Context, id string, fn func(ctx context.Context)) {
+	if !h.t.lead.Holds() || !h.acquire(id) {
 		return
 	}
 	select {
@@ -70,13 +70,13 @@ func (h *hands) call(ctx context.Context, id string, fn func(ctx context.Context
 	h.all.Go(func() {
 		defer func() { <-h.room }()
 		defer h.release(id)
-		call, cancel := context.WithTimeout(ctx, callFor)
+		call, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
 		_ = h.t.safely(id, func() error { fn(call); return nil }) // a panic is logged there
 	})
 }
 
-// safely makes an error of a panic, so that a call takes nothing else with it.
+// safely turns a panic into an error, so that a failing call ends nothing else.
 func (t *term) safely(what string, do func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -87,33 +87,35 @@ func (t *term) safely(what string, do func() error) (err error) {
 	return do()
 }
 
-// submissions hands jobs of attempts to Nomad. When several cannot be begun together,
+// submitItems submits jobs of attempts to Nomad. When several cannot be begun together,
 // each is tried alone, and one that fails then is put off.
-func (t *term) submissions(ctx context.Context, list []store.Work) ([]piece, error) {
-	pieces, err := t.beginSubmissions(ctx, list)
+func (t *term) submitItems(ctx context.Context, list []store.Work) ([]item, error) {
+	pieces, err := t.beginSubmits(ctx, list)
 	if err == nil {
 		return pieces, nil
 	}
 	t.later(ctx, list, err)
 	if len(list) == 1 {
 		w := list[0]
-		call, cancel := context.WithTimeout(ctx, callFor)
+		call, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
-		return nil, t.keep(call, func(tx *store.DB) error { return tx.WorkFailed(call, w.Kind, w.About, err.Error(), gap(w.Tries)) }, err)
+		return nil, t.storeResult(call, func(tx *store.DB) error {
+			return tx.WorkFailed(call, w.Kind, w.About, err.Error(), retryDelay(w.Tries))
+		}, err)
 	}
 	began := time.Now()
 	for _, w := range list {
-		if ctx.Err() != nil || !t.lead.Holds() || time.Since(began) > callFor { // those that were begun must not wait
+		if ctx.Err() != nil || !t.lead.Holds() || time.Since(began) > callTimeout { // those that were begun must not wait
 			break
 		}
-		begun, _ := t.submissions(ctx, []store.Work{w})
+		begun, _ := t.submitItems(ctx, []store.Work{w})
 		pieces = append(pieces, begun...)
 	}
 	return pieces, err
 }
 
-func (t *term) beginSubmissions(ctx context.Context, list []store.Work) ([]piece, error) {
-	ctx, cancel := context.WithTimeout(ctx, callFor)
+func (t *term) beginSubmits(ctx context.Context, list []store.Work) ([]item, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	ids, tries := make([]string, len(list)), make(map[string]int, len(list))
 	for i, w := range list {
@@ -130,10 +132,10 @@ func (t *term) beginSubmissions(ctx context.Context, list []store.Work) ([]piece
 	if err != nil {
 		return nil, err
 	}
-	pieces := make([]piece, len(wanted))
+	pieces := make([]item, len(wanted))
 	for i, s := range wanted {
 		s.Tries = tries[s.ID]
-		pieces[i] = piece{s.ID, func(ctx context.Context) error { return t.submit(ctx, s) }}
+		pieces[i] = item{s.ID, func(ctx context.Context) error { return t.submit(ctx, s) }}
 	}
 	return pieces, nil
 }
@@ -158,25 +160,25 @@ func (t *term) submit(ctx context.Context, s store.ToSubmit) error {
 		return err
 	})
 	var noRoom *cluster.NoRoom
-	result := store.Submission{ID: s.ID, Refused: outcome == cluster.Refused, NoRoom: errors.As(err, &noRoom), Again: gap(s.Tries)}
+	result := store.Submission{ID: s.ID, Refused: outcome == cluster.Refused, NoRoom: errors.As(err, &noRoom), Again: retryDelay(s.Tries)}
 	if outcome != cluster.Done {
 		result.Failure = "Nomad gave no reason"
 		if err != nil {
 			result.Failure = err.Error()
 		}
 	}
-	err = t.keep(ctx, func(tx *store.DB) error { return tx.Submitted(context.WithoutCancel(ctx), result) }, err)
+	err = t.storeResult(ctx, func(tx *store.DB) error { return tx.Submitted(context.WithoutCancel(ctx), result) }, err)
 	if result.Refused {
-		notify(t.hands.done)
+		notify(t.calls.done)
 	}
 	return err
 }
 
-// stops has Nomad stop jobs of attempts.
-func (t *term) stops(_ context.Context, list []store.Work) ([]piece, error) {
-	pieces := make([]piece, len(list))
+// stopItems has Nomad stop jobs of attempts.
+func (t *term) stopItems(_ context.Context, list []store.Work) ([]item, error) {
+	pieces := make([]item, len(list))
 	for i, w := range list {
-		pieces[i] = piece{w.About, func(ctx context.Context) error { return t.stop(ctx, w) }}
+		pieces[i] = item{w.About, func(ctx context.Context) error { return t.stop(ctx, w) }}
 	}
 	return pieces, nil
 }
@@ -188,17 +190,17 @@ func (t *term) stop(ctx context.Context, w store.Work) error {
 		return err
 	})
 	if outcome == cluster.Done {
-		err := t.keep(ctx, func(tx *store.DB) error { return tx.Stopped(context.WithoutCancel(ctx), w.About) }, nil)
-		notify(t.hands.done) // what has not started ends now
+		err := t.storeResult(ctx, func(tx *store.DB) error { return tx.Stopped(context.WithoutCancel(ctx), w.About) }, nil)
+		notify(t.calls.done) // what has not started ends now
 		return err
 	}
-	return t.keep(ctx, func(tx *store.DB) error {
-		return tx.WorkFailed(context.WithoutCancel(ctx), w.Kind, w.About, text(err), gap(w.Tries))
+	return t.storeResult(ctx, func(tx *store.DB) error {
+		return tx.WorkFailed(context.WithoutCancel(ctx), w.Kind, w.About, text(err), retryDelay(w.Tries))
 	}, err)
 }
 
-// gap is how long to wait after so many failures, and one.
-func gap(tries int) time.Duration { return min(firstAgain<<min(tries, 10), longestGap) }
+// retryDelay is how long to wait after tries failures and one more.
+func retryDelay(tries int) time.Duration { return min(minRetryDelay<<min(tries, 10), maxRetryDelay) }
 
 func text(err error) string {
 	if err == nil {
@@ -207,15 +209,15 @@ func text(err error) string {
 	return err.Error()
 }
 
-// later puts work off that could not even be begun.
+// later logs that work could not be begun and will be tried again.
 func (t *term) later(ctx context.Context, list []store.Work, cause error) {
 	if ctx.Err() == nil {
 		t.log.Warn("work will be tried again", "term", t.lead.Term, "kind", list[0].Kind, "pieces", len(list), "error", cause)
 	}
 }
 
-// keep writes what came of a call, and passes the call's own error on.
-func (t *term) keep(ctx context.Context, write func(tx *store.DB) error, call error) error {
+// storeResult writes the result of a call, and returns the error of the call as well.
+func (t *term) storeResult(ctx context.Context, write func(tx *store.DB) error, call error) error {
 	err := t.db.Fenced(context.WithoutCancel(ctx), t.lead.Term, write)
 	return errors.Join(call, err)
 }

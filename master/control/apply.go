@@ -35,17 +35,17 @@ func (t *term) apply(ctx context.Context, plan *Plan) (*store.Changes, error) {
 	return made, nil
 }
 
-// mostTogether bounds the bundles of one transaction. A plan may have one for each of
+// maxTogether bounds the bundles of one transaction. A plan may have one for each of
 // ten thousand experiments, and a transaction that does not end in its time would be
 // tried again, as large, in every cycle.
-const mostTogether = 1_000
+const maxTogether = 1_000
 
 // applyParts makes bundles a part at a time. What needs a bundle of an earlier part
 // that could not be made is left out with it; once too many have failed, the later
 // parts wait for the next cycle.
 func (t *term) applyParts(ctx context.Context, list []store.Bundle) (*store.Changes, error) {
 	made, out := &store.Changes{}, map[string]error{}
-	for part := range slices.Chunk(list, mostTogether) {
+	for part := range slices.Chunk(list, maxTogether) {
 		part = slices.DeleteFunc(part, func(b store.Bundle) bool {
 			lacks := slices.ContainsFunc(b.Needs, func(key string) bool { return out[key] != nil })
 			if lacks {
@@ -99,13 +99,13 @@ func (t *term) applyTogether(ctx context.Context, list []store.Bundle) (left map
 // not: of many failures in one plan the later ones leave out what comes after them.
 func (t *term) apart(list []store.Bundle, now time.Time) (usual, slow []store.Bundle) {
 	late, shaky := map[string]bool{}, map[string]bool{}
-	for key, s := range t.aside {
+	for key, s := range t.backoffs {
 		late[key] = s.slow || s.until.After(now)
 		shaky[key] = true
 	}
 	var behind []store.Bundle
 	for _, b := range list {
-		s := t.aside[b.Key]
+		s := t.backoffs[b.Key]
 		switch {
 		case s != nil && s.until.After(now):
 		case late[b.Key]:
@@ -136,10 +136,10 @@ func (t *term) judge(list []store.Bundle, left map[string]error) {
 	now := time.Now()
 	for _, b := range list {
 		if _, out := left[b.Key]; !out {
-			t.aside.made(b.Key)
+			t.backoffs.made(b.Key)
 		}
 	}
-	t.again = t.again || len(left) < len(list)
+	t.cycleAgain = t.cycleAgain || len(left) < len(list)
 	for key, cause := range left {
 		switch {
 		case errors.Is(cause, store.ErrNeeded):
@@ -147,20 +147,20 @@ func (t *term) judge(list []store.Bundle, left map[string]error) {
 		case errors.Is(cause, store.ErrLater): // t.again is set unless nothing was made and all that failed waits: then the database fails
 			continue
 		}
-		s := t.aside.failed(key, cause, now)
-		t.again = t.again || !s.until.After(now)
+		s := t.backoffs.failed(key, cause, now)
+		t.cycleAgain = t.cycleAgain || !s.until.After(now)
 		if !errors.Is(cause, store.ErrStale) {
 			t.log.Error("changes could not be stored; the others were", "term", t.lead.Term, "of", key, "tries", s.tries, "error", cause, "cause", errors.Unwrap(cause))
 		}
-		if s.level == asBroken {
+		if s.level == handleAsBroken {
 			t.folds.breakDown(key, unhandled(cause))
 		}
 	}
 }
 
 // forget drops what is remembered of what is there no more.
-func (t *term) forget(p *Picture) {
-	if len(t.aside) == 0 {
+func (t *term) forget(p *Snapshot) {
+	if len(t.backoffs) == 0 {
 		return
 	}
 	there := map[string]bool{}
@@ -173,7 +173,7 @@ func (t *term) forget(p *Picture) {
 	for _, a := range p.Allocations {
 		there[attemptKey(a.ID)], there[placementKey(a.ID)] = true, true
 	}
-	maps.DeleteFunc(t.aside, func(key string, _ *setback) bool { return !there[key] })
+	maps.DeleteFunc(t.backoffs, func(key string, _ *backoff) bool { return !there[key] })
 }
 
 // faults writes down what decide could not handle, once for each reason.
@@ -182,11 +182,11 @@ func (t *term) faults(plan *Plan) {
 	for _, f := range plan.Faults {
 		why := f.Err.Error()
 		seen[f.Key] = why
-		if t.told[f.Key] != why {
+		if t.loggedFaults[f.Key] != why {
 			t.log.Error("something cannot be handled; the others go on", "term", t.lead.Term, "what", f.Key, "error", why)
 		}
 		t.folds.breakDown(f.Key, unhandled(f.Err))
 	}
-	maps.DeleteFunc(t.told, func(key, _ string) bool { return seen[key] == "" })
-	maps.Copy(t.told, seen)
+	maps.DeleteFunc(t.loggedFaults, func(key, _ string) bool { return seen[key] == "" })
+	maps.Copy(t.loggedFaults, seen)
 }

@@ -12,7 +12,7 @@ import (
 func TestAPlanIsStoredInParts(t *testing.T) {
 	b := newBench(t, "n1")
 	e := b.experiment("")
-	const bundles, stale = 2*mostTogether + 10, 5
+	const bundles, stale = 2*maxTogether + 10, 5
 	plan := &Plan{}
 	for i := range bundles {
 		plan.Bundles = append(plan.Bundles, store.Bundle{Key: fmt.Sprint(i),
@@ -39,17 +39,17 @@ func TestAPlanIsStoredInParts(t *testing.T) {
 // TestManyFreeSlotsAreFilledInPasses: a pass places so many at most, and the next one
 // goes on.
 func TestManyFreeSlotsAreFilledInPasses(t *testing.T) {
-	const trials = mostPlacements + 40
+	const trials = maxPlacements + 40
 	names := make([]string, trials/8+1)
 	for i := range names {
 		names[i] = fmt.Sprintf("n%d", i)
 	}
 	b := newBench(t, names...)
-	b.term.nomad, b.term.beside = &unsteadyNomad{fakeNomad: b.nomad}, true
+	b.term.nomad, b.term.async = &unsteadyNomad{fakeNomad: b.nomad}, true
 	b.term.cfg.Pools[0].Slots.PerNode = 8
 	b.watched()
 	b.crowd(trials, 0)
-	for pass, want := range []int{mostPlacements, trials} {
+	for pass, want := range []int{maxPlacements, trials} {
 		b.watched()
 		if n := b.int(`SELECT count(*) FROM allocations WHERE state <> 'PENDING'`); n != want {
 			t.Fatalf("after pass %d, %d attempts have slots, not %d", pass+1, n, want)

@@ -34,14 +34,14 @@ func (d *decider) move(a *store.LiveAllocation) *move {
 }
 
 // advance moves one attempt. It returns the last step when the attempt ended.
-func (d *decider) advance(row *store.LiveAllocation, wait time.Duration, urge lifecycle.Urge, why string) *lifecycle.Step {
+func (d *decider) advance(row *store.LiveAllocation, wait time.Duration, action lifecycle.Action, why string) *lifecycle.Step {
 	a := attemptOf(row, wait)
 	m := d.move(row)
 	switch {
-	case urge == lifecycle.UrgeKill && a.KillAt.IsZero():
+	case action == lifecycle.ActionKill && a.KillAt.IsZero():
 		a.KillAt, a.KillReason = d.p.Now, why
 		m.Kill = &why
-	case urge == lifecycle.UrgePreempt && a.PreemptAt.IsZero():
+	case action == lifecycle.ActionPreempt && a.PreemptAt.IsZero():
 		a.PreemptAt = d.p.Now
 		m.Preempt = &why
 	}
@@ -67,7 +67,7 @@ func (d *decider) advance(row *store.LiveAllocation, wait time.Duration, urge li
 	}
 	m.Unclaimed = step.Unstarted
 	if step.Outcome == lifecycle.Failed {
-		m.Sick = d.p.sickness(row)
+		m.Sick = d.p.unhealthyDevices(row)
 	}
 	m.Ended, m.Outcome, m.ExitCode, m.ExitReason = true, string(step.Outcome), step.ExitCode, step.ExitReason
 	return &step
@@ -100,13 +100,13 @@ func attemptOf(row *store.LiveAllocation, wait time.Duration) lifecycle.Allocati
 // those, being ended by somebody is the normal end, so the status tells who or
 // what wanted it.
 func (d *decider) task(t store.LiveTask) {
-	urge, why := lifecycle.UrgeNone, ""
+	action, why := lifecycle.ActionNone, ""
 	if t.Desired == "kill" {
-		urge, why = lifecycle.UrgeKill, orElse(t.KillReason, "it was killed")
+		action, why = lifecycle.ActionKill, orElse(t.KillReason, "it was killed")
 	}
 	attempt := d.p.Allocations[t.ID]
 	if attempt == nil {
-		if urge == lifecycle.UrgeKill {
+		if action == lifecycle.ActionKill {
 			d.out.Tasks = append(d.out.Tasks, store.TaskChange{ID: t.ID, Ended: true, ExitStatus: why + ", before it started"})
 			return
 		}
@@ -114,23 +114,23 @@ func (d *decider) task(t store.LiveTask) {
 		return
 	}
 	d.follow(attempt, t.Pool)
-	if out := d.withdrawn(attempt, false); out != "" && urge == lifecycle.UrgeNone && t.Type != collectionType {
-		urge, why = lifecycle.UrgeKill, out
+	if out := d.evictionReason(attempt, false); out != "" && action == lifecycle.ActionNone && t.Type != gcTaskType {
+		action, why = lifecycle.ActionKill, out
 	}
-	end := d.advance(attempt, 0, urge, why)
+	end := d.advance(attempt, 0, action, why)
 	if end == nil {
 		return
 	}
 	c := store.TaskChange{ID: t.ID, Ended: true, ExitStatus: exitStatus(*end)}
-	if urge == lifecycle.UrgeKill && t.Type != "COMMAND" && end.Outcome == lifecycle.Completed {
+	if action == lifecycle.ActionKill && t.Type != "COMMAND" && end.Outcome == lifecycle.Completed {
 		c.ExitStatus = why // a server that is told to end does so with success
 	}
 	nobodysFault := end.Outcome == lifecycle.Unplaced || end.Outcome == lifecycle.Lost && end.Unstarted
-	if urge == lifecycle.UrgeNone && nobodysFault && t.Unstarted+1 < maxLaunches {
+	if action == lifecycle.ActionNone && nobodysFault && t.Unstarted+1 < maxLaunches {
 		c = store.TaskChange{ID: t.ID, Unstarted: t.Unstarted + 1}
 		d.attempt(t, attempt.RunID+1, end)
 	}
-	if urge == lifecycle.UrgeNone && c.Ended && collectAgain(t, attempt.RunID, *end) {
+	if action == lifecycle.ActionNone && c.Ended && retryGC(t, attempt.RunID, *end) {
 		c = store.TaskChange{ID: t.ID, Unstarted: t.Unstarted}
 		d.attempt(t, attempt.RunID+1, end)
 	}
@@ -145,12 +145,12 @@ func (d *decider) attempt(t store.LiveTask, run int, end *lifecycle.Step) {
 	if end != nil {
 		a.Exclude, a.NotBefore = end.Avoid, d.notBefore(*end, t.Unstarted)
 	}
-	if end != nil && t.Type == collectionType && a.NotBefore == nil {
-		later := d.p.Now.Add(collectPause << (2 * (run - 2)))
+	if end != nil && t.Type == gcTaskType && a.NotBefore == nil {
+		later := d.p.Now.Add(gcPause << (2 * (run - 2)))
 		a.NotBefore = &later
 	}
 	d.out.NewAllocations = append(d.out.NewAllocations, a)
-	d.queue = append(d.queue, queued{NewAllocation: a, group: t.ID, single: true, place: t.Place, since: t.QueuedAt, secrets: d.p.Secrets != nil && d.p.Secrets.NeededBy(t.Type)})
+	d.queue = append(d.queue, queued{NewAllocation: a, group: t.ID, single: true, queueTime: t.Place, since: t.QueuedAt, secrets: d.p.Secrets != nil && d.p.Secrets.NeededBy(t.Type)})
 }
 
 func exitStatus(end lifecycle.Step) string {

@@ -131,12 +131,12 @@ func (n *emptyNomad) Submit(ctx context.Context, t jobspecs.Task) (cluster.Outco
 // submits, and says how long Nomad took.
 func registerBare(b *testing.B, agent *nomadtest.Agent, prefix string, n int) time.Duration {
 	b.Helper()
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: submitsAtOnce}}
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: maxSubmits}}
 	defer client.CloseIdleConnections()
 	var next atomic.Int64
 	var all sync.WaitGroup
 	began := time.Now()
-	for range submitsAtOnce {
+	for range maxSubmits {
 		all.Go(func() {
 			for i := next.Add(1); i <= int64(n) && !b.Failed(); i = next.Add(1) {
 				if err := registerOne(b.Context(), client, agent, fmt.Sprintf("%s-%d", prefix, i)); err != nil {

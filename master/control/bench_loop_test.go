@@ -22,7 +22,7 @@ var (
 func BenchmarkLoop(b *testing.B) {
 	w := newBench(b, benchNodes()...)
 	hung := &unsteadyNomad{fakeNomad: w.nomad}
-	w.term.nomad, w.term.beside = hung, true
+	w.term.nomad, w.term.async = hung, true
 	w.term.cfg.Pools[0].Slots.PerNode = 8
 	w.watched()
 	w.watched()
@@ -36,9 +36,9 @@ func BenchmarkLoop(b *testing.B) {
 		e := w.large(*loopMetrics)
 		began := time.Now()
 		ctx, cancel := context.WithCancel(b.Context())
-		defer w.term.hands.wait()
+		defer w.term.calls.wait()
 		defer cancel()
-		w.term.hands.all.Go(func() { w.term.lanes[3].run(ctx) })
+		w.term.calls.all.Go(func() { w.term.lanes[3].run(ctx) })
 		w.cycles(b, func(int) bool { return w.int(`SELECT count(*) FROM experiments WHERE id = $1`, e) > 0 })
 		b.ReportMetric(time.Since(began).Seconds(), "s/deletion")
 	})

@@ -27,10 +27,10 @@ const (
 // "ends" a hundred programs ended. It should take less than 200 ms.
 func BenchmarkDecide(b *testing.B) {
 	b.Run("steady", func(b *testing.B) {
-		benchmarkDecide(b, func(*Picture) {}, func(c *store.Changes) bool { return c.Empty() })
+		benchmarkDecide(b, func(*Snapshot) {}, func(c *store.Changes) bool { return c.Empty() })
 	})
 	b.Run("arrivals", func(b *testing.B) {
-		benchmarkDecide(b, func(p *Picture) {
+		benchmarkDecide(b, func(p *Snapshot) {
 			for _, e := range p.Experiments[benchTrials-100:] {
 				delete(p.Allocations, e.Trials[0].TaskID)
 				e.Trials, e.LiveExperiment.Trials = nil, 0
@@ -38,7 +38,7 @@ func BenchmarkDecide(b *testing.B) {
 		}, func(c *store.Changes) bool { return len(c.NewTrials) == 100 && len(c.NewAllocations) == 100 })
 	})
 	b.Run("ends", func(b *testing.B) {
-		benchmarkDecide(b, func(p *Picture) {
+		benchmarkDecide(b, func(p *Snapshot) {
 			zero := 0
 			for _, e := range p.Experiments[:100] {
 				m := &p.Allocations[e.Trials[0].TaskID].Members[0]
@@ -48,10 +48,10 @@ func BenchmarkDecide(b *testing.B) {
 	})
 }
 
-func benchmarkDecide(b *testing.B, change func(*Picture), right func(*store.Changes) bool) {
+func benchmarkDecide(b *testing.B, change func(*Snapshot), right func(*store.Changes) bool) {
 	live := benchLive(b)
 	f := folds{byID: map[int]*fold{}}
-	p := f.picture(live)
+	p := f.snapshot(live)
 	p.Pools, p.Timing = benchPools(), lifecycle.DefaultTiming()
 	// What the last pass said of those that wait is in their rows.
 	first := Decide(p).Changes()
@@ -81,21 +81,21 @@ func benchmarkDecide(b *testing.B, change func(*Picture), right func(*store.Chan
 	}
 }
 
-// BenchmarkPicture is joining what was loaded with the searches: by a leader
+// BenchmarkSnapshot joins what was loaded with the searches: by a leader
 // that knows them, and by a new one, which reads every configuration.
-func BenchmarkPicture(b *testing.B) {
+func BenchmarkSnapshot(b *testing.B) {
 	live := benchLive(b)
 	b.Run("known", func(b *testing.B) {
 		f := folds{byID: map[int]*fold{}}
-		f.picture(live)
+		f.snapshot(live)
 		for b.Loop() {
-			f.picture(live)
+			f.snapshot(live)
 		}
 	})
 	b.Run("new-leader", func(b *testing.B) {
 		for b.Loop() {
 			f := folds{byID: map[int]*fold{}}
-			f.picture(live)
+			f.snapshot(live)
 		}
 	})
 }
@@ -116,7 +116,7 @@ func BenchmarkRebuild(b *testing.B) {
 	}
 	for b.Loop() {
 		f := folds{byID: map[int]*fold{}}
-		p := f.picture(live)
+		p := f.snapshot(live)
 		if p.Experiments[0].Broken != "" || p.Experiments[0].Search.Seq() != events {
 			b.Fatal(p.Experiments[0].Broken)
 		}

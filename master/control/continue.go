@@ -11,13 +11,13 @@ import (
 // on. What that means for its trials its search has been told.
 func (e *Experiment) continuing() bool { return e.Continues > e.Continued }
 
-// goOn lets an experiment that has ended go on. Of its trials, those that its
+// continueExperiment lets an experiment that has ended go on. Of its trials, those that its
 // search wants to train are taken back; they get their attempts with all others,
 // in the next pass.
-func (d *decider) goOn(e *Experiment) error {
-	verdict, why := d.verdict(e)
-	step := lifecycle.Experiment{State: lifecycle.State(e.State), Desired: lifecycle.Desired(e.Desired), Verdict: verdict, Why: why,
-		Unmanaged: e.Unmanaged}.GoOn()
+func (d *decider) continueExperiment(e *Experiment) error {
+	status, why := d.searchStatus(e)
+	step := lifecycle.Experiment{State: lifecycle.State(e.State), Desired: lifecycle.Desired(e.Desired), Search: status, Why: why,
+		Unmanaged: e.Unmanaged}.Continue()
 	c := store.ExperimentChange{ID: e.ID, Saw: e.State, State: string(step.State), Error: step.Error, Ended: step.State.Terminal(),
 		Continued: &e.Continues}
 	if e.Search != nil && e.Broken == "" {

@@ -36,7 +36,7 @@ func TestLivesSimulation(t *testing.T) {
 			}
 			for life := 0; ; life++ {
 				s.calmDown()
-				if s.lastWishes() == 0 {
+				if s.continueUnfinished() == 0 {
 					break
 				}
 				if life > 5 {
@@ -66,7 +66,7 @@ func (s *searchWorld) live() {
 	}
 }
 
-// continues says whether a wish could be had.
+// continues says whether the request to continue was stored.
 func (s *searchWorld) continues(id int) bool {
 	s.t.Helper()
 	event, err := json.Marshal(search.Continuation{})
@@ -80,8 +80,8 @@ func (s *searchWorld) continues(id int) bool {
 	return err == nil
 }
 
-// lastWishes lets go on what has something left to do, and counts it.
-func (s *searchWorld) lastWishes() (n int) {
+// continueUnfinished continues the experiments that have something left to do, and counts them.
+func (s *searchWorld) continueUnfinished() (n int) {
 	s.t.Helper()
 	for id := 1; id <= 3; id++ {
 		if s.int(`SELECT count(*) FROM experiments WHERE id = $1 AND state <> 'COMPLETED'`, id) == 0 && s.int(`SELECT count(*) FROM trials t

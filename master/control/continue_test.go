@@ -10,7 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// goOn is somebody's wish that an experiment goes on, with another configuration
+// continueExperiment asks that an experiment continues, with another configuration
 // if one is given; how says what its trials had.
 func (b *bench) goOn(experiment int, single bool, config string) error {
 	b.t.Helper()
@@ -60,7 +60,7 @@ func TestATrialGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := b.goOn(e, true, ""); err == nil {
-		t.Error("a second wish was granted before the first was carried out")
+		t.Error("a second request was accepted before the first was carried out")
 	}
 	third := b.start(e, 0)
 	b.want(e, "ACTIVE", "ACTIVE", "RUNNING")

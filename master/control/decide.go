@@ -15,12 +15,12 @@ import (
 // is. It does no I/O and keeps nothing.
 //
 // The order is the order of consequence: what Nomad and the runners say ends
-// attempts, ends of attempts move trials, wishes and searches move experiments
+// attempts, ends of attempts move trials, requests of users and searches move experiments
 // and, through them, trials; what then wants to run is queued, and the scheduler
 // gives places to what is in the queue, new requests included.
 //
 // What goes wrong with one experiment, task or pool stays with it.
-func Decide(p *Picture) *Plan {
+func Decide(p *Snapshot) *Plan {
 	d := &decider{p: p, plan: &Plan{}, byKey: map[string]int{}, moves: map[string]*move{}, counts: countsOf(p)}
 	for _, e := range p.Experiments {
 		d.experimentBundle(e)
@@ -40,7 +40,7 @@ func Decide(p *Picture) *Plan {
 }
 
 type decider struct {
-	p          *Picture
+	p          *Snapshot
 	plan       *Plan
 	byKey      map[string]int // bundles of the plan
 	placements []placement
@@ -52,7 +52,7 @@ type decider struct {
 	counts     nodeCounts
 	newBytes   int                       // that the hyperparameters of the trials take that are made in this pass
 	outOfUse   map[string]*store.NodeRow // nodes of which something is, by id
-	remains    map[placeless]remaining   // what leftFor has found in this pass
+	remains    map[remainsKey]remaining  // what remainingNodes has found in this pass
 	// shares are what attempts hold, by node; with several pools.
 	shares map[string][]share
 }
@@ -60,12 +60,12 @@ type decider struct {
 // experiment moves one experiment and its trials.
 func (d *decider) experiment(e *Experiment) error {
 	if e.continuing() {
-		return d.goOn(e)
+		return d.continueExperiment(e)
 	}
-	verdict, why := d.verdict(e)
+	status, why := d.searchStatus(e)
 	state := lifecycle.State(e.State)
 	files, stuck := deletion(e)
-	step := lifecycle.Experiment{State: state, Desired: lifecycle.Desired(e.Desired), Verdict: verdict, Why: orElse(stuck, orElse(why, e.Error)),
+	step := lifecycle.Experiment{State: state, Desired: lifecycle.Desired(e.Desired), Search: status, Why: orElse(stuck, orElse(why, e.Error)),
 		Live: len(e.Trials), Unmanaged: e.Unmanaged, Files: files, Again: e.DeletesAsked > e.DeletesFailed}.Step()
 	if step.Remove {
 		d.out.Queue = append(d.out.Queue, store.EraseWork(e.ID, e.OwnerID))
@@ -101,14 +101,14 @@ func (d *decider) experiment(e *Experiment) error {
 	return nil
 }
 
-func (d *decider) verdict(e *Experiment) (lifecycle.Verdict, string) {
+func (d *decider) searchStatus(e *Experiment) (lifecycle.SearchStatus, string) {
 	if e.Broken != "" {
 		return lifecycle.SearchBroken, e.Broken
 	}
 	if e.Search == nil || e.Trials == nil && e.LiveExperiment.Trials == 0 && e.Search.Len() > 0 {
 		return lifecycle.Searching, ""
 	}
-	return e.Search.Verdict()
+	return e.Search.Status()
 }
 
 // experimentChange adds a change when anything differs from the row.
@@ -147,15 +147,15 @@ func (d *decider) progress(e *Experiment, state lifecycle.State) float64 {
 // Bounds on what one experiment may have the loop make: so many trials in a pass, and
 // so many that have not ended. What its search wants beyond that is made later.
 const (
-	mostNewTrials  = 200
-	mostLiveTrials = 5_000
+	maxNewTrials  = 200
+	maxLiveTrials = 5_000
 	// newTrialsShare is which part of the bytes that are left to a pass (of
 	// trial.MaxBytes for all experiments) one experiment may take: the others come
 	// after it.
 	newTrialsShare = 8
-	// littleTrial is a trial so small that each experiment may make one in a pass,
+	// smallTrial is a trial so small that each experiment may make one in a pass,
 	// whatever the others take.
-	littleTrial = 1 << 10
+	smallTrial = 1 << 10
 )
 
 // newTrials makes the trials that the search wants and that are not there yet,
@@ -164,13 +164,13 @@ const (
 func (d *decider) newTrials(e *Experiment, live int) (int, error) {
 	made, bytes := 0, 0
 	left := trial.MaxBytes - d.newBytes
-	for number := e.LiveExperiment.Trials; number < e.Search.Len() && made < min(mostNewTrials, mostLiveTrials-live); number++ {
+	for number := e.LiveExperiment.Trials; number < e.Search.Len() && made < min(maxNewTrials, maxLiveTrials-live); number++ {
 		t, err := trial.New(trial.Owner{ID: e.ID, JobID: e.JobID, WarmStart: e.WarmStart}, e.Search, number)
 		if err != nil {
 			return made, err
 		}
 		size := len(t.HParams)
-		first := made == 0 && (size <= littleTrial || d.newBytes == 0 || size <= left)
+		first := made == 0 && (size <= smallTrial || d.newBytes == 0 || size <= left)
 		if !first && bytes+size > left/newTrialsShare {
 			break
 		}
@@ -190,27 +190,27 @@ func (d *decider) trial(e *Experiment, row *store.LiveTrial, experiment lifecycl
 	w := wanted(e, row)
 	attempt := d.p.Allocations[row.TaskID]
 	if attempt != nil && attempt.State == string(lifecycle.Pending) && w.Fail == "" {
-		w.Fail = d.noPlace(e, row.TaskID, false)
+		w.Fail = d.noNodesLeft(e, row.TaskID, false)
 	}
 	t := lifecycle.Trial{State: lifecycle.State(row.State), Restarts: row.Restarts, MaxRestarts: e.Config.MaxRestarts,
 		Unstarted: row.Unstarted, KillWanted: row.KillWanted, EarlyExit: deref(row.EarlyExit), StopWanted: w.Stop, Held: w.Hold, Fail: w.Fail}
-	state, urge, why := lifecycle.Follow(t, experiment)
+	state, action, why := lifecycle.Follow(t, experiment)
 	t.State = state
 	step := lifecycle.TrialStep{State: state, Restarts: t.Restarts}
 	var end *lifecycle.Step
 	if attempt == nil {
 		step = lifecycle.WithoutAttempt(t)
 	} else {
-		if moved := d.follow(attempt, e.Pool); moved && urge == lifecycle.UrgeNone {
-			urge, why = lifecycle.UrgePreempt, "it moves to pool "+e.Pool
+		if moved := d.follow(attempt, e.Pool); moved && action == lifecycle.ActionNone {
+			action, why = lifecycle.ActionPreempt, "it moves to pool "+e.Pool
 		}
-		if out := d.withdrawn(attempt, true); out != "" && urge == lifecycle.UrgeNone {
-			urge, why = lifecycle.UrgePreempt, out
+		if out := d.evictionReason(attempt, true); out != "" && action == lifecycle.ActionNone {
+			action, why = lifecycle.ActionPreempt, out
 		}
-		end = d.advance(attempt, preemptWait(e), urge, why)
+		end = d.advance(attempt, preemptWait(e), action, why)
 		if end != nil {
 			d.count(e, t, attempt, *end)
-			t.NoRetry, t.NoPlace = d.noRetry(row.TaskID), d.noPlace(e, row.TaskID, true)
+			t.NoRetry, t.NoPlace = d.noRetry(row.TaskID), d.noNodesLeft(e, row.TaskID, true)
 			step = lifecycle.AfterExit(t, *end)
 			d.unstarted(row.TaskID, row.Unstarted, *end)
 		}
@@ -218,13 +218,13 @@ func (d *decider) trial(e *Experiment, row *store.LiveTrial, experiment lifecycl
 	c := store.TrialChange{ID: row.ID, Saw: row.State, State: string(step.State), Restarts: step.Restarts, RunID: row.RunID,
 		StopWanted: t.StopWanted, Held: t.Held, Target: target(w), Error: step.Error, Ended: step.State.Terminal()}
 	if !c.Ended && attempt == nil && w.Hold && !w.Left {
-		d.tell(e, row.Number, search.Left, struct{}{})
+		d.addEvent(e, row.Number, search.Left, struct{}{})
 	}
 	if c.Ended {
 		d.exit(e, row.Number, step.Exit)
 		d.endTask(row.TaskID, step)
 	} else if step.Again && experiment == lifecycle.Active {
-		c.RunID = d.again(e, row, attempt, end)
+		c.RunID = d.retry(e, row, attempt, end)
 	}
 	if c.State != row.State || c.Restarts != row.Restarts || c.RunID != row.RunID || c.StopWanted != row.StopWanted ||
 		c.Held != row.Held || deref(c.Target) != deref(row.Target) {
@@ -256,8 +256,8 @@ func preemptWait(e *Experiment) time.Duration {
 	return time.Duration(e.Config.PreemptionSeconds()) * time.Second
 }
 
-// again queues the next attempt of a trial.
-func (d *decider) again(e *Experiment, row *store.LiveTrial, last *store.LiveAllocation, end *lifecycle.Step) int {
+// retry queues the next attempt of a trial.
+func (d *decider) retry(e *Experiment, row *store.LiveTrial, last *store.LiveAllocation, end *lifecycle.Step) int {
 	run := row.RunID + 1
 	if last != nil {
 		run = last.RunID + 1
@@ -290,18 +290,18 @@ func (d *decider) notBefore(end lifecycle.Step, unstarted int) *time.Time {
 func (d *decider) enqueue(e *Experiment, a store.NewAllocation) {
 	a.Pool, a.Slots, a.Priority = e.Pool, e.SlotsPerTrial, e.Priority
 	d.out.NewAllocations = append(d.out.NewAllocations, a)
-	d.queue = append(d.queue, queued{NewAllocation: a, group: e.group(), maxSlots: e.MaxSlots, place: e.Place, single: e.singleNode(), preemptible: true, secrets: d.p.needsSecrets(e),
+	d.queue = append(d.queue, queued{NewAllocation: a, group: e.group(), maxSlots: e.MaxSlots, queueTime: e.Place, single: e.singleNode(), preemptible: true, secrets: d.p.needsSecrets(e),
 		avoid: d.avoidance(e, a.TaskID)})
 }
 
 // exit tells the search that a trial ended.
 func (d *decider) exit(e *Experiment, number int, reason string) {
 	if !e.Unmanaged {
-		d.tell(e, number, search.Exited, search.Exit{Reason: reason})
+		d.addEvent(e, number, search.Exited, search.Exit{Reason: reason})
 	}
 }
 
-func (d *decider) tell(e *Experiment, number int, kind string, what any) {
+func (d *decider) addEvent(e *Experiment, number int, kind string, what any) {
 	body, err := json.Marshal(what)
 	if err != nil {
 		panic("control: an event did not encode: " + err.Error())

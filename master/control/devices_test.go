@@ -15,17 +15,17 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// A stage is a picture of commands on one node with GPUs.
+// A stage is a snapshot of commands on one node with GPUs.
 type stage struct {
 	t     *testing.T
-	p     *Picture
+	p     *Snapshot
 	slots []sched.Slot
 }
 
 // newStage has a node n1 of so many GPUs, in the pools gpu and shared, which take
 // them, and cpu, which takes its 8 cores.
 func newStage(t *testing.T, gpus int) *stage {
-	s := &stage{t: t, p: &Picture{Now: time.Unix(1e9, 0), Timing: lifecycle.DefaultTiming(), Allocations: map[string]*store.LiveAllocation{}}}
+	s := &stage{t: t, p: &Snapshot{Now: time.Unix(1e9, 0), Timing: lifecycle.DefaultTiming(), Allocations: map[string]*store.LiveAllocation{}}}
 	devices := pool.Slots{Kind: pool.DeviceSlots, Device: "nvidia/gpu", CoresPerSlot: 2, MemoryMBPerSlot: 100}
 	cores := pool.Slots{Kind: pool.CPUSlots, CoresPerSlot: 1, MemoryMBPerSlot: 100}
 	for name, slots := range map[string]pool.Slots{"gpu": devices, "shared": devices, "cpu": cores} {
@@ -101,7 +101,7 @@ func TestSickness(t *testing.T) {
 	s.run("d", "cpu", []int32{0})
 	s.decide()
 	for id, want := range map[string]string{"a": "GPU-1 of node n1 is out of use: it smells", "b": "", "c": "GPU-3 of node n1 is out of use: Nomad says no more", "d": ""} {
-		if got := s.p.sickness(s.p.Allocations[id]); got != want {
+		if got := s.p.unhealthyDevices(s.p.Allocations[id]); got != want {
 			t.Errorf("of %s: %q, want %q", id, got, want)
 		}
 	}

@@ -6,7 +6,7 @@
 //
 //	observe  what Nomad says → facts into rows, in a fenced transaction
 //	load     one snapshot of everything that may still change
-//	decide   Decide(picture) → Plan; pure: search ▸ lifecycle ▸ sched
+//	decide   Decide(snapshot) → Plan; pure: search ▸ lifecycle ▸ sched
 //	apply    the plan's bundles, in a fenced transaction
 //	act      submit and stop in Nomad, for rows that say so
 //
@@ -14,7 +14,7 @@
 // experiment or task, or one placement; what goes wrong with it, while it is decided
 // (plan.go) or stored (apply.go), leaves the other bundles as they are. An experiment
 // that cannot be handled ends with the reason, one whose changes take the database
-// too long is tried again later and apart (aside.go).
+// too long is tried again later and apart (backoff.go).
 //
 // One master leads (lead.go) and runs the loop (loop.go); the others serve the
 // API. A cycle that changed something is followed by another at once, so a chain

@@ -96,7 +96,7 @@ func TestAnOrderThatNomadTookWakesTheLoop(t *testing.T) {
 		t.Fatal(err)
 	}
 	select {
-	case <-b.term.hands.done:
+	case <-b.term.calls.done:
 	default:
 		t.Error("nobody told the loop")
 	}

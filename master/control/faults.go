@@ -24,15 +24,15 @@ import (
 
 // avoidance is what a trial's requests say about nodes.
 type avoidance struct {
-	exclude, shun []string
-	because       map[string]string
+	exclude, avoid []string
+	because        map[string]string
 }
 
 // of adds it to a request.
 func (a avoidance) of(r sched.Request) sched.Request {
 	if a.because != nil {
 		r.Exclude = a.exclude
-		r.Shun, r.Because = append(slices.Clone(r.Shun), a.shun...), a.because
+		r.Avoid, r.Because = append(slices.Clone(r.Avoid), a.avoid...), a.because
 	}
 	return r
 }
@@ -50,7 +50,7 @@ func (d *decider) avoidance(e *Experiment, task string) avoidance {
 	}
 	for _, f := range d.counts[e.ID] {
 		if f.Avoided && a.because[f.NodeID] == "" {
-			a.add(&a.shun, f.NodeID, fmt.Sprintf("where %d attempts of %s in a row failed", f.Failures, e.group()))
+			a.add(&a.avoid, f.NodeID, fmt.Sprintf("where %d attempts of %s in a row failed", f.Failures, e.group()))
 		}
 	}
 	return a
@@ -95,21 +95,21 @@ func (d *decider) noRetry(task string) string {
 	return ""
 }
 
-// noPlace says why a trial whose log excludes nodes cannot be tried again: what is
+// noNodesLeft says why a trial whose log excludes nodes cannot be tried again: what is
 // left of its pool could not hold it. Nodes that are disabled or draining may come
 // back and count; those that are down do where a trial waits that has not failed.
-func (d *decider) noPlace(e *Experiment, task string, failed bool) string {
+func (d *decider) noNodesLeft(e *Experiment, task string, failed bool) string {
 	a := d.avoidance(e, task)
 	if len(a.exclude) == 0 || d.p.Frozen {
 		return ""
 	}
 	slices.Sort(a.exclude)
-	key := placeless{e.Pool, e.SlotsPerTrial, e.singleNode(), failed, strings.Join(a.exclude, " ")}
+	key := remainsKey{e.Pool, e.SlotsPerTrial, e.singleNode(), failed, strings.Join(a.exclude, " ")}
 	left, known := d.remains[key]
 	if !known {
-		left = d.leftFor(e, a, failed)
+		left = d.remainingNodes(e, a, failed)
 		if d.remains == nil {
-			d.remains = map[placeless]remaining{}
+			d.remains = map[remainsKey]remaining{}
 		}
 		d.remains[key] = left
 	}
@@ -122,9 +122,9 @@ func (d *decider) noPlace(e *Experiment, task string, failed bool) string {
 	return fmt.Sprintf("pool %s has no other nodes that could hold it than %s", e.Pool, strings.Join(left.why, "; and "))
 }
 
-// placeless is what the answer of leftFor depends on: to find it means to look at
+// remainsKey is what the answer of remainingNodes depends on: to find it means to look at
 // every node, and many trials of an experiment ask the same.
-type placeless struct {
+type remainsKey struct {
 	pool    string
 	slots   int
 	single  bool
@@ -140,7 +140,7 @@ type remaining struct {
 	why      []string
 }
 
-func (d *decider) leftFor(e *Experiment, a avoidance, failed bool) (r remaining) {
+func (d *decider) remainingNodes(e *Experiment, a avoidance, failed bool) (r remaining) {
 	of := d.p.Pools.Named(e.Pool)
 	if of == nil {
 		return remaining{holds: true}
@@ -171,7 +171,7 @@ type nodeCount struct {
 }
 
 // countsOf reads the rows; AvoidAfter may be another than when they were written.
-func countsOf(p *Picture) nodeCounts {
+func countsOf(p *Snapshot) nodeCounts {
 	c := nodeCounts{}
 	for _, list := range p.Failures {
 		c.read(p, list)
@@ -179,7 +179,7 @@ func countsOf(p *Picture) nodeCounts {
 	return c
 }
 
-func (c nodeCounts) read(p *Picture, list []store.NodeFailures) {
+func (c nodeCounts) read(p *Snapshot, list []store.NodeFailures) {
 	for _, f := range list {
 		n := c.at(f.ExperimentID, f.NodeID, f.NodeName)
 		n.NodeFailures, n.saw = f, f
@@ -187,7 +187,7 @@ func (c nodeCounts) read(p *Picture, list []store.NodeFailures) {
 	}
 }
 
-func (p *Picture) avoids(failures int) bool { return p.AvoidAfter > 0 && failures >= p.AvoidAfter }
+func (p *Snapshot) avoids(failures int) bool { return p.AvoidAfter > 0 && failures >= p.AvoidAfter }
 
 func (c nodeCounts) at(experiment int, id, name string) *nodeCount {
 	byNode := c[experiment]
@@ -243,7 +243,7 @@ func (c nodeCounts) changes(experiment int) []store.NodeFailures {
 }
 
 // forget makes an experiment's counts as their rows say.
-func (c nodeCounts) forget(p *Picture, experiment int) {
+func (c nodeCounts) forget(p *Snapshot, experiment int) {
 	delete(c, experiment)
 	c.read(p, p.Failures[experiment])
 }

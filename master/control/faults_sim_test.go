@@ -65,7 +65,7 @@ func liveBeside(t *testing.T, seed int, faults bool) (ends []string) {
 		}
 		return cluster.Done, nil
 	}
-	w.term.nomad, w.term.beside = w.hung, true
+	w.term.nomad, w.term.async = w.hung, true
 	w.term.cfg.Pools[0].Slots.PerNode = 32
 	w.submit(fmt.Sprintf("searcher: {name: random, metric: loss, max_trials: %d, max_concurrent_trials: 0, max_length: {batches: 9}}\nhyperparameters: {x: {type: double, minval: 0, maxval: 1}}", simCrowd))
 	for step := range simSteps {
@@ -74,7 +74,7 @@ func liveBeside(t *testing.T, seed int, faults bool) (ends []string) {
 		}
 		if w.rng.IntN(15) == 0 && !w.hung.hangs() {
 			w.newLeader()
-			w.term.beside = true
+			w.term.async = true
 		}
 		if faults {
 			w.fault(step)
@@ -138,7 +138,7 @@ func (w *troubledWorld) settled() {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for range tick.C {
-		h := w.term.hands
+		h := w.term.calls
 		h.mu.Lock()
 		busy := len(h.busy)
 		h.mu.Unlock()
@@ -181,7 +181,7 @@ type probeStep struct {
 
 func newProbe(w *troubledWorld, kind int) *probe {
 	const newest = `(SELECT a.id FROM allocations a JOIN tasks k ON k.id = a.task_id WHERE k.experiment_id = $1 ORDER BY run_id DESC LIMIT 1)`
-	wish := func(s string) string { return `UPDATE experiments SET desired = '` + s + `' WHERE id = $1` }
+	desire := func(s string) string { return `UPDATE experiments SET desired = '` + s + `' WHERE id = $1` }
 	leave := func(code int) string {
 		return fmt.Sprintf(`WITH x AS (UPDATE allocations SET preempt_acked_at = now() WHERE preempt_at IS NOT NULL AND id = `+newest+`)
 			UPDATE members SET exited_at = now(), exit_code = %d WHERE allocation_id = `+newest, code)
@@ -206,12 +206,12 @@ func newProbe(w *troubledWorld, kind int) *probe {
 		p.kind, p.steps = "finished", append(with(start, leave(0)), finish)
 	case 1:
 		p.kind = "paused"
-		p.steps = append(with(start, wish("paused")), probeStep{"it is asked to make way", of("preempt_at IS NOT NULL"), leave(0), false},
-			probeStep{"its slots are free", of("state = 'TERMINATED'"), wish("active"), false})
+		p.steps = append(with(start, desire("paused")), probeStep{"it is asked to make way", of("preempt_at IS NOT NULL"), leave(0), false},
+			probeStep{"its slots are free", of("state = 'TERMINATED'"), desire("active"), false})
 		p.steps = append(append(p.steps, with(start, leave(0))...), finish)
 	default:
 		p.kind = "killed"
-		p.steps = append(with(start, wish("killed")), probeStep{"it is to be stopped", of("kill_at IS NOT NULL"), leave(143), false},
+		p.steps = append(with(start, desire("killed")), probeStep{"it is to be stopped", of("kill_at IS NOT NULL"), leave(143), false},
 			probeStep{"it is canceled", state("CANCELED"), "", false})
 	}
 	return p
@@ -267,9 +267,9 @@ func (w *troubledWorld) fault(step int) {
 	case 3: // more than the loop tries to do without in one plan
 		w.afflicted(`RAISE EXCEPTION 'never';`, 70)
 	case 4:
-		w.orders("stop", stopsAtOnce+4)
+		w.orders("stop", maxStops+4)
 	case 5:
-		w.orders("submit", submitsAtOnce+8)
+		w.orders("submit", maxSubmits+8)
 	case 6:
 		w.locked()
 	case 7:

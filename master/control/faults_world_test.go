@@ -177,7 +177,7 @@ func (w *troubledWorld) deletion() {
 	w.exec(`UPDATE experiments SET desired = 'killed' WHERE id = $1`, w.deleted)
 }
 
-// commands has another owner start more commands than the loop hands to Nomad in any
+// commands has another owner start more commands than the loop submits to Nomad in any
 // probe's patience. When Nomad has them, the owner kills them all.
 func (w *troubledWorld) commands() {
 	w.many = true
@@ -243,8 +243,8 @@ func (w *troubledWorld) reckon() {
 		+ (SELECT count(*) FROM tasks WHERE owner_id = 1 AND ended_at IS NULL)`
 	for range 60 {
 		w.exec(`UPDATE work SET after = now()`)
-		for _, s := range w.term.aside {
-			s.until = s.until.Add(-longestSlow)
+		for _, s := range w.term.backoffs {
+			s.until = s.until.Add(-maxSlowDelay)
 		}
 		w.exec(`UPDATE members SET exited_at = now(), exit_code = 143 WHERE exited_at IS NULL AND claimed_at IS NOT NULL AND allocation_id IN
 			(SELECT a.id FROM allocations a JOIN trials t ON t.task_id = a.task_id WHERE t.experiment_id = ANY($1) AND a.kill_at IS NOT NULL)`, ids)

@@ -18,7 +18,7 @@ func (b *bench) rounds(n int) {
 		if err := b.term.cycle(b.t.Context()); err != nil {
 			b.t.Fatal(err)
 		}
-		b.term.hands.wait()
+		b.term.calls.wait()
 	}
 }
 
@@ -139,15 +139,15 @@ func TestABundleThatIsAlwaysStale(t *testing.T) {
 	e := b.experiment("")
 	b.afflict(e, `RETURN NULL;`)
 	b.healthy(b.experiment(""))
-	if s := b.term.aside[experimentKey(e)]; s == nil || s.tries <= staleAtOnce || !s.until.After(time.Now().Add(-longestStale)) {
+	if s := b.term.backoffs[experimentKey(e)]; s == nil || s.tries <= staleRetries || !s.until.After(time.Now().Add(-maxStaleDelay)) {
 		t.Errorf("it is remembered as %+v", s)
 	}
 	b.exec(`DROP TRIGGER affliction ON trials`)
-	b.term.aside[experimentKey(e)].until = time.Time{}
+	b.term.backoffs[experimentKey(e)].until = time.Time{}
 	b.rounds(4)
 	b.want(e, "ACTIVE", "ACTIVE", "STARTING")
-	if len(b.term.aside) != 0 {
-		t.Errorf("what could be made in the end is still remembered: %v", b.term.aside)
+	if len(b.term.backoffs) != 0 {
+		t.Errorf("what could be made in the end is still remembered: %v", b.term.backoffs)
 	}
 }
 
@@ -159,10 +159,10 @@ func TestABundleThatIsSlow(t *testing.T) {
 	b.afflict(e, `PERFORM pg_sleep(60); RETURN NEW;`)
 	other := b.experiment("")
 	b.rounds(1)
-	if s := b.term.aside[experimentKey(e)]; s == nil || !s.slow || s.level != asUsual {
+	if s := b.term.backoffs[experimentKey(e)]; s == nil || !s.slow || s.level != handleNormally {
 		t.Fatalf("it is remembered as %+v", s)
 	}
-	b.term.aside[experimentKey(e)].until = time.Now().Add(time.Hour)
+	b.term.backoffs[experimentKey(e)].until = time.Now().Add(time.Hour)
 	for range 10 {
 		b.rounds(1)
 	}
@@ -171,7 +171,7 @@ func TestABundleThatIsSlow(t *testing.T) {
 		t.Error("slowness broke it")
 	}
 	b.exec(`DROP TRIGGER affliction ON trials`)
-	b.term.aside[experimentKey(e)].until = time.Time{}
+	b.term.backoffs[experimentKey(e)].until = time.Time{}
 	b.rounds(4)
 	b.want(e, "ACTIVE", "ACTIVE", "STARTING")
 }
@@ -201,7 +201,7 @@ func TestALockedRow(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range b.term.aside {
+	for _, s := range b.term.backoffs {
 		s.until = time.Time{}
 	}
 	b.rounds(4)
@@ -226,7 +226,7 @@ func TestAPlaceThatWasNotFreed(t *testing.T) {
 		t.Errorf("%d slots are held twice", n)
 	}
 	b.exec(`DROP TRIGGER affliction ON trials`)
-	for _, s := range b.term.aside {
+	for _, s := range b.term.backoffs {
 		s.until = time.Time{}
 	}
 	b.rounds(4)
@@ -239,12 +239,12 @@ func TestASearchThatWantsTooMuch(t *testing.T) {
 	b := newBench(t, "n1")
 	e := b.submit("searcher: {name: random, metric: loss, max_trials: 1000, max_concurrent_trials: 0, max_length: {batches: 9}}\nhyperparameters: {x: {type: double, minval: 0, maxval: 1}}")
 	b.rounds(1)
-	if n := b.int(`SELECT count(*) FROM trials WHERE experiment_id = $1`, e); n != mostNewTrials {
-		t.Errorf("%d trials were made at once, want %d", n, mostNewTrials)
+	if n := b.int(`SELECT count(*) FROM trials WHERE experiment_id = $1`, e); n != maxNewTrials {
+		t.Errorf("%d trials were made at once, want %d", n, maxNewTrials)
 	}
 	b.exec(`UPDATE experiments SET desired = 'paused' WHERE id = $1`, e)
 	b.rounds(3)
-	if n := b.int(`SELECT count(*) FROM trials WHERE experiment_id = $1`, e); n != mostNewTrials {
+	if n := b.int(`SELECT count(*) FROM trials WHERE experiment_id = $1`, e); n != maxNewTrials {
 		t.Errorf("the experiment has %d trials while it is paused", n)
 	}
 	b.exec(`UPDATE experiments SET desired = 'active' WHERE id = $1`, e)
@@ -285,7 +285,7 @@ func TestAFaultOfTheDatabase(t *testing.T) {
 				b.atOnce()
 				b.rounds(1)
 			}
-			if s := b.term.aside[experimentKey(e)]; s == nil || s.level != asUsual || s.tries < 5 || !s.until.After(time.Now()) {
+			if s := b.term.backoffs[experimentKey(e)]; s == nil || s.level != handleNormally || s.tries < 5 || !s.until.After(time.Now()) {
 				t.Errorf("it is remembered as %+v", s)
 			}
 			if b.int(`SELECT count(*) FROM experiments WHERE id = $1 AND state = 'ACTIVE' AND error = ''`, e) != 1 {
@@ -301,7 +301,7 @@ func TestAFaultOfTheDatabase(t *testing.T) {
 
 // atOnce lets everything be tried in the next cycle.
 func (b *bench) atOnce() {
-	for _, s := range b.term.aside {
+	for _, s := range b.term.backoffs {
 		s.until = time.Time{}
 	}
 }
@@ -336,7 +336,7 @@ func TestLargeHyperparameters(t *testing.T) {
 	for range 100 {
 		b.rounds(1)
 		bytes := b.int(`SELECT coalesce(sum(length(hparams::text)), 0) FROM trials`)
-		if bytes-before > trial.MaxBytes+littleTrial*11 || before == 0 && bytes < trial.MaxBytes/4 {
+		if bytes-before > trial.MaxBytes+smallTrial*11 || before == 0 && bytes < trial.MaxBytes/4 {
 			t.Fatalf("a pass made trials with %d bytes of hyperparameters", bytes-before)
 		}
 		if before == 0 && b.int(`SELECT count(*) FROM trials WHERE experiment_id = $1`, small) == 0 {

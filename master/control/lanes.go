@@ -12,15 +12,15 @@ import (
 // Slow and repeated work is a queue in rows (store.Work). Each kind of it has a lane:
 // so many calls at once, so that what hangs in one holds up no other.
 const (
-	submitsAtOnce  = 32
-	stopsAtOnce    = 16
-	collectsAtOnce = 4
-	ahead          = 2           // times what it does at once is what a lane knows of: what comes later, of somebody whose turn it is, waits for no more
-	lookEvery      = time.Second // for what is due now and was not when it was last looked
+	maxSubmits = 32
+	maxStops   = 16
+	maxGCPlans = 4
+	lookahead  = 2           // times what it does at once is what a lane knows of: what comes later, of somebody whose turn it is, waits for no more
+	lookEvery  = time.Second // for what is due now and was not when it was last looked
 )
 
 // A piece of work that was begun; about is what it is about.
-type piece struct {
+type item struct {
 	about string
 	do    func(ctx context.Context) error
 }
@@ -30,8 +30,8 @@ type lane struct {
 	t     *term
 	kind  string
 	limit int
-	begin func(ctx context.Context, list []store.Work) ([]piece, error) // with an error, those that could be begun all the same
-	kick  chan struct{}                                                 // there may be something new
+	begin func(ctx context.Context, list []store.Work) ([]item, error) // with an error, those that could be begun all the same
+	kick  chan struct{}                                                // there may be something new
 
 	mu    sync.Mutex
 	busy  map[string]bool
@@ -41,9 +41,9 @@ type lane struct {
 }
 
 func (t *term) newLanes() []*lane {
-	list := []*lane{{kind: store.WorkSubmit, limit: submitsAtOnce, begin: t.submissions}, {kind: store.WorkStop, limit: stopsAtOnce, begin: t.stops},
-		{kind: store.WorkCollect, limit: collectsAtOnce, begin: t.collections}, {kind: store.WorkErase, limit: 1, begin: t.erasures},
-		{kind: store.WorkRead, limit: readsAtOnce, begin: t.reads}}
+	list := []*lane{{kind: store.WorkSubmit, limit: maxSubmits, begin: t.submitItems}, {kind: store.WorkStop, limit: maxStops, begin: t.stopItems},
+		{kind: store.WorkCollect, limit: maxGCPlans, begin: t.gcItems}, {kind: store.WorkErase, limit: 1, begin: t.eraseItems},
+		{kind: store.WorkRead, limit: maxReads, begin: t.readItems}}
 	for _, l := range list {
 		l.t, l.busy = t, map[string]bool{}
 		l.kick, l.freed = make(chan struct{}, 1), make(chan struct{}, 1)
@@ -83,7 +83,7 @@ func (l *lane) pass(ctx context.Context) int {
 		return 0
 	}
 	if len(l.next) == 0 {
-		list, err := l.t.db.DueWork(ctx, l.kind, busy, ahead*l.limit)
+		list, err := l.t.db.DueWork(ctx, l.kind, busy, lookahead*l.limit)
 		if err != nil {
 			if ctx.Err() == nil && !fault.Is(err, fault.Unavailable) {
 				l.t.log.Error("cannot read what is to be done", "term", l.t.lead.Term, "kind", l.kind, "error", err)
@@ -102,7 +102,7 @@ func (l *lane) pass(ctx context.Context) int {
 	begun := map[string]bool{}
 	pieces, err := l.begin(ctx, list)
 	if err != nil {
-		l.until = time.Now().Add(firstAgain)
+		l.until = time.Now().Add(minRetryDelay)
 	}
 	for _, x := range pieces {
 		begun[x.about] = true
@@ -136,7 +136,7 @@ func (l *lane) take(n int) (list []store.Work) {
 	for len(list) < n && len(l.next) > 0 {
 		w := l.next[0]
 		l.next = l.next[1:]
-		if !l.busy[w.About] && l.t.hands.take(w.About) {
+		if !l.busy[w.About] && l.t.calls.acquire(w.About) {
 			l.busy[w.About] = true
 			list = append(list, w)
 		}
@@ -145,14 +145,14 @@ func (l *lane) take(n int) (list []store.Work) {
 }
 
 func (l *lane) release(about string) {
-	l.t.hands.release(about)
+	l.t.calls.release(about)
 	l.mu.Lock()
 	delete(l.busy, about)
 	l.mu.Unlock()
 }
 
-func (l *lane) start(ctx context.Context, x piece) {
-	l.t.hands.all.Go(func() {
+func (l *lane) start(ctx context.Context, x item) {
+	l.t.calls.all.Go(func() {
 		defer notify(l.freed)
 		defer l.release(x.about)
 		call, cancel := context.WithTimeout(ctx, l.time())
@@ -161,8 +161,8 @@ func (l *lane) start(ctx context.Context, x piece) {
 		if err != nil && ctx.Err() == nil {
 			l.t.log.Warn("work failed and will be tried again", "term", l.t.lead.Term, "kind", l.kind, "about", x.about, "error", err)
 		}
-		if !l.t.beside {
-			notify(l.t.hands.done)
+		if !l.t.async {
+			notify(l.t.calls.done)
 		}
 	})
 }
@@ -170,9 +170,9 @@ func (l *lane) start(ctx context.Context, x piece) {
 func (l *lane) time() time.Duration {
 	switch l.kind {
 	case store.WorkCollect:
-		return planFor
+		return planTimeout
 	case store.WorkRead:
-		return readFor
+		return readTimeout
 	}
-	return callFor
+	return callTimeout
 }

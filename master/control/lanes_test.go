@@ -108,7 +108,7 @@ func TestAStopThatFails(t *testing.T) {
 			t.Errorf("%d more stops within its pause", again-made)
 		}
 	}
-	if gap(0) != time.Second || gap(3) != 8*time.Second || gap(100) != longestGap {
+	if retryDelay(0) != time.Second || retryDelay(3) != 8*time.Second || retryDelay(100) != maxRetryDelay {
 		t.Error("the pauses do not grow to a minute")
 	}
 	b.nomad.refuse = nil
@@ -248,7 +248,7 @@ func TestASubmissionThatCannotBeBegun(t *testing.T) {
 	if n := l.pass(t.Context()); n != 1 {
 		t.Errorf("%d submissions were begun, want 1", n)
 	}
-	b.term.hands.wait()
+	b.term.calls.wait()
 	if b.nomad.submit[b.newest(good)] != 1 || b.nomad.submit[id] != 0 {
 		t.Errorf("submitted: %v", b.nomad.submit)
 	}
@@ -265,5 +265,5 @@ func TestASubmissionThatCannotBeBegun(t *testing.T) {
 	if n := l.pass(t.Context()); n != 1 {
 		t.Errorf("%d submissions were begun in the end, want 1", n)
 	}
-	b.term.hands.wait()
+	b.term.calls.wait()
 }

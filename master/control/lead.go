@@ -14,10 +14,10 @@ import (
 // often a master that does not lead asks for it. A dead leader is replaced
 // within lease + ask.
 const (
-	lease     = 3 * time.Second
-	renew     = 700 * time.Millisecond
-	ask       = 300 * time.Millisecond
-	nearlyOut = lease / 3 // nothing is begun in Nomad in the last part of a lease
+	lease       = 3 * time.Second
+	renewEvery  = 700 * time.Millisecond
+	electEvery  = 300 * time.Millisecond
+	leaseMargin = lease / 3 // nothing is begun in Nomad in the last part of a lease
 )
 
 // Leadership is one term as leader. Its context ends when the term does.
@@ -29,7 +29,7 @@ type Leadership struct {
 // Holds reports whether the lease is good for a little longer: long enough to
 // begin something outside the database, where no fence helps.
 func (l *Leadership) Holds() bool {
-	return time.Until(*l.until.Load()) > nearlyOut
+	return time.Until(*l.until.Load()) > leaseMargin
 }
 
 func (l *Leadership) extend(from time.Time) {
@@ -50,7 +50,7 @@ func Lead(ctx context.Context, db *store.DB, holder, address string, log *slog.L
 	}
 	defer own.Close()
 	db = own
-	tick := time.NewTicker(ask)
+	tick := time.NewTicker(electEvery)
 	defer tick.Stop()
 	away := false // said once, not three times a second
 	for {
@@ -87,7 +87,7 @@ func serve(ctx context.Context, db *store.DB, holder string, l *Leadership, log 
 		defer close(done)
 		work(term, l)
 	}()
-	keep(term, db, holder, l, log)
+	renewLease(term, db, holder, l, log)
 	end()
 	<-done
 	if ctx.Err() != nil {
@@ -100,9 +100,9 @@ func serve(ctx context.Context, db *store.DB, holder string, l *Leadership, log 
 	log.Info("this master no longer leads")
 }
 
-// keep renews the lease until ctx ends or the lease is lost.
-func keep(ctx context.Context, db *store.DB, holder string, l *Leadership, log *slog.Logger) {
-	tick := time.NewTicker(renew)
+// renewLease renews the lease until ctx ends or the lease is lost.
+func renewLease(ctx context.Context, db *store.DB, holder string, l *Leadership, log *slog.Logger) {
+	tick := time.NewTicker(renewEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -115,7 +115,7 @@ func keep(ctx context.Context, db *store.DB, holder string, l *Leadership, log *
 			log.Warn("the lease ran out before it was renewed")
 			return
 		}
-		call, cancel := context.WithTimeout(ctx, renew)
+		call, cancel := context.WithTimeout(ctx, renewEvery)
 		err := db.Renew(call, holder, l.Term, lease)
 		cancel()
 		switch {

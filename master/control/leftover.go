@@ -19,19 +19,19 @@ import (
 
 // Bounds of reading what attempts have left on their nodes.
 const (
-	readsAtOnce = 4
-	readFor     = time.Minute // of one attempt, in one try
+	maxReads    = 4
+	readTimeout = time.Minute // of one attempt, in one try
 	// ReadWithin is how long the end of an attempt waits for that at most.
-	ReadWithin = 10 * time.Minute
-	readTries  = 3
-	leftLines  = 1000     // that are stored together
-	leftFile   = 16 << 20 // of one file; runners begin another long before
+	ReadWithin       = 10 * time.Minute
+	readTries        = 3
+	maxLeftoverLines = 1000     // that are stored together
+	maxLeftoverFile  = 16 << 20 // of one file; runners begin another long before
 )
 
-// Left reads files of allocations on their nodes, through Nomad.
-type Left interface {
-	LeftFiles(ctx context.Context, nomadAllocID, folder string) ([]cluster.LeftFile, error)
-	ReadLeft(ctx context.Context, nomadAllocID, file string, most int64) ([]byte, error)
+// LeftoverReader reads files of allocations on their nodes, through Nomad.
+type LeftoverReader interface {
+	LeftoverFiles(ctx context.Context, nomadAllocID, folder string) ([]cluster.LeftoverFile, error)
+	ReadLeftover(ctx context.Context, nomadAllocID, file string, most int64) ([]byte, error)
 }
 
 // queueReads has what was left by members read that Nomad calls over and whose
@@ -43,17 +43,17 @@ func (t *term) queueReads(ctx context.Context, tx *store.DB, facts []store.Membe
 			ids = append(ids, f.AllocationID)
 		}
 	}
-	if t.cfg.Left == nil || len(ids) == 0 {
+	if t.cfg.Leftovers == nil || len(ids) == 0 {
 		return nil
 	}
 	return tx.QueueReads(ctx, ids)
 }
 
-// reads reads what attempts have left.
-func (t *term) reads(_ context.Context, list []store.Work) ([]piece, error) {
-	pieces := make([]piece, len(list))
+// readItems reads what attempts have left.
+func (t *term) readItems(_ context.Context, list []store.Work) ([]item, error) {
+	pieces := make([]item, len(list))
 	for i, w := range list {
-		pieces[i] = piece{w.About, func(ctx context.Context) error { return t.read(ctx, w) }}
+		pieces[i] = item{w.About, func(ctx context.Context) error { return t.read(ctx, w) }}
 	}
 	return pieces, nil
 }
@@ -72,22 +72,22 @@ func (t *term) read(ctx context.Context, w store.Work) error {
 			t.log.Warn("what a member of an attempt has left on its node is not read", "term", t.lead.Term, "allocation_id", m.AllocationID,
 				"rank", m.Rank, "node", m.NodeName, "nomad_alloc", m.NomadAllocID, "reason", memberErr)
 		}
-		err = errors.Join(err, t.keep(ctx, func(tx *store.DB) error {
+		err = errors.Join(err, t.storeResult(ctx, func(tx *store.DB) error {
 			return tx.LeftRead(context.WithoutCancel(ctx), m.AllocationID, m.Rank)
 		}, nil))
 	}
-	notify(t.hands.done)
-	return t.keep(ctx, func(tx *store.DB) error {
+	notify(t.calls.done)
+	return t.storeResult(ctx, func(tx *store.DB) error {
 		if err == nil {
 			return tx.WorkDone(context.WithoutCancel(ctx), w.Kind, w.About)
 		}
-		return tx.WorkFailed(context.WithoutCancel(ctx), w.Kind, w.About, err.Error(), gap(w.Tries))
+		return tx.WorkFailed(context.WithoutCancel(ctx), w.Kind, w.About, err.Error(), retryDelay(w.Tries))
 	}, err)
 }
 
 // final tells what will not be otherwise at another try.
 func final(err error) bool {
-	return errors.Is(err, cluster.ErrMayNotRead) || errors.Is(err, cluster.ErrNothingLeft) || errors.Is(err, leftover.ErrForged)
+	return errors.Is(err, cluster.ErrMayNotRead) || errors.Is(err, cluster.ErrNoLeftover) || errors.Is(err, leftover.ErrForged)
 }
 
 // readMember stores the lines that a member has left, then its exit: whoever sees the
@@ -102,7 +102,7 @@ func (t *term) readMember(ctx context.Context, m store.LeftMember, last bool) er
 	if m.Exited || errors.Is(linesErr, cluster.ErrMayNotRead) || linesErr != nil && !final(linesErr) && !last {
 		return linesErr
 	}
-	content, err := t.cfg.Left.ReadLeft(ctx, m.NomadAllocID, leftover.RecordFile, leftover.MostRecord)
+	content, err := t.cfg.Leftovers.ReadLeftover(ctx, m.NomadAllocID, leftover.RecordFile, leftover.MostRecord)
 	if err != nil {
 		return errors.Join(linesErr, err)
 	}
@@ -128,15 +128,15 @@ type Member struct {
 	Rank                 int
 }
 
-// leftSegment is a file of numbered lines.
-type leftSegment struct {
+// leftoverSegment is a file of numbered lines.
+type leftoverSegment struct {
 	first int64
-	file  cluster.LeftFile
+	file  cluster.LeftoverFile
 }
 
 // readLines stores those lines that are not in yet: they have numbers.
 func (t *term) readLines(ctx context.Context, m store.LeftMember) (done bool, err error) {
-	files, err := t.cfg.Left.LeftFiles(ctx, m.NomadAllocID, leftover.LogFolder)
+	files, err := t.cfg.Leftovers.LeftoverFiles(ctx, m.NomadAllocID, leftover.LogFolder)
 	if err != nil {
 		return false, err
 	}
@@ -160,7 +160,7 @@ func (t *term) readLines(ctx context.Context, m store.LeftMember) (done bool, er
 		}
 	}
 	for _, s := range segments {
-		content, err := t.cfg.Left.ReadLeft(ctx, m.NomadAllocID, path.Join(leftover.LogFolder, s.file.Name), leftFile)
+		content, err := t.cfg.Leftovers.ReadLeftover(ctx, m.NomadAllocID, path.Join(leftover.LogFolder, s.file.Name), maxLeftoverFile)
 		if err != nil {
 			return false, err
 		}
@@ -174,26 +174,26 @@ func (t *term) readLines(ctx context.Context, m store.LeftMember) (done bool, er
 }
 
 // segmentsOf finds the files that are named like the numbers of their first lines.
-func segmentsOf(files []cluster.LeftFile) (list []leftSegment) {
+func segmentsOf(files []cluster.LeftoverFile) (list []leftoverSegment) {
 	for _, f := range files {
 		name, ok := strings.CutSuffix(f.Name, leftover.LogSuffix)
 		if first, err := strconv.ParseInt(name, 10, 64); ok && err == nil && first >= 0 && f.Size > 0 {
-			list = append(list, leftSegment{first, f})
+			list = append(list, leftoverSegment{first, f})
 		}
 	}
-	slices.SortFunc(list, func(a, b leftSegment) int { return int(min(max(a.first-b.first, -1), 1)) })
+	slices.SortFunc(list, func(a, b leftoverSegment) int { return int(min(max(a.first-b.first, -1), 1)) })
 	return list
 }
 
 // newest leaves out the files all of whose lines are before a number, and the oldest
 // where there are more bytes than are read; cut is the first line that is read then.
-func newest(list []leftSegment, next int64) (read []leftSegment, cut int64) {
+func newest(list []leftoverSegment, next int64) (read []leftoverSegment, cut int64) {
 	for len(list) > 1 && list[1].first <= next {
 		list = list[1:]
 	}
 	var size int64
 	for i := len(list) - 1; i >= 0; i-- {
-		if size += min(list[i].file.Size, leftFile); size > leftover.MostLogs {
+		if size += min(list[i].file.Size, maxLeftoverFile); size > leftover.MostLogs {
 			return list[i+1:], list[i+1].first
 		}
 	}
@@ -224,7 +224,7 @@ func (t *term) storeLines(ctx context.Context, head store.LogBatch, content []by
 		switch {
 		case l.Number < next || len(b.Lines) > 0 && l.Number < follows:
 			continue
-		case len(b.Lines) >= leftLines || len(b.Lines) > 0 && l.Number != follows:
+		case len(b.Lines) >= maxLeftoverLines || len(b.Lines) > 0 && l.Number != follows:
 			if err := flush(); err != nil {
 				return next, err
 			}

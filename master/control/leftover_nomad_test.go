@@ -55,7 +55,7 @@ func newFarBench(t *testing.T, script string) *farBench {
 	b.away = fakemaster.Start(t, b.state)
 	b.term.nomad = c
 	cfg := &b.term.cfg
-	cfg.Left, cfg.Logs, cfg.Timing.Read = c, store.NewLogStore(b.db, b.term.bus), ReadWithin
+	cfg.Leftovers, cfg.Logs, cfg.Timing.Read = c, store.NewLogStore(b.db, b.term.bus), ReadWithin
 	cfg.Timing.Report = 0
 	cfg.Exit = func(ctx context.Context, m Member, x v1.MemberExitRequest) error {
 		return b.db.MemberExit(ctx, m.AllocationID, m.Rank, x.ExitCode, x.Reason, x.Stopped, x.LogsDone)
@@ -87,7 +87,7 @@ func (b *farBench) cycle() {
 	if err := b.term.cycle(b.t.Context()); err != nil {
 		b.t.Fatal(err)
 	}
-	b.term.hands.wait()
+	b.term.calls.wait()
 }
 
 // orphaned runs an attempt whose first lines a master took, and which ends when none

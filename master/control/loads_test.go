@@ -21,7 +21,7 @@ func (s *simulation) compareLoads() {
 	load := t.load
 	t.load = func(ctx context.Context, seen map[int]int64) (*store.Live, error) {
 		tries := 1
-		if t.beside { // work beside the cycle may change rows between the two loads
+		if t.async { // work beside the cycle may change rows between the two loads
 			tries = 5
 		}
 		for {

@@ -19,10 +19,10 @@ import (
 
 // The loop's rhythm.
 const (
-	every      = 5 * time.Second       // at the latest
-	atMost     = 20 * time.Millisecond // between the beginnings of two cycles
-	afterError = time.Second
-	observeFor = 10 * time.Second
+	maxIdle        = 5 * time.Second       // at the latest
+	minCycleGap    = 20 * time.Millisecond // between the beginnings of two cycles
+	afterError     = time.Second
+	observeTimeout = 10 * time.Second
 )
 
 // Nomad is what the loop asks of the cluster.
@@ -45,8 +45,8 @@ type Config struct {
 	Task func(a task.Attempt, members []task.Placed, of *pool.Pool) (task.Job, error)
 	// Logs is where it is written why an attempt did not start; nil for nowhere.
 	Logs *store.LogStore
-	// Left is how what attempts have left on their nodes is read; nil for not at all.
-	Left Left
+	// Leftovers is how what attempts have left on their nodes is read; nil for not at all.
+	Leftovers LeftoverReader
 	// Exit takes the exit of a member that was read there, as if its runner had
 	// reported it.
 	Exit func(ctx context.Context, from Member, exit v1.MemberExitRequest) error
@@ -75,23 +75,23 @@ func New(cfg Config, db *store.DB, bus *store.Bus, nomad Nomad, log *slog.Logger
 // term is the loop's memory during one term; it is lost with the term.
 type term struct {
 	*Loop
-	lead    *Leadership
-	load    func(ctx context.Context, seen map[int]int64) (*store.Live, error)
-	folds   folds
-	hands   *hands
-	known   cluster.Known // for the next observation
-	alarm   string
-	swept   time.Time         // when what attempts have left was looked for
-	listed  bool              // all of Nomad's jobs were listed since the last sweep
-	alive   []string          // the attempts of those that were to run, or ran
-	again   bool              // something changed: look once more at once
-	aside   aside             // what could not be made as usual
-	told    map[string]string // the faults that were logged, by key
-	lanes   []*lane
-	beside  bool // Nomad is asked, and the queue worked off, beside the cycle
-	watch   watch
-	sighted bool // Nomad has been heard in this term
-	began   time.Time
+	lead          *Leadership
+	load          func(ctx context.Context, seen map[int]int64) (*store.Live, error)
+	folds         folds
+	calls         *calls
+	known         cluster.Known // for the next observation
+	alarm         string
+	swept         time.Time         // when what attempts have left was looked for
+	listed        bool              // all of Nomad's jobs were listed since the last sweep
+	alive         []string          // the attempts of those that were to run, or ran
+	cycleAgain    bool              // something changed: look once more at once
+	backoffs      backoffs          // what could not be made as usual
+	loggedFaults  map[string]string // the faults that were logged, by key
+	lanes         []*lane
+	async         bool // Nomad is asked, and the queue worked off, beside the cycle
+	watch         watch
+	nomadAnswered bool // Nomad has been heard in this term
+	began         time.Time
 }
 
 // Run cycles until ctx ends.
@@ -102,10 +102,10 @@ func (l *Loop) Run(ctx context.Context, lead *Leadership) {
 		return
 	}
 	defer l.stats.clear()
-	defer t.hands.wait()
-	t.beside = true
+	defer t.calls.wait()
+	t.async = true
 	for _, lane := range t.lanes {
-		t.hands.all.Go(func() { lane.run(ctx) })
+		t.calls.all.Go(func() { lane.run(ctx) })
 	}
 	intent, cancelIntent := l.bus.Subscribe(store.TopicIntent)
 	defer cancelIntent()
@@ -120,28 +120,28 @@ func (l *Loop) Run(ctx context.Context, lead *Leadership) {
 		case <-intent:
 		case <-events:
 		case <-l.nomad.Wake():
-			t.look(ctx)
+			t.startObserving(ctx)
 			continue
 		case a := <-t.watch.answers:
 			t.watch.answer = &a
-		case <-t.hands.done:
+		case <-t.calls.done:
 		case <-idle.C:
 		}
 		began := time.Now()
-		wait := every
+		wait := maxIdle
 		if err := t.guarded(ctx); err != nil {
 			if errors.Is(err, store.ErrNotLeader) || ctx.Err() != nil {
 				return
 			}
 			l.log.Error("the control loop could not finish a cycle", "term", lead.Term, "error", err, "cause", errors.Unwrap(err))
 			wait = afterError
-		} else if t.again {
+		} else if t.cycleAgain {
 			wait = 0
-		} else if next := t.aside.next(began); !next.IsZero() {
-			wait = min(every, max(0, time.Until(next)))
+		} else if next := t.backoffs.next(began); !next.IsZero() {
+			wait = min(maxIdle, max(0, time.Until(next)))
 		}
 		l.stats.observe(time.Since(began))
-		if rest := atMost - time.Since(began); rest > 0 && !sleep(ctx, rest) {
+		if rest := minCycleGap - time.Since(began); rest > 0 && !sleep(ctx, rest) {
 			return
 		}
 		idle.Reset(wait)
@@ -156,8 +156,8 @@ func newTerm(ctx context.Context, l *Loop, lead *Leadership) (*term, error) {
 	if err := l.db.Fenced(ctx, lead.Term, func(tx *store.DB) error { return tx.TakeOver(ctx) }); err != nil {
 		return nil, fmt.Errorf("take over what an earlier leader left: %w", err)
 	}
-	t := &term{Loop: l, lead: lead, load: l.db.NewLiveCache().Load, aside: aside{}, told: map[string]string{}, folds: folds{byID: map[int]*fold{}}, began: time.Now(), known: cluster.Known{Term: lead.Term, Index: uint64(index), Full: true}}
-	t.hands = newHands(t)
+	t := &term{Loop: l, lead: lead, load: l.db.NewLiveCache().Load, backoffs: backoffs{}, loggedFaults: map[string]string{}, folds: folds{byID: map[int]*fold{}}, began: time.Now(), known: cluster.Known{Term: lead.Term, Index: uint64(index), Full: true}}
+	t.calls = newCalls(t)
 	t.lanes = t.newLanes()
 	t.watch.answers = make(chan answer, 1)
 	return t, nil
@@ -186,7 +186,7 @@ func (t *term) guarded(ctx context.Context) (err error) {
 
 // cycle is observe, load, decide, apply, act.
 func (t *term) cycle(ctx context.Context) error {
-	t.again = false
+	t.cycleAgain = false
 	if err := t.observe(ctx); err != nil {
 		return fmt.Errorf("observe: %w", err)
 	}
@@ -194,21 +194,21 @@ func (t *term) cycle(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("load: %w", err)
 	}
-	picture := t.folds.picture(live)
-	picture.Pools, picture.Timing, picture.Frozen = t.cfg.Pools, t.cfg.Timing, live.Alarm != "" || !t.sighted
-	picture.AvoidAfter = t.cfg.AvoidAfter
+	snapshot := t.folds.snapshot(live)
+	snapshot.Pools, snapshot.Timing, snapshot.Frozen = t.cfg.Pools, t.cfg.Timing, live.Alarm != "" || !t.nomadAnswered
+	snapshot.AvoidAfter = t.cfg.AvoidAfter
 	if s := t.cfg.Secrets; s != nil {
-		picture.Secrets, picture.Away = s, s.Away()
+		snapshot.Secrets, snapshot.Away = s, s.Away()
 	}
-	t.forget(picture)
-	picture.Handling = t.aside.handling(time.Now())
-	plan := Decide(picture)
+	t.forget(snapshot)
+	snapshot.Handling = t.backoffs.handling(time.Now())
+	plan := Decide(snapshot)
 	t.faults(plan)
 	t.remember(live)
 	changes, err := t.apply(ctx, plan)
 	if changes != nil && !changes.Empty() {
-		t.again = true
-		t.tell(changes)
+		t.cycleAgain = true
+		t.publish(changes)
 		t.explain(ctx, changes)
 	}
 	if err != nil {
@@ -224,7 +224,7 @@ func (t *term) act(ctx context.Context, changes *store.Changes) error {
 		return fmt.Errorf("act: %w", err)
 	}
 	for _, l := range t.lanes {
-		if t.beside {
+		if t.async {
 			notify(l.kick)
 		} else {
 			l.pass(ctx)
@@ -233,8 +233,8 @@ func (t *term) act(ctx context.Context, changes *store.Changes) error {
 	return nil
 }
 
-// tell wakes who waits for what has just changed, and says it in the log.
-func (t *term) tell(c *store.Changes) {
+// publish wakes who waits for what has just changed, and says it in the log.
+func (t *term) publish(c *store.Changes) {
 	topics := []string{store.TopicState}
 	for _, a := range c.Allocations {
 		topics = append(topics, store.AllocationTopic(a.ID))
@@ -261,7 +261,7 @@ func (t *term) tell(c *store.Changes) {
 // remember keeps what the next observation needs to know of the rows.
 func (t *term) remember(live *store.Live) {
 	if live.Trust && !t.known.Trust { // somebody waits for what comes of it
-		t.known.Full, t.again = true, true
+		t.known.Full, t.cycleAgain = true, true
 	}
 	t.known.Live, t.known.Trust = nil, live.Trust
 	for _, a := range live.Allocations {

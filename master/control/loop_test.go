@@ -148,14 +148,14 @@ func (b *bench) settle() {
 		if err := b.term.cycle(b.t.Context()); err != nil {
 			b.t.Fatal(err)
 		}
-		b.term.hands.wait()
+		b.term.calls.wait()
 		called := false
 		select {
-		case <-b.term.hands.done:
+		case <-b.term.calls.done:
 			called = true
 		default:
 		}
-		if !b.term.again && !called && b.quiet() {
+		if !b.term.cycleAgain && !called && b.quiet() {
 			return
 		}
 	}

@@ -26,19 +26,19 @@ type answer struct {
 	err error
 }
 
-// look begins a call, unless there is one.
-func (t *term) look(ctx context.Context) {
+// startObserving begins a call, unless there is one.
+func (t *term) startObserving(ctx context.Context) {
 	if t.watch.busy {
 		t.watch.wanted = true
 		return
 	}
 	t.watch.busy, t.watch.wanted, t.watch.last = true, false, time.Now()
 	known := t.known
-	t.hands.all.Go(func() { t.watch.answers <- t.ask(ctx, known) })
+	t.calls.all.Go(func() { t.watch.answers <- t.callObserve(ctx, known) })
 }
 
-func (t *term) ask(ctx context.Context, known cluster.Known) (a answer) {
-	call, cancel := context.WithTimeout(ctx, observeFor)
+func (t *term) callObserve(ctx context.Context, known cluster.Known) (a answer) {
+	call, cancel := context.WithTimeout(ctx, observeTimeout)
 	defer cancel()
 	a.err = t.safely("Nomad's state", func() (err error) {
 		a.o, err = t.nomad.Observe(call, known)
@@ -50,23 +50,23 @@ func (t *term) ask(ctx context.Context, known cluster.Known) (a answer) {
 // observe writes down what Nomad says. A Nomad that does not answer stops
 // nothing: what is wanted is still decided and stored.
 func (t *term) observe(ctx context.Context) error {
-	if !t.beside {
-		return t.observed(ctx, t.ask(ctx, t.known))
+	if !t.async {
+		return t.recordAnswer(ctx, t.callObserve(ctx, t.known))
 	}
 	if a := t.watch.answer; a != nil {
 		t.watch.answer, t.watch.busy = nil, false
-		if err := t.observed(ctx, *a); err != nil {
+		if err := t.recordAnswer(ctx, *a); err != nil {
 			return err
 		}
 	}
-	if !t.watch.busy && (t.watch.wanted || t.known.Full || time.Since(t.watch.last) >= every) {
-		t.look(ctx)
+	if !t.watch.busy && (t.watch.wanted || t.known.Full || time.Since(t.watch.last) >= maxIdle) {
+		t.startObserving(ctx)
 	}
 	return nil
 }
 
-// observed writes down an answer.
-func (t *term) observed(ctx context.Context, a answer) error {
+// recordAnswer writes down an answer.
+func (t *term) recordAnswer(ctx context.Context, a answer) error {
 	o := a.o
 	if a.err != nil {
 		if ctx.Err() != nil {
@@ -76,14 +76,14 @@ func (t *term) observed(ctx context.Context, a answer) error {
 	}
 	t.known.Full = a.err != nil // what is not stored must be told again
 	if len(o.Tasks) == 0 && len(o.Gone) == 0 && o.Nodes == nil && o.Alarm == t.alarm && o.Index <= t.known.Index {
-		t.sighted = true
+		t.nomadAnswered = true
 		return nil
 	}
 	if err := t.record(ctx, o); err != nil {
 		t.known.Full = true
 		return err
 	}
-	t.sighted, t.listed = true, t.listed || o.Full
+	t.nomadAnswered, t.listed = true, t.listed || o.Full
 	if o.Full {
 		t.alive = aliveIn(o.Jobs)
 	}

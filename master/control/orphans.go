@@ -13,10 +13,10 @@ import (
 // What must not run on, and is stopped after a while.
 const (
 	orphanGrace = store.OrphanGrace
-	// sweptAtOnce is how many of either are stopped after one full list.
-	sweptAtOnce = inFlight
-	// orphansKnown bounds the orphans whose devices and memory are kept from others.
-	orphansKnown = 1000
+	// maxSwept is how many of either are stopped after one full list.
+	maxSwept = maxCalls
+	// maxOrphans bounds the orphans whose devices and memory are kept from others.
+	maxOrphans = 1000
 )
 
 // recordOrphans keeps those jobs of a full list that no row knows. A list that may
@@ -39,7 +39,7 @@ func (t *term) recordOrphans(ctx context.Context, tx *store.DB, o cluster.Observ
 		t.log.Warn("a job in Nomad carries this cluster's id and has no row in the database; it is stopped after a grace time",
 			"term", t.lead.Term, "job", f.JobID, "allocation_id", f.AllocationID, "submitted", f.SubmittedAt, "grace", orphanGrace)
 	}
-	all, err := tx.Orphans(ctx, 0, orphansKnown)
+	all, err := tx.Orphans(ctx, 0, maxOrphans)
 	if err != nil {
 		return fmt.Errorf("orphans: %w", err)
 	}
@@ -74,7 +74,7 @@ func (t *term) sweep(ctx context.Context) error {
 	}
 	t.listed = false
 	return t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) error {
-		orphans, err := tx.Orphans(ctx, orphanGrace, sweptAtOnce)
+		orphans, err := tx.Orphans(ctx, orphanGrace, maxSwept)
 		if err != nil {
 			return fmt.Errorf("orphans: %w", err)
 		}
@@ -84,7 +84,7 @@ func (t *term) sweep(ctx context.Context) error {
 				return err
 			}
 		}
-		ended, err := tx.ToEnd(ctx, t.alive, leftover.JobMargin, time.Since(t.began), sweptAtOnce)
+		ended, err := tx.ToEnd(ctx, t.alive, leftover.JobMargin, time.Since(t.began), maxSwept)
 		if err != nil {
 			return fmt.Errorf("attempts that ended: %w", err)
 		}

@@ -52,7 +52,7 @@ func TestOrphansInNomad(t *testing.T) {
 		if err := b.term.cycle(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		b.term.hands.wait()
+		b.term.calls.wait()
 	}
 	look()
 	list, err := b.db.Orphans(t.Context(), 0, 10)

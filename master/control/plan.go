@@ -10,8 +10,8 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// A Plan is what Decide wants to be so: a bundle for each experiment, task and
-// attempt of which something changes. A bundle that cannot be made is left out
+// A Plan is what Decide wants to change: a bundle for each experiment, task and
+// attempt of which something changes. A bundle that cannot be stored is left out
 // alone.
 type Plan struct {
 	Bundles []store.Bundle
@@ -32,10 +32,10 @@ func (p *Plan) Changes() *store.Changes { return store.Together(p.Bundles, nil) 
 type handling int
 
 const (
-	asUsual  handling = iota
-	asBroken          // it ends as if its search were broken
-	bluntly           // its attempts are killed, and it ends
-	notAtAll          // it is left alone for a while
+	handleNormally  handling = iota
+	handleAsBroken           // it ends as if its search were broken
+	handleByKilling          // its attempts are killed, and it ends
+	handleLater              // it is left alone for a while
 )
 
 // bundle collects what decide changes under a key. What goes wrong in it is undone,
@@ -119,17 +119,17 @@ type placement struct {
 }
 
 // experimentBundle decides of one experiment. One that cannot be handled as usual
-// ends as broken, one that cannot end like that bluntly; the others go on.
+// ends as broken, one that cannot end like that is killed; the others go on.
 func (d *decider) experimentBundle(e *Experiment) {
 	how := d.p.Handling[e.group()]
-	for ; how < notAtAll; how++ {
+	for ; how < handleLater; how++ {
 		err := d.bundle(e.group(), func() error { return d.handle(e, how) })
 		if err == nil {
 			return
 		}
 		d.plan.Faults = append(d.plan.Faults, Fault{e.group(), err})
 		d.counts.forget(d.p, e.ID)
-		if how == asUsual && e.Broken == "" {
+		if how == handleNormally && e.Broken == "" {
 			broken := *e
 			broken.Broken, broken.Search = unhandled(err), nil
 			e = &broken
@@ -137,28 +137,28 @@ func (d *decider) experimentBundle(e *Experiment) {
 	}
 }
 
-// unhandled is the reason that people are shown.
+// unhandled is the reason that users see.
 func unhandled(err error) string {
 	return fmt.Sprintf("it cannot be handled: %.500s", strings.SplitN(err.Error(), "\n", 2)[0])
 }
 
 func (d *decider) handle(e *Experiment, how handling) error {
-	if how == bluntly && !lifecycle.State(e.State).Terminal() && e.State != string(lifecycle.Deleting) && e.State != string(lifecycle.DeleteFailed) {
-		return d.endBluntly(e)
+	if how == handleByKilling && !lifecycle.State(e.State).Terminal() && e.State != string(lifecycle.Deleting) && e.State != string(lifecycle.DeleteFailed) {
+		return d.endByKilling(e)
 	}
 	return d.experiment(e)
 }
 
-// endBluntly kills what runs of an experiment and ends it, with nothing else looked
+// endByKilling kills what runs of an experiment and ends it, with nothing else looked
 // at.
-func (d *decider) endBluntly(e *Experiment) error {
+func (d *decider) endByKilling(e *Experiment) error {
 	why := orElse(e.Broken, orElse(e.Error, "it cannot be handled"))
 	live := 0
 	for _, t := range e.Trials {
 		if t == nil || t.Ended {
 			continue
 		}
-		if a := d.p.Allocations[t.TaskID]; a != nil && d.advance(a, 0, lifecycle.UrgeKill, why) == nil {
+		if a := d.p.Allocations[t.TaskID]; a != nil && d.advance(a, 0, lifecycle.ActionKill, why) == nil {
 			live++
 			continue
 		}
@@ -180,25 +180,25 @@ func (d *decider) endBluntly(e *Experiment) error {
 // taskBundle decides of one task that is no trial.
 func (d *decider) taskBundle(t store.LiveTask) {
 	how := d.p.Handling[t.ID]
-	if how == notAtAll {
+	if how == handleLater {
 		return
 	}
-	if how == asUsual {
+	if how == handleNormally {
 		err := d.bundle(t.ID, func() error { d.task(t); return nil })
 		if err == nil {
 			return
 		}
 		d.plan.Faults = append(d.plan.Faults, Fault{t.ID, err})
 	}
-	err := d.bundle(t.ID, func() error { d.endTaskBluntly(t); return nil })
+	err := d.bundle(t.ID, func() error { d.endTaskByKilling(t); return nil })
 	if err != nil {
 		d.plan.Faults = append(d.plan.Faults, Fault{t.ID, err})
 	}
 }
 
-func (d *decider) endTaskBluntly(t store.LiveTask) {
+func (d *decider) endTaskByKilling(t store.LiveTask) {
 	why := "it cannot be handled"
-	if a := d.p.Allocations[t.ID]; a != nil && d.advance(a, 0, lifecycle.UrgeKill, why) == nil {
+	if a := d.p.Allocations[t.ID]; a != nil && d.advance(a, 0, lifecycle.ActionKill, why) == nil {
 		return
 	}
 	d.out.Tasks = append(d.out.Tasks, store.TaskChange{ID: t.ID, Unstarted: t.Unstarted, Ended: true, ExitStatus: why})

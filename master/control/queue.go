@@ -17,7 +17,7 @@ type queued struct {
 	store.NewAllocation
 	group       string
 	maxSlots    *int
-	place       *time.Time // in the queue, if somebody chose it
+	queueTime   *time.Time // in the queue, if somebody chose it
 	since       *time.Time // its task's first attempt was queued, if there was one
 	single      bool
 	preemptible bool
@@ -40,7 +40,7 @@ func (e *Experiment) singleNode() bool {
 type owner struct {
 	group       string
 	maxSlots    *int
-	place       *time.Time
+	queueTime   *time.Time
 	single      bool
 	preemptible bool
 	secrets     bool
@@ -56,7 +56,7 @@ func (d *decider) owners() map[string]owner {
 		}
 	}
 	for _, t := range d.p.Tasks {
-		m[t.ID] = owner{group: t.ID, place: t.Place, single: true, secrets: d.p.Secrets != nil && d.p.Secrets.NeededBy(t.Type)}
+		m[t.ID] = owner{group: t.ID, queueTime: t.Place, single: true, secrets: d.p.Secrets != nil && d.p.Secrets.NeededBy(t.Type)}
 	}
 	return m
 }
@@ -75,7 +75,7 @@ func (d *decider) schedule() {
 		groups[a.ID] = owners[task].group
 		in := byPool[d.poolOf(a)]
 		if in == nil {
-			if d.holds(a) {
+			if d.isPlaced(a) {
 				d.accountFor(a)
 			}
 			d.wait(a, fmt.Sprintf("pool %q no longer exists; move the job to another", d.poolOf(a)))
@@ -87,7 +87,7 @@ func (d *decider) schedule() {
 		groups[q.ID] = q.group
 		if in := byPool[q.Pool]; in != nil && (!q.secrets || d.p.Away == "") && (q.NotBefore == nil || !q.NotBefore.After(d.p.Now)) {
 			in.queued = append(in.queued, q.avoid.of(sched.Request{ID: q.ID, Group: q.group, Slots: q.Slots, Priority: q.Priority,
-				QueuedAt: placeOr(q.place, placeOr(q.since, d.p.Now)), SingleNode: q.single, Preemptible: q.preemptible, Shun: q.Exclude, MaxSlots: q.maxSlots}))
+				QueuedAt: queueTimeOr(q.queueTime, queueTimeOr(q.since, d.p.Now)), SingleNode: q.single, Preemptible: q.preemptible, Avoid: q.Exclude, MaxSlots: q.maxSlots}))
 		}
 	}
 	for i := range d.p.Pools {
@@ -112,8 +112,8 @@ func (d *decider) stateOf(a *store.LiveAllocation) lifecycle.AllocationState {
 	return lifecycle.AllocationState(a.State)
 }
 
-// placeOr is when something is taken to have been queued.
-func placeOr(chosen *time.Time, queued time.Time) time.Time {
+// queueTimeOr is when something is taken to have been queued.
+func queueTimeOr(chosen *time.Time, queued time.Time) time.Time {
 	if chosen != nil {
 		return *chosen
 	}
@@ -141,8 +141,8 @@ func (d *decider) poolOf(a *store.LiveAllocation) string {
 	return a.Pool
 }
 
-// holds says whether an attempt has a place.
-func (d *decider) holds(a *store.LiveAllocation) bool {
+// isPlaced says whether an attempt has a place.
+func (d *decider) isPlaced(a *store.LiveAllocation) bool {
 	state := d.stateOf(a)
 	return state != lifecycle.Terminated && state != lifecycle.Pending
 }
@@ -154,8 +154,8 @@ func (d *decider) accountFor(a *store.LiveAllocation) {
 	}
 }
 
-// keep notes the devices of one part of a running attempt.
-func (in *input) keep(a *store.LiveAllocation, x store.LiveMember) {
+// addDevices notes the devices of one part of a running attempt.
+func (in *input) addDevices(a *store.LiveAllocation, x store.LiveMember) {
 	if in.devices == nil {
 		in.devices = map[string][][]string{}
 	}
@@ -174,7 +174,7 @@ func (d *decider) sort(in *input, a *store.LiveAllocation, o owner) {
 	m := d.moves[a.ID]
 	switch {
 	case d.stateOf(a) == lifecycle.Terminated:
-	case d.holds(a):
+	case d.isPlaced(a):
 		d.accountFor(a)
 		r := sched.Running{ID: a.ID, Group: o.group, Priority: a.Priority, StartedAt: at(a.AssignedAt), Preemptible: o.preemptible, MaxSlots: o.maxSlots,
 			Leaving: a.PreemptAt != nil || a.KillAt != nil || m != nil && (m.Preempt != nil || m.Kill != nil)}
@@ -185,24 +185,24 @@ func (d *decider) sort(in *input, a *store.LiveAllocation, o owner) {
 			}
 			r.Parts = append(r.Parts, part)
 			if len(x.Devices) > 0 {
-				in.keep(a, x)
+				in.addDevices(a, x)
 			}
 		}
 		in.bounded = in.bounded || o.maxSlots != nil
 		in.running = append(in.running, r)
 	case a.NotBefore != nil && a.NotBefore.After(d.p.Now):
 		d.wait(a, "waits until "+a.NotBefore.UTC().Format(time.TimeOnly)+" UTC before it is tried again")
-	case d.p.withheld(o) != "":
-		d.wait(a, d.p.withheld(o))
+	case d.p.credentialsMissing(o) != "":
+		d.wait(a, d.p.credentialsMissing(o))
 	default:
-		in.queued = append(in.queued, o.avoid.of(sched.Request{ID: a.ID, Group: o.group, Slots: a.Slots, Priority: a.Priority, QueuedAt: placeOr(o.place, a.QueuedAt),
-			SingleNode: o.single, Preemptible: o.preemptible, Shun: a.Exclude, MaxSlots: o.maxSlots}))
+		in.queued = append(in.queued, o.avoid.of(sched.Request{ID: a.ID, Group: o.group, Slots: a.Slots, Priority: a.Priority, QueuedAt: queueTimeOr(o.queueTime, a.QueuedAt),
+			SingleNode: o.single, Preemptible: o.preemptible, Avoid: a.Exclude, MaxSlots: o.maxSlots}))
 	}
 }
 
-// mostPlacements bounds those that a pass makes in a pool. The next pass finds the
+// maxPlacements bounds those that a pass makes in a pool. The next pass finds the
 // others again: what people want meanwhile does not wait until thousands are stored.
-const mostPlacements = 1_000
+const maxPlacements = 1_000
 
 // pool runs the scheduler for one pool and takes its result over.
 func (d *decider) pool(p *pool.Pool, in *input, groups map[string]string) {
@@ -230,7 +230,7 @@ func (d *decider) pool(p *pool.Pool, in *input, groups map[string]string) {
 		for _, m := range placement.Members {
 			d.account(p.Name, m.NodeID, len(m.SlotIDs), m.Devices)
 		}
-		if i < mostPlacements {
+		if i < maxPlacements {
 			d.placements = append(d.placements, placement)
 		}
 	}

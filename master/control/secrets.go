@@ -87,7 +87,7 @@ func (t *term) release(ctx context.Context, changes *store.Changes) {
 		if !a.Ended || !s.Granted(a.ID) {
 			continue
 		}
-		t.hands.call(ctx, "credentials of "+a.ID, func(ctx context.Context) {
+		t.calls.run(ctx, "credentials of "+a.ID, func(ctx context.Context) {
 			if err := s.Revoke(ctx, a.ID); err != nil {
 				t.log.Warn("the role of an attempt that is over will be removed later", "term", t.lead.Term, "allocation_id", a.ID, "error", err)
 			}
@@ -97,7 +97,7 @@ func (t *term) release(ctx context.Context, changes *store.Changes) {
 		return
 	}
 	t.swept = time.Now()
-	t.hands.call(ctx, "credentials of all", func(ctx context.Context) {
+	t.calls.run(ctx, "credentials of all", func(ctx context.Context) {
 		removed, err := s.Sweep(ctx)
 		if err != nil && !errors.Is(err, context.Canceled) {
 			t.log.Warn("roles of attempts that are over will be looked for again", "term", t.lead.Term, "error", err)
@@ -108,9 +108,9 @@ func (t *term) release(ctx context.Context, changes *store.Changes) {
 	})
 }
 
-// withheld says why an attempt of a task must not get a place yet, because its
+// credentialsMissing says why an attempt of a task must not get a place yet, because its
 // job could not read its credentials; "" when it may.
-func (p *Picture) withheld(o owner) string {
+func (p *Snapshot) credentialsMissing(o owner) string {
 	if !o.secrets {
 		return ""
 	}
@@ -118,7 +118,7 @@ func (p *Picture) withheld(o owner) string {
 }
 
 // needsSecrets says whether the trials of an experiment need credentials.
-func (p *Picture) needsSecrets(e *Experiment) bool {
+func (p *Snapshot) needsSecrets(e *Experiment) bool {
 	return p.Secrets != nil && p.Secrets.Needed(e.Config.CheckpointStorage)
 }
 
@@ -126,7 +126,7 @@ func (p *Picture) needsSecrets(e *Experiment) bool {
 // for it, as far as can be seen: then its nodes are not to be avoided, which on a
 // small cluster would leave it none. Nomad tells of a template that waits by the
 // name of what it waits for.
-func (p *Picture) blamesVault(row *store.LiveAllocation) bool {
+func (p *Snapshot) blamesVault(row *store.LiveAllocation) bool {
 	if p.Secrets == nil {
 		return false
 	}

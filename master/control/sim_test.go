@@ -61,9 +61,9 @@ func (s *simulation) act() {
 	case 1: // as releases before made them
 		s.experiment(fmt.Sprintf("resources: {slots_per_trial: %d}", s.rng.IntN(5)))
 	case 2:
-		wish := []string{"paused", "active", "canceled", "killed"}[s.rng.IntN(4)]
+		desired := []string{"paused", "active", "canceled", "killed"}[s.rng.IntN(4)]
 		s.exec(`UPDATE experiments SET desired = $1 WHERE id = (SELECT id FROM experiments WHERE desired IN ('active', 'paused')
-			AND ended_at IS NULL ORDER BY md5(id::text || $2::int::text) LIMIT 1)`, wish, s.rng.IntN(1000))
+			AND ended_at IS NULL ORDER BY md5(id::text || $2::int::text) LIMIT 1)`, desired, s.rng.IntN(1000))
 	case 3:
 		s.exec(`UPDATE experiments SET desired = 'deleted' WHERE id = (SELECT id FROM experiments WHERE ended_at IS NOT NULL ORDER BY id LIMIT 1)`)
 	case 4, 5, 6:
@@ -144,7 +144,7 @@ func (s *simulation) cycle() {
 	if err := s.term.cycle(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
-	s.term.hands.wait()
+	s.term.calls.wait()
 }
 
 // check holds the rows to their promises; those that constraints keep are kept

@@ -60,7 +60,7 @@ type Cause string
 
 // The causes.
 const (
-	Wish    Cause = ""        // somebody wants it, or it did not make way: killed
+	Asked    Cause = ""        // somebody wants it, or it did not make way: killed
 	Overdue Cause = "overdue" // it did not get going in time: unplaced
 	Tidy    Cause = "tidy"    // its end is decided by what its members did; the rest is cleared away
 )
@@ -153,7 +153,7 @@ func advancePending(a Allocation) Step {
 }
 
 // advanceUnsubmitted: placed, but Nomad does not have it yet. A call may be in
-// flight, so a wish to kill goes through Nomad once it is there; act does not
+// flight, so an order to kill goes through Nomad once it is there; act does not
 // submit what is to be killed, and says so by RefusedWhy or SubmittedAt.
 func advanceUnsubmitted(a Allocation, now time.Time, t Timing) Step {
 	if !a.KillAt.IsZero() || !a.PreemptAt.IsZero() {
@@ -284,7 +284,7 @@ func conclude(a Allocation) Step {
 		s.Outcome, s.ExitCode, s.ExitReason = Preempted, &zero, "it made way after its checkpoint"
 	case a.Cause == Overdue && !bad.claimed():
 		s.Outcome, s.ExitReason, s.Avoid = Unplaced, a.KillReason, []string{bad.NodeID}
-	case !a.KillAt.IsZero() && a.Cause == Wish && !failedBeforeKill(a, bad):
+	case !a.KillAt.IsZero() && a.Cause == Asked && !failedBeforeKill(a, bad):
 		s.Outcome, s.ExitReason = Killed, a.KillReason
 		if bad.exited() {
 			s.ExitCode = &bad.ExitCode
@@ -292,7 +292,7 @@ func conclude(a Allocation) Step {
 	case bad.Unfit:
 		s.Outcome, s.Avoid, s.Unstarted = Unplaced, []string{bad.NodeID}, true
 		s.ExitReason = fmt.Sprintf("it could not start on node %s: %s", bad.NodeName, bad.ExitReason)
-	case bad.Stopped && a.Cause == Wish:
+	case bad.Stopped && a.Cause == Asked:
 		s.Outcome, s.ExitReason = Lost, fmt.Sprintf("Nomad stopped it on node %s: %s", bad.NodeName, orElse(bad.NomadDetail, "its job was stopped, or its node was drained"))
 	case silent && !bad.claimed() && hopelessImage(bad.NomadDetail):
 		s.Outcome, s.Final = Failed, true

@@ -150,17 +150,17 @@ func TestStatesOnlyGoForward(t *testing.T) {
 		"nomad=unknown claimed=5s", "nomad=lost claimed=5s", "nomad=gone", "nomad=running replaced claimed=9s",
 		"nomad=complete over=1s claimed=5s", "nomad=failed over=60s claimed=90s", "nomad=failed over=60s",
 		"nomad=running claimed=9s exited=1s", "nomad=complete claimed=9s exited=1s code=3"}
-	wishes := []func(*Allocation){func(*Allocation) {}, func(a *Allocation) { a.PreemptAt = now.Add(-time.Minute) },
+	orders := []func(*Allocation){func(*Allocation) {}, func(a *Allocation) { a.PreemptAt = now.Add(-time.Minute) },
 		func(a *Allocation) { a.PreemptAt, a.AckedAt = now.Add(-time.Minute), now },
 		func(a *Allocation) { a.KillAt, a.KillReason = now.Add(-time.Minute), "x" },
 		func(a *Allocation) { a.KillAt, a.KillReason = now.Add(-time.Hour), "x" }}
 	for _, state := range AllocationStates {
-		for _, wish := range wishes {
+		for _, order := range orders {
 			for _, x := range lines {
 				for _, y := range lines {
 					a := Allocation{State: state, SubmittedAt: now.Add(-2 * time.Minute), PreemptWait: time.Hour,
 						Members: []Member{member(t, 0, x), member(t, 1, y)}}
-					wish(&a)
+					order(&a)
 					s := Advance(a, now, DefaultTiming())
 					if s.State != "" && rank(s.State) <= rank(state) && (s.State != state || state == Terminated) {
 						t.Errorf("%s with %q and %q goes back to %s", state, x, y, s.State)

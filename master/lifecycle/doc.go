@@ -1,5 +1,5 @@
 // Package lifecycle says how attempts, trials and experiments move from state to
-// state. It is pure: a function looks at a picture of a thing and the time, and
+// state. It is pure: a function looks at a snapshot of a thing and the time, and
 // returns what should change; the control loop stores the change and then acts.
 //
 // An attempt (Allocation) is driven by three voices: what people and the

@@ -1,22 +1,22 @@
 package lifecycle
 
-// Verdict is what a search concludes of itself.
-type Verdict string
+// SearchStatus is what a search concludes of itself.
+type SearchStatus string
 
-// The verdicts.
+// The states of a search.
 const (
-	Searching    Verdict = ""
-	SearchDone   Verdict = "done"
-	SearchFailed Verdict = "failed"   // every trial failed
-	SearchCancel Verdict = "canceled" // every trial was canceled
-	SearchBroken Verdict = "broken"   // the search itself cannot go on
+	Searching    SearchStatus = ""
+	SearchDone   SearchStatus = "done"
+	SearchFailed SearchStatus = "failed"   // every trial failed
+	SearchCancel SearchStatus = "canceled" // every trial was canceled
+	SearchBroken SearchStatus = "broken"   // the search itself cannot go on
 )
 
 // An Experiment as its decisions need it.
 type Experiment struct {
 	State     State
 	Desired   Desired
-	Verdict   Verdict
+	Search    SearchStatus
 	Why       string // of SearchFailed and SearchBroken
 	Live      int    // trials that are not terminal
 	Unmanaged bool   // its trials run elsewhere: no search drives it
@@ -55,13 +55,13 @@ func (e Experiment) Step() ExperimentStep {
 	case e.Desired == WantCanceled:
 		return e.to(StoppingCanceled, "")
 	case e.Unmanaged:
-	case e.Verdict == SearchBroken:
+	case e.Search == SearchBroken:
 		return e.to(StoppingError, e.Why)
-	case e.Verdict == SearchFailed:
+	case e.Search == SearchFailed:
 		return e.to(StoppingError, e.Why)
-	case e.Verdict == SearchCancel:
+	case e.Search == SearchCancel:
 		return e.to(StoppingCanceled, "")
-	case e.Verdict == SearchDone:
+	case e.Search == SearchDone:
 		return e.to(StoppingCompleted, "")
 	}
 	want := Active

@@ -25,7 +25,7 @@ const (
 	Completed Outcome = "completed" // exit 0
 	Preempted Outcome = "preempted" // exit 0 after it acknowledged a request to leave
 	Failed    Outcome = "failed"    // the program, or what the user asked for, failed
-	Killed    Outcome = "killed"    // ended by us on somebody's wish
+	Killed    Outcome = "killed"    // ended by us because somebody asked
 	Lost      Outcome = "lost"      // its node or its allocation went away: nobody's failure
 	Refused   Outcome = "refused"   // Nomad will never take this job
 	Unplaced  Outcome = "unplaced"  // Nomad did not place or start it in time: nobody's failure
@@ -78,7 +78,7 @@ func (s State) end() State {
 // Desired is what an experiment's owner wants of it.
 type Desired string
 
-// The wishes.
+// The desired states.
 const (
 	WantActive   Desired = "active"
 	WantPaused   Desired = "paused"

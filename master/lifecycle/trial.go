@@ -99,47 +99,47 @@ func earlyExit(reason string) string {
 	return ExitInvalidHP
 }
 
-// Urge is what a trial's running attempt should be asked for.
-type Urge string
+// Action is what a trial's running attempt should be asked for.
+type Action string
 
 // The urges, from none to strongest.
 const (
-	UrgeNone    Urge = ""
-	UrgePreempt Urge = "preempt" // checkpoint and leave
-	UrgeKill    Urge = "kill"
+	ActionNone    Action = ""
+	ActionPreempt Action = "preempt" // checkpoint and leave
+	ActionKill    Action = "kill"
 )
 
 // Follow gives the state that a trial takes from its experiment's, and what its
 // running attempt is asked for.
-func Follow(t Trial, experiment State) (State, Urge, string) {
+func Follow(t Trial, experiment State) (State, Action, string) {
 	if t.State.Terminal() {
-		return t.State, UrgeNone, ""
+		return t.State, ActionNone, ""
 	}
 	switch {
 	case experiment == StoppingKilled:
-		return StoppingKilled, UrgeKill, "the experiment was killed"
+		return StoppingKilled, ActionKill, "the experiment was killed"
 	case experiment == StoppingError:
-		return StoppingError, UrgeKill, "the experiment failed"
+		return StoppingError, ActionKill, "the experiment failed"
 	case t.KillWanted:
-		return StoppingKilled, UrgeKill, "the trial was killed"
+		return StoppingKilled, ActionKill, "the trial was killed"
 	case t.Fail != "":
-		return StoppingError, UrgeKill, t.Fail
+		return StoppingError, ActionKill, t.Fail
 	case t.State == StoppingKilled || t.State == StoppingError:
-		return t.State, UrgeKill, "the trial is being stopped"
+		return t.State, ActionKill, "the trial is being stopped"
 	case experiment == StoppingCanceled:
-		return StoppingCanceled, UrgePreempt, "the experiment was canceled"
+		return StoppingCanceled, ActionPreempt, "the experiment was canceled"
 	case t.EarlyExit == "INVALID_HP" || t.EarlyExit == "INIT_INVALID_HP":
-		return t.State, UrgePreempt, "its hyperparameters are invalid"
+		return t.State, ActionPreempt, "its hyperparameters are invalid"
 	case t.StopWanted, experiment == StoppingCompleted:
-		return StoppingCompleted, UrgePreempt, "the search stopped the trial"
+		return StoppingCompleted, ActionPreempt, "the search stopped the trial"
 	case t.Held && !t.State.Stopping():
-		return Paused, UrgePreempt, "it waits until the search calls it back"
+		return Paused, ActionPreempt, "it waits until the search calls it back"
 	case experiment == Paused:
-		return Paused, UrgePreempt, "the experiment was paused"
+		return Paused, ActionPreempt, "the experiment was paused"
 	case t.State.Stopping():
-		return t.State, UrgePreempt, "the trial is being stopped"
+		return t.State, ActionPreempt, "the trial is being stopped"
 	}
-	return Active, UrgeNone, ""
+	return Active, ActionNone, ""
 }
 
 // WithoutAttempt decides for a trial that has no attempt: whether it ends now,

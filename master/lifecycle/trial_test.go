@@ -93,16 +93,16 @@ func TestFollow(t *testing.T) {
 	var b strings.Builder
 	for _, e := range []State{Active, Paused, StoppingCompleted, StoppingCanceled, StoppingKilled, StoppingError} {
 		for _, state := range States {
-			for _, wish := range []string{"", "stop", "kill", "invalid", "hold", "fail"} {
-				tr := Trial{State: state, StopWanted: wish == "stop", KillWanted: wish == "kill", Held: wish == "hold"}
-				if wish == "fail" {
+			for _, wanted := range []string{"", "stop", "kill", "invalid", "hold", "fail"} {
+				tr := Trial{State: state, StopWanted: wanted == "stop", KillWanted: wanted == "kill", Held: wanted == "hold"}
+				if wanted == "fail" {
 					tr.Fail = "it has no metric"
 				}
-				if wish == "invalid" {
+				if wanted == "invalid" {
 					tr.EarlyExit = "INVALID_HP"
 				}
-				s, urge, why := Follow(tr, e)
-				fmt.Fprintf(&b, "experiment %-18s trial %-18s %-7s → %-18s %-7s %s\n", e, state, wish, s, urge, why)
+				s, action, why := Follow(tr, e)
+				fmt.Fprintf(&b, "experiment %-18s trial %-18s %-7s → %-18s %-7s %s\n", e, state, wanted, s, action, why)
 				if state.Terminal() && s != state {
 					t.Errorf("an ended trial moved from %s to %s", state, s)
 				}
@@ -112,17 +112,17 @@ func TestFollow(t *testing.T) {
 	golden(t, "testdata/follow.txt", strings.ReplaceAll(b.String(), " \n", "\n"))
 }
 
-// TestExperimentStep is the table of every state, wish and verdict.
+// TestExperimentStep is the table of every state, wanted and search.
 func TestExperimentStep(t *testing.T) {
 	var b strings.Builder
 	all := append(States[:], Deleting, DeleteFailed)
 	for _, state := range all {
 		for _, want := range []Desired{WantActive, WantPaused, WantCanceled, WantKilled, WantDeleted} {
-			for _, verdict := range []Verdict{Searching, SearchDone, SearchFailed, SearchCancel, SearchBroken} {
+			for _, search := range []SearchStatus{Searching, SearchDone, SearchFailed, SearchCancel, SearchBroken} {
 				for _, live := range []int{0, 1} {
-					e := Experiment{State: state, Desired: want, Verdict: verdict, Why: "why", Live: live}
+					e := Experiment{State: state, Desired: want, Search: search, Why: "why", Live: live}
 					s := e.Step()
-					fmt.Fprintf(&b, "%-18s wanted %-8s search %-8s live %d → %s", state, want, verdict, live, s.State)
+					fmt.Fprintf(&b, "%-18s wanted %-8s search %-8s live %d → %s", state, want, search, live, s.State)
 					if s.Remove {
 						b.WriteString("remove")
 					}

@@ -109,10 +109,10 @@ func (p *planner) consider(r *Request, now time.Time) {
 		return
 	}
 	if r.Slots <= 0 {
-		p.considerAux(p.shun(r))
+		p.considerAux(p.avoid(r))
 		return
 	}
-	r = p.shun(r)
+	r = p.avoid(r)
 	if r.MaxSlots != nil && p.inGroup[r.Group]+r.Slots > *r.MaxSlots {
 		p.wait(r, p.whyQuota(r))
 		return

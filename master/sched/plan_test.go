@@ -20,9 +20,9 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // records what Plan answers; -rewrite records anew.
 //
 //	pool gpu preempt aux=2
-//	node n1 slots=8 bad=3 sick="it is too hot" off=4 taken=5,6 brands=a:4,b:4 out="is draining"
+//	node n1 slots=8 bad=3 health="it is too hot" off=4 taken=5,6 brands=a:4,b:4 out="is draining"
 //	run r1 prio=42 at=5 on=n1:0-3;n2:0-3 group=exp1 max=8 keep leaving
-//	queue q1 slots=8 prio=10 at=6 single exclude=n1,n2 shun=n3 because="n1:which is banned" group=exp2 max=16 after=100
+//	queue q1 slots=8 prio=10 at=6 single exclude=n1,n2 avoid=n3 because="n1:which is banned" group=exp2 max=16 after=100
 func TestPlan(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -143,7 +143,7 @@ func parseNode(name string, args map[string]string) Node {
 		}
 	}
 	for _, i := range numbers(args["bad"]) {
-		n.Slots[i].Healthy, n.Slots[i].Health = false, args["sick"]
+		n.Slots[i].Healthy, n.Slots[i].Health = false, args["health"]
 	}
 	for _, i := range numbers(args["off"]) {
 		n.Slots[i].Enabled = false
@@ -174,8 +174,8 @@ func parseRequest(id string, args map[string]string) Request {
 	_, single := args["single"]
 	r := Request{ID: id, Group: args["group"], Slots: number(args["slots"]), Priority: number(args["prio"]), SingleNode: single,
 		QueuedAt: epoch.Add(time.Duration(number(args["at"])) * time.Second)}
-	if args["shun"] != "" {
-		r.Shun = strings.Split(args["shun"], ",")
+	if args["avoid"] != "" {
+		r.Avoid = strings.Split(args["avoid"], ",")
 	}
 	if node, why, ok := strings.Cut(args["because"], ":"); ok {
 		r.Because = map[string]string{node: why}

@@ -56,8 +56,8 @@ func drawRequest(t *rapid.T, i int) Request {
 		ID: fmt.Sprintf("q%d", i), Group: fmt.Sprintf("g%d", i%3), Slots: rapid.IntRange(0, 8).Draw(t, "slots"), Priority: rapid.IntRange(1, 5).Draw(t, "priority"),
 		QueuedAt: epoch.Add(time.Duration(rapid.IntRange(0, 3).Draw(t, "queued")) * time.Second), SingleNode: rapid.Bool().Draw(t, "single"),
 	}
-	if rapid.IntRange(0, 3).Draw(t, "shuns") == 0 {
-		r.Shun = []string{fmt.Sprintf("id%d", rapid.IntRange(0, 4).Draw(t, "shunned"))}
+	if rapid.IntRange(0, 3).Draw(t, "avoids") == 0 {
+		r.Avoid = []string{fmt.Sprintf("id%d", rapid.IntRange(0, 4).Draw(t, "avoided"))}
 	}
 	if rapid.IntRange(0, 3).Draw(t, "excludes") == 0 {
 		r.Exclude = []string{fmt.Sprintf("id%d", rapid.IntRange(0, 4).Draw(t, "excluded"))}

@@ -60,7 +60,7 @@ type Request struct {
 	SingleNode  bool              // may not be spread over nodes
 	Preemptible bool              // what it becomes once it runs
 	Exclude     []string          // node ids that it must not use
-	Shun        []string          // node ids that it uses only where no other node could ever hold it
+	Avoid       []string          // node ids that it uses only where no other node could ever hold it
 	Because     map[string]string // by node id: why it is not used, where that is not that it failed there before
 	MaxSlots    *int              // over all of its group
 }

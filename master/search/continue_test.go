@@ -65,7 +65,7 @@ func TestPromisesOfContinuing(t *testing.T) {
 				for _, e := range history {
 					apply(r, again, e)
 				}
-				if a, b := picture(s), picture(again); a != b {
+				if a, b := describeSearch(s), describeSearch(again); a != b {
 					r.Fatalf("first:\n%s\nagain:\n%s", a, b)
 				}
 			})

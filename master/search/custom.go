@@ -122,8 +122,8 @@ func (m *outside) Exited(_ *Roster, trial int, reason string) {
 
 func (m *outside) Planned(r *Roster) int { return len(r.trials) }
 
-// verdict: as long as the program has not ended the search, more may come.
-func (m *outside) verdict() (done bool, v lifecycle.Verdict, why string) {
+// status: as long as the program has not ended the search, more may come.
+func (m *outside) status() (done bool, v lifecycle.SearchStatus, why string) {
 	switch {
 	case m.end == nil:
 		return false, lifecycle.Searching, ""

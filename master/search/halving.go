@@ -11,7 +11,7 @@ import (
 
 // A bracket is one asynchronous successive halving. Trials train to the first
 // rung; of those that reached a rung the best part, one in divisor, trains on to
-// the next. Nobody waits for anybody: the verdict is passed on what is there.
+// the next. Nobody waits for anybody: a trial is judged by the reports that are there.
 //
 // There are two ways to treat the others. Where trials stop once, a trial that is
 // not among the best when it arrives is over, and its place goes to a new one.

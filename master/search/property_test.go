@@ -124,7 +124,7 @@ func TestPromises(t *testing.T) {
 						r.Fatal("it does not come to an end")
 					}
 				}
-				if v, _ := s.Verdict(); v == lifecycle.Searching {
+				if v, _ := s.Status(); v == lifecycle.Searching {
 					r.Fatal("all trials have ended, and it goes on")
 				}
 				again := begin(r, cfg)
@@ -134,7 +134,7 @@ func TestPromises(t *testing.T) {
 						apply(r, prefix, e)
 					}
 				}
-				if a, b, c := picture(s), picture(again), picture(prefix); a != b || a != c {
+				if a, b, c := describeSearch(s), describeSearch(again), describeSearch(prefix); a != b || a != c {
 					r.Fatalf("first:\n%s\nagain:\n%s\nfrom a prefix on:\n%s", a, b, c)
 				}
 			})
@@ -206,8 +206,8 @@ searcher: {name: adaptive_asha, metric: loss, divisor: 2, max_trials: 7, max_con
 		}
 		a, b := fold("first"), fold("second")
 		for i := range a.Len() {
-			if wish(a.Trial(i)) != wish(b.Trial(i)) {
-				r.Fatalf("trial %d %s in one order and %s in the other", i, wish(a.Trial(i)), wish(b.Trial(i)))
+			if wantedOf(a.Trial(i)) != wantedOf(b.Trial(i)) {
+				r.Fatalf("trial %d %s in one order and %s in the other", i, wantedOf(a.Trial(i)), wantedOf(b.Trial(i)))
 			}
 		}
 	})

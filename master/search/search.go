@@ -254,8 +254,8 @@ func (s *Search) Wanted() []Trial {
 	return list
 }
 
-// Verdict is what the search concludes: nothing while a trial is still to end.
-func (s *Search) Verdict() (lifecycle.Verdict, string) {
+// Status is what the search concludes: nothing while a trial is still to end.
+func (s *Search) Status() (lifecycle.SearchStatus, string) {
 	if s.broken != "" {
 		return lifecycle.SearchBroken, s.broken
 	}
@@ -264,8 +264,8 @@ func (s *Search) Verdict() (lifecycle.Verdict, string) {
 		return lifecycle.Searching, ""
 	}
 	if o, ok := s.method.(*outside); ok {
-		if done, verdict, why := o.verdict(); !done || verdict != "" {
-			return verdict, why
+		if done, status, why := o.status(); !done || status != "" {
+			return status, why
 		}
 	}
 	switch n := len(r.trials); {

@@ -95,7 +95,7 @@ func (c *script) goOn(yaml string) string {
 	c.said = map[int]string{}
 	for _, w := range c.s.Wanted() {
 		if w.Ended {
-			c.said[w.Number] = wish(w)
+			c.said[w.Number] = wantedOf(w)
 		}
 	}
 	return c.news("")
@@ -167,20 +167,20 @@ func (c *script) apply(line string, e Event) string {
 func (c *script) news(line string) string {
 	var list []string
 	for _, w := range c.s.Wanted() {
-		if now := wish(w); now != c.said[w.Number] {
+		if now := wantedOf(w); now != c.said[w.Number] {
 			if c.said[w.Number] == "" {
 				hp, _ := json.Marshal(c.s.HParams(w.Number))
 				now += fmt.Sprintf(" %s", hp)
 			}
 			list = append(list, fmt.Sprintf("trial %d %s", w.Number, now))
-			c.said[w.Number] = wish(w)
+			c.said[w.Number] = wantedOf(w)
 		}
 	}
 	other := ""
 	if trial, metric := c.s.Best(); metric != nil {
 		other = fmt.Sprintf("best: trial %d with %g", trial, *metric)
 	}
-	if v, why := c.s.Verdict(); v != lifecycle.Searching {
+	if v, why := c.s.Status(); v != lifecycle.Searching {
 		other = strings.TrimSpace(fmt.Sprintf("%s\nsearch is %s %s", other, v, why))
 	}
 	if other != c.other {
@@ -200,8 +200,8 @@ func (c *script) news(line string) string {
 	return strings.Join(append(list, ""), "\n")
 }
 
-// wish is what a search wants of a trial, in words.
-func wish(w Trial) string {
+// wantedOf is what a search wants of a trial, in words.
+func wantedOf(w Trial) string {
 	switch {
 	case w.Fail != "":
 		return "fails: " + w.Fail
@@ -243,15 +243,15 @@ func event(seq int64, kind string, trial int, body any) Event {
 	return Event{Seq: seq, Kind: kind, Trial: trial, Body: b}
 }
 
-// picture is all there is to see of a search.
-func picture(s *Search) string {
+// describeSearch is all there is to see of a search.
+func describeSearch(s *Search) string {
 	var b strings.Builder
 	for _, w := range s.Wanted() {
 		hp, _ := json.Marshal(s.HParams(w.Number))
-		fmt.Fprintf(&b, "trial %d seed %d %s %s left=%t\n", w.Number, w.Seed, hp, wish(w), w.Left)
+		fmt.Fprintf(&b, "trial %d seed %d %s %s left=%t\n", w.Number, w.Seed, hp, wantedOf(w), w.Left)
 	}
 	trial, metric := s.Best()
-	v, why := s.Verdict()
+	v, why := s.Status()
 	queue, _ := s.Outside()
 	m, _ := json.Marshal(metric)
 	q, _ := json.Marshal(queue)

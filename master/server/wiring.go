@@ -65,7 +65,7 @@ func (c Config) detPath() string {
 func (m *master) loopConfig() control.Config {
 	t := lifecycle.DefaultTiming()
 	t.StopAfter, t.Place, t.Pull = time.Duration(m.cfg.StopAfter), time.Duration(m.cfg.PlaceTimeout), time.Duration(m.cfg.PullTimeout)
-	cfg := control.Config{Timing: t, Task: m.site.Job, Pools: m.pools, Logs: store.NewLogStore(m.db, m.bus), AvoidAfter: m.cfg.AvoidNodeAfter, Left: m.nomad}
+	cfg := control.Config{Timing: t, Task: m.site.Job, Pools: m.pools, Logs: store.NewLogStore(m.db, m.bus), AvoidAfter: m.cfg.AvoidNodeAfter, Leftovers: m.nomad}
 	cfg.Timing.Read = control.ReadWithin
 	if m.vault != nil {
 		cfg.Secrets = granter{m.vault, m.site.SignIn, m.db}

@@ -99,7 +99,7 @@ type world struct {
 	curves Curves
 	full   int64
 	out    *Result
-	queue  []int // trials that want to run, in the order of their wish
+	queue  []int // trials that want to run, in the order in which they asked
 	state  []int8
 	next   []int64 // of each trial that runs: when it reports
 	busy   []int   // trials that run

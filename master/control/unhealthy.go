@@ -7,10 +7,10 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// sickness says which devices of an attempt are out of use, and why: what failed on
+// unhealthyDevices says which devices of an attempt are out of use, and why: what failed on
 // one may not be the program's fault, and who reads of the failure is to know. It is
 // as much as Nomad knows by now, which hears of a device after some seconds.
-func (p *Picture) sickness(a *store.LiveAllocation) string {
+func (p *Snapshot) unhealthyDevices(a *store.LiveAllocation) string {
 	held := map[string]string{} // node by device
 	for _, m := range a.Members {
 		for _, id := range m.Devices {
@@ -20,7 +20,7 @@ func (p *Picture) sickness(a *store.LiveAllocation) string {
 	if len(held) == 0 {
 		return ""
 	}
-	var sick []string
+	var list []string
 	for _, row := range p.Nodes {
 		n, err := p.inventories.read(row)
 		if err != nil {
@@ -29,10 +29,10 @@ func (p *Picture) sickness(a *store.LiveAllocation) string {
 		for _, devices := range n.Devices {
 			for _, s := range devices {
 				if held[s.Device] == row.ID && !s.Healthy {
-					sick = append(sick, fmt.Sprintf("%s of node %s is out of use: %s", s.Device, row.Name, orElse(s.Health, "Nomad says no more")))
+					list = append(list, fmt.Sprintf("%s of node %s is out of use: %s", s.Device, row.Name, orElse(s.Health, "Nomad says no more")))
 				}
 			}
 		}
 	}
-	return strings.Join(sick, "; ")
+	return strings.Join(list, "; ")
 }

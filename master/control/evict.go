@@ -8,14 +8,14 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// withdrawn says why an attempt has to leave where it is: operators have taken its
+// evictionReason says why an attempt has to leave where it is: operators have taken its
 // node, or a slot of it, out of use and did not say that what runs there may run to
 // its end. "" where it may stay.
 //
 // A drain of Nomad's counts for trials, which go on elsewhere from a checkpoint that
 // they would not have at the drain's deadline. One without a deadline lets what runs
 // there run to its end.
-func (d *decider) withdrawn(a *store.LiveAllocation, trial bool) string {
+func (d *decider) evictionReason(a *store.LiveAllocation, trial bool) string {
 	if d.outOfUse == nil {
 		d.outOfUse = map[string]*store.NodeRow{}
 		for i := range d.p.Nodes {

@@ -38,8 +38,8 @@ func (b *bench) trained() int {
 	return e
 }
 
-// collection is the newest one of an experiment, as "reason: checkpoints (events)".
-func (b *bench) collection(e int) (task, what string) {
+// gcTask is the newest GC task of an experiment, as "reason: checkpoints (events)".
+func (b *bench) gcTask(e int) (task, what string) {
 	b.t.Helper()
 	what = b.text(`SELECT coalesce((SELECT c.task_id || ' ' || c.reason || coalesce((SELECT string_agg(' ' || right(r.checkpoint::text, 1), '' ORDER BY r.checkpoint)
 			FROM removals r WHERE r.task_id = c.task_id), '') || CASE WHEN c.events THEN ' events' ELSE '' END
@@ -48,7 +48,7 @@ func (b *bench) collection(e int) (task, what string) {
 	return task, what
 }
 
-// collects lets the attempt of a collection report that all went, or that nothing did, and end.
+// collects lets the attempt of a GC task report that all files were removed, or that nothing did, and end.
 func (b *bench) collects(task string, run int, problem string) {
 	b.t.Helper()
 	attempt := fmt.Sprintf("%s.%d", task, run)
@@ -94,7 +94,7 @@ func TestPolicyAtTheEnd(t *testing.T) {
 	b := newBench(t, "n1")
 	e := b.trained()
 	b.want(e, "COMPLETED", "COMPLETED", "TERMINATED completed")
-	task, what := b.collection(e)
+	task, what := b.gcTask(e)
 	b.says("to go", what, "policy 1 3")
 	b.collects(task, 1, "")
 	b.says("there", b.text(states), "1 DELETED, 2 COMPLETED, 3 DELETED, 4 COMPLETED")
@@ -102,30 +102,30 @@ func TestPolicyAtTheEnd(t *testing.T) {
 	b.says("the record", b.text(`SELECT sum(files) || ' files, ' || sum(bytes) || ' bytes' FROM removals`), "2 files, 20 bytes")
 	b.settle()
 	if n := b.int(`SELECT count(*) FROM collections`); n != 1 {
-		t.Errorf("%d collections, want one", n)
+		t.Errorf("%d GC tasks, want one", n)
 	}
 }
 
 func TestPolicyThatChanges(t *testing.T) {
 	b := newBench(t, "n1")
 	e := b.trained()
-	task, _ := b.collection(e)
+	task, _ := b.gcTask(e)
 	b.collects(task, 1, "")
 	err := b.db.PatchExperiment(t.Context(), e, store.ExperimentPatch{Storage: map[string]int{"save_trial_best": 0}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.settle()
-	task, what := b.collection(e)
+	task, what := b.gcTask(e)
 	b.says("to go", what, "policy 2")
 	if err := b.db.PatchExperiment(t.Context(), e, store.ExperimentPatch{Storage: map[string]int{"save_trial_latest": 0}}); err != nil {
 		t.Fatal(err)
 	}
 	b.settle()
-	_, what = b.collection(e)
+	_, what = b.gcTask(e)
 	b.says("one follows the other", what, "policy 2")
 	b.collects(task, 1, "")
-	_, what = b.collection(e)
+	_, what = b.gcTask(e)
 	b.says("what has gone goes once", what, "policy 4")
 }
 
@@ -138,13 +138,13 @@ func TestPolicyOfALiveExperiment(t *testing.T) {
 		b.checkpoint(e, i+1, 10*(i+1), loss)
 	}
 	b.settle()
-	_, what := b.collection(e)
+	_, what := b.gcTask(e)
 	b.says("nobody asked", what, "nothing")
 	if err := b.db.PatchExperiment(t.Context(), e, store.ExperimentPatch{Storage: map[string]int{"save_trial_best": 0, "save_trial_latest": 0}}); err != nil {
 		t.Fatal(err)
 	}
 	b.settle()
-	_, what = b.collection(e)
+	_, what = b.gcTask(e)
 	b.says("to go", what, "policy 1 2")
 	b.says("the last is looked at again", b.text(`SELECT (collect_again > now())::text FROM experiments`), "true")
 }
@@ -153,7 +153,7 @@ func TestPolicyOfALiveExperiment(t *testing.T) {
 func TestWhatOthersStartFromStays(t *testing.T) {
 	b := newBench(t, "n1")
 	e := b.trained()
-	task, _ := b.collection(e)
+	task, _ := b.gcTask(e)
 	b.collects(task, 1, "")
 	fork := b.experiment(keeping)
 	b.exec(`UPDATE experiments SET warm_start = $2 WHERE id = $1`, fork, uuidOf(2))
@@ -161,14 +161,14 @@ func TestWhatOthersStartFromStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.settle()
-	_, what := b.collection(e)
+	_, what := b.gcTask(e)
 	b.says("to go", what, "policy 4")
 	b.exec(`UPDATE experiments SET desired = 'deleted', deletes_asked = 1 WHERE id = $1`, e)
 	for range 3 {
 		b.settle()
 	}
 	b.says("while its files are removed", b.text(`SELECT state FROM experiments WHERE id = $1`, e), "DELETING")
-	task, _ = b.collection(e)
+	task, _ = b.gcTask(e)
 	b.collects(task, 1, "")
 	b.says("needed", b.text(`SELECT state || ': ' || error FROM experiments WHERE id = $1`, e),
 		fmt.Sprintf("DELETE_FAILED: its checkpoint %s is still needed: experiment %d, which is not over, starts from it", uuidOf(2), fork))
@@ -182,7 +182,7 @@ func TestWhatOthersStartFromStays(t *testing.T) {
 	}
 	b.settle()
 	b.settle()
-	_, what = b.collection(e)
+	_, what = b.gcTask(e)
 	b.says("to go now", what, "deletion 2 events")
 }
 
@@ -191,7 +191,7 @@ func TestWhatOthersStartFromStays(t *testing.T) {
 func TestMoreThanOneTaskRemoves(t *testing.T) {
 	b := newBench(t, "n1")
 	e := b.trained()
-	task, _ := b.collection(e)
+	task, _ := b.gcTask(e)
 	b.collects(task, 1, "")
 	const many = store.MostRemovals + 3 - 2 // two are there
 	b.exec(`INSERT INTO checkpoints (uuid, task_id, trial_id, run_id, steps, state, resources, size)
@@ -200,7 +200,7 @@ func TestMoreThanOneTaskRemoves(t *testing.T) {
 	for _, want := range []string{"5000 false", "3 true"} {
 		b.settle()
 		b.settle()
-		task, _ = b.collection(e)
+		task, _ = b.gcTask(e)
 		b.says("to go", b.text(`SELECT (SELECT count(*) FROM removals WHERE task_id = $1) || ' ' || events::text FROM collections WHERE task_id = $1`, task), want)
 		b.says("meanwhile", b.text(`SELECT state FROM experiments`), "DELETING")
 		b.exec(`UPDATE allocations SET not_before = NULL`)
@@ -221,9 +221,9 @@ func TestMoreThanOneTaskRemoves(t *testing.T) {
 func TestDeletionThatFailsAndIsAskedAgain(t *testing.T) {
 	b := newBench(t, "n1")
 	e := b.trained()
-	task, _ := b.collection(e)
+	task, _ := b.gcTask(e)
 	b.collects(task, 1, "")
-	wish := func(want int) {
+	ask := func(want int) {
 		t.Helper()
 		had, err := b.db.Wishing(t.Context(), []int{e}, store.Delete)
 		if err != nil || len(had) != want {
@@ -233,22 +233,22 @@ func TestDeletionThatFailsAndIsAskedAgain(t *testing.T) {
 			b.settle()
 		}
 	}
-	wish(1)
-	task, what := b.collection(e)
+	ask(1)
+	task, what := b.gcTask(e)
 	b.says("to go", what, "deletion 2 4 events")
-	for run := 1; run <= maxCollects; run++ {
+	for run := 1; run <= maxGCTries; run++ {
 		b.says("meanwhile", b.text(`SELECT state FROM experiments`), "DELETING")
 		b.collects(task, run, "access denied")
 	}
 	b.says("after its last try", b.text(`SELECT state || ': ' || error FROM experiments`), "DELETE_FAILED: access denied")
 	b.settle()
-	wish(1)
-	again, what := b.collection(e)
+	ask(1)
+	again, what := b.gcTask(e)
 	if again == task {
 		t.Fatal("nothing was tried again")
 	}
 	b.says("to go once more", what, "deletion 2 4 events")
-	wish(0)
+	ask(0)
 	b.collects(again, 1, "")
 	b.settle()
 	if n := b.int(`SELECT (SELECT count(*) FROM experiments) + (SELECT count(*) FROM tasks) + (SELECT count(*) FROM allocations) + (SELECT count(*) FROM checkpoints)`); n != 0 {

@@ -28,9 +28,9 @@ type Experiment struct {
 	Trials []*store.LiveTrial
 }
 
-// A Picture is what Decide looks at. It is consistent: rows of one snapshot, and
+// A Snapshot is what Decide looks at. It is consistent: rows of one snapshot, and
 // searches folded up to the events in it.
-type Picture struct {
+type Snapshot struct {
 	Now         time.Time
 	Timing      lifecycle.Timing
 	Pools       pool.Set
@@ -40,17 +40,17 @@ type Picture struct {
 	Nodes       []store.NodeRow
 	Collect     []store.Work                 // experiments of which some files may go
 	inventories inventories                  // of the nodes
-	Secrets     needing                      // which work needs credentials; nil: none does
+	Secrets     credentialNeeds              // which work needs credentials; nil: none does
 	Away        string                       // why none can be had; "" when they can
 	Frozen      bool                         // Nomad's word is in doubt: conclude nothing from it, place nothing
 	Matches     map[string][]store.LiveMatch // of log policies that ask for something, by task
 	Failures    map[int][]store.NodeFailures // by experiment
 	AvoidAfter  int                          // so many failures in a row on a node; 0: never
-	Handling    map[string]handling          // what could not be made as usual, by its bundle's key
+	Handling    map[string]handling          // how to handle what failed before, by the key of its bundle
 }
 
-// needing is the part of Secrets that asks nobody.
-type needing interface {
+// credentialNeeds is the part of Secrets that makes no call.
+type credentialNeeds interface {
 	Needed(storage expconf.CheckpointStorage) bool
 	NeededBy(taskType string) bool
 }
@@ -80,9 +80,9 @@ func (f *folds) seen() map[int]int64 {
 	return m
 }
 
-// picture joins rows with searches, taking the new events in.
-func (f *folds) picture(live *store.Live) *Picture {
-	p := &Picture{Now: live.Now, Tasks: live.Tasks, Nodes: live.Nodes, Collect: live.Collect,
+// snapshot joins rows with searches and applies the new events.
+func (f *folds) snapshot(live *store.Live) *Snapshot {
+	p := &Snapshot{Now: live.Now, Tasks: live.Tasks, Nodes: live.Nodes, Collect: live.Collect,
 		Allocations: make(map[string]*store.LiveAllocation, len(live.Allocations)),
 		Matches:     map[string][]store.LiveMatch{}, Failures: map[int][]store.NodeFailures{}}
 	for _, m := range live.Matches {
@@ -154,13 +154,13 @@ func newFold(e store.LiveExperiment) *fold {
 // Bounds on a search that is made: a release that knew none may have stored its
 // configuration, and a search holds all its trials in memory.
 const (
-	mostTrials = 1_000_000
-	mostRungs  = 1_000
+	maxTrials = 1_000_000
+	maxRungs  = 1_000
 )
 
 func bounded(c expconf.Config) error {
-	if s := c.Searcher; s.MaxTrials > mostTrials || s.MaxConcurrentTrials > mostTrials || s.NumRungs > mostRungs || s.MaxRungs > mostRungs {
-		return fmt.Errorf("its search is too large: max_trials %d (%d at most), %d rungs (%d at most)", s.MaxTrials, mostTrials, max(s.NumRungs, s.MaxRungs), mostRungs)
+	if s := c.Searcher; s.MaxTrials > maxTrials || s.MaxConcurrentTrials > maxTrials || s.NumRungs > maxRungs || s.MaxRungs > maxRungs {
+		return fmt.Errorf("its search is too large: max_trials %d (%d at most), %d rungs (%d at most)", s.MaxTrials, maxTrials, max(s.NumRungs, s.MaxRungs), maxRungs)
 	}
 	return nil
 }

@@ -2,15 +2,15 @@ package sched
 
 import "slices"
 
-// shun turns the nodes that a request would rather not use into nodes that it
+// avoid turns the nodes that a request would rather not use into nodes that it
 // does not use, if the pool could hold it without them. Where it could not, they
 // are as good as any: a preference must not keep a task from running.
-func (p *planner) shun(r *Request) *Request {
-	if len(r.Shun) == 0 {
+func (p *planner) avoid(r *Request) *Request {
+	if len(r.Avoid) == 0 {
 		return r
 	}
 	without := *r
-	without.Exclude = append(slices.Clone(r.Exclude), r.Shun...)
+	without.Exclude = append(slices.Clone(r.Exclude), r.Avoid...)
 	if r.Slots > 0 && p.fewest(&without) == 0 || r.Slots <= 0 && !p.auxElsewhere(&without) {
 		return r
 	}

@@ -33,7 +33,7 @@ func (t *term) explain(ctx context.Context, c *store.Changes) {
 	if len(lines) == 0 {
 		return
 	}
-	t.hands.all.Go(func() {
+	t.calls.all.Go(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unstartedFor)
 		defer cancel()
 		for _, b := range lines {

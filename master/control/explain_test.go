@@ -13,10 +13,10 @@ func TestExplanation(t *testing.T) {
 	if !ok || b.TaskID != "1.t" || b.Origin.AllocationID != "1.t.3" || len(b.Lines) != 1 || b.Lines[0].Text != "attempt 3 did not start: no such image" {
 		t.Errorf("an attempt that never started is explained by %+v", b)
 	}
-	sick := ended
-	sick.Unclaimed, sick.ExitReason, sick.Sick = false, "exit code 1", "GPU-2 of node n1 is out of use: it smells"
-	if b, ok := explanation(sick); !ok || b.Lines[0].Text != "attempt 3 failed (exit code 1) with a device that is not fit for work: GPU-2 of node n1 is out of use: it smells" {
-		t.Errorf("an attempt that failed on a sick device is explained by %+v", b)
+	unhealthy := ended
+	unhealthy.Unclaimed, unhealthy.ExitReason, unhealthy.Sick = false, "exit code 1", "GPU-2 of node n1 is out of use: it smells"
+	if b, ok := explanation(unhealthy); !ok || b.Lines[0].Text != "attempt 3 failed (exit code 1) with a device that is not fit for work: GPU-2 of node n1 is out of use: it smells" {
+		t.Errorf("an attempt that failed on an unhealthy device is explained by %+v", b)
 	}
 	for name, change := range map[string]func(*store.AllocationChange){
 		"one that runs":         func(a *store.AllocationChange) { a.Ended = false },

@@ -15,48 +15,48 @@ import (
 	"github.com/detent-ml/detent/master/task"
 )
 
-// Files of experiments are removed by tasks, called collections. The loop makes
+// Files of experiments are removed by garbage collection tasks (GC). The loop makes
 // them where an experiment has ended, its policy was changed, or it is deleted. It
 // takes all checkpoints of an experiment to decide, so that is work beside the
 // cycle, and written only if the experiment is still as it was.
 
-// collectionType is the type of the tasks that remove files.
-const collectionType = task.Removal
+// gcTaskType is the type of the tasks that remove files.
+const gcTaskType = task.Removal
 
-// maxCollects is how often a collection is tried, and collectPause how long after
+// maxGCTries is how often a GC task is tried, and gcPause how long after
 // the first time; each pause is four times the one before.
 const (
-	maxCollects  = 3
-	collectPause = 2 * time.Second
+	maxGCTries = 3
+	gcPause    = 2 * time.Second
 )
 
-// planFor is how long it may take to decide: an experiment may have a hundred
+// planTimeout is how long it may take to decide: an experiment may have a hundred
 // thousand checkpoints.
-const planFor = time.Minute
+const planTimeout = time.Minute
 
-// collectAgain says whether a collection that ended like that is tried again. It
+// retryGC says whether a GC task that ended like that is tried again. It
 // goes on with what is left, so every end but success is a reason to.
-func collectAgain(t store.LiveTask, run int, end lifecycle.Step) bool {
-	return t.Type == collectionType && end.Outcome != lifecycle.Completed && end.Outcome != lifecycle.Killed && run < maxCollects
+func retryGC(t store.LiveTask, run int, end lifecycle.Step) bool {
+	return t.Type == gcTaskType && end.Outcome != lifecycle.Completed && end.Outcome != lifecycle.Killed && run < maxGCTries
 }
 
-// collections decides what files of experiments are to be removed.
-func (t *term) collections(_ context.Context, list []store.Work) ([]piece, error) {
-	pieces := make([]piece, len(list))
+// gcItems decides what files of experiments are to be removed.
+func (t *term) gcItems(_ context.Context, list []store.Work) ([]item, error) {
+	pieces := make([]item, len(list))
 	for i, w := range list {
-		pieces[i] = piece{w.About, func(ctx context.Context) error {
-			err := t.safely(w.About, func() error { return t.collect(ctx, w) })
+		pieces[i] = item{w.About, func(ctx context.Context) error {
+			err := t.safely(w.About, func() error { return t.planGC(ctx, w) })
 			ctx = context.WithoutCancel(ctx)
 			if err == nil || errors.Is(err, store.ErrStale) { // what is still to go is found anew
-				return t.keep(ctx, func(tx *store.DB) error { return tx.WorkDone(ctx, w.Kind, w.About) }, nil)
+				return t.storeResult(ctx, func(tx *store.DB) error { return tx.WorkDone(ctx, w.Kind, w.About) }, nil)
 			}
-			return t.keep(ctx, func(tx *store.DB) error { return tx.WorkFailed(ctx, w.Kind, w.About, err.Error(), gap(w.Tries)) }, err)
+			return t.storeResult(ctx, func(tx *store.DB) error { return tx.WorkFailed(ctx, w.Kind, w.About, err.Error(), retryDelay(w.Tries)) }, err)
 		}}
 	}
 	return pieces, nil
 }
 
-func (t *term) collect(ctx context.Context, w store.Work) error {
+func (t *term) planGC(ctx context.Context, w store.Work) error {
 	id, err := strconv.Atoi(w.About)
 	if err != nil {
 		return err
@@ -75,12 +75,12 @@ func (t *term) collect(ctx context.Context, w store.Work) error {
 	return t.plan(ctx, s, byPolicy)
 }
 
-// erasures deletes rows of experiments, a part at a time: after each part it is the
+// eraseItems deletes rows of experiments, a part at a time: after each part it is the
 // others' turn.
-func (t *term) erasures(_ context.Context, list []store.Work) ([]piece, error) {
-	pieces := make([]piece, len(list))
+func (t *term) eraseItems(_ context.Context, list []store.Work) ([]item, error) {
+	pieces := make([]item, len(list))
 	for i, w := range list {
-		pieces[i] = piece{w.About, func(ctx context.Context) error {
+		pieces[i] = item{w.About, func(ctx context.Context) error {
 			id, err := strconv.Atoi(w.About)
 			if err != nil {
 				return err
@@ -97,7 +97,7 @@ func (t *term) erasures(_ context.Context, list []store.Work) ([]piece, error) {
 			})
 			if err != nil {
 				ctx := context.WithoutCancel(ctx)
-				return t.keep(ctx, func(tx *store.DB) error { return tx.WorkFailed(ctx, w.Kind, w.About, err.Error(), gap(w.Tries)) }, err)
+				return t.storeResult(ctx, func(tx *store.DB) error { return tx.WorkFailed(ctx, w.Kind, w.About, err.Error(), retryDelay(w.Tries)) }, err)
 			}
 			if done {
 				t.log.Info("experiment deleted", "term", t.lead.Term, "experiment_id", id)
@@ -142,10 +142,10 @@ func byPolicy(s store.Stored, cfg expconf.Config, unread error) store.Collection
 	if unread != nil || !removable(cfg.CheckpointStorage) {
 		return c // there is nothing that could be done, and nothing to wait for
 	}
-	verdict := policy.Decide(s.Keep(policyOf(cfg)))
-	c.Again = len(verdict.Spared) > 0
+	status := policy.Decide(s.Keep(policyOf(cfg)))
+	c.Again = len(status.Spared) > 0
 	elsewhere := s.Elsewhere(cfg.CheckpointStorage)
-	for _, k := range verdict.Remove {
+	for _, k := range status.Remove {
 		if !elsewhere[k.UUID] {
 			c.Removals = append(c.Removals, store.Removal{UUID: k.UUID, Globs: []string{store.AllFiles}})
 		}
