@@ -24,8 +24,8 @@ const (
 	keysPause = 3 * time.Second
 	// leeway is for clocks that differ.
 	leeway = 30 * time.Second
-	// longestJWT bounds what strangers can make us parse.
-	longestJWT = 16 << 10
+	// maxJWT bounds what strangers can make us parse.
+	maxJWT = 16 << 10
 )
 
 // keys are those by which Nomad signs identities.
@@ -86,8 +86,8 @@ func (c *Cluster) verify(ctx context.Context, token string) (claims, string, err
 	refuse := func(format string, args ...any) (claims, string, error) {
 		return claims{}, "", fault.New(fault.Unauthenticated, "the workload identity is not accepted: "+format, args...)
 	}
-	if len(token) > longestJWT {
-		return refuse("it is longer than %d bytes", longestJWT)
+	if len(token) > maxJWT {
+		return refuse("it is longer than %d bytes", maxJWT)
 	}
 	parsed, err := jwt.ParseSigned(token, []jose.SignatureAlgorithm{jose.RS256, jose.EdDSA})
 	if err != nil || len(parsed.Headers) != 1 {

@@ -12,9 +12,9 @@ import (
 	"github.com/detent-ml/detent/jobspecs"
 )
 
-// mostReads is how many changed allocations are read one by one; for more, a
+// maxReads is how many changed allocations are read one by one; for more, a
 // list that has the states of their tasks is cheaper.
-const mostReads = 256
+const maxReads = 256
 
 // listedJob is a job whose id begins like ours.
 type listedJob struct {
@@ -180,7 +180,7 @@ func (c *Cluster) listChanged(ctx context.Context, listed map[jobKey]bool) ([]Ta
 			changed = append(changed, a.ID)
 		}
 	}
-	if len(changed) > mostReads {
+	if len(changed) > maxReads {
 		return c.listWithStates(ctx, listed)
 	}
 	more, err := c.readAllocations(ctx, changed)

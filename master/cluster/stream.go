@@ -20,13 +20,13 @@ const (
 	// nomad/event_endpoint.go. A stream that misses three is given up.
 	heartbeat   = 30 * time.Second
 	silentAfter = 3*heartbeat + 10*time.Second
-	// longestEvent bounds one line: an allocation with all its resources is some kilobytes.
-	longestEvent = 8 << 20
-	retryFirst   = 250 * time.Millisecond
-	retryMost    = 15 * time.Second
-	// mostNamed bounds what is remembered between observations; beyond it a full
+	// maxEvent bounds one line: an allocation with all its resources is some kilobytes.
+	maxEvent   = 8 << 20
+	retryFirst = 250 * time.Millisecond
+	retryMost  = 15 * time.Second
+	// maxNamed bounds what is remembered between observations; beyond it a full
 	// list is cheaper than reading one by one.
-	mostNamed = 2000
+	maxNamed = 2000
 )
 
 // named is what the event stream has named since the last observation.
@@ -57,7 +57,7 @@ func (n *named) add(allocation string) {
 		n.allocations = map[string]bool{}
 	}
 	n.allocations[allocation] = true
-	if len(n.allocations) > mostNamed {
+	if len(n.allocations) > maxNamed {
 		n.full, n.allocations = true, nil
 	}
 }
@@ -134,7 +134,7 @@ func (c *Cluster) stream(ctx context.Context, ns string, nodes bool) error {
 	c.named.all()
 	c.fire()
 	lines := bufio.NewScanner(body)
-	lines.Buffer(make([]byte, 64<<10), longestEvent)
+	lines.Buffer(make([]byte, 64<<10), maxEvent)
 	for lines.Scan() {
 		silence.Reset(silentAfter)
 		var batch struct{ Events []event }

@@ -83,7 +83,7 @@ func TestStreamNames(t *testing.T) {
 func TestStreamEnds(t *testing.T) {
 	for name, test := range map[string]struct{ line, says string }{
 		"no JSON":          {`nonsense`, "no JSON"},
-		"an endless event": {`{"Events":[{"Key":"` + strings.Repeat("x", longestEvent) + `"}]}`, "token too long"},
+		"an endless event": {`{"Events":[{"Key":"` + strings.Repeat("x", maxEvent) + `"}]}`, "token too long"},
 		"closed":           {"", "closed it"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -103,9 +103,9 @@ func TestStreamEnds(t *testing.T) {
 // TestNamedIsBounded: a flood of events becomes one full list.
 func TestNamedIsBounded(t *testing.T) {
 	var n named
-	for i := range 3 * mostNamed {
+	for i := range 3 * maxNamed {
 		n.add(fmt.Sprint(i))
-		if len(n.allocations) > mostNamed {
+		if len(n.allocations) > maxNamed {
 			t.Fatalf("%d names are kept", len(n.allocations))
 		}
 	}

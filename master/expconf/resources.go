@@ -71,12 +71,12 @@ func (r Resources) check(k *checker) {
 
 // The bounds of a task's memory on a node.
 const (
-	leastMemory = 64 << 20
-	mostMemory  = 1 << 50
+	minMemory = 64 << 20
+	maxMemory = 1 << 50
 )
 
 func checkMemory(k *checker, at string, memory *ByteSize) {
-	if memory != nil && (*memory < leastMemory || *memory > mostMemory) {
+	if memory != nil && (*memory < minMemory || *memory > maxMemory) {
 		k.fail(at+".memory", fmt.Sprintf("must be from 64 MiB to 1 PiB, found %d bytes", *memory), "write a unit, such as 16GiB")
 	}
 }

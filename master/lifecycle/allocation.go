@@ -60,7 +60,7 @@ type Cause string
 
 // The causes.
 const (
-	Asked    Cause = ""        // somebody wants it, or it did not make way: killed
+	Asked   Cause = ""        // somebody wants it, or it did not make way: killed
 	Overdue Cause = "overdue" // it did not get going in time: unplaced
 	Tidy    Cause = "tidy"    // its end is decided by what its members did; the rest is cleared away
 )

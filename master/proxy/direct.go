@@ -96,8 +96,8 @@ func byItsPerson(h http.Header) bool {
 const (
 	// proofField is the field of the form on which somebody confirms to open a task.
 	proofField = "det-open"
-	// longestForm bounds that form.
-	longestForm = 4 << 10
+	// maxForm bounds that form.
+	maxForm = 4 << 10
 )
 
 // agreed tells whether a request is the form of pageConfirm, sent from our own
@@ -110,7 +110,7 @@ func agreed(w http.ResponseWriter, r *http.Request, t Task, v Visitor) bool {
 	if err != nil || kind != "application/x-www-form-urlencoded" {
 		return false
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, longestForm))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxForm))
 	if err != nil {
 		return false
 	}

@@ -19,7 +19,7 @@ const (
 	// addressLife is how long an address is trusted. A task does not move; it is
 	// asked again when nothing answers there.
 	addressLife = 30 * time.Second
-	mostKnown   = 10_000
+	maxKnown    = 10_000
 )
 
 // memories are what the proxy remembers.
@@ -30,8 +30,8 @@ type memories struct {
 }
 
 func newMemories() memories {
-	return memories{tasks: newMemory[string, Task](taskLife, mostKnown), cookies: newMemory[[2]string, auth.Who](whoLife, mostKnown),
-		addresses: newMemory[string, string](addressLife, mostKnown)}
+	return memories{tasks: newMemory[string, Task](taskLife, maxKnown), cookies: newMemory[[2]string, auth.Who](whoLife, maxKnown),
+		addresses: newMemory[string, string](addressLife, maxKnown)}
 }
 
 // task finds one.

@@ -9,8 +9,8 @@ import (
 // Prefix is what the paths of all tasks begin with.
 const Prefix = "/proxy/"
 
-// longestID bounds the id of a task in a path.
-const longestID = 100
+// maxID bounds the id of a task in a path.
+const maxID = 100
 
 // errPath is why a path leads to no task.
 var errPath = errors.New("the path is not of the form /proxy/<task id>/…")
@@ -40,7 +40,7 @@ func taskOf(path string) (id string, slash bool, err error) {
 // goodID tells what can be the id of a task: it goes into paths, into the names of
 // cookies and hosts, and into pages.
 func goodID(id string) bool {
-	if id == "" || len(id) > longestID || strings.Contains(id, "..") {
+	if id == "" || len(id) > maxID || strings.Contains(id, "..") {
 		return false
 	}
 	for i := range len(id) {

@@ -34,7 +34,7 @@ func TestTaskOf(t *testing.T) {
 		{"/proxy/a%2fb/", "", false, false},
 		{"/proxy/a:80/", "", false, false},
 		{"/proxy/a b/", "", false, false},
-		{"/proxy/" + strings.Repeat("a", longestID+1) + "/", "", false, false},
+		{"/proxy/" + strings.Repeat("a", maxID+1) + "/", "", false, false},
 		{"/proxy/x/..", "", true, true},
 		{"/proxy/x/./y", "", true, true},
 		{"/proxy/x/%2e%2E/y", "", true, true},

@@ -20,8 +20,8 @@ const (
 	webSocket = "websocket"
 	// pingEvery keeps a quiet tunnel alive through whatever is between.
 	pingEvery = 30 * time.Second
-	// longestMessage bounds a WebSocket message of a tunnel.
-	longestMessage = 1 << 20
+	// maxMessage bounds a WebSocket message of a tunnel.
+	maxMessage = 1 << 20
 )
 
 // shell opens a tunnel to a shell's SSH server, for anybody: the key is the lock. Of
@@ -123,7 +123,7 @@ func messages(ctx context.Context, ws *websocket.Conn, task net.Conn) {
 	end := func() { _ = ws.Close(); _ = task.Close() }
 	defer end()
 	defer context.AfterFunc(ctx, end)()
-	ws.SetReadLimit(longestMessage)
+	ws.SetReadLimit(maxMessage)
 	in := make(chan struct{})
 	go func() {
 		defer close(in)

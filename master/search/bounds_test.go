@@ -200,7 +200,7 @@ func TestOutsideIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if after, _ := s.Outside(); len(after)-len(before) > longestQueue {
+	if after, _ := s.Outside(); len(after)-len(before) > maxQueue {
 		t.Errorf("%d events wait for an answer", len(after))
 	}
 }

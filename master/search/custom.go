@@ -31,7 +31,7 @@ const (
 	outsideHParam = expconf.MaxTrialBytes // bytes of the hyperparameters of one trial
 	outsideDepth  = 64                    // levels of nesting in them
 	outsideLength = 1e15                  // of training
-	longestQueue  = 10_000                // events without an answer, beyond which progress is not told
+	maxQueue      = 10_000                // events without an answer, beyond which progress is not told
 )
 
 // OutsideEvent is one event for the program. One of the pointers is set.
@@ -102,7 +102,7 @@ func (m *outside) Start(*Roster) { m.emit(OutsideEvent{Initial: true}) }
 func (m *outside) Validated(r *Roster, trial int, v Result) {
 	t := r.trials[trial]
 	name := m.names[trial]
-	if len(m.queue) < longestQueue { // the rest is bounded by what the program asked for
+	if len(m.queue) < maxQueue { // the rest is bounded by what the program asked for
 		m.emit(OutsideEvent{Progress: &OutsideTrial{Name: name, Units: v.At}})
 	}
 	if t.hold || t.target == 0 || v.At < float64(t.target) {

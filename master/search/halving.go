@@ -118,8 +118,8 @@ func (b *bracket) target(level int) int64 {
 	return int64(b.rungs[level].units)
 }
 
-// longestCurve bounds the reports of a trial that are remembered where progressive.
-const longestCurve = 1000
+// maxCurve bounds the reports of a trial that are remembered where progressive.
+const maxCurve = 1000
 
 // keep is how many of a rung go on.
 func (b *bracket) keep(level int) int { return int(float64(len(b.rungs[level].list)) / b.divisor) }
@@ -247,7 +247,7 @@ func (b *bracket) validated(r *Roster, trial int, v Result) {
 	place := b.places[trial]
 	x := b.racers[place]
 	x.last, x.heard = v, true
-	if b.growing && len(x.curve) < longestCurve {
+	if b.growing && len(x.curve) < maxCurve {
 		x.curve = append(x.curve, v.Metric)
 	}
 	before := b.running

@@ -62,10 +62,10 @@ func (m *model) density(list []*observed) *density {
 	return d
 }
 
-// leastSpread is that of observations which lie close together: by chance, as the
+// minSpread is that of observations which lie close together: by chance, as the
 // few good ones that there are at first, whose surroundings would otherwise never
 // be left again.
-const leastSpread = 0.35
+const minSpread = 0.35
 
 // spread is the standard deviation along an axis, and not too small.
 func spread(list []*observed, i int) float64 {
@@ -75,7 +75,7 @@ func spread(list []*observed, i int) float64 {
 		squares += o.unit[i] * o.unit[i]
 	}
 	n := max(float64(len(list)), 1)
-	return max(leastSpread, math.Sqrt(max(0, squares/n-sum/n*sum/n)))
+	return max(minSpread, math.Sqrt(max(0, squares/n-sum/n*sum/n)))
 }
 
 func normal(x float64) float64 { return 0.5 * math.Erfc(-x/math.Sqrt2) }

@@ -51,8 +51,8 @@ type observed struct {
 const (
 	candidates = 64
 	goodPart   = 0.25 // of the trials with results of one level are good
-	mostGood   = 16
-	mostOthers = 96  // that the model looks at; densities need no more, and a proposal stays cheap
+	maxGood    = 16
+	maxOthers  = 96  // that the model looks at; densities need no more, and a proposal stays cheap
 	byChance   = 0.1 // of the trials are drawn from the space alone, whatever the model thinks
 	drawsAgain = 8   // when a setting has been tried
 )
@@ -107,7 +107,7 @@ func (m *model) divide() (good, others []*observed) {
 		if len(g.list) < m.enough() {
 			continue
 		}
-		n := max(3, min(int(math.Ceil(goodPart*float64(len(g.list)))), mostGood))
+		n := max(3, min(int(math.Ceil(goodPart*float64(len(g.list)))), maxGood))
 		for at, x := range g.list {
 			if at < n {
 				good = append(good, x.of)
@@ -122,7 +122,7 @@ func (m *model) divide() (good, others []*observed) {
 				}
 			}
 		}
-		return good, thin(others, mostOthers)
+		return good, thin(others, maxOthers)
 	}
 	return nil, nil
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// longestPolicy is how many characters of a session's policy STS takes.
-const longestPolicy = 2048
+// maxPolicy is how many characters of a session's policy STS takes.
+const maxPolicy = 2048
 
 // A Place is a part of a bucket: all that lies below a prefix.
 type Place struct {
@@ -80,9 +80,9 @@ func Policy(clusterID string, g Grant) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if len(text) > longestPolicy {
+	if len(text) > maxPolicy {
 		return "", fault.New(fault.Invalid, "the policy that keeps its credentials to %s needs %d characters, and STS takes %d: "+
-			"shorten checkpoint_storage.prefix", describe(listed), len(text), longestPolicy)
+			"shorten checkpoint_storage.prefix", describe(listed), len(text), maxPolicy)
 	}
 	return string(text), nil
 }

@@ -34,8 +34,8 @@ const (
 	afterC2    // the first byte of U+0080 to U+00BF: those to U+009F are controls
 )
 
-// longestPaint bounds a sequence that is kept: longer ones paint nothing.
-const longestPaint = 64
+// maxPaint bounds a sequence that is kept: longer ones paint nothing.
+const maxPaint = 64
 
 const (
 	esc = 0x1b
@@ -67,12 +67,12 @@ func (s *Safe) step(out []byte, c byte) []byte {
 	case inSequence:
 		switch {
 		case c >= 0x40 && c <= 0x7e: // its last byte says what it does
-			if c == 'm' && len(s.seq) <= longestPaint && bytes.IndexFunc(s.seq[2:], notPaint) < 0 {
+			if c == 'm' && len(s.seq) <= maxPaint && bytes.IndexFunc(s.seq[2:], notPaint) < 0 {
 				out = append(append(out, s.seq...), c)
 			}
 			s.state = inText
 		case c >= 0x20 && c < 0x40:
-			if len(s.seq) <= longestPaint {
+			if len(s.seq) <= maxPaint {
 				s.seq = append(s.seq, c)
 			}
 		default:

@@ -58,9 +58,9 @@ type Point struct {
 
 // What is simulated at most: time grows with the square of the trials.
 const (
-	mostTrials  = 10_000
-	mostWorkers = 10_000
-	mostUnits   = 1 << 60 // of training, by all trials together
+	maxTrials  = 10_000
+	maxWorkers = 10_000
+	maxUnits   = 1 << 60 // of training, by all trials together
 )
 
 // Run runs a search to its end.
@@ -72,17 +72,17 @@ func Run(cfg expconf.Config, seed int64, curves Curves, o Options) (*Result, err
 	if full < 1 {
 		return nil, fmt.Errorf("the %s searcher has no length to simulate: give it max_length", cfg.Searcher.Name)
 	}
-	if o.Workers < 1 || o.Workers > mostWorkers || o.Every < 1 {
-		return nil, fmt.Errorf("a simulation has from 1 to %d workers, and at least one unit between reports", mostWorkers)
+	if o.Workers < 1 || o.Workers > maxWorkers || o.Every < 1 {
+		return nil, fmt.Errorf("a simulation has from 1 to %d workers, and at least one unit between reports", maxWorkers)
 	}
 	planned := 0
 	for _, share := range search.Preview(cfg) {
 		planned += share.Trials
 	}
 	switch {
-	case planned > mostTrials:
-		return nil, fmt.Errorf("the search plans %d trials; at most %d are simulated", planned, mostTrials)
-	case float64(planned)*float64(full) > mostUnits:
+	case planned > maxTrials:
+		return nil, fmt.Errorf("the search plans %d trials; at most %d are simulated", planned, maxTrials)
+	case float64(planned)*float64(full) > maxUnits:
 		return nil, fmt.Errorf("%d trials of %d are too long to simulate; use a larger unit of length", planned, full)
 	}
 	s, err := search.New(cfg, seed)

@@ -33,9 +33,9 @@ const (
 	startTime = 60 * time.Second
 	stopTime  = 60 * time.Second // it ends its containers first
 	poll      = 50 * time.Millisecond
-	// longestSocket is what a Unix socket's path may have. The longest one below
+	// maxSocketPath is what a Unix socket's path may have. The longest one below
 	// the folder is that of the daemon's containerd.
-	longestSocket = 107
+	maxSocketPath = 107
 )
 
 // ErrNone is returned where there is no Docker, and none can be had. It says why.
@@ -65,8 +65,8 @@ func Start(ctx context.Context, o Options) (*Docker, error) {
 	if os.Geteuid() != 0 {
 		return nil, fmt.Errorf("%w: a daemon of its own needs root", ErrNone)
 	}
-	if n := len(filepath.Join(dir, "exec", "containerd", "containerd.sock.ttrpc")); n > longestSocket {
-		return nil, fmt.Errorf("docker in %s: the path is too long by %d characters for the sockets in it", dir, n-longestSocket)
+	if n := len(filepath.Join(dir, "exec", "containerd", "containerd.sock.ttrpc")); n > maxSocketPath {
+		return nil, fmt.Errorf("docker in %s: the path is too long by %d characters for the sockets in it", dir, n-maxSocketPath)
 	}
 	if err := os.MkdirAll(dir, 0o711); err != nil {
 		return nil, err

@@ -97,8 +97,8 @@ type settings struct {
 const (
 	defaultQuiet     = 10 * time.Minute
 	defaultThrottled = 5 * time.Minute
-	// shortestPeriod keeps a mistake in the configuration from loading a node.
-	shortestPeriod = 100 * time.Millisecond
+	// minPeriod keeps a mistake in the configuration from loading a node.
+	minPeriod = 100 * time.Millisecond
 )
 
 // decode reads what Nomad sends.
@@ -119,11 +119,11 @@ func (c config) settings() (settings, error) {
 		s.ignored[id] = true
 	}
 	var err error
-	if s.period, err = time.ParseDuration(c.FingerprintPeriod); err != nil || s.period < shortestPeriod {
-		return s, fmt.Errorf("fingerprint_period: expected a time of %s or more, such as 10s, found %q", shortestPeriod, c.FingerprintPeriod)
+	if s.period, err = time.ParseDuration(c.FingerprintPeriod); err != nil || s.period < minPeriod {
+		return s, fmt.Errorf("fingerprint_period: expected a time of %s or more, such as 10s, found %q", minPeriod, c.FingerprintPeriod)
 	}
-	if s.answerWithin, err = time.ParseDuration(c.AnswerWithin); err != nil || s.answerWithin < shortestPeriod {
-		return s, fmt.Errorf("answer_within: expected a time of %s or more, such as 30s, found %q", shortestPeriod, c.AnswerWithin)
+	if s.answerWithin, err = time.ParseDuration(c.AnswerWithin); err != nil || s.answerWithin < minPeriod {
+		return s, fmt.Errorf("answer_within: expected a time of %s or more, such as 30s, found %q", minPeriod, c.AnswerWithin)
 	}
 	if c.Health != nil {
 		if err := s.judge(c.Health); err != nil {

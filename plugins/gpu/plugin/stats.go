@@ -18,7 +18,7 @@ func (p *Plugin) Stats(ctx context.Context, interval time.Duration) (<-chan *dev
 	out := make(chan *device.StatsResponse)
 	go func() {
 		defer close(out)
-		tick := time.NewTicker(max(interval, shortestPeriod))
+		tick := time.NewTicker(max(interval, minPeriod))
 		defer tick.Stop()
 		for {
 			select {

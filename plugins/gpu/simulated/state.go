@@ -75,7 +75,7 @@ const (
 	powerLimitW   = 300
 	idleW         = 30
 	idleC         = 35
-	mostGPUs      = 1024
+	maxGPUs       = 1024
 )
 
 // Of makes a state of so many GPUs that are alike; an empty model and no memory
@@ -108,8 +108,8 @@ func parse(path string, text []byte) (State, error) {
 		}
 		total += max(1, g.Count)
 	}
-	if total > mostGPUs {
-		return s, fmt.Errorf("the simulated GPUs' state %s: %d GPUs; a node has %d at most", path, total, mostGPUs)
+	if total > maxGPUs {
+		return s, fmt.Errorf("the simulated GPUs' state %s: %d GPUs; a node has %d at most", path, total, maxGPUs)
 	}
 	return s, nil
 }

@@ -24,9 +24,9 @@ const (
 	// stranger on a master's old port.
 	unknownFor   = 2 * time.Minute
 	unknownPause = 2 * time.Second
-	// shortestPoll is how often a question is asked at most that a master keeps
+	// minPoll is how often a question is asked at most that a master keeps
 	// waiting, should it answer at once.
-	shortestPoll = 200 * time.Millisecond
+	minPoll = 200 * time.Millisecond
 	// claimRound and claimPause are how long one round of asking is, and how long
 	// the pause to the next: the identity is read anew for each.
 	claimRound = time.Second

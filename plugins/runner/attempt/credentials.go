@@ -17,8 +17,8 @@ const (
 	s3IdentityFile = "nomad_s3.jwt"
 )
 
-// longestSession is how long the name of a session of AWS's may be.
-const longestSession = 64
+// maxSession is how long the name of a session of AWS's may be.
+const maxSession = 64
 
 // signIn lets the program sign in to its checkpoints, in the way of AWS's own
 // tools, so that every client of S3 finds it: boto3, the AWS command line, s5cmd.
@@ -39,7 +39,7 @@ func signIn(p *Place, self string, spec *v1.TaskSpec, l layout, env map[string]s
 		unlessGiven("AWS_WEB_IDENTITY_TOKEN_FILE", filepath.Join(p.SecretsDir, s3IdentityFile))
 		unlessGiven("AWS_ROLE_ARN", c.RoleARN)
 		session := strings.ReplaceAll(spec.AllocationID, ".", "-")
-		unlessGiven("AWS_ROLE_SESSION_NAME", session[:min(len(session), longestSession)])
+		unlessGiven("AWS_ROLE_SESSION_NAME", session[:min(len(session), maxSession)])
 		unlessGiven("AWS_ENDPOINT_URL_STS", c.STSEndpoint)
 		return nil
 	}

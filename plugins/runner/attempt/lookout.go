@@ -17,8 +17,8 @@ import (
 	"github.com/detent-ml/detent/plugins/runner/masters"
 )
 
-// longestMatch is how much of a line is reported.
-const longestMatch = 2000
+// maxMatch is how much of a line is reported.
+const maxMatch = 2000
 
 // A lookout watches a program's output for the lines that its trial's log policies
 // ask about. The first of each policy counts: it is written down at once, so that
@@ -104,11 +104,11 @@ func (l *lookout) tell(ctx context.Context) {
 
 // clip keeps the beginning of a line, in whole characters.
 func clip(text string) string {
-	if len(text) <= longestMatch {
+	if len(text) <= maxMatch {
 		return text
 	}
-	text = text[:longestMatch]
-	for !utf8.ValidString(text) && len(text) > longestMatch-utf8.UTFMax {
+	text = text[:maxMatch]
+	for !utf8.ValidString(text) && len(text) > maxMatch-utf8.UTFMax {
 		text = text[:len(text)-1]
 	}
 	return strings.ToValidUTF8(text, "") + "…"

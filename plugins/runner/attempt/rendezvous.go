@@ -50,7 +50,7 @@ func gather(ctx context.Context, p *Place, spec *v1.TaskSpec, list *masters.List
 				journal.Infof("still waiting for %s", out.Waiting)
 				told = time.Now()
 			}
-			if err := pause(ctx, shortestPoll-time.Since(asked)); err != nil {
+			if err := pause(ctx, minPoll-time.Since(asked)); err != nil {
 				return out, err
 			}
 		case errors.As(err, &refusal) && refusal.Status < 500 && refusal.Ours:

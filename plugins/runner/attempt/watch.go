@@ -39,7 +39,7 @@ func watch(ctx context.Context, list *masters.List, allocationID, token string, 
 			}
 			stop.order(why)
 			return
-		case pause(ctx, shortestPoll-time.Since(asked)) != nil:
+		case pause(ctx, minPoll-time.Since(asked)) != nil:
 			return
 		}
 	}

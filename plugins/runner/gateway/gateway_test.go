@@ -67,7 +67,7 @@ func TestSocketsInDeepFolders(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(s.Path) > longestSocket || path != "" && s.Path != path {
+		if len(s.Path) > maxSocketPath || path != "" && s.Path != path {
 			t.Errorf("the program is told %s", s.Path)
 		}
 		at := filepath.Dir(s.Path)

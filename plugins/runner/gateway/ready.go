@@ -18,8 +18,8 @@ const (
 	readySlowest = time.Second
 	// readyWithin is how long a program may think about an answer.
 	readyWithin = 30 * time.Second
-	// mostAnswer bounds what is read of an answer.
-	mostAnswer = 4 << 20
+	// maxAnswer bounds what is read of an answer.
+	maxAnswer = 4 << 20
 )
 
 // Ready returns when the program answers: for an HTTP task anything that is not a
@@ -73,6 +73,6 @@ func get(ctx context.Context, dial Dialer, path string) (status int, body []byte
 		return 0, nil, err
 	}
 	defer resp.Body.Close()
-	body, err = io.ReadAll(io.LimitReader(resp.Body, mostAnswer))
+	body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	return resp.StatusCode, body, err
 }

@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 )
 
-// longestSocket is what fits into the address of a Unix socket, with room for the
+// maxSocketPath is what fits into the address of a Unix socket, with room for the
 // suffixes that some programs add while they bind.
-const longestSocket = 90
+const maxSocketPath = 90
 
 // A Socket is where a program listens.
 type Socket struct {
@@ -31,7 +31,7 @@ const socketName = "s"
 // the temporary ones, and the program sees it under the same name.
 func MakeSocket(physical, seen string) (*Socket, error) {
 	s := &Socket{name: socketName}
-	if len(filepath.Join(seen, socketName)) > longestSocket {
+	if len(filepath.Join(seen, socketName)) > maxSocketPath {
 		dir, err := os.MkdirTemp("", "det-")
 		if err != nil {
 			return nil, fmt.Errorf("the folder of the task's socket: %w", err)

@@ -58,8 +58,8 @@ type Echo struct {
 	closed  bool
 }
 
-// mostEchoed bounds what waits for the log collector.
-const mostEchoed = 4 << 20
+// maxEchoed bounds what waits for the log collector.
+const maxEchoed = 4 << 20
 
 // NewEcho starts an Echo to w.
 func NewEcho(w io.Writer) *Echo {
@@ -95,7 +95,7 @@ func (e *Echo) loop() {
 func (e *Echo) Write(p []byte) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(e.waiting)+len(p) > mostEchoed {
+	if len(e.waiting)+len(p) > maxEchoed {
 		e.dropped += len(p)
 	} else {
 		e.waiting = append(e.waiting, p...)

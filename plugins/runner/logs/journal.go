@@ -53,7 +53,7 @@ func (j *Journal) say(level v1.LogLevel, format string, args ...any) {
 		name := strings.TrimPrefix(string(level), leftover.LevelPrefix)
 		_, _ = fmt.Fprintf(j.echo, "det-runner: %s: %s\n", strings.ToLower(name), text)
 		for first := true; first || len(text) > 0; first = false {
-			piece := text[:min(len(text), longestText)]
+			piece := text[:min(len(text), maxText)]
 			text = text[len(piece):]
 			l := own(level, strings.ReplaceAll(piece, "\r", " "))
 			l.Time = now

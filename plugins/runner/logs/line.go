@@ -11,8 +11,8 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// longestText is how long a line may be; longer ones are cut into pieces.
-const longestText = 8191
+// maxText is how long a line may be; longer ones are cut into pieces.
+const maxText = 8191
 
 // A Line is one line of output with what is known about it.
 type Line = leftover.Line
@@ -92,9 +92,9 @@ func (s *Splitter) Rest(now time.Time) []Line {
 
 // cut takes whole pieces off a line that is too long, between characters.
 func (s *Splitter) cut(out []Line, now time.Time) []Line {
-	for len(s.rest) > longestText {
-		n := longestText
-		for n > longestText-utf8.UTFMax && !utf8.RuneStart(s.rest[n]) {
+	for len(s.rest) > maxText {
+		n := maxText
+		for n > maxText-utf8.UTFMax && !utf8.RuneStart(s.rest[n]) {
 			n--
 		}
 		out = append(out, s.line(s.rest[:n], now))

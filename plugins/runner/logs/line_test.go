@@ -57,11 +57,11 @@ func TestSplitting(t *testing.T) {
 		{[]string{"INFORMATION: x\n"}, []string{"INFORMATION: x"}},
 		{[]string{"a [rank=3] b\n"}, []string{"a [rank=3] b"}},
 		{[]string{"[rank=x] b\n", "[rank=12345678901] c\n"}, []string{"[rank=x] b", "[rank=12345678901] c"}},
-		{[]string{strings.Repeat("x", longestText+3) + "\n"}, []string{strings.Repeat("x", longestText), "xxx"}},
-		{[]string{strings.Repeat("x", longestText) + "\n"}, []string{strings.Repeat("x", longestText)}},
+		{[]string{strings.Repeat("x", maxText+3) + "\n"}, []string{strings.Repeat("x", maxText), "xxx"}},
+		{[]string{strings.Repeat("x", maxText) + "\n"}, []string{strings.Repeat("x", maxText)}},
 		{[]string{"[rank=1] " + strings.Repeat("y", 9000) + "\nz\n"},
-			[]string{"1:" + strings.Repeat("y", longestText-len("[rank=1] ")), "1:" + strings.Repeat("y", 9000-longestText+len("[rank=1] ")), "z"}},
-		{[]string{strings.Repeat("x", longestText-1) + "é\n"}, []string{strings.Repeat("x", longestText-1), "é"}},
+			[]string{"1:" + strings.Repeat("y", maxText-len("[rank=1] ")), "1:" + strings.Repeat("y", 9000-maxText+len("[rank=1] ")), "z"}},
+		{[]string{strings.Repeat("x", maxText-1) + "é\n"}, []string{strings.Repeat("x", maxText-1), "é"}},
 	} {
 		if got := split(c.chunks...); strings.Join(got, "|") != strings.Join(c.want, "|") {
 			t.Errorf("%.60q:\n got %.200q\nwant %.200q", c.chunks, got, c.want)

@@ -247,14 +247,14 @@ func TestJournal(t *testing.T) {
 	s := spool(t, t.TempDir(), Limits{})
 	j.Attach(s)
 	j.Errorf("two\nlines")
-	j.Warnf("%s", strings.Repeat("x", longestText+1))
+	j.Warnf("%s", strings.Repeat("x", maxText+1))
 	got := readAll(t, s, 0)
 	var texts []string
 	for _, l := range got {
 		texts = append(texts, string(l.Level)+" "+l.Source+" "+l.Text)
 	}
 	want := []string{"LOG_LEVEL_INFO runner early 1", "LOG_LEVEL_ERROR runner two", "LOG_LEVEL_ERROR runner lines",
-		"LOG_LEVEL_WARNING runner " + strings.Repeat("x", longestText), "LOG_LEVEL_WARNING runner x"}
+		"LOG_LEVEL_WARNING runner " + strings.Repeat("x", maxText), "LOG_LEVEL_WARNING runner x"}
 	if strings.Join(texts, "\n") != strings.Join(want, "\n") {
 		t.Fatalf("%.100q", texts)
 	}

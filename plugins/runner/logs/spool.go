@@ -49,8 +49,8 @@ type Spool struct {
 	reading  []byte
 }
 
-// longestRecord is more than any line takes in a segment.
-const longestRecord = 64 << 10
+// maxRecord is more than any line takes in a segment.
+const maxRecord = 64 << 10
 
 // A cursor is where reading goes on.
 type cursor struct {
@@ -253,13 +253,13 @@ func (s *Spool) Pending(from int64) bool { return s.Next() > from }
 
 // Read gives lines from a number on, within bounds, at least one if there is one.
 // Numbers may be skipped where lines were lost.
-func (s *Spool) Read(from int64, most int, mostBytes int) ([]Line, error) {
+func (s *Spool) Read(from int64, most int, maxBytes int) ([]Line, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seek(from)
 	var out []Line
-	if len(s.reading) < mostBytes+longestRecord {
-		s.reading = make([]byte, mostBytes+longestRecord)
+	if len(s.reading) < maxBytes+maxRecord {
+		s.reading = make([]byte, maxBytes+maxRecord)
 	}
 	buf := s.reading
 	for len(out) == 0 {
@@ -269,7 +269,7 @@ func (s *Spool) Read(from int64, most int, mostBytes int) ([]Line, error) {
 			return nil, fmt.Errorf("reading the log spool: %w", err)
 		}
 		rest, used := buf[:n], 0
-		for len(out) < most && used < mostBytes {
+		for len(out) < most && used < maxBytes {
 			end := bytes.IndexByte(rest, '\n')
 			if end < 0 {
 				break

@@ -245,7 +245,7 @@ func TestCredentialsPassUnchanged(t *testing.T) {
 func TestOthersTakeLittleRoom(t *testing.T) {
 	r := newRig(t, Config{})
 	r.master.Stop()
-	for range mostOthers {
+	for range maxOthers {
 		go func() {
 			req, _ := http.NewRequest("GET", r.URL()+"/api/v1/me", nil)
 			if resp, err := http.DefaultClient.Do(req); err == nil {
@@ -253,7 +253,7 @@ func TestOthersTakeLittleRoom(t *testing.T) {
 			}
 		}()
 	}
-	eventually(t, "their room is full", func() bool { return len(r.others) == mostOthers })
+	eventually(t, "their room is full", func() bool { return len(r.others) == maxOthers })
 	resp, err := http.Get(r.URL() + "/api/v1/me")
 	if err != nil || resp.StatusCode != 503 {
 		t.Fatalf("one more is answered %v %v", resp, err)
@@ -263,7 +263,7 @@ func TestOthersTakeLittleRoom(t *testing.T) {
 	if code, _, err := r.ask("GET", "/api/v1/me", nil); code != 200 {
 		t.Fatalf("the task's own: %d %v", code, err)
 	}
-	big, err := http.Post(r.URL()+"/api/v1/auth/login", "application/json", strings.NewReader(strings.Repeat("x", mostBare+1)))
+	big, err := http.Post(r.URL()+"/api/v1/auth/login", "application/json", strings.NewReader(strings.Repeat("x", maxBare+1)))
 	if err != nil || big.StatusCode != 413 {
 		t.Fatalf("a large body without credentials is answered %v %v", big, err)
 	}

@@ -87,7 +87,7 @@ func Listen(cfg Config) (*Server, error) {
 		cancel()
 		return nil, fmt.Errorf("the task's own master cannot listen on loopback: %w", err)
 	}
-	s := &Server{cfg: cfg, ln: ln, slots: make(chan struct{}, cfg.MaxHeld), others: make(chan struct{}, mostOthers), cancel: cancel, done: make(chan struct{})}
+	s := &Server{cfg: cfg, ln: ln, slots: make(chan struct{}, cfg.MaxHeld), others: make(chan struct{}, maxOthers), cancel: cancel, done: make(chan struct{})}
 	passer := &httputil.ReverseProxy{
 		Rewrite:       func(*httputil.ProxyRequest) {}, // the holder picks the master, per try
 		Transport:     newHolder(cfg),
@@ -124,8 +124,8 @@ func (s *Server) Close() {
 
 // What requests may take that show no token of the task.
 const (
-	mostOthers = 64      // at once
-	mostBare   = 1 << 20 // bytes of a body, without any credentials
+	maxOthers = 64      // at once
+	maxBare   = 1 << 20 // bytes of a body, without any credentials
 )
 
 // admit refuses more requests than can be held.
@@ -136,11 +136,11 @@ func (s *Server) admit(next http.Handler) http.Handler {
 			room = s.others
 		}
 		if !own && len(credentials(r)) == 0 {
-			if r.ContentLength > mostBare {
-				fail(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("a request without credentials has a body of %d bytes; %d are accepted", r.ContentLength, mostBare))
+			if r.ContentLength > maxBare {
+				fail(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("a request without credentials has a body of %d bytes; %d are accepted", r.ContentLength, maxBare))
 				return
 			}
-			r.Body = http.MaxBytesReader(w, r.Body, mostBare)
+			r.Body = http.MaxBytesReader(w, r.Body, maxBare)
 		}
 		select {
 		case room <- struct{}{}:

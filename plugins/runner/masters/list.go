@@ -20,11 +20,11 @@ import (
 
 // Bounds of how a List repeats requests.
 const (
-	firstPause  = 50 * time.Millisecond
-	longestWait = 2 * time.Second
-	scouts      = 8                // requests that try again at once while all masters fail
-	scoutWait   = time.Second      // how long one waits for its turn to try
-	deadPeer    = 30 * time.Second // after so long without a sign of life a connection is given up
+	firstPause = 50 * time.Millisecond
+	maxPause   = 2 * time.Second
+	scouts     = 8                // requests that try again at once while all masters fail
+	scoutWait  = time.Second      // how long one waits for its turn to try
+	deadPeer   = 30 * time.Second // after so long without a sign of life a connection is given up
 )
 
 // Options says where masters are.
@@ -236,7 +236,7 @@ func (l *List) down() (bool, <-chan struct{}) {
 // of tries, or until an outage ends.
 func (l *List) pause(ctx context.Context, tries int) error {
 	_, answered := l.down()
-	most := min(longestWait, firstPause<<min(tries, 10))
+	most := min(maxPause, firstPause<<min(tries, 10))
 	timer := time.NewTimer(most/2 + rand.N(most/2+1))
 	defer timer.Stop()
 	select {

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mostEntries bounds the folders that are worth a skeleton.
-const mostEntries = 4096
+// maxEntries bounds the folders that are worth a skeleton.
+const maxEntries = 4096
 
 // oldRoot is where the root that was left stays until all mounts are made.
 const oldRoot = ".det-old-root"
@@ -115,8 +115,8 @@ func (m *mounter) skeleton(dir string) error {
 	if err != nil {
 		return err
 	}
-	if len(entries) > mostEntries {
-		return fmt.Errorf("%s has more than %d entries", dir, mostEntries)
+	if len(entries) > maxEntries {
+		return fmt.Errorf("%s has more than %d entries", dir, maxEntries)
 	}
 	info, err := os.Stat(dir)
 	if err != nil {

@@ -20,9 +20,9 @@ import (
 const (
 	// handshakeWithin is how long somebody may take to show the key.
 	handshakeWithin = 30 * time.Second
-	// mostConnections and mostChannels bound what those hold who have shown the key.
-	mostConnections = 128
-	mostChannels    = 256
+	// maxConnections and maxChannels bound what those hold who have shown the key.
+	maxConnections = 128
+	maxChannels    = 256
 	// endWithin is how long sessions have when the task ends.
 	endWithin = 3 * time.Second
 )
@@ -46,7 +46,7 @@ func New(c Config, log io.Writer) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{dir: c.Dir, account: ownAccount(os.Environ()), log: log, slots: make(chan struct{}, mostConnections)}
+	s := &Server{dir: c.Dir, account: ownAccount(os.Environ()), log: log, slots: make(chan struct{}, maxConnections)}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.config = &ssh.ServerConfig{
 		MaxAuthTries: 6, ServerVersion: "SSH-2.0-Detent",
@@ -137,7 +137,7 @@ func (s *Server) serve(raw net.Conn) {
 	case s.slots <- struct{}{}:
 		defer func() { <-s.slots }()
 	default:
-		fmt.Fprintf(s.log, "%s was turned away: %d connections are open\n", conn.User(), mostConnections)
+		fmt.Fprintf(s.log, "%s was turned away: %d connections are open\n", conn.User(), maxConnections)
 		return
 	}
 	_ = raw.SetDeadline(time.Time{})
@@ -146,7 +146,7 @@ func (s *Server) serve(raw net.Conn) {
 	defer context.AfterFunc(s.ctx, func() { _ = conn.Close() })()
 	go answerGlobal(requests)
 	var open sync.WaitGroup
-	slots := make(chan struct{}, mostChannels)
+	slots := make(chan struct{}, maxChannels)
 	for c := range channels {
 		select {
 		case slots <- struct{}{}:

@@ -23,7 +23,7 @@ const (
 	// ended, counted from the last of it: something that it left behind may hold
 	// the pipe open and stay silent.
 	lastOutput = time.Second
-	mostEnv    = 256
+	maxEnv     = 256
 )
 
 // A session is one program of a client's: a shell, a command, or sftp.
@@ -100,7 +100,7 @@ func (x *session) request(r *ssh.Request) bool {
 		return true
 	case "env":
 		var e envRequest
-		if ssh.Unmarshal(r.Payload, &e) != nil || x.begun || len(x.env) >= mostEnv || !envName.MatchString(e.Name) {
+		if ssh.Unmarshal(r.Payload, &e) != nil || x.begun || len(x.env) >= maxEnv || !envName.MatchString(e.Name) {
 			return false
 		}
 		x.env = append(x.env, e.Name+"="+e.Value)

@@ -79,7 +79,7 @@ func TestStrangersKeepNobodyOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	var strangers []net.Conn
-	for range mostConnections + maxNewcomers {
+	for range maxConnections + maxNewcomers {
 		c, err := net.Dial("tcp", address)
 		if err != nil {
 			t.Fatal(err)
