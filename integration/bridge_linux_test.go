@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/nomad/local"
 )
 
 // TestTasksOnBridges: tasks on one node, with the docker driver, on the network that
@@ -17,7 +18,9 @@ func TestTasksOnBridges(t *testing.T) {
 	if !inOwnNetwork(t) {
 		return
 	}
-	d := onBridges(t)
+	d := onBridges(t, func(dir string) local.Options {
+		return local.Options{Name: "bridges", Master: local.Master{Config: fmt.Sprintf(bridgesConfig, dir, filepath.Dir(pythonOf(t, "notebook")))}}
+	})
 	t.Run("made for tasks", func(t *testing.T) { d.onBridge(t, "default", true) })
 	t.Run("Docker's own", func(t *testing.T) { d.onBridge(t, "open", false) })
 	t.Run("notebook", d.notebook)

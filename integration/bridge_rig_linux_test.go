@@ -203,8 +203,9 @@ resource_pools:
     docker: {cloud_metadata: true}
 `
 
-// onBridges starts a cluster in this process's own network.
-func onBridges(t *testing.T) *inContainers {
+// onBridges starts a cluster in this process's own network. options says, for a folder of
+// the cluster's, with what configuration.
+func onBridges(t *testing.T, options func(dir string) local.Options) *inContainers {
 	t.Helper()
 	layNetwork(t)
 	dir, err := os.MkdirTemp("", "detent-bridge-")
@@ -234,8 +235,9 @@ func onBridges(t *testing.T) *inContainers {
 		}
 	})
 	d.makeNetwork(t)
-	r.up(t, dir, local.Options{Name: "bridges", Docker: true, Interface: nodeDevice,
-		Master: local.Master{Config: fmt.Sprintf(bridgesConfig, dir, filepath.Dir(pythonOf(t, "notebook")))}})
+	o := options(dir)
+	o.Docker, o.Interface = true, nodeDevice
+	r.up(t, dir, o)
 	d.images(t)
 	return d
 }

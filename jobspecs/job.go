@@ -105,7 +105,7 @@ func (t *Task) meta() map[string]string {
 	for _, from := range []map[string]string{t.base().Meta, t.Overlay.Meta} {
 		for key, value := range from {
 			if !strings.HasPrefix(key, "det_") {
-				meta[key] = value
+				meta[key] = plain(value, longestMeta)
 			}
 		}
 	}

@@ -150,7 +150,7 @@ func (d *decider) attempt(t store.LiveTask, run int, end *lifecycle.Step) {
 		a.NotBefore = &later
 	}
 	d.out.NewAllocations = append(d.out.NewAllocations, a)
-	d.queue = append(d.queue, queued{NewAllocation: a, group: t.ID, single: true, queueTime: t.Place, since: t.QueuedAt, secrets: d.p.Secrets != nil && d.p.Secrets.NeededBy(t.Type)})
+	d.queue = append(d.queue, queued{NewAllocation: a, group: t.ID, single: true, queueTime: t.Place, since: t.QueuedAt, secrets: d.p.Secrets != nil && d.p.Secrets.NeededBy(t.Type), avoid: d.taskChoice(&t)})
 }
 
 func exitStatus(end lifecycle.Step) string {

@@ -52,6 +52,7 @@ type decider struct {
 	counts     nodeCounts
 	newBytes   int                       // that the hyperparameters of the trials take that are made in this pass
 	outOfUse   map[string]*store.NodeRow // nodes of which something is, by id
+	choices    map[string]choice         // what owners say about the nodes of their pools
 	remains    map[remainsKey]remaining  // what remainingNodes has found in this pass
 	// shares are what attempts hold, by node; with several pools.
 	shares map[string][]share

@@ -26,6 +26,7 @@ import (
 type avoidance struct {
 	exclude, avoid []string
 	because        map[string]string
+	choice         // what environment.nomad says
 }
 
 // of adds it to a request.
@@ -34,12 +35,12 @@ func (a avoidance) of(r sched.Request) sched.Request {
 		r.Exclude = a.exclude
 		r.Avoid, r.Because = append(slices.Clone(r.Avoid), a.avoid...), a.because
 	}
-	return r
+	return a.choice.of(r)
 }
 
 // avoidance finds what keeps a trial off nodes: for most, nothing.
 func (d *decider) avoidance(e *Experiment, task string) avoidance {
-	var a avoidance
+	a := avoidance{choice: d.choiceOf(e.group(), e.Pool, e.Config.Environment.Nomad)}
 	for _, m := range d.p.Matches[task] {
 		if m.Action != expconf.ExcludeNode {
 			continue
@@ -104,7 +105,7 @@ func (d *decider) noNodesLeft(e *Experiment, task string, failed bool) string {
 		return ""
 	}
 	slices.Sort(a.exclude)
-	key := remainsKey{e.Pool, e.SlotsPerTrial, e.singleNode(), failed, strings.Join(a.exclude, " ")}
+	key := remainsKey{e.Pool, e.SlotsPerTrial, e.singleNode(), failed, strings.Join(a.exclude, " ") + "; " + strings.Join(a.unfit, " ")}
 	left, known := d.remains[key]
 	if !known {
 		left = d.remainingNodes(e, a, failed)
@@ -151,6 +152,7 @@ func (d *decider) remainingNodes(e *Experiment, a avoidance, failed bool) (r rem
 		n, err := offer(of, *row, d.p.inventories, cluster.Use{})
 		switch {
 		case err != nil || n == nil:
+		case slices.Contains(a.unfit, row.ID):
 		case slices.Contains(a.exclude, row.ID):
 			r.excluded = append(r.excluded, row)
 		case row.Status != "down" || !failed:

@@ -56,7 +56,7 @@ func (d *decider) owners() map[string]owner {
 		}
 	}
 	for _, t := range d.p.Tasks {
-		m[t.ID] = owner{group: t.ID, queueTime: t.Place, single: true, secrets: d.p.Secrets != nil && d.p.Secrets.NeededBy(t.Type)}
+		m[t.ID] = owner{group: t.ID, queueTime: t.Place, single: true, secrets: d.p.Secrets != nil && d.p.Secrets.NeededBy(t.Type), avoid: d.taskChoice(&t)}
 	}
 	return m
 }

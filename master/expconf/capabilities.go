@@ -18,7 +18,8 @@ type Capabilities struct {
 	Devices      bool // device files in tasks
 	ShmSize      bool
 	ProxyPorts   bool
-	NomadOverlay bool // environment.nomad
+	NomadOverlay bool     // environment.nomad
+	Volumes      []string // that the pool offers to environment.nomad.volumes
 	LogPolicies  bool
 	LogRetention bool
 	Profiling    bool
@@ -60,6 +61,7 @@ func (c Config) Refused(can Capabilities) error {
 	if len(c.BindMounts) > 0 && !can.BindMounts {
 		k.fail("bind_mounts", "are not available on this cluster", "")
 	}
+	c.Environment.refusedMounts(k, can, c.BindMounts)
 	if !can.Continue {
 		const why = "starting from a checkpoint of another trial is not available on this cluster"
 		if c.Searcher.SourceTrialID != nil {
@@ -134,9 +136,12 @@ func (c Config) unhonouredEnvironment(k *checker, can Capabilities) {
 		"environment.nomad takes constraints, affinities, volumes and host_paths")
 	k.when(len(e.Ports) > 0, at+".ports", "has no effect any more", "use environment.proxy_ports")
 	k.when(len(e.ProxyPorts) > 0 && !can.ProxyPorts, at+".proxy_ports", "have no effect on this cluster yet", "")
+	if n := e.Nomad; n != nil && can.NomadOverlay {
+		k.when(len(n.Spread) > 0, at+".nomad.spread", "is shown in Nomad and has no effect yet", "use constraints or affinities")
+	}
 	if n := e.Nomad; n != nil && !can.NomadOverlay {
-		k.when(len(n.Affinities) > 0, at+".nomad.affinities", "have no effect on this cluster yet", "")
 		k.when(len(n.Spread) > 0, at+".nomad.spread", "has no effect on this cluster yet", "")
+		k.when(len(n.Affinities) > 0, at+".nomad.affinities", "have no effect on this cluster yet", "")
 		k.when(len(n.Meta) > 0, at+".nomad.meta", "has no effect on this cluster yet", "")
 	}
 }

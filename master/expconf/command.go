@@ -255,6 +255,7 @@ func (c CommandConfig) Refused(can Capabilities) error {
 	k := &checker{pos: c.pos}
 	k.when(len(c.BindMounts) > 0 && !can.BindMounts, "bind_mounts", "are not available in this resource pool", "")
 	c.Environment.refused(k, can)
+	c.Environment.refusedMounts(k, can, c.BindMounts)
 	can.Limits.refused(k, c.Environment, c.BindMounts, c.Resources.Devices)
 	return asError(k.problems)
 }

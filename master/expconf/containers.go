@@ -37,9 +37,7 @@ func (l *ContainerLimits) refused(k *checker, e Environment, mounts BindMounts, 
 	}
 	for i, m := range mounts {
 		at := index("bind_mounts", i)
-		if dir := l.reserved(m.ContainerPath); dir != "" {
-			k.fail(at+".container_path", fmt.Sprintf("%s would take %s from the task, which needs it", clip(m.ContainerPath), dir), "choose another path")
-		}
+		l.refusedTarget(k, at, m.ContainerPath)
 		operators := slices.ContainsFunc(l.Operators.BindMounts, func(o BindMount) bool {
 			return path.Clean(o.HostPath) == path.Clean(m.HostPath) && o.ContainerPath == m.ContainerPath && (!first(false, o.ReadOnly) || first(false, m.ReadOnly))
 		})
@@ -63,6 +61,13 @@ func (l *ContainerLimits) refused(k *checker, e Environment, mounts BindMounts, 
 		if _, _, err := a.Credentials(); err != nil {
 			k.fail("environment.registry_auth", err.Error(), "")
 		}
+	}
+}
+
+// refusedTarget reports a path in the task that the platform needs.
+func (l *ContainerLimits) refusedTarget(k *checker, at, target string) {
+	if dir := l.reserved(target); dir != "" {
+		k.fail(at+".container_path", fmt.Sprintf("%s would take %s from the task, which needs it", clip(target), dir), "choose another path")
 	}
 }
 

@@ -130,6 +130,9 @@ func (o *Nomad) check(k *checker, at string) {
 	for i, a := range o.Affinities {
 		here := index(at+".affinities", i)
 		checkComparison(k, here, a.Attribute, a.Operator, a.Value)
+		if strings.HasSuffix(a.Operator, "_set") {
+			k.fail(here+".operator", "Nomad has no affinity with the operator "+a.Operator, "compare with a value, or use constraints")
+		}
 		if w := first(50, a.Weight); w < -100 || w > 100 || w == 0 {
 			k.fail(here+".weight", fmt.Sprintf("must be from -100 to 100 and not 0, found %d", w), "")
 		}
@@ -213,6 +216,62 @@ func checkComparison(k *checker, at, attribute, operator, value string) {
 	if operator == "regexp" {
 		if _, err := regexp.Compile(value); err != nil {
 			k.fail(at+".value", "is not a regular expression: "+err.Error(), "")
+		}
+	}
+}
+
+// Mounts are the folders of its node that a task asks for, by either name.
+func (e Environment) Mounts(binds BindMounts) BindMounts {
+	if e.Nomad == nil || len(e.Nomad.HostPaths) == 0 {
+		return binds
+	}
+	all := slices.Clone(binds)
+	for _, h := range e.Nomad.HostPaths {
+		all = append(all, BindMount{HostPath: h.HostPath, ContainerPath: h.ContainerPath, ReadOnly: &h.ReadOnly})
+	}
+	return all.complete()
+}
+
+// refusedMounts reports volumes and folders of environment.nomad that are not open.
+func (e Environment) refusedMounts(k *checker, can Capabilities, binds BindMounts) {
+	n := e.Nomad
+	if n == nil || !can.NomadOverlay {
+		return
+	}
+	taken := map[string]bool{}
+	for _, b := range binds {
+		taken[path.Clean(b.ContainerPath)] = true
+	}
+	once := func(at, target string) {
+		if taken[path.Clean(target)] {
+			k.fail(at+".container_path", clip(target)+" is taken by bind_mounts already", "choose another path")
+		}
+	}
+	for i, v := range n.Volumes {
+		at := index("environment.nomad.volumes", i)
+		once(at, v.ContainerPath)
+		if !slices.Contains(can.Volumes, v.Name) {
+			hint := "operators offer volumes in the job of a pool, and this pool has none"
+			if len(can.Volumes) > 0 {
+				hint = available(can.Volumes)
+			}
+			k.fail(at+".name", fmt.Sprintf("%s is not a volume of this resource pool", clip(v.Name)), hint)
+		}
+		if can.Limits != nil {
+			can.Limits.refusedTarget(k, at, v.ContainerPath)
+		}
+	}
+	for i, h := range n.HostPaths {
+		at := index("environment.nomad.host_paths", i)
+		once(at, h.ContainerPath)
+		switch l := can.Limits; {
+		case !can.BindMounts:
+			k.fail(at, "is not available in this resource pool: its tasks see no folders of their node", "use volumes")
+		case l != nil:
+			l.refusedTarget(k, at, h.ContainerPath)
+			if !openPath(l.HostPaths, h.HostPath) {
+				k.fail(at+".host_path", clip(h.HostPath)+" is not open to tasks of this resource pool", openOnes(l.HostPaths, "allowed_host_paths"))
+			}
 		}
 	}
 }

@@ -130,6 +130,7 @@ func (p *Pool) SlotType() expconf.DeviceType { return p.DeviceType(1) }
 // Can is what of a cluster's capabilities the pool has.
 func (p *Pool) Can(can expconf.Capabilities) expconf.Capabilities {
 	can.Containers = can.Containers && p.HasImages()
+	can.NomadOverlay, can.Volumes = true, p.Volumes
 	can.Devices, can.Limits = can.Devices || can.Containers, p.Limits
 	if !p.Mounts() {
 		can.BindMounts = false

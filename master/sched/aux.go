@@ -39,8 +39,17 @@ func (p *planner) considerAux(r *Request) {
 		}
 		heap.Init(&p.auxHeap)
 	}
+	for _, tier := range p.tiers(r) {
+		if p.placeAux(tier) {
+			return
+		}
+	}
+	p.wait(r, p.whyAux(r))
+}
+
+// placeAux takes the node with the fewest tasks that a request may use.
+func (p *planner) placeAux(r *Request) (placed bool) {
 	var skipped []auxNode
-	placed := false
 	for len(p.auxHeap) > 0 && !placed {
 		n := heap.Pop(&p.auxHeap).(auxNode)
 		if slices.Contains(r.Exclude, p.nodes[n.node].ID) {
@@ -57,7 +66,5 @@ func (p *planner) considerAux(r *Request) {
 	for _, n := range skipped {
 		heap.Push(&p.auxHeap, n)
 	}
-	if !placed {
-		p.wait(r, p.whyAux(r))
-	}
+	return placed
 }

@@ -19,25 +19,33 @@ func (p *planner) find(s *shelf, r *Request) []hold {
 	}
 	for _, k := range p.counts(r, fewest) {
 		part := r.Slots / k
-		if k == 1 {
-			if b := p.findWhole(s, r); b >= 0 {
-				return []hold{{b, part}}
-			}
+		if k > 1 && s.atLeast(part, k) < k {
 			continue
 		}
-		if s.atLeast(part, k) < k {
-			continue
-		}
-		for _, brand := range p.brands {
-			if picks := p.findParts(s, r, k, brand, k > fewest); picks != nil {
+		for _, tier := range p.tiers(r) {
+			if picks := p.findAs(s, tier, k, k > fewest); picks != nil {
 				return picks
 			}
 		}
-		if len(p.brands) > 1 {
-			if picks := p.findParts(s, r, k, anyBrand, k > fewest); picks != nil {
-				return picks
-			}
+	}
+	return nil
+}
+
+// findAs looks for one number of parts.
+func (p *planner) findAs(s *shelf, r *Request, k int, filled bool) []hold {
+	if k == 1 {
+		if b := p.findWhole(s, r); b >= 0 {
+			return []hold{{b, r.Slots}}
 		}
+		return nil
+	}
+	for _, brand := range p.brands {
+		if picks := p.findParts(s, r, k, brand, filled); picks != nil {
+			return picks
+		}
+	}
+	if len(p.brands) > 1 {
+		return p.findParts(s, r, k, anyBrand, filled)
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func TestAllProblemsAtOnce(t *testing.T) {
 	_, err := load(t, `listen: nowhere
 log_level: loud
 resource_pools:
-  - {name: a, driver: podman}
+  - {name: a, driver: qemu}
   - {name: a, slots: device}
 default_compute_resource_pool: b
 checkpoint_storage: {type: shared_fs}
@@ -71,7 +71,7 @@ stop_after: soon
 			t.Errorf("%q is missing in:\n%v", want, err)
 		}
 	}
-	_, err = load(t, "listen: nowhere\nlog_level: loud\nresource_pools:\n  - {name: a, driver: podman}\n  - {name: a, slots: device}\n"+
+	_, err = load(t, "listen: nowhere\nlog_level: loud\nresource_pools:\n  - {name: a, driver: qemu}\n  - {name: a, slots: device}\n"+
 		"default_compute_resource_pool: b\ncheckpoint_storage: {type: shared_fsx}\n", nil, nil)
 	if err == nil {
 		t.Fatal("it was taken")

@@ -78,6 +78,8 @@ type LiveTask struct {
 
 	Place    *time.Time `db:"place"`     // in the queue, if somebody chose it
 	QueuedAt *time.Time `db:"queued_at"` // since when its attempts are there
+
+	Nomad json.RawMessage `db:"nomad"` // environment.nomad of its configuration; nil where it says nothing
 }
 
 // LiveAllocation is an attempt that has not ended.
@@ -207,6 +209,7 @@ const (
 
 	liveTasks = `
 	SELECT k.id, k.type, k.job_id::text, k.desired, k.kill_reason, k.pool, k.slots, k.priority, k.unstarted, k.place, k.queued_at,
+		CASE WHEN k.type <> 'CHECKPOINT_GC' THEN NULLIF(k.config->'environment'->'nomad', 'null') END AS nomad,
 		(SELECT count(*) FROM allocations a WHERE a.task_id = k.id) AS runs
 	FROM tasks k WHERE k.ended_at IS NULL AND k.type <> 'TRIAL' ORDER BY k.created_at, k.id`
 

@@ -104,9 +104,9 @@ func (a *Attempt) environment() expconf.Environment {
 
 func (a *Attempt) bindMounts() expconf.BindMounts {
 	if a.Experiment != nil {
-		return a.Experiment.BindMounts
+		return a.Experiment.Environment.Mounts(a.Experiment.BindMounts)
 	}
-	return a.Command.BindMounts
+	return a.Command.Environment.Mounts(a.Command.BindMounts)
 }
 
 func (a *Attempt) devices() expconf.Devices {

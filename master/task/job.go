@@ -55,6 +55,9 @@ func (s *Site) Job(a Attempt, members []Placed, of *pool.Pool) (Job, error) {
 	}
 	j.Credentials, j.Grants = s.SignIn.inJob(&a), s.SignIn.grants(&a)
 	j.Links = s.links(&a)
+	if !a.Removes() { // what removes files may run anywhere in its pool
+		j.Overlay = overlay(a.environment().Nomad)
+	}
 	for _, m := range members {
 		j.Members = append(j.Members, m.member(&a, of))
 	}

@@ -144,7 +144,7 @@ func (b *specBuilder) trial(cfg expconf.Config) error {
 		b.spec.WorkDir = deref(b.defaults.WorkDir)
 	}
 	b.spec.LogPatterns = LogPatterns(cfg.LogPolicies)
-	b.mounts(cfg.BindMounts)
+	b.mounts(cfg.Environment.Mounts(cfg.BindMounts))
 	b.storage(cfg.CheckpointStorage)
 	if err := b.source(cfg.CheckpointStorage); err != nil {
 		return err
@@ -175,7 +175,7 @@ func (b *specBuilder) task(cfg expconf.CommandConfig) error {
 	if size := cfg.Resources.ShmSize; size != nil {
 		b.spec.Env["DET_SHM_SIZE"] = strconv.FormatInt(int64(*size), 10)
 	}
-	b.mounts(cfg.BindMounts)
+	b.mounts(cfg.Environment.Mounts(cfg.BindMounts))
 	if err := b.visited(cfg); err != nil {
 		return err
 	}

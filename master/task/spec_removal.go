@@ -14,7 +14,7 @@ import (
 func (b *specBuilder) removal(cfg expconf.Config) error {
 	b.own(cfg.Environment.EnvironmentVariables) // by which it may sign in to its storage
 	b.common()
-	b.mounts(cfg.BindMounts)
+	b.mounts(cfg.Environment.Mounts(cfg.BindMounts))
 	b.storage(cfg.CheckpointStorage)
 	for i := range b.spec.BindMounts { // where the storage is not mounted on the node, none is made
 		b.spec.BindMounts[i].Create = false

@@ -1,0 +1,59 @@
+package expconf_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/detent-ml/detent/master/expconf"
+)
+
+// TestNomadMounts: volumes and folders of environment.nomad are those of the pool.
+func TestNomadMounts(t *testing.T) {
+	reserved := func(target string) string {
+		if strings.HasPrefix(target, "/alloc") {
+			return "/alloc"
+		}
+		return ""
+	}
+	images := expconf.Capabilities{NomadOverlay: true, BindMounts: true, Volumes: []string{"datasets", "scratch"}, Limits: &expconf.ContainerLimits{HostPaths: []string{"/data/*"}, Reserved: reserved}}
+	bare := expconf.Capabilities{NomadOverlay: true, BindMounts: true}
+	chroot := expconf.Capabilities{NomadOverlay: true, Volumes: []string{"datasets"}}
+	for _, c := range []struct {
+		nomad string
+		can   expconf.Capabilities
+		want  string
+	}{
+		{"volumes: [{name: datasets, container_path: /d}], host_paths: [{host_path: /data/x, container_path: /x}]", images, ""},
+		{"volumes: [{name: gone, container_path: /d}]", images, "environment.nomad.volumes[0].name: gone is not a volume of this resource pool"},
+		{"volumes: [{name: gone, container_path: /d}]", bare, "this pool has none"},
+		{"volumes: [{name: datasets, container_path: /alloc/x}]", images, "would take /alloc"},
+		{"volumes: [{name: datasets, container_path: /b/}]", images, "/b/ is taken by bind_mounts already"},
+		{"host_paths: [{host_path: /etc, container_path: /x}]", images, "environment.nomad.host_paths[0].host_path: /etc is not open"},
+		{"host_paths: [{host_path: /data/../etc, container_path: /x}]", images, "is not open"},
+		{"host_paths: [{host_path: /data/x, container_path: /b}]", images, "taken by bind_mounts"},
+		{"host_paths: [{host_path: /etc, container_path: /x}]", bare, ""},
+		{"host_paths: [{host_path: /etc, container_path: /x}]", chroot, "environment.nomad.host_paths[0]: is not available in this resource pool"},
+		{"volumes: [{name: datasets, container_path: /d}]", chroot, ""},
+		{"constraints: [{attribute: '${meta.x}', value: y}]", chroot, ""},
+	} {
+		text := "bind_mounts: [{host_path: /data/b, container_path: /b}]\nenvironment: {nomad: {" + c.nomad + "}}"
+		raw, _, err := expconf.ParseCommand("x.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg, err := expconf.CompleteCommand(raw, expconf.CommandDefaults{Description: "d"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.can.Limits == nil && !c.can.BindMounts {
+			cfg.BindMounts = nil
+		}
+		err = cfg.Refused(c.can)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", c.nomad, err, c.want)
+		}
+		if mounts := cfg.Environment.Mounts(cfg.BindMounts); len(mounts) != len(cfg.BindMounts)+strings.Count(c.nomad, "host_path:") {
+			t.Errorf("%s: mounts %v", c.nomad, mounts)
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package task
+
+import (
+	"cmp"
+
+	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/expconf"
+)
+
+// defaultWeight is that of an affinity or spread which says none.
+const defaultWeight = 50
+
+// overlay is what an attempt's environment.nomad adds to its job. Folders of the node are
+// not in it: drivers and runners mount them like bind_mounts.
+func overlay(n *expconf.Nomad) jobspecs.Overlay {
+	if n == nil {
+		return jobspecs.Overlay{}
+	}
+	o := jobspecs.Overlay{Meta: n.Meta}
+	for _, c := range n.Constraints {
+		o.Constraints = append(o.Constraints, jobspecs.Constraint(c))
+	}
+	for _, a := range n.Affinities {
+		o.Affinities = append(o.Affinities, jobspecs.Affinity{Constraint: jobspecs.Constraint{Attribute: a.Attribute, Operator: a.Operator, Value: a.Value},
+			Weight: cmp.Or(deref(a.Weight), defaultWeight)})
+	}
+	for _, s := range n.Spread {
+		spread := jobspecs.Spread{Attribute: s.Attribute, Weight: cmp.Or(deref(s.Weight), defaultWeight)}
+		for _, t := range s.Targets {
+			spread.Targets = append(spread.Targets, jobspecs.SpreadTarget(t))
+		}
+		o.Spreads = append(o.Spreads, spread)
+	}
+	for _, v := range n.Volumes {
+		o.Volumes = append(o.Volumes, jobspecs.Volume{Name: v.Name, Path: v.ContainerPath, ReadOnly: v.ReadOnly})
+	}
+	return o
+}
