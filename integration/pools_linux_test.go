@@ -36,7 +36,7 @@ job "volume" {
       driver = "docker"
       config {
         network_mode = "host"
-        ulimit { memlock = "12345678" }
+        ulimit { nofile = "1234" }
       }
       env { FROM_THE_POOL = "yes" }
       volume_mount {
@@ -123,12 +123,12 @@ for path in ("/offered/x", "/open/x"):
         raise SystemExit(path + " could be written")
     except OSError as e:
         print(path, e.strerror, flush=True)
-print("limit", resource.getrlimit(resource.RLIMIT_MEMLOCK)[0], os.environ["FROM_THE_POOL"], flush=True)
+print("limit", resource.getrlimit(resource.RLIMIT_NOFILE)[0], os.environ["FROM_THE_POOL"], flush=True)
 with core.init() as context:
     context.train.report_validation_metrics(1, {"loss": 1.0})
 `))
 	d.waitState(t, id, v1.ExperimentStateCompleted)
-	holds(t, "its log", d.log(t, id), "/offered/x Read-only file system", "/open/x Read-only file system", "limit 12345678 yes")
+	holds(t, "its log", d.log(t, id), "/offered/x Read-only file system", "/open/x Read-only file system", "limit 1234 yes")
 	if left, err := os.ReadFile(filepath.Join(dir, "shared", "taken")); err != nil || string(left) != "by the trial" {
 		t.Errorf("on the node the volume holds %q: %v", left, err)
 	}
@@ -149,8 +149,8 @@ func (d *inContainers) notOffered(t *testing.T) {
 	id := d.submit(t, config(`resources: {resource_pool: volume}
 environment: {nomad: {constraints: [{attribute: "${meta.disk}", value: slow}]}}`), script(""))
 	eventually(t, "the reason why it waits", func() (bool, error) {
-		out, err := d.det(t, "job", "list")
-		return strings.Contains(out, "where environment.nomad.constraints are not met"), fmt.Errorf("%w: %s", err, out)
+		why := d.trial(t, id).WaitingReason
+		return strings.Contains(why, "where environment.nomad.constraints are not met"), fmt.Errorf("it says %q", why)
 	})
 	if out, err := d.det(t, "experiment", "kill", itoa(id)); err != nil {
 		t.Fatalf("%v: %s", err, out)
