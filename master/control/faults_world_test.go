@@ -183,7 +183,7 @@ func (w *troubledWorld) commands() {
 	w.many = true
 	for i := range simMany {
 		if _, err := w.db.CreateTask(w.t.Context(), store.NewTask{ID: fmt.Sprintf("many%d", i), Type: "COMMAND", OwnerID: 1, WorkspaceID: 1, Name: "many",
-			Config: []byte("{}"), Pool: "default", Slots: 1, Priority: 42}); err != nil {
+			Config: []byte(`{"description": "many"}`), Pool: "default", Slots: 1, Priority: 42}); err != nil {
 			w.t.Fatal(err)
 		}
 	}
