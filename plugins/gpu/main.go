@@ -98,7 +98,7 @@ func probe(w io.Writer) error {
 		return err
 	}
 	list := []found{}
-	for _, d := range gpus.NewWard(gpus.Policy{}).Judge(scan, nil, time.Time{}) {
+	for _, d := range gpus.NewMonitor(gpus.Policy{}).Judge(scan, nil, time.Time{}) {
 		list = append(list, found{d.ID, d.Model, d.MemoryMiB, d.BusID, d.Capability, d.Why})
 	}
 	e := json.NewEncoder(w)

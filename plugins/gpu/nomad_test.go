@@ -151,7 +151,7 @@ func (n *node) waits(t *testing.T, id string) {
 	})
 }
 
-// driversAreWell: a GPU that is sick is nothing that a person should read as a driver that is.
+// driversAreWell: a GPU that is unhealthy is nothing that a person should read as a driver that is.
 func (n *node) driversAreWell(t *testing.T) {
 	t.Helper()
 	node, _, err := n.API.Nodes().Info(n.NodeID, nil)

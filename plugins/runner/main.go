@@ -33,9 +33,9 @@ import (
 	_ "golang.org/x/crypto/x509roots/fallback" // for images without certificates of authorities
 
 	"github.com/detent-ml/detent/plugins/runner/attempt"
-	"github.com/detent-ml/detent/plugins/runner/collect"
 	"github.com/detent-ml/detent/plugins/runner/credentials"
 	"github.com/detent-ml/detent/plugins/runner/detcli"
+	"github.com/detent-ml/detent/plugins/runner/gc"
 	"github.com/detent-ml/detent/plugins/runner/sandbox"
 	"github.com/detent-ml/detent/plugins/runner/shell"
 )
@@ -82,7 +82,7 @@ func command(args []string) int {
 			return 1
 		}
 		return 0
-	case collect.Verb:
+	case gc.Verb:
 		return collects(args[1:])
 	case attempt.DumpVerb:
 		if len(args) != 2 {
@@ -101,7 +101,7 @@ func command(args []string) int {
 	return attempt.CodeMisplaced
 }
 
-// ends are the signals by which Nomad asks for the end. A broken pipe to Nomad's
+// ends receives the signals by which Nomad asks a task to end. A broken pipe to Nomad's
 // log collector is no reason to end: it is noticed as a failed write.
 func ends() <-chan os.Signal {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE, syscall.SIGHUP)
@@ -110,7 +110,7 @@ func ends() <-chan os.Signal {
 	return c
 }
 
-// self is the path by which a shell in the box can run this executable.
+// self is the path by which a shell in the sandbox can run this executable.
 func self() string {
 	path, err := os.Executable()
 	if err != nil {
@@ -142,7 +142,7 @@ func collects(args []string) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	if err := collect.Main(ctx, args[0], os.Stdout); err != nil {
+	if err := gc.Main(ctx, args[0], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

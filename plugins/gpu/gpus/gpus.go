@@ -2,10 +2,10 @@
 //
 // It exists because knowing and judging are different things. A Source knows: it
 // lists the GPUs, measures them and passes on what the driver reports by itself.
-// There are two, of NVIDIA's library and of a file that simulates it. A Ward
-// (ward.go) judges: it remembers what was seen, so that a GPU which is suddenly
+// There are two, of NVIDIA's library and of a file that simulates it. A Monitor
+// (monitor.go) judges: it remembers what was seen, so that a GPU which is suddenly
 // missing is known to be lost rather than never to have been, and decides when
-// one is sick and when it has recovered. The Ward is pure: time and sightings are
+// one is unhealthy and when it has recovered. The Monitor is pure: time and sightings are
 // its arguments.
 package gpus
 

@@ -13,7 +13,7 @@ import (
 // fabricInfo is a function that drivers before 525 lack. To call it there would end the program.
 const fabricInfo = "nvmlDeviceGetGpuFabricInfo"
 
-// examine reads what says that a GPU is sick.
+// examine reads what says that a GPU is unhealthy.
 func (r *reader) examine(g *gpus.GPU) {
 	h := r.handle
 	if n, ret := h.GetTotalEccErrors(nvml.MEMORY_ERROR_TYPE_UNCORRECTED, nvml.VOLATILE_ECC); r.ok(ret) {

@@ -133,7 +133,7 @@ func (c config) settings() (settings, error) {
 	return s, s.simulate(c.Simulate)
 }
 
-// judge reads what makes a GPU sick.
+// judge reads what makes a GPU unhealthy.
 func (s *settings) judge(h *health) error {
 	s.policy.IgnoreECC, s.policy.IgnoreNVLink = !h.ECC, !h.NVLink
 	var err error

@@ -73,7 +73,7 @@ func (p *Plugin) rest(ctx context.Context) bool {
 // event takes in what a source reports by itself.
 func (p *Plugin) event(e gpus.Event) {
 	p.mu.Lock()
-	matters := p.ward.Note(e, p.now())
+	matters := p.monitor.Note(e, p.now())
 	p.mu.Unlock()
 	if e.Xid != 0 {
 		p.log.Warn("the driver reports an error of a GPU", "gpu", e.ID, "xid", e.Xid, "matters", matters)
@@ -104,7 +104,7 @@ func (p *Plugin) examine() error {
 		p.driver = gpus.Scan{Driver: scan.Driver, CUDA: scan.CUDA}
 		scan.GPUs = p.wanted(scan.GPUs)
 	}
-	p.patients = p.ward.Judge(scan, err, p.now())
+	p.diagnoses = p.monitor.Judge(scan, err, p.now())
 	return err
 }
 
@@ -130,7 +130,7 @@ func (p *Plugin) wanted(all []gpus.GPU) []gpus.GPU {
 // groups puts the devices of each model together, as Nomad wants them.
 func (p *Plugin) groups() []*device.DeviceGroup {
 	var groups []*device.DeviceGroup
-	for _, d := range p.patients {
+	for _, d := range p.diagnoses {
 		model := modelOf(d.Device)
 		n := len(groups)
 		if n == 0 || groups[n-1].Name != model {
@@ -187,7 +187,7 @@ func (p *Plugin) attributes(d gpus.Device) map[string]*structs.Attribute {
 	return attrs
 }
 
-// logChanges says which devices fell sick, and which are well again.
+// logChanges says which devices became unhealthy, and which are healthy again.
 func (p *Plugin) logChanges(before, after []*device.DeviceGroup) {
 	was := map[string]*device.Device{}
 	for _, g := range before {
@@ -204,7 +204,7 @@ func (p *Plugin) logChanges(before, after []*device.DeviceGroup) {
 			case d.Healthy && old == nil:
 				p.log.Info("a GPU", "gpu", d.ID, "model", g.Name)
 			case d.Healthy && !old.Healthy:
-				p.log.Info("a GPU is well again", "gpu", d.ID, "model", g.Name)
+				p.log.Info("a GPU is healthy again", "gpu", d.ID, "model", g.Name)
 			}
 		}
 	}

@@ -35,17 +35,17 @@ type Plugin struct {
 	meter   meter
 
 	// mu is not held while a driver is called: a call may not return.
-	mu       sync.Mutex
-	settings settings
-	ward     *gpus.Ward
-	patients []gpus.Patient // as last told
-	driver   gpus.Scan      // the last one that there was; versions only
-	wake     chan struct{}  // an event happened that may matter
+	mu        sync.Mutex
+	settings  settings
+	monitor   *gpus.Monitor
+	diagnoses []gpus.Diagnosis // as last told
+	driver    gpus.Scan        // the last one that there was; versions only
+	wake      chan struct{}    // an event happened that may matter
 }
 
 // New makes a plugin of that version.
 func New(version string, log hclog.Logger) *Plugin {
-	p := &Plugin{log: log, version: version, now: time.Now, open: openSource, wake: make(chan struct{}, 1), settings: settings{}, ward: gpus.NewWard(gpus.Policy{})}
+	p := &Plugin{log: log, version: version, now: time.Now, open: openSource, wake: make(chan struct{}, 1), settings: settings{}, monitor: gpus.NewMonitor(gpus.Policy{})}
 	p.scanner.open = func() (gpus.Source, error) { return p.open(p.current()) }
 	return p
 }
@@ -91,7 +91,7 @@ func (p *Plugin) SetConfig(c *base.Config) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.settings = s
-	p.ward = gpus.NewWard(s.policy)
+	p.monitor = gpus.NewMonitor(s.policy)
 	return nil
 }
 

@@ -89,7 +89,7 @@ func newBench(t *testing.T, state simulated.State, change ...func(*config)) *ben
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.settings, b.ward = s, gpus.NewWard(s.policy)
+	b.settings, b.monitor = s, gpus.NewMonitor(s.policy)
 	b.Plugin.now = func() time.Time { b.mu.Lock(); defer b.mu.Unlock(); return b.now }
 	return b
 }
@@ -160,7 +160,7 @@ func TestFingerprint(t *testing.T) {
 	}
 	b.write(simulated.State{GPUs: []simulated.GPU{{ID: "GPU-1", Model: "A100", Sick: "it smells"}, {ID: "GPU-2", Model: "H200"}, {ID: "GPU-3", Model: "A100"}, {ID: "GPU-4"}}})
 	if got := healthOf(next(t, ch)); !slices.Equal(got, []string{"it smells", "", ""}) {
-		t.Errorf("sick: %q", got)
+		t.Errorf("unhealthy: %q", got)
 	}
 	b.write(simulated.State{GPUs: []simulated.GPU{{ID: "GPU-1", Model: "A100"}, {ID: "GPU-2", Model: "H200", Xids: []uint64{94}}, {ID: "GPU-3", Model: "A100", Xids: []uint64{31}}}})
 	var got []string
@@ -168,11 +168,11 @@ func TestFingerprint(t *testing.T) {
 		got = healthOf(next(t, ch))
 	}
 	if got[0] != "" || got[1] != "" {
-		t.Errorf("an error of a program makes a GPU sick: %q", got)
+		t.Errorf("an error of a program makes a GPU unhealthy: %q", got)
 	}
 	b.pass(defaultQuiet)
 	if got := healthOf(next(t, ch)); !slices.Equal(got, []string{"", "", ""}) {
-		t.Errorf("well again: %q", got)
+		t.Errorf("healthy again: %q", got)
 	}
 	b.write(simulated.State{Error: "version mismatch"})
 	if got := healthOf(next(t, ch)); len(got) != 3 || !strings.Contains(got[2], "version mismatch") {
@@ -225,7 +225,7 @@ func TestReserve(t *testing.T) {
 }
 
 // TestHang: a driver that does not answer makes the GPUs unhealthy, and holds up neither Nomad's questions
-// nor the end; when it answers again they are well.
+// nor the end; when it answers again they are healthy.
 func TestHang(t *testing.T) {
 	sound := simulated.State{GPUs: []simulated.GPU{{ID: "GPU-1"}, {ID: "GPU-2"}}}
 	b := newBench(t, sound, func(c *config) { c.AnswerWithin = "100ms" })
@@ -257,7 +257,7 @@ func TestHang(t *testing.T) {
 	}
 	b.write(sound)
 	if got := healthOf(next(t, ch)); !slices.Equal(got, []string{"", ""}) {
-		t.Errorf("well again: %q", got)
+		t.Errorf("healthy again: %q", got)
 	}
 	b.write(hung)
 	next(t, ch)

@@ -35,8 +35,8 @@ func (p *Plugin) Reserve(ids []string) (*device.ContainerReservation, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	known := map[string]gpus.Patient{}
-	for _, d := range p.patients {
+	known := map[string]gpus.Diagnosis{}
+	for _, d := range p.diagnoses {
 		known[d.ID] = d
 	}
 	res := &device.ContainerReservation{Envs: map[string]string{}}

@@ -41,13 +41,13 @@ func (p *Plugin) Stats(ctx context.Context, interval time.Duration) (<-chan *dev
 func (p *Plugin) measure() []*device.DeviceGroupStats {
 	source := p.scanner.current()
 	p.mu.Lock()
-	patients, patience := p.patients, p.settings.answerWithin
+	diagnoses, patience := p.diagnoses, p.settings.answerWithin
 	p.mu.Unlock()
 	if source == nil {
 		return nil
 	}
 	var groups []*device.DeviceGroupStats
-	for _, d := range patients {
+	for _, d := range diagnoses {
 		sample, err := p.meter.measure(source, d.ID, patience)
 		if err != nil {
 			p.log.Debug("a GPU is not measured", "gpu", d.ID, "error", err)

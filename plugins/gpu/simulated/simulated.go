@@ -3,7 +3,7 @@
 //
 // The GPUs are what a small file says (state.go): how many, of which model, how
 // they are and what they do. The file may be changed while the plugin runs, and
-// what it says is so within a moment: a test makes a GPU sick by writing why.
+// what it says is so within a moment: a test makes a GPU unhealthy by writing why.
 package simulated
 
 import (

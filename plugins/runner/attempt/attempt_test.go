@@ -19,8 +19,8 @@ var complete = []string{
 	"NOMAD_ALLOC_ID=x", "NOMAD_ALLOC_DIR=/opt/alloc", "NOMAD_TASK_DIR=/opt/local", "NOMAD_SECRETS_DIR=/opt/secrets",
 }
 
-func TestPlaceOf(t *testing.T) {
-	p, err := PlaceOf(t.Context(), append([]string{"NOMAD_PORT_c10d=1", "NOMAD_HOST_PORT_c10d=2", "NOMAD_PORT_runner=3", "NOMAD_HOST_IP_c10d=10.0.0.9", "NOMAD_IP_c10d=172.17.0.2"}, complete...))
+func TestReadNomadTask(t *testing.T) {
+	p, err := ReadNomadTask(t.Context(), append([]string{"NOMAD_PORT_c10d=1", "NOMAD_HOST_PORT_c10d=2", "NOMAD_PORT_runner=3", "NOMAD_HOST_IP_c10d=10.0.0.9", "NOMAD_IP_c10d=172.17.0.2"}, complete...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,14 +28,14 @@ func TestPlaceOf(t *testing.T) {
 		len(p.Masters.URLs) != 2 || p.Masters.URLs[1] != "http://b:8080" || p.Masters.File != "/local/masters" || p.NodeName == "" {
 		t.Fatalf("%+v", p)
 	}
-	p, err = PlaceOf(t.Context(), append(complete, "NOMAD_ALLOC_DIR=/alloc", "DET_NODE_ADDRESS=192.168.0.1", "NOMAD_IP_x=10.0.0.1", "DET_NODE_NAME=n1"))
+	p, err = ReadNomadTask(t.Context(), append(complete, "NOMAD_ALLOC_DIR=/alloc", "DET_NODE_ADDRESS=192.168.0.1", "NOMAD_IP_x=10.0.0.1", "DET_NODE_NAME=n1"))
 	if err != nil || !p.PrivateRoot || p.Address != "192.168.0.1" || p.NodeName != "n1" {
 		t.Fatalf("%+v %v", p, err)
 	}
-	if p, err = PlaceOf(t.Context(), append(complete, "DET_MASTERS=http://127.0.0.1:8080")); err != nil || p.Address != "127.0.0.1" {
+	if p, err = ReadNomadTask(t.Context(), append(complete, "DET_MASTERS=http://127.0.0.1:8080")); err != nil || p.Address != "127.0.0.1" {
 		t.Fatalf("an address towards the master was not found: %+v %v", p, err)
 	}
-	_, err = PlaceOf(t.Context(), []string{"DET_RANK=-1"})
+	_, err = ReadNomadTask(t.Context(), []string{"DET_RANK=-1"})
 	for _, name := range []string{"DET_ALLOCATION_ID", "NOMAD_ALLOC_DIR", "NOMAD_TASK_DIR", "NOMAD_SECRETS_DIR", "NOMAD_ALLOC_ID", `DET_RANK is "-1"`} {
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%v does not name %s", err, name)
@@ -113,7 +113,7 @@ func TestWhatRefusalsMean(t *testing.T) {
 }
 
 func TestTheSpecsWordsAndTheRunners(t *testing.T) {
-	p := &Place{NomadAllocID: "alloc", NodeName: "n1", AllocDir: "/a", Env: map[string]string{"A": "node", "NOMAD_JWT_x": "secret", "PYTHONPATH": "/mine"}}
+	p := &NomadTask{NomadAllocID: "alloc", NodeName: "n1", AllocDir: "/a", Env: map[string]string{"A": "node", "NOMAD_JWT_x": "secret", "PYTHONPATH": "/mine"}}
 	spec := &v1.TaskSpec{TaskID: "t", AllocationID: "t.1", Env: map[string]string{
 		"A": "spec", "DET_MASTER": "http://elsewhere", "DET_AGENT_ID": "said", "DET_RESOURCES_ID": "said", "NO_PROXY": "x", "HTTP_PROXY": "http://p",
 	}}
@@ -145,7 +145,7 @@ func TestScratch(t *testing.T) {
 		{private: true},
 		{bare: true},
 	} {
-		p := &Place{PrivateRoot: c.private}
+		p := &NomadTask{PrivateRoot: c.private}
 		spec := &v1.TaskSpec{Env: map[string]string{}}
 		if c.own != "" {
 			spec.Env["TMPDIR"] = c.own
@@ -184,7 +184,7 @@ func TestCounter(t *testing.T) {
 }
 
 func TestStateIsWrittenWhole(t *testing.T) {
-	p := &Place{AllocDir: t.TempDir(), NomadAllocID: "n-1"}
+	p := &NomadTask{AllocDir: t.TempDir(), NomadAllocID: "n-1"}
 	path := p.statePath()
 	s := state{AllocationID: "a", Token: "secret", Ended: &ended{Code: 3, Reason: "x"}}
 	if err := s.save(p); err != nil {
@@ -215,7 +215,7 @@ func TestTheNodesCountIsOnlyLikely(t *testing.T) {
 	if now.node < 0 {
 		t.Skip("this kernel does not count")
 	}
-	p := &Place{Env: map[string]string{"NOMAD_MEMORY_LIMIT": "512"}}
+	p := &NomadTask{Env: map[string]string{"NOMAD_MEMORY_LIMIT": "512"}}
 	for _, c := range []struct {
 		before tally
 		likely bool

@@ -36,7 +36,7 @@ const (
 // claim asks at the gate until a master decides. The error is a *masters.Refusal
 // when the answer is no. The certificate is reported whether or not the gateway has its
 // port: a master that knew of none would talk to whoever took that port.
-func claim(ctx context.Context, p *Place, list *masters.List, nonce, certificate string, journal *logs.Journal) (v1.ClaimResponse, error) {
+func claim(ctx context.Context, p *NomadTask, list *masters.List, nonce, certificate string, journal *logs.Journal) (v1.ClaimResponse, error) {
 	var out v1.ClaimResponse
 	began, told := time.Now(), time.Time{}
 	for {

@@ -34,7 +34,7 @@ func TestLinksLeadToMounts(t *testing.T) {
 	if err := link(l, list("full")); err == nil || !strings.Contains(err.Error(), "came with the task's code") {
 		t.Errorf("code in the place of a mount: %v", err)
 	}
-	if b := setup(&Place{PrivateRoot: true, TaskDir: dir}, &v1.TaskSpec{BindMounts: list("data/in")}, l, nil).Binds; len(b) != 2 {
+	if b := setup(&NomadTask{PrivateRoot: true, TaskDir: dir}, &v1.TaskSpec{BindMounts: list("data/in")}, l, nil).Binds; len(b) != 2 {
 		t.Errorf("what is linked is mounted as well: %+v", b)
 	}
 }

@@ -24,7 +24,7 @@ const maxSession = 64
 // tools, so that every client of S3 finds it: boto3, the AWS command line, s5cmd.
 // No key is in the environment. What the user's own configuration says wins;
 // DET_AWS_CONFIG_FILE tells our own package of ours in any case.
-func signIn(p *Place, self string, spec *v1.TaskSpec, l layout, env map[string]string) error {
+func signIn(p *NomadTask, self string, spec *v1.TaskSpec, l layout, env map[string]string) error {
 	c := spec.Credentials
 	if c == nil {
 		return nil

@@ -13,7 +13,7 @@ import (
 
 func TestSignIn(t *testing.T) {
 	dir := t.TempDir()
-	p := &Place{SecretsDir: "/secrets"}
+	p := &NomadTask{SecretsDir: "/secrets"}
 	l := layout{runDir: runDir, physical: dir}
 	env := map[string]string{}
 	if err := signIn(p, "/alloc/det-runner", &v1.TaskSpec{}, l, env); err != nil || len(env) != 0 {
@@ -50,7 +50,7 @@ func TestSignInByIdentity(t *testing.T) {
 	spec := &v1.TaskSpec{AllocationID: "1." + strings.Repeat("a", 80) + ".2",
 		Credentials: &v1.Credentials{By: v1.SignInByWebIdentity, RoleARN: "arn:aws:iam::1:role/r", STSEndpoint: "https://sts"}}
 	env := map[string]string{}
-	if err := signIn(&Place{SecretsDir: "/secrets"}, "/alloc/det-runner", spec, layout{physical: t.TempDir()}, env); err != nil {
+	if err := signIn(&NomadTask{SecretsDir: "/secrets"}, "/alloc/det-runner", spec, layout{physical: t.TempDir()}, env); err != nil {
 		t.Fatal(err)
 	}
 	if len(env["AWS_ROLE_SESSION_NAME"]) != 64 || strings.Contains(env["AWS_ROLE_SESSION_NAME"], ".") {

@@ -48,7 +48,7 @@ func given(spec *v1.TaskSpec) []string {
 
 // checkDevices says what is wrong with the GPUs that this task sees. The error
 // lies with the node, not with the program.
-func checkDevices(ctx context.Context, p *Place, spec *v1.TaskSpec) error {
+func checkDevices(ctx context.Context, p *NomadTask, spec *v1.TaskSpec) error {
 	want := given(spec)
 	if len(want) == 0 {
 		return nil
@@ -138,7 +138,7 @@ func orNone(ids []string) string {
 
 // askNvidia looks whether NVIDIA's own program, where there is one, sees all that
 // was given. Outside of a container it sees those of others as well.
-func askNvidia(ctx context.Context, p *Place, want []string) error {
+func askNvidia(ctx context.Context, p *NomadTask, want []string) error {
 	program := ""
 	for dir := range strings.SplitSeq(orDefault(p.Env["PATH"], defaultPath), ":") {
 		path := filepath.Join(dir, "nvidia-smi")
@@ -188,7 +188,7 @@ func orDefault(s, other string) string {
 // that read CUDA_VISIBLE_DEVICES expect numbers, so that is what they get there; on a
 // bare node numbers are not sure to mean the same GPUs, so they get ids. Parts of a
 // GPU (MIG) have no numbers.
-func restrict(p *Place, spec *v1.TaskSpec, env map[string]string) {
+func restrict(p *NomadTask, spec *v1.TaskSpec, env map[string]string) {
 	ids := given(spec)
 	if len(ids) == 0 {
 		return

@@ -30,7 +30,7 @@ type layout struct {
 func (l layout) inRun(rel string) string { return l.runDir + "/" + rel }
 
 // placeholders are what a spec leaves open because only the runner knows it.
-func placeholders(p *Place, master, token string) *strings.Replacer {
+func placeholders(p *NomadTask, master, token string) *strings.Replacer {
 	return strings.NewReplacer(
 		"{{DET_MASTER}}", master,
 		"{{DET_SESSION_TOKEN}}", token,
@@ -39,9 +39,9 @@ func placeholders(p *Place, master, token string) *strings.Replacer {
 	)
 }
 
-// withheld are variables of this process that are not the program's business:
+// isPrivate are variables of this process that are not the program's business:
 // other systems' tokens, and where the real masters are.
-func withheld(name string) bool {
+func isPrivate(name string) bool {
 	switch name {
 	case "NOMAD_TOKEN", "NOMAD_UNIX_ADDR", "VAULT_TOKEN", "DET_MASTERS", "DET_MASTERS_FILE", "DET_MASTER_CA",
 		"DET_NODE_ID", "DET_NODE_NAME", "DET_NODE_ADDRESS", "DET_RANK", "DET_DRIVER", "DET_NETWORK", "DET_MAIN_SECRETS", "DET_MASTER_CERT_FILE", "DET_MASTER_CERT_NAME":
@@ -52,10 +52,10 @@ func withheld(name string) bool {
 
 // environ is the program's environment: this process's own, the spec's over it,
 // and over both what only the runner knows.
-func environ(p *Place, spec *v1.TaskSpec, token, master string, port int, l layout) map[string]string {
+func environ(p *NomadTask, spec *v1.TaskSpec, token, master string, port int, l layout) map[string]string {
 	env := map[string]string{"PATH": defaultPath}
 	for k, v := range p.Env {
-		if !withheld(k) {
+		if !isPrivate(k) {
 			env[k] = v
 		}
 	}
@@ -109,7 +109,7 @@ func environ(p *Place, spec *v1.TaskSpec, token, master string, port int, l layo
 }
 
 // python makes Python find our package and the pool's interpreter.
-func python(p *Place, spec *v1.TaskSpec, env map[string]string, l layout) {
+func python(p *NomadTask, spec *v1.TaskSpec, env map[string]string, l layout) {
 	if l.harness != "" {
 		env["PYTHONPATH"] = join(l.harness, env["PYTHONPATH"])
 	}

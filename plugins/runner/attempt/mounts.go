@@ -10,7 +10,7 @@ import (
 )
 
 // setup is the box that a task asks for.
-func setup(p *Place, spec *v1.TaskSpec, l layout, files []sandbox.Bind) sandbox.Setup {
+func setup(p *NomadTask, spec *v1.TaskSpec, l layout, files []sandbox.Bind) sandbox.Setup {
 	s := sandbox.Setup{Stage: p.local("stage"), PrivateRoot: p.PrivateRoot}
 	if l.physical != l.runDir {
 		s.Binds = append(s.Binds, sandbox.Bind{Source: l.physical, Target: l.runDir})

@@ -35,7 +35,7 @@ const maxArchive = 2 << 30
 // tasks their own root that is /run/determined itself; else it lies in the task's
 // folder and is mounted there, and where not even that is possible, programs are
 // told its real path.
-func arrange(p *Place, spec *v1.TaskSpec, bare bool) (layout, error) {
+func arrange(p *NomadTask, spec *v1.TaskSpec, bare bool) (layout, error) {
 	l := layout{runDir: runDir, physical: p.local("run")}
 	if p.PrivateRoot && writable(runDir) {
 		l.physical = runDir
@@ -124,7 +124,7 @@ func (l layout) onNode(p string) (string, bool) {
 
 // writeFiles writes the spec's small files. Those outside of the run directory
 // are written aside and come back as mounts, unless the root is the task's own.
-func writeFiles(p *Place, l layout, files []v1.TaskFile, fill *strings.Replacer) ([]sandbox.Bind, error) {
+func writeFiles(p *NomadTask, l layout, files []v1.TaskFile, fill *strings.Replacer) ([]sandbox.Bind, error) {
 	var binds []sandbox.Bind
 	for i, f := range files {
 		mode := os.FileMode(f.Mode).Perm()
@@ -196,7 +196,7 @@ func pythonShim(l *layout, prefer string) error {
 func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // fetchContext downloads the user's code into the working directory.
-func fetchContext(ctx context.Context, p *Place, list *masters.List, token, url string, l layout) error {
+func fetchContext(ctx context.Context, p *NomadTask, list *masters.List, token, url string, l layout) error {
 	if url == "" {
 		return nil
 	}
@@ -209,7 +209,7 @@ func fetchContext(ctx context.Context, p *Place, list *masters.List, token, url 
 
 // fetchHarness makes the Python package that belongs to the master available:
 // from a folder of the node, or downloaded. The program may ask for its own.
-func fetchHarness(ctx context.Context, p *Place, list *masters.List, token string, env map[string]string) (string, error) {
+func fetchHarness(ctx context.Context, p *NomadTask, list *masters.List, token string, env map[string]string) (string, error) {
 	if env["DET_SKIP_HARNESS"] != "" || env["DET_USE_INSTALLED_HARNESS"] == "1" {
 		return "", nil
 	}

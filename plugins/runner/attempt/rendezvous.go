@@ -20,7 +20,7 @@ import (
 
 // gather waits until every member has arrived. An attempt of one member waits
 // for nobody.
-func gather(ctx context.Context, p *Place, spec *v1.TaskSpec, list *masters.List, token string, journal *logs.Journal) (v1.MemberRendezvousResponse, error) {
+func gather(ctx context.Context, p *NomadTask, spec *v1.TaskSpec, list *masters.List, token string, journal *logs.Journal) (v1.MemberRendezvousResponse, error) {
 	if spec.Members <= 1 {
 		slots := spec.Slots
 		if len(spec.SlotIDs) > 0 {

@@ -28,7 +28,7 @@ import (
 const (
 	CodeMisplaced = 64 // not started by a job of the master's
 	CodePrepare   = 74 // code, harness or files could not be brought
-	CodeRefused   = 75 // the gate said no
+	CodeRefused   = 75 // the master rejected the claim
 	CodeMounts    = 78 // the sandbox could not be built
 	CodeUnfit     = 79 // the node has not the devices that the attempt was given
 	CodeInternal  = 70
@@ -46,19 +46,19 @@ type Process struct {
 
 // A run is an attempt under way.
 type run struct {
-	p       *Place
-	self    string
-	spec    *v1.TaskSpec
-	token   string
-	masters *masters.List
-	journal *logs.Journal
-	spool   *logs.Spool
-	stop    *stopper
-	gate    *gateway.Server // nil when its port could not be had
-	lookout *lookout
-	noting  sync.Mutex // while the program runs, for state
-	state   state
-	oom     tally // kills by the kernel before the program began
+	p        *NomadTask
+	self     string
+	spec     *v1.TaskSpec
+	token    string
+	masters  *masters.List
+	journal  *logs.Journal
+	spool    *logs.Spool
+	stop     *stopper
+	gateway  *gateway.Server // nil when its port could not be had
+	policies *policyWatch
+	noting   sync.Mutex // while the program runs, for state
+	state    state
+	oom      tally // kills by the kernel before the program began
 
 	stdout, stderr *logs.Echo // nil when the program's output is not repeated
 }
@@ -70,7 +70,7 @@ func Run(proc Process) int {
 	journal := logs.NewJournal(own)
 	stop, release := newStopper(proc.Signals)
 	defer release()
-	p, err := PlaceOf(stop.ctx, proc.Env)
+	p, err := ReadNomadTask(stop.ctx, proc.Env)
 	if err != nil {
 		journal.Errorf("%v", err)
 		return CodeMisplaced
@@ -86,9 +86,9 @@ func Run(proc Process) int {
 		journal.Errorf("%v", err)
 		return CodeInternal
 	}
-	gate := serveGate(stop.ctx, &p, certificate, journal)
-	if gate != nil {
-		defer gate.Close()
+	gw := serveGateway(stop.ctx, &p, certificate, journal)
+	if gw != nil {
+		defer gw.Close()
 	}
 
 	claimed, err := claim(stop.ctx, &p, list, rand.Text(), certificate.Fingerprint, journal)
@@ -105,7 +105,7 @@ func Run(proc Process) int {
 		journal.Errorf("the claim failed: %v", err)
 		return CodeInternal
 	}
-	r := &run{p: &p, self: proc.Self, spec: &claimed.Spec, token: claimed.Token, masters: list, journal: journal, stop: stop, gate: gate}
+	r := &run{p: &p, self: proc.Self, spec: &claimed.Spec, token: claimed.Token, masters: list, journal: journal, stop: stop, gateway: gw}
 	if claimed.Spec.Env["DET_SHIPPER_EMIT_STDOUT_LOGS"] != "0" {
 		r.stdout, r.stderr = logs.NewEcho(proc.Stdout), logs.NewEcho(proc.Stderr)
 		defer r.stdout.Close(time.Second)
@@ -139,8 +139,8 @@ func (r *run) course() int {
 	defer stopShipping()
 	go shipper.Run(shipping, 0)
 	go watch(shipping, r.masters, r.spec.AllocationID, r.token, r.stop)
-	r.lookout = newLookout(r)
-	go r.lookout.tell(shipping)
+	r.policies = newPolicyWatch(r)
+	go r.policies.tell(shipping)
 	noted := r.noteStop()
 
 	end := r.execute()

@@ -20,7 +20,7 @@ import (
 // shipFor is how long the allocation's last process tries: as long as a request of
 // the program is held. DET_SHIP_WAIT_TIME is for those who cannot have it wait that
 // long; what it gives up is left in the allocation's folder, where a master reads it.
-func (p *Place) shipFor() time.Duration {
+func (p *NomadTask) shipFor() time.Duration {
 	if n, err := strconv.Atoi(p.Env["DET_SHIP_WAIT_TIME"]); err == nil && n > 0 {
 		return min(time.Duration(n)*time.Second, leftover.Hold)
 	}
@@ -38,7 +38,7 @@ func Ship(environ []string, stderr io.Writer, signals <-chan os.Signal) int {
 	journal := logs.NewJournal(own)
 	stop, release := newStopper(signals)
 	defer release()
-	p, err := PlaceOf(stop.ctx, environ)
+	p, err := ReadNomadTask(stop.ctx, environ)
 	if err != nil {
 		journal.Errorf("%v", err)
 		return CodeMisplaced
@@ -74,7 +74,7 @@ func Ship(environ []string, stderr io.Writer, signals <-chan os.Signal) int {
 }
 
 // deliver sends lines, then the report, which says that they are complete.
-func deliver(ctx context.Context, p *Place, s *state, list *masters.List, journal *logs.Journal) error {
+func deliver(ctx context.Context, p *NomadTask, s *state, list *masters.List, journal *logs.Journal) error {
 	var shipErr error
 	if !s.LogsDone {
 		if shipErr = deliverLogs(ctx, p, s, list, journal); shipErr == nil {
@@ -91,7 +91,7 @@ func deliver(ctx context.Context, p *Place, s *state, list *masters.List, journa
 	return errors.Join(shipErr, err, s.save(p))
 }
 
-func deliverLogs(ctx context.Context, p *Place, s *state, list *masters.List, journal *logs.Journal) error {
+func deliverLogs(ctx context.Context, p *NomadTask, s *state, list *masters.List, journal *logs.Journal) error {
 	spool, err := logs.OpenSpool(p.shared("logs"), logs.Limits{})
 	if err != nil {
 		return err

@@ -38,11 +38,11 @@ type ended struct {
 	Unfit  bool   `json:"unfit"`  // it was not started, because of its node
 }
 
-func (p *Place) statePath() string { return p.shared("state.json") }
+func (p *NomadTask) statePath() string { return p.shared("state.json") }
 
 // save writes the state, and once the program has ended the record of its exit for
 // a master that has to read it here.
-func (s *state) save(p *Place) error {
+func (s *state) save(p *NomadTask) error {
 	content, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return err

@@ -63,7 +63,7 @@ func (r *run) prepare(server *loopback.Server, bare bool) (*task, error) {
 	if err := placeDet(l, r.self, env); err != nil {
 		return nil, fail(CodePrepare, "%v", err)
 	}
-	socket, err := r.makeDoor(l, env)
+	socket, err := r.makeSocket(l, env)
 	if err != nil {
 		return nil, fail(CodePrepare, "%v", err)
 	}
@@ -115,10 +115,10 @@ func newPipes(r *run) (*pipes, error) {
 		p.readers = append(p.readers, from)
 		p.done.Go(func() {
 			if stream.echo == nil {
-				logs.Capture(from, stream.name, r.spool, nil, r.lookout.look)
+				logs.Capture(from, stream.name, r.spool, nil, r.policies.look)
 				return
 			}
-			logs.Capture(from, stream.name, r.spool, stream.echo, r.lookout.look)
+			logs.Capture(from, stream.name, r.spool, stream.echo, r.policies.look)
 		})
 	}
 	return p, nil

@@ -29,10 +29,10 @@ const (
 )
 
 // driver is the Nomad driver that runs this process.
-func (p *Place) driver() string { return p.Env["DET_DRIVER"] }
+func (p *NomadTask) driver() string { return p.Env["DET_DRIVER"] }
 
 // keepToken puts the token where the last process finds it.
-func (p *Place) keepToken(token string) error {
+func (p *NomadTask) keepToken(token string) error {
 	if p.driver() != execDriver {
 		return writeFile(filepath.Join(p.SecretsDir, tokenFile), []byte(token), 0o600)
 	}
@@ -50,7 +50,7 @@ func (p *Place) keepToken(token string) error {
 }
 
 // keptToken is the token that keepToken has put away.
-func (p *Place) keptToken() (string, error) {
+func (p *NomadTask) keptToken() (string, error) {
 	dir := p.Env["DET_MAIN_SECRETS"]
 	switch {
 	case p.driver() == execDriver:

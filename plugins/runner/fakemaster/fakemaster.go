@@ -60,7 +60,7 @@ func NewState(spec v1.TaskSpec) *State {
 		done: map[string]bool{}, arrived: map[int]v1.ClaimRequest{}, files: map[string][]byte{}, public: map[string]bool{}, over: make(chan struct{})}
 }
 
-// Refuse makes the gate say no.
+// Refuse makes the master reject claims.
 func (s *State) Refuse(why string) { s.with(func() { s.refusal = why }) }
 
 // Serve makes a path answer with content.

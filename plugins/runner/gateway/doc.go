@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package gateway is the door of a task: the runner's one port, on which nobody
-// gets anything without the attempt's secret but the answer to a health check.
+// Package gateway is the one port of a task, opened by its runner. Without the attempt's
+// secret it answers health checks alone.
 //
 //	Listen   answers /health from the runner's first moment on
 //	Open     once the master has said what the task offers, lets in who shows the

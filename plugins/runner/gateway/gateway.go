@@ -24,17 +24,17 @@ import (
 
 // A Server is a runner's gateway.
 type Server struct {
-	ln   net.Listener
-	http *http.Server
-	door atomic.Pointer[door]
+	ln      net.Listener
+	http    *http.Server
+	backend atomic.Pointer[backend]
 
 	// open ends the tunnels, which the server does not know any more.
 	open  context.Context
 	close context.CancelFunc
 }
 
-// A door is what is open to those who have the secret.
-type door struct {
+// A backend is the task's program, for requests with the secret.
+type backend struct {
 	secret  [32]byte // its hash, so that comparing takes the same time for any length
 	spec    v1.Gateway
 	dial    Dialer
@@ -78,9 +78,9 @@ func (s *Server) Open(spec v1.Gateway, dial Dialer) {
 	if spec.Kind == v1.GatewayOfNone || spec.Secret == "" {
 		return
 	}
-	d := &door{secret: sha256.Sum256([]byte(spec.Secret)), spec: spec, dial: dial, use: newUse(time.Now())}
-	d.reverse = d.newReverse()
-	s.door.Store(d)
+	b := &backend{secret: sha256.Sum256([]byte(spec.Secret)), spec: spec, dial: dial, use: newUse(time.Now())}
+	b.reverse = b.newReverse()
+	s.backend.Store(b)
 }
 
 // ServeHTTP answers health checks, and everything else to those with the secret.
@@ -92,45 +92,45 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintln(w, `{"status":"running"}`)
 		return
 	}
-	d := s.door.Load()
-	if d == nil || len(shown) != 1 || !d.knows(shown[0]) {
+	b := s.backend.Load()
+	if b == nil || len(shown) != 1 || !b.knows(shown[0]) {
 		w.Header().Set("Connection", "close")
 		http.Error(w, "closed", http.StatusForbidden)
 		return
 	}
 	r.Header.Del(v1.GatewayHeader)
-	if !strings.HasPrefix(r.URL.EscapedPath(), d.spec.BasePath) {
+	if !strings.HasPrefix(r.URL.EscapedPath(), b.spec.BasePath) {
 		mark(w.Header(), v1.GatewayOpen)
 		http.Error(w, "there is nothing at this path", http.StatusNotFound)
 		return
 	}
-	defer d.use.begin()()
+	defer b.use.begin()()
 	asked := tunnel.Asked(r.Header)
 	switch {
-	case d.spec.Kind == v1.GatewayOfSSH && asked == v1.GatewayTunnel:
-		d.tunnel(s.open, w) //nolint:contextcheck // what is taken over ends with the gateway, not with the request
-	case d.spec.Kind == v1.GatewayOfSSH || asked == v1.GatewayTunnel:
+	case b.spec.Kind == v1.GatewayOfSSH && asked == v1.GatewayTunnel:
+		b.tunnel(s.open, w) //nolint:contextcheck // what is taken over ends with the gateway, not with the request
+	case b.spec.Kind == v1.GatewayOfSSH || asked == v1.GatewayTunnel:
 		mark(w.Header(), v1.GatewayOpen)
 		http.Error(w, "this task does not speak that protocol", http.StatusBadRequest)
 	case asked != "":
-		d.upgrade(s.open, w, r, asked) //nolint:contextcheck // what is taken over ends with the gateway, not with the request
+		b.upgrade(s.open, w, r, asked) //nolint:contextcheck // what is taken over ends with the gateway, not with the request
 	default:
-		d.reverse.ServeHTTP(w, r)
+		b.reverse.ServeHTTP(w, r)
 	}
 }
 
-func (d *door) knows(secret string) bool {
+func (b *backend) knows(secret string) bool {
 	hash := sha256.Sum256([]byte(secret))
-	return subtle.ConstantTimeCompare(hash[:], d.secret[:]) == 1
+	return subtle.ConstantTimeCompare(hash[:], b.secret[:]) == 1
 }
 
 // mark says who gives the answer. What a program says in that field is dropped.
 func mark(h http.Header, who string) { h.Set(v1.GatewayHeader, who) }
 
-func (d *door) newReverse() *httputil.ReverseProxy {
+func (b *backend) newReverse() *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
 		Transport: &http.Transport{
-			DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return d.dial(ctx) },
+			DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return b.dial(ctx) },
 			MaxIdleConnsPerHost: 32, IdleConnTimeout: 30 * time.Second, DisableCompression: true, ExpectContinueTimeout: time.Second,
 			MaxResponseHeaderBytes: 256 << 10,
 		},
@@ -166,8 +166,8 @@ func aim(out, in *url.URL) {
 }
 
 // tunnel joins the visitor with the program, byte by byte.
-func (d *door) tunnel(open context.Context, w http.ResponseWriter) {
-	program, err := d.dial(open)
+func (b *backend) tunnel(open context.Context, w http.ResponseWriter) {
+	program, err := b.dial(open)
 	if err != nil {
 		starting(w)
 		return
@@ -179,16 +179,16 @@ func (d *door) tunnel(open context.Context, w http.ResponseWriter) {
 		_ = program.Close()
 		return
 	}
-	d.join(open, visitor, program)
+	b.join(open, visitor, program)
 }
 
 // upgrade passes on a request for another protocol, and then its bytes.
-func (d *door) upgrade(open context.Context, w http.ResponseWriter, r *http.Request, asked string) {
+func (b *backend) upgrade(open context.Context, w http.ResponseWriter, r *http.Request, asked string) {
 	out := &http.Request{Method: r.Method, URL: &url.URL{}, Host: r.Host, Header: r.Header}
 	aim(out.URL, r.URL)
 	out.Header.Set("Connection", "Upgrade")
 	out.Header.Set("Upgrade", asked)
-	conn, err := d.dial(r.Context()) //nolint:contextcheck // the request is what it waits for; open is how long it lasts
+	conn, err := b.dial(r.Context()) //nolint:contextcheck // the request is what it waits for; open is how long it lasts
 	if err != nil {
 		starting(w)
 		return
@@ -215,10 +215,10 @@ func (d *door) upgrade(open context.Context, w http.ResponseWriter, r *http.Requ
 		_ = program.Close()
 		return
 	}
-	d.join(open, visitor, program)
+	b.join(open, visitor, program)
 }
 
-func (d *door) join(open context.Context, visitor, program net.Conn) {
+func (b *backend) join(open context.Context, visitor, program net.Conn) {
 	stop := context.AfterFunc(open, func() { _ = visitor.Close(); _ = program.Close() })
 	defer stop()
 	tunnel.Join(visitor, program)

@@ -96,7 +96,7 @@ func TestSocketsInDeepFolders(t *testing.T) {
 	(*Socket)(nil).Close()
 }
 
-func TestAClosedDoor(t *testing.T) {
+func TestAClosedGateway(t *testing.T) {
 	certificate, err := NewCertificate()
 	if err != nil {
 		t.Fatal(err)

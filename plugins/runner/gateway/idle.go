@@ -19,11 +19,11 @@ const idleEvery = 30 * time.Second
 // timeout says, until report says that it has been heard or ctx ends. A program
 // that does not answer counts as used: what is not known ends nothing.
 func (s *Server) Idle(ctx context.Context, report func(ctx context.Context, since time.Time) bool) {
-	d := s.door.Load()
-	if d == nil || d.spec.Idle.TimeoutSecs <= 0 {
+	b := s.backend.Load()
+	if b == nil || b.spec.Idle.TimeoutSecs <= 0 {
 		return
 	}
-	timeout := time.Duration(d.spec.Idle.TimeoutSecs) * time.Second
+	timeout := time.Duration(b.spec.Idle.TimeoutSecs) * time.Second
 	every := min(idleEvery, max(timeout/4, 100*time.Millisecond))
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -34,7 +34,7 @@ func (s *Server) Idle(ctx context.Context, report func(ctx context.Context, sinc
 			return
 		case <-tick.C:
 		}
-		used, err := d.used(ctx, last)
+		used, err := b.used(ctx, last)
 		if err != nil {
 			used = time.Now()
 		}
@@ -48,16 +48,16 @@ func (s *Server) Idle(ctx context.Context, report func(ctx context.Context, sinc
 }
 
 // used is when the task was last used, not before from.
-func (d *door) used(ctx context.Context, from time.Time) (time.Time, error) {
+func (b *backend) used(ctx context.Context, from time.Time) (time.Time, error) {
 	now := time.Now()
-	if d.spec.Idle.By == v1.IdleByRequests || d.spec.Kind == v1.GatewayOfSSH {
-		return d.use.since(now), nil
+	if b.spec.Idle.By == v1.IdleByRequests || b.spec.Kind == v1.GatewayOfSSH {
+		return b.use.since(now), nil
 	}
-	kernels, terminals, err := d.jupyter(ctx)
+	kernels, terminals, err := b.jupyter(ctx)
 	if err != nil {
 		return now, err
 	}
-	return jupyterUsed(d.spec.Idle.By, kernels, terminals, from, now), nil
+	return jupyterUsed(b.spec.Idle.By, kernels, terminals, from, now), nil
 }
 
 // A kernel and a terminal as Jupyter's own interface shows them.
@@ -72,16 +72,16 @@ type (
 	}
 )
 
-func (d *door) jupyter(ctx context.Context) (kernels []kernel, terminals []terminal, err error) {
-	if err := d.list(ctx, "api/kernels", &kernels); err != nil {
+func (b *backend) jupyter(ctx context.Context) (kernels []kernel, terminals []terminal, err error) {
+	if err := b.list(ctx, "api/kernels", &kernels); err != nil {
 		return nil, nil, err
 	}
-	return kernels, terminals, d.list(ctx, "api/terminals", &terminals)
+	return kernels, terminals, b.list(ctx, "api/terminals", &terminals)
 }
 
 // list reads one of Jupyter's lists. Terminals may be turned off: then there are none.
-func (d *door) list(ctx context.Context, what string, out any) error {
-	status, body, err := get(ctx, d.dial, d.spec.BasePath+what)
+func (b *backend) list(ctx context.Context, what string, out any) error {
+	status, body, err := get(ctx, b.dial, b.spec.BasePath+what)
 	switch {
 	case err != nil:
 		return err

@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// Policy says what makes a GPU sick, and for how long.
+// Policy says what makes a GPU unhealthy, and for how long.
 type Policy struct {
 	// IgnoredXids are errors that programs cause in themselves.
 	IgnoredXids []uint64
 	// ResetXids are errors that only a reset of the GPU ends, however quiet it is after.
 	ResetXids []uint64
 	// Quiet is how long after its last critical error of another kind a GPU that answers
-	// counts as well again; 0 keeps it out until the plugin is started anew.
+	// counts as healthy again; 0 keeps it out of use until the plugin restarts.
 	Quiet time.Duration
 	// IgnoreECC leaves memory errors out of it, IgnoreNVLink the links between GPUs.
 	IgnoreECC, IgnoreNVLink bool
 	// Throttled is for how long its hardware must have slowed a GPU down before it
-	// counts as sick, and not have done so before it is well again; 0 is never.
+	// counts as unhealthy, and not have done so before it is healthy again; 0 is never.
 	Throttled time.Duration
 }
 
@@ -42,14 +42,14 @@ func DefaultResetXids() []uint64 {
 // memory is to be replaced, and that what must be done with the GPU has changed.
 var lookXids = [...]uint64{63, 154}
 
-// A Patient is a device with what is wrong with it.
-type Patient struct {
+// A Diagnosis is a device and what is wrong with it.
+type Diagnosis struct {
 	Device
-	Why string // "" for one that is well
+	Why string // "" for a healthy one
 }
 
-// A Ward keeps the GPUs that were ever seen, and what they suffer from.
-type Ward struct {
+// A Monitor remembers every GPU that it has seen, and what is wrong with it.
+type Monitor struct {
 	policy Policy
 	known  map[string]*record // by id of the GPU
 }
@@ -64,7 +64,7 @@ type record struct {
 	xids  map[part]xid // newest critical error of each part
 	links uint64       // that were up at some time
 
-	slowed    bool      // its hardware slows it down for so long that it counts as sick
+	slowed    bool      // its hardware slows it down for so long that it counts as unhealthy
 	slowSince time.Time // zero while it does not
 	slowLast  time.Time
 	slowWhy   string
@@ -81,16 +81,16 @@ type xid struct {
 	at   time.Time
 }
 
-// NewWard makes an empty one.
-func NewWard(p Policy) *Ward { return &Ward{policy: p, known: map[string]*record{}} }
+// NewMonitor makes a monitor that has seen no GPU.
+func NewMonitor(p Policy) *Monitor { return &Monitor{policy: p, known: map[string]*record{}} }
 
-// Note takes an event in. It says whether that may have changed anybody's health.
-func (w *Ward) Note(e Event, now time.Time) bool {
+// Note records an event. It says whether the health of a GPU may have changed.
+func (m *Monitor) Note(e Event, now time.Time) bool {
 	if e.Xid == 0 {
 		return true
 	}
-	r := w.known[e.ID]
-	if r == nil || slices.Contains(w.policy.IgnoredXids, e.Xid) {
+	r := m.known[e.ID]
+	if r == nil || slices.Contains(m.policy.IgnoredXids, e.Xid) {
 		return false
 	}
 	if slices.Contains(lookXids[:], e.Xid) {
@@ -101,43 +101,43 @@ func (w *Ward) Note(e Event, now time.Time) bool {
 		p = part{true, e.Instance, e.Compute}
 	}
 	// One that only a reset ends is not covered up by a lesser one after it.
-	if old, ok := r.xids[p]; !ok || !w.needsReset(old.code) || w.needsReset(e.Xid) {
+	if old, ok := r.xids[p]; !ok || !m.needsReset(old.code) || m.needsReset(e.Xid) {
 		r.xids[p] = xid{e.Xid, now}
 	}
 	return true
 }
 
-// Judge takes a scan in, and says how everybody is: all devices that there are,
+// Judge records a scan, and returns a diagnosis of every device: those that are there,
 // and those that there were and that only a loss can explain.
-func (w *Ward) Judge(scan Scan, failed error, now time.Time) []Patient {
+func (m *Monitor) Judge(scan Scan, failed error, now time.Time) []Diagnosis {
 	if failed != nil {
-		for _, r := range w.known {
+		for _, r := range m.known {
 			r.away = fmt.Sprintf("the driver does not answer: %v", failed)
 			r.gone = r.gone || errors.Is(failed, ErrUnloaded)
 		}
 	} else {
-		w.admit(scan, now)
+		m.admit(scan, now)
 	}
-	var all []Patient
-	for _, r := range w.known {
-		w.recover(r, now)
+	var all []Diagnosis
+	for _, r := range m.known {
+		m.recover(r, now)
 		for _, d := range r.gpu.Devices() {
-			all = append(all, Patient{Device: d, Why: w.diagnose(r, d)})
+			all = append(all, Diagnosis{Device: d, Why: m.diagnose(r, d)})
 		}
 	}
-	slices.SortFunc(all, func(a, b Patient) int { return cmp.Or(cmp.Compare(a.Model, b.Model), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(all, func(a, b Diagnosis) int { return cmp.Or(cmp.Compare(a.Model, b.Model), cmp.Compare(a.ID, b.ID)) })
 	return all
 }
 
 // admit compares what there is with what there was.
-func (w *Ward) admit(scan Scan, now time.Time) {
+func (m *Monitor) admit(scan Scan, now time.Time) {
 	seen := map[string]bool{}
 	for _, g := range scan.GPUs {
 		seen[g.ID] = true
-		r := w.known[g.ID]
+		r := m.known[g.ID]
 		if r == nil {
 			r = &record{xids: map[part]xid{}}
-			w.known[g.ID] = r
+			m.known[g.ID] = r
 		}
 		if (g.Lost || g.Unanswered != "") && r.gpu.ID == "" {
 			r.gpu = g // so from the beginning: this is all there is to know
@@ -149,10 +149,10 @@ func (w *Ward) admit(scan Scan, now time.Time) {
 			r.away = "the driver does not answer for it: " + g.Unanswered
 		default:
 			r.take(g)
-			w.watchSpeed(r, now)
+			m.watchSpeed(r, now)
 		}
 	}
-	for id, r := range w.known {
+	for id, r := range m.known {
 		if !seen[id] {
 			r.lose("the driver no longer shows it")
 		}
@@ -177,8 +177,8 @@ func (r *record) take(g GPU) {
 }
 
 // watchSpeed decides whether a GPU is slowed down by its hardware for too long.
-func (w *Ward) watchSpeed(r *record, now time.Time) {
-	limit := w.policy.Throttled
+func (m *Monitor) watchSpeed(r *record, now time.Time) {
+	limit := m.policy.Throttled
 	if limit <= 0 {
 		return
 	}
@@ -196,37 +196,37 @@ func (w *Ward) watchSpeed(r *record, now time.Time) {
 	}
 }
 
-func (w *Ward) needsReset(code uint64) bool { return slices.Contains(w.policy.ResetXids, code) }
+func (m *Monitor) needsReset(code uint64) bool { return slices.Contains(m.policy.ResetXids, code) }
 
 // recover forgets errors that are long enough ago, of a GPU that answers. One that only a
 // reset ends is over when the driver itself says that nothing is to be done.
-func (w *Ward) recover(r *record, now time.Time) {
-	if w.policy.Quiet <= 0 || r.away != "" {
+func (m *Monitor) recover(r *record, now time.Time) {
+	if m.policy.Quiet <= 0 || r.away != "" {
 		return
 	}
 	for p, x := range r.xids {
-		if w.needsReset(x.code) && (!r.gpu.RecoveryKnown || r.gpu.Recovery != "") {
+		if m.needsReset(x.code) && (!r.gpu.RecoveryKnown || r.gpu.Recovery != "") {
 			continue
 		}
-		if now.Sub(x.at) >= w.policy.Quiet {
+		if now.Sub(x.at) >= m.policy.Quiet {
 			delete(r.xids, p)
 		}
 	}
 }
 
 // diagnose says what is wrong with a device.
-func (w *Ward) diagnose(r *record, d Device) string {
+func (m *Monitor) diagnose(r *record, d Device) string {
 	var why []string
 	say := func(format string, args ...any) { why = append(why, fmt.Sprintf(format, args...)) }
 	if r.away != "" {
 		say("%s", r.away)
 	}
-	w.diagnoseMemory(r, say)
-	w.diagnoseXids(r, d, say)
+	m.diagnoseMemory(r, say)
+	m.diagnoseXids(r, d, say)
 	if r.gpu.Recovery != "" {
 		say("the driver asks for this: %s", r.gpu.Recovery)
 	}
-	if !w.policy.IgnoreNVLink {
+	if !m.policy.IgnoreNVLink {
 		if r.gpu.Fabric != "" {
 			say("%s", r.gpu.Fabric)
 		}
@@ -235,7 +235,7 @@ func (w *Ward) diagnose(r *record, d Device) string {
 		}
 	}
 	if r.slowed {
-		say("its hardware has slowed it down for %s or more because of %s; look after its cooling and power", short(w.policy.Throttled), r.slowWhy)
+		say("its hardware has slowed it down for %s or more because of %s; look after its cooling and power", short(m.policy.Throttled), r.slowWhy)
 	}
 	if r.gpu.Sick != "" {
 		say("%s", r.gpu.Sick)
@@ -243,8 +243,8 @@ func (w *Ward) diagnose(r *record, d Device) string {
 	return strings.Join(why, "; ")
 }
 
-func (w *Ward) diagnoseMemory(r *record, say func(string, ...any)) {
-	if w.policy.IgnoreECC {
+func (m *Monitor) diagnoseMemory(r *record, say func(string, ...any)) {
+	if m.policy.IgnoreECC {
 		return
 	}
 	if n := r.gpu.Uncorrected; n > 0 {
@@ -258,30 +258,30 @@ func (w *Ward) diagnoseMemory(r *record, say func(string, ...any)) {
 	}
 }
 
-func (w *Ward) diagnoseXids(r *record, d Device, say func(string, ...any)) {
+func (m *Monitor) diagnoseXids(r *record, d Device, say func(string, ...any)) {
 	var codes []string
 	reset := false
 	for p, x := range r.xids {
 		if !p.some || p == (part{true, d.Instance, d.Compute}) {
 			codes = append(codes, fmt.Sprintf("%d at %s", x.code, x.at.UTC().Format("15:04:05 MST")))
-			reset = reset || w.needsReset(x.code)
+			reset = reset || m.needsReset(x.code)
 		}
 	}
 	if len(codes) > 0 {
 		slices.Sort(codes)
-		say("critical error of the driver: Xid %s%s", strings.Join(codes, ", Xid "), w.until(reset))
+		say("critical error of the driver: Xid %s%s", strings.Join(codes, ", Xid "), m.until(reset))
 	}
 }
 
 // until says when a GPU with an Xid comes back.
-func (w *Ward) until(reset bool) string {
+func (m *Monitor) until(reset bool) string {
 	switch {
 	case reset:
 		return "; out of use until the GPU or the node is reset"
-	case w.policy.Quiet <= 0:
+	case m.policy.Quiet <= 0:
 		return "; out of use until the plugin starts anew"
 	}
-	return fmt.Sprintf("; out of use until it was quiet for %s", short(w.policy.Quiet))
+	return fmt.Sprintf("; out of use until it was quiet for %s", short(m.policy.Quiet))
 }
 
 // numbers lists the bits of a mask.

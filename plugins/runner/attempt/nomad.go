@@ -16,8 +16,8 @@ import (
 	"github.com/detent-ml/detent/plugins/runner/masters"
 )
 
-// A Place is where this process runs: what Nomad and the job say about it.
-type Place struct {
+// A NomadTask is the task of Nomad as which this process runs: what Nomad and the job say about it.
+type NomadTask struct {
 	AllocationID string // ours
 	Rank         int
 	Masters      masters.Options
@@ -35,19 +35,19 @@ type Place struct {
 	PrivateRoot bool
 }
 
-// portLabel is the port on which the runner says that it lives.
+// healthPort is the label of the port on which the runner says that it lives.
 const healthPort = "runner"
 
-// PlaceOf reads the environment of this process. The error names all that is
+// ReadNomadTask reads the environment of this process. The error names all that is
 // missing.
-func PlaceOf(ctx context.Context, environ []string) (Place, error) {
+func ReadNomadTask(ctx context.Context, environ []string) (NomadTask, error) {
 	env := map[string]string{}
 	for _, kv := range environ {
 		if k, v, ok := strings.Cut(kv, "="); ok {
 			env[k] = v
 		}
 	}
-	p := Place{
+	p := NomadTask{
 		AllocationID: env["DET_ALLOCATION_ID"],
 		AllocDir:     env["NOMAD_ALLOC_DIR"],
 		TaskDir:      env["NOMAD_TASK_DIR"],
@@ -80,7 +80,7 @@ func PlaceOf(ctx context.Context, environ []string) (Place, error) {
 }
 
 // network finds the node's address and the ports that Nomad reserved.
-func (p *Place) network(ctx context.Context, env map[string]string) {
+func (p *NomadTask) network(ctx context.Context, env map[string]string) {
 	for _, prefix := range []string{"NOMAD_PORT_", "NOMAD_HOST_PORT_"} { // the second is what peers see
 		for k, v := range env {
 			label, ok := strings.CutPrefix(k, prefix)
@@ -126,7 +126,7 @@ func outbound(ctx context.Context, urls []string) string {
 }
 
 // identity reads the workload identity. Nomad rewrites the file at half its life.
-func (p *Place) identity() (string, error) {
+func (p *NomadTask) identity() (string, error) {
 	content, err := os.ReadFile(filepath.Join(p.SecretsDir, "nomad_det.jwt"))
 	if err != nil {
 		return "", fmt.Errorf("this task has no workload identity to show to the master: %w", err)
@@ -135,11 +135,11 @@ func (p *Place) identity() (string, error) {
 }
 
 // shared is a path in the folder that outlives this process.
-func (p *Place) shared(parts ...string) string {
+func (p *NomadTask) shared(parts ...string) string {
 	return filepath.Join(append([]string{p.AllocDir, "det"}, parts...)...)
 }
 
 // local is a path in the task's own folder.
-func (p *Place) local(parts ...string) string {
+func (p *NomadTask) local(parts ...string) string {
 	return filepath.Join(append([]string{p.TaskDir, "det"}, parts...)...)
 }

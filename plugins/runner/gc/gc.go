@@ -1,4 +1,4 @@
-// Package collect removes files of checkpoints: it is the program of the tasks that
+// Package gc removes files of checkpoints: it is the program of the tasks that
 // do so. It is part of det-runner, which is on every node that runs tasks, so that
 // removal asks for no image, no Python and no client of an object store.
 //
@@ -6,7 +6,7 @@
 // is done, so that a second attempt goes on where a first one ended; place.go is
 // where files lie, a folder or a bucket; globs.go matches patterns as the clients
 // know them.
-package collect
+package gc
 
 import (
 	"context"
@@ -103,7 +103,7 @@ func refuse(ctx context.Context, c Config, to Reporter, why error) error {
 
 // Run removes what is to go, and reports it. One that fails does not keep the
 // others from going.
-func Run(ctx context.Context, c Config, in Place, to Reporter, out io.Writer) error {
+func Run(ctx context.Context, c Config, in Storage, to Reporter, out io.Writer) error {
 	failed := 0
 	var files, bytes int64
 	for _, k := range c.Collect.Checkpoints {
@@ -141,7 +141,7 @@ type freed struct{ v1.FreedRequest }
 var plainUUID = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 // checkpoint removes what is to go of one.
-func checkpoint(ctx context.Context, in Place, k v1.CollectCheckpoint) freed {
+func checkpoint(ctx context.Context, in Storage, k v1.CollectCheckpoint) freed {
 	f := freed{FreedRequest: v1.FreedRequest{UUID: k.UUID}}
 	if !plainUUID.MatchString(k.UUID) { // it becomes a path
 		f.Error = fmt.Sprintf("%q is no UUID", k.UUID)
@@ -162,7 +162,7 @@ func checkpoint(ctx context.Context, in Place, k v1.CollectCheckpoint) freed {
 }
 
 // events removes TensorBoard's files.
-func events(ctx context.Context, in Place, dir string) freed {
+func events(ctx context.Context, in Storage, dir string) freed {
 	var f freed
 	if dir != path.Clean(dir) || dir == "." || path.IsAbs(dir) || strings.HasPrefix(dir, "..") {
 		f.Error = fmt.Sprintf("%q is no path below a storage", dir)
@@ -180,7 +180,7 @@ func events(ctx context.Context, in Place, dir string) freed {
 }
 
 // account says what went, by what is left.
-func (f *freed) account(ctx context.Context, in Place, dir string, before map[string]int64, failure error) {
+func (f *freed) account(ctx context.Context, in Storage, dir string, before map[string]int64, failure error) {
 	after, err := in.List(ctx, dir)
 	if failure = errors.Join(failure, err); failure != nil {
 		f.Error = failure.Error()

@@ -20,11 +20,11 @@ import (
 // maxMatch is how much of a line is reported.
 const maxMatch = 2000
 
-// A lookout watches a program's output for the lines that its trial's log policies
+// A policyWatch watches a program's output for the lines that its trial's log policies
 // ask about. The first of each policy counts: it is written down at once, so that
 // the exit report has it even if another process must deliver that, and it is
 // reported at once too, because people want to see it while the program runs.
-type lookout struct {
+type policyWatch struct {
 	run      *run
 	patterns []v1.LogPattern
 	matcher  *logpolicy.Matcher
@@ -35,10 +35,10 @@ type lookout struct {
 	seen []bool
 }
 
-// newLookout makes one for the task's patterns. A pattern that this release cannot
+// newPolicyWatch makes one for the task's patterns. A pattern that this release cannot
 // read was written for another; the rest is looked for.
-func newLookout(r *run) *lookout {
-	l := &lookout{run: r, changed: make(chan struct{}, 1)}
+func newPolicyWatch(r *run) *policyWatch {
+	l := &policyWatch{run: r, changed: make(chan struct{}, 1)}
 	var texts []string
 	for _, p := range r.spec.LogPatterns {
 		if _, err := logpolicy.New([]string{p.Pattern}); err != nil {
@@ -54,7 +54,7 @@ func newLookout(r *run) *lookout {
 }
 
 // look is shown every line.
-func (l *lookout) look(line logs.Line) {
+func (l *policyWatch) look(line logs.Line) {
 	if l.unseen.Load() == 0 {
 		return
 	}
@@ -70,7 +70,7 @@ func (l *lookout) look(line logs.Line) {
 	}
 }
 
-func (l *lookout) first(n int) bool {
+func (l *policyWatch) first(n int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.seen[n] {
@@ -83,7 +83,7 @@ func (l *lookout) first(n int) bool {
 
 // tell reports matches until ctx ends. What does not get through comes with the
 // exit report, so a refusal is no news.
-func (l *lookout) tell(ctx context.Context) {
+func (l *policyWatch) tell(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():

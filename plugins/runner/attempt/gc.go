@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 
 	v1 "github.com/detent-ml/detent/master/v1"
-	"github.com/detent-ml/detent/plugins/runner/collect"
+	"github.com/detent-ml/detent/plugins/runner/gc"
 )
 
 // collectFile says to the program what to remove; it takes the file away.
@@ -18,12 +18,12 @@ func (r *run) ownProgram(t *task) ([]string, error) {
 	if r.spec.Collect == nil {
 		return r.shellServer(t)
 	}
-	c := collect.Config{TaskID: r.spec.TaskID, Collect: *r.spec.Collect}
+	c := gc.Config{TaskID: r.spec.TaskID, Collect: *r.spec.Collect}
 	if sign := r.spec.Credentials; sign != nil && sign.By == v1.SignInByVault {
 		c.KeysFile = filepath.Join(r.p.SecretsDir, s3KeysFile)
 	}
 	if err := c.Write(filepath.Join(t.layout.physical, collectFile)); err != nil {
 		return nil, err
 	}
-	return []string{r.self, collect.Verb, t.layout.inRun(collectFile)}, nil
+	return []string{r.self, gc.Verb, t.layout.inRun(collectFile)}, nil
 }

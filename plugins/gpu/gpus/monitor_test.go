@@ -31,8 +31,8 @@ func split(id string, instances ...int) GPU {
 	return g
 }
 
-// picture writes the health of all devices in a line.
-func picture(all []Patient) string {
+// describe writes the health of all devices in a line.
+func describe(all []Diagnosis) string {
 	var words []string
 	for _, p := range all {
 		state := p.ID
@@ -44,15 +44,15 @@ func picture(all []Patient) string {
 	return strings.Join(words, ", ")
 }
 
-func expect(t *testing.T, got []Patient, want string) {
+func expect(t *testing.T, got []Diagnosis, want string) {
 	t.Helper()
-	if p := picture(got); p != want {
+	if p := describe(got); p != want {
 		t.Errorf("\n got %s\nwant %s", p, want)
 	}
 }
 
 func TestXidMakesSickUntilQuiet(t *testing.T) {
-	c, w := newClock(), NewWard(Policy{IgnoredXids: DefaultIgnoredXids(), Quiet: 10 * time.Minute})
+	c, w := newClock(), NewMonitor(Policy{IgnoredXids: DefaultIgnoredXids(), Quiet: 10 * time.Minute})
 	if w.Note(Event{ID: "A", Xid: 109, Instance: -1}, c.now) {
 		t.Error("a kernel that does not make room changed the health of its GPU")
 	}
@@ -77,7 +77,7 @@ func TestXidMakesSickUntilQuiet(t *testing.T) {
 }
 
 func TestXidForGood(t *testing.T) {
-	c, w := newClock(), NewWard(Policy{})
+	c, w := newClock(), NewMonitor(Policy{})
 	scan := Scan{GPUs: []GPU{whole("A")}}
 	w.Judge(scan, nil, c.now)
 	w.Note(Event{ID: "A", Xid: 79, Instance: -1}, c.now)
@@ -85,13 +85,13 @@ func TestXidForGood(t *testing.T) {
 }
 
 func TestLostAndFound(t *testing.T) {
-	c, w := newClock(), NewWard(Policy{Quiet: time.Hour})
+	c, w := newClock(), NewMonitor(Policy{Quiet: time.Hour})
 	both := Scan{GPUs: []GPU{whole("A"), whole("B")}}
 	w.Judge(both, nil, c.now)
 	w.Note(Event{ID: "A", Xid: 79, Instance: -1}, c.now)
 	got := w.Judge(Scan{GPUs: []GPU{whole("B")}}, nil, c.pass(2*time.Hour))
 	if len(got) != 2 || !strings.Contains(got[0].Why, "no longer shows it") || !strings.Contains(got[0].Why, "Xid 79") || got[1].Why != "" {
-		t.Errorf("a GPU that is gone: %s", picture(got))
+		t.Errorf("a GPU that is gone: %s", describe(got))
 	}
 	if got[0].Model != "H200" {
 		t.Errorf("what was known of it is forgotten: %+v", got[0])
@@ -101,15 +101,15 @@ func TestLostAndFound(t *testing.T) {
 	lost.Model = ""
 	got = w.Judge(Scan{GPUs: []GPU{lost, whole("B")}}, nil, c.now)
 	if !strings.Contains(got[0].Why, "cannot reach it") || got[0].Model != "H200" {
-		t.Errorf("a GPU that is lost: %s", picture(got))
+		t.Errorf("a GPU that is lost: %s", describe(got))
 	}
 	expect(t, w.Judge(both, nil, c.now), "A, B") // back, and its Xid ended with the reset
 }
 
 func TestDriverAway(t *testing.T) {
-	c, w := newClock(), NewWard(Policy{})
+	c, w := newClock(), NewMonitor(Policy{})
 	if got := w.Judge(Scan{}, errors.New("no driver"), c.now); len(got) != 0 {
-		t.Errorf("devices out of nothing: %s", picture(got))
+		t.Errorf("devices out of nothing: %s", describe(got))
 	}
 	w.Judge(Scan{GPUs: []GPU{whole("A")}}, nil, c.now)
 	expect(t, w.Judge(Scan{}, errors.New("version mismatch"), c.now), "A (the driver does not answer: version mismatch)")
@@ -120,38 +120,38 @@ func TestDriverAway(t *testing.T) {
 func TestAnswersThatFail(t *testing.T) {
 	silent, lost := whole("A"), whole("A")
 	silent.Unanswered, lost.Lost = "Unknown Error", true
-	for name, gap := range map[string]func(w *Ward, now time.Time){
-		"no driver's answer": func(w *Ward, now time.Time) { w.Judge(Scan{}, errors.New("timeout"), now) },
-		"no answer for it":   func(w *Ward, now time.Time) { w.Judge(Scan{GPUs: []GPU{silent}}, nil, now) },
-		"both, one by one": func(w *Ward, now time.Time) {
+	for name, gap := range map[string]func(w *Monitor, now time.Time){
+		"no driver's answer": func(w *Monitor, now time.Time) { w.Judge(Scan{}, errors.New("timeout"), now) },
+		"no answer for it":   func(w *Monitor, now time.Time) { w.Judge(Scan{GPUs: []GPU{silent}}, nil, now) },
+		"both, one by one": func(w *Monitor, now time.Time) {
 			w.Judge(Scan{GPUs: []GPU{silent}}, nil, now)
 			w.Judge(Scan{}, errors.New("x"), now)
 		},
-		"only another remark": func(w *Ward, now time.Time) { w.Note(Event{ID: "A", Xid: 63, Instance: -1}, now) },
+		"only another remark": func(w *Monitor, now time.Time) { w.Note(Event{ID: "A", Xid: 63, Instance: -1}, now) },
 	} {
 		for _, code := range []uint64{79, 119, 94} {
-			c, w := newClock(), NewWard(Policy{Quiet: 10 * time.Minute, ResetXids: DefaultResetXids()})
+			c, w := newClock(), NewMonitor(Policy{Quiet: 10 * time.Minute, ResetXids: DefaultResetXids()})
 			scan := Scan{GPUs: []GPU{whole("A")}}
 			w.Judge(scan, nil, c.now)
 			w.Note(Event{ID: "A", Xid: code, Instance: -1}, c.now)
 			gap(w, c.pass(time.Second))
 			if got := w.Judge(scan, nil, c.pass(time.Second)); !strings.Contains(got[0].Why, "Xid") {
-				t.Errorf("%s after Xid %d: %s", name, code, picture(got))
+				t.Errorf("%s after Xid %d: %s", name, code, describe(got))
 			}
 		}
 	}
-	for name, back := range map[string]func(w *Ward, now time.Time){
-		"lost":              func(w *Ward, now time.Time) { w.Judge(Scan{GPUs: []GPU{lost}}, nil, now) },
-		"not listed":        func(w *Ward, now time.Time) { w.Judge(Scan{}, nil, now) },
-		"driver not loaded": func(w *Ward, now time.Time) { w.Judge(Scan{}, fmt.Errorf("it is: %w", ErrUnloaded), now) },
+	for name, back := range map[string]func(w *Monitor, now time.Time){
+		"lost":              func(w *Monitor, now time.Time) { w.Judge(Scan{GPUs: []GPU{lost}}, nil, now) },
+		"not listed":        func(w *Monitor, now time.Time) { w.Judge(Scan{}, nil, now) },
+		"driver not loaded": func(w *Monitor, now time.Time) { w.Judge(Scan{}, fmt.Errorf("it is: %w", ErrUnloaded), now) },
 	} {
-		c, w := newClock(), NewWard(Policy{Quiet: time.Hour, ResetXids: DefaultResetXids()})
+		c, w := newClock(), NewMonitor(Policy{Quiet: time.Hour, ResetXids: DefaultResetXids()})
 		scan := Scan{GPUs: []GPU{whole("A")}}
 		w.Judge(scan, nil, c.now)
 		w.Note(Event{ID: "A", Xid: 119, Instance: -1}, c.now)
 		back(w, c.now)
 		if got := w.Judge(scan, nil, c.now); got[0].Why != "" {
-			t.Errorf("%s, and back after a reset: %s", name, picture(got))
+			t.Errorf("%s, and back after a reset: %s", name, describe(got))
 		}
 	}
 }
@@ -160,7 +160,7 @@ func TestAnswersThatFail(t *testing.T) {
 func TestXidsThatNeedAReset(t *testing.T) {
 	policy := Policy{Quiet: 10 * time.Minute, IgnoredXids: DefaultIgnoredXids(), ResetXids: DefaultResetXids()}
 	for _, code := range []uint64{48, 79, 95, 119, 120} {
-		c, w := newClock(), NewWard(policy)
+		c, w := newClock(), NewMonitor(policy)
 		scan := Scan{GPUs: []GPU{whole("A")}}
 		w.Judge(scan, nil, c.now)
 		w.Note(Event{ID: "A", Xid: code, Instance: -1}, c.now)
@@ -175,7 +175,7 @@ func TestXidsThatNeedAReset(t *testing.T) {
 		expect(t, w.Judge(Scan{GPUs: []GPU{told}}, nil, c.now), "A")
 	}
 	// One that needs no reset ends by being quiet.
-	c, w := newClock(), NewWard(policy)
+	c, w := newClock(), NewMonitor(policy)
 	scan := Scan{GPUs: []GPU{whole("A")}}
 	w.Judge(scan, nil, c.now)
 	w.Note(Event{ID: "A", Xid: 94, Instance: -1}, c.now)
@@ -187,14 +187,14 @@ func TestRepairsThatWait(t *testing.T) {
 	g := whole("A")
 	g.RepairPending = true
 	scan := Scan{GPUs: []GPU{g}}
-	w := NewWard(Policy{})
+	w := NewMonitor(Policy{})
 	expect(t, w.Judge(scan, nil, c.now), "A (a broken row or page of its memory is replaced at the next reset; reset the GPU or restart the node)")
 	expect(t, w.Judge(Scan{GPUs: []GPU{whole("A")}}, nil, c.now), "A")
-	expect(t, NewWard(Policy{IgnoreECC: true}).Judge(scan, nil, c.now), "A")
+	expect(t, NewMonitor(Policy{IgnoreECC: true}).Judge(scan, nil, c.now), "A")
 }
 
 func TestNVLink(t *testing.T) {
-	c, w := newClock(), NewWard(Policy{})
+	c, w := newClock(), NewMonitor(Policy{})
 	g := whole("A")
 	g.Links = 0b1111
 	expect(t, w.Judge(Scan{GPUs: []GPU{g}}, nil, c.now), "A")
@@ -206,14 +206,14 @@ func TestNVLink(t *testing.T) {
 	expect(t, w.Judge(Scan{GPUs: []GPU{apart}}, nil, c.now), "A/a") // parts have none
 	g.Fabric = "it is not part of the fabric"
 	expect(t, w.Judge(Scan{GPUs: []GPU{g}}, nil, c.now), "A (it is not part of the fabric)")
-	w = NewWard(Policy{IgnoreNVLink: true})
+	w = NewMonitor(Policy{IgnoreNVLink: true})
 	w.Judge(Scan{GPUs: []GPU{g}}, nil, c.now)
 	expect(t, w.Judge(Scan{GPUs: []GPU{less}}, nil, c.now), "A")
 }
 
 // TestThrottled: a GPU that is slowed down for a moment is sound, one that is for long is not.
 func TestThrottled(t *testing.T) {
-	c, w := newClock(), NewWard(Policy{Throttled: 5 * time.Minute})
+	c, w := newClock(), NewMonitor(Policy{Throttled: 5 * time.Minute})
 	hot := whole("A")
 	hot.Throttled = []string{"heat"}
 	cool, warm := Scan{GPUs: []GPU{whole("A")}}, Scan{GPUs: []GPU{hot}}
@@ -226,7 +226,7 @@ func TestThrottled(t *testing.T) {
 	expect(t, w.Judge(warm, nil, c.pass(5*time.Minute)), sick)
 	expect(t, w.Judge(cool, nil, c.pass(4*time.Minute)), sick)
 	expect(t, w.Judge(cool, nil, c.pass(time.Minute)), "A")
-	w = NewWard(Policy{})
+	w = NewMonitor(Policy{})
 	w.Judge(warm, nil, c.now)
 	expect(t, w.Judge(warm, nil, c.pass(time.Hour)), "A")
 }
@@ -237,28 +237,28 @@ func TestMemoryErrors(t *testing.T) {
 	bad.Uncorrected = 2
 	broken.RemapFailed, broken.Sick = true, "it is too hot"
 	scan := Scan{GPUs: []GPU{bad, broken}}
-	w := NewWard(Policy{})
+	w := NewMonitor(Policy{})
 	expect(t, w.Judge(scan, nil, c.now), "A (2 memory errors beyond repair since the last reset; reset the GPU or restart the node), "+
 		"B (a broken row of its memory could not be replaced; the GPU needs repair; it is too hot)")
 	expect(t, w.Judge(Scan{GPUs: []GPU{whole("A"), whole("B")}}, nil, c.now), "A, B")
-	expect(t, NewWard(Policy{IgnoreECC: true}).Judge(scan, nil, c.now), "A, B (it is too hot)")
+	expect(t, NewMonitor(Policy{IgnoreECC: true}).Judge(scan, nil, c.now), "A, B (it is too hot)")
 }
 
-// TestParts: an error of one part leaves the others well; one of the whole GPU
+// TestParts: an error of one part leaves the others healthy; one of the whole GPU
 // takes all of them. Parts that are gone were taken away by the operators.
 func TestParts(t *testing.T) {
-	c, w := newClock(), NewWard(Policy{Quiet: time.Minute})
+	c, w := newClock(), NewMonitor(Policy{Quiet: time.Minute})
 	scan := Scan{GPUs: []GPU{split("A", 0, 1)}}
 	expect(t, w.Judge(scan, nil, c.now), "A/a, A/b")
 	w.Note(Event{ID: "A", Xid: 94, Instance: 1, Compute: 0}, c.now)
 	got := w.Judge(scan, nil, c.now)
 	if got[0].Why != "" || got[1].Why == "" {
-		t.Errorf("one part is sick: %s", picture(got))
+		t.Errorf("one part is unhealthy: %s", describe(got))
 	}
 	w.Note(Event{ID: "A", Xid: 95, Instance: -1, Compute: -1}, c.now)
 	got = w.Judge(scan, nil, c.now)
 	if !strings.Contains(got[0].Why, "Xid 95") || !strings.Contains(got[1].Why, "Xid 94") || !strings.Contains(got[1].Why, "Xid 95") {
-		t.Errorf("the GPU is sick: %s", picture(got))
+		t.Errorf("the GPU is unhealthy: %s", describe(got))
 	}
 	expect(t, w.Judge(Scan{GPUs: []GPU{split("A", 0)}}, nil, c.pass(time.Minute)), "A/a")
 	expect(t, w.Judge(Scan{GPUs: []GPU{split("A")}}, nil, c.now), "")

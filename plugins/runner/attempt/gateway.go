@@ -30,10 +30,10 @@ const (
 	reportPatience = 30 * time.Second
 )
 
-// serveGate opens the runner's one port: for the service check of Consul or Nomad
+// serveGateway opens the runner's one port: for the service check of Consul or Nomad
 // from the start, for visitors of the task later. A port that cannot be listened
 // on costs the check and the visitors, not the task; the gateway is nil then.
-func serveGate(ctx context.Context, p *Place, certificate *gateway.Certificate, journal *logs.Journal) *gateway.Server {
+func serveGateway(ctx context.Context, p *NomadTask, certificate *gateway.Certificate, journal *logs.Journal) *gateway.Server {
 	port := p.Ports[healthPort]
 	if n, err := strconv.Atoi(p.Env["NOMAD_PORT_"+healthPort]); err == nil {
 		port = n // within a network of its own, the task's side of the mapping
@@ -41,24 +41,24 @@ func serveGate(ctx context.Context, p *Place, certificate *gateway.Certificate, 
 	if port == 0 {
 		return nil
 	}
-	host := gateAddress(p)
-	gate, err := gateway.Listen(ctx, net.JoinHostPort(host, strconv.Itoa(port)), certificate)
+	host := gatewayAddress(p)
+	gw, err := gateway.Listen(ctx, net.JoinHostPort(host, strconv.Itoa(port)), certificate)
 	if errors.Is(err, syscall.EADDRNOTAVAIL) { // the catalogue names an address that is mapped to this node
-		gate, err = gateway.Listen(ctx, net.JoinHostPort("", strconv.Itoa(port)), certificate)
+		gw, err = gateway.Listen(ctx, net.JoinHostPort("", strconv.Itoa(port)), certificate)
 	}
 	if err != nil {
 		journal.Warnf("the health check of this task will fail, and nobody can visit it: %v", err)
 		return nil
 	}
-	return gate
+	return gw
 }
 
-// visited tells whether the task has a door.
-func (r *run) visited() bool { return r.spec.Gateway != nil && r.spec.Gateway.Kind != v1.GatewayOfNone }
+// proxied tells whether the proxy passes requests to the task.
+func (r *run) proxied() bool { return r.spec.Gateway != nil && r.spec.Gateway.Kind != v1.GatewayOfNone }
 
-// makeDoor makes the place where the program listens, and tells it.
-func (r *run) makeDoor(l layout, env map[string]string) (*gateway.Socket, error) {
-	if !r.visited() {
+// makeSocket makes the socket on which the program listens, and names it in the program's environment.
+func (r *run) makeSocket(l layout, env map[string]string) (*gateway.Socket, error) {
+	if !r.proxied() {
 		return nil, nil
 	}
 	socket, err := gateway.MakeSocket(filepath.Join(l.physical, socketDir), l.inRun(socketDir))
@@ -71,11 +71,11 @@ func (r *run) makeDoor(l layout, env map[string]string) (*gateway.Socket, error)
 
 // shellServer is the program of a shell: this executable, as its SSH server.
 func (r *run) shellServer(t *task) ([]string, error) {
-	door := r.spec.Gateway
-	if door == nil || door.Kind != v1.GatewayOfSSH || door.SSH == nil {
+	spec := r.spec.Gateway
+	if spec == nil || spec.Kind != v1.GatewayOfSSH || spec.SSH == nil {
 		return nil, nil
 	}
-	c := shell.Config{Socket: t.socket.Path, AuthorizedKey: door.SSH.AuthorizedKey, HostKey: door.SSH.HostKey, Dir: t.dir}
+	c := shell.Config{Socket: t.socket.Path, AuthorizedKey: spec.SSH.AuthorizedKey, HostKey: spec.SSH.HostKey, Dir: t.dir}
 	if err := c.Write(filepath.Join(t.layout.physical, shellFile)); err != nil {
 		return nil, err
 	}
@@ -85,20 +85,20 @@ func (r *run) shellServer(t *task) ([]string, error) {
 // admit lets visitors in, tells the master when the program answers them, and
 // when nobody has come for long. The returned function ends all that.
 func (r *run) admit(t *task) (end func()) {
-	if !r.visited() || r.gate == nil {
+	if !r.proxied() || r.gateway == nil {
 		return func() {}
 	}
-	door := *r.spec.Gateway
-	r.gate.Open(door, t.socket.Dial)
+	spec := *r.spec.Gateway
+	r.gateway.Open(spec, t.socket.Dial)
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() {
-		if gateway.Ready(ctx, door, t.socket.Dial) != nil {
+		if gateway.Ready(ctx, spec, t.socket.Dial) != nil {
 			return
 		}
 		r.journal.Infof("the program answers: visitors can come")
 		r.tell(ctx, http.MethodPost, "/api/v1/allocations/"+url.PathEscape(r.spec.AllocationID)+"/ready", nil, forever)
-		r.gate.Idle(ctx, r.reportIdle)
+		r.gateway.Idle(ctx, r.reportIdle)
 	})
 	return func() { cancel(); all.Wait() }
 }
@@ -121,10 +121,10 @@ func (r *run) tell(ctx context.Context, method, path string, message any, hold t
 	return err == nil
 }
 
-// gateAddress is where the gateway listens: at the address that the catalogue names,
+// gatewayAddress is where the gateway listens: at the address that the catalogue names,
 // and at no other of the node's. On a local cluster that is loopback. Within a network
 // of its own a task is reached by a mapping, at whatever address it has there: "".
-func gateAddress(p *Place) string {
+func gatewayAddress(p *NomadTask) string {
 	if p.Env["NOMAD_ALLOC_IP_"+healthPort] != "" {
 		return ""
 	}

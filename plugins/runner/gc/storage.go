@@ -1,4 +1,4 @@
-package collect
+package gc
 
 import (
 	"bytes"
@@ -18,8 +18,8 @@ import (
 	"github.com/detent-ml/detent/plugins/runner/credentials"
 )
 
-// A Place is where files lie.
-type Place interface {
+// Storage holds the files of checkpoints: a folder or a bucket.
+type Storage interface {
 	// List says what is below a folder of it, with sizes; names of folders end in a
 	// slash. A folder that is not there has nothing.
 	List(ctx context.Context, dir string) (map[string]int64, error)
@@ -30,8 +30,8 @@ type Place interface {
 	close()
 }
 
-// open finds the place.
-func open(ctx context.Context, c Config) (Place, error) {
+// open opens the storage.
+func open(ctx context.Context, c Config) (Storage, error) {
 	s := c.Collect.Storage
 	if s.Bucket == "" {
 		return openFolder(s.Folder)
@@ -74,7 +74,7 @@ type folder struct {
 	path string
 }
 
-func openFolder(at string) (Place, error) {
+func openFolder(at string) (Storage, error) {
 	root, err := os.OpenRoot(at)
 	if errors.Is(err, fs.ErrNotExist) { // it comes into being with the first file that is stored
 		return absent{err}, nil

@@ -34,17 +34,17 @@ func TestTheGateListensWhereItIsRegistered(t *testing.T) {
 		{"an address that is mapped to the node", "::", map[string]string{"NOMAD_IP_runner": "203.0.113.7"}},
 		{"no word of an address", "::", nil},
 	} {
-		gate := serveGate(t.Context(), &Place{Ports: map[string]int{healthPort: port}, Env: c.env}, certificate, nil)
-		if gate == nil {
+		gw := serveGateway(t.Context(), &NomadTask{Ports: map[string]int{healthPort: port}, Env: c.env}, certificate, nil)
+		if gw == nil {
 			t.Errorf("%s: it does not listen", c.what)
 			continue
 		}
-		if want := net.JoinHostPort(c.want, strconv.Itoa(port)); gate.Address() != want && gate.Address() != net.JoinHostPort("0.0.0.0", strconv.Itoa(port)) {
-			t.Errorf("%s: it listens at %s, want %s", c.what, gate.Address(), want)
+		if want := net.JoinHostPort(c.want, strconv.Itoa(port)); gw.Address() != want && gw.Address() != net.JoinHostPort("0.0.0.0", strconv.Itoa(port)) {
+			t.Errorf("%s: it listens at %s, want %s", c.what, gw.Address(), want)
 		}
-		if c.want == "127.0.0.1" && gate.Address() != net.JoinHostPort(c.want, strconv.Itoa(port)) {
-			t.Errorf("%s: it listens at %s", c.what, gate.Address())
+		if c.want == "127.0.0.1" && gw.Address() != net.JoinHostPort(c.want, strconv.Itoa(port)) {
+			t.Errorf("%s: it listens at %s", c.what, gw.Address())
 		}
-		gate.Close()
+		gw.Close()
 	}
 }
