@@ -72,6 +72,6 @@ func TestOutOfMemory(t *testing.T) {
 				t.Error(err)
 			}
 		}()
-		r.starves(t, "[/bin/tail, /dev/zero]", "most likely for want of memory, for which the kernel killed on this node meanwhile, and this task may use 512", "resources: {resource_pool: lab}\ncheckpoint_storage: {type: directory, container_path: /tmp}\n")
+		r.starves(t, "[/bin/tail, /dev/zero]", "most likely because memory ran out: the kernel killed processes on this node meanwhile, and this task may use 512", "resources: {resource_pool: lab}\ncheckpoint_storage: {type: directory, container_path: /tmp}\n")
 	})
 }

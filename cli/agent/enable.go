@@ -26,15 +26,15 @@ type changeOptions struct {
 func newEnable(a *app.App) *cobra.Command {
 	o := changeOptions{enable: true}
 	cmd := change(a, &o)
-	cmd.Use, cmd.Short = "enable [AGENT_ID]", "let a node take work again"
+	cmd.Use, cmd.Short = "enable [AGENT_ID]", "allow new work on a node again"
 	return cmd
 }
 
 func newDisable(a *app.App) *cobra.Command {
 	var o changeOptions
 	cmd := change(a, &o)
-	cmd.Use, cmd.Short = "disable [AGENT_ID]", "give a node no new work, and ask what runs there to leave"
-	cmd.Long = "Trials save a checkpoint, leave, and go on elsewhere; other tasks are ended. With --drain\n" +
+	cmd.Use, cmd.Short = "disable [AGENT_ID]", "place no new work on a node, and preempt what runs there"
+	cmd.Long = "Trials save a checkpoint and continue elsewhere; other tasks are killed. With --drain\n" +
 		"everything may run to its end. Other jobs of Nomad on the node are not touched."
 	cmd.Flags().BoolVar(&o.drain, "drain", false, "let what runs there run to its end, and list it")
 	o.format.Flags(cmd)

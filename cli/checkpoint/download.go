@@ -24,8 +24,8 @@ func newDownload(a *app.App) *cobra.Command {
 		Short: "download a checkpoint",
 		Long: `Downloads the files of a checkpoint.
 
-Where this machine sees the storage the files are copied from there, else they
-come through the master. --mode insists on one of the two ways.`,
+Where this machine can read the storage, the files are copied from there; otherwise
+the master sends them. --mode chooses one of the two.`,
 		Args: args.Exactly("the UUID of a checkpoint"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			o.uuid = given[0]
@@ -35,7 +35,7 @@ come through the master. --mode insists on one of the two ways.`,
 	o.mode = args.OneOf{Value: string(fetch.Auto), Allowed: []string{string(fetch.Auto), string(fetch.Direct), string(fetch.Master)}}
 	cmd.Flags().StringVarP(&o.dir, "output-dir", "o", "", "folder for its files (default checkpoints/<uuid>)")
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print the path only")
-	cmd.Flags().Var(&o.mode, "mode", "which way to go")
+	cmd.Flags().Var(&o.mode, "mode", "how to fetch the files")
 	return cmd
 }
 

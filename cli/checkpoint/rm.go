@@ -25,15 +25,15 @@ func newRm(a *app.App) *cobra.Command {
 		Long: `Removes the files of checkpoints that match a pattern.
 
 Patterns are matched below a checkpoint's folder: *.bin, sub/*, **/optimizer.pt.
-A folder that is matched goes with all that is in it, and **/* is everything.
-Without a pattern nothing is removed: it is looked what is there.`,
+A matching folder is removed with all its content, and **/* is everything.
+Without a pattern nothing is removed: the master records which files exist.`,
 		Args: args.Exactly("the UUIDs of checkpoints"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			o.uuids = given[0]
 			return runRm(cmd.Context(), a, o)
 		},
 	}
-	cmd.Flags().StringArrayVar(&o.globs, "glob", nil, "pattern of files that go; may be given several times")
+	cmd.Flags().StringArrayVar(&o.globs, "glob", nil, "pattern of files to remove; may be given several times")
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	return cmd
 }

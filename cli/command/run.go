@@ -16,7 +16,7 @@ import (
 
 const runLong = `Runs a program in the cluster and follows its log.
 
-What stands behind the first word that is no flag belongs to the program. The
+Words after the first one that is not a flag are passed to the program. The
 exit status is 1 when the program failed.`
 
 func newRun(a *app.App) *cobra.Command {

@@ -114,8 +114,8 @@ func newStatus(a *app.App) *cobra.Command {
 	var format output.Format
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "show the parts of the cluster and whether they are well",
-		Long:  "Shows the parts of the cluster. The exit status is 0 only when all of them are well.",
+		Short: "show the parts of the cluster and whether they are healthy",
+		Long:  "Shows the parts of the cluster. The exit status is 0 only when all are healthy.",
 		Args:  args.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runStatus(cmd.Context(), a, w, format)
@@ -183,7 +183,7 @@ func newLogs(a *app.App) *cobra.Command {
 		},
 	}
 	o.flags(cmd)
-	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "go on as lines come in")
+	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "follow the log")
 	cmd.Flags().IntVar(&o.tail, "tail", 0, "only this many lines from the end")
 	return cmd
 }

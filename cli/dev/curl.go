@@ -30,8 +30,8 @@ func newCurl(a *app.App) *cobra.Command {
 		Use:     "curl [-x] PATH [CURL_ARGUMENT...]",
 		Aliases: []string{"c"},
 		Short:   "call curl with the session's token",
-		Long: `Calls curl on a path of the master, signed in. What stands behind the path is
-given to curl. JSON is indented on a terminal.`,
+		Long: `Calls curl on a path of the master, signed in. What follows the path is
+passed to curl. JSON is indented on a terminal.`,
 		Example:               "  det dev curl /api/v1/experiments\n  det dev curl /api/v1/experiments/3/pause -X POST",
 		DisableFlagsInUseLine: true,
 		Args:                  args.AtLeastOne("a path, such as /api/v1/me"),

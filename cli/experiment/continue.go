@@ -20,17 +20,17 @@ type continueOptions struct {
 	follow     bool
 }
 
-const continueLong = `Lets an experiment go on after its end.
+const continueLong = `Continues an experiment after its end.
 
-One of a single trial trains on from that trial's newest checkpoint, however it
-ended, and what --config-file and --config say is laid over its configuration. Of a
-random or grid search the trials go on that failed or were canceled.`
+The trial of an experiment with a single trial continues from its newest checkpoint,
+however it ended, with --config-file and --config laid over its configuration. In a
+random or grid search, the trials that failed or were canceled continue.`
 
 func newContinue(a *app.App) *cobra.Command {
 	var o continueOptions
 	cmd := &cobra.Command{
 		Use:   "continue EXPERIMENT_ID",
-		Short: "let an experiment go on after its end",
+		Short: "continue an experiment after its end",
 		Long:  continueLong,
 		Example: `  det experiment continue 7
   det experiment continue 7 --config searcher.max_length.batches=2000 -f`,

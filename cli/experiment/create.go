@@ -33,8 +33,8 @@ const createLong = `Submits an experiment: its configuration, and the folder wit
 The configuration is checked before anything is sent, and all that is wrong with
 it is reported at once. A configuration of "-" is read from the standard input.
 
-Of the folder everything is sent but what .detignore names, in the syntax of
-.gitignore; caches of Python and the folders of git and of editors stay behind
+Everything in the folder is sent except what .detignore names, in the syntax of
+.gitignore; caches of Python and the folders of git and of editors are left out
 anyway. At most 95 MiB may be sent.`
 
 func newCreate(a *app.App) *cobra.Command {

@@ -26,11 +26,11 @@ type filterFlags struct {
 
 func (o *filterFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.name, "name", "", "those with this in their name")
-	f.StringArrayVar(&o.labels, "label", nil, "those with this label (repeat for those with all of them)")
-	f.StringArrayVar(&o.owners, "owner", nil, "those of this user (repeat for several)")
-	f.StringArrayVar(&o.states, "state", nil, "those in this state (repeat for several)")
-	f.StringVar(&o.project, "project", "", "those of this project: its ID, its name, or <workspace>/<project>")
+	f.StringVar(&o.name, "name", "", "only experiments with this in their name")
+	f.StringArrayVar(&o.labels, "label", nil, "only experiments with this label (repeat to require several)")
+	f.StringArrayVar(&o.owners, "owner", nil, "only experiments of this user (repeat for several)")
+	f.StringArrayVar(&o.states, "state", nil, "only experiments in this state (repeat for several)")
+	f.StringVar(&o.project, "project", "", "only experiments of this project: its ID, its name, or <workspace>/<project>")
 	f.StringArrayVar(&o.sort, "sort", nil, "sort by this column, as in validation.loss or name:desc (repeat for several)")
 }
 

@@ -44,7 +44,7 @@ that is not over, and what other experiments start from.`,
 			}
 			for _, n := range []int{o.experimentBest, o.trialBest, o.trialLatest} {
 				if n < 0 {
-					return &exit.UsageError{Message: fmt.Sprintf("%d does not count checkpoints to keep: give 0 or more", n)}
+					return &exit.UsageError{Message: fmt.Sprintf("%d is not a number of checkpoints to keep: give 0 or more", n)}
 				}
 			}
 			return runSetGCPolicy(cmd.Context(), a, o)
@@ -54,7 +54,7 @@ that is not over, and what other experiments start from.`,
 	f.IntVar(&o.experimentBest, "save-experiment-best", 0, "best checkpoints of the whole experiment to keep")
 	f.IntVar(&o.trialBest, "save-trial-best", 0, "best checkpoints of each trial to keep")
 	f.IntVar(&o.trialLatest, "save-trial-latest", 0, "newest checkpoints of each trial to keep")
-	f.BoolVarP(&o.yes, "yes", "y", false, "do not show what goes, and do not ask")
+	f.BoolVarP(&o.yes, "yes", "y", false, "do not show what is removed, and do not ask")
 	for _, name := range []string{"save-experiment-best", "save-trial-best", "save-trial-latest"} {
 		_ = cmd.MarkFlagRequired(name) // it fails for a flag that there is not
 	}

@@ -33,7 +33,7 @@ func newList(a *app.App) *cobra.Command {
 	}
 	cmd.Flags().BoolVarP(&o.all, "all", "a", false, "also archived ones, and those of other users")
 	cmd.Flags().BoolVar(&o.showProject, "show_project", false, "show workspace and project")
-	cmd.Flags().StringVar(&o.where, "where", "", "those of which this holds, as in 'validation.loss < 0.1 and label = x' (see det experiment search)")
+	cmd.Flags().StringVar(&o.where, "where", "", "only experiments that match, as in 'validation.loss < 0.1 and label = x' (see det experiment search)")
 	o.add(cmd)
 	o.pages.Flags(cmd, 200)
 	o.format.Flags(cmd)

@@ -32,9 +32,9 @@ type plotOptions struct {
 
 const plotLong = `Draws the learning curve of an experiment in the terminal.
 
-A metric of training and one of validation that measure the same share a chart.
-What is drawn first is what the searcher looks at. Of an experiment with several
-trials the best one is drawn; --trial chooses another one.
+A metric of training and one of validation that measure the same share a chart. The
+searcher's metric comes first. Of several trials the best one is drawn; --trial
+chooses another one.
 
 With -f the chart is drawn anew as values come in, until the experiment is over.`
 

@@ -15,17 +15,17 @@ import (
 // The verbs in this file say one word to an experiment.
 
 func newPause(a *app.App) *cobra.Command {
-	return newSignal(a, "pause", "let the trials save a checkpoint, and stop for now", "Paused", (*client.Client).PauseExperiment)
+	return newSignal(a, "pause", "preempt the trials until the experiment is activated", "Paused", (*client.Client).PauseExperiment)
 }
 
 func newActivate(a *app.App) *cobra.Command {
-	cmd := newSignal(a, "activate", "let a paused experiment go on", "Activated", (*client.Client).ActivateExperiment)
+	cmd := newSignal(a, "activate", "continue a paused experiment", "Activated", (*client.Client).ActivateExperiment)
 	cmd.Aliases = []string{"unpause"}
 	return cmd
 }
 
 func newCancel(a *app.App) *cobra.Command {
-	return newSignal(a, "cancel", "let the trials save a checkpoint, and stop for good", "Canceled", (*client.Client).CancelExperiment)
+	return newSignal(a, "cancel", "let the trials save a checkpoint, and end the experiment", "Canceled", (*client.Client).CancelExperiment)
 }
 
 func newKill(a *app.App) *cobra.Command {

@@ -41,7 +41,7 @@ A paused experiment is not waited for: nothing would ever end the wait.`,
 			return runWait(cmd.Context(), a, o)
 		},
 	}
-	cmd.Flags().Float64Var(&seconds, "polling-interval", 5, "seconds between two looks")
+	cmd.Flags().Float64Var(&seconds, "polling-interval", 5, "seconds between two checks")
 	return cmd
 }
 
@@ -63,7 +63,7 @@ func runWait(ctx context.Context, a *app.App, o waitOptions) error {
 			fmt.Fprintln(a.IO.Err, a.IO.ErrStyle().Red(fmt.Sprintf("Experiment %d ended as %s%s.", o.id, bare(state), because(resp.Experiment.Error))))
 			return exit.Status(exit.Failed)
 		case state == v1.ExperimentStatePaused:
-			fmt.Fprintf(a.IO.Err, "%s\nLet it go on with `det experiment activate %d`.\n",
+			fmt.Fprintf(a.IO.Err, "%s\nContinue it with `det experiment activate %d`.\n",
 				a.IO.ErrStyle().Red(fmt.Sprintf("Experiment %d is paused; there is nothing to wait for.", o.id)), o.id)
 			return exit.Status(exit.Failed)
 		}

@@ -40,7 +40,7 @@ func newList(a *app.App) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), a, &o) },
 	}
 	cmd.Flags().StringVarP(&o.pool, "resource-pool", "p", "", "only this pool")
-	cmd.Flags().BoolVar(&o.reverse, "reverse", false, "the other way round")
+	cmd.Flags().BoolVar(&o.reverse, "reverse", false, "in reverse order")
 	cmd.Flags().Bool("table", true, "print as a table")
 	o.pages.Flags(cmd, 100)
 	o.format.Flags(cmd)

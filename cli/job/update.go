@@ -16,8 +16,8 @@ import (
 
 const updateLong = `Changes how important a job is, where it runs, or where it stands in the queue.
 
-In another pool what waits waits anew; trials that run save a checkpoint, leave, and
-go on there. --ahead-of and --behind-of put a job next to another one that waits in
+In another pool, waiting work is queued again; running trials save a checkpoint and
+continue there. --ahead-of and --behind-of put a job next to another one that waits in
 the same pool, at that one's priority.`
 
 func newUpdate(a *app.App) *cobra.Command {
@@ -28,7 +28,7 @@ func newUpdate(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "update JOB_ID",
 		Aliases: []string{"u"},
-		Short:   "change the priority, the weight, the pool or the place of a job",
+		Short:   "change the priority, the weight, the pool or the queue position of a job",
 		Long:    updateLong,
 		Args:    args.Exactly("the ID of a job"),
 		RunE: func(cmd *cobra.Command, given []string) error {
@@ -49,8 +49,8 @@ func newUpdate(a *app.App) *cobra.Command {
 	f.IntVarP(&priority, "priority", "p", 0, "from 1, the most important, to 99")
 	f.Float64VarP(&weight, "weight", "w", 0, "its share among other experiments")
 	f.StringVar(&pool, "resource-pool", "", "run in this pool")
-	f.StringVar(&ahead, "ahead-of", "", "stand right before this job")
-	f.StringVar(&behind, "behind-of", "", "stand right behind this job")
+	f.StringVar(&ahead, "ahead-of", "", "put the job right before this one")
+	f.StringVar(&behind, "behind-of", "", "put the job right behind this one")
 	cmd.MarkFlagsMutuallyExclusive("priority", "weight", "resource-pool", "ahead-of", "behind-of")
 	return cmd
 }

@@ -86,7 +86,7 @@ func newLogs(a *app.App) *cobra.Command {
 		Args:  args.None,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runLogs(cmd.Context(), a, o) },
 	}
-	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "go on as lines come in")
+	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "follow the log")
 	cmd.Flags().IntVar(&o.tail, "tail", 0, "print this many lines from the end")
 	return cmd
 }

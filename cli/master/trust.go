@@ -13,10 +13,10 @@ import (
 func newTrustNomad(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "trust-nomad",
-		Short: "say that you have looked: what Nomad lacks now is gone",
+		Short: "confirm that jobs missing from Nomad are lost",
 		Long: "After Nomad was restored from an older state, or lost many jobs at once, the master\n" +
-			"concludes nothing from what is missing and places nothing (see /health). When you have\n" +
-			"looked and Nomad's picture is right, say so: the master then believes it, once.",
+			"does not trust Nomad's state and pauses scheduling (see /health). Check that the missing\n" +
+			"jobs are lost, then confirm it: the master trusts Nomad's state again, this once.",
 		Args: args.None,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runTrustNomad(cmd.Context(), a) },
 	}
@@ -30,6 +30,6 @@ func runTrustNomad(ctx context.Context, a *app.App) error {
 	if err := c.TrustNomad(ctx); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(a.IO.Out, "The master will believe what Nomad says now.")
+	_, err = fmt.Fprintln(a.IO.Out, "The master will trust Nomad's state again.")
 	return err
 }

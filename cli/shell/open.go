@@ -29,7 +29,7 @@ type startOptions struct {
 
 const startLong = `Starts a shell, waits until it can be used, and logs in to it.
 
-What stands behind -- goes to ssh: more of its options, or a program to run.
+What follows -- is passed to ssh: more of its options, or a program to run.
 The shell goes on when you log out; end it with det shell kill.`
 
 func newStart(a *app.App) *cobra.Command {
@@ -72,7 +72,7 @@ func newOpen(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "open SHELL_ID [-- SSH_OPTION...]",
 		Short: "log in to a shell",
-		Long: `Logs in to a shell. What stands behind -- goes to ssh: more of its options, or
+		Long: `Logs in to a shell. What follows -- is passed to ssh: more of its options, or
 a program to run. The exit status is ssh's.`,
 		Example: `  det shell open 2fb1c3e0
   det shell open 2fb1c3e0 -- nvidia-smi`,

@@ -16,7 +16,7 @@ func newTunnel(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:    "tunnel SHELL_ID",
 		Short:  "carry bytes between the standard streams and a shell's SSH server",
-		Long:   "Is the proxy command of ssh: what comes in goes to the shell's SSH server, and back.\nNobody needs to be signed in for it; the shell's key is what lets somebody in.",
+		Long:   "Is the proxy command of ssh: what comes in goes to the shell's SSH server, and back.\nIt needs no sign-in: the shell accepts only its key.",
 		Hidden: true,
 		Args:   args.Exactly("the ID of a shell"),
 		RunE: func(cmd *cobra.Command, given []string) error {

@@ -11,15 +11,15 @@ import (
 
 func newEnable(a *app.App) *cobra.Command {
 	cmd := change(a, true, nil)
-	cmd.Use, cmd.Short = "enable AGENT_ID SLOT_ID", "let a slot take work again"
+	cmd.Use, cmd.Short = "enable AGENT_ID SLOT_ID", "allow new work on a slot again"
 	return cmd
 }
 
 func newDisable(a *app.App) *cobra.Command {
 	var drain bool
 	cmd := change(a, false, &drain)
-	cmd.Use, cmd.Short = "disable AGENT_ID SLOT_ID", "give a slot no new work, and ask what runs there to leave"
-	cmd.Long = "Trials save a checkpoint, leave, and go on elsewhere; other tasks are ended. With --drain\n" +
+	cmd.Use, cmd.Short = "disable AGENT_ID SLOT_ID", "place no new work on a slot, and preempt what runs there"
+	cmd.Long = "Trials save a checkpoint and continue elsewhere; other tasks are killed. With --drain\n" +
 		"they may run to their end. A slot of a node's second pool goes by the pool and a number: aux/0."
 	cmd.Flags().BoolVar(&drain, "drain", false, "let what runs there run to its end")
 	return cmd

@@ -65,7 +65,7 @@ func verb(a *app.App, use, short string, run func(ctx context.Context, c *client
 }
 
 func newSet(a *app.App) *cobra.Command {
-	return verb(a, "set", "make a template, or give it another configuration", func(ctx context.Context, c *client.Client, t v1.Template) error {
+	return verb(a, "set", "create a template, or replace its configuration", func(ctx context.Context, c *client.Client, t v1.Template) error {
 		if _, err := c.SetTemplate(ctx, t); err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func newSet(a *app.App) *cobra.Command {
 }
 
 func newSetConfig(a *app.App) *cobra.Command {
-	return verb(a, "config", "give a template another configuration", func(ctx context.Context, c *client.Client, t v1.Template) error {
+	return verb(a, "config", "replace a template's configuration", func(ctx context.Context, c *client.Client, t v1.Template) error {
 		if _, err := c.Template(ctx, t.Name); err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func newSetConfig(a *app.App) *cobra.Command {
 
 func newCreate(a *app.App) *cobra.Command {
 	var workspace string
-	cmd := verb(a, "create", "make a template", func(ctx context.Context, c *client.Client, t v1.Template) error {
+	cmd := verb(a, "create", "create a template", func(ctx context.Context, c *client.Client, t v1.Template) error {
 		if workspace != "" {
 			w, err := c.WorkspaceByName(ctx, workspace)
 			if err != nil {
@@ -110,7 +110,7 @@ func newCreate(a *app.App) *cobra.Command {
 func newSetName(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "name NAME NEW_NAME",
-		Short: "give a template another name",
+		Short: "rename a template",
 		Args:  args.Exactly("the name of a template", "its new name"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			c, err := a.Client(cmd.Context())

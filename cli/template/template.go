@@ -11,7 +11,7 @@ import (
 
 // New is det template.
 func New(a *app.App) *cobra.Command {
-	return noun.New("template", "keep configurations that others are laid over", []string{"tpl"}, newList(a),
+	return noun.New("template", "manage configurations that others are laid over", []string{"tpl"}, newList(a),
 		newDescribe(a), newCreate(a), newSet(a),
 		noun.New("set-value", "change one thing about a template", nil, nil, newSetConfig(a), newSetName(a)),
 		newRemove(a))

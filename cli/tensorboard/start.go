@@ -72,7 +72,7 @@ func newStart(a *app.App) *cobra.Command {
 	}
 	o.Flags(cmd, "TensorBoard")
 	o.trials.flags = cmd.Flags()
-	cmd.Flags().VarP(&o.trials, "trial-ids", "t", "show these trials: all IDs that stand behind it")
+	cmd.Flags().VarP(&o.trials, "trial-ids", "t", "show these trials: all IDs that follow")
 	cmd.Flags().BoolVar(&o.noBrowser, "no-browser", false, "print the address and open nothing")
 	return cmd
 }

@@ -19,7 +19,7 @@ func newLogin(a *app.App) *cobra.Command {
 	var o loginOptions
 	return &cobra.Command{
 		Use:   "login [USERNAME]",
-		Short: "sign in, and be this user from here on",
+		Short: "sign in, and act as this user from now on",
 		Long: `Signs in and makes the user the one that later commands act as.
 
 The password is asked for without being shown. Where there is no terminal it is
@@ -58,7 +58,7 @@ func runLogin(ctx context.Context, a *app.App, o loginOptions) error {
 	}
 	resp, err := c.Login(ctx, name, password)
 	if fault.Is(err, fault.Unauthenticated) || fault.Is(err, fault.Forbidden) {
-		return fault.Wrap(fault.Unauthenticated, err, "%s did not let %q in: %s", c.Master(), name, err)
+		return fault.Wrap(fault.Unauthenticated, err, "%s rejected the sign-in of %q: %s", c.Master(), name, err)
 	}
 	if err != nil {
 		return err

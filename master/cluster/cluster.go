@@ -71,7 +71,7 @@ type Cluster struct {
 // New makes a Cluster. Nothing is asked of Nomad yet; see Check.
 func New(cfg Config) (*Cluster, error) {
 	if cfg.ClusterID == "" {
-		return nil, errors.New("nomad: no cluster id, by which jobs are known as ours")
+		return nil, errors.New("nomad: the configuration lacks the cluster id, which marks this cluster's jobs")
 	}
 	if cfg.Namespace == "" {
 		cfg.Namespace = api.DefaultNamespace
@@ -100,7 +100,7 @@ func New(cfg Config) (*Cluster, error) {
 func newClient(cfg Config) (*api.Client, error) {
 	address, err := url.Parse(cfg.Address)
 	if err != nil || !slices.Contains([]string{"http", "https", "unix"}, address.Scheme) {
-		return nil, fmt.Errorf("nomad: %q is no address; it should look like http://127.0.0.1:4646 or unix:///secrets/api.sock", cfg.Address)
+		return nil, fmt.Errorf("nomad: %q is not an address; it should look like http://127.0.0.1:4646 or unix:///secrets/api.sock", cfg.Address)
 	}
 	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}
 	transport := &http.Transport{
@@ -174,7 +174,7 @@ func (c *Cluster) checkRights(ctx context.Context) (string, error) {
 		case http.StatusNotFound:
 		case http.StatusForbidden:
 			return fmt.Sprintf("the master's Nomad token lost its rights, or has none: it may not read jobs in namespace %q (%s); "+
-				"give it a token whose policy allows submit-job and read-job there. Until then Detent ends no task because Nomad does not list it", ns, bodyOf(err)), nil
+				"give it a token whose policy allows submit-job and read-job there. Until then Detent does not end tasks that Nomad does not list", ns, bodyOf(err)), nil
 		default:
 			if err != nil {
 				return "", fmt.Errorf("nomad at %s: %w", c.cfg.Address, err)

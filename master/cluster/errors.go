@@ -53,12 +53,12 @@ func outcomeOf(err error, what string) (Outcome, error) {
 	case invalid:
 		return Refused, fmt.Errorf("nomad refuses %s: %s", what, bodyOf(err))
 	case denied:
-		return TryAgain, fmt.Errorf("nomad does not allow the master to touch %s (%s): its token needs the capability submit-job", what, bodyOf(err))
+		return TryAgain, fmt.Errorf("nomad does not allow the master to change %s (%s): its token needs the capability submit-job", what, bodyOf(err))
 	}
 	if status := statusOf(err); status != 0 {
-		return TryAgain, fmt.Errorf("nomad did not take %s: %s (status %d)", what, bodyOf(err), status)
+		return TryAgain, fmt.Errorf("nomad did not accept %s: %s (status %d)", what, bodyOf(err), status)
 	}
-	return TryAgain, fmt.Errorf("nomad did not take %s: %w", what, err)
+	return TryAgain, fmt.Errorf("nomad did not accept %s: %w", what, err)
 }
 
 // statusOf is the HTTP status of an error; 0 where there was no answer.

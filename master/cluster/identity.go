@@ -58,10 +58,10 @@ func (c *Cluster) VerifyIdentity(ctx context.Context, token string) (Workload, e
 	defer cancel()
 	a, _, err := c.api.Allocations().Info(w.NomadAllocID, c.query(call, w.Namespace))
 	if statusOf(err) == http.StatusNotFound {
-		return Workload{}, fault.New(fault.Unauthenticated, "the workload identity is of Nomad allocation %s, which does not exist any more", w.NomadAllocID)
+		return Workload{}, fault.New(fault.Unauthenticated, "the workload identity belongs to Nomad allocation %s, which no longer exists", w.NomadAllocID)
 	}
 	if err != nil {
-		return Workload{}, fault.Wrap(fault.Unavailable, err, "Nomad cannot be asked about allocation %s; try again", w.NomadAllocID)
+		return Workload{}, fault.Wrap(fault.Unavailable, err, "could not ask Nomad about allocation %s; try again", w.NomadAllocID)
 	}
 	if a.JobID != w.JobID || a.TaskGroup != w.Group {
 		return Workload{}, fault.New(fault.Unauthenticated, "the workload identity names job %s and group %s, its allocation %s and %s", w.JobID, w.Group, a.JobID, a.TaskGroup)
@@ -70,7 +70,7 @@ func (c *Cluster) VerifyIdentity(ctx context.Context, token string) (Workload, e
 	// All allocations of the job's name, those of an earlier registration included.
 	all, _, err := c.api.Jobs().Allocations(w.JobID, true, c.query(call, w.Namespace))
 	if err != nil {
-		return Workload{}, fault.Wrap(fault.Unavailable, err, "Nomad cannot be asked about the allocations of job %s; try again", w.JobID)
+		return Workload{}, fault.Wrap(fault.Unavailable, err, "could not ask Nomad about the allocations of job %s; try again", w.JobID)
 	}
 	w.FirstOfGroup = a.PreviousAllocation == ""
 	for _, other := range all {
@@ -91,7 +91,7 @@ func (c *Cluster) verify(ctx context.Context, token string) (claims, string, err
 	}
 	parsed, err := jwt.ParseSigned(token, []jose.SignatureAlgorithm{jose.RS256, jose.EdDSA})
 	if err != nil || len(parsed.Headers) != 1 {
-		return refuse("it is no token signed by RS256 or EdDSA")
+		return refuse("it is not a token signed with RS256 or EdDSA")
 	}
 	key, err := c.key(ctx, parsed.Headers[0].KeyID)
 	if err != nil {

@@ -65,7 +65,7 @@ func (c *Cluster) Observe(ctx context.Context, known Known) (Observation, error)
 		alarm, rightsErr := c.checkRights(ctx)
 		if rightsErr == nil {
 			if alarm == "" {
-				alarm = fmt.Sprintf("the master's Nomad token may not read what it must (%v); it needs read-job in its namespace and node read", err)
+				alarm = fmt.Sprintf("the master's Nomad token lacks rights (%v); it needs read-job in its namespace and node read", err)
 			}
 			c.seen.alarm = alarm
 			o, err = Observation{Alarm: alarm}, nil
@@ -160,7 +160,7 @@ func (c *Cluster) judge(ctx context.Context, known Known, index uint64, register
 		c.shown.Store(0)
 	} else if index < known.Index {
 		return nil, fmt.Sprintf("Nomad's lists of jobs and allocations are at index %d, below %d, which they had reached: "+
-			"Nomad was restored from an older state. No task is given up because Nomad does not show it, until the operators confirm that what is missing is lost", index, known.Index), nil
+			"Nomad was restored from an older state. Detent ends no task that Nomad does not list until an operator confirms the loss (det master trust-nomad)", index, known.Index), nil
 	}
 	var missing []string
 	for _, id := range known.Live {
@@ -174,7 +174,7 @@ func (c *Cluster) judge(ctx context.Context, known Known, index uint64, register
 	}
 	if n := len(absent); !known.Trust && n > fewVanish && n*tenth > len(known.Live) {
 		return nil, fmt.Sprintf("%d of %d jobs vanished from Nomad at once (%s and others). "+
-			"No task is given up for that, until the operators confirm that they are lost", n, len(known.Live), jobspecs.JobID(absent[0])), nil
+			"Detent ends none of their tasks until an operator confirms the loss (det master trust-nomad)", n, len(known.Live), jobspecs.JobID(absent[0])), nil
 	}
 	return absent, "", nil
 }

@@ -22,7 +22,7 @@ func (c *Cluster) Services(ctx context.Context, name string) ([]Service, error) 
 		list, _, err := c.api.Services().Get(name, c.query(call, ns))
 		cancel()
 		if err != nil {
-			return nil, fault.Wrap(fault.Unavailable, err, "Nomad cannot be asked about service %s: %s", name, bodyOf(err))
+			return nil, fault.Wrap(fault.Unavailable, err, "could not ask Nomad about service %s: %s", name, bodyOf(err))
 		}
 		for _, s := range list {
 			all = append(all, Service{Address: s.Address, Port: s.Port, Tags: s.Tags, Index: s.CreateIndex})

@@ -96,7 +96,7 @@ func (c *Cluster) follow(ctx context.Context, ns string, nodes bool) {
 		if c.now().Sub(began) > retryMost {
 			wait = retryFirst
 		}
-		c.log.Warn("Nomad's event stream ended; a full list every 15 s stands in for it until it is back",
+		c.log.Warn("Nomad's event stream ended; the master lists all jobs every 15 s until the stream is back",
 			"namespace", ns, "error", err, "retry_in", wait)
 		select {
 		case <-ctx.Done():
@@ -118,7 +118,7 @@ func (c *Cluster) stream(ctx context.Context, ns string, nodes bool) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	silence := time.AfterFunc(silentAfter, func() {
-		cancel(fmt.Errorf("it has said nothing for %v", silentAfter))
+		cancel(fmt.Errorf("no event and no heartbeat for %v", silentAfter))
 	})
 	defer silence.Stop()
 	topics := url.Values{"topic": {"Allocation"}}
@@ -139,7 +139,7 @@ func (c *Cluster) stream(ctx context.Context, ns string, nodes bool) error {
 		silence.Reset(silentAfter)
 		var batch struct{ Events []event }
 		if err := json.Unmarshal(lines.Bytes(), &batch); err != nil {
-			return fmt.Errorf("an event that is no JSON: %w", err)
+			return fmt.Errorf("an event is not valid JSON: %w", err)
 		}
 		if c.note(batch.Events) {
 			c.fire()

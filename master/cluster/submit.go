@@ -54,7 +54,7 @@ func (c *Cluster) Submit(ctx context.Context, task jobspecs.Task) (Outcome, erro
 	}
 	there, _, err := c.api.Jobs().Info(*job.ID, c.query(ctx, ns))
 	if statusOf(err) == http.StatusNotFound {
-		return TryAgain, fmt.Errorf("%s was there a moment ago and is gone", what)
+		return TryAgain, fmt.Errorf("%s existed a moment ago and no longer does", what)
 	}
 	if err != nil {
 		return outcomeOf(err, what)
@@ -93,7 +93,7 @@ func (c *Cluster) rehearse(ctx context.Context, task jobspecs.Task, job *api.Job
 		}
 		reasons = append(reasons, fmt.Sprintf("%s on node %s: %s", group, where, whyNotPlaced(plan.FailedTGAllocs[group])))
 	}
-	no.Reason = "Nomad has no place for " + strings.Join(reasons, "; ")
+	no.Reason = "Nomad has no room for " + strings.Join(reasons, "; ")
 	return TryAgain, no
 }
 
@@ -138,7 +138,7 @@ func (c *Cluster) WhyNotPlaced(ctx context.Context, allocationID string) (string
 				reasons = append(reasons, group+": "+whyNotPlaced(e.FailedTGAllocs[group]))
 			}
 			if len(reasons) > 0 {
-				return "Nomad has no place for " + strings.Join(reasons, "; "), nil
+				return "Nomad has no room for " + strings.Join(reasons, "; "), nil
 			}
 		}
 	}

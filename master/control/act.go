@@ -212,7 +212,7 @@ func text(err error) string {
 // later logs that work could not be begun and will be tried again.
 func (t *term) later(ctx context.Context, list []store.Work, cause error) {
 	if ctx.Err() == nil {
-		t.log.Warn("work will be tried again", "term", t.lead.Term, "kind", list[0].Kind, "pieces", len(list), "error", cause)
+		t.log.Warn("could not begin queued work; it will be retried", "term", t.lead.Term, "kind", list[0].Kind, "pieces", len(list), "error", cause)
 	}
 }
 

@@ -150,7 +150,7 @@ func (t *term) judge(list []store.Bundle, left map[string]error) {
 		s := t.backoffs.failed(key, cause, now)
 		t.cycleAgain = t.cycleAgain || !s.until.After(now)
 		if !errors.Is(cause, store.ErrStale) {
-			t.log.Error("changes could not be stored; the others were", "term", t.lead.Term, "of", key, "tries", s.tries, "error", cause, "cause", errors.Unwrap(cause))
+			t.log.Error("could not store a bundle of changes; the other bundles were stored", "term", t.lead.Term, "of", key, "tries", s.tries, "error", cause, "cause", errors.Unwrap(cause))
 		}
 		if s.level == handleAsBroken {
 			t.folds.breakDown(key, unhandled(cause))
@@ -183,7 +183,7 @@ func (t *term) faults(plan *Plan) {
 		why := f.Err.Error()
 		seen[f.Key] = why
 		if t.loggedFaults[f.Key] != why {
-			t.log.Error("something cannot be handled; the others go on", "term", t.lead.Term, "what", f.Key, "error", why)
+			t.log.Error("could not decide about an experiment, a task or a pool; the others continue", "term", t.lead.Term, "what", f.Key, "error", why)
 		}
 		t.folds.breakDown(f.Key, unhandled(f.Err))
 	}

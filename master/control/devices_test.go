@@ -100,7 +100,7 @@ func TestSickness(t *testing.T) {
 	s.run("c", "gpu", []int32{3}, "GPU-3")
 	s.run("d", "cpu", []int32{0})
 	s.decide()
-	for id, want := range map[string]string{"a": "GPU-1 of node n1 is out of use: it smells", "b": "", "c": "GPU-3 of node n1 is out of use: Nomad says no more", "d": ""} {
+	for id, want := range map[string]string{"a": "GPU-1 of node n1 is out of use: it smells", "b": "", "c": "GPU-3 of node n1 is out of use: Nomad gives no reason", "d": ""} {
 		if got := s.p.unhealthyDevices(s.p.Allocations[id]); got != want {
 			t.Errorf("of %s: %q, want %q", id, got, want)
 		}

@@ -38,7 +38,7 @@ func (t *term) explain(ctx context.Context, c *store.Changes) {
 		defer cancel()
 		for _, b := range lines {
 			if _, err := t.cfg.Logs.Append(ctx, b); err != nil {
-				t.log.Warn("what became of an attempt is not in its log", "allocation_id", b.Origin.AllocationID, "error", err)
+				t.log.Warn("could not write into a task's log why its attempt ended", "allocation_id", b.Origin.AllocationID, "error", err)
 				return
 			}
 		}
@@ -59,7 +59,7 @@ func explanation(a store.AllocationChange) (store.LogBatch, bool) {
 	var text string
 	switch {
 	case a.Sick != "":
-		text = fmt.Sprintf("attempt %s failed (%s) with a device that is not fit for work: %s", a.ID[dot+1:], a.ExitReason, a.Sick)
+		text = fmt.Sprintf("attempt %s failed (%s) with an unhealthy device: %s", a.ID[dot+1:], a.ExitReason, a.Sick)
 	case a.Unclaimed && a.ExitReason != "":
 		text = fmt.Sprintf("attempt %s did not start: %s", a.ID[dot+1:], a.ExitReason)
 	default:

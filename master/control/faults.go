@@ -120,7 +120,7 @@ func (d *decider) noNodesLeft(e *Experiment, task string, failed bool) string {
 	for i, row := range left.excluded {
 		left.why[i] = row.Name + ", " + a.because[row.ID]
 	}
-	return fmt.Sprintf("pool %s has no other nodes that could hold it than %s", e.Pool, strings.Join(left.why, "; and "))
+	return fmt.Sprintf("pool %s has no node that could hold it except %s", e.Pool, strings.Join(left.why, "; and "))
 }
 
 // remainsKey is what the answer of remainingNodes depends on: to find it means to look at

@@ -149,7 +149,7 @@ func TestNoNodeIsLeft(t *testing.T) {
 				return
 			}
 			b.want(e, "ERROR", "ERROR", "TERMINATED failed")
-			if s := b.text(`SELECT error FROM trials`); s != `exit code 3; not retried: pool default has no other nodes that could hold it than n1, which log policy "ECC" excludes` {
+			if s := b.text(`SELECT error FROM trials`); s != `exit code 3; not retried: pool default has no node that could hold it except n1, which log policy "ECC" excludes` {
 				t.Errorf("the trial says %q", s)
 			}
 		})
@@ -163,7 +163,7 @@ func TestWhatIsLeftHasNotTheShape(t *testing.T) {
 	e := b.experiment("resources: {slots_per_trial: 3}")
 	b.fail(e, func(id string) { b.match(id, "exclude_node") })
 	b.want(e, "ERROR", "ERROR", "TERMINATED failed")
-	if s := b.text(`SELECT error FROM trials`); !strings.Contains(s, "no other nodes that could hold it than n1") {
+	if s := b.text(`SELECT error FROM trials`); !strings.Contains(s, "no node that could hold it except n1") {
 		t.Errorf("the trial says %q", s)
 	}
 }
@@ -191,7 +191,7 @@ func TestNoNodeIsLeftForWhatWasLost(t *testing.T) {
 				return
 			}
 			b.want(e, "ERROR", "ERROR", "TERMINATED killed")
-			if s := b.text(`SELECT error FROM trials`); s != `pool default has no other nodes that could hold it than n1, which log policy "ECC" excludes` {
+			if s := b.text(`SELECT error FROM trials`); s != `pool default has no node that could hold it except n1, which log policy "ECC" excludes` {
 				t.Errorf("the trial says %q", s)
 			}
 		})

@@ -258,7 +258,7 @@ func (w *troubledWorld) reckon() {
 			FROM experiments WHERE id = $2 OR id = ANY($1) AND ended_at IS NULL`, ids, w.deleted))
 	}
 	for _, id := range w.broken {
-		if got := w.text(`SELECT state || ': ' || error FROM experiments WHERE id = $1`, id); !strings.HasPrefix(got, "ERROR: it cannot be handled") {
+		if got := w.text(`SELECT state || ': ' || error FROM experiments WHERE id = $1`, id); !strings.HasPrefix(got, "ERROR: the master could not handle it") {
 			w.t.Errorf("experiment %s, which cannot be handled (%s), ended as %q", strconv.Itoa(id), w.victims[id], got)
 		}
 	}

@@ -129,7 +129,7 @@ func (t *term) plan(ctx context.Context, s store.Stored, plan func(store.Stored,
 		return err
 	})
 	if made && err == nil {
-		t.log.Info("files of an experiment will be removed", "term", t.lead.Term, "experiment_id", s.ID, "task_id", c.TaskID,
+		t.log.Info("made a garbage collection task for files of an experiment", "term", t.lead.Term, "experiment_id", s.ID, "task_id", c.TaskID,
 			"reason", c.Reason, "checkpoints", len(c.Removals))
 		t.bus.Publish(store.TopicIntent, store.TopicState)
 	}
@@ -164,7 +164,7 @@ func policyOf(cfg expconf.Config) policy.Policy {
 func byDeletion(s store.Stored, cfg expconf.Config, unread error) store.Collection {
 	c := store.Collection{ExperimentID: s.ID, Reason: store.ByDeletion, Priority: s.Priority, Saw: s.State, Wish: s.DeletesAsked}
 	if unread != nil {
-		c.Over = fmt.Sprintf("where its files lie cannot be read: %v", unread)
+		c.Over = fmt.Sprintf("its configuration, which says where its files are, cannot be read: %v", unread)
 		return c
 	}
 	elsewhere := s.Elsewhere(cfg.CheckpointStorage)
@@ -184,7 +184,7 @@ func byDeletion(s store.Stored, cfg expconf.Config, unread error) store.Collecti
 		c.Over = "success"
 	case !removable(cfg.CheckpointStorage) && len(c.Removals) > 0:
 		c.Removals, c.Events = nil, false
-		c.Over = fmt.Sprintf("its checkpoints lie in storage of type %q, of which this version removes nothing", cfg.CheckpointStorage.Type)
+		c.Over = fmt.Sprintf("its checkpoints are in storage of type %q, from which this version cannot remove files", cfg.CheckpointStorage.Type)
 	case !removable(cfg.CheckpointStorage):
 		c.Events, c.Over = false, "success"
 	}

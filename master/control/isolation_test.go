@@ -102,7 +102,7 @@ func TestAPanicInABundle(t *testing.T) {
 	b.exec(`UPDATE experiments SET desired = 'killed' WHERE id = $1`, e)
 	b.rounds(2)
 	b.exit(b.newest(e), 143)
-	b.broken(e, "cannot be handled: panic")
+	b.broken(e, "the master could not handle it: panic")
 	b.deletable(e)
 }
 

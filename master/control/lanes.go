@@ -86,7 +86,7 @@ func (l *lane) pass(ctx context.Context) int {
 		list, err := l.t.db.DueWork(ctx, l.kind, busy, lookahead*l.limit)
 		if err != nil {
 			if ctx.Err() == nil && !fault.Is(err, fault.Unavailable) {
-				l.t.log.Error("cannot read what is to be done", "term", l.t.lead.Term, "kind", l.kind, "error", err)
+				l.t.log.Error("could not read the work queue", "term", l.t.lead.Term, "kind", l.kind, "error", err)
 			}
 			return 0
 		}
@@ -159,7 +159,7 @@ func (l *lane) start(ctx context.Context, x item) {
 		defer cancel()
 		err := l.t.safely(x.about, func() error { return x.do(call) })
 		if err != nil && ctx.Err() == nil {
-			l.t.log.Warn("work failed and will be tried again", "term", l.t.lead.Term, "kind", l.kind, "about", x.about, "error", err)
+			l.t.log.Warn("queued work failed; it will be retried", "term", l.t.lead.Term, "kind", l.kind, "about", x.about, "error", err)
 		}
 		if !l.t.async {
 			notify(l.t.calls.done)

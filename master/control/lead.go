@@ -59,7 +59,7 @@ func Lead(ctx context.Context, db *store.DB, holder, address string, log *slog.L
 		term, err := db.Elect(call, holder, address, lease)
 		cancel()
 		if err != nil && ctx.Err() == nil && !away {
-			log.Warn("cannot ask for the lead", "error", err, "cause", errors.Unwrap(err))
+			log.Warn("could not ask for the lease", "error", err, "cause", errors.Unwrap(err))
 		}
 		away = err != nil
 		if term > 0 {
@@ -94,7 +94,7 @@ func serve(ctx context.Context, db *store.DB, holder string, l *Leadership, log 
 		resign, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
 		if err := db.Resign(resign, holder, l.Term); err != nil {
-			log.Warn("could not give the lead back; it runs out by itself", "error", err)
+			log.Warn("could not release the lease; it will expire", "error", err)
 		}
 	}
 	log.Info("this master no longer leads")
@@ -112,7 +112,7 @@ func renewLease(ctx context.Context, db *store.DB, holder string, l *Leadership,
 		}
 		began := time.Now()
 		if began.After(*l.until.Load()) {
-			log.Warn("the lease ran out before it was renewed")
+			log.Warn("the lease expired before this master renewed it")
 			return
 		}
 		call, cancel := context.WithTimeout(ctx, renewEvery)
@@ -122,7 +122,7 @@ func renewLease(ctx context.Context, db *store.DB, holder string, l *Leadership,
 		case err == nil:
 			l.extend(began)
 		case errors.Is(err, store.ErrNotLeader):
-			log.Warn("the lease went to another master")
+			log.Warn("another master took the lease")
 			return
 		case ctx.Err() == nil:
 			log.Warn("could not renew the lease", "error", err, "cause", errors.Unwrap(err))

@@ -69,7 +69,7 @@ func (t *term) read(ctx context.Context, w store.Work) error {
 			continue
 		}
 		if memberErr != nil {
-			t.log.Warn("what a member of an attempt has left on its node is not read", "term", t.lead.Term, "allocation_id", m.AllocationID,
+			t.log.Warn("could not read what a member of an attempt left on its node", "term", t.lead.Term, "allocation_id", m.AllocationID,
 				"rank", m.Rank, "node", m.NodeName, "nomad_alloc", m.NomadAllocID, "reason", memberErr)
 		}
 		err = errors.Join(err, t.storeResult(ctx, func(tx *store.DB) error {
@@ -114,10 +114,10 @@ func (t *term) readMember(ctx context.Context, m store.LeftMember, last bool) er
 	if err := t.cfg.Exit(ctx, Member{TaskID: m.TaskID, AllocationID: m.AllocationID, Rank: m.Rank}, record.Exit); err != nil {
 		return errors.Join(linesErr, err)
 	}
-	t.log.Info("the exit of a member was read on its node, because its runner could not report it", "term", t.lead.Term,
+	t.log.Info("read the exit of a member from its node, because its runner could not report it", "term", t.lead.Term,
 		"allocation_id", m.AllocationID, "rank", m.Rank, "node", m.NodeName, "exit_code", record.Exit.ExitCode)
 	if linesErr != nil {
-		t.log.Warn("not all lines that a member has left on its node were read", "term", t.lead.Term, "allocation_id", m.AllocationID, "rank", m.Rank, "error", linesErr)
+		t.log.Warn("could not read all log lines that a member of an attempt left on its node", "term", t.lead.Term, "allocation_id", m.AllocationID, "rank", m.Rank, "error", linesErr)
 	}
 	return nil
 }
@@ -154,7 +154,7 @@ func (t *term) readLines(ctx context.Context, m store.LeftMember) (done bool, er
 		missing := head
 		missing.First = cut - 1
 		missing.Lines = []store.LogLine{{At: time.Now(), Level: v1.LogLevelWarning.Number(), Stdtype: "stderr", Source: "master", Rank: -1,
-			Text: fmt.Sprintf("%d lines of output are missing here: no master could be told of them, and only the last %d MiB were read on the node", cut-next, leftover.MostLogs>>20)}}
+			Text: fmt.Sprintf("%d lines of output are missing here: their runner could not send them, and the master read only the last %d MiB from the node", cut-next, leftover.MostLogs>>20)}}
 		if next, err = t.cfg.Logs.Append(ctx, missing); err != nil {
 			return false, err
 		}

@@ -98,7 +98,7 @@ type term struct {
 func (l *Loop) Run(ctx context.Context, lead *Leadership) {
 	t, err := newTerm(ctx, l, lead)
 	if err != nil {
-		l.log.Error("cannot begin to lead", "term", lead.Term, "error", err)
+		l.log.Error("could not begin to lead", "term", lead.Term, "error", err)
 		return
 	}
 	defer l.stats.clear()
@@ -154,7 +154,7 @@ func newTerm(ctx context.Context, l *Loop, lead *Leadership) (*term, error) {
 		return nil, err
 	}
 	if err := l.db.Fenced(ctx, lead.Term, func(tx *store.DB) error { return tx.TakeOver(ctx) }); err != nil {
-		return nil, fmt.Errorf("take over what an earlier leader left: %w", err)
+		return nil, fmt.Errorf("take over the work of the earlier leader: %w", err)
 	}
 	t := &term{Loop: l, lead: lead, load: l.db.NewLiveCache().Load, backoffs: backoffs{}, loggedFaults: map[string]string{}, folds: folds{byID: map[int]*fold{}}, began: time.Now(), known: cluster.Known{Term: lead.Term, Index: uint64(index), Full: true}}
 	t.calls = newCalls(t)

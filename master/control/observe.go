@@ -136,7 +136,7 @@ func (t *term) record(ctx context.Context, o cluster.Observation) error {
 		if changed && o.Alarm != "" {
 			t.log.Error("Nomad state not trusted; scheduling paused", "term", t.lead.Term, "reason", o.Alarm)
 		} else if changed {
-			t.log.Info("Nomad can be believed again", "term", t.lead.Term)
+			t.log.Info("Nomad state trusted again; scheduling resumed", "term", t.lead.Term)
 		}
 		return err
 	})

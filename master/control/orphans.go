@@ -79,7 +79,7 @@ func (t *term) sweep(ctx context.Context) error {
 			return fmt.Errorf("orphans: %w", err)
 		}
 		for _, o := range orphans {
-			t.log.Warn("a job without a row in the database is stopped", "term", t.lead.Term, "job", o.JobID, "allocation_id", o.AllocationID)
+			t.log.Warn("stopping a job that has no row in the database", "term", t.lead.Term, "job", o.JobID, "allocation_id", o.AllocationID)
 			if err := tx.QueueStop(ctx, o.AllocationID); err != nil {
 				return err
 			}
@@ -89,7 +89,7 @@ func (t *term) sweep(ctx context.Context) error {
 			return fmt.Errorf("attempts that ended: %w", err)
 		}
 		for _, id := range ended {
-			t.log.Warn("the job of an attempt that ended still runs something, and is stopped", "term", t.lead.Term, "allocation_id", id)
+			t.log.Warn("stopping the job of an attempt that ended, because something of it still runs", "term", t.lead.Term, "allocation_id", id)
 			if err := tx.QueueStop(ctx, id); err != nil {
 				return err
 			}

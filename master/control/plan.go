@@ -139,7 +139,7 @@ func (d *decider) experimentBundle(e *Experiment) {
 
 // unhandled is the reason that users see.
 func unhandled(err error) string {
-	return fmt.Sprintf("it cannot be handled: %.500s", strings.SplitN(err.Error(), "\n", 2)[0])
+	return fmt.Sprintf("the master could not handle it: %.500s", strings.SplitN(err.Error(), "\n", 2)[0])
 }
 
 func (d *decider) handle(e *Experiment, how handling) error {
@@ -152,7 +152,7 @@ func (d *decider) handle(e *Experiment, how handling) error {
 // endByKilling kills what runs of an experiment and ends it, with nothing else looked
 // at.
 func (d *decider) endByKilling(e *Experiment) error {
-	why := orElse(e.Broken, orElse(e.Error, "it cannot be handled"))
+	why := orElse(e.Broken, orElse(e.Error, "the master could not handle it; the master's log says why"))
 	live := 0
 	for _, t := range e.Trials {
 		if t == nil || t.Ended {
@@ -197,7 +197,7 @@ func (d *decider) taskBundle(t store.LiveTask) {
 }
 
 func (d *decider) endTaskByKilling(t store.LiveTask) {
-	why := "it cannot be handled"
+	why := "the master could not handle it; the master's log says why"
 	if a := d.p.Allocations[t.ID]; a != nil && d.advance(a, 0, lifecycle.ActionKill, why) == nil {
 		return
 	}

@@ -75,7 +75,7 @@ func TestATrialWaitsAndIsCalledBack(t *testing.T) {
 	b.report(e, 0, 5, at1(0.5))
 	b.trials(e, "0 PAUSED RUNNING, 1 ACTIVE STARTING")
 	if why := b.text(`SELECT preempt_reason FROM allocations WHERE id = $1`, first); why != "it waits until the search calls it back" {
-		t.Errorf("it was asked to make way because %q", why)
+		t.Errorf("it was preempted because %q", why)
 	}
 	b.leave(first, 5)
 	b.trials(e, "0 PAUSED, 1 ACTIVE STARTING")

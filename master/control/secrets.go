@@ -89,7 +89,7 @@ func (t *term) release(ctx context.Context, changes *store.Changes) {
 		}
 		t.calls.run(ctx, "credentials of "+a.ID, func(ctx context.Context) {
 			if err := s.Revoke(ctx, a.ID); err != nil {
-				t.log.Warn("the role of an attempt that is over will be removed later", "term", t.lead.Term, "allocation_id", a.ID, "error", err)
+				t.log.Warn("could not remove the Vault role of an attempt that ended; the next sweep retries", "term", t.lead.Term, "allocation_id", a.ID, "error", err)
 			}
 		})
 	}
@@ -100,10 +100,10 @@ func (t *term) release(ctx context.Context, changes *store.Changes) {
 	t.calls.run(ctx, "credentials of all", func(ctx context.Context) {
 		removed, err := s.Sweep(ctx)
 		if err != nil && !errors.Is(err, context.Canceled) {
-			t.log.Warn("roles of attempts that are over will be looked for again", "term", t.lead.Term, "error", err)
+			t.log.Warn("could not sweep the Vault roles of attempts that ended; the next sweep retries", "term", t.lead.Term, "error", err)
 		}
 		if removed > 0 {
-			t.log.Info("roles were removed whose attempts are over", "term", t.lead.Term, "roles", removed)
+			t.log.Info("removed Vault roles of attempts that ended", "term", t.lead.Term, "roles", removed)
 		}
 	})
 }

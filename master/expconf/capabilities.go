@@ -177,7 +177,7 @@ func (c Config) unhonouredFeatures(k *checker, can Capabilities) {
 
 func (c Config) unhonouredPast(k *checker) {
 	k.when(c.Optimizations != (*RawOptimizations)(nil).complete(), "optimizations",
-		"is handed to the training code; only the old Trial classes of Determined's own package heed it", "")
+		"is passed to the training code; only the old Trial classes of Determined's own package use it", "")
 	k.when(c.DataLayer != nil, "data_layer", "has no effect any more", "read data in the training code, from bind_mounts or a bucket")
 	k.when(len(c.TensorboardStorage) > 0, "tensorboard_storage", "has no effect any more: event files go to checkpoint_storage", "")
 	k.when(c.Security != nil && c.Security.Kerberos != nil, "security.kerberos", "has no effect any more", "")

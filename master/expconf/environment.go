@@ -139,7 +139,7 @@ func checkVariable(k *checker, at, entry string) {
 		return
 	}
 	if strings.TrimPrefix(entry, name+"=") == hidden {
-		k.fail(at, fmt.Sprintf("the value of %s is hidden, because it stands in somebody else's configuration", clip(name)), "write a value, or leave the variable out")
+		k.fail(at, fmt.Sprintf("the value of %s is hidden, because it comes from another user's configuration", clip(name)), "write a value, or leave the variable out")
 	}
 	if len(entry) > 128<<10 {
 		k.fail(at, fmt.Sprintf("%s is longer than 128 KiB", clip(name)), "put it into a file of the context")

@@ -163,8 +163,8 @@ func advanceUnsubmitted(a Allocation, now time.Time, t Timing) Step {
 	// What waits for its turn to be tried is nobody's failure, and that Nomad does not
 	// take a job is its nodes' only if it says so.
 	if !a.TriedAt.IsZero() && now.Sub(a.TriedAt) > t.Place {
-		s := Step{State: Terminated, Outcome: Unplaced, Unstarted: true, Kill: "Nomad did not take it in time", Cause: Overdue,
-			ExitReason: fmt.Sprintf("Nomad did not take its job within %s: %s", t.Place, orElse(a.SubmitError, "it gave no reason"))}
+		s := Step{State: Terminated, Outcome: Unplaced, Unstarted: true, Kill: "Nomad did not accept its job in time", Cause: Overdue,
+			ExitReason: fmt.Sprintf("Nomad did not accept its job within %s: %s", t.Place, orElse(a.SubmitError, "it gave no reason"))}
 		for _, m := range a.Members {
 			if a.NoRoom {
 				s.Avoid = append(s.Avoid, m.NodeID)
@@ -281,7 +281,7 @@ func conclude(a Allocation) Step {
 		s.Outcome, s.ExitCode = Completed, &zero
 	case bad == nil:
 		zero := 0
-		s.Outcome, s.ExitCode, s.ExitReason = Preempted, &zero, "it made way after its checkpoint"
+		s.Outcome, s.ExitCode, s.ExitReason = Preempted, &zero, "it was preempted after a checkpoint"
 	case a.Cause == Overdue && !bad.claimed():
 		s.Outcome, s.ExitReason, s.Avoid = Unplaced, a.KillReason, []string{bad.NodeID}
 	case !a.KillAt.IsZero() && a.Cause == Asked && !failedBeforeKill(a, bad):
@@ -302,7 +302,7 @@ func conclude(a Allocation) Step {
 		s.ExitReason = fmt.Sprintf("it did not start on node %s: %s", bad.NodeName, orElse(bad.NomadDetail, "Nomad gave no reason"))
 	case silent:
 		s.Outcome, s.ExitCode, s.Blame = Failed, bad.NomadExit, bad.NodeID
-		s.ExitReason = fmt.Sprintf("its runner on node %s ended without a report: %s", bad.NodeName, orElse(bad.NomadDetail, "it may have been killed for memory"))
+		s.ExitReason = fmt.Sprintf("its runner on node %s ended without a report: %s", bad.NodeName, orElse(bad.NomadDetail, "it may have been killed because memory ran out"))
 	default:
 		s.Outcome, s.ExitCode, s.Blame = Failed, &bad.ExitCode, bad.NodeID
 		s.ExitReason = orElse(bad.ExitReason, fmt.Sprintf("exit code %d", bad.ExitCode))
@@ -361,10 +361,10 @@ func wanted(a Allocation, now time.Time, t Timing) (Step, bool) {
 		return Step{}, false
 	}
 	if !allClaimed(a) {
-		return Step{State: Terminating, Kill: "it was asked to make way before it started"}, true
+		return Step{State: Terminating, Kill: "it was preempted before it started"}, true
 	}
 	if now.Sub(a.PreemptAt) > a.PreemptWait {
-		return Step{State: Terminating, Kill: fmt.Sprintf("it did not make way within %s", a.PreemptWait)}, true
+		return Step{State: Terminating, Kill: fmt.Sprintf("it did not exit within %s of its preemption", a.PreemptWait)}, true
 	}
 	return Step{}, false
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // errImpostor is about something that listens where a task's gateway should.
-var errImpostor = errors.New("what listens at the task's address has another certificate than its runner reported")
+var errImpostor = errors.New("the certificate at the task's address is not the one that its runner reported")
 
 // pinned tells whether the gateway has to prove which one it is. It has not where its
 // runner, or the master that let it start, is of a release that knew no certificates.

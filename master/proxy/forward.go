@@ -165,7 +165,7 @@ func (p *Proxy) upgrade(w http.ResponseWriter, r *http.Request, asked string) {
 	client, err := tunnel.Accept(w, resp.Header)
 	if err != nil {
 		_ = conn.Close()
-		p.log.Debug("a visitor left before the tunnel was open", "error", err)
+		p.log.Debug("a client left before its tunnel was open", "error", err)
 		return
 	}
 	p.join(r.Context(), client, conn)

@@ -47,7 +47,7 @@ func (a admission) stands(now standing) error {
 	t, ok := now.tasks[a.task]
 	switch {
 	case !ok:
-		return fault.New(fault.NotFound, "the task is no more")
+		return fault.New(fault.NotFound, "the task no longer exists")
 	case t.Over || t.AllocationID != a.attempt:
 		return fault.New(fault.Conflict, "this attempt of the task is over")
 	case a.session == 0 && t.OwnerGone:
@@ -58,9 +58,9 @@ func (a admission) stands(now standing) error {
 	who, ok := now.sessions[a.session]
 	switch {
 	case !ok:
-		return fault.New(fault.Unauthenticated, "the session is over: sign in again")
+		return fault.New(fault.Unauthenticated, "the session has ended: sign in again")
 	case !mayEnter(who, t):
-		return fault.New(fault.Forbidden, "%s may not enter any more", who.Username)
+		return fault.New(fault.Forbidden, "%s no longer has access", who.Username)
 	}
 	return nil
 }

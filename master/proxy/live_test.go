@@ -50,7 +50,7 @@ func TestWhatIsOpenEndsWithTheRight(t *testing.T) {
 	}}
 	fine, admin, anybody := begin("a", "a.1", 1), begin("orphan", "orphan.1", 3), begin("a", "a.1", 0)
 	shut := map[string]context.Context{
-		"a session that is over": begin("a", "a.1", 7), "one who may not enter any more": begin("a", "a.1", 2), "a task that is no more": begin("gone", "gone.1", 1),
+		"a session that is over": begin("a", "a.1", 7), "one who no longer has access": begin("a", "a.1", 2), "a task that is no more": begin("gone", "gone.1", 1),
 		"a task that is over": begin("over", "over.1", 1), "an attempt before the last": begin("again", "again.1", 1),
 		"a tunnel to a shell whose owner is deactivated": begin("orphan", "orphan.1", 0),
 	}

@@ -79,10 +79,10 @@ func (p *Proxy) address(ctx context.Context, t Task) (string, error) {
 	case err != nil:
 		return "", err
 	default:
-		return "", fault.New(fault.Unavailable, "%s is registered nowhere yet", t.AllocationID)
+		return "", fault.New(fault.Unavailable, "%s is not registered in service discovery yet", t.AllocationID)
 	}
 	if err != nil {
-		p.log.Warn("the catalogue of services is away; the last known address of a task serves", "allocation_id", t.AllocationID, "error", err)
+		p.log.Warn("service discovery is unavailable; the proxy uses the last known address of a task", "allocation_id", t.AllocationID, "error", err)
 	}
 	p.known.addresses.put(t.AllocationID, last, now)
 	return last, nil

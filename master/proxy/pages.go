@@ -183,7 +183,7 @@ func pageStarting(t Task) page {
 	case "PULLING":
 		p.Text = "Its image is being fetched."
 	case "TERMINATING":
-		p.Title, p.Text = "This "+t.word()+" is being ended", "Its program is told to end, and has a moment for it."
+		p.Title, p.Text = "This "+t.word()+" is being ended", "Its program was asked to exit."
 	default:
 		p.Text = "Its program has not answered yet."
 	}
@@ -202,23 +202,23 @@ func pageSilent(t Task) page {
 
 func pageTicket(master, id string) page {
 	return page{status: http.StatusForbidden, code: fault.Forbidden, Title: "This link has been used, or is too old",
-		Text: "A link with a ticket is good once and for a minute.", Link: master + base(id), Label: "Open the task anew"}
+		Text: "A link with a ticket is good once and for a minute.", Link: master + base(id), Label: "Open the task again"}
 }
 
 func pageForeign() page {
-	return page{status: http.StatusForbidden, code: fault.Forbidden, Title: "Another page may not do this",
-		Text: "A request to a task with a browser's cookie is taken from the task's own pages only."}
+	return page{status: http.StatusForbidden, code: fault.Forbidden, Title: "Requests from other pages are refused",
+		Text: "A request with a browser's cookie must come from the task's own pages."}
 }
 
 func pageNoOrigin(t Task) page {
-	return page{status: http.StatusNotImplemented, code: fault.Unavailable, Title: "This master has no place for pages of tasks",
+	return page{status: http.StatusNotImplemented, code: fault.Unavailable, Title: "This master serves no pages of tasks",
 		Text: "Pages of tasks are served from an origin of their own, and none is configured: set tasks_listen and tasks_url, or tasks_domain. " +
-			"Programs can come with a token even so. The task is " + t.ID + "."}
+			"Programs with a token can still connect. The task is " + t.ID + "."}
 }
 
 func pageBrowser(link string) page {
 	return page{status: http.StatusForbidden, code: fault.Forbidden, Title: "Pages of tasks are on another origin",
-		Text: "A signed-in browser is sent there when it opens the task; from here only programs with a token get anything.", Link: link, Label: "Open the task"}
+		Text: "A signed-in browser is sent there when it opens the task; here, only programs with a token may connect.", Link: link, Label: "Open the task"}
 }
 
 // pageOf is the page of an error.

@@ -59,7 +59,7 @@ func (p *Proxy) Run(ctx context.Context) {
 		select {
 		case <-tick.C:
 			if err := p.live.look(ctx, p.dir); err != nil {
-				p.log.Warn("could not check the sessions of task visitors; retrying", "error", err)
+				p.log.Warn("could not check the sessions of open connections to tasks; retrying", "error", err)
 			}
 		case <-ctx.Done():
 			// Requests have a moment to be answered, tunnels none: their clients come back
@@ -69,7 +69,7 @@ func (p *Proxy) Run(ctx context.Context) {
 			select {
 			case <-p.live.close(errStopping, false):
 			case <-t.C:
-				p.log.Warn("visitors of tasks are cut off", "open", p.live.count())
+				p.log.Warn("closing requests to tasks that did not end in time", "open", p.live.count())
 				p.live.close(errStopping, true)
 			}
 			p.reverse.Transport.(*http.Transport).CloseIdleConnections()
@@ -126,7 +126,7 @@ func (p *Proxy) ticket(ctx context.Context, who auth.Who, id, path, query string
 func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 	answer := pageOf(err)
 	if answer.code == fault.Internal {
-		p.log.Error("a visitor could not be served", "path", r.URL.Path, "error", err)
+		p.log.Error("could not serve a request to a task", "path", r.URL.Path, "error", err)
 	}
 	show(w, r, answer)
 }

@@ -61,7 +61,7 @@ func (p *planner) makeWay(r *Request) []hold {
 	for _, i := range needed {
 		p.result.Preempt = append(p.result.Preempt, Preemption{
 			ID: p.running[i].ID, For: r.ID,
-			Reason: fmt.Sprintf("makes way for %s (priority %d)", nameOf(r.Group, r.ID), r.Priority),
+			Reason: fmt.Sprintf("preempted for %s (priority %d)", nameOf(r.Group, r.ID), r.Priority),
 		})
 	}
 	p.candidates = slices.DeleteFunc(p.candidates, func(i int) bool { return p.leaving[i] })

@@ -92,7 +92,7 @@ func (p *planner) whyPromised(picks []hold) string {
 		}
 	}
 	slices.Sort(names)
-	return fmt.Sprintf("waits for %s to make way", list(slices.Compact(names)))
+	return fmt.Sprintf("waits for the slots of %s", list(slices.Compact(names)))
 }
 
 func (p *planner) whyAux(r *Request) string {

@@ -50,7 +50,7 @@ func CanContinue(name string) bool {
 func (s *Search) continued(e Event) error {
 	m, ok := s.method.(continuer)
 	if !ok {
-		return fmt.Errorf("search event %d lets a search go on that cannot", e.Seq)
+		return fmt.Errorf("search event %d continues a search that cannot be continued", e.Seq)
 	}
 	var body Continuation
 	if err := json.Unmarshal(e.Body, &body); err != nil {

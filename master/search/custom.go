@@ -140,7 +140,7 @@ func (m *outside) status() (done bool, v lifecycle.SearchStatus, why string) {
 func (s *Search) told(e Event) error {
 	m, ok := s.method.(*outside)
 	if !ok {
-		return fmt.Errorf("search event %d has operations for a search that nobody outside drives", e.Seq)
+		return fmt.Errorf("search event %d has operations for a search that is not custom", e.Seq)
 	}
 	var ops Operations
 	if err := json.Unmarshal(e.Body, &ops); err != nil {
@@ -230,7 +230,7 @@ func wrong(op Operation, trial func(name string) (standing, bool), down bool) st
 			why = fmt.Sprintf("the length %d is above %d", op.Train.Length, int64(outsideLength))
 		}
 		if why == "" && op.Train.Length <= t.target {
-			why = fmt.Sprintf("the trial with the request id %q was to train to %d already; a longer length is asked for", op.Train.Name, t.target)
+			why = fmt.Sprintf("the trial with the request id %q already trains to %d; the new length must be longer", op.Train.Name, t.target)
 		}
 		return why
 	case op.Close != "":
@@ -308,7 +308,7 @@ func (s *Search) Outside() ([]OutsideEvent, bool) {
 func (s *Search) CheckOutside(ops Operations) string {
 	m, ok := s.method.(*outside)
 	if !ok {
-		return "no program outside drives this search"
+		return "this search is not custom, so no program drives it"
 	}
 	changed, down := map[string]standing{}, m.end != nil
 	before := m.standing(&s.roster)

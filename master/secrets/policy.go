@@ -109,9 +109,9 @@ func lists(places []Place) []statement {
 func (p Place) check() error {
 	switch {
 	case !bucketName.MatchString(p.Bucket):
-		return fault.New(fault.Invalid, "checkpoint_storage.bucket: %q is no name of a bucket", p.Bucket)
+		return fault.New(fault.Invalid, "checkpoint_storage.bucket: %q is not the name of a bucket", p.Bucket)
 	case p.Prefix == "" || p.Prefix != strings.Trim(p.Prefix, "/"):
-		return fault.New(fault.Invalid, "checkpoint_storage.prefix: %q is not the whole of a prefix", p.Prefix)
+		return fault.New(fault.Invalid, "checkpoint_storage.prefix: %q is not a whole prefix", p.Prefix)
 	case strings.ContainsAny(p.Prefix, `*?$"\`):
 		return fault.New(fault.Invalid, "checkpoint_storage.prefix: %q has one of * ? $ \" \\ in it, which mean something else in the policies of S3; choose another prefix", p.Prefix)
 	}

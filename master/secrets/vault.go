@@ -89,7 +89,7 @@ func New(cfg Config) (*Vault, error) {
 		cfg.Changed = func() {}
 	}
 	v := &Vault{cfg: cfg, api: client, granted: map[string]bool{}, foreign: map[string]bool{}}
-	unknown := "it has not been asked yet"
+	unknown := "the master has not asked it yet"
 	v.away.Store(&unknown)
 	return v, nil
 }
@@ -106,9 +106,9 @@ func (v *Vault) Run(ctx context.Context) {
 		}
 		if was := *v.away.Swap(&why); was != why {
 			if why != "" {
-				v.cfg.Log.Warn("Vault cannot be used: what needs credentials waits", "address", v.cfg.Address, "reason", why)
+				v.cfg.Log.Warn("Vault unavailable; attempts that need credentials wait", "address", v.cfg.Address, "reason", why)
 			} else {
-				v.cfg.Log.Info("Vault can be used", "address", v.cfg.Address)
+				v.cfg.Log.Info("Vault available", "address", v.cfg.Address)
 			}
 			v.cfg.Changed()
 		}

@@ -84,7 +84,7 @@ func Up(ctx context.Context, opts Options, report *servers.Reporter) (*Cluster, 
 	}
 	// Open to others, as PostgreSQL's account must pass through; what is secret below it is closed.
 	if err := os.MkdirAll(opts.StateDir, 0o755); err != nil {
-		return nil, fmt.Errorf("the cluster's folder: %w; choose another one with a right to write", err)
+		return nil, fmt.Errorf("the cluster's folder: %w; choose a folder that you may write to", err)
 	}
 	c := &Cluster{dir: opts.StateDir}
 	c.state.Ports, c.state.Processes = emptyPorts(), emptyProcesses()
@@ -217,7 +217,7 @@ func (c *Cluster) clients() []Client { return append([]Client{{}}, c.state.Clien
 
 func (c *Cluster) upPostgres(ctx context.Context, report *servers.Reporter) error {
 	if c.state.DSN != "" {
-		report.Say("PostgreSQL: the one that was named")
+		report.Say("PostgreSQL: the server that was named")
 		return nil
 	}
 	task := report.Task("PostgreSQL")

@@ -95,7 +95,7 @@ func (c *Cluster) gpuPlugin(client Client) (string, error) {
 		if err := c.writeGPUs(client, count); err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&b, "    # Nobody has them: what they are and how they are says the file.\n    simulate {\n      state = %q\n    }\n", c.GPUState(client.Name))
+		fmt.Fprintf(&b, "    # Simulated: the file says which GPUs there are, and what is wrong with them.\n    simulate {\n      state = %q\n    }\n", c.GPUState(client.Name))
 	}
 	b.WriteString("  }\n}\n")
 	return b.String(), nil

@@ -73,7 +73,7 @@ func serve() {
 	p := plugin.New(v1.Version, log)
 	device.Serve(p, log)
 	if err := p.Close(); err != nil {
-		log.Warn("the GPUs were not given up in order", "error", err)
+		log.Warn("could not release the GPUs", "error", err)
 	}
 }
 

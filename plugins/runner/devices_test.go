@@ -68,7 +68,7 @@ func TestOtherDevices(t *testing.T) {
 		env []string
 		smi string
 	}{
-		"the node tells it of none":                      {},
+		"its environment names none": {},
 		"NVIDIA_VISIBLE_DEVICES has none":                {env: []string{"NVIDIA_VISIBLE_DEVICES="}},
 		"CUDA_VISIBLE_DEVICES has GPU-a":                 {env: []string{"CUDA_VISIBLE_DEVICES=GPU-a"}},
 		"NVIDIA_VISIBLE_DEVICES has GPU-a, GPU-c":        {env: []string{"NVIDIA_VISIBLE_DEVICES=GPU-a,GPU-c", both}},
@@ -83,7 +83,7 @@ func TestOtherDevices(t *testing.T) {
 			}
 			r.run(79, env...)
 			e := r.exit()
-			if !e.Unfit || e.ExitCode != 79 || !strings.Contains(e.Reason, words) || !strings.Contains(e.Reason, "does not see the GPUs that it was given") {
+			if !e.Unfit || e.ExitCode != 79 || !strings.Contains(e.Reason, words) || !strings.Contains(e.Reason, "does not see the GPUs that it was assigned") {
 				t.Errorf("report %+v", e)
 			}
 			if lines := r.printed(); len(lines) > 0 {

@@ -77,7 +77,7 @@ func TestAPatternThatCannotBeReadCostsOnlyItself(t *testing.T) {
 	if m := r.exit().LogMatches; len(m) != 1 || m[0].Policy != 0 {
 		t.Errorf("reported %+v", m)
 	}
-	if !r.said("a log policy is not looked for") {
+	if !r.said("a log policy is ignored") {
 		t.Error("the log does not say so")
 	}
 }

@@ -66,7 +66,7 @@ func TestExitStatus(t *testing.T) {
 		{"success", sh("exit 0"), 0, ""},
 		{"failure", sh("exit 3"), 3, ""},
 		{"segfault", sh("kill -SEGV $$"), 139, "ended by signal 11"},
-		{"killed", sh("kill -KILL $$"), 137, "killed (signal 9) by nobody here"},
+		{"killed", sh("kill -KILL $$"), 137, "killed (signal 9) from outside the task"},
 		{"missing", noProgram, 127, "no-such-program was not found on PATH"},
 		{"python", noPython, 127, "Install Python 3 on the nodes"},
 		{"not executable", notExecutable, 126, "not executable"},
@@ -118,7 +118,7 @@ func TestTheClaimWaitsForAMaster(t *testing.T) {
 	p := r.start("run")
 	r.write("main/secrets/nomad_det.jwt", "rewritten.by.nomad")
 	eventually(t, "the runner says what it waits for", func() bool {
-		return strings.Contains(p.stderr.String(), "no master has let this attempt start")
+		return strings.Contains(p.stderr.String(), "no master has accepted this attempt")
 	})
 	r.master.Listen(t)
 	p.expect(0)

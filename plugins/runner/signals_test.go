@@ -78,7 +78,7 @@ func TestASecondSignalKills(t *testing.T) {
 	spec := sh(`trap '' TERM; echo ready; while :; do sleep 0.05; done`)
 	spec.StopGraceSecs = 3600
 	r, p := signalled(t, spec)
-	eventually(t, "the first signal was noticed", func() bool { return r.said("Nomad ended the task: the program is told") })
+	eventually(t, "the first signal was noticed", func() bool { return r.said("Nomad ended the task: sending SIGTERM") })
 	_ = p.cmd.Process.Signal(syscall.SIGINT)
 	p.expect(137)
 }

@@ -25,7 +25,7 @@ func Wrong(cmd *cobra.Command, format string, a ...any) error { return wrong(cmd
 // None refuses arguments.
 func None(cmd *cobra.Command, given []string) error {
 	if len(given) > 0 {
-		return wrong(cmd, "%s takes no argument, and was given %q", cmd.CommandPath(), given[0])
+		return wrong(cmd, "%s takes no argument, but got %q", cmd.CommandPath(), given[0])
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func TestNumberOfArguments(t *testing.T) {
 		problem string
 	}{
 		{args.None, nil, ""},
-		{args.None, []string{"x"}, `takes no argument, and was given "x"`},
+		{args.None, []string{"x"}, `takes no argument, but got "x"`},
 		{args.Exactly("an ID", "a name"), []string{"1", "n"}, ""},
 		{args.Exactly("an ID", "a name"), []string{"1"}, "verb needs a name"},
 		{args.Exactly("an ID", "a name"), nil, "verb needs an ID"},

@@ -159,7 +159,7 @@ func (o Options) writeFile(dst *os.Root, path string, r io.Reader) error {
 
 // brokenSource is an error of reading, as opposed to one of writing here.
 func brokenSource(err error) error {
-	return fault.New(fault.Unavailable, "the checkpoint broke off while it was read: %w; nothing was kept", err)
+	return fault.New(fault.Unavailable, "reading the checkpoint failed before its end: %w; nothing was stored", err)
 }
 
 // meter tells what passes, and keeps the error that ended it.

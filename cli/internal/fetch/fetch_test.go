@@ -201,7 +201,7 @@ func TestBrokenArchiveLeavesNothing(t *testing.T) {
 		c := archived(t, cut, tar.Header{Name: "a", Size: 100}, tar.Header{Name: "b", Size: 1 << 20})
 		dir := filepath.Join(t.TempDir(), "out")
 		_, err := fetch.Checkpoint(t.Context(), fetch.Options{Client: c, Checkpoint: checkpoint(elsewhere), Dir: dir, Mode: fetch.Master})
-		if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "nothing was kept") {
+		if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "nothing was stored") {
 			t.Errorf("cut by %d: %v", cut, err)
 		}
 		if _, err := os.Stat(dir); err == nil {

@@ -51,7 +51,7 @@ func levelNames() []string {
 // Flags adds the flags; ofTask adds the one that only logs of tasks have.
 func (o *Options) Flags(cmd *cobra.Command, ofTask bool) {
 	f := cmd.Flags()
-	f.BoolVarP(&o.Follow, "follow", "f", false, "go on printing until the task has ended")
+	f.BoolVarP(&o.Follow, "follow", "f", false, "follow the log until the task ends")
 	f.BoolVar(&o.JSON, "json", false, "print whole records as JSON")
 	f.IntVar(&o.Head, "head", 0, "print this many lines from the beginning")
 	f.IntVar(&o.Tail, "tail", 0, "print this many lines from the end")

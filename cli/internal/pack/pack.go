@@ -119,7 +119,7 @@ func (l *Listing) add(root, prefix string) error {
 func patternsOf(root string) (ignore.Patterns, error) {
 	text, err := os.ReadFile(filepath.Join(root, ignore.File))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return ignore.Patterns{}, fault.New(fault.Invalid, "cannot read the patterns of what stays behind: %w", err)
+		return ignore.Patterns{}, fault.New(fault.Invalid, "cannot read the patterns of files that are not sent: %w", err)
 	}
 	return ignore.Parse(append(ignore.Defaults(), string(text))...), nil
 }
@@ -142,7 +142,7 @@ func (l *Listing) walk(root, rel, prefix string, patterns ignore.Patterns) error
 				continue
 			}
 			if item.Type()&fs.ModeSymlink != 0 && errors.Is(err, fs.ErrNotExist) {
-				l.warn("%s is a link to nowhere and stays behind", local)
+				l.warn("%s is a link to nowhere and is not sent", local)
 				continue
 			}
 			return unreadable(local, err)
@@ -162,7 +162,7 @@ func (l *Listing) walk(root, rel, prefix string, patterns ignore.Patterns) error
 		case info.Mode().IsRegular():
 			l.file(entry)
 		default:
-			l.warn("%s is neither a file nor a folder and stays behind", local)
+			l.warn("%s is neither a file nor a folder and is not sent", local)
 		}
 	}
 	return nil

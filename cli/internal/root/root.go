@@ -93,7 +93,7 @@ func usage(err error) error {
 	return &exit.UsageError{Message: err.Error(), Hint: "See the command's --help."}
 }
 
-const long = `det submits experiments, follows them, and looks after what they leave behind.
+const long = `det submits experiments, follows them, and manages their results.
 
 The master is named with -m or in DET_MASTER (default localhost:8080).`
 

@@ -230,5 +230,5 @@ func TestCompletion(t *testing.T) {
 func ExampleCommand() {
 	cmd, _, _ := tree().Find([]string{"e", "unpause"})
 	fmt.Println(cmd.CommandPath(), "-", cmd.Short)
-	// Output: det experiment activate - let a paused experiment go on
+	// Output: det experiment activate - continue a paused experiment
 }

@@ -63,7 +63,7 @@ func stage(t *v1.Task) string {
 		}
 		return "Queued…"
 	case v1.TaskStatePulling:
-		return "Fetching what it runs in…"
+		return "Fetching its image…"
 	case v1.TaskStateStarting:
 		return "Starting…"
 	case v1.TaskStateTerminating:
@@ -75,7 +75,7 @@ func stage(t *v1.Task) string {
 // interrupted tells who stops waiting that the task goes on.
 func (k Kind) interrupted(ctx context.Context, a *app.App, id string, err error) error {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		a.IO.Warn("The %s goes on starting. Open it with `det %s open %s`, or end it with `det %s kill %s`.", k.Noun, k.Noun, id, k.Noun, id)
+		a.IO.Warn("The %s is still starting. Open it with `det %s open %s`, or end it with `det %s kill %s`.", k.Noun, k.Noun, id, k.Noun, id)
 	}
 	return err
 }

@@ -59,7 +59,7 @@ func (k Kind) Show(ctx context.Context, a *app.App, c *client.Client, item Item,
 		link = address
 	}
 	if err := browser.Open(ctx, a.Env, link); err != nil {
-		a.IO.Warn("It could not be opened: %s.", err)
+		a.IO.Warn("Could not open the browser: %s.", err)
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func (n *Nomad) noRoom(task jobspecs.Task) error {
 		i := slices.IndexFunc(n.nodes, func(x cluster.Node) bool { return x.ID == m.NodeID && x.Schedulable && m.MemoryMB <= x.MemoryMB })
 		if i < 0 {
 			no.Nodes = append(no.Nodes, m.NodeID)
-			no.Reason = strings.TrimPrefix(no.Reason+"; ", "; ") + fmt.Sprintf("Nomad has no place for %s on node %s", jobspecs.GroupName(rank), m.NodeName)
+			no.Reason = strings.TrimPrefix(no.Reason+"; ", "; ") + fmt.Sprintf("Nomad has no room for %s on node %s", jobspecs.GroupName(rank), m.NodeName)
 		}
 	}
 	if len(no.Nodes) == 0 {

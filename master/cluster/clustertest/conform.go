@@ -225,7 +225,7 @@ func noRoom(t *testing.T, rig *Rig, view View) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(why, "Nomad has no place for") {
+		if strings.Contains(why, "Nomad has no room for") {
 			break
 		}
 		if time.Now().After(deadline) {

@@ -235,7 +235,7 @@ func (m *Monitor) diagnose(r *record, d Device) string {
 		}
 	}
 	if r.slowed {
-		say("its hardware has slowed it down for %s or more because of %s; look after its cooling and power", short(m.policy.Throttled), r.slowWhy)
+		say("its hardware has slowed it down for %s or more because of %s; check its cooling and power", short(m.policy.Throttled), r.slowWhy)
 	}
 	if r.gpu.Sick != "" {
 		say("%s", r.gpu.Sick)
@@ -279,7 +279,7 @@ func (m *Monitor) until(reset bool) string {
 	case reset:
 		return "; out of use until the GPU or the node is reset"
 	case m.policy.Quiet <= 0:
-		return "; out of use until the plugin starts anew"
+		return "; out of use until the plugin restarts"
 	}
 	return fmt.Sprintf("; out of use until it was quiet for %s", short(m.policy.Quiet))
 }

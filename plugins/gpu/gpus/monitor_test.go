@@ -81,7 +81,7 @@ func TestXidForGood(t *testing.T) {
 	scan := Scan{GPUs: []GPU{whole("A")}}
 	w.Judge(scan, nil, c.now)
 	w.Note(Event{ID: "A", Xid: 79, Instance: -1}, c.now)
-	expect(t, w.Judge(scan, nil, c.pass(24*time.Hour)), "A (critical error of the driver: Xid 79 at 12:00:00 UTC; out of use until the plugin starts anew)")
+	expect(t, w.Judge(scan, nil, c.pass(24*time.Hour)), "A (critical error of the driver: Xid 79 at 12:00:00 UTC; out of use until the plugin restarts)")
 }
 
 func TestLostAndFound(t *testing.T) {
@@ -222,7 +222,7 @@ func TestThrottled(t *testing.T) {
 		expect(t, w.Judge(cool, nil, c.pass(time.Minute)), "A")
 	}
 	w.Judge(warm, nil, c.now)
-	sick := "A (its hardware has slowed it down for 5m or more because of heat; look after its cooling and power)"
+	sick := "A (its hardware has slowed it down for 5m or more because of heat; check its cooling and power)"
 	expect(t, w.Judge(warm, nil, c.pass(5*time.Minute)), sick)
 	expect(t, w.Judge(cool, nil, c.pass(4*time.Minute)), sick)
 	expect(t, w.Judge(cool, nil, c.pass(time.Minute)), "A")

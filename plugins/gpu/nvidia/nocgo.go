@@ -13,5 +13,5 @@ const Linked = false
 
 // Open says that this program was built without NVIDIA's library.
 func Open() (gpus.Source, error) {
-	return nil, errors.New("this det-gpu was built without cgo, so it knows no GPU but simulated ones; build it on Linux with a C compiler")
+	return nil, errors.New("this det-gpu was built without cgo, so it supports simulated GPUs only; build it on Linux with a C compiler")
 }

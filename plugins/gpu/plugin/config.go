@@ -144,10 +144,10 @@ func (s *settings) judge(h *health) error {
 		return err
 	}
 	if s.policy.Quiet, err = time.ParseDuration(h.Quiet); err != nil || s.policy.Quiet < 0 {
-		return fmt.Errorf("health.quiet: expected a time such as 10m, or 0s to keep a GPU out until the plugin starts anew, found %q", h.Quiet)
+		return fmt.Errorf("health.quiet: expected a time such as 10m, or 0s to keep a GPU out of use until the plugin restarts, found %q", h.Quiet)
 	}
 	if s.policy.Throttled, err = time.ParseDuration(h.Throttled); err != nil || s.policy.Throttled < 0 {
-		return fmt.Errorf("health.throttled: expected a time such as 5m, or 0s to take no notice, found %q", h.Throttled)
+		return fmt.Errorf("health.throttled: expected a time such as 5m, or 0s to ignore it, found %q", h.Throttled)
 	}
 	return nil
 }
@@ -156,7 +156,7 @@ func xids(key string, numbers []int64) ([]uint64, error) {
 	var codes []uint64
 	for _, x := range numbers {
 		if x < 0 {
-			return nil, fmt.Errorf("%s: there is no error of number %d", key, x)
+			return nil, fmt.Errorf("%s: there is no Xid %d", key, x)
 		}
 		codes = append(codes, uint64(x))
 	}
@@ -168,7 +168,7 @@ func (s *settings) simulate(c *simulate) error {
 	case c == nil:
 		return nil
 	case c.State != "" && (c.Count != 0 || c.Model != "" || c.MemoryMiB != 0):
-		return fmt.Errorf("simulate: either state, a file that says all, or count, model and memory_mib")
+		return fmt.Errorf("simulate: give either state, which is a file, or count, model and memory_mib")
 	case c.State != "":
 		s.simulatedFile = c.State
 	case c.Count <= 0 || c.MemoryMiB < 0:

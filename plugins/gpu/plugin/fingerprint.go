@@ -34,7 +34,7 @@ func (p *Plugin) fingerprint(ctx context.Context, out chan<- *device.Fingerprint
 		groups, source, err := p.look()
 		if err != nil && err.Error() != complaint {
 			complaint = err.Error()
-			p.log.Error("the GPUs cannot be looked at", "error", err)
+			p.log.Error("could not examine the GPUs", "error", err)
 		} else if err == nil {
 			complaint = ""
 		}

@@ -31,7 +31,7 @@ func (p *Plugin) Reserve(ids []string) (*device.ContainerReservation, error) {
 		return nil, fmt.Errorf("no devices are named")
 	}
 	if err := p.examine(); err != nil {
-		p.log.Warn("the GPUs of a task cannot be looked at", "gpus", ids, "error", err)
+		p.log.Warn("could not examine the GPUs of a task", "gpus", ids, "error", err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -50,7 +50,7 @@ func (p *Plugin) measure() []*device.DeviceGroupStats {
 	for _, d := range diagnoses {
 		sample, err := p.meter.measure(source, d.ID, patience)
 		if err != nil {
-			p.log.Debug("a GPU is not measured", "gpu", d.ID, "error", err)
+			p.log.Debug("could not measure a GPU", "gpu", d.ID, "error", err)
 			if d.Why == "" {
 				continue
 			}

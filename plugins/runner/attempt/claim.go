@@ -63,7 +63,7 @@ func claim(ctx context.Context, p *NomadTask, list *masters.List, nonce, certifi
 			return out, refusal
 		}
 		if time.Since(told) > time.Minute {
-			journal.Warnf("no master has let this attempt start yet, trying on: %v", err)
+			journal.Warnf("no master has accepted this attempt yet; still trying: %v", err)
 			told = time.Now()
 		}
 		if err := pause(ctx, claimPause); err != nil {

@@ -29,13 +29,13 @@ func link(l layout, mounts []v1.BindMount) error {
 			where = m.ContainerPath
 		}
 		if err := os.MkdirAll(filepath.Dir(where), 0o755); err != nil {
-			return fmt.Errorf("%s cannot lead to what is mounted: %w", m.ContainerPath, err)
+			return fmt.Errorf("cannot link %s to its mount: %w", m.ContainerPath, err)
 		}
 		if err := os.Remove(where); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("%s is in the way of a mount: it came with the task's code: %w", m.ContainerPath, err)
+			return fmt.Errorf("%s blocks a mount, because it came with the task's code: %w", m.ContainerPath, err)
 		}
 		if err := os.Symlink(m.HostPath, where); err != nil {
-			return fmt.Errorf("%s cannot lead to what is mounted: %w", m.ContainerPath, err)
+			return fmt.Errorf("cannot link %s to its mount: %w", m.ContainerPath, err)
 		}
 	}
 	return nil

@@ -47,7 +47,7 @@ func serveGateway(ctx context.Context, p *NomadTask, certificate *gateway.Certif
 		gw, err = gateway.Listen(ctx, net.JoinHostPort("", strconv.Itoa(port)), certificate)
 	}
 	if err != nil {
-		journal.Warnf("the health check of this task will fail, and nobody can visit it: %v", err)
+		journal.Warnf("the health check of this task will fail, and the proxy cannot reach it: %v", err)
 		return nil
 	}
 	return gw
@@ -96,7 +96,7 @@ func (r *run) admit(t *task) (end func()) {
 		if gateway.Ready(ctx, spec, t.socket.Dial) != nil {
 			return
 		}
-		r.journal.Infof("the program answers: visitors can come")
+		r.journal.Infof("the program answers; the task is ready")
 		r.tell(ctx, http.MethodPost, "/api/v1/allocations/"+url.PathEscape(r.spec.AllocationID)+"/ready", nil, forever)
 		r.gateway.Idle(ctx, r.reportIdle)
 	})
@@ -116,7 +116,7 @@ func (r *run) tell(ctx context.Context, method, path string, message any, hold t
 	err := r.masters.Call(ctx, masters.Request{Method: method, Path: path, Token: r.token, Message: message}, nil,
 		masters.Policy{Replay: true, Hold: hold, Patience: reportPatience})
 	if err != nil && ctx.Err() == nil {
-		r.journal.Warnf("a master did not take a report (%s): %v", path, err)
+		r.journal.Warnf("no master accepted a report (%s): %v", path, err)
 	}
 	return err == nil
 }

@@ -85,7 +85,7 @@ func (r *run) outOfMemory() string {
 
 // likelyOutOfMemory says what the kernel did on this node while the program ran.
 func (r *run) likelyOutOfMemory() string {
-	return "most likely for want of memory, for which the kernel killed on this node meanwhile, and this task may use " + r.memory() + moreMemory
+	return "most likely because memory ran out: the kernel killed processes on this node meanwhile, and this task may use " + r.memory() + moreMemory
 }
 
 const moreMemory = ": ask for more with resources.memory, or use less"

@@ -68,7 +68,7 @@ func ReadNomadTask(ctx context.Context, environ []string) (NomadTask, error) {
 	var errs []error
 	for _, name := range []string{"DET_ALLOCATION_ID", "DET_RANK", "NOMAD_ALLOC_DIR", "NOMAD_TASK_DIR", "NOMAD_SECRETS_DIR", "NOMAD_ALLOC_ID"} {
 		if env[name] == "" {
-			errs = append(errs, fmt.Errorf("%s is not set: det-runner is started by a Nomad job of the master's making", name))
+			errs = append(errs, fmt.Errorf("%s is not set: det-runner must be started by a Nomad job that the master made", name))
 		}
 	}
 	var err error

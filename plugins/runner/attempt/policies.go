@@ -42,7 +42,7 @@ func newPolicyWatch(r *run) *policyWatch {
 	var texts []string
 	for _, p := range r.spec.LogPatterns {
 		if _, err := logpolicy.New([]string{p.Pattern}); err != nil {
-			r.journal.Warnf("a log policy is not looked for: %v", err)
+			r.journal.Warnf("a log policy is ignored: %v", err)
 			continue
 		}
 		l.patterns, texts = append(l.patterns, p), append(texts, p.Pattern)

@@ -292,7 +292,7 @@ func download(ctx context.Context, list *masters.List, token, url, file string) 
 		return &cutError{from.err}
 	}
 	if err == nil && n > maxArchive {
-		err = fmt.Errorf("it is over %d MiB", maxArchive>>20)
+		err = fmt.Errorf("it is larger than %d MiB", maxArchive>>20)
 	}
 	return err
 }

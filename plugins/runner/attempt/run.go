@@ -99,7 +99,7 @@ func Run(proc Process) int {
 		journal.Infof("%v", errStopped)
 		return codeStopped
 	case errors.As(err, &refusal):
-		journal.Errorf("the master refuses this attempt, nothing is started: %s", refusal.Message)
+		journal.Errorf("the master rejected this attempt; nothing is started: %s", refusal.Message)
 		return CodeRefused
 	default:
 		journal.Errorf("the claim failed: %v", err)
@@ -247,7 +247,7 @@ func (r *run) within(server *loopback.Server) (int, error) {
 		if r.stop.asked() {
 			return 0, err
 		}
-		return 0, &failure{code: CodeUnfit, unfit: true, reason: fmt.Sprintf("the task does not see the GPUs that it was given: %v", err)}
+		return 0, &failure{code: CodeUnfit, unfit: true, reason: fmt.Sprintf("the task does not see the GPUs that it was assigned: %v", err)}
 	}
 	t, err := r.prepare(server, false)
 	if err != nil {
@@ -405,14 +405,14 @@ func (r *run) finish(shipper *logs.Shipper) {
 	r.state.LogsDone = waitFor(shipper, min(2*time.Second, bound/2))
 	err := reportExit(ctx, r.masters, &r.state, bound)
 	if err != nil {
-		r.sayLast("the exit report was not delivered, the allocation's last process will try: %v", err)
+		r.sayLast("the exit report was not delivered; the allocation's last process will retry: %v", err)
 	}
 	if !r.state.LogsDone {
 		<-orDone(ctx, shipper.Done())
 		r.state.LogsDone = waitFor(shipper, 0)
 	}
 	if !r.state.LogsDone {
-		r.sayLast("not all log lines were taken; they are in %s, and the allocation's last process sends them", r.spool.Dir())
+		r.sayLast("no master accepted the last log lines; they are in %s, and the allocation's last process sends them", r.spool.Dir())
 	}
 	r.save()
 }

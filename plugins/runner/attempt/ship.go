@@ -28,7 +28,7 @@ func (p *NomadTask) shipFor() time.Duration {
 }
 
 // killedReason is the exit of a runner that could not report any.
-const killedReason = "the runner of this attempt ended without a report: it was killed, by Nomad after its patience was over or by the kernel for want of memory"
+const killedReason = "the runner of this attempt ended without a report: it was killed, by Nomad after the kill timeout or by the kernel because memory ran out"
 
 // Ship delivers what the process before it in this allocation could not: log
 // lines and the exit report. It returns the exit status.
@@ -101,7 +101,7 @@ func deliverLogs(ctx context.Context, p *NomadTask, s *state, list *masters.List
 		logSender(list, s.Token, overAfterEnd), func(err error) { journal.Errorf("%v", err) })
 	next, err := shipper.Resume(ctx)
 	if err != nil {
-		return fmt.Errorf("asking how far the log lines have come: %w", err)
+		return fmt.Errorf("asking which log lines the master has: %w", err)
 	}
 	if s.Ended == nil {
 		journal.Attach(spool)

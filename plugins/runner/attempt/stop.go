@@ -108,7 +108,7 @@ func (s *stopper) run(box *sandbox.Box, c sandbox.Command, grace time.Duration, 
 			return
 		case <-s.first:
 		}
-		journal.Infof("%s: the program is told to end (SIGTERM), and has %s", s.reason(), grace)
+		journal.Infof("%s: sending SIGTERM to the program, which has %s to exit", s.reason(), grace)
 		box.Signal(syscall.SIGTERM, false)
 		timer := time.NewTimer(grace)
 		defer timer.Stop()
@@ -116,9 +116,9 @@ func (s *stopper) run(box *sandbox.Box, c sandbox.Command, grace time.Duration, 
 		case <-ended:
 			return
 		case <-timer.C:
-			journal.Warnf("the program did not end within %s: it is killed", grace)
+			journal.Warnf("the program did not exit within %s: killing it", grace)
 		case <-s.second:
-			journal.Warnf("asked a second time: the program is killed")
+			journal.Warnf("asked a second time: killing the program")
 		}
 		hard.Store(true)
 		box.Signal(syscall.SIGKILL, true)

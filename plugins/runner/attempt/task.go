@@ -154,5 +154,5 @@ func (r *run) signalled(n int) string {
 	if r.likelyStarved() {
 		return "the program was killed (signal 9), " + r.likelyOutOfMemory()
 	}
-	return "the program was killed (signal 9) by nobody here: most often that is the kernel, when the node runs out of memory"
+	return "the program was killed (signal 9) from outside the task: most often by the kernel, when the node runs out of memory"
 }

@@ -52,7 +52,7 @@ func (c Config) Write(file string) error {
 		return err
 	}
 	if err := os.WriteFile(file, text, 0o600); err != nil {
-		return fmt.Errorf("what is to be removed cannot be handed over: %w", err)
+		return fmt.Errorf("cannot write the list of files to remove: %w", err)
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func Run(ctx context.Context, c Config, in Storage, to Reporter, out io.Writer) 
 	}
 	fmt.Fprintf(out, "removed %s in %s\n", count(files, "file"), size(bytes))
 	if failed > 0 {
-		return fmt.Errorf("%d of %d could not be removed as they were to be", failed, len(c.Collect.Checkpoints)+min(1, len(c.Collect.Events)))
+		return fmt.Errorf("%d of %d removals failed", failed, len(c.Collect.Checkpoints)+min(1, len(c.Collect.Events)))
 	}
 	return nil
 }
@@ -144,7 +144,7 @@ var plainUUID = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`
 func checkpoint(ctx context.Context, in Storage, k v1.CollectCheckpoint) freed {
 	f := freed{FreedRequest: v1.FreedRequest{UUID: k.UUID}}
 	if !plainUUID.MatchString(k.UUID) { // it becomes a path
-		f.Error = fmt.Sprintf("%q is no UUID", k.UUID)
+		f.Error = fmt.Sprintf("%q is not a UUID", k.UUID)
 		return f
 	}
 	before, err := in.List(ctx, k.UUID)
@@ -165,7 +165,7 @@ func checkpoint(ctx context.Context, in Storage, k v1.CollectCheckpoint) freed {
 func events(ctx context.Context, in Storage, dir string) freed {
 	var f freed
 	if dir != path.Clean(dir) || dir == "." || path.IsAbs(dir) || strings.HasPrefix(dir, "..") {
-		f.Error = fmt.Sprintf("%q is no path below a storage", dir)
+		f.Error = fmt.Sprintf("%q is not a path inside the storage", dir)
 		return f
 	}
 	before, err := in.List(ctx, dir)

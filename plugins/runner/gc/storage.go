@@ -80,7 +80,7 @@ func openFolder(at string) (Storage, error) {
 		return absent{err}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("this node does not see the storage: %w: mount it here, or keep such tasks off this node", err)
+		return nil, fmt.Errorf("this node does not see the storage: %w: mount it here, or keep tasks that need it off this node", err)
 	}
 	return folder{root, at}, nil
 }
@@ -92,7 +92,7 @@ type absent struct{ why error }
 func (absent) close() {}
 
 func (a absent) There(context.Context) error {
-	return fmt.Errorf("this node does not see the storage: %w: mount it here, or keep such tasks off this node", a.why)
+	return fmt.Errorf("this node does not see the storage: %w: mount it here, or keep tasks that need it off this node", a.why)
 }
 
 func (absent) List(context.Context, string) (map[string]int64, error) { return map[string]int64{}, nil }
@@ -122,7 +122,7 @@ func (f folder) List(_ context.Context, dir string) (map[string]int64, error) {
 	case err != nil:
 		return nil, err
 	case !info.IsDir():
-		return nil, fmt.Errorf("%s in %s is no folder", dir, f.path)
+		return nil, fmt.Errorf("%s in %s is not a folder", dir, f.path)
 	}
 	found := map[string]int64{}
 	err = fs.WalkDir(f.root.FS(), dir, func(name string, d fs.DirEntry, err error) error {

@@ -24,7 +24,7 @@ const (
 // at and will never take; ErrOver when it takes no more from this task at all.
 var (
 	ErrRefused = errors.New("the master refused the lines")
-	ErrOver    = errors.New("the master takes no more lines of this task")
+	ErrOver    = errors.New("the master accepts no more lines of this task")
 )
 
 // A Sender brings one batch to a master, however long that takes, and returns the

@@ -75,7 +75,7 @@ func OpenSpool(dir string, limits Limits) (*Spool, error) {
 		}
 		if n := len(s.segments); n > 0 && seg.first > s.segments[n-1].next {
 			last := s.segments[n-1]
-			s.segments = append(s.segments, notice(last.next, seg.first, "while their runner could not keep them"))
+			s.segments = append(s.segments, notice(last.next, seg.first, "while their runner could not store them"))
 		}
 		s.segments = append(s.segments, seg)
 	}
@@ -158,7 +158,7 @@ func (s *Spool) toMemory(why error) {
 	}
 	s.full = true
 	tell := own(v1.LogLevelWarning, fmt.Sprintf(
-		"log lines cannot be written to disk (%v); up to %d MiB of them are kept in memory until a master takes them", why, s.limits.Memory>>20))
+		"log lines cannot be written to disk (%v); up to %d MiB of them are kept in memory until a master accepts them", why, s.limits.Memory>>20))
 	tell.Number = first
 	_ = seg.write(tell.AppendTo(nil), 1) // memory takes it
 }
@@ -179,7 +179,7 @@ func (s *Spool) bound() {
 		case seg.lost > 0:
 		case seg.file != nil && disk > s.limits.Disk:
 			disk -= seg.size
-			s.drop(i, "because no master took them before the disk space for logs was used up")
+			s.drop(i, "because no master accepted them before the disk space for logs was used up")
 		case seg.file == nil && mem > s.limits.Memory:
 			mem -= seg.size
 			s.drop(i, "because the disk is full")
@@ -208,7 +208,7 @@ func (s *Spool) mergeNotices() {
 			i++
 			continue
 		}
-		n := notice(a.first, b.next, "because no master took them in time")
+		n := notice(a.first, b.next, "because no master accepted them in time")
 		s.replace(a, n)
 		s.replace(b, n)
 		s.segments = slices.Replace(s.segments, i, i+2, n)

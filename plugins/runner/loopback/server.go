@@ -148,7 +148,7 @@ func (s *Server) admit(next http.Handler) http.Handler {
 		default:
 			w.Header().Set("Retry-After", "1")
 			fail(w, http.StatusServiceUnavailable,
-				fmt.Sprintf("%d requests of this task wait for a master already; this is one too many", cap(room)))
+				fmt.Sprintf("%d requests of this task already wait for a master; no more are accepted", cap(room)))
 			return
 		}
 		next.ServeHTTP(w, r)

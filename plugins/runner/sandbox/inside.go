@@ -136,7 +136,7 @@ func (in *inner) setUp(s Setup) ([]string, *SetupError) {
 	if in.mode.User && os.Geteuid() != 0 {
 		// The program gets what its user has outside, which is nothing.
 		if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
-			return nil, &SetupError{Message: "cannot give up the rights that mounting took: " + err.Error(), Refused: true}
+			return nil, &SetupError{Message: "cannot drop the privileges that mounting needed: " + err.Error(), Refused: true}
 		}
 	}
 	return skipped, nil

@@ -30,7 +30,7 @@ func mountAll(s Setup, mode Mode) ([]string, *SetupError) {
 	m := &mounter{stage: s.Stage, ours: map[uint64]bool{}}
 	// Mounts that the host makes later are seen here, ours are not seen there.
 	if err := unix.Mount("", "/", "", unix.MS_SLAVE|unix.MS_REC, ""); err != nil {
-		return nil, failed(err, "cannot make this namespace's mounts its own")
+		return nil, failed(err, "cannot make the mounts of this namespace private")
 	}
 	if err := m.binds(binds); err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func mountAll(s Setup, mode Mode) ([]string, *SetupError) {
 	}
 	if mode.PID {
 		if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
-			return nil, refused(err, "cannot mount a /proc for the box's own processes")
+			return nil, refused(err, "cannot mount a /proc for the sandbox's processes")
 		}
 	}
 	if err := m.leaveOldRoot(); err != nil {
@@ -187,7 +187,7 @@ func shape(target string, b Bind) error {
 		"rshared": unix.MS_SHARED | unix.MS_REC, "shared": unix.MS_SHARED,
 	}[b.Propagation]
 	if !known {
-		return fmt.Errorf("%q is no propagation: use rprivate, private, rslave, slave, rshared or shared", b.Propagation)
+		return fmt.Errorf("%q is not a propagation: use rprivate, private, rslave, slave, rshared or shared", b.Propagation)
 	}
 	if err := unix.Mount("", target, "", flags, ""); err != nil {
 		return err

@@ -31,7 +31,7 @@ func (c Config) Write(path string) error {
 		return err
 	}
 	if err := os.WriteFile(path, text, 0o600); err != nil {
-		return fmt.Errorf("the keys of the shell cannot be handed over: %w", err)
+		return fmt.Errorf("cannot write the keys of the shell: %w", err)
 	}
 	return os.Chmod(path, 0o600)
 }

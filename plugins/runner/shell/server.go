@@ -128,7 +128,7 @@ func (s *Server) serve(raw net.Conn) {
 	if err != nil { // the readiness check among others
 		var auth *ssh.ServerAuthError
 		if errors.As(err, &auth) {
-			fmt.Fprintf(s.log, "somebody without the shell's key was turned away\n")
+			fmt.Fprintf(s.log, "rejected a connection without the shell's key\n")
 		}
 		return
 	}
@@ -137,7 +137,7 @@ func (s *Server) serve(raw net.Conn) {
 	case s.slots <- struct{}{}:
 		defer func() { <-s.slots }()
 	default:
-		fmt.Fprintf(s.log, "%s was turned away: %d connections are open\n", conn.User(), maxConnections)
+		fmt.Fprintf(s.log, "rejected a connection from %s: %d connections are open\n", conn.User(), maxConnections)
 		return
 	}
 	_ = raw.SetDeadline(time.Time{})
