@@ -82,7 +82,7 @@ func TestStreamNames(t *testing.T) {
 // TestStreamEnds: what ends a stream is told.
 func TestStreamEnds(t *testing.T) {
 	for name, test := range map[string]struct{ line, says string }{
-		"no JSON":          {`nonsense`, "no JSON"},
+		"no JSON":          {`nonsense`, "not valid JSON"},
 		"an endless event": {`{"Events":[{"Key":"` + strings.Repeat("x", maxEvent) + `"}]}`, "token too long"},
 		"closed":           {"", "closed it"},
 	} {

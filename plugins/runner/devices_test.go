@@ -68,7 +68,7 @@ func TestOtherDevices(t *testing.T) {
 		env []string
 		smi string
 	}{
-		"its environment names none": {},
+		"its environment names none":                     {},
 		"NVIDIA_VISIBLE_DEVICES has none":                {env: []string{"NVIDIA_VISIBLE_DEVICES="}},
 		"CUDA_VISIBLE_DEVICES has GPU-a":                 {env: []string{"CUDA_VISIBLE_DEVICES=GPU-a"}},
 		"NVIDIA_VISIBLE_DEVICES has GPU-a, GPU-c":        {env: []string{"NVIDIA_VISIBLE_DEVICES=GPU-a,GPU-c", both}},
