@@ -73,6 +73,9 @@ func (t *Task) main(rank int) *api.Task {
 		if t.Masters.CA != "" {
 			artifact.GetterInsecure = ptr(true) // Nomad's agent does not know that authority; the checksum protects the file
 		}
+		if base.User != "" && t.Container == nil {
+			artifact.Chown = true // else the user could not give it its execute bit
+		}
 		if t.Runner.Archive {
 			artifact.GetterMode, artifact.RelativeDest = ptr("dir"), ptr(runnerFolder)
 		}

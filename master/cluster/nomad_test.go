@@ -116,6 +116,7 @@ func TestNomad(t *testing.T) {
 	t.Run("inventory", func(t *testing.T) { inventory(t, r) })
 	t.Run("facts of a node", func(t *testing.T) { facts(t, r) })
 	t.Run("a runner that is fetched", func(t *testing.T) { fetched(t, r) })
+	t.Run("a runner that another user fetches", func(t *testing.T) { fetchedByAnother(t, r) })
 	t.Run("a runner that cannot be fetched", func(t *testing.T) { unfetchable(t, r) })
 	t.Run("a runner that somebody changed", func(t *testing.T) { changed(t, r) })
 	t.Run("keys that change", func(t *testing.T) { rotation(t, r) })
@@ -261,6 +262,37 @@ func sum(text string) string {
 
 // fetched: everything that a job can have: a runner by artifact, masters from a
 // service, a certificate. When the job is stopped, what is left is shipped.
+// fetchedByAnother: a task that runs as another user than Nomad can start its runner.
+func fetchedByAnother(t *testing.T, r *rig) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root runs tasks as another user")
+	}
+	node := filepath.Join(r.agent.Dir, "node")
+	for _, dir := range []string{filepath.Dir(r.agent.Dir), r.agent.Dir, node, filepath.Join(node, "alloc"), filepath.Dir(r.dir), r.dir} {
+		if err := os.Chmod(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := r.connect(t, cluster.Config{ClusterID: mine})
+	task := r.Task(mine, "nobody.1", 1)
+	task.Runner = jobspecs.Runner{URL: serve(t, runner), SHA256: sum(runner)}
+	task.Pool = task.Pool.WithJob(&api.Job{TaskGroups: []*api.TaskGroup{{Tasks: []*api.Task{{Driver: "raw_exec", User: "nobody"}}}}})
+	if outcome, err := c.Submit(t.Context(), task); outcome != cluster.Done {
+		t.Fatal(err)
+	}
+	f := r.waitFor(t, c, "nobody.1", func(f cluster.TaskFact) bool { return f.Status == "running" || f.Over() })
+	if f.Status != "running" {
+		t.Errorf("it is %s: %s", f.Status, f.Detail)
+	}
+	if _, err := c.Stop(t.Context(), "nobody.1"); err != nil {
+		t.Fatal(err)
+	}
+	f = r.waitFor(t, c, "nobody.1", func(f cluster.TaskFact) bool { return f.Over() })
+	if _, err := os.Stat(filepath.Join(r.agent.Dir, "node", "alloc", f.NomadAllocID, "alloc", "shipped")); err != nil {
+		t.Errorf("nothing was shipped: %v", err)
+	}
+}
+
 func fetched(t *testing.T, r *rig) {
 	c := r.connect(t, cluster.Config{ClusterID: mine})
 	master := api.NewBatchJob("master", "master", "global", 50).AddDatacenter("*").AddTaskGroup(api.NewTaskGroup("master", 1).AddTask(

@@ -22,6 +22,12 @@ func (p *planner) find(s *shelf, r *Request) []hold {
 		if k > 1 && s.atLeast(part, k) < k {
 			continue
 		}
+		if len(r.Prefer) == 0 {
+			if picks := p.findAs(s, r, k, k > fewest); picks != nil {
+				return picks
+			}
+			continue
+		}
 		for _, tier := range p.tiers(r) {
 			if picks := p.findAs(s, tier, k, k > fewest); picks != nil {
 				return picks
