@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
@@ -14,9 +15,9 @@ import (
 
 func (a *API) registerAgents() {
 	serve(a, v1.ListAgents, a.listAgents)
-	serve(a, v1.GetAgent, a.agent)
-	serve(a, v1.EnableAgent, a.enableAgent)
-	serve(a, v1.DisableAgent, a.disableAgent)
+	serveOn(a, v1.GetAgent, a.onNode(), a.agent)
+	serveOn(a, v1.EnableAgent, a.onNode(), a.enableAgent)
+	serveOn(a, v1.DisableAgent, a.onNode(), a.disableAgent)
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -80,12 +81,12 @@ func agentNames(nodes []store.NodeRow) map[string]string {
 }
 
 // agents reads all nodes with what runs on them.
-func (a *API) agents(ctx context.Context) ([]v1.Agent, map[string]store.NodeRow, error) {
+func (a *API) agents(ctx context.Context, in auth.Scope) ([]v1.Agent, map[string]store.NodeRow, error) {
 	nodes, err := a.db.Nodes(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	holdings, err := a.db.Holdings(ctx, "")
+	holdings, err := a.db.Holdings(ctx, in, "")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -201,7 +202,7 @@ func (a *API) listAgents(ctx context.Context, c *call, _ *v1.None) (*v1.GetAgent
 	if err != nil {
 		return nil, err
 	}
-	list, _, err := a.agents(ctx)
+	list, _, err := a.agents(ctx, c.scope)
 	if err != nil {
 		return nil, err
 	}
@@ -230,42 +231,38 @@ func (a *API) listAgents(ctx context.Context, c *call, _ *v1.None) (*v1.GetAgent
 	return &v1.GetAgentsResponse{Agents: list, Pagination: &page}, nil
 }
 
-// agentFor finds a node by the name it goes by, or by Nomad's id.
-func (a *API) agentFor(ctx context.Context, c *call) (v1.Agent, store.NodeRow, error) {
-	list, rows, err := a.agents(ctx)
+// nodeOf finds a node by the name it goes by, or by Nomad's id.
+func (a *API) nodeOf(ctx context.Context, c *call) (node, error) {
+	list, rows, err := a.agents(ctx, c.scope)
 	if err != nil {
-		return v1.Agent{}, store.NodeRow{}, err
+		return node{}, err
 	}
 	name := c.Params("id")
 	for _, w := range list {
 		if w.ID == name || rows[w.ID].ID == name {
-			return w, rows[w.ID], nil
+			return node{w, rows[w.ID]}, nil
 		}
 	}
-	return v1.Agent{}, store.NodeRow{}, fault.New(fault.NotFound, "node %s not found; det agent list shows those that Nomad has", clip(name))
+	return node{}, fault.New(fault.NotFound, "node %s not found; det agent list shows those that Nomad has", clip(name))
 }
 
-func (a *API) agent(ctx context.Context, c *call, _ *v1.None) (*v1.AgentResponse, error) {
-	w, _, err := a.agentFor(ctx, c)
-	return &v1.AgentResponse{Agent: w}, err
+func (a *API) agent(_ context.Context, _ *call, n node, _ *v1.None) (*v1.AgentResponse, error) {
+	return &v1.AgentResponse{Agent: n.agent}, nil
 }
 
-func (a *API) enableAgent(ctx context.Context, c *call, _ *v1.None) (*v1.AgentResponse, error) {
-	return a.wantAgent(ctx, c, true, false)
+func (a *API) enableAgent(ctx context.Context, c *call, n node, _ *v1.None) (*v1.AgentResponse, error) {
+	return a.wantAgent(ctx, c, n, true, false)
 }
 
-func (a *API) disableAgent(ctx context.Context, c *call, req *v1.DisableRequest) (*v1.AgentResponse, error) {
-	return a.wantAgent(ctx, c, false, req.Drain)
+func (a *API) disableAgent(ctx context.Context, c *call, n node, req *v1.DisableRequest) (*v1.AgentResponse, error) {
+	return a.wantAgent(ctx, c, n, false, req.Drain)
 }
 
-func (a *API) wantAgent(ctx context.Context, c *call, enabled, drain bool) (*v1.AgentResponse, error) {
-	_, n, err := a.agentFor(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	if err := a.db.WantNode(ctx, n.ID, enabled, drain); err != nil {
+func (a *API) wantAgent(ctx context.Context, c *call, n node, enabled, drain bool) (*v1.AgentResponse, error) {
+	if err := a.db.WantNode(ctx, n.row.ID, enabled, drain); err != nil {
 		return nil, err
 	}
 	a.bus.Publish(store.TopicIntent)
-	return a.agent(ctx, c, nil)
+	n, err := a.nodeOf(ctx, c)
+	return &v1.AgentResponse{Agent: n.agent}, err
 }

@@ -59,11 +59,7 @@ const (
 
 // allGather gives every peer the data of all. A call that is repeated, here or at
 // another master, takes the same place and gets the same answer.
-func (a *API) allGather(ctx context.Context, c *call, req *v1.AllocationAllGatherRequest) (*v1.AllocationAllGatherResponse, error) {
-	id, err := c.ownAllocation()
-	if err != nil {
-		return nil, err
-	}
+func (a *API) allGather(ctx context.Context, c *call, id string, req *v1.AllocationAllGatherRequest) (*v1.AllocationAllGatherResponse, error) {
 	answer, err := a.gather(ctx, c, store.Gathering{AllocationID: id, About: "data"}, req.RequestUUID, req.NumPeers, req.Data)
 	if err != nil {
 		return nil, err
@@ -77,11 +73,7 @@ func (a *API) allGather(ctx context.Context, c *call, req *v1.AllocationAllGathe
 
 // notifyRunning is an all-gather too, of its own: batch systems tell by it that
 // every container is up.
-func (a *API) notifyRunning(ctx context.Context, c *call, req *v1.NotifyContainerRunningRequest) (*v1.NotifyContainerRunningResponse, error) {
-	id, err := c.ownAllocation()
-	if err != nil {
-		return nil, err
-	}
+func (a *API) notifyRunning(ctx context.Context, c *call, id string, req *v1.NotifyContainerRunningRequest) (*v1.NotifyContainerRunningResponse, error) {
 	answer, err := a.gather(ctx, c, store.Gathering{AllocationID: id, About: "life"}, req.RequestUUID, req.NumPeers, req.Data)
 	if err != nil {
 		return nil, err

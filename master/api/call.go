@@ -18,16 +18,23 @@ import (
 type call struct {
 	*fiber.Ctx
 	who   auth.Who
+	scope auth.Scope           // what the caller may do the endpoint's verb on: lists are cut to it
 	takes func(auth.Who) error // the route's rule about who may call it
 	files *submitted           // that came with the body; nil where there are none
 }
 
 // may fails unless the caller may do that.
-func (c *call) may(verb auth.Verb, object auth.Object) error {
-	if auth.Can(c.who, verb, object) {
+func (c *call) may(verb auth.Verb, object auth.Object) error { return may(c.who, verb, object) }
+
+// may fails unless somebody may do that.
+func may(who auth.Who, verb auth.Verb, object auth.Object) error {
+	if auth.Can(who, verb, object) {
 		return nil
 	}
-	return fault.New(fault.Forbidden, "%s may not %s this %s", c.who.Username, verb, object.Kind)
+	if verb == auth.Report { // for users, to report for something is to change it
+		verb = auth.Change
+	}
+	return fault.New(fault.Forbidden, "%s may not %s this %s", who.Username, verb, object.Kind)
 }
 
 // id reads a path parameter that is a number.

@@ -17,9 +17,9 @@ import (
 func (a *API) registerCheckpoints() {
 	serve(a, v1.ReportCheckpoint, a.reportCheckpoint)
 	serve(a, v1.ChangeCheckpoints, a.patchCheckpoints)
-	serve(a, v1.GetCheckpoint, a.checkpoint)
-	serve(a, v1.SetCheckpointMetadata, a.setCheckpointMetadata)
-	raw(a, v1.DownloadCheckpoint, a.downloadCheckpoint)
+	serveOn(a, v1.GetCheckpoint, a.onCheckpoint(), a.checkpoint)
+	serveOn(a, v1.SetCheckpointMetadata, a.onCheckpoint(), a.setCheckpointMetadata)
+	rawOn(a, v1.DownloadCheckpoint, a.onCheckpoint(), a.downloadCheckpoint)
 }
 
 // reportCheckpoint stores a checkpoint of the caller's own task. The same report
@@ -73,23 +73,6 @@ func stepsOf(metadata v1.Struct) (int, error) {
 	return int(n), nil
 }
 
-// ofCheckpoint finds the checkpoint of an id and asks whether the caller may do
-// that with it. A task may change those of its own.
-func (a *API) ofCheckpoint(ctx context.Context, c *call, name string, verb auth.Verb) (store.Checkpoint, error) {
-	id, err := uuid.Parse(name)
-	if err != nil {
-		return store.Checkpoint{}, fault.New(fault.Invalid, "%q is not the UUID of a checkpoint", name)
-	}
-	k, err := a.db.CheckpointByUUID(ctx, id.String())
-	if err != nil {
-		return k, err
-	}
-	if c.who.IsTask() && k.TaskID == c.who.TaskID {
-		return k, nil
-	}
-	return k, c.may(verb, auth.Object{Kind: "checkpoint", OwnerID: k.OwnerID})
-}
-
 // patchCheckpoints records what garbage collection, or whoever removed files, has
 // left of checkpoints.
 func (a *API) patchCheckpoints(ctx context.Context, c *call, req *v1.PatchCheckpointsRequest) (*v1.None, error) {
@@ -111,10 +94,8 @@ func (a *API) patchCheckpoints(ctx context.Context, c *call, req *v1.PatchCheckp
 		if !ok {
 			return nil, fault.New(fault.NotFound, "checkpoint %s not found", names[i])
 		}
-		if !c.who.IsTask() || k.TaskID != c.who.TaskID {
-			if err := c.may(auth.Change, auth.Object{Kind: "checkpoint", OwnerID: k.OwnerID}); err != nil {
-				return nil, err
-			}
+		if err := c.may(auth.Report, ofCheckpointOwner(k)); err != nil {
+			return nil, err
 		}
 		if p.Resources != nil {
 			list = append(list, store.CheckpointFiles{UUID: k.UUID, Resources: p.Resources.Resources})
@@ -140,11 +121,7 @@ func shownCheckpoint(k store.Checkpoint, who auth.Who) (v1.Checkpoint, error) {
 	return wireCheckpoint(k, v1.Struct(config)), err
 }
 
-func (a *API) checkpoint(ctx context.Context, c *call, _ *v1.None) (*v1.GetCheckpointResponse, error) {
-	k, err := a.ofCheckpoint(ctx, c, c.Params("uuid"), auth.View)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) checkpoint(ctx context.Context, c *call, k store.Checkpoint, _ *v1.None) (*v1.GetCheckpointResponse, error) {
 	w, err := shownCheckpoint(k, c.who)
 	if err != nil {
 		return nil, err
@@ -156,11 +133,7 @@ func (a *API) checkpoint(ctx context.Context, c *call, _ *v1.None) (*v1.GetCheck
 
 // setCheckpointMetadata replaces what people noted about a checkpoint. What the
 // platform needs to know of it, its steps, stays.
-func (a *API) setCheckpointMetadata(ctx context.Context, c *call, req *v1.PostCheckpointMetadataRequest) (*v1.PostCheckpointMetadataResponse, error) {
-	k, err := a.ofCheckpoint(ctx, c, c.Params("uuid"), auth.Change)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) setCheckpointMetadata(ctx context.Context, c *call, k store.Checkpoint, req *v1.PostCheckpointMetadataRequest) (*v1.PostCheckpointMetadataResponse, error) {
 	if req.Checkpoint == nil {
 		return nil, fault.New(fault.Invalid, "checkpoint: the new metadata is missing")
 	}

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/keep"
@@ -23,11 +22,7 @@ import (
 // clients that do not reach that themselves. Only files that belong to the
 // checkpoint go out, and none that a symbolic link or a path with dots would lead
 // to outside of its folder.
-func (a *API) downloadCheckpoint(ctx context.Context, c *call) error {
-	k, err := a.ofCheckpoint(ctx, c, c.Params("uuid"), auth.View)
-	if err != nil {
-		return err
-	}
+func (a *API) downloadCheckpoint(ctx context.Context, c *call, k store.Checkpoint) error {
 	if k.State == string(keep.Deleted) {
 		return fault.New(fault.NotFound, "checkpoint %s has been deleted; its files are gone", k.UUID)
 	}

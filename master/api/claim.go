@@ -27,8 +27,8 @@ const shortestNonce = 20
 
 func (a *API) registerClaim() {
 	serve(a, v1.ClaimAllocation, a.claim)
-	serve(a, v1.ReportLogMatches, a.memberLogMatches)
-	serve(a, v1.ReportMemberExit, a.memberExit)
+	serveOn(a, v1.ReportLogMatches, onOwnMember(), a.memberLogMatches)
+	serveOn(a, v1.ReportMemberExit, onOwnMember(), a.memberExit)
 }
 
 // claim is the gate. Nothing of a task starts before it said yes, and it says yes
@@ -124,16 +124,8 @@ func (a *API) site() task.Site {
 }
 
 // memberExit takes a runner's last word. The first one counts.
-func (a *API) memberExit(ctx context.Context, c *call, req *v1.MemberExitRequest) (*v1.None, error) {
-	id, err := c.ownAllocation()
-	if err != nil {
-		return nil, err
-	}
-	rank, err := c.ownRank()
-	if err != nil {
-		return nil, err
-	}
-	return &v1.None{}, a.TakeExit(ctx, c.who.TaskID, id, rank, *req)
+func (a *API) memberExit(ctx context.Context, c *call, m member, req *v1.MemberExitRequest) (*v1.None, error) {
+	return &v1.None{}, a.TakeExit(ctx, c.who.TaskID, m.allocation, m.rank, *req)
 }
 
 // TakeExit stores how a member of an attempt of a task ended, in its runner's words:

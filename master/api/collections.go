@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -27,10 +26,12 @@ const (
 func (a *API) registerCollections() {
 	serve(a, v1.DeleteCheckpoints, a.deleteCheckpoints)
 	serve(a, v1.RemoveCheckpointFiles, a.removeFiles)
-	serve(a, v1.RemoveTensorboardFiles, a.removeEvents)
-	serve(a, v1.PreviewGC, a.previewGC)
-	serve(a, v1.ListCollections, a.collections)
-	serve(a, v1.ReportFreed, a.freed)
+	serveOn(a, v1.RemoveTensorboardFiles, a.onExperiment(), a.removeEvents)
+	serveOn(a, v1.PreviewGC, a.onExperiment(), a.previewGC)
+	serveOn(a, v1.ListCollections, a.onExperiment(), a.collections)
+	serveOn(a, v1.ReportFreed, onOwnTask("task", func(c *call, id string) error {
+		return fault.New(fault.Forbidden, "attempt %s does not belong to task %s", c.who.AllocationID, clip(id))
+	}), a.freed)
 }
 
 func (a *API) deleteCheckpoints(ctx context.Context, c *call, req *v1.DeleteCheckpointsRequest) (*v1.None, error) {
@@ -134,7 +135,7 @@ func (a *API) toRemove(ctx context.Context, c *call, ids []string) (map[int][]st
 		case k.ExperimentID == nil:
 			return nil, fault.New(fault.Invalid, "checkpoint %s is of no experiment, so it is not known where it lies: remove its files where its program put them", name)
 		}
-		if err := c.may(auth.Change, auth.Object{Kind: "checkpoint", OwnerID: k.OwnerID}); err != nil {
+		if err := c.may(auth.Change, ofCheckpointOwner(k)); err != nil {
 			return nil, err
 		}
 		found[*k.ExperimentID] = append(found[*k.ExperimentID], name)
@@ -197,11 +198,7 @@ func (a *API) collection(s store.Stored, storage expconf.CheckpointStorage) stor
 
 // removeEvents removes the files that TensorBoards of an experiment read. One that
 // runs writes them anew.
-func (a *API) removeEvents(ctx context.Context, c *call, _ *v1.None) (*v1.Empty, error) {
-	e, err := a.experimentFor(ctx, c, auth.Change)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) removeEvents(ctx context.Context, c *call, e store.Experiment, _ *v1.None) (*v1.Empty, error) {
 	s, cfg, err := a.stored(ctx, e.ID, nil)
 	if err != nil {
 		return nil, err
@@ -216,16 +213,14 @@ func (a *API) removeEvents(ctx context.Context, c *call, _ *v1.None) (*v1.Empty,
 const maxJudged = 250_000
 
 // previewGC says what a policy would remove, a page at a time.
-func (a *API) previewGC(ctx context.Context, c *call, _ *v1.None) (*v1.PreviewGCResponse, error) {
-	e, err := a.experimentFor(ctx, c, auth.View)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) previewGC(ctx context.Context, c *call, e store.Experiment, _ *v1.None) (*v1.PreviewGCResponse, error) {
 	offset := 0
 	if text, given := c.query("offset"); given {
-		if offset, err = number(text); err != nil || offset < 0 {
+		n, err := number(text)
+		if err != nil || n < 0 {
 			return nil, fault.New(fault.Invalid, "offset: %q counts no checkpoints", clip(text))
 		}
+		offset = n
 	}
 	n, err := a.db.CountStored(ctx, e.ID)
 	if err != nil {
@@ -288,11 +283,7 @@ func previewed(k store.Checkpoint) v1.PreviewGCCheckpoint {
 	return p
 }
 
-func (a *API) collections(ctx context.Context, c *call, _ *v1.None) (*v1.GetCollectionsResponse, error) {
-	e, err := a.experimentFor(ctx, c, auth.View)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) collections(ctx context.Context, c *call, e store.Experiment, _ *v1.None) (*v1.GetCollectionsResponse, error) {
 	list, err := a.db.Collections(ctx, e.ID)
 	if err != nil {
 		return nil, err
@@ -320,11 +311,7 @@ func wireRemovals(list []store.Freeing) []v1.CheckpointRemoval {
 }
 
 // freed takes the report of a task that removes files.
-func (a *API) freed(ctx context.Context, c *call, req *v1.FreedRequest) (*v1.None, error) {
-	id, err := url.PathUnescape(c.Params("task"))
-	if err != nil || id != c.who.TaskID {
-		return nil, fault.New(fault.Forbidden, "attempt %s does not belong to task %s", c.who.AllocationID, clip(c.Params("task")))
-	}
+func (a *API) freed(ctx context.Context, c *call, id string, req *v1.FreedRequest) (*v1.None, error) {
 	f := store.Freed{UUID: req.UUID, Files: req.Files, Bytes: req.Bytes, Error: req.Error}
 	if req.Files < 0 || req.Bytes < 0 || req.Files > store.MostBytes || req.Bytes > store.MostBytes {
 		return nil, fault.New(fault.Invalid, "files and bytes count what was removed, and are from 0 to %d", int64(store.MostBytes))

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 
-	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -12,9 +11,9 @@ import (
 func (a *API) registerCommands() {
 	serve(a, v1.ListCommands, a.listCommands)
 	serve(a, v1.CreateCommand, a.createCommand)
-	serve(a, v1.GetCommand, a.command)
-	serve(a, v1.KillCommand, a.killCommand)
-	serve(a, v1.PrioritizeCommand, a.prioritizeCommand)
+	serveOn(a, v1.GetCommand, a.onTaskOf(launch.Command()), a.command)
+	serveOn(a, v1.KillCommand, a.onTaskOf(launch.Command()), a.killCommand)
+	serveOn(a, v1.PrioritizeCommand, a.onTaskOf(launch.Command()), a.prioritizeCommand)
 }
 
 func wireCommand(k store.Task) v1.Command {
@@ -34,11 +33,7 @@ func (a *API) listCommands(ctx context.Context, c *call, _ *v1.None) (*v1.GetCom
 	return resp, nil
 }
 
-func (a *API) command(ctx context.Context, c *call, _ *v1.None) (*v1.GetCommandResponse, error) {
-	k, err := a.taskFor(ctx, c, launch.Command(), auth.View)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) command(ctx context.Context, c *call, k store.Task, _ *v1.None) (*v1.GetCommandResponse, error) {
 	return &v1.GetCommandResponse{Command: wireCommand(k), Config: taskConfig(k, c.who)}, nil
 }
 
@@ -51,16 +46,16 @@ func (a *API) createCommand(ctx context.Context, c *call, req *v1.LaunchCommandR
 	return &v1.LaunchCommandResponse{Command: wireCommand(done.task), Config: done.config, Warnings: done.made.Warnings, Remarks: done.made.Remarks}, nil
 }
 
-func (a *API) killCommand(ctx context.Context, c *call, _ *v1.None) (*v1.KillCommandResponse, error) {
-	k, err := a.kill(ctx, c, launch.Command())
+func (a *API) killCommand(ctx context.Context, c *call, k store.Task, _ *v1.None) (*v1.KillCommandResponse, error) {
+	k, err := a.kill(ctx, c, k)
 	if err != nil {
 		return nil, err
 	}
 	return &v1.KillCommandResponse{Command: wireCommand(k)}, nil
 }
 
-func (a *API) prioritizeCommand(ctx context.Context, c *call, req *v1.PriorityRequest) (*v1.KillCommandResponse, error) {
-	k, err := a.prioritize(ctx, c, launch.Command(), req)
+func (a *API) prioritizeCommand(ctx context.Context, c *call, k store.Task, req *v1.PriorityRequest) (*v1.KillCommandResponse, error) {
+	k, err := a.prioritize(ctx, k, req)
 	if err != nil {
 		return nil, err
 	}

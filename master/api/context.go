@@ -11,31 +11,26 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerContext() {
-	raw(a, v1.GetTaskContext, a.contextDirectory)
-	raw(a, v1.DownloadTaskContext, a.contextFile)
+	rawOn(a, v1.GetTaskContext, a.onTask(), a.contextDirectory)
+	rawOn(a, v1.DownloadTaskContext, a.onTask(), a.contextFile)
 }
 
-// taskContext is the code of the task of the path; a task reads its own.
-func (a *API) taskContext(ctx context.Context, c *call) (*store.Context, error) {
-	id := c.Params("id")
-	if c.who.IsTask() && c.who.TaskID != id {
-		return nil, fault.New(fault.Forbidden, "task %s may not read the code of task %s", c.who.TaskID, id)
+// taskContext is the code of a task; a task reads its own.
+func (a *API) taskContext(ctx context.Context, c *call, k store.Task) (*store.Context, error) {
+	if c.who.IsTask() && c.who.TaskID != k.ID {
+		return nil, fault.New(fault.Forbidden, "task %s may not read the code of task %s", c.who.TaskID, k.ID)
 	}
-	if err := c.may(auth.View, auth.Object{Kind: "task"}); err != nil {
-		return nil, err
-	}
-	return a.db.TaskContext(ctx, id)
+	return a.db.TaskContext(ctx, k.ID)
 }
 
-func (a *API) contextDirectory(ctx context.Context, c *call) error {
-	code, err := a.taskContext(ctx, c)
+func (a *API) contextDirectory(ctx context.Context, c *call, k store.Task) error {
+	code, err := a.taskContext(ctx, c, k)
 	if err != nil {
 		return err
 	}
@@ -45,8 +40,8 @@ func (a *API) contextDirectory(ctx context.Context, c *call) error {
 	return a.sendCode(c, "b64Tgz", code)
 }
 
-func (a *API) contextFile(ctx context.Context, c *call) error {
-	code, err := a.taskContext(ctx, c)
+func (a *API) contextFile(ctx context.Context, c *call, k store.Task) error {
+	code, err := a.taskContext(ctx, c, k)
 	if err != nil {
 		return err
 	}

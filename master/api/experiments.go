@@ -20,43 +20,30 @@ func (a *API) registerExperiments() {
 	serve(a, v1.CreateExperiment, a.createExperiment)
 	serve(a, v1.ListLabels, a.experimentLabels)
 	serve(a, v1.ContinueExperiment, a.continueExperiment)
-	serve(a, v1.GetExperiment, a.experiment)
-	serve(a, v1.ChangeExperiment, a.patchExperiment)
-	serve(a, v1.DeleteExperiment, a.wish(store.Delete))
-	serve(a, v1.ActivateExperiment, a.wish(store.Activate))
-	serve(a, v1.PauseExperiment, a.wish(store.Pause))
-	serve(a, v1.CancelExperiment, a.wish(store.Cancel))
-	serve(a, v1.KillExperiment, a.wish(store.Kill))
-	serve(a, v1.ArchiveExperiment, a.wish(store.Archive))
-	serve(a, v1.UnarchiveExperiment, a.wish(store.Unarchive))
-	serve(a, v1.AddExperimentLabel, a.changeLabel(true))
-	serve(a, v1.RemoveExperimentLabel, a.changeLabel(false))
-	raw(a, v1.GetModelDef, a.modelDef)
-	serve(a, v1.GetModelDefTree, a.fileTree)
-	raw(a, v1.GetModelDefFile, a.modelFile)
-	raw(a, v1.DownloadModelDefFile, a.downloadFile)
-	serve(a, v1.GetValidationHistory, a.validationHistory)
-	serve(a, v1.GetBestMetric, a.bestMetric)
-	serve(a, v1.ActivateExperiments, a.wishMany(store.Activate))
-	serve(a, v1.PauseExperiments, a.wishMany(store.Pause))
-	serve(a, v1.CancelExperiments, a.wishMany(store.Cancel))
-	serve(a, v1.KillExperiments, a.wishMany(store.Kill))
-	serve(a, v1.ArchiveExperiments, a.wishMany(store.Archive))
-	serve(a, v1.UnarchiveExperiments, a.wishMany(store.Unarchive))
-	serve(a, v1.DeleteExperiments, a.wishMany(store.Delete))
-}
-
-// experimentFor finds the experiment of the path and asks whether the caller may do that.
-func (a *API) experimentFor(ctx context.Context, c *call, verb auth.Verb) (store.Experiment, error) {
-	id, err := c.id("id")
-	if err != nil {
-		return store.Experiment{}, err
-	}
-	e, err := a.db.Experiment(ctx, id)
-	if err != nil {
-		return e, err
-	}
-	return e, c.may(verb, auth.Object{Kind: "experiment", OwnerID: e.OwnerID})
+	serveOn(a, v1.GetExperiment, a.onExperiment(), a.experiment)
+	serveOn(a, v1.ChangeExperiment, a.onExperiment(), a.patchExperiment)
+	serveOn(a, v1.DeleteExperiment, a.onExperiment(), a.wish(store.Delete))
+	serveOn(a, v1.ActivateExperiment, a.onExperiment(), a.wish(store.Activate))
+	serveOn(a, v1.PauseExperiment, a.onExperiment(), a.wish(store.Pause))
+	serveOn(a, v1.CancelExperiment, a.onExperiment(), a.wish(store.Cancel))
+	serveOn(a, v1.KillExperiment, a.onExperiment(), a.wish(store.Kill))
+	serveOn(a, v1.ArchiveExperiment, a.onExperiment(), a.wish(store.Archive))
+	serveOn(a, v1.UnarchiveExperiment, a.onExperiment(), a.wish(store.Unarchive))
+	serveOn(a, v1.AddExperimentLabel, a.onExperiment(), a.changeLabel(true))
+	serveOn(a, v1.RemoveExperimentLabel, a.onExperiment(), a.changeLabel(false))
+	rawOn(a, v1.GetModelDef, a.onExperiment(), a.modelDef)
+	serveOn(a, v1.GetModelDefTree, a.onExperiment(), a.fileTree)
+	rawOn(a, v1.GetModelDefFile, a.onExperiment(), a.modelFile)
+	rawOn(a, v1.DownloadModelDefFile, a.onExperiment(), a.downloadFile)
+	serveOn(a, v1.GetValidationHistory, a.onExperiment(), a.validationHistory)
+	serveOn(a, v1.GetBestMetric, a.onExperimentHead(), a.bestMetric)
+	serveOn(a, v1.ActivateExperiments, a.onProjectOrAll(), a.wishMany(store.Activate))
+	serveOn(a, v1.PauseExperiments, a.onProjectOrAll(), a.wishMany(store.Pause))
+	serveOn(a, v1.CancelExperiments, a.onProjectOrAll(), a.wishMany(store.Cancel))
+	serveOn(a, v1.KillExperiments, a.onProjectOrAll(), a.wishMany(store.Kill))
+	serveOn(a, v1.ArchiveExperiments, a.onProjectOrAll(), a.wishMany(store.Archive))
+	serveOn(a, v1.UnarchiveExperiments, a.onProjectOrAll(), a.wishMany(store.Unarchive))
+	serveOn(a, v1.DeleteExperiments, a.onProjectOrAll(), a.wishMany(store.Delete))
 }
 
 // wireExperiment is an experiment as who may see it.
@@ -110,17 +97,13 @@ func shownConfig(e store.Experiment, who auth.Who) (v1.Struct, string) {
 			shown = b
 		}
 	}
-	if !auth.Can(who, auth.Change, auth.Object{Kind: "experiment", OwnerID: e.OwnerID}) {
+	if !auth.Can(who, auth.Change, ofExperiment(e.ExperimentHead)) {
 		return shown, string(shown)
 	}
 	return shown, e.OriginalConfig
 }
 
-func (a *API) experiment(ctx context.Context, c *call, _ *v1.None) (*v1.GetExperimentResponse, error) {
-	e, err := a.experimentFor(ctx, c, auth.View)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) experiment(ctx context.Context, c *call, e store.Experiment, _ *v1.None) (*v1.GetExperimentResponse, error) {
 	w, err := a.fullExperiment(ctx, e, c.who)
 	if err != nil {
 		return nil, err
@@ -259,7 +242,7 @@ func (a *API) listExperiments(ctx context.Context, c *call, _ *v1.None) (*v1.Get
 	if err != nil {
 		return nil, err
 	}
-	total, err := a.db.CountExperiments(ctx, f)
+	total, err := a.db.CountExperiments(ctx, c.scope, f)
 	if err != nil {
 		return nil, err
 	}
@@ -268,7 +251,7 @@ func (a *API) listExperiments(ctx context.Context, c *call, _ *v1.None) (*v1.Get
 	if n == 0 {
 		return resp, nil
 	}
-	list, err := a.db.Experiments(ctx, f, resp.Pagination.StartIndex, n)
+	list, err := a.db.Experiments(ctx, c.scope, f, resp.Pagination.StartIndex, n)
 	if err != nil {
 		return nil, err
 	}
@@ -286,6 +269,6 @@ func (a *API) experimentLabels(ctx context.Context, c *call, _ *v1.None) (*v1.La
 	if err != nil {
 		return nil, err
 	}
-	labels, err := a.db.ExperimentLabels(ctx, project)
+	labels, err := a.db.ExperimentLabels(ctx, c.scope, project)
 	return &v1.LabelsResponse{Labels: labels}, err
 }

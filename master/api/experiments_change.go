@@ -17,12 +17,8 @@ const (
 	mostAtOnce   = 10_000 // experiments of one bulk call
 )
 
-func (a *API) wish(w store.Wish) func(context.Context, *call, *v1.None) (*v1.Empty, error) {
-	return func(ctx context.Context, c *call, _ *v1.None) (*v1.Empty, error) {
-		e, err := a.experimentFor(ctx, c, auth.Change)
-		if err != nil {
-			return nil, err
-		}
+func (a *API) wish(w store.Wish) func(context.Context, *call, store.Experiment, *v1.None) (*v1.Empty, error) {
+	return func(ctx context.Context, c *call, e store.Experiment, _ *v1.None) (*v1.Empty, error) {
 		had, err := a.db.Wishing(ctx, []int{e.ID}, w)
 		if err == nil && len(had) == 0 {
 			err = refusedWish(e.ExperimentHead, w)
@@ -49,20 +45,16 @@ func refusedWish(e store.ExperimentHead, w store.Wish) error {
 	return fault.New(fault.Invalid, "experiment %d is %s: there is nothing to %s", e.ID, shown, w)
 }
 
-func (a *API) wishMany(w store.Wish) func(context.Context, *call, *v1.BulkRequest) (*v1.BulkResponse, error) {
-	return func(ctx context.Context, c *call, req *v1.BulkRequest) (*v1.BulkResponse, error) {
-		project, err := c.id("id")
-		if err != nil {
-			return nil, err
-		}
-		list, missing, err := a.chosen(ctx, project, req)
+func (a *API) wishMany(w store.Wish) func(context.Context, *call, store.Project, *v1.BulkRequest) (*v1.BulkResponse, error) {
+	return func(ctx context.Context, c *call, p store.Project, req *v1.BulkRequest) (*v1.BulkResponse, error) {
+		list, missing, err := a.chosen(ctx, c.scope, p.ID, req)
 		if err != nil {
 			return nil, err
 		}
 		resp := &v1.BulkResponse{}
 		var mine []int
 		for _, e := range list {
-			if auth.Can(c.who, auth.Change, auth.Object{Kind: "experiment", OwnerID: e.OwnerID}) {
+			if auth.Can(c.who, auth.Change, ofExperiment(e)) {
 				mine = append(mine, e.ID)
 			}
 		}
@@ -72,7 +64,7 @@ func (a *API) wishMany(w store.Wish) func(context.Context, *call, *v1.BulkReques
 		}
 		for _, e := range list {
 			r := v1.BulkResult{ID: e.ID}
-			if may := c.may(auth.Change, auth.Object{Kind: "experiment", OwnerID: e.OwnerID}); may != nil {
+			if may := c.may(auth.Change, ofExperiment(e)); may != nil {
 				r.Error = may.Error()
 			} else if !slices.Contains(had, e.ID) {
 				r.Error = refusedWish(e, w).Error()
@@ -88,7 +80,7 @@ func (a *API) wishMany(w store.Wish) func(context.Context, *call, *v1.BulkReques
 }
 
 // chosen finds the experiments of a bulk call, and the ids that it has not found.
-func (a *API) chosen(ctx context.Context, project int, req *v1.BulkRequest) (list []store.ExperimentHead, missing []int, err error) {
+func (a *API) chosen(ctx context.Context, in auth.Scope, project int, req *v1.BulkRequest) (list []store.ExperimentHead, missing []int, err error) {
 	f := store.ExperimentFilter{ProjectID: project, IDs: req.ExperimentIDs}
 	if req.Filters != nil {
 		x := req.Filters
@@ -100,7 +92,7 @@ func (a *API) chosen(ctx context.Context, project int, req *v1.BulkRequest) (lis
 	} else if len(req.ExperimentIDs) == 0 {
 		return nil, nil, nil
 	}
-	if list, err = a.db.ExperimentHeads(ctx, f, mostAtOnce); err != nil || req.Filters != nil {
+	if list, err = a.db.ExperimentHeads(ctx, in, f, mostAtOnce); err != nil || req.Filters != nil {
 		return list, nil, err
 	}
 	for _, id := range req.ExperimentIDs {
@@ -111,11 +103,7 @@ func (a *API) chosen(ctx context.Context, project int, req *v1.BulkRequest) (lis
 	return list, missing, nil
 }
 
-func (a *API) patchExperiment(ctx context.Context, c *call, req *v1.PatchExperiment) (*v1.PatchExperimentResponse, error) {
-	e, err := a.experimentFor(ctx, c, auth.Change)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) patchExperiment(ctx context.Context, c *call, e store.Experiment, req *v1.PatchExperiment) (*v1.PatchExperimentResponse, error) {
 	ch, err := experimentPatch(e, req)
 	if err != nil {
 		return nil, err
@@ -207,12 +195,8 @@ func checkLabels(labels []string) ([]string, error) {
 	return out, nil
 }
 
-func (a *API) changeLabel(add bool) func(context.Context, *call, *v1.None) (*v1.PutExperimentLabelResponse, error) {
-	return func(ctx context.Context, c *call, _ *v1.None) (*v1.PutExperimentLabelResponse, error) {
-		e, err := a.experimentFor(ctx, c, auth.Change)
-		if err != nil {
-			return nil, err
-		}
+func (a *API) changeLabel(add bool) func(context.Context, *call, store.Experiment, *v1.None) (*v1.PutExperimentLabelResponse, error) {
+	return func(ctx context.Context, c *call, e store.Experiment, _ *v1.None) (*v1.PutExperimentLabelResponse, error) {
 		label := c.Params("*")
 		if err := checkName("label", label, longestLabel); err != nil {
 			return nil, err

@@ -4,15 +4,14 @@ import (
 	"context"
 	"strings"
 
-	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerExperimentCheckpoints() {
-	serve(a, v1.ListExperimentCheckpoints, a.experimentCheckpoints)
-	serve(a, v1.ListTrialCheckpoints, a.trialCheckpoints)
+	serveOn(a, v1.ListExperimentCheckpoints, a.onExperiment(), a.experimentCheckpoints)
+	serveOn(a, v1.ListTrialCheckpoints, a.onTrial(), a.trialCheckpoints)
 }
 
 // wireCheckpoint is a checkpoint with everything that clients look for in one
@@ -31,20 +30,12 @@ func wireCheckpoint(k store.Checkpoint, config v1.Struct) v1.Checkpoint {
 	return w
 }
 
-func (a *API) experimentCheckpoints(ctx context.Context, c *call, _ *v1.None) (*v1.GetExperimentCheckpointsResponse, error) {
-	e, err := a.experimentFor(ctx, c, auth.View)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) experimentCheckpoints(ctx context.Context, c *call, e store.Experiment, _ *v1.None) (*v1.GetExperimentCheckpointsResponse, error) {
 	checkpoints, page, err := a.checkpointPage(ctx, c, e, 0)
 	return &v1.GetExperimentCheckpointsResponse{Checkpoints: checkpoints, Pagination: page}, err
 }
 
-func (a *API) trialCheckpoints(ctx context.Context, c *call, _ *v1.None) (*v1.GetTrialCheckpointsResponse, error) {
-	t, err := a.trialFor(ctx, c, auth.View)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) trialCheckpoints(ctx context.Context, c *call, t store.Trial, _ *v1.None) (*v1.GetTrialCheckpointsResponse, error) {
 	e, err := a.db.Experiment(ctx, t.ExperimentID)
 	if err != nil {
 		return nil, err
@@ -66,7 +57,7 @@ func (a *API) checkpointPage(ctx context.Context, c *call, e store.Experiment, t
 		return nil, v1.Pagination{}, err
 	}
 	f.TrialID = trial
-	total, err := a.db.CountListed(ctx, f)
+	total, err := a.db.CountListed(ctx, c.scope, f)
 	if err != nil {
 		return nil, v1.Pagination{}, err
 	}
@@ -75,7 +66,7 @@ func (a *API) checkpointPage(ctx context.Context, c *call, e store.Experiment, t
 		return nil, page, err
 	}
 	config, _ := shownConfig(e, c.who)
-	list, err := a.db.Checkpoints(ctx, f, page.StartIndex, page.EndIndex-page.StartIndex, len(config))
+	list, err := a.db.Checkpoints(ctx, c.scope, f, page.StartIndex, page.EndIndex-page.StartIndex, len(config))
 	if err != nil {
 		return nil, page, err
 	}

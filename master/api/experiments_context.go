@@ -15,20 +15,10 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
-
-// contextOf finds the code of the experiment in the path; nil for none.
-func (a *API) contextOf(ctx context.Context, c *call) (*store.Context, error) {
-	e, err := a.experimentFor(ctx, c, auth.View)
-	if err != nil {
-		return nil, err
-	}
-	return a.db.ContextOf(ctx, e.ContextHash)
-}
 
 // emptyTgz is the archive of an experiment that was submitted without code.
 func emptyTgz() []byte {
@@ -39,8 +29,8 @@ func emptyTgz() []byte {
 	return b.Bytes()
 }
 
-func (a *API) modelDef(ctx context.Context, c *call) error {
-	code, err := a.contextOf(ctx, c)
+func (a *API) modelDef(ctx context.Context, c *call, e store.Experiment) error {
+	code, err := a.db.ContextOf(ctx, e.ContextHash)
 	if err != nil {
 		return err
 	}
@@ -82,8 +72,8 @@ func contentType(name string, head []byte) string {
 
 // fileOfCode finds one file of the experiment's code. It is read while it is sent:
 // what reads it ends with the server, and a client that is slow holds nothing.
-func (a *API) fileOfCode(ctx context.Context, c *call, name string) (io.ReadCloser, int64, error) {
-	code, err := a.contextOf(ctx, c)
+func (a *API) fileOfCode(ctx context.Context, c *call, e store.Experiment, name string) (io.ReadCloser, int64, error) {
+	code, err := a.db.ContextOf(ctx, e.ContextHash)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -110,9 +100,9 @@ func (a *API) fileOfCode(ctx context.Context, c *call, name string) (io.ReadClos
 	return a.sentTo(c, sending, content), size, nil
 }
 
-func (a *API) downloadFile(ctx context.Context, c *call) error {
+func (a *API) downloadFile(ctx context.Context, c *call, e store.Experiment) error {
 	name, _ := c.query("path")
-	content, size, err := a.fileOfCode(ctx, c, name)
+	content, size, err := a.fileOfCode(ctx, c, e, name)
 	if err != nil {
 		return err
 	}
@@ -124,7 +114,7 @@ func (a *API) downloadFile(ctx context.Context, c *call) error {
 	return nil
 }
 
-func (a *API) modelFile(ctx context.Context, c *call) error {
+func (a *API) modelFile(ctx context.Context, c *call, e store.Experiment) error {
 	body, err := a.readBody(c.Ctx, smallBody)
 	if err != nil {
 		return err
@@ -133,7 +123,7 @@ func (a *API) modelFile(ctx context.Context, c *call) error {
 	if err := v1.Unmarshal(body, &req); err != nil {
 		return fault.New(fault.Invalid, "%w", err)
 	}
-	content, size, err := a.fileOfCode(ctx, c, req.Path)
+	content, size, err := a.fileOfCode(ctx, c, e, req.Path)
 	if err != nil {
 		return err
 	}

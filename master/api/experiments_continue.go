@@ -18,7 +18,7 @@ func (a *API) continueExperiment(ctx context.Context, c *call, req *v1.ContinueE
 	if err != nil {
 		return nil, err
 	}
-	if err := c.may(auth.Change, auth.Object{Kind: "experiment", OwnerID: e.OwnerID}); err != nil {
+	if err := c.may(auth.Change, ofExperiment(e.ExperimentHead)); err != nil {
 		return nil, err
 	}
 	made, err := a.experiments.Continue(ctx, e, text(req.OverrideConfig))

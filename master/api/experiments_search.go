@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/find"
 	"github.com/detent-ml/detent/master/store"
@@ -13,7 +14,7 @@ import (
 
 func (a *API) registerSearch() {
 	serve(a, v1.SearchExperiments, a.searchExperiments)
-	serve(a, v1.ListProjectColumns, a.projectColumns)
+	serveOn(a, v1.ListProjectColumns, a.onProjectOrAll(), a.projectColumns)
 }
 
 // asked reads what a request asks for.
@@ -52,7 +53,7 @@ func (a *API) searchExperiments(ctx context.Context, c *call, req *v1.SearchExpe
 	if req.Limit != nil {
 		w.limit = *req.Limit
 	}
-	list, page, err := a.searchPage(ctx, q, w)
+	list, page, err := a.searchPage(ctx, c.scope, q, w)
 	if err != nil {
 		return nil, err
 	}
@@ -76,13 +77,13 @@ func (a *API) searchExperiments(ctx context.Context, c *call, req *v1.SearchExpe
 
 // searchPage finds a part of a list. What counts from the end, or has none, needs
 // to know first how many there are.
-func (a *API) searchPage(ctx context.Context, q store.Search, w window) ([]store.Experiment, v1.Pagination, error) {
+func (a *API) searchPage(ctx context.Context, in auth.Scope, q store.Search, w window) ([]store.Experiment, v1.Pagination, error) {
 	offset, limit := w.offset, w.limit
 	if limit == 0 {
 		limit = experimentPage
 	}
 	if offset < 0 || limit < 0 {
-		total, err := a.db.CountSearched(ctx, q)
+		total, err := a.db.CountSearched(ctx, in, q)
 		if err != nil {
 			return nil, v1.Pagination{}, err
 		}
@@ -91,7 +92,7 @@ func (a *API) searchPage(ctx context.Context, q store.Search, w window) ([]store
 			return nil, page, nil
 		}
 	}
-	list, total, err := a.db.SearchExperiments(ctx, q, offset, limit)
+	list, total, err := a.db.SearchExperiments(ctx, in, q, offset, limit)
 	return list, experimentWindow(w, total), err
 }
 
@@ -118,24 +119,16 @@ func (a *API) bestTrials(ctx context.Context, list []store.Experiment) (map[int]
 	return found, nil
 }
 
-func (a *API) projectColumns(ctx context.Context, c *call, _ *v1.None) (*v1.GetProjectColumnsResponse, error) {
-	id, err := c.id("id")
-	if err != nil {
-		return nil, err
-	}
+func (a *API) projectColumns(ctx context.Context, c *call, p store.Project, _ *v1.None) (*v1.GetProjectColumnsResponse, error) {
+	id := p.ID
 	if table, _ := c.query("tableType"); table == "TABLE_TYPE_RUN" {
 		return nil, fault.New(fault.Unimplemented, "tableType: runs cannot be searched; the columns of experiments can be had with TABLE_TYPE_EXPERIMENT")
-	}
-	if id != 0 {
-		if _, err := a.db.Project(ctx, id); err != nil {
-			return nil, err
-		}
 	}
 	resp := &v1.GetProjectColumnsResponse{}
 	for _, f := range find.Fields() {
 		resp.Columns = append(resp.Columns, v1.ProjectColumn{Column: f.Name, Location: string(find.Experiment), Type: string(f.Type), DisplayName: f.Title})
 	}
-	hparams, err := a.db.HParamsUsed(ctx, id)
+	hparams, err := a.db.HParamsUsed(ctx, c.scope, id)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +139,7 @@ func (a *API) projectColumns(ctx context.Context, c *call, _ *v1.None) (*v1.GetP
 		}
 		resp.Columns = append(resp.Columns, v1.ProjectColumn{Column: "hp." + h.Name, Location: string(find.Hyperparameters), Type: string(kind)})
 	}
-	metrics, err := a.db.MetricsUsed(ctx, id)
+	metrics, err := a.db.MetricsUsed(ctx, c.scope, id)
 	if err != nil {
 		return nil, err
 	}

@@ -24,8 +24,8 @@ const (
 	treeNodeBytes = 160
 )
 
-func (a *API) fileTree(ctx context.Context, c *call, _ *v1.None) (*v1.FileTreeResponse, error) {
-	code, err := a.contextOf(ctx, c)
+func (a *API) fileTree(ctx context.Context, c *call, e store.Experiment, _ *v1.None) (*v1.FileTreeResponse, error) {
+	code, err := a.db.ContextOf(ctx, e.ContextHash)
 	if err != nil {
 		return nil, err
 	}

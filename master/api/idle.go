@@ -11,14 +11,17 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
+// onIdleTask is the task that reports of itself.
+func onIdleTask() object[string] {
+	return onOwnTask("id", func(c *call, _ string) error {
+		return fault.New(fault.Forbidden, "a task reports of itself alone: this is task %s", c.who.TaskID)
+	})
+}
+
 // reportIdle ends a task that says of itself that nobody has used it for as long
 // as its configuration allows. Its runner measures that, so that no master has to
 // look in from outside, and an outage of theirs ends nothing.
-func (a *API) reportIdle(ctx context.Context, c *call, req *v1.IdleNotebookRequest) (*v1.None, error) {
-	id := c.Params("id")
-	if id != c.who.TaskID {
-		return nil, fault.New(fault.Forbidden, "a task reports of itself alone: this is task %s", c.who.TaskID)
-	}
+func (a *API) reportIdle(ctx context.Context, c *call, id string, req *v1.IdleNotebookRequest) (*v1.None, error) {
 	if req.NotebookID != "" && req.NotebookID != id {
 		return nil, fault.New(fault.Invalid, "notebookId: the path says %s, the body %s", id, clip(req.NotebookID))
 	}

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
 )
@@ -62,44 +61,6 @@ func (a *API) registerInside() {
 	a.registerCollections()
 	a.registerLogs()
 	a.registerContext()
-}
-
-// ownAllocation is the attempt of the path, which must be the caller's.
-func (c *call) ownAllocation() (string, error) {
-	id := c.Params("id")
-	if id != c.who.AllocationID {
-		return "", fault.New(fault.Forbidden, "attempt %s has no say over attempt %s", c.who.AllocationID, id)
-	}
-	return id, nil
-}
-
-// ownRank is the rank of the path, which must be the caller's.
-func (c *call) ownRank() (int, error) {
-	rank, err := c.id("rank")
-	if err == nil && rank != c.who.Rank {
-		err = fault.New(fault.Forbidden, "rank %d has no say over rank %d", c.who.Rank, rank)
-	}
-	return rank, err
-}
-
-// reportingTrial is the trial of a path that the caller may report for: its own
-// if it is a task, one of its owner's if it is a person.
-func (a *API) reportingTrial(ctx context.Context, c *call) (int, error) {
-	id, err := c.id("id")
-	if err != nil {
-		return 0, err
-	}
-	if c.who.IsTask() {
-		if c.who.TrialID != id {
-			return 0, fault.New(fault.Forbidden, "attempt %s does not belong to trial %d", c.who.AllocationID, id)
-		}
-		return id, nil
-	}
-	t, err := a.db.Trial(ctx, id)
-	if err != nil {
-		return 0, err
-	}
-	return id, c.may(auth.Change, auth.Object{Kind: "trial", OwnerID: t.OwnerID})
 }
 
 // await calls look at once and after each wake-up, until it is satisfied or the

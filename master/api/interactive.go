@@ -5,7 +5,6 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
-	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -14,19 +13,6 @@ import (
 // Commands, notebooks, shells and TensorBoards are one thing to the cluster, a
 // task of one attempt, and four nouns to people. What the nouns share is here. Their
 // files have the messages of the wire.
-
-// taskFor finds the task of the path, which must be of that kind, and asks
-// whether the caller may do that.
-func (a *API) taskFor(ctx context.Context, c *call, of launch.Kind, verb auth.Verb) (store.Task, error) {
-	k, err := a.db.Task(ctx, c.Params("id"))
-	if err == nil && k.Type != of.Type || fault.Is(err, fault.NotFound) {
-		return k, fault.New(fault.NotFound, "%s %s not found", of.Noun, clip(c.Params("id")))
-	}
-	if err != nil {
-		return k, err
-	}
-	return k, c.may(verb, auth.Object{Kind: of.Noun, OwnerID: k.OwnerID})
-}
 
 // taskConfig is a task's configuration as somebody may see it.
 func taskConfig(k store.Task, who auth.Who) v1.Struct {
@@ -75,7 +61,7 @@ func (a *API) tasksOf(ctx context.Context, c *call, of launch.Kind) ([]store.Tas
 		"SORT_BY_START_TIME": "start_time", "SORT_BY_WORKSPACE_ID": "workspace"}); err != nil {
 		return nil, page, err
 	}
-	list, err := a.db.Tasks(ctx, f)
+	list, err := a.db.Tasks(ctx, c.scope, f)
 	if err != nil {
 		return nil, page, err
 	}
@@ -99,7 +85,7 @@ type started struct {
 
 // start makes the task that a request asks for, unless it is a preview.
 func (a *API) start(ctx context.Context, c *call, of launch.Kind, req launch.TaskRequest) (*started, error) {
-	if err := c.may(auth.Create, auth.Object{Kind: of.Noun}); err != nil {
+	if err := c.may(auth.Create, auth.Object{Kind: auth.Kind(of.Noun)}); err != nil {
 		return nil, err
 	}
 	n, err := a.tasks.Start(ctx, a.submitter(c), of, req)
@@ -119,11 +105,7 @@ func (a *API) start(ctx context.Context, c *call, of launch.Kind, req launch.Tas
 }
 
 // kill asks for a task's end in the caller's name.
-func (a *API) kill(ctx context.Context, c *call, of launch.Kind) (store.Task, error) {
-	k, err := a.taskFor(ctx, c, of, auth.Change)
-	if err != nil {
-		return k, err
-	}
+func (a *API) kill(ctx context.Context, c *call, k store.Task) (store.Task, error) {
 	if err := a.db.KillTask(ctx, k.ID, "killed by "+c.who.Username); err != nil {
 		return k, err
 	}
@@ -131,11 +113,7 @@ func (a *API) kill(ctx context.Context, c *call, of launch.Kind) (store.Task, er
 	return a.db.Task(ctx, k.ID)
 }
 
-func (a *API) prioritize(ctx context.Context, c *call, of launch.Kind, req *v1.PriorityRequest) (store.Task, error) {
-	k, err := a.taskFor(ctx, c, of, auth.Change)
-	if err != nil {
-		return k, err
-	}
+func (a *API) prioritize(ctx context.Context, k store.Task, req *v1.PriorityRequest) (store.Task, error) {
 	if err := checkShare(&req.Priority, nil); err != nil {
 		return k, err
 	}

@@ -53,7 +53,7 @@ func (a *API) jobs(ctx context.Context, c *call, _ *v1.None) (*v1.GetJobsV2Respo
 	if err != nil {
 		return nil, err
 	}
-	list, err := a.db.Jobs(ctx, pool)
+	list, err := a.db.Jobs(ctx, c.scope, pool)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (a *API) jobs(ctx context.Context, c *call, _ *v1.None) (*v1.GetJobsV2Respo
 
 func (a *API) jobStats(ctx context.Context, c *call, _ *v1.None) (*v1.JobStatsResponse, error) {
 	wanted := c.list("resourcePools")
-	list, err := a.db.Jobs(ctx, "")
+	list, err := a.db.Jobs(ctx, c.scope, "")
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (a *API) jobStats(ctx context.Context, c *call, _ *v1.None) (*v1.JobStatsRe
 
 // jobSummary says where a job is in its queue; nil when none of it is there.
 func (a *API) jobSummary(ctx context.Context, id string) (*v1.JobSummary, error) {
-	list, err := a.db.Jobs(ctx, "")
+	list, err := a.db.Jobs(ctx, auth.Everywhere(), "")
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func (a *API) updateJob(ctx context.Context, c *call, u v1.QueueControl) error {
 	if err != nil {
 		return err
 	}
-	if err := c.may(auth.Change, auth.Object{Kind: "job", OwnerID: ref.OwnerID}); err != nil {
+	if err := c.may(auth.Change, auth.Object{Kind: v1.KindJob, OwnerID: ref.OwnerID, WorkspaceID: ref.WorkspaceID}); err != nil {
 		return err
 	}
 	if text(u.ResourcePool) == "" {

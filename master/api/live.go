@@ -141,7 +141,7 @@ func (a *API) liveTrials(ctx context.Context, c *call) ([]int, error) {
 		return nil, fault.New(fault.Invalid, "trials: %d trials; %d are allowed", len(ids), mostLiveTrials)
 	}
 	for _, id := range ids {
-		if _, err := a.db.Trial(ctx, id); err != nil {
+		if _, err := a.visibleTrial(ctx, c, id); err != nil {
 			return nil, err
 		}
 	}

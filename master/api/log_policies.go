@@ -89,13 +89,7 @@ func (a *API) placeOf(c *call) linePlace {
 }
 
 // memberLogMatches takes a runner's matches as they happen, for people who look.
-func (a *API) memberLogMatches(ctx context.Context, c *call, req *v1.LogMatchesRequest) (*v1.None, error) {
-	if _, err := c.ownAllocation(); err != nil {
-		return nil, err
-	}
-	if _, err := c.ownRank(); err != nil {
-		return nil, err
-	}
+func (a *API) memberLogMatches(ctx context.Context, c *call, _ member, req *v1.LogMatchesRequest) (*v1.None, error) {
 	return &v1.None{}, a.recordMatches(ctx, a.placeOf(c), req.Matches)
 }
 

@@ -27,10 +27,10 @@ func (a *API) registerLogs() {
 	raw(a, v1.ShipLogs, a.shipLogs)
 	raw(a, v1.ShipTaskLogs, a.taskLogs)
 	raw(a, v1.ShipOldTaskLogs, a.oldTaskLogs)
-	raw(a, v1.StreamTrialLogs, a.trialLogs)
-	raw(a, v1.StreamTaskLogs, a.logsOfTask)
-	raw(a, v1.StreamTrialLogFields, a.trialLogFields)
-	raw(a, v1.StreamTaskLogFields, a.taskLogFields)
+	rawOn(a, v1.StreamTrialLogs, a.onTrial(), a.trialLogs)
+	rawOn(a, v1.StreamTaskLogs, a.onTask(), a.logsOfTask)
+	rawOn(a, v1.StreamTrialLogFields, a.onTrial(), a.trialLogFields)
+	rawOn(a, v1.StreamTaskLogFields, a.onTask(), a.taskLogFields)
 }
 
 // packedBody reads a body and unpacks it as its Content-Encoding says. It unpacks
@@ -231,7 +231,7 @@ func (a *API) mayShip(ctx context.Context, c *call, list []v1.TaskLog) error {
 	if err != nil {
 		return err
 	}
-	return c.may(auth.Change, auth.Object{Kind: "task", OwnerID: t.OwnerID})
+	return c.may(auth.Change, ofTask(v1.KindTask)(t))
 }
 
 func originOf(l v1.TaskLog) store.LogOrigin {

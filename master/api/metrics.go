@@ -10,34 +10,31 @@ import (
 )
 
 func (a *API) registerMetrics() {
-	serve(a, v1.ReportMetrics, a.reportMetrics)
-	serve(a, v1.ReportTrainingMetrics, a.reportGroup(store.Training))
+	serveOn(a, v1.ReportMetrics, a.onReportingTrial(), a.reportMetrics)
+	serveOn(a, v1.ReportTrainingMetrics, a.onReportingTrial(), a.reportGroup(store.Training))
 	raw(a, v1.StreamTrainingMetrics, a.streamMetrics(store.Training))
-	serve(a, v1.ReportValidationMetrics, a.reportGroup(store.Validation))
+	serveOn(a, v1.ReportValidationMetrics, a.onReportingTrial(), a.reportGroup(store.Validation))
 	raw(a, v1.StreamValidationMetrics, a.streamMetrics(store.Validation))
 	raw(a, v1.StreamTrialMetrics, a.streamMetrics(""))
 	serve(a, v1.GetTimeSeries, a.timeSeries)
-	raw(a, v1.FollowTrialMetrics, a.liveMetrics)
+	rawOn(a, v1.FollowTrialMetrics, a.onTrial(), a.liveMetrics)
 }
 
 // reportMetrics is the hottest route: it answers when the report is committed,
 // together with those of everybody who reported at the same time.
-func (a *API) reportMetrics(ctx context.Context, c *call, req *v1.ReportTrialMetricsRequest) (*v1.None, error) {
-	return a.report(ctx, c, req.Group, &req.Metrics)
+func (a *API) reportMetrics(ctx context.Context, c *call, of reporter, req *v1.ReportTrialMetricsRequest) (*v1.None, error) {
+	return a.report(ctx, c, of.trial, req.Group, &req.Metrics)
 }
 
 // reportGroup takes the form whose path names the group.
-func (a *API) reportGroup(group string) func(context.Context, *call, *v1.TrialMetrics) (*v1.None, error) {
-	return func(ctx context.Context, c *call, m *v1.TrialMetrics) (*v1.None, error) {
-		return a.report(ctx, c, group, m)
+func (a *API) reportGroup(group string) func(context.Context, *call, reporter, *v1.TrialMetrics) (*v1.None, error) {
+	return func(ctx context.Context, c *call, of reporter, m *v1.TrialMetrics) (*v1.None, error) {
+		return a.report(ctx, c, of.trial, group, m)
 	}
 }
 
-func (a *API) report(ctx context.Context, c *call, group string, m *v1.TrialMetrics) (*v1.None, error) {
-	id, err := a.reportingTrial(ctx, c)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) report(ctx context.Context, c *call, id int, group string, m *v1.TrialMetrics) (*v1.None, error) {
+	var err error
 	if m.TrialID != 0 && m.TrialID != id {
 		return nil, fault.New(fault.Invalid, "metrics.trialId: the path says %d, the body %d", id, m.TrialID)
 	}
@@ -94,7 +91,7 @@ func (a *API) streamMetrics(group string) func(context.Context, *call) error {
 			wanted, _ = c.query("group")
 		}
 		for _, id := range ids {
-			if _, err := a.db.Trial(ctx, id); err != nil {
+			if _, err := a.visibleTrial(ctx, c, id); err != nil {
 				return err
 			}
 		}

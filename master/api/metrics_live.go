@@ -21,14 +21,8 @@ const heartbeat = 10 * time.Second
 // with which a browser comes back after an interruption and misses nothing. A
 // first event, "position", says where the stream begins: what a client reads by
 // other routes after it has come has no gap before what comes here.
-func (a *API) liveMetrics(ctx context.Context, c *call) error {
-	id, err := c.id("id")
-	if err != nil {
-		return err
-	}
-	if _, err := a.db.Trial(ctx, id); err != nil {
-		return err
-	}
+func (a *API) liveMetrics(ctx context.Context, c *call, t store.Trial) error {
+	id, err := t.ID, error(nil)
 	var after *store.Position
 	last := c.Get("Last-Event-ID")
 	if last == "" {

@@ -52,7 +52,7 @@ func (a *API) timeSeries(ctx context.Context, c *call, _ *v1.None) (*v1.CompareT
 	}
 	resp := &v1.CompareTrialsResponse{}
 	for _, id := range ids {
-		t, err := a.db.Trial(ctx, id)
+		t, err := a.visibleTrial(ctx, c, id)
 		if err != nil {
 			return nil, err
 		}

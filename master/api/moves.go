@@ -10,16 +10,12 @@ import (
 )
 
 func (a *API) registerMoves() {
-	serve(a, v1.MoveExperiment, a.moveExperiment)
-	serve(a, v1.MoveExperiments, a.moveExperiments)
-	serve(a, v1.MoveProject, a.moveProject)
+	serveOn(a, v1.MoveExperiment, a.onExperiment(), a.moveExperiment)
+	serveOn(a, v1.MoveExperiments, a.onProject(), a.moveExperiments)
+	serveOn(a, v1.MoveProject, a.onProject(), a.moveProject)
 }
 
-func (a *API) moveExperiment(ctx context.Context, c *call, req *v1.MoveRequest) (*v1.Empty, error) {
-	e, err := a.experimentFor(ctx, c, auth.Change)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) moveExperiment(ctx context.Context, c *call, e store.Experiment, req *v1.MoveRequest) (*v1.Empty, error) {
 	p, err := a.destination(ctx, req.DestinationProjectID)
 	if err != nil {
 		return nil, err
@@ -42,11 +38,7 @@ func (a *API) destination(ctx context.Context, id int) (store.Project, error) {
 	return p, err
 }
 
-func (a *API) moveExperiments(ctx context.Context, c *call, req *v1.MoveManyRequest) (*v1.BulkResponse, error) {
-	from, err := a.projectFor(ctx, c, auth.View)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) moveExperiments(ctx context.Context, c *call, from store.Project, req *v1.MoveManyRequest) (*v1.BulkResponse, error) {
 	if from.Archived || from.WorkspaceArchived {
 		return nil, fault.New(fault.Conflict, "project %q is archived; unarchive it first", from.Name)
 	}
@@ -54,13 +46,13 @@ func (a *API) moveExperiments(ctx context.Context, c *call, req *v1.MoveManyRequ
 	if err != nil {
 		return nil, err
 	}
-	list, missing, err := a.chosen(ctx, from.ID, &v1.BulkRequest{ExperimentIDs: req.ExperimentIDs, Filters: req.Filters})
+	list, missing, err := a.chosen(ctx, c.scope, from.ID, &v1.BulkRequest{ExperimentIDs: req.ExperimentIDs, Filters: req.Filters})
 	if err != nil {
 		return nil, err
 	}
 	resp := &v1.BulkResponse{}
 	for _, e := range list {
-		err := c.may(auth.Change, auth.Object{Kind: "experiment", OwnerID: e.OwnerID})
+		err := c.may(auth.Change, ofExperiment(e))
 		if err == nil {
 			err = a.db.MoveExperiment(ctx, e.ID, to.ID)
 		}
@@ -79,11 +71,7 @@ func (a *API) moveExperiments(ctx context.Context, c *call, req *v1.MoveManyRequ
 	return resp, nil
 }
 
-func (a *API) moveProject(ctx context.Context, c *call, req *v1.MoveProjectRequest) (*v1.Empty, error) {
-	p, err := a.projectFor(ctx, c, auth.Change)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) moveProject(ctx context.Context, c *call, p store.Project, req *v1.MoveProjectRequest) (*v1.Empty, error) {
 	w, err := a.db.Workspace(ctx, req.DestinationWorkspaceID)
 	switch {
 	case fault.Is(err, fault.NotFound):

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 
-	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
@@ -13,10 +12,10 @@ import (
 func (a *API) registerNotebooks() {
 	serve(a, v1.ListNotebooks, a.listNotebooks)
 	serve(a, v1.CreateNotebook, a.createNotebook)
-	serve(a, v1.GetNotebook, a.notebook)
-	serve(a, v1.KillNotebook, a.killNotebook)
-	serve(a, v1.PrioritizeNotebook, a.prioritizeNotebook)
-	serve(a, v1.ReportNotebookIdle, a.reportIdle)
+	serveOn(a, v1.GetNotebook, a.onTaskOf(launch.Notebook()), a.notebook)
+	serveOn(a, v1.KillNotebook, a.onTaskOf(launch.Notebook()), a.killNotebook)
+	serveOn(a, v1.PrioritizeNotebook, a.onTaskOf(launch.Notebook()), a.prioritizeNotebook)
+	serveOn(a, v1.ReportNotebookIdle, onIdleTask(), a.reportIdle)
 }
 
 func wireNotebook(k store.Task) v1.Notebook {
@@ -40,11 +39,7 @@ func (a *API) listNotebooks(ctx context.Context, c *call, _ *v1.None) (*v1.GetNo
 	return resp, nil
 }
 
-func (a *API) notebook(ctx context.Context, c *call, _ *v1.None) (*v1.GetNotebookResponse, error) {
-	k, err := a.taskFor(ctx, c, launch.Notebook(), auth.View)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) notebook(ctx context.Context, c *call, k store.Task, _ *v1.None) (*v1.GetNotebookResponse, error) {
 	return &v1.GetNotebookResponse{Notebook: wireNotebook(k), Config: taskConfig(k, c.who)}, nil
 }
 
@@ -57,16 +52,16 @@ func (a *API) createNotebook(ctx context.Context, c *call, req *v1.LaunchNoteboo
 	return &v1.LaunchNotebookResponse{Notebook: wireNotebook(done.task), Config: done.config, Warnings: done.made.Warnings, Remarks: done.made.Remarks}, nil
 }
 
-func (a *API) killNotebook(ctx context.Context, c *call, _ *v1.None) (*v1.NotebookResponse, error) {
-	k, err := a.kill(ctx, c, launch.Notebook())
+func (a *API) killNotebook(ctx context.Context, c *call, k store.Task, _ *v1.None) (*v1.NotebookResponse, error) {
+	k, err := a.kill(ctx, c, k)
 	if err != nil {
 		return nil, err
 	}
 	return &v1.NotebookResponse{Notebook: wireNotebook(k)}, nil
 }
 
-func (a *API) prioritizeNotebook(ctx context.Context, c *call, req *v1.PriorityRequest) (*v1.NotebookResponse, error) {
-	k, err := a.prioritize(ctx, c, launch.Notebook(), req)
+func (a *API) prioritizeNotebook(ctx context.Context, c *call, k store.Task, req *v1.PriorityRequest) (*v1.NotebookResponse, error) {
+	k, err := a.prioritize(ctx, k, req)
 	if err != nil {
 		return nil, err
 	}

@@ -22,8 +22,8 @@ func (a *API) registerDocs() {
 	raw(a, v1.GetDocs, a.docsPage)
 }
 
-// object is a JSON object being written.
-type object = map[string]any
+// jsonObject is a JSON object being written.
+type jsonObject = map[string]any
 
 func (a *API) openAPI(_ context.Context, c *call) error {
 	b, err := json.Marshal(a.document())
@@ -47,70 +47,70 @@ func noun(l *v1.Line) string {
 	return noun
 }
 
-func (a *API) document() object {
-	s := schemas{defs: object{}}
-	paths := map[string]object{}
+func (a *API) document() jsonObject {
+	s := schemas{defs: jsonObject{}}
+	paths := map[string]jsonObject{}
 	for i := range a.routes {
 		r := &a.routes[i].Line
 		path := docPath(r)
 		if paths[path] == nil {
-			paths[path] = object{}
+			paths[path] = jsonObject{}
 		}
 		paths[path][strings.ToLower(r.Method)] = s.operation(r)
 	}
 	s.define(reflect.TypeFor[errorBody]())
-	return object{
+	return jsonObject{
 		"openapi": "3.1.0",
-		"info": object{"title": "Detent", "version": a.cfg.DetentVersion,
+		"info": jsonObject{"title": "Detent", "version": a.cfg.DetentVersion,
 			"description": "The interface of Determined " + a.cfg.Version + ", and what Detent adds to it. " +
 				"Names may be sent in camelCase or snake_case; null means that a value is not given; 64-bit integers are strings. " +
 				"Streams are lines of JSON objects, each with a result."},
-		"servers":  []object{{"url": a.cfg.PublicURL}},
+		"servers":  []jsonObject{{"url": a.cfg.PublicURL}},
 		"paths":    paths,
-		"security": []object{{"bearer": []string{}}, {"task": []string{}}, {"cookie": []string{}}},
-		"components": object{"schemas": s.defs, "securitySchemes": object{
-			"bearer": object{"type": "http", "scheme": "bearer", "description": "The token that signing in gives"},
-			"task":   object{"type": "apiKey", "in": "header", "name": "Grpc-Metadata-x-allocation-token", "description": "Bearer and the token of an attempt"},
-			"cookie": object{"type": "apiKey", "in": "cookie", "name": "auth", "description": "From the master's own pages only"},
+		"security": []jsonObject{{"bearer": []string{}}, {"task": []string{}}, {"cookie": []string{}}},
+		"components": jsonObject{"schemas": s.defs, "securitySchemes": jsonObject{
+			"bearer": jsonObject{"type": "http", "scheme": "bearer", "description": "The token that signing in gives"},
+			"task":   jsonObject{"type": "apiKey", "in": "header", "name": "Grpc-Metadata-x-allocation-token", "description": "Bearer and the token of an attempt"},
+			"cookie": jsonObject{"type": "apiKey", "in": "cookie", "name": "auth", "description": "From the master's own pages only"},
 		}},
 	}
 }
 
 // schemas collects the types that operations mention.
-type schemas struct{ defs object }
+type schemas struct{ defs jsonObject }
 
-func (s *schemas) operation(l *v1.Line) object {
+func (s *schemas) operation(l *v1.Line) jsonObject {
 	path := docPath(l)
-	op := object{"summary": l.Summary, "tags": []string{noun(l)}, "operationId": strings.ToLower(l.Method) + strings.NewReplacer("/", "_", "{", "", "}", "", ".", "_").Replace(path),
+	op := jsonObject{"summary": l.Summary, "tags": []string{noun(l)}, "operationId": strings.ToLower(l.Method) + strings.NewReplacer("/", "_", "{", "", "}", "", ".", "_").Replace(path),
 		"description": "May be called by " + l.Access.String() + "."}
 	if l.Access == v1.Public {
-		op["security"] = []object{}
+		op["security"] = []jsonObject{}
 	}
-	var params []object
+	var params []jsonObject
 	for _, m := range regexp.MustCompile(`\{(\w+)\}`).FindAllStringSubmatch(path, -1) {
-		params = append(params, object{"name": m[1], "in": "path", "required": true, "schema": object{"type": "string"}})
+		params = append(params, jsonObject{"name": m[1], "in": "path", "required": true, "schema": jsonObject{"type": "string"}})
 	}
 	for _, q := range strings.Fields(l.Params) {
-		params = append(params, object{"name": q, "in": "query", "schema": object{"type": "string"}})
+		params = append(params, jsonObject{"name": q, "in": "query", "schema": jsonObject{"type": "string"}})
 	}
 	if params != nil {
 		op["parameters"] = params
 	}
 	if l.Req != nil {
-		op["requestBody"] = object{"content": object{"application/json": object{"schema": s.ref(l.Req)}}}
+		op["requestBody"] = jsonObject{"content": jsonObject{"application/json": jsonObject{"schema": s.ref(l.Req)}}}
 	}
-	ok := object{"description": "Done"}
+	ok := jsonObject{"description": "Done"}
 	if l.Resp != nil {
-		ok["content"] = object{"application/json": object{"schema": s.ref(l.Resp)}}
+		ok["content"] = jsonObject{"application/json": jsonObject{"schema": s.ref(l.Resp)}}
 	}
-	op["responses"] = object{"200": ok, "default": object{"description": "What went wrong",
-		"content": object{"application/json": object{"schema": s.ref(reflect.TypeFor[errorBody]())}}}}
+	op["responses"] = jsonObject{"200": ok, "default": jsonObject{"description": "What went wrong",
+		"content": jsonObject{"application/json": jsonObject{"schema": s.ref(reflect.TypeFor[errorBody]())}}}}
 	return op
 }
 
-func (s *schemas) ref(t reflect.Type) object {
+func (s *schemas) ref(t reflect.Type) jsonObject {
 	if name := s.define(t); name != "" {
-		return object{"$ref": "#/components/schemas/" + name}
+		return jsonObject{"$ref": "#/components/schemas/" + name}
 	}
 	return s.inline(t)
 }
@@ -124,20 +124,20 @@ func (s *schemas) define(t reflect.Type) string {
 	if _, known := s.defs[name]; known {
 		return name
 	}
-	s.defs[name] = object{} // a type that holds itself ends here
-	props, required := object{}, []string{}
+	s.defs[name] = jsonObject{} // a type that holds itself ends here
+	props, required := jsonObject{}, []string{}
 	for i := range t.NumField() {
 		field, opts, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
 		props[field] = s.ref(t.Field(i).Type)
 		switch {
 		case opts == "omitempty":
 		case opts == "null" || t.Field(i).Type.Kind() == reflect.Pointer: // written as null where it is not set
-			props[field] = object{"anyOf": []object{s.ref(t.Field(i).Type), {"type": "null"}}}
+			props[field] = jsonObject{"anyOf": []jsonObject{s.ref(t.Field(i).Type), {"type": "null"}}}
 		default:
 			required = append(required, field)
 		}
 	}
-	def := object{"type": "object", "properties": props}
+	def := jsonObject{"type": "object", "properties": props}
 	if len(required) > 0 {
 		def["required"] = required
 	}
@@ -145,32 +145,32 @@ func (s *schemas) define(t reflect.Type) string {
 	return name
 }
 
-func (s *schemas) inline(t reflect.Type) object {
+func (s *schemas) inline(t reflect.Type) jsonObject {
 	switch t {
 	case reflect.TypeFor[time.Time]():
-		return object{"type": "string", "format": "date-time"}
+		return jsonObject{"type": "string", "format": "date-time"}
 	case reflect.TypeFor[v1.Struct]():
-		return object{"type": "object"}
+		return jsonObject{"type": "object"}
 	case reflect.TypeFor[[]byte]():
-		return object{"type": "string", "contentEncoding": "base64"}
+		return jsonObject{"type": "string", "contentEncoding": "base64"}
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		return s.ref(t.Elem())
 	case reflect.Slice:
-		return object{"type": "array", "items": s.ref(t.Elem())}
+		return jsonObject{"type": "array", "items": s.ref(t.Elem())}
 	case reflect.Map:
-		return object{"type": "object", "additionalProperties": s.ref(t.Elem())}
+		return jsonObject{"type": "object", "additionalProperties": s.ref(t.Elem())}
 	case reflect.Bool:
-		return object{"type": "boolean"}
+		return jsonObject{"type": "boolean"}
 	case reflect.Int64:
-		return object{"type": "string", "format": "int64"}
+		return jsonObject{"type": "string", "format": "int64"}
 	case reflect.Int, reflect.Int32:
-		return object{"type": "integer"}
+		return jsonObject{"type": "integer"}
 	case reflect.Float64:
-		return object{"type": "number"}
+		return jsonObject{"type": "number"}
 	case reflect.Struct:
-		return object{"type": "object"}
+		return jsonObject{"type": "object"}
 	}
-	return object{"type": "string"}
+	return jsonObject{"type": "string"}
 }

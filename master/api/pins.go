@@ -4,22 +4,17 @@ import (
 	"context"
 	"slices"
 
-	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerPins() {
-	serve(a, v1.PinWorkspace, a.pin(a.db.PinWorkspace))
-	serve(a, v1.UnpinWorkspace, a.pin(a.db.UnpinWorkspace))
+	serveOn(a, v1.PinWorkspace, a.onWorkspace(), a.pin(a.db.PinWorkspace))
+	serveOn(a, v1.UnpinWorkspace, a.onWorkspace(), a.pin(a.db.UnpinWorkspace))
 }
 
-func (a *API) pin(change func(ctx context.Context, user, workspace int) error) func(context.Context, *call, *v1.None) (*v1.Empty, error) {
-	return func(ctx context.Context, c *call, _ *v1.None) (*v1.Empty, error) {
-		w, err := a.workspaceFor(ctx, c, auth.View)
-		if err != nil {
-			return nil, err
-		}
+func (a *API) pin(change func(ctx context.Context, user, workspace int) error) func(context.Context, *call, store.Workspace, *v1.None) (*v1.Empty, error) {
+	return func(ctx context.Context, c *call, w store.Workspace, _ *v1.None) (*v1.Empty, error) {
 		return &v1.Empty{}, change(ctx, c.who.UserID, w.ID)
 	}
 }

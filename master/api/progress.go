@@ -13,19 +13,16 @@ import (
 )
 
 func (a *API) registerProgress() {
-	raw(a, v1.ReportProgress, a.progress)
-	serve(a, v1.ReportEarlyExit, a.earlyExit)
-	serve(a, v1.ReportRunnerState, a.runnerState)
+	rawOn(a, v1.ReportProgress, a.onReportingTrial(), a.progress)
+	serveOn(a, v1.ReportEarlyExit, a.onReportingTrial(), a.earlyExit)
+	serveOn(a, v1.ReportRunnerState, a.onReportingTrial(), a.runnerState)
 	a.registerSearcher()
 }
 
 // progress takes a fraction (is_raw), units of the searcher's length from older
 // harnesses, and from the oldest a bare number.
-func (a *API) progress(ctx context.Context, c *call) error {
-	id, err := a.reportingTrial(ctx, c)
-	if err != nil {
-		return err
-	}
+func (a *API) progress(ctx context.Context, c *call, r reporter) error {
+	id := r.trial
 	body, err := a.readBody(c.Ctx, smallBody)
 	if err != nil {
 		return err
@@ -66,11 +63,8 @@ func (a *API) fractionOf(ctx context.Context, trial int, units float64) (float64
 	return units / float64(length), nil
 }
 
-func (a *API) earlyExit(ctx context.Context, c *call, req *v1.EarlyExitRequest) (*v1.None, error) {
-	id, err := a.reportingTrial(ctx, c)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) earlyExit(ctx context.Context, c *call, r reporter, req *v1.EarlyExitRequest) (*v1.None, error) {
+	id := r.trial
 	reason := strings.TrimPrefix(req.Reason, "EXITED_REASON_")
 	switch reason {
 	case "INVALID_HP", "INIT_INVALID_HP", "USER_REQUESTED_STOP":
@@ -85,11 +79,8 @@ func (a *API) earlyExit(ctx context.Context, c *call, req *v1.EarlyExitRequest) 
 	return &v1.None{}, nil
 }
 
-func (a *API) runnerState(ctx context.Context, c *call, req *v1.RunnerMetadataRequest) (*v1.None, error) {
-	id, err := a.reportingTrial(ctx, c)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) runnerState(ctx context.Context, c *call, r reporter, req *v1.RunnerMetadataRequest) (*v1.None, error) {
+	id := r.trial
 	if len(req.State) > 1000 {
 		return nil, fault.New(fault.Invalid, "state: %d bytes; 1000 are allowed", len(req.State))
 	}

@@ -20,13 +20,13 @@ const (
 )
 
 func (a *API) registerProjects() {
-	serve(a, v1.GetProjectByKey, a.projectByKey)
-	serve(a, v1.GetProject, a.project)
-	serve(a, v1.ChangeProject, a.patchProject)
-	serve(a, v1.DeleteProject, a.deleteProject)
-	serve(a, v1.ArchiveProject, a.archiveProject(true))
-	serve(a, v1.UnarchiveProject, a.archiveProject(false))
-	serve(a, v1.SetProjectNotes, a.putProjectNotes)
+	serveOn(a, v1.GetProjectByKey, a.onProjectByKey(), a.project)
+	serveOn(a, v1.GetProject, a.onProject(), a.project)
+	serveOn(a, v1.ChangeProject, a.onProject(), a.patchProject)
+	serveOn(a, v1.DeleteProject, a.onProject(), a.deleteProject)
+	serveOn(a, v1.ArchiveProject, a.onProject(), a.archiveProject(true))
+	serveOn(a, v1.UnarchiveProject, a.onProject(), a.archiveProject(false))
+	serveOn(a, v1.SetProjectNotes, a.onProject(), a.putProjectNotes)
 }
 
 func wireProject(p store.Project) v1.Project {
@@ -38,49 +38,16 @@ func wireProject(p store.Project) v1.Project {
 	return out
 }
 
-func (a *API) projectFor(ctx context.Context, c *call, verb auth.Verb) (store.Project, error) {
-	id, err := c.id("id")
-	if err != nil {
-		return store.Project{}, err
-	}
-	p, err := a.db.Project(ctx, id)
-	if err != nil {
-		return p, err
-	}
-	return p, c.may(verb, auth.Object{Kind: "project", OwnerID: p.OwnerID})
-}
-
-func (a *API) project(ctx context.Context, c *call, _ *v1.None) (*v1.GetProjectResponse, error) {
-	p, err := a.projectFor(ctx, c, auth.View)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) project(ctx context.Context, c *call, p store.Project, _ *v1.None) (*v1.GetProjectResponse, error) {
 	return &v1.GetProjectResponse{Project: wireProject(p)}, nil
 }
 
-func (a *API) projectByKey(ctx context.Context, c *call, _ *v1.None) (*v1.GetProjectResponse, error) {
-	p, err := a.db.ProjectByKey(ctx, strings.ToUpper(c.Params("key")))
-	if err != nil {
-		return nil, err
-	}
-	return &v1.GetProjectResponse{Project: wireProject(p)}, nil
-}
-
-func (a *API) listProjects(ctx context.Context, c *call, _ *v1.None) (*v1.GetWorkspaceProjectsResponse, error) {
-	id, err := c.id("id")
-	if err != nil {
-		return nil, err
-	}
-	if id != 0 {
-		if _, err := a.db.Workspace(ctx, id); err != nil {
-			return nil, err
-		}
-	}
+func (a *API) listProjects(ctx context.Context, c *call, in store.Workspace, _ *v1.None) (*v1.GetWorkspaceProjectsResponse, error) {
 	w, err := c.window()
 	if err != nil {
 		return nil, err
 	}
-	f := store.ProjectFilter{WorkspaceID: id, Users: c.list("users")}
+	f := store.ProjectFilter{WorkspaceID: in.ID, Users: c.list("users")}
 	f.Name, _ = c.query("name")
 	if f.Archived, err = c.flag("archived"); err != nil {
 		return nil, err
@@ -92,7 +59,7 @@ func (a *API) listProjects(ctx context.Context, c *call, _ *v1.None) (*v1.GetWor
 		"SORT_BY_LAST_EXPERIMENT_START_TIME": "last_started", "SORT_BY_DESCRIPTION": "description"}); err != nil {
 		return nil, err
 	}
-	list, err := a.db.Projects(ctx, f)
+	list, err := a.db.Projects(ctx, c.scope, f)
 	if err != nil {
 		return nil, err
 	}
@@ -117,12 +84,8 @@ func checkProjectKey(key string) (string, error) {
 	return key, nil
 }
 
-func (a *API) createProject(ctx context.Context, c *call, req *v1.PostProjectRequest) (*v1.PostProjectResponse, error) {
-	w, err := a.workspaceFor(ctx, c, auth.View)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.may(auth.Create, auth.Object{Kind: "project"}); err != nil {
+func (a *API) createProject(ctx context.Context, c *call, w store.Workspace, req *v1.PostProjectRequest) (*v1.PostProjectResponse, error) {
+	if err := c.may(auth.Create, auth.Object{Kind: v1.KindProject, WorkspaceID: w.ID}); err != nil {
 		return nil, err
 	}
 	if w.Archived {
@@ -136,22 +99,25 @@ func (a *API) createProject(ctx context.Context, c *call, req *v1.PostProjectReq
 		p.Description = *req.Description
 	}
 	if req.Key != nil && *req.Key != "" {
-		if p.Key, err = checkProjectKey(*req.Key); err != nil {
+		key, err := checkProjectKey(*req.Key)
+		if err != nil {
 			return nil, err
 		}
-		p, err = a.db.CreateProject(ctx, p)
-	} else {
-		p, err = a.createKeyed(ctx, p)
+		p.Key = key
 	}
+	p, err := a.createKeyed(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	return &v1.PostProjectResponse{Project: wireProject(p)}, nil
 }
 
-// createKeyed invents keys until one is free: the beginning of the name, then
-// that with something behind it.
+// createKeyed makes a project. Where it has no key, it invents keys until one is free:
+// the beginning of the name, then that with something behind it.
 func (a *API) createKeyed(ctx context.Context, p store.Project) (store.Project, error) {
+	if p.Key != "" {
+		return a.db.CreateProject(ctx, p)
+	}
 	stem := strings.Map(func(r rune) rune {
 		if (r >= 'A' && r <= 'Z') || (r >= '0' && r <= '9') {
 			return r
@@ -176,11 +142,7 @@ func (a *API) createKeyed(ctx context.Context, p store.Project) (store.Project, 
 	}
 }
 
-func (a *API) patchProject(ctx context.Context, c *call, req *v1.PatchProject) (*v1.PatchProjectResponse, error) {
-	p, err := a.projectFor(ctx, c, auth.Change)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) patchProject(ctx context.Context, c *call, p store.Project, req *v1.PatchProject) (*v1.PatchProjectResponse, error) {
 	ch := store.ProjectChange{Name: req.Name, Description: req.Description}
 	if req.Name != nil {
 		if err := checkName("name", *req.Name, longestTitle); err != nil {
@@ -200,35 +162,24 @@ func (a *API) patchProject(ctx context.Context, c *call, req *v1.PatchProject) (
 	if err := a.db.ChangeProject(ctx, p.ID, ch); err != nil {
 		return nil, err
 	}
-	if p, err = a.db.Project(ctx, p.ID); err != nil {
+	p, err := a.db.Project(ctx, p.ID)
+	if err != nil {
 		return nil, err
 	}
 	return &v1.PatchProjectResponse{Project: wireProject(p)}, nil
 }
 
-func (a *API) archiveProject(archived bool) func(context.Context, *call, *v1.None) (*v1.Empty, error) {
-	return func(ctx context.Context, c *call, _ *v1.None) (*v1.Empty, error) {
-		p, err := a.projectFor(ctx, c, auth.Change)
-		if err != nil {
-			return nil, err
-		}
+func (a *API) archiveProject(archived bool) func(context.Context, *call, store.Project, *v1.None) (*v1.Empty, error) {
+	return func(ctx context.Context, c *call, p store.Project, _ *v1.None) (*v1.Empty, error) {
 		return &v1.Empty{}, a.db.ArchiveProject(ctx, p.ID, archived)
 	}
 }
 
-func (a *API) deleteProject(ctx context.Context, c *call, _ *v1.None) (*v1.DeleteProjectResponse, error) {
-	p, err := a.projectFor(ctx, c, auth.Change)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) deleteProject(ctx context.Context, c *call, p store.Project, _ *v1.None) (*v1.DeleteProjectResponse, error) {
 	return &v1.DeleteProjectResponse{Completed: true}, a.db.DeleteProject(ctx, p.ID)
 }
 
-func (a *API) putProjectNotes(ctx context.Context, c *call, req *v1.PutProjectNotesRequest) (*v1.PutProjectNotesResponse, error) {
-	p, err := a.projectFor(ctx, c, auth.Change)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) putProjectNotes(ctx context.Context, c *call, p store.Project, req *v1.PutProjectNotesRequest) (*v1.PutProjectNotesResponse, error) {
 	size := 0
 	for _, n := range req.Notes {
 		size += len(n.Name) + len(n.Contents)

@@ -12,10 +12,10 @@ import (
 )
 
 func (a *API) registerRendezvous() {
-	serve(a, v1.MemberRendezvous, a.memberRendezvous)
-	serve(a, v1.AllocationRendezvous, a.rendezvous)
-	serve(a, v1.AllGather, a.allGather)
-	serve(a, v1.NotifyContainerRunning, a.notifyRunning)
+	serveOn(a, v1.MemberRendezvous, onOwnMember(), a.memberRendezvous)
+	serveOn(a, v1.AllocationRendezvous, onOwnAttempt(), a.rendezvous)
+	serveOn(a, v1.AllGather, onOwnAttempt(), a.allGather)
+	serveOn(a, v1.NotifyContainerRunning, onOwnAttempt(), a.notifyRunning)
 }
 
 // meeting is where the members of an attempt stand.
@@ -105,16 +105,8 @@ func (a *API) running(ctx context.Context, allocation string) error {
 }
 
 // memberRendezvous is the runner's way to meet. Not ready means: ask again.
-func (a *API) memberRendezvous(ctx context.Context, c *call, _ *v1.None) (*v1.MemberRendezvousResponse, error) {
-	id, err := c.ownAllocation()
-	if err != nil {
-		return nil, err
-	}
-	rank, err := c.ownRank()
-	if err != nil {
-		return nil, err
-	}
-	m, err := a.waitForAll(ctx, id, rank)
+func (a *API) memberRendezvous(ctx context.Context, _ *call, of member, _ *v1.None) (*v1.MemberRendezvousResponse, error) {
+	m, err := a.waitForAll(ctx, of.allocation, of.rank)
 	if err != nil {
 		return nil, err
 	}
@@ -131,11 +123,7 @@ func (a *API) memberRendezvous(ctx context.Context, c *call, _ *v1.None) (*v1.Me
 
 // rendezvous is Determined's way to meet: it answers when all are there, and a
 // client that is told to try again does so.
-func (a *API) rendezvous(ctx context.Context, c *call, _ *v1.None) (*v1.AllocationRendezvousInfoResponse, error) {
-	id, err := c.ownAllocation()
-	if err != nil {
-		return nil, err
-	}
+func (a *API) rendezvous(ctx context.Context, c *call, id string, _ *v1.None) (*v1.AllocationRendezvousInfoResponse, error) {
 	m, err := a.waitForAll(ctx, id, c.who.Rank)
 	if err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 type route struct {
 	v1.Line
 	handler fiber.Handler
+	loads   bool          // the object that its path names
 	within  time.Duration // how long the answer may take once the body is there; a stream has no such limit
 }
 
@@ -32,50 +33,111 @@ func newRoute(l v1.Line) route {
 	return r
 }
 
-// serve adds an endpoint whose body and answer are messages of the wire.
+// serve adds an endpoint whose path names no object, and whose body and answer are
+// messages of the wire.
 func serve[Req, Resp any](a *API, e v1.Endpoint[Req, Resp], fn func(ctx context.Context, c *call, req *Req) (*Resp, error)) {
 	r := newRoute(e.Line())
 	r.handler = func(fc *fiber.Ctx) error {
-		c := &call{Ctx: fc, who: whoOf(fc), takes: r.takes}
-		var req Req
-		if r.Req != nil {
-			body, err := a.bodyOf(c, &r)
-			if err != nil {
-				return err
-			}
-			defer c.files.Close()
-			if err := v1.Unmarshal(body, &req); err != nil {
-				return fault.New(fault.Invalid, "%w", err)
-			}
-			decoded(fc)
-		}
-		ctx, cancel := context.WithTimeout(a.stopping, r.within)
-		defer cancel()
-		if r.Waits {
-			var done func()
-			ctx, done = a.followings.follow(ctx, c)
-			defer done()
-		}
-		resp, err := fn(ctx, c, &req)
-		if why := refused(ctx); why != nil {
-			return why
-		}
-		if err != nil || resp == nil { // nothing: fn has written the answer
-			return err
-		}
-		return c.send(resp)
+		return respond(a, &r, a.callOf(fc, &r), fn)
 	}
 	a.routes = append(a.routes, r)
 }
 
-// raw adds an endpoint that reads its own body or writes its own answer: a stream, a
-// file, a page.
-func raw[Req, Resp any](a *API, e v1.Endpoint[Req, Resp], fn func(ctx context.Context, c *call) error) {
+// serveOn adds an endpoint whose path names an object: fn is given the object once auth
+// has allowed the endpoint's verb on it.
+func serveOn[T, Req, Resp any](a *API, e v1.Endpoint[Req, Resp], on object[T], fn func(ctx context.Context, c *call, it T, req *Req) (*Resp, error)) {
 	r := newRoute(e.Line())
+	r.loads = true
 	r.handler = func(fc *fiber.Ctx) error {
-		return fn(fc.UserContext(), &call{Ctx: fc, who: whoOf(fc), takes: r.takes})
+		c := a.callOf(fc, &r)
+		it, err := allowed(a, &r, c, on)
+		if err != nil {
+			return err
+		}
+		return respond(a, &r, c, func(ctx context.Context, c *call, req *Req) (*Resp, error) { return fn(ctx, c, it, req) })
 	}
 	a.routes = append(a.routes, r)
+}
+
+// raw is serve for an endpoint that reads its own body or writes its own answer: a
+// stream, a file, a page.
+func raw[Req, Resp any](a *API, e v1.Endpoint[Req, Resp], fn func(ctx context.Context, c *call) error) {
+	r := newRoute(e.Line())
+	r.handler = func(fc *fiber.Ctx) error { return fn(fc.UserContext(), a.callOf(fc, &r)) }
+	a.routes = append(a.routes, r)
+}
+
+// rawOn is serveOn for such an endpoint.
+func rawOn[T, Req, Resp any](a *API, e v1.Endpoint[Req, Resp], on object[T], fn func(ctx context.Context, c *call, it T) error) {
+	r := newRoute(e.Line())
+	r.loads = true
+	r.handler = func(fc *fiber.Ctx) error {
+		c := a.callOf(fc, &r)
+		it, err := allowed(a, &r, c, on)
+		if err != nil {
+			return err
+		}
+		return fn(fc.UserContext(), c, it)
+	}
+	a.routes = append(a.routes, r)
+}
+
+func (a *API) callOf(fc *fiber.Ctx, r *route) *call {
+	who := whoOf(fc)
+	return &call{Ctx: fc, who: who, takes: r.takes, scope: auth.ScopeOf(who, r.Verb)}
+}
+
+// allowed loads the object of a call and asks auth about it. An answer that stays open
+// ends when the object is no longer the caller's to have.
+func allowed[T any](a *API, r *route, c *call, on object[T]) (T, error) {
+	ctx, cancel := context.WithTimeout(a.stopping, answerWithin)
+	defer cancel()
+	it, err := on.load(ctx, c)
+	if err != nil {
+		return it, err
+	}
+	if err := on.allow(c, r.Verb, it); err != nil {
+		return it, err
+	}
+	is := on.of(it)
+	c.takes = func(who auth.Who) error {
+		if err := r.takes(who); err != nil {
+			return err
+		}
+		return may(who, r.Verb, is)
+	}
+	return it, nil
+}
+
+// respond reads the body, calls fn and writes what it returns.
+func respond[Req, Resp any](a *API, r *route, c *call, fn func(ctx context.Context, c *call, req *Req) (*Resp, error)) error {
+	var req Req
+	if r.Req != nil {
+		body, err := a.bodyOf(c, r)
+		if err != nil {
+			return err
+		}
+		defer c.files.Close()
+		if err := v1.Unmarshal(body, &req); err != nil {
+			return fault.New(fault.Invalid, "%w", err)
+		}
+		decoded(c.Ctx)
+	}
+	ctx, cancel := context.WithTimeout(a.stopping, r.within)
+	defer cancel()
+	if r.Waits {
+		var done func()
+		ctx, done = a.followings.follow(ctx, c)
+		defer done()
+	}
+	resp, err := fn(ctx, c, &req)
+	if why := refused(ctx); why != nil {
+		return why
+	}
+	if err != nil || resp == nil { // nothing: fn has written the answer
+		return err
+	}
+	return c.send(resp)
 }
 
 // bodyOf receives the body of a call; its files are on disk then.
@@ -148,8 +210,10 @@ func (r route) takes(who auth.Who) error {
 		return fault.New(fault.Forbidden, "the session of a task may not do this; sign in as a user with det user login")
 	case who.OwnerGone && !r.aboutItself():
 		return fault.New(fault.Unauthenticated, "user %s is deactivated; attempt %s may report about itself and do nothing else", who.Username, who.AllocationID)
-	case r.Access == v1.ByAdmins && !auth.Can(who, auth.Administer, auth.Object{Kind: "cluster"}):
+	case r.Access == v1.ByAdmins && !auth.Can(who, auth.Administer, auth.Object{Kind: v1.KindCluster}):
 		return fault.New(fault.Forbidden, "only an admin may do this")
+	case r.Verb == v1.Create && !auth.Can(who, auth.Create, auth.Object{Kind: r.Object}):
+		return may(who, auth.Create, auth.Object{Kind: r.Object})
 	case who.Ended && !r.After:
 		return fault.New(fault.Unauthenticated, "attempt %s is over; its token takes nothing but logs and its exit", who.AllocationID)
 	}

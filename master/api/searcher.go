@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
@@ -18,10 +17,10 @@ import (
 )
 
 func (a *API) registerSearcher() {
-	serve(a, v1.GetSearcherOperation, a.searcherOperation)
-	serve(a, v1.CompleteSearcherOperation, a.completedOperation)
-	serve(a, v1.GetSearcherEvents, a.searcherEvents)
-	serve(a, v1.PostSearcherOperations, a.searcherOperations)
+	serveOn(a, v1.GetSearcherOperation, a.onReportingTrial(), a.searcherOperation)
+	serveOn(a, v1.CompleteSearcherOperation, a.onReportingTrial(), a.completedOperation)
+	serveOn(a, v1.GetSearcherEvents, a.onExperiment(), a.searcherEvents)
+	serveOn(a, v1.PostSearcherOperations, a.onExperiment(), a.searcherOperations)
 	serve(a, v1.PreviewSearch, a.previewSearch)
 }
 
@@ -44,15 +43,13 @@ const verdictWithin = 45 * time.Second
 
 // searcherOperation gives the length to train to, or says that there is no more
 // to do for now. A trial that has reached its length waits here for the verdict.
-func (a *API) searcherOperation(ctx context.Context, c *call, _ *v1.None) (*v1.SearcherOperationResponse, error) {
-	id, err := a.reportingTrial(ctx, c)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) searcherOperation(ctx context.Context, c *call, r reporter, _ *v1.None) (*v1.SearcherOperationResponse, error) {
+	id := r.trial
 	wake, cancel := a.bus.Subscribe(store.TopicState)
 	defer cancel()
 	var s store.TrialSearcher
 	decided, err := await(ctx, wake, verdictWithin, func(ctx context.Context) (bool, error) {
+		var err error
 		s, err = a.db.TrialSearcher(ctx, id)
 		return s.Stopped || s.Held || s.Target == nil || s.Reached == nil || *s.Reached < *s.Target, err
 	})
@@ -78,11 +75,8 @@ func (a *API) searcherOperation(ctx context.Context, c *call, _ *v1.None) (*v1.S
 // completedOperation takes a trial's word that it has trained so long. Where the
 // search decides what comes next, it hears of it; the metric may have come with a
 // validation already, which is then the same result twice.
-func (a *API) completedOperation(ctx context.Context, c *call, req *v1.CompletedOperationRequest) (*v1.None, error) {
-	id, err := a.reportingTrial(ctx, c)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) completedOperation(ctx context.Context, c *call, r reporter, req *v1.CompletedOperationRequest) (*v1.None, error) {
+	id := r.trial
 	s, err := a.db.TrialSearcher(ctx, id)
 	if err != nil {
 		return nil, err
@@ -116,11 +110,7 @@ func (a *API) completedOperation(ctx context.Context, c *call, req *v1.Completed
 }
 
 // searcherEvents waits until there is something to answer.
-func (a *API) searcherEvents(ctx context.Context, c *call, _ *v1.None) (*v1.GetSearcherEventsResponse, error) {
-	e, err := a.experimentFor(ctx, c, auth.Change)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) searcherEvents(ctx context.Context, c *call, e store.Experiment, _ *v1.None) (*v1.GetSearcherEventsResponse, error) {
 	events, cancelEvents := a.bus.Subscribe(store.TopicEvents)
 	defer cancelEvents()
 	states, cancelStates := a.bus.Subscribe(store.TopicState)
@@ -128,7 +118,7 @@ func (a *API) searcherEvents(ctx context.Context, c *call, _ *v1.None) (*v1.GetS
 	ctx, done := context.WithCancel(ctx)
 	defer done()
 	resp := &v1.GetSearcherEventsResponse{SearcherEvents: []v1.SearcherEvent{}}
-	_, err = await(ctx, either(ctx, events, states), longestPoll, func(ctx context.Context) (bool, error) {
+	_, err := await(ctx, either(ctx, events, states), longestPoll, func(ctx context.Context) (bool, error) {
 		err := a.driven.look(ctx, e.ID, func(s *search.Search, state string) error {
 			resp.SearcherEvents = wireSearcherEvents(resp.SearcherEvents[:0], s, state)
 			return nil
@@ -201,11 +191,7 @@ const operationsAtOnce = 10_000
 
 // searcherOperations appends what the program wants to the search's events, after
 // it was found to make sense there.
-func (a *API) searcherOperations(ctx context.Context, c *call, req *v1.PostSearcherOperationsRequest) (*v1.None, error) {
-	e, err := a.experimentFor(ctx, c, auth.Change)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) searcherOperations(ctx context.Context, c *call, e store.Experiment, req *v1.PostSearcherOperationsRequest) (*v1.None, error) {
 	if len(req.SearcherOperations) > operationsAtOnce {
 		return nil, fault.New(fault.TooLarge, "searcherOperations: %d are over the limit of %d", len(req.SearcherOperations), operationsAtOnce)
 	}

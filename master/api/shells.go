@@ -12,10 +12,10 @@ import (
 func (a *API) registerShells() {
 	serve(a, v1.ListShells, a.listShells)
 	serve(a, v1.CreateShell, a.createShell)
-	serve(a, v1.GetShell, a.shell)
-	serve(a, v1.KillShell, a.killShell)
-	serve(a, v1.PrioritizeShell, a.prioritizeShell)
-	serve(a, v1.ReportShellIdle, a.reportIdle)
+	serveOn(a, v1.GetShell, a.onTaskOf(launch.Shell()), a.shell)
+	serveOn(a, v1.KillShell, a.onTaskOf(launch.Shell()), a.killShell)
+	serveOn(a, v1.PrioritizeShell, a.onTaskOf(launch.Shell()), a.prioritizeShell)
+	serveOn(a, v1.ReportShellIdle, onIdleTask(), a.reportIdle)
 }
 
 // wireShells adds to shells what belongs to them: public keys, and the private
@@ -63,14 +63,9 @@ func (a *API) listShells(ctx context.Context, c *call, _ *v1.None) (*v1.GetShell
 	return resp, err
 }
 
-func (a *API) shell(ctx context.Context, c *call, _ *v1.None) (*v1.GetShellResponse, error) {
-	k, err := a.taskFor(ctx, c, launch.Shell(), auth.View)
-	if err != nil {
-		return nil, err
-	}
-	resp := &v1.GetShellResponse{Config: taskConfig(k, c.who)}
-	resp.Shell, err = a.oneShell(ctx, k, auth.Can(c.who, auth.Enter, auth.Object{Kind: launch.Shell().Noun, OwnerID: k.OwnerID}))
-	return resp, err
+func (a *API) shell(ctx context.Context, c *call, k store.Task, _ *v1.None) (*v1.GetShellResponse, error) {
+	shell, err := a.oneShell(ctx, k, auth.Can(c.who, auth.Enter, ofTask(v1.KindShell)(k)))
+	return &v1.GetShellResponse{Shell: shell, Config: taskConfig(k, c.who)}, err
 }
 
 func (a *API) createShell(ctx context.Context, c *call, req *v1.LaunchShellRequest) (*v1.LaunchShellResponse, error) {
@@ -84,8 +79,8 @@ func (a *API) createShell(ctx context.Context, c *call, req *v1.LaunchShellReque
 	return resp, err
 }
 
-func (a *API) killShell(ctx context.Context, c *call, _ *v1.None) (*v1.ShellResponse, error) {
-	k, err := a.kill(ctx, c, launch.Shell())
+func (a *API) killShell(ctx context.Context, c *call, k store.Task, _ *v1.None) (*v1.ShellResponse, error) {
+	k, err := a.kill(ctx, c, k)
 	if err != nil {
 		return nil, err
 	}
@@ -93,8 +88,8 @@ func (a *API) killShell(ctx context.Context, c *call, _ *v1.None) (*v1.ShellResp
 	return &v1.ShellResponse{Shell: shell}, err
 }
 
-func (a *API) prioritizeShell(ctx context.Context, c *call, req *v1.PriorityRequest) (*v1.ShellResponse, error) {
-	k, err := a.prioritize(ctx, c, launch.Shell(), req)
+func (a *API) prioritizeShell(ctx context.Context, c *call, k store.Task, req *v1.PriorityRequest) (*v1.ShellResponse, error) {
+	k, err := a.prioritize(ctx, k, req)
 	if err != nil {
 		return nil, err
 	}

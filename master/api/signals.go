@@ -10,23 +10,19 @@ import (
 )
 
 func (a *API) registerSignals() {
-	serve(a, v1.AwaitPreemption, a.preemption)
-	serve(a, v1.AcknowledgePreemption, a.ackPreemption)
-	serve(a, v1.AskForPreemption, a.pendingPreemption)
-	serve(a, v1.ReportReady, a.ready)
-	serve(a, v1.ReportWaiting, a.waiting)
-	serve(a, v1.ReportProxyAddress, a.proxyAddress)
-	serve(a, v1.ReportAccelerators, a.acceleratorData)
-	serve(a, v1.ReportDaemon, a.daemon)
+	serveOn(a, v1.AwaitPreemption, onOwnAttempt(), a.preemption)
+	serveOn(a, v1.AcknowledgePreemption, onOwnAttempt(), a.ackPreemption)
+	serveOn(a, v1.AskForPreemption, onOwnAttempt(), a.pendingPreemption)
+	serveOn(a, v1.ReportReady, onOwnAttempt(), a.ready)
+	serveOn(a, v1.ReportWaiting, onOwnAttempt(), a.waiting)
+	serveOn(a, v1.ReportProxyAddress, onOwnAttempt(), a.proxyAddress)
+	serveOn(a, v1.ReportAccelerators, onOwnAttempt(), a.acceleratorData)
+	serveOn(a, v1.ReportDaemon, onOwnAttempt(), a.daemon)
 }
 
 // preemption answers true as soon as the attempt has been asked to make way, and
 // ever after; false when the time that the caller gave is over.
-func (a *API) preemption(ctx context.Context, c *call, _ *v1.None) (*v1.PreemptionSignalResponse, error) {
-	id, err := c.ownAllocation()
-	if err != nil {
-		return nil, err
-	}
+func (a *API) preemption(ctx context.Context, c *call, id string, _ *v1.None) (*v1.PreemptionSignalResponse, error) {
 	seconds, err := c.intOr("timeoutSeconds", int(longestPoll.Seconds()))
 	if err != nil {
 		return nil, err
@@ -43,52 +39,46 @@ func (a *API) preemption(ctx context.Context, c *call, _ *v1.None) (*v1.Preempti
 	return &v1.PreemptionSignalResponse{Preempt: asked}, err
 }
 
-// ownSignal writes something about the caller's own attempt, and wakes those whom
-// it may concern.
-func (a *API) ownSignal(c *call, write func(id string) error, topics ...string) (*v1.None, error) {
-	id, err := c.ownAllocation()
-	if err != nil {
-		return nil, err
-	}
-	if err := write(id); err != nil {
-		return nil, err
+// ownSignal wakes those whom it may concern that something was written about the
+// caller's own attempt.
+func (a *API) ownSignal(id string, wrote error, topics ...string) (*v1.None, error) {
+	if wrote != nil {
+		return nil, wrote
 	}
 	a.bus.Publish(append(topics, store.AllocationTopic(id))...)
 	return &v1.None{}, nil
 }
 
-func (a *API) ackPreemption(ctx context.Context, c *call, _ *v1.None) (*v1.None, error) {
-	return a.ownSignal(c, func(id string) error { return a.db.AckPreemption(ctx, id) }, store.TopicEvents)
+func (a *API) ackPreemption(ctx context.Context, _ *call, id string, _ *v1.None) (*v1.None, error) {
+	return a.ownSignal(id, a.db.AckPreemption(ctx, id), store.TopicEvents)
 }
 
-func (a *API) pendingPreemption(ctx context.Context, c *call, _ *v1.None) (*v1.None, error) {
-	return a.ownSignal(c, func(id string) error {
-		return a.db.RequestPreemption(ctx, id, "its task said that its node is going away")
-	}, store.TopicEvents)
+func (a *API) pendingPreemption(ctx context.Context, _ *call, id string, _ *v1.None) (*v1.None, error) {
+	return a.ownSignal(id, a.db.RequestPreemption(ctx, id, "its task said that its node is going away"), store.TopicEvents)
 }
 
-func (a *API) ready(ctx context.Context, c *call, _ *v1.None) (*v1.None, error) {
-	return a.ownSignal(c, func(id string) error { return a.db.MarkReady(ctx, id) })
+func (a *API) ready(ctx context.Context, _ *call, id string, _ *v1.None) (*v1.None, error) {
+	return a.ownSignal(id, a.db.MarkReady(ctx, id))
 }
 
-func (a *API) waiting(ctx context.Context, c *call, _ *v1.None) (*v1.None, error) {
-	return a.ownSignal(c, func(id string) error { return a.db.MarkWaiting(ctx, id) })
+func (a *API) waiting(ctx context.Context, _ *call, id string, _ *v1.None) (*v1.None, error) {
+	return a.ownSignal(id, a.db.MarkWaiting(ctx, id))
 }
 
-func (a *API) proxyAddress(ctx context.Context, c *call, req *v1.PostAllocationProxyAddressRequest) (*v1.None, error) {
+func (a *API) proxyAddress(ctx context.Context, _ *call, id string, req *v1.PostAllocationProxyAddressRequest) (*v1.None, error) {
 	address := ""
 	if req.ProxyAddress != nil {
 		address = *req.ProxyAddress
 	}
-	return a.ownSignal(c, func(id string) error { return a.db.SetProxyAddress(ctx, id, address) })
+	return a.ownSignal(id, a.db.SetProxyAddress(ctx, id, address))
 }
 
-func (a *API) acceleratorData(ctx context.Context, c *call, req *v1.PostAllocationAcceleratorDataRequest) (*v1.None, error) {
+func (a *API) acceleratorData(ctx context.Context, c *call, id string, req *v1.PostAllocationAcceleratorDataRequest) (*v1.None, error) {
 	data, err := v1.Marshal(clippedAccelerators(req.AcceleratorData))
 	if err != nil {
 		return nil, err
 	}
-	return a.ownSignal(c, func(id string) error { return a.db.AddAccelerators(ctx, id, c.who.Rank, data) })
+	return a.ownSignal(id, a.db.AddAccelerators(ctx, id, c.who.Rank, data))
 }
 
 // mostAccelerators are more than a node has, however finely its GPUs are divided.
@@ -108,6 +98,6 @@ func clippedAccelerators(d v1.AcceleratorData) v1.AcceleratorData {
 	return d
 }
 
-func (a *API) daemon(ctx context.Context, c *call, _ *v1.None) (*v1.None, error) {
-	return a.ownSignal(c, func(id string) error { return a.db.MarkDaemon(ctx, id, c.who.Rank) }, store.TopicEvents)
+func (a *API) daemon(ctx context.Context, c *call, id string, _ *v1.None) (*v1.None, error) {
+	return a.ownSignal(id, a.db.MarkDaemon(ctx, id, c.who.Rank), store.TopicEvents)
 }

@@ -12,20 +12,17 @@ import (
 )
 
 func (a *API) registerSlots() {
-	serve(a, v1.ListSlots, a.listSlots)
-	serve(a, v1.GetSlot, a.slot)
-	serve(a, v1.EnableSlot, a.enableSlot)
-	serve(a, v1.DisableSlot, a.disableSlot)
-	serve(a, v1.GetPoolSlot, a.slot)
-	serve(a, v1.EnablePoolSlot, a.enableSlot)
-	serve(a, v1.DisablePoolSlot, a.disableSlot)
+	serveOn(a, v1.ListSlots, a.onNode(), a.listSlots)
+	serveOn(a, v1.GetSlot, a.onSlot(), a.slot)
+	serveOn(a, v1.EnableSlot, a.onSlot(), a.enableSlot)
+	serveOn(a, v1.DisableSlot, a.onSlot(), a.disableSlot)
+	serveOn(a, v1.GetPoolSlot, a.onSlot(), a.slot)
+	serveOn(a, v1.EnablePoolSlot, a.onSlot(), a.enableSlot)
+	serveOn(a, v1.DisablePoolSlot, a.onSlot(), a.disableSlot)
 }
 
-func (a *API) listSlots(ctx context.Context, c *call, _ *v1.None) (*v1.SlotsResponse, error) {
-	w, _, err := a.agentFor(ctx, c)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) listSlots(_ context.Context, _ *call, n node, _ *v1.None) (*v1.SlotsResponse, error) {
+	w := n.agent
 	resp := &v1.SlotsResponse{Slots: []v1.Slot{}}
 	for _, id := range slices.Sorted(maps.Keys(w.Slots)) {
 		resp.Slots = append(resp.Slots, w.Slots[id])
@@ -33,46 +30,43 @@ func (a *API) listSlots(ctx context.Context, c *call, _ *v1.None) (*v1.SlotsResp
 	return resp, nil
 }
 
-// slotFor finds the slot of the path, on its node.
-func (a *API) slotFor(ctx context.Context, c *call) (v1.Slot, store.NodeRow, error) {
-	w, n, err := a.agentFor(ctx, c)
+// slotOf finds the slot of the path, on its node.
+func (a *API) slotOf(ctx context.Context, c *call) (slotOf, error) {
+	n, err := a.nodeOf(ctx, c)
 	if err != nil {
-		return v1.Slot{}, n, err
+		return slotOf{}, err
 	}
 	id := c.Params("slot")
 	if pool := c.Params("pool"); pool != "" {
 		id = pool + "/" + id
 	}
-	s, ok := w.Slots[id]
+	s, ok := n.agent.Slots[id]
 	if !ok {
-		return s, n, fault.New(fault.NotFound, "node %s has no slot %s; det slot list shows those that it has", w.ID, clip(id))
+		return slotOf{}, fault.New(fault.NotFound, "node %s has no slot %s; det slot list shows those that it has", n.agent.ID, clip(id))
 	}
-	return s, n, nil
+	return slotOf{s, n.row}, nil
 }
 
-func (a *API) slot(ctx context.Context, c *call, _ *v1.None) (*v1.SlotResponse, error) {
-	s, _, err := a.slotFor(ctx, c)
-	return &v1.SlotResponse{Slot: s}, err
+func (a *API) slot(_ context.Context, _ *call, s slotOf, _ *v1.None) (*v1.SlotResponse, error) {
+	return &v1.SlotResponse{Slot: s.slot}, nil
 }
 
-func (a *API) enableSlot(ctx context.Context, c *call, _ *v1.None) (*v1.SlotResponse, error) {
-	return a.wantSlot(ctx, c, func(n store.NodeRow, key string) error { return a.db.EnableSlot(ctx, n.ID, key) })
+func (a *API) enableSlot(ctx context.Context, c *call, s slotOf, _ *v1.None) (*v1.SlotResponse, error) {
+	return a.wantSlot(ctx, c, a.db.EnableSlot(ctx, s.row.ID, slotKey(s.slot)))
 }
 
-func (a *API) disableSlot(ctx context.Context, c *call, req *v1.DisableRequest) (*v1.SlotResponse, error) {
-	return a.wantSlot(ctx, c, func(n store.NodeRow, key string) error { return a.db.DisableSlot(ctx, n.ID, key, req.Drain) })
+func (a *API) disableSlot(ctx context.Context, c *call, s slotOf, req *v1.DisableRequest) (*v1.SlotResponse, error) {
+	return a.wantSlot(ctx, c, a.db.DisableSlot(ctx, s.row.ID, slotKey(s.slot), req.Drain))
 }
 
-func (a *API) wantSlot(ctx context.Context, c *call, want func(n store.NodeRow, key string) error) (*v1.SlotResponse, error) {
-	s, n, err := a.slotFor(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	if err := want(n, slotKey(s)); err != nil {
-		return nil, err
+// wantSlot answers with the slot as it is once something else is wanted of it.
+func (a *API) wantSlot(ctx context.Context, c *call, wrote error) (*v1.SlotResponse, error) {
+	if wrote != nil {
+		return nil, wrote
 	}
 	a.bus.Publish(store.TopicIntent)
-	return a.slot(ctx, c, nil)
+	s, err := a.slotOf(ctx, c)
+	return &v1.SlotResponse{Slot: s.slot}, err
 }
 
 // slotKey is by what a slot is known to the store.

@@ -12,8 +12,8 @@ func (a *API) registerTasks() {
 	serve(a, v1.ListTasks, a.liveTasks)
 	serve(a, v1.ListOldTasks, a.oldTasks)
 	serve(a, v1.CountTasks, a.taskCount)
-	serve(a, v1.GetTask, a.task)
-	serve(a, v1.GetAllocation, a.allocation)
+	serveOn(a, v1.GetTask, a.onTask(), a.task)
+	serveOn(a, v1.GetAllocation, a.onAttempt(), a.allocation)
 }
 
 func attemptState(s string) v1.TaskState {
@@ -32,11 +32,7 @@ func wireAttempt(x store.Attempt) v1.Allocation {
 	return w
 }
 
-func (a *API) task(ctx context.Context, c *call, _ *v1.None) (*v1.GetTaskResponse, error) {
-	k, err := a.db.Task(ctx, c.Params("id"))
-	if err != nil {
-		return nil, err
-	}
+func (a *API) task(ctx context.Context, _ *call, k store.Task, _ *v1.None) (*v1.GetTaskResponse, error) {
 	list, err := a.db.Attempts(ctx, k.ID)
 	if err != nil {
 		return nil, err
@@ -48,16 +44,12 @@ func (a *API) task(ctx context.Context, c *call, _ *v1.None) (*v1.GetTaskRespons
 	return resp, nil
 }
 
-func (a *API) allocation(ctx context.Context, c *call, _ *v1.None) (*v1.AllocationResponse, error) {
-	x, err := a.db.Attempt(ctx, c.Params("id"))
-	if err != nil {
-		return nil, err
-	}
+func (a *API) allocation(_ context.Context, _ *call, x store.Attempt, _ *v1.None) (*v1.AllocationResponse, error) {
 	return &v1.AllocationResponse{Allocation: wireAttempt(x)}, nil
 }
 
-func (a *API) taskCount(ctx context.Context, _ *call, _ *v1.None) (*v1.TaskCountResponse, error) {
-	n, err := a.db.TaskCounts(ctx)
+func (a *API) taskCount(ctx context.Context, c *call, _ *v1.None) (*v1.TaskCountResponse, error) {
+	n, err := a.db.TaskCounts(ctx, c.scope)
 	return &v1.TaskCountResponse{Commands: n["COMMAND"], Notebooks: n["NOTEBOOK"], Shells: n["SHELL"], Tensorboards: n["TENSORBOARD"]}, err
 }
 
@@ -70,12 +62,12 @@ func containerID(h store.Holding) string {
 	return h.AllocationID + "/" + itoa(h.Rank)
 }
 
-func (a *API) liveTasks(ctx context.Context, _ *call, _ *v1.None) (*v1.GetTasksResponse, error) {
-	attempts, err := a.db.LiveAttempts(ctx)
+func (a *API) liveTasks(ctx context.Context, c *call, _ *v1.None) (*v1.GetTasksResponse, error) {
+	attempts, err := a.db.LiveAttempts(ctx, c.scope)
 	if err != nil {
 		return nil, err
 	}
-	holdings, err := a.db.Holdings(ctx, "")
+	holdings, err := a.db.Holdings(ctx, c.scope, "")
 	if err != nil {
 		return nil, err
 	}

@@ -8,12 +8,12 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-func (a *API) oldTasks(ctx context.Context, _ *call, _ *v1.None) (*map[string]v1.OldTask, error) {
-	attempts, err := a.db.LiveAttempts(ctx)
+func (a *API) oldTasks(ctx context.Context, c *call, _ *v1.None) (*map[string]v1.OldTask, error) {
+	attempts, err := a.db.LiveAttempts(ctx, c.scope)
 	if err != nil {
 		return nil, err
 	}
-	holdings, err := a.db.Holdings(ctx, "")
+	holdings, err := a.db.Holdings(ctx, c.scope, "")
 	if err != nil {
 		return nil, err
 	}

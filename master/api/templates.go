@@ -14,23 +14,19 @@ import (
 
 func (a *API) registerTemplates() {
 	serve(a, v1.ListTemplates, a.listTemplates)
-	serve(a, v1.GetTemplate, a.template)
+	serveOn(a, v1.GetTemplate, a.onTemplate(), a.template)
 	serve(a, v1.CreateTemplate, a.createTemplate)
-	serve(a, v1.PutTemplate, a.putTemplate)
-	serve(a, v1.ChangeTemplate, a.patchTemplate)
-	serve(a, v1.DeleteTemplate, a.deleteTemplate)
+	serveOn(a, v1.PutTemplate, a.onTemplatePlace(), a.putTemplate)
+	serveOn(a, v1.ChangeTemplate, a.onTemplate(), a.patchTemplate)
+	serveOn(a, v1.DeleteTemplate, a.onTemplate(), a.deleteTemplate)
 	serve(a, v1.RenameTemplate, a.renameTemplate)
-}
-
-func templateObject(t store.Template) auth.Object {
-	return auth.Object{Kind: "template", OwnerID: t.OwnerID}
 }
 
 // wireTemplate is a template as who may see it: without secrets for those who
 // may not change it.
 func wireTemplate(t store.Template, who auth.Who) (v1.Template, error) {
 	shown := expconf.Template{Source: t.Source, Config: t.Config}
-	if !auth.Can(who, auth.Change, templateObject(t)) {
+	if !auth.Can(who, auth.Change, ofTemplate(t)) {
 		var err error
 		if shown, err = shown.Redacted(); err != nil {
 			return v1.Template{}, err
@@ -52,7 +48,7 @@ func (a *API) listTemplates(ctx context.Context, c *call, _ *v1.None) (*v1.GetTe
 	if f.Sort, f.Desc, err = c.sorting(map[string]string{"SORT_BY_NAME": "name"}); err != nil {
 		return nil, err
 	}
-	list, err := a.db.Templates(ctx, f)
+	list, err := a.db.Templates(ctx, c.scope, f)
 	if err != nil {
 		return nil, err
 	}
@@ -66,29 +62,13 @@ func (a *API) listTemplates(ctx context.Context, c *call, _ *v1.None) (*v1.GetTe
 	return resp, err
 }
 
-func (a *API) template(ctx context.Context, c *call, _ *v1.None) (*v1.TemplateResponse, error) {
-	t, err := a.db.Template(ctx, c.Params("name"))
-	if err != nil {
-		return nil, err
-	}
+func (a *API) template(_ context.Context, c *call, t store.Template, _ *v1.None) (*v1.TemplateResponse, error) {
 	return templateResponse(t, c.who)
 }
 
 func templateResponse(t store.Template, who auth.Who) (*v1.TemplateResponse, error) {
 	w, err := wireTemplate(t, who)
 	return &v1.TemplateResponse{Template: w}, err
-}
-
-// templateFor finds the template of the path, which the caller is to change.
-func (a *API) templateFor(ctx context.Context, c *call, name string) (store.Template, error) {
-	t, err := a.db.Template(ctx, name)
-	if err != nil {
-		return t, err
-	}
-	if !auth.Can(c.who, auth.Change, templateObject(t)) {
-		return t, fault.New(fault.Forbidden, "template %q is another user's: what is in it runs in the name of those who use it, so only its owner and admins may change it", t.Name)
-	}
-	return t, nil
 }
 
 // document gives a template what it says: the document that a request has: as text, or as JSON.
@@ -108,9 +88,6 @@ func document(t *store.Template, config v1.Struct, source *string) error {
 // newTemplate checks a request for a template that is not there yet.
 func (a *API) newTemplate(ctx context.Context, c *call, req *v1.Template) (store.Template, error) {
 	t := store.Template{Name: c.Params("name"), OwnerID: c.who.UserID, WorkspaceID: req.WorkspaceID}
-	if err := c.may(auth.Create, auth.Object{Kind: "template"}); err != nil {
-		return t, err
-	}
 	if err := checkTemplateName("name", t.Name); err != nil {
 		return t, err
 	}
@@ -118,6 +95,9 @@ func (a *API) newTemplate(ctx context.Context, c *call, req *v1.Template) (store
 		t.WorkspaceID = launch.DefaultWorkspace
 	}
 	ws, err := a.db.Workspace(ctx, t.WorkspaceID)
+	if err == nil {
+		err = c.may(auth.Create, ofTemplate(t))
+	}
 	if err != nil {
 		return t, err
 	}
@@ -146,22 +126,14 @@ func (a *API) createTemplate(ctx context.Context, c *call, req *v1.Template) (*v
 	return templateResponse(t, c.who)
 }
 
-func (a *API) putTemplate(ctx context.Context, c *call, req *v1.Template) (*v1.TemplateResponse, error) {
-	t, err := a.templateFor(ctx, c, c.Params("name"))
-	if fault.Is(err, fault.NotFound) {
+func (a *API) putTemplate(ctx context.Context, c *call, p templatePlace, req *v1.Template) (*v1.TemplateResponse, error) {
+	if !p.there {
 		return a.createTemplate(ctx, c, req)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return a.changeTemplate(ctx, c, t, req.Config, req.Source)
+	return a.changeTemplate(ctx, c, p.Template, req.Config, req.Source)
 }
 
-func (a *API) patchTemplate(ctx context.Context, c *call, config *v1.Struct) (*v1.TemplateResponse, error) {
-	t, err := a.templateFor(ctx, c, c.Params("name"))
-	if err != nil {
-		return nil, err
-	}
+func (a *API) patchTemplate(ctx context.Context, c *call, t store.Template, config *v1.Struct) (*v1.TemplateResponse, error) {
 	return a.changeTemplate(ctx, c, t, *config, nil)
 }
 
@@ -176,7 +148,10 @@ func (a *API) changeTemplate(ctx context.Context, c *call, t store.Template, con
 }
 
 func (a *API) renameTemplate(ctx context.Context, c *call, req *v1.PatchTemplateNameRequest) (*v1.TemplateResponse, error) {
-	t, err := a.templateFor(ctx, c, req.OldName)
+	t, err := a.db.Template(ctx, req.OldName)
+	if err == nil {
+		err = a.onTemplate().allow(c, auth.Change, t)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -190,10 +165,6 @@ func (a *API) renameTemplate(ctx context.Context, c *call, req *v1.PatchTemplate
 	return templateResponse(t, c.who)
 }
 
-func (a *API) deleteTemplate(ctx context.Context, c *call, _ *v1.None) (*v1.None, error) {
-	t, err := a.templateFor(ctx, c, c.Params("name"))
-	if err != nil {
-		return nil, err
-	}
+func (a *API) deleteTemplate(ctx context.Context, c *call, t store.Template, _ *v1.None) (*v1.None, error) {
 	return &v1.None{}, a.db.DeleteTemplate(ctx, t.Name)
 }

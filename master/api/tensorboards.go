@@ -14,10 +14,10 @@ import (
 func (a *API) registerTensorboards() {
 	serve(a, v1.ListTensorboards, a.listTensorboards)
 	serve(a, v1.CreateTensorboard, a.createTensorboard)
-	serve(a, v1.GetTensorboard, a.tensorboard)
-	serve(a, v1.KillTensorboard, a.killTensorboard)
-	serve(a, v1.PrioritizeTensorboard, a.prioritizeTensorboard)
-	serve(a, v1.ReportTensorboardIdle, a.reportIdle)
+	serveOn(a, v1.GetTensorboard, a.onTaskOf(launch.Tensorboard()), a.tensorboard)
+	serveOn(a, v1.KillTensorboard, a.onTaskOf(launch.Tensorboard()), a.killTensorboard)
+	serveOn(a, v1.PrioritizeTensorboard, a.onTaskOf(launch.Tensorboard()), a.prioritizeTensorboard)
+	serveOn(a, v1.ReportTensorboardIdle, onIdleTask(), a.reportIdle)
 }
 
 func (a *API) wireTensorboards(ctx context.Context, list []store.Task) ([]v1.Tensorboard, error) {
@@ -60,18 +60,13 @@ func (a *API) listTensorboards(ctx context.Context, c *call, _ *v1.None) (*v1.Ge
 	return resp, err
 }
 
-func (a *API) tensorboard(ctx context.Context, c *call, _ *v1.None) (*v1.GetTensorboardResponse, error) {
-	k, err := a.taskFor(ctx, c, launch.Tensorboard(), auth.View)
-	if err != nil {
-		return nil, err
-	}
-	resp := &v1.GetTensorboardResponse{Config: taskConfig(k, c.who)}
-	resp.Tensorboard, err = a.oneTensorboard(ctx, k)
-	return resp, err
+func (a *API) tensorboard(ctx context.Context, c *call, k store.Task, _ *v1.None) (*v1.GetTensorboardResponse, error) {
+	tensorboard, err := a.oneTensorboard(ctx, k)
+	return &v1.GetTensorboardResponse{Tensorboard: tensorboard, Config: taskConfig(k, c.who)}, err
 }
 
 func (a *API) createTensorboard(ctx context.Context, c *call, req *v1.LaunchTensorboardRequest) (*v1.LaunchTensorboardResponse, error) {
-	like, err := a.experimentsLike(ctx, req.Filters)
+	like, err := a.experimentsLike(ctx, auth.ScopeOf(c.who, auth.View), req.Filters)
 	if err != nil {
 		return nil, err
 	}
@@ -91,11 +86,11 @@ func (a *API) createTensorboard(ctx context.Context, c *call, req *v1.LaunchTens
 }
 
 // experimentsLike lists the experiments that pass filters; none without them.
-func (a *API) experimentsLike(ctx context.Context, filters *v1.BulkExperimentFilters) ([]int, error) {
+func (a *API) experimentsLike(ctx context.Context, in auth.Scope, filters *v1.BulkExperimentFilters) ([]int, error) {
 	if filters == nil {
 		return nil, nil
 	}
-	list, _, err := a.chosen(ctx, filters.ProjectID, &v1.BulkRequest{Filters: filters})
+	list, _, err := a.chosen(ctx, in, filters.ProjectID, &v1.BulkRequest{Filters: filters})
 	if err != nil {
 		return nil, err
 	}
@@ -106,8 +101,8 @@ func (a *API) experimentsLike(ctx context.Context, filters *v1.BulkExperimentFil
 	return ids, nil
 }
 
-func (a *API) killTensorboard(ctx context.Context, c *call, _ *v1.None) (*v1.TensorboardResponse, error) {
-	k, err := a.kill(ctx, c, launch.Tensorboard())
+func (a *API) killTensorboard(ctx context.Context, c *call, k store.Task, _ *v1.None) (*v1.TensorboardResponse, error) {
+	k, err := a.kill(ctx, c, k)
 	if err != nil {
 		return nil, err
 	}
@@ -115,8 +110,8 @@ func (a *API) killTensorboard(ctx context.Context, c *call, _ *v1.None) (*v1.Ten
 	return &v1.TensorboardResponse{Tensorboard: shown}, err
 }
 
-func (a *API) prioritizeTensorboard(ctx context.Context, c *call, req *v1.PriorityRequest) (*v1.TensorboardResponse, error) {
-	k, err := a.prioritize(ctx, c, launch.Tensorboard(), req)
+func (a *API) prioritizeTensorboard(ctx context.Context, c *call, k store.Task, req *v1.PriorityRequest) (*v1.TensorboardResponse, error) {
+	k, err := a.prioritize(ctx, k, req)
 	if err != nil {
 		return nil, err
 	}

@@ -5,30 +5,16 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (a *API) registerTrials() {
-	serve(a, v1.ListTrials, a.listTrials)
-	serve(a, v1.GetTrial, a.trial)
-	serve(a, v1.KillTrial, a.killTrial)
-	serve(a, v1.ListTrialWorkloads, a.workloads)
-}
-
-// trialFor finds the trial of the path and asks whether the caller may do that.
-func (a *API) trialFor(ctx context.Context, c *call, verb auth.Verb) (store.Trial, error) {
-	id, err := c.id("id")
-	if err != nil {
-		return store.Trial{}, err
-	}
-	t, err := a.db.Trial(ctx, id)
-	if err != nil {
-		return t, err
-	}
-	return t, c.may(verb, auth.Object{Kind: "trial", OwnerID: t.OwnerID})
+	serveOn(a, v1.ListTrials, a.onExperimentHead(), a.listTrials)
+	serveOn(a, v1.GetTrial, a.onTrial(), a.trial)
+	serveOn(a, v1.KillTrial, a.onTrial(), a.killTrial)
+	serveOn(a, v1.ListTrialWorkloads, a.onTrial(), a.workloads)
 }
 
 // wireTrials adds to trials what their metrics and checkpoints come to, with a
@@ -114,16 +100,12 @@ func checkpointWorkload(uuid, state string, steps int, at *time.Time, resources,
 	return w, json.Unmarshal(resources, &w.Resources)
 }
 
-func (a *API) listTrials(ctx context.Context, c *call, _ *v1.None) (*v1.GetExperimentTrialsResponse, error) {
-	id, err := c.id("id")
-	if err != nil {
-		return nil, err
-	}
+func (a *API) listTrials(ctx context.Context, c *call, e store.ExperimentHead, _ *v1.None) (*v1.GetExperimentTrialsResponse, error) {
 	w, err := c.window()
 	if err != nil {
 		return nil, err
 	}
-	f := store.TrialFilter{ExperimentID: id}
+	f := store.TrialFilter{ExperimentID: e.ID}
 	if f.States, err = experimentStates(c.list("states")); err != nil {
 		return nil, err
 	}
@@ -133,13 +115,7 @@ func (a *API) listTrials(ctx context.Context, c *call, _ *v1.None) (*v1.GetExper
 		"SORT_BY_CHECKPOINT_SIZE": "checkpoint_size", "SORT_BY_LOG_RETENTION_DAYS": ""}); err != nil {
 		return nil, err
 	}
-	if there, err := a.db.HasExperiment(ctx, id); err != nil || !there {
-		if err == nil {
-			err = store.NoExperiment(id)
-		}
-		return nil, err
-	}
-	total, err := a.db.CountTrials(ctx, f)
+	total, err := a.db.CountTrials(ctx, c.scope, f)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +123,7 @@ func (a *API) listTrials(ctx context.Context, c *call, _ *v1.None) (*v1.GetExper
 	if resp.Pagination, err = w.of(total); err != nil {
 		return nil, err
 	}
-	list, err := a.db.Trials(ctx, f, resp.Pagination.StartIndex, resp.Pagination.EndIndex-resp.Pagination.StartIndex)
+	list, err := a.db.Trials(ctx, c.scope, f, resp.Pagination.StartIndex, resp.Pagination.EndIndex-resp.Pagination.StartIndex)
 	if err != nil {
 		return nil, err
 	}
@@ -155,11 +131,7 @@ func (a *API) listTrials(ctx context.Context, c *call, _ *v1.None) (*v1.GetExper
 	return resp, err
 }
 
-func (a *API) trial(ctx context.Context, c *call, _ *v1.None) (*v1.GetTrialResponse, error) {
-	t, err := a.trialFor(ctx, c, auth.View)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) trial(ctx context.Context, c *call, t store.Trial, _ *v1.None) (*v1.GetTrialResponse, error) {
 	list, err := a.wireTrials(ctx, []store.Trial{t})
 	if err != nil {
 		return nil, err
@@ -167,11 +139,7 @@ func (a *API) trial(ctx context.Context, c *call, _ *v1.None) (*v1.GetTrialRespo
 	return &v1.GetTrialResponse{Trial: list[0]}, nil
 }
 
-func (a *API) killTrial(ctx context.Context, c *call, _ *v1.None) (*v1.Empty, error) {
-	t, err := a.trialFor(ctx, c, auth.Change)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) killTrial(ctx context.Context, c *call, t store.Trial, _ *v1.None) (*v1.Empty, error) {
 	if err := a.db.KillTrial(ctx, t.ID); err != nil {
 		return nil, err
 	}
@@ -224,11 +192,7 @@ func (c *call) workloadFilter(trial int) (store.WorkloadFilter, error) {
 	return f, err
 }
 
-func (a *API) workloads(ctx context.Context, c *call, _ *v1.None) (*v1.GetTrialWorkloadsResponse, error) {
-	t, err := a.trialFor(ctx, c, auth.View)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) workloads(ctx context.Context, c *call, t store.Trial, _ *v1.None) (*v1.GetTrialWorkloadsResponse, error) {
 	w, err := c.window()
 	if err != nil {
 		return nil, err
@@ -277,11 +241,7 @@ func workload(x store.Workload) (v1.WorkloadContainer, error) {
 	return v1.WorkloadContainer{Training: m}, nil
 }
 
-func (a *API) validationHistory(ctx context.Context, c *call, _ *v1.None) (*v1.ValidationHistory, error) {
-	e, err := a.experimentFor(ctx, c, auth.View)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) validationHistory(ctx context.Context, c *call, e store.Experiment, _ *v1.None) (*v1.ValidationHistory, error) {
 	list, err := a.db.Improvements(ctx, e.ID)
 	if err != nil {
 		return nil, err
@@ -293,12 +253,8 @@ func (a *API) validationHistory(ctx context.Context, c *call, _ *v1.None) (*v1.V
 	return resp, nil
 }
 
-func (a *API) bestMetric(ctx context.Context, c *call, _ *v1.None) (*v1.BestMetricResponse, error) {
-	id, err := c.id("id")
-	if err != nil {
-		return nil, err
-	}
-	best, err := a.db.BestValidation(ctx, id)
+func (a *API) bestMetric(ctx context.Context, _ *call, e store.ExperimentHead, _ *v1.None) (*v1.BestMetricResponse, error) {
+	best, err := a.db.BestValidation(ctx, e.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -21,10 +21,10 @@ func (a *API) registerUsers() {
 	a.registerUserSettings()
 	serve(a, v1.ListUsers, a.listUsers)
 	serve(a, v1.CreateUser, a.createUser)
-	serve(a, v1.GetUserByName, a.userByName)
-	serve(a, v1.GetUser, a.user)
-	serve(a, v1.ChangeUser, a.patchUser)
-	raw(a, v1.SetPassword, a.setPassword)
+	serveOn(a, v1.GetUserByName, a.onUserByName(), a.userByName)
+	serveOn(a, v1.GetUser, a.onUser(""), a.user)
+	serveOn(a, v1.ChangeUser, a.onUser(onlyAdmins), a.patchUser)
+	rawOn(a, v1.SetPassword, a.onUser("only an admin may set somebody else's password"), a.setPassword)
 }
 
 func wireUser(u store.User) v1.User {
@@ -119,25 +119,16 @@ func (a *API) listUsers(ctx context.Context, c *call, _ *v1.None) (*v1.GetUsersR
 	return resp, nil
 }
 
-func (a *API) user(ctx context.Context, c *call, _ *v1.None) (*v1.GetUserResponse, error) {
-	id, err := c.id("id")
-	if err != nil {
-		return nil, err
-	}
-	u, err := a.db.UserByID(ctx, id)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) user(_ context.Context, _ *call, u store.User, _ *v1.None) (*v1.GetUserResponse, error) {
 	return &v1.GetUserResponse{User: wireUser(u)}, nil
 }
 
-func (a *API) userByName(ctx context.Context, c *call, _ *v1.None) (*v1.GetUserByUsernameResponse, error) {
-	u, err := a.db.UserByName(ctx, strings.ToLower(c.Params("name")))
-	if err != nil {
-		return nil, err
-	}
+func (a *API) userByName(_ context.Context, _ *call, u store.User, _ *v1.None) (*v1.GetUserByUsernameResponse, error) {
 	return &v1.GetUserByUsernameResponse{User: wireUser(u)}, nil
 }
+
+// onlyAdmins is what others are told who would change an account.
+const onlyAdmins = "only an admin may change this; others may change their own password and display name"
 
 func (a *API) createUser(ctx context.Context, c *call, req *v1.PostUserRequest) (*v1.PostUserResponse, error) {
 	if req.User == nil {
@@ -173,14 +164,11 @@ func (a *API) createUser(ctx context.Context, c *call, req *v1.PostUserRequest) 
 	return &v1.PostUserResponse{User: &w}, nil
 }
 
-func (a *API) patchUser(ctx context.Context, c *call, req *v1.PatchUser) (*v1.PatchUserResponse, error) {
-	id, err := c.id("id")
-	if err != nil {
-		return nil, err
-	}
-	admin := auth.Can(c.who, auth.Administer, auth.Object{Kind: "user"})
-	if !admin && (id != c.who.UserID || req.Admin != nil || req.Active != nil || req.Remote != nil || req.Username != nil || req.AgentUserGroup != nil) {
-		return nil, fault.New(fault.Forbidden, "only an admin may change this; others may change their own password and display name")
+func (a *API) patchUser(ctx context.Context, c *call, of store.User, req *v1.PatchUser) (*v1.PatchUserResponse, error) {
+	id := of.ID
+	admin := auth.Can(c.who, auth.Administer, auth.Object{Kind: v1.KindUser})
+	if !admin && (req.Admin != nil || req.Active != nil || req.Remote != nil || req.Username != nil || req.AgentUserGroup != nil) {
+		return nil, fault.New(fault.Forbidden, onlyAdmins)
 	}
 	ch := store.UserChange{DisplayName: req.DisplayName, Admin: req.Admin, Active: req.Active, Remote: req.Remote}
 	if req.DisplayName != nil && len(*req.DisplayName) > longestDisplayName {
@@ -193,6 +181,7 @@ func (a *API) patchUser(ctx context.Context, c *call, req *v1.PatchUser) (*v1.Pa
 		}
 		ch.Username = &name
 	}
+	var err error
 	if ch.AgentUser, err = storedAgentUser(req.AgentUserGroup); err != nil {
 		return nil, err
 	}
@@ -231,14 +220,8 @@ func (a *API) changeUser(ctx context.Context, c *call, id int, ch store.UserChan
 
 // setPassword takes a password as it is typed, as a bare JSON string, or a
 // message like that of PATCH.
-func (a *API) setPassword(ctx context.Context, c *call) error {
-	id, err := c.id("id")
-	if err != nil {
-		return err
-	}
-	if id != c.who.UserID && !auth.Can(c.who, auth.Administer, auth.Object{Kind: "user"}) {
-		return fault.New(fault.Forbidden, "only an admin may set somebody else's password")
-	}
+func (a *API) setPassword(ctx context.Context, c *call, of store.User) error {
+	id := of.ID
 	body, err := a.readBody(c.Ctx, smallBody)
 	if err != nil {
 		return err

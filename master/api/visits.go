@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/proxy"
+	"github.com/detent-ml/detent/master/store"
 
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -18,7 +19,21 @@ import (
 // registerVisits adds what opens tasks. The paths of tasks themselves are no
 // routes of the table: see mountVisits.
 func (a *API) registerVisits() {
-	serve(a, v1.LinkTask, a.taskLink)
+	serveOn(a, v1.LinkTask, a.onOpenedTask(), a.taskLink)
+}
+
+// onOpenedTask loads a task that somebody wants to open in a browser.
+func (a *API) onOpenedTask() object[store.Task] {
+	o := a.onTask()
+	find := o.load
+	o.load = func(ctx context.Context, c *call) (store.Task, error) {
+		if a.cfg.Visits == nil {
+			return store.Task{}, fault.New(fault.Unavailable, "the task proxy is disabled on this master")
+		}
+		return find(ctx, c)
+	}
+	o.refusal = func(_ *call, _ auth.Verb, k store.Task) error { return proxy.Refusal(k.Type, k.Owner) }
+	return o
 }
 
 // mountVisits passes on what is for tasks: /proxy/ on this origin, and everything
@@ -77,10 +92,7 @@ func (a *API) visitor(c *fiber.Ctx) proxy.Visitor {
 	return v
 }
 
-func (a *API) taskLink(ctx context.Context, c *call, _ *v1.None) (*v1.TaskLinkResponse, error) {
-	if a.cfg.Visits == nil {
-		return nil, fault.New(fault.Unavailable, "the task proxy is disabled on this master")
-	}
-	link, err := a.cfg.Visits.Link(ctx, c.who, c.Params("id"))
+func (a *API) taskLink(ctx context.Context, c *call, k store.Task, _ *v1.None) (*v1.TaskLinkResponse, error) {
+	link, err := a.cfg.Visits.Link(ctx, c.who, k.ID)
 	return &v1.TaskLinkResponse{URL: link}, err
 }

@@ -11,18 +11,15 @@ import (
 // more. Nomad's agent tells it to end, as a rule; but an agent can be dead while
 // its tasks live.
 func (a *API) registerWatch() {
-	serve(a, v1.WatchAllocation, a.watch)
+	serveOn(a, v1.WatchAllocation, onOwnAttempt(), a.watch)
 }
 
-func (a *API) watch(ctx context.Context, c *call, _ *v1.None) (*v1.WatchResponse, error) {
-	id, err := c.ownAllocation()
-	if err != nil {
-		return nil, err
-	}
+func (a *API) watch(ctx context.Context, c *call, id string, _ *v1.None) (*v1.WatchResponse, error) {
 	wake, cancel := a.bus.Subscribe(store.AllocationTopic(id))
 	defer cancel()
 	var s store.End
 	over, err := await(ctx, wake, longestPoll, func(ctx context.Context) (bool, error) {
+		var err error
 		s, err = a.db.End(ctx, id)
 		return s.Over, err
 	})

@@ -15,13 +15,13 @@ import (
 func (a *API) registerWorkspaces() {
 	serve(a, v1.ListWorkspaces, a.listWorkspaces)
 	serve(a, v1.CreateWorkspace, a.createWorkspace)
-	serve(a, v1.GetWorkspace, a.workspace)
-	serve(a, v1.ChangeWorkspace, a.patchWorkspace)
-	serve(a, v1.DeleteWorkspace, a.deleteWorkspace)
-	serve(a, v1.ArchiveWorkspace, a.archiveWorkspace(true))
-	serve(a, v1.UnarchiveWorkspace, a.archiveWorkspace(false))
-	serve(a, v1.ListProjects, a.listProjects)
-	serve(a, v1.CreateProject, a.createProject)
+	serveOn(a, v1.GetWorkspace, a.onWorkspace(), a.workspace)
+	serveOn(a, v1.ChangeWorkspace, a.onWorkspace(), a.patchWorkspace)
+	serveOn(a, v1.DeleteWorkspace, a.onWorkspace(), a.deleteWorkspace)
+	serveOn(a, v1.ArchiveWorkspace, a.onWorkspace(), a.archiveWorkspace(true))
+	serveOn(a, v1.UnarchiveWorkspace, a.onWorkspace(), a.archiveWorkspace(false))
+	serveOn(a, v1.ListProjects, a.onWorkspaceOrAll(), a.listProjects)
+	serveOn(a, v1.CreateProject, a.onWorkspace(), a.createProject)
 }
 
 func wireWorkspace(w store.Workspace) v1.Workspace {
@@ -59,19 +59,6 @@ func withoutSecrets(storage map[string]any) map[string]any {
 	return storage
 }
 
-// workspaceFor finds the workspace of the path and asks whether the caller may do that.
-func (a *API) workspaceFor(ctx context.Context, c *call, verb auth.Verb) (store.Workspace, error) {
-	id, err := c.id("id")
-	if err != nil {
-		return store.Workspace{}, err
-	}
-	w, err := a.db.Workspace(ctx, id)
-	if err != nil {
-		return w, err
-	}
-	return w, c.may(verb, auth.Object{Kind: "workspace", OwnerID: w.OwnerID})
-}
-
 func (a *API) listWorkspaces(ctx context.Context, c *call, _ *v1.None) (*v1.GetWorkspacesResponse, error) {
 	w, err := c.window()
 	if err != nil {
@@ -93,7 +80,7 @@ func (a *API) listWorkspaces(ctx context.Context, c *call, _ *v1.None) (*v1.GetW
 	if f.Sort, f.Desc, err = c.sorting(map[string]string{"SORT_BY_ID": "", "SORT_BY_NAME": "name"}); err != nil {
 		return nil, err
 	}
-	list, err := a.db.Workspaces(ctx, f)
+	list, err := a.db.Workspaces(ctx, c.scope, f)
 	if err == nil {
 		list, err = a.onlyPinned(ctx, c, list, pinned)
 	}
@@ -109,11 +96,7 @@ func (a *API) listWorkspaces(ctx context.Context, c *call, _ *v1.None) (*v1.GetW
 	return resp, err
 }
 
-func (a *API) workspace(ctx context.Context, c *call, _ *v1.None) (*v1.GetWorkspaceResponse, error) {
-	w, err := a.workspaceFor(ctx, c, auth.View)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) workspace(ctx context.Context, c *call, w store.Workspace, _ *v1.None) (*v1.GetWorkspaceResponse, error) {
 	list, err := a.workspaceWires(ctx, c, []store.Workspace{w})
 	if err != nil {
 		return nil, err
@@ -176,11 +159,7 @@ func (a *API) createWorkspace(ctx context.Context, c *call, req *v1.PostWorkspac
 	return &v1.PostWorkspaceResponse{Workspace: wireWorkspace(w)}, nil
 }
 
-func (a *API) patchWorkspace(ctx context.Context, c *call, req *v1.PatchWorkspace) (*v1.PatchWorkspaceResponse, error) {
-	w, err := a.workspaceFor(ctx, c, auth.Change)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) patchWorkspace(ctx context.Context, c *call, w store.Workspace, req *v1.PatchWorkspace) (*v1.PatchWorkspaceResponse, error) {
 	if req.Name != nil {
 		if err := checkName("name", *req.Name, longestTitle); err != nil {
 			return nil, err
@@ -206,20 +185,12 @@ func (a *API) patchWorkspace(ctx context.Context, c *call, req *v1.PatchWorkspac
 	return &v1.PatchWorkspaceResponse{Workspace: wireWorkspace(w)}, nil
 }
 
-func (a *API) archiveWorkspace(archived bool) func(context.Context, *call, *v1.None) (*v1.Empty, error) {
-	return func(ctx context.Context, c *call, _ *v1.None) (*v1.Empty, error) {
-		w, err := a.workspaceFor(ctx, c, auth.Change)
-		if err != nil {
-			return nil, err
-		}
+func (a *API) archiveWorkspace(archived bool) func(context.Context, *call, store.Workspace, *v1.None) (*v1.Empty, error) {
+	return func(ctx context.Context, c *call, w store.Workspace, _ *v1.None) (*v1.Empty, error) {
 		return &v1.Empty{}, a.db.ArchiveWorkspace(ctx, w.ID, archived)
 	}
 }
 
-func (a *API) deleteWorkspace(ctx context.Context, c *call, _ *v1.None) (*v1.DeleteWorkspaceResponse, error) {
-	w, err := a.workspaceFor(ctx, c, auth.Change)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) deleteWorkspace(ctx context.Context, c *call, w store.Workspace, _ *v1.None) (*v1.DeleteWorkspaceResponse, error) {
 	return &v1.DeleteWorkspaceResponse{Completed: true}, a.db.DeleteWorkspace(ctx, w.ID)
 }

@@ -24,6 +24,8 @@ type Who struct {
 	// Within is the attempt that a session was made for: a program of its user's acts
 	// with it in the user's name, within what programs need. It is never an admin's.
 	Within string
+	// Grants narrow what the user may do to workspaces; nil narrows nothing.
+	Grants *Grants
 	// Of a task: its attempt, whose token was shown. Its UserID is its owner's,
 	// but it may only do what a task does.
 	AllocationID string
@@ -38,46 +40,6 @@ type Who struct {
 
 // IsTask tells a task from a person.
 func (w Who) IsTask() bool { return w.AllocationID != "" }
-
-// A Verb is what somebody wants to do with something.
-type Verb string
-
-// The verbs.
-const (
-	View       Verb = "view"
-	Create     Verb = "create"
-	Change     Verb = "change" // pause, kill, label, delete
-	Enter      Verb = "enter"  // see what a task shows, and type into it
-	Administer Verb = "administer"
-)
-
-// Object is what a verb is about: its kind, and whose it is.
-type Object struct {
-	Kind    string // experiment, task, user, cluster, workspace, project
-	OwnerID int
-}
-
-// Can is the one place where permission is decided. Everybody signed in sees
-// everything and creates; a thing is changed, and a notebook or shell entered, by
-// its owner and by admins; the cluster, users and workspaces are administered by
-// admins. A task may look, because its SDK calls look.
-func Can(w Who, verb Verb, object Object) bool {
-	switch {
-	case w.UserID == 0:
-		return false
-	case w.IsTask():
-		return verb == View
-	case w.Admin:
-		return true
-	}
-	switch verb {
-	case View, Create:
-		return true
-	case Change, Enter:
-		return object.OwnerID == w.UserID
-	}
-	return false
-}
 
 // NewToken makes a token and the hash that is stored of it.
 func NewToken() (token string, hash []byte) {

@@ -79,10 +79,15 @@ func (l *Experiments) check(ctx context.Context, by Submitter, req *v1.CreateExp
 	if e.parent, err = l.parentOf(ctx, req); err != nil {
 		return nil, err
 	}
+	if e.parent != nil {
+		if err := by.may(auth.View, auth.Object{Kind: "experiment", OwnerID: e.parent.OwnerID, WorkspaceID: e.parent.WorkspaceID}); err != nil {
+			return nil, err
+		}
+	}
 	switch {
 	case deref(req.Config) != "":
 		e.OriginalConfig = *req.Config
-	case e.parent != nil && auth.Can(by.Who, auth.Change, auth.Object{Kind: "experiment", OwnerID: e.parent.OwnerID}):
+	case e.parent != nil && auth.Can(by.Who, auth.Change, auth.Object{Kind: "experiment", OwnerID: e.parent.OwnerID, WorkspaceID: e.parent.WorkspaceID}):
 		e.OriginalConfig = e.parent.OriginalConfig
 	default:
 		return nil, fault.New(fault.Invalid, "config: it is missing")
@@ -94,6 +99,9 @@ func (l *Experiments) check(ctx context.Context, by Submitter, req *v1.CreateExp
 		return nil, err
 	}
 	if err := l.configure(ctx, e, req.ProjectID); err != nil {
+		return nil, err
+	}
+	if err := by.may(auth.Create, auth.Object{Kind: "experiment", WorkspaceID: e.Project.WorkspaceID}); err != nil {
 		return nil, err
 	}
 	if e.WarmStart, err = sourceOf(ctx, l.db, by.Who, e.Complete); err != nil {

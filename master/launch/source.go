@@ -41,7 +41,7 @@ func sourceOf(ctx context.Context, db sources, who auth.Who, cfg expconf.Config)
 	text := parsed.String()
 	k, err := db.CheckpointByUUID(ctx, text)
 	switch {
-	case fault.Is(err, fault.NotFound), err == nil && !auth.Can(who, auth.View, auth.Object{Kind: "checkpoint", OwnerID: k.OwnerID}):
+	case fault.Is(err, fault.NotFound), err == nil && !auth.Can(who, auth.View, auth.Object{Kind: "checkpoint", OwnerID: k.OwnerID, WorkspaceID: k.WorkspaceID, TaskID: k.TaskID}):
 		return nil, fault.New(fault.Invalid, "%s: no checkpoint found with UUID %s", at, text)
 	case err != nil:
 		return nil, err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/pool"
@@ -92,6 +93,9 @@ func (l *Tasks) check(ctx context.Context, t *Task, by Submitter, of Kind, req T
 	}
 	ws, settings, err := settingsOf(ctx, l.db, t.WorkspaceID)
 	if err != nil {
+		return err
+	}
+	if err := by.may(auth.Create, auth.Object{Kind: auth.Kind(of.Noun), WorkspaceID: ws.ID}); err != nil {
 		return err
 	}
 	if ws.Archived {

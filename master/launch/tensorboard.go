@@ -48,7 +48,7 @@ func (l *Tasks) shows(ctx context.Context, by Submitter, asked Shows) (*store.Te
 		if err != nil {
 			return nil, err
 		}
-		if err := by.may(auth.View, auth.Object{Kind: "experiment", OwnerID: e.OwnerID}); err != nil {
+		if err := by.may(auth.View, auth.Object{Kind: "experiment", OwnerID: e.OwnerID, WorkspaceID: e.WorkspaceID}); err != nil {
 			return nil, err
 		}
 	}
@@ -57,7 +57,7 @@ func (l *Tasks) shows(ctx context.Context, by Submitter, asked Shows) (*store.Te
 		if err != nil {
 			return nil, err
 		}
-		if err := by.may(auth.View, auth.Object{Kind: "trial", OwnerID: trial.OwnerID}); err != nil {
+		if err := by.may(auth.View, auth.Object{Kind: "trial", OwnerID: trial.OwnerID, WorkspaceID: trial.WorkspaceID}); err != nil {
 			return nil, err
 		}
 	}

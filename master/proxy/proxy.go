@@ -97,7 +97,7 @@ func (p *Proxy) Link(ctx context.Context, who auth.Who, id string) (string, erro
 	}
 	switch {
 	case !mayEnter(who, t):
-		return "", fault.New(fault.Forbidden, "this %s belongs to %s; its owner and admins may open it", t.word(), t.Owner)
+		return "", Refusal(t.Type, t.Owner)
 	case t.Type == "SHELL":
 		return "", fault.New(fault.Invalid, "a shell is opened by ssh: det shell open %s", id)
 	case p.origins.of(id) == "":

@@ -5,16 +5,18 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/v1"
 )
 
 // A Task is one as the proxy needs to know it: whose it is, and its newest attempt.
 type Task struct {
-	ID      string
-	Type    string // NOTEBOOK, TENSORBOARD, SHELL, …
-	Name    string
-	OwnerID int
-	Owner   string
+	ID          string
+	Type        string // NOTEBOOK, TENSORBOARD, SHELL, …
+	Name        string
+	OwnerID     int
+	WorkspaceID int
+	Owner       string
 	// OwnerGone says that the owner was deactivated.
 	OwnerGone bool
 	// State is QUEUED, PULLING, STARTING, RUNNING, TERMINATING or TERMINATED.
@@ -55,6 +57,11 @@ func (t Task) word() string {
 		return "shell"
 	}
 	return "task"
+}
+
+// Refusal is what somebody is told who may not open a task.
+func Refusal(taskType, owner string) error {
+	return fault.New(fault.Forbidden, "this %s belongs to %s; its owner and admins may open it", Task{Type: taskType}.word(), owner)
 }
 
 // A Directory knows tasks, and who may come.
@@ -98,5 +105,5 @@ type Visitor struct {
 
 // mayEnter tells whether somebody is let in: the owner, and admins.
 func mayEnter(who auth.Who, t Task) bool {
-	return auth.Can(who, auth.Enter, auth.Object{Kind: "task", OwnerID: t.OwnerID})
+	return auth.Can(who, auth.Enter, auth.Object{Kind: v1.KindTask, OwnerID: t.OwnerID, WorkspaceID: t.WorkspaceID, TaskID: t.ID})
 }

@@ -26,6 +26,7 @@ type Checkpoint struct {
 	// Of its trial and experiment; absent where it has none.
 	ExperimentID *int            `db:"experiment_id"`
 	OwnerID      int             `db:"owner_id"`
+	WorkspaceID  int             `db:"workspace_id"`
 	Config       json.RawMessage `db:"config"`
 	HParams      json.RawMessage `db:"hparams"`
 	Storage      json.RawMessage `db:"storage"` // where it lies, when its storage is recorded
@@ -43,7 +44,7 @@ var checkpointQuery, listedQuery = checkpointsWith("e.config"), checkpointsWith(
 func checkpointsWith(config string) string {
 	return `
 	SELECT k.uuid::text, k.task_id, k.allocation_id, k.trial_id, k.run_id, k.steps, k.state, k.reported_at, k.resources, k.metadata,
-		k.size, k.storage_id, e.id AS experiment_id, task.owner_id, ` + config + ` AS config, t.hparams, s.config AS storage,
+		k.size, k.storage_id, e.id AS experiment_id, task.owner_id, task.workspace_id, ` + config + ` AS config, t.hparams, s.config AS storage,
 		tm.avg AS training, vm.avg AS validation,
 		` + floatAt("vm.avg->e.metric") + ` AS searcher_metric
 	FROM checkpoints k

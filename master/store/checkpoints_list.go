@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+
+	"github.com/detent-ml/detent/master/auth"
 )
 
 // What one page of a list of checkpoints may have. Clients learn where it ended and
@@ -24,8 +26,9 @@ type CheckpointFilter struct {
 // checkpointSorts has expressions of one type each; the oldest of equals comes first.
 var checkpointSorts = map[string]string{"": "k.reported_at", "uuid": "k.uuid", "trial": "k.trial_id", "steps": "k.steps", "state": `k.state COLLATE "C"`}
 
-func (f CheckpointFilter) conditions() conditions {
+func (f CheckpointFilter) conditions(in auth.Scope) conditions {
 	var c conditions
+	c.when(!in.All, "k.task_id IN (SELECT id FROM tasks WHERE workspace_id = ANY(@scope::int[]))", "scope", workspaces(in))
 	c.when(true, "t.experiment_id = @experiment", "experiment", f.ExperimentID)
 	c.when(f.TrialID != 0, "k.trial_id = @trial", "trial", f.TrialID)
 	c.when(len(f.States) > 0, "k.state = ANY(@states::text[])", "states", f.States)
@@ -35,19 +38,19 @@ func (f CheckpointFilter) conditions() conditions {
 const listedCheckpoints = ` FROM checkpoints k JOIN trials t ON t.id = k.trial_id`
 
 // CountListed counts what the filter chooses.
-func (db *DB) CountListed(ctx context.Context, f CheckpointFilter) (int, error) {
-	c := f.conditions()
+func (db *DB) CountListed(ctx context.Context, in auth.Scope, f CheckpointFilter) (int, error) {
+	c := f.conditions(in)
 	return scalar[int](ctx, db, `SELECT count(*)`+listedCheckpoints+c.where(), c.args)
 }
 
 // Checkpoints lists a part of what the filter chooses, without the configuration,
 // which is the same for all. It has fewer than limit where they, each with each bytes
 // that the caller adds, come to more than a page may have, and at least one.
-func (db *DB) Checkpoints(ctx context.Context, f CheckpointFilter, offset, limit, each int) ([]Checkpoint, error) {
+func (db *DB) Checkpoints(ctx context.Context, in auth.Scope, f CheckpointFilter, offset, limit, each int) ([]Checkpoint, error) {
 	if limit <= 0 {
 		return nil, nil
 	}
-	c := f.conditions()
+	c := f.conditions(in)
 	by := checkpointSorts[f.Sort]
 	if f.Metric != "" {
 		c.args["metric"] = f.Metric

@@ -276,13 +276,14 @@ type CheckpointOwner struct {
 	TaskID       string `db:"task_id"`
 	ExperimentID *int   `db:"experiment_id"`
 	OwnerID      int    `db:"owner_id"`
+	WorkspaceID  int    `db:"workspace_id"`
 }
 
 // CheckpointOwners finds whose checkpoints are; those that there are not are not in
 // the answer.
 func (db *DB) CheckpointOwners(ctx context.Context, ids []string) (map[string]CheckpointOwner, error) {
 	list, err := rows[CheckpointOwner](ctx, db, `
-		SELECT k.uuid::text, k.task_id, t.experiment_id, task.owner_id
+		SELECT k.uuid::text, k.task_id, t.experiment_id, task.owner_id, task.workspace_id
 		FROM checkpoints k JOIN tasks task ON task.id = k.task_id LEFT JOIN trials t ON t.id = k.trial_id WHERE k.uuid = ANY($1::uuid[])`, ids)
 	found := make(map[string]CheckpointOwner, len(list))
 	for _, k := range list {

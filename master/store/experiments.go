@@ -6,17 +6,19 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 )
 
 // ExperimentHead is what has to be known of an experiment to change it.
 type ExperimentHead struct {
-	ID        int    `db:"id"`
-	OwnerID   int    `db:"owner_id"`
-	State     string `db:"state"` // as the loop wrote it
-	Shown     string `db:"shown"` // what follows from state and intent, see shownState
-	Desired   string `db:"desired"`
-	Unmanaged bool   `db:"unmanaged"`
+	ID          int    `db:"id"`
+	OwnerID     int    `db:"owner_id"`
+	WorkspaceID int    `db:"workspace_id"`
+	State       string `db:"state"` // as the loop wrote it
+	Shown       string `db:"shown"` // what follows from state and intent, see shownState
+	Desired     string `db:"desired"`
+	Unmanaged   bool   `db:"unmanaged"`
 }
 
 // An Experiment as people see it.
@@ -28,7 +30,6 @@ type Experiment struct {
 	ProjectID       int        `db:"project_id"`
 	ProjectName     string     `db:"project_name"`
 	ProjectOwnerID  int        `db:"project_owner_id"`
-	WorkspaceID     int        `db:"workspace_id"`
 	WorkspaceName   string     `db:"workspace_name"`
 	ParentArchived  bool       `db:"parent_archived"` // its project or workspace is
 	ParentID        *int       `db:"parent_id"`
@@ -118,6 +119,19 @@ func (db *DB) Experiment(ctx context.Context, id int) (Experiment, error) {
 	return e, err
 }
 
+// headSelect reads heads of experiments.
+const headSelect = `SELECT e.id, e.owner_id, p.workspace_id, e.state, ` + shownState + ` AS shown, e.desired, e.unmanaged
+	FROM experiments e JOIN projects p ON p.id = e.project_id`
+
+// ExperimentHead finds the head of one.
+func (db *DB) ExperimentHead(ctx context.Context, id int) (ExperimentHead, error) {
+	e, err := row[ExperimentHead](ctx, db, "experiment", headSelect+` WHERE e.id = $1`, id)
+	if fault.Is(err, fault.NotFound) {
+		return e, NoExperiment(id)
+	}
+	return e, err
+}
+
 // NoExperiment is what every call about a missing experiment answers.
 func NoExperiment(id int) error { return fault.New(fault.NotFound, "experiment %d not found", id) }
 
@@ -149,8 +163,9 @@ var experimentSorts = sorts{
 
 // where writes the conditions that the filter has, and no others, so that the
 // planner sees plain ones and can use the indexes.
-func (f ExperimentFilter) where() (string, pgx.NamedArgs) {
+func (f ExperimentFilter) where(in auth.Scope) (string, pgx.NamedArgs) {
 	var c conditions
+	c.inProject(in, "e.project_id")
 	c.when(f.Archived != nil, "e.archived = @archived", "archived", f.Archived)
 	c.when(f.Name != "", "e.name ILIKE @name", "name", likePattern(f.Name))
 	c.when(f.Description != "", "e.description ILIKE @description", "description", likePattern(f.Description))
@@ -169,19 +184,19 @@ func (f ExperimentFilter) where() (string, pgx.NamedArgs) {
 }
 
 // CountExperiments counts what the filter chooses.
-func (db *DB) CountExperiments(ctx context.Context, f ExperimentFilter) (int, error) {
-	where, args := f.where()
+func (db *DB) CountExperiments(ctx context.Context, in auth.Scope, f ExperimentFilter) (int, error) {
+	where, args := f.where(in)
 	return scalar[int](ctx, db, `SELECT count(*) FROM experiments e`+where, args)
 }
 
 // Experiments lists a part of what the filter chooses. The page is found over
 // the narrow columns first; only its rows are unpacked.
-func (db *DB) Experiments(ctx context.Context, f ExperimentFilter, offset, limit int) ([]Experiment, error) {
+func (db *DB) Experiments(ctx context.Context, in auth.Scope, f ExperimentFilter, offset, limit int) ([]Experiment, error) {
 	order, err := experimentSorts.order(f.Sort, f.Desc, "e.id")
 	if err != nil {
 		return nil, err
 	}
-	where, args := f.where()
+	where, args := f.where(in)
 	args["limit"], args["offset"] = limit, offset
 	ids, err := scalars[int](ctx, db, `SELECT e.id FROM experiments e`+where+order+` LIMIT @limit OFFSET @offset`, args)
 	if err != nil {
@@ -200,19 +215,13 @@ func (db *DB) experimentsInOrder(ctx context.Context, ids []int) ([]Experiment, 
 }
 
 // ExperimentHeads lists the heads of what the filter chooses, limit at most.
-func (db *DB) ExperimentHeads(ctx context.Context, f ExperimentFilter, limit int) ([]ExperimentHead, error) {
-	where, args := f.where()
+func (db *DB) ExperimentHeads(ctx context.Context, in auth.Scope, f ExperimentFilter, limit int) ([]ExperimentHead, error) {
+	where, args := f.where(in)
 	args["limit"] = limit
-	return rows[ExperimentHead](ctx, db, `SELECT e.id, e.owner_id, e.state, `+shownState+` AS shown, e.desired, e.unmanaged
-		FROM experiments e`+where+` ORDER BY e.id LIMIT @limit`, args)
+	return rows[ExperimentHead](ctx, db, headSelect+where+` ORDER BY e.id LIMIT @limit`, args)
 }
 
 // TrialIDs lists an experiment's trials in their order.
 func (db *DB) TrialIDs(ctx context.Context, experiment int) ([]int, error) {
 	return scalars[int](ctx, db, `SELECT id FROM trials WHERE experiment_id = $1 ORDER BY id`, experiment)
-}
-
-// HasExperiment reports whether there is one.
-func (db *DB) HasExperiment(ctx context.Context, id int) (bool, error) {
-	return scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM experiments WHERE id = $1)`, id)
 }

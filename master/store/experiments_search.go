@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/find"
 )
@@ -25,9 +26,9 @@ const searchFrom = ` FROM experiments e LEFT JOIN trial_summaries s ON s.trial_i
 	LEFT JOIN users u ON u.id = e.owner_id LEFT JOIN projects p ON p.id = e.project_id LEFT JOIN workspaces w ON w.id = p.workspace_id`
 
 // CountSearched counts what a search finds.
-func (db *DB) CountSearched(ctx context.Context, q Search) (int, error) {
+func (db *DB) CountSearched(ctx context.Context, in auth.Scope, q Search) (int, error) {
 	b := newSearch()
-	where, err := b.where(q)
+	where, err := b.where(in, q)
 	if err != nil {
 		return 0, err
 	}
@@ -36,9 +37,9 @@ func (db *DB) CountSearched(ctx context.Context, q Search) (int, error) {
 
 // SearchExperiments lists a part of what a search finds, and counts all of it in
 // the same breath: each condition is asked once.
-func (db *DB) SearchExperiments(ctx context.Context, q Search, offset, limit int) (list []Experiment, total int, err error) {
+func (db *DB) SearchExperiments(ctx context.Context, in auth.Scope, q Search, offset, limit int) (list []Experiment, total int, err error) {
 	b := newSearch()
-	where, err := b.where(q)
+	where, err := b.where(in, q)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -55,7 +56,7 @@ func (db *DB) SearchExperiments(ctx context.Context, q Search, offset, limit int
 		return nil, 0, err
 	}
 	if len(found) == 0 { // the page is beyond the end, and nobody has said where that is
-		total, err = db.CountSearched(ctx, q)
+		total, err = db.CountSearched(ctx, in, q)
 		return nil, total, err
 	}
 	ids := make([]int, len(found))
@@ -85,8 +86,11 @@ func (b *searchBuilder) bind(v any, kind string) string {
 	return "@" + name + "::" + kind
 }
 
-func (b *searchBuilder) where(q Search) (string, error) {
+func (b *searchBuilder) where(in auth.Scope, q Search) (string, error) {
 	var list []string
+	if !in.All {
+		list = append(list, "p.workspace_id = ANY("+b.bind(workspaces(in), "int[]")+")")
+	}
 	if q.ProjectID != 0 {
 		list = append(list, "e.project_id = "+b.bind(q.ProjectID, "int"))
 	}
@@ -365,14 +369,14 @@ const mostNames = 1000
 
 // MetricsUsed lists the metrics of the best trials of a project's experiments, or
 // of all (0), by group and name. Groups are as summaries have them.
-func (db *DB) MetricsUsed(ctx context.Context, project int) ([]NamedMetric, error) {
+func (db *DB) MetricsUsed(ctx context.Context, in auth.Scope, project int) ([]NamedMetric, error) {
 	return rows[NamedMetric](ctx, db, `
 		SELECT g.key AS grp, m.key AS name, min(coalesce(m.value->>'type', '')) AS type
 		FROM experiments e JOIN trial_summaries s ON s.trial_id = e.best_trial_id
 		CROSS JOIN LATERAL jsonb_each(s.summary) g
 		CROSS JOIN LATERAL jsonb_each(CASE jsonb_typeof(g.value) WHEN 'object' THEN g.value ELSE '{}' END) m
-		WHERE $1 = 0 OR e.project_id = $1
-		GROUP BY g.key, m.key ORDER BY g.key, m.key LIMIT $2`, project, mostNames)
+		WHERE ($1 = 0 OR e.project_id = $1) AND ($3::int[] IS NULL OR e.project_id IN (SELECT id FROM projects WHERE workspace_id = ANY($3)))
+		GROUP BY g.key, m.key ORDER BY g.key, m.key LIMIT $2`, project, mostNames, workspaces(in))
 }
 
 // NamedHParam is a hyperparameter that some experiment has.
@@ -382,9 +386,10 @@ type NamedHParam struct {
 }
 
 // HParamsUsed lists the hyperparameters of a project's experiments, or of all (0).
-func (db *DB) HParamsUsed(ctx context.Context, project int) ([]NamedHParam, error) {
+func (db *DB) HParamsUsed(ctx context.Context, in auth.Scope, project int) ([]NamedHParam, error) {
 	return rows[NamedHParam](ctx, db, `
 		SELECT h.name, bool_and(h.texts = '{}' AND h.low IS NOT NULL) AS numbers
 		FROM experiment_hparams h JOIN experiments e ON e.id = h.experiment_id
-		WHERE $1 = 0 OR e.project_id = $1 GROUP BY h.name ORDER BY h.name LIMIT $2`, project, mostNames)
+		WHERE ($1 = 0 OR e.project_id = $1) AND ($3::int[] IS NULL OR e.project_id IN (SELECT id FROM projects WHERE workspace_id = ANY($3)))
+		GROUP BY h.name ORDER BY h.name LIMIT $2`, project, mostNames, workspaces(in))
 }

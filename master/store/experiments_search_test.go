@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/find"
@@ -32,11 +33,11 @@ func (w *world) found(q Search) string {
 	if q.Sort == nil {
 		q.Sort = []find.Sort{{Column: find.Column{Location: find.Experiment, Name: "id", Type: find.Number}}}
 	}
-	list, total, err := w.db.SearchExperiments(w.t.Context(), q, 0, 100)
+	list, total, err := w.db.SearchExperiments(w.t.Context(), auth.Everywhere(), q, 0, 100)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	n, err := w.db.CountSearched(w.t.Context(), q)
+	n, err := w.db.CountSearched(w.t.Context(), auth.Everywhere(), q)
 	if err != nil || n != len(list) || total != n {
 		w.t.Fatalf("%d are counted, %v, %d in passing, and %d listed", n, err, total, len(list))
 	}
@@ -151,7 +152,7 @@ func TestSearchIsSorted(t *testing.T) {
 	q := asked(t, "archived in (true, false)")
 	var names []string
 	for offset := range 5 {
-		page, total, err := w.db.SearchExperiments(t.Context(), q, offset, 1)
+		page, total, err := w.db.SearchExperiments(t.Context(), auth.Everywhere(), q, offset, 1)
 		if err != nil || total != 4 {
 			t.Fatalf("%d, %v", total, err)
 		}
@@ -183,7 +184,7 @@ func TestEveryQuestionCanBeAsked(t *testing.T) {
 						continue
 					}
 					asked++
-					if _, err := w.db.CountSearched(t.Context(), Search{Filter: f}); err != nil {
+					if _, err := w.db.CountSearched(t.Context(), auth.Everywhere(), Search{Filter: f}); err != nil {
 						t.Errorf("%s: %v", src, err)
 					}
 				}
@@ -193,7 +194,7 @@ func TestEveryQuestionCanBeAsked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := w.db.SearchExperiments(t.Context(), Search{Sort: sorts}, 0, 1); err != nil {
+		if _, _, err := w.db.SearchExperiments(t.Context(), auth.Everywhere(), Search{Sort: sorts}, 0, 1); err != nil {
 			t.Errorf("sorted by %s: %v", column, err)
 		}
 	}
@@ -204,12 +205,12 @@ func TestEveryQuestionCanBeAsked(t *testing.T) {
 
 func TestColumnsInUse(t *testing.T) {
 	w := fourExperiments(t)
-	hparams, err := w.db.HParamsUsed(t.Context(), 1)
+	hparams, err := w.db.HParamsUsed(t.Context(), auth.Everywhere(), 1)
 	want := []NamedHParam{{"flag", false}, {"lr", true}, {"net.depth", true}, {"opt", false}, {"shape", false}}
 	if err != nil || !slices.Equal(hparams, want) {
 		t.Errorf("%v, %v", hparams, err)
 	}
-	metrics, err := w.db.MetricsUsed(t.Context(), 0)
+	metrics, err := w.db.MetricsUsed(t.Context(), auth.Everywhere(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +221,7 @@ func TestColumnsInUse(t *testing.T) {
 	if got := strings.Join(names, " "); got != "training.loss:number inference.ms:number validation.accuracy:number validation.loss:number validation.note:string validation.top.5:number" {
 		t.Error(got)
 	}
-	if none, err := w.db.MetricsUsed(t.Context(), 2); err != nil || len(none) != 0 {
+	if none, err := w.db.MetricsUsed(t.Context(), auth.Everywhere(), 2); err != nil || len(none) != 0 {
 		t.Errorf("%v, %v", none, err)
 	}
 }
@@ -306,7 +307,7 @@ func TestTemplates(t *testing.T) {
 		t.Errorf("twice: %v", err)
 	}
 	names := func(f TemplateFilter) (out []string) {
-		list, err := w.db.Templates(ctx, f)
+		list, err := w.db.Templates(ctx, auth.Everywhere(), f)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/search"
 	"github.com/detent-ml/detent/master/trial"
@@ -276,7 +277,8 @@ func (db *DB) MoveExperiment(ctx context.Context, id, project int) error {
 }
 
 // ExperimentLabels lists the labels in use, the most used first.
-func (db *DB) ExperimentLabels(ctx context.Context, project int) ([]string, error) {
+func (db *DB) ExperimentLabels(ctx context.Context, in auth.Scope, project int) ([]string, error) {
 	return scalars[string](ctx, db, `SELECT l FROM experiments e, unnest(e.labels) AS l
-		WHERE $1 = 0 OR e.project_id = $1 GROUP BY l ORDER BY count(*) DESC, l`, project)
+		WHERE ($1 = 0 OR e.project_id = $1) AND ($2::int[] IS NULL OR e.project_id IN (SELECT id FROM projects WHERE workspace_id = ANY($2)))
+		GROUP BY l ORDER BY count(*) DESC, l`, project, workspaces(in))
 }

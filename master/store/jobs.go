@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -35,23 +36,28 @@ type Job struct {
 func (j Job) Scheduled() bool { return j.Placed > 0 }
 
 // Jobs lists the jobs with live attempts: those with places first, then the
-// queue, in the order in which the scheduler looks at it. An empty pool means all.
-func (db *DB) Jobs(ctx context.Context, pool string) ([]Job, error) {
+// queue, in the order in which the scheduler looks at it. An empty pool means all. Where
+// a job stands is counted among all, whatever of them is in the scope.
+func (db *DB) Jobs(ctx context.Context, in auth.Scope, pool string) ([]Job, error) {
 	return rows[Job](ctx, db, `
 		WITH live AS (
 			SELECT k.job_id, min(k.type) AS type, min(k.experiment_id) FILTER (WHERE k.type = 'TRIAL') AS experiment_id, min(k.id) AS task_id, min(a.pool) AS pool,
 				sum(a.slots) AS requested, coalesce(sum(a.slots) FILTER (WHERE a.state <> 'PENDING'), 0) AS allocated,
 				count(*) AS attempts, count(*) FILTER (WHERE a.state <> 'PENDING') AS placed, min(a.priority) AS priority, min(a.queued_at) AS queued_at, min(a.id) AS first,
 				coalesce((array_agg(a.waiting_reason ORDER BY a.queued_at, a.id) FILTER (WHERE a.state = 'PENDING' AND a.waiting_reason <> ''))[1], '') AS waiting
-			FROM allocations a JOIN tasks k ON k.id = a.task_id WHERE a.state <> 'TERMINATED' GROUP BY k.job_id)
-		SELECT l.job_id::text, l.type, l.experiment_id, l.task_id, coalesce(e.name, k.name) AS name, k.owner_id, u.username, k.workspace_id,
-			l.pool, l.requested, l.allocated, l.attempts, l.placed, l.priority, l.waiting, coalesce(e.weight, 1) AS weight, e.progress,
-			coalesce(e.started_at, k.created_at) AS submitted_at, coalesce(e.place, k.place, l.queued_at) AS queued_at,
-			CASE WHEN l.placed > 0 THEN 0 ELSE (row_number() OVER (PARTITION BY l.pool, l.placed > 0 ORDER BY l.priority, coalesce(e.place, k.place, l.queued_at), l.first) - 1) END AS ahead
-		FROM live l JOIN tasks k ON k.id = l.task_id JOIN users u ON u.id = k.owner_id
-		LEFT JOIN experiments e ON e.id = l.experiment_id
-		WHERE $1 = '' OR l.pool = $1
-		ORDER BY l.pool, l.placed > 0 DESC, l.priority, coalesce(e.place, k.place, l.queued_at), l.first`, pool)
+			FROM allocations a JOIN tasks k ON k.id = a.task_id WHERE a.state <> 'TERMINATED' GROUP BY k.job_id),
+		queue AS (
+			SELECT l.job_id::text, l.type, l.experiment_id, l.task_id, coalesce(e.name, k.name) AS name, k.owner_id, u.username, k.workspace_id,
+				l.pool, l.requested, l.allocated, l.attempts, l.placed, l.priority, l.waiting, coalesce(e.weight, 1) AS weight, e.progress,
+				coalesce(e.started_at, k.created_at) AS submitted_at, coalesce(e.place, k.place, l.queued_at) AS queued_at, l.first,
+				CASE WHEN l.placed > 0 THEN 0 ELSE (row_number() OVER (PARTITION BY l.pool, l.placed > 0 ORDER BY l.priority, coalesce(e.place, k.place, l.queued_at), l.first) - 1) END AS ahead
+			FROM live l JOIN tasks k ON k.id = l.task_id JOIN users u ON u.id = k.owner_id
+			LEFT JOIN experiments e ON e.id = l.experiment_id
+			WHERE $1 = '' OR l.pool = $1)
+		SELECT job_id, type, experiment_id, task_id, name, owner_id, username, workspace_id, pool, requested, allocated, attempts, placed,
+			priority, waiting, weight, progress, submitted_at, queued_at, ahead
+		FROM queue WHERE $2::int[] IS NULL OR workspace_id = ANY($2)
+		ORDER BY pool, placed > 0 DESC, priority, queued_at, first`, pool, workspaces(in))
 }
 
 // A JobRef is what a job's id stands for.
@@ -59,14 +65,16 @@ type JobRef struct {
 	ExperimentID *int   `db:"experiment_id"`
 	TaskID       string `db:"task_id"`
 	OwnerID      int    `db:"owner_id"`
+	WorkspaceID  int    `db:"workspace_id"`
 }
 
 // JobByID finds an experiment or a task by its job's id.
 func (db *DB) JobByID(ctx context.Context, id string) (JobRef, error) {
 	ref, err := row[JobRef](ctx, db, "job "+id, `
-		SELECT id AS experiment_id, '' AS task_id, owner_id FROM experiments WHERE job_id::text = $1
+		SELECT e.id AS experiment_id, '' AS task_id, e.owner_id, p.workspace_id
+		FROM experiments e JOIN projects p ON p.id = e.project_id WHERE e.job_id::text = $1
 		UNION ALL
-		SELECT NULL, id, owner_id FROM tasks WHERE job_id::text = $1 AND type <> 'TRIAL'`, id)
+		SELECT NULL, id, owner_id, workspace_id FROM tasks WHERE job_id::text = $1 AND type <> 'TRIAL'`, id)
 	if fault.Is(err, fault.NotFound) {
 		return ref, fault.New(fault.NotFound, "job %s not found", id)
 	}

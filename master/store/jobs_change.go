@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/sched"
 )
@@ -28,7 +29,7 @@ func (db *DB) PlaceJob(ctx context.Context, id, anchor string, ahead bool) error
 		if _, err := tx.exec(ctx, "SELECT pg_advisory_xact_lock(hashtext('queue places'))"); err != nil {
 			return err
 		}
-		all, err := tx.Jobs(ctx, "")
+		all, err := tx.Jobs(ctx, auth.Everywhere(), "")
 		if err != nil {
 			return err
 		}

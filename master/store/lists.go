@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -88,6 +89,24 @@ func (c *conditions) when(given bool, sql, name string, value any) {
 		c.list = append(c.list, sql)
 		c.args[name] = value
 	}
+}
+
+// in cuts a list to a scope; workspace is the column that says where a row is.
+func (c *conditions) in(s auth.Scope, workspace string) {
+	c.when(!s.All, workspace+" = ANY(@scope::int[])", "scope", workspaces(s))
+}
+
+// inProject is in for rows that know their project alone.
+func (c *conditions) inProject(s auth.Scope, project string) {
+	c.when(!s.All, project+" IN (SELECT id FROM projects WHERE workspace_id = ANY(@scope::int[]))", "scope", workspaces(s))
+}
+
+// workspaces are those of a scope as an argument: NULL for all.
+func workspaces(s auth.Scope) []int {
+	if s.All {
+		return nil
+	}
+	return append([]int{}, s.Workspaces...)
 }
 
 func (c *conditions) where() string {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -402,7 +403,7 @@ func TestCheckpoints(t *testing.T) {
 	if err := w.db.SetCheckpointFiles(ctx, []CheckpointFiles{{c.UUID, map[string]int64{"a": 3}}}); err != nil {
 		t.Error(err)
 	}
-	list, err := w.db.Checkpoints(ctx, CheckpointFilter{ExperimentID: exp}, 0, 10, 0)
+	list, err := w.db.Checkpoints(ctx, auth.Everywhere(), CheckpointFilter{ExperimentID: exp}, 0, 10, 0)
 	if err != nil || len(list) != 1 || list[0].State != "PARTIALLY_DELETED" || list[0].Size != 3 || string(list[0].Metadata) != `{"note": "n"}` {
 		t.Errorf("%+v %v", list, err)
 	}
@@ -413,7 +414,7 @@ func TestCheckpoints(t *testing.T) {
 	if err := w.db.SetCheckpointFiles(ctx, []CheckpointFiles{{c.UUID, nil}}); err != nil {
 		t.Error(err)
 	}
-	if list, err := w.db.Checkpoints(ctx, CheckpointFilter{ExperimentID: exp, TrialID: trial}, 0, 10, 0); err != nil || list[0].State != "DELETED" {
+	if list, err := w.db.Checkpoints(ctx, auth.Everywhere(), CheckpointFilter{ExperimentID: exp, TrialID: trial}, 0, 10, 0); err != nil || list[0].State != "DELETED" {
 		t.Errorf("%+v %v", list, err)
 	}
 	missing := "33333333-3333-3333-3333-333333333333"

@@ -261,12 +261,12 @@ func TestOrdersAreClosed(t *testing.T) {
 	w.trial(w.experiment(lossSearcher), 0, 1)
 	for _, desc := range []bool{false, true} {
 		for name := range experimentSorts {
-			if _, err := w.db.Experiments(t.Context(), ExperimentFilter{Sort: name, Desc: desc}, 0, 10); err != nil {
+			if _, err := w.db.Experiments(t.Context(), auth.Everywhere(), ExperimentFilter{Sort: name, Desc: desc}, 0, 10); err != nil {
 				t.Errorf("experiments by %s: %v", name, err)
 			}
 		}
 		for name := range trialSorts {
-			if _, err := w.db.Trials(t.Context(), TrialFilter{ExperimentID: 1, Sort: name, Desc: desc}, 0, 10); err != nil {
+			if _, err := w.db.Trials(t.Context(), auth.Everywhere(), TrialFilter{ExperimentID: 1, Sort: name, Desc: desc}, 0, 10); err != nil {
 				t.Errorf("trials by %s: %v", name, err)
 			}
 		}
@@ -276,7 +276,7 @@ func TestOrdersAreClosed(t *testing.T) {
 			}
 		}
 		for name := range projectSorts {
-			if _, err := w.db.Projects(t.Context(), ProjectFilter{Sort: name, Desc: desc}); err != nil {
+			if _, err := w.db.Projects(t.Context(), auth.Everywhere(), ProjectFilter{Sort: name, Desc: desc}); err != nil {
 				t.Errorf("projects by %s: %v", name, err)
 			}
 		}

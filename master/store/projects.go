@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -53,7 +54,7 @@ var projectSorts = sorts{"": "p.id", "name": "lower(p.name)", "last_started": "x
 	"description": "lower(p.description)", "created": "p.created_at"}
 
 // Projects lists what the filter chooses.
-func (db *DB) Projects(ctx context.Context, f ProjectFilter) ([]Project, error) {
+func (db *DB) Projects(ctx context.Context, in auth.Scope, f ProjectFilter) ([]Project, error) {
 	order, err := projectSorts.order(f.Sort, f.Desc, "p.id")
 	if err != nil {
 		return nil, err
@@ -62,10 +63,10 @@ func (db *DB) Projects(ctx context.Context, f ProjectFilter) ([]Project, error) 
 		order = ` ORDER BY p.name = @name DESC, lower(p.name) = lower(@name) DESC, p.id`
 	}
 	return rows[Project](ctx, db, projectSelect+`
-		WHERE (@workspace = 0 OR p.workspace_id = @workspace) AND (@name = '' OR p.name ILIKE @pattern)
+		WHERE (@workspace = 0 OR p.workspace_id = @workspace) AND (@scope::int[] IS NULL OR p.workspace_id = ANY(@scope)) AND (@name = '' OR p.name ILIKE @pattern)
 			AND (@archived::boolean IS NULL OR p.archived = @archived)
 			AND (@ids::int[] IS NULL OR p.user_id = ANY(@ids)) AND (@users::text[] IS NULL OR u.username = ANY(@users))`+order,
-		pgx.NamedArgs{"workspace": f.WorkspaceID, "name": f.Name, "pattern": likePattern(f.Name), "archived": f.Archived,
+		pgx.NamedArgs{"workspace": f.WorkspaceID, "scope": workspaces(in), "name": f.Name, "pattern": likePattern(f.Name), "archived": f.Archived,
 			"ids": f.UserIDs, "users": f.Users})
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -57,12 +58,13 @@ type TaskFilter struct {
 var taskSorts = sorts{"": "k.id", "description": "k.name", "start_time": "k.created_at", "workspace": "k.workspace_id"}
 
 // Tasks lists what the filter chooses.
-func (db *DB) Tasks(ctx context.Context, f TaskFilter) ([]Task, error) {
+func (db *DB) Tasks(ctx context.Context, in auth.Scope, f TaskFilter) ([]Task, error) {
 	order, err := taskSorts.order(f.Sort, f.Desc, "k.id")
 	if err != nil {
 		return nil, err
 	}
 	var c conditions
+	c.in(in, "k.workspace_id")
 	c.when(true, "k.type = @type", "type", f.Type)
 	c.when(true, "(k.ended_at IS NULL OR k.ended_at > now() - @since::interval)", "since", 7*24*time.Hour)
 	c.when(f.WorkspaceID != 0, "k.workspace_id = @workspace", "workspace", f.WorkspaceID)
@@ -155,12 +157,13 @@ func (db *DB) setTaskPriority(ctx context.Context, id string, priority int) erro
 }
 
 // TaskCounts counts the tasks of each type that are not over.
-func (db *DB) TaskCounts(ctx context.Context) (map[string]int, error) {
+func (db *DB) TaskCounts(ctx context.Context, in auth.Scope) (map[string]int, error) {
 	type count struct {
 		Type string `db:"type"`
 		N    int    `db:"n"`
 	}
-	list, err := rows[count](ctx, db, `SELECT type, count(*) AS n FROM tasks WHERE ended_at IS NULL GROUP BY type`)
+	list, err := rows[count](ctx, db, `SELECT type, count(*) AS n FROM tasks WHERE ended_at IS NULL
+		AND ($1::int[] IS NULL OR workspace_id = ANY($1)) GROUP BY type`, workspaces(in))
 	counts := make(map[string]int, len(list))
 	for _, c := range list {
 		counts[c.Type] = c.N
@@ -174,6 +177,8 @@ type Attempt struct {
 	TaskID       string     `db:"task_id"`
 	TaskName     string     `db:"task_name"`
 	TaskType     string     `db:"task_type"`
+	OwnerID      int        `db:"owner_id"`
+	WorkspaceID  int        `db:"workspace_id"`
 	ExperimentID *int       `db:"experiment_id"`
 	TrialID      *int       `db:"trial_id"`
 	Pool         string     `db:"pool"`
@@ -191,7 +196,7 @@ type Attempt struct {
 }
 
 const attemptSelect = `
-	SELECT a.id, a.task_id, k.name AS task_name, k.type AS task_type, k.experiment_id,
+	SELECT a.id, a.task_id, k.name AS task_name, k.type AS task_type, k.owner_id, k.workspace_id, k.experiment_id,
 		(SELECT t.id FROM trials t WHERE t.task_id = k.id) AS trial_id, a.pool, a.slots, a.priority, a.state, a.queued_at, a.started_at, a.ended_at,
 		a.exit_code, a.exit_reason, a.is_ready, a.waiting_reason, a.proxy_address
 	FROM allocations a JOIN tasks k ON k.id = a.task_id`
@@ -207,8 +212,9 @@ func (db *DB) Attempt(ctx context.Context, id string) (Attempt, error) {
 }
 
 // LiveAttempts lists the attempts that are not over.
-func (db *DB) LiveAttempts(ctx context.Context) ([]Attempt, error) {
-	return rows[Attempt](ctx, db, attemptSelect+` WHERE a.state <> 'TERMINATED' ORDER BY a.queued_at, a.id`)
+func (db *DB) LiveAttempts(ctx context.Context, in auth.Scope) ([]Attempt, error) {
+	return rows[Attempt](ctx, db, attemptSelect+` WHERE a.state <> 'TERMINATED'
+		AND ($1::int[] IS NULL OR k.workspace_id = ANY($1)) ORDER BY a.queued_at, a.id`, workspaces(in))
 }
 
 // A Holding is a member of a live attempt: what it holds on which node.
@@ -227,10 +233,11 @@ type Holding struct {
 }
 
 // Holdings lists them all, or those of one attempt.
-func (db *DB) Holdings(ctx context.Context, allocation string) ([]Holding, error) {
+func (db *DB) Holdings(ctx context.Context, in auth.Scope, allocation string) ([]Holding, error) {
 	return rows[Holding](ctx, db, `
 		SELECT m.allocation_id, a.task_id, a.pool, m.rank, m.node_id, m.node_name, m.slot_ids, m.devices, m.nomad_alloc_id, a.state,
 			m.exited_at IS NOT NULL AS exited
 		FROM members m JOIN allocations a ON a.id = m.allocation_id
-		WHERE a.state <> 'TERMINATED' AND ($1 = '' OR a.id = $1) ORDER BY m.allocation_id, m.rank`, allocation)
+		WHERE a.state <> 'TERMINATED' AND ($1 = '' OR a.id = $1)
+			AND ($2::int[] IS NULL OR a.task_id IN (SELECT id FROM tasks WHERE workspace_id = ANY($2))) ORDER BY m.allocation_id, m.rank`, allocation, workspaces(in))
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -30,12 +31,13 @@ type TemplateFilter struct {
 var templateSorts = sorts{"": "t.name", "name": "t.name"}
 
 // Templates lists what the filter chooses.
-func (db *DB) Templates(ctx context.Context, f TemplateFilter) ([]Template, error) {
+func (db *DB) Templates(ctx context.Context, in auth.Scope, f TemplateFilter) ([]Template, error) {
 	order, err := templateSorts.order(f.Sort, f.Desc, "t.name")
 	if err != nil {
 		return nil, err
 	}
 	var c conditions
+	c.in(in, "t.workspace_id")
 	c.when(f.Name != "", "t.name ILIKE @name", "name", likePattern(f.Name))
 	c.when(len(f.WorkspaceIDs) > 0, "t.workspace_id = ANY(@workspaces::int[])", "workspaces", f.WorkspaceIDs)
 	return rows[Template](ctx, db, templateSelect+c.where()+order, c.args)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -16,6 +17,7 @@ type Trial struct {
 	ID              int        `db:"id"`
 	ExperimentID    int        `db:"experiment_id"`
 	OwnerID         int        `db:"owner_id"`
+	WorkspaceID     int        `db:"workspace_id"`
 	Number          int        `db:"number"`
 	TaskID          string     `db:"task_id"`
 	HParams         []byte     `db:"hparams"`
@@ -47,12 +49,12 @@ const shownTrial = `CASE
 	ELSE coalesce((SELECT ` + furthest + ` FROM allocations a WHERE a.task_id = t.task_id AND a.state <> 'TERMINATED'), CASE WHEN t.held THEN 'PAUSED' ELSE 'QUEUED' END) END`
 
 const trialSelect = `
-	SELECT t.id, t.experiment_id, e.owner_id, t.number, t.task_id, t.hparams, t.warm_start::text, t.state, ` + shownTrial + ` AS shown,
+	SELECT t.id, t.experiment_id, e.owner_id, p.workspace_id, t.number, t.task_id, t.hparams, t.warm_start::text, t.state, ` + shownTrial + ` AS shown,
 		t.restarts, t.started_at, t.ended_at, t.error, t.progress, t.runner_state, t.metadata, e.metric, e.smaller_is_better, t.log_policy_matched,
 		coalesce((SELECT extract(epoch FROM sum(coalesce(a.ended_at, now()) - a.started_at))
 			FROM allocations a WHERE a.task_id = t.task_id AND a.started_at IS NOT NULL), 0)::float8 AS seconds,
 		coalesce((SELECT a.waiting_reason FROM allocations a WHERE a.task_id = t.task_id AND a.state = 'PENDING'), '') AS waiting
-	FROM trials t JOIN experiments e ON e.id = t.experiment_id`
+	FROM trials t JOIN experiments e ON e.id = t.experiment_id JOIN projects p ON p.id = e.project_id`
 
 // Trial finds one.
 func (db *DB) Trial(ctx context.Context, id int) (Trial, error) {
@@ -84,8 +86,9 @@ var trialSorts = sorts{
 	"checkpoint_size": "(SELECT sum(c.size) FROM checkpoints c WHERE c.trial_id = t.id AND c.state IN ('COMPLETED', 'PARTIALLY_DELETED'))",
 }
 
-func (f TrialFilter) where() (string, pgx.NamedArgs) {
+func (f TrialFilter) where(in auth.Scope) (string, pgx.NamedArgs) {
 	var c conditions
+	c.inProject(in, "e.project_id")
 	c.when(true, "t.experiment_id = @experiment", "experiment", f.ExperimentID)
 	c.when(len(f.States) > 0, "("+shownTrial+" = ANY(@states::text[]) OR 'ACTIVE' = ANY(@states::text[]) AND "+
 		shownTrial+" IN ('QUEUED', 'PULLING', 'STARTING', 'RUNNING'))", "states", f.States)
@@ -93,18 +96,18 @@ func (f TrialFilter) where() (string, pgx.NamedArgs) {
 }
 
 // CountTrials counts what the filter chooses.
-func (db *DB) CountTrials(ctx context.Context, f TrialFilter) (int, error) {
-	where, args := f.where()
+func (db *DB) CountTrials(ctx context.Context, in auth.Scope, f TrialFilter) (int, error) {
+	where, args := f.where(in)
 	return scalar[int](ctx, db, `SELECT count(*)`+where, args)
 }
 
 // Trials lists a part of what the filter chooses.
-func (db *DB) Trials(ctx context.Context, f TrialFilter, offset, limit int) ([]Trial, error) {
+func (db *DB) Trials(ctx context.Context, in auth.Scope, f TrialFilter, offset, limit int) ([]Trial, error) {
 	order, err := trialSorts.order(f.Sort, f.Desc, "t.id")
 	if err != nil {
 		return nil, err
 	}
-	where, args := f.where()
+	where, args := f.where(in)
 	args["limit"], args["offset"] = limit, offset
 	ids, err := scalars[int](ctx, db, `SELECT t.id`+where+order+` LIMIT @limit OFFSET @offset`, args)
 	if err != nil {

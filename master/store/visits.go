@@ -14,6 +14,7 @@ type Visited struct {
 	Type         string `db:"type"`
 	Name         string `db:"name"`
 	OwnerID      int    `db:"owner_id"`
+	WorkspaceID  int    `db:"workspace_id"`
 	Owner        string `db:"username"`
 	OwnerGone    bool   `db:"owner_gone"`
 	State        string `db:"state"`
@@ -40,7 +41,7 @@ func (db *DB) VisitedMany(ctx context.Context, ids []string) ([]Visited, error) 
 }
 
 const visitedTasks = `
-		SELECT k.id, k.type, k.name, k.owner_id, u.username, NOT u.active AS owner_gone, k.exit_status, k.ended_at IS NOT NULL AS over,
+		SELECT k.id, k.type, k.name, k.owner_id, k.workspace_id, u.username, NOT u.active AS owner_gone, k.exit_status, k.ended_at IS NOT NULL AS over,
 			CASE WHEN k.ended_at IS NOT NULL THEN 'TERMINATED' WHEN k.desired = 'kill' THEN 'TERMINATING'
 				WHEN a.id IS NULL THEN 'QUEUED'
 				WHEN a.state IN ('PENDING', 'ASSIGNED') THEN CASE WHEN m.claimed_at IS NULL THEN 'QUEUED' ELSE 'STARTING' END

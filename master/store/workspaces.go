@@ -5,6 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -50,7 +51,7 @@ type WorkspaceFilter struct {
 var workspaceSorts = sorts{"": "w.id", "name": "lower(w.name)"}
 
 // Workspaces lists what the filter chooses.
-func (db *DB) Workspaces(ctx context.Context, f WorkspaceFilter) ([]Workspace, error) {
+func (db *DB) Workspaces(ctx context.Context, in auth.Scope, f WorkspaceFilter) ([]Workspace, error) {
 	order, err := workspaceSorts.order(f.Sort, f.Desc, "w.id")
 	if err != nil {
 		return nil, err
@@ -59,10 +60,10 @@ func (db *DB) Workspaces(ctx context.Context, f WorkspaceFilter) ([]Workspace, e
 		order = ` ORDER BY w.name = @name DESC, lower(w.name) = lower(@name) DESC, w.id`
 	}
 	return rows[Workspace](ctx, db, workspaceSelect+`
-		WHERE (@name = '' OR w.name ILIKE @pattern) AND (@exact = '' OR w.name = @exact)
+		WHERE (@scope::int[] IS NULL OR w.id = ANY(@scope)) AND (@name = '' OR w.name ILIKE @pattern) AND (@exact = '' OR w.name = @exact)
 			AND (@archived::boolean IS NULL OR w.archived = @archived)
 			AND (@ids::int[] IS NULL OR w.user_id = ANY(@ids)) AND (@users::text[] IS NULL OR u.username = ANY(@users))`+order,
-		pgx.NamedArgs{"name": f.Name, "pattern": likePattern(f.Name), "exact": f.Exact, "archived": f.Archived, "ids": f.UserIDs, "users": f.Users})
+		pgx.NamedArgs{"scope": workspaces(in), "name": f.Name, "pattern": likePattern(f.Name), "exact": f.Exact, "archived": f.Archived, "ids": f.UserIDs, "users": f.Users})
 }
 
 // Workspace finds one.

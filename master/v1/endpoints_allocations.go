@@ -2,7 +2,7 @@ package v1
 
 // The endpoints of allocations.
 var (
-	ClaimAllocation = Endpoint[ClaimRequest, ClaimResponse]{Method: "POST", Path: "/detent/allocations/:id/claim", Access: Public, Object: KindAllocation,
+	ClaimAllocation = Endpoint[ClaimRequest, ClaimResponse]{Method: "POST", Path: "/detent/allocations/:id/claim", Access: Public,
 		Summary: "Trade a workload identity for the right to start a program"}
 	ReportLogMatches = Endpoint[LogMatchesRequest, None]{Method: "POST", Path: "/detent/allocations/:id/members/:rank/log_matches", Access: ByTasks, Object: KindMember, Verb: Report, After: true,
 		Summary: "Report lines that match log policies"}

@@ -4,11 +4,11 @@ package v1
 var (
 	ReportCheckpoint = Endpoint[Checkpoint, None]{Method: "POST", Path: "/checkpoints", Access: ByBoth, Object: KindCheckpoint, Verb: Report, NamedIn: Body, BodyLimit: ReportBody,
 		Summary: "Report a checkpoint"}
-	ChangeCheckpoints = Endpoint[PatchCheckpointsRequest, None]{Method: "PATCH", Path: "/checkpoints", Access: ByBoth, Object: KindCheckpoint, Verb: Change, NamedIn: Body, BodyLimit: ReportBody,
+	ChangeCheckpoints = Endpoint[PatchCheckpointsRequest, None]{Method: "PATCH", Path: "/checkpoints", Access: ByBoth, Object: KindCheckpoint, Verb: Report, NamedIn: Body, BodyLimit: ReportBody,
 		Summary: "Record what is left of checkpoints"}
 	GetCheckpoint = Endpoint[None, GetCheckpointResponse]{Method: "GET", Path: "/checkpoints/:uuid", Access: ByBoth, Object: KindCheckpoint, Verb: View,
 		Summary: "A checkpoint"}
-	SetCheckpointMetadata = Endpoint[PostCheckpointMetadataRequest, PostCheckpointMetadataResponse]{Method: "POST", Path: "/checkpoints/:uuid/metadata", Access: ByBoth, Object: KindCheckpoint, Verb: Change, BodyLimit: ReportBody,
+	SetCheckpointMetadata = Endpoint[PostCheckpointMetadataRequest, PostCheckpointMetadataResponse]{Method: "POST", Path: "/checkpoints/:uuid/metadata", Access: ByBoth, Object: KindCheckpoint, Verb: Report, BodyLimit: ReportBody,
 		Summary: "Note something about a checkpoint"}
 	DownloadCheckpoint = Endpoint[None, None]{Method: "GET", Path: "//checkpoints/:uuid", Access: ByBoth, Object: KindCheckpoint, Verb: View, Stream: true,
 		Summary: "The files of a checkpoint, as tar.gz or zip"}

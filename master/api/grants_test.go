@@ -1,0 +1,153 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/master/auth"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+// confine narrows what a user may do to a workspace, from now on.
+func (r *rig) confine(username string, workspace int) {
+	r.t.Helper()
+	grants := auth.Grants{}
+	for _, verb := range []auth.Verb{auth.View, auth.Create, auth.Change, auth.Enter, auth.Report} {
+		grants[verb] = []int{workspace}
+	}
+	r.api.auth.mu.Lock()
+	defer r.api.auth.mu.Unlock()
+	n := 0
+	for key, k := range r.api.auth.known {
+		if k.who.Username == username {
+			k.who.Grants, k.until = &grants, time.Now().Add(time.Hour)
+			r.api.auth.known[key] = k
+			n++
+		}
+	}
+	if n == 0 {
+		r.t.Fatalf("%s has no session", username)
+	}
+}
+
+// ours has one of everything in the first workspace, of the user determined: what paths
+// name by their first word.
+func ours(t *testing.T, r *rig) map[string]string {
+	t.Helper()
+	me := r.user("determined")
+	a := r.running(yaml("labels: [our-label]", "hyperparameters: {our_lr: 0.1}"), 1)
+	me.post("/api/v1/templates/ours", `{"config":{"description":"d"}}`).ok()
+	const uuid = "11111111-2222-4333-8444-555555555555"
+	a.ranks[0].post("/api/v1/checkpoints", fmt.Sprintf(`{"uuid":%q,"taskId":%q,"state":"STATE_COMPLETED","resources":{"a":1},"metadata":{"steps_completed":1}}`, uuid, a.task)).ok()
+	values := map[string]string{"experiments": fmt.Sprint(a.exp), "trials": fmt.Sprint(a.trial), "runs": fmt.Sprint(a.trial), "tasks": a.task,
+		"allocations": a.id, "projects": "1", "workspaces": "1", "templates": "ours", "checkpoints": uuid}
+	for noun, id := range everyKind(t, me) {
+		values[noun+"s"] = id
+	}
+	return values
+}
+
+// first is the first word of a path.
+func first(path string) string {
+	path = strings.TrimPrefix(strings.TrimPrefix(path, "/"), "/")
+	word, _, _ := strings.Cut(strings.TrimPrefix(path, "detent/"), "/")
+	return word
+}
+
+// filled is a route's path with an object in it.
+func filled(l v1.Line, object string) string {
+	params := make([]any, len(l.Names()))
+	for i := range params {
+		params[i] = "x"
+	}
+	if len(params) > 0 {
+		params[0] = object
+	}
+	return l.At(params...)
+}
+
+// TestNothingOfOtherWorkspaces: whoever may do everything in one workspace reaches
+// nothing of another one, by whatever route of the table, and is told so before the
+// body is read.
+func TestNothingOfOtherWorkspaces(t *testing.T) {
+	r := newRig(t)
+	values := ours(t, r)
+	admin := r.user("admin")
+	theirs := admin.post("/api/v1/workspaces", `{"name":"theirs"}`).ok().tree()
+	admin.get("/api/v1/me").ok()
+	seen := map[string]string{} // what lists show to somebody who sees all
+	body := func(l v1.Line) string {
+		if l.Method == "GET" || l.Req == nil {
+			return ""
+		}
+		return `{}`
+	}
+	send := func(l v1.Line, path, body string) answer {
+		return admin.do(l.Method, path, body)
+	}
+	var lists []v1.Line
+	for _, route := range r.api.routes {
+		if l := route.Line; l.List && l.Object != v1.KindUser && l.Object != v1.KindAgent && l.Object != v1.KindPool {
+			lists = append(lists, l)
+			seen[l.Method+l.Path] = string(send(l, filled(l, "0"), body(l)).ok().body)
+		}
+	}
+	r.confine("admin", int(at(t, theirs, "workspace.id").(float64)))
+
+	for _, l := range lists {
+		name := l.Method + " " + l.Path
+		got := string(send(l, filled(l, "0"), body(l)).ok().body)
+		if got == seen[l.Method+l.Path] {
+			t.Errorf("%s shows the same to whoever may see nothing of it: %s", name, got)
+		}
+		for _, id := range []string{values["tasks"], values["commands"], values["shells"], values["notebooks"], values["tensorboards"], `"small"`, `"ours"`, "our-label", "our_lr", "Uncategorized"} {
+			if strings.Contains(got, id) {
+				t.Errorf("%s shows %s: %s", name, id, got)
+			}
+		}
+	}
+	if len(lists) < 12 {
+		t.Errorf("only %d lists were tried", len(lists))
+	}
+	tried := 0
+	for _, route := range r.api.routes {
+		l := route.Line
+		object, known := values[first(l.Path)]
+		if !route.loads || l.Access == v1.ByTasks || l.Access == v1.ByAdmins || !known {
+			continue
+		}
+		if l.Path == v1.PutTemplate.Path && l.Method == "PUT" || strings.HasPrefix(l.Path, "/projects/key/") {
+			object = map[bool]string{true: "ours", false: "UNCATEGORIZED"}[l.Method == "PUT"]
+		}
+		tried++
+		if got := send(l, filled(l, object), "{"); got.code != 403 && !(l.Path == v1.LinkTask.Path && got.code == 503) {
+			t.Errorf("%s %s: %d %.300s", l.Method, l.Path, got.code, got.body)
+		}
+	}
+	if tried < 80 {
+		t.Errorf("only %d routes were tried", tried)
+	}
+	for _, c := range []struct{ method, path, body string }{
+		{"GET", "/api/v1/trials/metrics/trial_metrics?trialIds=" + values["trials"], ""},
+		{"GET", "/api/v1/trials/time-series?trialIds=" + values["trials"] + "&metricNames=loss", ""},
+		{"GET", "/api/v1/detent/live?trials=" + values["trials"], ""},
+		{"POST", "/api/v1/experiments/continue", `{"id":` + values["experiments"] + `}`},
+		{"POST", "/api/v1/runs/start", `{"runId":` + values["runs"] + `}`},
+		{"POST", "/api/v1/checkpoints/rm", `{"checkpointUuids":["` + values["checkpoints"] + `"],"checkpointGlobs":["**"]}`},
+		{"DELETE", "/api/v1/checkpoints", `{"checkpointUuids":["` + values["checkpoints"] + `"]}`},
+		{"PATCH", "/api/v1/checkpoints", `{"checkpoints":[{"uuid":"` + values["checkpoints"] + `"}]}`},
+		{"PATCH", "/api/v1/template/rename", `{"oldName":"ours","newName":"mine"}`},
+		{"POST", "/api/v1/task/logs", `{"logs":[{"taskId":"` + values["tasks"] + `","log":"x"}]}`},
+		{"POST", "/api/v1/experiments", createBody(yaml())},
+		{"POST", "/api/v1/experiments", createBody(yaml(), `"parentId":`+values["experiments"])},
+		{"POST", "/api/v1/commands", `{"config":{"entrypoint":["x"]}}`},
+		{"POST", "/api/v1/tensorboards", `{"experimentIds":[` + values["experiments"] + `]}`},
+		{"POST", "/api/v1/templates/new", `{"config":{}}`},
+	} {
+		if got := send(v1.Line{Method: c.method}, c.path, c.body); got.code != 403 {
+			t.Errorf("%s %s %s: %d %.300s", c.method, c.path, c.body, got.code, got.body)
+		}
+	}
+}

@@ -1,0 +1,350 @@
+package api
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/launch"
+	"github.com/detent-ml/detent/master/store"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+// An object is a kind of thing that paths name. The table loads the thing and asks auth
+// about it, and a handler is given the thing: it cannot forget to ask.
+type object[T any] struct {
+	// load finds what the path names; NotFound where there is no such thing.
+	load func(ctx context.Context, c *call) (T, error)
+	// of says what auth has to know of it.
+	of func(T) auth.Object
+	// refusal is what somebody is told who may not do that; nil for the usual words.
+	refusal func(c *call, verb auth.Verb, it T) error
+}
+
+// allow fails unless the caller may do that with it.
+func (o object[T]) allow(c *call, verb auth.Verb, it T) error {
+	err := c.may(verb, o.of(it))
+	if err != nil && o.refusal != nil {
+		err = o.refusal(c, verb, it)
+	}
+	return err
+}
+
+// numbered is the kind of an object that the path names by a number.
+func numbered[T any](param string, find func(ctx context.Context, id int) (T, error), of func(T) auth.Object) object[T] {
+	return object[T]{of: of, load: func(ctx context.Context, c *call) (it T, err error) {
+		id, err := c.id(param)
+		if err != nil {
+			return it, err
+		}
+		return find(ctx, id)
+	}}
+}
+
+// orAll takes the number 0 for all of them: somebody may look there, and is shown what
+// is in their scope.
+func orAll[T any](kind auth.Kind, o object[T], id func(T) int) object[T] {
+	return object[T]{
+		load: func(ctx context.Context, c *call) (it T, err error) {
+			if n, err := c.id("id"); err == nil && n == 0 {
+				return it, nil
+			}
+			return o.load(ctx, c)
+		},
+		of: func(it T) auth.Object {
+			if id(it) == 0 {
+				return auth.Object{Kind: v1.KindCluster}
+			}
+			return o.of(it)
+		},
+	}
+}
+
+func ofExperiment(e store.ExperimentHead) auth.Object {
+	return auth.Object{Kind: v1.KindExperiment, OwnerID: e.OwnerID, WorkspaceID: e.WorkspaceID}
+}
+
+// onExperiment loads an experiment with all that people see of it.
+func (a *API) onExperiment() object[store.Experiment] {
+	return numbered("id", a.db.Experiment, func(e store.Experiment) auth.Object { return ofExperiment(e.ExperimentHead) })
+}
+
+// onExperimentHead loads no more of an experiment than who may do what with it.
+func (a *API) onExperimentHead() object[store.ExperimentHead] {
+	return numbered("id", a.db.ExperimentHead, ofExperiment)
+}
+
+func ofTrial(t store.Trial) auth.Object {
+	return auth.Object{Kind: v1.KindTrial, OwnerID: t.OwnerID, WorkspaceID: t.WorkspaceID, TrialID: t.ID}
+}
+
+func ofRun(t store.Trial) auth.Object {
+	o := ofTrial(t)
+	o.Kind = v1.KindRun
+	return o
+}
+
+func (a *API) onTrial() object[store.Trial] { return numbered("id", a.db.Trial, ofTrial) }
+func (a *API) onRun() object[store.Trial]   { return numbered("run", a.db.Trial, ofRun) }
+
+// visibleTrial is a trial that a query names and the caller may look at.
+func (a *API) visibleTrial(ctx context.Context, c *call, id int) (store.Trial, error) {
+	t, err := a.db.Trial(ctx, id)
+	if err == nil {
+		err = a.onTrial().allow(c, auth.View, t)
+	}
+	return t, err
+}
+
+// A reporter is a trial that somebody reports for.
+type reporter struct {
+	trial int
+	is    auth.Object
+}
+
+// reporters loads the trial of a path for reports. An attempt names its own, which its
+// token tells: nothing is read then, because reports are the hottest calls of all.
+func (a *API) reporters(param string, of func(store.Trial) auth.Object) object[reporter] {
+	return object[reporter]{
+		load: func(ctx context.Context, c *call) (reporter, error) {
+			id, err := c.id(param)
+			if err != nil {
+				return reporter{}, err
+			}
+			return a.reporter(ctx, c, id, of)
+		},
+		of: func(r reporter) auth.Object { return r.is },
+		refusal: func(c *call, verb auth.Verb, r reporter) error {
+			if c.who.IsTask() {
+				return fault.New(fault.Forbidden, "attempt %s does not belong to %s %d", c.who.AllocationID, r.is.Kind, r.trial)
+			}
+			return c.may(verb, r.is)
+		},
+	}
+}
+
+// reporter is the trial of that number, for reports.
+func (a *API) reporter(ctx context.Context, c *call, id int, of func(store.Trial) auth.Object) (reporter, error) {
+	if c.who.IsTask() {
+		return reporter{id, of(store.Trial{ID: id})}, nil
+	}
+	t, err := a.db.Trial(ctx, id)
+	return reporter{id, of(t)}, err
+}
+
+func (a *API) onReportingTrial() object[reporter] { return a.reporters("id", ofTrial) }
+func (a *API) onReportingRun() object[reporter]   { return a.reporters("run", ofRun) }
+
+func ofCheckpoint(k store.Checkpoint) auth.Object {
+	return auth.Object{Kind: v1.KindCheckpoint, OwnerID: k.OwnerID, WorkspaceID: k.WorkspaceID, TaskID: k.TaskID}
+}
+
+func ofCheckpointOwner(k store.CheckpointOwner) auth.Object {
+	return auth.Object{Kind: v1.KindCheckpoint, OwnerID: k.OwnerID, WorkspaceID: k.WorkspaceID, TaskID: k.TaskID}
+}
+
+func (a *API) onCheckpoint() object[store.Checkpoint] {
+	return object[store.Checkpoint]{of: ofCheckpoint, load: func(ctx context.Context, c *call) (store.Checkpoint, error) {
+		return a.checkpointOf(ctx, c.Params("uuid"))
+	}}
+}
+
+// checkpointOf finds the checkpoint of an id.
+func (a *API) checkpointOf(ctx context.Context, name string) (store.Checkpoint, error) {
+	id, err := uuid.Parse(name)
+	if err != nil {
+		return store.Checkpoint{}, fault.New(fault.Invalid, "%q is not the UUID of a checkpoint", name)
+	}
+	return a.db.CheckpointByUUID(ctx, id.String())
+}
+
+func ofTask(kind auth.Kind) func(store.Task) auth.Object {
+	return func(k store.Task) auth.Object {
+		return auth.Object{Kind: kind, OwnerID: k.OwnerID, WorkspaceID: k.WorkspaceID, TaskID: k.ID}
+	}
+}
+
+// onTask loads a task of whatever kind.
+func (a *API) onTask() object[store.Task] {
+	return object[store.Task]{of: ofTask(v1.KindTask), load: func(ctx context.Context, c *call) (store.Task, error) {
+		return a.db.Task(ctx, c.Params("id"))
+	}}
+}
+
+// onTaskOf loads a command, a notebook, a shell or a TensorBoard.
+func (a *API) onTaskOf(of launch.Kind) object[store.Task] {
+	return object[store.Task]{of: ofTask(auth.Kind(of.Noun)), load: func(ctx context.Context, c *call) (store.Task, error) {
+		k, err := a.db.Task(ctx, c.Params("id"))
+		if err == nil && k.Type != of.Type || fault.Is(err, fault.NotFound) {
+			err = fault.New(fault.NotFound, "%s %s not found", of.Noun, clip(c.Params("id")))
+		}
+		return k, err
+	}}
+}
+
+// onOwnTask is the task of a path that nobody but the task itself may name.
+func onOwnTask(param string, refusal func(c *call, id string) error) object[string] {
+	return object[string]{
+		load: func(_ context.Context, c *call) (string, error) {
+			id, err := url.PathUnescape(c.Params(param))
+			if err != nil {
+				return "", refusal(c, c.Params(param))
+			}
+			return id, nil
+		},
+		of:      func(id string) auth.Object { return auth.Object{Kind: v1.KindTask, TaskID: id} },
+		refusal: func(c *call, _ auth.Verb, id string) error { return refusal(c, id) },
+	}
+}
+
+func ofAttempt(x store.Attempt) auth.Object {
+	return auth.Object{Kind: v1.KindAllocation, OwnerID: x.OwnerID, WorkspaceID: x.WorkspaceID, AllocationID: x.ID}
+}
+
+func (a *API) onAttempt() object[store.Attempt] {
+	return object[store.Attempt]{of: ofAttempt, load: func(ctx context.Context, c *call) (store.Attempt, error) {
+		return a.db.Attempt(ctx, c.Params("id"))
+	}}
+}
+
+// onOwnAttempt is the attempt of a path that nobody but itself may name. Its token tells
+// which it is, so nothing is read.
+func onOwnAttempt() object[string] {
+	return object[string]{
+		load: func(_ context.Context, c *call) (string, error) { return c.Params("id"), nil },
+		of:   func(id string) auth.Object { return auth.Object{Kind: v1.KindAllocation, AllocationID: id} },
+		refusal: func(c *call, _ auth.Verb, id string) error {
+			return fault.New(fault.Forbidden, "attempt %s has no say over attempt %s", c.who.AllocationID, id)
+		},
+	}
+}
+
+// A member of an attempt.
+type member struct {
+	allocation string
+	rank       int
+}
+
+// onOwnMember is the member of a path, likewise.
+func onOwnMember() object[member] {
+	return object[member]{
+		load: func(_ context.Context, c *call) (member, error) {
+			if id := c.Params("id"); id != c.who.AllocationID {
+				return member{}, fault.New(fault.Forbidden, "attempt %s has no say over attempt %s", c.who.AllocationID, id)
+			}
+			rank, err := c.id("rank")
+			return member{c.Params("id"), rank}, err
+		},
+		of: func(m member) auth.Object {
+			return auth.Object{Kind: v1.KindMember, AllocationID: m.allocation, Rank: m.rank}
+		},
+		refusal: func(c *call, _ auth.Verb, m member) error {
+			return fault.New(fault.Forbidden, "rank %d has no say over rank %d", c.who.Rank, m.rank)
+		},
+	}
+}
+
+func ofProject(p store.Project) auth.Object {
+	return auth.Object{Kind: v1.KindProject, OwnerID: p.OwnerID, WorkspaceID: p.WorkspaceID}
+}
+
+func (a *API) onProject() object[store.Project] { return numbered("id", a.db.Project, ofProject) }
+
+func (a *API) onProjectOrAll() object[store.Project] {
+	return orAll(v1.KindProject, a.onProject(), func(p store.Project) int { return p.ID })
+}
+
+func (a *API) onProjectByKey() object[store.Project] {
+	return object[store.Project]{of: ofProject, load: func(ctx context.Context, c *call) (store.Project, error) {
+		return a.db.ProjectByKey(ctx, strings.ToUpper(c.Params("key")))
+	}}
+}
+
+func ofWorkspace(w store.Workspace) auth.Object {
+	return auth.Object{Kind: v1.KindWorkspace, OwnerID: w.OwnerID, WorkspaceID: w.ID}
+}
+
+func (a *API) onWorkspace() object[store.Workspace] {
+	return numbered("id", a.db.Workspace, ofWorkspace)
+}
+
+func (a *API) onWorkspaceOrAll() object[store.Workspace] {
+	return orAll(v1.KindWorkspace, a.onWorkspace(), func(w store.Workspace) int { return w.ID })
+}
+
+func ofTemplate(t store.Template) auth.Object {
+	return auth.Object{Kind: v1.KindTemplate, OwnerID: t.OwnerID, WorkspaceID: t.WorkspaceID}
+}
+
+func (a *API) onTemplate() object[store.Template] {
+	return object[store.Template]{
+		load: func(ctx context.Context, c *call) (store.Template, error) {
+			return a.db.Template(ctx, c.Params("name"))
+		},
+		of: ofTemplate,
+		refusal: func(_ *call, _ auth.Verb, t store.Template) error {
+			return fault.New(fault.Forbidden, "template %q is another user's: what is in it runs in the name of those who use it, so only its owner and admins may change it", t.Name)
+		},
+	}
+}
+
+// A place for a template: one that is there, or one that the caller makes.
+type templatePlace struct {
+	store.Template
+	there bool
+}
+
+// onTemplatePlace loads the template of a path that may not be there yet.
+func (a *API) onTemplatePlace() object[templatePlace] {
+	return object[templatePlace]{
+		load: func(ctx context.Context, c *call) (templatePlace, error) {
+			t, err := a.db.Template(ctx, c.Params("name"))
+			if fault.Is(err, fault.NotFound) {
+				return templatePlace{}, nil
+			}
+			return templatePlace{t, err == nil}, err
+		},
+		of: func(p templatePlace) auth.Object { return ofTemplate(p.Template) },
+		refusal: func(c *call, verb auth.Verb, p templatePlace) error {
+			return a.onTemplate().refusal(c, verb, p.Template)
+		},
+	}
+}
+
+func ofUser(u store.User) auth.Object { return auth.Object{Kind: v1.KindUser, OwnerID: u.ID} }
+
+func (a *API) onUser(refusal string) object[store.User] {
+	o := numbered("id", a.db.UserByID, ofUser)
+	o.refusal = func(*call, auth.Verb, store.User) error { return fault.New(fault.Forbidden, "%s", refusal) }
+	return o
+}
+
+func (a *API) onUserByName() object[store.User] {
+	return object[store.User]{of: ofUser, load: func(ctx context.Context, c *call) (store.User, error) {
+		return a.db.UserByName(ctx, strings.ToLower(c.Params("name")))
+	}}
+}
+
+// A node as people know it, and its row.
+type node struct {
+	agent v1.Agent
+	row   store.NodeRow
+}
+
+func (a *API) onNode() object[node] {
+	return object[node]{load: a.nodeOf, of: func(node) auth.Object { return auth.Object{Kind: v1.KindAgent} }}
+}
+
+// A slotOf is a slot with its node.
+type slotOf struct {
+	slot v1.Slot
+	row  store.NodeRow
+}
+
+func (a *API) onSlot() object[slotOf] {
+	return object[slotOf]{load: a.slotOf, of: func(slotOf) auth.Object { return auth.Object{Kind: v1.KindAgent} }}
+}

@@ -1,0 +1,154 @@
+package store
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/detent-ml/detent/master/auth"
+)
+
+// twoWorkspaces has one of everything in workspace 1, and in another one, which it
+// returns, with the experiments of both.
+func twoWorkspaces(t *testing.T) (w *world, theirs int, experiments []int) {
+	t.Helper()
+	w = newWorld(t)
+	experiments = []int{w.experiment(lossSearcher), w.experiment(lossSearcher)}
+	theirs = w.int(`INSERT INTO workspaces (name, user_id) VALUES ('theirs', 1) RETURNING id`)
+	project := w.int(`INSERT INTO projects (workspace_id, name, key, user_id) VALUES ($1, 'p', 'P', 1) RETURNING id`, theirs)
+	w.exec(`UPDATE experiments SET project_id = $2 WHERE id = $1`, experiments[1], project)
+	for i, e := range experiments {
+		name := []string{"ours", "theirs"}[i]
+		w.exec(`UPDATE experiments SET labels = ARRAY[$2], config = config || jsonb_build_object('hyperparameters',
+			jsonb_build_object('h' || $2, '{"type": "const", "val": 1}'::jsonb)) WHERE id = $1`, e, name)
+		trial := w.trial(e, 0, 1)
+		w.attempt(trial, 1, 1)
+		w.keptIn(trial, 1+i)
+		w.exec(`INSERT INTO trial_summaries (trial_id, summary) VALUES ($1, jsonb_build_object('validation_metrics', jsonb_build_object('m' || $2, '{"type": "number"}'::jsonb)))
+			ON CONFLICT (trial_id) DO UPDATE SET summary = excluded.summary`, trial, name)
+		w.exec(`UPDATE experiments SET best_trial_id = $2 WHERE id = $1`, e, trial)
+		for _, kind := range []string{"COMMAND", "NOTEBOOK", "SHELL", "TENSORBOARD"} {
+			w.task(NewTask{ID: name + kind, Type: kind, Slots: 1})
+		}
+		w.exec(`INSERT INTO templates (name, workspace_id, owner_id, source, config) VALUES ($1, CASE WHEN $1 = 'ours' THEN 1 ELSE $2 END, 2, '{}', '{}')`, name, theirs)
+	}
+	w.exec(`UPDATE tasks SET workspace_id = $1 WHERE id LIKE 'theirs%' OR experiment_id = $2`, theirs, experiments[1])
+	return w, theirs, experiments
+}
+
+// TestListsKeepToTheirScope: no list shows a row of a workspace that is not in its scope,
+// and none shows anything without a scope. Each function of the store that takes a scope
+// has to be here.
+func TestListsKeepToTheirScope(t *testing.T) {
+	w, theirs, experiments := twoWorkspaces(t)
+	ctx := t.Context()
+	of := func(count func(experiment int) (int, error)) (sum int, err error) {
+		for _, e := range experiments {
+			n, err := count(e)
+			if sum += n; err != nil {
+				return sum, err
+			}
+		}
+		return sum, nil
+	}
+	lists := map[string]func(in auth.Scope) (int, error){
+		"Experiments":      func(in auth.Scope) (int, error) { return lenOf(w.db.Experiments(ctx, in, ExperimentFilter{}, 0, 10)) },
+		"CountExperiments": func(in auth.Scope) (int, error) { return w.db.CountExperiments(ctx, in, ExperimentFilter{}) },
+		"ExperimentHeads":  func(in auth.Scope) (int, error) { return lenOf(w.db.ExperimentHeads(ctx, in, ExperimentFilter{}, 10)) },
+		"SearchExperiments": func(in auth.Scope) (int, error) {
+			list, total, err := w.db.SearchExperiments(ctx, in, Search{}, 0, 10)
+			if total != len(list) {
+				t.Errorf("the search finds %d and lists %d", total, len(list))
+			}
+			return len(list), err
+		},
+		"CountSearched":    func(in auth.Scope) (int, error) { return w.db.CountSearched(ctx, in, Search{}) },
+		"ExperimentLabels": func(in auth.Scope) (int, error) { return lenOf(w.db.ExperimentLabels(ctx, in, 0)) },
+		"MetricsUsed":      func(in auth.Scope) (int, error) { return lenOf(w.db.MetricsUsed(ctx, in, 0)) },
+		"HParamsUsed":      func(in auth.Scope) (int, error) { return lenOf(w.db.HParamsUsed(ctx, in, 0)) },
+		"Trials": func(in auth.Scope) (int, error) {
+			return of(func(e int) (int, error) { return lenOf(w.db.Trials(ctx, in, TrialFilter{ExperimentID: e}, 0, 10)) })
+		},
+		"CountTrials": func(in auth.Scope) (int, error) {
+			return of(func(e int) (int, error) { return w.db.CountTrials(ctx, in, TrialFilter{ExperimentID: e}) })
+		},
+		"Checkpoints": func(in auth.Scope) (int, error) {
+			return of(func(e int) (int, error) {
+				return lenOf(w.db.Checkpoints(ctx, in, CheckpointFilter{ExperimentID: e}, 0, 10, 0))
+			})
+		},
+		"CountListed": func(in auth.Scope) (int, error) {
+			return of(func(e int) (int, error) { return w.db.CountListed(ctx, in, CheckpointFilter{ExperimentID: e}) })
+		},
+		"Tasks": func(in auth.Scope) (sum int, err error) {
+			for _, kind := range []string{"COMMAND", "NOTEBOOK", "SHELL", "TENSORBOARD"} {
+				n, err := lenOf(w.db.Tasks(ctx, in, TaskFilter{Type: kind}))
+				if sum += n; err != nil {
+					return sum, err
+				}
+			}
+			return sum, nil
+		},
+		"TaskCounts": func(in auth.Scope) (sum int, err error) {
+			counts, err := w.db.TaskCounts(ctx, in)
+			for _, n := range counts {
+				sum += n
+			}
+			return sum, err
+		},
+		"LiveAttempts": func(in auth.Scope) (int, error) { return lenOf(w.db.LiveAttempts(ctx, in)) },
+		"Holdings":     func(in auth.Scope) (int, error) { return lenOf(w.db.Holdings(ctx, in, "")) },
+		"Jobs":         func(in auth.Scope) (int, error) { return lenOf(w.db.Jobs(ctx, in, "")) },
+		"Templates":    func(in auth.Scope) (int, error) { return lenOf(w.db.Templates(ctx, in, TemplateFilter{})) },
+		"Projects":     func(in auth.Scope) (int, error) { return lenOf(w.db.Projects(ctx, in, ProjectFilter{})) },
+		"Workspaces":   func(in auth.Scope) (int, error) { return lenOf(w.db.Workspaces(ctx, in, WorkspaceFilter{})) },
+	}
+	for name, list := range lists {
+		count := func(in auth.Scope) int {
+			n, err := list(in)
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			return n
+		}
+		all, their, our := count(auth.Everywhere()), count(auth.Scope{Workspaces: []int{theirs}}), count(auth.Scope{Workspaces: []int{1}})
+		if their == 0 || our == 0 || their+our != all {
+			t.Errorf("%s: %d of ours, %d of theirs, %d in all", name, our, their, all)
+		}
+		if n := count(auth.Scope{}); n != 0 {
+			t.Errorf("%s: %d without a scope", name, n)
+		}
+	}
+	db := reflect.TypeFor[*DB]()
+	for i := range db.NumMethod() {
+		m := db.Method(i)
+		for in := range m.Type.NumIn() {
+			if m.Type.In(in) == reflect.TypeFor[auth.Scope]() && lists[m.Name] == nil {
+				t.Errorf("%s takes a scope, and this test does not ask what it lists", m.Name)
+			}
+		}
+	}
+}
+
+func lenOf[T any](list []T, err error) (int, error) { return len(list), err }
+
+// TestAQueueIsCountedWhole: how many jobs are ahead of one does not depend on who asks.
+func TestAQueueIsCountedWhole(t *testing.T) {
+	w, theirs, _ := twoWorkspaces(t)
+	ahead := func(in auth.Scope) map[string]int {
+		list, err := w.db.Jobs(t.Context(), in, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]int{}
+		for _, j := range list {
+			found[j.ID] = j.Ahead
+		}
+		return found
+	}
+	all := ahead(auth.Everywhere())
+	for id, n := range ahead(auth.Scope{Workspaces: []int{theirs}}) {
+		if all[id] != n {
+			t.Errorf("job %s has %d ahead of it, and %d for those who see a part", id, all[id], n)
+		}
+	}
+}
