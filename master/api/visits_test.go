@@ -297,7 +297,7 @@ func TestPagesInPlaceOfATask(t *testing.T) {
 	get := func(id string) answer { return c.get("/proxy/" + id + "/") }
 	get("00000000-0000-4000-8000-000000000000").says(404, "There is no task", "det notebook list")
 	p := v.make("determined", "notebooks")
-	get(p.id).says(503, "waits for its place")
+	get(p.id).says(503, "is queued")
 	if a := get(p.id); a.header.Get("Retry-After") == "" {
 		t.Error("it does not say when to come again")
 	}

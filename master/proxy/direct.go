@@ -22,7 +22,7 @@ func (p *Proxy) Direct(w http.ResponseWriter, r *http.Request, v Visitor) {
 	asked := tunnel.Asked(r.Header)
 	isTunnel := asked == v1.GatewayTunnel || asked == webSocket
 	if v.Err != nil && !isTunnel {
-		p.stranger(w, r, id, v.Err)
+		p.refuseAnonymous(w, r, id, v.Err)
 		return
 	}
 	t, ok := p.find(w, r)
@@ -31,7 +31,7 @@ func (p *Proxy) Direct(w http.ResponseWriter, r *http.Request, v Visitor) {
 	case t.kind() == v1.GatewayOfSSH:
 		p.shell(w, r, t, v, isTunnel)
 	case v.Err != nil:
-		p.stranger(w, r, id, v.Err)
+		p.refuseAnonymous(w, r, id, v.Err)
 	case !mayEnter(v.Who, t):
 		show(w, r, pageNotYours(t, v.Who.Username))
 	case v.Cookie:
@@ -40,12 +40,12 @@ func (p *Proxy) Direct(w http.ResponseWriter, r *http.Request, v Visitor) {
 		http.Redirect(w, r, withQuery(base(id), r.URL.RawQuery), http.StatusPermanentRedirect)
 	case absent(w, r, t):
 	default:
-		p.visit(w, r, t, v.Who.SessionID, p.forward(true))
+		p.serveSession(w, r, t, v.Who.SessionID, p.forward(true))
 	}
 }
 
-// stranger answers somebody who is nobody here. What is away is away for all.
-func (p *Proxy) stranger(w http.ResponseWriter, r *http.Request, id string, err error) {
+// refuseAnonymous answers a request without a valid session. An unavailable database is reported as such.
+func (p *Proxy) refuseAnonymous(w http.ResponseWriter, r *http.Request, id string, err error) {
 	if fault.Is(err, fault.Unauthenticated) {
 		show(w, r, pageSignIn(id))
 		return
@@ -67,7 +67,7 @@ func (p *Proxy) send(w http.ResponseWriter, r *http.Request, t Task, v Visitor) 
 	case t.kind() == v1.GatewayOfNone:
 		show(w, r, pageNothing(t))
 		return
-	case !confirmed && !byItsPerson(r.Header):
+	case !confirmed && !openedByUser(r.Header):
 		show(w, r, pageConfirm(t, withQuery(r.URL.EscapedPath(), r.URL.RawQuery), v.Proof(t.ID), p.origins.of(t.ID)))
 		return
 	}
@@ -83,12 +83,12 @@ func (p *Proxy) send(w http.ResponseWriter, r *http.Request, t Task, v Visitor) 
 	redirect(w, link)
 }
 
-// byItsPerson tells whether a browser says that its person opened this address: by
+// openedByUser tells whether a browser says that its user opened this address: by
 // typing it, or on a page of ours, in a window and not in a frame. Without that word
 // the request can be the doing of another page, a task's among them, to which the
 // browser adds the session's cookie. Over plain HTTP browsers say nothing, unless it
 // is to this machine.
-func byItsPerson(h http.Header) bool {
+func openedByUser(h http.Header) bool {
 	site := h.Get("Sec-Fetch-Site")
 	return (site == "same-origin" || site == "none") && h.Get("Sec-Fetch-Mode") == "navigate" && h.Get("Sec-Fetch-Dest") == "document"
 }

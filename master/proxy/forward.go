@@ -26,8 +26,8 @@ type targetKey struct{}
 
 // Why a gateway's answer is not the program's.
 var (
-	errStarting = errors.New("the program has not answered yet")
-	errStranger = errors.New("what answers at the task's address is not its gateway")
+	errStarting   = errors.New("the program has not answered yet")
+	errNotGateway = errors.New("what answers at the task's address is not its gateway")
 )
 
 // forward passes a request on to a task's gateway, in place or on the tasks' origin.
@@ -94,7 +94,7 @@ func (p *Proxy) admit(resp *http.Response, to target) error {
 	case v1.GatewayStarting:
 		return errStarting
 	default:
-		return errStranger
+		return errNotGateway
 	}
 	confine(resp.Header, to.task.ID)
 	policy := frames(p.origins.Master)
@@ -182,7 +182,7 @@ func (p *Proxy) ask(ctx context.Context, to target, req *http.Request) (net.Conn
 	return tunnel.Dial(within, conn, req)
 }
 
-// join carries bytes until both sides are done or the visit ends.
+// join carries bytes until both sides are done or the connection is closed.
 func (p *Proxy) join(ctx context.Context, client, task net.Conn) {
 	stop := context.AfterFunc(ctx, func() { _ = client.Close(); _ = task.Close() })
 	defer stop()

@@ -12,38 +12,37 @@ import (
 )
 
 const (
-	// lookAfter is the time between two looks at what is open.
-	lookAfter = 3 * time.Second
-	// lookWithin bounds a look.
-	lookWithin = 5 * time.Second
+	// checkEvery is the time between two checks of what is open.
+	checkEvery = 3 * time.Second
+	// checkTimeout bounds a check.
+	checkTimeout = 5 * time.Second
 )
 
-// A visit is a request under way: for a moment, or for as long as a tunnel is open.
-type visit struct {
+// A connection is a request or a tunnel that is open.
+type connection struct {
 	cancel context.CancelCauseFunc
-	who    admission
+	who    access
 	tunnel bool // it ends when somebody ends it
 	began  time.Time
 }
 
-// An admission is what a visit stands on.
-type admission struct {
+// An access is what a connection is allowed by.
+type access struct {
 	task, attempt string
-	// session is whose visit it is; 0 for a tunnel that is open to everybody.
+	// session is that of the user; 0 for a tunnel without a sign-in.
 	session int64
-	// address is where a visit without a session comes from.
+	// address is that of a client without a session.
 	address string
 }
 
-// A standing is how things are now: the tasks and sessions of visits, of those that
-// there still are.
-type standing struct {
+// An accessState has the tasks and sessions of open connections that still exist.
+type accessState struct {
 	tasks    map[string]Task
 	sessions map[int64]auth.Who
 }
 
-// stands says why a visit may not go on.
-func (a admission) stands(now standing) error {
+// valid says why a connection must be closed.
+func (a access) valid(now accessState) error {
 	t, ok := now.tasks[a.task]
 	switch {
 	case !ok:
@@ -65,63 +64,63 @@ func (a admission) stands(now standing) error {
 	return nil
 }
 
-// live is the list of visits. Those with a session and those without are counted
-// apart, so that strangers use up no place of the people whose the tasks are.
+// live is the list of connections. Those with a session and those without are counted
+// apart, so that anonymous tunnels leave the limits of signed-in users alone.
 type live struct {
 	mu     sync.Mutex
-	open   map[*visit]struct{}
-	counts map[place]int
+	open   map[*connection]struct{}
+	counts map[limitKey]int
 	closed bool
 	idle   chan struct{} // closed when it is closed and empty
 }
 
-// A place is what visits are counted by.
-type place struct {
-	stranger bool   // without a session
-	task     string // "" for all
-	address  string // of strangers; "" for all
+// A limitKey is what connections are counted by.
+type limitKey struct {
+	anonymous bool   // without a session
+	task      string // "" for all
+	address   string // of anonymous clients; "" for all
 }
 
 func newLive() *live {
-	return &live{open: map[*visit]struct{}{}, counts: map[place]int{}, idle: make(chan struct{})}
+	return &live{open: map[*connection]struct{}{}, counts: map[limitKey]int{}, idle: make(chan struct{})}
 }
 
-// Limits on what is open at once: of visits with a session, and of tunnels without.
+// Limits on what is open at once: with a session, and tunnels without one.
 const (
-	maxOpen                   = 12_288
-	maxPerTask                = 1_024
-	maxStrangers              = 4_096
-	maxStrangersPerTask       = 256
-	maxStrangersPerAddress    = 256
-	maxStrangersOfAddressHere = 32 // to one task
+	maxOpen                       = 12_288
+	maxPerTask                    = 1_024
+	maxAnonymous                  = 4_096
+	maxAnonymousPerTask           = 256
+	maxAnonymousPerAddress        = 256
+	maxAnonymousPerAddressAndTask = 32 // to one task
 )
 
-// places lists what a visit counts towards, and how many may be there.
-func (a admission) places() map[place]int {
+// limits lists what a connection counts towards, with the limit of each.
+func (a access) limits() map[limitKey]int {
 	if a.session != 0 {
-		return map[place]int{{}: maxOpen, {task: a.task}: maxPerTask}
+		return map[limitKey]int{{}: maxOpen, {task: a.task}: maxPerTask}
 	}
-	return map[place]int{
-		{stranger: true}:                                   maxStrangers,
-		{stranger: true, task: a.task}:                     maxStrangersPerTask,
-		{stranger: true, address: a.address}:               maxStrangersPerAddress,
-		{stranger: true, task: a.task, address: a.address}: maxStrangersOfAddressHere,
+	return map[limitKey]int{
+		{anonymous: true}:                                   maxAnonymous,
+		{anonymous: true, task: a.task}:                     maxAnonymousPerTask,
+		{anonymous: true, address: a.address}:               maxAnonymousPerAddress,
+		{anonymous: true, task: a.task, address: a.address}: maxAnonymousPerAddressAndTask,
 	}
 }
 
 var errTooMany = fault.New(fault.TooMany, "too many connections are open to this task, or to all of them; close some")
 
-// errTooManyStrangers tells somebody who shows no token what helps.
-var errTooManyStrangers = fault.New(fault.TooMany, "too many tunnels without a sign-in are open to this shell, to all shells, or from your address; close some, or sign in (det user login)")
+// errTooManyAnonymous tells a client without a token what to do.
+var errTooManyAnonymous = fault.New(fault.TooMany, "too many tunnels without a sign-in are open to this shell, to all shells, or from your address; close some, or sign in (det user login)")
 
 // errStopping ends what is open when the master stops.
 var errStopping = fault.New(fault.Unavailable, "the master is stopping; try again")
 
-// begin adds a visit. Its context ends when it may not go on; the returned
-// function is called at its end.
-func (l *live) begin(ctx context.Context, who admission, tunnel bool) (context.Context, func(), error) {
+// begin adds a connection. Its context ends when the connection must be closed; the
+// caller calls the returned function at the end.
+func (l *live) begin(ctx context.Context, who access, tunnel bool) (context.Context, func(), error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	v := &visit{cancel: cancel, who: who, tunnel: tunnel, began: time.Now()}
+	v := &connection{cancel: cancel, who: who, tunnel: tunnel, began: time.Now()}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -131,20 +130,20 @@ func (l *live) begin(ctx context.Context, who admission, tunnel bool) (context.C
 	case l.full(who):
 		cancel(nil)
 		if who.session == 0 {
-			return nil, nil, errTooManyStrangers
+			return nil, nil, errTooManyAnonymous
 		}
 		return nil, nil, errTooMany
 	}
 	l.open[v] = struct{}{}
-	for p := range who.places() {
+	for p := range who.limits() {
 		l.counts[p]++
 	}
 	return ctx, func() { l.end(v) }, nil
 }
 
-// full tells whether a visit finds no place.
-func (l *live) full(who admission) bool {
-	for p, limit := range who.places() {
+// full tells whether a limit is reached.
+func (l *live) full(who access) bool {
+	for p, limit := range who.limits() {
 		if l.counts[p] >= limit {
 			return true
 		}
@@ -152,7 +151,7 @@ func (l *live) full(who admission) bool {
 	return false
 }
 
-func (l *live) end(v *visit) {
+func (l *live) end(v *connection) {
 	v.cancel(nil)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -160,7 +159,7 @@ func (l *live) end(v *visit) {
 		return
 	}
 	delete(l.open, v)
-	for p := range v.who.places() {
+	for p := range v.who.limits() {
 		if l.counts[p]--; l.counts[p] == 0 {
 			delete(l.counts, p)
 		}
@@ -170,11 +169,11 @@ func (l *live) end(v *visit) {
 	}
 }
 
-// old lists the visits that began before a time.
-func (l *live) old(before time.Time) []*visit {
+// old lists the connections that began before a time.
+func (l *live) old(before time.Time) []*connection {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var list []*visit
+	var list []*connection
 	for v := range l.open {
 		if v.began.Before(before) {
 			list = append(list, v)
@@ -183,10 +182,10 @@ func (l *live) old(before time.Time) []*visit {
 	return list
 }
 
-// look ends the visits that may not go on. It asks twice, whatever their number; a
-// database that is away ends nothing.
-func (l *live) look(ctx context.Context, dir Directory) error {
-	list := l.old(time.Now().Add(-lookAfter / 2))
+// check closes the connections that are no longer allowed. It makes two queries, whatever
+// their number; an unavailable database closes nothing.
+func (l *live) check(ctx context.Context, dir Directory) error {
+	list := l.old(time.Now().Add(-checkEvery / 2))
 	if len(list) == 0 {
 		return nil
 	}
@@ -197,9 +196,9 @@ func (l *live) look(ctx context.Context, dir Directory) error {
 			sessions[v.who.session] = true
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookWithin)
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	var now standing
+	var now accessState
 	var err error
 	if now.tasks, err = dir.VisitTasks(ctx, slices.Collect(maps.Keys(tasks))); err != nil {
 		return err
@@ -208,7 +207,7 @@ func (l *live) look(ctx context.Context, dir Directory) error {
 		return err
 	}
 	for _, v := range list {
-		if err := v.who.stands(now); err != nil {
+		if err := v.who.valid(now); err != nil {
 			v.cancel(err)
 		}
 	}
@@ -222,8 +221,8 @@ func (l *live) count() int {
 	return len(l.open)
 }
 
-// close takes no more visits and ends the tunnels; with all it ends the requests
-// too. The channel says when everything has ended.
+// close accepts no more connections and ends the tunnels; with all it ends the requests
+// too. The channel is closed when everything has ended.
 func (l *live) close(why error, all bool) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 // fakeDirectory knows tasks and sessions, counts how often it is asked, and may be away.
 type fakeDirectory struct {
 	Directory
-	standing
+	accessState
 	asked int
 	err   error
 }
@@ -33,7 +33,7 @@ func TestWhatIsOpenEndsWithTheRight(t *testing.T) {
 	l := newLive()
 	begin := func(task, attempt string, session int64) context.Context {
 		t.Helper()
-		ctx, end, err := l.begin(t.Context(), admission{task: task, attempt: attempt, session: session}, true)
+		ctx, end, err := l.begin(t.Context(), access{task: task, attempt: attempt, session: session}, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +43,7 @@ func TestWhatIsOpenEndsWithTheRight(t *testing.T) {
 		}
 		return ctx
 	}
-	dir := &fakeDirectory{standing: standing{
+	dir := &fakeDirectory{accessState: accessState{
 		tasks: map[string]Task{"a": {ID: "a", OwnerID: 2, AllocationID: "a.1"}, "over": {ID: "over", OwnerID: 2, AllocationID: "over.1", Over: true},
 			"again": {ID: "again", OwnerID: 2, AllocationID: "again.2"}, "orphan": {ID: "orphan", OwnerID: 3, AllocationID: "orphan.1", OwnerGone: true}},
 		sessions: map[int64]auth.Who{1: {UserID: 2, SessionID: 1}, 2: {UserID: 9, SessionID: 2}, 3: {UserID: 1, Admin: true, SessionID: 3}},
@@ -55,7 +55,7 @@ func TestWhatIsOpenEndsWithTheRight(t *testing.T) {
 		"a tunnel to a shell whose owner is deactivated": begin("orphan", "orphan.1", 0),
 	}
 	dir.err = fault.New(fault.Unavailable, "the database is away")
-	if err := l.look(t.Context(), dir); !fault.Is(err, fault.Unavailable) {
+	if err := l.check(t.Context(), dir); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("with the database away: %v", err)
 	}
 	for what, ctx := range shut {
@@ -64,8 +64,8 @@ func TestWhatIsOpenEndsWithTheRight(t *testing.T) {
 		}
 	}
 	dir.err, dir.asked = nil, 0
-	if err := l.look(t.Context(), dir); err != nil || dir.asked != 2 {
-		t.Errorf("%d visits cost %d questions: %v", len(l.open), dir.asked, err)
+	if err := l.check(t.Context(), dir); err != nil || dir.asked != 2 {
+		t.Errorf("%d connections cost %d queries: %v", len(l.open), dir.asked, err)
 	}
 	for what, ctx := range shut {
 		if !errors.As(context.Cause(ctx), new(*fault.Fault)) {
@@ -77,7 +77,7 @@ func TestWhatIsOpenEndsWithTheRight(t *testing.T) {
 			t.Errorf("it was ended: %v", context.Cause(ctx))
 		}
 	}
-	request, _, err := l.begin(t.Context(), admission{task: "task"}, false)
+	request, _, err := l.begin(t.Context(), access{task: "task"}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestWhatIsOpenEndsWithTheRight(t *testing.T) {
 	if !errors.Is(context.Cause(request), errStopping) {
 		t.Error("the moment does not end")
 	}
-	if _, _, err := l.begin(t.Context(), admission{task: "task"}, false); !fault.Is(err, fault.Unavailable) {
+	if _, _, err := l.begin(t.Context(), access{task: "task"}, false); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("it begins while the master stops: %v", err)
 	}
 	for v := range l.open {
@@ -101,10 +101,10 @@ func TestWhatIsOpenEndsWithTheRight(t *testing.T) {
 	}
 }
 
-// fill begins visits until there is no place, and says how many there were.
-func fill(t *testing.T, l *live, next func(n int) admission) int {
+// fill begins connections until a limit is reached, and says how many there were.
+func fill(t *testing.T, l *live, next func(n int) access) int {
 	t.Helper()
-	for n := range maxOpen + maxStrangers {
+	for n := range maxOpen + maxAnonymous {
 		if _, _, err := l.begin(t.Context(), next(n), false); err != nil {
 			if !fault.Is(err, fault.TooMany) {
 				t.Fatal(err)
@@ -118,10 +118,10 @@ func fill(t *testing.T, l *live, next func(n int) admission) int {
 
 func TestNobodyOpensTooMuch(t *testing.T) {
 	l := newLive()
-	if n := fill(t, l, func(int) admission { return admission{task: "a", session: 1} }); n != maxPerTask {
-		t.Errorf("%d visits of one task", n)
+	if n := fill(t, l, func(int) access { return access{task: "a", session: 1} }); n != maxPerTask {
+		t.Errorf("%d connections of one task", n)
 	}
-	if _, _, err := l.begin(t.Context(), admission{task: "b", session: 1}, false); err != nil {
+	if _, _, err := l.begin(t.Context(), access{task: "b", session: 1}, false); err != nil {
 		t.Errorf("another task: %v", err)
 	}
 }
@@ -130,24 +130,24 @@ func TestNobodyOpensTooMuch(t *testing.T) {
 // neither at one task nor at all of them.
 func TestStrangersTakeNoPlaces(t *testing.T) {
 	l := newLive()
-	if n := fill(t, l, func(int) admission { return admission{task: "a", address: "192.0.2.1"} }); n != maxStrangersOfAddressHere {
+	if n := fill(t, l, func(int) access { return access{task: "a", address: "192.0.2.1"} }); n != maxAnonymousPerAddressAndTask {
 		t.Errorf("one address has %d tunnels to one task", n)
 	}
-	if n := fill(t, l, func(n int) admission { return admission{task: fmt.Sprint(n), address: "192.0.2.1"} }); n != maxStrangersPerAddress-maxStrangersOfAddressHere {
+	if n := fill(t, l, func(n int) access { return access{task: fmt.Sprint(n), address: "192.0.2.1"} }); n != maxAnonymousPerAddress-maxAnonymousPerAddressAndTask {
 		t.Errorf("one address has %d tunnels to other tasks", n)
 	}
-	if n := fill(t, l, func(n int) admission { return admission{task: "a", address: fmt.Sprint(n)} }); n != maxStrangersPerTask-maxStrangersOfAddressHere {
+	if n := fill(t, l, func(n int) access { return access{task: "a", address: fmt.Sprint(n)} }); n != maxAnonymousPerTask-maxAnonymousPerAddressAndTask {
 		t.Errorf("other addresses have %d tunnels to one task", n)
 	}
-	fill(t, l, func(n int) admission { return admission{task: fmt.Sprint(n), address: fmt.Sprint(n)} })
-	if n := len(l.open); n != maxStrangers {
-		t.Errorf("strangers have %d tunnels", n)
+	fill(t, l, func(n int) access { return access{task: fmt.Sprint(n), address: fmt.Sprint(n)} })
+	if n := len(l.open); n != maxAnonymous {
+		t.Errorf("anonymous clients have %d tunnels", n)
 	}
-	if n := fill(t, l, func(int) admission { return admission{task: "a", session: 1} }); n != maxPerTask {
-		t.Errorf("beside them the owner has %d visits", n)
+	if n := fill(t, l, func(int) access { return access{task: "a", session: 1} }); n != maxPerTask {
+		t.Errorf("beside them the owner has %d connections", n)
 	}
-	if n := fill(t, l, func(n int) admission { return admission{task: fmt.Sprint(n), session: 1} }); n != maxOpen-maxPerTask {
-		t.Errorf("beside them everybody has %d visits", n)
+	if n := fill(t, l, func(n int) access { return access{task: fmt.Sprint(n), session: 1} }); n != maxOpen-maxPerTask {
+		t.Errorf("beside them everybody has %d connections", n)
 	}
 	for v := range l.open {
 		l.end(v)

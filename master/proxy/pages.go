@@ -13,7 +13,7 @@ import (
 	"github.com/detent-ml/detent/master/tunnel"
 )
 
-// A page is what a visitor gets in place of the task: for eyes as HTML, for
+// A page is what a browser gets instead of the task: for eyes as HTML, for
 // programs as the same error body that the API has.
 type page struct {
 	status int
@@ -131,7 +131,7 @@ func pageSignIn(id string) page {
 		Link: "/login?next=" + url.QueryEscape(base(id)), Label: "Sign in"}
 }
 
-// pageConfirm is for a browser of which nobody can tell whether its person opened the
+// pageConfirm is for a browser of which nobody can tell whether its user opened the
 // address, or another page did.
 func pageConfirm(t Task, action, proof, leads string) page {
 	return page{status: http.StatusForbidden, code: fault.Forbidden, Title: "Open this " + t.word() + "?",
@@ -179,7 +179,7 @@ func pageStarting(t Task) page {
 	p := page{status: http.StatusServiceUnavailable, code: fault.Unavailable, Again: 2, Title: "This " + t.word() + " is starting"}
 	switch t.State {
 	case "QUEUED":
-		p.Title, p.Text = "This "+t.word()+" waits for its place", t.Waiting
+		p.Title, p.Text = "This "+t.word()+" is queued", t.Waiting
 	case "PULLING":
 		p.Text = "Its image is being fetched."
 	case "TERMINATING":

@@ -24,7 +24,7 @@ const (
 	dialWithin = 5 * time.Second
 	// answerWithin is how long a program may think before it begins to answer.
 	answerWithin = 5 * time.Minute
-	// closeWithin is how long visits may take to end when the master stops.
+	// closeWithin is how long requests may take to end when the master stops.
 	closeWithin = 3 * time.Second
 )
 
@@ -53,12 +53,12 @@ func New(origins Origins, dir Directory, locate Locator, log *slog.Logger) (*Pro
 
 // Run looks after what is open until ctx ends, then closes it.
 func (p *Proxy) Run(ctx context.Context) {
-	tick := time.NewTicker(lookAfter)
+	tick := time.NewTicker(checkEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			if err := p.live.look(ctx, p.dir); err != nil {
+			if err := p.live.check(ctx, p.dir); err != nil {
 				p.log.Warn("could not check the sessions of open connections to tasks; retrying", "error", err)
 			}
 		case <-ctx.Done():
@@ -157,13 +157,13 @@ func refusal(err error) page {
 	return pageNoPath()
 }
 
-// visit passes a request on as a visit: it ends when its session is over or may not
+// serveSession passes a request on for a session: it ends when its session is over or may not
 // enter any more, when the attempt is over, or when the master stops.
-func (p *Proxy) visit(w http.ResponseWriter, r *http.Request, t Task, session int64, serve func(http.ResponseWriter, *http.Request, Task)) {
-	p.admitted(w, r, t, admission{task: t.ID, attempt: t.AllocationID, session: session}, serve)
+func (p *Proxy) serveSession(w http.ResponseWriter, r *http.Request, t Task, session int64, serve func(http.ResponseWriter, *http.Request, Task)) {
+	p.admitted(w, r, t, access{task: t.ID, attempt: t.AllocationID, session: session}, serve)
 }
 
-func (p *Proxy) admitted(w http.ResponseWriter, r *http.Request, t Task, who admission, serve func(http.ResponseWriter, *http.Request, Task)) {
+func (p *Proxy) admitted(w http.ResponseWriter, r *http.Request, t Task, who access, serve func(http.ResponseWriter, *http.Request, Task)) {
 	ctx, end, err := p.live.begin(r.Context(), who, tunnel.Asked(r.Header) != "")
 	if err != nil {
 		p.fail(w, r, err)

@@ -43,7 +43,7 @@ func (p *Proxy) shell(w http.ResponseWriter, r *http.Request, t Task, v Visitor,
 		show(w, r, pageOwnerGone(t))
 	case absent(w, r, t):
 	default:
-		p.admitted(w, r, t, admission{task: t.ID, attempt: t.AllocationID, session: session, address: v.Address}, p.bytes)
+		p.admitted(w, r, t, access{task: t.ID, attempt: t.AllocationID, session: session, address: v.Address}, p.bytes)
 	}
 }
 

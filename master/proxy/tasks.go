@@ -57,7 +57,7 @@ func (p *Proxy) serveTasks(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, withQuery(base(id), query), http.StatusPermanentRedirect)
 	case absent(w, r, t):
 	default:
-		p.visit(w, r, t, who.SessionID, p.forward(false))
+		p.serveSession(w, r, t, who.SessionID, p.forward(false))
 	}
 }
 
