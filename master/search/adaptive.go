@@ -109,7 +109,7 @@ func workers(c expconf.Searcher, budgets []int, i int) int {
 	return w
 }
 
-func (m *tournament) Start(r *Roster) {
+func (m *tournament) Start(r *TrialSet) {
 	for i, b := range m.brackets {
 		b.fill(r)
 		m.note(r, i)
@@ -117,25 +117,25 @@ func (m *tournament) Start(r *Roster) {
 }
 
 // note remembers whose trials the new ones are.
-func (m *tournament) note(r *Roster, bracket int) {
+func (m *tournament) note(r *TrialSet, bracket int) {
 	for len(m.of) < len(r.trials) {
 		m.of = append(m.of, bracket)
 	}
 }
 
-func (m *tournament) Validated(r *Roster, trial int, v Result) {
+func (m *tournament) Validated(r *TrialSet, trial int, v Result) {
 	i := m.of[trial]
 	m.brackets[i].validated(r, trial, v)
 	m.note(r, i)
 }
 
-func (m *tournament) Exited(r *Roster, trial int, reason string) {
+func (m *tournament) Exited(r *TrialSet, trial int, reason string) {
 	i := m.of[trial]
 	m.brackets[i].exited(r, trial, reason)
 	m.note(r, i)
 }
 
-func (m *tournament) Planned(*Roster) int {
+func (m *tournament) Planned(*TrialSet) int {
 	n := 0
 	for _, b := range m.brackets {
 		n += b.budget + b.invalid

@@ -38,7 +38,7 @@ func NewContinuation(config json.RawMessage) (Continuation, error) {
 type continuer interface {
 	// Continue takes back the ends of the trials that go on; changed says that the
 	// space of hyperparameters may be another one than before.
-	Continue(r *Roster, changed bool)
+	Continue(r *TrialSet, changed bool)
 }
 
 // CanContinue reports whether searches of this name can go on after their end.
@@ -63,7 +63,7 @@ func (s *Search) continued(e Event) error {
 		}
 		s.reconfigure(cfg)
 	}
-	m.Continue(&s.roster, len(body.Config) > 0)
+	m.Continue(&s.trialSet, len(body.Config) > 0)
 	return nil
 }
 
@@ -77,12 +77,12 @@ func (s *Search) reconfigure(cfg expconf.Config) {
 	if cfg.Searcher.Metric != s.name || sign != s.sign {
 		s.bestTrial, s.bestMetric = 0, nil
 	}
-	s.name, s.sign, s.gauge = cfg.Searcher.Metric, sign, newGauge(cfg)
-	s.roster.space, s.roster.chance, s.roster.layout = cfg.Hyperparameters, nil, nil
+	s.name, s.sign, s.lengthGauge = cfg.Searcher.Metric, sign, newGauge(cfg)
+	s.trialSet.space, s.trialSet.chance, s.trialSet.layout = cfg.Hyperparameters, nil, nil
 }
 
 // revive takes the end of a trial back.
-func (r *Roster) revive(trial int) {
+func (r *TrialSet) revive(trial int) {
 	t := r.trials[trial]
 	switch t.exited {
 	case "":
@@ -98,14 +98,14 @@ func (r *Roster) revive(trial int) {
 
 // redraw gives a trial the hyperparameters that it would have been made with if
 // the space had always been as it is now.
-func (r *Roster) redraw(trial int) {
+func (r *TrialSet) redraw(trial int) {
 	r.trials[trial].given = r.byChance()
 }
 
 // goOn takes back the ends of all trials that failed or were canceled. Of those
 // that are to train then, also of the ones that were wanted and never made, only
 // as many run at once as there are workers; 0 means all.
-func (r *Roster) goOn(workers int) {
+func (r *TrialSet) goOn(workers int) {
 	running := 0
 	r.waiting = 0
 	for n, t := range r.trials {
@@ -127,7 +127,7 @@ func (r *Roster) goOn(workers int) {
 // callNext is what follows when a trial has ended: the first of those that goOn lets
 // wait trains in its place. When it waited itself, nobody's place is free. False says
 // that the place is free and nobody waits for it.
-func (r *Roster) callNext(ended int) bool {
+func (r *TrialSet) callNext(ended int) bool {
 	if r.waiting == 0 {
 		return false
 	}

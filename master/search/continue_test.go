@@ -39,7 +39,7 @@ func TestPromisesOfContinuing(t *testing.T) {
 					switch canceled := more && rapid.IntRange(0, 30).Draw(r, "canceled") == 0; {
 					case canceled:
 						for trial := range s.Len() { // those that it then wants are never made
-							if s.roster.trials[trial].exited == "" && rapid.IntRange(0, 9).Draw(r, "made") > 0 {
+							if s.trialSet.trials[trial].exited == "" && rapid.IntRange(0, 9).Draw(r, "made") > 0 {
 								happen(event(s.Seq()+1, Exited, trial, Exit{Reason: lifecycle.ExitCanceled}))
 							}
 						}
@@ -51,7 +51,7 @@ func TestPromisesOfContinuing(t *testing.T) {
 						break lived
 					}
 					done := map[int]bool{}
-					for trial, x := range s.roster.trials {
+					for trial, x := range s.trialSet.trials {
 						done[trial] = x.exited == lifecycle.ExitDone
 					}
 					happen(event(s.Seq()+1, Continued, 0, Continuation{}))

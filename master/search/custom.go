@@ -97,9 +97,9 @@ func (m *outside) emit(e OutsideEvent) {
 	m.queue = append(m.queue, e)
 }
 
-func (m *outside) Start(*Roster) { m.emit(OutsideEvent{Initial: true}) }
+func (m *outside) Start(*TrialSet) { m.emit(OutsideEvent{Initial: true}) }
 
-func (m *outside) Validated(r *Roster, trial int, v Result) {
+func (m *outside) Validated(r *TrialSet, trial int, v Result) {
 	t := r.trials[trial]
 	name := m.names[trial]
 	if len(m.queue) < maxQueue { // the rest is bounded by what the program asked for
@@ -112,7 +112,7 @@ func (m *outside) Validated(r *Roster, trial int, v Result) {
 	r.Hold(trial)
 }
 
-func (m *outside) Exited(_ *Roster, trial int, reason string) {
+func (m *outside) Exited(_ *TrialSet, trial int, reason string) {
 	name := m.names[trial]
 	if reason != lifecycle.ExitDone && reason != lifecycle.ExitStopped {
 		m.emit(OutsideEvent{Exited: &OutsideTrial{Name: name, Reason: reason}})
@@ -120,7 +120,7 @@ func (m *outside) Exited(_ *Roster, trial int, reason string) {
 	m.emit(OutsideEvent{Closed: &OutsideTrial{Name: name}})
 }
 
-func (m *outside) Planned(r *Roster) int { return len(r.trials) }
+func (m *outside) Planned(r *TrialSet) int { return len(r.trials) }
 
 // status: as long as the program has not ended the search, more may come.
 func (m *outside) status() (done bool, v lifecycle.SearchStatus, why string) {
@@ -153,14 +153,14 @@ func (s *Search) told(e Event) error {
 		if op.Create != nil && m.full(1, len(op.Create.HParams)+len(op.Create.Name)) != "" {
 			continue
 		}
-		if wrong(op, m.standing(&s.roster), m.end != nil) == "" {
-			m.operate(&s.roster, op)
+		if wrong(op, m.standing(&s.trialSet), m.end != nil) == "" {
+			m.operate(&s.trialSet, op)
 		}
 	}
 	return nil
 }
 
-func (m *outside) operate(r *Roster, op Operation) {
+func (m *outside) operate(r *TrialSet, op Operation) {
 	switch {
 	case op.Create != nil:
 		trial := r.AddWith(told(op.Create.HParams))
@@ -192,7 +192,7 @@ type standing struct {
 }
 
 // standing finds a trial by the program's own name for it.
-func (m *outside) standing(r *Roster) func(name string) (standing, bool) {
+func (m *outside) standing(r *TrialSet) func(name string) (standing, bool) {
 	return func(name string) (standing, bool) {
 		trial, ok := m.ids[name]
 		if !ok {
@@ -311,7 +311,7 @@ func (s *Search) CheckOutside(ops Operations) string {
 		return "this search is not custom, so no program drives it"
 	}
 	changed, down := map[string]standing{}, m.end != nil
-	before := m.standing(&s.roster)
+	before := m.standing(&s.trialSet)
 	trial := func(name string) (standing, bool) {
 		if t, ok := changed[name]; ok {
 			return t, true

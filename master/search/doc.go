@@ -16,7 +16,7 @@
 // again.
 //
 // A Method is what tells searchers apart: one file each. All keep their trials
-// in a Roster, which draws hyperparameters (space.go) by chance or, with the
+// in a TrialSet, which draws hyperparameters (space.go) by chance or, with the
 // sampler tpe, near what did well (tpe.go). async_halving and adaptive_asha are
 // one or several brackets (halving.go).
 package search

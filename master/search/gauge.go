@@ -10,17 +10,17 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 )
 
-// gauge reads off a validation how much training it took, in the searcher's
+// lengthGauge reads off a validation how much training it took, in the searcher's
 // measure: a metric of that name where the program reports one, else what can be
 // counted from the steps.
-type gauge struct {
+type lengthGauge struct {
 	metric  string // named by time_metric: it must be there
 	unit    expconf.Unit
 	records int // per epoch
 }
 
-func newGauge(cfg expconf.Config) gauge {
-	g := gauge{records: cfg.RecordsPerEpoch}
+func newGauge(cfg expconf.Config) lengthGauge {
+	g := lengthGauge{records: cfg.RecordsPerEpoch}
 	_, measure := cfg.Searcher.FullLength()
 	if cfg.Searcher.MaxTime != nil {
 		g.metric = measure
@@ -31,7 +31,7 @@ func newGauge(cfg expconf.Config) gauge {
 }
 
 // at is how much training a validation took, or why that cannot be known.
-func (g gauge) at(v Validation, hparams func() map[string]any) (at float64, why string) {
+func (g lengthGauge) at(v Validation, hparams func() map[string]any) (at float64, why string) {
 	batch := 0.0
 	if g.unit == expconf.Records || g.unit == expconf.Epochs {
 		batch, _ = number(hparams()["global_batch_size"])

@@ -43,26 +43,26 @@ func (p *points) hparams(n int) map[string]any {
 	return assemble(p.space, p.axes, values)
 }
 
-func (m *grid) Start(r *Roster) {
+func (m *grid) Start(r *TrialSet) {
 	for range min(m.points.len(), m.workers) {
 		m.add(r)
 	}
 }
 
-func (m *grid) add(r *Roster) {
+func (m *grid) add(r *TrialSet) {
 	if len(r.trials) < m.points.len() {
 		r.AddWith(m.points)
 	}
 }
 
-func (m *grid) Validated(*Roster, int, Result) {}
+func (m *grid) Validated(*TrialSet, int, Result) {}
 
-func (m *grid) Exited(r *Roster, trial int, _ string) {
+func (m *grid) Exited(r *TrialSet, trial int, _ string) {
 	if !r.callNext(trial) {
 		m.add(r)
 	}
 }
 
-func (m *grid) Continue(r *Roster, _ bool) { r.goOn(m.workers) }
+func (m *grid) Continue(r *TrialSet, _ bool) { r.goOn(m.workers) }
 
-func (m *grid) Planned(*Roster) int { return m.points.len() }
+func (m *grid) Planned(*TrialSet) int { return m.points.len() }

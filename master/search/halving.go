@@ -31,7 +31,7 @@ type bracket struct {
 	growing bool // limit rises when the order of the best changes
 
 	created, invalid, running int
-	racers                    []*racer // by place, in the order of their making
+	entries                   []*rungEntry // by place, in the order of their making
 	places                    map[int]int
 }
 
@@ -49,8 +49,8 @@ type score struct {
 	place  int
 }
 
-// A racer is a trial as its bracket sees it.
-type racer struct {
+// A rungEntry is a trial as its bracket sees it.
+type rungEntry struct {
 	trial  int
 	rung   int       // that it trains to, or waits at
 	state  int8      // one of those below
@@ -81,7 +81,7 @@ func newBracket(rungs int, divisor, full float64, budget, workers int) *bracket 
 }
 
 // fill finds jobs for idle workers, and closes rungs that nobody leaves any more.
-func (b *bracket) fill(r *Roster) {
+func (b *bracket) fill(r *TrialSet) {
 	for b.running < b.workers {
 		if level, place := b.promotable(); place >= 0 {
 			b.promote(r, level, place)
@@ -96,13 +96,13 @@ func (b *bracket) fill(r *Roster) {
 
 // create makes a trial. One that replaces another may come when rungs were closed
 // already: they open again, or it would wait at them for ever.
-func (b *bracket) create(r *Roster) {
+func (b *bracket) create(r *TrialSet) {
 	for i := range b.rungs {
 		b.rungs[i].closed = false
 	}
 	trial := r.Add()
-	b.places[trial] = len(b.racers)
-	b.racers = append(b.racers, &racer{trial: trial})
+	b.places[trial] = len(b.entries)
+	b.entries = append(b.entries, &rungEntry{trial: trial})
 	b.created++
 	b.running++
 	b.rungs[0].active++
@@ -134,7 +134,7 @@ func (b *bracket) promotable() (level, place int) {
 		g := &b.rungs[level]
 		for ; g.passed < b.keep(level); g.passed++ {
 			p := g.list[g.passed].place
-			if x := b.racers[p]; x.rung == level && x.state == waits && !g.closed {
+			if x := b.entries[p]; x.rung == level && x.state == waits && !g.closed {
 				return level, p
 			}
 		}
@@ -144,8 +144,8 @@ func (b *bracket) promotable() (level, place int) {
 
 // promote sends a waiting trial on. One that has ended meanwhile is judged by
 // what it had reached, without running.
-func (b *bracket) promote(r *Roster, level, place int) {
-	x := b.racers[place]
+func (b *bracket) promote(r *TrialSet, level, place int) {
+	x := b.entries[place]
 	x.rung = level + 1
 	if x.ending != "" {
 		b.insert(r, x.rung, score{x.final(), place})
@@ -160,8 +160,8 @@ func (b *bracket) promote(r *Roster, level, place int) {
 
 // advance judges a running trial by its newest report, at every rung that it has
 // passed with it.
-func (b *bracket) advance(r *Roster, place int) {
-	x := b.racers[place]
+func (b *bracket) advance(r *TrialSet, place int) {
+	x := b.entries[place]
 	for x.state == runs && x.heard && x.last.At >= b.rungs[x.rung].units {
 		level := x.rung
 		at := b.insert(r, level, score{x.last.Metric, place})
@@ -181,7 +181,7 @@ func (b *bracket) advance(r *Roster, place int) {
 }
 
 // rest ends a trial's running, to wait or for good.
-func (b *bracket) rest(r *Roster, x *racer, state int8) {
+func (b *bracket) rest(r *TrialSet, x *rungEntry, state int8) {
 	x.state = state
 	b.running--
 	b.rungs[x.rung].active--
@@ -195,7 +195,7 @@ func (b *bracket) rest(r *Roster, x *racer, state int8) {
 // insert records a result in a rung. Of equal ones the first goes on where trials
 // wait, because it is known longer; where they stop once, the last, because it
 // still runs.
-func (b *bracket) insert(r *Roster, level int, s score) (at int) {
+func (b *bracket) insert(r *TrialSet, level int, s score) (at int) {
 	g := &b.rungs[level]
 	at = sort.Search(len(g.list), func(i int) bool {
 		if b.waits {
@@ -205,7 +205,7 @@ func (b *bracket) insert(r *Roster, level int, s score) (at int) {
 	})
 	g.list = slices.Insert(g.list, at, s)
 	g.passed = min(g.passed, at)
-	x := b.racers[s.place]
+	x := b.entries[s.place]
 	r.Learn(x.trial, g.units, s.metric)
 	if b.growing {
 		x.marks = append(x.marks, s.metric)
@@ -217,7 +217,7 @@ func (b *bracket) insert(r *Roster, level int, s score) (at int) {
 }
 
 // close stops those that wait at rungs where no result will come any more.
-func (b *bracket) close(r *Roster) {
+func (b *bracket) close(r *TrialSet) {
 	if !b.waits || b.created-b.invalid < b.budget {
 		return
 	}
@@ -234,7 +234,7 @@ func (b *bracket) close(r *Roster) {
 		}
 		g.closed = true
 		for _, s := range g.list {
-			if x := b.racers[s.place]; x.rung == level && x.state == waits {
+			if x := b.entries[s.place]; x.rung == level && x.state == waits {
 				if x.state = over; x.ending == "" {
 					r.Stop(x.trial)
 				}
@@ -243,9 +243,9 @@ func (b *bracket) close(r *Roster) {
 	}
 }
 
-func (b *bracket) validated(r *Roster, trial int, v Result) {
+func (b *bracket) validated(r *TrialSet, trial int, v Result) {
 	place := b.places[trial]
-	x := b.racers[place]
+	x := b.entries[place]
 	x.last, x.heard = v, true
 	if b.growing && len(x.curve) < maxCurve {
 		x.curve = append(x.curve, v.Metric)
@@ -260,9 +260,9 @@ func (b *bracket) validated(r *Roster, trial int, v Result) {
 // exited: a trial that ended by itself has its last result in the rung it trained
 // to, one that failed the worst there is. One with invalid hyperparameters never
 // was.
-func (b *bracket) exited(r *Roster, trial int, reason string) {
+func (b *bracket) exited(r *TrialSet, trial int, reason string) {
 	place := b.places[trial]
-	x := b.racers[place]
+	x := b.entries[place]
 	x.ending = reason
 	invalid := reason == lifecycle.ExitInvalidHP && r.replaceable(b.invalid, b.budget)
 	if x.state == over || x.state == waits && !invalid {
@@ -286,7 +286,7 @@ func (b *bracket) exited(r *Roster, trial int, reason string) {
 }
 
 // final is what a trial that ended counts as.
-func (x *racer) final() float64 {
+func (x *rungEntry) final() float64 {
 	if x.ending == lifecycle.ExitDone && x.heard {
 		return x.last.Metric
 	}

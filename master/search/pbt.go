@@ -47,20 +47,20 @@ func newPopulation(c expconf.Searcher) *population {
 	return m
 }
 
-func (m *population) Start(r *Roster) {
+func (m *population) Start(r *TrialSet) {
 	for range m.size {
 		m.join(r, r.Add())
 	}
 }
 
-func (m *population) join(r *Roster, trial int) {
+func (m *population) join(r *TrialSet, trial int) {
 	x := &member{trial: trial, target: m.length}
 	m.members = append(m.members, x)
 	m.of[trial] = x
 	r.Release(trial, x.target)
 }
 
-func (m *population) Validated(r *Roster, trial int, v Result) {
+func (m *population) Validated(r *TrialSet, trial int, v Result) {
 	x := m.of[trial]
 	if x.in || v.At < float64(x.target) {
 		return
@@ -74,10 +74,10 @@ func (m *population) Validated(r *Roster, trial int, v Result) {
 }
 
 // Left: its checkpoint of this round is there.
-func (m *population) Left(r *Roster, _ int) { m.turn(r) }
+func (m *population) Left(r *TrialSet, _ int) { m.turn(r) }
 
 // Exited: who ended is the worst from then on, and is never copied.
-func (m *population) Exited(r *Roster, trial int, reason string) {
+func (m *population) Exited(r *TrialSet, trial int, reason string) {
 	x := m.of[trial]
 	if reason == lifecycle.ExitInvalidHP && m.round == 0 && r.replaceable(m.invalid, m.size) {
 		m.invalid++
@@ -90,7 +90,7 @@ func (m *population) Exited(r *Roster, trial int, reason string) {
 }
 
 // turn begins the next round when everybody is through this one.
-func (m *population) turn(r *Roster) {
+func (m *population) turn(r *TrialSet) {
 	for _, x := range m.members {
 		if !x.gone && (!x.in || !r.trials[x.trial].left) {
 			return
@@ -135,7 +135,7 @@ func (m *population) turn(r *Roster) {
 }
 
 // copy makes a trial from the checkpoint of another.
-func (m *population) copy(r *Roster, original int) {
+func (m *population) copy(r *TrialSet, original int) {
 	n := len(r.trials)
 	rng := r.rng(n)
 	hparams, before := make(map[string]any, len(r.space)), r.hparams(original)
@@ -175,6 +175,6 @@ func (m *population) shift(p expconf.Hyperparameter, value any, down bool) any {
 	return value
 }
 
-func (m *population) Planned(*Roster) int {
+func (m *population) Planned(*TrialSet) int {
 	return m.size + m.invalid + (m.rounds-1)*int(m.truncate*float64(m.size))
 }

@@ -21,9 +21,9 @@ const (
 
 // settled reports whether the order at the highest rung is that of the one below.
 func (b *bracket) settled() bool {
-	var now []*racer
+	var now []*rungEntry
 	for _, s := range b.rungs[b.limit].list {
-		if x := b.racers[s.place]; len(now) < compared && !math.IsInf(s.metric, 0) && len(x.marks) > b.limit {
+		if x := b.entries[s.place]; len(now) < compared && !math.IsInf(s.metric, 0) && len(x.marks) > b.limit {
 			now = append(now, x)
 		}
 	}
@@ -46,7 +46,7 @@ func (b *bracket) settled() bool {
 // the median of how far they are apart now. A high quantile, which would be the
 // cautious choice where all curves are alike, is that of the few that swing
 // wildly: with it everything counts as noise, and no rung is ever opened.
-func (b *bracket) noise(now []*racer) float64 {
+func (b *bracket) noise(now []*rungEntry) float64 {
 	var apart []float64
 	for i, x := range now {
 		for _, y := range now[:i] {

@@ -41,7 +41,7 @@ hyperparameters:
 func wantsToRun(s *Search) int {
 	n := 0
 	for i, w := range s.Wanted() {
-		if !w.Stop && !w.Hold && w.Fail == "" && s.roster.trials[i].exited == "" {
+		if !w.Stop && !w.Hold && w.Fail == "" && s.trialSet.trials[i].exited == "" {
 			n++
 		}
 	}
@@ -52,7 +52,7 @@ func wantsToRun(s *Search) int {
 // all have.
 func next(r *rapid.T, s *Search, steps map[int]int) (Event, bool) {
 	var live []int
-	for i, t := range s.roster.trials {
+	for i, t := range s.trialSet.trials {
 		if t.exited == "" {
 			live = append(live, i)
 		}

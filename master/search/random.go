@@ -14,23 +14,23 @@ type random struct {
 	best    []float64 // of each trial
 }
 
-func (m *random) Start(r *Roster) {
+func (m *random) Start(r *TrialSet) {
 	for range min(m.trials, m.workers) {
 		m.add(r)
 	}
 }
 
-func (m *random) add(r *Roster) {
+func (m *random) add(r *TrialSet) {
 	r.Add()
 	m.best = append(m.best, math.Inf(1))
 }
 
-func (m *random) Validated(_ *Roster, trial int, v Result) {
+func (m *random) Validated(_ *TrialSet, trial int, v Result) {
 	m.best[trial] = min(m.best[trial], v.Metric)
 }
 
 // Exited makes the next trial. One with invalid hyperparameters does not count.
-func (m *random) Exited(r *Roster, trial int, reason string) {
+func (m *random) Exited(r *TrialSet, trial int, reason string) {
 	if reason == lifecycle.ExitInvalidHP && r.replaceable(m.invalid, m.trials) {
 		m.invalid++
 	} else if reason != lifecycle.ExitInvalidHP {
@@ -41,6 +41,6 @@ func (m *random) Exited(r *Roster, trial int, reason string) {
 	}
 }
 
-func (m *random) Continue(r *Roster, _ bool) { r.goOn(m.workers) }
+func (m *random) Continue(r *TrialSet, _ bool) { r.goOn(m.workers) }
 
-func (m *random) Planned(*Roster) int { return m.trials + m.invalid }
+func (m *random) Planned(*TrialSet) int { return m.trials + m.invalid }

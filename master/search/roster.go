@@ -6,8 +6,8 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 )
 
-// Roster is the list of a search's trials, and where new ones come from.
-type Roster struct {
+// TrialSet is the list of a search's trials, and where new ones come from.
+type TrialSet struct {
 	seed   int64
 	space  expconf.Hyperparameters
 	model  *model // nil: hyperparameters are drawn by chance alone
@@ -31,7 +31,7 @@ type entry struct {
 	exited string
 }
 
-func (r *Roster) get(trial int) *entry {
+func (r *TrialSet) get(trial int) *entry {
 	if trial < 0 || trial >= len(r.trials) {
 		return nil
 	}
@@ -39,10 +39,10 @@ func (r *Roster) get(trial int) *entry {
 }
 
 // rng is the source of everything that is random about a trial.
-func (r *Roster) rng(trial int) *rand.Rand { return rngOf(r.seed, trial) }
+func (r *TrialSet) rng(trial int) *rand.Rand { return rngOf(r.seed, trial) }
 
 // byChance gives what is drawn from the space alone.
-func (r *Roster) byChance() *drawn {
+func (r *TrialSet) byChance() *drawn {
 	if r.chance == nil {
 		r.chance = &drawn{seed: r.seed, space: r.space}
 	}
@@ -50,18 +50,18 @@ func (r *Roster) byChance() *drawn {
 }
 
 // pack gives what has to be remembered.
-func (r *Roster) pack(hparams map[string]any) packed {
+func (r *TrialSet) pack(hparams map[string]any) packed {
 	if r.layout == nil {
 		r.layout = newLayout(r.space)
 	}
 	return r.layout.pack(hparams)
 }
 
-func (r *Roster) hparams(trial int) map[string]any { return r.trials[trial].given.hparams(trial) }
+func (r *TrialSet) hparams(trial int) map[string]any { return r.trials[trial].given.hparams(trial) }
 
 // Add makes the next trial with hyperparameters drawn from the space, and
 // returns its number.
-func (r *Roster) Add() int {
+func (r *TrialSet) Add() int {
 	n := len(r.trials)
 	rng := r.rng(n)
 	e := &entry{seed: int64(rng.Uint32() >> 1)}
@@ -75,34 +75,34 @@ func (r *Roster) Add() int {
 }
 
 // AddWith makes the next trial with the given hyperparameters.
-func (r *Roster) AddWith(hparams given) int {
+func (r *TrialSet) AddWith(hparams given) int {
 	n := len(r.trials)
 	r.trials = append(r.trials, &entry{seed: int64(r.rng(n).Uint32() >> 1), given: hparams})
 	return n
 }
 
 // Stop says that a trial has run long enough.
-func (r *Roster) Stop(trial int) { r.trials[trial].stop, r.trials[trial].hold = true, false }
+func (r *TrialSet) Stop(trial int) { r.trials[trial].stop, r.trials[trial].hold = true, false }
 
 // Hold says that a trial is to wait with its checkpoint, its slots free.
-func (r *Roster) Hold(trial int) { r.trials[trial].hold, r.trials[trial].left = true, false }
+func (r *TrialSet) Hold(trial int) { r.trials[trial].hold, r.trials[trial].left = true, false }
 
 // Release lets a trial go on, until it has trained that long.
-func (r *Roster) Release(trial int, target int64) {
+func (r *TrialSet) Release(trial int, target int64) {
 	t := r.trials[trial]
 	t.hold, t.left, t.target = false, false, target
 }
 
 // Learn tells the model, if there is one, how a trial did at a level of
 // training. Results are compared with those of the same level.
-func (r *Roster) Learn(trial int, level, metric float64) {
+func (r *TrialSet) Learn(trial int, level, metric float64) {
 	if r.model != nil {
 		r.model.learn(trial, r.hparams(trial), level, metric)
 	}
 }
 
 // varied reports whether another draw could give other values.
-func (r *Roster) varied() bool {
+func (r *TrialSet) varied() bool {
 	varied := false
 	r.space.Walk(func(_ []string, p expconf.Hyperparameter) {
 		switch p.Type {
@@ -122,7 +122,7 @@ const maxReplacements = 20
 
 // replaceable reports whether one more trial with invalid hyperparameters is
 // replaced, of a search for so many trials.
-func (r *Roster) replaceable(invalid, trials int) bool {
+func (r *TrialSet) replaceable(invalid, trials int) bool {
 	return r.varied() && invalid < min(maxReplacements*trials, expconf.MaxTrials)
 }
 

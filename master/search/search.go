@@ -56,20 +56,20 @@ type Trial struct {
 
 // Method is what tells searchers apart: how they react to events.
 type Method interface {
-	// Start fills the roster before any event.
-	Start(r *Roster)
+	// Start fills the trialSet before any event.
+	Start(r *TrialSet)
 	// Validated is called for each result of a trial that is wanted to run or to
 	// wait.
-	Validated(r *Roster, trial int, v Result)
+	Validated(r *TrialSet, trial int, v Result)
 	// Exited is called once for each trial that ended.
-	Exited(r *Roster, trial int, reason string)
+	Exited(r *TrialSet, trial int, reason string)
 	// Planned is how many trials there will be, as far as that is known.
-	Planned(r *Roster) int
+	Planned(r *TrialSet) int
 }
 
 // Waiter is a Method that needs to know when a trial really waits.
 type Waiter interface {
-	Left(r *Roster, trial int)
+	Left(r *TrialSet, trial int)
 }
 
 // A Result is a validation as methods see it: smaller is better, and a metric
@@ -82,17 +82,17 @@ type Result struct {
 
 // Search is the state of one experiment's search.
 type Search struct {
-	method Method
-	roster Roster
-	seq    int64
-	broken string
+	method   Method
+	trialSet TrialSet
+	seq      int64
+	broken   string
 
-	name       string  // of the metric
-	sign       float64 // -1 where larger is better
-	judged     bool    // the method cannot do without the metric
-	gauge      gauge
-	bestTrial  int
-	bestMetric *float64
+	name        string  // of the metric
+	sign        float64 // -1 where larger is better
+	judged      bool    // the method cannot do without the metric
+	lengthGauge lengthGauge
+	bestTrial   int
+	bestMetric  *float64
 }
 
 // New is the search before anything happened.
@@ -100,12 +100,12 @@ func New(cfg expconf.Config, seed int64) (*Search, error) {
 	if err := cfg.ValidateSearch(); err != nil {
 		return nil, err
 	}
-	s := &Search{name: cfg.Searcher.Metric, sign: 1, gauge: newGauge(cfg), roster: Roster{seed: seed, space: cfg.Hyperparameters}}
+	s := &Search{name: cfg.Searcher.Metric, sign: 1, lengthGauge: newGauge(cfg), trialSet: TrialSet{seed: seed, space: cfg.Hyperparameters}}
 	if !cfg.Searcher.SmallerIsBetter {
 		s.sign = -1
 	}
 	if cfg.Searcher.Sampler == expconf.TPE {
-		s.roster.model = newModel(cfg.Hyperparameters)
+		s.trialSet.model = newModel(cfg.Hyperparameters)
 	}
 	c := cfg.Searcher
 	switch c.Name {
@@ -130,7 +130,7 @@ func New(cfg expconf.Config, seed int64) (*Search, error) {
 	case expconf.AsyncHalving, expconf.AdaptiveASHA, expconf.PBT, expconf.Custom:
 		s.judged = true
 	}
-	s.method.Start(&s.roster)
+	s.method.Start(&s.trialSet)
 	return s, nil
 }
 
@@ -151,7 +151,7 @@ func (s *Search) Apply(e Event) error {
 	case Continued:
 		return s.continued(e)
 	}
-	t := s.roster.get(e.Trial)
+	t := s.trialSet.get(e.Trial)
 	if t == nil {
 		return fmt.Errorf("search event %d is about trial %d, which does not exist", e.Seq, e.Trial)
 	}
@@ -172,7 +172,7 @@ func (s *Search) Apply(e Event) error {
 		if w, ok := s.method.(Waiter); t.hold && !t.left && t.exited == "" {
 			t.left = true
 			if ok {
-				w.Left(&s.roster, e.Trial)
+				w.Left(&s.trialSet, e.Trial)
 			}
 		}
 	default:
@@ -193,8 +193,8 @@ func (s *Search) validated(t *entry, trial int, v Validation) {
 	metric, why := s.metric(v)
 	if why == "" && s.judged {
 		var at float64
-		if at, why = s.gauge.at(v, func() map[string]any { return s.roster.hparams(trial) }); why == "" {
-			s.method.Validated(&s.roster, trial, Result{Metric: metric, At: at, Length: v.Length})
+		if at, why = s.lengthGauge.at(v, func() map[string]any { return s.trialSet.hparams(trial) }); why == "" {
+			s.method.Validated(&s.trialSet, trial, Result{Metric: metric, At: at, Length: v.Length})
 			return
 		}
 	}
@@ -202,7 +202,7 @@ func (s *Search) validated(t *entry, trial int, v Validation) {
 	case why != "" && s.judged:
 		t.fail = why
 	case why == "":
-		s.method.Validated(&s.roster, trial, Result{Metric: metric})
+		s.method.Validated(&s.trialSet, trial, Result{Metric: metric})
 	}
 }
 
@@ -211,14 +211,14 @@ func (s *Search) exited(t *entry, trial int, reason string) {
 		return
 	}
 	t.exited = reason
-	s.roster.ended++
+	s.trialSet.ended++
 	switch reason {
 	case lifecycle.ExitErrored:
-		s.roster.failed++
+		s.trialSet.failed++
 	case lifecycle.ExitCanceled:
-		s.roster.canceled++
+		s.trialSet.canceled++
 	}
-	s.method.Exited(&s.roster, trial, reason)
+	s.method.Exited(&s.trialSet, trial, reason)
 }
 
 // rank remembers the best result; of equal ones the first.
@@ -233,17 +233,17 @@ func (s *Search) rank(trial int, metric float64) {
 func (s *Search) Best() (trial int, metric *float64) { return s.bestTrial, s.bestMetric }
 
 // Len is how many trials should exist.
-func (s *Search) Len() int { return len(s.roster.trials) }
+func (s *Search) Len() int { return len(s.trialSet.trials) }
 
 // Trial is what is wanted of a trial, by its number.
 func (s *Search) Trial(number int) Trial {
-	t := s.roster.trials[number]
+	t := s.trialSet.trials[number]
 	return Trial{Number: number, Seed: t.seed, Stop: t.stop, Hold: t.hold, Left: t.left, Fail: t.fail,
 		Target: t.target, From: t.from, Ended: t.exited != ""}
 }
 
 // HParams are the hyperparameters of a trial.
-func (s *Search) HParams(number int) map[string]any { return s.roster.hparams(number) }
+func (s *Search) HParams(number int) map[string]any { return s.trialSet.hparams(number) }
 
 // Wanted lists the trials that should exist, by number.
 func (s *Search) Wanted() []Trial {
@@ -259,7 +259,7 @@ func (s *Search) Status() (lifecycle.SearchStatus, string) {
 	if s.broken != "" {
 		return lifecycle.SearchBroken, s.broken
 	}
-	r := &s.roster
+	r := &s.trialSet
 	if r.ended < len(r.trials) {
 		return lifecycle.Searching, ""
 	}
@@ -285,7 +285,7 @@ func failure(trials int) string {
 }
 
 // Planned is how many trials the search will have made in the end.
-func (s *Search) Planned() int { return max(s.method.Planned(&s.roster), s.Len()) }
+func (s *Search) Planned() int { return max(s.method.Planned(&s.trialSet), s.Len()) }
 
 // Progress is how far the search is, from 0 to 1, given how far its live trials
 // are by their own word (by number; missing is 0). A trial that ended counts
@@ -298,9 +298,9 @@ func (s *Search) Progress(trials map[int]float64) float64 {
 	if planned == 0 {
 		return 1
 	}
-	sum := float64(s.roster.ended)
+	sum := float64(s.trialSet.ended)
 	for number, fraction := range trials {
-		if t := s.roster.get(number); t != nil && t.exited == "" {
+		if t := s.trialSet.get(number); t != nil && t.exited == "" {
 			sum += min(max(fraction, 0), 1)
 		}
 	}
