@@ -93,7 +93,7 @@ func usesPriority(pools []v1.ResourcePool, name string) (bool, error) {
 	return false, fault.New(fault.NotFound, "there is no resource pool named %q", name)
 }
 
-// hidden stands for what of other people's jobs is not told.
+// hidden stands for what of other users' jobs is not told.
 const hidden = "***"
 
 func cells(j v1.RBACJob, byPriority bool) []any {

@@ -124,5 +124,5 @@ type NoRoom struct {
 	Reason string
 }
 
-// Error is for people.
+// Error is for users.
 func (e *NoRoom) Error() string { return e.Reason }

@@ -96,7 +96,7 @@ func attemptOf(row *store.LiveAllocation, wait time.Duration) lifecycle.Allocati
 	return a
 }
 
-// task moves a task that is no trial: a command, or one that people visit. For
+// task moves a task that is no trial: a command, or one that users open. For
 // those, being ended by somebody is the normal end, so the status tells who or
 // what wanted it.
 func (d *decider) task(t store.LiveTask) {

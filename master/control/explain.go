@@ -18,7 +18,7 @@ const errorLevel = 5
 
 // explain writes into the logs of tasks what their runners could not: why attempts
 // ended before there was one (an image that cannot be had, a job that Nomad
-// refuses), and that one failed on a device that is out of use. It is for people, so a line that is lost with its master is not written
+// refuses), and that one failed on a device that is out of use. It is for users, so a line that is lost with its master is not written
 // again; one that is written twice is stored once.
 func (t *term) explain(ctx context.Context, c *store.Changes) {
 	if t.cfg.Logs == nil {

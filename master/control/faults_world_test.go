@@ -189,7 +189,7 @@ func (w *troubledWorld) commands() {
 	}
 }
 
-// people and programs do what they do beside the probes.
+// users and programs do what they do beside the probes.
 func (w *troubledWorld) people() {
 	w.exec(`UPDATE collections SET events_at = now() WHERE events AND events_at IS NULL`)
 	w.exec(`UPDATE members SET claimed_at = now(), claimed_by = 'x', exited_at = now(), exit_code = 0 WHERE claimed_at IS NULL AND allocation_id IN

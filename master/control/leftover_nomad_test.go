@@ -129,7 +129,7 @@ func (b *farBench) orphaned() (experiment int, id, nomadAlloc string) {
 	}
 }
 
-// printed are the program's lines as people read them.
+// printed are the program's lines as users read them.
 func (b *farBench) printed(id string) (lines []string) {
 	b.t.Helper()
 	r, err := b.term.cfg.Logs.Reader(strings.TrimSuffix(id, ".1"), store.LogFilter{Sources: []string{"task"}})

@@ -201,7 +201,7 @@ func (d *decider) sort(in *input, a *store.LiveAllocation, o owner) {
 }
 
 // maxPlacements bounds those that a pass makes in a pool. The next pass finds the
-// others again: what people want meanwhile does not wait until thousands are stored.
+// others again: what users want meanwhile does not wait until thousands are stored.
 const maxPlacements = 1_000
 
 // pool runs the scheduler for one pool and takes its result over.

@@ -13,7 +13,7 @@ import (
 
 var simSeeds = flag.Int("sim", 3, "how many seeds the simulation tries")
 
-// TestSimulation lives a random life: people submit, pause, kill and delete,
+// TestSimulation lives a random life: users submit, pause, kill and delete,
 // programs end well and badly, nodes go, Nomad replaces and is doubted, calls
 // fail, leaders change. After every cycle the rows keep their promises, and when
 // the world calms down everything comes to an end. A failing seed is printed.

@@ -160,7 +160,7 @@ func (c Config) unhonouredResources(k *checker, can Capabilities) {
 
 func (c Config) unhonouredFeatures(k *checker, can Capabilities) {
 	for i, p := range c.LogPolicies {
-		k.when(p.Pattern != nil && !can.LogPolicies && !p.everybodys(), index("log_policies", i), "has no effect on this cluster yet", "")
+		k.when(p.Pattern != nil && !can.LogPolicies && !p.isDefault(), index("log_policies", i), "has no effect on this cluster yet", "")
 	}
 	k.when(c.RetentionPolicy != nil && c.RetentionPolicy.LogRetentionDays != nil && !can.LogRetention,
 		"retention_policy", "has no effect on this cluster yet: logs are kept", "")

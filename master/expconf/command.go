@@ -123,7 +123,7 @@ func (t *Duration) decode(d *decoder, n *node, path string) {
 
 // ParseCommand reads the document of a notebook, shell, command or TensorBoard.
 func ParseCommand(name string, src []byte) (RawCommand, Warnings, error) {
-	return parseCommand(name, src, ofPeople())
+	return parseCommand(name, src, userLimits())
 }
 
 func parseCommand(name string, src []byte, l limits) (RawCommand, Warnings, error) {
@@ -202,7 +202,7 @@ func (r *RawCommandResources) complete() CommandResources {
 
 // ParseCommandConfigJSON reads a completed configuration back.
 func ParseCommandConfigJSON(src []byte) (CommandConfig, error) {
-	raw, _, err := parseCommand("", src, ofStored())
+	raw, _, err := parseCommand("", src, storedLimits())
 	if err != nil {
 		return CommandConfig{}, err
 	}

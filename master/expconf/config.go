@@ -84,7 +84,7 @@ func (c *Config) UnmarshalJSON(src []byte) error {
 // ParseConfigJSON reads a completed configuration back, as it was stored. It
 // does not validate: what was valid under an older release stays readable.
 func ParseConfigJSON(src []byte) (Config, error) {
-	raw, _, err := parse("", src, ofStored())
+	raw, _, err := parse("", src, storedLimits())
 	if err != nil {
 		return Config{}, err
 	}

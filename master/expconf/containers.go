@@ -16,14 +16,14 @@ type ContainerLimits struct {
 	Devices      []string // open to resources.devices, written alike
 	Capabilities []string // open to add_capabilities
 	// Operators' are those of the cluster's own configuration, which need not be listed.
-	Operators ContainerGifts
+	Operators ContainerAdditions
 	// Reserved says which of the platform's own folders a mount at a path would
 	// take away; "" for none.
 	Reserved func(target string) string
 }
 
-// ContainerGifts is what operators put into every task.
-type ContainerGifts struct {
+// ContainerAdditions is what operators put into every task.
+type ContainerAdditions struct {
 	BindMounts   BindMounts
 	Devices      Devices
 	Capabilities []string

@@ -10,7 +10,7 @@ func limitsForTest() *ContainerLimits {
 	yes := true
 	return &ContainerLimits{
 		HostPaths: []string{"/data/*", "/scratch/"}, Devices: []string{"/dev/fuse"}, Capabilities: []string{"cap_ipc_lock"},
-		Operators: ContainerGifts{
+		Operators: ContainerAdditions{
 			BindMounts:   BindMounts{{HostPath: "/etc/site", ContainerPath: "/site", ReadOnly: &yes}},
 			Devices:      Devices{{HostPath: "/dev/kvm", ContainerPath: "/dev/kvm"}},
 			Capabilities: []string{"SYS_NICE"}, Storage: "/mnt/checkpoints",

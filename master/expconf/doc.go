@@ -1,4 +1,4 @@
-// Package expconf turns the YAML that people write about an experiment into
+// Package expconf turns the YAML that users write about an experiment into
 // the configuration that the rest of the platform acts on.
 //
 // Two types carry the two halves of that work. A Raw is what one document

@@ -126,7 +126,7 @@ func FuzzOverrides(f *testing.F) {
 		if err != nil {
 			return
 		}
-		root, problems := parseDocument("out.yaml", out, ofPeople())
+		root, problems := parseDocument("out.yaml", out, userLimits())
 		if len(problems) > 0 {
 			t.Fatalf("%v\n%s", Errors(problems), out)
 		}

@@ -27,7 +27,7 @@ type Length struct {
 	Units int64
 }
 
-// String prints the length for people: "5000 batches".
+// String prints the length for users: "5000 batches".
 func (l Length) String() string {
 	if l.Unit == Unitless {
 		return fmt.Sprint(l.Units)

@@ -64,7 +64,7 @@ func (k *checker) finite(path string, value, most float64) {
 	}
 }
 
-// short writes a number as people do.
+// short writes a number as users do.
 func short(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 
 // words bounds a list of words of a command line, or of names. What the kernel

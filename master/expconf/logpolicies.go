@@ -126,8 +126,8 @@ type LogPolicy struct {
 	Action  *LogAction `json:"action,omitempty"`
 }
 
-// everybodys is whether the policy is one that a cluster has by itself.
-func (p LogPolicy) everybodys() bool {
+// isDefault is whether the policy is one that a cluster has by itself.
+func (p LogPolicy) isDefault() bool {
 	return slices.ContainsFunc(DefaultLogPolicies(), func(d LogPolicy) bool {
 		return *d.Name == first("", p.Name) && *d.Pattern == first("", p.Pattern) && p.Action == nil
 	})

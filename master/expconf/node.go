@@ -23,14 +23,14 @@ const (
 // limits of one document.
 type limits struct{ source, nodes, text, depth int }
 
-// ofPeople are the limits of what people write.
-func ofPeople() limits {
+// userLimits are the limits of what users write.
+func userLimits() limits {
 	return limits{source: maxSource, nodes: maxNodes, text: maxText, depth: maxDepth}
 }
 
-// ofStored are those of a complete configuration that was accepted and is read
+// storedLimits are those of a complete configuration that was accepted and is read
 // back: with its defaults it is larger and deeper than what was written.
-func ofStored() limits {
+func storedLimits() limits {
 	return limits{source: 8 << 20, nodes: 8 * maxNodes, text: 8 << 20, depth: maxDepth + 8}
 }
 

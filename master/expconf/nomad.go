@@ -65,7 +65,7 @@ type NomadHostPath struct {
 	ReadOnly      bool   `json:"read_only"`
 }
 
-// unknown answers for the parts of a Nomad job that people try to reach here.
+// unknown answers for the parts of a Nomad job that users try to reach here.
 func (o *Nomad) unknown(name string) (message, hint string, ok bool) {
 	switch name {
 	case "driver", "user", "privileged", "identity", "identities", "vault", "consul", "template", "templates",

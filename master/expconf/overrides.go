@@ -15,7 +15,7 @@ func ApplyOverrides(name string, src []byte, overrides []string) ([]byte, error)
 	if len(overrides) == 0 {
 		return src, nil
 	}
-	root, problems := parseDocument(name, src, ofPeople())
+	root, problems := parseDocument(name, src, userLimits())
 	if len(problems) > 0 {
 		return nil, asError(problems)
 	}
@@ -64,7 +64,7 @@ func overrideValue(path, text string) (*node, error) {
 			}
 			value.items = append(value.items, item)
 		}
-		value.measure(ofPeople())
+		value.measure(userLimits())
 	default:
 		parsed, err := parseValue(text)
 		if err != nil {
@@ -74,7 +74,7 @@ func overrideValue(path, text string) (*node, error) {
 	}
 	if path == "bind_mounts" && value.kind != listKind {
 		value = &node{kind: listKind, items: []*node{value}}
-		value.measure(ofPeople())
+		value.measure(userLimits())
 	}
 	return value, nil
 }
@@ -85,7 +85,7 @@ func parseValue(text string) (*node, error) {
 	if text == "" {
 		return &node{kind: nullKind, size: 1, depth: 1}, nil
 	}
-	root, problems := parseDocument("", []byte("value: "+text+"\n"), ofPeople())
+	root, problems := parseDocument("", []byte("value: "+text+"\n"), userLimits())
 	if len(problems) > 0 || len(root.fields) != 1 || root.fields[0].key != "value" {
 		if strings.ContainsAny(text[:1], "[{") {
 			return nil, fmt.Errorf("%q is not valid YAML", clip(text))
@@ -126,7 +126,7 @@ func set(n *node, names []string, at string, value *node) (*node, error) {
 			return nil, err
 		}
 		out.fields[i].value = changed
-		out.measure(ofPeople())
+		out.measure(userLimits())
 		return out, nil
 	}
 	added, err := set(&node{kind: nullKind, size: 1, depth: 1}, names[1:], at, value)
@@ -134,7 +134,7 @@ func set(n *node, names []string, at string, value *node) (*node, error) {
 		return nil, err
 	}
 	out.fields = append(out.fields, field{key: names[0], value: added})
-	if !out.measure(ofPeople()) {
+	if !out.measure(userLimits()) {
 		return nil, fmt.Errorf("the document is nested too deep or too large")
 	}
 	return out, nil

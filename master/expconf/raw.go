@@ -61,7 +61,7 @@ type RawProfiling struct {
 // Parse reads an experiment configuration in YAML or JSON. The name of the
 // file is only used in messages. The error is an Errors with every problem;
 // warnings tell of old forms that were understood.
-func Parse(name string, src []byte) (Raw, Warnings, error) { return parse(name, src, ofPeople()) }
+func Parse(name string, src []byte) (Raw, Warnings, error) { return parse(name, src, userLimits()) }
 
 func parse(name string, src []byte, l limits) (Raw, Warnings, error) {
 	var raw Raw

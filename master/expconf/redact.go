@@ -85,7 +85,7 @@ func redactedKeys(m map[string]any, names ...string) map[string]any {
 }
 
 // WithoutVariables is the configuration without the values of environment
-// variables, which are where people put keys.
+// variables, which are where users put keys.
 func (c Config) WithoutVariables() Config {
 	c.Environment.EnvironmentVariables = c.Environment.EnvironmentVariables.hidden()
 	return c

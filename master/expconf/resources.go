@@ -98,7 +98,7 @@ func checkShare(k *checker, at string, priority *int, weight float64, maxSlots *
 	k.text(at+".resource_pool", pool, 128)
 }
 
-// ByteSize is a number of bytes, which people write as 4GiB, 512m or 1.5g. The
+// ByteSize is a number of bytes, which users write as 4GiB, 512m or 1.5g. The
 // units are powers of 1024 in all spellings, as they are for containers.
 type ByteSize int64
 

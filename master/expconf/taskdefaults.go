@@ -38,7 +38,7 @@ func ParseTaskContainerDefaults(name string, src []byte) (TaskContainerDefaults,
 		t.check(k)
 		return asError(k.problems)
 	}
-	d, err := parseInto(name, src, ofPeople(), &t, validate)
+	d, err := parseInto(name, src, userLimits(), &t, validate)
 	if err != nil {
 		return TaskContainerDefaults{}, nil, err
 	}

@@ -15,11 +15,11 @@ type Template struct {
 
 // ParseTemplate reads the document of a template in YAML or JSON. YAML is kept as
 // it was written, with its comments; JSON is written as YAML, so that the places
-// that messages name are those that people see. It must make sense for an
+// that messages name are those that users see. It must make sense for an
 // experiment or for a task of another kind; when it does for neither, the problems
 // are those of the kind that it has fewer of.
 func ParseTemplate(name string, src []byte) (Template, error) {
-	root, problems := parseDocument(name, src, ofPeople())
+	root, problems := parseDocument(name, src, userLimits())
 	if len(problems) > 0 {
 		return Template{}, asError(problems)
 	}
@@ -31,7 +31,7 @@ func ParseTemplate(name string, src []byte) (Template, error) {
 		return t, asError([]Problem{{File: name, Line: root.line, Column: root.column, Message: "expected a mapping, found " + root.describe()}})
 	case json.Valid(src):
 		t.Source = string(emit(root))
-		if root, problems = parseDocument(name, []byte(t.Source), ofStored()); len(problems) > 0 {
+		if root, problems = parseDocument(name, []byte(t.Source), storedLimits()); len(problems) > 0 {
 			return t, asError(problems)
 		}
 	}
@@ -91,7 +91,7 @@ func (t Template) Redacted() (Template, error) {
 	if err != nil {
 		return Template{}, err
 	}
-	root, problems := parseDocument("", config, ofStored())
+	root, problems := parseDocument("", config, storedLimits())
 	if len(problems) > 0 {
 		return Template{}, asError(problems)
 	}

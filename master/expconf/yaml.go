@@ -252,10 +252,10 @@ func (c *converter) node(a ast.Node, path string) *node {
 // bound measures a finished node and cuts off what is over the limits, so that
 // the complaint is made once, where the limit was crossed.
 func (c *converter) bound(n *node, path string) {
-	if n.measure(ofPeople()) {
+	if n.measure(userLimits()) {
 		return
 	}
-	c.fail(n, path, n.excess(ofPeople()))
+	c.fail(n, path, n.excess(userLimits()))
 	n.items, n.fields, n.size, n.bytes, n.depth = nil, nil, 1, 0, 1
 }
 

@@ -2,7 +2,7 @@
 // state. It is pure: a function looks at a snapshot of a thing and the time, and
 // returns what should change; the control loop stores the change and then acts.
 //
-// An attempt (Allocation) is driven by three voices: what people and the
+// An attempt (Allocation) is driven by three sources: what users and the
 // scheduler want (preempt, kill), what Nomad says of its allocations, and what
 // its runners report. Only a runner's report makes a success. Nomad's word ends
 // an attempt when the runners stay silent, after a grace in which a report may

@@ -1,4 +1,4 @@
-// Package proxy brings visitors to tasks: a browser to a notebook or a
+// Package proxy brings clients to tasks: a browser to a notebook or a
 // TensorBoard, ssh to a shell. Everything about a task lies under one path,
 //
 //	/proxy/<task id>/…

@@ -126,9 +126,9 @@ func TestNobodyOpensTooMuch(t *testing.T) {
 	}
 }
 
-// TestStrangersTakeNoPlaces of people with a session: neither one address nor many,
+// TestAnonymousTunnelsUseNoLimit of users with a session: neither one address nor many,
 // neither at one task nor at all of them.
-func TestStrangersTakeNoPlaces(t *testing.T) {
+func TestAnonymousTunnelsUseNoLimit(t *testing.T) {
 	l := newLive()
 	if n := fill(t, l, func(int) access { return access{task: "a", address: "192.0.2.1"} }); n != maxAnonymousPerAddressAndTask {
 		t.Errorf("one address has %d tunnels to one task", n)

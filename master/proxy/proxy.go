@@ -28,7 +28,7 @@ const (
 	closeWithin = 3 * time.Second
 )
 
-// A Proxy brings visitors to tasks. It is safe for use by several goroutines.
+// A Proxy brings clients to tasks. It is safe for use by several goroutines.
 type Proxy struct {
 	origins Origins
 	dir     Directory

@@ -46,7 +46,7 @@ func (t Task) kind() v1.GatewayKind {
 	return v1.GatewayOfNone
 }
 
-// word is what people call a task of its type.
+// word is what users call a task of its type.
 func (t Task) word() string {
 	switch t.Type {
 	case "NOTEBOOK":
@@ -96,7 +96,7 @@ type Visitor struct {
 	// Proof is what only the session that asks can know, for a task: the form on
 	// which somebody confirms carries it.
 	Proof func(task string) string
-	// Address is where the request comes from, as visitors without a session are
+	// Address is where the request comes from, as clients without a session are
 	// counted by: an IPv4 address or an IPv6 network.
 	Address string
 	// Err says why nobody could be told; nil with a Who.

@@ -184,7 +184,7 @@ func addHeld(list []hold, b int) []hold {
 // slotKey names a slot by the index of its node and its own id.
 type slotKey struct{ node, id int }
 
-// byName orders nodes as people read them.
+// byName orders nodes as users read them.
 func byName(a, b Node) int {
 	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 }

@@ -224,7 +224,7 @@ func asFault(err error) error {
 	return fault.Wrap(fault.Unavailable, err, "Vault answers %d: %s", r.StatusCode, said)
 }
 
-// reason is an error in the words that people see.
+// reason is an error in the words that users see.
 func reason(err error) string { return strings.TrimPrefix(err.Error(), "Vault ") }
 
 // root is the innermost error: those around it repeat the address.

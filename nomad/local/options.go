@@ -55,7 +55,7 @@ type Options struct {
 	Master Master
 }
 
-// Ports are those that people and programs outside the cluster talk to. 0 means any.
+// Ports are those that users and programs outside the cluster talk to. 0 means any.
 type Ports struct {
 	Master, Nomad, Consul, Postgres int
 }

@@ -85,7 +85,7 @@ func (c *Cluster) save() error {
 	return os.Rename(fresh, statePath(c.dir))
 }
 
-// Names of the ports that are remembered. Those for people have well-known numbers, which are taken
+// Names of the ports that are remembered. Those for users have well-known numbers, which are taken
 // where they are free.
 const (
 	portMaster     = "master"

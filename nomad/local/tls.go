@@ -91,7 +91,7 @@ tls {
 	return block, fmt.Sprintf("  ssl     = true\n  ca_file = %q\n", t.CA), fmt.Sprintf("  ca_file = %q\n", t.CA)
 }
 
-// consulTLS makes a Consul agent speak TLS on its port for people and programs.
+// consulTLS makes a Consul agent speak TLS on its port for users and programs.
 func (c *Cluster) consulTLS(config map[string]any, ports map[string]int) {
 	if t := c.state.TLS; t != nil {
 		ports["https"], ports["http"] = ports["http"], -1

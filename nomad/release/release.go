@@ -19,7 +19,7 @@ type Target struct{ OS, Arch string }
 
 func (t Target) String() string { return t.OS + "_" + t.Arch }
 
-// Servers are the platforms of masters and nodes, Clients those of people's machines.
+// Servers are the platforms of masters and nodes, Clients those of users' machines.
 var (
 	Servers = []Target{{"linux", "amd64"}, {"linux", "arm64"}}
 	Clients = append([]Target{{"darwin", "amd64"}, {"darwin", "arm64"}}, Servers...)

@@ -4,7 +4,7 @@ package servers
 // another entry, and a changed entry is another binary in the cache.
 type Pin struct {
 	Name    string // of the binary, and of the server in messages
-	Title   string // for people
+	Title   string // for users
 	Version string // without the "v"
 	// Oldest is the oldest version of a binary on PATH that is used in place of a build.
 	Oldest string

@@ -146,7 +146,7 @@ func (r *Reporter) clear() {
 
 func elapsed(since time.Time) string { return readable(time.Since(since)) }
 
-// readable is a duration as people read it: 0.8s, 12s, 3m05s.
+// readable is a duration as users read it: 0.8s, 12s, 3m05s.
 func readable(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:

@@ -14,7 +14,7 @@
 //
 // package attempt is the course of a task; masters finds a master that answers;
 // loopback is the master that the program sees; sandbox is where the program
-// runs; gateway lets visitors in; shell is the program of those who log in, collect
+// runs; gateway lets clients in; shell is the program of those who log in, collect
 // the one that removes files of checkpoints; logs brings its output home; unpack
 // reads archives.
 package main

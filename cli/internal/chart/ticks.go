@@ -95,7 +95,7 @@ func short(f float64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.6g", f), ".0")
 }
 
-// Value is a metric for people: four significant digits.
+// Value is a metric for users: four significant digits.
 func Value(f float64) string {
 	switch {
 	case math.IsNaN(f):

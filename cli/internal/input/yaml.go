@@ -1,4 +1,4 @@
-// Package input reads what people write.
+// Package input reads what users write.
 package input
 
 import (

@@ -283,7 +283,7 @@ func (e Entry) read() (v1.File, error) {
 	return f, nil
 }
 
-// Size is a number of bytes for people, in powers of 1024 with one digit behind
+// Size is a number of bytes for users, in powers of 1024 with one digit behind
 // the point.
 func Size(n int64) string {
 	f := float64(n)

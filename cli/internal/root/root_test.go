@@ -142,7 +142,7 @@ func TestEveryTableCanBeReadByPrograms(t *testing.T) {
 	}
 }
 
-// The verbs, aliases and flags that people and scripts know from Determined.
+// The verbs, aliases and flags that users and scripts know from Determined.
 func TestDeterminedsVerbs(t *testing.T) {
 	for line, flags := range map[string]string{
 		"e list": "all limit offset pages csv show_project", "experiment ls": "", "e config": "", "e describe": "metrics csv json outdir",

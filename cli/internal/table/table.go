@@ -304,7 +304,7 @@ func writeRow(b *strings.Builder, columns []column, cells [][]string) {
 }
 
 // clean takes out what would move the cursor or change colours: names come from
-// other people.
+// other users.
 func clean(s string) string {
 	if strings.IndexFunc(s, unruly) < 0 {
 		return s

@@ -1,5 +1,5 @@
 // Package tasks is what det command, notebook, shell and tensorboard have in
-// common. To the cluster they are tasks of one attempt; to people they are nouns
+// common. To the cluster they are tasks of one attempt; to users they are nouns
 // with the same verbs.
 //
 // A Kind says how to ask the master about one noun. From it come the verbs that

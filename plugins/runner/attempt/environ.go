@@ -14,7 +14,7 @@ import (
 
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// A layout is where things lie: in the box, as programs see them, and on the
+// A layout is where things lie: in the sandbox, as programs see them, and on the
 // node, as this process does.
 type layout struct {
 	runDir     string // as programs see it, /run/determined wherever that is possible

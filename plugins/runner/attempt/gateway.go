@@ -31,8 +31,8 @@ const (
 )
 
 // serveGateway opens the runner's one port: for the service check of Consul or Nomad
-// from the start, for visitors of the task later. A port that cannot be listened
-// on costs the check and the visitors, not the task; the gateway is nil then.
+// from the start, for clients of the task later. A port that cannot be listened
+// on costs the check and the clients, not the task; the gateway is nil then.
 func serveGateway(ctx context.Context, p *NomadTask, certificate *gateway.Certificate, journal *logs.Journal) *gateway.Server {
 	port := p.Ports[healthPort]
 	if n, err := strconv.Atoi(p.Env["NOMAD_PORT_"+healthPort]); err == nil {
@@ -82,7 +82,7 @@ func (r *run) shellServer(t *task) ([]string, error) {
 	return []string{r.self, shell.Verb, t.layout.inRun(shellFile)}, nil
 }
 
-// admit lets visitors in, tells the master when the program answers them, and
+// admit lets clients in, tells the master when the program answers them, and
 // when nobody has come for long. The returned function ends all that.
 func (r *run) admit(t *task) (end func()) {
 	if !r.proxied() || r.gateway == nil {

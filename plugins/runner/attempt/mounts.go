@@ -9,7 +9,7 @@ import (
 	"github.com/detent-ml/detent/plugins/runner/sandbox"
 )
 
-// setup is the box that a task asks for.
+// setup is the sandbox that a task asks for.
 func setup(p *NomadTask, spec *v1.TaskSpec, l layout, files []sandbox.Bind) sandbox.Setup {
 	s := sandbox.Setup{Stage: p.local("stage"), PrivateRoot: p.PrivateRoot}
 	if l.physical != l.runDir {

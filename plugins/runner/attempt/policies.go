@@ -23,7 +23,7 @@ const maxMatch = 2000
 // A policyWatch watches a program's output for the lines that its trial's log policies
 // ask about. The first of each policy counts: it is written down at once, so that
 // the exit report has it even if another process must deliver that, and it is
-// reported at once too, because people want to see it while the program runs.
+// reported at once too, because users want to see it while the program runs.
 type policyWatch struct {
 	run      *run
 	patterns []v1.LogPattern

@@ -93,9 +93,9 @@ func (r *run) harness(again bool) (string, error) {
 	return fetchHarness(r.stop.ctx, r.p, r.masters, r.token, env)
 }
 
-// pipes are how the box's output reaches the spool.
+// pipes are how the sandbox's output reaches the spool.
 type pipes struct {
-	stdout, stderr *os.File // the box's ends
+	stdout, stderr *os.File // the sandbox's ends
 	readers        []*os.File
 	done           sync.WaitGroup
 }
@@ -124,7 +124,7 @@ func newPipes(r *run) (*pipes, error) {
 	return p, nil
 }
 
-// started gives up this process's copies of the box's ends.
+// started gives up this process's copies of the sandbox's ends.
 func (p *pipes) started() {
 	_ = p.stdout.Close()
 	_ = p.stderr.Close()

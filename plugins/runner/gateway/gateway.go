@@ -73,7 +73,7 @@ func (s *Server) Close() {
 	_ = s.ln.Close() // which a server that has not begun to serve does not know
 }
 
-// Open lets visitors in. A task without a kind or a secret stays closed.
+// Open lets clients in. A task without a kind or a secret stays closed.
 func (s *Server) Open(spec v1.Gateway, dial Dialer) {
 	if spec.Kind == v1.GatewayOfNone || spec.Secret == "" {
 		return
@@ -140,7 +140,7 @@ func (b *backend) newReverse() *httputil.ReverseProxy {
 		Rewrite: func(pr *httputil.ProxyRequest) {
 			aim(pr.Out.URL, pr.In.URL)
 			pr.Out.Host = pr.In.Host
-			for field, values := range pr.In.Header { // the master's words about the visitor
+			for field, values := range pr.In.Header { // the master's words about the client
 				if strings.HasPrefix(field, "X-Forwarded-") {
 					pr.Out.Header[field] = values
 				}
@@ -165,7 +165,7 @@ func aim(out, in *url.URL) {
 	*out = url.URL{Scheme: "http", Host: "task", Path: in.Path, RawPath: in.RawPath, RawQuery: in.RawQuery, ForceQuery: in.ForceQuery}
 }
 
-// tunnel joins the visitor with the program, byte by byte.
+// tunnel joins the client with the program, byte by byte.
 func (b *backend) tunnel(open context.Context, w http.ResponseWriter) {
 	program, err := b.dial(open)
 	if err != nil {
@@ -174,12 +174,12 @@ func (b *backend) tunnel(open context.Context, w http.ResponseWriter) {
 	}
 	h := http.Header{"Connection": {"Upgrade"}, "Upgrade": {v1.GatewayTunnel}}
 	mark(h, v1.GatewayOpen)
-	visitor, err := tunnel.Accept(w, h)
+	client, err := tunnel.Accept(w, h)
 	if err != nil {
 		_ = program.Close()
 		return
 	}
-	b.join(open, visitor, program)
+	b.join(open, client, program)
 }
 
 // upgrade passes on a request for another protocol, and then its bytes.
@@ -207,21 +207,21 @@ func (b *backend) upgrade(open context.Context, w http.ResponseWriter, r *http.R
 			w.Header()[field] = values
 		}
 		w.WriteHeader(resp.StatusCode)
-		_, _ = io.Copy(w, resp.Body) // a visitor who has left
+		_, _ = io.Copy(w, resp.Body) // a client who has left
 		return
 	}
-	visitor, err := tunnel.Accept(w, resp.Header)
+	client, err := tunnel.Accept(w, resp.Header)
 	if err != nil {
 		_ = program.Close()
 		return
 	}
-	b.join(open, visitor, program)
+	b.join(open, client, program)
 }
 
-func (b *backend) join(open context.Context, visitor, program net.Conn) {
-	stop := context.AfterFunc(open, func() { _ = visitor.Close(); _ = program.Close() })
+func (b *backend) join(open context.Context, client, program net.Conn) {
+	stop := context.AfterFunc(open, func() { _ = client.Close(); _ = program.Close() })
 	defer stop()
-	tunnel.Join(visitor, program)
+	tunnel.Join(client, program)
 }
 
 type buffers struct{ pool sync.Pool }

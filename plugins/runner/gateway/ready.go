@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// A program that starts is asked often at first: people wait for it.
+	// A program that starts is asked often at first: users wait for it.
 	readyPause   = 50 * time.Millisecond
 	readySlowest = time.Second
 	// readyWithin is how long a program may think about an answer.

@@ -192,7 +192,7 @@ func TestTooManyAtOnce(t *testing.T) {
 		done <- code
 	}()
 	eventually(t, "one is held", func() bool { return len(r.slots) == 1 })
-	if code, body, err := r.ask("GET", "/api/v1/me", nil); err != nil || code != 503 || !strings.Contains(body, "one too many") {
+	if code, body, err := r.ask("GET", "/api/v1/me", nil); err != nil || code != 503 || !strings.Contains(body, "no more are accepted") {
 		t.Fatalf("%d %q %v", code, body, err)
 	}
 	r.master.Listen(t)
@@ -201,7 +201,7 @@ func TestTooManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestCredentialsPassUnchanged: the masters judge credentials, those of other people
+// TestCredentialsPassUnchanged: the masters judge credentials, those of other users
 // too. Nothing is added to a request that has none.
 func TestCredentialsPassUnchanged(t *testing.T) {
 	r := newRig(t, Config{})

@@ -14,7 +14,7 @@
 //   - Upgrades (WebSocket) become a plain tunnel once a master accepts them.
 //
 // Nothing is added to a request: a program signs in with whatever it shows, its
-// task's tokens or other people's, or with a name and a password. On the network of
+// task's tokens or other users', or with a name and a password. On the network of
 // a node every process there reaches this address, so a request without credentials
 // gets none, and those that show no token of the task share little room among them.
 // The server lives as long as the task, and nothing outside the machine reaches it.

@@ -19,10 +19,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// InsideVerb is the argument that makes this executable a box.
+// InsideVerb is the argument that makes this executable a sandbox.
 const InsideVerb = "inside"
 
-// endTime is how long a box may take to end what is left in it.
+// endTime is how long a sandbox may take to end what is left in it.
 const endTime = 15 * time.Second
 
 // A Box is a running sandbox.
@@ -39,7 +39,7 @@ type Box struct {
 	waitErr error
 }
 
-// Open builds a box whose programs write to stdout and stderr.
+// Open builds a sandbox whose programs write to stdout and stderr.
 func Open(ctx context.Context, setup Setup, stdout, stderr *os.File) (*Box, error) {
 	var tried []string
 	for list := modes(setup); ; list = list[1:] {
@@ -59,7 +59,7 @@ func Open(ctx context.Context, setup Setup, stdout, stderr *os.File) (*Box, erro
 	}
 }
 
-// modes lists what to try, best first. A box that mounts nothing, under a driver
+// modes lists what to try, best first. A sandbox that mounts nothing, under a driver
 // that isolates tasks itself, needs no namespace.
 func modes(setup Setup) []Mode {
 	if setup.Plain || (setup.PrivateRoot && setup.ShmBytes == 0 && len(setup.Binds) == 0) {
@@ -83,14 +83,14 @@ func open(ctx context.Context, setup Setup, mode Mode, stdout, stderr *os.File) 
 		return nil, err
 	}
 	b := &Box{Mode: mode, control: control, events: make(chan event), dead: make(chan struct{})}
-	// ctx bounds the opening only: the end of a box that is open has to be in order.
+	// ctx bounds the opening only: the end of a sandbox that is open has to be in order.
 	b.cmd = exec.CommandContext(context.WithoutCancel(ctx), "/proc/self/exe", InsideVerb)
 	b.cmd.Env = []string{}
 	b.cmd.Stdout, b.cmd.Stderr = stdout, stderr
 	b.cmd.ExtraFiles = []*os.File{toBox, eventsOut}
 	b.cmd.SysProcAttr = attributes(mode)
 	err = b.start()
-	// While this process has the box's ends too, it does not see that the box is gone.
+	// While this process has the sandbox's ends too, it does not see that the sandbox is gone.
 	_, _ = toBox.Close(), eventsOut.Close()
 	if err != nil {
 		_ = control.Close()
@@ -111,7 +111,7 @@ func open(ctx context.Context, setup Setup, mode Mode, stdout, stderr *os.File) 
 	return b, nil
 }
 
-// attributes makes the namespaces of a mode. The box dies with its parent, and
+// attributes makes the namespaces of a mode. The sandbox dies with its parent, and
 // signals for the parent's group do not reach it.
 func attributes(mode Mode) *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
@@ -138,7 +138,7 @@ func attributes(mode Mode) *syscall.SysProcAttr {
 	}
 	if uid != 0 {
 		// Rights within the new namespace do not survive the exec of somebody who is
-		// not root, unless they are ambient. The box gives them up before it starts
+		// not root, unless they are ambient. The sandbox gives them up before it starts
 		// the program.
 		a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_DAC_OVERRIDE}
 	}
@@ -174,14 +174,14 @@ func (b *Box) listen(from *os.File) {
 	}
 }
 
-// request sends one request. A box that is gone says so through its events.
+// request sends one request. A sandbox that is gone says so through its events.
 func (b *Box) request(r request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	_ = json.NewEncoder(b.control).Encode(r)
 }
 
-// next waits for what the box says.
+// next waits for what the sandbox says.
 func (b *Box) next(ctx context.Context) (event, error) {
 	select {
 	case e, ok := <-b.events:
@@ -215,10 +215,10 @@ func (b *Box) Wait() (Exit, error) {
 }
 
 // Signal signals the process group of the program that runs, or everything in
-// the box.
+// the sandbox.
 func (b *Box) Signal(sig syscall.Signal, all bool) { b.request(request{Signal: int(sig), All: all}) }
 
-// Close ends what is still in the box and says how many processes that were.
+// Close ends what is still in the sandbox and says how many processes that were.
 func (b *Box) Close() (left int) {
 	b.request(request{Close: true})
 	ctx, cancel := context.WithTimeout(context.Background(), endTime)
@@ -237,7 +237,7 @@ func (b *Box) Close() (left int) {
 	return left
 }
 
-// Kill ends the box at once; with a process namespace, that ends everything in it.
+// Kill ends the sandbox at once; with a process namespace, that ends everything in it.
 func (b *Box) Kill() {
 	_ = b.cmd.Process.Kill()
 	_ = b.control.Close()

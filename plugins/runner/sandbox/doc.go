@@ -6,7 +6,7 @@
 // for, starts programs on request, reaps whatever they leave, and at the end kills
 // what is still there. If its parent dies, the kernel kills it.
 //
-// Where the machine allows it, the box has a mount namespace of its own, so that a
+// Where the machine allows it, the sandbox has a mount namespace of its own, so that a
 // program on a bare node finds /run/determined and its bind mounts at the paths
 // that it was written for, beside other tasks that see others, and it has a process
 // namespace, so that ending its first process ends all of them. Open tries, in this

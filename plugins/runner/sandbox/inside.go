@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An inner is the box's own view of itself.
+// An inner is the sandbox's own view of itself.
 type inner struct {
 	mode    Mode
 	events  *json.Encoder
@@ -28,7 +28,7 @@ type inner struct {
 	program int // process that Run started; 0 when none runs
 }
 
-// Inside is the box: it serves requests from the pipe at descriptor 3, answers
+// Inside is the sandbox: it serves requests from the pipe at descriptor 3, answers
 // through the one at 4, and returns the exit status of its process.
 func Inside() int {
 	// One thread forks everything: the kernel ties both the clean-up at the

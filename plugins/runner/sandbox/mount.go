@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mountAll makes a box's file system, and lists the targets that were there
+// mountAll makes a sandbox's file system, and lists the targets that were there
 // already.
 func mountAll(s Setup, mode Mode) ([]string, *SetupError) {
 	skipped, binds, err := needed(s)
@@ -210,7 +210,7 @@ func shape(target string, b Bind) error {
 	return unix.Mount("", target, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY|kept, "")
 }
 
-// shm gives the box a /dev/shm of its own size.
+// shm gives the sandbox a /dev/shm of its own size.
 func (m *mounter) shm(size int64) *SetupError {
 	target, err := m.point("/dev/shm", true)
 	if err == nil {

@@ -20,7 +20,7 @@ type Found struct {
 	Refused []string `json:"refused"`
 }
 
-// Probe tries what tasks need: a box with a mount at a path that does not exist.
+// Probe tries what tasks need: a sandbox with a mount at a path that does not exist.
 func Probe() Found {
 	f := Found{Root: os.Geteuid() == 0, Cgroup: cgroup(), Refused: []string{}}
 	dir, err := os.MkdirTemp("", "det-probe-")

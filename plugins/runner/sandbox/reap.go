@@ -60,7 +60,7 @@ func (r *reaper) loop() {
 	}
 }
 
-// killAll signals everything in the box but the box.
+// killAll signals everything in the sandbox but the sandbox.
 func (in *inner) killAll(sig syscall.Signal) {
 	if in.mode.PID {
 		_ = unix.Kill(-1, sig)
@@ -72,7 +72,7 @@ func (in *inner) killAll(sig syscall.Signal) {
 }
 
 // descendants lists the processes below one. What is orphaned on the way becomes
-// a child of the box, so that the next look finds it.
+// a child of the sandbox, so that the next look finds it.
 func descendants(of int) []int {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {

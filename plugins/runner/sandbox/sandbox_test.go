@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// diesAtOnce is a file in the working directory of a box that dies before its first word.
+// diesAtOnce is a file in the working directory of a sandbox that dies before its first word.
 const diesAtOnce = "dies-at-once"
 
 func TestMain(m *testing.M) {

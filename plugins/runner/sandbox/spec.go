@@ -1,11 +1,11 @@
 package sandbox
 
-// A Setup says what the programs in a box find.
+// A Setup says what the programs in a sandbox find.
 type Setup struct {
 	// Stage is an empty folder of the task's, for mounts that are being built.
 	Stage string
 	Binds []Bind
-	// ShmBytes is the size of a /dev/shm of the box's own; 0 leaves it as it is.
+	// ShmBytes is the size of a /dev/shm of the sandbox's own; 0 leaves it as it is.
 	ShmBytes int64
 	// PrivateRoot says that the driver gave this task a root of its own: what is
 	// mounted there was mounted for it.
@@ -37,7 +37,7 @@ type Exit struct {
 	Failed string `json:"failed"` // why it could not be started; Code is 126 or 127 then
 }
 
-// Mode is what a box is made of.
+// Mode is what a sandbox is made of.
 type Mode struct {
 	Mount bool `json:"mount"` // a mount namespace of its own
 	User  bool `json:"user"`  // within a user namespace
@@ -59,7 +59,7 @@ func (m Mode) String() string {
 	return "a mount namespace"
 }
 
-// SetupError is why a box could not be built.
+// SetupError is why a sandbox could not be built.
 type SetupError struct {
 	Message string `json:"message"`
 	// Refused says that the system does not let us do this kind of thing, so that
@@ -72,13 +72,13 @@ type SetupError struct {
 // Error is the message.
 func (e *SetupError) Error() string { return e.Message }
 
-// What goes through the pipe to the box, one at a time.
+// What goes through the pipe to the sandbox, one at a time.
 type request struct {
 	Setup  *Setup   `json:"setup,omitempty"`
 	Mode   Mode     `json:"mode"`
 	Run    *Command `json:"run,omitempty"`
 	Signal int      `json:"signal,omitempty"`
-	All    bool     `json:"all,omitempty"` // the signal is for everything in the box
+	All    bool     `json:"all,omitempty"` // the signal is for everything in the sandbox
 	Close  bool     `json:"close,omitempty"`
 }
 

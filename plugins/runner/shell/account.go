@@ -37,7 +37,7 @@ func ownAccount(environ []string) account {
 	return a
 }
 
-// loginShell is the one of the account, if it is there and lets people in; else
+// loginShell is the one of the account, if it is there and lets users in; else
 // bash, else sh.
 func loginShell(uid string) string {
 	passwd, err := os.ReadFile("/etc/passwd")

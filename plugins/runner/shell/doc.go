@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package shell is the program of a task that people log in to: an SSH server, run
+// Package shell is the program of a task that users log in to: an SSH server, run
 // as `det-runner shell` where any program of a task runs, so that a shell opened
 // through it sees the task's folders and environment. No image needs an sshd, no
 // account, no key of the node.

@@ -34,7 +34,7 @@ type Server struct {
 	account  account
 	log      io.Writer
 	slots    chan struct{} // of connections that have shown the key
-	new      newcomers
+	new      unauthenticated
 	sessions sync.WaitGroup
 	ctx      context.Context
 	stop     context.CancelFunc

@@ -70,16 +70,16 @@ func serveShell(t *testing.T) (address, dir string, enter func() (*ssh.Client, e
 	}
 }
 
-// TestStrangersKeepNobodyOut: silent connections of people without the key take no
+// TestUnauthenticatedConnectionsKeepNobodyOut: silent connections of users without the key take no
 // place from whoever has it, however many they open, and do not end what is open.
-func TestStrangersKeepNobodyOut(t *testing.T) {
+func TestUnauthenticatedConnectionsKeepNobodyOut(t *testing.T) {
 	address, _, enter := serveShell(t)
 	first, err := enter()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var strangers []net.Conn
-	for range maxConnections + maxNewcomers {
+	for range maxConnections + maxUnauthenticated {
 		c, err := net.Dial("tcp", address)
 		if err != nil {
 			t.Fatal(err)

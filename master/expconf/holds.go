@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Holds says whether a storage that a task has named is this one: the same place,
+// Holds says whether a storage that a task has named is this one: the same location,
 // whatever else the two say about it.
 func (s CheckpointStorage) Holds(named json.RawMessage) bool {
 	var n struct {

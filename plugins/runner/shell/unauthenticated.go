@@ -8,22 +8,22 @@ import (
 	"sync"
 )
 
-// maxNewcomers bounds the connections that have not shown the key.
-const maxNewcomers = 64
+// maxUnauthenticated bounds the connections that have not shown the key.
+const maxUnauthenticated = 64
 
-// newcomers are the connections that have not shown the key yet, the oldest first.
+// unauthenticated are the connections that have not shown the key yet, the oldest first.
 // When there are too many, the oldest is closed and not the newest refused: whoever
 // has the key shows it within a moment, so strangers who open connections and keep
 // silent do not keep out the owner.
-type newcomers struct {
+type unauthenticated struct {
 	mu   sync.Mutex
 	list []net.Conn
 }
 
-func (n *newcomers) enter(conn net.Conn) {
+func (n *unauthenticated) enter(conn net.Conn) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if len(n.list) == maxNewcomers {
+	if len(n.list) == maxUnauthenticated {
 		_ = n.list[0].Close()
 		n.list = slices.Delete(n.list, 0, 1)
 	}
@@ -31,7 +31,7 @@ func (n *newcomers) enter(conn net.Conn) {
 }
 
 // leave says whether the connection was still among them.
-func (n *newcomers) leave(conn net.Conn) bool {
+func (n *unauthenticated) leave(conn net.Conn) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	i := slices.Index(n.list, conn)
