@@ -190,9 +190,13 @@ func (db *DB) claimedRow(ctx context.Context, c Claim) (Claimed, error) {
 		SELECT `+attemptColumns+`, m.rank, m.node_id, m.node_name, m.slot_ids, m.devices, m.claimed_by, m.ports,
 			a.comm_key::text, (SELECT count(*) FROM members o WHERE o.allocation_id = a.id) AS members,
 			k.context_hash IS NOT NULL AS has_context, coalesce(t.seed, 0) AS seed, a.gateway_secret::text, t.hparams,
-			newest.uuid::text AS checkpoint, coalesce(newest.steps, 0) AS steps
+			newest.uuid::text AS checkpoint, coalesce(newest.steps, 0) AS steps, coalesce(t.restarts, 0) AS restarts,
+			coalesce(former.run_id, 0) AS former_run, coalesce(former.outcome, '') AS former_outcome, coalesce(former.reason, '') AS former_reason
 		FROM `+attemptTables+`
 		JOIN members m ON m.allocation_id = a.id
+		LEFT JOIN LATERAL (
+			SELECT f.run_id, f.outcome, CASE WHEN f.outcome = 'preempted' AND f.preempt_reason <> '' THEN f.preempt_reason ELSE f.exit_reason END AS reason
+			FROM allocations f WHERE f.task_id = a.task_id AND f.run_id < a.run_id ORDER BY f.run_id DESC LIMIT 1) former ON true
 		LEFT JOIN LATERAL (
 			SELECT uuid, steps FROM checkpoints k WHERE k.trial_id = t.id AND k.state = 'COMPLETED' AND NOT `+going+`
 			ORDER BY steps DESC, reported_at DESC LIMIT 1) newest ON true

@@ -142,6 +142,9 @@ func TestClaimGivesAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if got.FormerRun != 0 || got.FormerOutcome != "" {
+		t.Errorf("before the first there is %+v", got)
+	}
 	if got.Type != "TRIAL" || got.Rank != 1 || got.Members != 2 || got.Run != 3 || got.TrialID != trial || got.Owner != "determined" ||
 		got.NodeName != "node-1" || len(got.SlotIDs) != 1 || got.Ports["c10d"] != 29400 || got.TrialSeed != 7 ||
 		string(got.HParams) != `{"lr": 0.1}` || got.Checkpoint != nil || got.StepsCompleted != 0 || got.HasContext {
@@ -190,8 +193,13 @@ func TestClaimRestartsFromNewestCheckpoint(t *testing.T) {
 	}
 	w.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, reported_at, avg) SELECT $1, 1, 'training', s, s, now(), '{}' FROM generate_series(15, 25) s`, trial)
 	w.exec(`INSERT INTO metrics (trial_id, run_id, grp, ord, reported_at, avg) SELECT $1, 1, 'gpu', 1e15, now(), '{}'`, trial)
+	w.exec(`UPDATE allocations SET state = 'TERMINATED', ended_at = now(), outcome = 'failed', exit_reason = 'exit code 3'`)
+	w.exec(`UPDATE trials SET restarts = 1`)
 	id := w.attempt(trial, 2, 1)
 	got, err := w.db.Claim(t.Context(), goodClaim(id, 0, "n"))
+	if err != nil || got.FormerRun != 1 || got.FormerOutcome != "failed" || got.FormerReason != "exit code 3" || got.Restarts != 1 {
+		t.Errorf("the attempt before: %+v %v", got, err)
+	}
 	if err != nil || got.Checkpoint == nil || !strings.HasSuffix(*got.Checkpoint, "2") || got.StepsCompleted != 20 {
 		t.Fatalf("%+v %v", got, err)
 	}

@@ -40,6 +40,10 @@ type Claimed struct {
 	HParams        json.RawMessage `db:"hparams"`
 	Checkpoint     *string         `db:"checkpoint"` // the trial's own newest complete one
 	StepsCompleted int             `db:"steps"`      // at that checkpoint
+	Restarts       int             `db:"restarts"`   // of the trial, after failures
+	FormerRun      int             `db:"former_run"` // the attempt before this one; 0 where this is the first
+	FormerOutcome  string          `db:"former_outcome"`
+	FormerReason   string          `db:"former_reason"`
 	Keys           Keys            `db:"-"`
 	Remaining      Remaining       `db:"-"`
 	Token          string          `db:"-"` // of the attempt
@@ -70,7 +74,7 @@ type Remainder struct {
 // node. of is the attempt's pool; nil where that is no more.
 func (s *Site) Spec(a Attempt, m Claimed, of *pool.Pool) (v1.TaskSpec, error) {
 	b := specBuilder{spec: &v1.TaskSpec{TaskID: a.TaskID, AllocationID: a.ID, TaskType: a.Type, Rank: m.Rank, Members: m.Members,
-		Slots: len(m.SlotIDs), SlotIDs: m.SlotIDs, StopGraceSecs: stopGrace, Env: map[string]string{}}, site: s, a: &a, m: &m, pool: of}
+		Slots: len(m.SlotIDs), SlotIDs: m.SlotIDs, StopGraceSecs: stopGrace, Env: map[string]string{}, Begins: begins(&a, &m)}, site: s, a: &a, m: &m, pool: of}
 	if of == nil {
 		b.pool = &pool.Pool{}
 	} else {

@@ -55,6 +55,9 @@ type TaskSpec struct {
 	Collect *Collect `json:"collect,omitempty"`
 	// LogPatterns are what the runner looks for in the program's output.
 	LogPatterns []LogPattern `json:"logPatterns"`
+	// Begins is a line for the log: which attempt this is, and why the one before ended.
+	// It is "" for the first, and for other members than rank 0.
+	Begins string `json:"begins"`
 }
 
 // LogPattern is the pattern of one of a trial's log policies.

@@ -17,8 +17,13 @@ import (
 )
 
 func TestAProgramRunsAndItsEndIsReported(t *testing.T) {
-	r := newRig(t, sh(`echo hello; echo '[rank=3] WARNING: careful' >&2; pwd`))
+	spec := sh(`echo hello; echo '[rank=3] WARNING: careful' >&2; pwd`)
+	spec.Begins = "attempt 2 begins; attempt 1 failed: exit code 3"
+	r := newRig(t, spec)
 	p := r.run(0)
+	if lines := r.state.Wire(shipper); len(lines) == 0 || lines[0].Log != spec.Begins {
+		t.Errorf("the log does not begin with why there is a second attempt: %q", r.printed())
+	}
 	if e := r.exit(); e.ExitCode != 0 || e.Reason != "" || !e.LogsDone {
 		t.Fatalf("exit report %+v", e)
 	}

@@ -132,6 +132,9 @@ func (r *run) course() int {
 	r.spool = spool
 	defer spool.Close()
 	r.journal.Attach(spool)
+	if r.spec.Begins != "" {
+		r.journal.Infof("%s", r.spec.Begins)
+	}
 	shipper := logs.NewShipper(spool, r.batchHead(), logSender(r.masters, r.token, overAfter), func(err error) {
 		r.journal.Errorf("%v", err)
 	})

@@ -1,0 +1,38 @@
+package task
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/detent-ml/detent/master/lifecycle"
+)
+
+// begins says in the log of a task that an attempt begins which is not the first, and
+// why the one before ended; "" in that of the first, and of all members but one.
+func begins(a *Attempt, m *Claimed) string {
+	if m.Rank != 0 || m.FormerRun == 0 {
+		return ""
+	}
+	var s strings.Builder
+	fmt.Fprintf(&s, "attempt %d begins", a.Run)
+	if a.IsTrial() {
+		if m.Restarts > 0 {
+			fmt.Fprintf(&s, " (restart %d of %d)", m.Restarts, a.Experiment.MaxRestarts)
+		}
+		if m.Checkpoint != nil {
+			fmt.Fprintf(&s, " from checkpoint %s at %d steps", *m.Checkpoint, m.StepsCompleted)
+		}
+	}
+	how := map[lifecycle.Outcome]string{
+		lifecycle.Completed: "ended without a failure", lifecycle.Preempted: "made way", lifecycle.Failed: "failed", lifecycle.Killed: "was stopped",
+		lifecycle.Lost: "was lost", lifecycle.Refused: "was refused by Nomad", lifecycle.Unplaced: "did not start",
+	}[lifecycle.Outcome(m.FormerOutcome)]
+	if how == "" {
+		how = "ended"
+	}
+	fmt.Fprintf(&s, "; attempt %d %s", m.FormerRun, how)
+	if m.FormerReason != "" {
+		s.WriteString(": " + m.FormerReason)
+	}
+	return s.String()
+}
