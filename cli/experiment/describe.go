@@ -95,6 +95,9 @@ func explain(a *app.App, all []described) {
 		if e := d.resp.Experiment; e.Error != "" {
 			a.Printf("\nExperiment %d failed: %s\n", e.ID, e.Error)
 		}
+		for _, s := range d.resp.Remarks {
+			a.Printf("\nExperiment %d: %s\n", d.resp.Experiment.ID, s)
+		}
 		for _, n := range d.resp.AvoidedNodes {
 			a.Printf("\nExperiment %d avoids node %s: %d of its attempts in a row failed there\n", d.resp.Experiment.ID, n.Node, n.Failures)
 		}

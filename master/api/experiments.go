@@ -114,6 +114,9 @@ func (a *API) experiment(ctx context.Context, c *call, e store.Experiment, _ *v1
 			return nil, err
 		}
 	}
+	if resp.Remarks, err = a.remarks(ctx, e); err != nil {
+		return nil, err
+	}
 	avoided, err := a.db.AvoidedNodes(ctx, e.ID)
 	for _, n := range avoided {
 		resp.AvoidedNodes = append(resp.AvoidedNodes, v1.AvoidedNode{Node: n.NodeName, Failures: n.Failures})

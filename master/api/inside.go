@@ -21,6 +21,8 @@ type inside struct {
 	mu       sync.Mutex
 	origins  map[memberKey]store.LogOrigin
 	policies map[string]*logPolicies // by attempt
+
+	firstReports firstReports
 }
 
 // knownMembers bounds what is remembered of where lines come from.

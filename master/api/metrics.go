@@ -50,7 +50,11 @@ func (a *API) report(ctx context.Context, c *call, id int, group string, m *v1.T
 			return nil, err
 		}
 	}
-	return &v1.None{}, a.inside.metrics.Report(ctx, r)
+	if err := a.inside.metrics.Report(ctx, r); err != nil {
+		return nil, err
+	}
+	a.tellMissingMetric(ctx, c, r)
+	return &v1.None{}, nil
 }
 
 // metricsKey is the name under which a report's averages travel: clients look for

@@ -58,6 +58,44 @@ func TestMetricsByAPI(t *testing.T) {
 	}
 }
 
+// TestAMisspeltMetric: the experiment and the trial's log say that the searcher's metric
+// was never reported, which ones were, and which one was probably meant.
+func TestAMisspeltMetric(t *testing.T) {
+	r := newRig(t)
+	a := r.running(strings.Replace(yaml(), "metric: loss", "metric: val_los", 1), 1)
+	remarks := func() string {
+		return fmt.Sprint(r.user("determined").get(fmt.Sprintf("/api/v1/experiments/%d", a.exp)).ok().tree()["remarks"])
+	}
+	if got := remarks(); got != "[]" && got != "<nil>" {
+		t.Errorf("before any report: %s", got)
+	}
+	for step := range 3 {
+		a.ranks[0].post(a.trialPath("/validation_metrics"), fmt.Sprintf(`{"trialRunId":1,"stepsCompleted":%d,"metrics":{"avgMetrics":{"val_loss":0.25,"accuracy":0.5}}}`, step+1)).ok()
+	}
+	const want = `searcher.metric "val_los" was never reported; the validation metrics are accuracy, val_loss. Did you mean "val_loss"?`
+	if got := remarks(); got != "["+want+"]" {
+		t.Errorf("%s, want %s", got, want)
+	}
+	log := string(r.user("determined").get(fmt.Sprintf("/api/v1/trials/%d/logs", a.trial)).ok().body)
+	if n := strings.Count(log, `"log":"searcher.metric`); n != 1 {
+		t.Errorf("the log says it %d times: %s", n, log)
+	}
+	good := r.running(yaml(), 1)
+	good.ranks[0].post(good.trialPath("/validation_metrics"), `{"trialRunId":1,"stepsCompleted":1,"metrics":{"avgMetrics":{"loss":"NaN"}}}`).ok()
+	if got := r.user("determined").get(fmt.Sprintf("/api/v1/experiments/%d", good.exp)).ok().tree()["remarks"]; len(fmt.Sprint(got)) > 5 {
+		t.Errorf("a metric that is there: %v", got)
+	}
+	for _, c := range []struct {
+		names []string
+		want  string
+	}{{nil, `searcher.metric "x" was never reported: there are no validation metrics`}, {[]string{"x"}, ""},
+		{[]string{"quite", "different"}, `searcher.metric "x" was never reported; the validation metrics are different, quite`}} {
+		if got := missingMetric("x", c.names); got != c.want {
+			t.Errorf("%v: %s", c.names, got)
+		}
+	}
+}
+
 func maskReport(s string) string {
 	for _, m := range []struct{ from, to, mask string }{{`"endTime":"`, `"`, "T"}, {`"id":`, ",", "N"}} {
 		if i := strings.Index(s, m.from); i >= 0 {

@@ -291,3 +291,18 @@ func extremes(bucket []Point) []Point {
 	}
 	return out
 }
+
+// ValidationNames lists the names of metrics in validations of an experiment: of the
+// first trials' first ones, which is enough to see how its program calls them.
+func (db *DB) ValidationNames(ctx context.Context, experiment int) ([]string, error) {
+	return scalars[string](ctx, db, `
+		SELECT DISTINCT n.name FROM (SELECT id FROM trials WHERE experiment_id = $1 ORDER BY number LIMIT 20) t
+		CROSS JOIN LATERAL (SELECT avg FROM metrics m WHERE m.trial_id = t.id AND m.grp = 'validation' AND jsonb_typeof(m.avg) = 'object' LIMIT 20) m
+		CROSS JOIN LATERAL (SELECT jsonb_object_keys(m.avg) AS name LIMIT 1000) n ORDER BY n.name LIMIT 1000`, experiment)
+}
+
+// SearcherMetric is the metric that the searcher of a trial's experiment looks at; ""
+// for none.
+func (db *DB) SearcherMetric(ctx context.Context, trial int) (string, error) {
+	return scalar[string](ctx, db, `SELECT coalesce(e.config->'searcher'->>'metric', '') FROM trials t JOIN experiments e ON e.id = t.experiment_id WHERE t.id = $1`, trial)
+}

@@ -134,6 +134,7 @@ type GetExperimentResponse struct {
 	Config       Struct        `json:"config,null"`
 	JobSummary   *JobSummary   `json:"jobSummary"`
 	AvoidedNodes []AvoidedNode `json:"avoidedNodes"` // where its attempts kept failing; ours, not Determined's
+	Remarks      []string      `json:"remarks"`      // what its owner should know and is no error; ours, not Determined's
 }
 
 // AvoidedNode is a node that an experiment avoids, and after how many failures in

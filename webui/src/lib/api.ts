@@ -99,7 +99,7 @@ export const api = {
     return { experiments: body.experiments.map((e) => e.experiment), pagination: body.pagination };
   },
   experiment: (id: number, signal?: AbortSignal) =>
-    get<{ experiment: Experiment; jobSummary: Job['summary'] }>(`/experiments/${id}`, {}, signal),
+    get<{ experiment: Experiment; jobSummary: Job['summary']; remarks?: string[] }>(`/experiments/${id}`, {}, signal),
   act: (id: number, verb: string) => post(`/experiments/${id}/${verb}`),
   deleteExperiment: (id: number) => post(`/experiments/${id}`, undefined, 'DELETE'),
   trials: (id: number, query: Query = {}, signal?: AbortSignal) =>

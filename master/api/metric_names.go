@@ -1,0 +1,97 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/detent-ml/detent/master/spelling"
+	"github.com/detent-ml/detent/master/store"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+// maxNamed bounds the names of metrics in a sentence.
+const maxNamed = 20
+
+// missingMetric says that the metric that a searcher looks at is not among those that
+// were reported as validations, and which one may have been meant.
+func missingMetric(metric string, names []string) string {
+	if slices.Contains(names, metric) {
+		return ""
+	}
+	if len(names) == 0 {
+		return fmt.Sprintf("searcher.metric %q was never reported: there are no validation metrics", clip(metric))
+	}
+	slices.Sort(names)
+	s := fmt.Sprintf("searcher.metric %q was never reported; the validation metrics are %s", clip(metric), strings.Join(names[:min(len(names), maxNamed)], ", "))
+	if len(names) > maxNamed {
+		s += fmt.Sprintf(" and %d more", len(names)-maxNamed)
+	}
+	if near := spelling.Nearest(metric, names); near != "" {
+		s += fmt.Sprintf(". Did you mean %q?", near)
+	}
+	return s
+}
+
+// remarks are what somebody should know about an experiment that is not an error of it.
+func (a *API) remarks(ctx context.Context, e store.Experiment) ([]string, error) {
+	if e.Unmanaged || e.BestMetric != nil || text(e.Metric) == "" {
+		return nil, nil
+	}
+	names, err := a.db.ValidationNames(ctx, e.ID)
+	if err != nil || len(names) == 0 && e.State != "COMPLETED" {
+		return nil, err
+	}
+	if s := missingMetric(*e.Metric, names); s != "" {
+		return []string{s}, nil
+	}
+	return nil, nil
+}
+
+// firstReports are the attempts whose first report of a validation was looked at.
+type firstReports struct {
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+// first says whether that is the first one of an attempt, here.
+func (f *firstReports) first(allocation string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.seen[allocation] {
+		return false
+	}
+	if f.seen == nil || len(f.seen) >= knownMembers {
+		f.seen = map[string]bool{}
+	}
+	f.seen[allocation] = true
+	return true
+}
+
+// tellMissingMetric writes into a trial's log that the first validation of an attempt
+// lacks the searcher's metric. It is for people: where it cannot be written, the report
+// counts all the same.
+func (a *API) tellMissingMetric(ctx context.Context, c *call, r store.Report) {
+	if r.Group != store.Validation || !c.who.IsTask() || !a.inside.firstReports.first(c.who.AllocationID) {
+		return
+	}
+	var reported map[string]json.RawMessage
+	metric, err := a.db.SearcherMetric(ctx, r.TrialID)
+	if err == nil && metric != "" {
+		err = json.Unmarshal(r.Metrics, &reported)
+	}
+	if err == nil && metric != "" {
+		if s := missingMetric(metric, slices.Collect(maps.Keys(reported))); s != "" {
+			_, err = a.inside.logs.Append(ctx, store.LogBatch{TaskID: c.who.TaskID, Origin: store.LogOrigin{AllocationID: c.who.AllocationID},
+				Lines: []store.LogLine{{At: time.Now(), Level: v1.LogLevelWarning.Number(), Stdtype: "stderr", Source: "master", Rank: -1, Text: s}}})
+		}
+	}
+	if err != nil {
+		a.log.Warn("could not check a validation for the searcher's metric", "trial_id", r.TrialID, "error", err)
+	}
+}
