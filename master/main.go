@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -20,7 +21,32 @@ func main() {
 	defer stop()
 	if err := command().ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "det-master:", err)
-		os.Exit(1)
+		os.Exit(status(err))
+	}
+}
+
+// status is what det ends with as well: 2 for a command line that makes no sense, and 1
+// for everything that fails afterwards. Whatever a command returns itself is a failed.
+func status(err error) int {
+	var f failed
+	if errors.As(err, &f) {
+		return 1
+	}
+	return 2
+}
+
+// failed is the error of a command that was understood.
+type failed struct{ error }
+
+func (f failed) Unwrap() error { return f.error }
+
+// understood runs a command whose line makes sense.
+func understood(run func(cmd *cobra.Command) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, _ []string) error {
+		if err := run(cmd); err != nil {
+			return failed{err}
+		}
+		return nil
 	}
 }
 
@@ -30,23 +56,23 @@ func command() *cobra.Command {
 	var file string
 	var set []string
 	serve := &cobra.Command{Use: "serve", Short: "Serve the API and, when this master leads, run the control loop", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: understood(func(cmd *cobra.Command) error {
 			cfg, err := server.LoadConfig(file, os.Environ(), set)
 			if err != nil {
 				return err
 			}
 			return server.Run(cmd.Context(), cfg, nil)
-		}}
+		})}
 	serve.Flags().StringVar(&file, "config", "", "configuration file (YAML)")
 	serve.Flags().StringArrayVar(&set, "set", nil, "a setting as key=value; may be repeated")
 	check := &cobra.Command{Use: "check-config", Short: "Say what is wrong with a configuration", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: understood(func(cmd *cobra.Command) error {
 			if err := server.CheckConfig(file, os.Environ(), set); err != nil {
 				return err
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), "the configuration is good")
 			return nil
-		}}
+		})}
 	check.Flags().AddFlagSet(serve.Flags())
 	root.AddCommand(serve, check)
 	return root

@@ -49,5 +49,8 @@ func runCreate(ctx context.Context, a *app.App, o createOptions) error {
 		return err
 	}
 	fmt.Fprintf(a.IO.Err, "Created user %s.\n", o.username)
+	if !o.remote {
+		warnWeak(a, o.username, o.password)
+	}
 	return nil
 }

@@ -67,7 +67,7 @@ func runLogin(ctx context.Context, a *app.App, o loginOptions) error {
 	if err != nil {
 		return err
 	}
-	warnWeak(a, password)
+	warnWeak(a, "", password)
 	return store.SetToken(resp.User.Username, resp.Token, true)
 }
 

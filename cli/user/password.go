@@ -33,9 +33,11 @@ func weaknesses(password string) []string {
 	return out
 }
 
-func warnWeak(a *app.App, password string) {
+// warnWeak warns of a password that is easy to guess. The user is "" for whoever runs det.
+func warnWeak(a *app.App, user, password string) {
 	if w := weaknesses(password); len(w) > 0 {
-		a.IO.Warn("This password is easy to guess: it %s. Change it with `det user change-password`.", strings.Join(w, ", "))
+		change := strings.TrimSpace("det user change-password " + user)
+		a.IO.Warn("This password is easy to guess: it %s. Change it with `%s`.", strings.Join(w, ", "), change)
 	}
 }
 
@@ -106,7 +108,7 @@ func runChangePassword(ctx context.Context, a *app.App, o changePasswordOptions)
 	if err != nil {
 		return err
 	}
-	warnWeak(a, secret)
+	warnWeak(a, "", secret)
 	if !own {
 		return nil
 	}

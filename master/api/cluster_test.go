@@ -119,6 +119,14 @@ func TestAgentsPoolsAndJobs(t *testing.T) {
 	if got := at(t, me.get("/api/v1/allocations/"+waiting+".1").ok().tree(), "allocation.waitingReason"); got != reason {
 		t.Errorf("it waits because %v", got)
 	}
+	// Nor is somebody who waits for Nomad left without a reason.
+	if _, err := r.db.Exec(t.Context(), `UPDATE allocations SET state = 'ASSIGNED', submitted_at = NULL, submit_error = 'no node has room'
+		WHERE id = (SELECT a.id FROM allocations a JOIN tasks k ON k.id = a.task_id WHERE k.experiment_id = $1)`, a); err != nil {
+		t.Fatal(err)
+	}
+	if got := at(t, me.get(fmt.Sprintf("/api/v1/experiments/%d/trials", a)).ok().tree(), "trials.0.waitingReason"); got != "Nomad has not taken its job yet: no node has room" {
+		t.Errorf("the trial whose job Nomad does not take waits because %v", got)
+	}
 	job := at(t, jobs, "jobs.1.full.jobId").(string)
 	me.post("/api/v1/job-queues", fmt.Sprintf(`{"updates":[{"jobId":%q,"priority":50,"resourcePool":null,"weight":null}]}`, job)).ok()
 	if p := at(t, me.get("/api/v1/job-queues-v2?states=STATE_QUEUED").ok().tree(), "jobs.0.full.priority"); p != 50.0 {

@@ -27,7 +27,9 @@ func (c *Client) PreviewGC(ctx context.Context, id int, policy url.Values) (*v1.
 	var all v1.PreviewGCResponse
 	for {
 		page, query := v1.PreviewGCResponse{}, maps.Clone(policy)
-		query.Set("offset", strconv.Itoa(len(all.Checkpoints)))
+		if n := len(all.Checkpoints); n > 0 {
+			query.Set("offset", strconv.Itoa(n))
+		}
 		if err := c.get(ctx, "/"+experimentPath(id)+"/preview_gc", query, &page); err != nil {
 			return nil, err
 		}

@@ -198,7 +198,7 @@ type Attempt struct {
 const attemptSelect = `
 	SELECT a.id, a.task_id, k.name AS task_name, k.type AS task_type, k.owner_id, k.workspace_id, k.experiment_id,
 		(SELECT t.id FROM trials t WHERE t.task_id = k.id) AS trial_id, a.pool, a.slots, a.priority, a.state, a.queued_at, a.started_at, a.ended_at,
-		a.exit_code, a.exit_reason, a.is_ready, a.waiting_reason, a.proxy_address
+		a.exit_code, a.exit_reason, a.is_ready, ` + waitingReason + ` AS waiting_reason, a.proxy_address
 	FROM allocations a JOIN tasks k ON k.id = a.task_id`
 
 // Attempts lists the attempts of a task, the newest first.
@@ -241,3 +241,8 @@ func (db *DB) Holdings(ctx context.Context, in auth.Scope, allocation string) ([
 		WHERE a.state <> 'TERMINATED' AND ($1 = '' OR a.id = $1)
 			AND ($2::int[] IS NULL OR a.task_id IN (SELECT id FROM tasks WHERE workspace_id = ANY($2))) ORDER BY m.allocation_id, m.rank`, allocation, workspaces(in))
 }
+
+// waitingReason says why attempt a waits: for its turn, or for Nomad, which has not
+// taken its job.
+const waitingReason = `CASE WHEN a.state = 'ASSIGNED' AND a.submitted_at IS NULL AND a.submit_error <> ''
+	THEN 'Nomad has not taken its job yet: ' || a.submit_error ELSE a.waiting_reason END`

@@ -53,7 +53,7 @@ const trialSelect = `
 		t.restarts, t.started_at, t.ended_at, t.error, t.progress, t.runner_state, t.metadata, e.metric, e.smaller_is_better, t.log_policy_matched,
 		coalesce((SELECT extract(epoch FROM sum(coalesce(a.ended_at, now()) - a.started_at))
 			FROM allocations a WHERE a.task_id = t.task_id AND a.started_at IS NOT NULL), 0)::float8 AS seconds,
-		coalesce((SELECT a.waiting_reason FROM allocations a WHERE a.task_id = t.task_id AND a.state = 'PENDING'), '') AS waiting
+		coalesce((SELECT ` + waitingReason + ` FROM allocations a WHERE a.task_id = t.task_id AND a.state IN ('PENDING', 'ASSIGNED')), '') AS waiting
 	FROM trials t JOIN experiments e ON e.id = t.experiment_id JOIN projects p ON p.id = e.project_id`
 
 // Trial finds one.

@@ -98,7 +98,7 @@ func command(args []string) int {
 		return 0
 	}
 	fmt.Fprintln(os.Stderr, "usage: det-runner run|ship|probe|version")
-	return attempt.CodeMisplaced
+	return 2 // as of det and det-master
 }
 
 // ends receives the signals by which Nomad asks a task to end. A broken pipe to Nomad's

@@ -62,6 +62,18 @@ func TestExitStatuses(t *testing.T) {
 	}
 }
 
+// TestAWeakPasswordIsSaid when an admin gives it to somebody, as when people choose it.
+func TestAWeakPasswordIsSaid(t *testing.T) {
+	for password, weak := range map[string]bool{"": true, "x": true, "Passw0rd-of-ida": false} {
+		s := httptest.NewServer(fakemaster.New())
+		_, _, errs := run(t, map[string]string{"DET_MASTER": s.URL, "DET_USER": "admin", "DET_PASS": ""}, "user", "create", "ida", "--password", password)
+		s.Close()
+		if said := strings.Contains(errs, "easy to guess") && strings.Contains(errs, "det user change-password ida"); password != "" && said != weak {
+			t.Errorf("password %q: %q", password, errs)
+		}
+	}
+}
+
 func TestInterrupted(t *testing.T) {
 	s := httptest.NewServer(fakemaster.New())
 	defer s.Close()

@@ -93,6 +93,15 @@ def test_login_with_a_password(stub: Stub) -> None:
     assert stub.sent("POST", "/auth/logout")[0].headers["Authorization"] == "Bearer fresh"
 
 
+def test_a_wrong_password_is_no_bad_token(stub: Stub) -> None:
+    stub.refusals["/auth/login"] = error(401, "Unauthenticated", "Wrong username or password.")
+    reply(stub, "POST", "/auth/login", error(401, "Unauthenticated", "Wrong username or password."))
+    with pytest.raises(api_errors.UnauthenticatedException) as caught:
+        client.login(master=stub.url, user="ann", password="wrong")
+    assert isinstance(caught.value, api_errors.InvalidCredentialsException)
+    assert "password" in str(caught.value) and "token" not in str(caught.value)
+
+
 def test_a_task_is_signed_in_already(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DET_MASTER", stub.url)
     monkeypatch.setenv("DET_USER", "ann")

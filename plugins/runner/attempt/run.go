@@ -277,7 +277,10 @@ func (r *run) within(server *loopback.Server) (int, error) {
 		return 0, fail(CodeMounts, "the task's folders could not be mounted: %v", err)
 	}
 	defer func() {
-		if left := box.Close(); left > 0 {
+		switch left := box.Close(); {
+		case left == 1:
+			r.journal.Infof("a process that the program left behind was ended")
+		case left > 1:
 			r.journal.Infof("%d processes that the program left behind were ended", left)
 		}
 	}()

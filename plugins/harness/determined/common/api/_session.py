@@ -376,6 +376,8 @@ def _raise_for_status(response: Response) -> None:
     status = response.status_code
     if status < 300:
         return
+    if status == 401 and parse.urlsplit(response.url).path.endswith("/auth/login"):
+        raise errors.InvalidCredentialsException()
     if status == 401:
         raise errors.UnauthenticatedException(
             f"Unauthenticated: the master refused the token for {response.url}: "

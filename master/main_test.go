@@ -1,0 +1,24 @@
+package main
+
+import (
+	"io"
+	"testing"
+)
+
+// TestExitStatus: what cannot be understood ends with 2, as in det and det-runner; what
+// was understood and failed, with 1.
+func TestExitStatus(t *testing.T) {
+	for want, lines := range map[int][][]string{
+		2: {{"nonsense"}, {"serve", "--nonsense"}, {"check-config", "x"}},
+		1: {{"check-config", "--config", "/nowhere.yaml"}, {"serve", "--set", "nonsense=1"}},
+	} {
+		for _, args := range lines {
+			c := command()
+			c.SetArgs(args)
+			c.SetOut(io.Discard)
+			if err := c.Execute(); err == nil || status(err) != want {
+				t.Errorf("%v ends with %d (%v), want %d", args, status(err), err, want)
+			}
+		}
+	}
+}
