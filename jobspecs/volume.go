@@ -21,19 +21,28 @@ func (t *Task) volumes() map[string]*api.VolumeRequest {
 		if out == nil {
 			out = map[string]*api.VolumeRequest{}
 		}
-		v := *offered
-		v.Name = *m.Volume
-		out[v.Name] = &v
+		v := out[*m.Volume]
+		if v == nil {
+			v = new(api.VolumeRequest)
+			*v = *offered
+			v.Name, v.ReadOnly = *m.Volume, true
+			out[v.Name] = v
+		}
+		v.ReadOnly = offered.ReadOnly || v.ReadOnly && m.ReadOnly != nil && *m.ReadOnly
 	}
 	return out
 }
 
-// volumeMounts are the pool's own, and those that the experiment asks for.
+// volumeMounts are the pool's own, and those that the experiment asks for. What the
+// operators mount to be read, nobody mounts to be written.
 func (t *Task) volumeMounts() []*api.VolumeMount {
 	group := t.base().TaskGroups[0]
 	mounts := slices.Clone(group.Tasks[0].VolumeMounts)
 	for _, v := range t.Overlay.Volumes {
-		readOnly := v.ReadOnly || group.Volumes[v.Name] != nil && group.Volumes[v.Name].ReadOnly
+		readOnly := v.ReadOnly || group.Volumes[v.Name] != nil && group.Volumes[v.Name].ReadOnly ||
+			slices.ContainsFunc(group.Tasks[0].VolumeMounts, func(m *api.VolumeMount) bool {
+				return *m.Volume == v.Name && m.ReadOnly != nil && *m.ReadOnly
+			})
 		mounts = append(mounts, &api.VolumeMount{Volume: ptr(v.Name), Destination: ptr(v.Path), ReadOnly: ptr(readOnly)})
 	}
 	return mounts

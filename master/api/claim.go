@@ -1,10 +1,10 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -53,7 +53,8 @@ func (a *API) claim(ctx context.Context, c *call, req *v1.ClaimRequest) (*v1.Cla
 	name := id + "/" + strconv.Itoa(req.Rank)
 	token, tokenHash := auth.DerivedToken(req.Nonce, "attempt "+name)
 	session, sessionHash := auth.DerivedToken(req.Nonce, "session "+name)
-	rows, err := a.db.Claim(ctx, store.Claim{AllocationID: id, Rank: req.Rank, NomadAllocID: w.NomadAllocID, FirstOfGroup: w.FirstOfGroup,
+	rows, err := a.db.Claim(ctx, store.Claim{AllocationID: id, Rank: req.Rank, NomadAllocID: w.NomadAllocID, FirstOfGroup: w.FirstOfGroup, NodeID: w.NodeID,
+		Namespace: w.Namespace, Pools: a.poolsIn(w.Namespace),
 		Nonce: hex.EncodeToString(auth.HashToken(req.Nonce)), Address: req.Address, Ports: req.Ports, Certificate: req.Certificate,
 		TokenHash: tokenHash, SessionHash: sessionHash, SessionLife: taskSession})
 	if err != nil {
@@ -85,20 +86,37 @@ func isFingerprint(s string) bool {
 
 // belongs compares what an identity says with what is claimed by it.
 func (a *API) belongs(w Workload, id string, rank int) error {
-	namespaces := a.cfg.Namespaces
-	if len(namespaces) == 0 {
-		namespaces = []string{"default"}
-	}
 	job, group := jobspecs.JobID(id), jobspecs.GroupName(rank)
 	switch {
-	case !slices.Contains(namespaces, w.Namespace):
-		return fault.New(fault.Forbidden, "the identity is of Nomad namespace %s; tasks of this cluster run in %s", w.Namespace, strings.Join(namespaces, ", "))
+	case len(a.poolsIn(w.Namespace)) == 0:
+		return fault.New(fault.Forbidden, "the identity is of Nomad namespace %s; tasks of this cluster run in %s", w.Namespace, strings.Join(a.namespaces(), ", "))
 	case w.JobID != job:
 		return fault.New(fault.Forbidden, "the identity is of job %s, and attempt %s runs as %s", w.JobID, id, job)
 	case w.Group != group:
 		return fault.New(fault.Forbidden, "the identity is of group %s, and rank %d runs as %s", w.Group, rank, group)
 	}
 	return nil
+}
+
+// namespaces are those of Nomad that our jobs run in, the cluster's own first.
+func (a *API) namespaces() []string {
+	if len(a.cfg.Namespaces) == 0 {
+		return []string{"default"}
+	}
+	return a.cfg.Namespaces
+}
+
+// poolsIn names the pools whose jobs run in a namespace. Who may start jobs in the
+// namespace of one pool could else claim the attempts of another.
+func (a *API) poolsIn(namespace string) []string {
+	own := a.namespaces()[0]
+	var names []string
+	for _, p := range a.cfg.Pools {
+		if cmp.Or(p.Namespace, own) == namespace {
+			names = append(names, p.Name)
+		}
+	}
+	return names
 }
 
 // site is what the installation says of tasks, with what is served to them now.

@@ -19,6 +19,25 @@ type choice struct {
 	prefer map[string]float64 // by id
 }
 
+// choices are what was judged in this pass and in the one before: what an owner says is
+// judged once, and again only when a node changes. Somebody with a thousand experiments
+// and a hundred comparisons in each would else slow down every pass for everybody.
+type choices struct{ now, before map[choiceKey]choice }
+
+type choiceKey struct {
+	owner, pool string
+	of          *expconf.Nomad // of an experiment, whose configuration is read once
+	text        string         // of a task
+}
+
+// pass begins a pass; changed says that a node is not as it was.
+func (c *choices) pass(changed bool) {
+	if c.before = c.now; changed {
+		c.before = nil
+	}
+	c.now = map[choiceKey]choice{}
+}
+
 // of adds it to a request.
 func (c choice) of(r sched.Request) sched.Request {
 	if len(c.unfit) > 0 {
@@ -32,23 +51,26 @@ func (c choice) of(r sched.Request) sched.Request {
 }
 
 // choiceOf judges the nodes of a pool once for all attempts of an owner.
-func (d *decider) choiceOf(owner, in string, n *expconf.Nomad) choice {
-	of := d.p.Pools.Named(in)
+func (d *decider) choiceOf(key choiceKey, n *expconf.Nomad) choice {
+	of := d.p.Pools.Named(key.pool)
 	if of == nil || n == nil && len(of.Affinities()) == 0 {
 		return choice{}
 	}
 	if n == nil {
-		owner, n = "pool "+in, &expconf.Nomad{}
+		key, n = choiceKey{pool: key.pool}, &expconf.Nomad{}
 	}
-	key := owner + " in " + in
-	if c, known := d.choices[key]; known {
-		return c
+	known := d.p.choices
+	if known == nil {
+		known = &choices{now: map[choiceKey]choice{}}
+		d.p.choices = known
 	}
-	c := d.judge(of, n)
-	if d.choices == nil {
-		d.choices = map[string]choice{}
+	c, judged := known.now[key]
+	if !judged {
+		if c, judged = known.before[key]; !judged {
+			c = d.judge(of, n)
+		}
+		known.now[key] = c
 	}
-	d.choices[key] = c
 	return c
 }
 
@@ -109,5 +131,5 @@ func (d *decider) taskChoice(t *store.LiveTask) avoidance {
 	if len(t.Nomad) > 0 && json.Unmarshal(t.Nomad, &n) != nil {
 		n = nil
 	}
-	return avoidance{choice: d.choiceOf(t.ID, t.Pool, n)}
+	return avoidance{choice: d.choiceOf(choiceKey{owner: t.ID, pool: t.Pool, text: string(t.Nomad)}, n)}
 }

@@ -52,7 +52,6 @@ type decider struct {
 	counts     nodeCounts
 	newBytes   int                       // that the hyperparameters of the trials take that are made in this pass
 	outOfUse   map[string]*store.NodeRow // nodes of which something is, by id
-	choices    map[string]choice         // what owners say about the nodes of their pools
 	remains    map[remainsKey]remaining  // what remainingNodes has found in this pass
 	// shares are what attempts hold, by node; with several pools.
 	shares map[string][]share
@@ -119,7 +118,7 @@ func (d *decider) experimentChange(e *Experiment, state lifecycle.State, why str
 	if e.Search != nil && !state.Terminal() || e.Search != nil && c.State != e.State {
 		if state == lifecycle.Errored || state == lifecycle.Canceled { // a trial that failed counts as what it reached
 			c.Planned = max(e.Search.Planned(), 1)
-		} else if p := d.progress(e, state); !state.Stopping() && e.Progress == nil || abs(p-*e.Progress) >= 0.005 || p == 1 && *e.Progress != 1 {
+		} else if p := d.progress(e, state); !state.Stopping() && (e.Progress == nil || abs(p-*e.Progress) >= 0.005 || p == 1 && *e.Progress != 1) {
 			c.Progress, changed = &p, true
 		}
 		trial, metric := e.Search.Best()

@@ -41,7 +41,7 @@ func TestAKillBeforeTheGate(t *testing.T) {
 			if b.nomad.stops[id] != 1 {
 				t.Errorf("its job was stopped %d times", b.nomad.stops[id])
 			}
-			if _, err := b.db.Claim(t.Context(), store.Claim{AllocationID: id, NomadAllocID: "nomad-" + id, Nonce: "x", FirstOfGroup: true}); err == nil {
+			if _, err := b.db.Claim(t.Context(), store.Claim{AllocationID: id, NomadAllocID: "nomad-" + id, Nonce: "x", FirstOfGroup: true, Pools: []string{"default"}, NodeID: "n1"}); err == nil {
 				t.Error("its runner passed the gate after its end")
 			}
 		})

@@ -40,7 +40,7 @@ func (a avoidance) of(r sched.Request) sched.Request {
 
 // avoidance finds what keeps a trial off nodes: for most, nothing.
 func (d *decider) avoidance(e *Experiment, task string) avoidance {
-	a := avoidance{choice: d.choiceOf(e.group(), e.Pool, e.Config.Environment.Nomad)}
+	a := avoidance{choice: d.choiceOf(choiceKey{owner: e.group(), pool: e.Pool, of: e.Config.Environment.Nomad}, e.Config.Environment.Nomad)}
 	for _, m := range d.p.Matches[task] {
 		if m.Action != expconf.ExcludeNode {
 			continue

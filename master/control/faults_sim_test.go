@@ -81,6 +81,7 @@ func liveBeside(t *testing.T, seed int, faults bool) (ends []string) {
 		}
 		w.step()
 	}
+	w.breakAll()
 	w.heal()
 	for slices.ContainsFunc(w.probes, func(p *probe) bool { return !p.over() }) { // each has its patience
 		w.step()

@@ -229,6 +229,17 @@ func (w *troubledWorld) heal() {
 	w.nomad.mu.Unlock()
 }
 
+// breakAll goes on until those who must break have had their chance to: behind hundreds
+// of commands of the same owner it may come only after the last fault.
+func (w *troubledWorld) breakAll() {
+	for range 40 * patience {
+		if w.int(`SELECT count(*) FROM experiments WHERE id = ANY($1) AND ended_at IS NULL`, w.broken) == 0 {
+			return
+		}
+		w.step()
+	}
+}
+
 // reckon expects that those of whom something went wrong come to an end as well,
 // now that nothing does: killed, or by the error that was theirs.
 func (w *troubledWorld) reckon() {

@@ -19,18 +19,22 @@ type inventory struct {
 	node cluster.Node
 }
 
-// of the nodes that there are now. What cannot be read is left out, and said by
-// read when somebody needs it.
-func (known inventories) of(rows []store.NodeRow) inventories {
-	now := make(inventories, len(rows))
+// of the nodes that there are now; same says that they are those of before. What cannot
+// be read is left out, and said by read when somebody needs it.
+func (known inventories) of(rows []store.NodeRow) (now inventories, same bool) {
+	now = make(inventories, len(rows))
+	same = len(rows) == len(known)
 	for _, row := range rows {
 		if x, ok := known[row.ID]; ok && bytes.Equal(x.row, row.Inventory) {
 			now[row.ID] = x
-		} else if n, err := readInventory(row); err == nil {
+			continue
+		}
+		same = false
+		if n, err := readInventory(row); err == nil {
 			now[row.ID] = inventory{row.Inventory, n}
 		}
 	}
-	return now
+	return now, same
 }
 
 // read is the inventory of a node of these, or of any other.

@@ -24,13 +24,13 @@ func TestInventoriesFollowTheirRows(t *testing.T) {
 	}
 	a, b := row("a", `{"Cores": 4}`), row("b", `{"Cores": 8}`)
 	var known inventories
-	known = known.of([]store.NodeRow{a, b})
+	known, _ = known.of([]store.NodeRow{a, b})
 	if len(known) != 2 || cores(known, a) != 4 || cores(known, b) != 8 {
 		t.Errorf("at first: %+v", known)
 	}
 	kept := known["a"]
 	a.Inventory, b.Inventory = json.RawMessage(`{"Cores": 4}`), json.RawMessage(`{"Cores": 16}`)
-	known = known.of([]store.NodeRow{a, b})
+	known, _ = known.of([]store.NodeRow{a, b})
 	if &known["a"].row[0] != &kept.row[0] {
 		t.Error("what says the same was read again")
 	}
@@ -40,7 +40,7 @@ func TestInventoriesFollowTheirRows(t *testing.T) {
 	if got := cores(known, row("c", `{"Cores": 2}`)); got != 2 {
 		t.Errorf("a node that is not among them: %d cores", got)
 	}
-	known = known.of([]store.NodeRow{row("b", `{"Cores": "many"}`)})
+	known, _ = known.of([]store.NodeRow{row("b", `{"Cores": "many"}`)})
 	if _, kept := known["a"]; kept {
 		t.Error("a node that is gone is still known")
 	}

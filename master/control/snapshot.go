@@ -40,6 +40,7 @@ type Snapshot struct {
 	Nodes       []store.NodeRow
 	Collect     []store.Work                 // experiments of which some files may go
 	inventories inventories                  // of the nodes
+	choices     *choices                     // what owners say about them
 	Secrets     credentialNeeds              // which work needs credentials; nil: none does
 	Away        string                       // why none can be had; "" when they can
 	Frozen      bool                         // Nomad's word is in doubt: conclude nothing from it, place nothing
@@ -58,8 +59,9 @@ type credentialNeeds interface {
 // folds keeps what is expensive to make again: configurations, which never
 // change, and searches, which only grow.
 type folds struct {
-	byID  map[int]*fold
-	nodes inventories
+	byID    map[int]*fold
+	nodes   inventories
+	choices choices
 }
 
 type fold struct {
@@ -109,8 +111,10 @@ func (f *folds) snapshot(live *store.Live) *Snapshot {
 		p.Experiments = append(p.Experiments, exp)
 	}
 	f.byID = keep
-	f.nodes = f.nodes.of(live.Nodes)
-	p.inventories = f.nodes
+	nodes, same := f.nodes.of(live.Nodes)
+	f.nodes = nodes
+	f.choices.pass(!same)
+	p.inventories, p.choices = f.nodes, &f.choices
 	for i := range live.Trials {
 		if e := byID[live.Trials[i].ExperimentID]; e != nil {
 			e.Trials = append(e.Trials, &live.Trials[i])

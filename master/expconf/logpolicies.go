@@ -2,9 +2,9 @@ package expconf
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 
+	"github.com/detent-ml/detent/master/regex"
 	"github.com/detent-ml/detent/master/spelling"
 )
 
@@ -168,10 +168,9 @@ func (l LogPolicies) check(k *checker, at string) {
 			if p.Name == nil && p.Action == nil {
 				k.fail(here+".action", "is required by a policy without a name", "cancel_retries or exclude_node")
 			}
-			if _, err := regexp.Compile(*p.Pattern); err != nil {
+			if _, err := regex.Compile(*p.Pattern); err != nil {
 				k.fail(here+".pattern", "is not a regular expression: "+err.Error(), "")
 			}
-			k.atMost(here+".pattern", len(*p.Pattern), 4096, "characters")
 		}
 	}
 }

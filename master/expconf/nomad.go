@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/detent-ml/detent/master/regex"
 )
 
 var volumePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`)
@@ -187,6 +189,9 @@ func (o *Nomad) checkMounts(k *checker, at string) {
 			k.fail(here+".name", fmt.Sprintf("is not the name of a volume: %q", clip(v.Name)), "")
 		}
 		target(here, v.ContainerPath)
+		if strings.Contains(v.ContainerPath, "${") || strings.Contains(v.ContainerPath, "%{") {
+			k.fail(here+".container_path", "Nomad would put something else in the place of what is in braces", "write the path out")
+		}
 	}
 	for i, h := range o.HostPaths {
 		here := index(at+".host_paths", i)
@@ -195,10 +200,16 @@ func (o *Nomad) checkMounts(k *checker, at string) {
 	}
 }
 
+// maxComparison bounds each side of a comparison.
+const maxComparison = 512
+
 func checkComparison(k *checker, at, attribute, operator, value string) {
 	k.required(at+".attribute", attribute, "")
-	k.line(at+".attribute", &attribute, 4096)
-	k.line(at+".value", &value, 4096)
+	k.line(at+".attribute", &attribute, maxComparison)
+	k.line(at+".value", &value, maxComparison)
+	if attribute != "" && !strings.HasPrefix(attribute, "${") {
+		k.fail(at+".attribute", fmt.Sprintf("%q is no fact of a node", clip(attribute)), "expected a name in braces, such as ${attr.cpu.arch} or ${meta.rack}")
+	}
 	if operator == "" {
 		operator = "="
 	}
@@ -214,7 +225,7 @@ func checkComparison(k *checker, at, attribute, operator, value string) {
 		k.fail(at+".value", "is required by the operator "+operator, "")
 	}
 	if operator == "regexp" {
-		if _, err := regexp.Compile(value); err != nil {
+		if _, err := regex.Compile(value); err != nil {
 			k.fail(at+".value", "is not a regular expression: "+err.Error(), "")
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strings"
+
+	"github.com/detent-ml/detent/master/regex"
 )
 
 // A Matcher knows some patterns. It is safe for concurrent use.
@@ -28,7 +30,7 @@ type pattern struct {
 func New(patterns []string) (*Matcher, error) {
 	m := &Matcher{patterns: make([]pattern, len(patterns))}
 	for i, text := range patterns {
-		e, err := regexp.Compile(text)
+		e, err := regex.Compile(text)
 		if err != nil {
 			return nil, fmt.Errorf("pattern %q: %w", text, err)
 		}

@@ -3,12 +3,13 @@ package pool
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/hashicorp/go-version"
+
+	"github.com/detent-ml/detent/master/regex"
 )
 
 // Detent chooses the nodes of its tasks, so it has to judge what chooses nodes as Nomad
@@ -64,8 +65,8 @@ func (c Comparison) Meets(facts Facts) bool {
 	case "<", "<=", ">", ">=":
 		return ordered(c.Operator, left, right)
 	case "regexp":
-		pattern, err := regexp.Compile(right)
-		return err == nil && pattern.MatchString(left)
+		expression, err := regex.Compile(right)
+		return err == nil && expression.MatchString(left)
 	case "version", "semver":
 		return ofVersion(c.Operator, left, right)
 	case "set_contains", "set_contains_all", "set_contains_any":

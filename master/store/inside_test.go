@@ -108,6 +108,7 @@ func goodClaim(allocation string, rank int, nonce string) Claim {
 	_, token := auth.NewToken()
 	_, session := auth.NewToken()
 	return Claim{AllocationID: allocation, Rank: rank, NomadAllocID: "nomad-" + allocation, FirstOfGroup: true, Nonce: nonce,
+		NodeID: fmt.Sprintf("node-%d", rank), Namespace: "default", Pools: []string{"default"},
 		Address: "10.0.0.1", Ports: map[string]int{"c10d": 29400}, TokenHash: token, SessionHash: session, SessionLife: time.Hour}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/regex"
 )
 
 // LogRecord is a line as it is read back.
@@ -58,7 +59,7 @@ func (s *LogStore) Reader(task string, filter LogFilter) (*LogReader, error) {
 	r := &LogReader{s: s, task: task, filter: filter, needle: strings.ToLower(filter.Search), originOf: map[int]LogOrigin{}}
 	if filter.Regex && filter.Search != "" {
 		var err error
-		if r.pattern, err = regexp.Compile(filter.Search); err != nil {
+		if r.pattern, err = regex.Compile(filter.Search); err != nil {
 			return nil, fault.New(fault.Invalid, "searchText: %v", err)
 		}
 	}

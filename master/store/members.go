@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
@@ -22,7 +23,11 @@ type Claim struct {
 	Certificate  string // SHA-256 of the gateway's, in hexadecimal digits; "" of a runner that has none
 	TokenHash    []byte // of the allocation token it will get
 	SessionHash  []byte // of its owner's session that the program will get
-	SessionLife  time.Duration
+	NodeID       string // where the process runs, as Nomad says
+	// Namespace of Nomad that it runs in, and the pools whose jobs run there.
+	Namespace   string
+	Pools       []string
+	SessionLife time.Duration
 }
 
 // Claimed is everything about an attempt that its runner needs to know.
@@ -50,6 +55,8 @@ type gate struct {
 	ClaimedBy    string `db:"claimed_by"`
 	Nonce        string `db:"claim_nonce"`
 	Exited       bool   `db:"exited"`
+	NodeID       string `db:"node_id"`
+	Pool         string `db:"pool"`
 }
 
 // Claim lets one runner process per member of an attempt through the gate, and
@@ -95,7 +102,7 @@ func (db *DB) lockGate(ctx context.Context, c Claim) (gate, error) {
 	return row[gate](ctx, db, what, `
 		SELECT a.state, a.kill_at IS NOT NULL AS kill_wanted, a.kill_reason, a.run_id, a.task_id, t.owner_id, t.session_epoch,
 			(SELECT max(run_id) FROM allocations n WHERE n.task_id = a.task_id) AS newest_run,
-			tr.id AS trial_id, m.claimed_by, m.claim_nonce, m.exited_at IS NOT NULL AS exited
+			tr.id AS trial_id, m.claimed_by, m.claim_nonce, m.exited_at IS NOT NULL AS exited, m.node_id, a.pool
 		FROM members m
 		JOIN allocations a ON a.id = m.allocation_id
 		JOIN tasks t ON t.id = a.task_id
@@ -114,6 +121,10 @@ func (g gate) admits(c Claim) error {
 		return refuse("it is over, nothing may start for it")
 	case g.State == "PENDING":
 		return refuse("it has no place in the cluster yet, so nobody can run for it")
+	case !slices.Contains(c.Pools, g.Pool):
+		return fault.New(fault.Forbidden, "the identity is of Nomad namespace %s, and attempt %s is of pool %s, whose jobs run in another", c.Namespace, c.AllocationID, g.Pool)
+	case c.NodeID != g.NodeID:
+		return fault.New(fault.Forbidden, "the identity is of a process on node %s, and rank %d of attempt %s is placed on %s", c.NodeID, c.Rank, c.AllocationID, g.NodeID)
 	case g.KillWanted:
 		return refuse("it is being stopped: %s", g.KillReason)
 	case g.RunID != g.NewestRun:
