@@ -99,10 +99,11 @@ func (t *Task) complete() {
 	t.DiskMB = max(cmpOr(t.DiskMB, defaultDiskMB), 2*t.LogFiles*t.LogFileMB+2*shipLogMB+10)
 }
 
-// meta is what operators and their tools can read of a job.
+// meta is what operators and their tools can read of a job. What the pool's job says
+// stands: operators bill by it.
 func (t *Task) meta() map[string]string {
 	meta := map[string]string{}
-	for _, from := range []map[string]string{t.base().Meta, t.Overlay.Meta} {
+	for _, from := range []map[string]string{t.Overlay.Meta, t.base().Meta} {
 		for key, value := range from {
 			if !strings.HasPrefix(key, "det_") {
 				meta[key] = plain(value, longestMeta)

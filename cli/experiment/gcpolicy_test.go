@@ -19,7 +19,7 @@ func TestSetGCPolicy(t *testing.T) {
 		{"TrialID":1,"StepsCompleted":10,"State":"COMPLETED","ValidationMetrics":{"loss":3},"UUID":"first","Resources":{},"ReportTime":"2026-11-20T13:00:00Z","step":{"validation":{"loss":3}}},
 		{"TrialID":1,"StepsCompleted":20,"State":"COMPLETED","ValidationMetrics":{},"UUID":"unvalidated","Resources":{},"ReportTime":"2026-11-20T14:00:00Z"}]}`
 	const patch = `PATCH /api/v1/experiments/3 {"id":3,"checkpointStorage":{"saveExperimentBest":1,"saveTrialBest":0,"saveTrialLatest":2}}`
-	const asked = "GET /experiments/3/preview_gc?offset=0&save_experiment_best=1&save_trial_best=0&save_trial_latest=2 "
+	const asked = "GET /experiments/3/preview_gc?save_experiment_best=1&save_trial_best=0&save_trial_latest=2 "
 	for _, c := range []struct {
 		name, input string
 		yes, fails  bool

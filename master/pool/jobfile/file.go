@@ -74,7 +74,9 @@ func shape(j *api.Job) []Problem {
 		}
 	}
 	for name, v := range g.Volumes {
-		if task.Driver == pool.RawExec {
+		if v == nil {
+			fail("job.group.volume", "volume %q: expected what it is, found null", name)
+		} else if task.Driver == pool.RawExec {
 			fail("job.group.volume", "driver raw_exec mounts no volumes; its tasks see the folders of their node, and bind_mounts move them")
 		} else if v.Type != "host" && v.Type != "csi" {
 			fail("job.group.volume", "volume %q: expected type host or csi, found %q", name, v.Type)

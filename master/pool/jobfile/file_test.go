@@ -154,6 +154,27 @@ func TestJSON(t *testing.T) {
 	}
 }
 
+// TestNulls: null is said of no list and of no name, and stops nothing but the start.
+func TestNulls(t *testing.T) {
+	for _, change := range []string{
+		`"Driver": "exec", "Constraints": [null]}]`, `"Driver": "exec", "Affinities": [null]}]`, `"Driver": "exec", "VolumeMounts": [null]}]`,
+		`"Driver": "exec", "Resources": {"Devices": [null]}}]`, `"Driver": "exec"}, null]`,
+		`"Driver": "exec"}], "Networks": [null]`, `"Driver": "exec"}], "Volumes": {"a": null}`, `"Driver": "exec"}], "Spreads": [null]`,
+	} {
+		src := []byte(`{"ID": "x", "Type": "batch", "TaskGroups": [{"Name": "g", "Tasks": [{"Name": "t", ` + change + `}]}`)
+		if _, problems := Read(src); len(problems) == 0 {
+			t.Errorf("%s is accepted", change)
+		}
+		var j api.Job
+		if err := json.Unmarshal(src, &j); err != nil {
+			t.Fatalf("%s: %v", change, err)
+		}
+		if len(Check(&j)) == 0 {
+			t.Errorf("%s is accepted from Nomad", change)
+		}
+	}
+}
+
 // TestCheckShape: what Nomad parsed is held to the drivers' limits.
 func TestCheckShape(t *testing.T) {
 	for change, want := range map[string]string{

@@ -153,11 +153,19 @@ func (r *jsonReader) each(m member, t reflect.Type, l *level, path string) {
 			r.fail(m, path, fmt.Sprintf("the job of a pool has one group with one task, and here are %d", len(v)))
 		}
 		for _, item := range v {
+			if _, ok := item.([]member); !ok {
+				r.fail(m, path, fmt.Sprintf("expected objects in the list, found %v", item))
+				continue
+			}
 			r.look(item, elem(t), l, path)
 		}
 	case []member:
 		if t.Kind() == reflect.Map && elem(t).Kind() == reflect.Struct {
 			for _, x := range v {
+				if _, ok := x.value.([]member); !ok {
+					r.fail(x, path+"."+x.name, fmt.Sprintf("expected an object, found %v", x.value))
+					continue
+				}
 				r.look(x.value, elem(t), l, path)
 			}
 			return
@@ -202,5 +210,8 @@ func Check(j *api.Job) []Problem {
 	}
 	r := jsonReader{src: src}
 	r.look(root, reflect.TypeFor[api.Job](), job(), "job")
-	return append(r.problems, shape(j)...)
+	if len(r.problems) > 0 {
+		return r.problems
+	}
+	return shape(j)
 }
