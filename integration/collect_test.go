@@ -164,7 +164,7 @@ func (r *rig) deleted(t *testing.T, u theirs, id int, storage, last string) {
 		if err != nil {
 			return false, err
 		}
-		return e.Experiment.State == v1.ExperimentStateDeleteFailed && strings.Contains(e.Experiment.Error, "is no folder"), fmt.Errorf("%s: %s", e.Experiment.State, e.Experiment.Error)
+		return e.Experiment.State == v1.ExperimentStateDeleteFailed && strings.Contains(e.Experiment.Error, "is not a folder"), fmt.Errorf("%s: %s", e.Experiment.State, e.Experiment.Error)
 	})
 	if err := os.Rename(at+".away", at); err == nil {
 		t.Fatal("a folder took the place of a file")

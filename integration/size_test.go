@@ -39,6 +39,7 @@ var budgets = map[string]int{
 	"master/objects":   400,
 	"master/pool":      1500,
 	"master/proxy":     1700,
+	"master/regex":     100,
 	"master/sched":     1100,
 	"master/search":    2700,
 	"master/secrets":   650,
