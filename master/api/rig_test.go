@@ -94,6 +94,7 @@ func newRig(t testing.TB, change ...func(*Config)) *rig {
 		if err := r.api.App().ShutdownWithTimeout(10 * time.Second); err != nil {
 			t.Errorf("the API does not stop: %v", err)
 		}
+		_ = lis.Close() // a test that asks nothing may end before anything listens
 		<-served
 		<-busDone
 		db.Close()
