@@ -122,7 +122,7 @@ func TestNothingOfOtherWorkspaces(t *testing.T) {
 			object = map[bool]string{true: "ours", false: "UNCATEGORIZED"}[l.Method == "PUT"]
 		}
 		tried++
-		if got := send(l, filled(l, object), "{"); got.code != 403 && !(l.Path == v1.LinkTask.Path && got.code == 503) {
+		if got := send(l, filled(l, object), "{"); got.code != 403 && (l.Path != v1.LinkTask.Path || got.code != 503) {
 			t.Errorf("%s %s: %d %.300s", l.Method, l.Path, got.code, got.body)
 		}
 	}

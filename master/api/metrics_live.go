@@ -22,13 +22,14 @@ const heartbeat = 10 * time.Second
 // first event, "position", says where the stream begins: what a client reads by
 // other routes after it has come has no gap before what comes here.
 func (a *API) liveMetrics(ctx context.Context, c *call, t store.Trial) error {
-	id, err := t.ID, error(nil)
+	id := t.ID
 	var after *store.Position
 	last := c.Get("Last-Event-ID")
 	if last == "" {
 		last, _ = c.query("after")
 	}
 	if last != "" {
+		var err error
 		if after, err = parsePosition(last); err != nil {
 			return err
 		}

@@ -47,7 +47,7 @@ func numbered[T any](param string, find func(ctx context.Context, id int) (T, er
 
 // orAll takes the number 0 for all of them: somebody may look there, and is shown what
 // is in their scope.
-func orAll[T any](kind auth.Kind, o object[T], id func(T) int) object[T] {
+func orAll[T any](o object[T], id func(T) int) object[T] {
 	return object[T]{
 		load: func(ctx context.Context, c *call) (it T, err error) {
 			if n, err := c.id("id"); err == nil && n == 0 {
@@ -255,7 +255,7 @@ func ofProject(p store.Project) auth.Object {
 func (a *API) onProject() object[store.Project] { return numbered("id", a.db.Project, ofProject) }
 
 func (a *API) onProjectOrAll() object[store.Project] {
-	return orAll(v1.KindProject, a.onProject(), func(p store.Project) int { return p.ID })
+	return orAll(a.onProject(), func(p store.Project) int { return p.ID })
 }
 
 func (a *API) onProjectByKey() object[store.Project] {
@@ -273,7 +273,7 @@ func (a *API) onWorkspace() object[store.Workspace] {
 }
 
 func (a *API) onWorkspaceOrAll() object[store.Workspace] {
-	return orAll(v1.KindWorkspace, a.onWorkspace(), func(w store.Workspace) int { return w.ID })
+	return orAll(a.onWorkspace(), func(w store.Workspace) int { return w.ID })
 }
 
 func ofTemplate(t store.Template) auth.Object {

@@ -58,12 +58,13 @@ func (r *hclReader) read(src []byte) {
 		}
 	}
 	whole := file.Body.(*hclsyntax.Body).Range()
-	if r.jobs == 1 {
+	switch r.jobs {
+	case 1:
 		r.one(whole, "job.group", r.groups)
 		if r.groups == 1 {
 			r.one(whole, "job.group.task", r.tasks)
 		}
-	} else if r.jobs == 0 {
+	case 0:
 		r.fail(hcl.Range{Start: hcl.Pos{Line: 1, Column: 1}}, "job", "is missing")
 	}
 	slices.SortStableFunc(r.problems, func(a, b Problem) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column)) })
