@@ -23,7 +23,7 @@ func (w *world) task(n NewTask) {
 func (w *world) claimTask(id string) Claimed {
 	w.t.Helper()
 	w.exec(`UPDATE allocations SET state = 'ASSIGNED' WHERE id = $1 || '.1'`, id)
-	w.exec(`INSERT INTO members (allocation_id, rank, node_id, node_name) VALUES ($1 || '.1', 0, 'n', 'n')`, id)
+	w.exec(`INSERT INTO members (allocation_id, rank, node_id, node_name) VALUES ($1 || '.1', 0, 'node-0', 'node-0')`, id)
 	got, err := w.db.Claim(context.Background(), goodClaim(id+".1", 0, "nonce"))
 	if err != nil {
 		w.t.Fatal(err)
