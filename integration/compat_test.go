@@ -219,7 +219,7 @@ with core.init(tensorboard_mode=core.TensorboardMode.MANUAL) as ctx:
         print("goes on after", step, "with", ctx.train.get_metadata())
     else:
         ctx.train.set_metadata({"begun": True})
-        print("begins")
+        print("user code starts")
     while True:
         step += 1
         ctx.train.report_training_metrics(step, {"loss": 1.0 / step})
@@ -240,7 +240,7 @@ func TestUnmodifiedHarnessMakesRoom(t *testing.T) {
 	r := start(t)
 	u := r.person(t, "determined", "")
 	id, _ := u.create(t, "pausing", theirEndless)
-	r.waitLog(t, id, "begins")
+	r.waitLog(t, id, "user code starts")
 	u.det(t, "experiment", "pause", itoa(id))
 	eventually(t, "the attempt has ended", func() (bool, error) {
 		e, err := r.client.Experiment(t.Context(), id)
@@ -256,12 +256,12 @@ func TestUnmodifiedHarnessMakesRoom(t *testing.T) {
 	u.det(t, "experiment", "wait", "--polling-interval", "1", itoa(id))
 	log = r.log(t, id)
 	holds(t, "the log", log, fmt.Sprintf("goes on after %d with {'begun': True}", stopped), fmt.Sprintf("ends after %d", stopped+1))
-	if n := strings.Count(log, "begins"); n != 1 {
+	if n := strings.Count(log, "user code starts"); n != 1 {
 		t.Errorf("it began %d times:\n%s", n, log)
 	}
 
 	id, _ = u.create(t, "killed", theirEndless)
-	r.waitLog(t, id, "begins")
+	r.waitLog(t, id, "user code starts")
 	u.det(t, "experiment", "kill", itoa(id))
 	r.waitState(t, id, v1.ExperimentStateCanceled)
 	_, _, code := u.run(t, "", u.client(), "experiment", "wait", itoa(id))

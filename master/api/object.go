@@ -304,7 +304,7 @@ func (a *API) onTemplatePlace() object[templatePlace] {
 		load: func(ctx context.Context, c *call) (templatePlace, error) {
 			t, err := a.db.Template(ctx, c.Params("name"))
 			if fault.Is(err, fault.NotFound) {
-				return templatePlace{}, nil
+				return templatePlace{Template: store.Template{OwnerID: c.who.UserID}}, nil // whose it will be
 			}
 			return templatePlace{t, err == nil}, err
 		},
