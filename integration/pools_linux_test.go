@@ -41,7 +41,7 @@ job "volume" {
       env { FROM_THE_POOL = "yes" }
       volume_mount {
         volume      = "work"
-        destination = "/work"
+        destination = "/scratch"
       }
       resources {
         cpu    = 200
@@ -116,7 +116,7 @@ environment:
 import os, resource
 from determined import core
 assert open("/offered/given").read() == "by the operators"
-open("/work/taken", "w").write("by the trial")
+open("/scratch/taken", "w").write("by the trial")
 for path in ("/offered/x", "/open/x"):
     try:
         open(path, "w")

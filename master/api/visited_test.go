@@ -143,11 +143,11 @@ func TestNotebookSpec(t *testing.T) {
 		s["id"] = id
 		return s
 	}
-	s := spec(`{"idle_timeout":"90s","notebook_idle_type":"activity","work_dir":"/work"}`)
+	s := spec(`{"idle_timeout":"90s","notebook_idle_type":"activity","work_dir":"/srv/job"}`)
 	door := s["gateway"].(map[string]any)
 	base := "/proxy/" + s["id"].(string) + "/"
 	if door["kind"] != "http" || door["basePath"] != base || door["readyPath"] != base+"api" || len(door["secret"].(string)) < 32 ||
-		at(t, door, "idle.timeoutS") != 90.0 || at(t, door, "idle.by") != "activity" || s["workDir"] != "/work" || s["prefer"] != "/opt/py/bin/python3" {
+		at(t, door, "idle.timeoutS") != 90.0 || at(t, door, "idle.by") != "activity" || s["workDir"] != "/srv/job" || s["prefer"] != "/opt/py/bin/python3" {
 		t.Errorf("%v", s)
 	}
 	if script := at(t, s, "entrypoint.0").(string); s["shell"] != true || !strings.Contains(script, "-m jupyterlab") {

@@ -64,7 +64,8 @@ type Cluster struct {
 	named      named
 	observing  sync.Mutex
 	seen       memory
-	shown      atomic.Uint64 // the highest index in an answer about one job or allocation; see show
+	shown      atomic.Uint64 // the highest index in an answer about one allocation; see raise
+	shownJobs  atomic.Uint64 // and about jobs
 	keys       keys
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/nomad/api"
@@ -109,9 +110,10 @@ func (c *Cluster) everything(ctx context.Context, known Known) (Observation, err
 	o := Observation{Full: true}
 	if known.Term != c.seen.term {
 		c.seen.term = known.Term
-		c.shown.Store(0)
+		c.forget()
 	}
 	known.Index = max(known.Index, c.shown.Load()) // before the lists: a submission may overtake them
+	jobsBefore := c.shownJobs.Load()
 	jobs, jobsIndex, err := c.listJobs(ctx)
 	if err != nil {
 		return o, err
@@ -143,24 +145,48 @@ func (c *Cluster) everything(ctx context.Context, known Known) (Observation, err
 	if o.Nodes, err = c.listNodes(ctx); err != nil {
 		return o, err
 	}
-	if o.Gone, o.Alarm, err = c.judge(ctx, known, o.Index, registered); err != nil {
+	if known.Trust {
+		c.forget()
+	} else {
+		o.Alarm = olderState(jobsIndex, jobsBefore, o.Index, known.Index)
+	}
+	if o.Gone, o.Alarm, err = c.judge(ctx, known, o.Alarm, registered); err != nil {
 		return o, err
+	}
+	if o.Alarm == "" {
+		raise(&c.shownJobs, jobsIndex)
 	}
 	now := c.now()
 	c.seen.full, c.seen.nodes, c.seen.alarm = now, now, o.Alarm
 	return o, nil
 }
 
-// judge says which of the live attempts are gone, or why that cannot be said.
-func (c *Cluster) judge(ctx context.Context, known Known, index uint64, registered map[string]bool) (gone []string, alarm string, err error) {
+// olderState is the alarm when Nomad's lists are at lower indexes than they had
+// reached. The list of jobs counts for itself: only changes of jobs raise its index,
+// whereas a client's next report soon lifts the allocations of a restored Nomad above
+// whatever there was.
+func olderState(jobs, jobsBefore, all, allBefore uint64) string {
+	var what string
+	switch {
+	case jobs < jobsBefore:
+		what = fmt.Sprintf("list of jobs is at index %d, below %d, which it had reached", jobs, jobsBefore)
+	case all < allBefore:
+		what = fmt.Sprintf("lists of jobs and allocations are at index %d, below %d, which they had reached", all, allBefore)
+	default:
+		return ""
+	}
+	return "Nomad's " + what + ": Nomad was restored from an older state. " +
+		"Detent ends no task that Nomad does not list until an operator confirms the loss (det master trust-nomad)"
+}
+
+// judge says which of the live attempts are gone, or why that cannot be said. older
+// is what olderState said.
+func (c *Cluster) judge(ctx context.Context, known Known, older string, registered map[string]bool) (gone []string, alarm string, err error) {
 	if alarm, err := c.checkRights(ctx); alarm != "" || err != nil {
 		return nil, alarm, err
 	}
-	if known.Trust {
-		c.shown.Store(0)
-	} else if index < known.Index {
-		return nil, fmt.Sprintf("Nomad's lists of jobs and allocations are at index %d, below %d, which they had reached: "+
-			"Nomad was restored from an older state. Detent ends no task that Nomad does not list until an operator confirms the loss (det master trust-nomad)", index, known.Index), nil
+	if older != "" {
+		return nil, older, nil
 	}
 	var missing []string
 	for _, id := range known.Live {
@@ -179,11 +205,17 @@ func (c *Cluster) judge(ctx context.Context, known Known, index uint64, register
 	return absent, "", nil
 }
 
-// show notes an index of Nomad's that an answer to this process has carried. The
+// raise notes an index of Nomad's that an answer to this process has carried. The
 // caller knows those of full lists only, and Nomad may be restored before the next.
-func (c *Cluster) show(index uint64) {
-	for old := c.shown.Load(); index > old && !c.shown.CompareAndSwap(old, index); old = c.shown.Load() {
+func raise(shown *atomic.Uint64, index uint64) {
+	for old := shown.Load(); index > old && !shown.CompareAndSwap(old, index); old = shown.Load() {
 	}
+}
+
+// forget forgets which indexes Nomad has shown.
+func (c *Cluster) forget() {
+	c.shown.Store(0)
+	c.shownJobs.Store(0)
 }
 
 // confirm keeps those attempts whose job, read by itself, does not exist.
@@ -281,7 +313,7 @@ func (c *Cluster) readAllocations(ctx context.Context, ids []string) ([]TaskFact
 		if f, ok := factOf(a.Stub(), owner); ok {
 			f.Previous = a.PreviousAllocation
 			c.seen.facts[f.NomadAllocID] = f
-			c.show(f.Index)
+			raise(&c.shown, f.Index)
 			facts = append(facts, f)
 		}
 	}

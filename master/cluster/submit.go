@@ -46,7 +46,7 @@ func (c *Cluster) Submit(ctx context.Context, task jobspecs.Task) (Outcome, erro
 	}
 	registered, _, err := c.api.Jobs().EnforceRegister(job, 0, c.write(ctx, ns))
 	if err == nil {
-		c.show(registered.JobModifyIndex)
+		raise(&c.shownJobs, registered.JobModifyIndex)
 		return Done, nil
 	}
 	if kindOf(err) != exists {

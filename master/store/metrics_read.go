@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -114,21 +116,68 @@ func (db *DB) ValidationsAt(ctx context.Context, keys map[int]ValidationKey) (ma
 	return found, err
 }
 
-// TrialSummaries reads the summaries of trials. Trials without reports are not
-// in the answer.
+// TrialSummaries reads the summaries of trials, with the reports folded in that the
+// summarizer has not reached yet: who reads a trial sees what it reported. Trials
+// without reports are not in the answer. While more reports wait for the summarizer
+// than one of its transactions takes, the newest of them are missing.
 func (db *DB) TrialSummaries(ctx context.Context, trials []int) (map[int]TrialSummary, error) {
-	list, err := rows[summaryRow](ctx, db, `
-		SELECT trial_id, summary, total_batches, latest_run, latest_steps, best_run, best_steps, searcher_value, stale,
-			'' AS metric, false AS smaller
-		FROM trial_summaries WHERE trial_id = ANY($1)`, trials)
+	var list []summaryRow
+	var tail []metricRow
+	err := db.Snapshot(ctx, func(tx *DB) (err error) {
+		tail, err = rows[metricRow](ctx, tx, `
+			SELECT `+metricColumns+` FROM (
+				SELECT * FROM metrics WHERE xid >= (SELECT xid FROM metrics_cursor)
+					AND (xid, id) > ((SELECT xid FROM metrics_cursor), (SELECT id FROM metrics_cursor))
+				ORDER BY xid, id LIMIT $2) AS tail
+			WHERE trial_id = ANY($1) AND NOT merged AND NOT archived ORDER BY xid, id`, trials, rowsAtOnce)
+		if err != nil {
+			return err
+		}
+		list, err = rows[summaryRow](ctx, tx, `
+			SELECT t.id AS trial_id, coalesce(s.summary, '{}') AS summary, coalesce(s.total_batches, 0) AS total_batches,
+				s.latest_run, s.latest_steps, s.best_run, s.best_steps, s.searcher_value, coalesce(s.stale, false) AS stale,
+				`+searcherColumns+`
+			FROM trials t JOIN experiments e ON e.id = t.experiment_id LEFT JOIN trial_summaries s ON s.trial_id = t.id
+			WHERE t.id = ANY($1) AND (s.trial_id IS NOT NULL OR t.id = ANY($2))`, trials, reportedBy(tail))
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	sums := make(map[int]TrialSummary, len(list))
+	return foldTail(list, tail)
+}
+
+// reportedBy names the trials of rows, each once.
+func reportedBy(list []metricRow) []int {
+	trials := map[int]bool{}
+	for _, r := range list {
+		trials[r.TrialID] = true
+	}
+	return slices.Sorted(maps.Keys(trials))
+}
+
+// foldTail adds to summaries the reports that came after them. A stale summary stays
+// as it is: some of what it holds was archived, and only the summarizer makes it anew.
+func foldTail(list []summaryRow, tail []metricRow) (map[int]TrialSummary, error) {
+	byTrial := make(map[int]*summaryRow, len(list))
 	for i := range list {
-		if sums[list[i].TrialID], err = list[i].summary(); err != nil {
+		s := &list[i]
+		var err error
+		if s.sum, err = s.summary(); err != nil {
 			return nil, err
 		}
+		byTrial[s.TrialID] = s
+	}
+	for _, r := range tail {
+		if s := byTrial[r.TrialID]; s != nil && !s.Stale {
+			if err := s.foldRow(r); err != nil {
+				return nil, err
+			}
+		}
+	}
+	sums := make(map[int]TrialSummary, len(list))
+	for id, s := range byTrial {
+		sums[id] = s.sum
 	}
 	return sums, nil
 }

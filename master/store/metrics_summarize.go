@@ -193,21 +193,16 @@ func (db *DB) renumber(ctx context.Context, next uint64, at place) error {
 // foldRows brings the summaries of the rows' trials up to a place, and makes some
 // stale ones anew; again says that there are more of those.
 func (db *DB) foldRows(ctx context.Context, list []metricRow, to place) (again bool, err error) {
-	trials := map[int]bool{}
-	for _, r := range list {
-		trials[r.TrialID] = true
-	}
+	trials := reportedBy(list)
 	stale, err := scalars[int](ctx, db, `SELECT trial_id FROM trial_summaries WHERE stale ORDER BY trial_id LIMIT $1`, staleAtOnce)
 	if err != nil {
 		return false, err
 	}
-	for _, id := range stale {
-		trials[id] = true
-	}
+	trials = append(trials, stale...)
 	if len(trials) == 0 {
 		return false, nil
 	}
-	sums, err := db.lockSummaries(ctx, slices.Sorted(maps.Keys(trials)))
+	sums, err := db.lockSummaries(ctx, trials)
 	if err != nil {
 		return false, err
 	}
@@ -270,6 +265,10 @@ func (s *summaryRow) summary() (TrialSummary, error) {
 	return sum, json.Unmarshal(s.Summary, &sum.Metrics)
 }
 
+// searcherColumns are what a fold needs of the trial's experiment, e.
+const searcherColumns = `coalesce(e.config->'searcher'->>'metric', '') AS metric,
+	coalesce((e.config->'searcher'->>'smaller_is_better')::boolean, true) AS smaller`
+
 // lockSummaries locks the summaries of trials, making those that are missing.
 // Trials that were deleted are not in the answer.
 func (db *DB) lockSummaries(ctx context.Context, trials []int) (map[int]*summaryRow, error) {
@@ -281,8 +280,7 @@ func (db *DB) lockSummaries(ctx context.Context, trials []int) (map[int]*summary
 	}
 	list, err := rows[summaryRow](ctx, db, `
 		SELECT s.trial_id, s.summary, s.total_batches, s.latest_run, s.latest_steps, s.best_run, s.best_steps, s.searcher_value,
-			s.stale, coalesce(e.config->'searcher'->>'metric', '') AS metric,
-			coalesce((e.config->'searcher'->>'smaller_is_better')::boolean, true) AS smaller
+			s.stale, `+searcherColumns+`
 		FROM trial_summaries s JOIN trials t ON t.id = s.trial_id JOIN experiments e ON e.id = t.experiment_id
 		WHERE s.trial_id = ANY($1) ORDER BY s.trial_id FOR UPDATE OF s`, trials)
 	if err != nil {

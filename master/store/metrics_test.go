@@ -425,6 +425,63 @@ func TestSummariesAfterRestore(t *testing.T) {
 	}
 }
 
+// A trial that is read shows what was reported, also while an older transaction,
+// anybody's, holds the summarizer back; and counts nothing twice afterwards.
+func TestReadersSeeWhatWasReported(t *testing.T) {
+	w := newWorld(t)
+	exp := w.experiment(lossSearcher)
+	trial, other := w.trial(exp, 0, 1), w.trial(exp, 1, 1)
+	m := NewMetricWriter(w.db, w.bus)
+	report := func(trial int, group string, s int, metrics string) {
+		t.Helper()
+		if err := m.Report(t.Context(), Report{TrialID: trial, RunID: 1, Group: group, Steps: step(s), Metrics: raw(metrics)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(when string, batches int, count int64) {
+		t.Helper()
+		sums, err := w.db.TrialSummaries(t.Context(), []int{trial})
+		if err != nil || len(sums) != 1 {
+			t.Fatalf("%s: %+v %v", when, sums, err)
+		}
+		s := sums[trial]
+		loss := s.Metrics["avg_metrics"]["loss"]
+		if s.TotalBatches != batches || loss == nil || loss.Count != count || s.Best == nil || s.Best.Steps != 2 || *s.BestMetric != 0.5 {
+			t.Errorf("%s: %+v, loss %+v; want %d batches and %d reports", when, s, loss, batches, count)
+		}
+	}
+	report(trial, "training", 1, `{"loss": 2}`)
+	report(trial, "validation", 2, `{"loss": 0.5}`)
+	check("before the first summary", 2, 1)
+	w.summarize()
+
+	older, err := pgx.Connect(t.Context(), w.dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer older.Close(context.Background())
+	for _, sql := range []string{`BEGIN`, `SELECT pg_current_xact_id()`} {
+		if _, err := older.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report(trial, "training", 3, `{"loss": 1}`)
+	report(other, "training", 9, `{"loss": 1}`)
+	report(trial, "validation", 4, `{"loss": 0.75}`)
+	if _, err := w.db.Summarize(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := w.db.SummariesCaughtUp(t.Context()); err != nil || done {
+		t.Fatalf("the older transaction holds nothing back: %v", err)
+	}
+	check("behind an older transaction", 4, 2)
+	if _, err := older.Exec(t.Context(), `ROLLBACK`); err != nil {
+		t.Fatal(err)
+	}
+	w.summarize()
+	check("when the summaries have caught up", 4, 2)
+}
+
 func TestReadMetrics(t *testing.T) {
 	w := newWorld(t)
 	trial := w.trial(w.experiment(lossSearcher), 0, 1)
