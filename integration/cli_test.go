@@ -94,9 +94,11 @@ func TestEveryVerb(t *testing.T) {
 }
 
 // elsewhere are verbs that would break the cluster that all tests share, which the
-// demo and the tests of nomad/local bring up and down, and those that need more than
-// a start: TestNotebook, TestShell and TestTensorboard open theirs.
-var elsewhere = []string{"deploy local cluster-up", "deploy local cluster-down", "deploy local reset", "notebook open", "shell open", "tensorboard open"}
+// demo and the tests of nomad/local bring up and down; those that need more than a
+// start (TestNotebook, TestShell and TestTensorboard open theirs) or a pool of containers
+// (TestTasksInContainers links an account); and what TestTutorial runs.
+var elsewhere = []string{"deploy local cluster-up", "deploy local cluster-down", "deploy local reset",
+	"notebook open", "shell open", "tensorboard open", "user link-with-agent-user", "preview-search"}
 
 // documentedVerbs reads the table of nouns and verbs.
 func documentedVerbs(t *testing.T) []string {

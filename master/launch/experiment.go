@@ -68,7 +68,7 @@ func (l *Experiments) Create(ctx context.Context, by Submitter, req *v1.CreateEx
 
 func (l *Experiments) check(ctx context.Context, by Submitter, req *v1.CreateExperimentRequest) (*Experiment, error) {
 	if deref(req.Unmanaged) {
-		return nil, fault.New(fault.Unimplemented, "unmanaged: experiments that run elsewhere cannot be recorded yet")
+		return nil, errUnmanaged()
 	}
 	e := &Experiment{}
 	e.OwnerID, e.SessionEpoch, e.ParentID, e.Active = by.Who.UserID, by.Who.SessionEpoch, req.ParentID, deref(req.Activate)
@@ -114,6 +114,10 @@ func (l *Experiments) check(ctx context.Context, by Submitter, req *v1.CreateExp
 		e.Context = e.parent.ContextHash
 	}
 	return e, nil
+}
+
+func errUnmanaged() error {
+	return fault.New(fault.Unimplemented, "unmanaged: experiments whose trials run elsewhere are not supported yet")
 }
 
 // parentOf is the experiment that a request forks; nil for none.
@@ -180,6 +184,9 @@ func (l *Experiments) configure(ctx context.Context, e *Experiment, projectID *i
 		return WrongConfig(err)
 	}
 	cfg.Workspace, cfg.Project = e.Project.WorkspaceName, e.Project.Name
+	if cfg.Unmanaged { // it needs no entrypoint, so here its trials would have nothing to run
+		return errUnmanaged()
+	}
 	if err := l.cluster.accept(e, &cfg, of, warnings); err != nil {
 		return err
 	}
