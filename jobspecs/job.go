@@ -106,13 +106,13 @@ func (t *Task) meta() map[string]string {
 	for _, from := range []map[string]string{t.Overlay.Meta, t.base().Meta} {
 		for key, value := range from {
 			if !strings.HasPrefix(key, "det_") {
-				meta[key] = plain(value, longestMeta)
+				meta[key] = plain(value, maxMeta)
 			}
 		}
 	}
 	put := func(key, value string) {
 		if value != "" {
-			meta[key] = plain(value, longestMeta)
+			meta[key] = plain(value, maxMeta)
 		}
 	}
 	put(MetaCluster, t.ClusterID)

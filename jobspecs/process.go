@@ -30,8 +30,8 @@ const (
 const (
 	identityTTL = time.Hour
 	shipLogMB   = 1
-	// largestRunner is how much the last process copies, in bytes.
-	largestRunner = 256 << 20
+	// maxRunnerBytes is how much the last process copies, in bytes.
+	maxRunnerBytes = 256 << 20
 	// What is fetched and rendered lies in the folder that the processes of a
 	// member share, because the last one has nothing of its own (see ship).
 	runnerFile   = "${NOMAD_ALLOC_DIR}/det-runner"
@@ -187,7 +187,7 @@ if ! echo "%s  det-runner" | sha256sum -c - >/dev/null; then
   echo "The program of this task changed det-runner: what is left of its log is not sent." >&2
   exit 1
 fi
-chmod +x det-runner && exec ./det-runner %s`, largestRunner, t.Runner.SHA256, verb)
+chmod +x det-runner && exec ./det-runner %s`, maxRunnerBytes, t.Runner.SHA256, verb)
 	}
 }
 
@@ -203,7 +203,7 @@ func (t *Task) env(rank int, verb string) map[string]string {
 		"DET_RANK":          strconv.Itoa(rank),
 		"DET_MASTERS":       strings.Join(t.Masters.URLs, ","),
 		"DET_NODE_ID":       t.Members[rank].NodeID,
-		"DET_NODE_NAME":     plain(t.Members[rank].NodeName, longestMeta),
+		"DET_NODE_NAME":     plain(t.Members[rank].NodeName, maxMeta),
 		"DET_DRIVER":        t.Pool.Driver,
 	})
 	if n := t.network(); n != pool.HostNetwork {

@@ -168,8 +168,8 @@ var (
 	sha256Hex    = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
-// longestName is what Consul takes as the name of a service.
-const longestName = 63
+// maxServiceName is what Consul takes as the name of a service.
+const maxServiceName = 63
 
 // problems says what is wrong with a task, all of it.
 func (t *Task) problems() error {
@@ -178,8 +178,8 @@ func (t *Task) problems() error {
 	if !allocationID.MatchString(t.AllocationID) {
 		bad("allocation id %q: it must consist of lower case letters, digits, dots and dashes", t.AllocationID)
 	}
-	if n := len(JobID(t.AllocationID)); n > longestName {
-		bad("allocation id %q: the name of its service, %s, has %d characters; Consul takes %d", t.AllocationID, JobID(t.AllocationID), n, longestName)
+	if n := len(JobID(t.AllocationID)); n > maxServiceName {
+		bad("allocation id %q: the name of its service, %s, has %d characters; Consul takes %d", t.AllocationID, JobID(t.AllocationID), n, maxServiceName)
 	}
 	if t.ClusterID == "" {
 		bad("no cluster id")

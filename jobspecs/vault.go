@@ -35,8 +35,8 @@ func S3IdentityFile() string { return "nomad_" + S3IdentityName + ".jwt" }
 // A template is rendered when what it names has changed, and after waiting for
 // more changes; here nothing is to be waited for, because an old key soon ends.
 const (
-	leastWait = 10 * time.Millisecond
-	mostWait  = time.Second
+	minWait = 10 * time.Millisecond
+	maxWait = time.Second
 )
 
 var vaultPath = regexp.MustCompile(`^[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*$`)
@@ -68,7 +68,7 @@ func (t *Task) credentials(task *api.Task) {
 		`"LeaseSeconds": {{ .LeaseDuration }}}{{ end }}`, c.Engine, JobID(t.AllocationID))
 	task.Templates = append(task.Templates, &api.Template{
 		EmbeddedTmpl: ptr(text), DestPath: ptr("${NOMAD_SECRETS_DIR}/" + S3CredentialsFile), ChangeMode: ptr("noop"),
-		Wait: &api.WaitConfig{Min: ptr(leastWait), Max: ptr(mostWait)},
+		Wait: &api.WaitConfig{Min: ptr(minWait), Max: ptr(maxWait)},
 	})
 }
 

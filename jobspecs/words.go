@@ -10,10 +10,10 @@ import (
 
 // Limits on what people typed, in characters, once it is made plain.
 const (
-	longestTitle = 80
-	longestMeta  = 256
+	maxTitle = 80
+	maxMeta  = 256
 	// Nomad refuses a longer description.
-	longestDescription = 1000
+	maxDescription = 1000
 )
 
 // plain makes a text fit for a line of a job: no control characters, no end, and
@@ -71,18 +71,18 @@ func (t *Task) what() string {
 	case t.ExperimentID > 0:
 		return fmt.Sprintf("experiment %d %s", t.ExperimentID, t.kind())
 	default:
-		return t.kind() + " " + plain(t.TaskID, longestTitle)
+		return t.kind() + " " + plain(t.TaskID, maxTitle)
 	}
 }
 
 func (t *Task) kind() string {
-	return plain(strings.ReplaceAll(strings.ToLower(t.Type), "_", " "), longestTitle)
+	return plain(strings.ReplaceAll(strings.ToLower(t.Type), "_", " "), maxTitle)
 }
 
 // jobName is what Nomad's lists show.
 func (t *Task) jobName() string {
 	name := t.what()
-	if title := plain(t.Title, longestTitle); title != "" {
+	if title := plain(t.Title, maxTitle); title != "" {
 		name += " (" + title + ")"
 	}
 	return fmt.Sprintf("%s run %d", name, t.Run)
@@ -93,7 +93,7 @@ func (t *Task) description() string {
 	what := t.what()
 	var b strings.Builder
 	fmt.Fprintf(&b, "**%s%s**", strings.ToUpper(what[:1]), markdown(what[1:]))
-	if title := plain(t.Title, longestTitle); title != "" {
+	if title := plain(t.Title, maxTitle); title != "" {
 		fmt.Fprintf(&b, " — %s", markdown(title))
 	}
 	slots := 0
@@ -101,7 +101,7 @@ func (t *Task) description() string {
 		slots += len(m.SlotIDs)
 	}
 	fmt.Fprintf(&b, "\n\n- Owner: %s\n- Cluster: %s, pool %s\n- Run %d, %s on %s\n",
-		markdown(plain(t.Owner, longestTitle)), markdown(plain(t.ClusterName, longestTitle)), markdown(plain(t.Pool.Name, longestTitle)),
+		markdown(plain(t.Owner, maxTitle)), markdown(plain(t.ClusterName, maxTitle)), markdown(plain(t.Pool.Name, maxTitle)),
 		t.Run, count(slots, "slot"), count(len(t.Members), "node"))
 	fmt.Fprintf(&b, "\nDetent submitted this job, watches it and ends it. It is one attempt: Nomad does not restart it, Detent does, as a new job.\n")
 	if log, end := t.commands(); end != "" {
@@ -109,7 +109,7 @@ func (t *Task) description() string {
 	} else if log != "" {
 		fmt.Fprintf(&b, "\nRead its log: `%s`.\n", log)
 	}
-	if text := b.String(); len(text) < longestDescription {
+	if text := b.String(); len(text) < maxDescription {
 		return text
 	}
 	// Only odd characters, which take many bytes, make it so long.
@@ -144,7 +144,7 @@ func usable(links []Link) []Link {
 	for _, l := range links {
 		u, err := url.Parse(l.URL)
 		if err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil {
-			out = append(out, Link{plain(l.Label, longestTitle), u.String()})
+			out = append(out, Link{plain(l.Label, maxTitle), u.String()})
 		}
 	}
 	return out

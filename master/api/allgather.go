@@ -115,7 +115,7 @@ func (a *API) gather(ctx context.Context, c *call, g store.Gathering, request *s
 	if come.Complete() {
 		a.bus.Publish(store.AllocationTopic(g.AllocationID))
 	}
-	complete, err := await(ctx, wake, longestPoll, func(ctx context.Context) (bool, error) {
+	complete, err := await(ctx, wake, maxPoll, func(ctx context.Context) (bool, error) {
 		if err := a.running(ctx, g.AllocationID); err != nil {
 			return false, err
 		}

@@ -33,7 +33,7 @@ const (
 	nobodyAt    = 1024 // bodies of callers who are not signed in that are decoded at once
 	nobodyOf    = 64   // of those, of one address
 	connsAt     = 8192 // connections; each waiting request and each stream is one
-	longestPoll = 60 * time.Second
+	maxPoll     = 60 * time.Second
 )
 
 // Identity verifies the workload identity that a runner shows, and says which

@@ -19,8 +19,8 @@ import (
 
 // Bounds of one call that removes files.
 const (
-	mostGlobs   = 100
-	longestGlob = 1024
+	maxGlobs = 100
+	maxGlob  = 1024
 )
 
 func (a *API) registerCollections() {
@@ -81,13 +81,13 @@ func (a *API) begin(ctx context.Context, list []store.Collection) error {
 
 // checkGlobs refuses patterns that could mean something outside of a checkpoint.
 func checkGlobs(globs []string) error {
-	if len(globs) > mostGlobs {
-		return fault.New(fault.Invalid, "checkpointGlobs: %d are over the limit of %d", len(globs), mostGlobs)
+	if len(globs) > maxGlobs {
+		return fault.New(fault.Invalid, "checkpointGlobs: %d are over the limit of %d", len(globs), maxGlobs)
 	}
 	for _, g := range globs {
 		switch {
-		case g == "" || len(g) > longestGlob:
-			return fault.New(fault.Invalid, "checkpointGlobs: %q is no pattern of 1 to %d characters", clip(g), longestGlob)
+		case g == "" || len(g) > maxGlob:
+			return fault.New(fault.Invalid, "checkpointGlobs: %q is no pattern of 1 to %d characters", clip(g), maxGlob)
 		case strings.HasPrefix(g, "/") || slices.Contains(strings.Split(g, "/"), ".."):
 			return fault.New(fault.Invalid, "checkpointGlobs: %q leads out of the checkpoint; patterns are matched below its folder", clip(g))
 		}
@@ -97,8 +97,8 @@ func checkGlobs(globs []string) error {
 
 // namedCheckpoints reads the ids of checkpoints in a call, some of them more than once.
 func namedCheckpoints(field string, ids []string) ([]string, error) {
-	if len(ids) > store.MostRemovals {
-		return nil, fault.New(fault.Invalid, "%s: %d are over the limit of %d", field, len(ids), store.MostRemovals)
+	if len(ids) > store.MaxRemovals {
+		return nil, fault.New(fault.Invalid, "%s: %d are over the limit of %d", field, len(ids), store.MaxRemovals)
 	}
 	names := make([]string, len(ids))
 	for i, name := range ids {
@@ -313,8 +313,8 @@ func wireRemovals(list []store.Freeing) []v1.CheckpointRemoval {
 // freed takes the report of a task that removes files.
 func (a *API) freed(ctx context.Context, c *call, id string, req *v1.FreedRequest) (*v1.None, error) {
 	f := store.Freed{UUID: req.UUID, Files: req.Files, Bytes: req.Bytes, Error: req.Error}
-	if req.Files < 0 || req.Bytes < 0 || req.Files > store.MostBytes || req.Bytes > store.MostBytes {
-		return nil, fault.New(fault.Invalid, "files and bytes count what was removed, and are from 0 to %d", int64(store.MostBytes))
+	if req.Files < 0 || req.Bytes < 0 || req.Files > store.MaxBytes || req.Bytes > store.MaxBytes {
+		return nil, fault.New(fault.Invalid, "files and bytes count what was removed, and are from 0 to %d", int64(store.MaxBytes))
 	}
 	if req.Left != nil {
 		f.Left = req.Left.Resources

@@ -145,7 +145,7 @@ func TestPreviewOfManyCheckpoints(t *testing.T) {
 		t.Errorf("%d checkpoints in %d pages", len(ids), pages)
 	}
 	me.get(fmt.Sprintf("/experiments/%d/preview_gc?offset=-1", a.exp)).says(400, "offset")
-	entries := strings.Repeat(`{"uuid":"`+older+`"},`, store.MostRemovals) + `{"uuid":"` + older + `"}`
+	entries := strings.Repeat(`{"uuid":"`+older+`"},`, store.MaxRemovals) + `{"uuid":"` + older + `"}`
 	me.do("PATCH", "/api/v1/checkpoints", `{"checkpoints":[`+entries+`]}`).says(400, "over the limit")
 	me.do("PATCH", "/api/v1/checkpoints", `{"checkpoints":[{"uuid":"`+older+`","resources":{"resources":{}}},{"uuid":"aaaaaaaa-0000-4000-8000-000000000009"}]}`).says(404, "000000000009")
 }

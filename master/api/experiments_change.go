@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	longestLabel = 200
-	mostLabels   = 200
-	mostAtOnce   = 10_000 // experiments of one bulk call
+	maxLabel  = 200
+	maxLabels = 200
+	maxBulk   = 10_000 // experiments of one bulk call
 )
 
 func (a *API) wish(w store.Wish) func(context.Context, *call, store.Experiment, *v1.None) (*v1.Empty, error) {
@@ -92,7 +92,7 @@ func (a *API) chosen(ctx context.Context, in auth.Scope, project int, req *v1.Bu
 	} else if len(req.ExperimentIDs) == 0 {
 		return nil, nil, nil
 	}
-	if list, err = a.db.ExperimentHeads(ctx, in, f, mostAtOnce); err != nil || req.Filters != nil {
+	if list, err = a.db.ExperimentHeads(ctx, in, f, maxBulk); err != nil || req.Filters != nil {
 		return list, nil, err
 	}
 	for _, id := range req.ExperimentIDs {
@@ -123,13 +123,13 @@ func (a *API) patchExperiment(ctx context.Context, c *call, e store.Experiment, 
 func experimentPatch(e store.Experiment, req *v1.PatchExperiment) (store.ExperimentPatch, error) {
 	ch := store.ExperimentPatch{Name: req.Name, Description: req.Description, Notes: req.Notes}
 	if req.Name != nil {
-		if err := checkName("name", *req.Name, longestName); err != nil {
+		if err := checkName("name", *req.Name, maxName); err != nil {
 			return ch, err
 		}
 	}
 	for what, s := range map[string]*string{"description": req.Description, "notes": req.Notes} {
-		if s != nil && len(*s) > longestText {
-			return ch, fault.New(fault.Invalid, "%s: %d bytes are over the limit of %d", what, len(*s), longestText)
+		if s != nil && len(*s) > maxText {
+			return ch, fault.New(fault.Invalid, "%s: %d bytes are over the limit of %d", what, len(*s), maxText)
 		}
 	}
 	if req.Labels != nil {
@@ -183,14 +183,14 @@ func checkShare(priority *int, weight *float64) error {
 func checkLabels(labels []string) ([]string, error) {
 	out := []string{}
 	for _, l := range labels {
-		if err := checkName("label", l, longestLabel); err != nil {
+		if err := checkName("label", l, maxLabel); err != nil {
 			return nil, err
 		}
 		out = append(out, l)
 	}
 	slices.Sort(out)
-	if out = slices.Compact(out); len(out) > mostLabels {
-		return nil, fault.New(fault.Invalid, "labels: %d are over the limit of %d", len(out), mostLabels)
+	if out = slices.Compact(out); len(out) > maxLabels {
+		return nil, fault.New(fault.Invalid, "labels: %d are over the limit of %d", len(out), maxLabels)
 	}
 	return out, nil
 }
@@ -198,11 +198,11 @@ func checkLabels(labels []string) ([]string, error) {
 func (a *API) changeLabel(add bool) func(context.Context, *call, store.Experiment, *v1.None) (*v1.PutExperimentLabelResponse, error) {
 	return func(ctx context.Context, c *call, e store.Experiment, _ *v1.None) (*v1.PutExperimentLabelResponse, error) {
 		label := c.Params("*")
-		if err := checkName("label", label, longestLabel); err != nil {
+		if err := checkName("label", label, maxLabel); err != nil {
 			return nil, err
 		}
-		if add && len(e.Labels) >= mostLabels && !slices.Contains(e.Labels, label) {
-			return nil, fault.New(fault.Invalid, "labels: experiment %d has %d, which is the limit", e.ID, mostLabels)
+		if add && len(e.Labels) >= maxLabels && !slices.Contains(e.Labels, label) {
+			return nil, fault.New(fault.Invalid, "labels: experiment %d has %d, which is the limit", e.ID, maxLabels)
 		}
 		labels, err := a.db.ChangeLabel(ctx, e.ID, label, add)
 		return &v1.PutExperimentLabelResponse{Labels: labels}, err

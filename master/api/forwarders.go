@@ -12,9 +12,9 @@ import (
 const (
 	// forwarderAgain is how long nothing is said again about an address.
 	forwarderAgain = time.Hour
-	// mostForwarders bounds how many addresses are remembered, and so how often in that
+	// maxForwarders bounds how many addresses are remembered, and so how often in that
 	// time something is said: anybody can send such a header.
-	mostForwarders = 16
+	maxForwarders = 16
 )
 
 // forwarders are the addresses that say for whom they call and are not trusted: most
@@ -37,7 +37,7 @@ func (f *forwarders) met(address netip.Addr) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.now()
-	if _, known := f.fresh(now)[address]; known || len(f.seen) >= mostForwarders {
+	if _, known := f.fresh(now)[address]; known || len(f.seen) >= maxForwarders {
 		return
 	}
 	f.seen[address] = now

@@ -75,7 +75,7 @@ func TestForwardersAreFew(t *testing.T) {
 		f.met(address)
 		f.met(address)
 	}
-	if lines := strings.Count(said.String(), "\n"); lines != mostForwarders || f.count() != mostForwarders {
+	if lines := strings.Count(said.String(), "\n"); lines != maxForwarders || f.count() != maxForwarders {
 		t.Errorf("%d warnings, %d remembered", lines, f.count())
 	}
 	now = now.Add(forwarderAgain)
@@ -83,7 +83,7 @@ func TestForwardersAreFew(t *testing.T) {
 		t.Errorf("%d are remembered for ever", f.count())
 	}
 	f.met(address)
-	if lines := strings.Count(said.String(), "\n"); lines != mostForwarders+1 {
+	if lines := strings.Count(said.String(), "\n"); lines != maxForwarders+1 {
 		t.Errorf("%d warnings after a while", lines)
 	}
 }

@@ -93,7 +93,7 @@ func (a *API) clusterGauges(ctx context.Context, b *bytes.Buffer) {
 	gauge(b, "det_database_up", "", 1)
 	gauge(b, "det_leader_term", "", float64(term))
 	gauge(b, "det_leader", fmt.Sprintf("{holder=%q}", holder), 1)
-	if orphans, err := a.db.Orphans(ctx, 0, mostOrphans); err == nil {
+	if orphans, err := a.db.Orphans(ctx, 0, maxOrphans); err == nil {
 		gauge(b, "det_orphans", "", float64(len(orphans)))
 	}
 	for _, u := range use {

@@ -86,16 +86,16 @@ func (c *call) numbers(name string) ([]int, error) {
 	return out, nil
 }
 
-// longestName bounds the names that people give things.
-const longestName = 1000
+// maxName bounds the names that people give things.
+const maxName = 1000
 
 // checkName refuses names that no list could show.
-func checkName(what, name string, longest int) error {
+func checkName(what, name string, limit int) error {
 	switch {
 	case strings.TrimSpace(name) == "":
 		return fault.New(fault.Invalid, "%s: a name is needed", what)
-	case len(name) > longest:
-		return fault.New(fault.Invalid, "%s: a name of %d bytes is over the limit of %d", what, len(name), longest)
+	case len(name) > limit:
+		return fault.New(fault.Invalid, "%s: a name of %d bytes is over the limit of %d", what, len(name), limit)
 	case strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return fault.New(fault.Invalid, "%s: the name has control characters in it", what)
 	}

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// mostLiveTrials bounds the trials whose reports one stream carries.
-	mostLiveTrials = 100
-	// mostMoved is how many moved experiments are told one by one; of more it is
+	// maxLiveTrials bounds the trials whose reports one stream carries.
+	maxLiveTrials = 100
+	// maxMoved is how many moved experiments are told one by one; of more it is
 	// said that the reader had better look.
-	mostMoved = 200
+	maxMoved = 200
 )
 
 func (a *API) registerLive() {
@@ -137,8 +137,8 @@ func (a *API) liveTrials(ctx context.Context, c *call) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(ids) > mostLiveTrials {
-		return nil, fault.New(fault.Invalid, "trials: %d trials; %d are allowed", len(ids), mostLiveTrials)
+	if len(ids) > maxLiveTrials {
+		return nil, fault.New(fault.Invalid, "trials: %d trials; %d are allowed", len(ids), maxLiveTrials)
 	}
 	for _, id := range ids {
 		if _, err := a.visibleTrial(ctx, c, id); err != nil {
@@ -235,10 +235,10 @@ func (s *liveStream) report(list []store.MetricRow) error {
 // before it: who breaks off between them gets all of them again.
 func (s *liveStream) move(c store.StateChange) error {
 	look := toLook{What: []string{}, Gone: append([]int{}, c.Gone...)}
-	if len(c.Experiments) > mostMoved || len(c.Gone) > 0 {
+	if len(c.Experiments) > maxMoved || len(c.Gone) > 0 {
 		look.What = append(look.What, "experiments")
 	}
-	if len(c.Experiments) <= mostMoved {
+	if len(c.Experiments) <= maxMoved {
 		for _, e := range c.Experiments {
 			if err := s.send("experiment", moved(e)); err != nil {
 				return err

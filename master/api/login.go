@@ -24,8 +24,8 @@ const (
 	// nobody is the hash of a password that was thrown away. Checking against it
 	// costs what checking a real one costs.
 	nobody = "$2a$10$uAqsOX0tkYFMmYriMStsn.hfpETgkpHjxQQGHM/Cfd/5qhQUSadWC"
-	// LongestPassword is well above the 128 digits that clients send.
-	LongestPassword = 1024
+	// MaxPassword is well above the 128 digits that clients send.
+	MaxPassword = 1024
 )
 
 func (a *API) registerLogin() {
@@ -45,7 +45,7 @@ func (a *API) login(ctx context.Context, c *call, req *v1.LoginRequest) (*v1.Log
 	if name == "" {
 		return nil, fault.New(fault.Invalid, "username: a name is needed")
 	}
-	if len(name) > longestUsername || len(req.Password) > LongestPassword {
+	if len(name) > maxUsername || len(req.Password) > MaxPassword {
 		return nil, fault.New(fault.Unauthenticated, "invalid credentials")
 	}
 	sent := hashedAsClientsDo(req.Password, req.IsHashed != nil && *req.IsHashed)

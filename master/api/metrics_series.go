@@ -15,9 +15,9 @@ import (
 
 // Limits on what one request for curves may ask for.
 const (
-	mostPoints = 2000 // of a series; no screen shows more
-	mostTrials = 100
-	mostNames  = 50
+	maxPoints = 2000 // of a series; no screen shows more
+	maxTrials = 100
+	maxNames  = 50
 )
 
 // timeSeries gives curves of several trials, thinned so that their shape stays:
@@ -38,17 +38,17 @@ func (a *API) timeSeries(ctx context.Context, c *call, _ *v1.None) (*v1.CompareT
 	if q.To, err = c.intOr("endBatches", 0); err != nil {
 		return nil, err
 	}
-	if q.Most, err = c.intOr("maxDatapoints", mostPoints); err != nil {
+	if q.MaxPoints, err = c.intOr("maxDatapoints", maxPoints); err != nil {
 		return nil, err
 	}
 	if err := narrow(c, &q); err != nil {
 		return nil, err
 	}
-	if q.Most <= 0 || q.Most > mostPoints {
-		q.Most = mostPoints
+	if q.MaxPoints <= 0 || q.MaxPoints > maxPoints {
+		q.MaxPoints = maxPoints
 	}
-	if len(ids) > mostTrials {
-		return nil, fault.New(fault.Invalid, "trialIds: %d trials; %d are allowed", len(ids), mostTrials)
+	if len(ids) > maxTrials {
+		return nil, fault.New(fault.Invalid, "trialIds: %d trials; %d are allowed", len(ids), maxTrials)
 	}
 	resp := &v1.CompareTrialsResponse{}
 	for _, id := range ids {
@@ -134,8 +134,8 @@ func (a *API) seriesGroups(c *call) ([]seriesGroup, error) {
 	for _, g := range order {
 		total += len(g.metrics)
 	}
-	if total > mostNames {
-		return nil, fault.New(fault.Invalid, "metricIds: %d metrics; %d are allowed", total, mostNames)
+	if total > maxNames {
+		return nil, fault.New(fault.Invalid, "metricIds: %d metrics; %d are allowed", total, maxNames)
 	}
 	return order, nil
 }
@@ -152,7 +152,7 @@ func (a *API) allSeries(ctx context.Context, trial int) ([]seriesGroup, error) {
 	for _, group := range slices.Sorted(maps.Keys(sums[trial].Metrics)) {
 		g := seriesGroup{name: store.GroupOf(group)}
 		for _, name := range slices.Sorted(maps.Keys(sums[trial].Metrics[group])) {
-			if sums[trial].Metrics[group][name].Type == "number" && total < mostNames {
+			if sums[trial].Metrics[group][name].Type == "number" && total < maxNames {
 				g.metrics = append(g.metrics, name)
 				total++
 			}

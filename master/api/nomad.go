@@ -23,11 +23,11 @@ func (a *API) trustNomad(ctx context.Context, _ *call, _ *v1.None) (*v1.None, er
 	return &v1.None{}, nil
 }
 
-// mostOrphans is how many are listed: there are hardly ever any.
-const mostOrphans = 1000
+// maxOrphans is how many are listed: there are hardly ever any.
+const maxOrphans = 1000
 
 func (a *API) orphans(ctx context.Context, _ *call, _ *v1.None) (*v1.GetOrphansResponse, error) {
-	list, err := a.db.Orphans(ctx, 0, mostOrphans)
+	list, err := a.db.Orphans(ctx, 0, maxOrphans)
 	resp := &v1.GetOrphansResponse{}
 	for _, o := range list {
 		resp.Orphans = append(resp.Orphans, v1.Orphan{JobID: o.JobID, AllocationID: o.AllocationID, SubmittedAt: o.SubmittedAt,

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	longestTitle = 200       // names of workspaces and projects
-	longestText  = 256 << 10 // descriptions and notes
-	keyTries     = 20
+	maxTitle = 200       // names of workspaces and projects
+	maxText  = 256 << 10 // descriptions and notes
+	keyTries = 20
 )
 
 func (a *API) registerProjects() {
@@ -91,7 +91,7 @@ func (a *API) createProject(ctx context.Context, c *call, w store.Workspace, req
 	if w.Archived {
 		return nil, fault.New(fault.Conflict, "workspace %q is archived; unarchive it first", w.Name)
 	}
-	if err := checkName("name", req.Name, longestTitle); err != nil {
+	if err := checkName("name", req.Name, maxTitle); err != nil {
 		return nil, err
 	}
 	p := store.Project{WorkspaceID: w.ID, Name: req.Name, OwnerID: c.who.UserID}
@@ -145,12 +145,12 @@ func (a *API) createKeyed(ctx context.Context, p store.Project) (store.Project, 
 func (a *API) patchProject(ctx context.Context, c *call, p store.Project, req *v1.PatchProject) (*v1.PatchProjectResponse, error) {
 	ch := store.ProjectChange{Name: req.Name, Description: req.Description}
 	if req.Name != nil {
-		if err := checkName("name", *req.Name, longestTitle); err != nil {
+		if err := checkName("name", *req.Name, maxTitle); err != nil {
 			return nil, err
 		}
 	}
-	if req.Description != nil && len(*req.Description) > longestText {
-		return nil, fault.New(fault.Invalid, "description: %d bytes are over the limit of %d", len(*req.Description), longestText)
+	if req.Description != nil && len(*req.Description) > maxText {
+		return nil, fault.New(fault.Invalid, "description: %d bytes are over the limit of %d", len(*req.Description), maxText)
 	}
 	if req.Key != nil {
 		key, err := checkProjectKey(*req.Key)
@@ -184,8 +184,8 @@ func (a *API) putProjectNotes(ctx context.Context, c *call, p store.Project, req
 	for _, n := range req.Notes {
 		size += len(n.Name) + len(n.Contents)
 	}
-	if size > longestText {
-		return nil, fault.New(fault.TooLarge, "notes: %d bytes are over the limit of %d", size, longestText)
+	if size > maxText {
+		return nil, fault.New(fault.TooLarge, "notes: %d bytes are over the limit of %d", size, maxText)
 	}
 	if req.Notes == nil {
 		req.Notes = []v1.Note{}

@@ -81,7 +81,7 @@ func (a *API) waitForAll(ctx context.Context, allocation string, rank int) (meet
 	var m meeting
 	again, stop := ticks(ctx, wake, catalogueEvery)
 	defer stop()
-	met, err := await(ctx, again, longestPoll, func(ctx context.Context) (bool, error) {
+	met, err := await(ctx, again, maxPoll, func(ctx context.Context) (bool, error) {
 		if err := a.running(ctx, allocation); err != nil {
 			return false, err
 		}

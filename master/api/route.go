@@ -26,7 +26,7 @@ func newRoute(l v1.Line) route {
 	case r.Stream:
 		r.within = 0
 	case r.Waits:
-		r.within = longestPoll + answerWithin
+		r.within = maxPoll + answerWithin
 	case r.Slow || r.Files != "":
 		r.within = slowWithin
 	}

@@ -118,7 +118,7 @@ func (a *API) searcherEvents(ctx context.Context, c *call, e store.Experiment, _
 	ctx, done := context.WithCancel(ctx)
 	defer done()
 	resp := &v1.GetSearcherEventsResponse{SearcherEvents: []v1.SearcherEvent{}}
-	_, err := await(ctx, either(ctx, events, states), longestPoll, func(ctx context.Context) (bool, error) {
+	_, err := await(ctx, either(ctx, events, states), maxPoll, func(ctx context.Context) (bool, error) {
 		err := a.driven.look(ctx, e.ID, func(s *search.Search, state string) error {
 			resp.SearcherEvents = wireSearcherEvents(resp.SearcherEvents[:0], s, state)
 			return nil

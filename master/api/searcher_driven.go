@@ -26,9 +26,9 @@ type drivenSearch struct {
 	used   int64          // the number of the last call; of driven's lock
 }
 
-// mostDriven bounds how many searches are kept: a search of 10,000 trials takes
+// maxDriven bounds how many searches are kept: a search of 10,000 trials takes
 // some megabytes. Whose program was silent for longest goes first.
-const mostDriven = 32
+const maxDriven = 32
 
 func newDriven(db *store.DB) *driven { return &driven{db: db, kept: map[int]*drivenSearch{}} }
 
@@ -52,7 +52,7 @@ func (d *driven) entry(experiment int) *drivenSearch {
 	d.calls++
 	x := d.kept[experiment]
 	if x == nil {
-		for len(d.kept) >= mostDriven {
+		for len(d.kept) >= maxDriven {
 			d.evict()
 		}
 		x = &drivenSearch{}

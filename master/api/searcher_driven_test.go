@@ -20,7 +20,7 @@ func TestAKeptSearchIsTheOneInTheEvents(t *testing.T) {
 	id := me.create(drivenYAML)
 	base := fmt.Sprintf("/api/v1/experiments/%d/", id)
 	var others []int
-	for range mostDriven {
+	for range maxDriven {
 		others = append(others, me.create(drivenYAML))
 	}
 	same := func(when string) {
@@ -42,8 +42,8 @@ func TestAKeptSearchIsTheOneInTheEvents(t *testing.T) {
 	for _, other := range others {
 		me.get(fmt.Sprintf("/api/v1/experiments/%d/searcher_events", other)).ok()
 	}
-	if n := len(r.api.driven.kept); n != mostDriven {
-		t.Errorf("%d searches are kept; %d at most", n, mostDriven)
+	if n := len(r.api.driven.kept); n != maxDriven {
+		t.Errorf("%d searches are kept; %d at most", n, maxDriven)
 	}
 	if r.api.driven.kept[id] != nil {
 		t.Error("the search that was asked for before all others is still kept")

@@ -12,7 +12,7 @@ import (
 // which everybody waits: the others do not wait for that.
 type shares struct {
 	all  *semaphore.Weighted
-	most int64 // of everybody together
+	max  int64 // of everybody together
 	each int64 // of one owner
 
 	mu     sync.Mutex
@@ -25,8 +25,8 @@ type ownShares struct {
 	users int // that hold or wait
 }
 
-func newShares(most, each int64) *shares {
-	return &shares{all: semaphore.NewWeighted(most), most: most, each: each, owners: map[string]*ownShares{}}
+func newShares(total, each int64) *shares {
+	return &shares{all: semaphore.NewWeighted(total), max: total, each: each, owners: map[string]*ownShares{}}
 }
 
 // A share is what one request holds.
@@ -41,7 +41,7 @@ type share struct {
 // nothing else.
 func (s *shares) take(ctx context.Context, owner string, n int64) (*share, error) {
 	own := s.enter(owner)
-	ofOwner, ofAll := min(n, s.each), min(n, s.most)
+	ofOwner, ofAll := min(n, s.each), min(n, s.max)
 	if err := own.room.Acquire(ctx, ofOwner); err != nil {
 		s.leave(owner, own)
 		return nil, err

@@ -23,7 +23,7 @@ func (a *API) registerSignals() {
 // preemption answers true as soon as the attempt has been asked to make way, and
 // ever after; false when the time that the caller gave is over.
 func (a *API) preemption(ctx context.Context, c *call, id string, _ *v1.None) (*v1.PreemptionSignalResponse, error) {
-	seconds, err := c.intOr("timeoutSeconds", int(longestPoll.Seconds()))
+	seconds, err := c.intOr("timeoutSeconds", int(maxPoll.Seconds()))
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +32,7 @@ func (a *API) preemption(ctx context.Context, c *call, id string, _ *v1.None) (*
 	}
 	wake, cancel := a.bus.Subscribe(store.AllocationTopic(id))
 	defer cancel()
-	asked, err := await(ctx, wake, min(time.Duration(seconds)*time.Second, longestPoll), func(ctx context.Context) (bool, error) {
+	asked, err := await(ctx, wake, min(time.Duration(seconds)*time.Second, maxPoll), func(ctx context.Context) (bool, error) {
 		s, err := a.db.PreemptSignal(ctx, id)
 		return s.Preempt, err
 	})
@@ -81,17 +81,17 @@ func (a *API) acceleratorData(ctx context.Context, c *call, id string, req *v1.P
 	return a.ownSignal(id, a.db.AddAccelerators(ctx, id, c.who.Rank, data))
 }
 
-// mostAccelerators are more than a node has, however finely its GPUs are divided.
-const mostAccelerators = 256
+// maxAccelerators are more than a node has, however finely its GPUs are divided.
+const maxAccelerators = 256
 
 // clippedAccelerators is what a member says, no longer than such names are.
 func clippedAccelerators(d v1.AcceleratorData) v1.AcceleratorData {
 	for _, text := range []*string{d.AcceleratorType, d.AllocationID, d.ContainerID, d.NodeName, d.ResourcePool, d.TaskID} {
 		if text != nil {
-			*text = fault.ClipTo(*text, longestName)
+			*text = fault.ClipTo(*text, maxName)
 		}
 	}
-	d.AcceleratorUUIDs = d.AcceleratorUUIDs[:min(len(d.AcceleratorUUIDs), mostAccelerators)]
+	d.AcceleratorUUIDs = d.AcceleratorUUIDs[:min(len(d.AcceleratorUUIDs), maxAccelerators)]
 	for i, id := range d.AcceleratorUUIDs {
 		d.AcceleratorUUIDs[i] = clip(id)
 	}

@@ -112,7 +112,7 @@ func checkTemplateName(what, name string) error {
 	if strings.Contains(name, "/") {
 		return fault.New(fault.Invalid, "%s: the name of a template has no / in it", what)
 	}
-	return checkName(what, name, longestName)
+	return checkName(what, name, maxName)
 }
 
 func (a *API) createTemplate(ctx context.Context, c *call, req *v1.Template) (*v1.TemplateResponse, error) {

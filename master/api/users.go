@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	longestUsername    = 128
-	longestDisplayName = 200
+	maxUsername    = 128
+	maxDisplayName = 200
 )
 
 func (a *API) registerUsers() {
@@ -60,7 +60,7 @@ func storedAgentUser(g *v1.AgentUserGroup) ([]byte, error) {
 // username checks and lower-cases a user's name.
 func username(s string) (string, error) {
 	name := strings.ToLower(strings.TrimSpace(s))
-	if err := checkName("username", name, longestUsername); err != nil {
+	if err := checkName("username", name, maxUsername); err != nil {
 		return "", err
 	}
 	if strings.ContainsAny(name, "/?#% ") {
@@ -71,8 +71,8 @@ func username(s string) (string, error) {
 
 // passwordHash makes what is stored of a password.
 func (a *API) passwordHash(ctx context.Context, c *call, password string, hashed *bool) (hash string, err error) {
-	if len(password) > LongestPassword {
-		return "", fault.New(fault.Invalid, "password: %d bytes are over the limit of %d", len(password), LongestPassword)
+	if len(password) > MaxPassword {
+		return "", fault.New(fault.Invalid, "password: %d bytes are over the limit of %d", len(password), MaxPassword)
 	}
 	if password == "" && !a.blankAllowed(c) {
 		return "", fault.New(fault.Invalid, "password: a blank one is accepted only on the master's own machine, at a loopback address")
@@ -138,8 +138,8 @@ func (a *API) createUser(ctx context.Context, c *call, req *v1.PostUserRequest) 
 	if err != nil {
 		return nil, err
 	}
-	if len(req.User.DisplayName) > longestDisplayName {
-		return nil, fault.New(fault.Invalid, "displayName: %d bytes are over the limit of %d", len(req.User.DisplayName), longestDisplayName)
+	if len(req.User.DisplayName) > maxDisplayName {
+		return nil, fault.New(fault.Invalid, "displayName: %d bytes are over the limit of %d", len(req.User.DisplayName), maxDisplayName)
 	}
 	agent, err := storedAgentUser(req.User.AgentUserGroup)
 	if err != nil {
@@ -171,8 +171,8 @@ func (a *API) patchUser(ctx context.Context, c *call, of store.User, req *v1.Pat
 		return nil, fault.New(fault.Forbidden, onlyAdmins)
 	}
 	ch := store.UserChange{DisplayName: req.DisplayName, Admin: req.Admin, Active: req.Active, Remote: req.Remote}
-	if req.DisplayName != nil && len(*req.DisplayName) > longestDisplayName {
-		return nil, fault.New(fault.Invalid, "displayName: %d bytes are over the limit of %d", len(*req.DisplayName), longestDisplayName)
+	if req.DisplayName != nil && len(*req.DisplayName) > maxDisplayName {
+		return nil, fault.New(fault.Invalid, "displayName: %d bytes are over the limit of %d", len(*req.DisplayName), maxDisplayName)
 	}
 	if req.Username != nil {
 		name, err := username(*req.Username)
@@ -269,8 +269,8 @@ func (a *API) mayReplacePassword(ctx context.Context, c *call, id int, req *v1.P
 		return err
 	}
 	if req.OldPassword != nil {
-		if len(*req.OldPassword) > LongestPassword {
-			return fault.New(fault.Invalid, "oldPassword: %d bytes are over the limit of %d", len(*req.OldPassword), LongestPassword)
+		if len(*req.OldPassword) > MaxPassword {
+			return fault.New(fault.Invalid, "oldPassword: %d bytes are over the limit of %d", len(*req.OldPassword), MaxPassword)
 		}
 		// A guess here is a guess at the sign-in: both are counted together.
 		err := a.comparePassword(ctx, c, u.Username, u, true, hashedAsClientsDo(*req.OldPassword, req.IsHashed != nil && *req.IsHashed))

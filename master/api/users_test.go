@@ -201,9 +201,9 @@ func TestUsers(t *testing.T) {
 		`{"user":{"username":" "}}`:        "name is needed",
 		`{"user":{"username":"a/b"}}`:      "names in addresses",
 		`{"user":{"username":"a\u0000b"}}`: "control characters",
-		`{"user":{"username":"` + strings.Repeat("n", 10_000) + `"}}`:                           "10000 bytes",
-		`{"user":{"username":"x","agentUserGroup":{"agentUid":1}}}`:                             "all four",
-		`{"user":{"username":"x"},"password":"` + strings.Repeat("p", LongestPassword+1) + `"}`: "password",
+		`{"user":{"username":"` + strings.Repeat("n", 10_000) + `"}}`:                       "10000 bytes",
+		`{"user":{"username":"x","agentUserGroup":{"agentUid":1}}}`:                         "all four",
+		`{"user":{"username":"x"},"password":"` + strings.Repeat("p", MaxPassword+1) + `"}`: "password",
 		`{"user":7}`: "user: expected an object",
 		`not json`:   "not JSON",
 	} {

@@ -18,7 +18,7 @@ func (a *API) watch(ctx context.Context, c *call, id string, _ *v1.None) (*v1.Wa
 	wake, cancel := a.bus.Subscribe(store.AllocationTopic(id))
 	defer cancel()
 	var s store.End
-	over, err := await(ctx, wake, longestPoll, func(ctx context.Context) (bool, error) {
+	over, err := await(ctx, wake, maxPoll, func(ctx context.Context) (bool, error) {
 		var err error
 		s, err = a.db.End(ctx, id)
 		return s.Over, err

@@ -145,7 +145,7 @@ func (a *API) workspaceSettings(c *call, compute, aux *string, storage v1.Struct
 }
 
 func (a *API) createWorkspace(ctx context.Context, c *call, req *v1.PostWorkspaceRequest) (*v1.PostWorkspaceResponse, error) {
-	if err := checkName("name", req.Name, longestTitle); err != nil {
+	if err := checkName("name", req.Name, maxTitle); err != nil {
 		return nil, err
 	}
 	settings, err := a.workspaceSettings(c, req.DefaultComputePool, req.DefaultAuxPool, req.CheckpointStorageConfig, req.AgentUserGroup)
@@ -161,7 +161,7 @@ func (a *API) createWorkspace(ctx context.Context, c *call, req *v1.PostWorkspac
 
 func (a *API) patchWorkspace(ctx context.Context, c *call, w store.Workspace, req *v1.PatchWorkspace) (*v1.PatchWorkspaceResponse, error) {
 	if req.Name != nil {
-		if err := checkName("name", *req.Name, longestTitle); err != nil {
+		if err := checkName("name", *req.Name, maxTitle); err != nil {
 			return nil, err
 		}
 	}

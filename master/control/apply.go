@@ -79,7 +79,7 @@ func tooMany(left map[string]error) bool {
 			failed++
 		}
 	}
-	return failed > store.MostFailures
+	return failed > store.MaxFailures
 }
 
 func (t *term) applyTogether(ctx context.Context, list []store.Bundle) (left map[string]error, err error) {

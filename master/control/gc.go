@@ -113,8 +113,8 @@ func (t *term) eraseItems(_ context.Context, list []store.Work) ([]item, error) 
 func (t *term) plan(ctx context.Context, s store.Stored, plan func(store.Stored, expconf.Config, error) store.Collection) error {
 	cfg, unread := expconf.ParseConfigJSON(s.Config)
 	c := plan(s, cfg, unread)
-	if len(c.Removals) > store.MostRemovals {
-		c.Removals, c.Events, c.Part = c.Removals[:store.MostRemovals], false, true
+	if len(c.Removals) > store.MaxRemovals {
+		c.Removals, c.Events, c.Part = c.Removals[:store.MaxRemovals], false, true
 	}
 	if s.Busy { // one after the other; and rows outlive every task that works on their files
 		return nil

@@ -193,7 +193,7 @@ func TestMoreThanOneTaskRemoves(t *testing.T) {
 	e := b.trained()
 	task, _ := b.gcTask(e)
 	b.collects(task, 1, "")
-	const many = store.MostRemovals + 3 - 2 // two are there
+	const many = store.MaxRemovals + 3 - 2 // two are there
 	b.exec(`INSERT INTO checkpoints (uuid, task_id, trial_id, run_id, steps, state, resources, size)
 		SELECT gen_random_uuid(), t.task_id, t.id, 1, 100 + s, 'COMPLETED', '{}', 0 FROM trials t, generate_series(1, $2) s WHERE t.experiment_id = $1`, e, many)
 	b.exec(`UPDATE experiments SET desired = 'deleted', deletes_asked = 1 WHERE id = $1`, e)

@@ -102,7 +102,7 @@ func (t *term) readMember(ctx context.Context, m store.LeftMember, last bool) er
 	if m.Exited || errors.Is(linesErr, cluster.ErrMayNotRead) || linesErr != nil && !final(linesErr) && !last {
 		return linesErr
 	}
-	content, err := t.cfg.Leftovers.ReadLeftover(ctx, m.NomadAllocID, leftover.RecordFile, leftover.MostRecord)
+	content, err := t.cfg.Leftovers.ReadLeftover(ctx, m.NomadAllocID, leftover.RecordFile, leftover.MaxRecord)
 	if err != nil {
 		return errors.Join(linesErr, err)
 	}
@@ -154,7 +154,7 @@ func (t *term) readLines(ctx context.Context, m store.LeftMember) (done bool, er
 		missing := head
 		missing.First = cut - 1
 		missing.Lines = []store.LogLine{{At: time.Now(), Level: v1.LogLevelWarning.Number(), Stdtype: "stderr", Source: "master", Rank: -1,
-			Text: fmt.Sprintf("%d lines of output are missing here: their runner could not send them, and the master read only the last %d MiB from the node", cut-next, leftover.MostLogs>>20)}}
+			Text: fmt.Sprintf("%d lines of output are missing here: their runner could not send them, and the master read only the last %d MiB from the node", cut-next, leftover.MaxLogs>>20)}}
 		if next, err = t.cfg.Logs.Append(ctx, missing); err != nil {
 			return false, err
 		}
@@ -193,7 +193,7 @@ func newest(list []leftoverSegment, next int64) (read []leftoverSegment, cut int
 	}
 	var size int64
 	for i := len(list) - 1; i >= 0; i-- {
-		if size += min(list[i].file.Size, maxLeftoverFile); size > leftover.MostLogs {
+		if size += min(list[i].file.Size, maxLeftoverFile); size > leftover.MaxLogs {
 			return list[i+1:], list[i+1].first
 		}
 	}

@@ -83,9 +83,9 @@ func Is(err error, code Code) bool {
 func Clip(s string) string { return ClipTo(s, 80) }
 
 // ClipTo shortens a text to so many bytes.
-func ClipTo(s string, most int) string {
-	if len(s) > most {
-		return strings.ToValidUTF8(s[:most], "") + "…"
+func ClipTo(s string, limit int) string {
+	if len(s) > limit {
+		return strings.ToValidUTF8(s[:limit], "") + "…"
 	}
 	return s
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// longestID is as long as the id of an experiment can become.
-const longestID = 1<<31 - 1
+// maxID is as long as the id of an experiment can become.
+const maxID = 1<<31 - 1
 
 // placeCheckpoints gives an experiment a part of its bucket that is its own: below
 // the configured prefix and its id. The id is not known yet, so the store adds it;
@@ -34,7 +34,7 @@ func (c *Cluster) placeCheckpoints(e *Experiment, cfg *expconf.Config) error {
 	if c.CheckStorage == nil {
 		return nil
 	}
-	whole := path.Join(prefix, strconv.Itoa(longestID))
+	whole := path.Join(prefix, strconv.Itoa(maxID))
 	probe := *storage
 	probe.Prefix = &whole
 	if err := c.CheckStorage(probe); err != nil {

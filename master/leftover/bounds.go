@@ -19,8 +19,8 @@ const (
 
 // How much a master reads of what an attempt has left.
 const (
-	MostLogs   = 64 << 20
-	MostRecord = 64 << 10
+	MaxLogs   = 64 << 20
+	MaxRecord = 64 << 10
 )
 
 // Where it lies below the folder that the processes of an allocation share.

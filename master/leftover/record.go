@@ -46,7 +46,7 @@ func Seal(tokenHash []byte, r Record) ([]byte, error) {
 		return nil, err
 	}
 	content, err := json.Marshal(sealed{record, hex.EncodeToString(mac(tokenHash, record))})
-	if err == nil && len(content) > MostRecord && len(r.Exit.LogMatches) > 0 {
+	if err == nil && len(content) > MaxRecord && len(r.Exit.LogMatches) > 0 {
 		r.Exit.LogMatches = nil
 		return Seal(tokenHash, r)
 	}

@@ -67,7 +67,7 @@ func TestARecordIsShortEnoughToBeRead(t *testing.T) {
 		r.Exit.LogMatches = append(r.Exit.LogMatches, v1.LogMatch{Line: strings.Repeat("x", 2000)})
 	}
 	content, err := Seal(auth.HashToken("t"), r)
-	if err != nil || len(content) > MostRecord {
+	if err != nil || len(content) > MaxRecord {
 		t.Fatalf("%d bytes, %v", len(content), err)
 	}
 	if got, err := Open(auth.HashToken("t"), content, "7.trial.1", 1, "n-1"); err != nil || got.Exit.ExitCode != 3 {

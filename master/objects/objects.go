@@ -31,15 +31,15 @@ const silentFor = time.Minute
 // What a store may answer to one listing. Nobody's checkpoint has so many files, and
 // a store that is somebody's program may go on for ever.
 const (
-	mostKeys  = 1_000_000
-	mostPages = 10_000
+	maxKeys  = 1_000_000
+	maxPages = 10_000
 )
 
 // findWithin bounds the search for names, in times that the store may be silent.
 const findWithin = 4
 
-// longestText is how much of a store's own words is passed on.
-const longestText = 200
+// maxText is how much of a store's own words is passed on.
+const maxText = 200
 
 var errSilent = errors.New("the object store is silent")
 
@@ -115,7 +115,7 @@ func Open(ctx context.Context, s Store) (*Bucket, error) {
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 	})
-	b := &Bucket{name: s.Bucket, refused: s.Refused, silent: s.Silent, keys: mostKeys, pages: mostPages, client: client, way: to}
+	b := &Bucket{name: s.Bucket, refused: s.Refused, silent: s.Silent, keys: maxKeys, pages: maxPages, client: client, way: to}
 	if b.silent == 0 {
 		b.silent = silentFor
 	}
@@ -279,8 +279,8 @@ func redirected(err error, what string) error {
 }
 
 func clip(text string) string {
-	if len(text) > longestText {
-		return strings.ToValidUTF8(text[:longestText], "") + "…"
+	if len(text) > maxText {
+		return strings.ToValidUTF8(text[:maxText], "") + "…"
 	}
 	return text
 }

@@ -16,10 +16,10 @@ import (
 // memory, and makes a value of each element of a page. A page has a thousand keys of
 // 1,024 bytes at most, each of which has a dozen elements.
 const (
-	longestAnswer = 8 << 20
-	mostMarks     = 64 << 10
-	longestError  = 64 << 10
-	longestHeader = 256 << 10
+	maxAnswer = 8 << 20
+	maxMarks  = 64 << 10
+	maxError  = 64 << 10
+	maxHeader = 256 << 10
 )
 
 var errTooLong = errors.New("the object store's answer is too long")
@@ -34,7 +34,7 @@ func newWay(cfg aws.Config) *way {
 		from = awshttp.NewBuildableClient()
 	}
 	transport := from.GetTransport()
-	transport.MaxResponseHeaderBytes = longestHeader
+	transport.MaxResponseHeaderBytes = maxHeader
 	return &way{http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
@@ -49,11 +49,11 @@ func (a answers) Do(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	most := longestAnswer
+	most := maxAnswer
 	if resp.StatusCode/100 != 2 {
-		most = longestError
+		most = maxError
 	}
-	resp.Body = &bounded{ReadCloser: resp.Body, left: most, marks: mostMarks}
+	resp.Body = &bounded{ReadCloser: resp.Body, left: most, marks: maxMarks}
 	return resp, nil
 }
 
@@ -63,7 +63,7 @@ type contents struct{ *way }
 func (c contents) Do(r *http.Request) (*http.Response, error) {
 	resp, err := c.way.Do(r)
 	if err == nil && resp.StatusCode/100 != 2 {
-		resp.Body = &bounded{ReadCloser: resp.Body, left: longestError, marks: mostMarks}
+		resp.Body = &bounded{ReadCloser: resp.Body, left: maxError, marks: maxMarks}
 	}
 	return resp, err
 }

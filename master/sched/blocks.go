@@ -46,7 +46,7 @@ func (b *block) take(n int) []int {
 type shelf struct {
 	rows [][]int // rows[n] has the indices of the blocks with n slots, ascending
 	at   []int   // the row of each block
-	most int     // no row above this one was ever filled
+	max  int     // no row above this one was ever filled
 }
 
 func newShelf(blocks []block, size func(*block) int) *shelf {
@@ -64,7 +64,7 @@ func (s *shelf) grow(n int) {
 	for len(s.rows) <= n {
 		s.rows = append(s.rows, nil)
 	}
-	s.most = max(s.most, n)
+	s.max = max(s.max, n)
 }
 
 // move puts block i into the row of n slots.
@@ -86,7 +86,7 @@ func (s *shelf) move(i, n int) {
 // atLeast counts the blocks with n slots or more, up to enough.
 func (s *shelf) atLeast(n, enough int) int {
 	count := 0
-	for ; n <= s.most && count < enough; n++ {
+	for ; n <= s.max && count < enough; n++ {
 		count += len(s.rows[n])
 	}
 	return count

@@ -94,7 +94,7 @@ func (p *planner) counts(r *Request, least int) []int {
 }
 
 func (p *planner) findWhole(s *shelf, r *Request) int {
-	for n := r.Slots; n <= s.most; n++ {
+	for n := r.Slots; n <= s.max; n++ {
 		for _, b := range s.rows[n] {
 			if !p.excluded(r, b) {
 				return b
@@ -110,7 +110,7 @@ func (p *planner) findParts(s *shelf, r *Request, k int, brand string, filled bo
 	part := r.Slots / k
 	picks := make([]hold, 0, k)
 	used := make(map[int]bool, k)
-	for n := part; n <= s.most; n++ {
+	for n := part; n <= s.max; n++ {
 		for _, i := range s.rows[n] {
 			b := &p.blocks[i]
 			if used[b.node] || brand != anyBrand && b.brand != brand || filled && len(b.slots) != part || p.excluded(r, i) {

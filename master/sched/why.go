@@ -194,7 +194,7 @@ func (p *planner) describeOutOfUse() {
 
 // largest returns the first of the largest blocks that a request may use, and its size.
 func (p *planner) largest(s *shelf, r *Request) (index, size int) {
-	for n := s.most; n > 0; n-- {
+	for n := s.max; n > 0; n-- {
 		for _, i := range s.rows[n] {
 			if !p.excluded(r, i) {
 				return i, n

@@ -64,8 +64,8 @@ func checkInitialPassword(k *checker, p string) {
 		k.fail("initial_password", "begins or ends with a blank or a line break, as the content of a file does; write it without")
 	case len(p) < shortestPassword:
 		k.fail("initial_password", "must have at least %d characters", shortestPassword)
-	case len(p) > api.LongestPassword:
-		k.fail("initial_password", "has %d bytes, and a password may have %d", len(p), api.LongestPassword)
+	case len(p) > api.MaxPassword:
+		k.fail("initial_password", "has %d bytes, and a password may have %d", len(p), api.MaxPassword)
 	}
 }
 

@@ -63,8 +63,8 @@ type WebIdentityConfig struct {
 
 // The bounds that STS sets on the life of credentials.
 const (
-	shortestTTL = 15 * time.Minute
-	longestTTL  = 12 * time.Hour
+	minTTL = 15 * time.Minute
+	maxTTL = 12 * time.Hour
 )
 
 // fill gives what follows from the rest.
@@ -94,8 +94,8 @@ func (v *VaultConfig) check(k *checker) {
 	if !strings.HasPrefix(v.RoleARN, "arn:") {
 		k.fail("vault.role_arn", "expected the ARN of the role whose sessions tasks get, such as arn:aws:iam::123456789012:role/det-checkpoints, found %q", v.RoleARN)
 	}
-	if ttl := time.Duration(v.TTL); ttl < shortestTTL || ttl > longestTTL {
-		k.fail("vault.ttl", "STS gives credentials for %s to %s, found %s", shortestTTL, longestTTL, ttl)
+	if ttl := time.Duration(v.TTL); ttl < minTTL || ttl > maxTTL {
+		k.fail("vault.ttl", "STS gives credentials for %s to %s, found %s", minTTL, maxTTL, ttl)
 	}
 }
 

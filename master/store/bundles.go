@@ -34,7 +34,7 @@ const (
 	lockTimeout   = "500"   // milliseconds
 	lockHurried   = "20"    // after the first that ran out of time
 	stmtHurried   = "1000"  // as well
-	mostBytes     = 4 << 20 // that statements carry that are sent at once, unless a single one carries more
+	maxBatchBytes = 4 << 20 // that statements carry that are sent at once, unless a single one carries more
 	beginsBundles = "SAVEPOINT bundles"
 	undoesBundles = "ROLLBACK TO SAVEPOINT bundles"
 	keepsBundles  = "RELEASE SAVEPOINT bundles"
@@ -64,9 +64,9 @@ func (db *DB) ApplyChanges(ctx context.Context, c *Changes) error {
 	return left[""]
 }
 
-// MostFailures bounds the bundles of one plan that the database may refuse; what comes
+// MaxFailures bounds the bundles of one plan that the database may refuse; what comes
 // after them is left for the next cycle.
-const MostFailures = 64
+const MaxFailures = 64
 
 type applier struct {
 	db      *DB
@@ -82,7 +82,7 @@ func (a *applier) apply(ctx context.Context, list []Bundle, ran bool) error {
 		if list = a.possible(list); len(list) == 0 {
 			return nil
 		}
-		if a.failed > MostFailures && !ran {
+		if a.failed > MaxFailures && !ran {
 			for _, b := range list {
 				a.left[b.Key] = ErrLater
 			}
@@ -269,7 +269,7 @@ func (s *statements) parts() (parts []*pgx.Batch) {
 		for _, arg := range q.Arguments {
 			size += sizeOf(arg)
 		}
-		if bytes += size; len(parts) == 0 || bytes > mostBytes {
+		if bytes += size; len(parts) == 0 || bytes > maxBatchBytes {
 			parts, bytes = append(parts, &pgx.Batch{}), size
 		}
 		part := parts[len(parts)-1]

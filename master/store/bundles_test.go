@@ -16,7 +16,7 @@ func TestPartsOfABatch(t *testing.T) {
 	for i := range 200 {
 		size := 64 << 10
 		if i == 100 {
-			size = mostBytes + 1
+			size = maxBatchBytes + 1
 		}
 		queueNewTrial(s, trial.Row{ExperimentID: 1, Number: i, TaskID: fmt.Sprint(i), HParams: json.RawMessage(`"` + strings.Repeat("x", size) + `"`)})
 	}
@@ -32,7 +32,7 @@ func TestPartsOfABatch(t *testing.T) {
 				bytes += sizeOf(arg)
 			}
 		}
-		if bytes > mostBytes && part.Len() > 1 {
+		if bytes > maxBatchBytes && part.Len() > 1 {
 			t.Errorf("%d statements with %d bytes are sent at once", part.Len(), bytes)
 		}
 	}

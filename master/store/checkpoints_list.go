@@ -9,8 +9,8 @@ import (
 // What one page of a list of checkpoints may have. Clients learn where it ended and
 // ask for the rest.
 const (
-	mostInPage    = 5000
-	mostPageBytes = 16 << 20
+	maxPage      = 5000
+	maxPageBytes = 16 << 20
 )
 
 // CheckpointFilter chooses checkpoints of an experiment.
@@ -60,7 +60,7 @@ func (db *DB) Checkpoints(ctx context.Context, in auth.Scope, f CheckpointFilter
 	if f.Desc {
 		by += " DESC"
 	}
-	c.args["offset"], c.args["limit"] = offset, min(limit, mostInPage)
+	c.args["offset"], c.args["limit"] = offset, min(limit, maxPage)
 	ids, err := scalars[string](ctx, db, `SELECT k.uuid::text`+listedCheckpoints+c.where()+
 		` ORDER BY `+by+` NULLS LAST, k.reported_at, k.uuid LIMIT @limit OFFSET @offset`, c.args)
 	if err != nil {
@@ -72,14 +72,14 @@ func (db *DB) Checkpoints(ctx context.Context, in auth.Scope, f CheckpointFilter
 // CheckpointsOf reads checkpoints in the order of their ids, as many from the first on
 // as a page may have, and at least one.
 func (db *DB) CheckpointsOf(ctx context.Context, ids []string, each int) ([]Checkpoint, error) {
-	if ids = ids[:min(len(ids), mostInPage)]; len(ids) == 0 {
+	if ids = ids[:min(len(ids), maxPage)]; len(ids) == 0 {
 		return nil, nil
 	}
 	fit, err := scalar[int](ctx, db, `SELECT greatest(1, count(*) FILTER (WHERE s.bytes <= $2)) FROM (
 		SELECT sum($3::bigint + octet_length(q.resources::text) + octet_length(q.metadata::text) + coalesce(octet_length(q.hparams::text), 0)
 			+ coalesce(octet_length(q.training::text), 0) + coalesce(octet_length(q.validation::text), 0))
 			OVER (ORDER BY array_position($1::text[], q.uuid)) AS bytes
-		FROM (`+listedQuery+`WHERE k.uuid = ANY($1::text[]::uuid[])) q) s`, ids, mostPageBytes, each)
+		FROM (`+listedQuery+`WHERE k.uuid = ANY($1::text[]::uuid[])) q) s`, ids, maxPageBytes, each)
 	if err != nil {
 		return nil, err
 	}

@@ -292,9 +292,9 @@ func (db *DB) CheckpointOwners(ctx context.Context, ids []string) (map[string]Ch
 	return found, err
 }
 
-// MostRemovals bounds the checkpoints of one collection: a leader's statement has
+// MaxRemovals bounds the checkpoints of one collection: a leader's statement has
 // three seconds.
-const MostRemovals = 5000
+const MaxRemovals = 5000
 
 // lookAgain is when checkpoints that were spared are looked at again.
 const lookAgain = 10 * time.Minute
@@ -442,11 +442,11 @@ func (db *DB) RecordFreed(ctx context.Context, task string, f Freed) error {
 		var n int64
 		var err error
 		if f.UUID == "" {
-			n, err = tx.exec(ctx, `UPDATE collections SET events_at = CASE WHEN $4 = '' THEN now() END, events_files = `+mostOf+`events_files::numeric + $2`+bigint+`,
-				events_bytes = `+mostOf+`events_bytes::numeric + $3`+bigint+`, events_error = $4 WHERE task_id = $1 AND events AND events_at IS NULL`, task, f.Files, f.Bytes, f.Error)
+			n, err = tx.exec(ctx, `UPDATE collections SET events_at = CASE WHEN $4 = '' THEN now() END, events_files = `+clamped+`events_files::numeric + $2`+bigint+`,
+				events_bytes = `+clamped+`events_bytes::numeric + $3`+bigint+`, events_error = $4 WHERE task_id = $1 AND events AND events_at IS NULL`, task, f.Files, f.Bytes, f.Error)
 		} else {
-			n, err = tx.exec(ctx, `UPDATE removals SET at = CASE WHEN $5 = '' THEN now() END, files = `+mostOf+`files::numeric + $3`+bigint+`,
-				bytes = `+mostOf+`bytes::numeric + $4`+bigint+`, error = $5
+			n, err = tx.exec(ctx, `UPDATE removals SET at = CASE WHEN $5 = '' THEN now() END, files = `+clamped+`files::numeric + $3`+bigint+`,
+				bytes = `+clamped+`bytes::numeric + $4`+bigint+`, error = $5
 				WHERE task_id = $1 AND checkpoint = $2 AND at IS NULL`, task, f.UUID, f.Files, f.Bytes, f.Error)
 		}
 		if err != nil || n == 0 || f.Left == nil || f.UUID == "" {
@@ -501,7 +501,7 @@ type Collected struct {
 func (db *DB) Collections(ctx context.Context, experiment int) ([]Collected, error) {
 	return rows[Collected](ctx, db, `
 		SELECT c.task_id, c.reason, k.created_at, k.ended_at, k.exit_status, r.checkpoints, r.done,
-			`+mostOf+`r.files + c.events_files`+bigint+` AS files, `+mostOf+`r.bytes + c.events_bytes`+bigint+` AS bytes,
+			`+clamped+`r.files + c.events_files`+bigint+` AS files, `+clamped+`r.bytes + c.events_bytes`+bigint+` AS bytes,
 			coalesce(r.error, c.events_error) AS error
 		FROM collections c JOIN tasks k ON k.id = c.task_id
 		CROSS JOIN LATERAL (SELECT count(*) AS checkpoints, count(x.at) AS done, coalesce(sum(x.files), 0) AS files,

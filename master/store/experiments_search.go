@@ -364,8 +364,8 @@ type NamedMetric struct {
 	Type  string `db:"type"`
 }
 
-// mostNames bounds what a project can make a list of its columns say.
-const mostNames = 1000
+// maxNames bounds what a project can make a list of its columns say.
+const maxNames = 1000
 
 // MetricsUsed lists the metrics of the best trials of a project's experiments, or
 // of all (0), by group and name. Groups are as summaries have them.
@@ -376,7 +376,7 @@ func (db *DB) MetricsUsed(ctx context.Context, in auth.Scope, project int) ([]Na
 		CROSS JOIN LATERAL jsonb_each(s.summary) g
 		CROSS JOIN LATERAL jsonb_each(CASE jsonb_typeof(g.value) WHEN 'object' THEN g.value ELSE '{}' END) m
 		WHERE ($1 = 0 OR e.project_id = $1) AND ($3::int[] IS NULL OR e.project_id IN (SELECT id FROM projects WHERE workspace_id = ANY($3)))
-		GROUP BY g.key, m.key ORDER BY g.key, m.key LIMIT $2`, project, mostNames, workspaces(in))
+		GROUP BY g.key, m.key ORDER BY g.key, m.key LIMIT $2`, project, maxNames, workspaces(in))
 }
 
 // NamedHParam is a hyperparameter that some experiment has.
@@ -391,5 +391,5 @@ func (db *DB) HParamsUsed(ctx context.Context, in auth.Scope, project int) ([]Na
 		SELECT h.name, bool_and(h.texts = '{}' AND h.low IS NOT NULL) AS numbers
 		FROM experiment_hparams h JOIN experiments e ON e.id = h.experiment_id
 		WHERE ($1 = 0 OR e.project_id = $1) AND ($3::int[] IS NULL OR e.project_id IN (SELECT id FROM projects WHERE workspace_id = ANY($3)))
-		GROUP BY h.name ORDER BY h.name LIMIT $2`, project, mostNames, workspaces(in))
+		GROUP BY h.name ORDER BY h.name LIMIT $2`, project, maxNames, workspaces(in))
 }

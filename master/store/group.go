@@ -13,8 +13,8 @@ const (
 	aloneAtOnce = 32
 	// trustedAfter so many stored requests such an owner's go with those of others again.
 	trustedAfter = 100
-	// mostSuspects are remembered.
-	mostSuspects = 10_000
+	// maxSuspects are remembered.
+	maxSuspects = 10_000
 )
 
 // group makes those who write at the same time share a commit. While one flush
@@ -163,7 +163,7 @@ func (g *group[K, T]) settle(batch []*queued[T]) (done []*queued[T]) {
 		case q.again:
 			again = append(again, q)
 			continue
-		case q.broke && (suspect || len(g.suspects) < mostSuspects):
+		case q.broke && (suspect || len(g.suspects) < maxSuspects):
 			g.suspects[owner] = trustedAfter
 		case suspect && q.err == nil && left > 1:
 			g.suspects[owner] = left - 1

@@ -23,8 +23,8 @@ type LogMatches struct {
 	Matches      []LogMatch
 }
 
-// longestMatch bounds what is kept of a line.
-const longestMatch = 2000
+// maxMatch bounds what is kept of a line.
+const maxMatch = 2000
 
 // RecordLogMatches stores the first line of each policy in each attempt; reports
 // may repeat it. The trial is labelled with the newest one's policy. Those that
@@ -59,10 +59,10 @@ func (db *DB) RecordLogMatches(ctx context.Context, m LogMatches) (fresh []LogMa
 
 // clipped keeps the beginning of a line, in whole characters.
 func clipped(line string) string {
-	if len(line) <= longestMatch {
+	if len(line) <= maxMatch {
 		return line
 	}
-	return label(line[:longestMatch]) + "…"
+	return label(line[:maxMatch]) + "…"
 }
 
 // TaskPolicies is the configuration in which the policies of a task are; nil when

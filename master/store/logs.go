@@ -17,9 +17,9 @@ import (
 const (
 	batchesAtOnce = 200 // of logs, in one group commit
 
-	longestShipper = 255     // bytes of a name
-	longestLabel   = 128     // bytes of a stdtype, a source, a part of an origin
-	highestRank    = 1 << 20 // of a line; a chunk has no room for any number
+	maxShipper  = 255     // bytes of a name
+	maxLabel    = 128     // bytes of a stdtype, a source, a part of an origin
+	highestRank = 1 << 20 // of a line; a chunk has no room for any number
 )
 
 // LogOrigin is where lines come from.
@@ -76,8 +76,8 @@ func (b *LogBatch) check() error {
 		return fault.New(fault.Invalid, "first: %d is negative", b.First)
 	case b.First > math.MaxInt64/2:
 		return fault.New(fault.Invalid, "first: %d is over %d", b.First, int64(math.MaxInt64/2))
-	case len(b.Shipper) > longestShipper:
-		return fault.New(fault.Invalid, "shipper: the name has %d bytes; %d are allowed", len(b.Shipper), longestShipper)
+	case len(b.Shipper) > maxShipper:
+		return fault.New(fault.Invalid, "shipper: the name has %d bytes; %d are allowed", len(b.Shipper), maxShipper)
 	case label(b.Shipper) != b.Shipper:
 		return fault.New(fault.Invalid, "shipper: a name with a NUL or broken UTF-8 cannot be stored")
 	case label(b.TaskID) != b.TaskID:
@@ -131,10 +131,10 @@ func label(s string) string {
 // clip makes a label that an index can hold.
 func clip(s string) string {
 	s = label(s)
-	if len(s) <= longestLabel {
+	if len(s) <= maxLabel {
 		return s
 	}
-	end := longestLabel
+	end := maxLabel
 	for !utf8.RuneStart(s[end]) {
 		end--
 	}

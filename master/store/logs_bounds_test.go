@@ -106,7 +106,7 @@ func TestLogsThatCannotBeStored(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := readLogs(t, s, task, LogFilter{})
-	if len(got) != 1 || got[0].Source != long[:longestLabel] || !strings.HasPrefix(got[0].Stdtype, "é") || got[0].Rank != -1 || got[0].AllocationID != long[:longestLabel] {
+	if len(got) != 1 || got[0].Source != long[:maxLabel] || !strings.HasPrefix(got[0].Stdtype, "é") || got[0].Rank != -1 || got[0].AllocationID != long[:maxLabel] {
 		t.Errorf("%+v", got)
 	}
 }

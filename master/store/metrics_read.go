@@ -216,12 +216,12 @@ type Point struct {
 
 // SeriesQuery asks for some metrics of one group of a trial.
 type SeriesQuery struct {
-	TrialID int
-	Group   string
-	Names   []string
-	From    int // steps, inclusive
-	To      int // steps, inclusive; 0 is no end
-	Most    int // points; 0 is all
+	TrialID   int
+	Group     string
+	Names     []string
+	From      int // steps, inclusive
+	To        int // steps, inclusive; 0 is no end
+	MaxPoints int // 0 is all
 }
 
 // Series reads metrics over steps, thinned to what was asked for at most.
@@ -263,7 +263,7 @@ func (db *DB) Series(ctx context.Context, q SeriesQuery) ([]Point, error) {
 			points = append(points, p)
 		}
 	}
-	return Thin(points, q.Most), asFault(list.Err())
+	return Thin(points, q.MaxPoints), asFault(list.Err())
 }
 
 // drawable reads a number out of a report, or one of those that JSON has none

@@ -520,7 +520,7 @@ func TestReadMetrics(t *testing.T) {
 	if err != nil || len(all) != 10 || all[0].Steps != 10 || all[9].Values[0] != 19 {
 		t.Errorf("a range: %v %v", all, err)
 	}
-	few, err := w.db.Series(t.Context(), SeriesQuery{TrialID: trial, Group: "training", Names: []string{"acc", "nothing"}, Most: 100})
+	few, err := w.db.Series(t.Context(), SeriesQuery{TrialID: trial, Group: "training", Names: []string{"acc", "nothing"}, MaxPoints: 100})
 	if err != nil || len(few) > 100 || len(few) < 40 {
 		t.Fatalf("thinned: %d points, %v", len(few), err)
 	}

@@ -11,9 +11,9 @@ import (
 // What of JSON can be stored. PostgreSQL would refuse more, but in a statement that
 // many share: what it refuses is found before.
 const (
-	deepestJSON   = 500  // lists and objects in each other; PostgreSQL has a stack for thousands
-	longestNumber = 4000 // characters; PostgreSQL keeps 16,383 digits behind the point
-	surelyFits    = 300  // characters of a number without an exponent
+	deepestJSON = 500  // lists and objects in each other; PostgreSQL has a stack for thousands
+	maxNumber   = 4000 // characters; PostgreSQL keeps 16,383 digits behind the point
+	surelyFits  = 300  // characters of a number without an exponent
 )
 
 // storableJSON refuses JSON that jsonb cannot hold, or whose numbers are beyond the
@@ -108,8 +108,8 @@ func numberEnd(raw []byte) int {
 // storableNumber refuses numbers beyond the range of doubles, and what has more digits
 // than PostgreSQL keeps. What a double makes zero is read as zero (floatAt).
 func storableNumber(raw []byte) error {
-	if len(raw) > longestNumber {
-		return fault.New(fault.Invalid, "the number %s… has %d characters; %d can be stored", raw[:20], len(raw), longestNumber)
+	if len(raw) > maxNumber {
+		return fault.New(fault.Invalid, "the number %s… has %d characters; %d can be stored", raw[:20], len(raw), maxNumber)
 	}
 	e := bytes.IndexAny(raw, "eE")
 	if e < 0 && len(raw) <= surelyFits {

@@ -70,9 +70,9 @@ func (db *DB) IssueTicket(ctx context.Context, hash []byte, task string, session
 	return err
 }
 
-// mostCookies bounds how many cookies a session has for one task: one for each
+// maxCookies bounds how many cookies a session has for one task: one for each
 // browser and visit, the oldest going first.
-const mostCookies = 20
+const maxCookies = 20
 
 // RedeemTicket trades a ticket for a cookie. Of two that try at once, on whichever
 // masters, one finds it.
@@ -84,7 +84,7 @@ func (db *DB) RedeemTicket(ctx context.Context, ticket []byte, task string, cook
 				WHERE o.kind = 'cookie' ORDER BY o.created_at DESC OFFSET $4) old WHERE p.hash = old.hash)
 		INSERT INTO passes (hash, kind, task_id, session_id)
 		SELECT $3, 'cookie', used.task_id, used.session_id FROM used
-		JOIN sessions s ON s.id = used.session_id WHERE s.expires_at > now()`, ticket, task, cookie, mostCookies-1)
+		JOIN sessions s ON s.id = used.session_id WHERE s.expires_at > now()`, ticket, task, cookie, maxCookies-1)
 	if err == nil && n == 0 {
 		err = fault.New(fault.NotFound, "no such ticket")
 	}

@@ -79,18 +79,18 @@ func TestTicketsAndCookies(t *testing.T) {
 	if !missing(w.db.RedeemTicket(ctx, auth.HashToken("three"), "a", []byte("late"))) {
 		t.Error("an old ticket is good")
 	}
-	for i := range mostCookies + 3 {
+	for i := range maxCookies + 3 {
 		if missing(w.db.RedeemTicket(ctx, issue("many"+strconv.Itoa(i)), "a", []byte("many"+strconv.Itoa(i)))) {
 			t.Fatal(i)
 		}
 	}
-	if n := w.int(`SELECT count(*) FROM passes WHERE kind = 'cookie'`); n != mostCookies {
-		t.Errorf("%d cookies of one session for one task, want %d", n, mostCookies)
+	if n := w.int(`SELECT count(*) FROM passes WHERE kind = 'cookie'`); n != maxCookies {
+		t.Errorf("%d cookies of one session for one task, want %d", n, maxCookies)
 	}
 	if known("a") {
 		t.Error("the oldest cookie stays")
 	}
-	cookie = []byte("many" + strconv.Itoa(mostCookies))
+	cookie = []byte("many" + strconv.Itoa(maxCookies))
 	w.exec(`UPDATE users SET active = false WHERE id = 2`)
 	if known("a") {
 		t.Error("the cookie of a deactivated user opens")

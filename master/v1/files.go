@@ -137,7 +137,7 @@ func (s *splitter) fields(fn func(name string, raw []byte) error) error {
 		if err := s.back(); err != nil {
 			return err
 		}
-		raw := limited{most: maxFileName, err: fmt.Errorf("a field has a name of more than %d bytes", maxFileName)}
+		raw := limited{max: maxFileName, err: fmt.Errorf("a field has a name of more than %d bytes", maxFileName)}
 		if err := s.copyValue(&raw); err != nil {
 			return err
 		}
@@ -166,19 +166,19 @@ func (s *splitter) fields(fn func(name string, raw []byte) error) error {
 // limited collects a few bytes.
 type limited struct {
 	bytes.Buffer
-	most int
-	err  error
+	max int
+	err error
 }
 
 func (l *limited) Write(p []byte) (int, error) {
-	if l.Len()+len(p) > l.most {
+	if l.Len()+len(p) > l.max {
 		return 0, l.err
 	}
 	return l.Buffer.Write(p)
 }
 
 func (l *limited) WriteByte(c byte) error {
-	if l.Len() >= l.most {
+	if l.Len() >= l.max {
 		return l.err
 	}
 	return l.Buffer.WriteByte(c)
@@ -346,7 +346,7 @@ func (s *splitter) null() error {
 
 // file passes one file, whose brace has gone by.
 func (s *splitter) file(i int) error {
-	meta := limited{most: maxFileFields, err: fmt.Errorf("%s[%d]: its fields have more than %d bytes", s.field, i, maxFileFields)}
+	meta := limited{max: maxFileFields, err: fmt.Errorf("%s[%d]: its fields have more than %d bytes", s.field, i, maxFileFields)}
 	sep, content := byte('{'), false
 	err := s.fields(func(name string, raw []byte) error {
 		if name == "content" {
