@@ -3,7 +3,7 @@
 #   nomad var put nomad/jobs/det-master dsn="postgres://…" initial_password="…"
 #   nomad job run -var binary=https://…/det-master_linux_amd64.tar.gz master.nomad.hcl
 #
-# The variable path follows the job's name. docs/operate/install.md goes through all of it.
+# The path of the Nomad variable contains the job's name. docs/operate/install.md describes each step.
 
 variable "job" {
   type        = string
@@ -14,7 +14,7 @@ variable "job" {
 variable "cluster" {
   type        = string
   default     = ""
-  description = "Name of this cluster; empty for cluster_name of the configuration. Several clusters can share a Nomad namespace: each touches its own jobs only."
+  description = "Name of this cluster; empty for cluster_name of the configuration. Several clusters can share a Nomad namespace: each changes only its own jobs."
 }
 
 variable "namespace" {
@@ -41,13 +41,13 @@ variable "node_pool" {
 variable "node" {
   type        = string
   default     = ""
-  description = "Name of the one node to run on; empty for any."
+  description = "Name of the node to run on; empty for any node."
 }
 
 variable "count" {
   type        = number
   default     = 1
-  description = "Masters side by side: all answer, one leads. With a fixed port each needs a node of its own."
+  description = "Number of masters: all of them answer requests, and one leads. With a fixed port each master needs a node of its own."
 }
 
 variable "driver" {
@@ -59,13 +59,13 @@ variable "driver" {
 variable "binary" {
   type        = string
   default     = "/usr/local/bin/det-master"
-  description = "Where det-master is: a path on the node (raw_exec), or the URL of a file det-master or of an archive that holds it (raw_exec and exec)."
+  description = "The program: a path on the node (raw_exec), or the URL of a file det-master or of an archive that contains it (raw_exec and exec)."
 }
 
 variable "checksum" {
   type        = string
   default     = ""
-  description = "Checksum of what the URL gives, as \"sha256:…\"."
+  description = "Checksum of the file at the URL, as \"sha256:…\"."
 }
 
 variable "image" {
@@ -77,7 +77,7 @@ variable "image" {
 variable "user" {
   type        = string
   default     = ""
-  description = "Account to run as; empty for the driver's default."
+  description = "Account that the master runs as; empty for the driver's default."
 }
 
 variable "port" {
@@ -89,85 +89,91 @@ variable "port" {
 variable "tasks_port" {
   type        = number
   default     = 8081
-  description = "Port of the pages of notebooks and TensorBoards, which have another origin than the API; 0 lets Nomad choose one."
+  description = "Port of the pages of notebooks and TensorBoards, which need another origin than the API; 0 lets Nomad choose one."
 }
 
 variable "tasks_url" {
   type        = string
   default     = ""
-  description = "Address of that port for people's browsers; empty for the host of public_url at that port, unless something before the master speaks TLS for it."
+  description = "Address of tasks_port for browsers; empty for the host of public_url with that port. Set it if another server ends TLS in front of the master."
 }
 
 variable "public_url" {
   type        = string
   default     = ""
-  description = "Address of the web pages for people; empty for the address that the master listens on."
+  description = "Address of the master for users and tasks; empty for the address that the master listens on."
 }
 
 variable "config" {
   type        = string
   default     = ""
-  description = "Content of the master's configuration file (YAML). No secrets: these belong into the Nomad variable."
+  description = "Content of the master's configuration file (YAML). Put secrets into the Nomad variable instead."
+}
+
+variable "pool_jobs" {
+  type        = list(string)
+  default     = []
+  description = "Paths of files with the jobs of resource pools, on the machine where you run nomad job run. The master finds each file as pools/<file name>, relative to its configuration."
 }
 
 variable "env" {
   type        = map(string)
   default     = {}
-  description = "Settings by environment, DETENT_…; they go before the configuration file."
+  description = "Environment variables of the master, DETENT_…; they override the configuration file."
 }
 
 variable "nomad_addr" {
   type        = string
   default     = ""
-  description = "Nomad's API as the master reaches it; empty for the agent that runs it."
+  description = "Address of Nomad's API for the master; empty for the agent on the master's node."
 }
 
 variable "consul_addr" {
   type        = string
   default     = "http://127.0.0.1:8500"
-  description = "Consul's API as the master reaches it; empty where there is no Consul."
+  description = "Address of Consul's API for the master; empty if you do not run Consul."
 }
 
 variable "vault_addr" {
   type        = string
   default     = ""
-  description = "Vault's API as the master reaches it; empty where checkpoints need no credentials out of Vault. The master signs in with its workload identity."
+  description = "Address of Vault's API for the master; empty if Vault issues no credentials for checkpoints. The master signs in with its workload identity."
 }
 
 variable "nomad_ca" {
   type        = string
   default     = ""
-  description = "Certificate (PEM) of the authority of Nomad's API, where nomad_addr is https and the authority a private one."
+  description = "Certificate (PEM) of the authority of Nomad's API, if nomad_addr is https and the authority is private."
 }
 
 variable "nomad_client_cert" {
   type        = bool
   default     = false
-  description = "Nomad's API wants a client certificate: it is in the master's Nomad variable, as nomad_cert and nomad_key."
+  description = "Send a client certificate to Nomad's API: nomad_cert and nomad_key in the master's Nomad variable."
 }
 
 variable "consul_ca" {
   type        = string
   default     = ""
-  description = "Certificate (PEM) of the authority of Consul's API, where consul_addr is https and the authority a private one."
+  description = "Certificate (PEM) of the authority of Consul's API, if consul_addr is https and the authority is private."
 }
 
 variable "tls" {
   type        = bool
   default     = false
-  description = "The master itself speaks TLS: certificate and key are in its Nomad variable, as tls_cert and tls_key. They are read anew when they change."
+  description = "Serve HTTPS: tls_cert and tls_key in the master's Nomad variable are the certificate and the key. The master reads them again when they change."
 }
 
 variable "tls_ca" {
   type        = string
   default     = ""
-  description = "Certificate (PEM) of the authority of the master's certificate, where it is a private one: tasks are told to trust it."
+  description = "Certificate (PEM) of the authority of the master's certificate, if that authority is private. Tasks trust it."
 }
 
 variable "vault_ca" {
   type        = string
   default     = ""
-  description = "Certificate (PEM) of the authority of Vault's API, where that is a private one."
+  description = "Certificate (PEM) of the authority of Vault's API, if that authority is private."
 }
 
 variable "service_provider" {
@@ -179,7 +185,7 @@ variable "service_provider" {
 variable "service_tags" {
   type        = list(string)
   default     = []
-  description = "Tags of the service, as an ingress reads them."
+  description = "Tags of the service, for an ingress."
 }
 
 variable "cpu" {
@@ -195,7 +201,7 @@ variable "memory" {
 variable "memory_max" {
   type        = number
   default     = 0
-  description = "Memory that it may use beyond its reservation, where the cluster allows oversubscription; 0 for none."
+  description = "MB up to which the master may grow beyond memory, if the cluster allows memory oversubscription; 0 for no more than memory."
 }
 
 locals {
@@ -214,7 +220,7 @@ job "det-master" {
   namespace   = var.namespace
   datacenters = var.datacenters
   node_pool   = var.node_pool
-  priority    = 80 # before what it places: without a master nothing is scheduled
+  priority    = 80 # above the tasks: without a master no task is scheduled
 
   meta {
     detent_cluster = local.cluster
@@ -222,7 +228,7 @@ job "det-master" {
   }
 
   ui {
-    description = "Master of the Detent cluster **${local.cluster}**: API, web pages and scheduler. Tasks train on while it is away."
+    description = "Master of the Detent cluster **${local.cluster}**: API, web pages and scheduler. Tasks continue to run while no master runs."
   }
 
   update {
@@ -237,9 +243,9 @@ job "det-master" {
   group "master" {
     count = var.count
 
-    # All state is in PostgreSQL: a master can be killed at any moment and started anywhere. So it is
-    # started again at once, for as long as it takes: when one start after the other fails, a pause of
-    # at most the interval's rest, never an end.
+    # All state is in PostgreSQL: a master can be killed at any moment and started on any node. So Nomad
+    # restarts it at once and never gives up: after 20 failed starts Nomad waits for the rest of the
+    # interval, then tries again.
     restart {
       attempts = 20
       interval = "30s"
@@ -294,7 +300,7 @@ job "det-master" {
         interval = "2s"
         timeout  = "2s"
 
-        # The certificate is for the master's name, and the check asks an address.
+        # The certificate is valid for the master's name, and the check connects to an address.
         tls_skip_verify = var.tls
       }
     }
@@ -303,7 +309,7 @@ job "det-master" {
       driver = var.driver
       user   = var.user
 
-      # SIGTERM lets it resign as the leader and finish what it answers.
+      # On SIGTERM the master resigns as the leader and finishes its open requests.
       kill_signal  = "SIGTERM"
       kill_timeout = "20s"
 
@@ -313,7 +319,7 @@ job "det-master" {
         file = true
       }
 
-      # What Vault is shown. It is no vault block: a master starts also while Vault is away.
+      # The identity for Vault. A vault block would keep the master from starting while Vault is down.
       dynamic "identity" {
         for_each = var.vault_addr == "" ? [] : [true]
         content {
@@ -327,7 +333,7 @@ job "det-master" {
       config {
         command = local.is_container ? "det-master" : "/bin/sh"
         args = local.is_container ? ["serve", "--config", "/local/master.yaml"] : [
-          # A fetched file has lost its execute bit; a path on the node is left as it is.
+          # A fetched file has lost its execute bit. The mode of a file on the node is not changed.
           "-c", local.is_url
           ? "chmod 0755 \"$NOMAD_TASK_DIR/det-master\" && exec \"$NOMAD_TASK_DIR/det-master\" serve --config \"$NOMAD_TASK_DIR/master.yaml\""
           : "exec \"$DETENT_BINARY\" serve --config \"$NOMAD_TASK_DIR/master.yaml\""
@@ -355,13 +361,24 @@ job "det-master" {
         destination = "local/master.yaml"
         data        = var.config == "" ? "# everything by default\n" : var.config
         change_mode = "restart"
-        # The configuration is not ours to interpret: nothing in it is taken for a template.
+        # These delimiters do not occur in the file, so Nomad does not read it as a template.
         left_delimiter  = "\u0001"
         right_delimiter = "\u0002"
       }
 
-      # The address of the database holds its password, so it comes from a Nomad variable, which only
-      # this job can read, through a file that only the task can read.
+      dynamic "template" {
+        for_each = var.pool_jobs
+        content {
+          destination     = "local/pools/${basename(template.value)}"
+          data            = file(template.value)
+          change_mode     = "restart"
+          left_delimiter  = "\u0001"
+          right_delimiter = "\u0002"
+        }
+      }
+
+      # The address of the database contains its password. So it is in a Nomad variable that only this
+      # job can read, and reaches the master through a file that only the master can read.
       template {
         destination = "secrets/master.env"
         env         = true
@@ -379,7 +396,7 @@ job "det-master" {
         EOT
       }
 
-      # Authorities, which are public.
+      # Certificates of authorities; they are not secret.
       dynamic "template" {
         for_each = { for file, text in local.authorities : file => text if text != "" }
         content {
@@ -391,7 +408,7 @@ job "det-master" {
         }
       }
 
-      # Certificates and keys. The master looks at its own anew by itself.
+      # Certificates and keys. The master itself reads its own certificate again when it changes.
       dynamic "template" {
         for_each = local.keys
         content {
@@ -402,8 +419,8 @@ job "det-master" {
         }
       }
 
-      # Settings of the master are DETENT_ and a key of its configuration in capitals. The address is the
-      # one that Nomad gives to the port: all of the machine's, unless the node keeps it to one.
+      # DETENT_ and a key of the configuration in capitals set that key. The master listens on the address
+      # that Nomad gives to the port.
       env = merge({
         DETENT_BINARY           = local.is_url ? "" : var.binary
         DETENT_CLUSTER_NAME     = local.cluster
@@ -414,8 +431,8 @@ job "det-master" {
         DETENT_NOMAD_REGION     = var.region
         DETENT_NOMAD_TOKEN_FILE = "${NOMAD_SECRETS_DIR}/nomad_token"
         DETENT_CONSUL_ADDRESS   = var.consul_addr
-        DETENT_SPOOL_FOLDER     = "${NOMAD_ALLOC_DIR}/tmp"          # on disk: /tmp may be memory
-        }, var.count == 1 ? {} : { DETENT_SERVICE_NAME = var.job }, # tasks follow it to whichever master is healthy
+        DETENT_SPOOL_FOLDER     = "${NOMAD_ALLOC_DIR}/tmp"          # on disk: /tmp may be in memory
+        }, var.count == 1 ? {} : { DETENT_SERVICE_NAME = var.job }, # tasks look up a healthy master under this name
         var.public_url == "" ? {} : { DETENT_PUBLIC_URL = var.public_url },
         var.nomad_ca == "" ? {} : { DETENT_NOMAD_CA_FILE = "${NOMAD_TASK_DIR}/nomad-ca.pem" },
         var.vault_ca == "" ? {} : { DETENT_VAULT_CA_FILE = "${NOMAD_TASK_DIR}/vault-ca.pem" },

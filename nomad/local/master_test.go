@@ -1,6 +1,7 @@
 package local
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -325,6 +326,53 @@ func TestJobFileParsesInEveryVariant(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The files of pools' jobs are on the operator's machine, and go into the master's job byte for byte, also with
+// what Nomad's HCL and templates would otherwise evaluate.
+func TestJobFileCarriesTheJobsOfPools(t *testing.T) {
+	nomad, err := servers.Ensure(t.Context(), "nomad", testReport(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "master.nomad.hcl")
+	examples, err := filepath.Glob(filepath.Join("..", "pools", "*.nomad.hcl"))
+	if err != nil || len(examples) < 6 {
+		t.Fatalf("examples %v, %v", examples, err)
+	}
+	own := filepath.Join(dir, "own.nomad.hcl")
+	const text = "# {{ key \"x\" }} %{ if }\njob \"own\" {\n  datacenters = [\"${attr.cpu.arch}\"]\n}\n"
+	if err := errors.Join(os.WriteFile(file, []byte(files.MasterJob), 0o600), os.WriteFile(own, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	all := append(examples, own)
+	out, err := run(t.Context(), nomad.Path, "job", "run", "-output", `-var=pool_jobs=["`+strings.Join(all, `", "`)+`"]`, file)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var rendered struct{ Job api.Job }
+	if err := json.Unmarshal([]byte(out), &rendered); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]*api.Template{}
+	for _, tmpl := range rendered.Job.TaskGroups[0].Tasks[0].Templates {
+		got[*tmpl.DestPath] = tmpl
+	}
+	for _, path := range all {
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tmpl := got["local/pools/"+filepath.Base(path)]
+		if tmpl == nil || *tmpl.EmbeddedTmpl != string(want) || *tmpl.LeftDelim != "\x01" || *tmpl.ChangeMode != "restart" {
+			t.Errorf("%s came to %+v", path, tmpl)
+		}
+	}
+	if out, err := run(t.Context(), nomad.Path, "job", "run", "-output", `-var=pool_jobs=["nowhere.nomad.hcl"]`, file); err == nil ||
+		!strings.Contains(out, "no file exists at nowhere.nomad.hcl") {
+		t.Errorf("a file that is not there: %v\n%s", err, out)
 	}
 }
 
