@@ -6,25 +6,58 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// A call is one request. A path that begins with a noun lies under /api/v1; one
-// that begins with // stands beside it and loses a slash.
+// A call is one request.
 type call struct {
 	method   string
-	path     string
+	path     string // from the root: /api/v1/trials/7
 	query    url.Values
-	in       any    // a message of the wire, or nil
-	body     []byte // in its place, when it is encoded already
+	body     []byte
 	accept   string
 	repeat   repeatable
 	progress func(sent int64) // told how much of the body has been sent
 }
 
-// do makes a call and decodes its answer into out, which may be nil.
+// callOf is the call of an endpoint; params take the places of the names in its path.
+func callOf[Req, Resp any](e v1.Endpoint[Req, Resp], params ...any) call {
+	k := call{method: e.Method, path: e.At(params...)}
+	if v1.Line(e).Repeatable() {
+		k.repeat = safely
+	}
+	return k
+}
+
+// get calls an endpoint that takes no body. With an error the answer is empty, as it
+// is with post.
+func get[Resp any](ctx context.Context, c *Client, e v1.Endpoint[v1.None, Resp], query url.Values, params ...any) (*Resp, error) {
+	k := callOf(e, params...)
+	k.query = query
+	var out Resp
+	return &out, c.do(ctx, k, &out)
+}
+
+// post calls an endpoint with a body, whatever its method.
+func post[Req, Resp any](ctx context.Context, c *Client, e v1.Endpoint[Req, Resp], in Req, params ...any) (*Resp, error) {
+	var out Resp
+	k := callOf(e, params...)
+	var err error
+	if k.body, err = v1.Marshal(in); err != nil {
+		return &out, err
+	}
+	return &out, c.do(ctx, k, &out)
+}
+
+// act calls an endpoint that takes no body and whose answer nobody reads.
+func act[Resp any](ctx context.Context, c *Client, e v1.Endpoint[v1.None, Resp], params ...any) error {
+	return c.do(ctx, callOf(e, params...), nil)
+}
+
+// do makes a call and decodes its answer into out, which may be nil or *v1.None.
 func (c *Client) do(ctx context.Context, k call, out any) error {
 	resp, err := c.send(ctx, k)
 	if err != nil {
@@ -35,7 +68,7 @@ func (c *Client) do(ctx context.Context, k call, out any) error {
 	if err != nil {
 		return c.lost(ctx, err)
 	}
-	if out == nil {
+	if _, none := out.(*v1.None); out == nil || none {
 		return nil
 	}
 	if err := v1.Unmarshal(data, out); err != nil {
@@ -44,35 +77,9 @@ func (c *Client) do(ctx context.Context, k call, out any) error {
 	return nil
 }
 
-// get reads a message.
-func (c *Client) get(ctx context.Context, path string, query url.Values, out any) error {
-	return c.do(ctx, call{method: http.MethodGet, path: path, query: query, repeat: safely}, out)
-}
-
-// post sends one that must not be sent twice.
-func (c *Client) post(ctx context.Context, path string, in, out any) error {
-	return c.do(ctx, call{method: http.MethodPost, path: path, in: in}, out)
-}
-
-// say sends one whose repetition changes nothing: kill, pause, archive.
-func (c *Client) say(ctx context.Context, path string) error {
-	return c.do(ctx, call{method: http.MethodPost, path: path, repeat: safely}, nil)
-}
-
-func (c *Client) patch(ctx context.Context, path string, in, out any) error {
-	return c.do(ctx, call{method: http.MethodPatch, path: path, in: in, repeat: safely}, out)
-}
-
 // send makes the request, again where that is right, and returns an answer below
 // 300 whose body the caller closes.
 func (c *Client) send(ctx context.Context, k call) (*http.Response, error) {
-	if k.in != nil {
-		body, err := v1.Marshal(k.in)
-		if err != nil {
-			return nil, err
-		}
-		k.body = body
-	}
 	wait := newBackoff(c.opts.Patience)
 	refreshed := false
 	for {
@@ -150,16 +157,10 @@ func (c *Client) request(ctx context.Context, k call, token string) (*http.Reque
 }
 
 func (c *Client) url(path string, query url.Values) string {
-	u := c.base
-	if len(path) > 1 && path[0] == '/' && path[1] == '/' {
-		u += path[1:]
-	} else {
-		u += "/api/v1" + path
-	}
 	if q := query.Encode(); q != "" {
-		u += "?" + q
+		path += "?" + q
 	}
-	return u
+	return c.base + path
 }
 
 // counter tells how much has been read of a body.
@@ -179,7 +180,7 @@ func (c *counter) Read(p []byte) (int, error) {
 // Raw makes any call and returns the body as it came. Path is written as a person
 // would: "api/v1/me", "/info".
 func (c *Client) Raw(ctx context.Context, method, path string, body []byte) ([]byte, error) {
-	k := call{method: method, path: "//" + trimLeadingSlashes(path), body: body}
+	k := call{method: method, path: "/" + strings.TrimLeft(path, "/"), body: body}
 	if method == http.MethodGet {
 		k.repeat = safely
 	}
@@ -193,11 +194,4 @@ func (c *Client) Raw(ctx context.Context, method, path string, body []byte) ([]b
 		return nil, c.lost(ctx, err)
 	}
 	return data, nil
-}
-
-func trimLeadingSlashes(s string) string {
-	for len(s) > 0 && s[0] == '/' {
-		s = s[1:]
-	}
-	return s
 }

@@ -4,10 +4,9 @@ import (
 	"context"
 	"io"
 	"iter"
-	"net/http"
 	"net/url"
 
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // CheckpointQuery narrows and orders a list of checkpoints. Zero fields do not.
@@ -19,7 +18,7 @@ type CheckpointQuery struct {
 	States       []v1.CheckpointState
 }
 
-func (k CheckpointQuery) values(p Page) url.Values {
+func (k CheckpointQuery) values() url.Values {
 	q := url.Values{}
 	one(q, "sortByAttr", k.SortByAttr)
 	one(q, "sortByMetric", k.SortByMetric)
@@ -27,32 +26,27 @@ func (k CheckpointQuery) values(p Page) url.Values {
 	for _, s := range k.States {
 		q.Add("states", string(s))
 	}
-	p.set(q)
 	return q
 }
 
 // ExperimentCheckpoints lists the checkpoints of all trials of an experiment.
 func (c *Client) ExperimentCheckpoints(ctx context.Context, id int, query CheckpointQuery) iter.Seq2[v1.Checkpoint, error] {
-	return c.checkpoints(ctx, experimentPath(id)+"/checkpoints", query)
+	return list(ctx, c, v1.ListExperimentCheckpoints, query.Page, query.values(), func(r *v1.GetExperimentCheckpointsResponse) ([]v1.Checkpoint, v1.Pagination) {
+		return r.Checkpoints, r.Pagination
+	}, id)
 }
 
 // TrialCheckpoints lists those of one trial.
 func (c *Client) TrialCheckpoints(ctx context.Context, id int, query CheckpointQuery) iter.Seq2[v1.Checkpoint, error] {
-	return c.checkpoints(ctx, trialPath(id)+"/checkpoints", query)
-}
-
-func (c *Client) checkpoints(ctx context.Context, path string, query CheckpointQuery) iter.Seq2[v1.Checkpoint, error] {
-	return pages(ctx, query.Page, func(ctx context.Context, p Page) ([]v1.Checkpoint, v1.Pagination, error) {
-		var out v1.GetExperimentCheckpointsResponse
-		err := c.get(ctx, path, query.values(p), &out)
-		return out.Checkpoints, out.Pagination, err
-	})
+	return list(ctx, c, v1.ListTrialCheckpoints, query.Page, query.values(), func(r *v1.GetTrialCheckpointsResponse) ([]v1.Checkpoint, v1.Pagination) {
+		return r.Checkpoints, r.Pagination
+	}, id)
 }
 
 // Checkpoint reads one.
 func (c *Client) Checkpoint(ctx context.Context, uuid string) (*v1.Checkpoint, error) {
-	var out v1.GetCheckpointResponse
-	if err := c.get(ctx, "/checkpoints/"+url.PathEscape(uuid), nil, &out); err != nil {
+	out, err := get(ctx, c, v1.GetCheckpoint, nil, uuid)
+	if err != nil {
 		return nil, err
 	}
 	return &out.Checkpoint, nil
@@ -61,10 +55,9 @@ func (c *Client) Checkpoint(ctx context.Context, uuid string) (*v1.Checkpoint, e
 // CheckpointArchive streams the files of a checkpoint as a gzipped tar, from the
 // storage through the master.
 func (c *Client) CheckpointArchive(ctx context.Context, uuid string) (io.ReadCloser, error) {
-	resp, err := c.send(ctx, call{
-		method: http.MethodGet, path: "//checkpoints/" + url.PathEscape(uuid),
-		accept: "application/gzip", repeat: safely,
-	})
+	k := callOf(v1.DownloadCheckpoint, uuid)
+	k.accept = "application/gzip"
+	resp, err := c.send(ctx, k)
 	if err != nil {
 		return nil, err
 	}

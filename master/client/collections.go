@@ -3,22 +3,23 @@ package client
 import (
 	"context"
 	"maps"
-	"net/http"
 	"net/url"
 	"strconv"
 
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // DeleteCheckpoints begins to remove checkpoints with all their files.
 func (c *Client) DeleteCheckpoints(ctx context.Context, uuids []string) error {
-	return c.do(ctx, call{method: http.MethodDelete, path: "/checkpoints", in: v1.DeleteCheckpointsRequest{CheckpointUUIDs: uuids}}, nil)
+	_, err := post(ctx, c, v1.DeleteCheckpoints, v1.DeleteCheckpointsRequest{CheckpointUUIDs: uuids})
+	return err
 }
 
 // RemoveCheckpointFiles begins to remove the files of checkpoints that match a
 // pattern. Without patterns it is only looked what is there.
 func (c *Client) RemoveCheckpointFiles(ctx context.Context, uuids, globs []string) error {
-	return c.post(ctx, "/checkpoints/rm", v1.CheckpointsRemoveFilesRequest{CheckpointUUIDs: uuids, CheckpointGlobs: globs}, nil)
+	_, err := post(ctx, c, v1.RemoveCheckpointFiles, v1.CheckpointsRemoveFilesRequest{CheckpointUUIDs: uuids, CheckpointGlobs: globs})
+	return err
 }
 
 // PreviewGC says what a policy would remove of an experiment's checkpoints. A
@@ -26,11 +27,12 @@ func (c *Client) RemoveCheckpointFiles(ctx context.Context, uuids, globs []strin
 func (c *Client) PreviewGC(ctx context.Context, id int, policy url.Values) (*v1.PreviewGCResponse, error) {
 	var all v1.PreviewGCResponse
 	for {
-		page, query := v1.PreviewGCResponse{}, maps.Clone(policy)
+		query := maps.Clone(policy)
 		if n := len(all.Checkpoints); n > 0 {
 			query.Set("offset", strconv.Itoa(n))
 		}
-		if err := c.get(ctx, "/"+experimentPath(id)+"/preview_gc", query, &page); err != nil {
+		page, err := get(ctx, c, v1.PreviewGC, query, id)
+		if err != nil {
 			return nil, err
 		}
 		all.Checkpoints = append(all.Checkpoints, page.Checkpoints...)
@@ -43,16 +45,17 @@ func (c *Client) PreviewGC(ctx context.Context, id int, policy url.Values) (*v1.
 
 // Collections says what was removed of an experiment's files.
 func (c *Client) Collections(ctx context.Context, id int) (*v1.GetCollectionsResponse, error) {
-	var out v1.GetCollectionsResponse
-	if err := c.get(ctx, "/detent"+experimentPath(id)+"/collections", nil, &out); err != nil {
-		return nil, err
-	}
-	return &out, nil
+	return get(ctx, c, v1.ListCollections, nil, id)
 }
 
 // Freed reports what a task has removed. What is done may be said twice.
 func (c *Client) Freed(ctx context.Context, task string, freed v1.FreedRequest) error {
-	k := call{method: http.MethodPost, path: "/detent/collections/" + url.PathEscape(task) + "/freed", in: freed}
+	body, err := v1.Marshal(freed)
+	if err != nil {
+		return err
+	}
+	k := callOf(v1.ReportFreed, task)
+	k.body = body
 	if freed.Error == "" {
 		k.repeat = safely
 	}

@@ -2,11 +2,10 @@ package client
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"strconv"
 
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // CommandQuery narrows a list of commands, notebooks, shells or TensorBoards. Zero
@@ -25,43 +24,29 @@ func (query CommandQuery) values() url.Values {
 	return q
 }
 
-func taskPath(noun, id string) string { return "/" + noun + "/" + url.PathEscape(id) }
-
 // LaunchCommand starts a command.
 func (c *Client) LaunchCommand(ctx context.Context, req v1.LaunchCommandRequest) (*v1.LaunchCommandResponse, error) {
-	var out v1.LaunchCommandResponse
-	return &out, c.post(ctx, "/commands", req, &out)
+	return post(ctx, c, v1.CreateCommand, req)
 }
 
 // Commands lists them.
 func (c *Client) Commands(ctx context.Context, query CommandQuery) ([]v1.Command, error) {
-	var out v1.GetCommandsResponse
-	err := c.get(ctx, "/commands", query.values(), &out)
+	out, err := get(ctx, c, v1.ListCommands, query.values())
 	return out.Commands, err
 }
 
 // Command reads one, with its configuration.
 func (c *Client) Command(ctx context.Context, id string) (*v1.GetCommandResponse, error) {
-	var out v1.GetCommandResponse
-	return &out, c.get(ctx, taskPath("commands", id), nil, &out)
+	return get(ctx, c, v1.GetCommand, nil, id)
 }
 
 // KillCommand ends a command now.
 func (c *Client) KillCommand(ctx context.Context, id string) error {
-	return c.say(ctx, taskPath("commands", id)+"/kill")
+	return act(ctx, c, v1.KillCommand, id)
 }
 
 // SetCommandPriority changes a command's place in the queue.
 func (c *Client) SetCommandPriority(ctx context.Context, id string, priority int) error {
-	return c.prioritize(ctx, taskPath("commands", id), priority)
-}
-
-func (c *Client) prioritize(ctx context.Context, path string, priority int) error {
-	return c.do(ctx, call{
-		method: http.MethodPost, path: path + "/set_priority", repeat: safely, in: setPriority{Priority: priority},
-	}, nil)
-}
-
-type setPriority struct {
-	Priority int `json:"priority"`
+	_, err := post(ctx, c, v1.PrioritizeCommand, v1.PriorityRequest{Priority: priority}, id)
+	return err
 }

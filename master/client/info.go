@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // Info is what a master says of itself to anybody, as it wrote it.
@@ -27,23 +27,13 @@ func (c *Client) Info(ctx context.Context) (map[string]any, error) {
 
 // MasterInfo is what clients need to know of the master.
 func (c *Client) MasterInfo(ctx context.Context) (*v1.GetMasterResponse, error) {
-	var out v1.GetMasterResponse
-	return &out, c.get(ctx, "/master", nil, &out)
+	return get(ctx, c, v1.GetMaster, nil)
 }
 
 // MasterConfig is the master's configuration without its secrets, as JSON.
 func (c *Client) MasterConfig(ctx context.Context) (json.RawMessage, error) {
-	data, err := c.Raw(ctx, http.MethodGet, "/api/v1/master/config", nil)
-	if err != nil {
-		return nil, err
-	}
-	var out struct {
-		Config json.RawMessage `json:"config"`
-	}
-	if err := json.Unmarshal(data, &out); err != nil {
-		return nil, fault.New(fault.Internal, "the master's configuration is not JSON: %w", err)
-	}
-	return out.Config, nil
+	out, err := get(ctx, c, v1.GetMasterConfig, nil)
+	return json.RawMessage(out.Config), err
 }
 
 // MasterLogs reads the master's own log; a negative offset counts from its end.
@@ -55,5 +45,5 @@ func (c *Client) MasterLogs(ctx context.Context, follow bool, offset int) iter.S
 	if offset != 0 {
 		q.Set("offset", strconv.Itoa(offset))
 	}
-	return stream[v1.MasterLogsResponse](ctx, c, "/master/logs", q)
+	return stream[v1.MasterLogsResponse](ctx, c, v1.StreamMasterLogs, q)
 }

@@ -4,9 +4,8 @@ import (
 	"context"
 	"crypto/sha512"
 	"encoding/hex"
-	"net/http"
 
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // passwordSalt is part of the interface: every client of Determined salts with it.
@@ -25,11 +24,13 @@ func HashPassword(password string) string {
 // leaves this function hashed.
 func (c *Client) Login(ctx context.Context, username, password string) (*v1.LoginResponse, error) {
 	hashed := true
-	var out v1.LoginResponse
-	k := call{
-		method: http.MethodPost, path: "/auth/login", repeat: byNothing,
-		in: v1.LoginRequest{Username: username, Password: HashPassword(password), IsHashed: &hashed},
+	body, err := v1.Marshal(v1.LoginRequest{Username: username, Password: HashPassword(password), IsHashed: &hashed})
+	if err != nil {
+		return nil, err
 	}
+	k := callOf(v1.Login)
+	k.body, k.repeat = body, byNothing
+	var out v1.LoginResponse
 	if err := c.do(ctx, k, &out); err != nil {
 		return nil, err
 	}
@@ -39,13 +40,15 @@ func (c *Client) Login(ctx context.Context, username, password string) (*v1.Logi
 
 // Logout ends the session in use.
 func (c *Client) Logout(ctx context.Context) error {
-	return c.do(ctx, call{method: http.MethodPost, path: "/auth/logout", repeat: byNothing}, nil)
+	k := callOf(v1.Logout)
+	k.repeat = byNothing
+	return c.do(ctx, k, nil)
 }
 
 // Me is who is signed in.
 func (c *Client) Me(ctx context.Context) (*v1.User, error) {
-	var out v1.GetMeResponse
-	if err := c.get(ctx, "/me", nil, &out); err != nil {
+	out, err := get(ctx, c, v1.GetMe, nil)
+	if err != nil {
 		return nil, err
 	}
 	return &out.User, nil

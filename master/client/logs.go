@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // LogQuery narrows a log. Zero fields do not.
@@ -77,24 +77,25 @@ type LogRecord struct {
 
 // TrialLogs reads the log of a trial.
 func (c *Client) TrialLogs(ctx context.Context, id int, query LogQuery) iter.Seq2[LogRecord, error] {
-	return c.logs(ctx, trialPath(id)+"/logs", query)
+	return c.logs(ctx, callOf(v1.StreamTrialLogs, id), query)
 }
 
 // TaskLogs reads the log of any task.
 func (c *Client) TaskLogs(ctx context.Context, id string, query LogQuery) iter.Seq2[LogRecord, error] {
-	return c.logs(ctx, "/tasks/"+url.PathEscape(id)+"/logs", query)
+	return c.logs(ctx, callOf(v1.StreamTaskLogs, id), query)
 }
 
-func (c *Client) logs(ctx context.Context, path string, query LogQuery) iter.Seq2[LogRecord, error] {
+func (c *Client) logs(ctx context.Context, k call, query LogQuery) iter.Seq2[LogRecord, error] {
 	if query.Follow && c.opts.Patience > 0 {
-		return c.follow(ctx, path, query)
+		return c.follow(ctx, k, query)
 	}
-	return c.readLogs(ctx, path, query)
+	return c.readLogs(ctx, k, query)
 }
 
-func (c *Client) readLogs(ctx context.Context, path string, query LogQuery) iter.Seq2[LogRecord, error] {
+func (c *Client) readLogs(ctx context.Context, k call, query LogQuery) iter.Seq2[LogRecord, error] {
+	k.query = query.values()
 	return func(yield func(LogRecord, error) bool) {
-		for raw, err := range c.lines(ctx, path, query.values()) {
+		for raw, err := range c.lines(ctx, k) {
 			var record LogRecord
 			if err == nil {
 				record, err = parseRecord(raw)
@@ -127,13 +128,13 @@ const rewind = time.Minute
 
 // follow reads a log to its end across broken connections and restarts of the
 // master, each line once.
-func (c *Client) follow(ctx context.Context, path string, query LogQuery) iter.Seq2[LogRecord, error] {
+func (c *Client) follow(ctx context.Context, k call, query LogQuery) iter.Seq2[LogRecord, error] {
 	return func(yield func(LogRecord, error) bool) {
 		seen := &recent{ids: map[string]time.Time{}}
 		for {
 			wait := newBackoff(c.opts.Patience)
 			lost := error(nil)
-			for record, err := range c.readLogs(ctx, path, query) {
+			for record, err := range c.readLogs(ctx, k, query) {
 				if err != nil {
 					lost = err
 					break

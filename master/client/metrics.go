@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strconv"
 
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // The groups of metrics that every trial has.
@@ -23,7 +23,7 @@ func (c *Client) TrialMetrics(ctx context.Context, group string, trials ...int) 
 		q.Add("trialIds", strconv.Itoa(id))
 	}
 	return func(yield func(v1.MetricsReport, error) bool) {
-		for batch, err := range stream[v1.GetMetricsResponse](ctx, c, "/trials/metrics/trial_metrics", q) {
+		for batch, err := range stream[v1.GetMetricsResponse](ctx, c, v1.StreamTrialMetrics, q) {
 			if err != nil {
 				yield(v1.MetricsReport{}, err)
 				return

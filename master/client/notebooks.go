@@ -3,34 +3,32 @@ package client
 import (
 	"context"
 
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // LaunchNotebook starts a notebook.
 func (c *Client) LaunchNotebook(ctx context.Context, req v1.LaunchNotebookRequest) (*v1.LaunchNotebookResponse, error) {
-	var out v1.LaunchNotebookResponse
-	return &out, c.post(ctx, "/notebooks", req, &out)
+	return post(ctx, c, v1.CreateNotebook, req)
 }
 
 // Notebooks lists them.
 func (c *Client) Notebooks(ctx context.Context, query CommandQuery) ([]v1.Notebook, error) {
-	var out v1.GetNotebooksResponse
-	err := c.get(ctx, "/notebooks", query.values(), &out)
+	out, err := get(ctx, c, v1.ListNotebooks, query.values())
 	return out.Notebooks, err
 }
 
 // Notebook reads one, with its configuration.
 func (c *Client) Notebook(ctx context.Context, id string) (*v1.GetNotebookResponse, error) {
-	var out v1.GetNotebookResponse
-	return &out, c.get(ctx, taskPath("notebooks", id), nil, &out)
+	return get(ctx, c, v1.GetNotebook, nil, id)
 }
 
 // KillNotebook ends a notebook now.
 func (c *Client) KillNotebook(ctx context.Context, id string) error {
-	return c.say(ctx, taskPath("notebooks", id)+"/kill")
+	return act(ctx, c, v1.KillNotebook, id)
 }
 
 // SetNotebookPriority changes a notebook's place in the queue.
 func (c *Client) SetNotebookPriority(ctx context.Context, id string, priority int) error {
-	return c.prioritize(ctx, taskPath("notebooks", id), priority)
+	_, err := post(ctx, c, v1.PrioritizeNotebook, v1.PriorityRequest{Priority: priority}, id)
+	return err
 }

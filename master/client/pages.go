@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strconv"
 
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // Page says which part of a list is wanted. The zero Page is all of it, in the
@@ -46,6 +46,21 @@ func pages[T any](ctx context.Context, p Page, fetch func(context.Context, Page)
 			p.Offset = got.EndIndex
 		}
 	}
+}
+
+// list calls an endpoint whose answer is a list, page after page; items are those of
+// one answer.
+func list[Resp, T any](ctx context.Context, c *Client, e v1.Endpoint[v1.None, Resp], page Page, query url.Values,
+	items func(*Resp) ([]T, v1.Pagination), params ...any) iter.Seq2[T, error] {
+	return pages(ctx, page, func(ctx context.Context, p Page) ([]T, v1.Pagination, error) {
+		p.set(query)
+		out, err := get(ctx, c, e, query, params...)
+		if err != nil {
+			return nil, v1.Pagination{}, err
+		}
+		records, at := items(out)
+		return records, at, nil
+	})
 }
 
 // Collect reads all of a sequence into a list.

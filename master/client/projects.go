@@ -6,7 +6,7 @@ import (
 	"net/url"
 
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // ProjectQuery narrows a list of projects. Zero fields do not.
@@ -19,16 +19,13 @@ type ProjectQuery struct {
 
 // Projects lists those of a workspace.
 func (c *Client) Projects(ctx context.Context, workspace int, query ProjectQuery) iter.Seq2[v1.Project, error] {
-	return pages(ctx, query.Page, func(ctx context.Context, p Page) ([]v1.Project, v1.Pagination, error) {
-		q := url.Values{}
-		one(q, "name", query.Name)
-		one(q, "sortBy", query.SortBy)
-		one(q, "orderBy", query.OrderBy)
-		p.set(q)
-		var out v1.GetWorkspaceProjectsResponse
-		err := c.get(ctx, workspacePath(workspace)+"/projects", q, &out)
-		return out.Projects, out.Pagination, err
-	})
+	q := url.Values{}
+	one(q, "name", query.Name)
+	one(q, "sortBy", query.SortBy)
+	one(q, "orderBy", query.OrderBy)
+	return list(ctx, c, v1.ListProjects, query.Page, q, func(r *v1.GetWorkspaceProjectsResponse) ([]v1.Project, v1.Pagination) {
+		return r.Projects, r.Pagination
+	}, workspace)
 }
 
 // ProjectByName finds a project in a workspace.
@@ -50,8 +47,8 @@ func (c *Client) ProjectByName(ctx context.Context, workspace, name string) (*v1
 
 // CreateProject makes one.
 func (c *Client) CreateProject(ctx context.Context, req v1.PostProjectRequest) (*v1.Project, error) {
-	var out v1.PostProjectResponse
-	if err := c.post(ctx, workspacePath(req.WorkspaceID)+"/projects", req, &out); err != nil {
+	out, err := post(ctx, c, v1.CreateProject, req, req.WorkspaceID)
+	if err != nil {
 		return nil, err
 	}
 	return &out.Project, nil

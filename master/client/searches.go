@@ -3,13 +3,13 @@ package client
 import (
 	"context"
 
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // PreviewSearch says what a search would do; config is a JSON object.
 func (c *Client) PreviewSearch(ctx context.Context, config v1.Struct) (*v1.SearchSummary, error) {
-	var out v1.PreviewHPSearchResponse
-	if err := c.post(ctx, "/preview-hp-search", v1.PreviewHPSearchRequest{Config: config}, &out); err != nil {
+	out, err := post(ctx, c, v1.PreviewSearch, v1.PreviewHPSearchRequest{Config: config})
+	if err != nil {
 		return nil, err
 	}
 	if out.Summary == nil {

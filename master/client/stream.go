@@ -7,11 +7,10 @@ import (
 	"errors"
 	"io"
 	"iter"
-	"net/http"
 	"net/url"
 
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // A line of a stream: a record, or the error that ended it.
@@ -26,11 +25,11 @@ type line struct {
 
 // lines reads a stream record by record, as they arrive. The loop that it runs in
 // may be left at any time; the connection is given back either way.
-func (c *Client) lines(ctx context.Context, path string, query url.Values) iter.Seq2[json.RawMessage, error] {
+func (c *Client) lines(ctx context.Context, k call) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		resp, err := c.send(ctx, call{method: http.MethodGet, path: path, query: query, repeat: safely})
+		resp, err := c.send(ctx, k)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -91,9 +90,11 @@ func parseLine(text []byte) (json.RawMessage, error) {
 }
 
 // stream reads messages of one type.
-func stream[T any](ctx context.Context, c *Client, path string, query url.Values) iter.Seq2[T, error] {
+func stream[T any](ctx context.Context, c *Client, e v1.Endpoint[v1.None, v1.None], query url.Values) iter.Seq2[T, error] {
+	k := callOf(e)
+	k.query = query
 	return func(yield func(T, error) bool) {
-		for record, err := range c.lines(ctx, path, query) {
+		for record, err := range c.lines(ctx, k) {
 			var msg T
 			if err == nil {
 				err = v1.Unmarshal(record, &msg)

@@ -4,28 +4,21 @@ import (
 	"context"
 	"iter"
 	"net/url"
-	"strconv"
 
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
-
-func trialPath(id int) string { return "/trials/" + strconv.Itoa(id) }
 
 // Trials lists the trials of an experiment.
 func (c *Client) Trials(ctx context.Context, experiment int, p Page) iter.Seq2[v1.Trial, error] {
-	return pages(ctx, p, func(ctx context.Context, p Page) ([]v1.Trial, v1.Pagination, error) {
-		q := url.Values{}
-		p.set(q)
-		var out v1.GetExperimentTrialsResponse
-		err := c.get(ctx, experimentPath(experiment)+"/trials", q, &out)
-		return out.Trials, out.Pagination, err
-	})
+	return list(ctx, c, v1.ListTrials, p, url.Values{}, func(r *v1.GetExperimentTrialsResponse) ([]v1.Trial, v1.Pagination) {
+		return r.Trials, r.Pagination
+	}, experiment)
 }
 
 // Trial reads one.
 func (c *Client) Trial(ctx context.Context, id int) (*v1.Trial, error) {
-	var out v1.GetTrialResponse
-	if err := c.get(ctx, trialPath(id), nil, &out); err != nil {
+	out, err := get(ctx, c, v1.GetTrial, nil, id)
+	if err != nil {
 		return nil, err
 	}
 	return &out.Trial, nil
@@ -33,19 +26,16 @@ func (c *Client) Trial(ctx context.Context, id int) (*v1.Trial, error) {
 
 // KillTrial ends a trial now.
 func (c *Client) KillTrial(ctx context.Context, id int) error {
-	return c.say(ctx, trialPath(id)+"/kill")
+	return act(ctx, c, v1.KillTrial, id)
 }
 
 // Workloads lists what a trial has reported and saved, in steps.
 func (c *Client) Workloads(ctx context.Context, trial int, batchMetrics bool, p Page) iter.Seq2[v1.WorkloadContainer, error] {
-	return pages(ctx, p, func(ctx context.Context, p Page) ([]v1.WorkloadContainer, v1.Pagination, error) {
-		q := url.Values{}
-		if batchMetrics {
-			q.Set("includeBatchMetrics", "true")
-		}
-		p.set(q)
-		var out v1.GetTrialWorkloadsResponse
-		err := c.get(ctx, trialPath(trial)+"/workloads", q, &out)
-		return out.Workloads, out.Pagination, err
-	})
+	q := url.Values{}
+	if batchMetrics {
+		q.Set("includeBatchMetrics", "true")
+	}
+	return list(ctx, c, v1.ListTrialWorkloads, p, q, func(r *v1.GetTrialWorkloadsResponse) ([]v1.WorkloadContainer, v1.Pagination) {
+		return r.Workloads, r.Pagination
+	}, trial)
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // DialTask opens a tunnel to a task that people log in to: what is written to the
@@ -112,9 +112,6 @@ func (a tunnelAddr) String() string { return string(a) }
 // TaskLink makes an address that opens a notebook or TensorBoard in a browser,
 // whether or not somebody has signed in with it: once, within a minute.
 func (c *Client) TaskLink(ctx context.Context, taskID string) (string, error) {
-	var out struct {
-		URL string `json:"url"`
-	}
-	err := c.do(ctx, call{method: http.MethodPost, path: "/detent/tasks/" + url.PathEscape(taskID) + "/link", repeat: safely}, &out)
+	out, err := get(ctx, c, v1.LinkTask, nil, taskID)
 	return out.URL, err
 }

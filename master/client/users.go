@@ -6,21 +6,16 @@ import (
 	"net/url"
 	"strconv"
 
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // Users lists users; active restricts the list to those that are, or are not.
 func (c *Client) Users(ctx context.Context, active *bool, p Page) iter.Seq2[v1.User, error] {
-	return pages(ctx, p, func(ctx context.Context, p Page) ([]v1.User, v1.Pagination, error) {
-		q := url.Values{}
-		if active != nil {
-			q.Set("active", strconv.FormatBool(*active))
-		}
-		p.set(q)
-		var out v1.GetUsersResponse
-		err := c.get(ctx, "/users", q, &out)
-		return out.Users, pagination(out.Pagination), err
-	})
+	q := url.Values{}
+	if active != nil {
+		q.Set("active", strconv.FormatBool(*active))
+	}
+	return list(ctx, c, v1.ListUsers, p, q, func(r *v1.GetUsersResponse) ([]v1.User, v1.Pagination) { return r.Users, pagination(r.Pagination) })
 }
 
 // pagination is the zero value where a response has none, which ends a list.
@@ -33,8 +28,8 @@ func pagination(p *v1.Pagination) v1.Pagination {
 
 // UserByName finds a user.
 func (c *Client) UserByName(ctx context.Context, name string) (*v1.User, error) {
-	var out v1.GetUserByUsernameResponse
-	if err := c.get(ctx, "/users/"+url.PathEscape(name)+"/by-username", nil, &out); err != nil {
+	out, err := get(ctx, c, v1.GetUserByName, nil, name)
+	if err != nil {
 		return nil, err
 	}
 	return &out.User, nil
@@ -43,8 +38,8 @@ func (c *Client) UserByName(ctx context.Context, name string) (*v1.User, error) 
 // CreateUser adds a user. The password is in clear.
 func (c *Client) CreateUser(ctx context.Context, u v1.User, password string) (*v1.User, error) {
 	hashed, hash := true, HashPassword(password)
-	var out v1.PostUserResponse
-	if err := c.post(ctx, "/users", v1.PostUserRequest{User: &u, Password: &hash, IsHashed: &hashed}, &out); err != nil {
+	out, err := post(ctx, c, v1.CreateUser, v1.PostUserRequest{User: &u, Password: &hash, IsHashed: &hashed})
+	if err != nil {
 		return nil, err
 	}
 	if out.User == nil {
@@ -56,8 +51,8 @@ func (c *Client) CreateUser(ctx context.Context, u v1.User, password string) (*v
 // PatchUser changes what the patch names. A password in it is to be hashed, with
 // IsHashed set.
 func (c *Client) PatchUser(ctx context.Context, id int, patch v1.PatchUser) (*v1.User, error) {
-	var out v1.PatchUserResponse
-	if err := c.patch(ctx, "/users/"+strconv.Itoa(id), patch, &out); err != nil {
+	out, err := post(ctx, c, v1.ChangeUser, patch, id)
+	if err != nil {
 		return nil, err
 	}
 	return &out.User, nil

@@ -4,10 +4,9 @@ import (
 	"context"
 	"iter"
 	"net/url"
-	"strconv"
 
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // WorkspaceQuery narrows a list of workspaces. Zero fields do not.
@@ -18,19 +17,14 @@ type WorkspaceQuery struct {
 	OrderBy string
 }
 
-func workspacePath(id int) string { return "/workspaces/" + strconv.Itoa(id) }
-
 // Workspaces lists them.
 func (c *Client) Workspaces(ctx context.Context, query WorkspaceQuery) iter.Seq2[v1.Workspace, error] {
-	return pages(ctx, query.Page, func(ctx context.Context, p Page) ([]v1.Workspace, v1.Pagination, error) {
-		q := url.Values{}
-		one(q, "nameCaseSensitive", query.Name)
-		one(q, "sortBy", query.SortBy)
-		one(q, "orderBy", query.OrderBy)
-		p.set(q)
-		var out v1.GetWorkspacesResponse
-		err := c.get(ctx, "/workspaces", q, &out)
-		return out.Workspaces, out.Pagination, err
+	q := url.Values{}
+	one(q, "nameCaseSensitive", query.Name)
+	one(q, "sortBy", query.SortBy)
+	one(q, "orderBy", query.OrderBy)
+	return list(ctx, c, v1.ListWorkspaces, query.Page, q, func(r *v1.GetWorkspacesResponse) ([]v1.Workspace, v1.Pagination) {
+		return r.Workspaces, r.Pagination
 	})
 }
 
@@ -49,8 +43,8 @@ func (c *Client) WorkspaceByName(ctx context.Context, name string) (*v1.Workspac
 
 // CreateWorkspace makes one.
 func (c *Client) CreateWorkspace(ctx context.Context, req v1.PostWorkspaceRequest) (*v1.Workspace, error) {
-	var out v1.PostWorkspaceResponse
-	if err := c.post(ctx, "/workspaces", req, &out); err != nil {
+	out, err := post(ctx, c, v1.CreateWorkspace, req)
+	if err != nil {
 		return nil, err
 	}
 	return &out.Workspace, nil

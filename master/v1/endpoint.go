@@ -2,6 +2,7 @@ package v1
 
 import (
 	"fmt"
+	"net/http"
 	"net/url"
 	"reflect"
 	"strings"
@@ -38,6 +39,7 @@ type Line struct {
 	Stream    bool   // the code reads the body and writes the answer by itself
 	Waits     bool   // the answer may wait for something to happen
 	Slow      bool   // the answer reads or writes a whole context
+	Again     bool   // a repetition changes nothing more; see Repeatable
 	After     bool   // an ended attempt's token is still good for it
 	Page      bool   // a page of the browser has the same path
 
@@ -143,6 +145,10 @@ func (e Endpoint[Req, Resp]) Line() Line {
 	}
 	return l
 }
+
+// Repeatable says whether a client may repeat a call whose answer was lost: the master
+// may have done already what the call asked for.
+func (l Line) Repeatable() bool { return l.Again || l.Method == http.MethodGet }
 
 func messageType[T any]() reflect.Type {
 	t := reflect.TypeFor[T]()

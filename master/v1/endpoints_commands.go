@@ -9,8 +9,8 @@ var (
 		Summary: "Run a command"}
 	GetCommand = Endpoint[None, GetCommandResponse]{Method: "GET", Path: "/commands/:id", Access: ByBoth, Object: KindCommand, Verb: View,
 		Summary: "A command"}
-	KillCommand = Endpoint[None, KillCommandResponse]{Method: "POST", Path: "/commands/:id/kill", Access: ByUsers, Object: KindCommand, Verb: Change,
+	KillCommand = Endpoint[None, KillCommandResponse]{Method: "POST", Path: "/commands/:id/kill", Access: ByUsers, Object: KindCommand, Verb: Change, Again: true,
 		Summary: "End a command"}
-	PrioritizeCommand = Endpoint[PriorityRequest, KillCommandResponse]{Method: "POST", Path: "/commands/:id/set_priority", Access: ByUsers, Object: KindCommand, Verb: Change,
+	PrioritizeCommand = Endpoint[PriorityRequest, KillCommandResponse]{Method: "POST", Path: "/commands/:id/set_priority", Access: ByUsers, Object: KindCommand, Verb: Change, Again: true,
 		Summary: "Change the priority of a command"}
 )

@@ -15,7 +15,7 @@ var (
 	StreamMasterLogs = Endpoint[None, None]{Method: "GET", Path: "/master/logs", Access: ByUsers, Object: KindCluster, Verb: View, Stream: true,
 		Summary: "What the masters have to tell, as a stream; offset may be negative",
 		Params:  "follow limit offset"}
-	TrustNomad = Endpoint[None, None]{Method: "POST", Path: "/detent/nomad/trust", Access: ByAdmins, Object: KindCluster, Verb: Administer,
+	TrustNomad = Endpoint[None, None]{Method: "POST", Path: "/detent/nomad/trust", Access: ByAdmins, Object: KindCluster, Verb: Administer, Again: true,
 		Summary: "Say that you have looked, and that what Nomad lacks now is gone: the loop concludes from it once"}
 	ListOrphans = Endpoint[None, GetOrphansResponse]{Method: "GET", Path: "/detent/nomad/orphans", Access: ByAdmins, Object: KindCluster, Verb: Administer,
 		Summary: "Jobs in Nomad that carry this cluster's id and have no row in the database: each is stopped an hour after it was first seen"}

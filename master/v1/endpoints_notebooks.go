@@ -9,9 +9,9 @@ var (
 		Summary: "Start a notebook"}
 	GetNotebook = Endpoint[None, GetNotebookResponse]{Method: "GET", Path: "/notebooks/:id", Access: ByBoth, Object: KindNotebook, Verb: View,
 		Summary: "A notebook"}
-	KillNotebook = Endpoint[None, NotebookResponse]{Method: "POST", Path: "/notebooks/:id/kill", Access: ByUsers, Object: KindNotebook, Verb: Change,
+	KillNotebook = Endpoint[None, NotebookResponse]{Method: "POST", Path: "/notebooks/:id/kill", Access: ByUsers, Object: KindNotebook, Verb: Change, Again: true,
 		Summary: "End a notebook"}
-	PrioritizeNotebook = Endpoint[PriorityRequest, NotebookResponse]{Method: "POST", Path: "/notebooks/:id/set_priority", Access: ByUsers, Object: KindNotebook, Verb: Change,
+	PrioritizeNotebook = Endpoint[PriorityRequest, NotebookResponse]{Method: "POST", Path: "/notebooks/:id/set_priority", Access: ByUsers, Object: KindNotebook, Verb: Change, Again: true,
 		Summary: "Change the priority of a notebook"}
 	ReportNotebookIdle = Endpoint[IdleNotebookRequest, None]{Method: "PUT", Path: "/notebooks/:id/report_idle", Access: ByTasks, Object: KindTask, Verb: Report,
 		Summary: "Say that nobody uses a task any more"}

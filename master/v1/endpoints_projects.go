@@ -6,19 +6,19 @@ var (
 		Summary: "A project by its key"}
 	GetProject = Endpoint[None, GetProjectResponse]{Method: "GET", Path: "/projects/:id", Access: ByBoth, Object: KindProject, Verb: View,
 		Summary: "A project"}
-	ChangeProject = Endpoint[PatchProject, PatchProjectResponse]{Method: "PATCH", Path: "/projects/:id", Access: ByUsers, Object: KindProject, Verb: Change, BodyLimit: ReportBody,
+	ChangeProject = Endpoint[PatchProject, PatchProjectResponse]{Method: "PATCH", Path: "/projects/:id", Access: ByUsers, Object: KindProject, Verb: Change, Again: true, BodyLimit: ReportBody,
 		Summary: "Change a project"}
 	DeleteProject = Endpoint[None, DeleteProjectResponse]{Method: "DELETE", Path: "/projects/:id", Access: ByUsers, Object: KindProject, Verb: Change,
 		Summary: "Delete a project that has no experiments"}
-	ArchiveProject = Endpoint[None, Empty]{Method: "POST", Path: "/projects/:id/archive", Access: ByUsers, Object: KindProject, Verb: Change,
+	ArchiveProject = Endpoint[None, Empty]{Method: "POST", Path: "/projects/:id/archive", Access: ByUsers, Object: KindProject, Verb: Change, Again: true,
 		Summary: "Archive a project"}
-	UnarchiveProject = Endpoint[None, Empty]{Method: "POST", Path: "/projects/:id/unarchive", Access: ByUsers, Object: KindProject, Verb: Change,
+	UnarchiveProject = Endpoint[None, Empty]{Method: "POST", Path: "/projects/:id/unarchive", Access: ByUsers, Object: KindProject, Verb: Change, Again: true,
 		Summary: "Take a project back from the archive"}
-	SetProjectNotes = Endpoint[PutProjectNotesRequest, PutProjectNotesResponse]{Method: "PUT", Path: "/projects/:id/notes", Access: ByUsers, Object: KindProject, Verb: Change, BodyLimit: ReportBody,
+	SetProjectNotes = Endpoint[PutProjectNotesRequest, PutProjectNotesResponse]{Method: "PUT", Path: "/projects/:id/notes", Access: ByUsers, Object: KindProject, Verb: Change, Again: true, BodyLimit: ReportBody,
 		Summary: "Replace the notes of a project"}
 	ListProjectColumns = Endpoint[None, GetProjectColumnsResponse]{Method: "GET", Path: "/projects/:id/columns", Access: ByBoth, Object: KindProject, Verb: View, List: true,
 		Summary: "What the experiments of a project can be searched by; project 0 is all",
 		Params:  "tableType"}
-	MoveProject = Endpoint[MoveProjectRequest, Empty]{Method: "POST", Path: "/projects/:id/move", Access: ByUsers, Object: KindProject, Verb: Change,
+	MoveProject = Endpoint[MoveProjectRequest, Empty]{Method: "POST", Path: "/projects/:id/move", Access: ByUsers, Object: KindProject, Verb: Change, Again: true,
 		Summary: "Move a project to another workspace"}
 )

@@ -14,6 +14,6 @@ var (
 		Summary: "How many interactive tasks and commands there are"}
 	GetTask = Endpoint[None, GetTaskResponse]{Method: "GET", Path: "/tasks/:id", Access: ByBoth, Object: KindTask, Verb: View,
 		Summary: "A task with its attempts, the newest first"}
-	LinkTask = Endpoint[None, TaskLinkResponse]{Method: "POST", Path: "/detent/tasks/:id/link", Access: ByUsers, Object: KindTask, Verb: Enter,
+	LinkTask = Endpoint[None, TaskLinkResponse]{Method: "POST", Path: "/detent/tasks/:id/link", Access: ByUsers, Object: KindTask, Verb: Enter, Again: true,
 		Summary: "Make a link that opens a task in a browser, once and within a minute"}
 )

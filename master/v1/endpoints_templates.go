@@ -9,9 +9,9 @@ var (
 		Summary: "A template"}
 	CreateTemplate = Endpoint[Template, TemplateResponse]{Method: "POST", Path: "/templates/:name", Access: ByUsers, Object: KindTemplate, Verb: Create, BodyLimit: ConfigBody,
 		Summary: "Make a template"}
-	PutTemplate = Endpoint[Template, TemplateResponse]{Method: "PUT", Path: "/templates/:name", Access: ByUsers, Object: KindTemplate, Verb: Change, BodyLimit: ConfigBody,
+	PutTemplate = Endpoint[Template, TemplateResponse]{Method: "PUT", Path: "/templates/:name", Access: ByUsers, Object: KindTemplate, Verb: Change, Again: true, BodyLimit: ConfigBody,
 		Summary: "Make a template, or give it another configuration"}
-	ChangeTemplate = Endpoint[Struct, TemplateResponse]{Method: "PATCH", Path: "/templates/:name", Access: ByUsers, Object: KindTemplate, Verb: Change, BodyLimit: ConfigBody,
+	ChangeTemplate = Endpoint[Struct, TemplateResponse]{Method: "PATCH", Path: "/templates/:name", Access: ByUsers, Object: KindTemplate, Verb: Change, Again: true, BodyLimit: ConfigBody,
 		Summary: "Give a template another configuration, which is the body"}
 	DeleteTemplate = Endpoint[None, None]{Method: "DELETE", Path: "/templates/:name", Access: ByUsers, Object: KindTemplate, Verb: Change,
 		Summary: "Remove a template"}

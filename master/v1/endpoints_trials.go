@@ -17,7 +17,7 @@ var (
 		Params:  "states limit offset orderBy sortBy"}
 	GetTrial = Endpoint[None, GetTrialResponse]{Method: "GET", Path: "/trials/:id", Access: ByBoth, Object: KindTrial, Verb: View,
 		Summary: "A trial"}
-	KillTrial = Endpoint[None, Empty]{Method: "POST", Path: "/trials/:id/kill", Access: ByUsers, Object: KindTrial, Verb: Change,
+	KillTrial = Endpoint[None, Empty]{Method: "POST", Path: "/trials/:id/kill", Access: ByUsers, Object: KindTrial, Verb: Change, Again: true,
 		Summary: "End a trial at once"}
 	ListTrialWorkloads = Endpoint[None, GetTrialWorkloadsResponse]{Method: "GET", Path: "/trials/:id/workloads", Access: ByBoth, Object: KindTrial, Verb: View,
 		Summary: "What a trial reported, step by step",

@@ -27,7 +27,7 @@ var (
 		Summary: "A user by name"}
 	GetUser = Endpoint[None, GetUserResponse]{Method: "GET", Path: "/users/:id", Access: ByBoth, Object: KindUser, Verb: View,
 		Summary: "A user"}
-	ChangeUser = Endpoint[PatchUser, PatchUserResponse]{Method: "PATCH", Path: "/users/:id", Access: ByUsers, Object: KindUser, Verb: Change,
+	ChangeUser = Endpoint[PatchUser, PatchUserResponse]{Method: "PATCH", Path: "/users/:id", Access: ByUsers, Object: KindUser, Verb: Change, Again: true,
 		Summary: "Change a user; others than admins may change their own password and display name"}
 	SetPassword = Endpoint[None, None]{Method: "POST", Path: "/users/:id/password", Access: ByUsers, Object: KindUser, Verb: Change, Stream: true,
 		Summary: "Set a user's password; the body is a JSON string"}

@@ -15,48 +15,50 @@ import (
 	"github.com/detent-ml/detent/cli/internal/input"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (m *Master) experimentRoutes() {
-	const one = "/api/v1/experiments/{id}"
-	m.handle("GET /api/v1/experiments", m.listExperiments)
-	m.handle("POST /api/v1/experiments", m.createExperiment)
-	m.handle("GET "+one, m.onExperiment(func(e *Experiment, _ *http.Request) (any, error) {
+	on(m, v1.ListExperiments, m.listExperiments)
+	on(m, v1.CreateExperiment, m.createExperiment)
+	on(m, v1.GetExperiment, m.onExperiment(func(e *Experiment, _ *http.Request) (any, error) {
 		return v1.GetExperimentResponse{Experiment: e.Experiment, Config: e.Config,
 			AvoidedNodes: []v1.AvoidedNode{{Node: "gpu-7", Failures: 3}}}, nil
 	}))
-	m.handle("PATCH "+one, m.onExperiment(patchExperiment))
-	m.handle("DELETE "+one, m.onExperiment(func(e *Experiment, _ *http.Request) (any, error) {
+	on(m, v1.ChangeExperiment, m.onExperiment(patchExperiment))
+	on(m, v1.DeleteExperiment, m.onExperiment(func(e *Experiment, _ *http.Request) (any, error) {
 		m.Experiments = slices.DeleteFunc(m.Experiments, func(x *Experiment) bool { return x == e })
-		return none{}, nil
+		return v1.Empty{}, nil
 	}))
-	m.handle("PUT "+one+"/labels/{label}", m.onExperiment(func(e *Experiment, r *http.Request) (any, error) {
-		if !slices.Contains(e.Labels, r.PathValue("label")) {
-			e.Labels = append(e.Labels, r.PathValue("label"))
+	on(m, v1.AddExperimentLabel, m.onExperiment(func(e *Experiment, r *http.Request) (any, error) {
+		if !slices.Contains(e.Labels, r.PathValue("rest")) {
+			e.Labels = append(e.Labels, r.PathValue("rest"))
 		}
 		return v1.PutExperimentLabelResponse{Labels: e.Labels}, nil
 	}))
-	m.handle("DELETE "+one+"/labels/{label}", m.onExperiment(func(e *Experiment, r *http.Request) (any, error) {
-		e.Labels = slices.DeleteFunc(e.Labels, func(l string) bool { return l == r.PathValue("label") })
-		return v1.DeleteExperimentLabelResponse{Labels: e.Labels}, nil
+	on(m, v1.RemoveExperimentLabel, m.onExperiment(func(e *Experiment, r *http.Request) (any, error) {
+		e.Labels = slices.DeleteFunc(e.Labels, func(l string) bool { return l == r.PathValue("rest") })
+		return v1.PutExperimentLabelResponse{Labels: e.Labels}, nil
 	}))
-	m.handle("POST "+one+"/move", m.onExperiment(func(e *Experiment, r *http.Request) (any, error) {
-		req, err := decode[struct {
-			Project int `json:"destinationProjectId"`
-		}](r)
-		e.ProjectID = req.Project
-		return none{}, err
+	on(m, v1.MoveExperiment, m.onExperiment(func(e *Experiment, r *http.Request) (any, error) {
+		req, err := decode[v1.MoveRequest](r)
+		e.ProjectID = req.DestinationProjectID
+		return v1.Empty{}, err
 	}))
-	m.handle("POST "+one+"/{verb}", m.onExperiment(m.signal))
-	m.handle("GET "+one+"/trials", m.onExperiment(func(e *Experiment, r *http.Request) (any, error) {
+	for verb, l := range map[string]v1.Line{
+		"activate": v1.ActivateExperiment.Line(), "pause": v1.PauseExperiment.Line(), "cancel": v1.CancelExperiment.Line(),
+		"kill": v1.KillExperiment.Line(), "archive": v1.ArchiveExperiment.Line(), "unarchive": v1.UnarchiveExperiment.Line(),
+	} {
+		m.serve(l, m.onExperiment(func(e *Experiment, _ *http.Request) (any, error) { return m.signal(e, verb) }))
+	}
+	on(m, v1.ListTrials, m.onExperiment(func(e *Experiment, r *http.Request) (any, error) {
 		trials, page := paged(r, e.Trials)
 		return v1.GetExperimentTrialsResponse{Trials: trials, Pagination: page}, nil
 	}))
-	m.handle("GET "+one+"/checkpoints", m.onExperiment(func(e *Experiment, r *http.Request) (any, error) {
+	on(m, v1.ListExperimentCheckpoints, m.onExperiment(func(e *Experiment, r *http.Request) (any, error) {
 		return listCheckpoints(r, e.Checkpoints), nil
 	}))
-	m.handle("GET "+one+"/model_def", m.onExperiment(func(e *Experiment, _ *http.Request) (any, error) {
+	on(m, v1.GetModelDef, m.onExperiment(func(e *Experiment, _ *http.Request) (any, error) {
 		raw, err := Archive(e.Files)
 		return v1.GetModelDefResponse{B64Tgz: base64.StdEncoding.EncodeToString(raw)}, err
 	}))
@@ -149,9 +151,9 @@ func (m *Master) createExperiment(_ http.ResponseWriter, r *http.Request) (any, 
 }
 
 // signal does what a verb says, at once.
-func (m *Master) signal(e *Experiment, r *http.Request) (any, error) {
+func (m *Master) signal(e *Experiment, verb string) (any, error) {
 	over := e.State == v1.ExperimentStateCompleted || e.State == v1.ExperimentStateCanceled || e.State == v1.ExperimentStateError
-	switch verb := r.PathValue("verb"); verb {
+	switch verb {
 	case "archive", "unarchive":
 		if !over {
 			return nil, fault.New(fault.Invalid, "experiment %d cannot be archived in state %s", e.ID, e.State)
@@ -170,10 +172,8 @@ func (m *Master) signal(e *Experiment, r *http.Request) (any, error) {
 		if !over {
 			e.State, e.EndTime = v1.ExperimentStateCanceled, &m.Now
 		}
-	default:
-		return nil, fault.New(fault.NotFound, "no such path")
 	}
-	return none{}, nil
+	return v1.Empty{}, nil
 }
 
 func patchExperiment(e *Experiment, r *http.Request) (any, error) {

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // Master is the fake. Its fields may be changed before it serves, or within Do.

@@ -7,75 +7,86 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/v1/v1test"
 )
 
-// A handler answers with a message, or with nothing when it has written itself.
-type handler func(w http.ResponseWriter, r *http.Request) (any, error)
+// handler is the code of an endpoint.
+type handler = v1test.Handler
 
 func (m *Master) routes() {
 	m.mux = http.NewServeMux()
-	m.public("GET /info", m.info)
-	m.public("GET /api/v1/master", m.master)
-	m.public("POST /api/v1/auth/login", m.login)
-	m.handle("POST /api/v1/auth/logout", m.logout)
-	m.handle("GET /api/v1/me", func(_ http.ResponseWriter, r *http.Request) (any, error) {
+	on(m, v1.GetInfo, m.info)
+	on(m, v1.GetMaster, m.master)
+	on(m, v1.Login, m.login)
+	on(m, v1.Logout, m.logout)
+	on(m, v1.GetMe, func(_ http.ResponseWriter, r *http.Request) (any, error) {
 		return v1.GetMeResponse{User: m.who(r).User}, nil
 	})
-	m.handle("GET /api/v1/users", m.users)
-	m.handle("POST /api/v1/users", m.createUser)
-	m.handle("GET /api/v1/users/{name}/by-username", m.userByName)
-	m.handle("PATCH /api/v1/users/{id}", m.patchUser)
-	m.handle("GET /api/v1/master/config", m.masterConfig)
-	m.handle("GET /api/v1/master/logs", m.masterLogs)
+	on(m, v1.ListUsers, m.users)
+	on(m, v1.CreateUser, m.createUser)
+	on(m, v1.GetUserByName, m.userByName)
+	on(m, v1.ChangeUser, m.patchUser)
+	on(m, v1.GetMasterConfig, m.masterConfig)
+	on(m, v1.StreamMasterLogs, m.masterLogs)
 	m.experimentRoutes()
 	m.trialRoutes()
 	m.taskRoutes()
-	m.handle("GET /api/v1/agents", func(http.ResponseWriter, *http.Request) (any, error) {
+	on(m, v1.ListAgents, func(http.ResponseWriter, *http.Request) (any, error) {
 		return v1.GetAgentsResponse{Agents: m.Agents, Pagination: all(len(m.Agents))}, nil
 	})
-	m.handle("GET /api/v1/resource-pools", func(http.ResponseWriter, *http.Request) (any, error) {
+	on(m, v1.ListPools, func(http.ResponseWriter, *http.Request) (any, error) {
 		return v1.GetResourcePoolsResponse{ResourcePools: m.Pools, Pagination: all(len(m.Pools))}, nil
 	})
-	m.handle("GET /api/v1/job-queues-v2", func(_ http.ResponseWriter, r *http.Request) (any, error) {
+	on(m, v1.ListJobs, func(_ http.ResponseWriter, r *http.Request) (any, error) {
 		jobs, page := paged(r, m.Jobs)
 		return v1.GetJobsV2Response{Jobs: jobs, Pagination: page}, nil
 	})
-	m.handle("GET /api/v1/workspaces", m.listWorkspaces)
-	m.handle("POST /api/v1/workspaces", m.createWorkspace)
-	m.handle("GET /api/v1/workspaces/{id}", m.getWorkspace)
-	m.handle("GET /api/v1/workspaces/{id}/projects", m.listProjects)
-	m.handle("POST /api/v1/workspaces/{id}/projects", m.createProject)
-	m.public("/", func(_ http.ResponseWriter, r *http.Request) (any, error) {
-		return nil, fault.New(fault.NotFound, "no such path: %s %s", r.Method, r.URL.Path)
+	on(m, v1.ListWorkspaces, m.listWorkspaces)
+	on(m, v1.CreateWorkspace, m.createWorkspace)
+	on(m, v1.GetWorkspace, m.getWorkspace)
+	on(m, v1.ListProjects, m.listProjects)
+	on(m, v1.CreateProject, m.createProject)
+	m.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		writeError(w, fault.New(fault.NotFound, "no such path: %s %s", r.Method, r.URL.Path))
 	})
 }
 
-// public adds a route for anybody.
-func (m *Master) public(pattern string, h handler) {
-	m.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-		msg, err := h(w, r)
+// on has an endpoint of the table answered by h, for whom the table allows it.
+func on[Req, Resp any](m *Master, e v1.Endpoint[Req, Resp], h handler) { m.serve(e.Line(), h) }
+
+func (m *Master) serve(l v1.Line, h handler) {
+	m.mux.HandleFunc(v1test.Pattern(l), func(w http.ResponseWriter, r *http.Request) {
+		if err := m.allow(l, r); err != nil {
+			writeError(w, err)
+			return
+		}
+		message, err := h(w, r)
+		if err == nil {
+			err = v1test.Check(l, message)
+		}
 		switch {
 		case err != nil:
 			writeError(w, err)
-		case msg != nil:
-			send(w, msg)
+		case message != nil:
+			send(w, message)
 		}
 	})
 }
 
-// handle adds one for those who are signed in.
-func (m *Master) handle(pattern string, h handler) {
-	m.public(pattern, func(w http.ResponseWriter, r *http.Request) (any, error) {
-		if m.who(r) == nil {
-			return nil, fault.New(fault.Unauthenticated, "unauthenticated")
-		}
-		return h(w, r)
-	})
+// allow turns away whoever the table does not name.
+func (m *Master) allow(l v1.Line, r *http.Request) error {
+	who := m.who(r)
+	switch {
+	case l.Access == v1.Public:
+		return nil
+	case who == nil:
+		return fault.New(fault.Unauthenticated, "unauthenticated")
+	case l.Access == v1.ByAdmins && !who.Admin:
+		return fault.New(fault.Forbidden, "only an admin may do this")
+	}
+	return nil
 }
-
-// none is an empty message.
-type none struct{}
 
 func all(n int) *v1.Pagination { return &v1.Pagination{EndIndex: n, Total: n} }
 
@@ -97,13 +108,8 @@ func pathID(r *http.Request) int {
 }
 
 func (m *Master) info(http.ResponseWriter, *http.Request) (any, error) {
-	return struct {
-		Version       string `json:"version"`
-		DetentVersion string `json:"detent_version"`
-		ClusterID     string `json:"cluster_id"`
-		ClusterName   string `json:"cluster_name"`
-		MasterID      string `json:"master_id"`
-	}{"0.38.1", "fake", "11111111-1111-1111-1111-111111111111", "fake", "22222222-2222-2222-2222-222222222222"}, nil
+	return v1.Info{Version: "0.38.1", DetentVersion: "fake", ClusterID: "11111111-1111-1111-1111-111111111111", ClusterName: "fake",
+		MasterID: "22222222-2222-2222-2222-222222222222"}, nil
 }
 
 func (m *Master) master(http.ResponseWriter, *http.Request) (any, error) {
@@ -111,13 +117,8 @@ func (m *Master) master(http.ResponseWriter, *http.Request) (any, error) {
 		MasterID: "22222222-2222-2222-2222-222222222222", Version: "0.38.1", UserManagementEnabled: true}, nil
 }
 
-func (m *Master) masterConfig(_ http.ResponseWriter, r *http.Request) (any, error) {
-	if !m.who(r).Admin {
-		return nil, fault.New(fault.Forbidden, "only an admin may do this")
-	}
-	return struct {
-		Config v1.Struct `json:"config"`
-	}{v1.Struct(`{"log":{"level":"info"},"port":8080,"db":{"password":"********"}}`)}, nil
+func (m *Master) masterConfig(http.ResponseWriter, *http.Request) (any, error) {
+	return v1.GetMasterConfigResponse{Config: v1.Struct(`{"log":{"level":"info"},"port":8080,"db":{"password":"********"}}`)}, nil
 }
 
 func (m *Master) masterLogs(w http.ResponseWriter, r *http.Request) (any, error) {
@@ -147,7 +148,7 @@ func (m *Master) login(_ http.ResponseWriter, r *http.Request) (any, error) {
 
 func (m *Master) logout(_ http.ResponseWriter, r *http.Request) (any, error) {
 	delete(m.Tokens, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
-	return none{}, nil
+	return v1.Empty{}, nil
 }
 
 func (m *Master) users(_ http.ResponseWriter, r *http.Request) (any, error) {
@@ -165,9 +166,6 @@ func (m *Master) createUser(_ http.ResponseWriter, r *http.Request) (any, error)
 	req, err := decode[v1.PostUserRequest](r)
 	if err != nil {
 		return nil, err
-	}
-	if !m.who(r).Admin {
-		return nil, fault.New(fault.Forbidden, "only an admin may do this")
 	}
 	if m.user(req.User.Username) != nil {
 		return nil, fault.New(fault.Conflict, "user already exists")

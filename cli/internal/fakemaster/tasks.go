@@ -7,22 +7,22 @@ import (
 	"strconv"
 
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func (m *Master) taskRoutes() {
-	m.handle("GET /api/v1/tasks", func(http.ResponseWriter, *http.Request) (any, error) {
+	on(m, v1.ListTasks, func(http.ResponseWriter, *http.Request) (any, error) {
 		return v1.GetTasksResponse{AllocationIDToSummary: m.Tasks}, nil
 	})
-	m.handle("GET /api/v1/tasks/{id}", m.getTask)
-	m.handle("GET /api/v1/tasks/{id}/logs", func(w http.ResponseWriter, r *http.Request) (any, error) {
+	on(m, v1.GetTask, m.getTask)
+	on(m, v1.StreamTaskLogs, func(w http.ResponseWriter, r *http.Request) (any, error) {
 		if _, ok := m.Logs[r.PathValue("id")]; !ok {
 			return nil, fault.New(fault.NotFound, "task %s not found", r.PathValue("id"))
 		}
 		stream(w, m.filterLogs(r, r.PathValue("id")))
 		return nil, nil
 	})
-	m.handle("GET /api/v1/commands", func(_ http.ResponseWriter, r *http.Request) (any, error) {
+	on(m, v1.ListCommands, func(_ http.ResponseWriter, r *http.Request) (any, error) {
 		users := r.URL.Query()["users"]
 		found := []v1.Command{}
 		for _, k := range m.Commands {
@@ -33,15 +33,15 @@ func (m *Master) taskRoutes() {
 		return v1.GetCommandsResponse{Commands: found, Pagination: *all(len(found))}, nil
 	})
 	m.visitedRoutes()
-	m.handle("POST /api/v1/commands", m.launch)
-	m.handle("GET /api/v1/commands/{id}", m.onCommand(func(k *v1.Command, _ *http.Request) (any, error) {
+	on(m, v1.CreateCommand, m.launch)
+	on(m, v1.GetCommand, m.onCommand(func(k *v1.Command, _ *http.Request) (any, error) {
 		return v1.GetCommandResponse{Command: *k, Config: v1.Struct(`{"entrypoint":["echo","hello"],"resources":{"slots":1}}`)}, nil
 	}))
-	m.handle("POST /api/v1/commands/{id}/kill", m.onCommand(func(k *v1.Command, _ *http.Request) (any, error) {
+	on(m, v1.KillCommand, m.onCommand(func(k *v1.Command, _ *http.Request) (any, error) {
 		k.State, k.ExitStatus = v1.TaskStateTerminated, "killed"
 		return v1.KillCommandResponse{Command: *k}, nil
 	}))
-	m.handle("POST /api/v1/commands/{id}/set_priority", m.onCommand(func(k *v1.Command, _ *http.Request) (any, error) {
+	on(m, v1.PrioritizeCommand, m.onCommand(func(k *v1.Command, _ *http.Request) (any, error) {
 		return v1.KillCommandResponse{Command: *k}, nil
 	}))
 }

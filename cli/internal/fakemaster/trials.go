@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // How long the training of the fake is: reports every ten batches, a validation
@@ -99,22 +99,21 @@ func (m *Master) log(task string, at time.Time, level, text string) {
 }
 
 func (m *Master) trialRoutes() {
-	const one = "/api/v1/trials/{id}"
-	m.handle("GET "+one, m.onTrial(func(_ http.ResponseWriter, _ *http.Request, _ *Experiment, t *v1.Trial) (any, error) {
+	on(m, v1.GetTrial, m.onTrial(func(_ http.ResponseWriter, _ *http.Request, _ *Experiment, t *v1.Trial) (any, error) {
 		return v1.GetTrialResponse{Trial: *t}, nil
 	}))
-	m.handle("GET "+one+"/workloads", m.onTrial(func(_ http.ResponseWriter, r *http.Request, e *Experiment, t *v1.Trial) (any, error) {
+	on(m, v1.ListTrialWorkloads, m.onTrial(func(_ http.ResponseWriter, r *http.Request, e *Experiment, t *v1.Trial) (any, error) {
 		found, page := paged(r, e.Workloads[t.ID])
 		return v1.GetTrialWorkloadsResponse{Workloads: found, Pagination: page}, nil
 	}))
-	m.handle("GET "+one+"/checkpoints", m.onTrial(func(_ http.ResponseWriter, r *http.Request, e *Experiment, t *v1.Trial) (any, error) {
+	on(m, v1.ListTrialCheckpoints, m.onTrial(func(_ http.ResponseWriter, r *http.Request, e *Experiment, t *v1.Trial) (any, error) {
 		mine := slices.DeleteFunc(slices.Clone(e.Checkpoints), func(k v1.Checkpoint) bool { return *k.Training.TrialID != t.ID })
-		return listCheckpoints(r, mine), nil
+		return v1.GetTrialCheckpointsResponse(listCheckpoints(r, mine)), nil
 	}))
-	m.handle("POST "+one+"/kill", m.onTrial(func(http.ResponseWriter, *http.Request, *Experiment, *v1.Trial) (any, error) {
-		return none{}, nil
+	on(m, v1.KillTrial, m.onTrial(func(http.ResponseWriter, *http.Request, *Experiment, *v1.Trial) (any, error) {
+		return v1.Empty{}, nil
 	}))
-	m.handle("GET "+one+"/logs", m.onTrial(func(w http.ResponseWriter, r *http.Request, _ *Experiment, t *v1.Trial) (any, error) {
+	on(m, v1.StreamTrialLogs, m.onTrial(func(w http.ResponseWriter, r *http.Request, _ *Experiment, t *v1.Trial) (any, error) {
 		var lines []v1.TrialLogsResponse
 		for _, l := range m.filterLogs(r, t.TaskID) {
 			lines = append(lines, v1.TrialLogsResponse{ID: l.ID, Level: l.Level, Message: l.Message, Timestamp: l.Timestamp,
@@ -123,12 +122,12 @@ func (m *Master) trialRoutes() {
 		stream(w, lines)
 		return nil, nil
 	}))
-	m.handle("GET /api/v1/trials/metrics/trial_metrics", m.trialMetrics)
-	m.handle("GET /api/v1/checkpoints/{uuid}", func(_ http.ResponseWriter, r *http.Request) (any, error) {
+	on(m, v1.StreamTrialMetrics, m.trialMetrics)
+	on(m, v1.GetCheckpoint, func(_ http.ResponseWriter, r *http.Request) (any, error) {
 		k, err := m.findCheckpoint(r.PathValue("uuid"))
 		return v1.GetCheckpointResponse{Checkpoint: k}, err
 	})
-	m.handle("GET /checkpoints/{uuid}", func(w http.ResponseWriter, r *http.Request) (any, error) {
+	on(m, v1.DownloadCheckpoint, func(w http.ResponseWriter, r *http.Request) (any, error) {
 		if _, err := m.findCheckpoint(r.PathValue("uuid")); err != nil {
 			return nil, err
 		}

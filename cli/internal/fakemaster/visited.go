@@ -6,7 +6,8 @@ import (
 	"slices"
 
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/v1/v1test"
 )
 
 // Visited is a notebook, shell or TensorBoard. It is queued for two looks at it and
@@ -22,36 +23,49 @@ type Visited struct {
 
 func (m *Master) visitedRoutes() {
 	// Only notebooks have links that let a browser in, so that there are tasks without.
-	m.handle("POST /api/v1/detent/tasks/{id}/link", func(_ http.ResponseWriter, r *http.Request) (any, error) {
+	on(m, v1.LinkTask, func(_ http.ResponseWriter, r *http.Request) (any, error) {
 		for _, x := range m.Visited {
 			if x.ID == r.PathValue("id") && x.Noun == "notebook" {
-				return map[string]any{"url": "http://" + r.Host + "/proxy/" + x.ID + "/?ticket=once"}, nil
+				return v1.TaskLinkResponse{URL: "http://" + r.Host + "/proxy/" + x.ID + "/?ticket=once"}, nil
 			}
 		}
 		return nil, fault.New(fault.NotFound, "task %s not found", r.PathValue("id"))
 	})
-	for _, noun := range []string{"notebook", "shell", "tensorboard"} {
-		base := "/api/v1/" + noun + "s"
-		m.handle("GET "+base, func(_ http.ResponseWriter, r *http.Request) (any, error) {
-			users := r.URL.Query()["users"]
-			list := []any{}
-			for _, x := range m.Visited {
-				if x.Noun == noun && (len(users) == 0 || slices.Contains(users, x.Username)) {
-					list = append(list, x.message())
-				}
+	visitedOn(m, "notebook", v1.ListNotebooks.Line(), v1.CreateNotebook.Line(), v1.GetNotebook.Line(), v1.KillNotebook.Line(), v1.PrioritizeNotebook.Line())
+	visitedOn(m, "shell", v1.ListShells.Line(), v1.CreateShell.Line(), v1.GetShell.Line(), v1.KillShell.Line(), v1.PrioritizeShell.Line())
+	visitedOn(m, "tensorboard", v1.ListTensorboards.Line(), v1.CreateTensorboard.Line(), v1.GetTensorboard.Line(), v1.KillTensorboard.Line(),
+		v1.PrioritizeTensorboard.Line())
+}
+
+// visitedOn answers at the five endpoints of a kind of task that people open. The
+// messages of the kinds differ in their types alone, so they are written as maps.
+func visitedOn(m *Master, noun string, list, create, get, kill, prioritize v1.Line) {
+	typed := func(l v1.Line, h handler) {
+		m.serve(l, func(w http.ResponseWriter, r *http.Request) (any, error) {
+			loose, err := h(w, r)
+			if err != nil {
+				return nil, err
 			}
-			return map[string]any{noun + "s": list, "pagination": *all(len(list))}, nil
+			return v1test.As(l, loose)
 		})
-		m.handle("POST "+base, func(_ http.ResponseWriter, r *http.Request) (any, error) { return m.launchVisited(noun, r) })
-		m.handle("GET "+base+"/{id}", m.onVisited(noun, func(x *Visited) any {
-			return map[string]any{noun: x.message(), "config": x.Config}
-		}))
-		m.handle("POST "+base+"/{id}/kill", m.onVisited(noun, func(x *Visited) any {
-			x.State, x.ExitStatus = v1.TaskStateTerminated, "killed by "+x.Username
-			return map[string]any{noun: x.message()}
-		}))
-		m.handle("POST "+base+"/{id}/set_priority", m.onVisited(noun, func(x *Visited) any { return map[string]any{noun: x.message()} }))
 	}
+	typed(list, func(_ http.ResponseWriter, r *http.Request) (any, error) {
+		users := r.URL.Query()["users"]
+		found := []any{}
+		for _, x := range m.Visited {
+			if x.Noun == noun && (len(users) == 0 || slices.Contains(users, x.Username)) {
+				found = append(found, x.message())
+			}
+		}
+		return map[string]any{noun + "s": found, "pagination": *all(len(found))}, nil
+	})
+	typed(create, func(_ http.ResponseWriter, r *http.Request) (any, error) { return m.launchVisited(noun, r) })
+	typed(get, m.onVisited(noun, func(x *Visited) any { return map[string]any{noun: x.message(), "config": x.Config} }))
+	typed(kill, m.onVisited(noun, func(x *Visited) any {
+		x.State, x.ExitStatus = v1.TaskStateTerminated, "killed by "+x.Username
+		return map[string]any{noun: x.message()}
+	}))
+	typed(prioritize, m.onVisited(noun, func(x *Visited) any { return map[string]any{noun: x.message()} }))
 }
 
 func (x *Visited) message() any {

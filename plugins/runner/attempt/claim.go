@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
 	"time"
 
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -43,8 +42,8 @@ func claim(ctx context.Context, p *NomadTask, list *masters.List, nonce, certifi
 		identity, err := p.identity()
 		if err == nil {
 			err = list.Call(ctx, masters.Request{
-				Method: http.MethodPost,
-				Path:   "/api/v1/detent/allocations/" + url.PathEscape(p.AllocationID) + "/claim",
+				Method: v1.ClaimAllocation.Method,
+				Path:   v1.ClaimAllocation.At(p.AllocationID),
 				Message: v1.ClaimRequest{
 					AllocationID: p.AllocationID, Rank: p.Rank, Identity: identity, Nonce: nonce,
 					NodeID: p.NodeID, NodeName: p.NodeName, Address: p.Address, Ports: p.Ports, Certificate: certificate,

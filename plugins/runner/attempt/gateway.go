@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"net/http"
-	"net/url"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -97,7 +95,7 @@ func (r *run) admit(t *task) (end func()) {
 			return
 		}
 		r.journal.Infof("the program answers; the task is ready")
-		r.tell(ctx, http.MethodPost, "/api/v1/allocations/"+url.PathEscape(r.spec.AllocationID)+"/ready", nil, forever)
+		r.tell(ctx, v1.ReportReady.Method, v1.ReportReady.At(r.spec.AllocationID), nil, forever)
 		r.gateway.Idle(ctx, r.reportIdle)
 	})
 	return func() { cancel(); all.Wait() }
@@ -107,7 +105,7 @@ func (r *run) admit(t *task) (end func()) {
 // at the next look.
 func (r *run) reportIdle(ctx context.Context, since time.Time) bool {
 	r.journal.Infof("nobody has used this task since %s", since.UTC().Format(time.RFC3339))
-	return r.tell(ctx, http.MethodPut, "/api/v1/notebooks/"+url.PathEscape(r.spec.TaskID)+"/report_idle",
+	return r.tell(ctx, v1.ReportNotebookIdle.Method, v1.ReportNotebookIdle.At(r.spec.TaskID),
 		v1.IdleNotebookRequest{NotebookID: r.spec.TaskID, Idle: true}, reportPatience)
 }
 

@@ -95,7 +95,7 @@ func (l *policyWatch) tell(ctx context.Context) {
 		l.run.noting.Unlock()
 		_ = l.run.masters.Call(ctx, masters.Request{
 			Method:  http.MethodPost,
-			Path:    memberPath(l.run.spec.AllocationID, l.run.spec.Rank, "log_matches"),
+			Path:    v1.ReportLogMatches.At(l.run.spec.AllocationID, l.run.spec.Rank),
 			Token:   l.run.token,
 			Message: v1.LogMatchesRequest{Matches: matches},
 		}, nil, masters.Policy{Replay: true, Hold: forever, Patience: reportPatience})

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -39,7 +38,7 @@ func gather(ctx context.Context, p *NomadTask, spec *v1.TaskSpec, list *masters.
 	for {
 		var out v1.MemberRendezvousResponse
 		asked := time.Now()
-		err := list.Call(ctx, masters.Request{Method: http.MethodPost, Path: memberPath(spec.AllocationID, spec.Rank, "rendezvous"), Token: token},
+		err := list.Call(ctx, masters.Request{Method: v1.MemberRendezvous.Method, Path: v1.MemberRendezvous.At(spec.AllocationID, spec.Rank), Token: token},
 			&out, masters.Policy{Replay: true, Hold: forever, Patience: 2 * time.Minute})
 		var refusal *masters.Refusal
 		switch {

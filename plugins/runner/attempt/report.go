@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
@@ -37,8 +35,8 @@ const (
 // told: the master knows better.
 func reportExit(ctx context.Context, list *masters.List, s *state, within time.Duration) error {
 	err := list.Call(ctx, masters.Request{
-		Method:  http.MethodPost,
-		Path:    memberPath(s.AllocationID, s.Rank, "exit"),
+		Method:  v1.ReportMemberExit.Method,
+		Path:    v1.ReportMemberExit.At(s.AllocationID, s.Rank),
 		Token:   s.Token,
 		Message: s.exit(),
 	}, nil, masters.Policy{Replay: true, Hold: within, Patience: 10 * time.Second})
@@ -49,10 +47,6 @@ func reportExit(ctx context.Context, list *masters.List, s *state, within time.D
 	return err
 }
 
-func memberPath(allocationID string, rank int, verb string) string {
-	return "/api/v1/detent/allocations/" + url.PathEscape(allocationID) + "/members/" + strconv.Itoa(rank) + "/" + verb
-}
-
 // logSender brings batches of lines to a master.
 func logSender(list *masters.List, token string, over time.Duration) logs.Sender {
 	return func(ctx context.Context, batch v1.LogBatch) (int64, error) {
@@ -60,7 +54,7 @@ func logSender(list *masters.List, token string, over time.Duration) logs.Sender
 		if err != nil {
 			return 0, fmt.Errorf("%w: encoding: %w", logs.ErrRefused, err)
 		}
-		request := masters.Request{Method: http.MethodPost, Path: "/api/v1/detent/logs", Token: token, Body: body}
+		request := masters.Request{Method: v1.ShipLogs.Method, Path: v1.ShipLogs.At(), Token: token, Body: body}
 		if len(body) >= worthZipping {
 			request.Body, request.Encoding = zip(body), "gzip"
 		}

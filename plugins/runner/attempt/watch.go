@@ -4,8 +4,6 @@ package attempt
 
 import (
 	"context"
-	"net/http"
-	"net/url"
 	"time"
 
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -23,7 +21,7 @@ func watch(ctx context.Context, list *masters.List, allocationID, token string, 
 		var out v1.WatchResponse
 		asked := time.Now()
 		err := list.Call(ctx, masters.Request{
-			Method: http.MethodGet, Path: "/api/v1/detent/allocations/" + url.PathEscape(allocationID) + "/watch", Token: token,
+			Method: v1.WatchAllocation.Method, Path: v1.WatchAllocation.At(allocationID), Token: token,
 		}, &out, masters.Policy{Replay: true, Hold: forever, Patience: 2 * time.Minute})
 		switch {
 		case ctx.Err() != nil:

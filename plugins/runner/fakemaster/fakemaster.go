@@ -4,11 +4,14 @@
 package fakemaster
 
 import (
+	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,6 +21,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/v1/v1test"
 )
 
 // Token is what every claim is answered with.
@@ -44,6 +48,7 @@ type State struct {
 	answered  int
 	unready   bool // answer 503, as without a database
 	handler   http.Handler
+	mux       *http.ServeMux
 	over      chan struct{} // closed when the attempt is over
 	why       string
 }
@@ -56,8 +61,10 @@ type Seen struct {
 
 // NewState makes a State whose task is spec.
 func NewState(spec v1.TaskSpec) *State {
-	return &State{Spec: spec, nonce: map[int]string{}, lines: map[string][]v1.LogLine{}, gaps: map[string][]int64{},
+	s := &State{Spec: spec, nonce: map[int]string{}, lines: map[string][]v1.LogLine{}, gaps: map[string][]int64{},
 		done: map[string]bool{}, arrived: map[int]v1.ClaimRequest{}, files: map[string][]byte{}, public: map[string]bool{}, over: make(chan struct{})}
+	s.endpoints()
+	return s
 }
 
 // Refuse makes the master reject claims.
@@ -227,7 +234,7 @@ func (m *Master) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusServiceUnavailable, "the database is away")
 		return
 	}
-	if strings.HasSuffix(r.URL.Path, "/watch") {
+	if isWatch(r) {
 		select {
 		case <-r.Context().Done():
 		case <-s.over:
@@ -257,6 +264,14 @@ func (m *Master) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer(w)
 }
 
+// isWatch tells whether a runner asks to be told of its attempt's end.
+func isWatch(r *http.Request) bool {
+	mux := http.NewServeMux()
+	mux.Handle(v1test.Pattern(v1.WatchAllocation.Line()), http.NotFoundHandler())
+	_, pattern := mux.Handler(r)
+	return pattern != ""
+}
+
 func read(r *http.Request) ([]byte, error) {
 	if r.Header.Get("Content-Encoding") != "gzip" {
 		return io.ReadAll(r.Body)
@@ -274,7 +289,7 @@ func refuse(w http.ResponseWriter, status int, message string) {
 	fmt.Fprintf(w, `{"error":{"code":9,"reason":"x","error":%q}}`, message)
 }
 
-func send(message any) func(http.ResponseWriter) {
+func send(message any) answer {
 	return func(w http.ResponseWriter) {
 		b, err := v1.Marshal(message)
 		if err != nil {
@@ -285,48 +300,77 @@ func send(message any) func(http.ResponseWriter) {
 	}
 }
 
-func no(status int, format string, args ...any) func(http.ResponseWriter) {
+func no(status int, format string, args ...any) answer {
 	return func(w http.ResponseWriter) { refuse(w, status, fmt.Sprintf(format, args...)) }
 }
 
-// route has the effect of a request and gives its answer.
-func (s *State) route(r *http.Request, body []byte) (func(http.ResponseWriter), bool) {
+// An answer writes what came of a request.
+type answer func(http.ResponseWriter)
+
+// on does what the runner asks for at an endpoint of the table. The State is locked.
+func on[Req, Resp any](s *State, e v1.Endpoint[Req, Resp], do func(r *http.Request, body []byte) answer) {
+	s.mux.HandleFunc(v1test.Pattern(e.Line()), func(w http.ResponseWriter, r *http.Request) {
+		if e.Access != v1.Public && tokenOf(r) != Token {
+			no(http.StatusUnauthorized, "who are you?")(w)
+			return
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			no(http.StatusBadRequest, "%v", err)(w)
+			return
+		}
+		do(r, body)(w)
+	})
+}
+
+func (s *State) endpoints() {
+	s.mux = http.NewServeMux()
+	on(s, v1.ClaimAllocation, func(_ *http.Request, body []byte) answer { return s.claim(body) })
+	on(s, v1.ShipLogs, func(_ *http.Request, body []byte) answer { return s.logs(body) })
+	on(s, v1.ReportMemberExit, func(_ *http.Request, body []byte) answer { return s.exit(body) })
+	on(s, v1.MemberRendezvous, func(r *http.Request, _ []byte) answer { return s.rendezvous(r.PathValue("rank")) })
+	on(s, v1.AwaitPreemption, func(*http.Request, []byte) answer { return send(v1.PreemptionSignalResponse{Preempt: s.preempt}) })
+}
+
+func tokenOf(r *http.Request) string {
+	return strings.TrimPrefix(r.Header.Get("Grpc-Metadata-X-Allocation-Token"), "Bearer ")
+}
+
+// route has the effect of a request and gives its answer; known is false where the fake
+// has no opinion.
+func (s *State) route(r *http.Request, body []byte) (_ answer, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	token := strings.TrimPrefix(r.Header.Get("Grpc-Metadata-X-Allocation-Token"), "Bearer ")
-	parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/api/v1/detent/allocations/"), "/")
 	if content, ok := s.files[r.URL.Path]; ok {
-		if token != Token && !s.public[r.URL.Path] {
+		if tokenOf(r) != Token && !s.public[r.URL.Path] {
 			return no(401, "who are you?"), true
 		}
 		return func(w http.ResponseWriter) { _, _ = w.Write(content) }, true
 	}
-	switch {
-	case len(parts) == 2 && parts[1] == "claim":
-		return s.claim(body), true
-	case strings.HasPrefix(r.URL.Path, "/api/v1/detent/") && token != Token:
-		return no(401, "who are you?"), true
-	case r.URL.Path == "/api/v1/detent/logs":
-		return s.logs(body), true
-	case len(parts) == 4 && parts[3] == "exit":
-		var req v1.MemberExitRequest
-		if err := v1.Unmarshal(body, &req); err != nil {
-			return no(400, "%v", err), true
-		}
-		s.exits = append(s.exits, req)
-		return send(v1.LogBatchResponse{}), true
-	case len(parts) == 4 && parts[3] == "rendezvous":
-		return s.rendezvous(parts[2]), true
-	case strings.HasSuffix(r.URL.Path, "/signals/preemption"):
-		return send(struct {
-			Preempt bool `json:"preempt"`
-		}{s.preempt}), true
+	if _, pattern := s.mux.Handler(r); pattern == "" {
+		s.seen = append(s.seen, Seen{Method: r.Method, Path: r.URL.RequestURI(), Token: tokenOf(r), Body: string(body), Header: r.Header.Clone()})
+		return func(w http.ResponseWriter) { _, _ = w.Write([]byte("{}")) }, false
 	}
-	s.seen = append(s.seen, Seen{Method: r.Method, Path: r.URL.RequestURI(), Token: token, Body: string(body), Header: r.Header.Clone()})
-	return func(w http.ResponseWriter) { _, _ = w.Write([]byte("{}")) }, false
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	rec := httptest.NewRecorder()
+	s.mux.ServeHTTP(rec, r)
+	return func(w http.ResponseWriter) {
+		maps.Copy(w.Header(), rec.Header())
+		w.WriteHeader(rec.Code)
+		_, _ = w.Write(rec.Body.Bytes())
+	}, true
 }
 
-func (s *State) claim(body []byte) func(http.ResponseWriter) {
+func (s *State) exit(body []byte) answer {
+	var req v1.MemberExitRequest
+	if err := v1.Unmarshal(body, &req); err != nil {
+		return no(400, "%v", err)
+	}
+	s.exits = append(s.exits, req)
+	return send(v1.LogBatchResponse{})
+}
+
+func (s *State) claim(body []byte) answer {
 	var req v1.ClaimRequest
 	if err := v1.Unmarshal(body, &req); err != nil {
 		return no(400, "%v", err)
@@ -345,7 +389,7 @@ func (s *State) claim(body []byte) func(http.ResponseWriter) {
 }
 
 // logs takes the lines of a batch that it does not have yet.
-func (s *State) logs(body []byte) func(http.ResponseWriter) {
+func (s *State) logs(body []byte) answer {
 	var b v1.LogBatch
 	if err := v1.Unmarshal(body, &b); err != nil {
 		return no(400, "%v", err)
@@ -368,7 +412,7 @@ func (s *State) logs(body []byte) func(http.ResponseWriter) {
 	return send(v1.LogBatchResponse{Next: next})
 }
 
-func (s *State) rendezvous(rank string) func(http.ResponseWriter) {
+func (s *State) rendezvous(rank string) answer {
 	n, err := strconv.Atoi(rank)
 	if err != nil {
 		return no(400, "%v", err)

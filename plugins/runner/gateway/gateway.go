@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/tunnel"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // A Server is a runner's gateway.

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 func TestWhenANotebookWasUsed(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 const (

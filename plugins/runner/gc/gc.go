@@ -23,7 +23,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/client"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // Verb is the argument that makes det-runner this program; the path of its

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 const (
