@@ -1,11 +1,12 @@
 // What can be done with experiments, and to which of them.
-import { api } from './api';
+import { api, type Act } from './api';
 import { plural } from './format';
 import { complain, say } from './toast';
-import { bare, ended, type Experiment } from './types';
+import { bare, ended } from './states';
+import type { Experiment } from './types';
 
 export interface Action {
-  verb: string;
+  verb: Act | 'delete';
   title: string;
   done: string;
   fits: (e: Pick<Experiment, 'state' | 'archived'>) => boolean;

@@ -1,7 +1,6 @@
 // The master's interface: requests of the same origin, carried by the session's cookie.
-import type {
-  Agent, Allocation, AllocationSummary, Checkpoint, DataPoint, Experiment, Job, MasterInfo, Pagination, Pool, Task, Trial, User,
-} from './types';
+import * as wire from './types';
+import type { Endpoint, Info, Notebook } from './types';
 
 // ApiError says what went wrong and, where it is known, what to do.
 export class ApiError extends Error {
@@ -62,70 +61,89 @@ async function reason(response: Response): Promise<string> {
   return `The master answered ${response.status}.`;
 }
 
-async function get<T>(path: string, query: Query = {}, signal?: AbortSignal): Promise<T> {
-  const r = await request(`/api/v1${path}${search(query)}`, signal ? { signal } : {});
-  return (await r.json()) as T;
+// pathOf puts values in the places of the names in a path, in their order.
+export function pathOf(e: { path: string }, ...values: (string | number)[]): string {
+  let i = 0;
+  return e.path.replace(/:\w+/g, () => encodeURIComponent(String(values[i++])));
 }
 
-async function post<T>(path: string, body?: unknown, method = 'POST', signal?: AbortSignal): Promise<T> {
-  const init: RequestInit = signal ? { method, signal } : { method };
+interface Call<Req> {
+  path?: (string | number)[]; // the values of the names in the path
+  query?: Query;
+  body?: Req;
+  signal?: AbortSignal | undefined;
+}
+
+// call asks the master for what an endpoint of its table answers.
+async function call<Req, Resp>(e: Endpoint<Req, Resp>, { path = [], query = {}, body, signal }: Call<Req> = {}): Promise<Resp> {
+  const init: RequestInit = { method: e.method };
+  if (signal) init.signal = signal;
   if (body !== undefined) {
     init.body = JSON.stringify(body);
     init.headers = { 'Content-Type': 'application/json' };
   }
-  const r = await request(`/api/v1${path}`, init);
-  return (await r.json().catch(() => ({}))) as T;
+  const r = await request(pathOf(e, ...path) + search(query), init);
+  return (await r.json().catch((error) => {
+    if (e.method === 'GET') throw error;
+    return {};
+  })) as Resp;
 }
 
+// What commands, notebooks, shells and TensorBoards have in common.
+export type Task = Omit<Notebook, 'serviceAddress'> & { serviceAddress?: string; experimentIds?: number[]; trialIds?: number[] };
 export type TaskKind = 'notebooks' | 'shells' | 'tensorboards' | 'commands';
 export const taskKinds: TaskKind[] = ['notebooks', 'tensorboards', 'shells', 'commands'];
 
-export interface Curve {
-  trial: Trial;
-  metrics: { group: string; data: DataPoint[] }[];
-}
+const newest: Query = { orderBy: 'ORDER_BY_DESC', sortBy: 'SORT_BY_START_TIME' };
+const tasks: Record<TaskKind, (signal?: AbortSignal) => Promise<Task[]>> = {
+  notebooks: async (signal) => (await call(wire.listNotebooks, { query: newest, signal })).notebooks,
+  shells: async (signal) => (await call(wire.listShells, { query: newest, signal })).shells,
+  tensorboards: async (signal) => (await call(wire.listTensorboards, { query: newest, signal })).tensorboards,
+  commands: async (signal) => (await call(wire.listCommands, { query: newest, signal })).commands,
+};
+const oneTask: Record<TaskKind, (id: string, signal?: AbortSignal) => Promise<Task>> = {
+  notebooks: async (id, signal) => (await call(wire.getNotebook, { path: [id], signal })).notebook,
+  shells: async (id, signal) => (await call(wire.getShell, { path: [id], signal })).shell,
+  tensorboards: async (id, signal) => (await call(wire.getTensorboard, { path: [id], signal })).tensorboard,
+  commands: async (id, signal) => (await call(wire.getCommand, { path: [id], signal })).command,
+};
+const kills: Record<TaskKind, Endpoint<undefined, unknown>> = {
+  notebooks: wire.killNotebook, shells: wire.killShell, tensorboards: wire.killTensorboard, commands: wire.killCommand,
+};
+const acts = {
+  activate: wire.activateExperiment, pause: wire.pauseExperiment, cancel: wire.cancelExperiment, kill: wire.killExperiment,
+  archive: wire.archiveExperiment, unarchive: wire.unarchiveExperiment,
+};
+export type Act = keyof typeof acts;
 
 export const api = {
-  info: async (): Promise<MasterInfo> => (await request('/info')).json(),
-  login: (username: string, password: string) => post<{ user: User }>('/auth/login', { username, password }),
-  logout: () => post('/auth/logout'),
-  me: async () => (await get<{ user: User }>('/me')).user,
-  users: async () => (await get<{ users: User[] }>('/users')).users,
+  info: (): Promise<Info> => call(wire.getInfo),
+  login: (username: string, password: string) => call(wire.login, { body: { username, password } }),
+  logout: () => call(wire.logout),
+  me: async () => (await call(wire.getMe)).user,
+  users: async () => (await call(wire.listUsers)).users,
 
-  experiments: (query: Query, signal?: AbortSignal) =>
-    get<{ experiments: Experiment[]; pagination: Pagination }>('/experiments', query, signal),
-  search: async (query: Query, signal?: AbortSignal) => {
-    const body = await post<{ experiments: { experiment: Experiment }[]; pagination: Pagination }>('/experiments-search', query, 'POST', signal);
-    return { experiments: body.experiments.map((e) => e.experiment), pagination: body.pagination };
+  experiments: (query: Query, signal?: AbortSignal) => call(wire.listExperiments, { query, signal }),
+  search: async (body: wire.SearchExperimentsRequest, signal?: AbortSignal) => {
+    const found = await call(wire.searchExperiments, { body, signal });
+    return { experiments: found.experiments.flatMap((e) => (e.experiment ? [e.experiment] : [])), pagination: found.pagination };
   },
-  experiment: (id: number, signal?: AbortSignal) =>
-    get<{ experiment: Experiment; jobSummary: Job['summary']; remarks?: string[] }>(`/experiments/${id}`, {}, signal),
-  act: (id: number, verb: string) => post(`/experiments/${id}/${verb}`),
-  deleteExperiment: (id: number) => post(`/experiments/${id}`, undefined, 'DELETE'),
-  trials: (id: number, query: Query = {}, signal?: AbortSignal) =>
-    get<{ trials: Trial[]; pagination: Pagination }>(`/experiments/${id}/trials`, query, signal),
-  checkpoints: (id: number, signal?: AbortSignal) =>
-    get<{ checkpoints: Checkpoint[]; pagination: Pagination }>(`/experiments/${id}/checkpoints`, { limit: 1000 }, signal),
-  trial: async (id: number, signal?: AbortSignal) => (await get<{ trial: Trial }>(`/trials/${id}`, {}, signal)).trial,
-  killTrial: (id: number) => post(`/trials/${id}/kill`),
-  curves: async (query: Query, signal?: AbortSignal) => (await get<{ trials: Curve[] }>('/trials/time-series', query, signal)).trials,
+  experiment: (id: number, signal?: AbortSignal) => call(wire.getExperiment, { path: [id], signal }),
+  act: (id: number, verb: Act) => call(acts[verb], { path: [id] }),
+  deleteExperiment: (id: number) => call(wire.deleteExperiment, { path: [id] }),
+  trials: (id: number, query: Query = {}, signal?: AbortSignal) => call(wire.listTrials, { path: [id], query, signal }),
+  checkpoints: (id: number, signal?: AbortSignal) => call(wire.listExperimentCheckpoints, { path: [id], query: { limit: 1000 }, signal }),
+  trial: async (id: number, signal?: AbortSignal) => (await call(wire.getTrial, { path: [id], signal })).trial,
+  killTrial: (id: number) => call(wire.killTrial, { path: [id] }),
+  curves: async (query: Query, signal?: AbortSignal) => (await call(wire.getTimeSeries, { query, signal })).trials,
 
-  tasks: async (kind: TaskKind, signal?: AbortSignal): Promise<Task[]> => {
-    const body = await get<Record<string, Task[]>>(`/${kind}`, { orderBy: 'ORDER_BY_DESC', sortBy: 'SORT_BY_START_TIME' }, signal);
-    return body[kind] ?? [];
-  },
-  killTask: (kind: TaskKind, id: string) => post(`/${kind}/${encodeURIComponent(id)}/kill`),
-  task: async (id: string, signal?: AbortSignal) =>
-    (await get<{ task: { taskId: string; taskType: string; allocations: Allocation[] } }>(`/tasks/${encodeURIComponent(id)}`, {}, signal)).task,
-  oneTask: async (kind: TaskKind, id: string, signal?: AbortSignal): Promise<Task> => {
-    const body = await get<Record<string, Task>>(`/${kind}/${encodeURIComponent(id)}`, {}, signal);
-    return body[kind.slice(0, -1)] as Task;
-  },
-  liveTasks: async (signal?: AbortSignal) =>
-    (await get<{ allocationIdToSummary: Record<string, AllocationSummary> }>('/tasks', {}, signal)).allocationIdToSummary,
+  tasks: (kind: TaskKind, signal?: AbortSignal) => tasks[kind](signal),
+  oneTask: (kind: TaskKind, id: string, signal?: AbortSignal) => oneTask[kind](id, signal),
+  killTask: (kind: TaskKind, id: string) => call(kills[kind], { path: [id] }),
+  task: async (id: string, signal?: AbortSignal) => (await call(wire.getTask, { path: [id], signal })).task,
+  liveTasks: async (signal?: AbortSignal) => (await call(wire.listTasks, { signal })).allocationIdToSummary,
 
-  pools: async (signal?: AbortSignal) => (await get<{ resourcePools: Pool[] }>('/resource-pools', {}, signal)).resourcePools,
-  agents: async (signal?: AbortSignal) => (await get<{ agents: Agent[] }>('/agents', {}, signal)).agents,
-  queue: async (signal?: AbortSignal) =>
-    (await get<{ jobs: { full?: Job }[] }>('/job-queues-v2', {}, signal)).jobs.flatMap((j) => (j.full ? [j.full] : [])),
+  pools: async (signal?: AbortSignal) => (await call(wire.listPools, { signal })).resourcePools,
+  agents: async (signal?: AbortSignal) => (await call(wire.listAgents, { signal })).agents,
+  queue: async (signal?: AbortSignal) => (await call(wire.listJobs, { signal })).jobs.flatMap((j) => (j.full ? [j.full] : [])),
 };

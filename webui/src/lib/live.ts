@@ -2,7 +2,7 @@
 // The browser reconnects by itself with the last position, so nothing is missed; a
 // hidden tab lets go of its connection, because a browser has few per master.
 import { signal } from '@preact/signals';
-import type { Experiment, MetricsReport } from './types';
+import { followLive, getMe, type Experiment, type MetricsReport } from './types';
 import { request, search } from './api';
 
 export type Connection = 'live' | 'lost' | 'idle';
@@ -50,7 +50,7 @@ export function follow(listener: Listener): () => void {
 
   const open = () => {
     clearTimeout(again);
-    source = new EventSource(`/api/v1/detent/live${search({ trials: [...(listener.trials ?? [])], after: position })}`);
+    source = new EventSource(followLive.path + search({ trials: [...(listener.trials ?? [])], after: position }));
     source.addEventListener('position', (e) => {
       remember(e);
       up();
@@ -74,7 +74,7 @@ export function follow(listener: Listener): () => void {
       if (source?.readyState !== EventSource.CLOSED) return; // it tries again by itself
       source = null;
       // An answer that was no stream: signed out, a trial that is gone, a master on its way down.
-      request('/api/v1/me').catch(() => {});
+      request(getMe.path).catch(() => {});
       again = setTimeout(open, againAfter);
     };
   };

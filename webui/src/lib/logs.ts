@@ -1,7 +1,7 @@
 // A task's log: the last lines first, then those that come, and older ones when
 // somebody scrolls up. Lines are numbered, so what comes twice is seen.
-import { ApiError, request, search, type Query } from './api';
-import type { LogLine } from './types';
+import { ApiError, pathOf, request, search, type Query } from './api';
+import { streamTaskLogs, type TaskLogsResponse } from './types';
 
 export const page = 1000;
 export const most = 200_000; // lines kept; beyond, the oldest go
@@ -16,7 +16,7 @@ export interface Line {
   text: string;
 }
 
-export function toLine(l: LogLine): Line {
+export function toLine(l: Omit<TaskLogsResponse, 'message' | 'taskId'>): Line {
   const line: Line = { n: Number(l.id), at: l.timestamp, level: l.level.replace('LOG_LEVEL_', ''), node: l.agentId ?? '', stderr: l.stdtype === 'stderr', text: l.log.replace(/\n$/, '') };
   if (l.rankId !== undefined) line.rank = l.rankId;
   return line;
@@ -43,8 +43,8 @@ export async function records<T>(body: ReadableStream<Uint8Array>, each: (lot: T
 }
 
 export async function read(task: string, query: Query, signal: AbortSignal, each: (lines: Line[]) => void): Promise<void> {
-  const r = await request(`/api/v1/tasks/${encodeURIComponent(task)}/logs${search(query)}`, { signal });
-  if (r.body) await records<LogLine>(r.body, (lot) => each(lot.map(toLine)));
+  const r = await request(pathOf(streamTaskLogs, task) + search(query), { signal });
+  if (r.body) await records<TaskLogsResponse>(r.body, (lot) => each(lot.map(toLine)));
 }
 
 // merge adds lines in the order of their numbers and drops those that are there.

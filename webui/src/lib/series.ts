@@ -27,7 +27,7 @@ export function parseKey(s: string): Key {
 const finite = (v: unknown): number | null => (typeof v === 'number' && Number.isFinite(v) ? v : null);
 
 // load puts what the master sent in place of what was there.
-export function load(book: Book, trial: number, group: string, data: readonly DataPoint[]): void {
+export function load(book: Book, trial: number, group: string, data: readonly Omit<DataPoint, 'epoch'>[]): void {
   const fresh = new Map<string, Series>();
   for (const p of data) {
     for (const [name, value] of Object.entries(p.values ?? {})) {
@@ -43,7 +43,7 @@ export function load(book: Book, trial: number, group: string, data: readonly Da
 
 // grow adds a report. What is there already is replaced: the same report may come
 // twice, and a trial that went back to a checkpoint reports steps anew.
-export function grow(book: Book, report: MetricsReport): boolean {
+export function grow(book: Book, report: Pick<MetricsReport, 'trialId' | 'group' | 'totalBatches' | 'endTime' | 'metrics'>): boolean {
   const group = groupOf(report.group);
   const values = (report.metrics.avg_metrics ?? report.metrics.validation_metrics ?? report.metrics.avgMetrics ?? report.metrics) as Record<string, unknown>;
   let grew = false;

@@ -1,250 +1,725 @@
-// The parts of /api/v1 that the pages use. 64-bit integers travel as strings.
+// The part of the master's interface that the pages use. Made from the table of endpoints
+// in master/v1; do not edit: go test ./master/v1 -run TestTypesOfPages -rewrite
+// 64-bit integers and times travel as strings.
+
+// An endpoint: how it is called, what it takes and what it answers.
+export interface Endpoint<Req, Resp> {
+  method: string;
+  path: string; // :names are to be replaced
+  takes?: Req;
+  answers?: Resp;
+}
+
+export const getInfo: Endpoint<undefined, Info> = { method: 'GET', path: '/info' };
+export const login: Endpoint<LoginRequest, LoginResponse> = { method: 'POST', path: '/api/v1/auth/login' };
+export const logout: Endpoint<undefined, Empty> = { method: 'POST', path: '/api/v1/auth/logout' };
+export const getMe: Endpoint<undefined, GetMeResponse> = { method: 'GET', path: '/api/v1/me' };
+export const listUsers: Endpoint<undefined, GetUsersResponse> = { method: 'GET', path: '/api/v1/users' };
+export const listExperiments: Endpoint<undefined, GetExperimentsResponse> = { method: 'GET', path: '/api/v1/experiments' };
+export const searchExperiments: Endpoint<SearchExperimentsRequest, SearchExperimentsResponse> = { method: 'POST', path: '/api/v1/experiments-search' };
+export const getExperiment: Endpoint<undefined, GetExperimentResponse> = { method: 'GET', path: '/api/v1/experiments/:id' };
+export const deleteExperiment: Endpoint<undefined, Empty> = { method: 'DELETE', path: '/api/v1/experiments/:id' };
+export const activateExperiment: Endpoint<undefined, Empty> = { method: 'POST', path: '/api/v1/experiments/:id/activate' };
+export const pauseExperiment: Endpoint<undefined, Empty> = { method: 'POST', path: '/api/v1/experiments/:id/pause' };
+export const cancelExperiment: Endpoint<undefined, Empty> = { method: 'POST', path: '/api/v1/experiments/:id/cancel' };
+export const killExperiment: Endpoint<undefined, Empty> = { method: 'POST', path: '/api/v1/experiments/:id/kill' };
+export const archiveExperiment: Endpoint<undefined, Empty> = { method: 'POST', path: '/api/v1/experiments/:id/archive' };
+export const unarchiveExperiment: Endpoint<undefined, Empty> = { method: 'POST', path: '/api/v1/experiments/:id/unarchive' };
+export const listTrials: Endpoint<undefined, GetExperimentTrialsResponse> = { method: 'GET', path: '/api/v1/experiments/:id/trials' };
+export const listExperimentCheckpoints: Endpoint<undefined, GetExperimentCheckpointsResponse> = { method: 'GET', path: '/api/v1/experiments/:id/checkpoints' };
+export const getTrial: Endpoint<undefined, GetTrialResponse> = { method: 'GET', path: '/api/v1/trials/:id' };
+export const killTrial: Endpoint<undefined, Empty> = { method: 'POST', path: '/api/v1/trials/:id/kill' };
+export const getTimeSeries: Endpoint<undefined, CompareTrialsResponse> = { method: 'GET', path: '/api/v1/trials/time-series' };
+export const listNotebooks: Endpoint<undefined, GetNotebooksResponse> = { method: 'GET', path: '/api/v1/notebooks' };
+export const getNotebook: Endpoint<undefined, GetNotebookResponse> = { method: 'GET', path: '/api/v1/notebooks/:id' };
+export const killNotebook: Endpoint<undefined, NotebookResponse> = { method: 'POST', path: '/api/v1/notebooks/:id/kill' };
+export const listShells: Endpoint<undefined, GetShellsResponse> = { method: 'GET', path: '/api/v1/shells' };
+export const getShell: Endpoint<undefined, GetShellResponse> = { method: 'GET', path: '/api/v1/shells/:id' };
+export const killShell: Endpoint<undefined, ShellResponse> = { method: 'POST', path: '/api/v1/shells/:id/kill' };
+export const listTensorboards: Endpoint<undefined, GetTensorboardsResponse> = { method: 'GET', path: '/api/v1/tensorboards' };
+export const getTensorboard: Endpoint<undefined, GetTensorboardResponse> = { method: 'GET', path: '/api/v1/tensorboards/:id' };
+export const killTensorboard: Endpoint<undefined, TensorboardResponse> = { method: 'POST', path: '/api/v1/tensorboards/:id/kill' };
+export const listCommands: Endpoint<undefined, GetCommandsResponse> = { method: 'GET', path: '/api/v1/commands' };
+export const getCommand: Endpoint<undefined, GetCommandResponse> = { method: 'GET', path: '/api/v1/commands/:id' };
+export const killCommand: Endpoint<undefined, KillCommandResponse> = { method: 'POST', path: '/api/v1/commands/:id/kill' };
+export const getTask: Endpoint<undefined, GetTaskResponse> = { method: 'GET', path: '/api/v1/tasks/:id' };
+export const listTasks: Endpoint<undefined, GetTasksResponse> = { method: 'GET', path: '/api/v1/tasks' };
+export const streamTaskLogs: Endpoint<undefined, undefined> = { method: 'GET', path: '/api/v1/tasks/:id/logs' };
+export const listPools: Endpoint<undefined, GetResourcePoolsResponse> = { method: 'GET', path: '/api/v1/resource-pools' };
+export const listAgents: Endpoint<undefined, GetAgentsResponse> = { method: 'GET', path: '/api/v1/agents' };
+export const listJobs: Endpoint<undefined, GetJobsV2Response> = { method: 'GET', path: '/api/v1/job-queues-v2' };
+export const followLive: Endpoint<undefined, undefined> = { method: 'GET', path: '/api/v1/detent/live' };
+
+export interface Info {
+  version: string;
+  master_id: string;
+  cluster_id: string;
+  cluster_name: string;
+  telemetry: Record<string, unknown>;
+  sso_providers: string[];
+  detent_version: string;
+  public_url: string;
+}
+
+export interface LoginRequest {
+  password: string;
+  username: string;
+  isHashed?: boolean;
+}
+
+export interface AgentUserGroup {
+  agentGid: number | null;
+  agentGroup: string | null;
+  agentUid: number | null;
+  agentUser: string | null;
+}
 
 export interface User {
-  id: number;
-  username: string;
-  displayName: string;
-  admin: boolean;
   active: boolean;
+  admin: boolean;
+  username: string;
+  agentUserGroup: AgentUserGroup | null;
+  displayName: string;
+  id: number;
+  lastAuthAt: string | null;
+  modifiedAt: string | null;
+  remote: boolean;
+}
+
+export interface LoginResponse {
+  token: string;
+  user: User;
+}
+
+export interface Empty {
+}
+
+export interface GetMeResponse {
+  user: User;
 }
 
 export interface Pagination {
-  total: number;
-  startIndex: number;
   endIndex: number;
+  limit: number;
+  offset: number;
+  startIndex: number;
+  total: number;
+}
+
+export interface GetUsersResponse {
+  pagination: Pagination | null;
+  users: User[];
+}
+
+export interface FreedTotal {
+  checkpoints: number;
+  files: string;
+  bytes: string;
 }
 
 export interface Experiment {
+  archived: boolean;
+  config: Record<string, any>;
   id: number;
   jobId: string;
   name: string;
-  description: string;
-  labels: string[];
-  notes: string;
-  state: string;
-  archived: boolean;
-  username: string;
-  displayName: string;
-  userId: number;
-  projectName: string;
-  workspaceName: string;
-  resourcePool: string;
-  progress: number | null;
-  startTime: string;
-  endTime: string | null;
-  duration: number | null;
   numTrials: number;
-  trialIds: number[];
+  originalConfig: string;
+  projectId: number;
+  projectOwnerId: number;
   searcherType: string;
-  searcherMetric: string;
+  startTime: string;
+  state: string;
+  username: string;
   bestTrialId: number | null;
   bestTrialSearcherMetric: number | null;
   checkpointCount: number;
   checkpointSize: string;
-  config: Record<string, any>;
-  originalConfig: string;
+  description: string;
+  displayName: string;
+  duration: number | null;
+  endTime: string | null;
+  externalExperimentId: string | null;
+  externalTrialId: string | null;
   forkedFrom: number | null;
+  hyperparameters: Record<string, any> | null;
+  labels: string[];
+  modelDefinitionSize: number;
+  notes: string;
+  pachydermIntegration: Record<string, any> | null;
+  parentArchived: boolean;
+  progress: number | null;
+  projectName: string;
+  resourcePool: string;
+  searcherMetric: string;
+  trialIds: number[];
+  unmanaged: boolean;
+  userId: number;
+  workspaceId: number;
+  workspaceName: string;
   error: string;
+  freed?: FreedTotal;
 }
 
-export interface Values {
-  avgMetrics: Record<string, unknown>;
+export interface GetExperimentsResponse {
+  experiments: Experiment[];
+  pagination: Pagination;
+}
+
+export interface SearchExperimentsRequest {
+  projectId?: number;
+  offset?: number;
+  limit?: number;
+  sort?: string;
+  filter?: string;
+  query?: string;
+  withoutConfig?: boolean;
+}
+
+export interface CheckpointWorkload {
+  state: string;
+  totalBatches: number;
+  endTime: string | null;
+  metadata: Record<string, any> | null;
+  resources: Record<string, string>;
+  uuid: string;
+}
+
+export interface Metrics {
+  avgMetrics: Record<string, any>;
+  batchMetrics: (Record<string, any>)[];
 }
 
 export interface MetricsWorkload {
-  metrics: Values;
+  metrics: Metrics;
+  numInputs: number;
   totalBatches: number;
   endTime: string | null;
 }
 
 export interface Trial {
-  id: number;
   experimentId: number;
-  hparams: Record<string, unknown>;
-  state: string;
+  hparams: Record<string, any>;
+  id: number;
   restarts: number;
   startTime: string;
-  endTime: string | null;
+  state: string;
   totalBatchesProcessed: number;
+  bestCheckpoint: CheckpointWorkload | null;
   bestValidation: MetricsWorkload | null;
-  latestValidation: MetricsWorkload | null;
-  bestCheckpoint: { uuid: string; totalBatches: number } | null;
   checkpointCount: number;
-  totalCheckpointSize: string;
-  searcherMetricValue: number | null;
-  summaryMetrics: Record<string, Record<string, Summary>> | null;
-  wallClockTime: number;
-  runnerState: string;
+  endTime: string | null;
+  latestValidation: MetricsWorkload | null;
   logPolicyMatched: string | null;
+  logRetentionDays: number | null;
+  metadata: Record<string, any> | null;
+  runnerState: string;
+  searcherMetricValue: number | null;
+  summaryMetrics: Record<string, any> | null;
   taskId: string;
+  taskIds: string[];
+  totalCheckpointSize: string;
+  wallClockTime: number;
+  warmStartCheckpointUuid: string;
   error: string;
   waitingReason: string;
 }
 
-export interface Summary {
-  count: number;
-  last?: number;
-  max?: number;
-  mean?: number;
-  min?: number;
-  type: string;
+export interface SearchExperimentExperiment {
+  experiment: Experiment;
+  bestTrial: Trial | null;
+}
+
+export interface SearchExperimentsResponse {
+  experiments: SearchExperimentExperiment[];
+  pagination: Pagination;
+}
+
+export interface JobSummary {
+  jobsAhead: number;
+  state: string;
+}
+
+export interface AvoidedNode {
+  node: string;
+  failures: number;
+}
+
+export interface GetExperimentResponse {
+  experiment: Experiment;
+  config: Record<string, any> | null;
+  jobSummary: JobSummary | null;
+  avoidedNodes: AvoidedNode[];
+  remarks: string[];
+}
+
+export interface GetExperimentTrialsResponse {
+  pagination: Pagination;
+  trials: Trial[];
+}
+
+export interface CheckpointTrainingMetadata {
+  experimentConfig: Record<string, any> | null;
+  experimentId: number | null;
+  hparams: Record<string, any> | null;
+  searcherMetric: number | null;
+  trainingMetrics: Metrics | null;
+  trialId: number | null;
+  validationMetrics: Metrics | null;
+}
+
+export interface CheckpointRemoval {
+  taskId: string;
+  checkpoint: string;
+  reason: string;
+  globs: string[];
+  time?: string;
+  files: string;
+  bytes: string;
+  error: string;
+  ended: boolean;
 }
 
 export interface Checkpoint {
-  uuid: string;
-  state: string;
-  reportTime: string | null;
+  metadata: Record<string, any>;
   resources: Record<string, string>;
-  metadata: Record<string, unknown>;
-  training: {
-    trialId: number | null;
-    experimentId: number | null;
-    searcherMetric: number | null;
-    validationMetrics: Values | null;
-  };
+  state: string;
+  training: CheckpointTrainingMetadata;
+  uuid: string;
+  allocationId: string;
+  reportTime: string | null;
+  storageId: number | null;
+  taskId: string;
+  removals?: CheckpointRemoval[];
 }
 
-export interface Job {
-  jobId: string;
-  entityId: string;
+export interface GetExperimentCheckpointsResponse {
+  checkpoints: Checkpoint[];
+  pagination: Pagination;
+}
+
+export interface GetTrialResponse {
+  trial: Trial;
+}
+
+export interface DataPoint {
+  batches: number;
+  time: string;
+  epoch: number | null;
+  values: Record<string, any> | null;
+}
+
+export interface DownsampledMetrics {
+  data: DataPoint[];
+  group: string;
   type: string;
-  name: string;
-  username: string;
-  resourcePool: string;
-  submissionTime: string;
-  requestedSlots: number;
-  allocatedSlots: number;
-  priority: number;
-  progress: number;
-  isPreemptible: boolean;
-  summary: { jobsAhead: number; state: string } | null;
-  waitingReason: string;
 }
 
-export interface Pool {
-  name: string;
-  description: string;
-  slotType: string;
-  slotsAvailable: number;
-  slotsUsed: number;
-  numAgents: number;
-  slotsPerAgent: number;
-  auxContainersRunning: number;
-  auxContainerCapacity: number;
-  defaultComputePool: boolean;
-  defaultAuxPool: boolean;
-  accelerator: string;
-  preemptible: boolean;
-  stats: { queuedCount: number; scheduledCount: number } | null;
+export interface ComparableTrial {
+  trial: Trial;
+  metrics: DownsampledMetrics[];
+}
+
+export interface CompareTrialsResponse {
+  trials: ComparableTrial[];
 }
 
 export interface Device {
-  id: number;
   brand: string;
-  uuid: string;
+  id: number;
   type: string;
+  uuid: string;
 }
 
 export interface Container {
   id: string;
   state: string;
   devices: Device[];
+  parent: string;
+  permissionDenied: boolean;
+}
+
+export interface Notebook {
+  description: string;
+  id: string;
+  jobId: string;
+  resourcePool: string;
+  startTime: string;
+  state: string;
+  username: string;
+  workspaceId: number;
+  container: Container | null;
+  displayName: string;
+  exitStatus: string;
+  serviceAddress: string;
+  userId: number;
+}
+
+export interface GetNotebooksResponse {
+  notebooks: Notebook[];
+  pagination: Pagination;
+}
+
+export interface GetNotebookResponse {
+  notebook: Notebook;
+  config: Record<string, any>;
+}
+
+export interface NotebookResponse {
+  notebook: Notebook;
+}
+
+export interface Shell {
+  description: string;
+  id: string;
+  jobId: string;
+  resourcePool: string;
+  startTime: string;
+  state: string;
+  username: string;
+  workspaceId: number;
+  addresses: (Record<string, any>)[];
+  agentUserGroup: Record<string, any>;
+  container: Container | null;
+  displayName: string;
+  exitStatus: string;
+  privateKey: string;
+  publicKey: string;
+  hostKey: string;
+  userId: number;
+}
+
+export interface GetShellsResponse {
+  shells: Shell[];
+  pagination: Pagination;
+}
+
+export interface GetShellResponse {
+  shell: Shell;
+  config: Record<string, any>;
+}
+
+export interface ShellResponse {
+  shell: Shell;
+}
+
+export interface Tensorboard {
+  description: string;
+  id: string;
+  jobId: string;
+  resourcePool: string;
+  startTime: string;
+  state: string;
+  username: string;
+  workspaceId: number;
+  container: Container | null;
+  displayName: string;
+  exitStatus: string;
+  experimentIds: number[];
+  serviceAddress: string;
+  trialIds: number[];
+  userId: number;
+}
+
+export interface GetTensorboardsResponse {
+  tensorboards: Tensorboard[];
+  pagination: Pagination;
+}
+
+export interface GetTensorboardResponse {
+  tensorboard: Tensorboard;
+  config: Record<string, any>;
+}
+
+export interface TensorboardResponse {
+  tensorboard: Tensorboard;
+}
+
+export interface Command {
+  description: string;
+  id: string;
+  jobId: string;
+  resourcePool: string;
+  startTime: string;
+  state: string;
+  username: string;
+  workspaceId: number;
+  container: Container | null;
+  displayName: string;
+  exitStatus: string;
+  userId: number;
+}
+
+export interface GetCommandsResponse {
+  commands: Command[];
+  pagination: Pagination;
+}
+
+export interface GetCommandResponse {
+  command: Command;
+  config: Record<string, any>;
+}
+
+export interface KillCommandResponse {
+  command: Command;
+}
+
+export interface Allocation {
+  allocationId: string;
+  slots: number;
+  state: string;
+  taskId: string;
+  endTime: string | null;
+  exitReason: string | null;
+  isReady: boolean;
+  startTime: string | null;
+  statusCode: number | null;
+  waitingReason: string;
+}
+
+export interface Task {
+  allocations: Allocation[];
+  startTime: string;
+  taskId: string;
+  taskType: string;
+  config: string | null;
+  endTime: string | null;
+  forkedFrom: string | null;
+  noPause: boolean;
+  parentId: string | null;
+}
+
+export interface GetTaskResponse {
+  task: Task;
+}
+
+export interface ProxyPortConfig {
+  port: number;
+  proxyTcp: boolean;
+  serviceId: string;
+  unauthenticated: boolean;
+}
+
+export interface ResourcesSummaryDevices {
+  devices: Device[];
+}
+
+export interface ResourcesFailure {
+  errMsg: string;
+  exitCode: number;
+  failureType: string;
+}
+
+export interface ResourcesStopped {
+  failure: ResourcesFailure | null;
+}
+
+export interface Address {
+  containerIp: string;
+  containerPort: number;
+  hostIp: string;
+  hostPort: number;
+}
+
+export interface ResourcesStarted {
+  addresses: Address[];
+  nativeResourcesId: string;
+}
+
+export interface ResourcesSummary {
+  agentDevices: Record<string, ResourcesSummaryDevices>;
+  allocationId: string;
+  containerId: string;
+  exited: ResourcesStopped | null;
+  resourcesId: string;
+  resourcesType: string;
+  started: ResourcesStarted | null;
+}
+
+export interface AllocationSummary {
+  allocationId: string;
+  name: string;
+  priority: number | null;
+  proxyPorts: ProxyPortConfig[];
+  registeredTime: string | null;
+  resourcePool: string;
+  resources: ResourcesSummary[];
+  schedulerType: string;
+  slotsNeeded: number;
+  taskId: string;
+}
+
+export interface GetTasksResponse {
+  allocationIdToSummary: Record<string, AllocationSummary>;
+}
+
+export interface ResourcePoolPrioritySchedulerDetail {
+  defaultPriority: number;
+  k8Priorities: (Record<string, any>)[];
+  preemption: boolean;
+}
+
+export interface ResourcePoolDetail {
+  aws: Record<string, any> | null;
+  gcp: Record<string, any> | null;
+  priorityScheduler: ResourcePoolPrioritySchedulerDetail | null;
+}
+
+export interface QueueStats {
+  queuedCount: number;
+  scheduledCount: number;
+}
+
+export interface ResourcePool {
+  agentDockerImage: string;
+  agentDockerNetwork: string;
+  agentDockerRuntime: string;
+  agentFluentImage: string;
+  auxContainerCapacity: number;
+  auxContainerCapacityPerAgent: number;
+  auxContainersRunning: number;
+  clusterName: string;
+  containerStartupScript: string;
+  defaultAuxPool: boolean;
+  defaultComputePool: boolean;
+  description: string;
+  details: ResourcePoolDetail;
+  imageId: string;
+  instanceType: string;
+  location: string;
+  masterCertName: string;
+  masterUrl: string;
+  maxAgentStartingPeriod: number;
+  maxAgents: number;
+  maxIdleAgentPeriod: number;
+  minAgents: number;
+  name: string;
+  numAgents: number;
+  preemptible: boolean;
+  resourceManagerMetadata: Record<string, string>;
+  schedulerFittingPolicy: string;
+  schedulerType: string;
+  slotType: string;
+  slotsAvailable: number;
+  slotsUsed: number;
+  startupScript: string;
+  type: string;
+  accelerator: string;
+  slotsPerAgent: number;
+  stats: QueueStats | null;
+}
+
+export interface GetResourcePoolsResponse {
+  pagination: Pagination | null;
+  resourcePools: ResourcePool[];
+}
+
+export interface DeviceStats {
+  disabled: number;
+  draining: number;
+  total: number;
+  states: Record<string, number>;
+}
+
+export interface SlotStats {
+  brandStats: Record<string, DeviceStats>;
+  typeStats: Record<string, DeviceStats>;
 }
 
 export interface Slot {
-  id: string;
-  enabled: boolean;
-  draining: boolean;
-  device: Device | null;
   container: Container | null;
-  health: string; // what is wrong with it
+  device: Device | null;
+  draining: boolean;
+  enabled: boolean;
+  id: string;
+  health: string;
   resourcePool: string;
 }
 
 export interface Agent {
   id: string;
-  enabled: boolean;
-  draining: boolean;
+  slotStats: SlotStats;
   addresses: string[];
-  resourcePools: string[];
-  registeredTime: string | null;
-  version: string;
-  slots: Record<string, Slot>;
   containers: Record<string, Container>;
-}
-
-// What commands, notebooks, shells and TensorBoards have in common.
-export interface Task {
-  id: string;
-  jobId: string;
-  description: string;
-  resourcePool: string;
-  startTime: string;
-  state: string;
-  username: string;
-  displayName: string;
-  exitStatus: string;
-  serviceAddress: string;
-  experimentIds?: number[];
-  trialIds?: number[];
-}
-
-export interface AllocationSummary {
-  allocationId: string;
-  taskId: string;
-  name: string;
-  priority: number | null;
+  draining: boolean;
+  enabled: boolean;
   registeredTime: string | null;
-  resourcePool: string;
-  slotsNeeded: number;
-  resources: { containerId: string; allocationId: string; agentDevices: Record<string, { devices: Device[] }> }[];
+  resourcePools: string[];
+  slots: Record<string, Slot>;
+  version: string;
 }
 
-export interface Allocation {
-  allocationId: string;
-  taskId: string;
-  state: string;
-  isReady: boolean;
-  startTime: string | null;
-  endTime: string | null;
-  exitReason: string | null;
-  statusCode: number | null;
-  slots: number;
+export interface GetAgentsResponse {
+  agents: Agent[];
+  pagination: Pagination | null;
+}
+
+export interface Job {
+  allocatedSlots: number;
+  entityId: string;
+  isPreemptible: boolean;
+  jobId: string;
+  name: string;
+  requestedSlots: number;
+  resourcePool: string;
+  submissionTime: string;
+  type: string;
+  username: string;
+  workspaceId: number;
+  priority: number;
+  progress: number;
+  summary: JobSummary | null;
+  userId: number;
+  weight: number;
   waitingReason: string;
 }
 
-export interface LogLine {
-  id: string;
-  level: string;
-  log: string;
-  timestamp: string;
-  rankId?: number;
-  agentId?: string;
-  stdtype?: string;
+export interface LimitedJob {
+  allocatedSlots: number;
+  isPreemptible: boolean;
+  jobId: string;
+  requestedSlots: number;
+  resourcePool: string;
+  type: string;
+  workspaceId: number;
+  priority: number;
+  progress: number;
+  summary: JobSummary | null;
+  weight: number;
 }
 
-export interface DataPoint {
-  batches: number;
-  time: string;
-  values: Record<string, number | string> | null;
+export interface RBACJob {
+  full?: Job;
+  limited?: LimitedJob;
+}
+
+export interface GetJobsV2Response {
+  jobs: RBACJob[];
+  pagination: Pagination;
 }
 
 export interface MetricsReport {
-  trialId: number;
-  group: string;
-  totalBatches: number;
+  archived: boolean;
   endTime: string;
-  metrics: Record<string, unknown>;
+  group: string;
+  id: number;
+  metrics: Record<string, any>;
+  totalBatches: number;
+  trialId: number;
+  trialRunId: number;
 }
 
-export interface MasterInfo {
-  cluster_name: string;
-  version: string;
-  detent_version: string;
+export interface TaskLogsResponse {
+  id: string;
+  level: string;
+  log: string;
+  message: string;
+  taskId: string;
+  timestamp: string;
+  agentId?: string;
+  allocationId?: string;
+  containerId?: string;
+  rankId?: number;
+  source?: string;
+  stdtype?: string;
 }
-
-export const ended = (state: string): boolean =>
-  ['COMPLETED', 'CANCELED', 'ERROR', 'DELETE_FAILED', 'TERMINATED'].includes(bare(state));
-
-// STATE_RUNNING → RUNNING
-export const bare = (state: string): string => state.replace(/^(STATE|TYPE)_/, '');

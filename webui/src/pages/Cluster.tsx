@@ -5,7 +5,8 @@ import { ago, clock, plural } from '../lib/format';
 import { follow, often } from '../lib/live';
 import { useLoad, useNow } from '../lib/load';
 import { params, setParams } from '../lib/router';
-import { bare, type Agent, type AllocationSummary, type Job, type Pool, type Slot } from '../lib/types';
+import { bare } from '../lib/states';
+import type { Agent, AllocationSummary, Job, ResourcePool, Slot } from '../lib/types';
 import { Empty, Loading, Problem, Progress, State, Tabs } from '../parts/bits';
 import { useTitle } from '../parts/Shell';
 import { sorted, sortOf, Table, type Column } from '../parts/Table';
@@ -49,7 +50,7 @@ export function Cluster() {
 
 const kindOf: Record<string, string> = { TYPE_CUDA: 'GPU', TYPE_ROCM: 'GPU', TYPE_CPU: 'CPU slot' };
 
-function Pools({ pools, chosen }: { pools: Pool[]; chosen: string }) {
+function Pools({ pools, chosen }: { pools: ResourcePool[]; chosen: string }) {
   return (
     <section class="pools" aria-label="resource pools">
       {pools.map((p) => (

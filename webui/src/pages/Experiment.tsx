@@ -7,7 +7,8 @@ import { ago, bytes, clock, duration, flat, metric, plain, plural, space } from 
 import { follow, often } from '../lib/live';
 import { useLoad, useNow } from '../lib/load';
 import { go, params, setParams } from '../lib/router';
-import { bare, ended, type Experiment, type Trial } from '../lib/types';
+import { bare, ended } from '../lib/states';
+import type { Experiment, Trial } from '../lib/types';
 import { Checkpoints, best } from '../parts/Checkpoints';
 import { Config } from '../parts/Config';
 import { Confirm, Copy, Empty, Fact, Loading, Problem, Progress, State, Tabs, type Question } from '../parts/bits';

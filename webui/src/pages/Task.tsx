@@ -4,7 +4,7 @@ import { api, ApiError, taskKinds, type TaskKind } from '../lib/api';
 import { ago, clock } from '../lib/format';
 import { follow, often } from '../lib/live';
 import { useLoad, useNow } from '../lib/load';
-import { ended } from '../lib/types';
+import { ended } from '../lib/states';
 import { Confirm, Empty, Loading, Problem, State, type Question } from '../parts/bits';
 import { LogView } from '../parts/LogView';
 import { Notice } from '../parts/Notice';

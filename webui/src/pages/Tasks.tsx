@@ -1,12 +1,12 @@
 // Notebooks, TensorBoards, shells and commands: open them, read their logs, end them.
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { api, taskKinds, type TaskKind } from '../lib/api';
+import { api, taskKinds, type TaskKind, type Task } from '../lib/api';
 import { ago, clock } from '../lib/format';
 import { follow, often } from '../lib/live';
 import { useLoad, useNow } from '../lib/load';
 import { params, setParams } from '../lib/router';
 import { complain, say } from '../lib/toast';
-import { bare, ended, type Task } from '../lib/types';
+import { bare, ended } from '../lib/states';
 import { Confirm, Empty, Loading, Problem, State, type Question } from '../parts/bits';
 import { useTitle } from '../parts/Shell';
 import { sorted, sortOf, Table, type Column } from '../parts/Table';

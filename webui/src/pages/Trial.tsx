@@ -6,7 +6,7 @@ import { ago, bytes, clock, duration, flat, metric, plain } from '../lib/format'
 import { follow, often } from '../lib/live';
 import { useLoad, useNow } from '../lib/load';
 import { complain, say } from '../lib/toast';
-import { ended } from '../lib/types';
+import { ended } from '../lib/states';
 import { Checkpoints } from '../parts/Checkpoints';
 import { Confirm, Empty, Fact, Loading, Problem, State, Tabs, type Question } from '../parts/bits';
 import { Curves } from '../parts/Curves';

@@ -1,7 +1,7 @@
 // A notebook or TensorBoard that is on its way: its page opens as soon as it answers.
 import { useEffect, useState } from 'preact/hooks';
-import { api, type TaskKind } from '../lib/api';
-import { ended, type Task } from '../lib/types';
+import { api, type TaskKind, type Task } from '../lib/api';
+import { ended } from '../lib/states';
 import { words } from '../lib/toast';
 import { LogView } from '../parts/LogView';
 import { Problem, State } from '../parts/bits';

@@ -7,10 +7,10 @@ import { connection } from '../lib/live';
 import { go, path } from '../lib/router';
 import { choice, type Choice } from '../lib/theme';
 import { close, complain, toasts } from '../lib/toast';
-import type { MasterInfo, User } from '../lib/types';
+import type { Info, User } from '../lib/types';
 
 export const me = signal<User | null | undefined>(undefined); // undefined: not asked yet
-export const master = signal<MasterInfo | undefined>(undefined);
+export const master = signal<Info | undefined>(undefined);
 
 const places = [
   { to: '/experiments', title: 'Experiments', also: /^\/(experiments|trials)/, icon: 'M3 17l5-6 4 3 6-9' },

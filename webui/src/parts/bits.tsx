@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { percent, stateWord } from '../lib/format';
-import { bare } from '../lib/types';
+import { bare } from '../lib/states';
 import { say, words } from '../lib/toast';
 import { ApiError } from '../lib/api';
 
