@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -76,6 +78,7 @@ type liveStream struct {
 	a       *API
 	e       events
 	at      livePosition
+	scope   auth.Scope // the reader's
 	trials  []int
 	reports <-chan []store.MetricRow // nil when no trial is watched
 	moves   <-chan store.StateChange
@@ -87,7 +90,7 @@ type liveStream struct {
 // by other routes after it has no gap before what comes here. Each event's id is a
 // position to come back with; a browser does that by itself.
 func (a *API) live(ctx context.Context, c *call) error {
-	s := &liveStream{a: a}
+	s := &liveStream{a: a, scope: c.scope}
 	var err error
 	if s.trials, err = a.liveTrials(ctx, c); err != nil {
 		return err
@@ -233,13 +236,22 @@ func (s *liveStream) report(list []store.MetricRow) error {
 
 // move sends what moved. All events of a change but the last carry the position
 // before it: who breaks off between them gets all of them again.
+//
+// Of experiments a reader is told those of its own workspaces; that some task, the
+// queue or a node moved is said to everybody, without which one it was.
 func (s *liveStream) move(c store.StateChange) error {
-	look := toLook{What: []string{}, Gone: append([]int{}, c.Gone...)}
-	if len(c.Experiments) > maxMoved || len(c.Gone) > 0 {
+	list := s.visible(c.Experiments)
+	look := toLook{What: []string{}, Gone: []int{}}
+	for _, e := range s.visible(c.Gone) {
+		if !slices.ContainsFunc(list, func(there store.ExperimentMark) bool { return there.ID == e.ID }) {
+			look.Gone = append(look.Gone, e.ID)
+		}
+	}
+	if len(list) > maxMoved || len(look.Gone) > 0 {
 		look.What = append(look.What, "experiments")
 	}
-	if len(c.Experiments) <= maxMoved {
-		for _, e := range c.Experiments {
+	if len(list) <= maxMoved {
+		for _, e := range list {
 			if err := s.send("experiment", moved(e)); err != nil {
 				return err
 			}
@@ -255,6 +267,20 @@ func (s *liveStream) move(c store.StateChange) error {
 	}
 	s.at.state.Seq = c.Seq
 	return s.send("look", look)
+}
+
+// visible are the experiments that the reader may see.
+func (s *liveStream) visible(list []store.ExperimentMark) []store.ExperimentMark {
+	if s.scope.All {
+		return list
+	}
+	var mine []store.ExperimentMark
+	for _, e := range list {
+		if s.scope.Has(auth.Object{Kind: v1.KindExperiment, WorkspaceID: e.WorkspaceID}) {
+			mine = append(mine, e)
+		}
+	}
+	return mine
 }
 
 func moved(e store.ExperimentMark) movedExperiment {

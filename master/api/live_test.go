@@ -50,6 +50,36 @@ func TestLiveTellsWhatMoves(t *testing.T) {
 	s.until("the end", named("experiment", `"state":"STATE_CANCELED"`, `"endTime":"`))
 }
 
+// TestLiveKeepsToWorkspaces: whoever sees one workspace is told of its experiments, and
+// neither of those of another one nor of their removal; one that moves away is gone.
+func TestLiveKeepsToWorkspaces(t *testing.T) {
+	r := newRig(t)
+	me, admin := r.user("determined"), r.user("admin")
+	me.get("/api/v1/me").ok()
+	theirs := int(at(t, admin.post("/api/v1/workspaces", `{"name":"theirs"}`).ok().tree(), "workspace.id").(float64))
+	project := int(at(t, admin.post(fmt.Sprintf("/api/v1/workspaces/%d/projects", theirs), `{"name":"p"}`).ok().tree(), "project.id").(float64))
+	r.confine("determined", 1)
+	s := me.open("/api/v1/detent/live", nil)
+	defer s.close()
+	s.until("the beginning", named("position"))
+
+	secret := admin.create(strings.Replace(yaml(), "name: small", "name: secret", 1), fmt.Sprintf(`"activate":false,"projectId":%d`, project))
+	ours := admin.create(yaml(), `"activate":false,"projectId":1`)
+	seen := func(e event) {
+		if strings.Contains(e.data, "secret") || strings.Contains(e.data, fmt.Sprintf(`"id":%d,`, secret)) || strings.Contains(e.data, fmt.Sprintf("[%d]", secret)) {
+			t.Errorf("told of another workspace: %s %s", e.name, e.data)
+		}
+	}
+	fits := func(name string, words ...string) func(event) bool {
+		return func(e event) bool { seen(e); return named(name, words...)(e) }
+	}
+	s.until("our own", fits("experiment", fmt.Sprintf(`"id":%d,`, ours)))
+	admin.post(fmt.Sprintf("/api/v1/experiments/%d/kill", secret), "").ok()
+	r.moves(secret, "PAUSED", "CANCELED")
+	admin.post(fmt.Sprintf("/api/v1/experiments/%d/move", ours), fmt.Sprintf(`{"experimentId":%d,"destinationProjectId":%d}`, ours, project)).ok()
+	s.until("the one that went away", fits("look", fmt.Sprintf(`"gone":[%d]`, ours)))
+}
+
 // TestLiveComesBack: what was missed between two connections comes first, in its
 // order, reports as well as moves; a position of another time makes the reader look
 // at everything.

@@ -49,6 +49,7 @@ type stateReader struct {
 // ExperimentMark is what lists show of an experiment that can move.
 type ExperimentMark struct {
 	ID          int        `db:"id"`
+	WorkspaceID int        `db:"workspace_id"`
 	Shown       string     `db:"shown"`
 	Name        string     `db:"name"`
 	Archived    bool       `db:"archived"`
@@ -67,7 +68,7 @@ type ExperimentMark struct {
 type StateChange struct {
 	Seq         int64
 	Experiments []ExperimentMark
-	Gone        []int // experiments whose rows were removed
+	Gone        []ExperimentMark // as they were: rows that were removed, and experiments that left their workspace
 	Tasks       bool  // something that is no trial began, moved or ended
 	Queue       bool  // attempts, their order, or why they wait
 	Nodes       bool
@@ -226,13 +227,17 @@ func (f *StateFeed) compare(s *states) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.experiments)) {
 		e := s.experiments[id]
-		if old, ok := last.experiments[id]; !ok || !old.same(e) {
+		old, ok := last.experiments[id]
+		if !ok || !old.same(e) {
 			c.Experiments = append(c.Experiments, e)
+		}
+		if ok && old.WorkspaceID != e.WorkspaceID {
+			c.Gone = append(c.Gone, old)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(last.experiments)) {
 		if _, ok := s.experiments[id]; !ok {
-			c.Gone = append(c.Gone, id)
+			c.Gone = append(c.Gone, last.experiments[id])
 		}
 	}
 	if len(c.Experiments)+len(c.Gone) == 0 && !c.Tasks && !c.Queue && !c.Nodes {
@@ -255,7 +260,7 @@ func (f *StateFeed) compare(s *states) {
 func (e ExperimentMark) same(o ExperimentMark) bool {
 	return e.Shown == o.Shown && e.Name == o.Name && e.Archived == o.Archived && equal(e.Progress, o.Progress) && e.Trials == o.Trials &&
 		e.Checkpoints == o.Checkpoints && equal(e.BestTrialID, o.BestTrialID) && equal(e.BestMetric, o.BestMetric) &&
-		e.Error == o.Error && e.Inside == o.Inside
+		e.Error == o.Error && e.Inside == o.Inside && e.WorkspaceID == o.WorkspaceID
 }
 
 func equal[T comparable](a, b *T) bool {
@@ -293,12 +298,12 @@ func (db *DB) states(ctx context.Context, known []int, above int) (*states, erro
 		return nil, err
 	}
 	list, err := rows[ExperimentMark](ctx, db, `
-		SELECT e.id, `+shownState+` AS shown, e.name, e.archived, CASE WHEN e.state = 'COMPLETED' THEN 1 ELSE e.progress END AS progress,
+		SELECT e.id, p.workspace_id, `+shownState+` AS shown, e.name, e.archived, CASE WHEN e.state = 'COMPLETED' THEN 1 ELSE e.progress END AS progress,
 			`+trialCount+` AS trials, c.checkpoints, e.best_trial_id, e.best_metric, e.ended_at,
 			extract(epoch FROM coalesce(e.ended_at, now()) - e.started_at)::int AS seconds, e.error,
 			coalesce((SELECT md5(string_agg(concat_ws(' ', t.id, t.state, t.restarts, t.kill_wanted, t.error, a.id, a.state, a.is_ready, a.waiting_reason), ',' ORDER BY t.id))
 				FROM trials t LEFT JOIN allocations a ON a.task_id = t.task_id AND a.state <> 'TERMINATED' WHERE t.experiment_id = e.id), '') AS inside
-		FROM experiments e CROSS JOIN LATERAL (`+checkpointSums+`) c
+		FROM experiments e JOIN projects p ON p.id = e.project_id CROSS JOIN LATERAL (`+checkpointSums+`) c
 		WHERE e.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETE_FAILED') OR e.id = ANY($1) OR e.id > $2`, known, above)
 	if err != nil {
 		return nil, err

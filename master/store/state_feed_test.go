@@ -22,7 +22,11 @@ func told(c StateChange) string {
 	for _, e := range c.Experiments {
 		out += fmt.Sprintf("%d %s; ", e.ID, e.Shown)
 	}
-	return out + fmt.Sprintf("gone %v, queue %t", c.Gone, c.Queue)
+	gone := []int{}
+	for _, e := range c.Gone {
+		gone = append(gone, e.ID)
+	}
+	return out + fmt.Sprintf("gone %v, queue %t", gone, c.Queue)
 }
 
 func TestStateFeedTellsDifferences(t *testing.T) {
@@ -56,7 +60,18 @@ func TestStateFeedTellsDifferences(t *testing.T) {
 			t.Errorf("look %d told %q, not %q", i, got, look.want)
 		}
 	}
-	if f.top != 3 {
+	moved := seen("b", map[int]string{4: running})
+	f.compare(moved)
+	<-ch
+	moved = seen("b", map[int]string{4: running})
+	mark := moved.experiments[4]
+	mark.WorkspaceID = 9
+	moved.experiments[4] = mark
+	f.compare(moved)
+	if c := <-ch; told(c) != "4 RUNNING; gone [4], queue false" || c.Gone[0].WorkspaceID != 0 || c.Experiments[0].WorkspaceID != 9 {
+		t.Errorf("a move to another workspace told %+v", c)
+	}
+	if f.top != 4 {
 		t.Errorf("the highest number seen is %d", f.top)
 	}
 }
