@@ -69,8 +69,8 @@ type StateChange struct {
 	Seq         int64
 	Experiments []ExperimentMark
 	Gone        []ExperimentMark // as they were: rows that were removed, and experiments that left their workspace
-	Tasks       bool  // something that is no trial began, moved or ended
-	Queue       bool  // attempts, their order, or why they wait
+	Tasks       bool             // something that is no trial began, moved or ended
+	Queue       bool             // attempts, their order, or why they wait
 	Nodes       bool
 }
 
