@@ -29,118 +29,120 @@ import (
 type Config struct {
 	// Address that the API and the web pages listen on, host:port.
 	Listen string `yaml:"listen"`
-	// Address under which people reach the master. Links in Nomad's UI lead there. The
-	// address of `listen` when empty.
+	// Address under which users reach the master. Nomad's UI links to it. By default the
+	// address of `listen`.
 	PublicURL string `yaml:"public_url"`
-	// Addresses under which tasks reach masters, in the order in which runners try them.
-	// `public_url` when empty.
+	// Addresses under which tasks reach the masters. Runners try them in this order. By
+	// default `public_url`.
 	TaskURLs []string `yaml:"task_urls"`
-	// Address of a second listener, host:port, for the pages of notebooks and TensorBoards:
-	// they need an origin of their own ([the proxy](../proxy.md)). Without it and without
-	// `tasks_domain` these pages cannot be opened in a browser.
+	// Address of a second listener, host:port, for the pages of notebooks and TensorBoards,
+	// which need another origin than the API ([the proxy](../proxy.md)). Without this key and
+	// without `tasks_domain` browsers cannot open these pages.
 	TasksListen string `yaml:"tasks_listen"`
-	// Address under which browsers reach `tasks_listen`. The host of `public_url` with the
-	// port of `tasks_listen` when empty; to be given where another server ends TLS in front
-	// of the master.
+	// Address under which browsers reach `tasks_listen`. By default the host of `public_url`
+	// with the port of `tasks_listen`. Set this key if another server ends TLS in front of the
+	// master.
 	TasksURL string `yaml:"tasks_url"`
-	// Domain in which each task gets a host name, such as `tasks.example.com` or
-	// `tasks.example.com:8443`. `*.<domain>` must lead to the master.
+	// Domain in which each task has a host name, such as `tasks.example.com` or
+	// `tasks.example.com:8443`. The DNS name `*.<domain>` must resolve to the master.
 	TasksDomain string `yaml:"tasks_domain"`
 	// Address of the PostgreSQL database, `postgres://user:password@host:5432/detent`. Required.
 	Database string `yaml:"database"`
-	// Connections to PostgreSQL that requests share.
+	// Size of the pool of connections to PostgreSQL.
 	DatabaseConns int `yaml:"database_conns"`
-	// Name of the cluster, as people see it.
+	// Name of the cluster that users see.
 	ClusterName string `yaml:"cluster_name"`
-	// Service under which the masters are registered. Runners follow it to any healthy
-	// master, so that a task outlives the master that started it.
+	// Service name that the masters register. Runners look up healthy masters under this name,
+	// so a task continues when the master that started it ends.
 	ServiceName string `yaml:"service_name"`
-	// Least level that is logged: trace, debug, info, warning or error.
+	// Lowest level of log lines: trace, debug, info, warning or error.
 	LogLevel string `yaml:"log_level"`
 	// TLS of the master itself ([TLS](tls.md)).
 	TLS TLSConfig `yaml:"tls"`
 	// Where users may sign in with an empty password: loopback, always or never.
 	BlankPasswords string `yaml:"blank_passwords"`
-	// Allow pools with `driver: raw_exec` on a master that listens beyond loopback. Under
-	// raw_exec a task can read the secrets of every other task on its node.
+	// Allow pools with `driver: raw_exec` on a master that listens on an address other than
+	// loopback. Under raw_exec a task can read the secrets of every other task on its node.
 	SharedRawExec bool `yaml:"shared_raw_exec"`
 
-	// Further host names under which the master is called, beside its machine's and that of
-	// `public_url`; `*.example.com` for all of a domain. Requests for other hosts are rejected.
+	// Further host names of the master, in addition to the name of its machine and the host of
+	// `public_url`; `*.example.com` stands for every host of a domain. The master rejects
+	// requests for other hosts.
 	Hosts []string `yaml:"hosts"`
-	// Addresses or networks of the proxies in front of the master. Their X-Forwarded-For is
-	// believed ([security](security.md)).
+	// Addresses or networks of the proxies in front of the master. The master trusts their
+	// X-Forwarded-For header ([security](security.md)).
 	TrustedProxies []string `yaml:"trusted_proxies"`
-	// Connections of clients.
+	// Limits for connections of clients.
 	Connections ConnectionsConfig `yaml:"connections"`
-	// Password of the user admin until the user sets another, at least 8 characters.
+	// Password of the user admin until somebody changes it, at least 8 characters.
 	InitialPassword string `yaml:"initial_password"`
-	// Folders below which the master reads checkpoints for downloads. The folder of
-	// `checkpoint_storage` when empty.
+	// Folders from which the master may read checkpoints for downloads. By default the folder
+	// of `checkpoint_storage`.
 	CheckpointRoots []string `yaml:"checkpoint_roots"`
-	// Addresses of stores like S3 from which the master reads checkpoints for downloads, with
-	// the keys in the experiment's configuration, beside AWS and the `endpoint_url` of
-	// `checkpoint_storage`.
+	// Addresses of S3-compatible stores from which the master may read checkpoints for
+	// downloads, with the keys in the experiment's configuration. AWS and the `endpoint_url`
+	// of `checkpoint_storage` are always allowed.
 	CheckpointEndpoints []string `yaml:"checkpoint_endpoints"`
-	// Disk space for request bodies while they arrive.
+	// Disk space for the bodies of requests while the master receives them.
 	Spool SpoolConfig `yaml:"spool"`
 
-	// How the master reaches Nomad.
+	// Connection to Nomad.
 	Nomad NomadConfig `yaml:"nomad"`
-	// How the master reaches Consul. Without an address the master uses Nomad's own services.
+	// Connection to Consul. Without an address the master uses Nomad's own services.
 	Consul ConsulConfig `yaml:"consul"`
-	// How the master reaches Vault, which issues credentials for checkpoints in S3
+	// Connection to Vault, which issues credentials for checkpoints in S3
 	// ([storage](../storage.md)). Without an address no credentials are issued.
 	Vault VaultConfig `yaml:"vault"`
-	// The resource pools. One pool of CPU slots on all nodes when empty.
+	// The resource pools. By default one pool of CPU slots on all nodes.
 	Pools []PoolConfig `yaml:"resource_pools"`
 
-	// How tasks sign in to S3 with the identity that Nomad gives them, where the store itself
-	// trusts Nomad ([storage](../storage.md)).
+	// How tasks sign in to S3 with their Nomad workload identity, if the store trusts Nomad
+	// ([storage](../storage.md)).
 	WebIdentity WebIdentityConfig `yaml:"web_identity"`
-	// Region of S3, for tasks and for the master. us-east-1 where nothing else says one.
+	// Region of S3, for tasks and for the master. The default is us-east-1, unless the
+	// environment names a region.
 	S3Region string `yaml:"s3_region"`
 
-	// Pool of tasks with slots that name none. The first pool when empty.
+	// Pool of tasks that have slots and name no pool. By default the first pool.
 	DefaultComputePool string `yaml:"default_compute_resource_pool"`
-	// Pool of tasks without slots that name none. The compute default when empty.
+	// Pool of tasks that have no slots and name no pool. By default
+	// `default_compute_resource_pool`.
 	DefaultAuxPool string `yaml:"default_aux_resource_pool"`
 
-	// Storage of experiments that name none, as in an experiment's configuration
-	// ([checkpoint storage](../storage.md)).
+	// Checkpoint storage of experiments that name none, in the form of an experiment's
+	// configuration ([checkpoint storage](../storage.md)).
 	CheckpointStorage any `yaml:"checkpoint_storage"`
-	// Values under the configuration of every task ([containers](containers.md)).
+	// Defaults for the configuration of every task ([containers](containers.md)).
 	TaskContainerDefaults any `yaml:"task_container_defaults"`
 
-	// Path of the Python that tasks under raw_exec find as `python3`, where their pool names
-	// none.
+	// Path of the Python that tasks under raw_exec find as `python3`, if their pool sets none.
 	Python string `yaml:"python"`
 
-	// Path of the det-runner that tasks fetch. The one beside det-master when empty.
+	// Path of the det-runner that tasks fetch. By default the file beside det-master.
 	RunnerPath string `yaml:"runner_path"`
-	// Path of the `det` that tasks fetch. The one beside det-runner when empty.
+	// Path of the `det` that tasks fetch. By default the file beside det-runner.
 	DetPath string `yaml:"det_path"`
-	// Folder of the Python package that tasks fetch. The folder `harness` beside det-master
-	// when empty.
+	// Folder of the Python package that tasks fetch. By default the folder `harness` beside
+	// det-master.
 	HarnessPath string `yaml:"harness_path"`
 
-	// Time after which a node that lost Nomad ends its tasks. It must exceed Nomad's heartbeat
-	// interval.
+	// Time after which a node that cannot reach Nomad's servers ends its tasks. It must exceed
+	// Nomad's heartbeat interval.
 	StopAfter Duration `yaml:"stop_after"`
-	// Time that Nomad has to place a job, from the first try on.
+	// Time that Nomad has to place a job, counted from the first attempt to submit it.
 	PlaceTimeout Duration `yaml:"place_timeout"`
 	// Time that a node has to pull an image.
 	PullTimeout Duration `yaml:"pull_timeout"`
 
-	// An experiment avoids a node after so many of its attempts failed there in a row, while
-	// there is another node; 0 for never ([when things fail](../faults.md)).
+	// Number of failures in a row after which an experiment avoids a node, if there is another
+	// node; 0 for never ([when things fail](../faults.md)).
 	AvoidNodeAfter int `yaml:"avoid_node_after"`
 
-	// Seconds after which an unused notebook is ended, where its own configuration does not
-	// say; 0 for never.
+	// Seconds after which the master ends an unused notebook whose configuration has no
+	// `idle_timeout`; 0 for never.
 	NotebookTimeout int `yaml:"notebook_timeout"`
-	// Seconds after which an unused TensorBoard is ended, where its own configuration does
-	// not say; 0 for never.
+	// Seconds after which the master ends an unused TensorBoard whose configuration has no
+	// `idle_timeout`; 0 for never.
 	TensorboardTimeout int `yaml:"tensorboard_timeout"`
 }
 
@@ -148,15 +150,15 @@ type Config struct {
 type NomadConfig struct {
 	// Address of Nomad's API.
 	Address string `yaml:"address"`
-	// Token. Without one the master uses `NOMAD_TOKEN`, which Nomad gives to its own jobs.
+	// Token. By default `NOMAD_TOKEN`, which Nomad sets for its own jobs.
 	Token string `yaml:"token"`
-	// File with the token, which is read again when it changes.
+	// File with the token. The master reads it again when it changes.
 	TokenFile string `yaml:"token_file"`
 	// Region of Nomad.
 	Region string `yaml:"region"`
-	// Namespace in which the jobs of tasks are registered.
+	// Namespace of the tasks' jobs, for pools whose job names none.
 	Namespace string `yaml:"namespace"`
-	// Datacenters in which tasks may run, names or patterns with `*`.
+	// Datacenters in which tasks may run: names, or patterns with `*`.
 	Datacenters []string `yaml:"datacenters"`
 	// File with the certificate authority, PEM.
 	CAFile string `yaml:"ca_file"`
@@ -171,7 +173,7 @@ type NomadConfig struct {
 type ConsulConfig struct {
 	// Address of Consul's API.
 	Address string `yaml:"address"`
-	// Token. Without one the master uses `CONSUL_HTTP_TOKEN`.
+	// Token. By default `CONSUL_HTTP_TOKEN`.
 	Token string `yaml:"token"`
 	// File with the token.
 	TokenFile string `yaml:"token_file"`
@@ -181,49 +183,50 @@ type ConsulConfig struct {
 
 // PoolConfig is one resource pool.
 type PoolConfig struct {
-	// Name of the pool. Required, and different from the other pools'.
+	// Name of the pool. Required and unique.
 	Name string `yaml:"name"`
-	// Sentence that people read.
+	// Description for users.
 	Description string `yaml:"description"`
-	// Path of a file with a job in Nomad's HCL or JSON that the jobs of the pool's tasks begin
-	// with ([pools](pools.md)), relative to this file. It says what `driver`, `network_mode`,
-	// `node_pool`, `docker.user` and `docker.hard_memory_limit` say elsewhere.
+	// Path of a file with a Nomad job, in HCL or JSON, on which the jobs of the pool's tasks
+	// are based ([pools](pools.md)). A relative path starts at the folder of this
+	// configuration. `driver`, `network_mode`, `node_pool`, `docker.user` and
+	// `docker.hard_memory_limit` cannot be set beside it: the job has these settings.
 	Job string `yaml:"job"`
-	// Node pool of Nomad. `default` when empty.
+	// Node pool of Nomad. By default `default`.
 	NodePool string `yaml:"node_pool"`
 	// Task driver of Nomad: raw_exec, exec, docker or podman.
 	Driver string `yaml:"driver"`
 	// Network of tasks on one node: host, bridge, or the name of a network
-	// ([networks](containers.md#networks)). Tasks on several nodes use the host's.
+	// ([networks](containers.md#networks)). Tasks on several nodes use the node's network.
 	NetworkMode string `yaml:"network_mode"`
-	// What a slot is: cpu or device.
+	// Kind of slot: cpu or device.
 	Slots string `yaml:"slots"`
-	// Name of the devices in Nomad, such as `nvidia/gpu`, for `slots: device`.
+	// Name of the device in Nomad, such as `nvidia/gpu`, for `slots: device`.
 	Device string `yaml:"device"`
-	// Cores that a slot holds.
+	// Number of cores of a slot.
 	CoresPerSlot int `yaml:"cores_per_slot"`
-	// Memory that a slot holds. 1024 for CPU slots; devices share the memory of their node
-	// when empty.
+	// Memory of a slot in MB. By default 1024 for CPU slots, and an equal part of the node's
+	// memory for devices.
 	MemoryMBPerSlot int `yaml:"memory_mb_per_slot"`
-	// Greatest number of slots on a node; 0 for no limit.
+	// Maximum number of slots on a node; 0 for no limit.
 	MaxSlotsPerNode int `yaml:"max_slots_per_node"`
-	// Number of CPU slots on every node, whatever its size; 0 to cut nodes by size.
+	// Number of CPU slots on every node, whatever its size; 0 to compute it from the node's
+	// cores and memory.
 	SlotsPerNode int `yaml:"slots_per_node"`
-	// Greatest number of tasks without slots on a node.
+	// Maximum number of tasks without slots on a node.
 	MaxAux int `yaml:"max_aux_containers_per_agent"`
-	// Memory of a task without slots.
+	// Memory of a task without slots, in MB.
 	AuxMemoryMB int `yaml:"aux_memory_mb"`
 	// Path of the Python that tasks find as `python3`, on every node.
 	Python string `yaml:"python"`
-	// Let a more important request preempt a less important one.
+	// Allow a job to preempt jobs of lower priority.
 	Preemption bool `yaml:"preemption"`
-	// Priority of what names none, 1 (first) to 99.
+	// Priority of jobs that name none, 1 (first) to 99 (last).
 	Priority int `yaml:"default_priority"`
 
-	// Values under the configuration of the pool's tasks, over the cluster's.
+	// Defaults for the configuration of the pool's tasks. They override those of the cluster.
 	TaskContainerDefaults any `yaml:"task_container_defaults"`
-	// What tasks in images may ask of their nodes, for `driver: docker`
-	// ([containers](containers.md)).
+	// Limits for tasks in images, for `driver: docker` ([containers](containers.md)).
 	Docker DockerConfig `yaml:"docker"`
 }
 

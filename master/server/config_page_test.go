@@ -22,15 +22,15 @@ func TestConfigurationPage(t *testing.T) {
 	p := page{said: comments(t)}
 	p.line("# The master's configuration\n")
 	p.line("<!-- Made from the comments in master/server by go test ./master/server -run Page -rewrite; change it there. -->\n")
-	p.line("`det-master serve --config FILE [--set key=value …]` reads the file, which is YAML; then the environment; then `--set`. The later wins. " +
-		"A wrong key or value stops the start, and all of a file that is wrong is said at once, with line and column; `det-master check-config --config FILE` finds it before.\n")
-	p.line("A key's variable is `DETENT_` and the key in capitals, dots as underscores: `nomad.address` is `DETENT_NOMAD_ADDRESS`. " +
-		"Lists of words are separated by commas there; other lists and sections are YAML. `det master config` shows what a master runs with, without its secrets.\n")
-	p.line("Under the Nomad job `nomad/master.nomad.hcl` the environment sets some keys, and what the file says of them has no effect: " +
+	p.line("`det-master serve --config FILE [--set key=value …]` reads the YAML file, then the environment, then `--set`; a later source overrides an earlier one. " +
+		"A wrong key or value stops the start; the message lists all errors of the file, with line and column. `det-master check-config --config FILE` checks the file without a start.\n")
+	p.line("The environment variable of a key is `DETENT_` and the key in capitals, with underscores in place of dots: `DETENT_NOMAD_ADDRESS` sets `nomad.address`. " +
+		"The words of a list are separated by commas; other lists and sections are YAML. `det master config` prints the configuration of a running master, without its secrets.\n")
+	p.line("Under the Nomad job `nomad/master.nomad.hcl` the environment sets some keys, and the file cannot change them: " +
 		"`database` (the secret `dsn`), `listen` and `tasks_listen` (`-var port`, `-var tasks_port`), `nomad.address`, `.namespace`, `.region` and `.token_file` " +
 		"(`-var nomad_addr`, `namespace`, `region`), `consul.address` (`-var consul_addr`), `spool.folder`, and `cluster_name` (`-var cluster`), `public_url`, `service_name` (with `count`) and `tls` " +
-		"where the job's variables say them.\n")
-	p.line("`DETENT_BINARY`, which the job file uses for itself, is no key.\n")
+		"if the job's variables set them.\n")
+	p.line("`DETENT_BINARY` is a variable of the job file and not a key.\n")
 	cfg := Defaults()
 	cfg.Database = ""
 	cfg.fill()

@@ -11,12 +11,12 @@ import (
 
 // ConnectionsConfig bounds the connections of clients.
 type ConnectionsConfig struct {
-	// Connections that are open at once, on all listeners together. An eighth is kept for
-	// loopback and `trusted_proxies`. Lower where the process may not open as many files.
+	// Maximum number of open connections, on all listeners together. An eighth is reserved for
+	// loopback and `trusted_proxies`. The limit is lower if the process may open fewer files.
 	Max int `yaml:"max"`
-	// Connections that are open at once from one address, or one IPv6 network (/64), while
-	// there is room: fewer, but at least 64, while many are open. Loopback and
-	// `trusted_proxies` may have more.
+	// Maximum number of open connections from one address, or from one IPv6 network (/64). The
+	// limit falls, to no less than 64, while many connections are open. Loopback and
+	// `trusted_proxies` have no such limit.
 	MaxPerAddress int `yaml:"max_per_address"`
 }
 

@@ -14,32 +14,33 @@ import (
 
 // DockerConfig is what a pool with the docker driver allows and adds.
 type DockerConfig struct {
-	// Folders that tasks may mount: a path, or all below one (`/data/*`).
+	// Folders that tasks may mount: a path, or all paths below a folder (`/data/*`).
 	HostPaths []string `yaml:"allowed_host_paths"`
-	// Device files that tasks may use: a path, or all below one.
+	// Device files that tasks may use: a path, or all paths below a folder.
 	Devices []string `yaml:"allowed_devices"`
-	// Capabilities of Linux that tasks may add.
+	// Linux capabilities that tasks may add.
 	Capabilities []string `yaml:"allowed_capabilities"`
-	// Account, uid:gid, of tasks whose owner is linked to none. The image's own when empty.
+	// Account, uid:gid, of tasks whose owner is not linked to an account. By default the
+	// account that the image names.
 	User string `yaml:"user"`
-	// Limit a task to its memory. Without it the memory is what the task is sure of.
+	// Limit a task to its memory. By default a task may use more memory while the node has it.
 	HardMemory bool `yaml:"hard_memory_limit"`
-	// Credentials for images of tasks that bring none.
+	// Registry credentials for images of tasks that bring none.
 	Registry RegistryAuthConfig `yaml:"registry_auth"`
-	// Let tasks look up the names of a cloud's metadata server.
+	// Allow tasks to resolve the host names of a cloud's metadata server.
 	CloudMetadata bool `yaml:"cloud_metadata"`
 }
 
 // RegistryAuthConfig says where Nomad finds the username and the password of a
 // registry.
 type RegistryAuthConfig struct {
-	// Path of the variable in Nomad with `username` and `password`.
+	// Path of the Nomad variable with `username` and `password`.
 	Variable string `yaml:"nomad_variable"`
-	// Path of the secret in Vault with `username` and `password`.
+	// Path of the Vault secret with `username` and `password`.
 	VaultPath string `yaml:"vault_path"`
-	// Version of Vault's secrets engine: kv or kv_v2.
+	// Version of the Vault secrets engine: kv or kv_v2.
 	VaultEngine string `yaml:"vault_engine"`
-	// Role in Vault with which jobs read the secret.
+	// Vault role with which jobs read the secret.
 	VaultRole string `yaml:"vault_role"`
 	// Host name of the registry.
 	Server string `yaml:"server"`

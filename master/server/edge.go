@@ -22,9 +22,10 @@ const shortestPassword = 8
 
 // SpoolConfig says where request bodies lie while they arrive.
 type SpoolConfig struct {
-	// Folder on a disk, not in memory. The system's temporary folder when empty.
+	// Folder on a disk, not in memory. By default the system's temporary folder.
 	Folder string `yaml:"folder"`
-	// Megabytes for all requests together. One request gets a quarter of it at most, and a user a share of what is free.
+	// Megabytes for all requests together. One request may use a quarter of them, and a user a
+	// share of the free ones.
 	MaxMB int `yaml:"max_mb"`
 }
 

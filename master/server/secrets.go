@@ -22,7 +22,7 @@ import (
 type VaultConfig struct {
 	// Address of Vault's API.
 	Address string `yaml:"address"`
-	// Namespace of Vault.
+	// Vault namespace.
 	Namespace string `yaml:"namespace"`
 	// File with the certificate authority, PEM.
 	CAFile string `yaml:"ca_file"`
@@ -30,34 +30,34 @@ type VaultConfig struct {
 	Token string `yaml:"token"`
 	// File with the token.
 	TokenFile string `yaml:"token_file"`
-	// File with the master's workload identity, by which the master signs in.
+	// File with the master's workload identity, with which the master signs in.
 	JWTFile string `yaml:"jwt_file"`
-	// Path of the auth method by which Nomad's identities sign in.
+	// Path of the auth method for Nomad's workload identities.
 	AuthPath string `yaml:"auth_path"`
-	// Role with which the master signs in.
+	// Vault role with which the master signs in.
 	AuthRole string `yaml:"auth_role"`
-	// Role with which tasks sign in.
+	// Vault role with which tasks sign in.
 	TaskRole string `yaml:"task_role"`
-	// Path of the secrets engine for AWS.
+	// Path of the AWS secrets engine.
 	AWSPath string `yaml:"aws_path"`
-	// Role in AWS that Vault assumes for tasks.
+	// AWS role that Vault assumes for tasks.
 	RoleARN string `yaml:"role_arn"`
-	// Role of the secrets engine with which the master reads checkpoints that people download.
+	// Role of the AWS secrets engine with which the master reads checkpoints for downloads.
 	ReaderRole string `yaml:"reader_role"`
-	// Life of credentials, 15m to 12h.
+	// Lifetime of credentials, 15m to 12h.
 	TTL Duration `yaml:"ttl"`
-	// Remove from Vault the entity of each job that signed in.
+	// Remove the Vault entities of jobs that have ended.
 	RemoveEntities bool `yaml:"remove_entities"`
 }
 
 // WebIdentityConfig lets tasks sign in to S3 by the identities that Nomad gives
 // them, where the store itself trusts Nomad.
 type WebIdentityConfig struct {
-	// Role in AWS that tasks assume.
+	// AWS role that tasks assume.
 	RoleARN string `yaml:"role_arn"`
-	// Audience of the identities.
+	// Audience of the workload identities.
 	Audience string `yaml:"audience"`
-	// Address of the store's STS, where it is not AWS.
+	// Address of the store's STS, if the store is not AWS.
 	STSEndpoint string `yaml:"sts_endpoint"`
 }
 

@@ -14,12 +14,12 @@ import (
 // TLSConfig is how the master itself is reached by TLS. Without a certificate it
 // speaks plain HTTP, for one machine, or behind something that speaks TLS for it.
 type TLSConfig struct {
-	// File with the master's certificate and those of intermediate authorities, PEM. It is
-	// read again when it changes.
+	// File with the master's certificate and intermediate certificates, PEM. The master reads
+	// it again when it changes.
 	CertFile string `yaml:"cert_file"`
 	// File with the key, PEM.
 	KeyFile string `yaml:"key_file"`
-	// File with a private certificate authority that tasks are to trust, PEM.
+	// File with a private certificate authority that tasks should trust, PEM.
 	CAFile string `yaml:"ca_file"`
 }
 
