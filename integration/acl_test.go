@@ -18,8 +18,8 @@ import (
 )
 
 // guarded says whether every cluster has access control on, in Nomad and in
-// Consul, with the policies that operators are told to use: every story is to be
-// the same then.
+// Consul, with the policies that operators are told to use: every test is to
+// pass then too.
 func guarded() bool { return os.Getenv("DETENT_INTEGRATION_ACL") == "1" }
 
 // authorize lets a test look into the cluster's servers.

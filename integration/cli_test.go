@@ -81,7 +81,7 @@ func TestEveryVerb(t *testing.T) {
 	t.Run("read", func(t *testing.T) { w.read(t, id) })
 	t.Run("templates", func(t *testing.T) { w.templates(t) })
 	t.Run("checkpoints", func(t *testing.T) { w.checkpoints(t, id) })
-	t.Run("visited", func(t *testing.T) { w.visited(t, id) })
+	t.Run("interactive", func(t *testing.T) { w.interactive(t, id) })
 	t.Run("change", func(t *testing.T) { w.change(t, id) })
 	t.Run("steer", func(t *testing.T) { w.steer(t) })
 	t.Run("commands", func(t *testing.T) { w.commands(t) })
@@ -173,7 +173,7 @@ func (w *typist) users(t *testing.T) {
 	if _, _, code := w.try(t, "", "master", "orphans"); code == 0 {
 		t.Error("ida, who is no admin, sees orphans")
 	}
-	eventually(t, "agent disable, with what other stories have left there at its end", func() (bool, error) {
+	eventually(t, "agent disable, with what other tests have left there at its end", func() (bool, error) {
 		out := admin.det(t, "agent", "disable", "integration", "--drain")
 		return strings.Contains(out, "No tasks in progress"), errors.New(out)
 	})
@@ -468,8 +468,8 @@ func (w *typist) commands(t *testing.T) {
 	w.det(t, "command", "logs", id)
 }
 
-// visited starts one of each kind that people visit, without waiting for it.
-func (w *typist) visited(t *testing.T, experiment string) {
+// interactive starts one of each kind that users open, without waiting for it.
+func (w *typist) interactive(t *testing.T, experiment string) {
 	for noun, args := range map[string][]string{"notebook": nil, "shell": nil, "tensorboard": {experiment}} {
 		out := w.det(t, append([]string{noun, "start", "--detach", "--config", "resources.slots=0"}, args...)...)
 		id := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`).FindString(out)

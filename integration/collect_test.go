@@ -79,7 +79,7 @@ func (r *rig) rest(t testing.TB, id int) (list []v1.Collection) {
 	return list
 }
 
-// TestFilesGo is the story of checkpoints that are kept and of those that are not, with Determined's own client.
+// TestFilesGo: some checkpoints are kept and others removed, with Determined's own client.
 func TestFilesGo(t *testing.T) {
 	r := start(t)
 	u := r.person(t, "determined", "")

@@ -1,4 +1,4 @@
-// Package integration holds the stories that Detent promises, told on real
+// Package integration holds the end-to-end tests of what Detent promises, on real
 // servers: PostgreSQL, Consul, Nomad, the master as a Nomad job, tasks as
 // processes, and other people's clients.
 //

@@ -110,7 +110,7 @@ func startDocker(t *testing.T) *inContainers {
 	return d
 }
 
-// images makes those that the stories use: one with a shell, and one without
+// images makes those that the tests use: one with a shell, and one without
 // anything but Python, with an entrypoint that is nothing and a user of its own.
 func (d *inContainers) images(t *testing.T) {
 	t.Helper()

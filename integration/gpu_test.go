@@ -206,7 +206,7 @@ func TestGPUs(t *testing.T) {
 	g := startGPUs(t)
 	g.offers(t, 4)
 	for name, story := range map[string]func(*gpuNode, *testing.T){
-		"exactly those that were given": (*gpuNode).areGiven, "a sick one": (*gpuNode).fallSick,
+		"exactly those that were given": (*gpuNode).areGiven, "an unhealthy one": (*gpuNode).fallUnhealthy,
 		"one that fails its trial": (*gpuNode).failTheirTrial, "on Nomad's pages": (*gpuNode).onNomadsPages, "somebody else's": (*gpuNode).areSomebodyElses,
 	} {
 		t.Run(name, func(t *testing.T) { story(g, t) })
@@ -264,20 +264,20 @@ func (g *gpuNode) areGiven(t *testing.T) {
 	g.waitState(t, third, v1.ExperimentStateCompleted)
 }
 
-// fallSick: a sick one leaves the pool, with its reason wherever people look, while
+// fallUnhealthy: an unhealthy one leaves the pool, with its reason wherever people look, while
 // what runs on it goes on; and it comes back.
-func (g *gpuNode) fallSick(t *testing.T) {
+func (g *gpuNode) fallUnhealthy(t *testing.T) {
 	running := g.train(t, "running", 1)
 	held := g.sees(t, running)[0]
-	sick := slices.IndexFunc(g.state.GPUs, func(x simulated.GPU) bool { return x.ID != held })
-	id := g.id(sick)
+	unhealthy := slices.IndexFunc(g.state.GPUs, func(x simulated.GPU) bool { return x.ID != held })
+	id := g.id(unhealthy)
 	g.write(t, func(all []simulated.GPU) {
 		for i := range all {
 			if all[i].ID == id {
 				all[i].Uncorrected = 3
 			}
 			if all[i].ID == held {
-				all[i].Sick = "its fan has stopped"
+				all[i].Unhealthy = "its fan has stopped"
 			}
 		}
 	})
@@ -307,7 +307,7 @@ func (g *gpuNode) fallSick(t *testing.T) {
 		t.Errorf("three GPUs beside %s are %v", held, got)
 	}
 	if e, err := g.client.Experiment(t.Context(), running); err != nil || e.Experiment.State != v1.ExperimentStateRunning {
-		t.Errorf("what ran on a sick GPU is %s, %v", e.Experiment.State, err)
+		t.Errorf("what ran on an unhealthy GPU is %s, %v", e.Experiment.State, err)
 	}
 	g.end(t, "running")
 	g.end(t, "waiting")

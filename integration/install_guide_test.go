@@ -454,8 +454,8 @@ func (n *newcomer) secretID(t *testing.T) string {
 	return all[len(all)-1][1]
 }
 
-// people is a client of the master at its node's address.
-func (n *newcomer) people(t *testing.T) *client.Client {
+// newClient is a client of the master at its node's address.
+func (n *newcomer) newClient(t *testing.T) *client.Client {
 	t.Helper()
 	c, err := client.New(client.Options{Master: fmt.Sprintf("http://%s:%d", n.address, n.port)})
 	if err != nil {
@@ -474,7 +474,7 @@ func (n *newcomer) blankPasswordsAreRefused(t *testing.T) {
 		t.Error("the master listens at a loopback address, where blank passwords are accepted: nothing is shown")
 	}
 	for _, user := range []string{"admin", "determined"} {
-		_, err := n.people(t).Login(t.Context(), user, "")
+		_, err := n.newClient(t).Login(t.Context(), user, "")
 		if err == nil || !strings.Contains(err.Error(), "loopback address") || !strings.Contains(err.Error(), "det user change-password "+user) ||
 			!strings.Contains(err.Error(), "initial_password") {
 			t.Errorf("%s signs in with a blank password: %v", user, err)
@@ -489,7 +489,7 @@ func (n *newcomer) blankPasswordsAreRefused(t *testing.T) {
 // hasRun: the first experiment is complete, and it is alice's, on the cluster of master.yaml.
 func (n *newcomer) hasRun(t *testing.T) {
 	t.Helper()
-	n.client = n.people(t)
+	n.client = n.newClient(t)
 	n.MasterURL = n.client.Master()
 	if _, err := n.client.Login(t.Context(), "alice", alicesPassword); err != nil {
 		t.Fatal(err)
@@ -509,7 +509,7 @@ func (n *newcomer) hasRun(t *testing.T) {
 	if m.ClusterName != "vision" {
 		t.Errorf("the cluster is called %q, and master.yaml says vision", m.ClusterName)
 	}
-	if _, err := n.people(t).Login(t.Context(), "determined", ""); err == nil {
+	if _, err := n.newClient(t).Login(t.Context(), "determined", ""); err == nil {
 		t.Error("the deactivated user determined signs in")
 	}
 }
@@ -517,19 +517,19 @@ func (n *newcomer) hasRun(t *testing.T) {
 // passwordsStay: a master that starts again leaves the changed password alone.
 func (n *newcomer) passwordsStay(t *testing.T) {
 	t.Helper()
-	before, err := n.people(t).MasterInfo(t.Context())
+	before, err := n.newClient(t).MasterInfo(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	n.run(t, "the master starts again", "nomad job restart -yes -verbose det-master")
 	eventually(t, "another process is the master", func() (bool, error) {
-		now, err := n.people(t).MasterInfo(t.Context())
+		now, err := n.newClient(t).MasterInfo(t.Context())
 		return err == nil && now.MasterID != before.MasterID, err
 	})
-	if _, err := n.people(t).Login(t.Context(), "admin", newPassword); err != nil {
+	if _, err := n.newClient(t).Login(t.Context(), "admin", newPassword); err != nil {
 		t.Errorf("after a start the changed password is refused: %v", err)
 	}
-	if _, err := n.people(t).Login(t.Context(), "admin", firstPassword); err == nil {
+	if _, err := n.newClient(t).Login(t.Context(), "admin", firstPassword); err == nil {
 		t.Error("after a start the initial password is good again")
 	}
 }
@@ -538,7 +538,7 @@ func (n *newcomer) passwordsStay(t *testing.T) {
 func (n *newcomer) startsUnderExec(t *testing.T, block string) {
 	t.Helper()
 	n.run(t, "the master with the driver exec", strings.Replace(block, "nomad job run ", "nomad job run -var driver=exec ", 1))
-	if _, err := n.people(t).Login(t.Context(), "admin", newPassword); err != nil {
+	if _, err := n.newClient(t).Login(t.Context(), "admin", newPassword); err != nil {
 		t.Errorf("with the driver exec: %v", err)
 	}
 }

@@ -82,7 +82,7 @@ func TestReadmeDemo(t *testing.T) {
 }
 
 // TestReadmeCommands runs the second block as it stands, but for the master's port,
-// and starts what else people start on a fresh cluster: a notebook and a TensorBoard.
+// and starts what else users start on a fresh cluster: a notebook and a TensorBoard.
 func TestReadmeCommands(t *testing.T) {
 	c := newCheckout(t)
 	blocks := fencedBlocks(t, filepath.Join(c.root, "README.md"))
@@ -103,16 +103,16 @@ func TestReadmeCommands(t *testing.T) {
 		{"tensorboard start 1 --no-browser", "/", "TensorBoard"},
 	} {
 		id := started(t, c.run(t, master+"bin/det "+start.command))
-		people, err := client.New(client.Options{Master: fmt.Sprintf("http://127.0.0.1:%d", port)})
+		user, err := client.New(client.Options{Master: fmt.Sprintf("http://127.0.0.1:%d", port)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := people.Login(t.Context(), "determined", ""); err != nil {
+		if _, err := user.Login(t.Context(), "determined", ""); err != nil {
 			t.Fatal(err)
 		}
 		r := &rig{root: c.root}
 		r.MasterURL = fmt.Sprintf("http://127.0.0.1:%d", port)
-		if code, body := r.page(t, people, "/proxy/"+id+start.path); code != 200 || !strings.Contains(body, start.page) {
+		if code, body := r.page(t, user, "/proxy/"+id+start.path); code != 200 || !strings.Contains(body, start.page) {
 			t.Errorf("%s: %d %.300s", start.command, code, body)
 		}
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/detent-ml/detent/nomad/servers"
 )
 
-// patience is how long a story may wait for one thing to happen, on a slow and
+// patience is how long a test may wait for one thing to happen, on a slow and
 // busy machine. Nothing is measured by it.
 const patience = 3 * time.Minute
 

@@ -24,7 +24,7 @@ import (
 	"github.com/detent-ml/detent/nomad/local"
 )
 
-// keyLife is how long credentials live in these stories: STS gives none out for less than a quarter of
+// keyLife is how long credentials live in these tests: STS gives none out for less than a quarter of
 // an hour, so a gate stands before the store that ends them sooner.
 const keyLife = 12 * time.Second
 

@@ -19,7 +19,7 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// TestCheckpointsInS3 is the story of checkpoints in a bucket, with credentials that Vault gives out.
+// TestCheckpointsInS3 keeps checkpoints in a bucket, with credentials that Vault gives out.
 func TestCheckpointsInS3(t *testing.T) {
 	t.Parallel()
 	r := startS3(t)

@@ -46,7 +46,7 @@ with core.init() as context:
 `
 
 // TestUI lets a real browser use the pages of the real master: webui/test/browser.mjs
-// has the stories.
+// has the tests.
 func TestUI(t *testing.T) {
 	node, chromium := uiTools(t)
 	r := start(t)
@@ -71,7 +71,7 @@ func TestUI(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	r.uiStories(t, out, in)
+	r.uiTests(t, out, in)
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("the browser: %v; pictures of what failed are in %s", err, shots)
 	}
@@ -101,7 +101,7 @@ func uiTools(t *testing.T) (node, chromium string) {
 	return node, chromium
 }
 
-// uiShots is a folder that stays when a story has failed.
+// uiShots is a folder that stays when a test has failed.
 func uiShots(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "detent-ui-")
@@ -118,7 +118,7 @@ func uiShots(t *testing.T) string {
 	return dir
 }
 
-// uiWorld submits what the stories are about.
+// uiWorld submits what the browser's tests look at.
 func (r *rig) uiWorld(t *testing.T) map[string]any {
 	t.Helper()
 	config := func(name, more string) string {
@@ -174,8 +174,8 @@ func (r *rig) uiNotebook(t *testing.T) {
 	})
 }
 
-// uiStories passes on what the browser's side says, and does what it asks for.
-func (r *rig) uiStories(t *testing.T, out io.Reader, in io.WriteCloser) {
+// uiTests passes on what the browser's side says, and does what it asks for.
+func (r *rig) uiTests(t *testing.T, out io.Reader, in io.WriteCloser) {
 	t.Helper()
 	defer in.Close()
 	for lines := bufio.NewScanner(out); lines.Scan(); {

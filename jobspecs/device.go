@@ -10,7 +10,7 @@ import (
 
 // Devices are asked for by their ids. Which ones a member gets is decided before
 // its job is made: the scheduler knows what else is promised, and its rows, its
-// tables and the program's own picture all name the same devices. Nomad holds the
+// tables and the program's own list all name the same devices. Nomad holds the
 // constraint against each instance, so it gives exactly these or, when somebody
 // else was faster, none: then the job waits, and is placed elsewhere.
 

@@ -2,7 +2,7 @@
 //
 // Render is pure: the same Task gives the same job, and a job holds nothing that
 // is not in its Task. Task (task.go) is what the control loop knows; job.go makes
-// the job and its groups, task.go the processes in them, words.go what people
+// the job and its groups, task.go the processes in them, words.go what users
 // read in Nomad's own UI. What a person typed reaches Nomad only through
 // words.go, which takes its power to be Markdown or an interpolation from it.
 //

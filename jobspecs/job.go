@@ -12,7 +12,7 @@ import (
 )
 
 // Names of the metadata by which a job is known as ours, and as whose. The rest
-// of it is for people.
+// of it is for users.
 const (
 	MetaCluster    = "det_cluster"
 	MetaAllocation = "det_allocation"

@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// Limits on what people typed, in characters, once it is made plain.
+// Limits on what users typed, in characters, once it is made plain.
 const (
 	maxTitle = 80
 	maxMeta  = 256
@@ -63,7 +63,7 @@ func markdown(s string) string {
 	return b.String()
 }
 
-// what names a task for people: "experiment 12 trial 34".
+// what names a task for users: "experiment 12 trial 34".
 func (t *Task) what() string {
 	switch {
 	case t.ExperimentID > 0 && t.TrialID > 0:

@@ -89,8 +89,8 @@ type Config struct {
 	DetPath    string // det, for /cli/<sha256>/<os>-<arch>; "" where tasks get none
 	HarnessDir string // the Python package, served to tasks as a wheel or tree
 	Pages      fs.FS  // what browsers are shown; without index.html there are no pages
-	// Visits passes people on to notebooks, TensorBoards and shells; nil where nobody is.
-	Visits *proxy.Proxy
+	// Proxy passes users on to notebooks, TensorBoards and shells; nil where nobody is.
+	Proxy *proxy.Proxy
 	// Bucket opens the object storage of an experiment for reading; nil where the
 	// master reads none.
 	Bucket func(ctx context.Context, storage expconf.CheckpointStorage) (Bucket, error)

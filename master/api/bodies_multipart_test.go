@@ -93,7 +93,7 @@ func (c chunks) Write(p []byte) (int, error) {
 
 // What a person uploads to a notebook arrives there whole.
 func TestUploadsThroughTheProxyArriveWhole(t *testing.T) {
-	v := newVisitRig(t)
+	v := newProxyRig(t)
 	p := v.open("determined", "notebooks")
 	me := v.user("determined")
 	content := bytes.Repeat([]byte("0123456789abcdef"), 600<<10/16)

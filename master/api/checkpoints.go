@@ -55,7 +55,7 @@ func (a *API) reportCheckpoint(ctx context.Context, c *call, k *v1.Checkpoint) (
 }
 
 // stepsOf reads how far the training had come: the harness puts it into what
-// people note about a checkpoint.
+// users note about a checkpoint.
 func stepsOf(metadata v1.Struct) (int, error) {
 	var m struct {
 		Steps *json.Number `json:"steps_completed"`
@@ -126,12 +126,12 @@ func (a *API) checkpoint(ctx context.Context, c *call, k store.Checkpoint, _ *v1
 	if err != nil {
 		return nil, err
 	}
-	removals, err := a.db.Freeings(ctx, k.UUID)
+	removals, err := a.db.CheckpointRemovals(ctx, k.UUID)
 	w.Removals = wireRemovals(removals)
 	return &v1.GetCheckpointResponse{Checkpoint: w}, err
 }
 
-// setCheckpointMetadata replaces what people noted about a checkpoint. What the
+// setCheckpointMetadata replaces what users noted about a checkpoint. What the
 // platform needs to know of it, its steps, stays.
 func (a *API) setCheckpointMetadata(ctx context.Context, c *call, k store.Checkpoint, req *v1.PostCheckpointMetadataRequest) (*v1.PostCheckpointMetadataResponse, error) {
 	if req.Checkpoint == nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// storagePlace is what of a storage's configuration says where its folder is.
-type storagePlace struct {
+// storageFolder is what of a storage's configuration says where its folder is.
+type storageFolder struct {
 	Type          string  `json:"type"`
 	HostPath      string  `json:"host_path"`
 	StoragePath   *string `json:"storage_path"`
@@ -30,7 +30,7 @@ type storagePlace struct {
 }
 
 // folder is the storage's folder on this machine: a root, and the way from it.
-func (p storagePlace) folder() (root, sub string, err error) {
+func (p storageFolder) folder() (root, sub string, err error) {
 	switch p.Type {
 	case expconf.Directory:
 		return p.ContainerPath, ".", nil
@@ -59,7 +59,7 @@ type folderSource struct{ *os.Root }
 // storage is was said by whoever submitted the experiment or by its task, so the
 // master looks only below the folders that its operators named.
 func (a *API) openFolder(storage json.RawMessage, k store.Checkpoint) (checkpointSource, error) {
-	var place storagePlace
+	var place storageFolder
 	if err := json.Unmarshal(storage, &place); err != nil {
 		return nil, err
 	}

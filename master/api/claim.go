@@ -154,7 +154,7 @@ func (a *API) TakeExit(ctx context.Context, taskID, id string, rank int, req v1.
 			return err
 		}
 	}
-	if err := a.recordMatches(ctx, linePlace{task: taskID, allocation: id, rank: rank}, req.LogMatches); err != nil {
+	if err := a.recordMatches(ctx, lineSource{task: taskID, allocation: id, rank: rank}, req.LogMatches); err != nil {
 		return err
 	}
 	if err := a.db.MemberExit(ctx, id, rank, req.ExitCode, req.Reason, req.Stopped, req.LogsDone); err != nil {

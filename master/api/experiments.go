@@ -22,13 +22,13 @@ func (a *API) registerExperiments() {
 	serve(a, v1.ContinueExperiment, a.continueExperiment)
 	serveOn(a, v1.GetExperiment, a.onExperiment(), a.experiment)
 	serveOn(a, v1.ChangeExperiment, a.onExperiment(), a.patchExperiment)
-	serveOn(a, v1.DeleteExperiment, a.onExperiment(), a.wish(store.Delete))
-	serveOn(a, v1.ActivateExperiment, a.onExperiment(), a.wish(store.Activate))
-	serveOn(a, v1.PauseExperiment, a.onExperiment(), a.wish(store.Pause))
-	serveOn(a, v1.CancelExperiment, a.onExperiment(), a.wish(store.Cancel))
-	serveOn(a, v1.KillExperiment, a.onExperiment(), a.wish(store.Kill))
-	serveOn(a, v1.ArchiveExperiment, a.onExperiment(), a.wish(store.Archive))
-	serveOn(a, v1.UnarchiveExperiment, a.onExperiment(), a.wish(store.Unarchive))
+	serveOn(a, v1.DeleteExperiment, a.onExperiment(), a.act(store.Delete))
+	serveOn(a, v1.ActivateExperiment, a.onExperiment(), a.act(store.Activate))
+	serveOn(a, v1.PauseExperiment, a.onExperiment(), a.act(store.Pause))
+	serveOn(a, v1.CancelExperiment, a.onExperiment(), a.act(store.Cancel))
+	serveOn(a, v1.KillExperiment, a.onExperiment(), a.act(store.Kill))
+	serveOn(a, v1.ArchiveExperiment, a.onExperiment(), a.act(store.Archive))
+	serveOn(a, v1.UnarchiveExperiment, a.onExperiment(), a.act(store.Unarchive))
 	serveOn(a, v1.AddExperimentLabel, a.onExperiment(), a.changeLabel(true))
 	serveOn(a, v1.RemoveExperimentLabel, a.onExperiment(), a.changeLabel(false))
 	rawOn(a, v1.GetModelDef, a.onExperiment(), a.modelDef)
@@ -37,13 +37,13 @@ func (a *API) registerExperiments() {
 	rawOn(a, v1.DownloadModelDefFile, a.onExperiment(), a.downloadFile)
 	serveOn(a, v1.GetValidationHistory, a.onExperiment(), a.validationHistory)
 	serveOn(a, v1.GetBestMetric, a.onExperimentHead(), a.bestMetric)
-	serveOn(a, v1.ActivateExperiments, a.onProjectOrAll(), a.wishMany(store.Activate))
-	serveOn(a, v1.PauseExperiments, a.onProjectOrAll(), a.wishMany(store.Pause))
-	serveOn(a, v1.CancelExperiments, a.onProjectOrAll(), a.wishMany(store.Cancel))
-	serveOn(a, v1.KillExperiments, a.onProjectOrAll(), a.wishMany(store.Kill))
-	serveOn(a, v1.ArchiveExperiments, a.onProjectOrAll(), a.wishMany(store.Archive))
-	serveOn(a, v1.UnarchiveExperiments, a.onProjectOrAll(), a.wishMany(store.Unarchive))
-	serveOn(a, v1.DeleteExperiments, a.onProjectOrAll(), a.wishMany(store.Delete))
+	serveOn(a, v1.ActivateExperiments, a.onProjectOrAll(), a.actOnMany(store.Activate))
+	serveOn(a, v1.PauseExperiments, a.onProjectOrAll(), a.actOnMany(store.Pause))
+	serveOn(a, v1.CancelExperiments, a.onProjectOrAll(), a.actOnMany(store.Cancel))
+	serveOn(a, v1.KillExperiments, a.onProjectOrAll(), a.actOnMany(store.Kill))
+	serveOn(a, v1.ArchiveExperiments, a.onProjectOrAll(), a.actOnMany(store.Archive))
+	serveOn(a, v1.UnarchiveExperiments, a.onProjectOrAll(), a.actOnMany(store.Unarchive))
+	serveOn(a, v1.DeleteExperiments, a.onProjectOrAll(), a.actOnMany(store.Delete))
 }
 
 // wireExperiment is an experiment as who may see it.
@@ -133,7 +133,7 @@ func (a *API) fullExperiment(ctx context.Context, e store.Experiment, who auth.W
 	if err := w.Config.Into(&parts); err == nil {
 		w.Hyperparameters = v1.Struct(parts.Hyperparameters)
 	}
-	freed, err := a.db.Freed(ctx, e.ID)
+	freed, err := a.db.RemovedTotal(ctx, e.ID)
 	if err != nil {
 		return w, err
 	}

@@ -17,11 +17,11 @@ const (
 	maxBulk   = 10_000 // experiments of one bulk call
 )
 
-func (a *API) wish(w store.Wish) func(context.Context, *call, store.Experiment, *v1.None) (*v1.Empty, error) {
+func (a *API) act(action store.Action) func(context.Context, *call, store.Experiment, *v1.None) (*v1.Empty, error) {
 	return func(ctx context.Context, c *call, e store.Experiment, _ *v1.None) (*v1.Empty, error) {
-		had, err := a.db.Wishing(ctx, []int{e.ID}, w)
+		had, err := a.db.RequestAction(ctx, []int{e.ID}, action)
 		if err == nil && len(had) == 0 {
-			err = refusedWish(e.ExperimentHead, w)
+			err = refusedAction(e.ExperimentHead, action)
 		}
 		if err != nil {
 			return nil, err
@@ -31,21 +31,21 @@ func (a *API) wish(w store.Wish) func(context.Context, *call, store.Experiment, 
 	}
 }
 
-// refusedWish says why an experiment cannot be had to do that.
-func refusedWish(e store.ExperimentHead, w store.Wish) error {
+// refusedAction says why an experiment cannot be had to do that.
+func refusedAction(e store.ExperimentHead, action store.Action) error {
 	shown := strings.ToLower(strings.ReplaceAll(e.Shown, "_", " "))
 	switch {
 	case e.Desired == "deleted":
 		return fault.New(fault.Invalid, "experiment %d is being deleted", e.ID)
 	case e.Unmanaged:
-		return fault.New(fault.Invalid, "experiment %d runs elsewhere; it cannot be told to %s from here", e.ID, w)
-	case w == store.Archive || w == store.Delete:
-		return fault.New(fault.Invalid, "experiment %d is %s; only one that is over can be asked to %s: kill or cancel it first", e.ID, shown, w)
+		return fault.New(fault.Invalid, "experiment %d runs elsewhere; it cannot be told to %s from here", e.ID, action)
+	case action == store.Archive || action == store.Delete:
+		return fault.New(fault.Invalid, "experiment %d is %s; only one that is over can be asked to %s: kill or cancel it first", e.ID, shown, action)
 	}
-	return fault.New(fault.Invalid, "experiment %d is %s: there is nothing to %s", e.ID, shown, w)
+	return fault.New(fault.Invalid, "experiment %d is %s: there is nothing to %s", e.ID, shown, action)
 }
 
-func (a *API) wishMany(w store.Wish) func(context.Context, *call, store.Project, *v1.BulkRequest) (*v1.BulkResponse, error) {
+func (a *API) actOnMany(action store.Action) func(context.Context, *call, store.Project, *v1.BulkRequest) (*v1.BulkResponse, error) {
 	return func(ctx context.Context, c *call, p store.Project, req *v1.BulkRequest) (*v1.BulkResponse, error) {
 		list, missing, err := a.chosen(ctx, c.scope, p.ID, req)
 		if err != nil {
@@ -58,7 +58,7 @@ func (a *API) wishMany(w store.Wish) func(context.Context, *call, store.Project,
 				mine = append(mine, e.ID)
 			}
 		}
-		had, err := a.db.Wishing(ctx, mine, w)
+		had, err := a.db.RequestAction(ctx, mine, action)
 		if err != nil {
 			return nil, err
 		}
@@ -67,7 +67,7 @@ func (a *API) wishMany(w store.Wish) func(context.Context, *call, store.Project,
 			if may := c.may(auth.Change, ofExperiment(e)); may != nil {
 				r.Error = may.Error()
 			} else if !slices.Contains(had, e.ID) {
-				r.Error = refusedWish(e, w).Error()
+				r.Error = refusedAction(e, action).Error()
 			}
 			resp.Results = append(resp.Results, r)
 		}

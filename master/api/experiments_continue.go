@@ -10,7 +10,7 @@ import (
 )
 
 // continueWithin is how long a call waits until an experiment has gone on. A
-// master that leads does it at once; without one the wish is kept.
+// master that leads does it at once; without one the request is kept.
 const continueWithin = 5 * time.Second
 
 func (a *API) continueExperiment(ctx context.Context, c *call, req *v1.ContinueExperimentRequest) (*v1.ContinueExperimentResponse, error) {

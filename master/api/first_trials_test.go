@@ -46,7 +46,7 @@ func searching(searcher string) string {
 	return "name: x\nentrypoint: x\nsearcher: " + searcher + "\nhyperparameters: {lr: {type: double, minval: 0.1, maxval: 1, count: 3}}\n"
 }
 
-// TestTrialOfAPausedExperiment: people work with it before it ever ran.
+// TestTrialOfAPausedExperiment: users work with it before it ever ran.
 func TestTrialOfAPausedExperiment(t *testing.T) {
 	r := newRig(t)
 	me := r.user("determined")

@@ -18,7 +18,7 @@ const (
 )
 
 // forwarders are the addresses that say for whom they call and are not trusted: most
-// often an ingress that the operators have not named. All people behind it share one
+// often an ingress that the operators have not named. All users behind it share one
 // address, and with it the limits on sign-ins.
 type forwarders struct {
 	log *slog.Logger

@@ -69,8 +69,8 @@ func (a *API) prometheus(ctx context.Context, c *call) error {
 		gauge(&b, "det_connections_refused_total", "", float64(refused))
 	}
 	gauge(&b, "det_untrusted_forwarders", "", float64(a.forwarders.count()))
-	if a.cfg.Visits != nil {
-		gauge(&b, "det_visits_open", "", float64(a.cfg.Visits.Open()))
+	if a.cfg.Proxy != nil {
+		gauge(&b, "det_visits_open", "", float64(a.cfg.Proxy.Open()))
 	}
 	a.clusterGauges(ctx, &b)
 	c.Set(fiber.HeaderContentType, "text/plain; version=0.0.4; charset=utf-8")

@@ -72,7 +72,7 @@ func loopbackHost(name string) bool {
 // its health is no browser, and may have a name of its own for it.
 func (a *API) checkHost(c *fiber.Ctx) error {
 	host := string(c.Request().Host())
-	if a.hosts.allow(host) || c.Path() == "/health" || a.cfg.Visits != nil && a.cfg.Visits.TasksHost(host) {
+	if a.hosts.allow(host) || c.Path() == "/health" || a.cfg.Proxy != nil && a.cfg.Proxy.TasksHost(host) {
 		return nil
 	}
 	return fault.New(fault.Forbidden, "this master is not called %q; if it should be, add the name to hosts in the master's configuration", clip(bareHost(host)))

@@ -11,7 +11,7 @@ import (
 )
 
 // Commands, notebooks, shells and TensorBoards are one thing to the cluster, a
-// task of one attempt, and four nouns to people. What the nouns share is here. Their
+// task of one attempt, and four nouns to users. What the nouns share is here. Their
 // files have the messages of the wire.
 
 // taskConfig is a task's configuration as somebody may see it.

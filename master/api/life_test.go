@@ -9,7 +9,7 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// goesOn stands in for the loop: it carries the next wish out that an experiment
+// goesOn stands in for the loop: it carries the next action out that an experiment
 // goes on.
 func (r *rig) goesOn(id int, saw string) (done chan struct{}) {
 	wake, cancel := r.bus.Subscribe(store.TopicIntent)

@@ -86,7 +86,7 @@ func (c *call) numbers(name string) ([]int, error) {
 	return out, nil
 }
 
-// maxName bounds the names that people give things.
+// maxName bounds the names that users give things.
 const maxName = 1000
 
 // checkName refuses names that no list could show.

@@ -33,7 +33,7 @@ type logPolicies struct {
 
 // policiesOf finds the policies where lines come from. They change when an
 // experiment that has ended goes on, and never while an attempt lives.
-func (a *API) policiesOf(ctx context.Context, from linePlace) (*logPolicies, error) {
+func (a *API) policiesOf(ctx context.Context, from lineSource) (*logPolicies, error) {
 	i := a.inside
 	i.mu.Lock()
 	p, ok := i.policies[from.allocation]
@@ -77,24 +77,24 @@ func readPolicies(raw json.RawMessage) (*logPolicies, error) {
 	return p, err
 }
 
-// linePlace is where lines come from: a member of an attempt, or, without
+// lineSource is where lines come from: a member of an attempt, or, without
 // one, outside of the cluster.
-type linePlace struct {
+type lineSource struct {
 	task, allocation string
 	rank             int
 }
 
-func (a *API) placeOf(c *call) linePlace {
-	return linePlace{task: c.who.TaskID, allocation: c.who.AllocationID, rank: c.who.Rank}
+func (a *API) lineSourceOf(c *call) lineSource {
+	return lineSource{task: c.who.TaskID, allocation: c.who.AllocationID, rank: c.who.Rank}
 }
 
-// memberLogMatches takes a runner's matches as they happen, for people who look.
+// memberLogMatches takes a runner's matches as they happen, for users who look.
 func (a *API) memberLogMatches(ctx context.Context, c *call, _ member, req *v1.LogMatchesRequest) (*v1.None, error) {
-	return &v1.None{}, a.recordMatches(ctx, a.placeOf(c), req.Matches)
+	return &v1.None{}, a.recordMatches(ctx, a.lineSourceOf(c), req.Matches)
 }
 
 // recordMatches stores them with what the trial's configuration says about them.
-func (a *API) recordMatches(ctx context.Context, from linePlace, found []v1.LogMatch) error {
+func (a *API) recordMatches(ctx context.Context, from lineSource, found []v1.LogMatch) error {
 	if len(found) == 0 {
 		return nil
 	}
@@ -123,9 +123,9 @@ func (a *API) recordMatches(ctx context.Context, from linePlace, found []v1.LogM
 	return nil
 }
 
-// tellMatches writes into the trial's log what its policies did. It is for people:
+// tellMatches writes into the trial's log what its policies did. It is for users:
 // where it cannot be written, the match counts all the same.
-func (a *API) tellMatches(ctx context.Context, from linePlace, fresh []store.LogMatch) {
+func (a *API) tellMatches(ctx context.Context, from lineSource, fresh []store.LogMatch) {
 	b := store.LogBatch{TaskID: from.task, Origin: store.LogOrigin{AllocationID: from.allocation}}
 	for _, m := range fresh {
 		what := fmt.Sprintf("%q matched the pattern %s of a log policy", m.Line, m.Pattern)
@@ -150,9 +150,9 @@ func (a *API) tellMatches(ctx context.Context, from linePlace, fresh []store.Log
 // matchShipped looks at lines that a program ships by itself. The first of each
 // policy is enough.
 func (a *API) matchShipped(ctx context.Context, c *call, lines []v1.TaskLog) error {
-	from := linePlace{task: lines[0].TaskID}
+	from := lineSource{task: lines[0].TaskID}
 	if c.who.IsTask() {
-		from = a.placeOf(c)
+		from = a.lineSourceOf(c)
 	}
 	p, err := a.policiesOf(ctx, from)
 	if err != nil {

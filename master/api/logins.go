@@ -83,7 +83,7 @@ func loginKeys(address, name string) (ofName, ofAddress string) {
 }
 
 // countLogin counts a try, and fails when there were too many. A name's first try is
-// compared however many others there were from its address: people may share that with
+// compared however many others there were from its address: users may share that with
 // somebody who guesses, behind a proxy that nobody has named.
 func (a *API) countLogin(ctx context.Context, address, name string) error {
 	ofName, ofAddress := loginKeys(address, name)

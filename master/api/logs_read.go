@@ -187,7 +187,7 @@ func orNone(s string) *string {
 	return &s
 }
 
-// logMessage is a line as people read it, the way Determined prints it: time,
+// logMessage is a line as users read it, the way Determined prints it: time,
 // container, rank, level, text, as far as they are known.
 func logMessage(r store.LogRecord) string {
 	b := make([]byte, 0, 64+len(r.Text))

@@ -74,7 +74,7 @@ func (f *firstReports) first(allocation string) bool {
 }
 
 // tellMissingMetric writes into a trial's log that the first validation of an attempt
-// lacks the searcher's metric. It is for people: where it cannot be written, the report
+// lacks the searcher's metric. It is for users: where it cannot be written, the report
 // counts all the same.
 func (a *API) tellMissingMetric(ctx context.Context, c *call, r store.Report) {
 	if r.Group != store.Validation || !c.who.IsTask() || !a.inside.firstReports.first(c.who.AllocationID) {

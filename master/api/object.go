@@ -68,7 +68,7 @@ func ofExperiment(e store.ExperimentHead) auth.Object {
 	return auth.Object{Kind: v1.KindExperiment, OwnerID: e.OwnerID, WorkspaceID: e.WorkspaceID}
 }
 
-// onExperiment loads an experiment with all that people see of it.
+// onExperiment loads an experiment with all that users see of it.
 func (a *API) onExperiment() object[store.Experiment] {
 	return numbered("id", a.db.Experiment, func(e store.Experiment) auth.Object { return ofExperiment(e.ExperimentHead) })
 }
@@ -293,23 +293,23 @@ func (a *API) onTemplate() object[store.Template] {
 }
 
 // A place for a template: one that is there, or one that the caller makes.
-type templatePlace struct {
+type templateOrNew struct {
 	store.Template
 	there bool
 }
 
-// onTemplatePlace loads the template of a path that may not be there yet.
-func (a *API) onTemplatePlace() object[templatePlace] {
-	return object[templatePlace]{
-		load: func(ctx context.Context, c *call) (templatePlace, error) {
+// onTemplateOrNew loads the template of a path that may not be there yet.
+func (a *API) onTemplateOrNew() object[templateOrNew] {
+	return object[templateOrNew]{
+		load: func(ctx context.Context, c *call) (templateOrNew, error) {
 			t, err := a.db.Template(ctx, c.Params("name"))
 			if fault.Is(err, fault.NotFound) {
-				return templatePlace{Template: store.Template{OwnerID: c.who.UserID}}, nil // whose it will be
+				return templateOrNew{Template: store.Template{OwnerID: c.who.UserID}}, nil // whose it will be
 			}
-			return templatePlace{t, err == nil}, err
+			return templateOrNew{t, err == nil}, err
 		},
-		of: func(p templatePlace) auth.Object { return ofTemplate(p.Template) },
-		refusal: func(c *call, verb auth.Verb, p templatePlace) error {
+		of: func(p templateOrNew) auth.Object { return ofTemplate(p.Template) },
+		refusal: func(c *call, verb auth.Verb, p templateOrNew) error {
 			return a.onTemplate().refusal(c, verb, p.Template)
 		},
 	}
@@ -329,7 +329,7 @@ func (a *API) onUserByName() object[store.User] {
 	}}
 }
 
-// A node as people know it, and its row.
+// A node as users know it, and its row.
 type node struct {
 	agent v1.Agent
 	row   store.NodeRow

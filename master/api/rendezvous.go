@@ -20,7 +20,7 @@ func (a *API) registerRendezvous() {
 
 // meeting is where the members of an attempt stand.
 type meeting struct {
-	places  []store.MemberPlace
+	places  []store.Peer
 	missing []string // for whom the others wait, in words
 }
 
@@ -29,7 +29,7 @@ type meeting struct {
 // early. An attempt of one member waits for nobody, and a service that vanishes
 // after all have met ends nothing: the address that the runner claimed with serves.
 func (a *API) meet(ctx context.Context, allocation string) (meeting, error) {
-	places, err := a.db.MemberPlaces(ctx, allocation)
+	places, err := a.db.Peers(ctx, allocation)
 	if err != nil || len(places) == 0 {
 		if err == nil {
 			err = fault.New(fault.NotFound, "attempt %s has no members", allocation)
@@ -131,7 +131,7 @@ func (a *API) rendezvous(ctx context.Context, c *call, id string, _ *v1.None) (*
 	if len(m.missing) > 0 {
 		return nil, fault.New(fault.Unavailable, "still waiting for %s", strings.Join(m.missing, "; "))
 	}
-	info := v1.RendezvousInfo{Rank: slices.IndexFunc(m.places, func(p store.MemberPlace) bool { return p.Rank == c.who.Rank })}
+	info := v1.RendezvousInfo{Rank: slices.IndexFunc(m.places, func(p store.Peer) bool { return p.Rank == c.who.Rank })}
 	for _, p := range m.places {
 		info.Addresses, info.Slots = append(info.Addresses, p.Address), append(info.Slots, p.Slots)
 	}

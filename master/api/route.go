@@ -158,7 +158,7 @@ func (a *API) bodyOf(c *call, r *route) (body []byte, err error) {
 // mount gives the table to fiber.
 func (a *API) mount() {
 	a.app.Use(a.guard)
-	a.mountVisits()
+	a.mountProxy()
 	pages := sendPages(newPages(a.cfg.Pages))
 	for _, r := range a.routes {
 		path := r.Pattern()

@@ -94,7 +94,7 @@ func TestRendezvous(t *testing.T) {
 	call(0)
 	call(2)
 	waitFor(t, func() bool {
-		places, err := r.db.MemberPlaces(context.Background(), a.id)
+		places, err := r.db.Peers(context.Background(), a.id)
 		return err == nil && places[0].Arrived && places[2].Arrived
 	})
 	call(1) // all have arrived; now the catalogue learns of them, last of rank 0

@@ -207,9 +207,9 @@ func TestATakenConnectionIsKeptTooLong(t *testing.T) {
 	_, another := net.Pipe()
 	defer another.Close()
 	conn := &lent{server}
-	w := &handedOver{conn: make(chan net.Conn, 1), released: make(chan struct{})}
+	w := &hijackable{conn: make(chan net.Conn, 1), released: make(chan struct{})}
 	over := make(chan struct{})
-	go func() { w.takeOver(conn); close(over) }()
+	go func() { w.serveHijacked(conn); close(over) }()
 	kept := <-w.conn
 	reading := make(chan error, 1)
 	go func() {

@@ -16,7 +16,7 @@ func (a *API) registerTemplates() {
 	serve(a, v1.ListTemplates, a.listTemplates)
 	serveOn(a, v1.GetTemplate, a.onTemplate(), a.template)
 	serve(a, v1.CreateTemplate, a.createTemplate)
-	serveOn(a, v1.PutTemplate, a.onTemplatePlace(), a.putTemplate)
+	serveOn(a, v1.PutTemplate, a.onTemplateOrNew(), a.putTemplate)
 	serveOn(a, v1.ChangeTemplate, a.onTemplate(), a.patchTemplate)
 	serveOn(a, v1.DeleteTemplate, a.onTemplate(), a.deleteTemplate)
 	serve(a, v1.RenameTemplate, a.renameTemplate)
@@ -126,7 +126,7 @@ func (a *API) createTemplate(ctx context.Context, c *call, req *v1.Template) (*v
 	return templateResponse(t, c.who)
 }
 
-func (a *API) putTemplate(ctx context.Context, c *call, p templatePlace, req *v1.Template) (*v1.TemplateResponse, error) {
+func (a *API) putTemplate(ctx context.Context, c *call, p templateOrNew, req *v1.Template) (*v1.TemplateResponse, error) {
 	if !p.there {
 		return a.createTemplate(ctx, c, req)
 	}

@@ -67,7 +67,7 @@ func (d *decider) advance(row *store.LiveAllocation, wait time.Duration, action 
 	}
 	m.Unclaimed = step.Unstarted
 	if step.Outcome == lifecycle.Failed {
-		m.Sick = d.p.unhealthyDevices(row)
+		m.Unhealthy = d.p.unhealthyDevices(row)
 	}
 	m.Ended, m.Outcome, m.ExitCode, m.ExitReason = true, string(step.Outcome), step.ExitCode, step.ExitReason
 	return &step
@@ -150,7 +150,7 @@ func (d *decider) attempt(t store.LiveTask, run int, end *lifecycle.Step) {
 		a.NotBefore = &later
 	}
 	d.out.NewAllocations = append(d.out.NewAllocations, a)
-	d.queue = append(d.queue, queued{NewAllocation: a, group: t.ID, single: true, queueTime: t.Place, since: t.QueuedAt, secrets: d.p.Secrets != nil && d.p.Secrets.NeededBy(t.Type), avoid: d.taskChoice(&t)})
+	d.queue = append(d.queue, queued{NewAllocation: a, group: t.ID, single: true, queueTime: t.QueueTime, since: t.QueuedAt, secrets: d.p.Secrets != nil && d.p.Secrets.NeededBy(t.Type), avoid: d.taskChoice(&t)})
 }
 
 func exitStatus(end lifecycle.Step) string {

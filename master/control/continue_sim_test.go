@@ -58,7 +58,7 @@ func (s *searchWorld) live() {
 	id := 1 + s.rng.IntN(3)
 	switch s.rng.IntN(12) {
 	case 0:
-		if _, err := s.db.Wishing(s.t.Context(), []int{id}, store.Cancel); err != nil {
+		if _, err := s.db.RequestAction(s.t.Context(), []int{id}, store.Cancel); err != nil {
 			s.t.Fatal(err)
 		}
 	case 1, 2, 3:

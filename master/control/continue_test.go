@@ -179,10 +179,10 @@ func TestAChangeOfMind(t *testing.T) {
 	if err := b.goOn(e, true, ""); err != nil {
 		t.Fatal(err)
 	}
-	if had, err := b.db.Wishing(t.Context(), []int{e}, store.Delete); err != nil || len(had) != 0 {
+	if had, err := b.db.RequestAction(t.Context(), []int{e}, store.Delete); err != nil || len(had) != 0 {
 		t.Errorf("it was deleted while it was about to go on: %v, %v", had, err)
 	}
-	if _, err := b.db.Wishing(t.Context(), []int{e}, store.Cancel); err != nil {
+	if _, err := b.db.RequestAction(t.Context(), []int{e}, store.Cancel); err != nil {
 		t.Fatal(err)
 	}
 	b.settle()

@@ -66,7 +66,7 @@ func (d *decider) experiment(e *Experiment) error {
 	state := lifecycle.State(e.State)
 	files, stuck := deletion(e)
 	step := lifecycle.Experiment{State: state, Desired: lifecycle.Desired(e.Desired), Search: status, Why: orElse(stuck, orElse(why, e.Error)),
-		Live: len(e.Trials), Unmanaged: e.Unmanaged, Files: files, Again: e.DeletesAsked > e.DeletesFailed}.Step()
+		Live: len(e.Trials), Unmanaged: e.Unmanaged, Files: files, Again: e.DeleteRequests > e.DeletesFailed}.Step()
 	if step.Remove {
 		d.out.Queue = append(d.out.Queue, store.EraseWork(e.ID, e.OwnerID))
 		return nil
@@ -210,7 +210,7 @@ func (d *decider) trial(e *Experiment, row *store.LiveTrial, experiment lifecycl
 		end = d.advance(attempt, preemptWait(e), action, why)
 		if end != nil {
 			d.count(e, t, attempt, *end)
-			t.NoRetry, t.NoPlace = d.noRetry(row.TaskID), d.noNodesLeft(e, row.TaskID, true)
+			t.NoRetry, t.NoNodes = d.noRetry(row.TaskID), d.noNodesLeft(e, row.TaskID, true)
 			step = lifecycle.AfterExit(t, *end)
 			d.unstarted(row.TaskID, row.Unstarted, *end)
 		}
@@ -290,7 +290,7 @@ func (d *decider) notBefore(end lifecycle.Step, unstarted int) *time.Time {
 func (d *decider) enqueue(e *Experiment, a store.NewAllocation) {
 	a.Pool, a.Slots, a.Priority = e.Pool, e.SlotsPerTrial, e.Priority
 	d.out.NewAllocations = append(d.out.NewAllocations, a)
-	d.queue = append(d.queue, queued{NewAllocation: a, group: e.group(), maxSlots: e.MaxSlots, queueTime: e.Place, single: e.singleNode(), preemptible: true, secrets: d.p.needsSecrets(e),
+	d.queue = append(d.queue, queued{NewAllocation: a, group: e.group(), maxSlots: e.MaxSlots, queueTime: e.QueueTime, single: e.singleNode(), preemptible: true, secrets: d.p.needsSecrets(e),
 		avoid: d.avoidance(e, a.TaskID)})
 }
 

@@ -58,8 +58,8 @@ func explanation(a store.AllocationChange) (store.LogBatch, bool) {
 	}
 	var text string
 	switch {
-	case a.Sick != "":
-		text = fmt.Sprintf("attempt %s failed (%s) with an unhealthy device: %s", a.ID[dot+1:], a.ExitReason, a.Sick)
+	case a.Unhealthy != "":
+		text = fmt.Sprintf("attempt %s failed (%s) with an unhealthy device: %s", a.ID[dot+1:], a.ExitReason, a.Unhealthy)
 	case a.Unclaimed && a.ExitReason != "":
 		text = fmt.Sprintf("attempt %s did not start: %s", a.ID[dot+1:], a.ExitReason)
 	default:

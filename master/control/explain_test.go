@@ -14,7 +14,7 @@ func TestExplanation(t *testing.T) {
 		t.Errorf("an attempt that never started is explained by %+v", b)
 	}
 	unhealthy := ended
-	unhealthy.Unclaimed, unhealthy.ExitReason, unhealthy.Sick = false, "exit code 1", "GPU-2 of node n1 is out of use: it smells"
+	unhealthy.Unclaimed, unhealthy.ExitReason, unhealthy.Unhealthy = false, "exit code 1", "GPU-2 of node n1 is out of use: it smells"
 	if b, ok := explanation(unhealthy); !ok || b.Lines[0].Text != "attempt 3 failed (exit code 1) with an unhealthy device: GPU-2 of node n1 is out of use: it smells" {
 		t.Errorf("an attempt that failed on an unhealthy device is explained by %+v", b)
 	}

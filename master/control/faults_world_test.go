@@ -210,7 +210,7 @@ func (w *troubledWorld) people() {
 	}
 	w.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, reported_at, avg) SELECT t.id, 1, 'training', s, s, now(), '{"loss": 1}'
 		FROM trials t, generate_series(1, $2::int) s WHERE t.experiment_id = $1`, w.deleted, *simMetrics)
-	if _, err := w.db.Wishing(w.t.Context(), []int{w.deleted}, store.Delete); err != nil {
+	if _, err := w.db.RequestAction(w.t.Context(), []int{w.deleted}, store.Delete); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -61,7 +61,7 @@ func (t *term) planGC(ctx context.Context, w store.Work) error {
 	if err != nil {
 		return err
 	}
-	s, err := t.db.Stored(ctx, id)
+	s, err := t.db.ExperimentFiles(ctx, id)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return nil
@@ -110,7 +110,7 @@ func (t *term) eraseItems(_ context.Context, list []store.Work) ([]item, error) 
 }
 
 // plan decides what is to be removed of an experiment's files, and writes it down.
-func (t *term) plan(ctx context.Context, s store.Stored, plan func(store.Stored, expconf.Config, error) store.Collection) error {
+func (t *term) plan(ctx context.Context, s store.ExperimentFiles, plan func(store.ExperimentFiles, expconf.Config, error) store.NewGC) error {
 	cfg, unread := expconf.ParseConfigJSON(s.Config)
 	c := plan(s, cfg, unread)
 	if len(c.Removals) > store.MaxRemovals {
@@ -119,13 +119,13 @@ func (t *term) plan(ctx context.Context, s store.Stored, plan func(store.Stored,
 	if s.Busy { // one after the other; and rows outlive every task that works on their files
 		return nil
 	}
-	c.TaskID = store.CollectionID(s.ID)
+	c.TaskID = store.GCTaskID(s.ID)
 	if c.Pool = s.Pool; unread == nil && c.Over == "" {
 		c.Pool = task.RemovalPool(t.cfg.Pools, s.Pool, cfg.CheckpointStorage)
 	}
 	made := false
 	err := t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) (err error) {
-		made, err = tx.Collect(ctx, c)
+		made, err = tx.CreateGC(ctx, c)
 		return err
 	})
 	if made && err == nil {
@@ -137,13 +137,13 @@ func (t *term) plan(ctx context.Context, s store.Stored, plan func(store.Stored,
 }
 
 // byPolicy removes what an experiment's policy has no use for.
-func byPolicy(s store.Stored, cfg expconf.Config, unread error) store.Collection {
-	c := store.Collection{ExperimentID: s.ID, Reason: store.ByPolicy, Priority: s.Priority, Saw: s.State, Live: s.Live, Wish: s.CollectAsked}
+func byPolicy(s store.ExperimentFiles, cfg expconf.Config, unread error) store.NewGC {
+	c := store.NewGC{ExperimentID: s.ID, Reason: store.ByPolicy, Priority: s.Priority, Saw: s.State, Live: s.Live, Request: s.GCRequests}
 	if unread != nil || !removable(cfg.CheckpointStorage) {
 		return c // there is nothing that could be done, and nothing to wait for
 	}
 	status := policy.Decide(s.Keep(policyOf(cfg)))
-	c.Again = len(status.Spared) > 0
+	c.Recheck = len(status.Spared) > 0
 	elsewhere := s.Elsewhere(cfg.CheckpointStorage)
 	for _, k := range status.Remove {
 		if !elsewhere[k.UUID] {
@@ -161,8 +161,8 @@ func policyOf(cfg expconf.Config) policy.Policy {
 
 // byDeletion removes all files of an experiment. What others need holds it up;
 // what its tasks have put elsewhere than their configuration says is theirs.
-func byDeletion(s store.Stored, cfg expconf.Config, unread error) store.Collection {
-	c := store.Collection{ExperimentID: s.ID, Reason: store.ByDeletion, Priority: s.Priority, Saw: s.State, Wish: s.DeletesAsked}
+func byDeletion(s store.ExperimentFiles, cfg expconf.Config, unread error) store.NewGC {
+	c := store.NewGC{ExperimentID: s.ID, Reason: store.ByDeletion, Priority: s.Priority, Saw: s.State, Request: s.DeleteRequests}
 	if unread != nil {
 		c.Over = fmt.Sprintf("its configuration, which says where its files are, cannot be read: %v", unread)
 		return c
@@ -203,7 +203,7 @@ func removable(s expconf.CheckpointStorage) bool {
 // deletion is what the rows say of an experiment that is deleted.
 func deletion(e *Experiment) (files lifecycle.Files, why string) {
 	switch e.Files {
-	case store.FilesGone:
+	case store.FilesRemoved:
 		return lifecycle.FilesGone, ""
 	case store.FilesStuck:
 		return lifecycle.FilesStuck, e.FilesWhy

@@ -60,19 +60,19 @@ func (b *bench) collects(task string, run int, problem string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	reports := []store.Freed{}
+	reports := []store.RemovalReport{}
 	for _, r := range left.Checkpoints {
-		reports = append(reports, store.Freed{UUID: r.UUID, Files: 1, Bytes: 10, Left: map[string]int64{}})
+		reports = append(reports, store.RemovalReport{UUID: r.UUID, Files: 1, Bytes: 10, Left: map[string]int64{}})
 	}
 	if left.Events {
-		reports = append(reports, store.Freed{Files: 2, Bytes: 7})
+		reports = append(reports, store.RemovalReport{Files: 2, Bytes: 7})
 	}
 	code := 0
 	for _, f := range reports {
 		if problem != "" {
-			f, code = store.Freed{UUID: f.UUID, Error: problem}, 1
+			f, code = store.RemovalReport{UUID: f.UUID, Error: problem}, 1
 		}
-		if err := b.db.RecordFreed(b.t.Context(), task, f); err != nil {
+		if err := b.db.RecordRemoval(b.t.Context(), task, f); err != nil {
 			b.t.Fatal(err)
 		}
 	}
@@ -176,7 +176,7 @@ func TestWhatOthersStartFromStays(t *testing.T) {
 	b.settle()
 	b.exit(b.newest(fork), 143)
 	b.settle()
-	had, err := b.db.Wishing(t.Context(), []int{e}, store.Delete)
+	had, err := b.db.RequestAction(t.Context(), []int{e}, store.Delete)
 	if err != nil || len(had) != 1 {
 		t.Fatal(had, err)
 	}
@@ -225,7 +225,7 @@ func TestDeletionThatFailsAndIsAskedAgain(t *testing.T) {
 	b.collects(task, 1, "")
 	ask := func(want int) {
 		t.Helper()
-		had, err := b.db.Wishing(t.Context(), []int{e}, store.Delete)
+		had, err := b.db.RequestAction(t.Context(), []int{e}, store.Delete)
 		if err != nil || len(had) != want {
 			t.Fatal(had, err)
 		}

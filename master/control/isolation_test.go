@@ -57,7 +57,7 @@ func (b *bench) broken(e int, reason string) {
 
 func (b *bench) deletable(e int) {
 	b.t.Helper()
-	if _, err := b.db.Wishing(b.t.Context(), []int{e}, store.Delete); err != nil {
+	if _, err := b.db.RequestAction(b.t.Context(), []int{e}, store.Delete); err != nil {
 		b.t.Fatal(err)
 	}
 	b.exec(`UPDATE tasks SET ended_at = now(), exit_status = 'success' WHERE type = 'CHECKPOINT_GC' AND ended_at IS NULL`)

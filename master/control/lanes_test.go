@@ -211,7 +211,7 @@ func TestADeletionGoesInParts(t *testing.T) {
 	b.exec(`INSERT INTO metrics (trial_id, run_id, grp, steps, ord, reported_at, avg) SELECT t.id, 1, 'training', s, s, now(), '{"loss": 1}'
 		FROM trials t, generate_series(1, 500) s WHERE t.experiment_id = $1`, e)
 	b.exec(`INSERT INTO search_events (experiment_id, seq, kind, trial, body) SELECT $1, 100 + s, 'validated', 1, '{}' FROM generate_series(1, 7000) s`, e)
-	if _, err := b.db.Wishing(t.Context(), []int{e}, store.Delete); err != nil {
+	if _, err := b.db.RequestAction(t.Context(), []int{e}, store.Delete); err != nil {
 		t.Fatal(err)
 	}
 	other := 0

@@ -52,11 +52,11 @@ func (d *decider) owners() map[string]owner {
 	for _, e := range d.p.Experiments {
 		secrets := d.p.needsSecrets(e)
 		for _, t := range e.Trials {
-			m[t.TaskID] = owner{e.group(), e.MaxSlots, e.Place, e.singleNode(), true, secrets, d.avoidance(e, t.TaskID)}
+			m[t.TaskID] = owner{e.group(), e.MaxSlots, e.QueueTime, e.singleNode(), true, secrets, d.avoidance(e, t.TaskID)}
 		}
 	}
 	for _, t := range d.p.Tasks {
-		m[t.ID] = owner{group: t.ID, queueTime: t.Place, single: true, secrets: d.p.Secrets != nil && d.p.Secrets.NeededBy(t.Type), avoid: d.taskChoice(&t)}
+		m[t.ID] = owner{group: t.ID, queueTime: t.QueueTime, single: true, secrets: d.p.Secrets != nil && d.p.Secrets.NeededBy(t.Type), avoid: d.taskChoice(&t)}
 	}
 	return m
 }

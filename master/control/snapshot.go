@@ -84,7 +84,7 @@ func (f *folds) seen() map[int]int64 {
 
 // snapshot joins rows with searches and applies the new events.
 func (f *folds) snapshot(live *store.Live) *Snapshot {
-	p := &Snapshot{Now: live.Now, Tasks: live.Tasks, Nodes: live.Nodes, Collect: live.Collect,
+	p := &Snapshot{Now: live.Now, Tasks: live.Tasks, Nodes: live.Nodes, Collect: live.DueGCs,
 		Allocations: make(map[string]*store.LiveAllocation, len(live.Allocations)),
 		Matches:     map[string][]store.LiveMatch{}, Failures: map[int][]store.NodeFailures{}}
 	for _, m := range live.Matches {

@@ -47,7 +47,7 @@ type Fault struct {
 	Err     error // the cause, for the log; its text is not shown
 }
 
-// Error is the message that people see.
+// Error is the message that users see.
 func (f *Fault) Error() string { return f.Message }
 
 // Unwrap gives the cause.

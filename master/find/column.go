@@ -41,7 +41,7 @@ type Field struct {
 	Name  string
 	Title string
 	Type  Type
-	// Words are what people may call it, beside its name.
+	// Words are what users may call it, beside its name.
 	Words []string
 	// Own is true for those that Determined does not have.
 	Own bool

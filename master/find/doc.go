@@ -1,7 +1,7 @@
-// Package find is what people ask of a list of experiments: "those with a
+// Package find is what users ask of a list of experiments: "those with a
 // validation accuracy over 0.9, a learning rate under 0.1 and the label x".
 //
-// A question has two spellings. The one that people type is a line,
+// A question has two spellings. The one that users type is a line,
 //
 //	validation.accuracy > 0.9 and hp.lr < 0.1 and label = x
 //

@@ -11,7 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/spelling"
 )
 
-// Parse reads the line that people type. Times such as -7d are before now. The
+// Parse reads the line that users type. Times such as -7d are before now. The
 // error is an *Error. An empty line asks for everything.
 func Parse(line string, now time.Time) (Filter, error) {
 	if len(line) > maxSource {

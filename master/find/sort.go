@@ -44,7 +44,7 @@ func ParseSort(text string) ([]Sort, error) {
 	return out, nil
 }
 
-// SortOf turns what people type, "name" or "hp.lr:desc", into the wire's form.
+// SortOf turns what users type, "name" or "hp.lr:desc", into the wire's form.
 func SortOf(words []string) (string, error) {
 	var out []string
 	for _, w := range words {

@@ -8,7 +8,7 @@ import (
 )
 
 // Commands, notebooks, shells and TensorBoards are one thing to the cluster, a
-// task of one attempt, and four nouns to people.
+// task of one attempt, and four nouns to users.
 
 // A Kind is a kind of task.
 type Kind struct {
@@ -30,7 +30,7 @@ func Notebook() Kind {
 	return Kind{Type: task.Notebook, Noun: "notebook", title: "JupyterLab", slots: 1}
 }
 
-// Shell is the kind of what people enter by SSH.
+// Shell is the kind of what users enter by SSH.
 func Shell() Kind { return Kind{Type: task.Shell, Noun: "shell", title: "Shell", slots: 1} }
 
 // Tensorboard is the kind of TensorBoards.

@@ -14,7 +14,7 @@ type Trial struct {
 	Fail        string // the search cannot judge it, for this reason
 	EarlyExit   string // INVALID_HP, INIT_INVALID_HP, USER_REQUESTED_STOP, or ""
 	NoRetry     string // a log policy forbids retries, and why
-	NoPlace     string // log policies leave no node for another attempt, and why
+	NoNodes     string // log policies leave no node for another attempt, and why
 }
 
 // maxUnstarted is how often an attempt may fail to reach its program before the
@@ -62,8 +62,8 @@ func AfterExit(t Trial, out Step) TrialStep {
 		return TrialStep{State: Errored, Error: out.ExitReason + "; not retried: " + t.NoRetry, Restarts: t.Restarts, Exit: ExitErrored}
 	case failed && t.Restarts >= t.MaxRestarts:
 		return TrialStep{State: Errored, Error: out.ExitReason, Restarts: t.Restarts, Exit: ExitErrored}
-	case failed && t.NoPlace != "":
-		return TrialStep{State: Errored, Error: out.ExitReason + "; not retried: " + t.NoPlace, Restarts: t.Restarts, Exit: ExitErrored}
+	case failed && t.NoNodes != "":
+		return TrialStep{State: Errored, Error: out.ExitReason + "; not retried: " + t.NoNodes, Restarts: t.Restarts, Exit: ExitErrored}
 	case failed:
 		return again(t, t.Restarts+1)
 	}

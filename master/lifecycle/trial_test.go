@@ -54,7 +54,7 @@ func TestAfterExit(t *testing.T) {
 		{"waits in its search", func(t *Trial) { t.Held = true }},
 		{"cannot be judged", func(t *Trial) { t.Fail = "no metric" }},
 		{"log policy", func(t *Trial) { t.NoRetry = "CUDA OOM" }},
-		{"log policies leave no node", func(t *Trial) { t.NoPlace = "no other node" }},
+		{"log policies leave no node", func(t *Trial) { t.NoNodes = "no other node" }},
 		{"never starts", func(t *Trial) { t.Unstarted = 4 }},
 	}
 	var b strings.Builder

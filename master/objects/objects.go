@@ -1,5 +1,5 @@
 // Package objects reads checkpoints out of S3 and of what speaks like it, for the
-// people who download them through the master, and removes them, for the tasks that
+// users who download them through the master, and removes them, for the tasks that
 // do so. It is the only package that knows how to talk to an object store, and it
 // writes nothing there.
 package objects

@@ -35,7 +35,7 @@ func Operators() []string {
 		"set_contains", "set_contains_all", "set_contains_any", "is_set", "is_not_set"}
 }
 
-// String writes a comparison as people read it.
+// String writes a comparison as users read it.
 func (c Comparison) String() string {
 	operator := c.Operator
 	if operator == "" {

@@ -26,13 +26,13 @@ type oneTask struct{ tasks map[string]Task }
 
 const benchCookie = "let me in"
 
-func (d oneTask) VisitTask(_ context.Context, id string) (Task, error) {
+func (d oneTask) Task(_ context.Context, id string) (Task, error) {
 	if t, ok := d.tasks[id]; ok {
 		return t, nil
 	}
 	return Task{}, fault.New(fault.NotFound, "no such task")
 }
-func (d oneTask) VisitTasks(context.Context, []string) (map[string]Task, error) {
+func (d oneTask) Tasks(context.Context, []string) (map[string]Task, error) {
 	return nil, errors.ErrUnsupported
 }
 func (d oneTask) Sessions(context.Context, []int64) (map[int64]auth.Who, error) {
@@ -94,7 +94,7 @@ func behind(b testing.TB, kind string, program func(net.Listener)) (tasks, direc
 		go func() { _ = server.Serve(ln) }()
 		return "http://" + ln.Addr().String()
 	}
-	visitor := Visitor{Err: fault.New(fault.Unauthenticated, "nobody")}
+	visitor := Caller{Err: fault.New(fault.Unauthenticated, "nobody")}
 	return serve(p.Tasks()), serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.Direct(w, r, visitor) })), sock.Path
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // Direct answers on the API's origin.
-func (p *Proxy) Direct(w http.ResponseWriter, r *http.Request, v Visitor) {
+func (p *Proxy) Direct(w http.ResponseWriter, r *http.Request, v Caller) {
 	id, slash, err := taskOf(r.URL.EscapedPath())
 	if err != nil {
 		show(w, r, refusal(err))
@@ -55,7 +55,7 @@ func (p *Proxy) refuseAnonymous(w http.ResponseWriter, r *http.Request, id strin
 
 // send sends a signed-in browser to the tasks' origin, with a ticket. A browser
 // that may be led by another page is asked first.
-func (p *Proxy) send(w http.ResponseWriter, r *http.Request, t Task, v Visitor) {
+func (p *Proxy) send(w http.ResponseWriter, r *http.Request, t Task, v Caller) {
 	confirmed := r.Method == http.MethodPost
 	switch {
 	case p.origins.of(t.ID) == "":
@@ -102,7 +102,7 @@ const (
 
 // agreed tells whether a request is the form of pageConfirm, sent from our own
 // origin by the session that was shown it.
-func agreed(w http.ResponseWriter, r *http.Request, t Task, v Visitor) bool {
+func agreed(w http.ResponseWriter, r *http.Request, t Task, v Caller) bool {
 	if v.Foreign != nil {
 		return false
 	}

@@ -200,7 +200,7 @@ func (l *live) check(ctx context.Context, dir Directory) error {
 	defer cancel()
 	var now accessState
 	var err error
-	if now.tasks, err = dir.VisitTasks(ctx, slices.Collect(maps.Keys(tasks))); err != nil {
+	if now.tasks, err = dir.Tasks(ctx, slices.Collect(maps.Keys(tasks))); err != nil {
 		return err
 	}
 	if now.sessions, err = dir.Sessions(ctx, slices.Collect(maps.Keys(sessions))); err != nil {

@@ -19,7 +19,7 @@ type fakeDirectory struct {
 	err   error
 }
 
-func (d *fakeDirectory) VisitTasks(context.Context, []string) (map[string]Task, error) {
+func (d *fakeDirectory) Tasks(context.Context, []string) (map[string]Task, error) {
 	d.asked++
 	return d.tasks, d.err
 }

@@ -40,7 +40,7 @@ func (p *Proxy) task(ctx context.Context, id string) (Task, error) {
 	if t, fresh, _ := p.known.tasks.get(id, now); fresh {
 		return t, nil
 	}
-	t, err := p.dir.VisitTask(ctx, id)
+	t, err := p.dir.Task(ctx, id)
 	if err == nil {
 		p.known.tasks.put(id, t, now)
 	}

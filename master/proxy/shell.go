@@ -27,7 +27,7 @@ const (
 // shell opens a tunnel to a shell's SSH server, for anybody: the key is the lock. Of
 // somebody who shows who they are and may enter, the tunnel ends with the session. One
 // that is open to everybody ends when the shell's owner is deactivated.
-func (p *Proxy) shell(w http.ResponseWriter, r *http.Request, t Task, v Visitor, isTunnel bool) {
+func (p *Proxy) shell(w http.ResponseWriter, r *http.Request, t Task, v Caller, isTunnel bool) {
 	var session int64
 	if v.Err == nil && mayEnter(v.Who, t) {
 		session = v.Who.SessionID

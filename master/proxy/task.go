@@ -66,10 +66,10 @@ func Refusal(taskType, owner string) error {
 
 // A Directory knows tasks, and who may come.
 type Directory interface {
-	// VisitTask finds a task; fault.NotFound when there is none.
-	VisitTask(ctx context.Context, id string) (Task, error)
-	// VisitTasks finds the tasks that there are among those.
-	VisitTasks(ctx context.Context, ids []string) (map[string]Task, error)
+	// Task finds a task; fault.NotFound when there is none.
+	Task(ctx context.Context, id string) (Task, error)
+	// Tasks finds the tasks that there are among those.
+	Tasks(ctx context.Context, ids []string) (map[string]Task, error)
 	// Sessions says whose the sessions are, of those that are good.
 	Sessions(ctx context.Context, ids []int64) (map[int64]auth.Who, error)
 	// IssueTicket keeps the hash of a ticket that a session asked for.
@@ -85,8 +85,8 @@ type Directory interface {
 // A Locator says at which host and port the gateway of an attempt is registered.
 type Locator func(ctx context.Context, allocationID string) (host string, port int, err error)
 
-// A Visitor is who comes to the API's origin.
-type Visitor struct {
+// A Caller is who comes to the API's origin.
+type Caller struct {
 	Who auth.Who
 	// Cookie says that a browser showed who that is.
 	Cookie bool

@@ -11,17 +11,17 @@ import (
 // maxPolicy is how many characters of a session's policy STS takes.
 const maxPolicy = 2048
 
-// A Place is a part of a bucket: all that lies below a prefix.
-type Place struct {
+// A Location is a part of a bucket: all that lies below a prefix.
+type Location struct {
 	Bucket string
 	Prefix string // without slashes at its ends
 }
 
 // A Grant is what an attempt may do.
 type Grant struct {
-	Write  []Place // and read, list and delete
-	Read   []Place // and list
-	Delete []Place // and list
+	Write  []Location // and read, list and delete
+	Read   []Location // and list
+	Delete []Location // and list
 }
 
 type statement struct {
@@ -45,8 +45,8 @@ var bucketName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]
 // identifier of its first statement.
 func Policy(clusterID string, g Grant) (string, error) {
 	doc := document{Version: "2012-10-17"}
-	var listed []Place
-	add := func(places []Place, actions ...string) error {
+	var listed []Location
+	add := func(places []Location, actions ...string) error {
 		if len(places) == 0 {
 			return nil
 		}
@@ -88,7 +88,7 @@ func Policy(clusterID string, g Grant) (string, error) {
 }
 
 // lists allows to list each place, a statement for each bucket.
-func lists(places []Place) []statement {
+func lists(places []Location) []statement {
 	var out []statement
 	at := map[string]int{}
 	for _, p := range places {
@@ -106,7 +106,7 @@ func lists(places []Place) []statement {
 
 // check refuses what means more in a policy than itself: a star, a question mark
 // or a variable in a name would open the places of others.
-func (p Place) check() error {
+func (p Location) check() error {
 	switch {
 	case !bucketName.MatchString(p.Bucket):
 		return fault.New(fault.Invalid, "checkpoint_storage.bucket: %q is not the name of a bucket", p.Bucket)
@@ -123,7 +123,7 @@ func (p Place) check() error {
 	return nil
 }
 
-func describe(places []Place) string {
+func describe(places []Location) string {
 	names := make([]string, 0, len(places))
 	for _, p := range places {
 		names = append(names, "s3://"+p.Bucket+"/"+clip(p.Prefix))

@@ -13,8 +13,8 @@ const cluster = "6f3f0a4e-5f8e-4c5b-9d1e-2f7a3c1b0d9e"
 
 func TestPolicy(t *testing.T) {
 	got, err := secrets.Policy(cluster, secrets.Grant{
-		Write: []secrets.Place{{Bucket: "ckpts", Prefix: "team/12"}},
-		Read:  []secrets.Place{{Bucket: "ckpts", Prefix: "team/7/0a1b2c3d"}, {Bucket: "other", Prefix: "3"}},
+		Write: []secrets.Location{{Bucket: "ckpts", Prefix: "team/12"}},
+		Read:  []secrets.Location{{Bucket: "ckpts", Prefix: "team/7/0a1b2c3d"}, {Bucket: "other", Prefix: "3"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func TestPolicy(t *testing.T) {
 // TestPolicyOfRemoval: what removes files of an experiment may see what there is and remove it, in that
 // experiment's place and in no other, and can neither read nor write.
 func TestPolicyOfRemoval(t *testing.T) {
-	got, err := secrets.Policy(cluster, secrets.Grant{Delete: []secrets.Place{{Bucket: "ckpts", Prefix: "team/12"}}})
+	got, err := secrets.Policy(cluster, secrets.Grant{Delete: []secrets.Location{{Bucket: "ckpts", Prefix: "team/12"}}})
 	const want = `{"Version":"2012-10-17","Statement":[` +
 		`{"Sid":"det6f3f0a4e5f8e4c5b9d1e2f7a3c1b0d9e","Effect":"Allow","Action":["s3:DeleteObject"],"Resource":["arn:aws:s3:::ckpts/team/12/*"]},` +
 		`{"Effect":"Allow","Action":["s3:ListBucket"],"Resource":["arn:aws:s3:::ckpts"],"Condition":{"StringLike":{"s3:prefix":["team/12/*"]}}}]}`
@@ -48,13 +48,13 @@ func TestPolicyOfRemoval(t *testing.T) {
 
 // TestPolicyOfNamesThatMeanMore: what a policy would read as a pattern or a variable never gets into one.
 func TestPolicyOfNamesThatMeanMore(t *testing.T) {
-	for _, p := range []secrets.Place{
+	for _, p := range []secrets.Location{
 		{Bucket: "ckpts", Prefix: "*"}, {Bucket: "ckpts", Prefix: "team/*/12"}, {Bucket: "ckpts", Prefix: "team?/12"},
 		{Bucket: "ckpts", Prefix: "${aws:username}/12"}, {Bucket: "ckpts", Prefix: `a"],"x/12`}, {Bucket: "ckpts", Prefix: "a\n/12"},
 		{Bucket: "ckpts", Prefix: ""}, {Bucket: "ckpts", Prefix: "/12"}, {Bucket: "ckpts", Prefix: "12/"},
 		{Bucket: "*", Prefix: "12"}, {Bucket: "", Prefix: "12"}, {Bucket: "ckpts/team", Prefix: "12"}, {Bucket: "a*", Prefix: "12"},
 	} {
-		for _, g := range []secrets.Grant{{Write: []secrets.Place{p}}, {Read: []secrets.Place{p}}, {Delete: []secrets.Place{p}}} {
+		for _, g := range []secrets.Grant{{Write: []secrets.Location{p}}, {Read: []secrets.Location{p}}, {Delete: []secrets.Location{p}}} {
 			if got, err := secrets.Policy(cluster, g); !fault.Is(err, fault.Invalid) {
 				t.Errorf("%+v: %v, %s", p, err, got)
 			}
@@ -69,7 +69,7 @@ func TestPolicyOfNamesThatMeanMore(t *testing.T) {
 func TestPolicyThatIsTooLong(t *testing.T) {
 	longest := 0
 	for n := 1; n < 1500; n++ {
-		got, err := secrets.Policy(cluster, secrets.Grant{Write: []secrets.Place{{Bucket: "ckpts", Prefix: strings.Repeat("p", n)}}})
+		got, err := secrets.Policy(cluster, secrets.Grant{Write: []secrets.Location{{Bucket: "ckpts", Prefix: strings.Repeat("p", n)}}})
 		if err == nil {
 			longest = max(longest, len(got))
 			continue

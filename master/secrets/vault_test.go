@@ -194,7 +194,7 @@ func eventually(t *testing.T, what string, cond func() bool) {
 }
 
 func place(prefix string) secrets.Grant {
-	return secrets.Grant{Write: []secrets.Place{{Bucket: "ckpts", Prefix: prefix}}}
+	return secrets.Grant{Write: []secrets.Location{{Bucket: "ckpts", Prefix: prefix}}}
 }
 
 func TestRolesComeAndGo(t *testing.T) {

@@ -150,7 +150,7 @@ func (c *Config) checkpointEndpoint(address string) (endpoint string, own bool, 
 	return "", false, nil
 }
 
-// sameStore compares addresses as people write them.
+// sameStore compares addresses as users write them.
 func sameStore(a, b string) bool {
 	plain := func(s string) string { return strings.ToLower(strings.TrimRight(s, "/")) }
 	return plain(a) == plain(b)
@@ -182,7 +182,7 @@ func (m *master) checkSpool() {
 
 // initialPassword gives admin its first password, at the first start of a cluster's
 // first master; whoever is admin changes it, and nothing does so again. Without one
-// nobody can sign in where people come from elsewhere, so the log says what to do.
+// nobody can sign in where users come from elsewhere, so the log says what to do.
 func (m *master) initialPassword(ctx context.Context) error {
 	needed, err := m.db.NeedsFirstPassword(ctx)
 	if err != nil || !needed {

@@ -39,7 +39,7 @@ func TestInitialPasswordsThatAreRefused(t *testing.T) {
 }
 
 // A master that starts gives admin the initial password while there is none; without
-// one it says in its log what to do, where people cannot sign in otherwise.
+// one it says in its log what to do, where users cannot sign in otherwise.
 func TestAMasterSetsTheInitialPassword(t *testing.T) {
 	dsn := pgtest.New(t, store.SchemaHash(), store.Migrate)
 	db, err := store.Open(t.Context(), dsn, store.Options{MaxConns: 4})

@@ -122,13 +122,13 @@ func (m *master) newVault() (*secrets.Vault, error) {
 		Changed: func() { m.bus.Publish(store.TopicIntent) }})
 }
 
-// placeOf is where a storage is, in the words of Vault's roles.
-func placeOf(p task.Place) secrets.Place { return secrets.Place(p) }
+// locationOf is where a storage is, in the words of Vault's roles.
+func locationOf(p task.Location) secrets.Location { return secrets.Location(p) }
 
-func placesOf(list []task.Place) []secrets.Place {
-	var places []secrets.Place
+func locationsOf(list []task.Location) []secrets.Location {
+	var places []secrets.Location
 	for _, p := range list {
-		places = append(places, placeOf(p))
+		places = append(places, locationOf(p))
 	}
 	return places
 }
@@ -138,7 +138,7 @@ func (m *master) checkStorage(s expconf.CheckpointStorage) error {
 	if !m.site.SignIn.Needed(s) {
 		return nil
 	}
-	_, err := secrets.Policy(m.clusterID, secrets.Grant{Write: []secrets.Place{placeOf(task.PlaceOf(s))}})
+	_, err := secrets.Policy(m.clusterID, secrets.Grant{Write: []secrets.Location{locationOf(task.LocationOf(s))}})
 	return err
 }
 
@@ -151,7 +151,7 @@ type granter struct {
 
 func (g granter) Grant(ctx context.Context, allocationID string, grants task.Grants) error {
 	return g.Vault.Grant(ctx, jobspecs.JobID(allocationID),
-		secrets.Grant{Write: placesOf(grants.Write), Read: placesOf(grants.Read), Delete: placesOf(grants.Delete)})
+		secrets.Grant{Write: locationsOf(grants.Write), Read: locationsOf(grants.Read), Delete: locationsOf(grants.Delete)})
 }
 
 func (g granter) Login(ctx context.Context, path string) (username, password string, err error) {

@@ -164,7 +164,7 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 	if err != nil {
 		return err
 	}
-	if served.Visits, err = m.visits(origin, found); err != nil {
+	if served.Proxy, err = m.newProxy(origin, found); err != nil {
 		return err
 	}
 	back, stopBack := context.WithCancel(context.WithoutCancel(ctx))
@@ -180,8 +180,8 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 	if m.vault != nil {
 		parts.Go(func() { m.vault.Run(back) })
 	}
-	parts.Go(func() { served.Visits.Run(ctx) })
-	parts.Go(func() { m.serveTasks(ctx, origin, served.Visits.Tasks()) })
+	parts.Go(func() { served.Proxy.Run(ctx) })
+	parts.Go(func() { m.serveTasks(ctx, origin, served.Proxy.Tasks()) })
 	var a *api.API
 	cfg := m.loopConfig()
 	cfg.Exit = func(ctx context.Context, from control.Member, exit v1.MemberExitRequest) error {

@@ -1,4 +1,4 @@
-// Package spelling compares words that people type with words that are known, for
+// Package spelling compares words that users type with words that are known, for
 // those who answer "did you mean …?".
 package spelling
 

@@ -69,7 +69,7 @@ type TrialChange struct {
 }
 
 // RevivedTrial is a trial whose end is taken back. What was wanted of it, and what
-// it had reported of its end, is the API's and gone with the wish that it goes on.
+// it had reported of its end, is the API's, and cleared by the request to continue.
 type RevivedTrial struct {
 	ID      int
 	TaskID  string
@@ -110,7 +110,7 @@ type AllocationChange struct {
 	Started    bool
 	Ended      bool
 	Unclaimed  bool   // and nobody may have passed the gate meanwhile
-	Sick       string // devices that it held and that are out of use, for its log; it has no column
+	Unhealthy  string // devices that it held and that are out of use, for its log; it has no column
 	Outcome    string
 	ExitCode   *int
 	ExitReason string

@@ -196,7 +196,7 @@ func (db *DB) setCheckpointFiles(ctx context.Context, list []CheckpointFiles) er
 	return nil
 }
 
-// SetCheckpointMetadata replaces what people noted about a checkpoint.
+// SetCheckpointMetadata replaces what users noted about a checkpoint.
 func (db *DB) SetCheckpointMetadata(ctx context.Context, uuid string, metadata json.RawMessage) error {
 	n, err := db.exec(ctx, `UPDATE checkpoints SET metadata = $2::text::jsonb WHERE uuid = $1`, uuid, string(metadata))
 	if err == nil && n == 0 {

@@ -10,7 +10,7 @@ import (
 // furthest, the one that the trial itself would start from; "" where it has none.
 func (db *DB) NewestCheckpoint(ctx context.Context, trial int) (string, error) {
 	id, err := scalar[string](ctx, db, `
-		SELECT k.uuid::text FROM checkpoints k WHERE k.trial_id = $1 AND k.state = 'COMPLETED' AND NOT `+going+`
+		SELECT k.uuid::text FROM checkpoints k WHERE k.trial_id = $1 AND k.state = 'COMPLETED' AND NOT `+beingRemoved+`
 		ORDER BY k.steps DESC, k.reported_at DESC LIMIT 1`, trial)
 	if fault.Is(err, fault.NotFound) {
 		return "", nil

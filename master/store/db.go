@@ -132,7 +132,7 @@ func (db *DB) Tx(ctx context.Context, fn func(tx *DB) error) error {
 	return db.tx(ctx, pgx.TxOptions{}, fn)
 }
 
-// Snapshot runs fn on one unchanging picture of the database.
+// Snapshot runs fn in one read-only snapshot of the database.
 func (db *DB) Snapshot(ctx context.Context, fn func(tx *DB) error) error {
 	return db.tx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, fn)
 }

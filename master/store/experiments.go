@@ -21,7 +21,7 @@ type ExperimentHead struct {
 	Unmanaged   bool   `db:"unmanaged"`
 }
 
-// An Experiment as people see it.
+// An Experiment as users see it.
 type Experiment struct {
 	ExperimentHead
 	JobID           string     `db:"job_id"`

@@ -9,7 +9,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// Continuation is the wish that an experiment goes on after its end.
+// Continuation is a request that an experiment goes on after its end.
 type Continuation struct {
 	Single  bool            // its trial goes on however it ended; of others, those that were not completed
 	Event   json.RawMessage // what its search is told
@@ -17,14 +17,14 @@ type Continuation struct {
 	Saw     json.RawMessage // the configuration that the changes were laid over
 }
 
-// ContinueExperiment writes a wish down, and tells the search. It returns how often
-// the experiment will have gone on when the loop has carried the wish out.
+// ContinueExperiment stores a request, and tells the search. It returns how often
+// the experiment will have gone on when the loop has carried the request out.
 //
 // What the trials that may go on had reported of their end, and what was wanted of
 // them, is forgotten: it was said of their life before.
 func (db *DB) ContinueExperiment(ctx context.Context, id int, c Continuation) (n int, err error) {
 	err = db.Tx(ctx, func(tx *DB) error {
-		n, err = tx.wishToContinue(ctx, id, c.Single)
+		n, err = tx.requestContinuation(ctx, id, c.Single)
 		if err != nil {
 			return err
 		}
@@ -43,9 +43,9 @@ func (db *DB) ContinueExperiment(ctx context.Context, id int, c Continuation) (n
 	return n, err
 }
 
-// wishToContinue is the part that only one of several who wish it at once is
-// granted, and only of an experiment that has something left to do.
-func (db *DB) wishToContinue(ctx context.Context, id int, single bool) (int, error) {
+// requestContinuation succeeds for only one of several requests at once, and only for
+// an experiment that has something left to do.
+func (db *DB) requestContinuation(ctx context.Context, id int, single bool) (int, error) {
 	n, err := scalar[int](ctx, db, `
 		UPDATE experiments SET continues = continues + 1, continued_at = now(), desired = 'active'
 		WHERE id = $1 AND state IN ('COMPLETED', 'CANCELED', 'ERROR') AND continues = continued AND desired <> 'deleted'
@@ -88,7 +88,7 @@ func (db *DB) reconfigure(ctx context.Context, id int, n *NewExperiment, saw jso
 	return err
 }
 
-// HasContinued says whether the loop has carried a wish out.
+// HasContinued says whether the loop has carried a request out.
 func (db *DB) HasContinued(ctx context.Context, id, n int) (bool, error) {
 	return scalar[bool](ctx, db, `SELECT continued >= $2 FROM experiments WHERE id = $1`, id, n)
 }

@@ -247,7 +247,7 @@ func (b *searchBuilder) labels(c find.Condition) (string, error) {
 	return "", fault.New(fault.Invalid, "tags cannot be compared by %s", c.Op)
 }
 
-// user: people are known by two names, and either will do.
+// user: users are known by two names, and either will do.
 func (b *searchBuilder) user(c find.Condition) (string, error) {
 	name, err := b.compare("u.username", c)
 	if err != nil {

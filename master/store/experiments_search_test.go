@@ -260,7 +260,7 @@ func TestHyperparametersFollowTheConfiguration(t *testing.T) {
 	}
 }
 
-// Whatever configuration people have written so far can be taken apart.
+// Whatever configuration users have written so far can be taken apart.
 func TestHyperparametersOfSeeds(t *testing.T) {
 	w := newWorld(t)
 	seeds, err := filepath.Glob("../expconf/testdata/seeds/*.yaml")

@@ -48,7 +48,7 @@ type NewExperiment struct {
 func (db *DB) CreateExperiment(ctx context.Context, n NewExperiment) (int, error) {
 	var id int
 	err := db.Tx(ctx, func(tx *DB) error {
-		if err := tx.holdCheckpoint(ctx, n.WarmStart); err != nil {
+		if err := tx.lockCheckpoint(ctx, n.WarmStart); err != nil {
 			return err
 		}
 		err := tx.holdContext(ctx, n.Context)
@@ -115,26 +115,26 @@ func (db *DB) firstTrials(ctx context.Context, owner trial.Owner, n NewExperimen
 	return s.send(ctx, db)
 }
 
-// A Wish is what somebody wants of an experiment.
-type Wish string
+// An Action is what a user asks of an experiment.
+type Action string
 
-// The wishes.
+// The actions.
 const (
-	Activate  Wish = "activate"
-	Pause     Wish = "pause"
-	Cancel    Wish = "cancel"
-	Kill      Wish = "kill"
-	Archive   Wish = "archive"
-	Unarchive Wish = "unarchive"
-	Delete    Wish = "delete"
+	Activate  Action = "activate"
+	Pause     Action = "pause"
+	Cancel    Action = "cancel"
+	Kill      Action = "kill"
+	Archive   Action = "archive"
+	Unarchive Action = "unarchive"
+	Delete    Action = "delete"
 )
 
 // isOver: nothing of it runs, nor is it about to go on.
 const isOver = `(state IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETE_FAILED') AND continues = continued)`
 
-// wishes says, for each wish, what it writes and of which experiments. Nothing
+// actions says, for each action, what it writes and for which experiments. Nothing
 // here touches state: that is the loop's.
-var wishes = map[Wish]struct{ set, where string }{
+var actions = map[Action]struct{ set, where string }{
 	Activate:  {`desired = 'active'`, `desired IN ('active', 'paused') AND state IN ('ACTIVE', 'PAUSED') AND NOT unmanaged`},
 	Pause:     {`desired = 'paused'`, `desired IN ('active', 'paused') AND state IN ('ACTIVE', 'PAUSED') AND NOT unmanaged`},
 	Cancel:    {`desired = CASE WHEN desired IN ('active', 'paused') AND NOT ` + isOver + ` THEN 'canceled' ELSE desired END`, `desired <> 'deleted'`},
@@ -145,10 +145,10 @@ var wishes = map[Wish]struct{ set, where string }{
 		isOver + ` AND (desired <> 'deleted' OR state = 'DELETE_FAILED' AND deletes_asked = deletes_failed)`},
 }
 
-// Wishing writes a wish for experiments and returns those of which it could be
-// had in the state that they are in.
-func (db *DB) Wishing(ctx context.Context, ids []int, w Wish) ([]int, error) {
-	rule := wishes[w]
+// RequestAction stores an action for experiments, and returns those whose state
+// allows it.
+func (db *DB) RequestAction(ctx context.Context, ids []int, action Action) ([]int, error) {
+	rule := actions[action]
 	return scalars[int](ctx, db, `UPDATE experiments SET `+rule.set+` WHERE id = ANY($1) AND `+rule.where+` RETURNING id`, ids)
 }
 
@@ -209,7 +209,7 @@ func (db *DB) patchExperiment(ctx context.Context, id int, ch ExperimentPatch) e
 		return NoExperiment(id)
 	}
 	if err == nil && len(ch.Storage) > 0 {
-		err = db.askToCollect(ctx, id)
+		err = db.requestGC(ctx, id)
 	}
 	if err == nil && ch.Pool != nil {
 		_, err = db.exec(ctx, `UPDATE tasks SET pool = $2 WHERE experiment_id = $1 AND type = 'TRIAL' AND ended_at IS NULL`, id, *ch.Pool)

@@ -84,18 +84,18 @@ func (db *DB) insertJob(ctx context.Context, all []Job, me, other Job, ahead boo
 		moments[i] = j.QueuedAt
 	}
 	moment, shifted := sched.Insert(moments, at)
-	if err := db.place(ctx, me, moment); err != nil {
+	if err := db.setQueueTime(ctx, me, moment); err != nil {
 		return err
 	}
 	for i, m := range shifted {
-		if err := db.place(ctx, queue[i], m); err != nil {
+		if err := db.setQueueTime(ctx, queue[i], m); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (db *DB) place(ctx context.Context, j Job, at time.Time) error {
+func (db *DB) setQueueTime(ctx context.Context, j Job, at time.Time) error {
 	if j.ExperimentID != nil {
 		_, err := db.exec(ctx, `UPDATE experiments SET place = $2 WHERE id = $1`, *j.ExperimentID, at)
 		return err

@@ -11,35 +11,35 @@ import (
 // LiveExperiment is an experiment that has not ended, that is to go on after its
 // end, or that is to be deleted.
 type LiveExperiment struct {
-	ID            int             `db:"id"`
-	OwnerID       int             `db:"owner_id"`
-	JobID         string          `db:"job_id"`
-	Name          string          `db:"name"`
-	State         string          `db:"state"`
-	Desired       string          `db:"desired"`
-	Unmanaged     bool            `db:"unmanaged"`
-	Config        json.RawMessage `db:"config"`
-	ContextHash   []byte          `db:"context_hash"`
-	Seed          int64           `db:"seed"`
-	Pool          string          `db:"pool"`
-	SlotsPerTrial int             `db:"slots_per_trial"`
-	MaxSlots      *int            `db:"max_slots"`
-	Weight        float64         `db:"weight"`
-	Priority      int             `db:"priority"`
-	Progress      *float64        `db:"progress"`
-	BestTrialID   *int            `db:"best_trial_id"`
-	BestMetric    *float64        `db:"best_metric"`
-	Error         string          `db:"error"`
-	Trials        int             `db:"trials"` // all of them, ended or not; 0 of an unmanaged one, whose trials no search counts
-	DeletesAsked  int             `db:"deletes_asked"`
-	DeletesFailed int             `db:"deletes_failed"`
-	Files         FilesAre        `db:"files"`     // of one that is deleted
-	FilesWhy      string          `db:"files_why"` // why they are stuck
-	Continues     int             `db:"continues"`
-	Continued     int             `db:"continued"`     // fewer than Continues: it has ended, and is to go on
-	SearchConfig  json.RawMessage `db:"search_config"` // that its search began with, where that is not Config
-	WarmStart     *string         `db:"warm_start"`    // the checkpoint that its trials start from
-	Place         *time.Time      `db:"place"`         // in the queue, if somebody chose it
+	ID             int             `db:"id"`
+	OwnerID        int             `db:"owner_id"`
+	JobID          string          `db:"job_id"`
+	Name           string          `db:"name"`
+	State          string          `db:"state"`
+	Desired        string          `db:"desired"`
+	Unmanaged      bool            `db:"unmanaged"`
+	Config         json.RawMessage `db:"config"`
+	ContextHash    []byte          `db:"context_hash"`
+	Seed           int64           `db:"seed"`
+	Pool           string          `db:"pool"`
+	SlotsPerTrial  int             `db:"slots_per_trial"`
+	MaxSlots       *int            `db:"max_slots"`
+	Weight         float64         `db:"weight"`
+	Priority       int             `db:"priority"`
+	Progress       *float64        `db:"progress"`
+	BestTrialID    *int            `db:"best_trial_id"`
+	BestMetric     *float64        `db:"best_metric"`
+	Error          string          `db:"error"`
+	Trials         int             `db:"trials"` // all of them, ended or not; 0 of an unmanaged one, whose trials no search counts
+	DeleteRequests int             `db:"deletes_asked"`
+	DeletesFailed  int             `db:"deletes_failed"`
+	Files          FilesState      `db:"files"`     // of one that is deleted
+	FilesWhy       string          `db:"files_why"` // why they are stuck
+	Continues      int             `db:"continues"`
+	Continued      int             `db:"continued"`     // fewer than Continues: it has ended, and is to go on
+	SearchConfig   json.RawMessage `db:"search_config"` // that its search began with, where that is not Config
+	WarmStart      *string         `db:"warm_start"`    // the checkpoint that its trials start from
+	QueueTime      *time.Time      `db:"place"`         // in the queue, if somebody chose it
 }
 
 // LiveTrial is a trial that has not ended, or one of an experiment that is to go on.
@@ -76,8 +76,8 @@ type LiveTask struct {
 	Unstarted  int    `db:"unstarted"`
 	Runs       int    `db:"runs"` // attempts so far
 
-	Place    *time.Time `db:"place"`     // in the queue, if somebody chose it
-	QueuedAt *time.Time `db:"queued_at"` // since when its attempts are there
+	QueueTime *time.Time `db:"place"`     // in the queue, if somebody chose it
+	QueuedAt  *time.Time `db:"queued_at"` // since when its attempts are there
 
 	Nomad json.RawMessage `db:"nomad"` // environment.nomad of its configuration; nil where it says nothing
 }
@@ -168,7 +168,7 @@ type SearchEvent struct {
 	Body         json.RawMessage `db:"body"`
 }
 
-// Live is one consistent picture.
+// Live is one consistent snapshot.
 type Live struct {
 	Now         time.Time // the database's
 	Alarm       string
@@ -181,7 +181,7 @@ type Live struct {
 	Events      []SearchEvent // after those already seen
 	Matches     []LiveMatch   // of log policies that ask for something
 	Failures    []NodeFailures
-	Collect     []Work // experiments to whose checkpoints their policy is to be applied
+	DueGCs      []Work // experiments to whose checkpoints their policy is to be applied
 }
 
 // Rows are read by their ids: LiveCache says which. Each comes with its version.
@@ -193,7 +193,7 @@ const (
 		e.context_hash, e.seed, e.pool, e.slots_per_trial, e.max_slots, e.weight, e.priority, e.progress,
 		e.best_trial_id, e.best_metric, e.error, e.continues, e.continued, e.warm_start::text, e.place,
 		CASE WHEN e.unmanaged THEN 0 ELSE (SELECT count(*) FROM trials t WHERE t.experiment_id = e.id) END AS trials, e.deletes_asked, e.deletes_failed,
-		coalesce(CASE WHEN f.files = 'unplanned' AND ` + collectQueued + ` THEN 'going' ELSE f.files END, CASE WHEN e.state <> 'DELETING' OR ` + collecting + ` OR ` + collectQueued + ` THEN 'going' ELSE 'unplanned' END) AS files, coalesce(f.why, '') AS files_why
+		coalesce(CASE WHEN f.files = 'unplanned' AND ` + gcQueued + ` THEN 'going' ELSE f.files END, CASE WHEN e.state <> 'DELETING' OR ` + gcRunning + ` OR ` + gcQueued + ` THEN 'going' ELSE 'unplanned' END) AS files, coalesce(f.why, '') AS files_why
 	FROM experiments e
 	` + deletedFiles + `
 	WHERE e.id = ANY($1)`

@@ -135,7 +135,7 @@ func (c *LiveCache) load(ctx context.Context, tx *DB, live *Live, seen map[int]i
 	if live.Failures, err = rows[NodeFailures](ctx, tx, liveFailures); err != nil {
 		return err
 	}
-	if live.Collect, err = tx.toCollect(ctx); err != nil {
+	if live.DueGCs, err = tx.dueGCs(ctx); err != nil {
 		return err
 	}
 	live.Events, err = newEvents(ctx, tx, live.Experiments, seen)

@@ -209,7 +209,7 @@ func (db *DB) claimedRow(ctx context.Context, c Claim) (Claimed, error) {
 			SELECT f.run_id, f.outcome, CASE WHEN f.outcome = 'preempted' AND f.preempt_reason <> '' THEN f.preempt_reason ELSE f.exit_reason END AS reason
 			FROM allocations f WHERE f.task_id = a.task_id AND f.run_id < a.run_id ORDER BY f.run_id DESC LIMIT 1) former ON true
 		LEFT JOIN LATERAL (
-			SELECT uuid, steps FROM checkpoints k WHERE k.trial_id = t.id AND k.state = 'COMPLETED' AND NOT `+going+`
+			SELECT uuid, steps FROM checkpoints k WHERE k.trial_id = t.id AND k.state = 'COMPLETED' AND NOT `+beingRemoved+`
 			ORDER BY steps DESC, reported_at DESC LIMIT 1) newest ON true
 		WHERE m.allocation_id = $1 AND m.rank = $2`, c.AllocationID, c.Rank)
 }
@@ -229,8 +229,8 @@ func (db *DB) rollBack(ctx context.Context, trial, run, steps int) error {
 	return db.markStale(ctx, trial)
 }
 
-// MemberPlace is a member as its peers need it.
-type MemberPlace struct {
+// Peer is a member as its peers need it.
+type Peer struct {
 	Rank      int            `db:"rank"`
 	NodeName  string         `db:"node_name"`
 	Slots     int            `db:"slots"`
@@ -250,9 +250,9 @@ func (db *DB) Arrive(ctx context.Context, allocation string, rank int) error {
 	return err
 }
 
-// MemberPlaces lists the members of an attempt by rank.
-func (db *DB) MemberPlaces(ctx context.Context, allocation string) ([]MemberPlace, error) {
-	return rows[MemberPlace](ctx, db, `
+// Peers lists the members of an attempt by rank.
+func (db *DB) Peers(ctx context.Context, allocation string) ([]Peer, error) {
+	return rows[Peer](ctx, db, `
 		SELECT rank, node_name, cardinality(slot_ids) AS slots, claimed_by, arrived_at IS NOT NULL AS arrived, address, ports
 		FROM members WHERE allocation_id = $1 ORDER BY rank`, allocation)
 }

@@ -258,7 +258,7 @@ func TestSignals(t *testing.T) {
 	if got != `the node goes t t t 10.0.0.9 {"0": {"a": 0}, "1": {"a": 1}}` {
 		t.Error(got)
 	}
-	places, err := w.db.MemberPlaces(ctx, id)
+	places, err := w.db.Peers(ctx, id)
 	if err != nil || len(places) != 2 || places[0].Arrived || !places[1].Arrived || places[1].Slots != 1 {
 		t.Errorf("%+v %v", places, err)
 	}

@@ -22,7 +22,7 @@ type MetricFeed struct {
 
 	mu   sync.Mutex
 	subs map[int]map[*feedReader]struct{}
-	at   place // all before it has been handed out
+	at   cursor // all before it has been handed out
 	busy bool
 	wg   sync.WaitGroup
 }
@@ -141,13 +141,13 @@ func (f *MetricFeed) hand(list []MetricRow) {
 }
 
 // metricsEnd is the place up to which all reports are settled.
-func (db *DB) metricsEnd(ctx context.Context) (place, error) {
+func (db *DB) metricsEnd(ctx context.Context) (cursor, error) {
 	xid, err := scalar[uint64](ctx, db, `SELECT pg_snapshot_xmin(pg_current_snapshot())`)
-	return place{xid, 0}, err
+	return cursor{xid, 0}, err
 }
 
 // metricsFrom reads the settled reports after a place, and the place reached.
-func (db *DB) metricsFrom(ctx context.Context, from place) ([]MetricRow, place, error) {
+func (db *DB) metricsFrom(ctx context.Context, from cursor) ([]MetricRow, cursor, error) {
 	end, err := db.metricsEnd(ctx)
 	if err != nil {
 		return nil, from, err
@@ -159,7 +159,7 @@ func (db *DB) metricsFrom(ctx context.Context, from place) ([]MetricRow, place, 
 	}
 	if len(list) == rowsAtOnce {
 		last := list[len(list)-1]
-		return list, place{last.XID, last.ID}, nil
+		return list, cursor{last.XID, last.ID}, nil
 	}
 	if end.XID < from.XID {
 		end = from

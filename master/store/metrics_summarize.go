@@ -87,8 +87,8 @@ func wait(ctx context.Context, wake <-chan struct{}, d time.Duration) {
 	}
 }
 
-// place is a position in metrics: rows at or before it have been folded in.
-type place struct {
+// cursor is a position in metrics: rows at or before it have been folded in.
+type cursor struct {
 	XID uint64
 	ID  int64
 }
@@ -123,10 +123,10 @@ func (db *DB) Summarize(ctx context.Context) (more bool, err error) {
 		if err != nil {
 			return err
 		}
-		to := place{upTo, 0}
+		to := cursor{upTo, 0}
 		if more = len(list) == rowsAtOnce; more {
 			last := list[len(list)-1]
-			to = place{last.XID, last.ID}
+			to = cursor{last.XID, last.ID}
 		}
 		again, err := tx.foldRows(ctx, list, to)
 		if err != nil || len(list) == 0 {
@@ -151,7 +151,7 @@ func (db *DB) SummariesCaughtUp(ctx context.Context) (bool, error) {
 
 // takeCursor takes the cursor for this transaction and says from where and up to which transaction
 // rows are to be read: below it, everything has committed or never will.
-func (db *DB) takeCursor(ctx context.Context) (from place, upTo uint64, ok bool, err error) {
+func (db *DB) takeCursor(ctx context.Context) (from cursor, upTo uint64, ok bool, err error) {
 	var next uint64
 	// An advisory lock, because a row lock would be a write, and most looks find nothing.
 	ok, err = scalar[bool](ctx, db, `SELECT pg_try_advisory_xact_lock(hashtextextended('summaries of metrics', 0))`)
@@ -162,7 +162,7 @@ func (db *DB) takeCursor(ctx context.Context) (from place, upTo uint64, ok bool,
 		SELECT xid, id, pg_snapshot_xmin(pg_current_snapshot()), pg_snapshot_xmax(pg_current_snapshot())
 		FROM metrics_cursor`).Scan(&from.XID, &from.ID, &upTo, &next)
 	if err == nil && from.XID > next {
-		from = place{upTo, 0}
+		from = cursor{upTo, 0}
 		err = db.renumber(ctx, next, from)
 	}
 	return from, max(upTo, from.XID), err == nil, asFault(err)
@@ -172,7 +172,7 @@ func (db *DB) takeCursor(ctx context.Context) (from place, upTo uint64, ok bool,
 // rows and a cursor from transactions that this server is yet to have. All
 // summaries are made anew. The cursor is written here, because no new row may be
 // there to move it.
-func (db *DB) renumber(ctx context.Context, next uint64, at place) error {
+func (db *DB) renumber(ctx context.Context, next uint64, at cursor) error {
 	for _, change := range []struct {
 		sql  string
 		args []any
@@ -192,7 +192,7 @@ func (db *DB) renumber(ctx context.Context, next uint64, at place) error {
 
 // foldRows brings the summaries of the rows' trials up to a place, and makes some
 // stale ones anew; again says that there are more of those.
-func (db *DB) foldRows(ctx context.Context, list []metricRow, to place) (again bool, err error) {
+func (db *DB) foldRows(ctx context.Context, list []metricRow, to cursor) (again bool, err error) {
 	trials := reportedBy(list)
 	stale, err := scalars[int](ctx, db, `SELECT trial_id FROM trial_summaries WHERE stale ORDER BY trial_id LIMIT $1`, staleAtOnce)
 	if err != nil {
@@ -298,9 +298,9 @@ func (db *DB) lockSummaries(ctx context.Context, trials []int) (map[int]*summary
 }
 
 // summarizeAnew folds all rows of a trial up to a place.
-func (db *DB) summarizeAnew(ctx context.Context, s *summaryRow, to place) error {
+func (db *DB) summarizeAnew(ctx context.Context, s *summaryRow, to cursor) error {
 	s.sum = TrialSummary{}
-	last := place{}
+	last := cursor{}
 	for {
 		list, err := rows[metricRow](ctx, db, `SELECT `+metricColumns+` FROM metrics
 			WHERE trial_id = $1 AND NOT archived AND (xid, id) > ($2, $3) AND (xid, id) <= ($4, $5)
@@ -316,7 +316,7 @@ func (db *DB) summarizeAnew(ctx context.Context, s *summaryRow, to place) error 
 		if len(list) < rowsAtOnce {
 			return nil
 		}
-		last = place{list[len(list)-1].XID, list[len(list)-1].ID}
+		last = cursor{list[len(list)-1].XID, list[len(list)-1].ID}
 	}
 }
 

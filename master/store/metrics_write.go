@@ -97,24 +97,24 @@ func (db *DB) insertReports(ctx context.Context, batch []*queued[*Report]) (fres
 
 // insertArgs are the arguments of insertReport, and where in the batch each key
 // stands. The first report of a key is stored, the others are compared with it.
-func insertArgs(batch []*queued[*Report]) (args []any, place map[key]int) {
+func insertArgs(batch []*queued[*Report]) (args []any, index map[key]int) {
 	n := len(batch)
 	trials, runs, groups := make([]int32, 0, n), make([]int32, 0, n), make([]string, 0, n)
 	steps, ords, times := make([]*int, 0, n), make([]int64, 0, n), make([]*time.Time, 0, n)
 	avgs, lists := make([]string, 0, n), make([]*string, 0, n)
-	place = make(map[key]int, n)
+	index = make(map[key]int, n)
 	for i, q := range batch {
 		r := q.item
 		k := r.key()
-		if _, twice := place[k]; twice {
+		if _, twice := index[k]; twice {
 			continue
 		}
-		place[k] = i
+		index[k] = i
 		trials, runs, groups = append(trials, int32(r.TrialID)), append(runs, int32(r.RunID)), append(groups, r.Group)
 		steps, ords, times = append(steps, r.Steps), append(ords, k.ord), append(times, orNil(r.At))
 		avgs, lists = append(avgs, string(r.Metrics)), append(lists, orNull(r.Batches))
 	}
-	return []any{trials, runs, groups, steps, ords, times, avgs, lists, trialsOf(batch)}, place
+	return []any{trials, runs, groups, steps, ords, times, avgs, lists, trialsOf(batch)}, index
 }
 
 func orNil(t time.Time) *time.Time {
@@ -132,8 +132,8 @@ func orNull(raw json.RawMessage) *string {
 	return &s
 }
 
-// stored is a row of metrics as a second report under its key finds it.
-type stored struct {
+// storedReport is a row of metrics as a second report under its key finds it.
+type storedReport struct {
 	TrialID int             `db:"trial_id"`
 	RunID   int             `db:"run_id"`
 	Group   string          `db:"grp"`
@@ -194,7 +194,7 @@ func (db *DB) mergeReports(ctx context.Context, batch []*queued[*Report], fresh 
 }
 
 // lockReports finds and locks the rows that reports would have made.
-func (db *DB) lockReports(ctx context.Context, list []*Report) (map[key]*stored, error) {
+func (db *DB) lockReports(ctx context.Context, list []*Report) (map[key]*storedReport, error) {
 	var trials, runs []int32
 	var groups []string
 	var ords []int64
@@ -203,11 +203,11 @@ func (db *DB) lockReports(ctx context.Context, list []*Report) (map[key]*stored,
 		trials, runs = append(trials, int32(k.trial)), append(runs, int32(k.run))
 		groups, ords = append(groups, k.group), append(ords, k.ord)
 	}
-	there, err := rows[stored](ctx, db, `
+	there, err := rows[storedReport](ctx, db, `
 		SELECT trial_id, run_id, grp, ord, avg, batches FROM metrics
 		WHERE (trial_id, grp, ord, run_id) IN (SELECT * FROM unnest($1::int[], $2::text[], $3::bigint[], $4::int[]))
 		ORDER BY trial_id, grp, ord, run_id FOR UPDATE`, trials, groups, ords, runs)
-	found := make(map[key]*stored, len(there))
+	found := make(map[key]*storedReport, len(there))
 	for i := range there {
 		s := &there[i]
 		found[key{s.TrialID, s.Group, s.Ord, s.RunID}] = s
@@ -217,7 +217,7 @@ func (db *DB) lockReports(ctx context.Context, list []*Report) (map[key]*stored,
 
 // merge compares a report with the row of its key and takes over the names that
 // the row lacks.
-func (s *stored) merge(r *Report) (added map[string]any, err error) {
+func (s *storedReport) merge(r *Report) (added map[string]any, err error) {
 	if s == nil { // the row was there a moment ago: its experiment is being deleted
 		return nil, fault.New(fault.NotFound, "trial %d not found", r.TrialID)
 	}

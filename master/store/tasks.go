@@ -10,7 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// A Task as people see it.
+// A Task as users see it.
 type Task struct {
 	ID           string     `db:"id"`
 	Type         string     `db:"type"`
@@ -171,7 +171,7 @@ func (db *DB) TaskCounts(ctx context.Context, in auth.Scope) (map[string]int, er
 	return counts, err
 }
 
-// An Attempt as people see it.
+// An Attempt as users see it.
 type Attempt struct {
 	ID           string     `db:"id"`
 	TaskID       string     `db:"task_id"`

@@ -10,7 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// A Trial as people see it. What its metrics and checkpoints come to is read
+// A Trial as users see it. What its metrics and checkpoints come to is read
 // apart, for a page at a time: TrialSummaries, ValidationsAt, CountCheckpoints,
 // BestCheckpoints.
 type Trial struct {

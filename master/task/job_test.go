@@ -17,8 +17,8 @@ func TestCredentialsInAJob(t *testing.T) {
 	keys := stored(t, "{type: s3, bucket: c, prefix: '1', access_key: a, secret_key: s}")
 	other := stored(t, "{type: s3, bucket: c, prefix: '1'}")
 	warm := checkpoint
-	own := []Place{{"b", "7"}}
-	source := []Place{{"c", "1/" + checkpoint}}
+	own := []Location{{"b", "7"}}
+	source := []Location{{"c", "1/" + checkpoint}}
 	for name, c := range map[string]struct {
 		row    Row
 		grants Grants

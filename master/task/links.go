@@ -9,7 +9,7 @@ import (
 // ProxyPath is where a task's pages are on the master.
 func ProxyPath(task string) string { return "/proxy/" + task + "/" }
 
-// links lead from an attempt's job in Nomad's UI to where people look at it: the pages
+// links lead from an attempt's job in Nomad's UI to where users look at it: the pages
 // of its experiment and trial, or the task itself where a browser can open it, and the
 // page with its log.
 func (s *Site) links(a *Attempt) []jobspecs.Link {

@@ -13,7 +13,7 @@ type Site struct {
 	ClusterID   string
 	ClusterName string
 	MasterID    string
-	PublicURL   string // where people's browsers find the master
+	PublicURL   string // where users' browsers find the master
 
 	// How runners find masters.
 	TaskURLs    []string

@@ -180,7 +180,7 @@ func (b *specBuilder) task(cfg expconf.CommandConfig) error {
 		b.spec.Env["DET_SHM_SIZE"] = strconv.FormatInt(int64(*size), 10)
 	}
 	b.mounts(cfg.Environment.Mounts(cfg.BindMounts))
-	if err := b.visited(cfg); err != nil {
+	if err := b.gateway(cfg); err != nil {
 		return err
 	}
 	return b.files(nil, nil, nil, cfg.Debug)

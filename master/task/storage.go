@@ -98,22 +98,22 @@ func (a *Attempt) storages() []expconf.CheckpointStorage {
 	return list
 }
 
-// A Place is a part of a bucket: all that lies below a prefix.
-type Place struct {
+// A Location is a part of a bucket: all that lies below a prefix.
+type Location struct {
 	Bucket string
 	Prefix string // without slashes at its ends
 }
 
-// PlaceOf is where a storage is.
-func PlaceOf(s expconf.CheckpointStorage) Place {
-	return Place{Bucket: s.Bucket, Prefix: strings.Trim(deref(s.Prefix), "/")}
+// LocationOf is where a storage is.
+func LocationOf(s expconf.CheckpointStorage) Location {
+	return Location{Bucket: s.Bucket, Prefix: strings.Trim(deref(s.Prefix), "/")}
 }
 
 // Grants are what an attempt may do in object storage by credentials of Vault's.
 type Grants struct {
-	Write  []Place // and read, list and delete
-	Read   []Place // and list
-	Delete []Place // and list
+	Write  []Location // and read, list and delete
+	Read   []Location // and list
+	Delete []Location // and list
 }
 
 // grants of an attempt: a trial writes its experiment's storage and reads the checkpoint
@@ -124,17 +124,17 @@ func (s SignIn) grants(a *Attempt) Grants {
 		switch {
 		case !s.Needed(storage):
 		case a.Removes():
-			g.Delete = append(g.Delete, PlaceOf(storage))
+			g.Delete = append(g.Delete, LocationOf(storage))
 		case a.IsTrial():
-			g.Write = append(g.Write, PlaceOf(storage))
+			g.Write = append(g.Write, LocationOf(storage))
 		default:
-			g.Read = append(g.Read, PlaceOf(storage))
+			g.Read = append(g.Read, LocationOf(storage))
 		}
 	}
 	if a.Source != nil && s.Needed(*a.Source) {
-		place := PlaceOf(*a.Source)
-		place.Prefix = path.Join(place.Prefix, *a.WarmStart)
-		g.Read = append(g.Read, place)
+		location := LocationOf(*a.Source)
+		location.Prefix = path.Join(location.Prefix, *a.WarmStart)
+		g.Read = append(g.Read, location)
 	}
 	return g
 }

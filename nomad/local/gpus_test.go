@@ -65,12 +65,12 @@ func TestGPUsOfNodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	changed.GPUs[1].Sick = "it smells"
+	changed.GPUs[1].Unhealthy = "it smells"
 	if err := simulated.Write(c.GPUState(""), changed); err != nil {
 		t.Fatal(err)
 	}
 	expect("what was changed stays", main, "plugin_dir", 4)
-	if state, _ := simulated.Read(c.GPUState("")); state.GPUs[1].Sick == "" {
+	if state, _ := simulated.Read(c.GPUState("")); state.GPUs[1].Unhealthy == "" {
 		t.Error("a state that somebody changed was written anew")
 	}
 	c.state.GPUs.Simulated = 3

@@ -200,7 +200,7 @@ func TestInNomad(t *testing.T) {
 
 	t.Run("sick", func(t *testing.T) {
 		state := simulated.State{GPUs: slices.Clone(four.GPUs)}
-		state.GPUs[0].Sick = "it smells of smoke"
+		state.GPUs[0].Unhealthy = "it smells of smoke"
 		n.write(t, state)
 		n.devices(t, "a sick GPU", func(g []*api.NodeDeviceResource) error {
 			for _, d := range g[0].Instances {

@@ -1,5 +1,5 @@
 // What the page of one task can do to another of its visitor's tasks, in a real
-// browser against the real API, proxy and gateway. master/api/visits_browser_test.go
+// browser against the real API, proxy and gateway. master/api/proxy_browser_test.go
 // starts them and says in the environment what is there:
 //
 //   CHROMIUM        the browser

@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/nomad/api"
 )
 
-// said lists problems as people read them.
+// said lists problems as users read them.
 func said(problems []Problem) string {
 	var lines []string
 	for _, p := range problems {

@@ -73,7 +73,7 @@ type GPU struct {
 	Fabric        string   // what keeps it out of the NVLink fabric, in words
 	Links         uint64   // which of its NVLinks are up, a bit for each
 	Throttled     []string // why its hardware slows it down, in words
-	Sick          string   // what else is wrong with it, in words
+	Unhealthy     string   // what else is wrong with it, in words
 
 	// Recovery is what the driver says must be done with it, in words; "" for nothing.
 	// RecoveryKnown is false for drivers that do not say.

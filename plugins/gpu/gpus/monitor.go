@@ -237,8 +237,8 @@ func (m *Monitor) diagnose(r *record, d Device) string {
 	if r.slowed {
 		say("its hardware has slowed it down for %s or more because of %s; check its cooling and power", short(m.policy.Throttled), r.slowWhy)
 	}
-	if r.gpu.Sick != "" {
-		say("%s", r.gpu.Sick)
+	if r.gpu.Unhealthy != "" {
+		say("%s", r.gpu.Unhealthy)
 	}
 	return strings.Join(why, "; ")
 }

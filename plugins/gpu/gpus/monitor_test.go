@@ -235,7 +235,7 @@ func TestMemoryErrors(t *testing.T) {
 	c := newClock()
 	bad, broken := whole("A"), whole("B")
 	bad.Uncorrected = 2
-	broken.RemapFailed, broken.Sick = true, "it is too hot"
+	broken.RemapFailed, broken.Unhealthy = true, "it is too hot"
 	scan := Scan{GPUs: []GPU{bad, broken}}
 	w := NewMonitor(Policy{})
 	expect(t, w.Judge(scan, nil, c.now), "A (2 memory errors beyond repair since the last reset; reset the GPU or restart the node), "+

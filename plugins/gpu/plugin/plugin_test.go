@@ -158,7 +158,7 @@ func TestFingerprint(t *testing.T) {
 	if d := f.Devices[0].Devices[0]; !d.Healthy || d.HwLocality == nil || d.HwLocality.PciBusID == "" {
 		t.Errorf("%+v", d)
 	}
-	b.write(simulated.State{GPUs: []simulated.GPU{{ID: "GPU-1", Model: "A100", Sick: "it smells"}, {ID: "GPU-2", Model: "H200"}, {ID: "GPU-3", Model: "A100"}, {ID: "GPU-4"}}})
+	b.write(simulated.State{GPUs: []simulated.GPU{{ID: "GPU-1", Model: "A100", Unhealthy: "it smells"}, {ID: "GPU-2", Model: "H200"}, {ID: "GPU-3", Model: "A100"}, {ID: "GPU-4"}}})
 	if got := healthOf(next(t, ch)); !slices.Equal(got, []string{"it smells", "", ""}) {
 		t.Errorf("unhealthy: %q", got)
 	}

@@ -57,7 +57,7 @@ func TestFileIsFollowed(t *testing.T) {
 	if scan, err = s.Scan(); err != nil {
 		t.Fatal(err)
 	}
-	if g := scan.GPUs[0]; g.ID != first || g.Sick != "it smells" || g.Uncorrected != 3 || !g.Lost || !g.RemapFailed {
+	if g := scan.GPUs[0]; g.ID != first || g.Unhealthy != "it smells" || g.Uncorrected != 3 || !g.Lost || !g.RemapFailed {
 		t.Errorf("%+v", g)
 	}
 	if _, err := s.Measure(first); err == nil {

@@ -32,7 +32,7 @@ type GPU struct {
 	MemoryMiB  uint64 `yaml:"memory_mib,omitempty"`
 	Capability string `yaml:"capability,omitempty"`
 
-	Sick        string   `yaml:"sick,omitempty"`         // why it is out of use
+	Unhealthy   string   `yaml:"sick,omitempty"`         // why it is out of use
 	Lost        bool     `yaml:"lost,omitempty"`         // fallen off the bus
 	Uncorrected uint64   `yaml:"uncorrected,omitempty"`  // memory errors beyond repair
 	RemapFailed bool     `yaml:"remap_failed,omitempty"` // of a row of its memory
@@ -174,7 +174,7 @@ func (s State) scan() gpus.Scan {
 				BusID: fmt.Sprintf("00000000:%02X:00.0", i+1), Nodes: g.Nodes, Instance: -1, Compute: -1,
 				PowerLimitW: powerLimitW, CoreClockMHz: 1980, MemClockMHz: 2619, BAR1MiB: 2 * or(g.MemoryMiB, MemoryMiB), PCIeMBs: 63015,
 			},
-			Split: len(g.Parts) > 0, Lost: g.Lost, Uncorrected: g.Uncorrected, RemapFailed: g.RemapFailed, Sick: g.Sick,
+			Split: len(g.Parts) > 0, Lost: g.Lost, Uncorrected: g.Uncorrected, RemapFailed: g.RemapFailed, Unhealthy: g.Unhealthy,
 			Unanswered: g.Unanswered, RepairPending: g.RepairPending, Fabric: g.Fabric, Links: g.Links, Throttled: g.Throttled,
 			RecoveryKnown: g.Recovery != "",
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/detent-ml/detent/master/task"
 )
 
-// Tasks that people visit, with what their kinds have of their own.
+// Notebooks, shells and TensorBoards, with what their kinds have of their own.
 
 func (w *world) task(n NewTask) {
 	w.t.Helper()

@@ -14,7 +14,7 @@ import (
 	"github.com/detent-ml/detent/master/pool"
 )
 
-// Notebooks, shells and TensorBoards: what people call, and what their runners are
+// Notebooks, shells and TensorBoards: what users call, and what their runners are
 // told.
 
 // begin gives a task an attempt whose runner has passed the gate.
@@ -144,10 +144,10 @@ func TestNotebookSpec(t *testing.T) {
 		return s
 	}
 	s := spec(`{"idle_timeout":"90s","notebook_idle_type":"activity","work_dir":"/srv/job"}`)
-	door := s["gateway"].(map[string]any)
+	gateway := s["gateway"].(map[string]any)
 	base := "/proxy/" + s["id"].(string) + "/"
-	if door["kind"] != "http" || door["basePath"] != base || door["readyPath"] != base+"api" || len(door["secret"].(string)) < 32 ||
-		at(t, door, "idle.timeoutS") != 90.0 || at(t, door, "idle.by") != "activity" || s["workDir"] != "/srv/job" || s["prefer"] != "/opt/py/bin/python3" {
+	if gateway["kind"] != "http" || gateway["basePath"] != base || gateway["readyPath"] != base+"api" || len(gateway["secret"].(string)) < 32 ||
+		at(t, gateway, "idle.timeoutS") != 90.0 || at(t, gateway, "idle.by") != "activity" || s["workDir"] != "/srv/job" || s["prefer"] != "/opt/py/bin/python3" {
 		t.Errorf("%v", s)
 	}
 	if script := at(t, s, "entrypoint.0").(string); s["shell"] != true || !strings.Contains(script, "-m jupyterlab") {
@@ -165,7 +165,7 @@ func TestNotebookSpec(t *testing.T) {
 	}
 	id := at(t, me.post("/api/v1/commands", `{"config":{"entrypoint":["x"]}}`).ok().tree(), "command.id").(string)
 	if got, there := r.begin(id).claimed[0]["spec"].(map[string]any)["gateway"]; there && got != nil {
-		t.Error("a command has a door")
+		t.Error("a command has a gateway")
 	}
 }
 
@@ -252,7 +252,7 @@ func TestTensorboards(t *testing.T) {
 		t.Errorf("it runs %s", argv)
 	}
 	if at(t, spec, "gateway.kind") != "http" || at(t, spec, "gateway.idle.by") != "requests" || at(t, spec, "gateway.idle.timeoutS") != 300.0 {
-		t.Errorf("its door is %v", spec["gateway"])
+		t.Errorf("its gateway is %v", spec["gateway"])
 	}
 	var sources []struct {
 		Name, Path string

@@ -8,8 +8,8 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// A Visited is a task as the proxy needs to know it, with its live attempt.
-type Visited struct {
+// A ProxyTask is a task as the proxy needs it, with its live attempt.
+type ProxyTask struct {
 	ID           string `db:"id"`
 	Type         string `db:"type"`
 	Name         string `db:"name"`
@@ -29,18 +29,18 @@ type Visited struct {
 	Certificate  string `db:"certificate"` // its SHA-256
 }
 
-// Visited finds a task that somebody wants to visit. An attempt is there to be
-// visited from the moment that its first member has passed the gate.
-func (db *DB) Visited(ctx context.Context, id string) (Visited, error) {
-	return row[Visited](ctx, db, "task "+id, visitedTasks+`WHERE k.id = $1`, id)
+// ProxyTask finds a task that somebody wants to open. Its attempt can be opened from
+// the moment that its first member has passed the gate.
+func (db *DB) ProxyTask(ctx context.Context, id string) (ProxyTask, error) {
+	return row[ProxyTask](ctx, db, "task "+id, proxyTasks+`WHERE k.id = $1`, id)
 }
 
-// VisitedMany finds those of the tasks that there are.
-func (db *DB) VisitedMany(ctx context.Context, ids []string) ([]Visited, error) {
-	return rows[Visited](ctx, db, visitedTasks+`WHERE k.id = ANY($1)`, ids)
+// ProxyTasks finds those of the tasks that there are.
+func (db *DB) ProxyTasks(ctx context.Context, ids []string) ([]ProxyTask, error) {
+	return rows[ProxyTask](ctx, db, proxyTasks+`WHERE k.id = ANY($1)`, ids)
 }
 
-const visitedTasks = `
+const proxyTasks = `
 		SELECT k.id, k.type, k.name, k.owner_id, k.workspace_id, u.username, NOT u.active AS owner_gone, k.exit_status, k.ended_at IS NOT NULL AS over,
 			CASE WHEN k.ended_at IS NOT NULL THEN 'TERMINATED' WHEN k.desired = 'kill' THEN 'TERMINATING'
 				WHEN a.id IS NULL THEN 'QUEUED'
@@ -71,7 +71,7 @@ func (db *DB) IssueTicket(ctx context.Context, hash []byte, task string, session
 }
 
 // maxCookies bounds how many cookies a session has for one task: one for each
-// browser and visit, the oldest going first.
+// browser and ticket, the oldest going first.
 const maxCookies = 20
 
 // RedeemTicket trades a ticket for a cookie. Of two that try at once, on whichever

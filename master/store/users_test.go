@@ -147,15 +147,15 @@ func TestOneAdminStays(t *testing.T) {
 	}
 }
 
-// What can be wished of an experiment in which state, and what becomes of it.
-func TestWishes(t *testing.T) {
+// TestActions: which actions which states allow, and what they store.
+func TestActions(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	id := w.experiment(lossSearcher)
 	for _, state := range []string{"ACTIVE", "PAUSED", "STOPPING_CANCELED", "STOPPING_KILLED", "STOPPING_COMPLETED", "STOPPING_ERROR", "COMPLETED", "CANCELED", "ERROR", "DELETING"} {
 		over := slices.Contains([]string{"COMPLETED", "CANCELED", "ERROR"}, state)
 		runs := state == "ACTIVE" || state == "PAUSED"
-		for wish, want := range map[Wish]struct {
+		for wish, want := range map[Action]struct {
 			had     bool
 			desired string
 		}{
@@ -164,7 +164,7 @@ func TestWishes(t *testing.T) {
 			Archive: {over, "active"}, Unarchive: {true, "active"}, Delete: {over, map[bool]string{true: "deleted", false: "active"}[over]},
 		} {
 			w.exec(`UPDATE experiments SET state = $2, desired = 'active', archived = false, ended_at = CASE WHEN $3 THEN now() END WHERE id = $1`, id, state, over)
-			had, err := w.db.Wishing(ctx, []int{id}, wish)
+			had, err := w.db.RequestAction(ctx, []int{id}, wish)
 			if err != nil {
 				t.Fatalf("%s of %s: %v", wish, state, err)
 			}
@@ -178,8 +178,8 @@ func TestWishes(t *testing.T) {
 		}
 	}
 	w.exec(`UPDATE experiments SET state = 'ACTIVE', desired = 'killed', ended_at = NULL WHERE id = $1`, id)
-	for _, wish := range []Wish{Activate, Pause, Cancel} {
-		if _, err := w.db.Wishing(ctx, []int{id}, wish); err != nil {
+	for _, wish := range []Action{Activate, Pause, Cancel} {
+		if _, err := w.db.RequestAction(ctx, []int{id}, wish); err != nil {
 			t.Fatal(err)
 		}
 		if got := w.text(`SELECT desired FROM experiments WHERE id = $1`, id); got != "killed" {

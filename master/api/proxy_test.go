@@ -18,7 +18,7 @@ import (
 )
 
 func TestABrowserVisitsANotebook(t *testing.T) {
-	v := newVisitRig(t)
+	v := newProxyRig(t)
 	p := v.open("determined", "notebooks")
 	b := v.browser("determined")
 	link := b.redirect(v.url + "/proxy/" + p.id + "/lab/tree/a%20b?x=1&y=%2F")
@@ -61,7 +61,7 @@ func TestABrowserVisitsANotebook(t *testing.T) {
 // TestALinkOpensATaskOnce is how the command line opens a browser that nobody has
 // signed in with.
 func TestALinkOpensATaskOnce(t *testing.T) {
-	v := newVisitRig(t)
+	v := newProxyRig(t)
 	p := v.open("determined", "notebooks")
 	var got struct{ URL string }
 	v.user("determined").post("/api/v1/detent/tasks/"+p.id+"/link", "").ok().into(&got)
@@ -77,7 +77,7 @@ func TestALinkOpensATaskOnce(t *testing.T) {
 }
 
 func TestOnlyOwnerAndAdminsGetIn(t *testing.T) {
-	v := newVisitRig(t)
+	v := newProxyRig(t)
 	v.user("admin").post("/api/v1/users", `{"user":{"username":"mallory","active":true},"password":""}`).ok()
 	p, q := v.open("determined", "notebooks"), v.open("mallory", "notebooks")
 	owner, admin, mallory := v.browser("determined"), v.browser("admin"), v.browser("mallory")
@@ -125,7 +125,7 @@ func TestOnlyOwnerAndAdminsGetIn(t *testing.T) {
 // an admin looks at it: the browser sends the admin's cookies along, because they
 // are for the host and not for the port.
 func TestATasksPageGetsNothingFromTheAPI(t *testing.T) {
-	v := newVisitRig(t)
+	v := newProxyRig(t)
 	p := v.open("determined", "notebooks")
 	admin := v.browser("admin")
 	admin.goTo(v.url + "/proxy/" + p.id + "/").ok()
@@ -156,7 +156,7 @@ func TestATasksPageGetsNothingFromTheAPI(t *testing.T) {
 // TestAnotherPageMayNotUseACookie is about pages elsewhere, those of other tasks'
 // hosts in the same domain among them.
 func TestAnotherPageMayNotUseACookie(t *testing.T) {
-	v := newVisitRig(t)
+	v := newProxyRig(t)
 	p := v.open("determined", "notebooks")
 	b := v.browser("determined")
 	at := v.tasks + "/proxy/" + p.id + "/"
@@ -186,7 +186,7 @@ func TestAnotherPageMayNotUseACookie(t *testing.T) {
 }
 
 func TestWhatATaskMayNotSay(t *testing.T) {
-	v := newVisitRig(t)
+	v := newProxyRig(t)
 	p := v.open("determined", "notebooks")
 	b := v.browser("determined")
 	b.goTo(v.url + "/proxy/" + p.id + "/").ok()
@@ -216,7 +216,7 @@ func TestWhatATaskMayNotSay(t *testing.T) {
 
 // TestHeadersThatAreOurs are sent by a visitor who knows of them.
 func TestHeadersThatAreOurs(t *testing.T) {
-	v := newVisitRig(t)
+	v := newProxyRig(t)
 	p, other := v.open("determined", "notebooks"), v.open("determined", "notebooks")
 	c := v.user("determined")
 	header := http.Header{v1.GatewayHeader: {other.spec.Secret}, "X-Forwarded-For": {"6.6.6.6"}, "X-Forwarded-Host": {"evil"}, "X-Real-Ip": {"6.6.6.6"},
@@ -235,7 +235,7 @@ func TestHeadersThatAreOurs(t *testing.T) {
 }
 
 func TestPathsThatLeadNowhere(t *testing.T) {
-	v := newVisitRig(t)
+	v := newProxyRig(t)
 	p := v.open("determined", "notebooks")
 	token := v.user("determined").token
 	b := v.browser("determined")
@@ -292,7 +292,7 @@ func speak(t *testing.T, origin, line, header string) (int, string) {
 }
 
 func TestPagesInPlaceOfATask(t *testing.T) {
-	v := newVisitRig(t)
+	v := newProxyRig(t)
 	c := v.user("determined")
 	get := func(id string) answer { return c.get("/proxy/" + id + "/") }
 	get("00000000-0000-4000-8000-000000000000").says(404, "There is no task", "det notebook list")
@@ -331,7 +331,7 @@ func TestPagesInPlaceOfATask(t *testing.T) {
 // TestAStrangerOnTheTasksPort is a program that has got the port of a task whose
 // runner died: what it says is not shown as the task's.
 func TestAStrangerOnTheTasksPort(t *testing.T) {
-	v := newVisitRig(t)
+	v := newProxyRig(t)
 	p := v.open("determined", "notebooks")
 	stranger := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "stranger") })}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -348,7 +348,7 @@ func TestAStrangerOnTheTasksPort(t *testing.T) {
 
 // TestADomainForTasks has a host for each task, on the listener of the API.
 func TestADomainForTasks(t *testing.T) {
-	v := newVisitRig(t, func(o *proxy.Origins) {
+	v := newProxyRig(t, func(o *proxy.Origins) {
 		*o = proxy.Origins{Master: "https://master.example.com", Domain: "tasks.example.com:8443"}
 	})
 	domain, p := v.proxy, v.open("determined", "notebooks")
@@ -404,7 +404,7 @@ func speakTo(t *testing.T, origin, host, path, header string) (int, string) {
 // TestATasksPageMakesNobodySomebodyElse: it sets a cookie of the session's name for
 // a path, and it signs in.
 func TestATasksPageMakesNobodySomebodyElse(t *testing.T) {
-	v := newVisitRig(t)
+	v := newProxyRig(t)
 	admin, mine := v.browser("admin").cookie(v.url, "auth"), v.browser("determined").cookie(v.url, "auth")
 	ask := func(cookie string) answer {
 		return v.browser("").ask("GET", v.url+"/api/v1/me", map[string]string{"Cookie": cookie, "Sec-Fetch-Site": "same-origin"}, "")

@@ -30,9 +30,9 @@ import (
 	"github.com/detent-ml/detent/plugins/runner/gateway"
 )
 
-// A visitRig is the API with tasks that are really there: each has a program on a
+// A proxyRig is the API with tasks that are really there: each has a program on a
 // Unix socket, and a runner's gateway before it.
-type visitRig struct {
+type proxyRig struct {
 	*rig
 	tasks string // the tasks' origin
 	where sync.Map
@@ -45,12 +45,12 @@ type visitRig struct {
 // lateDirectory is the store, once it is there.
 type lateDirectory struct{ db *store.DB }
 
-func (d *lateDirectory) VisitTask(ctx context.Context, id string) (proxy.Task, error) {
-	v, err := d.db.Visited(ctx, id)
+func (d *lateDirectory) Task(ctx context.Context, id string) (proxy.Task, error) {
+	v, err := d.db.ProxyTask(ctx, id)
 	return proxy.Task(v), err
 }
-func (d *lateDirectory) VisitTasks(ctx context.Context, ids []string) (map[string]proxy.Task, error) {
-	list, err := d.db.VisitedMany(ctx, ids)
+func (d *lateDirectory) Tasks(ctx context.Context, ids []string) (map[string]proxy.Task, error) {
+	list, err := d.db.ProxyTasks(ctx, ids)
 	out := map[string]proxy.Task{}
 	for _, v := range list {
 		out[v.ID] = proxy.Task(v)
@@ -70,13 +70,13 @@ func (d *lateDirectory) CookieWho(ctx context.Context, hash []byte, task string)
 	return d.db.CookieWho(ctx, hash, task)
 }
 
-func newVisitRig(t testing.TB, change ...func(*proxy.Origins)) *visitRig {
+func newProxyRig(t testing.TB, change ...func(*proxy.Origins)) *proxyRig {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &visitRig{tasks: "http://" + ln.Addr().String()}
+	v := &proxyRig{tasks: "http://" + ln.Addr().String()}
 	dir := &lateDirectory{}
 	origins := proxy.Origins{Master: "http://127.0.0.1:8080", URL: v.tasks}
 	for _, c := range change {
@@ -90,7 +90,7 @@ func newVisitRig(t testing.TB, change ...func(*proxy.Origins)) *visitRig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v.rig = newRig(t, func(c *Config) { c.Visits, c.Hosts = v.proxy, []string{called.Host} })
+	v.rig = newRig(t, func(c *Config) { c.Proxy, c.Hosts = v.proxy, []string{called.Host} })
 	dir.db = v.db
 	server := &http.Server{Handler: v.proxy.Tasks()}
 	go func() { _ = server.Serve(ln) }()
@@ -105,7 +105,7 @@ func newVisitRig(t testing.TB, change ...func(*proxy.Origins)) *visitRig {
 	return v
 }
 
-func (v *visitRig) locate(_ context.Context, allocation string) (string, int, error) {
+func (v *proxyRig) locate(_ context.Context, allocation string) (string, int, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.calls++
@@ -120,9 +120,9 @@ func (v *visitRig) locate(_ context.Context, allocation string) (string, int, er
 	return addr.IP.String(), addr.Port, nil
 }
 
-// A place is a task that can be visited.
-type place struct {
-	v    *visitRig
+// A proxiedTask is a task behind the proxy.
+type proxiedTask struct {
+	v    *proxyRig
 	id   string
 	gate *gateway.Server
 	spec v1.Gateway
@@ -138,7 +138,7 @@ type place struct {
 }
 
 // reports is what its runner says of a certificate.
-func (p *place) reports(fingerprint string) string {
+func (p *proxiedTask) reports(fingerprint string) string {
 	if p.old {
 		return ""
 	}
@@ -146,17 +146,17 @@ func (p *place) reports(fingerprint string) string {
 }
 
 // make makes a task of a user's, queued.
-func (v *visitRig) make(user, kind string) *place {
+func (v *proxyRig) make(user, kind string) *proxiedTask {
 	v.t.Helper()
 	body := `{"config":{"resources":{"slots":0}}}`
 	var got map[string]any
 	v.user(user).post("/api/v1/"+kind, body).ok().into(&got)
-	p := &place{v: v, id: at(v.t, got, strings.TrimSuffix(kind, "s")+".id").(string), gone: make(chan struct{}, 8)}
+	p := &proxiedTask{v: v, id: at(v.t, got, strings.TrimSuffix(kind, "s")+".id").(string), gone: make(chan struct{}, 8)}
 	return p
 }
 
 // open makes a task whose program answers.
-func (v *visitRig) open(user, kind string) *place {
+func (v *proxyRig) open(user, kind string) *proxiedTask {
 	v.t.Helper()
 	p := v.make(user, kind)
 	p.start()
@@ -165,7 +165,7 @@ func (v *visitRig) open(user, kind string) *place {
 }
 
 // start places the attempt, and its runner passes the gate.
-func (p *place) start() {
+func (p *proxiedTask) start() {
 	t := p.v.t
 	t.Helper()
 	certificate, err := gateway.NewCertificate()
@@ -200,7 +200,7 @@ func (p *place) start() {
 }
 
 // serve starts the program and opens the gate to it.
-func (p *place) serve() {
+func (p *proxiedTask) serve() {
 	t := p.v.t
 	t.Helper()
 	dir := t.TempDir()
@@ -245,14 +245,14 @@ func serveBytes(ln net.Listener) {
 }
 
 // over ends the task as the loop would.
-func (p *place) over() {
+func (p *proxiedTask) over() {
 	p.v.t.Helper()
 	p.v.apply(store.Changes{Allocations: []store.AllocationChange{{ID: p.id + ".1", Saw: "ASSIGNED", State: "TERMINATED", Ended: true, Outcome: "killed"}},
 		Tasks: []store.TaskChange{{ID: p.id, Ended: true, ExitStatus: "killed by its owner"}}})
 }
 
 // ServeHTTP is the program.
-func (p *place) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p *proxiedTask) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20))
 	p.mu.Lock()
 	p.seen, p.body, p.told = r, string(body), append(p.told, string(body))
@@ -291,13 +291,13 @@ func (p *place) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (p *place) lastSeen() *http.Request {
+func (p *proxiedTask) lastSeen() *http.Request {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.seen
 }
 
-func (p *place) bodies() []string {
+func (p *proxiedTask) bodies() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.told)
@@ -322,13 +322,13 @@ func echoMessages(w http.ResponseWriter, r *http.Request) {
 // A guest is a browser: it keeps cookies as browsers do, by host and not by port, and says where
 // its requests come from.
 type guest struct {
-	v   *visitRig
+	v   *proxyRig
 	jar http.CookieJar
 	c   *http.Client
 }
 
 // browser is one in which a user has signed in; nobody, for "".
-func (v *visitRig) browser(user string) *guest {
+func (v *proxyRig) browser(user string) *guest {
 	v.t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {

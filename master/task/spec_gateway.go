@@ -9,34 +9,34 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// What notebooks, shells and TensorBoards run, and how people come in.
+// What notebooks, shells and TensorBoards run, and the gateway through which users reach it.
 
-// visited adds the door and the program of a task that people visit.
-func (b *specBuilder) visited(cfg expconf.CommandConfig) error {
-	door := v1.Gateway{Secret: b.m.GatewaySecret, BasePath: ProxyPath(b.a.TaskID)}
+// gateway adds the gateway and the program of a task that users open.
+func (b *specBuilder) gateway(cfg expconf.CommandConfig) error {
+	gateway := v1.Gateway{Secret: b.m.GatewaySecret, BasePath: ProxyPath(b.a.TaskID)}
 	if cfg.IdleTimeout != nil {
-		door.Idle = v1.GatewayIdle{TimeoutSecs: seconds(time.Duration(*cfg.IdleTimeout)), By: v1.IdleByRequests}
+		gateway.Idle = v1.GatewayIdle{TimeoutSecs: seconds(time.Duration(*cfg.IdleTimeout)), By: v1.IdleByRequests}
 	}
 	switch b.a.Type {
 	case Notebook:
-		door.Kind, door.ReadyPath = v1.GatewayOfHTTP, door.BasePath+"api"
-		if door.Idle.TimeoutSecs > 0 {
-			door.Idle.By = v1.IdleBy(cfg.NotebookIdleType)
+		gateway.Kind, gateway.ReadyPath = v1.GatewayOfHTTP, gateway.BasePath+"api"
+		if gateway.Idle.TimeoutSecs > 0 {
+			gateway.Idle.By = v1.IdleBy(cfg.NotebookIdleType)
 		}
 		b.spec.Entrypoint, b.spec.Shell = []string{notebookScript}, true
 	case Shell:
-		door.Kind = v1.GatewayOfSSH
-		door.SSH = &v1.GatewaySSH{AuthorizedKey: b.m.Keys.Authorized, HostKey: b.m.Keys.Host}
+		gateway.Kind = v1.GatewayOfSSH
+		gateway.SSH = &v1.GatewaySSH{AuthorizedKey: b.m.Keys.Authorized, HostKey: b.m.Keys.Host}
 		b.spec.Entrypoint = nil // the runner's own SSH server
 	case Tensorboard:
-		door.Kind = v1.GatewayOfHTTP
+		gateway.Kind = v1.GatewayOfHTTP
 		if err := b.tensorboard(cfg); err != nil {
 			return err
 		}
 	default:
 		return nil
 	}
-	b.spec.Gateway = &door
+	b.spec.Gateway = &gateway
 	return nil
 }
 

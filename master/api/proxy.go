@@ -16,9 +16,9 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// registerVisits adds what opens tasks. The paths of tasks themselves are no
-// routes of the table: see mountVisits.
-func (a *API) registerVisits() {
+// registerProxy adds what opens tasks. The paths of tasks themselves are no
+// routes of the table: see mountProxy.
+func (a *API) registerProxy() {
 	serveOn(a, v1.LinkTask, a.onOpenedTask(), a.taskLink)
 }
 
@@ -27,7 +27,7 @@ func (a *API) onOpenedTask() object[store.Task] {
 	o := a.onTask()
 	find := o.load
 	o.load = func(ctx context.Context, c *call) (store.Task, error) {
-		if a.cfg.Visits == nil {
+		if a.cfg.Proxy == nil {
 			return store.Task{}, fault.New(fault.Unavailable, "the task proxy is disabled on this master")
 		}
 		return find(ctx, c)
@@ -36,22 +36,22 @@ func (a *API) onOpenedTask() object[store.Task] {
 	return o
 }
 
-// mountVisits passes on what is for tasks: /proxy/ on this origin, and everything
+// mountProxy passes on what is for tasks: /proxy/ on this origin, and everything
 // that comes to a host of the tasks' domain, to which nothing else answers.
-func (a *API) mountVisits() {
-	if a.cfg.Visits == nil {
+func (a *API) mountProxy() {
+	if a.cfg.Proxy == nil {
 		return
 	}
-	tasks := a.cfg.Visits.Tasks()
+	tasks := a.cfg.Proxy.Tasks()
 	a.app.Use(func(c *fiber.Ctx) error {
-		if !a.cfg.Visits.TasksHost(string(c.Request().Host())) {
+		if !a.cfg.Proxy.TasksHost(string(c.Request().Host())) {
 			return c.Next()
 		}
-		return a.handOver(c, tasks)
+		return a.hijack(c, tasks)
 	})
 	a.app.All(proxy.Prefix+"*", func(c *fiber.Ctx) error {
-		v := a.visitor(c)
-		return a.handOver(c, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.cfg.Visits.Direct(w, r, v) }))
+		v := a.proxyCaller(c)
+		return a.hijack(c, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.cfg.Proxy.Direct(w, r, v) }))
 	})
 	if a.cfg.Pages != nil {
 		if _, err := fs.Stat(a.cfg.Pages, "index.html"); err == nil {
@@ -72,16 +72,16 @@ func (a *API) oldTaskPage(c *fiber.Ctx) error {
 	return c.Redirect(proxy.Prefix+id+"/", fiber.StatusSeeOther)
 }
 
-// visitor says who wants to visit a task.
-func (a *API) visitor(c *fiber.Ctx) proxy.Visitor {
+// proxyCaller says who wants to open a task.
+func (a *API) proxyCaller(c *fiber.Ctx) proxy.Caller {
 	s := tokenOf(c)
 	if s.token == "" {
-		return proxy.Visitor{Err: fault.New(fault.Unauthenticated, "not signed in"), Address: a.addressOf(c)}
+		return proxy.Caller{Err: fault.New(fault.Unauthenticated, "not signed in"), Address: a.addressOf(c)}
 	}
 	ctx, cancel := context.WithTimeout(a.stopping, answerWithin)
 	defer cancel()
 	who, err := a.auth.byToken(ctx, s)
-	v := proxy.Visitor{Who: who, Cookie: s.cookie, Err: err, Address: a.addressOf(c),
+	v := proxy.Caller{Who: who, Cookie: s.cookie, Err: err, Address: a.addressOf(c),
 		Proof: func(task string) string {
 			proof, _ := auth.DerivedToken(s.token, "open "+task)
 			return proof
@@ -93,6 +93,6 @@ func (a *API) visitor(c *fiber.Ctx) proxy.Visitor {
 }
 
 func (a *API) taskLink(ctx context.Context, c *call, k store.Task, _ *v1.None) (*v1.TaskLinkResponse, error) {
-	link, err := a.cfg.Visits.Link(ctx, c.who, k.ID)
+	link, err := a.cfg.Proxy.Link(ctx, c.who, k.ID)
 	return &v1.TaskLinkResponse{URL: link}, err
 }

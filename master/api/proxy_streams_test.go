@@ -42,7 +42,7 @@ func echo(t *testing.T, ws *websocket.Conn, size int) {
 }
 
 func TestWebSockets(t *testing.T) {
-	v := newVisitRig(t)
+	v := newProxyRig(t)
 	p := v.open("determined", "notebooks")
 	b := v.browser("determined")
 	b.goTo(v.url + "/proxy/" + p.id + "/").ok()
@@ -83,7 +83,7 @@ func TestWebSockets(t *testing.T) {
 }
 
 func TestAnEndedSessionEndsWhatIsOpen(t *testing.T) {
-	v := newVisitRig(t)
+	v := newProxyRig(t)
 	p := v.open("determined", "notebooks")
 	b, other := v.browser("determined"), v.browser("determined")
 	at := "/proxy/" + p.id + "/"
@@ -116,10 +116,10 @@ func TestAnEndedSessionEndsWhatIsOpen(t *testing.T) {
 	}
 }
 
-// TestADeactivatedUserIsOut: visits, their WebSockets and tunnels, with credentials or
+// TestADeactivatedUserIsOut: requests to tasks, their WebSockets and tunnels, with credentials or
 // without, end with the account; an admin gets in still.
 func TestADeactivatedUserIsOut(t *testing.T) {
-	v := newVisitRig(t)
+	v := newProxyRig(t)
 	book, shell := v.open("determined", "notebooks"), v.open("determined", "shells")
 	b, token := v.browser("determined"), v.user("determined").token
 	b.goTo(v.url + "/proxy/" + book.id + "/").ok()
@@ -159,7 +159,7 @@ func TestADeactivatedUserIsOut(t *testing.T) {
 }
 
 func TestStreamsAndBodies(t *testing.T) {
-	v := newVisitRig(t)
+	v := newProxyRig(t)
 	p := v.open("determined", "notebooks")
 	b := v.browser("determined")
 	b.goTo(v.url + "/proxy/" + p.id + "/").ok()
@@ -233,7 +233,7 @@ func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 // TestTunnelsToAShell opens them as ours and Determined's clients do: without
 // credentials, because the key of the shell is its lock.
 func TestTunnelsToAShell(t *testing.T) {
-	v := newVisitRig(t)
+	v := newProxyRig(t)
 	p := v.open("determined", "shells")
 	host := strings.TrimPrefix(v.url, "http://")
 	raw, err := net.Dial("tcp", host)
@@ -293,7 +293,7 @@ func TestTunnelsToAShell(t *testing.T) {
 // TestStrangersTunnels: who shows no token has some tunnels to a shell from one
 // address, and takes none of the places of its owner.
 func TestStrangersTunnels(t *testing.T) {
-	v := newVisitRig(t)
+	v := newProxyRig(t)
 	p := v.open("determined", "shells")
 	open := 0
 	for ; open < 100; open++ {
@@ -319,7 +319,7 @@ func TestStrangersTunnels(t *testing.T) {
 
 // TestTunnelsThroughTLS is a master that speaks TLS itself: halves end alone there too.
 func TestTunnelsThroughTLS(t *testing.T) {
-	v := newVisitRig(t)
+	v := newProxyRig(t)
 	p := v.open("determined", "shells")
 	known := httptest.NewTLSServer(nil)
 	defer known.Close()

@@ -48,7 +48,7 @@ func (n *network) holds(words ...string) (found []string) {
 }
 
 // overheard puts a network before a task's gateway.
-func overheard(t *testing.T, p *place) *network {
+func overheard(t *testing.T, p *proxiedTask) *network {
 	t.Helper()
 	n := &network{}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -79,9 +79,9 @@ func overheard(t *testing.T, p *place) *network {
 	return n
 }
 
-// visitAll visits a notebook by HTTP and by WebSocket, and a shell through a tunnel.
+// openAll opens a notebook by HTTP and by WebSocket, and a shell through a tunnel.
 // It gives the status of each.
-func visitAll(t *testing.T, v *visitRig, notebook, shell *place) (statuses [3]int) {
+func openAll(t *testing.T, v *proxyRig, notebook, shell *proxiedTask) (statuses [3]int) {
 	t.Helper()
 	a := v.user("determined").get("/proxy/" + notebook.id + "/lab?said-by-HTTP")
 	statuses[0] = a.code
@@ -130,13 +130,13 @@ func visitAll(t *testing.T, v *visitRig, notebook, shell *place) (statuses [3]in
 	return statuses
 }
 
-// TestVisitsAreNotOverheard: whoever reads the network between a master and its nodes
-// reads neither the secret of a gateway nor what visitors and programs say, without any
-// setting. A task whose runner is of the release before is visited all the same.
-func TestVisitsAreNotOverheard(t *testing.T) {
+// TestProxiedTrafficIsNotOverheard: whoever reads the network between a master and its nodes
+// reads neither the secret of a gateway nor what users and programs send, without any
+// setting. A task whose runner is of the release before can be opened all the same.
+func TestProxiedTrafficIsNotOverheard(t *testing.T) {
 	for _, old := range []bool{false, true} {
-		v := newVisitRig(t)
-		places := []*place{v.make("determined", "notebooks"), v.make("determined", "shells")}
+		v := newProxyRig(t)
+		places := []*proxiedTask{v.make("determined", "notebooks"), v.make("determined", "shells")}
 		var networks []*network
 		for _, p := range places {
 			p.old = old
@@ -144,7 +144,7 @@ func TestVisitsAreNotOverheard(t *testing.T) {
 			p.serve()
 			networks = append(networks, overheard(t, p))
 		}
-		if got := visitAll(t, v, places[0], places[1]); got != [3]int{200, 101, 101} {
+		if got := openAll(t, v, places[0], places[1]); got != [3]int{200, 101, 101} {
 			t.Fatalf("an old runner: %t: the visits gave %v", old, got)
 		}
 		for i, words := range [][]string{{places[0].spec.Secret, "said-by-HTTP", "said by WebSocket", places[0].id}, {places[1].spec.Secret, "said through a tunnel", places[1].id}} {
@@ -166,7 +166,7 @@ type impostor struct {
 }
 
 // impersonate takes the port of a place whose runner has died.
-func impersonate(t *testing.T, p *place, conf *tls.Config) *impostor {
+func impersonate(t *testing.T, p *proxiedTask, conf *tls.Config) *impostor {
 	t.Helper()
 	p.gate.Close()
 	ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", p.port))
@@ -211,27 +211,27 @@ func TestWhoTakesATasksPortGetsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for what, configOf := range map[string]func(t *testing.T, p *place) *tls.Config{
-		"plain HTTP":              func(*testing.T, *place) *tls.Config { return nil },
-		"another certificate":     func(t *testing.T, _ *place) *tls.Config { return strangeConfig(t) },
-		"the certificate, no key": func(t *testing.T, p *place) *tls.Config { return stolenConfig(t, p, strange) },
-		"TLS as it was before 2018": func(t *testing.T, _ *place) *tls.Config {
+	for what, configOf := range map[string]func(t *testing.T, p *proxiedTask) *tls.Config{
+		"plain HTTP":              func(*testing.T, *proxiedTask) *tls.Config { return nil },
+		"another certificate":     func(t *testing.T, _ *proxiedTask) *tls.Config { return strangeConfig(t) },
+		"the certificate, no key": func(t *testing.T, p *proxiedTask) *tls.Config { return stolenConfig(t, p, strange) },
+		"TLS as it was before 2018": func(t *testing.T, _ *proxiedTask) *tls.Config {
 			c := strangeConfig(t)
 			c.MaxVersion = tls.VersionTLS12
 			return c
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			v := newVisitRig(t)
-			places := []*place{v.open("determined", "notebooks"), v.open("determined", "shells")}
-			if got := visitAll(t, v, places[0], places[1]); got != [3]int{200, 101, 101} {
+			v := newProxyRig(t)
+			places := []*proxiedTask{v.open("determined", "notebooks"), v.open("determined", "shells")}
+			if got := openAll(t, v, places[0], places[1]); got != [3]int{200, 101, 101} {
 				t.Fatalf("before: the visits gave %v", got)
 			}
 			var impostors []*impostor
 			for _, p := range places {
 				impostors = append(impostors, impersonate(t, p, configOf(t, p)))
 			}
-			if got := visitAll(t, v, places[0], places[1]); got != [3]int{502, 502, 502} {
+			if got := openAll(t, v, places[0], places[1]); got != [3]int{502, 502, 502} {
 				t.Errorf("the visits gave %v", got)
 			}
 			for i, p := range places {
@@ -252,7 +252,7 @@ func strangeConfig(t *testing.T) *tls.Config {
 
 // stolenConfig shows the gateway's certificate, which anybody can read who dials it,
 // and signs with another key.
-func stolenConfig(t *testing.T, p *place, key *ecdsa.PrivateKey) *tls.Config {
+func stolenConfig(t *testing.T, p *proxiedTask, key *ecdsa.PrivateKey) *tls.Config {
 	t.Helper()
 	conn, err := tls.Dial("tcp", p.gate.Address(), &tls.Config{InsecureSkipVerify: true})
 	if err != nil {

@@ -1,7 +1,7 @@
 package api
 
-// registerPeople lists what people and their tools call.
-func (a *API) registerPeople() {
+// registerUserRoutes lists what users and their tools call. Tasks may call some of it too.
+func (a *API) registerUserRoutes() {
 	a.registerInfo()
 	a.registerLogin()
 	a.registerUsers()
@@ -18,7 +18,7 @@ func (a *API) registerPeople() {
 	a.registerShells()
 	a.registerTensorboards()
 	a.registerTasks()
-	a.registerVisits()
+	a.registerProxy()
 	a.registerPools()
 	a.registerAgents()
 	a.registerSlots()

@@ -17,13 +17,14 @@ import (
 	"github.com/detent-ml/detent/master/task"
 )
 
-// A collection is a task that removes files of an experiment's: those of its
-// checkpoints, all or some, and those that its TensorBoards read.
+// A garbage collection (GC; a row of the table collections) is a task that removes files
+// of an experiment: those of its checkpoints, all or some, and those that its
+// TensorBoards read.
 
-// Why a collection is made.
+// Reasons for a garbage collection.
 const (
 	ByPolicy   = "policy"   // the policy has no use for the checkpoints any more
-	ByHand     = "asked"    // somebody named them
+	ByRequest  = "asked"    // somebody named them
 	ByDeletion = "deletion" // the experiment goes
 )
 
@@ -31,59 +32,59 @@ const (
 // clients know it by.
 const AllFiles = "**/*"
 
-// Stored is an experiment with its files, as decisions about them need it.
-type Stored struct {
-	ID           int               `db:"id"`
-	JobID        string            `db:"job_id"`
-	State        string            `db:"state"`
-	Desired      string            `db:"desired"`
-	Live         bool              `db:"live"`    // a trial may yet run
-	Started      bool              `db:"started"` // one has
-	Busy         bool              `db:"busy"`    // files of it are being removed
-	Unmanaged    bool              `db:"unmanaged"`
-	Pool         string            `db:"pool"`
-	Priority     int               `db:"priority"`
-	Config       json.RawMessage   `db:"config"`
-	CollectAsked int               `db:"collect_asked"`
-	DeletesAsked int               `db:"deletes_asked"`
-	Checkpoints  []StoredFiles     `db:"-"`
-	Backends     map[int][]byte    `db:"-"` // configurations of those on which checkpoints lie
-	Used         map[string]string `db:"-"` // who else needs which, in words
+// ExperimentFiles is an experiment with its files, as decisions about them need it.
+type ExperimentFiles struct {
+	ID             int                `db:"id"`
+	JobID          string             `db:"job_id"`
+	State          string             `db:"state"`
+	Desired        string             `db:"desired"`
+	Live           bool               `db:"live"`    // a trial may yet run
+	Started        bool               `db:"started"` // one has
+	Busy           bool               `db:"busy"`    // files of it are being removed
+	Unmanaged      bool               `db:"unmanaged"`
+	Pool           string             `db:"pool"`
+	Priority       int                `db:"priority"`
+	Config         json.RawMessage    `db:"config"`
+	GCRequests     int                `db:"collect_asked"`
+	DeleteRequests int                `db:"deletes_asked"`
+	Checkpoints    []StoredCheckpoint `db:"-"`
+	Backends       map[int][]byte     `db:"-"` // configurations of those on which checkpoints lie
+	Used           map[string]string  `db:"-"` // who else needs which, in words
 }
 
-// StoredFiles are a checkpoint.
-type StoredFiles struct {
-	UUID       string    `db:"uuid"`
-	TrialID    int       `db:"trial_id"`
-	Steps      int       `db:"steps"`
-	ReportedAt time.Time `db:"reported_at"`
-	State      string    `db:"state"`
-	Metric     *float64  `db:"metric"`
-	Going      bool      `db:"going"`
-	StorageID  *int      `db:"storage_id"` // of the backend on which its task said that it lies; nil where it did not
+// StoredCheckpoint are a checkpoint.
+type StoredCheckpoint struct {
+	UUID         string    `db:"uuid"`
+	TrialID      int       `db:"trial_id"`
+	Steps        int       `db:"steps"`
+	ReportedAt   time.Time `db:"reported_at"`
+	State        string    `db:"state"`
+	Metric       *float64  `db:"metric"`
+	BeingRemoved bool      `db:"going"`
+	StorageID    *int      `db:"storage_id"` // of the backend on which its task said that it lies; nil where it did not
 }
 
 // experimentLives says whether a trial of experiment e may yet run.
 const experimentLives = `(e.state IN ('ACTIVE', 'PAUSED', 'STOPPING_COMPLETED', 'STOPPING_CANCELED', 'STOPPING_KILLED', 'STOPPING_ERROR')
 	OR e.continues > e.continued)`
 
-// going says whether the whole of checkpoint k is being removed.
-const going = `EXISTS (SELECT FROM removals r JOIN tasks g ON g.id = r.task_id
+// beingRemoved says whether the whole of checkpoint k is being removed.
+const beingRemoved = `EXISTS (SELECT FROM removals r JOIN tasks g ON g.id = r.task_id
 	WHERE r.checkpoint = k.uuid AND r.at IS NULL AND g.ended_at IS NULL AND '` + AllFiles + `' = ANY(r.globs))`
 
-// FilesAre says how far the removal of a deleted experiment's files is.
-type FilesAre string
+// FilesState says how far the removal of a deleted experiment's files is.
+type FilesState string
 
 // How far it may be.
 const (
-	FilesUnplanned FilesAre = "unplanned" // nobody has looked yet what there is
-	FilesGoing     FilesAre = "going"
-	FilesGone      FilesAre = "gone"
-	FilesStuck     FilesAre = "stuck"
+	FilesUnplanned    FilesState = "unplanned" // nobody has looked yet what there is
+	FilesBeingRemoved FilesState = "going"
+	FilesRemoved      FilesState = "gone"
+	FilesStuck        FilesState = "stuck"
 )
 
-// collecting says whether files of experiment e are being removed.
-const collecting = `EXISTS (SELECT FROM collections c JOIN tasks k ON k.id = c.task_id WHERE c.experiment_id = e.id AND k.ended_at IS NULL)`
+// gcRunning says whether files of experiment e are being removed.
+const gcRunning = `EXISTS (SELECT FROM collections c JOIN tasks k ON k.id = c.task_id WHERE c.experiment_id = e.id AND k.ended_at IS NULL)`
 
 // deletedFiles says so of experiment e, as f.
 const deletedFiles = `LEFT JOIN LATERAL (
@@ -95,53 +96,53 @@ const deletedFiles = `LEFT JOIN LATERAL (
 			FROM removals x WHERE x.task_id = c.task_id) r
 		WHERE e.state = 'DELETING' AND c.experiment_id = e.id AND c.deletion = e.deletes_asked) f ON true`
 
-// collectQueued says whether what is to go of experiment e is about to be decided.
-const collectQueued = `EXISTS (SELECT FROM work w WHERE w.kind = 'collect' AND w.about = e.id::text)`
+// gcQueued says whether what is to go of experiment e is about to be decided.
+const gcQueued = `EXISTS (SELECT FROM work w WHERE w.kind = 'collect' AND w.about = e.id::text)`
 
-// collectAtOnce bounds the experiments that one pass of the loop begins with.
-const collectAtOnce = 64
+// gcBatch bounds the experiments that one pass of the loop begins with.
+const gcBatch = 64
 
-// toCollect lists the experiments to whose checkpoints their policy is to be
-// applied: it was wished, they have ended, or something was spared a while ago. One
+// dueGCs lists the experiments to whose checkpoints their policy is to be
+// applied: somebody asked for it, they have ended, or a GC left something a while ago. One
 // removal follows the other.
-func (db *DB) toCollect(ctx context.Context) ([]Work, error) {
+func (db *DB) dueGCs(ctx context.Context) ([]Work, error) {
 	return rows[Work](ctx, db, `SELECT 'collect' AS kind, e.id::text AS about, 'experiment ' || e.id AS whose, e.owner_id AS owner, 0 AS tries FROM experiments e
 		WHERE (collected IS DISTINCT FROM collect_asked OR collect_again IS NOT NULL)
-			AND (collected IS DISTINCT FROM collect_asked OR collect_again <= now()) AND desired <> 'deleted' AND NOT unmanaged AND NOT `+collecting+`
-			AND NOT `+collectQueued+`
-		ORDER BY e.id LIMIT $1`, collectAtOnce)
+			AND (collected IS DISTINCT FROM collect_asked OR collect_again <= now()) AND desired <> 'deleted' AND NOT unmanaged AND NOT `+gcRunning+`
+			AND NOT `+gcQueued+`
+		ORDER BY e.id LIMIT $1`, gcBatch)
 }
 
-// Stored reads an experiment's files in one snapshot: all checkpoints of which there
+// ExperimentFiles reads an experiment's files in one snapshot: all checkpoints of which there
 // may be files.
-func (db *DB) Stored(ctx context.Context, experiment int) (Stored, error) {
-	return db.stored(ctx, experiment, `k.state <> 'DELETED'`)
+func (db *DB) ExperimentFiles(ctx context.Context, experiment int) (ExperimentFiles, error) {
+	return db.experimentFiles(ctx, experiment, `k.state <> 'DELETED'`)
 }
 
-// CountStored counts the checkpoints of an experiment of which there may be files.
-func (db *DB) CountStored(ctx context.Context, experiment int) (int, error) {
+// CountStoredCheckpoints counts the checkpoints of an experiment of which there may be files.
+func (db *DB) CountStoredCheckpoints(ctx context.Context, experiment int) (int, error) {
 	return scalar[int](ctx, db, `SELECT count(*) FROM checkpoints k JOIN trials t ON t.id = k.trial_id WHERE t.experiment_id = $1 AND k.state <> 'DELETED'`, experiment)
 }
 
-// StoredOf is Stored with these checkpoints of it alone, and with those from which
+// ExperimentFilesWith is Stored with these checkpoints of it alone, and with those from which
 // their trials go on.
-func (db *DB) StoredOf(ctx context.Context, experiment int, ids []string) (Stored, error) {
-	return db.stored(ctx, experiment, `k.uuid = ANY(ARRAY(
+func (db *DB) ExperimentFilesWith(ctx context.Context, experiment int, ids []string) (ExperimentFiles, error) {
+	return db.experimentFiles(ctx, experiment, `k.uuid = ANY(ARRAY(
 		SELECT unnest($2::uuid[]) UNION SELECT n.uuid
 		FROM (SELECT DISTINCT trial_id FROM checkpoints WHERE uuid = ANY($2::uuid[])) o CROSS JOIN LATERAL (
-			SELECT k.uuid FROM checkpoints k WHERE k.trial_id = o.trial_id AND k.state = 'COMPLETED' AND NOT `+going+`
+			SELECT k.uuid FROM checkpoints k WHERE k.trial_id = o.trial_id AND k.state = 'COMPLETED' AND NOT `+beingRemoved+`
 			ORDER BY k.steps DESC, k.reported_at DESC, k.uuid DESC LIMIT 1) n))`, append([]string{}, ids...))
 }
 
-// stored reads an experiment with those of its checkpoints k that fulfil a condition
+// experimentFiles reads an experiment with those of its checkpoints k that fulfil a condition
 // about them and the further arguments, which begin at $2.
-func (db *DB) stored(ctx context.Context, experiment int, which string, args ...any) (Stored, error) {
-	var s Stored
+func (db *DB) experimentFiles(ctx context.Context, experiment int, which string, args ...any) (ExperimentFiles, error) {
+	var s ExperimentFiles
 	err := db.Snapshot(ctx, func(tx *DB) (err error) {
-		s, err = row[Stored](ctx, tx, fmt.Sprintf("experiment %d", experiment), `
+		s, err = row[ExperimentFiles](ctx, tx, fmt.Sprintf("experiment %d", experiment), `
 			SELECT e.id, e.job_id::text, e.state, e.desired, `+experimentLives+` AS live, e.unmanaged, e.pool, e.priority, e.config,
 				e.collect_asked, e.deletes_asked,
-				`+collecting+` AS busy,
+				`+gcRunning+` AS busy,
 				EXISTS (SELECT FROM trials t JOIN allocations a ON a.task_id = t.task_id WHERE t.experiment_id = e.id AND a.submitted_at IS NOT NULL) AS started
 			FROM experiments e WHERE e.id = $1`, experiment)
 		if fault.Is(err, fault.NotFound) {
@@ -150,8 +151,8 @@ func (db *DB) stored(ctx context.Context, experiment int, which string, args ...
 		if err != nil {
 			return err
 		}
-		s.Checkpoints, err = rows[StoredFiles](ctx, tx, `
-			SELECT k.uuid::text, k.trial_id, k.steps, k.reported_at, k.state, k.storage_id, `+going+` AS going,
+		s.Checkpoints, err = rows[StoredCheckpoint](ctx, tx, `
+			SELECT k.uuid::text, k.trial_id, k.steps, k.reported_at, k.state, k.storage_id, `+beingRemoved+` AS going,
 				`+floatAt("vm.avg->e.metric")+` AS metric
 			FROM checkpoints k JOIN trials t ON t.id = k.trial_id JOIN experiments e ON e.id = t.experiment_id
 			LEFT JOIN LATERAL (SELECT avg FROM metrics m WHERE m.trial_id = k.trial_id AND m.grp = 'validation' AND m.run_id <= k.run_id
@@ -174,7 +175,7 @@ func (db *DB) stored(ctx context.Context, experiment int, which string, args ...
 }
 
 // backendsOf reads the configurations of the backends on which checkpoints lie.
-func (db *DB) backendsOf(ctx context.Context, list []StoredFiles) (map[int][]byte, error) {
+func (db *DB) backendsOf(ctx context.Context, list []StoredCheckpoint) (map[int][]byte, error) {
 	of := map[int][]byte{}
 	for _, k := range list {
 		if k.StorageID != nil {
@@ -192,18 +193,18 @@ func (db *DB) backendsOf(ctx context.Context, list []StoredFiles) (map[int][]byt
 }
 
 // Keep is the experiment as a policy judges it.
-func (s Stored) Keep(p keep.Policy) keep.Experiment {
+func (s ExperimentFiles) Keep(p keep.Policy) keep.Experiment {
 	e := keep.Experiment{Live: s.Live, Policy: p, Used: s.Used, Checkpoints: make([]keep.Checkpoint, len(s.Checkpoints))}
 	for i, k := range s.Checkpoints {
 		e.Checkpoints[i] = keep.Checkpoint{UUID: k.UUID, Trial: k.TrialID, Steps: k.Steps, Reported: k.ReportedAt, State: keep.State(k.State),
-			Metric: k.Metric, Going: k.Going}
+			Metric: k.Metric, Going: k.BeingRemoved}
 	}
 	return e
 }
 
 // Elsewhere says which checkpoints their tasks have put elsewhere than the
 // experiment's configuration says. Nobody removes those: a task could say anything.
-func (s Stored) Elsewhere(storage expconf.CheckpointStorage) map[string]bool {
+func (s ExperimentFiles) Elsewhere(storage expconf.CheckpointStorage) map[string]bool {
 	strange := map[int]bool{}
 	for id, config := range s.Backends {
 		strange[id] = len(config) > 0 && !storage.Holds(config)
@@ -239,8 +240,8 @@ func (db *DB) usedElsewhere(ctx context.Context, ids []string) (map[string]strin
 	return used, err
 }
 
-// A Collection is one to be made.
-type Collection struct {
+// A NewGC is one to be made.
+type NewGC struct {
 	TaskID       string
 	ExperimentID int
 	Reason       string
@@ -252,11 +253,11 @@ type Collection struct {
 	// Over says why it is over before it has begun; "" begins it. A deletion leaves
 	// its word like that: "success" where there is nothing to remove.
 	Over string
-	// What was seen, by which the wish is known that this carries out.
-	Saw   string // state of the experiment
-	Live  bool   // a trial of it might yet run
-	Wish  int    // of a policy or a deletion
-	Again bool   // something was spared: look once more, later
+	// What was read when this was decided: where it has changed since, this is stale.
+	Saw     string // state of the experiment
+	Live    bool   // a trial of it might yet run
+	Request int    // number of the request for a policy or a deletion
+	Recheck bool   // something was spared: look once more, later
 }
 
 // A Removal is what goes of a checkpoint: the files that match one of the
@@ -267,8 +268,8 @@ type Removal struct {
 	Globs []string
 }
 
-// CollectionID names a new collection of an experiment, as its other tasks are named.
-func CollectionID(experiment int) string { return fmt.Sprintf("%d.%s", experiment, uuid.New()) }
+// GCTaskID names a new garbage collection of an experiment, as its other tasks are named.
+func GCTaskID(experiment int) string { return fmt.Sprintf("%d.%s", experiment, uuid.New()) }
 
 // A CheckpointOwner is whose a checkpoint is.
 type CheckpointOwner struct {
@@ -292,18 +293,17 @@ func (db *DB) CheckpointOwners(ctx context.Context, ids []string) (map[string]Ch
 	return found, err
 }
 
-// MaxRemovals bounds the checkpoints of one collection: a leader's statement has
+// MaxRemovals bounds the checkpoints of one garbage collection: a leader's statement has
 // three seconds.
 const MaxRemovals = 5000
 
-// lookAgain is when checkpoints that were spared are looked at again.
-const lookAgain = 10 * time.Minute
+// recheckAfter is when checkpoints that were spared are looked at again.
+const recheckAfter = 10 * time.Minute
 
-// Collect makes a collection, in the leader's transaction or that of a call. What
-// has come to be needed since it was decided stays out of it; a policy or a
-// deletion whose experiment is not as it was is stale. It says whether there was
-// anything to make.
-func (db *DB) Collect(ctx context.Context, c Collection) (made bool, err error) {
+// CreateGC inserts a garbage collection, in the transaction of the leader or of a call.
+// A checkpoint that is needed by now is left out; a policy or a deletion whose
+// experiment has changed since is stale. It says whether there was anything to insert.
+func (db *DB) CreateGC(ctx context.Context, c NewGC) (made bool, err error) {
 	saw, err := row[struct {
 		State   string `db:"state"`
 		Asked   int    `db:"collect_asked"`
@@ -314,16 +314,16 @@ func (db *DB) Collect(ctx context.Context, c Collection) (made bool, err error) 
 	switch {
 	case err != nil:
 		return false, err
-	case saw.Live && !c.Live, c.Reason == ByPolicy && (saw.State != c.Saw || saw.Asked != c.Wish), c.Reason == ByDeletion && (saw.State != c.Saw || saw.Deletes != c.Wish):
+	case saw.Live && !c.Live, c.Reason == ByPolicy && (saw.State != c.Saw || saw.Asked != c.Request), c.Reason == ByDeletion && (saw.State != c.Saw || saw.Deletes != c.Request):
 		return false, ErrStale
 	}
-	if c.Removals, err = db.stillUnneeded(ctx, c); err != nil {
+	if c.Removals, err = db.lockUnused(ctx, c); err != nil {
 		return false, err
 	}
 	if c.Reason == ByPolicy {
 		_, err = db.exec(ctx, `UPDATE experiments SET collected = CASE WHEN $5 THEN collected ELSE $2 END,
 				collect_again = CASE WHEN $3 AND NOT $5 THEN now() + $4::interval END WHERE id = $1`,
-			c.ExperimentID, c.Wish, c.Again, lookAgain, c.Part)
+			c.ExperimentID, c.Request, c.Recheck, recheckAfter, c.Part)
 		if err != nil {
 			return false, err
 		}
@@ -331,12 +331,12 @@ func (db *DB) Collect(ctx context.Context, c Collection) (made bool, err error) 
 	if len(c.Removals) == 0 && !c.Events && c.Over == "" {
 		return false, nil
 	}
-	return true, db.insertCollection(ctx, c)
+	return true, db.insertGC(ctx, c)
 }
 
-// stillUnneeded locks the checkpoints, so that nobody begins to start from one in
+// lockUnused locks the checkpoints, so that nobody begins to start from one in
 // the meantime, and leaves out those that somebody has.
-func (db *DB) stillUnneeded(ctx context.Context, c Collection) ([]Removal, error) {
+func (db *DB) lockUnused(ctx context.Context, c NewGC) ([]Removal, error) {
 	ids := make([]string, len(c.Removals))
 	for i, r := range c.Removals {
 		ids[i] = r.UUID
@@ -361,16 +361,16 @@ func (db *DB) stillUnneeded(ctx context.Context, c Collection) ([]Removal, error
 	return list, nil
 }
 
-// holdCheckpoint keeps a checkpoint from being removed until the transaction has
+// lockCheckpoint keeps a checkpoint from being removed until the transaction has
 // written who starts from it. One that is on its way out is refused.
-func (db *DB) holdCheckpoint(ctx context.Context, id *string) error {
+func (db *DB) lockCheckpoint(ctx context.Context, id *string) error {
 	if id == nil {
 		return nil
 	}
 	if _, err := db.exec(ctx, `SELECT 1 FROM checkpoints WHERE uuid = $1 FOR SHARE`, *id); err != nil {
 		return badData(err)
 	}
-	leaves, err := scalar[bool](ctx, db, `SELECT k.state = 'DELETED' OR `+going+` FROM checkpoints k WHERE k.uuid = $1`, *id)
+	leaves, err := scalar[bool](ctx, db, `SELECT k.state = 'DELETED' OR `+beingRemoved+` FROM checkpoints k WHERE k.uuid = $1`, *id)
 	switch {
 	case err != nil:
 		return err
@@ -380,7 +380,7 @@ func (db *DB) holdCheckpoint(ctx context.Context, id *string) error {
 	return nil
 }
 
-func (db *DB) insertCollection(ctx context.Context, c Collection) error {
+func (db *DB) insertGC(ctx context.Context, c NewGC) error {
 	_, err := db.exec(ctx, `
 		INSERT INTO tasks (id, type, job_id, owner_id, workspace_id, experiment_id, name, pool, slots, priority, ended_at, exit_status, session_epoch)
 		SELECT @id, 'CHECKPOINT_GC', gen_random_uuid(), e.owner_id, p.workspace_id, e.id, format('Removal of files of experiment %s', e.id),
@@ -392,7 +392,7 @@ func (db *DB) insertCollection(ctx context.Context, c Collection) error {
 	}
 	var deletion *int
 	if c.Reason == ByDeletion {
-		deletion = &c.Wish
+		deletion = &c.Request
 	}
 	_, err = db.exec(ctx, `INSERT INTO collections (task_id, experiment_id, reason, deletion, events, last) VALUES ($1, $2, $3, $4, $5, $6)`,
 		c.TaskID, c.ExperimentID, c.Reason, deletion, c.Events, !c.Part)
@@ -413,7 +413,7 @@ func (db *DB) insertCollection(ctx context.Context, c Collection) error {
 	return err
 }
 
-// Remaining reads what a collection has yet to do.
+// Remaining reads what a garbage collection has yet to do.
 func (db *DB) Remaining(ctx context.Context, id string) (task.Remaining, error) {
 	events, err := scalar[bool](ctx, db, `SELECT events AND events_at IS NULL FROM collections WHERE task_id = $1`, id)
 	if err != nil {
@@ -425,8 +425,8 @@ func (db *DB) Remaining(ctx context.Context, id string) (task.Remaining, error) 
 	return task.Remaining{Checkpoints: list, Events: events}, err
 }
 
-// Freed is what a collection reports of a checkpoint, or of TensorBoard's files.
-type Freed struct {
+// A RemovalReport says what a garbage collection removed of a checkpoint, or of TensorBoard's files.
+type RemovalReport struct {
 	UUID  string // "" for TensorBoard's files
 	Files int64
 	Bytes int64
@@ -435,9 +435,9 @@ type Freed struct {
 	Error string // "" when all went that was to go
 }
 
-// RecordFreed stores it, with what is left of the checkpoint. A second report of
+// RecordRemoval stores it, with what is left of the checkpoint. A second report of
 // what is done changes nothing.
-func (db *DB) RecordFreed(ctx context.Context, task string, f Freed) error {
+func (db *DB) RecordRemoval(ctx context.Context, task string, f RemovalReport) error {
 	return db.Tx(ctx, func(tx *DB) error {
 		var n int64
 		var err error
@@ -456,8 +456,8 @@ func (db *DB) RecordFreed(ctx context.Context, task string, f Freed) error {
 	})
 }
 
-// A Freeing is one removal as people see it.
-type Freeing struct {
+// A CheckpointRemoval is one removal as users see it.
+type CheckpointRemoval struct {
 	TaskID     string     `db:"task_id"`
 	Checkpoint string     `db:"checkpoint"`
 	Reason     string     `db:"reason"`
@@ -469,22 +469,22 @@ type Freeing struct {
 	Ended      bool       `db:"ended"`
 }
 
-const freeings = `
+const removalQuery = `
 	SELECT r.task_id, r.checkpoint::text, c.reason, r.globs, r.at, r.files, r.bytes, r.error, k.ended_at IS NOT NULL AS ended
 	FROM removals r JOIN collections c ON c.task_id = r.task_id JOIN tasks k ON k.id = r.task_id`
 
-// Freeings lists what was removed of a checkpoint, or is being removed, oldest first.
-func (db *DB) Freeings(ctx context.Context, checkpoint string) ([]Freeing, error) {
-	return rows[Freeing](ctx, db, freeings+` WHERE r.checkpoint = $1 ORDER BY k.created_at, r.task_id`, checkpoint)
+// CheckpointRemovals lists what was removed of a checkpoint, or is being removed, oldest first.
+func (db *DB) CheckpointRemovals(ctx context.Context, checkpoint string) ([]CheckpointRemoval, error) {
+	return rows[CheckpointRemoval](ctx, db, removalQuery+` WHERE r.checkpoint = $1 ORDER BY k.created_at, r.task_id`, checkpoint)
 }
 
-// FreeingsOf lists what a collection removes, or has removed.
-func (db *DB) FreeingsOf(ctx context.Context, task string) ([]Freeing, error) {
-	return rows[Freeing](ctx, db, freeings+` WHERE r.task_id = $1 ORDER BY r.checkpoint`, task)
+// GCRemovals lists what a garbage collection removes, or has removed.
+func (db *DB) GCRemovals(ctx context.Context, task string) ([]CheckpointRemoval, error) {
+	return rows[CheckpointRemoval](ctx, db, removalQuery+` WHERE r.task_id = $1 ORDER BY r.checkpoint`, task)
 }
 
-// A Collected is a collection as people see it.
-type Collected struct {
+// A GC is a garbage collection as users see it.
+type GC struct {
 	TaskID      string     `db:"task_id"`
 	Reason      string     `db:"reason"`
 	CreatedAt   time.Time  `db:"created_at"`
@@ -497,9 +497,9 @@ type Collected struct {
 	Error       string     `db:"error"` // the first one
 }
 
-// Collections lists those of an experiment, the newest first.
-func (db *DB) Collections(ctx context.Context, experiment int) ([]Collected, error) {
-	return rows[Collected](ctx, db, `
+// GCs lists those of an experiment, the newest first.
+func (db *DB) GCs(ctx context.Context, experiment int) ([]GC, error) {
+	return rows[GC](ctx, db, `
 		SELECT c.task_id, c.reason, k.created_at, k.ended_at, k.exit_status, r.checkpoints, r.done,
 			`+clamped+`r.files + c.events_files`+bigint+` AS files, `+clamped+`r.bytes + c.events_bytes`+bigint+` AS bytes,
 			coalesce(r.error, c.events_error) AS error
@@ -509,16 +509,16 @@ func (db *DB) Collections(ctx context.Context, experiment int) ([]Collected, err
 		WHERE c.experiment_id = $1 ORDER BY k.created_at DESC, c.task_id`, experiment)
 }
 
-// FreedTotal is what was removed of an experiment's files, TensorBoard's among them.
-type FreedTotal struct {
+// RemovedTotal is what was removed of an experiment's files, TensorBoard's among them.
+type RemovedTotal struct {
 	Checkpoints int   `db:"checkpoints"` // of which something was removed
 	Files       int64 `db:"files"`
 	Bytes       int64 `db:"bytes"`
 }
 
-// Freed adds it up.
-func (db *DB) Freed(ctx context.Context, experiment int) (FreedTotal, error) {
-	return row[FreedTotal](ctx, db, "experiment", `
+// RemovedTotal adds it up.
+func (db *DB) RemovedTotal(ctx context.Context, experiment int) (RemovedTotal, error) {
+	return row[RemovedTotal](ctx, db, "experiment", `
 		SELECT coalesce(sum(r.checkpoints), 0)::bigint AS checkpoints, `+sumOf+`r.files + c.events_files`+summed+` AS files,
 			`+sumOf+`r.bytes + c.events_bytes`+summed+` AS bytes
 		FROM collections c CROSS JOIN LATERAL (SELECT count(DISTINCT x.checkpoint) FILTER (WHERE x.files > 0) AS checkpoints,
@@ -526,8 +526,8 @@ func (db *DB) Freed(ctx context.Context, experiment int) (FreedTotal, error) {
 		WHERE c.experiment_id = $1`, experiment)
 }
 
-// askToCollect wishes that an experiment's policy is applied to what there is.
-func (db *DB) askToCollect(ctx context.Context, experiment int) error {
+// requestGC asks the loop to apply an experiment's policy to its checkpoints.
+func (db *DB) requestGC(ctx context.Context, experiment int) error {
 	_, err := db.exec(ctx, `UPDATE experiments SET collect_asked = collect_asked + 1 WHERE id = $1`, experiment)
 	return err
 }

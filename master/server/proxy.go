@@ -55,8 +55,8 @@ func beside(public string, addr net.Addr) string {
 	return u.Scheme + "://" + net.JoinHostPort(u.Hostname(), port)
 }
 
-// visits makes the proxy to tasks.
-func (m *master) visits(o tasksOrigin, d *discovery.Discovery) (*proxy.Proxy, error) {
+// newProxy makes the proxy to tasks.
+func (m *master) newProxy(o tasksOrigin, d *discovery.Discovery) (*proxy.Proxy, error) {
 	locate := func(ctx context.Context, allocationID string) (string, int, error) {
 		found, err := d.Members(ctx, allocationID)
 		return found[0].Address, found[0].Ports[jobspecs.RunnerPort], err
@@ -89,13 +89,13 @@ func (m *master) serveTasks(ctx context.Context, o tasksOrigin, handler http.Han
 // directory fits the store to the proxy, which does not know it.
 type directory struct{ db *store.DB }
 
-func (d directory) VisitTask(ctx context.Context, id string) (proxy.Task, error) {
-	v, err := d.db.Visited(ctx, id)
+func (d directory) Task(ctx context.Context, id string) (proxy.Task, error) {
+	v, err := d.db.ProxyTask(ctx, id)
 	return proxy.Task(v), err
 }
 
-func (d directory) VisitTasks(ctx context.Context, ids []string) (map[string]proxy.Task, error) {
-	list, err := d.db.VisitedMany(ctx, ids)
+func (d directory) Tasks(ctx context.Context, ids []string) (map[string]proxy.Task, error) {
+	list, err := d.db.ProxyTasks(ctx, ids)
 	out := make(map[string]proxy.Task, len(list))
 	for _, v := range list {
 		out[v.ID] = proxy.Task(v)

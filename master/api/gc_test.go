@@ -32,7 +32,7 @@ func (a *attempt) over() {
 	a.r.moves(a.exp, "PAUSED", "COMPLETED")
 }
 
-// collected is the newest collection of an experiment.
+// collected is the newest garbage collection of an experiment.
 func (a *attempt) collected() map[string]any {
 	a.r.t.Helper()
 	list := at(a.r.t, a.r.user("determined").get(fmt.Sprintf("/api/v1/detent/experiments/%d/collections", a.exp)).ok().tree(), "collections").([]any)

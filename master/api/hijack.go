@@ -20,16 +20,16 @@ import (
 // still there.
 const goneEvery = 2 * time.Second
 
-// handOver lets an http.Handler answer a request: its answer is streamed, and it
+// hijack lets an http.Handler answer a request: its answer is streamed, and it
 // may take the connection over. The request was read once, by fiber; the handler
 // sees what was read.
 //
 // The handler runs beside the one that calls this, which goes on when the head of
 // the answer is known and the body of the request is used up: fiber then writes
 // the answer while the handler still produces it.
-func (a *API) handOver(c *fiber.Ctx, h http.Handler) error {
+func (a *API) hijack(c *fiber.Ctx, h http.Handler) error {
 	ctx, cancel := context.WithCancelCause(a.stopping)
-	w := &handedOver{header: http.Header{}, decided: make(chan struct{}), conn: make(chan net.Conn, 1), cancel: cancel}
+	w := &hijackable{header: http.Header{}, decided: make(chan struct{}), conn: make(chan net.Conn, 1), cancel: cancel}
 	r, body, err := a.requestOf(ctx, c)
 	if err != nil {
 		cancel(nil)
@@ -45,7 +45,7 @@ func (a *API) handOver(c *fiber.Ctx, h http.Handler) error {
 	<-w.decided
 	if w.hijacked {
 		c.Context().HijackSetNoResponse(true)
-		c.Context().Hijack(w.takeOver)
+		c.Context().Hijack(w.serveHijacked)
 		return nil
 	}
 	if !body.wait(bodyWithin) {
@@ -192,8 +192,8 @@ func (b *body) giveUp() {
 	b.end(http.ErrBodyReadAfterClose)
 }
 
-// handedOver is the handler's side of an answer.
-type handedOver struct {
+// hijackable is the handler's side of an answer.
+type hijackable struct {
 	header   http.Header
 	status   int
 	sent     http.Header // as it was when the head was decided
@@ -208,7 +208,7 @@ type handedOver struct {
 }
 
 // run calls the handler; a panic of it is the error of its answer.
-func (w *handedOver) run(h http.Handler, r *http.Request) (err error) {
+func (w *hijackable) run(h http.Handler, r *http.Request) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = http.ErrAbortHandler
@@ -218,7 +218,7 @@ func (w *handedOver) run(h http.Handler, r *http.Request) (err error) {
 	return nil
 }
 
-func (w *handedOver) finish(err error) {
+func (w *hijackable) finish(err error) {
 	if err != nil {
 		w.once.Do(func() { w.status, w.sent = http.StatusBadGateway, http.Header{}; close(w.decided) })
 	}
@@ -230,10 +230,10 @@ func (w *handedOver) finish(err error) {
 }
 
 // Header is the head of the answer, until it is written.
-func (w *handedOver) Header() http.Header { return w.header }
+func (w *hijackable) Header() http.Header { return w.header }
 
 // WriteHeader decides the head.
-func (w *handedOver) WriteHeader(status int) {
+func (w *hijackable) WriteHeader(status int) {
 	if status < 200 { // what only says that more will come
 		return
 	}
@@ -244,7 +244,7 @@ func (w *handedOver) WriteHeader(status int) {
 }
 
 // Write sends a part of the body.
-func (w *handedOver) Write(p []byte) (int, error) {
+func (w *hijackable) Write(p []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
 	if w.hijacked {
 		return 0, http.ErrHijacked
@@ -253,10 +253,10 @@ func (w *handedOver) Write(p []byte) (int, error) {
 }
 
 // Flush decides the head; what was written is sent already.
-func (w *handedOver) Flush() { w.WriteHeader(http.StatusOK) }
+func (w *hijackable) Flush() { w.WriteHeader(http.StatusOK) }
 
 // Hijack takes the connection over.
-func (w *handedOver) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+func (w *hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	first := false
 	w.once.Do(func() {
 		first, w.hijacked, w.released = true, true, make(chan struct{})
@@ -269,17 +269,17 @@ func (w *handedOver) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, bufio.NewReadWriter(bufio.NewReader(conn), bufio.NewWriter(conn)), nil
 }
 
-// takeOver gives the connection to the handler, and stays for as long as that runs:
+// serveHijacked gives the connection to the handler, and stays for as long as that runs:
 // the connection is closed when this returns.
-func (w *handedOver) takeOver(conn net.Conn) {
-	t := take(conn)
+func (w *hijackable) serveHijacked(conn net.Conn) {
+	t := hijackedFrom(conn)
 	w.conn <- t
 	<-w.released
 	t.end()
 }
 
 // answer puts the head into fiber's answer, and the body behind it.
-func (w *handedOver) answer(a *API, c *fiber.Ctx) {
+func (w *hijackable) answer(a *API, c *fiber.Ctx) {
 	resp := c.Response()
 	resp.ImmediateHeaderFlush = true
 	resp.Header.SetNoDefaultContentType(true)
@@ -315,24 +315,24 @@ func (b *answerBody) Close() error {
 	return b.Reader.(io.Closer).Close()
 }
 
-// taken is a connection that was taken over. What fiber hands out has no halves, closes
+// hijackedConn is a connection that was taken over. What fiber hands out has no halves, closes
 // nothing, and is another connection's once this one is over; a handler's helpers may
 // hold on to it for longer than that, so they hold the connection itself.
-type taken struct {
+type hijackedConn struct {
 	net.Conn
 	mu   sync.Mutex // held while somebody reads
 	from io.Reader  // with what fiber has read ahead; nil when it is fiber's again
 }
 
-func take(conn net.Conn) *taken {
-	t := &taken{Conn: conn, from: conn}
+func hijackedFrom(conn net.Conn) *hijackedConn {
+	t := &hijackedConn{Conn: conn, from: conn}
 	if u, ok := conn.(interface{ UnsafeConn() net.Conn }); ok {
 		t.Conn = u.UnsafeConn()
 	}
 	return t
 }
 
-func (t *taken) Read(p []byte) (int, error) {
+func (t *hijackedConn) Read(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.from == nil {
@@ -342,7 +342,7 @@ func (t *taken) Read(p []byte) (int, error) {
 }
 
 // end closes the connection, and returns when nobody reads from it any more.
-func (t *taken) end() {
+func (t *hijackedConn) end() {
 	_ = t.Close()
 	t.mu.Lock()
 	t.from = nil
@@ -350,7 +350,7 @@ func (t *taken) end() {
 }
 
 // CloseWrite ends what is sent.
-func (t *taken) CloseWrite() error {
+func (t *hijackedConn) CloseWrite() error {
 	if h, ok := t.Conn.(interface{ CloseWrite() error }); ok {
 		return h.CloseWrite()
 	}

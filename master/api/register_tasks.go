@@ -48,9 +48,9 @@ func (a *API) Wait() {
 	a.inside.states.Wait()
 }
 
-// registerInside lists what runs inside tasks calls: the runner, the harness,
-// and the people's programs by way of it.
-func (a *API) registerInside() {
+// registerTaskRoutes lists what is called from inside tasks: by the runner, the harness,
+// and users' programs by way of the harness.
+func (a *API) registerTaskRoutes() {
 	a.inside = newInside(a.stopping, a.db, a.bus)
 	a.registerClaim()
 	a.registerRendezvous()
@@ -60,7 +60,7 @@ func (a *API) registerInside() {
 	a.registerProgress()
 	a.registerMetrics()
 	a.registerCheckpoints()
-	a.registerCollections()
+	a.registerGC()
 	a.registerLogs()
 	a.registerContext()
 }

@@ -23,12 +23,12 @@ const (
 	maxGlob  = 1024
 )
 
-func (a *API) registerCollections() {
+func (a *API) registerGC() {
 	serve(a, v1.DeleteCheckpoints, a.deleteCheckpoints)
 	serve(a, v1.RemoveCheckpointFiles, a.removeFiles)
 	serveOn(a, v1.RemoveTensorboardFiles, a.onExperiment(), a.removeEvents)
 	serveOn(a, v1.PreviewGC, a.onExperiment(), a.previewGC)
-	serveOn(a, v1.ListCollections, a.onExperiment(), a.collections)
+	serveOn(a, v1.ListCollections, a.onExperiment(), a.listGCs)
 	serveOn(a, v1.ReportFreed, onOwnTask("task", func(c *call, id string) error {
 		return fault.New(fault.Forbidden, "attempt %s does not belong to task %s", c.who.AllocationID, clip(id))
 	}), a.freed)
@@ -52,7 +52,7 @@ func (a *API) remove(ctx context.Context, c *call, ids, globs []string) error {
 	if err != nil {
 		return err
 	}
-	var list []store.Collection
+	var list []store.NewGC
 	for _, experiment := range slices.Sorted(maps.Keys(byExperiment)) {
 		one, err := a.removalOf(ctx, experiment, byExperiment[experiment], globs)
 		if err != nil {
@@ -63,11 +63,11 @@ func (a *API) remove(ctx context.Context, c *call, ids, globs []string) error {
 	return a.begin(ctx, list)
 }
 
-// begin makes collections.
-func (a *API) begin(ctx context.Context, list []store.Collection) error {
+// begin creates garbage collections.
+func (a *API) begin(ctx context.Context, list []store.NewGC) error {
 	err := a.db.Tx(ctx, func(tx *store.DB) error {
 		for _, one := range list {
-			if _, err := tx.Collect(ctx, one); err != nil {
+			if _, err := tx.CreateGC(ctx, one); err != nil {
 				return err
 			}
 		}
@@ -148,12 +148,12 @@ func (a *API) toRemove(ctx context.Context, c *call, ids []string) (map[int][]st
 
 // removalOf is the task for checkpoints of one experiment. What somebody needs is
 // not removed, whoever asks.
-func (a *API) removalOf(ctx context.Context, experiment int, ids, globs []string) (store.Collection, error) {
+func (a *API) removalOf(ctx context.Context, experiment int, ids, globs []string) (store.NewGC, error) {
 	s, cfg, err := a.stored(ctx, experiment, ids)
 	if err != nil {
-		return store.Collection{}, err
+		return store.NewGC{}, err
 	}
-	one := a.collection(s, cfg.CheckpointStorage)
+	one := a.newGC(s, cfg.CheckpointStorage)
 	needed, elsewhere := s.Keep(keep.Policy{}).Needed(), s.Elsewhere(cfg.CheckpointStorage)
 	for _, id := range ids {
 		why, is := needed[id]
@@ -170,8 +170,8 @@ func (a *API) removalOf(ctx context.Context, experiment int, ids, globs []string
 
 // stored reads an experiment of which files are to be removed, those of the named
 // checkpoints for example.
-func (a *API) stored(ctx context.Context, experiment int, ids []string) (store.Stored, expconf.Config, error) {
-	s, err := a.db.StoredOf(ctx, experiment, ids)
+func (a *API) stored(ctx context.Context, experiment int, ids []string) (store.ExperimentFiles, expconf.Config, error) {
+	s, err := a.db.ExperimentFilesWith(ctx, experiment, ids)
 	if err != nil {
 		return s, expconf.Config{}, err
 	}
@@ -190,9 +190,9 @@ func (a *API) stored(ctx context.Context, experiment int, ids []string) (store.S
 	return s, cfg, err
 }
 
-// collection is one that somebody asked for, of nothing yet.
-func (a *API) collection(s store.Stored, storage expconf.CheckpointStorage) store.Collection {
-	return store.Collection{TaskID: store.CollectionID(s.ID), ExperimentID: s.ID, Reason: store.ByHand,
+// newGC is one that somebody asked for, of nothing yet.
+func (a *API) newGC(s store.ExperimentFiles, storage expconf.CheckpointStorage) store.NewGC {
+	return store.NewGC{TaskID: store.GCTaskID(s.ID), ExperimentID: s.ID, Reason: store.ByRequest,
 		Pool: task.RemovalPool(a.cfg.Pools, s.Pool, storage), Priority: s.Priority, Live: s.Live}
 }
 
@@ -203,9 +203,9 @@ func (a *API) removeEvents(ctx context.Context, c *call, e store.Experiment, _ *
 	if err != nil {
 		return nil, err
 	}
-	one := a.collection(s, cfg.CheckpointStorage)
+	one := a.newGC(s, cfg.CheckpointStorage)
 	one.Events = true
-	return &v1.Empty{}, a.begin(ctx, []store.Collection{one})
+	return &v1.Empty{}, a.begin(ctx, []store.NewGC{one})
 }
 
 // maxJudged bounds the checkpoints of an experiment for which a preview is made: a
@@ -222,14 +222,14 @@ func (a *API) previewGC(ctx context.Context, c *call, e store.Experiment, _ *v1.
 		}
 		offset = n
 	}
-	n, err := a.db.CountStored(ctx, e.ID)
+	n, err := a.db.CountStoredCheckpoints(ctx, e.ID)
 	if err != nil {
 		return nil, err
 	}
 	if n > maxJudged {
 		return nil, fault.New(fault.Invalid, "experiment %d has %d checkpoints; what a policy would remove is shown for at most %d", e.ID, n, maxJudged)
 	}
-	s, err := a.db.Stored(ctx, e.ID)
+	s, err := a.db.ExperimentFiles(ctx, e.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -252,7 +252,7 @@ func (a *API) previewGC(ctx context.Context, c *call, e store.Experiment, _ *v1.
 
 // policy is the one that a call asks about: the experiment's own where it names no
 // other number.
-func (c *call) policy(e store.Experiment, s store.Stored) (keep.Policy, error) {
+func (c *call) policy(e store.Experiment, s store.ExperimentFiles) (keep.Policy, error) {
 	policy := keep.Policy{SmallerIsBetter: e.SmallerIsBetter}
 	cfg, err := expconf.ParseConfigJSON(s.Config)
 	if err != nil {
@@ -283,12 +283,12 @@ func previewed(k store.Checkpoint) v1.PreviewGCCheckpoint {
 	return p
 }
 
-func (a *API) collections(ctx context.Context, c *call, e store.Experiment, _ *v1.None) (*v1.GetCollectionsResponse, error) {
-	list, err := a.db.Collections(ctx, e.ID)
+func (a *API) listGCs(ctx context.Context, c *call, e store.Experiment, _ *v1.None) (*v1.GetCollectionsResponse, error) {
+	list, err := a.db.GCs(ctx, e.ID)
 	if err != nil {
 		return nil, err
 	}
-	freed, err := a.db.Freed(ctx, e.ID)
+	freed, err := a.db.RemovedTotal(ctx, e.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -301,7 +301,7 @@ func (a *API) collections(ctx context.Context, c *call, e store.Experiment, _ *v
 }
 
 // wireRemovals is what was removed of a checkpoint.
-func wireRemovals(list []store.Freeing) []v1.CheckpointRemoval {
+func wireRemovals(list []store.CheckpointRemoval) []v1.CheckpointRemoval {
 	var out []v1.CheckpointRemoval
 	for _, r := range list {
 		out = append(out, v1.CheckpointRemoval{TaskID: r.TaskID, Checkpoint: r.Checkpoint, Reason: r.Reason, Globs: r.Globs, Time: r.At,
@@ -312,7 +312,7 @@ func wireRemovals(list []store.Freeing) []v1.CheckpointRemoval {
 
 // freed takes the report of a task that removes files.
 func (a *API) freed(ctx context.Context, c *call, id string, req *v1.FreedRequest) (*v1.None, error) {
-	f := store.Freed{UUID: req.UUID, Files: req.Files, Bytes: req.Bytes, Error: req.Error}
+	f := store.RemovalReport{UUID: req.UUID, Files: req.Files, Bytes: req.Bytes, Error: req.Error}
 	if req.Files < 0 || req.Bytes < 0 || req.Files > store.MaxBytes || req.Bytes > store.MaxBytes {
 		return nil, fault.New(fault.Invalid, "files and bytes count what was removed, and are from 0 to %d", int64(store.MaxBytes))
 	}
@@ -329,5 +329,5 @@ func (a *API) freed(ctx context.Context, c *call, id string, req *v1.FreedReques
 		}
 		f.UUID = parsed.String()
 	}
-	return &v1.None{}, a.db.RecordFreed(ctx, id, f)
+	return &v1.None{}, a.db.RecordRemoval(ctx, id, f)
 }

@@ -29,15 +29,15 @@ func (w *world) ended() (experiment, trial int) {
 	return experiment, trial
 }
 
-// collect makes a collection of one checkpoint that goes altogether.
-func (w *world) collect(experiment int, reason string, checkpoint string, change ...func(*Collection)) (string, error) {
-	c := Collection{TaskID: CollectionID(experiment), ExperimentID: experiment, Reason: reason, Pool: "default", Priority: 42, Saw: "COMPLETED",
+// collect makes a garbage collection that removes one checkpoint altogether.
+func (w *world) collect(experiment int, reason string, checkpoint string, change ...func(*NewGC)) (string, error) {
+	c := NewGC{TaskID: GCTaskID(experiment), ExperimentID: experiment, Reason: reason, Pool: "default", Priority: 42, Saw: "COMPLETED",
 		Removals: []Removal{{UUID: checkpoint, Globs: []string{AllFiles}}}}
 	for _, f := range change {
 		f(&c)
 	}
 	err := w.db.Tx(context.Background(), func(tx *DB) error {
-		made, err := tx.Collect(context.Background(), c)
+		made, err := tx.CreateGC(context.Background(), c)
 		if err == nil && !made {
 			err = errors.New("nothing was made")
 		}
@@ -51,8 +51,8 @@ func TestCollectionsAreNotOfAnotherState(t *testing.T) {
 	w := newWorld(t)
 	e, trial := w.ended()
 	k := w.keptIn(trial, 1)
-	for name, change := range map[string]func(*Collection){
-		"another state": func(c *Collection) { c.Saw = "ACTIVE" }, "another wish": func(c *Collection) { c.Wish = 5 }} {
+	for name, change := range map[string]func(*NewGC){
+		"another state": func(c *NewGC) { c.Saw = "ACTIVE" }, "another wish": func(c *NewGC) { c.Request = 5 }} {
 		for _, reason := range []string{ByPolicy, ByDeletion} {
 			if _, err := w.collect(e, reason, k, change); !errors.Is(err, ErrStale) {
 				t.Errorf("%s, %s: %v", reason, name, err)
@@ -79,7 +79,7 @@ func TestWhoStartsFromACheckpoint(t *testing.T) {
 	k := w.keptIn(trial, 1)
 	fork := w.experiment(lossSearcher)
 	w.exec(`UPDATE experiments SET warm_start = $2, state = 'PAUSED' WHERE id = $1`, fork, k)
-	if _, err := w.collect(e, ByHand, k); !fault.Is(err, fault.Conflict) {
+	if _, err := w.collect(e, ByRequest, k); !fault.Is(err, fault.Conflict) {
 		t.Errorf("an experiment that waits: %v", err)
 	}
 	if _, err := w.collect(e, ByPolicy, k); err == nil || err.Error() != "nothing was made" {
@@ -88,12 +88,12 @@ func TestWhoStartsFromACheckpoint(t *testing.T) {
 	w.exec(`UPDATE experiments SET warm_start = NULL WHERE id = $1`, fork)
 	second := w.trial(fork, 0, 1)
 	w.exec(`UPDATE trials SET warm_start = $2 WHERE id = $1`, second, k)
-	if _, err := w.collect(e, ByHand, k); !fault.Is(err, fault.Conflict) {
+	if _, err := w.collect(e, ByRequest, k); !fault.Is(err, fault.Conflict) {
 		t.Errorf("a trial that is not over: %v", err)
 	}
 	w.exec(`UPDATE trials SET ended_at = now(), state = 'COMPLETED' WHERE id = $1`, second)
 	w.exec(`UPDATE experiments SET state = 'COMPLETED', ended_at = now(), warm_start = $2 WHERE id = $1`, fork, k)
-	if _, err := w.collect(e, ByHand, k); err != nil {
+	if _, err := w.collect(e, ByRequest, k); err != nil {
 		t.Errorf("when all are over: %v", err)
 	}
 }
@@ -108,7 +108,7 @@ func TestNobodyStartsFromWhatGoes(t *testing.T) {
 		k := w.keptIn(trial, n)
 		var gone, made error
 		var both sync.WaitGroup
-		both.Go(func() { _, gone = w.collect(e, ByHand, k) })
+		both.Go(func() { _, gone = w.collect(e, ByRequest, k) })
 		both.Go(func() {
 			_, made = w.db.CreateExperiment(context.Background(), NewExperiment{OwnerID: 2, ProjectID: 1, Config: []byte(`{"searcher": {}}`), Active: true,
 				Name: "fork", Pool: "default", Weight: 1, Priority: 42, WarmStart: &k})
@@ -143,7 +143,7 @@ func TestWhatGoesIsNotRestartedFrom(t *testing.T) {
 		}
 	}
 	from(second)
-	task, err := w.collect(e, ByHand, second, func(c *Collection) { c.Live = true })
+	task, err := w.collect(e, ByRequest, second, func(c *NewGC) { c.Live = true })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,20 +157,20 @@ func TestWhatIsReportedCountsOnce(t *testing.T) {
 	w := newWorld(t)
 	e, trial := w.ended()
 	k := w.keptIn(trial, 1)
-	task, err := w.collect(e, ByHand, k, func(c *Collection) { c.Events = true })
+	task, err := w.collect(e, ByRequest, k, func(c *NewGC) { c.Events = true })
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range []Freed{{UUID: k, Files: 1, Bytes: 3, Error: "denied", Left: map[string]int64{"b": 2}}, {UUID: k, Files: 1, Bytes: 2, Left: map[string]int64{}},
+	for _, f := range []RemovalReport{{UUID: k, Files: 1, Bytes: 3, Error: "denied", Left: map[string]int64{"b": 2}}, {UUID: k, Files: 1, Bytes: 2, Left: map[string]int64{}},
 		{UUID: k, Files: 9, Bytes: 9, Left: map[string]int64{"late": 1}}, {Files: 2, Bytes: 7}, {Files: 2, Bytes: 7}} {
-		if err := w.db.RecordFreed(t.Context(), task, f); err != nil {
+		if err := w.db.RecordRemoval(t.Context(), task, f); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if got := w.text(`SELECT state || ' ' || size || ' ' || resources::text FROM checkpoints`); got != "DELETED 0 {}" {
 		t.Errorf("the checkpoint is %s", got)
 	}
-	list, err := w.db.Collections(t.Context(), e)
+	list, err := w.db.GCs(t.Context(), e)
 	if err != nil || len(list) != 1 || list[0].Files != 4 || list[0].Bytes != 12 || list[0].Done != 1 || list[0].Error != "" {
 		t.Errorf("%+v %v", list, err)
 	}

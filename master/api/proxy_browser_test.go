@@ -25,7 +25,7 @@ func TestAHostilePageInARealBrowser(t *testing.T) {
 		{"a host for each task", "127.0.0.1", "own", "", "localhost"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			v := newVisitRig(t, func(o *proxy.Origins) {
+			v := newProxyRig(t, func(o *proxy.Origins) {
 				_, port, _ := net.SplitHostPort(strings.TrimPrefix(o.URL, "http://"))
 				o.Master = "http://" + c.master + ":1" // the page of the rig does not follow links to it
 				if o.URL = "http://" + c.tasks + ":" + port; c.domain != "" {
