@@ -22,8 +22,14 @@ func newList(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
-		Short:   "list what runs and what waits",
-		Args:    args.None,
+		Short:   "list the attempts that run or wait",
+		Long: `Lists the attempts that run or wait: of trials, commands, notebooks, shells,
+TensorBoards and garbage collections.
+
+Allocation ID is the id of the attempt; its Nomad job is det-<allocation ID>, with
+dashes in place of dots. Agent is the node, by Nomad's name; an attempt that waits
+has none.`,
+		Args: args.None,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), a, format) },
 	}
 	format.Flags(cmd)
