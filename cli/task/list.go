@@ -30,7 +30,7 @@ Allocation ID is the id of the attempt; its Nomad job is det-<allocation ID>, wi
 dashes in place of dots. Agent is the node, by Nomad's name; an attempt that waits
 has none.`,
 		Args: args.None,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), a, format) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), a, format) },
 	}
 	format.Flags(cmd)
 	return cmd
