@@ -20,7 +20,7 @@ import (
 
 // New is det agent.
 func New(a *app.App) *cobra.Command {
-	return noun.New("agent", "look at the nodes, and take them out of use", []string{"a"}, newList(a), newEnable(a), newDisable(a))
+	return noun.New("agent", "list, disable and enable nodes", []string{"a"}, newList(a), newEnable(a), newDisable(a))
 }
 
 func newList(a *app.App) *cobra.Command {

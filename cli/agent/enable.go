@@ -34,9 +34,9 @@ func newDisable(a *app.App) *cobra.Command {
 	var o changeOptions
 	cmd := change(a, &o)
 	cmd.Use, cmd.Short = "disable [AGENT_ID]", "place no new work on a node, and preempt what runs there"
-	cmd.Long = "Trials save a checkpoint and continue elsewhere; other tasks are killed. With --drain\n" +
-		"everything may run to its end. Other jobs of Nomad on the node are not touched."
-	cmd.Flags().BoolVar(&o.drain, "drain", false, "let what runs there run to its end, and list it")
+	cmd.Long = "Trials store a checkpoint and resume on another node; other tasks are killed. With --drain\n" +
+		"all tasks run to their end. Other Nomad jobs on the node are not affected."
+	cmd.Flags().BoolVar(&o.drain, "drain", false, "let running tasks run to their end, and list them")
 	o.format.Flags(cmd)
 	return cmd
 }

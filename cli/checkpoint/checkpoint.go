@@ -10,6 +10,6 @@ import (
 
 // New is det checkpoint.
 func New(a *app.App) *cobra.Command {
-	return noun.New("checkpoint", "look at, download and remove checkpoints", []string{"c"}, nil,
+	return noun.New("checkpoint", "show, download and remove checkpoints", []string{"c"}, nil,
 		newDescribe(a), newList(a), newDownload(a), newDelete(a), newRm(a))
 }

@@ -24,8 +24,8 @@ func newDownload(a *app.App) *cobra.Command {
 		Short: "download a checkpoint",
 		Long: `Downloads the files of a checkpoint.
 
-Where this machine can read the storage, the files are copied from there; otherwise
-the master sends them. --mode chooses one of the two.`,
+If this machine can read the storage, det copies the files from there; otherwise it
+downloads them through the master. --mode selects one of the two.`,
 		Args: args.Exactly("the UUID of a checkpoint"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			o.uuid = given[0]

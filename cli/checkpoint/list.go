@@ -39,7 +39,7 @@ func newList(a *app.App) *cobra.Command {
 
 // ListFlags adds the flags of a list of checkpoints.
 func ListFlags(cmd *cobra.Command, best *int, format *output.Format) {
-	cmd.Flags().Var((*count)(best), "best", "only this many, the best by the searcher's metric first")
+	cmd.Flags().Var((*count)(best), "best", "only this number of checkpoints, ranked by the searcher's metric, the best first")
 	format.Flags(cmd)
 }
 

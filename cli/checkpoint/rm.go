@@ -24,16 +24,17 @@ func newRm(a *app.App) *cobra.Command {
 		Short: "remove files from checkpoints",
 		Long: `Removes the files of checkpoints that match a pattern.
 
-Patterns are matched below a checkpoint's folder: *.bin, sub/*, **/optimizer.pt.
-A matching folder is removed with all its content, and **/* is everything.
-Without a pattern nothing is removed: the master records which files exist.`,
+Patterns are relative to the folder of a checkpoint: *.bin, sub/*, **/optimizer.pt.
+A folder that matches is removed with all its files, and **/* matches all files.
+Without a pattern no file is removed: the master only updates its list of the files
+that exist.`,
 		Args: args.Exactly("the UUIDs of checkpoints"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			o.uuids = given[0]
 			return runRm(cmd.Context(), a, o)
 		},
 	}
-	cmd.Flags().StringArrayVar(&o.globs, "glob", nil, "pattern of files to remove; may be given several times")
+	cmd.Flags().StringArrayVar(&o.globs, "glob", nil, "pattern of files to remove (may be repeated)")
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	return cmd
 }

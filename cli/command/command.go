@@ -16,7 +16,7 @@ import (
 // New is det command.
 func New(a *app.App) *cobra.Command {
 	k := kind()
-	return noun.New("command", "run single programs in the cluster", []string{"cmd"}, tasks.NewList(a, k),
+	return noun.New("command", "run programs on the cluster", []string{"cmd"}, tasks.NewList(a, k),
 		newRun(a), tasks.NewDescribe(a, k), tasks.NewConfig(a, k), tasks.NewLogs(a, k), tasks.NewKill(a, k), tasks.NewSet(a, k))
 }
 

@@ -14,10 +14,10 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-const runLong = `Runs a program in the cluster and follows its log.
+const runLong = `Runs a program on the cluster and follows its log.
 
-Words after the first one that is not a flag are passed to the program. The
-exit status is 1 when the program failed.`
+The first argument that is not a flag is the program, and all further arguments are
+passed to the program. The exit status is 1 if the program failed.`
 
 func newRun(a *app.App) *cobra.Command {
 	var o tasks.Launch

@@ -9,19 +9,19 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 )
 
-const long = `Prints a script that lets a shell complete det's verbs, flags and IDs.
+const long = `Prints a script with which a shell completes det's verbs, flags and IDs.
 
   bash    det completion bash > ~/.local/share/bash-completion/completions/det
   zsh     det completion zsh > "${fpath[1]}/_det"
   fish    det completion fish > ~/.config/fish/completions/det.fish
 
-To try it in the running shell: source <(det completion bash)`
+To try it in the current shell: source <(det completion bash)`
 
 // New is det completion.
 func New(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:                   "completion {bash|zsh|fish}",
-		Short:                 "print a script for completion in a shell",
+		Short:                 "print the completion script of a shell",
 		Long:                  long,
 		DisableFlagsInUseLine: true,
 		ValidArgs:             []string{"bash", "zsh", "fish"},

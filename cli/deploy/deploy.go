@@ -35,7 +35,7 @@ type where struct {
 
 func (w *where) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&w.name, "cluster-name", local.DefaultName, "name of the cluster")
-	cmd.Flags().StringVar(&w.dir, "state-dir", "", "folder of the cluster's data (default one named after it)")
+	cmd.Flags().StringVar(&w.dir, "state-dir", "", "folder of the cluster's data (default: a folder named after the cluster)")
 }
 
 func (w *where) load() (*local.Cluster, error) {
@@ -60,7 +60,7 @@ func newDown(a *app.App) *cobra.Command {
 	var w where
 	cmd := &cobra.Command{
 		Use:   "cluster-down",
-		Short: "stop the cluster and keep its data",
+		Short: "stop the cluster; its data stays",
 		Args:  args.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := w.load()
@@ -115,7 +115,7 @@ func newStatus(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "show the parts of the cluster and whether they are healthy",
-		Long:  "Shows the parts of the cluster. The exit status is 0 only when all are healthy.",
+		Long:  "Shows the parts of the cluster. The exit status is 0 only if all parts are healthy.",
 		Args:  args.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runStatus(cmd.Context(), a, w, format)
@@ -168,7 +168,7 @@ func newLogs(a *app.App) *cobra.Command {
 	var o logsOptions
 	cmd := &cobra.Command{
 		Use:   "logs [PART]",
-		Short: "print what a part has logged: master, nomad, consul or postgres",
+		Short: "print the log of a part: master, nomad, consul or postgres",
 		Args:  args.Between(0, "the name of a part"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			o.part = "master"
@@ -184,7 +184,7 @@ func newLogs(a *app.App) *cobra.Command {
 	}
 	o.flags(cmd)
 	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "follow the log")
-	cmd.Flags().IntVar(&o.tail, "tail", 0, "only this many lines from the end")
+	cmd.Flags().IntVar(&o.tail, "tail", 0, "print this many lines from the end")
 	return cmd
 }
 

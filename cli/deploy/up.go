@@ -41,22 +41,22 @@ type upOptions struct {
 // anyGPUs stands for those of the machine, or a few that are made up.
 const anyGPUs = -1
 
-const upLong = `Brings up a cluster on this machine: PostgreSQL, Consul, Nomad, and the master as
-a Nomad job. Everything listens on loopback only.
+const upLong = `Starts a cluster on this machine: PostgreSQL, Consul, Nomad, and the master as a
+Nomad job. All parts listen on loopback only.
 
-Nomad and Consul are taken from PATH, or built once into your cache; that takes a
-few minutes the first time. Doing it twice is harmless, and data survives
-cluster-down. det-master, det-runner and det-gpu are looked for beside det and on
-PATH. Where the machine has no GPU, the nodes get four simulated ones.
+det uses the Nomad and the Consul on PATH, or builds them once into your cache; the
+first build takes a few minutes. If the cluster already runs, the command updates it.
+Data survives cluster-down. det looks for det-master, det-runner and det-gpu in its
+own folder and on PATH. If the machine has no GPU, each node has four simulated GPUs.
 
-Tasks run a Python with NumPy, JupyterLab and TensorBoard, which is made in your
-cache the first time; --python names another.`
+Tasks use a Python with NumPy, JupyterLab and TensorBoard, which the first start
+installs into your cache; --python names another Python.`
 
 func newUp(a *app.App) *cobra.Command {
 	var o upOptions
 	cmd := &cobra.Command{
 		Use:   "cluster-up",
-		Short: "bring up a cluster",
+		Short: "start a cluster",
 		Long:  upLong,
 		Args:  args.None,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runUp(cmd.Context(), a, o) },
@@ -64,21 +64,21 @@ func newUp(a *app.App) *cobra.Command {
 	f := cmd.Flags()
 	o.flags(cmd)
 	f.IntVar(&o.agents, "agents", 1, "number of nodes")
-	f.IntVar(&o.slots, "slots", 0, "CPU slots of each node (default by its cores)")
+	f.IntVar(&o.slots, "slots", 0, "CPU slots of each node (default: from its number of cores)")
 	f.IntVar(&o.masterPort, "master-port", 0, "port of the master (default 8080 if it is free)")
 	f.StringVar(&o.masterConfig, "master-config-path", "", "configuration of the master, in YAML")
 	f.StringArrayVar(&o.masterEnv, "master-env", nil, "set NAME=VALUE in the master's environment (may be repeated)")
 	f.StringVar(&o.binary, "master-binary", "", "the det-master to run")
-	f.StringVar(&o.runner, "runner-binary", "", "the det-runner that tasks are given")
-	f.StringVar(&o.harness, "harness", "", "folder of the Python package that tasks are given")
-	f.StringVar(&o.dsn, "db", "", "address of a PostgreSQL to use in place of one of the cluster's own")
+	f.StringVar(&o.runner, "runner-binary", "", "the det-runner for tasks")
+	f.StringVar(&o.harness, "harness", "", "folder of the Python package for tasks")
+	f.StringVar(&o.dsn, "db", "", "address of an existing PostgreSQL database to use (default: start a PostgreSQL)")
 	f.BoolVar(&o.deleteDB, "delete-db", false, "remove the data of this cluster first")
-	f.IntVar(&o.gpus, "gpus", anyGPUs, "simulated GPUs of each node, 0 for none")
+	f.IntVar(&o.gpus, "gpus", anyGPUs, "simulated GPUs of each node; 0 for none")
 	f.Lookup("gpus").DefValue = "those of the machine, or 4 where it has none"
-	f.StringVar(&o.gpuPlugin, "gpu-plugin-binary", "", "the det-gpu that Nomad is given")
-	f.BoolVar(&o.vault, "vault", false, "bring up Vault and an S3 store too; checkpoints go there (first build about 10 minutes)")
-	f.StringVar(&o.python, "python", "", "the Python that tasks run (default one with NumPy, JupyterLab and TensorBoard, made once)")
-	f.BoolVar(&o.acl, "acl", false, "turn Nomad's access control on")
+	f.StringVar(&o.gpuPlugin, "gpu-plugin-binary", "", "the det-gpu for Nomad")
+	f.BoolVar(&o.vault, "vault", false, "also start Vault and an S3 store, and keep checkpoints there (the first build takes about 10 minutes)")
+	f.StringVar(&o.python, "python", "", "the Python for tasks (default: one with NumPy, JupyterLab and TensorBoard, installed once)")
+	f.BoolVar(&o.acl, "acl", false, "enable Nomad's access control")
 	return cmd
 }
 

@@ -30,8 +30,8 @@ func newCurl(a *app.App) *cobra.Command {
 		Use:     "curl [-x] PATH [CURL_ARGUMENT...]",
 		Aliases: []string{"c"},
 		Short:   "call curl with the session's token",
-		Long: `Calls curl on a path of the master, signed in. What follows the path is
-passed to curl. JSON is indented on a terminal.`,
+		Long: `Calls curl with a path of the master and the session's token. Arguments after the
+path are passed to curl. On a terminal det indents JSON.`,
 		Example:               "  det dev curl /api/v1/experiments\n  det dev curl /api/v1/experiments/3/pause -X POST",
 		DisableFlagsInUseLine: true,
 		Args:                  args.AtLeastOne("a path, such as /api/v1/me"),
@@ -41,7 +41,7 @@ passed to curl. JSON is indented on a terminal.`,
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
-	cmd.Flags().BoolVarP(&o.show, "show", "x", false, "print the command, with the token in it")
+	cmd.Flags().BoolVarP(&o.show, "show", "x", false, "print the command, including the token")
 	return cmd
 }
 

@@ -11,7 +11,7 @@ import (
 
 // New is det dev.
 func New(a *app.App) *cobra.Command {
-	return noun.New("dev", "call the master's interface by hand", nil, nil, newAuthToken(a), newCurl(a))
+	return noun.New("dev", "call the REST API by hand", nil, nil, newAuthToken(a), newCurl(a))
 }
 
 func newAuthToken(a *app.App) *cobra.Command {

@@ -21,7 +21,7 @@ func newConfig(a *app.App) *cobra.Command {
 	var o configOptions
 	cmd := &cobra.Command{
 		Use:               "config EXPERIMENT_ID",
-		Short:             "print the configuration that an experiment runs with",
+		Short:             "print the complete configuration of an experiment",
 		Args:              args.Exactly("the ID of an experiment"),
 		ValidArgsFunction: complete.Experiments(a),
 		RunE: func(cmd *cobra.Command, given []string) (err error) {
@@ -33,7 +33,7 @@ func newConfig(a *app.App) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&o.json, "json", false, "print as JSON")
 	cmd.Flags().Bool("yaml", true, "print as YAML")
-	cmd.Flags().BoolVar(&o.original, "original", false, "print the text that was submitted")
+	cmd.Flags().BoolVar(&o.original, "original", false, "print the configuration as it was submitted")
 	cmd.MarkFlagsMutuallyExclusive("json", "yaml", "original")
 	return cmd
 }

@@ -23,8 +23,9 @@ type continueOptions struct {
 const continueLong = `Continues an experiment after its end.
 
 The trial of an experiment with a single trial continues from its newest checkpoint,
-however it ended, with --config-file and --config laid over its configuration. In a
-random or grid search, the trials that failed or were canceled continue.`
+whether it was completed, failed or was canceled. --config-file and --config override
+fields of its configuration. In a random or grid search, the trials that failed or were
+canceled continue.`
 
 func newContinue(a *app.App) *cobra.Command {
 	var o continueOptions
@@ -44,8 +45,8 @@ func newContinue(a *app.App) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.configFile, "config-file", "", "lay this file over the configuration; - is the standard input")
-	f.StringArrayVar(&o.overrides, "config", nil, "change the configuration: path=value, as in max_restarts=2 (may be repeated)")
+	f.StringVar(&o.configFile, "config-file", "", "override the configuration with this file; - is the standard input")
+	f.StringArrayVar(&o.overrides, "config", nil, "override a field: path=value, as in max_restarts=2 (may be repeated)")
 	f.BoolVarP(&o.follow, "follow-first-trial", "f", false, "follow the log of the first trial")
 	return cmd
 }

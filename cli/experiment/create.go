@@ -30,12 +30,12 @@ type createOptions struct {
 
 const createLong = `Submits an experiment: its configuration, and the folder with its code.
 
-The configuration is checked before anything is sent, and all that is wrong with
-it is reported at once. A configuration of "-" is read from the standard input.
+det checks the configuration before it sends anything, and reports all errors
+together. The configuration "-" is read from the standard input.
 
-Everything in the folder is sent except what .detignore names, in the syntax of
-.gitignore; caches of Python and the folders of git and of editors are left out
-anyway. At most 95 MiB may be sent.`
+det sends all files of the folder except those that .detignore excludes, in the
+syntax of .gitignore. Caches of Python and the folders of git and of editors are
+always excluded, unless .detignore includes them with "!". The limit is 95 MiB.`
 
 func newCreate(a *app.App) *cobra.Command {
 	var o createOptions
@@ -56,16 +56,16 @@ func newCreate(a *app.App) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringArrayVarP(&o.includes, "include", "i", nil, "also send this file or folder, under its own name (may be repeated)")
-	f.StringArrayVar(&o.overrides, "config", nil, "change the configuration: path=value, as in resources.slots_per_trial=2 (may be repeated)")
+	f.StringArrayVar(&o.overrides, "config", nil, "override a field: path=value, as in resources.slots_per_trial=2 (may be repeated)")
 	f.IntVar(&o.project, "project_id", 0, "put the experiment into this project")
-	f.StringVar(&o.template, "template", "", "lay the configuration over this template")
+	f.StringVar(&o.template, "template", "", "use this template for fields that the configuration does not set")
 	f.BoolVarP(&o.follow, "follow-first-trial", "f", false, "follow the log of the first trial")
-	f.BoolVar(&o.paused, "paused", false, "do not start it yet")
-	f.BoolVarP(&o.test, "test-mode", "t", false, "try it: one batch of training, a validation and a checkpoint")
+	f.BoolVar(&o.paused, "paused", false, "submit the experiment paused")
+	f.BoolVarP(&o.test, "test-mode", "t", false, "test the code: train one batch, validate, and store a checkpoint")
 	f.BoolVar(&o.test, "test", false, "the same as --test-mode")
 	f.BoolVar(&o.follow, "follow", false, "the same as --follow-first-trial")
-	f.BoolVar(&o.local, "local", false, "run on this machine (not offered)")
-	f.StringArrayVarP(&o.publish, "publish", "p", nil, "publish a port of the trial (not offered)")
+	f.BoolVar(&o.local, "local", false, "run on this machine (not supported)")
+	f.StringArrayVarP(&o.publish, "publish", "p", nil, "publish a port of the trial (not supported)")
 	for _, hidden := range []string{"test", "follow", "local", "publish"} {
 		if err := f.MarkHidden(hidden); err != nil {
 			panic(err)

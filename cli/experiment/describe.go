@@ -32,7 +32,7 @@ func newDescribe(a *app.App) *cobra.Command {
 	var o describeOptions
 	cmd := &cobra.Command{
 		Use:               "describe EXPERIMENT_ID...",
-		Short:             "show experiments with their trials and what these reported",
+		Short:             "show experiments with their trials, metrics and checkpoints",
 		Args:              args.AtLeastOne("the ID of an experiment"),
 		ValidArgsFunction: complete.Experiments(a),
 		RunE: func(cmd *cobra.Command, given []string) (err error) {

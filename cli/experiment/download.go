@@ -43,9 +43,9 @@ func newDownload(a *app.App) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.dir, "output-dir", "o", "checkpoints", "folder to put the checkpoints into")
-	f.IntVar(&o.topN, "top-n", 1, "how many of the best")
-	f.StringVar(&o.sortBy, "sort-by", "", "validation metric to judge by, in place of the searcher's")
+	f.StringVarP(&o.dir, "output-dir", "o", "checkpoints", "folder for the checkpoints")
+	f.IntVar(&o.topN, "top-n", 1, "number of checkpoints")
+	f.StringVar(&o.sortBy, "sort-by", "", "validation metric that ranks the checkpoints (default: the searcher's)")
 	o.smaller.Allowed = []string{"true", "false"}
 	f.Var(&o.smaller, "smaller-is-better", "whether smaller values of --sort-by are better")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print paths only")

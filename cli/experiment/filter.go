@@ -26,7 +26,7 @@ type filterFlags struct {
 
 func (o *filterFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.name, "name", "", "only experiments with this in their name")
+	f.StringVar(&o.name, "name", "", "only experiments whose name contains this text")
 	f.StringArrayVar(&o.labels, "label", nil, "only experiments with this label (repeat to require several)")
 	f.StringArrayVar(&o.owners, "owner", nil, "only experiments of this user (repeat for several)")
 	f.StringArrayVar(&o.states, "state", nil, "only experiments in this state (repeat for several)")

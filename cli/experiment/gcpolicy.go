@@ -31,11 +31,12 @@ func newSetGCPolicy(a *app.App) *cobra.Command {
 	var o gcPolicyOptions
 	cmd := &cobra.Command{
 		Use:   "gc-policy EXPERIMENT_ID",
-		Short: "set how many checkpoints of an experiment are kept, and remove the others",
-		Long: `Sets how many checkpoints are kept, shows which will be removed, and removes them.
+		Short: "set how many checkpoints of an experiment the master keeps, and remove the others",
+		Long: `Sets how many checkpoints the master keeps, shows which checkpoints the master will
+remove, and removes them.
 
-What something still needs stays in any case: the newest checkpoint of a trial
-that is not over, and what other experiments start from.`,
+Two kinds of checkpoints are never removed: the newest checkpoint of a trial that has
+not ended, and checkpoints from which other experiments start.`,
 		Args:              args.Exactly("the ID of an experiment"),
 		ValidArgsFunction: complete.Experiments(a),
 		RunE: func(cmd *cobra.Command, given []string) (err error) {
@@ -54,7 +55,7 @@ that is not over, and what other experiments start from.`,
 	f.IntVar(&o.experimentBest, "save-experiment-best", 0, "best checkpoints of the whole experiment to keep")
 	f.IntVar(&o.trialBest, "save-trial-best", 0, "best checkpoints of each trial to keep")
 	f.IntVar(&o.trialLatest, "save-trial-latest", 0, "newest checkpoints of each trial to keep")
-	f.BoolVarP(&o.yes, "yes", "y", false, "do not show what is removed, and do not ask")
+	f.BoolVarP(&o.yes, "yes", "y", false, "remove without showing the checkpoints and without asking")
 	for _, name := range []string{"save-experiment-best", "save-trial-best", "save-trial-latest"} {
 		_ = cmd.MarkFlagRequired(name) // it fails for a flag that there is not
 	}

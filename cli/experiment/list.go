@@ -31,7 +31,7 @@ func newList(a *app.App) *cobra.Command {
 		Args:    args.None,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), a, &o) },
 	}
-	cmd.Flags().BoolVarP(&o.all, "all", "a", false, "also archived ones, and those of other users")
+	cmd.Flags().BoolVarP(&o.all, "all", "a", false, "also list archived experiments, and those of other users")
 	cmd.Flags().BoolVar(&o.showProject, "show_project", false, "show workspace and project")
 	cmd.Flags().StringVar(&o.where, "where", "", "only experiments that match, as in 'validation.loss < 0.1 and label = x' (see det experiment search)")
 	o.add(cmd)

@@ -33,7 +33,7 @@ func newDownloadModelDef(a *app.App) *cobra.Command {
 			return runDownloadModelDef(cmd.Context(), a, o)
 		},
 	}
-	cmd.Flags().StringVar(&o.dir, "output-dir", ".", "folder to put the archive into")
+	cmd.Flags().StringVar(&o.dir, "output-dir", ".", "folder for the archive")
 	return cmd
 }
 

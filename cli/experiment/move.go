@@ -18,7 +18,7 @@ type moveOptions struct {
 func newMove(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:               "move EXPERIMENT_ID WORKSPACE PROJECT",
-		Short:             "put an experiment into another project",
+		Short:             "move an experiment to another project",
 		Args:              args.Exactly("the ID of an experiment", "the name of a workspace", "the name of a project"),
 		ValidArgsFunction: complete.Experiments(a),
 		RunE: func(cmd *cobra.Command, given []string) error {

@@ -32,11 +32,11 @@ type plotOptions struct {
 
 const plotLong = `Draws the learning curve of an experiment in the terminal.
 
-A metric of training and one of validation that measure the same share a chart. The
-searcher's metric comes first. Of several trials the best one is drawn; --trial
-chooses another one.
+A chart shows the training metric and the validation metric of the same quantity.
+The searcher's metric comes first. Of several trials det draws the best one;
+--trial selects another one.
 
-With -f the chart is drawn anew as values come in, until the experiment is over.`
+With -f det redraws the chart when new values arrive, until the experiment ends.`
 
 func newPlot(a *app.App) *cobra.Command {
 	var o plotOptions
@@ -54,13 +54,13 @@ func newPlot(a *app.App) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&o.trial, "trial", 0, "the trial to draw")
+	f.IntVar(&o.trial, "trial", 0, "draw this trial")
 	f.StringArrayVar(&o.metrics, "metric", nil, "draw this metric (may be repeated)")
 	f.BoolVar(&o.all, "all", false, "draw all metrics")
-	f.BoolVarP(&o.follow, "follow", "f", false, "go on until the experiment is over")
+	f.BoolVarP(&o.follow, "follow", "f", false, "redraw until the experiment ends")
 	f.BoolVar(&o.json, "json", false, "print the points as JSON in place of a chart")
-	f.BoolVar(&o.ascii, "ascii", false, "draw with plain letters")
-	f.BoolVar(&o.log, "log", false, "logarithmic values")
+	f.BoolVar(&o.ascii, "ascii", false, "draw with ASCII characters")
+	f.BoolVar(&o.log, "log", false, "use a logarithmic axis for the values")
 	cmd.MarkFlagsMutuallyExclusive("metric", "all")
 	cmd.MarkFlagsMutuallyExclusive("follow", "json")
 	return cmd

@@ -15,22 +15,22 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-const searchLong = `Finds experiments of all users by what is asked about them, and shows what each
-answers.
+const searchLong = `Finds the experiments of all users that match a question, and prints a column for
+each metric and hyperparameter in the question.
 
-A question is made of comparisons, joined by and, or, not and parentheses:
+A question consists of comparisons, joined by and, or, not and parentheses:
 
   name, description, label, state, user, id, project, workspace, searcher, pool,
   template, started, ended, duration, trials, progress, checkpoints, archived
   metric                      the searcher's metric of the best trial
-  hp.<name>                   a hyperparameter, and what a search may make of it
-  validation.<metric>[.min]   of the best trial: the last, or .min, .max, .mean
+  hp.<name>                   a hyperparameter: its value, or its range in a search
+  validation.<metric>[.min]   of the best trial: the last value, or .min, .max, .mean
   training.<metric>, <group>.<metric>
 
   = != < <= > >=   ~ contains   !~ does not   in (a, b)   is empty   is not empty
 
 Dates are 2026-11-30, 2026-11-30T12:00:00Z, or -7d for a week ago. Text with
-spaces goes into quotes. A label is equal to one of an experiment's labels.`
+spaces needs quotes. label = x matches experiments that have the label x.`
 
 type searchOptions struct {
 	filterFlags
@@ -42,7 +42,7 @@ func newSearch(a *app.App) *cobra.Command {
 	var o searchOptions
 	cmd := &cobra.Command{
 		Use:   "search QUESTION",
-		Short: "find experiments by their hyperparameters, metrics and all else",
+		Short: "find experiments by hyperparameters, metrics and other fields",
 		Long:  searchLong,
 		Example: `  det experiment search 'validation.accuracy > 0.9 and hp.lr < 0.1 and label = x'
   det experiment search 'state = error and started > -7d' --sort startTime:desc`,

@@ -24,10 +24,11 @@ func newWait(a *app.App) *cobra.Command {
 	var seconds float64
 	cmd := &cobra.Command{
 		Use:   "wait EXPERIMENT_ID",
-		Short: "wait until an experiment is over",
-		Long: `Waits until an experiment is over. The exit status is 0 only if it was completed.
+		Short: "wait until an experiment ends",
+		Long: `Waits until an experiment ends. The exit status is 0 only if it was completed.
 
-A paused experiment is not waited for: nothing would ever end the wait.`,
+For a paused experiment the command fails at once, because a paused experiment
+does not end.`,
 		Args:              args.Exactly("the ID of an experiment"),
 		ValidArgsFunction: complete.Experiments(a),
 		RunE: func(cmd *cobra.Command, given []string) (err error) {

@@ -20,7 +20,7 @@ import (
 
 // New is det job.
 func New(a *app.App) *cobra.Command {
-	return noun.New("job", "look at the queue, and change it", []string{"j"}, newList(a), newUpdate(a), newUpdateBatch(a))
+	return noun.New("job", "show and change the queue", []string{"j"}, newList(a), newUpdate(a), newUpdateBatch(a))
 }
 
 type listOptions struct {
@@ -35,12 +35,12 @@ func newList(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
-		Short:   "list what runs and what waits, in the order of the queue",
+		Short:   "list the jobs that run or wait, in the order of the queue",
 		Args:    args.None,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), a, &o) },
 	}
 	cmd.Flags().StringVarP(&o.pool, "resource-pool", "p", "", "only this pool")
-	cmd.Flags().BoolVar(&o.reverse, "reverse", false, "in reverse order")
+	cmd.Flags().BoolVar(&o.reverse, "reverse", false, "print in reverse order")
 	cmd.Flags().Bool("table", true, "print as a table")
 	o.pages.Flags(cmd, 100)
 	o.format.Flags(cmd)

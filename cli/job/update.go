@@ -14,11 +14,11 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-const updateLong = `Changes how important a job is, where it runs, or where it stands in the queue.
+const updateLong = `Changes the priority, the pool or the queue position of a job.
 
-In another pool, waiting work is queued again; running trials save a checkpoint and
-continue there. --ahead-of and --behind-of put a job next to another one that waits in
-the same pool, at that one's priority.`
+When a job moves to another pool, tasks that wait are queued there; running trials
+store a checkpoint and resume there. --ahead-of and --behind-of move a job next to
+another job that waits in the same pool, and give it the priority of that job.`
 
 func newUpdate(a *app.App) *cobra.Command {
 	var u v1.QueueControl
@@ -46,11 +46,11 @@ func newUpdate(a *app.App) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.IntVarP(&priority, "priority", "p", 0, "from 1, the most important, to 99")
-	f.Float64VarP(&weight, "weight", "w", 0, "its share among other experiments")
+	f.IntVarP(&priority, "priority", "p", 0, "1 (first) to 99 (last)")
+	f.Float64VarP(&weight, "weight", "w", 0, "share among other experiments (without effect yet)")
 	f.StringVar(&pool, "resource-pool", "", "run in this pool")
-	f.StringVar(&ahead, "ahead-of", "", "put the job right before this one")
-	f.StringVar(&behind, "behind-of", "", "put the job right behind this one")
+	f.StringVar(&ahead, "ahead-of", "", "move the job directly before this one")
+	f.StringVar(&behind, "behind-of", "", "move the job directly behind this one")
 	cmd.MarkFlagsMutuallyExclusive("priority", "weight", "resource-pool", "ahead-of", "behind-of")
 	return cmd
 }

@@ -17,15 +17,15 @@ import (
 // New is det master.
 func New(a *app.App) *cobra.Command {
 	show := newConfigShow(a)
-	return noun.New("master", "look at the master", nil, nil,
-		newInfo(a), noun.New("config", "look at the master's configuration", nil, show), newLogs(a), newOrphans(a), newTrustNomad(a))
+	return noun.New("master", "show the master's state, configuration and log", nil, nil,
+		newInfo(a), noun.New("config", "show the master's configuration", nil, show), newLogs(a), newOrphans(a), newTrustNomad(a))
 }
 
 func newInfo(a *app.App) *cobra.Command {
 	var format output.Format
 	cmd := &cobra.Command{
 		Use:   "info",
-		Short: "print what the master is",
+		Short: "print the release and the ids of the master",
 		Args:  args.None,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runInfo(cmd.Context(), a, format) },
 	}

@@ -15,10 +15,10 @@ func newOrphans(a *app.App) *cobra.Command {
 	var format output.Format
 	cmd := &cobra.Command{
 		Use:   "orphans",
-		Short: "list jobs in Nomad that carry this cluster's id and have no row in the database",
-		Long: "A job in Nomad that carries this cluster's id and that the database does not know is an\n" +
-			"orphan: its rows were removed by hand, or the database was restored from a backup. The\n" +
-			"master stops it an hour after it was first seen, unless its row comes back.",
+		Short: "list Nomad jobs of this cluster that are not in the database",
+		Long: "An orphan is a Nomad job with this cluster's id that is not in the database: somebody removed\n" +
+			"its rows, or restored the database from a backup. The master stops an orphan an hour after\n" +
+			"it first saw it, unless its row is in the database again.",
 		Args: args.None,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runOrphans(cmd.Context(), a, format) },
 	}

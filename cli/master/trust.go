@@ -16,7 +16,8 @@ func newTrustNomad(a *app.App) *cobra.Command {
 		Short: "confirm that jobs missing from Nomad are lost",
 		Long: "After Nomad was restored from an older state, or lost many jobs at once, the master\n" +
 			"does not trust Nomad's state and pauses scheduling (see /health). Check that the missing\n" +
-			"jobs are lost, then confirm it: the master trusts Nomad's state again, this once.",
+			"jobs are lost, then confirm it: the master then trusts Nomad's state again, until the next\n" +
+			"alarm.",
 		Args: args.None,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runTrustNomad(cmd.Context(), a) },
 	}

@@ -16,7 +16,7 @@ import (
 // New is det notebook.
 func New(a *app.App) *cobra.Command {
 	k := kind()
-	return noun.New("notebook", "work in JupyterLab in the cluster", nil, tasks.NewList(a, k), newStart(a), tasks.NewOpen(a, k, running),
+	return noun.New("notebook", "run JupyterLab on the cluster", nil, tasks.NewList(a, k), newStart(a), tasks.NewOpen(a, k, running),
 		tasks.NewDescribe(a, k), tasks.NewConfig(a, k), tasks.NewLogs(a, k), tasks.NewKill(a, k), tasks.NewSet(a, k))
 }
 

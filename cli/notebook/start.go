@@ -12,10 +12,10 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-const startLong = `Starts a notebook, waits until it can be used, and opens it in the browser.
+const startLong = `Starts a notebook, waits until it is ready, and opens it in the browser.
 
-What is sent with --context and --include lies in the notebook's folder. The
-notebook is ended when it has not been used for as long as idle_timeout says.`
+The files of --context and --include are in the notebook's folder. The master ends
+the notebook when nobody has used it for idle_timeout.`
 
 type startOptions struct {
 	tasks.Launch
@@ -34,8 +34,8 @@ func newStart(a *app.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.start(cmd.Context(), a) },
 	}
 	o.Flags(cmd, "notebook")
-	cmd.Flags().BoolVar(&o.preview, "preview", false, "print the complete configuration and start nothing")
-	cmd.Flags().BoolVar(&o.noBrowser, "no-browser", false, "print the address and open nothing")
+	cmd.Flags().BoolVar(&o.preview, "preview", false, "print the complete configuration and do not start the notebook")
+	cmd.Flags().BoolVar(&o.noBrowser, "no-browser", false, "print the address and do not open a browser")
 	return cmd
 }
 

@@ -16,7 +16,7 @@ import (
 
 // New is det resource-pool.
 func New(a *app.App) *cobra.Command {
-	return noun.New("resource-pool", "look at the resource pools", []string{"rp"}, newList(a))
+	return noun.New("resource-pool", "list resource pools", []string{"rp"}, newList(a))
 }
 
 func newList(a *app.App) *cobra.Command {

@@ -29,19 +29,19 @@ type options struct {
 	format   output.Format
 }
 
-const long = `Prints how many trials a search would train for how long, if all went well.
+const long = `Prints how many trials a search trains and for how long, if no trial fails.
 
-With --simulate the search is run, on this machine and in virtual time, against
-made-up learning curves, or with --curves against recorded ones: how many trials
-would run side by side, when the search would end, and what it would save against
-training every trial whole.`
+With --simulate det runs the search on this machine in virtual time, with synthetic
+learning curves, or with the recorded curves of --curves. det prints how many trials
+run at once, when the search ends, and how much training the search saves compared
+with training every trial to its end.`
 
 // New is det preview-search.
 func New(a *app.App) *cobra.Command {
 	o := options{}
 	cmd := &cobra.Command{
 		Use:   "preview-search CONFIG",
-		Short: "say what a search would do",
+		Short: "show the plan of a search without running it",
 		Long:  long,
 		Example: `  det preview-search adaptive.yaml
   det preview-search adaptive.yaml --simulate --workers 8`,
@@ -56,9 +56,9 @@ func New(a *app.App) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.simulate, "simulate", false, "run the search in virtual time")
-	f.IntVar(&o.workers, "workers", 4, "with --simulate: trials that can run at once")
-	f.Int64Var(&o.seed, "seed", 0, "with --simulate: where randomness starts from")
-	f.StringVar(&o.curves, "curves", "", "with --simulate: a file of recorded curves, whose hyperparameters take the place of the configuration's")
+	f.IntVar(&o.workers, "workers", 4, "with --simulate: maximum number of trials that run at once")
+	f.Int64Var(&o.seed, "seed", 0, "with --simulate: seed of the random numbers")
+	f.StringVar(&o.curves, "curves", "", "with --simulate: file of recorded curves; its hyperparameters replace those of the configuration")
 	o.format.FlagsWithoutCSV(cmd)
 	return cmd
 }

@@ -20,7 +20,7 @@ import (
 
 // New is det project.
 func New(a *app.App) *cobra.Command {
-	return noun.New("project", "group experiments", []string{"p"}, nil,
+	return noun.New("project", "manage projects, which group experiments", []string{"p"}, nil,
 		newList(a), newListExperiments(a), newCreate(a), newDescribe(a))
 }
 
@@ -64,7 +64,7 @@ func newListExperiments(a *app.App) *cobra.Command {
 			return runListExperiments(cmd.Context(), a, &o)
 		},
 	}
-	cmd.Flags().BoolVarP(&o.all, "all", "a", false, "also archived ones, and those of other users")
+	cmd.Flags().BoolVarP(&o.all, "all", "a", false, "also list archived experiments, and those of other users")
 	o.by.Add(cmd, "id", "description", "name", "start_time", "end_time", "state", "num_trials", "progress", "user")
 	o.pages.Flags(cmd, 200)
 	o.format.Flags(cmd)
@@ -116,8 +116,8 @@ func newCreate(a *app.App) *cobra.Command {
 			return runCreate(cmd.Context(), a, o)
 		},
 	}
-	cmd.Flags().StringVar(&o.description, "description", "", "what the project is about")
-	cmd.Flags().StringVar(&o.key, "key", "", "short name before the numbers of runs")
+	cmd.Flags().StringVar(&o.description, "description", "", "description of the project")
+	cmd.Flags().StringVar(&o.key, "key", "", "short name, which prefixes the numbers of runs")
 	o.format.Flags(cmd)
 	return cmd
 }
@@ -156,7 +156,7 @@ func newDescribe(a *app.App) *cobra.Command {
 			return runDescribe(cmd.Context(), a, o)
 		},
 	}
-	cmd.Flags().BoolVarP(&o.all, "all", "a", false, "also archived experiments, and those of other users")
+	cmd.Flags().BoolVarP(&o.all, "all", "a", false, "also list archived experiments, and those of other users")
 	o.by.Add(cmd, "id")
 	o.format.Flags(cmd)
 	return cmd

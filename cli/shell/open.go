@@ -27,10 +27,10 @@ type startOptions struct {
 	show bool
 }
 
-const startLong = `Starts a shell, waits until it can be used, and logs in to it.
+const startLong = `Starts a shell, waits until it is ready, and logs in to it.
 
-What follows -- is passed to ssh: more of its options, or a program to run.
-The shell goes on when you log out; end it with det shell kill.`
+Arguments after -- are passed to ssh: options, or a program to run. The shell
+continues to run after you log out; end it with det shell kill.`
 
 func newStart(a *app.App) *cobra.Command {
 	var o startOptions
@@ -72,8 +72,8 @@ func newOpen(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "open SHELL_ID [-- SSH_OPTION...]",
 		Short: "log in to a shell",
-		Long: `Logs in to a shell. What follows -- is passed to ssh: more of its options, or
-a program to run. The exit status is ssh's.`,
+		Long: `Logs in to a shell. Arguments after -- are passed to ssh: options, or a program
+to run. The exit status is ssh's.`,
 		Example: `  det shell open 2fb1c3e0
   det shell open 2fb1c3e0 -- nvidia-smi`,
 		Args:              args.AtLeastOne(k.ID()),
@@ -138,8 +138,8 @@ func prepare(a *app.App, dir string, s v1.Shell, options []string) ([]string, er
 }
 
 const showLong = `Prints the ssh command that logs in to a shell, for editors and other programs
-that log in by themselves. The shell's keys are kept in the folder of det's
-settings, readable by you alone.`
+that start ssh themselves. The shell's keys are in the folder of det's settings,
+and only you can read them.`
 
 func newShowCommand(a *app.App) *cobra.Command {
 	k := kind()

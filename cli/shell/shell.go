@@ -22,7 +22,7 @@ import (
 // New is det shell.
 func New(a *app.App) *cobra.Command {
 	k := kind()
-	return noun.New("shell", "log in to the cluster by ssh", nil, tasks.NewList(a, k), newStart(a), newOpen(a), newShowCommand(a),
+	return noun.New("shell", "start shells and log in to them with ssh", nil, tasks.NewList(a, k), newStart(a), newOpen(a), newShowCommand(a),
 		newTunnel(a), tasks.NewDescribe(a, k), tasks.NewConfig(a, k), tasks.NewLogs(a, k), tasks.NewKill(a, k), tasks.NewSet(a, k))
 }
 

@@ -15,8 +15,8 @@ import (
 func newTunnel(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:    "tunnel SHELL_ID",
-		Short:  "carry bytes between the standard streams and a shell's SSH server",
-		Long:   "Is the proxy command of ssh: what comes in goes to the shell's SSH server, and back.\nIt needs no sign-in: the shell accepts only its key.",
+		Short:  "copy bytes between the standard streams and a shell's SSH server",
+		Long:   "The ProxyCommand of ssh: copies the standard input to the shell's SSH server, and the\nserver's answers to the standard output. It needs no session, because the shell accepts\nonly its key.",
 		Hidden: true,
 		Args:   args.Exactly("the ID of a shell"),
 		RunE: func(cmd *cobra.Command, given []string) error {

@@ -19,9 +19,10 @@ func newDisable(a *app.App) *cobra.Command {
 	var drain bool
 	cmd := change(a, false, &drain)
 	cmd.Use, cmd.Short = "disable AGENT_ID SLOT_ID", "place no new work on a slot, and preempt what runs there"
-	cmd.Long = "Trials save a checkpoint and continue elsewhere; other tasks are killed. With --drain\n" +
-		"they may run to their end. A slot of a node's second pool goes by the pool and a number: aux/0."
-	cmd.Flags().BoolVar(&drain, "drain", false, "let what runs there run to its end")
+	cmd.Long = "Trials store a checkpoint and resume on other slots; other tasks are killed. With --drain\n" +
+		"they run to their end. If a node is in several pools, the ID of a slot of the second pool\n" +
+		"has the pool's name before the number: aux/0."
+	cmd.Flags().BoolVar(&drain, "drain", false, "let running tasks run to their end")
 	return cmd
 }
 

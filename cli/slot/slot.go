@@ -22,7 +22,7 @@ import (
 
 // New is det slot.
 func New(a *app.App) *cobra.Command {
-	return noun.New("slot", "look at the slots of the nodes, and take them out of use", []string{"s"}, newList(a), newEnable(a), newDisable(a))
+	return noun.New("slot", "list, disable and enable slots of nodes", []string{"s"}, newList(a), newEnable(a), newDisable(a))
 }
 
 func newList(a *app.App) *cobra.Command {
@@ -30,7 +30,7 @@ func newList(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
-		Short:   "list the slots, and what is on them",
+		Short:   "list the slots and the tasks that use them",
 		Args:    args.None,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), a, format) },
 	}

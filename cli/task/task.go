@@ -10,5 +10,5 @@ import (
 
 // New is det task.
 func New(a *app.App) *cobra.Command {
-	return noun.New("task", "look at whatever runs", nil, newList(a), newLogs(a))
+	return noun.New("task", "list all tasks and print their logs", nil, newList(a), newLogs(a))
 }

@@ -17,7 +17,7 @@ func newDescribe(a *app.App) *cobra.Command {
 	var format output.Format
 	cmd := &cobra.Command{
 		Use:   "describe NAME",
-		Short: "print a template as it was written",
+		Short: "print the text of a template",
 		Args:  args.Exactly("the name of a template"),
 
 		ValidArgsFunction: complete.Templates(a),

@@ -28,7 +28,7 @@ func newList(a *app.App) *cobra.Command {
 		Args:    args.None,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), a, o) },
 	}
-	cmd.Flags().BoolVarP(&o.details, "details", "d", false, "also show what is in them")
+	cmd.Flags().BoolVarP(&o.details, "details", "d", false, "also show the configurations")
 	o.format.Flags(cmd)
 	return cmd
 }

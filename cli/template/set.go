@@ -103,7 +103,7 @@ func newCreate(a *app.App) *cobra.Command {
 		a.Printf("%s\n", a.IO.OutStyle().Green("Created template "+t.Name))
 		return nil
 	})
-	cmd.Flags().StringVarP(&workspace, "workspace-name", "w", "", "put it into this workspace")
+	cmd.Flags().StringVarP(&workspace, "workspace-name", "w", "", "store the template in this workspace")
 	return cmd
 }
 

@@ -11,8 +11,8 @@ import (
 
 // New is det template.
 func New(a *app.App) *cobra.Command {
-	return noun.New("template", "manage configurations that others are laid over", []string{"tpl"}, newList(a),
+	return noun.New("template", "manage templates: defaults for configurations", []string{"tpl"}, newList(a),
 		newDescribe(a), newCreate(a), newSet(a),
-		noun.New("set-value", "change one thing about a template", nil, nil, newSetConfig(a), newSetName(a)),
+		noun.New("set-value", "change the name or the configuration of a template", nil, nil, newSetConfig(a), newSetName(a)),
 		newRemove(a))
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-const startLong = `Starts a TensorBoard for experiments, for trials or for both, waits until it can
-be used, and opens it in the browser. It is ended when nobody has looked at it
-for as long as idle_timeout says, five minutes unless the cluster is set up
-otherwise.`
+const startLong = `Starts a TensorBoard for experiments, for trials or for both, waits until it is
+ready, and opens it in the browser. The master ends the TensorBoard when nobody
+has used it for idle_timeout, which is five minutes unless the cluster has
+another default.`
 
 type startOptions struct {
 	tasks.Launch
@@ -72,8 +72,8 @@ func newStart(a *app.App) *cobra.Command {
 	}
 	o.Flags(cmd, "TensorBoard")
 	o.trials.flags = cmd.Flags()
-	cmd.Flags().VarP(&o.trials, "trial-ids", "t", "show these trials: all IDs that follow")
-	cmd.Flags().BoolVar(&o.noBrowser, "no-browser", false, "print the address and open nothing")
+	cmd.Flags().VarP(&o.trials, "trial-ids", "t", "show these trials: all IDs after the flag")
+	cmd.Flags().BoolVar(&o.noBrowser, "no-browser", false, "print the address and do not open a browser")
 	return cmd
 }
 

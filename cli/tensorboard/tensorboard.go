@@ -19,7 +19,7 @@ import (
 // New is det tensorboard.
 func New(a *app.App) *cobra.Command {
 	k := kind()
-	return noun.New("tensorboard", "look at experiments in TensorBoard", nil, tasks.NewList(a, k), newStart(a), tasks.NewOpen(a, k, running),
+	return noun.New("tensorboard", "show experiments in TensorBoard", nil, tasks.NewList(a, k), newStart(a), tasks.NewOpen(a, k, running),
 		tasks.NewDescribe(a, k), tasks.NewConfig(a, k), tasks.NewLogs(a, k), tasks.NewKill(a, k), tasks.NewSet(a, k))
 }
 

@@ -23,11 +23,11 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-const bundleLong = `Writes det-bundle-trial-<id>-<time>.tar.gz, for whoever is to find out what went
-wrong: the trial's log and the master's, the experiment and the trial as the
-master has them, what the trial reported, and its attempts with their ends.
+const bundleLong = `Writes det-bundle-trial-<id>-<time>.tar.gz, to analyse a failure: the logs of the
+trial and of the master, the master's records of the experiment and the trial, all
+metric reports, and all attempts with the reasons why they ended.
 
-Secrets of the configuration are masked. What the program printed is as it is.`
+det masks the secrets of the configuration. It does not mask what the program printed.`
 
 type bundleOptions struct {
 	id  int
@@ -38,7 +38,7 @@ func newSupportBundle(a *app.App) *cobra.Command {
 	var o bundleOptions
 	cmd := &cobra.Command{
 		Use:   "support-bundle TRIAL_ID",
-		Short: "put all that is known of a trial into one file",
+		Short: "collect logs, metrics and records of a trial in one archive",
 		Long:  bundleLong,
 		Args:  args.Exactly("the ID of a trial"),
 		RunE: func(cmd *cobra.Command, given []string) (err error) {
@@ -48,7 +48,7 @@ func newSupportBundle(a *app.App) *cobra.Command {
 			return runSupportBundle(cmd.Context(), a, o, a.Now())
 		},
 	}
-	cmd.Flags().StringVarP(&o.dir, "output-dir", "o", "", "folder for the file (default the current one)")
+	cmd.Flags().StringVarP(&o.dir, "output-dir", "o", "", "folder for the archive (default: the current folder)")
 	return cmd
 }
 

@@ -26,7 +26,7 @@ func newDescribe(a *app.App) *cobra.Command {
 	var o describeOptions
 	cmd := &cobra.Command{
 		Use:   "describe TRIAL_ID",
-		Short: "show a trial and what it reported",
+		Short: "show a trial with its metrics and checkpoints",
 		Args:  args.Exactly("the ID of a trial"),
 		RunE: func(cmd *cobra.Command, given []string) (err error) {
 			if o.id, err = args.ID(aTrial, given[0]); err != nil {

@@ -42,13 +42,13 @@ func newDownload(a *app.App) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.best, "best", false, "the one with the best validation")
-	f.BoolVar(&o.latest, "latest", false, "the newest one")
-	f.StringVar(&o.uuid, "uuid", "", "this one")
+	f.BoolVar(&o.best, "best", false, "the checkpoint with the best validation metric")
+	f.BoolVar(&o.latest, "latest", false, "the newest checkpoint")
+	f.StringVar(&o.uuid, "uuid", "", "the checkpoint with this UUID")
 	cmd.MarkFlagsMutuallyExclusive("best", "latest", "uuid")
 	cmd.MarkFlagsOneRequired("best", "latest", "uuid")
 	f.StringVarP(&o.dir, "output-dir", "o", "", "folder for its files (default checkpoints/<uuid>)")
-	f.StringVar(&o.sortBy, "sort-by", "", "with --best: validation metric to judge by, in place of the searcher's")
+	f.StringVar(&o.sortBy, "sort-by", "", "with --best: validation metric that ranks the checkpoints (default: the searcher's)")
 	o.smaller.Allowed = []string{"true", "false"}
 	f.Var(&o.smaller, "smaller-is-better", "whether smaller values of --sort-by are better")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print the path only")

@@ -15,7 +15,7 @@ const aTrial = "a trial"
 
 // New is det trial.
 func New(a *app.App) *cobra.Command {
-	return noun.New("trial", "look at trials", []string{"t"}, nil,
+	return noun.New("trial", "show, download and kill trials", []string{"t"}, nil,
 		experiment.ListTrials(a, "list EXPERIMENT_ID", "ls"), newDescribe(a), newLogs(a), newKill(a), newDownload(a), newSupportBundle(a))
 }
 

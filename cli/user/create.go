@@ -29,7 +29,7 @@ func newCreate(a *app.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&o.admin, "admin", false, "the user is an admin")
-	cmd.Flags().StringVar(&o.password, "password", "", "password; asked for when left out")
+	cmd.Flags().StringVar(&o.password, "password", "", "password (default: det asks for it)")
 	cmd.Flags().BoolVar(&o.remote, "remote", false, "the user signs in through the identity provider only")
 	return cmd
 }

@@ -36,9 +36,9 @@ func newEdit(a *app.App) *cobra.Command {
 	o.remote.Allowed, o.active.Allowed, o.admin.Allowed = truth, truth, truth
 	cmd.Flags().StringVar(&o.displayName, "display-name", "", "new display name")
 	cmd.Flags().StringVar(&o.username, "username", "", "new username")
-	cmd.Flags().Var(&o.remote, "remote", "whether the user signs in through the identity provider only")
-	cmd.Flags().Var(&o.active, "active", "whether the user may sign in")
-	cmd.Flags().Var(&o.admin, "admin", "whether the user is an admin")
+	cmd.Flags().Var(&o.remote, "remote", "the user signs in through the identity provider only: true or false")
+	cmd.Flags().Var(&o.active, "active", "the user may sign in: true or false")
+	cmd.Flags().Var(&o.admin, "admin", "the user is an admin: true or false")
 	return cmd
 }
 

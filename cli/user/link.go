@@ -13,9 +13,9 @@ func newLink(a *app.App) *cobra.Command {
 	var uid, gid int
 	cmd := &cobra.Command{
 		Use:   "link-with-agent-user USERNAME",
-		Short: "choose the account on nodes that a user's tasks run as",
-		Long: "Choose the account that the containers of a user's tasks run as, by its numbers.\n" +
-			"What the tasks write to folders of the nodes then belongs to it.",
+		Short: "set the account on nodes that a user's tasks run as",
+		Long: "Sets the user id and group id that the containers of a user's tasks run as.\n" +
+			"This account then owns the files that the tasks write to folders of the nodes.",
 		Args: args.Exactly("a username"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			return patch(cmd.Context(), a, given[0], v1.PatchUser{AgentUserGroup: &v1.AgentUserGroup{
@@ -24,10 +24,10 @@ func newLink(a *app.App) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&uid, "agent-uid", 0, "number of the account")
+	f.IntVar(&uid, "agent-uid", 0, "user id of the account")
 	f.StringVar(&user, "agent-user", "", "name of the account")
-	f.IntVar(&gid, "agent-gid", 0, "number of its group")
-	f.StringVar(&group, "agent-group", "", "name of its group")
+	f.IntVar(&gid, "agent-gid", 0, "group id of the account")
+	f.StringVar(&group, "agent-group", "", "name of the group")
 	for _, name := range []string{"agent-uid", "agent-user", "agent-gid", "agent-group"} {
 		if err := cmd.MarkFlagRequired(name); err != nil {
 			panic(err) // a flag that is not there

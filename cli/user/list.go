@@ -27,7 +27,7 @@ func newList(a *app.App) *cobra.Command {
 		Args:    args.None,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), a, o) },
 	}
-	cmd.Flags().BoolVarP(&o.all, "all", "a", false, "also users who are not active")
+	cmd.Flags().BoolVarP(&o.all, "all", "a", false, "also list deactivated users")
 	o.format.Flags(cmd)
 	return cmd
 }

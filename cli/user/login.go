@@ -19,11 +19,11 @@ func newLogin(a *app.App) *cobra.Command {
 	var o loginOptions
 	return &cobra.Command{
 		Use:   "login [USERNAME]",
-		Short: "sign in, and act as this user from now on",
-		Long: `Signs in and makes the user the one that later commands act as.
+		Short: "sign in; later commands act as this user",
+		Long: `Signs in. Later commands act as this user.
 
-The password is asked for without being shown. Where there is no terminal it is
-read from DET_PASS, or else from the first line of the standard input.`,
+The password is DET_PASS if that variable is set. Otherwise det asks for it, and
+does not show it; without a terminal det reads the first line of the standard input.`,
 		Args: args.Between(0, "a username"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			if len(given) > 0 {

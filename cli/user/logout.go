@@ -26,7 +26,7 @@ func newLogout(a *app.App) *cobra.Command {
 		Args:  args.None,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runLogout(cmd.Context(), a, o) },
 	}
-	cmd.Flags().BoolVarP(&o.all, "all", "a", false, "sign out every user who is signed in at this master from this machine")
+	cmd.Flags().BoolVarP(&o.all, "all", "a", false, "sign out all users whose sessions at this master are stored on this machine")
 	return cmd
 }
 

@@ -65,7 +65,7 @@ func newChangePassword(a *app.App) *cobra.Command {
 	var o changePasswordOptions
 	return &cobra.Command{
 		Use:   "change-password [USERNAME]",
-		Short: "change a password, your own or as admin another user's",
+		Short: "change your password, or as an admin that of another user",
 		Args:  args.Between(0, "a username"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			if len(given) > 0 {

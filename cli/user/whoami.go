@@ -12,7 +12,7 @@ import (
 func newWhoami(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "whoami",
-		Short: "print who is signed in",
+		Short: "print the user who is signed in",
 		Args:  args.None,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runWhoami(cmd.Context(), a) },
 	}

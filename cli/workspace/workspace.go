@@ -21,7 +21,7 @@ import (
 
 // New is det workspace.
 func New(a *app.App) *cobra.Command {
-	return noun.New("workspace", "group projects", []string{"w"}, newList(a),
+	return noun.New("workspace", "manage workspaces, which group projects", []string{"w"}, newList(a),
 		newCreate(a), newDescribe(a), newListProjects(a))
 }
 
@@ -101,9 +101,9 @@ func newCreate(a *app.App) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.compute, "default-compute-pool", "", "pool for work with slots")
-	f.StringVar(&o.aux, "default-aux-pool", "", "pool for work without slots")
-	f.StringVar(&o.storage, "checkpoint-storage-config", "", "where checkpoints go, as JSON")
+	f.StringVar(&o.compute, "default-compute-pool", "", "pool of tasks with slots")
+	f.StringVar(&o.aux, "default-aux-pool", "", "pool of tasks without slots")
+	f.StringVar(&o.storage, "checkpoint-storage-config", "", "checkpoint storage of the workspace, as JSON")
 	o.format.Flags(cmd)
 	return cmd
 }

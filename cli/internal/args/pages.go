@@ -16,7 +16,7 @@ type Pages struct {
 func (p *Pages) Flags(cmd *cobra.Command, limit int) {
 	p.pages = OneOf{Value: "all", Allowed: []string{"1", "all"}}
 	cmd.Flags().IntVar(&p.limit, "limit", limit, "records per page")
-	cmd.Flags().IntVar(&p.offset, "offset", 0, "records to skip first")
+	cmd.Flags().IntVar(&p.offset, "offset", 0, "number of records to skip")
 	cmd.Flags().Var(&p.pages, "pages", "print one page, or all")
 }
 

@@ -56,18 +56,18 @@ func (o *Options) Flags(cmd *cobra.Command, ofTask bool) {
 	f.IntVar(&o.Head, "head", 0, "print this many lines from the beginning")
 	f.IntVar(&o.Tail, "tail", 0, "print this many lines from the end")
 	cmd.MarkFlagsMutuallyExclusive("follow", "head", "tail")
-	f.StringArrayVar(&o.agents, "agent-id", nil, "only from this agent (may be repeated)")
-	f.StringArrayVar(&o.containers, "container-id", nil, "only from this container (may be repeated)")
+	f.StringArrayVar(&o.agents, "agent-id", nil, "only lines from this node (may be repeated)")
+	f.StringArrayVar(&o.containers, "container-id", nil, "only lines from this container (may be repeated)")
 	if ofTask {
-		f.StringArrayVar(&o.allocations, "allocation-id", nil, "only of this attempt (may be repeated)")
+		f.StringArrayVar(&o.allocations, "allocation-id", nil, "only lines of this attempt (may be repeated)")
 	}
-	f.IntSliceVar(&o.ranks, "rank-id", nil, "only of this rank (may be repeated)")
-	f.StringVar(&o.before, "timestamp-before", "", "only from before this time, as in 2026-11-20T23:17:12Z")
-	f.StringVar(&o.after, "timestamp-after", "", "only from after this time, as in 2026-11-20T23:17:12Z")
+	f.IntSliceVar(&o.ranks, "rank-id", nil, "only lines of this rank (may be repeated)")
+	f.StringVar(&o.before, "timestamp-before", "", "only lines before this time, as in 2026-11-20T23:17:12Z")
+	f.StringVar(&o.after, "timestamp-after", "", "only lines after this time, as in 2026-11-20T23:17:12Z")
 	o.level = args.OneOf{Allowed: levelNames()}
-	f.Var(&o.level, "level", "only of this level or a more important one")
-	f.StringArrayVar(&o.sources, "source", nil, "only from this source (may be repeated)")
-	f.StringArrayVar(&o.stdtypes, "stdtype", nil, "only from stdout or from stderr (may be repeated)")
+	f.Var(&o.level, "level", "only lines of this level or a higher one")
+	f.StringArrayVar(&o.sources, "source", nil, "only lines from this source (may be repeated)")
+	f.StringArrayVar(&o.stdtypes, "stdtype", nil, "only lines from stdout or from stderr (may be repeated)")
 }
 
 // Query is what to ask the master for.

@@ -95,7 +95,7 @@ func usage(err error) error {
 
 const long = `det submits experiments, follows them, and manages their results.
 
-The master is named with -m or in DET_MASTER (default localhost:8080).`
+The flag -m or the variable DET_MASTER sets the master's address (default localhost:8080).`
 
 // Command is the tree of all commands.
 func Command(a *app.App) *cobra.Command {
@@ -122,7 +122,7 @@ func Command(a *app.App) *cobra.Command {
 			Hint:    "See `" + cmd.CommandPath() + " --help`.",
 		}
 	})
-	root.AddGroup(&cobra.Group{ID: "work", Title: "Work:"}, &cobra.Group{ID: "cluster", Title: "Cluster:"}, &cobra.Group{ID: "people", Title: "People:"})
+	root.AddGroup(&cobra.Group{ID: "work", Title: "Work:"}, &cobra.Group{ID: "cluster", Title: "Cluster:"}, &cobra.Group{ID: "people", Title: "Users:"})
 	add(root, "work", experiment.New(a), preview.New(a), trial.New(a), checkpoint.New(a),
 		notebook.New(a), shell.New(a), command.New(a), tensorboard.New(a), task.New(a), template.New(a))
 	add(root, "cluster", master.New(a), agent.New(a), slot.New(a), job.New(a), pool.New(a), deploy.New(a))

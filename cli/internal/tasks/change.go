@@ -24,7 +24,7 @@ func NewKill(a *app.App, k Kind) *cobra.Command {
 			return k.kill(cmd.Context(), a, given, force)
 		},
 	}
-	cmd.Flags().BoolVarP(&force, "force", "f", false, "continue with the others when one cannot be killed")
+	cmd.Flags().BoolVarP(&force, "force", "f", false, "continue with the other tasks if one cannot be killed")
 	return cmd
 }
 

@@ -34,11 +34,11 @@ func (o *Launch) Flags(cmd *cobra.Command, noun string) {
 	f := cmd.Flags()
 	f.StringVar(&o.configFile, "config-file", "", "configuration of the "+noun+", in YAML")
 	f.StringArrayVarP(&o.volumes, "volume", "v", nil, "mount <host path>:<container path> (may be repeated)")
-	f.StringVarP(&o.context, "context", "c", "", "send the contents of this folder along")
+	f.StringVarP(&o.context, "context", "c", "", "also send the files of this folder")
 	f.StringArrayVarP(&o.includes, "include", "i", nil, "also send this file or folder, under its own name (may be repeated)")
 	f.StringVarP(&o.workspace, "workspace-name", "w", "", "run in this workspace")
-	f.StringArrayVar(&o.overrides, "config", nil, "change the configuration: path=value, as in resources.slots=2 (may be repeated)")
-	f.StringVar(&o.template, "template", "", "lay the configuration over this template")
+	f.StringArrayVar(&o.overrides, "config", nil, "override a field: path=value, as in resources.slots=2 (may be repeated)")
+	f.StringVar(&o.template, "template", "", "use this template for fields that the configuration does not set")
 	f.BoolVarP(&o.Detach, "detach", "d", false, "print the ID and return at once")
 }
 

@@ -39,9 +39,9 @@ func NewList(a *app.App, k Kind) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return k.list(cmd.Context(), a, o) },
 	}
 	f := cmd.Flags()
-	f.BoolVarP(&o.all, "all", "a", false, "also those of other users")
+	f.BoolVarP(&o.all, "all", "a", false, "also list tasks of other users")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print IDs only")
-	f.StringVarP(&o.workspace, "workspace-name", "w", "", "only those of this workspace")
+	f.StringVarP(&o.workspace, "workspace-name", "w", "", "only tasks of this workspace")
 	f.Var(&o.sortBy, "sort-by", "column to sort by")
 	f.Var(&o.orderBy, "order-by", "ascending or descending")
 	o.format.Flags(cmd)

@@ -51,7 +51,7 @@ func NewConfig(a *app.App, k Kind) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:               "config " + k.placeholder(),
-		Short:             "print the configuration that a " + k.Noun + " runs with",
+		Short:             "print the complete configuration of a " + k.Noun,
 		Args:              args.Exactly(k.ID()),
 		ValidArgsFunction: k.Complete(a),
 		RunE: func(cmd *cobra.Command, given []string) error {

@@ -33,7 +33,7 @@ func NewOpen(a *app.App, k Kind, running string) *cobra.Command {
 			return k.Show(ctx, a, c, item, running, !noBrowser)
 		},
 	}
-	cmd.Flags().BoolVar(&noBrowser, "no-browser", false, "print the address and open nothing")
+	cmd.Flags().BoolVar(&noBrowser, "no-browser", false, "print the address and do not open a browser")
 	return cmd
 }
 
