@@ -22,7 +22,7 @@ func (t *Task) devices(rank int) []*api.RequestedDevice {
 	}
 	return []*api.RequestedDevice{{
 		Name:        t.Pool.Device(),
-		Count:       ptr(uint64(len(ids))),
+		Count:       new(uint64(len(ids))),
 		Constraints: []*api.Constraint{{LTarget: "${device.ids}", Operand: "set_contains", RTarget: strings.Join(ids, ",")}},
 	}}
 }

@@ -129,7 +129,7 @@ func (t *Task) contain(task *api.Task, verb string) {
 		"entrypoint":         []string{runner},
 		"args":               []string{verb},
 		"work_dir":           "/local", // the image's own may be closed to the user
-		"image_pull_timeout": cmpOr(c.PullTimeout, defaultPullTimeout).String(),
+		"image_pull_timeout": positiveOr(c.PullTimeout, defaultPullTimeout).String(),
 	})
 	if !t.byGroup() {
 		config["network_mode"] = t.network()
@@ -197,7 +197,7 @@ func (c *Container) signIn(task *api.Task, config map[string]any) {
 	}
 	task.Secrets = append(task.Secrets, secret)
 	if r.Provider == SecretsInVault {
-		task.Vault = &api.Vault{Role: r.Role, Env: ptr(false), DisableFile: ptr(true), ChangeMode: ptr("noop")}
+		task.Vault = &api.Vault{Role: r.Role, Env: new(false), DisableFile: new(true), ChangeMode: new("noop")}
 	}
 	auth := map[string]any{}
 	for _, key := range []string{"username", "password"} {

@@ -1,6 +1,7 @@
 package jobspecs
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/nomad/api"
+
+	"github.com/detent-ml/detent/master/optional"
 )
 
 // Names of the metadata by which a job is known as ours, and as whose. The rest
@@ -26,12 +29,12 @@ func Render(t Task) (*api.Job, error) {
 	}
 	base := t.base()
 	job := &api.Job{
-		ID:          ptr(JobID(t.AllocationID)),
-		Name:        ptr(t.jobName()),
-		Type:        ptr("batch"),
-		AllAtOnce:   ptr(len(t.Members) > 1),
+		ID:          new(JobID(t.AllocationID)),
+		Name:        new(t.jobName()),
+		Type:        new("batch"),
+		AllAtOnce:   new(len(t.Members) > 1),
 		Datacenters: t.datacenters(),
-		NodePool:    ptr("default"),
+		NodePool:    new("default"),
 		Priority:    base.Priority,
 		Constraints: slices.Clone(base.Constraints),
 		Affinities:  slices.Clone(base.Affinities),
@@ -41,10 +44,10 @@ func Render(t Task) (*api.Job, error) {
 		Reschedule:  never(),
 	}
 	if base.NodePool != nil && *base.NodePool != "" {
-		job.NodePool = ptr(*base.NodePool)
+		job.NodePool = new(*base.NodePool)
 	}
 	if ns := t.Pool.Namespace; ns != "" {
-		job.Namespace = ptr(ns)
+		job.Namespace = new(ns)
 	}
 	t.Overlay.onto(job)
 	for rank := range t.Members {
@@ -59,13 +62,13 @@ func (t *Task) base() *api.Job { return t.Pool.Base() }
 // onto adds what an experiment asks for.
 func (o *Overlay) onto(job *api.Job) {
 	for _, c := range o.Constraints {
-		job.Constraints = append(job.Constraints, &api.Constraint{LTarget: c.Attribute, Operand: orElse(c.Operator, "="), RTarget: c.Value})
+		job.Constraints = append(job.Constraints, &api.Constraint{LTarget: c.Attribute, Operand: cmp.Or(c.Operator, "="), RTarget: c.Value})
 	}
 	for _, a := range o.Affinities {
-		job.Affinities = append(job.Affinities, &api.Affinity{LTarget: a.Attribute, Operand: orElse(a.Operator, "="), RTarget: a.Value, Weight: ptr(int8(a.Weight))})
+		job.Affinities = append(job.Affinities, &api.Affinity{LTarget: a.Attribute, Operand: cmp.Or(a.Operator, "="), RTarget: a.Value, Weight: new(int8(a.Weight))})
 	}
 	for _, s := range o.Spreads {
-		spread := &api.Spread{Attribute: s.Attribute, Weight: ptr(int8(s.Weight))}
+		spread := &api.Spread{Attribute: s.Attribute, Weight: new(int8(s.Weight))}
 		for _, target := range s.Targets {
 			spread.SpreadTarget = append(spread.SpreadTarget, &api.SpreadTarget{Value: target.Value, Percent: uint8(target.Percent)})
 		}
@@ -85,18 +88,18 @@ func (t *Task) datacenters() []string {
 func (t *Task) complete() {
 	group := t.base().TaskGroups[0]
 	if logs := group.Tasks[0].LogConfig; logs != nil {
-		t.LogFiles, t.LogFileMB = cmpOr(deref(logs.MaxFiles), t.LogFiles), cmpOr(deref(logs.MaxFileSizeMB), t.LogFileMB)
+		t.LogFiles, t.LogFileMB = positiveOr(optional.Value(logs.MaxFiles), t.LogFiles), positiveOr(optional.Value(logs.MaxFileSizeMB), t.LogFileMB)
 	}
 	if disk := group.EphemeralDisk; disk != nil {
-		t.DiskMB = cmpOr(deref(disk.SizeMB), t.DiskMB)
+		t.DiskMB = positiveOr(optional.Value(disk.SizeMB), t.DiskMB)
 	}
-	t.KillTimeout = cmpOr(deref(group.Tasks[0].KillTimeout), t.KillTimeout)
-	t.LogFiles = cmpOr(t.LogFiles, defaultLogFiles)
-	t.LogFileMB = cmpOr(t.LogFileMB, defaultLogFileMB)
-	t.KillTimeout = cmpOr(t.KillTimeout, defaultKill)
-	t.StopAfter = cmpOr(t.StopAfter, defaultStopAfter)
+	t.KillTimeout = positiveOr(optional.Value(group.Tasks[0].KillTimeout), t.KillTimeout)
+	t.LogFiles = positiveOr(t.LogFiles, defaultLogFiles)
+	t.LogFileMB = positiveOr(t.LogFileMB, defaultLogFileMB)
+	t.KillTimeout = positiveOr(t.KillTimeout, defaultKill)
+	t.StopAfter = positiveOr(t.StopAfter, defaultStopAfter)
 	// Nomad wants the disk to hold the logs of both processes, and refuses the job otherwise.
-	t.DiskMB = max(cmpOr(t.DiskMB, defaultDiskMB), 2*t.LogFiles*t.LogFileMB+2*shipLogMB+10)
+	t.DiskMB = max(positiveOr(t.DiskMB, defaultDiskMB), 2*t.LogFiles*t.LogFileMB+2*shipLogMB+10)
 }
 
 // meta is what operators and their tools can read of a job. What the pool's job says
@@ -143,7 +146,7 @@ func (t *Task) ui() *api.JobUIConfig {
 
 // never is a policy that leaves trying again to us.
 func never() *api.ReschedulePolicy {
-	return &api.ReschedulePolicy{Attempts: ptr(0), Unlimited: ptr(false)}
+	return &api.ReschedulePolicy{Attempts: new(0), Unlimited: new(false)}
 }
 
 // group is one member: pinned to its node, its rank in its name.
@@ -159,18 +162,18 @@ func (t *Task) group(rank int) *api.TaskGroup {
 	}
 	meta["det_rank"], meta["det_slots"] = strconv.Itoa(rank), strings.Join(slots, ",")
 	return &api.TaskGroup{
-		Name:        ptr(GroupName(rank)),
-		Count:       ptr(1),
+		Name:        new(GroupName(rank)),
+		Count:       new(1),
 		Constraints: append(slices.Clone(base.Constraints), &api.Constraint{LTarget: "${node.unique.id}", Operand: "=", RTarget: m.NodeID}),
 		Affinities:  slices.Clone(base.Affinities),
 		Spreads:     slices.Clone(base.Spreads),
 		Volumes:     t.volumes(),
 		RestartPolicy: &api.RestartPolicy{
-			Attempts: ptr(0), Mode: ptr("fail"), Interval: ptr(24 * time.Hour), Delay: ptr(15 * time.Second), RenderTemplates: ptr(false),
+			Attempts: new(0), Mode: new("fail"), Interval: new(24 * time.Hour), Delay: new(15 * time.Second), RenderTemplates: new(false),
 		},
 		ReschedulePolicy: never(),
-		Disconnect:       &api.DisconnectStrategy{StopOnClientAfter: ptr(t.StopAfter), Replace: ptr(false)},
-		EphemeralDisk:    &api.EphemeralDisk{SizeMB: ptr(t.DiskMB), Migrate: ptr(false), Sticky: ptr(false)},
+		Disconnect:       &api.DisconnectStrategy{StopOnClientAfter: new(t.StopAfter), Replace: new(false)},
+		EphemeralDisk:    &api.EphemeralDisk{SizeMB: new(t.DiskMB), Migrate: new(false), Sticky: new(false)},
 		Networks:         []*api.NetworkResource{t.groupNetwork()},
 		Services:         []*api.Service{t.service(rank)},
 		Meta:             meta,
@@ -208,24 +211,7 @@ func (t *Task) service(rank int) *api.Service {
 // PortMeta is the key under which a service tells the number of a port.
 func PortMeta(label string) string { return "port-" + label }
 
-func ptr[T any](v T) *T { return &v }
-
-func deref[T any](p *T) T {
-	if p == nil {
-		var zero T
-		return zero
-	}
-	return *p
-}
-
-func orElse(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
-}
-
-func cmpOr[T int | time.Duration](v, otherwise T) T {
+func positiveOr[T int | time.Duration](v, otherwise T) T {
 	if v <= 0 {
 		return otherwise
 	}

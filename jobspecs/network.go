@@ -1,6 +1,7 @@
 package jobspecs
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/hashicorp/nomad/api"
@@ -22,7 +23,7 @@ func (t *Task) network() string {
 	if !t.oneMachine() && !strings.HasPrefix(mode, pool.CNIPrefix) {
 		return pool.HostNetwork
 	}
-	return orElse(mode, pool.HostNetwork)
+	return cmp.Or(mode, pool.HostNetwork)
 }
 
 // oneMachine tells whether all members are on one: one node, or, for pools whose job

@@ -1,6 +1,7 @@
 package jobspecs
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/hashicorp/nomad/api"
 
 	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/quote"
 )
 
 // MainTask is the name of the process that is the task, shipTask that of the one
@@ -44,20 +46,20 @@ const (
 func (t *Task) main(rank int) *api.Task {
 	m := t.Members[rank]
 	base := t.base().TaskGroups[0].Tasks[0]
-	res := &api.Resources{MemoryMB: ptr(max(m.MemoryMB, minimalMemoryMB))}
+	res := &api.Resources{MemoryMB: new(max(m.MemoryMB, minimalMemoryMB))}
 	if m.MemoryMaxMB > *res.MemoryMB {
-		res.MemoryMaxMB = ptr(m.MemoryMaxMB)
+		res.MemoryMaxMB = new(m.MemoryMaxMB)
 	}
 	if m.Cores > 0 {
-		res.Cores = ptr(m.Cores)
+		res.Cores = new(m.Cores)
 	} else {
-		res.CPU = ptr(max(m.MHz, minimalMHz))
+		res.CPU = new(max(m.MHz, minimalMHz))
 	}
 	res.Devices = t.devices(rank)
 	task := t.process(MainTask, rank, "run")
 	task.Resources = res
-	task.LogConfig = &api.LogConfig{MaxFiles: ptr(t.LogFiles), MaxFileSizeMB: ptr(t.LogFileMB)}
-	task.KillTimeout = ptr(t.KillTimeout)
+	task.LogConfig = &api.LogConfig{MaxFiles: new(t.LogFiles), MaxFileSizeMB: new(t.LogFileMB)}
+	task.KillTimeout = new(t.KillTimeout)
 	task.Constraints, task.Affinities, task.Meta = slices.Clone(base.Constraints), slices.Clone(base.Affinities), maps.Clone(base.Meta)
 	task.VolumeMounts = t.volumeMounts()
 	task.Identities = []*api.WorkloadIdentity{{
@@ -65,19 +67,19 @@ func (t *Task) main(rank int) *api.Task {
 	}}
 	if t.Runner.Path == "" {
 		artifact := &api.TaskArtifact{
-			GetterSource:  ptr(t.Runner.URL),
+			GetterSource:  new(t.Runner.URL),
 			GetterOptions: map[string]string{"checksum": "sha256:" + t.Runner.SHA256},
-			GetterMode:    ptr("file"),
-			RelativeDest:  ptr(runnerFile),
+			GetterMode:    new("file"),
+			RelativeDest:  new(runnerFile),
 		}
 		if t.Masters.CA != "" {
-			artifact.GetterInsecure = ptr(true) // Nomad's agent does not know that authority; the checksum protects the file
+			artifact.GetterInsecure = new(true) // Nomad's agent does not know that authority; the checksum protects the file
 		}
 		if base.User != "" && t.Container == nil {
 			artifact.Chown = true // else the user could not give it its execute bit
 		}
 		if t.Runner.Archive {
-			artifact.GetterMode, artifact.RelativeDest = ptr("dir"), ptr(runnerFolder)
+			artifact.GetterMode, artifact.RelativeDest = new("dir"), new(runnerFolder)
 		}
 		task.Artifacts = []*api.TaskArtifact{artifact}
 	}
@@ -86,9 +88,9 @@ func (t *Task) main(rank int) *api.Task {
 	}
 	if t.Masters.CA != "" {
 		task.Templates = append(task.Templates, &api.Template{
-			EmbeddedTmpl: ptr(t.Masters.CA), DestPath: ptr(caFile), ChangeMode: ptr("noop"),
+			EmbeddedTmpl: new(t.Masters.CA), DestPath: new(caFile), ChangeMode: new("noop"),
 			// A certificate has no such characters: nothing in it is a template.
-			LeftDelim: ptr("\x01"), RightDelim: ptr("\x02"),
+			LeftDelim: new("\x01"), RightDelim: new("\x02"),
 		})
 	}
 	t.credentials(task)
@@ -108,8 +110,8 @@ func (t *Task) ship(rank int) *api.Task {
 		task.Config["cap_drop"] = []string{"all"}
 	}
 	task.Lifecycle = &api.TaskLifecycle{Hook: api.TaskLifecycleHookPoststop}
-	task.Resources = &api.Resources{CPU: ptr(minimalMHz), MemoryMB: ptr(minimalMemoryMB)}
-	task.LogConfig = &api.LogConfig{MaxFiles: ptr(1), MaxFileSizeMB: ptr(shipLogMB)}
+	task.Resources = &api.Resources{CPU: new(minimalMHz), MemoryMB: new(minimalMemoryMB)}
+	task.LogConfig = &api.LogConfig{MaxFiles: new(1), MaxFileSizeMB: new(shipLogMB)}
 	return task
 }
 
@@ -123,7 +125,7 @@ func (t *Task) process(name string, rank int, verb string) *api.Task {
 		Config: t.driverConfig(verb),
 		Env:    t.env(rank, verb),
 		RestartPolicy: &api.RestartPolicy{
-			Attempts: ptr(0), Mode: ptr("fail"), Interval: ptr(24 * time.Hour), Delay: ptr(15 * time.Second), RenderTemplates: ptr(false),
+			Attempts: new(0), Mode: new("fail"), Interval: new(24 * time.Hour), Delay: new(15 * time.Second), RenderTemplates: new(false),
 		},
 		KillSignal: "SIGTERM",
 	}
@@ -177,7 +179,7 @@ func more[T any](config map[string]any, key string, added []T) {
 func (t *Task) script(verb string) string {
 	switch {
 	case t.Runner.Path != "":
-		return fmt.Sprintf(`exec %s %s`, shellQuote(t.Runner.Path), verb)
+		return fmt.Sprintf(`exec %s %s`, quote.Shell(t.Runner.Path), verb)
 	case verb == "run":
 		return `chmod +x "$NOMAD_ALLOC_DIR/det-runner" && exec "$NOMAD_ALLOC_DIR/det-runner" run`
 	default:
@@ -190,8 +192,6 @@ fi
 chmod +x det-runner && exec ./det-runner %s`, maxRunnerBytes, t.Runner.SHA256, verb)
 	}
 }
-
-func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 func (t *Task) env(rank int, verb string) map[string]string {
 	env := map[string]string{}
@@ -225,6 +225,6 @@ func (t *Task) mastersTemplate() *api.Template {
 	if t.Services == NomadServices {
 		function = "nomadService"
 	}
-	text := fmt.Sprintf("{{ range %s %q }}%s://{{ .Address }}:{{ .Port }}\n{{ end }}", function, t.Masters.Service, orElse(t.Masters.Scheme, "http"))
-	return &api.Template{EmbeddedTmpl: ptr(text), DestPath: ptr(mastersFile), ChangeMode: ptr("noop")}
+	text := fmt.Sprintf("{{ range %s %q }}%s://{{ .Address }}:{{ .Port }}\n{{ end }}", function, t.Masters.Service, cmp.Or(t.Masters.Scheme, "http"))
+	return &api.Template{EmbeddedTmpl: new(text), DestPath: new(mastersFile), ChangeMode: new("noop")}
 }

@@ -59,16 +59,16 @@ func (t *Task) credentials(task *api.Task) {
 	}
 	// It may read the credentials of a registry too: a task signs in to Vault once, and
 	// problems has refused two roles.
-	task.Vault = &api.Vault{Role: c.Role, Env: ptr(false), DisableFile: ptr(true), ChangeMode: ptr("noop")}
+	task.Vault = &api.Vault{Role: c.Role, Env: new(false), DisableFile: new(true), ChangeMode: new("noop")}
 	if c.Namespace != "" {
-		task.Vault.Namespace = ptr(c.Namespace)
+		task.Vault.Namespace = new(c.Namespace)
 	}
 	text := fmt.Sprintf(`{{ with secret "%s/sts/%s" }}{"Version": 1, "AccessKeyId": {{ .Data.access_key | toJSON }}, `+
 		`"SecretAccessKey": {{ .Data.secret_key | toJSON }}, "SessionToken": {{ .Data.session_token | toJSON }}, `+
 		`"LeaseSeconds": {{ .LeaseDuration }}}{{ end }}`, c.Engine, JobID(t.AllocationID))
 	task.Templates = append(task.Templates, &api.Template{
-		EmbeddedTmpl: ptr(text), DestPath: ptr("${NOMAD_SECRETS_DIR}/" + S3CredentialsFile), ChangeMode: ptr("noop"),
-		Wait: &api.WaitConfig{Min: ptr(minWait), Max: ptr(maxWait)},
+		EmbeddedTmpl: new(text), DestPath: new("${NOMAD_SECRETS_DIR}/" + S3CredentialsFile), ChangeMode: new("noop"),
+		Wait: &api.WaitConfig{Min: new(minWait), Max: new(maxWait)},
 	})
 }
 

@@ -43,7 +43,7 @@ func (t *Task) volumeMounts() []*api.VolumeMount {
 			slices.ContainsFunc(group.Tasks[0].VolumeMounts, func(m *api.VolumeMount) bool {
 				return *m.Volume == v.Name && m.ReadOnly != nil && *m.ReadOnly
 			})
-		mounts = append(mounts, &api.VolumeMount{Volume: ptr(v.Name), Destination: ptr(v.Path), ReadOnly: ptr(readOnly)})
+		mounts = append(mounts, &api.VolumeMount{Volume: new(v.Name), Destination: new(v.Path), ReadOnly: new(readOnly)})
 	}
 	return mounts
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/detent-ml/detent/master/spelling"
 )
 
 // Limits on what users typed, in characters, once it is made plain.
@@ -102,7 +104,7 @@ func (t *Task) description() string {
 	}
 	fmt.Fprintf(&b, "\n\n- Owner: %s\n- Cluster: %s, pool %s\n- Run %d, %s on %s\n",
 		markdown(plain(t.Owner, maxTitle)), markdown(plain(t.ClusterName, maxTitle)), markdown(plain(t.Pool.Name, maxTitle)),
-		t.Run, count(slots, "slot"), count(len(t.Members), "node"))
+		t.Run, spelling.Count(slots, "slot"), spelling.Count(len(t.Members), "node"))
 	fmt.Fprintf(&b, "\nDetent submitted this job, watches it and ends it. It is one attempt: Nomad does not restart it, Detent does, as a new job.\n")
 	if log, end := t.commands(); end != "" {
 		fmt.Fprintf(&b, "\nRead its log: `%s`. End it: `%s`.\n", log, end)
@@ -129,13 +131,6 @@ func (t *Task) commands() (log, end string) {
 	default:
 		return "", ""
 	}
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // usable keeps the links that a browser may follow.

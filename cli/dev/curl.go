@@ -16,6 +16,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/exit"
 	"github.com/detent-ml/detent/cli/internal/output"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/quote"
 )
 
 type curlOptions struct {
@@ -63,7 +64,7 @@ func runCurl(ctx context.Context, a *app.App, o curlOptions) error {
 	header := "Authorization: Bearer " + c.Token()
 	argv := append([]string{c.Master() + "/" + strings.TrimLeft(o.path, "/"), "-s", "--globoff"}, o.args...)
 	if o.show {
-		a.Printf("curl -H %s %s\n", shellQuote(header), quoteAll(argv))
+		a.Printf("curl -H %s %s\n", shellWord(header), quoteAll(argv))
 	}
 	return call(ctx, a, curl, header, argv)
 }
@@ -112,18 +113,18 @@ func call(ctx context.Context, a *app.App, curl, header string, argv []string) e
 func quoteAll(argv []string) string {
 	out := make([]string, len(argv))
 	for i, s := range argv {
-		out[i] = shellQuote(s)
+		out[i] = shellWord(s)
 	}
 	return strings.Join(out, " ")
 }
 
-// shellQuote writes a word so that a shell reads it as it is.
-func shellQuote(s string) string {
+// shellWord writes a word so that a shell reads it as it is.
+func shellWord(s string) string {
 	plain := strings.IndexFunc(s, func(r rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-", r)
 	}) < 0
 	if plain && s != "" {
 		return s
 	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	return quote.Shell(s)
 }

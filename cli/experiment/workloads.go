@@ -55,10 +55,10 @@ func steps(workloads []v1.WorkloadContainer) []step {
 			}
 		}
 	}
-	return slices.SortedFunc(maps.Values(deref(byBatches)), func(a, b step) int { return cmp.Compare(a.batches, b.batches) })
+	return slices.SortedFunc(maps.Values(dereferenced(byBatches)), func(a, b step) int { return cmp.Compare(a.batches, b.batches) })
 }
 
-func deref(m map[int]*step) map[int]step {
+func dereferenced(m map[int]*step) map[int]step {
 	out := make(map[int]step, len(m))
 	for k, v := range m {
 		out[k] = *v

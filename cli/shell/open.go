@@ -19,7 +19,8 @@ import (
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/client/tokens"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/quote"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 type startOptions struct {
@@ -179,7 +180,7 @@ func words(argv []string) string {
 	quoted := make([]string, len(argv))
 	for i, w := range argv {
 		if quoted[i] = w; strings.ContainsAny(w, " \t\n'\"\\$`&|;<>()*?[]#~!{}%") || w == "" {
-			quoted[i] = shellQuote(w)
+			quoted[i] = quote.Shell(w)
 		}
 	}
 	return strings.Join(quoted, " ")

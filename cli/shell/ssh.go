@@ -8,7 +8,8 @@ import (
 
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/quote"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // keys are the files of a shell's keys on this machine.
@@ -60,15 +61,13 @@ func command(a *app.App, self string, s v1.Shell, k keys, options []string) ([]s
 // proxyCommand is what ssh runs to get to the shell. ssh gives it to a shell after
 // it has replaced what begins with a percent sign.
 func proxyCommand(self, master string) string {
-	quote := shellQuote
+	word := quote.Shell
 	if runtime.GOOS == "windows" {
-		quote = func(s string) string { return `"` + s + `"` }
+		word = func(s string) string { return `"` + s + `"` }
 	}
 	plain := strings.NewReplacer("%", "%%")
-	return plain.Replace(quote(self)+" -m "+quote(master)) + " shell tunnel %h"
+	return plain.Replace(word(self)+" -m "+word(master)) + " shell tunnel %h"
 }
-
-func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // sshQuote keeps a value of an option together that has blanks in it.
 func sshQuote(s string) string {

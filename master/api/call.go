@@ -41,7 +41,7 @@ func may(who auth.Who, verb auth.Verb, object auth.Object) error {
 func (c *call) id(name string) (int, error) {
 	n, err := number(c.Params(name))
 	if err != nil || n < 0 {
-		return 0, fault.New(fault.Invalid, "%q is not an id: a whole number was expected", clip(c.Params(name)))
+		return 0, fault.New(fault.Invalid, "%q is not an id: a whole number was expected", fault.Clip(c.Params(name)))
 	}
 	return n, nil
 }
@@ -78,7 +78,7 @@ func (c *call) intOr(name string, def int) (int, error) {
 	}
 	n, err := number(s)
 	if err != nil {
-		return 0, fault.New(fault.Invalid, "%s: expected an integer, found %q", name, clip(s))
+		return 0, fault.New(fault.Invalid, "%s: expected an integer, found %q", name, fault.Clip(s))
 	}
 	return n, nil
 }
@@ -88,9 +88,6 @@ func number(s string) (int, error) {
 	n, err := strconv.ParseInt(s, 10, 32)
 	return int(n), err
 }
-
-// clip shortens what a client sent for a message.
-func clip(s string) string { return fault.Clip(s) }
 
 // flag reads a boolean parameter; nil when it is not given.
 func (c *call) flag(name string) (*bool, error) {

@@ -74,7 +74,7 @@ func (a *API) openFolder(storage json.RawMessage, k store.Checkpoint) (checkpoin
 			"operators name those in checkpoint_roots, or download it where it is mounted", k.UUID, at)
 	}
 	if !validUUID(k.UUID) {
-		return nil, fault.New(fault.NotFound, "checkpoint %s has no folder of its own", clip(k.UUID))
+		return nil, fault.New(fault.NotFound, "checkpoint %s has no folder of its own", fault.Clip(k.UUID))
 	}
 	root, err := os.OpenRoot(top)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -18,7 +19,7 @@ func (a *API) registerExperimentCheckpoints() {
 // that belongs to a trial. config is its experiment's, as it may be shown.
 func wireCheckpoint(k store.Checkpoint, config v1.Struct) v1.Checkpoint {
 	at := k.ReportedAt
-	w := v1.Checkpoint{UUID: k.UUID, TaskID: k.TaskID, AllocationID: orZero(k.AllocationID), ReportTime: &at, Resources: k.Resources,
+	w := v1.Checkpoint{UUID: k.UUID, TaskID: k.TaskID, AllocationID: optional.Value(k.AllocationID), ReportTime: &at, Resources: k.Resources,
 		Metadata: v1.Struct(k.Metadata), State: v1.CheckpointState("STATE_" + k.State), StorageID: k.StorageID}
 	if k.TrialID == nil {
 		return w
@@ -95,7 +96,7 @@ func (c *call) checkpointFilter(e store.Experiment) (store.CheckpointFilter, err
 	attr, _ := c.query("sortByAttr")
 	by, known := checkpointOrders[attr]
 	if !known {
-		return f, fault.New(fault.Invalid, "sortByAttr: %q is not known", clip(attr))
+		return f, fault.New(fault.Invalid, "sortByAttr: %q is not known", fault.Clip(attr))
 	}
 	f.Sort = by
 	f.Metric, _ = c.query("sortByMetric")

@@ -30,7 +30,7 @@ func (a *API) registerGC() {
 	serveOn(a, v1.PreviewGC, a.onExperiment(), a.previewGC)
 	serveOn(a, v1.ListCollections, a.onExperiment(), a.listGCs)
 	serveOn(a, v1.ReportFreed, onOwnTask("task", func(c *call, id string) error {
-		return fault.New(fault.Forbidden, "attempt %s does not belong to task %s", c.who.AllocationID, clip(id))
+		return fault.New(fault.Forbidden, "attempt %s does not belong to task %s", c.who.AllocationID, fault.Clip(id))
 	}), a.freed)
 }
 
@@ -87,9 +87,9 @@ func checkGlobs(globs []string) error {
 	for _, g := range globs {
 		switch {
 		case g == "" || len(g) > maxGlob:
-			return fault.New(fault.Invalid, "checkpointGlobs: %q is no pattern of 1 to %d characters", clip(g), maxGlob)
+			return fault.New(fault.Invalid, "checkpointGlobs: %q is no pattern of 1 to %d characters", fault.Clip(g), maxGlob)
 		case strings.HasPrefix(g, "/") || slices.Contains(strings.Split(g, "/"), ".."):
-			return fault.New(fault.Invalid, "checkpointGlobs: %q leads out of the checkpoint; patterns are matched below its folder", clip(g))
+			return fault.New(fault.Invalid, "checkpointGlobs: %q leads out of the checkpoint; patterns are matched below its folder", fault.Clip(g))
 		}
 	}
 	return nil
@@ -104,7 +104,7 @@ func namedCheckpoints(field string, ids []string) ([]string, error) {
 	for i, name := range ids {
 		id, err := uuid.Parse(name)
 		if err != nil {
-			return nil, fault.New(fault.Invalid, "%s: %q is not the UUID of a checkpoint", field, clip(name))
+			return nil, fault.New(fault.Invalid, "%s: %q is not the UUID of a checkpoint", field, fault.Clip(name))
 		}
 		names[i] = id.String()
 	}
@@ -218,7 +218,7 @@ func (a *API) previewGC(ctx context.Context, c *call, e store.Experiment, _ *v1.
 	if text, given := c.query("offset"); given {
 		n, err := number(text)
 		if err != nil || n < 0 {
-			return nil, fault.New(fault.Invalid, "offset: %q counts no checkpoints", clip(text))
+			return nil, fault.New(fault.Invalid, "offset: %q counts no checkpoints", fault.Clip(text))
 		}
 		offset = n
 	}
@@ -266,7 +266,7 @@ func (c *call) policy(e store.Experiment, s store.ExperimentFiles) (keep.Policy,
 		*n.to = *n.now
 		if text, given := c.query(name); given {
 			if *n.to, err = number(text); err != nil || *n.to < 0 {
-				return policy, fault.New(fault.Invalid, "%s: %q does not count checkpoints", name, clip(text))
+				return policy, fault.New(fault.Invalid, "%s: %q does not count checkpoints", name, fault.Clip(text))
 			}
 		}
 	}
@@ -325,7 +325,7 @@ func (a *API) freed(ctx context.Context, c *call, id string, req *v1.FreedReques
 	if req.UUID != "" {
 		parsed, err := uuid.Parse(req.UUID)
 		if err != nil {
-			return nil, fault.New(fault.Invalid, "uuid: %q is not a UUID", clip(req.UUID))
+			return nil, fault.New(fault.Invalid, "uuid: %q is not a UUID", fault.Clip(req.UUID))
 		}
 		f.UUID = parsed.String()
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -39,7 +40,7 @@ func wireJob(j store.Job) v1.Job {
 	}
 	return v1.Job{JobID: j.ID, EntityID: entity, Type: jobType(j.Type), Name: j.Name, Username: j.Owner, UserID: j.OwnerID,
 		WorkspaceID: j.WorkspaceID, ResourcePool: j.Pool, SubmissionTime: j.SubmittedAt, RequestedSlots: j.Requested,
-		AllocatedSlots: j.Allocated, Priority: j.Priority, Weight: j.Weight, Progress: orZero(j.Progress),
+		AllocatedSlots: j.Allocated, Priority: j.Priority, Weight: j.Weight, Progress: optional.Value(j.Progress),
 		IsPreemptible: j.Type == "TRIAL", Summary: &v1.JobSummary{JobsAhead: j.Ahead, State: jobState(j)}, WaitingReason: j.Waiting}
 }
 
@@ -118,7 +119,7 @@ func (a *API) jobSummary(ctx context.Context, id string) (*v1.JobSummary, error)
 func (a *API) updateJobs(ctx context.Context, c *call, req *v1.UpdateJobQueueRequest) (*v1.Empty, error) {
 	for _, u := range req.Updates {
 		if text(u.AheadOf) != "" && text(u.BehindOf) != "" {
-			return nil, fault.New(fault.Invalid, "job %s: it is to stand ahead of one job and behind another; choose one", clip(u.JobID))
+			return nil, fault.New(fault.Invalid, "job %s: it is to stand ahead of one job and behind another; choose one", fault.Clip(u.JobID))
 		}
 		if err := checkShare(u.Priority, u.Weight); err != nil {
 			return nil, err

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/spelling"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -25,10 +26,10 @@ func missingMetric(metric string, names []string) string {
 		return ""
 	}
 	if len(names) == 0 {
-		return fmt.Sprintf("searcher.metric %q was never reported: there are no validation metrics", clip(metric))
+		return fmt.Sprintf("searcher.metric %q was never reported: there are no validation metrics", fault.Clip(metric))
 	}
 	slices.Sort(names)
-	s := fmt.Sprintf("searcher.metric %q was never reported; the validation metrics are %s", clip(metric), strings.Join(names[:min(len(names), maxNamed)], ", "))
+	s := fmt.Sprintf("searcher.metric %q was never reported; the validation metrics are %s", fault.Clip(metric), strings.Join(names[:min(len(names), maxNamed)], ", "))
 	if len(names) > maxNamed {
 		s += fmt.Sprintf(" and %d more", len(names)-maxNamed)
 	}

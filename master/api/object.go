@@ -180,7 +180,7 @@ func (a *API) onTaskOf(of launch.Kind) object[store.Task] {
 	return object[store.Task]{of: ofTask(auth.Kind(of.Noun)), load: func(ctx context.Context, c *call) (store.Task, error) {
 		k, err := a.db.Task(ctx, c.Params("id"))
 		if err == nil && k.Type != of.Type || fault.Is(err, fault.NotFound) {
-			err = fault.New(fault.NotFound, "%s %s not found", of.Noun, clip(c.Params("id")))
+			err = fault.New(fault.NotFound, "%s %s not found", of.Noun, fault.Clip(c.Params("id")))
 		}
 		return k, err
 	}}

@@ -79,7 +79,7 @@ var projectKey = regexp.MustCompile(`^[A-Z0-9]{1,5}$`)
 func checkProjectKey(key string) (string, error) {
 	key = strings.ToUpper(key)
 	if !projectKey.MatchString(key) {
-		return "", fault.New(fault.Invalid, "key: %q is not one to five letters or digits", clip(key))
+		return "", fault.New(fault.Invalid, "key: %q is not one to five letters or digits", fault.Clip(key))
 	}
 	return key, nil
 }

@@ -93,7 +93,7 @@ func clippedAccelerators(d v1.AcceleratorData) v1.AcceleratorData {
 	}
 	d.AcceleratorUUIDs = d.AcceleratorUUIDs[:min(len(d.AcceleratorUUIDs), maxAccelerators)]
 	for i, id := range d.AcceleratorUUIDs {
-		d.AcceleratorUUIDs[i] = clip(id)
+		d.AcceleratorUUIDs[i] = fault.Clip(id)
 	}
 	return d
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -76,7 +77,7 @@ func (a *API) wireTrials(ctx context.Context, list []store.Trial) ([]v1.Trial, e
 func wireTrial(t store.Trial) v1.Trial {
 	return v1.Trial{ID: t.ID, ExperimentID: t.ExperimentID, HParams: t.HParams, Restarts: t.Restarts, StartTime: t.StartedAt,
 		EndTime: t.EndedAt, State: v1.TrialState("STATE_" + t.Shown), TaskID: t.TaskID, TaskIDs: []string{t.TaskID}, WallClockTime: t.Seconds,
-		WarmStartCheckpointUUID: orZero(t.WarmStart), Metadata: t.Metadata, Error: t.Error, WaitingReason: t.Waiting,
+		WarmStartCheckpointUUID: optional.Value(t.WarmStart), Metadata: t.Metadata, Error: t.Error, WaitingReason: t.Waiting,
 		LogPolicyMatched: t.LogPolicy, RunnerState: t.RunnerState}
 }
 
@@ -159,7 +160,7 @@ func (c *call) workloadFilter(trial int) (store.WorkloadFilter, error) {
 	case "FILTER_OPTION_CHECKPOINT_OR_VALIDATION":
 		f.Groups = []string{"validation"}
 	default:
-		return f, fault.New(fault.Invalid, "filter: %q is not known", clip(option))
+		return f, fault.New(fault.Invalid, "filter: %q is not known", fault.Clip(option))
 	}
 	switch kind, _ := c.query("metricType"); kind {
 	case "", "METRIC_TYPE_UNSPECIFIED":
@@ -170,7 +171,7 @@ func (c *call) workloadFilter(trial int) (store.WorkloadFilter, error) {
 	case "METRIC_TYPE_PROFILING":
 		f.Groups, f.Checkpoints = []string{"gpu", "cpu", "memory", "disk", "network"}, false
 	default:
-		return f, fault.New(fault.Invalid, "metricType: %q is not known", clip(kind))
+		return f, fault.New(fault.Invalid, "metricType: %q is not known", fault.Clip(kind))
 	}
 	if group, ok := c.query("group"); ok && group != "" {
 		f.Groups, f.Checkpoints = []string{group}, false

@@ -213,8 +213,8 @@ func inventory(t *testing.T, r *rig) {
 	for i, id := range []string{"web", "det-web"} { // a name like ours is not ours
 		job := api.NewBatchJob(id, id, "global", 50).AddDatacenter("*").AddTaskGroup(api.NewTaskGroup("web", 1).AddTask(
 			&api.Task{Name: "web", Driver: "raw_exec", Config: map[string]any{"command": "/bin/sleep", "args": []string{"1000"}},
-				Resources: &api.Resources{CPU: ptr(4000), MemoryMB: ptr(1000)}}))
-		job.Namespace = ptr([]string{"web", "default"}[i])
+				Resources: &api.Resources{CPU: new(4000), MemoryMB: new(1000)}}))
+		job.Namespace = new([]string{"web", "default"}[i])
 		if _, _, err := r.agent.API.Jobs().Register(job, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -452,5 +452,3 @@ type clock struct{ ahead atomic.Int64 }
 
 func (c *clock) now() time.Time          { return time.Now().Add(time.Duration(c.ahead.Load())) }
 func (c *clock) advance(d time.Duration) { c.ahead.Add(int64(d)) }
-
-func ptr[T any](v T) *T { return &v }

@@ -67,7 +67,7 @@ func facts(t *testing.T, r *rig) {
 	if pool.Unmet(rack, n.Fact) == "" {
 		t.Error("a node without metadata is in a rack")
 	}
-	if _, err := r.agent.API.Nodes().Meta().Apply(&api.NodeMetaApplyRequest{NodeID: r.NodeID, Meta: map[string]*string{"rack": ptr("r7")}}, nil); err != nil {
+	if _, err := r.agent.API.Nodes().Meta().Apply(&api.NodeMetaApplyRequest{NodeID: r.NodeID, Meta: map[string]*string{"rack": new("r7")}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	r.agent.Until(t, 30*time.Second, "the rack of the node", func() error {

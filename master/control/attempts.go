@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -90,7 +92,7 @@ func attemptOf(row *store.LiveAllocation, wait time.Duration) lifecycle.Allocati
 	for _, m := range row.Members {
 		a.Members = append(a.Members, lifecycle.Member{Rank: m.Rank, NodeID: m.NodeID, NodeName: m.NodeName, Nomad: m.NomadStatus,
 			NomadDetail: m.NomadDetail, NomadEndedAt: at(m.NomadEndedAt), NomadExit: m.NomadExit, Pulling: m.Pulling, Started: m.Started, StartedAt: at(m.StartedAt),
-			Replaced: m.Replaced, ClaimedAt: at(m.ClaimedAt), Daemon: m.Daemon, ExitedAt: at(m.ExitedAt), ExitCode: deref(m.ExitCode),
+			Replaced: m.Replaced, ClaimedAt: at(m.ClaimedAt), Daemon: m.Daemon, ExitedAt: at(m.ExitedAt), ExitCode: optional.Value(m.ExitCode),
 			ExitReason: m.ExitReason, Stopped: m.Stopped, Unfit: m.Unfit, LeftReadAt: at(m.LeftReadAt)})
 	}
 	return a
@@ -102,7 +104,7 @@ func attemptOf(row *store.LiveAllocation, wait time.Duration) lifecycle.Allocati
 func (d *decider) task(t store.LiveTask) {
 	action, why := lifecycle.ActionNone, ""
 	if t.Desired == "kill" {
-		action, why = lifecycle.ActionKill, orElse(t.KillReason, "it was killed")
+		action, why = lifecycle.ActionKill, cmp.Or(t.KillReason, "it was killed")
 	}
 	attempt := d.p.Allocations[t.ID]
 	if attempt == nil {
@@ -170,21 +172,6 @@ func at(t *time.Time) time.Time {
 		return time.Time{}
 	}
 	return *t
-}
-
-func deref[T any](p *T) T {
-	if p == nil {
-		var zero T
-		return zero
-	}
-	return *p
-}
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }
 
 func abs(f float64) float64 { return max(f, -f) }

@@ -1,11 +1,13 @@
 package control
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"time"
 
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/search"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/trial"
@@ -65,7 +67,7 @@ func (d *decider) experiment(e *Experiment) error {
 	status, why := d.searchStatus(e)
 	state := lifecycle.State(e.State)
 	files, stuck := deletion(e)
-	step := lifecycle.Experiment{State: state, Desired: lifecycle.Desired(e.Desired), Search: status, Why: orElse(stuck, orElse(why, e.Error)),
+	step := lifecycle.Experiment{State: state, Desired: lifecycle.Desired(e.Desired), Search: status, Why: cmp.Or(stuck, cmp.Or(why, e.Error)),
 		Live: len(e.Trials), Unmanaged: e.Unmanaged, Files: files, Again: e.DeleteRequests > e.DeletesFailed}.Step()
 	if step.Remove {
 		d.out.Queue = append(d.out.Queue, store.EraseWork(e.ID, e.OwnerID))
@@ -91,12 +93,12 @@ func (d *decider) experiment(e *Experiment) error {
 		live += made
 	}
 	if state.Stopping() && live == 0 { // the last trial ended in this pass
-		again := lifecycle.Experiment{State: state, Desired: lifecycle.Desired(e.Desired), Why: orElse(step.Error, e.Error)}.Step()
+		again := lifecycle.Experiment{State: state, Desired: lifecycle.Desired(e.Desired), Why: cmp.Or(step.Error, e.Error)}.Step()
 		if again.State != "" {
 			state = again.State
 		}
 	}
-	d.experimentChange(e, state, orElse(step.Error, e.Error))
+	d.experimentChange(e, state, cmp.Or(step.Error, e.Error))
 	d.out.Failures = d.counts.changes(e.ID)
 	return nil
 }
@@ -193,7 +195,7 @@ func (d *decider) trial(e *Experiment, row *store.LiveTrial, experiment lifecycl
 		w.Fail = d.noNodesLeft(e, row.TaskID, false)
 	}
 	t := lifecycle.Trial{State: lifecycle.State(row.State), Restarts: row.Restarts, MaxRestarts: e.Config.MaxRestarts,
-		Unstarted: row.Unstarted, KillWanted: row.KillWanted, EarlyExit: deref(row.EarlyExit), StopWanted: w.Stop, Held: w.Hold, Fail: w.Fail}
+		Unstarted: row.Unstarted, KillWanted: row.KillWanted, EarlyExit: optional.Value(row.EarlyExit), StopWanted: w.Stop, Held: w.Hold, Fail: w.Fail}
 	state, action, why := lifecycle.Follow(t, experiment)
 	t.State = state
 	step := lifecycle.TrialStep{State: state, Restarts: t.Restarts}
@@ -227,7 +229,7 @@ func (d *decider) trial(e *Experiment, row *store.LiveTrial, experiment lifecycl
 		c.RunID = d.retry(e, row, attempt, end)
 	}
 	if c.State != row.State || c.Restarts != row.Restarts || c.RunID != row.RunID || c.StopWanted != row.StopWanted ||
-		c.Held != row.Held || deref(c.Target) != deref(row.Target) {
+		c.Held != row.Held || optional.Value(c.Target) != optional.Value(row.Target) {
 		d.out.Trials = append(d.out.Trials, c)
 	}
 	return c.Ended
@@ -236,7 +238,7 @@ func (d *decider) trial(e *Experiment, row *store.LiveTrial, experiment lifecycl
 // wanted is what the search wants of a trial. A search that broke wants nothing
 // new: its experiment ends.
 func wanted(e *Experiment, row *store.LiveTrial) search.Trial {
-	w := search.Trial{Stop: row.StopWanted, Hold: row.Held, Left: true, Target: deref(row.Target)}
+	w := search.Trial{Stop: row.StopWanted, Hold: row.Held, Left: true, Target: optional.Value(row.Target)}
 	if e.Search != nil && e.Broken == "" && row.Number < e.Search.Len() {
 		w = e.Search.Trial(row.Number)
 		w.Stop = w.Stop || row.StopWanted
@@ -310,7 +312,7 @@ func (d *decider) addEvent(e *Experiment, number int, kind string, what any) {
 }
 
 func (d *decider) endTask(id string, step lifecycle.TrialStep) {
-	status := orElse(step.Error, string(step.State))
+	status := cmp.Or(step.Error, string(step.State))
 	for i := range d.out.Tasks {
 		if d.out.Tasks[i].ID == id {
 			d.out.Tasks[i].Ended, d.out.Tasks[i].ExitStatus = true, status

@@ -73,7 +73,7 @@ func newFarBench(t *testing.T, script string) *farBench {
 // until cycles until something is so.
 func (b *farBench) until(what string, so func() bool) {
 	b.t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !so(); sleep(b.t.Context(), 200*time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !so(); <-time.After(200 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			b.t.Fatalf("%s: not within two minutes", what)
 		}
@@ -115,7 +115,7 @@ func (b *farBench) orphaned() (experiment int, id, nomadAlloc string) {
 	if err := os.WriteFile(filepath.Join(b.dir, "gate"), nil, 0o600); err != nil {
 		b.t.Fatal(err)
 	}
-	for deadline := time.Now().Add(2 * time.Minute); ; sleep(b.t.Context(), 200*time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; <-time.After(200 * time.Millisecond) {
 		a, _, err := b.agent.API.Allocations().Info(nomadAlloc, nil)
 		if err != nil {
 			b.t.Fatal(err)

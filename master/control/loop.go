@@ -141,8 +141,10 @@ func (l *Loop) Run(ctx context.Context, lead *Leadership) {
 			wait = min(maxIdle, max(0, time.Until(next)))
 		}
 		l.stats.observe(time.Since(began))
-		if rest := minCycleGap - time.Since(began); rest > 0 && !sleep(ctx, rest) {
+		select {
+		case <-ctx.Done():
 			return
+		case <-time.After(minCycleGap - time.Since(began)):
 		}
 		idle.Reset(wait)
 	}
@@ -161,17 +163,6 @@ func newTerm(ctx context.Context, l *Loop, lead *Leadership) (*term, error) {
 	t.lanes = t.newLanes()
 	t.watch.answers = make(chan answer, 1)
 	return t, nil
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
 }
 
 // guarded is a cycle of which a defect is an error.

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -89,7 +90,7 @@ func (d *decider) finish() {
 		if !m.changed() {
 			continue
 		}
-		key := orElse(m.key, attemptKey(id))
+		key := cmp.Or(m.key, attemptKey(id))
 		b := d.of(key)
 		b.Allocations = append(b.Allocations, m.AllocationChange)
 		if m.Ended {
@@ -152,7 +153,7 @@ func (d *decider) handle(e *Experiment, how handling) error {
 // endByKilling kills what runs of an experiment and ends it, with nothing else looked
 // at.
 func (d *decider) endByKilling(e *Experiment) error {
-	why := orElse(e.Broken, orElse(e.Error, "the master could not handle it; the master's log says why"))
+	why := cmp.Or(e.Broken, cmp.Or(e.Error, "the master could not handle it; the master's log says why"))
 	live := 0
 	for _, t := range e.Trials {
 		if t == nil || t.Ended {

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -29,7 +30,7 @@ func (p *Snapshot) unhealthyDevices(a *store.LiveAllocation) string {
 		for _, devices := range n.Devices {
 			for _, s := range devices {
 				if held[s.Device] == row.ID && !s.Healthy {
-					list = append(list, fmt.Sprintf("%s of node %s is out of use: %s", s.Device, row.Name, orElse(s.Health, "Nomad gives no reason")))
+					list = append(list, fmt.Sprintf("%s of node %s is out of use: %s", s.Device, row.Name, cmp.Or(s.Health, "Nomad gives no reason")))
 				}
 			}
 		}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/detent-ml/detent/master/fault"
 )
 
 // An Operator compares a column with a value.
@@ -205,9 +207,4 @@ func (f Filter) And(other Filter) Filter {
 	return both
 }
 
-func clip(s string) string {
-	if len(s) > 60 {
-		return strings.ToValidUTF8(s[:60], "") + "…"
-	}
-	return s
-}
+func clip(s string) string { return fault.ClipTo(s, 60) }

@@ -101,11 +101,3 @@ func settingsOf(ctx context.Context, db workspaces, workspace int) (store.Worksp
 	}
 	return w, s, json.Unmarshal(w.Settings, &s)
 }
-
-func deref[T any](p *T) T {
-	if p == nil {
-		var zero T
-		return zero
-	}
-	return *p
-}

@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/lifecycle"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/search"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -47,20 +48,20 @@ func refusedContinue(e store.Experiment) error {
 		return fault.New(fault.Invalid, "experiment in non terminal state '%s', try again later", e.State)
 	case e.Archived:
 		return fault.New(fault.Invalid, "experiment %d is archived; unarchive it first", e.ID)
-	case !search.CanContinue(deref(e.Searcher)):
+	case !search.CanContinue(optional.Value(e.Searcher)):
 		return fault.New(fault.Invalid, "experiment %d cannot be continued: its searcher is '%s', and only those of the searchers single, random and grid can be",
-			e.ID, deref(e.Searcher))
+			e.ID, optional.Value(e.Searcher))
 	}
 	return nil
 }
 
 // continuation lays the changes over the configuration that the experiment has.
 func (l *Experiments) continuation(ctx context.Context, e store.Experiment, override string) (store.Continuation, *Experiment, error) {
-	change, changed := store.Continuation{Single: deref(e.Searcher) == expconf.Single}, &Experiment{}
+	change, changed := store.Continuation{Single: optional.Value(e.Searcher) == expconf.Single}, &Experiment{}
 	body := search.Continuation{}
 	if o := strings.TrimSpace(override); o != "" && o != "{}" && o != "null" {
 		if !change.Single {
-			return change, nil, fault.New(fault.Invalid, "override config is provided and experiment is not single searcher, got '%s' instead", deref(e.Searcher))
+			return change, nil, fault.New(fault.Invalid, "override config is provided and experiment is not single searcher, got '%s' instead", optional.Value(e.Searcher))
 		}
 		var err error
 		if changed, err = l.overridden(ctx, e, override); err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/search"
 	"github.com/detent-ml/detent/master/store"
@@ -59,7 +60,7 @@ type Experiment struct {
 // experiment unless the request only asks.
 func (l *Experiments) Create(ctx context.Context, by Submitter, req *v1.CreateExperimentRequest) (*Experiment, error) {
 	e, err := l.check(ctx, by, req)
-	if err != nil || deref(req.ValidateOnly) {
+	if err != nil || optional.Value(req.ValidateOnly) {
 		return e, err
 	}
 	e.ID, err = l.db.CreateExperiment(ctx, e.NewExperiment)
@@ -67,11 +68,11 @@ func (l *Experiments) Create(ctx context.Context, by Submitter, req *v1.CreateEx
 }
 
 func (l *Experiments) check(ctx context.Context, by Submitter, req *v1.CreateExperimentRequest) (*Experiment, error) {
-	if deref(req.Unmanaged) {
+	if optional.Value(req.Unmanaged) {
 		return nil, errUnmanaged()
 	}
 	e := &Experiment{}
-	e.OwnerID, e.SessionEpoch, e.ParentID, e.Active = by.Who.UserID, by.Who.SessionEpoch, req.ParentID, deref(req.Activate)
+	e.OwnerID, e.SessionEpoch, e.ParentID, e.Active = by.Who.UserID, by.Who.SessionEpoch, req.ParentID, optional.Value(req.Activate)
 	var err error
 	if e.CreationKey, err = creationKey(by.Key); err != nil {
 		return nil, err
@@ -85,7 +86,7 @@ func (l *Experiments) check(ctx context.Context, by Submitter, req *v1.CreateExp
 		}
 	}
 	switch {
-	case deref(req.Config) != "":
+	case optional.Value(req.Config) != "":
 		e.OriginalConfig = *req.Config
 	case e.parent != nil && auth.Can(by.Who, auth.Change, auth.Object{Kind: "experiment", OwnerID: e.parent.OwnerID, WorkspaceID: e.parent.WorkspaceID}):
 		e.OriginalConfig = e.parent.OriginalConfig
@@ -107,7 +108,7 @@ func (l *Experiments) check(ctx context.Context, by Submitter, req *v1.CreateExp
 	if e.WarmStart, err = sourceOf(ctx, l.db, by.Who, e.Complete); err != nil {
 		return nil, err
 	}
-	if e.Context, err = l.code.Keep(ctx, by, deref(req.ValidateOnly)); err != nil {
+	if e.Context, err = l.code.Keep(ctx, by, optional.Value(req.ValidateOnly)); err != nil {
 		return nil, err
 	}
 	if by.Code.none() && e.parent != nil {
@@ -135,11 +136,11 @@ func (l *Experiments) parentOf(ctx context.Context, req *v1.CreateExperimentRequ
 // templateUnder is the template that a request names, or that the experiment
 // which it forks was made with; the zero value for none.
 func (l *Experiments) templateUnder(ctx context.Context, req *v1.CreateExperimentRequest, parent *store.Experiment) (store.UsedTemplate, error) {
-	if name := deref(req.Template); name != "" {
+	if name := optional.Value(req.Template); name != "" {
 		t, err := usedTemplate(ctx, l.db, "template", name)
 		return store.UsedTemplate{Name: t.Name, Source: t.Source}, err
 	}
-	if parent == nil || deref(req.Config) != "" {
+	if parent == nil || optional.Value(req.Config) != "" {
 		return store.UsedTemplate{}, nil
 	}
 	return l.db.TemplateOf(ctx, parent.ID)
@@ -165,7 +166,7 @@ func (l *Experiments) configure(ctx context.Context, e *Experiment, projectID *i
 	}
 	named, slots := "", 1
 	if r := raw.Resources; r != nil {
-		named = deref(r.ResourcePool)
+		named = optional.Value(r.ResourcePool)
 		if r.SlotsPerTrial != nil {
 			slots = *r.SlotsPerTrial
 		}
@@ -226,7 +227,7 @@ func (e *Experiment) fill(cfg expconf.Config, of *pool.Pool) error {
 	if err != nil {
 		return err
 	}
-	e.Config, e.Name, e.Description, e.Labels = b, cfg.Name, deref(cfg.Description), cfg.Labels
+	e.Config, e.Name, e.Description, e.Labels = b, cfg.Name, optional.Value(cfg.Description), cfg.Labels
 	e.Seed = int64(cfg.Reproducibility.ExperimentSeed)
 	if e.Search, err = searchOf(b, e.Seed); err != nil {
 		return err

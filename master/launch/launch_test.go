@@ -119,13 +119,11 @@ var me = Submitter{Who: auth.Who{UserID: 3, Username: "ada", SessionEpoch: 5}, S
 
 const oneTrial = "entrypoint: python3 train.py\nsearcher: {name: single, metric: loss, max_length: {batches: 1}}\n"
 
-func ptr[T any](v T) *T { return &v }
-
 // TestAnExperimentIsMade of a document, its template and what the cluster says.
 func TestAnExperimentIsMade(t *testing.T) {
 	m, l, _ := launchers(t)
 	m.templates["t"] = "max_restarts: 7\nresources: {slots_per_trial: 3}\n"
-	req := &v1.CreateExperimentRequest{Config: ptr(oneTrial), Template: ptr("t"), Activate: ptr(true), ProjectID: ptr(4), ValidateOnly: ptr(true)}
+	req := &v1.CreateExperimentRequest{Config: new(oneTrial), Template: new("t"), Activate: new(true), ProjectID: new(4), ValidateOnly: new(true)}
 	asked, err := l.Create(t.Context(), me, req)
 	if err != nil || asked.ID != 0 || len(m.experiments) != 0 || asked.Project.ID != 4 || asked.Complete.MaxRestarts != 7 {
 		t.Fatalf("asked: %+v, %v", asked, err)
@@ -156,20 +154,20 @@ func TestExperimentsThatAreNotMade(t *testing.T) {
 	m.parent.ID, m.parent.OwnerID, m.parent.OriginalConfig = 7, 8, oneTrial
 	for says, req := range map[string]*v1.CreateExperimentRequest{
 		"config: it is missing":                               {},
-		"parentId: experiment 6 not found":                    {ParentID: ptr(6)},
-		"is archived; unarchive it first":                     {Config: ptr(oneTrial), ProjectID: ptr(9)},
-		`there is no template "x"`:                            {Config: ptr(oneTrial), Template: ptr("x")},
-		"there is no resource pool \"x\"; there are gpu, aux": {Config: ptr(oneTrial + "resources: {resource_pool: x}\n")},
-		"are over the limit of 1048576":                       {Config: ptr(strings.Repeat("#", MaxConfig+1))},
-		"no checkpoint found with UUID":                       {Config: ptr(strings.Replace(oneTrial, "metric", "source_checkpoint_uuid: 0190b5a5-0000-4000-8000-000000000001, metric", 1))},
-		"the configuration has a problem":                     {Config: ptr("entrypont: x\n" + oneTrial)},
+		"parentId: experiment 6 not found":                    {ParentID: new(6)},
+		"is archived; unarchive it first":                     {Config: new(oneTrial), ProjectID: new(9)},
+		`there is no template "x"`:                            {Config: new(oneTrial), Template: new("x")},
+		"there is no resource pool \"x\"; there are gpu, aux": {Config: new(oneTrial + "resources: {resource_pool: x}\n")},
+		"are over the limit of 1048576":                       {Config: new(strings.Repeat("#", MaxConfig+1))},
+		"no checkpoint found with UUID":                       {Config: new(strings.Replace(oneTrial, "metric", "source_checkpoint_uuid: 0190b5a5-0000-4000-8000-000000000001, metric", 1))},
+		"the configuration has a problem":                     {Config: new("entrypont: x\n" + oneTrial)},
 	} {
 		if _, err := l.Create(t.Context(), me, req); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, want %q", err, says)
 		}
 	}
 	// A fork of somebody else's experiment brings its own text.
-	if _, err := l.Create(t.Context(), me, &v1.CreateExperimentRequest{ParentID: ptr(7)}); err == nil || !strings.Contains(err.Error(), "config: it is missing") {
+	if _, err := l.Create(t.Context(), me, &v1.CreateExperimentRequest{ParentID: new(7)}); err == nil || !strings.Contains(err.Error(), "config: it is missing") {
 		t.Errorf("the text of somebody else's experiment: %v", err)
 	}
 	if len(m.experiments) != 0 {
@@ -190,7 +188,7 @@ func TestTasksAreMade(t *testing.T) {
 	}{
 		{Command(), `{"entrypoint":["true"],"resources":{"slots":0}}`, "gpu", 0}, {Notebook(), ``, "gpu", 1}, {Shell(), `{"resources":{"resource_pool":"aux"}}`, "aux", 1},
 	} {
-		if made, err := l.Start(t.Context(), key, c.of, TaskRequest{Config: v1.Struct(c.config), Preview: ptr(true)}); err != nil || made.Stored {
+		if made, err := l.Start(t.Context(), key, c.of, TaskRequest{Config: v1.Struct(c.config), Preview: new(true)}); err != nil || made.Stored {
 			t.Errorf("a preview of a %s: %+v, %v", c.of.Noun, made, err)
 		}
 		made, err := l.Start(t.Context(), key, c.of, TaskRequest{Config: v1.Struct(c.config)})
@@ -213,7 +211,7 @@ func TestTasksAreMade(t *testing.T) {
 	if _, err := l.Start(t.Context(), me, Command(), TaskRequest{}); err == nil || !strings.Contains(err.Error(), "entrypoint") {
 		t.Errorf("a command without a program: %v", err)
 	}
-	if _, err := l.Start(t.Context(), me, Shell(), TaskRequest{WorkspaceID: ptr(9)}); !fault.Is(err, fault.Conflict) {
+	if _, err := l.Start(t.Context(), me, Shell(), TaskRequest{WorkspaceID: new(9)}); !fault.Is(err, fault.Conflict) {
 		t.Errorf("in an archived workspace: %v", err)
 	}
 	key.Key = "a b"
@@ -225,7 +223,7 @@ func TestTasksAreMade(t *testing.T) {
 // TestATensorboardShowsWhatItCan read, and not too much.
 func TestATensorboardShowsWhatItCan(t *testing.T) {
 	m, e, l := launchers(t)
-	if _, err := e.Create(t.Context(), me, &v1.CreateExperimentRequest{Config: ptr(oneTrial)}); err != nil {
+	if _, err := e.Create(t.Context(), me, &v1.CreateExperimentRequest{Config: new(oneTrial)}); err != nil {
 		t.Fatal(err)
 	}
 	m.parent.ID, m.parent.Config = 1, m.experiments[0].Config
@@ -274,7 +272,7 @@ func TestCodeIsKeptOnce(t *testing.T) {
 		if err := by.Code.Arrived(); err != nil {
 			t.Fatal(err)
 		}
-		return l.Create(t.Context(), by, &v1.CreateExperimentRequest{Config: ptr(oneTrial), ValidateOnly: &only})
+		return l.Create(t.Context(), by, &v1.CreateExperimentRequest{Config: new(oneTrial), ValidateOnly: &only})
 	}
 	folder, file := v1.File{Path: "lib", Type: fileDirectory, Mode: 0o755}, v1.File{Path: "./lib/a.py", Type: fileRegular, Mode: 0o644}
 	if e, err := submit(true, folder, file); err != nil || e.Context != nil || len(m.contexts) != 0 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -24,7 +25,7 @@ func (c *Cluster) placeCheckpoints(e *Experiment, cfg *expconf.Config) error {
 	if storage.Type != expconf.S3 {
 		return nil
 	}
-	prefix := strings.TrimPrefix(path.Clean("/"+deref(storage.Prefix)), "/")
+	prefix := strings.TrimPrefix(path.Clean("/"+optional.Value(storage.Prefix)), "/")
 	if e.parent != nil {
 		if own := ownPrefix(e.parent.Config); own != "" && own == prefix {
 			prefix = strings.TrimSuffix(strings.TrimSuffix(prefix, strconv.Itoa(e.parent.ID)), "/")
@@ -73,5 +74,5 @@ func ownPrefix(config []byte) string {
 	if err != nil || cfg.CheckpointStorage.Type != expconf.S3 {
 		return ""
 	}
-	return deref(cfg.CheckpointStorage.Prefix)
+	return optional.Value(cfg.CheckpointStorage.Prefix)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -75,7 +76,7 @@ func (l *Tasks) Start(ctx context.Context, by Submitter, of Kind, req TaskReques
 	}
 	warnings, remarks, err := l.cluster.warnOfSlots(ctx, t.Pool, t.Slots)
 	t.Warnings, t.Remarks = warnings, append(t.Remarks, remarks...)
-	if err != nil || deref(req.Preview) {
+	if err != nil || optional.Value(req.Preview) {
 		return t, err
 	}
 	t.ID, err = l.db.CreateTask(ctx, t.NewTask)
@@ -88,7 +89,7 @@ func (l *Tasks) check(ctx context.Context, t *Task, by Submitter, of Kind, req T
 	if t.CreationKey, err = creationKey(by.Key); err != nil {
 		return err
 	}
-	if t.WorkspaceID = deref(req.WorkspaceID); t.WorkspaceID <= 0 {
+	if t.WorkspaceID = optional.Value(req.WorkspaceID); t.WorkspaceID <= 0 {
 		t.WorkspaceID = DefaultWorkspace
 	}
 	ws, settings, err := settingsOf(ctx, l.db, t.WorkspaceID)
@@ -102,7 +103,7 @@ func (l *Tasks) check(ctx context.Context, t *Task, by Submitter, of Kind, req T
 		return fault.New(fault.Conflict, "workspace %q is archived; unarchive it first", ws.Name)
 	}
 	var template store.Template
-	if name := deref(req.Template); name != "" {
+	if name := optional.Value(req.Template); name != "" {
 		if template, err = usedTemplate(ctx, l.db, "templateName", name); err != nil {
 			return err
 		}
@@ -119,7 +120,7 @@ func (l *Tasks) check(ctx context.Context, t *Task, by Submitter, of Kind, req T
 	if t.Config, err = json.Marshal(cfg); err != nil {
 		return err
 	}
-	t.Context, err = l.code.Keep(ctx, by, deref(req.Preview))
+	t.Context, err = l.code.Keep(ctx, by, optional.Value(req.Preview))
 	return err
 }
 
@@ -137,7 +138,7 @@ func (c *Cluster) configure(t *Task, of Kind, config v1.Struct, template store.T
 		return nil, err
 	}
 	raw, told := of.shape(raw, c.Idle)
-	in, err := c.poolFor(deref(raw.Resources.ResourcePool), *raw.Resources.Slots, ws)
+	in, err := c.poolFor(optional.Value(raw.Resources.ResourcePool), *raw.Resources.Slots, ws)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -149,7 +150,7 @@ func advancePending(a Allocation) Step {
 	if a.KillAt.IsZero() && a.PreemptAt.IsZero() {
 		return Step{} // the scheduler's business
 	}
-	return Step{State: Terminated, Outcome: Killed, ExitReason: orElse(a.KillReason, "it was stopped before it started"), Unstarted: true}
+	return Step{State: Terminated, Outcome: Killed, ExitReason: cmp.Or(a.KillReason, "it was stopped before it started"), Unstarted: true}
 }
 
 // advanceUnsubmitted: placed, but Nomad does not have it yet. A call may be in
@@ -157,14 +158,14 @@ func advancePending(a Allocation) Step {
 // submit what is to be killed, and says so by RefusedWhy or SubmittedAt.
 func advanceUnsubmitted(a Allocation, now time.Time, t Timing) Step {
 	if !a.KillAt.IsZero() || !a.PreemptAt.IsZero() {
-		return Step{State: Terminated, Outcome: Killed, ExitReason: orElse(a.KillReason, "it was stopped before it started"),
-			Kill: orElse(a.KillReason, "it is no longer wanted"), Unstarted: true}
+		return Step{State: Terminated, Outcome: Killed, ExitReason: cmp.Or(a.KillReason, "it was stopped before it started"),
+			Kill: cmp.Or(a.KillReason, "it is no longer wanted"), Unstarted: true}
 	}
 	// What waits for its turn to be tried is nobody's failure, and that Nomad does not
 	// take a job is its nodes' only if it says so.
 	if !a.TriedAt.IsZero() && now.Sub(a.TriedAt) > t.Place {
 		s := Step{State: Terminated, Outcome: Unplaced, Unstarted: true, Kill: "Nomad did not accept its job in time", Cause: Overdue,
-			ExitReason: fmt.Sprintf("Nomad did not accept its job within %s: %s", t.Place, orElse(a.SubmitError, "it gave no reason"))}
+			ExitReason: fmt.Sprintf("Nomad did not accept its job within %s: %s", t.Place, cmp.Or(a.SubmitError, "it gave no reason"))}
 		for _, m := range a.Members {
 			if a.NoRoom {
 				s.Avoid = append(s.Avoid, m.NodeID)
@@ -293,19 +294,19 @@ func conclude(a Allocation) Step {
 		s.Outcome, s.Avoid, s.Unstarted = Unplaced, []string{bad.NodeID}, true
 		s.ExitReason = fmt.Sprintf("it could not start on node %s: %s", bad.NodeName, bad.ExitReason)
 	case bad.Stopped && a.Cause == Asked:
-		s.Outcome, s.ExitReason = Lost, fmt.Sprintf("Nomad stopped it on node %s: %s", bad.NodeName, orElse(bad.NomadDetail, "its job was stopped, or its node was drained"))
+		s.Outcome, s.ExitReason = Lost, fmt.Sprintf("Nomad stopped it on node %s: %s", bad.NodeName, cmp.Or(bad.NomadDetail, "its job was stopped, or its node was drained"))
 	case silent && !bad.claimed() && hopelessImage(bad.NomadDetail):
 		s.Outcome, s.Final = Failed, true
 		s.ExitReason = fmt.Sprintf("it did not start on node %s, and would not on another: %s", bad.NodeName, bad.NomadDetail)
 	case silent && !bad.claimed():
 		s.Outcome, s.Avoid = Unplaced, []string{bad.NodeID}
-		s.ExitReason = fmt.Sprintf("it did not start on node %s: %s", bad.NodeName, orElse(bad.NomadDetail, "Nomad gave no reason"))
+		s.ExitReason = fmt.Sprintf("it did not start on node %s: %s", bad.NodeName, cmp.Or(bad.NomadDetail, "Nomad gave no reason"))
 	case silent:
 		s.Outcome, s.ExitCode, s.Blame = Failed, bad.NomadExit, bad.NodeID
-		s.ExitReason = fmt.Sprintf("its runner on node %s ended without a report: %s", bad.NodeName, orElse(bad.NomadDetail, "it may have been killed because memory ran out"))
+		s.ExitReason = fmt.Sprintf("its runner on node %s ended without a report: %s", bad.NodeName, cmp.Or(bad.NomadDetail, "it may have been killed because memory ran out"))
 	default:
 		s.Outcome, s.ExitCode, s.Blame = Failed, &bad.ExitCode, bad.NodeID
-		s.ExitReason = orElse(bad.ExitReason, fmt.Sprintf("exit code %d", bad.ExitCode))
+		s.ExitReason = cmp.Or(bad.ExitReason, fmt.Sprintf("exit code %d", bad.ExitCode))
 		if len(a.Members) > 1 {
 			s.ExitReason = fmt.Sprintf("rank %d on node %s: %s", bad.Rank, bad.NodeName, s.ExitReason)
 		}
@@ -457,11 +458,4 @@ func anyClaimed(a Allocation) bool {
 		}
 	}
 	return false
-}
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }

@@ -251,7 +251,7 @@ func (b *Bucket) fault(ctx context.Context, err error, key string) error {
 	if !errors.As(err, &said) {
 		return fault.Wrap(fault.Unavailable, err, "the object store does not answer for %s: %v", what, innermost(err))
 	}
-	text := clip(strings.TrimSpace(said.ErrorCode() + " " + said.ErrorMessage()))
+	text := fault.ClipTo(strings.TrimSpace(said.ErrorCode()+" "+said.ErrorMessage()), maxText)
 	switch said.ErrorCode() {
 	case "NoSuchKey", "NotFound", "NoSuchBucket":
 		return fault.Wrap(fault.NotFound, err, "there is no %s", what)
@@ -273,16 +273,9 @@ func redirected(err error, what string) error {
 		return nil
 	}
 	if region := answer.Response.Header.Get("X-Amz-Bucket-Region"); region != "" {
-		return fault.Wrap(fault.Invalid, err, "%s lies in region %s, and this is not the region that is configured (s3_region)", what, clip(region))
+		return fault.Wrap(fault.Invalid, err, "%s lies in region %s, and this is not the region that is configured (s3_region)", what, fault.ClipTo(region, maxText))
 	}
 	return fault.Wrap(fault.Invalid, err, "the object store answers for %s with a redirect (%d); redirects of stores are not followed", what, answer.HTTPStatusCode())
-}
-
-func clip(text string) string {
-	if len(text) > maxText {
-		return strings.ToValidUTF8(text[:maxText], "") + "…"
-	}
-	return text
 }
 
 func (b *Bucket) remedy() string {

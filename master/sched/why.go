@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/detent-ml/detent/master/spelling"
 )
 
 func (p *planner) whyPaused(r *Request) string {
@@ -220,12 +222,7 @@ func (n *Node) why() string {
 	return "is out of use"
 }
 
-func slotsOf(n int) string {
-	if n == 1 {
-		return "1 slot"
-	}
-	return fmt.Sprintf("%d slots", n)
-}
+func slotsOf(n int) string { return spelling.Count(n, "slot") }
 
 // list joins names for a sentence, and counts what is too many to read.
 func list(names []string) string {

@@ -126,19 +126,12 @@ func (p Location) check() error {
 func describe(places []Location) string {
 	names := make([]string, 0, len(places))
 	for _, p := range places {
-		names = append(names, "s3://"+p.Bucket+"/"+clip(p.Prefix))
+		names = append(names, "s3://"+p.Bucket+"/"+fault.ClipTo(p.Prefix, 60))
 	}
 	if len(names) > 2 {
 		names = append(names[:2], "more")
 	}
 	return strings.Join(names, ", ")
-}
-
-func clip(s string) string {
-	if len(s) > 60 {
-		return s[:60] + "…"
-	}
-	return s
 }
 
 // owner names a cluster in a policy, where only letters and digits are allowed.

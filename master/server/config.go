@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/url"
@@ -315,7 +316,7 @@ func loadConfig(cfg Config, path string, environ, flags []string) (Config, error
 		problems = cfg.check()
 	}
 	if len(problems) > 0 {
-		return cfg, fault.New(fault.Invalid, "the master's configuration has %s:\n  %s", count(len(problems)), strings.Join(problems, "\n  "))
+		return cfg, fault.New(fault.Invalid, "the master's configuration has %s:\n  %s", problemCount(len(problems)), strings.Join(problems, "\n  "))
 	}
 	return cfg, nil
 }
@@ -323,7 +324,7 @@ func loadConfig(cfg Config, path string, environ, flags []string) (Config, error
 // notOurs are variables of the same family that other programs read.
 var notOurs = []string{"BINARY", "CACHE", "STATE", "COMPAT_PYTHON", "DEMO_PYTHON", "TEST_POSTGRES", "PGTEST_KEEPER"}
 
-func count(n int) string {
+func problemCount(n int) string {
 	if n == 1 {
 		return "a problem"
 	}
@@ -396,39 +397,31 @@ func (c *Config) fill() {
 	}
 	for i := range c.Pools {
 		p := &c.Pools[i]
-		p.Driver = or(p.Driver, "raw_exec")
-		p.Slots = or(p.Slots, "cpu")
-		p.CoresPerSlot = or(p.CoresPerSlot, 1)
+		p.Driver = cmp.Or(p.Driver, "raw_exec")
+		p.Slots = cmp.Or(p.Slots, "cpu")
+		p.CoresPerSlot = cmp.Or(p.CoresPerSlot, 1)
 		if p.Slots == "cpu" { // slots that are devices share the memory of their node
-			p.MemoryMBPerSlot = or(p.MemoryMBPerSlot, slotMemoryMB)
+			p.MemoryMBPerSlot = cmp.Or(p.MemoryMBPerSlot, slotMemoryMB)
 		}
-		p.MaxAux = or(p.MaxAux, 100)
-		p.AuxMemoryMB = or(p.AuxMemoryMB, 256)
-		p.Priority = or(p.Priority, 42)
+		p.MaxAux = cmp.Or(p.MaxAux, 100)
+		p.AuxMemoryMB = cmp.Or(p.AuxMemoryMB, 256)
+		p.Priority = cmp.Or(p.Priority, 42)
 		if p.Driver == "raw_exec" { // the others have a file system of their own
-			p.Python = or(p.Python, c.Python)
+			p.Python = cmp.Or(p.Python, c.Python)
 		}
 	}
-	c.DefaultComputePool = or(c.DefaultComputePool, c.Pools[0].Name)
-	c.DefaultAuxPool = or(c.DefaultAuxPool, c.DefaultComputePool)
+	c.DefaultComputePool = cmp.Or(c.DefaultComputePool, c.Pools[0].Name)
+	c.DefaultAuxPool = cmp.Or(c.DefaultAuxPool, c.DefaultComputePool)
 	if c.PublicURL == "" {
 		c.PublicURL = c.scheme() + "://" + c.Listen
 	}
 	c.PublicURL = strings.TrimRight(c.PublicURL, "/")
 	c.Vault.fill()
-	c.WebIdentity.Audience = or(c.WebIdentity.Audience, "sts.amazonaws.com")
+	c.WebIdentity.Audience = cmp.Or(c.WebIdentity.Audience, "sts.amazonaws.com")
 	c.TasksURL = strings.TrimRight(c.TasksURL, "/")
 	if len(c.TaskURLs) == 0 {
 		c.TaskURLs = []string{c.PublicURL}
 	}
-}
-
-func or[T comparable](v, other T) T {
-	var zero T
-	if v == zero {
-		return other
-	}
-	return v
 }
 
 // check finds everything that is wrong.

@@ -168,7 +168,7 @@ func keptJob(p PoolConfig, raw json.RawMessage) (*pool.Job, error) {
 }
 
 func wrongJob(p PoolConfig, problems []string) error {
-	return fault.New(fault.Invalid, "the job of pool %s has %s:\n  %s", p.Name, count(len(problems)), strings.Join(problems, "\n  "))
+	return fault.New(fault.Invalid, "the job of pool %s has %s:\n  %s", p.Name, problemCount(len(problems)), strings.Join(problems, "\n  "))
 }
 
 // completeJob gives a pool with a job what its job leaves open.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/objects"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/secrets"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
@@ -69,12 +71,12 @@ const (
 
 // fill gives what follows from the rest.
 func (v *VaultConfig) fill() {
-	v.AuthPath = or(v.AuthPath, "jwt-nomad")
-	v.AuthRole = or(v.AuthRole, "det-master")
-	v.TaskRole = or(v.TaskRole, "det-task")
-	v.AWSPath = or(v.AWSPath, "aws")
-	v.ReaderRole = or(v.ReaderRole, "detent-reader")
-	v.TTL = or(v.TTL, Duration(time.Hour))
+	v.AuthPath = cmp.Or(v.AuthPath, "jwt-nomad")
+	v.AuthRole = cmp.Or(v.AuthRole, "det-master")
+	v.TaskRole = cmp.Or(v.TaskRole, "det-task")
+	v.AWSPath = cmp.Or(v.AWSPath, "aws")
+	v.ReaderRole = cmp.Or(v.ReaderRole, "detent-reader")
+	v.TTL = cmp.Or(v.TTL, Duration(time.Hour))
 }
 
 func (v *VaultConfig) check(k *checker) {
@@ -175,7 +177,7 @@ func (g granter) Sweep(ctx context.Context) (int, error) {
 // could name any address of the master's network, so only stores are read that the
 // operators have named; and with the master's own credentials only the cluster's.
 func (m *master) bucket(ctx context.Context, s expconf.CheckpointStorage) (api.Bucket, error) {
-	named := deref(s.EndpointURL)
+	named := optional.Value(s.EndpointURL)
 	endpoint, own, err := m.cfg.checkpointEndpoint(named)
 	if err != nil {
 		return nil, err
@@ -187,7 +189,7 @@ func (m *master) bucket(ctx context.Context, s expconf.CheckpointStorage) (api.B
 		return nil, fault.New(fault.Unimplemented, "the checkpoint lies in a store at %s, which this master does not read: "+
 			"download it directly, with credentials of your own; operators name further stores in checkpoint_endpoints", named)
 	case s.AccessKey != nil:
-		keys := objects.Keys{AccessKey: *s.AccessKey, SecretKey: deref(s.SecretKey)}
+		keys := objects.Keys{AccessKey: *s.AccessKey, SecretKey: optional.Value(s.SecretKey)}
 		o.Keys = func(context.Context) (objects.Keys, error) { return keys, nil }
 		return openBucket(ctx, o)
 	case !own:
@@ -209,14 +211,6 @@ func openBucket(ctx context.Context, o objects.Store) (api.Bucket, error) {
 		return nil, err
 	}
 	return bucket{b}, nil
-}
-
-func deref[T any](p *T) T {
-	if p == nil {
-		var zero T
-		return zero
-	}
-	return *p
 }
 
 // bucket fits object storage to the API, which does not know it.

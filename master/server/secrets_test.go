@@ -53,12 +53,10 @@ func TestVaultsConfiguration(t *testing.T) {
 	}
 }
 
-func ptr[T any](v T) *T { return &v }
-
 func TestHowTasksSignIn(t *testing.T) {
-	plain := expconf.CheckpointStorage{Type: expconf.S3, Bucket: "b", Prefix: ptr("1")}
+	plain := expconf.CheckpointStorage{Type: expconf.S3, Bucket: "b", Prefix: new("1")}
 	keyed := plain
-	keyed.AccessKey, keyed.SecretKey = ptr("a"), ptr("s")
+	keyed.AccessKey, keyed.SecretKey = new("a"), new("s")
 	folder := expconf.CheckpointStorage{Type: expconf.SharedFS, HostPath: "/x"}
 	none := configured(t, "database: postgres://x\n")
 	vault := configured(t, vaulted)
@@ -103,7 +101,7 @@ func TestWhatTheMasterReads(t *testing.T) {
 		if want.plain && err != nil || !want.plain && (!fault.Is(err, fault.Unimplemented) || !strings.Contains(err.Error(), "download it directly")) {
 			t.Errorf("%q: %v", endpoint, err)
 		}
-		s.AccessKey, s.SecretKey = ptr("a"), ptr("s")
+		s.AccessKey, s.SecretKey = new("a"), new("s")
 		_, err = m.bucket(t.Context(), s)
 		if want.keyed && err != nil || !want.keyed && (!fault.Is(err, fault.Unimplemented) || !strings.Contains(err.Error(), "checkpoint_endpoints")) {
 			t.Errorf("%q with keys of its own: %v", endpoint, err)
@@ -111,7 +109,7 @@ func TestWhatTheMasterReads(t *testing.T) {
 	}
 	// A cluster whose own storage is a folder reads no such store unasked.
 	m = configured(t, "database: postgres://x\ncheckpoint_storage: {type: shared_fs, host_path: /x}\n")
-	s := expconf.CheckpointStorage{Type: expconf.S3, Bucket: "b", EndpointURL: ptr("http://store:8333"), AccessKey: ptr("a"), SecretKey: ptr("s")}
+	s := expconf.CheckpointStorage{Type: expconf.S3, Bucket: "b", EndpointURL: new("http://store:8333"), AccessKey: new("a"), SecretKey: new("s")}
 	if _, err := m.bucket(t.Context(), s); !fault.Is(err, fault.Unimplemented) {
 		t.Errorf("a store beside a folder: %v", err)
 	}

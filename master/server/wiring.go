@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -55,7 +56,7 @@ func readArtifacts(cfg Config) (artifacts, error) {
 
 // detPath is the det for programs in tasks; "" where there is none.
 func (c Config) detPath() string {
-	path := or(c.DetPath, filepath.Join(filepath.Dir(c.RunnerPath), "det"))
+	path := cmp.Or(c.DetPath, filepath.Join(filepath.Dir(c.RunnerPath), "det"))
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return ""
 	}
@@ -141,7 +142,7 @@ func (m members) Members(ctx context.Context, allocationID string) (map[int]api.
 // one of its workload identity, which Nomad puts into its environment or a file.
 func (m *master) connect() (*cluster.Cluster, error) {
 	n := m.cfg.Nomad
-	return cluster.New(cluster.Config{Address: n.Address, Token: or(n.Token, os.Getenv("NOMAD_TOKEN")), TokenFile: n.TokenFile,
+	return cluster.New(cluster.Config{Address: n.Address, Token: cmp.Or(n.Token, os.Getenv("NOMAD_TOKEN")), TokenFile: n.TokenFile,
 		Namespace: n.Namespace, Namespaces: namespaces(m.pools), Region: n.Region, TLS: cluster.TLS{CA: n.CAFile, Cert: n.CertFile, Key: n.KeyFile},
 		ClusterID: m.clusterID, Log: m.log})
 }
@@ -150,7 +151,7 @@ func (m *master) connect() (*cluster.Cluster, error) {
 func (m *master) catalogue() (discovery.Catalogue, error) {
 	c := m.cfg.Consul
 	if c.Address != "" {
-		return discovery.NewConsul(discovery.ConsulConfig{Address: c.Address, Token: or(c.Token, os.Getenv("CONSUL_HTTP_TOKEN")),
+		return discovery.NewConsul(discovery.ConsulConfig{Address: c.Address, Token: cmp.Or(c.Token, os.Getenv("CONSUL_HTTP_TOKEN")),
 			TokenFile: c.TokenFile, CAFile: c.CAFile})
 	}
 	return discovery.Nomad(func(ctx context.Context, service string) ([]discovery.Instance, error) {

@@ -1,8 +1,9 @@
-// Package spelling compares words that users type with words that are known, for
-// those who answer "did you mean …?".
+// Package spelling is what several messages need of English: the known word that is
+// nearest to an unknown one, for "did you mean …?", and a number with its noun.
 package spelling
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -73,4 +74,15 @@ func Nearest(unknown string, candidates []string) string {
 		}
 	}
 	return ""
+}
+
+// Count writes a number and its noun: "1 file", "2 entries".
+func Count[N int | int64 | uint64](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	if stem, ok := strings.CutSuffix(noun, "y"); ok {
+		noun = stem + "ie"
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

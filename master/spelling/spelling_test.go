@@ -21,3 +21,11 @@ func TestDistance(t *testing.T) {
 		}
 	}
 }
+
+func TestCount(t *testing.T) {
+	for want, got := range map[string]string{"1 entry": Count(1, "entry"), "2 entries": Count(2, "entry"), "0 files": Count(int64(0), "file"), "1 memory error": Count(uint64(1), "memory error")} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -36,7 +36,7 @@ func (db *DB) RecordLogMatches(ctx context.Context, m LogMatches) (fresh []LogMa
 	n := len(m.Matches)
 	policies, patterns, actions, lines := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
 	for i, x := range m.Matches {
-		policies[i], patterns[i], actions[i], lines[i] = label(x.Policy), label(x.Pattern), x.Action, clipped(label(x.Line))
+		policies[i], patterns[i], actions[i], lines[i] = label(x.Policy), label(x.Pattern), x.Action, clippedLine(label(x.Line))
 	}
 	err = db.Tx(ctx, func(tx *DB) error {
 		fresh, err = rows[LogMatch](ctx, tx, `
@@ -57,8 +57,8 @@ func (db *DB) RecordLogMatches(ctx context.Context, m LogMatches) (fresh []LogMa
 	return fresh, err
 }
 
-// clipped keeps the beginning of a line, in whole characters.
-func clipped(line string) string {
+// clippedLine keeps the beginning of a line, in whole characters.
+func clippedLine(line string) string {
 	if len(line) <= maxMatch {
 		return line
 	}

@@ -83,7 +83,7 @@ func (b *LogBatch) check() error {
 	case label(b.TaskID) != b.TaskID:
 		return fault.New(fault.NotFound, "task %q not found", b.TaskID)
 	}
-	b.Origin = LogOrigin{clip(b.Origin.AllocationID), clip(b.Origin.AgentID), clip(b.Origin.ContainerID)}
+	b.Origin = LogOrigin{clipLabel(b.Origin.AllocationID), clipLabel(b.Origin.AgentID), clipLabel(b.Origin.ContainerID)}
 	return nil
 }
 
@@ -111,7 +111,7 @@ func (s *LogStore) Wait() { s.group.wait() }
 // no broken UTF-8, and the newline at the end is given back when it is read.
 func tidy(l LogLine) LogLine {
 	l.Text = strings.ToValidUTF8(strings.TrimSuffix(l.Text, "\n"), "\uFFFD")
-	l.Stdtype, l.Source = clip(l.Stdtype), clip(l.Source)
+	l.Stdtype, l.Source = clipLabel(l.Stdtype), clipLabel(l.Source)
 	l.Level = min(max(l.Level, 0), 6)
 	if l.Rank < -1 || l.Rank > highestRank {
 		l.Rank = -1
@@ -128,8 +128,8 @@ func label(s string) string {
 	return s
 }
 
-// clip makes a label that an index can hold.
-func clip(s string) string {
+// clipLabel makes a label that an index can hold.
+func clipLabel(s string) string {
 	s = label(s)
 	if len(s) <= maxLabel {
 		return s

@@ -6,6 +6,7 @@ import (
 
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
 )
 
@@ -45,7 +46,7 @@ func (s *Site) contain(j *Job, a *Attempt, of *pool.Pool) error {
 	}
 	c.Add, c.Drop = env.ContainerCapabilities()
 	for _, d := range a.devices() {
-		c.Devices = append(c.Devices, jobspecs.DeviceFile{Source: d.HostPath, Target: d.ContainerPath, Permissions: deref(d.Mode)})
+		c.Devices = append(c.Devices, jobspecs.DeviceFile{Source: d.HostPath, Target: d.ContainerPath, Permissions: optional.Value(d.Mode)})
 	}
 	j.Container = c
 	j.Runner = jobspecs.Runner{Archive: true, SHA256: s.Runner.ArchiveSHA,
@@ -65,7 +66,7 @@ func (s *Site) shownMounts(a *Attempt) (expconf.BindMounts, error) {
 func (a *Attempt) mounts(shown expconf.BindMounts) []jobspecs.Mount {
 	var list []jobspecs.Mount
 	for _, b := range append(a.bindMounts().InContainer(), shown.InContainer()...) {
-		list = append(list, jobspecs.Mount{Source: path.Clean(b.HostPath), Target: b.Target, ReadOnly: deref(b.ReadOnly), Propagation: deref(b.Propagation)})
+		list = append(list, jobspecs.Mount{Source: path.Clean(b.HostPath), Target: b.Target, ReadOnly: optional.Value(b.ReadOnly), Propagation: optional.Value(b.Propagation)})
 	}
 	if a.Experiment == nil {
 		return list

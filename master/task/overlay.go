@@ -5,6 +5,7 @@ import (
 
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/optional"
 )
 
 // defaultWeight is that of an affinity or spread which says none.
@@ -22,10 +23,10 @@ func overlay(n *expconf.Nomad) jobspecs.Overlay {
 	}
 	for _, a := range n.Affinities {
 		o.Affinities = append(o.Affinities, jobspecs.Affinity{Constraint: jobspecs.Constraint{Attribute: a.Attribute, Operator: a.Operator, Value: a.Value},
-			Weight: cmp.Or(deref(a.Weight), defaultWeight)})
+			Weight: cmp.Or(optional.Value(a.Weight), defaultWeight)})
 	}
 	for _, s := range n.Spread {
-		spread := jobspecs.Spread{Attribute: s.Attribute, Weight: cmp.Or(deref(s.Weight), defaultWeight)}
+		spread := jobspecs.Spread{Attribute: s.Attribute, Weight: cmp.Or(optional.Value(s.Weight), defaultWeight)}
 		for _, t := range s.Targets {
 			spread.Targets = append(spread.Targets, jobspecs.SpreadTarget(t))
 		}

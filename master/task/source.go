@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/optional"
 )
 
 // source tells the program where the checkpoint lies that it starts from, where
@@ -22,8 +23,8 @@ func (b *specBuilder) source(own expconf.CheckpointStorage) error {
 		return err
 	}
 	switch {
-	case from.Type == expconf.S3 && own.Type == expconf.S3 && own.AccessKey != nil && own.Bucket == from.Bucket && deref(own.EndpointURL) == deref(from.EndpointURL):
-		parts.Storage["access_key"], parts.Storage["secret_key"] = *own.AccessKey, deref(own.SecretKey)
+	case from.Type == expconf.S3 && own.Type == expconf.S3 && own.AccessKey != nil && own.Bucket == from.Bucket && optional.Value(own.EndpointURL) == optional.Value(from.EndpointURL):
+		parts.Storage["access_key"], parts.Storage["secret_key"] = *own.AccessKey, optional.Value(own.SecretKey)
 	case a.WarmOwner != a.OwnerID:
 		for _, key := range []string{"access_key", "secret_key", "connection_string", "credential"} {
 			delete(parts.Storage, key)

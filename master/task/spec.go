@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -145,7 +146,7 @@ func (b *specBuilder) trial(cfg expconf.Config) error {
 		env["DET_SHM_SIZE"] = strconv.FormatInt(int64(*size), 10)
 	}
 	if b.pool.HasImages() {
-		b.spec.WorkDir = deref(b.defaults.WorkDir)
+		b.spec.WorkDir = optional.Value(b.defaults.WorkDir)
 	}
 	b.spec.LogPatterns = LogPatterns(cfg.LogPolicies)
 	b.mounts(cfg.Environment.Mounts(cfg.BindMounts))
@@ -245,7 +246,7 @@ func (b *specBuilder) common() {
 			b.spec.Env[p.variable] = strconv.Itoa(port)
 		}
 	}
-	if name := deref(b.defaults.DtrainNetworkInterface); name != "" {
+	if name := optional.Value(b.defaults.DtrainNetworkInterface); name != "" {
 		b.spec.Env["DET_INTER_NODE_NETWORK_INTERFACE"] = name
 	}
 	if b.site.Det != "" {
@@ -319,7 +320,7 @@ func (b *specBuilder) files(checkpoint *string, config, hparams json.RawMessage,
 	if slots == nil {
 		slots = []int{}
 	}
-	if hook := deref(b.defaults.StartupHook); hook != "" {
+	if hook := optional.Value(b.defaults.StartupHook); hook != "" {
 		b.spec.Files = append(b.spec.Files, v1.TaskFile{Path: clusterHook, Mode: 0o700, Content: []byte(hook)})
 	}
 	err := add("cluster.json", map[string]any{
@@ -339,7 +340,7 @@ func (b *specBuilder) files(checkpoint *string, config, hparams json.RawMessage,
 		return nil
 	}
 	var network any
-	if name := deref(b.defaults.DtrainNetworkInterface); name != "" {
+	if name := optional.Value(b.defaults.DtrainNetworkInterface); name != "" {
 		network = name
 	}
 	return add("trial.json", map[string]any{

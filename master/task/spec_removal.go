@@ -5,6 +5,7 @@ import (
 	"path"
 
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -26,7 +27,7 @@ func (b *specBuilder) removal(cfg expconf.Config) error {
 	s := cfg.CheckpointStorage
 	switch s.Type {
 	case expconf.S3:
-		c.Storage = v1.CollectStorage{Bucket: s.Bucket, Prefix: deref(s.Prefix), Endpoint: deref(s.EndpointURL), AccessKey: deref(s.AccessKey), SecretKey: deref(s.SecretKey)}
+		c.Storage = v1.CollectStorage{Bucket: s.Bucket, Prefix: optional.Value(s.Prefix), Endpoint: optional.Value(s.EndpointURL), AccessKey: optional.Value(s.AccessKey), SecretKey: optional.Value(s.SecretKey)}
 		if b.spec.Credentials != nil {
 			c.Storage.Region = b.spec.Credentials.Region
 		}

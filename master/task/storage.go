@@ -6,6 +6,7 @@ import (
 
 	"github.com/detent-ml/detent/jobspecs"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/optional"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -106,7 +107,7 @@ type Location struct {
 
 // LocationOf is where a storage is.
 func LocationOf(s expconf.CheckpointStorage) Location {
-	return Location{Bucket: s.Bucket, Prefix: strings.Trim(deref(s.Prefix), "/")}
+	return Location{Bucket: s.Bucket, Prefix: strings.Trim(optional.Value(s.Prefix), "/")}
 }
 
 // Grants are what an attempt may do in object storage by credentials of Vault's.
@@ -137,12 +138,4 @@ func (s SignIn) grants(a *Attempt) Grants {
 		g.Read = append(g.Read, location)
 	}
 	return g
-}
-
-func deref[T any](p *T) T {
-	if p == nil {
-		var zero T
-		return zero
-	}
-	return *p
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/detent-ml/detent/master/spelling"
 )
 
 // Policy says what makes a GPU unhealthy, and for how long.
@@ -248,7 +250,7 @@ func (m *Monitor) diagnoseMemory(r *record, say func(string, ...any)) {
 		return
 	}
 	if n := r.gpu.Uncorrected; n > 0 {
-		say("%s beyond repair since the last reset; reset the GPU or restart the node", count(n, "memory error"))
+		say("%s beyond repair since the last reset; reset the GPU or restart the node", spelling.Count(n, "memory error"))
 	}
 	if r.gpu.RemapFailed {
 		say("a broken row of its memory could not be replaced; the GPU needs repair")
@@ -305,11 +307,4 @@ func short(d time.Duration) string {
 		s = strings.TrimSuffix(s, "0m")
 	}
 	return s
-}
-
-func count(n uint64, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -34,45 +34,43 @@ func (r *reader) sample() gpus.Sample {
 	var s gpus.Sample
 	h := r.handle
 	if m, ret := h.GetMemoryInfo(); r.ok(ret) {
-		s.MemoryUsedMiB, s.MemoryTotalMiB = ptr(m.Used/mib), ptr(m.Total/mib)
+		s.MemoryUsedMiB, s.MemoryTotalMiB = new(m.Used/mib), new(m.Total/mib)
 	}
 	if u, ret := h.GetUtilizationRates(); r.ok(ret) {
-		s.Utilization, s.MemoryUtilization = ptr(uint64(u.Gpu)), ptr(uint64(u.Memory))
+		s.Utilization, s.MemoryUtilization = new(uint64(u.Gpu)), new(uint64(u.Memory))
 	}
 	if u, _, ret := h.GetEncoderUtilization(); r.ok(ret) {
-		s.Encoder = ptr(uint64(u))
+		s.Encoder = new(uint64(u))
 	}
 	if u, _, ret := h.GetDecoderUtilization(); r.ok(ret) {
-		s.Decoder = ptr(uint64(u))
+		s.Decoder = new(uint64(u))
 	}
 	if b, ret := h.GetBAR1MemoryInfo(); r.ok(ret) {
-		s.BAR1UsedMiB = ptr(b.Bar1Used / mib)
+		s.BAR1UsedMiB = new(b.Bar1Used / mib)
 	}
 	if mw, ret := h.GetPowerUsage(); r.ok(ret) {
-		s.PowerW = ptr(float64(mw) / 1000)
+		s.PowerW = new(float64(mw) / 1000)
 	}
 	if mw, ret := h.GetEnforcedPowerLimit(); r.ok(ret) {
-		s.PowerLimitW = ptr(float64(mw) / 1000)
+		s.PowerLimitW = new(float64(mw) / 1000)
 	}
 	if c, ret := h.GetTemperature(nvml.TEMPERATURE_GPU); r.ok(ret) {
-		s.TemperatureC = ptr(uint64(c))
+		s.TemperatureC = new(uint64(c))
 	}
 	if mhz, ret := h.GetClockInfo(nvml.CLOCK_SM); r.ok(ret) {
-		s.CoreClockMHz = ptr(uint64(mhz))
+		s.CoreClockMHz = new(uint64(mhz))
 	}
 	if mhz, ret := h.GetClockInfo(nvml.CLOCK_MEM); r.ok(ret) {
-		s.MemClockMHz = ptr(uint64(mhz))
+		s.MemClockMHz = new(uint64(mhz))
 	}
 	if n, ret := h.GetTotalEccErrors(nvml.MEMORY_ERROR_TYPE_CORRECTED, nvml.VOLATILE_ECC); r.ok(ret) {
-		s.Corrected = ptr(n)
+		s.Corrected = new(n)
 	}
 	if n, ret := h.GetTotalEccErrors(nvml.MEMORY_ERROR_TYPE_UNCORRECTED, nvml.VOLATILE_ECC); r.ok(ret) {
-		s.Uncorrected = ptr(n)
+		s.Uncorrected = new(n)
 	}
 	if corrected, uncorrected, _, _, ret := h.GetRemappedRows(); r.ok(ret) {
-		s.RemappedRows = ptr(uint64(corrected + uncorrected))
+		s.RemappedRows = new(uint64(corrected + uncorrected))
 	}
 	return s
 }
-
-func ptr[T any](v T) *T { return &v }

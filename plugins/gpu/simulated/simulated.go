@@ -8,6 +8,7 @@ package simulated
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,7 +110,7 @@ func sample(g gpus.GPU, d gpus.Device, says Sample) gpus.Sample {
 	if g.Split {
 		return out // NVIDIA's library tells no more of a part either
 	}
-	power, limit, temperature := or(says.PowerW, idleW), float64(powerLimitW), or(says.TemperatureC, idleC)
+	power, limit, temperature := cmp.Or(says.PowerW, idleW), float64(powerLimitW), cmp.Or(says.TemperatureC, idleC)
 	out.Utilization, out.PowerW, out.PowerLimitW, out.TemperatureC = &says.Utilization, &power, &limit, &temperature
 	out.CoreClockMHz, out.MemClockMHz = &d.CoreClockMHz, &d.MemClockMHz
 	return out

@@ -1,6 +1,7 @@
 package simulated
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -166,13 +167,13 @@ func madeUp(words ...string) string {
 
 // scan is an expanded state as a driver would show it.
 func (s State) scan() gpus.Scan {
-	out := gpus.Scan{Driver: or(s.Driver, defaultDriver), CUDA: or(s.CUDA, defaultCUDA)}
+	out := gpus.Scan{Driver: cmp.Or(s.Driver, defaultDriver), CUDA: cmp.Or(s.CUDA, defaultCUDA)}
 	for i, g := range s.GPUs {
 		whole := gpus.GPU{
 			Device: gpus.Device{
-				ID: g.ID, Model: or(g.Model, Model), MemoryMiB: or(g.MemoryMiB, MemoryMiB), Capability: or(g.Capability, capability),
+				ID: g.ID, Model: cmp.Or(g.Model, Model), MemoryMiB: cmp.Or(g.MemoryMiB, MemoryMiB), Capability: cmp.Or(g.Capability, capability),
 				BusID: fmt.Sprintf("00000000:%02X:00.0", i+1), Nodes: g.Nodes, Instance: -1, Compute: -1,
-				PowerLimitW: powerLimitW, CoreClockMHz: 1980, MemClockMHz: 2619, BAR1MiB: 2 * or(g.MemoryMiB, MemoryMiB), PCIeMBs: 63015,
+				PowerLimitW: powerLimitW, CoreClockMHz: 1980, MemClockMHz: 2619, BAR1MiB: 2 * cmp.Or(g.MemoryMiB, MemoryMiB), PCIeMBs: 63015,
 			},
 			Split: len(g.Parts) > 0, Lost: g.Lost, Uncorrected: g.Uncorrected, RemapFailed: g.RemapFailed, Unhealthy: g.Unhealthy,
 			Unanswered: g.Unanswered, RepairPending: g.RepairPending, Fabric: g.Fabric, Links: g.Links, Throttled: g.Throttled,
@@ -183,19 +184,11 @@ func (s State) scan() gpus.Scan {
 		}
 		for k, p := range g.Parts {
 			d := whole.Device
-			d.ID, d.Model, d.MemoryMiB, d.Instance, d.Compute = p.ID, whole.Model+" MIG "+p.Profile, or(p.MemoryMiB, whole.MemoryMiB), k+1, 0
+			d.ID, d.Model, d.MemoryMiB, d.Instance, d.Compute = p.ID, whole.Model+" MIG "+p.Profile, cmp.Or(p.MemoryMiB, whole.MemoryMiB), k+1, 0
 			d.PowerLimitW = 0
 			whole.Parts = append(whole.Parts, d)
 		}
 		out.GPUs = append(out.GPUs, whole)
 	}
 	return out
-}
-
-func or[T comparable](v, other T) T {
-	var zero T
-	if v == zero {
-		return other
-	}
-	return v
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/detent-ml/detent/master/quote"
 	"github.com/detent-ml/detent/plugins/runner/sandbox"
 )
 
@@ -58,13 +59,13 @@ func hookCommand(l layout, self, shell string, env map[string]string) (c *sandbo
 		if info, err := os.Stat(where); err != nil || info.IsDir() {
 			continue
 		}
-		script += ". " + shellQuote(hook.path) + "\n"
+		script += ". " + quote.Shell(hook.path) + "\n"
 		found = append(found, hook.name)
 	}
 	if found == nil {
 		return nil, ""
 	}
-	script += fmt.Sprintf("set +e\nexec %s %s %s", shellQuote(self), DumpVerb, shellQuote(l.inRun("hook.json")))
+	script += fmt.Sprintf("set +e\nexec %s %s %s", quote.Shell(self), DumpVerb, quote.Shell(l.inRun("hook.json")))
 	return &sandbox.Command{Argv: []string{shell, "-c", script}, Env: list(env), Dir: l.workDir}, strings.Join(found, ", then ")
 }
 

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/detent-ml/detent/master/quote"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/plugins/runner/masters"
 	"github.com/detent-ml/detent/plugins/runner/sandbox"
@@ -184,7 +185,7 @@ func pythonShim(l *layout, prefer string) error {
 		return nil
 	}
 	for _, name := range []string{"python3", "python"} {
-		script := "#!/bin/sh\nexec " + shellQuote(prefer) + " \"$@\"\n"
+		script := "#!/bin/sh\nexec " + quote.Shell(prefer) + " \"$@\"\n"
 		if err := writeFile(filepath.Join(l.physical, "bin", name), []byte(script), 0o755); err != nil {
 			return fmt.Errorf("the pool's Python cannot be put on PATH: %w", err)
 		}
@@ -192,8 +193,6 @@ func pythonShim(l *layout, prefer string) error {
 	l.pythonShim = l.inRun("bin")
 	return nil
 }
-
-func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // fetchContext downloads the user's code into the working directory.
 func fetchContext(ctx context.Context, p *NomadTask, list *masters.List, token, url string, l layout) error {

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/spelling"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -128,7 +129,7 @@ func Run(ctx context.Context, c Config, in Storage, to Reporter, out io.Writer) 
 			failed++
 		}
 	}
-	fmt.Fprintf(out, "removed %s in %s\n", count(files, "file"), size(bytes))
+	fmt.Fprintf(out, "removed %s in %s\n", spelling.Count(files, "file"), size(bytes))
 	if failed > 0 {
 		return fmt.Errorf("%d of %d removals failed", failed, len(c.Collect.Checkpoints)+min(1, len(c.Collect.Events)))
 	}
@@ -200,28 +201,18 @@ func (f *freed) account(ctx context.Context, in Storage, dir string, before map[
 func (f freed) say(out io.Writer, what string) {
 	left := ""
 	if f.Left != nil && len(f.Left.Resources) > 0 {
-		left = fmt.Sprintf(", %s left", count(int64(len(f.Left.Resources)), "entry"))
+		left = fmt.Sprintf(", %s left", spelling.Count(len(f.Left.Resources), "entry"))
 	}
-	fmt.Fprintf(out, "%s: removed %s in %s%s\n", what, count(f.Files, "file"), size(f.Bytes), left)
+	fmt.Fprintf(out, "%s: removed %s in %s%s\n", what, spelling.Count(f.Files, "file"), size(f.Bytes), left)
 	if f.Error != "" {
 		fmt.Fprintf(out, "%s: %s\n", what, f.Error)
 	}
 }
 
-func count(n int64, what string) string {
-	switch {
-	case n == 1:
-		return "1 " + what
-	case strings.HasSuffix(what, "y"):
-		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(what, "y"))
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
 func size(n int64) string {
 	const step = 1024
 	if n < step {
-		return count(n, "byte")
+		return spelling.Count(n, "byte")
 	}
 	value, unit := float64(n), 0
 	for ; value >= step && unit < 5; unit++ {

@@ -1,0 +1,11 @@
+// Package optional reads values that may be left out, in configurations and on the wire:
+// pointers.
+package optional
+
+// Value is what p points to, and the zero value where p is nil.
+func Value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
