@@ -9,23 +9,23 @@ var (
 		Summary: "List nodes",
 		Params:  "excludeContainers excludeSlots limit offset orderBy sortBy"}
 	GetAgent = Endpoint[None, AgentResponse]{Method: "GET", Path: "/agents/:id", Access: ByBoth, Object: KindAgent, Verb: View,
-		Summary: "A node"}
+		Summary: "Get a node"}
 	EnableAgent = Endpoint[None, AgentResponse]{Method: "POST", Path: "/agents/:id/enable", Access: ByAdmins, Object: KindAgent, Verb: Administer, Again: true,
-		Summary: "Let a node take work again"}
+		Summary: "Enable a node: the scheduler places work on it again"}
 	DisableAgent = Endpoint[DisableRequest, AgentResponse]{Method: "POST", Path: "/agents/:id/disable", Access: ByAdmins, Object: KindAgent, Verb: Administer, Again: true,
-		Summary: "Give a node no new work, and ask what runs there to leave; with drain it may run to its end"}
+		Summary: "Disable a node: the scheduler places no new work on it and preempts what runs there; with drain, what runs there runs to its end"}
 	ListSlots = Endpoint[None, SlotsResponse]{Method: "GET", Path: "/agents/:id/slots", Access: ByBoth, Object: KindAgent, Verb: View,
-		Summary: "The slots of a node"}
+		Summary: "List the slots of a node"}
 	GetSlot = Endpoint[None, SlotResponse]{Method: "GET", Path: "/agents/:id/slots/:slot", Access: ByBoth, Object: KindAgent, Verb: View,
-		Summary: "A slot"}
+		Summary: "Get a slot"}
 	EnableSlot = Endpoint[None, SlotResponse]{Method: "POST", Path: "/agents/:id/slots/:slot/enable", Access: ByAdmins, Object: KindAgent, Verb: Administer, Again: true,
-		Summary: "Let a slot take work again"}
+		Summary: "Enable a slot: the scheduler places work on it again"}
 	DisableSlot = Endpoint[DisableRequest, SlotResponse]{Method: "POST", Path: "/agents/:id/slots/:slot/disable", Access: ByAdmins, Object: KindAgent, Verb: Administer, Again: true,
-		Summary: "Give a slot no new work, and ask what runs there to leave; with drain it may run to its end"}
+		Summary: "Disable a slot: the scheduler places no new work on it and preempts what runs there; with drain, what runs there runs to its end"}
 	GetPoolSlot = Endpoint[None, SlotResponse]{Method: "GET", Path: "/agents/:id/slots/:pool/:slot", Access: ByBoth, Object: KindAgent, Verb: View,
-		Summary: "A slot"}
+		Summary: "Get a slot by its pool and number"}
 	EnablePoolSlot = Endpoint[None, SlotResponse]{Method: "POST", Path: "/agents/:id/slots/:pool/:slot/enable", Access: ByAdmins, Object: KindAgent, Verb: Administer, Again: true,
-		Summary: "Let a slot take work again"}
+		Summary: "Enable a slot by its pool and number"}
 	DisablePoolSlot = Endpoint[DisableRequest, SlotResponse]{Method: "POST", Path: "/agents/:id/slots/:pool/:slot/disable", Access: ByAdmins, Object: KindAgent, Verb: Administer, Again: true,
-		Summary: "Give a slot no new work, and ask what runs there to leave; with drain it may run to its end"}
+		Summary: "Disable a slot by its pool and number"}
 )

@@ -3,37 +3,37 @@ package v1
 // The endpoints of allocations.
 var (
 	ClaimAllocation = Endpoint[ClaimRequest, ClaimResponse]{Method: "POST", Path: "/detent/allocations/:id/claim", Access: Public,
-		Summary: "Trade a workload identity for the right to start a program"}
+		Summary: "Claim a member of an attempt: exchange a workload identity for an allocation token and the specification of the task"}
 	ReportLogMatches = Endpoint[LogMatchesRequest, None]{Method: "POST", Path: "/detent/allocations/:id/members/:rank/log_matches", Access: ByTasks, Object: KindMember, Verb: Report, After: true,
-		Summary: "Report lines that match log policies"}
+		Summary: "Report log lines that match log policies"}
 	ReportMemberExit = Endpoint[MemberExitRequest, None]{Method: "POST", Path: "/detent/allocations/:id/members/:rank/exit", Access: ByTasks, Object: KindMember, Verb: Report, After: true,
-		Summary: "Report how a program ended"}
+		Summary: "Report how a member's program ended"}
 	MemberRendezvous = Endpoint[None, MemberRendezvousResponse]{Method: "POST", Path: "/detent/allocations/:id/members/:rank/rendezvous", Access: ByTasks, Object: KindMember, Verb: Report, Waits: true,
-		Summary: "Wait for the other members of an attempt"}
+		Summary: "Wait for the other members of an attempt, and get their addresses"}
 	AllocationRendezvous = Endpoint[None, AllocationRendezvousInfoResponse]{Method: "GET", Path: "/allocations/:id/resources/:resources/rendezvous", Access: ByTasks, Object: KindAllocation, Verb: Report, Waits: true,
-		Summary: "Wait for the other members of an attempt"}
+		Summary: "Wait for the other members of an attempt, and get their addresses"}
 	AllGather = Endpoint[AllocationAllGatherRequest, AllocationAllGatherResponse]{Method: "POST", Path: "/allocations/:id/all_gather", Access: ByTasks, Object: KindAllocation, Verb: Report, Waits: true,
-		Summary: "Exchange data with the peers of an attempt"}
+		Summary: "Exchange data with the other members of an attempt"}
 	NotifyContainerRunning = Endpoint[NotifyContainerRunningRequest, NotifyContainerRunningResponse]{Method: "POST", Path: "/allocations/:id/notify_container_running", Access: ByTasks, Object: KindAllocation, Verb: Report, Waits: true,
-		Summary: "Exchange a sign of life with the peers of an attempt"}
+		Summary: "Tell the other members of an attempt that a container runs"}
 	AwaitPreemption = Endpoint[None, PreemptionSignalResponse]{Method: "GET", Path: "/allocations/:id/signals/preemption", Access: ByTasks, Object: KindAllocation, Verb: Report, Waits: true,
-		Summary: "Wait until an attempt is asked to make way"}
+		Summary: "Wait until an attempt is preempted"}
 	AcknowledgePreemption = Endpoint[None, None]{Method: "POST", Path: "/allocations/:id/signals/ack_preemption", Access: ByTasks, Object: KindAllocation, Verb: Report,
-		Summary: "Say that a program will checkpoint and leave"}
+		Summary: "Acknowledge a preemption: the program will save a checkpoint and exit"}
 	AskForPreemption = Endpoint[None, None]{Method: "POST", Path: "/allocations/:id/signals/pending_preemption", Access: ByTasks, Object: KindAllocation, Verb: Report,
-		Summary: "Ask for a checkpoint because the node will go"}
+		Summary: "Request a preemption, because the node is about to stop"}
 	ReportReady = Endpoint[None, None]{Method: "POST", Path: "/allocations/:id/ready", Access: ByTasks, Object: KindAllocation, Verb: Report,
-		Summary: "Say that a program is up"}
+		Summary: "Report that a program is ready"}
 	ReportWaiting = Endpoint[None, None]{Method: "POST", Path: "/allocations/:id/waiting", Access: ByTasks, Object: KindAllocation, Verb: Report,
-		Summary: "Say that a program waits for something to show"}
+		Summary: "Report that a program waits for data to show"}
 	ReportProxyAddress = Endpoint[PostAllocationProxyAddressRequest, None]{Method: "POST", Path: "/allocations/:id/proxy_address", Access: ByTasks, Object: KindAllocation, Verb: Report,
-		Summary: "Say where a program can be reached"}
+		Summary: "Report the address at which the proxy reaches a program"}
 	ReportAccelerators = Endpoint[PostAllocationAcceleratorDataRequest, None]{Method: "POST", Path: "/allocations/:id/acceleratorData", Access: ByTasks, Object: KindAllocation, Verb: Report,
-		Summary: "Say which accelerators a member has"}
+		Summary: "Report the accelerators of a member"}
 	ReportDaemon = Endpoint[None, None]{Method: "POST", Path: "/allocations/:id/resources/:resources/daemon", Access: ByTasks, Object: KindAllocation, Verb: Report,
-		Summary: "Say that a member does not count for completion"}
+		Summary: "Report that a member is a daemon: the attempt ends without waiting for it"}
 	WatchAllocation = Endpoint[None, WatchResponse]{Method: "GET", Path: "/detent/allocations/:id/watch", Access: ByTasks, Object: KindAllocation, Verb: Report, Waits: true, After: true,
-		Summary: "Wait until an attempt is to end"}
+		Summary: "Wait until an attempt must end"}
 	GetAllocation = Endpoint[None, AllocationResponse]{Method: "GET", Path: "/allocations/:id", Access: ByBoth, Object: KindAllocation, Verb: View,
-		Summary: "An attempt"}
+		Summary: "Get an attempt"}
 )

@@ -5,13 +5,13 @@ var (
 	ReportCheckpoint = Endpoint[Checkpoint, None]{Method: "POST", Path: "/checkpoints", Access: ByBoth, Object: KindCheckpoint, Verb: Report, NamedIn: Body, BodyLimit: ReportBody,
 		Summary: "Report a checkpoint"}
 	ChangeCheckpoints = Endpoint[PatchCheckpointsRequest, None]{Method: "PATCH", Path: "/checkpoints", Access: ByBoth, Object: KindCheckpoint, Verb: Report, NamedIn: Body, BodyLimit: ReportBody,
-		Summary: "Record what is left of checkpoints"}
+		Summary: "Report which files of checkpoints are left"}
 	GetCheckpoint = Endpoint[None, GetCheckpointResponse]{Method: "GET", Path: "/checkpoints/:uuid", Access: ByBoth, Object: KindCheckpoint, Verb: View,
-		Summary: "A checkpoint"}
+		Summary: "Get a checkpoint"}
 	SetCheckpointMetadata = Endpoint[PostCheckpointMetadataRequest, PostCheckpointMetadataResponse]{Method: "POST", Path: "/checkpoints/:uuid/metadata", Access: ByBoth, Object: KindCheckpoint, Verb: Report, BodyLimit: ReportBody,
-		Summary: "Note something about a checkpoint"}
+		Summary: "Replace the metadata of a checkpoint"}
 	DownloadCheckpoint = Endpoint[None, None]{Method: "GET", Path: "//checkpoints/:uuid", Access: ByBoth, Object: KindCheckpoint, Verb: View, Stream: true,
-		Summary: "The files of a checkpoint, as tar.gz or zip"}
+		Summary: "Download the files of a checkpoint, as tar.gz or zip"}
 	ListExperimentCheckpoints = Endpoint[None, GetExperimentCheckpointsResponse]{Method: "GET", Path: "/experiments/:id/checkpoints", Access: ByBoth, Object: KindExperiment, Verb: View,
 		Summary: "List the checkpoints of an experiment",
 		Params:  "states sortByAttr sortByMetric orderBy limit offset"}

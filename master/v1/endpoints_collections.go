@@ -3,16 +3,16 @@ package v1
 // The endpoints of collections.
 var (
 	DeleteCheckpoints = Endpoint[DeleteCheckpointsRequest, None]{Method: "DELETE", Path: "/checkpoints", Access: ByUsers, Object: KindCheckpoint, Verb: Change, NamedIn: Body, BodyLimit: ReportBody,
-		Summary: "Remove checkpoints with all their files"}
+		Summary: "Delete checkpoints with all their files"}
 	RemoveCheckpointFiles = Endpoint[CheckpointsRemoveFilesRequest, None]{Method: "POST", Path: "/checkpoints/rm", Access: ByUsers, Object: KindCheckpoint, Verb: Change, NamedIn: Body, BodyLimit: ReportBody,
-		Summary: "Remove files of checkpoints, or look what is there"}
+		Summary: "Delete the files of checkpoints that match patterns; without patterns, read the list of their files from storage again"}
 	RemoveTensorboardFiles = Endpoint[None, Empty]{Method: "DELETE", Path: "/experiments/:id/tensorboard-files", Access: ByUsers, Object: KindExperiment, Verb: Change,
-		Summary: "Remove the files that TensorBoards of an experiment read"}
+		Summary: "Delete the files that TensorBoards of an experiment read"}
 	PreviewGC = Endpoint[None, PreviewGCResponse]{Method: "GET", Path: "//experiments/:id/preview_gc", Access: ByBoth, Object: KindExperiment, Verb: View,
-		Summary: "What a policy would remove of an experiment's checkpoints",
+		Summary: "Preview which checkpoints of an experiment a policy would delete",
 		Params:  "save_experiment_best save_trial_best save_trial_latest offset"}
 	ListCollections = Endpoint[None, GetCollectionsResponse]{Method: "GET", Path: "/detent/experiments/:id/collections", Access: ByBoth, Object: KindExperiment, Verb: View,
-		Summary: "What was removed of an experiment's files"}
+		Summary: "List the garbage collections of an experiment"}
 	ReportFreed = Endpoint[FreedRequest, None]{Method: "POST", Path: "/detent/collections/:task/freed", Access: ByTasks, Object: KindTask, Verb: Report, BodyLimit: ReportBody,
-		Summary: "Report what was removed"}
+		Summary: "Report which files a garbage collection deleted"}
 )

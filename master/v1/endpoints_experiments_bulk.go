@@ -3,19 +3,19 @@ package v1
 // The endpoints of experiments bulk.
 var (
 	ActivateExperiments = Endpoint[BulkRequest, BulkResponse]{Method: "POST", Path: "/projects/:id/experiments/activate", Access: ByUsers, Object: KindProject, Verb: View, BodyLimit: ReportBody,
-		Summary: "Let an experiment run, or run again, many at once"}
+		Summary: "Activate several paused experiments"}
 	PauseExperiments = Endpoint[BulkRequest, BulkResponse]{Method: "POST", Path: "/projects/:id/experiments/pause", Access: ByUsers, Object: KindProject, Verb: View, BodyLimit: ReportBody,
-		Summary: "Let an experiment checkpoint and stop until it is activated, many at once"}
+		Summary: "Pause several experiments: their trials save a checkpoint and stop"}
 	CancelExperiments = Endpoint[BulkRequest, BulkResponse]{Method: "POST", Path: "/projects/:id/experiments/cancel", Access: ByUsers, Object: KindProject, Verb: View, BodyLimit: ReportBody,
-		Summary: "Let an experiment checkpoint and end, many at once"}
+		Summary: "Cancel several experiments: their trials save a checkpoint and end"}
 	KillExperiments = Endpoint[BulkRequest, BulkResponse]{Method: "POST", Path: "/projects/:id/experiments/kill", Access: ByUsers, Object: KindProject, Verb: View, BodyLimit: ReportBody,
-		Summary: "End an experiment at once, many at once"}
+		Summary: "Kill several experiments: their trials end at once"}
 	ArchiveExperiments = Endpoint[BulkRequest, BulkResponse]{Method: "POST", Path: "/projects/:id/experiments/archive", Access: ByUsers, Object: KindProject, Verb: View, BodyLimit: ReportBody,
-		Summary: "Archive an experiment that is over, many at once"}
+		Summary: "Archive several experiments that have ended"}
 	UnarchiveExperiments = Endpoint[BulkRequest, BulkResponse]{Method: "POST", Path: "/projects/:id/experiments/unarchive", Access: ByUsers, Object: KindProject, Verb: View, BodyLimit: ReportBody,
-		Summary: "Take an experiment back from the archive, many at once"}
+		Summary: "Unarchive several experiments"}
 	DeleteExperiments = Endpoint[BulkRequest, BulkResponse]{Method: "DELETE", Path: "/projects/:id/experiments/delete", Access: ByUsers, Object: KindProject, Verb: View, BodyLimit: ReportBody,
-		Summary: "Delete experiments, many at once"}
+		Summary: "Delete several experiments that have ended"}
 	MoveExperiments = Endpoint[MoveManyRequest, BulkResponse]{Method: "POST", Path: "/projects/:id/experiments/move", Access: ByUsers, Object: KindProject, Verb: View, BodyLimit: ReportBody,
-		Summary: "Move experiments to another project, many at once"}
+		Summary: "Move several experiments to another project"}
 )

@@ -3,35 +3,35 @@ package v1
 // The endpoints of master.
 var (
 	GetInfo = Endpoint[None, Info]{Method: "GET", Path: "//info", Access: Public,
-		Summary: "What answers here: the first call of every client"}
+		Summary: "Get the product and version of this server: the first call of every client"}
 	GetMaster = Endpoint[None, GetMasterResponse]{Method: "GET", Path: "/master", Access: Public,
-		Summary: "The master and its cluster"}
+		Summary: "Get the master and its cluster"}
 	GetHealth = Endpoint[None, None]{Method: "GET", Path: "//health", Access: Public, Stream: true,
-		Summary: "Whether this master can serve: 200, or 503 with what is away"}
+		Summary: "Check whether this master can serve: 200, or 503 with the servers that do not answer"}
 	GetMeasurements = Endpoint[None, None]{Method: "GET", Path: "//metrics", Access: Public, Stream: true,
-		Summary: "Measurements for Prometheus; from another machine a bearer token is needed"}
+		Summary: "Get this master's metrics for Prometheus; from another machine with a bearer token"}
 	GetMasterConfig = Endpoint[None, GetMasterConfigResponse]{Method: "GET", Path: "/master/config", Access: ByAdmins, Object: KindCluster, Verb: Administer,
-		Summary: "The master's configuration, without secrets"}
+		Summary: "Get the master's configuration, without secrets"}
 	StreamMasterLogs = Endpoint[None, None]{Method: "GET", Path: "/master/logs", Access: ByUsers, Object: KindCluster, Verb: View, Stream: true,
-		Summary: "What the masters have to tell, as a stream; offset may be negative",
+		Summary: "Stream the log of the masters; a negative offset counts from the end",
 		Params:  "follow limit offset"}
 	TrustNomad = Endpoint[None, None]{Method: "POST", Path: "/detent/nomad/trust", Access: ByAdmins, Object: KindCluster, Verb: Administer, Again: true,
-		Summary: "Say that you have looked, and that what Nomad lacks now is gone: the loop concludes from it once"}
+		Summary: "Trust Nomad's present state, after an administrator has checked it: the loop treats what Nomad no longer has as lost, once"}
 	ListOrphans = Endpoint[None, GetOrphansResponse]{Method: "GET", Path: "/detent/nomad/orphans", Access: ByAdmins, Object: KindCluster, Verb: Administer,
-		Summary: "Jobs in Nomad that carry this cluster's id and have no row in the database: each is stopped an hour after it was first seen"}
+		Summary: "List the jobs in Nomad that carry this cluster's id and have no row in the database; the master stops each an hour after it first saw the job"}
 	DownloadRunner = Endpoint[None, None]{Method: "GET", Path: "//runner/:sha/:target", Access: Public, Stream: true,
-		Summary: "The program that starts tasks"}
+		Summary: "Download the runner, the program that starts tasks"}
 	DownloadDet = Endpoint[None, None]{Method: "GET", Path: "//cli/:sha/:target", Access: Public, Stream: true,
-		Summary: "The command line, for programs in tasks"}
+		Summary: "Download the command line, for programs in tasks"}
 	DownloadHarness = Endpoint[None, None]{Method: "GET", Path: "//harness/:name", Access: Public, Stream: true,
-		Summary: "The Python package for tasks, as <sha256>.tar.gz"}
+		Summary: "Download the Python package for tasks, as <sha256>.tar.gz"}
 	FollowLive = Endpoint[None, None]{Method: "GET", Path: "/detent/live", Access: ByUsers, Object: KindTrial, Verb: View, NamedIn: Query, Stream: true,
-		Summary: "Follow what moves, and the reports of trials, as server-sent events: what a page shows over one connection",
+		Summary: "Stream changes of state and the reports of trials as server-sent events, for pages",
 		Params:  "trials after"}
 	GetOpenAPI = Endpoint[None, None]{Method: "GET", Path: "/openapi.json", Access: Public, Stream: true,
-		Summary: "This interface in OpenAPI 3.1"}
+		Summary: "Get this description of the API, in OpenAPI 3.1"}
 	GetSwagger = Endpoint[None, None]{Method: "GET", Path: "/api.swagger.json", Access: Public, Stream: true,
-		Summary: "The same, under the path that Determined has for it"}
+		Summary: "Get this description of the API under Determined's path"}
 	GetDocs = Endpoint[None, None]{Method: "GET", Path: "//docs/rest-api", Access: Public, Stream: true,
-		Summary: "This interface as a page to read"}
+		Summary: "Show this description of the API as a page"}
 )

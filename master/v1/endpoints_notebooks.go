@@ -8,11 +8,11 @@ var (
 	CreateNotebook = Endpoint[LaunchNotebookRequest, LaunchNotebookResponse]{Method: "POST", Path: "/notebooks", Access: ByUsers, Object: KindNotebook, Verb: Create, Files: "files",
 		Summary: "Start a notebook"}
 	GetNotebook = Endpoint[None, GetNotebookResponse]{Method: "GET", Path: "/notebooks/:id", Access: ByBoth, Object: KindNotebook, Verb: View,
-		Summary: "A notebook"}
+		Summary: "Get a notebook"}
 	KillNotebook = Endpoint[None, NotebookResponse]{Method: "POST", Path: "/notebooks/:id/kill", Access: ByUsers, Object: KindNotebook, Verb: Change, Again: true,
-		Summary: "End a notebook"}
+		Summary: "Kill a notebook"}
 	PrioritizeNotebook = Endpoint[PriorityRequest, NotebookResponse]{Method: "POST", Path: "/notebooks/:id/set_priority", Access: ByUsers, Object: KindNotebook, Verb: Change, Again: true,
-		Summary: "Change the priority of a notebook"}
+		Summary: "Set the priority of a notebook"}
 	ReportNotebookIdle = Endpoint[IdleNotebookRequest, None]{Method: "PUT", Path: "/notebooks/:id/report_idle", Access: ByTasks, Object: KindTask, Verb: Report,
-		Summary: "Say that nobody uses a task any more"}
+		Summary: "Report that a notebook is idle"}
 )

@@ -3,9 +3,9 @@ package v1
 // The endpoints of projects.
 var (
 	GetProjectByKey = Endpoint[None, GetProjectResponse]{Method: "GET", Path: "/projects/key/:key", Access: ByBoth, Object: KindProject, Verb: View,
-		Summary: "A project by its key"}
+		Summary: "Get a project by its key"}
 	GetProject = Endpoint[None, GetProjectResponse]{Method: "GET", Path: "/projects/:id", Access: ByBoth, Object: KindProject, Verb: View,
-		Summary: "A project"}
+		Summary: "Get a project"}
 	ChangeProject = Endpoint[PatchProject, PatchProjectResponse]{Method: "PATCH", Path: "/projects/:id", Access: ByUsers, Object: KindProject, Verb: Change, Again: true, BodyLimit: ReportBody,
 		Summary: "Change a project"}
 	DeleteProject = Endpoint[None, DeleteProjectResponse]{Method: "DELETE", Path: "/projects/:id", Access: ByUsers, Object: KindProject, Verb: Change,
@@ -13,11 +13,11 @@ var (
 	ArchiveProject = Endpoint[None, Empty]{Method: "POST", Path: "/projects/:id/archive", Access: ByUsers, Object: KindProject, Verb: Change, Again: true,
 		Summary: "Archive a project"}
 	UnarchiveProject = Endpoint[None, Empty]{Method: "POST", Path: "/projects/:id/unarchive", Access: ByUsers, Object: KindProject, Verb: Change, Again: true,
-		Summary: "Take a project back from the archive"}
+		Summary: "Unarchive a project"}
 	SetProjectNotes = Endpoint[PutProjectNotesRequest, PutProjectNotesResponse]{Method: "PUT", Path: "/projects/:id/notes", Access: ByUsers, Object: KindProject, Verb: Change, Again: true, BodyLimit: ReportBody,
 		Summary: "Replace the notes of a project"}
 	ListProjectColumns = Endpoint[None, GetProjectColumnsResponse]{Method: "GET", Path: "/projects/:id/columns", Access: ByBoth, Object: KindProject, Verb: View, List: true,
-		Summary: "What the experiments of a project can be searched by; project 0 is all",
+		Summary: "List the columns by which a project's experiments can be searched; project 0 means all projects",
 		Params:  "tableType"}
 	MoveProject = Endpoint[MoveProjectRequest, Empty]{Method: "POST", Path: "/projects/:id/move", Access: ByUsers, Object: KindProject, Verb: Change, Again: true,
 		Summary: "Move a project to another workspace"}

@@ -3,11 +3,11 @@ package v1
 // The endpoints of runs.
 var (
 	StartRun = Endpoint[RunPrepareForReportingRequest, RunPrepareForReportingResponse]{Method: "POST", Path: "/runs/start", Access: ByBoth, Object: KindRun, Verb: Report, NamedIn: Body,
-		Summary: "Say where a run keeps its checkpoints"}
+		Summary: "Report where a run stores its checkpoints"}
 	GetRunMetadata = Endpoint[None, GetRunMetadataResponse]{Method: "GET", Path: "/runs/:run/metadata", Access: ByBoth, Object: KindRun, Verb: View,
-		Summary: "What was noted about a run"}
+		Summary: "Get the metadata of a run"}
 	SetRunMetadata = Endpoint[PostRunMetadataRequest, PostRunMetadataResponse]{Method: "POST", Path: "/runs/:run/metadata", Access: ByBoth, Object: KindRun, Verb: Report, BodyLimit: ConfigBody,
-		Summary: "Note something about a run"}
+		Summary: "Replace the metadata of a run"}
 	ReportTrialSource = Endpoint[None, None]{Method: "POST", Path: "/trial-source-info", Access: ByBoth, Object: KindRun, Verb: Report, NamedIn: Body,
-		Summary: "Say which checkpoint a trial evaluates"}
+		Summary: "Report which checkpoint a trial evaluates"}
 )

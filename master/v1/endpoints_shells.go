@@ -8,11 +8,11 @@ var (
 	CreateShell = Endpoint[LaunchShellRequest, LaunchShellResponse]{Method: "POST", Path: "/shells", Access: ByUsers, Object: KindShell, Verb: Create, Files: "files",
 		Summary: "Start a shell"}
 	GetShell = Endpoint[None, GetShellResponse]{Method: "GET", Path: "/shells/:id", Access: ByBoth, Object: KindShell, Verb: View,
-		Summary: "A shell; with its private key for those who may enter it"}
+		Summary: "Get a shell, with its private key for users who may log in to it"}
 	KillShell = Endpoint[None, ShellResponse]{Method: "POST", Path: "/shells/:id/kill", Access: ByUsers, Object: KindShell, Verb: Change, Again: true,
-		Summary: "End a shell"}
+		Summary: "Kill a shell"}
 	PrioritizeShell = Endpoint[PriorityRequest, ShellResponse]{Method: "POST", Path: "/shells/:id/set_priority", Access: ByUsers, Object: KindShell, Verb: Change, Again: true,
-		Summary: "Change the priority of a shell"}
+		Summary: "Set the priority of a shell"}
 	ReportShellIdle = Endpoint[IdleNotebookRequest, None]{Method: "PUT", Path: "/shells/:id/report_idle", Access: ByTasks, Object: KindTask, Verb: Report,
-		Summary: "Say that nobody uses a shell any more"}
+		Summary: "Report that a shell is idle"}
 )

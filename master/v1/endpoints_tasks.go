@@ -3,17 +3,17 @@ package v1
 // The endpoints of tasks.
 var (
 	GetTaskContext = Endpoint[None, None]{Method: "GET", Path: "/tasks/:id/context_directory", Access: ByBoth, Object: KindTask, Verb: View, Stream: true,
-		Summary: "The code of a task, in base64"}
+		Summary: "Get the code of a task, in base64"}
 	DownloadTaskContext = Endpoint[None, None]{Method: "GET", Path: "/detent/tasks/:id/context.tar.gz", Access: ByBoth, Object: KindTask, Verb: View, Stream: true,
-		Summary: "The code of a task"}
+		Summary: "Download the code of a task, as tar.gz"}
 	ListTasks = Endpoint[None, GetTasksResponse]{Method: "GET", Path: "/tasks", Access: ByBoth, Object: KindTask, Verb: View, List: true,
-		Summary: "What holds or waits for a place"}
+		Summary: "List the attempts of tasks that run or wait in the queue"}
 	ListOldTasks = Endpoint[None, map[string]OldTask]{Method: "GET", Path: "//tasks", Access: ByUsers, Object: KindTask, Verb: View, List: true, Page: true,
-		Summary: "What holds or waits for a place, by attempt, as clients from before /api/v1 read it"}
+		Summary: "List the attempts of tasks that run or wait in the queue, in the form for clients from before /api/v1"}
 	CountTasks = Endpoint[None, TaskCountResponse]{Method: "GET", Path: "/tasks/count", Access: ByBoth, Object: KindTask, Verb: View, List: true,
-		Summary: "How many interactive tasks and commands there are"}
+		Summary: "Count the active commands, notebooks, shells and TensorBoards"}
 	GetTask = Endpoint[None, GetTaskResponse]{Method: "GET", Path: "/tasks/:id", Access: ByBoth, Object: KindTask, Verb: View,
-		Summary: "A task with its attempts, the newest first"}
+		Summary: "Get a task with its attempts, newest first"}
 	LinkTask = Endpoint[None, TaskLinkResponse]{Method: "POST", Path: "/detent/tasks/:id/link", Access: ByUsers, Object: KindTask, Verb: Enter, Again: true,
-		Summary: "Make a link that opens a task in a browser, once and within a minute"}
+		Summary: "Create a link that opens a task in a browser, once and within a minute"}
 )

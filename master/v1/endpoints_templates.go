@@ -6,15 +6,15 @@ var (
 		Summary: "List templates",
 		Params:  "name workspaceIds limit offset orderBy sortBy"}
 	GetTemplate = Endpoint[None, TemplateResponse]{Method: "GET", Path: "/templates/:name", Access: ByBoth, Object: KindTemplate, Verb: View,
-		Summary: "A template"}
+		Summary: "Get a template"}
 	CreateTemplate = Endpoint[Template, TemplateResponse]{Method: "POST", Path: "/templates/:name", Access: ByUsers, Object: KindTemplate, Verb: Create, BodyLimit: ConfigBody,
-		Summary: "Make a template"}
+		Summary: "Create a template"}
 	PutTemplate = Endpoint[Template, TemplateResponse]{Method: "PUT", Path: "/templates/:name", Access: ByUsers, Object: KindTemplate, Verb: Change, Again: true, BodyLimit: ConfigBody,
-		Summary: "Make a template, or give it another configuration"}
+		Summary: "Create a template, or replace its configuration"}
 	ChangeTemplate = Endpoint[Struct, TemplateResponse]{Method: "PATCH", Path: "/templates/:name", Access: ByUsers, Object: KindTemplate, Verb: Change, Again: true, BodyLimit: ConfigBody,
-		Summary: "Give a template another configuration, which is the body"}
+		Summary: "Replace the configuration of a template with the body"}
 	DeleteTemplate = Endpoint[None, None]{Method: "DELETE", Path: "/templates/:name", Access: ByUsers, Object: KindTemplate, Verb: Change,
-		Summary: "Remove a template"}
+		Summary: "Delete a template"}
 	RenameTemplate = Endpoint[PatchTemplateNameRequest, TemplateResponse]{Method: "PATCH", Path: "/template/rename", Access: ByUsers, Object: KindTemplate, Verb: Change, NamedIn: Body,
-		Summary: "Give a template another name"}
+		Summary: "Rename a template"}
 )
