@@ -59,7 +59,7 @@ func TestWhoMayNotIsShownNoMore(t *testing.T) {
 	r := newRig(t)
 	admin := r.user("admin")
 	a := r.running(yaml(), 1)
-	paths := []string{a.trialPath("/logs?follow=true"), "/api/v1/tasks/" + a.task + "/logs?follow=true", fmt.Sprintf("/api/v1/detent/trials/%d/metrics/live", a.trial),
+	paths := []string{a.trialPath("/logs?follow=true"), "/api/v1/tasks/" + a.task + "/logs?follow=true", fmt.Sprintf("/api/v1/detent/live?trials=%d", a.trial),
 		"/api/v1/detent/live", "/api/v1/master/logs?follow=true"}
 	kept := admin.stays(paths[0])
 	r.opens(1)

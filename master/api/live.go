@@ -73,10 +73,15 @@ func parseLivePosition(s string) (*livePosition, error) {
 	return &livePosition{*metrics, store.StatePosition{Epoch: epoch, Seq: n}}, nil
 }
 
+// heartbeat is how often a quiet stream of events says that it is there, which
+// also finds out who has gone.
+const heartbeat = 10 * time.Second
+
 // liveStream is one reader of live.
 type liveStream struct {
 	a       *API
-	e       events
+	w       *bufio.Writer
+	buf     []byte
 	at      livePosition
 	scope   auth.Scope // the reader's
 	trials  []int
@@ -126,7 +131,7 @@ func (a *API) live(ctx context.Context, c *call) error {
 		defer done()
 		defer stopReports()
 		defer stopMoves()
-		s.e = events{w: w}
+		s.w = w
 		if s.catchUp(following, after, since, missed && after != nil) == nil {
 			s.run(following)
 		}
@@ -154,7 +159,7 @@ func (a *API) liveTrials(ctx context.Context, c *call) ([]int, error) {
 // catchUp sends what a reader who comes back missed, and tells every reader that
 // it is up to date.
 func (s *liveStream) catchUp(ctx context.Context, after *livePosition, since []store.StateChange, missed bool) error {
-	if _, err := s.e.w.WriteString("retry: 1000\n"); err != nil {
+	if _, err := s.w.WriteString("retry: 1000\n"); err != nil {
 		return err
 	}
 	now := s.at
@@ -190,7 +195,7 @@ func (s *liveStream) catchUp(ctx context.Context, after *livePosition, since []s
 	if err := s.send("position", struct{}{}); err != nil {
 		return err
 	}
-	return s.e.w.Flush()
+	return s.w.Flush()
 }
 
 // run sends what comes, and a sign of life when nothing does. It ends when the
@@ -212,11 +217,11 @@ func (s *liveStream) run(ctx context.Context) {
 			}
 			err = s.move(change)
 		case <-beat.C:
-			_, err = s.e.w.WriteString(":\n\n")
+			_, err = s.w.WriteString(":\n\n")
 		case <-ctx.Done():
 			return
 		}
-		if err != nil || s.e.w.Flush() != nil {
+		if err != nil || s.w.Flush() != nil {
 			return
 		}
 	}
@@ -291,11 +296,21 @@ func moved(e store.ExperimentMark) movedExperiment {
 
 // send adds an event, which leaves with the next flush.
 func (s *liveStream) send(name string, message any) error {
-	body, err := v1.Append(s.e.buf[:0], message)
+	body, err := v1.Append(s.buf[:0], message)
 	if err != nil {
 		return err
 	}
-	s.e.buf = body
-	_, err = fmt.Fprintf(s.e.w, "event: %s\nid: %s\ndata: %s\n\n", name, s.at, body)
+	s.buf = body
+	_, err = fmt.Fprintf(s.w, "event: %s\nid: %s\ndata: %s\n\n", name, s.at, body)
 	return err
+}
+
+func parsePosition(s string) (*store.Position, error) {
+	x, i, ok := strings.Cut(s, "-")
+	xid, err1 := strconv.ParseUint(x, 10, 64)
+	id, err2 := strconv.ParseInt(i, 10, 64)
+	if !ok || err1 != nil || err2 != nil {
+		return nil, fault.New(fault.Invalid, "Last-Event-ID: %q is not a position that this stream gave out", s)
+	}
+	return &store.Position{XID: xid, ID: id}, nil
 }

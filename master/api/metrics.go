@@ -17,7 +17,6 @@ func (a *API) registerMetrics() {
 	raw(a, v1.StreamValidationMetrics, a.streamMetrics(store.Validation))
 	raw(a, v1.StreamTrialMetrics, a.streamMetrics(""))
 	serve(a, v1.GetTimeSeries, a.timeSeries)
-	rawOn(a, v1.FollowTrialMetrics, a.onTrial(), a.liveMetrics)
 }
 
 // reportMetrics is the hottest route: it answers when the report is committed,

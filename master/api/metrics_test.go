@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 )
@@ -105,47 +104,6 @@ func maskReport(s string) string {
 		}
 	}
 	return s
-}
-
-func TestLiveMetrics(t *testing.T) {
-	r := newRig(t)
-	a := r.running(yaml(), 1)
-	report := func(step int) {
-		t.Helper()
-		a.ranks[0].post(a.trialPath("/metrics"), fmt.Sprintf(`{"group":"training","metrics":{"trialRunId":1,"stepsCompleted":%d,"metrics":{"avgMetrics":{"loss":1}}}}`, step)).ok()
-	}
-	me := r.user("determined")
-	s := me.open(fmt.Sprintf("/api/v1/detent/trials/%d/metrics/live", a.trial), nil)
-	if e := s.event(); e.name != "position" {
-		t.Fatalf("%+v", e)
-	}
-	for step := 1; step <= 3; step++ {
-		report(step)
-	}
-	last := ""
-	for step := 1; step <= 3; step++ {
-		e := s.event()
-		if !strings.Contains(e.data, fmt.Sprintf(`"totalBatches":%d,`, step)) {
-			t.Fatalf("step %d: %+v", step, e)
-		}
-		last = e.id
-	}
-	s.close()
-	report(4)
-	s = me.open(fmt.Sprintf("/api/v1/detent/trials/%d/metrics/live", a.trial), http.Header{"Last-Event-ID": {last}})
-	report(5)
-	for step := 4; step <= 5; {
-		e := s.event()
-		if e.name == "position" {
-			continue
-		}
-		if !strings.Contains(e.data, fmt.Sprintf(`"totalBatches":%d,`, step)) {
-			t.Fatalf("step %d: %+v", step, e)
-		}
-		step++
-	}
-	s.close()
-	me.get(fmt.Sprintf("/api/v1/detent/trials/%d/metrics/live?after=nonsense", a.trial)).says(400, "position")
 }
 
 func TestRunsAndProgress(t *testing.T) {

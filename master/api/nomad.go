@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/detent-ml/detent/master/store"
-	"github.com/detent-ml/detent/master/v1"
+	v1 "github.com/detent-ml/detent/master/v1"
 )
 
 // registerNomad lists what operators tell a master about its Nomad.

@@ -16,6 +16,4 @@ var (
 		Summary: "Stream the metrics of trials, of one group"}
 	GetTimeSeries = Endpoint[None, CompareTrialsResponse]{Method: "GET", Path: "/trials/time-series", Access: ByBoth, Object: KindTrial, Verb: View, NamedIn: Query,
 		Summary: "Get curves of trials, downsampled for a screen"}
-	FollowTrialMetrics = Endpoint[None, None]{Method: "GET", Path: "/detent/trials/:id/metrics/live", Access: ByBoth, Object: KindTrial, Verb: View, Stream: true,
-		Summary: "Stream new metrics of a trial as server-sent events"}
 )
