@@ -202,7 +202,7 @@ func TestBadSubmissionsAreRefused(t *testing.T) {
 	create("not an object", "[]", 400, "expected an object")
 	create("deep JSON", `{"config":`+deep(100000)+"}", 400, "the body is not JSON: invalid character '[' exceeded max depth")
 	create("not text", []byte("{\"config\":\"\xff\xfe\"}"), 400, "not UTF-8 text")
-	create("nothing", "", 400, "config: it is missing")
+	create("nothing", "", 400, "config: is required")
 	create("content that is not base64", strings.Replace(compacted(t, creation(sound, "a")), "cHJpbnQoMSk=", "%%%", 1), 400, "expected base64")
 	create("over the limit", &io.LimitedReader{R: zeros{}, N: 131 << 20}, 413, "the limit here is 130.0 MB")
 	r.refused(t, asks)
@@ -252,8 +252,8 @@ func TestBadRequestsAreRefused(t *testing.T) {
 		{"NUL in the user", "POST", "/api/v1/auth/login", sign("a\x00b", ""), nil, 400, "cannot be stored"},
 		{"user of another type", "POST", "/api/v1/auth/login", sign(5, ""), nil, 400, "username: expected a string"},
 		{"nobody", "GET", "/api/v1/experiments", nil, nil, 401, "not signed in"},
-		{"made-up token", "GET", "/api/v1/experiments", nil, bearer("made-up"), 401, "the session is over or unknown"},
-		{"a token with NUL", "GET", "/api/v1/experiments", nil, bearer("a%00b"), 401, "the session is over or unknown"},
+		{"made-up token", "GET", "/api/v1/experiments", nil, bearer("made-up"), 401, "the session is unknown or has ended"},
+		{"a token with NUL", "GET", "/api/v1/experiments", nil, bearer("a%00b"), 401, "the session is unknown or has ended"},
 		{"a task's token that is made up", "GET", "/api/v1/trials/" + trial, nil, allocationToken("made-up"), 401, ""},
 		{"no number", "GET", "/api/v1/experiments/abc", nil, me, 400, "is not an id"},
 		{"too large a number", "GET", "/api/v1/experiments/99999999999999999999", nil, me, 400, "is not an id"},

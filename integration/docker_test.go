@@ -232,14 +232,14 @@ func (d *inContainers) workingDirectory(t *testing.T) {
 func (d *inContainers) limits(t *testing.T) {
 	for more, says := range map[string]string{
 		"bind_mounts: [{host_path: /etc, container_path: /host}]":                                          d.dir + "/open/*",
-		"bind_mounts: [{host_path: " + d.dir + "/open/../cluster, container_path: /host}]":                 "not open",
+		"bind_mounts: [{host_path: " + d.dir + "/open/../cluster, container_path: /host}]":                 "not allowed",
 		"bind_mounts: [{host_path: " + d.dir + ", container_path: /alloc/bin}]":                            "/alloc",
 		"resources: {devices: [{host_path: /dev/kmsg, container_path: /dev/kmsg}]}":                        "/dev/full",
 		"environment: {add_capabilities: [SYS_ADMIN]}":                                                     "SYS_PTRACE",
-		"checkpoint_storage: {type: shared_fs, host_path: /root}":                                          "allowed_host_paths|not open",
+		"checkpoint_storage: {type: shared_fs, host_path: /root}":                                          "allowed_host_paths|not allowed",
 		"environment: {registry_auth: {identitytoken: abc}}":                                               "username and password",
 		"environment: {registry_auth: {auth: '!'}}":                                                        "base64",
-		"bind_mounts: [{host_path: " + d.dir + "/cluster, container_path: /x}]\nresources: {shm_size: 1m}": "not open",
+		"bind_mounts: [{host_path: " + d.dir + "/cluster, container_path: /x}]\nresources: {shm_size: 1m}": "not allowed",
 	} {
 		why := d.refusedWith(t, more+"\n")
 		if !slices.ContainsFunc(strings.Split(says, "|"), func(s string) bool { return strings.Contains(why, s) }) {

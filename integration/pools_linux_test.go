@@ -139,7 +139,7 @@ with core.init() as context:
 func (d *inContainers) notOffered(t *testing.T) {
 	for overlay, want := range map[string]string{
 		"volumes: [{name: secrets, container_path: /s}]":        "secrets is not a volume of this resource pool",
-		"host_paths: [{host_path: /etc, container_path: /etc}]": "/etc is not open to tasks of this resource pool",
+		"host_paths: [{host_path: /etc, container_path: /etc}]": "/etc is not allowed in this resource pool",
 	} {
 		text := config("resources: {resource_pool: volume}\nenvironment: {nomad: {" + overlay + "}}")
 		if _, err := d.client.CreateExperiment(t.Context(), v1.CreateExperimentRequest{Config: &text}, nil); err == nil || !strings.Contains(err.Error(), want) {

@@ -48,7 +48,7 @@ func (w *where) load() (*local.Cluster, error) {
 	}
 	c, err := local.Load(dir)
 	if errors.Is(err, local.ErrNoCluster) {
-		return nil, fault.New(fault.NotFound, "there is no cluster %q on this machine; make it with `det deploy local cluster-up`", w.name)
+		return nil, fault.New(fault.NotFound, "there is no cluster %q on this machine; start it with `det deploy local cluster-up`", w.name)
 	}
 	if err != nil {
 		return nil, fault.New(fault.Internal, "%w", err)

@@ -83,7 +83,7 @@ func TestNoClusterYet(t *testing.T) {
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true
 		cmd.SetArgs([]string{"local", line})
 		err := cmd.ExecuteContext(t.Context())
-		if exit.Code(err) != exit.NotFound || !strings.Contains(err.Error(), "make it with `det deploy local cluster-up`") {
+		if exit.Code(err) != exit.NotFound || !strings.Contains(err.Error(), "start it with `det deploy local cluster-up`") {
 			t.Errorf("%s: %v", line, err)
 		}
 	}

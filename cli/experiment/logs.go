@@ -49,7 +49,7 @@ func runLogs(ctx context.Context, a *app.App, id int, o *logs.Options) error {
 		return err
 	}
 	if trial == 0 {
-		return fault.New(fault.NotFound, "experiment %d has no trial yet, and so no log", id)
+		return fault.New(fault.NotFound, "experiment %d has no trial yet, so it has no log", id)
 	}
 	return o.Print(ctx, a.IO, c.TrialLogs(ctx, trial, query), logs.TrialEnded(trial))
 }

@@ -99,7 +99,7 @@ func run(ctx context.Context, a *app.App, o options) error {
 		Searcher json.RawMessage `json:"searcher"`
 	}
 	if err := json.Unmarshal(sum.Config, &shown); err != nil {
-		return fault.New(fault.Internal, "the configuration that came back: %w", err)
+		return fault.New(fault.Internal, "the configuration in the master's answer: %w", err)
 	}
 	a.Printf("Using search configuration:\n")
 	if err := output.YAML(a.IO.Out, shown.Searcher); err != nil {

@@ -36,7 +36,7 @@ func simulate(a *app.App, o options) error {
 	}
 	full, measure := cfg.Searcher.FullLength()
 	if full < 1 {
-		return fault.New(fault.Invalid, "the %s searcher has no length to simulate: give it max_length", cfg.Searcher.Name)
+		return fault.New(fault.Invalid, "cannot simulate the searcher %s without a length: set max_length", cfg.Searcher.Name)
 	}
 	const reports = 200 // of a trial that trains whole
 	r, err := sim.Run(cfg, o.seed, curves, sim.Options{Workers: o.workers, Every: max(1, full/reports)})

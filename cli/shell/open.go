@@ -112,7 +112,7 @@ func logIn(ctx context.Context, a *app.App, c *client.Client, id string, options
 	}
 	program, err := exec.LookPath(argv[0])
 	if err != nil {
-		return fault.New(fault.Invalid, "there is no ssh on this machine's PATH; install OpenSSH's client (Debian: apt-get install openssh-client)")
+		return fault.New(fault.Invalid, "ssh is not on PATH; install OpenSSH's client (Debian: apt-get install openssh-client)")
 	}
 	cmd := exec.CommandContext(ctx, program, argv[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.IO.In, a.IO.Out, a.IO.Err

@@ -19,7 +19,7 @@ type keys struct{ identity, known string }
 // read.
 func writeKeys(dir string, s v1.Shell) (keys, error) {
 	if s.PrivateKey == "" {
-		return keys{}, fault.New(fault.Forbidden, "shell %s is %s's: its key is for them and for admins", s.ID, s.Username)
+		return keys{}, fault.New(fault.Forbidden, "shell %s belongs to %s: only its owner and admins may read its key", s.ID, s.Username)
 	}
 	k := keys{identity: filepath.Join(dir, s.ID+".pem"), known: filepath.Join(dir, s.ID+".known_hosts")}
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -65,7 +65,7 @@ func ask(ctx context.Context, a *app.App, into map[string]any) error {
 		into[key] = value
 	}
 	if into["version"] == nil {
-		return fault.New(fault.Internal, "the master at %s does not say its version", c.Master())
+		return fault.New(fault.Internal, "the master at %s does not report its version", c.Master())
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func BenchmarkCycle(b *testing.B) {
 	measured = measuredIn(b, r.packageBenchmarks(b, "./master/control", "Fill"))
 	bare := measured("Fill", "s/bare")
 	add(figure{what: "8,000 free slots, until each of 8,000 trials has one", value: measured("Fill", "s/placed"), unit: "s"})
-	add(figure{what: "… until Nomad has taken the last job", value: measured("Fill", "s/taken"), unit: "s",
+	add(figure{what: "… until Nomad has accepted the last job", value: measured("Fill", "s/taken"), unit: "s",
 		against: "8,000 bare jobs, 32 at once, same Nomad, nothing else", yard: bare})
 	b.ReportMetric(steady, "ms/cycle")
 }

@@ -243,7 +243,7 @@ func (a *API) nodeOf(ctx context.Context, c *call) (node, error) {
 			return node{w, rows[w.ID]}, nil
 		}
 	}
-	return node{}, fault.New(fault.NotFound, "node %s not found; det agent list shows those that Nomad has", fault.Clip(name))
+	return node{}, fault.New(fault.NotFound, "node %s not found; det agent list shows all nodes", fault.Clip(name))
 }
 
 func (a *API) agent(_ context.Context, _ *call, n node, _ *v1.None) (*v1.AgentResponse, error) {

@@ -93,14 +93,14 @@ func (a *API) gather(ctx context.Context, c *call, g store.Gathering, request *s
 		n = *peers
 	}
 	if n < 1 {
-		return nil, fault.New(fault.Invalid, "numPeers: %d; at least the caller takes part", n)
+		return nil, fault.New(fault.Invalid, "numPeers: %d; expected at least 1", n)
 	}
 	members, err := a.db.MemberCount(ctx, g.AllocationID)
 	if err != nil {
 		return nil, err
 	}
 	if most := gatherPeers * members; n > most {
-		return nil, fault.New(fault.Invalid, "numPeers: %d; in an attempt with %d members %d peers may take part", n, members, most)
+		return nil, fault.New(fault.Invalid, "numPeers: %d; an attempt with %d members may have %d peers", n, members, most)
 	}
 	if len(data) == 0 {
 		data = v1.Struct("{}")
@@ -124,7 +124,7 @@ func (a *API) gather(ctx context.Context, c *call, g store.Gathering, request *s
 		return come.Complete(), err
 	})
 	if err == nil && !complete {
-		err = fault.New(fault.Unavailable, "%d of %d peers have come; still waiting", come.N, come.Of)
+		err = fault.New(fault.Unavailable, "%d of %d peers have called; still waiting", come.N, come.Of)
 	}
 	if err == nil {
 		err = answer.load(ctx, a.db, a.ownerOf(c.Ctx))

@@ -106,7 +106,7 @@ func (a *API) runner(_ context.Context, c *call) error {
 	}
 	target, archived := strings.CutSuffix(c.Params("target"), ".tar")
 	if c.Params("sha") != sha || target != RunnerTarget() {
-		return fault.New(fault.NotFound, "the runner served here is %s for %s", sha, RunnerTarget())
+		return fault.New(fault.NotFound, "this master serves the runner %s for %s", sha, RunnerTarget())
 	}
 	f, err := os.Open(filepath.Join(a.cfg.RunnerDir, runnerName))
 	if err != nil {
@@ -135,7 +135,7 @@ func (a *API) det(_ context.Context, c *call) error {
 		return err
 	}
 	if c.Params("sha") != sha || c.Params("target") != RunnerTarget() {
-		return fault.New(fault.NotFound, "the det served here is %s for %s", sha, RunnerTarget())
+		return fault.New(fault.NotFound, "this master serves det %s for %s", sha, RunnerTarget())
 	}
 	f, err := os.Open(a.cfg.DetPath)
 	if err != nil {
@@ -242,7 +242,7 @@ func (a *API) harness(_ context.Context, c *call) error {
 		return err
 	}
 	if c.Params("name") != h.sha+".tar.gz" {
-		return fault.New(fault.NotFound, "the Python package served here is %s.tar.gz", h.sha)
+		return fault.New(fault.NotFound, "this master serves the Python package %s.tar.gz", h.sha)
 	}
 	c.Set(fiber.HeaderContentType, "application/gzip")
 	c.Set(fiber.HeaderCacheControl, "public, immutable, max-age=31536000")

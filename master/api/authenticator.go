@@ -149,9 +149,9 @@ func (x *authenticator) look(ctx context.Context, hash []byte, task bool) (auth.
 		}
 	}
 	if task {
-		return auth.Who{}, fault.New(fault.Unauthenticated, "this attempt's token is not known or its time is over")
+		return auth.Who{}, fault.New(fault.Unauthenticated, "the attempt's token is unknown or has expired")
 	}
-	return auth.Who{}, fault.New(fault.Unauthenticated, "the session is over or unknown: sign in again with det user login")
+	return auth.Who{}, fault.New(fault.Unauthenticated, "the session is unknown or has ended: sign in again with det user login")
 }
 
 // makeRoom needs the lock.

@@ -33,7 +33,7 @@ func (a *API) reportCheckpoint(ctx context.Context, c *call, k *v1.Checkpoint) (
 		ReportedAt: k.ReportTime, Resources: k.Resources, Metadata: json.RawMessage(k.Metadata), StorageID: k.StorageID}
 	switch {
 	case !c.who.IsTask():
-		return nil, fault.New(fault.Forbidden, "a checkpoint is reported by the attempt that made it")
+		return nil, fault.New(fault.Forbidden, "only the attempt that made a checkpoint may report it")
 	case k.TaskID != "" && k.TaskID != c.who.TaskID:
 		return nil, fault.New(fault.Forbidden, "attempt %s may not report checkpoints of task %s", c.who.AllocationID, k.TaskID)
 	case k.AllocationID != "" && k.AllocationID != c.who.AllocationID:

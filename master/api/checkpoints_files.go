@@ -84,7 +84,7 @@ func storageOf(k store.Checkpoint) (json.RawMessage, error) {
 		Storage json.RawMessage `json:"checkpoint_storage"`
 	}
 	if len(k.Config) == 0 {
-		return nil, fault.New(fault.NotFound, "it is not known where checkpoint %s lies", k.UUID)
+		return nil, fault.New(fault.NotFound, "the storage of checkpoint %s is unknown", k.UUID)
 	}
 	err := json.Unmarshal(k.Config, &config)
 	return config.Storage, err
@@ -153,7 +153,7 @@ func addTar(ctx context.Context, t *tar.Writer, from checkpointSource, name stri
 	}
 	n, err := io.Copy(t, io.LimitReader(f, info.size))
 	if err == nil && n < info.size {
-		err = fmt.Errorf("%s became shorter while it was read", name)
+		err = fmt.Errorf("%s was truncated while the master read it", name)
 	}
 	return err
 }

@@ -66,7 +66,7 @@ func (o objectSource) files(ctx context.Context, k store.Checkpoint) ([]string, 
 	var sought []string
 	for _, name := range names {
 		if path.Clean("/"+name) != "/"+strings.TrimSuffix(name, "/") {
-			return nil, fault.New(fault.Forbidden, "%q of checkpoint %s is no plain path", name, k.UUID)
+			return nil, fault.New(fault.Forbidden, "%q of checkpoint %s is not a plain path", name, k.UUID)
 		}
 		if !strings.HasSuffix(name, "/") {
 			sought = append(sought, name)

@@ -103,7 +103,7 @@ func TestCheckpointOutOfABucket(t *testing.T) {
 	// Names that lead elsewhere are not followed, whatever a task reports.
 	bucket.objects["team/99/secret"] = "secret"
 	report(odd, `{"../../99/secret":"6"}`)
-	owner.get("/checkpoints/"+odd).says(403, "no plain path")
+	owner.get("/checkpoints/"+odd).says(403, "not a plain path")
 	// Nor is a place that a task has named.
 	said := me.post("/api/v1/runs/start", fmt.Sprintf(`{"runId":%d,"checkpointStorage":{"type":"s3","bucket":"b","prefix":"team/99"}}`, a.trial)).ok().tree()["storageId"]
 	const placed = "aaaaaaaa-bbbb-cccc-dddd-000000000000"

@@ -39,7 +39,7 @@ func (a *API) claim(ctx context.Context, c *call, req *v1.ClaimRequest) (*v1.Cla
 	case req.AllocationID != "" && req.AllocationID != id:
 		return nil, fault.New(fault.Invalid, "allocationId: the path says %s, the body %s", id, req.AllocationID)
 	case len(req.Nonce) < shortestNonce:
-		return nil, fault.New(fault.Invalid, "nonce: a claim names the process that makes it by a secret of at least %d characters", shortestNonce)
+		return nil, fault.New(fault.Invalid, "nonce: expected a secret of at least %d characters that identifies the claiming process", shortestNonce)
 	case !isFingerprint(req.Certificate):
 		return nil, fault.New(fault.Invalid, "gatewayCertificate: expected the SHA-256 of a certificate, 64 hexadecimal digits in lower case, found %.80q", req.Certificate)
 	}
@@ -125,7 +125,7 @@ func (a *API) site() task.Site {
 	if a.cfg.HarnessDir != "" {
 		sha, err := a.HarnessSHA()
 		if err != nil {
-			a.log.Error("tasks go without the Python package", "error", err)
+			a.log.Error("no Python package for tasks is served", "error", err)
 		} else {
 			s.Harness = "/harness/" + sha + ".tar.gz"
 		}

@@ -178,8 +178,8 @@ func TestEndedAttemptsToken(t *testing.T) {
 	r.apply(store.Changes{Allocations: []store.AllocationChange{{ID: a.id, Saw: "ASSIGNED", State: "TERMINATED", Ended: true, Outcome: "lost"}}})
 	me := a.ranks[0]
 	// Metrics and checkpoints are refused; the last lines and the exit are taken.
-	me.post(a.trialPath("/metrics"), "{}").says(401, "is over")
-	me.post("/api/v1/checkpoints", "{}").says(401, "is over")
+	me.post(a.trialPath("/metrics"), "{}").says(401, "has ended")
+	me.post("/api/v1/checkpoints", "{}").says(401, "has ended")
 	me.post("/api/v1/detent/logs", `{"shipper":"s","first":0,"lines":[{"timestamp":"2026-01-01T00:00:00Z","log":"last words"}],"done":true}`).ok()
 	me.post("/api/v1/detent/allocations/"+a.id+"/members/0/exit", `{"exitCode":0}`).ok()
 }

@@ -205,7 +205,7 @@ func experimentStates(names []string) ([]string, error) {
 		case slices.Contains(v1.ExperimentStates, s):
 			out = append(out, strings.TrimPrefix(name, "STATE_"))
 		default:
-			return nil, fault.New(fault.Invalid, "states: %q is no state; there are %s", fault.Clip(name), strings.Trim(fmt.Sprint(v1.ExperimentStates), "[]"))
+			return nil, fault.New(fault.Invalid, "states: %q is not a state; expected %s", fault.Clip(name), strings.Trim(fmt.Sprint(v1.ExperimentStates), "[]"))
 		}
 	}
 	return out, nil

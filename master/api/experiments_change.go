@@ -38,9 +38,9 @@ func refusedAction(e store.ExperimentHead, action store.Action) error {
 	case e.Desired == "deleted":
 		return fault.New(fault.Invalid, "experiment %d is being deleted", e.ID)
 	case e.Unmanaged:
-		return fault.New(fault.Invalid, "experiment %d runs elsewhere; it cannot be told to %s from here", e.ID, action)
+		return fault.New(fault.Invalid, "experiment %d is unmanaged; the master cannot %s it", e.ID, action)
 	case action == store.Archive || action == store.Delete:
-		return fault.New(fault.Invalid, "experiment %d is %s; only one that is over can be asked to %s: kill or cancel it first", e.ID, shown, action)
+		return fault.New(fault.Invalid, "experiment %d is %s; to %s it, kill or cancel it first", e.ID, shown, action)
 	}
 	return fault.New(fault.Invalid, "experiment %d is %s: there is nothing to %s", e.ID, shown, action)
 }
@@ -146,7 +146,7 @@ func experimentPatch(e store.Experiment, req *v1.PatchExperiment) (store.Experim
 				continue
 			}
 			if *n < 0 {
-				return ch, fault.New(fault.Invalid, "checkpointStorage: %s is %d; it counts checkpoints to keep", key, *n)
+				return ch, fault.New(fault.Invalid, "checkpointStorage: %s: expected a number of checkpoints, found %d", key, *n)
 			}
 			ch.Storage[key] = *n
 		}
@@ -157,7 +157,7 @@ func experimentPatch(e store.Experiment, req *v1.PatchExperiment) (store.Experim
 	}
 	switch {
 	case e.Terminal():
-		return ch, fault.New(fault.Invalid, "experiment %d is over; its resources cannot be changed any more", e.ID)
+		return ch, fault.New(fault.Invalid, "experiment %d has ended; its resources cannot be changed", e.ID)
 	case r.MaxSlots != nil && *r.MaxSlots < 0:
 		return ch, fault.New(fault.Invalid, "resources.maxSlots: %d is negative", *r.MaxSlots)
 	}
@@ -172,7 +172,7 @@ func experimentPatch(e store.Experiment, req *v1.PatchExperiment) (store.Experim
 func checkShare(priority *int, weight *float64) error {
 	switch {
 	case priority != nil && (*priority < 1 || *priority > 99):
-		return fault.New(fault.Invalid, "priority: %d is not between 1, the most important, and 99", *priority)
+		return fault.New(fault.Invalid, "priority: expected 1 (first) to 99 (last), found %d", *priority)
 	case weight != nil && !(*weight > 0 && *weight <= 1e6):
 		return fault.New(fault.Invalid, "weight: %g is not above 0", *weight)
 	}

@@ -91,7 +91,7 @@ func (a *API) fileOfCode(ctx context.Context, c *call, e store.Experiment, name 
 		return false, nil
 	})
 	if err == nil && content == nil {
-		err = fault.New(fault.NotFound, "there is no file %q in the experiment's code", fault.Clip(name))
+		err = fault.New(fault.NotFound, "the experiment's code has no file %q", fault.Clip(name))
 	}
 	if err != nil {
 		sending.release()

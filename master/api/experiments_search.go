@@ -122,7 +122,7 @@ func (a *API) bestTrials(ctx context.Context, list []store.Experiment) (map[int]
 func (a *API) projectColumns(ctx context.Context, c *call, p store.Project, _ *v1.None) (*v1.GetProjectColumnsResponse, error) {
 	id := p.ID
 	if table, _ := c.query("tableType"); table == "TABLE_TYPE_RUN" {
-		return nil, fault.New(fault.Unimplemented, "tableType: runs cannot be searched; the columns of experiments can be had with TABLE_TYPE_EXPERIMENT")
+		return nil, fault.New(fault.Unimplemented, "tableType: runs cannot be searched; use TABLE_TYPE_EXPERIMENT for the columns of experiments")
 	}
 	resp := &v1.GetProjectColumnsResponse{}
 	for _, f := range find.Fields() {

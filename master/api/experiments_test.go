@@ -172,8 +172,8 @@ func TestExperimentIntent(t *testing.T) {
 		}
 	}
 	is("QUEUED")
-	me.post(path+"/archive", "").says(400, "only one that is over")
-	me.del(path).says(400, "only one that is over")
+	me.post(path+"/archive", "").says(400, "kill or cancel it first")
+	me.del(path).says(400, "kill or cancel it first")
 	me.post(path+"/pause", "").ok()
 	is("PAUSED")
 	me.post(path+"/activate", "").ok()

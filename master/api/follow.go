@@ -125,7 +125,7 @@ func (one *following) stands(people map[int64]auth.Who, tasks map[string]store.S
 	if !one.who.IsTask() {
 		who, ok := people[one.who.SessionID]
 		if !ok {
-			return fault.New(fault.Unauthenticated, "the session is over: sign in again with det user login")
+			return fault.New(fault.Unauthenticated, "the session has ended: sign in again with det user login")
 		}
 		return one.takes(who)
 	}

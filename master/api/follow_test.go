@@ -84,7 +84,7 @@ func TestWhoMayNotIsShownNoMore(t *testing.T) {
 		for path, ch := range ended {
 			select {
 			case said := <-ch:
-				if strings.Contains(path, "logs") && !strings.Contains(said, "session is over") {
+				if strings.Contains(path, "logs") && !strings.Contains(said, "session has ended") {
 					t.Errorf("%s: %s says %s", what, path, said)
 				}
 			case <-time.After(time.Minute):

@@ -21,7 +21,7 @@ func TestGatherIsBounded(t *testing.T) {
 	r := newRig(t)
 	a := r.running(yaml(), 3)
 	for _, path := range []string{"/all_gather", "/notify_container_running"} {
-		a.ranks[0].post(a.path(path), gathering(0, 3*gatherPeers+1, 10)).says(http.StatusBadRequest, "3 members 48 peers")
+		a.ranks[0].post(a.path(path), gathering(0, 3*gatherPeers+1, 10)).says(http.StatusBadRequest, "3 members may have 48 peers")
 		a.ranks[0].post(a.path(path), gathering(0, 3*gatherPeers, gatherMost/(3*gatherPeers))).says(http.StatusBadRequest, "the limit of each peer")
 	}
 	var n int

@@ -87,9 +87,9 @@ func checkGlobs(globs []string) error {
 	for _, g := range globs {
 		switch {
 		case g == "" || len(g) > maxGlob:
-			return fault.New(fault.Invalid, "checkpointGlobs: %q is no pattern of 1 to %d characters", fault.Clip(g), maxGlob)
+			return fault.New(fault.Invalid, "checkpointGlobs: %q is not a pattern of 1 to %d characters", fault.Clip(g), maxGlob)
 		case strings.HasPrefix(g, "/") || slices.Contains(strings.Split(g, "/"), ".."):
-			return fault.New(fault.Invalid, "checkpointGlobs: %q leads out of the checkpoint; patterns are matched below its folder", fault.Clip(g))
+			return fault.New(fault.Invalid, "checkpointGlobs: %q matches files outside the checkpoint; patterns are relative to its folder", fault.Clip(g))
 		}
 	}
 	return nil
@@ -133,7 +133,7 @@ func (a *API) toRemove(ctx context.Context, c *call, ids []string) (map[int][]st
 			missing = append(missing, name)
 			continue
 		case k.ExperimentID == nil:
-			return nil, fault.New(fault.Invalid, "checkpoint %s is of no experiment, so it is not known where it lies: remove its files where its program put them", name)
+			return nil, fault.New(fault.Invalid, "checkpoint %s belongs to no experiment, so its storage is unknown: remove its files from the storage by hand", name)
 		}
 		if err := c.may(auth.Change, ofCheckpointOwner(k)); err != nil {
 			return nil, err
@@ -161,7 +161,7 @@ func (a *API) removalOf(ctx context.Context, experiment int, ids, globs []string
 		case is && len(globs) > 0:
 			return one, fault.New(fault.Conflict, "checkpoint %s cannot be removed: %s", id, why)
 		case elsewhere[id]:
-			return one, fault.New(fault.Invalid, "checkpoint %s does not lie where the configuration of experiment %d says: remove its files where its program put them", id, experiment)
+			return one, fault.New(fault.Invalid, "checkpoint %s is not in the storage of experiment %d's configuration: remove its files from the storage by hand", id, experiment)
 		}
 		one.Removals = append(one.Removals, store.Removal{UUID: id, Globs: globs})
 	}
@@ -183,9 +183,9 @@ func (a *API) stored(ctx context.Context, experiment int, ids []string) (store.E
 	case s.Desired == "deleted":
 		err = fault.New(fault.Invalid, "experiment %d is being deleted, with all its files", experiment)
 	case s.Unmanaged:
-		err = fault.New(fault.Invalid, "experiment %d runs elsewhere: remove its files where its programs put them", experiment)
+		err = fault.New(fault.Invalid, "experiment %d is unmanaged: remove its files from the storage by hand", experiment)
 	case !slices.Contains(a.cfg.Site.Capabilities.Storage, cfg.CheckpointStorage.Type):
-		err = fault.New(fault.Invalid, "the checkpoints of experiment %d lie in storage of type %s, which this cluster does not reach", experiment, cfg.CheckpointStorage.Type)
+		err = fault.New(fault.Invalid, "the checkpoints of experiment %d are in storage of type %s, which this cluster cannot reach", experiment, cfg.CheckpointStorage.Type)
 	}
 	return s, cfg, err
 }
@@ -227,7 +227,7 @@ func (a *API) previewGC(ctx context.Context, c *call, e store.Experiment, _ *v1.
 		return nil, err
 	}
 	if n > maxJudged {
-		return nil, fault.New(fault.Invalid, "experiment %d has %d checkpoints; what a policy would remove is shown for at most %d", e.ID, n, maxJudged)
+		return nil, fault.New(fault.Invalid, "experiment %d has %d checkpoints; the preview of a removal is limited to %d checkpoints", e.ID, n, maxJudged)
 	}
 	s, err := a.db.ExperimentFiles(ctx, e.ID)
 	if err != nil {
@@ -314,7 +314,7 @@ func wireRemovals(list []store.CheckpointRemoval) []v1.CheckpointRemoval {
 func (a *API) freed(ctx context.Context, c *call, id string, req *v1.FreedRequest) (*v1.None, error) {
 	f := store.RemovalReport{UUID: req.UUID, Files: req.Files, Bytes: req.Bytes, Error: req.Error}
 	if req.Files < 0 || req.Bytes < 0 || req.Files > store.MaxBytes || req.Bytes > store.MaxBytes {
-		return nil, fault.New(fault.Invalid, "files and bytes count what was removed, and are from 0 to %d", int64(store.MaxBytes))
+		return nil, fault.New(fault.Invalid, "files and bytes: expected numbers from 0 to %d", int64(store.MaxBytes))
 	}
 	if req.Left != nil {
 		f.Left = req.Left.Resources

@@ -64,7 +64,7 @@ func TestWhatMayBeRemoved(t *testing.T) {
 	del(uuids(older, "aaaaaaaa-0000-4000-8000-000000000009")).says(404, "000000000009")
 	del(uuids("nonsense")).says(400, "nonsense")
 	del(`{}`).says(400, "checkpointUuids")
-	for glob, why := range map[string]string{"../x": "leads out", "/etc/*": "leads out", "a/../../b": "leads out", "": "pattern", strings.Repeat("x", 2000): "pattern"} {
+	for glob, why := range map[string]string{"../x": "outside the checkpoint", "/etc/*": "outside the checkpoint", "a/../../b": "outside the checkpoint", "": "pattern", strings.Repeat("x", 2000): "pattern"} {
 		me.post("/api/v1/checkpoints/rm", fmt.Sprintf(`{"checkpointUuids":[%q],"checkpointGlobs":[%q]}`, older, glob)).says(400, why)
 	}
 	r.anyone().do("DELETE", "/api/v1/checkpoints", uuids(older)).is(401)

@@ -75,5 +75,5 @@ func (a *API) checkHost(c *fiber.Ctx) error {
 	if a.hosts.allow(host) || c.Path() == "/health" || a.cfg.Proxy != nil && a.cfg.Proxy.TasksHost(host) {
 		return nil
 	}
-	return fault.New(fault.Forbidden, "this master is not called %q; if it should be, add the name to hosts in the master's configuration", fault.Clip(bareHost(host)))
+	return fault.New(fault.Forbidden, "%q is not a name of this master; to allow it, add it to hosts in the master's configuration", fault.Clip(bareHost(host)))
 }

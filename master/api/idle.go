@@ -14,7 +14,7 @@ import (
 // onIdleTask is the task that reports of itself.
 func onIdleTask() object[string] {
 	return onOwnTask("id", func(c *call, _ string) error {
-		return fault.New(fault.Forbidden, "a task reports of itself alone: this is task %s", c.who.TaskID)
+		return fault.New(fault.Forbidden, "a task may report only about itself: the caller is task %s", c.who.TaskID)
 	})
 }
 
@@ -32,7 +32,7 @@ func (a *API) reportIdle(ctx context.Context, c *call, id string, req *v1.IdleNo
 	cfg, err := expconf.ParseCommandConfigJSON(k.Config)
 	switch {
 	case k.Type == "TRIAL" || k.Type == "COMMAND":
-		return nil, fault.New(fault.Invalid, "task %s is a %s; those are never idle", id, k.Type)
+		return nil, fault.New(fault.Invalid, "task %s is a %s, and only notebooks, shells and TensorBoards can be idle", id, k.Type)
 	case err != nil:
 		return nil, fmt.Errorf("the configuration of task %s: %w", id, err)
 	case !req.Idle || cfg.IdleTimeout == nil || *cfg.IdleTimeout <= 0:

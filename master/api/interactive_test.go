@@ -284,10 +284,10 @@ func TestTensorboards(t *testing.T) {
 		t.Errorf("it sees %s", got)
 	}
 	for body, words := range map[string][]string{
-		`{}`:                                    {"400", "something to show"},
+		`{}`:                                    {"400", "needs experiments or trials"},
 		`{"experimentIds":[99]}`:                {"404", "experiment 99"},
 		`{"trialIds":[99]}`:                     {"404", "trial 99"},
-		`{"filters":{"name":"nothing has it"}}`: {"400", "no experiment passes the filters"},
+		`{"filters":{"name":"nothing has it"}}`: {"400", "no experiment matches the filters"},
 		`{"filters":{"states":["STATE_UNHEARD_OF"]}}`:                                                       {"400", "STATE_UNHEARD_OF"},
 		fmt.Sprintf(`{"experimentIds":[%d,%d]}`, three, clash):                                              {"400", "/other", "/disk"},
 		`{"trialIds":[` + strings.Trim(strings.Repeat("1,", 2), ",") + `],"config":{"tensorboard_arg":[]}}`: {"400", "tensorboard_arg"},
@@ -334,7 +334,7 @@ func TestIdleTasksEnd(t *testing.T) {
 	other, another := start("notebook", `{}`)
 	shell, sh := start("shell", `{"idle_timeout":20}`)
 	path := "/api/v1/notebooks/" + book + "/report_idle"
-	another.put(path, `{"idle":true}`).says(403, "of itself alone")
+	another.put(path, `{"idle":true}`).says(403, "only about itself")
 	me.put(path, `{"idle":true}`).says(403, "only the task itself")
 	itself.put(path, `{"notebookId":"`+other+`","idle":true}`).says(400, "notebookId")
 	itself.put(path, `{"notebookId":"`+book+`","idle":false}`).ok()
@@ -354,7 +354,7 @@ func TestIdleTasksEnd(t *testing.T) {
 		t.Errorf("it is %v", s)
 	}
 	command, c := start("command", `{"entrypoint":["x"],"idle_timeout":"1s"}`)
-	c.put("/api/v1/notebooks/"+command+"/report_idle", `{"idle":true}`).says(400, "never idle")
+	c.put("/api/v1/notebooks/"+command+"/report_idle", `{"idle":true}`).says(400, "can be idle")
 }
 
 // A program that is up and has nothing to show yet is said to wait.

@@ -119,7 +119,7 @@ func (a *API) jobSummary(ctx context.Context, id string) (*v1.JobSummary, error)
 func (a *API) updateJobs(ctx context.Context, c *call, req *v1.UpdateJobQueueRequest) (*v1.Empty, error) {
 	for _, u := range req.Updates {
 		if text(u.AheadOf) != "" && text(u.BehindOf) != "" {
-			return nil, fault.New(fault.Invalid, "job %s: it is to stand ahead of one job and behind another; choose one", fault.Clip(u.JobID))
+			return nil, fault.New(fault.Invalid, "job %s: give either aheadOf or behindOf, not both", fault.Clip(u.JobID))
 		}
 		if err := checkShare(u.Priority, u.Weight); err != nil {
 			return nil, err
@@ -164,7 +164,7 @@ func (a *API) updateExperimentJob(ctx context.Context, id int, u v1.QueueControl
 		return err
 	}
 	if e.Terminal() {
-		return fault.New(fault.Invalid, "experiment %d is over; its job cannot be changed any more", id)
+		return fault.New(fault.Invalid, "experiment %d has ended; its job cannot be changed", id)
 	}
 	if u.ResourcePool != nil {
 		if err := a.fitsPool(e, *u.ResourcePool); err != nil {

@@ -192,7 +192,7 @@ func TestJobsMove(t *testing.T) {
 	order(0, 2, 1)
 	me.post(path, fmt.Sprintf(`{"updates":[{"jobId":%q,"aheadOf":%q}]}`, jobs[1], jobs[0])).ok() // and takes its priority
 	order(1, 0, 2)
-	me.post(path, fmt.Sprintf(`{"updates":[{"jobId":%q,"aheadOf":"x","behindOf":"y"}]}`, jobs[1])).says(400, "choose one")
+	me.post(path, fmt.Sprintf(`{"updates":[{"jobId":%q,"aheadOf":"x","behindOf":"y"}]}`, jobs[1])).says(400, "not both")
 	me.post(path, fmt.Sprintf(`{"updates":[{"jobId":%q,"aheadOf":"x"}]}`, jobs[1])).says(404, "not in any queue")
 	me.post(path, fmt.Sprintf(`{"updates":[{"jobId":%q,"resourcePool":"nowhere"}]}`, jobs[1])).says(404, `no resource pool "nowhere"`)
 	me.post(path, fmt.Sprintf(`{"updates":[{"jobId":%q,"resourcePool":"other"}]}`, jobs[1])).ok()
@@ -201,7 +201,7 @@ func TestJobsMove(t *testing.T) {
 		t.Errorf("it is in %v", e)
 	}
 	r.moves(ids[1], "ACTIVE", "CANCELED")
-	me.post(path, fmt.Sprintf(`{"updates":[{"jobId":%q,"resourcePool":"default"}]}`, jobs[1])).says(400, "is over")
+	me.post(path, fmt.Sprintf(`{"updates":[{"jobId":%q,"resourcePool":"default"}]}`, jobs[1])).says(400, "has ended")
 }
 
 func TestSlotsAreDisabled(t *testing.T) {

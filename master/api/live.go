@@ -68,7 +68,7 @@ func parseLivePosition(s string) (*livePosition, error) {
 	epoch, seq, ok2 := strings.Cut(st, "-")
 	n, err2 := strconv.ParseInt(seq, 10, 64)
 	if !ok || !ok2 || err != nil || err2 != nil {
-		return nil, fault.New(fault.Invalid, "Last-Event-ID: %q is not a position that this stream gave out", fault.Clip(s))
+		return nil, fault.New(fault.Invalid, "Last-Event-ID: %q is not an event id of this stream", fault.Clip(s))
 	}
 	return &livePosition{*metrics, store.StatePosition{Epoch: epoch, Seq: n}}, nil
 }

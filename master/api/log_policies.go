@@ -143,7 +143,7 @@ func (a *API) tellMatches(ctx context.Context, from lineSource, fresh []store.Lo
 		return
 	}
 	if _, err := a.inside.logs.Append(ctx, b); err != nil {
-		a.log.Warn("what log policies did is not in the log", "task_id", from.task, "error", err)
+		a.log.Warn("could not write into the log what log policies did", "task_id", from.task, "error", err)
 	}
 }
 

@@ -56,7 +56,7 @@ func (l *logins) compare(ctx context.Context, address string, fn func() error) e
 	case <-wait.C:
 	case <-ctx.Done():
 	}
-	return fault.New(fault.Unavailable, "too many people sign in at the moment; try again")
+	return fault.New(fault.Unavailable, "too many sign-ins at the moment; try again")
 }
 
 func (l *logins) enter(address string) bool {

@@ -119,7 +119,7 @@ func (a *API) shipLogs(ctx context.Context, c *call) error {
 	decoded(c.Ctx)
 	switch {
 	case req.Shipper == "":
-		return fault.New(fault.Invalid, "shipper: lines are numbered by whoever ships them, who needs a name")
+		return fault.New(fault.Invalid, "shipper: is required: each shipper numbers its own lines")
 	case req.AllocationID != "" && req.AllocationID != c.who.AllocationID:
 		return fault.New(fault.Forbidden, "attempt %s may not ship logs of attempt %s", c.who.AllocationID, req.AllocationID)
 	case req.TaskID != "" && req.TaskID != c.who.TaskID:
@@ -215,7 +215,7 @@ func (a *API) mayShip(ctx context.Context, c *call, list []v1.TaskLog) error {
 	id := list[0].TaskID
 	for i, l := range list {
 		if l.ID != nil {
-			return fault.New(fault.Invalid, "logs[%d].id: lines get their ids from the master", i)
+			return fault.New(fault.Invalid, "logs[%d].id: must not be set: the master assigns the ids of lines", i)
 		}
 		if l.TaskID == "" || l.TaskID != id {
 			return fault.New(fault.Invalid, "logs[%d].taskId: all lines of a request belong to one task; found %q and %q", i, id, l.TaskID)

@@ -53,9 +53,9 @@ func (a *API) logs(c *call, q logRequest) error {
 	case q.limit < 0:
 		return fault.New(fault.Invalid, "limit: %d is negative", q.limit)
 	case q.follow && q.limit > 0:
-		return fault.New(fault.Invalid, "limit and follow do not go together: one ends after so many lines, the other never")
+		return fault.New(fault.Invalid, "limit and follow cannot be combined: a stream that follows a log has no end")
 	case q.follow && q.desc:
-		return fault.New(fault.Invalid, "follow and orderBy=ORDER_BY_DESC do not go together: lines that are still to come cannot come first")
+		return fault.New(fault.Invalid, "follow and orderBy=ORDER_BY_DESC cannot be combined: future lines cannot be sent first")
 	}
 	filter, err := c.logFilter()
 	if err != nil {

@@ -34,7 +34,7 @@ func (a *API) masterLogs(ctx context.Context, c *call) error {
 	}
 	following := follow != nil && *follow
 	if following && w.limit > 0 {
-		return fault.New(fault.Invalid, "limit and follow do not go together: following has no end")
+		return fault.New(fault.Invalid, "limit and follow cannot be combined: a stream that follows a log has no end")
 	}
 	after, err := a.db.MasterLogStart(ctx, w.offset)
 	if err != nil {

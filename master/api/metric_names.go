@@ -93,6 +93,6 @@ func (a *API) tellMissingMetric(ctx context.Context, c *call, r store.Report) {
 		}
 	}
 	if err != nil {
-		a.log.Warn("could not check a validation for the searcher's metric", "trial_id", r.TrialID, "error", err)
+		a.log.Warn("could not check whether a validation has the searcher's metric", "trial_id", r.TrialID, "error", err)
 	}
 }

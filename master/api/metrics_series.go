@@ -172,7 +172,7 @@ func narrow(c *call, q *store.SeriesQuery) error {
 		return nil
 	}
 	if name != "batches" {
-		return fault.New(fault.Invalid, "timeSeriesFilter.name: %q cannot be filtered by; batches can", name)
+		return fault.New(fault.Invalid, "timeSeriesFilter.name: cannot filter by %q; expected batches", name)
 	}
 	for bound, set := range map[string]func(n int){
 		"gt": func(n int) { q.From = max(q.From, n+1) }, "gte": func(n int) { q.From = max(q.From, n) },

@@ -21,7 +21,7 @@ func (a *API) moveExperiment(ctx context.Context, c *call, e store.Experiment, r
 		return nil, err
 	}
 	if e.ParentArchived {
-		return nil, fault.New(fault.Conflict, "project %q, where experiment %d is, is archived; unarchive it first", e.ProjectName, e.ID)
+		return nil, fault.New(fault.Conflict, "project %q of experiment %d is archived; unarchive it first", e.ProjectName, e.ID)
 	}
 	return &v1.Empty{}, a.db.MoveExperiment(ctx, e.ID, p.ID)
 }

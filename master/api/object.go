@@ -218,7 +218,7 @@ func onOwnAttempt() object[string] {
 		load: func(_ context.Context, c *call) (string, error) { return c.Params("id"), nil },
 		of:   func(id string) auth.Object { return auth.Object{Kind: v1.KindAllocation, AllocationID: id} },
 		refusal: func(c *call, _ auth.Verb, id string) error {
-			return fault.New(fault.Forbidden, "attempt %s has no say over attempt %s", c.who.AllocationID, id)
+			return fault.New(fault.Forbidden, "attempt %s may not act for attempt %s", c.who.AllocationID, id)
 		},
 	}
 }
@@ -234,7 +234,7 @@ func onOwnMember() object[member] {
 	return object[member]{
 		load: func(_ context.Context, c *call) (member, error) {
 			if id := c.Params("id"); id != c.who.AllocationID {
-				return member{}, fault.New(fault.Forbidden, "attempt %s has no say over attempt %s", c.who.AllocationID, id)
+				return member{}, fault.New(fault.Forbidden, "attempt %s may not act for attempt %s", c.who.AllocationID, id)
 			}
 			rank, err := c.id("rank")
 			return member{c.Params("id"), rank}, err
@@ -243,7 +243,7 @@ func onOwnMember() object[member] {
 			return auth.Object{Kind: v1.KindMember, AllocationID: m.allocation, Rank: m.rank}
 		},
 		refusal: func(c *call, _ auth.Verb, m member) error {
-			return fault.New(fault.Forbidden, "rank %d has no say over rank %d", c.who.Rank, m.rank)
+			return fault.New(fault.Forbidden, "rank %d may not act for rank %d", c.who.Rank, m.rank)
 		},
 	}
 }
@@ -287,7 +287,7 @@ func (a *API) onTemplate() object[store.Template] {
 		},
 		of: ofTemplate,
 		refusal: func(_ *call, _ auth.Verb, t store.Template) error {
-			return fault.New(fault.Forbidden, "template %q is another user's: what is in it runs in the name of those who use it, so only its owner and admins may change it", t.Name)
+			return fault.New(fault.Forbidden, "template %q belongs to another user: only its owner and admins may change it, because it changes what other users run", t.Name)
 		},
 	}
 }

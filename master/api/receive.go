@@ -312,7 +312,7 @@ func (b *arrival) Read(p []byte) (int, error) {
 	case errors.Is(err, io.EOF):
 		b.ended = true
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		b.err = fault.New(fault.Invalid, "the body stopped arriving after %d bytes", b.got)
+		b.err = fault.New(fault.Invalid, "the client stopped sending the body after %d bytes", b.got)
 	case err != nil:
 		b.err = fault.Wrap(fault.Invalid, err, "the body broke off after %d bytes", b.got)
 	}

@@ -33,7 +33,7 @@ func TestStalledClientsHoldUpNobody(t *testing.T) {
 			t.Fatal(err)
 		}
 		text, err := io.ReadAll(conn)
-		if err != nil || !strings.Contains(string(text), "stopped arriving") {
+		if err != nil || !strings.Contains(string(text), "stopped sending") {
 			t.Fatalf("%v: %s", err, text)
 		}
 	}
@@ -51,7 +51,7 @@ func TestLimitsOnLargeBodies(t *testing.T) {
 	}
 	me.post("/api/v1/experiments-search", strings.Repeat(" ", reportBody+1)).says(413, "8.0 MB")
 	me.post("/api/v1/experiments-search", strings.Repeat(" ", reportBody-2)+"{}").ok() // from disk
-	me.post("/api/v1/experiments", `{"config":"`+strings.Repeat("x", reportBody)+`"}`).says(413, "beside its files")
+	me.post("/api/v1/experiments", `{"config":"`+strings.Repeat("x", reportBody)+`"}`).says(413, "in addition to its files")
 	r.anyone().get("/info").ok()
 	if used := r.api.receiver.spool.Used(); used != 0 {
 		t.Errorf("%d bytes are still reserved", used)

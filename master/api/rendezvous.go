@@ -47,7 +47,7 @@ func (a *API) meet(ctx context.Context, allocation string) (meeting, error) {
 	registered := map[int]Endpoint{}
 	if arrived { // before that, nobody needs to know
 		if registered, err = a.discovery.Members(ctx, allocation); err != nil {
-			a.log.Warn("the catalogue of services does not answer", "allocation_id", allocation, "error", err)
+			a.log.Warn("service discovery does not answer", "allocation_id", allocation, "error", err)
 			registered = nil
 		}
 	}

@@ -203,19 +203,19 @@ func (r route) takes(who auth.Who) error {
 	switch {
 	case r.Access == v1.Public:
 	case r.Access == v1.ByUsers && who.IsTask(), r.Access == v1.ByAdmins && who.IsTask():
-		return fault.New(fault.Forbidden, "a task's token does not do for this; sign in as a user")
+		return fault.New(fault.Forbidden, "a task's token may not call this; sign in as a user")
 	case r.Access == v1.ByTasks && !who.IsTask():
 		return fault.New(fault.Forbidden, "only the task itself may call this")
 	case who.Within != "" && !r.forPrograms():
-		return fault.New(fault.Forbidden, "the session of a task may not do this; sign in as a user with det user login")
+		return fault.New(fault.Forbidden, "a task's session may not do this; sign in as a user with det user login")
 	case who.OwnerGone && !r.aboutItself():
-		return fault.New(fault.Unauthenticated, "user %s is deactivated; attempt %s may report about itself and do nothing else", who.Username, who.AllocationID)
+		return fault.New(fault.Unauthenticated, "user %s is deactivated; attempt %s may only report about itself", who.Username, who.AllocationID)
 	case r.Access == v1.ByAdmins && !auth.Can(who, auth.Administer, auth.Object{Kind: v1.KindCluster}):
 		return fault.New(fault.Forbidden, "only an admin may do this")
 	case r.Verb == v1.Create && !auth.Can(who, auth.Create, auth.Object{Kind: r.Object}):
 		return may(who, auth.Create, auth.Object{Kind: r.Object})
 	case who.Ended && !r.After:
-		return fault.New(fault.Unauthenticated, "attempt %s is over; its token takes nothing but logs and its exit", who.AllocationID)
+		return fault.New(fault.Unauthenticated, "attempt %s has ended; its token may send only logs and its exit", who.AllocationID)
 	}
 	return nil
 }

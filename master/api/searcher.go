@@ -57,7 +57,7 @@ func (a *API) searcherOperation(ctx context.Context, c *call, r reporter, _ *v1.
 		return nil, err
 	}
 	if !decided {
-		return nil, fault.New(fault.Unavailable, "the search of trial %d has not said yet whether it trains on; ask again", id)
+		return nil, fault.New(fault.Unavailable, "the search has not decided yet whether trial %d continues; retry", id)
 	}
 	length, err := lengthOf(s)
 	if err != nil {
@@ -255,7 +255,7 @@ func operationOf(op v1.DriverOperation) (search.Operation, error) {
 	case op.SetSearcherProgress != nil:
 		o.Progress = &op.SetSearcherProgress.Progress
 	default:
-		return o, fault.New(fault.Invalid, "it is none of createTrial, trialOperation, closeTrial, shutDown and setSearcherProgress")
+		return o, fault.New(fault.Invalid, "expected one of createTrial, trialOperation, closeTrial, shutDown and setSearcherProgress")
 	}
 	return o, nil
 }

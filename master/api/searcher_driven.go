@@ -90,7 +90,7 @@ func (x *drivenSearch) advance(ctx context.Context, db *store.DB, experiment int
 			return "", err
 		}
 		if cfg.Searcher.Name != expconf.Custom {
-			return "", fault.New(fault.Invalid, "the searcher of experiment %d is %s; only custom is driven by a program", experiment, cfg.Searcher.Name)
+			return "", fault.New(fault.Invalid, "the searcher of experiment %d is %s; a program can control only the searcher custom", experiment, cfg.Searcher.Name)
 		}
 		if x.search, err = search.New(cfg, in.Seed); err != nil {
 			return "", err

@@ -42,7 +42,7 @@ func (a *API) slotOf(ctx context.Context, c *call) (slotOf, error) {
 	}
 	s, ok := n.agent.Slots[id]
 	if !ok {
-		return slotOf{}, fault.New(fault.NotFound, "node %s has no slot %s; det slot list shows those that it has", n.agent.ID, fault.Clip(id))
+		return slotOf{}, fault.New(fault.NotFound, "node %s has no slot %s; det slot list shows its slots", n.agent.ID, fault.Clip(id))
 	}
 	return slotOf{s, n.row}, nil
 }

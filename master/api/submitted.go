@@ -105,7 +105,7 @@ type restWriter struct {
 
 func (w *restWriter) Write(p []byte) (int, error) {
 	if w.size += len(p); w.size > reportBody {
-		return 0, fault.New(fault.TooLarge, "the request has more than %d MB beside its files", reportBody>>20)
+		return 0, fault.New(fault.TooLarge, "the request has more than %d MB in addition to its files", reportBody>>20)
 	}
 	if w.size <= smallBody {
 		return w.small.Write(p)

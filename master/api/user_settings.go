@@ -36,13 +36,13 @@ func (a *API) setUserSettings(ctx context.Context, c *call, req *v1.PostUserSett
 	for _, s := range req.Settings {
 		switch {
 		case s.Key == "":
-			return nil, fault.New(fault.Invalid, "settings: a setting has no key")
+			return nil, fault.New(fault.Invalid, "settings: each setting needs a key")
 		case len(s.Key)+len(s.StoragePath) > maxSettingKey:
 			return nil, fault.New(fault.TooLarge, "settings: key and storagePath are over the limit of %d bytes", maxSettingKey)
 		case len(s.Value) > maxSettingValue:
 			return nil, fault.New(fault.TooLarge, "settings: the value of %s is over the limit of %d bytes", s.Key, maxSettingValue)
 		case strings.ContainsRune(s.Key+s.StoragePath+s.Value, 0):
-			return nil, fault.New(fault.Invalid, "settings: %q has a NUL, which cannot be stored", s.Key)
+			return nil, fault.New(fault.Invalid, "settings: %q contains a NUL character, which cannot be stored", s.Key)
 		}
 		list = append(list, store.UserSetting{StoragePath: s.StoragePath, Key: s.Key, Value: s.Value})
 	}

@@ -24,7 +24,7 @@ func TestUserSettings(t *testing.T) {
 	has(admin, "[]") // they are each user's own
 	me.post(path, `{"settings":[{"key":"a","value":""}]}`).ok()
 	has(me, `[map[key:theme storagePath:ui value:"dark"]]`)
-	me.post(path, `{"settings":[{"key":"","value":"x"}]}`).says(400, "no key")
+	me.post(path, `{"settings":[{"key":"","value":"x"}]}`).says(400, "needs a key")
 	me.post(path, `{"settings":[{"key":"k","value":"`+strings.Repeat("x", maxSettingValue+1)+`"}]}`).says(413, "limit")
 	me.post(path+"/reset", "").ok()
 	has(me, "[]")

@@ -49,7 +49,7 @@ func storedAgentUser(g *v1.AgentUserGroup) ([]byte, error) {
 		return nil, nil
 	}
 	if g.AgentUid == nil || g.AgentGid == nil || g.AgentUser == nil || g.AgentGroup == nil {
-		return nil, fault.New(fault.Invalid, "agentUserGroup: agentUid, agentGid, agentUser and agentGroup go together; give all four")
+		return nil, fault.New(fault.Invalid, "agentUserGroup: give all of agentUid, agentGid, agentUser and agentGroup")
 	}
 	if *g.AgentUid < 0 || *g.AgentGid < 0 || *g.AgentUser == "" || *g.AgentGroup == "" {
 		return nil, fault.New(fault.Invalid, "agentUserGroup: ids are not negative and names are not empty")
@@ -64,7 +64,7 @@ func username(s string) (string, error) {
 		return "", err
 	}
 	if strings.ContainsAny(name, "/?#% ") {
-		return "", fault.New(fault.Invalid, "username: %q has one of / ? # %% or a blank in it, which names in addresses cannot have", name)
+		return "", fault.New(fault.Invalid, "username: %q contains / ? # %% or a space, which a username must not contain", name)
 	}
 	return name, nil
 }
@@ -75,7 +75,7 @@ func (a *API) passwordHash(ctx context.Context, c *call, password string, hashed
 		return "", fault.New(fault.Invalid, "password: %d bytes are over the limit of %d", len(password), MaxPassword)
 	}
 	if password == "" && !a.blankAllowed(c) {
-		return "", fault.New(fault.Invalid, "password: a blank one is accepted only on the master's own machine, at a loopback address")
+		return "", fault.New(fault.Invalid, "password: a blank password is accepted only on the master's own machine, at a loopback address")
 	}
 	err = a.logins.compare(ctx, a.addressOf(c.Ctx), func() error {
 		hash, err = auth.HashPassword(hashedAsClientsDo(password, hashed != nil && *hashed))
@@ -132,7 +132,7 @@ const onlyAdmins = "only an admin may change this; others may change their own p
 
 func (a *API) createUser(ctx context.Context, c *call, req *v1.PostUserRequest) (*v1.PostUserResponse, error) {
 	if req.User == nil {
-		return nil, fault.New(fault.Invalid, "user: it says who is to be created, and is missing")
+		return nil, fault.New(fault.Invalid, "user: is required")
 	}
 	name, err := username(req.User.Username)
 	if err != nil {
@@ -275,7 +275,7 @@ func (a *API) mayReplacePassword(ctx context.Context, c *call, id int, req *v1.P
 		// A guess here is a guess at the sign-in: both are counted together.
 		err := a.comparePassword(ctx, c, u.Username, u, true, hashedAsClientsDo(*req.OldPassword, req.IsHashed != nil && *req.IsHashed))
 		if fault.Is(err, fault.Unauthenticated) {
-			return fault.New(fault.Forbidden, "oldPassword: it is not the password of %s", u.Username)
+			return fault.New(fault.Forbidden, "oldPassword: is not the password of %s", u.Username)
 		}
 		return err
 	}

@@ -172,9 +172,9 @@ func TestOtherNamesAreRefused(t *testing.T) {
 	}
 	blank := `{"username":"admin","password":""}`
 	for _, host := range []string{"evil.example", "evil.example:8080", "detent.example.evil.example", "localhost.evil.example", "tasks.example", "127.0.0.1.nip.example", "notlocalhost"} {
-		call(host, "POST", "/api/v1/auth/login", blank).says(403, "not called", "hosts")
-		call(host, "GET", "/", "").says(403, "not called")
-		call(host, "GET", "/api/v1/master", "").says(403, "not called")
+		call(host, "POST", "/api/v1/auth/login", blank).says(403, "not a name of this master", "hosts")
+		call(host, "GET", "/", "").says(403, "not a name of this master")
+		call(host, "GET", "/api/v1/master", "").says(403, "not a name of this master")
 		call(host, "GET", "/health", "").ok()
 	}
 	for _, host := range []string{"127.0.0.1", "127.0.0.1:8080", "localhost", "LOCALHOST.", "[::1]:8080", "a.localhost:1"} {
@@ -199,10 +199,10 @@ func TestUsers(t *testing.T) {
 	for body, words := range map[string]string{
 		`{}`:                               "user:",
 		`{"user":{"username":" "}}`:        "name is needed",
-		`{"user":{"username":"a/b"}}`:      "names in addresses",
+		`{"user":{"username":"a/b"}}`:      "must not contain",
 		`{"user":{"username":"a\u0000b"}}`: "control characters",
 		`{"user":{"username":"` + strings.Repeat("n", 10_000) + `"}}`:                       "10000 bytes",
-		`{"user":{"username":"x","agentUserGroup":{"agentUid":1}}}`:                         "all four",
+		`{"user":{"username":"x","agentUserGroup":{"agentUid":1}}}`:                         "give all of",
 		`{"user":{"username":"x"},"password":"` + strings.Repeat("p", MaxPassword+1) + `"}`: "password",
 		`{"user":7}`: "user: expected an object",
 		`not json`:   "not JSON",

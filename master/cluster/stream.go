@@ -118,7 +118,7 @@ func (c *Cluster) stream(ctx context.Context, ns string, nodes bool) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	silence := time.AfterFunc(silentAfter, func() {
-		cancel(fmt.Errorf("no event and no heartbeat for %v", silentAfter))
+		cancel(fmt.Errorf("received no event and no heartbeat for %v", silentAfter))
 	})
 	defer silence.Stop()
 	topics := url.Values{"topic": {"Allocation"}}

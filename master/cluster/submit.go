@@ -54,13 +54,13 @@ func (c *Cluster) Submit(ctx context.Context, task jobspecs.Task) (Outcome, erro
 	}
 	there, _, err := c.api.Jobs().Info(*job.ID, c.query(ctx, ns))
 	if statusOf(err) == http.StatusNotFound {
-		return TryAgain, fmt.Errorf("%s existed a moment ago and no longer does", what)
+		return TryAgain, fmt.Errorf("%s disappeared during its registration", what)
 	}
 	if err != nil {
 		return outcomeOf(err, what)
 	}
 	if !c.owns(there.Meta, task.AllocationID) {
-		return Refused, fmt.Errorf("%s exists already in namespace %q and is not this cluster's: %s", what, ns, whose(there.Meta))
+		return Refused, fmt.Errorf("%s already exists in namespace %q and does not belong to this cluster: %s", what, ns, whose(there.Meta))
 	}
 	return Done, nil
 }
@@ -163,7 +163,7 @@ func (c *Cluster) Stop(ctx context.Context, allocationID string) (Outcome, error
 			if len(c.namespaces) > 1 {
 				continue // ours may be in another namespace
 			}
-			return Refused, fmt.Errorf("%s in namespace %q is not this cluster's and is left alone: %s", what, ns, whose(job.Meta))
+			return Refused, fmt.Errorf("%s in namespace %q does not belong to this cluster and was not changed: %s", what, ns, whose(job.Meta))
 		}
 		if job.Stop != nil && *job.Stop {
 			return Done, nil

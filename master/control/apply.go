@@ -183,7 +183,7 @@ func (t *term) faults(plan *Plan) {
 		why := f.Err.Error()
 		seen[f.Key] = why
 		if t.loggedFaults[f.Key] != why {
-			t.log.Error("could not decide about an experiment, a task or a pool; the others continue", "term", t.lead.Term, "what", f.Key, "error", why)
+			t.log.Error("could not plan the changes of an experiment, a task or a pool; the others continue", "term", t.lead.Term, "what", f.Key, "error", why)
 		}
 		t.folds.breakDown(f.Key, unhandled(f.Err))
 	}

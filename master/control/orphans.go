@@ -89,7 +89,7 @@ func (t *term) sweep(ctx context.Context) error {
 			return fmt.Errorf("attempts that ended: %w", err)
 		}
 		for _, id := range ended {
-			t.log.Warn("stopping the job of an attempt that ended, because something of it still runs", "term", t.lead.Term, "allocation_id", id)
+			t.log.Warn("stopping the job of an ended attempt, because a process of it still runs", "term", t.lead.Term, "allocation_id", id)
 			if err := tx.QueueStop(ctx, id); err != nil {
 				return err
 			}

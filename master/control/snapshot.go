@@ -143,7 +143,7 @@ func newFold(e store.LiveExperiment) *fold {
 		began := x.config
 		if len(e.SearchConfig) > 0 {
 			if began, err = expconf.ParseConfigJSON(e.SearchConfig); err != nil {
-				return fmt.Errorf("the configuration that its search began with cannot be read: %w", err)
+				return fmt.Errorf("the configuration with which its search began cannot be read: %w", err)
 			}
 		}
 		if err := bounded(began); err != nil {

@@ -75,7 +75,7 @@ func (c Config) Refused(can Capabilities) error {
 	can.Limits.refused(k, c.Environment, c.BindMounts, c.Resources.Devices)
 	can.Limits.refusedStorage(k, c.CheckpointStorage)
 	if c.Internal != nil && c.Internal.Native != nil {
-		k.fail("internal.native", "experiments are not submitted from inside Python any more", "use entrypoint")
+		k.fail("internal.native", "experiments can no longer be submitted from Python code with native", "use entrypoint")
 	}
 	return asError(k.problems)
 }

@@ -89,7 +89,7 @@ func ParseConfigJSON(src []byte) (Config, error) {
 		return Config{}, err
 	}
 	if raw.Name == nil || raw.Reproducibility == nil || raw.Reproducibility.ExperimentSeed == nil {
-		return Config{}, errors.New("not a completed experiment configuration: name or experiment_seed is missing")
+		return Config{}, errors.New("not a complete experiment configuration: name or experiment_seed is missing")
 	}
 	c, err := Complete(raw, ClusterDefaults{})
 	c.pos = nil // the places in a stored document mean nothing to anybody

@@ -42,19 +42,19 @@ func (l *ContainerLimits) refused(k *checker, e Environment, mounts BindMounts, 
 			return path.Clean(o.HostPath) == path.Clean(m.HostPath) && o.ContainerPath == m.ContainerPath && (!first(false, o.ReadOnly) || first(false, m.ReadOnly))
 		})
 		if !operators && !openPath(l.HostPaths, m.HostPath) {
-			k.fail(at+".host_path", clip(m.HostPath)+" is not open to tasks of this resource pool", openOnes(l.HostPaths, "allowed_host_paths"))
+			k.fail(at+".host_path", clip(m.HostPath)+" is not allowed in this resource pool", openOnes(l.HostPaths, "allowed_host_paths"))
 		}
 	}
 	for i, d := range devices {
 		operators := slices.ContainsFunc(l.Operators.Devices, func(o Device) bool { return o.HostPath == d.HostPath })
 		if !operators && !openPath(l.Devices, d.HostPath) {
-			k.fail(index("resources.devices", i)+".host_path", clip(d.HostPath)+" is not open to tasks of this resource pool", openOnes(l.Devices, "allowed_devices"))
+			k.fail(index("resources.devices", i)+".host_path", clip(d.HostPath)+" is not allowed in this resource pool", openOnes(l.Devices, "allowed_devices"))
 		}
 	}
 	open := slices.Concat(normalCapabilities(l.Capabilities), normalCapabilities(l.Operators.Capabilities))
 	for i, name := range normalCapabilities(e.AddCapabilities) {
 		if !slices.Contains(open, name) {
-			k.fail(index("environment.add_capabilities", i), clip(name)+" is not open to tasks of this resource pool", openOnes(l.Capabilities, "allowed_capabilities"))
+			k.fail(index("environment.add_capabilities", i), clip(name)+" is not allowed in this resource pool", openOnes(l.Capabilities, "allowed_capabilities"))
 		}
 	}
 	if a := e.RegistryAuth; a != nil {
@@ -76,7 +76,7 @@ func (l *ContainerLimits) refusedStorage(k *checker, s CheckpointStorage) {
 	if l == nil || s.Type != SharedFS || path.Clean(s.HostPath) == path.Clean(l.Operators.Storage) || openPath(l.HostPaths, s.HostPath) {
 		return
 	}
-	k.fail("checkpoint_storage.host_path", clip(s.HostPath)+" is not open to tasks of this resource pool", openOnes(l.HostPaths, "allowed_host_paths"))
+	k.fail("checkpoint_storage.host_path", clip(s.HostPath)+" is not allowed in this resource pool", openOnes(l.HostPaths, "allowed_host_paths"))
 }
 
 func (l *ContainerLimits) reserved(target string) string {
@@ -102,9 +102,9 @@ func openPath(list []string, p string) bool {
 
 func openOnes(list []string, key string) string {
 	if len(list) == 0 {
-		return "nothing is; operators open more with " + key
+		return "nothing is allowed; operators allow more with " + key
 	}
-	return "open are " + strings.Join(list, ", ")
+	return "allowed are " + strings.Join(list, ", ")
 }
 
 // normalCapabilities writes capabilities as Docker lists them: NET_RAW.

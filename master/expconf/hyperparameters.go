@@ -232,7 +232,7 @@ func (p Hyperparameter) MarshalJSON() ([]byte, error) {
 	case Int:
 		out["minval"], out["maxval"] = int64(p.Minval), int64(p.Maxval)
 	default:
-		return nil, fmt.Errorf("there is no type of hyperparameter %q", p.Type)
+		return nil, fmt.Errorf("unknown type of hyperparameter %q", p.Type)
 	}
 	if p.Count != nil {
 		out["count"] = *p.Count
@@ -297,7 +297,7 @@ func (p Hyperparameter) check(k *checker, at string, grid bool) {
 	if p.Count != nil {
 		k.within(at+".count", int64(*p.Count), 1, maxCount)
 	} else if grid {
-		k.fail(at+".count", "is required by the grid searcher", "say how many values to try between minval and maxval")
+		k.fail(at+".count", "is required by the grid searcher", "give the number of values to try between minval and maxval")
 	}
 }
 

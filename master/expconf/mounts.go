@@ -45,7 +45,7 @@ func (b BindMounts) check(k *checker, at string) {
 		case target == ".":
 			k.fail(here+".container_path", "must not be the working directory itself", "mount into a directory below it")
 		case target == ".." || strings.HasPrefix(target, "../"):
-			k.fail(here+".container_path", fmt.Sprintf("must not lead out of the working directory, found %q", clip(m.ContainerPath)), "")
+			k.fail(here+".container_path", fmt.Sprintf("must not be outside of the working directory, found %q", clip(m.ContainerPath)), "")
 		default:
 			if other, twice := seen[target]; twice {
 				k.fail(here+".container_path", fmt.Sprintf("%s is taken by %s already", clip(target), index(at, other)), "")
@@ -102,7 +102,7 @@ func (l Devices) check(k *checker, at string) {
 		k.absolute(here+".host_path", dev.HostPath)
 		k.absolute(here+".container_path", dev.ContainerPath)
 		if mode := first("", dev.Mode); mode == "" || strings.Trim(mode, "mrw") != "" || len(mode) > 3 {
-			k.fail(here+".mode", fmt.Sprintf("must be made of the letters m, r and w, found %q", clip(mode)), "")
+			k.fail(here+".mode", fmt.Sprintf("must consist of the letters m, r and w, found %q", clip(mode)), "")
 		}
 	}
 }

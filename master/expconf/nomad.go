@@ -147,7 +147,7 @@ func (o *Nomad) check(k *checker, at string) {
 			k.fail(join(at+".meta", name), "must have a name of letters, digits, _, . and -", "")
 		}
 		if strings.HasPrefix(strings.ToLower(name), "det_") || strings.HasPrefix(strings.ToLower(name), "det.") {
-			k.fail(join(at+".meta", name), "names that begin with det are the platform's own", "")
+			k.fail(join(at+".meta", name), "names that begin with det are reserved", "")
 		}
 	}
 	k.atMost(at+".meta", len(o.Meta), 100, "entries")
@@ -169,7 +169,7 @@ func (o *Nomad) checkSpread(k *checker, at string, s NomadSpread) {
 		total += t.Percent
 	}
 	if total > 100 {
-		k.fail(at+".targets", fmt.Sprintf("add up to %d percent; at most 100 can be shared out", total), "")
+		k.fail(at+".targets", fmt.Sprintf("add up to %d percent; the maximum is 100", total), "")
 	}
 }
 
@@ -190,7 +190,7 @@ func (o *Nomad) checkMounts(k *checker, at string) {
 		}
 		target(here, v.ContainerPath)
 		if strings.Contains(v.ContainerPath, "${") || strings.Contains(v.ContainerPath, "%{") {
-			k.fail(here+".container_path", "Nomad would put something else in the place of what is in braces", "write the path out")
+			k.fail(here+".container_path", "Nomad would replace the text in braces", "write the path out")
 		}
 	}
 	for i, h := range o.HostPaths {
@@ -255,7 +255,7 @@ func (e Environment) refusedMounts(k *checker, can Capabilities, binds BindMount
 	}
 	once := func(at, target string) {
 		if taken[path.Clean(target)] {
-			k.fail(at+".container_path", clip(target)+" is taken by bind_mounts already", "choose another path")
+			k.fail(at+".container_path", clip(target)+" is already used by bind_mounts", "choose another path")
 		}
 	}
 	for i, v := range n.Volumes {
@@ -277,11 +277,11 @@ func (e Environment) refusedMounts(k *checker, can Capabilities, binds BindMount
 		once(at, h.ContainerPath)
 		switch l := can.Limits; {
 		case !can.BindMounts:
-			k.fail(at, "is not available in this resource pool: its tasks see no folders of their node", "use volumes")
+			k.fail(at, "is not available in this resource pool: its tasks cannot mount folders of their node", "use volumes")
 		case l != nil:
 			l.refusedTarget(k, at, h.ContainerPath)
 			if !openPath(l.HostPaths, h.HostPath) {
-				k.fail(at+".host_path", clip(h.HostPath)+" is not open to tasks of this resource pool", openOnes(l.HostPaths, "allowed_host_paths"))
+				k.fail(at+".host_path", clip(h.HostPath)+" is not allowed in this resource pool", openOnes(l.HostPaths, "allowed_host_paths"))
 			}
 		}
 	}

@@ -221,11 +221,11 @@ func (s Searcher) check(k *checker) {
 		return
 	}
 	if replacement, gone := s.past(); gone {
-		k.fail(at+".name", fmt.Sprintf("the %s searcher has been removed and is not run any more", s.Name), replacement)
+		k.fail(at+".name", fmt.Sprintf("the searcher %s has been removed", s.Name), replacement)
 		return
 	}
 	if s.Metric == "" {
-		k.fail(at+".metric", "is required", "name the validation metric by which trials are compared")
+		k.fail(at+".metric", "is required", "name the validation metric that compares trials")
 	}
 	k.text(at+".metric", s.Metric, 256)
 	if s.SourceTrialID != nil && *s.SourceTrialID < 1 {

@@ -224,7 +224,7 @@ func (s CheckpointStorage) MarshalJSON() ([]byte, error) {
 	case HDFS:
 		out["hdfs_url"], out["hdfs_path"], out["user"] = s.HDFSURL, s.HDFSPath, s.User
 	default:
-		return nil, fmt.Errorf("there is no checkpoint storage %q", s.Type)
+		return nil, fmt.Errorf("unknown type of checkpoint storage %q", s.Type)
 	}
 	for name, value := range optional {
 		if value != nil {
@@ -241,7 +241,7 @@ func (s CheckpointStorage) check(k *checker) {
 	k.atLeast(at+".save_trial_latest", s.SaveTrialLatest, 0)
 	switch s.Type {
 	case "":
-		k.fail(at+".type", "is required: neither the experiment nor the cluster says where checkpoints go",
+		k.fail(at+".type", "is required: neither the experiment nor the cluster sets a checkpoint storage",
 			"one of "+strings.Join(storages().names(), ", "))
 	case SharedFS:
 		s.checkSharedFS(k, at)
@@ -266,7 +266,7 @@ func (s CheckpointStorage) check(k *checker) {
 	case Azure:
 		s.checkAzure(k, at)
 	case HDFS:
-		k.fail(at+".type", "the type hdfs has been removed and is not used any more",
+		k.fail(at+".type", "the type hdfs has been removed",
 			"mount it on the nodes and use shared_fs, or use s3")
 	}
 }
@@ -298,6 +298,6 @@ func (s CheckpointStorage) checkAzure(k *checker, at string) {
 	case s.ConnectionString != nil && s.AccountURL != nil:
 		k.fail(at+".account_url", "cannot be given together with connection_string", "keep one")
 	case s.ConnectionString != nil && s.Credential != nil:
-		k.fail(at+".credential", "cannot be given together with connection_string", "a connection string carries its own")
+		k.fail(at+".credential", "cannot be given together with connection_string", "a connection string contains its own credential")
 	}
 }

@@ -104,7 +104,7 @@ func (m *mounter) cover(dir string, mounts BindMounts) error {
 				continue
 			}
 			if have.HostPath != b.HostPath {
-				return fmt.Errorf("its storage is %s on the nodes, and that of another experiment is %s; both are seen at %s: show them in TensorBoards of their own",
+				return fmt.Errorf("its storage is %s on the nodes, and that of another experiment is %s; both would be mounted at %s: start one TensorBoard for each",
 					b.HostPath, have.HostPath, b.ContainerPath)
 			}
 			return nil

@@ -61,7 +61,7 @@ func (c Config) ValidateSearch() error {
 
 func (c Config) checkIdentity(k *checker) {
 	if strings.TrimSpace(c.Name) == "" {
-		k.fail("name", "is empty", "leave it out to have one made")
+		k.fail("name", "is empty", "leave it out to use a generated name")
 	}
 	k.text("name", c.Name, 512)
 	k.text("workspace", c.Workspace, 128)
@@ -71,15 +71,15 @@ func (c Config) checkIdentity(k *checker) {
 	}
 	switch {
 	case c.Workspace == "" && c.Project != "":
-		k.fail("project", "needs workspace beside it", "say which workspace the project is in")
+		k.fail("project", "needs workspace beside it", "name the workspace of the project")
 	case c.Workspace != "" && c.Project == "":
-		k.fail("workspace", "needs project beside it", "say which project of the workspace")
+		k.fail("workspace", "needs project beside it", "name a project of the workspace")
 	}
 	switch {
 	case c.Entrypoint != nil && c.Entrypoint.Empty():
 		k.fail("entrypoint", "is empty", "")
 	case c.Entrypoint == nil && !c.Unmanaged:
-		k.fail("entrypoint", "is required", "say what a trial runs, such as python3 train.py")
+		k.fail("entrypoint", "is required", "name the program of a trial, such as python3 train.py")
 	}
 	if c.Entrypoint != nil {
 		k.words("entrypoint", c.Entrypoint.Args)

@@ -222,7 +222,7 @@ func (c *converter) node(a ast.Node, path string) *node {
 	case *ast.AliasNode:
 		target, ok := c.anchors[a.Value.GetToken().Value]
 		if !ok {
-			c.fail(n, path, fmt.Sprintf("no anchor named %q stands above this alias", a.Value.GetToken().Value))
+			c.fail(n, path, fmt.Sprintf("there is no anchor named %q above this alias", a.Value.GetToken().Value))
 			return n
 		}
 		return target

@@ -34,7 +34,7 @@ func ParseJSON(src []byte) (Filter, error) {
 	}
 	var w wireFilter
 	if err := json.NewDecoder(bytes.NewReader(src)).Decode(&w); err != nil {
-		return Filter{}, fmt.Errorf("the filter is not as it should be: %w", err)
+		return Filter{}, fmt.Errorf("the filter is invalid: %w", err)
 	}
 	left := maxNodes + 1 // one more than a line may have: JSON has a group around everything
 	root, err := w.FilterGroup.node("filterGroup", 0, &left)

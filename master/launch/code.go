@@ -144,7 +144,7 @@ func checkCode(files []submittedFile) error {
 			return fault.New(fault.Invalid, "the context: %s is of type %d; only files (48) and folders (53) can be sent", fault.Clip(clean), f.Type)
 		}
 		if f.Type == fileDirectory && f.Size > 0 {
-			return fault.New(fault.Invalid, "the context: %s is a folder and has content", fault.Clip(clean))
+			return fault.New(fault.Invalid, "the context: %s is a folder and must not have content", fault.Clip(clean))
 		}
 		if _, twice := kinds[clean]; twice {
 			return fault.New(fault.Invalid, "the context: %s is in it twice", fault.Clip(clean))
@@ -154,7 +154,7 @@ func checkCode(files []submittedFile) error {
 	for p := range kinds {
 		for up := path.Dir(p); up != "."; up = path.Dir(up) {
 			if kind, there := kinds[up]; there && kind != fileDirectory {
-				return fault.New(fault.Invalid, "the context: %s is a file, and %s lies in it", fault.Clip(up), fault.Clip(p))
+				return fault.New(fault.Invalid, "the context: %s is a file, and %s would be inside it", fault.Clip(up), fault.Clip(p))
 			}
 		}
 	}

@@ -41,7 +41,7 @@ func (l *Experiments) Continue(ctx context.Context, e store.Experiment, override
 func refusedContinue(e store.Experiment) error {
 	switch {
 	case e.Unmanaged:
-		return fault.New(fault.Invalid, "experiment %d runs elsewhere; it cannot be continued from here", e.ID)
+		return fault.New(fault.Invalid, "experiment %d is unmanaged; the master cannot continue it", e.ID)
 	case e.Desired == "deleted":
 		return fault.New(fault.Invalid, "experiment %d is being deleted", e.ID)
 	case !lifecycle.State(e.State).Terminal():
@@ -49,7 +49,7 @@ func refusedContinue(e store.Experiment) error {
 	case e.Archived:
 		return fault.New(fault.Invalid, "experiment %d is archived; unarchive it first", e.ID)
 	case !search.CanContinue(optional.Value(e.Searcher)):
-		return fault.New(fault.Invalid, "experiment %d cannot be continued: its searcher is '%s', and only those of the searchers single, random and grid can be",
+		return fault.New(fault.Invalid, "experiment %d cannot be continued: its searcher is '%s', and only the searchers single, random and grid can be continued",
 			e.ID, optional.Value(e.Searcher))
 	}
 	return nil
@@ -142,10 +142,10 @@ func keeps(before expconf.Config, cfg *expconf.Config) error {
 		return fault.New(fault.Invalid, "override config must have single searcher type got '%s' instead", name)
 	}
 	if !same(before.Searcher.SourceCheckpointUUID, cfg.Searcher.SourceCheckpointUUID) || !same(before.Searcher.SourceTrialID, cfg.Searcher.SourceTrialID) {
-		return fault.New(fault.Invalid, "override config: a trial that goes on starts from its own checkpoints; submit a new experiment to start from those of another")
+		return fault.New(fault.Invalid, "override config: a continued trial starts from its own checkpoints; to start from another trial's checkpoint, submit a new experiment")
 	}
 	if !before.CheckpointStorage.SameFiles(cfg.CheckpointStorage) {
-		return fault.New(fault.Invalid, "override config: checkpoint_storage cannot be another place: the checkpoints to go on from are where they are; fork the experiment instead")
+		return fault.New(fault.Invalid, "override config: checkpoint_storage cannot be changed, because the trial resumes from checkpoints in its storage; fork the experiment instead")
 	}
 	cfg.Reproducibility = before.Reproducibility
 	return nil

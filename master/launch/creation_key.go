@@ -18,7 +18,7 @@ func creationKey(key string) (*string, error) {
 	}
 	for _, b := range []byte(key) {
 		if b < 0x21 || b > 0x7e {
-			return nil, fault.New(fault.Invalid, "%s: expected letters, digits and signs of ASCII without spaces", KeyHeader)
+			return nil, fault.New(fault.Invalid, "%s: expected printable ASCII characters without spaces", KeyHeader)
 		}
 	}
 	return &key, nil

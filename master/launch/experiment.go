@@ -91,7 +91,7 @@ func (l *Experiments) check(ctx context.Context, by Submitter, req *v1.CreateExp
 	case e.parent != nil && auth.Can(by.Who, auth.Change, auth.Object{Kind: "experiment", OwnerID: e.parent.OwnerID, WorkspaceID: e.parent.WorkspaceID}):
 		e.OriginalConfig = e.parent.OriginalConfig
 	default:
-		return nil, fault.New(fault.Invalid, "config: it is missing")
+		return nil, fault.New(fault.Invalid, "config: is required")
 	}
 	if len(e.OriginalConfig) > MaxConfig {
 		return nil, fault.New(fault.TooLarge, "config: %d bytes are over the limit of %d", len(e.OriginalConfig), MaxConfig)

@@ -153,7 +153,7 @@ func TestExperimentsThatAreNotMade(t *testing.T) {
 	m.parent = store.Experiment{}
 	m.parent.ID, m.parent.OwnerID, m.parent.OriginalConfig = 7, 8, oneTrial
 	for says, req := range map[string]*v1.CreateExperimentRequest{
-		"config: it is missing":                               {},
+		"config: is required":                                 {},
 		"parentId: experiment 6 not found":                    {ParentID: new(6)},
 		"is archived; unarchive it first":                     {Config: new(oneTrial), ProjectID: new(9)},
 		`there is no template "x"`:                            {Config: new(oneTrial), Template: new("x")},
@@ -167,7 +167,7 @@ func TestExperimentsThatAreNotMade(t *testing.T) {
 		}
 	}
 	// A fork of somebody else's experiment brings its own text.
-	if _, err := l.Create(t.Context(), me, &v1.CreateExperimentRequest{ParentID: new(7)}); err == nil || !strings.Contains(err.Error(), "config: it is missing") {
+	if _, err := l.Create(t.Context(), me, &v1.CreateExperimentRequest{ParentID: new(7)}); err == nil || !strings.Contains(err.Error(), "config: is required") {
 		t.Errorf("the text of somebody else's experiment: %v", err)
 	}
 	if len(m.experiments) != 0 {
@@ -235,8 +235,8 @@ func TestATensorboardShowsWhatItCan(t *testing.T) {
 	for i := range many {
 		many[i] = i + 1
 	}
-	for says, shows := range map[string]Shows{"name experiments in experimentIds": {}, "no experiment passes the filters": {Filtered: true},
-		"experiment 2 not found": {Experiments: []int{2}}, "at most 100 trials, and these are 101": {Trials: many}} {
+	for says, shows := range map[string]Shows{"set experimentIds or trialIds": {}, "no experiment matches the filters": {Filtered: true},
+		"experiment 2 not found": {Experiments: []int{2}}, "at most 100 trials, and 101 were requested": {Trials: many}} {
 		if _, err := l.Start(t.Context(), me, Tensorboard(), TaskRequest{Shows: &shows}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, want %q", err, says)
 		}

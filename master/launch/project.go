@@ -26,7 +26,7 @@ func projectOf(ctx context.Context, db projects, raw expconf.Raw, id *int) (stor
 	case optional.Value(raw.Workspace) != "" && optional.Value(raw.Project) != "":
 		p, err = db.ProjectByName(ctx, *raw.Workspace, *raw.Project)
 	case optional.Value(raw.Workspace) != "" || optional.Value(raw.Project) != "":
-		return p, fault.New(fault.Invalid, "workspace and project go together: the configuration names only one of them")
+		return p, fault.New(fault.Invalid, "give workspace and project together: the configuration names only one of them")
 	default:
 		p, err = db.Project(ctx, defaultProject)
 	}

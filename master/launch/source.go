@@ -46,7 +46,7 @@ func sourceOf(ctx context.Context, db sources, who auth.Who, cfg expconf.Config)
 	case err != nil:
 		return nil, err
 	case k.State != "COMPLETED":
-		return nil, fault.New(fault.Invalid, "%s: checkpoint %s is %s; only one that is complete can be started from", at, text, k.State)
+		return nil, fault.New(fault.Invalid, "%s: checkpoint %s is %s; experiments can start only from a complete checkpoint", at, text, k.State)
 	}
 	return &text, reaches(at, k, cfg.CheckpointStorage)
 }
@@ -78,6 +78,6 @@ func reaches(at string, k store.Checkpoint, own expconf.CheckpointStorage) error
 	if from.Type != expconf.SharedFS || own.Type == expconf.SharedFS && own.HostPath == from.HostPath {
 		return nil
 	}
-	return fault.New(fault.Invalid, "%s: checkpoint %s lies in the shared file system at %s, which this experiment does not mount; "+
+	return fault.New(fault.Invalid, "%s: checkpoint %s is in the shared file system at %s, which this experiment does not mount; "+
 		"give it a checkpoint_storage of type shared_fs with that host_path", at, k.UUID, from.HostPath)
 }

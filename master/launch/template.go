@@ -21,7 +21,7 @@ func TemplateNamed(template string) string { return fmt.Sprintf("template %q", f
 func usedTemplate(ctx context.Context, db templates, field, name string) (store.Template, error) {
 	t, err := db.Template(ctx, name)
 	if fault.Is(err, fault.NotFound) {
-		return t, fault.New(fault.NotFound, "%s: there is no template %q; det template list shows those that there are", field, fault.Clip(name))
+		return t, fault.New(fault.NotFound, "%s: there is no template %q; det template list shows all templates", field, fault.Clip(name))
 	}
 	return t, err
 }

@@ -36,9 +36,9 @@ func (l *Tasks) shows(ctx context.Context, by Submitter, asked Shows) (*store.Te
 	switch {
 	case len(t.ExperimentIDs)+len(t.TrialIDs) > 0:
 	case asked.Filtered:
-		return nil, fault.New(fault.Invalid, "a TensorBoard needs something to show: no experiment passes the filters")
+		return nil, fault.New(fault.Invalid, "a TensorBoard needs experiments or trials: no experiment matches the filters")
 	default:
-		return nil, fault.New(fault.Invalid, "a TensorBoard needs something to show: name experiments in experimentIds or trials in trialIds")
+		return nil, fault.New(fault.Invalid, "a TensorBoard needs experiments or trials: set experimentIds or trialIds")
 	}
 	if n := max(len(t.ExperimentIDs), len(t.TrialIDs)); n > maxShown {
 		return nil, tooMuchShown(n)
@@ -79,7 +79,7 @@ func (c *Cluster) canShow(rows []task.ShownTrial) error {
 	}
 	for _, e := range list {
 		if kind := e.Config.CheckpointStorage.Type; !slices.Contains(c.Site.Capabilities.Storage, kind) {
-			return fault.New(fault.Invalid, "the event files of experiment %d lie in storage of type %s, which this cluster cannot read", e.ID, kind)
+			return fault.New(fault.Invalid, "the event files of experiment %d are in storage of type %s, which this cluster cannot read", e.ID, kind)
 		}
 	}
 	if _, _, err := expconf.TensorboardSources(c.Site.ClusterID, list); err != nil {
@@ -89,7 +89,7 @@ func (c *Cluster) canShow(rows []task.ShownTrial) error {
 }
 
 func tooMuchShown(n int) error {
-	return fault.New(fault.Invalid, "a TensorBoard shows at most %d trials, and these are %d; name some of them in trialIds", maxShown, n)
+	return fault.New(fault.Invalid, "a TensorBoard shows at most %d trials, and %d were requested; name some of them in trialIds", maxShown, n)
 }
 
 // unique keeps the first of each number.

@@ -22,7 +22,7 @@ const (
 	maxHeader = 256 << 10
 )
 
-var errTooLong = errors.New("the object store's answer is too long")
+var errTooLong = errors.New("the object store's answer is too large")
 
 // A way leads to one store. It follows no redirects: a store may be somebody's program,
 // and the network of whoever asks it is not that somebody's.

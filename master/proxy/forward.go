@@ -27,7 +27,7 @@ type targetKey struct{}
 // Why a gateway's answer is not the program's.
 var (
 	errStarting   = errors.New("the program has not answered yet")
-	errNotGateway = errors.New("what answers at the task's address is not its gateway")
+	errNotGateway = errors.New("the program at the task's address is not its gateway")
 )
 
 // forward passes a request on to a task's gateway, in place or on the tasks' origin.
@@ -132,7 +132,7 @@ func (p *Proxy) unanswered(w http.ResponseWriter, r *http.Request, t Task, err e
 func (p *Proxy) upgrade(w http.ResponseWriter, r *http.Request, asked string) {
 	to := r.Context().Value(targetKey{}).(target)
 	if r.ContentLength != 0 || len(r.TransferEncoding) > 0 {
-		show(w, r, pageBadPath(errors.New("a request for another protocol has no body")))
+		show(w, r, pageBadPath(errors.New("a request with Upgrade must not have a body")))
 		return
 	}
 	out := &http.Request{Method: r.Method, URL: &url.URL{}, Host: r.Host, Header: r.Header.Clone()}
@@ -165,7 +165,7 @@ func (p *Proxy) upgrade(w http.ResponseWriter, r *http.Request, asked string) {
 	client, err := tunnel.Accept(w, resp.Header)
 	if err != nil {
 		_ = conn.Close()
-		p.log.Debug("a client left before its tunnel was open", "error", err)
+		p.log.Debug("a client disconnected before its tunnel was open", "error", err)
 		return
 	}
 	p.join(r.Context(), client, conn)

@@ -108,10 +108,10 @@ func (a access) limits() map[limitKey]int {
 	}
 }
 
-var errTooMany = fault.New(fault.TooMany, "too many connections are open to this task, or to all of them; close some")
+var errTooMany = fault.New(fault.TooMany, "too many open connections to this task, or to all tasks; close some")
 
 // errTooManyAnonymous tells a client without a token what to do.
-var errTooManyAnonymous = fault.New(fault.TooMany, "too many tunnels without a sign-in are open to this shell, to all shells, or from your address; close some, or sign in (det user login)")
+var errTooManyAnonymous = fault.New(fault.TooMany, "too many open tunnels without a session: to this shell, to all shells, or from your address; close some, or sign in (det user login)")
 
 // errStopping ends what is open when the master stops.
 var errStopping = fault.New(fault.Unavailable, "the master is stopping; try again")

@@ -32,7 +32,7 @@ func (o Origins) check() error {
 	}
 	m, err := url.Parse(o.Master)
 	if err == nil && m.Scheme == u.Scheme && strings.EqualFold(m.Host, u.Host) {
-		return fmt.Errorf("the tasks' address %s is the API's own: a notebook's page could act there as whoever looks at it", o.URL)
+		return fmt.Errorf("the tasks' address %s is the API's address: a notebook's page could call the API as the user who opens it", o.URL)
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ const maxID = 100
 var errPath = errors.New("the path is not of the form /proxy/<task id>/…")
 
 // errDots is why a path is refused that a program might take for another one.
-var errDots = errors.New("the path has a segment . or .., written plainly or encoded")
+var errDots = errors.New("the path contains a segment . or .., plain or encoded")
 
 // taskOf finds the id of a task in a path as it came over the wire, still
 // encoded. The prefix and the id have to be written plainly: no two spellings of

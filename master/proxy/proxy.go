@@ -99,7 +99,7 @@ func (p *Proxy) Link(ctx context.Context, who auth.Who, id string) (string, erro
 	case !mayEnter(who, t):
 		return "", Refusal(t.Type, t.Owner)
 	case t.Type == "SHELL":
-		return "", fault.New(fault.Invalid, "a shell is opened by ssh: det shell open %s", id)
+		return "", fault.New(fault.Invalid, "open a shell with ssh: det shell open %s", id)
 	case p.origins.of(id) == "":
 		return "", fault.New(fault.Unavailable, "%s", pageNoOrigin(t).Text)
 	}

@@ -47,7 +47,7 @@ func (p *Proxy) shell(w http.ResponseWriter, r *http.Request, t Task, v Caller, 
 	}
 }
 
-var errNoGet = fault.New(fault.Invalid, "a tunnel is opened by GET, without a body")
+var errNoGet = fault.New(fault.Invalid, "open a tunnel with GET, without a body")
 
 // elsewhere tells whether a page of somewhere else made a browser ask.
 func elsewhere(r *http.Request) bool {
@@ -111,7 +111,7 @@ func (p *Proxy) dialTask(r *http.Request, t Task, address string) (net.Conn, err
 	}
 	if conn == nil {
 		_ = resp.Body.Close()
-		return nil, fault.New(fault.Unavailable, "the task's gateway answered %s to a tunnel", resp.Status)
+		return nil, fault.New(fault.Unavailable, "the task's gateway rejected the tunnel: %s", resp.Status)
 	}
 	return conn, nil
 }

@@ -72,7 +72,7 @@ func Policy(clusterID string, g Grant) (string, error) {
 		return "", err
 	}
 	if len(listed) == 0 {
-		return "", fault.New(fault.Invalid, "a role that allows nothing is of no use")
+		return "", fault.New(fault.Invalid, "the role has no permissions")
 	}
 	doc.Statement = append(doc.Statement, lists(listed)...)
 	doc.Statement[0].Sid = owner(clusterID)
@@ -81,7 +81,7 @@ func Policy(clusterID string, g Grant) (string, error) {
 		return "", err
 	}
 	if len(text) > maxPolicy {
-		return "", fault.New(fault.Invalid, "the policy that keeps its credentials to %s needs %d characters, and STS takes %d: "+
+		return "", fault.New(fault.Invalid, "the policy that limits its credentials to %s needs %d characters, and STS accepts %d: "+
 			"shorten checkpoint_storage.prefix", describe(listed), len(text), maxPolicy)
 	}
 	return string(text), nil
@@ -111,7 +111,7 @@ func (p Location) check() error {
 	case !bucketName.MatchString(p.Bucket):
 		return fault.New(fault.Invalid, "checkpoint_storage.bucket: %q is not the name of a bucket", p.Bucket)
 	case p.Prefix == "" || p.Prefix != strings.Trim(p.Prefix, "/"):
-		return fault.New(fault.Invalid, "checkpoint_storage.prefix: %q is not a whole prefix", p.Prefix)
+		return fault.New(fault.Invalid, "checkpoint_storage.prefix: %q must not be empty or end with /", p.Prefix)
 	case strings.ContainsAny(p.Prefix, `*?$"\`):
 		return fault.New(fault.Invalid, "checkpoint_storage.prefix: %q has one of * ? $ \" \\ in it, which mean something else in the policies of S3; choose another prefix", p.Prefix)
 	}

@@ -74,7 +74,7 @@ func TestPolicyThatIsTooLong(t *testing.T) {
 			longest = max(longest, len(got))
 			continue
 		}
-		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "STS takes 2048") || !strings.Contains(err.Error(), "checkpoint_storage.prefix") {
+		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "STS accepts 2048") || !strings.Contains(err.Error(), "checkpoint_storage.prefix") {
 			t.Fatalf("%d characters: %v", n, err)
 		}
 		break

@@ -188,7 +188,7 @@ func (v *Vault) signIn(ctx context.Context, again bool) (fresh bool, err error) 
 		return false, err
 	}
 	if got == nil || got.Auth == nil {
-		return false, fault.New(fault.Internal, "Vault gave no token for the role %s", v.cfg.AuthRole)
+		return false, fault.New(fault.Internal, "Vault returned no token for the role %s", v.cfg.AuthRole)
 	}
 	v.api.SetToken(got.Auth.ClientToken)
 	v.until = time.Now().Add(time.Duration(got.Auth.LeaseDuration) * time.Second * 2 / 3)

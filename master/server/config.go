@@ -461,16 +461,16 @@ func (c *Config) check() []string {
 		}
 	}
 	if c.Python != "" && !strings.HasPrefix(c.Python, "/") {
-		k.fail("python", "expected the whole path of a Python on the nodes, found %q", c.Python)
+		k.fail("python", "expected the absolute path of a Python on the nodes, found %q", c.Python)
 	}
 	if c.AvoidNodeAfter < 0 {
-		k.fail("avoid_node_after", "a number of failures, 0 for never; found %d", c.AvoidNodeAfter)
+		k.fail("avoid_node_after", "expected a number of failures, or 0 for never; found %d", c.AvoidNodeAfter)
 	}
 	if c.NotebookTimeout < 0 || c.TensorboardTimeout < 0 {
-		k.fail("notebook_timeout, tensorboard_timeout", "a number of seconds, 0 for never; found %d and %d", c.NotebookTimeout, c.TensorboardTimeout)
+		k.fail("notebook_timeout, tensorboard_timeout", "expected a number of seconds, or 0 for never; found %d and %d", c.NotebookTimeout, c.TensorboardTimeout)
 	}
 	if c.DatabaseConns < 4 {
-		k.fail("database_conns", "at least 4 are needed, found %d", c.DatabaseConns)
+		k.fail("database_conns", "expected at least 4, found %d", c.DatabaseConns)
 	}
 	c.checkPools(&k)
 	if _, err := c.storage(); err != nil {
@@ -494,7 +494,7 @@ func (c *Config) checkPools(k *checker) {
 	for i, p := range c.Pools {
 		at := fmt.Sprintf("resource_pools[%d]", i)
 		if p.Name == "" || names[p.Name] {
-			k.fail(at+".name", "every pool needs a name of its own, found %q", p.Name)
+			k.fail(at+".name", "every pool needs a unique name, found %q", p.Name)
 		} else if !poolName.MatchString(p.Name) {
 			k.fail(at+".name", "expected letters, digits, dots, dashes and underscores, up to 128, found %q", p.Name)
 		}
@@ -504,16 +504,16 @@ func (c *Config) checkPools(k *checker) {
 		p.checkNetwork(k, at, c.TaskURLs)
 		k.oneOf(at+".slots", p.Slots, "cpu", "device")
 		if p.Slots == "device" && p.Device == "" {
-			k.fail(at+".device", "a pool of devices needs their name in Nomad, such as nvidia/gpu")
+			k.fail(at+".device", "a pool of devices needs the name of the device in Nomad, such as nvidia/gpu")
 		}
 		if p.Priority < 1 || p.Priority > 99 {
 			k.fail(at+".default_priority", "must be from 1 to 99, found %d", p.Priority)
 		}
 		if p.Python != "" && !strings.HasPrefix(p.Python, "/") {
-			k.fail(at+".python", "expected the whole path of a Python on the nodes, found %q", p.Python)
+			k.fail(at+".python", "expected the absolute path of a Python on the nodes, found %q", p.Python)
 		}
 		if p.Slots == "cpu" && p.Device != "" {
-			k.fail(at+".device", "is for pools with slots: device, and this one has %s; found %q", p.Slots, p.Device)
+			k.fail(at+".device", "is for pools with slots: device; this pool has %s; found %q", p.Slots, p.Device)
 		}
 		for _, n := range []struct {
 			key   string
@@ -524,7 +524,7 @@ func (c *Config) checkPools(k *checker) {
 			}
 		}
 		if p.CoresPerSlot < 1 || p.MemoryMBPerSlot < 0 || p.MemoryMBPerSlot == 0 && p.Slots == "cpu" {
-			k.fail(at, "a slot has at least one core and 1 MB")
+			k.fail(at, "a slot needs at least one core and 1 MB")
 		}
 	}
 	if !names[c.DefaultComputePool] {

@@ -34,7 +34,7 @@ const (
 
 func (c *Config) checkConnections(k *checker) {
 	if c.Connections.Max < 4*fewConnections {
-		k.fail("connections.max", "at least %d are needed; found %d", 4*fewConnections, c.Connections.Max)
+		k.fail("connections.max", "expected at least %d, found %d", 4*fewConnections, c.Connections.Max)
 	}
 	if c.Connections.MaxPerAddress < 1 {
 		k.fail("connections.max_per_address", "expected a number above 0, found %d", c.Connections.MaxPerAddress)
@@ -70,7 +70,7 @@ func newConnections(cfg *Config, log *slog.Logger) *connections {
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err == nil && files.Cur/4*3 < uint64(c.max) {
 		c.max = int(files.Cur / 4 * 3)
-		log.Warn("fewer connections are accepted than connections.max says, because this process may open few files; raise its limit (ulimit -n, LimitNOFILE)",
+		log.Warn("the master accepts fewer connections than connections.max, because the process may open too few files; raise its limit (ulimit -n, LimitNOFILE)",
 			"max", cfg.Connections.Max, "accepted", c.max, "files", files.Cur)
 	}
 	return c
@@ -132,7 +132,7 @@ func (c *connections) enter(from netip.Addr) bool {
 		c.refused++
 		if now := time.Now(); now.Sub(c.said) >= refusalsSaid {
 			c.said = now
-			c.log.Warn("connections are refused; for a proxy that passes people on set trusted_proxies, else connections.max and connections.max_per_address",
+			c.log.Warn("rejecting connections; if they come from a proxy of yours set trusted_proxies, else raise connections.max or connections.max_per_address",
 				"address", from.String(), "open_from_there", c.of[key], "open", c.open, "refused_so_far", c.refused)
 		}
 		return false

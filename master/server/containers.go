@@ -76,12 +76,12 @@ func (p PoolConfig) checkDocker(k *checker, at string) {
 	}
 	if !p.docker() {
 		if d := p.Docker; len(d.HostPaths)+len(d.Devices)+len(d.Capabilities) > 0 || d.User != "" || d.HardMemory || d.CloudMetadata || d.Registry != (RegistryAuthConfig{}) {
-			k.fail(at+".docker", "is for pools whose tasks run in images (driver docker or podman), and this one has %s", p.Driver)
+			k.fail(at+".docker", "is for pools whose tasks run in images (driver docker or podman); this pool has %s", p.Driver)
 		}
 		return
 	}
 	if m := defaults.NetworkMode; m != nil && *m != "host" {
-		k.fail(at+".task_container_defaults.network_mode", "must be host, found %q: say it with the pool's network_mode, which is for tasks on one node", *m)
+		k.fail(at+".task_container_defaults.network_mode", "must be host, found %q: use the pool's network_mode, which is for tasks on one node", *m)
 	}
 	for _, list := range [][]string{p.Docker.HostPaths, p.Docker.Devices} {
 		for _, entry := range list {
@@ -101,7 +101,7 @@ func (p PoolConfig) checkDocker(k *checker, at string) {
 		k.oneOf(at+".docker.registry_auth.vault_engine", r.VaultEngine, "kv", "kv_v2")
 	}
 	if r.Variable == "" && r.VaultPath == "" && r != (RegistryAuthConfig{}) {
-		k.fail(at+".docker.registry_auth", "says a detail of it, and neither nomad_variable nor vault_path")
+		k.fail(at+".docker.registry_auth", "needs nomad_variable or vault_path beside it")
 	}
 }
 

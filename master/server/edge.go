@@ -50,7 +50,7 @@ func (c *Config) checkEdge(k *checker) {
 	}
 	checkInitialPassword(k, c.InitialPassword)
 	if c.Spool.MaxMB < 1024 {
-		k.fail("spool.max_mb", "at least 1024 are needed, because one request gets a quarter of it at most; found %d", c.Spool.MaxMB)
+		k.fail("spool.max_mb", "expected at least 1024, because one request may use only a quarter of it; found %d", c.Spool.MaxMB)
 	}
 	if c.Spool.Folder != "" && !filepath.IsAbs(c.Spool.Folder) {
 		k.fail("spool.folder", "expected an absolute path, found %q", c.Spool.Folder)
@@ -62,11 +62,11 @@ func checkInitialPassword(k *checker, p string) {
 	switch {
 	case p == "":
 	case p != strings.TrimSpace(p):
-		k.fail("initial_password", "begins or ends with a blank or a line break, as the content of a file does; write it without")
+		k.fail("initial_password", "begins or ends with a space or a line break; remove it")
 	case len(p) < shortestPassword:
 		k.fail("initial_password", "must have at least %d characters", shortestPassword)
 	case len(p) > api.MaxPassword:
-		k.fail("initial_password", "has %d bytes, and a password may have %d", len(p), api.MaxPassword)
+		k.fail("initial_password", "has %d bytes; a password may have %d", len(p), api.MaxPassword)
 	}
 }
 
@@ -173,7 +173,7 @@ func (m *master) checkSpool() {
 	folder := m.cfg.spoolFolder()
 	switch memory, err := spool.InMemory(folder); {
 	case err != nil:
-		m.log.Warn("the folder in which requests are stored while they arrive cannot be used; set spool.folder", "folder", folder, "error", err)
+		m.log.Warn("the folder for request bodies cannot be used; set spool.folder", "folder", folder, "error", err)
 	case memory:
 		m.log.Warn("requests that arrive are stored in memory, because their folder is on a tmpfs: they count as the master's memory, which may be killed for it; set spool.folder to a folder on a disk, or lower spool.max_mb",
 			"folder", folder, "max_mb", m.cfg.Spool.MaxMB)

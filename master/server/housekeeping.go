@@ -24,16 +24,16 @@ func (m *master) keepHouse(ctx context.Context) {
 		case <-tick.C:
 		}
 		if n, err := m.db.DropContexts(ctx); err != nil && ctx.Err() == nil {
-			m.log.Warn("unused code could not be removed", "error", err)
+			m.log.Warn("could not remove unused code", "error", err)
 		} else if n > 0 {
 			m.log.Info("unused code was removed", "contexts", n)
 		}
 		m.dropVariables(ctx)
 		if _, err := m.db.DropLoginTries(ctx, api.LoginWindow); err != nil && ctx.Err() == nil {
-			m.log.Warn("counts of sign-ins could not be removed", "error", err)
+			m.log.Warn("could not remove old counts of wrong passwords", "error", err)
 		}
 		if _, err := m.db.DropPasses(ctx); err != nil && ctx.Err() == nil {
-			m.log.Warn("unused tickets could not be removed", "error", err)
+			m.log.Warn("could not remove unused tickets", "error", err)
 		}
 	}
 }
@@ -45,8 +45,8 @@ func (m *master) dropVariables(ctx context.Context) {
 	}
 	n, err := m.nomad.DropVariables(ctx, m.db.LiveOf)
 	if err != nil && ctx.Err() == nil {
-		m.log.Warn("credentials of attempts that are over could not be removed from Nomad's variables", "error", err)
+		m.log.Warn("could not remove the credentials of ended attempts from Nomad's variables", "error", err)
 	} else if n > 0 {
-		m.log.Info("credentials of attempts that are over were removed from Nomad's variables", "variables", n)
+		m.log.Info("removed the credentials of ended attempts from Nomad's variables", "variables", n)
 	}
 }

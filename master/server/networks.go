@@ -72,7 +72,7 @@ func (p PoolConfig) checkNetwork(k *checker, at string, taskURLs []string) {
 	case !networkName.MatchString(mode):
 		k.fail(at, "expected host, bridge or the name of a network, found %q", mode)
 	case p.Driver == "raw_exec":
-		k.fail(at, "with driver: raw_exec tasks are on the network of their node; found %q", mode)
+		k.fail(at, "with driver: raw_exec tasks use the network of their node; found %q", mode)
 	case p.Driver == "exec" && mode != pool.BridgeNetwork && !strings.HasPrefix(mode, "cni/"):
 		k.fail(at, "with driver: exec expected host, bridge or cni/<name>, the last two on nodes with Nomad's CNI plugins; found %q", mode)
 	case p.docker() && strings.HasPrefix(mode, "cni/"):

@@ -50,7 +50,7 @@ func (c *Config) readJobs() []string {
 		}{{"driver", p.Driver != ""}, {"network_mode", p.NetworkMode != ""}, {"node_pool", p.NodePool != ""},
 			{"docker.user", p.Docker.User != ""}, {"docker.hard_memory_limit", p.Docker.HardMemory}} {
 			if said.given {
-				k.fail(at+"."+said.key, "the pool's job says it; remove it here, or the key job")
+				k.fail(at+"."+said.key, "cannot be set beside job: the pool's job has this setting; remove it here, or remove job")
 			}
 		}
 		f, problems := p.readJob()
@@ -159,7 +159,7 @@ func parsedJob(ctx context.Context, f *jobfile.File, problems []string, p PoolCo
 func keptJob(p PoolConfig, raw json.RawMessage) (*pool.Job, error) {
 	var job pool.Job
 	if err := json.Unmarshal(raw, &job); err != nil {
-		return nil, fmt.Errorf("pool %s: what is kept of its job: %w", p.Name, err)
+		return nil, fmt.Errorf("pool %s: its stored job: %w", p.Name, err)
 	}
 	if found := in(p.Job, jobfile.Check(&job)); len(found) > 0 {
 		return nil, wrongJob(p, found)

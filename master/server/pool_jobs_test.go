@@ -49,9 +49,9 @@ func TestAForbiddenFieldStopsTheStart(t *testing.T) {
 	for config, want := range map[string]string{
 		"resource_pools: [{name: a, job: gpu.hcl}]":                                            filepath.Join(dir, "gpu.hcl") + ":7:7: job.group.task.vault: cannot be set",
 		"resource_pools: [{name: a, job: none.hcl}]":                                           "pool a: job: open " + filepath.Join(dir, "none.hcl"),
-		"resource_pools: [{name: a, job: good.hcl, driver: exec}]":                             "resource_pools[0].driver: the pool's job says it",
-		"resource_pools: [{name: a, job: good.hcl, node_pool: x}]":                             "resource_pools[0].node_pool: the pool's job says it",
-		"resource_pools: [{name: a, job: good.hcl, docker: {user: '1'}}]":                      "resource_pools[0].docker.user: the pool's job says it",
+		"resource_pools: [{name: a, job: good.hcl, driver: exec}]":                             "resource_pools[0].driver: cannot be set beside job",
+		"resource_pools: [{name: a, job: good.hcl, node_pool: x}]":                             "resource_pools[0].node_pool: cannot be set beside job",
+		"resource_pools: [{name: a, job: good.hcl, docker: {user: '1'}}]":                      "resource_pools[0].docker.user: cannot be set beside job",
 		"resource_pools: [{name: a, job: good.hcl, docker: {allowed_host_paths: [relative]}}]": "expected absolute paths",
 	} {
 		if _, err := loadBeside(t, dir, config); err == nil || !strings.Contains(err.Error(), want) {

@@ -81,7 +81,7 @@ func (m *master) serveTasks(ctx context.Context, o tasksOrigin, handler http.Han
 	})
 	m.log.Info("serving pages of tasks", "address", o.ln.Addr().String(), "url", o.url)
 	if err := server.Serve(o.ln); !errors.Is(err, http.ErrServerClosed) {
-		m.log.Error("pages of tasks are not served any more", "error", err)
+		m.log.Error("the listener for pages of tasks ended", "error", err)
 	}
 	end.Wait()
 }
@@ -125,16 +125,16 @@ func (c *Config) checkTasks(k *checker) {
 		if _, _, err := net.SplitHostPort(c.TasksListen); err != nil {
 			k.fail("tasks_listen", "expected host:port, found %q", c.TasksListen)
 		} else if c.TasksListen == c.Listen && !strings.HasSuffix(c.Listen, ":0") {
-			k.fail("tasks_listen", "is where the API listens; a notebook's page could act there as whoever looks at it, so give it a port of its own")
+			k.fail("tasks_listen", "is the API's address; a notebook's page could call the API as the user who opens it; choose another port")
 		}
 	}
 	if c.TasksURL != "" {
 		k.url("tasks_url", c.TasksURL)
 		if strings.EqualFold(c.TasksURL, c.PublicURL) {
-			k.fail("tasks_url", "is public_url; a notebook's page could act there as whoever looks at it, so it needs another host or port")
+			k.fail("tasks_url", "is public_url; a notebook's page could call the API as the user who opens it; choose another host or port")
 		}
 	}
 	if d := c.TasksDomain; d != "" && (strings.ContainsAny(d, "/*@") || strings.HasPrefix(d, ".")) {
-		k.fail("tasks_domain", "expected a domain such as tasks.example.com, with a port where it is not the usual one, found %q", d)
+		k.fail("tasks_domain", "expected a domain such as tasks.example.com, with a port if it is not the default one, found %q", d)
 	}
 }

@@ -91,13 +91,13 @@ func (v *VaultConfig) check(k *checker) {
 		}
 	}
 	if ways != 1 {
-		k.fail("vault", "give one of token, token_file and jwt_file, by which the master signs in; found %d", ways)
+		k.fail("vault", "the master needs one of token, token_file and jwt_file to sign in; found %d", ways)
 	}
 	if !strings.HasPrefix(v.RoleARN, "arn:") {
-		k.fail("vault.role_arn", "expected the ARN of the role whose sessions tasks get, such as arn:aws:iam::123456789012:role/det-checkpoints, found %q", v.RoleARN)
+		k.fail("vault.role_arn", "expected the ARN of the role that tasks assume, such as arn:aws:iam::123456789012:role/det-checkpoints, found %q", v.RoleARN)
 	}
 	if ttl := time.Duration(v.TTL); ttl < minTTL || ttl > maxTTL {
-		k.fail("vault.ttl", "STS gives credentials for %s to %s, found %s", minTTL, maxTTL, ttl)
+		k.fail("vault.ttl", "expected %s to %s, the lifetimes that STS supports, found %s", minTTL, maxTTL, ttl)
 	}
 }
 
@@ -105,7 +105,7 @@ func (w *WebIdentityConfig) check(k *checker) {
 	switch {
 	case w.RoleARN == "":
 		if w.STSEndpoint != "" {
-			k.fail("web_identity.role_arn", "is missing; it says whose sessions tasks get")
+			k.fail("web_identity.role_arn", "is required: the role that tasks assume")
 		}
 	case w.STSEndpoint != "":
 		k.url("web_identity.sts_endpoint", w.STSEndpoint)
@@ -186,14 +186,14 @@ func (m *master) bucket(ctx context.Context, s expconf.CheckpointStorage) (api.B
 		Refused: "let the role that the master reads with read it, or download directly, with credentials of your own"}
 	switch {
 	case endpoint == "" && named != "":
-		return nil, fault.New(fault.Unimplemented, "the checkpoint lies in a store at %s, which this master does not read: "+
+		return nil, fault.New(fault.Unimplemented, "the checkpoint is in a store at %s, which this master does not read: "+
 			"download it directly, with credentials of your own; operators name further stores in checkpoint_endpoints", named)
 	case s.AccessKey != nil:
 		keys := objects.Keys{AccessKey: *s.AccessKey, SecretKey: optional.Value(s.SecretKey)}
 		o.Keys = func(context.Context) (objects.Keys, error) { return keys, nil }
 		return openBucket(ctx, o)
 	case !own:
-		return nil, fault.New(fault.Unimplemented, "the checkpoint lies in a store at %s, and the cluster's is another: "+
+		return nil, fault.New(fault.Unimplemented, "the checkpoint is in a store at %s, which is not the cluster's store: "+
 			"download it directly, with credentials of your own", named)
 	}
 	if m.vault != nil {

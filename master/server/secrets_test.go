@@ -37,7 +37,7 @@ func TestVaultsConfiguration(t *testing.T) {
 		"vault: {address: 'http://v', role_arn: 'arn:x'}":                        "one of token, token_file and jwt_file",
 		"vault: {address: 'http://v', role_arn: 'arn:x', token: a, jwt_file: b}": "found 2",
 		"vault: {address: 'http://v', token: a}":                                 "vault.role_arn",
-		"vault: {address: 'http://v', token: a, role_arn: 'arn:x', ttl: 1m}":     "15m0s to 12h0m0s, found 1m0s",
+		"vault: {address: 'http://v', token: a, role_arn: 'arn:x', ttl: 1m}":     "expected 15m0s to 12h0m0s",
 		"vault: {address: vault, token: a, role_arn: 'arn:x'}":                   "vault.address",
 		"web_identity: {sts_endpoint: 'https://sts'}":                            "web_identity.role_arn",
 		"web_identity: {role_arn: 'arn:x', sts_endpoint: sts}":                   "web_identity.sts_endpoint",

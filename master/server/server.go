@@ -40,7 +40,7 @@ func Run(ctx context.Context, cfg Config, ready chan<- string) error {
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", cfg.Listen)
 	if err != nil {
-		return fmt.Errorf("cannot listen on %s: %w; is another master, or another program, there already?", cfg.Listen, err)
+		return fmt.Errorf("cannot listen on %s: %w; does another master, or another program, use this address?", cfg.Listen, err)
 	}
 	// The runner is read while the database answers: a start is as long as the longer of the two.
 	read := sync.OnceValues(func() (artifacts, error) { return readArtifacts(cfg) })

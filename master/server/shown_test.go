@@ -152,7 +152,7 @@ func TestPythonOfPools(t *testing.T) {
 		t.Errorf("%+v", c.Pools)
 	}
 	c.Python = "python3"
-	if problems := strings.Join(c.check(), "\n"); !strings.Contains(problems, "python: expected the whole path") {
+	if problems := strings.Join(c.check(), "\n"); !strings.Contains(problems, "python: expected the absolute path") {
 		t.Errorf("problems: %s", problems)
 	}
 }

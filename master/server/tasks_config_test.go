@@ -26,7 +26,7 @@ func TestSettingsOfInteractiveTasks(t *testing.T) {
 		t.Errorf("the API is told %+v, %+v", a.Idle, a.Pools)
 	}
 	_, err = load(t, "tensorboard_timeout: -1\nresource_pools: [{name: a, python: python3}]\n", env, nil)
-	for _, want := range []string{"tensorboard_timeout", "resource_pools[0].python: expected the whole path"} {
+	for _, want := range []string{"tensorboard_timeout", "resource_pools[0].python: expected the absolute path"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in: %v", want, err)
 		}

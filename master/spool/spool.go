@@ -74,7 +74,7 @@ type Reservation struct {
 // Reserve waits until an owner may store n bytes, or for as long as ctx lasts.
 func (f *Folder) Reserve(ctx context.Context, owner string, n int64) (*Reservation, error) {
 	if n > f.most/OwnerShare {
-		return nil, fault.New(fault.TooLarge, "the request has %.1f MB; this master stores at most %.1f MB for one user while it receives", mb(n), mb(f.most/OwnerShare))
+		return nil, fault.New(fault.TooLarge, "the request has %.1f MB; this master stores at most %.1f MB of incomplete requests for one user", mb(n), mb(f.most/OwnerShare))
 	}
 	w := &waiter{owner: owner, n: n, granted: make(chan struct{})}
 	f.mu.Lock()
@@ -85,7 +85,7 @@ func (f *Folder) Reserve(ctx context.Context, owner string, n int64) (*Reservati
 	case <-w.granted:
 	case <-ctx.Done():
 		if f.giveUp(w) {
-			return nil, fault.New(fault.Unavailable, "the master receives as much at the moment as it has room for; try again")
+			return nil, fault.New(fault.Unavailable, "the master has no disk space left for more request bodies at the moment; try again")
 		}
 	}
 	return &Reservation{folder: f, owner: owner, left: n, held: n}, nil
@@ -163,7 +163,7 @@ func (r *Reservation) use(n int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if n > r.left {
-		return fault.New(fault.TooLarge, "the request is larger than it said")
+		return fault.New(fault.TooLarge, "the request is larger than its Content-Length")
 	}
 	r.left -= n
 	return nil

@@ -22,10 +22,10 @@ type Bundle struct {
 }
 
 // ErrNeeded means that a bundle was left out because one that it needs was.
-var ErrNeeded = fault.New(fault.Conflict, "another change of the same plan, which this one needs, could not be made")
+var ErrNeeded = fault.New(fault.Conflict, "another change of the same plan, on which this change depends, could not be stored")
 
 // ErrLater means that a bundle was left out because too many others had failed.
-var ErrLater = fault.New(fault.Conflict, "too many other changes of the same plan could not be made")
+var ErrLater = fault.New(fault.Conflict, "too many other changes of the same plan could not be stored")
 
 // A leader waits this long for a row that another transaction holds, and much
 // shorter once a bundle has run out of time: the others must not wait as often as

@@ -129,7 +129,7 @@ func (b *Bus) connected(ctx context.Context, side func(context.Context, *pgx.Con
 	if ctx.Err() != nil {
 		return
 	}
-	b.log.Warn("wake-ups between masters are interrupted", "error", err)
+	b.log.Warn("the connection for wake-ups between masters is interrupted", "error", err)
 	t := time.NewTimer(busReconnect)
 	defer t.Stop()
 	select {

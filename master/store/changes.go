@@ -12,7 +12,7 @@ import (
 
 // ErrStale means that a row was not as the plan had seen it. Nothing of its bundle
 // is kept; the next cycle looks again.
-var ErrStale = fault.New(fault.Conflict, "a row changed while the plan was made")
+var ErrStale = fault.New(fault.Conflict, "a row has changed since the plan was made")
 
 // Changes are what the loop wants of rows. Every change says which state it saw,
 // and all of them are made or none.

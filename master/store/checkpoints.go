@@ -143,7 +143,7 @@ func (db *DB) lockRun(ctx context.Context, task string, run int) error {
 		newest, err = scalar[int](ctx, db, `SELECT coalesce(max(run_id), 0) FROM allocations WHERE task_id = $1`, task)
 	}
 	if err == nil && newest > run {
-		return fault.New(fault.Conflict, "run %d of task %s is over, run %d has taken its place: nothing of it is taken any more", run, task, newest)
+		return fault.New(fault.Conflict, "run %d of task %s has ended and run %d has replaced it: reports of run %[1]d are rejected", run, task, newest)
 	}
 	return err
 }

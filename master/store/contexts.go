@@ -88,7 +88,7 @@ func (db *DB) holdContext(ctx context.Context, hash []byte) error {
 	}
 	n, err := db.exec(ctx, `SELECT FROM contexts WHERE hash = $1 FOR KEY SHARE`, hash)
 	if err == nil && n == 0 {
-		return fault.New(fault.NotFound, "the code that this refers to is no longer stored")
+		return fault.New(fault.NotFound, "the code of this experiment or task is no longer stored")
 	}
 	return err
 }

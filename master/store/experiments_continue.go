@@ -51,7 +51,7 @@ func (db *DB) requestContinuation(ctx context.Context, id int, single bool) (int
 		WHERE id = $1 AND state IN ('COMPLETED', 'CANCELED', 'ERROR') AND continues = continued AND desired <> 'deleted'
 			AND NOT archived AND NOT unmanaged RETURNING continues`, id)
 	if fault.Is(err, fault.NotFound) {
-		return 0, fault.New(fault.Conflict, "experiment %d has changed meanwhile: it can be continued when it is over and not archived", id)
+		return 0, fault.New(fault.Conflict, "experiment %d has changed in the meantime: an experiment can be continued when it has ended and is not archived", id)
 	}
 	if err != nil || single {
 		return n, err
@@ -78,7 +78,7 @@ func (db *DB) reconfigure(ctx context.Context, id int, n *NewExperiment, saw jso
 		pgx.NamedArgs{"id": id, "config": string(n.Config), "name": n.Name, "description": n.Description, "labels": n.Labels,
 			"pool": n.Pool, "slots": n.SlotsPerTrial, "max_slots": n.MaxSlots, "weight": n.Weight, "priority": n.Priority, "saw": string(saw)})
 	if err == nil && changed == 0 {
-		err = fault.New(fault.Conflict, "experiment %d was changed meanwhile; look at it and try again", id)
+		err = fault.New(fault.Conflict, "experiment %d has changed in the meantime; check it and try again", id)
 	}
 	if err != nil {
 		return err

@@ -215,7 +215,7 @@ func comparison(op find.Operator) (string, error) {
 	case find.GreaterEqual:
 		return " >= ", nil
 	}
-	return "", fault.New(fault.Invalid, "operator %q means nothing here", op)
+	return "", fault.New(fault.Invalid, "operator %q is not supported here", op)
 }
 
 func (b *searchBuilder) value(v find.Value) string {

@@ -375,7 +375,7 @@ func (db *DB) lockCheckpoint(ctx context.Context, id *string) error {
 	case err != nil:
 		return err
 	case leaves:
-		return fault.New(fault.Conflict, "checkpoint %s is being removed; nothing can start from it any more", *id)
+		return fault.New(fault.Conflict, "checkpoint %s is being removed; no experiment can start from it", *id)
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func (g *group[K, T]) do(ctx context.Context, item T) (T, error) {
 	g.mu.Lock()
 	if mine := len(g.waiting[owner]); g.count >= g.limit || mine >= g.limit/4 {
 		g.mu.Unlock()
-		return item, fault.New(fault.Unavailable, "%d reports wait to be stored already; try again in a moment", max(mine, g.limit/4))
+		return item, fault.New(fault.Unavailable, "%d reports already wait to be stored; try again", max(mine, g.limit/4))
 	}
 	g.push(owner, q)
 	if !g.busy {

@@ -16,7 +16,7 @@ func (db *DB) MoveTask(ctx context.Context, id, pool string) error {
 		UPDATE tasks SET pool = $2 WHERE id = $1 AND type <> 'TRIAL' AND ended_at IS NULL AND NOT EXISTS (
 			SELECT FROM allocations a WHERE a.task_id = $1 AND a.state NOT IN ('PENDING', 'TERMINATED'))`, id, pool)
 	if err == nil && n == 0 {
-		return fault.New(fault.Invalid, "task %s runs or is over; only experiments can change their pool while they run", id)
+		return fault.New(fault.Invalid, "task %s runs or has ended; only experiments can change their pool while they run", id)
 	}
 	return err
 }
@@ -42,7 +42,7 @@ func (db *DB) PlaceJob(ctx context.Context, id, anchor string, ahead bool) error
 		case err != nil:
 			return err
 		case other.Scheduled():
-			return fault.New(fault.Invalid, "job %s does not wait: it runs already", anchor)
+			return fault.New(fault.Invalid, "job %s does not wait: it already runs", anchor)
 		case me.Pool != other.Pool:
 			return fault.New(fault.Invalid, "job %s is in pool %s and job %s in pool %s", id, me.Pool, anchor, other.Pool)
 		}

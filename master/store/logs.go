@@ -79,7 +79,7 @@ func (b *LogBatch) check() error {
 	case len(b.Shipper) > maxShipper:
 		return fault.New(fault.Invalid, "shipper: the name has %d bytes; %d are allowed", len(b.Shipper), maxShipper)
 	case label(b.Shipper) != b.Shipper:
-		return fault.New(fault.Invalid, "shipper: a name with a NUL or broken UTF-8 cannot be stored")
+		return fault.New(fault.Invalid, "shipper: a name with a NUL character or invalid UTF-8 cannot be stored")
 	case label(b.TaskID) != b.TaskID:
 		return fault.New(fault.NotFound, "task %q not found", b.TaskID)
 	}
@@ -315,7 +315,7 @@ func (db *DB) storeLogs(ctx context.Context, p logPlan) error {
 			return err
 		}
 		if len(counters) != len(tasks) {
-			return fault.New(fault.NotFound, "a task whose logs came was deleted")
+			return fault.New(fault.NotFound, "received logs of a deleted task")
 		}
 		base := map[int]int64{}
 		var ids []int

@@ -30,7 +30,7 @@ func (k *LogKeeper) Run(ctx context.Context) {
 		pause := keepLogsEvery
 		if dropped, err := k.db.KeepLogs(ctx, time.Now()); err != nil {
 			if ctx.Err() == nil && !fault.Is(err, fault.Unavailable) {
-				k.log.Error("partitions of logs are not kept; lines still have a place", "error", err)
+				k.log.Error("log partition maintenance failed; new lines use the default partition", "error", err)
 			}
 			pause = time.Minute
 		} else if dropped > 0 {

@@ -66,7 +66,7 @@ func (r *Report) check() error {
 		r.Metrics = json.RawMessage("{}")
 	}
 	if !utf8.ValidString(r.Group) || strings.IndexByte(r.Group, 0) >= 0 {
-		return bad("group: text with a NUL or broken UTF-8 cannot be stored")
+		return bad("group: text with a NUL character or invalid UTF-8 cannot be stored")
 	}
 	if err := storableJSON(r.Metrics); err != nil {
 		return bad("metrics: %w", err)

@@ -50,7 +50,7 @@ func (s *Summarizer) Run(ctx context.Context) {
 		case err != nil && ctx.Err() == nil:
 			pause = summarizeRetry
 			if !fault.Is(err, fault.Unavailable) {
-				s.log.Error("summaries of metrics fall behind", "error", err)
+				s.log.Error("summaries of metrics are behind", "error", err)
 			}
 		case more:
 			continue

@@ -45,10 +45,10 @@ func (r *Report) current(runs map[int]int) error {
 	case !ok:
 		return fault.New(fault.NotFound, "trial %d not found", r.TrialID)
 	case r.RunID < run:
-		return fault.New(fault.Conflict, "run %d of trial %d is over, run %d has taken its place: nothing of it is taken any more",
+		return fault.New(fault.Conflict, "run %d of trial %d has ended and run %d has replaced it: reports of run %[1]d are rejected",
 			r.RunID, r.TrialID, run)
 	case r.RunID > run:
-		return fault.New(fault.Invalid, "trial %d has had no run %d yet; its newest is %d", r.TrialID, r.RunID, run)
+		return fault.New(fault.Invalid, "trial %d has no run %d yet; its newest run is %d", r.TrialID, r.RunID, run)
 	}
 	return nil
 }

@@ -95,9 +95,9 @@ func (db *DB) ProjectByName(ctx context.Context, workspace, name string) (Projec
 	case err != nil:
 		return p, err
 	case there:
-		return p, fault.New(fault.NotFound, "workspace %q has no project %q; make it with det project create", workspace, name)
+		return p, fault.New(fault.NotFound, "workspace %q has no project %q; create it with det project create", workspace, name)
 	}
-	return p, fault.New(fault.NotFound, "there is no workspace %q; make it with det workspace create", workspace)
+	return p, fault.New(fault.NotFound, "there is no workspace %q; create it with det workspace create", workspace)
 }
 
 // CreateProject makes one.
@@ -118,7 +118,7 @@ func projectClash(err error, name, key string) error {
 	case constraintOf(err) == "projects_key_key":
 		return fault.Wrap(fault.Conflict, ErrKeyTaken, "there is a project with key %s already", key)
 	}
-	return fault.New(fault.Conflict, "there is a project %q in this workspace already", name)
+	return fault.New(fault.Conflict, "project %q already exists in this workspace", name)
 }
 
 // ErrKeyTaken is the cause of a fault: another key may do.
@@ -171,7 +171,7 @@ func (db *DB) MoveProject(ctx context.Context, id, workspace int) error {
 	return db.Tx(ctx, func(tx *DB) error {
 		n, err := tx.exec(ctx, `UPDATE projects SET workspace_id = $2 WHERE id = $1 AND NOT immutable`, id, workspace)
 		if fault.Is(err, fault.Conflict) {
-			return fault.New(fault.Conflict, "workspace %d has a project of that name already", workspace)
+			return fault.New(fault.Conflict, "workspace %d already has a project of that name", workspace)
 		}
 		if err := changedOne(n, err, "project %d is built in and cannot be moved", id); err != nil {
 			return err

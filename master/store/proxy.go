@@ -65,7 +65,7 @@ func (db *DB) IssueTicket(ctx context.Context, hash []byte, task string, session
 		SELECT $1, 'ticket', k.id, s.id, now() + $4 FROM tasks k, sessions s WHERE k.id = $2 AND s.id = $3 AND s.expires_at > now()`,
 		hash, task, session, life)
 	if err == nil && n == 0 {
-		err = fault.New(fault.Unauthenticated, "the session is over or unknown: sign in again")
+		err = fault.New(fault.Unauthenticated, "the session is unknown or has ended: sign in again")
 	}
 	return err
 }

@@ -20,7 +20,7 @@ const (
 // doubles, which is what they are compared and averaged as. The text has to be JSON.
 func storableJSON(raw []byte) error {
 	if !utf8.Valid(raw) || bytes.IndexByte(raw, 0) >= 0 {
-		return fault.New(fault.Invalid, "text with a NUL or broken UTF-8 cannot be stored")
+		return fault.New(fault.Invalid, "text with a NUL character or invalid UTF-8 cannot be stored")
 	}
 	depth := 0
 	for i := 0; i < len(raw); {
@@ -41,7 +41,7 @@ func storableJSON(raw []byte) error {
 			continue
 		case c == '{' || c == '[':
 			if depth++; depth > deepestJSON {
-				return fault.New(fault.Invalid, "lists and objects are in each other more than %d deep", deepestJSON)
+				return fault.New(fault.Invalid, "lists and objects are nested more than %d levels deep", deepestJSON)
 			}
 		case c == '}' || c == ']':
 			depth--

@@ -148,7 +148,7 @@ func (db *DB) SetTaskPriority(ctx context.Context, id string, priority int) erro
 func (db *DB) setTaskPriority(ctx context.Context, id string, priority int) error {
 	n, err := db.exec(ctx, `UPDATE tasks SET priority = $2 WHERE id = $1 AND type <> 'TRIAL' AND ended_at IS NULL`, id, priority)
 	if err == nil && n == 0 {
-		return fault.New(fault.Invalid, "task %s is over; its priority cannot be changed any more", id)
+		return fault.New(fault.Invalid, "task %s has ended; its priority cannot be changed", id)
 	}
 	if err != nil {
 		return err

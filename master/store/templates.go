@@ -60,7 +60,7 @@ func (db *DB) CreateTemplate(ctx context.Context, t Template) error {
 		VALUES (@name, @workspace, @owner, @source, @config)`,
 		pgx.NamedArgs{"name": t.Name, "workspace": t.WorkspaceID, "owner": t.OwnerID, "source": t.Source, "config": string(t.Config)})
 	if fault.Is(err, fault.Conflict) {
-		return fault.New(fault.Conflict, "there is a template %q already", t.Name)
+		return fault.New(fault.Conflict, "template %q already exists", t.Name)
 	}
 	return err
 }
@@ -78,7 +78,7 @@ func (db *DB) ChangeTemplate(ctx context.Context, name, source string, config []
 func (db *DB) RenameTemplate(ctx context.Context, name, other string) error {
 	n, err := db.exec(ctx, `UPDATE templates SET name = $2, modified_at = now() WHERE name = $1`, name, other)
 	if fault.Is(err, fault.Conflict) {
-		return fault.New(fault.Conflict, "there is a template %q already", other)
+		return fault.New(fault.Conflict, "template %q already exists", other)
 	}
 	if err == nil && n == 0 {
 		return noTemplate(name)

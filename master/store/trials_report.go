@@ -41,7 +41,7 @@ func (db *DB) ReportEarlyExit(ctx context.Context, trial int, reason string) err
 	e, err := row[exit](ctx, db, fmt.Sprintf("trial %d", trial), `
 		UPDATE trials SET early_exit = coalesce(early_exit, $2) WHERE id = $1 RETURNING early_exit`, trial, reason)
 	if err == nil && e.Reason != reason {
-		return fault.New(fault.Invalid, "trial %d has reported an early exit before, because of %s", trial, e.Reason)
+		return fault.New(fault.Invalid, "trial %d has already reported an early exit, because of %s", trial, e.Reason)
 	}
 	return err
 }

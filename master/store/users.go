@@ -135,7 +135,7 @@ func (db *DB) ChangeUser(ctx context.Context, id int, ch UserChange, keep int64)
 		}
 		left, err := scalar[bool](ctx, tx, `SELECT EXISTS (SELECT FROM users WHERE admin AND active)`)
 		if err == nil && !left {
-			return fault.New(fault.Conflict, "%s is the last active admin; make somebody else an admin first", u.Username)
+			return fault.New(fault.Conflict, "%s is the last active admin; make another user an admin first", u.Username)
 		}
 		if err == nil && ch.ends() {
 			err = tx.endSessions(ctx, id, keep)

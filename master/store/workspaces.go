@@ -80,7 +80,7 @@ func (db *DB) CreateWorkspace(ctx context.Context, name string, owner int, setti
 	id, err := scalar[int](ctx, db, `INSERT INTO workspaces (name, user_id, settings) VALUES ($1, $2, coalesce($3::jsonb, '{}')) RETURNING id`,
 		name, owner, jsonOrNull(settings))
 	if fault.Is(err, fault.Conflict) {
-		return Workspace{}, fault.New(fault.Conflict, "there is a workspace %q already", name)
+		return Workspace{}, fault.New(fault.Conflict, "workspace %q already exists", name)
 	}
 	if err != nil {
 		return Workspace{}, err
@@ -93,7 +93,7 @@ func (db *DB) ChangeWorkspace(ctx context.Context, id int, name *string, setting
 	n, err := db.exec(ctx, `UPDATE workspaces SET name = coalesce($2, name), settings = settings || coalesce($3::jsonb, '{}')
 		WHERE id = $1 AND NOT immutable`, id, name, jsonOrNull(settings))
 	if fault.Is(err, fault.Conflict) {
-		return fault.New(fault.Conflict, "there is a workspace %q already", *name)
+		return fault.New(fault.Conflict, "workspace %q already exists", *name)
 	}
 	return changedOne(n, err, "workspace %d is built in and cannot be changed", id)
 }
@@ -114,7 +114,7 @@ func (db *DB) DeleteWorkspace(ctx context.Context, id int) error {
 			return err
 		}
 		if busy > 0 {
-			return fault.New(fault.Conflict, "workspace %d holds %d experiments or running tasks; delete or move them first", id, busy)
+			return fault.New(fault.Conflict, "workspace %d has %d experiments or running tasks; delete or move them first", id, busy)
 		}
 		for _, sql := range []string{`DELETE FROM tasks WHERE workspace_id = $1 AND experiment_id IS NULL`, `DELETE FROM projects WHERE workspace_id = $1 AND NOT immutable`} {
 			if _, err := tx.exec(ctx, sql, id); err != nil {

@@ -84,7 +84,7 @@ func (c *Cluster) adopt(client Client) (Client, error) {
 			return client, nil
 		}
 	}
-	return client, fmt.Errorf("no room for the client %s: the cluster has %d nodes already, as many as there are ranges of ports for their tasks", client.Name, maxClients)
+	return client, fmt.Errorf("cannot add the client %s: the cluster has %d nodes already, and there are no more port ranges for tasks", client.Name, maxClients)
 }
 
 // RemoveClient ends a further client and forgets it, with its data and its tasks. From

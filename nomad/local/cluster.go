@@ -143,7 +143,7 @@ func (c *Cluster) up(ctx context.Context, opts Options, report *servers.Reporter
 // remember joins what is asked for to what the cluster was before.
 func (c *Cluster) remember(opts Options) error {
 	if c.state.Name != "" && c.state.Name != opts.Name {
-		return fmt.Errorf("the folder %s holds the cluster %q, not %q; choose another folder or the other name", c.dir, c.state.Name, opts.Name)
+		return fmt.Errorf("the folder %s has the data of the cluster %q, not of %q; choose another folder, or that name", c.dir, c.state.Name, opts.Name)
 	}
 	s := &c.state
 	s.Name = opts.Name
@@ -309,7 +309,7 @@ func (c *Cluster) stopPostgres(ctx context.Context) error {
 func (c *Cluster) Reset(ctx context.Context, report *servers.Reporter) error {
 	return c.locked(ctx, func() error {
 		if err := c.down(ctx, report); err != nil {
-			return fmt.Errorf("its data is kept, because not everything ended: %w", err)
+			return fmt.Errorf("its data was not removed, because not all processes ended: %w", err)
 		}
 		report.Say("removing %s", c.dir)
 		return removeTree(c.dir)

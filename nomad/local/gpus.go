@@ -145,7 +145,7 @@ func (c *Cluster) gpusReady(ctx context.Context, client Client) error {
 		}
 	}
 	if count < want {
-		return fmt.Errorf("the node %s has %d GPUs so far, of %d", c.nodeName(client.Name), count, want)
+		return fmt.Errorf("the node %s has registered %d of %d GPUs", c.nodeName(client.Name), count, want)
 	}
 	return nil
 }

@@ -120,7 +120,7 @@ func (c *Cluster) nomadReady(ctx context.Context) error {
 	if keys, err := c.get(ctx, c.nomadURL()+"/.well-known/jwks.json"); err != nil {
 		return err
 	} else if !strings.Contains(keys, `"kid"`) {
-		return errors.New("the keys of Nomad are not read yet")
+		return errors.New("Nomad's keys are not available yet")
 	}
 	if c.state.ACL {
 		return c.bootstrapACL(ctx)

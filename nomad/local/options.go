@@ -105,7 +105,7 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("%d masters: it must be 0 or more", o.Master.Count)
 	}
 	if o.Master.Count > 1 && o.Ports.Master != 0 {
-		return o, errors.New("several masters on one machine cannot share a port; leave the master's port open")
+		return o, errors.New("several masters on one machine cannot share a port; do not set the master's port")
 	}
 	return o, nil
 }

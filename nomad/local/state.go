@@ -119,7 +119,7 @@ func (c *Cluster) choosePorts(opts Options) error {
 	for name, port := range asked {
 		if was := c.state.Ports[name]; port != 0 && port != was {
 			if was != 0 && c.partRuns(name) {
-				return fmt.Errorf("%s runs on port %d; take the cluster down before it is given port %d", name, was, port)
+				return fmt.Errorf("%s runs on port %d; stop the cluster before you choose port %d", name, was, port)
 			}
 			if !servers.PortFree(port) {
 				return servers.PortTaken(name, port)

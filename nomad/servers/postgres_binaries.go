@@ -53,7 +53,7 @@ func postgresBinaries(ctx context.Context, major string, who account, progress f
 	}
 	embeddedMajor, _, _ := strings.Cut(string(embeddedPostgres), ".")
 	if major != "" && major != embeddedMajor {
-		return best, fmt.Errorf("its data was made by PostgreSQL %s, which this system does not have any more; install that version (Debian: apt-get install postgresql-%s), or reset the cluster to start with empty data", major, major)
+		return best, fmt.Errorf("its data was written by PostgreSQL %s, which is no longer installed; install that version (Debian: apt-get install postgresql-%s), or reset the cluster to start with empty data", major, major)
 	}
 	return fetchPostgres(ctx, who, progress)
 }

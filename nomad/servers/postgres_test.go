@@ -238,7 +238,7 @@ func TestPostgresWhoseVersionIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = postgresBinaries(t.Context(), "9", who, func(string) {})
-	if err == nil || !strings.Contains(err.Error(), "made by PostgreSQL 9") {
+	if err == nil || !strings.Contains(err.Error(), "written by PostgreSQL 9") {
 		t.Errorf("error %v, expected the version that is missing", err)
 	}
 }

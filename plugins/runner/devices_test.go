@@ -68,12 +68,12 @@ func TestOtherDevices(t *testing.T) {
 		env []string
 		smi string
 	}{
-		"its environment names none":                     {},
-		"NVIDIA_VISIBLE_DEVICES has none":                {env: []string{"NVIDIA_VISIBLE_DEVICES="}},
-		"CUDA_VISIBLE_DEVICES has GPU-a":                 {env: []string{"CUDA_VISIBLE_DEVICES=GPU-a"}},
-		"NVIDIA_VISIBLE_DEVICES has GPU-a, GPU-c":        {env: []string{"NVIDIA_VISIBLE_DEVICES=GPU-a,GPU-c", both}},
-		"does not list GPU-b":                            {env: []string{both}, smi: "echo 'GPU 0: (UUID: GPU-a)'"},
-		"cannot list its GPUs: exit status 3\nno driver": {env: []string{both}, smi: "echo no driver >&2; exit 3"},
+		"neither NVIDIA_VISIBLE_DEVICES nor CUDA_VISIBLE_DEVICES is set": {},
+		"NVIDIA_VISIBLE_DEVICES is none":                                 {env: []string{"NVIDIA_VISIBLE_DEVICES="}},
+		"CUDA_VISIBLE_DEVICES is GPU-a":                                  {env: []string{"CUDA_VISIBLE_DEVICES=GPU-a"}},
+		"NVIDIA_VISIBLE_DEVICES is GPU-a, GPU-c":                         {env: []string{"NVIDIA_VISIBLE_DEVICES=GPU-a,GPU-c", both}},
+		"does not list GPU-b":                                            {env: []string{both}, smi: "echo 'GPU 0: (UUID: GPU-a)'"},
+		"cannot list the task's GPUs: exit status 3\nno driver":          {env: []string{both}, smi: "echo no driver >&2; exit 3"},
 	} {
 		t.Run(words, func(t *testing.T) {
 			r := newRig(t, onGPUs("echo it runs"))

@@ -12,7 +12,7 @@ import (
 )
 
 // errNone is the error where there is nobody to show a page to.
-var errNone = errors.New("there is no browser here: set BROWSER, or open the address yourself")
+var errNone = errors.New("no browser found: set BROWSER, or open the address yourself")
 
 // Open shows an address in the browser that BROWSER names, or in the desktop's.
 // It does not wait for the person to close it.

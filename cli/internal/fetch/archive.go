@@ -53,7 +53,7 @@ func (o Options) unpack(r io.Reader, dir string) error {
 			continue
 		}
 		if !filepath.IsLocal(name) {
-			return fault.New(fault.Invalid, "the archive holds %q, which would lead out of the folder; nothing was stored", header.Name)
+			return fault.New(fault.Invalid, "the archive contains %q, which is outside of the folder; no file was stored", header.Name)
 		}
 		folder := name
 		if header.Typeflag != tar.TypeDir {

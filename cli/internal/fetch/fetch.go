@@ -103,7 +103,7 @@ func (o Options) direct(ctx context.Context, source storage, dir string) error {
 		}
 		return o.copyTree(ctx, place, dir)
 	}
-	return fault.New(fault.NotFound, "checkpoint %s is not in %s on this machine; --mode master fetches it through the master",
+	return fault.New(fault.NotFound, "checkpoint %s is not in %s on this machine; use --mode master to download it through the master",
 		o.Checkpoint.UUID, strings.Join(source.places, " or "))
 }
 
@@ -214,7 +214,7 @@ func settle(partial, dir string) error {
 	for _, item := range items {
 		target := filepath.Join(dir, item.Name())
 		if _, err := os.Lstat(target); err == nil {
-			return fault.New(fault.Conflict, "%s is there already; choose another folder with -o", target)
+			return fault.New(fault.Conflict, "%s already exists; choose another folder with -o", target)
 		}
 	}
 	for _, item := range items {

@@ -41,7 +41,7 @@ func storageOf(ck *v1.Checkpoint) (storage, error) {
 	case "":
 		return storage{}, fault.New(fault.NotFound, "the master does not say where checkpoint %s is stored", ck.UUID)
 	}
-	return storage{}, fault.New(fault.NotFound, "checkpoints of storage %q are not fetched directly; use --mode master", s.Type)
+	return storage{}, fault.New(fault.NotFound, "cannot download checkpoints directly from storage %q; use --mode master", s.Type)
 }
 
 // below is the storage path seen from a root that stands for the host path. The

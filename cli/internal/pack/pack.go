@@ -81,7 +81,7 @@ func nameOf(p string) (string, error) {
 	}
 	name := filepath.Base(abs)
 	if name == string(filepath.Separator) || filepath.VolumeName(abs)+string(filepath.Separator) == abs {
-		return "", fault.New(fault.Invalid, "%s cannot be included: it has no name of its own", p)
+		return "", fault.New(fault.Invalid, "%s cannot be included: it has no file name", p)
 	}
 	return name, nil
 }
@@ -119,7 +119,7 @@ func (l *Listing) add(root, prefix string) error {
 func patternsOf(root string) (ignore.Patterns, error) {
 	text, err := os.ReadFile(filepath.Join(root, ignore.File))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return ignore.Patterns{}, fault.New(fault.Invalid, "cannot read the patterns of files that are not sent: %w", err)
+		return ignore.Patterns{}, fault.New(fault.Invalid, "cannot read .detignore: %w", err)
 	}
 	return ignore.Parse(append(ignore.Defaults(), string(text))...), nil
 }

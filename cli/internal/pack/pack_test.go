@@ -214,7 +214,7 @@ func TestWhatCannotBePacked(t *testing.T) {
 	}{
 		{filepath.Join(root, "missing"), nil, "does not exist"},
 		{root, []string{filepath.Join(root, "missing")}, "does not exist"},
-		{"", []string{"/"}, "has no name of its own"},
+		{"", []string{"/"}, "has no file name"},
 	} {
 		_, err := pack.Scan(c.context, c.includes)
 		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), c.problem) {

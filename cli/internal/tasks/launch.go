@@ -76,7 +76,7 @@ func (o *Launch) Request(ctx context.Context, a *app.App, program []string) (*cl
 		return nil, r, err
 	}
 	if w.Archived {
-		return nil, r, fault.New(fault.Invalid, "workspace %q is archived; nothing can be run in it", o.workspace)
+		return nil, r, fault.New(fault.Invalid, "workspace %q is archived; unarchive it first", o.workspace)
 	}
 	r.WorkspaceID = &w.ID
 	return c, r, nil

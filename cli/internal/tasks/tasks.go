@@ -112,7 +112,7 @@ func (k Kind) match(known []string, prefix string) (string, error) {
 			return id, nil
 		case !strings.HasPrefix(id, prefix):
 		case found != "":
-			return "", fault.New(fault.Invalid, "several %s have an ID that begins with %q; give more of it", k.Nouns, prefix)
+			return "", fault.New(fault.Invalid, "the IDs of several %s begin with %q; give more characters", k.Nouns, prefix)
 		default:
 			found = id
 		}

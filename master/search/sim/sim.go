@@ -70,7 +70,7 @@ func Run(cfg expconf.Config, seed int64, curves Curves, o Options) (*Result, err
 	}
 	full, _ := cfg.Searcher.FullLength()
 	if full < 1 {
-		return nil, fmt.Errorf("the %s searcher has no length to simulate: give it max_length", cfg.Searcher.Name)
+		return nil, fmt.Errorf("cannot simulate the searcher %s without a length: set max_length", cfg.Searcher.Name)
 	}
 	if o.Workers < 1 || o.Workers > maxWorkers || o.Every < 1 {
 		return nil, fmt.Errorf("a simulation has from 1 to %d workers, and at least one unit between reports", maxWorkers)

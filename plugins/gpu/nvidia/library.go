@@ -115,7 +115,7 @@ func explain(ret nvml.Return) error {
 	case nvml.ERROR_DRIVER_NOT_LOADED:
 		return fmt.Errorf("%w, though it is installed; nvidia-smi says why", gpus.ErrUnloaded)
 	case nvml.ERROR_NO_PERMISSION:
-		return errors.New("no right to use the NVIDIA driver: run as root, or as who may open /dev/nvidiactl")
+		return errors.New("permission denied by the NVIDIA driver: run as root, or as a user who may open /dev/nvidiactl")
 	}
 	return fmt.Errorf("NVIDIA's library: %s", ret.String())
 }
@@ -174,7 +174,7 @@ func (l *library) scan() (gpus.Scan, error) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	if !l.up {
-		return gpus.Scan{}, errors.New("NVIDIA's library is not in use")
+		return gpus.Scan{}, errors.New("NVIDIA's library is not loaded")
 	}
 	var scan gpus.Scan
 	var ret nvml.Return

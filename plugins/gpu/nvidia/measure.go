@@ -16,7 +16,7 @@ func (l *library) Measure(id string) (gpus.Sample, error) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	if !l.up {
-		return gpus.Sample{}, errors.New("NVIDIA's library is not in use")
+		return gpus.Sample{}, errors.New("NVIDIA's library is not loaded")
 	}
 	h, ret := l.api.DeviceGetHandleByUUID(id)
 	if ret != nvml.SUCCESS {

@@ -98,7 +98,7 @@ func TestBadFiles(t *testing.T) {
 	for text, words := range map[string]string{
 		"gpus: [{modell: x}]":             "modell",
 		"gpus: [{count: -1}]":             "must be 0 or more",
-		"gpus: [{count: 2, id: GPU-1}]":   "only one can have",
+		"gpus: [{count: 2, id: GPU-1}]":   "for a count of 1",
 		"gpus: [{count: 2000}]":           "at most",
 		"gpus: 7":                         "gpus",
 		"gpus: [{count: 1}, {count: 9999": path,

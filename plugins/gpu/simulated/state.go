@@ -105,7 +105,7 @@ func parse(path string, text []byte) (State, error) {
 		case g.Count < 0:
 			return s, fmt.Errorf("the simulated GPUs' state %s: gpus[%d].count is %d; it must be 0 or more", path, i, g.Count)
 		case g.Count > 1 && (g.ID != "" || len(g.Parts) > 0):
-			return s, fmt.Errorf("the simulated GPUs' state %s: gpus[%d] are %d and have an id or parts, which only one can have", path, i, g.Count)
+			return s, fmt.Errorf("the simulated GPUs' state %s: gpus[%d] has count %d and an id or parts, which are for a count of 1", path, i, g.Count)
 		}
 		total += max(1, g.Count)
 	}

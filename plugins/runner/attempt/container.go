@@ -50,7 +50,7 @@ func (l *layout) placeCode(privateRoot bool) (model string, err error) {
 		return "../workdir", nil
 	}
 	if err := os.MkdirAll(l.workDir, 0o755); err != nil {
-		return "", fmt.Errorf("the working directory %s cannot be made in this task's image: %w", l.workDir, err)
+		return "", fmt.Errorf("cannot create the working directory %s in the task's image: %w", l.workDir, err)
 	}
 	l.codeDir = l.workDir
 	return l.workDir, nil

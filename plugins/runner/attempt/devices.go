@@ -59,10 +59,10 @@ func checkDevices(ctx context.Context, p *NomadTask, spec *v1.TaskSpec) error {
 	name, told := toldDevices(p.Env)
 	switch {
 	case name == "":
-		return fmt.Errorf("it was assigned %s, and its environment names none: neither %s nor %s is set, so the device plugin did not prepare it",
+		return fmt.Errorf("the task was assigned %s, and neither %s nor %s is set: the device plugin did not prepare the task",
 			strings.Join(want, ", "), visibleNvidia, visibleCUDA)
 	case !sameIDs(want, told):
-		return fmt.Errorf("it was assigned %s, and %s has %s", strings.Join(want, ", "), name, orNone(told))
+		return fmt.Errorf("the task was assigned %s, and %s is %s", strings.Join(want, ", "), name, orNone(told))
 	}
 	if p.Env[simulatedGPUs] != "" {
 		return nil
@@ -82,14 +82,14 @@ func checkROCm(env map[string]string, want []string) error {
 	name, told := toldBy(env, visibleROCm, visibleAMD, visibleHIP)
 	switch {
 	case name == "" && !knownToROCm(want):
-		return fmt.Errorf("it was assigned %s, and its environment names none: none of %s, %s and %s is set, and ROCm does not know GPUs by these ids",
+		return fmt.Errorf("the task was assigned %s, and none of %s, %s and %s is set; ROCm cannot find GPUs by these ids",
 			strings.Join(want, ", "), visibleROCm, visibleAMD, visibleHIP)
 	case name == "", sameIDs(want, told):
 		return nil
 	case numbers(told) && len(told) == len(want):
 		return nil
 	}
-	return fmt.Errorf("it was assigned %s, and %s has %s", strings.Join(want, ", "), name, orNone(told))
+	return fmt.Errorf("the task was assigned %s, and %s is %s", strings.Join(want, ", "), name, orNone(told))
 }
 
 // knownToROCm tells whether ROCm knows GPUs by these ids.
@@ -160,7 +160,7 @@ func askNvidia(ctx context.Context, p *NomadTask, want []string) error {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return fmt.Errorf("nvidia-smi -L cannot list its GPUs: %w\n%s", err, bytes.TrimSpace(out.Bytes()))
+		return fmt.Errorf("nvidia-smi -L cannot list the task's GPUs: %w\n%s", err, bytes.TrimSpace(out.Bytes()))
 	}
 	var missing []string
 	for _, id := range want {
@@ -169,7 +169,7 @@ func askNvidia(ctx context.Context, p *NomadTask, want []string) error {
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("nvidia-smi -L does not list %s, which it was assigned; it lists\n%s", strings.Join(missing, ", "), bytes.TrimSpace(out.Bytes()))
+		return fmt.Errorf("nvidia-smi -L does not list %s, which was assigned to the task; it lists\n%s", strings.Join(missing, ", "), bytes.TrimSpace(out.Bytes()))
 	}
 	return nil
 }

@@ -83,7 +83,7 @@ func afterHook(l layout, env map[string]string) (map[string]string, string, erro
 	}
 	var d dump
 	if err := json.Unmarshal(content, &d); err != nil {
-		return nil, "", fmt.Errorf("reading the environment that the hook left: %w", err)
+		return nil, "", fmt.Errorf("reading the environment after the hook: %w", err)
 	}
 	out := map[string]string{}
 	for _, kv := range d.Env {

@@ -129,7 +129,7 @@ func outbound(ctx context.Context, urls []string) string {
 func (p *NomadTask) identity() (string, error) {
 	content, err := os.ReadFile(filepath.Join(p.SecretsDir, "nomad_det.jwt"))
 	if err != nil {
-		return "", fmt.Errorf("this task has no workload identity to show to the master: %w", err)
+		return "", fmt.Errorf("the task has no workload identity for the master: %w", err)
 	}
 	return strings.TrimSpace(string(content)), nil
 }

@@ -53,7 +53,7 @@ func arrange(p *NomadTask, spec *v1.TaskSpec, bare bool) (layout, error) {
 		p.local("stage"), p.local("spill"), p.local("files"), p.shared("reports"),
 	} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return l, fmt.Errorf("the task's folders cannot be made: %w", err)
+			return l, fmt.Errorf("cannot create the task's folders: %w", err)
 		}
 	}
 	if err := l.placeScratch(p.PrivateRoot); err != nil {
@@ -65,7 +65,7 @@ func arrange(p *NomadTask, spec *v1.TaskSpec, bare bool) (layout, error) {
 	}
 	err = os.Symlink(model, filepath.Join(l.physical, "train", "model"))
 	if err != nil && !errors.Is(err, os.ErrExist) {
-		return l, fmt.Errorf("the task's folders cannot be made: %w", err)
+		return l, fmt.Errorf("cannot create the task's folders: %w", err)
 	}
 	return l, nil
 }
@@ -82,7 +82,7 @@ func (l *layout) placeScratch(privateRoot bool) error {
 	l.scratch = l.inRun("tmp")
 	dir := filepath.Join(l.physical, "tmp")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("the task's folders cannot be made: %w", err)
+		return fmt.Errorf("cannot create the task's folders: %w", err)
 	}
 	return os.Chmod(dir, 0o777|os.ModeSticky)
 }
@@ -324,7 +324,7 @@ func archiveIn(f *os.File) (io.Reader, error) {
 		B64Tgz string `json:"b64Tgz"`
 	}
 	if err := json.NewDecoder(f).Decode(&message); err != nil {
-		return nil, fmt.Errorf("what the master sent is neither an archive nor a message: %w", err)
+		return nil, fmt.Errorf("the master's answer is neither an archive nor JSON: %w", err)
 	}
 	if message.B64Tgz == "" {
 		return nil, nil

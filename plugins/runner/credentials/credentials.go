@@ -85,7 +85,7 @@ func read(file string, now time.Time) (answer, error) {
 	}
 	end := info.ModTime().Add(time.Duration(k.LeaseSeconds) * time.Second)
 	if !now.Add(spare).Before(end) {
-		return answer{}, fmt.Errorf("those in %s expired at %s, and Nomad has not fetched new ones from Vault", file, end.UTC().Format(time.RFC3339))
+		return answer{}, fmt.Errorf("the credentials in %s expired at %s, and Nomad has not fetched new ones from Vault", file, end.UTC().Format(time.RFC3339))
 	}
 	return answer{Version: 1, AccessKeyID: k.AccessKeyID, SecretAccessKey: k.SecretAccessKey, SessionToken: k.SessionToken,
 		Expiration: end.UTC().Format(time.RFC3339)}, nil

@@ -32,11 +32,11 @@ func Main(args []string) error {
 	master, path := os.Getenv("DET_MASTER"), os.Getenv("DET_CLI_URL")
 	sum, _, _ := strings.Cut(strings.TrimPrefix(path, "/cli/"), "/")
 	if master == "" || len(sum) != sha256.Size*2 {
-		return errors.New("det is fetched from the master of a task, and DET_MASTER and DET_CLI_URL do not name one")
+		return errors.New("det is downloaded from the task's master, and neither DET_MASTER nor DET_CLI_URL is set")
 	}
 	dir, err := folder()
 	if err != nil {
-		return fmt.Errorf("there is no folder for det: %w", err)
+		return fmt.Errorf("could not create the folder for det: %w", err)
 	}
 	file := filepath.Join(dir, ".det-"+sum)
 	det, err := open(file, sum)

@@ -111,7 +111,7 @@ func Run(ctx context.Context, c Config, in Storage, to Reporter, out io.Writer) 
 		freed := checkpoint(ctx, in, k)
 		freed.say(out, "checkpoint "+k.UUID)
 		if err := to.Freed(ctx, c.TaskID, freed.FreedRequest); err != nil {
-			return fmt.Errorf("what was removed of checkpoint %s could not be reported: %w", k.UUID, err)
+			return fmt.Errorf("could not report the removal of checkpoint %s: %w", k.UUID, err)
 		}
 		files, bytes = files+freed.Files, bytes+freed.Bytes
 		if freed.Error != "" {
@@ -122,7 +122,7 @@ func Run(ctx context.Context, c Config, in Storage, to Reporter, out io.Writer) 
 		freed := events(ctx, in, c.Collect.Events)
 		freed.say(out, "TensorBoard's files in "+c.Collect.Events)
 		if err := to.Freed(ctx, c.TaskID, freed.FreedRequest); err != nil {
-			return fmt.Errorf("what was removed of TensorBoard's files could not be reported: %w", err)
+			return fmt.Errorf("could not report the removal of TensorBoard's files: %w", err)
 		}
 		files, bytes = files+freed.Files, bytes+freed.Bytes
 		if freed.Error != "" {

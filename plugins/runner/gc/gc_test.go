@@ -159,7 +159,7 @@ func TestAStorageThatIsNotThereYet(t *testing.T) {
 		t.Errorf("nothing was stored: %+v %v", reports, err)
 	}
 	reports, _, err = run(t, base, v1.Collect{Checkpoints: []v1.CollectCheckpoint{{UUID: one, Globs: []string{all}, Known: 3}}})
-	if err == nil || !strings.Contains(reports[0].Error, "does not see the storage") {
+	if err == nil || !strings.Contains(reports[0].Error, "cannot see the storage") {
 		t.Errorf("a checkpoint that has files: %+v %v", reports, err)
 	}
 }

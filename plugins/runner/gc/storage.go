@@ -80,7 +80,7 @@ func openFolder(at string) (Storage, error) {
 		return absent{err}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("this node does not see the storage: %w: mount it here, or keep tasks that need it off this node", err)
+		return nil, fmt.Errorf("this node cannot see the storage: %w: mount it on this node, or exclude the node from the pool", err)
 	}
 	return folder{root, at}, nil
 }
@@ -92,7 +92,7 @@ type absent struct{ why error }
 func (absent) close() {}
 
 func (a absent) There(context.Context) error {
-	return fmt.Errorf("this node does not see the storage: %w: mount it here, or keep tasks that need it off this node", a.why)
+	return fmt.Errorf("this node cannot see the storage: %w: mount it on this node, or exclude the node from the pool", a.why)
 }
 
 func (absent) List(context.Context, string) (map[string]int64, error) { return map[string]int64{}, nil }

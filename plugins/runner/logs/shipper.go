@@ -23,8 +23,8 @@ const (
 // ErrRefused is what a Sender returns, wrapped, for a batch that a master looked
 // at and will never take; ErrOver when it takes no more from this task at all.
 var (
-	ErrRefused = errors.New("the master refused the lines")
-	ErrOver    = errors.New("the master accepts no more lines of this task")
+	ErrRefused = errors.New("the master rejected the log lines")
+	ErrOver    = errors.New("the master accepts no more log lines of this task")
 )
 
 // A Sender brings one batch to a master, however long that takes, and returns the

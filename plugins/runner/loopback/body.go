@@ -11,7 +11,7 @@ import (
 )
 
 // errNoRoom is for a body that would exceed what all held requests may take.
-var errNoRoom = errors.New("the requests of this task that wait for a master use too much space; try again later")
+var errNoRoom = errors.New("the requests of this task that wait for a master need too much disk space; try again later")
 
 type tooLargeError struct{ limit int64 }
 
@@ -51,7 +51,7 @@ func keep(r io.Reader, cfg Config, room *atomic.Int64) (*body, error) {
 func spill(r io.Reader, cfg Config, room *atomic.Int64) (*body, error) {
 	f, err := os.CreateTemp(cfg.SpillDir, "request-")
 	if err != nil {
-		return nil, fmt.Errorf("keeping the request until a master accepts it: %w", err)
+		return nil, fmt.Errorf("storing the request until a master accepts it: %w", err)
 	}
 	_ = os.Remove(f.Name())
 	b := &body{file: f, room: room}
@@ -71,7 +71,7 @@ func spill(r io.Reader, cfg Config, room *atomic.Int64) (*body, error) {
 			return b, nil
 		case err != nil:
 			b.free()
-			return nil, fmt.Errorf("keeping the request until a master accepts it: %w", err)
+			return nil, fmt.Errorf("storing the request until a master accepts it: %w", err)
 		}
 	}
 }

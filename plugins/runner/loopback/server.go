@@ -85,7 +85,7 @@ func Listen(cfg Config) (*Server, error) {
 	ln, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		cancel()
-		return nil, fmt.Errorf("the task's own master cannot listen on loopback: %w", err)
+		return nil, fmt.Errorf("the runner cannot listen on loopback: %w", err)
 	}
 	s := &Server{cfg: cfg, ln: ln, slots: make(chan struct{}, cfg.MaxHeld), others: make(chan struct{}, maxOthers), cancel: cancel, done: make(chan struct{})}
 	passer := &httputil.ReverseProxy{

@@ -190,9 +190,9 @@ func (b *Box) next(ctx context.Context) (event, error) {
 		}
 		<-b.dead
 		if b.waitErr != nil {
-			return event{}, fmt.Errorf("the process that the task runs under ended unexpectedly: %w", b.waitErr)
+			return event{}, fmt.Errorf("the process that starts the program ended unexpectedly: %w", b.waitErr)
 		}
-		return event{}, errors.New("the process that the task runs under ended unexpectedly")
+		return event{}, errors.New("the process that starts the program ended unexpectedly")
 	case <-ctx.Done():
 		return event{}, context.Cause(ctx)
 	}
@@ -209,7 +209,7 @@ func (b *Box) Wait() (Exit, error) {
 		return Exit{}, err
 	}
 	if e.Exited == nil {
-		return Exit{}, errors.New("the process that the task runs under said something unexpected")
+		return Exit{}, errors.New("the process that starts the program sent an unexpected message")
 	}
 	return *e.Exited, nil
 }

@@ -19,7 +19,7 @@ type terminal struct {
 func openTerminal(columns, rows uint32) (*terminal, *os.File, error) {
 	ours, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, nil, fmt.Errorf("there are no terminals here: %w", err)
+		return nil, nil, fmt.Errorf("cannot open a terminal: %w", err)
 	}
 	t := &terminal{ours: ours}
 	var theirs *os.File
@@ -48,7 +48,7 @@ func openTerminal(columns, rows uint32) (*terminal, *os.File, error) {
 		if theirs != nil {
 			_ = theirs.Close()
 		}
-		return nil, nil, fmt.Errorf("a terminal cannot be made: %w", err)
+		return nil, nil, fmt.Errorf("cannot create a terminal: %w", err)
 	}
 	return t, theirs, nil
 }

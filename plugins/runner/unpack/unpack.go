@@ -62,7 +62,7 @@ func TarGz(r io.Reader, dir string, limits Limits) error {
 			return fmt.Errorf("the archive has more than %d entries", limits.Entries)
 		}
 		if h.Size > limits.Bytes {
-			return fmt.Errorf("the archive unpacks to more than is allowed; %q is one file too many", h.Name)
+			return fmt.Errorf("the unpacked archive would exceed the limit at %q", h.Name)
 		}
 		limits.Bytes -= h.Size
 		if err := entry(root, h, archive); err != nil {

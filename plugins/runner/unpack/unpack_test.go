@@ -159,7 +159,7 @@ func TestLimits(t *testing.T) {
 	big := func() *bytes.Buffer {
 		return archive(t, plain("a", strings.Repeat("0", 600)), plain("b", strings.Repeat("0", 600)))
 	}
-	if err := TarGz(big(), t.TempDir(), Limits{Bytes: 1000}); err == nil || !strings.Contains(err.Error(), "more than is allowed") {
+	if err := TarGz(big(), t.TempDir(), Limits{Bytes: 1000}); err == nil || !strings.Contains(err.Error(), "exceed the limit") {
 		t.Fatalf("%v", err)
 	}
 	if err := TarGz(big(), t.TempDir(), Limits{Entries: 1}); err == nil || !strings.Contains(err.Error(), "more than 1 entries") {
