@@ -20,8 +20,6 @@ func (a *API) registerAgents() {
 	serveOn(a, v1.DisableAgent, a.onNode(), a.disableAgent)
 }
 
-func itoa(n int) string { return strconv.Itoa(n) }
-
 // poolNode is a node as a pool sees it.
 type poolNode struct{ pool, node string }
 
@@ -129,7 +127,7 @@ func (a *API) wireAgent(n store.NodeRow, holds []store.Holding) v1.Agent {
 // the pool's name, because their numbers are the first one's too; a device that
 // is in two pools is there once.
 func (a *API) addSlot(w *v1.Agent, pool string, slot sched.Slot, holds []store.Holding, drains bool) {
-	key := itoa(slot.ID)
+	key := strconv.Itoa(slot.ID)
 	if len(w.ResourcePools) > 1 {
 		key = pool + "/" + key
 	}
@@ -251,15 +249,15 @@ func (a *API) agent(_ context.Context, _ *call, n node, _ *v1.None) (*v1.AgentRe
 }
 
 func (a *API) enableAgent(ctx context.Context, c *call, n node, _ *v1.None) (*v1.AgentResponse, error) {
-	return a.wantAgent(ctx, c, n, true, false)
+	return a.setAgentEnabled(ctx, c, n, true, false)
 }
 
 func (a *API) disableAgent(ctx context.Context, c *call, n node, req *v1.DisableRequest) (*v1.AgentResponse, error) {
-	return a.wantAgent(ctx, c, n, false, req.Drain)
+	return a.setAgentEnabled(ctx, c, n, false, req.Drain)
 }
 
-func (a *API) wantAgent(ctx context.Context, c *call, n node, enabled, drain bool) (*v1.AgentResponse, error) {
-	if err := a.db.WantNode(ctx, n.row.ID, enabled, drain); err != nil {
+func (a *API) setAgentEnabled(ctx context.Context, c *call, n node, enabled, drain bool) (*v1.AgentResponse, error) {
+	if err := a.db.SetNodeEnabled(ctx, n.row.ID, enabled, drain); err != nil {
 		return nil, err
 	}
 	a.bus.Publish(store.TopicIntent)

@@ -15,11 +15,11 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// catalogueEvery is how often a meeting looks at the catalogue of services again.
-const catalogueEvery = 500 * time.Millisecond
+// catalogInterval is how often a rendezvous reads the catalog of services again.
+const catalogInterval = 500 * time.Millisecond
 
-// ticks passes wake-ups on and adds one at a fixed pace, for what announces no
-// change of its own.
+// ticks forwards wake-ups and adds one at a fixed interval, for what publishes no
+// wake-ups.
 func ticks(ctx context.Context, wake <-chan struct{}, every time.Duration) (<-chan struct{}, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	out := make(chan struct{}, 1)
@@ -48,19 +48,19 @@ const (
 	// gatherPeers is how many peers each member of an attempt may have in an all-gather.
 	// Determined's programs ask once for each container, which is a member.
 	gatherPeers = 16
-	// gatherMost bounds the data of a round, as each peer's equal part of it, of which
-	// there are always gatherLeast: an address and a few numbers.
-	gatherMost  = 2 << 20
-	gatherLeast = 1 << 10
+	// maxGatherBytes bounds the data of a round, as each peer's equal part of it, of which
+	// there are always minGatherBytes: an address and a few numbers.
+	maxGatherBytes = 2 << 20
+	minGatherBytes = 1 << 10
 	// gatherMemory is for rounds that are read and sent, gatherOwner of that for one user.
 	gatherMemory = 64 << 20
 	gatherOwner  = gatherMemory / 16
 )
 
 // allGather gives every peer the data of all. A call that is repeated, here or at
-// another master, takes the same place and gets the same answer.
+// another master, counts once and gets the same answer.
 func (a *API) allGather(ctx context.Context, c *call, id string, req *v1.AllocationAllGatherRequest) (*v1.AllocationAllGatherResponse, error) {
-	answer, err := a.gather(ctx, c, store.Gathering{AllocationID: id, About: "data"}, req.RequestUUID, req.NumPeers, req.Data)
+	answer, err := a.gather(ctx, c, store.GatherRound{AllocationID: id, Purpose: "data"}, req.RequestUUID, req.NumPeers, req.Data)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (a *API) allGather(ctx context.Context, c *call, id string, req *v1.Allocat
 // notifyRunning is an all-gather too, of its own: batch systems tell by it that
 // every container is up.
 func (a *API) notifyRunning(ctx context.Context, c *call, id string, req *v1.NotifyContainerRunningRequest) (*v1.NotifyContainerRunningResponse, error) {
-	answer, err := a.gather(ctx, c, store.Gathering{AllocationID: id, About: "life"}, req.RequestUUID, req.NumPeers, req.Data)
+	answer, err := a.gather(ctx, c, store.GatherRound{AllocationID: id, Purpose: "life"}, req.RequestUUID, req.NumPeers, req.Data)
 	if err != nil {
 		return nil, err
 	}
@@ -82,9 +82,9 @@ func (a *API) notifyRunning(ctx context.Context, c *call, id string, req *v1.Not
 	return nil, nil
 }
 
-// gather waits until all peers of a round have come, and returns the answer to them.
-// Those who wait are woken when the last one has come, and not by each.
-func (a *API) gather(ctx context.Context, c *call, g store.Gathering, request *string, peers *int, data v1.Struct) (*gathered, error) {
+// gather waits until all peers of a round have arrived, and returns their answer. The
+// peers are woken when the last one has arrived, and not by each.
+func (a *API) gather(ctx context.Context, c *call, g store.GatherRound, request *string, peers *int, data v1.Struct) (*gathered, error) {
 	name, n := uuid.NewString(), 1
 	if request != nil && *request != "" {
 		name = *request
@@ -107,7 +107,7 @@ func (a *API) gather(ctx context.Context, c *call, g store.Gathering, request *s
 	}
 	wake, cancel := a.bus.Subscribe(store.AllocationTopic(g.AllocationID))
 	defer cancel()
-	g, come, err := a.db.Gather(ctx, g, name, n, max(gatherMost/n, gatherLeast), json.RawMessage(data))
+	g, come, err := a.db.Gather(ctx, g, name, n, max(maxGatherBytes/n, minGatherBytes), json.RawMessage(data))
 	if err != nil {
 		return nil, err
 	}
@@ -120,11 +120,11 @@ func (a *API) gather(ctx context.Context, c *call, g store.Gathering, request *s
 			return false, err
 		}
 		var err error
-		come, err = a.db.Come(ctx, g)
+		come, err = a.db.GatherProgress(ctx, g)
 		return come.Complete(), err
 	})
 	if err == nil && !complete {
-		err = fault.New(fault.Unavailable, "%d of %d peers have called; still waiting", come.N, come.Of)
+		err = fault.New(fault.Unavailable, "%d of %d peers have called; still waiting", come.Arrived, come.Expected)
 	}
 	if err == nil {
 		err = answer.load(ctx, a.db, a.ownerOf(c.Ctx))
@@ -139,13 +139,13 @@ func (a *API) gather(ctx context.Context, c *call, g store.Gathering, request *s
 func (a *API) sendGathered(c *call, answer *gathered) {
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 	body := answer.round.body
-	a.sendFrom(c.Ctx, sentGathered{a.sentTo(c, nil, bytes.NewReader(body)), answer}, len(body))
+	a.sendFrom(c.Ctx, sentGathered{a.newSharedReader(c, nil, bytes.NewReader(body)), answer}, len(body))
 }
 
 // sentGathered is the answer of a round on its way to one peer.
 type sentGathered struct {
-	*sent
+	*sharedReader
 	answer *gathered
 }
 
-func (s sentGathered) Close() error { return errors.Join(s.sent.Close(), s.answer.Close()) }
+func (s sentGathered) Close() error { return errors.Join(s.sharedReader.Close(), s.answer.Close()) }

@@ -141,8 +141,8 @@ type API struct {
 	artifacts  artifacts
 	followings *followings
 	downloads  *downloads
-	inside     *inside // what tasks report goes through here
-	driven     *driven // searches that programs outside drive
+	taskIO     *taskIO         // what tasks report goes through here
+	driven     *drivenSearches // searches that programs outside drive
 	gathers    *gathers
 	stopping   context.Context
 
@@ -154,7 +154,7 @@ type API struct {
 func New(ctx context.Context, cfg Config, db *store.DB, bus *store.Bus, id Identity, disc Discovery, log *slog.Logger) *API {
 	a := &API{cfg: cfg, db: db, bus: bus, identity: id, discovery: disc, log: log,
 		auth: newAuthenticator(db), receiver: newReceiver(cfg.Receiving), meters: newMeters(),
-		logins: newLogins(), forwarders: newForwarders(log), hosts: newHosts(cfg.Hosts), driven: newDriven(db),
+		logins: newLogins(), forwarders: newForwarders(log), hosts: newHosts(cfg.Hosts), driven: newDrivenSearches(db),
 		gathers: newGathers(), stopping: ctx}
 	if cfg.MaxConnections == 0 {
 		cfg.MaxConnections = connsAt

@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// whoLife is how long an answer about a token is trusted: a task that reports
+	// whoTTL is how long an answer about a token is trusted: a task that reports
 	// many times a second costs one look-up in that time, and a sign-out or the end
 	// of an attempt is noticed by all masters after it.
-	whoLife = 2 * time.Second
-	// whoMost bounds the cache; at the bound what has expired is dropped, and if
+	whoTTL = 2 * time.Second
+	// maxCachedWho bounds the cache; at the bound what has expired is dropped, and if
 	// that frees nothing, everything.
-	whoMost = 20_000
+	maxCachedWho = 20_000
 )
 
 // authenticator says who sent a request.
@@ -29,37 +29,37 @@ type authenticator struct {
 	db *store.DB
 
 	mu    sync.Mutex
-	known map[[32]byte]knownWho
+	known map[[32]byte]cachedWho
 }
 
-type knownWho struct {
+type cachedWho struct {
 	who   auth.Who
 	until time.Time
 }
 
 func newAuthenticator(db *store.DB) *authenticator {
-	return &authenticator{db: db, known: map[[32]byte]knownWho{}}
+	return &authenticator{db: db, known: map[[32]byte]cachedWho{}}
 }
 
-// shown is a token as a request carried it.
-type shown struct {
+// credential is a token as a request carried it, in a header or a cookie.
+type credential struct {
 	token  string
 	task   bool // came in the header that tasks use
 	cookie bool
 }
 
 // tokenOf finds the token in the order in which Determined's master looks.
-func tokenOf(c *fiber.Ctx) shown {
-	if t := bare(c.Get("x-user-token")); t != "" {
-		return shown{token: t}
+func tokenOf(c *fiber.Ctx) credential {
+	if t := withoutScheme(c.Get("x-user-token")); t != "" {
+		return credential{token: t}
 	}
-	if t := bare(c.Get(fiber.HeaderAuthorization)); t != "" {
-		return shown{token: t}
+	if t := withoutScheme(c.Get(fiber.HeaderAuthorization)); t != "" {
+		return credential{token: t}
 	}
-	if t := bare(c.Get("Grpc-Metadata-x-allocation-token")); t != "" {
-		return shown{token: t, task: true}
+	if t := withoutScheme(c.Get("Grpc-Metadata-x-allocation-token")); t != "" {
+		return credential{token: t, task: true}
 	}
-	return shown{token: shownCookie(c), cookie: true}
+	return credential{token: cookieToken(c), cookie: true}
 }
 
 // cookieName is the name of the cookie for the way by which a browser comes. By HTTPS
@@ -72,11 +72,11 @@ func cookieName(c *fiber.Ctx) string {
 	return proxy.SessionCookie
 }
 
-// shownCookie is the one that a browser got when somebody signed in. A page of a
+// cookieToken is the token that a browser got when somebody signed in. A page of a
 // task, which may be on another port of the same host, can set a cookie of the
-// same name for a path, and thereby make its visitor somebody else: two of them
-// are none.
-func shownCookie(c *fiber.Ctx) string {
+// same name for a path, and thereby sign its reader in as somebody else: two of them
+// count as none.
+func cookieToken(c *fiber.Ctx) string {
 	found, n, wanted := "", 0, cookieName(c)
 	for part := range strings.SplitSeq(c.Get(fiber.HeaderCookie), ";") {
 		if name, value, ok := strings.Cut(strings.TrimSpace(part), "="); ok && name == wanted {
@@ -89,8 +89,8 @@ func shownCookie(c *fiber.Ctx) string {
 	return found
 }
 
-// bare takes the scheme off a header's value.
-func bare(header string) string {
+// withoutScheme removes the scheme (Bearer) from a header's value.
+func withoutScheme(header string) string {
 	if scheme, token, ok := strings.Cut(strings.TrimSpace(header), " "); ok {
 		if !strings.EqualFold(scheme, "bearer") && !strings.EqualFold(scheme, "token") {
 			return ""
@@ -114,7 +114,7 @@ func (x *authenticator) who(ctx context.Context, c *fiber.Ctx) (auth.Who, error)
 	return x.byToken(ctx, s)
 }
 
-func (x *authenticator) byToken(ctx context.Context, s shown) (auth.Who, error) {
+func (x *authenticator) byToken(ctx context.Context, s credential) (auth.Who, error) {
 	hash := auth.HashToken(s.token)
 	key := [32]byte(hash)
 	now := time.Now()
@@ -124,20 +124,20 @@ func (x *authenticator) byToken(ctx context.Context, s shown) (auth.Who, error) 
 	if ok && now.Before(k.until) {
 		return k.who, nil
 	}
-	who, err := x.look(ctx, hash, s.task)
+	who, err := x.lookUp(ctx, hash, s.task)
 	if err != nil {
 		return auth.Who{}, err
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.makeRoom(now)
-	x.known[key] = knownWho{who, now.Add(whoLife)}
+	x.evict(now)
+	x.known[key] = cachedWho{who, now.Add(whoTTL)}
 	return who, nil
 }
 
-// look asks the database: first for the kind of token that the header is for,
+// lookUp queries the database: first for the kind of token that the header is for,
 // then for the other kind, because scripts in tasks put theirs wherever.
-func (x *authenticator) look(ctx context.Context, hash []byte, task bool) (auth.Who, error) {
+func (x *authenticator) lookUp(ctx context.Context, hash []byte, task bool) (auth.Who, error) {
 	kinds := []func(context.Context, []byte) (auth.Who, error){x.db.SessionWho, x.db.TaskWho}
 	if task {
 		kinds[0], kinds[1] = kinds[1], kinds[0]
@@ -154,9 +154,9 @@ func (x *authenticator) look(ctx context.Context, hash []byte, task bool) (auth.
 	return auth.Who{}, fault.New(fault.Unauthenticated, "the session is unknown or has ended: sign in again with det user login")
 }
 
-// makeRoom needs the lock.
-func (x *authenticator) makeRoom(now time.Time) {
-	if len(x.known) < whoMost {
+// evict needs the lock.
+func (x *authenticator) evict(now time.Time) {
+	if len(x.known) < maxCachedWho {
 		return
 	}
 	for key, k := range x.known {
@@ -164,7 +164,7 @@ func (x *authenticator) makeRoom(now time.Time) {
 			delete(x.known, key)
 		}
 	}
-	if len(x.known) >= whoMost {
+	if len(x.known) >= maxCachedWho {
 		clear(x.known)
 	}
 }

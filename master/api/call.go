@@ -20,7 +20,7 @@ type call struct {
 	who   auth.Who
 	scope auth.Scope           // what the caller may do the endpoint's verb on: lists are cut to it
 	takes func(auth.Who) error // the route's rule about who may call it
-	files *submitted           // that came with the body; nil where there are none
+	files *submission          // that came with the body; nil where there are none
 }
 
 // may fails unless the caller may do that.

@@ -114,7 +114,7 @@ func shownCheckpoint(k store.Checkpoint, who auth.Who) (v1.Checkpoint, error) {
 	if err != nil {
 		return v1.Checkpoint{}, err
 	}
-	if !ownTo(who, k.OwnerID) {
+	if !ownerOrAdmin(who, k.OwnerID) {
 		cfg = cfg.WithoutVariables()
 	}
 	config, err := cfg.Redacted().JSON()

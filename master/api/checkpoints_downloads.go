@@ -19,9 +19,6 @@ const (
 	downloadsWait = 10 * time.Second
 )
 
-// hereEvery is the time between two looks at whether a client is still there.
-const hereEvery = time.Second
-
 // downloads bounds the checkpoints that are read at once.
 type downloads struct {
 	shares *shares
@@ -44,7 +41,7 @@ func (a *API) beginDownload(c *call) (*download, error) {
 	// Longer than the request's own context: that ends when the handler has returned.
 	following, followed := a.followings.follow(a.stopping, c)
 	ctx, cancel := context.WithCancel(following)
-	go whileHere(ctx, cancel, c.Context().Conn())
+	go cancelOnDisconnect(ctx, c.Context().Conn(), cancel)
 	waiting, stop := context.WithTimeout(ctx, a.downloads.wait)
 	defer stop()
 	turn, err := a.downloads.shares.take(waiting, a.ownerOf(c.Ctx), 1)
@@ -62,24 +59,6 @@ func (a *API) beginDownload(c *call) (*download, error) {
 		followed()
 		turn.release()
 	}}, nil
-}
-
-// whileHere ends a download when its client has gone, which writing to the client
-// does not tell while the storage is silent.
-func whileHere(ctx context.Context, cancel context.CancelFunc, conn net.Conn) {
-	tick := time.NewTicker(hereEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			if gone(conn) {
-				cancel()
-				return
-			}
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 // archive is a download on its way to a client. A client that takes none of it is let go.

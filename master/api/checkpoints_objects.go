@@ -12,6 +12,7 @@ import (
 
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -58,7 +59,7 @@ func (a *API) objectSource(ctx context.Context, k store.Checkpoint) (checkpointS
 	if err != nil {
 		return nil, err
 	}
-	return objectSource{bucket, path.Join(text(s.Prefix), k.UUID) + "/"}, nil
+	return objectSource{bucket, path.Join(optional.Value(s.Prefix), k.UUID) + "/"}, nil
 }
 
 func (o objectSource) files(ctx context.Context, k store.Checkpoint) ([]string, error) {

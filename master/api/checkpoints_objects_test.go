@@ -15,6 +15,7 @@ import (
 
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/task"
 )
 
@@ -94,7 +95,7 @@ func TestCheckpointOutOfABucket(t *testing.T) {
 	if got := entriesOf(t, tgz.body); !slices.Equal(got, []string{"model.bin:5", "sub/:0", "sub/x:1"}) {
 		t.Errorf("the archive has %v", got)
 	}
-	if s := opened[len(opened)-1]; s.Bucket != "b" || text(s.EndpointURL) != "http://store" || text(s.Prefix) != fmt.Sprintf("team/%d", a.exp) {
+	if s := opened[len(opened)-1]; s.Bucket != "b" || optional.Value(s.EndpointURL) != "http://store" || optional.Value(s.Prefix) != fmt.Sprintf("team/%d", a.exp) {
 		t.Errorf("opened %+v", s)
 	}
 	if !slices.Equal(bucket.asked, []string{own + "model.bin", own + "sub/x"}) {
@@ -116,8 +117,8 @@ func TestCheckpointOutOfABucket(t *testing.T) {
 func TestEachExperimentHasItsOwnPartOfABucket(t *testing.T) {
 	r := newRig(t, func(c *Config) {
 		c.CheckStorage = func(s expconf.CheckpointStorage) error {
-			if len(text(s.Prefix)) > 100 {
-				return fault.New(fault.Invalid, "the prefix has %d characters", len(text(s.Prefix)))
+			if len(optional.Value(s.Prefix)) > 100 {
+				return fault.New(fault.Invalid, "the prefix has %d characters", len(optional.Value(s.Prefix)))
 			}
 			return nil
 		}

@@ -22,8 +22,8 @@ import (
 // row it deletes the session with it.
 const taskSession = 30 * 24 * time.Hour
 
-// shortestNonce keeps a nonce from being guessed: the tokens follow from it.
-const shortestNonce = 20
+// minNonce keeps a nonce from being guessed: the tokens are derived from it.
+const minNonce = 20
 
 func (a *API) registerClaim() {
 	serve(a, v1.ClaimAllocation, a.claim)
@@ -31,15 +31,15 @@ func (a *API) registerClaim() {
 	serveOn(a, v1.ReportMemberExit, onOwnMember(), a.memberExit)
 }
 
-// claim is the gate. Nothing of a task starts before it said yes, and it says yes
-// to one process per member of an attempt.
+// claim is the gate. Nothing of a task starts before it has accepted the claim, and it
+// accepts one process per member of an attempt.
 func (a *API) claim(ctx context.Context, c *call, req *v1.ClaimRequest) (*v1.ClaimResponse, error) {
 	id := c.Params("id")
 	switch {
 	case req.AllocationID != "" && req.AllocationID != id:
 		return nil, fault.New(fault.Invalid, "allocationId: the path says %s, the body %s", id, req.AllocationID)
-	case len(req.Nonce) < shortestNonce:
-		return nil, fault.New(fault.Invalid, "nonce: expected a secret of at least %d characters that identifies the claiming process", shortestNonce)
+	case len(req.Nonce) < minNonce:
+		return nil, fault.New(fault.Invalid, "nonce: expected a secret of at least %d characters that identifies the claiming process", minNonce)
 	case !isFingerprint(req.Certificate):
 		return nil, fault.New(fault.Invalid, "gatewayCertificate: expected the SHA-256 of a certificate, 64 hexadecimal digits in lower case, found %.80q", req.Certificate)
 	}
@@ -47,7 +47,7 @@ func (a *API) claim(ctx context.Context, c *call, req *v1.ClaimRequest) (*v1.Cla
 	if err != nil {
 		return nil, err
 	}
-	if err := a.belongs(w, id, req.Rank); err != nil {
+	if err := a.checkIdentity(w, id, req.Rank); err != nil {
 		return nil, err
 	}
 	name := id + "/" + strconv.Itoa(req.Rank)
@@ -84,8 +84,8 @@ func isFingerprint(s string) bool {
 	return s == "" || err == nil && len(raw) == sha256.Size && s == strings.ToLower(s)
 }
 
-// belongs compares what an identity says with what is claimed by it.
-func (a *API) belongs(w Workload, id string, rank int) error {
+// checkIdentity rejects a claim that a workload identity does not permit.
+func (a *API) checkIdentity(w Workload, id string, rank int) error {
 	job, group := jobspecs.JobID(id), jobspecs.GroupName(rank)
 	switch {
 	case len(a.poolsIn(w.Namespace)) == 0:
@@ -141,14 +141,14 @@ func (a *API) site() task.Site {
 	return s
 }
 
-// memberExit takes a runner's last word. The first one counts.
+// memberExit stores how a runner's program ended. The first report counts.
 func (a *API) memberExit(ctx context.Context, c *call, m member, req *v1.MemberExitRequest) (*v1.None, error) {
-	return &v1.None{}, a.TakeExit(ctx, c.who.TaskID, m.allocation, m.rank, *req)
+	return &v1.None{}, a.RecordExit(ctx, c.who.TaskID, m.allocation, m.rank, *req)
 }
 
-// TakeExit stores how a member of an attempt of a task ended, in its runner's words:
+// RecordExit stores how a member of an attempt of a task ended, in its runner's words:
 // reported, or read on its node.
-func (a *API) TakeExit(ctx context.Context, taskID, id string, rank int, req v1.MemberExitRequest) error {
+func (a *API) RecordExit(ctx context.Context, taskID, id string, rank int, req v1.MemberExitRequest) error {
 	if req.Unfit {
 		if err := a.db.MarkUnfit(ctx, id, rank); err != nil {
 			return err

@@ -49,27 +49,27 @@ func (a *API) contextFile(ctx context.Context, c *call, k store.Task) error {
 	if code == nil {
 		return c.Send(nil)
 	}
-	sending, err := a.sending(c)
+	sending, err := a.acquireRead(c)
 	if err != nil {
 		return err
 	}
-	a.sendFrom(c.Ctx, a.sentTo(c, sending, a.db.ReadContext(a.stopping, code)), int(code.Size))
+	a.sendFrom(c.Ctx, a.newSharedReader(c, sending, a.db.ReadContext(a.stopping, code)), int(code.Size))
 	return nil
 }
 
 // sendCode answers with code in a field of a message.
 func (a *API) sendCode(c *call, field string, code *store.Context) error {
-	sending, err := a.sending(c)
+	sending, err := a.acquireRead(c)
 	if err != nil {
 		return err
 	}
-	return a.sendBase64(c, field, a.sentTo(c, sending, a.db.ReadContext(a.stopping, code)), code.Size)
+	return a.sendBase64(c, field, a.newSharedReader(c, sending, a.db.ReadContext(a.stopping, code)), code.Size)
 }
 
-// sending waits until code may be sent to the caller. Tasks that begin together get it
-// some at a time: a runner asks again when it was told to.
-func (a *API) sending(c *call) (*share, error) {
-	ctx, cancel := context.WithTimeout(a.stopping, answerWithin)
+// acquireRead waits until code may be sent to the caller. Of tasks that start together,
+// some get it at a time: a runner retries when it was told to.
+func (a *API) acquireRead(c *call) (*share, error) {
+	ctx, cancel := context.WithTimeout(a.stopping, answerTimeout)
 	defer cancel()
 	sending, err := a.receiver.reads.take(ctx, a.ownerOf(c.Ctx), 1)
 	if err != nil {
@@ -78,20 +78,20 @@ func (a *API) sending(c *call) (*share, error) {
 	return sending, nil
 }
 
-// sent is an answer on its way to a client. It holds a share of something, so a client
+// sharedReader is an answer on its way to a client. It holds a share of something, so a client
 // that has stopped is let go.
-type sent struct {
+type sharedReader struct {
 	io.Reader
 	conn    net.Conn
 	stall   time.Duration // how long the client may take none of it
 	sending *share        // nil where something else is given back
 }
 
-func (a *API) sentTo(c *call, sending *share, from io.Reader) *sent {
-	return &sent{Reader: from, conn: c.Context().Conn(), stall: a.receiver.stall, sending: sending}
+func (a *API) newSharedReader(c *call, sending *share, from io.Reader) *sharedReader {
+	return &sharedReader{Reader: from, conn: c.Context().Conn(), stall: a.receiver.stall, sending: sending}
 }
 
-func (s *sent) Read(p []byte) (int, error) {
+func (s *sharedReader) Read(p []byte) (int, error) {
 	n, err := s.Reader.Read(p)
 	if late := s.conn.SetWriteDeadline(time.Now().Add(s.stall)); late != nil {
 		return n, late
@@ -99,7 +99,7 @@ func (s *sent) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (s *sent) Close() error {
+func (s *sharedReader) Close() error {
 	if s.sending != nil {
 		s.sending.release()
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -56,15 +57,8 @@ func wireExperiment(e store.Experiment, who auth.Who) v1.Experiment {
 		ProjectOwnerID: e.ProjectOwnerID, WorkspaceID: e.WorkspaceID, WorkspaceName: e.WorkspaceName, ParentArchived: e.ParentArchived,
 		ForkedFrom: e.ParentID, ExternalExperimentID: e.ExternalID, Unmanaged: e.Unmanaged, ResourcePool: e.Pool,
 		Progress: e.Progress, StartTime: e.StartedAt, EndTime: e.EndedAt, Duration: &seconds, NumTrials: e.Trials,
-		BestTrialID: e.BestTrialID, BestTrialSearcherMetric: e.BestMetric, SearcherType: text(e.Searcher), SearcherMetric: text(e.Metric),
+		BestTrialID: e.BestTrialID, BestTrialSearcherMetric: e.BestMetric, SearcherType: optional.Value(e.Searcher), SearcherMetric: optional.Value(e.Metric),
 		CheckpointCount: e.Checkpoints, CheckpointSize: e.CheckpointBytes, ModelDefinitionSize: int(e.ContextSize), Error: e.Error}
-}
-
-func text(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }
 
 // secretKeys are the places of a configuration that can hold a secret, each as
@@ -80,7 +74,7 @@ var noVariables = []byte(`"environment_variables": {"cpu": [], "cuda": [], "rocm
 // which has them, for those who may change the experiment. Most configurations
 // have none, which is seen without reading them.
 func shownConfig(e store.Experiment, who auth.Who) (v1.Struct, string) {
-	own := ownTo(who, e.OwnerID)
+	own := ownerOrAdmin(who, e.OwnerID)
 	secret := !own && !bytes.Contains(e.Config, noVariables)
 	for _, key := range secretKeys {
 		secret = secret || bytes.Contains(e.Config, key)

@@ -31,7 +31,7 @@ func (a *API) act(action store.Action) func(context.Context, *call, store.Experi
 	}
 }
 
-// refusedAction says why an experiment cannot be had to do that.
+// refusedAction says why an action is not possible in the state of an experiment.
 func refusedAction(e store.ExperimentHead, action store.Action) error {
 	shown := strings.ToLower(strings.ReplaceAll(e.Shown, "_", " "))
 	switch {

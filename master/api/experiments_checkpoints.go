@@ -104,14 +104,7 @@ func (c *call) checkpointFilter(e store.Experiment) (store.CheckpointFilter, err
 		if order, _ := c.query("orderBy"); !strings.HasSuffix(order, "SC") {
 			f.Desc = !e.SmallerIsBetter
 		}
-		f.Metric = text(e.Metric)
+		f.Metric = optional.Value(e.Metric)
 	}
 	return f, nil
-}
-
-func number0(n *int) int {
-	if n == nil {
-		return 0
-	}
-	return *n
 }

@@ -77,7 +77,7 @@ func (a *API) fileOfCode(ctx context.Context, c *call, e store.Experiment, name 
 	if err != nil {
 		return nil, 0, err
 	}
-	sending, err := a.sending(c)
+	sending, err := a.acquireRead(c)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -97,7 +97,7 @@ func (a *API) fileOfCode(ctx context.Context, c *call, e store.Experiment, name 
 		sending.release()
 		return nil, 0, err
 	}
-	return a.sentTo(c, sending, content), size, nil
+	return a.newSharedReader(c, sending, content), size, nil
 }
 
 func (a *API) downloadFile(ctx context.Context, c *call, e store.Experiment) error {

@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// continueWithin is how long a call waits until an experiment has gone on. A
+// continueTimeout is how long a call waits until an experiment has gone on. A
 // master that leads does it at once; without one the request is kept.
-const continueWithin = 5 * time.Second
+const continueTimeout = 5 * time.Second
 
 func (a *API) continueExperiment(ctx context.Context, c *call, req *v1.ContinueExperimentRequest) (*v1.ContinueExperimentResponse, error) {
 	e, err := a.db.Experiment(ctx, req.ID)
@@ -21,14 +22,14 @@ func (a *API) continueExperiment(ctx context.Context, c *call, req *v1.ContinueE
 	if err := c.may(auth.Change, ofExperiment(e.ExperimentHead)); err != nil {
 		return nil, err
 	}
-	made, err := a.experiments.Continue(ctx, e, text(req.OverrideConfig))
+	made, err := a.experiments.Continue(ctx, e, optional.Value(req.OverrideConfig))
 	if err != nil {
 		return nil, err
 	}
 	states, done := a.bus.Subscribe(store.TopicState)
 	defer done()
 	a.bus.Publish(store.TopicIntent)
-	_, err = await(ctx, states, continueWithin, func(ctx context.Context) (bool, error) { return a.db.HasContinued(ctx, e.ID, made.N) })
+	_, err = await(ctx, states, continueTimeout, func(ctx context.Context) (bool, error) { return a.db.HasContinued(ctx, e.ID, made.N) })
 	if err != nil {
 		return nil, err
 	}

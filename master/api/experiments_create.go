@@ -43,5 +43,5 @@ func previewExperiment(e *launch.Experiment, who auth.Who, shown v1.Struct) v1.E
 
 // submitter is who makes a request, with what comes beside its message.
 func (a *API) submitter(c *call) launch.Submitter {
-	return launch.Submitter{Who: c.who, Share: a.ownerOf(c.Ctx), Key: string(c.Request().Header.Peek(launch.KeyHeader)), Code: c.files.submitted()}
+	return launch.Submitter{Who: c.who, Share: a.ownerOf(c.Ctx), Key: string(c.Request().Header.Peek(launch.KeyHeader)), Code: c.files.submittedCode()}
 }

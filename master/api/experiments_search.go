@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/find"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -25,17 +26,17 @@ func asked(req *v1.SearchExperimentsRequest, now time.Time) (store.Search, error
 	}
 	filter := find.Filter{}
 	var err error
-	if given := text(req.Filter); given != "" {
+	if given := optional.Value(req.Filter); given != "" {
 		if filter, err = find.ParseJSON([]byte(given)); err != nil {
 			return q, fault.New(fault.Invalid, "filter: %w", err)
 		}
 	}
-	line, err := find.Parse(text(req.Query), now)
+	line, err := find.Parse(optional.Value(req.Query), now)
 	if err != nil {
 		return q, fault.New(fault.Invalid, "query: %w", err)
 	}
 	q.Filter = filter.And(line)
-	if q.Sort, err = find.ParseSort(text(req.Sort)); err != nil {
+	if q.Sort, err = find.ParseSort(optional.Value(req.Sort)); err != nil {
 		return q, fault.New(fault.Invalid, "sort: %w", err)
 	}
 	return q, nil

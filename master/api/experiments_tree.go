@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// treeMost bounds the answer that lists the code of an experiment. Each folder is in
+	// maxTreeBytes bounds the answer that lists the code of an experiment. Each folder is in
 	// it with its whole path, so few bytes of names can make a very large tree.
-	treeMost = 32 << 20
+	maxTreeBytes = 32 << 20
 	// treeNodeBytes is what a file or folder takes in it beside its path and name.
 	treeNodeBytes = 160
 )
@@ -39,7 +39,7 @@ func (a *API) fileTree(ctx context.Context, c *call, e store.Experiment, _ *v1.N
 		return nil, err
 	}
 	size := treeSize(files)
-	if size > treeMost {
+	if size > maxTreeBytes {
 		return nil, tooLargeATree(size)
 	}
 	if err := a.holdFor(c.Ctx, int64(size)); err != nil {
@@ -55,7 +55,7 @@ func (a *API) fileTree(ctx context.Context, c *call, e store.Experiment, _ *v1.N
 func tooLargeATree(size int) error {
 	return fault.New(fault.TooLarge, "the list of this experiment's files would take %s, and the limit is %s: the files lie in too many folders, "+
 		"which code may that was submitted before paths were limited to %d folders; det experiment download-model-def fetches the files",
-		sizeText(size), sizeText(treeMost), launch.MaxDepth)
+		sizeText(size), sizeText(maxTreeBytes), launch.MaxDepth)
 }
 
 // contextNodes lists what is in an archive, each folder before what lies in it.

@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// standingEvery is the time between two looks at who may still have what is open.
-	standingEvery = 2 * time.Second
-	// standingWithin bounds a look.
-	standingWithin = 10 * time.Second
+	// permissionInterval is the time between two looks at who may still have what is open.
+	permissionInterval = 2 * time.Second
+	// permissionTimeout bounds a look.
+	permissionTimeout = 10 * time.Second
 )
 
 // A following is an answer that stays open: a stream, or a request that waits.
@@ -66,7 +66,7 @@ func (f *followings) run(ctx context.Context) {
 	defer close(f.done)
 	wake, stop := f.bus.Subscribe(store.TopicAccess)
 	defer stop()
-	tick := time.NewTicker(standingEvery)
+	tick := time.NewTicker(permissionInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -103,25 +103,25 @@ func (f *followings) look(ctx context.Context) {
 	if len(list) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, standingWithin)
+	ctx, cancel := context.WithTimeout(ctx, permissionTimeout)
 	defer cancel()
-	people, err := f.db.StandingSessions(ctx, sessions)
+	people, err := f.db.ValidSessions(ctx, sessions)
 	if err != nil {
 		return
 	}
-	tasks, err := f.db.StandingAttempts(ctx, attempts)
+	tasks, err := f.db.AttemptStatuses(ctx, attempts)
 	if err != nil {
 		return
 	}
 	for _, one := range list {
-		if err := one.stands(people, tasks); err != nil {
+		if err := one.stillAllowed(people, tasks); err != nil {
 			one.cancel(err)
 		}
 	}
 }
 
-// stands says why an answer may not go on.
-func (one *following) stands(people map[int64]auth.Who, tasks map[string]store.StandingAttempt) error {
+// stillAllowed fails when the caller may not have the answer any more.
+func (one *following) stillAllowed(people map[int64]auth.Who, tasks map[string]store.AttemptStatus) error {
 	if !one.who.IsTask() {
 		who, ok := people[one.who.SessionID]
 		if !ok {

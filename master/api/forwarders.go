@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// forwarderAgain is how long nothing is said again about an address.
-	forwarderAgain = time.Hour
+	// forwarderLogInterval is how long nothing is said again about an address.
+	forwarderLogInterval = time.Hour
 	// maxForwarders bounds how many addresses are remembered, and so how often in that
 	// time something is said: anybody can send such a header.
 	maxForwarders = 16
@@ -48,7 +48,7 @@ func (f *forwarders) met(address netip.Addr) {
 // fresh forgets what was seen long ago. It needs the lock.
 func (f *forwarders) fresh(now time.Time) map[netip.Addr]time.Time {
 	for address, at := range f.seen {
-		if now.Sub(at) >= forwarderAgain {
+		if now.Sub(at) >= forwarderLogInterval {
 			delete(f.seen, address)
 		}
 	}
@@ -68,7 +68,7 @@ func (a *API) noteForwarder(c *fiber.Ctx) {
 	if from = from.Unmap(); !ok || a.trusted(from) {
 		return
 	}
-	if passedOn(c) {
+	if isProxied(c) {
 		a.forwarders.met(from)
 	}
 }

@@ -78,7 +78,7 @@ func TestForwardersAreFew(t *testing.T) {
 	if lines := strings.Count(said.String(), "\n"); lines != maxForwarders || f.count() != maxForwarders {
 		t.Errorf("%d warnings, %d remembered", lines, f.count())
 	}
-	now = now.Add(forwarderAgain)
+	now = now.Add(forwarderLogInterval)
 	if f.count() != 0 {
 		t.Errorf("%d are remembered for ever", f.count())
 	}

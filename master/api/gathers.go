@@ -15,7 +15,7 @@ type gathers struct {
 	memory *shares // for the answers, in bytes
 
 	mu     sync.Mutex
-	rounds map[store.Gathering]*gatherRound
+	rounds map[store.GatherRound]*gatherRound
 }
 
 // A gatherRound is one of them.
@@ -30,16 +30,16 @@ type gatherRound struct {
 // gathered is what one peer has of a round until it is answered.
 type gathered struct {
 	of     *gathers
-	key    store.Gathering
+	key    store.GatherRound
 	round  *gatherRound
 	closed sync.Once
 }
 
 func newGathers() *gathers {
-	return &gathers{memory: newShares(gatherMemory, gatherOwner), rounds: map[store.Gathering]*gatherRound{}}
+	return &gathers{memory: newShares(gatherMemory, gatherOwner), rounds: map[store.GatherRound]*gatherRound{}}
 }
 
-func (g *gathers) enter(key store.Gathering) *gathered {
+func (g *gathers) enter(key store.GatherRound) *gathered {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	round := g.rounds[key]
@@ -92,7 +92,7 @@ func (p *gathered) load(ctx context.Context, db *store.DB, owner string) error {
 }
 
 // gatheredBody encodes a round; signs of life are answered in the same form.
-func gatheredBody(ctx context.Context, db *store.DB, key store.Gathering) ([]byte, error) {
+func gatheredBody(ctx context.Context, db *store.DB, key store.GatherRound) ([]byte, error) {
 	list, err := db.Gathered(ctx, key)
 	if err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ func TestGatherIsBounded(t *testing.T) {
 	a := r.running(yaml(), 3)
 	for _, path := range []string{"/all_gather", "/notify_container_running"} {
 		a.ranks[0].post(a.path(path), gathering(0, 3*gatherPeers+1, 10)).says(http.StatusBadRequest, "3 members may have 48 peers")
-		a.ranks[0].post(a.path(path), gathering(0, 3*gatherPeers, gatherMost/(3*gatherPeers))).says(http.StatusBadRequest, "the limit of each peer")
+		a.ranks[0].post(a.path(path), gathering(0, 3*gatherPeers, maxGatherBytes/(3*gatherPeers))).says(http.StatusBadRequest, "the limit of each peer")
 	}
 	var n int
 	if err := r.db.QueryRow(t.Context(), "SELECT count(*) FROM gathers").Scan(&n); err != nil || n != 0 {
@@ -88,8 +88,8 @@ func TestGatherWhoseAttemptEnds(t *testing.T) {
 	done := make(chan answer)
 	go func() { done <- a.ranks[0].post(a.path("/all_gather"), gathering(0, 2, 10)) }()
 	waitFor(t, func() bool {
-		come, err := r.db.Come(t.Context(), store.Gathering{AllocationID: a.id, About: "data", Round: 1})
-		return err == nil && come.N == 1
+		come, err := r.db.GatherProgress(t.Context(), store.GatherRound{AllocationID: a.id, Purpose: "data", Round: 1})
+		return err == nil && come.Arrived == 1
 	})
 	r.apply(store.Changes{Allocations: []store.AllocationChange{{ID: a.id, Saw: "ASSIGNED", State: "TERMINATED", Ended: true, Outcome: "killed"}}})
 	r.bus.Publish(store.AllocationTopic(a.id))

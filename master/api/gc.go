@@ -12,6 +12,7 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/keep"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -31,7 +32,7 @@ func (a *API) registerGC() {
 	serveOn(a, v1.ListCollections, a.onExperiment(), a.listGCs)
 	serveOn(a, v1.ReportFreed, onOwnTask("task", func(c *call, id string) error {
 		return fault.New(fault.Forbidden, "attempt %s does not belong to task %s", c.who.AllocationID, fault.Clip(id))
-	}), a.freed)
+	}), a.removalReport)
 }
 
 func (a *API) deleteCheckpoints(ctx context.Context, c *call, req *v1.DeleteCheckpointsRequest) (*v1.None, error) {
@@ -43,28 +44,28 @@ func (a *API) removeFiles(ctx context.Context, c *call, req *v1.CheckpointsRemov
 }
 
 // remove makes the tasks that remove files of checkpoints, one for each
-// experiment: all of them, or none where one of them cannot be had.
+// experiment: all of them, or none where one of them is refused.
 func (a *API) remove(ctx context.Context, c *call, ids, globs []string) error {
 	if err := checkGlobs(globs); err != nil {
 		return err
 	}
-	byExperiment, err := a.toRemove(ctx, c, ids)
+	byExperiment, err := a.checkpointsToRemove(ctx, c, ids)
 	if err != nil {
 		return err
 	}
 	var list []store.NewGC
 	for _, experiment := range slices.Sorted(maps.Keys(byExperiment)) {
-		one, err := a.removalOf(ctx, experiment, byExperiment[experiment], globs)
+		one, err := a.newRemoval(ctx, experiment, byExperiment[experiment], globs)
 		if err != nil {
 			return err
 		}
 		list = append(list, one)
 	}
-	return a.begin(ctx, list)
+	return a.createGCs(ctx, list)
 }
 
-// begin creates garbage collections.
-func (a *API) begin(ctx context.Context, list []store.NewGC) error {
+// createGCs creates garbage collections.
+func (a *API) createGCs(ctx context.Context, list []store.NewGC) error {
 	err := a.db.Tx(ctx, func(tx *store.DB) error {
 		for _, one := range list {
 			if _, err := tx.CreateGC(ctx, one); err != nil {
@@ -111,8 +112,8 @@ func namedCheckpoints(field string, ids []string) ([]string, error) {
 	return names, nil
 }
 
-// toRemove finds checkpoints, all of which the caller may change, by experiment.
-func (a *API) toRemove(ctx context.Context, c *call, ids []string) (map[int][]string, error) {
+// checkpointsToRemove finds checkpoints, all of which the caller may change, by experiment.
+func (a *API) checkpointsToRemove(ctx context.Context, c *call, ids []string) (map[int][]string, error) {
 	if len(ids) == 0 {
 		return nil, fault.New(fault.Invalid, "checkpointUuids: name the checkpoints")
 	}
@@ -146,10 +147,10 @@ func (a *API) toRemove(ctx context.Context, c *call, ids []string) (map[int][]st
 	return found, nil
 }
 
-// removalOf is the task for checkpoints of one experiment. What somebody needs is
+// newRemoval is the task for checkpoints of one experiment. What somebody needs is
 // not removed, whoever asks.
-func (a *API) removalOf(ctx context.Context, experiment int, ids, globs []string) (store.NewGC, error) {
-	s, cfg, err := a.stored(ctx, experiment, ids)
+func (a *API) newRemoval(ctx context.Context, experiment int, ids, globs []string) (store.NewGC, error) {
+	s, cfg, err := a.filesToRemove(ctx, experiment, ids)
 	if err != nil {
 		return store.NewGC{}, err
 	}
@@ -168,9 +169,9 @@ func (a *API) removalOf(ctx context.Context, experiment int, ids, globs []string
 	return one, nil
 }
 
-// stored reads an experiment of which files are to be removed, those of the named
+// filesToRemove reads an experiment of which files are to be removed, those of the named
 // checkpoints for example.
-func (a *API) stored(ctx context.Context, experiment int, ids []string) (store.ExperimentFiles, expconf.Config, error) {
+func (a *API) filesToRemove(ctx context.Context, experiment int, ids []string) (store.ExperimentFiles, expconf.Config, error) {
 	s, err := a.db.ExperimentFilesWith(ctx, experiment, ids)
 	if err != nil {
 		return s, expconf.Config{}, err
@@ -190,7 +191,7 @@ func (a *API) stored(ctx context.Context, experiment int, ids []string) (store.E
 	return s, cfg, err
 }
 
-// newGC is one that somebody asked for, of nothing yet.
+// newGC is a garbage collection that a user asked for, still without removals.
 func (a *API) newGC(s store.ExperimentFiles, storage expconf.CheckpointStorage) store.NewGC {
 	return store.NewGC{TaskID: store.GCTaskID(s.ID), ExperimentID: s.ID, Reason: store.ByRequest,
 		Pool: task.RemovalPool(a.cfg.Pools, s.Pool, storage), Priority: s.Priority, Live: s.Live}
@@ -199,13 +200,13 @@ func (a *API) newGC(s store.ExperimentFiles, storage expconf.CheckpointStorage) 
 // removeEvents removes the files that TensorBoards of an experiment read. One that
 // runs writes them anew.
 func (a *API) removeEvents(ctx context.Context, c *call, e store.Experiment, _ *v1.None) (*v1.Empty, error) {
-	s, cfg, err := a.stored(ctx, e.ID, nil)
+	s, cfg, err := a.filesToRemove(ctx, e.ID, nil)
 	if err != nil {
 		return nil, err
 	}
 	one := a.newGC(s, cfg.CheckpointStorage)
 	one.Events = true
-	return &v1.Empty{}, a.begin(ctx, []store.NewGC{one})
+	return &v1.Empty{}, a.createGCs(ctx, []store.NewGC{one})
 }
 
 // maxJudged bounds the checkpoints of an experiment for which a preview is made: a
@@ -238,7 +239,7 @@ func (a *API) previewGC(ctx context.Context, c *call, e store.Experiment, _ *v1.
 		return nil, err
 	}
 	goes := keep.Decide(s.Keep(policy)).Remove
-	resp := &v1.PreviewGCResponse{Checkpoints: []v1.PreviewGCCheckpoint{}, MetricName: text(e.Metric), Total: len(goes)}
+	resp := &v1.PreviewGCResponse{Checkpoints: []v1.PreviewGCCheckpoint{}, MetricName: optional.Value(e.Metric), Total: len(goes)}
 	ids := make([]string, len(goes))
 	for i, k := range goes {
 		ids[i] = k.UUID
@@ -274,7 +275,7 @@ func (c *call) policy(e store.Experiment, s store.ExperimentFiles) (keep.Policy,
 }
 
 func previewed(k store.Checkpoint) v1.PreviewGCCheckpoint {
-	p := v1.PreviewGCCheckpoint{TrialID: number0(k.TrialID), StepsCompleted: k.Steps, State: k.State, UUID: k.UUID,
+	p := v1.PreviewGCCheckpoint{TrialID: optional.Value(k.TrialID), StepsCompleted: k.Steps, State: k.State, UUID: k.UUID,
 		Resources: k.Resources, ReportTime: k.ReportedAt, ValidationMetrics: v1.Struct(`{}`)}
 	if len(k.Validation) > 0 {
 		p.ValidationMetrics = v1.Struct(k.Validation)
@@ -310,8 +311,8 @@ func wireRemovals(list []store.CheckpointRemoval) []v1.CheckpointRemoval {
 	return out
 }
 
-// freed takes the report of a task that removes files.
-func (a *API) freed(ctx context.Context, c *call, id string, req *v1.FreedRequest) (*v1.None, error) {
+// removalReport takes the report of a task that removes files.
+func (a *API) removalReport(ctx context.Context, c *call, id string, req *v1.FreedRequest) (*v1.None, error) {
 	f := store.RemovalReport{UUID: req.UUID, Files: req.Files, Bytes: req.Bytes, Error: req.Error}
 	if req.Files < 0 || req.Bytes < 0 || req.Files > store.MaxBytes || req.Bytes > store.MaxBytes {
 		return nil, fault.New(fault.Invalid, "files and bytes: expected numbers from 0 to %d", int64(store.MaxBytes))

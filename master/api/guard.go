@@ -11,12 +11,12 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// answerWithin is how long a request may take that waits for nothing but us.
-const answerWithin = 30 * time.Second
+// answerTimeout is how long a request may take that waits for nothing but us.
+const answerTimeout = 30 * time.Second
 
-// slowWithin is how long a request may take that stores a whole context, once that
+// slowTimeout is how long a request may take that stores a whole context, once that
 // has arrived.
-const slowWithin = 10 * time.Minute
+const slowTimeout = 10 * time.Minute
 
 // guard stands before every route: it gives the request a context that ends with
 // the server, turns a panic into a 500 that is logged with its stack, writes the

@@ -10,9 +10,9 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// healthWithin bounds the question to the database: whoever asks for health has
+// healthTimeout bounds the question to the database: whoever asks for health has
 // little patience.
-const healthWithin = 2 * time.Second
+const healthTimeout = 2 * time.Second
 
 // health is what a load balancer and Nomad's check look at. A cluster without a
 // leader for a moment is no reason to send clients elsewhere, so it is told and
@@ -25,7 +25,7 @@ type health struct {
 }
 
 func (a *API) health(ctx context.Context, c *call) error {
-	ctx, cancel := context.WithTimeout(ctx, healthWithin)
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	h := health{Status: "up", Database: "up"}
 	holder, _, _, err := a.db.Leader(ctx)
@@ -44,12 +44,12 @@ func (a *API) health(ctx context.Context, c *call) error {
 // prometheus is open to this machine, where Nomad's and Consul's agents scrape
 // from, and to whoever is signed in.
 func (a *API) prometheus(ctx context.Context, c *call) error {
-	if !c.Context().RemoteIP().IsLoopback() || passedOn(c.Ctx) {
+	if !c.Context().RemoteIP().IsLoopback() || isProxied(c.Ctx) {
 		if _, err := a.auth.who(ctx, c.Ctx); err != nil {
 			return err
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, healthWithin)
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	var b bytes.Buffer
 	a.meters.write(&b)

@@ -16,10 +16,6 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// goneEvery is how often a quiet answer is looked at for whether its reader is
-// still there.
-const goneEvery = 2 * time.Second
-
 // hijack lets an http.Handler answer a request: its answer is streamed, and it
 // may take the connection over. The request was read once, by fiber; the handler
 // sees what was read.
@@ -48,10 +44,10 @@ func (a *API) hijack(c *fiber.Ctx, h http.Handler) error {
 		c.Context().Hijack(w.serveHijacked)
 		return nil
 	}
-	if !body.wait(bodyWithin) {
+	if !body.wait(bodyTimeout) {
 		// The program has answered, the client goes on sending, and somebody waits for
 		// it: that ends with the connection.
-		cancel(errGone)
+		cancel(errDisconnected)
 		_ = c.Context().Conn().Close()
 		body.giveUp()
 		c.Context().SetConnectionClose()
@@ -60,31 +56,14 @@ func (a *API) hijack(c *fiber.Ctx, h http.Handler) error {
 	if body.whole() && c.Request().CloseBodyStream() != nil { // it must not be read past its end
 		c.Context().SetConnectionClose()
 	}
-	go leave(ctx, c.Context().Conn(), cancel)
+	go cancelOnDisconnect(ctx, c.Context().Conn(), func() { cancel(errDisconnected) })
 	w.answer(a, c)
 	return nil
 }
 
-// bodyWithin is how long a client may go on sending a body after the answer to it
+// bodyTimeout is how long a client may go on sending a body after the answer to it
 // has begun.
-const bodyWithin = 30 * time.Second
-
-// leave ends a request when its client is gone.
-func leave(ctx context.Context, conn net.Conn, cancel context.CancelCauseFunc) {
-	tick := time.NewTicker(goneEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			if gone(conn) {
-				cancel(errGone)
-				return
-			}
-		}
-	}
-}
+const bodyTimeout = 30 * time.Second
 
 // requestOf is a request as net/http has it.
 func (a *API) requestOf(ctx context.Context, c *fiber.Ctx) (*http.Request, *body, error) {
@@ -311,7 +290,7 @@ type answerBody struct {
 
 // Close is called when the answer is written, or its reader is gone.
 func (b *answerBody) Close() error {
-	b.cancel(errGone)
+	b.cancel(errDisconnected)
 	return b.Reader.(io.Closer).Close()
 }
 

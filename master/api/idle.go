@@ -38,15 +38,15 @@ func (a *API) reportIdle(ctx context.Context, c *call, id string, req *v1.IdleNo
 	case !req.Idle || cfg.IdleTimeout == nil || *cfg.IdleTimeout <= 0:
 		return &v1.None{}, nil
 	}
-	if err := a.db.KillTask(ctx, id, fmt.Sprintf("ended because nobody used it for %s", spanWords(time.Duration(*cfg.IdleTimeout)))); err != nil {
+	if err := a.db.KillTask(ctx, id, fmt.Sprintf("ended because nobody used it for %s", formatDuration(time.Duration(*cfg.IdleTimeout)))); err != nil {
 		return nil, err
 	}
 	a.bus.Publish(store.TopicIntent)
 	return &v1.None{}, nil
 }
 
-// spanWords writes a time span without its trailing zeros: 30m, 1h30m, 90s.
-func spanWords(d time.Duration) string {
+// formatDuration writes a time span without its trailing zeros: 30m, 1h30m, 90s.
+func formatDuration(d time.Duration) string {
 	s := d.Round(time.Millisecond).String()
 	if d >= time.Minute && d%time.Minute == 0 {
 		s = s[:len(s)-len("0s")]

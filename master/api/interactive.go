@@ -20,16 +20,16 @@ func taskConfig(k store.Task, who auth.Who) v1.Struct {
 	if err != nil {
 		return v1.Struct(`{}`) // of what this release cannot read, nothing is shown
 	}
-	if !ownTo(who, k.OwnerID) {
+	if !ownerOrAdmin(who, k.OwnerID) {
 		cfg = cfg.WithoutVariables()
 	}
 	return v1.StructOf(cfg.Redacted())
 }
 
-// ownTo tells whether something is somebody's own: its owner's, the owner's tasks',
+// ownerOrAdmin tells whether something is somebody's own: its owner's, the owner's tasks',
 // or an admin's, to whom everything is. The values of environment variables are for
 // them alone.
-func ownTo(who auth.Who, ownerID int) bool {
+func ownerOrAdmin(who auth.Who, ownerID int) bool {
 	return who.Admin || who.UserID != 0 && who.UserID == ownerID
 }
 

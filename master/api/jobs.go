@@ -118,7 +118,7 @@ func (a *API) jobSummary(ctx context.Context, id string) (*v1.JobSummary, error)
 
 func (a *API) updateJobs(ctx context.Context, c *call, req *v1.UpdateJobQueueRequest) (*v1.Empty, error) {
 	for _, u := range req.Updates {
-		if text(u.AheadOf) != "" && text(u.BehindOf) != "" {
+		if optional.Value(u.AheadOf) != "" && optional.Value(u.BehindOf) != "" {
 			return nil, fault.New(fault.Invalid, "job %s: give either aheadOf or behindOf, not both", fault.Clip(u.JobID))
 		}
 		if err := checkShare(u.Priority, u.Weight); err != nil {
@@ -140,7 +140,7 @@ func (a *API) updateJob(ctx context.Context, c *call, u v1.QueueControl) error {
 	if err := c.may(auth.Change, auth.Object{Kind: v1.KindJob, OwnerID: ref.OwnerID, WorkspaceID: ref.WorkspaceID}); err != nil {
 		return err
 	}
-	if text(u.ResourcePool) == "" {
+	if optional.Value(u.ResourcePool) == "" {
 		u.ResourcePool = nil
 	}
 	if ref.ExperimentID != nil {
@@ -148,8 +148,8 @@ func (a *API) updateJob(ctx context.Context, c *call, u v1.QueueControl) error {
 	} else {
 		err = a.updateTaskJob(ctx, ref.TaskID, u)
 	}
-	anchor, ahead := text(u.BehindOf), false
-	if text(u.AheadOf) != "" {
+	anchor, ahead := optional.Value(u.BehindOf), false
+	if optional.Value(u.AheadOf) != "" {
 		anchor, ahead = *u.AheadOf, true
 	}
 	if err != nil || anchor == "" || anchor == u.JobID {

@@ -45,9 +45,9 @@ type movedExperiment struct {
 	Error                   string             `json:"error"`
 }
 
-// toLook is the event "look": these are not as they were. What names experiments,
-// tasks, queue and nodes.
-type toLook struct {
+// staleLists is the event "look": the lists that have changed and are to be read again.
+// What names experiments, tasks, queue and nodes.
+type staleLists struct {
 	What []string `json:"what"`
 	Gone []int    `json:"gone"` // experiments that are no more
 }
@@ -112,7 +112,7 @@ func (a *API) live(ctx context.Context, c *call) error {
 	}
 	stopReports := func() {}
 	if len(s.trials) > 0 {
-		if s.reports, s.at.metrics, stopReports, err = a.inside.feed.Watch(ctx, s.trials...); err != nil {
+		if s.reports, s.at.metrics, stopReports, err = a.taskIO.feed.Watch(ctx, s.trials...); err != nil {
 			return err
 		}
 	}
@@ -120,7 +120,7 @@ func (a *API) live(ctx context.Context, c *call) error {
 	if after != nil {
 		before = &after.state
 	}
-	moves, now, since, missed, stopMoves := a.inside.states.Watch(before)
+	moves, now, since, missed, stopMoves := a.taskIO.states.Watch(before)
 	s.moves, s.at.state = moves, now
 	c.Set(fiber.HeaderContentType, "text/event-stream")
 	c.Set(fiber.HeaderCacheControl, "no-store")
@@ -165,7 +165,7 @@ func (s *liveStream) catchUp(ctx context.Context, after *livePosition, since []s
 	now := s.at
 	switch {
 	case missed:
-		if err := s.send("look", toLook{What: []string{"experiments", "tasks", "queue", "nodes"}}); err != nil {
+		if err := s.send("look", staleLists{What: []string{"experiments", "tasks", "queue", "nodes"}}); err != nil {
 			return err
 		}
 	case after != nil:
@@ -181,13 +181,13 @@ func (s *liveStream) catchUp(ctx context.Context, after *livePosition, since []s
 			if len(list) == 0 {
 				break
 			}
-			if err := s.report(list); err != nil {
+			if err := s.sendReports(list); err != nil {
 				return err
 			}
 		}
 	}
 	for _, change := range since {
-		if err := s.move(change); err != nil {
+		if err := s.sendStates(change); err != nil {
 			return err
 		}
 	}
@@ -210,12 +210,12 @@ func (s *liveStream) run(ctx context.Context) {
 			if !ok {
 				return
 			}
-			err = s.report(list)
+			err = s.sendReports(list)
 		case change, ok := <-s.moves:
 			if !ok {
 				return
 			}
-			err = s.move(change)
+			err = s.sendStates(change)
 		case <-beat.C:
 			_, err = s.w.WriteString(":\n\n")
 		case <-ctx.Done():
@@ -227,9 +227,9 @@ func (s *liveStream) run(ctx context.Context) {
 	}
 }
 
-// report sends reports. Each carries its own position, so that a connection that
+// sendReports sends reports. Each carries its own position, so that a connection that
 // breaks between them loses nothing.
-func (s *liveStream) report(list []store.MetricRow) error {
+func (s *liveStream) sendReports(list []store.MetricRow) error {
 	for _, m := range list {
 		s.at.metrics = store.Position{XID: m.XID, ID: m.ID}
 		if err := s.send("metrics", wireReport(m)); err != nil {
@@ -239,16 +239,16 @@ func (s *liveStream) report(list []store.MetricRow) error {
 	return nil
 }
 
-// move sends what moved. All events of a change but the last carry the position
+// sendStates sends what moved. All events of a change but the last carry the position
 // before it: who breaks off between them gets all of them again.
 //
 // Of experiments a reader is told those of its own workspaces; that some task, the
 // queue or a node moved is said to everybody, without which one it was.
-func (s *liveStream) move(c store.StateChange) error {
+func (s *liveStream) sendStates(c store.StateChange) error {
 	list := s.visible(c.Experiments)
-	look := toLook{What: []string{}, Gone: []int{}}
+	look := staleLists{What: []string{}, Gone: []int{}}
 	for _, e := range s.visible(c.Gone) {
-		if !slices.ContainsFunc(list, func(there store.ExperimentMark) bool { return there.ID == e.ID }) {
+		if !slices.ContainsFunc(list, func(there store.ListedExperiment) bool { return there.ID == e.ID }) {
 			look.Gone = append(look.Gone, e.ID)
 		}
 	}
@@ -275,11 +275,11 @@ func (s *liveStream) move(c store.StateChange) error {
 }
 
 // visible are the experiments that the reader may see.
-func (s *liveStream) visible(list []store.ExperimentMark) []store.ExperimentMark {
+func (s *liveStream) visible(list []store.ListedExperiment) []store.ListedExperiment {
 	if s.scope.All {
 		return list
 	}
-	var mine []store.ExperimentMark
+	var mine []store.ListedExperiment
 	for _, e := range list {
 		if s.scope.Has(auth.Object{Kind: v1.KindExperiment, WorkspaceID: e.WorkspaceID}) {
 			mine = append(mine, e)
@@ -288,7 +288,7 @@ func (s *liveStream) visible(list []store.ExperimentMark) []store.ExperimentMark
 	return mine
 }
 
-func moved(e store.ExperimentMark) movedExperiment {
+func moved(e store.ListedExperiment) movedExperiment {
 	return movedExperiment{ID: e.ID, State: v1.ExperimentState("STATE_" + e.Shown), Name: e.Name, Archived: e.Archived, Progress: e.Progress,
 		NumTrials: e.Trials, CheckpointCount: e.Checkpoints, BestTrialID: e.BestTrialID, BestTrialSearcherMetric: e.BestMetric,
 		EndTime: e.EndedAt, Duration: e.Seconds, Error: e.Error}

@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/logpolicy"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -34,7 +35,7 @@ type logPolicies struct {
 // policiesOf finds the policies where lines come from. They change when an
 // experiment that has ended goes on, and never while an attempt lives.
 func (a *API) policiesOf(ctx context.Context, from lineSource) (*logPolicies, error) {
-	i := a.inside
+	i := a.taskIO
 	i.mu.Lock()
 	p, ok := i.policies[from.allocation]
 	i.mu.Unlock()
@@ -108,7 +109,7 @@ func (a *API) recordMatches(ctx context.Context, from lineSource, found []v1.Log
 			return fault.New(fault.Invalid, "matches[%d].policy: the trial has no log policy %d", i, f.Policy)
 		}
 		x := p.list[f.Policy]
-		match := store.LogMatch{Policy: textOr(x.Name), Pattern: *x.Pattern, Line: f.Line}
+		match := store.LogMatch{Policy: optional.Value(x.Name), Pattern: *x.Pattern, Line: f.Line}
 		if x.Action != nil {
 			match.Action = string(*x.Action)
 		}
@@ -119,13 +120,13 @@ func (a *API) recordMatches(ctx context.Context, from lineSource, found []v1.Log
 		return err
 	}
 	a.bus.Publish(store.TopicEvents, store.TopicState)
-	a.tellMatches(ctx, from, fresh)
+	a.logPolicyActions(ctx, from, fresh)
 	return nil
 }
 
-// tellMatches writes into the trial's log what its policies did. It is for users:
-// where it cannot be written, the match counts all the same.
-func (a *API) tellMatches(ctx context.Context, from lineSource, fresh []store.LogMatch) {
+// logPolicyActions writes into the trial's log what its policies did. Where that fails,
+// the match counts all the same.
+func (a *API) logPolicyActions(ctx context.Context, from lineSource, fresh []store.LogMatch) {
 	b := store.LogBatch{TaskID: from.task, Origin: store.LogOrigin{AllocationID: from.allocation}}
 	for _, m := range fresh {
 		what := fmt.Sprintf("%q matched the pattern %s of a log policy", m.Line, m.Pattern)
@@ -142,7 +143,7 @@ func (a *API) tellMatches(ctx context.Context, from lineSource, fresh []store.Lo
 	if len(b.Lines) == 0 {
 		return
 	}
-	if _, err := a.inside.logs.Append(ctx, b); err != nil {
+	if _, err := a.taskIO.logs.Append(ctx, b); err != nil {
 		a.log.Warn("could not write into the log what log policies did", "task_id", from.task, "error", err)
 	}
 }

@@ -21,9 +21,9 @@ const (
 	// clientSalt is what Determined's clients put before a password; the master
 	// does the same to a password that was sent as it is typed.
 	clientSalt = "GubPEmmotfiK9TMD6Zdw"
-	// nobody is the hash of a password that was thrown away. Checking against it
+	// dummyHash is the hash of a password that was thrown away. Checking against it
 	// costs what checking a real one costs.
-	nobody = "$2a$10$uAqsOX0tkYFMmYriMStsn.hfpETgkpHjxQQGHM/Cfd/5qhQUSadWC"
+	dummyHash = "$2a$10$uAqsOX0tkYFMmYriMStsn.hfpETgkpHjxQQGHM/Cfd/5qhQUSadWC"
 	// MaxPassword is well above the 128 digits that clients send.
 	MaxPassword = 1024
 )
@@ -85,14 +85,14 @@ func sessionCookie(c *call, token string, age int) *fiber.Cookie {
 func (a *API) comparePassword(ctx context.Context, c *call, name string, u store.User, exists bool, sent string) error {
 	fits := false
 	if sent == "" {
-		fits = passwordFits(u, exists, sent)
+		fits = passwordMatches(u, exists, sent)
 	} else {
 		address := a.addressOf(c.Ctx)
 		err := a.logins.compare(ctx, address, func() error {
 			if err := a.countLogin(ctx, address, name); err != nil {
 				return err
 			}
-			if fits = passwordFits(u, exists, sent); !fits {
+			if fits = passwordMatches(u, exists, sent); !fits {
 				return nil
 			}
 			ofName, ofAddress := loginKeys(address, name)
@@ -108,14 +108,14 @@ func (a *API) comparePassword(ctx context.Context, c *call, name string, u store
 	return nil
 }
 
-// passwordFits does the same work whether the user exists, has a password, or
+// passwordMatches does the same work whether the user exists, has a password, or
 // neither, so that the time an answer takes tells nothing.
-func passwordFits(u store.User, exists bool, sent string) bool {
+func passwordMatches(u store.User, exists bool, sent string) bool {
 	if sent == "" {
 		return exists && u.PasswordHash == "" && !u.Remote
 	}
 	if !exists || u.PasswordHash == "" || u.Remote {
-		auth.CheckPassword(nobody, sent)
+		auth.CheckPassword(dummyHash, sent)
 		return false
 	}
 	return auth.CheckPassword(u.PasswordHash, sent)
@@ -125,7 +125,7 @@ func passwordFits(u store.User, exists bool, sent string) bool {
 // comes, and for the name under which it calls. What an ingress passed on comes from
 // somewhere else than its socket says.
 func (a *API) blankAllowed(c *call) bool {
-	return !passedOn(c.Ctx) && a.cfg.BlankLogin(c.Context().RemoteIP().String(), bareHost(string(c.Request().Host())))
+	return !isProxied(c.Ctx) && a.cfg.BlankLogin(c.Context().RemoteIP().String(), bareHost(string(c.Request().Host())))
 }
 
 // StoredPassword is what is stored of a password that is known as it is typed.

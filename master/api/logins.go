@@ -142,9 +142,9 @@ func hopsOf(c *fiber.Ctx) []string {
 	return strings.Split(string(bytes.Join(lines, []byte(","))), ",")
 }
 
-// passedOn tells a call that some proxy has passed on. Any line counts, whatever is in
+// isProxied tells whether a proxy has forwarded a call. Any line counts, whatever is in
 // it: a client may have sent an empty one before the proxy's.
-func passedOn(c *fiber.Ctx) bool {
+func isProxied(c *fiber.Ctx) bool {
 	h := &c.Request().Header
 	return len(h.PeekAll(fiber.HeaderXForwardedFor)) > 0 || len(h.PeekAll(fiber.HeaderForwarded)) > 0
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"errors"
 	"io"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -125,7 +125,7 @@ func (a *API) shipLogs(ctx context.Context, c *call) error {
 	case req.TaskID != "" && req.TaskID != c.who.TaskID:
 		return fault.New(fault.Forbidden, "task %s may not ship logs of task %s", c.who.TaskID, req.TaskID)
 	}
-	origin, err := a.inside.origin(ctx, a.db, c.who.AllocationID, c.who.Rank)
+	origin, err := a.taskIO.origin(ctx, a.db, c.who.AllocationID, c.who.Rank)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (a *API) shipLogs(ctx context.Context, c *call) error {
 		}
 		b.Lines[i] = line
 	}
-	next, err := a.inside.logs.Append(ctx, b)
+	next, err := a.taskIO.logs.Append(ctx, b)
 	if err != nil {
 		return err
 	}
@@ -176,9 +176,9 @@ func (a *API) oldTaskLogs(ctx context.Context, c *call) error {
 	return a.takeTaskLogs(ctx, c, list)
 }
 
-// originsAtOnce may follow each other in one request: each is a commit. What comes
+// maxOrigins may follow each other in one request: each is a commit. What comes
 // after them is of the other origin.
-const originsAtOnce = 64
+const maxOrigins = 64
 
 func (a *API) takeTaskLogs(ctx context.Context, c *call, list []v1.TaskLog) error {
 	if len(list) == 0 {
@@ -196,13 +196,13 @@ func (a *API) takeTaskLogs(ctx context.Context, c *call, list []v1.TaskLog) erro
 		for end < len(list) && originOf(list[end]) == b.Origin {
 			end++
 		}
-		if batches >= originsAtOnce && end < len(list) {
+		if batches >= maxOrigins && end < len(list) {
 			b.Origin, end = store.OtherOrigin, len(list)
 		}
 		for _, l := range list[begin:end] {
 			b.Lines = append(b.Lines, lineOf(l))
 		}
-		if _, err := a.inside.logs.Append(ctx, b); err != nil {
+		if _, err := a.taskIO.logs.Append(ctx, b); err != nil {
 			return err
 		}
 		begin = end
@@ -235,18 +235,11 @@ func (a *API) mayShip(ctx context.Context, c *call, list []v1.TaskLog) error {
 }
 
 func originOf(l v1.TaskLog) store.LogOrigin {
-	return store.LogOrigin{AllocationID: textOr(l.AllocationID), AgentID: textOr(l.AgentID), ContainerID: textOr(l.ContainerID)}
-}
-
-func textOr(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
+	return store.LogOrigin{AllocationID: optional.Value(l.AllocationID), AgentID: optional.Value(l.AgentID), ContainerID: optional.Value(l.ContainerID)}
 }
 
 func lineOf(l v1.TaskLog) store.LogLine {
-	line := store.LogLine{At: time.Now(), Stdtype: textOr(l.Stdtype), Source: textOr(l.Source), Rank: -1, Text: l.Log}
+	line := store.LogLine{At: time.Now(), Stdtype: optional.Value(l.Stdtype), Source: optional.Value(l.Source), Rank: -1, Text: l.Log}
 	if l.Timestamp != nil {
 		line.At = *l.Timestamp
 	}
@@ -261,7 +254,7 @@ func lineOf(l v1.TaskLog) store.LogLine {
 
 // origin remembers where the lines of members come from; it never changes once
 // a runner has passed the gate.
-func (i *inside) origin(ctx context.Context, db *store.DB, allocation string, rank int) (store.LogOrigin, error) {
+func (i *taskIO) origin(ctx context.Context, db *store.DB, allocation string, rank int) (store.LogOrigin, error) {
 	key := memberKey{allocation, rank}
 	i.mu.Lock()
 	o, ok := i.origins[key]
@@ -281,5 +274,3 @@ func (i *inside) origin(ctx context.Context, db *store.DB, allocation string, ra
 	i.origins[key] = o
 	return o, nil
 }
-
-var errGone = errors.New("the client has gone")

@@ -51,13 +51,13 @@ func (a *API) logFields(c *call, task string) error {
 			if follow == nil || !*follow || ended {
 				return nil
 			}
-			again, stop := ticks(ctx, wake, lookAgain)
+			again, stop := ticks(ctx, wake, pollInterval)
 			select {
 			case <-again:
 			case <-ctx.Done():
 			}
 			stop()
-			if ctx.Err() != nil || gone(conn) {
+			if ctx.Err() != nil || disconnected(conn) {
 				return nil
 			}
 		}

@@ -13,9 +13,9 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// lookAgain is how often a follower looks whether its task has ended, beside
+// pollInterval is how often a follower looks whether its task has ended, beside
 // being woken by lines.
-const lookAgain = 2 * time.Second
+const pollInterval = 2 * time.Second
 
 // logRequest is what a reader of logs asks for.
 type logRequest struct {
@@ -61,7 +61,7 @@ func (a *API) logs(c *call, q logRequest) error {
 	if err != nil {
 		return err
 	}
-	if q.reader, err = a.inside.logs.Reader(q.task, filter); err != nil {
+	if q.reader, err = a.taskIO.logs.Reader(q.task, filter); err != nil {
 		return err
 	}
 	q.conn = c.Context().Conn()
@@ -107,11 +107,11 @@ func (a *API) streamLogs(ctx context.Context, q logRequest, out *records) error 
 	send := func(list []store.LogRecord) error {
 		for _, r := range list {
 			if err := out.add(q.wire(r)); err != nil {
-				return errGone
+				return errDisconnected
 			}
 		}
 		if out.flush() != nil {
-			return errGone
+			return errDisconnected
 		}
 		return nil
 	}
@@ -124,7 +124,7 @@ func (a *API) streamLogs(ctx context.Context, q logRequest, out *records) error 
 	default:
 		err = a.followLogs(ctx, q, send)
 	}
-	if errors.Is(err, errGone) {
+	if errors.Is(err, errDisconnected) {
 		return nil
 	}
 	return err
@@ -135,7 +135,7 @@ func (a *API) streamLogs(ctx context.Context, q logRequest, out *records) error 
 func (a *API) followLogs(ctx context.Context, q logRequest, send func([]store.LogRecord) error) error {
 	wake, cancel := a.bus.Subscribe(store.LogTopic(q.task))
 	defer cancel()
-	t := time.NewTicker(lookAgain)
+	t := time.NewTicker(pollInterval)
 	defer t.Stop()
 	next := int64(1)
 	for {
@@ -152,8 +152,8 @@ func (a *API) followLogs(ctx context.Context, q logRequest, send func([]store.Lo
 		select { // while the database is away, followers wait for it
 		case <-wake:
 		case <-t.C:
-			if gone(q.conn) {
-				return errGone
+			if disconnected(q.conn) {
+				return errDisconnected
 			}
 		case <-ctx.Done():
 			return nil

@@ -46,7 +46,7 @@ func (a *API) masterLogs(ctx context.Context, c *call) error {
 	})
 }
 
-func (a *API) sendMasterLogs(ctx context.Context, r *records, who shown, after int64, limit int, follow bool) error {
+func (a *API) sendMasterLogs(ctx context.Context, r *records, who credential, after int64, limit int, follow bool) error {
 	tick := time.NewTicker(masterLogEvery)
 	defer tick.Stop()
 	for sent := 0; ; {

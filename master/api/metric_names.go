@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/spelling"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -41,7 +42,7 @@ func missingMetric(metric string, names []string) string {
 
 // remarks are what somebody should know about an experiment that is not an error of it.
 func (a *API) remarks(ctx context.Context, e store.Experiment) ([]string, error) {
-	if e.Unmanaged || e.BestMetric != nil || text(e.Metric) == "" {
+	if e.Unmanaged || e.BestMetric != nil || optional.Value(e.Metric) == "" {
 		return nil, nil
 	}
 	names, err := a.db.ValidationNames(ctx, e.ID)
@@ -74,11 +75,10 @@ func (f *firstReports) first(allocation string) bool {
 	return true
 }
 
-// tellMissingMetric writes into a trial's log that the first validation of an attempt
-// lacks the searcher's metric. It is for users: where it cannot be written, the report
-// counts all the same.
-func (a *API) tellMissingMetric(ctx context.Context, c *call, r store.Report) {
-	if r.Group != store.Validation || !c.who.IsTask() || !a.inside.firstReports.first(c.who.AllocationID) {
+// logMissingMetric writes into a trial's log that the first validation of an attempt
+// lacks the searcher's metric. Where that fails, the report counts all the same.
+func (a *API) logMissingMetric(ctx context.Context, c *call, r store.Report) {
+	if r.Group != store.Validation || !c.who.IsTask() || !a.taskIO.firstReports.first(c.who.AllocationID) {
 		return
 	}
 	var reported map[string]json.RawMessage
@@ -88,7 +88,7 @@ func (a *API) tellMissingMetric(ctx context.Context, c *call, r store.Report) {
 	}
 	if err == nil && metric != "" {
 		if s := missingMetric(metric, slices.Collect(maps.Keys(reported))); s != "" {
-			_, err = a.inside.logs.Append(ctx, store.LogBatch{TaskID: c.who.TaskID, Origin: store.LogOrigin{AllocationID: c.who.AllocationID},
+			_, err = a.taskIO.logs.Append(ctx, store.LogBatch{TaskID: c.who.TaskID, Origin: store.LogOrigin{AllocationID: c.who.AllocationID},
 				Lines: []store.LogLine{{At: time.Now(), Level: v1.LogLevelWarning.Number(), Stdtype: "stderr", Source: "master", Rank: -1, Text: s}}})
 		}
 	}

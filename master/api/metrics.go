@@ -49,10 +49,10 @@ func (a *API) report(ctx context.Context, c *call, id int, group string, m *v1.T
 			return nil, err
 		}
 	}
-	if err := a.inside.metrics.Report(ctx, r); err != nil {
+	if err := a.taskIO.metrics.Report(ctx, r); err != nil {
 		return nil, err
 	}
-	a.tellMissingMetric(ctx, c, r)
+	a.logMissingMetric(ctx, c, r)
 	return &v1.None{}, nil
 }
 

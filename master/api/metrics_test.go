@@ -62,17 +62,17 @@ func TestMetricsByAPI(t *testing.T) {
 func TestAMisspeltMetric(t *testing.T) {
 	r := newRig(t)
 	a := r.running(strings.Replace(yaml(), "metric: loss", "metric: val_los", 1), 1)
-	remarks := func() string {
+	warnings := func() string {
 		return fmt.Sprint(r.user("determined").get(fmt.Sprintf("/api/v1/experiments/%d", a.exp)).ok().tree()["remarks"])
 	}
-	if got := remarks(); got != "[]" && got != "<nil>" {
+	if got := warnings(); got != "[]" && got != "<nil>" {
 		t.Errorf("before any report: %s", got)
 	}
 	for step := range 3 {
 		a.ranks[0].post(a.trialPath("/validation_metrics"), fmt.Sprintf(`{"trialRunId":1,"stepsCompleted":%d,"metrics":{"avgMetrics":{"val_loss":0.25,"accuracy":0.5}}}`, step+1)).ok()
 	}
 	const want = `searcher.metric "val_los" was never reported; the validation metrics are accuracy, val_loss. Did you mean "val_loss"?`
-	if got := remarks(); got != "["+want+"]" {
+	if got := warnings(); got != "["+want+"]" {
 		t.Errorf("%s, want %s", got, want)
 	}
 	log := string(r.user("determined").get(fmt.Sprintf("/api/v1/trials/%d/logs", a.trial)).ok().body)

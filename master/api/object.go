@@ -292,7 +292,7 @@ func (a *API) onTemplate() object[store.Template] {
 	}
 }
 
-// A place for a template: one that is there, or one that the caller makes.
+// A templateOrNew is a template that exists, or one that the caller creates.
 type templateOrNew struct {
 	store.Template
 	there bool

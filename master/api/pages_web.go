@@ -23,15 +23,15 @@ const (
 	// within the style sheet.
 	pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
 		"manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-	// yearly is for files whose name changes with their content.
-	yearly = "public, max-age=31536000, immutable"
-	// worthPacking is the size from which gzip is worth its header.
-	worthPacking = 1024
+	// immutableCache is for files whose name changes with their content.
+	immutableCache = "public, max-age=31536000, immutable"
+	// minGzipBytes is the size from which gzip is worth its header.
+	minGzipBytes = 1024
 )
 
-// notPages are the beginnings of paths under which no page of ours lies: a browser
+// nonPagePrefixes are the beginnings of paths under which no page of ours lies: a browser
 // that goes to a wrong path there is told so, and not shown the start page.
-var notPages = []string{"/api/", "/proxy/", "/runner/", "/harness/", "/checkpoints/", "/docs/", "/assets/"}
+var nonPagePrefixes = []string{"/api/", "/proxy/", "/runner/", "/harness/", "/checkpoints/", "/docs/", "/assets/"}
 
 const missingPages = `<!doctype html><meta charset="utf-8"><title>Detent</title>
 <h1>This master was built without its pages</h1>
@@ -94,7 +94,7 @@ func noPath(c *fiber.Ctx) error {
 // wantsPage tells a person's browser from a program: browsers say that they take
 // HTML when a person goes somewhere.
 func wantsPage(c *fiber.Ctx) bool {
-	for _, prefix := range notPages {
+	for _, prefix := range nonPagePrefixes {
 		if strings.HasPrefix(c.Path()+"/", prefix) {
 			return false
 		}
@@ -150,7 +150,7 @@ func mimeOf(name string) string {
 
 // pack is nil for what gzip would hardly make smaller.
 func pack(body []byte) ([]byte, error) {
-	if len(body) < worthPacking {
+	if len(body) < minGzipBytes {
 		return nil, nil
 	}
 	var b bytes.Buffer
@@ -180,7 +180,7 @@ func (f *page) send(c *fiber.Ctx, forGood bool) error {
 	c.Set("Cross-Origin-Opener-Policy", "same-origin")
 	c.Set(fiber.HeaderCacheControl, "no-cache")
 	if forGood {
-		c.Set(fiber.HeaderCacheControl, yearly)
+		c.Set(fiber.HeaderCacheControl, immutableCache)
 	}
 	c.Set(fiber.HeaderETag, f.tag)
 	c.Set(fiber.HeaderVary, fiber.HeaderAcceptEncoding)

@@ -37,7 +37,7 @@ func TestPagesAreServed(t *testing.T) {
 		guarded(t, path, a.header)
 	}
 	a := open("/assets/app-1a.js").ok()
-	if a.header.Get("Cache-Control") != yearly || a.header.Get("Content-Type") != "text/javascript; charset=utf-8" {
+	if a.header.Get("Cache-Control") != immutableCache || a.header.Get("Content-Type") != "text/javascript; charset=utf-8" {
 		t.Errorf("a script: %v", a.header)
 	}
 	guarded(t, "a script", a.header)

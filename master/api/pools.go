@@ -26,7 +26,7 @@ func (a *API) countPools(ctx context.Context) (map[string]poolCount, error) {
 	if err != nil {
 		return nil, err
 	}
-	held, err := a.db.PoolHeld(ctx)
+	held, err := a.db.PoolLoad(ctx)
 	if err != nil {
 		return nil, err
 	}

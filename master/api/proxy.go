@@ -78,7 +78,7 @@ func (a *API) proxyCaller(c *fiber.Ctx) proxy.Caller {
 	if s.token == "" {
 		return proxy.Caller{Err: fault.New(fault.Unauthenticated, "not signed in"), Address: a.addressOf(c)}
 	}
-	ctx, cancel := context.WithTimeout(a.stopping, answerWithin)
+	ctx, cancel := context.WithTimeout(a.stopping, answerTimeout)
 	defer cancel()
 	who, err := a.auth.byToken(ctx, s)
 	v := proxy.Caller{Who: who, Cookie: s.cookie, Err: err, Address: a.addressOf(c),

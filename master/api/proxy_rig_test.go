@@ -58,7 +58,7 @@ func (d *lateDirectory) Tasks(ctx context.Context, ids []string) (map[string]pro
 	return out, err
 }
 func (d *lateDirectory) Sessions(ctx context.Context, ids []int64) (map[int64]auth.Who, error) {
-	return d.db.StandingSessions(ctx, ids)
+	return d.db.ValidSessions(ctx, ids)
 }
 func (d *lateDirectory) IssueTicket(ctx context.Context, hash []byte, task string, session int64, life time.Duration) error {
 	return d.db.IssueTicket(ctx, hash, task, session, life)

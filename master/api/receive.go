@@ -31,47 +31,47 @@ const (
 	bodyWeight  = 4               // bytes of memory for a byte of a body while it is decoded
 	spoolMost   = 8 << 30         // bytes on disk of all bodies that arrive
 	reserveWait = 5 * time.Minute // for room on the disk, which others give back; the client waits meanwhile, unread
-	// A client that sends nothing for stallWithin is let go, and one that has
+	// A client that sends nothing for stallTimeout is let go, and one that has
 	// sent less than slowestBody in the mean after a minute.
-	stallWithin = 30 * time.Second
-	slowestBody = 32 << 10 // bytes a second
-	slowestFrom = time.Minute
+	stallTimeout = 30 * time.Second
+	slowestBody  = 32 << 10 // bytes a second
+	slowestFrom  = time.Minute
 )
 
 // Receiving says how bodies are received; its zero value is what a master does.
 type Receiving struct {
 	Spool *spool.Folder // where larger bodies lie while they arrive; the system's temporary folder when nil
-	Stall time.Duration // instead of stallWithin
+	Stall time.Duration // instead of stallTimeout
 }
 
 // receiver receives bodies.
 type receiver struct {
-	spool  *spool.Folder
-	stall  time.Duration
-	memory *shares       // for decoding bodies, in bytes
-	nobody *shares       // bodies of callers who are not signed in, while they are decoded
-	packs  *shares       // code that is packed
-	lists  *shares       // code that is listed
-	reads  *shares       // code that is sent
-	packed *spool.Folder // where code is packed
+	spool     *spool.Folder
+	stall     time.Duration
+	memory    *shares       // for decoding bodies, in bytes
+	anonymous *shares       // bodies of callers who are not signed in, while they are decoded
+	packs     *shares       // code that is packed
+	lists     *shares       // code that is listed
+	reads     *shares       // code that is sent
+	packed    *spool.Folder // where code is packed
 }
 
 func newReceiver(cfg Receiving) *receiver {
-	r := &receiver{spool: cfg.Spool, stall: cfg.Stall, memory: newShares(bodyMemory, bodyOwner), nobody: newShares(nobodyAt, nobodyOf),
+	r := &receiver{spool: cfg.Spool, stall: cfg.Stall, memory: newShares(bodyMemory, bodyOwner), anonymous: newShares(nobodyAt, nobodyOf),
 		packs: newShares(packsAt, 1), lists: newShares(listsAt, 1), reads: newShares(readsAt, readsOf)}
 	if r.spool == nil {
 		r.spool = spool.New(os.TempDir(), spoolMost)
 	}
 	r.packed = spool.New(r.spool.Path(), packsAt*launch.MaxPacked*spool.OwnerShare)
 	if r.stall == 0 {
-		r.stall = stallWithin
+		r.stall = stallTimeout
 	}
 	return r
 }
 
 // hold waits for room to decode n bytes.
 func (a *API) hold(c *fiber.Ctx, n int64) (*share, error) {
-	ctx, cancel := context.WithTimeout(a.stopping, answerWithin)
+	ctx, cancel := context.WithTimeout(a.stopping, answerTimeout)
 	defer cancel()
 	held, err := a.receiver.memory.take(ctx, a.ownerOf(c), n*bodyWeight)
 	if err != nil {
@@ -125,7 +125,7 @@ func (b *received) Close() {
 func (a *API) receive(c *fiber.Ctx, limit int) (*received, error) {
 	declared := c.Request().Header.ContentLength()
 	if declared > limit {
-		a.discard(c, discardMost)
+		a.discard(c, maxDiscard)
 		return nil, tooLarge(declared, limit)
 	}
 	from := a.arrivalOf(c)
@@ -139,7 +139,7 @@ func (a *API) receive(c *fiber.Ctx, limit int) (*received, error) {
 		err = a.toDisk(c, b, from, declared, limit)
 	}
 	if err == nil && b.size() > int64(limit) {
-		a.discard(c, discardMost)
+		a.discard(c, maxDiscard)
 		err = tooLarge(int(b.size()), limit)
 	}
 	if err == nil {
@@ -160,7 +160,7 @@ func (a *API) toDisk(c *fiber.Ctx, b *received, from *arrival, declared, limit i
 	}
 	var err error
 	if b.room, err = a.reserve(c, most); err != nil {
-		a.discard(c, discardMost)
+		a.discard(c, maxDiscard)
 		return err
 	}
 	if b.file, err = b.room.Create(); err != nil {
@@ -196,7 +196,7 @@ func (a *API) readBody(c *fiber.Ctx, limit int) ([]byte, error) {
 // the memory back.
 func (a *API) intoMemory(c *fiber.Ctx, b *received) ([]byte, error) {
 	if b.file == nil {
-		return b.small, a.holdNobody(c, len(b.small))
+		return b.small, a.holdAnonymous(c, len(b.small))
 	}
 	if err := a.holdFor(c, b.size()); err != nil {
 		return nil, err
@@ -221,15 +221,15 @@ func (a *API) holdFor(c *fiber.Ctx, n int64) error {
 	return err
 }
 
-// holdNobody counts the small body of a caller who is not signed in. It has arrived:
+// holdAnonymous counts the small body of a caller who is not signed in. It has arrived:
 // no client that is slow keeps others waiting.
-func (a *API) holdNobody(c *fiber.Ctx, n int) error {
+func (a *API) holdAnonymous(c *fiber.Ctx, n int) error {
 	if n == 0 || whoOf(c).Username != "" {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(a.stopping, answerWithin)
+	ctx, cancel := context.WithTimeout(a.stopping, answerTimeout)
 	defer cancel()
-	held, err := a.receiver.nobody.take(ctx, a.ownerOf(c), 1)
+	held, err := a.receiver.anonymous.take(ctx, a.ownerOf(c), 1)
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, err, "too many requests of callers who are not signed in at the moment; try again")
 	}
@@ -335,10 +335,10 @@ func (b *arrival) finish(c *fiber.Ctx) error {
 	return nil
 }
 
-// discardMost is how much of a refused body is read all the same. A client that
+// maxDiscard is how much of a refused body is read all the same. A client that
 // is still sending when the connection closes sees a broken connection and not
 // why.
-const discardMost = 512 << 20
+const maxDiscard = 512 << 20
 
 // discard throws away what is left of a body, most bytes of it at most. What is
 // left then would be taken for the next request, so the connection closes.
@@ -348,7 +348,7 @@ func (a *API) discard(c *fiber.Ctx, most int64) {
 	}
 	b := a.arrivalOf(c)
 	if _, err := io.CopyN(io.Discard, b, most+1); !errors.Is(err, io.EOF) {
-		b.err = errors.Join(b.err, errLeftOver)
+		b.err = errors.Join(b.err, errBodyUnread)
 		c.Context().SetConnectionClose()
 		return
 	}
@@ -357,7 +357,7 @@ func (a *API) discard(c *fiber.Ctx, most int64) {
 	}
 }
 
-var errLeftOver = errors.New("the rest of the body is not read")
+var errBodyUnread = errors.New("the rest of the body is not read")
 
 func tooLarge(n, limit int) error {
 	return fault.New(fault.TooLarge, "the request has %s; the limit here is %s", sizeText(n), sizeText(limit))

@@ -10,9 +10,9 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// inside is what the routes of tasks work with: writers that share their commits,
+// taskIO is what the routes of tasks work with: writers that share their commits,
 // and the feeds of those who watch curves grow and states move.
-type inside struct {
+type taskIO struct {
 	metrics *store.MetricWriter
 	feed    *store.MetricFeed
 	states  *store.StateFeed
@@ -33,8 +33,8 @@ type memberKey struct {
 	rank       int
 }
 
-func newInside(ctx context.Context, db *store.DB, bus *store.Bus) *inside {
-	return &inside{metrics: store.NewMetricWriter(db, bus), feed: store.NewMetricFeed(ctx, db, bus), states: store.NewStateFeed(ctx, db, bus), logs: store.NewLogStore(db, bus),
+func newTaskIO(ctx context.Context, db *store.DB, bus *store.Bus) *taskIO {
+	return &taskIO{metrics: store.NewMetricWriter(db, bus), feed: store.NewMetricFeed(ctx, db, bus), states: store.NewStateFeed(ctx, db, bus), logs: store.NewLogStore(db, bus),
 		origins: map[memberKey]store.LogOrigin{}, policies: map[string]*logPolicies{}}
 }
 
@@ -42,16 +42,16 @@ func newInside(ctx context.Context, db *store.DB, bus *store.Bus) *inside {
 // after the server has shut down.
 func (a *API) Wait() {
 	<-a.followings.done
-	a.inside.metrics.Wait()
-	a.inside.logs.Wait()
-	a.inside.feed.Wait()
-	a.inside.states.Wait()
+	a.taskIO.metrics.Wait()
+	a.taskIO.logs.Wait()
+	a.taskIO.feed.Wait()
+	a.taskIO.states.Wait()
 }
 
 // registerTaskRoutes lists what is called from inside tasks: by the runner, the harness,
 // and users' programs by way of the harness.
 func (a *API) registerTaskRoutes() {
-	a.inside = newInside(a.stopping, a.db, a.bus)
+	a.taskIO = newTaskIO(a.stopping, a.db, a.bus)
 	a.registerClaim()
 	a.registerRendezvous()
 	a.registerSignals()
@@ -67,8 +67,8 @@ func (a *API) registerTaskRoutes() {
 
 // await calls look at once and after each wake-up, until it is satisfied or the
 // time is over; satisfied says which.
-func await(ctx context.Context, wake <-chan struct{}, patience time.Duration, look func(ctx context.Context) (bool, error)) (satisfied bool, err error) {
-	t := time.NewTimer(patience)
+func await(ctx context.Context, wake <-chan struct{}, timeout time.Duration, look func(ctx context.Context) (bool, error)) (satisfied bool, err error) {
+	t := time.NewTimer(timeout)
 	defer t.Stop()
 	for {
 		ok, err := look(ctx)

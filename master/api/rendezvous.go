@@ -18,25 +18,25 @@ func (a *API) registerRendezvous() {
 	serveOn(a, v1.NotifyContainerRunning, onOwnAttempt(), a.notifyRunning)
 }
 
-// meeting is where the members of an attempt stand.
-type meeting struct {
+// rendezvousState is which members of an attempt have arrived, and where they are.
+type rendezvousState struct {
 	places  []store.Peer
 	missing []string // for whom the others wait, in words
 }
 
-// meet looks who is there. A member counts when its runner has called and its
+// rendezvousState looks who is there. A member counts when its runner has called and its
 // service is registered; the two come by different ways, and each alone may be
 // early. An attempt of one member waits for nobody, and a service that vanishes
 // after all have met ends nothing: the address that the runner claimed with serves.
-func (a *API) meet(ctx context.Context, allocation string) (meeting, error) {
+func (a *API) rendezvousState(ctx context.Context, allocation string) (rendezvousState, error) {
 	places, err := a.db.Peers(ctx, allocation)
 	if err != nil || len(places) == 0 {
 		if err == nil {
 			err = fault.New(fault.NotFound, "attempt %s has no members", allocation)
 		}
-		return meeting{}, err
+		return rendezvousState{}, err
 	}
-	m := meeting{places: places}
+	m := rendezvousState{places: places}
 	if len(places) == 1 {
 		return m, nil
 	}
@@ -71,22 +71,22 @@ func (a *API) meet(ctx context.Context, allocation string) (meeting, error) {
 
 // waitForAll notes that a member has arrived and waits until all have. The
 // catalogue of services wakes nobody, so it is looked at again every so often.
-func (a *API) waitForAll(ctx context.Context, allocation string, rank int) (meeting, error) {
+func (a *API) waitForAll(ctx context.Context, allocation string, rank int) (rendezvousState, error) {
 	wake, cancel := a.bus.Subscribe(store.AllocationTopic(allocation))
 	defer cancel()
 	if err := a.db.Arrive(ctx, allocation, rank); err != nil {
-		return meeting{}, err
+		return rendezvousState{}, err
 	}
 	a.bus.Publish(store.AllocationTopic(allocation))
-	var m meeting
-	again, stop := ticks(ctx, wake, catalogueEvery)
+	var m rendezvousState
+	again, stop := ticks(ctx, wake, catalogInterval)
 	defer stop()
 	met, err := await(ctx, again, maxPoll, func(ctx context.Context) (bool, error) {
 		if err := a.running(ctx, allocation); err != nil {
 			return false, err
 		}
 		var err error
-		m, err = a.meet(ctx, allocation)
+		m, err = a.rendezvousState(ctx, allocation)
 		return err == nil && len(m.missing) == 0, err
 	})
 	if err == nil && met {

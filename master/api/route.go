@@ -21,14 +21,14 @@ type route struct {
 
 // newRoute completes a line.
 func newRoute(l v1.Line) route {
-	r := route{Line: l, within: answerWithin}
+	r := route{Line: l, within: answerTimeout}
 	switch {
 	case r.Stream:
 		r.within = 0
 	case r.Waits:
-		r.within = maxPoll + answerWithin
+		r.within = maxPoll + answerTimeout
 	case r.Slow || r.Files != "":
-		r.within = slowWithin
+		r.within = slowTimeout
 	}
 	return r
 }
@@ -84,13 +84,13 @@ func rawOn[T, Req, Resp any](a *API, e v1.Endpoint[Req, Resp], on object[T], fn 
 
 func (a *API) callOf(fc *fiber.Ctx, r *route) *call {
 	who := whoOf(fc)
-	return &call{Ctx: fc, who: who, takes: r.takes, scope: auth.ScopeOf(who, r.Verb)}
+	return &call{Ctx: fc, who: who, takes: r.checkAccess, scope: auth.ScopeOf(who, r.Verb)}
 }
 
 // allowed loads the object of a call and asks auth about it. An answer that stays open
 // ends when the object is no longer the caller's to have.
 func allowed[T any](a *API, r *route, c *call, on object[T]) (T, error) {
-	ctx, cancel := context.WithTimeout(a.stopping, answerWithin)
+	ctx, cancel := context.WithTimeout(a.stopping, answerTimeout)
 	defer cancel()
 	it, err := on.load(ctx, c)
 	if err != nil {
@@ -101,7 +101,7 @@ func allowed[T any](a *API, r *route, c *call, on object[T]) (T, error) {
 	}
 	is := on.of(it)
 	c.takes = func(who auth.Who) error {
-		if err := r.takes(who); err != nil {
+		if err := r.checkAccess(who); err != nil {
 			return err
 		}
 		return may(who, r.Verb, is)
@@ -190,7 +190,7 @@ func (a *API) admit(r route) fiber.Handler {
 		if err != nil {
 			return err
 		}
-		if err := r.takes(who); err != nil {
+		if err := r.checkAccess(who); err != nil {
 			return err
 		}
 		c.Locals(whoKey{}, who)
@@ -198,17 +198,17 @@ func (a *API) admit(r route) fiber.Handler {
 	}
 }
 
-// takes says why a route does not take somebody's calls.
-func (r route) takes(who auth.Who) error {
+// checkAccess fails where a caller may not call a route.
+func (r route) checkAccess(who auth.Who) error {
 	switch {
 	case r.Access == v1.Public:
 	case r.Access == v1.ByUsers && who.IsTask(), r.Access == v1.ByAdmins && who.IsTask():
 		return fault.New(fault.Forbidden, "a task's token may not call this; sign in as a user")
 	case r.Access == v1.ByTasks && !who.IsTask():
 		return fault.New(fault.Forbidden, "only the task itself may call this")
-	case who.Within != "" && !r.forPrograms():
+	case who.Within != "" && !r.openToTasks():
 		return fault.New(fault.Forbidden, "a task's session may not do this; sign in as a user with det user login")
-	case who.OwnerGone && !r.aboutItself():
+	case who.OwnerGone && !r.openToDeactivated():
 		return fault.New(fault.Unauthenticated, "user %s is deactivated; attempt %s may only report about itself", who.Username, who.AllocationID)
 	case r.Access == v1.ByAdmins && !auth.Can(who, auth.Administer, auth.Object{Kind: v1.KindCluster}):
 		return fault.New(fault.Forbidden, "only an admin may do this")
@@ -223,7 +223,7 @@ func (r route) takes(who auth.Who) error {
 // signedIn says who calls; the look-up has its own time limit, because what comes
 // after it may last as long as a stream.
 func (a *API) signedIn(c *fiber.Ctx) (auth.Who, error) {
-	ctx, cancel := context.WithTimeout(a.stopping, answerWithin)
+	ctx, cancel := context.WithTimeout(a.stopping, answerTimeout)
 	defer cancel()
 	return a.auth.who(ctx, c)
 }

@@ -10,19 +10,19 @@ import (
 // at once, by their paths, so that a new route is nothing for programs until
 // somebody has said that it is.
 
-// changedByPrograms are the nouns of which a program changes something with the
+// writableByTasks are the nouns of which a program changes something with the
 // session of its attempt, in the name of its owner: what the SDK and det do inside a
 // task. Accounts, workspaces, templates, nodes and the master's settings are not
 // among them, whoever its owner is.
-var changedByPrograms = map[string]bool{
+var writableByTasks = map[string]bool{
 	"allocations": true, "auth": true, "checkpoints": true, "commands": true, "experiments": true, "experiments-search": true,
 	"job-queues": true, "notebooks": true, "preview-hp-search": true, "projects": true, "runs": true, "shells": true,
 	"task": true, "task-logs": true, "tasks": true, "tensorboards": true, "trial-source-info": true, "trials": true,
 }
 
-// forPrograms tells whether the session of an attempt may call a route. What it may
+// openToTasks tells whether the session of an attempt may call a route. What it may
 // see is what its owner may, but for what the masters have to tell about themselves.
-func (r route) forPrograms() bool {
+func (r route) openToTasks() bool {
 	noun, rest, _ := strings.Cut(strings.TrimLeft(r.Path, "/"), "/")
 	switch {
 	case r.Access == v1.Public:
@@ -32,7 +32,7 @@ func (r route) forPrograms() bool {
 	case r.Method == "GET":
 		return true
 	}
-	return changedByPrograms[noun]
+	return writableByTasks[noun]
 }
 
 // ownReports are the routes, beside those that take the calls of tasks alone, by
@@ -44,8 +44,8 @@ var ownReports = map[string]bool{
 	"GET /trials/:id/searcher/operation": true, "POST /trials/:id/searcher/completed_operation": true,
 }
 
-// aboutItself tells whether the attempt of an owner who was deactivated may call a
+// openToDeactivated tells whether the attempt of an owner who was deactivated may call a
 // route: its training goes on, and gives nobody a way in.
-func (r route) aboutItself() bool {
+func (r route) openToDeactivated() bool {
 	return r.Access == v1.Public || r.Access == v1.ByTasks || r.After || ownReports[r.Method+" "+r.Path]
 }

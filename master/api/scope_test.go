@@ -40,9 +40,9 @@ func TestRoutesForPrograms(t *testing.T) {
 		name := route.Method + " " + route.Path
 		switch noun := strings.Split(strings.TrimLeft(route.Path, "/"), "/")[0]; {
 		case route.Access == v1.ByTasks:
-		case route.Access == v1.ByAdmins && route.forPrograms():
+		case route.Access == v1.ByAdmins && route.openToTasks():
 			t.Errorf("programs may call %s, which is for admins", name)
-		case route.forPrograms():
+		case route.openToTasks():
 		case route.Access != v1.ByAdmins && !slices.Contains(nouns, noun):
 			t.Errorf("programs may not call %s: say so in changedByPrograms, or here", name)
 		default:

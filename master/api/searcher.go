@@ -37,9 +37,9 @@ func lengthOf(s store.TrialSearcher) (int64, error) {
 	return cfg.Searcher.MaxLength.Units, nil
 }
 
-// verdictWithin is how long a program waits for the search to say whether it
+// verdictTimeout is how long a program waits for the search to say whether it
 // trains on; the search hears of every result within a second.
-const verdictWithin = 45 * time.Second
+const verdictTimeout = 45 * time.Second
 
 // searcherOperation gives the length to train to, or says that there is no more
 // to do for now. A trial that has reached its length waits here for the verdict.
@@ -48,7 +48,7 @@ func (a *API) searcherOperation(ctx context.Context, c *call, r reporter, _ *v1.
 	wake, cancel := a.bus.Subscribe(store.TopicState)
 	defer cancel()
 	var s store.TrialSearcher
-	decided, err := await(ctx, wake, verdictWithin, func(ctx context.Context) (bool, error) {
+	decided, err := await(ctx, wake, verdictTimeout, func(ctx context.Context) (bool, error) {
 		var err error
 		s, err = a.db.TrialSearcher(ctx, id)
 		return s.Stopped || s.Held || s.Target == nil || s.Reached == nil || *s.Reached < *s.Target, err
@@ -119,7 +119,7 @@ func (a *API) searcherEvents(ctx context.Context, c *call, e store.Experiment, _
 	defer done()
 	resp := &v1.GetSearcherEventsResponse{SearcherEvents: []v1.SearcherEvent{}}
 	_, err := await(ctx, either(ctx, events, states), maxPoll, func(ctx context.Context) (bool, error) {
-		err := a.driven.look(ctx, e.ID, func(s *search.Search, state string) error {
+		err := a.driven.with(ctx, e.ID, func(s *search.Search, state string) error {
 			resp.SearcherEvents = wireSearcherEvents(resp.SearcherEvents[:0], s, state)
 			return nil
 		})
@@ -186,14 +186,14 @@ func wireSearcherEvent(e search.OutsideEvent) v1.SearcherEvent {
 	return w
 }
 
-// operationsAtOnce bounds what one call may ask for.
-const operationsAtOnce = 10_000
+// maxOperations bounds what one call may ask for.
+const maxOperations = 10_000
 
 // searcherOperations appends what the program wants to the search's events, after
 // it was found to make sense there.
 func (a *API) searcherOperations(ctx context.Context, c *call, e store.Experiment, req *v1.PostSearcherOperationsRequest) (*v1.None, error) {
-	if len(req.SearcherOperations) > operationsAtOnce {
-		return nil, fault.New(fault.TooLarge, "searcherOperations: %d are over the limit of %d", len(req.SearcherOperations), operationsAtOnce)
+	if len(req.SearcherOperations) > maxOperations {
+		return nil, fault.New(fault.TooLarge, "searcherOperations: %d are over the limit of %d", len(req.SearcherOperations), maxOperations)
 	}
 	ops := search.Operations{}
 	if req.TriggeredByEvent != nil {
@@ -212,7 +212,7 @@ func (a *API) searcherOperations(ctx context.Context, c *call, e store.Experimen
 	}
 	for { // until nothing else happens between the look and the word
 		var seq int64
-		err := a.driven.look(ctx, e.ID, func(s *search.Search, state string) error {
+		err := a.driven.with(ctx, e.ID, func(s *search.Search, state string) error {
 			if lifecycle.State(state).Terminal() {
 				return fault.New(fault.Conflict, "experiment %d has ended", e.ID)
 			}
@@ -225,7 +225,7 @@ func (a *API) searcherOperations(ctx context.Context, c *call, e store.Experimen
 		if err != nil {
 			return nil, err
 		}
-		told, err := a.db.TellSearch(ctx, e.ID, seq, search.Told, body)
+		told, err := a.db.AppendOperations(ctx, e.ID, seq, search.Told, body)
 		if err != nil {
 			return nil, err
 		}

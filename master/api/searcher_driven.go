@@ -10,10 +10,10 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// driven keeps the searches that programs outside drive, so that a call reads and
+// drivenSearches caches the searches that programs outside drive, so that a call reads and
 // folds only what has happened since the last one. The events in the database are
 // the truth: whatever is not kept is folded from the first of them, by any master.
-type driven struct {
+type drivenSearches struct {
 	db    *store.DB
 	mu    sync.Mutex
 	kept  map[int]*drivenSearch // by experiment
@@ -30,11 +30,13 @@ type drivenSearch struct {
 // some megabytes. Whose program was silent for longest goes first.
 const maxDriven = 32
 
-func newDriven(db *store.DB) *driven { return &driven{db: db, kept: map[int]*drivenSearch{}} }
+func newDrivenSearches(db *store.DB) *drivenSearches {
+	return &drivenSearches{db: db, kept: map[int]*drivenSearch{}}
+}
 
-// look folds in what has happened to a search, and shows it with the state of its
+// with folds in what has happened to a search, and shows it with the state of its
 // experiment. Nobody else uses the search meanwhile, and it must not be changed.
-func (d *driven) look(ctx context.Context, experiment int, see func(s *search.Search, state string) error) error {
+func (d *drivenSearches) with(ctx context.Context, experiment int, see func(s *search.Search, state string) error) error {
 	x := d.entry(experiment)
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -46,7 +48,7 @@ func (d *driven) look(ctx context.Context, experiment int, see func(s *search.Se
 }
 
 // entry finds the place of a search, and makes room for it.
-func (d *driven) entry(experiment int) *drivenSearch {
+func (d *drivenSearches) entry(experiment int) *drivenSearch {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.calls++
@@ -64,7 +66,7 @@ func (d *driven) entry(experiment int) *drivenSearch {
 
 // evict forgets the search that was not asked for for longest. Who is looking at
 // it goes on with what they have.
-func (d *driven) evict() {
+func (d *drivenSearches) evict() {
 	oldest := -1
 	for id, x := range d.kept {
 		if oldest < 0 || x.used < d.kept[oldest].used {

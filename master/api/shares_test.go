@@ -173,16 +173,16 @@ func TestCallersWhoAreNotSignedIn(t *testing.T) {
 	r.anyone().post(login, body+strings.Repeat(" ", publicBody-len(body))).ok()
 	r.anyone().post(login, body+strings.Repeat(" ", publicBody+1-len(body))).is(413)
 	r.anyone().with("POST", login, io.LimitReader(&slowly{n: publicBody + 1}, publicBody+1), nil).is(413) // chunked
-	held := holding(t, r.api.receiver.nobody, "address 127.0.0.1", nobodyOf)
+	held := holding(t, r.api.receiver.anonymous, "address 127.0.0.1", nobodyOf)
 	answered := make(chan answer, 1)
 	go func() { answered <- r.anyone().post(login, body) }()
-	eventually(t, func() bool { return r.api.receiver.nobody.held() == 2 })
-	holding(t, r.api.receiver.nobody, "address of another", nobodyOf).release()
+	eventually(t, func() bool { return r.api.receiver.anonymous.held() == 2 })
+	holding(t, r.api.receiver.anonymous, "address of another", nobodyOf).release()
 	if len(answered) > 0 {
 		t.Error("bodies of one address are not counted")
 	}
 	held.release()
 	(<-answered).ok()
 	r.anyone().post(login, "{").is(400)
-	r.api.receiver.nobody.empties(t)
+	r.api.receiver.anonymous.empties(t)
 }

@@ -52,15 +52,15 @@ func (a *API) slot(_ context.Context, _ *call, s slotOf, _ *v1.None) (*v1.SlotRe
 }
 
 func (a *API) enableSlot(ctx context.Context, c *call, s slotOf, _ *v1.None) (*v1.SlotResponse, error) {
-	return a.wantSlot(ctx, c, a.db.EnableSlot(ctx, s.row.ID, slotKey(s.slot)))
+	return a.slotAfter(ctx, c, a.db.EnableSlot(ctx, s.row.ID, slotKey(s.slot)))
 }
 
 func (a *API) disableSlot(ctx context.Context, c *call, s slotOf, req *v1.DisableRequest) (*v1.SlotResponse, error) {
-	return a.wantSlot(ctx, c, a.db.DisableSlot(ctx, s.row.ID, slotKey(s.slot), req.Drain))
+	return a.slotAfter(ctx, c, a.db.DisableSlot(ctx, s.row.ID, slotKey(s.slot), req.Drain))
 }
 
-// wantSlot answers with the slot as it is once something else is wanted of it.
-func (a *API) wantSlot(ctx context.Context, c *call, wrote error) (*v1.SlotResponse, error) {
+// slotAfter answers with the slot as it is after a change.
+func (a *API) slotAfter(ctx context.Context, c *call, wrote error) (*v1.SlotResponse, error) {
 	if wrote != nil {
 		return nil, wrote
 	}

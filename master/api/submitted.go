@@ -13,15 +13,15 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// A submitted body has come with code, which is on disk.
-type submitted struct {
+// A submission is a body with code; the code is on disk.
+type submission struct {
 	room *spool.Reservation
 	code *launch.Code
 	rest received // the body without the files
 }
 
-// submitted is the code; nil where there is none.
-func (s *submitted) submitted() *launch.Code {
+// submission is the code; nil where there is none.
+func (s *submission) submittedCode() *launch.Code {
 	if s == nil {
 		return nil
 	}
@@ -29,7 +29,7 @@ func (s *submitted) submitted() *launch.Code {
 }
 
 // Close removes it from the disk.
-func (s *submitted) Close() {
+func (s *submission) Close() {
 	if s == nil || s.room == nil {
 		return
 	}
@@ -43,29 +43,29 @@ func (s *submitted) Close() {
 
 // receiveFiles receives a body with code in one of its fields. Nothing of it is in
 // memory but what passes, and the rest of the message when that is small.
-func (a *API) receiveFiles(c *fiber.Ctx, field string, limit int) (*submitted, error) {
+func (a *API) receiveFiles(c *fiber.Ctx, field string, limit int) (*submission, error) {
 	declared := c.Request().Header.ContentLength()
 	if declared > limit {
-		a.discard(c, discardMost)
+		a.discard(c, maxDiscard)
 		return nil, tooLarge(declared, limit)
 	}
 	from := a.arrivalOf(c)
 	if from == nil {
-		return &submitted{}, nil
+		return &submission{}, nil
 	}
 	if declared < 0 {
 		declared = limit
 	}
-	s := &submitted{}
+	s := &submission{}
 	var err error
 	if s.room, err = a.reserve(c, launch.MaxCodeOnDisk(int64(declared))); err != nil {
-		a.discard(c, discardMost)
+		a.discard(c, maxDiscard)
 		return nil, err
 	}
 	if err := s.receive(from, field, limit); err != nil {
 		s.Close()
 		if fault.Is(err, fault.TooLarge) {
-			a.discard(c, discardMost)
+			a.discard(c, maxDiscard)
 		}
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (a *API) receiveFiles(c *fiber.Ctx, field string, limit int) (*submitted, e
 	return s, nil
 }
 
-func (s *submitted) receive(from *arrival, field string, limit int) error {
+func (s *submission) receive(from *arrival, field string, limit int) error {
 	var err error
 	if s.code, err = launch.NewCode(s.room); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (s *submitted) receive(from *arrival, field string, limit int) error {
 		return err
 	}
 	rest := &restWriter{to: s.rest.file}
-	err = v1.SplitFiles(&atMost{from: from, left: int64(limit)}, field, rest, s.code)
+	err = v1.SplitFiles(&limitedReader{from: from, left: int64(limit)}, field, rest, s.code)
 	if err == nil {
 		err = errors.Join(s.code.Arrived(), rest.end(&s.rest))
 	}
@@ -128,13 +128,13 @@ func (w *restWriter) end(rest *received) error {
 	return w.to.Close()
 }
 
-// atMost reads a body that may not be longer.
-type atMost struct {
+// limitedReader reads a body that may not be longer.
+type limitedReader struct {
 	from io.Reader
 	left int64
 }
 
-func (r *atMost) Read(p []byte) (int, error) {
+func (r *limitedReader) Read(p []byte) (int, error) {
 	n, err := r.from.Read(p)
 	if r.left -= int64(n); r.left < 0 {
 		return n, fault.New(fault.TooLarge, "the request has more than the limit here, which is %.1f MB", float64(contextBody)/(1<<20))

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
@@ -59,7 +60,7 @@ func containerID(h store.Holding) string {
 	if h.NomadAllocID != "" {
 		return h.NomadAllocID
 	}
-	return h.AllocationID + "/" + itoa(h.Rank)
+	return h.AllocationID + "/" + strconv.Itoa(h.Rank)
 }
 
 func (a *API) liveTasks(ctx context.Context, c *call, _ *v1.None) (*v1.GetTasksResponse, error) {

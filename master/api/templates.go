@@ -8,6 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/launch"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/store"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
@@ -74,7 +75,7 @@ func templateResponse(t store.Template, who auth.Who) (*v1.TemplateResponse, err
 // document gives a template what it says: the document that a request has: as text, or as JSON.
 func document(t *store.Template, config v1.Struct, source *string) error {
 	src := []byte(config)
-	if text(source) != "" {
+	if optional.Value(source) != "" {
 		src = []byte(*source)
 	}
 	doc, err := expconf.ParseTemplate(launch.TemplateNamed(t.Name), src)

@@ -223,7 +223,7 @@ func (a *API) workloads(ctx context.Context, c *call, t store.Trial, _ *v1.None)
 
 func workload(x store.Workload) (v1.WorkloadContainer, error) {
 	if x.Kind == "checkpoint" {
-		k, err := checkpointWorkload(text(x.UUID), text(x.State), x.Steps, x.At, x.Resources, x.Metadata)
+		k, err := checkpointWorkload(optional.Value(x.UUID), optional.Value(x.State), x.Steps, x.At, x.Resources, x.Metadata)
 		return v1.WorkloadContainer{Checkpoint: k}, err
 	}
 	m := &v1.MetricsWorkload{Metrics: v1.Metrics{AvgMetrics: x.Metrics}, TotalBatches: x.Steps, EndTime: x.At}

@@ -17,10 +17,10 @@ func (a *API) registerWatch() {
 func (a *API) watch(ctx context.Context, c *call, id string, _ *v1.None) (*v1.WatchResponse, error) {
 	wake, cancel := a.bus.Subscribe(store.AllocationTopic(id))
 	defer cancel()
-	var s store.End
+	var s store.AttemptEnd
 	over, err := await(ctx, wake, maxPoll, func(ctx context.Context) (bool, error) {
 		var err error
-		s, err = a.db.End(ctx, id)
+		s, err = a.db.AttemptEnd(ctx, id)
 		return s.Over, err
 	})
 	return &v1.WatchResponse{Over: over, Why: s.Why}, err

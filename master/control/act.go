@@ -100,7 +100,7 @@ func (t *term) submitItems(ctx context.Context, list []store.Work) ([]item, erro
 		call, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
 		return nil, t.storeResult(call, func(tx *store.DB) error {
-			return tx.WorkFailed(call, w.Kind, w.About, err.Error(), retryDelay(w.Tries))
+			return tx.WorkFailed(call, w.Kind, w.Subject, err.Error(), retryDelay(w.Tries))
 		}, err)
 	}
 	began := time.Now()
@@ -119,13 +119,13 @@ func (t *term) beginSubmits(ctx context.Context, list []store.Work) ([]item, err
 	defer cancel()
 	ids, tries := make([]string, len(list)), make(map[string]int, len(list))
 	for i, w := range list {
-		ids[i], tries[w.About] = w.About, w.Tries
+		ids[i], tries[w.Subject] = w.Subject, w.Tries
 	}
 	err := t.db.Fenced(ctx, t.lead.Term, func(tx *store.DB) (err error) {
 		ids, err = tx.BeginSubmissions(ctx, ids)
 		return err
 	})
-	var wanted []store.ToSubmit
+	var wanted []store.PendingSubmission
 	if err == nil && len(ids) > 0 {
 		wanted, err = t.db.Submissions(ctx, ids)
 	}
@@ -140,7 +140,7 @@ func (t *term) beginSubmits(ctx context.Context, list []store.Work) ([]item, err
 	return pieces, nil
 }
 
-func (t *term) submit(ctx context.Context, s store.ToSubmit) error {
+func (t *term) submit(ctx context.Context, s store.PendingSubmission) error {
 	of := t.cfg.Pools.Named(s.Pool)
 	outcome := cluster.Refused
 	err := t.safely(s.ID, func() error {
@@ -160,14 +160,14 @@ func (t *term) submit(ctx context.Context, s store.ToSubmit) error {
 		return err
 	})
 	var noRoom *cluster.NoRoom
-	result := store.Submission{ID: s.ID, Refused: outcome == cluster.Refused, NoRoom: errors.As(err, &noRoom), Again: retryDelay(s.Tries)}
+	result := store.Submission{ID: s.ID, Refused: outcome == cluster.Refused, NoRoom: errors.As(err, &noRoom), RetryAfter: retryDelay(s.Tries)}
 	if outcome != cluster.Done {
 		result.Failure = "Nomad gave no reason"
 		if err != nil {
 			result.Failure = err.Error()
 		}
 	}
-	err = t.storeResult(ctx, func(tx *store.DB) error { return tx.Submitted(context.WithoutCancel(ctx), result) }, err)
+	err = t.storeResult(ctx, func(tx *store.DB) error { return tx.RecordSubmission(context.WithoutCancel(ctx), result) }, err)
 	if result.Refused {
 		notify(t.calls.done)
 	}
@@ -178,24 +178,24 @@ func (t *term) submit(ctx context.Context, s store.ToSubmit) error {
 func (t *term) stopItems(_ context.Context, list []store.Work) ([]item, error) {
 	pieces := make([]item, len(list))
 	for i, w := range list {
-		pieces[i] = item{w.About, func(ctx context.Context) error { return t.stop(ctx, w) }}
+		pieces[i] = item{w.Subject, func(ctx context.Context) error { return t.stop(ctx, w) }}
 	}
 	return pieces, nil
 }
 
 func (t *term) stop(ctx context.Context, w store.Work) error {
 	outcome := cluster.TryAgain
-	err := t.safely(w.About, func() (err error) {
-		outcome, err = t.nomad.Stop(ctx, w.About)
+	err := t.safely(w.Subject, func() (err error) {
+		outcome, err = t.nomad.Stop(ctx, w.Subject)
 		return err
 	})
 	if outcome == cluster.Done {
-		err := t.storeResult(ctx, func(tx *store.DB) error { return tx.Stopped(context.WithoutCancel(ctx), w.About) }, nil)
+		err := t.storeResult(ctx, func(tx *store.DB) error { return tx.RecordStopped(context.WithoutCancel(ctx), w.Subject) }, nil)
 		notify(t.calls.done) // what has not started ends now
 		return err
 	}
 	return t.storeResult(ctx, func(tx *store.DB) error {
-		return tx.WorkFailed(context.WithoutCancel(ctx), w.Kind, w.About, text(err), retryDelay(w.Tries))
+		return tx.WorkFailed(context.WithoutCancel(ctx), w.Kind, w.Subject, text(err), retryDelay(w.Tries))
 	}, err)
 }
 

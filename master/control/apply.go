@@ -30,7 +30,7 @@ func (t *term) apply(ctx context.Context, plan *Plan) (*store.Changes, error) {
 		if len(left) > 0 { // what is slow now is likely to be for the others as well
 			break
 		}
-		made = store.Together([]store.Bundle{{Changes: *made}, b}, nil)
+		made = store.MergeChanges([]store.Bundle{{Changes: *made}, b}, nil)
 	}
 	return made, nil
 }
@@ -49,7 +49,7 @@ func (t *term) applyParts(ctx context.Context, list []store.Bundle) (*store.Chan
 		part = slices.DeleteFunc(part, func(b store.Bundle) bool {
 			lacks := slices.ContainsFunc(b.Needs, func(key string) bool { return out[key] != nil })
 			if lacks {
-				out[b.Key] = store.ErrNeeded
+				out[b.Key] = store.ErrDependencyFailed
 			}
 			return lacks
 		})
@@ -58,7 +58,7 @@ func (t *term) applyParts(ctx context.Context, list []store.Bundle) (*store.Chan
 			return made, err
 		}
 		t.judge(part, left)
-		made = store.Together([]store.Bundle{{Changes: *made}, {Changes: *store.Together(part, left)}}, nil)
+		made = store.MergeChanges([]store.Bundle{{Changes: *made}, {Changes: *store.MergeChanges(part, left)}}, nil)
 		maps.Copy(out, left)
 		if tooMany(out) {
 			break
@@ -72,10 +72,10 @@ func (t *term) applyParts(ctx context.Context, list []store.Bundle) (*store.Chan
 func tooMany(left map[string]error) bool {
 	failed := 0
 	for _, cause := range left {
-		if errors.Is(cause, store.ErrLater) {
+		if errors.Is(cause, store.ErrPostponed) {
 			return true
 		}
-		if !errors.Is(cause, store.ErrStale) && !errors.Is(cause, store.ErrNeeded) {
+		if !errors.Is(cause, store.ErrStale) && !errors.Is(cause, store.ErrDependencyFailed) {
 			failed++
 		}
 	}
@@ -142,9 +142,9 @@ func (t *term) judge(list []store.Bundle, left map[string]error) {
 	t.cycleAgain = t.cycleAgain || len(left) < len(list)
 	for key, cause := range left {
 		switch {
-		case errors.Is(cause, store.ErrNeeded):
+		case errors.Is(cause, store.ErrDependencyFailed):
 			continue
-		case errors.Is(cause, store.ErrLater): // t.again is set unless nothing was made and all that failed waits: then the database fails
+		case errors.Is(cause, store.ErrPostponed): // t.again is set unless nothing was made and all that failed waits: then the database fails
 			continue
 		}
 		s := t.backoffs.failed(key, cause, now)

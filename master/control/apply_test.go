@@ -16,7 +16,7 @@ func TestAPlanIsStoredInParts(t *testing.T) {
 	plan := &Plan{}
 	for i := range bundles {
 		plan.Bundles = append(plan.Bundles, store.Bundle{Key: fmt.Sprint(i),
-			Changes: store.Changes{Queue: []store.Work{{Kind: store.WorkCollect, About: fmt.Sprint(i), Whose: "x"}}}})
+			Changes: store.Changes{Queue: []store.Work{{Kind: store.WorkGC, Subject: fmt.Sprint(i), Parent: "x"}}}})
 	}
 	plan.Bundles[stale].Experiments = []store.ExperimentChange{{ID: e, Saw: "COMPLETED", State: "COMPLETED"}}
 	needing := &plan.Bundles[bundles-1]

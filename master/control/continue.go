@@ -41,7 +41,7 @@ func (d *decider) continueExperiment(e *Experiment) error {
 		if err != nil {
 			return err
 		}
-		d.out.Revived = append(d.out.Revived, store.RevivedTrial{ID: t.ID, TaskID: t.TaskID, HParams: hparams, Held: w.Hold, Target: target(w)})
+		d.out.Reopened = append(d.out.Reopened, store.ReopenedTrial{ID: t.ID, TaskID: t.TaskID, HParams: hparams, Held: w.Hold, Target: target(w)})
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func Decide(p *Snapshot) *Plan {
 		d.taskBundle(t)
 	}
 	for _, w := range p.Collect {
-		b := d.of("files of experiment " + w.About)
+		b := d.of("files of experiment " + w.Subject)
 		b.Queue = append(b.Queue, w)
 	}
 	if !p.Frozen {
@@ -74,7 +74,7 @@ func (d *decider) experiment(e *Experiment) error {
 		return nil
 	}
 	if e.Files == store.FilesUnplanned && state == lifecycle.Deleting {
-		d.out.Queue = append(d.out.Queue, store.CollectWork(e.ID, e.OwnerID))
+		d.out.Queue = append(d.out.Queue, store.GCWork(e.ID, e.OwnerID))
 	}
 	if step.State != "" {
 		state = step.State

@@ -8,7 +8,7 @@ import (
 )
 
 // describe makes the job of an attempt out of its rows.
-func (t *term) describe(s store.ToSubmit, of *pool.Pool) (task.Job, error) {
+func (t *term) describe(s store.PendingSubmission, of *pool.Pool) (task.Job, error) {
 	a, err := task.Read(s.Row)
 	if err != nil {
 		return task.Job{}, err

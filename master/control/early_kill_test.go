@@ -92,7 +92,7 @@ func TestAnOrderThatNomadTookWakesTheLoop(t *testing.T) {
 	b := newBench(t, "n1")
 	e := b.experiment("")
 	b.settle()
-	if err := b.term.stop(t.Context(), store.Work{Kind: store.WorkStop, About: b.newest(e)}); err != nil {
+	if err := b.term.stop(t.Context(), store.Work{Kind: store.WorkStop, Subject: b.newest(e)}); err != nil {
 		t.Fatal(err)
 	}
 	select {

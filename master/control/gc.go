@@ -44,20 +44,22 @@ func retryGC(t store.LiveTask, run int, end lifecycle.Step) bool {
 func (t *term) gcItems(_ context.Context, list []store.Work) ([]item, error) {
 	pieces := make([]item, len(list))
 	for i, w := range list {
-		pieces[i] = item{w.About, func(ctx context.Context) error {
-			err := t.safely(w.About, func() error { return t.planGC(ctx, w) })
+		pieces[i] = item{w.Subject, func(ctx context.Context) error {
+			err := t.safely(w.Subject, func() error { return t.planGC(ctx, w) })
 			ctx = context.WithoutCancel(ctx)
 			if err == nil || errors.Is(err, store.ErrStale) { // what is still to go is found anew
-				return t.storeResult(ctx, func(tx *store.DB) error { return tx.WorkDone(ctx, w.Kind, w.About) }, nil)
+				return t.storeResult(ctx, func(tx *store.DB) error { return tx.WorkDone(ctx, w.Kind, w.Subject) }, nil)
 			}
-			return t.storeResult(ctx, func(tx *store.DB) error { return tx.WorkFailed(ctx, w.Kind, w.About, err.Error(), retryDelay(w.Tries)) }, err)
+			return t.storeResult(ctx, func(tx *store.DB) error {
+				return tx.WorkFailed(ctx, w.Kind, w.Subject, err.Error(), retryDelay(w.Tries))
+			}, err)
 		}}
 	}
 	return pieces, nil
 }
 
 func (t *term) planGC(ctx context.Context, w store.Work) error {
-	id, err := strconv.Atoi(w.About)
+	id, err := strconv.Atoi(w.Subject)
 	if err != nil {
 		return err
 	}
@@ -80,8 +82,8 @@ func (t *term) planGC(ctx context.Context, w store.Work) error {
 func (t *term) eraseItems(_ context.Context, list []store.Work) ([]item, error) {
 	pieces := make([]item, len(list))
 	for i, w := range list {
-		pieces[i] = item{w.About, func(ctx context.Context) error {
-			id, err := strconv.Atoi(w.About)
+		pieces[i] = item{w.Subject, func(ctx context.Context) error {
+			id, err := strconv.Atoi(w.Subject)
 			if err != nil {
 				return err
 			}
@@ -91,13 +93,15 @@ func (t *term) eraseItems(_ context.Context, list []store.Work) ([]item, error) 
 					return err
 				}
 				if done {
-					return tx.WorkDone(ctx, w.Kind, w.About)
+					return tx.WorkDone(ctx, w.Kind, w.Subject)
 				}
-				return tx.WorkGoesOn(ctx, w.Kind, w.About)
+				return tx.WorkContinues(ctx, w.Kind, w.Subject)
 			})
 			if err != nil {
 				ctx := context.WithoutCancel(ctx)
-				return t.storeResult(ctx, func(tx *store.DB) error { return tx.WorkFailed(ctx, w.Kind, w.About, err.Error(), retryDelay(w.Tries)) }, err)
+				return t.storeResult(ctx, func(tx *store.DB) error {
+					return tx.WorkFailed(ctx, w.Kind, w.Subject, err.Error(), retryDelay(w.Tries))
+				}, err)
 			}
 			if done {
 				t.log.Info("experiment deleted", "term", t.lead.Term, "experiment_id", id)

@@ -42,8 +42,8 @@ type lane struct {
 
 func (t *term) newLanes() []*lane {
 	list := []*lane{{kind: store.WorkSubmit, limit: maxSubmits, begin: t.submitItems}, {kind: store.WorkStop, limit: maxStops, begin: t.stopItems},
-		{kind: store.WorkCollect, limit: maxGCPlans, begin: t.gcItems}, {kind: store.WorkErase, limit: 1, begin: t.eraseItems},
-		{kind: store.WorkRead, limit: maxReads, begin: t.readItems}}
+		{kind: store.WorkGC, limit: maxGCPlans, begin: t.gcItems}, {kind: store.WorkErase, limit: 1, begin: t.eraseItems},
+		{kind: store.WorkReadLeftover, limit: maxReads, begin: t.readItems}}
 	for _, l := range list {
 		l.t, l.busy = t, map[string]bool{}
 		l.kick, l.freed = make(chan struct{}, 1), make(chan struct{}, 1)
@@ -109,8 +109,8 @@ func (l *lane) pass(ctx context.Context) int {
 		l.start(ctx, x)
 	}
 	for _, w := range list {
-		if !begun[w.About] {
-			l.release(w.About)
+		if !begun[w.Subject] {
+			l.release(w.Subject)
 		}
 	}
 	if err == nil && len(begun) == 0 && len(l.next) > 0 { // none of these is wanted any more; the next may be
@@ -136,8 +136,8 @@ func (l *lane) take(n int) (list []store.Work) {
 	for len(list) < n && len(l.next) > 0 {
 		w := l.next[0]
 		l.next = l.next[1:]
-		if !l.busy[w.About] && l.t.calls.acquire(w.About) {
-			l.busy[w.About] = true
+		if !l.busy[w.Subject] && l.t.calls.acquire(w.Subject) {
+			l.busy[w.Subject] = true
 			list = append(list, w)
 		}
 	}
@@ -169,9 +169,9 @@ func (l *lane) start(ctx context.Context, x item) {
 
 func (l *lane) time() time.Duration {
 	switch l.kind {
-	case store.WorkCollect:
+	case store.WorkGC:
 		return planTimeout
-	case store.WorkRead:
+	case store.WorkReadLeftover:
 		return readTimeout
 	}
 	return callTimeout

@@ -130,7 +130,7 @@ func TestWorkTakesTurns(t *testing.T) {
 	}
 	whose := map[string]bool{}
 	for _, w := range list {
-		whose[w.Whose] = true
+		whose[w.Parent] = true
 	}
 	if len(whose) != 3 {
 		t.Errorf("the first three are %v", list)
@@ -152,7 +152,7 @@ func TestOwnersTakeTurns(t *testing.T) {
 	owners, tasks := map[int]int{}, map[string]bool{}
 	for _, w := range list {
 		owners[w.Owner]++
-		tasks[w.Whose] = true
+		tasks[w.Parent] = true
 	}
 	if owners[7] != 5 || owners[8] != 2 || owners[0] != 2 || len(tasks) != 8 {
 		t.Errorf("the first nine are %v", list)

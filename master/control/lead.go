@@ -43,7 +43,7 @@ func (l *Leadership) extend(from time.Time) {
 // The lease has a connection of its own: requests may hold all others, and the
 // leader would lose its lease to nobody. Each call about the lease has a deadline.
 func Lead(ctx context.Context, db *store.DB, holder, address string, log *slog.Logger, work func(ctx context.Context, l *Leadership)) {
-	own, err := db.Apart(ctx, lease)
+	own, err := db.Dedicated(ctx, lease)
 	if err != nil { // the address was parsed before
 		log.Error("this master cannot lead", "error", err)
 		return

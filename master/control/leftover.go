@@ -46,14 +46,14 @@ func (t *term) queueReads(ctx context.Context, tx *store.DB, facts []store.Membe
 	if t.cfg.Leftovers == nil || len(ids) == 0 {
 		return nil
 	}
-	return tx.QueueReads(ctx, ids)
+	return tx.QueueLeftoverReads(ctx, ids)
 }
 
 // readItems reads what attempts have left.
 func (t *term) readItems(_ context.Context, list []store.Work) ([]item, error) {
 	pieces := make([]item, len(list))
 	for i, w := range list {
-		pieces[i] = item{w.About, func(ctx context.Context) error { return t.read(ctx, w) }}
+		pieces[i] = item{w.Subject, func(ctx context.Context) error { return t.read(ctx, w) }}
 	}
 	return pieces, nil
 }
@@ -61,7 +61,7 @@ func (t *term) readItems(_ context.Context, list []store.Work) ([]item, error) {
 // read reads all members of an attempt. After some tries a member counts as read: the
 // attempt then ends as one whose runner has said nothing.
 func (t *term) read(ctx context.Context, w store.Work) error {
-	members, err := t.db.LeftMembers(ctx, w.About)
+	members, err := t.db.LeftoverMembers(ctx, w.Subject)
 	for _, m := range members {
 		memberErr := t.readMember(ctx, m, w.Tries+1 >= readTries)
 		if memberErr != nil && w.Tries+1 < readTries && !final(memberErr) {
@@ -73,15 +73,15 @@ func (t *term) read(ctx context.Context, w store.Work) error {
 				"rank", m.Rank, "node", m.NodeName, "nomad_alloc", m.NomadAllocID, "reason", memberErr)
 		}
 		err = errors.Join(err, t.storeResult(ctx, func(tx *store.DB) error {
-			return tx.LeftRead(context.WithoutCancel(ctx), m.AllocationID, m.Rank)
+			return tx.MarkLeftoverRead(context.WithoutCancel(ctx), m.AllocationID, m.Rank)
 		}, nil))
 	}
 	notify(t.calls.done)
 	return t.storeResult(ctx, func(tx *store.DB) error {
 		if err == nil {
-			return tx.WorkDone(context.WithoutCancel(ctx), w.Kind, w.About)
+			return tx.WorkDone(context.WithoutCancel(ctx), w.Kind, w.Subject)
 		}
-		return tx.WorkFailed(context.WithoutCancel(ctx), w.Kind, w.About, err.Error(), retryDelay(w.Tries))
+		return tx.WorkFailed(context.WithoutCancel(ctx), w.Kind, w.Subject, err.Error(), retryDelay(w.Tries))
 	}, err)
 }
 
@@ -94,7 +94,7 @@ func final(err error) bool {
 // end finds the lines. The exit is believed only when it was written with the token of
 // this member. The lines are what its program printed, which may print what it likes.
 // At the last try the exit counts without the lines.
-func (t *term) readMember(ctx context.Context, m store.LeftMember, last bool) error {
+func (t *term) readMember(ctx context.Context, m store.LeftoverMember, last bool) error {
 	done, linesErr := false, error(nil)
 	if t.cfg.Logs != nil {
 		done, linesErr = t.readLines(ctx, m)
@@ -135,7 +135,7 @@ type leftoverSegment struct {
 }
 
 // readLines stores those lines that are not in yet: they have numbers.
-func (t *term) readLines(ctx context.Context, m store.LeftMember) (done bool, err error) {
+func (t *term) readLines(ctx context.Context, m store.LeftoverMember) (done bool, err error) {
 	files, err := t.cfg.Leftovers.LeftoverFiles(ctx, m.NomadAllocID, leftover.LogFolder)
 	if err != nil {
 		return false, err

@@ -29,14 +29,14 @@ func TestNodesAndSlotsAreWithdrawn(t *testing.T) {
 		}
 		b.settle()
 	}
-	must(b.db.WantNode(t.Context(), "id-n1", false, true))
+	must(b.db.SetNodeEnabled(t.Context(), "id-n1", false, true))
 	b.want(e, "ACTIVE", "ACTIVE", "RUNNING")
 	b.preempted(first, "")
-	must(b.db.WantNode(t.Context(), "id-n1", false, false))
+	must(b.db.SetNodeEnabled(t.Context(), "id-n1", false, false))
 	b.preempted(first, "node n1 was disabled")
 	b.leave(first, 5)
 	b.want(e, "ACTIVE", "ACTIVE", "PENDING")
-	must(b.db.WantNode(t.Context(), "id-n1", true, false))
+	must(b.db.SetNodeEnabled(t.Context(), "id-n1", true, false))
 	second := b.start(e, 0)
 	b.want(e, "ACTIVE", "ACTIVE", "RUNNING")
 

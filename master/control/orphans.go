@@ -84,7 +84,7 @@ func (t *term) sweep(ctx context.Context) error {
 				return err
 			}
 		}
-		ended, err := tx.ToEnd(ctx, t.alive, leftover.JobMargin, time.Since(t.began), maxSwept)
+		ended, err := tx.EndedWithRunningJobs(ctx, t.alive, leftover.JobMargin, time.Since(t.began), maxSwept)
 		if err != nil {
 			return fmt.Errorf("attempts that ended: %w", err)
 		}

@@ -27,7 +27,7 @@ type Fault struct {
 }
 
 // Changes are those of all bundles.
-func (p *Plan) Changes() *store.Changes { return store.Together(p.Bundles, nil) }
+func (p *Plan) Changes() *store.Changes { return store.MergeChanges(p.Bundles, nil) }
 
 // How an experiment or a task that cannot be handled is dealt with.
 type handling int

@@ -43,7 +43,7 @@ func (m *master) dropVariables(ctx context.Context) {
 	if !slices.ContainsFunc(m.cfg.Pools, PoolConfig.docker) {
 		return
 	}
-	n, err := m.nomad.DropVariables(ctx, m.db.LiveOf)
+	n, err := m.nomad.DropVariables(ctx, m.db.UnendedAllocations)
 	if err != nil && ctx.Err() == nil {
 		m.log.Warn("could not remove the credentials of ended attempts from Nomad's variables", "error", err)
 	} else if n > 0 {

@@ -86,7 +86,7 @@ type (
 		ParseJob(ctx context.Context, source string) (*pool.Job, error)
 	}
 	jobStore interface {
-		KeepPoolJob(ctx context.Context, sum string, parsed json.RawMessage) error
+		SavePoolJob(ctx context.Context, sum string, parsed json.RawMessage) error
 		PoolJob(ctx context.Context, sum string) (json.RawMessage, error)
 	}
 )
@@ -151,7 +151,7 @@ func parsedJob(ctx context.Context, f *jobfile.File, problems []string, p PoolCo
 	if err != nil {
 		return nil, err
 	}
-	return job, kept.KeepPoolJob(ctx, f.Sum, raw)
+	return job, kept.SavePoolJob(ctx, f.Sum, raw)
 }
 
 // keptJob reads what Nomad made of a job, and checks it again: this master may allow less

@@ -76,7 +76,7 @@ func (f fakeParser) ParseJob(_ context.Context, source string) (*pool.Job, error
 
 type fakeJobs map[string]json.RawMessage
 
-func (f fakeJobs) KeepPoolJob(_ context.Context, sum string, parsed json.RawMessage) error {
+func (f fakeJobs) SavePoolJob(_ context.Context, sum string, parsed json.RawMessage) error {
 	f[sum] = parsed
 	return nil
 }

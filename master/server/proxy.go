@@ -104,7 +104,7 @@ func (d directory) Tasks(ctx context.Context, ids []string) (map[string]proxy.Ta
 }
 
 func (d directory) Sessions(ctx context.Context, ids []int64) (map[int64]auth.Who, error) {
-	return d.db.StandingSessions(ctx, ids)
+	return d.db.ValidSessions(ctx, ids)
 }
 
 func (d directory) IssueTicket(ctx context.Context, hash []byte, task string, session int64, life time.Duration) error {

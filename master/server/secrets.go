@@ -170,7 +170,7 @@ func (g granter) Revoke(ctx context.Context, allocationID string) error {
 }
 
 func (g granter) Sweep(ctx context.Context) (int, error) {
-	return g.Vault.Sweep(ctx, jobspecs.JobPrefix(), g.db.Over)
+	return g.Vault.Sweep(ctx, jobspecs.JobPrefix(), g.db.EndedJobs)
 }
 
 // bucket opens the storage of an experiment for reading. An experiment's configuration

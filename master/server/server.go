@@ -175,7 +175,7 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 	parts.Go(func() { m.bus.Run(back) })
 	parts.Go(func() { m.nomad.Run(back) })
 	parts.Go(func() { store.NewSummarizer(m.db, m.bus, m.log).Run(back) })
-	parts.Go(func() { store.NewLogKeeper(m.db, m.log).Run(back) })
+	parts.Go(func() { store.NewLogRetention(m.db, m.log).Run(back) })
 	parts.Go(func() { m.keepHouse(back) })
 	if m.vault != nil {
 		parts.Go(func() { m.vault.Run(back) })
@@ -185,7 +185,7 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 	var a *api.API
 	cfg := m.loopConfig()
 	cfg.Exit = func(ctx context.Context, from control.Member, exit v1.MemberExitRequest) error {
-		return a.TakeExit(ctx, from.TaskID, from.AllocationID, from.Rank, exit) // no loop runs before there is one
+		return a.RecordExit(ctx, from.TaskID, from.AllocationID, from.Rank, exit) // no loop runs before there is one
 	}
 	loop := control.New(cfg, m.db, m.bus, m.nomad, m.log)
 	served.Loop = loop.Stats

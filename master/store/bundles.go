@@ -13,49 +13,49 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// A Bundle is a part of a plan that stands or falls alone: what is decided of one
-// experiment or task, or one placement.
+// A Bundle is a part of a plan that is stored as a whole or not at all: the changes of
+// one experiment or task, or one placement.
 type Bundle struct {
 	Key   string
 	Needs []string // keys of earlier bundles without which this one would be wrong
 	Changes
 }
 
-// ErrNeeded means that a bundle was left out because one that it needs was.
-var ErrNeeded = fault.New(fault.Conflict, "another change of the same plan, on which this change depends, could not be stored")
+// ErrDependencyFailed means that a bundle was left out because one that it needs was.
+var ErrDependencyFailed = fault.New(fault.Conflict, "another change of the same plan, on which this change depends, could not be stored")
 
-// ErrLater means that a bundle was left out because too many others had failed.
-var ErrLater = fault.New(fault.Conflict, "too many other changes of the same plan could not be stored")
+// ErrPostponed means that a bundle was left out because too many others had failed.
+var ErrPostponed = fault.New(fault.Conflict, "too many other changes of the same plan could not be stored")
 
-// A leader waits this long for a row that another transaction holds, and much
-// shorter once a bundle has run out of time: the others must not wait as often as
-// there are such rows.
+// A leader waits this long for a row that another transaction has locked, and much
+// shorter once a bundle has run into the timeout: however many rows are locked, the
+// other bundles must not wait for each.
 const (
-	lockTimeout   = "500"   // milliseconds
-	lockHurried   = "20"    // after the first that ran out of time
-	stmtHurried   = "1000"  // as well
-	maxBatchBytes = 4 << 20 // that statements carry that are sent at once, unless a single one carries more
-	beginsBundles = "SAVEPOINT bundles"
-	undoesBundles = "ROLLBACK TO SAVEPOINT bundles"
-	keepsBundles  = "RELEASE SAVEPOINT bundles"
+	lockTimeout      = "500"   // milliseconds
+	lockTimeoutShort = "20"    // after the first that ran out of time
+	stmtTimeoutShort = "1000"  // as well
+	maxBatchBytes    = 4 << 20 // that statements carry that are sent at once, unless a single one carries more
+	savepointBundles = "SAVEPOINT bundles"
+	rollbackBundles  = "ROLLBACK TO SAVEPOINT bundles"
+	releaseBundles   = "RELEASE SAVEPOINT bundles"
 )
 
-// ApplyBundles makes the bundles so, in their order, in the leader's transaction.
-// One that is stale or fails is left out with those that need it, and the others
-// are made: left has the errors, by key.
+// ApplyBundles stores the bundles in their order, in the leader's transaction. A bundle
+// that is stale or fails is left out with those that need it, and the others are
+// stored: failures has the errors, by key.
 //
 // All are tried at once, behind a savepoint. Which of them failed is then known, so
-// those before it are made again, and those after it are tried without it: however
+// those before it are stored again, and those after it are tried without it: however
 // many bundles there are, one that fails costs a second run of those before it.
-func (db *DB) ApplyBundles(ctx context.Context, bundles []Bundle) (left map[string]error, err error) {
-	a := &applier{db: db, left: map[string]error{}}
-	if err := a.limit(ctx, "lock_timeout", lockTimeout); err != nil {
+func (db *DB) ApplyBundles(ctx context.Context, bundles []Bundle) (failures map[string]error, err error) {
+	a := &applier{db: db, failures: map[string]error{}}
+	if err := a.setTimeout(ctx, "lock_timeout", lockTimeout); err != nil {
 		return nil, err
 	}
-	return a.left, a.apply(ctx, bundles, false)
+	return a.failures, a.apply(ctx, bundles, false)
 }
 
-// ApplyChanges makes all changes or none. It runs in a transaction, like ApplyBundles.
+// ApplyChanges stores all changes or none. It runs in a transaction, like ApplyBundles.
 func (db *DB) ApplyChanges(ctx context.Context, c *Changes) error {
 	left, err := db.ApplyBundles(ctx, []Bundle{{Changes: *c}})
 	if err != nil {
@@ -69,32 +69,32 @@ func (db *DB) ApplyChanges(ctx context.Context, c *Changes) error {
 const MaxFailures = 64
 
 type applier struct {
-	db      *DB
-	left    map[string]error
-	failed  int // bundles of which the database refused a statement; a stale one is none
-	hurried bool
+	db            *DB
+	failures      map[string]error
+	refused       int // bundles of which the database refused a statement; a stale one is none
+	shortTimeouts bool
 }
 
-// apply makes a list. One that has run without an error of the database, but for
-// stale bundles that are no longer in it, is made however many others have failed.
+// apply stores a list. A list that has run without an error of the database, but for
+// stale bundles that are no longer in it, is stored however many others have failed.
 func (a *applier) apply(ctx context.Context, list []Bundle, ran bool) error {
 	for {
-		if list = a.possible(list); len(list) == 0 {
+		if list = a.withoutFailed(list); len(list) == 0 {
 			return nil
 		}
-		if a.failed > MaxFailures && !ran {
+		if a.refused > MaxFailures && !ran {
 			for _, b := range list {
-				a.left[b.Key] = ErrLater
+				a.failures[b.Key] = ErrPostponed
 			}
 			return nil
 		}
-		bad, reached, err := a.together(ctx, list)
+		bad, reached, err := a.applyAll(ctx, list)
 		switch {
 		case err != nil:
 			return err
 		case len(bad) == 0 && reached == len(list):
 			return nil
-		case len(bad) == 0: // nobody knows which, so halves are tried
+		case len(bad) == 0: // which one failed is not known, so halves are tried
 			if err := a.apply(ctx, list[:reached], ran); err != nil {
 				return err
 			}
@@ -102,9 +102,9 @@ func (a *applier) apply(ctx context.Context, list []Bundle, ran bool) error {
 			continue
 		}
 		for i, cause := range bad {
-			a.left[list[i].Key] = cause
+			a.failures[list[i].Key] = cause
 			if !errors.Is(cause, ErrStale) {
-				a.failed++
+				a.refused++
 			}
 		}
 		if err := a.apply(ctx, list[:reached], true); err != nil {
@@ -114,18 +114,18 @@ func (a *applier) apply(ctx context.Context, list []Bundle, ran bool) error {
 	}
 }
 
-// possible are the bundles that may still be made.
-func (a *applier) possible(list []Bundle) []Bundle {
-	if len(a.left) == 0 {
+// withoutFailed leaves out the bundles that have failed, and those that need one of them.
+func (a *applier) withoutFailed(list []Bundle) []Bundle {
+	if len(a.failures) == 0 {
 		return list
 	}
 	var kept []Bundle
 	for _, b := range list {
-		if _, out := a.left[b.Key]; out {
+		if _, out := a.failures[b.Key]; out {
 			continue
 		}
-		if a.misses(b) {
-			a.left[b.Key] = ErrNeeded
+		if a.dependsOnFailed(b) {
+			a.failures[b.Key] = ErrDependencyFailed
 			continue
 		}
 		kept = append(kept, b)
@@ -133,19 +133,19 @@ func (a *applier) possible(list []Bundle) []Bundle {
 	return kept
 }
 
-func (a *applier) misses(b Bundle) bool {
+func (a *applier) dependsOnFailed(b Bundle) bool {
 	for _, key := range b.Needs {
-		if _, out := a.left[key]; out {
+		if _, out := a.failures[key]; out {
 			return true
 		}
 	}
 	return false
 }
 
-// together makes all bundles or none. bad are those that could not be made, by
-// their place; reached is how many of the list are known to be good otherwise.
-func (a *applier) together(ctx context.Context, list []Bundle) (bad map[int]error, reached int, err error) {
-	if _, err := a.db.exec(ctx, beginsBundles); err != nil {
+// applyAll stores all bundles or none. bad are those that could not be stored, by
+// their index; reached is how many of the list are known to be good otherwise.
+func (a *applier) applyAll(ctx context.Context, list []Bundle) (bad map[int]error, reached int, err error) {
+	if _, err := a.db.exec(ctx, savepointBundles); err != nil {
 		return nil, 0, err
 	}
 	bad, reached, err = a.run(ctx, list)
@@ -153,19 +153,19 @@ func (a *applier) together(ctx context.Context, list []Bundle) (bad map[int]erro
 		return nil, 0, err
 	}
 	if len(bad) == 0 && reached == len(list) {
-		_, err := a.db.exec(ctx, keepsBundles)
+		_, err := a.db.exec(ctx, releaseBundles)
 		return nil, reached, err
 	}
-	if _, err := a.db.exec(ctx, undoesBundles); err != nil {
+	if _, err := a.db.exec(ctx, rollbackBundles); err != nil {
 		return nil, 0, err
 	}
-	if _, err := a.db.exec(ctx, keepsBundles); err != nil {
+	if _, err := a.db.exec(ctx, releaseBundles); err != nil {
 		return nil, 0, err
 	}
 	for _, cause := range bad {
-		if tookTooLong(cause) && !a.hurried {
-			a.hurried = true
-			if err := errors.Join(a.limit(ctx, "lock_timeout", lockHurried), a.limit(ctx, "statement_timeout", stmtHurried)); err != nil {
+		if isTimeout(cause) && !a.shortTimeouts {
+			a.shortTimeouts = true
+			if err := errors.Join(a.setTimeout(ctx, "lock_timeout", lockTimeoutShort), a.setTimeout(ctx, "statement_timeout", stmtTimeoutShort)); err != nil {
 				return nil, 0, err
 			}
 		}
@@ -193,7 +193,7 @@ func (a *applier) run(ctx context.Context, list []Bundle) (bad map[int]error, re
 	return bad, reached, err
 }
 
-// send sends some of the statements, and adds to bad what could not be made. It
+// send sends some of the statements, and adds to bad what could not be stored. It
 // returns what run returns.
 func (a *applier) send(ctx context.Context, list []Bundle, part *pgx.Batch, checks []check, bad map[int]error) (reached int, err error) {
 	results := a.db.SendBatch(ctx, part)
@@ -203,7 +203,7 @@ func (a *applier) send(ctx context.Context, list []Bundle, part *pgx.Batch, chec
 		var pg *pgconn.PgError
 		switch {
 		case errors.As(err, &pg):
-			bad[c.bundle] = fmt.Errorf("%s: %w", c.what, bundleFault(pg))
+			bad[c.bundle] = fmt.Errorf("%s: %w", c.what, isBundleFault(pg))
 			return c.bundle, nil
 		case err != nil && ctx.Err() == nil && !away(err) && len(list) == 1: // it could not even be sent
 			bad[0] = err
@@ -221,28 +221,28 @@ func (a *applier) send(ctx context.Context, list []Bundle, part *pgx.Batch, chec
 	return len(list), nil
 }
 
-// bundleFault says whether the database refuses what a bundle holds (data that
+// isBundleFault says whether the database refuses what a bundle holds (data that
 // cannot be stored, or that a constraint forbids) or cannot take it now: a full or
 // broken disk, a missing right, a schema that is changing and all else are the
-// database's troubles, and end no experiment.
-func bundleFault(pg *pgconn.PgError) error {
+// faults of the database, and end no experiment.
+func isBundleFault(pg *pgconn.PgError) error {
 	err := asFault(pg)
 	switch {
-	case pg.Code[:2] == "22" || pg.Code[:2] == "23" || fault.Is(err, fault.Unavailable) && !tookTooLong(pg):
+	case pg.Code[:2] == "22" || pg.Code[:2] == "23" || fault.Is(err, fault.Unavailable) && !isTimeout(pg):
 		return err
-	case tookTooLong(pg):
+	case isTimeout(pg):
 		return fault.Wrap(fault.Unavailable, pg, "the database took too long: %s", pg.Message)
 	}
 	return fault.Wrap(fault.Unavailable, pg, "the database failed: %s", pg.Message)
 }
 
-// tookTooLong reports a wait for a row, or a statement, that ran out of its time.
-func tookTooLong(err error) bool {
+// isTimeout reports a lock or a statement that ran into its timeout.
+func isTimeout(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && slices.Contains([]string{"55P03", "57014", "40001", "40P01"}, pg.Code)
 }
 
-func (a *applier) limit(ctx context.Context, name, value string) error {
+func (a *applier) setTimeout(ctx context.Context, name, value string) error {
 	_, err := a.db.exec(ctx, "SELECT set_config($1, $2, true)", name, value)
 	return err
 }
@@ -339,8 +339,8 @@ func (s *statements) changes(c *Changes) {
 	for _, t := range c.Trials {
 		queueTrial(s, t)
 	}
-	for _, t := range c.Revived {
-		queueRevived(s, t)
+	for _, t := range c.Reopened {
+		queueReopened(s, t)
 	}
 	for _, t := range c.Tasks {
 		s.guarded("task "+t.ID, `UPDATE tasks SET unstarted = $2, ended_at = CASE WHEN $3 THEN now() END, exit_status = $4

@@ -10,18 +10,18 @@ import (
 	"github.com/detent-ml/detent/master/trial"
 )
 
-// ErrStale means that a row was not as the plan had seen it. Nothing of its bundle
-// is kept; the next cycle looks again.
+// ErrStale means that a row has changed since the plan read it. Nothing of its bundle
+// is stored; the next cycle decides again.
 var ErrStale = fault.New(fault.Conflict, "a row has changed since the plan was made")
 
-// Changes are what the loop wants of rows. Every change says which state it saw,
-// and all of them are made or none.
+// Changes are what the loop writes. Every change says which state the plan read, and
+// all of them are stored or none.
 type Changes struct {
 	Experiments    []ExperimentChange
 	Queue          []Work
 	NewTrials      []NewTrial
 	Trials         []TrialChange
-	Revived        []RevivedTrial
+	Reopened       []ReopenedTrial
 	Tasks          []TaskChange
 	NewAllocations []NewAllocation
 	Allocations    []AllocationChange
@@ -32,7 +32,7 @@ type Changes struct {
 
 // Empty reports whether there is nothing to do.
 func (c *Changes) Empty() bool {
-	return len(c.Experiments)+len(c.Queue)+len(c.NewTrials)+len(c.Trials)+len(c.Revived)+len(c.Tasks)+
+	return len(c.Experiments)+len(c.Queue)+len(c.NewTrials)+len(c.Trials)+len(c.Reopened)+len(c.Tasks)+
 		len(c.NewAllocations)+len(c.Allocations)+len(c.Placements)+len(c.Events)+len(c.Failures) == 0
 }
 
@@ -68,9 +68,9 @@ type TrialChange struct {
 	Ended      bool
 }
 
-// RevivedTrial is a trial whose end is taken back. What was wanted of it, and what
+// ReopenedTrial is a trial that runs again after its end. What was wanted of it, and what
 // it had reported of its end, is the API's, and cleared by the request to continue.
-type RevivedTrial struct {
+type ReopenedTrial struct {
 	ID      int
 	TaskID  string
 	HParams json.RawMessage
@@ -86,8 +86,8 @@ type TaskChange struct {
 	ExitStatus string
 }
 
-// NewAllocation queues an attempt. Its priority is its task's at the moment of
-// writing: somebody may have changed that since the plan was made.
+// NewAllocation queues an attempt. Its priority is its task's when it is written: a user
+// may have changed that since the plan was made.
 type NewAllocation struct {
 	ID        string
 	TaskID    string
@@ -155,7 +155,7 @@ func queueExperiment(b *statements, e ExperimentChange) {
 		WHERE id = $1 AND state = $2`, e.ID, e.Saw, e.State, e.Error, e.Ended, e.Progress, e.BestTrial, e.BestMetric, e.Continued, e.Planned)
 }
 
-func queueRevived(b *statements, t RevivedTrial) {
+func queueReopened(b *statements, t ReopenedTrial) {
 	b.guarded(fmt.Sprintf("trial %d", t.ID), `
 		UPDATE trials SET state = CASE WHEN $3 THEN 'PAUSED' ELSE 'ACTIVE' END, ended_at = NULL, restarts = 0, error = '',
 			stop_wanted = false, held = $3, target = $4, hparams = $2
@@ -306,8 +306,8 @@ func (db *DB) AppendEvents(ctx context.Context, events []NewEvent) error {
 	return err
 }
 
-// Together are the changes of all bundles but those left out.
-func Together(bundles []Bundle, left map[string]error) *Changes {
+// MergeChanges are the changes of all bundles but those left out.
+func MergeChanges(bundles []Bundle, left map[string]error) *Changes {
 	all := &Changes{}
 	for i := range bundles {
 		b := &bundles[i]
@@ -318,7 +318,7 @@ func Together(bundles []Bundle, left map[string]error) *Changes {
 		all.Queue = append(all.Queue, b.Queue...)
 		all.NewTrials = append(all.NewTrials, b.NewTrials...)
 		all.Trials = append(all.Trials, b.Trials...)
-		all.Revived = append(all.Revived, b.Revived...)
+		all.Reopened = append(all.Reopened, b.Reopened...)
 		all.Tasks = append(all.Tasks, b.Tasks...)
 		all.NewAllocations = append(all.NewAllocations, b.NewAllocations...)
 		all.Allocations = append(all.Allocations, b.Allocations...)

@@ -27,8 +27,8 @@ func (db *DB) PoolUse(ctx context.Context) ([]PoolUse, error) {
 		FROM allocations WHERE state <> 'TERMINATED' GROUP BY pool, state ORDER BY pool, state`)
 }
 
-// A PoolHeld is what the live attempts of a pool hold and wait for.
-type PoolHeld struct {
+// A PoolLoad is what the live attempts of a pool hold and wait for.
+type PoolLoad struct {
 	Pool      string `db:"pool"`
 	Slots     int    `db:"slots"` // held
 	Aux       int    `db:"aux"`   // placed attempts without slots
@@ -36,9 +36,9 @@ type PoolHeld struct {
 	Scheduled int    `db:"scheduled"`
 }
 
-// PoolHeld counts by pool.
-func (db *DB) PoolHeld(ctx context.Context) ([]PoolHeld, error) {
-	return rows[PoolHeld](ctx, db, `
+// PoolLoad counts by pool.
+func (db *DB) PoolLoad(ctx context.Context) ([]PoolLoad, error) {
+	return rows[PoolLoad](ctx, db, `
 		SELECT pool, coalesce(sum(slots) FILTER (WHERE state <> 'PENDING'), 0) AS slots,
 			count(*) FILTER (WHERE state <> 'PENDING' AND slots = 0) AS aux,
 			count(*) FILTER (WHERE state = 'PENDING') AS queued, count(*) FILTER (WHERE state <> 'PENDING') AS scheduled

@@ -80,9 +80,9 @@ func (w *partWriter) flush() error {
 	return err
 }
 
-// holdContext locks a context until the commit, so that what removes unused code
-// cannot take it in between.
-func (db *DB) holdContext(ctx context.Context, hash []byte) error {
+// lockContext locks a context until the commit, so that the removal of unused code
+// cannot delete it in between.
+func (db *DB) lockContext(ctx context.Context, hash []byte) error {
 	if hash == nil {
 		return nil
 	}

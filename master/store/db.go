@@ -23,10 +23,10 @@ const (
 	statementTimeout = 20 * time.Second
 	idleInTxTimeout  = 10 * time.Second
 	maxRetries       = 5
-	// callWithin bounds one call, a transaction with all its statements included, of
+	// callTimeout bounds one call, a transaction with all its statements included, of
 	// a caller who set no deadline: the limits above are the server's, and a server
 	// that does not answer keeps none.
-	callWithin = 2 * time.Minute
+	callTimeout = 2 * time.Minute
 )
 
 // querier is what a pool and a transaction have in common.
@@ -52,9 +52,9 @@ type Options struct {
 	Within   time.Duration // deadline of a call that has none; 0 is two minutes
 }
 
-// Apart is a pool of its own to the same database, with one connection: what must
-// not wait for a connection that requests hold.
-func (db *DB) Apart(ctx context.Context, within time.Duration) (*DB, error) {
+// Dedicated opens a pool of its own to the same database, with one connection, for what
+// must not wait until requests release connections.
+func (db *DB) Dedicated(ctx context.Context, within time.Duration) (*DB, error) {
 	return Open(ctx, db.dsn, Options{MaxConns: 1, Within: within})
 }
 
@@ -88,7 +88,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*DB, error) {
 		return nil, asFault(err)
 	}
 	if opts.Within == 0 {
-		opts.Within = callWithin
+		opts.Within = callTimeout
 	}
 	return &DB{querier: pool, pool: pool, dsn: dsn, within: opts.Within}, nil
 }

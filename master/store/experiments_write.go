@@ -51,7 +51,7 @@ func (db *DB) CreateExperiment(ctx context.Context, n NewExperiment) (int, error
 		if err := tx.lockCheckpoint(ctx, n.WarmStart); err != nil {
 			return err
 		}
-		err := tx.holdContext(ctx, n.Context)
+		err := tx.lockContext(ctx, n.Context)
 		if err != nil {
 			return err
 		}

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// aloneAtOnce requests of an owner whose request failed a batch are taken together.
-	aloneAtOnce = 32
+	// isolatedBatch requests of an owner whose request failed a batch are taken together.
+	isolatedBatch = 32
 	// trustedAfter so many stored requests such an owner's go with those of others again.
 	trustedAfter = 100
 	// maxSuspects are remembered.
@@ -56,8 +56,8 @@ type queued[T any] struct {
 	done  chan struct{}
 }
 
-func newGroup[K comparable, T any](most int, owner func(item T) K, flush func(batch []*queued[T])) *group[K, T] {
-	return &group[K, T]{owner: owner, flush: flush, most: most, limit: 64 * most,
+func newGroup[K comparable, T any](maxBatch int, owner func(item T) K, flush func(batch []*queued[T])) *group[K, T] {
+	return &group[K, T]{owner: owner, flush: flush, most: maxBatch, limit: 64 * maxBatch,
 		waiting: map[K][]*queued[T]{}, suspects: map[K]int{}}
 }
 
@@ -126,8 +126,8 @@ func (g *group[K, T]) take() (batch []*queued[T]) {
 		g.others = false
 		owner := g.alone[0]
 		list := g.waiting[owner]
-		n := min(len(list), aloneAtOnce)
-		g.alone = g.leave(g.alone, owner, list[n:])
+		n := min(len(list), isolatedBatch)
+		g.alone = g.nextOf(g.alone, owner, list[n:])
 		g.count -= n
 		return list[:n:n]
 	}
@@ -136,14 +136,15 @@ func (g *group[K, T]) take() (batch []*queued[T]) {
 		owner := g.turns[0]
 		list := g.waiting[owner]
 		batch = append(batch, list[0])
-		g.turns = g.leave(g.turns, owner, list[1:])
+		g.turns = g.nextOf(g.turns, owner, list[1:])
 	}
 	g.count -= len(batch)
 	return batch
 }
 
-// leave takes the first owner from a list, and puts it at the end when it has more.
-func (g *group[K, T]) leave(turns []K, owner K, rest []*queued[T]) []K {
+// nextOf takes the first owner from a list, and puts the owner at its end when more of
+// the owner's requests wait.
+func (g *group[K, T]) nextOf(turns []K, owner K, rest []*queued[T]) []K {
 	if turns = turns[1:]; len(rest) == 0 {
 		delete(g.waiting, owner)
 		return turns
@@ -152,7 +153,7 @@ func (g *group[K, T]) leave(turns []K, owner K, rest []*queued[T]) []K {
 	return append(turns, owner)
 }
 
-// settle remembers whose requests broke a batch, puts back what was not tried, and
+// settle remembers whose requests failed a batch, queues again what was not tried, and
 // returns the rest.
 func (g *group[K, T]) settle(batch []*queued[T]) (done []*queued[T]) {
 	var again []*queued[T]
@@ -175,7 +176,7 @@ func (g *group[K, T]) settle(batch []*queued[T]) (done []*queued[T]) {
 		}
 		done = append(done, q)
 		if _, now := g.suspects[owner]; now != suspect && len(g.waiting[owner]) > 0 {
-			g.move(owner, now)
+			g.isolate(owner, now)
 		}
 	}
 	for _, q := range slices.Backward(again) { // each before what came later
@@ -192,8 +193,9 @@ func (g *group[K, T]) settle(batch []*queued[T]) (done []*queued[T]) {
 	return done
 }
 
-// move puts an owner with something waiting to those who go alone, or back.
-func (g *group[K, T]) move(owner K, alone bool) {
+// isolate moves an owner whose requests wait to the owners whose batches are their own,
+// or back.
+func (g *group[K, T]) isolate(owner K, alone bool) {
 	from, to := &g.alone, &g.turns
 	if alone {
 		from, to = to, from
@@ -207,10 +209,10 @@ func (g *group[K, T]) move(owner K, alone bool) {
 // wait returns when nothing is being flushed.
 func (g *group[K, T]) wait() { g.wg.Wait() }
 
-// apart commits a batch. When the batch fails for something in it, its halves are
+// commitHalving commits a batch. When the batch fails for something in it, its halves are
 // committed, and so on, until what fails is a request alone. The other requests of
 // that one's owner are not tried then: they are for another batch.
-func apart[K comparable, T any](batch []*queued[T], owner func(T) K, commit func([]*queued[T]) error) {
+func commitHalving[K comparable, T any](batch []*queued[T], owner func(T) K, commit func([]*queued[T]) error) {
 	broken := map[K]bool{}
 	var away error
 	var try func(batch []*queued[T])

@@ -62,7 +62,7 @@ func TestWhoBreaksABatchGoesAlone(t *testing.T) {
 		g.push("a", &queued[string]{item: "a"})
 	}
 	g.push("b", &queued[string]{item: "b"})
-	for range 2 * trustedAfter / aloneAtOnce {
+	for range 2 * trustedAfter / isolatedBatch {
 		g.settle(g.take())
 	}
 	g.push("a", &queued[string]{item: "a4"})
@@ -105,7 +105,7 @@ func TestApart(t *testing.T) {
 			batch = append(batch, &queued[string]{item: item})
 		}
 		commits := 0
-		apart(batch, ownerOf, func(batch []*queued[string]) error {
+		commitHalving(batch, ownerOf, func(batch []*queued[string]) error {
 			commits++
 			if slices.ContainsFunc(batch, func(q *queued[string]) bool { return q.item == "a bad one" }) {
 				return errors.New("refused")
@@ -133,7 +133,7 @@ func TestApart(t *testing.T) {
 	}
 	commits := 0
 	batch := []*queued[string]{{item: "a"}, {item: "b"}}
-	apart(batch, ownerOf, func([]*queued[string]) error {
+	commitHalving(batch, ownerOf, func([]*queued[string]) error {
 		commits++
 		return fault.New(fault.Unavailable, "away")
 	})

@@ -7,11 +7,11 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// ErrNotLeader means that the lease went to somebody else: stop leading.
+// ErrNotLeader means that another master holds the lease: stop leading.
 var ErrNotLeader = fault.New(fault.Conflict, "this master no longer leads")
 
-// Elect tries to take the lease. It returns the new term, or 0 when somebody
-// else holds it.
+// Elect tries to acquire the lease. It returns the new term, or 0 when another master
+// holds the lease.
 func (db *DB) Elect(ctx context.Context, holder, address string, lease time.Duration) (int64, error) {
 	term, err := scalar[int64](ctx, db, `
 		INSERT INTO leader (name, holder, address, term, expires_at) VALUES ('control', $1, $2, 1, now() + $3)
@@ -26,8 +26,8 @@ func (db *DB) Elect(ctx context.Context, holder, address string, lease time.Dura
 	return term, err
 }
 
-// Renew lengthens the lease that holder has under term. It fails with
-// ErrNotLeader when the lease has run out or changed hands.
+// Renew renews the lease that holder has under term. It fails with
+// ErrNotLeader when the lease has expired or another master holds it.
 func (db *DB) Renew(ctx context.Context, holder string, term int64, lease time.Duration) error {
 	n, err := db.exec(ctx, `
 		UPDATE leader SET expires_at = now() + $3
@@ -38,7 +38,7 @@ func (db *DB) Renew(ctx context.Context, holder string, term int64, lease time.D
 	return err
 }
 
-// Resign gives the lease back, so that another master leads at once.
+// Resign releases the lease, so that another master leads at once.
 func (db *DB) Resign(ctx context.Context, holder string, term int64) error {
 	_, err := db.exec(ctx, `
 		UPDATE leader SET expires_at = now() - interval '1 second'
@@ -61,9 +61,9 @@ func (db *DB) Leader(ctx context.Context) (holder, address string, term int64, e
 const fencedLimits = `SELECT set_config('statement_timeout', '3000', true),
 	set_config('idle_in_transaction_session_timeout', '1500', true)`
 
-// fencedWithin bounds a whole transaction of the leader, from asking for a
+// fencedTimeout bounds a whole transaction of the leader, from asking for a
 // connection to the commit.
-const fencedWithin = 30 * time.Second
+const fencedTimeout = 30 * time.Second
 
 // Fenced is Tx for the leader: it begins with the fence, which fails with
 // ErrNotLeader once a later term exists and holds off elections until it ends.
@@ -71,7 +71,7 @@ const fencedWithin = 30 * time.Second
 // It has a deadline even where ctx has none, or has lost its own: a server that
 // does not answer must not keep the leader in it.
 func (db *DB) Fenced(ctx context.Context, term int64, fn func(tx *DB) error) error {
-	ctx, cancel := context.WithTimeout(ctx, fencedWithin)
+	ctx, cancel := context.WithTimeout(ctx, fencedTimeout)
 	defer cancel()
 	return db.Tx(ctx, func(tx *DB) error {
 		if _, err := tx.exec(ctx, fencedLimits); err != nil {

@@ -75,8 +75,8 @@ type cachedAllocation struct {
 	stale    bool     // a member has changed
 }
 
-// list takes down that a row is live, and says whether it has to be read.
-func (m cachedRows[K, R]) list(key K, version, round uint64) (x *cached[R], stale bool) {
+// mark notes that a row is live, and says whether it has to be read.
+func (m cachedRows[K, R]) mark(key K, version, round uint64) (x *cached[R], stale bool) {
 	x = m[key]
 	if x == nil {
 		x = &cached[R]{}
@@ -86,8 +86,8 @@ func (m cachedRows[K, R]) list(key K, version, round uint64) (x *cached[R], stal
 	return x, x.version != version
 }
 
-// keep drops the rows that a load has not listed.
-func (m cachedRows[K, R]) keep(listed int, round uint64) {
+// sweep drops the rows that a load has not marked.
+func (m cachedRows[K, R]) sweep(listed int, round uint64) {
 	if len(m) > listed {
 		maps.DeleteFunc(m, func(_ K, x *cached[R]) bool { return x.round != round })
 	}
@@ -196,7 +196,7 @@ func (c *LiveCache) loadExperiments(ctx context.Context, tx *DB, live *Live, see
 		again             = map[int]bool{}
 	)
 	err := each(ctx, tx, listExperiments, []any{&id, &version, &running, &deleting}, func() {
-		x, stale := c.experiments.list(id, uint64(version), c.round)
+		x, stale := c.experiments.mark(id, uint64(version), c.round)
 		x.row.running = running
 		if _, known := seen[id]; stale || deleting || !known {
 			again[id] = true
@@ -206,7 +206,7 @@ func (c *LiveCache) loadExperiments(ctx context.Context, tx *DB, live *Live, see
 	if err != nil {
 		return err
 	}
-	c.experiments.keep(len(order), c.round)
+	c.experiments.sweep(len(order), c.round)
 	trials, stale, err := c.listTrials(ctx, tx, again)
 	if err != nil {
 		return err
@@ -240,7 +240,7 @@ func (c *LiveCache) readExperiments(ctx context.Context, tx *DB, ids []int, seen
 		x := c.experiments[list[i].ID]
 		x.row.LiveExperiment, x.version = list[i].LiveExperiment, uint64(list[i].RowVersion)
 	}
-	return complete("experiments", len(ids), len(list))
+	return checkComplete("experiments", len(ids), len(list))
 }
 
 // listTrials lists those that have not ended, of experiments that run. The experiment
@@ -255,7 +255,7 @@ func (c *LiveCache) listTrials(ctx context.Context, tx *DB, again map[int]bool) 
 		if e == nil || !e.row.running {
 			return
 		}
-		x, changed := c.trials.list(id, both(version, task), c.round)
+		x, changed := c.trials.mark(id, both(version, task), c.round)
 		if changed {
 			stale = append(stale, id)
 		}
@@ -264,7 +264,7 @@ func (c *LiveCache) listTrials(ctx context.Context, tx *DB, again map[int]bool) 
 		}
 		order = append(order, x)
 	})
-	c.trials.keep(len(order), c.round)
+	c.trials.sweep(len(order), c.round)
 	return order, stale, err
 }
 
@@ -278,7 +278,7 @@ func (c *LiveCache) loadTrials(ctx context.Context, tx *DB, live *Live, order []
 			x := c.trials[list[i].ID]
 			x.row, x.version = list[i].LiveTrial, both(list[i].RowVersion, list[i].TaskRowVersion)
 		}
-		if err := complete("trials", len(stale), len(list)); err != nil {
+		if err := checkComplete("trials", len(stale), len(list)); err != nil {
 			return err
 		}
 	}
@@ -305,7 +305,7 @@ func (c *LiveCache) loadAllocations(ctx context.Context, tx *DB, live *Live) err
 		stale   []string
 	)
 	err := each(ctx, tx, listAllocations, []any{&id, &version}, func() {
-		x, changed := c.allocations.list(id, uint64(version), c.round)
+		x, changed := c.allocations.mark(id, uint64(version), c.round)
 		x.row.listed, x.row.stale = 0, false
 		if changed {
 			stale = append(stale, id)
@@ -315,7 +315,7 @@ func (c *LiveCache) loadAllocations(ctx context.Context, tx *DB, live *Live) err
 	if err != nil {
 		return err
 	}
-	c.allocations.keep(len(order), c.round)
+	c.allocations.sweep(len(order), c.round)
 	if len(stale) > 0 {
 		list, err := rows[allocationRow](ctx, tx, allocationRows, stale)
 		if err != nil {
@@ -326,7 +326,7 @@ func (c *LiveCache) loadAllocations(ctx context.Context, tx *DB, live *Live) err
 			a.Members = x.row.Members
 			x.row.LiveAllocation, x.version = a.LiveAllocation, uint64(a.RowVersion)
 		}
-		if err := complete("attempts", len(stale), len(list)); err != nil {
+		if err := checkComplete("attempts", len(stale), len(list)); err != nil {
 			return err
 		}
 	}
@@ -390,7 +390,7 @@ func (c *LiveCache) loadNodes(ctx context.Context, tx *DB, live *Live) error {
 	)
 	err := each(ctx, tx, listNodes, []any{&id, &version}, func() {
 		listed++
-		if _, changed := c.nodes.list(id, uint64(version), c.round); changed {
+		if _, changed := c.nodes.mark(id, uint64(version), c.round); changed {
 			stale = append(stale, id)
 		}
 	})
@@ -406,10 +406,10 @@ func (c *LiveCache) loadNodes(ctx context.Context, tx *DB, live *Live) error {
 			x := c.nodes[n.ID]
 			x.row, x.version = n.NodeRow, uint64(n.RowVersion)
 		}
-		if err := complete("nodes", len(stale), len(list)); err != nil {
+		if err := checkComplete("nodes", len(stale), len(list)); err != nil {
 			return err
 		}
-		c.nodes.keep(listed, c.round)
+		c.nodes.sweep(listed, c.round)
 		c.byName = c.byName[:0]
 		for _, x := range c.nodes {
 			c.byName = append(c.byName, x.row)
@@ -420,8 +420,8 @@ func (c *LiveCache) loadNodes(ctx context.Context, tx *DB, live *Live) error {
 	return nil
 }
 
-// complete holds a snapshot to what it listed.
-func complete(what string, listed, read int) error {
+// checkComplete fails unless every row that was listed was read.
+func checkComplete(what string, listed, read int) error {
 	if read != listed {
 		return fault.New(fault.Internal, "of %d live %s, %d could be read", listed, what, read)
 	}

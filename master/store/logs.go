@@ -54,13 +54,13 @@ type LogStore struct {
 	group *group[string, *LogBatch]
 
 	mu    sync.Mutex // the flush changes what follows, and others read it
-	tasks map[string]*knownTask
+	tasks map[string]*taskLabels
 	known int // what is in tasks, and in each
 }
 
 // NewLogStore makes one. It needs no start, and Wait is its end.
 func NewLogStore(db *DB, bus *Bus) *LogStore {
-	s := &LogStore{db: db, bus: bus, codec: newChunkCodec(), tasks: map[string]*knownTask{}}
+	s := &LogStore{db: db, bus: bus, codec: newChunkCodec(), tasks: map[string]*taskLabels{}}
 	s.group = newGroup(batchesAtOnce, logTaskOf, s.flush)
 	return s
 }
@@ -95,7 +95,7 @@ func (s *LogStore) Append(ctx context.Context, b LogBatch) (next int64, err erro
 	if err := b.check(); err != nil {
 		return 0, err
 	}
-	s.tidyLines(&b) // here and not in the flush, so that many do it at once
+	s.sanitizeLines(&b) // here and not in the flush, so that many do it at once
 	b.chunks = s.codec.chunks(b.Lines)
 	done, err := s.group.do(ctx, &b)
 	if err != nil {
@@ -107,9 +107,9 @@ func (s *LogStore) Append(ctx context.Context, b LogBatch) (next int64, err erro
 // Wait returns when nothing is being written.
 func (s *LogStore) Wait() { s.group.wait() }
 
-// tidy makes a line that can be stored and shown: PostgreSQL takes no NUL, JSON
+// sanitize makes a line that can be stored and shown: PostgreSQL takes no NUL, JSON
 // no broken UTF-8, and the newline at the end is given back when it is read.
-func tidy(l LogLine) LogLine {
+func sanitize(l LogLine) LogLine {
 	l.Text = strings.ToValidUTF8(strings.TrimSuffix(l.Text, "\n"), "\uFFFD")
 	l.Stdtype, l.Source = clipLabel(l.Stdtype), clipLabel(l.Source)
 	l.Level = min(max(l.Level, 0), 6)
@@ -147,7 +147,7 @@ func clipLabel(s string) string {
 func (s *LogStore) flush(batch []*queued[*LogBatch]) {
 	ctx, cancel := context.WithTimeout(context.Background(), flushTime)
 	defer cancel()
-	apart(batch, logTaskOf, func(batch []*queued[*LogBatch]) error {
+	commitHalving(batch, logTaskOf, func(batch []*queued[*LogBatch]) error {
 		err := s.commit(ctx, batch)
 		if err != nil && len(batch) == 1 && !fault.Is(err, fault.Unavailable) && s.forget(batch[0].item.TaskID) {
 			err = s.commit(ctx, batch)
@@ -164,7 +164,7 @@ func (s *LogStore) flush(batch []*queued[*LogBatch]) {
 }
 
 func (s *LogStore) commit(ctx context.Context, batch []*queued[*LogBatch]) error {
-	known, err := s.know(ctx, batch)
+	known, err := s.resolve(ctx, batch)
 	if err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ type shipperRow struct {
 }
 
 // add plans one batch: it drops what its shipper has delivered before.
-func (p *logPlan) add(q *queued[*LogBatch], k knownLog, codec chunkCodec) {
+func (p *logPlan) add(q *queued[*LogBatch], k logRefs, codec chunkCodec) {
 	b := q.item
 	chunks := b.chunks
 	if b.Shipper != "" {

@@ -62,7 +62,7 @@ func TestLinesOfManyOrigins(t *testing.T) {
 		var batch []*queued[*LogBatch]
 		for i := range batchesAtOnce {
 			b := &LogBatch{TaskID: task, Origin: LogOrigin{"1.trial-0.1", "node", fmt.Sprint("c", round*batchesAtOnce+i)}, Lines: lines(0, 1)}
-			s.tidyLines(b)
+			s.sanitizeLines(b)
 			b.chunks = s.codec.chunks(b.Lines)
 			batch = append(batch, &queued[*LogBatch]{item: b})
 		}
@@ -132,7 +132,7 @@ func TestLogsOfADeletedTaskAmongOthers(t *testing.T) {
 	var batch []*queued[*LogBatch]
 	for i := range 40 {
 		b := &LogBatch{TaskID: tasks[i%10], Lines: lines(1, 1)}
-		s.tidyLines(b)
+		s.sanitizeLines(b)
 		b.chunks = s.codec.chunks(b.Lines)
 		batch = append(batch, &queued[*LogBatch]{item: b})
 	}

@@ -75,7 +75,7 @@ func (s *LogStore) Reader(task string, filter LogFilter) (*LogReader, error) {
 // Forward calls fn with the lines from a number on, in order, as far as they are
 // stored. It returns the number to go on from later. A limit of 0 is none.
 func (r *LogReader) Forward(ctx context.Context, from int64, limit int, fn func([]LogRecord) error) (next int64, err error) {
-	if err := r.look(ctx); err != nil || r.log == nil {
+	if err := r.refresh(ctx); err != nil || r.log == nil {
 		return from, err
 	}
 	for from < r.log.Next {
@@ -111,7 +111,7 @@ func (r *LogReader) Forward(ctx context.Context, from int64, limit int, fn func(
 
 // Backward calls fn with the lines from the end on, newest first.
 func (r *LogReader) Backward(ctx context.Context, limit int, fn func([]LogRecord) error) error {
-	if err := r.look(ctx); err != nil || r.log == nil {
+	if err := r.refresh(ctx); err != nil || r.log == nil {
 		return err
 	}
 	before := r.log.Next
@@ -143,8 +143,8 @@ func (r *LogReader) Backward(ctx context.Context, limit int, fn func([]LogRecord
 	}
 }
 
-// look sees how far the task's lines have come.
-func (r *LogReader) look(ctx context.Context) error {
+// refresh reads how many lines the task has.
+func (r *LogReader) refresh(ctx context.Context) error {
 	list, err := rows[logTaskRow](ctx, r.s.db, `SELECT id, next, since FROM log_tasks WHERE task_id = $1`, r.task)
 	if err == nil && len(list) > 0 {
 		r.log = &list[0]
@@ -210,15 +210,15 @@ func (r *LogReader) records(ctx context.Context, c chunkRow) ([]LogRecord, error
 	}
 	out := make([]LogRecord, 0, len(lines))
 	for i, l := range lines {
-		if r.passes(l) {
+		if r.matches(l) {
 			out = append(out, LogRecord{c.First + int64(i), l, origin})
 		}
 	}
 	return out, nil
 }
 
-// passes checks what is not the same for a whole chunk.
-func (r *LogReader) passes(l LogLine) bool {
+// matches checks the filters that differ between the lines of a chunk.
+func (r *LogReader) matches(l LogLine) bool {
 	f := &r.filter
 	switch {
 	case r.levels&(1<<l.Level) == 0,
@@ -284,8 +284,8 @@ func (db *DB) LogFields(ctx context.Context, task string) (LogFields, error) {
 	return f, nil
 }
 
-// logsGrace is how long a log is waited for that its shipper never called done:
-// of an attempt that was lost, or a shipper that was killed.
+// logsGrace is how long a reader waits for a shipper that did not report its end: the
+// attempt was lost, or the shipper killed.
 const logsGrace = 30 * time.Second
 
 // LogsEnded says that no more lines of a task will come: it has ended, and its

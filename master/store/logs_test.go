@@ -307,7 +307,7 @@ func TestLogPartitions(t *testing.T) {
 	s := NewLogStore(w.db, w.bus)
 	now := time.Now()
 	for range 2 { // twice is harmless
-		if dropped, err := w.db.KeepLogs(ctx, now); err != nil || dropped != 0 {
+		if dropped, err := w.db.MaintainLogPartitions(ctx, now); err != nil || dropped != 0 {
 			t.Fatal(dropped, err)
 		}
 	}
@@ -330,7 +330,7 @@ func TestLogPartitions(t *testing.T) {
 		t.Errorf("%d partitions of class 7", n)
 	}
 	later := now.AddDate(0, 0, 40)
-	dropped, err := w.db.KeepLogs(ctx, later)
+	dropped, err := w.db.MaintainLogPartitions(ctx, later)
 	if err != nil || dropped == 0 {
 		t.Errorf("%d dropped, %v", dropped, err)
 	}
@@ -349,7 +349,7 @@ func TestLogPartitions(t *testing.T) {
 	if got := where(task); got != "log_chunks_30_rest" {
 		t.Errorf("kept in %s", got)
 	}
-	if _, err := w.db.KeepLogs(ctx, now); err != nil {
+	if _, err := w.db.MaintainLogPartitions(ctx, now); err != nil {
 		t.Errorf("with lines in the default partition: %v", err)
 	}
 	if got := readLogs(t, s, task, LogFilter{}); len(got) != 5 {

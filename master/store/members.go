@@ -73,7 +73,7 @@ func (db *DB) Claim(ctx context.Context, c Claim) (Claimed, error) {
 		if err != nil {
 			return err
 		}
-		if err := g.admits(c); err != nil {
+		if err := g.refusal(c); err != nil {
 			return err
 		}
 		session, err := tx.passGate(ctx, c, g)
@@ -111,8 +111,8 @@ func (db *DB) lockGate(ctx context.Context, c Claim) (gate, error) {
 		FOR UPDATE OF m`, c.AllocationID, c.Rank)
 }
 
-// admits says why a claim is refused, if it is.
-func (g gate) admits(c Claim) error {
+// refusal is why a claim is rejected; nil when it is accepted.
+func (g gate) refusal(c Claim) error {
 	refuse := func(format string, args ...any) error {
 		return fault.New(fault.Conflict, "attempt %s, rank %d: %s", c.AllocationID, c.Rank, fmt.Sprintf(format, args...))
 	}
@@ -240,7 +240,7 @@ type Peer struct {
 	Ports     map[string]int `db:"ports"`
 }
 
-// Arrive notes that a member waits at the rendezvous.
+// Arrive stores that a member waits at the rendezvous.
 func (db *DB) Arrive(ctx context.Context, allocation string, rank int) error {
 	n, err := db.exec(ctx, `
 		UPDATE members SET arrived_at = coalesce(arrived_at, now()) WHERE allocation_id = $1 AND rank = $2`, allocation, rank)
@@ -257,8 +257,8 @@ func (db *DB) Peers(ctx context.Context, allocation string) ([]Peer, error) {
 		FROM members WHERE allocation_id = $1 ORDER BY rank`, allocation)
 }
 
-// MemberExit stores a runner's last word. The first report counts; later ones
-// change nothing but may add that the logs are in.
+// MemberExit stores how a runner's program ended. The first report counts; later ones
+// may only add that the logs are complete.
 func (db *DB) MemberExit(ctx context.Context, allocation string, rank, code int, reason string, stopped, logsDone bool) error {
 	n, err := db.exec(ctx, `
 		UPDATE members SET exited_at = coalesce(exited_at, now()),

@@ -277,9 +277,9 @@ func TestGather(t *testing.T) {
 	id := w.attempt(w.trial(w.experiment(lossSearcher), 0, 0), 1, 1)
 	other := openTest(t, w.dsn, 4)
 	const peers = 4
-	about := Gathering{AllocationID: id, About: "data"}
+	about := GatherRound{AllocationID: id, Purpose: "data"}
 	var wg sync.WaitGroup
-	rounds := make([]Gathering, peers*2)
+	rounds := make([]GatherRound, peers*2)
 	for i := range rounds {
 		wg.Go(func() {
 			var err error
@@ -296,14 +296,14 @@ func TestGather(t *testing.T) {
 		}
 	}
 	data, err := w.db.Gathered(ctx, rounds[0])
-	if come, wrong := w.db.Come(ctx, rounds[0]); err != nil || wrong != nil || !come.Complete() || len(data) != peers {
+	if come, wrong := w.db.GatherProgress(ctx, rounds[0]); err != nil || wrong != nil || !come.Complete() || len(data) != peers {
 		t.Errorf("%d of %+v: %v, %v", len(data), come, err, wrong)
 	}
 	next, come, err := w.db.Gather(ctx, about, "next", 2, 100, raw(`{}`))
-	if err != nil || next.Round != 2 || come != (Come{N: 1, Of: 2}) || come.Complete() {
+	if err != nil || next.Round != 2 || come != (GatherProgress{Arrived: 1, Expected: 2}) || come.Complete() {
 		t.Errorf("round %d, %+v: %v", next.Round, come, err)
 	}
-	if come, err := w.db.Come(ctx, next); err != nil || come != (Come{N: 1, Of: 2}) {
+	if come, err := w.db.GatherProgress(ctx, next); err != nil || come != (GatherProgress{Arrived: 1, Expected: 2}) {
 		t.Errorf("%+v: %v", come, err)
 	}
 	for _, long := range []string{`{"x": "` + strings.Repeat("x", 100) + `"}`, `{"x": 1e300}`} { // the second when it is stored
@@ -317,7 +317,7 @@ func TestGather(t *testing.T) {
 	if g, _, err := w.db.Gather(ctx, about, "r0", peers, 100, raw(`{"n": 99}`)); err != nil || g.Round != 1 {
 		t.Errorf("an old call again: %d %v", g.Round, err)
 	}
-	if g, _, err := w.db.Gather(ctx, Gathering{AllocationID: id, About: "life"}, "r0", 1, 100, raw(`{}`)); err != nil || g.Round != 1 {
+	if g, _, err := w.db.Gather(ctx, GatherRound{AllocationID: id, Purpose: "life"}, "r0", 1, 100, raw(`{}`)); err != nil || g.Round != 1 {
 		t.Errorf("about something else: %d %v", g.Round, err)
 	}
 }
@@ -328,8 +328,8 @@ func TestGather(t *testing.T) {
 func TestGathersDoNotPileUp(t *testing.T) {
 	w := newWorld(t)
 	id := w.attempt(w.trial(w.experiment(lossSearcher), 0, 0), 1, 1)
-	about := Gathering{AllocationID: id, About: "data"}
-	call := func(round, peer int) Gathering {
+	about := GatherRound{AllocationID: id, Purpose: "data"}
+	call := func(round, peer int) GatherRound {
 		g, _, err := w.db.Gather(t.Context(), about, fmt.Sprintf("%d/%d", round, peer), 2, 100, raw(fmt.Sprintf(`{"of": "%d/%d"}`, round, peer)))
 		if err != nil || g.Round != round {
 			t.Fatalf("call %d of round %d is in round %d: %v", peer, round, g.Round, err)

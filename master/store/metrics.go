@@ -149,7 +149,7 @@ func (w *MetricWriter) flush(batch []*queued[*Report]) {
 	ctx, cancel := context.WithTimeout(context.Background(), flushTime)
 	defer cancel()
 	var stored, events bool
-	apart(batch, trialOf, func(batch []*queued[*Report]) error {
+	commitHalving(batch, trialOf, func(batch []*queued[*Report]) error {
 		more, err := w.commit(ctx, batch)
 		stored, events = stored || err == nil, events || more
 		return err
@@ -169,7 +169,7 @@ func (w *MetricWriter) flush(batch []*queued[*Report]) {
 // Validations are stored in one transaction with their events; so is what needs a
 // second look, because its key is taken or its run is not the newest.
 func (w *MetricWriter) commit(ctx context.Context, batch []*queued[*Report]) (events bool, err error) {
-	facts, err := w.know(ctx, batch)
+	facts, err := w.trialFacts(ctx, batch)
 	if err != nil {
 		return false, err
 	}
@@ -237,9 +237,9 @@ func (db *DB) dropOutdated(ctx context.Context, list []*queued[*Report], fresh [
 const unitOfLength = `(SELECT jsonb_object_keys(l.length) FROM (SELECT coalesce(nullif(e.config->'searcher'->'max_length', 'null'),
 	e.config->'searcher'->'length_per_round') AS length) l WHERE jsonb_typeof(l.length) = 'object' LIMIT 1)`
 
-// know finds the facts of the trials whose validations are in a batch. Trials
+// trialFacts finds the facts of the trials whose validations are in a batch. Trials
 // that do not exist are simply not in the answer.
-func (w *MetricWriter) know(ctx context.Context, batch []*queued[*Report]) (map[int]trialFacts, error) {
+func (w *MetricWriter) trialFacts(ctx context.Context, batch []*queued[*Report]) (map[int]trialFacts, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var missing []int

@@ -12,9 +12,8 @@ const (
 	feedBuffer = 64                     // looks that a slow reader may be behind
 )
 
-// MetricFeed tells those who watch trials on this master of new reports. However
-// many watch, one look at the table serves all of them; nobody watching, there is
-// none.
+// MetricFeed sends new reports to the readers on this master. One query serves all
+// readers, and none runs while there are no readers.
 type MetricFeed struct {
 	db  *DB
 	bus *Bus
@@ -33,7 +32,7 @@ type feedReader struct {
 	gone   bool
 }
 
-// Position is a place in the order in which reports become known.
+// Position is a position in the order in which reports become visible.
 type Position struct {
 	XID uint64
 	ID  int64
@@ -92,7 +91,7 @@ func (f *MetricFeed) drop(r *feedReader) {
 // Wait returns when the feed has ended.
 func (f *MetricFeed) Wait() { f.wg.Wait() }
 
-// run looks until nobody watches.
+// run reads until there are no readers.
 func (f *MetricFeed) run() {
 	wake, cancel := f.bus.Subscribe(TopicMetrics)
 	defer cancel()
@@ -107,7 +106,7 @@ func (f *MetricFeed) run() {
 			}
 		} else {
 			f.at = at
-			f.hand(list)
+			f.deliver(list)
 		}
 		f.mu.Unlock()
 		if len(list) < rowsAtOnce && sleep(f.ctx, feedPace) {
@@ -123,8 +122,8 @@ func (f *MetricFeed) watched() bool {
 	return f.busy
 }
 
-// hand gives rows to their readers. It needs the lock.
-func (f *MetricFeed) hand(list []MetricRow) {
+// deliver sends rows to their readers. It needs the lock.
+func (f *MetricFeed) deliver(list []MetricRow) {
 	byReader := map[*feedReader][]MetricRow{}
 	for _, m := range list {
 		for r := range f.subs[m.TrialID] {
@@ -140,13 +139,13 @@ func (f *MetricFeed) hand(list []MetricRow) {
 	}
 }
 
-// metricsEnd is the place up to which all reports are settled.
+// metricsEnd is the position up to which all reports are committed.
 func (db *DB) metricsEnd(ctx context.Context) (cursor, error) {
 	xid, err := scalar[uint64](ctx, db, `SELECT pg_snapshot_xmin(pg_current_snapshot())`)
 	return cursor{xid, 0}, err
 }
 
-// metricsFrom reads the settled reports after a place, and the place reached.
+// metricsFrom reads the committed reports after a position, and the position reached.
 func (db *DB) metricsFrom(ctx context.Context, from cursor) ([]MetricRow, cursor, error) {
 	end, err := db.metricsEnd(ctx)
 	if err != nil {
@@ -172,5 +171,5 @@ func (db *DB) metricsFrom(ctx context.Context, from cursor) ([]MetricRow, cursor
 func (db *DB) MetricsBetween(ctx context.Context, trials []int, after, upTo Position) ([]MetricRow, error) {
 	return rows[MetricRow](ctx, db, `SELECT `+metricRowColumns+` FROM metrics
 		WHERE trial_id = ANY($1) AND (xid, id) > ($2, $3) AND (xid, id) <= ($4, $5) ORDER BY xid, id LIMIT $6`,
-		trials, after.XID, after.ID, upTo.XID, upTo.ID, pageOfMetrics)
+		trials, after.XID, after.ID, upTo.XID, upTo.ID, metricsPage)
 }

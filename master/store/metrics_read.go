@@ -32,8 +32,8 @@ type MetricRow struct {
 
 const metricRowColumns = `id, xid, trial_id, run_id, grp, steps, reported_at, avg, batches`
 
-// pageOfMetrics bounds what is held in memory while reports are streamed.
-const pageOfMetrics = 1000
+// metricsPage bounds what is held in memory while reports are streamed.
+const metricsPage = 1000
 
 // EachMetric calls fn with the reports of trials that still count, page by page:
 // by trial, then by step; those of groups without steps by time. An empty group
@@ -62,7 +62,7 @@ func (db *DB) eachOfGroup(ctx context.Context, trial int, group string, fn func(
 	for {
 		page, err := rows[pagedRow](ctx, db, `SELECT `+metricRowColumns+`, ord FROM metrics
 			WHERE trial_id = $1 AND grp = $2 AND (ord, run_id) > ($3, $4) AND NOT archived
-			ORDER BY ord, run_id LIMIT $5`, trial, group, ord, run, pageOfMetrics)
+			ORDER BY ord, run_id LIMIT $5`, trial, group, ord, run, metricsPage)
 		if err != nil {
 			return err
 		}
@@ -76,7 +76,7 @@ func (db *DB) eachOfGroup(ctx context.Context, trial int, group string, fn func(
 			}
 			ord, run = page[len(page)-1].Ord, page[len(page)-1].RunID
 		}
-		if len(page) < pageOfMetrics {
+		if len(page) < metricsPage {
 			return nil
 		}
 	}
@@ -263,7 +263,7 @@ func (db *DB) Series(ctx context.Context, q SeriesQuery) ([]Point, error) {
 			points = append(points, p)
 		}
 	}
-	return Thin(points, q.MaxPoints), asFault(list.Err())
+	return Downsample(points, q.MaxPoints), asFault(list.Err())
 }
 
 // drawable reads a number out of a report, or one of those that JSON has none
@@ -284,18 +284,18 @@ func drawable(raw []byte) (float64, bool) {
 	return math.NaN(), false
 }
 
-// Thin keeps at most most points of a series, and its shape: the points are cut
-// into buckets of equal width in steps, and of each bucket the places stay where
-// a metric is smallest and largest. A peak never vanishes.
-func Thin(points []Point, most int) []Point {
-	if most <= 0 || len(points) <= most {
+// Downsample keeps at most limit points of a series, and its shape: the points are cut
+// into buckets of equal width in steps, and of each bucket the points stay where a
+// metric is smallest and largest. A peak never vanishes.
+func Downsample(points []Point, limit int) []Point {
+	if limit <= 0 || len(points) <= limit {
 		return points
 	}
 	metrics := max(1, len(points[0].Values))
-	buckets := max(1, most/(2*metrics))
+	buckets := max(1, limit/(2*metrics))
 	first, last := points[0].Steps, points[len(points)-1].Steps
 	width := max(1, (last-first+buckets)/buckets)
-	kept := make([]Point, 0, most)
+	kept := make([]Point, 0, limit)
 	for begin := 0; begin < len(points); {
 		edge := first + ((points[begin].Steps-first)/width+1)*width
 		end := begin
@@ -305,8 +305,8 @@ func Thin(points []Point, most int) []Point {
 		kept = append(kept, extremes(points[begin:end])...)
 		begin = end
 	}
-	if len(kept) > most { // more metrics than there is room for
-		kept = kept[:most]
+	if len(kept) > limit { // more metrics than there is room for
+		kept = kept[:limit]
 	}
 	return kept
 }

@@ -190,8 +190,8 @@ func (db *DB) renumber(ctx context.Context, next uint64, at cursor) error {
 	return nil
 }
 
-// foldRows brings the summaries of the rows' trials up to a place, and makes some
-// stale ones anew; again says that there are more of those.
+// foldRows folds rows into the summaries of their trials, up to a position, and rebuilds
+// some stale summaries; again says that there are more of those.
 func (db *DB) foldRows(ctx context.Context, list []metricRow, to cursor) (again bool, err error) {
 	trials := reportedBy(list)
 	stale, err := scalars[int](ctx, db, `SELECT trial_id FROM trial_summaries WHERE stale ORDER BY trial_id LIMIT $1`, staleAtOnce)
@@ -297,7 +297,7 @@ func (db *DB) lockSummaries(ctx context.Context, trials []int) (map[int]*summary
 	return sums, nil
 }
 
-// summarizeAnew folds all rows of a trial up to a place.
+// summarizeAnew folds all rows of a trial up to a position.
 func (db *DB) summarizeAnew(ctx context.Context, s *summaryRow, to cursor) error {
 	s.sum = TrialSummary{}
 	last := cursor{}

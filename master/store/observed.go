@@ -59,7 +59,7 @@ func (db *DB) RecordFacts(ctx context.Context, facts []MemberFact) error {
 	return err
 }
 
-// RecordGone writes that Nomad knows nothing of these attempts any more.
+// RecordGone stores that Nomad has no job of these attempts any more.
 func (db *DB) RecordGone(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil
@@ -117,7 +117,7 @@ func (db *DB) RecordNodes(ctx context.Context, nodes []NodeRow) error {
 	return err
 }
 
-// SetAlarm keeps what operators must know; it says whether that changed.
+// SetAlarm stores the alarm for operators, and says whether it changed.
 func (db *DB) SetAlarm(ctx context.Context, alarm string) (changed bool, err error) {
 	n, err := db.exec(ctx, "UPDATE cluster SET alarm = $1 WHERE alarm <> $1", alarm)
 	return n > 0, err
@@ -128,9 +128,9 @@ func (db *DB) NomadIndex(ctx context.Context) (int64, error) {
 	return scalar[int64](ctx, db, "SELECT nomad_index FROM cluster")
 }
 
-// SetNomadIndex keeps it, after an observation that raised no alarm. When the
-// operators had said that Nomad is to be trusted, that word is used up now; what
-// a Nomad that counts from an older index will say of members is then news again.
+// SetNomadIndex stores it, after an observation that raised no alarm. An operator's
+// TrustNomad is used up by that; what a Nomad with an older index says of members is
+// then news again.
 func (db *DB) SetNomadIndex(ctx context.Context, index int64, trusted bool) error {
 	if trusted {
 		_, err := db.exec(ctx, `UPDATE members m SET nomad_index = 0 FROM allocations a
@@ -144,14 +144,15 @@ func (db *DB) SetNomadIndex(ctx context.Context, index int64, trusted bool) erro
 	return err
 }
 
-// TrustNomad says that the operators have looked: what Nomad lacks is gone.
+// TrustNomad stores that an operator has checked Nomad: what Nomad lacks is lost.
 func (db *DB) TrustNomad(ctx context.Context) error {
 	_, err := db.exec(ctx, "UPDATE cluster SET trust = true")
 	return err
 }
 
-// ToSubmit is an attempt that Nomad should have, with all that its job shows.
-type ToSubmit struct {
+// PendingSubmission is an attempt whose job is to be submitted to Nomad, with all that
+// the job shows.
+type PendingSubmission struct {
 	task.Row
 	Tries   int                        `db:"-"` // that failed
 	Members []LiveMember               `db:"-"`
@@ -159,8 +160,8 @@ type ToSubmit struct {
 }
 
 // Submissions reads the attempts of ids that are still to be submitted.
-func (db *DB) Submissions(ctx context.Context, ids []string) ([]ToSubmit, error) {
-	list, err := rows[ToSubmit](ctx, db, `
+func (db *DB) Submissions(ctx context.Context, ids []string) ([]PendingSubmission, error) {
+	list, err := rows[PendingSubmission](ctx, db, `
 		SELECT `+attemptColumns+` FROM `+attemptTables+`
 		WHERE a.id = ANY($1) AND a.state = 'ASSIGNED' AND a.submitted_at IS NULL AND a.kill_at IS NULL AND a.refused_why = ''`, ids)
 	if err != nil || len(list) == 0 {
@@ -170,7 +171,7 @@ func (db *DB) Submissions(ctx context.Context, ids []string) ([]ToSubmit, error)
 	if err != nil {
 		return nil, err
 	}
-	at := make(map[string]*ToSubmit, len(list))
+	at := make(map[string]*PendingSubmission, len(list))
 	for i := range list {
 		at[list[i].ID] = &list[i]
 	}
@@ -186,7 +187,7 @@ func (db *DB) Submissions(ctx context.Context, ids []string) ([]ToSubmit, error)
 }
 
 // addNodes adds what the nodes of attempts have.
-func (db *DB) addNodes(ctx context.Context, list []ToSubmit, members []memberRow) error {
+func (db *DB) addNodes(ctx context.Context, list []PendingSubmission, members []memberRow) error {
 	ids := map[string]bool{}
 	for _, m := range members {
 		ids[m.NodeID] = true
@@ -209,7 +210,7 @@ func (db *DB) addNodes(ctx context.Context, list []ToSubmit, members []memberRow
 }
 
 // addShown adds what TensorBoards show.
-func (db *DB) addShown(ctx context.Context, list []ToSubmit) error {
+func (db *DB) addShown(ctx context.Context, list []PendingSubmission) error {
 	for i := range list {
 		if list[i].Type != task.Tensorboard {
 			continue

@@ -10,8 +10,8 @@ import (
 	"github.com/detent-ml/detent/master/leftover"
 )
 
-// OrphanGrace is how long a job of ours may run that no row knows. Its rows may come
-// back: a database is restored in steps, and operators look first.
+// OrphanGrace is how long a job of ours may run without a row. The row may come back: a
+// database is restored in steps, and operators look first.
 const OrphanGrace = time.Hour
 
 // An Orphan is a job in Nomad that carries this cluster's id and that no attempt's
@@ -23,8 +23,8 @@ type Orphan struct {
 	SeenAt       time.Time `db:"seen_at" json:"seen_at"` // first
 }
 
-// RecordOrphans is given all jobs of this cluster that run in Nomad or wait there,
-// and keeps those without a row. It returns those that it did not know yet.
+// RecordOrphans is given all jobs of this cluster that run in Nomad or wait there, and
+// stores those without a row. It returns the new ones.
 func (db *DB) RecordOrphans(ctx context.Context, jobs []Orphan) ([]Orphan, error) {
 	list, err := json.Marshal(jobs)
 	if err != nil {
@@ -51,12 +51,11 @@ func (db *DB) Orphans(ctx context.Context, known time.Duration, limit int) ([]Or
 		WHERE seen_at <= now() - $1::interval ORDER BY seen_at, allocation_id LIMIT $2`, known, limit)
 }
 
-// ToEnd lists attempts that ended so long ago and whose jobs, by what Nomad said
-// last, still run something: by the words about their members, or because they are among
-// the attempts whose jobs are alive. The others of that age are not looked at again. Those
-// whose lines are missing are left alone until a master has led for as long: none was there
-// to take them before. That ends when their last processes give up.
-func (db *DB) ToEnd(ctx context.Context, alive []string, ended, led time.Duration, limit int) ([]string, error) {
+// EndedWithRunningJobs lists the attempts that ended so long ago and whose jobs still run
+// something, by Nomad's latest state of their members, or because they are among the
+// attempts whose jobs are alive. An attempt whose log lines are missing is left out until
+// a master has led for as long, because no master could receive the lines before.
+func (db *DB) EndedWithRunningJobs(ctx context.Context, alive []string, ended, led time.Duration, limit int) ([]string, error) {
 	if _, err := db.exec(ctx, `
 		UPDATE allocations a SET stopped_at = now()
 		WHERE a.kill_at IS NULL AND a.stopped_at IS NULL AND a.submitted_at IS NOT NULL AND a.ended_at < now() - $1::interval

@@ -12,16 +12,16 @@ func TestOver(t *testing.T) {
 	trial := w.trial(w.experiment(lossSearcher), 0, 1)
 	id := w.attempt(trial, 1, 1)
 	job := "det-" + strings.ReplaceAll(id, ".", "-")
-	over, err := w.db.Over(t.Context(), []string{job, "det-9-unknown-1"})
+	over, err := w.db.EndedJobs(t.Context(), []string{job, "det-9-unknown-1"})
 	if err != nil || !slices.Equal(over, []string{"det-9-unknown-1"}) {
 		t.Fatalf("over are %v, %v", over, err)
 	}
 	w.exec(`UPDATE allocations SET state = 'TERMINATED', ended_at = now(), outcome = 'completed' WHERE id = $1`, id)
-	over, err = w.db.Over(t.Context(), []string{job})
+	over, err = w.db.EndedJobs(t.Context(), []string{job})
 	if err != nil || !slices.Equal(over, []string{job}) {
 		t.Errorf("over are %v, %v", over, err)
 	}
-	if over, err = w.db.Over(t.Context(), nil); err != nil || len(over) != 0 {
+	if over, err = w.db.EndedJobs(t.Context(), nil); err != nil || len(over) != 0 {
 		t.Errorf("of none over are %v, %v", over, err)
 	}
 }

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// PinWorkspace keeps a workspace at hand for a user; pinning it again changes nothing.
+// PinWorkspace pins a workspace for a user; pinning it again changes nothing.
 func (db *DB) PinWorkspace(ctx context.Context, user, workspace int) error {
 	_, err := db.exec(ctx, `INSERT INTO workspace_pins (user_id, workspace_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`, user, workspace)
 	return err
 }
 
-// UnpinWorkspace takes it away.
+// UnpinWorkspace unpins it.
 func (db *DB) UnpinWorkspace(ctx context.Context, user, workspace int) error {
 	_, err := db.exec(ctx, `DELETE FROM workspace_pins WHERE user_id = $1 AND workspace_id = $2`, user, workspace)
 	return err
 }
 
-// Pins says which workspaces a user keeps at hand, and since when.
+// Pins lists the workspaces that a user has pinned, and since when.
 func (db *DB) Pins(ctx context.Context, user int) (map[int]time.Time, error) {
 	type pin struct {
 		WorkspaceID int       `db:"workspace_id"`

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 )
 
-// KeepPoolJob keeps what Nomad made of the job of a pool. Jobs that no master has read for
-// half a year go.
-func (db *DB) KeepPoolJob(ctx context.Context, sum string, parsed json.RawMessage) error {
+// SavePoolJob stores the job of a pool as Nomad parsed it. Jobs that no master has read
+// for half a year are deleted.
+func (db *DB) SavePoolJob(ctx context.Context, sum string, parsed json.RawMessage) error {
 	_, err := db.exec(ctx, `
 		WITH old AS (DELETE FROM pool_jobs WHERE used_at < now() - interval '180 days' AND sum <> $1)
 		INSERT INTO pool_jobs (sum, parsed) VALUES ($1, $2)
@@ -15,7 +15,7 @@ func (db *DB) KeepPoolJob(ctx context.Context, sum string, parsed json.RawMessag
 	return err
 }
 
-// PoolJob is what Nomad made of a source when it was last asked; nil when it never was.
+// PoolJob is a source as Nomad parsed it last; nil when Nomad never did.
 func (db *DB) PoolJob(ctx context.Context, sum string) (json.RawMessage, error) {
 	type kept struct {
 		Parsed json.RawMessage `db:"parsed"`

@@ -13,7 +13,7 @@ func TestPoolJobs(t *testing.T) {
 		t.Errorf("before anything is kept: %s, %v", raw, err)
 	}
 	for _, text := range []string{`{"ID": "first"}`, `{"ID": "second"}`} {
-		if err := w.db.KeepPoolJob(ctx, "a", json.RawMessage(text)); err != nil {
+		if err := w.db.SavePoolJob(ctx, "a", json.RawMessage(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -23,7 +23,7 @@ func TestPoolJobs(t *testing.T) {
 		t.Errorf("%s, %v", raw, err)
 	}
 	w.exec(`UPDATE pool_jobs SET used_at = now() - interval '200 days'`)
-	if err := w.db.KeepPoolJob(ctx, "b", json.RawMessage(`{}`)); err != nil {
+	if err := w.db.SavePoolJob(ctx, "b", json.RawMessage(`{}`)); err != nil {
 		t.Fatal(err)
 	}
 	if raw, err := w.db.PoolJob(ctx, "a"); raw != nil || err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/optional"
 )
 
 // A Project holds experiments.
@@ -139,22 +140,15 @@ func (db *DB) ChangeProject(ctx context.Context, id int, ch ProjectChange) error
 		WHERE id = @id AND (NOT immutable OR (@name::text IS NULL AND @key::text IS NULL AND @description::text IS NULL))`,
 		pgx.NamedArgs{"id": id, "name": ch.Name, "key": ch.Key, "description": ch.Description, "notes": jsonOrNull(ch.Notes)})
 	if err != nil {
-		return projectClash(err, orEmpty(ch.Name), orEmpty(ch.Key))
+		return projectClash(err, optional.Value(ch.Name), optional.Value(ch.Key))
 	}
-	return changedOne(n, nil, "project %d is built in and cannot be changed", id)
-}
-
-func orEmpty(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
+	return requireOne(n, nil, "project %d is built in and cannot be changed", id)
 }
 
 // ArchiveProject archives one, or takes it back.
 func (db *DB) ArchiveProject(ctx context.Context, id int, archived bool) error {
 	n, err := db.exec(ctx, `UPDATE projects SET archived = $2 WHERE id = $1 AND NOT immutable`, id, archived)
-	return changedOne(n, err, "project %d is built in and cannot be archived", id)
+	return requireOne(n, err, "project %d is built in and cannot be archived", id)
 }
 
 // DeleteProject removes one that has no experiments.
@@ -163,7 +157,7 @@ func (db *DB) DeleteProject(ctx context.Context, id int) error {
 	if fault.Is(err, fault.Invalid) { // a foreign key: experiments refer to it
 		return fault.New(fault.Conflict, "project %d still has experiments; delete or move them first", id)
 	}
-	return changedOne(n, err, "project %d is built in and cannot be deleted", id)
+	return requireOne(n, err, "project %d is built in and cannot be deleted", id)
 }
 
 // MoveProject puts one into another workspace, with all that runs in it.
@@ -173,7 +167,7 @@ func (db *DB) MoveProject(ctx context.Context, id, workspace int) error {
 		if fault.Is(err, fault.Conflict) {
 			return fault.New(fault.Conflict, "workspace %d already has a project of that name", workspace)
 		}
-		if err := changedOne(n, err, "project %d is built in and cannot be moved", id); err != nil {
+		if err := requireOne(n, err, "project %d is built in and cannot be moved", id); err != nil {
 			return err
 		}
 		_, err = tx.exec(ctx, `UPDATE tasks SET workspace_id = $2 WHERE experiment_id IN (SELECT e.id FROM experiments e WHERE e.project_id = $1)`, id, workspace)

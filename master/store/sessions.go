@@ -28,8 +28,8 @@ func (db *DB) EndSession(ctx context.Context, id int64) error {
 	return err
 }
 
-// endSessions signs a user out everywhere but in the session to keep, and begins another
-// epoch: no task that was started before acts in the user's name again. A training goes
+// endSessions ends all sessions of a user but the one to keep, and begins another epoch:
+// no task that was started before acts in the user's name again. A training goes
 // on, because it reports with the token of its attempt. The caller's transaction makes
 // both one: whoever looks finds either the old epoch with its sessions, or the new one.
 func (db *DB) endSessions(ctx context.Context, userID int, keep int64) error {
@@ -46,8 +46,8 @@ func (db *DB) SessionAge(ctx context.Context, id int64) (time.Duration, error) {
 	return time.Duration(seconds * float64(time.Second)), err
 }
 
-// StandingSessions says whose the sessions are, of those that are good.
-func (db *DB) StandingSessions(ctx context.Context, ids []int64) (map[int64]auth.Who, error) {
+// ValidSessions finds the users of those sessions that are valid.
+func (db *DB) ValidSessions(ctx context.Context, ids []int64) (map[int64]auth.Who, error) {
 	out := map[int64]auth.Who{}
 	if len(ids) == 0 {
 		return out, nil
@@ -69,20 +69,20 @@ func (db *DB) StandingSessions(ctx context.Context, ids []int64) (map[int64]auth
 	return out, err
 }
 
-// A StandingAttempt says whether an attempt, and its owner, still are.
-type StandingAttempt struct {
+// An AttemptStatus says whether an attempt has ended, and whether its owner was deactivated.
+type AttemptStatus struct {
 	ID        string `db:"id"`
 	Ended     bool   `db:"ended"`
 	OwnerGone bool   `db:"owner_gone"`
 }
 
-// StandingAttempts finds attempts.
-func (db *DB) StandingAttempts(ctx context.Context, ids []string) (map[string]StandingAttempt, error) {
-	out := map[string]StandingAttempt{}
+// AttemptStatuses reads the statuses of attempts.
+func (db *DB) AttemptStatuses(ctx context.Context, ids []string) (map[string]AttemptStatus, error) {
+	out := map[string]AttemptStatus{}
 	if len(ids) == 0 {
 		return out, nil
 	}
-	list, err := rows[StandingAttempt](ctx, db, `
+	list, err := rows[AttemptStatus](ctx, db, `
 		SELECT a.id, a.ended_at IS NOT NULL AS ended, NOT u.active AS owner_gone
 		FROM allocations a JOIN tasks t ON t.id = a.task_id JOIN users u ON u.id = t.owner_id
 		WHERE a.id = ANY($1)`, ids)

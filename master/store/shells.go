@@ -17,7 +17,7 @@ type ShellKeys struct {
 	AgentUser      string `db:"agent_user"` // whose account its owner's tasks have on nodes, as JSON; read only
 }
 
-func (db *DB) keepShellKeys(ctx context.Context, task string, k ShellKeys) error {
+func (db *DB) insertShellKeys(ctx context.Context, task string, k ShellKeys) error {
 	_, err := db.exec(ctx, `
 		INSERT INTO shell_keys (task_id, private_key, public_key, host_private_key, host_public_key)
 		VALUES (@task, @private, @public, @hostPrivate, @hostPublic)`,

@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	statePace    = 250 * time.Millisecond // between two looks, at least
-	stateIdle    = 2 * time.Second        // between two looks when nothing is announced
-	stateHistory = 256                    // changes that a reader who comes back may have missed
-	stateBuffer  = 64                     // changes that a slow reader may be behind
-	stateRest    = 8                      // a look is followed by at least so many times as long without one
+	stateMinPause   = 250 * time.Millisecond // between two reads, at least
+	stateMaxPause   = 2 * time.Second        // between two reads when nothing was published
+	stateHistory    = 256                    // changes that a reader who reconnects may have missed
+	stateBuffer     = 64                     // changes that a slow reader may be behind
+	stateRestFactor = 8                      // after a read follows a pause of at least so many times its duration
 )
 
-// TopicState wakes those who show states: the loop has moved something.
+// TopicState wakes those who show states: the loop has changed something.
 const TopicState = "state"
 
-// StateFeed tells those who watch on this master what moved: experiments, with
-// what lists show of them, and whether tasks, the queue or nodes are not as they
-// were. However many watch, one look serves all of them; nobody watching, there
-// is none. A look costs what is live, not what there ever was.
+// StateFeed tells its readers on this master what changed: experiments, with what lists
+// show of them, and whether tasks, the queue or nodes changed. One query serves all
+// readers, and none runs while there are no readers. Its cost grows with what is live,
+// not with what there ever was.
 type StateFeed struct {
 	db  *DB
 	bus *Bus
@@ -35,8 +35,8 @@ type StateFeed struct {
 	epoch   string // of this run of the feed; numbers of another one mean nothing here
 	seq     int64
 	history []StateChange
-	seen    *states // nil before the first look
-	top     int     // the highest number of an experiment that was seen
+	seen    *stateView // nil before the first look
+	maxID   int        // the highest number of an experiment that was seen
 	busy    bool
 	wg      sync.WaitGroup
 }
@@ -46,8 +46,8 @@ type stateReader struct {
 	gone bool
 }
 
-// ExperimentMark is what lists show of an experiment that can move.
-type ExperimentMark struct {
+// ListedExperiment is what lists show of an experiment and can change.
+type ListedExperiment struct {
 	ID          int        `db:"id"`
 	WorkspaceID int        `db:"workspace_id"`
 	Shown       string     `db:"shown"`
@@ -64,13 +64,13 @@ type ExperimentMark struct {
 	Inside      string     `db:"inside"` // changes when a trial or an attempt does
 }
 
-// A StateChange is what one look found different from the one before.
+// A StateChange is what one read found different from the one before.
 type StateChange struct {
 	Seq         int64
-	Experiments []ExperimentMark
-	Gone        []ExperimentMark // as they were: rows that were removed, and experiments that left their workspace
-	Tasks       bool             // something that is no trial began, moved or ended
-	Queue       bool             // attempts, their order, or why they wait
+	Experiments []ListedExperiment
+	Gone        []ListedExperiment // as they were: rows that were removed, and experiments that left their workspace
+	Tasks       bool               // something that is no trial began, moved or ended
+	Queue       bool               // attempts, their order, or why they wait
 	Nodes       bool
 }
 
@@ -80,9 +80,9 @@ type StatePosition struct {
 	Seq   int64
 }
 
-// states is what a look saw.
-type states struct {
-	experiments         map[int]ExperimentMark
+// stateView is the result of one read.
+type stateView struct {
+	experiments         map[int]ListedExperiment
 	tasks, queue, nodes string
 	top                 int // the highest number of an experiment that there is
 }
@@ -100,7 +100,7 @@ func (f *StateFeed) Watch(after *StatePosition) (ch <-chan StateChange, now Stat
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.busy {
-		f.busy, f.seen, f.history, f.seq, f.top = true, nil, nil, 0, 0
+		f.busy, f.seen, f.history, f.seq, f.maxID = true, nil, nil, 0, 0
 		f.epoch = strconv.FormatInt(time.Now().UnixNano(), 36)
 		f.wg.Go(f.run)
 	}
@@ -134,8 +134,8 @@ func (f *StateFeed) drop(r *stateReader) {
 // Wait returns when the feed has ended.
 func (f *StateFeed) Wait() { f.wg.Wait() }
 
-// run looks until nobody watches. While the database is away there is nothing to
-// tell; the first look that succeeds compares with the last one that did.
+// run reads until there are no readers. While the database is away there is nothing to
+// tell; the first read that succeeds is compared with the last one that did.
 func (f *StateFeed) run() {
 	wake := make(chan struct{}, 1)
 	var waiting sync.WaitGroup
@@ -143,26 +143,26 @@ func (f *StateFeed) run() {
 	for _, topic := range []string{TopicState, TopicIntent, TopicEvents} {
 		ch, cancel := f.bus.Subscribe(topic)
 		defer cancel()
-		waiting.Go(func() { pass(ch, wake, done) })
+		waiting.Go(func() { forwardWakes(ch, wake, done) })
 	}
 	defer waiting.Wait()
 	defer close(done)
 	for f.watched() {
 		begin := time.Now()
-		if s, err := f.look(); err == nil {
+		if s, err := f.read(); err == nil {
 			f.compare(s)
 		}
 		if f.ctx.Err() != nil {
 			f.dropAll()
 			continue
 		}
-		sleep(f.ctx, max(statePace, stateRest*time.Since(begin)))
-		wait(f.ctx, wake, stateIdle)
+		sleep(f.ctx, max(stateMinPause, stateRestFactor*time.Since(begin)))
+		wait(f.ctx, wake, stateMaxPause)
 	}
 }
 
-// pass hands wake-ups on until done.
-func pass(from <-chan struct{}, to chan<- struct{}, done <-chan struct{}) {
+// forwardWakes forwards wake-ups until done.
+func forwardWakes(from <-chan struct{}, to chan<- struct{}, done <-chan struct{}) {
 	for {
 		select {
 		case <-from:
@@ -191,29 +191,29 @@ func (f *StateFeed) watched() bool {
 	return f.busy
 }
 
-// look reads the states of what is live, of what was live at the last look, and of
-// what came and went in between.
-func (f *StateFeed) look() (*states, error) {
+// read reads the states of what is live, of what was live at the last read, and of what
+// came and went in between.
+func (f *StateFeed) read() (*stateView, error) {
 	f.mu.Lock()
-	known, top := []int{}, f.top
+	known, top := []int{}, f.maxID
 	if f.seen != nil {
 		known = append(known, slices.Sorted(maps.Keys(f.seen.experiments))...)
 	} else {
 		top = math.MaxInt32
 	}
 	f.mu.Unlock()
-	return f.db.states(f.ctx, known, top)
+	return f.db.stateView(f.ctx, known, top)
 }
 
-// compare tells what is not as it was. Experiments that ended are told once more
-// and then forgotten. The first look has nothing to compare with and tells all it
-// saw: a reader may have come, and read, before it.
-func (f *StateFeed) compare(s *states) {
+// compare tells what has changed. Experiments that ended are told once more and then
+// forgotten. The first read has nothing to compare with and tells everything: a reader
+// may have read lists before it.
+func (f *StateFeed) compare(s *stateView) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	last := f.seen
-	f.seen = &states{experiments: map[int]ExperimentMark{}, tasks: s.tasks, queue: s.queue, nodes: s.nodes}
-	f.top = max(f.top, s.top)
+	f.seen = &stateView{experiments: map[int]ListedExperiment{}, tasks: s.tasks, queue: s.queue, nodes: s.nodes}
+	f.maxID = max(f.maxID, s.top)
 	for id, e := range s.experiments {
 		if !ended(e.Shown) {
 			f.seen.experiments[id] = e
@@ -221,7 +221,7 @@ func (f *StateFeed) compare(s *states) {
 	}
 	c := StateChange{Seq: f.seq + 1}
 	if last == nil {
-		last, c.Tasks, c.Queue, c.Nodes = &states{}, true, true, true
+		last, c.Tasks, c.Queue, c.Nodes = &stateView{}, true, true, true
 	} else {
 		c.Tasks, c.Queue, c.Nodes = s.tasks != last.tasks, s.queue != last.queue, s.nodes != last.nodes
 	}
@@ -257,7 +257,7 @@ func (f *StateFeed) compare(s *states) {
 }
 
 // same leaves out what only time changes.
-func (e ExperimentMark) same(o ExperimentMark) bool {
+func (e ListedExperiment) same(o ListedExperiment) bool {
 	return e.Shown == o.Shown && e.Name == o.Name && e.Archived == o.Archived && equal(e.Progress, o.Progress) && e.Trials == o.Trials &&
 		e.Checkpoints == o.Checkpoints && equal(e.BestTrialID, o.BestTrialID) && equal(e.BestMetric, o.BestMetric) &&
 		e.Error == o.Error && e.Inside == o.Inside && e.WorkspaceID == o.WorkspaceID
@@ -275,8 +275,8 @@ func ended(shown string) bool {
 	return false
 }
 
-// states reads what is live, and what has become of those that were.
-func (db *DB) states(ctx context.Context, known []int, above int) (*states, error) {
+// stateView reads what is live, and what has become of those that were.
+func (db *DB) stateView(ctx context.Context, known []int, above int) (*stateView, error) {
 	type sums struct {
 		Tasks string `db:"tasks"`
 		Queue string `db:"queue"`
@@ -297,7 +297,7 @@ func (db *DB) states(ctx context.Context, known []int, above int) (*states, erro
 	if err != nil {
 		return nil, err
 	}
-	list, err := rows[ExperimentMark](ctx, db, `
+	list, err := rows[ListedExperiment](ctx, db, `
 		SELECT e.id, p.workspace_id, `+shownState+` AS shown, e.name, e.archived, CASE WHEN e.state = 'COMPLETED' THEN 1 ELSE e.progress END AS progress,
 			`+trialCount+` AS trials, c.checkpoints, e.best_trial_id, e.best_metric, e.ended_at,
 			extract(epoch FROM coalesce(e.ended_at, now()) - e.started_at)::int AS seconds, e.error,
@@ -308,7 +308,7 @@ func (db *DB) states(ctx context.Context, known []int, above int) (*states, erro
 	if err != nil {
 		return nil, err
 	}
-	out := &states{experiments: make(map[int]ExperimentMark, len(list)), tasks: s.Tasks, queue: s.Queue, nodes: s.Nodes, top: s.Top}
+	out := &stateView{experiments: make(map[int]ListedExperiment, len(list)), tasks: s.Tasks, queue: s.Queue, nodes: s.Nodes, top: s.Top}
 	for _, e := range list {
 		out.experiments[e.ID] = e
 	}

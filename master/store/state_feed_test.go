@@ -7,10 +7,10 @@ import (
 )
 
 // seen is what a look saw: experiments as they are shown.
-func seen(queue string, shown map[int]string) *states {
-	s := &states{experiments: map[int]ExperimentMark{}, queue: queue}
+func seen(queue string, shown map[int]string) *stateView {
+	s := &stateView{experiments: map[int]ListedExperiment{}, queue: queue}
 	for id, state := range shown {
-		s.experiments[id] = ExperimentMark{ID: id, Shown: state}
+		s.experiments[id] = ListedExperiment{ID: id, Shown: state}
 		s.top = max(s.top, id)
 	}
 	return s
@@ -39,7 +39,7 @@ func TestStateFeedTellsDifferences(t *testing.T) {
 	}
 	running := "RUNNING"
 	for i, look := range []struct {
-		saw  *states
+		saw  *stateView
 		want string // nothing: no change is told
 	}{
 		{seen("a", map[int]string{1: running, 2: "PAUSED"}), "1 RUNNING; 2 PAUSED; gone [], queue true"}, // the first tells all
@@ -71,8 +71,8 @@ func TestStateFeedTellsDifferences(t *testing.T) {
 	if c := <-ch; told(c) != "4 RUNNING; gone [4], queue false" || c.Gone[0].WorkspaceID != 0 || c.Experiments[0].WorkspaceID != 9 {
 		t.Errorf("a move to another workspace told %+v", c)
 	}
-	if f.top != 4 {
-		t.Errorf("the highest number seen is %d", f.top)
+	if f.maxID != 4 {
+		t.Errorf("the highest number seen is %d", f.maxID)
 	}
 }
 

@@ -97,7 +97,7 @@ type NewTask struct {
 func (db *DB) CreateTask(ctx context.Context, n NewTask) (string, error) {
 	id := n.ID
 	err := db.Tx(ctx, func(tx *DB) error {
-		err := tx.holdContext(ctx, n.Context)
+		err := tx.lockContext(ctx, n.Context)
 		if err != nil {
 			return err
 		}
@@ -122,10 +122,10 @@ func (db *DB) CreateTask(ctx context.Context, n NewTask) (string, error) {
 			err = s.send(ctx, tx)
 		}
 		if err == nil && n.Shell != nil {
-			err = tx.keepShellKeys(ctx, n.ID, *n.Shell)
+			err = tx.insertShellKeys(ctx, n.ID, *n.Shell)
 		}
 		if err == nil && n.Tensorboard != nil {
-			err = tx.keepTensorboard(ctx, n.ID, *n.Tensorboard)
+			err = tx.insertTensorboard(ctx, n.ID, *n.Tensorboard)
 		}
 		return err
 	})

@@ -13,7 +13,7 @@ type Tensorboard struct {
 	TrialIDs      []int  `db:"trial_ids"`
 }
 
-func (db *DB) keepTensorboard(ctx context.Context, taskID string, t Tensorboard) error {
+func (db *DB) insertTensorboard(ctx context.Context, taskID string, t Tensorboard) error {
 	_, err := db.exec(ctx, `INSERT INTO tensorboards (task_id, experiment_ids, trial_ids) VALUES ($1, $2, $3)`,
 		taskID, append([]int{}, t.ExperimentIDs...), append([]int{}, t.TrialIDs...))
 	return err

@@ -8,8 +8,8 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// reportedByTrial updates columns of a trial that its program writes.
-func (db *DB) reportedByTrial(ctx context.Context, trial int, set string, args ...any) error {
+// updateTrial updates columns of a trial that its program writes.
+func (db *DB) updateTrial(ctx context.Context, trial int, set string, args ...any) error {
 	n, err := db.exec(ctx, "UPDATE trials SET "+set+" WHERE id = $1", append([]any{trial}, args...)...)
 	if err == nil && n == 0 {
 		return fault.New(fault.NotFound, "trial %d not found", trial)
@@ -19,17 +19,17 @@ func (db *DB) reportedByTrial(ctx context.Context, trial int, set string, args .
 
 // SetTrialProgress stores how much of its training a trial has done, from 0 to 1.
 func (db *DB) SetTrialProgress(ctx context.Context, trial int, progress float64) error {
-	return db.reportedByTrial(ctx, trial, "progress = $2", progress)
+	return db.updateTrial(ctx, trial, "progress = $2", progress)
 }
 
 // SetRunnerState stores what a program says it is doing.
 func (db *DB) SetRunnerState(ctx context.Context, trial int, state string) error {
-	return db.reportedByTrial(ctx, trial, "runner_state = $2", state)
+	return db.updateTrial(ctx, trial, "runner_state = $2", state)
 }
 
 // SetTrialMetadata replaces what was noted about a trial.
 func (db *DB) SetTrialMetadata(ctx context.Context, trial int, metadata json.RawMessage) error {
-	return db.reportedByTrial(ctx, trial, "metadata = $2::text::jsonb", string(metadata))
+	return db.updateTrial(ctx, trial, "metadata = $2::text::jsonb", string(metadata))
 }
 
 // ReportEarlyExit stores why a trial will end before its time. The first reason
@@ -75,7 +75,7 @@ func (db *DB) CompleteLength(ctx context.Context, trial int, length int64, event
 		if event == nil {
 			set += ", progress = 1"
 		}
-		if err := tx.reportedByTrial(ctx, trial, set, length); err != nil || event == nil {
+		if err := tx.updateTrial(ctx, trial, set, length); err != nil || event == nil {
 			return err
 		}
 		return tx.AppendEvents(ctx, []NewEvent{*event})
@@ -114,9 +114,9 @@ func (db *DB) SearchInput(ctx context.Context, experiment int, after int64) (Sea
 	return in, err
 }
 
-// TellSearch appends the operations of a program that drives a search, if no
+// AppendOperations appends the operations of a program that drives a search, if no
 // other event has come since the program's operations were looked at.
-func (db *DB) TellSearch(ctx context.Context, experiment int, after int64, kind string, body json.RawMessage) (told bool, err error) {
+func (db *DB) AppendOperations(ctx context.Context, experiment int, after int64, kind string, body json.RawMessage) (told bool, err error) {
 	err = db.Tx(ctx, func(tx *DB) error {
 		n, err := tx.exec(ctx, "UPDATE search_counters SET next = next WHERE experiment_id = $1 AND next = $2 + 1", experiment, after)
 		if err != nil || n == 0 {

@@ -100,7 +100,7 @@ func TestDeletedWithTheExperiment(t *testing.T) {
 		if _, err := s.Append(ctx, LogBatch{TaskID: w.taskOf(trial), Shipper: id, Lines: lines(0, 3)}); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := w.db.Gather(ctx, Gathering{AllocationID: id}, "r", 1, 100, raw(`{}`)); err != nil {
+		if _, _, err := w.db.Gather(ctx, GatherRound{AllocationID: id}, "r", 1, 100, raw(`{}`)); err != nil {
 			t.Fatal(err)
 		}
 	}

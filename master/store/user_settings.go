@@ -26,14 +26,14 @@ func (db *DB) UserSettings(ctx context.Context, user int) ([]UserSetting, error)
 	return rows[UserSetting](ctx, db, `SELECT storage_path, key, value FROM user_settings WHERE user_id = $1 ORDER BY storage_path, key`, user)
 }
 
-// kept is how much somebody keeps.
-type kept struct {
+// settingsSize is how much somebody keeps.
+type settingsSize struct {
 	Count int `db:"count"`
 	Bytes int `db:"bytes"`
 }
 
-func (db *DB) keptSettings(ctx context.Context, user int) (kept, error) {
-	return row[kept](ctx, db, "settings", `
+func (db *DB) settingsSize(ctx context.Context, user int) (settingsSize, error) {
+	return row[settingsSize](ctx, db, "settings", `
 		SELECT count(*)::int AS count, coalesce(sum(octet_length(storage_path) + octet_length(key) + octet_length(value)), 0)::int AS bytes
 		FROM user_settings WHERE user_id = $1`, user)
 }
@@ -47,7 +47,7 @@ func (db *DB) SetUserSettings(ctx context.Context, user int, list []UserSetting)
 		if _, err := tx.exec(ctx, `SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE`, user); err != nil {
 			return err
 		}
-		before, err := tx.keptSettings(ctx, user)
+		before, err := tx.settingsSize(ctx, user)
 		if err != nil {
 			return err
 		}
@@ -63,17 +63,17 @@ func (db *DB) SetUserSettings(ctx context.Context, user int, list []UserSetting)
 		if err := asFault(tx.SendBatch(ctx, b).Close()); err != nil {
 			return err
 		}
-		after, err := tx.keptSettings(ctx, user)
+		after, err := tx.settingsSize(ctx, user)
 		if err != nil {
 			return err
 		}
-		return before.grownTo(after)
+		return before.checkGrowth(after)
 	})
 }
 
-// grownTo refuses what is over a limit, unless it is less than there was: somebody
+// checkGrowth rejects settings over a limit, unless they are fewer than before: a user
 // who has more than the limit can remove settings one by one.
-func (k kept) grownTo(after kept) error {
+func (k settingsSize) checkGrowth(after settingsSize) error {
 	const hint = "reset them, or store an empty value where one is not needed"
 	if after.Count > maxUserSettings && after.Count > k.Count {
 		return fault.New(fault.TooLarge, "settings: %d are over the limit of %d; "+hint, after.Count, maxUserSettings)

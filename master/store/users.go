@@ -98,8 +98,8 @@ type UserChange struct {
 	AgentUser    []byte
 }
 
-// ends says whether a change ends the sessions of its user.
-func (ch UserChange) ends() bool {
+// endsSessions says whether a change ends the user's sessions.
+func (ch UserChange) endsSessions() bool {
 	return ch.PasswordHash != nil || ch.Active != nil && !*ch.Active
 }
 
@@ -137,7 +137,7 @@ func (db *DB) ChangeUser(ctx context.Context, id int, ch UserChange, keep int64)
 		if err == nil && !left {
 			return fault.New(fault.Conflict, "%s is the last active admin; make another user an admin first", u.Username)
 		}
-		if err == nil && ch.ends() {
+		if err == nil && ch.endsSessions() {
 			err = tx.endSessions(ctx, id, keep)
 		}
 		return err

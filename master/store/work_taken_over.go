@@ -7,9 +7,9 @@ import "context"
 // submitted or stopped, and the pieces of code. It runs when a leader begins.
 func (db *DB) TakeOver(ctx context.Context) error {
 	for _, sql := range []string{
-		`INSERT INTO work (kind, about, whose, owner_id) SELECT 'submit', a.id, ` + whoseAttempt + `, k.owner_id FROM allocations a JOIN tasks k ON k.id = a.task_id
+		`INSERT INTO work (kind, about, whose, owner_id) SELECT 'submit', a.id, ` + parentOfAttempt + `, k.owner_id FROM allocations a JOIN tasks k ON k.id = a.task_id
 			WHERE a.state = 'ASSIGNED' AND a.submitted_at IS NULL AND a.kill_at IS NULL AND a.refused_why = '' ON CONFLICT DO NOTHING`,
-		`INSERT INTO work (kind, about, whose, owner_id) SELECT 'stop', a.id, ` + whoseAttempt + `, k.owner_id FROM allocations a JOIN tasks k ON k.id = a.task_id
+		`INSERT INTO work (kind, about, whose, owner_id) SELECT 'stop', a.id, ` + parentOfAttempt + `, k.owner_id FROM allocations a JOIN tasks k ON k.id = a.task_id
 			WHERE a.kill_at IS NOT NULL AND a.stopped_at IS NULL AND a.submitted_at IS NOT NULL ON CONFLICT DO NOTHING`,
 		`INSERT INTO context_parts (hash, n, data)
 			SELECT c.hash, s.n, substring(c.tgz FROM s.n * 1048576 + 1 FOR 1048576)

@@ -95,13 +95,13 @@ func (db *DB) ChangeWorkspace(ctx context.Context, id int, name *string, setting
 	if fault.Is(err, fault.Conflict) {
 		return fault.New(fault.Conflict, "workspace %q already exists", *name)
 	}
-	return changedOne(n, err, "workspace %d is built in and cannot be changed", id)
+	return requireOne(n, err, "workspace %d is built in and cannot be changed", id)
 }
 
 // ArchiveWorkspace archives it, or takes it back.
 func (db *DB) ArchiveWorkspace(ctx context.Context, id int, archived bool) error {
 	n, err := db.exec(ctx, `UPDATE workspaces SET archived = $2 WHERE id = $1 AND NOT immutable`, id, archived)
-	return changedOne(n, err, "workspace %d is built in and cannot be archived", id)
+	return requireOne(n, err, "workspace %d is built in and cannot be archived", id)
 }
 
 // DeleteWorkspace removes an empty one: no experiments, and no task that runs.
@@ -122,12 +122,12 @@ func (db *DB) DeleteWorkspace(ctx context.Context, id int) error {
 			}
 		}
 		n, err := tx.exec(ctx, `DELETE FROM workspaces WHERE id = $1 AND NOT immutable`, id)
-		return changedOne(n, err, "workspace %d is built in and cannot be deleted", id)
+		return requireOne(n, err, "workspace %d is built in and cannot be deleted", id)
 	})
 }
 
-// changedOne turns "no row fitted" into a fault; the caller knows that the row exists.
-func changedOne(n int64, err error, format string, args ...any) error {
+// requireOne turns "no row fitted" into a fault; the caller knows that the row exists.
+func requireOne(n int64, err error, format string, args ...any) error {
 	if err == nil && n == 0 {
 		return fault.New(fault.Conflict, format, args...)
 	}

@@ -23,8 +23,8 @@ const (
 // OtherOrigin stands for the origins that are too many for a task.
 var OtherOrigin = LogOrigin{OtherLabel, OtherLabel, OtherLabel}
 
-// knownTask is what is remembered of a task with logs. Only the flush changes it.
-type knownTask struct {
+// taskLabels caches the origins, kinds and labels of a task's log. Only the flush changes it.
+type taskLabels struct {
 	id      int
 	class   int16
 	origins map[LogOrigin]int
@@ -32,7 +32,7 @@ type knownTask struct {
 	labels  map[lineKind]bool
 }
 
-func (t *knownTask) size() int { return 1 + len(t.origins) + len(t.kinds) }
+func (t *taskLabels) size() int { return 1 + len(t.origins) + len(t.kinds) }
 
 // logKind is what filters offer of a line.
 type logKind struct {
@@ -40,7 +40,7 @@ type logKind struct {
 	rank int
 }
 
-// other is the kind that stands for one too many.
+// other is the kind that replaces this one where a task has too many.
 func (k logKind) other() logKind {
 	if k.stdtype != "" && k.stdtype != "stdout" && k.stdtype != "stderr" {
 		k.stdtype = OtherLabel
@@ -48,25 +48,25 @@ func (k logKind) other() logKind {
 	return logKind{lineKind{k.stdtype, OtherLabel}, -1}
 }
 
-// takes says whether lines of a kind may be in the task's log under their own name.
-func (t *knownTask) takes(k logKind) bool {
+// allows says whether lines of a kind keep their own name in the task's log.
+func (t *taskLabels) allows(k logKind) bool {
 	return t.kinds[k] || k == k.other() ||
 		len(t.kinds) < kindsPerTask && (t.labels[k.lineKind] || len(t.labels) < labelsPerTask)
 }
 
-// takesOrigin is the same for where lines come from.
-func (t *knownTask) takesOrigin(o LogOrigin) bool {
+// allowsOrigin is the same for the origin of lines.
+func (t *taskLabels) allowsOrigin(o LogOrigin) bool {
 	_, known := t.origins[o]
 	return known || o == OtherOrigin || len(t.origins) < originsPerTask
 }
 
-// tidyLines makes lines that can be stored, and collects their kinds. Kinds that are
+// sanitizeLines makes lines storable, and collects their kinds. Kinds that are
 // too many, for a batch or for its task, become the other kind.
-func (s *LogStore) tidyLines(b *LogBatch) {
+func (s *LogStore) sanitizeLines(b *LogBatch) {
 	kinds := map[logKind]logKind{} // and what each becomes
 	var last logKind
 	for i := range b.Lines {
-		b.Lines[i] = tidy(b.Lines[i])
+		b.Lines[i] = sanitize(b.Lines[i])
 		l := &b.Lines[i]
 		k := l.kind()
 		if k == last && i > 0 {
@@ -81,7 +81,7 @@ func (s *LogStore) tidyLines(b *LogBatch) {
 		}
 		last = k
 	}
-	if s.bound(b.TaskID, kinds) {
+	if s.boundKinds(b.TaskID, kinds) {
 		for i := range b.Lines {
 			l := &b.Lines[i]
 			k := kinds[l.kind()]
@@ -96,8 +96,8 @@ func (s *LogStore) tidyLines(b *LogBatch) {
 
 func (l *LogLine) kind() logKind { return logKind{lineKind{l.Stdtype, l.Source}, l.Rank} }
 
-// bound replaces kinds that the task has no room for, and says whether there were any.
-func (s *LogStore) bound(task string, kinds map[logKind]logKind) (replaced bool) {
+// boundKinds replaces the kinds beyond the task's bound, and says whether there were any.
+func (s *LogStore) boundKinds(task string, kinds map[logKind]logKind) (replaced bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t, known := s.tasks[task]
@@ -105,7 +105,7 @@ func (s *LogStore) bound(task string, kinds map[logKind]logKind) (replaced bool)
 		return false
 	}
 	for k := range kinds {
-		if !t.takes(k) {
+		if !t.allows(k) {
 			kinds[k] = k.other()
 			replaced = true
 		}
@@ -113,13 +113,13 @@ func (s *LogStore) bound(task string, kinds map[logKind]logKind) (replaced bool)
 	return replaced
 }
 
-// knownLog is what the rows of a batch refer to.
-type knownLog struct {
-	task   *knownTask
+// logRefs is what the rows of a batch refer to.
+type logRefs struct {
+	task   *taskLabels
 	origin int
 }
 
-// forget drops what is remembered of a task, and says whether it was something.
+// forget drops a task from the cache, and says whether it was there.
 func (s *LogStore) forget(task string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,8 +131,8 @@ func (s *LogStore) forget(task string) bool {
 	return known
 }
 
-// makeRoom drops tasks, any of them, when too much is remembered.
-func (s *LogStore) makeRoom() {
+// evict drops tasks, any of them, when the cache is too large.
+func (s *LogStore) evict() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.known <= knownLogs {
@@ -147,21 +147,21 @@ func (s *LogStore) makeRoom() {
 	}
 }
 
-// know finds, and where needed makes, the numbers of tasks and origins, and makes
-// kinds known: a statement for each, however many there are. Batches of tasks that
-// do not exist are not in the answer.
-func (s *LogStore) know(ctx context.Context, batch []*queued[*LogBatch]) (map[*queued[*LogBatch]]knownLog, error) {
-	s.makeRoom()
-	if err := s.knowTasks(ctx, batch); err != nil {
+// resolve finds, and where needed inserts, the rows of tasks, origins and kinds: a
+// statement for each, however many there are. Batches of tasks that do not exist are
+// not in the answer.
+func (s *LogStore) resolve(ctx context.Context, batch []*queued[*LogBatch]) (map[*queued[*LogBatch]]logRefs, error) {
+	s.evict()
+	if err := s.resolveTasks(ctx, batch); err != nil {
 		return nil, err
 	}
-	if err := s.knowOrigins(ctx, batch); err != nil {
+	if err := s.resolveOrigins(ctx, batch); err != nil {
 		return nil, err
 	}
-	if err := s.knowKinds(ctx, batch); err != nil {
+	if err := s.resolveKinds(ctx, batch); err != nil {
 		return nil, err
 	}
-	known := make(map[*queued[*LogBatch]]knownLog, len(batch))
+	known := make(map[*queued[*LogBatch]]logRefs, len(batch))
 	for _, q := range batch {
 		t, ok := s.tasks[q.item.TaskID]
 		if !ok {
@@ -171,12 +171,12 @@ func (s *LogStore) know(ctx context.Context, batch []*queued[*LogBatch]) (map[*q
 		if !ok {
 			origin = t.origins[OtherOrigin]
 		}
-		known[q] = knownLog{t, origin}
+		known[q] = logRefs{t, origin}
 	}
 	return known, nil
 }
 
-func (s *LogStore) knowTasks(ctx context.Context, batch []*queued[*LogBatch]) error {
+func (s *LogStore) resolveTasks(ctx context.Context, batch []*queued[*LogBatch]) error {
 	missing := map[string]bool{}
 	for _, q := range batch {
 		if _, ok := s.tasks[q.item.TaskID]; !ok {
@@ -207,12 +207,12 @@ func (s *LogStore) knowTasks(ctx context.Context, batch []*queued[*LogBatch]) er
 	if err != nil || len(list) == 0 {
 		return err
 	}
-	tasks, ids := map[int]*knownTask{}, make([]int, len(list))
+	tasks, ids := map[int]*taskLabels{}, make([]int, len(list))
 	for i, f := range list {
 		ids[i] = f.ID
-		tasks[f.ID] = &knownTask{id: f.ID, class: f.Class, origins: map[LogOrigin]int{}, kinds: map[logKind]bool{}, labels: map[lineKind]bool{}}
+		tasks[f.ID] = &taskLabels{id: f.ID, class: f.Class, origins: map[LogOrigin]int{}, kinds: map[logKind]bool{}, labels: map[lineKind]bool{}}
 	}
-	if err := s.db.readKnown(ctx, tasks, ids); err != nil {
+	if err := s.db.readLabels(ctx, tasks, ids); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -241,8 +241,8 @@ type kindRow struct {
 	Rank    int    `db:"rank"`
 }
 
-// readKnown reads the origins and kinds of tasks, as many as they may have.
-func (db *DB) readKnown(ctx context.Context, tasks map[int]*knownTask, ids []int) error {
+// readLabels reads the origins and kinds of tasks, as many as they may have.
+func (db *DB) readLabels(ctx context.Context, tasks map[int]*taskLabels, ids []int) error {
 	origins, err := rows[originRow](ctx, db, `
 		SELECT o.* FROM unnest($1::int[]) AS t(id) CROSS JOIN LATERAL (
 			SELECT log_task, id, allocation_id, agent_id, container_id FROM log_origins WHERE log_task = t.id LIMIT $2) o`,
@@ -263,16 +263,16 @@ func (db *DB) readKnown(ctx context.Context, tasks map[int]*knownTask, ids []int
 	return err
 }
 
-// knowOrigins makes the origins of a batch that are new. Masters write in one order,
-// so that no two wait for each other.
-func (s *LogStore) knowOrigins(ctx context.Context, batch []*queued[*LogBatch]) error {
-	owners, fresh := map[int]*knownTask{}, map[originRow]bool{}
+// resolveOrigins inserts the new origins of a batch. Masters write in one order, so that
+// no two wait for each other.
+func (s *LogStore) resolveOrigins(ctx context.Context, batch []*queued[*LogBatch]) error {
+	owners, fresh := map[int]*taskLabels{}, map[originRow]bool{}
 	for _, q := range batch {
 		t, o := s.tasks[q.item.TaskID], q.item.Origin
 		if t == nil {
 			continue
 		}
-		if !t.takesOrigin(o) {
+		if !t.allowsOrigin(o) {
 			o = OtherOrigin
 		}
 		if _, known := t.origins[o]; !known {
@@ -306,17 +306,17 @@ func (s *LogStore) knowOrigins(ctx context.Context, batch []*queued[*LogBatch]) 
 	return err
 }
 
-// knowKinds makes the kinds of a batch known. What many batches at once bring beyond
-// the bound is not offered by filters.
-func (s *LogStore) knowKinds(ctx context.Context, batch []*queued[*LogBatch]) error {
-	owners, fresh := map[int]*knownTask{}, map[kindRow]bool{}
+// resolveKinds inserts the new kinds of a batch. Filters do not offer kinds beyond the
+// bound that many batches brought at once.
+func (s *LogStore) resolveKinds(ctx context.Context, batch []*queued[*LogBatch]) error {
+	owners, fresh := map[int]*taskLabels{}, map[kindRow]bool{}
 	for _, q := range batch {
 		t := s.tasks[q.item.TaskID]
 		if t == nil {
 			continue
 		}
 		for k := range q.item.kinds {
-			if !t.kinds[k] && t.takes(k) {
+			if !t.kinds[k] && t.allows(k) {
 				owners[t.id] = t
 				fresh[kindRow{t.id, k.stdtype, k.source, k.rank}] = true
 			}

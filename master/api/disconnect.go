@@ -1,15 +1,38 @@
 package api
 
 import (
+	"context"
+	"errors"
 	"net"
 	"syscall"
+	"time"
 )
 
-// gone looks whether a client has closed its connection, without reading what it
+var errDisconnected = errors.New("the client has gone")
+
+// cancelOnDisconnect cancels what is done for a client when the client has disconnected,
+// which a write does not tell while there is nothing to write. It returns when ctx ends.
+func cancelOnDisconnect(ctx context.Context, conn net.Conn, cancel func()) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if disconnected(conn) {
+				cancel()
+				return
+			}
+		}
+	}
+}
+
+// disconnected tells whether a client has closed its connection, without reading what it
 // may have sent. A stream of records has no heartbeat, because its readers take
 // every line for a record; without this, whoever followed a silent log and left
 // would be served until the log's next line.
-func gone(conn net.Conn) bool {
+func disconnected(conn net.Conn) bool {
 	if tls, ok := conn.(interface{ NetConn() net.Conn }); ok {
 		conn = tls.NetConn()
 	}

@@ -22,13 +22,13 @@ func TestGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	if gone(server) {
+	if disconnected(server) {
 		t.Error("a quiet client counts as gone")
 	}
 	if err := server.SetReadDeadline(time.Unix(1, 0)); err != nil {
 		t.Fatal(err)
 	}
-	if gone(server) {
+	if disconnected(server) {
 		t.Error("a client counts as gone once the deadline for its request has passed")
 	}
 	if err := server.SetReadDeadline(time.Time{}); err != nil {
@@ -37,7 +37,7 @@ func TestGone(t *testing.T) {
 	if _, err := client.Write([]byte("GET")); err != nil {
 		t.Fatal(err)
 	}
-	if gone(server) {
+	if disconnected(server) {
 		t.Error("a client that speaks counts as gone")
 	}
 	var b [3]byte
@@ -47,5 +47,5 @@ func TestGone(t *testing.T) {
 	if err := client.Close(); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, func() bool { return gone(server) })
+	waitFor(t, func() bool { return disconnected(server) })
 }

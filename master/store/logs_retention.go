@@ -14,21 +14,21 @@ const (
 	keepLogsEvery   = time.Hour // between two looks
 )
 
-// LogKeeper makes partitions for logs ahead of time and drops those whose time is
-// over. Any number of masters may run one.
-type LogKeeper struct {
+// LogRetention creates partitions for logs ahead of time and drops those that have
+// expired. Any number of masters may run one.
+type LogRetention struct {
 	db  *DB
 	log *slog.Logger
 }
 
-// NewLogKeeper makes one.
-func NewLogKeeper(db *DB, log *slog.Logger) *LogKeeper { return &LogKeeper{db: db, log: log} }
+// NewLogRetention makes one.
+func NewLogRetention(db *DB, log *slog.Logger) *LogRetention { return &LogRetention{db: db, log: log} }
 
-// Run keeps house until ctx ends.
-func (k *LogKeeper) Run(ctx context.Context) {
+// Run maintains the partitions until ctx ends.
+func (k *LogRetention) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		pause := keepLogsEvery
-		if dropped, err := k.db.KeepLogs(ctx, time.Now()); err != nil {
+		if dropped, err := k.db.MaintainLogPartitions(ctx, time.Now()); err != nil {
 			if ctx.Err() == nil && !fault.Is(err, fault.Unavailable) {
 				k.log.Error("log partition maintenance failed; new lines use the default partition", "error", err)
 			}
@@ -45,9 +45,9 @@ type logClass struct {
 	Period time.Duration `db:"period"`
 }
 
-// KeepLogs makes the partitions that lines from now on will need, and drops
-// those whose lines are all older than their class keeps them.
-func (db *DB) KeepLogs(ctx context.Context, now time.Time) (dropped int, err error) {
+// MaintainLogPartitions creates the partitions that lines from now on will need, and drops
+// those whose lines have all expired.
+func (db *DB) MaintainLogPartitions(ctx context.Context, now time.Time) (dropped int, err error) {
 	classes, err := rows[logClass](ctx, db, `SELECT days, period FROM log_classes ORDER BY days`)
 	if err != nil {
 		return 0, err

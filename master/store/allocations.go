@@ -1,0 +1,187 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// Signal is what a long poll on an attempt looks at.
+type Signal struct {
+	Preempt bool `db:"preempt"`
+	Ended   bool `db:"ended"`
+}
+
+// PreemptSignal says whether an attempt is to be preempted.
+func (db *DB) PreemptSignal(ctx context.Context, allocation string) (Signal, error) {
+	return row[Signal](ctx, db, "attempt "+allocation, `
+		SELECT preempt_at IS NOT NULL AS preempt, state = 'TERMINATED' AS ended FROM allocations WHERE id = $1`, allocation)
+}
+
+// updateAllocation updates one of the columns of an attempt that its task writes.
+func (db *DB) updateAllocation(ctx context.Context, allocation, set string, args ...any) error {
+	n, err := db.exec(ctx, "UPDATE allocations SET "+set+" WHERE id = $1", append([]any{allocation}, args...)...)
+	if err == nil && n == 0 {
+		return fault.New(fault.NotFound, "attempt %s not found", allocation)
+	}
+	return err
+}
+
+// AckPreemption stores that the program will save a checkpoint and exit. An
+// acknowledgement without a preemption is stored too: the program then exits by
+// itself, and wants to run again.
+func (db *DB) AckPreemption(ctx context.Context, allocation string) error {
+	return db.updateAllocation(ctx, allocation, "preempt_acked_at = coalesce(preempt_acked_at, now())")
+}
+
+// RequestPreemption preempts an attempt whose task reported that its node is about to
+// stop.
+func (db *DB) RequestPreemption(ctx context.Context, allocation, reason string) error {
+	return db.updateAllocation(ctx, allocation,
+		"preempt_at = coalesce(preempt_at, now()), preempt_reason = CASE WHEN preempt_at IS NULL THEN $2 ELSE preempt_reason END", reason)
+}
+
+// MarkReady stores that the program is ready, and may be preempted.
+func (db *DB) MarkReady(ctx context.Context, allocation string) error {
+	return db.updateAllocation(ctx, allocation, "is_ready = true")
+}
+
+// MarkWaiting stores that the program runs but has nothing to show yet.
+func (db *DB) MarkWaiting(ctx context.Context, allocation string) error {
+	return db.updateAllocation(ctx, allocation, "is_waiting = true")
+}
+
+// SetProxyAddress stores where the program can be reached.
+func (db *DB) SetProxyAddress(ctx context.Context, allocation, address string) error {
+	return db.updateAllocation(ctx, allocation, "proxy_address = $2", address)
+}
+
+// AddAccelerators stores what a member found on its node, by the member's rank: an
+// attempt has as many as it has members, whatever they call their nodes.
+func (db *DB) AddAccelerators(ctx context.Context, allocation string, rank int, data json.RawMessage) error {
+	return db.updateAllocation(ctx, allocation,
+		"accelerators = coalesce(accelerators, '{}') || jsonb_build_object($2::int::text, $3::jsonb)", rank, data)
+}
+
+// A GatherRound is one round of an all-gather: the peers of an attempt exchange data.
+type GatherRound struct {
+	AllocationID string
+	Purpose      string // rounds of different purposes are counted apart
+	Round        int
+}
+
+// Gather adds a peer's data to an all-gather of an attempt, and says in which
+// round it takes part and how many of its peers have arrived. The same request gives the
+// same round again. An attempt may gather any number of times: a complete round is
+// followed by the next. The data takes at most limit bytes as it is stored. When a
+// round begins, all peers have arrived at the one before it and so have read the one
+// before that: older rounds are deleted, so an attempt has three rounds at most.
+func (db *DB) Gather(ctx context.Context, g GatherRound, request string, peers, limit int, data json.RawMessage) (at GatherRound, come GatherProgress, err error) {
+	err = db.Tx(ctx, func(tx *DB) error {
+		// One peer at a time, whichever master it came to.
+		if _, err := tx.exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, "gather "+g.AllocationID); err != nil {
+			return err
+		}
+		round, err := scalar[int](ctx, tx, `SELECT round FROM gathers WHERE allocation_id = $1 AND about = $2 AND request = $3`,
+			g.AllocationID, g.Purpose, request)
+		if !fault.Is(err, fault.NotFound) {
+			if g.Round = round; err == nil {
+				come, err = tx.GatherProgress(ctx, g)
+			}
+			return err
+		}
+		if g.Round, err = scalar[int](ctx, tx, `SELECT coalesce(max(round), 1) FROM gathers WHERE allocation_id = $1 AND about = $2`,
+			g.AllocationID, g.Purpose); err != nil {
+			return err
+		}
+		switch come, err = tx.GatherProgress(ctx, g); {
+		case err != nil:
+			return err
+		case come.Complete():
+			g.Round, come = g.Round+1, GatherProgress{}
+		case come.Expected > 0 && come.Expected != peers:
+			return fault.New(fault.Invalid, "numPeers is %d; the peers that wait in this all-gather said %d", peers, come.Expected)
+		}
+		// Numbers grow when they are stored: 1e300 has 301 digits.
+		n, err := tx.exec(ctx, `
+			INSERT INTO gathers (allocation_id, about, request, round, peers, place, data)
+			SELECT $1, $2, $3, $4, $5, $6, $7::jsonb WHERE octet_length($7::jsonb::text) <= $8`,
+			g.AllocationID, g.Purpose, request, g.Round, peers, come.Arrived, data, limit)
+		if err == nil && n == 0 {
+			return fault.New(fault.Invalid, "data: it is longer than %d bytes, which is the limit of each peer in an all-gather of %d", limit, peers)
+		}
+		if err == nil && come.Arrived == 0 {
+			_, err = tx.exec(ctx, `DELETE FROM gathers WHERE allocation_id = $1 AND about = $2 AND round < $3 - 1`, g.AllocationID, g.Purpose, g.Round)
+		}
+		come = GatherProgress{Arrived: come.Arrived + 1, Expected: peers}
+		return badData(err)
+	})
+	return g, come, err
+}
+
+// GatherProgress is how many peers of a round have arrived.
+type GatherProgress struct {
+	Arrived  int `db:"n"`
+	Expected int `db:"peers"` // 0 until one has arrived
+}
+
+// Complete tells whether all have arrived.
+func (c GatherProgress) Complete() bool { return c.Expected > 0 && c.Arrived >= c.Expected }
+
+// GatherProgress counts the peers of a round. It does not read their data.
+func (db *DB) GatherProgress(ctx context.Context, g GatherRound) (GatherProgress, error) {
+	return row[GatherProgress](ctx, db, "all-gather", `
+		SELECT count(*) AS n, coalesce(max(peers), 0) AS peers FROM gathers WHERE allocation_id = $1 AND about = $2 AND round = $3`,
+		g.AllocationID, g.Purpose, g.Round)
+}
+
+// GatheredBytes is how much the data of a round takes.
+func (db *DB) GatheredBytes(ctx context.Context, g GatherRound) (int64, error) {
+	return scalar[int64](ctx, db, `
+		SELECT coalesce(sum(octet_length(data::text)), 0)::bigint FROM gathers WHERE allocation_id = $1 AND about = $2 AND round = $3`,
+		g.AllocationID, g.Purpose, g.Round)
+}
+
+// Gathered returns the data of a round in order of arrival.
+func (db *DB) Gathered(ctx context.Context, g GatherRound) ([]json.RawMessage, error) {
+	return scalars[json.RawMessage](ctx, db, `
+		SELECT data FROM gathers WHERE allocation_id = $1 AND about = $2 AND round = $3 ORDER BY place`,
+		g.AllocationID, g.Purpose, g.Round)
+}
+
+// MemberCount is how many members an attempt has.
+func (db *DB) MemberCount(ctx context.Context, allocation string) (int, error) {
+	return scalar[int](ctx, db, `SELECT count(*) FROM members WHERE allocation_id = $1`, allocation)
+}
+
+// AttemptEnd says whether an attempt has ended or is being ended, and why.
+type AttemptEnd struct {
+	Over bool   `db:"over"`
+	Why  string `db:"why"`
+}
+
+// AttemptEnd reads it for an attempt.
+func (db *DB) AttemptEnd(ctx context.Context, allocation string) (AttemptEnd, error) {
+	return row[AttemptEnd](ctx, db, "attempt "+allocation, `
+		SELECT state = 'TERMINATED' OR kill_at IS NOT NULL AS over,
+			coalesce(nullif(kill_reason, ''), exit_reason) AS why FROM allocations WHERE id = $1`, allocation)
+}
+
+// UnendedAllocations says which of these attempts have not ended.
+func (db *DB) UnendedAllocations(ctx context.Context, ids []string) (map[string]bool, error) {
+	list, err := scalars[string](ctx, db, `SELECT id FROM allocations WHERE id = ANY($1) AND state <> 'TERMINATED'`, ids)
+	live := make(map[string]bool, len(list))
+	for _, id := range list {
+		live[id] = true
+	}
+	return live, err
+}
+
+// EndedJobs says which of these jobs are of attempts that have ended or do not exist:
+// nothing of such a job should still run.
+func (db *DB) EndedJobs(ctx context.Context, jobs []string) ([]string, error) {
+	return scalars[string](ctx, db, `
+		SELECT j.name FROM unnest($1::text[]) AS j (name)
+		WHERE NOT EXISTS (SELECT 1 FROM allocations a WHERE a.state <> 'TERMINATED' AND 'det-' || replace(a.id, '.', '-') = j.name)`, jobs)
+}
