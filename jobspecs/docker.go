@@ -12,8 +12,8 @@ import (
 	"github.com/detent-ml/detent/master/pool"
 )
 
-// Tasks of pools with the drivers docker and podman run in images. Podman's driver takes
-// the same ideas in other words: see podman.go.
+// Tasks of pools with the drivers docker and podman run in images. Podman's driver has
+// the same settings under other names: see podman.go.
 
 // A Container is what the processes of a task run in.
 //
@@ -42,7 +42,7 @@ type Mount struct {
 	Source      string // absolute
 	Target      string // absolute
 	ReadOnly    bool
-	Propagation string // Docker's word; "" for rprivate
+	Propagation string // as Docker names it; "" for rprivate
 	Create      bool   // make the source, a folder, where it is missing
 }
 
@@ -114,10 +114,10 @@ func (c *Container) problems(bad func(format string, args ...any)) {
 	}
 }
 
-// contain makes a process one that runs in the task's container. The last process
-// of a member gets the image and nothing else: it starts when the job may be
-// stopped already, when Nomad hands out no credentials any more.
-func (t *Task) contain(task *api.Task, verb string) {
+// runInContainer configures a process to run in the task's container. The last process of
+// a member gets the image and nothing else: it may start when the job is stopped
+// already, and Nomad issues no credentials then.
+func (t *Task) runInContainer(task *api.Task, verb string) {
 	c := t.Container
 	runner := containerRunner
 	if t.Runner.Path != "" {
@@ -131,7 +131,7 @@ func (t *Task) contain(task *api.Task, verb string) {
 		"work_dir":           "/local", // the image's own may be closed to the user
 		"image_pull_timeout": positiveOr(c.PullTimeout, defaultPullTimeout).String(),
 	})
-	if !t.byGroup() {
+	if !t.usesGroupNetwork() {
 		config["network_mode"] = t.network()
 	}
 	task.User = c.User
@@ -151,15 +151,15 @@ func (t *Task) contain(task *api.Task, verb string) {
 	if verb == "run" {
 		mounts = append(mounts, c.Mounts...)
 		config["force_pull"] = c.ForcePull
-		if t.network() != pool.HostNetwork && !t.byGroup() {
+		if t.network() != pool.HostNetwork && !t.usesGroupNetwork() {
 			config["ports"] = []string{RunnerPort} // those of the program are between its own processes
 			if len(t.Members) > 1 {
 				config["ports"] = append([]string{RunnerPort}, t.Ports...)
 			}
 		}
-		c.dress(task, config)
+		c.addMainOptions(task, config)
 	} else {
-		more(config, "security_opt", []string{"no-new-privileges"})
+		appended(config, "security_opt", []string{"no-new-privileges"})
 		mounts = append(mounts, Mount{Source: "../" + MainTask + "/secrets", Target: mainSecrets, ReadOnly: true})
 		task.Env["DET_MAIN_SECRETS"] = mainSecrets
 	}
@@ -169,27 +169,27 @@ func (t *Task) contain(task *api.Task, verb string) {
 	}
 }
 
-// dress gives the main process what only it needs.
-func (c *Container) dress(task *api.Task, config map[string]any) {
+// addMainOptions adds the settings that only the main process has.
+func (c *Container) addMainOptions(task *api.Task, config map[string]any) {
 	if c.ShmBytes > 0 {
 		config["shm_size"] = c.ShmBytes
 	}
-	more(config, "extra_hosts", c.Hosts)
-	more(config, "cap_add", c.Add)
-	more(config, "cap_drop", c.Drop)
+	appended(config, "extra_hosts", c.Hosts)
+	appended(config, "cap_add", c.Add)
+	appended(config, "cap_drop", c.Drop)
 	var devices []map[string]any
 	for _, d := range c.Devices {
 		devices = append(devices, map[string]any{"host_path": literal(d.Source), "container_path": literal(d.Target), "cgroup_permissions": d.Permissions})
 	}
-	more(config, "devices", devices)
+	appended(config, "devices", devices)
 	if c.Registry != nil {
-		c.signIn(task, config)
+		c.addRegistryAuth(task, config)
 	}
 }
 
-// signIn names the credentials of the registry. Nomad fetches them and puts them
+// addRegistryAuth adds where the registry's credentials are. Nomad fetches them and puts them
 // into the driver's configuration on the node.
-func (c *Container) signIn(task *api.Task, config map[string]any) {
+func (c *Container) addRegistryAuth(task *api.Task, config map[string]any) {
 	r := c.Registry
 	secret := &api.Secret{Name: registrySecret, Provider: r.Provider, Path: r.Path}
 	if r.Engine != "" {
@@ -235,9 +235,9 @@ func (c *Container) mount(config map[string]any, mounts []Mount, own bool) {
 		}
 		long = append(long, block)
 	}
-	more(config, "mount", long)
-	more(config, "volumes", short)
+	appended(config, "mount", long)
+	appended(config, "volumes", short)
 }
 
-// literal makes a text mean itself where Nomad would interpolate it.
+// literal escapes what Nomad would interpolate in a text.
 func literal(s string) string { return strings.NewReplacer("${", "$${", "%{", "%%{").Replace(s) }

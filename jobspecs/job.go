@@ -23,7 +23,7 @@ const (
 
 // Render makes the Nomad job of a task. It fails on a task that no Nomad could run.
 func Render(t Task) (*api.Job, error) {
-	t.complete()
+	t.fillDefaults()
 	if err := t.problems(); err != nil {
 		return nil, fmt.Errorf("attempt %s cannot be made into a Nomad job: %w", t.AllocationID, err)
 	}
@@ -41,7 +41,7 @@ func Render(t Task) (*api.Job, error) {
 		Spreads:     slices.Clone(base.Spreads),
 		Meta:        t.meta(),
 		UI:          t.ui(),
-		Reschedule:  never(),
+		Reschedule:  noReschedule(),
 	}
 	if base.NodePool != nil && *base.NodePool != "" {
 		job.NodePool = new(*base.NodePool)
@@ -49,7 +49,7 @@ func Render(t Task) (*api.Job, error) {
 	if ns := t.Pool.Namespace; ns != "" {
 		job.Namespace = new(ns)
 	}
-	t.Overlay.onto(job)
+	t.Overlay.applyTo(job)
 	for rank := range t.Members {
 		job.TaskGroups = append(job.TaskGroups, t.group(rank))
 	}
@@ -59,8 +59,8 @@ func Render(t Task) (*api.Job, error) {
 // base is what the job begins with: the pool's.
 func (t *Task) base() *api.Job { return t.Pool.Base() }
 
-// onto adds what an experiment asks for.
-func (o *Overlay) onto(job *api.Job) {
+// applyTo adds what an experiment's environment.nomad asks for to a job.
+func (o *Overlay) applyTo(job *api.Job) {
 	for _, c := range o.Constraints {
 		job.Constraints = append(job.Constraints, &api.Constraint{LTarget: c.Attribute, Operand: cmp.Or(c.Operator, "="), RTarget: c.Value})
 	}
@@ -84,8 +84,8 @@ func (t *Task) datacenters() []string {
 	return slices.Clone(t.Pool.Datacenters)
 }
 
-// complete fills in what the task leaves open.
-func (t *Task) complete() {
+// fillDefaults sets what the task does not set.
+func (t *Task) fillDefaults() {
 	group := t.base().TaskGroups[0]
 	if logs := group.Tasks[0].LogConfig; logs != nil {
 		t.LogFiles, t.LogFileMB = positiveOr(optional.Value(logs.MaxFiles), t.LogFiles), positiveOr(optional.Value(logs.MaxFileSizeMB), t.LogFileMB)
@@ -138,14 +138,14 @@ func (t *Task) meta() map[string]string {
 
 func (t *Task) ui() *api.JobUIConfig {
 	ui := &api.JobUIConfig{Description: t.description()}
-	for _, l := range usable(t.Links) {
+	for _, l := range safeLinks(t.Links) {
 		ui.Links = append(ui.Links, &api.JobUILink{Label: l.Label, URL: l.URL})
 	}
 	return ui
 }
 
-// never is a policy that leaves trying again to us.
-func never() *api.ReschedulePolicy {
+// noReschedule is the policy by which Nomad does not reschedule: the master retries.
+func noReschedule() *api.ReschedulePolicy {
 	return &api.ReschedulePolicy{Attempts: new(0), Unlimited: new(false)}
 }
 
@@ -171,7 +171,7 @@ func (t *Task) group(rank int) *api.TaskGroup {
 		RestartPolicy: &api.RestartPolicy{
 			Attempts: new(0), Mode: new("fail"), Interval: new(24 * time.Hour), Delay: new(15 * time.Second), RenderTemplates: new(false),
 		},
-		ReschedulePolicy: never(),
+		ReschedulePolicy: noReschedule(),
 		Disconnect:       &api.DisconnectStrategy{StopOnClientAfter: new(t.StopAfter), Replace: new(false)},
 		EphemeralDisk:    &api.EphemeralDisk{SizeMB: new(t.DiskMB), Migrate: new(false), Sticky: new(false)},
 		Networks:         []*api.NetworkResource{t.groupNetwork()},

@@ -37,15 +37,15 @@ func (t *Task) oneMachine() bool {
 	return true
 }
 
-// byGroup tells whether Nomad lays the network, and the driver joins it.
-func (t *Task) byGroup() bool {
+// usesGroupNetwork tells whether Nomad lays the network, and the driver joins it.
+func (t *Task) usesGroupNetwork() bool {
 	return t.network() != pool.HostNetwork && pool.GroupNetwork(t.base()) != pool.HostNetwork
 }
 
 // groupNetwork is the network of a member's group, with the ports that the member wants.
 func (t *Task) groupNetwork() *api.NetworkResource {
 	network := &api.NetworkResource{Mode: pool.HostNetwork, DynamicPorts: []api.Port{{Label: RunnerPort}}}
-	if t.byGroup() {
+	if t.usesGroupNetwork() {
 		network.Mode = t.network()
 	}
 	for _, own := range t.base().TaskGroups[0].Networks {

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// podman writes the configuration of a container in the words of podman's driver: mounts
-// are volumes, devices are words, one program is the entrypoint. Memory is all that a task
+// podman rewrites the configuration of a container for podman's driver: mounts are
+// volumes, devices are strings, one program is the entrypoint. Memory is all that a task
 // gets, up to memory_max. What versions of the driver before 0.5 do not know is written
 // only where somebody asks for it.
 func podman(config map[string]any) {
@@ -33,7 +33,7 @@ func podman(config map[string]any) {
 		volumes = append(volumes, volume)
 	}
 	delete(config, "mount")
-	more(config, "volumes", volumes)
+	appended(config, "volumes", volumes)
 	var devices []any
 	for _, d := range items(config["devices"]) {
 		if block, ours := d.(map[string]any); ours {

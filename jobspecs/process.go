@@ -130,16 +130,16 @@ func (t *Task) process(name string, rank int, verb string) *api.Task {
 		KillSignal: "SIGTERM",
 	}
 	if t.Container != nil {
-		t.contain(task, verb)
+		t.runInContainer(task, verb)
 		return task
 	}
 	task.Config["command"], task.Config["args"] = "/bin/sh", []string{"-c", t.script(verb)}
 	return task
 }
 
-// ofEveryProcess are the settings of a driver that are not for the program alone, but for
+// sharedDriverSettings are the settings of a driver that are not for the program alone, but for
 // where and how processes run: the last process has these too.
-func ofEveryProcess() []string {
+func sharedDriverSettings() []string {
 	return []string{"runtime", "userns_mode", "isolation", "cgroupns", "dns_servers", "dns_search_domains", "dns_options", "dns",
 		"logging", "security_opt", "selinux_opts", "socket", "labels", "hostname", "group_add"}
 }
@@ -149,15 +149,15 @@ func ofEveryProcess() []string {
 func (t *Task) driverConfig(verb string) map[string]any {
 	config := map[string]any{}
 	for key, value := range t.base().TaskGroups[0].Tasks[0].Config {
-		if key != "network_mode" && (verb == "run" || slices.Contains(ofEveryProcess(), key)) {
+		if key != "network_mode" && (verb == "run" || slices.Contains(sharedDriverSettings(), key)) {
 			config[key] = value
 		}
 	}
 	return config
 }
 
-// more is a list of the pool's job with what a task adds.
-func more[T any](config map[string]any, key string, added []T) {
+// appended is a list of the pool's job and what a task adds to it.
+func appended[T any](config map[string]any, key string, added []T) {
 	if len(added) == 0 {
 		return
 	}

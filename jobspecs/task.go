@@ -123,7 +123,7 @@ type Volume struct {
 // A Constraint is one of Nomad's.
 type Constraint struct{ Attribute, Operator, Value string }
 
-// What a Task is that leaves things open.
+// Defaults of a Task.
 const (
 	defaultDiskMB    = 300
 	defaultLogFiles  = 3

@@ -289,7 +289,7 @@ func loadConfig(cfg Config, path string, environ, flags []string) (Config, error
 	}
 	for _, kv := range environ {
 		name, value, _ := strings.Cut(kv, "=")
-		if key, ok := strings.CutPrefix(name, "DETENT_"); ok && !slices.Contains(notOurs, key) {
+		if key, ok := strings.CutPrefix(name, "DETENT_"); ok && !slices.Contains(foreignVariables, key) {
 			if err := cfg.set(strings.ToLower(key), value, "_"); err != nil {
 				problems = append(problems, name+": "+err.Error())
 			}
@@ -321,8 +321,8 @@ func loadConfig(cfg Config, path string, environ, flags []string) (Config, error
 	return cfg, nil
 }
 
-// notOurs are variables of the same family that other programs read.
-var notOurs = []string{"BINARY", "CACHE", "STATE", "COMPAT_PYTHON", "DEMO_PYTHON", "TEST_POSTGRES", "PGTEST_KEEPER"}
+// foreignVariables are variables of the same family that other programs read.
+var foreignVariables = []string{"BINARY", "CACHE", "STATE", "COMPAT_PYTHON", "DEMO_PYTHON", "TEST_POSTGRES", "PGTEST_KEEPER"}
 
 func problemCount(n int) string {
 	if n == 1 {
@@ -390,7 +390,7 @@ func keysOf(t reflect.Type, prefix string) []string {
 	return out
 }
 
-// fill gives what follows from the rest.
+// fill sets the defaults, of which some follow from other settings.
 func (c *Config) fill() {
 	if len(c.Pools) == 0 {
 		c.Pools = []PoolConfig{{Name: "default", Description: "CPU slots of all nodes"}}
@@ -437,8 +437,8 @@ func (c *Config) check() []string {
 	for i, address := range c.TaskURLs {
 		k.url(fmt.Sprintf("task_urls[%d]", i), address)
 	}
-	if c.StopAfter < Duration(shortestStop) {
-		k.fail("stop_after", "must be at least %s, more than the time between heartbeats of Nomad's clients; found %s", shortestStop, time.Duration(c.StopAfter))
+	if c.StopAfter < Duration(minStopAfter) {
+		k.fail("stop_after", "must be at least %s, more than the time between heartbeats of Nomad's clients; found %s", minStopAfter, time.Duration(c.StopAfter))
 	}
 	c.checkTasks(&k)
 	c.checkEdge(&k)
@@ -482,9 +482,9 @@ func (c *Config) check() []string {
 	return k.problems
 }
 
-// shortestStop is longer than the 10 s between the heartbeats of a small cluster: with those 10 s
+// minStopAfter is longer than the 10 s between the heartbeats of a small cluster: with those 10 s
 // every trial was ended and begun again all the time.
-const shortestStop = 12 * time.Second
+const minStopAfter = 12 * time.Second
 
 var poolName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 

@@ -28,7 +28,7 @@ func (c *Config) read(src []byte) []string {
 		return nil
 	}
 	f := fileChecker{}
-	f.look(file.Docs[0].Body, reflect.TypeFor[Config](), "")
+	f.checkValue(file.Docs[0].Body, reflect.TypeFor[Config](), "")
 	if len(f.problems) > 0 {
 		return f.problems
 	}
@@ -45,8 +45,8 @@ func (f *fileChecker) fail(at ast.Node, format string, args ...any) {
 	f.problems = append(f.problems, fmt.Sprintf("%d:%d: ", p.Line, p.Column)+fmt.Sprintf(format, args...))
 }
 
-// look holds a value of the file to the type of its key.
-func (f *fileChecker) look(n ast.Node, t reflect.Type, path string) {
+// checkValue checks a value of the file against the type of its key.
+func (f *fileChecker) checkValue(n ast.Node, t reflect.Type, path string) {
 	if a, ok := n.(*ast.AnchorNode); ok {
 		n = a.Value
 	}
@@ -56,7 +56,7 @@ func (f *fileChecker) look(n ast.Node, t reflect.Type, path string) {
 	}
 	switch {
 	case t.Kind() == reflect.Struct:
-		f.lookInto(n, t, path)
+		f.checkFields(n, t, path)
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct:
 		list, ok := n.(*ast.SequenceNode)
 		if !ok {
@@ -64,7 +64,7 @@ func (f *fileChecker) look(n ast.Node, t reflect.Type, path string) {
 			return
 		}
 		for i, x := range list.Values {
-			f.look(x, t.Elem(), fmt.Sprintf("%s[%d]", path, i))
+			f.checkValue(x, t.Elem(), fmt.Sprintf("%s[%d]", path, i))
 		}
 	case t.Kind() != reflect.Interface: // those are sections of an experiment, with a check of their own
 		v := reflect.New(t)
@@ -73,12 +73,12 @@ func (f *fileChecker) look(n ast.Node, t reflect.Type, path string) {
 				f.fail(n, "%s: %v", path, err)
 			}
 		} else if err := yaml.NodeToValue(n, v.Interface()); err != nil {
-			f.fail(n, "%s: expected %s, found %s", path, wordFor(t), kindOf(n))
+			f.fail(n, "%s: expected %s, found %s", path, typeName(t), kindOf(n))
 		}
 	}
 }
 
-func (f *fileChecker) lookInto(n ast.Node, t reflect.Type, path string) {
+func (f *fileChecker) checkFields(n ast.Node, t reflect.Type, path string) {
 	m, ok := n.(ast.MapNode)
 	if !ok {
 		f.fail(n, "%s: expected a section with keys, found %s", strings.Trim(path, "."), kindOf(n))
@@ -92,7 +92,7 @@ func (f *fileChecker) lookInto(n ast.Node, t reflect.Type, path string) {
 		key := it.Key().GetToken().Value
 		at := strings.TrimPrefix(path+"."+key, ".")
 		if field, known := fields[key]; known {
-			f.look(it.Value(), field, at)
+			f.checkValue(it.Value(), field, at)
 		} else if key != "<<" {
 			f.fail(it.Key(), "%s: no such key%s", at, hint(key, path, fields))
 		}
@@ -117,7 +117,7 @@ func hint(key, path string, fields map[string]reflect.Type) string {
 	return "; did you mean " + near + "?"
 }
 
-func wordFor(t reflect.Type) string {
+func typeName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Int:
 		return "a whole number"

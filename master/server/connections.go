@@ -111,8 +111,8 @@ func addressOf(conn net.Conn) (netip.Addr, bool) {
 	return a.Unmap(), ok
 }
 
-// whose an address is counted as: an IPv6 network has as many addresses as it likes.
-func whose(a netip.Addr) netip.Prefix {
+// networkOf is the network that an address is counted for: an IPv6 network has as many addresses as it likes.
+func networkOf(a netip.Addr) netip.Prefix {
 	bits := a.BitLen()
 	if a.Is6() {
 		bits = 64
@@ -127,7 +127,7 @@ func whose(a netip.Addr) netip.Prefix {
 func (c *connections) enter(from netip.Addr) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	key := whose(from)
+	key := networkOf(from)
 	if !c.fits(from, c.of[key]) {
 		c.refused++
 		if now := time.Now(); now.Sub(c.said) >= refusalsSaid {
@@ -157,7 +157,7 @@ func (c *connections) fits(from netip.Addr, held int) bool {
 func (c *connections) leave(from netip.Addr) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	key := whose(from)
+	key := networkOf(from)
 	c.open--
 	if c.of[key]--; c.of[key] <= 0 {
 		delete(c.of, key)

@@ -17,8 +17,8 @@ import (
 
 // What a master accepts from outside: under which names, from where, how much.
 
-// shortestPassword is the least that an initial password has.
-const shortestPassword = 8
+// minPassword is the least that an initial password has.
+const minPassword = 8
 
 // SpoolConfig says where request bodies lie while they arrive.
 type SpoolConfig struct {
@@ -63,8 +63,8 @@ func checkInitialPassword(k *checker, p string) {
 	case p == "":
 	case p != strings.TrimSpace(p):
 		k.fail("initial_password", "begins or ends with a space or a line break; remove it")
-	case len(p) < shortestPassword:
-		k.fail("initial_password", "must have at least %d characters", shortestPassword)
+	case len(p) < minPassword:
+		k.fail("initial_password", "must have at least %d characters", minPassword)
 	case len(p) > api.MaxPassword:
 		k.fail("initial_password", "has %d bytes; a password may have %d", len(p), api.MaxPassword)
 	}
@@ -77,7 +77,7 @@ func prefixOf(text string) (netip.Prefix, error) {
 	return netip.ParsePrefix(text)
 }
 
-// trusted are the networks whose word on whom they speak for is taken.
+// trusted are the networks of proxies whose X-Forwarded-For is trusted.
 func (c *Config) trusted() []netip.Prefix {
 	var list []netip.Prefix
 	for _, text := range c.TrustedProxies {
@@ -180,7 +180,7 @@ func (m *master) checkSpool() {
 	}
 }
 
-// initialPassword gives admin its first password, at the first start of a cluster's
+// initialPassword sets the first password of the user admin, at the first start of a cluster's
 // first master; whoever is admin changes it, and nothing does so again. Without one
 // nobody can sign in where users come from elsewhere, so the log says what to do.
 func (m *master) initialPassword(ctx context.Context) error {

@@ -171,7 +171,7 @@ func wrongJob(p PoolConfig, problems []string) error {
 	return fault.New(fault.Invalid, "the job of pool %s has %s:\n  %s", p.Name, problemCount(len(problems)), strings.Join(problems, "\n  "))
 }
 
-// completeJob gives a pool with a job what its job leaves open.
+// completeJob sets what the job of a pool does not set.
 func (p PoolConfig) completeJob(c Config, made pool.Pool) (pool.Pool, error) {
 	task := made.Job.TaskGroups[0].Tasks[0]
 	if _, says := task.Config["network_mode"]; !says && made.HasImages() && pool.GroupNetwork(made.Job) == pool.HostNetwork {

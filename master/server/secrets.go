@@ -69,7 +69,7 @@ const (
 	maxTTL = 12 * time.Hour
 )
 
-// fill gives what follows from the rest.
+// fill sets the defaults.
 func (v *VaultConfig) fill() {
 	v.AuthPath = cmp.Or(v.AuthPath, "jwt-nomad")
 	v.AuthRole = cmp.Or(v.AuthRole, "det-master")

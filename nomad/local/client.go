@@ -48,10 +48,10 @@ const maxClients = 6
 // on: Up and Down start and end it too. Its part is named "client-" and its name.
 func (c *Cluster) AddClient(ctx context.Context, client Client) error {
 	return c.locked(ctx, func() error {
-		if !goodName.MatchString(client.Name) {
+		if !namePattern.MatchString(client.Name) {
 			return fmt.Errorf("the client's name %q: it may have 40 lower-case letters, digits and dashes", client.Name)
 		}
-		client, err := c.adopt(client)
+		client, err := c.addClientState(client)
 		if err != nil {
 			return err
 		}
@@ -68,8 +68,8 @@ func (c *Cluster) AddClient(ctx context.Context, client Client) error {
 	})
 }
 
-// adopt finds the client among those of the cluster, or makes it one of them.
-func (c *Cluster) adopt(client Client) (Client, error) {
+// addClientState finds the client in the cluster's state, or adds it.
+func (c *Cluster) addClientState(client Client) (Client, error) {
 	taken := map[int]bool{0: true} // the main agent's
 	for _, have := range c.state.Clients {
 		if have.Name == client.Name {
@@ -93,7 +93,7 @@ func (c *Cluster) adopt(client Client) (Client, error) {
 func (c *Cluster) RemoveClient(ctx context.Context, name string) error {
 	return c.locked(ctx, func() error {
 		part := clientPart(name)
-		if err := c.withdraw(ctx, name); err != nil {
+		if err := c.makeIneligible(ctx, name); err != nil {
 			return err
 		}
 		if err := c.stopAgent(ctx, part); err != nil {
@@ -118,8 +118,8 @@ func (c *Cluster) RemoveClient(ctx context.Context, name string) error {
 	})
 }
 
-// withdraw tells Nomad to place nothing on a client, if it knows it.
-func (c *Cluster) withdraw(ctx context.Context, name string) error {
+// makeIneligible tells Nomad to place nothing on a client, if Nomad has a node of it.
+func (c *Cluster) makeIneligible(ctx context.Context, name string) error {
 	nomad, err := c.Nomad()
 	if err != nil {
 		return err
@@ -174,7 +174,7 @@ func (c *Cluster) clientAgent(ctx context.Context, client Client, report *server
 		return agent{}, err
 	}
 	a.config = append(a.config, gpus...)
-	return c.asNomad(ctx, a, report)
+	return c.completeNomadAgent(ctx, a, report)
 }
 
 // clientPart is the name of a client's part, and of its port.

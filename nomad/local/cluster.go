@@ -93,7 +93,7 @@ func Up(ctx context.Context, opts Options, report *servers.Reporter) (*Cluster, 
 }
 
 func (c *Cluster) up(ctx context.Context, opts Options, report *servers.Reporter) error {
-	if err := c.remember(opts); err != nil {
+	if err := c.mergeOptions(opts); err != nil {
 		return err
 	}
 	// What takes minutes the first time comes before anything is started.
@@ -140,8 +140,8 @@ func (c *Cluster) up(ctx context.Context, opts Options, report *servers.Reporter
 	return c.upMaster(ctx, report)
 }
 
-// remember joins what is asked for to what the cluster was before.
-func (c *Cluster) remember(opts Options) error {
+// mergeOptions merges the options into the cluster's state.
+func (c *Cluster) mergeOptions(opts Options) error {
 	if c.state.Name != "" && c.state.Name != opts.Name {
 		return fmt.Errorf("the folder %s has the data of the cluster %q, not of %q; choose another folder, or that name", c.dir, c.state.Name, opts.Name)
 	}

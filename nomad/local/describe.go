@@ -55,8 +55,8 @@ func (d Description) Up() bool {
 	return true
 }
 
-// healthTime bounds the look at one part.
-const healthTime = 5 * time.Second
+// healthTimeout bounds the look at one part.
+const healthTimeout = 5 * time.Second
 
 // Describe looks at every part.
 func (c *Cluster) Describe(ctx context.Context) Description {
@@ -98,7 +98,7 @@ func (c *Cluster) Describe(ctx context.Context) Description {
 }
 
 func (c *Cluster) status(ctx context.Context, name string) Status {
-	ctx, cancel := context.WithTimeout(ctx, healthTime)
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	s := Status{Name: name, Port: c.state.Ports[name], Log: c.logPath(name)}
 	if name == partMaster && !c.state.Processes[partNomad].Alive() {

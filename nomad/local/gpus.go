@@ -37,12 +37,12 @@ const SimulatedGPUs = 4
 // oldGPUDriver is a link to det-gpu by the name of a driver, which earlier releases left beside it.
 const oldGPUDriver = "det-gpu-health"
 
-// probeTime bounds the look for the machine's GPUs: a broken one can make the driver hang.
-const probeTime = 20 * time.Second
+// probeTimeout bounds the look for the machine's GPUs: a broken one can make the driver hang.
+const probeTimeout = 20 * time.Second
 
 // DefaultGPUs are those of the machine, as the plugin finds them, else a few that are made up.
 func DefaultGPUs(ctx context.Context, binary string) GPUs {
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, binary, "probe").Output()
 	var found struct{ Devices []any }
@@ -81,7 +81,7 @@ func (c *Cluster) gpuPlugin(client Client) (string, error) {
 	if count == 0 && !c.hasReal(client) {
 		return "", nil
 	}
-	binary, err := c.keepBinary(c.state.GPUs.Binary)
+	binary, err := c.copyBinary(c.state.GPUs.Binary)
 	if err != nil {
 		return "", fmt.Errorf("det-gpu: %w", err)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/hashicorp/nomad/api"
 )
 
-// taskStopTime is what tasks get to end after their jobs were stopped; what is left is killed.
-const taskStopTime = 30 * time.Second
+// taskStopTimeout is what tasks get to end after their jobs were stopped; what is left is killed.
+const taskStopTimeout = 30 * time.Second
 
 // stopJobs stops the jobs that which names and waits until none of their tasks runs.
 func (c *Cluster) stopJobs(ctx context.Context, which func(id string) bool) error {
@@ -42,7 +42,7 @@ func (c *Cluster) stopJobs(ctx context.Context, which func(id string) bool) erro
 // awaitStopped waits until the jobs have no allocation that runs, and gives up without an error after a
 // while: who calls kills what is left.
 func (c *Cluster) awaitStopped(ctx context.Context, client *api.Client, jobs map[string]bool) error {
-	deadline := time.Now().Add(taskStopTime)
+	deadline := time.Now().Add(taskStopTimeout)
 	tick := time.NewTicker(agentPoll)
 	defer tick.Stop()
 	for len(jobs) > 0 && time.Now().Before(deadline) {

@@ -126,7 +126,7 @@ func fileNumber(path string) int {
 // taskLogTail is the end of what a task has written, or nothing where that cannot be had.
 func (c *Cluster) taskLogTail(ctx context.Context, client *api.Client, alloc *api.Allocation, task, kind string) string {
 	const most = 2000
-	ctx, cancel := context.WithTimeout(ctx, healthTime)
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	frames, failed := client.AllocFS().Logs(alloc, false, task, kind, "end", most, ctx.Done(), (&api.QueryOptions{}).WithContext(ctx))
 	var b strings.Builder

@@ -95,17 +95,17 @@ func (c *Cluster) dsn() (string, error) {
 // masterVars are the variables of the job file.
 func (c *Cluster) masterVars() (map[string]string, error) {
 	m := c.state.Master
-	binary, err := c.keepBinary(m.Binary)
+	binary, err := c.copyBinary(m.Binary)
 	if err != nil {
 		return nil, err
 	}
 	env := map[string]string{}
 	if m.Runner != "" {
-		if env["DETENT_RUNNER_PATH"], err = c.keepBinary(m.Runner); err != nil {
+		if env["DETENT_RUNNER_PATH"], err = c.copyBinary(m.Runner); err != nil {
 			return nil, err
 		}
 		if det := filepath.Join(filepath.Dir(m.Runner), "det"); isFile(det) {
-			if env["DETENT_DET_PATH"], err = c.keepBinary(det); err != nil {
+			if env["DETENT_DET_PATH"], err = c.copyBinary(det); err != nil {
 				return nil, err
 			}
 		}
@@ -215,9 +215,9 @@ func hclMap(m map[string]string) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// keepBinary copies a program into a folder of the cluster's that is named by its content. What runs is
+// copyBinary copies a program into a folder of the cluster that is named by its hash. What runs is
 // then not changed by the next build, and a changed program is a changed job, which Nomad rolls out.
-func (c *Cluster) keepBinary(path string) (string, error) {
+func (c *Cluster) copyBinary(path string) (string, error) {
 	from, err := os.Open(path)
 	if err != nil {
 		return "", err

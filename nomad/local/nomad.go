@@ -90,11 +90,11 @@ func (c *Cluster) nomadAgent(ctx context.Context, report *servers.Reporter) (age
 		name: partNomad, title: "Nomad", config: c.nomadConfig(),
 		ports: []string{portNomad, portNomadRPC, portNomadSerf}, ready: c.nomadReady,
 	}
-	return c.asNomad(ctx, a, report)
+	return c.completeNomadAgent(ctx, a, report)
 }
 
-// asNomad completes an agent that is Nomad's.
-func (c *Cluster) asNomad(ctx context.Context, a agent, report *servers.Reporter) (agent, error) {
+// completeNomadAgent completes a Nomad agent.
+func (c *Cluster) completeNomadAgent(ctx context.Context, a agent, report *servers.Reporter) (agent, error) {
 	binary, err := servers.Ensure(ctx, "nomad", report)
 	if err != nil {
 		return agent{}, err

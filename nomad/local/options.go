@@ -77,13 +77,13 @@ type Master struct {
 	Count int `json:"count,omitempty"`
 }
 
-var goodName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$`)
+var namePattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$`)
 
 func (o Options) withDefaults() (Options, error) {
 	if o.Name == "" {
 		o.Name = DefaultName
 	}
-	if !goodName.MatchString(o.Name) {
+	if !namePattern.MatchString(o.Name) {
 		return o, fmt.Errorf("the cluster's name %q: it may have 40 lower-case letters, digits and dashes, and no dash at its ends", o.Name)
 	}
 	if o.StateDir == "" {

@@ -18,10 +18,10 @@ const (
 	maxDescription = 1000
 )
 
-// plain makes a text fit for a line of a job: no control characters, no end, and
-// nothing that Nomad or HCL would replace by something else ("${…}", "%{…}",
+// plain makes a text fit for a line of a job: one line of bounded length, and nothing
+// that Nomad or HCL would interpolate ("${…}", "%{…}",
 // "{{…}}").
-func plain(s string, most int) string {
+func plain(s string, limit int) string {
 	var b strings.Builder
 	n := 0
 	var last rune
@@ -34,7 +34,7 @@ func plain(s string, most int) string {
 		case r == '}' && last == '}':
 			b.WriteRune(' ')
 		}
-		if n++; n > most {
+		if n++; n > limit {
 			b.WriteRune('…')
 			break
 		}
@@ -44,7 +44,7 @@ func plain(s string, most int) string {
 	return strings.TrimSpace(b.String())
 }
 
-// markdown makes a plain text mean itself in Markdown and HTML.
+// markdown escapes Markdown and HTML in a plain text.
 func markdown(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -65,8 +65,8 @@ func markdown(s string) string {
 	return b.String()
 }
 
-// what names a task for users: "experiment 12 trial 34".
-func (t *Task) what() string {
+// displayName is the name of a task for users: "experiment 12 trial 34".
+func (t *Task) displayName() string {
 	switch {
 	case t.ExperimentID > 0 && t.TrialID > 0:
 		return fmt.Sprintf("experiment %d trial %d", t.ExperimentID, t.TrialID)
@@ -83,7 +83,7 @@ func (t *Task) kind() string {
 
 // jobName is what Nomad's lists show.
 func (t *Task) jobName() string {
-	name := t.what()
+	name := t.displayName()
 	if title := plain(t.Title, maxTitle); title != "" {
 		name += " (" + title + ")"
 	}
@@ -92,7 +92,7 @@ func (t *Task) jobName() string {
 
 // description is what an operator reads on the job's page in Nomad's UI.
 func (t *Task) description() string {
-	what := t.what()
+	what := t.displayName()
 	var b strings.Builder
 	fmt.Fprintf(&b, "**%s%s**", strings.ToUpper(what[:1]), markdown(what[1:]))
 	if title := plain(t.Title, maxTitle); title != "" {
@@ -133,8 +133,8 @@ func (t *Task) commands() (log, end string) {
 	}
 }
 
-// usable keeps the links that a browser may follow.
-func usable(links []Link) []Link {
+// safeLinks keeps the links to http and https.
+func safeLinks(links []Link) []Link {
 	var out []Link
 	for _, l := range links {
 		u, err := url.Parse(l.URL)

@@ -8,14 +8,13 @@ import (
 	"github.com/detent-ml/detent/master/api"
 )
 
-// tidyEvery is the time between two looks at what nobody refers to any more.
-const tidyEvery = 10 * time.Minute
+// cleanupInterval is the time between two removals of rows that nothing refers to.
+const cleanupInterval = 10 * time.Minute
 
-// keepHouse removes what is left over: code that no experiment has any more, and
-// tickets that nobody used.
-// Any number of masters may do it.
-func (m *master) keepHouse(ctx context.Context) {
-	tick := time.NewTicker(tidyEvery)
+// cleanUp removes what nothing refers to: code without an experiment, and tickets that
+// nobody used. Any number of masters may do it.
+func (m *master) cleanUp(ctx context.Context) {
+	tick := time.NewTicker(cleanupInterval)
 	defer tick.Stop()
 	for {
 		select {
