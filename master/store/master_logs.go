@@ -110,12 +110,12 @@ func (m *MasterLog) Run(ctx context.Context) {
 				continue
 			case line := <-m.core.queue:
 				batch = append(batch, line)
-				pause(ctx, masterLogPause) // lines come in groups
+				sleep(ctx, masterLogPause) // lines come in groups
 			}
 		}
 		batch = m.core.take(batch)
 		if m.core.write(ctx, batch) != nil {
-			pause(ctx, masterLogRetry)
+			sleep(ctx, masterLogRetry)
 			continue
 		}
 		if written += len(batch); written >= masterLogBatch && m.core.trim(ctx) == nil {
@@ -129,15 +129,6 @@ func (m *MasterLog) Run(ctx context.Context) {
 		if m.core.write(last, batch) != nil {
 			return // nobody is left to tell
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
 	}
 }
 
