@@ -132,7 +132,7 @@ func TestTheClustersHook(t *testing.T) {
 			spec.ContextURL = "/context"
 		}
 		spec.Files = []v1.TaskFile{{Path: "/run/determined/dynamic-tcd-startup-hook.sh", Mode: 0o700, Content: []byte(cluster)}}
-		r.state.Spec = spec
+		r.state.Task(spec)
 		return r
 	}
 	r := with("echo own sees $SITE\nexport SITE=changed\n", "echo cluster\nexport SITE=north\ncd /tmp\n", "echo $SITE in $(pwd)")

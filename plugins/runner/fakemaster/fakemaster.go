@@ -30,7 +30,7 @@ const Token = "det.secret-of-the-attempt"
 // A State is what several masters share: the database.
 type State struct {
 	mu        sync.Mutex
-	Spec      v1.TaskSpec
+	spec      v1.TaskSpec
 	refusal   string
 	claims    []v1.ClaimRequest
 	nonce     map[int]string
@@ -61,11 +61,14 @@ type Seen struct {
 
 // NewState makes a State whose task is spec.
 func NewState(spec v1.TaskSpec) *State {
-	s := &State{Spec: spec, nonce: map[int]string{}, lines: map[string][]v1.LogLine{}, gaps: map[string][]int64{},
+	s := &State{spec: spec, nonce: map[int]string{}, lines: map[string][]v1.LogLine{}, gaps: map[string][]int64{},
 		done: map[string]bool{}, arrived: map[int]v1.ClaimRequest{}, files: map[string][]byte{}, public: map[string]bool{}, over: make(chan struct{})}
 	s.endpoints()
 	return s
 }
+
+// Task makes another task of it, before a runner claims it.
+func (s *State) Task(spec v1.TaskSpec) { s.with(func() { s.spec = spec }) }
 
 // Refuse makes the master reject claims.
 func (s *State) Refuse(why string) { s.with(func() { s.refusal = why }) }
@@ -383,7 +386,7 @@ func (s *State) claim(body []byte) answer {
 	}
 	s.nonce[req.Rank] = req.Nonce
 	s.claims = append(s.claims, req)
-	spec := s.Spec
+	spec := s.spec
 	spec.Rank = req.Rank
 	return send(v1.ClaimResponse{Token: Token, Spec: spec})
 }
@@ -422,14 +425,14 @@ func (s *State) rendezvous(rank string) answer {
 			s.arrived[n] = c
 		}
 	}
-	if len(s.arrived) < s.Spec.Members {
-		return send(v1.MemberRendezvousResponse{Waiting: fmt.Sprintf("%d members", s.Spec.Members-len(s.arrived))})
+	if len(s.arrived) < s.spec.Members {
+		return send(v1.MemberRendezvousResponse{Waiting: fmt.Sprintf("%d members", s.spec.Members-len(s.arrived))})
 	}
 	out := v1.MemberRendezvousResponse{Ready: true}
-	for i := range s.Spec.Members {
+	for i := range s.spec.Members {
 		c := s.arrived[i]
 		out.Addresses = append(out.Addresses, c.Address)
-		out.Slots = append(out.Slots, s.Spec.Slots)
+		out.Slots = append(out.Slots, s.spec.Slots)
 		out.Ports = append(out.Ports, c.Ports)
 	}
 	return send(out)
