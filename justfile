@@ -73,19 +73,34 @@ reset: build
 
 # --- tests -------------------------------------------------------------------------------------------
 
-# all the set-up and all the tests
-test: build test-servers vet go-test harness-test keras-test torch-test ui-test docs
+# all the set-up, all the tests and every linter
+test: build test-servers vet
+    #!/usr/bin/env bash
+    # Side by side, because the clusters of the first half wait most of their time.
+    set -u
+    {{ just_executable() }} cluster-tests & clusters=$!
+    nice -n 5 {{ just_executable() }} package-tests lint harness-test keras-test torch-test ui-test docs & rest=$!
+    failed=0
+    wait "$rest" || { failed=1; echo "failed: packages, linters, harness, pages or docs; the clusters' tests go on" >&2; }
+    wait "$clusters" || { failed=1; echo "failed: the tests on clusters" >&2; }
+    exit "$failed"
 
 # go vet
 vet:
     @echo "go vet" >&2
     @go vet ./...
 
-# the tests of the Go packages, with those on real servers
-go-test: test-servers
-    @echo "the Go tests, on real servers" >&2
+# the tests on whole clusters
+cluster-tests: test-servers
+    @echo "the tests on clusters" >&2
     @{{ ready }} python tasks >/dev/null && compat="$({{ ready }} python compat)" && \
-        DETENT_COMPAT_PYTHON="$compat" go test -shuffle=on -timeout 60m ./...
+        DETENT_COMPAT_PYTHON="$compat" go test -shuffle=on -timeout 60m ./integration/...
+
+# the tests of the Go packages, on real servers, under the race detector where there is a C compiler
+package-tests: test-servers
+    @echo "the tests of the Go packages" >&2
+    @race=-race; [ "$(go env CGO_ENABLED)" = 1 ] || { race=""; echo "no C compiler here: the race detector does not run (Debian: apt-get install gcc libc6-dev)" >&2; }; \
+        go test $race -shuffle=on -timeout 60m $(go list ./... | grep -v /integration)
 
 # the control loop against a random world, with as many seeds as wanted
 sim seeds="200":
@@ -125,7 +140,7 @@ ui-test: ui
     @if command -v npm >/dev/null; then echo "the tests of the pages" >&2; cd webui && node_modules/.bin/tsc --noEmit && node_modules/.bin/vitest run && node build.mjs --check; \
     else echo "no npm here: the pages are not tested (Debian: apt-get install nodejs npm)" >&2; fi
 
-# what a person does with the pages, in Chromium on a real cluster; go-test has them too
+# what a person does with the pages, in Chromium on a real cluster; cluster-tests has them too
 ui-stories: build servers
     @go test ./integration -run 'TestUI$' -count=1 -v -timeout 15m
 
@@ -165,7 +180,7 @@ release out="release" *args: ui
 # every linter
 lint: vet
     @echo "golangci-lint" >&2
-    @{{ golangci }} run ./...
+    @{{ golangci }} run --concurrency 1 ./...
     @echo "ruff and mypy" >&2
     @python="$({{ ready }} python harness)" && cd plugins/harness && "$python" -m ruff check . && "$python" -m mypy
 
