@@ -7,6 +7,7 @@ import (
 	"maps"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/optional"
@@ -21,9 +22,25 @@ const masterHere = "{{DET_MASTER}}"
 // clusterHook is where runners look for the operators' startup hook.
 const clusterHook = "/run/determined/dynamic-tcd-startup-hook.sh"
 
-// stopGrace is how long a program has between being asked to end and being killed,
-// in seconds. Nomad kills the runner after 30, which must still report by then.
-const stopGrace = 20
+// How long a program has between the request to end and its kill. Nomad kills the runner
+// after the job's kill_timeout, and the runner must still report by then.
+const (
+	stopGrace     = 20 * time.Second // where kill_timeout is Nomad's 30 s
+	toReport      = 10 * time.Second // of the kill_timeout that a pool's job sets
+	shortestGrace = time.Second
+)
+
+// graceIn is the time that the programs of a pool have to end.
+func graceIn(p *pool.Pool) time.Duration {
+	if p == nil || p.Job == nil {
+		return stopGrace
+	}
+	kill := p.Job.TaskGroups[0].Tasks[0].KillTimeout
+	if kill == nil || *kill <= 0 {
+		return stopGrace
+	}
+	return max(*kill-toReport, *kill/2, shortestGrace)
+}
 
 // A Claimed is a member of an attempt whose runner has passed the gate, with what its
 // program is to be told.
@@ -75,7 +92,7 @@ type Remainder struct {
 // node. of is the attempt's pool; nil where that is no more.
 func (s *Site) Spec(a Attempt, m Claimed, of *pool.Pool) (v1.TaskSpec, error) {
 	b := specBuilder{spec: &v1.TaskSpec{TaskID: a.TaskID, AllocationID: a.ID, TaskType: a.Type, Rank: m.Rank, Members: m.Members,
-		Slots: len(m.SlotIDs), SlotIDs: m.SlotIDs, StopGraceSecs: stopGrace, Env: map[string]string{}, Begins: begins(&a, &m)}, site: s, a: &a, m: &m, pool: of}
+		Slots: len(m.SlotIDs), SlotIDs: m.SlotIDs, StopGraceSecs: int(graceIn(of).Seconds()), Env: map[string]string{}, Begins: begins(&a, &m)}, site: s, a: &a, m: &m, pool: of}
 	if of == nil {
 		b.pool = &pool.Pool{}
 	} else {
