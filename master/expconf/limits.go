@@ -193,7 +193,7 @@ func (c Config) checkVolume(k *checker) {
 		}
 	})
 	if values := trials * free; values > most {
-		k.fail(at, fmt.Sprintf("%.0f trials with %.0f hyperparameters that vary make %.0f values; at most %.0f are remembered",
+		k.fail(at, fmt.Sprintf("%.0f trials with %.0f hyperparameters that vary make %.0f values; at most %.0f are allowed",
 			trials, free, values, most), "plan fewer trials, or use the random sampler")
 	}
 }
@@ -222,7 +222,7 @@ func (s Searcher) checkSize(k *checker, at string) {
 		}
 	}
 	if rungs > 0 && rungs <= maxRungs && s.MaxTrials <= MaxTrials && rungs*s.MaxTrials > maxMarks {
-		k.fail(at+field, fmt.Sprintf("%d trials with %d rungs make %d results; at most %d are remembered",
+		k.fail(at+field, fmt.Sprintf("%d trials with %d rungs make %d results; at most %d are allowed",
 			s.MaxTrials, rungs, rungs*s.MaxTrials, maxMarks), "plan fewer trials or fewer rungs")
 	}
 }

@@ -284,9 +284,9 @@ func (s Searcher) checkHalving(k *checker, at string) {
 		k.fail(at+".max_length", "is required by the "+s.Name+" searcher",
 			"give max_length, or time_metric and max_time together")
 	case s.TimeMetric != nil && s.MaxTime == nil:
-		k.fail(at+".max_time", "is required beside time_metric", "")
+		k.fail(at+".max_time", "is required together with time_metric", "")
 	case s.TimeMetric == nil && s.MaxTime != nil:
-		k.fail(at+".time_metric", "is required beside max_time", "name the metric that max_time is measured in")
+		k.fail(at+".time_metric", "is required together with max_time", "name the metric that max_time is measured in")
 	}
 	if s.TimeMetric != nil && *s.TimeMetric == "" {
 		k.fail(at+".time_metric", "is empty", "")

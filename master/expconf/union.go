@@ -110,7 +110,7 @@ func (u union) onlyCommon(d *decoder, n *node, path string) *node {
 		}
 		d.problems = append(d.problems, Problem{
 			File: d.file, Line: f.line, Column: f.column, Path: join(path, f.key),
-			Message: fmt.Sprintf("needs %s beside it, to say which %s it is for", join(path, u.key), u.noun),
+			Message: fmt.Sprintf("requires %s, which selects the %s", join(path, u.key), u.noun),
 			Hint:    "it belongs to " + strings.Join(u.owners(f.key), ", "),
 		})
 	}

@@ -71,9 +71,9 @@ func (c Config) checkIdentity(k *checker) {
 	}
 	switch {
 	case c.Workspace == "" && c.Project != "":
-		k.fail("project", "needs workspace beside it", "name the workspace of the project")
+		k.fail("project", "requires workspace", "name the workspace of the project")
 	case c.Workspace != "" && c.Project == "":
-		k.fail("workspace", "needs project beside it", "name a project of the workspace")
+		k.fail("workspace", "requires project", "name a project of the workspace")
 	}
 	switch {
 	case c.Entrypoint != nil && c.Entrypoint.Empty():

@@ -101,7 +101,7 @@ func (p PoolConfig) checkDocker(k *checker, at string) {
 		k.oneOf(at+".docker.registry_auth.vault_engine", r.VaultEngine, "kv", "kv_v2")
 	}
 	if r.Variable == "" && r.VaultPath == "" && r != (RegistryAuthConfig{}) {
-		k.fail(at+".docker.registry_auth", "needs nomad_variable or vault_path beside it")
+		k.fail(at+".docker.registry_auth", "requires nomad_variable or vault_path")
 	}
 }
 

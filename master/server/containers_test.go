@@ -157,7 +157,7 @@ func TestDockerProblems(t *testing.T) {
 		"driver: docker, docker: {allowed_devices: ['/dev/*/x']}":                     "absolute paths",
 		"driver: docker, docker: {registry_auth: {nomad_variable: a, vault_path: b}}": "not both",
 		"driver: docker, docker: {registry_auth: {vault_path: b, vault_engine: aws}}": "vault_engine",
-		"driver: docker, docker: {registry_auth: {server: b}}":                        "needs nomad_variable or vault_path",
+		"driver: docker, docker: {registry_auth: {server: b}}":                        "requires nomad_variable or vault_path",
 		"driver: docker, task_container_defaults: {network_mode: bridge}":             "must be host",
 		"driver: docker, task_container_defaults: {imagee: x}":                        "task_container_defaults",
 		"driver: qemu": "docker",

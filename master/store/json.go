@@ -28,7 +28,7 @@ func decodeInto(raw json.RawMessage, v any) error {
 		return err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the JSON value")
+		return errors.New("there is text after the JSON value")
 	}
 	return nil
 }
