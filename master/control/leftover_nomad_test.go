@@ -61,7 +61,8 @@ func newFarBench(t *testing.T, script string) *farBench {
 		return b.db.MemberExit(ctx, m.AllocationID, m.Rank, x.ExitCode, x.Reason, x.Stopped, x.LogsDone)
 	}
 	cfg.Task = func(a task.Attempt, _ []task.Placed, _ *pool.Pool) (task.Job, error) {
-		b.state.Spec.AllocationID, b.state.Spec.TaskID = a.ID, a.TaskID
+		spec.AllocationID, spec.TaskID = a.ID, a.TaskID
+		b.state.Task(spec)
 		rig := clustertest.Rig{NodeID: b.agent.NodeID, Runner: jobspecs.Runner{Path: runner}}
 		job := task.Job{Task: rig.Task("11111111-aaaa-4aaa-8aaa-111111111111", a.ID, 1)}
 		job.Masters.URLs = []string{b.away.URL()}
