@@ -45,16 +45,16 @@ func ticks(ctx context.Context, wake <-chan struct{}, every time.Duration) (<-ch
 }
 
 const (
-	// gatherPeers is how many peers each member of an attempt may have in an all-gather.
+	// maxPeersPerMember is how many peers each member of an attempt may have in an all-gather.
 	// Determined's programs ask once for each container, which is a member.
-	gatherPeers = 16
+	maxPeersPerMember = 16
 	// maxGatherBytes bounds the data of a round, as each peer's equal part of it, of which
 	// there are always minGatherBytes: an address and a few numbers.
 	maxGatherBytes = 2 << 20
 	minGatherBytes = 1 << 10
-	// gatherMemory is for rounds that are read and sent, gatherOwner of that for one user.
-	gatherMemory = 64 << 20
-	gatherOwner  = gatherMemory / 16
+	// gatherMemory is for rounds that are read and sent, gatherMemoryPerUser of that for one user.
+	gatherMemory        = 64 << 20
+	gatherMemoryPerUser = gatherMemory / 16
 )
 
 // allGather gives every peer the data of all. A call that is repeated, here or at
@@ -99,7 +99,7 @@ func (a *API) gather(ctx context.Context, c *call, g store.GatherRound, request 
 	if err != nil {
 		return nil, err
 	}
-	if most := gatherPeers * members; n > most {
+	if most := maxPeersPerMember * members; n > most {
 		return nil, fault.New(fault.Invalid, "numPeers: %d; an attempt with %d members may have %d peers", n, members, most)
 	}
 	if len(data) == 0 {

@@ -22,18 +22,18 @@ import (
 // Limits on bodies. fiber has one limit per app; ours are per route, checked
 // before a body is read.
 const (
-	smallBody   = v1.SmallBody
-	reportBody  = v1.ReportBody
-	contextBody = v1.FilesBody
-	publicBody  = v1.PublicBody
-	packsAt     = 2    // contexts that are packed at once, of those that have arrived; one of each user
-	listsAt     = 2    // contexts that are listed at once; one of each user
-	readsAt     = 512  // contexts that are sent at once
-	readsOf     = 32   // of those, to one user and the user's tasks
-	nobodyAt    = 1024 // bodies of callers who are not signed in that are decoded at once
-	nobodyOf    = 64   // of those, of one address
-	connsAt     = 8192 // connections; each waiting request and each stream is one
-	maxPoll     = 60 * time.Second
+	smallBody              = v1.SmallBody
+	reportBody             = v1.ReportBody
+	contextBody            = v1.FilesBody
+	publicBody             = v1.PublicBody
+	maxPacks               = 2    // contexts that are packed at once, of those that have arrived; one of each user
+	maxLists               = 2    // contexts that are listed at once; one of each user
+	maxReads               = 512  // contexts that are sent at once
+	maxReadsPerUser        = 32   // of those, to one user and the user's tasks
+	maxAnonymous           = 1024 // bodies of callers who are not signed in that are decoded at once
+	maxAnonymousPerAddress = 64   // of those, of one address
+	defaultMaxConnections  = 8192 // connections; each waiting request and each stream is one
+	maxPoll                = 60 * time.Second
 )
 
 // Identity verifies the workload identity that a runner shows, and says which
@@ -105,7 +105,7 @@ type Config struct {
 	TrustedProxies []netip.Prefix
 	// CheckpointRoots are the folders below which the master reads checkpoints.
 	CheckpointRoots []string
-	// MaxConnections is how many connections there can be at once; 0 for connsAt.
+	// MaxConnections is how many connections there can be at once; 0 for defaultMaxConnections.
 	MaxConnections int
 	// Connections says how many there are, and how many were refused; nil where nobody counts.
 	Connections func() (open int, refused uint64)
@@ -124,27 +124,27 @@ type NodeSlots struct {
 
 // API serves /api/v1 and what stands beside it.
 type API struct {
-	cfg        Config
-	db         *store.DB
-	bus        *store.Bus
-	identity   Identity
-	discovery  Discovery
-	log        *slog.Logger
-	app        *fiber.App
-	routes     []route
-	auth       *authenticator
-	receiver   *receiver
-	meters     *meters
-	logins     *logins
-	forwarders *forwarders
-	hosts      hosts
-	artifacts  artifacts
-	followings *followings
-	downloads  *downloads
-	taskIO     *taskIO         // what tasks report goes through here
-	driven     *drivenSearches // searches that programs outside drive
-	gathers    *gathers
-	stopping   context.Context
+	cfg         Config
+	db          *store.DB
+	bus         *store.Bus
+	identity    Identity
+	discovery   Discovery
+	log         *slog.Logger
+	app         *fiber.App
+	routes      []route
+	auth        *authenticator
+	receiver    *receiver
+	meters      *meters
+	logins      *logins
+	forwarders  *forwarders
+	hosts       hosts
+	artifacts   artifacts
+	openAnswers *openAnswers
+	downloads   *downloads
+	taskIO      *taskIO         // what tasks report goes through here
+	driven      *drivenSearches // searches that programs outside drive
+	gathers     *gathers
+	stopping    context.Context
 
 	experiments *launch.Experiments
 	tasks       *launch.Tasks
@@ -157,7 +157,7 @@ func New(ctx context.Context, cfg Config, db *store.DB, bus *store.Bus, id Ident
 		logins: newLogins(), forwarders: newForwarders(log), hosts: newHosts(cfg.Hosts), driven: newDrivenSearches(db),
 		gathers: newGathers(), stopping: ctx}
 	if cfg.MaxConnections == 0 {
-		cfg.MaxConnections = connsAt
+		cfg.MaxConnections = defaultMaxConnections
 	}
 	a.app = fiber.New(fiber.Config{
 		AppName:               "det-master",
@@ -177,8 +177,8 @@ func New(ctx context.Context, cfg Config, db *store.DB, bus *store.Bus, id Ident
 		CaseSensitive:                true,
 	})
 	a.experiments, a.tasks = a.launchers()
-	a.followings, a.downloads = newFollowings(db, bus), newDownloads()
-	go a.followings.run(ctx)
+	a.openAnswers, a.downloads = newOpenAnswers(db, bus), newDownloads()
+	go a.openAnswers.run(ctx)
 	a.register()
 	a.mount()
 	return a

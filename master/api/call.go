@@ -17,10 +17,10 @@ import (
 // A call is what a handler is given: who asks, and with which parameters.
 type call struct {
 	*fiber.Ctx
-	who   auth.Who
-	scope auth.Scope           // what the caller may do the endpoint's verb on: lists are cut to it
-	takes func(auth.Who) error // the route's rule about who may call it
-	files *submission          // that came with the body; nil where there are none
+	who     auth.Who
+	scope   auth.Scope           // what the caller may do the endpoint's verb on: lists are cut to it
+	allowed func(auth.Who) error // the route's rule about who may call it
+	files   *submission          // that came with the body; nil where there are none
 }
 
 // may fails unless the caller may do that.

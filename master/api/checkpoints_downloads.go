@@ -14,9 +14,9 @@ import (
 // how long more of them wait for their turn. A download may be large or its storage
 // slow, so it has no time limit of its own, and lasts as long as somebody takes it.
 const (
-	downloadsAt   = 128
-	downloadsOf   = 16
-	downloadsWait = 10 * time.Second
+	maxDownloads        = 128
+	maxDownloadsPerUser = 16
+	downloadsWait       = 10 * time.Second
 )
 
 // downloads bounds the checkpoints that are read at once.
@@ -26,7 +26,7 @@ type downloads struct {
 }
 
 func newDownloads() *downloads {
-	return &downloads{shares: newShares(downloadsAt, downloadsOf), wait: downloadsWait}
+	return &downloads{shares: newShares(maxDownloads, maxDownloadsPerUser), wait: downloadsWait}
 }
 
 // A download is one that is under way.
@@ -39,7 +39,7 @@ type download struct {
 // beginDownload waits for the caller's turn.
 func (a *API) beginDownload(c *call) (*download, error) {
 	// Longer than the request's own context: that ends when the handler has returned.
-	following, followed := a.followings.follow(a.stopping, c)
+	following, followed := a.openAnswers.follow(a.stopping, c)
 	ctx, cancel := context.WithCancel(following)
 	go cancelOnDisconnect(ctx, c.Context().Conn(), cancel)
 	waiting, stop := context.WithTimeout(ctx, a.downloads.wait)
@@ -52,7 +52,7 @@ func (a *API) beginDownload(c *call) (*download, error) {
 		if why != nil {
 			return nil, why
 		}
-		return nil, fault.Wrap(fault.TooMany, err, "the master reads %d checkpoints at once for one user, and %d in all; try again when a download has ended", downloadsOf, downloadsAt)
+		return nil, fault.Wrap(fault.TooMany, err, "the master reads %d checkpoints at once for one user, and %d in all; try again when a download has ended", maxDownloadsPerUser, maxDownloads)
 	}
 	return &download{ctx: ctx, cancel: cancel, end: func() {
 		cancel()

@@ -98,16 +98,16 @@ func TestDownloadsFromSilentStorage(t *testing.T) {
 	for where, silent := range map[string]*atomic.Bool{"while it looks for the files": &bucket.finds, "while it reads one": &bucket.gets} {
 		silent.Store(true)
 		var leave []context.CancelFunc
-		for range downloadsOf {
+		for range maxDownloadsPerUser {
 			leave = append(leave, me.downloads(path))
 		}
-		waitFor(t, func() bool { return bucket.held.Load() == downloadsOf })
-		got := me.get(path).says(429, fmt.Sprint(downloadsOf, " checkpoints at once"), "try again")
+		waitFor(t, func() bool { return bucket.held.Load() == maxDownloadsPerUser })
+		got := me.get(path).says(429, fmt.Sprint(maxDownloadsPerUser, " checkpoints at once"), "try again")
 		if got.header.Get("Retry-After") == "" {
 			t.Errorf("%s: the client is not told when to try again", where)
 		}
 		another := other.downloads(path) // has turns of its own
-		waitFor(t, func() bool { return bucket.held.Load() == downloadsOf+1 })
+		waitFor(t, func() bool { return bucket.held.Load() == maxDownloadsPerUser+1 })
 		another()
 		for _, l := range leave {
 			l()

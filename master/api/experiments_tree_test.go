@@ -61,7 +61,7 @@ func TestATreeOfDeepFiles(t *testing.T) {
 	if got := me.get(path + "file_tree").ok(); len(got.body) < 20*510*treeNodeBytes/2 {
 		t.Errorf("%d bytes", len(got.body))
 	}
-	held := holding(t, r.api.receiver.memory, "user determined", bodyOwner)
+	held := holding(t, r.api.receiver.memory, "user determined", bodyMemoryPerUser)
 	done := make(chan answer)
 	go func() { done <- me.get(path + "file_tree") }()
 	eventually(t, func() bool { return r.api.receiver.memory.held() == 2 })

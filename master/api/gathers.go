@@ -36,7 +36,7 @@ type gathered struct {
 }
 
 func newGathers() *gathers {
-	return &gathers{memory: newShares(gatherMemory, gatherOwner), rounds: map[store.GatherRound]*gatherRound{}}
+	return &gathers{memory: newShares(gatherMemory, gatherMemoryPerUser), rounds: map[store.GatherRound]*gatherRound{}}
 }
 
 func (g *gathers) enter(key store.GatherRound) *gathered {

@@ -21,8 +21,8 @@ func TestGatherIsBounded(t *testing.T) {
 	r := newRig(t)
 	a := r.running(yaml(), 3)
 	for _, path := range []string{"/all_gather", "/notify_container_running"} {
-		a.ranks[0].post(a.path(path), gathering(0, 3*gatherPeers+1, 10)).says(http.StatusBadRequest, "3 members may have 48 peers")
-		a.ranks[0].post(a.path(path), gathering(0, 3*gatherPeers, maxGatherBytes/(3*gatherPeers))).says(http.StatusBadRequest, "the limit of each peer")
+		a.ranks[0].post(a.path(path), gathering(0, 3*maxPeersPerMember+1, 10)).says(http.StatusBadRequest, "3 members may have 48 peers")
+		a.ranks[0].post(a.path(path), gathering(0, 3*maxPeersPerMember, maxGatherBytes/(3*maxPeersPerMember))).says(http.StatusBadRequest, "the limit of each peer")
 	}
 	var n int
 	if err := r.db.QueryRow(t.Context(), "SELECT count(*) FROM gathers").Scan(&n); err != nil || n != 0 {

@@ -126,7 +126,7 @@ func (a *API) live(ctx context.Context, c *call) error {
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	c.Set("X-Accel-Buffering", "no")
 	c.Context().Response.ImmediateHeaderFlush = true
-	following, done := a.followings.follow(a.stopping, c)
+	following, done := a.openAnswers.follow(a.stopping, c)
 	a.streamTo(c, func(w *bufio.Writer) {
 		defer done()
 		defer stopReports()

@@ -20,12 +20,12 @@ import (
 // name alone. What many addresses can try together, and one address for many names, is
 // bounded by how many passwords are compared at once.
 const (
-	LoginWindow    = time.Minute // in which tries are counted
-	triesOfName    = 10          // for one name at one address
-	triesOfAddress = 60          // for all names at one address; beyond it a name has one
-	comparesAt     = 4           // passwords that are compared at once, at most
-	comparesOf     = 32          // of one address, being compared or waiting
-	compareWait    = 10 * time.Second
+	LoginWindow           = time.Minute // in which tries are counted
+	maxTriesPerName       = 10          // for one name at one address
+	maxTriesPerAddress    = 60          // for all names at one address; beyond it a name has one
+	maxCompares           = 4           // passwords that are compared at once, at most
+	maxComparesPerAddress = 32          // of one address, being compared or waiting
+	compareTimeout        = 10 * time.Second
 )
 
 // logins bounds the work that signing in costs: to compare a password takes a
@@ -38,7 +38,7 @@ type logins struct {
 }
 
 func newLogins() *logins {
-	return &logins{slots: make(chan struct{}, min(comparesAt, max(1, runtime.GOMAXPROCS(0)/2))), from: map[string]int{}}
+	return &logins{slots: make(chan struct{}, min(maxCompares, max(1, runtime.GOMAXPROCS(0)/2))), from: map[string]int{}}
 }
 
 // compare runs fn when there is a processor for it.
@@ -47,7 +47,7 @@ func (l *logins) compare(ctx context.Context, address string, fn func() error) e
 		return fault.New(fault.TooMany, "too many sign-ins from your address at once; try again")
 	}
 	defer l.leave(address)
-	wait := time.NewTimer(compareWait)
+	wait := time.NewTimer(compareTimeout)
 	defer wait.Stop()
 	select {
 	case l.slots <- struct{}{}:
@@ -62,7 +62,7 @@ func (l *logins) compare(ctx context.Context, address string, fn func() error) e
 func (l *logins) enter(address string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.from[address] >= comparesOf {
+	if l.from[address] >= maxComparesPerAddress {
 		return false
 	}
 	l.from[address]++
@@ -93,9 +93,9 @@ func (a *API) countLogin(ctx context.Context, address, name string) error {
 	}
 	of, all := tallies[ofName], tallies[ofAddress]
 	switch {
-	case of.Tries > triesOfName:
+	case of.Tries > maxTriesPerName:
 		return tooManyWrong("for "+name+" from your address", of.Wait)
-	case all.Tries > triesOfAddress && of.Tries > 1:
+	case all.Tries > maxTriesPerAddress && of.Tries > 1:
 		return tooManyWrong("from your address", min(of.Wait, all.Wait))
 	}
 	return nil

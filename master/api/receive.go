@@ -26,16 +26,16 @@ import (
 // body is decoded, its room in the budget is others'; its user's own share stays taken
 // until the answer, so that what one user has in handlers is bounded too.
 const (
-	bodyMemory  = 64 << 20        // for decoding bodies, all together
-	bodyOwner   = bodyMemory / 4  // of that, of one user; a single body that needs more has it alone
-	bodyWeight  = 4               // bytes of memory for a byte of a body while it is decoded
-	spoolMost   = 8 << 30         // bytes on disk of all bodies that arrive
-	reserveWait = 5 * time.Minute // for room on the disk, which others give back; the client waits meanwhile, unread
+	bodyMemory        = 64 << 20        // for decoding bodies, all together
+	bodyMemoryPerUser = bodyMemory / 4  // of that, of one user; a single body that needs more has it alone
+	bodyWeight        = 4               // bytes of memory for a byte of a body while it is decoded
+	maxSpool          = 8 << 30         // bytes on disk of all bodies that arrive
+	reserveWait       = 5 * time.Minute // for room on the disk, which others give back; the client waits meanwhile, unread
 	// A client that sends nothing for stallTimeout is let go, and one that has
-	// sent less than slowestBody in the mean after a minute.
-	stallTimeout = 30 * time.Second
-	slowestBody  = 32 << 10 // bytes a second
-	slowestFrom  = time.Minute
+	// sent less than minBodyRate in the mean after a minute.
+	stallTimeout  = 30 * time.Second
+	minBodyRate   = 32 << 10 // bytes a second
+	bodyRateAfter = time.Minute
 )
 
 // Receiving says how bodies are received; its zero value is what a master does.
@@ -57,12 +57,12 @@ type receiver struct {
 }
 
 func newReceiver(cfg Receiving) *receiver {
-	r := &receiver{spool: cfg.Spool, stall: cfg.Stall, memory: newShares(bodyMemory, bodyOwner), anonymous: newShares(nobodyAt, nobodyOf),
-		packs: newShares(packsAt, 1), lists: newShares(listsAt, 1), reads: newShares(readsAt, readsOf)}
+	r := &receiver{spool: cfg.Spool, stall: cfg.Stall, memory: newShares(bodyMemory, bodyMemoryPerUser), anonymous: newShares(maxAnonymous, maxAnonymousPerAddress),
+		packs: newShares(maxPacks, 1), lists: newShares(maxLists, 1), reads: newShares(maxReads, maxReadsPerUser)}
 	if r.spool == nil {
-		r.spool = spool.New(os.TempDir(), spoolMost)
+		r.spool = spool.New(os.TempDir(), maxSpool)
 	}
-	r.packed = spool.New(r.spool.Path(), packsAt*launch.MaxPacked*spool.OwnerShare)
+	r.packed = spool.New(r.spool.Path(), maxPacks*launch.MaxPacked*spool.OwnerShare)
 	if r.stall == 0 {
 		r.stall = stallTimeout
 	}
@@ -298,7 +298,7 @@ func (b *arrival) Read(p []byte) (int, error) {
 	if b.begun.IsZero() {
 		b.begun = now
 	}
-	due := b.begun.Add(slowestFrom + time.Duration(b.got)*time.Second/slowestBody)
+	due := b.begun.Add(bodyRateAfter + time.Duration(b.got)*time.Second/minBodyRate)
 	if stalled := now.Add(b.stall); b.anyRate || stalled.Before(due) {
 		due = stalled
 	}

@@ -41,7 +41,7 @@ func newTaskIO(ctx context.Context, db *store.DB, bus *store.Bus) *taskIO {
 // Wait returns when nothing that a task reported is still being written. Call it
 // after the server has shut down.
 func (a *API) Wait() {
-	<-a.followings.done
+	<-a.openAnswers.done
 	a.taskIO.metrics.Wait()
 	a.taskIO.logs.Wait()
 	a.taskIO.feed.Wait()
@@ -67,11 +67,11 @@ func (a *API) registerTaskRoutes() {
 
 // await calls look at once and after each wake-up, until it is satisfied or the
 // time is over; satisfied says which.
-func await(ctx context.Context, wake <-chan struct{}, timeout time.Duration, look func(ctx context.Context) (bool, error)) (satisfied bool, err error) {
+func await(ctx context.Context, wake <-chan struct{}, timeout time.Duration, check func(ctx context.Context) (bool, error)) (satisfied bool, err error) {
 	t := time.NewTimer(timeout)
 	defer t.Stop()
 	for {
-		ok, err := look(ctx)
+		ok, err := check(ctx)
 		if ok || err != nil {
 			return ok, err
 		}

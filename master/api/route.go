@@ -84,7 +84,7 @@ func rawOn[T, Req, Resp any](a *API, e v1.Endpoint[Req, Resp], on object[T], fn 
 
 func (a *API) callOf(fc *fiber.Ctx, r *route) *call {
 	who := whoOf(fc)
-	return &call{Ctx: fc, who: who, takes: r.checkAccess, scope: auth.ScopeOf(who, r.Verb)}
+	return &call{Ctx: fc, who: who, allowed: r.checkAccess, scope: auth.ScopeOf(who, r.Verb)}
 }
 
 // allowed loads the object of a call and asks auth about it. An answer that stays open
@@ -100,7 +100,7 @@ func allowed[T any](a *API, r *route, c *call, on object[T]) (T, error) {
 		return it, err
 	}
 	is := on.of(it)
-	c.takes = func(who auth.Who) error {
+	c.allowed = func(who auth.Who) error {
 		if err := r.checkAccess(who); err != nil {
 			return err
 		}
@@ -127,7 +127,7 @@ func respond[Req, Resp any](a *API, r *route, c *call, fn func(ctx context.Conte
 	defer cancel()
 	if r.Waits {
 		var done func()
-		ctx, done = a.followings.follow(ctx, c)
+		ctx, done = a.openAnswers.follow(ctx, c)
 		defer done()
 	}
 	resp, err := fn(ctx, c, &req)

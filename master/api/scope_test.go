@@ -166,7 +166,7 @@ func TestGuessingTheOldPassword(t *testing.T) {
 	r := newRig(t)
 	me := r.user("determined")
 	me.patch("/api/v1/users/2", `{"password":"first","isHashed":true}`).ok()
-	for i := range triesOfName {
+	for i := range maxTriesPerName {
 		if i%2 == 0 {
 			me.patch("/api/v1/users/2", fmt.Sprintf(`{"password":"mine","oldPassword":"guess-%d","isHashed":true}`, i)).says(403, "not the password")
 		} else {

@@ -134,7 +134,7 @@ func TestAllGetTheirCode(t *testing.T) {
 	id := me.create(yaml(), `"modelDefinition":[`+modelFile("data", string(random))+`]`)
 	path := fmt.Sprintf("/api/v1/experiments/%d/", id)
 	// Clients that take nothing, as many as one user may have.
-	for i := range readsOf {
+	for i := range maxReadsPerUser {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
 		if err != nil {
 			t.Fatal(err)
@@ -146,10 +146,10 @@ func TestAllGetTheirCode(t *testing.T) {
 		what := [...]string{"model_def", "file/download?path=data"}[i%2]
 		fmt.Fprintf(conn, "GET %s%s HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: %s\r\n\r\n", path, what, me.token)
 	}
-	eventually(t, func() bool { return r.api.receiver.reads.held() == readsOf })
+	eventually(t, func() bool { return r.api.receiver.reads.held() == maxReadsPerUser })
 	r.user("admin").get(path + "file/download?path=data").ok()
 	var wg sync.WaitGroup
-	for range readsOf + 8 {
+	for range maxReadsPerUser + 8 {
 		wg.Go(func() {
 			if got := me.get(path + "file/download?path=data"); got.code != 200 || !bytes.Equal(got.body, random) {
 				t.Errorf("%d, %d bytes", got.code, len(got.body))
@@ -165,19 +165,19 @@ func TestAllGetTheirCode(t *testing.T) {
 // their bodies, and how many of those it decodes at once.
 func TestCallersWhoAreNotSignedIn(t *testing.T) {
 	r := newRig(t)
-	if n := r.api.App().Server().Concurrency; n != connsAt {
-		t.Errorf("%d connections; want %d", n, connsAt)
+	if n := r.api.App().Server().Concurrency; n != defaultMaxConnections {
+		t.Errorf("%d connections; want %d", n, defaultMaxConnections)
 	}
 	const login = "/api/v1/auth/login"
 	body := `{"username":"determined","password":"","isHashed":true}`
 	r.anyone().post(login, body+strings.Repeat(" ", publicBody-len(body))).ok()
 	r.anyone().post(login, body+strings.Repeat(" ", publicBody+1-len(body))).is(413)
 	r.anyone().with("POST", login, io.LimitReader(&slowly{n: publicBody + 1}, publicBody+1), nil).is(413) // chunked
-	held := holding(t, r.api.receiver.anonymous, "address 127.0.0.1", nobodyOf)
+	held := holding(t, r.api.receiver.anonymous, "address 127.0.0.1", maxAnonymousPerAddress)
 	answered := make(chan answer, 1)
 	go func() { answered <- r.anyone().post(login, body) }()
 	eventually(t, func() bool { return r.api.receiver.anonymous.held() == 2 })
-	holding(t, r.api.receiver.anonymous, "address of another", nobodyOf).release()
+	holding(t, r.api.receiver.anonymous, "address of another", maxAnonymousPerAddress).release()
 	if len(answered) > 0 {
 		t.Error("bodies of one address are not counted")
 	}

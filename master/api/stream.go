@@ -45,7 +45,7 @@ func (a *API) stream(c *call, fn func(ctx context.Context, r *records) error) er
 	c.Set("X-Accel-Buffering", "no")
 	c.Context().Response.ImmediateHeaderFlush = true
 	path := c.Path()
-	ctx, done := a.followings.follow(a.stopping, c)
+	ctx, done := a.openAnswers.follow(a.stopping, c)
 	a.streamTo(c, func(w *bufio.Writer) {
 		defer done()
 		err := a.caught("a stream panicked", path, func() error { return fn(ctx, &records{w: w}) })

@@ -46,7 +46,7 @@ func TestWrongPasswords(t *testing.T) {
 	if string(wrong.body) != string(unknown.body) {
 		t.Fatalf("the answers tell who exists: %s and %s", wrong.body, unknown.body)
 	}
-	for range triesOfName - 1 {
+	for range maxTriesPerName - 1 {
 		r.anyone().post("/api/v1/auth/login", `{"username":"nobody","password":"x"}`).says(401)
 	}
 	blocked := r.anyone().post("/api/v1/auth/login", `{"username":"NOBODY","password":"x"}`).says(429, "try again in")
@@ -76,7 +76,7 @@ func TestWrongPasswordsElsewhere(t *testing.T) {
 		defer resp.Body.Close()
 		return resp.StatusCode
 	}
-	for i := range triesOfName {
+	for i := range maxTriesPerName {
 		if got := guess([]*rig{r, second}[i%2], "127.0.0.9", "wrong"); got != 401 {
 			t.Fatalf("wrong password %d: %d", i, got)
 		}
@@ -85,7 +85,7 @@ func TestWrongPasswordsElsewhere(t *testing.T) {
 		if got := guess(m, "127.0.0.9", "right"); got != 429 {
 			t.Errorf("one more guess from there: %d", got)
 		}
-		for range triesOfName + 2 { // who knows the password is never slowed
+		for range maxTriesPerName + 2 { // who knows the password is never slowed
 			if got := guess(m, "127.0.0.1", "right"); got != 200 {
 				t.Fatalf("the admin, from elsewhere: %d", got)
 			}
@@ -114,7 +114,7 @@ func TestAddressesBehindAProxy(t *testing.T) {
 				return r.anyone().with("POST", "/api/v1/auth/login", strings.NewReader(`{"username":"admin","password":"wrong"}`),
 					http.Header{"X-Forwarded-For": {"198.51.100.7, " + from}})
 			}
-			for range triesOfName {
+			for range maxTriesPerName {
 				try("203.0.113.5").is(401)
 			}
 			try("203.0.113.5").is(c.codes[0])
@@ -130,7 +130,7 @@ func TestAProxyWithALineOfItsOwn(t *testing.T) {
 		return r.anyone().with("POST", "/api/v1/auth/login", strings.NewReader(`{"username":"admin","password":"wrong"}`),
 			http.Header{"X-Forwarded-For": {forged, seen}})
 	}
-	for i := range triesOfName {
+	for i := range maxTriesPerName {
 		guess(fmt.Sprintf("198.51.100.%d", i), "203.0.113.5").is(401)
 	}
 	guess("198.51.100.200", "203.0.113.5").is(429)

@@ -13,9 +13,9 @@ import (
 // Topics that the parts of the masters wake each other by. A wake-up carries no
 // data: it says "look".
 const (
-	TopicIntent = "intent" // somebody wants something: the loop looks
-	TopicAccess = "access" // a session has ended, or an account has changed: who has something open is looked at
-	TopicEvents = "events" // a search has new events, or a runner reported: the loop looks
+	TopicIntent = "intent" // a user changed what is wanted: the loop begins a cycle
+	TopicAccess = "access" // a session has ended, or an account has changed: open answers are checked
+	TopicEvents = "events" // a search has new events, or a runner reported: the loop begins a cycle
 )
 
 // AllocationTopic wakes who waits on an allocation: the preemption signal, the

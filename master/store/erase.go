@@ -10,10 +10,10 @@ import (
 // time: it goes in parts, its tasks first with all that is theirs, and itself last.
 // These bound a part; what is not gone then is the next one's.
 const (
-	erasedTasks   = 50
-	erasedMetrics = 20_000
-	erasedChunks  = 500 // of logs
-	erasedOthers  = 5_000
+	eraseTasksBatch   = 50
+	eraseMetricsBatch = 20_000
+	eraseChunksBatch  = 500 // of logs
+	eraseOthersBatch  = 5_000
 )
 
 // Erase deletes a part of the rows of an experiment that is deleted, in the leader's
@@ -26,7 +26,7 @@ func (db *DB) Erase(ctx context.Context, experiment int) (done bool, err error) 
 	if err != nil || state != "DELETING" {
 		return err == nil, err
 	}
-	tasks, err := scalars[string](ctx, db, `SELECT id FROM tasks WHERE experiment_id = $1 ORDER BY id LIMIT $2`, experiment, erasedTasks)
+	tasks, err := scalars[string](ctx, db, `SELECT id FROM tasks WHERE experiment_id = $1 ORDER BY id LIMIT $2`, experiment, eraseTasksBatch)
 	if err != nil {
 		return false, err
 	}
@@ -34,7 +34,7 @@ func (db *DB) Erase(ctx context.Context, experiment int) (done bool, err error) 
 		return false, db.eraseTasks(ctx, tasks)
 	}
 	full, err := db.erasePart(ctx, `DELETE FROM search_events WHERE ctid = ANY(ARRAY(
-		SELECT ctid FROM search_events WHERE experiment_id = $1 LIMIT $2))`, experiment, erasedOthers)
+		SELECT ctid FROM search_events WHERE experiment_id = $1 LIMIT $2))`, experiment, eraseOthersBatch)
 	if err != nil || full {
 		return false, err
 	}
@@ -49,15 +49,15 @@ func (db *DB) eraseTasks(ctx context.Context, tasks []string) error {
 		limit int
 	}{
 		{`DELETE FROM metrics WHERE ctid = ANY(ARRAY(SELECT m.ctid FROM trials t JOIN metrics m ON m.trial_id = t.id
-			WHERE t.task_id = ANY($1) LIMIT $2))`, erasedMetrics},
+			WHERE t.task_id = ANY($1) LIMIT $2))`, eraseMetricsBatch},
 		{`DELETE FROM log_chunks c USING (SELECT x.tableoid, x.ctid FROM log_tasks l JOIN log_chunks x ON x.log_task = l.id
-			WHERE l.task_id = ANY($1) LIMIT $2) o WHERE c.tableoid = o.tableoid AND c.ctid = o.ctid`, erasedChunks},
+			WHERE l.task_id = ANY($1) LIMIT $2) o WHERE c.tableoid = o.tableoid AND c.ctid = o.ctid`, eraseChunksBatch},
 		{`DELETE FROM gathers WHERE ctid = ANY(ARRAY(SELECT g.ctid FROM allocations a JOIN gathers g ON g.allocation_id = a.id
-			WHERE a.task_id = ANY($1) LIMIT $2))`, erasedOthers},
-		{`DELETE FROM removals WHERE ctid = ANY(ARRAY(SELECT ctid FROM removals WHERE task_id = ANY($1) LIMIT $2))`, erasedOthers},
-		{`DELETE FROM checkpoints WHERE ctid = ANY(ARRAY(SELECT ctid FROM checkpoints WHERE task_id = ANY($1) LIMIT $2))`, erasedOthers},
-		{`DELETE FROM log_matches WHERE ctid = ANY(ARRAY(SELECT ctid FROM log_matches WHERE task_id = ANY($1) LIMIT $2))`, erasedOthers},
-		{`DELETE FROM allocations WHERE ctid = ANY(ARRAY(SELECT ctid FROM allocations WHERE task_id = ANY($1) LIMIT $2))`, erasedOthers},
+			WHERE a.task_id = ANY($1) LIMIT $2))`, eraseOthersBatch},
+		{`DELETE FROM removals WHERE ctid = ANY(ARRAY(SELECT ctid FROM removals WHERE task_id = ANY($1) LIMIT $2))`, eraseOthersBatch},
+		{`DELETE FROM checkpoints WHERE ctid = ANY(ARRAY(SELECT ctid FROM checkpoints WHERE task_id = ANY($1) LIMIT $2))`, eraseOthersBatch},
+		{`DELETE FROM log_matches WHERE ctid = ANY(ARRAY(SELECT ctid FROM log_matches WHERE task_id = ANY($1) LIMIT $2))`, eraseOthersBatch},
+		{`DELETE FROM allocations WHERE ctid = ANY(ARRAY(SELECT ctid FROM allocations WHERE task_id = ANY($1) LIMIT $2))`, eraseOthersBatch},
 	} {
 		if full, err := db.erasePart(ctx, part.sql, tasks, part.limit); err != nil || full {
 			return err

@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	batchesAtOnce = 200 // of logs, in one group commit
+	maxLogBatches = 200 // of logs, in one group commit
 
-	maxShipper  = 255     // bytes of a name
-	maxLabel    = 128     // bytes of a stdtype, a source, a part of an origin
-	highestRank = 1 << 20 // of a line; a chunk has no room for any number
+	maxShipper = 255     // bytes of a name
+	maxLabel   = 128     // bytes of a stdtype, a source, a part of an origin
+	maxRank    = 1 << 20 // of a line; a chunk has no room for any number
 )
 
 // LogOrigin is where lines come from.
@@ -61,7 +61,7 @@ type LogStore struct {
 // NewLogStore makes one. It needs no start, and Wait is its end.
 func NewLogStore(db *DB, bus *Bus) *LogStore {
 	s := &LogStore{db: db, bus: bus, codec: newChunkCodec(), tasks: map[string]*taskLabels{}}
-	s.group = newGroup(batchesAtOnce, logTaskOf, s.flush)
+	s.group = newGroup(maxLogBatches, logTaskOf, s.flush)
 	return s
 }
 
@@ -113,7 +113,7 @@ func sanitize(l LogLine) LogLine {
 	l.Text = strings.ToValidUTF8(strings.TrimSuffix(l.Text, "\n"), "\uFFFD")
 	l.Stdtype, l.Source = clipLabel(l.Stdtype), clipLabel(l.Source)
 	l.Level = min(max(l.Level, 0), 6)
-	if l.Rank < -1 || l.Rank > highestRank {
+	if l.Rank < -1 || l.Rank > maxRank {
 		l.Rank = -1
 	}
 	return l
@@ -145,7 +145,7 @@ func clipLabel(s string) string {
 // What is remembered of a task may be what failed, for the task may have been
 // deleted: it is looked up again then.
 func (s *LogStore) flush(batch []*queued[*LogBatch]) {
-	ctx, cancel := context.WithTimeout(context.Background(), flushTime)
+	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
 	commitHalving(batch, logTaskOf, func(batch []*queued[*LogBatch]) error {
 		err := s.commit(ctx, batch)

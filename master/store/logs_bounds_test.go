@@ -26,20 +26,20 @@ func TestLinesOfManyKinds(t *testing.T) {
 		}
 	}
 	send(s, 0, 5000)
-	if n := w.int(`SELECT count(*) FROM log_kinds`); n != kindsAtOnce+1 {
-		t.Errorf("%d kinds of one batch, want %d", n, kindsAtOnce+1)
+	if n := w.int(`SELECT count(*) FROM log_kinds`); n != maxKindsPerBatch+1 {
+		t.Errorf("%d kinds of one batch, want %d", n, maxKindsPerBatch+1)
 	}
 	if n := w.int(`SELECT count(DISTINCT xmin::text) FROM log_kinds`); n != 1 {
 		t.Errorf("%d statements inserted them", n)
 	}
-	if got := readLogs(t, s, task, LogFilter{Sources: []string{OtherLabel}}); len(got) != 5000-kindsAtOnce || got[0].Number != kindsAtOnce+1 {
+	if got := readLogs(t, s, task, LogFilter{Sources: []string{OtherLabel}}); len(got) != 5000-maxKindsPerBatch || got[0].Number != maxKindsPerBatch+1 {
 		t.Errorf("%d lines under %q", len(got), OtherLabel)
 	}
 	for i := range 8 { // the next master knows what is there already
 		send(NewLogStore(w.db, w.bus), 10_000+100*i, 60)
 		send(s, 20_000+100*i, 60)
 	}
-	if n := w.int(`SELECT count(DISTINCT (stdtype, source)) FROM log_kinds`); n > 2*labelsPerTask {
+	if n := w.int(`SELECT count(DISTINCT (stdtype, source)) FROM log_kinds`); n > 2*maxLabelsPerTask {
 		t.Errorf("%d labels of a task", n)
 	}
 	send(NewLogStore(w.db, w.bus), 30_000, 60)
@@ -58,10 +58,10 @@ func TestLinesOfManyOrigins(t *testing.T) {
 	w := newWorld(t)
 	task := w.taskOf(w.trial(w.experiment(lossSearcher), 0, 1))
 	s := NewLogStore(w.db, w.bus)
-	for round := range originsPerTask/batchesAtOnce + 3 {
+	for round := range maxOriginsPerTask/maxLogBatches + 3 {
 		var batch []*queued[*LogBatch]
-		for i := range batchesAtOnce {
-			b := &LogBatch{TaskID: task, Origin: LogOrigin{"1.trial-0.1", "node", fmt.Sprint("c", round*batchesAtOnce+i)}, Lines: lines(0, 1)}
+		for i := range maxLogBatches {
+			b := &LogBatch{TaskID: task, Origin: LogOrigin{"1.trial-0.1", "node", fmt.Sprint("c", round*maxLogBatches+i)}, Lines: lines(0, 1)}
 			s.sanitizeLines(b)
 			b.chunks = s.codec.chunks(b.Lines)
 			batch = append(batch, &queued[*LogBatch]{item: b})
@@ -76,10 +76,10 @@ func TestLinesOfManyOrigins(t *testing.T) {
 			t.Errorf("%d statements in %d batches", n, round+1)
 		}
 	}
-	if n := w.int(`SELECT count(*) FROM log_origins`); n > originsPerTask+batchesAtOnce+1 {
+	if n := w.int(`SELECT count(*) FROM log_origins`); n > maxOriginsPerTask+maxLogBatches+1 {
 		t.Errorf("%d origins of a task", n)
 	}
-	if n := len(readLogs(t, s, task, LogFilter{ContainerIDs: []string{OtherLabel}})); n < batchesAtOnce {
+	if n := len(readLogs(t, s, task, LogFilter{ContainerIDs: []string{OtherLabel}})); n < maxLogBatches {
 		t.Errorf("%d lines of other origins", n)
 	}
 }

@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	knownLogs = 100_000 // tasks, origins and kinds that are kept in memory
+	maxCachedLabels = 100_000 // tasks, origins and kinds that are kept in memory
 
 	// Whatever goes into filters is bounded: the programs of tasks choose it.
-	kindsAtOnce    = 64   // in one batch
-	kindsPerTask   = 4096 // a rank is part of a kind, and there may be thousands
-	labelsPerTask  = 256  // pairs of a stdtype and a source
-	originsPerTask = 2048
+	maxKindsPerBatch  = 64   // in one batch
+	maxKindsPerTask   = 4096 // a rank is part of a kind, and there may be thousands
+	maxLabelsPerTask  = 256  // pairs of a stdtype and a source
+	maxOriginsPerTask = 2048
 
 	// OtherLabel stands for the labels beyond that.
 	OtherLabel = "other"
@@ -51,13 +51,13 @@ func (k logKind) other() logKind {
 // allows says whether lines of a kind keep their own name in the task's log.
 func (t *taskLabels) allows(k logKind) bool {
 	return t.kinds[k] || k == k.other() ||
-		len(t.kinds) < kindsPerTask && (t.labels[k.lineKind] || len(t.labels) < labelsPerTask)
+		len(t.kinds) < maxKindsPerTask && (t.labels[k.lineKind] || len(t.labels) < maxLabelsPerTask)
 }
 
 // allowsOrigin is the same for the origin of lines.
 func (t *taskLabels) allowsOrigin(o LogOrigin) bool {
 	_, known := t.origins[o]
-	return known || o == OtherOrigin || len(t.origins) < originsPerTask
+	return known || o == OtherOrigin || len(t.origins) < maxOriginsPerTask
 }
 
 // sanitizeLines makes lines storable, and collects their kinds. Kinds that are
@@ -73,7 +73,7 @@ func (s *LogStore) sanitizeLines(b *LogBatch) {
 			continue
 		}
 		if _, there := kinds[k]; !there {
-			if len(kinds) >= kindsAtOnce {
+			if len(kinds) >= maxKindsPerBatch {
 				k = k.other()
 				l.Stdtype, l.Source, l.Rank = k.stdtype, k.source, k.rank
 			}
@@ -135,11 +135,11 @@ func (s *LogStore) forget(task string) bool {
 func (s *LogStore) evict() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.known <= knownLogs {
+	if s.known <= maxCachedLabels {
 		return
 	}
 	for id, t := range s.tasks {
-		if s.known <= knownLogs/2 {
+		if s.known <= maxCachedLabels/2 {
 			return
 		}
 		s.known -= t.size()
@@ -246,13 +246,13 @@ func (db *DB) readLabels(ctx context.Context, tasks map[int]*taskLabels, ids []i
 	origins, err := rows[originRow](ctx, db, `
 		SELECT o.* FROM unnest($1::int[]) AS t(id) CROSS JOIN LATERAL (
 			SELECT log_task, id, allocation_id, agent_id, container_id FROM log_origins WHERE log_task = t.id LIMIT $2) o`,
-		ids, originsPerTask+1)
+		ids, maxOriginsPerTask+1)
 	if err != nil {
 		return err
 	}
 	kinds, err := rows[kindRow](ctx, db, `
 		SELECT k.* FROM unnest($1::int[]) AS t(id) CROSS JOIN LATERAL (
-			SELECT log_task, stdtype, source, rank FROM log_kinds WHERE log_task = t.id LIMIT $2) k`, ids, kindsPerTask+4)
+			SELECT log_task, stdtype, source, rank FROM log_kinds WHERE log_task = t.id LIMIT $2) k`, ids, maxKindsPerTask+4)
 	for _, r := range origins {
 		tasks[r.Task].origins[r.origin()] = r.ID
 	}

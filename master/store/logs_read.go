@@ -51,8 +51,8 @@ type logTaskRow struct {
 	Since time.Time `db:"since"`
 }
 
-// chunksAtOnce are read and unpacked together.
-const chunksAtOnce = 32
+// chunkBatch are read and unpacked together.
+const chunkBatch = 32
 
 // Reader prepares to read a task's lines. It fails when the filter makes no sense.
 func (s *LogStore) Reader(task string, filter LogFilter) (*LogReader, error) {
@@ -102,7 +102,7 @@ func (r *LogReader) Forward(ctx context.Context, from int64, limit int, fn func(
 			}
 			from = c.First + int64(c.Lines)
 		}
-		if len(chunks) < chunksAtOnce {
+		if len(chunks) < chunkBatch {
 			return r.log.Next, nil
 		}
 	}
@@ -137,7 +137,7 @@ func (r *LogReader) Backward(ctx context.Context, limit int, fn func([]LogRecord
 			}
 			before = c.First
 		}
-		if len(chunks) < chunksAtOnce {
+		if len(chunks) < chunkBatch {
 			return nil
 		}
 	}
@@ -177,7 +177,7 @@ func (r *LogReader) chunks(ctx context.Context, which string, from, to int64) ([
 		SELECT first, lines, origin, body FROM log_chunks
 		WHERE log_task = $1 AND arrived_at >= $2 AND ($5::int[] IS NULL OR origin = ANY($5)) AND levels & $6 <> 0
 			AND ($7::timestamptz IS NULL OR earliest <= $7) AND ($8::timestamptz IS NULL OR latest > $8) AND `+which+` LIMIT $9`,
-		r.log.ID, r.log.Since, from, to, origins, r.levels, r.filter.Before, r.filter.After, chunksAtOnce)
+		r.log.ID, r.log.Since, from, to, origins, r.levels, r.filter.Before, r.filter.After, chunkBatch)
 }
 
 func list(s []string) []string {

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	partitionsAhead = 3         // periods
-	keepLogsEvery   = time.Hour // between two looks
+	partitionsAhead   = 3         // periods
+	partitionInterval = time.Hour // between two runs
 )
 
 // LogRetention creates partitions for logs ahead of time and drops those that have
@@ -27,7 +27,7 @@ func NewLogRetention(db *DB, log *slog.Logger) *LogRetention { return &LogRetent
 // Run maintains the partitions until ctx ends.
 func (k *LogRetention) Run(ctx context.Context) {
 	for ctx.Err() == nil {
-		pause := keepLogsEvery
+		pause := partitionInterval
 		if dropped, err := k.db.MaintainLogPartitions(ctx, time.Now()); err != nil {
 			if ctx.Err() == nil && !fault.Is(err, fault.Unavailable) {
 				k.log.Error("log partition maintenance failed; new lines use the default partition", "error", err)

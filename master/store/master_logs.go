@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	masterLogQueue = 2000   // lines that wait for the database
-	masterLogBatch = 500    // lines written at once
-	masterLogKeep  = 50_000 // lines that stay
-	masterLogPause = 100 * time.Millisecond
-	masterLogRetry = 2 * time.Second
+	masterLogQueue    = 2000   // lines that wait for the database
+	masterLogBatch    = 500    // lines written at once
+	maxMasterLogLines = 50_000 // lines that stay
+	masterLogPause    = 100 * time.Millisecond
+	masterLogRetry    = 2 * time.Second
 )
 
 // A MasterLogLine is something that a master had to tell.
@@ -163,7 +163,7 @@ func (c *masterLogCore) write(ctx context.Context, batch []MasterLogLine) error 
 }
 
 func (c *masterLogCore) trim(ctx context.Context) error {
-	_, err := c.db.exec(ctx, `DELETE FROM master_logs WHERE id <= (SELECT max(id) FROM master_logs) - $1`, masterLogKeep)
+	_, err := c.db.exec(ctx, `DELETE FROM master_logs WHERE id <= (SELECT max(id) FROM master_logs) - $1`, maxMasterLogLines)
 	return err
 }
 

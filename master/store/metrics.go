@@ -24,9 +24,9 @@ const (
 const TopicMetrics = "metrics"
 
 const (
-	reportsAtOnce = 1000             // in one group commit
-	flushTime     = 15 * time.Second // for one group commit, below the patience of those who wait for it
-	knownTrials   = 50_000           // whose facts are kept in memory
+	maxReports      = 1000             // in one group commit
+	flushTimeout    = 15 * time.Second // for one group commit, below the patience of those who wait for it
+	maxCachedTrials = 50_000           // whose facts are kept in memory
 )
 
 // A Report is what a trial says it measured.
@@ -119,7 +119,7 @@ type trialFacts struct {
 // NewMetricWriter makes one. It needs no start, and Wait is its end.
 func NewMetricWriter(db *DB, bus *Bus) *MetricWriter {
 	w := &MetricWriter{db: db, bus: bus, facts: map[int]trialFacts{}}
-	w.group = newGroup(reportsAtOnce, trialOf, w.flush)
+	w.group = newGroup(maxReports, trialOf, w.flush)
 	return w
 }
 
@@ -146,7 +146,7 @@ func (w *MetricWriter) Wait() { w.group.wait() }
 
 // flush commits a batch, and of one that fails all but what fails it.
 func (w *MetricWriter) flush(batch []*queued[*Report]) {
-	ctx, cancel := context.WithTimeout(context.Background(), flushTime)
+	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
 	var stored, events bool
 	commitHalving(batch, trialOf, func(batch []*queued[*Report]) error {
@@ -256,7 +256,7 @@ func (w *MetricWriter) trialFacts(ctx context.Context, batch []*queued[*Report])
 		if err != nil {
 			return nil, err
 		}
-		if len(w.facts) > knownTrials {
+		if len(w.facts) > maxCachedTrials {
 			clear(w.facts)
 		}
 		for _, f := range found {

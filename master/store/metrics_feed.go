@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	feedPace   = 50 * time.Millisecond  // between two looks while reports come in
-	feedIdle   = 500 * time.Millisecond // between two looks when none is announced
-	feedBuffer = 64                     // looks that a slow reader may be behind
+	feedMinPause = 50 * time.Millisecond  // between two reads while reports arrive
+	feedInterval = 500 * time.Millisecond // between two reads when none was published
+	feedBuffer   = 64                     // reads that a slow reader may be behind
 )
 
 // MetricFeed sends new reports to the readers on this master. One query serves all
@@ -109,8 +109,8 @@ func (f *MetricFeed) run() {
 			f.deliver(list)
 		}
 		f.mu.Unlock()
-		if len(list) < rowsAtOnce && sleep(f.ctx, feedPace) {
-			wait(f.ctx, wake, feedIdle)
+		if len(list) < summarizeBatch && sleep(f.ctx, feedMinPause) {
+			wait(f.ctx, wake, feedInterval)
 		}
 	}
 }
@@ -152,11 +152,11 @@ func (db *DB) metricsFrom(ctx context.Context, from cursor) ([]MetricRow, cursor
 		return nil, from, err
 	}
 	list, err := rows[MetricRow](ctx, db, `SELECT id, xid, trial_id, run_id, grp, steps, reported_at, avg, NULL::jsonb AS batches FROM metrics
-		WHERE xid >= $1 AND xid < $3 AND (xid, id) > ($1, $2) ORDER BY xid, id LIMIT $4`, from.XID, from.ID, end.XID, rowsAtOnce)
+		WHERE xid >= $1 AND xid < $3 AND (xid, id) > ($1, $2) ORDER BY xid, id LIMIT $4`, from.XID, from.ID, end.XID, summarizeBatch)
 	if err != nil {
 		return nil, from, err
 	}
-	if len(list) == rowsAtOnce {
+	if len(list) == summarizeBatch {
 		last := list[len(list)-1]
 		return list, cursor{last.XID, last.ID}, nil
 	}

@@ -129,7 +129,7 @@ func (db *DB) TrialSummaries(ctx context.Context, trials []int) (map[int]TrialSu
 				SELECT * FROM metrics WHERE xid >= (SELECT xid FROM metrics_cursor)
 					AND (xid, id) > ((SELECT xid FROM metrics_cursor), (SELECT id FROM metrics_cursor))
 				ORDER BY xid, id LIMIT $2) AS tail
-			WHERE trial_id = ANY($1) AND NOT merged AND NOT archived ORDER BY xid, id`, trials, rowsAtOnce)
+			WHERE trial_id = ANY($1) AND NOT merged AND NOT archived ORDER BY xid, id`, trials, summarizeBatch)
 		if err != nil {
 			return err
 		}

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	rowsAtOnce     = 5000                  // in one transaction of the summarizer
-	staleAtOnce    = 50                    // trials made anew in one
-	summarizePace  = 50 * time.Millisecond // between two rounds while reports come in, at least
-	summarizeRest  = 9                     // times as long as a round took it rests, so that reports keep nine tenths of the server
-	summarizeLate  = 1 * time.Second       // and no longer than that
-	summarizeRetry = 1 * time.Second       // after an error
-	summarizeIdle  = 2 * time.Second       // between looks when nobody reports
-	summarizeTime  = 18 * time.Second      // for one transaction
+	summarizeBatch      = 5000                  // in one transaction of the summarizer
+	maxRebuilds         = 50                    // trials whose summaries are rebuilt in one
+	summarizeMinPause   = 50 * time.Millisecond // between two rounds while reports come in, at least
+	summarizeRestFactor = 9                     // a round is followed by a pause of so many times its duration, so that reports keep nine tenths of the server
+	summarizeMaxPause   = 1 * time.Second       // the longest such pause
+	summarizeRetry      = 1 * time.Second       // after an error
+	summarizeInterval   = 2 * time.Second       // between rounds while no reports arrive
+	summarizeTimeout    = 18 * time.Second      // for one transaction
 )
 
 // Summarizer keeps trial_summaries behind the rows of metrics. Any number may
@@ -45,7 +45,7 @@ func (s *Summarizer) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		began := time.Now()
 		more, err := s.db.Summarize(ctx)
-		pause := min(max(summarizePace, summarizeRest*time.Since(began)), summarizeLate)
+		pause := min(max(summarizeMinPause, summarizeRestFactor*time.Since(began)), summarizeMaxPause)
 		switch {
 		case err != nil && ctx.Err() == nil:
 			pause = summarizeRetry
@@ -59,7 +59,7 @@ func (s *Summarizer) Run(ctx context.Context) {
 			return
 		}
 		if err == nil {
-			wait(ctx, wake, summarizeIdle)
+			wait(ctx, wake, summarizeInterval)
 		}
 	}
 }
@@ -111,7 +111,7 @@ const metricColumns = `xid, id, trial_id, run_id, grp, steps, merged, archived, 
 // Summarize folds the next rows into their trials' summaries, and says whether
 // more are there. It does nothing while another master is at it.
 func (db *DB) Summarize(ctx context.Context) (more bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, summarizeTime)
+	ctx, cancel := context.WithTimeout(ctx, summarizeTimeout)
 	defer cancel()
 	err = db.Tx(ctx, func(tx *DB) error {
 		from, upTo, ok, err := tx.takeCursor(ctx)
@@ -119,12 +119,12 @@ func (db *DB) Summarize(ctx context.Context) (more bool, err error) {
 			return err
 		}
 		list, err := rows[metricRow](ctx, tx, `SELECT `+metricColumns+` FROM metrics
-			WHERE xid >= $1 AND xid < $3 AND (xid, id) > ($1, $2) ORDER BY xid, id LIMIT $4`, from.XID, from.ID, upTo, rowsAtOnce)
+			WHERE xid >= $1 AND xid < $3 AND (xid, id) > ($1, $2) ORDER BY xid, id LIMIT $4`, from.XID, from.ID, upTo, summarizeBatch)
 		if err != nil {
 			return err
 		}
 		to := cursor{upTo, 0}
-		if more = len(list) == rowsAtOnce; more {
+		if more = len(list) == summarizeBatch; more {
 			last := list[len(list)-1]
 			to = cursor{last.XID, last.ID}
 		}
@@ -194,7 +194,7 @@ func (db *DB) renumber(ctx context.Context, next uint64, at cursor) error {
 // some stale summaries; again says that there are more of those.
 func (db *DB) foldRows(ctx context.Context, list []metricRow, to cursor) (again bool, err error) {
 	trials := reportedBy(list)
-	stale, err := scalars[int](ctx, db, `SELECT trial_id FROM trial_summaries WHERE stale ORDER BY trial_id LIMIT $1`, staleAtOnce)
+	stale, err := scalars[int](ctx, db, `SELECT trial_id FROM trial_summaries WHERE stale ORDER BY trial_id LIMIT $1`, maxRebuilds)
 	if err != nil {
 		return false, err
 	}
@@ -224,7 +224,7 @@ func (db *DB) foldRows(ctx context.Context, list []metricRow, to cursor) (again 
 			}
 		}
 	}
-	return len(stale) == staleAtOnce, db.saveSummaries(ctx, sums)
+	return len(stale) == maxRebuilds, db.saveSummaries(ctx, sums)
 }
 
 // summaryRow is a summary with what its folding needs to know.
@@ -304,7 +304,7 @@ func (db *DB) summarizeAnew(ctx context.Context, s *summaryRow, to cursor) error
 	for {
 		list, err := rows[metricRow](ctx, db, `SELECT `+metricColumns+` FROM metrics
 			WHERE trial_id = $1 AND NOT archived AND (xid, id) > ($2, $3) AND (xid, id) <= ($4, $5)
-			ORDER BY xid, id LIMIT $6`, s.TrialID, last.XID, last.ID, to.XID, to.ID, rowsAtOnce)
+			ORDER BY xid, id LIMIT $6`, s.TrialID, last.XID, last.ID, to.XID, to.ID, summarizeBatch)
 		if err != nil {
 			return err
 		}
@@ -313,7 +313,7 @@ func (db *DB) summarizeAnew(ctx context.Context, s *summaryRow, to cursor) error
 				return err
 			}
 		}
-		if len(list) < rowsAtOnce {
+		if len(list) < summarizeBatch {
 			return nil
 		}
 		last = cursor{list[len(list)-1].XID, list[len(list)-1].ID}

@@ -244,12 +244,12 @@ func TestMasterLogNeverWaits(t *testing.T) {
 	if !strings.HasPrefix(lost, fmt.Sprintf("%d log lines were lost", more+1)) {
 		t.Fatal(lost)
 	}
-	w.exec(`INSERT INTO master_logs (level, message) SELECT 'INFO', 'old' FROM generate_series(1, $1::int)`, masterLogKeep)
+	w.exec(`INSERT INTO master_logs (level, message) SELECT 'INFO', 'old' FROM generate_series(1, $1::int)`, maxMasterLogLines)
 	if err := m.core.trim(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n := w.int(`SELECT count(*) FROM master_logs`); n != masterLogKeep {
-		t.Fatalf("%d lines are kept, want %d", n, masterLogKeep)
+	if n := w.int(`SELECT count(*) FROM master_logs`); n != maxMasterLogLines {
+		t.Fatalf("%d lines are kept, want %d", n, maxMasterLogLines)
 	}
 }
 

@@ -39,9 +39,9 @@ func (c as) stays(path string) <-chan string {
 func (r *rig) opens(n int) {
 	r.t.Helper()
 	for end := time.Now().Add(time.Minute); ; {
-		r.api.followings.mu.Lock()
-		have := len(r.api.followings.open)
-		r.api.followings.mu.Unlock()
+		r.api.openAnswers.mu.Lock()
+		have := len(r.api.openAnswers.open)
+		r.api.openAnswers.mu.Unlock()
 		if have == n {
 			return
 		}

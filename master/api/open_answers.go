@@ -11,42 +11,42 @@ import (
 )
 
 const (
-	// permissionInterval is the time between two looks at who may still have what is open.
+	// permissionInterval is the time between two checks of who may still read the open answers.
 	permissionInterval = 2 * time.Second
-	// permissionTimeout bounds a look.
+	// permissionTimeout bounds a check.
 	permissionTimeout = 10 * time.Second
 )
 
-// A following is an answer that stays open: a stream, or a request that waits.
-type following struct {
-	who    auth.Who
-	takes  func(auth.Who) error // the route's own rule
-	cancel context.CancelCauseFunc
+// An openAnswer is an answer that stays open: a stream, or a request that waits.
+type openAnswer struct {
+	who     auth.Who
+	allowed func(auth.Who) error // the route's own rule
+	cancel  context.CancelCauseFunc
 }
 
-// followings are the open answers of this master. They are looked through together,
+// openAnswers are the open answers of this master. They are checked together,
 // by two queries however many there are, every two seconds and when an account or a
-// session has changed. One ends when its session is over, when its user was
-// deactivated, when the attempt that asked is over, or when a right that its route
-// asks for is gone. A database that is away ends nothing.
-type followings struct {
+// session has changed. An answer ends when its session has ended, when its user was
+// deactivated, when the attempt that asked has ended, or when its caller lost a right
+// that the route requires. A database that is away ends nothing.
+type openAnswers struct {
 	db  *store.DB
 	bus *store.Bus
 
 	mu   sync.Mutex
-	open map[*following]struct{}
+	open map[*openAnswer]struct{}
 	done chan struct{} // closed when run has returned
 }
 
-func newFollowings(db *store.DB, bus *store.Bus) *followings {
-	return &followings{db: db, bus: bus, open: map[*following]struct{}{}, done: make(chan struct{})}
+func newOpenAnswers(db *store.DB, bus *store.Bus) *openAnswers {
+	return &openAnswers{db: db, bus: bus, open: map[*openAnswer]struct{}{}, done: make(chan struct{})}
 }
 
 // follow gives an answer that stays open its context, which ends when the caller may
 // not have it any more, and with within. The returned function is called at its end.
-func (f *followings) follow(within context.Context, c *call) (context.Context, func()) {
+func (f *openAnswers) follow(within context.Context, c *call) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(within)
-	one := &following{who: c.who, takes: c.takes, cancel: cancel}
+	one := &openAnswer{who: c.who, allowed: c.allowed, cancel: cancel}
 	if c.who.UserID == 0 {
 		return ctx, func() { cancel(nil) }
 	}
@@ -61,8 +61,8 @@ func (f *followings) follow(within context.Context, c *call) (context.Context, f
 	}
 }
 
-// run looks until ctx ends.
-func (f *followings) run(ctx context.Context) {
+// run checks until ctx ends.
+func (f *openAnswers) run(ctx context.Context) {
 	defer close(f.done)
 	wake, stop := f.bus.Subscribe(store.TopicAccess)
 	defer stop()
@@ -75,11 +75,11 @@ func (f *followings) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		f.look(ctx)
+		f.check(ctx)
 	}
 }
 
-func (f *followings) list() (list []*following, sessions []int64, attempts []string) {
+func (f *openAnswers) list() (list []*openAnswer, sessions []int64, attempts []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	seen := map[int64]bool{}
@@ -98,14 +98,14 @@ func (f *followings) list() (list []*following, sessions []int64, attempts []str
 	return list, sessions, attempts
 }
 
-func (f *followings) look(ctx context.Context) {
+func (f *openAnswers) check(ctx context.Context) {
 	list, sessions, attempts := f.list()
 	if len(list) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, permissionTimeout)
 	defer cancel()
-	people, err := f.db.ValidSessions(ctx, sessions)
+	users, err := f.db.ValidSessions(ctx, sessions)
 	if err != nil {
 		return
 	}
@@ -114,20 +114,20 @@ func (f *followings) look(ctx context.Context) {
 		return
 	}
 	for _, one := range list {
-		if err := one.stillAllowed(people, tasks); err != nil {
+		if err := one.stillAllowed(users, tasks); err != nil {
 			one.cancel(err)
 		}
 	}
 }
 
 // stillAllowed fails when the caller may not have the answer any more.
-func (one *following) stillAllowed(people map[int64]auth.Who, tasks map[string]store.AttemptStatus) error {
+func (one *openAnswer) stillAllowed(users map[int64]auth.Who, tasks map[string]store.AttemptStatus) error {
 	if !one.who.IsTask() {
-		who, ok := people[one.who.SessionID]
+		who, ok := users[one.who.SessionID]
 		if !ok {
 			return fault.New(fault.Unauthenticated, "the session has ended: sign in again with det user login")
 		}
-		return one.takes(who)
+		return one.allowed(who)
 	}
 	now, ok := tasks[one.who.AllocationID]
 	if !ok {
@@ -135,7 +135,7 @@ func (one *following) stillAllowed(people map[int64]auth.Who, tasks map[string]s
 	}
 	who := one.who
 	who.Ended, who.OwnerGone = now.Ended, now.OwnerGone
-	return one.takes(who)
+	return one.allowed(who)
 }
 
 // refused is why somebody may not have an answer any more, if that is what ended
