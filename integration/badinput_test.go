@@ -31,7 +31,7 @@ type ask struct {
 	says         string
 }
 
-// bearer is how people show who they are, allocationToken how tasks do.
+// bearer is how users show who they are, allocationToken how tasks do.
 func bearer(token string) http.Header {
 	return http.Header{"Authorization": {"Bearer " + token}}
 }

@@ -274,14 +274,14 @@ func TestUnmodifiedHarnessMakesRoom(t *testing.T) {
 func TestUnmodifiedHarnessEndsEarly(t *testing.T) {
 	r := start(t)
 	u := r.person(t, "determined", "")
-	for _, story := range []struct{ name, code string }{
+	for _, test := range []struct{ name, code string }{
 		{"invalid", `ctx.train.report_early_exit(core.EarlyExitReason.INVALID_HP)`},
 		{"raised", `raise determined.InvalidHP("lr is too large")`},
 	} {
-		id, out := u.create(t, story.name, "import determined\nfrom determined import core\n"+
-			"with core.init(tensorboard_mode=core.TensorboardMode.MANUAL) as ctx:\n    "+story.code+"\n", "-f")
+		id, out := u.create(t, test.name, "import determined\nfrom determined import core\n"+
+			"with core.init(tensorboard_mode=core.TensorboardMode.MANUAL) as ctx:\n    "+test.code+"\n", "-f")
 		if state := r.waitState(t, id, v1.ExperimentStateCompleted); state != v1.ExperimentStateCompleted {
-			t.Errorf("%s: it is %s:\n%s", story.name, state, out)
+			t.Errorf("%s: it is %s:\n%s", test.name, state, out)
 		}
 	}
 	config, dir := u.experiment(t, "failing", "raise SystemExit(7)")

@@ -21,17 +21,17 @@ func TestConsulIsAway(t *testing.T) {
 			t.Errorf("%v\n%s", err, out)
 		}
 	}()
-	visit := func(when string) {
+	login := func(when string) {
 		t.Helper()
 		if out, err := r.det(t, "shell", "open", shell, "--", "echo inside"); err != nil || !strings.HasSuffix(out, "inside\n") {
-			t.Errorf("a visit to a shell, %s: %v\n%s", when, err, out)
+			t.Errorf("a login to a shell, %s: %v\n%s", when, err, out)
 		}
 	}
-	visit("at first")
+	login("at first")
 
 	r.kill9(t, "consul")
 	t.Cleanup(func() { r.startPart(t, "consul") })
-	visit("while Consul is away")
+	login("while Consul is away")
 	running.advance(t, 5)
 	fresh := r.submitTraining(t, trainOptions{})
 	if !guarded() {
@@ -41,7 +41,7 @@ func TestConsulIsAway(t *testing.T) {
 	r.startPart(t, "consul")
 	r.healthy(t)
 	fresh.follow(t)
-	visit("with Consul back")
+	login("with Consul back")
 	for _, k := range []*training{running, fresh} {
 		k.checkAlone(t)
 		k.finish(t)

@@ -205,11 +205,11 @@ func (g *gpuNode) offers(t testing.TB, want int) {
 func TestGPUs(t *testing.T) {
 	g := startGPUs(t)
 	g.offers(t, 4)
-	for name, story := range map[string]func(*gpuNode, *testing.T){
+	for name, test := range map[string]func(*gpuNode, *testing.T){
 		"exactly those that were given": (*gpuNode).areGiven, "an unhealthy one": (*gpuNode).fallUnhealthy,
 		"one that fails its trial": (*gpuNode).failTheirTrial, "on Nomad's pages": (*gpuNode).onNomadsPages, "somebody else's": (*gpuNode).areSomebodyElses,
 	} {
-		t.Run(name, func(t *testing.T) { story(g, t) })
+		t.Run(name, func(t *testing.T) { test(g, t) })
 	}
 }
 
@@ -264,7 +264,7 @@ func (g *gpuNode) areGiven(t *testing.T) {
 	g.waitState(t, third, v1.ExperimentStateCompleted)
 }
 
-// fallUnhealthy: an unhealthy one leaves the pool, with its reason wherever people look, while
+// fallUnhealthy: an unhealthy one leaves the pool, with its reason wherever users look, while
 // what runs on it goes on; and it comes back.
 func (g *gpuNode) fallUnhealthy(t *testing.T) {
 	running := g.train(t, "running", 1)

@@ -50,7 +50,7 @@ max_restarts: 0
 }
 
 // TestOutOfMemory: a program that takes more memory than its task has is ended by the
-// kernel, and its people are told why, under every driver without images.
+// kernel, and its users are told why, under every driver without images.
 func TestOutOfMemory(t *testing.T) {
 	r := start(t)
 	t.Run("raw_exec", func(t *testing.T) {

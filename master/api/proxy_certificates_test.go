@@ -145,7 +145,7 @@ func TestProxiedTrafficIsNotOverheard(t *testing.T) {
 			networks = append(networks, overheard(t, p))
 		}
 		if got := openAll(t, v, places[0], places[1]); got != [3]int{200, 101, 101} {
-			t.Fatalf("an old runner: %t: the visits gave %v", old, got)
+			t.Fatalf("an old runner: %t: the requests gave %v", old, got)
 		}
 		for i, words := range [][]string{{places[0].spec.Secret, "said-by-HTTP", "said by WebSocket", places[0].id}, {places[1].spec.Secret, "said through a tunnel", places[1].id}} {
 			want := 0
@@ -225,14 +225,14 @@ func TestWhoTakesATasksPortGetsNothing(t *testing.T) {
 			v := newProxyRig(t)
 			places := []*proxiedTask{v.open("determined", "notebooks"), v.open("determined", "shells")}
 			if got := openAll(t, v, places[0], places[1]); got != [3]int{200, 101, 101} {
-				t.Fatalf("before: the visits gave %v", got)
+				t.Fatalf("before: the requests gave %v", got)
 			}
 			var impostors []*impostor
 			for _, p := range places {
 				impostors = append(impostors, impersonate(t, p, configOf(t, p)))
 			}
 			if got := openAll(t, v, places[0], places[1]); got != [3]int{502, 502, 502} {
-				t.Errorf("the visits gave %v", got)
+				t.Errorf("the requests gave %v", got)
 			}
 			for i, p := range places {
 				if heard := impostors[i].told.holds(p.spec.Secret, p.id, "said", "HTTP/1.1"); len(heard) > 0 {

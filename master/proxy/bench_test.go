@@ -94,8 +94,8 @@ func behind(b testing.TB, kind string, program func(net.Listener)) (tasks, direc
 		go func() { _ = server.Serve(ln) }()
 		return "http://" + ln.Addr().String()
 	}
-	visitor := Caller{Err: fault.New(fault.Unauthenticated, "nobody")}
-	return serve(p.Tasks()), serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.Direct(w, r, visitor) })), sock.Path
+	caller := Caller{Err: fault.New(fault.Unauthenticated, "nobody")}
+	return serve(p.Tasks()), serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.Direct(w, r, caller) })), sock.Path
 }
 
 func notebook(ln net.Listener) {

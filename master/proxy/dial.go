@@ -71,7 +71,7 @@ func (p *Proxy) newTransport() *http.Transport {
 }
 
 // aim makes the address of the gateway: the path and the query are those of
-// the visitor, to the letter.
+// the caller, to the letter.
 func (p *Proxy) aim(out, in *url.URL, to target) {
 	*out = url.URL{Scheme: "http", Host: to.address, Path: in.Path, RawPath: in.RawPath, RawQuery: in.RawQuery, ForceQuery: in.ForceQuery}
 	if to.task.pinned() {

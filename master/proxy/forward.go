@@ -106,7 +106,7 @@ func (p *Proxy) admit(resp *http.Response, to target) error {
 	return nil
 }
 
-// unanswered shows why a task gave no answer. Nothing is shown to a visitor who
+// unanswered shows why a task gave no answer. Nothing is shown to a caller who
 // has left or was shut out in the meantime.
 func (p *Proxy) unanswered(w http.ResponseWriter, r *http.Request, t Task, err error) {
 	if cause := context.Cause(r.Context()); cause != nil {
@@ -198,7 +198,7 @@ func relay(w http.ResponseWriter, resp *http.Response) {
 		h[field] = values
 	}
 	w.WriteHeader(resp.StatusCode)
-	_, _ = io.Copy(w, resp.Body) // a visitor who has left
+	_, _ = io.Copy(w, resp.Body) // a caller who has disconnected
 }
 
 // hopByHop drops the fields that are for the next hop only.

@@ -83,7 +83,7 @@ func show(w http.ResponseWriter, r *http.Request, p page) {
 		}
 		w.WriteHeader(p.status)
 		if r.Method != http.MethodHead {
-			_ = pageHTML.Execute(w, p) // a visitor who has left
+			_ = pageHTML.Execute(w, p) // a caller who has disconnected
 		}
 		return
 	}

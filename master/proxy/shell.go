@@ -59,7 +59,7 @@ func elsewhere(r *http.Request) bool {
 	return err != nil || !strings.EqualFold(u.Host, r.Host)
 }
 
-// bytes joins the visitor's tunnel with one to the task.
+// bytes joins the caller's tunnel with one to the task.
 func (p *Proxy) bytes(w http.ResponseWriter, r *http.Request, t Task) {
 	address, err := p.address(r.Context(), t)
 	var task net.Conn
@@ -163,7 +163,7 @@ func messages(ctx context.Context, ws *websocket.Conn, task net.Conn) {
 		}
 	}
 	close(quiet)
-	// The visitor answers the close. A connection that is closed with bytes unread
+	// The caller answers the close. A connection that is closed with bytes unread
 	// would take the last message along.
 	last := time.AfterFunc(closeWithin, end)
 	defer last.Stop()

@@ -35,7 +35,7 @@ type Task struct {
 	Certificate string
 }
 
-// kind is what can be visited of a task.
+// kind is what the gateway of a task offers.
 func (t Task) kind() v1.GatewayKind {
 	switch t.Type {
 	case "NOTEBOOK", "TENSORBOARD":

@@ -22,7 +22,7 @@ type task struct {
 	setup  sandbox.Setup
 	env    map[string]string
 	dir    string          // where the program starts
-	socket *gateway.Socket // where it listens; nil for one that nobody visits
+	socket *gateway.Socket // where it listens; nil for a task without a gateway
 }
 
 // prepare brings everything that the program needs. Code and harness come at the

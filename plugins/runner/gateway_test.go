@@ -141,8 +141,8 @@ func ask(t testing.TB, address, path, secret string, header ...string) (int, str
 	return resp.StatusCode, string(body)
 }
 
-// visited starts a runner whose task has a door.
-func visited(t testing.TB, spec v1.TaskSpec) (r *rig, p *proc, address string) {
+// withGateway starts a runner whose task has a gateway.
+func withGateway(t testing.TB, spec v1.TaskSpec) (r *rig, p *proc, address string) {
 	t.Helper()
 	r = newRig(t, spec)
 	port := freePort(t)
@@ -168,7 +168,7 @@ func TestVisitorsOfAProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec.Shell, spec.Entrypoint = false, []string{self, "program:serve", "700"}
-	r, p, address := visited(t, spec)
+	r, p, address := withGateway(t, spec)
 	eventually(t, "the program is reported ready", func() bool { return r.reported("POST", "/api/v1/allocations/7.trial.1/ready") })
 
 	if status, body := ask(t, address, "/health", ""); status != 200 || !strings.Contains(body, "running") {
@@ -248,7 +248,7 @@ func TestAnUnusedTaskSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec.Shell, spec.Entrypoint = false, []string{self, "program:serve", "700"}
-	r, _, _ := visited(t, spec)
+	r, _, _ := withGateway(t, spec)
 	eventually(t, "the task is reported idle", func() bool { return r.reported("PUT", "/api/v1/notebooks/7.trial/report_idle") })
 	for _, s := range r.state.Seen() {
 		if s.Method == "PUT" && !strings.Contains(s.Body, `"idle":true`) {
@@ -296,7 +296,7 @@ func shellTask(t testing.TB) *login {
 	spec.Gateway = &v1.Gateway{Kind: v1.GatewayOfSSH, Secret: gateSecret, BasePath: gateBase,
 		SSH: &v1.GatewaySSH{AuthorizedKey: public, HostKey: hostPrivate}}
 	l := &login{}
-	l.rig, l.p, l.address = visited(t, spec)
+	l.rig, l.p, l.address = withGateway(t, spec)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
