@@ -35,7 +35,7 @@ servers:
 
 # Vault and SeaweedFS too, which only tests and clusters with --vault need (about ten minutes)
 test-servers: servers
-    @{{ ready }} vault weed >/dev/null
+    @{{ ready }} vault weed nomad-driver-podman >/dev/null
 
 # a Python environment in the user's cache: demo, tasks, harness or compat; prints its Python
 venv name:

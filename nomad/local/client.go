@@ -169,11 +169,11 @@ func (c *Cluster) clientAgent(ctx context.Context, client Client, report *server
 			return c.gpusReady(ctx, client)
 		},
 	}
-	gpus, err := c.gpuPlugin(client)
+	plugins, err := c.plugins(ctx, client, report)
 	if err != nil {
 		return agent{}, err
 	}
-	a.config = append(a.config, gpus...)
+	a.config = append(a.config, plugins...)
 	return c.completeNomadAgent(ctx, a, report)
 }
 

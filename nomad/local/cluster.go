@@ -101,6 +101,9 @@ func (c *Cluster) up(ctx context.Context, opts Options, report *servers.Reporter
 	if c.state.Vault != nil {
 		needed = append(needed, "vault", "weed")
 	}
+	if c.state.Podman {
+		needed = append(needed, podmanDriver)
+	}
 	for _, name := range needed {
 		if _, err := servers.Ensure(ctx, name, report); err != nil {
 			return err
@@ -109,10 +112,8 @@ func (c *Cluster) up(ctx context.Context, opts Options, report *servers.Reporter
 	if err := c.upPostgres(ctx, report); err != nil {
 		return err
 	}
-	if c.state.Docker {
-		if err := c.upDocker(ctx, report); err != nil {
-			return err
-		}
+	if err := c.upContainers(ctx, report); err != nil {
+		return err
 	}
 	for _, make := range c.agents() {
 		a, err := make(ctx, report)
@@ -171,6 +172,7 @@ func (c *Cluster) mergeOptions(opts Options) error {
 	}
 	s.ACL = s.ACL || opts.ACL
 	s.Docker = s.Docker || opts.Docker
+	s.Podman = s.Podman || opts.Podman
 	if opts.ConsulACL && s.ConsulACL == nil {
 		s.ConsulACL = newConsulTokens()
 	}
@@ -270,6 +272,9 @@ func (c *Cluster) down(ctx context.Context, report *servers.Reporter) error {
 	// Tasks that Nomad did not end in time, or that a killed Nomad has left, end now.
 	if err := endLeftovers(ctx, c.dir); err != nil {
 		failed = append(failed, err)
+	}
+	if c.state.Podman {
+		step("Podman", func() error { return c.Podman().Stop(ctx) })
 	}
 	if c.state.Docker {
 		step("Docker", func() error { return c.Docker().Stop(ctx) })

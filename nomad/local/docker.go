@@ -12,14 +12,22 @@ import (
 // partDocker is the folder of the cluster's Docker daemon.
 const partDocker = "docker"
 
-// upDocker starts the daemon that the nodes run containers with, before they look
-// for one.
-func (c *Cluster) upDocker(ctx context.Context, report *servers.Reporter) error {
-	d, err := dockerd.Start(ctx, dockerd.Options{Dir: c.path(partDocker), Reporter: report})
-	if err != nil {
-		return err
+// upContainers starts what the nodes run containers with, before they look for it.
+func (c *Cluster) upContainers(ctx context.Context, report *servers.Reporter) error {
+	if c.state.Docker {
+		d, err := dockerd.Start(ctx, dockerd.Options{Dir: c.path(partDocker), Reporter: report})
+		if err != nil {
+			return err
+		}
+		report.Say("Docker: %s at %s", d.Version, d.Socket)
 	}
-	report.Say("Docker: %s at %s", d.Version, d.Socket)
+	if c.state.Podman {
+		d, err := dockerd.Start(ctx, dockerd.Options{Dir: c.path(partPodman), Podman: true, Reporter: report})
+		if err != nil {
+			return err
+		}
+		report.Say("Podman: %s at %s", d.Version, d.Socket)
+	}
 	return nil
 }
 

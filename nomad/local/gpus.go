@@ -75,30 +75,30 @@ func (c *Cluster) hasReal(client Client) bool {
 // written there is so within a moment.
 func (c *Cluster) GPUState(client string) string { return c.path(clientPart(client), "gpus.yaml") }
 
-// gpuPlugin is the part of a client's configuration about its GPUs.
-func (c *Cluster) gpuPlugin(client Client) (string, error) {
+// gpuPlugin is the plugin of a client for its GPUs, nil for none.
+func (c *Cluster) gpuPlugin(client Client) (*nomadPlugin, error) {
 	count := c.simulatedOn(client)
 	if count == 0 && !c.hasReal(client) {
-		return "", nil
+		return nil, nil
 	}
 	binary, err := c.copyBinary(c.state.GPUs.Binary)
 	if err != nil {
-		return "", fmt.Errorf("det-gpu: %w", err)
+		return nil, fmt.Errorf("det-gpu: %w", err)
 	}
 	// Nomad starts whatever it finds beside it.
 	if err := os.Remove(filepath.Join(filepath.Dir(binary), oldGPUDriver)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", err
+		return nil, err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nplugin_dir = %q\n\nplugin \"det-gpu\" {\n  config {\n", filepath.Dir(binary))
+	b.WriteString("\nplugin \"det-gpu\" {\n  config {\n")
 	if count > 0 {
 		if err := c.writeGPUs(client, count); err != nil {
-			return "", err
+			return nil, err
 		}
 		fmt.Fprintf(&b, "    # Simulated: the file says which GPUs there are, and what is wrong with them.\n    simulate {\n      state = %q\n    }\n", c.GPUState(client.Name))
 	}
 	b.WriteString("  }\n}\n")
-	return b.String(), nil
+	return &nomadPlugin{binary: binary, config: b.String()}, nil
 }
 
 // writeGPUs writes the state of a client's simulated GPUs, unless there is one of as many.

@@ -44,7 +44,7 @@ func TestGPUsOfNodes(t *testing.T) {
 	main, second, own := Client{}, Client{Name: "second"}, Client{Name: "own", GPUs: 2}
 	expect := func(what string, client Client, words string, count int) {
 		t.Helper()
-		text, err := c.gpuPlugin(client)
+		text, err := c.plugins(t.Context(), client, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,14 +78,14 @@ func TestGPUsOfNodes(t *testing.T) {
 
 	c.state.GPUs = GPUs{Binary: c.state.GPUs.Binary, Real: true}
 	expect("real", main, `plugin "det-gpu"`, 0)
-	if text, _ := c.gpuPlugin(main); strings.Contains(text, "simulate") {
+	if text, _ := c.plugins(t.Context(), main, nil); strings.Contains(text, "simulate") {
 		t.Errorf("real: %s", text)
 	}
 	expect("the machine's GPUs are given once", second, "", 0)
 	if err := os.WriteFile(c.GPUState("own"), []byte("gpus: 7"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.gpuPlugin(own); err == nil || !strings.Contains(err.Error(), c.GPUState("own")) {
+	if _, err := c.plugins(t.Context(), own, nil); err == nil || !strings.Contains(err.Error(), c.GPUState("own")) {
 		t.Errorf("a state that cannot be read: %v", err)
 	}
 }

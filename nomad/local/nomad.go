@@ -151,6 +151,9 @@ func (c *Cluster) nodeReady(ctx context.Context, name string) error {
 		if driver := node.Drivers["docker"]; c.state.Docker && (driver == nil || !driver.Healthy) {
 			return fmt.Errorf("the node %s cannot run containers", name)
 		}
+		if driver := node.Drivers["podman"]; c.state.Podman && (driver == nil || !driver.Healthy) {
+			return fmt.Errorf("the node %s cannot run containers with Podman", name)
+		}
 		return nil
 	}
 	return fmt.Errorf("the node %s has not registered yet", name)

@@ -37,6 +37,9 @@ type Options struct {
 	// Docker gives the nodes a Docker daemon of the cluster's own, so that pools can have the docker driver.
 	// It needs root.
 	Docker bool
+	// Podman gives the nodes a Podman service of the cluster's own and Nomad's driver for it, so that pools
+	// can have the podman driver. It needs root.
+	Podman bool
 	// Chroot is what tasks of the driver exec find of this machine, each folder at its own path. Nomad links
 	// every file of them for each task; by default those are all of the system's programs and libraries.
 	Chroot []string

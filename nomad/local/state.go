@@ -26,6 +26,7 @@ type state struct {
 	Ephemeral bool               `json:"ephemeral,omitempty"`
 	ACL       bool               `json:"acl,omitempty"`
 	Docker    bool               `json:"docker,omitempty"`
+	Podman    bool               `json:"podman,omitempty"`
 	ConsulACL *consulTokens      `json:"consul_acl,omitempty"`
 	Token     string             `json:"token,omitempty"` // Nomad's management token
 	Slots     int                `json:"slots,omitempty"`

@@ -3,6 +3,8 @@
 #
 #   plugin "nomad-driver-podman" {
 #     config {
+#       recover_stopped     = false
+#       client_http_timeout = "1h"
 #       volumes { enabled = true }
 #     }
 #   }

@@ -123,7 +123,7 @@ func (b *builder) build(ctx context.Context, pin Pin, task *Task) error {
 	if err := b.compile(ctx, pin, module, binary, total, task); err != nil {
 		return err
 	}
-	version, err := versionOf(ctx, binary)
+	version, err := pin.versionOf(ctx, binary)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package servers
 
 import (
 	"context"
+	"debug/buildinfo"
 	"errors"
 	"fmt"
 	"os"
@@ -72,6 +73,9 @@ func pinOf(name string) (Pin, error) {
 
 // onPath returns the machine's own binary if its version fits.
 func onPath(ctx context.Context, pin Pin, report *Reporter) (Binary, bool) {
+	if pin.Plugin {
+		return Binary{}, false
+	}
 	path, err := exec.LookPath(pin.Name)
 	if err != nil {
 		return Binary{}, false
@@ -89,6 +93,21 @@ func onPath(ctx context.Context, pin Pin, report *Reporter) (Binary, bool) {
 		return Binary{}, false
 	}
 	return Binary{Name: pin.Name, Path: path, Version: version}, true
+}
+
+// versionOf says which version a built binary is.
+func (p Pin) versionOf(ctx context.Context, path string) (string, error) {
+	if !p.Plugin {
+		return versionOf(ctx, path)
+	}
+	info, err := buildinfo.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	if info.Main.Path != p.Module {
+		return "", fmt.Errorf("%s is built from %s", path, info.Main.Path)
+	}
+	return strings.TrimPrefix(info.Main.Version, "v"), nil
 }
 
 var serverVersion = regexp.MustCompile(`(?:^|\s)v?(\d+\.\d+(?:\.\d+)?)\b`)

@@ -17,6 +17,8 @@ type Pin struct {
 	Replace map[string]string
 	// Tags are build tags; "ui" embeds the server's web interface.
 	Tags string
+	// Plugin: Nomad starts it, and it has no command that prints its version. One on PATH is not used.
+	Plugin bool `json:",omitempty"`
 	// Minutes that a first build takes on two cores, to be told beforehand.
 	Minutes int
 }
@@ -49,6 +51,12 @@ func Pins() []Pin {
 			Name: "weed", Title: "SeaweedFS", Version: "4.39", Oldest: "4.39",
 			Module: "github.com/seaweedfs/seaweedfs", Package: "github.com/seaweedfs/seaweedfs/weed",
 			Release: "v0.0.0-20260710040814-db42bb49757b", Minutes: 3,
+		},
+		{
+			// For clusters with Podman: the newest version that the module registry gives out.
+			Name: "nomad-driver-podman", Title: "Nomad's driver for Podman", Version: "0.4.1", Oldest: "0.4.1",
+			Module: "github.com/hashicorp/nomad-driver-podman", Package: "github.com/hashicorp/nomad-driver-podman",
+			Plugin: true, Minutes: 2,
 		},
 	}
 }

@@ -53,8 +53,11 @@ func (d *Docker) version(ctx context.Context) (string, error) {
 // Import makes an image of one layer from a tar of its root. Changes are lines of
 // a Dockerfile: ENV, USER, ENTRYPOINT.
 func (d *Docker) Import(ctx context.Context, name, tag string, root io.Reader, changes ...string) error {
-	query := url.Values{"fromSrc": {"-"}, "repo": {name}, "tag": {tag}, "changes": changes}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://docker/images/create?"+query.Encode(), root)
+	path, query := "/images/create?", url.Values{"fromSrc": {"-"}, "repo": {name}, "tag": {tag}, "changes": changes}
+	if d.podman { // which drops the tag on Docker's path
+		path, query = "/v4.0.0/libpod/images/import?", url.Values{"reference": {name + ":" + tag}, "changes": changes}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://docker"+path+query.Encode(), root)
 	if err != nil {
 		return err
 	}

@@ -8,14 +8,16 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/detent-ml/detent/nomad/servers/debian"
 )
 
 // firewall is what a daemon makes the rules of its bridges with. Its programs were not
 // installed, so each is a script that says where their libraries are.
-func firewall() set {
-	return set{name: "iptables", title: "iptables", programs: []string{"iptables", "ip6tables", "iptables-save", "iptables-restore"},
-		packages: []string{"iptables", "libip4tc2", "libip6tc2", "libxtables12", "libnftnl11", "libmnl0", "libnetfilter-conntrack3", "libnfnetlink0"},
-		finish:   wrapFirewall}
+func firewall() debian.Set {
+	return debian.Set{Name: "iptables", Title: "iptables", Programs: []string{"iptables", "ip6tables", "iptables-save", "iptables-restore"},
+		Packages: []string{"iptables", "libip4tc2", "libip6tc2", "libxtables12", "libnftnl11", "libmnl0", "libnetfilter-conntrack3", "libnfnetlink0"},
+		Finish:   wrapFirewall}
 }
 
 const firewallScript = `#!/bin/sh
@@ -26,7 +28,7 @@ LD_LIBRARY_PATH=$lib XTABLES_LIBDIR=$lib/xtables exec "$usr/sbin/xtables-nft-mul
 
 func wrapFirewall(root string) error {
 	var errs []error
-	for _, name := range firewall().programs {
+	for _, name := range firewall().Programs {
 		errs = append(errs, os.WriteFile(filepath.Join(root, "usr", "sbin", name), fmt.Appendf(nil, firewallScript, name), 0o755))
 	}
 	return errors.Join(errs...)
@@ -35,11 +37,11 @@ func wrapFirewall(root string) error {
 // Environment is for programs of Docker's, such as its command line, that speak with the
 // daemon: it has those of its firewall too.
 func (d *Docker) Environment(ctx context.Context) ([]string, error) {
-	p, err := find(ctx, true, nil)
+	found, err := findDocker(ctx, true, nil)
 	if err != nil {
 		return nil, err
 	}
-	return append(p.env(), "DOCKER_HOST=unix://"+d.Socket), nil
+	return append(environment(found.Path, rootHome), "DOCKER_HOST=unix://"+d.Socket), nil
 }
 
 // errShared says why a daemon gets no bridge.

@@ -1,16 +1,16 @@
-// Package dockerd runs a Docker daemon of a test's own.
+// Package dockerd runs a Docker daemon, or Podman's service, of a test's own.
 //
-// Tasks in containers are tested on a real daemon. One that is on PATH is used;
+// Tasks in containers are tested on real ones. Programs that are on PATH are used;
 // else, where this is Debian and there is the right to, Debian's packages are
-// fetched once into the user's cache and unpacked there, without being installed.
+// fetched once into the user's cache and unpacked there, without being installed (package debian).
 // The daemon keeps everything in one folder, listens on a Unix socket in it, and ends
-// by its process's identity. Nothing of the machine's own Docker is touched. It makes
+// by its process's identity. Nothing of the machine's own Docker or Podman is touched. It makes
 // no bridge and no firewall rules (tasks use the network of their node), unless it is
 // asked for them within a network namespace other than the machine's.
 //
-// dockerd.go starts and ends it, find.go brings its programs, bridge.go those of a
-// firewall, and api.go talks to it: images are made from a tar, so that no registry is
-// needed.
+// dockerd.go starts and ends it, docker.go and podman.go bring its programs and settings,
+// bridge.go those of a firewall, and api.go talks to it, as both have Docker's interface:
+// images are made from a tar, so that no registry is needed.
 package dockerd
 
 import (
@@ -18,7 +18,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,18 +31,20 @@ import (
 const (
 	startTime = 60 * time.Second
 	stopTime  = 60 * time.Second // it ends its containers first
+	rootHome  = "/root"
 	poll      = 50 * time.Millisecond
 	// maxSocketPath is what a Unix socket's path may have. The longest one below
 	// the folder is that of the daemon's containerd.
 	maxSocketPath = 107
 )
 
-// ErrNone is returned where there is no Docker, and none can be had. It says why.
-var ErrNone = errors.New("no Docker")
+// ErrNone is returned where there is no such daemon, and none can be had. It says why.
+var ErrNone = errors.New("no daemon for containers")
 
 // Options says which daemon to run.
 type Options struct {
 	Dir      string // holds all of it; one daemon per folder
+	Podman   bool   // Podman's service in the place of a Docker daemon
 	Bridge   bool   // with Docker's bridge and its firewall rules, in a network namespace other than the machine's
 	Reporter *servers.Reporter
 }
@@ -53,6 +54,7 @@ type Docker struct {
 	Dir     string
 	Socket  string // path of its Unix socket
 	Version string
+	podman  bool
 	id      proc.ID
 }
 
@@ -66,7 +68,7 @@ func Start(ctx context.Context, o Options) (*Docker, error) {
 		return nil, fmt.Errorf("%w: a daemon of its own needs root", ErrNone)
 	}
 	if n := len(filepath.Join(dir, "exec", "containerd", "containerd.sock.ttrpc")); n > maxSocketPath {
-		return nil, fmt.Errorf("docker in %s: the path is too long by %d characters for the sockets in it", dir, n-maxSocketPath)
+		return nil, fmt.Errorf("a daemon in %s: the path is too long by %d characters for the sockets in it", dir, n-maxSocketPath)
 	}
 	if err := os.MkdirAll(dir, 0o711); err != nil {
 		return nil, err
@@ -76,35 +78,38 @@ func Start(ctx context.Context, o Options) (*Docker, error) {
 		return nil, err
 	}
 	defer unlock()
-	d := Open(dir)
+	d := open(dir, o.Podman)
 	if !d.id.Alive() {
-		programs, err := find(ctx, o.Bridge, o.Reporter)
-		if err != nil {
-			return nil, err
-		}
-		if o.Bridge {
-			err = ownNetwork()
-		}
-		if err == nil {
-			err = d.launch(programs, o.Bridge)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("docker in %s: %w", dir, err)
+		if err := d.launch(ctx, o); err != nil {
+			return nil, fmt.Errorf("%s in %s: %w", d.title(), dir, err)
 		}
 	}
 	if err := d.awaitReady(ctx); err != nil {
-		return nil, fmt.Errorf("docker in %s: %w", dir, err)
+		return nil, fmt.Errorf("%s in %s: %w", d.title(), dir, err)
 	}
 	return d, nil
 }
 
-// Open returns the daemon of a folder as it is, running or not.
-func Open(dir string) *Docker {
-	d := &Docker{Dir: dir, Socket: filepath.Join(dir, "docker.sock")}
+// Open returns the Docker daemon of a folder as it is, running or not.
+func Open(dir string) *Docker { return open(dir, false) }
+
+// OpenPodman returns Podman's service of a folder as it is, running or not.
+func OpenPodman(dir string) *Docker { return open(dir, true) }
+
+func open(dir string, podman bool) *Docker {
+	d := &Docker{Dir: dir, podman: podman}
+	d.Socket = filepath.Join(dir, d.title()+".sock")
 	if text, err := os.ReadFile(d.stateFile()); err == nil {
 		_ = json.Unmarshal(text, &d.id) // what cannot be read names no process
 	}
 	return d
+}
+
+func (d *Docker) title() string {
+	if d.podman {
+		return "podman"
+	}
+	return "docker"
 }
 
 // Process is the daemon's.
@@ -113,24 +118,12 @@ func (d *Docker) Process() proc.ID { return d.id }
 func (d *Docker) stateFile() string { return filepath.Join(d.Dir, "process.json") }
 func (d *Docker) logFile() string   { return filepath.Join(d.Dir, "log") }
 
-func (d *Docker) launch(p programs, bridge bool) error {
-	// The pid of a daemon that was killed may be somebody else's by now.
-	if err := os.Remove(filepath.Join(d.Dir, "pid")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+func (d *Docker) launch(ctx context.Context, o Options) error {
+	start := d.launchDocker
+	if d.podman {
+		start = d.launchPodman
 	}
-	// Settings of the machine's own daemon are not this one's.
-	if err := os.WriteFile(filepath.Join(d.Dir, "daemon.json"), []byte("{}\n"), 0o600); err != nil {
-		return err
-	}
-	args := []string{
-		"--host=unix://" + d.Socket, "--group=0", "--data-root=" + filepath.Join(d.Dir, "data"),
-		"--exec-root=" + filepath.Join(d.Dir, "exec"), "--pidfile=" + filepath.Join(d.Dir, "pid"),
-		"--config-file=" + filepath.Join(d.Dir, "daemon.json"), "--log-level=warn",
-	}
-	if !bridge {
-		args = append(args, "--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-masq=false", "--userland-proxy=false")
-	}
-	process, err := proc.Start(proc.Spec{Path: p.dockerd, Dir: d.Dir, Log: d.logFile(), Env: p.env(), Args: args})
+	process, err := start(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -166,8 +159,13 @@ func (d *Docker) awaitReady(ctx context.Context) error {
 
 // Stop ends the daemon and its containers.
 func (d *Docker) Stop(ctx context.Context) error {
+	if d.podman {
+		if err := d.endContainers(ctx); err != nil {
+			return err
+		}
+	}
 	if err := d.id.Stop(ctx, syscall.SIGTERM, stopTime); err != nil {
-		return fmt.Errorf("stop Docker: %w", err)
+		return fmt.Errorf("stop %s: %w", d.title(), err)
 	}
 	return nil
 }
@@ -183,15 +181,9 @@ func (d *Docker) Remove() error {
 	return os.RemoveAll(d.Dir)
 }
 
-// programs are those that a daemon is made of.
-type programs struct {
-	dockerd string
-	path    string // where it finds the others
-}
-
-// env is the daemon's environment: what it finds, and how it reaches registries.
-func (p programs) env() []string {
-	out := []string{"PATH=" + p.path, "HOME=/root"}
+// environment is a daemon's: what it finds, and how it reaches registries.
+func environment(path, home string) []string {
+	out := []string{"PATH=" + path, "HOME=" + home}
 	for _, v := range os.Environ() {
 		name, _, _ := strings.Cut(v, "=")
 		switch strings.ToLower(name) {

@@ -57,12 +57,14 @@ func (l *layout) placeCode(privateRoot bool) (model string, err error) {
 }
 
 // household gives a program a home and a name, where the image has none for its
-// account. Python asks for both.
-func household(spec *v1.TaskSpec, env map[string]string, l layout) {
-	if _, own := spec.Env["HOME"]; !own && !homely(env["HOME"]) {
+// account. Python asks for both. Podman puts an account that the image lacks into its
+// list of accounts: by its number as a name, with the folder of the task as its home.
+func household(p *NomadTask, spec *v1.TaskSpec, env map[string]string, l layout) {
+	if _, own := spec.Env["HOME"]; !own && (env["HOME"] == p.TaskDir || !homely(env["HOME"])) {
 		env["HOME"] = l.workDir
 	}
-	if _, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil {
+	uid := strconv.Itoa(os.Getuid())
+	if u, err := user.LookupId(uid); err == nil && u.Username != uid {
 		return
 	}
 	for _, name := range []string{"USER", "LOGNAME"} {

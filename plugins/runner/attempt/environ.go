@@ -101,7 +101,7 @@ func environ(p *NomadTask, spec *v1.TaskSpec, token, master string, port int, l 
 		env["TMPDIR"] = l.scratch
 	}
 	if p.PrivateRoot {
-		household(spec, env, l)
+		household(p, spec, env, l)
 	}
 	python(p, spec, env, l)
 	bypassProxy(env)

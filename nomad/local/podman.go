@@ -1,0 +1,49 @@
+package local
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/detent-ml/detent/nomad/servers"
+	"github.com/detent-ml/detent/nomad/servers/dockerd"
+)
+
+const (
+	// partPodman is the folder of the cluster's Podman service.
+	partPodman = "podman"
+	// podmanDriver is Nomad's plugin for it, a server of package servers.
+	podmanDriver = "nomad-driver-podman"
+)
+
+// Podman is the cluster's own service, where it has one.
+func (c *Cluster) Podman() *dockerd.Docker { return dockerd.OpenPodman(c.path(partPodman)) }
+
+// podmanPlugin is the plugin of the nodes that leads to the service, nil for none. A container that has ended is not started again
+// when the node's agent restarts: an attempt runs once. The plugin waits that long for
+// Podman to stop a container, which may take its kill timeout.
+func (c *Cluster) podmanPlugin(ctx context.Context, report *servers.Reporter) (*nomadPlugin, error) {
+	if !c.state.Podman {
+		return nil, nil
+	}
+	binary, err := servers.Ensure(ctx, podmanDriver, report)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := c.keepBinary(binary.Path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", podmanDriver, err)
+	}
+	return &nomadPlugin{binary: kept, config: fmt.Sprintf(`
+plugin %q {
+  config {
+    socket_path         = "unix://%s"
+    recover_stopped     = false
+    client_http_timeout = "1h"
+
+    volumes {
+      enabled = true
+    }
+  }
+}
+`, podmanDriver, c.Podman().Socket)}, nil
+}

@@ -1,0 +1,184 @@
+// Package debian brings programs of Debian's packages to a machine without installing them.
+//
+// Programs that are on PATH are used. Else, where this is Debian and there is the right to,
+// the packages are fetched once into the user's cache, which apt holds against the
+// signatures of the machine's own sources, and unpacked there.
+package debian
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/detent-ml/detent/nomad/servers"
+)
+
+// ErrNone is returned where programs are neither there nor can be had. It says why.
+var ErrNone = errors.New("not to be had")
+
+// A Set is programs that belong together, and the packages of Debian that hold them.
+type Set struct {
+	Name     string // of its folder in the cache
+	Title    string
+	Programs []string
+	Packages []string
+	Finish   func(root string) error // completes what was unpacked; nil for nothing
+}
+
+// Found is where the programs of a set are.
+type Found struct {
+	Programs map[string]string // the path of each
+	Path     string            // the PATH that finds them all
+	// Root is the folder in which the packages were unpacked; "" where the machine's own
+	// programs are used.
+	Root string
+}
+
+// MachinePath is the PATH of this process, with the folders of an administrator's.
+func MachinePath() string {
+	return os.Getenv("PATH") + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+}
+
+// Find finds the programs of a set along a path, or brings them.
+func (s Set) Find(ctx context.Context, path string, report *servers.Reporter) (Found, error) {
+	if found, err := s.in(path); err == nil {
+		return found, nil
+	}
+	dir, err := s.unpacked(ctx, report)
+	if err != nil {
+		return Found{}, err
+	}
+	found, err := s.in(filepath.Join(dir, "usr/sbin") + ":" + filepath.Join(dir, "usr/bin") + ":" + path)
+	if err != nil {
+		return Found{}, fmt.Errorf("%w: what Debian's packages hold is not whole: %w; remove %s", ErrNone, err, dir)
+	}
+	found.Root = dir
+	return found, nil
+}
+
+// in looks for the programs along a path.
+func (s Set) in(path string) (Found, error) {
+	f := Found{Programs: map[string]string{}, Path: path}
+	for _, name := range s.Programs {
+		for _, dir := range filepath.SplitList(path) {
+			if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+				f.Programs[name] = filepath.Join(dir, name)
+				break
+			}
+		}
+		if f.Programs[name] == "" {
+			return f, fmt.Errorf("no %s in %s", name, path)
+		}
+	}
+	return f, nil
+}
+
+// Libraries is the folder of the libraries that were unpacked with the programs; "" for none.
+func (f Found) Libraries() string {
+	if f.Root == "" {
+		return ""
+	}
+	found, err := filepath.Glob(filepath.Join(f.Root, "usr/lib/*-linux-gnu*"))
+	if err != nil || len(found) == 0 {
+		return ""
+	}
+	return found[0]
+}
+
+// unpacked is the folder in the user's cache that holds Debian's packages.
+func (s Set) unpacked(ctx context.Context, report *servers.Reporter) (string, error) {
+	if runtime.GOOS != "linux" {
+		return "", fmt.Errorf("%w: %s is not on PATH, and there is none for %s", ErrNone, s.Programs[0], runtime.GOOS)
+	}
+	for _, tool := range []string{"apt-get", "dpkg-deb"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return "", fmt.Errorf("%w: neither %s nor %s is on PATH; install %s", ErrNone, s.Programs[0], tool, s.Title)
+		}
+	}
+	cache, err := servers.CacheDir()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(cache, s.Name, codename())
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	unlock, err := servers.Lock(ctx, filepath.Join(cache, s.Name+".lock"), nil)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	task := report.Task("fetching " + s.Title + " from Debian")
+	if err := s.fetch(ctx, dir); err != nil {
+		task.Fail()
+		return "", err
+	}
+	task.Done(dir)
+	return dir, nil
+}
+
+// fetch downloads the packages and unpacks them beside dir, which appears whole.
+func (s Set) fetch(ctx context.Context, dir string) error {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return err
+	}
+	fresh, err := os.MkdirTemp(filepath.Dir(dir), ".new-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(fresh)
+	debs, root := filepath.Join(fresh, "debs"), filepath.Join(fresh, "root")
+	for _, d := range []string{debs, root} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			return err
+		}
+	}
+	download := exec.CommandContext(ctx, "apt-get", append([]string{"download", "-q"}, s.Packages...)...)
+	download.Dir = debs
+	if out, err := download.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: apt-get download: %w: %s; run apt-get update, or install %s", ErrNone, err, lastLine(out), s.Title)
+	}
+	found, err := filepath.Glob(filepath.Join(debs, "*.deb"))
+	if err != nil {
+		return err
+	}
+	for _, deb := range found {
+		if out, err := exec.CommandContext(ctx, "dpkg-deb", "-x", deb, root).CombinedOutput(); err != nil {
+			return fmt.Errorf("%w: dpkg-deb -x %s: %w: %s", ErrNone, filepath.Base(deb), err, lastLine(out))
+		}
+	}
+	if s.Finish != nil {
+		if err := s.Finish(root); err != nil {
+			return err
+		}
+	}
+	return os.Rename(root, dir)
+}
+
+// codename tells releases of the system apart: their packages need its libraries.
+func codename() string {
+	text, err := os.ReadFile("/etc/os-release")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return runtime.GOARCH
+	}
+	for line := range strings.Lines(string(text)) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "VERSION_CODENAME="); ok {
+			return strings.Trim(name, `"`) + "-" + runtime.GOARCH
+		}
+	}
+	return runtime.GOARCH
+}
+
+func lastLine(out []byte) string {
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	return lines[len(lines)-1]
+}
