@@ -69,7 +69,10 @@ func TestTasksUnderPodman(t *testing.T) {
 	t.Run("trial", d.underPodman)
 	t.Run("account", d.accountUnderPodman)
 	t.Run("command", d.commandUnderPodman)
-	t.Run("out of memory", func(t *testing.T) { d.starves(t, "[tail, /dev/zero]", "because it used more than 128", "") })
+	t.Run("out of memory", func(t *testing.T) {
+		d.starves(t, "[tail, /dev/zero]", "because it used more than 128", "")
+		d.noneLeft(t)
+	})
 	t.Run("kill", d.kill)
 	t.Run("agent is killed", d.agentIsKilled)
 }

@@ -152,6 +152,10 @@ func noReschedule() *api.ReschedulePolicy {
 // group is one member: pinned to its node, its rank in its name.
 func (t *Task) group(rank int) *api.TaskGroup {
 	m, base := t.Members[rank], t.base().TaskGroups[0]
+	if m.Runner != nil {
+		own := *t
+		own.Runner, t = *m.Runner, &own
+	}
 	slots := make([]string, len(m.SlotIDs))
 	for i, id := range m.SlotIDs {
 		slots[i] = strconv.Itoa(id)

@@ -65,6 +65,8 @@ type Member struct {
 	MemoryMB  int
 	// MemoryMaxMB is up to where memory may grow while the node has it; 0 for MemoryMB.
 	MemoryMaxMB int
+	// Runner is for its node, where that is of another platform than the task's.
+	Runner *Runner
 }
 
 // A Runner is where det-runner comes from: fetched, or on the node already.

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -39,7 +40,7 @@ func (a *API) registerArtifacts() {
 // its size and time.
 type artifacts struct {
 	mu      sync.Mutex
-	runner  artifact
+	runners map[string]*artifact // by their targets
 	det     artifact
 	harness artifact
 }
@@ -53,13 +54,58 @@ type artifact struct {
 
 const runnerName = "det-runner"
 
-// RunnerTarget is the platform that the runner beside this master was built for.
+// RunnerTarget is the platform of this master, and of the runner det-runner beside it.
 func RunnerTarget() string { return runtime.GOOS + "-" + runtime.GOARCH }
 
-// RunnerSHA is the hash under which the runner is served at
+var runnerTarget = regexp.MustCompile(`^[a-z0-9]+-[a-z0-9]+$`)
+
+// RunnerFile is the path of the runner for a platform: det-runner, or for another platform
+// than this master's det-runner-<os>-<arch> in the same folder.
+func RunnerFile(dir, target string) string {
+	if target == RunnerTarget() {
+		return filepath.Join(dir, runnerName)
+	}
+	return filepath.Join(dir, runnerName+"-"+target)
+}
+
+// OtherRunners are the platforms other than this master's for which a folder has a runner.
+func OtherRunners(dir string) ([]string, error) {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, e := range list {
+		target, is := strings.CutPrefix(e.Name(), runnerName+"-")
+		if is && e.Type().IsRegular() && runnerTarget.MatchString(target) && target != RunnerTarget() {
+			out = append(out, target)
+		}
+	}
+	return out, nil
+}
+
+// RunnerSHA is the hash under which the runner for this master's platform is served at
 // /runner/<hash>/<target>.
-func (a *API) RunnerSHA() (string, error) {
-	return a.fileSHA(filepath.Join(a.cfg.RunnerDir, runnerName), &a.artifacts.runner)
+func (a *API) RunnerSHA() (string, error) { return a.runnerSHA(RunnerTarget()) }
+
+func (a *API) runnerSHA(target string) (string, error) {
+	a.artifacts.mu.Lock()
+	known := a.artifacts.runners[target]
+	if known == nil {
+		known = &artifact{}
+	}
+	a.artifacts.mu.Unlock()
+	sha, err := a.fileSHA(RunnerFile(a.cfg.RunnerDir, target), known)
+	if err != nil {
+		return "", err
+	}
+	a.artifacts.mu.Lock()
+	defer a.artifacts.mu.Unlock()
+	if a.artifacts.runners == nil {
+		a.artifacts.runners = map[string]*artifact{}
+	}
+	a.artifacts.runners[target] = known
+	return sha, nil
 }
 
 // DetSHA is the hash under which det is served at /cli/<hash>/<target>.
@@ -100,15 +146,21 @@ func hashOfFile(path string) (string, error) {
 }
 
 func (a *API) runner(_ context.Context, c *call) error {
-	sha, err := a.RunnerSHA()
+	target, archived := strings.CutSuffix(c.Params("target"), ".tar")
+	if !runnerTarget.MatchString(target) {
+		return fault.New(fault.NotFound, "a runner is for a platform such as %s", RunnerTarget())
+	}
+	sha, err := a.runnerSHA(target)
+	if errors.Is(err, fs.ErrNotExist) && target != RunnerTarget() {
+		return fault.New(fault.NotFound, "this master has no runner for %s, only for %s and those beside it", target, RunnerTarget())
+	}
 	if err != nil {
 		return err
 	}
-	target, archived := strings.CutSuffix(c.Params("target"), ".tar")
-	if c.Params("sha") != sha || target != RunnerTarget() {
-		return fault.New(fault.NotFound, "this master serves the runner %s for %s", sha, RunnerTarget())
+	if c.Params("sha") != sha {
+		return fault.New(fault.NotFound, "this master serves the runner %s for %s", sha, target)
 	}
-	f, err := os.Open(filepath.Join(a.cfg.RunnerDir, runnerName))
+	f, err := os.Open(RunnerFile(a.cfg.RunnerDir, target))
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -331,6 +332,33 @@ func TestMasterLogs(t *testing.T) {
 	r.anyone().get("/api/v1/master/logs").is(401)
 }
 
+// otherRunner wants a runner for another platform than the master's to be served, alone and
+// in a tar, by its own hash.
+func (r *rig) otherRunner(t *testing.T, own string) {
+	t.Helper()
+	target := "linux-arm64"
+	if target == RunnerTarget() {
+		target = "linux-amd64"
+	}
+	if err := os.WriteFile(own+"-"+target, []byte("for another platform"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if others, err := OtherRunners(filepath.Dir(own)); err != nil || !slices.Equal(others, []string{target}) {
+		t.Errorf("other runners: %v %v", others, err)
+	}
+	sum := sha256.Sum256([]byte("for another platform"))
+	sha := hex.EncodeToString(sum[:])
+	if b := r.anyone().get("/runner/" + sha + "/" + target).ok(); string(b.body) != "for another platform" {
+		t.Errorf("the runner for %s: %q", target, b.body)
+	}
+	archive, err := RunnerArchiveSHA(RunnerFile(filepath.Dir(own), target))
+	sum = sha256.Sum256(r.anyone().get("/runner/" + sha + "/" + target + ".tar").ok().body)
+	if err != nil || hex.EncodeToString(sum[:]) != archive {
+		t.Errorf("the tar with the runner for %s has another hash than %s: %v", target, archive, err)
+	}
+	r.anyone().get("/runner/"+sha+"/"+RunnerTarget()).says(404, RunnerTarget())
+}
+
 func TestArtifacts(t *testing.T) {
 	var runner, harness string
 	det := filepath.Join(t.TempDir(), "det")
@@ -358,6 +386,8 @@ func TestArtifacts(t *testing.T) {
 	}
 	r.anyone().get("/runner/"+strings.Repeat("0", 64)+"/"+RunnerTarget()).says(404, sha)
 	r.anyone().get("/runner/"+sha+"/plan9-mips").says(404, RunnerTarget())
+	r.anyone().get("/runner/"+sha+"/..").says(404, "")
+	r.otherRunner(t, filepath.Join(runner, runnerName))
 	write(filepath.Join(runner, runnerName), "#!/bin/sh\nexit 1\n")
 	if again, err := r.api.RunnerSHA(); err != nil || again == sha {
 		t.Errorf("a changed runner keeps its hash: %v", err)

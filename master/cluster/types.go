@@ -104,6 +104,15 @@ func (n *Node) Fact(name string) (string, bool) {
 	return value, found
 }
 
+// Platform is the node's, <os>-<arch> in Go's words; "" where it does not say.
+func (n *Node) Platform() string {
+	system, arch := n.Facts["attr.kernel.name"], n.Facts["attr.cpu.arch"]
+	if system == "" || arch == "" {
+		return ""
+	}
+	return system + "-" + arch
+}
+
 // A Workload is what a verified identity says.
 type Workload struct {
 	Namespace    string

@@ -28,10 +28,14 @@ func placedOn(x store.LiveMember, inventory []byte, of *pool.Pool) (task.Placed,
 	for _, id := range x.SlotIDs {
 		m.SlotIDs = append(m.SlotIDs, int(id))
 	}
-	if len(m.SlotIDs) == 0 || len(inventory) == 0 {
+	if len(inventory) == 0 {
 		return m, nil
 	}
 	n, err := readInventory(store.NodeRow{Name: x.NodeName, Inventory: inventory})
+	m.Platform = n.Platform()
+	if len(m.SlotIDs) == 0 {
+		return m, err
+	}
 	m.Node = task.Node{Address: n.Address, Cores: n.Cores, MHz: n.MHz, FreeMHz: n.FreeMHz, FreeMemoryMB: n.FreeMemoryMB}
 	for _, slot := range cluster.SlotsOf(n, of.Slots) {
 		if slot.Taken == "" {

@@ -269,6 +269,9 @@ func usable(row store.NodeRow, n cluster.Node, p *pool.Pool) (bool, string) {
 	if !slices.Contains(n.Drivers, p.Driver) {
 		return false, fmt.Sprintf("has no healthy driver %s", p.Driver)
 	}
+	if platform := n.Platform(); !p.Runs(platform) {
+		return false, fmt.Sprintf("is a machine of %s, for which the master has no det-runner", platform)
+	}
 	for _, name := range slices.Sorted(maps.Keys(p.HostVolumes())) {
 		if why := lacksVolume(&n, name, p.HostVolumes()[name]); why != "" {
 			return false, why

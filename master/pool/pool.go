@@ -65,6 +65,9 @@ type Pool struct {
 	Preemption bool // a more important request may preempt a less important one
 	Priority   int  // of what says none
 
+	// Platforms are those for which masters have a runner, as <os>-<arch>; none for any.
+	Platforms []string
+
 	// Defaults lie under the configurations of the pool's tasks, and over the cluster's.
 	Defaults expconf.TaskContainerDefaults
 	// Limits is what tasks in images may ask of their nodes; nil without images.
@@ -87,6 +90,11 @@ type Registry struct {
 	VaultEngine string // kv or kv_v2
 	VaultRole   string
 	Server      string
+}
+
+// Runs tells whether masters have a runner for nodes of a platform; "" is one that is not known.
+func (p *Pool) Runs(platform string) bool {
+	return platform == "" || len(p.Platforms) == 0 || slices.Contains(p.Platforms, platform)
 }
 
 // HasImages tells whether the pool's tasks run in images.

@@ -119,7 +119,8 @@ type Config struct {
 	// Path of the Python that tasks under raw_exec find as `python3`, if their pool sets none.
 	Python string `yaml:"python"`
 
-	// Path of the det-runner that tasks fetch. By default the file beside det-master.
+	// Path of the det-runner that tasks fetch. By default the file beside det-master. Nodes of
+	// another platform fetch det-runner-<os>-<arch> beside it.
 	RunnerPath string `yaml:"runner_path"`
 	// Path of the `det` that tasks fetch. By default the file beside det-runner.
 	DetPath string `yaml:"det_path"`

@@ -121,6 +121,9 @@ func (m *master) reach(ctx context.Context, read func() (artifacts, error)) (err
 	if m.pools, err = m.readPools(ctx); err != nil {
 		return err
 	}
+	for i := range m.pools {
+		m.pools[i].Platforms = m.artifacts.platforms()
+	}
 	if m.nomad, err = m.connect(); err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/jobspecs"
-	"github.com/detent-ml/detent/master/api"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/task"
 )
@@ -18,7 +17,8 @@ func (m *master) readSite() (task.Site, error) {
 	s := task.Site{ClusterID: m.clusterID, ClusterName: c.ClusterName, MasterID: m.masterID, PublicURL: c.PublicURL,
 		TaskURLs: c.TaskURLs, ServiceName: c.ServiceName, Scheme: c.scheme(), Authority: m.artifacts.authority,
 		Services:  jobspecs.NomadServices,
-		Runner:    task.Runner{SHA256: m.artifacts.runnerSHA, ArchiveSHA: m.artifacts.archiveSHA, Target: api.RunnerTarget()},
+		Runner:    m.artifacts.runner,
+		Runners:   m.artifacts.runners,
 		StopAfter: time.Duration(c.StopAfter), PullTimeout: time.Duration(c.PullTimeout),
 		Capabilities: capabilities(), SignIn: c.signIn()}
 	if c.Consul.Address != "" {

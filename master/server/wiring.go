@@ -19,15 +19,25 @@ import (
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/webui"
 )
 
 // artifacts are the files that tasks fetch from the master.
 type artifacts struct {
-	runnerSHA  string // of det-runner; "" when the nodes bring their own
-	archiveSHA string // of the tar with it, for containers
-	authority  string // that tasks are to trust, PEM; "" for those of their nodes
+	runner    task.Runner   // for this master's platform
+	runners   []task.Runner // for others
+	authority string        // that tasks are to trust, PEM; "" for those of their nodes
+}
+
+// platforms are those for which there is a runner.
+func (a *artifacts) platforms() []string {
+	out := []string{a.runner.Target}
+	for _, r := range a.runners {
+		out = append(out, r.Target)
+	}
+	return out
 }
 
 func readArtifacts(cfg Config) (artifacts, error) {
@@ -35,23 +45,43 @@ func readArtifacts(cfg Config) (artifacts, error) {
 	if cfg.RunnerPath == "" {
 		return a, fmt.Errorf("runner_path: is missing, and there is no det-runner beside det-master; give the path of det-runner, which tasks fetch from the master")
 	}
-	f, err := os.Open(cfg.RunnerPath)
+	var err error
+	if a.runner, err = readRunner(cfg.RunnerPath, api.RunnerTarget()); err != nil {
+		return a, fmt.Errorf("runner_path: %w", err)
+	}
+	dir := filepath.Dir(cfg.RunnerPath)
+	others, err := api.OtherRunners(dir)
 	if err != nil {
 		return a, fmt.Errorf("runner_path: %w", err)
 	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return a, fmt.Errorf("runner_path: %w", err)
-	}
-	a.runnerSHA = hex.EncodeToString(h.Sum(nil))
-	if a.archiveSHA, err = api.RunnerArchiveSHA(cfg.RunnerPath); err != nil {
-		return a, fmt.Errorf("runner_path: %w", err)
+	for _, target := range others {
+		r, err := readRunner(api.RunnerFile(dir, target), target)
+		if err != nil {
+			return a, fmt.Errorf("runner_path: %w", err)
+		}
+		a.runners = append(a.runners, r)
 	}
 	if a.authority, err = cfg.TLS.authority(); err != nil {
 		return a, fmt.Errorf("tls.ca_file: %w", err)
 	}
 	return a, nil
+}
+
+// readRunner reads what a job says of a runner.
+func readRunner(path, target string) (task.Runner, error) {
+	r := task.Runner{Target: target}
+	f, err := os.Open(path)
+	if err != nil {
+		return r, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return r, err
+	}
+	r.SHA256 = hex.EncodeToString(h.Sum(nil))
+	r.ArchiveSHA, err = api.RunnerArchiveSHA(path)
+	return r, err
 }
 
 // detPath is the det for programs in tasks; "" where there is none.

@@ -49,8 +49,6 @@ func (s *Site) contain(j *Job, a *Attempt, of *pool.Pool) error {
 		c.Devices = append(c.Devices, jobspecs.DeviceFile{Source: d.HostPath, Target: d.ContainerPath, Permissions: optional.Value(d.Mode)})
 	}
 	j.Container = c
-	j.Runner = jobspecs.Runner{Archive: true, SHA256: s.Runner.ArchiveSHA,
-		URL: fmt.Sprintf("%s/runner/%s/%s.tar", s.TaskURLs[0], s.Runner.SHA256, s.Runner.Target)}
 	return j.signInToRegistry(env.RegistryAuth, own.Registry)
 }
 

@@ -45,10 +45,8 @@ func portLabels() []string {
 func (s *Site) Job(a Attempt, members []Placed, of *pool.Pool) (Job, error) {
 	j := Job{Task: jobspecs.Task{AllocationID: a.ID, Run: a.Run, ClusterID: s.ClusterID, ClusterName: s.ClusterName, Type: a.Type,
 		ExperimentID: a.ExperimentID, TrialID: a.TrialID, TaskID: a.TaskID, Owner: a.Owner, Title: a.title(),
-		Pool:    *of,
-		Masters: jobspecs.Masters{URLs: s.TaskURLs, Service: s.ServiceName, Scheme: s.Scheme, CA: s.Authority},
-		Runner: jobspecs.Runner{SHA256: s.Runner.SHA256,
-			URL: fmt.Sprintf("%s/runner/%s/%s", s.TaskURLs[0], s.Runner.SHA256, s.Runner.Target)},
+		Pool:     *of,
+		Masters:  jobspecs.Masters{URLs: s.TaskURLs, Service: s.ServiceName, Scheme: s.Scheme, CA: s.Authority},
 		Services: s.Services, Ports: portLabels(), StopAfter: s.StopAfter}}
 	if err := a.refused(s.CapabilitiesIn(of)); err != nil {
 		return j, fmt.Errorf("it cannot run in pool %s: %w", of.Name, err)
@@ -60,6 +58,9 @@ func (s *Site) Job(a Attempt, members []Placed, of *pool.Pool) (Job, error) {
 	}
 	for _, m := range members {
 		j.Members = append(j.Members, m.member(&a, of))
+	}
+	if err := s.placeRunners(&j, members, of.HasImages()); err != nil {
+		return j, err
 	}
 	if of.HasImages() {
 		return j, s.contain(&j, &a, of)

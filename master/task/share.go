@@ -29,6 +29,7 @@ type Placed struct {
 	NodeName string
 	SlotIDs  []int
 	Devices  []string // that its slots are, by Nomad's ids; none where slots are none
+	Platform string   // of its node, <os>-<arch>; "" where that is not known
 	Node     Node
 }
 

@@ -23,9 +23,10 @@ type Site struct {
 
 	Services string // where members are registered: jobspecs.ConsulServices or jobspecs.NomadServices
 
-	Runner  Runner
-	Det     string // path on the master of det; "" where tasks get none
-	Harness string // path on the master of the Python package; "" where nodes bring their own
+	Runner  Runner   // for the masters' own platform
+	Runners []Runner // for others
+	Det     string   // path on the master of det; "" where tasks get none
+	Harness string   // path on the master of the Python package; "" where nodes bring their own
 
 	StopAfter   time.Duration // a node that lost its servers ends the task after this
 	PullTimeout time.Duration
@@ -34,13 +35,6 @@ type Site struct {
 	// Defaults lie under those of pools.
 	Defaults expconf.TaskContainerDefaults
 	SignIn   SignIn
-}
-
-// A Runner is the det-runner that masters serve.
-type Runner struct {
-	SHA256     string
-	ArchiveSHA string // of the tar with it, for images
-	Target     string // <os>-<arch>
 }
 
 // DefaultsIn is what lies under the configurations of tasks in a pool.

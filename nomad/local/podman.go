@@ -29,7 +29,7 @@ func (c *Cluster) podmanPlugin(ctx context.Context, report *servers.Reporter) (*
 	if err != nil {
 		return nil, err
 	}
-	kept, err := c.keepBinary(binary.Path)
+	kept, err := c.copyBinary(binary.Path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", podmanDriver, err)
 	}

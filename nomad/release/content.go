@@ -45,6 +45,11 @@ func (b *builder) installation(ctx context.Context, t Target) ([]entry, error) {
 		entries = append(entries, entry{name: name, path: b.program(name, t), mode: 0o755})
 		programs = append(programs, b.program(name, t))
 	}
+	for _, other := range b.Servers { // nodes may be of another platform than the masters
+		if other != t {
+			entries = append(entries, entry{name: fmt.Sprintf("det-runner-%s-%s", other.OS, other.Arch), path: b.program("det-runner", other), mode: 0o755})
+		}
+	}
 	harness, err := b.harness()
 	if err != nil {
 		return nil, err

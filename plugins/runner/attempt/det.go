@@ -8,13 +8,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 )
 
 // placeDet puts det last on PATH: a det of the image's own goes before it. It is this
 // executable, which fetches the master's det when somebody uses it (package detcli):
-// most tasks never do, and none should wait for it.
+// most tasks never do, and none should wait for it. A master has det for its own platform.
 func placeDet(l layout, self string, env map[string]string) error {
-	if env["DET_CLI_URL"] == "" {
+	if url := env["DET_CLI_URL"]; url == "" || !strings.HasSuffix(url, "/"+runtime.GOOS+"-"+runtime.GOARCH) {
+		delete(env, "DET_CLI_URL")
 		return nil
 	}
 	link := filepath.Join(l.physical, "bin", "det")

@@ -1,0 +1,52 @@
+package task
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// A Runner is the det-runner that masters serve.
+type Runner struct {
+	SHA256     string
+	ArchiveSHA string // of the tar with it, for images
+	Target     string // <os>-<arch>
+}
+
+// runnerOn is the runner for a platform, fetched as a file or in a tar.
+func (s *Site) runnerOn(platform string, archive bool) (jobspecs.Runner, error) {
+	r := s.Runner
+	if platform != "" && platform != r.Target {
+		at := slices.IndexFunc(s.Runners, func(other Runner) bool { return other.Target == platform })
+		if at < 0 {
+			return jobspecs.Runner{}, fault.New(fault.Invalid, "the master has no det-runner for %s: put det-runner-%[1]s beside its det-runner", platform)
+		}
+		r = s.Runners[at]
+	}
+	url := fmt.Sprintf("%s/runner/%s/%s", s.TaskURLs[0], r.SHA256, r.Target)
+	if archive {
+		return jobspecs.Runner{Archive: true, SHA256: r.ArchiveSHA, URL: url + ".tar"}, nil
+	}
+	return jobspecs.Runner{SHA256: r.SHA256, URL: url}, nil
+}
+
+// placeRunners gives the job the runner of the master's platform, and each member on a node
+// of another platform the one of its own.
+func (s *Site) placeRunners(j *Job, members []Placed, archive bool) (err error) {
+	if j.Runner, err = s.runnerOn("", archive); err != nil {
+		return err
+	}
+	for i, m := range members {
+		if m.Platform == "" || m.Platform == s.Runner.Target {
+			continue
+		}
+		r, err := s.runnerOn(m.Platform, archive)
+		if err != nil {
+			return fmt.Errorf("node %s: %w", m.NodeName, err)
+		}
+		j.Members[i].Runner = &r
+	}
+	return nil
+}
