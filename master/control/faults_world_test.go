@@ -152,7 +152,12 @@ func (w *troubledWorld) locked() {
 	held, release, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
 		done <- w.db.Tx(w.t.Context(), func(tx *store.DB) error {
-			_, err := tx.Exec(w.t.Context(), `SELECT 1 FROM experiments WHERE id = $1 FOR UPDATE`, id)
+			// The lock is held for many cycles, which on a slow machine last longer than a
+			// transaction may idle.
+			_, err := tx.Exec(w.t.Context(), `SET LOCAL idle_in_transaction_session_timeout = 0`)
+			if err == nil {
+				_, err = tx.Exec(w.t.Context(), `SELECT 1 FROM experiments WHERE id = $1 FOR UPDATE`, id)
+			}
 			close(held)
 			<-release
 			return err
