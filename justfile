@@ -78,8 +78,8 @@ test: build test-servers vet
     #!/usr/bin/env bash
     # Side by side, because the clusters of the first half wait most of their time.
     set -u
-    {{ just_executable() }} cluster-tests & clusters=$!
-    nice -n 5 {{ just_executable() }} package-tests lint harness-test keras-test torch-test ui-test docs & rest=$!
+    {{ just_executable() }} integration & clusters=$!
+    nice -n 5 {{ just_executable() }} package-tests lint verify harness-test keras-test torch-test ui-test & rest=$!
     failed=0
     wait "$rest" || { failed=1; echo "failed: packages, linters, harness, pages or docs; the clusters' tests go on" >&2; }
     wait "$clusters" || { failed=1; echo "failed: the tests on clusters" >&2; }
@@ -90,17 +90,15 @@ vet:
     @echo "go vet" >&2
     @go vet ./...
 
-# the tests on whole clusters
-cluster-tests: test-servers
-    @echo "the tests on clusters" >&2
-    @{{ ready }} python tasks >/dev/null && compat="$({{ ready }} python compat)" && \
-        DETENT_COMPAT_PYTHON="$compat" go test -shuffle=on -timeout 60m ./integration/...
+# packages whose code starts no goroutine of its own and computes much, or measures its memory
+plain := "/master$|/master/(expconf|search|sched)(/|$)"
 
 # the tests of the Go packages, on real servers, under the race detector where there is a C compiler
 package-tests: test-servers
     @echo "the tests of the Go packages" >&2
+    @go test -shuffle=on -timeout 60m $(go list ./... | grep -E '{{ plain }}')
     @race=-race; [ "$(go env CGO_ENABLED)" = 1 ] || { race=""; echo "no C compiler here: the race detector does not run (Debian: apt-get install gcc libc6-dev)" >&2; }; \
-        go test $race -shuffle=on -timeout 60m $(go list ./... | grep -v /integration)
+        go test $race -shuffle=on -timeout 60m $(go list ./... | grep -vE '/integration|{{ plain }}')
 
 # the control loop against a random world, with as many seeds as wanted
 sim seeds="200":
@@ -111,10 +109,11 @@ integration-acl: build test-servers
     @{{ ready }} python tasks >/dev/null && compat="$({{ ready }} python compat)" && \
         DETENT_INTEGRATION_ACL=1 DETENT_COMPAT_PYTHON="$compat" go test -count=1 -timeout 60m ./integration/...
 
-# only whole stories and faults on real servers
-integration: build test-servers
+# the tests on whole clusters: end to end, with faults, with Determined's own clients, in a browser
+integration: test-servers
+    @echo "the tests on clusters" >&2
     @{{ ready }} python tasks >/dev/null && compat="$({{ ready }} python compat)" && \
-        DETENT_COMPAT_PYTHON="$compat" go test -count=1 -timeout 60m ./integration/...
+        DETENT_COMPAT_PYTHON="$compat" go test -shuffle=on -timeout 60m ./integration/...
 
 # the tests of the Python package
 harness-test:
@@ -140,7 +139,7 @@ ui-test: ui
     @if command -v npm >/dev/null; then echo "the tests of the pages" >&2; cd webui && node_modules/.bin/tsc --noEmit && node_modules/.bin/vitest run && node build.mjs --check; \
     else echo "no npm here: the pages are not tested (Debian: apt-get install nodejs npm)" >&2; fi
 
-# what a person does with the pages, in Chromium on a real cluster; cluster-tests has them too
+# what a person does with the pages, in Chromium on a real cluster; integration has them too
 ui-stories: build servers
     @go test ./integration -run 'TestUI$' -count=1 -v -timeout 15m
 
