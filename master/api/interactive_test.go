@@ -189,7 +189,7 @@ func TestShellKeys(t *testing.T) {
 		}
 	}
 	for name, body := range map[string][]byte{"another user": r.user("eve").get(path).ok().body, "a list": me.get("/api/v1/shells").ok().body,
-		"the log": r.log.Bytes()} {
+		"the log": []byte(r.log.String())} {
 		if strings.Contains(string(body), "PRIVATE KEY") {
 			t.Errorf("%s sees a private key", name)
 		}

@@ -34,7 +34,7 @@ type rig struct {
 	url       string
 	identity  *fakeIdentity
 	discovery *fakeDiscovery
-	log       *bytes.Buffer
+	log       *lockedBuffer
 	client    *http.Client
 }
 
@@ -69,10 +69,10 @@ func newRig(t testing.TB, change ...func(*Config)) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, db: db, dsn: dsn, log: &bytes.Buffer{}, client: &http.Client{Timeout: 90 * time.Second},
+	r := &rig{t: t, db: db, dsn: dsn, log: &lockedBuffer{}, client: &http.Client{Timeout: 90 * time.Second},
 		identity:  &fakeIdentity{known: map[string]Workload{}},
 		discovery: &fakeDiscovery{members: map[string]map[int]Endpoint{}}}
-	log := slog.New(slog.NewTextHandler(&lockedWriter{w: r.log, lock: make(chan struct{}, 1)}, nil))
+	log := slog.New(slog.NewTextHandler(r.log, nil))
 	r.bus = store.NewBus(dsn, log)
 	cfg := rigConfig(t)
 	for _, c := range change {
@@ -164,16 +164,22 @@ func rigInventory(pool string, n store.NodeRow) *NodeSlots {
 	return &NodeSlots{Slots: inv.Slots, Usable: n.Status == "ready" && n.Enabled && !n.DrainWanted, Why: n.Status}
 }
 
-// lockedWriter lets many goroutines write one buffer.
-type lockedWriter struct {
-	w    io.Writer
-	lock chan struct{}
+// A lockedBuffer is written by many goroutines, and read meanwhile.
+type lockedBuffer struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
 }
 
-func (l *lockedWriter) Write(p []byte) (int, error) {
-	l.lock <- struct{}{}
-	defer func() { <-l.lock }()
-	return l.w.Write(p)
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buffer.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buffer.String()
 }
 
 // answer is what a call came back with.

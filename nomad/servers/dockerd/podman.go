@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -173,8 +174,10 @@ func (d *Docker) podmanEnvironment(found debian.Found) []string {
 
 // endContainers ends and removes Podman's containers, which do not end with its service.
 func (d *Docker) endContainers(ctx context.Context) error {
-	if _, err := os.Stat(filepath.Join(d.Dir, "containers.conf")); err != nil {
+	if _, err := os.Stat(filepath.Join(d.Dir, "containers.conf")); errors.Is(err, fs.ErrNotExist) {
 		return nil // it never started
+	} else if err != nil {
+		return err
 	}
 	found, err := findPodman(ctx, nil)
 	if err != nil {
