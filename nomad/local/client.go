@@ -223,6 +223,9 @@ client {
   min_dynamic_port  = %d
   max_dynamic_port  = %d
 
+  # From here on Nomad removes the folders of ended tasks at once. Its own 80 is an ordinary day of a laptop.
+  gc_disk_usage_threshold = 95
+
   options = {
     # Asking the clouds whether this is one of their machines costs seconds where there is no network.
     "fingerprint.denylist" = "env_aws,env_gce,env_azure,env_digitalocean"

@@ -116,7 +116,8 @@ func (a *Agent) configure(binary string, o Options) error {
 	node["ports"] = m{"http": ports[3]}
 	node["client"] = m{
 		"enabled": true, "servers": []string{fmt.Sprintf("127.0.0.1:%d", ports[1])}, "network_interface": loopback(),
-		"gc_interval": "10m", "gc_max_allocs": 500,
+		// What ended stays, however full the disk of this machine is: tests read it.
+		"gc_interval": "10m", "gc_max_allocs": 500, "gc_disk_usage_threshold": 100, "gc_inode_usage_threshold": 100,
 		"cpu_total_compute": 16000, "memory_total_mb": 16384, "disk_total_mb": 100_000, "disk_free_mb": 100_000,
 		// Asking a cloud's metadata service costs seconds where there is none.
 		"options": m{"fingerprint.denylist": "env_aws,env_gce,env_azure,env_digitalocean", "driver.allowlist": strings.Join(append([]string{"raw_exec", "exec"}, slices.Sorted(maps.Keys(o.Plugins))...), ",")},
