@@ -78,7 +78,7 @@ func TestReadmeDemo(t *testing.T) {
 		t.Fatalf("the block is another one now:\n%s", block)
 	}
 	out := c.run(t, strings.Replace(block, "./justw test ", "./justw --dry-run test ", 1))
-	holds(t, "the demo", out, "Its best checkpoint", "COMPLETED", "go test")
+	holds(t, "the demo", out, "Its best checkpoint", "COMPLETED", "go vet", "integration", "package-tests")
 }
 
 // TestReadmeCommands runs the second block as it stands, but for the master's port,

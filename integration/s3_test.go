@@ -98,7 +98,7 @@ func (r *rig) prefixOf(t *testing.T, id int) (prefix, original string) {
 
 func (r *s3rig) refusals(t *testing.T, as *rig) {
 	for prefix, want := range map[string]string{
-		strings.Repeat("p", 1000): "STS takes 2048",
+		strings.Repeat("p", 1000): "STS accepts 2048",
 		"team/*":                  "mean something else in the policies of S3",
 		"team/../other":           "must not contain ..",
 	} {
