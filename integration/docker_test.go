@@ -145,8 +145,9 @@ environment:
 	}
 }
 
-// account: tasks run as the account that their owner is linked to.
-func (d *inContainers) account(t *testing.T) {
+// asLinked acts as a new user, who is linked to the account 1234:1235 of the nodes.
+func (d *inContainers) asLinked(t *testing.T) *inContainers {
+	t.Helper()
 	owner := d.newUser(t, "linked", "Passw0rd-of-linked")
 	if out, err := d.detAs(t, "admin", "user", "link-with-agent-user", "--agent-uid", "1234", "--agent-gid", "1235",
 		"--agent-user", "linked", "--agent-group", "lab", "linked"); err != nil {
@@ -154,6 +155,12 @@ func (d *inContainers) account(t *testing.T) {
 	}
 	theirs := *d
 	theirs.rig = &rig{Cluster: d.Cluster, Description: d.Description, client: owner, bin: d.bin, root: d.root}
+	return &theirs
+}
+
+// account: tasks run as the account that their owner is linked to.
+func (d *inContainers) account(t *testing.T) {
+	theirs := d.asLinked(t)
 	s := theirs.look(t, fmt.Sprintf(`
 bind_mounts: [{host_path: %s/open/data, container_path: inputs/data}]
 environment: {environment_variables: ["WRITE=/usr/new /run/determined/new", "READ=inputs/data/words"]}

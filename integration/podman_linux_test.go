@@ -186,14 +186,7 @@ print("limits", resource.getrlimit(resource.RLIMIT_NOFILE), os.environ["FROM_THE
 
 // accountUnderPodman: tasks run as the account that their owner is linked to.
 func (d *inContainers) accountUnderPodman(t *testing.T) {
-	owner := d.newUser(t, "linked", "Passw0rd-of-linked")
-	if out, err := d.detAs(t, "admin", "user", "link-with-agent-user", "--agent-uid", "1234", "--agent-gid", "1235",
-		"--agent-user", "linked", "--agent-group", "lab", "linked"); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	theirs := *d
-	theirs.rig = &rig{Cluster: d.Cluster, Description: d.Description, client: owner, bin: d.bin, root: d.root}
-	s := theirs.look(t, "")
+	s := d.asLinked(t).look(t, "")
 	if s.UID != 1234 || s.GID != 1235 || s.Name != "linked" || s.Home != s.Cwd || s.Caps != 0 {
 		t.Errorf("it runs as %d:%d (%s) at home in %s with capabilities %x", s.UID, s.GID, s.Name, s.Home, s.Caps)
 	}

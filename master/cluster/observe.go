@@ -81,7 +81,7 @@ func (c *Cluster) Observe(ctx context.Context, known Known) (Observation, error)
 }
 
 // changes reads what events have named.
-func (c *Cluster) changes(ctx context.Context, work todo, now time.Time) (Observation, error) {
+func (c *Cluster) changes(ctx context.Context, work lookups, now time.Time) (Observation, error) {
 	o := Observation{Alarm: c.seen.alarm}
 	ids := make([]string, 0, len(work.allocations))
 	for id := range work.allocations {

@@ -32,21 +32,21 @@ const (
 // named is what the event stream has named since the last observation.
 type named struct {
 	mu sync.Mutex
-	todo
+	lookups
 }
 
-// todo is what an observation has to look at.
-type todo struct {
+// lookups is what an observation has to look at.
+type lookups struct {
 	allocations map[string]bool // of jobs that may be ours
 	nodes       bool
 	full        bool // something may have been missed: list everything
 }
 
-func (n *named) take() todo {
+func (n *named) take() lookups {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	t := n.todo
-	n.todo = todo{}
+	t := n.lookups
+	n.lookups = lookups{}
 	return t
 }
 

@@ -18,9 +18,10 @@ const (
 // Podman is the cluster's own service, where it has one.
 func (c *Cluster) Podman() *dockerd.Docker { return dockerd.OpenPodman(c.path(partPodman)) }
 
-// podmanPlugin is the plugin of the nodes that leads to the service, nil for none. A container that has ended is not started again
-// when the node's agent restarts: an attempt runs once. The plugin waits that long for
-// Podman to stop a container, which may take its kill timeout.
+// podmanPlugin is the nodes' plugin for the service; nil for a cluster without Podman. The
+// plugin does not start an ended container again when the node's agent restarts, because an
+// attempt runs once. It waits an hour for Podman's answers: stopping a container may take
+// the whole kill timeout.
 func (c *Cluster) podmanPlugin(ctx context.Context, report *servers.Reporter) (*nomadPlugin, error) {
 	if !c.state.Podman {
 		return nil, nil
