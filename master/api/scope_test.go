@@ -164,6 +164,7 @@ func TestAPasswordAsksForTheOldOne(t *testing.T) {
 // the wrong passwords of sign-ins, and refused with them, by both ways to change one.
 func TestGuessingTheOldPassword(t *testing.T) {
 	r := newRig(t)
+	r.keepWindow()
 	me := r.user("determined")
 	me.patch("/api/v1/users/2", `{"password":"first","isHashed":true}`).ok()
 	for i := range maxTriesPerName {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -15,6 +16,10 @@ type carrier struct {
 	next  http.RoundTripper
 	token tokenSource
 }
+
+// indexWanted is the key of a context's *uint64 into which the carrier puts the index of
+// an answer: Nomad's client drops the headers of refusals.
+type indexWanted struct{}
 
 // RoundTrip is for net/http.
 func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -29,6 +34,9 @@ func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	res, err := c.next.RoundTrip(r)
 	if err != nil {
 		return nil, err
+	}
+	if index, ok := r.Context().Value(indexWanted{}).(*uint64); ok {
+		*index, _ = strconv.ParseUint(res.Header.Get("X-Nomad-Index"), 10, 64)
 	}
 	if !strings.HasSuffix(r.URL.Path, streamPath) { // which never ends, and bounds its lines
 		res.Body = &bounded{ReadCloser: res.Body, left: maxAnswer, what: r.URL.Path}

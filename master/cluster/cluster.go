@@ -65,7 +65,7 @@ type Cluster struct {
 	observing  sync.Mutex
 	seen       memory
 	shown      atomic.Uint64 // the highest index in an answer about one allocation; see raise
-	shownJobs  atomic.Uint64 // and about jobs
+	shownJobs  atomic.Uint64 // the highest index that the table of jobs has shown
 	keys       keys
 }
 

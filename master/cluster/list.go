@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"net/http"
 	"slices"
 	"time"
 
@@ -45,6 +46,25 @@ func (c *Cluster) listJobs(ctx context.Context) ([]listedJob, uint64, error) {
 		}
 	}
 	return jobs, lowest, nil
+}
+
+// noJob is the name of a job that nobody registers.
+const noJob = "detent-no-such-job"
+
+// jobsTable is the index of the last change of a job, in any namespace: Nomad answers
+// with it where a job does not exist. It is 0 where the answer says nothing of it.
+func (c *Cluster) jobsTable(ctx context.Context) (uint64, error) {
+	var index uint64
+	call, cancel := context.WithTimeout(context.WithValue(ctx, indexWanted{}, &index), callWithin)
+	defer cancel()
+	_, _, err := c.api.Jobs().Info(noJob, c.query(call, c.namespaces[0]))
+	switch {
+	case statusOf(err) == http.StatusNotFound:
+		return index, nil
+	case err == nil || statusOf(err) == http.StatusForbidden: // checkRights says more of it
+		return 0, nil
+	}
+	return 0, err
 }
 
 // pages reads a list page by page, and returns the lowest index of its pages:

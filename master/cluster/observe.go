@@ -113,7 +113,11 @@ func (c *Cluster) everything(ctx context.Context, known Known) (Observation, err
 		c.forget()
 	}
 	known.Index = max(known.Index, c.shown.Load()) // before the lists: a submission may overtake them
-	jobsBefore := c.shownJobs.Load()
+	tableBefore := c.shownJobs.Load()
+	table, err := c.jobsTable(ctx)
+	if err != nil {
+		return o, err
+	}
 	jobs, jobsIndex, err := c.listJobs(ctx)
 	if err != nil {
 		return o, err
@@ -148,30 +152,30 @@ func (c *Cluster) everything(ctx context.Context, known Known) (Observation, err
 	if known.Trust {
 		c.forget()
 	} else {
-		o.Alarm = olderState(jobsIndex, jobsBefore, o.Index, known.Index)
+		o.Alarm = olderState(table, tableBefore, o.Index, known.Index)
 	}
 	if o.Gone, o.Alarm, err = c.judge(ctx, known, o.Alarm, registered); err != nil {
 		return o, err
 	}
 	if o.Alarm == "" {
-		raise(&c.shownJobs, jobsIndex)
+		raise(&c.shownJobs, table)
 	}
 	now := c.now()
 	c.seen.full, c.seen.nodes, c.seen.alarm = now, now, o.Alarm
 	return o, nil
 }
 
-// olderState is the alarm when Nomad's lists are at lower indexes than they had
-// reached. The list of jobs counts for itself: only changes of jobs raise its index,
-// whereas a client's next report soon lifts the allocations of a restored Nomad above
-// whatever there was.
-func olderState(jobs, jobsBefore, all, allBefore uint64) string {
+// olderState is the alarm when Nomad is at lower indexes than it had reached: its table
+// of jobs, of which 0 says nothing, or its lists. The table counts for itself, because a
+// restored Nomad soon lifts the lists above whatever there was: it reconciles the
+// summaries of jobs, and clients report their allocations.
+func olderState(table, tableBefore, lists, listsBefore uint64) string {
 	var what string
 	switch {
-	case jobs < jobsBefore:
-		what = fmt.Sprintf("list of jobs is at index %d, below %d, which it had reached", jobs, jobsBefore)
-	case all < allBefore:
-		what = fmt.Sprintf("lists of jobs and allocations are at index %d, below %d, which they had reached", all, allBefore)
+	case table > 0 && table < tableBefore:
+		what = fmt.Sprintf("table of jobs is at index %d, below %d, which it had reached", table, tableBefore)
+	case lists < listsBefore:
+		what = fmt.Sprintf("lists of jobs and allocations are at index %d, below %d, which they had reached", lists, listsBefore)
 	default:
 		return ""
 	}
