@@ -1,28 +1,21 @@
 package control
 
 import (
+	"cmp"
 	"encoding/json"
-	"maps"
-	"slices"
 
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/expconf"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
 )
 
-// A choice is what environment.nomad, and the affinities of a pool's job, say about nodes.
-type choice struct {
-	unfit  []string           // ids of nodes that it must not use
-	why    map[string]string  // by id, in words that follow the node's name
-	prefer map[string]float64 // by id
-}
-
 // choices are what was judged in this pass and in the one before: what an owner says is
 // judged once, and again only when a node changes. Somebody with a thousand experiments
 // and a hundred comparisons in each would else slow down every pass for everybody.
-type choices struct{ now, before map[choiceKey]choice }
+type choices struct{ now, before map[choiceKey]*sched.Choice }
 
 type choiceKey struct {
 	owner, pool string
@@ -35,33 +28,22 @@ func (c *choices) pass(changed bool) {
 	if c.before = c.now; changed {
 		c.before = nil
 	}
-	c.now = map[choiceKey]choice{}
+	c.now = map[choiceKey]*sched.Choice{}
 }
 
-// of adds it to a request.
-func (c choice) of(r sched.Request) sched.Request {
-	if len(c.unfit) > 0 {
-		r.Exclude = slices.Concat(r.Exclude, c.unfit)
-		because := maps.Clone(c.why)
-		maps.Copy(because, r.Because)
-		r.Because = because
-	}
-	r.Prefer = c.prefer
-	return r
-}
-
-// choiceOf judges the nodes of a pool once for all attempts of an owner.
-func (d *decider) choiceOf(key choiceKey, n *expconf.Nomad) choice {
+// choiceOf judges the nodes of a pool once for all attempts of an owner, by
+// environment.nomad and by the pool's job; nil where neither says anything.
+func (d *decider) choiceOf(key choiceKey, n *expconf.Nomad) *sched.Choice {
 	of := d.p.Pools.Named(key.pool)
-	if of == nil || n == nil && len(of.Affinities()) == 0 {
-		return choice{}
+	if of == nil || n == nil && len(of.Affinities()) == 0 && len(of.Spreads()) == 0 {
+		return nil
 	}
 	if n == nil {
 		key, n = choiceKey{pool: key.pool}, &expconf.Nomad{}
 	}
 	known := d.p.choices
 	if known == nil {
-		known = &choices{now: map[choiceKey]choice{}}
+		known = &choices{now: map[choiceKey]*sched.Choice{}}
 		d.p.choices = known
 	}
 	c, judged := known.now[key]
@@ -74,37 +56,71 @@ func (d *decider) choiceOf(key choiceKey, n *expconf.Nomad) choice {
 	return c
 }
 
-func (d *decider) judge(of *pool.Pool, n *expconf.Nomad) choice {
+func (d *decider) judge(of *pool.Pool, n *expconf.Nomad) *sched.Choice {
 	var constraints []pool.Comparison
 	for _, x := range n.Constraints {
 		constraints = append(constraints, pool.Comparison(x))
 	}
 	affinities := of.Affinities()
 	for _, x := range n.Affinities {
-		weight := 50
-		if x.Weight != nil {
-			weight = *x.Weight
-		}
-		affinities = append(affinities, pool.Affinity{Comparison: pool.Comparison{Attribute: x.Attribute, Operator: x.Operator, Value: x.Value}, Weight: weight})
+		affinities = append(affinities, pool.Affinity{Comparison: pool.Comparison{Attribute: x.Attribute, Operator: x.Operator, Value: x.Value},
+			Weight: cmp.Or(optional.Value(x.Weight), defaultWeight)})
 	}
-	c := choice{why: map[string]string{}}
+	c := &sched.Choice{Unfit: map[string]string{}, Prefer: map[string]float64{}}
+	fit := map[string]pool.Facts{}
 	for _, row := range d.p.Nodes {
 		node, err := d.p.inventories.read(row)
 		if err != nil {
 			continue // offer says so
 		}
 		if why := unfit(of, &node, constraints, n.Volumes); why != "" {
-			c.unfit = append(c.unfit, row.ID)
-			c.why[row.ID] = why
+			c.Unfit[row.ID] = why
+			continue
 		}
+		fit[row.ID] = node.Fact
 		if draw := pool.Draw(affinities, node.Fact); draw != 0 {
-			if c.prefer == nil {
-				c.prefer = map[string]float64{}
-			}
-			c.prefer[row.ID] = draw
+			c.Prefer[row.ID] = draw
 		}
 	}
+	c.Spread = spreads(spreadsOf(of, n), fit)
 	return c
+}
+
+// defaultWeight is that of an affinity or spread which says none.
+const defaultWeight = 50
+
+func spreadsOf(of *pool.Pool, n *expconf.Nomad) []pool.Spread {
+	list := of.Spreads()
+	for _, x := range n.Spread {
+		s := pool.Spread{Attribute: x.Attribute, Weight: cmp.Or(optional.Value(x.Weight), defaultWeight)}
+		for _, t := range x.Targets {
+			s.Targets = append(s.Targets, pool.SpreadTarget(t))
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// spreads reads which values nodes have. Their weights together are 1, like those of
+// affinities.
+func spreads(list []pool.Spread, fit map[string]pool.Facts) []sched.Spread {
+	weights := 0
+	for _, s := range list {
+		weights += s.Weight
+	}
+	out := make([]sched.Spread, 0, len(list))
+	for _, s := range list {
+		spread := sched.Spread{Weight: float64(s.Weight) / float64(max(weights, 1)), Value: map[string]string{}}
+		values := map[string]bool{}
+		for id, facts := range fit {
+			if value, found := pool.ValueOf(s.Attribute, facts); found {
+				spread.Value[id], values[value] = value, true
+			}
+		}
+		spread.Share = s.Shares(values)
+		out = append(out, spread)
+	}
+	return out
 }
 
 // unfit says why a node cannot take an attempt, after "it avoids <node>, "; "" where it can.

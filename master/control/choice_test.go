@@ -50,6 +50,8 @@ func TestChoices(t *testing.T) {
 	ask("against", "drawn", 1, `{"affinities": [{"attribute": "${meta.rack}", "value": "r3", "weight": -100}, {"attribute": "${meta.rack}", "value": "r1"}]}`)
 	ask("reads", "drawn", 1, `{"volumes": [{"name": "data", "container_path": "/d", "read_only": true}]}`)
 	ask("writes", "drawn", 1, `{"volumes": [{"name": "data", "container_path": "/d"}]}`)
+	ask("spread3", "cpu", 1, `{"spread": [{"attribute": "${meta.rack}", "targets": [{"value": "r3", "percent": 100}]}]}`)
+	ask("against-spread", "drawn", 1, `{"affinities": [{"attribute": "${meta.rack}", "value": "r3", "weight": -100}], "spread": [{"attribute": "${meta.rack}", "targets": [{"value": "r2", "percent": 60}]}]}`)
 	places, waits := map[string]string{}, map[string]string{}
 	out := Decide(s.p).Changes()
 	for _, p := range out.Placements {
@@ -60,7 +62,8 @@ func TestChoices(t *testing.T) {
 			waits[a.ID] = *a.Waiting
 		}
 	}
-	for id, want := range map[string]string{"rack2.1": "n2", "aux2.1": "n2", "nowhere.1": "", "likes3.1": "n3", "pool3.1": "n3", "against.1": "n1", "reads.1": "n2", "writes.1": ""} {
+	for id, want := range map[string]string{"rack2.1": "n2", "aux2.1": "n2", "nowhere.1": "", "likes3.1": "n3", "pool3.1": "n3", "against.1": "n1", "reads.1": "n2", "writes.1": "",
+		"spread3.1": "n3", "against-spread.1": "n2"} {
 		if places[id] != want {
 			t.Errorf("%s is on %q, want %q: %s", id, places[id], want, waits[id])
 		}

@@ -26,7 +26,7 @@ import (
 type avoidance struct {
 	exclude, avoid []string
 	because        map[string]string
-	choice         // what environment.nomad says
+	choice         *sched.Choice // what environment.nomad and the pool's job say
 }
 
 // of adds it to a request.
@@ -35,7 +35,8 @@ func (a avoidance) of(r sched.Request) sched.Request {
 		r.Exclude = a.exclude
 		r.Avoid, r.Because = append(slices.Clone(r.Avoid), a.avoid...), a.because
 	}
-	return a.choice.of(r)
+	r.Choice = a.choice
+	return r
 }
 
 // avoidance finds what keeps a trial off nodes: for most, nothing.
@@ -105,7 +106,7 @@ func (d *decider) noNodesLeft(e *Experiment, task string, failed bool) string {
 		return ""
 	}
 	slices.Sort(a.exclude)
-	key := remainsKey{e.Pool, e.SlotsPerTrial, e.singleNode(), failed, strings.Join(a.exclude, " ") + "; " + strings.Join(a.unfit, " ")}
+	key := remainsKey{e.Pool, e.SlotsPerTrial, e.singleNode(), failed, strings.Join(a.exclude, " "), a.choice}
 	left, known := d.remains[key]
 	if !known {
 		left = d.remainingNodes(e, a, failed)
@@ -131,6 +132,7 @@ type remainsKey struct {
 	single  bool
 	failed  bool
 	exclude string
+	choice  *sched.Choice
 }
 
 // remaining says whether what is left of a pool could hold a trial, and which nodes
@@ -152,7 +154,7 @@ func (d *decider) remainingNodes(e *Experiment, a avoidance, failed bool) (r rem
 		n, err := offer(of, *row, d.p.inventories, cluster.Use{})
 		switch {
 		case err != nil || n == nil:
-		case slices.Contains(a.unfit, row.ID):
+		case a.choice.Bars(row.ID):
 		case slices.Contains(a.exclude, row.ID):
 			r.excluded = append(r.excluded, row)
 		case row.Status != "down" || !failed:

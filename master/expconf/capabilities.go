@@ -136,9 +136,6 @@ func (c Config) unhonouredEnvironment(k *checker, can Capabilities) {
 		"environment.nomad takes constraints, affinities, volumes and host_paths")
 	k.when(len(e.Ports) > 0, at+".ports", "has no effect any more", "use environment.proxy_ports")
 	k.when(len(e.ProxyPorts) > 0 && !can.ProxyPorts, at+".proxy_ports", "have no effect on this cluster yet", "")
-	if n := e.Nomad; n != nil && can.NomadOverlay {
-		k.when(len(n.Spread) > 0, at+".nomad.spread", "is shown in Nomad and has no effect yet", "use constraints or affinities")
-	}
 	if n := e.Nomad; n != nil && !can.NomadOverlay {
 		k.when(len(n.Spread) > 0, at+".nomad.spread", "has no effect on this cluster yet", "")
 		k.when(len(n.Affinities) > 0, at+".nomad.affinities", "have no effect on this cluster yet", "")

@@ -123,7 +123,7 @@ func (o *Nomad) check(k *checker, at string) {
 	}
 	k.atMost(at+".constraints", len(o.Constraints), 100, "constraints")
 	k.atMost(at+".affinities", len(o.Affinities), 100, "affinities")
-	k.atMost(at+".spread", len(o.Spread), 100, "spreads")
+	k.atMost(at+".spread", len(o.Spread), 8, "spreads")
 	k.atMost(at+".volumes", len(o.Volumes), 100, "volumes")
 	k.atMost(at+".host_paths", len(o.HostPaths), 100, "paths")
 	for i, c := range o.Constraints {

@@ -156,6 +156,25 @@ func AllAffinities(j *api.Job) []Affinity {
 	return list
 }
 
+// Spreads distribute the pool's tasks over nodes.
+func (p *Pool) Spreads() []Spread {
+	if p.Job == nil {
+		return nil
+	}
+	var list []Spread
+	for _, s := range slices.Concat(p.Job.Spreads, p.Job.TaskGroups[0].Spreads) {
+		spread := Spread{Attribute: s.Attribute, Weight: 50}
+		if s.Weight != nil {
+			spread.Weight = int(*s.Weight)
+		}
+		for _, t := range s.SpreadTarget {
+			spread.Targets = append(spread.Targets, SpreadTarget{t.Value, int(t.Percent)})
+		}
+		list = append(list, spread)
+	}
+	return list
+}
+
 // Comparisons are all by which a job chooses nodes.
 func Comparisons(j *api.Job) []Comparison {
 	list := constraints(j)

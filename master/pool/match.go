@@ -24,6 +24,45 @@ type Affinity struct {
 	Weight int
 }
 
+// A Spread distributes members over the values of an attribute, with a weight of 1 to 100.
+type Spread struct {
+	Attribute string
+	Weight    int
+	Targets   []SpreadTarget
+}
+
+// A SpreadTarget is the share of one value, in percent. Values that have none share what
+// is left.
+type SpreadTarget struct {
+	Value   string
+	Percent int
+}
+
+// Shares are those of the values that nodes have, from 0 to 1.
+func (s Spread) Shares(values map[string]bool) map[string]float64 {
+	shares := make(map[string]float64, len(values))
+	left := 100
+	for _, t := range s.Targets {
+		left -= t.Percent
+		if values[t.Value] {
+			shares[t.Value] = float64(t.Percent) / 100
+		}
+	}
+	if others := len(values) - len(shares); others > 0 {
+		for value := range values {
+			if _, named := shares[value]; !named {
+				shares[value] = float64(max(left, 0)) / 100 / float64(others)
+			}
+		}
+	}
+	return shares
+}
+
+// ValueOf is what a node says of an attribute.
+func ValueOf(attribute string, facts Facts) (value string, found bool) {
+	return resolve(attribute, facts)
+}
+
 // Facts are what comparisons ask of a node, by the names between the braces of ${…}:
 // attr.cpu.arch, meta.rack, node.class.
 type Facts func(name string) (value string, found bool)

@@ -19,7 +19,10 @@ func (p *planner) avoid(r *Request) *Request {
 
 // auxElsewhere: some schedulable node that takes tasks of 0 slots is not excluded.
 func (p *planner) auxElsewhere(r *Request) bool {
-	return p.pool.MaxAux > 0 && slices.ContainsFunc(p.nodes, func(n Node) bool {
-		return n.Schedulable && !slices.Contains(r.Exclude, n.ID)
-	})
+	for i := range p.nodes {
+		if p.nodes[i].Schedulable && !p.bars(r, i) {
+			return p.pool.MaxAux > 0
+		}
+	}
+	return false
 }

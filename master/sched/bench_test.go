@@ -53,6 +53,69 @@ func benchRunning(priority int, sizes ...int) []Running {
 	return running
 }
 
+// benchConstrained lets each request use one node in ten.
+func benchConstrained() []Request {
+	queued := benchQueue(42)
+	others := map[string]string{}
+	for i := range 1000 {
+		if i%10 != 0 {
+			others[fmt.Sprintf("node-%04d", i)] = "which is another one"
+		}
+	}
+	choices := make([]Choice, len(queued))
+	for i := range queued {
+		queued[i].Choice = &choices[i%len(choices)]
+		queued[i].Choice.Unfit = others
+	}
+	return queued
+}
+
+// benchNowhere lets no request use any node, each for a reason of its own.
+func benchNowhere() []Request {
+	queued := benchQueue(42)
+	all := map[string]string{}
+	for i := range 1000 {
+		all[fmt.Sprintf("node-%04d", i)] = "which is another one"
+	}
+	for i := range queued {
+		queued[i].Choice = &Choice{Unfit: all}
+	}
+	return queued
+}
+
+// benchSpread spreads 500 groups over racks in four ways at once.
+func benchSpread() []Request {
+	queued := benchQueue(42)
+	choice := &Choice{}
+	for n := range 4 {
+		s := Spread{Weight: 0.25, Value: map[string]string{}, Share: map[string]float64{}}
+		for i := range 1000 {
+			rack := fmt.Sprint(i % (10 * (n + 1)))
+			s.Value[fmt.Sprintf("node-%04d", i)] = rack
+			s.Share[rack] = 1 / float64(10*(n+1))
+		}
+		choice.Spread = append(choice.Spread, s)
+	}
+	for i := range queued {
+		queued[i].Choice = choice
+	}
+	return queued
+}
+
+// benchDrawn draws each request to nodes with four strengths.
+func benchDrawn() []Request {
+	queued := benchQueue(42)
+	draw := map[string]float64{}
+	for i := range 1000 {
+		draw[fmt.Sprintf("node-%04d", i)] = float64(i%4) / 4
+	}
+	choice := &Choice{Prefer: draw}
+	for i := range queued {
+		queued[i].Choice = choice
+	}
+	return queued
+}
+
 func BenchmarkPlan(b *testing.B) {
 	nodes := benchNodes()
 	cases := []struct {
@@ -65,6 +128,10 @@ func BenchmarkPlan(b *testing.B) {
 		{"full", &pool.Pool{Name: "gpu"}, benchRunning(42, 1, 2, 4, 8, 3), benchQueue(42)},
 		{"half", &pool.Pool{Name: "gpu"}, benchRunning(42, 1, 2, 4, 8, 3)[:1100], benchQueue(42)},
 		{"preempt", &pool.Pool{Name: "gpu", Preemption: true}, benchRunning(90, 1, 2, 4, 8, 3), benchQueue(42)},
+		{"constrained", &pool.Pool{Name: "gpu"}, benchRunning(42, 1, 2, 4, 8, 3), benchConstrained()},
+		{"nowhere", &pool.Pool{Name: "gpu"}, nil, benchNowhere()},
+		{"spread", &pool.Pool{Name: "gpu"}, nil, benchSpread()},
+		{"drawn", &pool.Pool{Name: "gpu"}, benchRunning(42, 1, 2, 4, 8, 3)[:1100], benchDrawn()},
 		{"preempt-crumbs", &pool.Pool{Name: "gpu", Preemption: true}, benchRunning(90, 1), benchQueue(42)},
 	}
 	for _, c := range cases {

@@ -22,7 +22,7 @@ func (p *planner) find(s *shelf, r *Request) []hold {
 		if k > 1 && s.atLeast(part, k) < k {
 			continue
 		}
-		if len(r.Prefer) == 0 {
+		if k == 1 || !r.draws() {
 			if picks := p.findAs(s, r, k, k > fewest); picks != nil {
 				return picks
 			}
@@ -62,9 +62,12 @@ const anyBrand = "\x00"
 // fewest is the number of nodes over which the pool would spread a request if
 // it were empty; 0 if it could not hold it at all.
 func (p *planner) fewest(r *Request) int {
-	key := shape{r.Slots, r.SingleNode}
+	key := shape{r.Slots, r.SingleNode, r.Choice}
 	if n, known := p.fewestOf[key]; known && len(r.Exclude) == 0 {
 		return n
+	}
+	if p.shut(r) {
+		return 0
 	}
 	n := 0
 	for _, k := range p.counts(r, 1) {
@@ -93,15 +96,24 @@ func (p *planner) counts(r *Request, least int) []int {
 	return all
 }
 
+// findWhole takes the smallest block that holds the request, of those on the nodes that
+// are best for it.
 func (p *planner) findWhole(s *shelf, r *Request) int {
+	best, score := -1, 0.0
 	for n := r.Slots; n <= s.max; n++ {
 		for _, b := range s.rows[n] {
-			if !p.excluded(r, b) {
+			if p.excluded(r, b) {
+				continue
+			}
+			if !r.draws() {
 				return b
+			}
+			if of := p.score(r, p.blocks[b].node); best < 0 || of > score {
+				best, score = b, of
 			}
 		}
 	}
-	return -1
+	return best
 }
 
 // findParts takes the k smallest blocks that hold a part, on k nodes; with
@@ -128,9 +140,4 @@ func (p *planner) findParts(s *shelf, r *Request, k int, brand string, filled bo
 		}
 	}
 	return nil
-}
-
-// excluded says whether a request must not use the node of a block.
-func (p *planner) excluded(r *Request, b int) bool {
-	return len(r.Exclude) > 0 && slices.Contains(r.Exclude, p.nodes[p.blocks[b].node].ID)
 }

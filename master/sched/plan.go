@@ -45,7 +45,6 @@ type planner struct {
 	slotBlock   map[slotKey]int
 	holds       [][]hold       // what each running task holds of the blocks
 	aux         []int          // tasks of 0 slots on each node
-	auxHeap     auxHeap        // nodes with room for more, made when first needed
 	inGroup     map[string]int // slots held by each group, promises included
 
 	capacity *shelf // blocks by their usable slots
@@ -59,12 +58,30 @@ type planner struct {
 	head       *Request // the first one that not even preemption finds room for
 	headCuts   []cut    // how the head could be placed
 	fewestOf   map[shape]int
+
+	tallies map[tallyKey]*tally // where what is placed is spread
+	byGroup map[string][]int    // of running, made when first needed
+
+	moves   int              // of blocks on shelves
+	without map[shape]int    // shapes that found no room, and after how many moves
+	whys    map[shape]reason // of whyNow
+	nevers  map[shape]string // of whyNever
+	noNode  string           // of whyNoNode
 }
 
-// shape is all that decides how empty nodes would hold a request, exclusions apart.
+// shape is all that decides how nodes could hold a request that excludes none by itself.
 type shape struct {
 	slots  int
 	single bool
+	choice *Choice
+}
+
+// A reason is a sentence, and when it is true: after so many moves of blocks, behind the
+// same request.
+type reason struct {
+	text  string
+	moves int
+	ahead *Request
 }
 
 func newPlanner(of *pool.Pool, nodes []Node, running []Running, queued int) *planner {
@@ -78,6 +95,10 @@ func newPlanner(of *pool.Pool, nodes []Node, running []Running, queued int) *pla
 		inGroup:   map[string]int{},
 		leaving:   make([]bool, len(running)),
 		fewestOf:  map[shape]int{},
+		tallies:   map[tallyKey]*tally{},
+		without:   map[shape]int{},
+		whys:      map[shape]reason{},
+		nevers:    map[shape]string{},
 	}
 	slices.SortFunc(p.nodes, byName)
 	slices.SortFunc(p.running, func(a, b Running) int { return cmp.Compare(a.ID, b.ID) })
@@ -121,7 +142,7 @@ func (p *planner) consider(r *Request, now time.Time) {
 		p.wait(r, p.whyNever(r))
 		return
 	}
-	if picks := p.find(p.nows, r); picks != nil {
+	if picks := p.room(r); picks != nil {
 		p.place(r, picks)
 		return
 	}
@@ -144,6 +165,19 @@ func (p *planner) consider(r *Request, now time.Time) {
 	}
 }
 
+// room finds what may be given at once. What found none finds none while nothing changes.
+func (p *planner) room(r *Request) []hold {
+	key := shape{r.Slots, r.SingleNode, r.Choice}
+	if moves, known := p.without[key]; known && moves == p.moves && len(r.Exclude) == 0 {
+		return nil
+	}
+	picks := p.find(p.nows, r)
+	if picks == nil && len(r.Exclude) == 0 {
+		p.without[key] = p.moves
+	}
+	return picks
+}
+
 func (p *planner) wait(r *Request, why string) { p.result.Waiting[r.ID] = why }
 
 func (p *planner) place(r *Request, picks []hold) {
@@ -157,7 +191,7 @@ func (p *planner) place(r *Request, picks []hold) {
 		p.changed(h.block)
 	}
 	p.inGroup[r.Group] += r.Slots
-	p.result.Place = append(p.result.Place, placement)
+	p.placed(r, placement)
 }
 
 // promise keeps slots for a request until those who hold them have left.
@@ -174,6 +208,7 @@ func (p *planner) promise(r *Request, picks []hold) {
 
 // changed puts a block where it belongs on every shelf.
 func (p *planner) changed(i int) {
+	p.moves++
 	b := &p.blocks[i]
 	p.opens.move(i, b.open())
 	p.nows.move(i, b.now())

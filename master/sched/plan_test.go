@@ -270,7 +270,7 @@ func checkPlacement(q Request, p Placement, nodes map[string]Node, held map[slot
 	used := map[string]bool{}
 	for _, part := range p.Parts {
 		n, ok := nodes[part.NodeID]
-		if !ok || !n.Schedulable || used[n.ID] || slices.Contains(q.Exclude, n.ID) {
+		if !ok || !n.Schedulable || used[n.ID] || slices.Contains(q.Exclude, n.ID) || q.Choice.Bars(n.ID) {
 			return fmt.Errorf("%s was placed on %s, which it may not use, or twice", q.ID, part.NodeID)
 		}
 		used[n.ID] = true

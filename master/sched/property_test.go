@@ -45,10 +45,33 @@ func drawScene(t *rapid.T) scene {
 		}
 		s.running = append(s.running, r)
 	}
+	choices := []*Choice{nil, nil, drawChoice(t), drawChoice(t)}
 	for i := range rapid.IntRange(0, 8).Draw(t, "queued") {
-		s.queued = append(s.queued, drawRequest(t, i))
+		r := drawRequest(t, i)
+		r.Choice = rapid.SampledFrom(choices).Draw(t, "choice")
+		s.queued = append(s.queued, r)
 	}
 	return s
+}
+
+func drawChoice(t *rapid.T) *Choice {
+	c := &Choice{Unfit: map[string]string{}, Prefer: map[string]float64{}}
+	spread := Spread{Weight: 1, Value: map[string]string{}, Share: map[string]float64{"x": 0.5, "y": 0.5}}
+	for i := range 5 {
+		id := fmt.Sprintf("id%d", i)
+		switch rapid.IntRange(0, 5).Draw(t, "of a node") {
+		case 0:
+			c.Unfit[id] = "which is another one"
+		case 1:
+			c.Prefer[id] = float64(rapid.IntRange(-4, 4).Draw(t, "prefer")) / 4
+		case 2:
+			spread.Value[id] = rapid.SampledFrom([]string{"x", "y"}).Draw(t, "value")
+		}
+	}
+	if len(spread.Value) > 0 {
+		c.Spread = []Spread{spread}
+	}
+	return c
 }
 
 func drawRequest(t *rapid.T, i int) Request {
@@ -118,6 +141,31 @@ func TestOrderOfInputDoesNotMatter(t *testing.T) {
 		got := Plan(s.pool, shuffled(rnd, nodes), shuffled(rnd, running), shuffled(rnd, queued), epoch)
 		if !reflect.DeepEqual(want, got) {
 			t.Fatalf("the order of the input changed the plan:\n%s\n%s", show(want), show(got))
+		}
+	})
+}
+
+// TestAlikeRequests: what was found for one request is used for those that are like it,
+// and makes no difference to the plan.
+func TestAlikeRequests(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawScene(t)
+		for i := range s.queued {
+			if c := s.queued[i].Choice; c != nil {
+				c.Spread = nil // counts what else was placed for the choice
+			}
+		}
+		want := Plan(s.pool, s.nodes, s.running, s.queued, epoch)
+		alone := slices.Clone(s.queued)
+		for i := range alone {
+			c := Choice{}
+			if alone[i].Choice != nil {
+				c = *alone[i].Choice
+			}
+			alone[i].Choice = &c
+		}
+		if got := Plan(s.pool, s.nodes, s.running, alone, epoch); !reflect.DeepEqual(want, got) {
+			t.Fatalf("each request for itself has another plan:\n%s\n%s", show(want), show(got))
 		}
 	})
 }

@@ -56,14 +56,17 @@ type Request struct {
 	Slots       int    // 0 asks for a place beside the slots
 	Priority    int    // 1 is most important
 	QueuedAt    time.Time
-	NotBefore   time.Time          // a pause after a failed start; zero for none
-	SingleNode  bool               // may not be spread over nodes
-	Preemptible bool               // what it becomes once it runs
-	Exclude     []string           // node ids that it must not use
-	Avoid       []string           // node ids that it uses only where no other node could ever hold it
-	Prefer      map[string]float64 // by node id: of places that are as good otherwise, those with a higher number come first
-	Because     map[string]string  // by node id: why it is not used, where that is not that it failed there before
-	MaxSlots    *int               // over all of its group
+	NotBefore   time.Time         // a pause after a failed start; zero for none
+	SingleNode  bool              // may not be spread over nodes
+	Preemptible bool              // what it becomes once it runs
+	Exclude     []string          // node ids that it must not use
+	Avoid       []string          // node ids that it uses only where no other node could ever hold it
+	Because     map[string]string // by node id: why it is not used, where that is not that it failed there before
+	Choice      *Choice           // what its owner says about nodes; nil for nothing
+	MaxSlots    *int              // over all of its group
+
+	choosy bool    // it uses only nodes of at least this score
+	least  float64 // …
 }
 
 // Running holds a place.

@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,6 +23,19 @@ func (p *planner) whyQuota(r *Request) string {
 
 // whyNever explains a request that the pool's schedulable nodes cannot hold even when empty.
 func (p *planner) whyNever(r *Request) string {
+	if len(r.Exclude) > 0 {
+		return p.explainNever(r)
+	}
+	key := shape{r.Slots, r.SingleNode, r.Choice}
+	known, ok := p.nevers[key]
+	if !ok {
+		known = p.explainNever(r)
+		p.nevers[key] = known
+	}
+	return known
+}
+
+func (p *planner) explainNever(r *Request) string {
 	if p.schedulable == 0 {
 		return p.whyNoNode()
 	}
@@ -43,8 +57,22 @@ func (p *planner) whyNever(r *Request) string {
 		slotsOf(r.Slots), p.pool.Name, p.nodeOf(i), size, p.asides(r))
 }
 
-// whyNow explains a request that would fit if others did not run or wait.
+// whyNow explains a request that would fit if others did not run or wait. Thousands that
+// are alike get one sentence.
 func (p *planner) whyNow(r *Request) string {
+	if len(r.Exclude) > 0 {
+		return p.explain(r)
+	}
+	key := shape{r.Slots, r.SingleNode, r.Choice}
+	known, ok := p.whys[key]
+	if !ok || known.moves != p.moves || known.ahead != p.ahead {
+		known = reason{p.explain(r), p.moves, p.ahead}
+		p.whys[key] = known
+	}
+	return known.text
+}
+
+func (p *planner) explain(r *Request) string {
 	if p.ahead != nil && p.find(p.opens, r) != nil {
 		return fmt.Sprintf("waits behind %s (priority %d)", nameOf(p.ahead.Group, p.ahead.ID), p.ahead.Priority)
 	}
@@ -115,53 +143,55 @@ func (p *planner) whyNoNode() string {
 	if len(p.nodes) == 0 {
 		return fmt.Sprintf("pool %s has no node", p.pool.Name)
 	}
-	var parts []string
-	for i := range p.nodes {
-		parts = append(parts, p.nodes[i].label()+" "+p.nodes[i].why())
+	if p.noNode == "" {
+		var parts []string
+		for i := range p.nodes {
+			parts = append(parts, p.nodes[i].label()+" "+p.nodes[i].why())
+		}
+		p.noNode = fmt.Sprintf("pool %s has no schedulable node: %s", p.pool.Name, list(parts))
 	}
-	return fmt.Sprintf("pool %s has no schedulable node: %s", p.pool.Name, list(parts))
+	return p.noNode
 }
 
 // whyExcluded explains a request that may use none of the schedulable nodes.
 func (p *planner) whyExcluded(r *Request) string {
-	var nodes []int
 	for i := range p.nodes {
-		if !p.nodes[i].Schedulable {
-			continue
-		}
-		if !slices.Contains(r.Exclude, p.nodes[i].ID) {
+		if p.nodes[i].Schedulable && !p.bars(r, i) {
 			return ""
 		}
-		nodes = append(nodes, i)
 	}
-	return fmt.Sprintf("may use no schedulable node of pool %s: it avoids %s", p.pool.Name, p.avoided(r, nodes))
+	return fmt.Sprintf("may use no schedulable node of pool %s: it avoids %s", p.pool.Name, p.avoided(r))
 }
 
 // asides tells what else stands in the way: nodes that are out of use, and nodes that the request avoids.
 func (p *planner) asides(r *Request) string {
-	var nodes []int
-	for _, id := range r.Exclude {
-		if i, ok := p.nodeIndex[id]; ok && p.nodes[i].Schedulable {
-			nodes = append(nodes, i)
-		}
+	if avoided := p.avoided(r); avoided != "" {
+		return p.outOfUse + "; it avoids " + avoided
 	}
-	if len(nodes) == 0 {
-		return p.outOfUse
-	}
-	slices.Sort(nodes)
-	return p.outOfUse + "; it avoids " + p.avoided(r, slices.Compact(nodes))
+	return p.outOfUse
 }
 
-// avoided names nodes, which are in the order of their names, with the reasons why
-// a request does not use them.
-func (p *planner) avoided(r *Request, nodes []int) string {
+// maxAvoided bounds the nodes from which a sentence takes its reasons: many requests of
+// many owners may each avoid most of a large cluster.
+const maxAvoided = 20
+
+// avoided names the schedulable nodes that a request does not use, with the reasons.
+func (p *planner) avoided(r *Request) string {
+	if len(r.Exclude) == 0 && (r.Choice == nil || len(r.Choice.Unfit) == 0) {
+		return ""
+	}
 	var reasons []string
 	byReason := map[string][]string{}
-	for _, i := range nodes {
-		why := r.Because[p.nodes[i].ID]
-		if why == "" {
-			why = "where it failed before"
+	named, others := 0, ""
+	for i := range p.nodes {
+		if !p.nodes[i].Schedulable || !p.bars(r, i) {
+			continue
 		}
+		if named++; named > maxAvoided {
+			others = "; and others"
+			break
+		}
+		why := p.whyBarred(r, p.nodes[i].ID)
 		if byReason[why] == nil {
 			reasons = append(reasons, why)
 		}
@@ -170,7 +200,15 @@ func (p *planner) avoided(r *Request, nodes []int) string {
 	for i, why := range reasons {
 		reasons[i] = list(byReason[why]) + ", " + why
 	}
-	return strings.Join(reasons, "; and ")
+	return strings.Join(reasons, "; and ") + others
+}
+
+func (p *planner) whyBarred(r *Request, node string) string {
+	why := r.Because[node]
+	if why == "" && r.Choice != nil {
+		why = r.Choice.Unfit[node]
+	}
+	return cmp.Or(why, "where it failed before")
 }
 
 // describeOutOfUse says once, for all sentences, which nodes and which slots of
