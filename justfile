@@ -140,7 +140,7 @@ ui-test: ui
 
 # what a person does with the pages, in Chromium on a real cluster; integration has them too
 ui-stories: build servers
-    @go test ./integration -run 'TestUI$' -count=1 -v -timeout 15m
+    @go test ./integration/pages -run 'TestUI$' -count=1 -v -timeout 15m
 
 # the figures next to their yardsticks, about ten minutes: just bench, or a part: just bench -bench 'Reports|Logs', just bench search
 [positional-arguments]

@@ -1,5 +1,5 @@
 // What a person does with the pages, in a real browser against a real master.
-// integration/ui_test.go starts both and says in the environment what is there:
+// integration/pages/ui_test.go starts both and says in the environment what is there:
 //
 //   DETENT_URL      the master
 //   CHROMIUM        the browser

@@ -1,0 +1,535 @@
+package containers
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/hashicorp/nomad/api"
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/crypto/ssh"
+
+	"github.com/detent-ml/detent/integration/rig"
+	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/nomad/local"
+	"github.com/detent-ml/detent/nomad/servers/proc"
+)
+
+// TestTasksInContainers runs tasks with Nomad's docker driver on a daemon of the
+// test's own.
+func TestTasksInContainers(t *testing.T) {
+	d := startDocker(t)
+	t.Run("trial", d.trialIsWhole)
+	t.Run("files go", d.filesGo)
+	t.Run("what it is given", d.whatItIsGiven)
+	t.Run("what it asks for", d.whatItAsksFor)
+	t.Run("account", d.account)
+	t.Run("bare image", d.bareImage)
+	t.Run("working directory", d.workingDirectory)
+	t.Run("limits", d.limits)
+	t.Run("shell", d.shell)
+	t.Run("notebook", d.notebook)
+	t.Run("registry", d.registry)
+	t.Run("out of memory", func(t *testing.T) {
+		starves(t, d.Rig, "[tail, /dev/zero]", "because it used more than 128", "resources: {resource_pool: tight}\n")
+	})
+	t.Run("kill", d.kill)
+	t.Run("kill while its image comes", d.killWhilePulling)
+	t.Run("runner is killed", d.runnerIsKilled)
+	t.Run("master is killed", d.masterIsKilled)
+}
+
+// trialIsWhole: what a training in a container reports is all there, once, and its
+// checkpoints lie in the folder of the node.
+func (d *inContainers) trialIsWhole(t *testing.T) {
+	k := d.Train(t, d.training())
+	k.Advance(t, 12)
+	k.Finish(t)
+	k.CheckWhole(t)
+	list, err := client.Collect(k.Client.TrialCheckpoints(t.Context(), k.TrialID, client.CheckpointQuery{}))
+	if err != nil || len(list) < 2 {
+		t.Fatalf("%d checkpoints: %v", len(list), err)
+	}
+	for _, c := range list {
+		if _, err := os.Stat(filepath.Join(d.dir, "checkpoints", c.UUID, "state")); err != nil {
+			t.Errorf("checkpoint %s: %v", c.UUID, err)
+		}
+	}
+	d.noneLeft(t)
+}
+
+// training is one that keeps its account where the test reads it.
+func (d *inContainers) training() rig.TrainOptions {
+	open := filepath.Join(d.dir, "open")
+	return rig.TrainOptions{Folder: open, More: fmt.Sprintf("bind_mounts: [{host_path: %[1]s, container_path: %[1]s}]\n", open)}
+}
+
+// noneLeft waits until no container runs.
+func (d *inContainers) noneLeft(t *testing.T) {
+	t.Helper()
+	rig.Eventually(t, "all containers end", func() (bool, error) {
+		list, err := d.docker.Containers(t.Context(), false)
+		return len(list) == 0 && err == nil, errors.Join(fmt.Errorf("%v", list), err)
+	})
+}
+
+func (d *inContainers) whatItIsGiven(t *testing.T) {
+	s := d.look(t, "")
+	if s.UID != 0 || s.Cwd != "/run/determined/workdir" || s.Home != "/root" || s.Name != "root" {
+		t.Errorf("it runs as %d (%s) at home in %s, in %s", s.UID, s.Name, s.Home, s.Cwd)
+	}
+	if s.Shm != 96<<20 {
+		t.Errorf("its /dev/shm has %d bytes, want those of the cluster's defaults", s.Shm)
+	}
+	if s.First != "/alloc/bin/det-runner" || s.Processes > 8 {
+		t.Errorf("the first of %d processes is %s", s.Processes, s.First)
+	}
+	if s.Env["COLOUR"] != "blue" || s.Env["NOMAD_TOKEN"] != "" || s.Env["DET_RUN_DIR"] != "/run/determined" {
+		t.Errorf("its environment has %v", s.Env)
+	}
+	if s.Env["NVIDIA_VISIBLE_DEVICES"] != "void" {
+		t.Errorf("a task without GPUs sees those that its image asks for: %q", s.Env["NVIDIA_VISIBLE_DEVICES"])
+	}
+	if !slices.Equal(s.Files, []string{"facts.py"}) {
+		t.Errorf("its working directory holds %v", s.Files)
+	}
+	if s.Caps>>21&1 != 0 || s.Caps>>19&1 != 0 || s.Caps == 0 {
+		t.Errorf("its capabilities are %x: without SYS_ADMIN and SYS_PTRACE, and some", s.Caps)
+	}
+	_, uuid, found := strings.Cut(s.log, "CHECKPOINT ")
+	if !found {
+		t.Fatalf("no checkpoint in the log:\n%s", s.log)
+	}
+	uuid, _, _ = strings.Cut(uuid, "\n")
+	if text, err := os.ReadFile(filepath.Join(d.dir, "checkpoints", uuid, "state")); err != nil || string(text) != "one" {
+		t.Errorf("its checkpoint holds %q: %v", text, err)
+	}
+}
+
+func (d *inContainers) whatItAsksFor(t *testing.T) {
+	if err := os.WriteFile(filepath.Join(d.dir, "open", "data", "words"), []byte("read me"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := d.look(t, fmt.Sprintf(`
+resources: {shm_size: 48m, devices: [{host_path: /dev/full, container_path: /dev/overflow}]}
+bind_mounts:
+  - {host_path: %[1]s/open/data, container_path: /data, read_only: true}
+  - {host_path: %[1]s/open/data, container_path: inputs/data}
+environment:
+  image: {cpu: detent-test/python:1, cuda: detent-test/nonesuch:1}
+  environment_variables: ["SHAPE=round one", "WRITE=/data/new inputs/data/new /dev/overflow", "READ=/data/words inputs/data/words"]
+  add_capabilities: [CAP_SYS_PTRACE]
+  drop_capabilities: [NET_RAW, chown]
+`, d.dir))
+	if s.Shm != 48<<20 || s.Env["SHAPE"] != "round one" || s.Env["COLOUR"] != "blue" {
+		t.Errorf("its /dev/shm has %d bytes, and its environment %v", s.Shm, s.Env)
+	}
+	for what, want := range map[string]string{
+		"read /data/words": "read me", "read inputs/data/words": "read me",
+		"write /data/new": "Read-only file system", "write inputs/data/new": "", "write /dev/overflow": "",
+	} {
+		if got := s.tried(what); got != want {
+			t.Errorf("%s gives %q, want %q", what, got, want)
+		}
+	}
+	if s.Caps>>19&1 != 1 || s.Bound>>13&1 != 0 || s.Bound>>0&1 != 0 || s.Caps>>21&1 != 0 {
+		t.Errorf("its capabilities are %x of %x: SYS_PTRACE was added, NET_RAW and CHOWN were dropped", s.Caps, s.Bound)
+	}
+}
+
+// asLinked acts as a new user, who is linked to the account 1234:1235 of the nodes.
+func (d *inContainers) asLinked(t *testing.T) *inContainers {
+	t.Helper()
+	owner := d.NewUser(t, "linked", "Passw0rd-of-linked")
+	if out, err := d.detAs(t, "admin", "user", "link-with-agent-user", "--agent-uid", "1234", "--agent-gid", "1235",
+		"--agent-user", "linked", "--agent-group", "lab", "linked"); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	theirs := *d
+	theirs.Rig = &rig.Rig{Cluster: d.Cluster, Description: d.Description, Client: owner, Dir: d.Dir, Bin: d.Bin, Root: d.Root}
+	return &theirs
+}
+
+// account: tasks run as the account that their owner is linked to.
+func (d *inContainers) account(t *testing.T) {
+	theirs := d.asLinked(t)
+	s := theirs.look(t, fmt.Sprintf(`
+bind_mounts: [{host_path: %s/open/data, container_path: inputs/data}]
+environment: {environment_variables: ["WRITE=/usr/new /run/determined/new", "READ=inputs/data/words"]}
+`, d.dir))
+	if s.UID != 1234 || s.GID != 1235 || s.Name != "linked" || s.Home != s.Cwd || s.Caps != 0 {
+		t.Errorf("it runs as %d:%d (%s) at home in %s with capabilities %x", s.UID, s.GID, s.Name, s.Home, s.Caps)
+	}
+	if s.tried("write /usr/new") == "" || s.tried("write /run/determined/new") != "" || s.tried("read inputs/data/words") != "read me" {
+		t.Errorf("it could read and write %v", s.raw)
+	}
+	_, uuid, _ := strings.Cut(s.log, "CHECKPOINT ")
+	uuid, _, _ = strings.Cut(uuid, "\n")
+	info, err := os.Stat(filepath.Join(d.dir, "checkpoints", uuid, "state"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); !ok || st.Uid != 1234 || st.Gid != 1235 {
+		t.Errorf("its checkpoint belongs to %+v", info.Sys())
+	}
+}
+
+// bareImage: of an image nothing is used but what the entrypoint names.
+func (d *inContainers) bareImage(t *testing.T) {
+	s := d.look(t, "environment: {image: detent-test/bare:1}\n")
+	if s.UID != 4321 || s.Cwd != "/run/determined/workdir" || s.Home != s.Cwd {
+		t.Errorf("it runs as %d at home in %s, in %s", s.UID, s.Home, s.Cwd)
+	}
+	id := d.Submit(t, "name: no shell\nentrypoint: python3 facts.py\nenvironment: {image: detent-test/bare:1}\nmax_restarts: 0\n"+
+		"searcher: {name: single, metric: loss, max_length: {batches: 1}}\n", map[string]string{"facts.py": facts})
+	d.fails(t, id)
+	if log := d.Log(t, id); !strings.Contains(log, "/bin/sh does not exist") || !strings.Contains(log, "list of words") {
+		t.Errorf("an image without a shell is explained by\n%s", log)
+	}
+}
+
+// fails waits for an experiment that is to fail.
+func (d *inContainers) fails(t *testing.T, id int) {
+	t.Helper()
+	rig.Eventually(t, fmt.Sprintf("experiment %d fails", id), func() (bool, error) {
+		e, err := d.Client.Experiment(t.Context(), id)
+		if err != nil {
+			return false, err
+		}
+		if s := e.Experiment.State; rig.Terminal(s) && s != v1.ExperimentStateError {
+			t.Fatalf("experiment %d ended in %s", id, s)
+		}
+		return e.Experiment.State == v1.ExperimentStateError, fmt.Errorf("it is in %s; attempts: %s", e.Experiment.State, d.attempts(t, id))
+	})
+}
+
+// attempts describes what the cluster knows of an experiment's attempts.
+func (d *inContainers) attempts(t testing.TB, id int) string {
+	return (&rig.Training{Rig: d.Rig, Experiment: id}).Attempts(t)
+}
+
+// workingDirectory: a command starts where it says, with its code.
+func (d *inContainers) workingDirectory(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "facts.py"), []byte(facts), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, err := d.Det(t, "command", "run", "--config", "work_dir=/srv/here", "--config", "resources.slots=0", "-c", dir, "python3", "facts.py")
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	i := strings.Index(out, "FACTS ")
+	if i < 0 {
+		t.Fatalf("no facts in\n%s", out)
+	}
+	if s := parseFacts(t, out[i:]); s.Cwd != "/srv/here" || !slices.Equal(s.Files, []string{"facts.py"}) {
+		t.Errorf("it starts in %s with %v", s.Cwd, s.Files)
+	}
+}
+
+// limits: what is not open is refused when it is asked for, with what is.
+func (d *inContainers) limits(t *testing.T) {
+	for more, says := range map[string]string{
+		"bind_mounts: [{host_path: /etc, container_path: /host}]":                                          d.dir + "/open/*",
+		"bind_mounts: [{host_path: " + d.dir + "/open/../cluster, container_path: /host}]":                 "not allowed",
+		"bind_mounts: [{host_path: " + d.dir + ", container_path: /alloc/bin}]":                            "/alloc",
+		"resources: {devices: [{host_path: /dev/kmsg, container_path: /dev/kmsg}]}":                        "/dev/full",
+		"environment: {add_capabilities: [SYS_ADMIN]}":                                                     "SYS_PTRACE",
+		"checkpoint_storage: {type: shared_fs, host_path: /root}":                                          "allowed_host_paths|not allowed",
+		"environment: {registry_auth: {identitytoken: abc}}":                                               "username and password",
+		"environment: {registry_auth: {auth: '!'}}":                                                        "base64",
+		"bind_mounts: [{host_path: " + d.dir + "/cluster, container_path: /x}]\nresources: {shm_size: 1m}": "not allowed",
+	} {
+		why := d.refusedWith(t, more+"\n")
+		if !slices.ContainsFunc(strings.Split(says, "|"), func(s string) bool { return strings.Contains(why, s) }) {
+			t.Errorf("%s is refused with %q, want a word of %q", more, why, says)
+		}
+	}
+}
+
+// registry: images come from registries, with credentials that are seen nowhere;
+// and one that cannot be had ends the experiment with the reason.
+func (d *inContainers) registry(t *testing.T) {
+	config := map[string]any{"Env": []string{"PATH=/usr/local/bin:/usr/bin:/bin"}}
+	open, private := newRegistry(t, false, d.python, config), newRegistry(t, true, d.python, config)
+
+	t.Run("open", func(t *testing.T) {
+		image := open.host() + "/team/python:1"
+		d.look(t, "environment: {image: '"+image+"'}\n")
+		d.look(t, "environment: {image: '"+image+"'}\n")
+		first := open.count("team/python")
+		d.look(t, "environment: {image: '"+image+"', force_pull_image: true}\n")
+		if forced := open.count("team/python"); forced <= first || first == 0 {
+			t.Errorf("the image was asked for %d times, and with force_pull_image %d times more", first, forced-first)
+		}
+	})
+	t.Run("private", func(t *testing.T) { d.privateImage(t, private) })
+	t.Run("the pool's credentials", func(t *testing.T) { d.poolsCredentials(t, private) })
+	t.Run("wrong password", func(t *testing.T) {
+		why := d.neverRuns(t, private.host()+"/team/other:1", fmt.Sprintf(", registry_auth: {username: %s, password: wrong}", private.name), "")
+		if !strings.Contains(why, "nauthorized") && !strings.Contains(why, "authentication required") && !strings.Contains(why, "no basic auth") {
+			t.Errorf("a wrong password ends the attempt with %q", why)
+		}
+	})
+	t.Run("no such image", func(t *testing.T) {
+		if why := d.neverRuns(t, open.host()+"/none/such:1", "", ""); !strings.Contains(why, "Failed to pull") || !strings.Contains(why, "manifest unknown") {
+			t.Errorf("an image that does not exist ends the attempt with %q", why)
+		}
+	})
+}
+
+// neverRuns runs an experiment whose image cannot be had: it ends after one
+// attempt, and the reason is told.
+func (d *inContainers) neverRuns(t *testing.T, image, environment, more string) string {
+	t.Helper()
+	id := d.Submit(t, fmt.Sprintf("name: never runs\nentrypoint: [python3, facts.py]\nmax_restarts: 3\nenvironment: {image: '%s'%s}\n%s", image, environment, more)+
+		"searcher: {name: single, metric: loss, max_length: {batches: 1}}\n", map[string]string{"facts.py": facts})
+	d.fails(t, id)
+	reasons, err := rig.Query(t, d.Rig, pgx.RowTo[string], `SELECT exit_reason FROM allocations a JOIN tasks k ON k.id = a.task_id WHERE k.experiment_id = $1`, id)
+	if err != nil || len(reasons) != 1 {
+		t.Fatalf("attempts ended with %q, %v; want one", reasons, err)
+	}
+	rig.Eventually(t, "the log says why", func() (bool, error) {
+		log := d.Log(t, id)
+		return strings.Contains(log, "attempt 1 did not start: ") && strings.Contains(log, reasons[0]), errors.New(log)
+	})
+	return reasons[0]
+}
+
+// privateImage: the credentials of a task's configuration reach the node, and are
+// in no job, no answer and no environment.
+func (d *inContainers) privateImage(t *testing.T, g *registry) {
+	config := fmt.Sprintf("name: private\nentrypoint: [python3, wait.py]\nmax_restarts: 0\nenvironment: {image: '%s/team/python:1', registry_auth: {username: %s, password: %s}}\n",
+		g.host(), g.name, g.password) + "searcher: {name: single, metric: loss, max_length: {batches: 1}}\n"
+	id := d.Submit(t, config, map[string]string{"wait.py": rig.Waiting})
+	rig.Eventually(t, "it begins", func() (bool, error) {
+		if e, err := d.Client.Experiment(t.Context(), id); err != nil || rig.Terminal(e.Experiment.State) {
+			t.Fatalf("it ended: %v; %s", err, d.attempts(t, id))
+		}
+		return strings.Contains(d.Log(t, id), "begins"), errors.New(d.attempts(t, id))
+	})
+	nomad, err := d.Nomad()
+	if err != nil {
+		t.Fatal(err)
+	}
+	attempt := d.Allocation(t, id)
+	job, _, err := nomad.Jobs().Info(jobspecs.JobID(attempt), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, _, err := nomad.Variables().Read(jobspecs.VariablePath(attempt), nil)
+	if err != nil || v.Items["password"] != g.password {
+		t.Errorf("beside the job Nomad keeps %v: %v", v, err)
+	}
+	e, err := d.NewUser(t, "reader", "Passw0rd-of-reader").Experiment(t.Context(), id) // its owner may see what he wrote
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]any{"the job": job, "the API's answer to others": e}
+	list, err := d.docker.Containers(t.Context(), false)
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%d containers run: %v", len(list), err)
+	}
+	if seen["the container"], err = d.docker.Inspect(t.Context(), list[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	for what, v := range seen {
+		if text, err := json.Marshal(v); err != nil || strings.Contains(string(text), g.password) {
+			t.Errorf("the password is in %s, or that cannot be told: %v", what, err)
+		}
+	}
+	d.End(t, id)
+	if strings.Contains(d.Log(t, id), g.password) {
+		t.Error("the password is in the log")
+	}
+	d.otherJobsMayNot(t, nomad, attempt)
+}
+
+// otherJobsMayNot: the variable is its job's alone.
+func (d *inContainers) otherJobsMayNot(t *testing.T, nomad *api.Client, attempt string) {
+	t.Helper()
+	token, _, err := nomad.ACLTokens().Create(&api.ACLToken{Name: "nobody", Type: "client", Policies: []string{"none"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := *api.DefaultConfig()
+	config.Address, config.SecretID = d.NomadURL, token.SecretID
+	stranger, err := api.NewClient(&config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, _, err := stranger.Variables().Read(jobspecs.VariablePath(attempt), nil); err == nil {
+		t.Errorf("a token without rights reads the variable of an attempt: %v", v.Path)
+	}
+}
+
+// shell: the SSH server of a container is the runner's; the image has none.
+func (d *inContainers) shell(t *testing.T) {
+	made, err := d.Client.LaunchShell(t.Context(), v1.LaunchShellRequest{Config: v1.Struct(`{"resources":{"slots":0}}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := made.Shell.ID
+	rig.Eventually(t, "the shell is ready", func() (bool, error) {
+		task, err := d.Client.Task(t.Context(), id)
+		return err == nil && slices.ContainsFunc(task.Allocations, func(a v1.Allocation) bool { return a.IsReady }), err
+	})
+	key, err := ssh.ParsePrivateKey([]byte(made.Shell.PrivateKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := d.Client.DialTask(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, channels, requests, err := ssh.NewClientConn(conn, id, &ssh.ClientConfig{User: "root", Auth: []ssh.AuthMethod{ssh.PublicKeys(key)},
+		HostKeyCallback: ssh.InsecureIgnoreHostKey()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := ssh.NewClient(c, channels, requests)
+	defer client.Close()
+	session, err := client.NewSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := session.CombinedOutput("python3 -c 'import os; print(os.getuid(), os.readlink(\"/proc/self/exe\"), os.environ[\"COLOUR\"])'")
+	if err != nil || !strings.HasPrefix(string(out), "0 /usr/local/bin/python3") || !strings.HasSuffix(strings.TrimSpace(string(out)), " blue") {
+		t.Errorf("a command in the shell says %q: %v", out, err)
+	}
+	if err := d.Client.KillShell(t.Context(), id); err != nil {
+		t.Error(err)
+	}
+	d.noneLeft(t)
+}
+
+func (d *inContainers) kill(t *testing.T) {
+	k := d.Train(t, d.training())
+	list, err := d.docker.Containers(t.Context(), false)
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%d containers run: %v", len(list), err)
+	}
+	d.End(t, k.Experiment)
+	d.noneLeft(t)
+	checkLogOrder(t, k)
+}
+
+// runnerIsKilled: with the first process of a container everything in it ends, and
+// the last process of the allocation, in another container, sends what is left.
+func (d *inContainers) runnerIsKilled(t *testing.T) {
+	k := d.Train(t, d.training())
+	list, err := d.docker.Containers(t.Context(), false)
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%d containers run: %v", len(list), err)
+	}
+	var c struct{ State struct{ Pid int } }
+	raw, err := d.docker.Inspect(t.Context(), list[0].ID)
+	if err == nil {
+		err = json.Unmarshal(raw, &c)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := proc.Of(c.State.Pid)
+	if err == nil {
+		err = id.Kill(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.fails(t, k.Experiment)
+	d.noneLeft(t)
+	if log := d.Log(t, k.Experiment); !strings.Contains(log, "ended without a report") {
+		t.Errorf("its log ends with\n%s", log[max(0, len(log)-500):])
+	}
+	checkLogOrder(t, k)
+}
+
+// masterIsKilled: the training goes on, and loses nothing.
+func (d *inContainers) masterIsKilled(t *testing.T) {
+	k := d.Train(t, d.training())
+	d.Kill9(t, "master")
+	k.Advance(t, 20)
+	d.Healthy(t)
+	k.Finish(t)
+	k.CheckWhole(t)
+	d.noneLeft(t)
+}
+
+// checkLogOrder wants the numbered lines of a training that was ended to be whole up
+// to the last one, and in order.
+func checkLogOrder(t *testing.T, k *rig.Training) {
+	t.Helper()
+	next := 1
+	for line := range strings.Lines(k.Log(t, k.Experiment)) {
+		var run, step int
+		_, text, _ := strings.Cut(line, "|| ")
+		if n, _ := fmt.Sscanf(text, "run %d step %d\n", &run, &step); n != 2 {
+			continue
+		}
+		if step != next {
+			t.Fatalf("step %d follows step %d in its log", step, next-1)
+		}
+		next++
+	}
+	if next < 3 {
+		t.Errorf("its log has %d steps", next-1)
+	}
+}
+
+// detAs runs the command line as somebody with a blank password.
+func (d *inContainers) detAs(t *testing.T, user string, args ...string) (string, error) {
+	t.Helper()
+	out, errs, code := d.Run(t, []string{"DET_MASTER=" + d.MasterURL, "DET_USER=" + user, "DET_PASS="}, args...)
+	if code != 0 {
+		return out + errs, fmt.Errorf("exit code %d", code)
+	}
+	return out, nil
+}
+
+// A cluster whose nodes need Docker says so where there is none.
+func TestDockerNeedsRoot(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may start a Docker daemon")
+	}
+	_, err := local.Up(t.Context(), local.Options{Name: "nodocker", StateDir: filepath.Join(t.TempDir(), "c"), FreePorts: true, Docker: true}, nil)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a cluster with Docker comes up without root: %v", err)
+	}
+}
+
+// filesGo: in images too, as the account under which the files were written.
+func (d *inContainers) filesGo(t *testing.T) {
+	id := d.Submit(t, rig.Collecting, rig.CollectingFiles(t))
+	d.WaitState(t, id, v1.ExperimentStateCompleted)
+	uuids := d.Become(t, id, "1 DELETED, 2 COMPLETED, 3 COMPLETED, 4 COMPLETED")
+	for steps, gone := range map[int]bool{1: true, 2: false} {
+		if _, err := os.Stat(filepath.Join(d.dir, "checkpoints", uuids[steps])); os.IsNotExist(err) != gone {
+			t.Errorf("checkpoint %d: %v", steps, err)
+		}
+	}
+	if err := d.Client.DeleteExperiment(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	rig.Eventually(t, "the end of the experiment", func() (bool, error) {
+		e, err := d.Client.Experiment(t.Context(), id)
+		if err == nil {
+			err = fmt.Errorf("it is %s: %s", e.Experiment.State, e.Experiment.Error)
+		}
+		return fault.Is(err, fault.NotFound), err
+	})
+	if _, err := os.Stat(filepath.Join(d.dir, "checkpoints", uuids[2])); !os.IsNotExist(err) {
+		t.Errorf("its best checkpoint: %v", err)
+	}
+	d.noneLeft(t)
+}

@@ -1,0 +1,113 @@
+package containers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/nomad/api"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/detent-ml/detent/integration/rig"
+	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// earlyKills is how many attempts are killed as early as Nomad has them.
+const earlyKills = 8
+
+// An ending is what was known of a killed attempt when it was called over.
+type ending struct {
+	Runs    int
+	Outcome string
+	Stopped bool // Nomad had taken the order to stop its job
+	Claimed bool // its runner had passed the gate
+	Over    bool // its runner had reported its end, or Nomad had
+}
+
+func endingOf(t *testing.T, r *rig.Rig, experiment int) ending {
+	t.Helper()
+	found, err := rig.Query(t, r, pgx.RowToStructByPos[ending], `
+		SELECT count(*) OVER ()::int, coalesce(outcome, ''), stopped_at IS NOT NULL, claimed_at IS NOT NULL,
+			exited_at IS NOT NULL OR nomad_ended_at IS NOT NULL
+		FROM allocations a JOIN tasks k ON k.id = a.task_id JOIN members m ON m.allocation_id = a.id WHERE k.experiment_id = $1`, experiment)
+	if err != nil || len(found) == 0 {
+		t.Fatalf("no attempt of experiment %d: %v", experiment, err)
+	}
+	return found[0]
+}
+
+// TestAKillRightAfterPlacement: an attempt that is killed as soon as Nomad has its job
+// ends by the order to stop, or behind the gate by its own end. How long that takes is
+// logged, and nothing is concluded from it.
+func TestAKillRightAfterPlacement(t *testing.T) {
+	r := rig.Start(t)
+	nomad, err := r.Nomad()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var took []time.Duration
+	for range earlyKills {
+		id := r.Submit(t, "name: killed early\nentrypoint: python3 train.py\nsearcher: {name: single, metric: loss, max_length: {batches: 1}}\n", rig.Script(rig.Waiting))
+		submitted := time.Now()
+		job := jobspecs.JobID(r.Trial(t, id).TaskID + ".1")
+		rig.Eventually(t, "Nomad has "+job, func() (bool, error) {
+			_, _, err := nomad.Jobs().Info(job, nil)
+			return err == nil, err
+		})
+		killed := time.Now()
+		r.End(t, id)
+		took = append(took, time.Since(killed).Round(time.Millisecond))
+		end := endingOf(t, r, id)
+		t.Logf("experiment %d is killed %s after its submission and over after %s more: %+v", id, killed.Sub(submitted).Round(time.Millisecond), took[len(took)-1], end)
+		if end.Runs != 1 || end.Outcome != "killed" || !end.Stopped || end.Claimed && !end.Over {
+			t.Errorf("the attempt of experiment %d was called over with %+v", id, end)
+		}
+		if info, _, err := nomad.Jobs().Info(job, nil); err != nil || !*info.Stop {
+			t.Errorf("Nomad was not told to stop %s: %v", job, err)
+		}
+		if log := r.Log(t, id); strings.Contains(log, "begins") && !end.Claimed {
+			t.Errorf("the program of experiment %d ran without passing the gate:\n%s", id, log)
+		}
+	}
+	slices.Sort(took)
+	t.Logf("from the kill to the end: least %s, median %s, most %s", took[0], took[len(took)/2], took[len(took)-1])
+}
+
+// killWhilePulling: an attempt whose image is still on its way, for as long as the
+// registry likes, ends when it is killed; and what Nomad starts later starts nothing.
+func (d *inContainers) killWhilePulling(t *testing.T) {
+	g := newRegistry(t, false, d.python, map[string]any{"Env": []string{"PATH=/usr/local/bin:/usr/bin:/bin"}})
+	release := g.holdBack("team/slow")
+	defer release()
+	id := d.Submit(t, fmt.Sprintf("name: killed while its image comes\nentrypoint: [python3, wait.py]\nmax_restarts: 0\nenvironment: {image: '%s/team/slow:1'}\n", g.host())+
+		"searcher: {name: single, metric: loss, max_length: {batches: 1}}\n", map[string]string{"wait.py": rig.Waiting})
+	rig.Eventually(t, "the image is asked for", func() (bool, error) { return g.count("team/slow") > 0, nil })
+	killed := time.Now()
+	d.End(t, id)
+	t.Logf("it is over %s after the kill", time.Since(killed).Round(time.Millisecond))
+	if end := endingOf(t, d.Rig, id); end.Runs != 1 || end.Outcome != "killed" || !end.Stopped || end.Claimed || end.Over {
+		t.Errorf("it was called over with %+v", end)
+	}
+	release()
+	nomad, err := d.Nomad()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rig.Eventually(t, "Nomad is done with it", func() (bool, error) {
+		list, _, err := nomad.Jobs().Allocations(jobspecs.JobID(d.Trial(t, id).TaskID+".1"), true, nil)
+		if err != nil || len(list) != 1 {
+			return false, fmt.Errorf("%d allocations: %w", len(list), err)
+		}
+		return slices.Contains([]string{api.AllocClientStatusComplete, api.AllocClientStatusFailed, api.AllocClientStatusLost}, list[0].ClientStatus), fmt.Errorf("it is %s", list[0].ClientStatus)
+	})
+	d.noneLeft(t)
+	if end, log := endingOf(t, d.Rig, id), d.Log(t, id); end.Claimed || strings.Contains(log, "begins") {
+		t.Errorf("after its end it was %+v, and said\n%s", end, log)
+	}
+	if e, err := d.Client.Experiment(t.Context(), id); err != nil || e.Experiment.State != v1.ExperimentStateCanceled {
+		t.Errorf("it is %s: %v", e.Experiment.State, err)
+	}
+}

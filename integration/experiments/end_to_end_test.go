@@ -1,0 +1,363 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/detent-ml/detent/integration/rig"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/nomad/local"
+)
+
+// TestFromCreateToBestCheckpoint is the thread: a script that uses the core API
+// reports, checkpoints and ends, and everything can be read back.
+func TestFromCreateToBestCheckpoint(t *testing.T) {
+	r := rig.Start(t)
+	id := r.Submit(t, rig.Config("hyperparameters: {lr: 0.5}"), rig.Script(`
+from determined import core
+import pathlib
+with core.init() as ctx:
+    for step in range(1, 6):
+        ctx.train.report_training_metrics(steps_completed=step, metrics={"loss": 1.0 / step})
+        ctx.train.report_validation_metrics(steps_completed=step, metrics={"loss": abs(3 - step)})
+        with ctx.checkpoint.store_path({"steps_completed": step}) as (path, uuid):
+            (pathlib.Path(path) / "weights").write_text(str(step))
+    print("trained")
+`))
+	r.WaitState(t, id, v1.ExperimentStateCompleted)
+	if log := r.Log(t, id); !strings.Contains(log, "trained") {
+		t.Errorf("its log lacks what it printed:\n%s", log)
+	}
+	trial := r.Trial(t, id)
+	reports, err := client.Collect(r.Client.TrialMetrics(t.Context(), "validation", trial.ID))
+	if err != nil || len(reports) != 5 {
+		t.Errorf("%d validations: %v", len(reports), err)
+	}
+	if trial.BestValidation == nil || trial.BestValidation.TotalBatches != 3 {
+		t.Errorf("its best validation is %+v", trial.BestValidation)
+	}
+	out, err := r.Det(t, "experiment", "list-checkpoints", "--best", "1", strconv.Itoa(id), "--json")
+	if err != nil || !strings.Contains(out, `"steps_completed": 3`) && !strings.Contains(out, `"steps_completed":3`) {
+		t.Errorf("the best checkpoint: %v\n%s", err, out)
+	}
+}
+
+// TestPauseKeepsProgress: paused, a trial holds no slot; activated, it goes on
+// where it stopped, as its second run, and no step is missing or doubled.
+func TestPauseKeepsProgress(t *testing.T) {
+	r := rig.Start(t)
+	id := r.Submit(t, rig.Config("checkpoint_policy: none"), rig.Script(rig.Pausable))
+	r.WaitLog(t, id, "begins after 0")
+	if err := r.Client.PauseExperiment(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	r.WaitLog(t, id, "makes room after")
+	rig.Eventually(t, "its slot is free", func() (bool, error) {
+		tasks, err := r.Client.Tasks(t.Context())
+		return len(tasks) == 0, err
+	})
+	r.WaitState(t, id, v1.ExperimentStatePaused)
+	stopped := rig.First(t, `makes room after (\d+)`, r.Log(t, id))
+	if err := r.Client.ActivateExperiment(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	r.WaitState(t, id, v1.ExperimentStateCompleted)
+	log := r.Log(t, id)
+	rig.Holds(t, "the log", log, fmt.Sprintf("begins after %d\n", stopped), "ends after")
+	trial := r.Trial(t, id)
+	if trial.Restarts != 0 {
+		t.Errorf("a pause counts as %d failures", trial.Restarts)
+	}
+	if got := r.Steps(t, "training", trial.ID); !slices.Equal(got, rig.Multiples(1, max(stopped, 3))) {
+		t.Errorf("training was reported at %v", got)
+	}
+	if trial.LatestValidation == nil || trial.LatestValidation.TotalBatches != max(stopped, 3)+1 {
+		t.Errorf("its latest validation is %+v", trial.LatestValidation)
+	}
+}
+
+// TestCancelAndKill: canceled, a trial may still store a checkpoint; killed, one
+// that hears nothing is ended all the same, with all its processes.
+func TestCancelAndKill(t *testing.T) {
+	r := rig.Start(t)
+	id := r.Submit(t, rig.Config(""), rig.Script(rig.Pausable))
+	r.WaitLog(t, id, "begins after 0")
+	if err := r.Client.CancelExperiment(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	r.WaitState(t, id, v1.ExperimentStateCanceled)
+	rig.Holds(t, "the canceled trial's log", r.Log(t, id), "makes room after")
+	if trial := r.Trial(t, id); trial.CheckpointCount != 1 || trial.State != v1.TrialStateCanceled {
+		t.Errorf("canceled, the trial is %s with %d checkpoints", trial.State, trial.CheckpointCount)
+	}
+
+	beats := filepath.Join(t.TempDir(), "beats")
+	id = r.Submit(t, rig.Config(""), rig.Script(fmt.Sprintf(`
+import os, signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+child = subprocess.Popen([sys.executable, "-c", """
+import signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+while True:
+    open(%q, "a").write("x")
+    time.sleep(0.05)
+"""])
+while not os.path.exists(%q):
+    time.sleep(0.05)
+print("deaf", flush=True)
+time.sleep(1000)
+`, beats, beats)))
+	r.WaitLog(t, id, "deaf")
+	r.End(t, id)
+	if trial := r.Trial(t, id); trial.State != v1.TrialStateCanceled {
+		t.Errorf("killed, the trial is %s", trial.State)
+	}
+	// A killed attempt has as long to end as Nomad gives it; then nothing is left.
+	last := int64(-1)
+	rig.Eventually(t, "its last process is gone", func() (bool, error) {
+		info, err := os.Stat(beats)
+		if err != nil {
+			return false, err
+		}
+		still := info.Size() == last
+		last = info.Size()
+		if still {
+			return !beating(beats), nil
+		}
+		return false, fmt.Errorf("%d beats", last)
+	})
+}
+
+// beating is whether some process of the machine has a text in its arguments.
+func beating(text string) bool {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, f := range files {
+		if b, err := os.ReadFile(f); err == nil && strings.Contains(string(b), text) {
+			return true
+		}
+	}
+	return false
+}
+
+// flaky fails so many times, and then ends well. Its count lies outside of the task.
+func flaky(t *testing.T, failures int) map[string]string {
+	return rig.Script(fmt.Sprintf(`
+import os
+path, failures = %q, %d
+runs = os.path.getsize(path) if os.path.exists(path) else 0
+with open(path, "a") as f:
+    f.write("x")
+if runs < failures:
+    raise SystemExit(10 + runs)
+print("run", runs, "ends well")
+`, filepath.Join(t.TempDir(), "runs"), failures))
+}
+
+// TestRestarts: failures are tried again max_restarts times, and not more often.
+func TestRestarts(t *testing.T) {
+	r := rig.Start(t)
+	restarts := func(n int) string {
+		return strings.Replace(rig.Config(""), "max_restarts: 0", "max_restarts: "+strconv.Itoa(n), 1)
+	}
+	id := r.Submit(t, restarts(2), flaky(t, 2))
+	r.WaitState(t, id, v1.ExperimentStateCompleted)
+	if trial := r.Trial(t, id); trial.Restarts != 2 || trial.State != v1.TrialStateCompleted {
+		t.Errorf("after two failures the trial is %s with %d restarts", trial.State, trial.Restarts)
+	}
+	rig.Holds(t, "the log", r.Log(t, id), "exit code 10", "exit code 11", "run 2 ends well")
+
+	id = r.Submit(t, restarts(1), flaky(t, 5))
+	rig.Eventually(t, "it is given up", func() (bool, error) {
+		e, err := r.Client.Experiment(t.Context(), id)
+		return err == nil && e.Experiment.State == v1.ExperimentStateError, err
+	})
+	trial := r.Trial(t, id)
+	if trial.State != v1.TrialStateError || trial.Restarts != 1 || trial.Error != "exit code 11" {
+		t.Errorf("given up, the trial is %s with %d restarts: %s", trial.State, trial.Restarts, trial.Error)
+	}
+	if log := r.Log(t, id); strings.Contains(log, "exit code 12") {
+		t.Errorf("it was tried a third time:\n%s", log)
+	}
+}
+
+// TestCommands: a program without an experiment, its output by stream, its status.
+func TestCommands(t *testing.T) {
+	r := rig.Start(t)
+	stdout, stderr, code := r.Run(t, nil, "command", "run", "sh", "-c", "echo to stdout; echo to stderr >&2; exit 7")
+	id := regexp.MustCompile(`id: ([0-9a-f-]{36})`).FindStringSubmatch(stdout)
+	if code != 1 || id == nil {
+		t.Fatalf("exit %d\n%s%s", code, stdout, stderr)
+	}
+	rig.Holds(t, "its log", stdout, "to stdout", "to stderr", "exit code 7")
+	rig.Holds(t, "the verdict", stderr, "ended with status 7")
+	for std, text := range map[string]string{"stdout": "to stdout\n", "stderr": "to stderr\n"} {
+		var lines []string
+		for rec, err := range r.Client.TaskLogs(t.Context(), id[1], client.LogQuery{Stdtypes: []string{std}, Sources: []string{"task"}}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines = append(lines, rec.Message)
+		}
+		if len(lines) != 1 || !strings.HasSuffix(lines[0], " || "+text) {
+			t.Errorf("its %s was %q", std, lines)
+		}
+	}
+	task, err := r.Client.Task(t.Context(), id[1])
+	if err != nil || len(task.Allocations) != 1 || task.Allocations[0].StatusCode == nil || *task.Allocations[0].StatusCode != 7 {
+		t.Errorf("the task is %+v: %v", task, err)
+	}
+	if _, stderr, code := r.Run(t, nil, "command", "run", "true"); code != 0 || stderr != "" {
+		t.Errorf("a command that succeeds: exit %d\n%s", code, stderr)
+	}
+
+	dir := t.TempDir()
+	rig.Write(t, dir, "data.txt", "sent along")
+	stdout, _, code = r.Run(t, nil, "command", "run", "--context", dir, "cat", "data.txt")
+	if code != 0 || !strings.Contains(stdout, "|| sent along") {
+		t.Errorf("a command with files: exit %d\n%s", code, stdout)
+	}
+
+	stdout, _, _ = r.Run(t, nil, "command", "run", "--detach", "sleep", "1000")
+	sleeper := strings.TrimSpace(stdout)
+	rig.Eventually(t, "it runs", func() (bool, error) {
+		k, err := r.Client.Command(t.Context(), sleeper)
+		return err == nil && k.Command.State == v1.TaskStateRunning, err
+	})
+	if _, stderr, code := r.Run(t, nil, "command", "kill", sleeper); code != 0 {
+		t.Errorf("kill: exit %d\n%s", code, stderr)
+	}
+	rig.Eventually(t, "it is over", func() (bool, error) {
+		k, err := r.Client.Command(t.Context(), sleeper)
+		return err == nil && k.Command.State == v1.TaskStateTerminated, err
+	})
+}
+
+// TestLabelArchiveDelete: what is over can be marked, put away and removed; what
+// is not over cannot be removed.
+func TestLabelArchiveDelete(t *testing.T) {
+	r := rig.Start(t)
+	id := r.Submit(t, rig.Config("labels: [first]"), rig.Script(`
+from determined import core
+with core.init() as ctx:
+    ctx.train.report_validation_metrics(1, {"loss": 1.0})
+`))
+	r.WaitState(t, id, v1.ExperimentStateCompleted)
+	if labels, err := r.Client.AddLabel(t.Context(), id, "second/with a slash"); err != nil || !slices.Equal(labels, []string{"first", "second/with a slash"}) {
+		t.Errorf("labels are %q: %v", labels, err)
+	}
+	if labels, err := r.Client.RemoveLabel(t.Context(), id, "first"); err != nil || !slices.Equal(labels, []string{"second/with a slash"}) {
+		t.Errorf("labels are %q: %v", labels, err)
+	}
+	listed := func(q client.ExperimentQuery) bool {
+		list, err := client.Collect(r.Client.Experiments(t.Context(), q))
+		if err != nil {
+			t.Error(err)
+		}
+		return slices.ContainsFunc(list, func(e v1.Experiment) bool { return e.ID == id })
+	}
+	if !listed(client.ExperimentQuery{Labels: []string{"second/with a slash"}}) || listed(client.ExperimentQuery{Labels: []string{"first"}}) {
+		t.Error("the list does not go by its labels")
+	}
+	yes, no := true, false
+	if err := r.Client.ArchiveExperiment(t.Context(), id); err != nil {
+		t.Error(err)
+	}
+	if listed(client.ExperimentQuery{Archived: &no}) || !listed(client.ExperimentQuery{Archived: &yes}) {
+		t.Error("archived, it is listed with the others")
+	}
+	trial := r.Trial(t, id)
+	running := r.Submit(t, rig.Config(""), rig.Script(rig.Waiting))
+	r.WaitLog(t, running, "begins")
+	if err := r.Client.DeleteExperiment(t.Context(), running); !fault.Is(err, fault.Invalid) {
+		t.Errorf("what runs is deleted: %v", err)
+	}
+	r.End(t, running)
+	if err := r.Client.DeleteExperiment(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	rig.Eventually(t, "it is gone", func() (bool, error) {
+		_, err := r.Client.Experiment(t.Context(), id)
+		return fault.Is(err, fault.NotFound), err
+	})
+	if _, err := r.Client.Trial(t.Context(), trial.ID); !fault.Is(err, fault.NotFound) {
+		t.Errorf("its trial is left: %v", err)
+	}
+	if listed(client.ExperimentQuery{}) {
+		t.Error("it is in the list")
+	}
+}
+
+// TestTwoNodesTrainTogether: a trial of more slots than a node has gets a member
+// on each of two nodes; they find each other, and their workers talk.
+func TestTwoNodesTrainTogether(t *testing.T) {
+	r := rig.Start(t)
+	if err := r.AddClient(t.Context(), local.Client{Name: "second"}); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := r.RemoveClient(context.WithoutCancel(t.Context()), "second"); err != nil {
+			t.Error(err)
+		}
+	}()
+	id := r.Submit(t, rig.Config("resources: {slots_per_trial: 8}"), rig.Script(`
+import os
+import determined
+from determined import core
+
+info = determined.get_cluster_info()
+rank, size = info.container_rank, len(info.container_addrs)
+distributed = core.DistributedContext(
+    rank=rank, size=size, local_rank=0, local_size=1, cross_rank=rank, cross_size=size, chief_ip=info.container_addrs[0])
+assert os.environ["DET_COMM_KEY"] != os.environ["DET_SESSION_TOKEN"]
+with core.init(distributed=distributed) as ctx:
+    everybody = distributed.allgather((rank, info.agent_id, len(info.slot_ids), os.environ["DET_ALLOCATION_ID"]))
+    print("rank", rank, "of", size, "hears", sorted(everybody), flush=True)
+    with ctx.checkpoint.store_path({"steps_completed": 1}, shard=True) as (path, uuid):
+        (path / f"shard-{rank}").write_text(info.agent_id)
+    if rank == 0:
+        ctx.train.report_validation_metrics(1, {"loss": float(len(everybody))})
+`))
+	r.WaitState(t, id, v1.ExperimentStateCompleted)
+	trial := r.Trial(t, id)
+	allocation := trial.TaskID + ".1"
+	hears := regexp.MustCompile(`rank (\d) of 2 hears \[\(0, '([a-z-]+)', 4, '(\S+)'\), \(1, '([a-z-]+)', 4, '(\S+)'\)\]`)
+	said := hears.FindAllStringSubmatch(r.Log(t, id), -1)
+	if len(said) != 2 || said[0][1] == said[1][1] {
+		t.Fatalf("not both were heard:\n%s", r.Log(t, id))
+	}
+	for _, m := range said {
+		if m[2] == m[4] || m[3] != allocation || m[5] != allocation {
+			t.Errorf("rank %s heard of %q", m[1], m[2:])
+		}
+	}
+	for rank, node := range []string{said[0][2], said[0][4]} {
+		var b strings.Builder
+		for rec, err := range r.Client.TrialLogs(t.Context(), trial.ID, client.LogQuery{Agents: []string{node}}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.WriteString(rec.Message)
+		}
+		if log := b.String(); !strings.Contains(log, fmt.Sprintf("rank %d of 2", rank)) || strings.Contains(log, fmt.Sprintf("rank %d of 2", 1-rank)) {
+			t.Errorf("the log of node %s is not that of rank %d:\n%s", node, rank, log)
+		}
+	}
+	checkpoints, err := client.Collect(r.Client.TrialCheckpoints(t.Context(), trial.ID, client.CheckpointQuery{}))
+	if err != nil || len(checkpoints) != 1 {
+		t.Fatalf("%d checkpoints: %v", len(checkpoints), err)
+	}
+	for _, name := range []string{"shard-0", "shard-1"} {
+		if _, ok := checkpoints[0].Resources[name]; !ok {
+			t.Errorf("the checkpoint lacks %s: %v", name, checkpoints[0].Resources)
+		}
+	}
+}

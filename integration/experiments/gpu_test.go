@@ -1,0 +1,429 @@
+package experiments
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/nomad/api"
+
+	"github.com/detent-ml/detent/integration/rig"
+	"github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/nomad/local"
+	"github.com/detent-ml/detent/plugins/gpu/simulated"
+)
+
+// A gpuNode is a node of the shared cluster with four simulated GPUs, the only one
+// of the pool gpu. It goes with the test.
+type gpuNode struct {
+	*rig.Rig
+	name  string // in Nomad
+	file  string // that says how its GPUs are
+	state simulated.State
+	ends  string // a trial of this test ends when it finds a file of its experiment's name here
+}
+
+const gpuClient = "g"
+
+func startGPUs(t *testing.T) *gpuNode {
+	t.Helper()
+	r := rig.Start(t)
+	if err := r.AddClient(t.Context(), local.Client{Name: gpuClient, Pool: "gpu", GPUs: 4}); err != nil {
+		t.Fatal(err)
+	}
+	g := &gpuNode{Rig: r, name: r.Name + "-" + gpuClient, file: r.GPUState(gpuClient), ends: t.TempDir()}
+	t.Cleanup(func() {
+		if err := r.RemoveClient(context.WithoutCancel(t.Context()), gpuClient); err != nil {
+			t.Error(err)
+		}
+	})
+	var err error
+	if g.state, err = simulated.Read(g.file); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// id is one of the node's GPUs.
+func (g *gpuNode) id(i int) string { return g.state.GPUs[i].ID }
+
+// write changes how the GPUs are.
+func (g *gpuNode) write(t testing.TB, change func([]simulated.GPU)) {
+	t.Helper()
+	state := g.state
+	state.GPUs = slices.Clone(g.state.GPUs)
+	change(state.GPUs)
+	if err := simulated.Write(g.file, state); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// train submits a trial of so many GPUs that says which it sees, and trains until
+// it is told to end.
+func (g *gpuNode) train(t testing.TB, name string, gpus int) int {
+	t.Helper()
+	return g.Submit(t, fmt.Sprintf(`
+name: %s
+entrypoint: python3 train.py
+searcher: {name: single, metric: loss, max_length: {batches: 10}}
+max_restarts: 0
+resources: {slots_per_trial: %d, resource_pool: gpu}
+environment: {environment_variables: ["END=%s"]}
+`, name, gpus, filepath.Join(g.ends, name)), rig.Script(`
+import os, time
+import determined
+print("sees", os.environ["CUDA_VISIBLE_DEVICES"])
+print("told", ",".join(determined.get_cluster_info().gpu_uuids), os.environ["DET_SLOT_IDS"])
+while not os.path.exists(os.environ["END"]):
+    time.sleep(0.05)
+`))
+}
+
+// end tells a trial to end.
+func (g *gpuNode) end(t testing.TB, name string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(g.ends, name), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sees waits until an experiment's program says which GPUs it sees, by each of the
+// ways in which it is told.
+func (g *gpuNode) sees(t testing.TB, id int) []string {
+	t.Helper()
+	g.WaitLog(t, id, "told ")
+	var env, info string
+	for line := range strings.Lines(g.Log(t, id)) {
+		line = strings.TrimSpace(line)
+		if _, rest, ok := strings.Cut(line, "|| sees "); ok {
+			env = rest
+		}
+		if _, rest, ok := strings.Cut(line, "|| told "); ok {
+			info = rest
+		}
+	}
+	uuids, slots, _ := strings.Cut(info, " ")
+	var ids []int
+	if err := json.Unmarshal([]byte(slots), &ids); err != nil || uuids != env || len(ids) != len(strings.Split(env, ",")) {
+		t.Errorf("experiment %d sees %s, is told %s, and its slots are %s", id, env, uuids, slots)
+	}
+	return strings.Split(env, ",")
+}
+
+// waits waits until an experiment's trial says why it waits, by a text.
+func (g *gpuNode) waits(t testing.TB, id int, text string) {
+	t.Helper()
+	rig.Eventually(t, fmt.Sprintf("experiment %d waits because it %s", id, text), func() (bool, error) {
+		trial := g.Trial(t, id)
+		return strings.Contains(trial.WaitingReason, text), fmt.Errorf("it says %q", trial.WaitingReason)
+	})
+}
+
+// slots is det slot list, by the GPUs' ids.
+func (g *gpuNode) slots(t testing.TB) map[string]map[string]any {
+	t.Helper()
+	out, err := g.Det(t, "slot", "list", "--json")
+	var list []map[string]any
+	if err = errors.Join(err, json.Unmarshal([]byte(out), &list)); err != nil {
+		t.Fatalf("det slot list: %v\n%s", err, out)
+	}
+	byID := map[string]map[string]any{}
+	for _, s := range list {
+		if id, _ := s["uuid"].(string); id != "" {
+			byID[id] = s
+		}
+	}
+	return byID
+}
+
+// theirSlots counts slots of the node in the table of Determined's own client.
+func (g *gpuNode) theirSlots(t testing.TB, which func(map[string]string) bool) int {
+	t.Helper()
+	n := 0
+	for _, s := range g.Person(t, "determined", "").Table(t, "slot", "list") {
+		if s["Agent ID"] == g.name && which(s) {
+			n++
+		}
+	}
+	return n
+}
+
+// health is what Nomad says of the node's GPUs, by their ids.
+func (g *gpuNode) health(t testing.TB) map[string]*api.NodeDevice {
+	t.Helper()
+	c, err := g.Nomad()
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes, _, err := c.Nodes().List(&api.QueryOptions{Params: map[string]string{"resources": "true"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]*api.NodeDevice{}
+	for _, n := range nodes {
+		if n.Name != g.name {
+			continue
+		}
+		for _, group := range n.NodeResources.Devices {
+			for _, d := range group.Instances {
+				all[d.ID] = d
+			}
+		}
+	}
+	return all
+}
+
+// pool is the pool gpu as the API has it.
+func (g *gpuNode) pool(t testing.TB) v1.ResourcePool {
+	t.Helper()
+	pools, err := g.Client.ResourcePools(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(pools, func(p v1.ResourcePool) bool { return p.Name == "gpu" })
+	if i < 0 {
+		t.Fatalf("no pool gpu in %+v", pools)
+	}
+	return pools[i]
+}
+
+// offers waits until the pool has so many slots.
+func (g *gpuNode) offers(t testing.TB, want int) {
+	t.Helper()
+	rig.Eventually(t, fmt.Sprintf("pool gpu of %d slots", want), func() (bool, error) {
+		have := g.pool(t).SlotsAvailable
+		return have == want, fmt.Errorf("it has %d", have)
+	})
+}
+
+// TestGPUs tells what becomes of work on four GPUs.
+func TestGPUs(t *testing.T) {
+	g := startGPUs(t)
+	g.offers(t, 4)
+	for name, test := range map[string]func(*gpuNode, *testing.T){
+		"exactly those that were given": (*gpuNode).areGiven, "an unhealthy one": (*gpuNode).fallUnhealthy,
+		"one that fails its trial": (*gpuNode).failTheirTrial, "on Nomad's pages": (*gpuNode).onNomadsPages, "somebody else's": (*gpuNode).areSomebodyElses,
+	} {
+		t.Run(name, func(t *testing.T) { test(g, t) })
+	}
+}
+
+// areGiven: of four GPUs two trials of two take all, each exactly those that the
+// tables name; the third waits and says why, and starts when there is room.
+func (g *gpuNode) areGiven(t *testing.T) {
+	first, second := g.train(t, "first", 2), g.train(t, "second", 2)
+	seen := append(g.sees(t, first), g.sees(t, second)...)
+	want := []string{g.id(0), g.id(1), g.id(2), g.id(3)}
+	slices.Sort(seen)
+	if slices.Sort(want); !slices.Equal(seen, want) {
+		t.Errorf("two trials see %v; the node has %v", seen, want)
+	}
+	third := g.train(t, "third", 2)
+	g.waits(t, third, "needs 2 slots on one node; all 4 of pool gpu are in use")
+
+	for id, owner := range map[int][]string{first: g.sees(t, first), second: g.sees(t, second)} {
+		task := g.Trial(t, id).TaskID
+		for _, uuid := range owner {
+			if s := g.slots(t)[uuid]; s["allocation_id"] != task+".1" || s["type"] != "cuda" || s["resource_pools"] != "gpu" || s["health"] != "healthy" || s["agent_id"] != g.name {
+				t.Errorf("slot %s of task %s: %v", uuid, task, s)
+			}
+		}
+	}
+	if held := g.theirSlots(t, func(s map[string]string) bool { return s["Type"] == "cuda" && s["Allocation ID"] != "FREE" }); held != 4 {
+		t.Errorf("Determined's own client shows %d GPUs that are held", held)
+	}
+	jobs, err := g.Det(t, "job", "list", "-p", "gpu")
+	if err != nil || strings.Count(jobs, "2/2") != 2 || strings.Count(jobs, "0/2") != 1 || !strings.Contains(jobs, "QUEUED") {
+		t.Errorf("det job list: %v\n%s", err, jobs)
+	}
+	pools, err := g.Det(t, "rp", "list")
+	if err != nil || !strings.Contains(pools, "gpu") || !strings.Contains(pools, "cuda") {
+		t.Errorf("det rp list: %v\n%s", err, pools)
+	}
+	if p := g.pool(t); p.SlotsUsed != 4 || p.SlotType != v1.DeviceTypeCuda || p.Accelerator != simulated.Model || p.NumAgents != 1 {
+		t.Errorf("the pool: %+v", p)
+	}
+	agents, err := g.Det(t, "agent", "list")
+	if err != nil || !strings.Contains(agents, g.name) {
+		t.Errorf("det agent list: %v\n%s", err, agents)
+	}
+
+	g.end(t, "first")
+	g.WaitState(t, first, v1.ExperimentStateCompleted)
+	if got := g.sees(t, third); len(got) != 2 {
+		t.Errorf("the third trial sees %v", got)
+	}
+	g.end(t, "second")
+	g.end(t, "third")
+	g.WaitState(t, second, v1.ExperimentStateCompleted)
+	g.WaitState(t, third, v1.ExperimentStateCompleted)
+}
+
+// fallUnhealthy: an unhealthy one leaves the pool, with its reason wherever users look, while
+// what runs on it goes on; and it comes back.
+func (g *gpuNode) fallUnhealthy(t *testing.T) {
+	running := g.train(t, "running", 1)
+	held := g.sees(t, running)[0]
+	unhealthy := slices.IndexFunc(g.state.GPUs, func(x simulated.GPU) bool { return x.ID != held })
+	id := g.id(unhealthy)
+	g.write(t, func(all []simulated.GPU) {
+		for i := range all {
+			if all[i].ID == id {
+				all[i].Uncorrected = 3
+			}
+			if all[i].ID == held {
+				all[i].Unhealthy = "its fan has stopped"
+			}
+		}
+	})
+	const reason = "3 memory errors beyond repair since the last reset"
+	g.offers(t, 2)
+	if d := g.health(t)[id]; d == nil || d.Healthy || !strings.Contains(d.HealthDescription, reason) {
+		t.Errorf("Nomad says of it: %+v", d)
+	}
+	slots := g.slots(t)
+	if s := slots[id]; s["enabled"] != false || !strings.Contains(fmt.Sprint(s["health"]), reason) || s["allocation_id"] != "FREE" {
+		t.Errorf("det slot list says of it: %v", s)
+	}
+	if s := slots[held]; s["health"] != "its fan has stopped" || s["allocation_id"] == "FREE" {
+		t.Errorf("det slot list says of the one that works on: %v", s)
+	}
+	table, err := g.Det(t, "slot", "list")
+	if err != nil || !strings.Contains(table, reason) {
+		t.Errorf("det slot list: %v\n%s", err, table)
+	}
+	waiting := g.train(t, "waiting", 3)
+	g.waits(t, waiting, reason)
+
+	g.write(t, func([]simulated.GPU) {})
+	g.offers(t, 4)
+	got := g.sees(t, waiting)
+	if len(got) != 3 || slices.Contains(got, held) || !slices.Contains(got, id) {
+		t.Errorf("three GPUs beside %s are %v", held, got)
+	}
+	if e, err := g.Client.Experiment(t.Context(), running); err != nil || e.Experiment.State != v1.ExperimentStateRunning {
+		t.Errorf("what ran on an unhealthy GPU is %s, %v", e.Experiment.State, err)
+	}
+	g.end(t, "running")
+	g.end(t, "waiting")
+	g.WaitState(t, running, v1.ExperimentStateCompleted)
+	g.WaitState(t, waiting, v1.ExperimentStateCompleted)
+}
+
+// breaking is a trial that a GPU lets down: when it is told so it fails as CUDA
+// does, and what is started after it goes on from its checkpoint.
+const breaking = `
+import os, pathlib, time
+import determined
+from determined import core
+
+with core.init() as context:
+    mine = os.environ["CUDA_VISIBLE_DEVICES"]
+    latest = determined.get_cluster_info().latest_checkpoint
+    if latest is None:
+        with context.checkpoint.store_path({"steps_completed": 7}) as (path, uuid):
+            (path / "gpu").write_text(mine)
+        print("begins on", mine, flush=True)
+        while not os.path.exists(os.environ["BREAK"]):
+            time.sleep(0.05)
+        raise RuntimeError("CUDA error: device-side failure")
+    with context.checkpoint.restore_path(latest) as path:
+        print("goes on from", (path / "gpu").read_text(), "on", mine, flush=True)
+    context.train.report_validation_metrics(steps_completed=8, metrics={"loss": 1.0})
+`
+
+// failTheirTrial: a GPU falls off the bus under a trial, which fails. Another attempt
+// goes on elsewhere from the checkpoint, and the log says what was the matter.
+func (g *gpuNode) failTheirTrial(t *testing.T) {
+	stop := filepath.Join(g.ends, "break")
+	id := g.Submit(t, fmt.Sprintf(`
+name: let down
+entrypoint: python3 train.py
+searcher: {name: single, metric: loss, max_length: {batches: 8}}
+max_restarts: 1
+resources: {slots_per_trial: 1, resource_pool: gpu}
+environment: {environment_variables: ["BREAK=%s"]}
+`, stop), rig.Script(breaking))
+	g.WaitLog(t, id, "begins on ")
+	_, rest, _ := strings.Cut(g.Log(t, id), "begins on ")
+	held, _, _ := strings.Cut(rest, "\n")
+	g.write(t, func(all []simulated.GPU) {
+		for i := range all {
+			all[i].Lost = all[i].ID == held
+		}
+	})
+	g.offers(t, 3)
+	if s := g.slots(t)[held]; !strings.Contains(fmt.Sprint(s["health"]), "fell off the bus") || s["allocation_id"] == "FREE" {
+		t.Errorf("det slot list says of it: %v", s)
+	}
+	if err := os.WriteFile(stop, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	g.WaitState(t, id, v1.ExperimentStateCompleted)
+	log := g.Log(t, id)
+	rig.Holds(t, "its log", log, "CUDA error: device-side failure", "attempt 1 failed (", held+" of node "+g.name+" is out of use: it fell off the bus",
+		"goes on from "+held+" on GPU-")
+	if strings.Contains(log, "goes on from "+held+" on "+held) {
+		t.Errorf("it went on where it had failed:\n%s", log)
+	}
+	if trial := g.Trial(t, id); trial.Restarts != 1 {
+		t.Errorf("the trial was started %d times again", trial.Restarts)
+	}
+	g.write(t, func([]simulated.GPU) {})
+	g.offers(t, 4)
+}
+
+// areSomebodyElses: what any other job of Nomad holds is not offered.
+func (g *gpuNode) areSomebodyElses(t *testing.T) {
+	c, err := g.Nomad()
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := uint64(3)
+	task := &api.Task{Name: "web", Driver: "raw_exec", Config: map[string]any{"command": "/bin/sleep", "args": []string{"3600"}},
+		Resources: &api.Resources{Devices: []*api.RequestedDevice{{Name: "nvidia/gpu", Count: &count}}}}
+	job := api.NewBatchJob("neighbours-web", "web", "global", 50).AddDatacenter("*").AddTaskGroup(api.NewTaskGroup("web", 1).AddTask(task))
+	job.NodePool = new(string)
+	*job.NodePool = "gpu"
+	if _, _, err := c.Jobs().Register(job, nil); err != nil {
+		t.Fatal(err)
+	}
+	leave := func() {
+		if _, _, err := c.Jobs().Deregister("neighbours-web", true, nil); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(leave)
+	g.offers(t, 1)
+	theirs := 0
+	for _, s := range g.slots(t) {
+		if s["task_name"] == "Non-Determined Task: neighbours-web" {
+			theirs++
+		}
+	}
+	if theirs != 3 {
+		t.Errorf("det slot list shows %d slots of somebody else's: %v", theirs, g.slots(t))
+	}
+	if n := g.theirSlots(t, func(s map[string]string) bool { return strings.Contains(s["Task Name"], "neighbours-web") }); n != 3 {
+		t.Errorf("Determined's own client shows %d slots of somebody else's", n)
+	}
+	one, two := g.train(t, "one", 1), g.train(t, "two", 2)
+	if got := g.sees(t, one); len(got) != 1 {
+		t.Errorf("sees %v", got)
+	}
+	g.waits(t, two, "needs 2 slots")
+	if err := g.Client.KillExperiment(t.Context(), two); err != nil {
+		t.Fatal(err)
+	}
+	g.end(t, "one")
+	g.WaitState(t, one, v1.ExperimentStateCompleted)
+	g.WaitState(t, two, v1.ExperimentStateCanceled)
+	leave()
+	g.offers(t, 4)
+}

@@ -1,0 +1,67 @@
+package experiments
+
+import (
+	"testing"
+
+	"github.com/detent-ml/detent/integration/rig"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// searched trains as long as it is told, one length after another, and saves a
+// checkpoint at each.
+const searched = `
+import determined
+from determined import core
+
+info = determined.get_cluster_info()
+x = info.trial.hparams["x"]
+with core.init() as ctx:
+    step = 0
+    if info.latest_checkpoint:
+        with ctx.checkpoint.restore_path(info.latest_checkpoint) as path:
+            step = int((path / "step").read_text())
+        print("resumed at", step)
+    for op in ctx.searcher.operations():
+        while step < op.length:
+            step += 1
+            ctx.train.report_training_metrics(steps_completed=step, metrics={"loss": x / step})
+        ctx.train.report_validation_metrics(steps_completed=step, metrics={"loss": x / step})
+        with ctx.checkpoint.store_path({"steps_completed": step}) as (path, uuid):
+            (path / "step").write_text(str(step))
+        op.report_completed(x / step)
+        print("trained to", step)
+`
+
+// TestASearchCallsTheBestBack: of four trials the better ones train on from their
+// rung, the others wait there with a checkpoint, without slots, until they are
+// stopped.
+func TestASearchCallsTheBestBack(t *testing.T) {
+	r := rig.Start(t)
+	id := r.Submit(t, `
+name: search
+entrypoint: python3 train.py
+max_restarts: 0
+hyperparameters: {x: {type: double, minval: 0, maxval: 1}}
+searcher: {name: async_halving, metric: loss, num_rungs: 2, divisor: 2, max_trials: 4, max_concurrent_trials: 2, max_length: {batches: 8}}
+`, rig.Script(searched))
+	r.WaitState(t, id, v1.ExperimentStateCompleted)
+	trials, err := client.Collect(r.Client.Trials(t.Context(), id, client.Page{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := 0
+	for _, x := range trials {
+		switch {
+		case x.State != "STATE_COMPLETED":
+			t.Errorf("trial %d is %s: %s", x.ID, x.State, x.Error)
+		case x.TotalBatchesProcessed == 8:
+			whole++
+		case x.TotalBatchesProcessed != 4:
+			t.Errorf("trial %d trained for %d batches", x.ID, x.TotalBatchesProcessed)
+		}
+	}
+	if len(trials) != 4 || whole == 0 || whole == 4 {
+		t.Errorf("%d of %d trials trained whole", whole, len(trials))
+	}
+}

@@ -1,0 +1,98 @@
+package faults
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/integration/rig"
+	"github.com/detent-ml/detent/nomad/servers/proc"
+)
+
+// chance is the source of a test's random moments. Its seed is printed, and
+// DETENT_FAULT_SEED repeats one.
+func chance(t testing.TB) *rand.Rand {
+	t.Helper()
+	seed := rand.Uint64()
+	if s := os.Getenv("DETENT_FAULT_SEED"); s != "" {
+		var err error
+		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
+			t.Fatalf("DETENT_FAULT_SEED: %v", err)
+		}
+	}
+	t.Logf("the moments are those of DETENT_FAULT_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// TestMasterIsKilledTenTimes: a master may be killed at any moment of a training,
+// also while it is starting. Nomad starts it again, and nobody notices.
+func TestMasterIsKilledTenTimes(t *testing.T) {
+	r := rig.Start(t)
+	random := chance(t)
+	k := r.Train(t, rig.TrainOptions{})
+	var last proc.ID
+	for kill := range 10 {
+		k.Advance(t, random.IntN(12)) // steps go on without the master
+		master := masterAfter(t, r, last)
+		if random.IntN(3) > 0 {
+			r.Healthy(t)
+		}
+		at := k.Steps(t)
+		killed := r.Kill9(t, "master")
+		last = master
+		next := masterAfter(t, r, last)
+		t.Logf("kill %d at step %d: process %d; process %d after %s", kill+1, at, master.Pid, next.Pid, time.Since(killed).Round(time.Millisecond))
+		k.CheckAlone(t)
+	}
+	r.Healthy(t)
+	k.Advance(t, 5)
+	// And once more while it ends: its last reports and its exit find no master.
+	if err := k.AskToEnd(); err != nil {
+		t.Fatal(err)
+	}
+	r.Kill9(t, "master")
+	k.Finish(t)
+	k.CheckWhole(t)
+}
+
+// master waits for the process of a master that is another one than before.
+func masterAfter(t testing.TB, r *rig.Rig, before proc.ID) proc.ID {
+	t.Helper()
+	p := r.RunningPart(t, "master")
+	var id proc.ID
+	rig.Eventually(t, "another process of the master", func() (bool, error) {
+		list, err := p.Processes(t.Context())
+		if err != nil || len(list) != 1 || list[0] == before {
+			return false, fmt.Errorf("processes %v: %w", list, err)
+		}
+		id = list[0]
+		return true, nil
+	})
+	return id
+}
+
+// TestPartsAreKilledUnderATraining: so may everything that the master leans on.
+func TestPartsAreKilledUnderATraining(t *testing.T) {
+	r := rig.Start(t)
+	random := chance(t)
+	k := r.Train(t, rig.TrainOptions{})
+	for _, name := range []string{"postgres", "consul", "nomad", "client"} {
+		t.Run(name, func(t *testing.T) {
+			k.Advance(t, random.IntN(12))
+			at := k.Steps(t)
+			killed := r.Kill9(t, name)
+			t.Cleanup(func() { r.StartPart(t, name) })
+			k.Advance(t, 1+random.IntN(12)) // it goes on while the part is away
+			r.StartPart(t, name)
+			r.Healthy(t)
+			t.Logf("killed at step %d, well again after %s, at step %d", at, time.Since(killed).Round(time.Millisecond), k.Steps(t))
+			k.CheckAlone(t)
+		})
+	}
+	k.Advance(t, 5)
+	k.Finish(t)
+	k.CheckWhole(t)
+}

@@ -1,0 +1,302 @@
+package faults
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/detent-ml/detent/integration/rig"
+	"github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/nomad/local"
+)
+
+// hunted trains as well as its x is near to 0.3, at every length of training. It
+// stands still while there is a file "wait" in the folder that the hyperparameter
+// gate names, and says there that it does.
+const hunted = `
+import pathlib, time
+import determined
+from determined import core
+
+info = determined.get_cluster_info()
+x, gate = info.trial.hparams["x"], pathlib.Path(info.trial.hparams["gate"])
+
+def stand():
+    while (gate / "wait").exists():
+        (gate / info.allocation_id).touch()
+        time.sleep(0.02)
+
+with core.init() as ctx:
+    step = 0
+    if info.latest_checkpoint:
+        with ctx.checkpoint.restore_path(info.latest_checkpoint) as path:
+            step = int((path / "step").read_text())
+    for op in ctx.searcher.operations():
+        while step < op.length:
+            stand()
+            step += 1
+        loss = abs(x - 0.3) + 0.1 / step
+        ctx.train.report_validation_metrics(steps_completed=step, metrics={"loss": loss})
+        with ctx.checkpoint.store_path({"steps_completed": step}) as (path, uuid):
+            (path / "step").write_text(str(step))
+        op.report_completed(loss)
+`
+
+// huntConfig is of a master whose GPUs are on nodes of their own: a dead node is
+// never the master's.
+const huntConfig = `
+cluster_name: hunt
+checkpoint_storage: {type: shared_fs, host_path: %s}
+resource_pools:
+  - {name: gpu, node_pool: gpu, driver: raw_exec, slots: device, device: nvidia/gpu, memory_mb_per_slot: 64}
+stop_after: 12s
+`
+
+const (
+	huntTrials = 30
+	huntGPUs   = 4
+	huntLength = 16  // a whole training
+	huntBest   = 0.3 // the x that is looked for
+)
+
+// A hunt is a search for a good x, on a cluster of its own.
+type hunt struct {
+	*rig.Rig
+	experiment int
+	gate       string
+}
+
+// TestASearchSurvives: thirty trials of adaptive_asha on four GPUs. Poor trials
+// leave at their rung, and their slots go to others. On the way a trial is
+// killed, a node dies and the master is killed; nobody counts that as a trial's
+// failure, and what the search decided is what its events give again.
+func TestASearchSurvives(t *testing.T) {
+	t.Parallel()
+	h := startHunt(t)
+	h.survivesAll(t)
+	h.WaitState(t, h.experiment, v1.ExperimentStateCompleted)
+	h.checkSlots(t)
+	h.checkReplay(t)
+}
+
+// startHunt starts a cluster with two nodes of two GPUs, and the search.
+func startHunt(t *testing.T) *hunt {
+	t.Helper()
+	r, dir := rig.NewOwn(t, "hunt")
+	r.StartCluster(t, dir, local.Options{Name: "hunt", ExtraNomad: ownNomad, Ephemeral: true, GPUs: local.GPUs{Binary: filepath.Join(r.Bin, "det-gpu")},
+		Master: local.Master{Config: fmt.Sprintf(huntConfig, filepath.Join(dir, "checkpoints"))}})
+	for _, name := range []string{"a", "b"} {
+		if err := r.AddClient(t.Context(), local.Client{Name: name, Pool: "gpu", GPUs: huntGPUs / 2}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := &hunt{Rig: r, gate: filepath.Join(dir, "gate")}
+	if err := os.Mkdir(h.gate, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	rig.Eventually(t, "four GPUs", func() (bool, error) {
+		pools, err := r.Client.ResourcePools(t.Context())
+		return err == nil && len(pools) == 1 && pools[0].SlotsAvailable == huntGPUs, fmt.Errorf("%+v, %w", pools, err)
+	})
+	h.experiment = r.Submit(t, fmt.Sprintf(`
+name: hunt
+entrypoint: python3 train.py
+max_restarts: 0
+reproducibility: {experiment_seed: 5}
+hyperparameters: {x: {type: double, minval: 0, maxval: 1}, gate: %s}
+searcher: {name: adaptive_asha, metric: loss, max_trials: %d, max_concurrent_trials: %d, max_rungs: 3, max_length: {batches: %d}}
+`, h.gate, huntTrials, huntGPUs, huntLength), rig.Script(hunted))
+	return h
+}
+
+// survivesAll lets a trial, a node and the master die in the midst of the search.
+func (h *hunt) survivesAll(t *testing.T) {
+	h.results(t, 8)
+	h.shut(t)
+	held := h.stand(t, huntGPUs)
+
+	victim := held[slices.IndexFunc(held, func(a attempt) bool { return a.Node == "hunt-a" })]
+	if out, err := h.Det(t, "trial", "kill", strconv.Itoa(victim.Trial)); err != nil {
+		t.Fatalf("det trial kill: %v\n%s", err, out)
+	}
+	rig.Eventually(t, "the killed trial has ended", func() (bool, error) {
+		at := h.one(t, victim.ID)
+		return at.Outcome == "killed", fmt.Errorf("its attempt: %+v", at)
+	})
+	held = h.stand(t, huntGPUs)
+	if !slices.ContainsFunc(held, func(a attempt) bool { return a.place() == victim.place() && a.Trial != victim.Trial }) {
+		t.Errorf("nobody took the GPU %s that the killed trial left: %+v", victim.place(), held)
+	}
+
+	killed := h.Kill9(t, "client-b")
+	t.Cleanup(func() { h.StartPart(t, "client-b") })
+	for _, a := range held {
+		if a.Node != "hunt-b" {
+			continue
+		}
+		rig.Eventually(t, "the attempts on the dead node are lost", func() (bool, error) {
+			at := h.one(t, a.ID)
+			return at.Outcome == "lost", fmt.Errorf("attempt: %+v", at)
+		})
+	}
+	t.Logf("node b was given up after %s", time.Since(killed).Round(time.Millisecond))
+
+	before := currentLeader(t, h.Rig)
+	h.Kill9(t, "master")
+	h.open(t)
+	h.StartPart(t, "client-b")
+	rig.Eventually(t, "another term", func() (bool, error) {
+		list, err := rig.Query(t, h.Rig, pgx.RowToStructByPos[leader], leaderRow)
+		return err == nil && len(list) == 1 && list[0].Term > before.Term, err
+	})
+}
+
+// results waits until the search has had so many.
+func (h *hunt) results(t *testing.T, n int) {
+	t.Helper()
+	rig.Eventually(t, fmt.Sprintf("%d results", n), func() (bool, error) {
+		have := rig.Value[int](t, h.Rig, `SELECT count(*) FROM search_events WHERE experiment_id = $1 AND kind = 'validated'`, h.experiment)
+		return have >= n, fmt.Errorf("there are %d", have)
+	})
+}
+
+func (h *hunt) shut(t *testing.T) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(h.gate, "wait"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (h *hunt) open(t *testing.T) {
+	t.Helper()
+	if err := os.Remove(filepath.Join(h.gate, "wait")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// stand waits until so many attempts hold GPUs and all of them stand still, so
+// that nothing moves until something is done to them.
+func (h *hunt) stand(t *testing.T, n int) []attempt {
+	t.Helper()
+	var held []attempt
+	rig.Eventually(t, fmt.Sprintf("%d attempts stand still", n), func() (bool, error) {
+		held = slices.DeleteFunc(h.attempts(t), func(a attempt) bool { return a.From == nil || a.To != nil })
+		for _, a := range held {
+			if _, err := os.Stat(filepath.Join(h.gate, a.ID)); err != nil {
+				return false, err
+			}
+		}
+		return len(held) == n, fmt.Errorf("%+v", held)
+	})
+	return held
+}
+
+// An attempt is a row of allocations, with where it ran.
+type attempt struct {
+	ID      string
+	Trial   int // its id
+	Number  int // and its number in the search
+	Outcome string
+	Node    string
+	Devices []string
+	From    *time.Time // when it was given its slots; nil: not yet
+	To      *time.Time // when it gave them back
+}
+
+// place is the GPU that an attempt of one slot has.
+func (a attempt) place() string { return a.Node + " " + strings.Join(a.Devices, ",") }
+
+// attempts are those of the search, in the order in which they were given slots.
+func (h *hunt) attempts(t testing.TB) []attempt {
+	t.Helper()
+	list, err := rig.Query(t, h.Rig, pgx.RowToStructByPos[attempt], `
+		SELECT a.id, t.id, t.number, coalesce(a.outcome, ''), coalesce(m.node_name, ''), coalesce(m.devices, '{}'), a.assigned_at, a.ended_at
+		FROM allocations a JOIN trials t USING (task_id) LEFT JOIN members m ON m.allocation_id = a.id
+		WHERE t.experiment_id = $1 ORDER BY a.assigned_at, a.id`, h.experiment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func (h *hunt) one(t testing.TB, id string) attempt {
+	t.Helper()
+	list := h.attempts(t)
+	return list[slices.IndexFunc(list, func(a attempt) bool { return a.ID == id })]
+}
+
+// checkSlots: at no time are more GPUs held than there are, nor one by two; all
+// are held at once; whatever an attempt gives back the next one uses, also while
+// the trial that gave it back waits at its rung.
+func (h *hunt) checkSlots(t *testing.T) {
+	t.Helper()
+	attempts := h.attempts(t)
+	ended := h.ended(t)
+	last := map[string]attempt{} // on each GPU
+	outcomes := map[string]int{}
+	most, lent := 0, 0
+	for i, a := range attempts {
+		outcomes[a.Outcome]++
+		if a.From == nil || a.To == nil || len(a.Devices) != 1 {
+			t.Fatalf("attempt %s ended without a GPU of its own: %+v", a.ID, a)
+		}
+		held := 1
+		for _, b := range attempts[:i] {
+			if b.To.After(*a.From) {
+				held++
+			}
+		}
+		most = max(most, held)
+		before, again := last[a.place()]
+		switch {
+		case again && before.To.After(*a.From):
+			t.Errorf("%s and %s had %s at once: %v–%v and %v–%v", before.ID, a.ID, a.place(), before.From, before.To, a.From, a.To)
+		case again && before.Outcome == "preempted" && a.From.Before(ended[before.Number]):
+			lent++
+		}
+		if a.To.After(ended[a.Number]) {
+			t.Errorf("trial %d ended at %v, while its attempt held %s until %v", a.Number, ended[a.Number], a.place(), a.To)
+		}
+		last[a.place()] = a
+	}
+	t.Logf("%d attempts on %d GPUs, by their outcome: %v; %d took the GPU of a trial that waited", len(attempts), len(last), outcomes, lent)
+	if most != huntGPUs || len(last) != huntGPUs {
+		t.Errorf("%d GPUs of %d were held at once, want all %d", most, len(last), huntGPUs)
+	}
+	// No rung ends anybody before the last of its bracket's trials was made.
+	if lent == 0 {
+		t.Error("no trial gave its GPU to another while it waited")
+	}
+	if outcomes["killed"] != 1 || outcomes["lost"] != huntGPUs/2 {
+		t.Errorf("attempts by their outcome: %v; want 1 killed and %d lost", outcomes, huntGPUs/2)
+	}
+}
+
+// ended is when each trial ended, by number.
+func (h *hunt) ended(t *testing.T) []time.Time {
+	t.Helper()
+	list, err := rig.Query(t, h.Rig, pgx.RowTo[time.Time], `SELECT ended_at FROM trials WHERE experiment_id = $1 ORDER BY number`, h.experiment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// A huntTrial is a row of trials, with how long it trained and how well.
+type huntTrial struct {
+	Number, Restarts int
+	State            string
+	HParams          json.RawMessage
+	Seed             int64
+	Target           int64
+	Batches          int64
+	loss             float64
+}

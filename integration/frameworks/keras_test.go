@@ -1,0 +1,256 @@
+package frameworks
+
+import (
+	"encoding/csv"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/detent-ml/detent/integration/rig"
+	"github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/nomad/local"
+	"github.com/detent-ml/detent/nomad/servers"
+	"github.com/detent-ml/detent/nomad/servers/pyenv"
+)
+
+// kerasPython is the Python that has TensorFlow, Keras 2 and 3, and TensorBoard.
+func kerasPython(t testing.TB) string {
+	t.Helper()
+	python, err := pyenv.Named(t.Context(), "keras", servers.NewReporter(os.Stderr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return python
+}
+
+// startKeras starts a cluster whose slots have room for TensorFlow, with this
+// Python in every task's path, as an image would have it; it goes with the test.
+func startKeras(t *testing.T, python string) *rig.Rig {
+	t.Helper()
+	r, dir := rig.NewOwn(t, "keras")
+	config := fmt.Sprintf(`
+cluster_name: keras
+checkpoint_storage: {type: shared_fs, host_path: %s/checkpoints}
+task_container_defaults:
+  environment_variables: ["PATH=%s:/usr/local/bin:/usr/bin:/bin", TF_CPP_MIN_LOG_LEVEL=3]
+resource_pools:
+  - {name: default, driver: raw_exec, slots: cpu, slots_per_node: 2, memory_mb_per_slot: 1536}
+`, dir, filepath.Dir(python))
+	r.StartCluster(t, dir, local.Options{Name: "keras", Master: local.Master{Config: config}})
+	return r
+}
+
+// irisFiles writes the flowers into a folder the way TensorFlow hands them out:
+// every fifth for validation, the species as numbers, a first line that counts.
+func irisFiles(t *testing.T, r *rig.Rig, dir string) {
+	t.Helper()
+	f, err := os.Open(filepath.Join(r.Root, "plugins", "harness", "examples", "iris", "iris.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	species := []string{"setosa", "versicolor", "virginica"}
+	var training, validation []string
+	for i, row := range rows[1:] {
+		line := fmt.Sprintf("%s,%d\n", strings.Join(row[:4], ","), slices.Index(species, row[4]))
+		if i%5 == 4 {
+			validation = append(validation, line)
+		} else {
+			training = append(training, line)
+		}
+	}
+	for name, lines := range map[string][]string{"iris_training.csv": training, "iris_test.csv": validation} {
+		text := fmt.Sprintf("%d,4,%s\n%s", len(lines), strings.Join(species, ","), strings.Join(lines, ""))
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// placed puts values in the place of what a text has for them, each exactly once.
+func placed(t *testing.T, path string, values map[string]string) string {
+	t.Helper()
+	src, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(src)
+	for from, to := range values {
+		if strings.Count(text, from) != 1 {
+			t.Fatalf("%s has %q %d times", path, from, strings.Count(text, from))
+		}
+		text = strings.Replace(text, from, to, 1)
+	}
+	return text
+}
+
+// TestIrisInKeras: the experiments of 2022 as they were written, a trial class in
+// Keras 2 with its configurations; TensorBoard, and the notebook's cell that loads
+// the best checkpoint and names three flowers.
+func TestIrisInKeras(t *testing.T) {
+	t.Parallel()
+	needsMounts(t)
+	absent(t, "/opt/bluedata")
+	python := kerasPython(t)
+	r := startKeras(t, python)
+	data := t.TempDir()
+	irisFiles(t, r, data)
+
+	id, _ := iris(t, r, "const.yaml", data)
+	merged(t, r, id)
+	out, err := r.Det(t, "experiment", "list-checkpoints", "--best", "1", strconv.Itoa(id))
+	uuids := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`).FindAllString(out, -1)
+	if err != nil || len(uuids) != 1 {
+		t.Fatalf("the best checkpoint: %v\n%s", err, out)
+	}
+	trial := r.Trial(t, id)
+	eventFiles(t, r, id, trial.ID)
+	curves(t, r, id, trial.ID)
+	flowers(t, r, python, id, uuids[0])
+	flowersInANotebook(t, r, id)
+	insideATask(t, r, id, uuids[0])
+
+	_, log := iris(t, r, "distributed.yaml", data)
+	rig.Holds(t, "the log of two slots", log, "[rank=0]", "[rank=1]")
+}
+
+// iris trains a configuration of 2022 to its end, and returns the experiment and
+// what its trial wrote.
+func iris(t *testing.T, r *rig.Rig, name, data string) (id int, log string) {
+	t.Helper()
+	home := t.TempDir()
+	config, code := filepath.Join(home, name), filepath.Join(home, "code")
+	// Only where the data lies is another place than its author's.
+	text := placed(t, filepath.Join("../../master/expconf/testdata/seeds", name), map[string]string{"host_path: " + dataPlace: "host_path: " + data})
+	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	copyFile(t, "testdata/iris/model_def.py", filepath.Join(code, "model_def.py"))
+	out, err := r.Det(t, "experiment", "create", config, code, "--follow")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	id = rig.First(t, `Created experiment (\d+)`, out)
+	r.WaitState(t, id, v1.ExperimentStateCompleted)
+	trial := r.Trial(t, id)
+	if got := r.Steps(t, "training", trial.ID); !slices.Equal(got, rig.Multiples(100, 5000)) {
+		t.Errorf("%s: training was reported at %v", name, got)
+	}
+	if got := r.Steps(t, "validation", trial.ID); !slices.Equal(got, rig.Multiples(1000, 5000)) {
+		t.Errorf("%s: validation was reported at %v", name, got)
+	}
+	if trial.BestValidation == nil || trial.TotalBatchesProcessed != 5000 {
+		t.Errorf("%s: the trial is %+v", name, trial)
+	}
+	return id, out
+}
+
+// curves opens TensorBoard on an experiment and waits for its trial to be drawn.
+func curves(t *testing.T, r *rig.Rig, experiment, trial int) {
+	t.Helper()
+	out, err := r.Det(t, "tensorboard", "start", "--no-browser", strconv.Itoa(experiment))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	id := rig.Started(t, out)
+	run := fmt.Sprintf("exp_%d/trial_%d", experiment, trial)
+	rig.Eventually(t, "TensorBoard draws "+run, func() (bool, error) {
+		code, body := r.Page(t, r.Client, "/proxy/"+id+"/data/plugin/scalars/tags")
+		return code == 200 && strings.Contains(body, `"`+run+`"`) && strings.Contains(body, "Determined/val_categorical_accuracy"),
+			fmt.Errorf("it answers %d %.300s", code, body)
+	})
+	if out, err := r.Det(t, "tensorboard", "kill", id); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// insideATask uses the SDK where the platform has signed its user in.
+func insideATask(t *testing.T, r *rig.Rig, experiment int, best string) {
+	t.Helper()
+	code := fmt.Sprintf("from determined.experimental import client; import os; c = client.get_experiment(%d).top_checkpoint(); "+
+		"print(client.whoami().username, 'has', c.uuid, sorted(os.listdir(c.download())))", experiment)
+	out, err := r.Det(t, "cmd", "run", "--config", "resources.slots=1", "python3", "-c", code)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	rig.Holds(t, "a command's output", out, "determined has "+best+" [", "'load_data.json'", "'metadata.json'")
+}
+
+// eventFiles expects what the platform and Keras's own callback drew.
+func eventFiles(t *testing.T, r *rig.Rig, experiment, trial int) {
+	t.Helper()
+	path := filepath.Join("tensorboard", "experiment", strconv.Itoa(experiment), "trial", strconv.Itoa(trial))
+	for _, below := range []string{"", "train", "validation"} {
+		glob := filepath.Join(filepath.Dir(r.Cluster.StateDir()), "checkpoints", "*", path, below, "events.out.tfevents.*")
+		if found, err := filepath.Glob(glob); err != nil || len(found) == 0 {
+			t.Errorf("no event files match %s: %v", glob, err)
+		}
+	}
+}
+
+// notebookCell is the cell of the notebook, filled in.
+func notebookCell(t *testing.T, r *rig.Rig, experiment int) string {
+	t.Helper()
+	return placed(t, "testdata/iris/cell.txt", map[string]string{"”<experiment-Id>”": `"` + strconv.Itoa(experiment) + `"`,
+		"<DET_MASTER_URL>": `"` + r.MasterURL + `"`, "MyUsername": "determined", "MyPassword": ""})
+}
+
+// species expects three flowers to be named. An iris with such small petals as
+// the first is a setosa whatever the seed was.
+func species(t *testing.T, printed string) {
+	t.Helper()
+	if !regexp.MustCompile(`(?m)^\[0 [012] [012]\]$`).MatchString(printed) {
+		t.Errorf("the cell printed\n%s", printed)
+	}
+}
+
+// flowersInANotebook runs the cell where it was written for: in a notebook that
+// the author's configuration starts.
+func flowersInANotebook(t *testing.T, r *rig.Rig, experiment int) {
+	t.Helper()
+	place := "host_path: /opt/bluedata/mapr/mnt/<DataFabric-clusterName>/exthcp/tenant-<ID>/fsmount/checkpoints"
+	checkpoints := filepath.Join(filepath.Dir(r.Cluster.StateDir()), "checkpoints")
+	config := filepath.Join(t.TempDir(), "notebook.yaml")
+	text := placed(t, "../../master/expconf/testdata/seeds/notebook.yaml", map[string]string{place: "host_path: " + checkpoints})
+	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, err := r.Det(t, "notebook", "start", "--no-browser", "--config-file", config)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	id := rig.Started(t, out)
+	species(t, r.Cell(t, "/proxy/"+id, notebookCell(t, r, experiment)))
+	if out, err := r.Det(t, "notebook", "kill", id); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// flowers runs the notebook's cell in a process of its own, off the cluster.
+func flowers(t *testing.T, r *rig.Rig, python string, experiment int, best string) {
+	t.Helper()
+	home := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), python, "-c", notebookCell(t, r, experiment))
+	cmd.Dir = home
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "PYTHONPATH=" + filepath.Join(r.Root, "plugins", "harness"), "PYTHONDONTWRITEBYTECODE=1"}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("the cell: %v\n%s", err, out)
+	}
+	species(t, string(out))
+	for _, name := range []string{"metadata.json", "load_data.json", "code/model_def.py"} {
+		if _, err := os.Stat(filepath.Join(home, "checkpoints", best, name)); err != nil {
+			t.Errorf("the download: %v", err)
+		}
+	}
+}

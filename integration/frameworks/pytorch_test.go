@@ -1,0 +1,90 @@
+package frameworks
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/detent-ml/detent/integration/rig"
+	"github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/nomad/local"
+)
+
+// loadsShapes loads a downloaded checkpoint, and says what an image with a row shows.
+const loadsShapes = `
+import sys, torch
+from determined import pytorch
+trial = pytorch.load_trial_from_checkpoint_path(sys.argv[1])
+image = torch.zeros(1, 1, 8, 8)
+image[0, 0, 3, :] = 1
+print("it shows", trial.model(image).argmax(1).item())
+`
+
+// TestPyTorch: the example with its class as the entrypoint, on one slot and on two, paused in the middle of
+// training and activated; each epoch is validated once, and the checkpoint is loaded elsewhere.
+func TestPyTorch(t *testing.T) {
+	t.Parallel()
+	needsMounts(t)
+	python := rig.PythonOf(t, "torch")
+	r, dir := rig.NewOwn(t, "torch")
+	config := fmt.Sprintf(`
+cluster_name: torch
+checkpoint_storage: {type: shared_fs, host_path: %s/checkpoints}
+task_container_defaults:
+  environment_variables: ["PATH=%s:/usr/local/bin:/usr/bin:/bin", OMP_NUM_THREADS=1]
+resource_pools:
+  - {name: default, driver: raw_exec, slots: cpu, slots_per_node: 2, memory_mb_per_slot: 1536}
+`, dir, python)
+	r.StartCluster(t, dir, local.Options{Name: "torch", Master: local.Master{Config: config}})
+	code := filepath.Join(r.Root, "plugins", "harness", "examples", "shapes_pytorch")
+
+	const epochs, batches = 60, 32
+	for _, slots := range []int{1, 2} {
+		out, err := r.Det(t, "experiment", "create", filepath.Join(code, "class.yaml"), code,
+			"--config", fmt.Sprintf("resources.slots_per_trial=%d", slots),
+			"--config", fmt.Sprintf("searcher.max_length.epochs=%d", epochs), "--config", "scheduling_unit=8")
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		id := rig.First(t, `Created experiment (\d+)`, out)
+		rig.Eventually(t, "the trial trains", func() (bool, error) {
+			e := r.Experiment(t, id)
+			if rig.Terminal(e.State) {
+				t.Fatalf("experiment %d ended in %s; its log:\n%s", id, e.State, r.Log(t, id))
+			}
+			done := r.Trial(t, id).TotalBatchesProcessed
+			return done > 0, fmt.Errorf("%d batches done", done)
+		})
+		if out, err := r.Det(t, "experiment", "pause", strconv.Itoa(id)); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		r.WaitState(t, id, v1.ExperimentStatePaused)
+		r.WaitLog(t, id, "to be continued")
+		if out, err := r.Det(t, "experiment", "activate", strconv.Itoa(id)); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		r.WaitState(t, id, v1.ExperimentStateCompleted)
+		trial := r.Trial(t, id)
+		if got := r.Steps(t, "validation", trial.ID); !slices.Equal(got, rig.Multiples(batches, epochs*batches)) {
+			t.Errorf("%d slots: validation was reported at %v", slots, got)
+		}
+		rig.Holds(t, "the log", r.Log(t, id), "going on from checkpoint")
+		if slots > 1 {
+			rig.Holds(t, "the log", r.Log(t, id), "[rank=1]")
+		}
+		folder := filepath.Join(t.TempDir(), "checkpoint")
+		if out, err := r.Det(t, "trial", "download", strconv.Itoa(trial.ID), "--best", "-o", folder); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		cmd := exec.CommandContext(t.Context(), filepath.Join(python, "python"), "-c", loadsShapes, folder)
+		cmd.Env = append(cmd.Environ(), "PYTHONPATH="+filepath.Join(r.Root, "plugins", "harness"))
+		said, err := cmd.CombinedOutput()
+		if err != nil || !strings.Contains(string(said), "it shows 0") {
+			t.Errorf("%d slots: loading the checkpoint: %v\n%s", slots, err, said)
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package house
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/detent-ml/detent"
+
+// A pkg is what go list says of a package.
+type pkg struct {
+	ImportPath string
+	Imports    []string
+	Deps       []string
+}
+
+func list(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,Deps", "./...")
+	cmd.Dir = "../.."
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, stderr.String())
+	}
+	var pkgs []pkg
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p pkg
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return pkgs
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		pkgs = append(pkgs, p)
+	}
+}
+
+// purePackages do no I/O and know no clock, context or socket.
+var purePackages = []string{"master/fault", "master/expconf", "master/find", "master/spelling", "master/optional", "master/quote", "master/search", "master/search/sim", "master/trial", "master/lifecycle", "master/logpolicy", "master/regex", "master/pool", "master/pool/jobfile", "master/sched", "master/keep", "master/task", "jobspecs"}
+
+// wire is the one other package that pure ones may import, for its types: it is impure in
+// that its codec remembers how each type is read.
+const wire = "master/v1"
+
+// impure packages may not be imported by pure ones, directly.
+var impure = []string{"context", "database/sql", "io/ioutil", "log", "log/slog", "net", "net/http", "os", "os/exec", "os/signal",
+	"sync", "syscall", "testing"}
+
+// onlyImporters says which of our packages may import what.
+var onlyImporters = map[string][]string{
+	"github.com/jackc/pgx":               {"master/store", "nomad/servers", "integration/rig"},
+	"github.com/gofiber/fiber":           {"master/api"},
+	"github.com/hashicorp/nomad/api":     {"master/cluster", "master/pool", "jobspecs", "nomad/local", "integration/rig"},
+	"github.com/hashicorp/hcl":           {"master/pool/jobfile"},
+	"github.com/hashicorp/consul/api":    {"master/discovery", "nomad/local"},
+	"github.com/hashicorp/nomad/plugins": {"plugins/gpu"},
+	"github.com/NVIDIA/go-nvml":          {"plugins/gpu/nvidia"},
+	"github.com/hashicorp/vault/api":     {"master/secrets"},
+	"github.com/aws/aws-sdk-go-v2":       {"master/objects"},
+	module + "/master/secrets":           {"master/server"},
+	module + "/master/objects":           {"master/server", "plugins/runner"},
+	"github.com/spf13/cobra":             {"cli", "master", "plugins/runner"},
+	module + "/master/store":             {"master/api", "master/control", "master/launch", "master/server"},
+	module + "/master/launch":            {"master/api", "master/server"},
+	module + "/master/control":           {"master/server"},
+	module + "/master/api":               {"master/server"},
+	module + "/master/cluster":           {"master/control", "master/server"},
+	module + "/master/discovery":         {"master/server"},
+	module + "/master/server":            {"master", "integration"},
+	module + "/master/proxy":             {"master/api", "master/server"},
+	module + "/master/tunnel":            {"master/proxy", "plugins/runner"},
+	module + "/master/client":            {"cli", "plugins/runner", "integration"},
+}
+
+// TestDependenciesPointOneWay holds the packages to the order that
+// docs/architecture.md describes.
+func TestDependenciesPointOneWay(t *testing.T) {
+	for _, p := range list(t) {
+		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+		if slices.Contains(purePackages, name) {
+			for _, imp := range p.Imports {
+				if slices.Contains(impure, imp) {
+					t.Errorf("%s is pure and imports %s", name, imp)
+				}
+				if ours, ok := strings.CutPrefix(imp, module+"/"); ok && ours != wire && !slices.Contains(purePackages, ours) {
+					t.Errorf("%s is pure and imports %s, which is not", name, ours)
+				}
+			}
+		}
+		for _, imp := range p.Imports {
+			for what, who := range onlyImporters {
+				if under(imp, []string{what}) && !within(name, who) && !within(name, []string{strings.TrimPrefix(what, module+"/")}) {
+					t.Errorf("%s imports %s; only %s may", name, imp, strings.Join(who, ", "))
+				}
+			}
+		}
+	}
+}
+
+// within: a package itself or one below it; "master" and "cli" mean the
+// program's own package, for the first.
+func within(name string, roots []string) bool {
+	for _, r := range roots {
+		if name == r || r != "master" && strings.HasPrefix(name, r+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func under(imp string, roots []string) bool {
+	for _, r := range roots {
+		if imp == r || strings.HasPrefix(imp, r+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// pluginSDK is what a plugin of Nomad is made with. It is of the server's module,
+// at the last release that was free software (docs/rfd/0001-one-module.md).
+var pluginSDK = []string{"plugins/base", "plugins/device", "plugins/drivers/proto", "plugins/shared/hclspec", "plugins/shared/structs", "helper/pointer", "helper/pluginutils/grpcutils"}
+
+const pluginSDKVersion = "v1.6.3"
+
+// ofPluginSDK says whether a package is part of that, in our own plugin.
+func ofPluginSDK(ours, dep string) bool {
+	rest, ok := strings.CutPrefix(dep, "github.com/hashicorp/nomad/")
+	return ok && under(strings.TrimPrefix(ours, module+"/"), []string{"plugins/gpu"}) && under(rest, pluginSDK)
+}
+
+// TestPluginSDKStays: a newer release would be of the server that is not free.
+func TestPluginSDKStays(t *testing.T) {
+	cmd := exec.Command("go", "list", "-m", "github.com/hashicorp/nomad")
+	cmd.Dir = "../.."
+	out, err := cmd.Output()
+	if err != nil || strings.TrimSpace(string(out)) != "github.com/hashicorp/nomad "+pluginSDKVersion {
+		t.Errorf("go.mod has %s, %v; want %s, the last release under the MPL", bytes.TrimSpace(out), err, pluginSDKVersion)
+	}
+}
+
+// TestNothingOfNomadsServer: Nomad, Consul and Vault themselves are not free
+// software any more; only their API clients are linked, and the kit for plugins.
+func TestNothingOfNomadsServer(t *testing.T) {
+	for _, p := range list(t) {
+		for _, d := range p.Deps {
+			if ofPluginSDK(p.ImportPath, d) {
+				continue
+			}
+			for _, server := range []string{"github.com/hashicorp/nomad/", "github.com/hashicorp/consul/", "github.com/hashicorp/vault/"} {
+				if strings.HasPrefix(d, server) && !strings.HasPrefix(d, server+"api") {
+					t.Errorf("%s depends on %s", p.ImportPath, d)
+				}
+			}
+		}
+	}
+}

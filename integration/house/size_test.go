@@ -1,0 +1,149 @@
+package house
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// budgets are how many lines of Go each part may have, with the packages below it; tests,
+// comments and empty lines do not count. A budget is raised only on purpose: whoever goes
+// over one looks first for a second way of doing the same thing.
+var budgets = map[string]int{
+	"cli":              12300,
+	"integration":      2300, // the rig of the tests among them
+	"jobspecs":         1300,
+	"master":           100,
+	"master/api":       10700,
+	"master/auth":      150,
+	"master/client":    2300,
+	"master/cluster":   3400,
+	"master/control":   3500,
+	"master/discovery": 350,
+	"master/expconf":   5500,
+	"master/fault":     100,
+	"master/find":      1050,
+	"master/keep":      200,
+	"master/launch":    1350,
+	"master/leftover":  200,
+	"master/lifecycle": 750,
+	"master/logpolicy": 100,
+	"master/objects":   400,
+	"master/optional":  50,
+	"master/pool":      1250,
+	"master/proxy":     1700,
+	"master/quote":     50,
+	"master/regex":     100,
+	"master/sched":     1100,
+	"master/search":    2700,
+	"master/secrets":   650,
+	"master/server":    2300,
+	"master/spelling":  100,
+	"master/spool":     250,
+	"master/store":     9700,
+	"master/task":      1150,
+	"master/trial":     100,
+	"master/tunnel":    200,
+	"master/v1":        4400,
+	"nomad":            50,
+	"nomad/local":      3150,
+	"nomad/release":    900,
+	"nomad/servers":    3100,
+	"plugins/gpu":      2300,
+	"plugins/runner":   8100,
+	"webui":            50,
+}
+
+// totalBudget is that of the finished product.
+const totalBudget = 85_000
+
+// TestSizes holds the parts to their budgets.
+func TestSizes(t *testing.T) {
+	sizes := map[string]int{}
+	total := 0
+	for dir, n := range linesOf(t) {
+		part := partOf(dir)
+		sizes[part] += n
+		total += n
+	}
+	for _, part := range slices.Sorted(maps.Keys(sizes)) {
+		if n, most := sizes[part], budgets[part]; n > most {
+			t.Errorf("%s has %d lines of Go, and its budget is %d", part, n, most)
+		}
+	}
+	for part := range budgets {
+		if sizes[part] == 0 {
+			t.Errorf("there is a budget for %s, and no such part", part)
+		}
+	}
+	if total > totalBudget {
+		t.Errorf("there are %d lines of Go, and the budget is %d", total, totalBudget)
+	}
+	t.Logf("%d lines of Go", total)
+}
+
+// partOf is the part of the repository that a package is of: master/api, plugins/runner, cli.
+func partOf(dir string) string {
+	words := strings.Split(filepath.ToSlash(dir), "/")
+	switch words[0] {
+	case "master", "plugins", "nomad":
+		return strings.Join(words[:min(2, len(words))], "/")
+	}
+	return words[0]
+}
+
+// linesOfCode counts lines that are neither empty nor a comment.
+func linesOfCode(text []byte) (n int) {
+	for line := range bytes.Lines(text) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && !bytes.HasPrefix(line, []byte("//")) {
+			n++
+		}
+	}
+	return n
+}
+
+// linesOf counts the lines of each package's files that are no tests, by its folder.
+func linesOf(t *testing.T) map[string]int {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=Dir,GoFiles,CgoFiles", "./...")
+	cmd.Dir = "../.."
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := map[string]int{}
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p struct {
+			Dir               string
+			GoFiles, CgoFiles []string
+		}
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return lines
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		dir, err := filepath.Rel(root, p.Dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range slices.Concat(p.GoFiles, p.CgoFiles) {
+			text, err := os.ReadFile(filepath.Join(p.Dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines[dir] += linesOfCode(text)
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package pages
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/detent-ml/detent/integration/rig"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// uiDone is a training of a moment, with everything that a page shows.
+const uiDone = `
+from determined import core
+with core.init() as context:
+    print("<b>not bold</b> & <script>alert(1)</script>", flush=True)
+    for step in range(1, 101):
+        print(f"step {step} \033[32mloss\033[0m {1 / step:.4f}", flush=True)
+        context.train.report_training_metrics(step, {"loss": 1 / step, "accuracy": 1 - 1 / step})
+        if step % 10 == 0:
+            context.train.report_validation_metrics(step, {"val_loss": 1.1 / step})
+        if step % 50 == 0:
+            with context.checkpoint.store_path({"steps_completed": step}) as (path, uuid):
+                (path / "state").write_text(str(step))
+    print("the last line of all", flush=True)
+`
+
+// uiLive trains until it is told to stop.
+const uiLive = `
+import time
+from determined import core
+with core.init() as context:
+    step = 0
+    while not context.preempt.should_preempt():
+        step += 1
+        print(f"step {step}", flush=True)
+        context.train.report_training_metrics(step, {"loss": 1 / step})
+        context.train.report_progress(1 - 1 / (1 + step / 200))
+        time.sleep(0.2)
+`
+
+// TestUI lets a real browser use the pages of the real master: webui/test/browser.mjs
+// has the tests.
+func TestUI(t *testing.T) {
+	node, chromium := rig.BrowserTools(t)
+	r := rig.Start(t)
+	world := uiWorld(t, r)
+	said, err := json.Marshal(world)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shots := uiShots(t)
+	cmd := exec.CommandContext(t.Context(), node, "test/browser.mjs")
+	cmd.Dir = filepath.Join(r.Root, "webui")
+	cmd.Env = append(os.Environ(), "DETENT_URL="+r.MasterURL, "CHROMIUM="+chromium, "DETENT_WORLD="+string(said), "DETENT_SHOTS="+shots)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	uiTests(t, r, out, in)
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the browser: %v; pictures of what failed are in %s", err, shots)
+	}
+}
+
+// uiShots is a folder that stays when a test has failed.
+func uiShots(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "detent-ui-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if !t.Failed() {
+			if err := os.RemoveAll(dir); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return dir
+}
+
+// uiWorld submits what the browser's tests look at.
+func uiWorld(t *testing.T, r *rig.Rig) map[string]any {
+	t.Helper()
+	config := func(name, more string) string {
+		return fmt.Sprintf(`# a note of its author
+name: %s
+entrypoint: python3 train.py
+searcher: {name: single, metric: val_loss, max_length: {batches: 100}}
+max_restarts: 0
+%s`, name, more)
+	}
+	done := r.Submit(t, config("ui-done", "hyperparameters: {lr: 0.5}"), rig.Script(uiDone))
+	failed := r.Submit(t, config("ui-failed", ""), rig.Script(`raise RuntimeError("it broke on purpose")`))
+	search := r.Submit(t, `
+name: ui-search
+entrypoint: python3 train.py
+hyperparameters: {width: {type: int, minval: 1, maxval: 100000}, depth: 3}
+searcher: {name: random, metric: val_loss, max_trials: 3, max_length: {batches: 100}}
+`, rig.Script(uiDone))
+	live := r.Submit(t, config("ui-live", ""), rig.Script(uiLive))
+	r.WaitState(t, done, v1.ExperimentStateCompleted)
+	r.WaitState(t, failed, v1.ExperimentStateError)
+	r.WaitState(t, search, v1.ExperimentStateCompleted)
+	r.WaitState(t, live, v1.ExperimentStateRunning)
+	// It fits the node, but not beside what runs there.
+	waiting := r.Submit(t, config("ui-waiting", "resources: {slots_per_trial: 4}"), rig.Script(uiDone))
+	t.Cleanup(func() {
+		for _, id := range []int{live, waiting} {
+			if err := r.Client.KillExperiment(context.WithoutCancel(t.Context()), id); err != nil {
+				t.Errorf("kill %d: %v", id, err)
+			}
+		}
+	})
+	if out, err := r.Det(t, "command", "run", "--config", "description=ui-command", "--config", "resources.slots=0", "echo", "hello from a command"); err != nil {
+		t.Fatalf("a command: %v\n%s", err, out)
+	}
+	uiNotebook(t, r)
+	return map[string]any{"done": done, "search": search, "live": live, "failed": failed, "waiting": waiting}
+}
+
+// uiNotebook starts the notebook that the browser opens.
+func uiNotebook(t *testing.T, r *rig.Rig) {
+	t.Helper()
+	out, err := r.Det(t, "notebook", "start", "--no-browser", "--config", "description=ui-notebook", "--config", "resources.slots=0",
+		"--config", rig.WithPython(rig.PythonOf(t, "notebook")))
+	if err != nil {
+		t.Fatalf("a notebook: %v\n%s", err, out)
+	}
+	id := rig.Started(t, out)
+	t.Cleanup(func() {
+		if err := r.Client.KillNotebook(context.WithoutCancel(t.Context()), id); err != nil {
+			t.Errorf("kill notebook %s: %v", id, err)
+		}
+	})
+}
+
+// uiTests passes on what the browser's side says, and does what it asks for.
+func uiTests(t *testing.T, r *rig.Rig, out io.Reader, in io.WriteCloser) {
+	t.Helper()
+	defer in.Close()
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		word, asked := strings.CutPrefix(lines.Text(), "@ask ")
+		if !asked {
+			t.Log(lines.Text())
+			continue
+		}
+		answer := "done"
+		if err := uiAsked(t, r, word); err != nil {
+			answer = err.Error()
+		}
+		if _, err := fmt.Fprintln(in, strings.ReplaceAll(answer, "\n", " ")); err != nil {
+			t.Errorf("the browser's side has gone: %v", err)
+			return
+		}
+	}
+}
+
+func uiAsked(t *testing.T, r *rig.Rig, word string) error {
+	t.Helper()
+	master, err := r.Part("master")
+	if err != nil {
+		return err
+	}
+	switch word {
+	case "master-away":
+		t.Cleanup(func() { r.StartPart(t, "master") }) // others use it
+		return master.Stop(t.Context())
+	case "master-back":
+		return master.Start(t.Context())
+	}
+	return fmt.Errorf("asked for %q, which nobody here knows", word)
+}

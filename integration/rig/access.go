@@ -1,0 +1,93 @@
+package rig
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/nomad/api"
+)
+
+// TryVault asks Vault with a token.
+func (r *Rig) TryVault(t *testing.T, token, method, path, body string) (status int, answer string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, r.Description.VaultURL+"/v1/"+path, bytes.NewReader([]byte(body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token != "" {
+		req.Header.Set("X-Vault-Token", token)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, strings.TrimSpace(string(text))
+}
+
+// Guarded says whether every cluster has access control on, in Nomad and in
+// Consul, with the policies that operators are told to use: every test is to
+// pass then too.
+func Guarded() bool { return os.Getenv("DETENT_INTEGRATION_ACL") == "1" }
+
+// authorize lets a test look into the cluster's servers.
+func (r *Rig) authorize(req *http.Request) {
+	if management, _ := r.ConsulTokens(); management != "" {
+		req.Header.Set("X-Consul-Token", management)
+	}
+	if r.NomadToken != "" {
+		req.Header.Set("X-Nomad-Token", r.NomadToken)
+	}
+}
+
+// PolicyToken is a token of Nomad's with the master's policy, for a master that is
+// no job; empty without access control.
+func (r *Rig) PolicyToken(t testing.TB) string {
+	t.Helper()
+	if r.NomadToken == "" {
+		return ""
+	}
+	nomad, err := r.Nomad()
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, _, err := nomad.ACLTokens().Create(&api.ACLToken{Name: "a master outside", Type: "client", Policies: []string{"det-master"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token.SecretID
+}
+
+// Consul asks Consul.
+func (r *Rig) Consul(t *testing.T, method, path, token, body string) (status int, answer string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, r.ConsulURL+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token != "" {
+		req.Header.Set("X-Consul-Token", token)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, strings.TrimSpace(string(text))
+}

@@ -1,0 +1,141 @@
+package rig
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// programs are Detent's own: the name and the package of each.
+func programs() [4][2]string {
+	return [4][2]string{{"det-master", "./master"}, {"det", "./cli"}, {"det-runner", "./plugins/runner"}, {"det-gpu", "./plugins/gpu"}}
+}
+
+// staleAfter is how long a folder of programs stays that no test has asked for.
+const staleAfter = 12 * time.Hour
+
+// Root is the checkout's folder. Tests run in the folder of their package.
+func Root() (string, error) { return filepath.Abs("../..") }
+
+// Programs builds Detent's programs from this checkout and returns their folder.
+func Programs(t testing.TB) string {
+	t.Helper()
+	root, err := Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin, err := buildPrograms(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bin
+}
+
+// buildPrograms builds the programs once for all packages of tests, which run in processes
+// of their own: one builds while the others wait for its lock, and finds what has not changed
+// already built. The folder that tests use is named after its content, so a later build,
+// from changed code, does not take a program away from a test that runs.
+func buildPrograms(ctx context.Context, root string) (bin string, err error) {
+	sum := sha256.Sum256([]byte(root))
+	home := filepath.Join(os.TempDir(), fmt.Sprintf("detent-programs-%d-%s", os.Getuid(), hex.EncodeToString(sum[:6])))
+	if err := errors.Join(os.MkdirAll(home, 0o755), os.Chmod(home, 0o755)); err != nil {
+		return "", err
+	}
+	lock, err := os.OpenFile(filepath.Join(home, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return "", err
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return "", err
+	}
+	built := filepath.Join(home, "built")
+	content := sha256.New()
+	for _, p := range programs() {
+		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", filepath.Join(built, p[0]), p[1])
+		cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("go build %s: %w\n%s", p[1], err, out)
+		}
+		if err := addFile(content, filepath.Join(built, p[0])); err != nil {
+			return "", err
+		}
+	}
+	bin = filepath.Join(home, hex.EncodeToString(content.Sum(nil)[:8]))
+	if err := errors.Join(removeStale(home, bin), keepPrograms(built, bin)); err != nil {
+		return "", err
+	}
+	return bin, os.Chtimes(bin, time.Time{}, time.Now())
+}
+
+func addFile(to io.Writer, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(to, f)
+	return err
+}
+
+// keepPrograms copies the programs to where nobody changes them. The folder is there whole or not at all.
+func keepPrograms(built, bin string) error {
+	if _, err := os.Stat(bin); err == nil {
+		return nil
+	}
+	fresh := bin + ".fresh"
+	if err := errors.Join(os.RemoveAll(fresh), os.Mkdir(fresh, 0o755)); err != nil {
+		return err
+	}
+	for _, p := range programs() {
+		if err := copyProgram(filepath.Join(built, p[0]), filepath.Join(fresh, p[0])); err != nil {
+			return err
+		}
+	}
+	return os.Rename(fresh, bin)
+}
+
+// removeStale removes programs of earlier days, but not the folder that is wanted now.
+func removeStale(home, wanted string) error {
+	entries, err := os.ReadDir(home)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		path := filepath.Join(home, e.Name())
+		if !e.IsDir() || e.Name() == "built" || path == wanted {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil || time.Since(info.ModTime()) < staleAfter {
+			continue
+		}
+		if err := os.RemoveAll(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func copyProgram(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}

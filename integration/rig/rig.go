@@ -1,0 +1,271 @@
+// Package rig starts the clusters that end-to-end tests use: one for each package of tests,
+// which its tests share, and others that a test has for itself. It has what several of these
+// packages need: signing in, submitting experiments and waiting for their states, trainings
+// that count their own steps, people with Determined's own client.
+//
+// The programs are built from this checkout, once for all packages (programs.go).
+package rig
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/nomad/local"
+	"github.com/detent-ml/detent/nomad/servers"
+)
+
+// Patience is how long a test may wait for one thing to happen, on a slow and
+// busy machine. Nothing is measured by it.
+const Patience = 3 * time.Minute
+
+// A Rig is a cluster with a client that is signed in.
+type Rig struct {
+	*local.Cluster
+	local.Description
+	Client *client.Client
+	Bin    string      // the folder of Detent's programs
+	Dir    string      // the folder of the cluster and of what its tasks leave
+	Root   string      // of the checkout
+	Trust  *tls.Config // of a cluster that speaks TLS
+}
+
+var shared struct {
+	once sync.Once
+	rig  *Rig
+	err  error
+}
+
+// Main runs the tests of a package, and takes its cluster down when they have ended. What a
+// package whose tests have failed leaves stays for whoever looks for the cause.
+func Main(m *testing.M) {
+	code := m.Run()
+	if r := shared.rig; r != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if code != 0 {
+			fmt.Fprintf(os.Stderr, "the cluster's folder is kept: %s\n", r.Cluster.StateDir())
+			if err := r.Down(ctx, nil); err != nil {
+				fmt.Fprintln(os.Stderr, "the cluster could not be taken down:", err)
+			}
+		} else if err := errors.Join(r.Reset(ctx, nil), os.RemoveAll(r.Dir)); err != nil {
+			fmt.Fprintln(os.Stderr, "the cluster could not be removed:", err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// Start brings the cluster up that the tests of a package share, once.
+func Start(t testing.TB) *Rig {
+	t.Helper()
+	shared.once.Do(func() { shared.rig, shared.err = newRig() })
+	if shared.err != nil {
+		t.Fatalf("the cluster did not start: %v", shared.err)
+	}
+	return shared.rig
+}
+
+func newRig() (*Rig, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
+	defer cancel()
+	root, err := Root()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "detent-integration-")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return nil, err
+	}
+	r := &Rig{Root: root, Dir: dir}
+	if r.Bin, err = buildPrograms(ctx, root); err != nil {
+		return nil, err
+	}
+	r.Cluster, err = local.Up(ctx, local.Options{Name: "integration", StateDir: filepath.Join(dir, "cluster"), FreePorts: true,
+		ACL: Guarded(), ConsulACL: Guarded(),
+		GPUs: local.GPUs{Binary: filepath.Join(r.Bin, "det-gpu")}, // for nodes that ask for some
+		Master: local.Master{Binary: filepath.Join(r.Bin, "det-master"), Runner: filepath.Join(r.Bin, "det-runner"),
+			Env: map[string]string{"DETENT_HARNESS_PATH": filepath.Join(root, "plugins", "harness")}, Config: MasterConfig(dir)}}, servers.NewReporter(os.Stderr))
+	if err != nil {
+		return r, err
+	}
+	r.Description = r.Describe(ctx)
+	r.Client, err = r.SignIn(ctx, "determined")
+	return r, err
+}
+
+// MasterConfig keeps checkpoints beside the cluster, and gives every node four
+// slots however small the machine is.
+func MasterConfig(dir string) string {
+	return fmt.Sprintf(`
+cluster_name: integration
+checkpoint_storage: {type: shared_fs, host_path: %s}
+resource_pools:
+  - {name: default, driver: raw_exec, slots: cpu, slots_per_node: 4, memory_mb_per_slot: 128}
+  - {name: gpu, node_pool: gpu, driver: raw_exec, slots: device, device: nvidia/gpu, memory_mb_per_slot: 64}
+  - {name: lab, node_pool: lab, driver: exec, slots: cpu, slots_per_node: 2, memory_mb_per_slot: 512}
+`, filepath.Join(dir, "checkpoints"))
+}
+
+// SignIn makes a client for a user with a blank password.
+func (r *Rig) SignIn(ctx context.Context, user string) (*client.Client, error) {
+	c, err := client.New(client.Options{Master: r.MasterURL, TLS: r.Trust})
+	if err != nil {
+		return nil, err
+	}
+	_, err = c.Login(ctx, user, "")
+	return c, err
+}
+
+// Eventually polls until the condition holds.
+func Eventually(t testing.TB, what string, cond func() (bool, error)) {
+	t.Helper()
+	deadline := time.Now().Add(Patience)
+	var last error
+	for time.Now().Before(deadline) {
+		ok, err := cond()
+		if ok {
+			return
+		}
+		last = err
+		select {
+		case <-t.Context().Done():
+			t.Fatalf("%s: %v", what, t.Context().Err())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	t.Fatalf("%s did not happen within %s (last: %v)", what, Patience, last)
+}
+
+// Submit creates an experiment from a configuration and files.
+func (r *Rig) Submit(t testing.TB, config string, files map[string]string) int {
+	t.Helper()
+	active := true
+	req := v1.CreateExperimentRequest{Config: &config, Activate: &active}
+	for path, content := range files {
+		req.ModelDefinition = append(req.ModelDefinition, v1.File{Path: path, Type: 48, Mode: 0o100644, Content: []byte(content)})
+	}
+	resp, err := r.Client.CreateExperiment(t.Context(), req, nil)
+	if err != nil {
+		t.Fatalf("submit: %v", err)
+	}
+	return resp.Experiment.ID
+}
+
+// WaitState waits until an experiment is in one of the states.
+func (r *Rig) WaitState(t testing.TB, id int, states ...v1.ExperimentState) v1.ExperimentState {
+	t.Helper()
+	var at v1.ExperimentState
+	Eventually(t, fmt.Sprintf("experiment %d in %v", id, states), func() (bool, error) {
+		e, err := r.Client.Experiment(t.Context(), id)
+		if err != nil {
+			return false, err
+		}
+		at = e.Experiment.State
+		for _, s := range states {
+			if at == s {
+				return true, nil
+			}
+		}
+		if Terminal(at) {
+			t.Fatalf("experiment %d ended in %s; its log:\n%s", id, at, r.Log(t, id))
+		}
+		return false, fmt.Errorf("it is in %s", at)
+	})
+	return at
+}
+
+// Terminal says whether an experiment has ended.
+func Terminal(s v1.ExperimentState) bool {
+	return s == v1.ExperimentStateCompleted || s == v1.ExperimentStateCanceled || s == v1.ExperimentStateError
+}
+
+// Trial is the experiment's only trial.
+func (r *Rig) Trial(t testing.TB, id int) v1.Trial {
+	t.Helper()
+	var trial v1.Trial
+	Eventually(t, "a trial", func() (bool, error) {
+		list, err := client.Collect(r.Client.Trials(t.Context(), id, client.Page{}))
+		if err != nil || len(list) != 1 {
+			return false, fmt.Errorf("%d trials: %w", len(list), err)
+		}
+		trial = list[0]
+		return true, nil
+	})
+	return trial
+}
+
+// Log is what the experiment's trial has written.
+func (r *Rig) Log(t testing.TB, id int) string {
+	t.Helper()
+	var b strings.Builder
+	for rec, err := range r.Client.TrialLogs(t.Context(), r.Trial(t, id).ID, client.LogQuery{}) {
+		if err != nil {
+			t.Errorf("log: %v", err)
+			break
+		}
+		b.WriteString(rec.Message)
+	}
+	return b.String()
+}
+
+// Det runs the command line against the cluster.
+func (r *Rig) Det(t testing.TB, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(r.Bin, "det"), args...)
+	cmd.Env = append(os.Environ(), "DET_MASTER="+r.MasterURL, "DET_USER=determined", "DET_PASS=", "HOME="+t.TempDir(), "NO_COLOR=1")
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// Script is a one-file experiment.
+func Script(code string) map[string]string { return map[string]string{"train.py": code} }
+
+// Run runs our command line with more of an environment, from an empty home.
+func (r *Rig) Run(t testing.TB, env []string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(r.Bin, "det"), args...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "DET_MASTER=" + r.MasterURL, "DET_USER=determined", "DET_PASS=", "HOME=" + t.TempDir()}, env...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatalf("det %s: %v", strings.Join(args, " "), err)
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+// NewUser makes a user with a password and signs in.
+func (r *Rig) NewUser(t testing.TB, name, password string) *client.Client {
+	t.Helper()
+	admin, err := r.SignIn(t.Context(), "admin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := admin.CreateUser(t.Context(), v1.User{Username: name, Active: true}, password); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(client.Options{Master: r.MasterURL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Login(t.Context(), name, password); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}

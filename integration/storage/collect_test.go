@@ -1,0 +1,151 @@
+package storage
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/detent-ml/detent/integration/rig"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// rest waits until nothing is being removed of an experiment, and returns its collections, the newest first.
+func rest(t testing.TB, r *rig.Rig, id int) (list []v1.Collection) {
+	t.Helper()
+	rig.Eventually(t, "the end of removals", func() (bool, error) {
+		got, err := r.Client.Collections(t.Context(), id)
+		if err != nil {
+			return false, err
+		}
+		list = got.Collections
+		return !slices.ContainsFunc(list, func(k v1.Collection) bool { return k.EndTime == nil }), fmt.Errorf("%+v", list)
+	})
+	return list
+}
+
+// TestFilesGo: some checkpoints are kept and others removed, with Determined's own client.
+func TestFilesGo(t *testing.T) {
+	r := rig.Start(t)
+	u := r.Person(t, "determined", "")
+	storage := filepath.Join(r.Dir, "checkpoints")
+	id := r.Submit(t, rig.Collecting, rig.CollectingFiles(t))
+	r.WaitState(t, id, v1.ExperimentStateCompleted)
+	uuids := r.Become(t, id, "1 DELETED, 2 COMPLETED, 3 COMPLETED, 4 COMPLETED")
+	names := func(steps int) string {
+		t.Helper()
+		var found []string
+		root := filepath.Join(storage, uuids[steps])
+		err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				rel, _ := filepath.Rel(root, path)
+				found = append(found, rel)
+			}
+			return err
+		})
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		return strings.Join(found, " ")
+	}
+	const whole = "metadata.json model.bin sub/optimizer.bin sub/state.txt"
+	files := func(want ...string) {
+		t.Helper()
+		for i, w := range want {
+			if got := names(i + 1); got != w {
+				t.Errorf("the files of checkpoint %d are %q, want %q", i+1, got, w)
+			}
+		}
+	}
+	files("", whole, whole, whole)
+	first := rest(t, r, id)
+	if len(first) != 1 || first[0].Reason != "policy" || first[0].ExitStatus != "success" || first[0].Files != 4 || first[0].Bytes < 1505 {
+		t.Errorf("the record: %+v", first)
+	}
+	rig.Holds(t, "the log of the task", u.Det(t, "task", "logs", first[0].TaskID), "checkpoint "+uuids[1]+": removed 4 files", "removed 4 files in 1.")
+
+	out, _, code := u.Run(t, "y\n", u.Client(), "experiment", "set", "gc-policy", strconv.Itoa(id), "--save-experiment-best", "0", "--save-trial-best", "1", "--save-trial-latest", "1")
+	if code != 0 {
+		t.Errorf("their set gc-policy: %d", code)
+	}
+	rig.Holds(t, "their set gc-policy", out, uuids[3], "This policy will delete 1 checkpoints with validations and 0 checkpoints without validations", "Set GC policy of experiment "+strconv.Itoa(id))
+	r.Become(t, id, "1 DELETED, 2 COMPLETED, 3 DELETED, 4 COMPLETED")
+	files("", whole, "", whole)
+
+	rig.Holds(t, "their rm", u.Det(t, "checkpoint", "rm", uuids[2], "--glob", "*.bin", "--glob", "sub/op*", "--yes"), "is in progress")
+	r.Become(t, id, "1 DELETED, 2 PARTIALLY_DELETED, 3 DELETED, 4 COMPLETED")
+	files("", "metadata.json sub/state.txt", "", whole)
+	described, err := r.Det(t, "checkpoint", "describe", uuids[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	rig.Holds(t, "det checkpoint describe", described, "What was removed of it", "sub/op*", "asked", rest(t, r, id)[0].TaskID)
+	rig.Holds(t, "their describe", u.Det(t, "checkpoint", "describe", uuids[2]), uuids[2])
+
+	rig.Holds(t, "their delete", u.Det(t, "checkpoint", "delete", uuids[4], "--yes"), "is in progress")
+	r.Become(t, id, "1 DELETED, 2 PARTIALLY_DELETED, 3 DELETED, 4 DELETED")
+	files("", "metadata.json sub/state.txt", "", "")
+	rest(t, r, id)
+	deleted(t, r, u, id, storage, uuids[2])
+}
+
+// deleted: an experiment goes with all its files, and one of which a file could not be removed is still there, says
+// why, and can be deleted once it can.
+func deleted(t *testing.T, r *rig.Rig, u rig.Person, id int, storage, last string) {
+	events := filepath.Join(storage, "*", "tensorboard", "experiment", strconv.Itoa(id))
+	if found, err := filepath.Glob(events + "/trial/*/*"); err != nil || len(found) == 0 {
+		t.Errorf("there are no files for TensorBoard: %v", err)
+	}
+	at := filepath.Join(storage, last)
+	if err := os.Rename(at, at+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(at, []byte("in the way"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rig.Holds(t, "their experiment delete", u.Det(t, "experiment", "delete", strconv.Itoa(id), "--yes"), "in progress")
+	rig.Eventually(t, "a deletion that fails", func() (bool, error) {
+		e, err := r.Client.Experiment(t.Context(), id)
+		if err != nil {
+			return false, err
+		}
+		return e.Experiment.State == v1.ExperimentStateDeleteFailed && strings.Contains(e.Experiment.Error, "is not a folder"), fmt.Errorf("%s: %s", e.Experiment.State, e.Experiment.Error)
+	})
+	if err := os.Rename(at+".away", at); err == nil {
+		t.Fatal("a folder took the place of a file")
+	}
+	if err := os.Remove(at); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(at+".away", at); err != nil {
+		t.Fatal(err)
+	}
+	task := rest(t, r, id)[0]
+	if task.Reason != "deletion" || task.ExitStatus == "success" {
+		t.Errorf("what has failed: %+v", task)
+	}
+	u.Det(t, "experiment", "delete", strconv.Itoa(id), "--yes")
+	rig.Eventually(t, "the end of the experiment", func() (bool, error) {
+		e, err := r.Client.Experiment(t.Context(), id)
+		if fault.Is(err, fault.NotFound) {
+			return true, nil
+		}
+		if err == nil {
+			err = fmt.Errorf("it is %s: %s", e.Experiment.State, e.Experiment.Error)
+		}
+		return false, err
+	})
+	if _, err := os.Stat(at); !os.IsNotExist(err) {
+		t.Errorf("its last checkpoint: %v", err)
+	}
+	if found, err := filepath.Glob(events); err != nil || len(found) > 0 {
+		t.Errorf("left of TensorBoard's files: %v, %v", found, err)
+	}
+	if _, err := r.Client.Task(t.Context(), task.TaskID); !fault.Is(err, fault.NotFound) {
+		t.Errorf("its tasks: %v", err)
+	}
+}

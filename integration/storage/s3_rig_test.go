@@ -1,0 +1,265 @@
+package storage
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/integration/rig"
+	"github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/nomad/local"
+)
+
+// keyLife is how long credentials live in these tests: STS gives none out for less than a quarter of
+// an hour, so a gate stands before the store that ends them sooner.
+const keyLife = 12 * time.Second
+
+// A gate stands between everybody and the object store. Keys that were given out end after keyLife, in
+// what Vault is told and in what the store lets in; all of them are remembered.
+type gate struct {
+	server *httptest.Server
+
+	mu      sync.Mutex
+	store   *url.URL
+	ends    map[string]time.Time // by access key
+	uses    map[string]int
+	refused int
+	secrets []string // everything that signs in
+}
+
+func newGate(t *testing.T) *gate {
+	g := &gate{ends: map[string]time.Time{}, uses: map[string]int{}}
+	proxy := &httputil.ReverseProxy{
+		// The host stays as it is: it is in the signature.
+		Rewrite: func(r *httputil.ProxyRequest) {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = g.store.Scheme, g.store.Host, r.In.Host
+		},
+		ModifyResponse: g.shorten,
+	}
+	g.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if g.over(r) {
+			w.Header().Set("Content-Type", "application/xml")
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprint(w, `<?xml version="1.0"?><Error><Code>ExpiredToken</Code><Message>the keys have ended</Message></Error>`)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(g.server.Close)
+	return g
+}
+
+func (g *gate) leadTo(t *testing.T, address string) {
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.store = u
+}
+
+var credential = regexp.MustCompile(`Credential=([^/]+)/`)
+
+// over says whether a request is signed by keys that have ended.
+func (g *gate) over(r *http.Request) bool {
+	m := credential.FindStringSubmatch(r.Header.Get("Authorization"))
+	if m == nil {
+		return false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.uses[m[1]]++
+	end, given := g.ends[m[1]]
+	if !given || time.Now().Before(end) {
+		return false
+	}
+	g.refused++
+	return true
+}
+
+var (
+	expiration = regexp.MustCompile(`<Expiration>[^<]*</Expiration>`)
+	issued     = regexp.MustCompile(`<(AccessKeyId|SecretAccessKey|SessionToken)>([^<]+)</`)
+)
+
+// shorten ends keys that STS gives out sooner.
+func (g *gate) shorten(resp *http.Response) error {
+	if !strings.Contains(resp.Header.Get("Content-Type"), "xml") {
+		return nil
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err
+	}
+	resp.Body.Close()
+	if bytes.Contains(body, []byte("<AssumeRoleResult>")) {
+		end := time.Now().Add(keyLife)
+		body = expiration.ReplaceAll(body, []byte("<Expiration>"+end.UTC().Format(time.RFC3339)+"</Expiration>"))
+		g.mu.Lock()
+		for _, m := range issued.FindAllStringSubmatch(string(body), -1) {
+			if m[1] == "AccessKeyId" {
+				g.ends[m[2]] = end
+			}
+			g.secrets = append(g.secrets, m[2])
+		}
+		g.mu.Unlock()
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	resp.ContentLength = int64(len(body))
+	resp.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	return nil
+}
+
+// given are all the keys that were given out.
+func (g *gate) given() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.secrets)
+}
+
+// An s3rig is a cluster of its own with Vault and an object store.
+type s3rig struct {
+	*rig.Rig
+	gate   *gate
+	driver string
+	python string // for tasks of the pool "jail"
+	path   string // PYTHONPATH for them
+}
+
+const s3Config = `
+cluster_name: s3
+checkpoint_storage: {type: s3, bucket: detent, endpoint_url: %q}
+resource_pools:
+  - {name: jail, driver: %s, slots: cpu, slots_per_node: 8, memory_mb_per_slot: 128}
+  - {name: open, driver: raw_exec, slots: cpu, slots_per_node: 8, memory_mb_per_slot: 128}
+`
+
+func startS3(t *testing.T) *s3rig {
+	t.Helper()
+	own, dir := rig.NewOwn(t, "s3")
+	r := &s3rig{Rig: own, gate: newGate(t), driver: "raw_exec"}
+	chroot := r.furnish(t, dir)
+	r.StartCluster(t, dir, local.Options{Name: "s3", Vault: true, STSEndpoint: r.gate.server.URL, Chroot: chroot,
+		Master: local.Master{Config: fmt.Sprintf(s3Config, r.gate.server.URL, r.driver)}})
+	r.gate.leadTo(t, r.S3().Endpoint)
+	return r
+}
+
+// upWith gives the master another configuration, and waits until it answers with it.
+func (r *s3rig) upWith(t *testing.T, config string, env map[string]string) {
+	t.Helper()
+	all := map[string]string{"DETENT_HARNESS_PATH": filepath.Join(r.Root, "plugins", "harness")}
+	maps.Copy(all, env)
+	_, err := local.Up(t.Context(), local.Options{Name: "s3", StateDir: r.Cluster.StateDir(),
+		Master: local.Master{Binary: filepath.Join(r.Bin, "det-master"), Runner: filepath.Join(r.Bin, "det-runner"), Env: all, Config: config}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// furnish lays out what tasks of the pool "jail" find. As root that is a root of their own with a system's
+// Python in it, and the packages that they need.
+func (r *s3rig) furnish(t *testing.T, dir string) (chroot []string) {
+	t.Helper()
+	venv := rig.PythonOf(t, "s3")
+	packages, err := filepath.Glob(filepath.Join(venv, "..", "lib", "python3*", "site-packages"))
+	if err != nil || len(packages) != 1 {
+		t.Fatalf("packages of %s: %v, %v", venv, packages, err)
+	}
+	r.python, r.path = venv, ""
+	const system = "/usr/bin/python3"
+	if _, err := os.Stat(system); err != nil || os.Geteuid() != 0 {
+		t.Log("without root, or without a Python of the system's, tasks run with raw_exec: what is shown is what keys can do, not who can read them")
+		return nil
+	}
+	out, err := exec.CommandContext(t.Context(), system, "-c", "import sysconfig; print(sysconfig.get_paths()['stdlib'])").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.driver, r.python, r.path = "exec", filepath.Dir(system), filepath.Join(dir, "packages")
+	// Where everybody may look: tasks are nobody's.
+	if err := os.CopyFS(r.path, os.DirFS(packages[0])); err != nil {
+		t.Fatal(err)
+	}
+	chroot = []string{"/bin", "/usr/bin", "/etc", "/lib64", strings.TrimSpace(string(out)), r.path}
+	libraries, err := filepath.Glob("/lib/*-linux-gnu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(chroot, libraries...)
+}
+
+// user makes a user, or finds one, and signs them in.
+func (r *s3rig) user(t *testing.T, name string) *rig.Rig {
+	t.Helper()
+	admin, err := r.SignIn(t.Context(), "admin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := admin.UserByName(t.Context(), name); err != nil {
+		if _, err := admin.CreateUser(t.Context(), v1.User{Username: name, Active: true}, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	as := *r.Rig
+	if as.Client, err = r.SignIn(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	return &as
+}
+
+// config is of an experiment that runs one of testdata/s3.
+func (r *s3rig) config(pool, program string, env ...string) string {
+	paths := fmt.Sprintf(`"PATH=%s:/usr/bin:/bin"`, r.python)
+	if r.path != "" {
+		paths += fmt.Sprintf(`, "PYTHONPATH=%s"`, r.path)
+	}
+	for _, e := range env {
+		paths += fmt.Sprintf(", %q", e)
+	}
+	return fmt.Sprintf(`
+name: %[2]s
+entrypoint: python3 %[2]s
+searcher: {name: single, metric: loss}
+max_restarts: 0
+resources: {resource_pool: %[1]s}
+environment: {environment_variables: [%[3]s]}
+`, pool, program, paths)
+}
+
+// tensorboard draws what a training has left in the bucket, with keys of its own
+// that only read.
+func (r *s3rig) tensorboard(t *testing.T) {
+	config := strings.Replace(r.config("jail", "drawing.py"), "searcher: {name: single, metric: loss}", "searcher: {name: single, metric: loss, max_length: {batches: 5}}", 1)
+	id := r.Submit(t, config, map[string]string{"drawing.py": rig.Drawing})
+	r.WaitState(t, id, v1.ExperimentStateCompleted)
+	r.Drawn(t, id, "--config", "resources.resource_pool=open")
+}
+
+// program are the files of an experiment that runs one of testdata/s3.
+func program(t *testing.T, name string) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "s3", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]string{name: string(text)}
+}
