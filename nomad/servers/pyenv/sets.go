@@ -37,14 +37,17 @@ func (s Set) all() []string {
 // torch is PyTorch with what its tests need. On Linux and amd64 its package requires CUDA, 5 GB that no test
 // of ours uses: there it is installed without, which needs a C compiler.
 func torch() Set {
-	rest := []string{"numpy>=1.26,<3", "tensorboard==2.21.0", "pytest==9.2.0", "boto3==1.44.5"}
+	rest := []string{"numpy>=1.26,<3", "tensorboard==2.21.0", "pytest==9.2.0", "boto3==1.44.5", "transformers==5.23.0"}
+	// These require PyTorch, and pip would look at what PyTorch itself requires.
+	loops := []string{"accelerate==1.15.0", "pytorch-lightning==2.6.6", "torchmetrics==1.9.0", "deepspeed==0.19.8"}
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
-		return Set{Requirements: append(rest, "torch==2.15.0")}
+		return Set{Requirements: slices.Concat(rest, loops, []string{"torch==2.15.0"})}
 	}
 	return Set{
-		Requirements: append(rest, "filelock", "typing-extensions>=4.13.0", "setuptools>=77.0.3,<81", "sympy>=1.13.3", "networkx>=2.5.1", "jinja2", "fsspec>=0.8.5"),
-		Alone:        []string{"torch==2.15.0", "nvidia-cuda-runtime==13.2.86", "nvidia-cuda-cupti==13.2.86"},
-		Finish:       slimTorch,
+		Requirements: append(rest, "filelock", "typing-extensions>=4.13.0", "setuptools>=77.0.3,<81", "sympy>=1.13.3", "networkx>=2.5.1", "jinja2", "fsspec>=0.8.5",
+			"psutil", "pyyaml", "packaging>=20", "safetensors>=0.4.3", "huggingface-hub", "lightning-utilities>=0.10", "tqdm", "einops", "hjson", "msgpack", "ninja", "py-cpuinfo", "pydantic>=2"),
+		Alone:  append([]string{"torch==2.15.0", "nvidia-cuda-runtime==13.2.86", "nvidia-cuda-cupti==13.2.86"}, loops...),
+		Finish: slimTorch,
 	}
 }
 

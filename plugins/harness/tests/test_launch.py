@@ -18,7 +18,7 @@ from typing import Any, Callable, Dict, List
 import pytest
 
 import determined as det
-from determined.launch import torch_distributed
+from determined.launch import _place, torch_distributed
 from tests.conftest import MakeTask
 
 ROOT = pathlib.Path(det.__file__).parent.parent
@@ -260,7 +260,7 @@ def test_a_program_that_is_missing() -> None:
 
 
 def test_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    place = torch_distributed.Place("10.0.0.1", 1, [2, 3])
+    place = _place.Place("10.0.0.1", 1, [2, 3])
     found = torch_distributed.environment(place, 2, 4444)
     wanted = {
         "RANK": "4",

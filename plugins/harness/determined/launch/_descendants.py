@@ -66,12 +66,12 @@ def _family() -> Dict[int, List[int]]:
     return family
 
 
-def command_of(pid: int) -> str:
-    """Return the command line of a process, its words separated by spaces; "" when it is gone."""
+def words_of(pid: int) -> List[str]:
+    """Return the command line of a process word by word; nothing when it is gone."""
     try:
-        return pathlib.Path(f"/proc/{pid}/cmdline").read_text("utf-8", "replace").replace("\0", " ")
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_text("utf-8", "replace").split("\0")
     except OSError:
-        return ""
+        return []
 
 
 def signal_all(pids: List[int], signum: int) -> None:

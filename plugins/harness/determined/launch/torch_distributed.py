@@ -12,9 +12,7 @@ others are ended, with every process that any of them has left.
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import pathlib
 import signal
 import socket
 import subprocess
@@ -22,9 +20,18 @@ import sys
 import time
 from typing import Dict, List, NamedTuple, Optional, Set
 
-import determined as det
-from determined import util
 from determined.launch import _descendants
+from determined.launch._child import (
+    ENDING,
+    ORPHAN_GRACE_SECONDS,
+    TELLING,
+    WRAP,
+    exit_code,
+    run_child,
+)
+from determined.launch._packages import has_file
+from determined.launch._place import Place, here, port
+from determined.launch._words import command_of, split_options
 
 _USAGE = (
     "usage: python3 -m determined.launch.torch_distributed [[OPTIONS OF TORCHRUN ...] --] "
@@ -34,15 +41,6 @@ _USAGE = (
 # How long workers may take to end when one of them has failed.
 GRACE_SECONDS = 30.0
 
-# torchrun has its own grace for workers; what it leaves is orphans.
-ORPHAN_GRACE_SECONDS = 5.0
-
-_WRAP = "determined.launch.wrap_rank"
-
-# torchrun ends workers at these; the others would end torchrun alone.
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_TELLING = (signal.SIGUSR1, signal.SIGUSR2)
-
 
 class Arguments(NamedTuple):
     """What the command line says: options for torchrun, and what each worker runs."""
@@ -51,83 +49,31 @@ class Arguments(NamedTuple):
     command: List[str]
 
 
-class Place(NamedTuple):
-    """This node among those of the trial."""
-
-    chief: str
-    node: int
-    slots: List[int]
-
-    @property
-    def size(self) -> int:
-        """How many workers there are on all nodes."""
-        return sum(self.slots)
-
-
 def parse(argv: List[str]) -> Arguments:
     """Read the command line; ValueError says what is wrong."""
-    options: List[str] = []
-    rest = list(argv)
-    if rest and rest[0].startswith("-") and not _names_trial(rest[0]):
-        if "--" not in rest:
-            raise ValueError(f"options of torchrun, such as {rest[0]}, must end with --")
-        end = rest.index("--")
-        options, rest = rest[:end], rest[end + 1 :]
-    if rest and _names_trial(rest[0]):
-        return Arguments(options, _trial(rest))
-    if not rest:
-        raise ValueError("there is nothing to run")
-    if rest[0].startswith("-"):
-        raise ValueError(f"{rest[0]}: options of torchrun must stand before --")
-    return Arguments(options, rest)
-
-
-def _names_trial(word: str) -> bool:
-    return word == "--trial" or word.startswith("--trial=")
-
-
-def _trial(words: List[str]) -> List[str]:
-    """Return the command that trains the trial class of ``--trial``."""
-    names = words[1:] if words[0] == "--trial" else [words[0].partition("=")[2], *words[1:]]
-    if len(names) != 1 or not names[0]:
-        raise ValueError("--trial takes one argument, module:Class, and nothing may follow it")
-    return [sys.executable, "-m", "determined.exec.harness", names[0]]
-
-
-def place_of(info: det.ClusterInfo) -> Place:
-    """Return where this node is; a node without slots has one worker all the same."""
-    slots = [max(1, count) for count in info.container_slot_counts]
-    return Place(info.container_addrs[0], info.container_rank, slots)
+    options, rest = split_options(argv, "torchrun")
+    return Arguments(options, command_of(rest, "torchrun"))
 
 
 def has_torch() -> bool:
     """Say whether this Python has PyTorch, without the seconds that importing it takes."""
-    spec = importlib.util.find_spec("torch")
-    if spec is None:
-        return False
-    folders = spec.submodule_search_locations or []
-    return any(pathlib.Path(folder, "distributed", "run.py").exists() for folder in folders)
-
-
-def _chief(place: Place) -> str:
-    return "127.0.0.1" if len(place.slots) == 1 else place.chief
+    return has_file("torch", "distributed/run.py")
 
 
 def _port(place: Place) -> int:
     """Return where the workers' store listens: the platform's port, else a free one."""
-    given = os.environ.get("C10D_PORT")
-    if given or len(place.slots) > 1:
-        return int(given or "29400")
+    if os.environ.get("C10D_PORT") or len(place.slots) > 1:
+        return port()
     # Two jobs on one machine must not meet.
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+        free: int = probe.getsockname()[1]
+        return free
 
 
 def shared_environment(place: Place) -> Dict[str, str]:
     """Return the variables that all workers have beside those that torchrun sets."""
-    return {"DET_CHIEF_IP": _chief(place), "USE_TORCH_DISTRIBUTED": "True"}
+    return {"DET_CHIEF_IP": place.chief_address, "USE_TORCH_DISTRIBUTED": "True"}
 
 
 def environment(place: Place, local_rank: int, port: int) -> Dict[str, str]:
@@ -144,7 +90,7 @@ def environment(place: Place, local_rank: int, port: int) -> Dict[str, str]:
         "ROLE_NAME": "default",
         "ROLE_RANK": str(before + local_rank),
         "ROLE_WORLD_SIZE": str(place.size),
-        "MASTER_ADDR": _chief(place),
+        "MASTER_ADDR": place.chief_address,
         "MASTER_PORT": str(port),
         "TORCHELASTIC_RUN_ID": os.environ.get("DET_ALLOCATION_ID") or "none",
         "TORCHELASTIC_RESTART_COUNT": "0",
@@ -168,16 +114,15 @@ def torchrun(arguments: Arguments, place: Place, port: int) -> List[str]:
         "--node_rank", str(place.node),
         "--max_restarts", "0",
         "--rdzv_id", os.environ.get("DET_ALLOCATION_ID") or "none",
-        "--master_addr", _chief(place),
+        "--master_addr", place.chief_address,
         "--master_port", str(port),
         *arguments.options,
-        "--module", _WRAP, "RANK", "--", *arguments.command,
+        "--module", WRAP, "RANK", "--", *arguments.command,
     ]  # fmt: skip
 
 
 def run(arguments: Arguments, place: Place) -> int:
     """Run the workers of this node, and return the exit code of the first that failed."""
-    _descendants.adopt_orphans()
     if has_torch():
         return _run_torchrun(arguments, place)
     if arguments.options:
@@ -185,11 +130,12 @@ def run(arguments: Arguments, place: Place) -> int:
             f"options of torchrun ({' '.join(arguments.options)}) need PyTorch, and "
             f"{sys.executable} has none"
         )
-    port = _port(place)
+    _descendants.adopt_orphans()
+    where = _port(place)
     workers = Workers()
     try:
         for local_rank in range(place.slots[place.node]):
-            workers.start(arguments.command, environment(place, local_rank, port))
+            workers.start(arguments.command, environment(place, local_rank, where))
         return workers.wait()
     except BaseException:
         _descendants.end_all(ORPHAN_GRACE_SECONDS)
@@ -198,23 +144,7 @@ def run(arguments: Arguments, place: Place) -> int:
 
 def _run_torchrun(arguments: Arguments, place: Place) -> int:
     command = torchrun(arguments, place, _port(place))
-    process = subprocess.Popen(command, env={**os.environ, **shared_environment(place)})
-
-    def tell_workers(signum: int, _frame: object) -> None:
-        below = _descendants.children_of(process.pid)
-        _descendants.signal_all([p for p in below if _WRAP in _descendants.command_of(p)], signum)
-
-    previous = {signum: signal.signal(signum, tell_workers) for signum in _TELLING}
-    try:
-        with util.forward_signals(process, *_ENDING):
-            _descendants.wait_for_one([process.pid])
-            code = _code(process.wait())
-    finally:
-        for signum, handler in previous.items():
-            signal.signal(signum, handler)
-    if code:
-        _descendants.end_all(ORPHAN_GRACE_SECONDS)
-    return code
+    return run_child(command, shared_environment(place))
 
 
 class Workers:
@@ -223,12 +153,12 @@ class Workers:
     def __init__(self) -> None:
         self._processes: Dict[int, subprocess.Popen[bytes]] = {}
         self._running: Set[int] = set()
-        for signum in (*_ENDING, *_TELLING):
+        for signum in (*ENDING, *TELLING):
             signal.signal(signum, self._forward)
 
     def start(self, command: List[str], variables: Dict[str, str]) -> None:
         """Start one."""
-        wrapped = [sys.executable, "-m", _WRAP, variables["RANK"], "--", *command]
+        wrapped = [sys.executable, "-m", WRAP, variables["RANK"], "--", *command]
         process = subprocess.Popen(wrapped, env={**os.environ, **variables})
         self._processes[process.pid] = process
         self._running.add(process.pid)
@@ -249,7 +179,7 @@ class Workers:
     def _collect(self, pid: int) -> int:
         code = self._processes[pid].wait()
         self._running.discard(pid)
-        return _code(code)
+        return exit_code(code)
 
     def _end(self) -> None:
         """End what still runs: kindly, then not; with every process that any has left."""
@@ -265,18 +195,11 @@ class Workers:
         _descendants.end_all(max(0.0, min(ORPHAN_GRACE_SECONDS, deadline - time.monotonic())))
 
 
-def _code(code: int) -> int:
-    """Return an exit code as a shell would give it."""
-    return code if code >= 0 else 128 - code
-
-
 def main(argv: Optional[List[str]] = None) -> int:
     """Run the command line."""
     try:
         arguments = parse(sys.argv[1:] if argv is None else argv)
-        info = det.get_cluster_info()
-        place = place_of(info) if info is not None else Place("127.0.0.1", 0, [1])
-        return run(arguments, place)
+        return run(arguments, here())
     except ValueError as err:
         print(f"{err}\n{_USAGE}", file=sys.stderr)
         return 2

@@ -1,0 +1,81 @@
+"""Starts a program once per node, with the variable that TensorFlow's strategies read.
+
+``python3 -m determined.launch.tensorflow python3 train.py ARGUMENTS``. One process of TensorFlow
+drives all GPUs of its node, so a task on one node needs nothing more. On several nodes TF_CONFIG
+names the workers, as ``MultiWorkerMirroredStrategy`` wants, and each line of output carries the
+rank of its node. ``core.DistributedContext.from_tf_config()`` reads it too.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Dict, List, NamedTuple, Optional
+
+import determined as det
+from determined.launch._child import WRAP, run_child
+from determined.launch._place import here, port
+
+_USAGE = "usage: python3 -m determined.launch.tensorflow [--port PORT] [--] COMMAND ..."
+
+
+class Arguments(NamedTuple):
+    """What the command line says: the port of TensorFlow's own traffic, and what runs."""
+
+    port: int
+    command: List[str]
+
+
+def parse(argv: List[str]) -> Arguments:
+    """Read the command line; ValueError says what is wrong."""
+    rest, chosen = list(argv), port()
+    while rest and rest[0].startswith("-") and rest[0] != "--":
+        name, _, value = rest.pop(0).partition("=")
+        if name != "--port":
+            raise ValueError(f"there is no option {name}")
+        if not value and rest:
+            value = rest.pop(0)
+        if not value.isdigit():
+            raise ValueError(f"--port takes a number, not {value!r}")
+        chosen = int(value)
+    if rest and rest[0] == "--":
+        rest.pop(0)
+    if not rest:
+        raise ValueError("there is nothing to run")
+    return Arguments(chosen, rest)
+
+
+def tf_config(addresses: List[str], rank: int, workers_port: int) -> str:
+    """Return TF_CONFIG for the worker of one node: every node has one."""
+    workers = [f"{address}:{workers_port}" for address in addresses]
+    task = {"type": "worker", "index": rank}
+    return json.dumps({"cluster": {"worker": workers}, "task": task})
+
+
+def run(arguments: Arguments) -> int:
+    """Run the worker of this node, and return its exit code."""
+    variables: Dict[str, str] = {"DET_CHIEF_IP": here().chief_address}
+    info = det.get_cluster_info()
+    if info is None or len(info.container_addrs) == 1:
+        return run_child(arguments.command, variables)
+    rank = info.container_rank
+    variables["TF_CONFIG"] = tf_config(info.container_addrs, rank, arguments.port)
+    return run_child([sys.executable, "-m", WRAP, str(rank), "--", *arguments.command], variables)
+
+
+def main(argv: Optional[List[str]] = None) -> int:
+    """Run the command line."""
+    try:
+        arguments = parse(sys.argv[1:] if argv is None else argv)
+    except ValueError as err:
+        print(f"{err}\n{_USAGE}", file=sys.stderr)
+        return 2
+    try:
+        return run(arguments)
+    except OSError as err:
+        print(f"cannot run {arguments.command[0]}: {err}", file=sys.stderr)
+        return 127
+
+
+if __name__ == "__main__":
+    sys.exit(main())
