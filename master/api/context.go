@@ -49,46 +49,61 @@ func (a *API) contextFile(ctx context.Context, c *call, k store.Task) error {
 	if code == nil {
 		return c.Send(nil)
 	}
-	sending, err := a.acquireRead(c)
+	reading, err := a.startReading(c)
 	if err != nil {
 		return err
 	}
-	a.sendFrom(c.Ctx, a.newSharedReader(c, sending, a.db.ReadContext(a.stopping, code)), int(code.Size))
+	a.sendFrom(c.Ctx, a.newSharedReader(c, reading.end, a.db.ReadContext(reading.ctx, code)), int(code.Size))
 	return nil
 }
 
 // sendCode answers with code in a field of a message.
 func (a *API) sendCode(c *call, field string, code *store.Context) error {
-	sending, err := a.acquireRead(c)
+	reading, err := a.startReading(c)
 	if err != nil {
 		return err
 	}
-	return a.sendBase64(c, field, a.newSharedReader(c, sending, a.db.ReadContext(a.stopping, code)), code.Size)
+	return a.sendBase64(c, field, a.newSharedReader(c, reading.end, a.db.ReadContext(reading.ctx, code)), code.Size)
 }
 
-// acquireRead waits until code may be sent to the caller. Of tasks that start together,
+// A codeReading is code on its way to a client.
+type codeReading struct {
+	ctx context.Context // ends with the server, and when the caller may not have the code any more
+	end func()
+}
+
+// startReading waits until code may be sent to the caller. Of tasks that start together,
 // some get it at a time: a runner retries when it was told to.
-func (a *API) acquireRead(c *call) (*share, error) {
-	ctx, cancel := context.WithTimeout(a.stopping, answerTimeout)
+func (a *API) startReading(c *call) (*codeReading, error) {
+	// Longer than the request's own context: that ends when the handler has returned.
+	ctx, followed := a.openAnswers.follow(a.stopping, c)
+	waiting, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	sending, err := a.receiver.reads.take(ctx, a.ownerOf(c.Ctx), 1)
+	turn, err := a.receiver.reads.take(waiting, a.ownerOf(c.Ctx), 1)
 	if err != nil {
+		followed()
 		return nil, fault.Wrap(fault.Unavailable, err, "the master sends other code at the moment; try again")
 	}
-	return sending, nil
+	conn := c.Context().Conn()
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetWriteDeadline(time.Now()) }) // ends a write to a client that takes nothing
+	return &codeReading{ctx: ctx, end: func() {
+		stop()
+		followed()
+		turn.release()
+	}}, nil
 }
 
 // sharedReader is an answer on its way to a client. It holds a share of something, so a client
 // that has stopped is let go.
 type sharedReader struct {
 	io.Reader
-	conn    net.Conn
-	stall   time.Duration // how long the client may take none of it
-	sending *share        // nil where something else is given back
+	conn  net.Conn
+	stall time.Duration // how long the client may take none of it
+	end   func()        // gives the share back; nil where something else does
 }
 
-func (a *API) newSharedReader(c *call, sending *share, from io.Reader) *sharedReader {
-	return &sharedReader{Reader: from, conn: c.Context().Conn(), stall: a.receiver.stall, sending: sending}
+func (a *API) newSharedReader(c *call, end func(), from io.Reader) *sharedReader {
+	return &sharedReader{Reader: from, conn: c.Context().Conn(), stall: a.receiver.stall, end: end}
 }
 
 func (s *sharedReader) Read(p []byte) (int, error) {
@@ -100,8 +115,8 @@ func (s *sharedReader) Read(p []byte) (int, error) {
 }
 
 func (s *sharedReader) Close() error {
-	if s.sending != nil {
-		s.sending.release()
+	if s.end != nil {
+		s.end()
 	}
 	return s.conn.SetWriteDeadline(time.Time{}) // the connection's next answer has its own time
 }

@@ -77,13 +77,13 @@ func (a *API) fileOfCode(ctx context.Context, c *call, e store.Experiment, name 
 	if err != nil {
 		return nil, 0, err
 	}
-	sending, err := a.acquireRead(c)
+	reading, err := a.startReading(c)
 	if err != nil {
 		return nil, 0, err
 	}
 	var content io.Reader
 	var size int64
-	err = a.eachContextFile(a.stopping, code, func(h *tar.Header, r io.Reader) (bool, error) {
+	err = a.eachContextFile(reading.ctx, code, func(h *tar.Header, r io.Reader) (bool, error) {
 		if h.Name != strings.TrimPrefix(name, "./") {
 			return true, nil
 		}
@@ -94,10 +94,10 @@ func (a *API) fileOfCode(ctx context.Context, c *call, e store.Experiment, name 
 		err = fault.New(fault.NotFound, "the experiment's code has no file %q", fault.Clip(name))
 	}
 	if err != nil {
-		sending.release()
+		reading.end()
 		return nil, 0, err
 	}
-	return a.newSharedReader(c, sending, content), size, nil
+	return a.newSharedReader(c, reading.end, content), size, nil
 }
 
 func (a *API) downloadFile(ctx context.Context, c *call, e store.Experiment) error {

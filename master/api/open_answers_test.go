@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	mathrand "math/rand/v2"
 	"net/http"
 	"strings"
 	"testing"
@@ -97,6 +98,36 @@ func TestWhoMayNotIsShownNoMore(t *testing.T) {
 	case said := <-kept:
 		t.Errorf("an admin's stream ended: %s", said)
 	default:
+	}
+}
+
+// TestDownloadsOfCodeEndWithTheSession, also where the client takes none of it for a while.
+func TestDownloadsOfCodeEndWithTheSession(t *testing.T) {
+	r := newRig(t)
+	code := make([]byte, 24<<20) // more than the sockets hold
+	_, _ = mathrand.NewChaCha8([32]byte{}).Read(code)
+	exp := r.user("determined").create(yaml(), `"modelDefinition":[`+modelFile("data.bin", string(code))+`]`)
+	for _, path := range []string{fmt.Sprintf("/api/v1/experiments/%d/model_def", exp), fmt.Sprintf("/api/v1/experiments/%d/file/download?path=data.bin", exp)} {
+		me := r.user("determined")
+		req, err := http.NewRequestWithContext(t.Context(), "GET", r.url+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set(me.header, me.token)
+		resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if n, err := io.CopyN(io.Discard, resp.Body, 1<<10); err != nil {
+			t.Fatalf("%s: %d, %d bytes, %v", path, resp.StatusCode, n, err)
+		}
+		r.opens(1)
+		me.post("/api/v1/auth/logout", "").ok()
+		r.opens(0)
+		if n, err := io.Copy(io.Discard, resp.Body); err == nil || n > int64(len(code)) {
+			t.Errorf("%s: after signing out came %d bytes more, %v", path, n, err)
+		}
 	}
 }
 

@@ -81,6 +81,9 @@ func (a *API) proxyCaller(c *fiber.Ctx) proxy.Caller {
 	ctx, cancel := context.WithTimeout(a.stopping, answerTimeout)
 	defer cancel()
 	who, err := a.auth.byToken(ctx, s)
+	if err == nil && who.Within != "" {
+		who, err = auth.Who{}, fault.New(fault.Forbidden, "a task's session may not open tasks; sign in as a user with det user login")
+	}
 	v := proxy.Caller{Who: who, Cookie: s.cookie, Err: err, Address: a.addressOf(c),
 		Proof: func(task string) string {
 			proof, _ := auth.DerivedToken(s.token, "open "+task)

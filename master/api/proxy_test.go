@@ -95,6 +95,10 @@ func TestOnlyOwnerAndAdminsGetIn(t *testing.T) {
 	nothing("nobody", v.anyone().get(path), 401)
 	nothing("nobody, in a browser", v.browser("").goTo(v.url+path), 401)
 	nothing("a wrong token", as{r: v.rig, header: "Authorization", token: "Bearer nonsense"}.get(path), 401)
+	within := v.running(yaml(), 1).session()
+	nothing("the session of the owner's trial", within.get(path), 403)
+	within.header, within.token = "Cookie", "auth="+strings.TrimPrefix(within.token, "Bearer ")
+	nothing("the session of the owner's trial, as a cookie", within.get(path), 403)
 	nothing("another's link", v.user("mallory").post("/api/v1/detent/tasks/"+p.id+"/link", ""), 403)
 	if a := v.user("determined").get(path).ok(); !strings.HasPrefix(string(a.body), "program of "+p.id) || a.header.Get("Content-Security-Policy") != "sandbox" {
 		t.Errorf("the owner's token: %s %v", a.body, a.header)

@@ -81,6 +81,13 @@ func TestTheSessionOfATask(t *testing.T) {
 	in.post("/api/v1/agents/n0/disable", `{}`).is(403)
 	in.post("/api/v1/commands/"+other+"/kill", "").says(403, "may not")
 	in.post("/api/v1/detent/tasks/"+other+"/link", "").is(403)
+	shell := at(t, admin.post("/api/v1/shells", `{}`).ok().tree(), "shell.id").(string)
+	if key := at(t, in.get("/api/v1/shells/"+shell).ok().tree(), "shell.privateKey"); key != "" {
+		t.Errorf("a task's session sees the key of its owner's shell: %s", key)
+	}
+	if key := at(t, admin.get("/api/v1/shells/"+shell).ok().tree(), "shell.privateKey"); key == "" {
+		t.Error("the owner does not see the key")
+	}
 	if got := string(in.get("/api/v1/commands/" + other).ok().body); strings.Contains(got, "s3cret") {
 		t.Errorf("an admin's task sees the variables of another user's: %s", got)
 	}

@@ -33,7 +33,8 @@ type Object struct {
 // Can is the one place where permission is decided. Everybody signed in sees
 // everything and creates; a thing is changed, and a notebook or shell entered, by
 // its owner and by admins; the cluster, users and workspaces are administered by
-// admins. A task may look, because its SDK calls look, and report about itself.
+// admins. A task may look, because its SDK calls look, and report about itself; the
+// session of a task enters no task.
 // Grants narrow this to the workspaces that they name.
 func Can(w Who, verb Verb, o Object) bool {
 	switch {
@@ -42,6 +43,8 @@ func Can(w Who, verb Verb, o Object) bool {
 	case o.Kind == v1.KindOwn:
 		return true
 	case !ScopeOf(w, verb).allows(verb, o):
+		return false
+	case w.Within != "" && verb == Enter:
 		return false
 	case w.IsTask():
 		return verb == View || verb == Report && w.is(o)
