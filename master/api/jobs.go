@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/store"
+	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -208,7 +209,31 @@ func (a *API) taskFitsPool(ctx context.Context, id, name string) error {
 	if err := cfg.Refused(a.cfg.Site.CapabilitiesIn(pool)); err != nil {
 		return fault.New(fault.Invalid, "task %s cannot run in pool %s: %w", id, name, err)
 	}
+	if k.Type != task.Tensorboard {
+		return nil
+	}
+	shown, err := a.shownBy(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := expconf.RefusedShown(shown, a.cfg.Site.CapabilitiesIn(pool)); err != nil {
+		return fault.New(fault.Invalid, "task %s cannot run in pool %s: %w", id, name, err)
+	}
 	return nil
+}
+
+// shownBy are the experiments that a TensorBoard shows.
+func (a *API) shownBy(ctx context.Context, id string) ([]expconf.ShownExperiment, error) {
+	boards, err := a.db.Tensorboards(ctx, []string{id})
+	if err != nil {
+		return nil, err
+	}
+	rows, err := a.db.ShownTrials(ctx, boards[id])
+	if err != nil {
+		return nil, err
+	}
+	list, _, err := task.Shown(rows)
+	return list, err
 }
 
 func (a *API) updateTaskJob(ctx context.Context, id string, u v1.QueueControl) error {

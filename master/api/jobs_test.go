@@ -45,4 +45,22 @@ func TestAMoveKeepsThePoolsLimits(t *testing.T) {
 	move(job, "wide").ok()
 	plain := me.post("/api/v1/commands", `{"config":{"entrypoint":["true"],"resources":{"slots":0}}}`).ok().tree()
 	move(at(t, plain, "command.jobId").(string), "tight").ok()
+
+	exp := me.create("bind_mounts: [{host_path: /etc, container_path: /x}]\nresources: {resource_pool: wide}\n" + yaml())
+	expJob := at(t, me.get(fmt.Sprintf("/api/v1/experiments/%d", exp)).ok().tree(), "experiment.jobId").(string)
+	move(expJob, "tight").says(400, "tight", "/etc")
+	move(expJob, "wide").ok()
+
+	// A TensorBoard sees folders by what it shows.
+	stored := me.create("checkpoint_storage: {type: shared_fs, host_path: /etc}\nresources: {resource_pool: wide}\n" + yaml())
+	through := me.create("checkpoint_storage: {type: directory, container_path: /ckpts}\nbind_mounts: [{host_path: /etc, container_path: /ckpts}]\nresources: {resource_pool: wide}\n" + yaml())
+	open := me.create("checkpoint_storage: {type: shared_fs, host_path: /data/a}\nresources: {resource_pool: wide}\n" + yaml())
+	board := func(exp int, pool string) answer {
+		return me.post("/api/v1/tensorboards", fmt.Sprintf(`{"experimentIds":[%d],"config":{"resources":{"resource_pool":%q}}}`, exp, pool))
+	}
+	board(stored, "tight").says(400, "tight", "/etc", "/data/*")
+	board(through, "tight").says(400, "tight", "/etc", "/data/*")
+	board(open, "tight").ok()
+	move(at(t, board(stored, "wide").ok().tree(), "tensorboard.jobId").(string), "tight").says(400, "tight", "/etc")
+	move(at(t, board(open, "wide").ok().tree(), "tensorboard.jobId").(string), "tight").ok()
 }

@@ -114,3 +114,39 @@ func (m *mounter) cover(dir string, mounts BindMounts) error {
 	}
 	return nil
 }
+
+// RefusedShown is an error where a TensorBoard would see folders of its node that are
+// not open in its pool: the experiments that it shows were held to their own pools.
+func RefusedShown(shown []ShownExperiment, can Capabilities) error {
+	for _, e := range shown {
+		if kind := e.Config.CheckpointStorage.Type; !slices.Contains(can.Storage, kind) {
+			return fmt.Errorf("the event files of experiment %d are in storage of type %s, which its tasks cannot read", e.ID, kind)
+		}
+		m := mounter{}
+		if _, err := m.storage(e.Config); err != nil {
+			return fmt.Errorf("experiment %d: %w", e.ID, err)
+		}
+		for _, b := range m.mounts {
+			if why := can.closed(b); why != "" {
+				return fmt.Errorf("the event files of experiment %d are in %s of its nodes: %s", e.ID, clip(b.HostPath), why)
+			}
+		}
+	}
+	return nil
+}
+
+// closed says why a folder may not be mounted; "" where it may.
+func (can Capabilities) closed(b BindMount) string {
+	l := can.Limits
+	switch {
+	case !can.BindMounts:
+		return "its tasks cannot mount folders of their node"
+	case l == nil || path.Clean(b.HostPath) == path.Clean(l.Operators.Storage):
+		return ""
+	case l.reserved(b.ContainerPath) != "":
+		return fmt.Sprintf("%s would take %s from the task, which needs it", clip(b.ContainerPath), l.reserved(b.ContainerPath))
+	case openPath(l.HostPaths, b.HostPath), slices.ContainsFunc(l.Operators.BindMounts, func(o BindMount) bool { return path.Clean(o.HostPath) == path.Clean(b.HostPath) }):
+		return ""
+	}
+	return openOnes(l.HostPaths, "allowed_host_paths")
+}

@@ -54,6 +54,7 @@ type Task struct {
 	Complete expconf.CommandConfig
 	Warnings []v1.LaunchWarning
 	Remarks  []string
+	shown    []expconf.ShownExperiment // of a TensorBoard
 }
 
 // Start checks a request from its form to what the cluster can do, and makes its task
@@ -62,7 +63,7 @@ func (l *Tasks) Start(ctx context.Context, by Submitter, of Kind, req TaskReques
 	t := &Task{NewTask: store.NewTask{ID: uuid.NewString(), Type: of.Type, OwnerID: by.Who.UserID, SessionEpoch: by.Who.SessionEpoch}}
 	var err error
 	if req.Shows != nil {
-		if t.Tensorboard, err = l.shows(ctx, by, *req.Shows); err != nil {
+		if t.Tensorboard, t.shown, err = l.shows(ctx, by, *req.Shows); err != nil {
 			return nil, err
 		}
 	}
@@ -111,6 +112,9 @@ func (l *Tasks) check(ctx context.Context, t *Task, by Submitter, of Kind, req T
 	in, err := l.cluster.configure(t, of, req.Config, template, settings)
 	if err != nil {
 		return err
+	}
+	if err := expconf.RefusedShown(t.shown, l.cluster.Site.CapabilitiesIn(in)); err != nil {
+		return fault.New(fault.Invalid, "the TensorBoard cannot run in pool %s: %w", in.Name, err)
 	}
 	cfg := t.Complete
 	t.Pool, t.Name, t.Slots, t.Priority = in.Name, cfg.Description, cfg.Resources.Slots, in.Priority

@@ -30,62 +30,63 @@ type Shows struct {
 
 // shows checks what a TensorBoard is asked to show: that all of it is there,
 // that the submitter may see it, that its files can be read, and that it is not too
-// much.
-func (l *Tasks) shows(ctx context.Context, by Submitter, asked Shows) (*store.Tensorboard, error) {
+// much. Which pools may read them is checked when the pool is known.
+func (l *Tasks) shows(ctx context.Context, by Submitter, asked Shows) (*store.Tensorboard, []expconf.ShownExperiment, error) {
 	t := store.Tensorboard{ExperimentIDs: unique(asked.Experiments), TrialIDs: unique(asked.Trials)}
 	switch {
 	case len(t.ExperimentIDs)+len(t.TrialIDs) > 0:
 	case asked.Filtered:
-		return nil, fault.New(fault.Invalid, "a TensorBoard needs experiments or trials: no experiment matches the filters")
+		return nil, nil, fault.New(fault.Invalid, "a TensorBoard needs experiments or trials: no experiment matches the filters")
 	default:
-		return nil, fault.New(fault.Invalid, "a TensorBoard needs experiments or trials: set experimentIds or trialIds")
+		return nil, nil, fault.New(fault.Invalid, "a TensorBoard needs experiments or trials: set experimentIds or trialIds")
 	}
 	if n := max(len(t.ExperimentIDs), len(t.TrialIDs)); n > maxShown {
-		return nil, tooMuchShown(n)
+		return nil, nil, tooMuchShown(n)
 	}
 	for _, id := range t.ExperimentIDs {
 		e, err := l.db.Experiment(ctx, id)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if err := by.may(auth.View, auth.Object{Kind: "experiment", OwnerID: e.OwnerID, WorkspaceID: e.WorkspaceID}); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	for _, id := range t.TrialIDs {
 		trial, err := l.db.Trial(ctx, id)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if err := by.may(auth.View, auth.Object{Kind: "trial", OwnerID: trial.OwnerID, WorkspaceID: trial.WorkspaceID}); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	rows, err := l.db.ShownTrials(ctx, t)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return &t, l.cluster.canShow(rows)
+	list, err := l.cluster.canShow(rows)
+	return &t, list, err
 }
 
-// canShow says why a TensorBoard could not show trials.
-func (c *Cluster) canShow(rows []task.ShownTrial) error {
+// canShow reads the experiments of trials, or says why a TensorBoard could not show them.
+func (c *Cluster) canShow(rows []task.ShownTrial) ([]expconf.ShownExperiment, error) {
 	list, trials, err := task.Shown(rows)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if trials > maxShown {
-		return tooMuchShown(trials)
+		return nil, tooMuchShown(trials)
 	}
 	for _, e := range list {
 		if kind := e.Config.CheckpointStorage.Type; !slices.Contains(c.Site.Capabilities.Storage, kind) {
-			return fault.New(fault.Invalid, "the event files of experiment %d are in storage of type %s, which this cluster cannot read", e.ID, kind)
+			return nil, fault.New(fault.Invalid, "the event files of experiment %d are in storage of type %s, which this cluster cannot read", e.ID, kind)
 		}
 	}
 	if _, _, err := expconf.TensorboardSources(c.Site.ClusterID, list); err != nil {
-		return fault.New(fault.Invalid, "%w", err)
+		return nil, fault.New(fault.Invalid, "%w", err)
 	}
-	return nil
+	return list, nil
 }
 
 func tooMuchShown(n int) error {

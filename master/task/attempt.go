@@ -145,5 +145,8 @@ func (a *Attempt) refused(can expconf.Capabilities) error {
 	case a.IsTrial():
 		return a.Experiment.Refused(can)
 	}
-	return a.Command.Refused(can)
+	if err := a.Command.Refused(can); err != nil {
+		return err
+	}
+	return expconf.RefusedShown(a.Shown, can)
 }

@@ -2,9 +2,11 @@ package task
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/pool"
 )
 
@@ -191,6 +193,19 @@ func TestWhatATensorboardSees(t *testing.T) {
 	spec, err := s.Spec(a, Claimed{}, processes())
 	if err != nil || len(spec.BindMounts) != 1 || spec.BindMounts[0].HostPath != "/data" || spec.Gateway.BasePath != "/proxy/tb/" {
 		t.Errorf("its runner is told %+v, %+v: %v", spec.BindMounts, spec.Gateway, err)
+	}
+	tight, wide, exec := images(), images(), processes()
+	tight.Limits = &expconf.ContainerLimits{HostPaths: []string{"/scratch"}}
+	wide.Limits = &expconf.ContainerLimits{HostPaths: []string{"/data"}}
+	exec.Driver = pool.Exec
+	if _, err := s.Job(a, nil, tight); err == nil || !strings.Contains(err.Error(), "/data") || !strings.Contains(err.Error(), "/scratch") {
+		t.Errorf("in a pool where that folder is closed: %v", err)
+	}
+	if _, err := s.Job(a, nil, exec); err == nil || !strings.Contains(err.Error(), "shared_fs") {
+		t.Errorf("in a pool without shared folders: %v", err)
+	}
+	if _, err := s.Job(a, nil, wide); err != nil {
+		t.Errorf("in a pool where it is open: %v", err)
 	}
 }
 
