@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The demo: a local cluster, an example experiment followed to its end, its learning
 # curve, its best checkpoint, and where to look next. The set-up (servers and
-# programs) is the justfile's; this is the story.
+# programs) is in the justfile.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 det=bin/det
