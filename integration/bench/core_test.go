@@ -15,7 +15,7 @@ func BenchmarkCore(b *testing.B) {
 	const part = "Deciding"
 	found := map[string]map[string]float64{}
 	for _, pkg := range []string{"./master/sched", "./master/control", "./master/search"} {
-		benchmarks(b, exec.CommandContext(b.Context(), "go", "test", "-run", "^$", "-bench", "^Benchmark(Plan|Decide|Picture|Rebuild|Apply)$", pkg), found)
+		benchmarks(b, exec.CommandContext(b.Context(), "go", "test", "-run", "^$", "-bench", "^Benchmark(Plan|Decide|Snapshot|Rebuild|Apply)$", pkg), found)
 	}
 	measured := measuredIn(b, found)
 	for _, f := range []struct {
@@ -34,8 +34,8 @@ func BenchmarkCore(b *testing.B) {
 		{"Decide/steady", "control.Decide, 10,000 live trials, nothing happened", "ms", "200 ms", 1e6},
 		{"Decide/arrivals", "… 100 experiments came", "ms", "200 ms", 1e6},
 		{"Decide/ends", "… 100 programs ended", "ms", "200 ms", 1e6},
-		{"Picture/known", "rows joined with searches, 10,000 live trials", "ms", "", 1e6},
-		{"Picture/new-leader", "… by a new leader, which reads 10,000 configurations", "ms", "", 1e6},
+		{"Snapshot/known", "rows joined with searches, 10,000 live trials", "ms", "", 1e6},
+		{"Snapshot/new-leader", "… by a new leader, which reads 10,000 configurations", "ms", "", 1e6},
 		{"Apply/single", "search, one report: of a single trial", "µs", "20 µs", 1e3},
 		{"Apply/random-10000", "… of a random search of 10,000 trials", "µs", "20 µs", 1e3},
 		{"Apply/asha-stopping-10000", "… of ASHA that stops, 10,000 trials", "µs", "20 µs", 1e3},

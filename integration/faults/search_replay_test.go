@@ -94,7 +94,7 @@ func (h *hunt) checkReplay(t *testing.T) {
 			t.Fatalf("after %d events, on the way the decisions were %+v, anew %+v", n, x, y)
 		}
 		for _, w := range anew.Wanted() {
-			if w.Hold && !w.Left {
+			if w.Hold && !w.Suspended {
 				held[w.Number] = true
 			}
 		}
@@ -129,7 +129,7 @@ func followed(t *testing.T, s *search.Search, e search.Event, held map[int]bool)
 		t.Fatal(err)
 	}
 	switch {
-	case e.Kind == search.Left && !held[e.Trial]:
+	case e.Kind == search.Suspended && !held[e.Trial]:
 		t.Errorf("event %d: trial %d left, while the search wanted %+v", e.Seq, e.Trial, w)
 	case e.Kind == search.Exited && x.Reason != lifecycle.ExitCanceled && !w.Stop:
 		t.Errorf("event %d: trial %d ended (%s), while the search wanted %+v", e.Seq, e.Trial, x.Reason, w)

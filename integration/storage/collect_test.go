@@ -14,16 +14,16 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// rest waits until nothing is being removed of an experiment, and returns its collections, the newest first.
-func rest(t testing.TB, r *rig.Rig, id int) (list []v1.Collection) {
+// rest waits until nothing is being removed of an experiment, and returns its garbage collections, the newest first.
+func rest(t testing.TB, r *rig.Rig, id int) (list []v1.GC) {
 	t.Helper()
 	rig.Eventually(t, "the end of removals", func() (bool, error) {
-		got, err := r.Client.Collections(t.Context(), id)
+		got, err := r.Client.GCs(t.Context(), id)
 		if err != nil {
 			return false, err
 		}
-		list = got.Collections
-		return !slices.ContainsFunc(list, func(k v1.Collection) bool { return k.EndTime == nil }), fmt.Errorf("%+v", list)
+		list = got.GCs
+		return !slices.ContainsFunc(list, func(k v1.GC) bool { return k.EndTime == nil }), fmt.Errorf("%+v", list)
 	})
 	return list
 }

@@ -29,7 +29,7 @@ func (a *API) registerGC() {
 	serve(a, v1.RemoveCheckpointFiles, a.removeFiles)
 	serveOn(a, v1.RemoveTensorboardFiles, a.onExperiment(), a.removeEvents)
 	serveOn(a, v1.PreviewGC, a.onExperiment(), a.previewGC)
-	serveOn(a, v1.ListCollections, a.onExperiment(), a.listGCs)
+	serveOn(a, v1.ListGCs, a.onExperiment(), a.listGCs)
 	serveOn(a, v1.ReportFreed, onOwnTask("task", func(c *call, id string) error {
 		return fault.New(fault.Forbidden, "attempt %s does not belong to task %s", c.who.AllocationID, fault.Clip(id))
 	}), a.removalReport)
@@ -284,7 +284,7 @@ func previewed(k store.Checkpoint) v1.PreviewGCCheckpoint {
 	return p
 }
 
-func (a *API) listGCs(ctx context.Context, c *call, e store.Experiment, _ *v1.None) (*v1.GetCollectionsResponse, error) {
+func (a *API) listGCs(ctx context.Context, c *call, e store.Experiment, _ *v1.None) (*v1.GetGCsResponse, error) {
 	list, err := a.db.GCs(ctx, e.ID)
 	if err != nil {
 		return nil, err
@@ -293,9 +293,9 @@ func (a *API) listGCs(ctx context.Context, c *call, e store.Experiment, _ *v1.No
 	if err != nil {
 		return nil, err
 	}
-	resp := &v1.GetCollectionsResponse{Collections: []v1.Collection{}, Freed: v1.FreedTotal{Checkpoints: freed.Checkpoints, Files: freed.Files, Bytes: freed.Bytes}}
+	resp := &v1.GetGCsResponse{GCs: []v1.GC{}, Freed: v1.FreedTotal{Checkpoints: freed.Checkpoints, Files: freed.Files, Bytes: freed.Bytes}}
 	for _, k := range list {
-		resp.Collections = append(resp.Collections, v1.Collection{TaskID: k.TaskID, Reason: k.Reason, StartTime: k.CreatedAt, EndTime: k.EndedAt,
+		resp.GCs = append(resp.GCs, v1.GC{TaskID: k.TaskID, Reason: k.Reason, StartTime: k.CreatedAt, EndTime: k.EndedAt,
 			ExitStatus: k.ExitStatus, Checkpoints: k.Checkpoints, Done: k.Done, Files: k.Files, Bytes: k.Bytes, Error: k.Error})
 	}
 	return resp, nil

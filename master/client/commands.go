@@ -45,7 +45,7 @@ func (c *Client) KillCommand(ctx context.Context, id string) error {
 	return act(ctx, c, v1.KillCommand, id)
 }
 
-// SetCommandPriority changes a command's place in the queue.
+// SetCommandPriority changes the priority of a command in the queue.
 func (c *Client) SetCommandPriority(ctx context.Context, id string, priority int) error {
 	_, err := post(ctx, c, v1.PrioritizeCommand, v1.PriorityRequest{Priority: priority}, id)
 	return err

@@ -27,7 +27,7 @@ func (c *Client) KillNotebook(ctx context.Context, id string) error {
 	return act(ctx, c, v1.KillNotebook, id)
 }
 
-// SetNotebookPriority changes a notebook's place in the queue.
+// SetNotebookPriority changes the priority of a notebook in the queue.
 func (c *Client) SetNotebookPriority(ctx context.Context, id string, priority int) error {
 	_, err := post(ctx, c, v1.PrioritizeNotebook, v1.PriorityRequest{Priority: priority}, id)
 	return err

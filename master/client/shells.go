@@ -28,7 +28,7 @@ func (c *Client) KillShell(ctx context.Context, id string) error {
 	return act(ctx, c, v1.KillShell, id)
 }
 
-// SetShellPriority changes a shell's place in the queue.
+// SetShellPriority changes the priority of a shell in the queue.
 func (c *Client) SetShellPriority(ctx context.Context, id string, priority int) error {
 	_, err := post(ctx, c, v1.PrioritizeShell, v1.PriorityRequest{Priority: priority}, id)
 	return err

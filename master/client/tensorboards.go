@@ -27,7 +27,7 @@ func (c *Client) KillTensorboard(ctx context.Context, id string) error {
 	return act(ctx, c, v1.KillTensorboard, id)
 }
 
-// SetTensorboardPriority changes a TensorBoard's place in the queue.
+// SetTensorboardPriority changes the priority of a TensorBoard in the queue.
 func (c *Client) SetTensorboardPriority(ctx context.Context, id string, priority int) error {
 	_, err := post(ctx, c, v1.PrioritizeTensorboard, v1.PriorityRequest{Priority: priority}, id)
 	return err

@@ -14,9 +14,8 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// DialTask opens a tunnel to a task that people log in to: what is written to the
-// connection arrives at the SSH server of the shell, and the other way round. Its
-// halves can be closed one by one. It ends with ctx.
+// DialTask opens a tunnel to the SSH server of a shell. Each direction of the connection
+// can be closed separately. The connection ends with ctx.
 func (c *Client) DialTask(ctx context.Context, taskID string) (net.Conn, error) {
 	transport, err := c.tunnelTransport()
 	if err != nil {
@@ -72,7 +71,7 @@ func (c *Client) tunnelTransport() (http.RoundTripper, error) {
 	}
 }
 
-// A tunnel is a connection as net/http hands it over.
+// A tunnel is a connection that net/http hijacked.
 type tunnel struct {
 	io.ReadWriteCloser
 	master  string

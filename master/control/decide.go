@@ -219,8 +219,8 @@ func (d *decider) trial(e *Experiment, row *store.LiveTrial, experiment lifecycl
 	}
 	c := store.TrialChange{ID: row.ID, Saw: row.State, State: string(step.State), Restarts: step.Restarts, RunID: row.RunID,
 		StopWanted: t.StopWanted, Held: t.Held, Target: target(w), Error: step.Error, Ended: step.State.Terminal()}
-	if !c.Ended && attempt == nil && w.Hold && !w.Left {
-		d.addEvent(e, row.Number, search.Left, struct{}{})
+	if !c.Ended && attempt == nil && w.Hold && !w.Suspended {
+		d.addEvent(e, row.Number, search.Suspended, struct{}{})
 	}
 	if c.Ended {
 		d.exit(e, row.Number, step.Exit)
@@ -238,7 +238,7 @@ func (d *decider) trial(e *Experiment, row *store.LiveTrial, experiment lifecycl
 // wanted is what the search wants of a trial. A search that broke wants nothing
 // new: its experiment ends.
 func wanted(e *Experiment, row *store.LiveTrial) search.Trial {
-	w := search.Trial{Stop: row.StopWanted, Hold: row.Held, Left: true, Target: optional.Value(row.Target)}
+	w := search.Trial{Stop: row.StopWanted, Hold: row.Held, Suspended: true, Target: optional.Value(row.Target)}
 	if e.Search != nil && e.Broken == "" && row.Number < e.Search.Len() {
 		w = e.Search.Trial(row.Number)
 		w.Stop = w.Stop || row.StopWanted

@@ -126,7 +126,7 @@ func (w *troubledWorld) step() {
 		l.pass(w.t.Context())
 	}
 	w.settled()
-	w.people()
+	w.actAsUsers()
 	w.check()
 	alarmed := w.hung.hangs() || w.int(`SELECT count(*) FROM cluster WHERE alarm <> ''`) > 0
 	for i, p := range w.probes {

@@ -194,8 +194,8 @@ func (w *troubledWorld) commands() {
 	}
 }
 
-// users and programs do what they do beside the probes.
-func (w *troubledWorld) people() {
+// actAsUsers does what users and programs do between two probes.
+func (w *troubledWorld) actAsUsers() {
 	w.exec(`UPDATE collections SET events_at = now() WHERE events AND events_at IS NULL`)
 	w.exec(`UPDATE members SET claimed_at = now(), claimed_by = 'x', exited_at = now(), exit_code = 0 WHERE claimed_at IS NULL AND allocation_id IN
 		(SELECT a.id FROM allocations a JOIN tasks k ON k.id = a.task_id WHERE k.type = 'CHECKPOINT_GC' AND a.submitted_at IS NOT NULL AND a.state <> 'TERMINATED' AND a.kill_at IS NULL)`)

@@ -84,7 +84,7 @@ func train(t *testing.T, s *Search) {
 		worked = false
 		for i := 0; i < s.Len(); i++ {
 			w := s.Trial(i)
-			if w.Ended || w.Hold && w.Left {
+			if w.Ended || w.Hold && w.Suspended {
 				continue
 			}
 			worked = true
@@ -92,7 +92,7 @@ func train(t *testing.T, s *Search) {
 			case w.Stop:
 				tell(Exited, i, Exit{Reason: lifecycle.ExitStopped})
 			case w.Hold:
-				tell(Left, i, struct{}{})
+				tell(Suspended, i, struct{}{})
 			default:
 				at, metric := max(1, float64(w.Target)), math.Mod(float64(i)*0.618, 1)
 				tell(Validated, i, Validation{Metric: &metric, Time: &at})

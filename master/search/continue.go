@@ -93,7 +93,7 @@ func (r *TrialSet) revive(trial int) {
 		r.canceled--
 	}
 	r.ended--
-	t.exited, t.fail, t.stop, t.hold, t.left = "", "", false, false, false
+	t.exited, t.fail, t.stop, t.hold, t.suspended = "", "", false, false, false
 }
 
 // redraw gives a trial the hyperparameters that it would have been made with if
@@ -116,7 +116,7 @@ func (r *TrialSet) goOn(workers int) {
 			continue
 		}
 		wait := workers > 0 && running >= workers
-		if t.hold, t.left = wait, wait; wait {
+		if t.hold, t.suspended = wait, wait; wait {
 			r.waiting++
 		} else {
 			running++
@@ -132,7 +132,7 @@ func (r *TrialSet) callNext(ended int) bool {
 		return false
 	}
 	if t := r.trials[ended]; t.hold {
-		t.hold, t.left = false, false
+		t.hold, t.suspended = false, false
 		r.waiting--
 		return true
 	}

@@ -167,7 +167,7 @@ func (m *outside) operate(r *TrialSet, op Operation) {
 		m.bytes += len(op.Create.HParams) + len(op.Create.Name)
 		m.ids[op.Create.Name] = trial
 		m.names = append(m.names, op.Create.Name)
-		r.trials[trial].hold, r.trials[trial].left = true, true // until it is told how long to train
+		r.trials[trial].hold, r.trials[trial].suspended = true, true // until it is told how long to train
 		m.emit(OutsideEvent{Created: &OutsideTrial{Name: op.Create.Name}})
 	case op.Train != nil:
 		r.Release(m.ids[op.Train.Name], op.Train.Length)

@@ -73,8 +73,8 @@ func (m *population) Validated(r *TrialSet, trial int, v Result) {
 	}
 }
 
-// Left: its checkpoint of this round is there.
-func (m *population) Left(r *TrialSet, _ int) { m.turn(r) }
+// Suspended: its checkpoint of this round is there.
+func (m *population) Suspended(r *TrialSet, _ int) { m.turn(r) }
 
 // Exited: who ended is the worst from then on, and is never copied.
 func (m *population) Exited(r *TrialSet, trial int, reason string) {
@@ -92,7 +92,7 @@ func (m *population) Exited(r *TrialSet, trial int, reason string) {
 // turn begins the next round when everybody is through this one.
 func (m *population) turn(r *TrialSet) {
 	for _, x := range m.members {
-		if !x.gone && (!x.in || !r.trials[x.trial].left) {
+		if !x.gone && (!x.in || !r.trials[x.trial].suspended) {
 			return
 		}
 	}

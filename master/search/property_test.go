@@ -67,8 +67,8 @@ func next(r *rapid.T, s *Search, steps map[int]int) (Event, bool) {
 		return event(seq, Exited, trial, Exit{Reason: lifecycle.ExitErrored}), true
 	case w.Stop && what < 12:
 		return event(seq, Exited, trial, Exit{Reason: lifecycle.ExitStopped}), true
-	case w.Hold && !w.Left && what < 12:
-		return event(seq, Left, trial, struct{}{}), true
+	case w.Hold && !w.Suspended && what < 12:
+		return event(seq, Suspended, trial, struct{}{}), true
 	case what == 12:
 		return event(seq, Exited, trial, Exit{Reason: rapid.SampledFrom([]string{lifecycle.ExitDone, lifecycle.ExitErrored,
 			lifecycle.ExitInvalidHP, lifecycle.ExitCanceled}).Draw(r, "reason")}), true

@@ -20,15 +20,15 @@ type TrialSet struct {
 }
 
 type entry struct {
-	seed   int64
-	given  given
-	stop   bool
-	hold   bool
-	left   bool
-	fail   string
-	target int64
-	from   *int
-	exited string
+	seed      int64
+	given     given
+	stop      bool
+	hold      bool
+	suspended bool
+	fail      string
+	target    int64
+	from      *int
+	exited    string
 }
 
 func (r *TrialSet) get(trial int) *entry {
@@ -85,12 +85,12 @@ func (r *TrialSet) AddWith(hparams given) int {
 func (r *TrialSet) Stop(trial int) { r.trials[trial].stop, r.trials[trial].hold = true, false }
 
 // Hold says that a trial is to wait with its checkpoint, its slots free.
-func (r *TrialSet) Hold(trial int) { r.trials[trial].hold, r.trials[trial].left = true, false }
+func (r *TrialSet) Hold(trial int) { r.trials[trial].hold, r.trials[trial].suspended = true, false }
 
 // Release lets a trial go on, until it has trained that long.
 func (r *TrialSet) Release(trial int, target int64) {
 	t := r.trials[trial]
-	t.hold, t.left, t.target = false, false, target
+	t.hold, t.suspended, t.target = false, false, target
 }
 
 // Learn tells the model, if there is one, how a trial did at a level of

@@ -12,7 +12,7 @@ import (
 const (
 	Validated = "validated"
 	Exited    = "exited"
-	Left      = "left"      // it waits now: its last attempt has ended
+	Suspended = "left"      // the trial waits: its last attempt has ended after the search told it to wait
 	Told      = "told"      // a program outside has posted operations; Trial means nothing
 	Continued = "continued" // the experiment goes on after its end; Trial means nothing
 )
@@ -43,15 +43,15 @@ type Exit struct {
 // A Trial is one that should exist. Of Stop, Hold and Fail the first that is set
 // counts, Fail before Stop before Hold.
 type Trial struct {
-	Number int // Search.HParams has its hyperparameters
-	Seed   int64
-	Stop   bool   // it has run long enough
-	Hold   bool   // it waits with a checkpoint, and without slots, until Hold is taken back
-	Left   bool   // with Hold: the search knows that it waits
-	Fail   string // it cannot be judged, and ends as failed for this reason
-	Target int64  // how long it trains for now; 0 when that is not the searcher's to say
-	From   *int   // the trial whose newest checkpoint it starts from
-	Ended  bool   // it has ended, and is not wanted to run again
+	Number    int // Search.HParams has its hyperparameters
+	Seed      int64
+	Stop      bool   // it has run long enough
+	Hold      bool   // it waits with a checkpoint, and without slots, until Hold is taken back
+	Suspended bool   // with Hold: the last attempt has ended, and the search knows it
+	Fail      string // it cannot be judged, and ends as failed for this reason
+	Target    int64  // how long it trains for now; 0 when that is not the searcher's to say
+	From      *int   // the trial whose newest checkpoint it starts from
+	Ended     bool   // it has ended, and is not wanted to run again
 }
 
 // Method is what tells searchers apart: how they react to events.
@@ -69,7 +69,7 @@ type Method interface {
 
 // Waiter is a Method that needs to know when a trial really waits.
 type Waiter interface {
-	Left(r *TrialSet, trial int)
+	Suspended(r *TrialSet, trial int)
 }
 
 // A Result is a validation as methods see it: smaller is better, and a metric
@@ -168,11 +168,11 @@ func (s *Search) Apply(e Event) error {
 			return fmt.Errorf("search event %d: %w", e.Seq, err)
 		}
 		s.exited(t, e.Trial, x.Reason)
-	case Left:
-		if w, ok := s.method.(Waiter); t.hold && !t.left && t.exited == "" {
-			t.left = true
+	case Suspended:
+		if w, ok := s.method.(Waiter); t.hold && !t.suspended && t.exited == "" {
+			t.suspended = true
 			if ok {
-				w.Left(&s.trialSet, e.Trial)
+				w.Suspended(&s.trialSet, e.Trial)
 			}
 		}
 	default:
@@ -238,7 +238,7 @@ func (s *Search) Len() int { return len(s.trialSet.trials) }
 // Trial is what is wanted of a trial, by its number.
 func (s *Search) Trial(number int) Trial {
 	t := s.trialSet.trials[number]
-	return Trial{Number: number, Seed: t.seed, Stop: t.stop, Hold: t.hold, Left: t.left, Fail: t.fail,
+	return Trial{Number: number, Seed: t.seed, Stop: t.stop, Hold: t.hold, Suspended: t.suspended, Fail: t.fail,
 		Target: t.target, From: t.from, Ended: t.exited != ""}
 }
 

@@ -35,7 +35,7 @@ func configOf(t testing.TB, yaml string) expconf.Config {
 //
 //	new                  the configuration; seed 7
 //	report               lines "trial at metric": a validation after that much training
-//	exited, left         lines "trial reason", "trial"
+//	exited, suspended    lines "trial reason", "trial"
 //	told event=N         operations of a program outside, as JSON
 //	continued            the experiment goes on, with another configuration if one is given;
 //	                     says anew what is wanted of all trials that have not ended
@@ -149,8 +149,8 @@ func (c *script) line(cmd, line string) string {
 		return c.apply(line, event(c.s.Seq()+1, Validated, trial, v))
 	case "exited":
 		return c.apply(line, event(c.s.Seq()+1, Exited, trial, Exit{Reason: f[1]}))
-	case "left":
-		return c.apply(line, event(c.s.Seq()+1, Left, trial, struct{}{}))
+	case "suspended":
+		return c.apply(line, event(c.s.Seq()+1, Suspended, trial, struct{}{}))
 	}
 	c.t.Fatalf("unknown command %q", cmd)
 	return ""
@@ -248,7 +248,7 @@ func describeSearch(s *Search) string {
 	var b strings.Builder
 	for _, w := range s.Wanted() {
 		hp, _ := json.Marshal(s.HParams(w.Number))
-		fmt.Fprintf(&b, "trial %d seed %d %s %s left=%t\n", w.Number, w.Seed, hp, wantedOf(w), w.Left)
+		fmt.Fprintf(&b, "trial %d seed %d %s %s suspended=%t\n", w.Number, w.Seed, hp, wantedOf(w), w.Suspended)
 	}
 	trial, metric := s.Best()
 	v, why := s.Status()

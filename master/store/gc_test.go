@@ -52,7 +52,7 @@ func TestCollectionsAreNotOfAnotherState(t *testing.T) {
 	e, trial := w.ended()
 	k := w.keptIn(trial, 1)
 	for name, change := range map[string]func(*NewGC){
-		"another state": func(c *NewGC) { c.Saw = "ACTIVE" }, "another wish": func(c *NewGC) { c.Request = 5 }} {
+		"another state": func(c *NewGC) { c.Saw = "ACTIVE" }, "another request": func(c *NewGC) { c.Request = 5 }} {
 		for _, reason := range []string{ByPolicy, ByDeletion} {
 			if _, err := w.collect(e, reason, k, change); !errors.Is(err, ErrStale) {
 				t.Errorf("%s, %s: %v", reason, name, err)

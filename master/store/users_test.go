@@ -155,7 +155,7 @@ func TestActions(t *testing.T) {
 	for _, state := range []string{"ACTIVE", "PAUSED", "STOPPING_CANCELED", "STOPPING_KILLED", "STOPPING_COMPLETED", "STOPPING_ERROR", "COMPLETED", "CANCELED", "ERROR", "DELETING"} {
 		over := slices.Contains([]string{"COMPLETED", "CANCELED", "ERROR"}, state)
 		runs := state == "ACTIVE" || state == "PAUSED"
-		for wish, want := range map[Action]struct {
+		for action, want := range map[Action]struct {
 			had     bool
 			desired string
 		}{
@@ -164,26 +164,26 @@ func TestActions(t *testing.T) {
 			Archive: {over, "active"}, Unarchive: {true, "active"}, Delete: {over, map[bool]string{true: "deleted", false: "active"}[over]},
 		} {
 			w.exec(`UPDATE experiments SET state = $2, desired = 'active', archived = false, ended_at = CASE WHEN $3 THEN now() END WHERE id = $1`, id, state, over)
-			had, err := w.db.RequestAction(ctx, []int{id}, wish)
+			had, err := w.db.RequestAction(ctx, []int{id}, action)
 			if err != nil {
-				t.Fatalf("%s of %s: %v", wish, state, err)
+				t.Fatalf("%s of %s: %v", action, state, err)
 			}
 			got := w.text(`SELECT desired FROM experiments WHERE id = $1`, id)
 			if (len(had) == 1) != want.had || got != want.desired {
-				t.Errorf("%s of %s: had %v and it is desired %s; want %v, %s", wish, state, had, got, want.had, want.desired)
+				t.Errorf("%s of %s: had %v and it is desired %s; want %v, %s", action, state, had, got, want.had, want.desired)
 			}
 			if after := w.text(`SELECT state FROM experiments WHERE id = $1`, id); after != state {
-				t.Errorf("%s changed the state of %s, which is the loop's, to %s", wish, state, after)
+				t.Errorf("%s changed the state of %s, which is the loop's, to %s", action, state, after)
 			}
 		}
 	}
 	w.exec(`UPDATE experiments SET state = 'ACTIVE', desired = 'killed', ended_at = NULL WHERE id = $1`, id)
-	for _, wish := range []Action{Activate, Pause, Cancel} {
-		if _, err := w.db.RequestAction(ctx, []int{id}, wish); err != nil {
+	for _, action := range []Action{Activate, Pause, Cancel} {
+		if _, err := w.db.RequestAction(ctx, []int{id}, action); err != nil {
 			t.Fatal(err)
 		}
 		if got := w.text(`SELECT desired FROM experiments WHERE id = $1`, id); got != "killed" {
-			t.Errorf("%s took back a kill: %s", wish, got)
+			t.Errorf("%s took back a kill: %s", action, got)
 		}
 	}
 }

@@ -25,9 +25,9 @@ const clusterHook = "/run/determined/dynamic-tcd-startup-hook.sh"
 // How long a program has between the request to end and its kill. Nomad kills the runner
 // after the job's kill_timeout, and the runner must still report by then.
 const (
-	stopGrace     = 20 * time.Second // where kill_timeout is Nomad's 30 s
-	toReport      = 10 * time.Second // of the kill_timeout that a pool's job sets
-	shortestGrace = time.Second
+	stopGrace = 20 * time.Second // where kill_timeout is Nomad's 30 s
+	toReport  = 10 * time.Second // of the kill_timeout that a pool's job sets
+	minGrace  = time.Second
 )
 
 // graceIn is the time that the programs of a pool have to end.
@@ -39,7 +39,7 @@ func graceIn(p *pool.Pool) time.Duration {
 	if kill == nil || *kill <= 0 {
 		return stopGrace
 	}
-	return max(*kill-toReport, *kill/2, shortestGrace)
+	return max(*kill-toReport, *kill/2, minGrace)
 }
 
 // A Claimed is a member of an attempt whose runner has passed the gate, with what its

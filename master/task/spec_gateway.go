@@ -49,9 +49,9 @@ func seconds(d time.Duration) int {
 }
 
 // notebookScript runs JupyterLab on the socket through which the gateway passes
-// requests. The gateway is its lock, so it has no token of its own. It is told
-// that it stands behind a proxy, whose words about the visitor's address and
-// scheme it takes.
+// requests. The gateway authenticates requests, so JupyterLab has no token of its own.
+// JupyterLab is configured to trust the proxy's headers with the client's address and
+// scheme.
 //
 // Kernels are spoken to through sockets in the file system, because a port on
 // loopback would be open to every task of the node. Their paths must be short, so

@@ -47,14 +47,14 @@ func ends(t *testing.T) (a, b net.Conn) {
 }
 
 func TestHalvesEndAlone(t *testing.T) {
-	visitor, left := ends(t)
+	user, left := ends(t)
 	right, task := ends(t)
 	done := make(chan struct{})
 	go func() { Join(left, right); close(done) }()
-	if _, err := io.WriteString(visitor, "all I have to say"); err != nil {
+	if _, err := io.WriteString(user, "all I have to say"); err != nil {
 		t.Fatal(err)
 	}
-	if err := visitor.(*net.TCPConn).CloseWrite(); err != nil {
+	if err := user.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := io.ReadAll(task); string(got) != "all I have to say" || err != nil {
@@ -64,18 +64,18 @@ func TestHalvesEndAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = task.Close()
-	if got, err := io.ReadAll(visitor); string(got) != "and I" || err != nil {
+	if got, err := io.ReadAll(user); string(got) != "and I" || err != nil {
 		t.Fatalf("%q %v", got, err)
 	}
 	<-done
 }
 
 func TestASideThatNeverEnds(t *testing.T) {
-	visitor, left := ends(t)
+	user, left := ends(t)
 	right, task := ends(t)
 	done := make(chan struct{})
 	go func() { join(left, right, 10*time.Millisecond, time.Hour); close(done) }()
-	_ = visitor.Close()
+	_ = user.Close()
 	if _, err := io.ReadAll(task); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestASideThatNeverEnds(t *testing.T) {
 
 // TestAServerThatHasEnded ends its client soon, however long that one keeps silent.
 func TestAServerThatHasEnded(t *testing.T) {
-	visitor, left := ends(t)
+	user, left := ends(t)
 	right, task := ends(t)
 	done := make(chan struct{})
 	go func() { JoinServer(left, right, 10*time.Millisecond); close(done) }()
@@ -98,7 +98,7 @@ func TestAServerThatHasEnded(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Fatal("it stays open")
 	}
-	if _, err := io.ReadAll(visitor); err != nil {
+	if _, err := io.ReadAll(user); err != nil {
 		t.Error(err)
 	}
 }

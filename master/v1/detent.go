@@ -45,8 +45,8 @@ type TaskSpec struct {
 	Files         []TaskFile        `json:"files"` // written before start: /run/determined/info/*.json
 	StopGraceSecs int               `json:"stopGraceSecs"`
 	Prefer        string            `json:"prefer"` // python executable, when the pool names one
-	// Gateway says how the runner lets people in to this task; nil for one that
-	// nobody visits.
+	// Gateway is how the runner forwards requests to this task; nil for a task that
+	// users do not open.
 	Gateway *Gateway `json:"gateway,omitempty"`
 	// Credentials says how the program signs in to checkpoint storage; nil for by
 	// what it finds.

@@ -1,6 +1,6 @@
 package v1
 
-// GatewayKind says what a task offers to those who visit it.
+// GatewayKind is what a task offers to users through the proxy.
 type GatewayKind string
 
 // The values of GatewayKind.
@@ -10,7 +10,7 @@ const (
 	GatewayOfHTTP GatewayKind = "http"
 	// GatewayOfSSH is a shell: the runner's own SSH server is the program.
 	GatewayOfSSH GatewayKind = "ssh"
-	// GatewayOfNone is a task that nobody visits.
+	// GatewayOfNone is a task without a gateway.
 	GatewayOfNone GatewayKind = ""
 )
 
@@ -18,9 +18,9 @@ const (
 const (
 	// GatewayHeader carries an attempt's secret from the master to its runner.
 	GatewayHeader = "X-Detent-Gateway"
-	// GatewayOpen and GatewayStarting are what a gateway says in that header of its
-	// answers: that the program gave it, or that there is no program yet. An answer
-	// without it comes from somebody else who has the port now.
+	// GatewayOpen and GatewayStarting are the values of that header in a gateway's answers:
+	// the program answered, or the program has not started yet. An answer without the
+	// header comes from another process that listens on the port now.
 	GatewayOpen     = "open"
 	GatewayStarting = "starting"
 	// GatewayTunnel is the protocol to which a tunnel of bytes upgrades.
@@ -29,22 +29,22 @@ const (
 	GatewayPort = "runner"
 )
 
-// A Gateway is the door of a task: the runner listens on one port, lets in whoever
-// shows the secret, and passes them on to the program. The secret travels here
-// and to the proxy alone.
+// A Gateway tells a runner how to forward requests to its task's program: the runner
+// listens on one port, and accepts only requests with the secret. Only the runner and
+// the proxy know the secret.
 type Gateway struct {
 	Kind   GatewayKind `json:"kind"`
 	Secret string      `json:"secret"`
 	// BasePath is what every path of the task begins with: /proxy/<task id>/.
 	BasePath string `json:"basePath"`
-	// ReadyPath is asked until the program answers with anything but a server's
+	// ReadyPath is requested until the program answers with anything but a server
 	// error; empty for BasePath.
 	ReadyPath string      `json:"readyPath"`
 	Idle      GatewayIdle `json:"idle"`
 	SSH       *GatewaySSH `json:"ssh,omitempty"`
 }
 
-// IdleBy says by what a notebook counts as used.
+// IdleBy is how the runner recognises that a notebook is in use.
 type IdleBy string
 
 // The values of IdleBy; they are those of notebook_idle_type.
@@ -52,7 +52,7 @@ const (
 	IdleByKernelsOrTerminals IdleBy = "kernels_or_terminals" // one is open
 	IdleByKernelConnections  IdleBy = "kernel_connections"   // somebody is connected to a kernel, or a terminal is open
 	IdleByActivity           IdleBy = "activity"             // a kernel computes, or something was typed
-	// IdleByRequests is for programs that cannot be asked: requests that come through the gateway.
+	// IdleByRequests is for programs without a way to ask them: the gateway counts requests.
 	IdleByRequests IdleBy = "requests"
 )
 

@@ -156,7 +156,7 @@ type OldResource struct {
 	Exited        *ResourcesStopped   `json:"Exited"`
 }
 
-// OldPort is a port that the proxy passes visitors to.
+// OldPort is a port to which the proxy forwards requests.
 type OldPort struct {
 	Port int `json:"port"`
 }

@@ -22,7 +22,7 @@ func curve(n int, every, wobble float64) []chart.Point {
 	return out
 }
 
-// The pictures are in testdata; go test -rewrite draws them anew.
+// The expected charts are in testdata; go test -rewrite draws them again.
 func TestPictures(t *testing.T) {
 	training := chart.Series{Name: "training loss", Points: curve(1000, 10, 0.05), Note: "0.14"}
 	validation := chart.Series{Name: "validation_loss", Points: curve(10, 1000, 0), Marks: true, Note: "0.137"}
@@ -40,7 +40,7 @@ func TestPictures(t *testing.T) {
 		"colours": {Series: []chart.Series{training, validation}, Width: 40, Height: 4,
 			Paint: func(code int, text string) string { return fmt.Sprintf("<%d:%s>", code, text) }},
 	}
-	datadriven.RunTest(t, "testdata/pictures", func(t *testing.T, d *datadriven.TestData) string {
+	datadriven.RunTest(t, "testdata/charts", func(t *testing.T, d *datadriven.TestData) string {
 		c, ok := charts[d.CmdArgs[0].Key]
 		if !ok {
 			d.Fatalf(t, "no chart %s", d.CmdArgs[0].Key)

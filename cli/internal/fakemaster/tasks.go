@@ -32,7 +32,7 @@ func (m *Master) taskRoutes() {
 		}
 		return v1.GetCommandsResponse{Commands: found, Pagination: *all(len(found))}, nil
 	})
-	m.visitedRoutes()
+	m.interactiveRoutes()
 	on(m, v1.CreateCommand, m.launch)
 	on(m, v1.GetCommand, m.onCommand(func(k *v1.Command, _ *http.Request) (any, error) {
 		return v1.GetCommandResponse{Command: *k, Config: v1.Struct(`{"entrypoint":["echo","hello"],"resources":{"slots":1}}`)}, nil
@@ -94,7 +94,7 @@ func (m *Master) getTask(_ http.ResponseWriter, r *http.Request) (any, error) {
 				Allocations: []v1.Allocation{{AllocationID: id + ".1", TaskID: id, State: k.State, StatusCode: &code, ExitReason: &k.ExitStatus}}}}, nil
 		}
 	}
-	if t, ok := m.visitedTask(id); ok {
+	if t, ok := m.interactiveTask(id); ok {
 		return v1.GetTaskResponse{Task: t}, nil
 	}
 	for _, e := range m.Experiments {

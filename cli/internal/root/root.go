@@ -122,11 +122,11 @@ func Command(a *app.App) *cobra.Command {
 			Hint:    "See `" + cmd.CommandPath() + " --help`.",
 		}
 	})
-	root.AddGroup(&cobra.Group{ID: "work", Title: "Work:"}, &cobra.Group{ID: "cluster", Title: "Cluster:"}, &cobra.Group{ID: "people", Title: "Users:"})
+	root.AddGroup(&cobra.Group{ID: "work", Title: "Work:"}, &cobra.Group{ID: "cluster", Title: "Cluster:"}, &cobra.Group{ID: "users", Title: "Users:"})
 	add(root, "work", experiment.New(a), preview.New(a), trial.New(a), checkpoint.New(a),
 		notebook.New(a), shell.New(a), command.New(a), tensorboard.New(a), task.New(a), template.New(a))
 	add(root, "cluster", master.New(a), agent.New(a), slot.New(a), job.New(a), pool.New(a), deploy.New(a))
-	add(root, "people", user.New(a), workspace.New(a), project.New(a))
+	add(root, "users", user.New(a), workspace.New(a), project.New(a))
 	root.AddCommand(dev.New(a), version.New(a), completion.New(a))
 	root.InitDefaultHelpCmd()
 	for _, c := range root.Commands() {

@@ -232,7 +232,7 @@ func (w *world) follow(i int) (changed bool, err error) {
 		w.leave(i)
 		w.state[i] = waiting
 		w.out.Trials[i].Waits++
-		return true, w.tell(search.Left, i, struct{}{})
+		return true, w.tell(search.Suspended, i, struct{}{})
 	case !t.Hold && (w.state[i] == waiting || w.state[i] == unseen):
 		w.state[i] = queued
 		w.queue = append(w.queue, i)

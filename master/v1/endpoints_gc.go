@@ -1,6 +1,6 @@
 package v1
 
-// The endpoints of collections.
+// The endpoints of garbage collections (GC).
 var (
 	DeleteCheckpoints = Endpoint[DeleteCheckpointsRequest, None]{Method: "DELETE", Path: "/checkpoints", Access: ByUsers, Object: KindCheckpoint, Verb: Change, NamedIn: Body, BodyLimit: ReportBody,
 		Summary: "Delete checkpoints with all their files"}
@@ -11,7 +11,7 @@ var (
 	PreviewGC = Endpoint[None, PreviewGCResponse]{Method: "GET", Path: "//experiments/:id/preview_gc", Access: ByBoth, Object: KindExperiment, Verb: View,
 		Summary: "Preview which checkpoints of an experiment a policy would delete",
 		Params:  "save_experiment_best save_trial_best save_trial_latest offset"}
-	ListCollections = Endpoint[None, GetCollectionsResponse]{Method: "GET", Path: "/detent/experiments/:id/collections", Access: ByBoth, Object: KindExperiment, Verb: View,
+	ListGCs = Endpoint[None, GetGCsResponse]{Method: "GET", Path: "/detent/experiments/:id/collections", Access: ByBoth, Object: KindExperiment, Verb: View,
 		Summary: "List the garbage collections of an experiment"}
 	ReportFreed = Endpoint[FreedRequest, None]{Method: "POST", Path: "/detent/collections/:task/freed", Access: ByTasks, Object: KindTask, Verb: Report, BodyLimit: ReportBody,
 		Summary: "Report which files a garbage collection deleted"}

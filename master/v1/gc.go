@@ -97,8 +97,8 @@ type CheckpointRemoval struct {
 	Ended      bool       `json:"ended"` // nothing more will come of it
 }
 
-// Collection is a task that removed files of an experiment, or does.
-type Collection struct {
+// A GC is a garbage collection: a task that removes files of an experiment.
+type GC struct {
 	TaskID      string     `json:"taskId"`
 	Reason      string     `json:"reason"`
 	StartTime   time.Time  `json:"startTime"`
@@ -118,9 +118,9 @@ type FreedTotal struct {
 	Bytes       int64 `json:"bytes"`
 }
 
-// GetCollectionsResponse lists what was removed of an experiment's files, the
+// GetGCsResponse lists what was removed of an experiment's files, the
 // newest first. GET /api/v1/detent/experiments/{id}/collections
-type GetCollectionsResponse struct {
-	Collections []Collection `json:"collections"`
-	Freed       FreedTotal   `json:"freed"` // in all
+type GetGCsResponse struct {
+	GCs   []GC       `json:"collections"`
+	Freed FreedTotal `json:"freed"` // in all
 }

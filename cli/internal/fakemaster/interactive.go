@@ -10,9 +10,9 @@ import (
 	"github.com/detent-ml/detent/master/v1/v1test"
 )
 
-// Visited is a notebook, shell or TensorBoard. It is queued for two looks at it and
-// can then be used, unless its description is "broken": then it has failed.
-type Visited struct {
+// Interactive is a notebook, shell or TensorBoard. It is queued for its first two reads and
+// runs from the third one on, unless its description is "broken": then it has failed.
+type Interactive struct {
 	Noun     string
 	Looks    int
 	Config   v1.Struct
@@ -21,25 +21,25 @@ type Visited struct {
 	Shows    v1.Tensorboard
 }
 
-func (m *Master) visitedRoutes() {
-	// Only notebooks have links that let a browser in, so that there are tasks without.
+func (m *Master) interactiveRoutes() {
+	// Only notebooks have links with tickets, so that tests also meet tasks without a link.
 	on(m, v1.LinkTask, func(_ http.ResponseWriter, r *http.Request) (any, error) {
-		for _, x := range m.Visited {
+		for _, x := range m.Interactive {
 			if x.ID == r.PathValue("id") && x.Noun == "notebook" {
 				return v1.TaskLinkResponse{URL: "http://" + r.Host + "/proxy/" + x.ID + "/?ticket=once"}, nil
 			}
 		}
 		return nil, fault.New(fault.NotFound, "task %s not found", r.PathValue("id"))
 	})
-	visitedOn(m, "notebook", v1.ListNotebooks.Line(), v1.CreateNotebook.Line(), v1.GetNotebook.Line(), v1.KillNotebook.Line(), v1.PrioritizeNotebook.Line())
-	visitedOn(m, "shell", v1.ListShells.Line(), v1.CreateShell.Line(), v1.GetShell.Line(), v1.KillShell.Line(), v1.PrioritizeShell.Line())
-	visitedOn(m, "tensorboard", v1.ListTensorboards.Line(), v1.CreateTensorboard.Line(), v1.GetTensorboard.Line(), v1.KillTensorboard.Line(),
+	serveInteractive(m, "notebook", v1.ListNotebooks.Line(), v1.CreateNotebook.Line(), v1.GetNotebook.Line(), v1.KillNotebook.Line(), v1.PrioritizeNotebook.Line())
+	serveInteractive(m, "shell", v1.ListShells.Line(), v1.CreateShell.Line(), v1.GetShell.Line(), v1.KillShell.Line(), v1.PrioritizeShell.Line())
+	serveInteractive(m, "tensorboard", v1.ListTensorboards.Line(), v1.CreateTensorboard.Line(), v1.GetTensorboard.Line(), v1.KillTensorboard.Line(),
 		v1.PrioritizeTensorboard.Line())
 }
 
-// visitedOn answers at the five endpoints of a kind of task that people open. The
-// messages of the kinds differ in their types alone, so they are written as maps.
-func visitedOn(m *Master, noun string, list, create, get, kill, prioritize v1.Line) {
+// serveInteractive serves the five endpoints of one kind of interactive task. The messages
+// of the kinds differ only in their types, so they are written as maps.
+func serveInteractive(m *Master, noun string, list, create, get, kill, prioritize v1.Line) {
 	typed := func(l v1.Line, h handler) {
 		m.serve(l, func(w http.ResponseWriter, r *http.Request) (any, error) {
 			loose, err := h(w, r)
@@ -52,23 +52,23 @@ func visitedOn(m *Master, noun string, list, create, get, kill, prioritize v1.Li
 	typed(list, func(_ http.ResponseWriter, r *http.Request) (any, error) {
 		users := r.URL.Query()["users"]
 		found := []any{}
-		for _, x := range m.Visited {
+		for _, x := range m.Interactive {
 			if x.Noun == noun && (len(users) == 0 || slices.Contains(users, x.Username)) {
 				found = append(found, x.message())
 			}
 		}
 		return map[string]any{noun + "s": found, "pagination": *all(len(found))}, nil
 	})
-	typed(create, func(_ http.ResponseWriter, r *http.Request) (any, error) { return m.launchVisited(noun, r) })
-	typed(get, m.onVisited(noun, func(x *Visited) any { return map[string]any{noun: x.message(), "config": x.Config} }))
-	typed(kill, m.onVisited(noun, func(x *Visited) any {
+	typed(create, func(_ http.ResponseWriter, r *http.Request) (any, error) { return m.launchInteractive(noun, r) })
+	typed(get, m.onInteractive(noun, func(x *Interactive) any { return map[string]any{noun: x.message(), "config": x.Config} }))
+	typed(kill, m.onInteractive(noun, func(x *Interactive) any {
 		x.State, x.ExitStatus = v1.TaskStateTerminated, "killed by "+x.Username
 		return map[string]any{noun: x.message()}
 	}))
-	typed(prioritize, m.onVisited(noun, func(x *Visited) any { return map[string]any{noun: x.message()} }))
+	typed(prioritize, m.onInteractive(noun, func(x *Interactive) any { return map[string]any{noun: x.message()} }))
 }
 
-func (x *Visited) message() any {
+func (x *Interactive) message() any {
 	address := "/proxy/" + x.ID + "/"
 	switch x.Noun {
 	case "shell":
@@ -83,9 +83,9 @@ func (x *Visited) message() any {
 		Username: x.Username, WorkspaceID: x.WorkspaceID, ExitStatus: x.ExitStatus, ServiceAddress: address}
 }
 
-func (m *Master) onVisited(noun string, fn func(*Visited) any) handler {
+func (m *Master) onInteractive(noun string, fn func(*Interactive) any) handler {
 	return func(_ http.ResponseWriter, r *http.Request) (any, error) {
-		for _, x := range m.Visited {
+		for _, x := range m.Interactive {
 			if x.Noun == noun && x.ID == r.PathValue("id") {
 				return fn(x), nil
 			}
@@ -94,7 +94,7 @@ func (m *Master) onVisited(noun string, fn func(*Visited) any) handler {
 	}
 }
 
-// launchRequest is what the requests to start one have in common.
+// launchRequest holds the fields that all requests to start an interactive task share.
 type launchRequest struct {
 	Config        v1.Struct `json:"config,omitempty"`
 	Files         []v1.File `json:"files,omitempty"`
@@ -103,7 +103,7 @@ type launchRequest struct {
 	TrialIDs      []int     `json:"trialIds,omitempty"`
 }
 
-func (m *Master) launchVisited(noun string, r *http.Request) (any, error) {
+func (m *Master) launchInteractive(noun string, r *http.Request) (any, error) {
 	req, err := decode[launchRequest](r)
 	if err != nil {
 		return nil, err
@@ -114,23 +114,23 @@ func (m *Master) launchVisited(noun string, r *http.Request) (any, error) {
 	if err := req.Config.Into(&conf); err != nil {
 		return nil, fault.New(fault.Invalid, "config: %w", err)
 	}
-	x := &Visited{Noun: noun, Config: req.Config, Files: len(req.Files), Shows: v1.Tensorboard{ExperimentIDs: req.ExperimentIDs, TrialIDs: req.TrialIDs}}
+	x := &Interactive{Noun: noun, Config: req.Config, Files: len(req.Files), Shows: v1.Tensorboard{ExperimentIDs: req.ExperimentIDs, TrialIDs: req.TrialIDs}}
 	x.Description, x.ResourcePool, x.StartTime, x.State, x.Username, x.WorkspaceID = conf.Description, "default", m.Now, v1.TaskStateQueued, m.who(r).Username, 1
 	x.AgentUserGroup, x.PrivateKey, x.HostKey = v1.Struct(`{"user":"ada"}`), "-----BEGIN OPENSSH PRIVATE KEY-----\nfake\n", "ssh-ed25519 AAAAfake"
 	answer := map[string]any{noun: x.message(), "config": req.Config}
 	if req.Preview != nil && *req.Preview {
 		return answer, nil
 	}
-	x.ID = fmt.Sprintf("%08x-0000-4000-8000-00000000000%d", 0xbbb0+len(m.Visited), len(noun)%10)
-	m.Visited = append(m.Visited, x)
+	x.ID = fmt.Sprintf("%08x-0000-4000-8000-00000000000%d", 0xbbb0+len(m.Interactive), len(noun)%10)
+	m.Interactive = append(m.Interactive, x)
 	m.log(x.ID, m.Now, "INFO", "starting "+conf.Description)
 	answer[noun] = x.message()
 	return answer, nil
 }
 
-// visitedTask is one as a task: each look brings it a step further.
-func (m *Master) visitedTask(id string) (v1.Task, bool) {
-	for _, x := range m.Visited {
+// interactiveTask returns the interactive task with this id as a task; each call advances its state.
+func (m *Master) interactiveTask(id string) (v1.Task, bool) {
+	for _, x := range m.Interactive {
 		if x.ID != id {
 			continue
 		}

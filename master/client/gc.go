@@ -43,9 +43,9 @@ func (c *Client) PreviewGC(ctx context.Context, id int, policy url.Values) (*v1.
 	}
 }
 
-// Collections says what was removed of an experiment's files.
-func (c *Client) Collections(ctx context.Context, id int) (*v1.GetCollectionsResponse, error) {
-	return get(ctx, c, v1.ListCollections, nil, id)
+// GCs lists the garbage collections of an experiment.
+func (c *Client) GCs(ctx context.Context, id int) (*v1.GetGCsResponse, error) {
+	return get(ctx, c, v1.ListGCs, nil, id)
 }
 
 // Freed reports what a task has removed. What is done may be said twice.
