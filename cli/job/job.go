@@ -106,11 +106,11 @@ func cells(j v1.RBACJob, byPriority bool) []any {
 		full = &v1.Job{JobID: l.JobID, Type: l.Type, Priority: l.Priority, Weight: l.Weight, Summary: l.Summary,
 			AllocatedSlots: l.AllocatedSlots, RequestedSlots: l.RequestedSlots, Name: hidden, Username: hidden}
 	}
-	var place, state any = table.NA, table.NA
+	var ahead, state any = table.NA, table.NA
 	if s := full.Summary; s != nil {
 		state = strings.TrimPrefix(string(s.State), "STATE_")
 		if s.JobsAhead >= 0 {
-			place = s.JobsAhead
+			ahead = s.JobsAhead
 		}
 	}
 	var submitted any = hidden
@@ -125,6 +125,6 @@ func cells(j v1.RBACJob, byPriority bool) []any {
 	if byPriority {
 		share = full.Priority
 	}
-	return []any{place, full.JobID, strings.TrimPrefix(string(full.Type), "TYPE_"), name, share, submitted,
+	return []any{ahead, full.JobID, strings.TrimPrefix(string(full.Type), "TYPE_"), name, share, submitted,
 		fmt.Sprintf("%d/%d", full.AllocatedSlots, full.RequestedSlots), state, full.Username}
 }

@@ -1,4 +1,4 @@
-// Package shell is det shell: a place in the cluster to log in to, by ssh.
+// Package shell is det shell: it starts shells in the cluster and opens them by ssh.
 //
 // The SSH server is in the task's runner; the bytes to it go through the master.
 // So the ssh on this machine is used as it is, with its configuration, its agent,

@@ -1,4 +1,4 @@
-// Package slot is det slot: the places on nodes that work is put on.
+// Package slot is det slot: it lists, enables and disables the slots of nodes.
 package slot
 
 import (

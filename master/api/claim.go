@@ -89,11 +89,11 @@ func (a *API) checkIdentity(w Workload, id string, rank int) error {
 	job, group := jobspecs.JobID(id), jobspecs.GroupName(rank)
 	switch {
 	case len(a.poolsIn(w.Namespace)) == 0:
-		return fault.New(fault.Forbidden, "the identity is of Nomad namespace %s; tasks of this cluster run in %s", w.Namespace, strings.Join(a.namespaces(), ", "))
+		return fault.New(fault.Forbidden, "the identity names Nomad namespace %s; tasks of this cluster run in %s", w.Namespace, strings.Join(a.namespaces(), ", "))
 	case w.JobID != job:
-		return fault.New(fault.Forbidden, "the identity is of job %s, and attempt %s runs as %s", w.JobID, id, job)
+		return fault.New(fault.Forbidden, "the identity names job %s, but attempt %s runs as job %s", w.JobID, id, job)
 	case w.Group != group:
-		return fault.New(fault.Forbidden, "the identity is of group %s, and rank %d runs as %s", w.Group, rank, group)
+		return fault.New(fault.Forbidden, "the identity names group %s, but rank %d runs as group %s", w.Group, rank, group)
 	}
 	return nil
 }

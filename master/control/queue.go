@@ -61,8 +61,8 @@ func (d *decider) owners() map[string]owner {
 	return m
 }
 
-// schedule gives places. Attempts that this pass ended hold theirs no more;
-// those that it asked to leave hold them still.
+// schedule assigns slots to attempts in the queue. Attempts that this cycle ended hold no
+// slots any more; attempts that it asked to end still hold theirs.
 func (d *decider) schedule() {
 	owners := d.owners()
 	groups := make(map[string]string, len(d.p.Allocations)+len(d.queue)) // by attempt
@@ -120,8 +120,8 @@ func queueTimeOr(chosen *time.Time, queued time.Time) time.Time {
 	return queued
 }
 
-// follow lets an attempt that waits wait in its job's pool. It says whether it has a
-// place, which is in another one.
+// follow moves a queued attempt to its job's pool. It returns true for an attempt that is
+// already placed in another pool.
 func (d *decider) follow(a *store.LiveAllocation, pool string) (elsewhere bool) {
 	if a.Pool == pool {
 		return false
@@ -133,7 +133,7 @@ func (d *decider) follow(a *store.LiveAllocation, pool string) (elsewhere bool) 
 	return true
 }
 
-// poolOf is where an attempt is after what this pass has decided.
+// poolOf is the pool of an attempt after the decisions of this cycle.
 func (d *decider) poolOf(a *store.LiveAllocation) string {
 	if m := d.moves[a.ID]; m != nil && m.Pool != nil {
 		return *m.Pool
@@ -141,7 +141,7 @@ func (d *decider) poolOf(a *store.LiveAllocation) string {
 	return a.Pool
 }
 
-// isPlaced says whether an attempt has a place.
+// isPlaced reports whether an attempt holds slots.
 func (d *decider) isPlaced(a *store.LiveAllocation) bool {
 	state := d.stateOf(a)
 	return state != lifecycle.Terminated && state != lifecycle.Pending
@@ -169,7 +169,7 @@ func (in *input) addDevices(a *store.LiveAllocation, x store.LiveMember) {
 	in.devices[a.ID] = list
 }
 
-// sort puts an attempt where it belongs: held places or the queue.
+// sort adds an attempt to the running ones or to the queue.
 func (d *decider) sort(in *input, a *store.LiveAllocation, o owner) {
 	m := d.moves[a.ID]
 	switch {

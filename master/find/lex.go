@@ -24,7 +24,7 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Caret is the line with a mark under the place of the error.
+// Caret is the line with a mark under the error.
 func (e *Error) Caret(line string) string {
 	shown := strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

@@ -42,7 +42,7 @@ type Allocation struct {
 	SubmittedAt time.Time // zero: not yet
 	AssignedAt  time.Time
 	TriedAt     time.Time // when it was first tried to submit it; zero: not yet
-	NoRoom      bool      // Nomad had no place for it on its nodes when it was tried last
+	NoRoom      bool      // Nomad found no room for it on its nodes at the last try
 	RefusedWhy  string    // Nomad's final refusal of the job; "" when there is none
 	SubmitError string    // why the last try to hand it to Nomad failed
 	PreemptAt   time.Time

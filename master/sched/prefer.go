@@ -9,7 +9,7 @@ import (
 // is found once for all of them.
 type Choice struct {
 	Unfit  map[string]string  // node ids that must not be used: why, in words that follow the node's name
-	Prefer map[string]float64 // by node id, from -1 to 1: of places that are as good otherwise, the highest comes first
+	Prefer map[string]float64 // by node id, from -1 to 1: of nodes that are otherwise equally good, the highest comes first
 	Spread []Spread           // of the members of a group over nodes
 }
 

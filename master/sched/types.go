@@ -49,11 +49,11 @@ func (s Slot) Key(pool string) string {
 // usable says whether the slot can be given to a task of ours at all.
 func (s Slot) usable() bool { return s.Healthy && s.Enabled && s.Taken == "" }
 
-// A Request waits for a place.
+// A Request is an attempt that waits in the queue.
 type Request struct {
 	ID          string // allocation
 	Group       string // the experiment or task it belongs to, named as sentences name it: "experiment 12"
-	Slots       int    // 0 asks for a place beside the slots
+	Slots       int    // 0 for an auxiliary task
 	Priority    int    // 1 is most important
 	QueuedAt    time.Time
 	NotBefore   time.Time         // a pause after a failed start; zero for none
@@ -69,7 +69,7 @@ type Request struct {
 	least  float64 // …
 }
 
-// Running holds a place.
+// Running is an attempt that holds slots.
 type Running struct {
 	ID          string
 	Group       string
@@ -77,7 +77,7 @@ type Running struct {
 	StartedAt   time.Time
 	Preemptible bool
 	MaxSlots    *int // over all of its group
-	Leaving     bool // already asked to go: its place is as good as free for planning, but not yet to give
+	Leaving     bool // already asked to end: planning counts its slots as free soon, but cannot assign them yet
 	Parts       []Part
 }
 
@@ -97,7 +97,7 @@ type Placement struct {
 // A Preemption asks a running task to make way.
 type Preemption struct {
 	ID     string
-	For    string // the request that needs its place; "" where its group is to hold less
+	For    string // the request that needs its slots; "" if its group must hold fewer
 	Reason string
 }
 

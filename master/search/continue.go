@@ -124,9 +124,9 @@ func (r *TrialSet) goOn(workers int) {
 	}
 }
 
-// callNext is what follows when a trial has ended: the first of those that goOn lets
-// wait trains in its place. When it waited itself, nobody's place is free. False says
-// that the place is free and nobody waits for it.
+// callNext decides what follows when a trial has ended: the first of the trials that goOn
+// told to wait continues to train. If the ended trial itself waited, no worker is free.
+// False means that a worker is free and no trial waits for it.
 func (r *TrialSet) callNext(ended int) bool {
 	if r.waiting == 0 {
 		return false

@@ -14,7 +14,7 @@ import (
 // the next. Nobody waits for anybody: a trial is judged by the reports that are there.
 //
 // There are two ways to treat the others. Where trials stop once, a trial that is
-// not among the best when it arrives is over, and its place goes to a new one.
+// not among the best when it arrives is over, and a new trial replaces it.
 // Where they wait, it leaves with a checkpoint and frees its slots, and is called
 // back as soon as the results of others make it one of the best.
 //
@@ -31,8 +31,8 @@ type bracket struct {
 	growing bool // limit rises when the order of the best changes
 
 	created, invalid, running int
-	entries                   []*rungEntry // by place, in the order of their making
-	places                    map[int]int
+	entries                   []*rungEntry // in the order in which they were created
+	indexes                   map[int]int  // in entries, by trial
 }
 
 // A rung has the results of the trials that trained to it, the best first.
@@ -46,7 +46,7 @@ type rung struct {
 
 type score struct {
 	metric float64
-	place  int
+	index  int
 }
 
 // A rungEntry is a trial as its bracket sees it.
@@ -69,7 +69,7 @@ const (
 
 // newBracket makes a bracket whose top rung is a whole training.
 func newBracket(rungs int, divisor, full float64, budget, workers int) *bracket {
-	b := &bracket{divisor: divisor, budget: budget, limit: rungs - 1, places: map[int]int{}}
+	b := &bracket{divisor: divisor, budget: budget, limit: rungs - 1, indexes: map[int]int{}}
 	for i := range rungs {
 		b.rungs = append(b.rungs, rung{units: max(1, math.Floor(full/math.Pow(divisor, float64(rungs-1-i))))})
 	}
@@ -83,8 +83,8 @@ func newBracket(rungs int, divisor, full float64, budget, workers int) *bracket 
 // fill finds jobs for idle workers, and closes rungs that nobody leaves any more.
 func (b *bracket) fill(r *TrialSet) {
 	for b.running < b.workers {
-		if level, place := b.promotable(); place >= 0 {
-			b.promote(r, level, place)
+		if level, index := b.promotable(); index >= 0 {
+			b.promote(r, level, index)
 		} else if b.created-b.invalid < b.budget {
 			b.create(r)
 		} else {
@@ -101,7 +101,7 @@ func (b *bracket) create(r *TrialSet) {
 		b.rungs[i].closed = false
 	}
 	trial := r.Add()
-	b.places[trial] = len(b.entries)
+	b.indexes[trial] = len(b.entries)
 	b.entries = append(b.entries, &rungEntry{trial: trial})
 	b.created++
 	b.running++
@@ -126,14 +126,14 @@ func (b *bracket) keep(level int) int { return int(float64(len(b.rungs[level].li
 
 // promotable finds the best trial that waits though it is among those that go on,
 // from the highest rung down; -1 when there is none.
-func (b *bracket) promotable() (level, place int) {
+func (b *bracket) promotable() (level, index int) {
 	if !b.waits {
 		return 0, -1
 	}
 	for level := b.limit - 1; level >= 0; level-- {
 		g := &b.rungs[level]
 		for ; g.passed < b.keep(level); g.passed++ {
-			p := g.list[g.passed].place
+			p := g.list[g.passed].index
 			if x := b.entries[p]; x.rung == level && x.state == waits && !g.closed {
 				return level, p
 			}
@@ -144,27 +144,27 @@ func (b *bracket) promotable() (level, place int) {
 
 // promote sends a waiting trial on. One that has ended meanwhile is judged by
 // what it had reached, without running.
-func (b *bracket) promote(r *TrialSet, level, place int) {
-	x := b.entries[place]
+func (b *bracket) promote(r *TrialSet, level, index int) {
+	x := b.entries[index]
 	x.rung = level + 1
 	if x.ending != "" {
-		b.insert(r, x.rung, score{x.final(), place})
+		b.insert(r, x.rung, score{x.final(), index})
 		return
 	}
 	x.state = runs
 	b.running++
 	b.rungs[x.rung].active++
 	r.Release(x.trial, b.target(x.rung))
-	b.advance(r, place)
+	b.advance(r, index)
 }
 
 // advance judges a running trial by its newest report, at every rung that it has
 // passed with it.
-func (b *bracket) advance(r *TrialSet, place int) {
-	x := b.entries[place]
+func (b *bracket) advance(r *TrialSet, index int) {
+	x := b.entries[index]
 	for x.state == runs && x.heard && x.last.At >= b.rungs[x.rung].units {
 		level := x.rung
-		at := b.insert(r, level, score{x.last.Metric, place})
+		at := b.insert(r, level, score{x.last.Metric, index})
 		switch {
 		case level == len(b.rungs)-1:
 			b.rest(r, x, over)
@@ -205,7 +205,7 @@ func (b *bracket) insert(r *TrialSet, level int, s score) (at int) {
 	})
 	g.list = slices.Insert(g.list, at, s)
 	g.passed = min(g.passed, at)
-	x := b.entries[s.place]
+	x := b.entries[s.index]
 	r.Learn(x.trial, g.units, s.metric)
 	if b.growing {
 		x.marks = append(x.marks, s.metric)
@@ -229,12 +229,12 @@ func (b *bracket) close(r *TrialSet) {
 		if g.closed || len(g.list) == 0 {
 			continue
 		}
-		if _, place := b.promotable(); place >= 0 {
+		if _, index := b.promotable(); index >= 0 {
 			return // it goes on as soon as a worker is free
 		}
 		g.closed = true
 		for _, s := range g.list {
-			if x := b.entries[s.place]; x.rung == level && x.state == waits {
+			if x := b.entries[s.index]; x.rung == level && x.state == waits {
 				if x.state = over; x.ending == "" {
 					r.Stop(x.trial)
 				}
@@ -244,14 +244,14 @@ func (b *bracket) close(r *TrialSet) {
 }
 
 func (b *bracket) validated(r *TrialSet, trial int, v Result) {
-	place := b.places[trial]
-	x := b.entries[place]
+	index := b.indexes[trial]
+	x := b.entries[index]
 	x.last, x.heard = v, true
 	if b.growing && len(x.curve) < maxCurve {
 		x.curve = append(x.curve, v.Metric)
 	}
 	before := b.running
-	b.advance(r, place)
+	b.advance(r, index)
 	if b.running != before {
 		b.fill(r)
 	}
@@ -261,8 +261,8 @@ func (b *bracket) validated(r *TrialSet, trial int, v Result) {
 // to, one that failed the worst there is. One with invalid hyperparameters never
 // was.
 func (b *bracket) exited(r *TrialSet, trial int, reason string) {
-	place := b.places[trial]
-	x := b.entries[place]
+	index := b.indexes[trial]
+	x := b.entries[index]
 	x.ending = reason
 	invalid := reason == lifecycle.ExitInvalidHP && r.replaceable(b.invalid, b.budget)
 	if x.state == over || x.state == waits && !invalid {
@@ -275,12 +275,12 @@ func (b *bracket) exited(r *TrialSet, trial int, reason string) {
 	if invalid {
 		x.state = over
 		b.invalid++
-		b.forget(place)
+		b.forget(index)
 	} else {
 		if x.state = over; b.waits && x.rung < len(b.rungs)-1 {
 			x.state = waits // others may fall behind it
 		}
-		b.insert(r, x.rung, score{x.final(), place})
+		b.insert(r, x.rung, score{x.final(), index})
 	}
 	b.fill(r)
 }
@@ -294,11 +294,11 @@ func (x *rungEntry) final() float64 {
 }
 
 // forget takes a trial out of all rungs.
-func (b *bracket) forget(place int) {
+func (b *bracket) forget(index int) {
 	for i := range b.rungs {
 		g := &b.rungs[i]
 		for at := range g.list {
-			if g.list[at].place == place {
+			if g.list[at].index == index {
 				g.list = slices.Delete(g.list, at, at+1)
 				if at < g.passed {
 					g.passed--

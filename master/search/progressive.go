@@ -23,7 +23,7 @@ const (
 func (b *bracket) settled() bool {
 	var now []*rungEntry
 	for _, s := range b.rungs[b.limit].list {
-		if x := b.entries[s.place]; len(now) < compared && !math.IsInf(s.metric, 0) && len(x.marks) > b.limit {
+		if x := b.entries[s.index]; len(now) < compared && !math.IsInf(s.metric, 0) && len(x.marks) > b.limit {
 			now = append(now, x)
 		}
 	}
@@ -42,7 +42,7 @@ func (b *bracket) settled() bool {
 	return true
 }
 
-// noise looks at pairs of trials that changed places twice on the way, and takes
+// noise looks at pairs of trials that changed their order twice, and takes
 // the median of how far they are apart now. A high quantile, which would be the
 // cautious choice where all curves are alike, is that of the few that swing
 // wildly: with it everything counts as noise, and no rung is ever opened.
@@ -62,7 +62,7 @@ func (b *bracket) noise(now []*rungEntry) float64 {
 	return apart[int(noisePart*float64(len(apart)-1))]
 }
 
-// crossings counts how often two curves change places.
+// crossings counts how often two curves cross.
 func crossings(x, y []float64) int {
 	n, side := 0, 0.0
 	for i := range min(len(x), len(y)) {

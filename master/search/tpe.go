@@ -82,7 +82,7 @@ func newModel(space expconf.Hyperparameters) *model {
 func (m *model) learn(trial int, hparams map[string]any, level, metric float64) {
 	o := m.of[trial]
 	if o == nil {
-		o = &observed{unit: m.place(hparams), most: level}
+		o = &observed{unit: m.point(hparams), most: level}
 		m.of[trial] = o
 	}
 	o.most = max(o.most, level)
@@ -127,8 +127,8 @@ func (m *model) divide() (good, others []*observed) {
 	return nil, nil
 }
 
-// place is where hyperparameters lie, on the axes that vary.
-func (m *model) place(hparams map[string]any) []float64 {
+// point is the position of hyperparameters, on the axes that vary.
+func (m *model) point(hparams map[string]any) []float64 {
 	var unit []float64
 	for _, f := range m.free {
 		unit = append(unit, m.axes[f].unit(m.axes[f].get(hparams)))
@@ -148,7 +148,7 @@ func (m *model) propose(rng *rand.Rand) map[string]any {
 		if m.tried == nil {
 			return hparams
 		}
-		key := fmt.Sprint(m.place(hparams))
+		key := fmt.Sprint(m.point(hparams))
 		if !m.tried[key] {
 			m.tried[key] = true
 			return hparams
@@ -200,7 +200,7 @@ func thin(list []*observed, most int) []*observed {
 	return out
 }
 
-// unit is a value's place on its axis, from 0 to 1; of a categorical one the
+// unit is a value's position on its axis, from 0 to 1; of a categorical one the
 // index of the value.
 func (a axis) unit(value any) float64 {
 	v, ok := number(value)
@@ -223,7 +223,7 @@ func (a axis) unit(value any) float64 {
 	return min(max((v-a.Minval)/(a.Maxval-a.Minval), 0), 1)
 }
 
-// value is the value at a place.
+// value is the value at a position.
 func (a axis) value(unit float64) any {
 	switch a.Type {
 	case expconf.Categorical:

@@ -46,18 +46,18 @@ var bucketName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]
 func Policy(clusterID string, g Grant) (string, error) {
 	doc := document{Version: "2012-10-17"}
 	var listed []Location
-	add := func(places []Location, actions ...string) error {
-		if len(places) == 0 {
+	add := func(locations []Location, actions ...string) error {
+		if len(locations) == 0 {
 			return nil
 		}
 		s := statement{Effect: "Allow", Action: actions}
-		for _, p := range places {
+		for _, p := range locations {
 			if err := p.check(); err != nil {
 				return err
 			}
 			s.Resource = append(s.Resource, bucketARN+p.Bucket+"/"+p.Prefix+"/*")
 		}
-		listed = append(listed, places...)
+		listed = append(listed, locations...)
 		doc.Statement = append(doc.Statement, s)
 		return nil
 	}
@@ -87,11 +87,11 @@ func Policy(clusterID string, g Grant) (string, error) {
 	return string(text), nil
 }
 
-// lists allows to list each place, a statement for each bucket.
-func lists(places []Location) []statement {
+// lists allows to list each location, a statement for each bucket.
+func lists(locations []Location) []statement {
 	var out []statement
 	at := map[string]int{}
-	for _, p := range places {
+	for _, p := range locations {
 		i, ok := at[p.Bucket]
 		if !ok {
 			i = len(out)
@@ -105,7 +105,7 @@ func lists(places []Location) []statement {
 }
 
 // check refuses what means more in a policy than itself: a star, a question mark
-// or a variable in a name would open the places of others.
+// or a variable in a name would open the locations of others.
 func (p Location) check() error {
 	switch {
 	case !bucketName.MatchString(p.Bucket):
@@ -123,9 +123,9 @@ func (p Location) check() error {
 	return nil
 }
 
-func describe(places []Location) string {
-	names := make([]string, 0, len(places))
-	for _, p := range places {
+func describe(locations []Location) string {
+	names := make([]string, 0, len(locations))
+	for _, p := range locations {
 		names = append(names, "s3://"+p.Bucket+"/"+fault.ClipTo(p.Prefix, 60))
 	}
 	if len(names) > 2 {

@@ -32,10 +32,10 @@ type Job struct {
 	Waiting      string    `db:"waiting"`   // why the first of it that waits does
 }
 
-// Scheduled reports whether any of the job has a place.
+// Scheduled reports whether any attempt of the job is placed.
 func (j Job) Scheduled() bool { return j.Placed > 0 }
 
-// Jobs lists the jobs with live attempts: those with places first, then the
+// Jobs lists the jobs with live attempts: placed ones first, then the
 // queue, in the order in which the scheduler looks at it. An empty pool means all. Where
 // a job stands is counted among all, whatever of them is in the scope.
 func (db *DB) Jobs(ctx context.Context, in auth.Scope, pool string) ([]Job, error) {

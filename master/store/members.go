@@ -118,27 +118,27 @@ func (g gate) refusal(c Claim) error {
 	}
 	switch {
 	case g.State == "TERMINATED":
-		return refuse("it is over, nothing may start for it")
+		return refuse("the attempt has ended, so nothing may start for it")
 	case g.State == "PENDING":
-		return refuse("it has no place in the cluster yet, so nobody can run for it")
+		return refuse("the scheduler has not placed the attempt yet, so nothing may start for it")
 	case !slices.Contains(c.Pools, g.Pool):
-		return fault.New(fault.Forbidden, "the identity is of Nomad namespace %s, and attempt %s is of pool %s, whose jobs run in another", c.Namespace, c.AllocationID, g.Pool)
+		return fault.New(fault.Forbidden, "the process's identity names Nomad namespace %s, but attempt %s belongs to pool %s, whose jobs run in another namespace", c.Namespace, c.AllocationID, g.Pool)
 	case c.NodeID != g.NodeID:
-		return fault.New(fault.Forbidden, "the identity is of a process on node %s, and rank %d of attempt %s is placed on %s", c.NodeID, c.Rank, c.AllocationID, g.NodeID)
+		return fault.New(fault.Forbidden, "the identity belongs to a process on node %s, but rank %d of attempt %s is placed on node %s", c.NodeID, c.Rank, c.AllocationID, g.NodeID)
 	case g.KillWanted:
-		return refuse("it is being stopped: %s", g.KillReason)
+		return refuse("the attempt is being stopped: %s", g.KillReason)
 	case g.RunID != g.NewestRun:
-		return refuse("run %d of its task has replaced it", g.NewestRun)
+		return refuse("run %d of its task has replaced this attempt", g.NewestRun)
 	case !c.FirstOfGroup:
 		return refuse("Nomad made allocation %s to replace another one, and only the master decides on a second attempt", c.NomadAllocID)
 	case g.Exited:
-		return refuse("its program has run and reported its end")
+		return refuse("its program has already run, and its exit was reported")
 	case g.ClaimedBy == "":
 		return nil
 	case g.ClaimedBy != c.NomadAllocID:
-		return refuse("Nomad allocation %s runs it already, %s comes too late", g.ClaimedBy, c.NomadAllocID)
+		return refuse("Nomad allocation %s already runs it; the claim of allocation %s comes too late", g.ClaimedBy, c.NomadAllocID)
 	case g.Nonce != c.Nonce:
-		return refuse("another runner process of Nomad allocation %s has started it already", c.NomadAllocID)
+		return refuse("another runner process of Nomad allocation %s has already claimed it", c.NomadAllocID)
 	}
 	return nil
 }

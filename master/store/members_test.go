@@ -99,13 +99,13 @@ func TestGateRefusals(t *testing.T) {
 	}
 	id, _ := fresh()
 	w.exec(`UPDATE allocations SET state = 'TERMINATED', ended_at = now(), outcome = 'killed' WHERE id = $1`, id)
-	refused("ended", goodClaim(id, 0, "n"), "over")
+	refused("ended", goodClaim(id, 0, "n"), "has ended")
 	id, _ = fresh()
 	w.exec(`UPDATE allocations SET kill_at = now(), kill_reason = 'its owner killed it' WHERE id = $1`, id)
 	refused("to be killed", goodClaim(id, 0, "n"), "its owner killed it")
 	id, _ = fresh()
 	w.exec(`UPDATE allocations SET state = 'PENDING' WHERE id = $1`, id)
-	refused("not placed", goodClaim(id, 0, "n"), "no place")
+	refused("not placed", goodClaim(id, 0, "n"), "not placed")
 	id, trial := fresh()
 	w.attempt(trial, 2, 1)
 	w.exec(`UPDATE allocations SET state = 'TERMINATED', ended_at = now(), outcome = 'lost' WHERE id = $1`, w.taskOf(trial)+".2")
@@ -126,7 +126,7 @@ func TestGateRefusals(t *testing.T) {
 	if err := w.db.MemberExit(t.Context(), id, 0, 0, "", false, false); err != nil {
 		t.Fatal(err)
 	}
-	refused("exited", goodClaim(id, 0, "n"), "reported its end")
+	refused("exited", goodClaim(id, 0, "n"), "exit was reported")
 	if _, err := w.db.Claim(t.Context(), goodClaim(id, 7, "n")); !fault.Is(err, fault.NotFound) {
 		t.Errorf("no such rank: %v", err)
 	}

@@ -97,7 +97,7 @@ type Submission struct {
 	ID         string
 	Failure    string // "" when Nomad has accepted it
 	Refused    bool   // for good
-	NoRoom     bool   // Nomad has no place for it on its nodes
+	NoRoom     bool   // Nomad finds no room for it on its nodes
 	RetryAfter time.Duration
 }
 

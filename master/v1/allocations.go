@@ -24,7 +24,7 @@ type Allocation struct {
 	IsReady      bool       `json:"isReady"`
 	StartTime    *time.Time `json:"startTime"`
 	StatusCode   *int       `json:"statusCode"`
-	// WaitingReason is why it has no place yet, in a sentence; ours, not Determined's.
+	// WaitingReason is why the attempt is not placed yet, in a sentence; Determined has no such field.
 	WaitingReason string `json:"waitingReason"`
 }
 

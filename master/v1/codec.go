@@ -19,7 +19,7 @@ type field struct {
 // A plan is what the codec needs to know of a struct type.
 type plan struct {
 	fields []field
-	byName map[string]int // camelCase and snake_case names → place in fields
+	byName map[string]int // camelCase and snake_case names → index in fields
 }
 
 // plans is a cache of immutable values computed from types alone.

@@ -62,7 +62,7 @@ type TaskSpec struct {
 
 // LogPattern is the pattern of one of a trial's log policies.
 type LogPattern struct {
-	Policy  int    `json:"policy"` // its place in the configuration's log_policies
+	Policy  int    `json:"policy"` // its index in the configuration's log_policies
 	Pattern string `json:"pattern"`
 }
 

@@ -166,7 +166,7 @@ func (l Line) Pattern() string {
 	return "/api/v1" + l.Path
 }
 
-// At is the path of a call: each parameter takes the place of a name, in their order.
+// At is the path of a call: the parameters replace the names of the path, in their order.
 // It panics when they are not as many, which is a mistake in the caller's code.
 func (e Endpoint[Req, Resp]) At(params ...any) string { return Line(e).At(params...) }
 

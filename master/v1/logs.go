@@ -32,7 +32,7 @@ func LogLevels() []LogLevel {
 	return []LogLevel{LogLevelUnspecified, LogLevelTrace, LogLevelDebug, LogLevelInfo, LogLevelWarning, LogLevelError, LogLevelCritical}
 }
 
-// Number is the place of a level among LogLevels; one that nobody knows is none.
+// Number is the index of a level in LogLevels; an unknown level has none.
 func (l LogLevel) Number() int { return max(0, slices.Index(LogLevels(), l)) }
 
 // MasterLogsResponse is a message of the wire.

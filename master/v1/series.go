@@ -31,7 +31,7 @@ type DownsampledMetrics struct {
 	Type  MetricType  `json:"type"`
 }
 
-// DataPoint is one place of such a series.
+// DataPoint is one point of such a series.
 type DataPoint struct {
 	Batches int       `json:"batches"`
 	Time    time.Time `json:"time"`

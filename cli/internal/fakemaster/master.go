@@ -29,7 +29,7 @@ type Master struct {
 	Tokens      map[string]string // token → username
 	Experiments []*Experiment
 	Commands    []*v1.Command
-	Interactive     []*Interactive
+	Interactive []*Interactive
 	Workspaces  []v1.Workspace
 	Projects    []v1.Project
 	Agents      []v1.Agent

@@ -94,17 +94,17 @@ func (o Options) into(ctx context.Context, dir string) error {
 	return o.throughMaster(ctx, dir)
 }
 
-// direct copies from the first of the places that is there.
+// direct copies from the first of the folders that exists.
 func (o Options) direct(ctx context.Context, source storage, dir string) error {
-	for _, place := range source.places {
-		info, err := os.Stat(place)
+	for _, folder := range source.folders {
+		info, err := os.Stat(folder)
 		if err != nil || !info.IsDir() {
 			continue
 		}
-		return o.copyTree(ctx, place, dir)
+		return o.copyTree(ctx, folder, dir)
 	}
 	return fault.New(fault.NotFound, "checkpoint %s is not in %s on this machine; use --mode master to download it through the master",
-		o.Checkpoint.UUID, strings.Join(source.places, " or "))
+		o.Checkpoint.UUID, strings.Join(source.folders, " or "))
 }
 
 func (o Options) copyTree(ctx context.Context, from, to string) error {

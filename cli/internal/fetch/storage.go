@@ -13,7 +13,7 @@ const sharedMount = "/determined_shared_fs"
 
 // storage is where a checkpoint may lie on this machine.
 type storage struct {
-	places []string
+	folders []string
 }
 
 // storageOf reads the checkpoint storage of the experiment that made it.
@@ -32,12 +32,12 @@ func storageOf(ck *v1.Checkpoint) (storage, error) {
 	s := conf.Storage
 	switch s.Type {
 	case "shared_fs":
-		return storage{places: []string{
+		return storage{folders: []string{
 			filepath.Join(below(s.HostPath, s.HostPath, s.StoragePath), ck.UUID),
 			filepath.Join(below(sharedMount, s.HostPath, s.StoragePath), ck.UUID),
 		}}, nil
 	case "directory":
-		return storage{places: []string{filepath.Join(s.ContainerPath, ck.UUID)}}, nil
+		return storage{folders: []string{filepath.Join(s.ContainerPath, ck.UUID)}}, nil
 	case "":
 		return storage{}, fault.New(fault.NotFound, "the master does not say where checkpoint %s is stored", ck.UUID)
 	}

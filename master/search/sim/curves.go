@@ -27,7 +27,7 @@ type Table struct {
 	curves []uint16 // of every setting, the last axis changing fastest; 65535 is 1
 }
 
-// An Axis is one hyperparameter of a table. What a search chooses is the place of
+// An Axis is one hyperparameter of a table. What a search chooses is the position of
 // a value among its values.
 type Axis struct {
 	Name   string `json:"name"`
@@ -84,7 +84,7 @@ func (t *Table) Space() expconf.Hyperparameters {
 // Settings is how many there are.
 func (t *Table) Settings() int { return len(t.curves) / t.Epochs }
 
-// setting is the place of a trial's hyperparameters in the table.
+// setting is the position of a trial's hyperparameters in the table.
 func (t *Table) setting(hparams map[string]any) int {
 	at := 0
 	for _, a := range t.Axes {
@@ -122,10 +122,10 @@ func (s Shape) At(hparams map[string]any, seed int64, part float64) float64 {
 	rng := rand.New(rand.NewPCG(uint64(s.Seed), 0x5eed))
 	end, speed := 0.02, 0.0
 	n := 0
-	s.walk(hparams, rng, func(place, best, weight float64) {
-		d := place - best
+	s.walk(hparams, rng, func(position, best, weight float64) {
+		d := position - best
 		end += 0.5 * weight * d * d
-		speed += place * weight
+		speed += position * weight
 		n++
 	})
 	if n > 0 {
@@ -141,9 +141,9 @@ func (s Shape) At(hparams map[string]any, seed int64, part float64) float64 {
 	return v
 }
 
-// walk visits the values, in the order of their names, as places from 0 to 1,
-// with the place that would be best and how much it matters.
-func (s Shape) walk(hparams map[string]any, rng *rand.Rand, visit func(place, best, weight float64)) {
+// walk visits the values, in the order of their names, as positions from 0 to 1,
+// with the position that would be best and how much it matters.
+func (s Shape) walk(hparams map[string]any, rng *rand.Rand, visit func(position, best, weight float64)) {
 	for _, name := range slices.Sorted(maps.Keys(hparams)) {
 		best, weight := rng.Float64(), rng.Float64()
 		switch v := hparams[name].(type) {
@@ -161,7 +161,7 @@ func (s Shape) walk(hparams map[string]any, rng *rand.Rand, visit func(place, be
 	}
 }
 
-// squash brings any number to a place from 0 to 1, so that factors of ten are
+// squash brings any number to a position from 0 to 1, so that factors of ten are
 // about a fifth apart.
 func squash(v float64) float64 {
 	return math.Mod(math.Abs(math.Log10(math.Abs(v)+1e-9))/5, 1)

@@ -248,8 +248,8 @@ func (l *List) pause(ctx context.Context, tries int) error {
 	return nil
 }
 
-// turn waits for one of the few places to try again during an outage. It never
-// waits long: a place may be held by a request that takes its time to be answered.
+// turn waits until the request may be tried again during an outage; only a few requests may
+// at once. It never waits long, because a request that holds a turn may be answered slowly.
 func (l *List) turn(ctx context.Context) (release func()) {
 	down, answered := l.down()
 	if !down {

@@ -2,11 +2,10 @@ package sched
 
 import "time"
 
-// Insert finds a place in a queue for somebody who is to stand before the one at
-// an index, or at its end: the moment that they are to be taken to have queued at.
-// The moments of the others are given in their order; where two of them leave no
-// room between them, those behind move back as little as they must, and shifted
-// has their new moments by index.
+// Insert finds the queue time that puts a job before the one at index at, or at the end of
+// the queue. queue holds the queue times of the jobs in their order. Where two of these
+// times leave no room between them, Insert moves the later jobs back by as little as
+// possible, and shifted has their new times by index.
 func Insert(queue []time.Time, at int) (moment time.Time, shifted map[int]time.Time) {
 	const step = time.Microsecond // what the database can tell apart
 	switch {
