@@ -33,7 +33,9 @@ func (a *API) reportCheckpoint(ctx context.Context, c *call, k *v1.Checkpoint) (
 		ReportedAt: k.ReportTime, Resources: k.Resources, Metadata: json.RawMessage(k.Metadata), StorageID: k.StorageID}
 	switch {
 	case !c.who.IsTask():
-		return nil, fault.New(fault.Forbidden, "only the attempt that made a checkpoint may report it")
+		if err := a.unmanagedCheckpoint(ctx, c, k, &n); err != nil {
+			return nil, err
+		}
 	case k.TaskID != "" && k.TaskID != c.who.TaskID:
 		return nil, fault.New(fault.Forbidden, "attempt %s may not report checkpoints of task %s", c.who.AllocationID, k.TaskID)
 	case k.AllocationID != "" && k.AllocationID != c.who.AllocationID:

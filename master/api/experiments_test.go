@@ -126,8 +126,6 @@ func TestBadExperiments(t *testing.T) {
 		{"no entrypoint", createBody("name: x\nsearcher: {name: single, metric: loss, max_length: {batches: 1}}"), 400, []string{"entrypoint"}},
 		{"a long name", createBody("name: " + strings.Repeat("n", 10_000) + "\n" + yaml("x: 1")[12:]), 400, []string{"name"}},
 		{"a template", createBody(yaml(), `"template":"t"`), 404, []string{`no template "t"`}},
-		{"unmanaged", createBody(yaml(), `"unmanaged":true`), 501, []string{"unmanaged"}},
-		{"unmanaged in the file", createBody(yaml("unmanaged: true")), 501, []string{"unmanaged"}},
 		{"no such parent", createBody(yaml(), `"parentId":99`), 404, []string{"experiment 99"}},
 		{"no such project", createBody(yaml(), `"projectId":99`), 404, []string{"project 99"}},
 		{"no such workspace", createBody(yaml("workspace: w", "project: p")), 404, []string{"workspace \"w\""}},

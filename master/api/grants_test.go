@@ -121,6 +121,9 @@ func TestNothingOfOtherWorkspaces(t *testing.T) {
 		if l.Path == v1.PutTemplate.Path && l.Method == "PUT" || strings.HasPrefix(l.Path, "/projects/key/") {
 			object = map[bool]string{true: "ours", false: "UNCATEGORIZED"}[l.Method == "PUT"]
 		}
+		if l.Path == v1.GetTrialByExternalID.Path { // no id: TestUnmanagedTrialsOfOthers
+			continue
+		}
 		tried++
 		if got := send(l, filled(l, object), "{"); got.code != 403 && (l.Path != v1.LinkTask.Path || got.code != 503) {
 			t.Errorf("%s %s: %d %.300s", l.Method, l.Path, got.code, got.body)

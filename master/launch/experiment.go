@@ -67,11 +67,20 @@ func (l *Experiments) Create(ctx context.Context, by Submitter, req *v1.CreateEx
 	return e, err
 }
 
-func (l *Experiments) check(ctx context.Context, by Submitter, req *v1.CreateExperimentRequest) (*Experiment, error) {
-	if optional.Value(req.Unmanaged) {
-		return nil, errUnmanaged()
+// CreateExternal makes an unmanaged experiment that its program has a name for.
+func (l *Experiments) CreateExternal(ctx context.Context, by Submitter, external string, req *v1.CreateExperimentRequest) (*Experiment, error) {
+	e, err := l.check(ctx, by, req)
+	if err != nil || optional.Value(req.ValidateOnly) {
+		return e, err
 	}
+	e.ExternalID = &external
+	e.ID, err = l.db.CreateExperiment(ctx, e.NewExperiment)
+	return e, err
+}
+
+func (l *Experiments) check(ctx context.Context, by Submitter, req *v1.CreateExperimentRequest) (*Experiment, error) {
 	e := &Experiment{}
+	e.Unmanaged = optional.Value(req.Unmanaged)
 	e.OwnerID, e.SessionEpoch, e.ParentID, e.Active = by.Who.UserID, by.Who.SessionEpoch, req.ParentID, optional.Value(req.Activate)
 	var err error
 	if e.CreationKey, err = creationKey(by.Key); err != nil {
@@ -117,10 +126,6 @@ func (l *Experiments) check(ctx context.Context, by Submitter, req *v1.CreateExp
 	return e, nil
 }
 
-func errUnmanaged() error {
-	return fault.New(fault.Unimplemented, "unmanaged: experiments whose trials run elsewhere are not supported yet")
-}
-
 // parentOf is the experiment that a request forks; nil for none.
 func (l *Experiments) parentOf(ctx context.Context, req *v1.CreateExperimentRequest) (*store.Experiment, error) {
 	if req.ParentID == nil {
@@ -164,6 +169,9 @@ func (l *Experiments) configure(ctx context.Context, e *Experiment, projectID *i
 	if err != nil {
 		return err
 	}
+	if e.Unmanaged {
+		raw.Unmanaged = &e.Unmanaged
+	}
 	named, slots := "", 1
 	if r := raw.Resources; r != nil {
 		named = optional.Value(r.ResourcePool)
@@ -185,8 +193,8 @@ func (l *Experiments) configure(ctx context.Context, e *Experiment, projectID *i
 		return WrongConfig(err)
 	}
 	cfg.Workspace, cfg.Project = e.Project.WorkspaceName, e.Project.Name
-	if cfg.Unmanaged { // it needs no entrypoint, so here its trials would have nothing to run
-		return errUnmanaged()
+	if cfg.Unmanaged {
+		return e.runsElsewhere(cfg, of, warnings)
 	}
 	if err := l.cluster.accept(e, &cfg, of, warnings); err != nil {
 		return err
@@ -198,6 +206,21 @@ func (l *Experiments) configure(ctx context.Context, e *Experiment, projectID *i
 		return err
 	}
 	return l.warn(ctx, e)
+}
+
+// runsElsewhere completes an experiment whose programs run its trials and store its
+// checkpoints themselves: nothing of it is placed, and its storage is taken as it is.
+func (e *Experiment) runsElsewhere(cfg expconf.Config, of *pool.Pool, warnings expconf.Warnings) error {
+	cfg.Resources.ResourcePool = of.Name
+	if err := cfg.Validate(); err != nil {
+		return WrongConfig(err)
+	}
+	if err := e.fill(cfg, of); err != nil {
+		return err
+	}
+	e.Unmanaged, e.Active, e.Remarks = true, true, warnings.Strings()
+	e.Search, e.SlotsPerTrial = nil, 0
+	return nil
 }
 
 // accept checks a complete configuration, by itself and against what the pool can do.

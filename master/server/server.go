@@ -180,6 +180,7 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 	parts.Go(func() { store.NewSummarizer(m.db, m.bus, m.log).Run(back) })
 	parts.Go(func() { store.NewLogRetention(m.db, m.log).Run(back) })
 	parts.Go(func() { m.cleanUp(back) })
+	parts.Go(func() { m.endSilentTrials(back) })
 	if m.vault != nil {
 		parts.Go(func() { m.vault.Run(back) })
 	}

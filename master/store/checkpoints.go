@@ -87,8 +87,8 @@ func (db *DB) CountCheckpoints(ctx context.Context, trials []int) (map[int]Check
 type NewCheckpoint struct {
 	UUID         string
 	TaskID       string
-	AllocationID string
-	RunID        int // of the attempt that reports
+	AllocationID string // "" of a trial that runs elsewhere
+	RunID        int    // of the attempt that reports
 	State        string
 	ReportedAt   *time.Time // the task's clock, if it sent a time
 	Resources    map[string]int64
@@ -114,7 +114,7 @@ func (db *DB) AddCheckpoint(ctx context.Context, c NewCheckpoint) error {
 		}
 		n, err := tx.exec(ctx, `
 			INSERT INTO checkpoints (uuid, task_id, allocation_id, trial_id, run_id, steps, state, reported_at, resources, metadata, size, storage_id)
-			VALUES ($1, $2, $3, (SELECT id FROM trials WHERE task_id = $2), $4, $5, $6, coalesce($7, now()), $8, $9::text::jsonb, $10, $11)
+			VALUES ($1, $2, nullif($3, ''), (SELECT id FROM trials WHERE task_id = $2), $4, $5, $6, coalesce($7, now()), $8, $9::text::jsonb, $10, $11)
 			ON CONFLICT (uuid) DO NOTHING`,
 			c.UUID, c.TaskID, c.AllocationID, c.RunID, c.Steps, c.State, c.ReportedAt, c.Resources, string(c.Metadata), size, c.StorageID)
 		if err != nil {

@@ -20,7 +20,9 @@ type NewExperiment struct {
 	ParentID       *int
 	Config         []byte // complete, JSON
 	OriginalConfig string
-	Context        []byte // nil: no code
+	Context        []byte  // nil: no code
+	Unmanaged      bool    // its trials run elsewhere
+	ExternalID     *string // of an unmanaged one, its program's name for it; nil for none
 	Seed           int64
 	Name           string
 	Description    string
@@ -65,16 +67,18 @@ func (db *DB) CreateExperiment(ctx context.Context, n NewExperiment) (int, error
 		owner := trial.Owner{WarmStart: n.WarmStart}
 		err = asFault(tx.QueryRow(ctx, `
 			INSERT INTO experiments (owner_id, project_id, parent_id, config, original_config, context_hash, seed, name, description,
-				labels, desired, pool, slots_per_trial, max_slots, weight, priority, template, template_source, warm_start, creation_key, session_epoch)
+				labels, desired, pool, slots_per_trial, max_slots, weight, priority, template, template_source, warm_start, creation_key, session_epoch,
+				unmanaged, external_id)
 			VALUES (@owner, @project, @parent, @config, @original, @context, @seed, @name, @description,
-				@labels, @desired, @pool, @slots, @max_slots, @weight, @priority, @template, @template_source, @warm_start, @key, @epoch)
+				@labels, @desired, @pool, @slots, @max_slots, @weight, @priority, @template, @template_source, @warm_start, @key, @epoch,
+				@unmanaged, @external)
 			ON CONFLICT (owner_id, creation_key) WHERE creation_key IS NOT NULL DO NOTHING
 			RETURNING id, job_id::text`,
 			pgx.NamedArgs{"owner": n.OwnerID, "project": n.ProjectID, "parent": n.ParentID, "config": string(n.Config),
 				"original": n.OriginalConfig, "context": n.Context, "seed": n.Seed, "name": n.Name, "description": n.Description,
 				"labels": n.Labels, "desired": desired, "pool": n.Pool, "slots": n.SlotsPerTrial, "max_slots": n.MaxSlots,
 				"weight": n.Weight, "priority": n.Priority, "template": n.Template.Name, "template_source": n.Template.Source, "warm_start": n.WarmStart,
-				"key": n.CreationKey, "epoch": n.SessionEpoch}).Scan(&owner.ID, &owner.JobID))
+				"key": n.CreationKey, "epoch": n.SessionEpoch, "unmanaged": n.Unmanaged, "external": n.ExternalID}).Scan(&owner.ID, &owner.JobID))
 		if n.CreationKey != nil && fault.Is(err, fault.NotFound) {
 			id, err = scalar[int](ctx, tx, `SELECT id FROM experiments WHERE owner_id = $1 AND creation_key = $2`, n.OwnerID, *n.CreationKey)
 			return err

@@ -67,6 +67,12 @@ type CreateExperimentResponse struct {
 	Remarks    []string        `json:"remarks"` // what has no effect here or will have to wait; ours, not Determined's
 }
 
+// PutExperimentResponse is a message of the wire.
+type PutExperimentResponse struct {
+	Config     Struct     `json:"config"`
+	Experiment Experiment `json:"experiment"`
+}
+
 // DeleteExperimentLabelResponse is a message of the wire.
 type DeleteExperimentLabelResponse struct {
 	Labels []string `json:"labels"`

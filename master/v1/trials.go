@@ -69,6 +69,42 @@ type PatchTrialRequest struct {
 	State   *TrialState `json:"state,omitempty"`
 }
 
+// CreateTrialRequest is a message of the wire.
+type CreateTrialRequest struct {
+	ExperimentID int    `json:"experimentId"`
+	HParams      Struct `json:"hparams,omitempty"`
+	Unmanaged    *bool  `json:"unmanaged,omitempty"`
+}
+
+// CreateTrialResponse is a message of the wire.
+type CreateTrialResponse struct {
+	Trial Trial `json:"trial"`
+}
+
+// PutTrialRequest is a message of the wire.
+type PutTrialRequest struct {
+	CreateTrialRequest *CreateTrialRequest `json:"createTrialRequest,omitempty"`
+	ExternalTrialID    string              `json:"externalTrialId"`
+}
+
+// PutTrialResponse is a message of the wire.
+type PutTrialResponse struct {
+	Trial Trial `json:"trial"`
+}
+
+// StartTrialRequest is a message of the wire.
+type StartTrialRequest struct {
+	TrialID int   `json:"trialId"`
+	Resume  *bool `json:"resume,omitempty"`
+}
+
+// StartTrialResponse is a message of the wire.
+type StartTrialResponse struct {
+	TrialRunID       int     `json:"trialRunId"`
+	LatestCheckpoint *string `json:"latestCheckpoint"`
+	StepsCompleted   int     `json:"stepsCompleted"`
+}
+
 // PatchTrialResponse is a message of the wire.
 type PatchTrialResponse struct {
 	Trial Trial `json:"trial"`

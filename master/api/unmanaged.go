@@ -1,0 +1,214 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"strings"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/store"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+// maxExternalID bounds the names that programs give to what they run elsewhere, in bytes.
+const maxExternalID = 512
+
+func (a *API) registerUnmanaged() {
+	serve(a, v1.PutExperiment, a.putExperiment)
+	serve(a, v1.CreateTrial, a.createTrial)
+	serve(a, v1.PutTrial, a.putTrial)
+	serveOn(a, v1.GetTrialByExternalID, a.onTrialByExternalID(), a.trial)
+	serveOn(a, v1.StartTrial, a.onTrial(), a.startTrial)
+	serveOn(a, v1.PatchTrial, a.onTrial(), a.patchTrial)
+}
+
+// onTrialByExternalID loads the trial that a program named.
+func (a *API) onTrialByExternalID() object[store.Trial] {
+	return object[store.Trial]{of: ofTrial, load: func(ctx context.Context, c *call) (t store.Trial, err error) {
+		experiment, err := c.external("experiment")
+		if err != nil {
+			return t, err
+		}
+		external, err := c.external("trial")
+		if err != nil {
+			return t, err
+		}
+		return a.db.TrialByExternalID(ctx, experiment, external)
+	}}
+}
+
+// external reads an external id in the path.
+func (c *call) external(param string) (string, error) {
+	id, err := url.PathUnescape(c.Params(param))
+	if err != nil {
+		return "", fault.New(fault.Invalid, "the external id in the path is not written as in a URL: %v", err)
+	}
+	return id, checkExternal("the external id in the path", id)
+}
+
+func checkExternal(where, id string) error {
+	switch {
+	case id == "":
+		return fault.New(fault.Invalid, "%s is empty", where)
+	case len(id) > maxExternalID:
+		return fault.New(fault.Invalid, "%s: %d bytes are over the limit of %d", where, len(id), maxExternalID)
+	}
+	return nil
+}
+
+// putExperiment creates an unmanaged experiment, or returns the one that has the external id.
+func (a *API) putExperiment(ctx context.Context, c *call, req *v1.CreateExperimentRequest) (*v1.PutExperimentResponse, error) {
+	external, err := c.external("external")
+	if err != nil {
+		return nil, err
+	}
+	e, err := a.db.ExperimentByExternalID(ctx, external)
+	if fault.Is(err, fault.NotFound) {
+		e, err = a.newUnmanaged(ctx, c, external, req)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := a.onExperiment().allow(c, auth.Change, e); err != nil {
+		return nil, err
+	}
+	full, err := a.fullExperiment(ctx, e, c.who)
+	return &v1.PutExperimentResponse{Experiment: full, Config: full.Config}, err
+}
+
+// newUnmanaged creates an experiment under an external id. Where another request was
+// faster, that one's is the experiment.
+func (a *API) newUnmanaged(ctx context.Context, c *call, external string, req *v1.CreateExperimentRequest) (store.Experiment, error) {
+	if err := c.may(auth.Create, auth.Object{Kind: v1.KindExperiment}); err != nil {
+		return store.Experiment{}, err
+	}
+	if !optional.Value(req.Unmanaged) {
+		return store.Experiment{}, fault.New(fault.Invalid, "unmanaged: must be true: only unmanaged experiments have an external id")
+	}
+	made, err := a.experiments.CreateExternal(ctx, a.submitter(c), external, req)
+	if fault.Is(err, fault.Conflict) {
+		if e, err := a.db.ExperimentByExternalID(ctx, external); err == nil {
+			return e, nil
+		}
+	}
+	if err != nil {
+		return store.Experiment{}, err
+	}
+	a.bus.Publish(store.TopicIntent)
+	return a.db.Experiment(ctx, made.ID)
+}
+
+func (a *API) createTrial(ctx context.Context, c *call, req *v1.CreateTrialRequest) (*v1.CreateTrialResponse, error) {
+	t, err := a.newTrial(ctx, c, req, nil)
+	return &v1.CreateTrialResponse{Trial: t}, err
+}
+
+func (a *API) putTrial(ctx context.Context, c *call, req *v1.PutTrialRequest) (*v1.PutTrialResponse, error) {
+	if req.CreateTrialRequest == nil {
+		return nil, fault.New(fault.Invalid, "createTrialRequest: is required")
+	}
+	if err := checkExternal("externalTrialId", req.ExternalTrialID); err != nil {
+		return nil, err
+	}
+	t, err := a.newTrial(ctx, c, req.CreateTrialRequest, &req.ExternalTrialID)
+	return &v1.PutTrialResponse{Trial: t}, err
+}
+
+func (a *API) newTrial(ctx context.Context, c *call, req *v1.CreateTrialRequest, external *string) (v1.Trial, error) {
+	e, err := a.db.ExperimentHead(ctx, req.ExperimentID)
+	if err != nil {
+		return v1.Trial{}, err
+	}
+	if err := a.onExperimentHead().allow(c, auth.Change, e); err != nil {
+		return v1.Trial{}, err
+	}
+	if !optional.Value(req.Unmanaged) {
+		return v1.Trial{}, fault.New(fault.Invalid, "unmanaged: must be true: searches create all other trials")
+	}
+	hparams := json.RawMessage(req.HParams)
+	if len(hparams) == 0 || string(hparams) == "null" {
+		hparams = json.RawMessage("{}")
+	}
+	id, err := a.db.CreateUnmanagedTrial(ctx, store.NewUnmanagedTrial{ExperimentID: e.ID, ExternalID: external, HParams: hparams})
+	if err != nil {
+		return v1.Trial{}, err
+	}
+	a.bus.Publish(store.TopicIntent)
+	return a.shownTrial(ctx, id)
+}
+
+// shownTrial is a trial as clients see it.
+func (a *API) shownTrial(ctx context.Context, id int) (v1.Trial, error) {
+	t, err := a.db.Trial(ctx, id)
+	if err != nil {
+		return v1.Trial{}, err
+	}
+	list, err := a.wireTrials(ctx, []store.Trial{t})
+	if err != nil {
+		return v1.Trial{}, err
+	}
+	return list[0], nil
+}
+
+func (a *API) startTrial(ctx context.Context, _ *call, t store.Trial, req *v1.StartTrialRequest) (*v1.StartTrialResponse, error) {
+	if err := sameTrial(req.TrialID, t.ID); err != nil {
+		return nil, err
+	}
+	s, err := a.db.StartUnmanagedTrial(ctx, t.ID, optional.Value(req.Resume))
+	if err != nil {
+		return nil, err
+	}
+	a.bus.Publish(store.TopicIntent)
+	return &v1.StartTrialResponse{TrialRunID: s.RunID, StepsCompleted: s.Steps, LatestCheckpoint: s.Checkpoint}, nil
+}
+
+func sameTrial(body, path int) error {
+	if body != 0 && body != path {
+		return fault.New(fault.Invalid, "trialId: the path says %d, the body %d", path, body)
+	}
+	return nil
+}
+
+// patchTrial takes a sign of life, and the state that the trial's program reports.
+func (a *API) patchTrial(ctx context.Context, _ *call, t store.Trial, req *v1.PatchTrialRequest) (*v1.PatchTrialResponse, error) {
+	if err := sameTrial(req.TrialID, t.ID); err != nil {
+		return nil, err
+	}
+	state := strings.TrimPrefix(string(optional.Value(req.State)), "STATE_")
+	switch state {
+	case "", "ACTIVE", "COMPLETED", "CANCELED", "ERROR":
+	case "RUNNING":
+		state = "ACTIVE"
+	default:
+		return nil, fault.New(fault.Invalid, "state: %q is not one of STATE_RUNNING, STATE_COMPLETED, STATE_CANCELED, STATE_ERROR", fault.Clip(string(*req.State)))
+	}
+	if err := a.db.ReportUnmanagedTrial(ctx, t.ID, state); err != nil {
+		return nil, err
+	}
+	shown, err := a.shownTrial(ctx, t.ID)
+	if err != nil {
+		return nil, err
+	}
+	if shown.SearcherMetricValue != nil {
+		err = a.db.NoteUnmanagedBest(ctx, t.ID, *shown.SearcherMetricValue)
+	}
+	a.bus.Publish(store.TopicIntent)
+	return &v1.PatchTrialResponse{Trial: shown}, err
+}
+
+// unmanagedCheckpoint completes a checkpoint that a user's session reports: only
+// programs of unmanaged trials have no attempt that would.
+func (a *API) unmanagedCheckpoint(ctx context.Context, c *call, k *v1.Checkpoint, n *store.NewCheckpoint) error {
+	t, run, err := a.db.UnmanagedRunOf(ctx, k.TaskID)
+	if fault.Is(err, fault.NotFound) {
+		return fault.New(fault.Forbidden, "only the attempt that made a checkpoint may report it")
+	}
+	if err != nil {
+		return err
+	}
+	n.TaskID, n.AllocationID, n.RunID = t.TaskID, "", run
+	return a.onTrial().allow(c, auth.Report, t)
+}

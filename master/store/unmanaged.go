@@ -1,0 +1,263 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/trial"
+)
+
+// Unmanaged experiments: their trials run elsewhere. A trial is what its program
+// says, and the experiment follows from its trials.
+
+// silent is the error of a trial whose program gave no sign of life. A program that
+// reports again was only away: its trial goes on.
+const silent = "the program gave no sign of life"
+
+// ExperimentByExternalID finds an experiment by its program's name for it.
+func (db *DB) ExperimentByExternalID(ctx context.Context, external string) (Experiment, error) {
+	return row[Experiment](ctx, db, fmt.Sprintf("experiment with the external id %q", fault.Clip(external)), experimentSelect+` WHERE e.external_id = $1`, external)
+}
+
+// TrialByExternalID finds a trial by its program's names for its experiment and for it.
+func (db *DB) TrialByExternalID(ctx context.Context, experiment, external string) (Trial, error) {
+	return row[Trial](ctx, db, fmt.Sprintf("trial with the external id %q", fault.Clip(external)),
+		trialSelect+` WHERE e.external_id = $1 AND t.external_id = $2`, experiment, external)
+}
+
+// NewUnmanagedTrial is a trial that a program begins.
+type NewUnmanagedTrial struct {
+	ExperimentID int
+	ExternalID   *string // nil for none
+	HParams      json.RawMessage
+}
+
+// CreateUnmanagedTrial makes a trial, or finds the one that has the external id.
+func (db *DB) CreateUnmanagedTrial(ctx context.Context, n NewUnmanagedTrial) (id int, err error) {
+	type owner struct {
+		JobID string `db:"job_id"`
+		Seed  int64  `db:"seed"`
+		Next  int    `db:"next"`
+		There *int   `db:"there"`
+	}
+	err = db.Tx(ctx, func(tx *DB) error {
+		if err := tx.lockUnmanaged(ctx, n.ExperimentID); err != nil {
+			return err
+		}
+		o, err := row[owner](ctx, tx, "experiment", `
+			SELECT e.job_id::text, e.seed, (SELECT coalesce(max(number) + 1, 0) FROM trials t WHERE t.experiment_id = e.id) AS next,
+				(SELECT id FROM trials t WHERE t.experiment_id = e.id AND t.external_id = $2) AS there
+			FROM experiments e WHERE e.id = $1`, n.ExperimentID, n.ExternalID)
+		if err != nil {
+			return err
+		}
+		if o.There != nil {
+			id = *o.There
+			return nil
+		}
+		t := trial.Row{ExperimentID: n.ExperimentID, Number: o.Next, TaskID: trial.TaskID(n.ExperimentID, o.JobID, o.Next), HParams: n.HParams,
+			Seed: o.Seed, Name: fmt.Sprintf("Trial %d of experiment %d", o.Next+1, n.ExperimentID), Idle: true}
+		s := &statements{}
+		queueNewTrial(s, t)
+		if err := s.send(ctx, tx); err != nil {
+			return err
+		}
+		id, err = scalar[int](ctx, tx, `UPDATE trials SET external_id = $2, alive_at = now() WHERE task_id = $1 RETURNING id`, t.TaskID, n.ExternalID)
+		if err != nil {
+			return badData(err)
+		}
+		return tx.settleUnmanaged(ctx, n.ExperimentID)
+	})
+	return id, err
+}
+
+// lockUnmanaged holds an experiment until the transaction ends, and fails unless its
+// trials run elsewhere and it takes more of them.
+func (db *DB) lockUnmanaged(ctx context.Context, id int) error {
+	type head struct {
+		Unmanaged bool   `db:"unmanaged"`
+		Archived  bool   `db:"archived"`
+		Desired   string `db:"desired"`
+	}
+	h, err := row[head](ctx, db, "experiment", `SELECT unmanaged, archived, desired FROM experiments WHERE id = $1 FOR NO KEY UPDATE`, id)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return NoExperiment(id)
+	case err != nil:
+		return err
+	case !h.Unmanaged:
+		return fault.New(fault.Invalid, "experiment %d is not unmanaged: the master itself runs its trials", id)
+	case h.Archived:
+		return fault.New(fault.Conflict, "experiment %d is archived; unarchive it first", id)
+	case h.Desired != "active":
+		return fault.New(fault.Conflict, "experiment %d was canceled, killed or deleted, and accepts no more trials", id)
+	}
+	return nil
+}
+
+// experimentOfUnmanaged is the experiment of an unmanaged trial.
+func (db *DB) experimentOfUnmanaged(ctx context.Context, id int) (int, error) {
+	experiment, err := scalar[int](ctx, db, `SELECT t.experiment_id FROM trials t JOIN experiments e ON e.id = t.experiment_id WHERE t.id = $1 AND e.unmanaged`, id)
+	if fault.Is(err, fault.NotFound) {
+		err = fault.New(fault.Invalid, "trial %d is not unmanaged: the master itself runs it", id)
+	}
+	return experiment, err
+}
+
+// UnmanagedStart is with what a run of an unmanaged trial begins.
+type UnmanagedStart struct {
+	RunID      int     `db:"run_id"`
+	Steps      int     `db:"steps"`
+	Checkpoint *string `db:"checkpoint"`
+}
+
+// StartUnmanagedTrial begins the next run of a trial. A run that resumes is told the
+// trial's newest checkpoint.
+func (db *DB) StartUnmanagedTrial(ctx context.Context, id int, resume bool) (s UnmanagedStart, err error) {
+	err = db.Tx(ctx, func(tx *DB) error {
+		experiment, err := tx.experimentOfUnmanaged(ctx, id)
+		if err != nil {
+			return err
+		}
+		if err := tx.lockUnmanaged(ctx, experiment); err != nil {
+			return err
+		}
+		if _, err := tx.exec(ctx, `UPDATE trials SET run_id = run_id + 1, early_exit = NULL WHERE id = $1`, id); err != nil {
+			return err
+		}
+		if err := tx.setUnmanagedState(ctx, id, "ACTIVE", ""); err != nil {
+			return err
+		}
+		s, err = row[UnmanagedStart](ctx, tx, "trial", `
+			SELECT t.run_id, coalesce(c.steps, 0) AS steps, c.uuid::text AS checkpoint FROM trials t LEFT JOIN LATERAL (
+				SELECT uuid, steps FROM checkpoints k WHERE $2 AND k.trial_id = t.id AND k.state = 'COMPLETED'
+				ORDER BY k.run_id DESC, k.steps DESC, k.reported_at DESC LIMIT 1) c ON true
+			WHERE t.id = $1`, id, resume)
+		if err != nil {
+			return err
+		}
+		return tx.settleUnmanaged(ctx, experiment)
+	})
+	return s, err
+}
+
+// ReportUnmanagedTrial stores a sign of life of a trial's program, and its state where
+// the program says one: ACTIVE, COMPLETED, CANCELED or ERROR.
+func (db *DB) ReportUnmanagedTrial(ctx context.Context, id int, state string) error {
+	return db.Tx(ctx, func(tx *DB) error {
+		experiment, err := tx.experimentOfUnmanaged(ctx, id)
+		if err != nil {
+			return err
+		}
+		if err := tx.lockExperiment(ctx, experiment); err != nil {
+			return err
+		}
+		if state == "" {
+			away, err := scalar[bool](ctx, tx, `UPDATE trials SET alive_at = now() WHERE id = $1 RETURNING state = 'ERROR' AND error = $2`, id, silent)
+			if err != nil || !away {
+				return err
+			}
+			state = "ACTIVE"
+		}
+		if err := tx.setUnmanagedState(ctx, id, state, map[bool]string{true: "its program failed"}[state == "ERROR"]); err != nil {
+			return err
+		}
+		return tx.settleUnmanaged(ctx, experiment)
+	})
+}
+
+// lockExperiment makes those wait who would settle the same experiment.
+func (db *DB) lockExperiment(ctx context.Context, id int) error {
+	_, err := db.exec(ctx, `SELECT FROM experiments WHERE id = $1 FOR NO KEY UPDATE`, id)
+	return err
+}
+
+// setUnmanagedState moves a trial and its task.
+func (db *DB) setUnmanagedState(ctx context.Context, id int, state, why string) error {
+	_, err := db.exec(ctx, `
+		WITH moved AS (
+			UPDATE trials SET state = $2, error = $3, alive_at = now(), progress = CASE WHEN $2 = 'COMPLETED' THEN 1 ELSE progress END,
+				ended_at = CASE WHEN $2 = 'ACTIVE' THEN NULL ELSE coalesce(ended_at, now()) END
+			WHERE id = $1 RETURNING task_id, ended_at)
+		UPDATE tasks k SET ended_at = m.ended_at, exit_status = CASE WHEN $2 = 'ACTIVE' THEN '' WHEN $3 = '' THEN $2 ELSE $3 END
+		FROM moved m WHERE k.id = m.task_id`, id, state, why)
+	return err
+}
+
+// settleUnmanaged gives an experiment the state that follows from its trials: it has
+// ended when all of them have, and a trial that begins opens it again. One that
+// somebody canceled, killed or deleted is the loop's.
+func (db *DB) settleUnmanaged(ctx context.Context, id int) error {
+	_, err := db.exec(ctx, `
+		UPDATE experiments e SET state = n.state, progress = n.progress,
+			error = CASE WHEN n.state = 'ERROR' THEN n.failed || ' of ' || n.trials || ' trials failed' ELSE '' END,
+			ended_at = CASE WHEN n.state = 'ACTIVE' THEN NULL ELSE coalesce(e.ended_at, now()) END
+		FROM (SELECT count(*) AS trials, count(*) FILTER (WHERE state = 'ERROR') AS failed, avg(coalesce(progress, 0)) AS progress,
+			CASE WHEN count(*) = 0 OR bool_or(ended_at IS NULL) THEN 'ACTIVE' WHEN bool_or(state = 'ERROR') THEN 'ERROR'
+				WHEN bool_and(state = 'CANCELED') THEN 'CANCELED' ELSE 'COMPLETED' END AS state
+			FROM trials WHERE experiment_id = $1) n
+		WHERE e.id = $1 AND e.unmanaged AND e.desired = 'active' AND e.state IN ('ACTIVE', 'PAUSED', 'COMPLETED', 'CANCELED', 'ERROR')`, id)
+	return err
+}
+
+// NoteUnmanagedBest notes a trial's best metric as the experiment's, where it is better
+// than that of all others.
+func (db *DB) NoteUnmanagedBest(ctx context.Context, trial int, metric float64) error {
+	_, err := db.exec(ctx, `
+		UPDATE experiments e SET best_trial_id = t.id, best_metric = $2 FROM trials t
+		WHERE t.id = $1 AND e.id = t.experiment_id AND e.unmanaged AND (e.best_metric IS NULL OR
+			CASE WHEN e.smaller_is_better THEN $2 < e.best_metric ELSE $2 > e.best_metric END)`, trial, metric)
+	return err
+}
+
+// EndSilentTrials ends the unmanaged trials whose programs have been silent for so
+// long, and those that somebody killed or whose experiment was canceled.
+func (db *DB) EndSilentTrials(ctx context.Context, after time.Duration) (int, error) {
+	type gone struct {
+		ID           int    `db:"id"`
+		ExperimentID int    `db:"experiment_id"`
+		State        string `db:"state"`
+	}
+	list, err := rows[gone](ctx, db, `
+		SELECT t.id, t.experiment_id, CASE WHEN t.kill_wanted OR e.state = 'CANCELED' THEN 'CANCELED' ELSE 'ERROR' END AS state
+		FROM trials t JOIN experiments e ON e.id = t.experiment_id
+		WHERE t.alive_at IS NOT NULL AND t.ended_at IS NULL AND (t.kill_wanted OR e.state = 'CANCELED' OR t.alive_at < now() - $1::interval)
+		ORDER BY t.id LIMIT 1000`, after)
+	for _, g := range list {
+		err := db.Tx(ctx, func(tx *DB) error {
+			if err := tx.lockExperiment(ctx, g.ExperimentID); err != nil {
+				return err
+			}
+			still, err := scalar[bool](ctx, tx, `SELECT ended_at IS NULL AND ($2 <> 'ERROR' OR alive_at < now() - $3::interval) FROM trials WHERE id = $1`, g.ID, g.State, after)
+			if err != nil || !still {
+				return err
+			}
+			if err := tx.setUnmanagedState(ctx, g.ID, g.State, map[bool]string{true: silent}[g.State == "ERROR"]); err != nil {
+				return err
+			}
+			return tx.settleUnmanaged(ctx, g.ExperimentID)
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	return len(list), err
+}
+
+// UnmanagedRunOf finds the newest run of the unmanaged trial that has a task.
+func (db *DB) UnmanagedRunOf(ctx context.Context, task string) (Trial, int, error) {
+	type found struct {
+		ID    int `db:"id"`
+		RunID int `db:"run_id"`
+	}
+	f, err := row[found](ctx, db, "unmanaged trial with the task "+fault.Clip(task), `
+		SELECT t.id, t.run_id FROM trials t JOIN experiments e ON e.id = t.experiment_id WHERE t.task_id = $1 AND e.unmanaged`, task)
+	if err != nil {
+		return Trial{}, 0, err
+	}
+	t, err := db.Trial(ctx, f.ID)
+	return t, f.RunID, err
+}
