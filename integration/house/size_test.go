@@ -63,7 +63,7 @@ var budgets = map[string]int{
 }
 
 // totalBudget is that of the finished product.
-const totalBudget = 85_000
+const totalBudget = 86_000
 
 // TestSizes holds the parts to their budgets.
 func TestSizes(t *testing.T) {

@@ -35,6 +35,7 @@ var answers = []any{
 	LaunchTensorboardResponse{}, LimitedJob{}, LogEntry{}, LoginResponse{}, MasterLogsResponse{}, Metrics{},
 	MetricsReport{}, MetricsWorkload{}, Note{}, Notebook{}, NotifyContainerRunningResponse{}, Pagination{},
 	PatchExperimentResponse{}, PatchProjectResponse{}, PatchTrialResponse{}, PatchUserResponse{},
+	PutExperimentResponse{}, CreateTrialResponse{}, PutTrialResponse{}, StartTrialResponse{},
 	PatchWorkspaceResponse{}, PostCheckpointMetadataResponse{}, PostProjectResponse{}, PostRunMetadataResponse{},
 	PostUserResponse{}, PostWorkspaceResponse{}, PreviewHPSearchResponse{}, Project{}, ProjectColumn{},
 	ProxyPortConfig{}, PutExperimentLabelResponse{}, PutProjectNotesResponse{}, QueueStats{}, RBACJob{},

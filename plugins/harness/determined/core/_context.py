@@ -20,6 +20,7 @@ from determined.core._checkpoint import CheckpointContext, DummyCheckpointContex
 from determined.core._distributed import DistributedContext, DummyDistributedContext
 from determined.core._experimental import DummyExperimentalCoreContext, ExperimentalCoreContext
 from determined.core._heartbeat import _Heartbeat
+from determined.core._log_shipper import LogShipper
 from determined.core._metrics import _DummyMetricsContext, _MetricsContext
 from determined.core._preempt import DummyPreemptContext, PreemptContext, PreemptMode
 from determined.core._profiler import DummyProfilerContext, ProfilerContext
@@ -69,6 +70,7 @@ class Context:
         _tensorboard_manager: Optional[tensorboard.TensorboardManager] = None,
         _tbd_writer: Optional[tensorboard.MetricWriter] = None,
         _heartbeat: Optional[_Heartbeat] = None,
+        _log_shipper: Optional[LogShipper] = None,
     ) -> None:
         self.checkpoint = checkpoint
         self.distributed = distributed or DummyDistributedContext()
@@ -83,6 +85,7 @@ class Context:
         self._tensorboard_manager = _tensorboard_manager
         self._tbd_writer = _tbd_writer
         self._heartbeat = _heartbeat
+        self._log_shipper = _log_shipper
 
     def start(self) -> None:
         """Begin to listen and to deliver."""
@@ -92,6 +95,8 @@ class Context:
             self._tensorboard_manager.start()
         if self._heartbeat is not None:
             self._heartbeat.start()
+        if self._log_shipper is not None:
+            self._log_shipper.start()
         if self.info is not None and self.info.task_type == "TRIAL":
             profiling = self.info.trial._config.get("profiling") or {}
             if profiling.get("enabled"):
@@ -144,6 +149,7 @@ class Context:
             self.preempt.close,
             self._metrics.close,
             self._close_tensorboard,
+            self._close_log_shipper,
             lambda: self._close_heartbeat(exc_type, exc_val, exc_tb),
             self.distributed.close,
             self._close_session,
@@ -163,6 +169,10 @@ class Context:
             self._tbd_writer.close()
         if self._tensorboard_manager is not None:
             self._tensorboard_manager.close()
+
+    def _close_log_shipper(self) -> None:
+        if self._log_shipper is not None:
+            self._log_shipper.close()
 
     def _close_heartbeat(
         self,
@@ -386,16 +396,21 @@ def _local_storage(checkpoint_storage: _Storage) -> storage.StorageManager:
     """Return the storage that training code names, else a folder of the user's."""
     manager = _given_storage(checkpoint_storage)
     if manager is None:
-        if sys.platform == "darwin":
-            base = pathlib.Path.home() / "Library" / "Application Support"
-        else:
-            base = pathlib.Path(
-                os.environ.get("XDG_DATA_HOME") or pathlib.Path.home() / ".local" / "share"
-            )
-        path = str(base / "determined")
+        path = user_folder()
         logger.info("no checkpoint_storage given: checkpoints go to %s", path)
         manager = storage.SharedFSStorageManager(path)
     return manager
+
+
+def user_folder() -> str:
+    """Return where checkpoints of this user go that have no other place."""
+    if sys.platform == "darwin":
+        base = pathlib.Path.home() / "Library" / "Application Support"
+    else:
+        base = pathlib.Path(
+            os.environ.get("XDG_DATA_HOME") or pathlib.Path.home() / ".local" / "share"
+        )
+    return str(base / "determined")
 
 
 def _dump_stacks_on_sigusr1() -> None:

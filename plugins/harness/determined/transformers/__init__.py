@@ -4,7 +4,7 @@ try:
     import transformers  # noqa: F401
 except ImportError as err:
     raise ImportError(
-        "determined.transformers needs the package transformers: pip install transformers"
+        "determined.transformers needs transformers. Install transformers: pip install transformers"
     ) from err
 
 from determined.transformers._callback import DetCallback
