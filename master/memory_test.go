@@ -93,8 +93,10 @@ func startMaster(t *testing.T) *runningMaster {
 	t.Helper()
 	dir := t.TempDir()
 	runner := filepath.Join(dir, "det-runner")
-	if err := os.WriteFile(runner, []byte("#!/bin/sh\n"), 0o755); err != nil {
-		t.Fatal(err)
+	for _, path := range []string{runner, filepath.Join(dir, "det-remover")} {
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -190,5 +190,6 @@ func (r *rig) sizes(b *testing.B, add func(figure)) {
 	yard := size(nomad.Path)
 	add(figure{what: "det-master", value: size(r.program("det-master")), unit: "MB", target: "60 MB", against: "nomad", yard: yard, determined: "140 MB (100 MB stripped)"})
 	add(figure{what: "det", value: size(r.program("det")), unit: "MB", against: "nomad", yard: yard})
+	add(figure{what: "det-remover", value: size(r.program("det-remover")), unit: "MB", against: "nomad", yard: yard})
 	add(figure{what: "det-runner", value: size(r.program("det-runner")), unit: "MB", against: "nomad", yard: yard})
 }

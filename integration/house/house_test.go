@@ -65,7 +65,7 @@ var onlyImporters = map[string][]string{
 	"github.com/hashicorp/vault/api":     {"master/secrets"},
 	"github.com/aws/aws-sdk-go-v2":       {"master/objects"},
 	module + "/master/secrets":           {"master/server"},
-	module + "/master/objects":           {"master/server", "plugins/runner"},
+	module + "/master/objects":           {"master/server", "plugins/remover"},
 	"github.com/spf13/cobra":             {"cli", "master", "plugins/runner"},
 	module + "/master/store":             {"master/api", "master/control", "master/launch", "master/server"},
 	module + "/master/launch":            {"master/api", "master/server"},
@@ -76,7 +76,7 @@ var onlyImporters = map[string][]string{
 	module + "/master/server":            {"master", "integration"},
 	module + "/master/proxy":             {"master/api", "master/server"},
 	module + "/master/tunnel":            {"master/proxy", "plugins/runner"},
-	module + "/master/client":            {"cli", "plugins/runner", "integration"},
+	module + "/master/client":            {"cli", "plugins/remover", "integration"},
 }
 
 // TestDependenciesPointOneWay holds the packages to the order that
@@ -122,6 +122,23 @@ func under(imp string, roots []string) bool {
 		}
 	}
 	return false
+}
+
+// TestRunnerHasNoObjectStorage: every attempt fetches det-runner, and only tasks that remove
+// checkpoints need a client of object storage: they fetch det-remover as well.
+func TestRunnerHasNoObjectStorage(t *testing.T) {
+	for _, p := range list(t) {
+		if p.ImportPath != module+"/plugins/runner" {
+			continue
+		}
+		for _, d := range p.Deps {
+			if strings.Contains(d, "aws") {
+				t.Errorf("det-runner depends on %s", d)
+			}
+		}
+		return
+	}
+	t.Error("there is no package plugins/runner")
 }
 
 // pluginSDK is what a plugin of Nomad is made with. It is of the server's module,

@@ -58,7 +58,8 @@ var budgets = map[string]int{
 	"nomad/release":    900,
 	"nomad/servers":    3100,
 	"plugins/gpu":      2300,
-	"plugins/runner":   8100,
+	"plugins/remover":  450,
+	"plugins/runner":   7350,
 	"webui":            50,
 }
 

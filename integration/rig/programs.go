@@ -16,8 +16,8 @@ import (
 )
 
 // programs are Detent's own: the name and the package of each.
-func programs() [4][2]string {
-	return [4][2]string{{"det-master", "./master"}, {"det", "./cli"}, {"det-runner", "./plugins/runner"}, {"det-gpu", "./plugins/gpu"}}
+func programs() [5][2]string {
+	return [5][2]string{{"det-master", "./master"}, {"det", "./cli"}, {"det-runner", "./plugins/runner"}, {"det-remover", "./plugins/remover"}, {"det-gpu", "./plugins/gpu"}}
 }
 
 // staleAfter is how long a folder of programs stays that no test has asked for.

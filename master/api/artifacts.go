@@ -27,11 +27,12 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// What tasks fetch from the master before they have a token: the runner and the
-// Python package. Both are public, and named by their hash, which protects them.
+// What tasks fetch from the master: programs and the Python package. All are public, and
+// named by their hash, which protects them.
 
 func (a *API) registerArtifacts() {
-	raw(a, v1.DownloadRunner, a.runner)
+	raw(a, v1.DownloadRunner, a.program(Runner))
+	raw(a, v1.DownloadRemover, a.program(Remover))
 	raw(a, v1.DownloadDet, a.det)
 	raw(a, v1.DownloadHarness, a.harness)
 }
@@ -39,10 +40,9 @@ func (a *API) registerArtifacts() {
 // artifacts remembers the hashes of what is served. A changed file is noticed by
 // its size and time.
 type artifacts struct {
-	mu      sync.Mutex
-	runners map[string]*artifact // by their targets
-	det     artifact
-	harness artifact
+	mu       sync.Mutex
+	programs map[string]artifact // by their paths
+	harness  artifact
 }
 
 // artifact is a file, or a folder that is served packed.
@@ -52,20 +52,25 @@ type artifact struct {
 	tgz   []byte // of a folder
 }
 
-const runnerName = "det-runner"
+// The programs of which masters serve one for each platform of nodes. Runner is the first
+// process of every task; Remover is the program of tasks that remove checkpoints.
+const (
+	Runner  = "det-runner"
+	Remover = "det-remover"
+)
 
 // RunnerTarget is the platform of this master, and of the runner det-runner beside it.
 func RunnerTarget() string { return runtime.GOOS + "-" + runtime.GOARCH }
 
 var runnerTarget = regexp.MustCompile(`^[a-z0-9]+-[a-z0-9]+$`)
 
-// RunnerFile is the path of the runner for a platform: det-runner, or for another platform
-// than this master's det-runner-<os>-<arch> in the same folder.
-func RunnerFile(dir, target string) string {
+// ProgramFile is the path of a program for a platform: its name, or for another platform
+// than this master's <name>-<os>-<arch> in the same folder.
+func ProgramFile(dir, name, target string) string {
 	if target == RunnerTarget() {
-		return filepath.Join(dir, runnerName)
+		return filepath.Join(dir, name)
 	}
-	return filepath.Join(dir, runnerName+"-"+target)
+	return filepath.Join(dir, name+"-"+target)
 }
 
 // OtherRunners are the platforms other than this master's for which a folder has a runner.
@@ -76,7 +81,7 @@ func OtherRunners(dir string) ([]string, error) {
 	}
 	var out []string
 	for _, e := range list {
-		target, is := strings.CutPrefix(e.Name(), runnerName+"-")
+		target, is := strings.CutPrefix(e.Name(), Runner+"-")
 		if is && e.Type().IsRegular() && runnerTarget.MatchString(target) && target != RunnerTarget() {
 			out = append(out, target)
 		}
@@ -86,53 +91,40 @@ func OtherRunners(dir string) ([]string, error) {
 
 // RunnerSHA is the hash under which the runner for this master's platform is served at
 // /runner/<hash>/<target>.
-func (a *API) RunnerSHA() (string, error) { return a.runnerSHA(RunnerTarget()) }
-
-func (a *API) runnerSHA(target string) (string, error) {
-	a.artifacts.mu.Lock()
-	known := a.artifacts.runners[target]
-	if known == nil {
-		known = &artifact{}
-	}
-	a.artifacts.mu.Unlock()
-	sha, err := a.fileSHA(RunnerFile(a.cfg.RunnerDir, target), known)
-	if err != nil {
-		return "", err
-	}
-	a.artifacts.mu.Lock()
-	defer a.artifacts.mu.Unlock()
-	if a.artifacts.runners == nil {
-		a.artifacts.runners = map[string]*artifact{}
-	}
-	a.artifacts.runners[target] = known
-	return sha, nil
+func (a *API) RunnerSHA() (string, error) {
+	return a.programSHA(ProgramFile(a.cfg.RunnerDir, Runner, RunnerTarget()))
 }
 
 // DetSHA is the hash under which det is served at /cli/<hash>/<target>.
-func (a *API) DetSHA() (string, error) { return a.fileSHA(a.cfg.DetPath, &a.artifacts.det) }
+func (a *API) DetSHA() (string, error) { return a.programSHA(a.cfg.DetPath) }
 
-func (a *API) fileSHA(path string, r *artifact) (string, error) {
+func (a *API) programSHA(path string) (string, error) {
 	a.artifacts.mu.Lock()
 	defer a.artifacts.mu.Unlock()
 	info, err := os.Stat(path)
 	if err != nil {
 		return "", fmt.Errorf("a program that tasks fetch: %w", err)
 	}
-	if stamp := stampOf(path, info); r.stamp != stamp {
-		sha, err := hashOfFile(path)
-		if err != nil {
+	known, stamp := a.artifacts.programs[path], stampOf(path, info)
+	if known.stamp != stamp {
+		if known.sha, err = HashOfFile(path); err != nil {
 			return "", err
 		}
-		r.stamp, r.sha = stamp, sha
+		if a.artifacts.programs == nil {
+			a.artifacts.programs = map[string]artifact{}
+		}
+		known.stamp = stamp
+		a.artifacts.programs[path] = known
 	}
-	return r.sha, nil
+	return known.sha, nil
 }
 
 func stampOf(path string, info fs.FileInfo) string {
 	return fmt.Sprintf("%s %d %d %o\n", path, info.Size(), info.ModTime().UnixNano(), info.Mode().Perm())
 }
 
-func hashOfFile(path string) (string, error) {
+// HashOfFile is the SHA-256 of a file, in hexadecimal digits.
+func HashOfFile(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err
@@ -145,37 +137,29 @@ func hashOfFile(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-func (a *API) runner(_ context.Context, c *call) error {
-	target, archived := strings.CutSuffix(c.Params("target"), ".tar")
-	if !runnerTarget.MatchString(target) {
-		return fault.New(fault.NotFound, "a runner is for a platform such as %s", RunnerTarget())
+// program serves a program; the runner in a tar as well.
+func (a *API) program(name string) func(context.Context, *call) error {
+	return func(_ context.Context, c *call) error {
+		target, archived := c.Params("target"), false
+		if name == Runner {
+			target, archived = strings.CutSuffix(target, ".tar")
+		}
+		if !runnerTarget.MatchString(target) {
+			return fault.New(fault.NotFound, "%s is for a platform such as %s", name, RunnerTarget())
+		}
+		path := ProgramFile(a.cfg.RunnerDir, name, target)
+		sha, err := a.programSHA(path)
+		if errors.Is(err, fs.ErrNotExist) && target != RunnerTarget() {
+			return fault.New(fault.NotFound, "this master has no %s for %s, only for %s and those beside it", name, target, RunnerTarget())
+		}
+		if err != nil {
+			return err
+		}
+		if c.Params("sha") != sha {
+			return fault.New(fault.NotFound, "this master serves the %s %s for %s", name, sha, target)
+		}
+		return a.sendProgram(c, path, archived)
 	}
-	sha, err := a.runnerSHA(target)
-	if errors.Is(err, fs.ErrNotExist) && target != RunnerTarget() {
-		return fault.New(fault.NotFound, "this master has no runner for %s, only for %s and those beside it", target, RunnerTarget())
-	}
-	if err != nil {
-		return err
-	}
-	if c.Params("sha") != sha {
-		return fault.New(fault.NotFound, "this master serves the runner %s for %s", sha, target)
-	}
-	f, err := os.Open(RunnerFile(a.cfg.RunnerDir, target))
-	if err != nil {
-		return err
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return errors.Join(err, f.Close())
-	}
-	c.Set(fiber.HeaderContentType, fiber.MIMEOctetStream)
-	c.Set(fiber.HeaderCacheControl, "public, immutable, max-age=31536000")
-	if archived {
-		a.sendFrom(c.Ctx, newRunnerArchive(f, info.Size()), int(runnerArchiveSize(info.Size())))
-		return nil
-	}
-	a.sendFrom(c.Ctx, f, int(info.Size()))
-	return nil
 }
 
 func (a *API) det(_ context.Context, c *call) error {
@@ -189,7 +173,11 @@ func (a *API) det(_ context.Context, c *call) error {
 	if c.Params("sha") != sha || c.Params("target") != RunnerTarget() {
 		return fault.New(fault.NotFound, "this master serves det %s for %s", sha, RunnerTarget())
 	}
-	f, err := os.Open(a.cfg.DetPath)
+	return a.sendProgram(c, a.cfg.DetPath, false)
+}
+
+func (a *API) sendProgram(c *call, path string, archived bool) error {
+	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
@@ -199,6 +187,10 @@ func (a *API) det(_ context.Context, c *call) error {
 	}
 	c.Set(fiber.HeaderContentType, fiber.MIMEOctetStream)
 	c.Set(fiber.HeaderCacheControl, "public, immutable, max-age=31536000")
+	if archived {
+		a.sendFrom(c.Ctx, newRunnerArchive(f, info.Size()), int(runnerArchiveSize(info.Size())))
+		return nil
+	}
 	a.sendFrom(c.Ctx, f, int(info.Size()))
 	return nil
 }

@@ -28,7 +28,7 @@ func newRunnerArchive(runner io.ReadCloser, size int64) io.ReadCloser {
 	var head bytes.Buffer
 	w := tar.NewWriter(&head)
 	// A header of this kind cannot fail: its name is short and its size a file's.
-	_ = w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: runnerName, Mode: 0o755, Size: size, ModTime: time.Unix(0, 0), Format: tar.FormatUSTAR})
+	_ = w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: Runner, Mode: 0o755, Size: size, ModTime: time.Unix(0, 0), Format: tar.FormatUSTAR})
 	rest := runnerArchiveSize(size) - tarBlock - size
 	return &runnerArchive{
 		Reader: io.MultiReader(&head, io.LimitReader(runner, size), bytes.NewReader(make([]byte, rest))),

@@ -16,7 +16,7 @@ import (
 // with one program in it.
 func TestRunnerArchive(t *testing.T) {
 	for _, size := range []int{0, 1, 511, 512, 513, 100_000} {
-		path := filepath.Join(t.TempDir(), runnerName)
+		path := filepath.Join(t.TempDir(), Runner)
 		content := bytes.Repeat([]byte{7}, size)
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
@@ -39,7 +39,7 @@ func TestRunnerArchive(t *testing.T) {
 		}
 		r := tar.NewReader(bytes.NewReader(text))
 		h, err := r.Next()
-		if err != nil || h.Name != runnerName || h.Mode != 0o755 {
+		if err != nil || h.Name != Runner || h.Mode != 0o755 {
 			t.Fatalf("a runner of %d bytes: %+v, %v", size, h, err)
 		}
 		if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, content) {

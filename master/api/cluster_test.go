@@ -351,12 +351,30 @@ func (r *rig) otherRunner(t *testing.T, own string) {
 	if b := r.anyone().get("/runner/" + sha + "/" + target).ok(); string(b.body) != "for another platform" {
 		t.Errorf("the runner for %s: %q", target, b.body)
 	}
-	archive, err := RunnerArchiveSHA(RunnerFile(filepath.Dir(own), target))
+	archive, err := RunnerArchiveSHA(ProgramFile(filepath.Dir(own), Runner, target))
 	sum = sha256.Sum256(r.anyone().get("/runner/" + sha + "/" + target + ".tar").ok().body)
 	if err != nil || hex.EncodeToString(sum[:]) != archive {
 		t.Errorf("the tar with the runner for %s has another hash than %s: %v", target, archive, err)
 	}
 	r.anyone().get("/runner/"+sha+"/"+RunnerTarget()).says(404, RunnerTarget())
+}
+
+// remover wants the remover to be served for each platform, by its own hash, and in no tar.
+func (r *rig) remover(t *testing.T, dir string) {
+	t.Helper()
+	for _, target := range []string{RunnerTarget(), "plan9-mips"} {
+		content := "the remover for " + target
+		if err := os.WriteFile(ProgramFile(dir, Remover, target), []byte(content), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256([]byte(content))
+		sha := hex.EncodeToString(sum[:])
+		if b := r.anyone().get("/remover/" + sha + "/" + target).ok(); string(b.body) != content {
+			t.Errorf("the remover for %s: %q", target, b.body)
+		}
+		r.anyone().get("/remover/"+sha+"/"+target+".tar").says(404, RunnerTarget())
+		r.anyone().get("/runner/"+sha+"/"+target).says(404, "det-runner")
+	}
 }
 
 func TestArtifacts(t *testing.T) {
@@ -375,7 +393,7 @@ func TestArtifacts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write(filepath.Join(runner, runnerName), "#!/bin/sh\n")
+	write(filepath.Join(runner, Runner), "#!/bin/sh\n")
 	sum := sha256.Sum256([]byte("#!/bin/sh\n"))
 	sha, err := r.api.RunnerSHA()
 	if err != nil || sha != hex.EncodeToString(sum[:]) {
@@ -387,11 +405,12 @@ func TestArtifacts(t *testing.T) {
 	r.anyone().get("/runner/"+strings.Repeat("0", 64)+"/"+RunnerTarget()).says(404, sha)
 	r.anyone().get("/runner/"+sha+"/plan9-mips").says(404, RunnerTarget())
 	r.anyone().get("/runner/"+sha+"/..").says(404, "")
-	r.otherRunner(t, filepath.Join(runner, runnerName))
-	write(filepath.Join(runner, runnerName), "#!/bin/sh\nexit 1\n")
+	r.otherRunner(t, filepath.Join(runner, Runner))
+	write(filepath.Join(runner, Runner), "#!/bin/sh\nexit 1\n")
 	if again, err := r.api.RunnerSHA(); err != nil || again == sha {
 		t.Errorf("a changed runner keeps its hash: %v", err)
 	}
+	r.remover(t, runner)
 	write(det, "the command line")
 	if sha, err = r.api.DetSHA(); err != nil {
 		t.Fatal(err)

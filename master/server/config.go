@@ -120,7 +120,8 @@ type Config struct {
 	Python string `yaml:"python"`
 
 	// Path of the det-runner that tasks fetch. By default the file beside det-master. Nodes of
-	// another platform fetch det-runner-<os>-<arch> beside it.
+	// another platform fetch det-runner-<os>-<arch> beside it. Beside each det-runner lies the
+	// det-remover for its platform, which tasks that remove checkpoints fetch.
 	RunnerPath string `yaml:"runner_path"`
 	// Path of the `det` that tasks fetch. By default the file beside det-runner.
 	DetPath string `yaml:"det_path"`

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/detent-ml/detent/master/api"
@@ -13,7 +14,8 @@ import (
 // named, and each has hashes of its own.
 func TestRunnersBesideTheMasters(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"det-runner", "det-runner-" + api.RunnerTarget(), "det-runner-plan9-mips", "det-runner-old", "det-runner-a-b.sha256"} {
+	for _, name := range []string{"det-runner", "det-runner-" + api.RunnerTarget(), "det-runner-plan9-mips", "det-runner-old", "det-runner-a-b.sha256",
+		"det-remover", "det-remover-plan9-mips"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -26,7 +28,18 @@ func TestRunnersBesideTheMasters(t *testing.T) {
 		t.Errorf("there are runners for %v, want %v", a.platforms(), want)
 	}
 	other := a.runners[0]
+	if len(other.RemoverSHA) != 64 || len(a.runner.RemoverSHA) != 64 || other.RemoverSHA == a.runner.RemoverSHA {
+		t.Errorf("the hashes of their removers are %q and %q", a.runner.RemoverSHA, other.RemoverSHA)
+	}
 	if len(other.SHA256) != 64 || len(other.ArchiveSHA) != 64 || other.SHA256 == a.runner.SHA256 || other.ArchiveSHA == a.runner.ArchiveSHA {
 		t.Errorf("their hashes are %+v and %+v", a.runner, other)
+	}
+	for _, name := range []string{"det-remover-plan9-mips", "det-remover"} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readArtifacts(Config{RunnerPath: filepath.Join(dir, "det-runner")}); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("a master without %s says %v", name, err)
+		}
 	}
 }

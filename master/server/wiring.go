@@ -3,10 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -55,7 +52,7 @@ func readArtifacts(cfg Config) (artifacts, error) {
 		return a, fmt.Errorf("runner_path: %w", err)
 	}
 	for _, target := range others {
-		r, err := readRunner(api.RunnerFile(dir, target), target)
+		r, err := readRunner(api.ProgramFile(dir, api.Runner, target), target)
 		if err != nil {
 			return a, fmt.Errorf("runner_path: %w", err)
 		}
@@ -67,21 +64,19 @@ func readArtifacts(cfg Config) (artifacts, error) {
 	return a, nil
 }
 
-// readRunner reads what a job says of a runner.
-func readRunner(path, target string) (task.Runner, error) {
-	r := task.Runner{Target: target}
-	f, err := os.Open(path)
-	if err != nil {
+// readRunner reads what jobs say of a runner, and of the remover that lies beside it.
+func readRunner(path, target string) (r task.Runner, err error) {
+	r.Target = target
+	if r.SHA256, err = api.HashOfFile(path); err != nil {
 		return r, err
 	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
+	if r.ArchiveSHA, err = api.RunnerArchiveSHA(path); err != nil {
 		return r, err
 	}
-	r.SHA256 = hex.EncodeToString(h.Sum(nil))
-	r.ArchiveSHA, err = api.RunnerArchiveSHA(path)
-	return r, err
+	if r.RemoverSHA, err = api.HashOfFile(api.ProgramFile(filepath.Dir(path), api.Remover, target)); err != nil {
+		return r, fmt.Errorf("det-remover, which removes checkpoints, must lie beside det-runner: %w", err)
+	}
+	return r, nil
 }
 
 // detPath is the det for programs in tasks; "" where there is none.

@@ -8,11 +8,21 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// A Runner is the det-runner that masters serve.
+// A Runner is the det-runner that masters serve for a platform.
 type Runner struct {
 	SHA256     string
 	ArchiveSHA string // of the tar with it, for images
+	RemoverSHA string // of the det-remover for the same platform
 	Target     string // <os>-<arch>
+}
+
+// removers are the SHA-256 of det-remover by platform.
+func (s *Site) removers() map[string]string {
+	out := map[string]string{s.Runner.Target: s.Runner.RemoverSHA}
+	for _, r := range s.Runners {
+		out[r.Target] = r.RemoverSHA
+	}
+	return out
 }
 
 // runnerOn is the runner for a platform, fetched as a file or in a tar.

@@ -10,8 +10,8 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// removal is for a task that removes files: the runner does that itself, so there
-// is no program and no Python. It sees the storage as the experiment's trials do.
+// removal is for a task that removes files. Its program is det-remover, so there is
+// no entrypoint and no Python. It sees the storage as the experiment's trials do.
 func (b *specBuilder) removal(cfg expconf.Config) error {
 	b.own(cfg.Environment.EnvironmentVariables) // by which it may sign in to its storage
 	b.common()
@@ -20,7 +20,7 @@ func (b *specBuilder) removal(cfg expconf.Config) error {
 	for i := range b.spec.BindMounts { // where the storage is not mounted on the node, none is made
 		b.spec.BindMounts[i].Create = false
 	}
-	c := &v1.Collect{Checkpoints: []v1.CollectCheckpoint{}}
+	c := &v1.Collect{Programs: b.site.removers(), Checkpoints: []v1.CollectCheckpoint{}}
 	for _, k := range b.m.Remaining.Checkpoints {
 		c.Checkpoints = append(c.Checkpoints, v1.CollectCheckpoint{UUID: k.UUID, Globs: append([]string{}, k.Globs...), Known: k.Known})
 	}

@@ -51,7 +51,7 @@ type TaskSpec struct {
 	// Credentials says how the program signs in to checkpoint storage; nil for by
 	// what it finds.
 	Credentials *Credentials `json:"credentials,omitempty"`
-	// Collect says which files the runner itself removes; nil for all other tasks.
+	// Collect says which files det-remover removes; nil for all other tasks.
 	Collect *Collect `json:"collect,omitempty"`
 	// LogPatterns are what the runner looks for in the program's output.
 	LogPatterns []LogPattern `json:"logPatterns"`

@@ -21,6 +21,8 @@ var (
 		Summary: "List the jobs in Nomad that carry this cluster's id and have no row in the database; the master stops each an hour after it first saw the job"}
 	DownloadRunner = Endpoint[None, None]{Method: "GET", Path: "//runner/:sha/:target", Access: Public, Stream: true,
 		Summary: "Download the runner, the program that starts tasks"}
+	DownloadRemover = Endpoint[None, None]{Method: "GET", Path: "//remover/:sha/:target", Access: Public, Stream: true,
+		Summary: "Download the remover, the program of tasks that remove checkpoints"}
 	DownloadDet = Endpoint[None, None]{Method: "GET", Path: "//cli/:sha/:target", Access: Public, Stream: true,
 		Summary: "Download the command line, for programs in tasks"}
 	DownloadHarness = Endpoint[None, None]{Method: "GET", Path: "//harness/:name", Access: Public, Stream: true,

@@ -47,6 +47,8 @@ type PreviewGCStep struct {
 
 // Collect is what a task that removes files is told: in its TaskSpec.
 type Collect struct {
+	// Programs are the SHA-256 of the det-remover that the master serves for each platform, as in linux-amd64.
+	Programs    map[string]string   `json:"programs"`
 	Storage     CollectStorage      `json:"storage"`
 	Checkpoints []CollectCheckpoint `json:"checkpoints"`
 	// Events is the folder of TensorBoard's files that goes as well, in the storage;

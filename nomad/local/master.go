@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -101,13 +102,12 @@ func (c *Cluster) masterVars() (map[string]string, error) {
 	}
 	env := map[string]string{}
 	if m.Runner != "" {
-		if env["DETENT_RUNNER_PATH"], err = c.copyBinary(m.Runner); err != nil {
-			return nil, err
+		beside := []string{"det-remover"}
+		if isFile(filepath.Join(filepath.Dir(m.Runner), "det")) {
+			beside = append(beside, "det")
 		}
-		if det := filepath.Join(filepath.Dir(m.Runner), "det"); isFile(det) {
-			if env["DETENT_DET_PATH"], err = c.copyBinary(det); err != nil {
-				return nil, err
-			}
+		if env["DETENT_RUNNER_PATH"], err = c.copyBinary(m.Runner, beside...); err != nil {
+			return nil, err
 		}
 	}
 	if err := errors.Join(c.checkpointFolder(env), c.pools(env), c.python(env)); err != nil {
@@ -215,36 +215,48 @@ func hclMap(m map[string]string) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// copyBinary copies a program into a folder of the cluster that is named by its hash. What runs is
-// then not changed by the next build, and a changed program is a changed job, which Nomad rolls out.
-func (c *Cluster) copyBinary(path string) (string, error) {
-	from, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer from.Close()
+// copyBinary copies a program, and those that it needs beside itself, into a folder of the cluster that
+// is named by their hash. What runs is then not changed by the next build, and a changed program is a
+// changed job, which Nomad rolls out.
+func (c *Cluster) copyBinary(path string, beside ...string) (string, error) {
 	if err := os.MkdirAll(c.path("bin"), 0o755); err != nil {
 		return "", err
 	}
-	fresh, err := os.CreateTemp(c.path("bin"), ".new-*")
+	fresh, err := os.MkdirTemp(c.path("bin"), ".new-*")
 	if err != nil {
 		return "", err
 	}
-	defer os.Remove(fresh.Name())
-	defer fresh.Close()
+	defer os.RemoveAll(fresh)
 	hash := sha256.New()
-	if _, err := io.Copy(io.MultiWriter(fresh, hash), from); err != nil {
-		return "", err
+	for _, name := range append([]string{filepath.Base(path)}, beside...) {
+		if err := copyExecutable(filepath.Join(filepath.Dir(path), name), filepath.Join(fresh, name), hash); err != nil {
+			return "", err
+		}
 	}
-	if err := errors.Join(fresh.Chmod(0o755), fresh.Close()); err != nil {
+	if err := os.Chmod(fresh, 0o755); err != nil {
 		return "", err
 	}
 	name := filepath.Base(path)
-	kept := c.path("bin", name+"-"+hex.EncodeToString(hash.Sum(nil)[:6]), name)
-	if err := os.MkdirAll(filepath.Dir(kept), 0o755); err != nil {
+	kept := c.path("bin", name+"-"+hex.EncodeToString(hash.Sum(nil)[:6]))
+	if err := os.Rename(fresh, kept); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err
 	}
-	return kept, os.Rename(fresh.Name(), kept)
+	return filepath.Join(kept, name), nil
+}
+
+// copyExecutable copies a file that can be run, and adds it to a hash.
+func copyExecutable(from, to string, hash io.Writer) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o700)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.MultiWriter(out, hash), in)
+	return errors.Join(err, out.Chmod(0o755), out.Close()) // whatever the umask says
 }
 
 // nomadJobRun runs the nomad command on the same job file that operators use.

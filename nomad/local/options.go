@@ -67,7 +67,7 @@ type Ports struct {
 type Master struct {
 	// Binary is the path of det-master. Empty: no master is started.
 	Binary string `json:"binary"`
-	// Runner is the path of det-runner, which the master gives to its tasks.
+	// Runner is the path of det-runner, which the master gives to its tasks; det-remover lies beside it.
 	Runner string `json:"runner,omitempty"`
 	// Config is the content of its configuration file, in YAML.
 	Config string `json:"config,omitempty"`

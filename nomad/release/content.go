@@ -20,7 +20,7 @@ func (b *builder) archives(ctx context.Context) error {
 		if err := pack(b.file("det-master_%s_%s.tar.gz", b.version, t), entries, b.time); err != nil {
 			return err
 		}
-		for _, name := range []string{"det-runner", "det-gpu"} {
+		for _, name := range []string{"det-runner", "det-remover", "det-gpu"} {
 			if err := b.single(ctx, name, t); err != nil {
 				return err
 			}
@@ -41,13 +41,16 @@ func (b *builder) installation(ctx context.Context, t Target) ([]entry, error) {
 	}
 	var entries []entry
 	var programs []string
-	for _, name := range []string{"det-master", "det-runner", "det"} {
+	for _, name := range []string{"det-master", "det-runner", "det-remover", "det"} {
 		entries = append(entries, entry{name: name, path: b.program(name, t), mode: 0o755})
 		programs = append(programs, b.program(name, t))
 	}
 	for _, other := range b.Servers { // nodes may be of another platform than the masters
-		if other != t {
-			entries = append(entries, entry{name: fmt.Sprintf("det-runner-%s-%s", other.OS, other.Arch), path: b.program("det-runner", other), mode: 0o755})
+		if other == t {
+			continue
+		}
+		for _, name := range []string{"det-runner", "det-remover"} {
+			entries = append(entries, entry{name: fmt.Sprintf("%s-%s-%s", name, other.OS, other.Arch), path: b.program(name, other), mode: 0o755})
 		}
 	}
 	harness, err := b.harness()

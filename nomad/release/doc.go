@@ -2,7 +2,7 @@
 // of the Python package, a container image, a bill of materials and checksums.
 //
 // The archive of det-master is a whole installation. It holds the master with its pages, and beside it
-// what the master serves to tasks: det-runner, det and the Python package. A master without
+// what the master serves to tasks: det-runner, det-remover, det and the Python package. A master without
 // runner_path and harness_path in its configuration uses the files beside its own program.
 //
 //	programs.go   cross-compiles the programs

@@ -12,16 +12,17 @@ import (
 
 // sources are the packages of the programs.
 var sources = map[string]string{
-	"det-master": "./master",
-	"det-runner": "./plugins/runner",
-	"det":        "./cli",
-	"det-gpu":    "./plugins/gpu",
+	"det-master":  "./master",
+	"det-runner":  "./plugins/runner",
+	"det-remover": "./plugins/remover",
+	"det":         "./cli",
+	"det-gpu":     "./plugins/gpu",
 }
 
 // programs builds what the archives hold.
 func (b *builder) programs(ctx context.Context) error {
 	for _, t := range b.Servers {
-		for _, name := range []string{"det-master", "det-runner", "det"} {
+		for _, name := range []string{"det-master", "det-runner", "det-remover", "det"} {
 			if err := b.compile(ctx, name, t, ""); err != nil {
 				return err
 			}

@@ -29,7 +29,7 @@ var (
 type Options struct {
 	Root    string   // of the checkout
 	Out     string   // the folder that receives the files; it may not hold others
-	Servers []Target // platforms of det-master, det-runner and det-gpu
+	Servers []Target // platforms of det-master, det-runner, det-remover and det-gpu
 	Clients []Target // platforms of det
 	Python  string   // a Python with pip, which makes the wheel; "" makes none
 	// ArchivesOnly leaves out what is no archive of programs: image, bill of materials and wheel. For tests.

@@ -9,14 +9,12 @@
 //
 // It is one static binary without needs of its own, because it runs in any image
 // and on any node. Its environment is what Nomad and the master's job give it; see
-// docs/runner.md. The verbs `inside`, `dump-env`, `shell` and `collect` are its own
-// use of itself.
+// docs/runner.md. The verbs `inside`, `dump-env` and `shell` are its own use of itself.
 //
 // package attempt is the course of a task; masters finds a master that answers;
 // loopback is the master that the program sees; sandbox is where the program
-// runs; gateway lets clients in; shell is the program of those who log in, collect
-// the one that removes files of checkpoints; logs brings its output home; unpack
-// reads archives.
+// runs; gateway lets clients in; shell is the program of those who log in; logs
+// brings its output home; unpack reads archives.
 package main
 
 import (
@@ -35,7 +33,6 @@ import (
 	"github.com/detent-ml/detent/plugins/runner/attempt"
 	"github.com/detent-ml/detent/plugins/runner/credentials"
 	"github.com/detent-ml/detent/plugins/runner/detcli"
-	"github.com/detent-ml/detent/plugins/runner/gc"
 	"github.com/detent-ml/detent/plugins/runner/sandbox"
 	"github.com/detent-ml/detent/plugins/runner/shell"
 )
@@ -82,8 +79,6 @@ func command(args []string) int {
 			return 1
 		}
 		return 0
-	case gc.Verb:
-		return collects(args[1:])
 	case attempt.DumpVerb:
 		if len(args) != 2 {
 			break
@@ -129,21 +124,6 @@ func keys(args []string) int {
 	defer stop()
 	if err := credentials.Print(ctx, args[0], os.Stdout, time.Now); err != nil {
 		fmt.Fprintln(os.Stderr, "det-runner:", err)
-		return 1
-	}
-	return 0
-}
-
-// collects is the program of tasks that remove files.
-func collects(args []string) int {
-	if len(args) != 1 {
-		fmt.Fprintln(os.Stderr, "usage: det-runner collect FILE")
-		return attempt.CodeMisplaced
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
-	if err := gc.Main(ctx, args[0], os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return 0

@@ -225,24 +225,13 @@ func fetchHarness(ctx context.Context, p *NomadTask, list *masters.List, token s
 	return dir, nil
 }
 
-// fetch downloads an archive from a master and unpacks it. A download that was
-// cut off begins again.
+// fetch downloads an archive from a master and unpacks it.
 func fetch(ctx context.Context, list *masters.List, token, url, file, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	for tries := 0; ; tries++ {
-		err := download(ctx, list, token, url, file)
-		var cut *cutError
-		if err == nil {
-			break
-		}
-		if !errors.As(err, &cut) || ctx.Err() != nil {
-			return err
-		}
-		if err := pause(ctx, unknownPause); err != nil {
-			return err
-		}
+	if err := download(ctx, list, token, url, file); err != nil {
+		return err
 	}
 	defer os.Remove(file)
 	archive, err := os.Open(file)
@@ -260,7 +249,21 @@ func fetch(ctx context.Context, list *masters.List, token, url, file, dir string
 // A cutError is a download that ended early.
 type cutError struct{ error }
 
+// download brings a file from a master. A download that was cut off begins again.
 func download(ctx context.Context, list *masters.List, token, url, file string) error {
+	for {
+		err := downloadOnce(ctx, list, token, url, file)
+		var cut *cutError
+		if !errors.As(err, &cut) || ctx.Err() != nil {
+			return err
+		}
+		if err := pause(ctx, unknownPause); err != nil {
+			return err
+		}
+	}
+}
+
+func downloadOnce(ctx context.Context, list *masters.List, token, url, file string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err

@@ -39,7 +39,7 @@ func (r *run) prepare(server *loopback.Server, bare bool) (*task, error) {
 			fetching <- nil
 			return
 		}
-		fetching <- fetchContext(r.stop.ctx, r.p, r.masters, r.token, r.spec.ContextURL, l)
+		fetching <- errors.Join(fetchContext(r.stop.ctx, r.p, r.masters, r.token, r.spec.ContextURL, l), r.fetchRemover())
 	}()
 	harness, err := r.harness(bare)
 	if err = errors.Join(<-fetching, err); err != nil {

@@ -1,12 +1,4 @@
-// Package gc removes files of checkpoints: it is the program of the tasks that
-// do so. It is part of det-runner, which is on every node that runs tasks, so that
-// removal asks for no image, no Python and no client of an object store.
-//
-// collect.go goes through what there is to do and reports each piece as soon as it
-// is done, so that a second attempt goes on where a first one ended; place.go is
-// where files lie, a folder or a bucket; globs.go matches patterns as the clients
-// know them.
-package gc
+package main
 
 import (
 	"context"
@@ -27,90 +19,72 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// Verb is the argument that makes det-runner this program; the path of its
-// configuration follows.
-const Verb = "collect"
-
 // all is the pattern that takes a checkpoint away altogether.
 const all = "**/*"
 
 // reportFor is how long a report waits for a master.
 const reportFor = 10 * time.Minute
 
-// Config is what the program is told, through a file that it removes: it may hold a key.
-type Config struct {
-	TaskID  string     `json:"taskId"`
-	Collect v1.Collect `json:"collect"`
-	// KeysFile holds the keys to a bucket, replaced as they end; "" where they are
-	// found in the environment.
-	KeysFile string `json:"keysFile"`
-}
-
-// Write puts the configuration where the program finds it.
-func (c Config) Write(file string) error {
-	text, err := json.Marshal(c)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		return fmt.Errorf("cannot write the list of files to remove: %w", err)
-	}
-	return nil
-}
-
 // Reporter hears what was removed.
 type Reporter interface {
 	Freed(ctx context.Context, task string, freed v1.FreedRequest) error
 }
 
-// Main is the program. It fails when anything was left that was to go.
-func Main(ctx context.Context, file string, out io.Writer) error {
+// A removal is what the program is to do.
+type removal struct {
+	task     string
+	keysFile string // holds the keys to a bucket, replaced as they end; "" where they are found in the environment
+	v1.Collect
+}
+
+// remove does what the file says. It fails when anything was left that was to go.
+func remove(ctx context.Context, file, keysFile string, out io.Writer) error {
+	r := removal{task: os.Getenv("DET_TASK_ID"), keysFile: keysFile}
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
-	if err := os.Remove(file); err != nil {
+	if err := os.Remove(file); err != nil { // it may hold a key
 		return err
 	}
-	var c Config
-	if err := json.Unmarshal(text, &c); err != nil {
+	if err := json.Unmarshal(text, &r.Collect); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	master, err := client.New(client.Options{Master: os.Getenv("DET_MASTER"), TaskToken: os.Getenv("DET_SESSION_TOKEN"),
-		UserAgent: "det-runner", Patience: reportFor, Insist: true})
+		UserAgent: "det-remover", Patience: reportFor, Insist: true})
 	if err != nil {
 		return err
 	}
 	defer master.Close()
-	place, err := open(ctx, c)
+	place, err := r.open(ctx)
 	if err != nil {
-		return errors.Join(err, refuse(ctx, c, master, err))
+		return errors.Join(err, r.refuse(ctx, master, err))
 	}
 	defer place.close()
-	return Run(ctx, c, place, master, out)
+	return r.run(ctx, place, master, out)
 }
 
 // refuse reports of everything that nothing could be done.
-func refuse(ctx context.Context, c Config, to Reporter, why error) error {
+func (r *removal) refuse(ctx context.Context, to Reporter, why error) error {
 	var errs []error
-	for _, k := range c.Collect.Checkpoints {
-		errs = append(errs, to.Freed(ctx, c.TaskID, v1.FreedRequest{UUID: k.UUID, Error: why.Error()}))
+	for _, k := range r.Checkpoints {
+		errs = append(errs, to.Freed(ctx, r.task, v1.FreedRequest{UUID: k.UUID, Error: why.Error()}))
 	}
-	if c.Collect.Events != "" {
-		errs = append(errs, to.Freed(ctx, c.TaskID, v1.FreedRequest{Error: why.Error()}))
+	if r.Events != "" {
+		errs = append(errs, to.Freed(ctx, r.task, v1.FreedRequest{Error: why.Error()}))
 	}
 	return errors.Join(errs...)
 }
 
-// Run removes what is to go, and reports it. One that fails does not keep the
+// run removes what is to go, and reports it. One that fails does not keep the
 // others from going.
-func Run(ctx context.Context, c Config, in Storage, to Reporter, out io.Writer) error {
+func (r *removal) run(ctx context.Context, in Storage, to Reporter, out io.Writer) error {
 	failed := 0
 	var files, bytes int64
-	for _, k := range c.Collect.Checkpoints {
+	for _, k := range r.Checkpoints {
 		freed := checkpoint(ctx, in, k)
 		freed.say(out, "checkpoint "+k.UUID)
-		if err := to.Freed(ctx, c.TaskID, freed.FreedRequest); err != nil {
+		if err := to.Freed(ctx, r.task, freed.FreedRequest); err != nil {
 			return fmt.Errorf("could not report the removal of checkpoint %s: %w", k.UUID, err)
 		}
 		files, bytes = files+freed.Files, bytes+freed.Bytes
@@ -118,10 +92,10 @@ func Run(ctx context.Context, c Config, in Storage, to Reporter, out io.Writer) 
 			failed++
 		}
 	}
-	if c.Collect.Events != "" {
-		freed := events(ctx, in, c.Collect.Events)
-		freed.say(out, "TensorBoard's files in "+c.Collect.Events)
-		if err := to.Freed(ctx, c.TaskID, freed.FreedRequest); err != nil {
+	if r.Events != "" {
+		freed := events(ctx, in, r.Events)
+		freed.say(out, "TensorBoard's files in "+r.Events)
+		if err := to.Freed(ctx, r.task, freed.FreedRequest); err != nil {
 			return fmt.Errorf("could not report the removal of TensorBoard's files: %w", err)
 		}
 		files, bytes = files+freed.Files, bytes+freed.Bytes
@@ -131,7 +105,7 @@ func Run(ctx context.Context, c Config, in Storage, to Reporter, out io.Writer) 
 	}
 	fmt.Fprintf(out, "removed %s in %s\n", spelling.Count(files, "file"), size(bytes))
 	if failed > 0 {
-		return fmt.Errorf("%d of %d removals failed", failed, len(c.Collect.Checkpoints)+min(1, len(c.Collect.Events)))
+		return fmt.Errorf("%d of %d removals failed", failed, len(r.Checkpoints)+min(1, len(r.Events)))
 	}
 	return nil
 }

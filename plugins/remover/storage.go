@@ -1,4 +1,4 @@
-package gc
+package main
 
 import (
 	"bytes"
@@ -31,8 +31,8 @@ type Storage interface {
 }
 
 // open opens the storage.
-func open(ctx context.Context, c Config) (Storage, error) {
-	s := c.Collect.Storage
+func (r *removal) open(ctx context.Context) (Storage, error) {
+	s := r.Storage
 	if s.Bucket == "" {
 		return openFolder(s.Folder)
 	}
@@ -42,8 +42,8 @@ func open(ctx context.Context, c Config) (Storage, error) {
 		o.Keys = func(context.Context) (objects.Keys, error) {
 			return objects.Keys{AccessKey: s.AccessKey, SecretKey: s.SecretKey}, nil
 		}
-	case c.KeysFile != "":
-		o.Keys = func(ctx context.Context) (objects.Keys, error) { return keysOf(ctx, c.KeysFile) }
+	case r.keysFile != "":
+		o.Keys = func(ctx context.Context) (objects.Keys, error) { return keysOf(ctx, r.keysFile) }
 	}
 	b, err := objects.Open(ctx, o)
 	if err != nil {

@@ -1,4 +1,4 @@
-package gc
+package main
 
 import (
 	"context"
@@ -79,7 +79,7 @@ func run(t *testing.T, base string, c v1.Collect) ([]v1.FreedRequest, string, er
 	defer place.close()
 	var h heard
 	var out strings.Builder
-	err = Run(t.Context(), Config{TaskID: "7.x", Collect: c}, place, &h, &out)
+	err = (&removal{task: "7.x", Collect: c}).run(t.Context(), place, &h, &out)
 	return h.list, out.String(), err
 }
 
@@ -220,12 +220,13 @@ func TestWhatFailsIsToldTruly(t *testing.T) {
 	var h heard
 	var out strings.Builder
 	place := stubborn{map[string]int64{"locked": 10, "open": 5}}
-	err := Run(t.Context(), Config{Collect: v1.Collect{Checkpoints: []v1.CollectCheckpoint{{UUID: one, Globs: []string{all}}, {UUID: two, Globs: []string{"open"}}}}}, place, &h, &out)
+	r := removal{Collect: v1.Collect{Checkpoints: []v1.CollectCheckpoint{{UUID: one, Globs: []string{all}}, {UUID: two, Globs: []string{"open"}}}}}
+	err := r.run(t.Context(), place, &h, &out)
 	if err == nil || len(h.list) != 2 {
 		t.Fatalf("%v %+v", err, h.list)
 	}
-	if r := h.list[0]; r.Files != 1 || r.Bytes != 5 || r.Error != "locked: access denied" || r.Left.Resources["locked"] != 10 {
-		t.Errorf("%+v", r)
+	if f := h.list[0]; f.Files != 1 || f.Bytes != 5 || f.Error != "locked: access denied" || f.Left.Resources["locked"] != 10 {
+		t.Errorf("%+v", f)
 	}
 	if !strings.Contains(out.String(), "access denied") {
 		t.Errorf("its log: %s", out.String())

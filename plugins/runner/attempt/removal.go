@@ -1,0 +1,85 @@
+//go:build linux
+
+package attempt
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+// What tasks that remove files find: their program in the task's folder, where det-runner
+// may run programs in any case, and in the run directory what it is to remove. It takes that
+// file away, which may hold a key.
+const (
+	removerFile = "det-remover"
+	collectFile = "collect.json"
+)
+
+// fetchRemover brings the program of a task that removes files.
+func (r *run) fetchRemover() error {
+	if r.spec.Collect == nil {
+		return nil
+	}
+	target := runtime.GOOS + "-" + runtime.GOARCH
+	sum := r.spec.Collect.Programs[target]
+	if sum == "" {
+		return fmt.Errorf("the master has no det-remover for %s: put det-remover-%[1]s beside its det-runner", target)
+	}
+	file := r.p.local(removerFile)
+	err := download(r.stop.ctx, r.masters, r.token, v1.DownloadRemover.At(sum, target), file)
+	if err == nil {
+		err = checkSum(file, sum)
+	}
+	if err == nil {
+		err = os.Chmod(file, 0o755)
+	}
+	if err != nil {
+		return fmt.Errorf("det-remover could not be fetched: %w", err)
+	}
+	return nil
+}
+
+// checkSum holds a file to its SHA-256.
+func checkSum(file, want string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return err
+	}
+	if got := hex.EncodeToString(h.Sum(nil)); got != want {
+		return fmt.Errorf("its checksum is %s, want %s", got, want)
+	}
+	return nil
+}
+
+// ownProgram is the program of a task that starts none of a user's: the SSH server of a
+// shell, the removal of files. It is nil for all others.
+func (r *run) ownProgram(t *task) ([]string, error) {
+	if r.spec.Collect == nil {
+		return r.shellServer(t)
+	}
+	text, err := json.Marshal(r.spec.Collect)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(t.layout.physical, collectFile), text, 0o600); err != nil {
+		return nil, fmt.Errorf("cannot write the list of files to remove: %w", err)
+	}
+	argv := []string{r.p.local(removerFile), t.layout.inRun(collectFile)}
+	if sign := r.spec.Credentials; sign != nil && sign.By == v1.SignInByVault {
+		argv = append(argv, filepath.Join(r.p.SecretsDir, s3KeysFile))
+	}
+	return argv, nil
+}
