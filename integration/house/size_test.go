@@ -36,6 +36,7 @@ var budgets = map[string]int{
 	"master/leftover":  200,
 	"master/lifecycle": 750,
 	"master/logpolicy": 100,
+	"master/mountinfo": 50,
 	"master/objects":   400,
 	"master/optional":  50,
 	"master/pool":      1250,
@@ -54,12 +55,12 @@ var budgets = map[string]int{
 	"master/tunnel":    200,
 	"master/v1":        4400,
 	"nomad":            50,
-	"nomad/local":      3150,
+	"nomad/local":      3000,
 	"nomad/release":    900,
-	"nomad/servers":    3100,
+	"nomad/servers":    3250,
 	"plugins/gpu":      2300,
 	"plugins/remover":  450,
-	"plugins/runner":   7350,
+	"plugins/runner":   7300,
 	"webui":            50,
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/detent-ml/detent/master/discovery/consultest"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/nomad/servers/proc/proctest"
 )
 
 // TestMembers reads registrations as both catalogues give them.
@@ -175,7 +176,7 @@ func masters(t *testing.T, consul *consultest.Agent, d *discovery.Discovery) {
 		}
 	}
 	want := []string{fmt.Sprintf("127.0.0.1:%d", up)}
-	consultest.Until(t, 30*time.Second, "the healthy master alone", func() error {
+	proctest.Until(t, 30*time.Second, "the healthy master alone", func() error {
 		got, err := d.Masters(t.Context())
 		if diff := cmp.Diff(want, got); err == nil && diff != "" {
 			err = errors.New(diff)

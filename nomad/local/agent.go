@@ -45,7 +45,7 @@ func (c *Cluster) startAgent(ctx context.Context, a agent) error {
 			return fmt.Errorf("%s: %w", a.title, err)
 		}
 	}
-	if err := c.awaitAgent(ctx, a); err != nil {
+	if err := c.state.Processes[a.name].Await(ctx, agentStartTime, c.logFile(a.name), a.ready); err != nil {
 		return fmt.Errorf("%s: %w", a.title, err)
 	}
 	return nil
@@ -97,25 +97,4 @@ func agentEnv() []string {
 		return name == "AWS_CA_BUNDLE" || strings.HasPrefix(name, "NOMAD_") ||
 			strings.HasPrefix(name, "CONSUL_") || strings.HasPrefix(name, "VAULT_") || strings.HasPrefix(name, "DET")
 	})
-}
-
-func (c *Cluster) awaitAgent(ctx context.Context, a agent) error {
-	ctx, cancel := context.WithTimeout(ctx, agentStartTime)
-	defer cancel()
-	tick := time.NewTicker(agentPoll)
-	defer tick.Stop()
-	for {
-		err := a.ready(ctx)
-		if err == nil {
-			return nil
-		}
-		if !c.state.Processes[a.name].Alive() {
-			return fmt.Errorf("it ended while starting%s", proc.LogTail(c.logFile(a.name), 15))
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("it is not ready: %w%s", err, proc.LogTail(c.logFile(a.name), 15))
-		case <-tick.C:
-		}
-	}
 }

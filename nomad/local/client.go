@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/nomad/api"
 
 	"github.com/detent-ml/detent/nomad/servers"
+	"github.com/detent-ml/detent/nomad/servers/leftover"
 )
 
 // Ports that Nomad gives to tasks. Each client on the machine has a range of its own, because each
@@ -99,7 +100,7 @@ func (c *Cluster) RemoveClient(ctx context.Context, name string) error {
 		if err := c.stopAgent(ctx, part); err != nil {
 			return err
 		}
-		if err := endLeftovers(ctx, c.allocDir(name)); err != nil {
+		if err := leftover.End(ctx, c.allocDir(name)); err != nil {
 			return err
 		}
 		if err := c.leaveConsul(ctx, name); err != nil {
@@ -114,7 +115,7 @@ func (c *Cluster) RemoveClient(ctx context.Context, name string) error {
 		if err := c.save(); err != nil {
 			return err
 		}
-		return errors.Join(removeTree(c.allocDir(name)), removeTree(c.path(part)), os.RemoveAll(c.path(consulPart(name))))
+		return errors.Join(leftover.Remove(c.allocDir(name)), leftover.Remove(c.path(part)), os.RemoveAll(c.path(consulPart(name))))
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/detent-ml/detent/nomad/servers"
+	"github.com/detent-ml/detent/nomad/servers/leftover"
 )
 
 // Cluster is one cluster on this machine, up or down. It is safe for use by several goroutines; several
@@ -270,7 +271,7 @@ func (c *Cluster) down(ctx context.Context, report *servers.Reporter) error {
 	}
 	step("Nomad", func() error { return c.stopAgent(ctx, partNomad) })
 	// Tasks that Nomad did not end in time, or that a killed Nomad has left, end now.
-	if err := endLeftovers(ctx, c.dir); err != nil {
+	if err := leftover.End(ctx, c.dir); err != nil {
 		failed = append(failed, err)
 	}
 	if c.state.Podman {
@@ -317,6 +318,6 @@ func (c *Cluster) Reset(ctx context.Context, report *servers.Reporter) error {
 			return fmt.Errorf("its data was not removed, because not all processes ended: %w", err)
 		}
 		report.Say("removing %s", c.dir)
-		return removeTree(c.dir)
+		return leftover.Remove(c.dir)
 	})
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/detent-ml/detent/nomad/servers"
+	"github.com/detent-ml/detent/nomad/servers/leftover"
 )
 
 // testReport shows what a slow test is doing in its log.
@@ -63,10 +64,10 @@ func testOptions(t *testing.T) Options {
 		if err := c.Reset(context.Background(), testReport(t)); err != nil {
 			t.Errorf("reset: %v", err)
 		}
-		if left, err := taskProcesses(dir); err != nil || len(left) > 0 {
+		if left, err := leftover.Tasks(dir); err != nil || len(left) > 0 {
 			t.Errorf("tasks run on after the reset: %v %v", left, err)
 		}
-		if left, err := helperProcesses(dir); err != nil || len(left) > 0 {
+		if left, err := leftover.Helpers(dir); err != nil || len(left) > 0 {
 			t.Errorf("Nomad's helpers run on after the reset: %v %v", left, err)
 		}
 	})

@@ -22,6 +22,7 @@ import (
 
 	files "github.com/detent-ml/detent/nomad"
 	"github.com/detent-ml/detent/nomad/servers"
+	"github.com/detent-ml/detent/nomad/servers/leftover"
 	"github.com/detent-ml/detent/nomad/servers/proc"
 )
 
@@ -431,7 +432,7 @@ func (c *Cluster) masterProcesses(ctx context.Context) ([]proc.ID, error) {
 	}
 	var all []proc.ID
 	for _, alloc := range allocs {
-		found, err := processOfTask(alloc.ID, masterTask)
+		found, err := leftover.OfTask(alloc.ID, masterTask)
 		if err != nil {
 			return nil, err
 		}

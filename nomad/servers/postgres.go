@@ -454,23 +454,16 @@ func serverEnv(dir string) []string {
 
 // awaitReady waits until the server answers, and makes its database if that is missing.
 func (p *Postgres) awaitReady(ctx context.Context, adminDSN string) error {
-	ctx, cancel := context.WithTimeout(ctx, postgresStartTime)
-	defer cancel()
-	for {
-		conn, err := pgx.Connect(ctx, adminDSN)
-		if err == nil {
-			defer conn.Close(context.WithoutCancel(ctx))
-			return createDatabase(ctx, conn, p.opts.Database)
-		}
-		if !p.id.Alive() {
-			return fmt.Errorf("the server ended while starting%s", proc.LogTail(p.Log(), 20))
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the server does not answer on port %d: %w%s", p.Port, err, proc.LogTail(p.Log(), 20))
-		case <-time.After(postgresPoll):
-		}
+	var conn *pgx.Conn
+	err := p.id.Await(ctx, postgresStartTime, p.Log(), func(ctx context.Context) (err error) {
+		conn, err = pgx.Connect(ctx, adminDSN)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("the server on port %d: %w", p.Port, err)
 	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	return createDatabase(ctx, conn, p.opts.Database)
 }
 
 func createDatabase(ctx context.Context, conn *pgx.Conn, name string) error {

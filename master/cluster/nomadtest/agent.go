@@ -26,7 +26,10 @@ import (
 
 	"github.com/hashicorp/nomad/api"
 
+	"github.com/detent-ml/detent/master/mountinfo"
 	"github.com/detent-ml/detent/nomad/servers"
+	"github.com/detent-ml/detent/nomad/servers/leftover"
+	"github.com/detent-ml/detent/nomad/servers/proc/proctest"
 )
 
 // Options shape the servers.
@@ -228,34 +231,23 @@ func (a *Agent) waitForNode(t testing.TB) {
 // Until looks until a check passes, and fails the test when it does not in time.
 func (a *Agent) Until(t testing.TB, limit time.Duration, what string, check func() error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("waiting for %s: %v after %v", what, err, limit)
-		}
-	}
+	proctest.Until(t, limit, what, check)
 }
 
 // end stops all jobs, so that no task outlives the test, then the processes.
 func (a *Agent) end(t testing.TB) {
-	if a.Server.running() && a.Node.running() && a.API != nil {
+	if a.Server.id.Alive() && a.Node.id.Alive() && a.API != nil {
 		a.stopJobs(t)
 	}
-	a.Node.end()
-	a.Server.end()
+	a.Node.end(t)
+	a.Server.end(t)
 	// A client that is told to end leaves tasks running, and those that its servers
 	// have forgotten.
-	kill(executors(a.Dir))
-	unmount(a.Dir)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), stopWithin)
+	defer cancel()
+	if err := errors.Join(leftover.End(ctx, a.Dir), mountinfo.UnmountBelow(a.Dir)); err != nil {
+		t.Logf("what the node has left is not all gone: %v", err)
+	}
 	if t.Failed() {
 		t.Logf("the server's log:%s\nthe node's log:%s", a.Server.logTail(), a.Node.logTail())
 	}
@@ -284,7 +276,7 @@ func (a *Agent) stopJobs(t testing.TB) {
 				running++
 			}
 		}
-		if err == nil && running == 0 && len(executors(a.Dir)) == 0 {
+		if left, lerr := leftover.Helpers(a.Dir); errors.Join(err, lerr) == nil && running == 0 && len(left) == 0 {
 			return
 		}
 		<-tick.C

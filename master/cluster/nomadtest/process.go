@@ -4,22 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-	"os/exec"
+	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
-	"time"
+
+	"github.com/detent-ml/detent/nomad/servers/proc"
 )
 
 // Process is one of Nomad's agents. It can be killed and started again with the
 // state that it left.
 type Process struct {
 	binary, config, log string
-
-	mu     sync.Mutex
-	cmd    *exec.Cmd
-	exited chan struct{}
+	id                  proc.ID
 }
 
 func (p *Process) configure(config any) error {
@@ -33,72 +30,29 @@ func (p *Process) configure(config any) error {
 // Run starts the process, at first or after Kill.
 func (p *Process) Run(t testing.TB) {
 	t.Helper()
-	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	process, err := proc.Start(proc.Spec{Path: p.binary, Args: []string{"agent", "-config", p.config}, Dir: filepath.Dir(p.config), Log: p.log,
+		Env: append(os.Environ(), "AWS_CA_BUNDLE=")}) // Nomad's AWS client fails on it
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The test's context ends before its cleanups, which end the process in order.
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), p.binary, "agent", "-config", p.config)
-	cmd.Env = append(os.Environ(), "AWS_CA_BUNDLE=") // Nomad's AWS client fails on it
-	cmd.Stdout, cmd.Stderr = log, log
-	// Ctrl-C in a terminal is for the test, which then ends the process in order.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	exited := make(chan struct{})
-	go func() {
-		_ = cmd.Wait()
-		log.Close()
-		close(exited)
-	}()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.cmd, p.exited = cmd, exited
+	p.id = process.ID
 }
 
 // Kill ends the process without warning.
 func (p *Process) Kill(t testing.TB) {
 	t.Helper()
-	if !p.stop(syscall.SIGKILL) {
-		t.Fatal("a Nomad agent outlives SIGKILL")
+	ctx, cancel := context.WithTimeout(t.Context(), stopWithin)
+	defer cancel()
+	if err := p.id.Kill(ctx); err != nil {
+		t.Fatal(err)
 	}
 }
 
-func (p *Process) running() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.cmd == nil {
-		return false
-	}
-	select {
-	case <-p.exited:
-		return false
-	default:
-		return true
-	}
-}
-
-// stop sends a signal, and says whether the process has ended in time.
-func (p *Process) stop(sig syscall.Signal) bool {
-	p.mu.Lock()
-	cmd, exited := p.cmd, p.exited
-	p.mu.Unlock()
-	if cmd == nil {
-		return true
-	}
-	_ = cmd.Process.Signal(sig)
-	select {
-	case <-exited:
-		return true
-	case <-time.After(stopWithin):
-		return false
-	}
-}
-
-func (p *Process) end() {
-	if !p.stop(syscall.SIGTERM) {
-		p.stop(syscall.SIGKILL)
+func (p *Process) end(t testing.TB) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*stopWithin) // a cleanup's context has ended
+	defer cancel()
+	if err := p.id.Stop(ctx, syscall.SIGTERM, stopWithin); err != nil {
+		t.Log(err)
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/detent-ml/detent/master/mountinfo"
 	"github.com/detent-ml/detent/nomad/servers"
 	"github.com/detent-ml/detent/nomad/servers/proc"
 )
@@ -32,7 +33,6 @@ const (
 	startTime = 60 * time.Second
 	stopTime  = 60 * time.Second // it ends its containers first
 	rootHome  = "/root"
-	poll      = 50 * time.Millisecond
 	// maxSocketPath is what a Unix socket's path may have. The longest one below
 	// the folder is that of the daemon's containerd.
 	maxSocketPath = 107
@@ -84,7 +84,11 @@ func Start(ctx context.Context, o Options) (*Docker, error) {
 			return nil, fmt.Errorf("%s in %s: %w", d.title(), dir, err)
 		}
 	}
-	if err := d.awaitReady(ctx); err != nil {
+	err = d.id.Await(ctx, startTime, d.logFile(), func(ctx context.Context) (err error) {
+		d.Version, err = d.version(ctx)
+		return err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("%s in %s: %w", d.title(), dir, err)
 	}
 	return d, nil
@@ -135,28 +139,6 @@ func (d *Docker) launch(ctx context.Context, o Options) error {
 	return os.WriteFile(d.stateFile(), text, 0o600)
 }
 
-func (d *Docker) awaitReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startTime)
-	defer cancel()
-	tick := time.NewTicker(poll)
-	defer tick.Stop()
-	for {
-		version, err := d.version(ctx)
-		if err == nil {
-			d.Version = version
-			return nil
-		}
-		if !d.id.Alive() {
-			return fmt.Errorf("it ended while starting%s", proc.LogTail(d.logFile(), 15))
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("it is not ready: %w%s", err, proc.LogTail(d.logFile(), 15))
-		case <-tick.C:
-		}
-	}
-}
-
 // Stop ends the daemon and its containers.
 func (d *Docker) Stop(ctx context.Context) error {
 	if d.podman {
@@ -175,7 +157,7 @@ func (d *Docker) Remove() error {
 	if d.id.Alive() {
 		return fmt.Errorf("%s is kept: its daemon runs", d.Dir)
 	}
-	if err := unmountBelow(d.Dir); err != nil {
+	if err := mountinfo.UnmountBelow(d.Dir); err != nil {
 		return fmt.Errorf("%s is kept: %w", d.Dir, err)
 	}
 	return os.RemoveAll(d.Dir)

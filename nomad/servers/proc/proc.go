@@ -26,6 +26,11 @@ var ErrGone = errors.New("process is gone")
 // cannot be waited for, only looked at.
 const pollEvery = 10 * time.Millisecond
 
+const (
+	readyPoll = 20 * time.Millisecond
+	logLines  = 15 // of a server that does not start, in the error
+)
+
 // ID names one process for good: its pid, and a mark of when it started.
 type ID struct {
 	Pid   int    `json:"pid"`
@@ -113,6 +118,29 @@ func (id ID) Kill(ctx context.Context) error {
 		return err
 	}
 	return id.Wait(ctx)
+}
+
+// Await returns when the process is ready. It is an error, with the end of the log, when the process
+// has ended before, or is not ready within the time.
+func (id ID) Await(ctx context.Context, within time.Duration, log string, ready func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	tick := time.NewTicker(readyPoll)
+	defer tick.Stop()
+	for {
+		err := ready(ctx)
+		if err == nil {
+			return nil
+		}
+		if !id.Alive() {
+			return fmt.Errorf("it ended while starting%s", LogTail(log, logLines))
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("it is not ready: %w%s", err, LogTail(log, logLines))
+		case <-tick.C:
+		}
+	}
 }
 
 // Spec says what to start.

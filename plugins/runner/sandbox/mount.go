@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/detent-ml/detent/master/mountinfo"
 )
 
 // mountAll makes a sandbox's file system, and lists the targets that were there
@@ -75,16 +77,16 @@ func impossible(b Bind) *SetupError {
 // needed tells the binds to make from those that are there already, and makes
 // the sources that may be made.
 func needed(s Setup) (skipped []string, binds []Bind, err *SetupError) {
-	var mounted map[string]bool
+	var mounted []string
 	if s.PrivateRoot {
-		mounted = mountPoints()
+		mounted, _ = mountinfo.Points() // where that cannot be read, nothing is known to be mounted
 	}
 	for _, b := range s.Binds {
 		b.Source, b.Target = filepath.Clean(b.Source), filepath.Clean(b.Target)
 		if !filepath.IsAbs(b.Source) || !filepath.IsAbs(b.Target) {
 			return nil, nil, &SetupError{Message: fmt.Sprintf("the mount of %q at %q: both paths must be absolute", b.Source, b.Target)}
 		}
-		if mounted[b.Target] {
+		if slices.Contains(mounted, b.Target) {
 			skipped = append(skipped, b.Target)
 			continue
 		}
@@ -115,29 +117,6 @@ func missing(b Bind, private bool, err error) *SetupError {
 			"use a pool whose driver mounts host paths (docker), a host volume, or raw_exec"
 	}
 	return &SetupError{Message: fmt.Sprintf("%s, to be mounted at %s, does not exist on this node: %s", b.Source, b.Target, hint)}
-}
-
-// mountPoints lists where something is mounted.
-func mountPoints() map[string]bool {
-	out := map[string]bool{}
-	content, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return out
-	}
-	for line := range strings.Lines(string(content)) {
-		if fields := strings.Fields(line); len(fields) > 4 {
-			out[unescape(fields[4])] = true
-		}
-	}
-	return out
-}
-
-// unescape undoes the kernel's octal escapes of blanks in paths.
-func unescape(s string) string {
-	for _, pair := range []string{`\040 `, `\011` + "\t", `\012` + "\n", `\134\`} {
-		s = strings.ReplaceAll(s, pair[:4], pair[4:])
-	}
-	return s
 }
 
 // binds makes the bind mounts. All sources are opened first, because a mount may

@@ -46,10 +46,7 @@ func (m *mounter) point(target string, dir bool) (string, error) {
 		return full, err
 	}
 	if !m.isOurs(above) && slices.Contains(covered, above) {
-		if err := m.skeleton(above); err == nil {
-			return full, place(full, dir)
-		}
-		// Better an empty folder on the host than no task.
+		_ = m.skeleton(above) // without it an empty folder on the host, which is better than no task
 		return full, place(full, dir)
 	}
 	err = place(full, dir)

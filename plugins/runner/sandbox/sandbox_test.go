@@ -146,12 +146,6 @@ func TestNeeded(t *testing.T) {
 	}
 }
 
-func TestUnescape(t *testing.T) {
-	if got := unescape(`/a\040b\134c`); got != `/a b\c` {
-		t.Fatalf("%q", got)
-	}
-}
-
 func TestParentOf(t *testing.T) {
 	if parent, ok := parentOf(os.Getpid()); !ok || parent != os.Getppid() {
 		t.Fatalf("%d %v", parent, ok)

@@ -1,22 +1,19 @@
-package local
+package leftover
 
 import (
-	"bufio"
 	"bytes"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/detent-ml/detent/nomad/servers/proc"
 )
 
-// taskProcesses finds the processes of tasks by what Nomad puts into their environment: the path of
+// Tasks finds the processes of tasks by what Nomad puts into their environment: the path of
 // their allocation's folder. Nothing but a task of an agent with its data below dir has that.
-func taskProcesses(dir string) ([]proc.ID, error) {
+func Tasks(dir string) ([]proc.ID, error) {
 	return findProcesses(func(pid int) bool {
 		return strings.HasPrefix(environ(pid)["NOMAD_ALLOC_DIR"], dir+"/") || insideChroot(pid, dir)
 	})
@@ -29,9 +26,9 @@ func insideChroot(pid int, dir string) bool {
 	return err == nil && strings.HasPrefix(root, dir+"/")
 }
 
-// helperProcesses finds the processes by which Nomad holds on to a task and its output: they are Nomad's
+// Helpers finds the processes by which Nomad holds on to a task and its output: they are Nomad's
 // own binary, and have open files in the tasks' folders or name them in their arguments.
-func helperProcesses(dir string) ([]proc.ID, error) {
+func Helpers(dir string) ([]proc.ID, error) {
 	helpers := []string{"executor", "logmon", "docker_logger"}
 	return findProcesses(func(pid int) bool {
 		line, err := os.ReadFile(procPath(pid, "cmdline"))
@@ -97,47 +94,8 @@ func procPath(pid int, elem ...string) string {
 	return filepath.Join(append([]string{"/proc", strconv.Itoa(pid)}, elem...)...)
 }
 
-// unmountBelow unmounts everything that is mounted below dir, the innermost first.
-func unmountBelow(dir string) error {
-	points, err := mountsBelow(dir)
-	if err != nil {
-		return err
-	}
-	for _, point := range slices.Backward(points) {
-		if err := syscall.Unmount(point, syscall.MNT_DETACH); err != nil {
-			return fmt.Errorf("unmount %s: %w", point, err)
-		}
-	}
-	if points, err = mountsBelow(dir); err != nil || len(points) > 0 {
-		return fmt.Errorf("still mounted below it: %s (%w)", strings.Join(points, ", "), err)
-	}
-	return nil
-}
-
-// mountsBelow lists the mount points below dir in the order in which they were made.
-func mountsBelow(dir string) ([]string, error) {
-	f, err := os.Open("/proc/self/mountinfo")
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	// Spaces and the like are written as octal numbers.
-	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
-	var points []string
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		const mountPoint = 4
-		if fields := strings.Fields(lines.Text()); len(fields) > mountPoint {
-			if point := unescape.Replace(fields[mountPoint]); strings.HasPrefix(point, dir+"/") {
-				points = append(points, point)
-			}
-		}
-	}
-	return points, lines.Err()
-}
-
-// processOfTask finds the processes of a task of an allocation.
-func processOfTask(allocation, task string) ([]proc.ID, error) {
+// OfTask finds the processes of a task of an allocation.
+func OfTask(allocation, task string) ([]proc.ID, error) {
 	return findProcesses(func(pid int) bool {
 		env := environ(pid)
 		return env["NOMAD_ALLOC_ID"] == allocation && env["NOMAD_TASK_NAME"] == task

@@ -1,5 +1,0 @@
-//go:build !linux
-
-package dockerd
-
-func unmountBelow(string) error { return nil }

@@ -1,0 +1,30 @@
+// Package proctest is what tests with servers of their own have in common.
+package proctest
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+const lookEvery = 50 * time.Millisecond
+
+// Until looks until a check passes, and fails the test when it does not in time.
+func Until(t testing.TB, limit time.Duration, what string, check func() error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("waiting for %s: %v after %v", what, err, limit)
+		}
+	}
+}
