@@ -36,6 +36,7 @@ var budgets = map[string]int{
 	"master/leftover":  200,
 	"master/lifecycle": 750,
 	"master/logpolicy": 100,
+	"master/memory":    100,
 	"master/mountinfo": 50,
 	"master/objects":   400,
 	"master/optional":  50,

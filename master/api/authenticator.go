@@ -3,13 +3,13 @@ package api
 import (
 	"context"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/memory"
 	"github.com/detent-ml/detent/master/proxy"
 	"github.com/detent-ml/detent/master/store"
 )
@@ -19,26 +19,18 @@ const (
 	// many times a second costs one look-up in that time, and a sign-out or the end
 	// of an attempt is noticed by all masters after it.
 	whoTTL = 2 * time.Second
-	// maxCachedWho bounds the cache; at the bound what has expired is dropped, and if
-	// that frees nothing, everything.
+	// maxCachedWho bounds how many callers are remembered.
 	maxCachedWho = 20_000
 )
 
 // authenticator says who sent a request.
 type authenticator struct {
-	db *store.DB
-
-	mu    sync.Mutex
-	known map[[32]byte]cachedWho
-}
-
-type cachedWho struct {
-	who   auth.Who
-	until time.Time
+	db    *store.DB
+	known *memory.Memory[[32]byte, auth.Who] // by the hash of a token
 }
 
 func newAuthenticator(db *store.DB) *authenticator {
-	return &authenticator{db: db, known: map[[32]byte]cachedWho{}}
+	return &authenticator{db: db, known: memory.New[[32]byte, auth.Who](whoTTL, maxCachedWho)}
 }
 
 // credential is a token as a request carried it, in a header or a cookie.
@@ -118,20 +110,14 @@ func (x *authenticator) byToken(ctx context.Context, s credential) (auth.Who, er
 	hash := auth.HashToken(s.token)
 	key := [32]byte(hash)
 	now := time.Now()
-	x.mu.Lock()
-	k, ok := x.known[key]
-	x.mu.Unlock()
-	if ok && now.Before(k.until) {
-		return k.who, nil
+	if who, fresh, _ := x.known.Get(key, now); fresh {
+		return who, nil
 	}
 	who, err := x.lookUp(ctx, hash, s.task)
 	if err != nil {
 		return auth.Who{}, err
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.evict(now)
-	x.known[key] = cachedWho{who, now.Add(whoTTL)}
+	x.known.Put(key, who, now)
 	return who, nil
 }
 
@@ -154,29 +140,8 @@ func (x *authenticator) lookUp(ctx context.Context, hash []byte, task bool) (aut
 	return auth.Who{}, fault.New(fault.Unauthenticated, "the session is unknown or has ended: sign in again with det user login")
 }
 
-// evict needs the lock.
-func (x *authenticator) evict(now time.Time) {
-	if len(x.known) < maxCachedWho {
-		return
-	}
-	for key, k := range x.known {
-		if now.After(k.until) {
-			delete(x.known, key)
-		}
-	}
-	if len(x.known) >= maxCachedWho {
-		clear(x.known)
-	}
-}
-
 // forget drops what is known of a user, so that this master at least acts on a
 // sign-out or a changed account at once.
 func (x *authenticator) forget(userID int) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for key, k := range x.known {
-		if k.who.UserID == userID {
-			delete(x.known, key)
-		}
-	}
+	x.known.Forget(func(_ [32]byte, who auth.Who) bool { return who.UserID == userID })
 }

@@ -17,17 +17,18 @@ func (r *rig) confine(username string, workspace int) {
 	for _, verb := range []auth.Verb{auth.View, auth.Create, auth.Change, auth.Enter, auth.Report} {
 		grants[verb] = []int{workspace}
 	}
-	r.api.auth.mu.Lock()
-	defer r.api.auth.mu.Unlock()
-	n := 0
-	for key, k := range r.api.auth.known {
-		if k.who.Username == username {
-			k.who.Grants, k.until = &grants, time.Now().Add(time.Hour)
-			r.api.auth.known[key] = k
-			n++
+	found := map[[32]byte]auth.Who{}
+	r.api.auth.known.Forget(func(key [32]byte, who auth.Who) bool {
+		if who.Username == username {
+			found[key] = who
 		}
+		return false
+	})
+	for key, who := range found {
+		who.Grants = &grants
+		r.api.auth.known.Put(key, who, time.Now().Add(time.Hour))
 	}
-	if n == 0 {
+	if len(found) == 0 {
 		r.t.Fatalf("%s has no session", username)
 	}
 }

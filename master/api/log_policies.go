@@ -35,29 +35,21 @@ type logPolicies struct {
 // policiesOf finds the policies where lines come from. They change when an
 // experiment that has ended goes on, and never while an attempt lives.
 func (a *API) policiesOf(ctx context.Context, from lineSource) (*logPolicies, error) {
-	i := a.taskIO
-	i.mu.Lock()
-	p, ok := i.policies[from.allocation]
-	i.mu.Unlock()
-	if ok {
+	now := time.Now()
+	if p, known, _ := a.taskIO.policies.Get(from.allocation, now); known {
 		return p, nil
 	}
 	raw, err := a.db.TaskPolicies(ctx, from.task)
 	if err != nil {
 		return nil, err
 	}
-	if p, err = readPolicies(raw); err != nil {
+	p, err := readPolicies(raw)
+	if err != nil {
 		return nil, fmt.Errorf("the log policies of task %s: %w", from.task, err)
 	}
-	if from.allocation == "" {
-		return p, nil
+	if from.allocation != "" {
+		a.taskIO.policies.Put(from.allocation, p, now)
 	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if len(i.policies) >= knownPolicies {
-		clear(i.policies)
-	}
-	i.policies[from.allocation] = p
 	return p, nil
 }
 

@@ -255,22 +255,13 @@ func lineOf(l v1.TaskLog) store.LogLine {
 // origin remembers where the lines of members come from; it never changes once
 // a runner has passed the gate.
 func (i *taskIO) origin(ctx context.Context, db *store.DB, allocation string, rank int) (store.LogOrigin, error) {
-	key := memberKey{allocation, rank}
-	i.mu.Lock()
-	o, ok := i.origins[key]
-	i.mu.Unlock()
-	if ok {
+	key, now := memberKey{allocation, rank}, time.Now()
+	if o, known, _ := i.origins.Get(key, now); known {
 		return o, nil
 	}
 	o, err := db.MemberOrigin(ctx, allocation, rank)
-	if err != nil {
-		return o, err
+	if err == nil {
+		i.origins.Put(key, o, now)
 	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if len(i.origins) > knownMembers {
-		clear(i.origins)
-	}
-	i.origins[key] = o
-	return o, nil
+	return o, err
 }

@@ -3,10 +3,10 @@ package api
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/memory"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -18,9 +18,8 @@ type taskIO struct {
 	states  *store.StateFeed
 	logs    *store.LogStore
 
-	mu       sync.Mutex
-	origins  map[memberKey]store.LogOrigin
-	policies map[string]*logPolicies // by attempt
+	origins  *memory.Memory[memberKey, store.LogOrigin]
+	policies *memory.Memory[string, *logPolicies] // by attempt
 
 	firstReports firstReports
 }
@@ -35,7 +34,7 @@ type memberKey struct {
 
 func newTaskIO(ctx context.Context, db *store.DB, bus *store.Bus) *taskIO {
 	return &taskIO{metrics: store.NewMetricWriter(db, bus), feed: store.NewMetricFeed(ctx, db, bus), states: store.NewStateFeed(ctx, db, bus), logs: store.NewLogStore(db, bus),
-		origins: map[memberKey]store.LogOrigin{}, policies: map[string]*logPolicies{}}
+		origins: memory.New[memberKey, store.LogOrigin](0, knownMembers), policies: memory.New[string, *logPolicies](0, knownPolicies)}
 }
 
 // Wait returns when nothing that a task reported is still being written. Call it

@@ -156,24 +156,3 @@ func TestAnonymousTunnelsUseNoLimit(t *testing.T) {
 		t.Errorf("what is counted at the end: %v", l.counts)
 	}
 }
-
-func TestMemory(t *testing.T) {
-	m := newMemory[string, int](time.Second, 2)
-	now := time.Now()
-	m.put("a", 1, now)
-	if v, fresh, ok := m.get("a", now.Add(time.Millisecond)); v != 1 || !fresh || !ok {
-		t.Error("what was put is not there")
-	}
-	if v, fresh, ok := m.get("a", now.Add(time.Minute)); v != 1 || fresh || !ok {
-		t.Error("what is stale is not there in need")
-	}
-	m.put("b", 2, now.Add(time.Minute))
-	m.put("c", 3, now.Add(time.Minute))
-	if _, _, ok := m.get("a", now); ok {
-		t.Error("what is stale stays at the bound")
-	}
-	m.stale("c")
-	if v, fresh, ok := m.get("c", now); v != 3 || fresh || !ok {
-		t.Error("stale")
-	}
-}

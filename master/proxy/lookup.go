@@ -9,6 +9,7 @@ import (
 
 	"github.com/detent-ml/detent/master/auth"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/memory"
 )
 
 const (
@@ -24,25 +25,25 @@ const (
 
 // memories are what the proxy remembers.
 type memories struct {
-	tasks     *memory[string, Task]
-	cookies   *memory[[2]string, auth.Who]
-	addresses *memory[string, string]
+	tasks     *memory.Memory[string, Task]
+	cookies   *memory.Memory[[2]string, auth.Who]
+	addresses *memory.Memory[string, string]
 }
 
 func newMemories() memories {
-	return memories{tasks: newMemory[string, Task](taskLife, maxKnown), cookies: newMemory[[2]string, auth.Who](whoLife, maxKnown),
-		addresses: newMemory[string, string](addressLife, maxKnown)}
+	return memories{tasks: memory.New[string, Task](taskLife, maxKnown), cookies: memory.New[[2]string, auth.Who](whoLife, maxKnown),
+		addresses: memory.New[string, string](addressLife, maxKnown)}
 }
 
 // task finds one.
 func (p *Proxy) task(ctx context.Context, id string) (Task, error) {
 	now := time.Now()
-	if t, fresh, _ := p.known.tasks.get(id, now); fresh {
+	if t, fresh, _ := p.known.tasks.Get(id, now); fresh {
 		return t, nil
 	}
 	t, err := p.dir.Task(ctx, id)
 	if err == nil {
-		p.known.tasks.put(id, t, now)
+		p.known.tasks.Put(id, t, now)
 	}
 	return t, err
 }
@@ -51,12 +52,12 @@ func (p *Proxy) task(ctx context.Context, id string) (Task, error) {
 func (p *Proxy) cookieWho(ctx context.Context, cookie, task string) (auth.Who, error) {
 	hash := auth.HashToken(cookie)
 	key, now := [2]string{hex.EncodeToString(hash), task}, time.Now()
-	if who, fresh, _ := p.known.cookies.get(key, now); fresh {
+	if who, fresh, _ := p.known.cookies.Get(key, now); fresh {
 		return who, nil
 	}
 	who, err := p.dir.CookieWho(ctx, hash, task)
 	if err == nil {
-		p.known.cookies.put(key, who, now)
+		p.known.cookies.Put(key, who, now)
 	}
 	return who, err
 }
@@ -65,7 +66,7 @@ func (p *Proxy) cookieWho(ctx context.Context, cookie, task string) (auth.Who, e
 // was registered before, else as its runner said when it claimed the attempt.
 func (p *Proxy) address(ctx context.Context, t Task) (string, error) {
 	now := time.Now()
-	last, fresh, known := p.known.addresses.get(t.AllocationID, now)
+	last, fresh, known := p.known.addresses.Get(t.AllocationID, now)
 	if fresh {
 		return last, nil
 	}
@@ -84,13 +85,13 @@ func (p *Proxy) address(ctx context.Context, t Task) (string, error) {
 	if err != nil {
 		p.log.Warn("service discovery is unavailable; the proxy uses the last known address of a task", "allocation_id", t.AllocationID, "error", err)
 	}
-	p.known.addresses.put(t.AllocationID, last, now)
+	p.known.addresses.Put(t.AllocationID, last, now)
 	return last, nil
 }
 
 // forgetAddress makes the next request ask where a task is, after nothing
 // answered where it was.
 func (p *Proxy) forgetAddress(t Task) {
-	p.known.addresses.stale(t.AllocationID)
-	p.known.tasks.stale(t.ID)
+	p.known.addresses.Stale(t.AllocationID)
+	p.known.tasks.Stale(t.ID)
 }

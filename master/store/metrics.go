@@ -7,11 +7,11 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/memory"
 )
 
 // Groups of metrics that mean something to the platform.
@@ -103,8 +103,7 @@ type MetricWriter struct {
 	bus   *Bus
 	group *group[int, *Report]
 
-	mu    sync.Mutex
-	facts map[int]trialFacts
+	facts *memory.Memory[int, trialFacts]
 }
 
 // trialFacts is what a report needs to know of its trial and never changes.
@@ -118,7 +117,7 @@ type trialFacts struct {
 
 // NewMetricWriter makes one. It needs no start, and Wait is its end.
 func NewMetricWriter(db *DB, bus *Bus) *MetricWriter {
-	w := &MetricWriter{db: db, bus: bus, facts: map[int]trialFacts{}}
+	w := &MetricWriter{db: db, bus: bus, facts: memory.New[int, trialFacts](0, maxCachedTrials)}
 	w.group = newGroup(maxReports, trialOf, w.flush)
 	return w
 }
@@ -240,11 +239,15 @@ const unitOfLength = `(SELECT jsonb_object_keys(l.length) FROM (SELECT coalesce(
 // trialFacts finds the facts of the trials whose validations are in a batch. Trials
 // that do not exist are simply not in the answer.
 func (w *MetricWriter) trialFacts(ctx context.Context, batch []*queued[*Report]) (map[int]trialFacts, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	now, known := time.Now(), map[int]trialFacts{}
 	var missing []int
 	for _, q := range batch {
-		if _, ok := w.facts[q.item.TrialID]; !ok && q.item.Group == Validation {
+		if q.item.Group != Validation {
+			continue
+		}
+		if f, ok, _ := w.facts.Get(q.item.TrialID, now); ok {
+			known[f.ID] = f
+		} else {
 			missing = append(missing, q.item.TrialID)
 		}
 	}
@@ -256,16 +259,8 @@ func (w *MetricWriter) trialFacts(ctx context.Context, batch []*queued[*Report])
 		if err != nil {
 			return nil, err
 		}
-		if len(w.facts) > maxCachedTrials {
-			clear(w.facts)
-		}
 		for _, f := range found {
-			w.facts[f.ID] = f
-		}
-	}
-	known := map[int]trialFacts{}
-	for _, q := range batch {
-		if f, ok := w.facts[q.item.TrialID]; ok && q.item.Group == Validation {
+			w.facts.Put(f.ID, f, now)
 			known[f.ID] = f
 		}
 	}

@@ -6,11 +6,10 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"unicode/utf8"
 
+	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/logpolicy"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/plugins/runner/logs"
@@ -60,7 +59,7 @@ func (l *policyWatch) look(line logs.Line) {
 	}
 	for _, n := range l.matcher.Match(line.Text) {
 		if l.first(n) {
-			match := v1.LogMatch{Policy: l.patterns[n].Policy, Line: clip(line.Wire().Log)}
+			match := v1.LogMatch{Policy: l.patterns[n].Policy, Line: fault.ClipTo(line.Wire().Log, maxMatch)}
 			l.run.note(func(s *state) { s.Matches = append(s.Matches, match) })
 			select {
 			case l.changed <- struct{}{}:
@@ -100,16 +99,4 @@ func (l *policyWatch) tell(ctx context.Context) {
 			Message: v1.LogMatchesRequest{Matches: matches},
 		}, nil, masters.Policy{Replay: true, Hold: forever, Patience: reportPatience})
 	}
-}
-
-// clip keeps the beginning of a line, in whole characters.
-func clip(text string) string {
-	if len(text) <= maxMatch {
-		return text
-	}
-	text = text[:maxMatch]
-	for !utf8.ValidString(text) && len(text) > maxMatch-utf8.UTFMax {
-		text = text[:len(text)-1]
-	}
-	return strings.ToValidUTF8(text, "") + "…"
 }
