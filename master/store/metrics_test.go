@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/memory"
 )
 
 func TestReportKeys(t *testing.T) {
@@ -229,6 +230,23 @@ func TestValidationEvents(t *testing.T) {
 }
 
 // A database that is away is Unavailable, and nothing hangs.
+// TestFactsAtTheirBound: a batch that takes the remembered facts to their bound has those of all its
+// trials, of the ones that were remembered before too.
+func TestFactsAtTheirBound(t *testing.T) {
+	w := newWorld(t)
+	exp := w.experiment(lossSearcher)
+	m := NewMetricWriter(w.db, w.bus)
+	m.facts = memory.New[int, trialFacts](0, 1)
+	var batch []*queued[*Report]
+	for i := range 3 {
+		batch = append(batch, &queued[*Report]{item: &Report{TrialID: w.trial(exp, i, 1), RunID: 1, Group: Validation}})
+		known, err := m.trialFacts(t.Context(), batch)
+		if err != nil || len(known) != len(batch) {
+			t.Fatalf("the facts of %d trials, want %d: %v", len(known), len(batch), err)
+		}
+	}
+}
+
 func TestReportWithoutDatabase(t *testing.T) {
 	db, err := Open(t.Context(), "postgres://nobody@127.0.0.1:1/none?connect_timeout=2", Options{})
 	if err != nil {
