@@ -74,23 +74,11 @@ func (b *builder) ensure(ctx context.Context, pin Pin, report *Reporter) (path s
 	if _, err := exec.LookPath("go"); err != nil {
 		return "", fmt.Errorf("it is neither on PATH (%s or later) nor built yet, and building it needs the go tool: install Go (https://go.dev/dl), or the server itself", pin.Oldest)
 	}
-	unlock, err := Lock(ctx, b.dir(pin)+".lock", func() {
-		report.Say("waiting for another process that is building %s", pin.Title)
-	})
-	if err != nil {
-		return "", err
-	}
-	defer unlock()
-	if exists(path) {
-		return path, nil // the other process has built it
-	}
-	task := report.Task(fmt.Sprintf("building %s %s, once, about %d minutes", pin.Title, pin.Version, pin.Minutes))
-	if err := b.build(ctx, pin, task); err != nil {
-		task.Fail()
-		return "", err
-	}
-	task.Done(path)
-	return path, nil
+	return path, Once(ctx, path, Part{
+		Lock: b.dir(pin) + ".lock", There: func() bool { return exists(path) }, Waiting: "building " + pin.Title,
+		Making: fmt.Sprintf("building %s %s, once, about %d minutes", pin.Title, pin.Version, pin.Minutes),
+		Make:   func(ctx context.Context, task *Task) error { return b.build(ctx, pin, task) },
+	}, report)
 }
 
 func exists(path string) bool {

@@ -106,24 +106,11 @@ func (s Set) unpacked(ctx context.Context, report *servers.Reporter) (string, er
 		return "", err
 	}
 	dir := filepath.Join(cache, s.Name, codename())
-	if _, err := os.Stat(dir); err == nil {
-		return dir, nil
-	}
-	unlock, err := servers.Lock(ctx, filepath.Join(cache, s.Name+".lock"), nil)
-	if err != nil {
-		return "", err
-	}
-	defer unlock()
-	if _, err := os.Stat(dir); err == nil {
-		return dir, nil
-	}
-	task := report.Task("fetching " + s.Title + " from Debian")
-	if err := s.fetch(ctx, dir); err != nil {
-		task.Fail()
-		return "", err
-	}
-	task.Done(dir)
-	return dir, nil
+	return dir, servers.Once(ctx, dir, servers.Part{
+		Lock: filepath.Join(cache, s.Name+".lock"), There: func() bool { _, err := os.Stat(dir); return err == nil },
+		Making: "fetching " + s.Title + " from Debian", Waiting: "fetching " + s.Title,
+		Make: func(ctx context.Context, _ *servers.Task) error { return s.fetch(ctx, dir) },
+	}, report)
 }
 
 // fetch downloads the packages and unpacks them beside dir, which appears whole.

@@ -45,26 +45,17 @@ func Ensure(ctx context.Context, name string, set Set, report *servers.Reporter)
 	hash := sha256.Sum256([]byte(string(version) + "\n" + strings.Join(set.all(), "\n")))
 	dir := filepath.Join(cache, "python", name+"-"+hex.EncodeToString(hash[:6]))
 	python = filepath.Join(dir, "bin", "python")
-	if isWhole(dir) {
-		return python, nil
-	}
-	unlock, err := servers.Lock(ctx, dir+".lock", func() {
-		report.Say("waiting for another process that is making the Python environment %q", name)
-	})
-	if err != nil {
-		return "", err
-	}
-	defer unlock()
-	if isWhole(dir) {
-		return python, nil
-	}
-	task := report.Task(fmt.Sprintf("making the Python environment %q, once (%s)", name, strings.Join(slices.Concat(set.Alone, set.Requirements), " ")))
-	if err := create(ctx, system, dir, set, task.Update); err != nil {
-		task.Fail()
-		return "", fmt.Errorf("the Python environment %q: %w", name, err)
-	}
-	task.Done(dir)
-	return python, nil
+	err = servers.Once(ctx, dir, servers.Part{
+		Lock: dir + ".lock", There: func() bool { return isWhole(dir) }, Waiting: fmt.Sprintf("making the Python environment %q", name),
+		Making: fmt.Sprintf("making the Python environment %q, once (%s)", name, strings.Join(slices.Concat(set.Alone, set.Requirements), " ")),
+		Make: func(ctx context.Context, task *servers.Task) error {
+			if err := create(ctx, system, dir, set, task.Update); err != nil {
+				return fmt.Errorf("the Python environment %q: %w", name, err)
+			}
+			return nil
+		},
+	}, report)
+	return python, err
 }
 
 func isWhole(dir string) bool {
