@@ -63,7 +63,7 @@ resource_pools:
 			t.Fatalf("%v\n%s", err, out)
 		}
 		r.WaitState(t, id, v1.ExperimentStatePaused)
-		r.WaitLog(t, id, "to be continued")
+		r.WaitLog(t, id, "the trial resumes later")
 		if out, err := r.Det(t, "experiment", "activate", strconv.Itoa(id)); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -72,7 +72,7 @@ resource_pools:
 		if got := r.Steps(t, "validation", trial.ID); !slices.Equal(got, rig.Multiples(batches, epochs*batches)) {
 			t.Errorf("%d slots: validation was reported at %v", slots, got)
 		}
-		rig.Holds(t, "the log", r.Log(t, id), "going on from checkpoint")
+		rig.Holds(t, "the log", r.Log(t, id), "continuing from checkpoint")
 		if slots > 1 {
 			rig.Holds(t, "the log", r.Log(t, id), "[rank=1]")
 		}

@@ -30,7 +30,7 @@ class Lengths:
         if unit == "epochs":
             if not self.records_per_epoch:
                 raise ValueError(
-                    f"{name} counts epochs, but nothing says how long one is: set "
+                    f"{name} counts epochs, but the length of an epoch is unknown: set "
                     "records_per_epoch in the configuration"
                 )
             count *= self.records_per_epoch

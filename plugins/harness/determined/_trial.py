@@ -77,7 +77,7 @@ class TrialContext:
         if not isinstance(stop_requested, bool):
             raise TypeError(f"stop_requested is a bool, not a {type(stop_requested).__name__}")
         if stop_requested and not self._stop_requested:
-            logger.info("the trial asks to end after this step")
+            logger.info("the trial requested to stop after this step")
         self._stop_requested = stop_requested
 
     def get_initial_batch(self) -> int:

@@ -106,7 +106,7 @@ def test_where_no_redirect_leads() -> None:
     for to, message in (
         ("http://elsewhere.example/x", "another host, to which this session's token is not sent"),
         ("ftp://127.0.0.1/x", "another host"),
-        ("{path}", "redirects in a circle"),
+        ("{path}", "redirects in a loop"),
     ):
         with serving(pointing(307, to)) as port, session(f"http://127.0.0.1:{port}") as client:
             for call in (lambda: client.get("/x"), lambda: client.open("/x").__enter__()):

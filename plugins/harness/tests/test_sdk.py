@@ -546,7 +546,7 @@ def test_download_through_the_master(
     target = tmp_path / "new" / "folder"
     with caplog.at_level(logging.INFO):
         found.download(str(target))
-    assert "comes through the master" in caplog.text and "/nowhere/at/all" in caplog.text
+    assert "through the master" in caplog.text and "/nowhere/at/all" in caplog.text
     assert stub.requests[-1].headers["Accept"] == "application/gzip"
     assert (target / "code" / "train.py").read_text() == "code/train.py"
     # The oldest checkpoints have no such file.
@@ -560,7 +560,7 @@ def test_download_through_the_master(
     ("answer", "message"),
     [
         ((200, packed("../outside")), "leads out of the checkpoint"),
-        ((200, packed("a" * 50)[:-20]), "could not hand out"),
+        ((200, packed("a" * 50)[:-20]), "could not send"),
         (error(404, "NotFound", "no folder"), "no folder"),
     ],
 )

@@ -57,7 +57,7 @@ def test_metrics_without_json_form_are_left_out(
     with core.init() as context:
         context.train.report_training_metrics(1, {"a": object(), "b": b"raw", "c": 3})
     assert stub.values("training", 1) == {"c": 3}
-    assert "left out: a (object), b (bytes)" in caplog.text
+    assert "are not reported: a (object), b (bytes)" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -291,7 +291,7 @@ def test_one_failure_ends_all(stub: Stub, make_task: MakeTask, code: pathlib.Pat
 
 def test_harness_off_the_cluster(capsys: pytest.CaptureFixture[str]) -> None:
     assert harness.main(["model_def:Own"]) == 2
-    assert "this is no trial" in capsys.readouterr().err
+    assert "is not a trial" in capsys.readouterr().err
 
 
 def test_user_code(

@@ -122,7 +122,7 @@ class CheckpointContext:
             return self._upload_sharded(directory, metadata or {}, selector)
         self._refuse_workers("upload")
         if directory is None:
-            raise RuntimeError("upload(ckpt_dir=None) has a meaning with shard=True only")
+            raise RuntimeError("upload(ckpt_dir=None) is allowed with shard=True only")
         self._check_metadata(metadata or {})
         storage_id = str(uuid.uuid4())
         self._write_metadata_file(directory, metadata or {})
@@ -430,7 +430,9 @@ class DummyCheckpointContext(CheckpointContext):
 
     def _check_metadata(self, metadata: Dict[str, Any]) -> None:
         if "steps_completed" not in metadata:
-            logger.warning("a cluster will refuse this checkpoint: no 'steps_completed' in it")
+            logger.warning(
+                "a master would reject this checkpoint: its metadata has no 'steps_completed'"
+            )
 
     def _report_checkpoint(
         self,

@@ -92,7 +92,7 @@ class _UnmanagedTrialHeartbeat(_Heartbeat):
                 self._patch(self._beats, None)
             except Exception as err:
                 if not self._stopped.is_set():
-                    logger.warning("no master took the heartbeat: %s", err)
+                    logger.warning("no master accepted the heartbeat: %s", err)
 
     def _patch(self, session: api.BaseSession, state: Optional[str]) -> None:
         body: Dict[str, Any] = {"trialId": self._trial_id}

@@ -128,5 +128,7 @@ def serializable(metrics: Dict[str, Any], group: str) -> Dict[str, Any]:
         except (TypeError, ValueError, RecursionError):
             dropped.append(f"{name} ({type(value).__name__})")
     if dropped:
-        logger.warning("%s metrics without a JSON form are left out: %s", group, ", ".join(dropped))
+        logger.warning(
+            "%s metrics without a JSON form are not reported: %s", group, ", ".join(dropped)
+        )
     return kept

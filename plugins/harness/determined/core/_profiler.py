@@ -107,7 +107,9 @@ class _Collector(threading.Thread):
                 refusal = err
             if refusal is not None:
                 # Training goes on without; what the master refuses of its own, it hears itself.
-                logger.warning("cannot report system metrics, so no more are taken: %s", refusal)
+                logger.warning(
+                    "cannot report system metrics, so their collection ends: %s", refusal
+                )
                 return
 
     def _round(self) -> Dict[str, List[_probes.Sample]]:

@@ -197,7 +197,7 @@ class Reporter:
             if thread.is_alive():
                 with self._changed:
                     waiting = len(self._spool) + len(self._latest)
-                logger.info("waiting for the master to take %d reports", waiting)
+                logger.info("waiting for the master to accept %d reports", waiting)
         with self._changed:
             self._abandoned = True
             self._changed.notify_all()
@@ -288,7 +288,7 @@ class Reporter:
         return None
 
     def _refuse(self, report: Report, err: Exception) -> None:
-        logger.error("the master refused the report of %s: %s", report.what, err)
+        logger.error("the master rejected the report of %s: %s", report.what, err)
         with self._changed:
             if report.background:
                 self._background_refusal = err

@@ -32,7 +32,8 @@ def main(argv: Optional[List[str]] = None) -> int:
     info = det.get_cluster_info()
     if info is None or info.task_type != "TRIAL":
         print(
-            "determined.exec.harness trains a trial class on a cluster, and this is no trial: "
+            "determined.exec.harness trains a trial class on a cluster, and this task is "
+            "not a trial: "
             "submit the class as the entrypoint of an experiment",
             file=sys.stderr,
         )

@@ -49,8 +49,8 @@ def prefer_keras_2() -> None:
     if importlib.util.find_spec("tf_keras") is not None:
         os.environ[_SWITCH] = "1"
         logger.info(
-            "trial classes get Keras 2, because tf_keras is installed; set %s=0 in "
-            "environment_variables to have Keras 3",
+            "trial classes use Keras 2, because tf_keras is installed; set %s=0 in "
+            "environment_variables to use Keras 3",
             _SWITCH,
         )
 

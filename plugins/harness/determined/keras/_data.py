@@ -190,7 +190,7 @@ def training_batches(
     if is_dataset(data):
         if done:
             logger.warning(
-                "a tf.data.Dataset has no position: training goes on at batch %d with the "
+                "a tf.data.Dataset has no position: training continues at batch %d with the "
                 "beginning of its data",
                 done,
             )
@@ -198,7 +198,7 @@ def training_batches(
             yield Batch.of(item)
         return
     if settings.use_multiprocessing:
-        logger.info("batches are made by threads; use_multiprocessing changes nothing else")
+        logger.info("threads make the batches; use_multiprocessing has no other effect")
     epoch, first = divmod(done * size + rank, max(1, len(data)))
     while True:
         # A Sequence may have another length after each pass.

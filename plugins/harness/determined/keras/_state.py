@@ -118,7 +118,7 @@ def load(
                 callback.load_state(state)
     else:
         logger.warning(
-            "the checkpoint has the state of %d callbacks, but there are %d: they begin anew",
+            "the checkpoint has the state of %d callbacks, but there are %d: they start without it",
             len(states),
             len(callbacks),
         )
@@ -164,7 +164,7 @@ def _to_numpy(variable: Any) -> Any:
 
 def _load_optimizers(context: TFKerasTrialContext, path: pathlib.Path) -> None:
     if not path.exists():
-        logger.warning("the checkpoint has no state of optimizers: they begin anew")
+        logger.warning("the checkpoint has no state of optimizers: they start without it")
         return
     numpy = importlib.import_module("numpy")
     with numpy.load(path, allow_pickle=False) as arrays:
@@ -175,7 +175,7 @@ def _load_optimizers(context: TFKerasTrialContext, path: pathlib.Path) -> None:
             if [tuple(v.shape) for v in variables] != [tuple(a.shape) for a in saved]:
                 logger.warning(
                     "optimizer %d has other variables than when the checkpoint was written: it "
-                    "begins anew",
+                    "starts without its state",
                     which,
                 )
                 continue

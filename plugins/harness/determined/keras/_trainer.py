@@ -175,7 +175,7 @@ class Trainer:
     def _length_of(self, operation: core.SearcherOperation) -> int:
         unit = self._core.searcher.get_configured_units()
         if unit is None:
-            logger.warning("searcher.max_length has no unit; it is taken to count epochs")
+            logger.warning("searcher.max_length has no unit; it counts epochs")
             unit = core.Unit.EPOCHS
         return self._lengths.batches(operation.length, unit.value.lower(), "searcher.max_length")
 
@@ -199,7 +199,7 @@ class Trainer:
             logger.info("the trial ends early, at batch %d", self.steps)
             raise _ShouldExit
         if self._core.preempt.should_preempt():
-            logger.info("stopping at batch %d, to be continued", self.steps)
+            logger.info("stopping at batch %d; the trial resumes later", self.steps)
             raise _ShouldExit
 
     def _report_progress(self, operation: core.SearcherOperation, length: int) -> None:
@@ -411,7 +411,7 @@ class Trainer:
         known = self._core.train._get_last_validation() if self._chief else None
         if self._dist.broadcast(known) == self.steps:
             self._last_validation = self.steps
-        logger.info("going on from checkpoint %s at batch %d", storage_id, self.steps)
+        logger.info("continuing from checkpoint %s at batch %d", storage_id, self.steps)
 
     def _tell(self, hook: str, *args: Any) -> None:
         """Call a hook that only callbacks of this package have."""

@@ -190,7 +190,7 @@ class PyTorchTrialContext(_PyTorchReducerContext, TrialContext):
         if backward_passes_per_step < 1:
             raise ValueError("backward_passes_per_step must be at least 1")
         if fp16_compression:
-            logger.warning("fp16_compression has no effect: gradients are sent as they are")
+            logger.warning("fp16_compression has no effect: gradients are sent uncompressed")
         self.optimizers.append(optimizer)
         self._averaged[id(optimizer)] = average_aggregated_gradients is not False
         return optimizer

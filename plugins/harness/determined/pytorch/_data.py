@@ -228,5 +228,7 @@ def to_device(data: _Data, device: Any, warned_types: Optional[Set[Type[Any]]] =
 def _left_alone(data: Any, warned: Set[Type[Any]]) -> Any:
     if type(data) not in warned:
         warned.add(type(data))
-        logger.warning("cannot move data of type %s to a device; it stays", type(data).__name__)
+        logger.warning(
+            "cannot move data of type %s to a device; it stays where it is", type(data).__name__
+        )
     return data

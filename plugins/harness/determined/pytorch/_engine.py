@@ -48,7 +48,7 @@ class PyTorchEngine:
         # Batches are sharded, so an epoch is what the chief has of them, and the same for all.
         self.epoch_length: int = self._dist.broadcast(len(self._shard(self._training)))
         if self.epoch_length < 1:
-            raise ValueError("the training data has not one batch for each slot")
+            raise ValueError("the training data has less than one batch for each slot")
         context._epoch_length = self.epoch_length
 
     def _checked(self, loader: Any, what: str) -> Any:

@@ -177,10 +177,10 @@ class Loop:
 
     def _leave(self) -> bool:
         if any(self._dist.allgather(bool(self._stop_requested()))):
-            logger.info("the trial asks to end early, at batch %d", self.steps)
+            logger.info("the trial requested to stop early, at batch %d", self.steps)
             return True
         if self._core.preempt.should_preempt():
-            logger.info("stopping at batch %d, to be continued", self.steps)
+            logger.info("stopping at batch %d; the trial resumes later", self.steps)
             return True
         return False
 
@@ -265,7 +265,7 @@ class Loop:
         known = self._core.train._get_last_validation() if self._chief else None
         if self._dist.broadcast(known) == self.steps:
             self._last_validation = self.steps
-        logger.info("going on from checkpoint %s at batch %d", uuid, self.steps)
+        logger.info("continuing from checkpoint %s at batch %d", uuid, self.steps)
 
     def _counters(self) -> Dict[str, int]:
         return {"batches": self.steps, "epochs": self.steps // self._engine.epoch_length}

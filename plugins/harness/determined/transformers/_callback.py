@@ -83,7 +83,7 @@ class DetCallback(transformers.TrainerCallback):
         named = pathlib.Path(args.output_dir, f"checkpoint-{metadata.get('steps_completed')}")
         found = str(named) if named.is_dir() else trainer_utils.get_last_checkpoint(args.output_dir)
         args.resume_from_checkpoint = found
-        logger.info("the trial goes on from %s", found)
+        logger.info("the trial continues from %s", found)
 
     def on_log(
         self,

@@ -85,7 +85,7 @@ def train(core_context, config, hparams, seed, latest, batches=None):
         with core_context.checkpoint.restore_path(latest) as path:
             network.load(path)
         saved_at = network.batches
-        logging.info("going on from checkpoint %s at batch %d", latest, network.batches)
+        logging.info("continuing from checkpoint %s at batch %d", latest, network.batches)
 
     def save():
         nonlocal saved_at
@@ -122,7 +122,7 @@ def train(core_context, config, hparams, seed, latest, batches=None):
             save()
         if network.batches < length and core_context.preempt.should_preempt():
             save()
-            logging.info("stopping at batch %d, to be continued", network.batches)
+            logging.info("stopping at batch %d; the trial resumes later", network.batches)
             return
     core_context.train.set_status("done")
 

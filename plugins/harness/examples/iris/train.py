@@ -135,7 +135,7 @@ class Trial:
         with self.core.checkpoint.restore_path(storage_id) as path:
             self.network.load(path / "network.json")
         self.saved_at = self.network.batches
-        logging.info("going on from checkpoint %s at batch %d", storage_id, self.network.batches)
+        logging.info("continuing from checkpoint %s at batch %d", storage_id, self.network.batches)
 
     def save(self):
         """Store a checkpoint, unless the last one is as new."""
@@ -161,7 +161,7 @@ class Trial:
                 self.save()
             if network.batches < length and self.core.preempt.should_preempt():
                 self.save()
-                logging.info("stopping at batch %d, to be continued", network.batches)
+                logging.info("stopping at batch %d; the trial resumes later", network.batches)
                 return None
         if accuracy is None:
             # Stopped before between the last batch and the end: the work is done already.

@@ -224,7 +224,7 @@ class BaseSession:
                     return
             url = moved
             transport, target = self._route(url)
-        raise errors.BadRequestException(f"{self.master} redirects in a circle, to {url}")
+        raise errors.BadRequestException(f"{self.master} redirects in a loop, to {url}")
 
     def _request(
         self,
@@ -303,7 +303,7 @@ class BaseSession:
                 return Response(answer, url)
             url = moved
             transport, target = self._route(url)
-        raise errors.BadRequestException(f"{self.master} redirects in a circle, to {url}")
+        raise errors.BadRequestException(f"{self.master} redirects in a loop, to {url}")
 
     def _route(self, url: str) -> Tuple[Transport, str]:
         """Return the connections to the origin of an address, and what to ask it for."""
@@ -380,7 +380,7 @@ def _raise_for_status(response: Response) -> None:
         raise errors.InvalidCredentialsException()
     if status == 401:
         raise errors.UnauthenticatedException(
-            f"Unauthenticated: the master refused the token for {response.url}: "
+            f"Unauthenticated: the master rejected the token for {response.url}: "
             f"{errors.error_text(response)}"
         )
     if status == 403:

@@ -53,13 +53,13 @@ class TokenStore:
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, AttributeError, TypeError) as err:
-            logger.warning("%s is left out, for it cannot be read: %s", self._path, err)
+            logger.warning("%s is ignored, because it cannot be read: %s", self._path, err)
             return {}
 
     def _entry(self, document: Dict[str, Any]) -> Dict[str, Any]:
         version = int(document.get("version", 0))
         if version > VERSION:
-            raise ValueError(f"it is of version {version}, newer than this package knows")
+            raise ValueError(f"the file has version {version}, which this package does not know")
         if version == 0:
             # It knew one master, and did not say which.
             return document

@@ -125,5 +125,5 @@ def login_from_task(master_address: str, cert: Optional[certs.Cert]) -> TaskSess
     """Return a session with the token that the platform gave this task."""
     token = os.environ.get("DET_SESSION_TOKEN")
     if not token:
-        raise ValueError("DET_SESSION_TOKEN is not set: this is only for the inside of a task")
+        raise ValueError("DET_SESSION_TOKEN is not set: only tasks have it")
     return TaskSession(master_address, os.environ.get("DET_USER", ""), token, cert)

@@ -26,7 +26,7 @@ class Cert:
 
     def __post_init__(self) -> None:
         if self.cert_pem is not None and self.noverify:
-            raise ValueError("a certificate can be given, or not verified, but not both")
+            raise ValueError("give a certificate, or disable its verification, but not both")
 
     def context(self) -> ssl.SSLContext:
         """Return the TLS settings that this trust amounts to."""

@@ -42,7 +42,7 @@ def auto(session: api.BaseSession, uuid: str, config: Dict[str, Any], target: pa
     except Exception as err:
         # Whatever keeps this machine from its storage, the master may be nearer to it.
         reason = err
-    logger.info("checkpoint %s comes through the master: %s", uuid, reason)
+    logger.info("downloading checkpoint %s through the master: %s", uuid, reason)
     try:
         through_master(session, uuid, target)
     except Exception as err:
@@ -97,7 +97,7 @@ def through_master(session: api.BaseSession, uuid: str, target: pathlib.Path) ->
                 _unpack(response, folder)
         except (api.errors.BadRequestException, tarfile.TarError, EOFError) as err:
             raise errors.ProxiedDownloadFailed(
-                f"the master could not hand out checkpoint {uuid}: {err}"
+                f"the master could not send checkpoint {uuid}: {err}"
             ) from err
 
 

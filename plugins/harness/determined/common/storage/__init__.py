@@ -107,5 +107,5 @@ def validate_manager(manager: StorageManager) -> None:
         (path / "VALIDATE.txt").write_text(storage_id, encoding="utf-8")
     with manager.restore_path(storage_id) as path:
         if (path / "VALIDATE.txt").read_text(encoding="utf-8") != storage_id:
-            raise ValueError(f"{manager} gives back something else than what was stored")
+            raise ValueError(f"{manager} returns other data than was stored")
     manager.delete(storage_id, ["**/*"])
