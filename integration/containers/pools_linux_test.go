@@ -105,6 +105,9 @@ func TestPoolJobs(t *testing.T) {
 // onAHostVolume runs a trial whose pool mounts a volume for it, and which mounts another
 // one and a folder by environment.nomad.
 func (d *inContainers) onAHostVolume(t *testing.T, dir string) {
+	if rig.Guarded() {
+		d.mayMount(t, "shared")
+	}
 	rig.Write(t, filepath.Join(dir, "shared"), "given", "by the operators")
 	id := d.Submit(t, rig.Config(fmt.Sprintf(`
 resources: {resource_pool: volume, slots_per_trial: 1}

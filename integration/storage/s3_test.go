@@ -351,9 +351,10 @@ func (r *s3rig) nothingLeft(t *testing.T) {
 		roles = r.vaultList(t, "aws/roles")
 		return slices.Equal(roles, []string{foreignRole, "detent-reader"}), fmt.Errorf("there are %v", roles)
 	})
-	if entities := r.vaultList(t, "identity/entity/id"); len(entities) != 1 {
-		t.Errorf("Vault remembers %d who signed in, want the master alone", len(entities))
-	}
+	rig.Eventually(t, "Vault remembers the master alone", func() (bool, error) {
+		entities := r.vaultList(t, "identity/entity/id")
+		return len(entities) == 1, fmt.Errorf("it remembers %d who signed in", len(entities))
+	})
 }
 
 // webIdentity: the same store trusts Nomad's identities, and nobody asks Vault.
