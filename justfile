@@ -100,9 +100,9 @@ package-tests: test-servers
 race: test-servers
     @go test -race -p 1 -shuffle=on -timeout 60m $(go list ./... | grep -vE '/integration|/master$|/master/(expconf|search|sched)(/|$)')
 
-# the control loop against a random world, with as many seeds as wanted
-sim seeds="200":
-    @go test ./master/control -run Simulation -sim {{ seeds }} -timeout 60m
+# the control loop against random worlds, with as many seeds, and metrics of what is deleted, as wanted
+sim seeds="200" metrics="50000":
+    @go test ./master/control -run 'Simulation|NoneIsHeldUp' -sim {{ seeds }} -sim-metrics {{ metrics }} -timeout 180m
 
 # the same with access control on in Nomad, Consul and Vault, from docs/operate's own policies
 integration-acl: build test-servers

@@ -5,7 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -177,5 +181,50 @@ func TestNothingOfNomadsServer(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestDocumentsNameTests: a test that a page names exists.
+func TestDocumentsNameTests(t *testing.T) {
+	root := filepath.Join("..", "..")
+	tests := map[string]bool{}
+	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(|^ *(?:async )?def (test_\w+)\(`)
+	var pages []string
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && slices.Contains([]string{".git", "node_modules", "dist", "bin"}, d.Name()):
+			return fs.SkipDir
+		case strings.HasSuffix(path, "_test.go"), strings.HasSuffix(path, ".py"):
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			for _, m := range declared.FindAllSubmatch(text, -1) {
+				tests[string(m[1])+string(m[2])] = true
+			}
+		case strings.HasSuffix(path, ".md") && d.Name() != "CHANGELOG.md":
+			pages = append(pages, path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := 0
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z]\\w+|test_\\w+)[`/]").FindAllSubmatch(text, -1) {
+			if named++; !tests[string(m[1])] {
+				t.Errorf("%s names %s, and there is no such test", strings.TrimPrefix(page, root+"/"), m[1])
+			}
+		}
+	}
+	if named < 50 {
+		t.Errorf("only %d tests are named: is the pattern right?", named)
 	}
 }

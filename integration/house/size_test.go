@@ -44,7 +44,7 @@ var budgets = map[string]int{
 	"master/proxy":     1700,
 	"master/quote":     50,
 	"master/regex":     100,
-	"master/sched":     1100,
+	"master/sched":     1200,
 	"master/search":    2700,
 	"master/secrets":   650,
 	"master/server":    2300,

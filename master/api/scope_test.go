@@ -132,7 +132,12 @@ func TestVariablesAreTheirOwners(t *testing.T) {
 		paths = append(paths, "/api/v1/"+noun+"s/"+at(t, me.post("/api/v1/"+noun+"s", body).ok().tree(), noun+".id").(string))
 	}
 	exp := me.create(yaml("environment: {environment_variables: [KEY=s3cret, BARE]}"))
-	paths = append(paths, fmt.Sprintf("/api/v1/experiments/%d", exp), "/api/v1/experiments")
+	board := at(t, me.post("/api/v1/tensorboards", fmt.Sprintf(`{"experimentIds":[%d],"config":{%s}}`, exp, env)).ok().tree(), "tensorboard.id").(string)
+	a := r.placeOf("determined", yaml("environment: {environment_variables: [KEY=s3cret, BARE]}"), 1).claimAll(1)
+	const uuid = "aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee"
+	a.ranks[0].post("/api/v1/checkpoints", fmt.Sprintf(`{"uuid":%q,"taskId":%q,"allocationId":%q,"state":"STATE_COMPLETED","metadata":{},"resources":{},"training":{}}`,
+		uuid, a.task, a.id)).ok()
+	paths = append(paths, fmt.Sprintf("/api/v1/experiments/%d", exp), "/api/v1/experiments", "/api/v1/tensorboards/"+board, "/api/v1/checkpoints/"+uuid)
 	for _, path := range paths {
 		for _, who := range []as{me, admin} {
 			if got := string(who.get(path).ok().body); !strings.Contains(got, "KEY=s3cret") {

@@ -1,6 +1,10 @@
 package control
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/detent-ml/detent/master/cluster"
+)
 
 // TestATrialKeepsItsPlace: a trial that failed, made way, or lost its node is in
 // the queue before what was submitted while it ran.
@@ -10,6 +14,9 @@ func TestATrialKeepsItsPlace(t *testing.T) {
 		"preempted": func(b *bench, attempt string) {
 			b.exec(`UPDATE allocations SET preempt_at = now(), preempt_reason = 'its slots are needed' WHERE id = $1`, attempt)
 			b.leave(attempt, 5)
+		},
+		"lost with its node": func(b *bench, attempt string) {
+			b.nomad.turn(attempt, func(f *cluster.TaskFact) { f.Status = "lost" })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

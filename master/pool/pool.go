@@ -62,6 +62,7 @@ type Pool struct {
 	AuxMemoryMB int // of a task without slots
 	MaxAux      int // tasks without slots on a node
 
+	SingleNode bool // each task is on one node
 	Preemption bool // a more important request may preempt a less important one
 	Priority   int  // of what says none
 

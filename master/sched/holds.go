@@ -19,6 +19,7 @@ func Holds(of *pool.Pool, nodes []Node, r Request) bool {
 		}
 	}
 	p := newPlanner(of, whole, nil, 0)
+	r.SingleNode = r.SingleNode || of.SingleNode
 	if r.Slots <= 0 {
 		return p.auxElsewhere(&r)
 	}

@@ -14,6 +14,12 @@ import (
 // the same answer, whatever the order of its lists.
 func Plan(of *pool.Pool, nodes []Node, running []Running, queued []Request, now time.Time) Result {
 	p := newPlanner(of, nodes, running, len(queued))
+	if of.SingleNode {
+		queued = slices.Clone(queued)
+		for i := range queued {
+			queued[i].SingleNode = true
+		}
+	}
 	order := make([]*Request, len(queued))
 	for i := range queued {
 		order[i] = &queued[i]

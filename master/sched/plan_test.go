@@ -323,3 +323,27 @@ func (s scene) checkPreemptions(r Result, requests map[string]Request) error {
 	}
 	return nil
 }
+
+// TestAPoolOfSingleNodes keeps each request on one node, and says why one waits.
+func TestAPoolOfSingleNodes(t *testing.T) {
+	var nodes []Node
+	for _, name := range []string{"n1", "n2"} {
+		n := Node{ID: name, Name: name, Schedulable: true}
+		for i := range 4 {
+			n.Slots = append(n.Slots, Slot{ID: i, Healthy: true, Enabled: true})
+		}
+		nodes = append(nodes, n)
+	}
+	queued := []Request{{ID: "large", Slots: 8}, {ID: "small", Slots: 4}}
+	single := &pool.Pool{Name: "p", SingleNode: true}
+	r := Plan(single, nodes, nil, queued, epoch)
+	if len(r.Place) != 1 || r.Place[0].ID != "small" || !strings.Contains(r.Waiting["large"], "on one node") {
+		t.Errorf("%+v", r)
+	}
+	if Holds(single, nodes, queued[0]) || !Holds(&pool.Pool{Name: "p"}, nodes, queued[0]) {
+		t.Error("8 slots on nodes of 4")
+	}
+	if r := Plan(&pool.Pool{Name: "p"}, nodes, nil, queued[:1], epoch); len(r.Place) != 1 || len(r.Place[0].Parts) != 2 {
+		t.Errorf("without it: %+v", r)
+	}
+}

@@ -222,6 +222,9 @@ type PoolConfig struct {
 	AuxMemoryMB int `yaml:"aux_memory_mb"`
 	// Path of the Python that tasks find as `python3`, on every node.
 	Python string `yaml:"python"`
+	// Keep each trial on one node, whatever its configuration says: the members of a trial on
+	// several nodes use the nodes' own networks.
+	SingleNode bool `yaml:"single_node"`
 	// Allow a job to preempt jobs of lower priority.
 	Preemption bool `yaml:"preemption"`
 	// Priority of jobs that name none, 1 (first) to 99 (last).

@@ -288,7 +288,7 @@ func (r *run) within(server *loopback.Server) (int, error) {
 		r.journal.Infof("the program runs with %s: %s", box.Mode, strings.Join(box.Tried, "; "))
 	}
 	if t.setup.ShmBytes > 0 && !box.Mode.Mount {
-		r.journal.Warnf("shm_size has no effect: this node lets no task mount a /dev/shm of its own")
+		return 0, fail(CodeMounts, "shm_size cannot be honored: this node lets no task mount a /dev/shm of its own (%s)", box.Mode)
 	}
 	if err := r.hook(box, t); err != nil {
 		return 0, err
