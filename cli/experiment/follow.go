@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/render"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -39,7 +40,7 @@ func whileQueued(ctx context.Context, a *app.App, c *client.Client, id int) erro
 			a.Printf("%s\n", why)
 			said = why
 		}
-		if err := app.Sleep(ctx, pause); err != nil {
+		if err := sleep.For(ctx, pause); err != nil {
 			return err
 		}
 	}
@@ -59,7 +60,7 @@ func firstTrial(ctx context.Context, c *client.Client, id int) (int, error) {
 		if over != "" {
 			return 0, fault.New(fault.NotFound, "experiment %d is %s and has no trial", id, over)
 		}
-		if err := app.Sleep(ctx, pause); err != nil {
+		if err := sleep.For(ctx, pause); err != nil {
 			return 0, err
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/exit"
 	"github.com/detent-ml/detent/cli/internal/term"
 	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/sleep"
 )
 
 type plotOptions struct {
@@ -121,7 +122,7 @@ func followPlot(ctx context.Context, a *app.App, c *client.Client, o plotOptions
 			return nil
 		}
 		// The whole curve is read each time, so long ones are read less often.
-		if err := app.Sleep(ctx, max(500*time.Millisecond, 5*time.Since(began))); err != nil {
+		if err := sleep.For(ctx, max(500*time.Millisecond, 5*time.Since(began))); err != nil {
 			return err
 		}
 	}

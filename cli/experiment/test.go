@@ -15,6 +15,7 @@ import (
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -146,7 +147,7 @@ func watchTest(ctx context.Context, a *app.App, c *client.Client, id int) error 
 			}
 			return testEnd(ctx, a, c, id, state, trials)
 		}
-		if err := app.Sleep(ctx, 250*time.Millisecond); err != nil {
+		if err := sleep.For(ctx, 250*time.Millisecond); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/args"
 	"github.com/detent-ml/detent/cli/internal/complete"
 	"github.com/detent-ml/detent/cli/internal/exit"
+	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -68,7 +69,7 @@ func runWait(ctx context.Context, a *app.App, o waitOptions) error {
 				a.IO.ErrStyle().Red(fmt.Sprintf("Experiment %d is paused; there is nothing to wait for.", o.id)), o.id)
 			return exit.Status(exit.Failed)
 		}
-		if err := app.Sleep(ctx, pause); err != nil {
+		if err := sleep.For(ctx, pause); err != nil {
 			return err
 		}
 	}

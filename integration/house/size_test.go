@@ -48,6 +48,7 @@ var budgets = map[string]int{
 	"master/search":    2700,
 	"master/secrets":   650,
 	"master/server":    2300,
+	"master/sleep":     50,
 	"master/spelling":  100,
 	"master/spool":     250,
 	"master/store":     9700,
@@ -61,7 +62,7 @@ var budgets = map[string]int{
 	"nomad/servers":    3250,
 	"plugins/gpu":      2300,
 	"plugins/remover":  450,
-	"plugins/runner":   7300,
+	"plugins/runner":   7250,
 	"webui":            50,
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/sleep"
 )
 
 // repeatable says how far a call may be repeated.
@@ -46,14 +47,7 @@ func (b *backoff) pause(ctx context.Context, atLeast time.Duration, tell func(ti
 		return false
 	}
 	tell(d)
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return sleep.For(ctx, d) == nil
 }
 
 // again says whether a failed call may be tried once more.

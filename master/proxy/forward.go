@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"sync"
 
 	"github.com/detent-ml/detent/master/tunnel"
 	"github.com/detent-ml/detent/master/v1"
@@ -51,7 +50,7 @@ func (p *Proxy) newReverse() *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
 		Transport:     p.newTransport(),
 		FlushInterval: -1, // what a program sends is sent on at once
-		BufferPool:    newBuffers(),
+		BufferPool:    &tunnel.Buffers{},
 		ErrorLog:      slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 		Rewrite: func(pr *httputil.ProxyRequest) {
 			to := pr.In.Context().Value(targetKey{}).(target)
@@ -168,7 +167,7 @@ func (p *Proxy) upgrade(w http.ResponseWriter, r *http.Request, asked string) {
 		p.log.Debug("a client disconnected before its tunnel was open", "error", err)
 		return
 	}
-	p.join(r.Context(), client, conn)
+	tunnel.JoinUntil(r.Context(), client, conn)
 }
 
 // ask sends a request for another protocol to a gateway, over a connection of its own.
@@ -180,13 +179,6 @@ func (p *Proxy) ask(ctx context.Context, to target, req *http.Request) (net.Conn
 	within, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	return tunnel.Dial(within, conn, req)
-}
-
-// join carries bytes until both sides are done or the connection is closed.
-func (p *Proxy) join(ctx context.Context, client, task net.Conn) {
-	stop := context.AfterFunc(ctx, func() { _ = client.Close(); _ = task.Close() })
-	defer stop()
-	tunnel.Join(client, task)
 }
 
 // relay gives an answer as it came that is not the protocol that was asked for.
@@ -213,13 +205,3 @@ func hopByHop(h http.Header) {
 		h.Del(field)
 	}
 }
-
-// buffers for bodies, shared by all requests.
-type buffers struct{ pool sync.Pool }
-
-func newBuffers() *buffers {
-	return &buffers{sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}}
-}
-
-func (b *buffers) Get() []byte  { return *b.pool.Get().(*[]byte) }
-func (b *buffers) Put(p []byte) { b.pool.Put(&p) }

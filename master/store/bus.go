@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/detent-ml/detent/master/sleep"
 )
 
 // Topics that the parts of the masters wake each other by. A wake-up carries no
@@ -130,12 +132,7 @@ func (b *Bus) connected(ctx context.Context, side func(context.Context, *pgx.Con
 		return
 	}
 	b.log.Warn("the connection for wake-ups between masters is interrupted", "error", err)
-	t := time.NewTimer(busReconnect)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
+	_ = sleep.For(ctx, busReconnect)
 }
 
 func (b *Bus) receive(ctx context.Context, conn *pgx.Conn) error {

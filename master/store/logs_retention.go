@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/sleep"
 )
 
 const (
@@ -36,7 +37,7 @@ func (k *LogRetention) Run(ctx context.Context) {
 		} else if dropped > 0 {
 			k.log.Info("old logs were dropped", "partitions", dropped)
 		}
-		sleep(ctx, pause)
+		_ = sleep.For(ctx, pause)
 	}
 }
 

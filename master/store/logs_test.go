@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/sleep"
 )
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -118,7 +119,7 @@ func TestLogsConcurrently(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				sleep(ctx, time.Millisecond)
+				_ = sleep.For(ctx, time.Millisecond)
 			}
 		})
 	}

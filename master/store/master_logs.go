@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/detent-ml/detent/master/sleep"
 )
 
 const (
@@ -110,12 +112,12 @@ func (m *MasterLog) Run(ctx context.Context) {
 				continue
 			case line := <-m.core.queue:
 				batch = append(batch, line)
-				sleep(ctx, masterLogPause) // lines come in groups
+				_ = sleep.For(ctx, masterLogPause) // lines come in groups
 			}
 		}
 		batch = m.core.take(batch)
 		if m.core.write(ctx, batch) != nil {
-			sleep(ctx, masterLogRetry)
+			_ = sleep.For(ctx, masterLogRetry)
 			continue
 		}
 		if written += len(batch); written >= masterLogBatch && m.core.trim(ctx) == nil {

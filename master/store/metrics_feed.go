@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/detent-ml/detent/master/sleep"
 )
 
 const (
@@ -109,7 +111,7 @@ func (f *MetricFeed) run() {
 			f.deliver(list)
 		}
 		f.mu.Unlock()
-		if len(list) < summarizeBatch && sleep(f.ctx, feedMinPause) {
+		if len(list) < summarizeBatch && sleep.For(f.ctx, feedMinPause) == nil {
 			wait(f.ctx, wake, feedInterval)
 		}
 	}

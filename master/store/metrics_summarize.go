@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/sleep"
 )
 
 const (
@@ -55,24 +56,12 @@ func (s *Summarizer) Run(ctx context.Context) {
 		case more:
 			continue
 		}
-		if !sleep(ctx, pause) {
+		if sleep.For(ctx, pause) != nil {
 			return
 		}
 		if err == nil {
 			wait(ctx, wake, summarizeInterval)
 		}
-	}
-}
-
-// sleep waits, and is false when ctx ended first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/memory"
+	"github.com/detent-ml/detent/master/sleep"
 )
 
 func TestReportKeys(t *testing.T) {
@@ -278,7 +279,7 @@ func TestSummaryMissesNoLateCommit(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				sleep(ctx, time.Millisecond)
+				_ = sleep.For(ctx, time.Millisecond)
 			}
 		})
 	}
@@ -342,7 +343,7 @@ func (w *world) summarize() {
 		if done {
 			return
 		}
-		sleep(context.Background(), 2*time.Millisecond)
+		_ = sleep.For(context.Background(), 2*time.Millisecond)
 	}
 	w.t.Fatal("the summaries do not catch up")
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/detent-ml/detent/master/sleep"
 )
 
 const (
@@ -156,7 +158,7 @@ func (f *StateFeed) run() {
 			f.dropAll()
 			continue
 		}
-		sleep(f.ctx, max(stateMinPause, stateRestFactor*time.Since(begin)))
+		_ = sleep.For(f.ctx, max(stateMinPause, stateRestFactor*time.Since(begin)))
 		wait(f.ctx, wake, stateMaxPause)
 	}
 }

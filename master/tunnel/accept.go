@@ -51,8 +51,11 @@ func Buffered(c net.Conn, r *bufio.Reader) net.Conn {
 		return c
 	}
 	first, _ := r.Peek(r.Buffered()) // they are there
-	return &prefixed{Conn: c, first: append([]byte(nil), first...)}
+	return Prefixed(c, append([]byte(nil), first...))
 }
+
+// Prefixed is a connection of which these bytes have been read already.
+func Prefixed(c net.Conn, first []byte) net.Conn { return &prefixed{Conn: c, first: first} }
 
 // A prefixed connection gives out what was read of it before.
 type prefixed struct {

@@ -1,6 +1,7 @@
 package tunnel
 
 import (
+	"context"
 	"io"
 	"net"
 	"sync"
@@ -19,6 +20,13 @@ const lastWords = 10 * time.Minute
 // Join copies both ways until both sides have ended, and closes both. The end of
 // one side's bytes becomes the end of bytes for the other; a broken side ends both.
 func Join(a, b net.Conn) { join(a, b, lastWords, lastWords) }
+
+// JoinUntil is Join that ends with ctx.
+func JoinUntil(ctx context.Context, a, b net.Conn) {
+	stop := context.AfterFunc(ctx, func() { _ = a.Close(); _ = b.Close() })
+	defer stop()
+	Join(a, b)
+}
 
 // JoinServer is Join with a server that takes nothing more once it has ended: its
 // client then has so long to end too.

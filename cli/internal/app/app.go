@@ -143,15 +143,3 @@ func (a *App) Client(ctx context.Context) (*client.Client, error) {
 
 // Printf prints to the standard output.
 func (a *App) Printf(format string, args ...any) { fmt.Fprintf(a.IO.Out, format, args...) }
-
-// Sleep waits for a while, or until ctx ends, whose cause it returns.
-func Sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}

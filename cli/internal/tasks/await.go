@@ -10,6 +10,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/app"
 	"github.com/detent-ml/detent/master/client"
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/sleep"
 	"github.com/detent-ml/detent/master/v1"
 )
 
@@ -36,7 +37,7 @@ func (k Kind) Await(ctx context.Context, a *app.App, c *client.Client, id string
 			fmt.Fprintln(a.IO.Err, now)
 			said = now
 		}
-		if err := app.Sleep(ctx, pause); err != nil {
+		if err := sleep.For(ctx, pause); err != nil {
 			return k.interrupted(ctx, a, id, err)
 		}
 	}

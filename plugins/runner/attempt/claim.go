@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/detent-ml/detent/master/sleep"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/plugins/runner/logs"
 	"github.com/detent-ml/detent/plugins/runner/masters"
@@ -65,7 +66,7 @@ func claim(ctx context.Context, p *NomadTask, list *masters.List, nonce, certifi
 			journal.Warnf("no master has accepted this attempt yet; still trying: %v", err)
 			told = time.Now()
 		}
-		if err := pause(ctx, claimPause); err != nil {
+		if err := sleep.For(ctx, claimPause); err != nil {
 			return out, err
 		}
 	}
@@ -80,15 +81,4 @@ func final(r *masters.Refusal) bool {
 		return r.Ours
 	}
 	return false
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-t.C:
-		return nil
-	}
 }

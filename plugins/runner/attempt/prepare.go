@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/quote"
+	"github.com/detent-ml/detent/master/sleep"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/plugins/runner/masters"
 	"github.com/detent-ml/detent/plugins/runner/sandbox"
@@ -257,7 +258,7 @@ func download(ctx context.Context, list *masters.List, token, url, file string) 
 		if !errors.As(err, &cut) || ctx.Err() != nil {
 			return err
 		}
-		if err := pause(ctx, unknownPause); err != nil {
+		if err := sleep.For(ctx, unknownPause); err != nil {
 			return err
 		}
 	}

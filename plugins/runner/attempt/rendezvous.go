@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/detent-ml/detent/master/sleep"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/plugins/runner/logs"
 	"github.com/detent-ml/detent/plugins/runner/masters"
@@ -49,7 +50,7 @@ func gather(ctx context.Context, p *NomadTask, spec *v1.TaskSpec, list *masters.
 				journal.Infof("still waiting for %s", out.Waiting)
 				told = time.Now()
 			}
-			if err := pause(ctx, minPoll-time.Since(asked)); err != nil {
+			if err := sleep.For(ctx, minPoll-time.Since(asked)); err != nil {
 				return out, err
 			}
 		case errors.As(err, &refusal) && refusal.Status < 500 && refusal.Ours:
@@ -57,7 +58,7 @@ func gather(ctx context.Context, p *NomadTask, spec *v1.TaskSpec, list *masters.
 		case ctx.Err() != nil:
 			return out, err
 		default:
-			if err := pause(ctx, unknownPause); err != nil {
+			if err := sleep.For(ctx, unknownPause); err != nil {
 				return out, err
 			}
 		}

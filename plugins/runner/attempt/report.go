@@ -12,6 +12,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"github.com/detent-ml/detent/master/sleep"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/plugins/runner/logs"
 	"github.com/detent-ml/detent/plugins/runner/masters"
@@ -75,7 +76,7 @@ func logSender(list *masters.List, token string, over time.Duration) logs.Sender
 			case refusal.Status == http.StatusUnsupportedMediaType && request.Encoding != "":
 				request.Body, request.Encoding = body, ""
 			default:
-				if err := pause(ctx, unknownPause); err != nil {
+				if err := sleep.For(ctx, unknownPause); err != nil {
 					return 0, err
 				}
 			}

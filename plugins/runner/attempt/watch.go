@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/detent-ml/detent/master/sleep"
 	v1 "github.com/detent-ml/detent/master/v1"
 	"github.com/detent-ml/detent/plugins/runner/masters"
 )
@@ -27,7 +28,7 @@ func watch(ctx context.Context, list *masters.List, allocationID, token string, 
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			if pause(ctx, watchPause) != nil {
+			if sleep.For(ctx, watchPause) != nil {
 				return
 			}
 		case out.Over:
@@ -37,7 +38,7 @@ func watch(ctx context.Context, list *masters.List, allocationID, token string, 
 			}
 			stop.order(why)
 			return
-		case pause(ctx, minPoll-time.Since(asked)) != nil:
+		case sleep.For(ctx, minPoll-time.Since(asked)) != nil:
 			return
 		}
 	}

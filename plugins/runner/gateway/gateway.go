@@ -14,7 +14,6 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -135,7 +134,7 @@ func (b *backend) newReverse() *httputil.ReverseProxy {
 			MaxResponseHeaderBytes: 256 << 10,
 		},
 		FlushInterval: -1,
-		BufferPool:    newBuffers(),
+		BufferPool:    &tunnel.Buffers{},
 		ErrorLog:      slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 		Rewrite: func(pr *httputil.ProxyRequest) {
 			aim(pr.Out.URL, pr.In.URL)
@@ -179,7 +178,7 @@ func (b *backend) tunnel(open context.Context, w http.ResponseWriter) {
 		_ = program.Close()
 		return
 	}
-	b.join(open, client, program)
+	tunnel.JoinUntil(open, client, program)
 }
 
 // upgrade passes on a request for another protocol, and then its bytes.
@@ -215,20 +214,5 @@ func (b *backend) upgrade(open context.Context, w http.ResponseWriter, r *http.R
 		_ = program.Close()
 		return
 	}
-	b.join(open, client, program)
+	tunnel.JoinUntil(open, client, program)
 }
-
-func (b *backend) join(open context.Context, client, program net.Conn) {
-	stop := context.AfterFunc(open, func() { _ = client.Close(); _ = program.Close() })
-	defer stop()
-	tunnel.Join(client, program)
-}
-
-type buffers struct{ pool sync.Pool }
-
-func newBuffers() *buffers {
-	return &buffers{sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}}
-}
-
-func (b *buffers) Get() []byte  { return *b.pool.Get().(*[]byte) }
-func (b *buffers) Put(p []byte) { b.pool.Put(&p) }

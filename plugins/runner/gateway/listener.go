@@ -7,6 +7,8 @@ import (
 	"errors"
 	"net"
 	"sync"
+
+	"github.com/detent-ml/detent/master/tunnel"
 )
 
 // handshake is the first byte of a TLS connection. No request begins with it.
@@ -49,7 +51,7 @@ func (e *either) Read(b []byte) (int, error) {
 	if n, err := e.Conn.Read(first[:]); n == 0 {
 		return 0, err
 	}
-	var c net.Conn = &begun{Conn: e.Conn, first: first[:]}
+	c := tunnel.Prefixed(e.Conn, first[:])
 	if first[0] == handshake {
 		c = tls.Server(c, e.conf)
 	}
@@ -87,27 +89,4 @@ func (e *either) now() net.Conn {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.decided
-}
-
-// begun is a connection whose first byte has been read already.
-type begun struct {
-	net.Conn
-	first []byte
-}
-
-func (b *begun) Read(p []byte) (int, error) {
-	if len(b.first) > 0 {
-		n := copy(p, b.first)
-		b.first = b.first[n:]
-		return n, nil
-	}
-	return b.Conn.Read(p)
-}
-
-// CloseWrite closes the sending half.
-func (b *begun) CloseWrite() error {
-	if half, ok := b.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return errors.ErrUnsupported
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/detent-ml/detent/master/sleep"
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
@@ -29,12 +30,8 @@ func Ready(ctx context.Context, spec v1.Gateway, dial Dialer) error {
 		if answers(ctx, spec, dial) {
 			return nil
 		}
-		t := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			t.Stop()
-			return context.Cause(ctx)
-		case <-t.C:
+		if err := sleep.For(ctx, pause); err != nil {
+			return err
 		}
 	}
 }

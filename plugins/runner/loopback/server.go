@@ -33,6 +33,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/master/leftover"
+	"github.com/detent-ml/detent/master/tunnel"
 	"github.com/detent-ml/detent/plugins/runner/masters"
 )
 
@@ -92,7 +93,7 @@ func Listen(cfg Config) (*Server, error) {
 		Rewrite:       func(*httputil.ProxyRequest) {}, // the holder picks the master, per try
 		Transport:     newHolder(cfg),
 		FlushInterval: -1,
-		BufferPool:    &buffers{},
+		BufferPool:    &tunnel.Buffers{},
 		ErrorHandler:  explain,
 		ErrorLog:      slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // every error reaches the client
 	}

@@ -1,17 +1,17 @@
-package loopback
+package tunnel
 
 import "sync"
 
 // copyBuffer is the size of the pieces in which answers are passed on.
 const copyBuffer = 32 << 10
 
-// buffers lends memory for passing answers on. A program that reports many
+// Buffers lend memory for passing answers on. A program that reports many
 // times a second would otherwise make 32 KB of garbage with each answer of two
 // bytes.
-type buffers struct{ pool sync.Pool }
+type Buffers struct{ pool sync.Pool }
 
 // Get lends a buffer.
-func (b *buffers) Get() []byte {
+func (b *Buffers) Get() []byte {
 	if p, ok := b.pool.Get().(*[copyBuffer]byte); ok {
 		return p[:]
 	}
@@ -19,4 +19,4 @@ func (b *buffers) Get() []byte {
 }
 
 // Put takes one back.
-func (b *buffers) Put(p []byte) { b.pool.Put((*[copyBuffer]byte)(p)) }
+func (b *Buffers) Put(p []byte) { b.pool.Put((*[copyBuffer]byte)(p)) }

@@ -1,0 +1,19 @@
+// Package sleep waits.
+package sleep
+
+import (
+	"context"
+	"time"
+)
+
+// For waits for a while, or until ctx ends, whose cause it returns.
+func For(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-t.C:
+		return nil
+	}
+}
