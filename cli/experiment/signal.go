@@ -33,7 +33,7 @@ func newKill(a *app.App) *cobra.Command {
 }
 
 func newArchive(a *app.App) *cobra.Command {
-	return newSignal(a, "archive", "leave an experiment out of lists", "Archived", (*client.Client).ArchiveExperiment)
+	return newSignal(a, "archive", "hide an experiment from lists", "Archived", (*client.Client).ArchiveExperiment)
 }
 
 func newUnarchive(a *app.App) *cobra.Command {

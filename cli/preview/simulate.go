@@ -61,11 +61,11 @@ func simulate(a *app.App, o options) error {
 	if err := o.format.Print(a.IO, t, out); err != nil {
 		return err
 	}
-	a.Printf("\n%d trials were trained for %d %s in all, %.0f %% of what training them all whole would take.\n",
+	a.Printf("\nThe search trained %d trials for %d %s in all: %.0f %% of what training each of them to its end would take.\n",
 		out.Trials, out.Trained, measure, 100*float64(out.Trained)/float64(max(1, out.Whole)))
-	a.Printf("With %d at once the search ends when one trial could have trained for %d %s.\n", o.workers, out.Time, measure)
+	a.Printf("With %d trials at once the search takes as long as training one trial for %d %s.\n", o.workers, out.Time, measure)
 	if o.curves == "" {
-		a.Printf("The learning curves were made up: what the search would find depends on yours.\n")
+		a.Printf("The learning curves are invented, so this simulation cannot show which trial is best.\n")
 	} else if out.Best != nil {
 		a.Printf("The best result is %.4g.\n", *out.Best)
 	}

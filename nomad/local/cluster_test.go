@@ -233,7 +233,7 @@ func TestTakenPortIsNamed(t *testing.T) {
 	defer l.Close()
 	opts.Ports.Consul = l.Addr().(*net.TCPAddr).Port
 	_, err = Up(ctx, opts, testReport(t))
-	for _, want := range []string{"consul", strconv.Itoa(opts.Ports.Consul), "is taken by", strconv.Itoa(os.Getpid()), "another port"} {
+	for _, want := range []string{"consul", strconv.Itoa(opts.Ports.Consul), "is in use by", strconv.Itoa(os.Getpid()), "another port"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, expected %q in it", err, want)
 		}

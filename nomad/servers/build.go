@@ -116,7 +116,7 @@ func (b *builder) build(ctx context.Context, pin Pin, task *Task) error {
 		return err
 	}
 	if version != pin.Version {
-		return fmt.Errorf("the binary that was built says that its version is %s", version)
+		return fmt.Errorf("the built binary reports version %s", version)
 	}
 	if err := os.RemoveAll(module); err != nil {
 		return err

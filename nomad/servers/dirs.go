@@ -18,7 +18,7 @@ func CacheDir() (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", fmt.Errorf("no place for the cache: %w; set DETENT_CACHE to a folder", err)
+		return "", fmt.Errorf("no folder for the cache: %w; set DETENT_CACHE to a folder", err)
 	}
 	return filepath.Join(home, ".cache", "detent"), nil
 }
@@ -47,7 +47,7 @@ func StateDir() (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", fmt.Errorf("no place for the cluster's data: %w; set DETENT_STATE to a folder", err)
+		return "", fmt.Errorf("no folder for the cluster's data: %w; set DETENT_STATE to a folder", err)
 	}
 	return filepath.Join(home, ".local", "state", "detent"), nil
 }
@@ -73,7 +73,7 @@ func reachable(dir string, who account) (closed string, err error) {
 		}
 		st, ok := info.Sys().(*syscall.Stat_t)
 		if !ok {
-			return "", fmt.Errorf("%s: this system does not say who owns it", d)
+			return "", fmt.Errorf("%s: this system does not report its owner", d)
 		}
 		enter := os.FileMode(0o001)
 		switch {

@@ -68,7 +68,7 @@ func pinOf(name string) (Pin, error) {
 		}
 		known = append(known, pin.Name)
 	}
-	return Pin{}, fmt.Errorf("no server %q; there are %s", name, strings.Join(known, ", "))
+	return Pin{}, fmt.Errorf("unknown server %q; the known servers are %s", name, strings.Join(known, ", "))
 }
 
 // onPath returns the machine's own binary if its version fits.

@@ -26,7 +26,7 @@ func FreePort() (int, error) {
 			return port, nil
 		}
 	}
-	return 0, fmt.Errorf("no free port on 127.0.0.1 among %d tries between %d and %d", tries, firstPort, lastPort)
+	return 0, fmt.Errorf("found no free port on 127.0.0.1 in %d tries between %d and %d", tries, firstPort, lastPort)
 }
 
 // PortFree says whether a server could listen on this port of 127.0.0.1, for TCP and for UDP (Consul
@@ -52,5 +52,5 @@ func PortTaken(server string, port int) error {
 	if who == "" {
 		who = "another process"
 	}
-	return fmt.Errorf("%s: port %d on 127.0.0.1 is taken by %s; end that process, or give %s another port", server, port, who, server)
+	return fmt.Errorf("%s: port %d on 127.0.0.1 is in use by %s; end that process, or choose another port for %s", server, port, who, server)
 }

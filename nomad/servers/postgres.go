@@ -111,7 +111,7 @@ func startPostgres(ctx context.Context, opts PostgresOptions) (*Postgres, error)
 			return nil, err
 		}
 		if opts.Port != 0 && opts.Port != p.Port {
-			return nil, fmt.Errorf("it is running already, on port %d and not %d; stop it first", p.Port, opts.Port)
+			return nil, fmt.Errorf("PostgreSQL already runs, on port %d and not %d; stop it first", p.Port, opts.Port)
 		}
 		p.id = id
 	} else {
@@ -256,7 +256,7 @@ func prepareDir(dir string, who account) error {
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return errors.New("this system does not say who owns a folder")
+		return errors.New("this system does not report the owner of a folder")
 	}
 	if !who.other() {
 		if int(st.Uid) != os.Geteuid() {
@@ -513,7 +513,7 @@ func postmasterPort(dir string) (int, error) {
 	}
 	const port = 3
 	if len(lines) <= port {
-		return 0, errors.New("its postmaster.pid names no port")
+		return 0, errors.New("the server's postmaster.pid names no port")
 	}
 	return strconv.Atoi(strings.TrimSpace(lines[port]))
 }

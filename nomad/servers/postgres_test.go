@@ -212,7 +212,7 @@ func TestPostgresOnATakenPort(t *testing.T) {
 	defer l.Close()
 	port := l.Addr().(*net.TCPAddr).Port
 	_, err = StartPostgres(t.Context(), PostgresOptions{Dir: postgresDir(t), Port: port, Ephemeral: true})
-	want := fmt.Sprintf("port %d on 127.0.0.1 is taken by", port)
+	want := fmt.Sprintf("port %d on 127.0.0.1 is in use by", port)
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, expected %q", err, want)
 	}

@@ -184,7 +184,7 @@ func TestWithoutNamespacesTheRunDirectoryMoves(t *testing.T) {
 	r.run(0)
 	run := r.path("main/local/det/run")
 	r.expectPrinted(run+"/workdir", run, "{}", `{"container_addrs":["10.1.2.3"],"container_rank":0,"container_slot_counts":[1]}none`)
-	if !r.said("cannot be made on this node") {
+	if !r.said("cannot be created on this node") {
 		t.Fatalf("nobody was told: %q", r.state.Lines(shipper, "runner"))
 	}
 }

@@ -97,7 +97,7 @@ func TestLeftoversEndWithTheProgram(t *testing.T) {
 	if running("sleep\x0063.5") {
 		t.Fatal("processes are left")
 	}
-	if !r.said("left behind were ended") {
+	if !r.said("had left running") {
 		t.Fatalf("the log does not tell: %q", r.state.Lines(shipper, "runner"))
 	}
 }

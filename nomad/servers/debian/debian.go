@@ -56,7 +56,7 @@ func (s Set) Find(ctx context.Context, path string, report *servers.Reporter) (F
 	}
 	found, err := s.in(filepath.Join(dir, "usr/sbin") + ":" + filepath.Join(dir, "usr/bin") + ":" + path)
 	if err != nil {
-		return Found{}, fmt.Errorf("%w: what Debian's packages hold is not whole: %w; remove %s", ErrNone, err, dir)
+		return Found{}, fmt.Errorf("%w: the unpacked Debian packages are incomplete: %w; remove %s", ErrNone, err, dir)
 	}
 	found.Root = dir
 	return found, nil
@@ -94,7 +94,7 @@ func (f Found) Libraries() string {
 // unpacked is the folder in the user's cache that holds Debian's packages.
 func (s Set) unpacked(ctx context.Context, report *servers.Reporter) (string, error) {
 	if runtime.GOOS != "linux" {
-		return "", fmt.Errorf("%w: %s is not on PATH, and there is none for %s", ErrNone, s.Programs[0], runtime.GOOS)
+		return "", fmt.Errorf("%w: %s is not on PATH, and Detent cannot fetch it for %s", ErrNone, s.Programs[0], runtime.GOOS)
 	}
 	for _, tool := range []string{"apt-get", "dpkg-deb"} {
 		if _, err := exec.LookPath(tool); err != nil {

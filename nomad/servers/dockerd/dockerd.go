@@ -65,7 +65,7 @@ func Start(ctx context.Context, o Options) (*Docker, error) {
 		return nil, err
 	}
 	if os.Geteuid() != 0 {
-		return nil, fmt.Errorf("%w: a daemon of its own needs root", ErrNone)
+		return nil, fmt.Errorf("%w: starting a Docker daemon needs root", ErrNone)
 	}
 	if n := len(filepath.Join(dir, "exec", "containerd", "containerd.sock.ttrpc")); n > maxSocketPath {
 		return nil, fmt.Errorf("a daemon in %s: the path is too long by %d characters for the sockets in it", dir, n-maxSocketPath)
@@ -155,7 +155,7 @@ func (d *Docker) Stop(ctx context.Context) error {
 // Remove removes the folder of a daemon that was stopped.
 func (d *Docker) Remove() error {
 	if d.id.Alive() {
-		return fmt.Errorf("%s is kept: its daemon runs", d.Dir)
+		return fmt.Errorf("%s is not removed, because its daemon still runs", d.Dir)
 	}
 	if err := mountinfo.UnmountBelow(d.Dir); err != nil {
 		return fmt.Errorf("%s is kept: %w", d.Dir, err)

@@ -84,7 +84,7 @@ func Named(ctx context.Context, name string, report *servers.Reporter) (python s
 	sets := Sets()
 	set, ok := sets[name]
 	if !ok {
-		return "", fmt.Errorf("no Python environment %q; there are %s", name, strings.Join(slices.Sorted(maps.Keys(sets)), ", "))
+		return "", fmt.Errorf("unknown Python environment %q; the known environments are %s", name, strings.Join(slices.Sorted(maps.Keys(sets)), ", "))
 	}
 	return Ensure(ctx, name, set, report)
 }

@@ -62,7 +62,7 @@ type GPU struct {
 	Split bool
 	Parts []Device
 
-	Lost bool // the driver knows it and cannot reach it; only a reset brings it back
+	Lost bool // the driver lists it and cannot reach it; only a reset brings it back
 	// Unanswered is why nothing could be read of it this time, which says nothing of how
 	// it is: an error of the library that passes, or a call that does not return.
 	Unanswered string

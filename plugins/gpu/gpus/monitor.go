@@ -146,7 +146,7 @@ func (m *Monitor) admit(scan Scan, now time.Time) {
 		}
 		switch {
 		case g.Lost:
-			r.lose("the driver knows it and cannot reach it")
+			r.lose("the driver lists it and cannot reach it")
 		case g.Unanswered != "":
 			r.away = "the driver does not answer for it: " + g.Unanswered
 		default:
@@ -156,7 +156,7 @@ func (m *Monitor) admit(scan Scan, now time.Time) {
 	}
 	for id, r := range m.known {
 		if !seen[id] {
-			r.lose("the driver no longer shows it")
+			r.lose("the driver no longer lists it")
 		}
 	}
 }
@@ -226,7 +226,7 @@ func (m *Monitor) diagnose(r *record, d Device) string {
 	m.diagnoseMemory(r, say)
 	m.diagnoseXids(r, d, say)
 	if r.gpu.Recovery != "" {
-		say("the driver asks for this: %s", r.gpu.Recovery)
+		say("the driver recommends: %s", r.gpu.Recovery)
 	}
 	if !m.policy.IgnoreNVLink {
 		if r.gpu.Fabric != "" {

@@ -90,7 +90,7 @@ func TestLostAndFound(t *testing.T) {
 	w.Judge(both, nil, c.now)
 	w.Note(Event{ID: "A", Xid: 79, Instance: -1}, c.now)
 	got := w.Judge(Scan{GPUs: []GPU{whole("B")}}, nil, c.pass(2*time.Hour))
-	if len(got) != 2 || !strings.Contains(got[0].Why, "no longer shows it") || !strings.Contains(got[0].Why, "Xid 79") || got[1].Why != "" {
+	if len(got) != 2 || !strings.Contains(got[0].Why, "no longer lists it") || !strings.Contains(got[0].Why, "Xid 79") || got[1].Why != "" {
 		t.Errorf("a GPU that is gone: %s", describe(got))
 	}
 	if got[0].Model != "H200" {
@@ -169,7 +169,7 @@ func TestXidsThatNeedAReset(t *testing.T) {
 		expect(t, w.Judge(scan, nil, c.pass(24*time.Hour)), want)
 		told := whole("A")
 		told.RecoveryKnown, told.Recovery = true, "reset the GPU"
-		want = strings.TrimSuffix(want, ")") + "; the driver asks for this: reset the GPU)"
+		want = strings.TrimSuffix(want, ")") + "; the driver recommends: reset the GPU)"
 		expect(t, w.Judge(Scan{GPUs: []GPU{told}}, nil, c.pass(time.Hour)), want)
 		told.Recovery = ""
 		expect(t, w.Judge(Scan{GPUs: []GPU{told}}, nil, c.now), "A")

@@ -74,9 +74,9 @@ func (r *reader) links() uint64 {
 func fabric(info nvml.GpuFabricInfo) string {
 	switch {
 	case info.State == nvml.GPU_FABRIC_STATE_NOT_STARTED || info.State == nvml.GPU_FABRIC_STATE_IN_PROGRESS:
-		return "it is not part of the NVLink fabric yet; see whether the service nvidia-fabricmanager runs"
+		return "it is not part of the NVLink fabric yet; check that the service nvidia-fabricmanager runs"
 	case info.State == nvml.GPU_FABRIC_STATE_COMPLETED && nvml.Return(info.Status) != nvml.SUCCESS:
-		return "it could not join the NVLink fabric (" + nvml.Return(info.Status).String() + "); the log of nvidia-fabricmanager says why"
+		return "it could not join the NVLink fabric (" + nvml.Return(info.Status).String() + "); see the log of nvidia-fabricmanager"
 	}
 	return ""
 }

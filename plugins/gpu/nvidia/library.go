@@ -113,7 +113,7 @@ func explain(ret nvml.Return) error {
 	case nvml.ERROR_LIBRARY_NOT_FOUND:
 		return errors.New("there is no NVIDIA driver: its library libnvidia-ml.so.1 is not on this machine")
 	case nvml.ERROR_DRIVER_NOT_LOADED:
-		return fmt.Errorf("%w, though it is installed; nvidia-smi says why", gpus.ErrUnloaded)
+		return fmt.Errorf("%w, though it is installed; run nvidia-smi to see why", gpus.ErrUnloaded)
 	case nvml.ERROR_NO_PERMISSION:
 		return errors.New("permission denied by the NVIDIA driver: run as root, or as a user who may open /dev/nvidiactl")
 	}

@@ -71,7 +71,7 @@ func whole(r v1.MemberRendezvousResponse, spec *v1.TaskSpec) error {
 		return fmt.Errorf("the rendezvous named %d addresses and %d slot counts for %d members", len(r.Addresses), len(r.Slots), spec.Members)
 	}
 	if spec.Rank >= spec.Members {
-		return fmt.Errorf("this is rank %d of %d members", spec.Rank, spec.Members)
+		return fmt.Errorf("this member has rank %d, but the attempt has only %d members", spec.Rank, spec.Members)
 	}
 	return nil
 }

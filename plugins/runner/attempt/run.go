@@ -263,7 +263,7 @@ func (r *run) within(server *loopback.Server) (int, error) {
 	box, err := sandbox.Open(r.stop.ctx, t.setup, out.stdout, out.stderr)
 	var refused *sandbox.SetupError
 	if errors.As(err, &refused) && refused.NoMounts {
-		r.journal.Warnf("%s cannot be made on this node, so programs find it at %s instead: %s", runDir, t.layout.physical, refused.Message)
+		r.journal.Warnf("%s cannot be created on this node, so programs find it at %s instead: %s", runDir, t.layout.physical, refused.Message)
 		if t, err = r.prepare(server, true); err == nil {
 			box, err = sandbox.Open(r.stop.ctx, t.setup, out.stdout, out.stderr)
 		}
@@ -279,16 +279,16 @@ func (r *run) within(server *loopback.Server) (int, error) {
 	defer func() {
 		switch left := box.Close(); {
 		case left == 1:
-			r.journal.Infof("a process that the program left behind was ended")
+			r.journal.Infof("ended a process that the program had left running")
 		case left > 1:
-			r.journal.Infof("%d processes that the program left behind were ended", left)
+			r.journal.Infof("ended %d processes that the program had left running", left)
 		}
 	}()
 	if len(box.Tried) > 0 && !box.Mode.Mount {
 		r.journal.Infof("the program runs with %s: %s", box.Mode, strings.Join(box.Tried, "; "))
 	}
 	if t.setup.ShmBytes > 0 && !box.Mode.Mount {
-		return 0, fail(CodeMounts, "shm_size cannot be honored: this node lets no task mount a /dev/shm of its own (%s)", box.Mode)
+		return 0, fail(CodeMounts, "shm_size cannot be applied: this node does not let tasks mount their own /dev/shm (%s)", box.Mode)
 	}
 	if err := r.hook(box, t); err != nil {
 		return 0, err
@@ -363,7 +363,7 @@ func (r *run) program(box *sandbox.Box, t *task) (int, error) {
 	case exit.Signal == 0 && exit.Code != 0 && r.starved():
 		return 0, fail(exit.Code, "the program ended with exit code %d after %s", exit.Code, r.outOfMemory())
 	case exit.Signal == 0 && exit.Code == codeKilled && r.likelyStarved():
-		return 0, fail(exit.Code, "the program ended with exit code %d: a process of it was killed, %s", exit.Code, r.likelyOutOfMemory())
+		return 0, fail(exit.Code, "the program ended with exit code %d: one of its processes was killed, %s", exit.Code, r.likelyOutOfMemory())
 	case exit.Signal == 0:
 		if r.starved() {
 			r.journal.Warnf("while the program ran, %s", r.outOfMemory())

@@ -67,7 +67,7 @@ func Ship(environ []string, stderr io.Writer, signals <-chan os.Signal) int {
 	ctx, cancel := context.WithTimeout(stop.ctx, p.shipFor())
 	defer cancel()
 	if err := deliver(ctx, &p, s, list, journal); err != nil {
-		journal.Errorf("not everything was delivered: %v", err)
+		journal.Errorf("could not deliver all log lines and the exit report: %v", err)
 		return CodeInternal
 	}
 	return 0

@@ -118,7 +118,7 @@ func (s *stopper) run(box *sandbox.Box, c sandbox.Command, grace time.Duration, 
 		case <-timer.C:
 			journal.Warnf("the program did not exit within %s: killing it", grace)
 		case <-s.second:
-			journal.Warnf("asked a second time: killing the program")
+			journal.Warnf("received a second request to stop: killing the program")
 		}
 		hard.Store(true)
 		box.Signal(syscall.SIGKILL, true)

@@ -110,7 +110,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		b.tunnel(s.open, w) //nolint:contextcheck // what is taken over ends with the gateway, not with the request
 	case b.spec.Kind == v1.GatewayOfSSH || asked == v1.GatewayTunnel:
 		mark(w.Header(), v1.GatewayOpen)
-		http.Error(w, "this task does not speak that protocol", http.StatusBadRequest)
+		http.Error(w, "this task does not support that protocol", http.StatusBadRequest)
 	case asked != "":
 		b.upgrade(s.open, w, r, asked) //nolint:contextcheck // what is taken over ends with the gateway, not with the request
 	default:

@@ -66,7 +66,7 @@ func (e *either) Write(b []byte) (int, error) {
 	if c := e.now(); c != nil {
 		return c.Write(b)
 	}
-	return 0, errors.New("nothing has been asked yet")
+	return 0, errors.New("the caller has not sent a request yet")
 }
 
 // Close tells a peer that speaks TLS that this is the end.

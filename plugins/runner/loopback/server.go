@@ -138,7 +138,7 @@ func (s *Server) admit(next http.Handler) http.Handler {
 		}
 		if !own && len(credentials(r)) == 0 {
 			if r.ContentLength > maxBare {
-				fail(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("a request without credentials has a body of %d bytes; %d are accepted", r.ContentLength, maxBare))
+				fail(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body has %d bytes; without credentials at most %d are accepted", r.ContentLength, maxBare))
 				return
 			}
 			r.Body = http.MaxBytesReader(w, r.Body, maxBare)

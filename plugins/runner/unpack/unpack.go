@@ -71,7 +71,7 @@ func TarGz(r io.Reader, dir string, limits Limits) error {
 	}
 }
 
-var errOutside = errors.New("it would lie outside of the folder")
+var errOutside = errors.New("the entry would be outside of the folder")
 
 // inside cleans a name and refuses those that leave the folder.
 func inside(name string) (string, error) {
@@ -157,7 +157,7 @@ func entry(root *os.Root, h *tar.Header, content io.Reader) error {
 		_ = root.Remove(name)
 		return root.Link(target, name)
 	}
-	return fmt.Errorf("it is neither a file, a folder nor a link (type %q)", h.Typeflag)
+	return fmt.Errorf("the entry is neither a file, a folder nor a link (type %q)", h.Typeflag)
 }
 
 func file(root *os.Root, name string, mode fs.FileMode, h *tar.Header, content io.Reader) error {
