@@ -9,10 +9,11 @@ import (
 	"github.com/detent-ml/detent/master/pool"
 )
 
-// network is what the processes of a task are on: what the pool's job says of the group,
-// else what it tells the driver. Members on several machines reach each other on ports of
-// their own choice, which takes the networks of the nodes, or one of a CNI plugin that the
-// operators have laid between their machines. A bridge ends at its machine.
+// network is the network mode of a task's processes: the mode that the pool's job sets for
+// the group, else the mode that it sets for the driver. Members on several machines connect
+// to each other on ports that they choose themselves. That works only on the nodes' own
+// networks, or on a network between machines that a CNI plugin makes; a bridge connects the
+// containers of one machine only.
 func (t *Task) network() string {
 	mode := pool.GroupNetwork(t.base())
 	if mode == pool.HostNetwork && t.Pool.HasImages() {
@@ -26,8 +27,8 @@ func (t *Task) network() string {
 	return cmp.Or(mode, pool.HostNetwork)
 }
 
-// oneMachine tells whether all members are on one: one node, or, for pools whose job
-// operators wrote, nodes with the same address.
+// oneMachine reports whether all members run on one machine: on one node, or, for pools with
+// a job of the operators, on nodes with the same address.
 func (t *Task) oneMachine() bool {
 	for _, m := range t.Members[min(1, len(t.Members)):] {
 		if t.Pool.Job == nil || m.Address == "" || m.Address != t.Members[0].Address {
@@ -37,12 +38,12 @@ func (t *Task) oneMachine() bool {
 	return true
 }
 
-// usesGroupNetwork tells whether Nomad lays the network, and the driver joins it.
+// usesGroupNetwork reports whether Nomad creates the network and the driver joins it.
 func (t *Task) usesGroupNetwork() bool {
 	return t.network() != pool.HostNetwork && pool.GroupNetwork(t.base()) != pool.HostNetwork
 }
 
-// groupNetwork is the network of a member's group, with the ports that the member wants.
+// groupNetwork is the network block of a member's group, with the ports that the member needs.
 func (t *Task) groupNetwork() *api.NetworkResource {
 	network := &api.NetworkResource{Mode: pool.HostNetwork, DynamicPorts: []api.Port{{Label: RunnerPort}}}
 	if t.usesGroupNetwork() {

@@ -15,15 +15,15 @@ import (
 	"github.com/detent-ml/detent/master/quote"
 )
 
-// MainTask is the name of the process that is the task, shipTask that of the one
-// that runs at its end.
+// A member is two Nomad tasks: MainTask runs the user's program, and shipTask runs after it
+// and delivers the last log lines.
 const (
 	MainTask = "main"
 	shipTask = "ship"
 )
 
-// IdentityName is the name of the workload identity that a runner shows to the
-// master, and Audience whom it is for.
+// IdentityName is the name of the workload identity that a runner sends to the
+// master, and Audience is the identity's audience.
 const (
 	IdentityName = "det"
 	Audience     = "determined"
@@ -32,17 +32,17 @@ const (
 const (
 	identityTTL = time.Hour
 	shipLogMB   = 1
-	// maxRunnerBytes is how much the last process copies, in bytes.
+	// maxRunnerBytes bounds the copy of the runner that the ship task makes.
 	maxRunnerBytes = 256 << 20
-	// What is fetched and rendered lies in the folder that the processes of a
-	// member share, because the last one has nothing of its own (see ship).
+	// Fetched and rendered files are in the folder that both Nomad tasks of a member share,
+	// because the ship task has no artifacts and no templates (see ship).
 	runnerFile   = "${NOMAD_ALLOC_DIR}/det-runner"
 	runnerFolder = "${NOMAD_ALLOC_DIR}/bin" // of an archive
 	mastersFile  = "${NOMAD_ALLOC_DIR}/masters"
 	caFile       = "${NOMAD_ALLOC_DIR}/master-ca.pem"
 )
 
-// main is the process that runs the user's program, by way of the runner.
+// main is the Nomad task whose runner starts the user's program.
 func (t *Task) main(rank int) *api.Task {
 	m := t.Members[rank]
 	base := t.base().TaskGroups[0].Tasks[0]
@@ -97,12 +97,11 @@ func (t *Task) main(rank int) *api.Task {
 	return task
 }
 
-// ship sends what the main process has left behind, once that has ended in
-// whatever way. It has neither artifact nor template nor identity: when a job was
-// stopped, Nomad signs no identity any more and starts no task that waits for
-// one, and then no master may be there to fetch anything from. It has no device
-// and no capability, and it runs no file that the program could have written: see
-// script and contain.
+// ship is the Nomad task that delivers the remaining log lines and the exit after main has
+// ended. It has no artifact, template or identity: after a job was stopped, Nomad signs no
+// identity and starts no task that waits for one, and perhaps no master answers that could
+// serve a file. It has no device and no capability, and it runs no file that the program
+// could have written: see script and runInContainer.
 func (t *Task) ship(rank int) *api.Task {
 	task := t.process(shipTask, rank, "ship")
 	task.Env["NVIDIA_VISIBLE_DEVICES"] = "void"
@@ -115,7 +114,7 @@ func (t *Task) ship(rank int) *api.Task {
 	return task
 }
 
-// process is what the processes of a member have in common.
+// process holds the settings that both Nomad tasks of a member share.
 func (t *Task) process(name string, rank int, verb string) *api.Task {
 	base := t.base().TaskGroups[0].Tasks[0]
 	task := &api.Task{
@@ -137,15 +136,15 @@ func (t *Task) process(name string, rank int, verb string) *api.Task {
 	return task
 }
 
-// sharedDriverSettings are the settings of a driver that are not for the program alone, but for
-// where and how processes run: the last process has these too.
+// sharedDriverSettings are the settings of a driver that decide where and how processes run;
+// the ship task gets them too.
 func sharedDriverSettings() []string {
 	return []string{"runtime", "userns_mode", "isolation", "cgroupns", "dns_servers", "dns_search_domains", "dns_options", "dns",
 		"logging", "security_opt", "selinux_opts", "socket", "labels", "hostname", "group_add"}
 }
 
-// driverConfig is what the pool's job says to the driver. The last process gets no device,
-// mount, capability or limit of it.
+// driverConfig is the driver's configuration in the pool's job. The ship task gets no device,
+// mount, capability or limit from it.
 func (t *Task) driverConfig(verb string) map[string]any {
 	config := map[string]any{}
 	for key, value := range t.base().TaskGroups[0].Tasks[0].Config {
@@ -156,7 +155,7 @@ func (t *Task) driverConfig(verb string) map[string]any {
 	return config
 }
 
-// appended is a list of the pool's job and what a task adds to it.
+// appended sets a list to the entries of the pool's job, followed by those that a task adds.
 func appended[T any](config map[string]any, key string, added []T) {
 	if len(added) == 0 {
 		return
@@ -172,10 +171,10 @@ func appended[T any](config map[string]any, key string, added []T) {
 	config[key] = own
 }
 
-// script starts the runner. A fetched file has no execute bit: the main process,
-// which Nomad starts only when the file's checksum was right, gives it one. The
-// program can write to that file, so the last process runs a copy in a folder of
-// its own, and only if the copy has the right checksum.
+// script starts the runner. The fetched det-runner has no execute bit; the main task sets it,
+// and Nomad starts the main task only if the file's checksum was right. The program can
+// write to that file, so the ship task runs a copy in its own folder, and only if the copy
+// has the right checksum.
 func (t *Task) script(verb string) string {
 	switch {
 	case t.Runner.Path != "":
@@ -218,8 +217,8 @@ func (t *Task) env(rank int, verb string) map[string]string {
 	return env
 }
 
-// mastersTemplate lists the healthy masters, one address per line. It is
-// rendered anew as they come and go, and nothing is restarted for it.
+// mastersTemplate lists the healthy masters, one address per line. Nomad renders it again
+// when the list changes, and restarts nothing.
 func (t *Task) mastersTemplate() *api.Template {
 	function := "service"
 	if t.Services == NomadServices {

@@ -14,18 +14,19 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// An object is a kind of thing that paths name. The table loads the thing and asks auth
-// about it, and a handler is given the thing: it cannot forget to ask.
+// An object is a kind of thing that paths name: an experiment, a trial, a node. Before the
+// handler runs, the endpoint's code loads the thing and asks auth whether the caller may use
+// it. The handler receives the loaded thing, so no handler can forget to ask.
 type object[T any] struct {
 	// load finds what the path names; NotFound where there is no such thing.
 	load func(ctx context.Context, c *call) (T, error)
-	// of says what auth has to know of it.
+	// of is the thing as auth knows it.
 	of func(T) auth.Object
-	// refusal is what somebody is told who may not do that; nil for the usual words.
+	// refusal is the error for a caller who may not do verb; nil for auth's own error.
 	refusal func(c *call, verb auth.Verb, it T) error
 }
 
-// allow fails unless the caller may do that with it.
+// allow fails unless the caller may do verb with the thing.
 func (o object[T]) allow(c *call, verb auth.Verb, it T) error {
 	err := c.may(verb, o.of(it))
 	if err != nil && o.refusal != nil {
@@ -34,7 +35,7 @@ func (o object[T]) allow(c *call, verb auth.Verb, it T) error {
 	return err
 }
 
-// numbered is the kind of an object that the path names by a number.
+// numbered makes an object that the path names by a number.
 func numbered[T any](param string, find func(ctx context.Context, id int) (T, error), of func(T) auth.Object) object[T] {
 	return object[T]{of: of, load: func(ctx context.Context, c *call) (it T, err error) {
 		id, err := c.id(param)
@@ -45,8 +46,8 @@ func numbered[T any](param string, find func(ctx context.Context, id int) (T, er
 	}}
 }
 
-// orAll takes the number 0 for all of them: somebody may look there, and is shown what
-// is in their scope.
+// orAll accepts the number 0 for all things of a kind. Every user may name 0, and sees the
+// things in their scope.
 func orAll[T any](o object[T], id func(T) int) object[T] {
 	return object[T]{
 		load: func(ctx context.Context, c *call) (it T, err error) {
@@ -68,12 +69,12 @@ func ofExperiment(e store.ExperimentHead) auth.Object {
 	return auth.Object{Kind: v1.KindExperiment, OwnerID: e.OwnerID, WorkspaceID: e.WorkspaceID}
 }
 
-// onExperiment loads an experiment with all that users see of it.
+// onExperiment loads an experiment with all fields that users see.
 func (a *API) onExperiment() object[store.Experiment] {
 	return numbered("id", a.db.Experiment, func(e store.Experiment) auth.Object { return ofExperiment(e.ExperimentHead) })
 }
 
-// onExperimentHead loads no more of an experiment than who may do what with it.
+// onExperimentHead loads only the fields of an experiment that auth needs.
 func (a *API) onExperimentHead() object[store.ExperimentHead] {
 	return numbered("id", a.db.ExperimentHead, ofExperiment)
 }
@@ -100,14 +101,15 @@ func (a *API) visibleTrial(ctx context.Context, c *call, id int) (store.Trial, e
 	return t, err
 }
 
-// A reporter is a trial that somebody reports for.
+// A reporter is a trial for which somebody sends reports.
 type reporter struct {
 	trial int
 	is    auth.Object
 }
 
-// reporters loads the trial of a path for reports. An attempt names its own, which its
-// token tells: nothing is read then, because reports are the hottest calls of all.
+// reporters loads the trial of a path for reports. For an attempt it reads nothing from the
+// database: auth compares the number with the trial in the attempt's token. Reports are the
+// most frequent calls.
 func (a *API) reporters(param string, of func(store.Trial) auth.Object) object[reporter] {
 	return object[reporter]{
 		load: func(ctx context.Context, c *call) (reporter, error) {
@@ -127,7 +129,7 @@ func (a *API) reporters(param string, of func(store.Trial) auth.Object) object[r
 	}
 }
 
-// reporter is the trial of that number, for reports.
+// reporter is the trial with this number, for reports.
 func (a *API) reporter(ctx context.Context, c *call, id int, of func(store.Trial) auth.Object) (reporter, error) {
 	if c.who.IsTask() {
 		return reporter{id, of(store.Trial{ID: id})}, nil
@@ -153,7 +155,7 @@ func (a *API) onCheckpoint() object[store.Checkpoint] {
 	}}
 }
 
-// checkpointOf finds the checkpoint of an id.
+// checkpointOf finds the checkpoint with a UUID.
 func (a *API) checkpointOf(ctx context.Context, name string) (store.Checkpoint, error) {
 	id, err := uuid.Parse(name)
 	if err != nil {
@@ -168,7 +170,7 @@ func ofTask(kind auth.Kind) func(store.Task) auth.Object {
 	}
 }
 
-// onTask loads a task of whatever kind.
+// onTask loads a task of any kind.
 func (a *API) onTask() object[store.Task] {
 	return object[store.Task]{of: ofTask(v1.KindTask), load: func(ctx context.Context, c *call) (store.Task, error) {
 		return a.db.Task(ctx, c.Params("id"))
@@ -186,7 +188,7 @@ func (a *API) onTaskOf(of launch.Kind) object[store.Task] {
 	}}
 }
 
-// onOwnTask is the task of a path that nobody but the task itself may name.
+// onOwnTask is a task that only the task itself may name in a path.
 func onOwnTask(param string, refusal func(c *call, id string) error) object[string] {
 	return object[string]{
 		load: func(_ context.Context, c *call) (string, error) {
@@ -211,8 +213,8 @@ func (a *API) onAttempt() object[store.Attempt] {
 	}}
 }
 
-// onOwnAttempt is the attempt of a path that nobody but itself may name. Its token tells
-// which it is, so nothing is read.
+// onOwnAttempt is an attempt that only the attempt itself may name in a path. The caller's
+// token contains its id, so nothing is read from the database.
 func onOwnAttempt() object[string] {
 	return object[string]{
 		load: func(_ context.Context, c *call) (string, error) { return c.Params("id"), nil },
@@ -229,7 +231,7 @@ type member struct {
 	rank       int
 }
 
-// onOwnMember is the member of a path, likewise.
+// onOwnMember is a member of an attempt that only the attempt itself may name in a path.
 func onOwnMember() object[member] {
 	return object[member]{
 		load: func(_ context.Context, c *call) (member, error) {
@@ -298,13 +300,13 @@ type templateOrNew struct {
 	there bool
 }
 
-// onTemplateOrNew loads the template of a path that may not be there yet.
+// onTemplateOrNew loads the template of a path, which may not exist yet.
 func (a *API) onTemplateOrNew() object[templateOrNew] {
 	return object[templateOrNew]{
 		load: func(ctx context.Context, c *call) (templateOrNew, error) {
 			t, err := a.db.Template(ctx, c.Params("name"))
 			if fault.Is(err, fault.NotFound) {
-				return templateOrNew{Template: store.Template{OwnerID: c.who.UserID}}, nil // whose it will be
+				return templateOrNew{Template: store.Template{OwnerID: c.who.UserID}}, nil // the caller will own it
 			}
 			return templateOrNew{t, err == nil}, err
 		},
@@ -329,7 +331,7 @@ func (a *API) onUserByName() object[store.User] {
 	}}
 }
 
-// A node as users know it, and its row.
+// A node in the form that users see, and its row.
 type node struct {
 	agent v1.Agent
 	row   store.NodeRow

@@ -14,40 +14,40 @@ import (
 	"github.com/detent-ml/detent/plugins/gpu/gpus"
 )
 
-// A State is what the file says: all that there is to know of the simulated GPUs.
+// A State is the content of the file that describes the simulated GPUs.
 type State struct {
 	Driver string `yaml:"driver,omitempty"`
 	CUDA   string `yaml:"cuda,omitempty"`
-	// Error makes the driver answer nothing but this.
+	// Error makes the driver answer every call with this error.
 	Error string `yaml:"error,omitempty"`
-	// Hang makes a look at the GPUs last until the file no longer says so.
+	// Hang makes every scan of the GPUs wait until the file no longer sets it.
 	Hang bool  `yaml:"hang,omitempty"`
 	GPUs []GPU `yaml:"gpus"`
 }
 
-// A GPU is one, or with a count several that are alike.
+// A GPU describes one GPU, or with a count several equal ones.
 type GPU struct {
 	Count      int    `yaml:"count,omitempty"`
-	ID         string `yaml:"id,omitempty"` // GPU-…; made up where there is none
+	ID         string `yaml:"id,omitempty"` // GPU-…; derived from the seed if empty
 	Model      string `yaml:"model,omitempty"`
 	MemoryMiB  uint64 `yaml:"memory_mib,omitempty"`
 	Capability string `yaml:"capability,omitempty"`
 
-	Unhealthy   string   `yaml:"sick,omitempty"`         // why it is out of use
+	Unhealthy   string   `yaml:"sick,omitempty"`         // why it is unhealthy
 	Lost        bool     `yaml:"lost,omitempty"`         // fallen off the bus
 	Uncorrected uint64   `yaml:"uncorrected,omitempty"`  // memory errors beyond repair
 	RemapFailed bool     `yaml:"remap_failed,omitempty"` // of a row of its memory
 	Xids        []uint64 `yaml:"xids,omitempty"`         // critical errors in order; each one that is added is reported once
 
-	Unanswered    string   `yaml:"unanswered,omitempty"`     // why the driver says nothing of it
+	Unanswered    string   `yaml:"unanswered,omitempty"`     // why the driver does not answer for it
 	RepairPending bool     `yaml:"repair_pending,omitempty"` // of its memory, at the next reset
-	Recovery      string   `yaml:"recovery,omitempty"`       // what the driver asks for; "none" where it says that nothing is to be done
+	Recovery      string   `yaml:"recovery,omitempty"`       // what the driver recommends; "none": it recommends nothing
 	Fabric        string   `yaml:"fabric,omitempty"`         // what keeps it out of the NVLink fabric
 	Links         uint64   `yaml:"links,omitempty"`          // NVLinks that are up, a bit for each
 	Throttled     []string `yaml:"throttled,omitempty"`      // why its hardware slows it down
 
 	Parts  []Part   `yaml:"parts,omitempty"` // MIG
-	Nodes  []string `yaml:"nodes,omitempty"` // device files that a task is given
+	Nodes  []string `yaml:"nodes,omitempty"` // device files for a task
 	Sample Sample   `yaml:"sample,omitempty"`
 }
 
@@ -58,7 +58,7 @@ type Part struct {
 	MemoryMiB uint64 `yaml:"memory_mib,omitempty"`
 }
 
-// A Sample is what a GPU does.
+// A Sample is how busy a GPU is.
 type Sample struct {
 	Utilization   uint64  `yaml:"utilization,omitempty"` // percent
 	MemoryUsedMiB uint64  `yaml:"memory_used_mib,omitempty"`
@@ -66,7 +66,7 @@ type Sample struct {
 	TemperatureC  uint64  `yaml:"temperature_c,omitempty"`
 }
 
-// Values of what a file leaves open.
+// Values of fields that a file does not set.
 const (
 	Model         = "Simulated GPU"
 	MemoryMiB     = 16384
@@ -79,8 +79,8 @@ const (
 	maxGPUs       = 1024
 )
 
-// Of makes a state of so many GPUs that are alike; an empty model and no memory
-// take the usual ones.
+// Of makes a state of count equal GPUs. An empty model and a memory of 0 stand for the
+// defaults above.
 func Of(count int, model string, memoryMiB uint64) State {
 	return State{GPUs: []GPU{{Count: count, Model: model, MemoryMiB: memoryMiB}}}
 }
@@ -115,8 +115,8 @@ func parse(path string, text []byte) (State, error) {
 	return s, nil
 }
 
-// Write writes a state to a file, as a whole or not at all, so that a plugin that
-// reads it meanwhile never sees a part of it.
+// Write replaces the file with a state in one step, so that a plugin never reads half a
+// file.
 func Write(path string, s State) error {
 	text, err := yaml.Marshal(s)
 	if err != nil {
@@ -134,9 +134,9 @@ func Write(path string, s State) error {
 	return os.Rename(fresh.Name(), path)
 }
 
-// Expand gives each GPU an entry and an id of its own, so that they can be changed
-// one by one. The ids follow from seed and place: two nodes whose seeds differ have
-// GPUs of different names, and a restart finds the same ones.
+// Expand gives each GPU an entry and an id, so that a test can change a single GPU. Ids
+// depend on the seed and the index only: nodes with different seeds have GPUs with
+// different ids, and after a restart a node's GPUs have the same ids as before.
 func (s State) Expand(seed string) State {
 	var all []GPU
 	for _, g := range s.GPUs {
@@ -159,7 +159,7 @@ func (s State) Expand(seed string) State {
 	return s
 }
 
-// madeUp is a UUID that follows from words.
+// madeUp derives a UUID from words.
 func madeUp(words ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(words, "\x00")))
 	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
