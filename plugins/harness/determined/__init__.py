@@ -14,6 +14,7 @@ The package, ``determined.core`` and the SDK need the standard library and nothi
 
 from determined import core, errors, util
 from determined._env import EnvContext
+from determined._experiment_config import ExperimentConfig
 from determined._import import import_from_path
 from determined._info import (
     ClusterInfo,
@@ -36,6 +37,7 @@ __all__ = [
     "LOG_FORMAT",
     "ClusterInfo",
     "EnvContext",
+    "ExperimentConfig",
     "InvalidHP",
     "LegacyTrial",
     "RendezvousInfo",

@@ -642,3 +642,34 @@ def test_times(text: str, microsecond: int) -> None:
     found = _util.timestamp(text)
     assert found is not None and found.microsecond == microsecond
     assert found.second == 1 and found.tzinfo is not None
+
+
+def test_pachyderm(stub: Stub, det: Determined) -> None:
+    config = {"integrations": {"pachyderm": {"dataset": {"commit": "abc"}}}}
+    with_data = wire_checkpoint()
+    with_data["training"]["experimentConfig"] = config
+    stub.replies = {
+        ("GET", "/api/v1/experiments/5"): [
+            (200, {"experiment": wire_experiment(config=config)}),
+            (200, {"experiment": wire_experiment()}),
+        ],
+        ("GET", f"/api/v1/checkpoints/{UUID}"): [
+            (200, {"checkpoint": with_data}),
+            (200, {"checkpoint": wire_checkpoint()}),
+        ],
+    }
+    assert det.get_experiment(5).get_pachyderm_config() == {"dataset": {"commit": "abc"}}
+    assert det.get_checkpoint(UUID).get_pachyderm_commit() == "abc"
+    with pytest.raises(ValueError, match="no Pachyderm"):
+        det.get_experiment(5).get_pachyderm_config()
+    with pytest.raises(ValueError, match="no Pachyderm"):
+        det.get_checkpoint(UUID).get_pachyderm_commit()
+
+
+def test_older_names_of_metrics(det: Determined, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: List[Any] = []
+    monkeypatch.setattr(det, "iter_trials_metrics", lambda ids, group: asked.append((ids, group)))
+    det.stream_trials_metrics([1], "inference")
+    det.stream_trials_training_metrics([1])
+    det.stream_trials_validation_metrics([1])
+    assert asked == [([1], "inference"), ([1], "training"), ([1], "validation")]

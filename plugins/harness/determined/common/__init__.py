@@ -1,1 +1,14 @@
 """What is shared below the public modules: the client of the master, and checkpoint storage."""
+
+import logging
+import sys
+
+__all__ = ["set_logger"]
+
+_FORMAT = "%(levelname)s: [%(process)s] %(name)s: %(message)s"
+
+
+def set_logger(debug_enabled: bool) -> None:
+    """Send all log lines to the standard output, in the form that the log viewer reads."""
+    level = logging.DEBUG if debug_enabled else logging.INFO
+    logging.basicConfig(level=level, format=_FORMAT, stream=sys.stdout, force=True)

@@ -129,6 +129,17 @@ class Checkpoint:
         """Ask the master again."""
         self._hydrate(self._session.get(self._path).json()["checkpoint"])
 
+    def get_pachyderm_commit(self) -> str:
+        """Return the commit in Pachyderm of the data that the trial was trained with."""
+        if self.training is None:
+            self.reload()
+        config = self.training.experiment_config if self.training else {}
+        pachyderm = (config.get("integrations") or {}).get("pachyderm") or {}
+        commit = (pachyderm.get("dataset") or {}).get("commit")
+        if not commit:
+            raise ValueError(f"the configuration of checkpoint {self.uuid} has no Pachyderm")
+        return str(commit)
+
     def download(
         self, path: Optional[str] = None, mode: Union[DownloadMode, str] = DownloadMode.AUTO
     ) -> str:

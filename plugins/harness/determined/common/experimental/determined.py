@@ -192,6 +192,24 @@ class Determined:
         """Yield what trials reported in a group, in order."""
         return metrics.iter_metrics(self._session, trial_ids, group)
 
+    def stream_trials_metrics(
+        self, trial_ids: Sequence[int], group: str
+    ) -> Iterator[metrics.TrialMetrics]:
+        """Do what ``iter_trials_metrics`` does: an older name."""
+        return self.iter_trials_metrics(trial_ids, group)
+
+    def stream_trials_training_metrics(
+        self, trial_ids: Sequence[int]
+    ) -> Iterator[metrics.TrialMetrics]:
+        """Yield what trials reported of training: an older name."""
+        return self.iter_trials_metrics(trial_ids, "training")
+
+    def stream_trials_validation_metrics(
+        self, trial_ids: Sequence[int]
+    ) -> Iterator[metrics.TrialMetrics]:
+        """Yield what trials reported of validation: an older name."""
+        return self.iter_trials_metrics(trial_ids, "validation")
+
     # Workspaces.
 
     def get_workspace(self, name: str) -> workspace.Workspace:
@@ -256,6 +274,12 @@ class Determined:
             workspaceNames=workspace_names,
             workspaceIds=workspace_ids,
         )
+
+    get_models = list_models
+
+    def get_model_by_id(self, model_id: int) -> model.Model:
+        """Return a model by its number: an older name."""
+        return self.get_model(model_id)
 
     def get_model_labels(self) -> List[str]:
         """List the labels that models have, the most used first."""

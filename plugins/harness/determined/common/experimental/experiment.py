@@ -120,6 +120,15 @@ class Experiment:
         """Ask the master again."""
         self._hydrate(self._session.get(self._path).json()["experiment"])
 
+    def get_pachyderm_config(self) -> Dict[str, Any]:
+        """Return ``integrations.pachyderm`` of the configuration."""
+        if not self.config:
+            self.reload()
+        found = ((self.config or {}).get("integrations") or {}).get("pachyderm")
+        if not found:
+            raise ValueError(f"the configuration of experiment {self.id} has no Pachyderm")
+        return dict(found)
+
     def _patch(self, **fields: Any) -> Dict[str, Any]:
         answer = self._session.patch(self._path, json={"id": self._id, **fields}).json()
         changed: Dict[str, Any] = answer.get("experiment") or {}

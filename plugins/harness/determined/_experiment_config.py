@@ -1,0 +1,96 @@
+"""The configuration of an experiment, with what scripts ask it most."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, Tuple, Union
+
+
+class ExperimentConfig(Dict[str, Any]):
+    """A map with the fields of the configuration, as ``info.trial._config`` has it.
+
+    Example::
+
+        config = det.ExperimentConfig(det.get_cluster_info().trial._config)
+        slots = config.slots_per_trial()
+    """
+
+    def _part(self, name: str) -> Dict[str, Any]:
+        """Return a section; an empty one where the configuration has none."""
+        found = self.get(name)
+        return found if isinstance(found, dict) else {}
+
+    def debug_enabled(self) -> bool:
+        """Say whether ``debug`` is on."""
+        return bool(self.get("debug", False))
+
+    def scheduling_unit(self) -> int:
+        """Return over how many batches a report of training metrics averages."""
+        return int(self.get("scheduling_unit") or 100)
+
+    def native_parallel_enabled(self) -> bool:
+        """Say whether ``resources.native_parallel`` is on."""
+        return bool(self._part("resources").get("native_parallel", False))
+
+    def average_training_metrics_enabled(self) -> bool:
+        """Say whether training metrics are averaged over all slots."""
+        return bool(self._part("optimizations").get("average_training_metrics", True))
+
+    def slots_per_trial(self) -> int:
+        """Return how many slots a trial has."""
+        return int(self._part("resources").get("slots_per_trial", 1))
+
+    def experiment_seed(self) -> int:
+        """Return the seed of the experiment."""
+        return int(self._part("reproducibility").get("experiment_seed") or 0)
+
+    def profiling_enabled(self) -> bool:
+        """Say whether ``profiling`` is on."""
+        return bool(self._part("profiling").get("enabled", False))
+
+    def profiling_interval(self) -> Tuple[int, Optional[int]]:
+        """Return the first and the last batch to profile; (0, 0) where profiling is off."""
+        if not self.profiling_enabled():
+            return 0, 0
+        profiling = self._part("profiling")
+        return int(profiling.get("begin_on_batch") or 0), profiling.get("end_after_batch")
+
+    def profiling_sync_timings(self) -> bool:
+        """Say whether timings wait for the device."""
+        return bool(self._part("profiling").get("sync_timings", True))
+
+    def get_records_per_epoch(self) -> Optional[int]:
+        """Return how many records an epoch has, where the configuration says."""
+        records = self.get("records_per_epoch")
+        return None if records is None else int(records)
+
+    def get_min_validation_period(self) -> Dict[str, Any]:
+        """Return the period of validations: a unit and a number."""
+        return self._part("min_validation_period")
+
+    def get_min_checkpoint_period(self) -> Dict[str, Any]:
+        """Return the period of checkpoints: a unit and a number."""
+        return self._part("min_checkpoint_period")
+
+    def get_searcher_metric(self) -> str:
+        """Return the metric that trials are compared by."""
+        metric = self._part("searcher").get("metric")
+        if not isinstance(metric, str):
+            raise ValueError(f"searcher.metric is a name, not {metric!r}")
+        return metric
+
+    def get_optimizations_config(self) -> Dict[str, Any]:
+        """Return the section ``optimizations``."""
+        return self._part("optimizations")
+
+    def get_checkpoint_storage(self) -> Dict[str, Any]:
+        """Return the section ``checkpoint_storage``."""
+        return self._part("checkpoint_storage")
+
+    def get_entrypoint(self) -> Union[str, List[str]]:
+        """Return the entrypoint: a line, or a list of words."""
+        entrypoint = self["entrypoint"]
+        words = entrypoint if isinstance(entrypoint, list) else [entrypoint]
+        if not all(isinstance(word, str) for word in words):
+            raise ValueError(f"entrypoint is a line or a list of words, not {entrypoint!r}")
+        found: Union[str, List[str]] = entrypoint
+        return found

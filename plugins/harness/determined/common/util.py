@@ -1,0 +1,85 @@
+"""Helpers that scripts import from here."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import io
+import os
+import random
+import time
+from typing import Any, Callable, Iterator, Sequence, Tuple, TypeVar
+
+T = TypeVar("T")
+
+
+def chunks(lst: Sequence[T], chunk_size: int) -> Iterator[Sequence[T]]:
+    """Yield a sequence in parts of a size; the last one may be shorter."""
+    for start in range(0, len(lst), chunk_size):
+        yield lst[start : start + chunk_size]
+
+
+def sizeof_fmt(val: float) -> str:
+    """Write a number of bytes with a unit, as 1.5KB."""
+    size, units = float(val), ["", "K", "M", "G", "T", "P", "E", "Z", "Y"]
+    while abs(size) >= 1024 and len(units) > 1:
+        size /= 1024
+        units.pop(0)
+    return f"{size:.1f}{units[0]}B"
+
+
+def debug_mode() -> bool:
+    """Say whether ``DET_DEBUG`` asks for debugging."""
+    return os.getenv("DET_DEBUG", "").lower() in ("true", "1", "yes")
+
+
+def strtobool(val: str) -> bool:
+    """Read what people write for yes or no; everything but a no is a yes."""
+    return bool(val) and val.lower() not in ("n", "no", "f", "false", "off", "0")
+
+
+def preserve_random_state(fn: Callable[..., T]) -> Callable[..., T]:
+    """Give a function random numbers of its own: Python's generator goes on as before it."""
+
+    @functools.wraps(fn)
+    def wrapped(*args: Any, **kwargs: Any) -> T:
+        state = random.getstate()
+        try:
+            return fn(*args, **kwargs)
+        finally:
+            random.setstate(state)
+
+    return wrapped
+
+
+def wait_for(
+    predicate: Callable[[], Tuple[bool, T]], timeout: float = 60, interval: float = 0.1
+) -> T:
+    """Call a function until it says that it is done, and return what it found."""
+    deadline = time.monotonic() + timeout
+    while True:
+        done, found = predicate()
+        if done:
+            return found
+        if time.monotonic() >= deadline:
+            raise TimeoutError(f"{timeout} seconds are over, and {predicate} is not done")
+        time.sleep(interval)
+
+
+def yaml_safe_load(f: Any) -> Any:
+    """Read YAML from a text or a file; needs PyYAML."""
+    return _yaml().safe_load(f)
+
+
+def yaml_safe_dump(data: Any, stream: Any = None, default_flow_style: Any = None) -> Any:
+    """Write YAML to a file, else return it as text; needs PyYAML."""
+    target = io.StringIO() if stream is None else stream
+    _yaml().safe_dump(data, target, default_flow_style=bool(default_flow_style))
+    return target.getvalue() if stream is None else None
+
+
+def _yaml() -> Any:
+    try:
+        return importlib.import_module("yaml")
+    except ImportError as err:
+        raise ImportError("reading and writing YAML needs PyYAML: pip install pyyaml") from err
