@@ -28,7 +28,7 @@ import (
 
 // Patience is how long a test may wait for one thing to happen, on a slow and
 // busy machine. Nothing is measured by it.
-const Patience = 3 * time.Minute
+const Patience = 10 * time.Minute
 
 // A Rig is a cluster with a client that is signed in.
 type Rig struct {
@@ -52,7 +52,7 @@ var shared struct {
 func Main(m *testing.M) {
 	code := m.Run()
 	if r := shared.rig; r != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), Patience)
 		defer cancel()
 		if code != 0 {
 			fmt.Fprintf(os.Stderr, "the cluster's folder is kept: %s\n", r.Cluster.StateDir())
