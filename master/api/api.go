@@ -81,7 +81,7 @@ type Config struct {
 	// Site is what the installation says of tasks. What is served to them, the API adds.
 	Site task.Site
 	// CheckpointStorage is what the cluster lays under configurations.
-	CheckpointStorage *expconf.RawCheckpointStorage
+	CheckpointStorage expconf.CheckpointStorage
 	// Inventory says what a node offers to a pool; nil when it is not of that pool.
 	Inventory  func(pool string, node store.NodeRow) *NodeSlots
 	Idle       launch.IdleTimeouts

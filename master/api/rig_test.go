@@ -143,7 +143,7 @@ func rigConfig(t testing.TB) Config {
 }
 
 // sharedFS is a cluster's checkpoint storage.
-func sharedFS(t testing.TB) *expconf.RawCheckpointStorage {
+func sharedFS(t testing.TB) expconf.CheckpointStorage {
 	raw, _, err := expconf.Parse("cluster", []byte("checkpoint_storage: {type: shared_fs, host_path: /tmp}"))
 	if err != nil {
 		t.Fatal(err)

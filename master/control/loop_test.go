@@ -204,9 +204,8 @@ func (b *bench) submit(config string) int {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if raw.CheckpointStorage == nil { // the API accepts none without; in this one nothing is removed when the experiment ends
-		kind, bucket := expconf.GCS, "b"
-		raw.CheckpointStorage = &expconf.RawCheckpointStorage{Type: &kind, Bucket: &bucket}
+	if raw.CheckpointStorage.Type == "" { // the API accepts none without; in this one nothing is removed when the experiment ends
+		raw.CheckpointStorage = expconf.CheckpointStorage{Type: expconf.GCS, Bucket: "b"}
 	}
 	cfg, err := expconf.Complete(raw, expconf.ClusterDefaults{Name: "x"})
 	if err != nil {

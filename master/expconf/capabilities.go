@@ -37,8 +37,8 @@ type Capabilities struct {
 // Everything is the capabilities of a platform that lacks nothing.
 func Everything() Capabilities {
 	return Capabilities{
-		Searchers:  searchers().names(),
-		Storage:    storages().names(),
+		Searchers:  membersOf[Searcher](),
+		Storage:    membersOf[CheckpointStorage](),
 		Containers: true, MultiSlot: true, BindMounts: true, Devices: true, ShmSize: true,
 		ProxyPorts: true, NomadOverlay: true, LogPolicies: true, LogRetention: true, Profiling: true,
 		Webhooks: true, MaxSlots: true, FairShare: true, SingleNode: true, Continue: true,
@@ -123,10 +123,10 @@ func (k *checker) when(lost bool, path, message, hint string) {
 
 func (c Config) unhonouredEnvironment(k *checker, can Capabilities) {
 	const at = "environment"
-	e, plain := c.Environment, (*RawEnvironment)(nil).complete()
+	e := c.Environment
 	if !can.Containers {
 		const why = "has no effect: tasks of this resource pool run without containers"
-		k.when(e.Image != plain.Image, at+".image", why, "")
+		k.when(e.Image != completed(Image{}), at+".image", why, "")
 		k.when(e.ForcePullImage, at+".force_pull_image", why, "")
 		k.when(e.RegistryAuth != nil, at+".registry_auth", why, "")
 		k.when(len(e.AddCapabilities) > 0, at+".add_capabilities", why, "")
@@ -173,7 +173,7 @@ func (c Config) unhonouredFeatures(k *checker, can Capabilities) {
 }
 
 func (c Config) unhonouredPast(k *checker) {
-	k.when(c.Optimizations != (*RawOptimizations)(nil).complete(), "optimizations",
+	k.when(c.Optimizations != completed(Optimizations{}), "optimizations",
 		"is passed to the training code; only the old Trial classes of Determined's own package use it", "")
 	k.when(c.DataLayer != nil, "data_layer", "has no effect any more", "read data in the training code, from bind_mounts or a bucket")
 	k.when(len(c.TensorboardStorage) > 0, "tensorboard_storage", "has no effect any more: event files go to checkpoint_storage", "")

@@ -17,38 +17,11 @@ const (
 )
 
 // RawCommand is the document of a notebook, shell, command or TensorBoard as
-// it was written.
-type RawCommand struct {
-	BindMounts       BindMounts           `json:"bind_mounts"`
-	Debug            *bool                `json:"debug"`
-	Description      *string              `json:"description"`
-	Entrypoint       []string             `json:"entrypoint"`
-	Environment      *RawEnvironment      `json:"environment"`
-	IdleTimeout      *Duration            `json:"idle_timeout"`
-	NotebookIdleType *string              `json:"notebook_idle_type"`
-	PBS              *PBS                 `json:"pbs"`
-	Resources        *RawCommandResources `json:"resources"`
-	Slurm            *Slurm               `json:"slurm"`
-	TensorboardArgs  []string             `json:"tensorboard_args"`
-	WorkDir          *string              `json:"work_dir"`
-
-	pos *positions
-}
-
-// RawCommandResources is resources as written in such a document.
-type RawCommandResources struct {
-	Devices      Devices   `json:"devices"`
-	MaxSlots     *int      `json:"max_slots"`
-	Memory       *ByteSize `json:"memory"`
-	Priority     *int      `json:"priority"`
-	ResourcePool *string   `json:"resource_pool"`
-	ShmSize      *ByteSize `json:"shm_size"`
-	Slots        *int      `json:"slots"`
-	Weight       *float64  `json:"weight"`
-}
+// it was written; see Raw.
+type RawCommand CommandConfig
 
 // unknown explains the fields that only experiments have.
-func (r *RawCommandResources) unknown(name string) (message, hint string, ok bool) {
+func (r *CommandResources) unknown(name string) (message, hint string, ok bool) {
 	switch name {
 	case "is_single_node":
 		return "cannot be set: a task of this kind is always on a single node", "", true
@@ -60,32 +33,34 @@ func (r *RawCommandResources) unknown(name string) (message, hint string, ok boo
 
 // CommandConfig is what a notebook, shell, command or TensorBoard runs with.
 type CommandConfig struct {
-	BindMounts       BindMounts       `json:"bind_mounts"`
+	written
+	BindMounts       BindMounts       `json:"bind_mounts" default:"[]"`
 	Debug            bool             `json:"debug"`
-	Description      string           `json:"description"`
-	Entrypoint       []string         `json:"entrypoint"`
+	Description      string           `json:"description" check:"text 512"`
+	Entrypoint       []string         `json:"entrypoint" default:"[]" check:"words"`
 	Environment      Environment      `json:"environment"`
 	IdleTimeout      *Duration        `json:"idle_timeout"` // nil: the default of the cluster
-	NotebookIdleType string           `json:"notebook_idle_type"`
+	NotebookIdleType string           `json:"notebook_idle_type" default:"kernels_or_terminals" check:"one of kernels_or_terminals kernel_connections activity"`
 	PBS              *PBS             `json:"pbs,omitempty"`
 	Resources        CommandResources `json:"resources"`
 	Slurm            *Slurm           `json:"slurm,omitempty"`
-	TensorboardArgs  []string         `json:"tensorboard_args"`
-	WorkDir          *string          `json:"work_dir"`
+	TensorboardArgs  []string         `json:"tensorboard_args" default:"[]" check:"words"`
+	WorkDir          *string          `json:"work_dir" check:"absolute"`
 
 	pos *positions
 }
 
 // CommandResources is what such a task needs and how it queues.
 type CommandResources struct {
-	Devices      Devices   `json:"devices"`
-	MaxSlots     *int      `json:"max_slots"`
-	Memory       *ByteSize `json:"memory,omitempty"` // nil: that of its slots
-	Priority     *int      `json:"priority"`
-	ResourcePool string    `json:"resource_pool"`
-	ShmSize      *ByteSize `json:"shm_size"`
-	Slots        int       `json:"slots"`
-	Weight       float64   `json:"weight"`
+	written
+	Devices      Devices   `json:"devices" default:"[]"`
+	MaxSlots     *int      `json:"max_slots" check:"at least 0"`
+	Memory       *ByteSize `json:"memory,omitempty" check:"memory"` // nil: that of its slots
+	Priority     *int      `json:"priority" check:"1 (first)..99 (last)"`
+	ResourcePool string    `json:"resource_pool" check:"text 128"`
+	ShmSize      *ByteSize `json:"shm_size" check:"1..maxShm"`
+	Slots        int       `json:"slots" default:"1" check:"0..maxSlots"`
+	Weight       float64   `json:"weight" default:"1" check:"over 0, up to maxWeight"`
 }
 
 // Duration is a time span, written 30m or as a number of seconds.
@@ -160,44 +135,19 @@ type CommandDefaults struct {
 func CompleteCommand(raw RawCommand, defaults CommandDefaults) (CommandConfig, error) {
 	t := defaults.TaskContainer
 	under := RawCommand{BindMounts: t.BindMounts, Environment: t.environment(), PBS: t.PBS, Slurm: t.Slurm, WorkDir: t.WorkDir}
-	if t.Devices != nil {
-		under.Resources = &RawCommandResources{Devices: t.Devices}
-	}
+	under.Resources.Devices = t.Devices
 	raw = MergeCommand(raw, under)
-	if raw.Description == nil && defaults.Description == "" {
-		return CommandConfig{}, errors.New("the task has no description and none was generated")
+	c := CommandConfig(raw)
+	if !Says(&raw, "description") {
+		if defaults.Description == "" {
+			return CommandConfig{}, errors.New("the task has no description and none was generated")
+		}
+		c.Description = defaults.Description
 	}
-	return CommandConfig{
-		BindMounts:       raw.BindMounts.complete(),
-		Debug:            first(false, raw.Debug),
-		Description:      first(defaults.Description, raw.Description),
-		Entrypoint:       filled(raw.Entrypoint),
-		Environment:      raw.Environment.complete(),
-		IdleTimeout:      raw.IdleTimeout,
-		NotebookIdleType: first(IdleKernelsOrTerminals, raw.NotebookIdleType),
-		PBS:              raw.PBS,
-		Resources:        raw.Resources.complete(),
-		Slurm:            raw.Slurm,
-		TensorboardArgs:  filled(raw.TensorboardArgs),
-		WorkDir:          raw.WorkDir,
-		pos:              raw.pos,
-	}, nil
-}
-
-func (r *RawCommandResources) complete() CommandResources {
-	if r == nil {
-		r = &RawCommandResources{}
-	}
-	return CommandResources{
-		Devices:      r.Devices.complete(),
-		MaxSlots:     r.MaxSlots,
-		Memory:       r.Memory,
-		Priority:     r.Priority,
-		ResourcePool: first("", r.ResourcePool),
-		ShmSize:      r.ShmSize,
-		Slots:        first(1, r.Slots),
-		Weight:       first(1.0, r.Weight),
-	}
+	fill(valueOf(&c))
+	c.Environment.Nomad = c.Environment.Nomad.orNone()
+	c.Environment.Slurm, c.Environment.PBS = nil, nil // which have no effect on such tasks
+	return c, nil
 }
 
 // ParseCommandConfigJSON reads a completed configuration back.
@@ -216,36 +166,20 @@ func ParseCommandConfigJSON(src []byte) (CommandConfig, error) {
 // for the caller to say.
 func (c CommandConfig) Validate(needsEntrypoint bool) error {
 	k := &checker{pos: c.pos}
-	k.text("description", c.Description, 512)
-	c.BindMounts.check(k, "bind_mounts")
-	c.Environment.check(k)
+	k.section("", &c)
 	if needsEntrypoint && (len(c.Entrypoint) == 0 || c.Entrypoint[0] == "") {
 		k.fail("entrypoint", "is required", "a list of words: the program and its arguments")
 	}
-	k.oneOf("notebook_idle_type", c.NotebookIdleType, IdleKernelsOrTerminals, IdleKernelConnections, IdleActivity)
 	if c.IdleTimeout != nil && *c.IdleTimeout < 0 {
 		k.fail("idle_timeout", fmt.Sprintf("must not be negative, found %s", strconv.Quote(time.Duration(*c.IdleTimeout).String())), "")
 	}
-	if c.WorkDir != nil {
-		k.absolute("work_dir", *c.WorkDir)
-	}
-	const at = "resources"
-	r := c.Resources
-	k.within(at+".slots", int64(r.Slots), 0, maxSlots)
-	checkShare(k, at, r.Priority, r.Weight, r.MaxSlots, r.ResourcePool, r.ShmSize)
-	checkMemory(k, at, r.Memory)
-	r.Devices.check(k, at+".devices")
-	k.words("entrypoint", c.Entrypoint)
-	k.words("tensorboard_args", c.TensorboardArgs)
-	c.Slurm.check(k)
-	c.PBS.check(k)
-	k.stored(c)
+	k.stored(&c)
 	return asError(k.problems)
 }
 
 // Redacted is the configuration without its secrets.
 func (c CommandConfig) Redacted() CommandConfig {
-	c.Environment.RegistryAuth = c.Environment.RegistryAuth.redacted()
+	hideSecrets(valueOf(&c))
 	return c
 }
 

@@ -3,62 +3,73 @@ package expconf
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 )
 
 // Config is what an experiment runs with: every field has its value. Its JSON
 // is what tasks receive and what the API shows.
 type Config struct {
-	BindMounts               BindMounts        `json:"bind_mounts"`
-	CheckpointPolicy         string            `json:"checkpoint_policy"`
+	written
+	BindMounts               BindMounts        `json:"bind_mounts" default:"[]"`
+	CheckpointPolicy         string            `json:"checkpoint_policy" default:"best" check:"one of best all none"`
 	CheckpointStorage        CheckpointStorage `json:"checkpoint_storage"`
-	Data                     map[string]any    `json:"data"`
+	Data                     map[string]any    `json:"data" default:"{}"`
 	DataLayer                *DataLayer        `json:"data_layer,omitempty"`
 	Debug                    bool              `json:"debug"`
 	Description              *string           `json:"description"`
 	Entrypoint               *Entrypoint       `json:"entrypoint"`
 	Environment              Environment       `json:"environment"`
-	Hyperparameters          Hyperparameters   `json:"hyperparameters"`
+	Hyperparameters          Hyperparameters   `json:"hyperparameters" default:"{}"`
 	Integrations             *Integrations     `json:"integrations,omitempty"`
 	Internal                 *Internal         `json:"internal,omitempty"`
-	Labels                   Labels            `json:"labels"`
-	LogPolicies              LogPolicies       `json:"log_policies"`
-	MaxRestarts              int               `json:"max_restarts"`
-	MinCheckpointPeriod      Length            `json:"min_checkpoint_period"`
-	MinValidationPeriod      Length            `json:"min_validation_period"`
+	Labels                   Labels            `json:"labels" default:"[]" check:"at most 100 labels; each required; each text 128"`
+	LogPolicies              LogPolicies       `json:"log_policies" default:"[]"`
+	MaxRestarts              int               `json:"max_restarts" default:"5" check:"0..maxRestarts"`
+	MinCheckpointPeriod      Length            `json:"min_checkpoint_period" default:"{batches: 0}" check:"0..maxUnits"`
+	MinValidationPeriod      Length            `json:"min_validation_period" default:"{batches: 0}" check:"0..maxUnits"`
 	Name                     string            `json:"name"`
 	Optimizations            Optimizations     `json:"optimizations"`
 	PBS                      *PBS              `json:"pbs,omitempty"`
 	PerformInitialValidation bool              `json:"perform_initial_validation"`
-	PreemptionTimeout        *int              `json:"preemption_timeout"`
+	PreemptionTimeout        *int              `json:"preemption_timeout" check:"1..maxPreempt"`
 	Profiling                Profiling         `json:"profiling"`
-	Project                  string            `json:"project"`
-	RecordsPerEpoch          int               `json:"records_per_epoch"`
+	Project                  string            `json:"project" check:"text 128"`
+	RecordsPerEpoch          int               `json:"records_per_epoch" check:"at least 0"`
 	Reproducibility          Reproducibility   `json:"reproducibility"`
 	Resources                Resources         `json:"resources"`
 	RetentionPolicy          *RetentionPolicy  `json:"retention_policy,omitempty"`
-	SchedulingUnit           int               `json:"scheduling_unit"`
+	SchedulingUnit           int               `json:"scheduling_unit" default:"100" check:"at least 1"`
 	Searcher                 Searcher          `json:"searcher"`
 	Security                 *Security         `json:"security,omitempty"`
 	Slurm                    *Slurm            `json:"slurm,omitempty"`
 	TensorboardStorage       map[string]any    `json:"tensorboard_storage,omitempty"`
 	Unmanaged                bool              `json:"unmanaged,omitempty"`
-	Workspace                string            `json:"workspace"`
+	Workspace                string            `json:"workspace" check:"text 128"`
 
 	pos *positions
 }
 
-// Reproducibility holds the seed of an experiment.
+// Reproducibility holds the seed from which all randomness of an experiment is
+// derived.
 type Reproducibility struct {
+	written
 	ExperimentSeed uint32 `json:"experiment_seed"`
 }
 
 // Profiling says whether system metrics are sampled. All but Enabled are of
 // the past.
 type Profiling struct {
+	written
 	Enabled       bool `json:"enabled"`
-	BeginOnBatch  int  `json:"begin_on_batch"`
+	BeginOnBatch  int  `json:"begin_on_batch" check:"at least 0"`
 	EndAfterBatch *int `json:"end_after_batch"`
-	SyncTimings   bool `json:"sync_timings"`
+	SyncTimings   bool `json:"sync_timings" default:"true"`
+}
+
+func (p Profiling) check(k *checker, at string) {
+	if end := p.EndAfterBatch; end != nil && *end < p.BeginOnBatch {
+		k.fail(at+".end_after_batch", fmt.Sprintf("%d is less than begin_on_batch %d", *end, p.BeginOnBatch), "")
+	}
 }
 
 // DefaultPreemptionTimeout is how many seconds a task has between being asked
@@ -88,7 +99,7 @@ func ParseConfigJSON(src []byte) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	if raw.Name == nil || raw.Reproducibility == nil || raw.Reproducibility.ExperimentSeed == nil {
+	if !Says(&raw, "name") || !Says(&raw.Reproducibility, "experiment_seed") {
 		return Config{}, errors.New("not a complete experiment configuration: name or experiment_seed is missing")
 	}
 	c, err := Complete(raw, ClusterDefaults{})

@@ -168,7 +168,7 @@ type ContainerMount struct {
 // InContainer says where a driver mounts what is asked for.
 func (b BindMounts) InContainer() []ContainerMount {
 	out := make([]ContainerMount, len(b))
-	for i, m := range b.complete() {
+	for i, m := range completed(b) {
 		c := ContainerMount{BindMount: m, Target: path.Clean(m.ContainerPath)}
 		if !path.IsAbs(c.Target) {
 			c.Target = path.Join(ContainerWorkDir, c.Target)

@@ -2,10 +2,8 @@ package expconf
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -90,18 +88,19 @@ func (d *decoder) object(n *node, path string, v reflect.Value) {
 		d.expected(n, path, "a mapping", "")
 		return
 	}
-	known := fieldsOf(v.Type())
-	byName := make(map[string]int, len(known))
-	for _, f := range known {
-		byName[f.name] = f.index
-	}
-	for _, f := range n.fields {
+	s := sectionOf(v.Type())
+	for _, f := range s.admitted(d, n, path) {
 		at := join(path, f.key)
-		if i, ok := byName[f.key]; ok {
-			d.value(f.value, at, v.Field(i))
+		i, known := s.byName[f.key]
+		if !known {
+			d.unknown(f, at, v, s.names)
 			continue
 		}
-		d.unknown(f, at, v, slices.Collect(maps.Keys(byName)))
+		field := &s.fields[i]
+		d.value(f.value, at, v.Field(field.index))
+		if f.value.kind != nullKind {
+			field.say(v)
+		}
 	}
 }
 
@@ -270,21 +269,4 @@ func numberHint(n *node) string {
 		return "write it without quotes"
 	}
 	return ""
-}
-
-type structField struct {
-	name  string
-	index int
-}
-
-// fieldsOf lists the fields of a struct type that a document can set.
-func fieldsOf(t reflect.Type) []structField {
-	var out []structField
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		if name != "" && name != "-" {
-			out = append(out, structField{name: name, index: i})
-		}
-	}
-	return out
 }

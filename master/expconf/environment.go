@@ -7,13 +7,6 @@ import (
 	"strings"
 )
 
-// Images that tasks run in where nobody names another.
-const (
-	DefaultCPUImage  = "determinedai/pytorch-ngc-dev:0736b6d"
-	DefaultCUDAImage = "determinedai/pytorch-ngc-dev:0736b6d"
-	DefaultROCMImage = "determinedai/environments:rocm-5.6-pytorch-1.3-tf-2.10-rocm-mpich-0736b6d"
-)
-
 // DeviceType is the kind of slot that a task gets, for the values that differ
 // by it.
 type DeviceType string
@@ -30,77 +23,30 @@ var (
 	capabilityPattern = regexp.MustCompile(`^[A-Za-z_]+$`)
 )
 
-// RawEnvironment is environment as written.
-type RawEnvironment struct {
-	AddCapabilities      []string              `json:"add_capabilities"`
-	DropCapabilities     []string              `json:"drop_capabilities"`
-	EnvironmentVariables *EnvironmentVariables `json:"environment_variables"`
-	ForcePullImage       *bool                 `json:"force_pull_image"`
-	Image                *RawImage             `json:"image"`
-	Nomad                *Nomad                `json:"nomad"`
-	PodSpec              map[string]any        `json:"pod_spec"`
-	Ports                map[string]int        `json:"ports"`
-	ProxyPorts           ProxyPorts            `json:"proxy_ports"`
-	RegistryAuth         *RegistryAuth         `json:"registry_auth"`
-
-	// Batch system arguments stood here until they got sections of their own.
-	Slurm []string `json:"slurm"`
-	PBS   []string `json:"pbs"`
-}
-
 // Environment is what surrounds the program of a task.
 type Environment struct {
-	AddCapabilities      []string             `json:"add_capabilities"`
-	DropCapabilities     []string             `json:"drop_capabilities"`
+	written
+	AddCapabilities      []string             `json:"add_capabilities" default:"[]" check:"at most maxNames capabilities; each capability"`
+	DropCapabilities     []string             `json:"drop_capabilities" default:"[]" check:"at most maxNames capabilities; each capability"`
 	EnvironmentVariables EnvironmentVariables `json:"environment_variables"`
 	ForcePullImage       bool                 `json:"force_pull_image"`
 	Image                Image                `json:"image"`
 	Nomad                *Nomad               `json:"nomad,omitempty"`
 	PodSpec              map[string]any       `json:"pod_spec"`
-	Ports                map[string]int       `json:"ports"`
-	ProxyPorts           ProxyPorts           `json:"proxy_ports"`
+	Ports                map[string]int       `json:"ports" default:"{}" check:"at most maxNames ports; each 1..65535"`
+	ProxyPorts           ProxyPorts           `json:"proxy_ports" default:"[]"`
 	RegistryAuth         *RegistryAuth        `json:"registry_auth"`
+
+	// Batch system arguments stood here until they got sections of their own;
+	// Complete moves them there.
+	Slurm []string `json:"slurm,omitempty"`
+	PBS   []string `json:"pbs,omitempty"`
 }
 
-func (e *RawEnvironment) complete() Environment {
-	if e == nil {
-		e = &RawEnvironment{}
+func (k *checker) capability(at, name string) {
+	if !capabilityPattern.MatchString(name) {
+		k.fail(at, fmt.Sprintf("is not a capability: %q", clip(name)), "such as SYS_PTRACE")
 	}
-	return Environment{
-		AddCapabilities:      filled(e.AddCapabilities),
-		DropCapabilities:     filled(e.DropCapabilities),
-		EnvironmentVariables: e.EnvironmentVariables.complete(),
-		ForcePullImage:       first(false, e.ForcePullImage),
-		Image:                e.Image.complete(),
-		Nomad:                e.Nomad.complete(),
-		PodSpec:              e.PodSpec,
-		Ports:                filledMap(e.Ports),
-		ProxyPorts:           e.ProxyPorts.complete(),
-		RegistryAuth:         e.RegistryAuth,
-	}
-}
-
-func (e Environment) check(k *checker) {
-	const at = "environment"
-	e.EnvironmentVariables.check(k, at+".environment_variables")
-	e.Image.check(k, at+".image")
-	for name, port := range e.Ports {
-		k.port(join(at+".ports", name), port)
-	}
-	k.atMost(at+".ports", len(e.Ports), maxNames, "ports")
-	k.atMost(at+".add_capabilities", len(e.AddCapabilities), maxNames, "capabilities")
-	k.atMost(at+".drop_capabilities", len(e.DropCapabilities), maxNames, "capabilities")
-	for i, c := range slices.Concat(e.AddCapabilities, e.DropCapabilities) {
-		list := index(at+".add_capabilities", i)
-		if i >= len(e.AddCapabilities) {
-			list = index(at+".drop_capabilities", i-len(e.AddCapabilities))
-		}
-		if !capabilityPattern.MatchString(c) {
-			k.fail(list, fmt.Sprintf("is not a capability: %q", clip(c)), "such as SYS_PTRACE")
-		}
-	}
-	e.ProxyPorts.check(k, at+".proxy_ports")
-	e.Nomad.check(k, at+".nomad")
 }
 
 // check validates the lists of all devices, or the one list that they share.
@@ -123,7 +69,7 @@ func (i Image) check(k *checker, at string) {
 		images = map[string]string{at: i.CPU}
 	}
 	for path, image := range images {
-		k.line(path, &image, 4096)
+		k.line(path, image, 4096)
 		if image == "" || strings.ContainsAny(image, " \t\r\n") {
 			k.fail(path, fmt.Sprintf("is not the name of an image: %q", clip(image)), "")
 		}
@@ -151,24 +97,24 @@ func variableName(entry string) string {
 	return name
 }
 
-// RawImage is environment.image as written: one image, or one per device.
-type RawImage struct {
-	CPU  *string `json:"cpu"`
-	CUDA *string `json:"cuda"`
-	ROCM *string `json:"rocm"`
+// Image is the container image by device.
+type Image struct {
+	written
+	CPU  string `json:"cpu" default:"determinedai/pytorch-ngc-dev:0736b6d"`
+	CUDA string `json:"cuda" default:"determinedai/pytorch-ngc-dev:0736b6d"`
+	ROCM string `json:"rocm" default:"determinedai/environments:rocm-5.6-pytorch-1.3-tf-2.10-rocm-mpich-0736b6d"`
 }
 
-func (r *RawImage) decode(d *decoder, n *node, path string) {
-	if n.kind == stringKind {
-		r.CPU, r.CUDA, r.ROCM = &n.text, &n.text, &n.text
-		return
+func (i *Image) decode(d *decoder, n *node, path string) {
+	if n.kind == stringKind { // one for all devices
+		n = &node{kind: mapKind, line: n.line, column: n.column,
+			fields: []field{{key: "cpu", value: n}, {key: "cuda", value: n}, {key: "rocm", value: n}}}
 	}
 	if n.kind != mapKind {
 		d.expected(n, path, "the name of an image, or one for each of cpu, cuda and rocm", "")
 		return
 	}
-	type plain RawImage
-	d.into(withoutGPU(d, n, path), path, (*plain)(r))
+	d.object(withoutGPU(d, n, path), path, valueOf(i))
 }
 
 // withoutGPU renames the key gpu, which cuda was called once.
@@ -194,24 +140,6 @@ func withoutGPU(d *decoder, n *node, path string) *node {
 	return &renamed
 }
 
-// Image is the container image by device.
-type Image struct {
-	CPU  string `json:"cpu"`
-	CUDA string `json:"cuda"`
-	ROCM string `json:"rocm"`
-}
-
-func (r *RawImage) complete() Image {
-	if r == nil {
-		r = &RawImage{}
-	}
-	return Image{
-		CPU:  first(DefaultCPUImage, r.CPU),
-		CUDA: first(DefaultCUDAImage, r.CUDA),
-		ROCM: first(DefaultROCMImage, r.ROCM),
-	}
-}
-
 // For is the image on a kind of slot.
 func (i Image) For(device DeviceType) string {
 	switch device {
@@ -225,9 +153,9 @@ func (i Image) For(device DeviceType) string {
 
 // EnvironmentVariables is a list of NAME=value by device.
 type EnvironmentVariables struct {
-	CPU  []string `json:"cpu"`
-	CUDA []string `json:"cuda"`
-	ROCM []string `json:"rocm"`
+	CPU  []string `json:"cpu" default:"[]"`
+	CUDA []string `json:"cuda" default:"[]"`
+	ROCM []string `json:"rocm" default:"[]"`
 }
 
 func (e *EnvironmentVariables) decode(d *decoder, n *node, path string) {
@@ -241,8 +169,7 @@ func (e *EnvironmentVariables) decode(d *decoder, n *node, path string) {
 		d.expected(n, path, "a list of NAME=value, or one for each of cpu, cuda and rocm", "")
 		return
 	}
-	type plain EnvironmentVariables
-	d.object(withoutGPU(d, n, path), path, valueOf((*plain)(e)))
+	d.object(withoutGPU(d, n, path), path, valueOf(e))
 	for i, p := range d.problems {
 		if parentPath(p.Path) == path && p.Message == "unknown field" && p.Hint == "" {
 			d.problems[i].Hint = "variables are written as a list of NAME=value"
@@ -275,13 +202,6 @@ func variablesOnto(over, under []string) []string {
 	return append(out, over...)
 }
 
-func (e *EnvironmentVariables) complete() EnvironmentVariables {
-	if e == nil {
-		e = &EnvironmentVariables{}
-	}
-	return EnvironmentVariables{CPU: filled(e.CPU), CUDA: filled(e.CUDA), ROCM: filled(e.ROCM)}
-}
-
 // For is the list of NAME=value on a kind of slot; later entries win.
 func (e EnvironmentVariables) For(device DeviceType) []string {
 	switch device {
@@ -296,12 +216,12 @@ func (e EnvironmentVariables) For(device DeviceType) []string {
 // RegistryAuth is how to sign in to the registry of the image.
 type RegistryAuth struct {
 	Username      string `json:"username,omitempty"`
-	Password      string `json:"password,omitempty"`
-	Auth          string `json:"auth,omitempty"`
+	Password      string `json:"password,omitempty" secret:"true"`
+	Auth          string `json:"auth,omitempty" secret:"true"`
 	Email         string `json:"email,omitempty"`
 	ServerAddress string `json:"serveraddress,omitempty"`
-	IdentityToken string `json:"identitytoken,omitempty"`
-	RegistryToken string `json:"registrytoken,omitempty"`
+	IdentityToken string `json:"identitytoken,omitempty" secret:"true"`
+	RegistryToken string `json:"registrytoken,omitempty" secret:"true"`
 }
 
 // onto takes the section whole: half of one sign-in and half of another make
@@ -310,10 +230,10 @@ func (a RegistryAuth) onto(any) any { return a }
 
 // ProxyPort is a port of the task that the master's proxy leads to.
 type ProxyPort struct {
-	ProxyPort        int   `json:"proxy_port"`
-	ProxyTCP         *bool `json:"proxy_tcp"`
-	Unauthenticated  *bool `json:"unauthenticated"`
-	DefaultServiceID *bool `json:"default_service_id"`
+	ProxyPort        int   `json:"proxy_port" check:"1..65535"`
+	ProxyTCP         *bool `json:"proxy_tcp" default:"false"`
+	Unauthenticated  *bool `json:"unauthenticated" default:"false"`
+	DefaultServiceID *bool `json:"default_service_id" default:"false"`
 }
 
 // ProxyPorts is a list that collects when documents are merged.
@@ -323,22 +243,12 @@ func (l ProxyPorts) onto(under any) any {
 	return ProxyPorts(collect(l, under.(ProxyPorts), func(p ProxyPort) int { return p.ProxyPort }))
 }
 
-func (l ProxyPorts) complete() ProxyPorts {
-	out := make(ProxyPorts, len(l))
-	for i, p := range l {
-		tcp, open, isDefault := first(false, p.ProxyTCP), first(false, p.Unauthenticated), first(false, p.DefaultServiceID)
-		out[i] = ProxyPort{ProxyPort: p.ProxyPort, ProxyTCP: &tcp, Unauthenticated: &open, DefaultServiceID: &isDefault}
-	}
-	return out
-}
-
 func (l ProxyPorts) check(k *checker, at string) {
 	k.atMost(at, len(l), 100, "ports")
 	seen := map[int]bool{}
 	defaults := 0
 	for i, p := range l {
 		here := index(at, i)
-		k.port(here+".proxy_port", p.ProxyPort)
 		if seen[p.ProxyPort] {
 			k.fail(here+".proxy_port", fmt.Sprintf("%d is listed twice", p.ProxyPort), "")
 		}

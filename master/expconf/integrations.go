@@ -1,18 +1,5 @@
 package expconf
 
-// RawIntegrations is integrations as written.
-type RawIntegrations struct {
-	Pachyderm *Pachyderm   `json:"pachyderm"`
-	Webhooks  *RawWebhooks `json:"webhooks"`
-}
-
-// RawWebhooks is integrations.webhooks as written.
-type RawWebhooks struct {
-	Exclude     *bool    `json:"exclude"`
-	WebhookID   []int    `json:"webhook_id"`
-	WebhookName []string `json:"webhook_name"`
-}
-
 // Integrations connects an experiment to other systems.
 type Integrations struct {
 	Pachyderm *Pachyderm `json:"pachyderm"`
@@ -21,9 +8,16 @@ type Integrations struct {
 
 // Webhooks says which webhooks of the workspace fire for the experiment.
 type Webhooks struct {
+	written
 	Exclude     bool     `json:"exclude"` // fire none at all
-	WebhookID   []int    `json:"webhook_id"`
-	WebhookName []string `json:"webhook_name"`
+	WebhookID   []int    `json:"webhook_id" default:"[]" check:"at most maxNames webhooks; each at least 1"`
+	WebhookName []string `json:"webhook_name" default:"[]" check:"at most maxNames webhooks; each required"`
+}
+
+func (w Webhooks) check(k *checker, at string) {
+	if w.Exclude && len(w.WebhookID)+len(w.WebhookName) > 0 {
+		k.fail(at+".exclude", "cannot be combined with webhook_id or webhook_name", "keep one")
+	}
 }
 
 // Pachyderm tells where the data of an experiment came from.
@@ -43,7 +37,7 @@ type Pachyderm struct {
 type PachydermPachd struct {
 	Host  *string `json:"host,omitempty"`
 	Port  any     `json:"port,omitempty"` // written as a number and as a string
-	Token *string `json:"token,omitempty"`
+	Token *string `json:"token,omitempty" secret:"true"`
 }
 
 // PachydermProxy is the address of its web interface.
@@ -59,35 +53,5 @@ type PachydermDataset struct {
 	Repo    *string `json:"repo,omitempty"`
 	Commit  *string `json:"commit,omitempty"`
 	Branch  *string `json:"branch,omitempty"`
-	Token   *string `json:"token,omitempty"`
-}
-
-func (i *RawIntegrations) complete() *Integrations {
-	if i == nil {
-		return nil
-	}
-	out := &Integrations{Pachyderm: i.Pachyderm}
-	if w := i.Webhooks; w != nil {
-		out.Webhooks = &Webhooks{Exclude: first(false, w.Exclude),
-			WebhookID: filled(w.WebhookID), WebhookName: filled(w.WebhookName)}
-	}
-	return out
-}
-
-func (i *Integrations) check(k *checker) {
-	if i == nil || i.Webhooks == nil {
-		return
-	}
-	const at = "integrations.webhooks"
-	k.atMost(at+".webhook_id", len(i.Webhooks.WebhookID), maxNames, "webhooks")
-	k.atMost(at+".webhook_name", len(i.Webhooks.WebhookName), maxNames, "webhooks")
-	for n, id := range i.Webhooks.WebhookID {
-		k.atLeast(index(at+".webhook_id", n), id, 1)
-	}
-	for n, name := range i.Webhooks.WebhookName {
-		k.required(index(at+".webhook_name", n), name, "")
-	}
-	if i.Webhooks.Exclude && len(i.Webhooks.WebhookID)+len(i.Webhooks.WebhookName) > 0 {
-		k.fail(at+".exclude", "cannot be combined with webhook_id or webhook_name", "keep one")
-	}
+	Token   *string `json:"token,omitempty" secret:"true"`
 }

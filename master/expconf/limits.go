@@ -80,9 +80,9 @@ func (k *checker) words(path string, list []string) {
 
 // line bounds text that becomes one argument of a program, or a name of a thing
 // outside.
-func (k *checker) line(path string, value *string, most int) {
-	if value != nil && len(*value) > most {
-		k.fail(path, fmt.Sprintf("has %d bytes; at most %d are allowed", len(*value), most), "")
+func (k *checker) line(path, value string, most int) {
+	if len(value) > most {
+		k.fail(path, fmt.Sprintf("has %d bytes; at most %d are allowed", len(value), most), "")
 	}
 }
 

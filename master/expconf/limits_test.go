@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -39,7 +40,7 @@ func numbersOf(t reflect.Type, path []string, out *[]numberField) {
 		}
 		numbersOf(t.Elem(), append(path[:len(path):len(path)], "k"), out)
 	case reflect.Struct:
-		for _, f := range fieldsOf(t) {
+		for _, f := range sectionOf(t).fields {
 			numbersOf(t.Field(f.index).Type, append(path[:len(path):len(path)], f.name), out)
 		}
 	}
@@ -59,11 +60,10 @@ func put(path []string, number string) string {
 
 // searcherOf is a searcher that has a field.
 func searcherOf(field string) string {
-	for _, m := range searchers().members {
-		for _, f := range m.fields {
-			if f == field && !m.past {
-				return m.name
-			}
+	s := sectionOf(reflect.TypeFor[Searcher]())
+	for _, m := range s.union.members {
+		if i, ok := s.byName[field]; ok && s.fields[i].of != nil && slices.Contains(s.namesOf(m), field) {
+			return m
 		}
 	}
 	return ""

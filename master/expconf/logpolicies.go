@@ -121,7 +121,7 @@ func (a *LogAction) decode(d *decoder, n *node, path string) {
 // LogPolicy names lines of a log and what to do when one appears. A policy
 // with a name and no pattern turns off the one of that name below it.
 type LogPolicy struct {
-	Name    *string    `json:"name,omitempty"`
+	Name    *string    `json:"name,omitempty" check:"required; text 128"`
 	Pattern *string    `json:"pattern,omitempty"`
 	Action  *LogAction `json:"action,omitempty"`
 }
@@ -152,8 +152,6 @@ func (l LogPolicies) check(k *checker, at string) {
 	for i, p := range l {
 		here := index(at, i)
 		if p.Name != nil {
-			k.required(here+".name", *p.Name, "")
-			k.text(here+".name", *p.Name, 128)
 			if names[*p.Name] {
 				k.fail(here+".name", fmt.Sprintf("%q is listed twice", clip(*p.Name)), "")
 			}

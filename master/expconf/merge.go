@@ -32,50 +32,72 @@ func Merge(over, under Raw) Raw {
 }
 
 func merge[T any](over, under T) T {
-	return mergeValue(reflect.ValueOf(over), reflect.ValueOf(under)).Interface().(T)
+	lay(reflect.ValueOf(&over).Elem(), reflect.ValueOf(&under).Elem())
+	return over
 }
 
-func mergeValue(over, under reflect.Value) reflect.Value {
+// lay makes over the combination of over and under. What over shares with the
+// argument of Merge is copied first.
+func lay(over, under reflect.Value) {
 	switch over.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface:
 		if over.IsNil() {
-			return under
+			over.Set(under)
+			return
 		}
 		if under.IsNil() {
-			return over
+			return
 		}
 	}
 	if over.Kind() != reflect.Pointer {
 		if own, ok := over.Interface().(layered); ok {
-			return reflect.ValueOf(own.onto(under.Interface()))
+			over.Set(reflect.ValueOf(own.onto(under.Interface())))
+			return
 		}
 	}
 	switch over.Kind() {
 	case reflect.Pointer:
-		if over.Elem().Kind() != reflect.Struct {
-			return over
+		if over.Elem().Kind() == reflect.Struct {
+			own := reflect.New(over.Type().Elem())
+			own.Elem().Set(over.Elem())
+			lay(own.Elem(), under.Elem())
+			over.Set(own)
 		}
-		out := reflect.New(over.Type().Elem())
-		out.Elem().Set(mergeValue(over.Elem(), under.Elem()))
-		return out
 	case reflect.Struct:
-		out := reflect.New(over.Type()).Elem()
-		for i := range over.NumField() {
-			if out.Field(i).CanSet() {
-				out.Field(i).Set(mergeValue(over.Field(i), under.Field(i)))
-			}
-		}
-		return out
+		laySection(over, under)
 	case reflect.Map:
-		out := reflect.MakeMapWithSize(over.Type(), over.Len()+under.Len())
+		own := reflect.MakeMapWithSize(over.Type(), over.Len()+under.Len())
 		for _, layer := range []reflect.Value{under, over} {
 			for it := layer.MapRange(); it.Next(); {
-				out.SetMapIndex(it.Key(), it.Value())
+				own.SetMapIndex(it.Key(), it.Value())
 			}
 		}
-		return out
+		over.Set(own)
 	}
-	return over
+}
+
+// laySection merges field by field. Where two documents name different members
+// of a union, only the common fields of under shine through, and the result is
+// sealed: from there on down nothing else does, however the merges are grouped.
+func laySection(over, under reflect.Value) {
+	s := sectionOf(over.Type())
+	sealed := false
+	if s.union != nil {
+		a, b := s.union.member(over), s.union.member(under)
+		sealed = marksOf(over).sealed || a != "" && b != "" && a != b
+		marksOf(over).sealed = sealed || marksOf(under).sealed
+	}
+	for i := range s.fields {
+		f := &s.fields[i]
+		switch covered := sealed && len(f.of) > 0; {
+		case covered || !f.said(under):
+		case f.said(over):
+			lay(over.Field(f.index), under.Field(f.index))
+		default:
+			over.Field(f.index).Set(under.Field(f.index))
+			f.say(over)
+		}
+	}
 }
 
 // collect is the entries of over and then those of under whose place, named by

@@ -8,10 +8,10 @@ import (
 
 // BindMount makes a directory of the node visible to a task.
 type BindMount struct {
-	HostPath      string  `json:"host_path"`
+	HostPath      string  `json:"host_path" check:"absolute"`
 	ContainerPath string  `json:"container_path"`
-	ReadOnly      *bool   `json:"read_only"`
-	Propagation   *string `json:"propagation"`
+	ReadOnly      *bool   `json:"read_only" default:"false"`
+	Propagation   *string `json:"propagation" default:"rprivate" check:"propagation"`
 }
 
 // BindMounts is a list of mounts that collects when documents are merged.
@@ -21,24 +21,11 @@ func (b BindMounts) onto(under any) any {
 	return BindMounts(collect(b, under.(BindMounts), func(m BindMount) string { return m.ContainerPath }))
 }
 
-// complete fills in the defaults of each mount.
-func (b BindMounts) complete() BindMounts {
-	out := make(BindMounts, len(b))
-	for i, m := range b {
-		readOnly, propagation := first(false, m.ReadOnly), first("rprivate", m.Propagation)
-		out[i] = BindMount{HostPath: m.HostPath, ContainerPath: m.ContainerPath,
-			ReadOnly: &readOnly, Propagation: &propagation}
-	}
-	return out
-}
-
 func (b BindMounts) check(k *checker, at string) {
 	k.atMost(at, len(b), 100, "mounts")
 	seen := map[string]int{}
 	for i, m := range b {
 		here := index(at, i)
-		k.absolute(here+".host_path", m.HostPath)
-		k.propagation(here+".propagation", first("rprivate", m.Propagation))
 		switch target := path.Clean(m.ContainerPath); {
 		case m.ContainerPath == "":
 			k.fail(here+".container_path", "is required", "the path at which the task sees host_path")
@@ -57,9 +44,9 @@ func (b BindMounts) check(k *checker, at string) {
 
 // Device makes a device file of the node visible to a task.
 type Device struct {
-	HostPath      string  `json:"host_path"`
-	ContainerPath string  `json:"container_path"`
-	Mode          *string `json:"mode"`
+	HostPath      string  `json:"host_path" check:"absolute"`
+	ContainerPath string  `json:"container_path" check:"absolute"`
+	Mode          *string `json:"mode" default:"mrw"`
 }
 
 func (dev *Device) decode(d *decoder, n *node, path string) {
@@ -75,8 +62,7 @@ func (dev *Device) decode(d *decoder, n *node, path string) {
 		}
 		return
 	}
-	type plain Device
-	d.into(n, path, (*plain)(dev))
+	d.object(n, path, valueOf(dev))
 }
 
 // Devices is a list of devices that collects when documents are merged.
@@ -86,23 +72,11 @@ func (l Devices) onto(under any) any {
 	return Devices(collect(l, under.(Devices), func(dev Device) string { return dev.ContainerPath }))
 }
 
-func (l Devices) complete() Devices {
-	out := make(Devices, len(l))
-	for i, dev := range l {
-		mode := first("mrw", dev.Mode)
-		out[i] = Device{HostPath: dev.HostPath, ContainerPath: dev.ContainerPath, Mode: &mode}
-	}
-	return out
-}
-
 func (l Devices) check(k *checker, at string) {
 	k.atMost(at, len(l), 100, "devices")
 	for i, dev := range l {
-		here := index(at, i)
-		k.absolute(here+".host_path", dev.HostPath)
-		k.absolute(here+".container_path", dev.ContainerPath)
-		if mode := first("", dev.Mode); mode == "" || strings.Trim(mode, "mrw") != "" || len(mode) > 3 {
-			k.fail(here+".mode", fmt.Sprintf("must consist of the letters m, r and w, found %q", clip(mode)), "")
+		if mode := first("mrw", dev.Mode); mode == "" || strings.Trim(mode, "mrw") != "" || len(mode) > 3 {
+			k.fail(index(at, i)+".mode", fmt.Sprintf("must consist of the letters m, r and w, found %q", clip(mode)), "")
 		}
 	}
 }

@@ -16,54 +16,54 @@ var volumePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`)
 // beyond its slots. It is a checked overlay and not a job: how tasks run, as
 // whom and with which rights is the cluster's to decide.
 type Nomad struct {
-	Constraints []NomadConstraint `json:"constraints,omitempty"`
-	Affinities  []NomadAffinity   `json:"affinities,omitempty"`
-	Spread      []NomadSpread     `json:"spread,omitempty"`
-	Meta        map[string]string `json:"meta,omitempty"`
-	Volumes     []NomadVolume     `json:"volumes,omitempty"`
-	HostPaths   []NomadHostPath   `json:"host_paths,omitempty"`
+	Constraints []NomadConstraint `json:"constraints,omitempty" check:"at most 100 constraints"`
+	Affinities  []NomadAffinity   `json:"affinities,omitempty" check:"at most 100 affinities"`
+	Spread      []NomadSpread     `json:"spread,omitempty" check:"at most 8 spreads"`
+	Meta        map[string]string `json:"meta,omitempty" check:"at most 100 entries"`
+	Volumes     []NomadVolume     `json:"volumes,omitempty" check:"at most 100 volumes"`
+	HostPaths   []NomadHostPath   `json:"host_paths,omitempty" check:"at most 100 paths"`
 }
 
 // NomadConstraint keeps tasks off nodes that do not match.
 type NomadConstraint struct {
-	Attribute string `json:"attribute"`
+	Attribute string `json:"attribute" check:"required; line maxComparison"`
 	Operator  string `json:"operator,omitempty"` // "" is "="
-	Value     string `json:"value,omitempty"`
+	Value     string `json:"value,omitempty" check:"line maxComparison"`
 }
 
 // NomadAffinity draws tasks to nodes that match, or with a negative weight
 // away from them.
 type NomadAffinity struct {
-	Attribute string `json:"attribute"`
+	Attribute string `json:"attribute" check:"required; line maxComparison"`
 	Operator  string `json:"operator,omitempty"`
-	Value     string `json:"value,omitempty"`
+	Value     string `json:"value,omitempty" check:"line maxComparison"`
 	Weight    *int   `json:"weight,omitempty"` // nil is 50
 }
 
 // NomadSpread distributes tasks over the values of an attribute.
 type NomadSpread struct {
-	Attribute string              `json:"attribute"`
-	Weight    *int                `json:"weight,omitempty"`
-	Targets   []NomadSpreadTarget `json:"targets,omitempty"`
+	Attribute string              `json:"attribute" check:"required"`
+	Weight    *int                `json:"weight,omitempty" check:"1..100"` // nil is 50
+	Targets   []NomadSpreadTarget `json:"targets,omitempty" check:"at most 100 targets"`
 }
 
 // NomadSpreadTarget is the share of one value of the attribute.
 type NomadSpreadTarget struct {
-	Value   string `json:"value"`
-	Percent int    `json:"percent"`
+	Value   string `json:"value" check:"required"`
+	Percent int    `json:"percent" check:"0..100"`
 }
 
 // NomadVolume mounts a volume that the operators have named.
 type NomadVolume struct {
 	Name          string `json:"name"`
-	ContainerPath string `json:"container_path"`
+	ContainerPath string `json:"container_path" check:"absolute"`
 	ReadOnly      bool   `json:"read_only"`
 }
 
 // NomadHostPath mounts a path of the node, if the pool allows it.
 type NomadHostPath struct {
-	HostPath      string `json:"host_path"`
-	ContainerPath string `json:"container_path"`
+	HostPath      string `json:"host_path" check:"absolute"`
+	ContainerPath string `json:"container_path" check:"absolute"`
 	ReadOnly      bool   `json:"read_only"`
 }
 
@@ -102,8 +102,8 @@ func (o Nomad) onto(under any) any {
 	return merged
 }
 
-// complete leaves an overlay that says nothing out of the configuration.
-func (o *Nomad) complete() *Nomad {
+// orNone leaves an overlay that says nothing out of the configuration.
+func (o *Nomad) orNone() *Nomad {
 	if o == nil || (len(o.Constraints)+len(o.Affinities)+len(o.Spread)+len(o.Meta)+len(o.Volumes)+len(o.HostPaths) == 0) {
 		return nil
 	}
@@ -118,30 +118,6 @@ func operators() []string {
 }
 
 func (o *Nomad) check(k *checker, at string) {
-	if o == nil {
-		return
-	}
-	k.atMost(at+".constraints", len(o.Constraints), 100, "constraints")
-	k.atMost(at+".affinities", len(o.Affinities), 100, "affinities")
-	k.atMost(at+".spread", len(o.Spread), 8, "spreads")
-	k.atMost(at+".volumes", len(o.Volumes), 100, "volumes")
-	k.atMost(at+".host_paths", len(o.HostPaths), 100, "paths")
-	for i, c := range o.Constraints {
-		checkComparison(k, index(at+".constraints", i), c.Attribute, c.Operator, c.Value)
-	}
-	for i, a := range o.Affinities {
-		here := index(at+".affinities", i)
-		checkComparison(k, here, a.Attribute, a.Operator, a.Value)
-		if strings.HasSuffix(a.Operator, "_set") {
-			k.fail(here+".operator", "Nomad has no affinity with the operator "+a.Operator, "compare with a value, or use constraints")
-		}
-		if w := first(50, a.Weight); w < -100 || w > 100 || w == 0 {
-			k.fail(here+".weight", fmt.Sprintf("must be from -100 to 100 and not 0, found %d", w), "")
-		}
-	}
-	for i, s := range o.Spread {
-		o.checkSpread(k, index(at+".spread", i), s)
-	}
 	for name := range o.Meta {
 		if !variablePattern.MatchString(name) {
 			k.fail(join(at+".meta", name), "must have a name of letters, digits, _, . and -", "")
@@ -150,22 +126,26 @@ func (o *Nomad) check(k *checker, at string) {
 			k.fail(join(at+".meta", name), "names that begin with det are reserved", "")
 		}
 	}
-	k.atMost(at+".meta", len(o.Meta), 100, "entries")
 	o.checkMounts(k, at)
 }
 
-func (o *Nomad) checkSpread(k *checker, at string, s NomadSpread) {
-	k.required(at+".attribute", s.Attribute, "")
-	if w := first(50, s.Weight); w < 1 || w > 100 {
-		k.fail(at+".weight", fmt.Sprintf("must be from 1 to 100, found %d", w), "")
+func (c NomadConstraint) check(k *checker, at string) {
+	checkComparison(k, at, c.Attribute, c.Operator, c.Value)
+}
+
+func (a NomadAffinity) check(k *checker, at string) {
+	checkComparison(k, at, a.Attribute, a.Operator, a.Value)
+	if strings.HasSuffix(a.Operator, "_set") {
+		k.fail(at+".operator", "Nomad has no affinity with the operator "+a.Operator, "compare with a value, or use constraints")
 	}
+	if w := first(50, a.Weight); w < -100 || w > 100 || w == 0 {
+		k.fail(at+".weight", fmt.Sprintf("must be from -100 to 100 and not 0, found %d", w), "")
+	}
+}
+
+func (s NomadSpread) check(k *checker, at string) {
 	total := 0
-	k.atMost(at+".targets", len(s.Targets), 100, "targets")
-	for i, t := range s.Targets {
-		k.required(index(at+".targets", i)+".value", t.Value, "")
-		if t.Percent < 0 || t.Percent > 100 {
-			k.fail(index(at+".targets", i)+".percent", fmt.Sprintf("must be from 0 to 100, found %d", t.Percent), "")
-		}
+	for _, t := range s.Targets {
 		total += t.Percent
 	}
 	if total > 100 {
@@ -176,7 +156,6 @@ func (o *Nomad) checkSpread(k *checker, at string, s NomadSpread) {
 func (o *Nomad) checkMounts(k *checker, at string) {
 	seen := map[string]string{}
 	target := func(here, containerPath string) {
-		k.absolute(here+".container_path", containerPath)
 		clean := path.Clean(containerPath)
 		if other, twice := seen[clean]; twice {
 			k.fail(here+".container_path", fmt.Sprintf("%s is taken by %s already", clip(clean), other), "")
@@ -194,9 +173,7 @@ func (o *Nomad) checkMounts(k *checker, at string) {
 		}
 	}
 	for i, h := range o.HostPaths {
-		here := index(at+".host_paths", i)
-		k.absolute(here+".host_path", h.HostPath)
-		target(here, h.ContainerPath)
+		target(index(at+".host_paths", i), h.ContainerPath)
 	}
 }
 
@@ -204,9 +181,6 @@ func (o *Nomad) checkMounts(k *checker, at string) {
 const maxComparison = 512
 
 func checkComparison(k *checker, at, attribute, operator, value string) {
-	k.required(at+".attribute", attribute, "")
-	k.line(at+".attribute", &attribute, maxComparison)
-	k.line(at+".value", &value, maxComparison)
 	if attribute != "" && !strings.HasPrefix(attribute, "${") {
 		k.fail(at+".attribute", fmt.Sprintf("%q is no fact of a node", clip(attribute)), "expected a name in braces, such as ${attr.cpu.arch} or ${meta.rack}")
 	}
@@ -240,7 +214,7 @@ func (e Environment) Mounts(binds BindMounts) BindMounts {
 	for _, h := range e.Nomad.HostPaths {
 		all = append(all, BindMount{HostPath: h.HostPath, ContainerPath: h.ContainerPath, ReadOnly: &h.ReadOnly})
 	}
-	return all.complete()
+	return completed(all)
 }
 
 // refusedMounts reports volumes and folders of environment.nomad that are not open.

@@ -1,61 +1,39 @@
 package expconf
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"reflect"
+)
 
-// Raw is one experiment document as it was written: what is nil was not said.
-// Treat it as immutable; Merge and Complete share its parts.
-type Raw struct {
-	BindMounts               BindMounts            `json:"bind_mounts"`
-	CheckpointPolicy         *string               `json:"checkpoint_policy"`
-	CheckpointStorage        *RawCheckpointStorage `json:"checkpoint_storage"`
-	Data                     map[string]any        `json:"data"`
-	DataLayer                *DataLayer            `json:"data_layer"`
-	Debug                    *bool                 `json:"debug"`
-	Description              *string               `json:"description"`
-	Entrypoint               *Entrypoint           `json:"entrypoint"`
-	Environment              *RawEnvironment       `json:"environment"`
-	Hyperparameters          Hyperparameters       `json:"hyperparameters"`
-	Integrations             *RawIntegrations      `json:"integrations"`
-	Internal                 *Internal             `json:"internal"`
-	Labels                   Labels                `json:"labels"`
-	LogPolicies              LogPolicies           `json:"log_policies"`
-	MaxRestarts              *int                  `json:"max_restarts"`
-	MinCheckpointPeriod      *Length               `json:"min_checkpoint_period"`
-	MinValidationPeriod      *Length               `json:"min_validation_period"`
-	Name                     *string               `json:"name"`
-	Optimizations            *RawOptimizations     `json:"optimizations"`
-	PBS                      *PBS                  `json:"pbs"`
-	PerformInitialValidation *bool                 `json:"perform_initial_validation"`
-	PreemptionTimeout        *int                  `json:"preemption_timeout"`
-	Profiling                *RawProfiling         `json:"profiling"`
-	Project                  *string               `json:"project"`
-	RecordsPerEpoch          *int                  `json:"records_per_epoch"`
-	Reproducibility          *RawReproducibility   `json:"reproducibility"`
-	Resources                *RawResources         `json:"resources"`
-	RetentionPolicy          *RetentionPolicy      `json:"retention_policy"`
-	SchedulingUnit           *int                  `json:"scheduling_unit"`
-	Searcher                 *RawSearcher          `json:"searcher"`
-	Security                 *Security             `json:"security"`
-	Slurm                    *Slurm                `json:"slurm"`
-	TensorboardStorage       map[string]any        `json:"tensorboard_storage"`
-	Unmanaged                *bool                 `json:"unmanaged"`
-	Workspace                *string               `json:"workspace"`
+// Raw is one experiment document as it was written. Its fields, and those of its
+// sections, have what the document says; what it leaves open is zero, and Says
+// tells that from a zero that was written. Treat it as immutable; Merge and
+// Complete share its parts.
+type Raw Config
 
-	pos *positions
+// Says tells whether a section of a Raw, or the Raw, gives a field a value. The
+// section is given by its pointer and the field by its name in documents.
+func Says(section any, field string) bool {
+	f, in := fieldOf(section, field)
+	return f.said(in)
 }
 
-// RawReproducibility holds the seed from which all randomness of an experiment
-// is derived.
-type RawReproducibility struct {
-	ExperimentSeed *uint32 `json:"experiment_seed"`
+// Say notes that a section gives a field the value that it has, which matters
+// where that is zero.
+func Say(section any, field string) {
+	f, in := fieldOf(section, field)
+	f.say(in)
 }
 
-// RawProfiling is profiling as written.
-type RawProfiling struct {
-	Enabled       *bool `json:"enabled"`
-	BeginOnBatch  *int  `json:"begin_on_batch"`
-	EndAfterBatch *int  `json:"end_after_batch"`
-	SyncTimings   *bool `json:"sync_timings"`
+func fieldOf(section any, field string) (*tagged, reflect.Value) {
+	v := reflect.ValueOf(section).Elem()
+	s := sectionOf(v.Type())
+	i, known := s.byName[field]
+	if !known {
+		panic(fmt.Sprintf("%s has no field %s", v.Type(), field))
+	}
+	return &s.fields[i], v
 }
 
 // Parse reads an experiment configuration in YAML or JSON. The name of the

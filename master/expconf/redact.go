@@ -1,6 +1,9 @@
 package expconf
 
-import "strings"
+import (
+	"reflect"
+	"strings"
+)
 
 // hidden stands in for a secret in what the API shows.
 const hidden = "********"
@@ -9,57 +12,42 @@ const hidden = "********"
 // under data.secrets, and everything that signs in somewhere. The names of
 // secrets stay, so that a reader can see which ones were given.
 func (c Config) Redacted() Config {
-	c.Environment.RegistryAuth = c.Environment.RegistryAuth.redacted()
-	hide(&c.CheckpointStorage.AccessKey)
-	hide(&c.CheckpointStorage.SecretKey)
-	hide(&c.CheckpointStorage.ConnectionString)
-	hide(&c.CheckpointStorage.Credential)
-	if c.DataLayer != nil {
-		layer := *c.DataLayer
-		hide(&layer.AccessKey)
-		hide(&layer.SecretKey)
-		c.DataLayer = &layer
-	}
+	hideSecrets(valueOf(&c))
 	if secrets, ok := c.Data["secrets"]; ok && secrets != nil {
 		c.Data = keywise(map[string]any{"secrets": redactedTree(secrets)}, c.Data)
 	}
-	c.TensorboardStorage = redactedKeys(c.TensorboardStorage, "access_key", "secret_key", "connection_string", "credential")
-	if c.Integrations != nil && c.Integrations.Pachyderm != nil {
-		integrations, pachyderm := *c.Integrations, *c.Integrations.Pachyderm
-		if pachyderm.Pachd != nil {
-			pachd := *pachyderm.Pachd
-			hide(&pachd.Token)
-			pachyderm.Pachd = &pachd
+	for _, name := range []string{"access_key", "secret_key", "connection_string", "credential"} {
+		if _, ok := c.TensorboardStorage[name]; ok {
+			c.TensorboardStorage = keywise(map[string]any{name: hidden}, c.TensorboardStorage)
 		}
-		if pachyderm.Dataset != nil {
-			dataset := *pachyderm.Dataset
-			hide(&dataset.Token)
-			pachyderm.Dataset = &dataset
-		}
-		integrations.Pachyderm = &pachyderm
-		c.Integrations = &integrations
 	}
 	return c
 }
 
-func hide(secret **string) {
-	if *secret != nil {
-		mask := hidden
-		*secret = &mask
+// hideSecrets hides what the tags of a section, and of the sections in it, call
+// secret. What lies behind pointers is copied first.
+func hideSecrets(v reflect.Value) {
+	if v.Kind() == reflect.Pointer {
+		if !v.IsNil() {
+			own := reflect.New(v.Type().Elem())
+			own.Elem().Set(v.Elem())
+			hideSecrets(own.Elem())
+			v.Set(own)
+		}
+		return
 	}
-}
-
-func (a *RegistryAuth) redacted() *RegistryAuth {
-	if a == nil {
-		return nil
-	}
-	out := *a
-	for _, secret := range []*string{&out.Password, &out.Auth, &out.IdentityToken, &out.RegistryToken} {
-		if *secret != "" {
-			*secret = hidden
+	for _, f := range sectionOf(v.Type()).fields {
+		switch field := v.Field(f.index); {
+		case f.part.hides:
+			hideSecrets(field)
+		case !f.secret || field.IsZero():
+		case field.Kind() == reflect.String:
+			field.SetString(hidden)
+		default:
+			mask := hidden
+			field.Set(reflect.ValueOf(&mask))
 		}
 	}
-	return &out
 }
 
 // redactedTree keeps the mappings of a tree and hides everything else in it.
@@ -73,15 +61,6 @@ func redactedTree(v any) any {
 		out[name] = redactedTree(value)
 	}
 	return out
-}
-
-func redactedKeys(m map[string]any, names ...string) map[string]any {
-	for _, name := range names {
-		if _, ok := m[name]; ok {
-			m = keywise(map[string]any{name: hidden}, m)
-		}
-	}
-	return m
 }
 
 // WithoutVariables is the configuration without the values of environment

@@ -8,65 +8,27 @@ import (
 	"strings"
 )
 
-// RawResources is resources as written in an experiment.
-type RawResources struct {
-	AgentLabel     *string   `json:"agent_label"`
-	Devices        Devices   `json:"devices"`
-	IsSingleNode   *bool     `json:"is_single_node"`
-	MaxSlots       *int      `json:"max_slots"`
-	Memory         *ByteSize `json:"memory"`
-	NativeParallel *bool     `json:"native_parallel"`
-	Priority       *int      `json:"priority"`
-	ResourcePool   *string   `json:"resource_pool"`
-	ShmSize        *ByteSize `json:"shm_size"`
-	SlotsPerTrial  *int      `json:"slots_per_trial"`
-	Weight         *float64  `json:"weight"`
-}
-
 // Resources is what the trials of an experiment need and how they queue.
 type Resources struct {
+	written
 	AgentLabel     *string   `json:"agent_label,omitempty"`
-	Devices        Devices   `json:"devices"`
+	Devices        Devices   `json:"devices" default:"[]"`
 	IsSingleNode   *bool     `json:"is_single_node"`
-	MaxSlots       *int      `json:"max_slots"`
-	Memory         *ByteSize `json:"memory,omitempty"` // on each node; nil: that of its slots
+	MaxSlots       *int      `json:"max_slots" check:"at least 0"`
+	Memory         *ByteSize `json:"memory,omitempty" check:"memory"` // on each node; nil: that of its slots
 	NativeParallel bool      `json:"native_parallel"`
-	Priority       *int      `json:"priority"`      // nil: the default of the pool
-	ResourcePool   string    `json:"resource_pool"` // "": the default of the workspace or cluster
-	ShmSize        *ByteSize `json:"shm_size"`      // nil: the default of the cluster
-	SlotsPerTrial  int       `json:"slots_per_trial"`
-	Weight         float64   `json:"weight"`
+	Priority       *int      `json:"priority" check:"1 (first)..99 (last)"` // nil: the default of the pool
+	ResourcePool   string    `json:"resource_pool" check:"text 128"`        // "": the default of the workspace or cluster
+	ShmSize        *ByteSize `json:"shm_size" check:"1..maxShm"`            // nil: the default of the cluster
+	SlotsPerTrial  int       `json:"slots_per_trial" default:"1" check:"0..maxSlots"`
+	Weight         float64   `json:"weight" default:"1" check:"over 0, up to maxWeight"`
 }
 
-func (r *RawResources) complete() Resources {
-	if r == nil {
-		r = &RawResources{}
-	}
-	return Resources{
-		AgentLabel:     r.AgentLabel,
-		Devices:        r.Devices.complete(),
-		IsSingleNode:   r.IsSingleNode,
-		MaxSlots:       r.MaxSlots,
-		Memory:         r.Memory,
-		NativeParallel: first(false, r.NativeParallel),
-		Priority:       r.Priority,
-		ResourcePool:   first("", r.ResourcePool),
-		ShmSize:        r.ShmSize,
-		SlotsPerTrial:  first(1, r.SlotsPerTrial),
-		Weight:         first(1.0, r.Weight),
-	}
-}
-
-func (r Resources) check(k *checker) {
-	const at = "resources"
-	k.within(at+".slots_per_trial", int64(r.SlotsPerTrial), 0, maxSlots)
-	checkShare(k, at, r.Priority, r.Weight, r.MaxSlots, r.ResourcePool, r.ShmSize)
+func (r Resources) check(k *checker, at string) {
 	if r.MaxSlots != nil && *r.MaxSlots >= 0 && *r.MaxSlots < r.SlotsPerTrial {
 		k.fail(at+".max_slots", fmt.Sprintf("%d is less than slots_per_trial %d, so that no trial could start",
 			*r.MaxSlots, r.SlotsPerTrial), "")
 	}
-	checkMemory(k, at, r.Memory)
-	r.Devices.check(k, at+".devices")
 }
 
 // The bounds of a task's memory on a node.
@@ -75,27 +37,10 @@ const (
 	maxMemory = 1 << 50
 )
 
-func checkMemory(k *checker, at string, memory *ByteSize) {
-	if memory != nil && (*memory < minMemory || *memory > maxMemory) {
-		k.fail(at+".memory", fmt.Sprintf("must be from 64 MiB to 1 PiB, found %d bytes", *memory), "write a unit, such as 16GiB")
+func (k *checker) memory(at string, bytes int64) {
+	if bytes < minMemory || bytes > maxMemory {
+		k.fail(at, fmt.Sprintf("must be from 64 MiB to 1 PiB, found %d bytes", bytes), "write a unit, such as 16GiB")
 	}
-}
-
-// checkShare validates what experiments and commands have in common.
-func checkShare(k *checker, at string, priority *int, weight float64, maxSlots *int, pool string, shm *ByteSize) {
-	if priority != nil && (*priority < 1 || *priority > 99) {
-		k.fail(at+".priority", fmt.Sprintf("must be from 1 (first) to 99 (last), found %d", *priority), "")
-	}
-	if !(weight > 0 && weight <= maxWeight) {
-		k.fail(at+".weight", fmt.Sprintf("must be greater than 0 and at most %d, found %s", maxWeight, short(weight)), "")
-	}
-	if maxSlots != nil {
-		k.atLeast(at+".max_slots", *maxSlots, 0)
-	}
-	if shm != nil {
-		k.within(at+".shm_size", int64(*shm), 1, maxShm)
-	}
-	k.text(at+".resource_pool", pool, 128)
 }
 
 // ByteSize is a number of bytes, which users write as 4GiB, 512m or 1.5g. The

@@ -34,66 +34,6 @@ const (
 	Conservative = "conservative"
 )
 
-// searchers says which fields each searcher has.
-func searchers() union {
-	return union{
-		noun: "searcher", key: "name",
-		common: []string{"metric", "smaller_is_better", "source_trial_id", "source_checkpoint_uuid"},
-		members: []member{
-			{name: Single, fields: []string{"max_length"}},
-			{name: Random, fields: []string{"max_length", "max_trials", "max_concurrent_trials", "sampler"}},
-			{name: Grid, fields: []string{"max_length", "max_concurrent_trials"}},
-			{name: AdaptiveASHA, fields: []string{"max_length", "max_trials", "bracket_rungs", "divisor", "mode",
-				"max_rungs", "max_concurrent_trials", "time_metric", "max_time", "stop_once", "sampler", "progressive"}},
-			{name: AsyncHalving, fields: []string{"num_rungs", "max_length", "max_trials", "divisor",
-				"max_concurrent_trials", "time_metric", "max_time", "stop_once", "sampler", "progressive"}},
-			{name: PBT, fields: []string{"population_size", "num_rounds", "length_per_round",
-				"replace_function", "explore_function"}},
-			{name: SyncHalving, past: true, fields: []string{"num_rungs", "max_length", "budget", "divisor",
-				"train_stragglers"}},
-			{name: Adaptive, past: true, fields: []string{"max_length", "budget", "bracket_rungs", "divisor",
-				"train_stragglers", "mode", "max_rungs"}},
-			{name: AdaptiveSimple, past: true, fields: []string{"max_length", "max_trials", "divisor", "mode",
-				"max_rungs"}},
-			{name: Custom, fields: []string{"unit", "max_length"}},
-		},
-	}
-}
-
-// RawSearcher is the searcher section as written, with the fields of all
-// searchers.
-type RawSearcher struct {
-	Name                 *string `json:"name"`
-	Metric               *string `json:"metric"`
-	SmallerIsBetter      *bool   `json:"smaller_is_better"`
-	SourceTrialID        *int    `json:"source_trial_id"`
-	SourceCheckpointUUID *string `json:"source_checkpoint_uuid"`
-
-	BracketRungs        []int       `json:"bracket_rungs"`
-	Budget              *Length     `json:"budget"`
-	Divisor             *float64    `json:"divisor"`
-	ExploreFunction     *PBTExplore `json:"explore_function"`
-	LengthPerRound      *Length     `json:"length_per_round"`
-	MaxConcurrentTrials *int        `json:"max_concurrent_trials"`
-	MaxLength           *Length     `json:"max_length"`
-	MaxRungs            *int        `json:"max_rungs"`
-	MaxTime             *int        `json:"max_time"`
-	MaxTrials           *int        `json:"max_trials"`
-	Mode                *string     `json:"mode"`
-	NumRounds           *int        `json:"num_rounds"`
-	NumRungs            *int        `json:"num_rungs"`
-	PopulationSize      *int        `json:"population_size"`
-	Progressive         *bool       `json:"progressive"`
-	ReplaceFunction     *PBTReplace `json:"replace_function"`
-	Sampler             *string     `json:"sampler"`
-	StopOnce            *bool       `json:"stop_once"`
-	TimeMetric          *string     `json:"time_metric"`
-	TrainStragglers     *bool       `json:"train_stragglers"`
-	Unit                *string     `json:"unit"`
-
-	sealed bool
-}
-
 // PBTReplace says which part of a population gives way to copies of the best.
 type PBTReplace struct {
 	TruncateFraction *float64 `json:"truncate_fraction"`
@@ -105,117 +45,61 @@ type PBTExplore struct {
 	PerturbFactor       *float64 `json:"perturb_factor"`
 }
 
-func (s *RawSearcher) decode(d *decoder, n *node, path string) {
-	searchers().decode(d, n, path, reflect.ValueOf(s).Elem())
-}
-
-func (s RawSearcher) onto(under any) any {
-	merged, seal := ontoUnion(searchers(), reflect.ValueOf(s), reflect.ValueOf(under), s.sealed)
-	out := merged.Interface().(RawSearcher)
-	out.sealed = s.sealed || seal || under.(RawSearcher).sealed
-	return out
-}
-
 // Searcher is how the hyperparameter space is explored. Only the fields of the
 // searcher named by Name mean something.
 type Searcher struct {
-	Name                 string
-	Metric               string
-	SmallerIsBetter      bool
-	SourceTrialID        *int
-	SourceCheckpointUUID *string
+	written
+	Name string `json:"name" union:"searcher" members:"single random grid adaptive_asha async_halving pbt custom" past:"sync_halving adaptive adaptive_simple"`
 
-	MaxLength           *Length // nil: the training code decides when it is done
-	MaxTrials           int
-	MaxConcurrentTrials int // 0: as many as there is room for
+	Metric               string  `json:"metric"`
+	SmallerIsBetter      bool    `json:"smaller_is_better" default:"true"`
+	SourceTrialID        *int    `json:"source_trial_id"`
+	SourceCheckpointUUID *string `json:"source_checkpoint_uuid"`
 
-	NumRungs     int
-	Divisor      float64
-	Mode         string
-	MaxRungs     int
-	BracketRungs []int
-	TimeMetric   *string // with MaxTime, the other way to give a length
-	MaxTime      *int
-	StopOnce     *bool // true: poor trials end at their rung; false: they wait there; nil: they wait if MaxLength is given
-	Sampler      string
-	Progressive  bool // train to the next rung only while the order of the best still changes
+	// MaxLength is how long a trial trains; nil: the training code decides when it is done.
+	MaxLength           *Length `json:"max_length" of:"single random grid adaptive_asha async_halving custom sync_halving adaptive adaptive_simple"`
+	MaxTrials           int     `json:"max_trials" of:"random adaptive_asha async_halving adaptive_simple" check:"1..MaxTrials"`
+	MaxConcurrentTrials int     `json:"max_concurrent_trials" of:"random grid adaptive_asha async_halving" default:"16"` // 0: as many as there is room for
 
-	PopulationSize int
-	NumRounds      int
-	LengthPerRound *Length
-	Replace        PBTReplace
-	Explore        PBTExplore
+	NumRungs     int     `json:"num_rungs" of:"async_halving sync_halving" check:"1..maxRungs"`
+	Divisor      float64 `json:"divisor" of:"adaptive_asha async_halving sync_halving adaptive adaptive_simple" default:"4" check:"over 1, up to maxDivisor"`
+	Mode         string  `json:"mode" of:"adaptive_asha adaptive adaptive_simple" default:"standard" check:"one of aggressive standard conservative"`
+	MaxRungs     int     `json:"max_rungs" of:"adaptive_asha adaptive adaptive_simple" default:"5" check:"1..maxRungs"`
+	BracketRungs []int   `json:"bracket_rungs" of:"adaptive_asha adaptive" default:"[]" check:"at most maxBrackets brackets; each 1..maxRungs"`
 
-	Budget          *Length
-	TrainStragglers bool
-	Unit            *string
-}
+	// TimeMetric is, with MaxTime, the other way to give a length.
+	TimeMetric *string `json:"time_metric" of:"adaptive_asha async_halving" check:"text 256"`
+	MaxTime    *int    `json:"max_time" of:"adaptive_asha async_halving" check:"at least 1"`
+	// StopOnce: poor trials end at their rung if true, and wait there if false; nil: they wait if MaxLength is given.
+	StopOnce    *bool  `json:"stop_once" of:"adaptive_asha async_halving"`
+	Sampler     string `json:"sampler" of:"random adaptive_asha async_halving" default:"random" check:"one of random tpe"`
+	Progressive bool   `json:"progressive" of:"adaptive_asha async_halving"` // train to the next rung only while the order of the best still changes
 
-// complete fills in the defaults of the searcher that is named.
-func (s *RawSearcher) complete() Searcher {
-	if s == nil {
-		s = &RawSearcher{}
-	}
-	return Searcher{
-		Name:                 first("", s.Name),
-		Metric:               first("", s.Metric),
-		SmallerIsBetter:      first(true, s.SmallerIsBetter),
-		SourceTrialID:        s.SourceTrialID,
-		SourceCheckpointUUID: s.SourceCheckpointUUID,
-		MaxLength:            s.MaxLength,
-		MaxTrials:            first(0, s.MaxTrials),
-		MaxConcurrentTrials:  first(16, s.MaxConcurrentTrials),
-		NumRungs:             first(0, s.NumRungs),
-		Divisor:              first(4.0, s.Divisor),
-		Mode:                 first(Standard, s.Mode),
-		MaxRungs:             first(5, s.MaxRungs),
-		BracketRungs:         filled(s.BracketRungs),
-		TimeMetric:           s.TimeMetric,
-		MaxTime:              s.MaxTime,
-		StopOnce:             s.StopOnce,
-		Sampler:              first(Uniform, s.Sampler),
-		Progressive:          first(false, s.Progressive),
-		PopulationSize:       first(0, s.PopulationSize),
-		NumRounds:            first(0, s.NumRounds),
-		LengthPerRound:       s.LengthPerRound,
-		Replace:              first(PBTReplace{}, s.ReplaceFunction),
-		Explore:              first(PBTExplore{}, s.ExploreFunction),
-		Budget:               s.Budget,
-		TrainStragglers:      first(true, s.TrainStragglers),
-		Unit:                 s.Unit,
-	}
+	PopulationSize int        `json:"population_size" of:"pbt" check:"1..MaxConcurrent"`
+	NumRounds      int        `json:"num_rounds" of:"pbt" check:"1..maxRounds"`
+	LengthPerRound *Length    `json:"length_per_round" of:"pbt"`
+	Replace        PBTReplace `json:"replace_function" of:"pbt"`
+	Explore        PBTExplore `json:"explore_function" of:"pbt"`
+
+	Budget          *Length `json:"budget" of:"sync_halving adaptive"`
+	TrainStragglers bool    `json:"train_stragglers" of:"sync_halving adaptive" default:"true"`
+	Unit            *string `json:"unit" of:"custom"`
 }
 
 // MarshalJSON writes the fields of the named searcher and no others.
 func (s Searcher) MarshalJSON() ([]byte, error) {
-	all := map[string]any{
-		"name": s.Name, "metric": s.Metric, "smaller_is_better": s.SmallerIsBetter,
-		"source_trial_id": s.SourceTrialID, "source_checkpoint_uuid": s.SourceCheckpointUUID,
-		"max_length": s.MaxLength, "max_trials": s.MaxTrials, "max_concurrent_trials": s.MaxConcurrentTrials,
-		"num_rungs": s.NumRungs, "divisor": s.Divisor, "mode": s.Mode, "max_rungs": s.MaxRungs,
-		"bracket_rungs": s.BracketRungs, "time_metric": s.TimeMetric, "max_time": s.MaxTime,
-		"stop_once": s.StopOnce, "sampler": s.Sampler, "progressive": s.Progressive, "population_size": s.PopulationSize, "num_rounds": s.NumRounds,
-		"length_per_round": s.LengthPerRound, "replace_function": s.Replace, "explore_function": s.Explore,
-		"budget": s.Budget, "train_stragglers": s.TrainStragglers, "unit": s.Unit,
-	}
-	if s.Name == "" {
+	of := sectionOf(reflect.TypeOf(s))
+	switch {
+	case s.Name == "":
 		return []byte("null"), nil
-	}
-	u := searchers()
-	m, ok := u.member(s.Name)
-	if !ok {
+	case !of.union.knows(s.Name):
 		return nil, fmt.Errorf("there is no searcher %q", s.Name)
 	}
-	out := map[string]any{"name": s.Name}
-	for _, name := range append(u.common, m.fields...) {
-		out[name] = all[name]
-	}
-	return json.Marshal(out)
+	return json.Marshal(of.stored(reflect.ValueOf(s)))
 }
 
 // check validates the section; what depends on hyperparameters is theirs.
-func (s Searcher) check(k *checker) {
-	const at = "searcher"
+func (s Searcher) check(k *checker, at string) {
 	if s.Name == "" {
 		k.fail(at+".name", "is required", "single runs one trial; random, grid, adaptive_asha, async_halving and pbt search; custom is driven by a program of yours")
 		return
@@ -234,27 +118,15 @@ func (s Searcher) check(k *checker) {
 	if s.SourceTrialID != nil && s.SourceCheckpointUUID != nil {
 		k.fail(at+".source_checkpoint_uuid", "cannot be given together with source_trial_id", "keep the one to start from")
 	}
-	k.line(at+".source_checkpoint_uuid", s.SourceCheckpointUUID, 64)
-	k.line(at+".unit", s.Unit, 256)
+	k.line(at+".source_checkpoint_uuid", first("", s.SourceCheckpointUUID), 64)
+	// These bounds hold for a searcher of an unknown name as well.
+	k.line(at+".unit", first("", s.Unit), 256)
 	k.positive(at+".max_length", s.MaxLength)
 	k.within(at+".max_concurrent_trials", int64(s.MaxConcurrentTrials), 0, MaxConcurrent)
 	switch s.Name {
 	case Random:
-		k.within(at+".max_trials", int64(s.MaxTrials), 1, MaxTrials)
-		k.oneOf(at+".sampler", s.Sampler, Uniform, TPE)
 		s.checkSize(k, at)
-	case AsyncHalving:
-		k.within(at+".max_trials", int64(s.MaxTrials), 1, MaxTrials)
-		k.within(at+".num_rungs", int64(s.NumRungs), 1, maxRungs)
-		s.checkHalving(k, at)
-	case AdaptiveASHA:
-		k.within(at+".max_trials", int64(s.MaxTrials), 1, MaxTrials)
-		k.within(at+".max_rungs", int64(s.MaxRungs), 1, maxRungs)
-		k.oneOf(at+".mode", s.Mode, Aggressive, Standard, Conservative)
-		k.atMost(at+".bracket_rungs", len(s.BracketRungs), maxBrackets, "brackets")
-		for i, rungs := range s.BracketRungs {
-			k.within(index(at+".bracket_rungs", i), int64(rungs), 1, maxRungs)
-		}
+	case AsyncHalving, AdaptiveASHA:
 		s.checkHalving(k, at)
 	case PBT:
 		s.checkPBT(k, at)
@@ -272,12 +144,8 @@ func (s Searcher) past() (advice string, gone bool) {
 
 func (s Searcher) checkHalving(k *checker, at string) {
 	s.checkSize(k, at)
-	k.oneOf(at+".sampler", s.Sampler, Uniform, TPE)
 	if s.Progressive && !s.Promotes() {
 		k.fail(at+".progressive", "needs trials that wait at their rungs", "give max_length, and leave stop_once out")
-	}
-	if !(s.Divisor > 1 && s.Divisor <= maxDivisor) {
-		k.fail(at+".divisor", fmt.Sprintf("must be greater than 1 and at most %d, found %s", maxDivisor, short(s.Divisor)), "")
 	}
 	switch {
 	case s.TimeMetric == nil && s.MaxTime == nil && s.MaxLength == nil:
@@ -290,12 +158,6 @@ func (s Searcher) checkHalving(k *checker, at string) {
 	}
 	if s.TimeMetric != nil && *s.TimeMetric == "" {
 		k.fail(at+".time_metric", "is empty", "")
-	}
-	if s.TimeMetric != nil {
-		k.text(at+".time_metric", *s.TimeMetric, 256)
-	}
-	if s.MaxTime != nil {
-		k.atLeast(at+".max_time", *s.MaxTime, 1)
 	}
 }
 
@@ -338,8 +200,6 @@ func (s Searcher) FullLength() (units int64, measure string) {
 }
 
 func (s Searcher) checkPBT(k *checker, at string) {
-	k.within(at+".population_size", int64(s.PopulationSize), 1, MaxConcurrent)
-	k.within(at+".num_rounds", int64(s.NumRounds), 1, maxRounds)
 	switch l := s.LengthPerRound; {
 	case l == nil:
 		k.fail(at+".length_per_round", "is required by the pbt searcher", "")

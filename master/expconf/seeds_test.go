@@ -15,9 +15,8 @@ import (
 
 // cluster is what the master adds in the tests.
 func cluster() ClusterDefaults {
-	storageType, host := SharedFS, "/srv/checkpoints"
 	return ClusterDefaults{
-		CheckpointStorage: &RawCheckpointStorage{Type: &storageType, HostPath: &host},
+		CheckpointStorage: CheckpointStorage{Type: SharedFS, HostPath: "/srv/checkpoints"},
 		Seed:              1234567890,
 		Name:              "wisely-calm-otter",
 	}

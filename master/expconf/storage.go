@@ -18,103 +18,52 @@ const (
 	HDFS      = "hdfs"
 )
 
-func storages() union {
-	return union{
-		noun: "checkpoint storage", key: "type",
-		common: []string{"save_experiment_best", "save_trial_best", "save_trial_latest"},
-		members: []member{
-			{name: SharedFS, fields: []string{"host_path", "storage_path", "propagation",
-				"container_path", "checkpoint_path", "tensorboard_path"}},
-			{name: Directory, fields: []string{"container_path"}},
-			{name: S3, fields: []string{"bucket", "access_key", "secret_key", "endpoint_url", "prefix"}},
-			{name: GCS, fields: []string{"bucket", "prefix"}},
-			{name: Azure, fields: []string{"container", "connection_string", "account_url", "credential"}},
-			{name: HDFS, past: true, fields: []string{"hdfs_url", "hdfs_path", "user"}},
-		},
-	}
-}
+// CheckpointStorage is where checkpoints go and how many are kept. Only the
+// fields of the named type mean something; an empty type means none is known.
+type CheckpointStorage struct {
+	written
+	Type               string `json:"type" union:"checkpoint storage" members:"shared_fs directory s3 gcs azure" past:"hdfs"`
+	SaveExperimentBest int    `json:"save_experiment_best" check:"at least 0"`
+	SaveTrialBest      int    `json:"save_trial_best" default:"1" check:"at least 0"`
+	SaveTrialLatest    int    `json:"save_trial_latest" default:"1" check:"at least 0"`
 
-// RawCheckpointStorage is checkpoint_storage as written, with the fields of all
-// types.
-type RawCheckpointStorage struct {
-	Type               *string `json:"type"`
-	SaveExperimentBest *int    `json:"save_experiment_best"`
-	SaveTrialBest      *int    `json:"save_trial_best"`
-	SaveTrialLatest    *int    `json:"save_trial_latest"`
+	HostPath    string  `json:"host_path" of:"shared_fs"`
+	StoragePath *string `json:"storage_path" of:"shared_fs"` // under HostPath
+	Propagation string  `json:"propagation" of:"shared_fs" default:"rprivate"`
 
-	AccessKey        *string `json:"access_key"`
-	AccountURL       *string `json:"account_url"`
-	Bucket           *string `json:"bucket"`
-	CheckpointPath   *string `json:"checkpoint_path"`
-	ConnectionString *string `json:"connection_string"`
-	Container        *string `json:"container"`
-	ContainerPath    *string `json:"container_path"`
-	Credential       *string `json:"credential"`
-	EndpointURL      *string `json:"endpoint_url"`
-	HDFSPath         *string `json:"hdfs_path"`
-	HDFSURL          *string `json:"hdfs_url"`
-	HostPath         *string `json:"host_path"`
-	Prefix           *string `json:"prefix"`
-	Propagation      *string `json:"propagation"`
-	SecretKey        *string `json:"secret_key"`
-	StoragePath      *string `json:"storage_path"`
-	TensorboardPath  *string `json:"tensorboard_path"`
-	User             *string `json:"user"`
+	ContainerPath   *string `json:"container_path" of:"shared_fs? directory"` // of shared_fs a relic, like the next two
+	CheckpointPath  *string `json:"checkpoint_path" of:"shared_fs?"`
+	TensorboardPath *string `json:"tensorboard_path" of:"shared_fs?"`
 
-	sealed bool
-}
+	Bucket      string  `json:"bucket" of:"s3 gcs"`
+	Prefix      *string `json:"prefix" of:"s3 gcs" check:"prefix"`
+	AccessKey   *string `json:"access_key" of:"s3" secret:"true"`
+	SecretKey   *string `json:"secret_key" of:"s3" secret:"true"`
+	EndpointURL *string `json:"endpoint_url" of:"s3"`
 
-func (s *RawCheckpointStorage) decode(d *decoder, n *node, path string) {
-	storages().decode(d, n, path, reflect.ValueOf(s).Elem())
+	Container        string  `json:"container" of:"azure"`
+	ConnectionString *string `json:"connection_string" of:"azure?" secret:"true"`
+	AccountURL       *string `json:"account_url" of:"azure?"`
+	Credential       *string `json:"credential" of:"azure?" secret:"true"`
+
+	HDFSURL  *string `json:"hdfs_url" of:"hdfs"`
+	HDFSPath *string `json:"hdfs_path" of:"hdfs"`
+	User     *string `json:"user" of:"hdfs"`
 }
 
 // onto merges like any union, but that the ways to sign in to a storage are
 // taken from one document whole: a key of one with a secret of another opens
 // nothing.
-func (s RawCheckpointStorage) onto(under any) any {
-	below := under.(RawCheckpointStorage)
+func (s CheckpointStorage) onto(under any) any {
+	below := under.(CheckpointStorage)
 	if s.ConnectionString != nil || s.AccountURL != nil {
 		below.ConnectionString, below.AccountURL, below.Credential = nil, nil, nil
 	}
 	if s.AccessKey != nil || s.SecretKey != nil {
 		below.AccessKey, below.SecretKey = nil, nil
 	}
-	merged, seal := ontoUnion(storages(), reflect.ValueOf(s), reflect.ValueOf(below), s.sealed)
-	out := merged.Interface().(RawCheckpointStorage)
-	out.sealed = s.sealed || seal || below.sealed
-	return out
-}
-
-// CheckpointStorage is where checkpoints go and how many are kept. Only the
-// fields of the named type mean something; an empty type means none is known.
-type CheckpointStorage struct {
-	Type               string
-	SaveExperimentBest int
-	SaveTrialBest      int
-	SaveTrialLatest    int
-
-	HostPath    string  // shared_fs
-	StoragePath *string // shared_fs: under HostPath
-	Propagation string  // shared_fs
-
-	ContainerPath   *string // directory; of shared_fs a relic, like the next two
-	CheckpointPath  *string
-	TensorboardPath *string
-
-	Bucket      string  // s3, gcs
-	Prefix      *string // s3, gcs
-	AccessKey   *string // s3
-	SecretKey   *string // s3
-	EndpointURL *string // s3
-
-	Container        string  // azure
-	ConnectionString *string // azure
-	AccountURL       *string // azure
-	Credential       *string // azure
-
-	HDFSURL  *string
-	HDFSPath *string
-	User     *string
+	laySection(valueOf(&s), valueOf(&below))
+	return s
 }
 
 // SharedFSMount is where a task sees the host path of shared_fs.
@@ -161,88 +110,26 @@ func (s CheckpointStorage) relativeStoragePath() string {
 	return storagePath
 }
 
-func (s *RawCheckpointStorage) complete() CheckpointStorage {
-	if s == nil {
-		s = &RawCheckpointStorage{}
-	}
-	return CheckpointStorage{
-		Type:               first("", s.Type),
-		SaveExperimentBest: first(0, s.SaveExperimentBest),
-		SaveTrialBest:      first(1, s.SaveTrialBest),
-		SaveTrialLatest:    first(1, s.SaveTrialLatest),
-		HostPath:           first("", s.HostPath),
-		StoragePath:        s.StoragePath,
-		Propagation:        first("rprivate", s.Propagation),
-		ContainerPath:      s.ContainerPath,
-		CheckpointPath:     s.CheckpointPath,
-		TensorboardPath:    s.TensorboardPath,
-		Bucket:             first("", s.Bucket),
-		Prefix:             s.Prefix,
-		AccessKey:          s.AccessKey,
-		SecretKey:          s.SecretKey,
-		EndpointURL:        s.EndpointURL,
-		Container:          first("", s.Container),
-		ConnectionString:   s.ConnectionString,
-		AccountURL:         s.AccountURL,
-		Credential:         s.Credential,
-		HDFSURL:            s.HDFSURL,
-		HDFSPath:           s.HDFSPath,
-		User:               s.User,
-	}
-}
-
 // MarshalJSON writes the fields of the named type and no others.
 func (s CheckpointStorage) MarshalJSON() ([]byte, error) {
-	out := map[string]any{
-		"type":                 s.Type,
-		"save_experiment_best": s.SaveExperimentBest,
-		"save_trial_best":      s.SaveTrialBest,
-		"save_trial_latest":    s.SaveTrialLatest,
-	}
-	optional := map[string]*string{}
-	switch s.Type {
-	case "":
-		if s == (*RawCheckpointStorage)(nil).complete() {
-			return []byte("null"), nil
-		}
-		delete(out, "type")
-	case SharedFS:
-		out["host_path"], out["storage_path"], out["propagation"] = s.HostPath, s.StoragePath, s.Propagation
-		optional = map[string]*string{"container_path": s.ContainerPath,
-			"checkpoint_path": s.CheckpointPath, "tensorboard_path": s.TensorboardPath}
-	case Directory:
-		out["container_path"] = s.ContainerPath
-	case S3:
-		out["bucket"], out["prefix"], out["endpoint_url"] = s.Bucket, s.Prefix, s.EndpointURL
-		out["access_key"], out["secret_key"] = s.AccessKey, s.SecretKey
-	case GCS:
-		out["bucket"], out["prefix"] = s.Bucket, s.Prefix
-	case Azure:
-		out["container"] = s.Container
-		optional = map[string]*string{"connection_string": s.ConnectionString,
-			"account_url": s.AccountURL, "credential": s.Credential}
-	case HDFS:
-		out["hdfs_url"], out["hdfs_path"], out["user"] = s.HDFSURL, s.HDFSPath, s.User
-	default:
+	of := sectionOf(reflect.TypeOf(s))
+	out := of.stored(reflect.ValueOf(s))
+	switch {
+	case s.Type != "" && !of.union.knows(s.Type):
 		return nil, fmt.Errorf("unknown type of checkpoint storage %q", s.Type)
-	}
-	for name, value := range optional {
-		if value != nil {
-			out[name] = value
-		}
+	case s.Type == "" && s == completed(CheckpointStorage{}):
+		return []byte("null"), nil
+	case s.Type == "":
+		delete(out, "type")
 	}
 	return json.Marshal(out)
 }
 
-func (s CheckpointStorage) check(k *checker) {
-	const at = "checkpoint_storage"
-	k.atLeast(at+".save_experiment_best", s.SaveExperimentBest, 0)
-	k.atLeast(at+".save_trial_best", s.SaveTrialBest, 0)
-	k.atLeast(at+".save_trial_latest", s.SaveTrialLatest, 0)
+func (s CheckpointStorage) check(k *checker, at string) {
 	switch s.Type {
 	case "":
 		k.fail(at+".type", "is required: neither the experiment nor the cluster sets a checkpoint storage",
-			"one of "+strings.Join(storages().names(), ", "))
+			"one of "+strings.Join(membersOf[CheckpointStorage](), ", "))
 	case SharedFS:
 		s.checkSharedFS(k, at)
 	case Directory:
@@ -253,7 +140,6 @@ func (s CheckpointStorage) check(k *checker) {
 		}
 	case S3:
 		k.required(at+".bucket", s.Bucket, "by the type s3")
-		k.prefix(at+".prefix", s.Prefix)
 		if (s.AccessKey == nil) != (s.SecretKey == nil) {
 			k.fail(at+".access_key", "access_key and secret_key must be given together, or neither", "")
 		}
@@ -262,7 +148,6 @@ func (s CheckpointStorage) check(k *checker) {
 		}
 	case GCS:
 		k.required(at+".bucket", s.Bucket, "by the type gcs")
-		k.prefix(at+".prefix", s.Prefix)
 	case Azure:
 		s.checkAzure(k, at)
 	case HDFS:

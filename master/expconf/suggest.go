@@ -32,7 +32,7 @@ func placesOf(name string, root reflect.Type) []string {
 		if t.Kind() != reflect.Struct || depth > 3 {
 			return
 		}
-		for _, f := range fieldsOf(t) {
+		for _, f := range sectionOf(t).fields {
 			at := join(path, f.name)
 			if f.name == name && path != "" {
 				places = append(places, at)

@@ -16,7 +16,7 @@ type TaskContainerDefaults struct {
 	ForcePullImage         *bool                 `json:"force_pull_image"`
 	GPUPodSpec             map[string]any        `json:"gpu_pod_spec"`
 	GlooPortRange          *string               `json:"gloo_port_range"`
-	Image                  *RawImage             `json:"image"`
+	Image                  *Image                `json:"image"`
 	LogPolicies            LogPolicies           `json:"log_policies"`
 	NCCLPortRange          *string               `json:"nccl_port_range"`
 	NetworkMode            *string               `json:"network_mode"`
@@ -49,17 +49,17 @@ func ParseTaskContainerDefaults(name string, src []byte) (TaskContainerDefaults,
 }
 
 func (t TaskContainerDefaults) check(k *checker) {
-	t.BindMounts.check(k, "bind_mounts")
-	t.Devices.complete().check(k, "devices")
-	t.LogPolicies.check(k, "log_policies")
-	t.Nomad.check(k, "nomad")
+	k.section("bind_mounts", &t.BindMounts)
+	k.section("devices", &t.Devices)
+	k.section("log_policies", &t.LogPolicies)
+	k.section("nomad", &t.Nomad)
 	if t.ShmSizeBytes != nil && *t.ShmSizeBytes <= 0 {
 		k.fail("shm_size_bytes", fmt.Sprintf("must be greater than 0, found %d", *t.ShmSizeBytes), "")
 	}
 	if t.PreemptionTimeout != nil {
 		k.atLeast("preemption_timeout", *t.PreemptionTimeout, 1)
 	}
-	t.EnvironmentVariables.complete().check(k, "environment_variables")
+	k.section("environment_variables", &t.EnvironmentVariables)
 }
 
 // Over lays the defaults of a resource pool, say, over those of the master.
@@ -80,27 +80,24 @@ func DefaultLogPolicies() LogPolicies {
 // Fragment is the part of the defaults that an experiment configuration has a
 // place for. The rest concerns the launching of tasks.
 func (t TaskContainerDefaults) Fragment() Raw {
-	raw := Raw{
+	return Raw{
 		BindMounts:        t.BindMounts,
 		Environment:       t.environment(),
 		LogPolicies:       t.LogPolicies,
 		PBS:               t.PBS,
 		PreemptionTimeout: t.PreemptionTimeout,
+		Resources:         Resources{Devices: t.Devices},
 		Slurm:             t.Slurm,
 	}
-	if t.Devices != nil {
-		raw.Resources = &RawResources{Devices: t.Devices}
-	}
-	return raw
 }
 
-func (t TaskContainerDefaults) environment() *RawEnvironment {
-	return &RawEnvironment{
+func (t TaskContainerDefaults) environment() Environment {
+	return Environment{
 		AddCapabilities:      t.AddCapabilities,
 		DropCapabilities:     t.DropCapabilities,
-		EnvironmentVariables: t.EnvironmentVariables,
-		ForcePullImage:       t.ForcePullImage,
-		Image:                t.Image,
+		EnvironmentVariables: first(EnvironmentVariables{}, t.EnvironmentVariables),
+		ForcePullImage:       first(false, t.ForcePullImage),
+		Image:                first(Image{}, t.Image),
 		Nomad:                t.Nomad,
 		RegistryAuth:         t.RegistryAuth,
 	}

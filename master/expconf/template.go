@@ -3,6 +3,7 @@ package expconf
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 )
 
@@ -62,14 +63,9 @@ func fewest(a, b []Problem) []Problem {
 	return a
 }
 
-// secretSections are where a configuration signs in somewhere, and secretNames
-// by which names.
+// secretSections are where a configuration signs in somewhere.
 func secretSections() []string {
 	return []string{"checkpoint_storage", "tensorboard_storage", "data_layer", "environment", "integrations"}
-}
-
-func secretNames() []string {
-	return []string{"access_key", "secret_key", "connection_string", "credential", "password", "auth", "identitytoken", "registrytoken", "token"}
 }
 
 // Redacted is a template without its secrets, for those who may use it and not
@@ -79,9 +75,10 @@ func (t Template) Redacted() (Template, error) {
 	if err := json.Unmarshal(t.Config, &doc); err != nil {
 		return Template{}, err
 	}
+	names := secretNames(sectionOf(reflect.TypeFor[Raw]()))
 	for _, section := range secretSections() {
 		if v, ok := doc[section]; ok {
-			doc[section] = hideNamed(v)
+			doc[section] = hideNamed(v, names)
 		}
 	}
 	if data, ok := doc["data"].(map[string]any); ok && data["secrets"] != nil {
@@ -98,20 +95,33 @@ func (t Template) Redacted() (Template, error) {
 	return Template{Source: string(emit(root)), Config: config}, nil
 }
 
+// secretNames are those that fields of a section and of its parts have which are
+// tagged secret.
+func secretNames(s *section) []string {
+	var names []string
+	for _, f := range s.fields {
+		if f.secret {
+			names = append(names, f.name)
+		}
+		names = append(names, secretNames(&f.part)...)
+	}
+	return names
+}
+
 // hideNamed hides what lies under the names of secrets, at any depth.
-func hideNamed(v any) any {
+func hideNamed(v any, names []string) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for name, value := range v {
-			if _, text := value.(string); text && slices.Contains(secretNames(), name) {
+			if _, text := value.(string); text && slices.Contains(names, name) {
 				v[name] = hidden
 				continue
 			}
-			v[name] = hideNamed(value)
+			v[name] = hideNamed(value, names)
 		}
 	case []any:
 		for i := range v {
-			v[i] = hideNamed(v[i])
+			v[i] = hideNamed(v[i], names)
 		}
 	}
 	return v

@@ -10,163 +10,170 @@ import (
 )
 
 // union describes a section whose fields depend on the value of one of them:
-// searcher by name, checkpoint_storage by type.
+// searcher by name, checkpoint_storage by type. The tags of that field say it:
+// union what a member is called in messages, members their names, past the names
+// of those that old documents may have and that are not offered. The tag of of
+// every other field lists the members that have it; without one, all have.
 type union struct {
-	noun    string // what a member is called in messages: "searcher"
-	key     string // the field that names the member
-	common  []string
-	members []member
+	noun          string // "searcher"
+	key           string // the field that names the member
+	index         int    // its place in the struct
+	members, past []string
 }
 
-type member struct {
-	name   string
-	fields []string
-	past   bool // known so that old documents can be read, but not offered
+// belonging is a member that has a field. Where it is optional, which the tag
+// marks with a ?, the stored form leaves it out rather than say null.
+type belonging struct {
+	member   string
+	optional bool
 }
 
-func (u union) member(name string) (member, bool) {
-	for _, m := range u.members {
-		if m.name == name {
-			return m, true
+func readBelongings(tag string) []belonging {
+	var out []belonging
+	for _, word := range strings.Fields(tag) {
+		member, optional := strings.CutSuffix(word, "?")
+		out = append(out, belonging{member: member, optional: optional})
+	}
+	return out
+}
+
+// knows tells whether a member may stand in a document, old ones included.
+func (u *union) knows(member string) bool {
+	return slices.Contains(u.members, member) || slices.Contains(u.past, member)
+}
+
+// belongs tells whether a member has the field.
+func (f *tagged) belongs(member string) (b belonging, ok bool) {
+	for _, b := range f.of {
+		if b.member == member {
+			return b, true
 		}
 	}
-	return member{}, false
+	return belonging{member: member}, len(f.of) == 0
 }
 
-// names lists the members that a new document may use.
-func (u union) names() []string {
+// member is the one that a section names; "" for none.
+func (u *union) member(v reflect.Value) string {
+	name := v.Field(u.index)
+	if name.Kind() == reflect.Pointer {
+		if name.IsNil() {
+			return ""
+		}
+		name = name.Elem()
+	}
+	return name.String()
+}
+
+// has tells whether a field means something in the section v.
+func (u *union) has(v reflect.Value, f *tagged) bool {
+	if u == nil || len(f.of) == 0 {
+		return true
+	}
+	member := u.member(v)
+	_, ok := f.belongs(member)
+	return ok && slices.Contains(u.members, member)
+}
+
+// membersOf lists the members of a union that a new document may name.
+func membersOf[T any]() []string { return sectionOf(reflect.TypeFor[T]()).union.members }
+
+// admitted is the fields of n that the struct v may be filled with: all but the
+// known ones that do not belong to the member that n names, each of which is
+// reported. Without a name, only the common fields may stand there: the others
+// would mean nothing until merged with a document that may name another member.
+func (s *section) admitted(d *decoder, n *node, path string) []field {
+	u := s.union
+	if u == nil {
+		return n.fields
+	}
+	switch key := n.get(u.key); {
+	case key == nil || key.kind == nullKind:
+		return s.onlyCommon(d, n, path)
+	case key.kind != stringKind:
+		return n.fields
+	case !u.knows(key.text):
+		hint := "one of " + strings.Join(u.members, ", ")
+		if near := spelling.Nearest(key.text, u.members); near != "" {
+			hint = "did you mean " + near + "?"
+		}
+		d.problem(key, join(path, u.key), fmt.Sprintf("there is no %s %q", u.noun, clip(key.text)), hint)
+		return n.fields
+	default:
+		return s.onlyOf(key.text, d, n, path)
+	}
+}
+
+// onlyOf is the fields of n that a member has.
+func (s *section) onlyOf(member string, d *decoder, n *node, path string) []field {
+	var kept []field
+	for _, f := range n.fields {
+		i, known := s.byName[f.key]
+		if !known {
+			d.misfit(f, path, "unknown field", suggest(f.key, s.namesOf(member), d.root))
+		} else if _, ok := s.fields[i].belongs(member); ok {
+			kept = append(kept, f)
+		} else {
+			d.misfit(f, path, fmt.Sprintf("%s is not a field of the %s %s", f.key, member, s.union.noun), s.owners(i))
+		}
+	}
+	return kept
+}
+
+// onlyCommon is the fields of n that all members have, or none.
+func (s *section) onlyCommon(d *decoder, n *node, path string) []field {
+	var kept []field
+	for _, f := range n.fields {
+		if i, known := s.byName[f.key]; known && len(s.fields[i].of) > 0 {
+			d.misfit(f, path, fmt.Sprintf("requires %s, which selects the %s", join(path, s.union.key), s.union.noun), s.owners(i))
+		} else {
+			kept = append(kept, f)
+		}
+	}
+	return kept
+}
+
+// misfit reports a field by its name.
+func (d *decoder) misfit(f field, path, message, hint string) {
+	d.problem(&node{line: f.line, column: f.column}, join(path, f.key), message, hint)
+}
+
+// namesOf lists the names of the fields that a member has.
+func (s *section) namesOf(member string) []string {
 	var out []string
-	for _, m := range u.members {
-		if !m.past {
-			out = append(out, m.name)
+	for i := range s.fields {
+		if _, ok := s.fields[i].belongs(member); ok {
+			out = append(out, s.fields[i].name)
 		}
 	}
 	return out
 }
 
-// decode fills the struct v, which has the fields of all members, and reports
-// the fields that do not belong to the member that n names. Without a name,
-// only the common fields may stand there: the others would mean nothing until
-// merged with a document that may name another member.
-func (u union) decode(d *decoder, n *node, path string, v reflect.Value) {
-	if n.kind != mapKind {
-		d.expected(n, path, "a mapping", "")
-		return
-	}
-	key := n.get(u.key)
-	switch {
-	case key == nil || key.kind == nullKind:
-		d.object(u.onlyCommon(d, n, path), path, v)
-	case key.kind != stringKind:
-		d.object(n, path, v)
-	default:
-		m, ok := u.member(key.text)
-		if !ok {
-			hint := "one of " + strings.Join(u.names(), ", ")
-			if near := spelling.Nearest(key.text, u.names()); near != "" {
-				hint = "did you mean " + near + "?"
-			}
-			d.problem(key, join(path, u.key), fmt.Sprintf("there is no %s %q", u.noun, clip(key.text)), hint)
-			d.object(n, path, v)
-			return
-		}
-		d.object(u.without(d, n, path, m), path, v)
-	}
-}
-
-// without is n without the known fields that m does not have, each reported.
-func (u union) without(d *decoder, n *node, path string, m member) *node {
-	kept := *n
-	kept.fields = nil
-	for _, f := range n.fields {
-		if slices.Contains(u.common, f.key) || f.key == u.key || slices.Contains(m.fields, f.key) {
-			kept.fields = append(kept.fields, f)
-			continue
-		}
-		owners := u.owners(f.key)
-		if len(owners) == 0 {
-			p := Problem{File: d.file, Line: f.line, Column: f.column, Path: join(path, f.key), Message: "unknown field"}
-			p.Hint = suggest(f.key, slices.Concat(u.common, []string{u.key}, m.fields), d.root)
-			d.problems = append(d.problems, p)
-			continue
-		}
-		d.problems = append(d.problems, Problem{
-			File: d.file, Line: f.line, Column: f.column, Path: join(path, f.key),
-			Message: fmt.Sprintf("%s is not a field of the %s %s", f.key, m.name, u.noun),
-			Hint:    "it belongs to " + strings.Join(owners, ", "),
-		})
-	}
-	return &kept
-}
-
-// onlyCommon is n without the fields that belong to a member, each reported.
-func (u union) onlyCommon(d *decoder, n *node, path string) *node {
-	kept := *n
-	kept.fields = nil
-	for _, f := range n.fields {
-		if len(u.owners(f.key)) == 0 || slices.Contains(u.common, f.key) {
-			kept.fields = append(kept.fields, f)
-			continue
-		}
-		d.problems = append(d.problems, Problem{
-			File: d.file, Line: f.line, Column: f.column, Path: join(path, f.key),
-			Message: fmt.Sprintf("requires %s, which selects the %s", join(path, u.key), u.noun),
-			Hint:    "it belongs to " + strings.Join(u.owners(f.key), ", "),
-		})
-	}
-	return &kept
-}
-
-// owners lists the members that have a field, leaving out those of the past
-// where a present one has it too.
-func (u union) owners(name string) []string {
-	var present, past []string
-	for _, m := range u.members {
-		switch {
-		case !slices.Contains(m.fields, name):
-		case m.past:
-			past = append(past, m.name)
-		default:
-			present = append(present, m.name)
-		}
-	}
-	if len(present) > 0 {
-		return present
-	}
-	return past
-}
-
-// ontoUnion merges two states of a union section, given the member that each
-// names and whether a member of another kind has already come between over and
-// what lies below. Where the members differ, only the common fields of under
-// shine through, and the result is sealed: from there on down nothing else
-// does, however the merges are grouped.
-func ontoUnion(u union, over, under reflect.Value, sealed bool) (merged reflect.Value, seal bool) {
-	a, b := memberName(over, u), memberName(under, u)
-	if sealed || (a != "" && b != "" && a != b) {
-		common := reflect.New(under.Type()).Elem()
-		for _, f := range fieldsOf(under.Type()) {
-			if slices.Contains(u.common, f.name) {
-				common.Field(f.index).Set(under.Field(f.index))
+// owners says which members have a field, leaving out those of the past where a
+// present one has it too.
+func (s *section) owners(i int) string {
+	for _, members := range [][]string{s.union.members, s.union.past} {
+		var owners []string
+		for _, m := range members {
+			if _, ok := s.fields[i].belongs(m); ok {
+				owners = append(owners, m)
 			}
 		}
-		under, seal = common, true
-	}
-	merged = reflect.New(over.Type()).Elem()
-	for _, f := range fieldsOf(over.Type()) {
-		merged.Field(f.index).Set(mergeValue(over.Field(f.index), under.Field(f.index)))
-	}
-	return merged, seal
-}
-
-func memberName(v reflect.Value, u union) string {
-	for _, f := range fieldsOf(v.Type()) {
-		if f.name != u.key {
-			continue
-		}
-		if p, ok := v.Field(f.index).Interface().(*string); ok && p != nil {
-			return *p
+		if len(owners) > 0 {
+			return "it belongs to " + strings.Join(owners, ", ")
 		}
 	}
 	return ""
+}
+
+// stored is the fields of the named member and no others, for JSON.
+func (s *section) stored(v reflect.Value) map[string]any {
+	out := map[string]any{}
+	for i := range s.fields {
+		f := &s.fields[i]
+		b, ok := f.belongs(s.union.member(v))
+		if value := v.Field(f.index); ok && !(b.optional && value.IsZero()) {
+			out[f.name] = value.Interface()
+		}
+	}
+	return out
 }

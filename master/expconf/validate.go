@@ -28,23 +28,10 @@ func (k *checker) fail(path, message, hint string) {
 // Errors, or nil. Set Unmanaged first for an experiment that runs elsewhere.
 func (c Config) Validate() error {
 	k := &checker{pos: c.pos}
+	k.section("", &c)
 	c.checkIdentity(k)
-	c.checkPeriods(k)
-	c.BindMounts.check(k, "bind_mounts")
-	c.CheckpointStorage.check(k)
-	c.Environment.check(k)
-	c.Hyperparameters.check(k, "hyperparameters", c.Searcher.Name == Grid)
-	c.checkTrial(k)
-	c.checkVolume(k)
-	c.Integrations.check(k)
-	c.Labels.check(k)
-	c.LogPolicies.check(k, "log_policies")
-	c.Optimizations.check(k)
-	c.Resources.check(k)
-	c.RetentionPolicy.check(k)
-	c.Searcher.check(k)
-	c.checkPast(k)
-	k.stored(c)
+	c.checkSpace(k)
+	k.stored(&c)
 	return asError(k.problems)
 }
 
@@ -52,11 +39,16 @@ func (c Config) Validate() error {
 // configuration that need not be whole otherwise.
 func (c Config) ValidateSearch() error {
 	k := &checker{pos: c.pos}
+	k.section("searcher", &c.Searcher)
+	c.checkSpace(k)
+	return asError(k.problems)
+}
+
+// checkSpace checks the hyperparameters, which the searcher has a say in.
+func (c Config) checkSpace(k *checker) {
 	c.Hyperparameters.check(k, "hyperparameters", c.Searcher.Name == Grid)
 	c.checkTrial(k)
 	c.checkVolume(k)
-	c.Searcher.check(k)
-	return asError(k.problems)
 }
 
 func (c Config) checkIdentity(k *checker) {
@@ -64,8 +56,6 @@ func (c Config) checkIdentity(k *checker) {
 		k.fail("name", "is empty", "leave it out to use a generated name")
 	}
 	k.text("name", c.Name, 512)
-	k.text("workspace", c.Workspace, 128)
-	k.text("project", c.Project, 128)
 	if c.Description != nil && utf8.RuneCountInString(*c.Description) > 8192 {
 		k.fail("description", fmt.Sprintf("has %d characters; at most 8192 are kept", utf8.RuneCountInString(*c.Description)), "")
 	}
@@ -83,30 +73,7 @@ func (c Config) checkIdentity(k *checker) {
 	}
 	if c.Entrypoint != nil {
 		k.words("entrypoint", c.Entrypoint.Args)
-		k.line("entrypoint", &c.Entrypoint.Line, maxWord-1)
-	}
-}
-
-func (c Config) checkPeriods(k *checker) {
-	k.oneOf("checkpoint_policy", c.CheckpointPolicy, "best", "all", "none")
-	k.within("max_restarts", int64(c.MaxRestarts), 0, maxRestarts)
-	k.atLeast("records_per_epoch", c.RecordsPerEpoch, 0)
-	k.atLeast("scheduling_unit", c.SchedulingUnit, 1)
-	for _, p := range []struct {
-		at     string
-		length Length
-	}{
-		{"min_checkpoint_period", c.MinCheckpointPeriod},
-		{"min_validation_period", c.MinValidationPeriod},
-	} {
-		k.within(p.at, p.length.Units, 0, maxUnits)
-	}
-	if c.PreemptionTimeout != nil {
-		k.within("preemption_timeout", int64(*c.PreemptionTimeout), 1, maxPreempt)
-	}
-	k.atLeast("profiling.begin_on_batch", c.Profiling.BeginOnBatch, 0)
-	if end := c.Profiling.EndAfterBatch; end != nil && *end < c.Profiling.BeginOnBatch {
-		k.fail("profiling.end_after_batch", fmt.Sprintf("%d is less than begin_on_batch %d", *end, c.Profiling.BeginOnBatch), "")
+		k.line("entrypoint", c.Entrypoint.Line, maxWord-1)
 	}
 }
 
@@ -181,22 +148,13 @@ func (k *checker) absolute(at, value string) {
 	}
 }
 
-func (k *checker) prefix(at string, value *string) {
-	if value == nil {
-		return
-	}
+func (k *checker) prefix(at, value string) {
 	k.line(at, value, 4096)
-	if slices.Contains(strings.Split(*value, "/"), "..") {
-		k.fail(at, fmt.Sprintf("must not contain .., found %q", clip(*value)), "")
+	if slices.Contains(strings.Split(value, "/"), "..") {
+		k.fail(at, fmt.Sprintf("must not contain .., found %q", clip(value)), "")
 	}
 }
 
 func (k *checker) propagation(at, value string) {
 	k.oneOf(at, value, "private", "rprivate", "shared", "rshared", "slave", "rslave")
-}
-
-func (k *checker) port(at string, port int) {
-	if port < 1 || port > 65535 {
-		k.fail(at, fmt.Sprintf("must be from 1 to 65535, found %d", port), "")
-	}
 }

@@ -19,7 +19,7 @@ import (
 type Cluster struct {
 	Site    task.Site
 	Pools   pool.Set
-	Storage *expconf.RawCheckpointStorage // that lies under experiments
+	Storage expconf.CheckpointStorage // that lies under experiments
 	Idle    IdleTimeouts
 	// CheckStorage says what is wrong with a storage of which no credentials could
 	// be given out; nil where none are.

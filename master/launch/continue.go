@@ -86,8 +86,8 @@ func (l *Experiments) overridden(ctx context.Context, e store.Experiment, overri
 	if err != nil {
 		return nil, WrongConfig(err)
 	}
-	for what, given := range map[string]bool{"project": over.Project != nil, "workspace": over.Workspace != nil} {
-		if given {
+	for _, what := range []string{"project", "workspace"} {
+		if expconf.Says(&over, what) {
 			return nil, fault.New(fault.Invalid, "'%s' in override config cannot be specified, use `det experiment move` first if you want to change the %s", what, what)
 		}
 	}

@@ -170,16 +170,13 @@ func (l *Experiments) configure(ctx context.Context, e *Experiment, projectID *i
 		return err
 	}
 	if e.Unmanaged {
-		raw.Unmanaged = &e.Unmanaged
+		raw.Unmanaged = true
 	}
-	named, slots := "", 1
-	if r := raw.Resources; r != nil {
-		named = optional.Value(r.ResourcePool)
-		if r.SlotsPerTrial != nil {
-			slots = *r.SlotsPerTrial
-		}
+	slots := 1
+	if expconf.Says(&raw.Resources, "slots_per_trial") {
+		slots = raw.Resources.SlotsPerTrial
 	}
-	of, err := l.cluster.poolFor(named, slots, settings)
+	of, err := l.cluster.poolFor(raw.Resources.ResourcePool, slots, settings)
 	if err != nil {
 		return err
 	}

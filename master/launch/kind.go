@@ -59,14 +59,10 @@ func (t IdleTimeouts) of(taskType string) (time.Duration, bool) {
 // shape fills in what a kind has of its own where the document leaves it open,
 // and says what of the document means nothing to that kind.
 func (of Kind) shape(raw expconf.RawCommand, idle IdleTimeouts) (expconf.RawCommand, []string) {
-	r := expconf.RawCommandResources{}
-	if raw.Resources != nil {
-		r = *raw.Resources
+	if !expconf.Says(&raw.Resources, "slots") {
+		raw.Resources.Slots = of.slots
+		expconf.Say(&raw.Resources, "slots")
 	}
-	if r.Slots == nil {
-		r.Slots = &of.slots
-	}
-	raw.Resources = &r
 	var remarks []string
 	if !of.program && len(raw.Entrypoint) > 0 {
 		remarks = append(remarks, "entrypoint: has no effect: a "+of.Noun+" has a program of its own")
@@ -75,7 +71,7 @@ func (of Kind) shape(raw expconf.RawCommand, idle IdleTimeouts) (expconf.RawComm
 	if of.Type != task.Tensorboard && len(raw.TensorboardArgs) > 0 {
 		remarks = append(remarks, "tensorboard_args: have no effect on a "+of.Noun)
 	}
-	if of.Type != task.Notebook && raw.NotebookIdleType != nil {
+	if of.Type != task.Notebook && expconf.Says(&raw, "notebook_idle_type") {
 		remarks = append(remarks, "notebook_idle_type: has no effect on a "+of.Noun)
 	}
 	if of.program && raw.IdleTimeout != nil {

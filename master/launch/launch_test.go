@@ -106,10 +106,9 @@ func (m *memory) CreateTask(_ context.Context, n store.NewTask) (string, error) 
 // launchers make rows in memory. The aux pool has no slots, the other has two.
 func launchers(t *testing.T) (*memory, *Experiments, *Tasks) {
 	m := &memory{templates: map[string]string{}, contexts: map[string][]byte{}}
-	kind, path := expconf.SharedFS, "/tmp"
 	c := Cluster{Site: task.Site{ClusterID: "c", Capabilities: expconf.Everything()},
 		Pools:   pool.Set{{Name: "gpu", Driver: pool.RawExec, Compute: true, Priority: 42}, {Name: "aux", Driver: pool.RawExec, Aux: true, Priority: 50}},
-		Storage: &expconf.RawCheckpointStorage{Type: &kind, HostPath: &path}, Idle: IdleTimeouts{Notebook: time.Hour},
+		Storage: expconf.CheckpointStorage{Type: expconf.SharedFS, HostPath: "/tmp"}, Idle: IdleTimeouts{Notebook: time.Hour},
 		FreeSlots: func(_ context.Context, pool string) (int, error) { return map[string]int{"gpu": 2}[pool], nil }}
 	code := NewPacker(m, func(context.Context, string) (func(), error) { return func() {}, nil }, spool.New(t.TempDir(), 2*MaxPacked*spool.OwnerShare))
 	return m, NewExperiments(c, m, code), NewTasks(c, m, code)

@@ -5,7 +5,6 @@ import (
 
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
-	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -23,9 +22,9 @@ func projectOf(ctx context.Context, db projects, raw expconf.Raw, id *int) (stor
 	switch {
 	case id != nil && *id > 0:
 		p, err = db.Project(ctx, *id)
-	case optional.Value(raw.Workspace) != "" && optional.Value(raw.Project) != "":
-		p, err = db.ProjectByName(ctx, *raw.Workspace, *raw.Project)
-	case optional.Value(raw.Workspace) != "" || optional.Value(raw.Project) != "":
+	case raw.Workspace != "" && raw.Project != "":
+		p, err = db.ProjectByName(ctx, raw.Workspace, raw.Project)
+	case raw.Workspace != "" || raw.Project != "":
 		return p, fault.New(fault.Invalid, "give workspace and project together: the configuration names only one of them")
 	default:
 		p, err = db.Project(ctx, defaultProject)

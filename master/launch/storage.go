@@ -46,22 +46,22 @@ func (c *Cluster) placeCheckpoints(e *Experiment, cfg *expconf.Config) error {
 
 // storageUnder is the checkpoint storage that lies under experiments: the
 // workspace's over the cluster's.
-func (c *Cluster) storageUnder(ws store.WorkspaceSettings) (*expconf.RawCheckpointStorage, error) {
+func (c *Cluster) storageUnder(ws store.WorkspaceSettings) (expconf.CheckpointStorage, error) {
 	if len(ws.CheckpointStorage) == 0 {
 		return c.Storage, nil
 	}
 	own, err := ParseStorage(ws.CheckpointStorage)
 	if err != nil {
-		return nil, err
+		return own, err
 	}
 	return expconf.Merge(expconf.Raw{CheckpointStorage: own}, expconf.Raw{CheckpointStorage: c.Storage}).CheckpointStorage, nil
 }
 
-// ParseStorage reads a checkpoint storage on its own.
-func ParseStorage(m map[string]any) (*expconf.RawCheckpointStorage, error) {
+// ParseStorage reads a checkpoint storage on its own, which is a part of a document.
+func ParseStorage(m map[string]any) (expconf.CheckpointStorage, error) {
 	b, err := json.Marshal(map[string]any{"checkpoint_storage": m})
 	if err != nil {
-		return nil, err
+		return expconf.CheckpointStorage{}, err
 	}
 	raw, _, err := expconf.Parse("", b)
 	return raw.CheckpointStorage, err

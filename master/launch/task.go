@@ -142,7 +142,7 @@ func (c *Cluster) configure(t *Task, of Kind, config v1.Struct, template store.T
 		return nil, err
 	}
 	raw, told := of.shape(raw, c.Idle)
-	in, err := c.poolFor(optional.Value(raw.Resources.ResourcePool), *raw.Resources.Slots, ws)
+	in, err := c.poolFor(raw.Resources.ResourcePool, raw.Resources.Slots, ws)
 	if err != nil {
 		return nil, err
 	}

@@ -561,13 +561,13 @@ func (k *checker) url(key, value string) {
 
 // storage is the cluster's checkpoint storage, as a fragment to lie under an
 // experiment's own.
-func (c *Config) storage() (*expconf.RawCheckpointStorage, error) {
+func (c *Config) storage() (expconf.CheckpointStorage, error) {
 	if c.CheckpointStorage == nil {
-		return nil, nil
+		return expconf.CheckpointStorage{}, nil
 	}
 	src, err := yaml.Marshal(map[string]any{"checkpoint_storage": c.CheckpointStorage})
 	if err != nil {
-		return nil, err
+		return expconf.CheckpointStorage{}, err
 	}
 	raw, _, err := expconf.Parse("checkpoint_storage", src)
 	return raw.CheckpointStorage, err

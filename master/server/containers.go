@@ -116,9 +116,7 @@ func (c Config) limits(p PoolConfig) (*expconf.ContainerLimits, error) {
 	if err != nil {
 		return nil, err
 	}
-	if storage != nil && storage.HostPath != nil {
-		l.Operators.Storage = *storage.HostPath
-	}
+	l.Operators.Storage = storage.HostPath
 	for _, section := range []any{c.TaskContainerDefaults, p.TaskContainerDefaults} {
 		d, err := parseTaskDefaults(section)
 		if err != nil {

@@ -120,7 +120,7 @@ func TestContainersOfTrials(t *testing.T) {
 	if c := make("gpu", s).Container; c.Image != "base:1" {
 		t.Errorf("without GPUs it runs in %s", c.Image)
 	}
-	if c := make("plain", attempt(t, cfg, "plain", "")).Container; c.Image != expconf.DefaultCPUImage || c.User != "" || c.Registry != nil || !c.NoGPU {
+	if c := make("plain", attempt(t, cfg, "plain", "")).Container; c.Image != "determinedai/pytorch-ngc-dev:0736b6d" || c.User != "" || c.Registry != nil || !c.NoGPU {
 		t.Errorf("with nothing said it runs in %+v", c)
 	}
 

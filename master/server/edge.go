@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/api"
+	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/spool"
 )
 
@@ -116,13 +117,13 @@ func (c *Config) checkpointRoots() ([]string, error) {
 		return c.CheckpointRoots, nil
 	}
 	s, err := c.storage()
-	if err != nil || s == nil {
+	if err != nil {
 		return nil, err
 	}
 	var list []string
-	for _, folder := range []*string{s.HostPath, s.ContainerPath} {
-		if folder != nil && filepath.IsAbs(*folder) {
-			list = append(list, *folder)
+	for _, folder := range []string{s.HostPath, optional.Value(s.ContainerPath)} {
+		if filepath.IsAbs(folder) {
+			list = append(list, folder)
 		}
 	}
 	return list, nil
@@ -139,7 +140,7 @@ func (c *Config) checkpointEndpoint(address string) (endpoint string, own bool, 
 	if err != nil {
 		return "", false, err
 	}
-	if s != nil && s.EndpointURL != nil && sameStore(*s.EndpointURL, address) {
+	if s.EndpointURL != nil && sameStore(*s.EndpointURL, address) {
 		return *s.EndpointURL, true, nil
 	}
 	for _, known := range c.CheckpointEndpoints {

@@ -1,0 +1,158 @@
+package expconf
+
+import (
+	"reflect"
+	"strings"
+	"sync"
+)
+
+// A section of a configuration is a struct type whose tags say of each field
+//
+//	json     its name
+//	default  its value where no document gives one, as a user would write it;
+//	         without this tag it is zero: false, 0, "", or nothing at all
+//	check    the rules for its value, see rules.go
+//	of       the members of a union that have it, see union.go
+//	secret   that it is hidden from those who only look
+//
+// The same struct type stands in a Raw and in a Config. In a Raw its fields
+// have what a document says, and zero values where it says nothing; written
+// tells the two apart where the type of a field cannot. TestTags finds tags
+// with mistakes.
+type section struct {
+	fields []tagged
+	byName map[string]int // index into fields
+	names  []string
+	union  *union // nil: all fields mean something always
+	marked bool   // embeds written
+
+	// Whether it or a part of it has defaults or marks, secrets, checks.
+	fills, hides, checks bool
+}
+
+// tagged is one field of a section.
+type tagged struct {
+	name     string
+	index    int
+	bare     bool          // zero may have been written; only written tells
+	sure     bool          // always written: bare, in a section without written
+	standard reflect.Value // the default, if there is one
+	rules    []rule
+	own      bool        // its type or the entries of it have checks of their own
+	of       []belonging // none: of all members
+	secret   bool
+	part     section // what the section says that the field holds, alone, behind a pointer or in a list
+}
+
+// written is embedded in sections with fields whose zero value a document can
+// write (false, 0, ""), and in unions.
+type written struct {
+	zeros  uint64 // such fields of which a document did, by their index
+	sealed bool   // see laySection
+}
+
+func (w *written) marks() *written { return w }
+
+type marked interface{ marks() *written }
+
+// marksOf is what is written in the section that v is.
+func marksOf(v reflect.Value) *written { return v.Addr().Interface().(marked).marks() }
+
+// said tells whether a document gives the field a value.
+func (f *tagged) said(in reflect.Value) bool {
+	return f.sure || !in.Field(f.index).IsZero() || f.bare && marksOf(in).zeros>>f.index&1 == 1
+}
+
+// say notes that a document gives the field the value that it has.
+func (f *tagged) say(in reflect.Value) {
+	if f.bare && in.Field(f.index).IsZero() {
+		marksOf(in).zeros |= 1 << f.index
+	}
+}
+
+// sections caches what readTags finds; types do not change.
+var sections sync.Map
+
+// sectionOf is what the tags of a struct type say.
+func sectionOf(t reflect.Type) *section {
+	if s, ok := sections.Load(t); ok {
+		return s.(*section)
+	}
+	s := readTags(t)
+	sections.Store(t, s)
+	return s
+}
+
+func readTags(t reflect.Type) *section {
+	s := &section{byName: map[string]int{}, marked: reflect.PointerTo(t).Implements(reflect.TypeFor[marked]())}
+	s.fills = s.marked
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" || name == "-" {
+			continue
+		}
+		out := readField(name, f, s.marked)
+		if noun, ok := f.Tag.Lookup("union"); ok {
+			s.union = &union{noun: noun, key: name, index: i,
+				members: strings.Fields(f.Tag.Get("members")), past: strings.Fields(f.Tag.Get("past"))}
+		}
+		s.byName[name] = len(s.fields)
+		s.fields, s.names = append(s.fields, out), append(s.names, name)
+		s.fills = s.fills || out.standard.IsValid() || out.part.fills
+		s.hides = s.hides || out.secret || out.part.hides
+		s.checks = s.checks || len(out.rules) > 0 || out.own || out.part.checks
+	}
+	return s
+}
+
+func readField(name string, f reflect.StructField, marked bool) tagged {
+	out := tagged{name: name, index: f.Index[0], own: checksItself(f.Type),
+		bare: marked && bare(f.Type), sure: !marked && bare(f.Type),
+		of: readBelongings(f.Tag.Get("of")), secret: f.Tag.Get("secret") == "true"}
+	if text, ok := f.Tag.Lookup("default"); ok {
+		out.standard = standard(text, f.Type)
+	}
+	if text, ok := f.Tag.Lookup("check"); ok {
+		for _, clause := range strings.Split(text, ";") {
+			out.rules = append(out.rules, pointed(f.Type, readRule(strings.TrimSpace(clause))))
+		}
+	}
+	if t := entry(f.Type); t.Kind() == reflect.Struct {
+		out.part = *sectionOf(t)
+	}
+	return out
+}
+
+// standard reads a default the way a document is read.
+func standard(text string, t reflect.Type) reflect.Value {
+	d, v := newDecoder("", nil), reflect.New(t).Elem()
+	n, err := parseValue(text)
+	if err == nil {
+		d.value(n, "default", v)
+		err = asError(d.problems)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// bare says whether a type has no value of its own for what was not written.
+func bare(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface:
+		return false
+	case reflect.Struct:
+		return len(sectionOf(t).fields) == 0
+	}
+	return true
+}
+
+// entry is what a type holds behind pointers and in lists.
+func entry(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	return t
+}
