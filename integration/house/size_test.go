@@ -28,7 +28,7 @@ var budgets = map[string]int{
 	"master/cluster":   3400,
 	"master/control":   3500,
 	"master/discovery": 350,
-	"master/expconf":   5500,
+	"master/expconf":   4900,
 	"master/fault":     100,
 	"master/find":      1050,
 	"master/keep":      200,

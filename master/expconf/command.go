@@ -9,13 +9,6 @@ import (
 	"time"
 )
 
-// Words for what keeps a notebook from being idle.
-const (
-	IdleKernelsOrTerminals = "kernels_or_terminals"
-	IdleKernelConnections  = "kernel_connections"
-	IdleActivity           = "activity"
-)
-
 // RawCommand is the document of a notebook, shell, command or TensorBoard as
 // it was written; see Raw.
 type RawCommand CommandConfig
@@ -34,12 +27,13 @@ func (r *CommandResources) unknown(name string) (message, hint string, ok bool) 
 // CommandConfig is what a notebook, shell, command or TensorBoard runs with.
 type CommandConfig struct {
 	written
-	BindMounts       BindMounts       `json:"bind_mounts" default:"[]"`
-	Debug            bool             `json:"debug"`
-	Description      string           `json:"description" check:"text 512"`
-	Entrypoint       []string         `json:"entrypoint" default:"[]" check:"words"`
-	Environment      Environment      `json:"environment"`
-	IdleTimeout      *Duration        `json:"idle_timeout"` // nil: the default of the cluster
+	BindMounts  BindMounts  `json:"bind_mounts" default:"[]"`
+	Debug       bool        `json:"debug"`
+	Description string      `json:"description" check:"text 512"`
+	Entrypoint  []string    `json:"entrypoint" default:"[]" check:"words"`
+	Environment Environment `json:"environment"`
+	IdleTimeout *Duration   `json:"idle_timeout"` // nil: the default of the cluster
+	// NotebookIdleType is what keeps a notebook from being idle.
 	NotebookIdleType string           `json:"notebook_idle_type" default:"kernels_or_terminals" check:"one of kernels_or_terminals kernel_connections activity"`
 	PBS              *PBS             `json:"pbs,omitempty"`
 	Resources        CommandResources `json:"resources"`

@@ -145,11 +145,3 @@ func filled[T any](list []T) []T {
 	}
 	return list
 }
-
-// filledMap is the same for mappings.
-func filledMap[V any](m map[string]V) map[string]V {
-	if m == nil {
-		return map[string]V{}
-	}
-	return m
-}

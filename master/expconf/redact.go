@@ -16,7 +16,7 @@ func (c Config) Redacted() Config {
 	if secrets, ok := c.Data["secrets"]; ok && secrets != nil {
 		c.Data = keywise(map[string]any{"secrets": redactedTree(secrets)}, c.Data)
 	}
-	for _, name := range []string{"access_key", "secret_key", "connection_string", "credential"} {
+	for _, name := range secretNames(sectionOf(reflect.TypeFor[CheckpointStorage]())) {
 		if _, ok := c.TensorboardStorage[name]; ok {
 			c.TensorboardStorage = keywise(map[string]any{name: hidden}, c.TensorboardStorage)
 		}

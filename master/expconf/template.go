@@ -63,11 +63,6 @@ func fewest(a, b []Problem) []Problem {
 	return a
 }
 
-// secretSections are where a configuration signs in somewhere.
-func secretSections() []string {
-	return []string{"checkpoint_storage", "tensorboard_storage", "data_layer", "environment", "integrations"}
-}
-
 // Redacted is a template without its secrets, for those who may use it and not
 // change it. Comments, which can hold secrets too, are not in it.
 func (t Template) Redacted() (Template, error) {
@@ -75,10 +70,11 @@ func (t Template) Redacted() (Template, error) {
 	if err := json.Unmarshal(t.Config, &doc); err != nil {
 		return Template{}, err
 	}
-	names := secretNames(sectionOf(reflect.TypeFor[Raw]()))
-	for _, section := range secretSections() {
-		if v, ok := doc[section]; ok {
-			doc[section] = hideNamed(v, names)
+	raw := sectionOf(reflect.TypeFor[Raw]())
+	names := secretNames(raw)
+	for _, f := range raw.fields {
+		if v, ok := doc[f.name]; ok && (f.part.hides || f.name == "tensorboard_storage") {
+			doc[f.name] = hideNamed(v, names)
 		}
 	}
 	if data, ok := doc["data"].(map[string]any); ok && data["secrets"] != nil {
