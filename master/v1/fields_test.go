@@ -80,6 +80,7 @@ var nullable = map[string]string{
 	"v1Experiment":                     "bestTrialId bestTrialSearcherMetric duration externalExperimentId externalTrialId forkedFrom progress",
 	"v1RunPrepareForReportingResponse": "storageId",
 	"v1SearchUnit":                     "name value",
+	"v1StartTrialResponse":             "latestCheckpoint",
 	"v1Task":                           "config forkedFrom parentId",
 	"trialv1Trial":                     "logPolicyMatched logRetentionDays searcherMetricValue",
 }
