@@ -61,7 +61,9 @@ class BaseSession:
     A session may be used by several threads: each request takes an idle connection of the
     session's, or opens one. ``close`` drops the connections; a later request opens new ones.
     Every request may be sent more than once, because an answer can be lost on its way: a request
-    that makes something new carries a key by which the master knows it again.
+    that makes an experiment or a task carries a key by which the master knows it again. What has
+    a unique name (users, workspaces, projects) is made once in any case; when the first answer
+    was lost, the second says that the name is taken.
     Redirects are followed within the master's host, and proxies used as the environment says.
     """
 
