@@ -127,7 +127,7 @@ func TestOneUserHoldsUpNobodyElse(t *testing.T) {
 
 // Tasks that begin together all get their code, whatever others do with theirs.
 func TestAllGetTheirCode(t *testing.T) {
-	r := newRig(t, func(c *Config) { c.Receiving.Stall = 3 * time.Second })
+	r := newRig(t, func(c *Config) { c.Receiving.Stall = 10 * time.Second })
 	me := r.user("determined")
 	random := make([]byte, 12<<20)
 	_, _ = rand.Read(random) // never fails
