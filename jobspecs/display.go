@@ -10,7 +10,7 @@ import (
 	"github.com/detent-ml/detent/master/spelling"
 )
 
-// Limits on what users typed, in characters, once it is made plain.
+// Limits on texts of users, in characters, after plain has changed them.
 const (
 	maxTitle = 80
 	maxMeta  = 256
@@ -118,8 +118,8 @@ func (t *Task) description() string {
 	return fmt.Sprintf("**%s%s**\n", strings.ToUpper(what[:1]), markdown(what[1:]))
 }
 
-// commands are those of det that show what a task says and that end it. What removes
-// files is best left to its end, and tried again if it is not.
+// commands are the commands of det that print a task's log and that end it. For a garbage
+// collection there is no command that ends it: it should run to its end.
 func (t *Task) commands() (log, end string) {
 	switch {
 	case t.TrialID > 0:

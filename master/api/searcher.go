@@ -86,7 +86,7 @@ func (a *API) completedOperation(ctx context.Context, c *call, r reporter, req *
 		return nil, err
 	}
 	if req.Op.Length != length && (s.Target == nil || req.Op.Length > length || req.Op.Length < 1) {
-		return nil, fault.New(fault.Invalid, "op.length: trial %d was told to train to %d, not to %d", id, length, req.Op.Length)
+		return nil, fault.New(fault.Invalid, "op.length: trial %d must train to %d, not to %d", id, length, req.Op.Length)
 	}
 	var event *store.NewEvent
 	if m := req.SearcherMetric; s.Target != nil {

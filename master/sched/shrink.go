@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// shrink asks tasks of groups that hold more slots than they may have by now to
-// leave: the youngest first, whose lost work is least, and no more of them than it
-// takes. Whether the pool has preemption makes no difference: nobody else's work is
-// in question.
+// shrink preempts tasks of groups that hold more slots than their current maximum: the
+// tasks that started last first, because they lose the least work, and no more than
+// necessary. shrink also works in pools without preemption, because no task of another
+// group is involved.
 func (p *planner) shrink() {
-	held := map[string]int{} // by those that stay
+	held := map[string]int{} // by tasks that are not asked to end
 	groups := map[string][]int{}
 	for i := range p.running {
 		r := &p.running[i]
@@ -45,7 +45,7 @@ func (p *planner) shrink() {
 	slices.SortFunc(p.result.Preempt, func(a, b Preemption) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// slots is how many the task holds.
+// slots is how many slots the task holds.
 func (r *Running) slots() int {
 	n := 0
 	for _, part := range r.Parts {

@@ -13,8 +13,8 @@ const (
 	Validated = "validated"
 	Exited    = "exited"
 	Suspended = "left"      // the trial waits: its last attempt has ended after the search told it to wait
-	Told      = "told"      // a program outside has posted operations; Trial means nothing
-	Continued = "continued" // the experiment goes on after its end; Trial means nothing
+	Told      = "told"      // the program of a custom searcher has posted operations; Trial is not used
+	Continued = "continued" // the experiment continues after its end; Trial is not used
 )
 
 // An Event is one thing that happened to a trial.
@@ -29,9 +29,9 @@ type Event struct {
 type Validation struct {
 	Metric *float64 `json:"metric"` // nil: the report lacked the searcher's metric
 	Steps  int      `json:"steps"`
-	Time   *float64 `json:"time,omitempty"` // value of the metric that training is measured by
+	Time   *float64 `json:"time,omitempty"` // value of time_metric
 	Run    int      `json:"run"`
-	Unfit  string   `json:"unfit,omitempty"`  // what the metric was, if not a finite number
+	Unfit  string   `json:"unfit,omitempty"`  // the metric as reported, if it is not a finite number
 	Length int64    `json:"length,omitempty"` // the length that the program says it has trained to
 }
 
@@ -40,30 +40,29 @@ type Exit struct {
 	Reason string `json:"reason"`
 }
 
-// A Trial is one that should exist. Of Stop, Hold and Fail the first that is set
-// counts, Fail before Stop before Hold.
+// A Trial is what the search wants of a trial. If several of Fail, Stop and Hold are set,
+// Fail applies before Stop, and Stop before Hold.
 type Trial struct {
 	Number    int // Search.HParams has its hyperparameters
 	Seed      int64
-	Stop      bool   // it has run long enough
-	Hold      bool   // it waits with a checkpoint, and without slots, until Hold is taken back
+	Stop      bool   // it has trained long enough and ends
+	Hold      bool   // it waits with a checkpoint, and without slots, until Hold is false again
 	Suspended bool   // with Hold: the last attempt has ended, and the search knows it
-	Fail      string // it cannot be judged, and ends as failed for this reason
-	Target    int64  // how long it trains for now; 0 when that is not the searcher's to say
+	Fail      string // the search cannot judge it, and it ends as failed with this reason
+	Target    int64  // the length to which it trains now; 0 when the training code decides
 	From      *int   // the trial whose newest checkpoint it starts from
-	Ended     bool   // it has ended, and is not wanted to run again
+	Ended     bool   // it has ended and must not run again
 }
 
-// Method is what tells searchers apart: how they react to events.
+// A Method is the algorithm of a searcher: how it reacts to events.
 type Method interface {
 	// Start fills the trialSet before any event.
 	Start(r *TrialSet)
-	// Validated is called for each result of a trial that is wanted to run or to
-	// wait.
+	// Validated is called for each result of a trial that should run or wait.
 	Validated(r *TrialSet, trial int, v Result)
 	// Exited is called once for each trial that ended.
 	Exited(r *TrialSet, trial int, reason string)
-	// Planned is how many trials there will be, as far as that is known.
+	// Planned is how many trials the search will create, as far as it is known.
 	Planned(r *TrialSet) int
 }
 
@@ -73,10 +72,10 @@ type Waiter interface {
 }
 
 // A Result is a validation as methods see it: smaller is better, and a metric
-// that is no number is infinitely bad.
+// that is not a number is infinitely bad.
 type Result struct {
 	Metric float64
-	At     float64 // how much training it took, in the searcher's measure
+	At     float64 // length of the training, in the searcher's unit
 	Length int64   // see Validation
 }
 
@@ -89,13 +88,13 @@ type Search struct {
 
 	name        string  // of the metric
 	sign        float64 // -1 where larger is better
-	judged      bool    // the method cannot do without the metric
+	judged      bool    // the method needs the metric
 	lengthGauge lengthGauge
 	bestTrial   int
 	bestMetric  *float64
 }
 
-// New is the search before anything happened.
+// New is a search before its first event.
 func New(cfg expconf.Config, seed int64) (*Search, error) {
 	if err := cfg.ValidateSearch(); err != nil {
 		return nil, err
@@ -137,9 +136,9 @@ func New(cfg expconf.Config, seed int64) (*Search, error) {
 // Seq is the number of the last event that was applied.
 func (s *Search) Seq() int64 { return s.seq }
 
-// Apply folds one event in. Events come in the order of their numbers, without
-// gaps; anything else is a defect of the caller, and an error, because a search
-// that skipped an event would decide differently elsewhere.
+// Apply applies one event. The caller must apply events in the order of their numbers,
+// without gaps; otherwise Apply fails, because a search that skips an event decides
+// differently from the same search on another master.
 func (s *Search) Apply(e Event) error {
 	if e.Seq != s.seq+1 {
 		return fmt.Errorf("search event %d came after %d", e.Seq, s.seq)
@@ -181,8 +180,8 @@ func (s *Search) Apply(e Event) error {
 	return nil
 }
 
-// validated takes a result in. Trials that were told to end have none any more,
-// except that a late one may still be the best.
+// validated applies a result. Results of trials that were told to end are ignored, except
+// that a late result may still be the best one.
 func (s *Search) validated(t *entry, trial int, v Validation) {
 	if v.Metric != nil {
 		s.rank(trial, *v.Metric)
@@ -221,7 +220,7 @@ func (s *Search) exited(t *entry, trial int, reason string) {
 	s.method.Exited(&s.trialSet, trial, reason)
 }
 
-// rank remembers the best result; of equal ones the first.
+// rank keeps the best result; of equal results the first.
 func (s *Search) rank(trial int, metric float64) {
 	if s.bestMetric == nil || s.sign*metric < s.sign**s.bestMetric {
 		s.bestTrial, s.bestMetric = trial, &metric
@@ -235,7 +234,7 @@ func (s *Search) Best() (trial int, metric *float64) { return s.bestTrial, s.bes
 // Len is how many trials should exist.
 func (s *Search) Len() int { return len(s.trialSet.trials) }
 
-// Trial is what is wanted of a trial, by its number.
+// Trial is what the search wants of the trial with this number.
 func (s *Search) Trial(number int) Trial {
 	t := s.trialSet.trials[number]
 	return Trial{Number: number, Seed: t.seed, Stop: t.stop, Hold: t.hold, Suspended: t.suspended, Fail: t.fail,
@@ -254,7 +253,7 @@ func (s *Search) Wanted() []Trial {
 	return list
 }
 
-// Status is what the search concludes: nothing while a trial is still to end.
+// Status is the end state of the search; empty while a trial has not ended.
 func (s *Search) Status() (lifecycle.SearchStatus, string) {
 	if s.broken != "" {
 		return lifecycle.SearchBroken, s.broken
@@ -284,12 +283,12 @@ func failure(trials int) string {
 	return fmt.Sprintf("all of its %d trials failed", trials)
 }
 
-// Planned is how many trials the search will have made in the end.
+// Planned is how many trials the search will have created at its end.
 func (s *Search) Planned() int { return max(s.method.Planned(&s.trialSet), s.Len()) }
 
-// Progress is how far the search is, from 0 to 1, given how far its live trials
-// are by their own word (by number; missing is 0). A trial that ended counts
-// whole, and trials that are still to be made count as well.
+// Progress is the progress of the search, from 0 to 1. trials has the progress that live
+// trials report, by number; a missing one is 0. A trial that has ended counts as 1, and
+// trials that the search has yet to create count as 0.
 func (s *Search) Progress(trials map[int]float64) float64 {
 	if o, ok := s.method.(*outside); ok && o.progress != nil {
 		return min(max(*o.progress, 0), 1)

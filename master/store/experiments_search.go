@@ -215,7 +215,7 @@ func comparison(op find.Operator) (string, error) {
 	case find.GreaterEqual:
 		return " >= ", nil
 	}
-	return "", fault.New(fault.Invalid, "operator %q is not supported here", op)
+	return "", fault.New(fault.Invalid, "operator %q cannot be used with this field", op)
 }
 
 func (b *searchBuilder) value(v find.Value) string {

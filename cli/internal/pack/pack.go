@@ -1,5 +1,5 @@
-// Package pack turns folders and files of this machine into the code that is
-// sent along with an experiment or a command.
+// Package pack packs folders and files of this machine into the code that det sends
+// with an experiment or a command.
 //
 // Scan looks at names and sizes only, so that a folder that is too large is
 // reported with its largest parts before anything was read; Read then reads the
@@ -7,9 +7,8 @@
 // same folder packs the same everywhere.
 //
 // A link to a file is packed as that file. A link to a folder is packed as an
-// empty folder and remarked upon: data sets are often linked into a working
-// directory, and nobody wants to upload them. What is neither file nor folder
-// stays behind.
+// empty folder, with a warning: data sets are often linked into a working directory, and
+// nobody wants to upload them. Anything that is neither a file nor a folder is not sent.
 package pack
 
 import (
@@ -181,7 +180,7 @@ func unreadable(local string, err error) error {
 	return fault.New(fault.Invalid, "cannot pack %s: %w; make it readable, or name it in %s", local, err, ignore.File)
 }
 
-// clashes finds two things of one name at the top.
+// clashes finds two entries at the top with the same name.
 func (l *Listing) clashes() error {
 	seen := map[string]string{}
 	for _, e := range l.Entries {
@@ -196,8 +195,8 @@ func (l *Listing) clashes() error {
 	return nil
 }
 
-// tooLarge names the largest parts: those who read it want to know what to
-// leave out.
+// tooLarge is the error for a listing over the limit. It names the largest parts, so that the
+// user knows what to exclude.
 func (l *Listing) tooLarge() error {
 	sizes := map[string]int64{}
 	for _, e := range l.Entries {
@@ -241,7 +240,7 @@ const (
 	kindDir  = 0o040000
 )
 
-// Read reads the contents. Progress, which may be nil, is told how far it is.
+// Read reads the contents. It calls progress, which may be nil, after each file.
 func (l *Listing) Read(progress func(files int, bytes int64)) ([]v1.File, error) {
 	files := make([]v1.File, 0, len(l.Entries))
 	var done int64

@@ -1,5 +1,5 @@
-// Package term is the terminal that det talks to, or the pipe in its place: what
-// may be coloured, how wide it is, and how a password is asked for.
+// Package term is det's terminal, or the pipe in place of one: what may be coloured, how
+// wide the terminal is, and how det asks for a password.
 package term
 
 import (
@@ -34,7 +34,7 @@ type IO struct {
 	rawOut, rawErr       io.Writer // of a terminal, for what draws on it
 }
 
-// System is the process's own.
+// System is an IO for the standard streams of this process.
 func System(getenv func(string) string) *IO {
 	t := &IO{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
@@ -42,7 +42,7 @@ func System(getenv func(string) string) *IO {
 		OutTTY: xterm.IsTerminal(int(os.Stdout.Fd())),
 		ErrTTY: xterm.IsTerminal(int(os.Stderr.Fd())),
 	}
-	// What is piped is passed on to the byte: a file or a program is no terminal.
+	// Output to a file or a pipe is written unchanged.
 	if t.OutTTY {
 		t.rawOut, t.Out = t.Out, NewSafe(t.Out)
 	}
@@ -67,8 +67,8 @@ func size() (width, height int) {
 	return 80, 24
 }
 
-// Canvas is Out for what draws on a terminal by moving its cursor. Texts of others go
-// through Clean first.
+// Canvas is Out for code that draws on a terminal by moving its cursor. Such code must pass
+// texts of other users through Clean first.
 func (t *IO) Canvas() io.Writer { return or(t.rawOut, t.Out) }
 
 // ErrCanvas is the same for Err.
@@ -123,9 +123,8 @@ func (t *IO) readSecret(ctx context.Context, prompt string) (string, error) {
 	return text, nil
 }
 
-// await reads in the background: an interrupt must be able to end a question, and
-// a read from a terminal cannot be interrupted. What is left of it ends with the
-// process.
+// await reads in the background, because an interrupt must be able to end a question and a
+// read from a terminal cannot be interrupted. The goroutine ends with the process.
 func await(ctx context.Context, read func() (string, error)) (string, error) {
 	type answer struct {
 		text string
@@ -180,7 +179,7 @@ func (t *IO) Confirm(ctx context.Context, question string) (bool, error) {
 	}
 }
 
-// Style paints text, or leaves it alone where colours do not belong.
+// Style colours text, or leaves it unchanged where colours are off.
 type Style struct{ on bool }
 
 // OutStyle paints for Out, ErrStyle for Err: one may be a terminal and the other a file.
@@ -189,7 +188,7 @@ func (t *IO) OutStyle() Style { return Style{t.outColour} }
 // ErrStyle paints for Err.
 func (t *IO) ErrStyle() Style { return Style{t.errColour} }
 
-// On says whether anything is painted at all.
+// On reports whether colours are on.
 func (s Style) On() bool { return s.on }
 
 func (s Style) paint(code, text string) string {
@@ -217,7 +216,7 @@ func (s Style) Bold(text string) string { return s.paint("1", text) }
 // Colour paints with one of the sixteen colours by its code (31 to 36, 91 to 96).
 func (s Style) Colour(code int, text string) string { return s.paint(fmt.Sprint(code), text) }
 
-// Warn prints a remark about something that goes on all the same.
+// Warn prints a warning; the command continues.
 func (t *IO) Warn(format string, args ...any) {
 	fmt.Fprintln(t.Err, t.ErrStyle().Yellow(fmt.Sprintf(format, args...)))
 }

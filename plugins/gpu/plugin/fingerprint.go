@@ -12,8 +12,8 @@ import (
 	"github.com/detent-ml/detent/plugins/gpu/gpus"
 )
 
-// Fingerprint tells Nomad which GPUs there are and how they are: at once, and
-// whenever that changes.
+// Fingerprint sends Nomad the list of the GPUs with their health: at once, and after each
+// change.
 func (p *Plugin) Fingerprint(ctx context.Context) (<-chan *device.FingerprintResponse, error) {
 	if !p.current().enabled {
 		return nil, device.ErrPluginDisabled
@@ -57,7 +57,7 @@ func (p *Plugin) fingerprint(ctx context.Context, out chan<- *device.Fingerprint
 	}
 }
 
-// rest waits until it is time for another look, or there is a reason for one.
+// rest waits until the next examination is due, or an event makes one necessary.
 func (p *Plugin) rest(ctx context.Context) bool {
 	timer := time.NewTimer(p.current().period)
 	defer timer.Stop()
@@ -70,7 +70,7 @@ func (p *Plugin) rest(ctx context.Context) bool {
 	return true
 }
 
-// event takes in what a source reports by itself.
+// event handles an event that the driver reports.
 func (p *Plugin) event(e gpus.Event) {
 	p.mu.Lock()
 	matters := p.monitor.Note(e, p.now())
@@ -87,7 +87,7 @@ func (p *Plugin) event(e gpus.Event) {
 	}
 }
 
-// look examines the GPUs. The source is nil while there is none.
+// look examines the GPUs and returns them in groups. The source is nil while no driver answers.
 func (p *Plugin) look() ([]*device.DeviceGroup, gpus.Source, error) {
 	err := p.examine()
 	p.mu.Lock()
@@ -95,7 +95,7 @@ func (p *Plugin) look() ([]*device.DeviceGroup, gpus.Source, error) {
 	return p.groups(), p.scanner.current(), err
 }
 
-// examine finds out how the GPUs are now.
+// examine scans the GPUs and records their health.
 func (p *Plugin) examine() error {
 	scan, err := p.scanner.scan(p.current().answerWithin)
 	p.mu.Lock()
@@ -108,7 +108,7 @@ func (p *Plugin) examine() error {
 	return err
 }
 
-// wanted leaves out what the operators want to be left out: GPUs, or parts.
+// wanted removes the GPUs and parts that the configuration ignores.
 func (p *Plugin) wanted(all []gpus.GPU) []gpus.GPU {
 	var kept []gpus.GPU
 	for _, g := range all {
@@ -127,7 +127,7 @@ func (p *Plugin) wanted(all []gpus.GPU) []gpus.GPU {
 	return kept
 }
 
-// groups puts the devices of each model together, as Nomad wants them.
+// groups groups the devices by model, in the form that Nomad requires.
 func (p *Plugin) groups() []*device.DeviceGroup {
 	var groups []*device.DeviceGroup
 	for _, d := range p.diagnoses {
@@ -146,16 +146,16 @@ func (p *Plugin) groups() []*device.DeviceGroup {
 	return groups
 }
 
-// modelOf is a device's model, as Nomad is told it.
+// modelOf is a device's model in the form that Nomad shows.
 func modelOf(d gpus.Device) string {
 	if d.Model == "" {
-		return "unknown" // lost before it said
+		return "unknown" // the GPU was lost before the plugin read its model
 	}
 	return d.Model
 }
 
-// attributes are what jobs may ask for in constraints. Those that NVIDIA's plugin
-// for Nomad has go by the same names.
+// attributes are the attributes that constraints of jobs may use. Attributes that NVIDIA's
+// plugin for Nomad also has, have the same names.
 func (p *Plugin) attributes(d gpus.Device) map[string]*structs.Attribute {
 	attrs := map[string]*structs.Attribute{}
 	number := func(name string, n uint64, unit string) {
@@ -187,7 +187,7 @@ func (p *Plugin) attributes(d gpus.Device) map[string]*structs.Attribute {
 	return attrs
 }
 
-// logChanges says which devices became unhealthy, and which are healthy again.
+// logChanges logs which devices became unhealthy, and which are healthy again.
 func (p *Plugin) logChanges(before, after []*device.DeviceGroup) {
 	was := map[string]*device.Device{}
 	for _, g := range before {
