@@ -114,6 +114,30 @@ func TestCheckpointOutOfABucket(t *testing.T) {
 	owner.get("/checkpoints/"+placed).says(404, "secret")
 }
 
+// TestUnmanagedReadsNoOtherPartOfABucket: the master reads a bucket with its own keys, and
+// whoever creates an unmanaged experiment names its storage.
+func TestUnmanagedReadsNoOtherPartOfABucket(t *testing.T) {
+	const id = "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee"
+	bucket := &memoryBucket{objects: map[string]string{"team/99/" + id + "/secret": "secret"}}
+	r := newRig(t, func(c *Config) {
+		c.Bucket = func(context.Context, expconf.CheckpointStorage) (Bucket, error) { return bucket, nil }
+	})
+	me := r.user("determined")
+	exp := me.create(bucketStorage(", prefix: team/99"), `"unmanaged":true`)
+	task := at(t, me.putTrial(exp, "one"), "trial.taskId")
+	me.post("/api/v1/checkpoints", fmt.Sprintf(`{"uuid":%q,"taskId":%q,"state":"STATE_COMPLETED","metadata":{},"resources":{"secret":"6"}}`, id, task)).ok()
+	me.get("/checkpoints/"+id).says(404, "secret")
+	if len(bucket.asked) > 0 {
+		t.Errorf("read %v", bucket.asked)
+	}
+	own := fmt.Sprintf("team/99/%d", exp)
+	if got := at(t, me.get(fmt.Sprintf("/api/v1/experiments/%d", exp)).ok().tree(), "experiment.config.checkpoint_storage.prefix"); got != own {
+		t.Errorf("it lies at %v", got)
+	}
+	bucket.objects[own+"/"+id+"/secret"] = "public"
+	me.get("/checkpoints/" + id).ok()
+}
+
 func TestEachExperimentHasItsOwnPartOfABucket(t *testing.T) {
 	r := newRig(t, func(c *Config) {
 		c.CheckStorage = func(s expconf.CheckpointStorage) error {

@@ -220,6 +220,9 @@ func TestSilentTrials(t *testing.T) {
 	if got := me.patchTrial(killed, ""); at(t, got, "trial.state") != "STATE_CANCELED" {
 		t.Errorf("killed, and heard again: %v", got)
 	}
+	if got := me.patchTrial(killed, "RUNNING"); at(t, got, "trial.state") != "STATE_CANCELED" {
+		t.Errorf("killed, and reported as running: %v", got)
+	}
 	me.post(fmt.Sprintf("/api/v1/experiments/%v/cancel", id), "").ok()
 	me.put("/api/v1/trials", fmt.Sprintf(`{"externalTrialId":"new","createTrialRequest":{"experimentId":%v,"unmanaged":true}}`, id)).says(409, "canceled")
 	e, err := r.db.Experiment(ctx, int(id.(float64)))
@@ -232,5 +235,23 @@ func TestSilentTrials(t *testing.T) {
 	}
 	if me.stateOf("trial", alive) != "STATE_CANCELED" || me.stateOf("experiment", id) != "STATE_CANCELED" {
 		t.Errorf("canceled: %s, %s", me.stateOf("trial", alive), me.stateOf("experiment", id))
+	}
+}
+
+// TestUnmanagedArchived: an archived experiment stays ended, whatever its program reports.
+func TestUnmanagedArchived(t *testing.T) {
+	r := newRig(t)
+	me := r.user("determined")
+	id := at(t, me.putExperiment("e"), "experiment.id")
+	trial := at(t, me.putTrial(id, "t"), "trial.id")
+	me.patchTrial(trial, "COMPLETED")
+	me.post(fmt.Sprintf("/api/v1/experiments/%v/archive", id), "").ok()
+	me.patchTrial(trial, "RUNNING")
+	if got := []string{me.stateOf("trial", trial), me.stateOf("experiment", id)}; fmt.Sprint(got) != "[STATE_COMPLETED STATE_COMPLETED]" {
+		t.Errorf("archived, and reported as running: %v", got)
+	}
+	me.post(fmt.Sprintf("/api/v1/experiments/%v/unarchive", id), "").ok()
+	if got := me.patchTrial(trial, "RUNNING"); at(t, got, "trial.state") != "STATE_RUNNING" {
+		t.Errorf("unarchived, and reported as running: %v", got)
 	}
 }

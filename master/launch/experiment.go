@@ -191,7 +191,7 @@ func (l *Experiments) configure(ctx context.Context, e *Experiment, projectID *i
 	}
 	cfg.Workspace, cfg.Project = e.Project.WorkspaceName, e.Project.Name
 	if cfg.Unmanaged {
-		return e.runsElsewhere(cfg, of, warnings)
+		return l.cluster.runsElsewhere(e, cfg, of, warnings)
 	}
 	if err := l.cluster.accept(e, &cfg, of, warnings); err != nil {
 		return err
@@ -206,11 +206,15 @@ func (l *Experiments) configure(ctx context.Context, e *Experiment, projectID *i
 }
 
 // runsElsewhere completes an experiment whose programs run its trials and store its
-// checkpoints themselves: nothing of it is placed, and its storage is taken as it is.
-func (e *Experiment) runsElsewhere(cfg expconf.Config, of *pool.Pool, warnings expconf.Warnings) error {
+// checkpoints themselves: nothing of it is scheduled. Of a bucket it has its own part, as
+// every experiment: the master and TensorBoards read there with the cluster's keys.
+func (c *Cluster) runsElsewhere(e *Experiment, cfg expconf.Config, of *pool.Pool, warnings expconf.Warnings) error {
 	cfg.Resources.ResourcePool = of.Name
 	if err := cfg.Validate(); err != nil {
 		return WrongConfig(err)
+	}
+	if err := c.placeCheckpoints(e, &cfg); err != nil {
+		return err
 	}
 	if err := e.fill(cfg, of); err != nil {
 		return err

@@ -155,9 +155,12 @@ func (db *DB) ReportUnmanagedTrial(ctx context.Context, id int, state string) er
 		if err := tx.lockExperiment(ctx, experiment); err != nil {
 			return err
 		}
-		if state == "" {
-			away, err := scalar[bool](ctx, tx, `UPDATE trials SET alive_at = now() WHERE id = $1 RETURNING state = 'ERROR' AND error = $2`, id, silent)
-			if err != nil || !away {
+		if state == "" || state == "ACTIVE" {
+			// Nothing opens what somebody killed, canceled or archived.
+			opens, err := scalar[bool](ctx, tx, `
+				UPDATE trials t SET alive_at = now() FROM experiments e WHERE t.id = $1 AND e.id = t.experiment_id
+				RETURNING NOT t.kill_wanted AND NOT e.archived AND e.desired = 'active' AND ($3 = 'ACTIVE' OR t.state = 'ERROR' AND t.error = $2)`, id, silent, state)
+			if err != nil || !opens {
 				return err
 			}
 			state = "ACTIVE"
