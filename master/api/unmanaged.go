@@ -88,6 +88,9 @@ func (a *API) newUnmanaged(ctx context.Context, c *call, external string, req *v
 	if !optional.Value(req.Unmanaged) {
 		return store.Experiment{}, fault.New(fault.Invalid, "unmanaged: must be true: only unmanaged experiments have an external id")
 	}
+	if optional.Value(req.ValidateOnly) {
+		return store.Experiment{}, fault.New(fault.Invalid, "validateOnly: validate an unmanaged experiment with POST /api/v1/experiments")
+	}
 	made, err := a.experiments.CreateExternal(ctx, a.submitter(c), external, req)
 	if fault.Is(err, fault.Conflict) {
 		if e, err := a.db.ExperimentByExternalID(ctx, external); err == nil {

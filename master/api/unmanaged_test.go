@@ -255,3 +255,20 @@ func TestUnmanagedArchived(t *testing.T) {
 		t.Errorf("unarchived, and reported as running: %v", got)
 	}
 }
+
+// TestUnmanagedBounds: an unmanaged experiment takes so many trials and no more, a trial
+// that is there already is found all the same, and only POST validates.
+func TestUnmanagedBounds(t *testing.T) {
+	r := newRig(t)
+	me := r.user("determined")
+	id := at(t, me.putExperiment("e"), "experiment.id")
+	first := at(t, me.putTrial(id, "first"), "trial.id")
+	if _, err := r.db.Exec(context.Background(), `UPDATE trials SET number = 9999`); err != nil {
+		t.Fatal(err)
+	}
+	me.put("/api/v1/trials", fmt.Sprintf(`{"externalTrialId":"one more","createTrialRequest":{"experimentId":%v,"unmanaged":true}}`, id)).says(400, "10000 trials")
+	if again := at(t, me.putTrial(id, "first"), "trial.id"); again != first {
+		t.Errorf("the first trial is %v, and %v when it is asked for again", first, again)
+	}
+	me.put("/api/v1/experiments/by-external-id/other", `{"unmanaged":true,"validateOnly":true,"config":"name: x"}`).says(400, "validateOnly")
+}

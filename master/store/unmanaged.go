@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -27,6 +28,9 @@ func (db *DB) TrialByExternalID(ctx context.Context, experiment, external string
 	return row[Trial](ctx, db, fmt.Sprintf("trial with the external id %q", fault.Clip(external)),
 		trialSelect+` WHERE e.external_id = $1 AND t.external_id = $2`, experiment, external)
 }
+
+// maxUnmanagedTrials bounds the trials of an experiment, whose state follows from all of them.
+const maxUnmanagedTrials = 10_000
 
 // NewUnmanagedTrial is a trial that a program begins.
 type NewUnmanagedTrial struct {
@@ -57,6 +61,9 @@ func (db *DB) CreateUnmanagedTrial(ctx context.Context, n NewUnmanagedTrial) (id
 		if o.There != nil {
 			id = *o.There
 			return nil
+		}
+		if o.Next >= maxUnmanagedTrials {
+			return fault.New(fault.Invalid, "experiment %d has %d trials, the most that an unmanaged experiment takes; begin another experiment", n.ExperimentID, o.Next)
 		}
 		t := trial.Row{ExperimentID: n.ExperimentID, Number: o.Next, TaskID: trial.TaskID(n.ExperimentID, o.JobID, o.Next), HParams: n.HParams,
 			Seed: o.Seed, Name: fmt.Sprintf("Trial %d of experiment %d", o.Next+1, n.ExperimentID), Idle: true}
@@ -211,14 +218,14 @@ func (db *DB) settleUnmanaged(ctx context.Context, id int) error {
 func (db *DB) NoteUnmanagedBest(ctx context.Context, trial int, metric float64) error {
 	_, err := db.exec(ctx, `
 		UPDATE experiments e SET best_trial_id = t.id, best_metric = $2 FROM trials t
-		WHERE t.id = $1 AND e.id = t.experiment_id AND e.unmanaged AND (e.best_metric IS NULL OR
+		WHERE t.id = $1 AND $2::float8 <> 'NaN' AND e.id = t.experiment_id AND e.unmanaged AND (e.best_metric IS NULL OR
 			CASE WHEN e.smaller_is_better THEN $2 < e.best_metric ELSE $2 > e.best_metric END)`, trial, metric)
 	return err
 }
 
 // EndSilentTrials ends the unmanaged trials whose programs have been silent for so
 // long, and those that somebody killed or whose experiment was canceled.
-func (db *DB) EndSilentTrials(ctx context.Context, after time.Duration) (int, error) {
+func (db *DB) EndSilentTrials(ctx context.Context, after time.Duration) (ended int, failed error) {
 	type gone struct {
 		ID           int    `db:"id"`
 		ExperimentID int    `db:"experiment_id"`
@@ -229,6 +236,9 @@ func (db *DB) EndSilentTrials(ctx context.Context, after time.Duration) (int, er
 		FROM trials t JOIN experiments e ON e.id = t.experiment_id
 		WHERE t.alive_at IS NOT NULL AND t.ended_at IS NULL AND (t.kill_wanted OR e.state = 'CANCELED' OR t.alive_at < now() - $1::interval)
 		ORDER BY t.id LIMIT 1000`, after)
+	if err != nil {
+		return 0, err
+	}
 	for _, g := range list {
 		err := db.Tx(ctx, func(tx *DB) error {
 			if err := tx.lockExperiment(ctx, g.ExperimentID); err != nil {
@@ -243,11 +253,13 @@ func (db *DB) EndSilentTrials(ctx context.Context, after time.Duration) (int, er
 			}
 			return tx.settleUnmanaged(ctx, g.ExperimentID)
 		})
-		if err != nil {
-			return 0, err
+		if err != nil { // the others end all the same
+			failed = errors.Join(failed, fmt.Errorf("trial %d: %w", g.ID, err))
+			continue
 		}
+		ended++
 	}
-	return len(list), err
+	return ended, failed
 }
 
 // UnmanagedRunOf finds the newest run of the unmanaged trial that has a task.
