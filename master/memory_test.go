@@ -85,11 +85,17 @@ func TestContextsDoNotFillTheMemory(t *testing.T) {
 
 // A runningMaster is a det-master of its own process.
 type runningMaster struct {
-	url string
-	pid int
+	url  string
+	pid  int
+	stop func()
 }
 
 func startMaster(t *testing.T) *runningMaster {
+	t.Helper()
+	return startMasterOn(t, pgtest.New(t, store.SchemaHash(), store.Migrate))
+}
+
+func startMasterOn(t *testing.T, database string) *runningMaster {
 	t.Helper()
 	dir := t.TempDir()
 	runner := filepath.Join(dir, "det-runner")
@@ -111,7 +117,7 @@ func startMaster(t *testing.T) *runningMaster {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "serve", "--set", "listen="+addr, "--set", "nomad.address=http://127.0.0.1:1",
-		"--set", "runner_path="+runner, "--set", "harness_path="+dir, "--set", "database="+pgtest.New(t, store.SchemaHash(), store.Migrate))
+		"--set", "runner_path="+runner, "--set", "harness_path="+dir, "--set", "database="+database)
 	cmd.Env = append(os.Environ(), "TEST_AS_MASTER=1", fmt.Sprintf("NOMAD_MEMORY_LIMIT=%d", masterMemory>>20))
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
@@ -120,13 +126,14 @@ func startMaster(t *testing.T) *runningMaster {
 	}
 	m := &runningMaster{url: "http://" + addr, pid: cmd.Process.Pid}
 	limitMemory(t, m.pid)
-	t.Cleanup(func() {
+	m.stop = sync.OnceFunc(func() {
 		_ = cmd.Process.Signal(os.Interrupt)
 		err := cmd.Wait()
 		if text, rerr := os.ReadFile(log.Name()); t.Failed() && rerr == nil {
 			t.Logf("the master ended with %v; its log:\n%s", err, text[max(0, len(text)-4000):])
 		}
 	})
+	t.Cleanup(m.stop)
 	for until := time.Now().Add(2 * time.Minute); ; {
 		if resp, err := http.Get(m.url + "/health"); err == nil {
 			_ = resp.Body.Close()
@@ -180,7 +187,12 @@ func (m *runningMaster) peak(t *testing.T) int64 {
 
 func (m *runningMaster) signIn(t *testing.T) string {
 	t.Helper()
-	resp, err := http.Post(m.url+"/api/v1/auth/login", "application/json", strings.NewReader(`{"username":"determined","password":""}`))
+	return m.signInAs(t, "determined")
+}
+
+func (m *runningMaster) signInAs(t *testing.T, username string) string {
+	t.Helper()
+	resp, err := http.Post(m.url+"/api/v1/auth/login", "application/json", strings.NewReader(`{"username":"`+username+`","password":""}`))
 	if err != nil {
 		t.Fatal(err)
 	}

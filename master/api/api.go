@@ -9,6 +9,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/detent-ml/detent/master/budget"
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/pool"
@@ -105,6 +106,8 @@ type Config struct {
 	TrustedProxies []netip.Prefix
 	// CheckpointRoots are the folders below which the master reads checkpoints.
 	CheckpointRoots []string
+	// Memory is what the searches of all experiments may take of a master's memory.
+	Memory budget.Budget
 	// MaxConnections is how many connections there can be at once; 0 for defaultMaxConnections.
 	MaxConnections int
 	// Connections says how many there are, and how many were refused; nil where nobody counts.
@@ -154,7 +157,7 @@ type API struct {
 func New(ctx context.Context, cfg Config, db *store.DB, bus *store.Bus, id Identity, disc Discovery, log *slog.Logger) *API {
 	a := &API{cfg: cfg, db: db, bus: bus, identity: id, discovery: disc, log: log,
 		auth: newAuthenticator(db), receiver: newReceiver(cfg.Receiving), meters: newMeters(),
-		logins: newLogins(), forwarders: newForwarders(log), hosts: newHosts(cfg.Hosts), driven: newDrivenSearches(db),
+		logins: newLogins(), forwarders: newForwarders(log), hosts: newHosts(cfg.Hosts), driven: newDrivenSearches(db, cfg.Memory.Bytes/drivenPart),
 		gathers: newGathers(), stopping: ctx}
 	if cfg.MaxConnections == 0 {
 		cfg.MaxConnections = defaultMaxConnections

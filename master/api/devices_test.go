@@ -111,7 +111,7 @@ func TestUnfit(t *testing.T) {
 	token := a.claim(0, a.identify(0), "p0").ok().tree()["token"].(string)
 	path := "/api/v1/detent/allocations/" + a.id + "/members/0/exit"
 	r.task(token).post(path, `{"exitCode":79,"reason":"no GPUs","unfit":true}`).ok()
-	live, err := r.db.LoadLive(context.Background(), nil)
+	live, err := r.db.LoadLive(context.Background(), store.Known{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestUnfit(t *testing.T) {
 	path = "/api/v1/detent/allocations/" + b.id + "/members/0/exit"
 	r.task(token).post(path, `{"exitCode":0}`).ok()
 	r.task(token).post(path, `{"exitCode":79,"reason":"no GPUs","unfit":true}`).ok()
-	if live, err = r.db.LoadLive(context.Background(), nil); err != nil {
+	if live, err = r.db.LoadLive(context.Background(), store.Known{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, x := range live.Allocations {

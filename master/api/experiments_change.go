@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -19,6 +20,9 @@ const (
 
 func (a *API) act(action store.Action) func(context.Context, *call, store.Experiment, *v1.None) (*v1.Empty, error) {
 	return func(ctx context.Context, c *call, e store.Experiment, _ *v1.None) (*v1.Empty, error) {
+		if noRoom, err := a.noRoom(ctx, action, []int{e.ID}); err != nil || noRoom[e.ID] != nil {
+			return nil, cmp.Or(err, noRoom[e.ID])
+		}
 		had, err := a.db.RequestAction(ctx, []int{e.ID}, action)
 		if err == nil && len(had) == 0 {
 			err = refusedAction(e.ExperimentHead, action)
@@ -29,6 +33,15 @@ func (a *API) act(action store.Action) func(context.Context, *call, store.Experi
 		a.bus.Publish(store.TopicIntent)
 		return &v1.Empty{}, nil
 	}
+}
+
+// noRoom says which experiments cannot be activated because the memory for searches is
+// used up. Every other action is always possible.
+func (a *API) noRoom(ctx context.Context, action store.Action, ids []int) (map[int]error, error) {
+	if action != store.Activate {
+		return nil, nil
+	}
+	return a.db.NoRoom(ctx, ids)
 }
 
 // refusedAction says why an action is not possible in the state of an experiment.
@@ -58,6 +71,11 @@ func (a *API) actOnMany(action store.Action) func(context.Context, *call, store.
 				mine = append(mine, e.ID)
 			}
 		}
+		noRoom, err := a.noRoom(ctx, action, mine)
+		if err != nil {
+			return nil, err
+		}
+		mine = slices.DeleteFunc(mine, func(id int) bool { return noRoom[id] != nil })
 		had, err := a.db.RequestAction(ctx, mine, action)
 		if err != nil {
 			return nil, err
@@ -66,6 +84,8 @@ func (a *API) actOnMany(action store.Action) func(context.Context, *call, store.
 			r := v1.BulkResult{ID: e.ID}
 			if may := c.may(auth.Change, ofExperiment(e)); may != nil {
 				r.Error = may.Error()
+			} else if full := noRoom[e.ID]; full != nil {
+				r.Error = full.Error()
 			} else if !slices.Contains(had, e.ID) {
 				r.Error = refusedAction(e, action).Error()
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/detent-ml/detent/master/launch"
 	"github.com/detent-ml/detent/master/pool"
+	"github.com/detent-ml/detent/master/store"
 )
 
 // Notebooks, shells and TensorBoards: what users call, and what their runners are
@@ -78,7 +79,7 @@ func TestEveryKindOfTask(t *testing.T) {
 			t.Errorf("a killed %s is %v", noun, s)
 		}
 		me.post(path+"/kill", "").ok()
-		live, err := r.db.LoadLive(t.Context(), nil)
+		live, err := r.db.LoadLive(t.Context(), store.Known{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -319,7 +320,7 @@ func TestIdleTasksEnd(t *testing.T) {
 		return id, r.begin(id).ranks[0]
 	}
 	reason := func(id string) string {
-		live, err := r.db.LoadLive(t.Context(), nil)
+		live, err := r.db.LoadLive(t.Context(), store.Known{})
 		if err != nil {
 			t.Fatal(err)
 		}

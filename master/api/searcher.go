@@ -225,7 +225,7 @@ func (a *API) searcherOperations(ctx context.Context, c *call, e store.Experimen
 		if err != nil {
 			return nil, err
 		}
-		told, err := a.db.AppendOperations(ctx, e.ID, seq, search.Told, body)
+		told, err := a.db.AppendOperations(ctx, e.ID, seq, search.Told, body, ops.Memory())
 		if err != nil {
 			return nil, err
 		}

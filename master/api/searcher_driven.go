@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
@@ -13,96 +14,202 @@ import (
 // drivenSearches caches the searches that programs outside drive, so that a call reads and
 // folds only what has happened since the last one. The events in the database are
 // the truth: whatever is not kept is folded from the first of them, by any master.
+//
+// All searches that are kept, or that calls look at, fit into room together. A call whose
+// search does not fit waits until other calls are done with theirs; a search larger than
+// the room is looked at alone and not kept.
 type drivenSearches struct {
-	db    *store.DB
-	mu    sync.Mutex
-	kept  map[int]*drivenSearch // by experiment
-	calls int64
+	db      *store.DB
+	room    int64 // bytes; 0 is no bound
+	mu      sync.Mutex
+	kept    map[int]*drivenSearch // by experiment
+	calls   int64
+	changed chan struct{} // closed when a call is done
 }
 
 type drivenSearch struct {
 	mu     sync.Mutex
 	search *search.Search // nil until it was looked at
-	used   int64          // the number of the last call; of driven's lock
+
+	// These are of drivenSearches' lock.
+	used  int64 // the number of the last call
+	users int   // calls that look at it, or wait to
+	bytes int64 // that it takes at most; 0 while it is not in memory
 }
 
-// maxDriven bounds how many searches are kept: a search of 10,000 trials takes
-// some megabytes. Whose program was silent for longest goes first.
+// maxDriven bounds how many searches are kept. Whose program was silent for longest goes
+// first.
 const maxDriven = 32
 
-func newDrivenSearches(db *store.DB) *drivenSearches {
-	return &drivenSearches{db: db, kept: map[int]*drivenSearch{}}
+// drivenPart is the part of the budget for searches that the cache may take beside the
+// leader's own searches.
+const drivenPart = 2
+
+// drivenWait is how long a call waits for room.
+const drivenWait = 30 * time.Second
+
+func newDrivenSearches(db *store.DB, room int64) *drivenSearches {
+	return &drivenSearches{db: db, room: room, kept: map[int]*drivenSearch{}, changed: make(chan struct{})}
 }
 
 // with folds in what has happened to a search, and shows it with the state of its
 // experiment. Nobody else uses the search meanwhile, and it must not be changed.
 func (d *drivenSearches) with(ctx context.Context, experiment int, see func(s *search.Search, state string) error) error {
-	x := d.entry(experiment)
+	x := d.enter(experiment)
+	defer d.leave(experiment, x)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	state, err := x.advance(ctx, d.db, experiment)
+	if x.search == nil {
+		bytes, err := d.db.SearchMemory(ctx, experiment)
+		if err != nil {
+			return err
+		}
+		if err := d.reserve(ctx, x, bytes); err != nil {
+			return err
+		}
+	}
+	state, err := d.advance(ctx, x, experiment)
 	if err != nil {
 		return err
 	}
 	return see(x.search, state)
 }
 
-// entry finds the place of a search, and makes room for it.
-func (d *drivenSearches) entry(experiment int) *drivenSearch {
+// enter finds the place of a search, and makes room for it.
+func (d *drivenSearches) enter(experiment int) *drivenSearch {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.calls++
 	x := d.kept[experiment]
 	if x == nil {
-		for len(d.kept) >= maxDriven {
-			d.evict()
+		for len(d.kept) >= maxDriven && d.evict() {
 		}
 		x = &drivenSearch{}
 		d.kept[experiment] = x
 	}
 	x.used = d.calls
+	x.users++
 	return x
 }
 
-// evict forgets the search that was not asked for for longest. Who is looking at
-// it goes on with what they have.
-func (d *drivenSearches) evict() {
+// leave ends a call.
+func (d *drivenSearches) leave(experiment int, x *drivenSearch) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	x.users--
+	if x.users == 0 && (x.search == nil || d.room > 0 && d.total() > d.room) && d.kept[experiment] == x {
+		delete(d.kept, experiment)
+	}
+	close(d.changed)
+	d.changed = make(chan struct{})
+}
+
+// total is how much the searches take at most that are in memory.
+func (d *drivenSearches) total() (bytes int64) {
+	for _, x := range d.kept {
+		bytes += x.bytes
+	}
+	return bytes
+}
+
+// evict forgets the search that was not asked for for longest, of those that no call
+// looks at; false when there is none.
+func (d *drivenSearches) evict() bool {
 	oldest := -1
 	for id, x := range d.kept {
-		if oldest < 0 || x.used < d.kept[oldest].used {
+		if x.users == 0 && (oldest < 0 || x.used < d.kept[oldest].used) {
 			oldest = id
 		}
 	}
 	delete(d.kept, oldest)
+	return oldest >= 0
+}
+
+// reserve waits until there is room for a search that is not in memory. A call that waits
+// holds no room, so calls do not wait for each other in a circle.
+func (d *drivenSearches) reserve(ctx context.Context, x *drivenSearch, bytes int64) error {
+	timeout := time.NewTimer(drivenWait)
+	defer timeout.Stop()
+	for {
+		changed, ok := d.tryReserve(x, bytes)
+		if ok {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-timeout.C:
+			return fault.New(fault.Unavailable, "other searches that programs control use the memory of this master; retry")
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (d *drivenSearches) tryReserve(x *drivenSearch, bytes int64) (changed <-chan struct{}, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	x.bytes = 0
+	for d.room > 0 && d.total() > 0 && d.total()+bytes > d.room {
+		if !d.evict() {
+			return d.changed, false
+		}
+	}
+	x.bytes = bytes
+	return nil, true
+}
+
+// grown notes what a search takes that is in memory already.
+func (d *drivenSearches) grown(x *drivenSearch, bytes int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	x.bytes = bytes
 }
 
 // advance takes the new events in, and says the state of the experiment.
-func (x *drivenSearch) advance(ctx context.Context, db *store.DB, experiment int) (state string, err error) {
-	after := int64(0)
-	if x.search != nil {
-		after = x.search.Seq()
-	}
-	in, err := db.SearchInput(ctx, experiment, after)
-	if err != nil {
-		return "", err
-	}
-	if x.search == nil {
-		cfg, err := expconf.ParseConfigJSON(in.Config)
+func (d *drivenSearches) advance(ctx context.Context, x *drivenSearch, experiment int) (state string, err error) {
+	defer func() {
+		if err != nil && x.search == nil {
+			d.grown(x, 0)
+		}
+	}()
+	for {
+		after := int64(0)
+		if x.search != nil {
+			after = x.search.Seq()
+		}
+		in, err := d.db.SearchInput(ctx, experiment, after)
 		if err != nil {
 			return "", err
 		}
+		d.grown(x, in.Memory)
+		if err := x.take(in, experiment); err != nil {
+			x.search = nil // what was folded half is of no use
+			return "", err
+		}
+		if !in.More {
+			return in.State, nil
+		}
+	}
+}
+
+// take folds a part of the events in.
+func (x *drivenSearch) take(in store.SearchInput, experiment int) error {
+	if x.search == nil || x.search.Seq() == 0 {
+		cfg, err := expconf.ParseConfigJSON(in.Config)
+		if err != nil {
+			return err
+		}
 		if cfg.Searcher.Name != expconf.Custom {
-			return "", fault.New(fault.Invalid, "the searcher of experiment %d is %s; a program can control only the searcher custom", experiment, cfg.Searcher.Name)
+			return fault.New(fault.Invalid, "the searcher of experiment %d is %s; a program can control only the searcher custom", experiment, cfg.Searcher.Name)
 		}
 		if x.search, err = search.New(cfg, in.Seed); err != nil {
-			return "", err
+			return err
 		}
 	}
 	for _, e := range in.Events {
 		if err := x.search.Apply(search.Event{Seq: e.Seq, Kind: e.Kind, Trial: e.Trial, Body: e.Body}); err != nil {
-			x.search = nil // what was folded half is of no use
-			return "", err
+			return err
 		}
 	}
-	return in.State, nil
+	return nil
 }

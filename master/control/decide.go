@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/detent-ml/detent/master/lifecycle"
@@ -62,12 +63,15 @@ type decider struct {
 // experiment moves one experiment and its trials.
 func (d *decider) experiment(e *Experiment) error {
 	if e.continuing() {
+		if e.Unread && needsSearch(&e.LiveExperiment) { // which trials go on only its search knows
+			return nil
+		}
 		return d.continueExperiment(e)
 	}
 	status, why := d.searchStatus(e)
 	state := lifecycle.State(e.State)
 	files, stuck := deletion(e)
-	step := lifecycle.Experiment{State: state, Desired: lifecycle.Desired(e.Desired), Search: status, Why: cmp.Or(stuck, cmp.Or(why, e.Error)),
+	step := lifecycle.Experiment{State: state, Desired: lifecycle.Desired(e.Desired), Search: status, Why: cmp.Or(stuck, why, e.lasting()),
 		Live: len(e.Trials), Unmanaged: e.Unmanaged, Files: files, Again: e.DeleteRequests > e.DeletesFailed}.Step()
 	if step.Remove {
 		d.out.Queue = append(d.out.Queue, store.EraseWork(e.ID, e.OwnerID))
@@ -93,14 +97,26 @@ func (d *decider) experiment(e *Experiment) error {
 		live += made
 	}
 	if state.Stopping() && live == 0 { // the last trial ended in this pass
-		again := lifecycle.Experiment{State: state, Desired: lifecycle.Desired(e.Desired), Why: cmp.Or(step.Error, e.Error)}.Step()
+		again := lifecycle.Experiment{State: state, Desired: lifecycle.Desired(e.Desired), Why: cmp.Or(step.Error, e.lasting())}.Step()
 		if again.State != "" {
 			state = again.State
 		}
 	}
-	d.experimentChange(e, state, cmp.Or(step.Error, e.Error))
+	why = cmp.Or(step.Error, e.lasting())
+	if state == lifecycle.Active || state == lifecycle.Paused {
+		why = cmp.Or(why, e.Aside)
+	}
+	d.experimentChange(e, state, why)
 	d.out.Failures = d.counts.changes(e.ID)
 	return nil
+}
+
+// lasting is the error of an experiment that stays. That it is set aside passes.
+func (e *Experiment) lasting() string {
+	if strings.HasPrefix(e.Error, asideWord) {
+		return ""
+	}
+	return e.Error
 }
 
 func (d *decider) searchStatus(e *Experiment) (lifecycle.SearchStatus, string) {
@@ -225,7 +241,7 @@ func (d *decider) trial(e *Experiment, row *store.LiveTrial, experiment lifecycl
 	if c.Ended {
 		d.exit(e, row.Number, step.Exit)
 		d.endTask(row.TaskID, step)
-	} else if step.Again && experiment == lifecycle.Active {
+	} else if step.Again && experiment == lifecycle.Active && !e.Unread { // else its search may not want it any more
 		c.RunID = d.retry(e, row, attempt, end)
 	}
 	if c.State != row.State || c.Restarts != row.Restarts || c.RunID != row.RunID || c.StopWanted != row.StopWanted ||

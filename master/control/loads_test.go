@@ -19,17 +19,17 @@ func (s *simulation) compareLoads() {
 	}
 	s.checked = t
 	load := t.load
-	t.load = func(ctx context.Context, seen map[int]int64) (*store.Live, error) {
+	t.load = func(ctx context.Context, known store.Known) (*store.Live, error) {
 		tries := 1
 		if t.async { // work beside the cycle may change rows between the two loads
 			tries = 5
 		}
 		for {
-			live, err := load(ctx, seen)
+			live, err := load(ctx, known)
 			if err != nil {
 				return nil, err
 			}
-			fresh, err := t.db.LoadLive(ctx, seen)
+			fresh, err := t.db.LoadLive(ctx, known)
 			if err != nil {
 				return nil, err
 			}

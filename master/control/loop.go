@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/detent-ml/detent/jobspecs"
+	"github.com/detent-ml/detent/master/budget"
 	"github.com/detent-ml/detent/master/cluster"
 	"github.com/detent-ml/detent/master/lifecycle"
 	"github.com/detent-ml/detent/master/pool"
@@ -55,6 +56,8 @@ type Config struct {
 	// AvoidAfter is after how many failures in a row an experiment avoids a node; 0
 	// is never.
 	AvoidAfter int
+	// Memory is what the searches of all live experiments may take together.
+	Memory budget.Budget
 }
 
 // Loop is the control loop of a leading master.
@@ -76,7 +79,7 @@ func New(cfg Config, db *store.DB, bus *store.Bus, nomad Nomad, log *slog.Logger
 type term struct {
 	*Loop
 	lead          *Leadership
-	load          func(ctx context.Context, seen map[int]int64) (*store.Live, error)
+	load          func(ctx context.Context, known store.Known) (*store.Live, error)
 	folds         folds
 	calls         *calls
 	known         cluster.Known // for the next observation
@@ -158,7 +161,7 @@ func newTerm(ctx context.Context, l *Loop, lead *Leadership) (*term, error) {
 	if err := l.db.Fenced(ctx, lead.Term, func(tx *store.DB) error { return tx.TakeOver(ctx) }); err != nil {
 		return nil, fmt.Errorf("take over the work of the earlier leader: %w", err)
 	}
-	t := &term{Loop: l, lead: lead, load: l.db.NewLiveCache().Load, backoffs: backoffs{}, loggedFaults: map[string]string{}, folds: folds{byID: map[int]*fold{}}, began: time.Now(), known: cluster.Known{Term: lead.Term, Index: uint64(index), Full: true}}
+	t := &term{Loop: l, lead: lead, load: l.db.NewLiveCache().Load, backoffs: backoffs{}, loggedFaults: map[string]string{}, folds: folds{byID: map[int]*fold{}, budget: l.cfg.Memory}, began: time.Now(), known: cluster.Known{Term: lead.Term, Index: uint64(index), Full: true}}
 	t.calls = newCalls(t)
 	t.lanes = t.newLanes()
 	t.watch.answers = make(chan answer, 1)
@@ -181,11 +184,12 @@ func (t *term) cycle(ctx context.Context) error {
 	if err := t.observe(ctx); err != nil {
 		return fmt.Errorf("observe: %w", err)
 	}
-	live, err := t.load(ctx, t.folds.seen())
+	live, err := t.load(ctx, store.Known{Seen: t.folds.seen(), Choose: t.folds.choose})
 	if err != nil {
 		return fmt.Errorf("load: %w", err)
 	}
 	snapshot := t.folds.snapshot(live)
+	t.cycleAgain = t.cycleAgain || t.folds.pending
 	snapshot.Pools, snapshot.Timing, snapshot.Frozen = t.cfg.Pools, t.cfg.Timing, live.Alarm != "" || !t.nomadAnswered
 	snapshot.AvoidAfter = t.cfg.AvoidAfter
 	if s := t.cfg.Secrets; s != nil {

@@ -45,6 +45,7 @@ type owner struct {
 	preemptible bool
 	secrets     bool
 	avoid       avoidance
+	unread      bool // where its attempts may run is not in memory
 }
 
 func (d *decider) owners() map[string]owner {
@@ -52,7 +53,7 @@ func (d *decider) owners() map[string]owner {
 	for _, e := range d.p.Experiments {
 		secrets := d.p.needsSecrets(e)
 		for _, t := range e.Trials {
-			m[t.TaskID] = owner{e.group(), e.MaxSlots, e.QueueTime, e.singleNode(), true, secrets, d.avoidance(e, t.TaskID)}
+			m[t.TaskID] = owner{e.group(), e.MaxSlots, e.QueueTime, e.singleNode(), true, secrets, d.avoidance(e, t.TaskID), e.Unread}
 		}
 	}
 	for _, t := range d.p.Tasks {
@@ -192,6 +193,8 @@ func (d *decider) sort(in *input, a *store.LiveAllocation, o owner) {
 		in.running = append(in.running, r)
 	case a.NotBefore != nil && a.NotBefore.After(d.p.Now):
 		d.wait(a, "waits until "+a.NotBefore.UTC().Format(time.TimeOnly)+" UTC before it is tried again")
+	case o.unread:
+		d.wait(a, "waits until the master has its experiment's search in memory")
 	case d.p.credentialsMissing(o) != "":
 		d.wait(a, d.p.credentialsMissing(o))
 	default:

@@ -1,13 +1,9 @@
 package control
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/detent-ml/detent/master/cluster"
@@ -25,6 +21,7 @@ type Experiment struct {
 	Config expconf.Config
 	Search *search.Search
 	Broken string // why its search cannot go on
+	Aside  string // why its search is not in memory though the experiment runs or is to run
 	Trials []*store.LiveTrial
 }
 
@@ -56,32 +53,6 @@ type credentialNeeds interface {
 	NeededBy(taskType string) bool
 }
 
-// folds keeps what is expensive to make again: configurations, which never
-// change, and searches, which only grow.
-type folds struct {
-	byID    map[int]*fold
-	nodes   inventories
-	choices choices
-}
-
-type fold struct {
-	config expconf.Config
-	search *search.Search
-	broken string
-}
-
-// seen says how far each known search is.
-func (f *folds) seen() map[int]int64 {
-	m := make(map[int]int64, len(f.byID))
-	for id, x := range f.byID {
-		m[id] = math.MaxInt64 // nothing of it is read again
-		if x.search != nil {
-			m[id] = x.search.Seq()
-		}
-	}
-	return m
-}
-
 // snapshot joins rows with searches and applies the new events.
 func (f *folds) snapshot(live *store.Live) *Snapshot {
 	p := &Snapshot{Now: live.Now, Tasks: live.Tasks, Nodes: live.Nodes, Collect: live.DueGCs,
@@ -99,14 +70,9 @@ func (f *folds) snapshot(live *store.Live) *Snapshot {
 	keep := make(map[int]*fold, len(live.Experiments))
 	byID := make(map[int]*Experiment, len(live.Experiments))
 	for _, e := range live.Experiments {
-		x := f.byID[e.ID]
-		if x == nil {
-			x = newFold(e)
-		} else if e.Continues > e.Continued { // its configuration may be another one than when it ended
-			x.guard(func() error { return x.configure(e.Config) })
-		}
+		x := f.fold(e)
 		keep[e.ID] = x
-		exp := &Experiment{LiveExperiment: e, Config: x.config, Search: x.search, Broken: x.broken}
+		exp := &Experiment{LiveExperiment: e}
 		byID[e.ID] = exp
 		p.Experiments = append(p.Experiments, exp)
 	}
@@ -121,88 +87,18 @@ func (f *folds) snapshot(live *store.Live) *Snapshot {
 		}
 	}
 	for _, ev := range live.Events {
-		e, x := byID[ev.ExperimentID], keep[ev.ExperimentID]
+		x := keep[ev.ExperimentID]
 		if x.search == nil || x.broken != "" {
 			continue
 		}
 		x.guard(func() error {
 			return x.search.Apply(search.Event{Seq: ev.Seq, Kind: ev.Kind, Trial: ev.Trial, Body: ev.Body})
 		})
-		e.Search, e.Broken = x.search, x.broken
+	}
+	for _, e := range p.Experiments {
+		f.show(keep[e.ID], e, live.Last)
 	}
 	return p
-}
-
-func newFold(e store.LiveExperiment) *fold {
-	x := &fold{}
-	x.guard(func() error { return x.configure(e.Config) })
-	if x.broken != "" || e.Unmanaged {
-		return x
-	}
-	x.guard(func() (err error) {
-		began := x.config
-		if len(e.SearchConfig) > 0 {
-			if began, err = expconf.ParseConfigJSON(e.SearchConfig); err != nil {
-				return fmt.Errorf("the configuration with which its search began cannot be read: %w", err)
-			}
-		}
-		if err := bounded(began); err != nil {
-			return err
-		}
-		x.search, err = search.New(began, e.Seed)
-		return err
-	})
-	return x
-}
-
-// Bounds on a search that is made: a release that knew none may have stored its
-// configuration, and a search holds all its trials in memory.
-const (
-	maxTrials = 1_000_000
-	maxRungs  = 1_000
-)
-
-func bounded(c expconf.Config) error {
-	if s := c.Searcher; s.MaxTrials > maxTrials || s.MaxConcurrentTrials > maxTrials || s.NumRungs > maxRungs || s.MaxRungs > maxRungs {
-		return fmt.Errorf("its search is too large: max_trials %d (%d at most), %d rungs (%d at most)", s.MaxTrials, maxTrials, max(s.NumRungs, s.MaxRungs), maxRungs)
-	}
-	return nil
-}
-
-func (x *fold) configure(config json.RawMessage) error {
-	cfg, err := expconf.ParseConfigJSON(config)
-	if err != nil {
-		return fmt.Errorf("its stored configuration cannot be read: %w", err)
-	}
-	x.config = cfg
-	return nil
-}
-
-// guard runs what may fail, or panic: then the search is broken, and what is left of
-// it is not to be used.
-func (x *fold) guard(do func() error) {
-	defer func() {
-		if r := recover(); r != nil {
-			x.fail(fmt.Sprintf("its search failed: panic: %v", r))
-		}
-	}()
-	if err := do(); err != nil {
-		x.fail(err.Error())
-	}
-}
-
-func (x *fold) fail(why string) {
-	if x.broken == "" {
-		x.broken = why
-	}
-	x.search = nil
-}
-
-// breakDown remembers that an experiment cannot be handled, by its bundle's key.
-func (f *folds) breakDown(key, why string) {
-	if id, err := strconv.Atoi(strings.TrimPrefix(key, experimentKeys)); err == nil && f.byID[id] != nil {
-		f.byID[id].fail(why)
-	}
 }
 
 // nodesOf gives the scheduler a pool's nodes, without those that cannot be read.

@@ -72,9 +72,28 @@ func (l *Experiments) continuation(ctx context.Context, e store.Experiment, over
 			return change, nil, err
 		}
 	}
-	event, err := json.Marshal(body)
-	change.Event = event
+	var err error
+	if change.Event, err = json.Marshal(body); err != nil {
+		return change, nil, err
+	}
+	if change.Memory = changed.Memory; change.Changed == nil {
+		change.Memory, err = memoryStored(e)
+	}
 	return change, changed, err
+}
+
+// memoryStored is what the search of a stored experiment takes. A release that did not
+// count it may have made the experiment.
+func memoryStored(e store.Experiment) (int64, error) {
+	cfg, err := expconf.ParseConfigJSON(e.Config)
+	if err != nil {
+		return 0, err
+	}
+	s, err := search.New(cfg, 0)
+	if err != nil {
+		return 0, err
+	}
+	return memoryOf(s, cfg)
 }
 
 // overridden is the experiment with the changes laid over its configuration.

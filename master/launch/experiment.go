@@ -2,6 +2,7 @@ package launch
 
 import (
 	"context"
+	"encoding/json"
 	"math/rand/v2"
 
 	"github.com/detent-ml/detent/master/auth"
@@ -220,7 +221,7 @@ func (c *Cluster) runsElsewhere(e *Experiment, cfg expconf.Config, of *pool.Pool
 		return err
 	}
 	e.Unmanaged, e.Active, e.Remarks = true, true, warnings.Strings()
-	e.Search, e.SlotsPerTrial = nil, 0
+	e.Search, e.Memory, e.SlotsPerTrial = nil, 0, 0 // the loop reads neither search nor configuration
 	return nil
 }
 
@@ -256,12 +257,27 @@ func (e *Experiment) fill(cfg expconf.Config, of *pool.Pool) error {
 	if e.Search, err = searchOf(b, e.Seed); err != nil {
 		return err
 	}
+	if e.Memory, err = memoryOf(e.Search, cfg); err != nil {
+		return err
+	}
 	r := cfg.Resources
 	e.Pool, e.SlotsPerTrial, e.MaxSlots, e.Weight, e.Priority = of.Name, r.SlotsPerTrial, r.MaxSlots, r.Weight, of.Priority
 	if r.Priority != nil {
 		e.Priority = *r.Priority
 	}
 	return nil
+}
+
+// memoryOf is how much a leading master needs to keep a search, and of its configuration
+// what the control loop reads.
+func memoryOf(s *search.Search, cfg expconf.Config) (int64, error) {
+	const parsed = 8 // times its text
+	nomad, err := json.Marshal(cfg.Environment.Nomad)
+	if err != nil {
+		return 0, err
+	}
+	storage, err := json.Marshal(cfg.CheckpointStorage)
+	return s.Memory() + parsed*int64(len(nomad)) + 2*int64(len(storage)), err
 }
 
 // searchOf is the search that a stored configuration begins. It is read back, as the

@@ -84,6 +84,10 @@ type Config struct {
 	// downloads, with the keys in the experiment's configuration. AWS and the `endpoint_url`
 	// of `checkpoint_storage` are always allowed.
 	CheckpointEndpoints []string `yaml:"checkpoint_endpoints"`
+	// Memory in MB for the searches and configurations of all experiments that have not
+	// ended; one owner gets up to half of it ([security](security.md)). By default a fifth of the
+	// memory of the master's Nomad job, and 256 outside Nomad.
+	SearchMemory int `yaml:"search_memory_mb"`
 	// Disk space for the bodies of requests while the master receives them.
 	Spool SpoolConfig `yaml:"spool"`
 
@@ -473,6 +477,9 @@ func (c *Config) check() []string {
 	}
 	if c.NotebookTimeout < 0 || c.TensorboardTimeout < 0 {
 		k.fail("notebook_timeout, tensorboard_timeout", "expected a number of seconds, or 0 for never; found %d and %d", c.NotebookTimeout, c.TensorboardTimeout)
+	}
+	if c.SearchMemory < 0 || c.SearchMemory > maxSearchMemory {
+		k.fail("search_memory_mb", "expected 0 to %d, found %d", maxSearchMemory, c.SearchMemory)
 	}
 	if c.DatabaseConns < 4 {
 		k.fail("database_conns", "expected at least 4, found %d", c.DatabaseConns)

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/detent-ml/detent/master/api"
+	"github.com/detent-ml/detent/master/budget"
 	"github.com/detent-ml/detent/master/optional"
 	"github.com/detent-ml/detent/master/spool"
 )
@@ -214,4 +215,24 @@ func limitMemory(environ func(string) string) {
 	if err == nil && mb > 0 && environ("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(mb << 20 / 10 * 8)
 	}
+}
+
+// The memory for searches where nobody says how much: a part of what Nomad gave the
+// master, or so many MB.
+const (
+	searchPart      = 5
+	searchMemory    = 256
+	maxSearchMemory = 1 << 20
+)
+
+// searchBudget is what the searches of all experiments may take.
+func searchBudget(cfg Config, environ func(string) string) budget.Budget {
+	if cfg.SearchMemory > 0 {
+		return budget.Budget{Bytes: int64(cfg.SearchMemory) << 20}
+	}
+	mb, err := strconv.ParseInt(environ("NOMAD_MEMORY_LIMIT"), 10, 64)
+	if err != nil || mb <= 0 {
+		return budget.Budget{Bytes: searchMemory << 20}
+	}
+	return budget.Budget{Bytes: mb << 20 / searchPart}
 }

@@ -45,7 +45,7 @@ func Run(ctx context.Context, cfg Config, ready chan<- string) error {
 	// The runner is read while the database answers: a start is as long as the longer of the two.
 	read := sync.OnceValues(func() (artifacts, error) { return readArtifacts(cfg) })
 	go func() { _, _ = read() }() // run asks again, for the same answer
-	db, err := store.Open(ctx, cfg.Database, store.Options{MaxConns: int32(cfg.DatabaseConns)})
+	db, err := store.Open(ctx, cfg.Database, store.Options{MaxConns: int32(cfg.DatabaseConns), Memory: searchBudget(cfg, os.Getenv)})
 	if err != nil {
 		return err
 	}

@@ -91,7 +91,8 @@ func (c Config) detPath() string {
 func (m *master) loopConfig() control.Config {
 	t := lifecycle.DefaultTiming()
 	t.StopAfter, t.Place, t.Pull = time.Duration(m.cfg.StopAfter), time.Duration(m.cfg.PlaceTimeout), time.Duration(m.cfg.PullTimeout)
-	cfg := control.Config{Timing: t, Task: m.site.Job, Pools: m.pools, Logs: store.NewLogStore(m.db, m.bus), AvoidAfter: m.cfg.AvoidNodeAfter, Leftovers: m.nomad}
+	cfg := control.Config{Timing: t, Task: m.site.Job, Pools: m.pools, Logs: store.NewLogStore(m.db, m.bus), AvoidAfter: m.cfg.AvoidNodeAfter, Leftovers: m.nomad,
+		Memory: searchBudget(m.cfg, os.Getenv)}
 	cfg.Timing.Read = control.ReadWithin
 	if m.vault != nil {
 		cfg.Secrets = granter{m.vault, m.site.SignIn, m.db}
@@ -104,7 +105,7 @@ func (m *master) apiConfig() (api.Config, error) {
 	c := api.Config{ClusterName: m.cfg.ClusterName, ClusterID: m.clusterID, MasterID: m.masterID, Version: v1.Compatible,
 		DetentVersion: v1.Version, PublicURL: m.cfg.PublicURL, BlankLogin: m.blankLogin, RunnerDir: filepath.Dir(m.cfg.RunnerPath),
 		HarnessDir: m.cfg.HarnessPath, Pages: webui.Files(), Redacted: m.redacted, Namespaces: append([]string{m.cfg.Nomad.Namespace}, namespaces(m.pools)...),
-		Site: m.site, Inventory: m.inventory,
+		Site: m.site, Inventory: m.inventory, Memory: searchBudget(m.cfg, os.Getenv),
 		Idle: launch.IdleTimeouts{Notebook: time.Duration(m.cfg.NotebookTimeout) * time.Second, Tensorboard: time.Duration(m.cfg.TensorboardTimeout) * time.Second}}
 	c.DetPath = m.cfg.detPath()
 	c.Bucket, c.CheckStorage = m.bucket, m.checkStorage

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/detent-ml/detent/master/budget"
 	"github.com/detent-ml/detent/master/fault"
 )
 
@@ -44,12 +45,14 @@ type DB struct {
 	pool   *pgxpool.Pool // nil within a transaction
 	dsn    string
 	within time.Duration // of a call without a deadline; 0 within a transaction, which has one
+	memory budget.Budget // of the searches of all experiments
 }
 
 // Options tune the pool.
 type Options struct {
 	MaxConns int32
 	Within   time.Duration // deadline of a call that has none; 0 is two minutes
+	Memory   budget.Budget // what the searches of all experiments may take of a master's memory
 }
 
 // Dedicated opens a pool of its own to the same database, with one connection, for what
@@ -90,7 +93,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*DB, error) {
 	if opts.Within == 0 {
 		opts.Within = callTimeout
 	}
-	return &DB{querier: pool, pool: pool, dsn: dsn, within: opts.Within}, nil
+	return &DB{querier: pool, pool: pool, dsn: dsn, within: opts.Within, memory: opts.Memory}, nil
 }
 
 func setDefault(m map[string]string, k, v string) {
@@ -146,7 +149,7 @@ func (db *DB) tx(ctx context.Context, opts pgx.TxOptions, fn func(tx *DB) error)
 	var err error
 	for range maxRetries {
 		err = pgx.BeginTxFunc(ctx, db.pool, opts, func(tx pgx.Tx) error {
-			return fn(&DB{querier: tx, dsn: db.dsn})
+			return fn(&DB{querier: tx, dsn: db.dsn, memory: db.memory})
 		})
 		if !retriable(err) {
 			break

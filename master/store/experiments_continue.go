@@ -15,6 +15,7 @@ type Continuation struct {
 	Event   json.RawMessage // what its search is told
 	Changed *NewExperiment  // what it is configured with from then on; nil: nothing changes
 	Saw     json.RawMessage // the configuration that the changes were laid over
+	Memory  int64           // that the search takes at most, in bytes
 }
 
 // ContinueExperiment stores a request, and tells the search. It returns how often
@@ -26,6 +27,9 @@ func (db *DB) ContinueExperiment(ctx context.Context, id int, c Continuation) (n
 	err = db.Tx(ctx, func(tx *DB) error {
 		n, err = tx.requestContinuation(ctx, id, c.Single)
 		if err != nil {
+			return err
+		}
+		if err := tx.remeasure(ctx, id, c.Memory); err != nil {
 			return err
 		}
 		if c.Changed != nil {
@@ -41,6 +45,15 @@ func (db *DB) ContinueExperiment(ctx context.Context, id int, c Continuation) (n
 		return tx.AppendEvents(ctx, []NewEvent{{ExperimentID: id, Kind: "continued", Body: c.Event}})
 	})
 	return n, err
+}
+
+// remeasure says what the search of an experiment that goes on takes, if there is room.
+func (db *DB) remeasure(ctx context.Context, id int, memory int64) error {
+	owner, err := scalar[int](ctx, db, `UPDATE experiments SET memory = $2 WHERE id = $1 RETURNING owner_id`, id, memory)
+	if err != nil {
+		return err
+	}
+	return db.admit(ctx, owner, id, memory)
 }
 
 // requestContinuation succeeds for only one of several requests at once, and only for

@@ -42,6 +42,7 @@ type NewExperiment struct {
 	// Search is what its configuration and seed begin with; nil where the loop makes
 	// all trials.
 	Search *search.Search
+	Memory int64 // that the search takes at most, in bytes
 }
 
 // CreateExperiment makes an experiment, the counter of its search, and the first
@@ -68,17 +69,17 @@ func (db *DB) CreateExperiment(ctx context.Context, n NewExperiment) (int, error
 		err = asFault(tx.QueryRow(ctx, `
 			INSERT INTO experiments (owner_id, project_id, parent_id, config, original_config, context_hash, seed, name, description,
 				labels, desired, pool, slots_per_trial, max_slots, weight, priority, template, template_source, warm_start, creation_key, session_epoch,
-				unmanaged, external_id)
+				unmanaged, external_id, memory)
 			VALUES (@owner, @project, @parent, @config, @original, @context, @seed, @name, @description,
 				@labels, @desired, @pool, @slots, @max_slots, @weight, @priority, @template, @template_source, @warm_start, @key, @epoch,
-				@unmanaged, @external)
+				@unmanaged, @external, @memory)
 			ON CONFLICT (owner_id, creation_key) WHERE creation_key IS NOT NULL DO NOTHING
 			RETURNING id, job_id::text`,
 			pgx.NamedArgs{"owner": n.OwnerID, "project": n.ProjectID, "parent": n.ParentID, "config": string(n.Config),
 				"original": n.OriginalConfig, "context": n.Context, "seed": n.Seed, "name": n.Name, "description": n.Description,
 				"labels": n.Labels, "desired": desired, "pool": n.Pool, "slots": n.SlotsPerTrial, "max_slots": n.MaxSlots,
 				"weight": n.Weight, "priority": n.Priority, "template": n.Template.Name, "template_source": n.Template.Source, "warm_start": n.WarmStart,
-				"key": n.CreationKey, "epoch": n.SessionEpoch, "unmanaged": n.Unmanaged, "external": n.ExternalID}).Scan(&owner.ID, &owner.JobID))
+				"key": n.CreationKey, "epoch": n.SessionEpoch, "unmanaged": n.Unmanaged, "external": n.ExternalID, "memory": n.Memory}).Scan(&owner.ID, &owner.JobID))
 		if n.CreationKey != nil && fault.Is(err, fault.NotFound) {
 			id, err = scalar[int](ctx, tx, `SELECT id FROM experiments WHERE owner_id = $1 AND creation_key = $2`, n.OwnerID, *n.CreationKey)
 			return err
@@ -87,6 +88,9 @@ func (db *DB) CreateExperiment(ctx context.Context, n NewExperiment) (int, error
 			return err
 		}
 		id = owner.ID
+		if err := tx.admit(ctx, n.OwnerID, id, n.Memory); err != nil {
+			return err
+		}
 		if n.PrefixByID {
 			_, err = tx.exec(ctx, `UPDATE experiments SET config = jsonb_set(config, '{checkpoint_storage,prefix}', to_jsonb(
 				ltrim(coalesce(config #>> '{checkpoint_storage,prefix}', '') || '/' || id::text, '/'))) WHERE id = $1`, id)

@@ -40,6 +40,11 @@ type LiveExperiment struct {
 	SearchConfig   json.RawMessage `db:"search_config"` // that its search began with, where that is not Config
 	WarmStart      *string         `db:"warm_start"`    // the checkpoint that its trials start from
 	QueueTime      *time.Time      `db:"place"`         // in the queue, if somebody chose it
+	Memory         int64           `db:"memory"`        // that its search takes, in bytes: an estimate from above
+	// Unread says that this load has read neither the configuration nor the search's
+	// events, because Known.Choose left the experiment out. Config has then only what a
+	// program needs that runs already.
+	Unread bool `db:"-"`
 }
 
 // LiveTrial is a trial that has not ended, or one of an experiment that is to go on.
@@ -179,6 +184,7 @@ type Live struct {
 	Allocations []LiveAllocation
 	Nodes       []NodeRow
 	Events      []SearchEvent // after those already seen
+	Last        map[int]int64 // of the experiments that Known.Choose chose: the last event that there is; Events may end before it
 	Matches     []LiveMatch   // of log policies that ask for something
 	Failures    []NodeFailures
 	DueGCs      []Work // experiments to whose checkpoints their policy is to be applied
@@ -186,10 +192,13 @@ type Live struct {
 
 // Rows are read by their ids: LiveCache says which. Each comes with its version.
 const (
+	// runningConfig is what the loop needs to know of a program that runs, of a whole
+	// configuration.
+	runningConfig = `jsonb_build_object('max_restarts', e.config -> 'max_restarts', 'preemption_timeout', e.config -> 'preemption_timeout')`
+
 	experimentRows = `
 	SELECT e.xmin AS row_version, e.id, e.owner_id, e.job_id::text, e.name, e.state, e.desired, e.unmanaged,
-		CASE WHEN e.id = ANY($2) AND e.continues = e.continued THEN '{}'::jsonb ELSE e.config END AS config,
-		CASE WHEN e.id = ANY($2) THEN NULL ELSE e.search_config END AS search_config,
+		CASE WHEN e.id = ANY($2) THEN '{}'::jsonb ELSE ` + runningConfig + ` END AS config, NULL::jsonb AS search_config, e.memory,
 		e.context_hash, e.seed, e.pool, e.slots_per_trial, e.max_slots, e.weight, e.priority, e.progress,
 		e.best_trial_id, e.best_metric, e.error, e.continues, e.continued, e.warm_start::text, e.place,
 		CASE WHEN e.unmanaged THEN 0 ELSE (SELECT count(*) FROM trials t WHERE t.experiment_id = e.id) END AS trials, e.deletes_asked, e.deletes_failed,
@@ -225,23 +234,9 @@ const (
 	FROM members m WHERE m.allocation_id = ANY($1) ORDER BY m.allocation_id, m.rank`
 )
 
-// LoadLive reads everything that may still change, in one snapshot. seen says up
-// to where the search events of each experiment are known; the configuration of
-// an experiment that is in it is not sent again.
-func (db *DB) LoadLive(ctx context.Context, seen map[int]int64) (*Live, error) {
-	return db.NewLiveCache().Load(ctx, seen)
-}
-
-// newEvents reads the events after those seen, of live experiments.
-func newEvents(ctx context.Context, tx *DB, live []LiveExperiment, seen map[int]int64) ([]SearchEvent, error) {
-	ids, seqs := make([]int, len(live)), make([]int64, len(live))
-	for i, e := range live {
-		ids[i], seqs[i] = e.ID, seen[e.ID]
-	}
-	return rows[SearchEvent](ctx, tx, `
-		SELECT s.experiment_id, s.seq, s.kind, s.trial, s.body
-		FROM unnest($1::int[], $2::bigint[]) AS l(id, seq) JOIN search_events s ON s.experiment_id = l.id AND s.seq > l.seq
-		ORDER BY s.experiment_id, s.seq`, ids, seqs)
+// LoadLive reads everything that may still change, in one snapshot.
+func (db *DB) LoadLive(ctx context.Context, known Known) (*Live, error) {
+	return db.NewLiveCache().Load(ctx, known)
 }
 
 // Nodes lists all nodes by name.

@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 	"time"
@@ -66,6 +65,7 @@ type cached[R any] struct {
 type cachedExperiment struct {
 	LiveExperiment
 	running bool // its trials that have not ended are live
+	brief   bool // its configuration is what a program needs that runs
 }
 
 type cachedAllocation struct {
@@ -93,12 +93,12 @@ func (m cachedRows[K, R]) sweep(listed int, round uint64) {
 	}
 }
 
-// Load reads everything that may still change, in one snapshot, like DB.LoadLive.
-func (c *LiveCache) Load(ctx context.Context, seen map[int]int64) (*Live, error) {
+// Load reads everything that may still change, in one snapshot.
+func (c *LiveCache) Load(ctx context.Context, known Known) (*Live, error) {
 	var live *Live
 	err := c.db.Snapshot(ctx, func(tx *DB) error {
 		live = &Live{}
-		return c.load(ctx, tx, live, seen)
+		return c.load(ctx, tx, live, known)
 	})
 	if err != nil {
 		c.forget()
@@ -106,7 +106,7 @@ func (c *LiveCache) Load(ctx context.Context, seen map[int]int64) (*Live, error)
 	return live, err
 }
 
-func (c *LiveCache) load(ctx context.Context, tx *DB, live *Live, seen map[int]int64) error {
+func (c *LiveCache) load(ctx context.Context, tx *DB, live *Live, known Known) error {
 	var server time.Time
 	err := tx.QueryRow(ctx, "SELECT now(), alarm, trust, pg_postmaster_start_time() FROM cluster").Scan(&live.Now, &live.Alarm, &live.Trust, &server)
 	if err != nil {
@@ -117,7 +117,7 @@ func (c *LiveCache) load(ctx context.Context, tx *DB, live *Live, seen map[int]i
 		c.server = server
 	}
 	c.round++
-	if err := c.loadExperiments(ctx, tx, live, seen); err != nil {
+	if err := c.loadExperiments(ctx, tx, live, known.Seen); err != nil {
 		return err
 	}
 	if err := c.loadAllocations(ctx, tx, live); err != nil {
@@ -138,8 +138,7 @@ func (c *LiveCache) load(ctx context.Context, tx *DB, live *Live, seen map[int]i
 	if live.DueGCs, err = tx.dueGCs(ctx); err != nil {
 		return err
 	}
-	live.Events, err = newEvents(ctx, tx, live.Experiments, seen)
-	return err
+	return c.loadSearches(ctx, tx, live, known)
 }
 
 // Which rows are live, each with its version.
@@ -198,7 +197,7 @@ func (c *LiveCache) loadExperiments(ctx context.Context, tx *DB, live *Live, see
 	err := each(ctx, tx, listExperiments, []any{&id, &version, &running, &deleting}, func() {
 		x, stale := c.experiments.mark(id, uint64(version), c.round)
 		x.row.running = running
-		if _, known := seen[id]; stale || deleting || !known {
+		if _, known := seen[id]; stale || deleting || !known && !x.row.brief {
 			again[id] = true
 		}
 		order = append(order, x)
@@ -217,14 +216,9 @@ func (c *LiveCache) loadExperiments(ctx context.Context, tx *DB, live *Live, see
 	live.Experiments = make([]LiveExperiment, len(order))
 	for i, x := range order {
 		live.Experiments[i] = x.row.LiveExperiment
-		if x.row.Continues <= x.row.Continued { // the caller knows it from now on
-			x.row.Config, x.row.SearchConfig = noConfig, nil
-		}
 	}
 	return c.loadTrials(ctx, tx, live, trials, stale)
 }
-
-var noConfig = json.RawMessage("{}")
 
 // readExperiments reads those that are new or have changed.
 func (c *LiveCache) readExperiments(ctx context.Context, tx *DB, ids []int, seen map[int]int64) error {
@@ -239,6 +233,8 @@ func (c *LiveCache) readExperiments(ctx context.Context, tx *DB, ids []int, seen
 	for i := range list {
 		x := c.experiments[list[i].ID]
 		x.row.LiveExperiment, x.version = list[i].LiveExperiment, uint64(list[i].RowVersion)
+		_, held := seen[list[i].ID]
+		x.row.brief = !held
 	}
 	return checkComplete("experiments", len(ids), len(list))
 }

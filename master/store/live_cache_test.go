@@ -25,7 +25,7 @@ func (w *world) load(c *LiveCache, known ...LiveExperiment) *Live {
 	for _, e := range known {
 		seen[e.ID] = 0
 	}
-	live, err := c.Load(w.t.Context(), seen)
+	live, err := c.Load(w.t.Context(), Known{Seen: seen})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestTheCacheIsForgotten(t *testing.T) {
 	spoil()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := c.Load(ctx, nil); err == nil {
+	if _, err := c.Load(ctx, Known{}); err == nil {
 		t.Fatal("a load without time succeeded")
 	}
 	if live := w.load(c); live.Trials[0].Restarts != 0 {

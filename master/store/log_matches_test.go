@@ -47,7 +47,7 @@ func TestLogMatches(t *testing.T) {
 		t.Errorf("from outside: %+v", outside)
 	}
 
-	live, err := w.db.LoadLive(t.Context(), nil)
+	live, err := w.db.LoadLive(t.Context(), Known{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestLogMatches(t *testing.T) {
 		t.Errorf("the loop sees %q", s)
 	}
 	w.exec(`UPDATE trials SET state = 'COMPLETED', ended_at = now() WHERE id = $1`, trial)
-	if live, err = w.db.LoadLive(t.Context(), nil); err != nil || len(live.Matches) != 0 {
+	if live, err = w.db.LoadLive(t.Context(), Known{}); err != nil || len(live.Matches) != 0 {
 		t.Errorf("of an ended trial: %+v, %v", live.Matches, err)
 	}
 	if _, err := w.db.RecordLogMatches(t.Context(), LogMatches{TaskID: "none", Matches: []LogMatch{oom}}); err == nil {
@@ -80,7 +80,7 @@ func TestNodeFailures(t *testing.T) {
 	write(NodeFailures{e, "id1", "n1", 2, false}, NodeFailures{e, "id2", "n2", 3, true}, NodeFailures{other, "id1", "n1", 1, false},
 		NodeFailures{99, "id1", "n1", 1, false}) // gone meanwhile
 	write(NodeFailures{e, "id1", "n1-renamed", 3, true}, NodeFailures{other, "id1", "n1", 0, false})
-	live, err := w.db.LoadLive(t.Context(), nil)
+	live, err := w.db.LoadLive(t.Context(), Known{})
 	if err != nil || len(live.Failures) != 2 || live.Failures[0] != (NodeFailures{e, "id1", "n1-renamed", 3, true}) {
 		t.Errorf("the loop sees %+v, %v", live.Failures, err)
 	}
@@ -88,7 +88,7 @@ func TestNodeFailures(t *testing.T) {
 		t.Errorf("avoided are %+v, %v", list, err)
 	}
 	w.exec(`UPDATE experiments SET state = 'CANCELED', ended_at = now() WHERE id = $1`, e)
-	if live, err = w.db.LoadLive(t.Context(), nil); err != nil || len(live.Failures) != 0 {
+	if live, err = w.db.LoadLive(t.Context(), Known{}); err != nil || len(live.Failures) != 0 {
 		t.Errorf("of an ended experiment: %+v, %v", live.Failures, err)
 	}
 }

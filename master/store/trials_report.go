@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/detent-ml/detent/master/fault"
@@ -83,12 +84,15 @@ func (db *DB) CompleteLength(ctx context.Context, trial int, length int64, event
 }
 
 // SearchInput is all that a search is made of: the configuration that it began
-// with, the seed and the events after a number.
+// with, the seed and the events after a number, no more of them than fit into memory
+// beside the search.
 type SearchInput struct {
 	State  string
 	Config json.RawMessage
 	Seed   int64
+	Memory int64 // that the search takes at most, with all of its events
 	Events []SearchEvent
+	More   bool // there are more events
 }
 
 // SearchInput reads what a search is made of. Of one that is known up to an event
@@ -98,32 +102,48 @@ func (db *DB) SearchInput(ctx context.Context, experiment int, after int64) (Sea
 		State  string          `db:"state"`
 		Config json.RawMessage `db:"config"`
 		Seed   int64           `db:"seed"`
+		Memory int64           `db:"memory"`
 	}
 	var in SearchInput
 	err := db.Snapshot(ctx, func(tx *DB) error {
 		h, err := row[head](ctx, tx, fmt.Sprintf("experiment %d", experiment), `
-			SELECT state, CASE WHEN $2::bigint > 0 THEN '{}'::jsonb ELSE coalesce(search_config, config) END AS config, seed FROM experiments WHERE id = $1`, experiment, after)
+			SELECT state, CASE WHEN $2::bigint > 0 THEN '{}'::jsonb ELSE coalesce(search_config, config) END AS config, seed, memory FROM experiments WHERE id = $1`, experiment, after)
 		if err != nil {
 			return err
 		}
-		in.State, in.Config, in.Seed = h.State, h.Config, h.Seed
-		in.Events, err = rows[SearchEvent](ctx, tx, `
-			SELECT experiment_id, seq, kind, trial, body FROM search_events WHERE experiment_id = $1 AND seq > $2 ORDER BY seq`, experiment, after)
+		in.State, in.Config, in.Seed, in.Memory = h.State, h.Config, h.Seed, h.Memory
+		in.Events, in.More, err = someEvents(ctx, tx, `
+			SELECT experiment_id, seq, kind, trial, body FROM search_events WHERE experiment_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`, experiment, after, maxEvents)
 		return err
 	})
 	return in, err
 }
 
+// SearchMemory is how much the search of an experiment takes at most.
+func (db *DB) SearchMemory(ctx context.Context, experiment int) (int64, error) {
+	return scalar[int64](ctx, db, `SELECT memory FROM experiments WHERE id = $1`, experiment)
+}
+
 // AppendOperations appends the operations of a program that drives a search, if no
-// other event has come since the program's operations were looked at.
-func (db *DB) AppendOperations(ctx context.Context, experiment int, after int64, kind string, body json.RawMessage) (told bool, err error) {
+// other event has come since the program's operations were looked at. more is how much
+// memory the search takes with them, beside what it takes already.
+func (db *DB) AppendOperations(ctx context.Context, experiment int, after int64, kind string, body json.RawMessage, more int64) (told bool, err error) {
+	errLate := errors.New("another event has come")
 	err = db.Tx(ctx, func(tx *DB) error {
-		n, err := tx.exec(ctx, "UPDATE search_counters SET next = next WHERE experiment_id = $1 AND next = $2 + 1", experiment, after)
-		if err != nil || n == 0 {
+		if err := tx.grow(ctx, experiment, more); err != nil { // the experiment's row before its counter, as the loop locks them
 			return err
 		}
-		told = true
+		n, err := tx.exec(ctx, "UPDATE search_counters SET next = next WHERE experiment_id = $1 AND next = $2 + 1", experiment, after)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return errLate
+		}
 		return tx.AppendEvents(ctx, []NewEvent{{ExperimentID: experiment, Kind: kind, Body: body}})
 	})
-	return told, err
+	if errors.Is(err, errLate) {
+		return false, nil
+	}
+	return err == nil, err
 }

@@ -1,0 +1,159 @@
+// Package budget divides the memory that a leading master has for searches. It is pure.
+//
+// The leader keeps the search of a live experiment in memory, and so do masters whose
+// clients drive a search. One search is bounded by the ranges of its configuration; a
+// Budget bounds their sum, and no owner can use the memory of the others:
+//
+//   - requests that need more memory are checked by Admit, against the share of their
+//     owner;
+//   - what is there already is chosen by Choose: owners with little keep all of it, and
+//     owners with much keep the same amount each.
+package budget
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// A Budget is a number of bytes for the searches of all experiments. The zero Budget has
+// no limit.
+type Budget struct{ Bytes int64 }
+
+// Share is the part that one owner may fill by requests.
+func (b Budget) Share() int64 { return b.Bytes / 2 }
+
+// batchPart is the part of a budget that is read from the database at once: what was read
+// lies in memory beside what becomes of it.
+const batchPart = 8
+
+// Batch is how much may be read from the database at once.
+func (b Budget) Batch() int64 { return b.Bytes / batchPart }
+
+// Use is what the live experiments hold when somebody asks for more.
+type Use struct {
+	Owner  int64 // what the owner's experiments hold
+	All    int64 // what the experiments of all owners hold
+	Owners int   // how many owners have live experiments, the one who asks included
+}
+
+// Admit checks a request for more bytes. An owner gets up to half of the budget, and
+// beyond that what others leave is not given away. When the budget is used up, an owner
+// with less than an equal part still gets that part.
+func (b Budget) Admit(u Use, more int64) error {
+	if b.Bytes <= 0 || more <= 0 {
+		return nil
+	}
+	equal := b.Bytes / int64(max(u.Owners, 2))
+	limit := b.Share()
+	if u.All+more > b.Bytes {
+		limit = min(limit, equal)
+	}
+	if u.Owner+more <= limit {
+		return nil
+	}
+	return fault.New(fault.TooMany, "the searches and configurations of your experiments that have not ended take %s of the master's memory, this request takes %s more, "+
+		"and %s are available to you: end experiments that you do not need, or plan fewer trials or smaller hyperparameters; operators can raise search_memory_mb",
+		size(u.Owner), size(more), size(limit))
+}
+
+// size writes a number of bytes for people.
+func size(n int64) string {
+	if n < 1<<20 {
+		return fmt.Sprintf("%d KiB", (n+1<<10-1)>>10)
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+}
+
+// String is the budget for people.
+func (b Budget) String() string { return size(b.Bytes) }
+
+// A Claim is what one live experiment needs.
+type Claim struct {
+	ID     int
+	Owner  int
+	Bytes  int64
+	Needed bool // it runs or is to run; the search of a paused experiment can wait
+}
+
+// Choose returns the claims that do not fit, by their ids; nil when all fit. Experiments
+// that run come before those that are paused; within an owner the oldest come first. The
+// same claims always give the same choice.
+func (b Budget) Choose(claims []Claim) (out map[int]bool) {
+	var sum int64
+	for _, c := range claims {
+		sum += c.Bytes
+	}
+	if b.Bytes <= 0 || sum <= b.Bytes {
+		return nil
+	}
+	out = make(map[int]bool, len(claims))
+	byAge := slices.Clone(claims)
+	slices.SortFunc(byAge, func(x, y Claim) int { return cmp.Compare(x.ID, y.ID) })
+	left := b.Bytes
+	for _, needed := range []bool{true, false} {
+		left = fit(byAge, needed, left, out)
+	}
+	return out
+}
+
+// fit chooses among the claims that are needed, or among the others, and returns what is
+// left. What an owner's level leaves, because experiments cannot be divided, is given to
+// experiments that fit into it, owners with the least first.
+func fit(byAge []Claim, needed bool, room int64, out map[int]bool) (left int64) {
+	totals, held := map[int]int64{}, map[int]int64{}
+	var list []Claim
+	for _, c := range byAge {
+		if c.Needed == needed {
+			totals[c.Owner] += c.Bytes
+			list = append(list, c)
+		}
+	}
+	level := levelOf(totals, room)
+	left = room
+	var rest []Claim
+	for _, c := range list {
+		if held[c.Owner]+c.Bytes > level {
+			rest = append(rest, c)
+			continue
+		}
+		held[c.Owner] += c.Bytes
+		left -= c.Bytes
+	}
+	slices.SortStableFunc(rest, func(x, y Claim) int { return cmp.Compare(held[x.Owner], held[y.Owner]) })
+	for _, c := range rest {
+		if c.Bytes <= left {
+			left -= c.Bytes
+		} else {
+			out[c.ID] = true
+		}
+	}
+	return left
+}
+
+// levelOf is how much each owner may hold, so that all owners together fit into the room:
+// those with less hold what they have, and the others the level.
+func levelOf(totals map[int]int64, room int64) int64 {
+	list := make([]int64, 0, len(totals))
+	for _, n := range totals {
+		list = append(list, n)
+	}
+	slices.Sort(list)
+	for i, n := range list {
+		level := room / int64(len(list)-i)
+		if n > level {
+			return level
+		}
+		room -= n
+	}
+	return room + last(list)
+}
+
+func last(list []int64) int64 {
+	if len(list) == 0 {
+		return 0
+	}
+	return list[len(list)-1]
+}

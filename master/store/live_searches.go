@@ -1,0 +1,163 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Known says what a caller of Load has in memory of searches.
+type Known struct {
+	// Seen has the experiments that the caller knows, each with the last event that it has
+	// seen. A load reads their later events, and not their configurations.
+	Seen map[int]int64
+	// Choose chooses, of all live experiments, those that are not in Seen and whose
+	// configuration and events are to be read now. It is called once in a load. nil chooses
+	// all of them.
+	Choose func(live []LiveExperiment) []Reading
+}
+
+// A Reading is an experiment of which a load reads the events after a number. With a
+// number of 0 it also reads the configuration.
+type Reading struct {
+	ID    int
+	After int64
+}
+
+// maxEventBytes bounds the events of chosen experiments in one load: a new leader does
+// not read the events of all experiments into memory at once. The rest is read by the
+// next loads.
+const (
+	maxEventBytes = 8 << 20
+	maxEvents     = 50_000
+	eventBytes    = 128 // of an event beside its body
+)
+
+var noConfig = json.RawMessage("{}")
+
+// loadSearches reads the configurations and the events that the caller does not know.
+func (c *LiveCache) loadSearches(ctx context.Context, tx *DB, live *Live, known Known) error {
+	var chosen []Reading
+	if known.Choose != nil {
+		chosen = known.Choose(live.Experiments)
+	} else {
+		for _, e := range live.Experiments {
+			if _, ok := known.Seen[e.ID]; !ok {
+				chosen = append(chosen, Reading{ID: e.ID})
+			}
+		}
+	}
+	after := make(map[int]int64, len(chosen))
+	for _, r := range chosen {
+		after[r.ID] = r.After
+	}
+	var configs, ids []int
+	var seqs []int64
+	for i := range live.Experiments {
+		e := &live.Experiments[i]
+		seen, held := known.Seen[e.ID]
+		from, read := after[e.ID]
+		e.Unread = !held && !read
+		if read && from == 0 || (read || held) && e.Continues > e.Continued { // its configuration may have changed since it ended
+			configs = append(configs, e.ID)
+		} else if !e.Unread {
+			e.Config = noConfig
+		}
+		if held {
+			ids, seqs = append(ids, e.ID), append(seqs, seen)
+		}
+	}
+	err := readConfigs(ctx, tx, live.Experiments, configs)
+	if err != nil {
+		return err
+	}
+	if live.Events, err = eventsAfter(ctx, tx, ids, seqs); err != nil || len(chosen) == 0 {
+		return err
+	}
+	return readOn(ctx, tx, live, chosen)
+}
+
+// readConfigs reads whole configurations.
+func readConfigs(ctx context.Context, tx *DB, list []LiveExperiment, ids []int) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	type configured struct {
+		ID           int             `db:"id"`
+		Config       json.RawMessage `db:"config"`
+		SearchConfig json.RawMessage `db:"search_config"`
+	}
+	read, err := rows[configured](ctx, tx, `SELECT id, config, search_config FROM experiments WHERE id = ANY($1)`, ids)
+	if err != nil {
+		return err
+	}
+	byID := make(map[int]configured, len(read))
+	for _, c := range read {
+		byID[c.ID] = c
+	}
+	for i := range list {
+		if c, ok := byID[list[i].ID]; ok {
+			list[i].Config, list[i].SearchConfig = c.Config, c.SearchConfig
+		}
+	}
+	return checkComplete("configurations", len(ids), len(read))
+}
+
+// eventsAfter reads all events after those seen. A caller that is up to date has few.
+func eventsAfter(ctx context.Context, tx *DB, ids []int, seqs []int64) ([]SearchEvent, error) {
+	return rows[SearchEvent](ctx, tx, `
+		SELECT s.experiment_id, s.seq, s.kind, s.trial, s.body
+		FROM unnest($1::int[], $2::bigint[]) AS l(id, seq) JOIN search_events s ON s.experiment_id = l.id AND s.seq > l.seq
+		ORDER BY s.experiment_id, s.seq`, ids, seqs)
+}
+
+// readOn reads events of chosen experiments, up to the bound, and which event is the last
+// of each.
+func readOn(ctx context.Context, tx *DB, live *Live, chosen []Reading) error {
+	ids, seqs := make([]int, len(chosen)), make([]int64, len(chosen))
+	for i, r := range chosen {
+		ids[i], seqs[i] = r.ID, r.After
+	}
+	type counter struct {
+		ID   int   `db:"experiment_id"`
+		Last int64 `db:"last"`
+	}
+	counters, err := rows[counter](ctx, tx, `SELECT experiment_id, next - 1 AS last FROM search_counters WHERE experiment_id = ANY($1)`, ids)
+	if err != nil {
+		return err
+	}
+	live.Last = make(map[int]int64, len(counters))
+	for _, c := range counters {
+		live.Last[c.ID] = c.Last
+	}
+	events, _, err := someEvents(ctx, tx, `
+		SELECT s.experiment_id, s.seq, s.kind, s.trial, s.body
+		FROM unnest($1::int[], $2::bigint[]) AS l(id, seq) CROSS JOIN LATERAL (
+			SELECT * FROM search_events e WHERE e.experiment_id = l.id AND e.seq > l.seq ORDER BY e.seq LIMIT $3) s LIMIT $3`, ids, seqs, maxEvents)
+	live.Events = append(live.Events, events...)
+	return err
+}
+
+// someEvents reads the events of a query with a limit of maxEvents, up to maxEventBytes.
+// more says that it may have left some out.
+func someEvents(ctx context.Context, tx *DB, sql string, args ...any) (list []SearchEvent, more bool, err error) {
+	r, err := tx.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, false, asFault(err)
+	}
+	defer r.Close()
+	for bytes := 0; r.Next(); {
+		e, err := pgx.RowToStructByName[SearchEvent](r)
+		if err != nil {
+			return nil, false, asFault(err)
+		}
+		list = append(list, e)
+		if bytes += len(e.Body) + eventBytes; bytes >= maxEventBytes {
+			more = true
+			break
+		}
+	}
+	r.Close() // reads and drops the rest
+	return list, more || len(list) == maxEvents, asFault(r.Err())
+}
