@@ -52,7 +52,7 @@ var budgets = map[string]int{
 	"master/sleep":     50,
 	"master/spelling":  100,
 	"master/spool":     250,
-	"master/store":     9800,
+	"master/store":     9950,
 	"master/task":      1150,
 	"master/trial":     100,
 	"master/tunnel":    200,
