@@ -94,21 +94,19 @@ vet:
     @echo "go vet" >&2
     @go vet ./...
 
-# the tests of the Go packages, on real servers: under the race detector but for pure computation and what measures memory
+# the tests of the Go packages, on real servers
 package-tests: test-servers
+    @echo "the tests of the Go packages" >&2
+    @go test -shuffle=on -timeout 60m $(go list ./... | grep -v /integration)
+
+# the same under the race detector, without pure computation and what measures memory: about half an hour
+race: test-servers
     #!/usr/bin/env bash
     # One function of a password's hash takes ten times its time under the detector, and has no goroutines; a
     # program under the detector waits a second at its end unless it is told not to, and tests start hundreds.
     set -uo pipefail
-    plain='/master$|/master/(expconf|search|sched)(/|$)'
-    all="$(go list ./... | grep -v /integration)" failed=0
-    echo "the tests of the Go packages without goroutines" >&2
-    go test -shuffle=on -timeout 60m $(grep -E "$plain" <<<"$all") || failed=1
-    race="-race -gcflags=golang.org/x/crypto/blowfish=-race=false"
-    [ "$(go env CGO_ENABLED)" = 1 ] || { race=""; echo "no C compiler here, so no race detector" >&2; }
-    echo "the tests of the Go packages${race:+, under the race detector}" >&2
-    GORACE=atexit_sleep_ms=10 go test $race -shuffle=on -timeout 60m $(grep -vE "$plain" <<<"$all") || failed=1
-    exit "$failed"
+    GORACE=atexit_sleep_ms=10 go test -race -gcflags=golang.org/x/crypto/blowfish=-race=false -shuffle=on -timeout 60m \
+        $(go list ./... | grep -vE '/integration|/master$|/master/(expconf|search|sched)(/|$)')
 
 # the control loop against random worlds, with as many seeds, and metrics of what is deleted, as wanted
 sim seeds="200" metrics="50000":
