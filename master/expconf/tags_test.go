@@ -26,7 +26,7 @@ func TestTags(t *testing.T) {
 func TestMistakesInTags(t *testing.T) {
 	for _, section := range []any{
 		struct {
-			A int `json:"a" defualt:"1"`
+			A int `json:"a" dflt:"1"`
 		}{},
 		struct {
 			A int `json:"a" check:"at lest 1"`

@@ -171,7 +171,7 @@ func (s *section) stored(v reflect.Value) map[string]any {
 	for i := range s.fields {
 		f := &s.fields[i]
 		b, ok := f.belongs(s.union.member(v))
-		if value := v.Field(f.index); ok && !(b.optional && value.IsZero()) {
+		if value := v.Field(f.index); ok && (!b.optional || !value.IsZero()) {
 			out[f.name] = value.Interface()
 		}
 	}

@@ -174,16 +174,7 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 	var parts sync.WaitGroup
 	defer parts.Wait()
 	defer stopBack()
-	parts.Go(func() { kept.Run(back) })
-	parts.Go(func() { m.bus.Run(back) })
-	parts.Go(func() { m.nomad.Run(back) })
-	parts.Go(func() { store.NewSummarizer(m.db, m.bus, m.log).Run(back) })
-	parts.Go(func() { store.NewLogRetention(m.db, m.log).Run(back) })
-	parts.Go(func() { m.cleanUp(back) })
-	parts.Go(func() { m.endSilentTrials(back) })
-	if m.vault != nil {
-		parts.Go(func() { m.vault.Run(back) })
-	}
+	m.background(back, kept, &parts)
 	parts.Go(func() { served.Proxy.Run(ctx) })
 	parts.Go(func() { m.serveTasks(ctx, origin, served.Proxy.Tasks()) })
 	var a *api.API
@@ -217,6 +208,20 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 	}
 	a.Wait() // what tasks reported is written
 	return nil
+}
+
+// background starts what goes on until the last request is answered.
+func (m *master) background(ctx context.Context, kept *store.MasterLog, parts *sync.WaitGroup) {
+	parts.Go(func() { kept.Run(ctx) })
+	parts.Go(func() { m.bus.Run(ctx) })
+	parts.Go(func() { m.nomad.Run(ctx) })
+	parts.Go(func() { store.NewSummarizer(m.db, m.bus, m.log).Run(ctx) })
+	parts.Go(func() { store.NewLogRetention(m.db, m.log).Run(ctx) })
+	parts.Go(func() { m.cleanUp(ctx) })
+	parts.Go(func() { m.endSilentTrials(ctx) })
+	if m.vault != nil {
+		parts.Go(func() { m.vault.Run(ctx) })
+	}
 }
 
 // blankLogin says from where, and under which name of the master, a blank password
