@@ -140,7 +140,7 @@ func TestFailedBuildLeavesNothingAndSaysWhy(t *testing.T) {
 	for name, c := range map[string]struct{ main, want string }{
 		"broken source":   {"package main\n\nfunc main() { nothing() }\n", "undefined: nothing"},
 		"other version":   {"package main\n\nfunc main() { println(); print(\"\") }\n", "no version in"},
-		"unwanted server": {strings.Replace(tinyMain, "api.Version", `"Tiny v9.9.9", api.Version[:0]`, 1), "its version is 9.9.9"},
+		"unwanted server": {strings.Replace(tinyMain, "api.Version", `"Tiny v9.9.9", api.Version[:0]`, 1), "reports version 9.9.9"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pin, b := tinyServer(t, c.main)

@@ -163,7 +163,7 @@ func TestPostgresStartedTwiceIsOne(t *testing.T) {
 		t.Errorf("fsync is %s in an ephemeral server", v)
 	}
 	opts.Port = pg.Port + 1
-	if _, err := StartPostgres(t.Context(), opts); err == nil || !strings.Contains(err.Error(), "running already, on port "+strconv.Itoa(pg.Port)) {
+	if _, err := StartPostgres(t.Context(), opts); err == nil || !strings.Contains(err.Error(), "already runs, on port "+strconv.Itoa(pg.Port)) {
 		t.Errorf("error %v, expected the port it has", err)
 	}
 }
