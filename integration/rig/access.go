@@ -1,7 +1,6 @@
 package rig
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -16,12 +15,18 @@ import (
 // TryVault asks Vault with a token.
 func (r *Rig) TryVault(t *testing.T, token, method, path, body string) (status int, answer string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, r.Description.VaultURL+"/v1/"+path, bytes.NewReader([]byte(body)))
+	return ask(t.Context(), t, method, r.Description.VaultURL+"/v1/"+path, "X-Vault-Token", token, body)
+}
+
+// ask asks a server with a token in a header, unless the token is empty.
+func ask(ctx context.Context, t *testing.T, method, url, header, token, body string) (status int, answer string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if token != "" {
-		req.Header.Set("X-Vault-Token", token)
+		req.Header.Set(header, token)
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
@@ -73,21 +78,5 @@ func (r *Rig) Consul(t *testing.T, method, path, token, body string) (status int
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, r.ConsulURL+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if token != "" {
-		req.Header.Set("X-Consul-Token", token)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, strings.TrimSpace(string(text))
+	return ask(ctx, t, method, r.ConsulURL+path, "X-Consul-Token", token, body)
 }
