@@ -147,7 +147,7 @@ keras-test:
 torch-test:
     @echo "the tests of the harness that need PyTorch" >&2
     @python="$({{ ready }} python torch)" && cd plugins/harness && \
-        OMP_NUM_THREADS=1 "$python" -m pytest -W ignore tests/test_pytorch.py tests/test_transformers.py tests/test_lightning.py tests/test_torch_batch_process.py tests/test_data_pytorch.py tests/test_examples_torch.py && \
+        OMP_NUM_THREADS=1 "$python" -m pytest -W ignore tests/test_pytorch.py tests/test_transformers.py tests/test_lightning.py tests/test_torch_batch_process.py tests/test_data_pytorch.py tests/test_examples_torch.py tests/test_reference.py && \
         OMP_NUM_THREADS=1 "$python" -m pytest -W ignore tests/test_deepspeed.py && \
         "$python" -m pytest tests/test_launch.py tests/test_launchers.py -k 'options_of_torchrun or one_slot or killed_rank or gradients or deepspeed_starts'
 
@@ -210,6 +210,10 @@ fmt:
 golden:
     @go test $(grep -rlE --include='*_test.go' 'datadriven|"rewrite"' . | xargs -n1 dirname | sort -u) -rewrite
     @git --no-pager diff --stat
+
+# write the reference of the Python package, docs/python, from its docstrings
+reference:
+    @python="$({{ ready }} python harness)" && cd plugins/harness && "$python" -m reference
 
 # what must be so before a change goes in: formatted, tidy, licences named, documents whole
 verify: vet docs

@@ -14,6 +14,17 @@ class EnvContext:
     """The trial around a trial class, on a cluster or in a debugger.
 
     ``managed_training`` is false where a class is only asked for its model.
+
+    Example:
+
+        >>> from determined import EnvContext
+        >>> env = EnvContext.from_config({"hyperparameters": {"lr": 0.1}})     # in a debugger
+        >>> env.hparams, env.on_cluster
+        ({'lr': 0.1}, False)
+
+    On the cluster, where ``TrialContext.env`` is one::
+
+        env = EnvContext.from_info(det.get_cluster_info())
     """
 
     experiment_config: Dict[str, Any]

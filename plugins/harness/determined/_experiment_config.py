@@ -11,7 +11,15 @@ class ExperimentConfig(Dict[str, Any]):
     Example::
 
         config = det.ExperimentConfig(det.get_cluster_info().trial._config)
-        slots = config.slots_per_trial()
+        slots, entrypoint = config.slots_per_trial(), config.get_entrypoint()
+        metric, seed = config.get_searcher_metric(), config.experiment_seed()
+        periods = config.get_min_validation_period(), config.get_min_checkpoint_period()
+        storage, optimizations = config.get_checkpoint_storage(), config.get_optimizations_config()
+        length = config.get_records_per_epoch(), config.scheduling_unit()
+        if config.profiling_enabled():
+            print(config.profiling_interval(), config.profiling_sync_timings())
+        config.debug_enabled(), config.native_parallel_enabled()
+        config.average_training_metrics_enabled()
     """
 
     def _part(self, name: str) -> Dict[str, Any]:

@@ -39,6 +39,13 @@ def import_from_path(path: Union[str, os.PathLike[str]]) -> Iterator[None]:
 
     Modules of the working directory step aside and come back, so a ``model_def`` of a checkpoint
     and one at hand can live in one process, under different names. Blocks do not nest.
+
+    Example::
+
+        path = client.get_checkpoint(uuid).download()
+        with det.import_from_path(path + "/code"):
+            import model_def
+        trial = model_def.Digits
     """
     if not _importing.acquire(blocking=False):
         raise RuntimeError("import_from_path cannot be nested, nor used by two threads at once")

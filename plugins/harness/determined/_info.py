@@ -67,7 +67,13 @@ def _env_json(key: str, kind: type) -> Any:
 
 
 class RendezvousInfo:
-    """The nodes of this task, and which of them this is."""
+    """The nodes of this task, and which of them this is.
+
+    Example::
+
+        info = det.get_cluster_info()
+        chief, rank = info.container_addrs[0], info.container_rank
+    """
 
     def __init__(
         self, container_addrs: List[str], container_rank: int, container_slot_counts: List[int]
@@ -96,6 +102,12 @@ class TrialInfo:
 
     ``trial_id``, ``experiment_id``, ``trial_seed`` and ``hparams`` are for user code. The
     names with an underscore are for libraries: their shape follows the platform's.
+
+    Example::
+
+        trial = det.get_cluster_info().trial
+        torch.manual_seed(trial.trial_seed)
+        print(trial.experiment_id, trial.trial_id, trial.hparams)
     """
 
     def __init__(
@@ -162,7 +174,14 @@ class TrialInfo:
 
 
 class ResourcesInfo:
-    """The devices that this task was given."""
+    """The devices that this task was given.
+
+    Example:
+
+        >>> from determined import ResourcesInfo
+        >>> ResourcesInfo(["GPU-1"]).gpu_uuids
+        ['GPU-1']
+    """
 
     def __init__(self, gpu_uuids: List[str]) -> None:
         self._gpu_uuids = gpu_uuids
@@ -191,6 +210,16 @@ class ClusterInfo:
     ``task_type`` is one of ``TRIAL``, ``NOTEBOOK``, ``SHELL``, ``COMMAND``, ``TENSORBOARD``,
     ``CHECKPOINT_GC`` and ``GENERIC``; more may come. Code that depends on this object for more
     than a log line cannot run off the cluster.
+
+    Example::
+
+        info = det.get_cluster_info()
+        if info is not None:
+            lr = info.trial.hparams["lr"]
+            source = info.user_data["source"]         # the data section of the configuration
+            start = info.latest_checkpoint            # None at the first start
+            print(info.container_rank, "of", info.container_addrs, info.container_slot_counts)
+            print("GPUs of this node:", info.gpu_uuids)
     """
 
     def __init__(
@@ -344,7 +373,14 @@ def _demand(keys: tuple[str, ...]) -> None:
 
 
 def get_cluster_info() -> Optional[ClusterInfo]:
-    """Return what is known about the task that this process runs in, or None off the cluster."""
+    """Return what is known about the task that this process runs in, or None off the cluster.
+
+    Example:
+
+        >>> import determined as det
+        >>> det.get_cluster_info() is None      # off the cluster
+        True
+    """
     info = ClusterInfo._from_file()
     allocation = os.environ.get("DET_ALLOCATION_ID")
     if not allocation:

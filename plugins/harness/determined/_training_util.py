@@ -179,7 +179,13 @@ def force_create_symlink(src: str, dst: str) -> None:
 
 
 def mask_checkpoint_storage(d: Dict[str, Any]) -> Dict[str, Any]:
-    """Return ``checkpoint_storage`` without its keys; example: as in ``mask_config_dict``."""
+    """Return ``checkpoint_storage`` without its keys; example: as in ``mask_config_dict``.
+
+    Example:
+
+        >>> mask_checkpoint_storage({"bucket": "b", "secret_key": "s"})["bucket"]
+        'b'
+    """
     return {name: _MASK if name in ("access_key", "secret_key") else d[name] for name in d}
 
 

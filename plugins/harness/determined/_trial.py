@@ -22,7 +22,20 @@ T = TypeVar("T", bound="TrialContext")
 
 
 class TrialContext:
-    """What a trial class may ask: its configuration, its hyperparameters, its place."""
+    """What a trial class may ask: its configuration, its hyperparameters, its place.
+
+    Example::
+
+        context = Context.from_config({"hyperparameters": {"lr": 0.1}, "data": {"source": "/data"}})
+        context.get_hparam("lr") == context.get_hparams()["lr"]
+        context.get_data_config()["source"]
+        context.get_experiment_config()["hyperparameters"]
+        context.get_experiment_id(), context.get_trial_id(), context.get_trial_seed()
+        context.get_initial_batch()                  # more than 0 in a trial that resumes
+        writer = SummaryWriter(context.get_tensorboard_path())
+        context.set_stop_requested(True)             # ends training at the next boundary
+        context.get_stop_requested()
+    """
 
     def __init__(self, core_context: core.Context, env: EnvContext) -> None:
         self._core = core_context
@@ -90,7 +103,14 @@ class TrialContext:
 
 
 class LegacyTrial(abc.ABC):
-    """The base of all trial classes."""
+    """The base of all trial classes.
+
+    Example::
+
+        class Digits(pytorch.PyTorchTrial):
+            def __init__(self, context):
+                self.context = context
+    """
 
     trial_context_class: ClassVar[Type[TrialContext]] = TrialContext
     # The module whose train_class() trains trials of this kind. It is imported only to train,

@@ -22,7 +22,13 @@ _FIELDS = ("index", "uuid", "utilization.gpu", "memory.used", "memory.total")
 
 
 class GPU(NamedTuple):
-    """One GPU at one moment: load from 0 to 1, memory in bytes."""
+    """One GPU at one moment: load from 0 to 1, memory in bytes.
+
+    Example:
+
+        >>> GPU(0, "GPU-1", load=0.5, memory_used=1e9, memory_total=8e9).memory_free
+        7000000000.0
+    """
 
     id: int
     uuid: str
@@ -37,7 +43,10 @@ class GPU(NamedTuple):
 
 
 def get_gpus() -> List[GPU]:
-    """List this task's GPUs; none where there is no driver or it does not answer."""
+    """List this task's GPUs; none where there is no driver or it does not answer.
+
+    Example: ``[gpu.memory_free for gpu in get_gpus()]``
+    """
     program = shutil.which("nvidia-smi")
     if program is None:
         return []
@@ -112,5 +121,8 @@ def _number(text: str) -> float:
 
 
 def get_gpu_uuids() -> List[str]:
-    """List the UUIDs of this machine's GPUs."""
+    """List the UUIDs of this machine's GPUs.
+
+    Example: ``print(get_gpu_uuids())``
+    """
     return [gpu.uuid for gpu in get_gpus()]

@@ -77,6 +77,11 @@ def jsonable(obj: Any) -> Any:
     Scalars and arrays of NumPy, PyTorch and the like are recognised by their ``tolist``, so
     none of those packages is imported. JSON has no NaN and no infinities: they become the
     strings that the master knows. Raises TypeError for what has no JSON form.
+
+    Example:
+
+        >>> jsonable({"loss": float("nan"), 1: (2, 3)})
+        {'loss': 'NaN', '1': [2, 3]}
     """
     if obj is None or isinstance(obj, (str, bool)):
         return obj
@@ -130,12 +135,24 @@ def _jsonable_foreign(obj: Any) -> Any:
 
 
 def json_encode(obj: Any, indent: Optional[str] = None, sort_keys: bool = False) -> str:
-    """Write obj as JSON, by the rules of ``jsonable``."""
+    """Write obj as JSON, by the rules of ``jsonable``.
+
+    Example:
+
+        >>> json_encode({"loss": float("inf")})
+        '{"loss": "Infinity"}'
+    """
     return json.dumps(jsonable(obj), indent=indent, sort_keys=sort_keys, allow_nan=False)
 
 
 def is_numerical_scalar(value: Any) -> bool:
-    """Say whether value is one number, be it Python's own or an array library's."""
+    """Say whether value is one number, be it Python's own or an array library's.
+
+    Example:
+
+        >>> is_numerical_scalar(0.5), is_numerical_scalar("0.5")
+        (True, False)
+    """
     if isinstance(value, bool):
         return True
     if isinstance(value, numbers.Real):
@@ -146,7 +163,13 @@ def is_numerical_scalar(value: Any) -> bool:
 
 
 def merge_dicts(base_dict: Dict[Any, Any], source_dict: Dict[Any, Any]) -> Dict[Any, Any]:
-    """Return base_dict with source_dict laid over it, map by map; both stay as they are."""
+    """Return base_dict with source_dict laid over it, map by map; both stay as they are.
+
+    Example:
+
+        >>> merge_dicts({"a": {"x": 1}, "b": 1}, {"a": {"y": 2}})
+        {'a': {'x': 1, 'y': 2}, 'b': 1}
+    """
     merged = copy.deepcopy(base_dict)
     for key, value in source_dict.items():
         if isinstance(value, dict) and isinstance(merged.get(key), dict):
@@ -161,7 +184,10 @@ def rmtree_nfs_safe(
     ignore_errors: bool = False,
     onerror: Optional[Callable[[Any, Any, Any], Any]] = None,
 ) -> None:
-    """Remove a tree; over NFS, where a deleted file may linger for a moment, try again."""
+    """Remove a tree; over NFS, where a deleted file may linger for a moment, try again.
+
+    Example: ``rmtree_nfs_safe("scratch", ignore_errors=True)``
+    """
     tries = 5
     for attempt in range(1, tries + 1):
         try:
@@ -179,6 +205,8 @@ def write_user_code(path: Union[str, os.PathLike[str]], on_cluster: bool) -> Non
 
     On the cluster that is what was submitted, without what training has written beside it since
     this process began; elsewhere it is the working directory.
+
+    Example: ``write_user_code(path, on_cluster=det.get_cluster_info() is not None)``
     """
     target = pathlib.Path(path, "code")
     source = pathlib.Path(".")
@@ -202,7 +230,14 @@ def write_user_code(path: Union[str, os.PathLike[str]], on_cluster: bool) -> Non
 
 @contextlib.contextmanager
 def forward_signals(process: subprocess.Popen[Any], *signums: signal.Signals) -> Iterator[None]:
-    """Hand signals on to a child for as long as the block runs."""
+    """Hand signals on to a child for as long as the block runs.
+
+    Example::
+
+        process = subprocess.Popen(["python3", "train.py"])
+        with forward_signals(process, signal.SIGTERM):
+            process.wait()
+    """
     chosen: List[int] = list(signums) or [
         getattr(signal, name) for name in _FORWARDED if hasattr(signal, name)
     ]

@@ -1,6 +1,25 @@
 """Checks that older training code imports: each raises ``CheckFailedError`` with the values.
 
 Every check has two names: ``check.eq(a, b)`` and ``check_eq(a, b)``. New code writes ``assert``.
+
+Example:
+
+    >>> from determined.common import check
+    >>> check.true(1 < 2), check.false(2 < 1), check.is_none(None), check.is_not_none(0)
+    (None, None, None, None)
+    >>> check.eq(1, 1), check.not_eq(1, 2), check.gt(2, 1), check.gt_eq(1, 1)
+    (None, None, None, None)
+    >>> check.lt(1, 2), check.lt_eq(1, 1), check.equal_lengths([1], "a"), check.len_eq([1], 1)
+    (None, None, None, None)
+    >>> check.is_in(1, [1, 2]), check.not_in(3, [1, 2]), check.is_subclass(bool, int)
+    (None, None, None)
+    >>> check.is_type(1, int), check.is_instance(True, int), check.is_not_instance("a", int)
+    (None, None, None)
+    >>> try:
+    ...     check.eq(1, 2, "the worlds differ")
+    ... except check.CheckFailedError as err:
+    ...     print(err)
+    CHECK FAILED! Got 1, expected 2: the worlds differ
 """
 
 from __future__ import annotations

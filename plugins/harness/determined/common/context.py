@@ -26,7 +26,16 @@ class _Rule(NamedTuple):
 
 
 class IgnoreRules:
-    """The rules of a ``.detignore``, which are written like those of a ``.gitignore``."""
+    r"""The rules of a ``.detignore``, which are written like those of a ``.gitignore``.
+
+    Example:
+
+        >>> rules = IgnoreRules("*.log\n!keep.log\ndata/\n")
+        >>> [rules.match(name, False) for name in ("train.log", "keep.log")]
+        [True, False]
+        >>> rules.match("data", is_directory=True)
+        True
+    """
 
     def __init__(self, text: str) -> None:
         self._rules: List[_Rule] = []
@@ -69,6 +78,8 @@ def read(
     """Return what is below root, and the included files and folders, for the wire.
 
     Each included path comes under its own last name. A file for root stands for itself.
+
+    Example: ``names = [file["path"] for file in read(pathlib.Path("."))]``
     """
     found: List[Tuple[str, pathlib.Path]] = list(_below(root))
     for include in includes:
@@ -134,7 +145,10 @@ def _file(name: str, path: pathlib.Path) -> Dict[str, Any]:
 def read_optional(
     root: Optional[pathlib.Path], includes: Iterable[pathlib.Path]
 ) -> Optional[List[Dict[str, Any]]]:
-    """Return the code below root, or None where there is no root and nothing is included."""
+    """Return the code below root, or None where there is no root and nothing is included.
+
+    Example: ``files = read_optional(None, [pathlib.Path("helpers.py")])``
+    """
     if root is not None:
         return read(root, includes)
     listed = list(includes)

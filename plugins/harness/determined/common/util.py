@@ -1,4 +1,19 @@
-"""Helpers that scripts import from here."""
+"""Helpers that scripts import from here.
+
+Example:
+
+    >>> from determined.common import util
+    >>> [list(part) for part in util.chunks([1, 2, 3], 2)]
+    [[1, 2], [3]]
+    >>> util.sizeof_fmt(1536), util.strtobool("no"), util.debug_mode()
+    ('1.5KB', False, False)
+    >>> util.wait_for(lambda: (True, "found"))
+    'found'
+    >>> util.is_protobuf_timestamp("2026-11-22T23:05:01Z")
+    True
+    >>> util.parse_protobuf_timestamp("2026-11-22T23:05:01Z").year
+    2026
+"""
 
 from __future__ import annotations
 
@@ -47,7 +62,15 @@ def strtobool(val: str) -> bool:
 
 
 def preserve_random_state(fn: Callable[..., T]) -> Callable[..., T]:
-    """Give a function random numbers of its own: Python's generator goes on as before it."""
+    """Give a function random numbers of its own: Python's generator goes on as before it.
+
+    Example::
+
+        @preserve_random_state
+        def shuffled(items):
+            random.seed(1)
+            return random.sample(items, len(items))
+    """
 
     @functools.wraps(fn)
     def wrapped(*args: Any, **kwargs: Any) -> T:
@@ -75,19 +98,28 @@ def wait_for(
 
 
 def yaml_safe_load(f: Any) -> Any:
-    """Read YAML from a text or a file; needs PyYAML."""
+    """Read YAML from a text or a file; needs PyYAML.
+
+    Example: ``config = yaml_safe_load(open("const.yaml"))``
+    """
     return _yaml().safe_load(f)
 
 
 def yaml_safe_dump(data: Any, stream: Any = None, default_flow_style: Any = None) -> Any:
-    """Write YAML to a file, else return it as text; needs PyYAML."""
+    """Write YAML to a file, else return it as text; needs PyYAML.
+
+    Example: ``print(yaml_safe_dump({"name": "digits"}))``
+    """
     target = io.StringIO() if stream is None else stream
     _yaml().safe_dump(data, target, default_flow_style=bool(default_flow_style))
     return target.getvalue() if stream is None else None
 
 
 def safe_load_yaml_with_exceptions(yaml_file: Any) -> Any:
-    """Read a configuration in YAML; a mistake in it ends the program with a message."""
+    """Read a configuration in YAML; a mistake in it ends the program with a message.
+
+    Example: ``config = safe_load_yaml_with_exceptions(open("const.yaml"))``
+    """
     yaml = _yaml()
     try:
         return yaml.safe_load(yaml_file)
@@ -97,7 +129,10 @@ def safe_load_yaml_with_exceptions(yaml_file: Any) -> Any:
 
 
 def get_config_path() -> pathlib.Path:
-    """Return the folder of ``det``'s own files."""
+    """Return the folder of ``det``'s own files.
+
+    Example: ``print(get_config_path() / "auth.json")``
+    """
     return _tokens.config_dir()
 
 
@@ -118,7 +153,13 @@ def parse_protobuf_timestamp(ts: str) -> datetime.datetime:
 
 
 def deprecated(message: Optional[str] = None) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Let a function warn each time that it is called."""
+    """Let a function warn each time that it is called.
+
+    Example::
+
+        @deprecated("Use new")
+        def old(): ...
+    """
 
     def decorate(fn: Callable[..., T]) -> Callable[..., T]:
         words = f"{fn.__name__} is deprecated and will be removed in a future version."

@@ -58,7 +58,10 @@ class _Shared(NamedTuple):
 
 
 class DownloadMode(enum.Enum):
-    """Who downloads: one worker of each machine for all of it, in step, or each on its own."""
+    """Who downloads: one worker of each machine for all of it, in step, or each on its own.
+
+    Example: ``checkpoint.restore_path(uuid, DownloadMode.NoSharedDownload)``
+    """
 
     LocalWorkersShareDownload = "LOCAL_WORKERS_SHARE_DOWNLOAD"
     NoSharedDownload = "NO_SHARED_DOWNLOAD"
@@ -70,6 +73,24 @@ class CheckpointContext:
     With ``shard=False`` the chief stores a checkpoint alone. With ``shard=True`` all workers
     call in step, and the checkpoint is the union of their files and of their metadata; two
     different files of one name, or two values of one key, are an error everywhere.
+
+    Example::
+
+        checkpoint = core_context.checkpoint
+        with checkpoint.store_path({"steps_completed": 10}) as (path, storage_id):
+            torch.save(model.state_dict(), path / "model.pt")
+        with checkpoint.restore_path(storage_id) as path:
+            model.load_state_dict(torch.load(path / "model.pt"))
+
+        storage_id = checkpoint.upload("folder", {"steps_completed": 10})
+        checkpoint.download(storage_id, "folder", selector=lambda name: name.endswith(".pt"))
+        print(checkpoint.get_metadata(storage_id)["steps_completed"])
+        checkpoint.delete(storage_id)
+
+    All workers store their parts of one checkpoint together::
+
+        with checkpoint.store_path({"steps_completed": 10}, shard=True) as (path, storage_id):
+            torch.save(part, path / f"part{core_context.distributed.rank}.pt")
     """
 
     def __init__(
@@ -422,7 +443,10 @@ class CheckpointContext:
 
 
 class DummyCheckpointContext(CheckpointContext):
-    """Checkpoints without a master: they are stored, and logged."""
+    """Checkpoints without a master: they are stored, and logged.
+
+    Example: ``core.init(checkpoint_storage="/tmp/checkpoints").checkpoint``
+    """
 
     def __init__(self, dist: DistributedContext, storage_manager: storage.StorageManager) -> None:
         self._dist = dist

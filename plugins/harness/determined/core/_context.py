@@ -53,6 +53,16 @@ class Context:
     ``checkpoint``, ``distributed``, ``preempt``, ``searcher``, ``train``, ``profiler`` and
     ``experimental`` are contexts of their own; ``info`` is the cluster's, None off it. Train
     inside ``with core.init() as core_context``: leaving the block delivers what is queued.
+
+    Example::
+
+        with core.init() as core_context:                # start() and close() without a block
+            core_context.train.report_progress(0.5)
+            core_context.alert(title="digits", description="the loss is not falling", level="warn")
+
+        core_context = core.init()
+        core_context.start()
+        core_context.close()
     """
 
     def __init__(
@@ -215,6 +225,14 @@ def init(
 
     Off the cluster the same code runs with contexts that log what they would report, and
     checkpoints go to ``checkpoint_storage``, else to a folder of the user's.
+
+    Example:
+
+        >>> from determined import core
+        >>> with core.init() as core_context:          # off the cluster: reports go to the log
+        ...     core_context.train.report_training_metrics(1, {"loss": 0.5})
+        ...     core_context.preempt.should_preempt()
+        False
     """
     info = _info.get_cluster_info()
     if info is None:

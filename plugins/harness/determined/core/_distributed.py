@@ -44,6 +44,29 @@ class DistributedContext:
     minutes (``DET_COMM_JOIN_TIMEOUT_SECONDS``), then raises
     ``determined.errors.CommunicationTimeout``. On one machine workers need no port, unless
     ``force_tcp`` asks for one.
+
+    Example::
+
+        torch.distributed.init_process_group("gloo")
+        distributed = core.DistributedContext.from_torch_distributed()
+        with core.init(distributed=distributed) as core_context:
+            print("worker", distributed.rank, "of", distributed.size)
+            folder = distributed.broadcast(folder if distributed.rank == 0 else None)
+            losses = distributed.gather(loss)             # a list on the chief, None elsewhere
+            if losses is not None:
+                print(sum(losses) / len(losses))
+            everybody = distributed.allgather(loss)
+
+    The same among the workers of a node, and from other launchers::
+
+        distributed.broadcast_local(folder)
+        distributed.gather_local(loss), distributed.allgather_local(loss)
+        core.DistributedContext.from_deepspeed()
+        core.DistributedContext.from_horovod(hvd)
+        distributed, strategy = core.DistributedContext.from_tf_config()
+        distributed.get_rank(), distributed.get_local_rank(), distributed.get_size()
+        distributed.get_num_agents()                  # nodes
+        distributed.close()
     """
 
     def __init__(
@@ -283,7 +306,15 @@ class DistributedContext:
 
 
 class DummyDistributedContext(DistributedContext):
-    """A job of one worker."""
+    """A job of one worker.
+
+    Example:
+
+        >>> from determined import core
+        >>> alone = core.DummyDistributedContext()
+        >>> alone.rank, alone.size, alone.allgather("a")
+        (0, 1, ['a'])
+    """
 
     def __init__(self) -> None:
         super().__init__(rank=0, size=1, local_rank=0, local_size=1, cross_rank=0, cross_size=1)

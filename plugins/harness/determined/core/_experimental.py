@@ -8,7 +8,15 @@ from determined.common import api
 
 
 class ExperimentalCoreContext:
-    """Links this trial to what it evaluates."""
+    """Links this trial to what it evaluates.
+
+    Example::
+
+        checkpoint = client.get_checkpoint(uuid)
+        core_context.experimental.report_task_using_checkpoint(checkpoint)
+        version = client.get_model("digits").get_version()
+        core_context.experimental.report_task_using_model_version(version)
+    """
 
     def __init__(self, session: api.BaseSession, trial_id: int) -> None:
         self._session = session
@@ -40,7 +48,10 @@ class ExperimentalCoreContext:
 
 
 class DummyExperimentalCoreContext(ExperimentalCoreContext):
-    """Links nothing."""
+    """Links nothing.
+
+    Example: ``core.init().experimental``
+    """
 
     def __init__(self) -> None:
         pass

@@ -87,6 +87,8 @@ class PreemptMode(enum.Enum):
     and all get its answer, so all stop at the same step. ``ChiefOnly``: only the chief may call
     it, and informs the others itself. ``WorkersAskMaster``: each worker asks on its own, and
     some may hear it a little earlier than others.
+
+    Example: ``core.init(preempt_mode=core.PreemptMode.ChiefOnly)``
     """
 
     WorkersAskChief = "WORKERS_ASK_CHIEF"
@@ -95,7 +97,25 @@ class PreemptMode(enum.Enum):
 
 
 class PreemptContext:
-    """Says when the task should save a checkpoint and end, to be continued later."""
+    """Says when the task should save a checkpoint and end, to be continued later.
+
+    Example::
+
+        with core.init() as core_context:
+            for batch in batches:
+                train(batch)
+                if core_context.preempt.should_preempt():
+                    save()
+                    break
+
+    By hand, with ``PreemptMode.ChiefOnly``::
+
+        preempt.start()
+        if preempt.should_preempt(auto_ack=False):
+            save()
+            preempt.acknowledge_preemption_signal()
+        preempt.close()
+    """
 
     def __init__(
         self,
@@ -172,7 +192,15 @@ class PreemptContext:
 
 
 class DummyPreemptContext(PreemptContext):
-    """Never asks to stop; keeps the calling rules, so that mistakes show off the cluster too."""
+    """Never asks to stop; keeps the calling rules, so that mistakes show off the cluster too.
+
+    Example:
+
+        >>> from determined import core
+        >>> with core.init() as core_context:
+        ...     core_context.preempt.should_preempt()
+        False
+    """
 
     def __init__(
         self,

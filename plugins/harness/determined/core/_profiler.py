@@ -19,6 +19,12 @@ class ProfilerContext:
     """System metrics of each machine of a trial: GPU, CPU, memory, disk and network.
 
     Off until ``on`` is called, or ``profiling.enabled`` is set in the configuration.
+
+    Example::
+
+        core_context.profiler.on(sampling_interval=1, samples_per_report=10)
+        train()
+        core_context.profiler.off()
     """
 
     def __init__(
@@ -59,7 +65,10 @@ class ProfilerContext:
 
 
 class DummyProfilerContext(ProfilerContext):
-    """Reports nothing."""
+    """Reports nothing.
+
+    Example: ``core.init().profiler.on()``
+    """
 
     def __init__(self) -> None:
         pass

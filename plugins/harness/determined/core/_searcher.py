@@ -28,7 +28,10 @@ _NO_LENGTH = (
 
 
 class Unit(enum.Enum):
-    """What a length counts."""
+    """What a length counts.
+
+    Example: ``core_context.searcher.get_configured_units() is Unit.BATCHES``
+    """
 
     EPOCHS = "EPOCHS"
     RECORDS = "RECORDS"
@@ -62,7 +65,16 @@ def _parse_searcher_units(experiment_config: Dict[str, Any]) -> Optional[Unit]:
 
 
 class SearcherOperation:
-    """Train until ``length`` in total (not: for that much more), then report the metric."""
+    """Train until ``length`` in total (not: for that much more), then report the metric.
+
+    Example::
+
+        for op in core_context.searcher.operations():
+            for step in range(op.length):
+                train(step)
+                op.report_progress(step)
+            op.report_completed(accuracy)
+    """
 
     def __init__(
         self,
@@ -133,7 +145,10 @@ class _ServerSearcherOperation(SearcherOperation):
 
 
 class SearcherMode(enum.Enum):
-    """Who iterates over the operations: all workers in step, or the chief alone."""
+    """Who iterates over the operations: all workers in step, or the chief alone.
+
+    Example: ``core_context.searcher.operations(core.SearcherMode.ChiefOnly)``
+    """
 
     WorkersAskChief = "WORKERS_ASK_CHIEF"
     # The spelling is part of the interface: it is what older code passes as a string.
@@ -141,7 +156,20 @@ class SearcherMode(enum.Enum):
 
 
 class SearcherContext:
-    """The operations of this trial."""
+    """The operations of this trial.
+
+    Example::
+
+        for op in core_context.searcher.operations():
+            train_up_to(op.length)                         # in get_configured_units()
+            op.report_completed(accuracy)
+        if core_context.searcher.get_configured_units() is core.Unit.EPOCHS:
+            print("lengths are in epochs")
+
+    With ``operations(auto_ack=False)`` the program says itself that it saw the end::
+
+        core_context.searcher.acknowledge_out_of_ops()
+    """
 
     def __init__(
         self,
@@ -251,7 +279,10 @@ class _ServerSearcherContext(SearcherContext):
 
 
 class SearcherContextMissing(SearcherContext):
-    """Stands in where the configuration names no length; says so when it is used."""
+    """Stands in where the configuration names no length; says so when it is used.
+
+    Example: ``core_context.searcher.get_configured_units()``
+    """
 
     def __init__(self) -> None:
         pass
@@ -274,7 +305,10 @@ class SearcherContextMissing(SearcherContext):
 
 
 class DummySearcherOperation(SearcherOperation):
-    """An operation that reports to the log."""
+    """An operation that reports to the log.
+
+    Example: ``next(core.init().searcher.operations()).report_completed(0.9)``
+    """
 
     def __init__(self, length: int, is_chief: bool) -> None:
         self._length = length
@@ -293,7 +327,17 @@ class DummySearcherOperation(SearcherOperation):
 
 
 class DummySearcherContext(SearcherContext):
-    """One short operation, to try training code off the cluster."""
+    """One short operation, to try training code off the cluster.
+
+    Example:
+
+        >>> from determined import core
+        >>> dummy = core.DummySearcherContext(core.DummyDistributedContext(), length=5)
+        >>> for op in dummy.operations():
+        ...     op.report_completed(0.9)
+        ...     print(op.length)
+        5
+    """
 
     def __init__(self, dist: DistributedContext, length: int = 1) -> None:
         self._dist = dist

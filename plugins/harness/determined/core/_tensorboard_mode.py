@@ -8,6 +8,8 @@ class TensorboardMode(enum.Enum):
 
     In manual mode ``TrainContext.upload_tensorboard_files`` stores what user code wrote below
     ``TrainContext.get_tensorboard_path``.
+
+    Example: ``core.init(tensorboard_mode=TensorboardMode.MANUAL)``
     """
 
     AUTO = "AUTO"

@@ -24,7 +24,10 @@ VALIDATION = "validation"
 
 
 class EarlyExitReason(enum.Enum):
-    """Why a trial ends before its time."""
+    """Why a trial ends before its time.
+
+    Example: ``core_context.train.report_early_exit(EarlyExitReason.USER_REQUESTED_STOP)``
+    """
 
     INVALID_HP = "EXITED_REASON_INVALID_HP"
     # Rarely needed: a trial that has had enough may just exit with 0.
@@ -40,6 +43,23 @@ class TrainContext:
 
     Metrics, progress and status are queued and delivered in the background, in order, through
     outages of the master. What the master refuses is raised at the next call.
+
+    Example::
+
+        train = core_context.train
+        train.set_status("reading the data")
+        train.report_training_metrics(10, {"loss": 0.5})
+        train.report_validation_metrics(10, {"accuracy": 0.9})
+        train.report_metrics("inference", 10, {"seen": 512})
+        train.report_progress(10 / 100)
+        best = train.get_experiment_best_validation()
+
+        writer = SummaryWriter(train.get_tensorboard_path())
+        train.upload_tensorboard_files(lambda path: path.suffix != ".tmp")      # in MANUAL mode
+
+        train.set_metadata({"data": "2026-11"})
+        print(train.get_metadata())
+        train.report_early_exit(core.EarlyExitReason.INVALID_HP)
     """
 
     def __init__(
@@ -219,7 +239,16 @@ class TrainContext:
 
 
 class DummyTrainContext(TrainContext):
-    """Reports to the log."""
+    """Reports to the log.
+
+    Example:
+
+        >>> from determined import core
+        >>> train = core.DummyTrainContext()
+        >>> train.report_validation_metrics(1, {"loss": 0.5})          # a line of the log
+        >>> train.set_metadata({"a": 1})
+        {'a': 1}
+    """
 
     def __init__(self, tensorboard_path: Optional[pathlib.Path] = None) -> None:
         self._tbd_directory = tensorboard_path

@@ -28,6 +28,7 @@ class Dataset:
         image, label = dataset[17]
         for record in dataset:
             ...
+        print(dataset.id, dataset.version, dataset.nbytes, dataset.path)
     """
 
     def __init__(

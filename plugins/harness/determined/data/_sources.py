@@ -21,7 +21,13 @@ Decode = Callable[[str, bytes], Any]
 
 
 class FileRecords:
-    """One record per file, in the order of their names. ``workers`` threads read them."""
+    """One record per file, in the order of their names. ``workers`` threads read them.
+
+    Example::
+
+        records = data.folder("/data/images", pattern="*.png")      # data.bucket() for objects
+        print(len(records), records.fingerprint())
+    """
 
     def __init__(self, files: Files, decode: Optional[Decode], pattern: str, workers: int) -> None:
         self._files = files

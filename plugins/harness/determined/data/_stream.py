@@ -82,7 +82,10 @@ class Stream:
 
     @property
     def epoch(self) -> int:
-        """The epoch that is read now; the first is 0."""
+        """The epoch that is read now; the first is 0.
+
+        Example: ``print(stream.epoch)``
+        """
         return self._epoch
 
     def numbers(self) -> Iterator[int]:

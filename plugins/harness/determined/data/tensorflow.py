@@ -95,7 +95,10 @@ class Batches:
 
     @property
     def records(self) -> int:
-        """How many records the data set has."""
+        """How many records the data set has.
+
+        Example: ``print(batches.records)``
+        """
         return len(self._dataset)
 
     def batches_from(self, done: int, seed: int, rank: int = 0, size: int = 1) -> Any:

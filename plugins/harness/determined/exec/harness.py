@@ -18,6 +18,8 @@ from determined._env import EnvContext
 from determined._trial import train_class, trial_class_from_entrypoint
 from determined.keras import _backend
 
+__all__ = ["main"]
+
 logger = logging.getLogger("determined")
 
 # A trial with debug: true shows what it is doing this often.
@@ -25,7 +27,10 @@ STACKS_SECONDS = 30
 
 
 def main(argv: Optional[List[str]] = None) -> int:
-    """Run the command line."""
+    """Run the command line.
+
+    Example: ``main(["train:Digits"])``
+    """
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("train_entrypoint", metavar="module:Class")
     entrypoint = parser.parse_args(argv).train_entrypoint

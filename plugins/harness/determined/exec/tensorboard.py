@@ -23,6 +23,8 @@ import determined as det
 from determined.common import constants
 from determined.tensorboard._mirror import Mirror, Source, parse_sources
 
+__all__ = ["main"]
+
 logger = logging.getLogger("determined.tensorboard")
 
 # The waiting page asks again this often.
@@ -165,7 +167,10 @@ def serve(sources: List[Source], socket_path: str, prefix: str, more: List[str])
 
 
 def main(argv: Optional[List[str]] = None) -> int:
-    """Run the command line."""
+    """Run the command line.
+
+    Example: ``sys.exit(main(["--samples_per_plugin", "images=10"]))``
+    """
     logging.basicConfig(level=logging.INFO, format=det.LOG_FORMAT)
     arguments = sys.argv[1:] if argv is None else argv
     try:

@@ -141,12 +141,17 @@ def login(
 
     What is left out is found: the master in ``DET_MASTER``, user and password in ``DET_USER`` and
     ``DET_PASS``, else the session that ``det user login`` or the platform left here.
+
+    Example: ``client.login(master="detent.example.com", user="ada", password=password)``
     """
     _current.set(Determined(master, user, password, cert_path, cert_name, noverify))
 
 
 def logout() -> None:
-    """End the session; its token is worth nothing from then on."""
+    """End the session; its token is worth nothing from then on.
+
+    Example: ``client.logout()``
+    """
     _current.get().logout()
     _current.set(None)
 
@@ -160,14 +165,20 @@ def create_experiment(
     *,
     parent_id: Optional[int] = None,
 ) -> Experiment:
-    """Create an experiment from a configuration, a file's path or a map, and its code."""
+    """Create an experiment from a configuration, a file's path or a map, and its code.
+
+    Example: ``experiment = client.create_experiment("const.yaml", "model_def")``
+    """
     return _current.get().create_experiment(
         config, model_dir, includes, project_id, template, parent_id=parent_id
     )
 
 
 def get_experiment(experiment_id: Union[int, str]) -> Experiment:
-    """Return an experiment by number."""
+    """Return an experiment by number.
+
+    Example: ``best = client.get_experiment(5).top_checkpoint()``
+    """
     return _current.get().get_experiment(experiment_id)
 
 
@@ -181,71 +192,113 @@ def list_experiments(
     name: Optional[str] = None,
     project_id: Optional[int] = None,
 ) -> List[Experiment]:
-    """List experiments that fit all that is given."""
+    """List experiments that fit all that is given.
+
+    Example::
+
+        for experiment in client.list_experiments(labels=["nightly"], name="digits"):
+            print(experiment.id, experiment.state)
+    """
     return _current.get().list_experiments(
         sort_by, order_by, experiment_ids, labels, users, states, name, project_id
     )
 
 
 def get_trial(trial_id: Union[int, str]) -> Trial:
-    """Return a trial by number."""
+    """Return a trial by number.
+
+    Example: ``hparams = client.get_trial(7).hparams``
+    """
     return _current.get().get_trial(trial_id)
 
 
 def get_checkpoint(uuid: str) -> Checkpoint:
-    """Return a checkpoint by its uuid."""
+    """Return a checkpoint by its uuid.
+
+    Example: ``path = client.get_checkpoint(uuid).download()``
+    """
     return _current.get().get_checkpoint(uuid)
 
 
 def create_user(
     username: str, admin: bool, password: Optional[str] = None, remote: bool = False
 ) -> User:
-    """Create a user."""
+    """Create a user.
+
+    Example: ``user = client.create_user("bob", admin=False, password=password)``
+    """
     return _current.get().create_user(username, admin, password, remote)
 
 
 def get_user_by_id(user_id: int) -> User:
-    """Return a user by number."""
+    """Return a user by number.
+
+    Example: ``user = client.get_user_by_id(2)``
+    """
     return _current.get().get_user_by_id(user_id)
 
 
 def get_user_by_name(user_name: str) -> User:
-    """Return a user by name."""
+    """Return a user by name.
+
+    Example: ``user = client.get_user_by_name("bob")``
+    """
     return _current.get().get_user_by_name(user_name)
 
 
 def get_session_username() -> str:
-    """Return the name of the user who is signed in."""
+    """Return the name of the user who is signed in.
+
+    Example: ``print(client.get_session_username())``
+    """
     return _current.get().get_session_username()
 
 
 def whoami() -> User:
-    """Return the user who is signed in."""
+    """Return the user who is signed in.
+
+    Example: ``print(client.whoami().username)``
+    """
     return _current.get().whoami()
 
 
 def list_users(active: Optional[bool] = None) -> List[User]:
-    """List users."""
+    """List users.
+
+    Example: ``names = [user.username for user in client.list_users(active=True)]``
+    """
     return _current.get().list_users(active)
 
 
 def get_workspace(name: str) -> Workspace:
-    """Return a workspace by name."""
+    """Return a workspace by name.
+
+    Example: ``projects = client.get_workspace("team").list_projects()``
+    """
     return _current.get().get_workspace(name)
 
 
 def list_workspaces() -> List[Workspace]:
-    """List all workspaces."""
+    """List all workspaces.
+
+    Example: ``names = [workspace.name for workspace in client.list_workspaces()]``
+    """
     return _current.get().list_workspaces()
 
 
 def create_workspace(name: str) -> Workspace:
-    """Create a workspace."""
+    """Create a workspace.
+
+    Example: ``workspace = client.create_workspace("team")``
+    """
     return _current.get().create_workspace(name)
 
 
 def delete_workspace(name: str) -> None:
-    """Delete a workspace that is empty."""
+    """Delete a workspace that is empty.
+
+    Example: ``client.delete_workspace("team")``
+    """
     _current.get().delete_workspace(name)
 
 
@@ -256,17 +309,26 @@ def create_model(
     labels: Optional[List[str]] = None,
     workspace_name: Optional[str] = None,
 ) -> Model:
-    """Create a model in the registry."""
+    """Create a model in the registry.
+
+    Example: ``model = client.create_model("digits", labels=["vision"], workspace_name="team")``
+    """
     return _current.get().create_model(name, description, metadata, labels, workspace_name)
 
 
 def get_model(identifier: Union[str, int]) -> Model:
-    """Return a model by its name or its number."""
+    """Return a model by its name or its number.
+
+    Example: ``version = client.get_model("digits").get_version()``
+    """
     return _current.get().get_model(identifier)
 
 
 def get_model_by_id(model_id: int) -> Model:
-    """Return a model by its number."""
+    """Return a model by its number.
+
+    Example: ``model = client.get_model_by_id(1)``
+    """
     return _current.get().get_model(model_id)
 
 
@@ -279,7 +341,10 @@ def list_models(
     workspace_names: Optional[List[str]] = None,
     workspace_ids: Optional[List[int]] = None,
 ) -> List[Model]:
-    """List models that fit all that is given."""
+    """List models that fit all that is given.
+
+    Example: ``names = [model.name for model in client.list_models()]``
+    """
     return _current.get().list_models(
         sort_by, order_by, name, description, model_id, workspace_names, workspace_ids
     )
@@ -289,12 +354,21 @@ get_models = list_models
 
 
 def get_model_labels() -> List[str]:
-    """List the labels that models have."""
+    """List the labels that models have.
+
+    Example: ``print(client.get_model_labels())``
+    """
     return _current.get().get_model_labels()
 
 
 def iter_trials_metrics(trial_ids: Sequence[int], group: str) -> Iterator[TrialMetrics]:
-    """Yield what trials reported in a group, in order."""
+    """Yield what trials reported in a group, in order.
+
+    Example::
+
+        for report in client.iter_trials_metrics([7, 8], "validation"):
+            print(report.trial_id, report.steps_completed, report.metrics)
+    """
     return _current.get().iter_trials_metrics(trial_ids, group)
 
 
@@ -302,10 +376,16 @@ stream_trials_metrics = iter_trials_metrics
 
 
 def stream_trials_training_metrics(trial_ids: Sequence[int]) -> Iterator[TrialMetrics]:
-    """Yield what trials reported of training."""
+    """Yield what trials reported of training.
+
+    Example: ``reports = list(client.stream_trials_training_metrics([7]))``
+    """
     return iter_trials_metrics(trial_ids, "training")
 
 
 def stream_trials_validation_metrics(trial_ids: Sequence[int]) -> Iterator[TrialMetrics]:
-    """Yield what trials reported of validation."""
+    """Yield what trials reported of validation.
+
+    Example: ``reports = list(client.stream_trials_validation_metrics([7]))``
+    """
     return iter_trials_metrics(trial_ids, "validation")

@@ -41,6 +41,29 @@ class DeterminedCallback(_Progress):  # type: ignore[misc]
 
     The ``initial_epoch`` of ``fit`` has no effect, and the progress bar gives way to lines that
     a log can show. Leave out Keras's own BackupAndRestore and ModelCheckpoint.
+
+    Example::
+
+        with core.init() as core_context:
+            info = det.get_cluster_info()
+            callback = DeterminedCallback(
+                core_context,
+                checkpoint=info.latest_checkpoint if info else None,
+                continue_id=info.trial.trial_id if info else "local",
+            )
+            model.fit(dataset, epochs=5, verbose=2, callbacks=[callback])
+
+    A class of your own may write other files; Keras calls ``set_params``::
+
+        class Mine(DeterminedCallback):
+            def save_model(self, model, path, distributed):
+                model.save(path + ".keras")
+
+            def load_model(self, model, path, distributed):
+                model.load_weights(path + ".keras")
+
+            def set_params(self, params):
+                super().set_params({**params, "verbose": 0})
     """
 
     # It is a ProgbarLogger only so that Keras adds no other.
@@ -264,7 +287,10 @@ def _start_at(model: Any, epoch: int) -> None:
 
 
 class TensorBoard(_Board):  # type: ignore[misc]
-    """Keras's TensorBoard callback, writing where the platform's TensorBoard looks."""
+    """Keras's TensorBoard callback, writing where the platform's TensorBoard looks.
+
+    Example: ``model.fit(dataset, callbacks=[callback, keras.TensorBoard(core_context)])``
+    """
 
     def __init__(self, core_context: core.Context, *args: Any, **kwargs: Any) -> None:
         given = kwargs.pop("log_dir", args[0] if args else None)

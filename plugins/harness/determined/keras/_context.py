@@ -16,7 +16,15 @@ _UNSET: Any = object()
 
 
 class TFKerasExperimentalContext:
-    """Took part in the data layer of older releases, which is gone."""
+    """Names of the data layer of older releases, which is gone: ``determined.data`` replaces it.
+
+    Example::
+
+        with pytest.raises(RuntimeError, match="determined.data"):
+            context.experimental.cache_train_dataset()
+        with pytest.raises(RuntimeError, match="determined.data"):
+            context.experimental.cache_validation_dataset()
+    """
 
     def cache_train_dataset(self, *_: Any) -> Any:
         """Raise RuntimeError."""
@@ -32,7 +40,28 @@ class TFKerasExperimentalContext:
 
 
 class TFKerasTrialContext(TrialContext):
-    """What a Keras trial class asks, and where it hands over its model and optimizers."""
+    """What a Keras trial class asks, and where it hands over its model and optimizers.
+
+    Example::
+
+        class Digits(keras.TFKerasTrial):
+            def __init__(self, context):
+                self.context = context
+                context.configure_fit(verbose=True, class_weight={0: 1.0, 1: 2.0})
+
+            def build_model(self):
+                model = self.context.wrap_model(make_model())
+                optimizer = self.context.wrap_optimizer(tf.keras.optimizers.Adam())
+                model.compile(optimizer, "mse")
+                return model
+
+            def build_training_data_loader(self):
+                dataset = self.context.wrap_dataset(make_dataset())
+                return dataset.batch(self.context.get_per_slot_batch_size())
+
+            def build_validation_data_loader(self):
+                return make_dataset().batch(self.context.get_global_batch_size())
+    """
 
     def __init__(self, core_context: core.Context, env: EnvContext) -> None:
         super().__init__(core_context, env)

@@ -75,7 +75,10 @@ def _slice(data: Any, start: int, end: int) -> Any:
 
 
 class ArrayLikeAdapter:
-    """Arrays, cut into batches; the last one may be smaller."""
+    """Arrays, cut into batches; the last one may be smaller.
+
+    Example: ``ArrayLikeAdapter(images, labels, batch_size=32)``
+    """
 
     def __init__(
         self,
@@ -117,7 +120,10 @@ class ArrayLikeAdapter:
 
 
 class SequenceAdapter:
-    """A Sequence with how it is to be read; ``context.configure_fit`` says the same."""
+    """A Sequence with how it is to be read; ``context.configure_fit`` says the same.
+
+    Example: ``SequenceAdapter(sequence, workers=2, use_multiprocessing=False)``
+    """
 
     def __init__(
         self,

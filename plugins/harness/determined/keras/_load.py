@@ -22,6 +22,12 @@ def load_model_from_checkpoint_path(
 
     The code that the checkpoint brings builds it, as it was built for training. ``tags`` is
     there for older scripts and has no effect.
+
+    Example::
+
+        path = client.get_experiment(5).top_checkpoint().download()
+        model = keras.load_model_from_checkpoint_path(path)
+        model.predict(flowers)
     """
     folder = pathlib.Path(path)
     what = f"the checkpoint in {folder}"

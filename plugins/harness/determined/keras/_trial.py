@@ -14,6 +14,29 @@ class TFKerasTrial(LegacyTrial):
 
     A subclass builds a compiled model and its data; lengths and periods come from the
     configuration of the experiment.
+
+    Example::
+
+        class Digits(keras.TFKerasTrial):
+            def __init__(self, context):
+                self.context = context
+
+            def build_model(self):
+                model = self.context.wrap_model(tf.keras.Sequential([tf.keras.layers.Dense(10)]))
+                model.compile("adam", "mse")
+                return model
+
+            def build_training_data_loader(self):
+                return images, labels
+
+            def build_validation_data_loader(self):
+                return test_images, test_labels
+
+            def keras_callbacks(self):
+                return [keras.callbacks.EarlyStopping(patience=3)]
+
+            def session_config(self):                 # for TensorFlow 1; has no effect
+                return None
     """
 
     trial_context_class: ClassVar[Type[TrialContext]] = TFKerasTrialContext

@@ -21,7 +21,22 @@ _Board: Any = _callbacks.TensorBoard
 
 
 class Callback(_Base):  # type: ignore[misc]
-    """A Keras callback with the further hooks that a trial class has."""
+    """A Keras callback with the further hooks that a trial class has.
+
+    Example::
+
+        class Best(keras.callbacks.Callback):
+            best = math.inf
+
+            def on_test_end(self, logs=None):
+                self.best = min(self.best, logs["loss"])
+
+            def get_state(self):
+                return self.best
+
+            def load_state(self, state):
+                self.best = state
+    """
 
     def on_train_workload_begin(
         self,
@@ -75,13 +90,19 @@ class _AfterValidation(Callback):
 
 
 class EarlyStopping(_AfterValidation, _Stopping):  # type: ignore[misc]
-    """Keras's EarlyStopping, judging validations instead of epochs."""
+    """Keras's EarlyStopping, judging validations instead of epochs.
+
+    Example: ``keras.callbacks.EarlyStopping(monitor="val_loss", patience=3)``
+    """
 
     _kept = ("wait", "stopped_epoch", "best", "best_weights", "best_epoch")
 
 
 class ReduceLROnPlateau(_AfterValidation, _Plateau):  # type: ignore[misc]
-    """Keras's ReduceLROnPlateau, judging validations instead of epochs."""
+    """Keras's ReduceLROnPlateau, judging validations instead of epochs.
+
+    Example: ``keras.callbacks.ReduceLROnPlateau(monitor="val_loss", factor=0.5)``
+    """
 
     _kept = ("wait", "best", "cooldown_counter")
 
@@ -90,6 +111,8 @@ class TensorBoard(Callback, _Board):  # type: ignore[misc]
     """Keras's TensorBoard callback, writing where the platform's TensorBoard looks.
 
     A ``log_dir`` has no effect.
+
+    Example: ``keras.callbacks.TensorBoard(histogram_freq=1)``
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -26,6 +26,8 @@ from determined.launch._packages import demand_package
 from determined.launch._place import Place, here, port
 from determined.launch._words import command_of, split_options
 
+__all__ = ["main"]
+
 _USAGE = (
     "usage: python3 -m determined.launch.deepspeed [[OPTIONS OF deepspeed.launcher.launch ...] --] "
     "(--trial module:Class | COMMAND ...)"
@@ -100,7 +102,10 @@ def launcher(arguments: Arguments, place: Place) -> List[str]:
 
 
 def main(argv: Optional[List[str]] = None) -> int:
-    """Run the command line."""
+    """Run the command line.
+
+    Example: ``sys.exit(main(["--trial", "train:Digits"]))``
+    """
     try:
         arguments = parse(sys.argv[1:] if argv is None else argv)
         demand_package(

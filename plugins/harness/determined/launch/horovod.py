@@ -22,6 +22,8 @@ from determined.launch._packages import demand_package
 from determined.launch._place import Place, here
 from determined.launch._words import command_of, split_options
 
+__all__ = ["main"]
+
 _USAGE = (
     "usage: python3 -m determined.launch.horovod [[OPTIONS OF HOROVODRUN ...] --] "
     "(--trial module:Class | COMMAND ...)"
@@ -102,7 +104,10 @@ def run(arguments: Arguments, place: Place) -> int:
 
 
 def main(argv: Optional[List[str]] = None) -> int:
-    """Run the command line."""
+    """Run the command line.
+
+    Example: ``sys.exit(main(["--verbose", "--", "python3", "train.py"]))``
+    """
     try:
         arguments = parse(sys.argv[1:] if argv is None else argv)
         return run(arguments, here())

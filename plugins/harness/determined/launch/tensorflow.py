@@ -16,6 +16,8 @@ import determined as det
 from determined.launch._child import WRAP, run_child
 from determined.launch._place import here, port
 
+__all__ = ["main"]
+
 _USAGE = "usage: python3 -m determined.launch.tensorflow [--port PORT] [--] COMMAND ..."
 
 
@@ -64,7 +66,10 @@ def run(arguments: Arguments) -> int:
 
 
 def main(argv: Optional[List[str]] = None) -> int:
-    """Run the command line."""
+    """Run the command line.
+
+    Example: ``sys.exit(main(["--", "python3", "train.py"]))``
+    """
     try:
         arguments = parse(sys.argv[1:] if argv is None else argv)
     except ValueError as err:

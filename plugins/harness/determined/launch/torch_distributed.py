@@ -33,6 +33,8 @@ from determined.launch._packages import has_file
 from determined.launch._place import Place, here, port
 from determined.launch._words import command_of, split_options
 
+__all__ = ["main"]
+
 _USAGE = (
     "usage: python3 -m determined.launch.torch_distributed [[OPTIONS OF TORCHRUN ...] --] "
     "(--trial module:Class | COMMAND ...)"
@@ -196,7 +198,10 @@ class Workers:
 
 
 def main(argv: Optional[List[str]] = None) -> int:
-    """Run the command line."""
+    """Run the command line.
+
+    Example: ``sys.exit(main(["--max_restarts", "2", "--", "python3", "train.py"]))``
+    """
     try:
         arguments = parse(sys.argv[1:] if argv is None else argv)
         return run(arguments, here())

@@ -20,6 +20,8 @@ from typing import IO, Iterator, List, NamedTuple, Optional, Tuple
 from determined import constants, util
 from determined.launch import _descendants
 
+__all__ = ["main"]
+
 _USAGE = "usage: python3 -m determined.launch.wrap_rank [--no-redirect-stdio] RANK [--] COMMAND ..."
 
 # The longest line that log shippers take whole, with its newline.
@@ -136,7 +138,10 @@ def run(arguments: Arguments) -> int:
 
 
 def main(argv: Optional[List[str]] = None) -> int:
-    """Run the command line."""
+    """Run the command line.
+
+    Example: ``sys.exit(main(["RANK", "--", "python3", "train.py"]))``
+    """
     try:
         arguments = parse(sys.argv[1:] if argv is None else argv)
     except ValueError as err:

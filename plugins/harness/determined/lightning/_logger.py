@@ -19,6 +19,13 @@ class DeterminedLogger(_lightning.loggers.Logger):
     A metric whose name begins with ``validation_prefix`` is reported as one of validation, with
     ``batches`` and ``epochs`` beside it, which a search may use as its ``time_metric``. All others
     are metrics of training.
+
+    Example::
+
+        logger = DeterminedLogger(core_context)
+        trainer = lightning.Trainer(logger=logger)
+        logger.log_hyperparams({"lr": 0.1}), logger.log_metrics({"loss": 0.5}, step=1)
+        print(logger.name, logger.version)
     """
 
     def __init__(self, core_context: core.Context, validation_prefix: str = "val") -> None:

@@ -15,6 +15,14 @@ class DetLogger(_lightning.loggers.Logger):
     """Reports metrics through ``core_v2``, which the first metric begins and the end closes.
 
     The arguments are those of ``core_v2.init``.
+
+    Example::
+
+        logger = DetLogger(config=core_v2.Config(name="digits", external_experiment_id="digits-1"))
+        trainer = lightning.Trainer(logger=logger)
+        logger.log_hyperparams({"lr": 0.1}), logger.log_metrics({"loss": 0.5}, step=1)
+        print(logger.name, logger.version, logger.experiment)
+        logger.finalize("success")
     """
 
     def __init__(

@@ -159,9 +159,9 @@ class PyTorchTrialContext(TorchTrialContext):
         return to_wrap
 
     def configure_apex_amp(self, *_: Any, **__: Any) -> Any:
-        """Raise RuntimeError: NVIDIA's Apex is not supported.
+        """Raise RuntimeError: NVIDIA's Apex is not supported; use automatic mixed precision.
 
-        Example: use ``context.experimental.use_amp()`` in its place.
+        Example: ``context.experimental.use_amp()``
         """
         raise RuntimeError(
             "Apex is not supported; call context.experimental.use_amp() before wrap_model()"

@@ -12,7 +12,13 @@ from determined.tensorboard._manager import TensorboardManager
 
 
 def get_sync_path(cluster_id: str, experiment_id: str, trial_id: str) -> pathlib.Path:
-    """Return where a trial's files lie below checkpoint storage."""
+    """Return where a trial's files lie below checkpoint storage.
+
+    Example:
+
+        >>> get_sync_path("c", "5", "7").as_posix()
+        'c/tensorboard/experiment/5/trial/7'
+    """
     return pathlib.Path(cluster_id, "tensorboard", "experiment", experiment_id, "trial", trial_id)
 
 
@@ -20,6 +26,8 @@ def get_base_path(checkpoint_config: Mapping[str, Any]) -> pathlib.Path:
     """Return the local folder that this process writes its files to.
 
     On the cluster it is the task's own, so that it goes when the task does.
+
+    Example: ``folder = get_base_path({})``
     """
     base = checkpoint_config.get("base_path") or os.environ.get("DET_RUN_DIR", "")
     if not base or not os.path.isdir(base):
@@ -37,7 +45,14 @@ def build(
     container_path: Optional[str] = None,
     sync_on_close: bool = True,
 ) -> TensorboardManager:
-    """Return the manager for a trial's files, beside its checkpoints."""
+    """Return the manager for a trial's files, beside its checkpoints.
+
+    Example::
+
+        with tensorboard.build("cluster", "5", "7", "s3://bucket/team") as manager:
+            write_events(manager.base_path)
+            manager.sync()
+    """
     if isinstance(checkpoint_config, str):
         checkpoint_config = storage.shortcut_to_config(checkpoint_config)
     path = get_sync_path(cluster_id, experiment_id, trial_id)

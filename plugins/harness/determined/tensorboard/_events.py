@@ -92,7 +92,14 @@ def scalar_event(wall_time: float, step: int, tag: str, value: float) -> bytes:
 
 
 class EventWriter(MetricWriter):
-    """Appends scalars to one event file, which it makes at the first one."""
+    """Appends scalars to one event file, which it makes at the first one.
+
+    Example::
+
+        writer = EventWriter(pathlib.Path("events"))
+        writer.add_scalar("loss", 0.5, 1)
+        writer.close()
+    """
 
     def __init__(self, directory: pathlib.Path) -> None:
         self._directory = directory

@@ -31,6 +31,14 @@ class TensorboardManager:
 
     ``sync`` asks for a copy of what changed and returns; a thread copies. A failure is logged
     and tried again with the next change: no training ends because of a picture.
+
+    Example::
+
+        manager = tensorboard.build("cluster", "5", "7", "/nfs/checkpoints")
+        manager.start()
+        manager.sync(selector=lambda path: path.suffix != ".tmp")
+        manager.close()
+        manager.delete()
     """
 
     def __init__(
@@ -127,7 +135,10 @@ class TensorboardManager:
 
 
 class SharedFSTensorboardManager(TensorboardManager):
-    """Storage that is a folder."""
+    """Storage that is a folder.
+
+    Example: ``SharedFSTensorboardManager("/nfs", pathlib.Path("events"), pathlib.Path("trial/7"))``
+    """
 
     def __init__(
         self,

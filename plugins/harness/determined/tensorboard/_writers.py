@@ -65,7 +65,10 @@ class BatchMetricWriter:
         self.writer.flush()
 
     def close(self) -> None:
-        """End the file."""
+        """End the file.
+
+        Example: ``drawer.close()``
+        """
         self.writer.close()
 
     def _draw(self, name: str, value: Any, step: int) -> None:

@@ -26,7 +26,7 @@ class DetCallback(transformers.TrainerCallback):
 
         with core.init() as core_context:
             callback = DetCallback(core_context, args)
-            trainer = transformers.Trainer(model, args, callbacks=[callback], ...)
+            trainer = transformers.Trainer(model, args, callbacks=[callback])
             trainer.train(resume_from_checkpoint=args.resume_from_checkpoint)
 
     Metrics are reported when the Trainer logs them, and a checkpoint is stored when it saves one.
@@ -71,7 +71,10 @@ class DetCallback(transformers.TrainerCallback):
         self.load_last_checkpoint(args)
 
     def load_last_checkpoint(self, args: transformers.TrainingArguments) -> None:
-        """Download the trial's checkpoint, and have ``args.resume_from_checkpoint`` name it."""
+        """Download the trial's checkpoint, and have ``args.resume_from_checkpoint`` name it.
+
+        Example: ``callback.load_last_checkpoint(args)``
+        """
         latest = self.info.latest_checkpoint
         # Newer versions of transformers have no such argument.
         if latest is None or getattr(args, "overwrite_output_dir", False):

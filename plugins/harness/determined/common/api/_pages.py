@@ -11,7 +11,10 @@ T = TypeVar("T")
 
 
 class PageOpts(str, enum.Enum):
-    """How many pages ``read_paginated`` reads; example: ``PageOpts.single``."""
+    """How many pages ``read_paginated`` reads; example: ``PageOpts.single``.
+
+    Example: ``api.read_paginated(fetch, pages=api.PageOpts.all)``
+    """
 
     single = "1"
     all = "all"
@@ -45,7 +48,13 @@ def read_items(
     max_results: Optional[int] = None,
     page_size: Optional[int] = None,
 ) -> Iterator[Dict[str, Any]]:
-    """Yield the items under ``key`` of all pages, or the first ``max_results`` of them."""
+    """Yield the items under ``key`` of all pages, or the first ``max_results`` of them.
+
+    Example::
+
+        for project in api.read_items(session, "/api/v1/workspaces/1/projects", "projects"):
+            print(project["name"])
+    """
     offset = 0
     left = max_results
     while left is None or left > 0:

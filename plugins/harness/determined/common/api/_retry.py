@@ -19,6 +19,14 @@ class RetryPolicy:
     A request is repeated until ``total`` attempts after the first are spent or ``patience``
     seconds have passed, whichever comes first; None lifts that limit. A pause between two
     attempts is never longer than ``max_pause``, whatever the server proposes.
+
+    Example:
+
+        >>> policy = RetryPolicy(total=3)
+        >>> policy.allows(attempts=2, elapsed=1.0)
+        True
+        >>> policy.pause(attempts=1) >= 0
+        True
     """
 
     total: Optional[int] = 5

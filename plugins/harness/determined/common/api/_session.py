@@ -26,7 +26,16 @@ DEFAULT_TIMEOUT = 60.0
 
 
 class Response:
-    """An answer of the master."""
+    """An answer of the master.
+
+    Example::
+
+        response = session.get("/api/v1/master")
+        if response.ok:
+            print(response.json()["version"], response.text)
+        elif response.retry_after:
+            time.sleep(response.retry_after)
+    """
 
     def __init__(self, answer: Answer, url: str) -> None:
         self.status_code = answer.status
@@ -65,6 +74,21 @@ class BaseSession:
     a unique name (users, workspaces, projects) is made once in any case; when the first answer
     was lost, the second says that the name is taken.
     Redirects are followed within the master's host, and proxies used as the environment says.
+
+    Example::
+
+        with session.with_retry(3) as patient:       # a session of its own, which tries three times
+            me = patient.get("/api/v1/me").json()["user"]
+            patient.post("/api/v1/experiments/5/pause")
+            patient.patch("/api/v1/experiments/5", json={"name": "a new name"})
+            patient.put("/api/v1/experiments/5/labels/mine")
+            patient.delete("/api/v1/experiments/5/labels/mine")
+            for entry in patient.stream("/api/v1/trials/7/logs", params={"follow": "true"}):
+                print(entry["message"])
+            with patient.open("/checkpoints/" + uuid) as response:
+                contents = response.read()
+        session.close()                              # its connections; end() its last one at once
+        session.end()
     """
 
     def __init__(
@@ -322,11 +346,17 @@ class BaseSession:
 
 
 class UnauthSession(BaseSession):
-    """A session for the calls that need no sign-in."""
+    """A session for the calls that need no sign-in.
+
+    Example: ``api.UnauthSession("http://localhost:8080").get("/info").json()``
+    """
 
 
 class Session(BaseSession):
-    """A session of a user, who has signed in."""
+    """A session of a user, who has signed in.
+
+    Example: ``api.Session("http://localhost:8080", "ada", token, None).get("/api/v1/me")``
+    """
 
     AUTH_HEADER = "Authorization"
 
@@ -344,7 +374,10 @@ class Session(BaseSession):
 
 
 class TaskSession(Session):
-    """A session of a task, with the token of its allocation."""
+    """A session of a task, with the token of its allocation.
+
+    Example: ``api.authentication.login_from_task(info.master_url, None)``
+    """
 
     AUTH_HEADER = "Grpc-Metadata-x-allocation-token"
 

@@ -10,6 +10,11 @@ def canonicalize_master_url(url: str) -> str:
     """Return url with scheme and port and without a trailing slash.
 
     A bare host means HTTP on the master's usual port, 8080.
+
+    Example:
+
+        >>> canonicalize_master_url("detent.example.com")
+        'http://detent.example.com:8080'
     """
     if url.startswith("https://"):
         default_port = 443
@@ -32,10 +37,19 @@ def canonicalize_master_url(url: str) -> str:
 
 
 def get_default_master_url() -> str:
-    """Return the master's address from the environment, else the local one."""
+    """Return the master's address from the environment, else the local one.
+
+    Example: ``session = api.UnauthSession(get_default_master_url())``
+    """
     return os.environ.get("DET_MASTER", os.environ.get("DET_MASTER_ADDR", "localhost:8080"))
 
 
 def quoted(segment: str) -> str:
-    """Return a name as one segment of a path."""
+    """Return a name as one segment of a path.
+
+    Example:
+
+        >>> quoted("a model/1")
+        'a%20model%2F1'
+    """
     return parse.quote(segment, safe="")

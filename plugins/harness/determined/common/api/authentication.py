@@ -20,7 +20,13 @@ DEFAULT_USER = "determined"
 
 
 def salt_and_hash(password: str) -> str:
-    """Return password as the sign-in call carries it; a blank one stays blank."""
+    """Return password as the sign-in call carries it; a blank one stays blank.
+
+    Example:
+
+        >>> len(salt_and_hash("secret")), salt_and_hash("")
+        (128, '')
+    """
     if not password:
         return password
     return hashlib.sha512((PASSWORD_SALT + password).encode()).hexdigest()
@@ -29,7 +35,10 @@ def salt_and_hash(password: str) -> str:
 def login(
     master_address: str, username: str, password: str, cert: Optional[certs.Cert] = None
 ) -> Session:
-    """Sign in with a password and return a session that carries the new token."""
+    """Sign in with a password and return a session that carries the new token.
+
+    Example: ``session = authentication.login("http://localhost:8080", "ada", password)``
+    """
     session = UnauthSession(master_address, cert)
     body = {"username": username, "password": salt_and_hash(password), "isHashed": True}
     token = session.post("/api/v1/auth/login", json=body).json()["token"]
@@ -47,6 +56,8 @@ def login_with_cache(
     In this order: a user and a password that are given, or that ``DET_USER`` and ``DET_PASS``
     hold; the session that ``det user login`` left; the token that the platform gave this task;
     a password typed at the terminal; the user of a fresh cluster, whose password is blank.
+
+    Example: ``session = authentication.login_with_cache("http://localhost:8080", "ada")``
     """
     user = requested_user
     if (
@@ -116,13 +127,19 @@ def _by_password(
 
 
 def logout(session: Session) -> None:
-    """End a session; its token is worth nothing from then on."""
+    """End a session; its token is worth nothing from then on.
+
+    Example: ``authentication.logout(session)``
+    """
     session.post("/api/v1/auth/logout")
     session.close()
 
 
 def login_from_task(master_address: str, cert: Optional[certs.Cert]) -> TaskSession:
-    """Return a session with the token that the platform gave this task."""
+    """Return a session with the token that the platform gave this task.
+
+    Example: ``session = authentication.login_from_task(det.get_cluster_info().master_url, None)``
+    """
     token = os.environ.get("DET_SESSION_TOKEN")
     if not token:
         raise ValueError("DET_SESSION_TOKEN is not set: only tasks have it")
@@ -130,20 +147,32 @@ def login_from_task(master_address: str, cert: Optional[certs.Cert]) -> TaskSess
 
 
 def get_det_username_from_env() -> Optional[str]:
-    """Return ``DET_USER``: in a task, its owner."""
+    """Return ``DET_USER``: in a task, its owner.
+
+    Example: ``owner = authentication.get_det_username_from_env()``
+    """
     return os.environ.get("DET_USER")
 
 
 def get_det_user_token_from_env() -> Optional[str]:
-    """Return ``DET_USER_TOKEN``: a token of the task's owner, where the platform gives one."""
+    """Return ``DET_USER_TOKEN``: a token of the task's owner, where the platform gives one.
+
+    Example: ``token = authentication.get_det_user_token_from_env()``
+    """
     return os.environ.get("DET_USER_TOKEN")
 
 
 def get_det_password_from_env() -> Optional[str]:
-    """Return ``DET_PASS``: the password that goes with ``DET_USER``."""
+    """Return ``DET_PASS``: the password that goes with ``DET_USER``.
+
+    Example: ``password = authentication.get_det_password_from_env()``
+    """
     return os.environ.get("DET_PASS")
 
 
 def get_det_session_token_from_env() -> Optional[str]:
-    """Return ``DET_SESSION_TOKEN``: the token that the platform gave this task."""
+    """Return ``DET_SESSION_TOKEN``: the token that the platform gave this task.
+
+    Example: ``token = authentication.get_det_session_token_from_env()``
+    """
     return os.environ.get("DET_SESSION_TOKEN")

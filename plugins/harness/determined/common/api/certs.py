@@ -18,6 +18,12 @@ class Cert:
 
     ``cert_pem`` holds further authorities, ``noverify`` trusts anybody, ``name`` is the name
     that the certificate must carry where it is not the host's.
+
+    Example:
+
+        >>> import ssl
+        >>> Cert(noverify=True).context().verify_mode == ssl.CERT_NONE
+        True
     """
 
     cert_pem: Optional[str] = None
@@ -40,7 +46,13 @@ class Cert:
 
 
 def from_names(file: Optional[str], name: Optional[str]) -> Cert:
-    """Return the trust that a file (or the word noverify) and a name describe."""
+    """Return the trust that a file (or the word noverify) and a name describe.
+
+    Example:
+
+        >>> from_names("noverify", None)
+        Cert(cert_pem=None, noverify=True, name=None)
+    """
     if file == NOVERIFY:
         return Cert(noverify=True, name=name or None)
     if not file:
@@ -63,6 +75,11 @@ def default_load(
     """Return the trust that the arguments describe, else that of the environment.
 
     master_url is for messages only.
+
+    Example:
+
+        >>> default_load("https://localhost:8443", explicit_noverify=True).noverify
+        True
     """
     if explicit_noverify:
         return Cert(noverify=True, name=explicit_cert_name)

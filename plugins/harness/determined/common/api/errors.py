@@ -6,7 +6,13 @@ from typing import Any, Dict, Optional, Protocol
 
 
 class AnsweredResponse(Protocol):
-    """The part of a response that an error is made from."""
+    """The part of a response that an error is made from.
+
+    Example::
+
+        def explain(response: errors.AnsweredResponse) -> str:
+            return response.json()["error"] if response.status_code < 500 else response.text
+    """
 
     status_code: int
 
@@ -19,7 +25,15 @@ class AnsweredResponse(Protocol):
 
 
 class BadRequestException(Exception):
-    """The request failed; every error of the client is one of these."""
+    """The request failed; every error of the client is one of these.
+
+    Example::
+
+        try:
+            session.get("/api/v1/experiments/5")
+        except errors.BadRequestException as err:
+            print(err.message)
+    """
 
     def __init__(self, message: str, *args: Any) -> None:
         super().__init__(message, *args)
@@ -30,7 +44,15 @@ class BadRequestException(Exception):
 
 
 class BadResponseException(Exception):
-    """The master's answer is not what was promised."""
+    """The master's answer is not what was promised.
+
+    Example::
+
+        try:
+            session.get("/api/v1/me").json()
+        except errors.BadResponseException as err:
+            print("is that a master?", err.message)
+    """
 
     def __init__(self, message: str, *args: Any) -> None:
         super().__init__(message, *args)
@@ -41,11 +63,27 @@ class BadResponseException(Exception):
 
 
 class EmptyResultException(BadResponseException):
-    """The master's answer lacks what was asked for."""
+    """The master's answer lacks what was asked for.
+
+    Example::
+
+        try:
+            user = client.get_user_by_name("ada")
+        except errors.EmptyResultException:
+            user = None
+    """
 
 
 class MasterNotFoundException(BadRequestException):
-    """No master answered."""
+    """No master answered.
+
+    Example::
+
+        try:
+            client.login("localhost:8080")
+        except errors.MasterNotFoundException as err:
+            print("no master answers:", err)
+    """
 
 
 class APIException(BadRequestException):
@@ -53,6 +91,13 @@ class APIException(BadRequestException):
 
     ``status_code`` is the HTTP status, ``response_error`` the error object of the body (None
     where there is none), ``message`` its text.
+
+    Example::
+
+        try:
+            session.post("/api/v1/experiments/5/pause")
+        except errors.APIException as err:
+            print(err.status_code, err.message)
     """
 
     def __init__(self, response: AnsweredResponse, *args: Any) -> None:
@@ -62,7 +107,15 @@ class APIException(BadRequestException):
 
 
 class NotFoundException(APIException):
-    """The master has no such thing (404)."""
+    """The master has no such thing (404).
+
+    Example::
+
+        try:
+            experiment = client.get_experiment(5)
+        except errors.NotFoundException:
+            experiment = None
+    """
 
     def __init__(self, error_message: str) -> None:
         BadRequestException.__init__(self, error_message)
@@ -71,7 +124,16 @@ class NotFoundException(APIException):
 
 
 class StreamException(BadRequestException):
-    """The master ended a stream with an error."""
+    """The master ended a stream with an error.
+
+    Example::
+
+        try:
+            for line in client.get_trial(7).iter_logs(follow=True):
+                print(line, end="")
+        except errors.StreamException as err:
+            print("the stream ended early:", err)
+    """
 
     def __init__(self, master: str, path: str, error: Any) -> None:
         found: Dict[str, Any] = error if isinstance(error, dict) else {"message": str(error)}
@@ -80,7 +142,15 @@ class StreamException(BadRequestException):
 
 
 class ForbiddenException(BadRequestException):
-    """The caller may not do this (403)."""
+    """The caller may not do this (403).
+
+    Example::
+
+        try:
+            session.delete("/api/v1/experiments/5")
+        except errors.ForbiddenException as err:
+            print("only its owner may:", err)
+    """
 
     status_code = 403
 
@@ -92,7 +162,15 @@ class ForbiddenException(BadRequestException):
 
 
 class UnauthenticatedException(BadRequestException):
-    """The caller's token is missing or no longer valid (401)."""
+    """The caller's token is missing or no longer valid (401).
+
+    Example::
+
+        try:
+            client.whoami()
+        except errors.UnauthenticatedException:
+            client.login(user="ada", password=password)
+    """
 
     status_code = 401
 
@@ -104,11 +182,27 @@ class UnauthenticatedException(BadRequestException):
 
 
 class CorruptTokenCacheException(Exception):
-    """The file of sessions that ``det user login`` writes is damaged."""
+    """The file of sessions that ``det user login`` writes is damaged.
+
+    Example::
+
+        try:
+            store = api.TokenStore("http://localhost:8080")
+        except errors.CorruptTokenCacheException:
+            print("sign in again: det user login")
+    """
 
 
 class InvalidCredentialsException(UnauthenticatedException):
-    """User name and password do not match."""
+    """User name and password do not match.
+
+    Example::
+
+        try:
+            client.login(user="ada", password=password)
+        except errors.InvalidCredentialsException:
+            print("wrong username or password")
+    """
 
     def __init__(self) -> None:
         super().__init__("Invalid username/password combination. Please try again.")
@@ -123,7 +217,10 @@ def _error_object(response: AnsweredResponse) -> Optional[Dict[str, Any]]:
 
 
 def error_text(response: AnsweredResponse) -> str:
-    """Find the words in an error body, whichever of the master's two forms it has."""
+    """Find the words in an error body, whichever of the master's two forms it has.
+
+    Example: ``print(error_text(response))``
+    """
     try:
         body = response.json()
     except ValueError:

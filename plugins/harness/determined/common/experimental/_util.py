@@ -12,7 +12,10 @@ _FRACTION = re.compile(r"\.(\d{6})\d+")
 
 
 class OrderBy(enum.Enum):
-    """The direction of a sorted list."""
+    """The direction of a sorted list.
+
+    Example: ``model.list_versions(order_by=client.OrderBy.ASC)``
+    """
 
     ASC = "ORDER_BY_ASC"
     ASCENDING = "ORDER_BY_ASC"

@@ -14,11 +14,23 @@ from determined import errors
 from determined.common import api
 from determined.common.experimental import _download, _util, metrics
 
+__all__ = [
+    "Checkpoint",
+    "CheckpointSortBy",
+    "CheckpointState",
+    "CheckpointTrainingMetadata",
+    "DownloadMode",
+    "ModelFramework",
+]
+
 logger = logging.getLogger("determined.client")
 
 
 class DownloadMode(enum.Enum):
-    """Which way a checkpoint comes: from storage, through the master, or whichever works."""
+    """Which way a checkpoint comes: from storage, through the master, or whichever works.
+
+    Example: ``checkpoint.download(mode=DownloadMode.MASTER)``
+    """
 
     DIRECT = "direct"
     MASTER = "master"
@@ -29,14 +41,20 @@ class DownloadMode(enum.Enum):
 
 
 class ModelFramework(enum.Enum):
-    """What wrote a checkpoint of the oldest releases of Determined."""
+    """What wrote a checkpoint of the oldest releases of Determined.
+
+    Example: ``checkpoint.training.experiment_config and ModelFramework.PYTORCH``
+    """
 
     PYTORCH = 1
     TENSORFLOW = 2
 
 
 class CheckpointState(enum.Enum):
-    """What has become of a checkpoint."""
+    """What has become of a checkpoint.
+
+    Example: ``checkpoint.state is CheckpointState.COMPLETED``
+    """
 
     UNSPECIFIED = "STATE_UNSPECIFIED"
     ACTIVE = "STATE_ACTIVE"
@@ -47,7 +65,10 @@ class CheckpointState(enum.Enum):
 
 
 class CheckpointSortBy(enum.Enum):
-    """What a list of checkpoints is sorted by."""
+    """What a list of checkpoints is sorted by.
+
+    Example: ``experiment.list_checkpoints(sort_by=CheckpointSortBy.BATCH_NUMBER)``
+    """
 
     UUID = "SORT_BY_UUID"
     TRIAL_ID = "SORT_BY_TRIAL_ID"
@@ -63,7 +84,13 @@ CheckpointOrderBy = _util.OrderBy
 
 @dataclasses.dataclass
 class CheckpointTrainingMetadata:
-    """The training that a checkpoint comes from."""
+    """The training that a checkpoint comes from.
+
+    Example::
+
+        training = client.get_checkpoint(uuid).training
+        print(training.trial_id, training.hparams, training.validation_metrics)
+    """
 
     experiment_config: Dict[str, Any]
     experiment_id: int
@@ -89,6 +116,20 @@ class Checkpoint:
 
     ``resources`` maps its files to their sizes, ``metadata`` is what was noted about it, and
     ``training`` says which trial it comes from.
+
+    Example::
+
+        checkpoint = client.get_checkpoint(uuid)
+        path = checkpoint.download("best", mode=client.DownloadMode.AUTO)
+        checkpoint.write_metadata_file("best/metadata.json")
+        checkpoint.add_metadata({"reviewed": True})
+        checkpoint.remove_metadata(["reviewed"])
+        for report in checkpoint.get_metrics("validation"):
+            print(report.steps_completed, report.metrics)
+        print(checkpoint.get_pachyderm_commit())
+        checkpoint.remove_files(["optimizer/**"])
+        checkpoint.delete()                           # the master removes its files
+        checkpoint.reload()
     """
 
     def __init__(self, session: api.BaseSession, uuid: str) -> None:

@@ -39,6 +39,37 @@ class Determined:
 
     ``master`` is an address, else ``DET_MASTER`` is taken. Without ``user`` and ``password``
     the session is taken that is there already: of ``det user login``, or of this task.
+
+    Example::
+
+        cluster = Determined(master="detent.example.com", user="ada", password=password)
+        experiment = cluster.create_experiment("const.yaml", ".")
+        cluster.get_experiment(experiment.id).wait()
+        for found in cluster.list_experiments(labels=["nightly"]):
+            print(found.id, found.name)
+        trial = cluster.get_trial(7)
+        checkpoint = cluster.get_checkpoint(uuid)
+        for report in cluster.iter_trials_metrics([7, 8], "validation"):
+            print(report.trial_id, report.metrics)
+
+        model = cluster.create_model("digits", labels=["vision"])
+        cluster.get_model("digits"), cluster.get_model_by_id(1), cluster.list_models()
+        cluster.get_models(), cluster.get_model_labels()
+
+        workspace = cluster.create_workspace("team")
+        cluster.get_workspace("team"), cluster.list_workspaces()
+        cluster.delete_workspace("team")
+
+        cluster.create_user("bob", admin=False)
+        cluster.get_user_by_id(2), cluster.get_user_by_name("bob"), cluster.list_users()
+        print(cluster.whoami().username, cluster.get_session_username())
+        cluster.logout()
+
+    Older names of ``iter_trials_metrics``::
+
+        cluster.stream_trials_metrics([7], "training")
+        cluster.stream_trials_training_metrics([7])
+        cluster.stream_trials_validation_metrics([7])
     """
 
     def __init__(

@@ -14,7 +14,10 @@ from determined.common.experimental import _names, _util, checkpoint, trial
 
 
 class ExperimentState(enum.Enum):
-    """What has become of an experiment."""
+    """What has become of an experiment.
+
+    Example: ``experiment.wait() is ExperimentState.COMPLETED``
+    """
 
     UNSPECIFIED = "STATE_UNSPECIFIED"
     ACTIVE = "STATE_ACTIVE"
@@ -46,7 +49,10 @@ TERMINAL_STATES = frozenset(
 
 
 class ExperimentSortBy(enum.Enum):
-    """What a list of experiments is sorted by."""
+    """What a list of experiments is sorted by.
+
+    Example: ``client.list_experiments(sort_by=ExperimentSortBy.START_TIME)``
+    """
 
     ID = "SORT_BY_ID"
     DESCRIPTION = "SORT_BY_DESCRIPTION"
@@ -70,7 +76,36 @@ ExperimentOrderBy = _util.OrderBy
 
 
 class Experiment:
-    """One experiment. What it holds is as of the last answer; ``reload`` asks again."""
+    """One experiment. What it holds is as of the last answer; ``reload`` asks again.
+
+    Example::
+
+        experiment = client.create_experiment("adaptive.yaml", "model_def")
+        print("experiment", experiment.id)
+        trial = experiment.await_first_trial()
+        if experiment.wait() is client.ExperimentState.COMPLETED:
+            best = experiment.top_checkpoint().download()
+            for checkpoint in experiment.top_n_checkpoints(3):
+                print(checkpoint.uuid)
+        for trial in experiment.iter_trials(sort_by=client.TrialSortBy.ID, limit=10):
+            print(trial.id, trial.hparams)
+        experiment.list_trials(), experiment.list_checkpoints(max_results=5)
+        experiment.get_trials(), experiment.get_checkpoints()      # older names
+
+        experiment.set_name("digits"), experiment.set_description("three layers")
+        experiment.set_notes("# What I found")
+        experiment.add_label("nightly"), experiment.remove_label("nightly")
+        experiment.set_labels({"vision", "nightly"})
+        experiment.move_to_project("team", "vision")
+
+        experiment.pause(), experiment.activate()
+        experiment.cancel(), experiment.kill()
+        experiment.archive(), experiment.unarchive()
+        experiment.download_code("code"), experiment.get_pachyderm_config()
+        experiment.delete_tensorboard_files()
+        experiment.delete()
+        experiment.reload()
+    """
 
     def __init__(self, experiment_id: int, session: api.BaseSession) -> None:
         self._id = experiment_id
@@ -320,4 +355,7 @@ class Experiment:
 
 
 class ExperimentReference(Experiment):
-    """The older name of ``Experiment``."""
+    """The older name of ``Experiment``.
+
+    Example: ``reference: ExperimentReference = client.get_experiment(5)``
+    """

@@ -9,10 +9,18 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 from determined.common import api
 from determined.common.experimental import _util
 
+__all__ = ["TrainingMetrics", "TrialMetrics", "ValidationMetrics"]
+
 
 @dataclasses.dataclass
 class TrialMetrics:
-    """One report: the ``metrics`` of a ``group`` after ``steps_completed`` steps."""
+    """One report: the ``metrics`` of a ``group`` after ``steps_completed`` steps.
+
+    Example::
+
+        for report in client.get_trial(7).iter_metrics("validation"):
+            print(report.steps_completed, report.metrics, report.total_batches)
+    """
 
     trial_id: int
     trial_run_id: int
@@ -52,11 +60,17 @@ class TrialMetrics:
 
 
 class TrainingMetrics(TrialMetrics):
-    """A report of training."""
+    """A report of training.
+
+    Example: ``[report.metrics for report in trial.stream_training_metrics()]``
+    """
 
 
 class ValidationMetrics(TrialMetrics):
-    """A report of validation."""
+    """A report of validation.
+
+    Example: ``[report.metrics for report in trial.stream_validation_metrics()]``
+    """
 
 
 def iter_metrics(

@@ -11,9 +11,14 @@ from determined.common import api
 from determined.common.api import errors as api_errors
 from determined.common.experimental import _util, checkpoint, metrics
 
+__all__ = ["Model", "ModelSortBy", "ModelVersion"]
+
 
 class ModelSortBy(enum.Enum):
-    """What a list of models is sorted by."""
+    """What a list of models is sorted by.
+
+    Example: ``client.list_models(sort_by=ModelSortBy.LAST_UPDATED_TIME)``
+    """
 
     UNSPECIFIED = "SORT_BY_UNSPECIFIED"
     NAME = "SORT_BY_NAME"
@@ -29,7 +34,18 @@ ModelOrderBy = _util.OrderBy
 
 
 class ModelVersion:
-    """A checkpoint that was registered as a version of a model."""
+    """A checkpoint that was registered as a version of a model.
+
+    Example::
+
+        version = client.get_model("digits").get_version()
+        path = version.checkpoint.download()
+        version.set_name("2026-11"), version.set_notes("trained with more data")
+        for report in version.iter_metrics("inference"):
+            print(report.metrics)
+        version.delete()
+        version.reload()
+    """
 
     def __init__(self, session: api.BaseSession, model_version: int, model_name: str) -> None:
         self._session = session
@@ -105,7 +121,23 @@ class ModelVersion:
 
 
 class Model:
-    """A model of the registry. ``reload`` asks the master again for what it holds."""
+    """A model of the registry. ``reload`` asks the master again for what it holds.
+
+    Example::
+
+        model = client.create_model("digits")
+        version = model.register_version(checkpoint.uuid)
+        newest = model.get_version()
+        first = model.get_version(1)
+        for version in model.list_versions(order_by=client.OrderBy.DESC):
+            print(version.model_version, version.checkpoint.uuid)
+        model.add_metadata({"team": "vision"}), model.remove_metadata(["team"])
+        model.set_labels(["vision"]), model.set_description("digits of a till")
+        model.move_to_workspace("team")
+        model.archive(), model.unarchive()
+        model.delete()
+        model.reload()
+    """
 
     def __init__(self, model_id: int, session: api.BaseSession) -> None:
         self.model_id = model_id

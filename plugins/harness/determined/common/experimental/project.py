@@ -9,7 +9,18 @@ from determined.common.experimental import experiment
 
 
 class Project:
-    """A project of a workspace. ``reload`` asks the master again for what it holds."""
+    """A project of a workspace. ``reload`` asks the master again for what it holds.
+
+    Example::
+
+        project = client.get_workspace("team").get_project("vision")
+        for experiment in project.list_experiments():
+            print(experiment.id)
+        project.set_name("sight"), project.set_description("what we see"), project.set_key("SEE")
+        project.add_note("plan", "more data"), project.remove_note("plan")
+        project.archive(), project.unarchive()
+        project.reload()
+    """
 
     def __init__(self, session: api.BaseSession, project_id: int) -> None:
         self._session = session

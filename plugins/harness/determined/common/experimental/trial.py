@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 class LogLevel(enum.Enum):
-    """How grave a line of a log is."""
+    """How grave a line of a log is.
+
+    Example: ``trial.iter_logs(min_level=LogLevel.WARNING)``
+    """
 
     TRACE = "LOG_LEVEL_TRACE"
     DEBUG = "LOG_LEVEL_DEBUG"
@@ -25,7 +28,10 @@ class LogLevel(enum.Enum):
 
 
 class TrialState(enum.Enum):
-    """What has become of a trial."""
+    """What has become of a trial.
+
+    Example: ``trial.state is TrialState.COMPLETED``
+    """
 
     UNSPECIFIED = "STATE_UNSPECIFIED"
     ACTIVE = "STATE_ACTIVE"
@@ -44,7 +50,10 @@ class TrialState(enum.Enum):
 
 
 class TrialSortBy(enum.Enum):
-    """What a list of trials is sorted by."""
+    """What a list of trials is sorted by.
+
+    Example: ``experiment.iter_trials(sort_by=TrialSortBy.START_TIME)``
+    """
 
     ID = "SORT_BY_ID"
     START_TIME = "SORT_BY_START_TIME"
@@ -64,7 +73,25 @@ TrialOrderBy = _util.OrderBy
 
 
 class Trial:
-    """One trial. What it holds is as of the last answer; ``reload`` asks again."""
+    """One trial. What it holds is as of the last answer; ``reload`` asks again.
+
+    Example::
+
+        trial = client.get_trial(7)
+        for line in trial.iter_logs(follow=True):
+            print(line, end="")
+        for report in trial.iter_metrics("validation"):
+            print(report.steps_completed, report.metrics)
+        best = trial.top_checkpoint()
+        trial.select_checkpoint(latest=True)          # the older way to say it
+        for checkpoint in trial.list_checkpoints():
+            print(checkpoint.uuid)
+        trial.get_checkpoints(), trial.get_experiment()
+        trial.stream_training_metrics(), trial.stream_validation_metrics()
+        trial.logs()
+        trial.kill()
+        trial.reload()
+    """
 
     def __init__(self, trial_id: int, session: api.BaseSession) -> None:
         self.id = trial_id
@@ -232,7 +259,10 @@ class Trial:
 
 
 class TrialReference(Trial):
-    """The older name of ``Trial``."""
+    """The older name of ``Trial``.
+
+    Example: ``reference: TrialReference = client.get_trial(7)``
+    """
 
 
 def _moment(when: Union[str, int, None]) -> Optional[str]:

@@ -8,7 +8,17 @@ from determined.common import api
 
 
 class User:
-    """An account. What it holds is as of the last answer; ``reload`` asks again."""
+    """An account. What it holds is as of the last answer; ``reload`` asks again.
+
+    Example::
+
+        user = client.get_user_by_name("bob")
+        user.change_display_name("Bob"), user.change_password(password)
+        user.link_with_agent(agent_uid=1000, agent_gid=1000, agent_user="bob", agent_group="bob")
+        user.deactivate(), user.activate()
+        user.rename("robert")
+        user.reload()
+    """
 
     def __init__(self, user_id: int, session: api.BaseSession) -> None:
         self.user_id = user_id

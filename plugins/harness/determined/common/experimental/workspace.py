@@ -9,7 +9,16 @@ from determined.common.experimental import _names, project
 
 
 class Workspace:
-    """A workspace, named by its number or its name."""
+    """A workspace, named by its number or its name.
+
+    Example::
+
+        workspace = client.get_workspace("team")
+        project = workspace.create_project("vision", "what we see")
+        workspace.get_project("vision"), workspace.list_projects()
+        workspace.delete_project("vision")
+        workspace.reload()
+    """
 
     def __init__(
         self,

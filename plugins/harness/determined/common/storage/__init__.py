@@ -59,6 +59,12 @@ def build(config: Mapping[str, Any], container_path: Optional[str]) -> StorageMa
 
     container_path is where a task sees the folder that a ``shared_fs`` names by its path on the
     node; None means that this process sees the node's own paths.
+
+    Example::
+
+        manager = storage.build({"type": "s3", "bucket": "checkpoints"}, container_path=None)
+        with manager.restore_path(uuid) as path:
+            print(sorted(path.iterdir()))
     """
     kind = config.get("type")
     if not isinstance(kind, str):
@@ -78,7 +84,13 @@ def build(config: Mapping[str, Any], container_path: Optional[str]) -> StorageMa
 
 
 def shortcut_to_config(shortcut: str, on_cluster: bool = True) -> Dict[str, Any]:
-    """Return the ``checkpoint_storage`` that a path or an address like s3://bucket stands for."""
+    """Return the ``checkpoint_storage`` that a path or an address like s3://bucket stands for.
+
+    Example:
+
+        >>> shortcut_to_config("s3://bucket/team")
+        {'type': 's3', 'bucket': 'bucket', 'prefix': 'team'}
+    """
     parsed = parse.urlsplit(shortcut)
     if parsed.query or parsed.fragment:
         raise ValueError(f"malformed checkpoint_storage {shortcut!r}: it has a query or a fragment")
@@ -104,12 +116,25 @@ def shortcut_to_config(shortcut: str, on_cluster: bool = True) -> Dict[str, Any]
 
 
 def from_string(shortcut: str) -> StorageManager:
-    """Return the manager for a path or an address."""
+    """Return the manager for a path or an address.
+
+    Example:
+
+        >>> import tempfile
+        >>> print(from_string(tempfile.gettempdir()).store_path_is_direct_access())
+        True
+    """
     return build(shortcut_to_config(shortcut, on_cluster=False), container_path=None)
 
 
 def validate_manager(manager: StorageManager) -> None:
-    """Prove that a checkpoint can be stored, read and deleted; raises what goes wrong."""
+    """Prove that a checkpoint can be stored, read and deleted; raises what goes wrong.
+
+    Example:
+
+        >>> import tempfile
+        >>> validate_manager(from_string(tempfile.mkdtemp()))
+    """
     storage_id = str(uuid.uuid4())
     with manager.store_path(storage_id) as path:
         (path / "VALIDATE.txt").write_text(storage_id, encoding="utf-8")

@@ -62,7 +62,10 @@ def _found(account_url: str) -> Dict[str, str]:
 
 
 class AzureStorageManager(ObjectStorageManager):
-    """A container of an account. Checkpoints are copied there from a local folder, and back."""
+    """A container of an account. Checkpoints are copied there from a local folder, and back.
+
+    Example: ``storage.build({"type": "azure", "container": "checkpoints"}, None)``
+    """
 
     kind = "azure"
 

@@ -10,6 +10,8 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Set, 
 
 from determined.common.storage.files import Files
 
+__all__ = ["StorageManager", "list_directory"]
+
 # Paths inside a checkpoint, relative to its root; a directory ends with a slash.
 Paths = Set[str]
 
@@ -24,6 +26,29 @@ class StorageManager(abc.ABC):
 
     A place either gives its own folders out (``store_path_is_direct_access``), so that user code
     writes straight into storage, or copies a local folder there when user code is done.
+
+    Example::
+
+        manager = storage.build(config["checkpoint_storage"], container_path=None)
+        with manager.store_path(uuid) as path:                 # stored when the block ends
+            (path / "weights").write_bytes(weights)
+        with manager.restore_path(uuid, selector=lambda name: name == "weights") as path:
+            weights = (path / "weights").read_bytes()
+        manager.upload("folder", uuid, paths=["weights"])
+        manager.download(uuid, "folder")
+        manager.delete(uuid, ["optimizer/**"])
+        files = manager.files("tensorboard")                   # files that are no checkpoints
+
+    A kind of storage defines these, and ``from_config`` reads its part of a configuration::
+
+        class Mine(storage.StorageManager):
+            @classmethod
+            def from_config(cls, config, container_path): ...
+
+            def pre_store_path(self, dst): ...                  # the folder to write to
+            def post_store_path(self, src, dst, paths=None): ...     # store it
+            def abandon_store_path(self, src, dst): ...              # or forget it
+            def store_path_is_direct_access(self): ...               # is it storage itself?
     """
 
     def __init__(self, base_path: str) -> None:
@@ -99,7 +124,10 @@ class StorageManager(abc.ABC):
 
 
 def list_directory(root: AnyPath) -> Dict[str, int]:
-    """Map every path below root to its size; a directory ends with a slash and has size 0."""
+    """Map every path below root to its size; a directory ends with a slash and has size 0.
+
+    Example: ``sizes = list_directory("checkpoint")``
+    """
     root = os.fspath(root)
     if not os.path.exists(root):
         raise FileNotFoundError(root)

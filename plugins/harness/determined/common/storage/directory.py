@@ -8,7 +8,10 @@ from determined.common.storage.shared import SharedFSStorageManager, _refuse_unk
 
 
 class DirectoryStorageManager(SharedFSStorageManager):
-    """A folder named by its path inside the task."""
+    """A folder named by its path inside the task.
+
+    Example: ``storage.build({"type": "directory", "container_path": "/checkpoints"}, None)``
+    """
 
     _kind = "directory"
     _place = "checkpoint_storage.container_path"

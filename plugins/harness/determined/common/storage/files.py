@@ -16,18 +16,32 @@ from typing import Dict, Iterator, NamedTuple, Union
 
 from determined import util
 
+__all__ = ["FileState", "Files", "FolderFiles"]
+
 CHUNK_BYTES = 1 << 20
 
 
 class FileState(NamedTuple):
-    """A file's size, and a mark that changes whenever its contents do."""
+    """A file's size, and a mark that changes whenever its contents do.
+
+    Example: ``grown = files.list()["events"].size > start``
+    """
 
     size: int
     version: str
 
 
 class Files(abc.ABC):
-    """The files below one folder of storage, named by their paths in it."""
+    """The files below one folder of storage, named by their paths in it.
+
+    Example::
+
+        files = manager.files("tensorboard/experiment/5")
+        files.store(pathlib.Path("events.out"), "trial/7/events.out")
+        for name, state in files.list().items():
+            contents = b"".join(files.read(name, start=0))
+        files.delete()
+    """
 
     @abc.abstractmethod
     def list(self) -> Dict[str, FileState]:
@@ -75,7 +89,14 @@ def make_open_folders(path: Union[str, os.PathLike[str]]) -> None:
 
 
 class FolderFiles(Files):
-    """Files below a folder of a mounted file system."""
+    """Files below a folder of a mounted file system.
+
+    Example:
+
+        >>> import tempfile
+        >>> FolderFiles(pathlib.Path(tempfile.mkdtemp())).list()
+        {}
+    """
 
     def __init__(self, root: pathlib.Path) -> None:
         self._root = root

@@ -70,7 +70,13 @@ class _Counted:
 
 
 class GCSStorageManager(ObjectStorageManager):
-    """A part of a bucket of Google's. Checkpoints are copied there from a local folder."""
+    """A part of a bucket of Google's. Checkpoints are copied there from a local folder.
+
+    Example::
+
+        manager = storage.build({"type": "gcs", "bucket": "checkpoints", "prefix": "team"}, None)
+        print(manager.get_storage_prefix(uuid))
+    """
 
     kind = "gcs"
 

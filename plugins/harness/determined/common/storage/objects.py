@@ -33,6 +33,8 @@ from determined.common.storage.base import (
 )
 from determined.common.storage.files import Files, FileState, checked_name
 
+__all__ = ["ObjectFiles", "ObjectStorageManager"]
+
 logger = logging.getLogger("determined.common.storage")
 
 # Files that travel at once.
@@ -86,7 +88,19 @@ def _size(count: float) -> str:
 
 
 class ObjectStorageManager(StorageManager):
-    """A part of a bucket. Checkpoints are copied there from a local folder, and back."""
+    """A part of a bucket. Checkpoints are copied there from a local folder, and back.
+
+    Example::
+
+        class Mine(ObjectStorageManager):
+            def objects(self, root): ...                  # list what lies below a key
+            def put_file(self, path, key, count): ...     # send a file, calling count(bytes)
+            def put_bytes(self, contents, key): ...
+            def get_file(self, key, path, count): ...
+            def read(self, key, start): ...
+            def remove(self, keys): ...
+            def access(self): ...                         # whether the bucket can be reached
+    """
 
     # How messages name this kind.
     kind = ""
@@ -249,7 +263,10 @@ class ObjectStorageManager(StorageManager):
 
 
 class ObjectFiles(Files):
-    """Files below a key."""
+    """Files below a key.
+
+    Example: ``files = storage.build({"type": "s3", "bucket": "b"}, None).files("tensorboard")``
+    """
 
     def __init__(self, manager: ObjectStorageManager, root: str) -> None:
         self._manager = manager

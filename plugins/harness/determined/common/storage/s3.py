@@ -69,7 +69,10 @@ def _settings(endpoint_url: Optional[str]) -> Any:
 
 
 class S3StorageManager(ObjectStorageManager):
-    """A part of a bucket. Checkpoints are copied there from a local folder, and back."""
+    """A part of a bucket. Checkpoints are copied there from a local folder, and back.
+
+    Example: ``storage.build({"type": "s3", "bucket": "checkpoints", "prefix": "team"}, None)``
+    """
 
     kind = "s3"
 

@@ -30,6 +30,11 @@ def full_storage_path(
     """Return where this process sees storage_path, a folder below host_path on the node.
 
     In a task the folder host_path is seen at container_path; elsewhere (None) as itself.
+
+    Example:
+
+        >>> full_storage_path("/nfs", "team")
+        '/nfs/team'
     """
     if not os.path.isabs(host_path):
         raise ValueError(
@@ -48,7 +53,10 @@ def full_storage_path(
 
 
 class SharedFSStorageManager(StorageManager):
-    """A folder that user code writes to and reads from without a copy in between."""
+    """A folder that user code writes to and reads from without a copy in between.
+
+    Example: ``storage.build({"type": "shared_fs", "host_path": "/nfs/checkpoints"}, None)``
+    """
 
     # How messages name this kind, and the field that says where it is.
     _kind = "shared_fs"

@@ -16,6 +16,12 @@ class Config:
     ``external_experiment_id`` and ``external_trial_id`` are names of your own: whoever gives them
     again reports into the same experiment, and goes on with the same trial. Several trials with
     one ``external_experiment_id`` are a search; ``searcher`` then names its metric.
+
+    Example::
+
+        core_v2.init(config=core_v2.Config(name="laptop", hparams={"lr": 0.1}))
+        core_v2.train.report_validation_metrics(1, {"loss": 0.5})
+        core_v2.close()
     """
 
     name: Optional[str] = None
@@ -33,7 +39,10 @@ class Config:
 
 @dataclasses.dataclass(init=False)
 class DefaultConfig(Config):
-    """An older name of ``Config``."""
+    """An older name of ``Config``.
+
+    Example: ``core_v2.init(defaults=core_v2.DefaultConfig(name="laptop"))``
+    """
 
     def __init__(self, **fields: Any) -> None:
         _warn("DefaultConfig is an older name of Config")
@@ -42,7 +51,10 @@ class DefaultConfig(Config):
 
 @dataclasses.dataclass(init=False)
 class UnmanagedConfig(Config):
-    """The part of ``Config`` that older programs say apart."""
+    """The part of ``Config`` that older programs say apart.
+
+    Example: ``core_v2.init(unmanaged=core_v2.UnmanagedConfig(external_experiment_id="a"))``
+    """
 
     def __init__(self, **fields: Any) -> None:
         _warn("UnmanagedConfig is an older name of Config")

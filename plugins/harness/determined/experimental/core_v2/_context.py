@@ -26,6 +26,11 @@ def init_context(
     ``client`` is the master and the user, else the session of ``det user login`` is taken. Of
     several processes with a ``distributed`` context the chief makes the experiment and the trial
     for all. ``defaults`` and ``unmanaged`` are older names of ``config``.
+
+    Example::
+
+        with core_v2.init_context(config=core_v2.Config(name="laptop")) as core_context:
+            core_context.train.report_training_metrics(1, {"loss": 0.5})
     """
     chosen = _config.merge(config, defaults, unmanaged)
     distributed = distributed or core.DummyDistributedContext()

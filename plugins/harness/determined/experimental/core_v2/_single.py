@@ -77,18 +77,26 @@ def init(**options: Any) -> None:
 
     ``core_v2.train``, ``core_v2.checkpoint`` and the others work from then on. A second ``init``
     closes what the first one began; so does the end of the program.
+
+    Example: ``core_v2.init(config=core_v2.Config(name="laptop"))``
     """
     _single.end()
     _single.begin(init_context(**options))
 
 
 def close() -> None:
-    """Send what is left, and report how the run ended."""
+    """Send what is left, and report how the run ended.
+
+    Example: ``core_v2.close()``
+    """
     _single.end()
 
 
 def url_reverse_webui_exp_view() -> str:
-    """Return the address of the experiment's page in the browser."""
+    """Return the address of the experiment's page in the browser.
+
+    Example: ``print(core_v2.url_reverse_webui_exp_view())``
+    """
     if core_v2.info is None:
         raise RuntimeError("call core_v2.init first")
     master, trial = core_v2.info.master_url, core_v2.info.trial

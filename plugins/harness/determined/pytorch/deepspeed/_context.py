@@ -86,7 +86,7 @@ class DeepSpeedTrialContext(TorchTrialContext):
     def set_mpu(self, mpu: ModelParallelUnit) -> None:
         """Say how workers divide the model, where DeepSpeed does not know; once, after an engine.
 
-        Example: as in ``ModelParallelUnit``.
+        Example: ``context.set_mpu(ModelParallelUnit(rank, size, True, True))``
         """
         if not self.models:
             raise errors.InvalidExperimentException("call wrap_model_engine() before set_mpu()")
@@ -98,7 +98,7 @@ class DeepSpeedTrialContext(TorchTrialContext):
     def wrap_mpu(self, mpu: ModelParallelUnit) -> None:
         """Do the same as ``set_mpu``, by the name that Determined's documentation uses.
 
-        Example: as in ``ModelParallelUnit``.
+        Example: ``context.wrap_mpu(ModelParallelUnit(rank, size, True, True))``
         """
         self.set_mpu(mpu)
 
@@ -120,7 +120,10 @@ class DeepSpeedTrialContext(TorchTrialContext):
 
     @property
     def use_pipeline_parallel(self) -> bool:
-        """Whether an engine trains a pipeline; example: ``if context.use_pipeline_parallel:``."""
+        """Whether an engine trains a pipeline.
+
+        Example: ``assert not context.use_pipeline_parallel``
+        """
         return self._use_pipeline_parallel
 
     def get_train_micro_batch_size_per_gpu(self) -> int:
@@ -142,13 +145,19 @@ class DeepSpeedTrialContext(TorchTrialContext):
 
     @property
     def train_micro_batch_size_per_gpu(self) -> int:
-        """The older name of ``get_train_micro_batch_size_per_gpu()``; example: as there."""
+        """The older name of ``get_train_micro_batch_size_per_gpu()``.
+
+        Example: ``context.train_micro_batch_size_per_gpu``
+        """
         _deprecated("train_micro_batch_size_per_gpu")
         return self.get_train_micro_batch_size_per_gpu()
 
     @property
     def num_micro_batches_per_slot(self) -> int:
-        """The older name of ``get_num_micro_batches_per_slot()``; example: as there."""
+        """The older name of ``get_num_micro_batches_per_slot()``.
+
+        Example: ``context.num_micro_batches_per_slot``
+        """
         _deprecated("num_micro_batches_per_slot")
         return self.get_num_micro_batches_per_slot()
 
