@@ -32,6 +32,8 @@ func newMessageSet(a *app.App) *cobra.Command {
 		Args:    args.None,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runMessageSet(cmd.Context(), a, o) },
 	}
+	// Determined has given -m to the message here, so the master has its long flag alone.
+	cmd.Flags().StringVar(&a.Master, "master", "", "address of the master")
 	cmd.Flags().StringVarP(&o.message, "message", "m", "", "the text")
 	cmd.Flags().StringVarP(&o.start, "start", "s", "", "show the message from this time, such as 2021-10-26T23:17:12Z; default is now")
 	cmd.Flags().StringVarP(&o.end, "end", "e", "", "show the message until this time; default is until somebody clears it")

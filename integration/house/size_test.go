@@ -18,22 +18,22 @@ import (
 // comments and empty lines do not count. A budget is raised only on purpose: whoever goes
 // over one looks first for a second way of doing the same thing.
 var budgets = map[string]int{
-	"cli":              11500,
+	"cli":              12800,
 	"integration":      2300, // the rig of the tests among them
 	"jobspecs":         1300,
 	"master":           100,
-	"master/api":       11000,
+	"master/api":       12600,
 	"master/auth":      150,
 	"master/budget":    150,
-	"master/client":    2300,
+	"master/client":    2600,
 	"master/cluster":   3400,
-	"master/control":   3600,
+	"master/control":   3800,
 	"master/discovery": 350,
 	"master/expconf":   5000,
 	"master/fault":     100,
 	"master/find":      1050,
 	"master/keep":      200,
-	"master/launch":    1350,
+	"master/launch":    1600,
 	"master/leftover":  200,
 	"master/lifecycle": 750,
 	"master/logpolicy": 100,
@@ -45,18 +45,18 @@ var budgets = map[string]int{
 	"master/proxy":     1700,
 	"master/quote":     50,
 	"master/regex":     100,
-	"master/sched":     1200,
+	"master/sched":     1900,
 	"master/search":    2700,
 	"master/secrets":   650,
-	"master/server":    3050, // servertest, the master of clients' tests, among them
+	"master/server":    3250, // servertest, the master of clients' tests, among them
 	"master/sleep":     50,
 	"master/spelling":  100,
 	"master/spool":     250,
-	"master/store":     10150,
-	"master/task":      1150,
+	"master/store":     11600,
+	"master/task":      1250,
 	"master/trial":     100,
 	"master/tunnel":    200,
-	"master/v1":        4400,
+	"master/v1":        5000,
 	"nomad":            50,
 	"nomad/local":      3000,
 	"nomad/release":    900,
@@ -68,7 +68,7 @@ var budgets = map[string]int{
 }
 
 // totalBudget is that of the finished product.
-const totalBudget = 89_000
+const totalBudget = 94_000
 
 // TestSizes holds the parts to their budgets.
 func TestSizes(t *testing.T) {

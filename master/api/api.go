@@ -77,6 +77,7 @@ type Config struct {
 	DetentVersion string
 	PublicURL     string
 	BlankLogin    func(remote, host string) bool // may somebody at that address, who calls that host, sign in with a blank password
+	Tokens        TokenLimits
 	Pools         pool.Set
 	Namespaces    []string // of Nomad, that our jobs run in; none means default
 	// Site is what the installation says of tasks. What is served to them, the API adds.

@@ -130,6 +130,9 @@ func (x *authenticator) lookUp(ctx context.Context, hash []byte, task bool) (aut
 	}
 	for _, find := range kinds {
 		who, err := find(ctx, hash)
+		if err == nil && who.AccessToken {
+			err = x.db.TokenUsed(ctx, who.SessionID)
+		}
 		if err == nil || !fault.Is(err, fault.NotFound) {
 			return who, err
 		}

@@ -11,6 +11,7 @@ func (a *API) registerUserRoutes() {
 	a.registerExperiments()
 	a.registerSearch()
 	a.registerTemplates()
+	a.registerTokens()
 	a.registerUnmanaged()
 	a.registerTrials()
 	a.registerExperimentCheckpoints()

@@ -208,6 +208,8 @@ func (r route) checkAccess(who auth.Who) error {
 		return fault.New(fault.Forbidden, "only the task itself may call this")
 	case who.Within != "" && !r.openToTasks():
 		return fault.New(fault.Forbidden, "a task's session may not do this; sign in as a user with det user login")
+	case who.ReadOnly && r.Verb != v1.View && r.Method != fiber.MethodGet:
+		return fault.New(fault.Forbidden, "this access token may only read; sign in, or use a token that was created without --read-only")
 	case who.OwnerGone && !r.openToDeactivated():
 		return fault.New(fault.Unauthenticated, "user %s is deactivated; attempt %s may only report about itself", who.Username, who.AllocationID)
 	case r.Access == v1.ByAdmins && !auth.Can(who, auth.Administer, auth.Object{Kind: v1.KindCluster}):

@@ -30,11 +30,11 @@ func TestRoutesForPrograms(t *testing.T) {
 	r.anyone().get("/info").ok()
 	want := []string{
 		"DELETE /templates/:name", "DELETE /workspaces/:id", "GET /master/config", "GET /master/logs", "PATCH /template/rename", "PATCH /templates/:name",
-		"PATCH /users/:id", "PATCH /workspaces/:id", "POST /detent/tasks/:id/link", "POST /templates/:name", "POST /users", "POST /users/:id/password",
+		"PATCH /users/:id", "PATCH /workspaces/:id", "POST /detent/tasks/:id/link", "POST /templates/:name", "POST /users", "POST /users/:id/password", "POST /tokens", "PATCH /tokens/:id",
 		"POST /workspaces", "POST /workspaces/:id/archive", "POST /workspaces/:id/pin", "POST /workspaces/:id/projects", "POST /workspaces/:id/unarchive",
 		"POST /workspaces/:id/unpin", "PUT /templates/:name",
 	}
-	nouns := []string{"templates", "template", "workspaces", "users", "master", "detent"}
+	nouns := []string{"templates", "template", "workspaces", "users", "tokens", "master", "detent"}
 	var refused []string
 	for _, route := range r.api.routes {
 		name := route.Method + " " + route.Path

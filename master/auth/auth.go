@@ -25,6 +25,9 @@ type Who struct {
 	// session of the user. Such a session has only the rights that programs need, and is never
 	// an admin's.
 	Within string
+	// AccessToken: the session is an access token, which programs keep. ReadOnly: the token may
+	// only view.
+	AccessToken, ReadOnly bool
 	// Grants limit the user's rights to workspaces; nil: no limit.
 	Grants *Grants
 	// Of a task: the attempt that the token belongs to. UserID is its owner's, but the caller

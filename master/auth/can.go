@@ -34,10 +34,10 @@ type Object struct {
 // Only its owner and admins may change an object, or open a notebook or shell. Only admins
 // administer the cluster, users and workspaces. A task may view objects, because its SDK
 // does, and report about itself; the session of a task's program opens no task. Grants limit
-// all this to the workspaces that they name.
+// all this to the workspaces that they name. An access token that may only read may only view.
 func Can(w Who, verb Verb, o Object) bool {
 	switch {
-	case w.UserID == 0:
+	case w.UserID == 0, w.ReadOnly && verb != View && verb != "":
 		return false
 	case o.Kind == v1.KindOwn:
 		return true

@@ -30,7 +30,7 @@ func ScopeOf(w Who, verb Verb) Scope {
 // global reports whether objects of a kind are in no workspace.
 func global(k Kind) bool {
 	switch k {
-	case v1.KindAgent, v1.KindCluster, v1.KindOwn, v1.KindPool, v1.KindUser:
+	case v1.KindAgent, v1.KindCluster, v1.KindOwn, v1.KindPool, v1.KindToken, v1.KindUser:
 		return true
 	}
 	return false

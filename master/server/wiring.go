@@ -116,6 +116,7 @@ func (m *master) apiConfig() (api.Config, error) {
 	if c.CheckpointRoots, err = m.cfg.checkpointRoots(); err != nil {
 		return c, err
 	}
+	c.Tokens = m.cfg.Tokens.limits()
 	c.Hosts, c.TrustedProxies, c.Receiving = m.cfg.hosts(), m.cfg.trusted(), m.cfg.receiving()
 	c.Pools = m.pools
 	return c, nil

@@ -13,7 +13,7 @@ import (
 // ended since u was read, so that a password that was just replaced opens no session.
 func (db *DB) NewSession(ctx context.Context, u User, tokenHash []byte, life time.Duration) error {
 	n, err := db.exec(ctx, `
-		WITH stale AS (DELETE FROM sessions WHERE user_id = $1 AND expires_at < now()),
+		WITH stale AS (DELETE FROM sessions WHERE user_id = $1 AND expires_at < now() AND NOT is_token),
 		     seen AS (UPDATE users SET last_auth_at = now() WHERE id = $1 AND active AND session_epoch = $4 RETURNING id)
 		INSERT INTO sessions (user_id, token_hash, expires_at) SELECT id, $2, now() + $3 FROM seen`, u.ID, tokenHash, life, u.SessionEpoch)
 	if err == nil && n == 0 {
@@ -22,21 +22,21 @@ func (db *DB) NewSession(ctx context.Context, u User, tokenHash []byte, life tim
 	return err
 }
 
-// EndSession ends one session.
+// EndSession ends one session. An access token stays valid: other programs may use it too.
 func (db *DB) EndSession(ctx context.Context, id int64) error {
-	_, err := db.exec(ctx, `DELETE FROM sessions WHERE id = $1`, id)
+	_, err := db.exec(ctx, `DELETE FROM sessions WHERE id = $1 AND NOT is_token`, id)
 	return err
 }
 
 // endSessions ends all sessions of a user except `keep`, and increments the user's session
 // epoch: tasks that were created before can no longer act in the user's name. Trials
-// continue, because they report with the token of their attempt. Both happen in the caller's
-// transaction.
+// continue, because they report with the token of their attempt. Access tokens stay valid, each
+// until it expires or is revoked. Both happen in the caller's transaction.
 func (db *DB) endSessions(ctx context.Context, userID int, keep int64) error {
 	if _, err := db.exec(ctx, `UPDATE users SET session_epoch = session_epoch + 1 WHERE id = $1`, userID); err != nil {
 		return err
 	}
-	_, err := db.exec(ctx, `DELETE FROM sessions WHERE user_id = $1 AND id <> $2`, userID, keep)
+	_, err := db.exec(ctx, `DELETE FROM sessions WHERE user_id = $1 AND id <> $2 AND NOT is_token`, userID, keep)
 	return err
 }
 
@@ -58,13 +58,16 @@ func (db *DB) ValidSessions(ctx context.Context, ids []int64) (map[int64]auth.Wh
 		Username string `db:"username"`
 		Admin    bool   `db:"admin"`
 		Within   string `db:"within"`
+		IsToken  bool   `db:"is_token"`
+		ReadOnly bool   `db:"read_only"`
 	}
 	list, err := rows[found](ctx, db, `
-		SELECT s.id, s.user_id, u.username, u.admin AND s.allocation_id IS NULL AS admin, coalesce(s.allocation_id, '') AS within
+		SELECT s.id, s.user_id, u.username, u.admin AND s.allocation_id IS NULL AS admin, coalesce(s.allocation_id, '') AS within, s.is_token, s.read_only
 		FROM sessions s JOIN users u ON u.id = s.user_id
 		WHERE s.id = ANY($1) AND s.expires_at > now() AND u.active`, ids)
 	for _, f := range list {
-		out[f.ID] = auth.Who{UserID: f.UserID, Username: f.Username, Admin: f.Admin, SessionID: f.ID, Within: f.Within}
+		out[f.ID] = auth.Who{UserID: f.UserID, Username: f.Username, Admin: f.Admin, SessionID: f.ID, Within: f.Within,
+			AccessToken: f.IsToken, ReadOnly: f.ReadOnly}
 	}
 	return out, err
 }
@@ -97,10 +100,10 @@ func (db *DB) AttemptStatuses(ctx context.Context, ids []string) (map[string]Att
 func (db *DB) SessionWho(ctx context.Context, hash []byte) (auth.Who, error) {
 	var w auth.Who
 	err := db.QueryRow(ctx, `
-		SELECT u.id, u.username, u.admin AND s.allocation_id IS NULL, s.id, coalesce(s.allocation_id, ''), u.session_epoch
+		SELECT u.id, u.username, u.admin AND s.allocation_id IS NULL, s.id, coalesce(s.allocation_id, ''), u.session_epoch, s.is_token, s.read_only
 		FROM sessions s JOIN users u ON u.id = s.user_id
 		WHERE s.token_hash = $1 AND s.expires_at > now() AND u.active`, hash).
-		Scan(&w.UserID, &w.Username, &w.Admin, &w.SessionID, &w.Within, &w.SessionEpoch)
+		Scan(&w.UserID, &w.Username, &w.Admin, &w.SessionID, &w.Within, &w.SessionEpoch, &w.AccessToken, &w.ReadOnly)
 	return w, asFault(err)
 }
 

@@ -105,6 +105,7 @@ const (
 	KindTask        Kind = "task"
 	KindTemplate    Kind = "template"
 	KindTensorboard Kind = "tensorboard"
+	KindToken       Kind = "access token"
 	KindTrial       Kind = "trial"
 	KindUser        Kind = "user"
 	KindWorkspace   Kind = "workspace"

@@ -29,6 +29,7 @@ var answers = []any{
 	GetShellResponse{}, GetShellsResponse{}, GetTaskContextDirectoryResponse{}, GetTaskResponse{}, GetTasksResponse{},
 	GetTemplatesResponse{}, GetTensorboardResponse{}, GetTensorboardsResponse{}, GetTrainingMetricsResponse{},
 	GetTrialCheckpointsResponse{}, GetTrialResponse{}, GetTrialWorkloadsResponse{}, GetUserByUsernameResponse{},
+	GetAccessTokensResponse{}, PostAccessTokenResponse{}, PatchAccessTokenResponse{}, TokenInfo{},
 	GetUserResponse{}, GetUserSettingResponse{}, GetUsersResponse{}, GetValidationMetricsResponse{},
 	GetWorkspaceProjectsResponse{}, GetWorkspaceResponse{}, GetWorkspacesResponse{}, Job{}, JobSummary{},
 	KillCommandResponse{}, LaunchCommandResponse{}, LaunchNotebookResponse{}, LaunchShellResponse{},
@@ -83,6 +84,7 @@ var nullable = map[string]string{
 	"v1StartTrialResponse":             "latestCheckpoint",
 	"v1Task":                           "config forkedFrom parentId",
 	"trialv1Trial":                     "logPolicyMatched logRetentionDays searcherMetricValue",
+	"v1TokenInfo":                      "expiry",
 }
 
 // A classField is a line of testdata/fields.txt, which testdata/fields.py wrote.

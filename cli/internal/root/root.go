@@ -33,6 +33,7 @@ import (
 	"github.com/detent-ml/detent/cli/task"
 	"github.com/detent-ml/detent/cli/template"
 	"github.com/detent-ml/detent/cli/tensorboard"
+	"github.com/detent-ml/detent/cli/token"
 	"github.com/detent-ml/detent/cli/trial"
 	"github.com/detent-ml/detent/cli/user"
 	"github.com/detent-ml/detent/cli/version"
@@ -107,6 +108,7 @@ func Command(a *app.App) *cobra.Command {
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		TraverseChildren:  true, // -m before a verb names the master, also where the verb has another -m
 	}
 	noun.Group(root, nil)
 	root.SetVersionTemplate("det {{.Version}} (interface of Determined " + v1.Compatible + ")\n")
@@ -126,7 +128,7 @@ func Command(a *app.App) *cobra.Command {
 	add(root, "work", experiment.New(a), preview.New(a), trial.New(a), checkpoint.New(a),
 		notebook.New(a), shell.New(a), command.New(a), tensorboard.New(a), task.New(a), template.New(a))
 	add(root, "cluster", master.New(a), agent.New(a), slot.New(a), job.New(a), pool.New(a), deploy.New(a))
-	add(root, "users", user.New(a), workspace.New(a), project.New(a))
+	add(root, "users", user.New(a), token.New(a), workspace.New(a), project.New(a))
 	root.AddCommand(dev.New(a), version.New(a), completion.New(a))
 	root.InitDefaultHelpCmd()
 	for _, c := range root.Commands() {

@@ -1,0 +1,73 @@
+package token
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/exit"
+	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+func newEdit(a *app.App) *cobra.Command {
+	var description string
+	var format output.Format
+	cmd := &cobra.Command{
+		Use:   "edit TOKEN_ID",
+		Short: "change the description of an access token",
+		Args:  args.Exactly("the id of an access token"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			if !cmd.Flags().Changed("description") {
+				return &exit.UsageError{Message: "give the new description with -d"}
+			}
+			return change(cmd.Context(), a, given[0], v1.PatchAccessTokenRequest{Description: &description}, format,
+				"Successfully updated token with ID: %d.\n")
+		},
+	}
+	cmd.Flags().StringVarP(&description, "description", "d", "", "what the token is for")
+	format.FlagsWithoutCSV(cmd)
+	return cmd
+}
+
+func newRevoke(a *app.App) *cobra.Command {
+	revoke := true
+	return &cobra.Command{
+		Use:   "revoke TOKEN_ID",
+		Short: "revoke an access token; programs that use it are signed out",
+		Args:  args.Exactly("the id of an access token"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return change(cmd.Context(), a, given[0], v1.PatchAccessTokenRequest{SetRevoked: &revoke}, output.Format{},
+				"Successfully revoked token %d.\n")
+		},
+	}
+}
+
+// change changes an access token, and prints what it is now. As in Determined, the sentence follows the JSON, unless
+// a flag asks for JSON or YAML alone.
+func change(ctx context.Context, a *app.App, given string, req v1.PatchAccessTokenRequest, format output.Format, said string) error {
+	id, err := args.ID("an access token", given)
+	if err != nil {
+		return err
+	}
+	req.TokenID = id
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	token, err := c.ChangeToken(ctx, req)
+	if err != nil {
+		return err
+	}
+	if format.Structured() {
+		return format.Messages(a.IO.Out, token)
+	}
+	format.JSON = true
+	if err := format.Messages(a.IO.Out, token); err != nil {
+		return err
+	}
+	a.Printf(said, id)
+	return nil
+}

@@ -1,0 +1,85 @@
+package token
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/fault"
+)
+
+func newList(a *app.App) *cobra.Command {
+	var query client.TokenQuery
+	var format output.Format
+	cmd := &cobra.Command{
+		Use:     "list [USERNAME]",
+		Aliases: []string{"ls"},
+		Short:   "list your access tokens; an administrator lists those of all users",
+		Args:    args.Between(0, "a username"),
+
+		RunE: func(cmd *cobra.Command, given []string) error {
+			if len(given) > 0 {
+				query.Username = given[0]
+			}
+			return runList(cmd.Context(), a, query, format)
+		},
+	}
+	cmd.Flags().BoolVar(&query.Inactive, "show-inactive", false, "also list tokens that expired or were revoked")
+	format.Flags(cmd)
+	return cmd
+}
+
+func runList(ctx context.Context, a *app.App, query client.TokenQuery, format output.Format) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	list, err := client.Collect(c.Tokens(ctx, query))
+	if err != nil {
+		return err
+	}
+	return show(a, format, list)
+}
+
+func newDescribe(a *app.App) *cobra.Command {
+	var format output.Format
+	cmd := &cobra.Command{
+		Use:   "describe TOKEN_ID...",
+		Short: "show access tokens, also those that expired or were revoked",
+		Args:  args.AtLeastOne("the id of an access token"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			ids, err := args.IDs("an access token", given)
+			if err != nil {
+				return err
+			}
+			return runDescribe(cmd.Context(), a, ids, format)
+		},
+	}
+	format.Flags(cmd)
+	return cmd
+}
+
+func runDescribe(ctx context.Context, a *app.App, ids []int, format output.Format) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	list, err := client.Collect(c.Tokens(ctx, client.TokenQuery{IDs: ids}))
+	if err != nil {
+		return err
+	}
+	found := map[int]bool{}
+	for _, token := range list {
+		found[token.ID] = true
+	}
+	for _, id := range ids {
+		if !found[id] {
+			return fault.New(fault.NotFound, "access token %d not found", id)
+		}
+	}
+	return show(a, format, list)
+}

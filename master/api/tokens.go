@@ -1,0 +1,177 @@
+package api
+
+import (
+	"context"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+const maxTokenDescription = 200
+
+// TokenLimits say how long access tokens are valid.
+type TokenLimits struct {
+	Longest time.Duration // 0: no limit
+	Usual   time.Duration // of a token whose maker asks for no time
+}
+
+func (a *API) registerTokens() {
+	serve(a, v1.ListTokens, a.listTokens)
+	serve(a, v1.CreateToken, a.createToken)
+	serveOn(a, v1.ChangeToken, a.onToken(), a.changeToken)
+}
+
+func days(d time.Duration) string { return strconv.FormatFloat(d.Hours()/24, 'f', -1, 64) + " days" }
+
+func ofToken(t store.Token) auth.Object { return auth.Object{Kind: v1.KindToken, OwnerID: t.UserID} }
+
+// onToken is an access token that the path names. Other users' tokens are not found.
+func (a *API) onToken() object[store.Token] {
+	o := numbered("id", a.db.Token, ofToken)
+	o.refusal = func(_ *call, _ auth.Verb, t store.Token) error {
+		return fault.New(fault.NotFound, "access token %d not found", t.ID)
+	}
+	return o
+}
+
+func wireToken(t store.Token) v1.TokenInfo {
+	created := t.CreatedAt
+	return v1.TokenInfo{ID: t.ID, UserID: t.UserID, Description: t.Description, CreatedAt: &created, Expiry: t.Expiry,
+		Revoked: t.RevokedAt != nil, TokenType: v1.TokenTypeAccess, ReadOnly: t.ReadOnly, LastUsedAt: t.LastUsedAt}
+}
+
+func (a *API) listTokens(ctx context.Context, c *call, _ *v1.None) (*v1.GetAccessTokensResponse, error) {
+	w, err := c.window()
+	if err != nil {
+		return nil, err
+	}
+	f := store.TokenFilter{}
+	if !c.who.Admin {
+		f.UserID = c.who.UserID
+	}
+	f.Username, _ = c.query("username")
+	for _, text := range c.list("tokenIds") {
+		id, err := number(text)
+		if err != nil {
+			return nil, fault.New(fault.Invalid, "tokenIds: expected whole numbers, found %q", fault.Clip(text))
+		}
+		f.IDs = append(f.IDs, id)
+	}
+	inactive, err := c.flag("showInactive")
+	if err != nil {
+		return nil, err
+	}
+	// Whoever names tokens sees them whether they are valid or not.
+	f.Inactive = inactive != nil && *inactive || len(f.IDs) > 0
+	f.Sort, f.Desc, err = c.sorting(map[string]string{"SORT_BY_USER_ID": "user", "SORT_BY_EXPIRY": "expiry", "SORT_BY_CREATED_AT": "created",
+		"SORT_BY_TOKEN_TYPE": "type", "SORT_BY_REVOKED": "revoked", "SORT_BY_DESCRIPTION": "description"})
+	if err != nil {
+		return nil, err
+	}
+	total, err := a.db.CountTokens(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	p, err := w.of(total)
+	if err != nil {
+		return nil, err
+	}
+	list, err := a.db.Tokens(ctx, f, p.StartIndex, p.EndIndex-p.StartIndex)
+	if err != nil {
+		return nil, err
+	}
+	resp := &v1.GetAccessTokensResponse{Pagination: &p}
+	for _, t := range list {
+		resp.TokenInfo = append(resp.TokenInfo, wireToken(t))
+	}
+	return resp, nil
+}
+
+func (a *API) createToken(ctx context.Context, c *call, req *v1.PostAccessTokenRequest) (*v1.PostAccessTokenResponse, error) {
+	// Who has found a token could otherwise keep access after it is revoked.
+	if c.who.AccessToken {
+		return nil, fault.New(fault.Forbidden, "an access token cannot create another; sign in with det user login")
+	}
+	age, err := a.db.SessionAge(ctx, c.who.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	if age > freshSignIn {
+		return nil, fault.New(fault.Forbidden, "the sign-in of %s is more than %d minutes old, and an access token outlives it: sign in again with det user login", c.who.Username, int(freshSignIn.Minutes()))
+	}
+	t := store.Token{UserID: req.UserID, ReadOnly: req.ReadOnly != nil && *req.ReadOnly}
+	if t.UserID == 0 {
+		t.UserID = c.who.UserID
+	}
+	if t.UserID != c.who.UserID && !auth.Can(c.who, auth.Administer, auth.Object{Kind: v1.KindUser}) {
+		return nil, fault.New(fault.Forbidden, "only an admin may create access tokens for other users")
+	}
+	if _, err := a.db.UserByID(ctx, t.UserID); err != nil {
+		return nil, err
+	}
+	if req.Description != nil {
+		t.Description = *req.Description
+	}
+	if err := checkTokenDescription(t.Description); err != nil {
+		return nil, err
+	}
+	life, err := a.cfg.Tokens.life(req.Lifespan)
+	if err != nil {
+		return nil, err
+	}
+	token, hash := auth.NewToken()
+	id, err := a.db.CreateToken(ctx, t, hash, life)
+	return &v1.PostAccessTokenResponse{Token: token, TokenID: id}, err
+}
+
+func checkTokenDescription(text string) error {
+	if n := utf8.RuneCountInString(text); n > maxTokenDescription {
+		return fault.New(fault.Invalid, "description: %d characters are over the limit of %d", n, maxTokenDescription)
+	}
+	return nil
+}
+
+// life is how long a token is valid whose maker asks for a lifespan; 0: for ever.
+func (l TokenLimits) life(asked *string) (time.Duration, error) {
+	if asked == nil || *asked == "" {
+		return l.Usual, nil
+	}
+	if *asked == "-1" {
+		if l.Longest > 0 {
+			return 0, fault.New(fault.Invalid, "lifespan: tokens must expire within %s on this cluster (tokens.max_days)", days(l.Longest))
+		}
+		return 0, nil
+	}
+	life, err := time.ParseDuration(*asked)
+	if err != nil || life <= 0 {
+		return 0, fault.New(fault.Invalid, "lifespan: expected a duration such as 720h, or -1 for a token that does not expire, found %q", fault.Clip(*asked))
+	}
+	if l.Longest > 0 && life > l.Longest {
+		return 0, fault.New(fault.Invalid, "lifespan: %s are over the limit of %s (tokens.max_days)", days(life), days(l.Longest))
+	}
+	return life, nil
+}
+
+func (a *API) changeToken(ctx context.Context, c *call, t store.Token, req *v1.PatchAccessTokenRequest) (*v1.PatchAccessTokenResponse, error) {
+	if req.Description != nil {
+		if err := checkTokenDescription(*req.Description); err != nil {
+			return nil, err
+		}
+	}
+	revoke := req.SetRevoked != nil && *req.SetRevoked
+	t, err := a.db.ChangeToken(ctx, t.ID, req.Description, revoke)
+	if err != nil {
+		return nil, err
+	}
+	if revoke {
+		a.auth.forget(t.UserID)
+		a.bus.Publish(store.TopicAccess)
+	}
+	info := wireToken(t)
+	return &v1.PatchAccessTokenResponse{TokenInfo: &info}, nil
+}

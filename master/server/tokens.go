@@ -1,0 +1,34 @@
+package server
+
+import (
+	"time"
+
+	"github.com/detent-ml/detent/master/api"
+)
+
+// TokensConfig says how long access tokens are valid.
+type TokensConfig struct {
+	// Longest time for which a token can be valid, in days; -1 for no limit.
+	MaxDays int `yaml:"max_days"`
+	// Time for which a token is valid whose maker asks for no time, in days.
+	DefaultDays int `yaml:"default_days"`
+}
+
+const maxTokenDays = 36500
+
+func (c TokensConfig) check(k *checker) {
+	if c.MaxDays != -1 && (c.MaxDays < 1 || c.MaxDays > maxTokenDays) {
+		k.fail("tokens.max_days", "must be from 1 to %d, or -1 for no limit, found %d", maxTokenDays, c.MaxDays)
+	}
+	if c.DefaultDays < 1 || c.DefaultDays > maxTokenDays || c.MaxDays > 0 && c.DefaultDays > c.MaxDays {
+		k.fail("tokens.default_days", "must be from 1 to tokens.max_days, found %d", c.DefaultDays)
+	}
+}
+
+func (c TokensConfig) limits() api.TokenLimits {
+	l := api.TokenLimits{Usual: time.Duration(c.DefaultDays) * 24 * time.Hour}
+	if c.MaxDays > 0 {
+		l.Longest = time.Duration(c.MaxDays) * 24 * time.Hour
+	}
+	return l
+}
