@@ -283,6 +283,15 @@ func TestMasterAndInfo(t *testing.T) {
 	if !bytes.Contains(page.body, []byte("/api/v1/experiments/{id}/labels/{label}")) || bytes.Contains(page.body, []byte("https://")) {
 		t.Error("the page lacks a route, or needs something from elsewhere")
 	}
+	page = r.anyone().get("/docs/python").ok()
+	if !bytes.Contains(page.body, []byte(`<a href="/docs/python/determined.core">`)) || bytes.Contains(page.body, []byte("https://")) {
+		t.Error("the list of modules lacks one, or needs something from elsewhere")
+	}
+	page = r.anyone().get("/docs/python/determined.core").ok()
+	if !bytes.Contains(page.body, []byte(`<h2 id="class-traincontext">`)) {
+		t.Error("the page of determined.core lacks a class")
+	}
+	r.anyone().get("/docs/python/determined.gone").says(404, "no public module determined.gone")
 	pretty := me.get("/api/v1/me?pretty").ok()
 	if !bytes.Contains(pretty.body, []byte("{\n  \"user\"")) {
 		t.Errorf("pretty: %s", pretty.body)

@@ -20,6 +20,8 @@ func (a *API) registerDocs() {
 	raw(a, v1.GetOpenAPI, a.openAPI)
 	raw(a, v1.GetSwagger, a.openAPI)
 	raw(a, v1.GetDocs, a.docsPage)
+	raw(a, v1.GetPythonDocs, a.pythonPage)
+	raw(a, v1.GetPythonModuleDocs, a.pythonPage)
 }
 
 // jsonObject is a JSON object being written.

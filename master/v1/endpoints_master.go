@@ -42,4 +42,8 @@ var (
 		Summary: "Get this description of the API under Determined's path"}
 	GetDocs = Endpoint[None, None]{Method: "GET", Path: "//docs/rest-api", Access: Public, Stream: true,
 		Summary: "Show this description of the API as a page"}
+	GetPythonDocs = Endpoint[None, None]{Method: "GET", Path: "//docs/python", Access: Public, Stream: true,
+		Summary: "Show the reference of the Python package: the list of its modules"}
+	GetPythonModuleDocs = Endpoint[None, None]{Method: "GET", Path: "//docs/python/:module", Access: Public, Stream: true,
+		Summary: "Show the reference of a module of the Python package"}
 )
