@@ -160,11 +160,13 @@ ui-test: ui
 ui-stories: build servers
     @go test ./integration/pages -run 'TestUI$' -count=1 -v -timeout 15m
 
-# the figures next to their yardsticks, about ten minutes: just bench, or a part: just bench -bench 'Reports|Logs', just bench search
+# the figures next to their yardsticks, about ten minutes: just bench, or a part: just bench -bench 'Reports|Logs', just bench search, just bench harness
 [positional-arguments]
 bench *args:
     @if [[ "${1:-}" == search ]]; then \
         exec {{ just_executable() }} bench-search "${@:2}"; \
+    elif [[ "${1:-}" == harness ]]; then \
+        exec {{ just_executable() }} bench-harness "${@:2}"; \
     else \
         exec {{ just_executable() }} bench-cluster "$@"; \
     fi
@@ -180,6 +182,12 @@ bench-cluster *args: build servers
 bench-search *args:
     @if [[ "${1:-}" == ours ]]; then go run ./integration/bench/search; else go run ./integration/bench/search -optuna "$({{ ready }} python optuna)" "$@"; fi
     @{{ just_executable() }} bench-cluster -bench Core
+
+# the Python package beside what people would use without it, about fifteen minutes: just bench harness, or parts of it: just bench harness imports ddp
+[positional-arguments]
+bench-harness *args:
+    @torch="$({{ ready }} python torch)" && keras="$({{ ready }} python keras)" && compat="$({{ ready }} python compat)" && weed="$({{ ready }} weed)" && \
+        cd plugins/harness && "$torch" -m bench --keras "$keras" --compat "$compat" --weed "$weed" "$@"
 
 # the benchmarks of single packages
 bench-packages:
