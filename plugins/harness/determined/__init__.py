@@ -12,7 +12,7 @@ It speaks the interface of Determined 0.38.1, so code written for that runs unch
 The package, ``determined.core`` and the SDK need the standard library and nothing else.
 """
 
-from determined import core, errors, util
+from determined import _missing, core, errors, util
 from determined._env import EnvContext
 from determined._experiment_config import ExperimentConfig
 from determined._import import import_from_path
@@ -26,6 +26,8 @@ from determined._info import (
 from determined._trial import LegacyTrial, TrialContext
 from determined._version import API_VERSION, DETENT_VERSION
 from determined.errors import InvalidHP
+
+_missing.explain()
 
 __version__ = API_VERSION
 __detent_version__ = DETENT_VERSION

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import logging
 import pathlib
 import random
+import sys
 from typing import Any, Iterator
 
 import pytest
 
 import determined as det
-from determined import common, horovod
+from determined import _missing, common, horovod
 from determined.common import check, util
 from determined.tensorboard import get_base_path, metric_writers
 from determined.tensorboard.metric_writers import tensorflow
@@ -237,3 +239,17 @@ def test_horovod_is_one_per_process(
     assert (hvd.rank(), hvd.cross_rank()) == (3, 2)
     with pytest.raises(ValueError, match="the model is in PyTorch"):
         hvd.require_horovod_type("tensorflow", "the data is")
+
+
+@pytest.mark.parametrize("module", _missing._INSTEAD)
+def test_an_import_of_a_module_that_is_not_here_says_what_to_use(module: str) -> None:
+    with pytest.raises(ModuleNotFoundError, match=f"^{module} .*in its place: ") as raised:
+        importlib.import_module(module)
+    assert raised.value.name == module
+
+
+def test_other_modules_that_are_missing_are_python_s_own_business() -> None:
+    _missing.explain()
+    assert sum(type(finder).__name__ == "_Finder" for finder in sys.meta_path) == 1
+    with pytest.raises(ModuleNotFoundError, match="No module named 'determined.nothing'"):
+        importlib.import_module("determined.nothing")
