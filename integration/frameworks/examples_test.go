@@ -49,8 +49,14 @@ func bothOf(t *testing.T, r *rig.Rig, folder string) [2]int {
 // trained waits for the experiments on one slot and on two, and returns the best values of their metrics.
 func trained(t *testing.T, r *rig.Rig, ids [2]int) []float64 {
 	t.Helper()
-	best := []float64{ends(t, r, ids[0]), ends(t, r, ids[1])}
-	rig.Holds(t, "the log of two slots", r.Log(t, ids[1]), "[rank=0]", "[rank=1]")
+	return []float64{ends(t, r, ids[0]), onTwoSlots(t, r, ids[1])}
+}
+
+// onTwoSlots waits for an experiment on two slots, and returns the best value of its metric.
+func onTwoSlots(t *testing.T, r *rig.Rig, id int) float64 {
+	t.Helper()
+	best := ends(t, r, id)
+	rig.Holds(t, "the log of two slots", r.Log(t, id), "[rank=0]", "[rank=1]")
 	return best
 }
 

@@ -40,7 +40,11 @@ resource_pools:
 `, dir, python)
 	r.StartCluster(t, dir, local.Options{Name: "torch", Master: local.Master{Config: config}})
 	// What needs no other's result is submitted at once: how many subtests run at a time depends on the machine.
-	letters, food, signals := bothOf(t, r, "sentences_core_ddp"), bothOf(t, r, "reviews_transformers"), bothOf(t, r, "waves_lightning")
+	letters := bothOf(t, r, "sentences_core_ddp")
+	// The trials of the searches train on one slot, so const.yaml of these would show nothing more.
+	food, signals := submitted(t, r, "reviews_transformers", "distributed.yaml"), submitted(t, r, "waves_lightning", "distributed.yaml")
+	foods := submitted(t, r, "reviews_transformers", "adaptive.yaml", "--config", "searcher.max_trials=4")
+	waves := submitted(t, r, "waves_lightning", "adaptive.yaml", "--config", "searcher.max_trials=4", "--config", "hyperparameters.global_batch_size=32")
 	script := submitted(t, r, "shapes_pytorch", "distributed.yaml")
 	kinds, language := submitted(t, r, "shapes_pytorch", "adaptive.yaml"), submitted(t, r, "sentences_core_ddp", "adaptive.yaml")
 	for name, run := range map[string]func(*testing.T){
@@ -48,11 +52,14 @@ resource_pools:
 		"porting":   func(t *testing.T) { porting(t, r, python) },
 		"script":    func(t *testing.T) { learns(t, ends(t, r, script)) },
 		"sentences": func(t *testing.T) { sentences(t, r, letters) },
-		"reviews":   func(t *testing.T) { learns(t, trained(t, r, food)...) },
-		"waves":     func(t *testing.T) { learns(t, trained(t, r, signals)...) },
+		"reviews":   func(t *testing.T) { learns(t, onTwoSlots(t, r, food)) },
+		"waves":     func(t *testing.T) { learns(t, onTwoSlots(t, r, signals)) },
 		// An epoch of the shapes has 32 batches.
 		"search for shapes":    func(t *testing.T) { searched(t, r, kinds, 4, 4*32) },
 		"search for sentences": func(t *testing.T) { searched(t, r, language, 4, 300) },
+		"search for reviews":   func(t *testing.T) { searched(t, r, foods, 4, 200) },
+		// An epoch of the waves has 63 batches.
+		"search for waves": func(t *testing.T) { searched(t, r, waves, 4, 4*63) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
