@@ -24,7 +24,10 @@ import (
 func New(a *app.App) *cobra.Command {
 	return noun.New("deploy", "run a cluster", []string{"d"}, nil,
 		noun.New("local", "run a cluster on this machine", nil, nil,
-			newUp(a), newDown(a), newStatus(a), newLogs(a), newReset(a)))
+			newUp(a), newDown(a), newStatus(a), newLogs(a), newReset(a),
+			noun.Absent("master-up", startedWhole), noun.Absent("master-down", startedWhole),
+			noun.Absent("agent-up", startedWhole), noun.Absent("agent-down", startedWhole)),
+		noun.Absent("aws", inACloud), noun.Absent("gcp", inACloud), noun.Absent("gke-experimental", inACloud))
 }
 
 // where names a cluster on this machine.
@@ -58,6 +61,7 @@ func (w *where) load() (*local.Cluster, error) {
 
 func newDown(a *app.App) *cobra.Command {
 	var w where
+	var deleteDB bool
 	cmd := &cobra.Command{
 		Use:   "cluster-down",
 		Short: "stop the cluster; its data stays",
@@ -67,10 +71,15 @@ func newDown(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return failed(cmd.Context(), c.Down(cmd.Context(), servers.NewReporter(a.IO.Err)))
+			end := c.Down
+			if deleteDB {
+				end = c.Reset
+			}
+			return failed(cmd.Context(), end(cmd.Context(), servers.NewReporter(a.IO.Err)))
 		},
 	}
 	w.flags(cmd)
+	cmd.Flags().BoolVar(&deleteDB, "delete-db", false, "also remove the data, with all experiments and checkpoints; det does not ask")
 	return cmd
 }
 
@@ -184,6 +193,8 @@ func newLogs(a *app.App) *cobra.Command {
 	}
 	o.flags(cmd)
 	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "follow the log")
+	cmd.Flags().Bool("no-follow", false, "do not follow the log, which is the default")
+	cmd.MarkFlagsMutuallyExclusive("follow", "no-follow")
 	cmd.Flags().IntVar(&o.tail, "tail", 0, "print this many lines from the end")
 	return cmd
 }

@@ -36,6 +36,7 @@ type upOptions struct {
 	gpus         int
 	gpuPlugin    string
 	python       string
+	theirs       theirOptions
 }
 
 // anyGPUs stands for those of the machine, or a few that are made up.
@@ -79,15 +80,20 @@ func newUp(a *app.App) *cobra.Command {
 	f.BoolVar(&o.vault, "vault", false, "also start Vault and an S3 store, and keep checkpoints there (the first build takes about 10 minutes)")
 	f.StringVar(&o.python, "python", "", "the Python for tasks (default: one with NumPy, JupyterLab and TensorBoard, installed once)")
 	f.BoolVar(&o.acl, "acl", false, "enable Nomad's access control")
+	o.theirs.flags(cmd)
 	return cmd
 }
 
 func runUp(ctx context.Context, a *app.App, o upOptions) error {
+	if o.theirs.noGPU {
+		o.gpus = 0
+	}
 	opts, err := o.options()
 	if err != nil {
 		return err
 	}
 	report := servers.NewReporter(a.IO.Err)
+	o.theirs.say(report)
 	if opts.GPUs, err = o.findGPUs(ctx, report); err != nil {
 		return err
 	}
@@ -173,7 +179,7 @@ func (o upOptions) environment() (map[string]string, error) {
 		}
 		env[name] = value
 	}
-	return env, nil
+	return env, o.theirs.environment(env)
 }
 
 // tasksPython is the Python that tasks run. Where none was named, and none can be

@@ -10,6 +10,7 @@ import (
 func (a *API) registerInfo() {
 	serve(a, v1.GetInfo, a.info)
 	serve(a, v1.GetMaster, a.master)
+	serve(a, v1.GetTelemetry, a.telemetry)
 	serve(a, v1.GetClusterMessage, a.clusterMessage)
 	serve(a, v1.SetClusterMessage, a.setClusterMessage)
 	serve(a, v1.DeleteClusterMessage, a.deleteClusterMessage)
@@ -20,6 +21,11 @@ func (a *API) registerInfo() {
 func (a *API) info(context.Context, *call, *v1.None) (*v1.Info, error) {
 	return &v1.Info{Version: a.cfg.Version, MasterID: a.cfg.MasterID, ClusterID: a.cfg.ClusterID,
 		ClusterName: a.cfg.ClusterName, DetentVersion: a.cfg.DetentVersion, PublicURL: a.cfg.PublicURL}, nil
+}
+
+// telemetry answers that nothing is reported to anybody.
+func (a *API) telemetry(context.Context, *call, *v1.None) (*v1.GetTelemetryResponse, error) {
+	return &v1.GetTelemetryResponse{}, nil
 }
 
 func (a *API) master(ctx context.Context, _ *call, _ *v1.None) (*v1.GetMasterResponse, error) {

@@ -172,6 +172,15 @@ func (a *API) mount() {
 		}
 		a.app.Add(r.Method, path, a.admit(r), r.handler)
 	}
+	for _, l := range v1.Absent {
+		why := fault.New(fault.Unimplemented, "%s", l.Why)
+		a.app.Add(l.Method, l.Pattern(), func(c *fiber.Ctx) error {
+			if _, err := a.signedIn(c); err != nil {
+				return err
+			}
+			return why
+		})
+	}
 	a.app.Use(pages)
 }
 

@@ -6,6 +6,8 @@ var (
 		Summary: "Get the product and version of this server: the first call of every client"}
 	GetMaster = Endpoint[None, GetMasterResponse]{Method: "GET", Path: "/master", Access: Public,
 		Summary: "Get the master and its cluster"}
+	GetTelemetry = Endpoint[None, GetTelemetryResponse]{Method: "GET", Path: "/master/telemetry", Access: Public,
+		Summary: "Check whether the cluster reports to its maker; Detent never does"}
 	GetHealth = Endpoint[None, None]{Method: "GET", Path: "//health", Access: Public, Stream: true,
 		Summary: "Check whether this master can serve: 200, or 503 with the servers that do not answer"}
 	GetMeasurements = Endpoint[None, None]{Method: "GET", Path: "//metrics", Access: Public, Stream: true,

@@ -29,7 +29,7 @@ var answers = []any{
 	GetShellResponse{}, GetShellsResponse{}, GetTaskContextDirectoryResponse{}, GetTaskResponse{}, GetTasksResponse{},
 	GetTemplatesResponse{}, GetTensorboardResponse{}, GetTensorboardsResponse{}, GetTrainingMetricsResponse{},
 	GetTrialCheckpointsResponse{}, GetTrialResponse{}, GetTrialWorkloadsResponse{}, GetUserByUsernameResponse{},
-	GetAccessTokensResponse{}, PostAccessTokenResponse{}, PatchAccessTokenResponse{}, TokenInfo{},
+	GetAccessTokensResponse{}, PostAccessTokenResponse{}, PatchAccessTokenResponse{}, TokenInfo{}, GetTelemetryResponse{},
 	GetUserResponse{}, GetUserSettingResponse{}, GetUsersResponse{}, GetValidationMetricsResponse{},
 	GetWorkspaceProjectsResponse{}, GetWorkspaceResponse{}, GetWorkspacesResponse{}, Job{}, JobSummary{},
 	KillCommandResponse{}, LaunchCommandResponse{}, LaunchNotebookResponse{}, LaunchShellResponse{},

@@ -44,3 +44,9 @@ type Info struct {
 	DetentVersion string   `json:"detent_version"`
 	PublicURL     string   `json:"public_url"`
 }
+
+// GetTelemetryResponse is a message of the wire.
+type GetTelemetryResponse struct {
+	Enabled    bool   `json:"enabled"`
+	SegmentKey string `json:"segmentKey"`
+}

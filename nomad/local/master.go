@@ -178,7 +178,7 @@ func (c *Cluster) checkpointFolder(env map[string]string) error {
 	if err := yaml.Unmarshal([]byte(c.state.Master.Config), &given); err != nil {
 		return fmt.Errorf("its configuration: %w", err)
 	}
-	if _, named := given["checkpoint_storage"]; named {
+	if _, named := given["checkpoint_storage"]; named || env["DETENT_CHECKPOINT_STORAGE"] != "" {
 		return nil
 	}
 	if s3 := c.S3(); s3 != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/detent-ml/detent/cli/internal/exit"
+	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/spelling"
 )
 
@@ -80,4 +81,19 @@ func nearest(cmd *cobra.Command, typed string) []string {
 		}
 	}
 	return found
+}
+
+// Absent makes a command that Determined has and Detent does not: with whatever arguments, it says why and what to do.
+func Absent(use, why string) *cobra.Command {
+	return &cobra.Command{
+		Use:                use,
+		Short:              "not in Detent",
+		Long:               why + ".",
+		Hidden:             true,
+		DisableFlagParsing: true,
+		Args:               cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return fault.New(fault.Unimplemented, "%s: %s", cmd.CommandPath(), why)
+		},
+	}
 }

@@ -1378,6 +1378,13 @@ class v1GetTasksResponse(Message):
     allocationIdToSummary: Optional[Dict[str, v1AllocationSummary]] = None
 
 
+class v1GetTelemetryResponse(Message):
+    """The message v1GetTelemetryResponse."""
+
+    enabled: bool
+    segmentKey: Optional[str] = None
+
+
 class v1GetTemplateResponse(Message):
     """The message v1GetTemplateResponse."""
 
@@ -4108,6 +4115,15 @@ def get_GetTasks(
     _path = "/api/v1/tasks"
     _answer = _call(session, "GET", _path, {})
     return v1GetTasksResponse.from_json(_answer)
+
+
+def get_GetTelemetry(
+    session: BaseSession,
+) -> v1GetTelemetryResponse:
+    """Check whether the cluster reports to its maker; Detent never does."""
+    _path = "/api/v1/master/telemetry"
+    _answer = _call(session, "GET", _path, {})
+    return v1GetTelemetryResponse.from_json(_answer)
 
 
 def get_GetTemplate(
