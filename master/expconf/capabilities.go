@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Capabilities says what the running master and the chosen resource pool can
-// do. What an experiment asks for beyond it is refused or warned about.
+// Capabilities lists what the master and the resource pool support. Refused rejects what an
+// experiment requires beyond it; Unhonoured warns about what the cluster will ignore.
 type Capabilities struct {
-	Searchers []string // that can be run
-	Storage   []string // types of checkpoint storage that can be used
+	Searchers []string // names of supported searchers
+	Storage   []string // supported types of checkpoint storage
 
 	Containers   bool // tasks run in images
 	MultiSlot    bool // a trial can have more than one slot
@@ -19,22 +19,22 @@ type Capabilities struct {
 	ShmSize      bool
 	ProxyPorts   bool
 	NomadOverlay bool     // environment.nomad
-	Volumes      []string // that the pool offers to environment.nomad.volumes
+	Volumes      []string // names allowed in environment.nomad.volumes
 	LogPolicies  bool
 	LogRetention bool
 	Profiling    bool
 	Webhooks     bool
-	MaxSlots     bool // the cap over the trials of an experiment
+	MaxSlots     bool // resources.max_slots
 	FairShare    bool // resources.weight
 	SingleNode   bool // resources.is_single_node
 	Continue     bool // searcher.source_trial_id and source_checkpoint_uuid
 
-	// Limits is what tasks in images may ask of their nodes; nil where there are
-	// no images, or no limits.
+	// Limits is what tasks in images may request from their nodes; nil if tasks run without
+	// images, or without limits.
 	Limits *ContainerLimits
 }
 
-// Everything is the capabilities of a platform that lacks nothing.
+// Everything returns the capabilities of a platform that supports everything.
 func Everything() Capabilities {
 	return Capabilities{
 		Searchers:  membersOf[Searcher](),
@@ -45,8 +45,8 @@ func Everything() Capabilities {
 	}
 }
 
-// Refused reports what the experiment cannot run without and the platform does
-// not have, as an Errors, or nil.
+// Refused reports what the experiment requires and the cluster does not support, as an Errors,
+// or nil.
 func (c Config) Refused(can Capabilities) error {
 	k := &checker{pos: c.pos}
 	if !slices.Contains(can.Searchers, c.Searcher.Name) && c.Searcher.Name != "" {
@@ -56,7 +56,7 @@ func (c Config) Refused(can Capabilities) error {
 		k.fail("checkpoint_storage.type", fmt.Sprintf("%s is not available on this cluster", c.CheckpointStorage.Type), available(can.Storage))
 	}
 	if c.Resources.SlotsPerTrial > 1 && !can.MultiSlot {
-		k.fail("resources.slots_per_trial", fmt.Sprintf("%d slots for one trial are not available on this cluster", c.Resources.SlotsPerTrial), "at most 1 is")
+		k.fail("resources.slots_per_trial", fmt.Sprintf("a trial with %d slots is not available on this cluster", c.Resources.SlotsPerTrial), "use 1 slot or 0")
 	}
 	if len(c.BindMounts) > 0 && !can.BindMounts {
 		k.fail("bind_mounts", "are not available on this cluster", "")
@@ -104,8 +104,8 @@ func available(names []string) string {
 	return "available: " + strings.Join(names, ", ")
 }
 
-// Unhonoured tells, field by field, what the experiment asks for that will
-// have no effect. What equals the default is not mentioned: nothing is lost.
+// Unhonoured lists the fields of the experiment that the cluster ignores. A field that equals
+// its default is not listed.
 func (c Config) Unhonoured(can Capabilities) Warnings {
 	k := &checker{pos: c.pos}
 	c.unhonouredEnvironment(k, can)
@@ -161,14 +161,14 @@ func (c Config) unhonouredFeatures(k *checker, can Capabilities) {
 		k.when(p.Pattern != nil && !can.LogPolicies && !p.isDefault(), index("log_policies", i), "has no effect on this cluster yet", "")
 	}
 	k.when(c.RetentionPolicy != nil && c.RetentionPolicy.LogRetentionDays != nil && !can.LogRetention,
-		"retention_policy", "has no effect on this cluster yet: logs are kept", "")
+		"retention_policy", "has no effect on this cluster yet: the cluster keeps all logs", "")
 	k.when(c.Profiling.Enabled && !can.Profiling, "profiling.enabled", "has no effect on this cluster yet", "")
-	const timings = "has no effect any more: only system metrics are sampled"
+	const timings = "has no effect any more: the profiler samples system metrics only"
 	k.when(c.Profiling.BeginOnBatch != 0, "profiling.begin_on_batch", timings, "")
 	k.when(c.Profiling.EndAfterBatch != nil, "profiling.end_after_batch", timings, "")
 	k.when(!c.Profiling.SyncTimings, "profiling.sync_timings", timings, "")
 	if i := c.Integrations; i != nil {
-		k.when(i.Pachyderm != nil, "integrations.pachyderm", "has no effect: it is kept and shown, and nothing else", "")
+		k.when(i.Pachyderm != nil, "integrations.pachyderm", "has no effect: the section is only stored and shown", "")
 		k.when(i.Webhooks != nil && !can.Webhooks, "integrations.webhooks", "has no effect on this cluster yet", "")
 	}
 }

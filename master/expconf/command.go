@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// RawCommand is the document of a notebook, shell, command or TensorBoard as
-// it was written; see Raw.
+// RawCommand is the document of a notebook, shell, command or TensorBoard as the user wrote it;
+// see Raw.
 type RawCommand CommandConfig
 
-// unknown explains the fields that only experiments have.
+// unknown explains fields that only experiments support.
 func (r *CommandResources) unknown(name string) (message, hint string, ok bool) {
 	switch name {
 	case "is_single_node":
@@ -24,7 +24,7 @@ func (r *CommandResources) unknown(name string) (message, hint string, ok bool) 
 	return "", "", false
 }
 
-// CommandConfig is what a notebook, shell, command or TensorBoard runs with.
+// CommandConfig is the complete configuration of a notebook, shell, command or TensorBoard.
 type CommandConfig struct {
 	written
 	BindMounts  BindMounts  `json:"bind_mounts" default:"[]"`
@@ -33,7 +33,7 @@ type CommandConfig struct {
 	Entrypoint  []string    `json:"entrypoint" default:"[]" check:"words"`
 	Environment Environment `json:"environment"`
 	IdleTimeout *Duration   `json:"idle_timeout"` // nil: the default of the cluster
-	// NotebookIdleType is what keeps a notebook from being idle.
+	// NotebookIdleType selects which activity keeps a notebook from being idle.
 	NotebookIdleType string           `json:"notebook_idle_type" default:"kernels_or_terminals" check:"one of kernels_or_terminals kernel_connections activity"`
 	PBS              *PBS             `json:"pbs,omitempty"`
 	Resources        CommandResources `json:"resources"`
@@ -44,13 +44,13 @@ type CommandConfig struct {
 	pos *positions
 }
 
-// CommandResources is what such a task needs and how it queues.
+// CommandResources is what such a task needs, and its settings for the queue.
 type CommandResources struct {
 	written
 	AgentLabel   *string   `json:"agent_label,omitempty"` // no effect any more
 	Devices      Devices   `json:"devices" default:"[]"`
 	MaxSlots     *int      `json:"max_slots" check:"at least 0"`
-	Memory       *ByteSize `json:"memory,omitempty" check:"memory"` // nil: that of its slots
+	Memory       *ByteSize `json:"memory,omitempty" check:"memory"` // nil: the memory of its slots
 	Priority     *int      `json:"priority" check:"1 (first)..99 (last)"`
 	ResourcePool string    `json:"resource_pool" check:"text 128"`
 	ShmSize      *ByteSize `json:"shm_size" check:"1..maxShm"`
@@ -91,13 +91,13 @@ func (t *Duration) decode(d *decoder, n *node, path string) {
 	}
 }
 
-// ParseCommand reads the document of a notebook, shell, command or TensorBoard.
+// ParseCommand parses the document of a notebook, shell, command or TensorBoard.
 func ParseCommand(name string, src []byte) (RawCommand, Warnings, error) {
 	return parseCommand(name, src, userLimits())
 }
 
-// ParseCommandTemplate reads the template of such a task. Fields that only experiments have
-// are warnings: one template can serve tasks of all kinds.
+// ParseCommandTemplate parses the template of such a task. Fields that only experiments support
+// are warnings, because one template can serve tasks of all kinds.
 func ParseCommandTemplate(name string, src []byte) (RawCommand, Warnings, error) {
 	l := userLimits()
 	l.lenient = true
@@ -121,20 +121,20 @@ func parseCommand(name string, src []byte, l limits) (RawCommand, Warnings, erro
 	return raw, sorted(d.warnings), nil
 }
 
-// MergeCommand lays one document over another, by the rules of Merge.
+// MergeCommand merges two documents by the rules of Merge.
 func MergeCommand(over, under RawCommand) RawCommand {
 	merged := merge(over, under)
 	merged.pos = over.pos.over(under.pos)
 	return merged
 }
 
-// CommandDefaults is what the master adds to such a document.
+// CommandDefaults has the values that the master adds to such a document.
 type CommandDefaults struct {
 	TaskContainer TaskContainerDefaults
-	Description   string // where there is none: "JupyterLab (<pet name>)"
+	Description   string // used if the document has none: "JupyterLab (<pet name>)"
 }
 
-// CompleteCommand fills in everything that raw leaves open.
+// CompleteCommand sets every field that raw leaves unset.
 func CompleteCommand(raw RawCommand, defaults CommandDefaults) (CommandConfig, error) {
 	t := defaults.TaskContainer
 	under := RawCommand{BindMounts: t.BindMounts, Environment: t.environment(), PBS: t.PBS, Slurm: t.Slurm, WorkDir: t.WorkDir}
@@ -149,11 +149,11 @@ func CompleteCommand(raw RawCommand, defaults CommandDefaults) (CommandConfig, e
 	}
 	fill(valueOf(&c))
 	c.Environment.Nomad = c.Environment.Nomad.orNone()
-	c.Environment.Slurm, c.Environment.PBS = nil, nil // which have no effect on such tasks
+	c.Environment.Slurm, c.Environment.PBS = nil, nil // no effect on such tasks
 	return c, nil
 }
 
-// ParseCommandConfigJSON reads a completed configuration back.
+// ParseCommandConfigJSON parses a stored complete configuration.
 func ParseCommandConfigJSON(src []byte) (CommandConfig, error) {
 	raw, _, err := parseCommand("", src, storedLimits())
 	if err != nil {
@@ -164,9 +164,8 @@ func ParseCommandConfigJSON(src []byte) (CommandConfig, error) {
 	return c, err
 }
 
-// Validate reports everything that keeps the task from running, as an Errors,
-// or nil. Whether an entrypoint is needed depends on the kind of task, and is
-// for the caller to say.
+// Validate reports everything that prevents the task from running, as an Errors, or nil. The
+// caller knows whether this kind of task needs an entrypoint.
 func (c CommandConfig) Validate(needsEntrypoint bool) error {
 	k := &checker{pos: c.pos}
 	k.section("", &c)
@@ -180,14 +179,13 @@ func (c CommandConfig) Validate(needsEntrypoint bool) error {
 	return asError(k.problems)
 }
 
-// Redacted is the configuration without its secrets.
+// Redacted returns the configuration without its secrets.
 func (c CommandConfig) Redacted() CommandConfig {
 	hideSecrets(valueOf(&c))
 	return c
 }
 
-// Refused reports what the task cannot run without and the pool does not have,
-// as an Errors, or nil.
+// Refused reports what the task requires and the pool does not support, as an Errors, or nil.
 func (c CommandConfig) Refused(can Capabilities) error {
 	k := &checker{pos: c.pos}
 	k.when(len(c.BindMounts) > 0 && !can.BindMounts, "bind_mounts", "are not available in this resource pool", "")
@@ -197,7 +195,7 @@ func (c CommandConfig) Refused(can Capabilities) error {
 	return asError(k.problems)
 }
 
-// Unhonoured tells what the task asks for that will have no effect.
+// Unhonoured lists the fields of the task that the cluster ignores.
 func (c CommandConfig) Unhonoured(can Capabilities) Warnings {
 	k := &checker{pos: c.pos}
 	as := Config{Environment: c.Environment, Resources: Resources{

@@ -2,24 +2,25 @@ package expconf
 
 import "errors"
 
-// ClusterDefaults is what the master adds to an experiment that leaves it open.
+// ClusterDefaults has the values that the master uses for fields that an experiment leaves
+// unset.
 type ClusterDefaults struct {
 	// TaskContainer is the fragment made from the task_container_defaults of
 	// the resource pool; see TaskContainerDefaults.Fragment.
 	TaskContainer Raw
-	// CheckpointStorage lies under what the experiment says about it: the
-	// storage of the workspace over that of the cluster.
+	// CheckpointStorage is merged under the experiment's own section: the storage of the
+	// workspace, merged over that of the cluster.
 	CheckpointStorage CheckpointStorage
-	// Seed becomes experiment_seed. Only 31 bits are used: training code
-	// hands seeds to libraries that take no more.
+	// Seed becomes experiment_seed. Only 31 bits are used, because libraries of training code
+	// accept no larger seed.
 	Seed uint32
 	// Name is the generated part of "Experiment (<name>)".
 	Name string
 }
 
-// Complete fills in everything that raw leaves open. It does not judge what is
-// there: that is Validate's part, so that all problems appear together. It
-// fails only when a name is needed and none was generated.
+// Complete sets every field that raw leaves unset. Complete does not validate values: Validate
+// does, so that the user sees all problems together. Complete fails only if a name is required
+// and none was generated.
 func Complete(raw Raw, cluster ClusterDefaults) (Config, error) {
 	raw = Merge(raw, cluster.TaskContainer)
 	raw.CheckpointStorage = merge(raw.CheckpointStorage, cluster.CheckpointStorage)
@@ -42,7 +43,7 @@ func Complete(raw Raw, cluster ClusterDefaults) (Config, error) {
 	return c, nil
 }
 
-// batchSystems moves the old home of batch system arguments to the new one.
+// batchSystems moves arguments of batch systems from their old sections to the current ones.
 func (c *Config) batchSystems() {
 	if args := c.Environment.Slurm; len(args) > 0 && c.Slurm == nil {
 		c.Slurm = &Slurm{SbatchArgs: args}

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Config is what an experiment runs with: every field has its value. Its JSON
-// is what tasks receive and what the API shows.
+// Config is the complete configuration of an experiment: every field has its value. Tasks
+// receive its JSON, and the API shows it.
 type Config struct {
 	written
 	BindMounts               BindMounts        `json:"bind_mounts" default:"[]"`
@@ -56,8 +56,7 @@ type Reproducibility struct {
 	ExperimentSeed uint32 `json:"experiment_seed"`
 }
 
-// Profiling says whether system metrics are sampled. All but Enabled are of
-// the past.
+// Profiling enables the sampling of system metrics. All fields except Enabled are obsolete.
 type Profiling struct {
 	written
 	Enabled       bool `json:"enabled"`
@@ -72,11 +71,11 @@ func (p Profiling) check(k *checker, at string) {
 	}
 }
 
-// DefaultPreemptionTimeout is how many seconds a task has between being asked
-// to stop and being killed, where nobody says otherwise.
+// DefaultPreemptionTimeout is the number of seconds between the request to stop and the kill of
+// a task, unless the configuration sets another.
 const DefaultPreemptionTimeout = 3600
 
-// PreemptionSeconds is the time that a task has to stop when it is asked to.
+// PreemptionSeconds is the number of seconds that a task has to stop after a request to stop.
 func (c Config) PreemptionSeconds() int { return first(DefaultPreemptionTimeout, c.PreemptionTimeout) }
 
 // JSON is the configuration as tasks receive it.
@@ -92,8 +91,8 @@ func (c *Config) UnmarshalJSON(src []byte) error {
 	return nil
 }
 
-// ParseConfigJSON reads a completed configuration back, as it was stored. It
-// does not validate: what was valid under an older release stays readable.
+// ParseConfigJSON parses a stored complete configuration. It does not validate: configurations
+// that an older release accepted stay readable.
 func ParseConfigJSON(src []byte) (Config, error) {
 	raw, _, err := parse("", src, storedLimits())
 	if err != nil {
@@ -103,6 +102,6 @@ func ParseConfigJSON(src []byte) (Config, error) {
 		return Config{}, errors.New("not a complete experiment configuration: name or experiment_seed is missing")
 	}
 	c, err := Complete(raw, ClusterDefaults{})
-	c.pos = nil // the places in a stored document mean nothing to anybody
+	c.pos = nil // no user has seen this document, so its line numbers help nobody
 	return c, err
 }

@@ -8,21 +8,22 @@ import (
 	"strings"
 )
 
-// ContainerLimits is what tasks that run in images may ask of their nodes. Who
-// may mount any folder of a node into a container in which they are root can do
-// anything there, so a pool's operators say what is open.
+// ContainerLimits is what tasks in images may request from their nodes. A user who may mount
+// any folder of a node into a container in which the user is root controls the node; therefore
+// the operators of a pool list what is allowed.
 type ContainerLimits struct {
-	HostPaths    []string // open to bind_mounts and checkpoint_storage: a path, or all below one: /data/*
-	Devices      []string // open to resources.devices, written alike
-	Capabilities []string // open to add_capabilities
-	// Operators' are those of the cluster's own configuration, which need not be listed.
+	HostPaths    []string // allowed in bind_mounts and checkpoint_storage: a path, or /data/* for all paths below /data
+	Devices      []string // allowed in resources.devices, in the same form
+	Capabilities []string // allowed in add_capabilities
+	// Operators' are the mounts and devices of the cluster's own configuration; the lists above
+	// need not name them.
 	Operators ContainerAdditions
-	// Reserved says which of the platform's own folders a mount at a path would
-	// take away; "" for none.
+	// Reserved returns the folder of the platform that a mount at a path would hide; "" for
+	// none.
 	Reserved func(target string) string
 }
 
-// ContainerAdditions is what operators put into every task.
+// ContainerAdditions is what the operators' configuration adds to every task.
 type ContainerAdditions struct {
 	BindMounts   BindMounts
 	Devices      Devices
@@ -64,14 +65,14 @@ func (l *ContainerLimits) refused(k *checker, e Environment, mounts BindMounts, 
 	}
 }
 
-// refusedTarget reports a path in the task that the platform needs.
+// refusedTarget reports a path in the task that would hide a folder of the platform.
 func (l *ContainerLimits) refusedTarget(k *checker, at, target string) {
 	if dir := l.reserved(target); dir != "" {
-		k.fail(at+".container_path", fmt.Sprintf("%s would take %s from the task, which needs it", clip(target), dir), "choose another path")
+		k.fail(at+".container_path", fmt.Sprintf("a mount at %s would hide %s, which the task needs", clip(target), dir), "choose another path")
 	}
 }
 
-// refusedStorage reports a folder for checkpoints that is not open.
+// refusedStorage reports a folder for checkpoints that the pool does not allow.
 func (l *ContainerLimits) refusedStorage(k *checker, s CheckpointStorage) {
 	if l == nil || s.Type != SharedFS || path.Clean(s.HostPath) == path.Clean(l.Operators.Storage) || openPath(l.HostPaths, s.HostPath) {
 		return
@@ -89,7 +90,8 @@ func (l *ContainerLimits) reserved(target string) string {
 	return l.Reserved(target)
 }
 
-// openPath tells whether a list of paths has a path, or something/* above it.
+// openPath reports whether a list of paths contains p, or a pattern such as /data/* that
+// matches p.
 func openPath(list []string, p string) bool {
 	p = path.Clean(p)
 	return slices.ContainsFunc(list, func(entry string) bool {
@@ -107,7 +109,7 @@ func openOnes(list []string, key string) string {
 	return "allowed are " + strings.Join(list, ", ")
 }
 
-// normalCapabilities writes capabilities as Docker lists them: NET_RAW.
+// normalCapabilities formats capabilities as Docker lists them: NET_RAW.
 func normalCapabilities(list []string) []string {
 	out := make([]string, len(list))
 	for i, name := range list {
@@ -116,14 +118,13 @@ func normalCapabilities(list []string) []string {
 	return out
 }
 
-// ContainerCapabilities are the capabilities that a task in an image gains and
-// loses, as Docker lists them.
+// ContainerCapabilities lists the capabilities that are added to and dropped from a task in an
+// image, in Docker's form.
 func (e Environment) ContainerCapabilities() (add, drop []string) {
 	return normalCapabilities(e.AddCapabilities), normalCapabilities(e.DropCapabilities)
 }
 
-// Credentials are the name and the password of a registry, in whichever of the
-// forms they were written.
+// Credentials returns the username and password of a registry, from either form.
 func (a *RegistryAuth) Credentials() (username, password string, err error) {
 	switch {
 	case a.Username != "" && a.Password != "":
@@ -137,10 +138,10 @@ func (a *RegistryAuth) Credentials() (username, password string, err error) {
 		return name, word, oneLine(name, word)
 	}
 	return "", "", fmt.Errorf("expected username and password, or auth, which is base64 of name:password; " +
-		"Nomad's docker driver signs in to a registry in no other way")
+		"Nomad's docker driver supports only these")
 }
 
-// oneLine: what Nomad reads as one line of settings has no line breaks in it.
+// oneLine rejects line breaks: Nomad reads the texts as one line of settings.
 func oneLine(texts ...string) error {
 	for _, t := range texts {
 		if strings.ContainsAny(t, "\r\n\x00") {
@@ -153,19 +154,19 @@ func oneLine(texts ...string) error {
 // ContainerWorkDir is where programs in containers start.
 const ContainerWorkDir = "/run/determined/workdir"
 
-// linkedMounts is where mounts are made whose place is in the working directory.
-// That is made by the runner, as the task's user, after the driver has mounted.
+// linkedMounts is the folder for mounts whose target is in the working directory: the runner
+// creates the working directory, as the task's user, only after the driver has mounted.
 const linkedMounts = "/det-mounts"
 
 // A ContainerMount is a bind mount as a driver makes it.
 type ContainerMount struct {
 	BindMount
-	// Target is where the driver mounts it, and Link, if it is not "", the path
-	// that is to lead there.
+	// Target is the path at which the driver mounts. Link, if it is not "", is the path at
+	// which the runner creates a symbolic link to Target.
 	Target, Link string
 }
 
-// InContainer says where a driver mounts what is asked for.
+// InContainer returns the mounts as a driver makes them.
 func (b BindMounts) InContainer() []ContainerMount {
 	out := make([]ContainerMount, len(b))
 	for i, m := range completed(b) {

@@ -8,23 +8,23 @@ import (
 	"strings"
 )
 
-// decodable is a type that reads itself from a node, because it has more than
-// one spelling or rules of its own. It is never given null.
+// decodable is a type that decodes itself from a node, because it has several forms or rules of
+// its own. The decoder never passes null to it.
 type decodable interface {
 	decode(d *decoder, n *node, path string)
 }
 
-// hinter is a struct that has something better to say about a field it does
-// not know than the nearest spelling.
+// hinter is a struct with a better explanation for some unknown fields than the most similar
+// name.
 type hinter interface {
 	unknown(name string) (message, hint string, ok bool)
 }
 
-// decoder fills Go values from nodes along their json tags, and collects what
-// is wrong instead of stopping at it.
+// decoder fills Go values from nodes along their json tags. It collects all problems instead of
+// stopping at the first.
 type decoder struct {
 	file     string
-	root     reflect.Type // where suggestions for misplaced fields come from
+	root     reflect.Type // type that is searched for the right section of a misplaced field
 	lenient  bool         // unknown fields are warnings
 	problems []Problem
 	warnings []Problem
@@ -158,15 +158,14 @@ func (d *decoder) dict(n *node, path string, v reflect.Value) {
 	}
 }
 
-// free decodes a value whose shape is the user's own business, but which must
-// survive being stored and sent as JSON.
+// free decodes a value of any shape that can be stored and sent as JSON.
 func (d *decoder) free(n *node, path string, v reflect.Value) {
 	if value := n.free(); d.storable(n, path) && value != nil {
 		v.Set(reflect.ValueOf(value))
 	}
 }
 
-// valueOf is the variable behind a pointer, for the decoder to set.
+// valueOf returns the settable variable behind a pointer.
 func valueOf(pointer any) reflect.Value { return reflect.ValueOf(pointer).Elem() }
 
 func (d *decoder) storable(n *node, path string) bool {
@@ -210,8 +209,8 @@ func (d *decoder) scalar(n *node, path string, v reflect.Value) {
 	}
 }
 
-// truth is n as a boolean. The words of YAML 1.1 are understood, since they
-// were when most of the configurations in use were written.
+// truth is n as a boolean. The boolean words of YAML 1.1 are accepted, because many existing
+// configurations use them.
 func (n *node) truth() (value, ok bool) {
 	switch n.kind {
 	case boolKind:
@@ -240,8 +239,8 @@ func (d *decoder) number(n *node, path string, v reflect.Value) {
 	}
 }
 
-// integer decodes into the integer kinds. Plain int fields are bounded to 32
-// bits, which is what the API carries them in.
+// integer decodes into the integer kinds. Plain int fields are limited to 32 bits, as in the
+// API.
 func (d *decoder) integer(n *node, path string, v reflect.Value) {
 	i, ok := n.whole()
 	if !ok {
@@ -266,7 +265,7 @@ func (d *decoder) integer(n *node, path string, v reflect.Value) {
 	v.SetInt(i)
 }
 
-// numberHint notices a number that was written as a string.
+// numberHint detects a number that was written as a string.
 func numberHint(n *node) string {
 	if n.kind != stringKind {
 		return ""

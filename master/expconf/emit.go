@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// emit writes a tree of nodes as YAML in block style. Reading it back gives the
-// same tree.
+// emit formats a tree of nodes as YAML in block style. Parsing the result gives the same tree.
 func emit(root *node) []byte {
 	var e emitter
 	if e.composite(root) {
@@ -20,14 +19,14 @@ func emit(root *node) []byte {
 	return e.out.Bytes()
 }
 
-// plainText is what needs no quotes, with room to spare.
+// plainText matches strings that certainly need no quotes.
 var plainText = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./+-]*( [A-Za-z0-9_./+-]+)*$`)
 
 type emitter struct {
 	out bytes.Buffer
 }
 
-// composite says whether n takes lines of its own.
+// composite reports whether n needs lines of its own.
 func (e *emitter) composite(n *node) bool { return len(n.items) > 0 || len(n.fields) > 0 }
 
 func (e *emitter) block(n *node, indent int) {
@@ -72,8 +71,8 @@ func (e *emitter) inline(n *node) {
 	}
 }
 
-// text writes a string plainly where that cannot be read as anything else, and
-// as JSON does otherwise, which is YAML too.
+// text writes a string without quotes if no parser can read it as another type, and as a JSON
+// string otherwise, which is also YAML.
 func (e *emitter) text(s string) {
 	as := node{text: s}
 	as.resolve()
@@ -89,7 +88,7 @@ func (e *emitter) text(s string) {
 	e.out.WriteString(strings.TrimSuffix(quoted.String(), "\n"))
 }
 
-// oldWord is true of words that older readers of YAML take for booleans.
+// oldWord reports whether YAML 1.1 reads the string as a boolean.
 func oldWord(s string) bool {
 	switch strings.ToLower(s) {
 	case "y", "n", "yes", "no", "on", "off":

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// Entrypoint is what a trial runs: a line for the shell, or a program and its
-// arguments. A line of the form module:Class names a trial class instead.
+// Entrypoint is what a trial runs: a shell command line, or a program and its arguments. A
+// command line of the form module:Class names a trial class instead.
 type Entrypoint struct {
 	Line string
 	Args []string // not nil when the entrypoint was written as a list
 }
 
-// IsList says whether the entrypoint is run as it is, without a shell.
+// IsList reports whether the entrypoint runs without a shell.
 func (e Entrypoint) IsList() bool { return e.Args != nil }
 
-// Empty says whether there is nothing to run.
+// Empty reports whether the entrypoint names no program.
 func (e Entrypoint) Empty() bool {
 	if e.IsList() {
 		return len(e.Args) == 0 || strings.TrimSpace(e.Args[0]) == ""
@@ -26,8 +26,8 @@ func (e Entrypoint) Empty() bool {
 
 var trialClassPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*$`)
 
-// TrialClass splits the form module:Class, which is for code written against
-// the Trial classes: a launcher imports the module and drives the class.
+// TrialClass splits the form module:Class of code written for the Trial classes: a launcher
+// imports the module and runs the class.
 func (e Entrypoint) TrialClass() (module, class string, ok bool) {
 	if e.IsList() {
 		return "", "", false
@@ -40,7 +40,7 @@ func (e Entrypoint) TrialClass() (module, class string, ok bool) {
 	return module, class, true
 }
 
-// MarshalJSON writes a string or a list, as it was written.
+// MarshalJSON encodes a string or a list, whichever the user wrote.
 func (e Entrypoint) MarshalJSON() ([]byte, error) {
 	if e.IsList() {
 		return json.Marshal(e.Args)

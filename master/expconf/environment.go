@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// DeviceType is the kind of slot that a task gets, for the values that differ
-// by it.
+// DeviceType is the kind of slot of a task. Some fields have one value for each kind.
 type DeviceType string
 
 // The kinds of slots.
@@ -23,7 +22,7 @@ var (
 	capabilityPattern = regexp.MustCompile(`^[A-Za-z_]+$`)
 )
 
-// Environment is what surrounds the program of a task.
+// Environment is the environment in which the program of a task runs.
 type Environment struct {
 	written
 	AddCapabilities      []string             `json:"add_capabilities" default:"[]" check:"at most maxNames capabilities; each capability"`
@@ -37,8 +36,8 @@ type Environment struct {
 	ProxyPorts           ProxyPorts           `json:"proxy_ports" default:"[]"`
 	RegistryAuth         *RegistryAuth        `json:"registry_auth"`
 
-	// Batch system arguments stood here until they got sections of their own;
-	// Complete moves them there.
+	// Old documents have the arguments of batch systems here; Complete moves them to their own
+	// sections.
 	Slurm []string `json:"slurm,omitempty"`
 	PBS   []string `json:"pbs,omitempty"`
 }
@@ -49,7 +48,7 @@ func (k *checker) capability(at, name string) {
 	}
 }
 
-// check validates the lists of all devices, or the one list that they share.
+// check validates the lists of all devices, or the one list for all devices.
 func (e EnvironmentVariables) check(k *checker, at string) {
 	lists := map[string][]string{join(at, "cpu"): e.CPU, join(at, "cuda"): e.CUDA, join(at, "rocm"): e.ROCM}
 	if slices.Equal(e.CPU, e.CUDA) && slices.Equal(e.CPU, e.ROCM) {
@@ -76,8 +75,8 @@ func (i Image) check(k *checker, at string) {
 	}
 }
 
-// checkVariable validates one NAME=value. A bare NAME stands for the value that
-// the variable has on the node.
+// checkVariable validates one NAME=value. A NAME without a value copies the variable of the
+// node.
 func checkVariable(k *checker, at, entry string) {
 	name := variableName(entry)
 	if !variablePattern.MatchString(name) {
@@ -97,7 +96,7 @@ func variableName(entry string) string {
 	return name
 }
 
-// Image is the container image by device.
+// Image is the container image for each kind of slot.
 type Image struct {
 	written
 	CPU  string `json:"cpu" default:"determinedai/pytorch-ngc-dev:0736b6d"`
@@ -106,7 +105,7 @@ type Image struct {
 }
 
 func (i *Image) decode(d *decoder, n *node, path string) {
-	if n.kind == stringKind { // one for all devices
+	if n.kind == stringKind { // one image for all devices
 		n = &node{kind: mapKind, line: n.line, column: n.column,
 			fields: []field{{key: "cpu", value: n}, {key: "cuda", value: n}, {key: "rocm", value: n}}}
 	}
@@ -117,7 +116,7 @@ func (i *Image) decode(d *decoder, n *node, path string) {
 	d.object(withoutGPU(d, n, path), path, valueOf(i))
 }
 
-// withoutGPU renames the key gpu, which cuda was called once.
+// withoutGPU renames the key gpu, an old name of cuda.
 func withoutGPU(d *decoder, n *node, path string) *node {
 	gpu := n.get("gpu")
 	if gpu == nil {
@@ -130,7 +129,7 @@ func withoutGPU(d *decoder, n *node, path string) *node {
 			if cuda := n.get("cuda"); cuda != nil && cuda.kind != nullKind {
 				continue
 			}
-			d.warn(gpu, join(path, "gpu"), "gpu is the old name of cuda and is read as such")
+			d.warn(gpu, join(path, "gpu"), "gpu is the old name of cuda; the value is used for cuda")
 			f.key = "cuda"
 		} else if f.key == "cuda" && f.value.kind == nullKind {
 			continue
@@ -140,7 +139,7 @@ func withoutGPU(d *decoder, n *node, path string) *node {
 	return &renamed
 }
 
-// For is the image on a kind of slot.
+// For returns the image for a kind of slot.
 func (i Image) For(device DeviceType) string {
 	switch device {
 	case CUDA:
@@ -151,7 +150,7 @@ func (i Image) For(device DeviceType) string {
 	return i.CPU
 }
 
-// EnvironmentVariables is a list of NAME=value by device.
+// EnvironmentVariables is a list of NAME=value for each kind of slot.
 type EnvironmentVariables struct {
 	CPU  []string `json:"cpu" default:"[]"`
 	CUDA []string `json:"cuda" default:"[]"`
@@ -172,13 +171,13 @@ func (e *EnvironmentVariables) decode(d *decoder, n *node, path string) {
 	d.object(withoutGPU(d, n, path), path, valueOf(e))
 	for i, p := range d.problems {
 		if parentPath(p.Path) == path && p.Message == "unknown field" && p.Hint == "" {
-			d.problems[i].Hint = "variables are written as a list of NAME=value"
+			d.problems[i].Hint = "write variables as a list of NAME=value"
 		}
 	}
 }
 
-// onto puts the variables of over behind those of under, where they win, and
-// drops what they replace.
+// onto appends the variables of over to those of under and drops the entries of under that over
+// replaces.
 func (e EnvironmentVariables) onto(under any) any {
 	below := under.(EnvironmentVariables)
 	return EnvironmentVariables{
@@ -202,7 +201,7 @@ func variablesOnto(over, under []string) []string {
 	return append(out, over...)
 }
 
-// For is the list of NAME=value on a kind of slot; later entries win.
+// For returns the list of NAME=value for a kind of slot; later entries win.
 func (e EnvironmentVariables) For(device DeviceType) []string {
 	switch device {
 	case CUDA:
@@ -213,7 +212,7 @@ func (e EnvironmentVariables) For(device DeviceType) []string {
 	return e.CPU
 }
 
-// RegistryAuth is how to sign in to the registry of the image.
+// RegistryAuth has the credentials for the registry of the image.
 type RegistryAuth struct {
 	Username      string `json:"username,omitempty"`
 	Password      string `json:"password,omitempty" secret:"true"`
@@ -224,11 +223,10 @@ type RegistryAuth struct {
 	RegistryToken string `json:"registrytoken,omitempty" secret:"true"`
 }
 
-// onto takes the section whole: half of one sign-in and half of another make
-// none.
+// onto does not merge: a username of one document with a password of another would be wrong.
 func (a RegistryAuth) onto(any) any { return a }
 
-// ProxyPort is a port of the task that the master's proxy leads to.
+// ProxyPort is a port of the task to which the master's proxy forwards requests.
 type ProxyPort struct {
 	ProxyPort        int   `json:"proxy_port" check:"1..65535"`
 	ProxyTCP         *bool `json:"proxy_tcp" default:"false"`
@@ -236,7 +234,7 @@ type ProxyPort struct {
 	DefaultServiceID *bool `json:"default_service_id" default:"false"`
 }
 
-// ProxyPorts is a list that collects when documents are merged.
+// ProxyPorts is a list; Merge combines the entries of both documents.
 type ProxyPorts []ProxyPort
 
 func (l ProxyPorts) onto(under any) any {

@@ -68,7 +68,7 @@ func TestLimits(t *testing.T) {
 		{"piled keys", strings.Repeat("a: ", 100_000) + "x", "nested more than 64 levels"},
 		{"deep JSON", `{"data": ` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + "}", "nested more than 64 levels"},
 		{"wide JSON", `{"data": {"a": [` + strings.TrimSuffix(strings.Repeat("1,", 200_000), ",") + "]}}", "more than 100000 values"},
-		{"large", "name: " + strings.Repeat("x", maxSource), "at most 524288 are read"},
+		{"large", "name: " + strings.Repeat("x", maxSource), "at most 524288 are allowed"},
 		{"many keys", "data:\n" + strings.Repeat("  k: 1\n", 20_000), "more than 10000 keys"},
 		{"long key", strings.Repeat("k", 100_000) + ": 1", "kkk…: unknown field"},
 		{"binary", "name: a\x00b", "control character U+0000"},
@@ -79,8 +79,8 @@ func TestLimits(t *testing.T) {
 		{"tab", "\tname: x", "tab character"},
 		{"many problems", strings.Repeat("x: 1\n", 500), "and 399 more problems"},
 		{"endless alias", "a: &a\n  b: *a\n", `no anchor named "a"`},
-		{"merge key of a list", "a: &a [1]\nb: {<<: *a}\n", "<< takes mappings"},
-		{"merge key of a word", "b: {<<: x}\n", "<< takes a mapping"},
+		{"merge key of a list", "a: &a [1]\nb: {<<: *a}\n", "<< requires mappings"},
+		{"merge key of a word", "b: {<<: x}\n", "<< requires a mapping"},
 		{"complex key", "[a, b]: c\n", "found an invalid key"},
 	}
 	for _, test := range tests {

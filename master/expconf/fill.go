@@ -2,14 +2,14 @@ package expconf
 
 import "reflect"
 
-// completed is a section with its defaults, and with the defaults of its parts.
+// completed returns a section with its defaults and those of its parts.
 func completed[T any](section T) T {
 	fill(reflect.ValueOf(&section).Elem())
 	return section
 }
 
-// fill sets the defaults of the section, or of the sections, that v has, where
-// no document says anything. What v shares with a Raw is copied first.
+// fill sets the defaults of the fields of v, and of its sections, that no document sets. It
+// copies what v shares with a Raw first.
 func fill(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -42,12 +42,12 @@ func fill(v reflect.Value) {
 			}
 		}
 		if s.marked {
-			*marksOf(v) = written{} // of a Raw, which this is no longer
+			*marksOf(v) = written{} // only a Raw needs the marks
 		}
 	}
 }
 
-// fresh is a default that nobody else can change.
+// fresh returns a copy of a default, so that no caller can change the default.
 func fresh(standard reflect.Value) reflect.Value {
 	switch t := standard.Type(); t.Kind() {
 	case reflect.Pointer:

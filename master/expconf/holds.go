@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Holds says whether a storage that a task has named is this one: the same location,
-// whatever else the two say about it.
+// Holds reports whether a storage that a task has named has the same location as this one.
+// Other fields may differ.
 func (s CheckpointStorage) Holds(named json.RawMessage) bool {
 	var n struct {
 		Type          string  `json:"type"`

@@ -11,11 +11,11 @@ import (
 	"github.com/detent-ml/detent/master/spelling"
 )
 
-// HyperparameterType tells the kinds of hyperparameters apart.
+// HyperparameterType is the kind of a hyperparameter.
 type HyperparameterType string
 
-// The kinds of hyperparameters. A group has no type word of its own in the
-// documents: it is a mapping without the key "type".
+// The kinds of hyperparameters. A group has no type in documents: it is a mapping without the
+// key "type".
 const (
 	Const       HyperparameterType = "const"
 	Int         HyperparameterType = "int"
@@ -25,7 +25,7 @@ const (
 	Group       HyperparameterType = "group"
 )
 
-// Hyperparameter is one value, or the space that its values are drawn from.
+// Hyperparameter is one value, or the range from which values are drawn.
 type Hyperparameter struct {
 	Type HyperparameterType
 
@@ -39,18 +39,18 @@ type Hyperparameter struct {
 
 	Members Hyperparameters // group
 
-	sealed bool // another document's plain value lies under this group
+	sealed bool // the document under this one has a plain value here
 }
 
 // Hyperparameters is a group of hyperparameters by name.
 type Hyperparameters map[string]Hyperparameter
 
-// Names lists the names of a group in the order in which everything that
-// depends on order, random draws above all, goes through them.
+// Names lists the names of a group in sorted order, which everything that depends on an order
+// uses, such as random draws.
 func (h Hyperparameters) Names() []string { return slices.Sorted(maps.Keys(h)) }
 
-// Walk visits every hyperparameter that is not a group, depth first and in the
-// order of Names, with the names that lead to it.
+// Walk calls visit for every hyperparameter that is not a group, depth first in the order of
+// Names, with the names on the path to it.
 func (h Hyperparameters) Walk(visit func(names []string, p Hyperparameter)) {
 	h.walk(nil, visit)
 }
@@ -66,15 +66,14 @@ func (h Hyperparameters) walk(prefix []string, visit func([]string, Hyperparamet
 	}
 }
 
-// Flatten is the group with the names of nested groups joined by dots.
+// Flatten returns the group with the names of nested groups joined by dots.
 func (h Hyperparameters) Flatten() Hyperparameters {
 	flat := Hyperparameters{}
 	h.Walk(func(names []string, p Hyperparameter) { flat[strings.Join(names, ".")] = p })
 	return flat
 }
 
-// fieldsOfHyperparameter lists what each type has beside "type", the required
-// fields first.
+// fieldsOfHyperparameter lists the fields of each type, except "type".
 func fieldsOfHyperparameter(t HyperparameterType) (required, optional []string) {
 	switch t {
 	case Const:
@@ -129,7 +128,7 @@ func (p *Hyperparameter) decode(d *decoder, n *node, path string) {
 	p.space(d, n, path)
 }
 
-// name is how a value is called when it should have been a known word.
+// name describes a value in the place of which a known word was expected.
 func (n *node) name() string {
 	if n.kind == stringKind {
 		return fmt.Sprintf("%q", clip(n.text))
@@ -185,8 +184,7 @@ func (p *Hyperparameter) bound(d *decoder, n *node, path string, target *float64
 	*target = float64(whole)
 }
 
-// onto keeps a hyperparameter whole, unless it and the one under it are both
-// groups: those merge name by name.
+// onto does not merge two hyperparameters unless both are groups; groups merge name by name.
 func (p Hyperparameter) onto(under Hyperparameter) Hyperparameter {
 	if p.Type != Group || p.sealed {
 		return p
@@ -278,7 +276,7 @@ func (p Hyperparameter) check(k *checker, at string, grid bool) {
 	switch p.Type {
 	case Categorical:
 		if len(p.Vals) == 0 {
-			k.fail(at+".vals", "is empty: there is nothing to choose from", "")
+			k.fail(at+".vals", "is empty; list at least one value", "")
 		}
 		k.atMost(at+".vals", len(p.Vals), maxVals, "values")
 		return
@@ -297,12 +295,12 @@ func (p Hyperparameter) check(k *checker, at string, grid bool) {
 	if p.Count != nil {
 		k.within(at+".count", int64(*p.Count), 1, maxCount)
 	} else if grid {
-		k.fail(at+".count", "is required by the grid searcher", "give the number of values to try between minval and maxval")
+		k.fail(at+".count", "is required by the grid searcher", "set the number of values between minval and maxval")
 	}
 }
 
-// checkLog bounds what a log hyperparameter draws: base to the power of a number
-// between minval and maxval, which is soon more than a number can be.
+// checkLog checks that the values of a log hyperparameter are valid numbers: base to the power
+// of minval to maxval overflows soon.
 func (p Hyperparameter) checkLog(k *checker, at string) {
 	if !(p.Base > 0 && p.Base <= maxMagnitude) {
 		k.fail(at+".base", fmt.Sprintf("must be greater than 0 and at most %s, found %s", short(maxMagnitude), short(p.Base)), "")
@@ -310,7 +308,7 @@ func (p Hyperparameter) checkLog(k *checker, at string) {
 	}
 	for name, exponent := range map[string]float64{"minval": p.Minval, "maxval": p.Maxval} {
 		value := math.Pow(p.Base, exponent)
-		// How far the exponent may go, in whole numbers.
+		// The largest exponent, as a whole number.
 		most := math.Floor(math.Log(maxMagnitude)/math.Abs(math.Log(p.Base)) + 1e-9)
 		switch hint := fmt.Sprintf("minval and maxval are exponents; with this base they are from %s to %s", short(-most), short(most)); {
 		case math.IsNaN(value) || value > maxMagnitude*(1+1e-9):

@@ -6,10 +6,10 @@ type Integrations struct {
 	Webhooks  *Webhooks  `json:"webhooks"`
 }
 
-// Webhooks says which webhooks of the workspace fire for the experiment.
+// Webhooks selects the webhooks of the workspace that fire for the experiment.
 type Webhooks struct {
 	written
-	Exclude     bool     `json:"exclude"` // fire none at all
+	Exclude     bool     `json:"exclude"` // no webhook fires
 	WebhookID   []int    `json:"webhook_id" default:"[]" check:"at most maxNames webhooks; each at least 1"`
 	WebhookName []string `json:"webhook_name" default:"[]" check:"at most maxNames webhooks; each required"`
 }
@@ -20,7 +20,7 @@ func (w Webhooks) check(k *checker, at string) {
 	}
 }
 
-// Pachyderm tells where the data of an experiment came from.
+// Pachyderm describes the source of the data of an experiment.
 type Pachyderm struct {
 	Branch         *string         `json:"branch,omitempty"`
 	Pachd          *PachydermPachd `json:"pachd,omitempty"`
@@ -29,7 +29,7 @@ type Pachyderm struct {
 	Proxy          *PachydermProxy `json:"proxy,omitempty"`
 	Repo           *string         `json:"repo,omitempty"`
 
-	// The shape of the section before it had parts.
+	// Fields of an old form of the section, without subsections.
 	Dataset *PachydermDataset `json:"dataset,omitempty"`
 }
 

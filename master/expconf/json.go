@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// jsonReader walks the tokens of a JSON document and keeps track of where they
-// stand. It is only given text that json.Valid accepted, but for its depth.
+// jsonReader reads the tokens of a JSON document and records their positions. json.Valid has
+// accepted the text before, except for its depth.
 type jsonReader struct {
 	file     string
 	src      []byte
 	decoder  *json.Decoder
-	at       int // everything before this byte is counted in line and column
+	at       int // line and column are the position of this byte
 	line     int
 	column   int
 	problems []Problem
@@ -34,7 +34,7 @@ func parseJSON(file string, src []byte, l limits) (*node, []Problem) {
 	return root, nil
 }
 
-// next is the next token and an empty node at its first character.
+// next returns the next token and an empty node at its position.
 func (r *jsonReader) next() (json.Token, *node) {
 	start := int(r.decoder.InputOffset())
 	for start < len(r.src) && bytes.IndexByte([]byte(" \t\r\n,:"), r.src[start]) >= 0 {
@@ -117,7 +117,7 @@ func (r *jsonReader) members(n *node, path string, depth int) {
 		}
 		value := r.value(join(path, name), depth+1)
 		if first, twice := seen[name]; twice {
-			r.fail(key, join(path, name), fmt.Sprintf("given twice; it is also on line %d", first))
+			r.fail(key, join(path, name), fmt.Sprintf("appears twice; the first is on line %d", first))
 			continue
 		}
 		seen[name] = key.line

@@ -1,7 +1,7 @@
 package expconf
 
-// Sections that old documents have. They are read, kept and shown; what has no
-// effect any more is named by Unhonoured.
+// Sections of old documents. They are parsed, stored and shown; Unhonoured names those without
+// effect.
 
 // Optimizations tuned distributed training with Horovod.
 type Optimizations struct {
@@ -32,17 +32,17 @@ type DataLayer struct {
 	SecretKey               *string `json:"secret_key,omitempty" of:"s3" secret:"true"`
 }
 
-// onto takes the section whole; nothing reads it.
+// onto does not merge: nothing uses the section.
 func (l DataLayer) onto(any) any { return l }
 
-// Slurm holds arguments for a batch system that this platform does not use.
+// Slurm has arguments for the batch system Slurm, which Detent does not use.
 type Slurm struct {
 	SlotsPerNode *int     `json:"slots_per_node,omitempty" check:"0..maxSlots"`
 	GPUType      *string  `json:"gpu_type,omitempty"`
 	SbatchArgs   []string `json:"sbatch_args,omitempty" check:"words"`
 }
 
-// PBS is the same for another batch system.
+// PBS has arguments for the batch system PBS, which Detent does not use.
 type PBS struct {
 	SlotsPerNode *int     `json:"slots_per_node,omitempty" check:"0..maxSlots"`
 	PbsbatchArgs []string `json:"pbsbatch_args,omitempty" check:"words"`
@@ -76,17 +76,17 @@ func (v *Native) decode(d *decoder, n *node, path string) {
 	d.object(n, path, valueOf(v))
 }
 
-// Labels is a set of labels in the order in which they were written.
+// Labels is a set of labels in the order of the document.
 type Labels []string
 
-// onto has the labels of both documents.
+// onto returns the labels of both documents.
 func (l Labels) onto(under any) any {
 	return Labels(collect(l, under.(Labels), func(label string) string { return label }))
 }
 
 func (l *Labels) decode(d *decoder, n *node, path string) {
 	var all []string
-	if n.kind == mapKind { // {label: true}, which templates were once stored as
+	if n.kind == mapKind { // {label: true}, a form in old stored templates
 		for _, f := range n.fields {
 			var on bool
 			if d.into(f.value, join(path, f.key), &on); on {
@@ -106,7 +106,7 @@ func (l *Labels) decode(d *decoder, n *node, path string) {
 	}
 }
 
-// RetentionPolicy says how long logs are kept.
+// RetentionPolicy sets how long logs are kept.
 type RetentionPolicy struct {
 	LogRetentionDays *int `json:"log_retention_days" check:"-1 (for ever)..32767"`
 }

@@ -9,11 +9,10 @@ import (
 	"github.com/detent-ml/detent/master/spelling"
 )
 
-// Unit is what a length of training is counted in.
+// Unit is the unit of a length of training.
 type Unit string
 
-// The units of a length. A bare number has no unit; it means whatever the
-// training code counts in.
+// The units of a length. A number without a unit has the unit that the training code uses.
 const (
 	Batches  Unit = "batches"
 	Records  Unit = "records"
@@ -21,13 +20,13 @@ const (
 	Unitless Unit = ""
 )
 
-// Length is an amount of training, written {batches: 100} or just 100.
+// Length is an amount of training: {batches: 100} or 100.
 type Length struct {
 	Unit  Unit
 	Units int64
 }
 
-// String prints the length for users: "5000 batches".
+// String formats the length for users: "5000 batches".
 func (l Length) String() string {
 	if l.Unit == Unitless {
 		return fmt.Sprint(l.Units)
@@ -35,7 +34,7 @@ func (l Length) String() string {
 	return fmt.Sprintf("%d %s", l.Units, l.Unit)
 }
 
-// MarshalJSON writes the length in the form that it was written in.
+// MarshalJSON encodes the length in the form in which the user wrote it.
 func (l Length) MarshalJSON() ([]byte, error) {
 	if l.Unit == Unitless {
 		return json.Marshal(l.Units)
@@ -73,11 +72,11 @@ func (l *Length) decode(d *decoder, n *node, path string) {
 	}
 	switch {
 	case len(named) > 1:
-		d.problem(n, path, "has more than one unit: "+strings.Join(named, " and "), "keep one")
+		d.problem(n, path, "has more than one unit: "+strings.Join(named, " and "), "use one")
 	case len(named) == 0 && len(n.fields) == 0:
 		d.expected(n, path, forms, "")
 	case len(named) == 0 && slices.Contains(units, n.fields[0].key):
-		d.problem(n, path, "has a unit and no number", "")
+		d.problem(n, path, "has a unit but no number", "")
 	}
 }
 

@@ -7,28 +7,29 @@ import (
 	"strconv"
 )
 
-// Limits of what a configuration may ask for. They are far above what anybody
-// has trained with, and exist so that no configuration can take the memory or
-// the time of the master: it keeps the searches of all experiments, and decides
-// about all of them in one loop. docs/experiment-config.md lists them.
+// Limits of a configuration. They are far above the largest known experiments. No configuration
+// can exhaust the memory or the time of the master, which keeps the searches of all experiments
+// in memory and decides about all of them in one loop. docs/experiment-config.md lists the
+// limits.
 const (
-	// MaxTrials is how many trials a search plans, those of a grid included.
+	// MaxTrials is the largest number of trials of a search, including a grid search.
 	MaxTrials = 100_000
-	// MaxConcurrent is how many trials of one search run at once; it is what no
-	// bound (max_concurrent_trials: 0) means.
+	// MaxConcurrent is the largest number of trials of one search that run at once;
+	// max_concurrent_trials: 0 means this number.
 	MaxConcurrent = 10_000
-	// MaxModelled is how many trials the sampler tpe plans: its time grows with
-	// the trials and with the hyperparameters that vary.
+	// MaxModelled is the largest number of trials with the sampler tpe, whose time grows with
+	// the number of trials and of hyperparameters that vary.
 	MaxModelled = 10_000
-	// maxDrawn and maxModelledValues bound the varying hyperparameters of all
-	// trials of a search that has to remember what it gave each: pbt, and tpe.
+	// maxDrawn and maxModelledValues limit the varying hyperparameters of all trials of a
+	// search that keeps the values of each trial in memory: pbt, and tpe.
 	maxDrawn          = 1_000_000
 	maxModelledValues = 250_000
-	// maxMarks bounds trials times rungs: each trial may leave a result at each.
+	// maxMarks limits trials times rungs: each trial may have a result at each rung.
 	maxMarks = 500_000
-	// MaxHParamBytes bounds the hyperparameters of all trials as they are stored.
+	// MaxHParamBytes limits the stored hyperparameters of all trials.
 	MaxHParamBytes = 2 << 30
-	// MaxTrialBytes bounds those of one trial: the loop makes many trials at once.
+	// MaxTrialBytes limits those of one trial, because the control loop creates many trials at
+	// once.
 	MaxTrialBytes = 64 << 10
 
 	maxRungs     = 100
@@ -38,7 +39,7 @@ const (
 	maxRounds    = 100_000               // of pbt
 	maxVals      = 10_000                // of a categorical hyperparameter
 	maxCount     = 1_000_000             // points of an axis
-	maxMagnitude = 1e300                 // of a number between which hyperparameters are drawn
+	maxMagnitude = 1e300                 // of a bound of a hyperparameter
 	maxSlots     = 1_000_000             // of one trial or task
 	maxRestarts  = 1_000_000
 	maxSeconds   = 1_000_000_000 // 31 years, of a timeout
@@ -57,38 +58,36 @@ func (k *checker) within(path string, value, low, high int64) {
 	}
 }
 
-// finite reports a number that is none, or whose magnitude is out of range.
+// finite reports a NaN, or a number whose magnitude is out of range.
 func (k *checker) finite(path string, value, most float64) {
 	if math.IsNaN(value) || math.Abs(value) > most {
 		k.fail(path, fmt.Sprintf("must be from %s to %s, found %s", short(-most), short(most), short(value)), "")
 	}
 }
 
-// short writes a number as users do.
+// short formats a number as users write it.
 func short(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 
-// words bounds a list of words of a command line, or of names. What the kernel
-// takes as one argument of a program is 128 KiB.
+// words limits the words of a command line, or a list of names. Linux accepts at most 128 KiB
+// as one argument of a program.
 func (k *checker) words(path string, list []string) {
 	k.atMost(path, len(list), maxWords, "entries")
 	for i, word := range list[:min(len(list), maxWords)] {
 		if len(word) >= maxWord {
-			k.fail(index(path, i), fmt.Sprintf("has %d bytes; fewer than %d are allowed", len(word), maxWord), "put it into a file of the context")
+			k.fail(index(path, i), fmt.Sprintf("has %d bytes; fewer than %d are allowed", len(word), maxWord), "move it to a file in the context")
 		}
 	}
 }
 
-// line bounds text that becomes one argument of a program, or a name of a thing
-// outside.
+// line limits text that becomes one argument of a program, or the name of an external object.
 func (k *checker) line(path, value string, most int) {
 	if len(value) > most {
 		k.fail(path, fmt.Sprintf("has %d bytes; at most %d are allowed", len(value), most), "")
 	}
 }
 
-// stored bounds the complete configuration as it is kept and sent to tasks.
-// Merging, aliases and the escapes of JSON can make it far larger than what was
-// written.
+// stored limits the size of the complete configuration, which is stored and sent to tasks.
+// Merging, aliases and JSON escapes can make it far larger than the documents.
 func (k *checker) stored(config any) {
 	b, err := json.Marshal(config)
 	switch {
@@ -96,12 +95,12 @@ func (k *checker) stored(config any) {
 		k.fail("", "cannot be stored: "+err.Error(), "")
 	case len(b) > maxStored:
 		k.fail("", fmt.Sprintf("the complete configuration has %d bytes; at most %d are stored", len(b), maxStored),
-			"put data into files of the context")
+			"move data to files in the context")
 	}
 }
 
-// checkTrial bounds what the hyperparameters of one trial may take, and names the
-// largest when there are too many bytes.
+// checkTrial limits the hyperparameters of one trial. If there are too many bytes, the message
+// names the largest hyperparameter.
 func (c Config) checkTrial(k *checker) {
 	const at = "hyperparameters"
 	all := c.Hyperparameters.largest()
@@ -117,14 +116,14 @@ func (c Config) checkTrial(k *checker) {
 			}
 		}
 	})
-	if most <= MaxTrialBytes/2 { // it is no single one
+	if most <= MaxTrialBytes/2 { // no single hyperparameter causes it
 		path = at
 	}
 	k.fail(path, fmt.Sprintf("the hyperparameters of one trial have up to %d bytes, %d of them in the largest; at most %d are allowed", all, most, MaxTrialBytes),
-		"put large constants into files of the context")
+		"move large constants to files in the context")
 }
 
-// largest is how many bytes one trial's values have at most, as JSON.
+// largest is the maximum size of one trial's values as JSON.
 func (h Hyperparameters) largest() int {
 	size := len("{}")
 	for name, p := range h {
@@ -150,8 +149,8 @@ func (p Hyperparameter) largest() int {
 	return number
 }
 
-// encodedSize is a value's as JSON; 0 of one that has none, which is a problem of
-// its own.
+// encodedSize is the size of a value as JSON; 0 if the value cannot be encoded, which another
+// check reports.
 func encodedSize(v any) int {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -160,12 +159,12 @@ func encodedSize(v any) int {
 	return len(b)
 }
 
-// checkVolume bounds what the hyperparameters of all planned trials take: each
-// trial has its own, in the database, and for some searchers in memory.
+// checkVolume limits the hyperparameters of all planned trials: the database stores those of
+// each trial, and some searchers keep them in memory.
 func (c Config) checkVolume(k *checker) {
 	trials := c.Searcher.planned(c.Hyperparameters)
 	if trials < 1 || trials > MaxTrials {
-		return // there is a problem about that already
+		return // another check has reported the problem
 	}
 	const at = "hyperparameters"
 	b, err := json.Marshal(c.Hyperparameters)
@@ -175,7 +174,7 @@ func (c Config) checkVolume(k *checker) {
 	}
 	if volume := trials * float64(len(b)); volume > MaxHParamBytes {
 		k.fail(at, fmt.Sprintf("%.0f trials with up to %d bytes of hyperparameters each take %.0f bytes; at most %d are stored",
-			trials, len(b), volume, MaxHParamBytes), "plan fewer trials, or move large constants to data")
+			trials, len(b), volume, MaxHParamBytes), "plan fewer trials, or move large constants to files in the context")
 	}
 	var most float64
 	switch {
@@ -198,7 +197,7 @@ func (c Config) checkVolume(k *checker) {
 	}
 }
 
-// models reports whether trials are drawn by the sampler tpe.
+// models reports whether the sampler tpe draws the hyperparameters of trials.
 func (s Searcher) models() bool {
 	switch s.Name {
 	case Random, AsyncHalving, AdaptiveASHA:
@@ -207,7 +206,7 @@ func (s Searcher) models() bool {
 	return false
 }
 
-// checkSize bounds what a search with many trials remembers of each.
+// checkSize limits the memory of a search with many trials.
 func (s Searcher) checkSize(k *checker, at string) {
 	if s.models() && s.MaxTrials > MaxModelled && s.MaxTrials <= MaxTrials {
 		k.fail(at+".max_trials", fmt.Sprintf("the sampler tpe plans at most %d trials, found %d", MaxModelled, s.MaxTrials), "use the random sampler")
@@ -227,7 +226,7 @@ func (s Searcher) checkSize(k *checker, at string) {
 	}
 }
 
-// planned is how many trials a searcher plans; 0 where a program decides.
+// planned is the number of trials that a searcher plans; 0 for a custom search.
 func (s Searcher) planned(space Hyperparameters) float64 {
 	switch s.Name {
 	case Single:

@@ -8,7 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/spelling"
 )
 
-// What a log policy does when a line of a trial's log matches.
+// The actions of a log policy.
 const (
 	CancelRetries = "cancel_retries" // a failure is final
 	ExcludeNode   = "exclude_node"   // retries run on other nodes
@@ -17,8 +17,8 @@ const (
 // LogAction is one of the actions above.
 type LogAction string
 
-// decode reads one. Like Determined's, policies once had a list of actions and
-// their name as one of these, a signal; that is read as a policy for each action.
+// decode accepts the current and the old form. In the old form, which is Determined's, a policy
+// had a list of actions and, as its name, a signal among them; each action becomes a policy.
 func (l *LogPolicies) decode(d *decoder, n *node, path string) {
 	if n.kind != listKind {
 		d.expected(n, path, "a list", "")
@@ -26,7 +26,7 @@ func (l *LogPolicies) decode(d *decoder, n *node, path string) {
 	}
 	*l = make(LogPolicies, 0, len(n.items))
 	for i, item := range n.items {
-		at := index(path, len(*l)) // as validation names it, which differs where old forms made more of them
+		at := index(path, len(*l)) // the index in the result, which validation messages use; one policy of the old form can become several
 		switch {
 		case item.kind == nullKind:
 			d.problem(item, index(path, i), "is empty", "")
@@ -49,9 +49,9 @@ func oldPolicy(n *node) bool {
 	return n.get("actions") != nil || n.get("signal") != nil || action != nil && action.get("signal") != nil
 }
 
-// oldPolicies reads that form: the first of the policies has the name.
+// oldPolicies converts the old form: the first of the resulting policies has the name.
 func (d *decoder) oldPolicies(n *node, path string) LogPolicies {
-	d.warn(n, path, "actions and signals are an old form of policies and are read as policies with a name and an action")
+	d.warn(n, path, "actions and signals are an old form of log policies; they are converted to policies with a name and an action")
 	var p LogPolicy
 	var actions []LogAction
 	rest := *n
@@ -85,7 +85,7 @@ func (d *decoder) oldPolicies(n *node, path string) LogPolicies {
 	return list
 }
 
-// oldAction reads an action, or a signal in the place of one.
+// oldAction converts an action or a signal of the old form.
 func (d *decoder) oldAction(n *node, path string, p *LogPolicy, actions *[]LogAction) {
 	if signal := n.get("signal"); signal != nil && len(n.fields) == 1 {
 		d.into(signal, join(path, "signal"), &p.Name)
@@ -104,7 +104,7 @@ func (a *LogAction) decode(d *decoder, n *node, path string) {
 			d.expected(n, path, "cancel_retries or exclude_node", "")
 			return
 		}
-		d.warn(n, path, "{type: …} is the old form of an action and is read as the word alone")
+		d.warn(n, path, "{type: …} is an old form of an action; write only the word")
 		path = join(path, "type")
 	}
 	if word.kind != stringKind || (word.text != CancelRetries && word.text != ExcludeNode) {
@@ -118,23 +118,23 @@ func (a *LogAction) decode(d *decoder, n *node, path string) {
 	*a = LogAction(word.text)
 }
 
-// LogPolicy names lines of a log and what to do when one appears. A policy
-// with a name and no pattern turns off the one of that name below it.
+// LogPolicy has a pattern for log lines and an action for a match. A policy with a name and no
+// pattern disables the policy of that name in the document under this one.
 type LogPolicy struct {
 	Name    *string    `json:"name,omitempty" check:"required; text 128"`
 	Pattern *string    `json:"pattern,omitempty"`
 	Action  *LogAction `json:"action,omitempty"`
 }
 
-// isDefault is whether the policy is one that a cluster has by itself.
+// isDefault reports whether the policy is one of the cluster's defaults.
 func (p LogPolicy) isDefault() bool {
 	return slices.ContainsFunc(DefaultLogPolicies(), func(d LogPolicy) bool {
 		return *d.Name == first("", p.Name) && *d.Pattern == first("", p.Pattern) && p.Action == nil
 	})
 }
 
-// LogPolicies is a list that collects when documents are merged: a policy
-// displaces the one of the same name.
+// LogPolicies is a list; Merge combines the entries of both documents, and a policy replaces
+// one of the same name.
 type LogPolicies []LogPolicy
 
 func (l LogPolicies) onto(under any) any {

@@ -6,25 +6,24 @@ import (
 	"slices"
 )
 
-// layered is a type with a merge rule of its own: given what lies under it, it
-// returns the combination. The types of both are the same.
+// layered is a type with a merge rule of its own: onto receives the value of the document under
+// this one and returns the combination. Both have the same type.
 type layered interface {
 	onto(under any) any
 }
 
-// Merge lays one document over another: what over says wins, what it leaves
-// open is taken from under. Neither argument is changed.
+// Merge combines two documents: the values of over win; values that over does not set are those
+// of under. Merge changes neither argument.
 //
-// Sections merge field by field and mappings key by key. Scalars and lists are
-// taken whole, but for the lists that collect: bind mounts, devices, proxy
-// ports, labels, environment variables, log policies and the lists of
-// environment.nomad have the entries of both, an entry of over displacing the
-// one in its place under it. A searcher and a checkpoint storage merge when
-// both are of the same type; when they differ, only what all types share is
-// taken from below. A hyperparameter is taken whole unless both are groups.
+// Sections merge field by field and mappings key by key. Scalars and lists do not merge, except
+// lists that combine the entries of both documents: bind mounts, devices, proxy ports, labels,
+// environment variables, log policies and the lists of environment.nomad; there an entry of
+// over replaces the entry of under with the same key. Two searchers or two checkpoint storages
+// of the same type merge; if the types differ, only the fields that all types share are taken
+// from under. A hyperparameter does not merge unless both are groups.
 //
-// Merging is associative, so a chain of documents can be combined in any
-// grouping as long as the order is kept.
+// Merging is associative, so a chain of documents can be combined in any grouping if their
+// order is kept.
 func Merge(over, under Raw) Raw {
 	merged := merge(over, under)
 	merged.pos = over.pos.over(under.pos)
@@ -36,8 +35,7 @@ func merge[T any](over, under T) T {
 	return over
 }
 
-// lay makes over the combination of over and under. What over shares with the
-// argument of Merge is copied first.
+// lay merges under into over. It copies what over shares with the argument of Merge first.
 func lay(over, under reflect.Value) {
 	switch over.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface:
@@ -76,9 +74,9 @@ func lay(over, under reflect.Value) {
 	}
 }
 
-// laySection merges field by field. Where two documents name different members
-// of a union, only the common fields of under shine through, and the result is
-// sealed: from there on down nothing else does, however the merges are grouped.
+// laySection merges field by field. If two documents name different members of a union, only
+// the common fields of under are merged, and the result is sealed: later merges take only
+// common fields too, so the grouping of merges does not matter.
 func laySection(over, under reflect.Value) {
 	s := sectionOf(over.Type())
 	sealed := false
@@ -100,9 +98,8 @@ func laySection(over, under reflect.Value) {
 	}
 }
 
-// collect is the entries of over and then those of under whose place, named by
-// key, over leaves free. Double entries within one list stay: hiding a mistake
-// in a document would be worse than reporting it.
+// collect returns the entries of over, then those of under whose key no entry of over has.
+// Duplicates within one list stay, so that validation reports them.
 func collect[T any, K comparable](over, under []T, key func(T) K) []T {
 	taken := make(map[K]bool, len(over))
 	for _, entry := range over {
@@ -117,7 +114,7 @@ func collect[T any, K comparable](over, under []T, key func(T) K) []T {
 	return out
 }
 
-// keywise is over's map with the keys that only under has.
+// keywise returns over's map with the keys that only under has.
 func keywise[K comparable, V any](over, under map[K]V) map[K]V {
 	out := maps.Clone(under)
 	if out == nil {
@@ -127,7 +124,7 @@ func keywise[K comparable, V any](over, under map[K]V) map[K]V {
 	return out
 }
 
-// first is the value of the first pointer that is set, or the default.
+// first returns the value of the first pointer that is not nil, or the default.
 func first[T any](fallback T, candidates ...*T) T {
 	for _, c := range candidates {
 		if c != nil {
@@ -137,8 +134,8 @@ func first[T any](fallback T, candidates ...*T) T {
 	return fallback
 }
 
-// filled is list, or an empty list where there is none: JSON clients are sent
-// [] and never null for a list.
+// filled returns list, or an empty list for nil, so that JSON clients receive [] and never
+// null.
 func filled[T any](list []T) []T {
 	if list == nil {
 		return []T{}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// BindMount makes a directory of the node visible to a task.
+// BindMount mounts a directory of the node into a task.
 type BindMount struct {
 	HostPath      string  `json:"host_path" check:"absolute"`
 	ContainerPath string  `json:"container_path"`
@@ -14,7 +14,7 @@ type BindMount struct {
 	Propagation   *string `json:"propagation" default:"rprivate" check:"propagation"`
 }
 
-// BindMounts is a list of mounts that collects when documents are merged.
+// BindMounts is a list; Merge combines the entries of both documents.
 type BindMounts []BindMount
 
 func (b BindMounts) onto(under any) any {
@@ -35,14 +35,14 @@ func (b BindMounts) check(k *checker, at string) {
 			k.fail(here+".container_path", fmt.Sprintf("must not be outside of the working directory, found %q", clip(m.ContainerPath)), "")
 		default:
 			if other, twice := seen[target]; twice {
-				k.fail(here+".container_path", fmt.Sprintf("%s is taken by %s already", clip(target), index(at, other)), "")
+				k.fail(here+".container_path", fmt.Sprintf("%s is already used by %s", clip(target), index(at, other)), "")
 			}
 			seen[target] = i
 		}
 	}
 }
 
-// Device makes a device file of the node visible to a task.
+// Device makes a device file of the node available to a task.
 type Device struct {
 	HostPath      string  `json:"host_path" check:"absolute"`
 	ContainerPath string  `json:"container_path" check:"absolute"`
@@ -65,7 +65,7 @@ func (dev *Device) decode(d *decoder, n *node, path string) {
 	d.object(n, path, valueOf(dev))
 }
 
-// Devices is a list of devices that collects when documents are merged.
+// Devices is a list; Merge combines the entries of both documents.
 type Devices []Device
 
 func (l Devices) onto(under any) any {

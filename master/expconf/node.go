@@ -9,13 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of a document. An experiment of a few hundred lines is a long one;
-// these bounds are there for the file that was never meant to be one.
+// Limits of a document. They are far above the longest useful experiment and reject files of
+// another kind.
 const (
 	maxSource = 512 << 10 // bytes
-	maxNodes  = 100_000   // values, aliases counted as often as they are used
-	maxText   = 1 << 20   // bytes of keys and scalars, aliases counted likewise
-	maxKeys   = 10_000    // keys in YAML, whose parser takes quadratic time for them
+	maxNodes  = 100_000   // values, aliases counted at each use
+	maxText   = 1 << 20   // bytes of keys and scalars, aliases counted at each use
+	maxKeys   = 10_000    // keys in YAML, because the parser's time is quadratic in their number
 	maxDepth  = 64        // levels of nesting
 	maxStored = 1 << 20   // bytes of a complete configuration as JSON
 )
@@ -26,13 +26,13 @@ type limits struct {
 	lenient                    bool // unknown fields are warnings
 }
 
-// userLimits are the limits of what users write.
+// userLimits are the limits of documents that users write.
 func userLimits() limits {
 	return limits{source: maxSource, nodes: maxNodes, text: maxText, depth: maxDepth}
 }
 
-// storedLimits are those of a complete configuration that was accepted and is read
-// back: with its defaults it is larger and deeper than what was written.
+// storedLimits are the limits of a stored complete configuration: with its defaults it is
+// larger and deeper than the user's document.
 func storedLimits() limits {
 	return limits{source: 8 << 20, nodes: 8 * maxNodes, text: 8 << 20, depth: maxDepth + 8}
 }
@@ -49,14 +49,14 @@ const (
 	mapKind
 )
 
-// node is one value of a document with its place. YAML and JSON both become
-// trees of nodes, so that everything behind them is written once.
+// node is one value of a document with its position. YAML and JSON both become trees of nodes,
+// so that all later code exists once.
 type node struct {
 	kind   kind
 	line   int
 	column int
 
-	text   string // a string's value; any other scalar as it was written
+	text   string // a string's value; for other scalars, the text of the document
 	b      bool
 	i      int64
 	f      float64
@@ -68,7 +68,7 @@ type node struct {
 	depth int
 }
 
-// field is one entry of a mapping, with the place of its key.
+// field is one entry of a mapping, with the position of its key.
 type field struct {
 	key    string
 	line   int
@@ -76,8 +76,8 @@ type field struct {
 	value  *node
 }
 
-// storableText says whether a string can be kept: escapes can spell characters
-// that neither the database nor an environment variable has room for.
+// storableText reports whether the database and environment variables can store a string:
+// escapes can produce NUL and bytes that are not UTF-8.
 func storableText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
 const unstorableMessage = "contains a NUL character or bytes that are not UTF-8 text"
@@ -92,9 +92,9 @@ func (n *node) get(key string) *node {
 	return nil
 }
 
-// measure fills in size and depth of a composite whose children are complete,
-// and says whether both are within bounds. Aliases share nodes, so a tree can
-// be far larger than its source; nothing walks it before this was asked.
+// measure sets size and depth of a composite whose children are complete, and reports whether
+// both are within the limits. Aliases share nodes, so a tree can be far larger than its source;
+// no code may walk the tree before this check.
 func (n *node) measure(l limits) bool {
 	n.size, n.depth, n.bytes = 1, 1, len(n.text)
 	add := func(child *node) {
@@ -112,15 +112,15 @@ func (n *node) measure(l limits) bool {
 	return n.size <= l.nodes && n.depth <= l.depth && n.bytes <= l.text
 }
 
-// Plain scalars resolve by the core schema of YAML 1.2, which JSON shares:
-// "yes" and "0777" mean what they look like, not a boolean and an octal number.
+// Plain scalars are resolved by the core schema of YAML 1.2, as in JSON: "yes" is a string and
+// "0777" is not octal.
 var (
 	intPattern   = regexp.MustCompile(`^[-+]?[0-9][0-9_]*$`)
 	basePattern  = regexp.MustCompile(`^0(o[0-7]+|x[0-9a-fA-F]+)$`)
 	floatPattern = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9][0-9_]*(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
 )
 
-// resolve gives n the kind and value that its plain text stands for.
+// resolve sets the kind and value of n from its plain text.
 func (n *node) resolve() {
 	text := n.text
 	switch text {
@@ -167,19 +167,19 @@ func (n *node) resolve() {
 		n.kind, n.i = intKind, i
 	case floatPattern.MatchString(text):
 		n.kind = floatKind
-		// Out of range gives ±Inf, which is refused where it is used.
+		// Out of range gives ±Inf, which later checks reject.
 		n.f, _ = strconv.ParseFloat(digits, 64)
 	default:
 		n.kind = stringKind
 	}
 }
 
-// finite says whether n is a number that JSON can carry.
+// finite reports whether JSON can represent the number n.
 func (n *node) finite() bool {
 	return n.kind != floatKind || (!math.IsNaN(n.f) && !math.IsInf(n.f, 0))
 }
 
-// whole is n as an integer, which a float without a fraction is too (1e3).
+// whole returns n as an integer; a float without a fraction (1e3) is accepted.
 func (n *node) whole() (int64, bool) {
 	switch n.kind {
 	case intKind:
@@ -212,7 +212,7 @@ func (n *node) describe() string {
 	}
 }
 
-// clip shortens text that is only there to be recognised.
+// clip shortens a user's text that a message quotes.
 func clip(text string) string { return clipTo(text, 40) }
 
 func clipTo(text string, limit int) string {
@@ -223,9 +223,9 @@ func clipTo(text string, limit int) string {
 	return string(runes[:limit]) + "…"
 }
 
-// free is n as plain Go values: nil, bool, int64, float64, string, []any and
-// map[string]any. Whole numbers are int64 however they were written, so that a
-// value is the same before and after a trip through JSON.
+// free returns n as plain Go values: nil, bool, int64, float64, string, []any and
+// map[string]any. Whole numbers are int64 in every notation, so that encoding to JSON and back
+// does not change a value.
 func (n *node) free() any {
 	switch n.kind {
 	case boolKind:

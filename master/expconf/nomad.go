@@ -12,9 +12,9 @@ import (
 
 var volumePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`)
 
-// Nomad is environment.nomad: what an experiment may ask of the scheduler
-// beyond its slots. It is a checked overlay and not a job: how tasks run, as
-// whom and with which rights is the cluster's to decide.
+// Nomad is environment.nomad: what an experiment may request from Nomad beyond its slots. It is
+// a validated overlay, not a job: the cluster decides how tasks run, as which user and with
+// which rights.
 type Nomad struct {
 	Constraints []NomadConstraint `json:"constraints,omitempty" check:"at most 100 constraints"`
 	Affinities  []NomadAffinity   `json:"affinities,omitempty" check:"at most 100 affinities"`
@@ -24,15 +24,14 @@ type Nomad struct {
 	HostPaths   []NomadHostPath   `json:"host_paths,omitempty" check:"at most 100 paths"`
 }
 
-// NomadConstraint keeps tasks off nodes that do not match.
+// NomadConstraint excludes nodes that do not match.
 type NomadConstraint struct {
 	Attribute string `json:"attribute" check:"required; line maxComparison"`
 	Operator  string `json:"operator,omitempty"` // "" is "="
 	Value     string `json:"value,omitempty" check:"line maxComparison"`
 }
 
-// NomadAffinity draws tasks to nodes that match, or with a negative weight
-// away from them.
+// NomadAffinity prefers nodes that match; with a negative weight, nodes that do not match.
 type NomadAffinity struct {
 	Attribute string `json:"attribute" check:"required; line maxComparison"`
 	Operator  string `json:"operator,omitempty"`
@@ -53,28 +52,28 @@ type NomadSpreadTarget struct {
 	Percent int    `json:"percent" check:"0..100"`
 }
 
-// NomadVolume mounts a volume that the operators have named.
+// NomadVolume mounts a volume that the operators have defined.
 type NomadVolume struct {
 	Name          string `json:"name"`
 	ContainerPath string `json:"container_path" check:"absolute"`
 	ReadOnly      bool   `json:"read_only"`
 }
 
-// NomadHostPath mounts a path of the node, if the pool allows it.
+// NomadHostPath mounts a path of the node, if the pool allows that path.
 type NomadHostPath struct {
 	HostPath      string `json:"host_path" check:"absolute"`
 	ContainerPath string `json:"container_path" check:"absolute"`
 	ReadOnly      bool   `json:"read_only"`
 }
 
-// unknown answers for the parts of a Nomad job that users try to reach here.
+// unknown explains fields of a Nomad job that an experiment cannot set.
 func (o *Nomad) unknown(name string) (message, hint string, ok bool) {
 	switch name {
 	case "driver", "user", "privileged", "identity", "identities", "vault", "consul", "template", "templates",
 		"namespace", "config", "artifact", "artifacts", "service", "services", "network", "restart",
 		"reschedule", "region", "datacenters", "node_pool", "type", "priority", "kill_signal", "lifecycle":
-		return name + " cannot be set from an experiment: the cluster decides it",
-			"constraints, affinities, spread, meta, volumes and host_paths can be", true
+		return name + " cannot be set in an experiment: the cluster sets it",
+			"use constraints, affinities, spread, meta, volumes or host_paths", true
 	case "constraint":
 		return "unknown field", "did you mean constraints? It is a list of {attribute, operator, value}", true
 	case "affinity":
@@ -102,7 +101,7 @@ func (o Nomad) onto(under any) any {
 	return merged
 }
 
-// orNone leaves an overlay that says nothing out of the configuration.
+// orNone returns nil for an overlay without entries, so that the configuration omits it.
 func (o *Nomad) orNone() *Nomad {
 	if o == nil || (len(o.Constraints)+len(o.Affinities)+len(o.Spread)+len(o.Meta)+len(o.Volumes)+len(o.HostPaths) == 0) {
 		return nil
@@ -110,8 +109,8 @@ func (o *Nomad) orNone() *Nomad {
 	return o
 }
 
-// operators are the comparisons of Nomad that a node is judged by. The distinct
-// ones are not among them: how many nodes a trial spans follows from its slots.
+// operators are Nomad's operators that compare an attribute of a node. The distinct operators
+// are not among them: slots_per_trial determines how many nodes a trial uses.
 func operators() []string {
 	return []string{"=", "==", "is", "!=", "not", ">", ">=", "<", "<=", "regexp", "version", "semver",
 		"set_contains", "set_contains_all", "set_contains_any", "is_set", "is_not_set"}
@@ -158,7 +157,7 @@ func (o *Nomad) checkMounts(k *checker, at string) {
 	target := func(here, containerPath string) {
 		clean := path.Clean(containerPath)
 		if other, twice := seen[clean]; twice {
-			k.fail(here+".container_path", fmt.Sprintf("%s is taken by %s already", clip(clean), other), "")
+			k.fail(here+".container_path", fmt.Sprintf("%s is already used by %s", clip(clean), other), "")
 		}
 		seen[clean] = here
 	}
@@ -169,7 +168,7 @@ func (o *Nomad) checkMounts(k *checker, at string) {
 		}
 		target(here, v.ContainerPath)
 		if strings.Contains(v.ContainerPath, "${") || strings.Contains(v.ContainerPath, "%{") {
-			k.fail(here+".container_path", "Nomad would replace the text in braces", "write the path out")
+			k.fail(here+".container_path", "must not contain ${…}, because Nomad would replace it", "write the path out")
 		}
 	}
 	for i, h := range o.HostPaths {
@@ -177,12 +176,12 @@ func (o *Nomad) checkMounts(k *checker, at string) {
 	}
 }
 
-// maxComparison bounds each side of a comparison.
+// maxComparison limits each side of a comparison.
 const maxComparison = 512
 
 func checkComparison(k *checker, at, attribute, operator, value string) {
 	if attribute != "" && !strings.HasPrefix(attribute, "${") {
-		k.fail(at+".attribute", fmt.Sprintf("%q is no fact of a node", clip(attribute)), "expected a name in braces, such as ${attr.cpu.arch} or ${meta.rack}")
+		k.fail(at+".attribute", fmt.Sprintf("%q is not an attribute of a node", clip(attribute)), "write a name in braces, such as ${attr.cpu.arch} or ${meta.rack}")
 	}
 	if operator == "" {
 		operator = "="
@@ -190,9 +189,9 @@ func checkComparison(k *checker, at, attribute, operator, value string) {
 	if !slices.Contains(operators(), operator) {
 		hint := "one of " + strings.Join(operators(), " ")
 		if strings.HasPrefix(operator, "distinct_") {
-			hint = "how many nodes a trial spans follows from slots_per_trial"
+			hint = "slots_per_trial determines how many nodes a trial uses"
 		}
-		k.fail(at+".operator", fmt.Sprintf("there is no comparison %q here", clip(operator)), hint)
+		k.fail(at+".operator", fmt.Sprintf("there is no operator %q", clip(operator)), hint)
 		return
 	}
 	if value == "" && operator != "is_set" && operator != "is_not_set" {
@@ -205,7 +204,8 @@ func checkComparison(k *checker, at, attribute, operator, value string) {
 	}
 }
 
-// Mounts are the folders of its node that a task asks for, by either name.
+// Mounts returns the folders of the node that a task requests in bind_mounts and in
+// environment.nomad.
 func (e Environment) Mounts(binds BindMounts) BindMounts {
 	if e.Nomad == nil || len(e.Nomad.HostPaths) == 0 {
 		return binds
@@ -217,7 +217,7 @@ func (e Environment) Mounts(binds BindMounts) BindMounts {
 	return completed(all)
 }
 
-// refusedMounts reports volumes and folders of environment.nomad that are not open.
+// refusedMounts reports volumes and folders of environment.nomad that the pool does not allow.
 func (e Environment) refusedMounts(k *checker, can Capabilities, binds BindMounts) {
 	n := e.Nomad
 	if n == nil || !can.NomadOverlay {
@@ -236,7 +236,7 @@ func (e Environment) refusedMounts(k *checker, can Capabilities, binds BindMount
 		at := index("environment.nomad.volumes", i)
 		once(at, v.ContainerPath)
 		if !slices.Contains(can.Volumes, v.Name) {
-			hint := "operators offer volumes in the job of a pool, and this pool has none"
+			hint := "operators define volumes in the Nomad job of a pool; this pool has none"
 			if len(can.Volumes) > 0 {
 				hint = available(can.Volumes)
 			}

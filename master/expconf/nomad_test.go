@@ -26,7 +26,7 @@ func TestNomadMounts(t *testing.T) {
 		{"volumes: [{name: datasets, container_path: /d}], host_paths: [{host_path: /data/x, container_path: /x}]", images, ""},
 		{"volumes: [{name: gone, container_path: /d}]", images, "environment.nomad.volumes[0].name: gone is not a volume of this resource pool"},
 		{"volumes: [{name: gone, container_path: /d}]", bare, "this pool has none"},
-		{"volumes: [{name: datasets, container_path: /alloc/x}]", images, "would take /alloc"},
+		{"volumes: [{name: datasets, container_path: /alloc/x}]", images, "would hide /alloc"},
 		{"volumes: [{name: datasets, container_path: /b/}]", images, "/b/ is already used by bind_mounts"},
 		{"host_paths: [{host_path: /etc, container_path: /x}]", images, "environment.nomad.host_paths[0].host_path: /etc is not allowed"},
 		{"host_paths: [{host_path: /data/../etc, container_path: /x}]", images, "is not allowed"},

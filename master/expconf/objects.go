@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// IsObjects says whether a storage is object storage, which nothing mounts.
+// IsObjects reports whether a storage is an object storage, which cannot be mounted.
 func (s CheckpointStorage) IsObjects() bool {
 	return s.Type == S3 || s.Type == GCS || s.Type == Azure
 }
 
-// Place is where in object storage the files lie: in which bucket, and below which
-// prefix, without slashes at its ends. Azure's buckets are containers, whose names may
-// be followed by a prefix, as Determined's package has it.
+// Place returns the bucket of an object storage and the prefix below which the files lie,
+// without slashes at its ends. For Azure the bucket is the container; as in Determined's
+// package, a prefix may follow its name.
 func (s CheckpointStorage) Place() (bucket, prefix string) {
 	if s.Type == Azure {
 		bucket, prefix, _ = strings.Cut(strings.Trim(s.Container, "/"), "/")
@@ -21,13 +21,13 @@ func (s CheckpointStorage) Place() (bucket, prefix string) {
 	return s.Bucket, strings.Trim(path.Clean("/"+first("", s.Prefix)), "/")
 }
 
-// HasKeys says whether a storage says by itself what signs in there.
+// HasKeys reports whether the section of a storage contains credentials.
 func (s CheckpointStorage) HasKeys() bool {
 	return s.AccessKey != nil || s.ConnectionString != nil || s.Credential != nil || strings.Contains(first("", s.AccountURL), "?")
 }
 
-// SignedLike gives a storage the keys of another, where both are in one account of
-// Azure's; else it changes nothing.
+// SignedLike copies the credentials of one storage into another, if both use the same account
+// of Azure; otherwise it changes nothing.
 func SignedLike(storage map[string]any, from, keyed CheckpointStorage) map[string]any {
 	if from.Type != Azure || keyed.Type != Azure || !keyed.HasKeys() || from.account() != keyed.account() {
 		return storage
@@ -42,13 +42,13 @@ func SignedLike(storage map[string]any, from, keyed CheckpointStorage) map[strin
 	return out
 }
 
-// account names the storage account of Azure, without what signs in there.
+// account is the address of the Azure storage account, without credentials.
 func (s CheckpointStorage) account() string {
 	return accountOf(first("", s.AccountURL), first("", s.ConnectionString))
 }
 
-// accountOf is the address of a storage account; where a connection string says only its
-// name, the address at Azure that follows from that.
+// accountOf is the address of a storage account. If a connection string has only the name of
+// the account, the address is Azure's default for that name.
 func accountOf(address, connection string) string {
 	for _, part := range strings.Split(connection, ";") {
 		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
@@ -64,14 +64,13 @@ func accountOf(address, connection string) string {
 	return strings.ToLower(strings.TrimRight(WithoutQuery(address), "/"))
 }
 
-// WithoutQuery is an address without its query, which may be a token.
+// WithoutQuery returns an address without its query, which may be a token.
 func WithoutQuery(address string) string {
 	plain, _, _ := strings.Cut(address, "?")
 	return plain
 }
 
-// WithoutKeys takes out of a storage, as a program names it, what signs in there: what
-// is left says where it is.
+// WithoutKeys removes the credentials from a storage that a program named; the location stays.
 func WithoutKeys(storage map[string]any) map[string]any {
 	out := make(map[string]any, len(storage))
 	for key, value := range storage {

@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// ApplyOverrides changes a YAML document by command-line arguments of the form
-// path=value, in their order, and returns it as YAML. The path has dots; what
-// is missing on the way is made. The value is read as YAML, so 4 is a number,
-// true a boolean and [a, b] a list; one with commas and without brackets is a
-// list too. Comments are lost; without overrides the document is returned as
-// it is.
+// ApplyOverrides changes a YAML document by command-line arguments of the form path=value, in
+// their order, and returns it as YAML. The path has dots; missing mappings on the path are
+// created. The value is parsed as YAML, so 4 is a number, true a boolean and [a, b] a list; a
+// value with commas and without brackets is a list too. Comments are lost; without overrides
+// the document is returned unchanged.
 func ApplyOverrides(name string, src []byte, overrides []string) ([]byte, error) {
 	if len(overrides) == 0 {
 		return src, nil
@@ -79,8 +78,8 @@ func overrideValue(path, text string) (*node, error) {
 	return value, nil
 }
 
-// parseValue reads one YAML value. Text that is no valid YAML on its own, such
-// as "a: b: c" or "@x", is a string: nobody expects to quote twice on a shell.
+// parseValue parses one YAML value. Text that is not valid YAML, such as "a: b: c" or "@x", is
+// a string, because users do not expect to quote twice in a shell.
 func parseValue(text string) (*node, error) {
 	if text == "" {
 		return &node{kind: nullKind, size: 1, depth: 1}, nil
@@ -99,8 +98,8 @@ func parseValue(text string) (*node, error) {
 	return value, nil
 }
 
-// set is n with value at the path names; at says how far the path was walked.
-// Nodes may be shared by aliases, so what changes is copied.
+// set returns n with value at the path names; at is the path from the root to n. Aliases may
+// share nodes, so changed nodes are copied.
 func set(n *node, names []string, at string, value *node) (*node, error) {
 	if len(names) == 0 {
 		return value, nil

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Position is a place in a document, both numbers counted from one. Line zero
-// means that the place is unknown, because the value came from a default.
+// Position is a position in a document; both numbers start at 1. Line 0 means that the position
+// is unknown, because the value is a default.
 type Position struct {
 	File   string
 	Line   int
 	Column int
 }
 
-// Problem is one thing that is wrong with a document: where, which field, what,
-// and, where there is one, the remedy.
+// Problem is one mistake in a document: its position, the field, the message, and a hint if
+// there is one.
 type Problem struct {
 	File    string `json:"file,omitempty"`
 	Line    int    `json:"line,omitempty"`
@@ -26,8 +26,8 @@ type Problem struct {
 	Hint    string `json:"hint,omitempty"`
 }
 
-// String prints the problem on one line, the way compilers do, so that editors
-// can jump to it: "const.yaml:12:3: resources.slots: unknown field; …".
+// String formats the problem on one line as compilers do, so that editors can jump to it:
+// "const.yaml:12:3: resources.slots: unknown field; …".
 func (p Problem) String() string {
 	var b strings.Builder
 	if p.File != "" {
@@ -52,13 +52,13 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// Errors is every problem of a document, in the order of the document.
+// Errors has every problem of a document, in the order of the document.
 type Errors []Problem
 
 // Error prints one problem per line.
 func (e Errors) Error() string { return joinProblems(e) }
 
-// Warnings are remarks about a document that is accepted all the same.
+// Warnings are remarks about a document that is accepted.
 type Warnings []Problem
 
 // Strings prints each warning on one line.
@@ -78,12 +78,12 @@ func joinProblems(problems []Problem) string {
 	return strings.Join(lines, "\n")
 }
 
-// maxProblems bounds what one document can make us say about it; a file of the
-// wrong kind would otherwise be answered with a complaint per line.
+// maxProblems limits the number of reported problems: a file of another kind would cause a
+// problem in every line.
 const maxProblems = 100
 
-// sorted puts problems into document order, those without a place last, and
-// cuts the list at maxProblems.
+// sorted sorts problems by position, those without a position last, and cuts the list at
+// maxProblems.
 func sorted(problems []Problem) []Problem {
 	slices.SortStableFunc(problems, func(a, b Problem) int {
 		if (a.Line == 0) != (b.Line == 0) {
@@ -103,7 +103,7 @@ func sorted(problems []Problem) []Problem {
 	})
 }
 
-// asError is e as an error: nil when there is nothing to report.
+// asError returns an error, or nil if there are no problems.
 func asError(problems []Problem) error {
 	if len(problems) == 0 {
 		return nil
@@ -111,8 +111,8 @@ func asError(problems []Problem) error {
 	return Errors(sorted(problems))
 }
 
-// positions remembers where the values of a document stand, by path. A merged
-// document has the layers of all its sources, the strongest first.
+// positions has the positions of the values of a document, by path. A merged document has one
+// layer for each of its sources, the winning one first.
 type positions struct {
 	layers []map[string]Position
 }
@@ -127,8 +127,8 @@ func (p *positions) over(under *positions) *positions {
 	return &positions{layers: append(slices.Clone(p.layers), under.layers...)}
 }
 
-// find is the place of the value at path or, where that was never written, of
-// the nearest thing around it; failing that, the strongest document alone.
+// find returns the position of the value at path or, if no document has the value, of its
+// nearest parent; otherwise only the file of the winning document.
 func (p *positions) find(path string) Position {
 	if p == nil {
 		return Position{}
@@ -151,7 +151,7 @@ func (p *positions) find(path string) Position {
 	return strongest
 }
 
-// written says whether a document has a value at exactly this path.
+// written reports whether a document has a value at exactly this path.
 func (p *positions) written(path string) bool {
 	for _, layer := range p.layers {
 		if _, ok := layer[path]; ok {
@@ -161,7 +161,7 @@ func (p *positions) written(path string) bool {
 	return false
 }
 
-// overlap says whether one path is the other, or leads to it.
+// overlap reports whether one path equals or contains the other.
 func overlap(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a
@@ -169,7 +169,7 @@ func overlap(a, b string) bool {
 	return strings.HasPrefix(b, a) && (len(a) == len(b) || a == "" || b[len(a)] == '.' || b[len(a)] == '[')
 }
 
-// parentPath cuts the last element off: "a.b[2]" → "a.b" → "a" → "".
+// parentPath removes the last element: "a.b[2]" → "a.b" → "a" → "".
 func parentPath(path string) string {
 	if i := strings.LastIndexAny(path, ".["); i >= 0 {
 		return path[:i]

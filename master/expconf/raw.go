@@ -6,21 +6,19 @@ import (
 	"reflect"
 )
 
-// Raw is one experiment document as it was written. Its fields, and those of its
-// sections, have what the document says; what it leaves open is zero, and Says
-// tells that from a zero that was written. Treat it as immutable; Merge and
+// Raw is one experiment document as the user wrote it. Fields that the document does not set
+// are zero; Says distinguishes them from a zero in the document. A Raw is immutable; Merge and
 // Complete share its parts.
 type Raw Config
 
-// Says tells whether a section of a Raw, or the Raw, gives a field a value. The
-// section is given by its pointer and the field by its name in documents.
+// Says reports whether a section of a Raw, or the Raw itself, sets a field. The section is a
+// pointer; the field is its name in documents.
 func Says(section any, field string) bool {
 	f, in := fieldOf(section, field)
 	return f.said(in)
 }
 
-// Say notes that a section gives a field the value that it has, which matters
-// where that is zero.
+// Say marks a field as set, which matters if its value is zero.
 func Say(section any, field string) {
 	f, in := fieldOf(section, field)
 	f.say(in)
@@ -36,9 +34,9 @@ func fieldOf(section any, field string) (*tagged, reflect.Value) {
 	return &s.fields[i], v
 }
 
-// Parse reads an experiment configuration in YAML or JSON. The name of the
-// file is only used in messages. The error is an Errors with every problem;
-// warnings tell of old forms that were understood.
+// Parse parses the configuration of an experiment in YAML or JSON. The name of the file appears
+// in messages only. The error is an Errors with every problem; warnings name accepted old
+// forms.
 func Parse(name string, src []byte) (Raw, Warnings, error) { return parse(name, src, userLimits()) }
 
 func parse(name string, src []byte, l limits) (Raw, Warnings, error) {
@@ -58,9 +56,9 @@ func parse(name string, src []byte, l limits) (Raw, Warnings, error) {
 	return raw, sorted(d.warnings), nil
 }
 
-// parseInto decodes a whole document into the struct behind target. When that
-// fails, what could be read is validated all the same, so that a typing error
-// at the top does not hide a wrong value further down until the next attempt.
+// parseInto decodes a whole document into the struct behind target. If decoding fails, the
+// decoded part is validated nevertheless, so that one spelling mistake does not hide a wrong
+// value further down.
 func parseInto(name string, src []byte, l limits, target any, validate func(*positions) error) (*decoder, error) {
 	root, problems := parseDocument(name, src, l)
 	if len(problems) > 0 {
@@ -78,9 +76,8 @@ func parseInto(name string, src []byte, l limits, target any, validate func(*pos
 
 func (d *decoder) positions() *positions { return &positions{layers: []map[string]Position{d.at}} }
 
-// addInvalid adds the problems of validation that are about values which stand
-// in the document and were read. What seems to be missing may just have been
-// misspelt, or come from a document below this one.
+// addInvalid adds validation problems of values that are in the document and were decoded. A
+// field that seems to be missing may be misspelt, or set in the document under this one.
 func (d *decoder) addInvalid(err error) {
 	var invalid Errors
 	if !errors.As(err, &invalid) {

@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// hidden stands in for a secret in what the API shows.
+// hidden replaces a secret in what the API shows.
 const hidden = "********"
 
-// Redacted is the configuration without its secrets, for showing it: what is
-// under data.secrets, and everything that signs in somewhere. The names of
-// secrets stay, so that a reader can see which ones were given.
+// Redacted returns the configuration without its secrets: the values under data.secrets, and
+// all credentials. The names of secrets stay, so that a reader sees which ones are set.
 func (c Config) Redacted() Config {
 	hideSecrets(valueOf(&c))
 	if secrets, ok := c.Data["secrets"]; ok && secrets != nil {
@@ -24,8 +23,8 @@ func (c Config) Redacted() Config {
 	return c
 }
 
-// hideSecrets hides what the tags of a section, and of the sections in it, call
-// secret. What lies behind pointers is copied first.
+// hideSecrets hides the fields that the tags of a section, and of its subsections, mark as
+// secret. It copies what is behind pointers first.
 func hideSecrets(v reflect.Value) {
 	if v.Kind() == reflect.Pointer {
 		if !v.IsNil() {
@@ -61,7 +60,7 @@ func hideQuery(v reflect.Value) {
 	}
 }
 
-// redactedTree keeps the mappings of a tree and hides everything else in it.
+// redactedTree keeps the mappings of a tree and hides all other values.
 func redactedTree(v any) any {
 	m, ok := v.(map[string]any)
 	if !ok {
@@ -74,15 +73,14 @@ func redactedTree(v any) any {
 	return out
 }
 
-// WithoutVariables is the configuration without the values of environment
-// variables, which are where users put keys.
+// WithoutVariables returns the configuration without the values of environment variables, where
+// users often put credentials.
 func (c Config) WithoutVariables() Config {
 	c.Environment.EnvironmentVariables = c.Environment.EnvironmentVariables.hidden()
 	return c
 }
 
-// WithoutVariables is the configuration without the values of environment
-// variables.
+// WithoutVariables returns the configuration without the values of environment variables.
 func (c CommandConfig) WithoutVariables() CommandConfig {
 	c.Environment.EnvironmentVariables = c.Environment.EnvironmentVariables.hidden()
 	return c

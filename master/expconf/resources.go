@@ -8,31 +8,31 @@ import (
 	"strings"
 )
 
-// Resources is what the trials of an experiment need and how they queue.
+// Resources is what the trials of an experiment need, and their settings for the queue.
 type Resources struct {
 	written
 	AgentLabel     *string   `json:"agent_label,omitempty"`
 	Devices        Devices   `json:"devices" default:"[]"`
 	IsSingleNode   *bool     `json:"is_single_node"`
 	MaxSlots       *int      `json:"max_slots" check:"at least 0"`
-	Memory         *ByteSize `json:"memory,omitempty" check:"memory"` // on each node; nil: that of its slots
+	Memory         *ByteSize `json:"memory,omitempty" check:"memory"` // on each node; nil: the memory of its slots
 	NativeParallel bool      `json:"native_parallel"`
 	Priority       *int      `json:"priority" check:"1 (first)..99 (last)"` // nil: the default of the pool
 	ResourcePool   string    `json:"resource_pool" check:"text 128"`        // "": the default of the workspace or cluster
 	ShmSize        *ByteSize `json:"shm_size" check:"1..maxShm"`            // nil: the default of the cluster
-	Slots          *int      `json:"slots,omitempty" check:"0..maxSlots"`   // of tasks that are no trials, in templates of both; no effect here
+	Slots          *int      `json:"slots,omitempty" check:"0..maxSlots"`   // for tasks that are not trials, in templates for both; no effect here
 	SlotsPerTrial  int       `json:"slots_per_trial" default:"1" check:"0..maxSlots"`
 	Weight         float64   `json:"weight" default:"1" check:"over 0, up to maxWeight"`
 }
 
 func (r Resources) check(k *checker, at string) {
 	if r.MaxSlots != nil && *r.MaxSlots >= 0 && *r.MaxSlots < r.SlotsPerTrial {
-		k.fail(at+".max_slots", fmt.Sprintf("%d is less than slots_per_trial %d, so that no trial could start",
+		k.fail(at+".max_slots", fmt.Sprintf("%d is less than slots_per_trial %d, so no trial could start",
 			*r.MaxSlots, r.SlotsPerTrial), "")
 	}
 }
 
-// The bounds of a task's memory on a node.
+// The limits of a task's memory on a node.
 const (
 	minMemory = 64 << 20
 	maxMemory = 1 << 50
@@ -44,8 +44,8 @@ func (k *checker) memory(at string, bytes int64) {
 	}
 }
 
-// ByteSize is a number of bytes, which users write as 4GiB, 512m or 1.5g. The
-// units are powers of 1024 in all spellings, as they are for containers.
+// ByteSize is a number of bytes, which users write as 4GiB, 512m or 1.5g. All units are powers
+// of 1024, as in container runtimes.
 type ByteSize int64
 
 func (s *ByteSize) decode(d *decoder, n *node, path string) {

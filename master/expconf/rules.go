@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// rule checks the value of a field. The tag check has one or more, divided by
+// rule checks the value of a field. The tag check has one rule or more, separated by
 // semicolons:
 //
 //	0..maxSlots            a range; what a bound means may follow it: 1 (first)..99 (last)
@@ -20,17 +20,17 @@ import (
 //	required, absolute, prefix, propagation, capability, words, memory
 //	each required          any of these for every entry of a list or mapping
 //
-// Numbers may be the names in bounds. A field that is a pointer is checked if it
-// is set. What one field cannot tell is checked by the method check of its
-// section or of its type, which runs after the rules of all parts.
+// Numbers may be names in bounds. A field that is a pointer is checked if it is set. Checks of
+// several fields are in the method check of their section or type, which runs after the rules
+// of all parts.
 type rule func(k *checker, at string, v reflect.Value)
 
-// checkable is a section, or the type of a field, with checks of its own.
+// checkable is a section, or the type of a field, with a method check.
 type checkable interface {
 	check(k *checker, at string)
 }
 
-// bounds are the limits that tags name.
+// bounds are the limits that tags refer to by name.
 func bounds() map[string]int64 {
 	return map[string]int64{
 		"MaxConcurrent": MaxConcurrent, "MaxTrials": MaxTrials, "maxBrackets": maxBrackets,
@@ -40,7 +40,7 @@ func bounds() map[string]int64 {
 	}
 }
 
-// bound is a number of a tag, written out or named.
+// bound returns a number of a tag, given as digits or by name.
 func bound(text string) int64 {
 	n, named := bounds()[text]
 	if !named {
@@ -89,7 +89,7 @@ func readRule(clause string) rule {
 	return r
 }
 
-// textOf is a string, and nothing else is.
+// textOf returns a string, and panics for other types.
 func textOf(v reflect.Value) string {
 	if v.Kind() != reflect.String {
 		panic(fmt.Sprintf("a rule for text checks %s", v.Type()))
@@ -97,7 +97,7 @@ func textOf(v reflect.Value) string {
 	return v.String()
 }
 
-// pointed applies a rule to what a pointer leads to.
+// pointed applies a rule to the value behind a pointer.
 func pointed(t reflect.Type, r rule) rule {
 	if t.Kind() != reflect.Pointer {
 		return r
@@ -155,9 +155,8 @@ func readOpenRange(clause string) rule {
 	}
 }
 
-// section checks a section, or a list of them, that is given by its pointer: the
-// rules of each field, then what the parts of it check, then what it checks
-// itself.
+// section checks a section, or a list of sections, given by a pointer: first the rules of each
+// field, then the methods check of the parts, then its own.
 func (k *checker) section(at string, pointer any) { k.value(at, reflect.ValueOf(pointer).Elem()) }
 
 func (k *checker) value(at string, v reflect.Value) {
@@ -199,7 +198,7 @@ func (k *checker) field(at string, f *tagged, v reflect.Value) {
 	}
 }
 
-// checksItself says whether a type, or that of its entries, is checkable.
+// checksItself reports whether a type, or the type of its entries, is checkable.
 func checksItself(t reflect.Type) bool {
 	switch {
 	case reflect.PointerTo(t).Implements(reflect.TypeFor[checkable]()):

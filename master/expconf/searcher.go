@@ -6,7 +6,7 @@ import (
 	"reflect"
 )
 
-// Names of searchers. Those of the past can be read but not run.
+// Names of searchers. Obsolete searchers can be parsed but not run.
 const (
 	Single       = "single"
 	Random       = "random"
@@ -14,39 +14,39 @@ const (
 	AsyncHalving = "async_halving"
 	AdaptiveASHA = "adaptive_asha"
 	PBT          = "pbt"
-	Custom       = "custom" // a program outside drives it
+	Custom       = "custom" // a user's program controls it
 
 	Adaptive       = "adaptive"
 	AdaptiveSimple = "adaptive_simple"
 	SyncHalving    = "sync_halving"
 )
 
-// Samplers: where the hyperparameters of the next trial come from.
+// Samplers: how the hyperparameters of the next trial are chosen.
 const (
-	Uniform = "random" // drawn from the space alone
-	TPE     = "tpe"    // where the good results were dense and the others were not
+	Uniform = "random" // drawn uniformly from the space
+	TPE     = "tpe"    // tree-structured Parzen estimator: prefers regions with good results
 )
 
-// Modes of the adaptive searchers: how eagerly they stop trials.
+// Modes of the adaptive searchers: how early they stop trials.
 const (
 	Aggressive   = "aggressive"
 	Standard     = "standard"
 	Conservative = "conservative"
 )
 
-// PBTReplace says which part of a population gives way to copies of the best.
+// PBTReplace sets the part of a population that copies of the best trials replace.
 type PBTReplace struct {
 	TruncateFraction *float64 `json:"truncate_fraction"`
 }
 
-// PBTExplore says how the copies of the best differ from their originals.
+// PBTExplore sets how the copies of the best trials differ from their originals.
 type PBTExplore struct {
 	ResampleProbability *float64 `json:"resample_probability"`
 	PerturbFactor       *float64 `json:"perturb_factor"`
 }
 
-// Searcher is how the hyperparameter space is explored. Only the fields of the
-// searcher named by Name mean something.
+// Searcher selects how the hyperparameter space is searched. Only the fields of the searcher
+// that Name selects have an effect.
 type Searcher struct {
 	written
 	Name string `json:"name" union:"searcher" members:"single random grid adaptive_asha async_halving pbt custom" past:"sync_halving adaptive adaptive_simple"`
@@ -56,10 +56,10 @@ type Searcher struct {
 	SourceTrialID        *int    `json:"source_trial_id"`
 	SourceCheckpointUUID *string `json:"source_checkpoint_uuid"`
 
-	// MaxLength is how long a trial trains; nil: the training code decides when it is done.
+	// MaxLength is the length of training of a trial; nil: the training code decides.
 	MaxLength           *Length `json:"max_length" of:"single random grid adaptive_asha async_halving custom sync_halving adaptive adaptive_simple"`
 	MaxTrials           int     `json:"max_trials" of:"random adaptive_asha async_halving adaptive_simple" check:"1..MaxTrials"`
-	MaxConcurrentTrials int     `json:"max_concurrent_trials" of:"random grid adaptive_asha async_halving" default:"16"` // 0: as many as there is room for
+	MaxConcurrentTrials int     `json:"max_concurrent_trials" of:"random grid adaptive_asha async_halving" default:"16"` // 0: as many as possible
 
 	NumRungs     int     `json:"num_rungs" of:"async_halving sync_halving" check:"1..maxRungs"`
 	Divisor      float64 `json:"divisor" of:"adaptive_asha async_halving sync_halving adaptive adaptive_simple" default:"4" check:"over 1, up to maxDivisor"`
@@ -67,13 +67,14 @@ type Searcher struct {
 	MaxRungs     int     `json:"max_rungs" of:"adaptive_asha adaptive adaptive_simple" default:"5" check:"1..maxRungs"`
 	BracketRungs []int   `json:"bracket_rungs" of:"adaptive_asha adaptive" default:"[]" check:"at most maxBrackets brackets; each 1..maxRungs"`
 
-	// TimeMetric is, with MaxTime, the other way to give a length.
+	// TimeMetric and MaxTime together are the other way to set the length.
 	TimeMetric *string `json:"time_metric" of:"adaptive_asha async_halving" check:"text 256"`
 	MaxTime    *int    `json:"max_time" of:"adaptive_asha async_halving" check:"at least 1"`
-	// StopOnce: poor trials end at their rung if true, and wait there if false; nil: they wait if MaxLength is given.
+	// StopOnce: true stops poor trials at their rung, false pauses them there; nil: pause if
+	// MaxLength is set.
 	StopOnce    *bool  `json:"stop_once" of:"adaptive_asha async_halving"`
 	Sampler     string `json:"sampler" of:"random adaptive_asha async_halving" default:"random" check:"one of random tpe"`
-	Progressive bool   `json:"progressive" of:"adaptive_asha async_halving"` // train to the next rung only while the order of the best still changes
+	Progressive bool   `json:"progressive" of:"adaptive_asha async_halving"` // train to the next rung only if the order of the best still changes
 
 	PopulationSize int        `json:"population_size" of:"pbt" check:"1..MaxConcurrent"`
 	NumRounds      int        `json:"num_rounds" of:"pbt" check:"1..maxRounds"`
@@ -86,7 +87,7 @@ type Searcher struct {
 	Unit            *string `json:"unit" of:"custom"`
 }
 
-// MarshalJSON writes the fields of the named searcher and no others.
+// MarshalJSON encodes only the fields of the searcher's type.
 func (s Searcher) MarshalJSON() ([]byte, error) {
 	of := sectionOf(reflect.TypeOf(s))
 	switch {
@@ -98,10 +99,10 @@ func (s Searcher) MarshalJSON() ([]byte, error) {
 	return json.Marshal(of.stored(reflect.ValueOf(s)))
 }
 
-// check validates the section; what depends on hyperparameters is theirs.
+// check validates the section, except for what depends on hyperparameters.
 func (s Searcher) check(k *checker, at string) {
 	if s.Name == "" {
-		k.fail(at+".name", "is required", "single runs one trial; random, grid, adaptive_asha, async_halving and pbt search; custom is driven by a program of yours")
+		k.fail(at+".name", "is required", "single runs one trial; random, grid, adaptive_asha, async_halving and pbt search; custom is controlled by your own program")
 		return
 	}
 	if replacement, gone := s.past(); gone {
@@ -116,10 +117,10 @@ func (s Searcher) check(k *checker, at string) {
 		k.fail(at+".source_trial_id", "must be the number of a trial, found "+fmt.Sprint(*s.SourceTrialID), "")
 	}
 	if s.SourceTrialID != nil && s.SourceCheckpointUUID != nil {
-		k.fail(at+".source_checkpoint_uuid", "cannot be given together with source_trial_id", "keep the one to start from")
+		k.fail(at+".source_checkpoint_uuid", "cannot be given together with source_trial_id", "keep one")
 	}
 	k.line(at+".source_checkpoint_uuid", first("", s.SourceCheckpointUUID), 64)
-	// These bounds hold for a searcher of an unknown name as well.
+	// These limits also apply to a searcher with an unknown name.
 	k.line(at+".unit", first("", s.Unit), 256)
 	k.positive(at+".max_length", s.MaxLength)
 	k.within(at+".max_concurrent_trials", int64(s.MaxConcurrentTrials), 0, MaxConcurrent)
@@ -133,7 +134,7 @@ func (s Searcher) check(k *checker, at string) {
 	}
 }
 
-// past is the advice for a searcher that can be read but not run.
+// past returns the advice for a searcher that can be parsed but not run.
 func (s Searcher) past() (advice string, gone bool) {
 	switch s.Name {
 	case Adaptive, AdaptiveSimple, SyncHalving:
@@ -145,25 +146,25 @@ func (s Searcher) past() (advice string, gone bool) {
 func (s Searcher) checkHalving(k *checker, at string) {
 	s.checkSize(k, at)
 	if s.Progressive && !s.Promotes() {
-		k.fail(at+".progressive", "needs trials that wait at their rungs", "give max_length, and leave stop_once out")
+		k.fail(at+".progressive", "requires trials that pause at their rungs", "set max_length, and omit stop_once")
 	}
 	switch {
 	case s.TimeMetric == nil && s.MaxTime == nil && s.MaxLength == nil:
 		k.fail(at+".max_length", "is required by the "+s.Name+" searcher",
-			"give max_length, or time_metric and max_time together")
+			"set max_length, or time_metric and max_time together")
 	case s.TimeMetric != nil && s.MaxTime == nil:
 		k.fail(at+".max_time", "is required together with time_metric", "")
 	case s.TimeMetric == nil && s.MaxTime != nil:
-		k.fail(at+".time_metric", "is required together with max_time", "name the metric that max_time is measured in")
+		k.fail(at+".time_metric", "is required together with max_time", "name the metric that measures max_time")
 	}
 	if s.TimeMetric != nil && *s.TimeMetric == "" {
 		k.fail(at+".time_metric", "is empty", "")
 	}
 }
 
-// Promotes reports whether trials wait at their rungs, with a checkpoint and
-// without slots, until they are found to be among the best; otherwise those that
-// are not at that moment are stopped for good.
+// Promotes reports whether trials pause at their rungs, with a checkpoint and without slots,
+// until they are among the best; otherwise the search stops trials for good that are not among
+// the best.
 func (s Searcher) Promotes() bool {
 	if s.StopOnce != nil {
 		return !*s.StopOnce
@@ -171,8 +172,8 @@ func (s Searcher) Promotes() bool {
 	return s.MaxTime == nil
 }
 
-// Steers reports whether trials are told how long to train, one length after
-// another, instead of training until they are done or stopped.
+// Steers reports whether the search tells trials how long to train, one length after another;
+// otherwise trials train until they end or are stopped.
 func (s Searcher) Steers() bool {
 	switch s.Name {
 	case AsyncHalving, AdaptiveASHA:
@@ -183,8 +184,8 @@ func (s Searcher) Steers() bool {
 	return false
 }
 
-// FullLength is the length of a whole training where the searcher has one, and
-// what it is measured in: the name of a metric, or of a unit.
+// FullLength returns the length of a complete training, if the searcher has one, and its
+// measure: the name of a metric, or a unit.
 func (s Searcher) FullLength() (units int64, measure string) {
 	switch {
 	case s.MaxTime != nil && s.TimeMetric != nil:

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Types of checkpoint storage. HDFS can be read but not used.
+// Types of checkpoint storage. HDFS can be parsed but not used.
 const (
 	SharedFS  = "shared_fs"
 	Directory = "directory"
@@ -18,8 +18,8 @@ const (
 	HDFS      = "hdfs"
 )
 
-// CheckpointStorage is where checkpoints go and how many are kept. Only the
-// fields of the named type mean something; an empty type means none is known.
+// CheckpointStorage sets where checkpoints are stored and how many are kept. Only the fields of
+// its type have an effect; an empty type means that the storage is unknown.
 type CheckpointStorage struct {
 	written
 	Type               string `json:"type" union:"checkpoint storage" members:"shared_fs directory s3 gcs azure" past:"hdfs"`
@@ -31,7 +31,7 @@ type CheckpointStorage struct {
 	StoragePath *string `json:"storage_path" of:"shared_fs"` // under HostPath
 	Propagation string  `json:"propagation" of:"shared_fs" default:"rprivate"`
 
-	ContainerPath   *string `json:"container_path" of:"shared_fs? directory"` // of shared_fs a relic, like the next two
+	ContainerPath   *string `json:"container_path" of:"shared_fs? directory"` // obsolete for shared_fs, like the next two
 	CheckpointPath  *string `json:"checkpoint_path" of:"shared_fs?"`
 	TensorboardPath *string `json:"tensorboard_path" of:"shared_fs?"`
 
@@ -51,9 +51,8 @@ type CheckpointStorage struct {
 	User     *string `json:"user" of:"hdfs"`
 }
 
-// onto merges like any union, but that the ways to sign in to a storage are
-// taken from one document whole: a key of one with a secret of another opens
-// nothing.
+// onto merges like any union, except for credentials, which come from one document only: a key
+// of one document with a secret of another would be wrong.
 func (s CheckpointStorage) onto(under any) any {
 	below := under.(CheckpointStorage)
 	if s.ConnectionString != nil || s.AccountURL != nil {
@@ -66,11 +65,11 @@ func (s CheckpointStorage) onto(under any) any {
 	return s
 }
 
-// SharedFSMount is where a task sees the host path of shared_fs.
+// SharedFSMount is the path in a task of the host path of shared_fs.
 const SharedFSMount = "/determined_shared_fs"
 
-// PathInTask is the directory that holds the checkpoints, as a task sees it,
-// for the types that are directories.
+// PathInTask is the directory of the checkpoints, as a task sees it, for the types that are
+// directories.
 func (s CheckpointStorage) PathInTask() (string, bool) {
 	switch s.Type {
 	case Directory:
@@ -81,12 +80,12 @@ func (s CheckpointStorage) PathInTask() (string, bool) {
 	return "", false
 }
 
-// SameFiles tells whether another storage has its files where this one has.
+// SameFiles reports whether another storage has its files in the same location.
 func (s CheckpointStorage) SameFiles(other CheckpointStorage) bool {
 	return s.filesAt() == other.filesAt()
 }
 
-// filesAt is where a storage has its files.
+// filesAt is the location of the files of a storage.
 type filesAt struct{ kind, host, path, container, bucket, prefix, endpoint, account string }
 
 func (s CheckpointStorage) filesAt() filesAt {
@@ -94,7 +93,7 @@ func (s CheckpointStorage) filesAt() filesAt {
 	return filesAt{s.Type, s.HostPath, first("", s.StoragePath), first("", s.ContainerPath), bucket, prefix, first("", s.EndpointURL), s.account()}
 }
 
-// PathOnHost is the same directory as the node sees it.
+// PathOnHost is the same directory as on the node.
 func (s CheckpointStorage) PathOnHost() (string, bool) {
 	if s.Type != SharedFS {
 		return "", false
@@ -110,7 +109,7 @@ func (s CheckpointStorage) relativeStoragePath() string {
 	return storagePath
 }
 
-// MarshalJSON writes the fields of the named type and no others.
+// MarshalJSON encodes only the fields of the storage's type.
 func (s CheckpointStorage) MarshalJSON() ([]byte, error) {
 	of := sectionOf(reflect.TypeOf(s))
 	out := of.stored(reflect.ValueOf(s))
@@ -152,7 +151,7 @@ func (s CheckpointStorage) check(k *checker, at string) {
 		s.checkAzure(k, at)
 	case HDFS:
 		k.fail(at+".type", "the type hdfs has been removed",
-			"mount it on the nodes and use shared_fs, or use s3")
+			"mount HDFS on the nodes and use shared_fs, or use s3")
 	}
 }
 
@@ -171,7 +170,7 @@ func (s CheckpointStorage) checkSharedFS(k *checker, at string) {
 	host := path.Clean(s.HostPath)
 	if inside != host && !strings.HasPrefix(inside, strings.TrimSuffix(host, "/")+"/") {
 		k.fail(at+".storage_path", fmt.Sprintf("must lie inside host_path %s, found %q", clip(host), clip(storagePath)),
-			"give a relative path")
+			"use a relative path")
 	}
 }
 
@@ -179,7 +178,7 @@ func (s CheckpointStorage) checkAzure(k *checker, at string) {
 	k.required(at+".container", s.Container, "by the type azure")
 	switch {
 	case s.ConnectionString == nil && s.AccountURL == nil:
-		k.fail(at+".connection_string", "is required by the type azure", "give either connection_string or account_url")
+		k.fail(at+".connection_string", "is required by the type azure", "set either connection_string or account_url")
 	case s.ConnectionString != nil && s.AccountURL != nil:
 		k.fail(at+".account_url", "cannot be given together with connection_string", "keep one")
 	case s.ConnectionString != nil && s.Credential != nil:

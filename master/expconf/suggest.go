@@ -6,8 +6,8 @@ import (
 	"github.com/detent-ml/detent/master/spelling"
 )
 
-// suggest is the hint for an unknown field: the sibling whose name is nearest,
-// else the section of the document that does have a field of this name.
+// suggest returns the hint for an unknown field: the most similar name in the same section, or
+// else the section of the document that has a field of this name.
 func suggest(unknown string, siblings []string, root reflect.Type) string {
 	if near := spelling.Nearest(unknown, siblings); near != "" {
 		return "did you mean " + near + "?"
@@ -21,7 +21,7 @@ func suggest(unknown string, siblings []string, root reflect.Type) string {
 	return ""
 }
 
-// placesOf lists the paths at which a document of type root has a field name.
+// placesOf lists the paths at which a document of type root has a field of this name.
 func placesOf(name string, root reflect.Type) []string {
 	var places []string
 	var walk func(t reflect.Type, path string, depth int)

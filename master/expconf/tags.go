@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// A section of a configuration is a struct type whose tags say of each field
+// A section of a configuration is a struct type. The tags of a field have
 //
 //	json     its name
 //	default  its value where no document gives one, as a user would write it;
@@ -15,18 +15,17 @@ import (
 //	of       the members of a union that have it, see union.go
 //	secret   that it is hidden from those who only look
 //
-// The same struct type stands in a Raw and in a Config. In a Raw its fields
-// have what a document says, and zero values where it says nothing; written
-// tells the two apart where the type of a field cannot. TestTags finds tags
-// with mistakes.
+// Raw and Config use the same struct type. In a Raw, a field that the document does not set is
+// zero; written distinguishes this from a zero in the document for types that cannot. TestTags
+// finds tags with mistakes.
 type section struct {
 	fields []tagged
 	byName map[string]int // index into fields
 	names  []string
-	union  *union // nil: all fields mean something always
+	union  *union // nil: no union
 	marked bool   // embeds written
 
-	// Whether it or a part of it has defaults or marks, secrets, checks.
+	// Whether the section or a part of it has defaults or marks, secrets, checks.
 	fills, hides, checks bool
 }
 
@@ -34,21 +33,21 @@ type section struct {
 type tagged struct {
 	name     string
 	index    int
-	bare     bool          // zero may have been written; only written tells
+	bare     bool          // the zero value can be in a document; only written distinguishes it
 	sure     bool          // always written: bare, in a section without written
 	standard reflect.Value // the default, if there is one
 	rules    []rule
-	own      bool        // its type or the entries of it have checks of their own
-	of       []belonging // none: of all members
+	own      bool        // its type, or the type of its entries, is checkable
+	of       []belonging // empty: all members
 	secret   bool
-	query    bool    // only what follows a question mark is secret
-	part     section // what the section says that the field holds, alone, behind a pointer or in a list
+	query    bool    // only the query of the address is secret
+	part     section // the section in the field, behind a pointer or in a list, if any
 }
 
-// written is embedded in sections with fields whose zero value a document can
-// write (false, 0, ""), and in unions.
+// written is embedded in unions, and in sections with fields whose zero value a document can
+// contain (false, 0, "").
 type written struct {
-	zeros  uint64 // such fields of which a document did, by their index
+	zeros  uint64 // a bit for each such field that a document sets to zero
 	sealed bool   // see laySection
 }
 
@@ -56,25 +55,25 @@ func (w *written) marks() *written { return w }
 
 type marked interface{ marks() *written }
 
-// marksOf is what is written in the section that v is.
+// marksOf returns the marks of the section v.
 func marksOf(v reflect.Value) *written { return v.Addr().Interface().(marked).marks() }
 
-// said tells whether a document gives the field a value.
+// said reports whether a document sets the field.
 func (f *tagged) said(in reflect.Value) bool {
 	return f.sure || !in.Field(f.index).IsZero() || f.bare && marksOf(in).zeros>>f.index&1 == 1
 }
 
-// say notes that a document gives the field the value that it has.
+// say marks the field as set.
 func (f *tagged) say(in reflect.Value) {
 	if f.bare && in.Field(f.index).IsZero() {
 		marksOf(in).zeros |= 1 << f.index
 	}
 }
 
-// sections caches what readTags finds; types do not change.
+// sections caches the results of readTags; types do not change.
 var sections sync.Map
 
-// sectionOf is what the tags of a struct type say.
+// sectionOf returns the tags of a struct type.
 func sectionOf(t reflect.Type) *section {
 	if s, ok := sections.Load(t); ok {
 		return s.(*section)
@@ -125,7 +124,7 @@ func readField(name string, f reflect.StructField, marked bool) tagged {
 	return out
 }
 
-// standard reads a default the way a document is read.
+// standard parses a default in the same way as a document.
 func standard(text string, t reflect.Type) reflect.Value {
 	d, v := newDecoder("", nil), reflect.New(t).Elem()
 	n, err := parseValue(text)
@@ -139,7 +138,7 @@ func standard(text string, t reflect.Type) reflect.Value {
 	return v
 }
 
-// bare says whether a type has no value of its own for what was not written.
+// bare reports whether the type has no value that means "not set".
 func bare(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface:
@@ -150,7 +149,7 @@ func bare(t reflect.Type) bool {
 	return true
 }
 
-// entry is what a type holds behind pointers and in lists.
+// entry returns the type behind pointers and in lists.
 func entry(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()

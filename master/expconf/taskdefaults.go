@@ -2,8 +2,8 @@ package expconf
 
 import "fmt"
 
-// TaskContainerDefaults is the section of the master's configuration, and of
-// each resource pool's, whose values lie under those of tasks.
+// TaskContainerDefaults is a section of the master's configuration and of each resource pool.
+// Its values are defaults for tasks.
 type TaskContainerDefaults struct {
 	AddCapabilities        []string              `json:"add_capabilities"`
 	BindMounts             BindMounts            `json:"bind_mounts"`
@@ -30,7 +30,7 @@ type TaskContainerDefaults struct {
 	WorkDir                *string               `json:"work_dir"`
 }
 
-// ParseTaskContainerDefaults reads the section on its own, in YAML or JSON.
+// ParseTaskContainerDefaults parses the section alone, in YAML or JSON.
 func ParseTaskContainerDefaults(name string, src []byte) (TaskContainerDefaults, Warnings, error) {
 	var t TaskContainerDefaults
 	validate := func(at *positions) error {
@@ -62,13 +62,13 @@ func (t TaskContainerDefaults) check(k *checker) {
 	k.section("environment_variables", &t.EnvironmentVariables)
 }
 
-// Over lays the defaults of a resource pool, say, over those of the master.
+// Over merges these defaults (of a resource pool, for example) over those of the master.
 func (t TaskContainerDefaults) Over(under TaskContainerDefaults) TaskContainerDefaults {
 	return merge(t, under)
 }
 
-// DefaultLogPolicies are the policies that a cluster has until its operators
-// say otherwise: they label runs and do nothing else.
+// DefaultLogPolicies are the policies of a cluster whose operators configure none: they label
+// runs and have no action.
 func DefaultLogPolicies() LogPolicies {
 	policy := func(name, pattern string) LogPolicy { return LogPolicy{Name: &name, Pattern: &pattern} }
 	return LogPolicies{
@@ -77,8 +77,8 @@ func DefaultLogPolicies() LogPolicies {
 	}
 }
 
-// Fragment is the part of the defaults that an experiment configuration has a
-// place for. The rest concerns the launching of tasks.
+// Fragment is the part of the defaults that has fields in an experiment's configuration. The
+// rest concerns the launch of tasks.
 func (t TaskContainerDefaults) Fragment() Raw {
 	return Raw{
 		BindMounts:        t.BindMounts,

@@ -7,18 +7,17 @@ import (
 	"slices"
 )
 
-// A Template is a configuration that others are laid over, of an experiment or of
-// a notebook, shell, command or TensorBoard; which, is only known when it is used.
+// A Template is a configuration that is merged under those of experiments, or of notebooks,
+// shells, commands and TensorBoards. Its kind is known only when it is used.
 type Template struct {
 	Source string // YAML
-	Config []byte // the same as JSON
+	Config []byte // Source as JSON
 }
 
-// ParseTemplate reads the document of a template in YAML or JSON. YAML is kept as
-// it was written, with its comments; JSON is written as YAML, so that the places
-// that messages name are those that users see. It must make sense for an
-// experiment or for a task of another kind; when it does for neither, the problems
-// are those of the kind that it has fewer of.
+// ParseTemplate parses the document of a template in YAML or JSON. YAML is stored unchanged,
+// with its comments. JSON is converted to YAML, so that messages refer to positions that users
+// see. The document must be valid for an experiment or for another kind of task; if it is valid
+// for neither, the error has the problems of the kind with fewer problems.
 func ParseTemplate(name string, src []byte) (Template, error) {
 	root, problems := parseDocument(name, src, userLimits())
 	if len(problems) > 0 {
@@ -47,7 +46,7 @@ func ParseTemplate(name string, src []byte) (Template, error) {
 	return t, nil
 }
 
-// decodeAs lists what keeps a document from being one of that kind.
+// decodeAs lists the problems of a document as a configuration of type T.
 func decodeAs[T any](name string, root *node) []Problem {
 	var target T
 	d := newDecoder(name, &target)
@@ -55,7 +54,7 @@ func decodeAs[T any](name string, root *node) []Problem {
 	return d.problems
 }
 
-// fewest is the shorter list, the first of two that are as long.
+// fewest returns the shorter list, or the first if they have the same length.
 func fewest(a, b []Problem) []Problem {
 	if len(b) < len(a) {
 		return b
@@ -63,8 +62,8 @@ func fewest(a, b []Problem) []Problem {
 	return a
 }
 
-// Redacted is a template without its secrets, for those who may use it and not
-// change it. Comments, which can hold secrets too, are not in it.
+// Redacted returns a template without its secrets, for users who may use but not change it. It
+// removes comments, because these can contain secrets too.
 func (t Template) Redacted() (Template, error) {
 	var doc map[string]any
 	if err := json.Unmarshal(t.Config, &doc); err != nil {
@@ -91,8 +90,8 @@ func (t Template) Redacted() (Template, error) {
 	return Template{Source: string(emit(root)), Config: config}, nil
 }
 
-// secretNames are those that fields of a section and of its parts have which are
-// tagged secret.
+// secretNames lists the names of the fields of a section and its parts that are tagged as
+// secret.
 func secretNames(s *section) []string {
 	var names []string
 	for _, f := range s.fields {
@@ -104,7 +103,7 @@ func secretNames(s *section) []string {
 	return names
 }
 
-// hideNamed hides what lies under the names of secrets, at any depth.
+// hideNamed hides the values of the named secrets, at any depth.
 func hideNamed(v any, names []string) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -7,27 +7,25 @@ import (
 	"strings"
 )
 
-// ShownExperiment is an experiment that a TensorBoard shows: with all its
-// trials, or some.
+// ShownExperiment is an experiment that a TensorBoard shows: all its trials, or some.
 type ShownExperiment struct {
 	ID      int
 	Config  Config
 	Trials  []int
-	Growing bool // all are shown, those that are yet to begin as well
+	Growing bool // all trials are shown, including future ones
 }
 
-// A TensorboardSource is a folder of event files: whose they are, in which
-// storage they lie, and at which path there.
+// A TensorboardSource is a folder of event files: its experiment and trial, the storage, and
+// the path in the storage.
 type TensorboardSource struct {
 	Name    string            `json:"name"`
 	Storage CheckpointStorage `json:"storage"`
 	Path    string            `json:"path"`
 }
 
-// TensorboardSources says where the event files of trials lie as a TensorBoard's
-// task sees them, and which folders of its node it has to see for that. Storage
-// that is a folder of the node is given as the directory at which that is
-// mounted: experiments may differ in their storage.
+// TensorboardSources returns where the event files of trials lie in a TensorBoard's task, and
+// which folders of its node the task must mount. A storage that is a folder of the node becomes
+// the directory at which the folder is mounted, because experiments may have different storage.
 func TensorboardSources(clusterID string, shown []ShownExperiment) ([]TensorboardSource, BindMounts, error) {
 	m := mounter{}
 	sources := []TensorboardSource{}
@@ -49,13 +47,13 @@ func TensorboardSources(clusterID string, shown []ShownExperiment) ([]Tensorboar
 	return sources, m.mounts, nil
 }
 
-// mounter gathers the folders that a task has to see, each once.
+// mounter collects the folders that a task must mount, each once.
 type mounter struct {
 	mounts BindMounts
 	shared []string // host paths of shared_fs, in the order of their mounts
 }
 
-// storage is the storage of an experiment as the task sees it.
+// storage returns the storage of an experiment as the task sees it.
 func (m *mounter) storage(c Config) (CheckpointStorage, error) {
 	s := c.CheckpointStorage
 	switch s.Type {
@@ -69,7 +67,8 @@ func (m *mounter) storage(c Config) (CheckpointStorage, error) {
 	return s, nil
 }
 
-// shareAt mounts a host path of shared_fs, the first where training finds it.
+// shareAt mounts a host path of shared_fs; the first one is mounted where training tasks mount
+// it.
 func (m *mounter) shareAt(host string) string {
 	n := slices.Index(m.shared, host)
 	fresh := n < 0
@@ -92,8 +91,8 @@ func (m *mounter) add(host, container string) {
 	m.mounts = append(m.mounts, BindMount{HostPath: host, ContainerPath: container, ReadOnly: &readOnly, Propagation: &propagation})
 }
 
-// cover takes over the mount through which an experiment sees a directory. An
-// experiment without one has it by its image.
+// cover adds the mount through which an experiment sees a directory. Without such a mount, the
+// directory is part of the experiment's image.
 func (m *mounter) cover(dir string, mounts BindMounts) error {
 	for _, b := range mounts {
 		if b.ContainerPath != dir && !strings.HasPrefix(dir, strings.TrimSuffix(b.ContainerPath, "/")+"/") {
@@ -104,7 +103,7 @@ func (m *mounter) cover(dir string, mounts BindMounts) error {
 				continue
 			}
 			if have.HostPath != b.HostPath {
-				return fmt.Errorf("its storage is %s on the nodes, and that of another experiment is %s; both would be mounted at %s: start one TensorBoard for each",
+				return fmt.Errorf("its storage is %s on the nodes, and the storage of another experiment is %s; both would be mounted at %s: start one TensorBoard for each experiment",
 					b.HostPath, have.HostPath, b.ContainerPath)
 			}
 			return nil
@@ -115,8 +114,8 @@ func (m *mounter) cover(dir string, mounts BindMounts) error {
 	return nil
 }
 
-// RefusedShown is an error where a TensorBoard would see folders of its node that are
-// not open in its pool: the experiments that it shows were held to their own pools.
+// RefusedShown returns an error if a TensorBoard would mount folders of its node that its pool
+// does not allow: the pools of the shown experiments may allow other folders.
 func RefusedShown(shown []ShownExperiment, can Capabilities) error {
 	for _, e := range shown {
 		if kind := e.Config.CheckpointStorage.Type; !slices.Contains(can.Storage, kind) {
@@ -135,7 +134,7 @@ func RefusedShown(shown []ShownExperiment, can Capabilities) error {
 	return nil
 }
 
-// closed says why a folder may not be mounted; "" where it may.
+// closed returns why a folder may not be mounted; "" if it may.
 func (can Capabilities) closed(b BindMount) string {
 	l := can.Limits
 	switch {
@@ -144,7 +143,7 @@ func (can Capabilities) closed(b BindMount) string {
 	case l == nil || path.Clean(b.HostPath) == path.Clean(l.Operators.Storage):
 		return ""
 	case l.reserved(b.ContainerPath) != "":
-		return fmt.Sprintf("%s would take %s from the task, which needs it", clip(b.ContainerPath), l.reserved(b.ContainerPath))
+		return fmt.Sprintf("a mount at %s would hide %s, which the task needs", clip(b.ContainerPath), l.reserved(b.ContainerPath))
 	case openPath(l.HostPaths, b.HostPath), slices.ContainsFunc(l.Operators.BindMounts, func(o BindMount) bool { return path.Clean(o.HostPath) == path.Clean(b.HostPath) }):
 		return ""
 	}

@@ -9,11 +9,11 @@ import (
 	"github.com/detent-ml/detent/master/spelling"
 )
 
-// union describes a section whose fields depend on the value of one of them:
-// searcher by name, checkpoint_storage by type. The tags of that field say it:
-// union what a member is called in messages, members their names, past the names
-// of those that old documents may have and that are not offered. The tag of of
-// every other field lists the members that have it; without one, all have.
+// union describes a section whose fields depend on the value of one of them: searcher on name,
+// checkpoint_storage on type. The tags of that field are: union, the noun for a member in
+// messages; members, their names; past, the names of obsolete members that old documents may
+// have. The tag of of every other field lists the members that have it; a field without the tag
+// belongs to all.
 type union struct {
 	noun          string // "searcher"
 	key           string // the field that names the member
@@ -21,8 +21,8 @@ type union struct {
 	members, past []string
 }
 
-// belonging is a member that has a field. Where it is optional, which the tag
-// marks with a ?, the stored form leaves it out rather than say null.
+// belonging is a member that has a field. If the field is optional, marked by a ? in the tag,
+// JSON omits it instead of writing null.
 type belonging struct {
 	member   string
 	optional bool
@@ -37,12 +37,12 @@ func readBelongings(tag string) []belonging {
 	return out
 }
 
-// knows tells whether a member may stand in a document, old ones included.
+// knows reports whether a document may name a member, including obsolete ones.
 func (u *union) knows(member string) bool {
 	return slices.Contains(u.members, member) || slices.Contains(u.past, member)
 }
 
-// belongs tells whether a member has the field.
+// belongs reports whether a member has the field.
 func (f *tagged) belongs(member string) (b belonging, ok bool) {
 	for _, b := range f.of {
 		if b.member == member {
@@ -52,7 +52,7 @@ func (f *tagged) belongs(member string) (b belonging, ok bool) {
 	return belonging{member: member}, len(f.of) == 0
 }
 
-// member is the one that a section names; "" for none.
+// member returns the member that a section names; "" for none.
 func (u *union) member(v reflect.Value) string {
 	name := v.Field(u.index)
 	if name.Kind() == reflect.Pointer {
@@ -64,7 +64,7 @@ func (u *union) member(v reflect.Value) string {
 	return name.String()
 }
 
-// has tells whether a field means something in the section v.
+// has reports whether the member that v names has a field.
 func (u *union) has(v reflect.Value, f *tagged) bool {
 	if u == nil || len(f.of) == 0 {
 		return true
@@ -74,13 +74,12 @@ func (u *union) has(v reflect.Value, f *tagged) bool {
 	return ok && slices.Contains(u.members, member)
 }
 
-// membersOf lists the members of a union that a new document may name.
+// membersOf lists the members of a union that a new document may name, without obsolete ones.
 func membersOf[T any]() []string { return sectionOf(reflect.TypeFor[T]()).union.members }
 
-// admitted is the fields of n that the struct v may be filled with: all but the
-// known ones that do not belong to the member that n names, each of which is
-// reported. Without a name, only the common fields may stand there: the others
-// would mean nothing until merged with a document that may name another member.
+// admitted returns the fields of n that are decoded into the struct v. It reports known fields
+// that do not belong to the member that n names. If n names no member, only common fields are
+// allowed, because a document that is merged later may name another member.
 func (s *section) admitted(d *decoder, n *node, path string) []field {
 	u := s.union
 	if u == nil {
@@ -103,7 +102,7 @@ func (s *section) admitted(d *decoder, n *node, path string) []field {
 	}
 }
 
-// onlyOf is the fields of n that a member has.
+// onlyOf returns the fields of n that a member has.
 func (s *section) onlyOf(member string, d *decoder, n *node, path string) []field {
 	var kept []field
 	for _, f := range n.fields {
@@ -119,7 +118,7 @@ func (s *section) onlyOf(member string, d *decoder, n *node, path string) []fiel
 	return kept
 }
 
-// onlyCommon is the fields of n that all members have, or none.
+// onlyCommon returns the fields of n that all members have, or none of the members.
 func (s *section) onlyCommon(d *decoder, n *node, path string) []field {
 	var kept []field
 	for _, f := range n.fields {
@@ -132,7 +131,7 @@ func (s *section) onlyCommon(d *decoder, n *node, path string) []field {
 	return kept
 }
 
-// misfit reports a field by its name.
+// misfit reports a problem at the key of a field.
 func (d *decoder) misfit(f field, path, message, hint string) {
 	d.problem(&node{line: f.line, column: f.column}, join(path, f.key), message, hint)
 }
@@ -148,8 +147,8 @@ func (s *section) namesOf(member string) []string {
 	return out
 }
 
-// owners says which members have a field, leaving out those of the past where a
-// present one has it too.
+// owners lists the members that have a field, without obsolete members if a current member has
+// the field too.
 func (s *section) owners(i int) string {
 	for _, members := range [][]string{s.union.members, s.union.past} {
 		var owners []string
@@ -165,7 +164,7 @@ func (s *section) owners(i int) string {
 	return ""
 }
 
-// stored is the fields of the named member and no others, for JSON.
+// stored returns only the fields of the named member, for JSON.
 func (s *section) stored(v reflect.Value) map[string]any {
 	out := map[string]any{}
 	for i := range s.fields {

@@ -11,8 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/spelling"
 )
 
-// checker collects the problems of a configuration and finds their places in
-// the documents that it was made from.
+// checker collects the problems of a configuration and finds their positions in its documents.
 type checker struct {
 	pos      *positions
 	problems []Problem
@@ -24,8 +23,8 @@ func (k *checker) fail(path, message, hint string) {
 		File: at.File, Line: at.Line, Column: at.Column, Path: path, Message: message, Hint: hint})
 }
 
-// Validate reports everything that keeps the configuration from running, as an
-// Errors, or nil. Set Unmanaged first for an experiment that runs elsewhere.
+// Validate reports everything that prevents the experiment from running, as an Errors, or nil.
+// Set Unmanaged first for an experiment that runs outside of the cluster.
 func (c Config) Validate() error {
 	k := &checker{pos: c.pos}
 	k.section("", &c)
@@ -35,8 +34,8 @@ func (c Config) Validate() error {
 	return asError(k.problems)
 }
 
-// ValidateSearch reports what keeps the search alone from running, of a
-// configuration that need not be whole otherwise.
+// ValidateSearch reports what prevents the search from running; the rest of the configuration
+// need not be complete.
 func (c Config) ValidateSearch() error {
 	k := &checker{pos: c.pos}
 	k.section("searcher", &c.Searcher)
@@ -44,7 +43,7 @@ func (c Config) ValidateSearch() error {
 	return asError(k.problems)
 }
 
-// checkSpace checks the hyperparameters, which the searcher has a say in.
+// checkSpace checks the hyperparameters, for which some searchers have rules.
 func (c Config) checkSpace(k *checker) {
 	c.Hyperparameters.check(k, "hyperparameters", c.Searcher.Name == Grid)
 	c.checkTrial(k)
@@ -53,11 +52,11 @@ func (c Config) checkSpace(k *checker) {
 
 func (c Config) checkIdentity(k *checker) {
 	if strings.TrimSpace(c.Name) == "" {
-		k.fail("name", "is empty", "leave it out to use a generated name")
+		k.fail("name", "is empty", "omit it to use a generated name")
 	}
 	k.text("name", c.Name, 512)
 	if c.Description != nil && utf8.RuneCountInString(*c.Description) > 8192 {
-		k.fail("description", fmt.Sprintf("has %d characters; at most 8192 are kept", utf8.RuneCountInString(*c.Description)), "")
+		k.fail("description", fmt.Sprintf("has %d characters; at most 8192 are allowed", utf8.RuneCountInString(*c.Description)), "")
 	}
 	switch {
 	case c.Workspace == "" && c.Project != "":
@@ -77,7 +76,7 @@ func (c Config) checkIdentity(k *checker) {
 	}
 }
 
-// The checks that recur.
+// Checks that several sections use.
 
 func (k *checker) required(path, value, by string) {
 	if strings.TrimSpace(value) == "" {
@@ -85,7 +84,7 @@ func (k *checker) required(path, value, by string) {
 	}
 }
 
-// text bounds a name that is shown in lists: its length, and that it is one line.
+// text checks a name that lists show: its length, and that it is one line.
 func (k *checker) text(path, value string, limit int) {
 	if n := utf8.RuneCountInString(value); n > limit {
 		k.fail(path, fmt.Sprintf("has %d characters; at most %d are allowed", n, limit), "")

@@ -15,12 +15,12 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// parseDocument reads YAML or JSON into a tree of nodes. The tree is within
-// the limits of node.go; when problems come back there is no tree.
+// parseDocument parses YAML or JSON into a tree of nodes within the limits of node.go. It
+// returns either a tree or problems.
 func parseDocument(file string, src []byte, l limits) (*node, []Problem) {
 	if len(src) > l.source {
 		return nil, []Problem{{File: file, Line: 1, Column: 1, Message: fmt.Sprintf(
-			"the document has %d bytes; at most %d are read", len(src), l.source)}}
+			"the document has %d bytes; at most %d are allowed", len(src), l.source)}}
 	}
 	if p, ok := unreadable(file, src); !ok {
 		return nil, []Problem{p}
@@ -32,7 +32,7 @@ func parseDocument(file string, src []byte, l limits) (*node, []Problem) {
 	return parseYAML(file, src)
 }
 
-// unreadable finds the first thing in src that is not text at all.
+// unreadable finds the first byte or character of src that is not valid text.
 func unreadable(file string, src []byte) (Problem, bool) {
 	line, column := 1, 1
 	for i := 0; i < len(src); {
@@ -53,9 +53,9 @@ func unreadable(file string, src []byte) (Problem, bool) {
 	return Problem{}, true
 }
 
-// parseYAML hands the text to the YAML library and converts what it found.
-// The library recurses as deep as its input, so the nesting is bounded before;
-// and it has met input that makes it panic, which is the input's fault here.
+// parseYAML parses the text with the YAML library and converts the result. The library recurses
+// as deep as its input, so the nesting is limited before. Some inputs make the library panic;
+// the panic is reported as a problem of the input.
 func parseYAML(file string, src []byte) (root *node, problems []Problem) {
 	defer func() {
 		if recover() != nil {
@@ -80,9 +80,9 @@ func parseYAML(file string, src []byte) (root *node, problems []Problem) {
 	return root, nil
 }
 
-// tooMuch looks in the tokens for what the parser should not be asked to take:
-// nesting past maxDepth, counting open flow brackets and the markers that can
-// pile up on one line ("- - - -"), and more than maxKeys keys.
+// tooMuch finds tokens that exceed the limits of the parser: nesting past maxDepth, counting
+// open flow brackets and the markers that can follow each other on one line ("- - - -"), and
+// more than maxKeys keys.
 func tooMuch(tokens token.Tokens) (Problem, bool) {
 	flow, piled, line, keys := 0, 0, 0, 0
 	for _, t := range tokens {
@@ -120,7 +120,7 @@ func tooDeepMessage() string {
 	return fmt.Sprintf("nested more than %d levels deep", maxDepth)
 }
 
-// excess says which limit a node is over.
+// excess returns which limit a node exceeds.
 func (n *node) excess(l limits) string {
 	switch {
 	case n.depth > l.depth:
@@ -146,8 +146,7 @@ func syntaxProblem(file string, err error) Problem {
 	return p
 }
 
-// converter turns the library's syntax tree into nodes, expanding aliases and
-// merge keys on the way.
+// converter converts the library's syntax tree to nodes and expands aliases and merge keys.
 type converter struct {
 	file     string
 	anchors  map[string]*node
@@ -159,7 +158,7 @@ func (c *converter) fail(n *node, path, message string) {
 		File: c.file, Line: n.line, Column: n.column, Path: path, Message: message})
 }
 
-// document is the root mapping; an empty document is an empty mapping.
+// document returns the root mapping; an empty document is an empty mapping.
 func (c *converter) document(parsed *ast.File) *node {
 	empty := &node{kind: mapKind, line: 1, column: 1, size: 1, depth: 1}
 	var bodies []ast.Node
@@ -183,7 +182,7 @@ func (c *converter) document(parsed *ast.File) *node {
 	return root
 }
 
-// place is an empty node at the position of a syntax node.
+// place returns an empty node at the position of a syntax node.
 func place(a ast.Node) *node {
 	n := &node{line: 1, column: 1, size: 1, depth: 1}
 	if a == nil {
@@ -202,7 +201,7 @@ func (c *converter) node(a ast.Node, path string) *node {
 	case *ast.MappingNode:
 		n.kind = mapKind
 		if len(a.Values) > 0 && !a.IsFlowStyle {
-			// The library places a block mapping at its first colon.
+			// The library's position of a block mapping is its first colon.
 			first := place(a.Values[0].Key)
 			n.line, n.column = first.line, first.column
 		}
@@ -249,8 +248,8 @@ func (c *converter) node(a ast.Node, path string) *node {
 	return n
 }
 
-// bound measures a finished node and cuts off what is over the limits, so that
-// the complaint is made once, where the limit was crossed.
+// bound measures a complete node and removes its children if it exceeds a limit, so that only
+// the first excess is reported.
 func (c *converter) bound(n *node, path string) {
 	if n.measure(userLimits()) {
 		return
@@ -270,7 +269,7 @@ func (c *converter) mapping(n *node, values []*ast.MappingValueNode, path string
 		}
 		name, ok := c.key(v.Key)
 		if !ok {
-			c.fail(key, path, "a key must be a plain word")
+			c.fail(key, path, "a key must be a string, a number or a boolean")
 			continue
 		}
 		if !storableText(name) {
@@ -282,7 +281,7 @@ func (c *converter) mapping(n *node, values []*ast.MappingValueNode, path string
 			value.line, value.column = key.line, key.column
 		}
 		if first, twice := seen[name]; twice {
-			c.fail(key, join(path, name), fmt.Sprintf("given twice; it is also on line %d", first.line))
+			c.fail(key, join(path, name), fmt.Sprintf("appears twice; the first is on line %d", first.line))
 			continue
 		}
 		f := field{key: name, line: key.line, column: key.column, value: value}
@@ -294,7 +293,7 @@ func (c *converter) mapping(n *node, values []*ast.MappingValueNode, path string
 	}
 }
 
-// key is the text of a mapping key; numbers and booleans serve as words.
+// key returns the text of a mapping key; numbers and booleans become text.
 func (c *converter) key(k ast.MapKeyNode) (string, bool) {
 	var inner ast.Node = k
 	if complexKey, ok := inner.(*ast.MappingKeyNode); ok {
@@ -311,7 +310,7 @@ func (c *converter) key(k ast.MapKeyNode) (string, bool) {
 	return "", false
 }
 
-// mergeKey applies "<<": the fields of from that n does not have itself.
+// mergeKey applies "<<": it adds the fields of from that n does not have.
 func (c *converter) mergeKey(n, from *node, path string) {
 	switch from.kind {
 	case mapKind:
@@ -323,17 +322,17 @@ func (c *converter) mergeKey(n, from *node, path string) {
 	case listKind:
 		for _, item := range from.items {
 			if item.kind != mapKind {
-				c.fail(item, path, "<< takes mappings, found "+item.describe())
+				c.fail(item, path, "<< requires mappings, found "+item.describe())
 				continue
 			}
 			c.mergeKey(n, item, path)
 		}
 	default:
-		c.fail(from, path, "<< takes a mapping, found "+from.describe())
+		c.fail(from, path, "<< requires a mapping, found "+from.describe())
 	}
 }
 
-// tagged applies the tags of the core schema; others have no meaning here.
+// tagged applies the tags of the core schema; other tags are not supported.
 func (c *converter) tagged(a *ast.TagNode, path string) *node {
 	n := c.node(a.Value, path)
 	copied := *n
