@@ -2,10 +2,8 @@ package v1
 
 import "time"
 
-// ContainerState is an enum of the wire.
 type ContainerState string
 
-// The values of ContainerState.
 const (
 	ContainerStateUnspecified ContainerState = "STATE_UNSPECIFIED"
 	ContainerStateAssigned    ContainerState = "STATE_ASSIGNED"
@@ -15,10 +13,8 @@ const (
 	ContainerStateTerminated  ContainerState = "STATE_TERMINATED"
 )
 
-// DeviceType is an enum of the wire.
 type DeviceType string
 
-// The values of DeviceType.
 const (
 	DeviceTypeUnspecified DeviceType = "TYPE_UNSPECIFIED"
 	DeviceTypeCpu         DeviceType = "TYPE_CPU"
@@ -26,7 +22,6 @@ const (
 	DeviceTypeRocm        DeviceType = "TYPE_ROCM"
 )
 
-// Agent is a message of the wire.
 type Agent struct {
 	ID             string               `json:"id"`
 	SlotStats      SlotStats            `json:"slotStats"`
@@ -40,7 +35,6 @@ type Agent struct {
 	Version        string               `json:"version"`
 }
 
-// Container is a message of the wire.
 type Container struct {
 	ID               string         `json:"id"`
 	State            ContainerState `json:"state"`
@@ -49,7 +43,6 @@ type Container struct {
 	PermissionDenied bool           `json:"permissionDenied"`
 }
 
-// Device is a message of the wire.
 type Device struct {
 	Brand string     `json:"brand"`
 	ID    int        `json:"id"`
@@ -57,7 +50,6 @@ type Device struct {
 	UUID  string     `json:"uuid"`
 }
 
-// DeviceStats is a message of the wire.
 type DeviceStats struct {
 	Disabled int            `json:"disabled"`
 	Draining int            `json:"draining"`
@@ -65,16 +57,15 @@ type DeviceStats struct {
 	States   map[string]int `json:"states"`
 }
 
-// GetAgentsResponse is a message of the wire.
 type GetAgentsResponse struct {
 	Agents     []Agent     `json:"agents"`
 	Pagination *Pagination `json:"pagination"`
 }
 
-// Slot is a message of the wire. Health, which says what is wrong with it, and
-// ResourcePool are ours.
+// Slot is a slot of a node. Determined has no fields Health, which explains why a slot is
+// unhealthy, and ResourcePool.
 type Slot struct {
-	Container    *Container `json:"container"` // null where it is free: clients index it
+	Container    *Container `json:"container"` // null: the slot is free
 	Device       *Device    `json:"device"`
 	Draining     bool       `json:"draining"`
 	Enabled      bool       `json:"enabled"`
@@ -83,7 +74,6 @@ type Slot struct {
 	ResourcePool string     `json:"resourcePool"`
 }
 
-// SlotStats is a message of the wire.
 type SlotStats struct {
 	BrandStats map[string]DeviceStats `json:"brandStats"`
 	TypeStats  map[string]DeviceStats `json:"typeStats"`
@@ -94,7 +84,7 @@ type AgentResponse struct {
 	Agent Agent `json:"agent"`
 }
 
-// DisableRequest says whether what runs on a node or a slot may run to its end.
+// DisableRequest disables a node or slot; with drain, running tasks continue to their end.
 type DisableRequest struct {
 	Drain bool `json:"drain"`
 }

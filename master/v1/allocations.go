@@ -2,7 +2,6 @@ package v1
 
 import "time"
 
-// AcceleratorData is a message of the wire.
 type AcceleratorData struct {
 	AcceleratorType  *string  `json:"acceleratorType,omitempty"`
 	AcceleratorUUIDs []string `json:"acceleratorUuids,omitempty"`
@@ -13,7 +12,6 @@ type AcceleratorData struct {
 	TaskID           *string  `json:"taskId,omitempty"`
 }
 
-// Allocation is a message of the wire.
 type Allocation struct {
 	AllocationID string     `json:"allocationId"`
 	Slots        int        `json:"slots"`
@@ -24,11 +22,11 @@ type Allocation struct {
 	IsReady      bool       `json:"isReady"`
 	StartTime    *time.Time `json:"startTime"`
 	StatusCode   *int       `json:"statusCode"`
-	// WaitingReason is why the attempt is not placed yet, in a sentence; Determined has no such field.
+	// WaitingReason explains in a sentence why the attempt is not placed yet; Determined has no
+	// such field.
 	WaitingReason string `json:"waitingReason"`
 }
 
-// AllocationAllGatherRequest is a message of the wire.
 type AllocationAllGatherRequest struct {
 	AllocationID string  `json:"allocationId"`
 	Data         Struct  `json:"data"`
@@ -36,17 +34,14 @@ type AllocationAllGatherRequest struct {
 	RequestUUID  *string `json:"requestUuid,omitempty"`
 }
 
-// AllocationAllGatherResponse is a message of the wire.
 type AllocationAllGatherResponse struct {
 	Data []Struct `json:"data"`
 }
 
-// AllocationRendezvousInfoResponse is a message of the wire.
 type AllocationRendezvousInfoResponse struct {
 	RendezvousInfo RendezvousInfo `json:"rendezvousInfo"`
 }
 
-// AllocationSummary is a message of the wire.
 type AllocationSummary struct {
 	AllocationID   string             `json:"allocationId"`
 	Name           string             `json:"name"`
@@ -60,19 +55,16 @@ type AllocationSummary struct {
 	TaskID         string             `json:"taskId"`
 }
 
-// PostAllocationAcceleratorDataRequest is a message of the wire.
 type PostAllocationAcceleratorDataRequest struct {
 	AcceleratorData AcceleratorData `json:"acceleratorData"`
 	AllocationID    string          `json:"allocationId"`
 }
 
-// PostAllocationProxyAddressRequest is a message of the wire.
 type PostAllocationProxyAddressRequest struct {
 	AllocationID *string `json:"allocationId,omitempty"`
 	ProxyAddress *string `json:"proxyAddress,omitempty"`
 }
 
-// RendezvousInfo is a message of the wire.
 type RendezvousInfo struct {
 	Addresses []string `json:"addresses"`
 	Rank      int      `json:"rank"`

@@ -8,15 +8,15 @@ import (
 	"unicode"
 )
 
-// A field of a message: where it is, and by which names it is known.
+// A field is a field of a message: its index and its names.
 type field struct {
 	name      string // lowerCamelCase, as written
 	index     int
-	omitEmpty bool // left out where it is not set
-	orNull    bool // null where it is not set: a Struct, which otherwise is {}
+	omitEmpty bool // omitted if it is not set
+	orNull    bool // null if it is not set: a Struct, which otherwise is {}
 }
 
-// A plan is what the codec needs to know of a struct type.
+// A plan is what the codec needs to know about a struct type.
 type plan struct {
 	fields []field
 	byName map[string]int // camelCase and snake_case names → index in fields

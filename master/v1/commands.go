@@ -2,7 +2,6 @@ package v1
 
 import "time"
 
-// Command is a message of the wire.
 type Command struct {
 	Description  string     `json:"description"`
 	ID           string     `json:"id"`
@@ -18,13 +17,12 @@ type Command struct {
 	UserID       int        `json:"userId"`
 }
 
-// GetCommandResponse is a message of the wire.
 type GetCommandResponse struct {
 	Command Command `json:"command"`
 	Config  Struct  `json:"config"`
 }
 
-// PriorityRequest says how important something is to be.
+// PriorityRequest sets the priority of a task.
 type PriorityRequest struct {
 	Priority int `json:"priority"`
 }

@@ -1,6 +1,5 @@
 package v1
 
-// Pagination is a message of the wire.
 type Pagination struct {
 	EndIndex   int `json:"endIndex"`
 	Limit      int `json:"limit"`

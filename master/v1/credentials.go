@@ -1,23 +1,23 @@
 package v1
 
-// Credentials say how a task's program signs in to object storage. They hold no key:
-// those are in files that Nomad writes for the task alone.
+// Credentials describes how a task's program signs in to object storage. It contains no key:
+// Nomad writes the keys to files that only the task can read.
 type Credentials struct {
-	By          SignInBy `json:"by"`          // to S3; "" where the task needs nothing there
-	Region      string   `json:"region"`      // "" for none in particular
+	By          SignInBy `json:"by"`          // to S3; "" if the task needs no S3 credentials
+	Region      string   `json:"region"`      // "": no region is configured
 	RoleARN     string   `json:"roleArn"`     // of web_identity
 	STSEndpoint string   `json:"stsEndpoint"` // of web_identity; "" for AWS's own
-	GCS         bool     `json:"gcs"`         // there is a file for Google Cloud Storage
-	Azure       bool     `json:"azure"`       // and one for Azure
+	GCS         bool     `json:"gcs"`         // a file has credentials for Google Cloud Storage
+	Azure       bool     `json:"azure"`       // a file has credentials for Azure
 }
 
 // SignInBy is a way to sign in.
 type SignInBy string
 
-// The ways.
 const (
-	// SignInByVault is by keys that Vault gives to the job and that Nomad keeps fresh.
+	// SignInByVault: Vault creates the keys for the job, and Nomad renews them.
 	SignInByVault SignInBy = "vault"
-	// SignInByWebIdentity is by the job's identity, shown to the store's STS.
+	// SignInByWebIdentity: the program exchanges the job's identity for keys at the store's
+	// STS.
 	SignInByWebIdentity SignInBy = "web_identity"
 )

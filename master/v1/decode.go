@@ -13,12 +13,11 @@ import (
 	"time"
 )
 
-// maxDepth bounds nesting of messages; no message of the wire is deeper.
+// maxDepth limits the nesting of messages; no message of the API is deeper.
 const maxDepth = 64
 
-// Unmarshal reads a message as leniently as Determined's gateway does: names in
-// camelCase or snake_case, unknown names ignored, null for "not given", numbers
-// as strings. An empty body is an empty message.
+// Unmarshal accepts what Determined's gateway accepts: names in camelCase or snake_case,
+// unknown names, null for "not given", numbers as strings. An empty body is an empty message.
 func Unmarshal(data []byte, v any) error {
 	data = bytes.TrimSpace(data)
 	if len(data) == 0 {
@@ -43,7 +42,7 @@ func Unmarshal(data []byte, v any) error {
 	return err
 }
 
-// syntaxError words what is wrong with a body, and where.
+// syntaxError describes what is wrong with a body, and where.
 func syntaxError(data []byte) error {
 	var x any
 	err := json.Unmarshal(data, &x)
@@ -54,8 +53,8 @@ func syntaxError(data []byte) error {
 	return fmt.Errorf("the body is not JSON: %w", err)
 }
 
-// decode reads the value that comes next into v. Places in messages are put into
-// errors on their way back, so that they cost nothing while all is well.
+// decode decodes the next value into v. The path of a value is added to an error while the
+// error returns, so that it costs nothing without an error.
 func (p *parser) decode(v reflect.Value, depth int) error {
 	if depth > maxDepth {
 		return &mismatchError{want: fmt.Sprintf("nothing nested more than %d deep", maxDepth), got: "deeper"}
@@ -133,7 +132,7 @@ func decodeScalar(raw []byte, v reflect.Value) error {
 	return fmt.Errorf("v1: cannot decode into %s", v.Type())
 }
 
-// unfit fails for a value that is not of the shape that is wanted.
+// unfit returns the error for a value of the wrong type.
 func (p *parser) unfit(want string) error {
 	raw, err := p.value()
 	if err != nil {
@@ -242,8 +241,8 @@ func decodeTime(raw []byte, v reflect.Value) error {
 	return nil
 }
 
-// ParseTime reads RFC 3339, and the forms without a zone (UTC is meant) that
-// Python's isoformat writes.
+// ParseTime parses RFC 3339, and the forms without a zone that Python's isoformat writes; these
+// are in UTC.
 func ParseTime(s string) (time.Time, error) {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02"} {
 		if t, err := time.Parse(layout, s); err == nil {
@@ -277,7 +276,7 @@ func unquote(raw []byte) (string, bool) {
 	if raw[0] != '"' {
 		return "", false
 	}
-	if bytes.IndexByte(raw, '\\') < 0 { // the common case needs no second look
+	if bytes.IndexByte(raw, '\\') < 0 { // the common case
 		return string(raw[1 : len(raw)-1]), true
 	}
 	var s string
@@ -285,7 +284,7 @@ func unquote(raw []byte) (string, bool) {
 	return s, err == nil
 }
 
-// bare is a scalar's text, its quotes taken off.
+// bare returns a scalar's text without quotes.
 func bare(raw []byte) string {
 	if s, ok := unquote(raw); ok {
 		return s
@@ -293,7 +292,7 @@ func bare(raw []byte) string {
 	return string(raw)
 }
 
-// mismatchError is a value that does not fit where it stands.
+// mismatchError reports a value of the wrong type.
 type mismatchError struct{ path, want, got string }
 
 func (e *mismatchError) Error() string {
@@ -308,7 +307,7 @@ func mismatch(want string, raw []byte) error {
 	return &mismatchError{want: want, got: got}
 }
 
-// within says where an error happened: inside of this name.
+// within adds a name to the path of an error.
 func within(err error, name string) error {
 	var m *mismatchError
 	if errors.As(err, &m) {

@@ -2,31 +2,31 @@ package v1
 
 import "time"
 
-// What is ours and not Determined's.
+// Messages that Determined does not have.
 
-// ClaimRequest trades a workload identity for the right to start an attempt's
-// program: the gate. POST /api/v1/detent/allocations/{id}/claim
+// ClaimRequest exchanges a workload identity for the right to start a member's program
+// (docs/rfd/0004-the-gate.md). POST /api/v1/detent/allocations/{id}/claim
 type ClaimRequest struct {
 	AllocationID string         `json:"allocationId"`
 	Rank         int            `json:"rank"`
 	Identity     string         `json:"identity"` // Nomad JWT, audience "determined"
-	Nonce        string         `json:"nonce"`    // secret of this runner process: a retry carries the same and gets the same token, a second process another
+	Nonce        string         `json:"nonce"`    // secret of this runner process: a retry with the same nonce receives the same token
 	NodeID       string         `json:"nodeId"`
 	NodeName     string         `json:"nodeName"`
-	Address      string         `json:"address"`            // where peers reach this node
+	Address      string         `json:"address"`            // address of this node for the other members
 	Ports        map[string]int `json:"ports"`              // label → port that Nomad reserved
-	Certificate  string         `json:"gatewayCertificate"` // SHA-256 of what the runner's gateway shows, in hexadecimal digits
+	Certificate  string         `json:"gatewayCertificate"` // SHA-256 of the certificate of the runner's gateway, in hexadecimal digits
 }
 
-// ClaimResponse is what a runner needs to run. A refusal is a 409 whose message
-// says why; the runner then exits without starting anything.
+// ClaimResponse has everything that a runner needs to run the program. The master refuses a
+// claim with 409 and a reason; the runner then exits without starting the program.
 type ClaimResponse struct {
 	Token string   `json:"token"`
 	Spec  TaskSpec `json:"spec"`
 }
 
-// TaskSpec is a task as its runner sees it. It holds secrets (the token of its
-// user, registry credentials never), so it travels here and not in the Nomad job.
+// TaskSpec is a task as its runner sees it. It contains secrets such as the token of the user
+// (but never registry credentials), so it is not part of the Nomad job.
 type TaskSpec struct {
 	TaskID        string            `json:"taskId"`
 	AllocationID  string            `json:"allocationId"`
@@ -35,28 +35,28 @@ type TaskSpec struct {
 	Members       int               `json:"members"`
 	Slots         int               `json:"slots"` // on this node
 	SlotIDs       []int             `json:"slotIds"`
-	Devices       []Device          `json:"devices"`    // that the slots are; none where slots are none
-	Entrypoint    []string          `json:"entrypoint"` // argv, or one word run through sh -c when Shell
+	Devices       []Device          `json:"devices"`    // the devices of the slots; none without slots
+	Entrypoint    []string          `json:"entrypoint"` // argv, or with Shell one word for sh -c
 	Shell         bool              `json:"shell"`
-	Env           map[string]string `json:"env"` // all DET_ variables and the user's own, but for those the runner alone knows
+	Env           map[string]string `json:"env"` // all DET_ variables and the user's own, except those that only the runner knows
 	WorkDir       string            `json:"workDir"`
-	ContextURL    string            `json:"contextUrl"` // path on the master; "" when there is no context
+	ContextURL    string            `json:"contextUrl"` // path on the master; "": no context
 	BindMounts    []BindMount       `json:"bindMounts"`
-	Files         []TaskFile        `json:"files"` // written before start: /run/determined/info/*.json
+	Files         []TaskFile        `json:"files"` // the runner writes them before the start: /run/determined/info/*.json
 	StopGraceSecs int               `json:"stopGraceSecs"`
-	Prefer        string            `json:"prefer"` // python executable, when the pool names one
-	// Gateway is how the runner forwards requests to this task; nil for a task that
+	Prefer        string            `json:"prefer"` // Python executable, if the pool names one
+	// Gateway configures how the runner forwards requests to this task; nil for a task that
 	// users do not open.
 	Gateway *Gateway `json:"gateway,omitempty"`
-	// Credentials says how the program signs in to checkpoint storage; nil for by
-	// what it finds.
+	// Credentials describes how the program signs in to checkpoint storage; nil: with the
+	// credentials of its environment.
 	Credentials *Credentials `json:"credentials,omitempty"`
-	// Collect says which files det-remover removes; nil for all other tasks.
+	// Collect lists the files that det-remover removes; nil for all other tasks.
 	Collect *Collect `json:"collect,omitempty"`
-	// LogPatterns are what the runner looks for in the program's output.
+	// LogPatterns are the patterns that the runner searches in the program's output.
 	LogPatterns []LogPattern `json:"logPatterns"`
-	// Begins is a line for the log: which attempt this is, and why the one before ended.
-	// It is "" for the first, and for other members than rank 0.
+	// Begins is a line for the log that names this attempt and says why the last attempt ended.
+	// It is "" for the first attempt, and for members other than rank 0.
 	Begins string `json:"begins"`
 }
 
@@ -66,15 +66,15 @@ type LogPattern struct {
 	Pattern string `json:"pattern"`
 }
 
-// LogMatch says that a line matched, the first of an attempt that did. What is to
-// be done about it the master knows.
+// LogMatch reports the first line of an attempt that matched a pattern. The master decides
+// about the policy's action.
 type LogMatch struct {
-	Policy int    `json:"policy"` // as in LogPattern
+	Policy int    `json:"policy"` // LogPattern.Policy
 	Line   string `json:"line"`
 }
 
-// LogMatchesRequest reports lines as soon as they are seen. All of them come again
-// with the exit. POST /api/v1/detent/allocations/{id}/members/{rank}/log_matches
+// LogMatchesRequest reports matches at once. The report of the exit repeats all of them. POST
+// /api/v1/detent/allocations/{id}/members/{rank}/log_matches
 type LogMatchesRequest struct {
 	Matches []LogMatch `json:"matches"`
 }
@@ -85,9 +85,9 @@ type BindMount struct {
 	ContainerPath string `json:"containerPath"`
 	ReadOnly      bool   `json:"readOnly"`
 	Propagation   string `json:"propagation"`
-	Create        bool   `json:"create"` // make the host folder when it is missing (the checkpoint storage)
-	// Link: hostPath is where the driver has mounted it in the container, and
-	// containerPath is to lead there.
+	Create        bool   `json:"create"` // create the host folder if it is missing (the checkpoint storage)
+	// With Link, hostPath is the path at which the driver has mounted the folder in the
+	// container, and the runner creates a symbolic link at containerPath.
 	Link bool `json:"link"`
 }
 
@@ -98,45 +98,46 @@ type TaskFile struct {
 	Content []byte `json:"content"`
 }
 
-// MemberExitRequest is a runner's last word. It is idempotent: the first report
-// of a member counts. POST /api/v1/detent/allocations/{id}/members/{rank}/exit
+// MemberExitRequest is the last report of a runner. It is idempotent: the first report of a
+// member counts. POST /api/v1/detent/allocations/{id}/members/{rank}/exit
 type MemberExitRequest struct {
 	ExitCode int    `json:"exitCode"`
-	Reason   string `json:"reason"` // "" for a program that simply ended
+	Reason   string `json:"reason"` // "": the program ended by itself
 	LogsDone bool   `json:"logsDone"`
-	// Stopped: the program was ended because Nomad ended the runner, which is
-	// nobody's failure unless the master had asked for it.
+	// Stopped: the runner ended the program because Nomad stopped the runner. This is not a
+	// failure of the trial, unless the master had stopped the attempt.
 	Stopped bool `json:"stopped"`
-	// Unfit: the program was not started, because the node does not have what the
-	// attempt was given; it is nobody's failure, and is made elsewhere.
+	// Unfit: the runner did not start the program, because the node lacks something that the
+	// attempt needs. This is not a failure of the trial; the attempt is repeated on another
+	// node.
 	Unfit bool `json:"unfit"`
-	// LogMatches are the lines that matched log policies. They come before the end
-	// that they decide about.
+	// LogMatches are the lines that matched log policies. The master applies them before it
+	// decides about the exit.
 	LogMatches []LogMatch `json:"logMatches"`
 }
 
-// MemberRendezvousResponse answers when every member has arrived (long poll, 60 s;
-// Ready false means ask again). POST /api/v1/detent/allocations/{id}/members/{rank}/rendezvous
+// MemberRendezvousResponse is the answer when every member has started (long poll, 60 s; if
+// Ready is false, the runner asks again). POST
+// /api/v1/detent/allocations/{id}/members/{rank}/rendezvous
 type MemberRendezvousResponse struct {
 	Ready     bool             `json:"ready"`
-	Waiting   string           `json:"waiting"` // for whom, when not ready
+	Waiting   string           `json:"waiting"` // missing members, if not ready
 	Addresses []string         `json:"addresses"`
 	Slots     []int            `json:"slots"`
 	Ports     []map[string]int `json:"ports"` // per member, rank order
 }
 
-// LogBatch is what a runner ships: lines of one shipper in order. First is the
-// number of the first line; the master drops lines it has already, so a batch
-// may be sent twice. A batch that begins later than where the last one ended says
-// that the lines between are lost; one without lines asks how far the master has
-// them. POST /api/v1/detent/logs
+// LogBatch has lines of one shipper in order. First is the number of the first line; the master
+// drops lines that it already has, so a runner may send a batch twice. A gap between two
+// batches means that the lines between them are lost. A batch without lines asks for the number
+// of the next line. POST /api/v1/detent/logs
 type LogBatch struct {
 	AllocationID string    `json:"allocationId"`
 	TaskID       string    `json:"taskId"`
 	Shipper      string    `json:"shipper"` // <nomad allocation id>/<rank>
 	First        int64     `json:"first"`
 	Lines        []LogLine `json:"lines"`
-	Done         bool      `json:"done"` // no more will come from this shipper
+	Done         bool      `json:"done"` // this shipper sends no more lines
 }
 
 // LogLine is one line of output.
@@ -149,29 +150,29 @@ type LogLine struct {
 	Source    string    `json:"source"`
 }
 
-// LogBatchResponse says how far the master has this shipper's lines.
+// LogBatchResponse has the number of the next line that the master expects.
 type LogBatchResponse struct {
-	Next int64 `json:"next"` // the number of the first line it does not have
+	Next int64 `json:"next"` // number of the first line that the master does not have
 }
 
-// WatchResponse tells a runner whether its attempt is still wanted (long poll,
-// 60 s). One that is over, or that is being killed while its node's agent is
-// dead, learns it here. GET /api/v1/detent/allocations/{id}/watch
+// WatchResponse tells a runner whether its attempt must end (long poll, 60 s). An attempt that
+// has ended, or that is killed while the agent of its node is dead, ends this way. GET
+// /api/v1/detent/allocations/{id}/watch
 type WatchResponse struct {
 	Over bool   `json:"over"`
 	Why  string `json:"why"`
 }
 
-// An Orphan is a job in Nomad that carries the cluster's id and has no row in the database.
+// An Orphan is a Nomad job with the cluster's id and without a row in the database.
 type Orphan struct {
 	JobID        string    `json:"jobId"`
 	AllocationID string    `json:"allocationId"` // by the job's metadata
 	SubmittedAt  time.Time `json:"submittedAt"`
-	SeenAt       time.Time `json:"seenAt"` // first
-	StopAt       time.Time `json:"stopAt"` // the master stops it then, unless its row comes back
+	SeenAt       time.Time `json:"seenAt"` // when the master first saw it
+	StopAt       time.Time `json:"stopAt"` // when the master stops it, unless the database has its row by then
 }
 
-// GetOrphansResponse lists orphans, those that were seen first before the others.
+// GetOrphansResponse lists orphans, those that the master saw first at the beginning.
 type GetOrphansResponse struct {
 	Orphans []Orphan `json:"orphans"`
 }

@@ -1,20 +1,18 @@
-// Package v1 is the wire: the request and response types of /api/v1 and the
-// codec that reads and writes them by the rules that clients of Determined
-// 0.38.1 rely on.
+// Package v1 has the request and response types of /api/v1, the table of endpoints, and the
+// codec that encodes and decodes messages as clients of Determined 0.38.1 expect.
 //
-// The types follow that interface's field names; a file holds one noun. Answers
-// hold every field, set or not, because clients index fields without asking:
-// messages, times and numbers that may be unknown are pointers and null where they
-// are not set, a Struct is then {} or, with the option null in its tag, null, and
-// everything else is a value. Only the fields of requests, alternatives of which one
-// is set, and what each line of a log would repeat are left out where they are not
-// set (omitempty).
+// The types have Determined's field names; a file has one noun. A type without a comment is a
+// message of Determined with the same name and fields. Responses contain every field, set or
+// not, because clients access fields without checking: optional messages, times and numbers are
+// pointers, null if not set; an unset Struct is {} or, with the option null in its tag, null;
+// all other fields are values. Only the fields of requests, alternatives of which one is set,
+// and fields that would repeat in each line of a log are omitted if they are not set
+// (omitempty).
 //
-// encoding/json cannot serve these rules (int64 as decimal strings, empty lists
-// instead of null, input in camelCase or snake_case, null for "not given"), so
-// Marshal and Unmarshal here walk the types by reflection, with a plan per type
-// that is made once. Nothing outside this package should pass these types to
-// encoding/json.
+// encoding/json cannot follow these rules (int64 as decimal strings, empty lists instead of
+// null, input in camelCase or snake_case, null for "not given"), so Marshal and Unmarshal walk
+// the types by reflection, with one cached plan per type. No other package should pass these
+// types to encoding/json.
 //
-// Types that Determined does not have live in detent.go.
+// Types that Determined does not have are in detent.go.
 package v1

@@ -11,15 +11,14 @@ import (
 	"time"
 )
 
-// Marshal writes a message: lowerCamelCase, zero values present, int64 as
-// decimal strings, empty lists and maps instead of null, null for messages, times
-// and other pointers that are not set, times as RFC 3339 in UTC, NaN and infinities
-// as the strings that Determined's clients use.
+// Marshal encodes a message: lowerCamelCase, zero values present, int64 as decimal strings,
+// empty lists and maps instead of null, null for unset pointers, times as RFC 3339 in UTC, NaN
+// and infinities as the strings that Determined's clients use.
 func Marshal(v any) ([]byte, error) {
 	return Append(nil, v)
 }
 
-// Append is Marshal onto the end of dst, for streams.
+// Append appends the encoded message to dst, for streams.
 func Append(dst []byte, v any) ([]byte, error) {
 	return encode(dst, reflect.ValueOf(v))
 }

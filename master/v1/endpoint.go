@@ -8,55 +8,52 @@ import (
 	"strings"
 )
 
-// An Endpoint is one line of the table of everything that the master answers: all
-// about it but its code, which is api's. Clients, the OpenAPI document, the pages'
-// types and test doubles are made from the same line, so a path, a method and the
-// types of a body are written once. Req and Resp are the bodies; None where there is
-// none, or where the code reads or writes it by itself.
+// An Endpoint is one row of the table of all endpoints: everything except its handler, which is
+// in api. Clients, the OpenAPI document, the types of the web pages and test doubles are made
+// from the same row, so paths, methods and types of bodies exist once. Req and Resp are the
+// bodies; None if there is none, or if the handler reads or writes the body itself.
 type Endpoint[Req, Resp any] Line
 
-// A Line is an endpoint without its types in the type: what a table of them holds.
+// A Line is an endpoint without type parameters, for tables.
 type Line struct {
 	Method string
-	// Path is below /api/v1, with :names and * for what differs. With // in front it
-	// stands outside of that, and loses one slash.
+	// Path is below /api/v1, with :name and * for variable parts. A path that begins with // is
+	// not below /api/v1; its first slash is removed.
 	Path   string
 	Access Access
-	// Object is what the endpoint is about, and Verb what it does with it. Whose path
-	// names an object is answered only when auth allows that verb on that object.
+	// Object is the kind of object, and Verb the action on it. If the path names an object, the
+	// endpoint runs only if auth allows the verb on that object.
 	Object Kind
 	Verb   Verb
-	// NamedIn says where the objects are named when the path does not.
+	// NamedIn is where the request names the objects, if the path does not.
 	NamedIn NamedIn
-	// List: the answer has what the caller may see of all workspaces.
+	// List: the response has the objects of all workspaces that the caller may see.
 	List    bool
 	Summary string
-	// BodyLimit bounds the body in bytes; 0 means SmallBody, and PublicBody for callers
-	// who need not be signed in.
+	// BodyLimit is the maximum size of the body in bytes; 0 means SmallBody, or PublicBody if
+	// callers need not be signed in.
 	BodyLimit int
-	Params    string // names of the query's parameters, with blanks between
-	Files     string // the field of the body that has files, which are received to disk
-	Stream    bool   // the code reads the body and writes the answer by itself
-	Waits     bool   // the answer may wait for something to happen
-	Slow      bool   // the answer reads or writes a whole context
-	Again     bool   // a repetition changes nothing more; see Repeatable
-	After     bool   // an ended attempt's token is still good for it
-	Page      bool   // a page of the browser has the same path
+	Params    string // names of the query parameters, separated by spaces
+	Files     string // the field of the body with files, which are written to disk
+	Stream    bool   // the handler reads the body and writes the response itself
+	Waits     bool   // long poll
+	Slow      bool   // the handler reads or writes a whole context
+	Again     bool   // idempotent; see Repeatable
+	After     bool   // accepts the token of an ended attempt
+	Page      bool   // a web page has the same path
 
 	Req, Resp reflect.Type // nil for None; Endpoint.Line fills them in
 }
 
-// None is the body of a request or an answer that has none. Empty is that of an answer
-// without a field, which Determined's interface has a name for.
+// None is the body of a request or response without a body. Empty is a response without fields.
 type (
 	None  struct{}
 	Empty struct{}
 )
 
-// Access says whose calls an endpoint takes.
+// Access is the set of callers that an endpoint accepts.
 type Access int
 
-// Whose calls.
 const (
 	Public   Access = iota
 	ByUsers         // a user's session
@@ -65,28 +62,26 @@ const (
 	ByAdmins        // a user's session with the admin mark
 )
 
-// String says it in words.
+// String returns a noun for messages.
 func (a Access) String() string {
 	return [...]string{"anybody", "users", "the task itself", "users and tasks", "admins"}[a]
 }
 
-// A Verb is what somebody wants to do with an object.
+// A Verb is an action on an object.
 type Verb string
 
-// The verbs.
 const (
 	View       Verb = "view"
 	Create     Verb = "create"
 	Change     Verb = "change" // pause, kill, label, delete
-	Enter      Verb = "enter"  // see what a task shows, and type into it
-	Report     Verb = "report" // what an attempt says about itself and its trial
+	Enter      Verb = "enter"  // open a task in a browser or terminal
+	Report     Verb = "report" // reports of an attempt about itself and its trial
 	Administer Verb = "administer"
 )
 
 // A Kind is a kind of object.
 type Kind string
 
-// The kinds.
 const (
 	KindAgent       Kind = "agent"
 	KindAllocation  Kind = "allocation"
@@ -111,27 +106,27 @@ const (
 	KindWorkspace   Kind = "workspace"
 )
 
-// NamedIn says where objects are named.
+// NamedIn is where a request names objects.
 type NamedIn int
 
-// Where objects are named. What Body and Query name, the code of the endpoint asks auth
-// about, one by one.
+// The values of NamedIn. For objects that the body or the query names, the handler asks auth
+// itself, one by one.
 const (
 	Path NamedIn = iota
 	Body
 	Query
 )
 
-// How large bodies may be, in bytes.
+// Size limits of bodies, in bytes.
 const (
-	PublicBody = 8 << 10 // of callers who need not be signed in
+	PublicBody = 8 << 10 // callers need not be signed in
 	SmallBody  = 64 << 10
-	ConfigBody = 1 << 20   // a configuration; what a program notes about its run
+	ConfigBody = 1 << 20   // a configuration; metadata of a run
 	ReportBody = 8 << 20   // metrics, checkpoints, logs
 	FilesBody  = 130 << 20 // an experiment with its code, base64
 )
 
-// Line is the endpoint for a table, with its defaults filled in.
+// Line returns the row of the table, with defaults set.
 func (e Endpoint[Req, Resp]) Line() Line {
 	l := Line(e)
 	l.Req, l.Resp = messageType[Req](), messageType[Resp]()
@@ -147,8 +142,8 @@ func (e Endpoint[Req, Resp]) Line() Line {
 	return l
 }
 
-// Repeatable says whether a client may repeat a call whose answer was lost: the master
-// may have done already what the call asked for.
+// Repeatable reports whether a client may repeat a call whose response was lost, although the
+// master may have executed the first call.
 func (l Line) Repeatable() bool { return l.Again || l.Method == http.MethodGet }
 
 func messageType[T any]() reflect.Type {
@@ -159,7 +154,7 @@ func messageType[T any]() reflect.Type {
 	return t
 }
 
-// Pattern is the whole path, with the names of what differs: /api/v1/trials/:id.
+// Pattern returns the whole path, with the names of the variable parts: /api/v1/trials/:id.
 func (l Line) Pattern() string {
 	if outside, ok := strings.CutPrefix(l.Path, "//"); ok {
 		return "/" + outside
@@ -167,11 +162,11 @@ func (l Line) Pattern() string {
 	return "/api/v1" + l.Path
 }
 
-// At is the path of a call: the parameters replace the names of the path, in their order.
-// It panics when they are not as many, which is a mistake in the caller's code.
+// At returns the path of a call: the parameters replace the variable parts, in their order. It
+// panics if their numbers differ, which is a mistake in the calling code.
 func (e Endpoint[Req, Resp]) At(params ...any) string { return Line(e).At(params...) }
 
-// At is Endpoint.At.
+// At returns the path of a call; see Endpoint.At.
 func (l Line) At(params ...any) string {
 	parts := strings.Split(l.Pattern(), "/")
 	n := 0
@@ -185,12 +180,13 @@ func (l Line) At(params ...any) string {
 		n++
 	}
 	if n != len(params) {
-		panic(fmt.Sprintf("v1: %s %s takes %d parameters; %d were given", l.Method, l.Path, n, len(params)))
+		panic(fmt.Sprintf("v1: %s %s has %d parameters; %d were given", l.Method, l.Path, n, len(params)))
 	}
 	return strings.Join(parts, "/")
 }
 
-// Names are the names of what differs in the path, in their order; * for the rest of it.
+// Names returns the names of the variable parts of the path, in their order; * for the rest of
+// the path.
 func (l Line) Names() (names []string) {
 	for part := range strings.SplitSeq(l.Pattern(), "/") {
 		if name, ok := strings.CutPrefix(part, ":"); ok || part == "*" {

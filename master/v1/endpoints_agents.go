@@ -13,7 +13,7 @@ var (
 	EnableAgent = Endpoint[None, AgentResponse]{Method: "POST", Path: "/agents/:id/enable", Access: ByAdmins, Object: KindAgent, Verb: Administer, Again: true,
 		Summary: "Enable a node: the scheduler places work on it again"}
 	DisableAgent = Endpoint[DisableRequest, AgentResponse]{Method: "POST", Path: "/agents/:id/disable", Access: ByAdmins, Object: KindAgent, Verb: Administer, Again: true,
-		Summary: "Disable a node: the scheduler places no new work on it and preempts what runs there; with drain, what runs there runs to its end"}
+		Summary: "Disable a node: the scheduler places no new work on it and preempts its tasks; with drain, its tasks run to their end"}
 	ListSlots = Endpoint[None, SlotsResponse]{Method: "GET", Path: "/agents/:id/slots", Access: ByBoth, Object: KindAgent, Verb: View,
 		Summary: "List the slots of a node"}
 	GetSlot = Endpoint[None, SlotResponse]{Method: "GET", Path: "/agents/:id/slots/:slot", Access: ByBoth, Object: KindAgent, Verb: View,
@@ -21,7 +21,7 @@ var (
 	EnableSlot = Endpoint[None, SlotResponse]{Method: "POST", Path: "/agents/:id/slots/:slot/enable", Access: ByAdmins, Object: KindAgent, Verb: Administer, Again: true,
 		Summary: "Enable a slot: the scheduler places work on it again"}
 	DisableSlot = Endpoint[DisableRequest, SlotResponse]{Method: "POST", Path: "/agents/:id/slots/:slot/disable", Access: ByAdmins, Object: KindAgent, Verb: Administer, Again: true,
-		Summary: "Disable a slot: the scheduler places no new work on it and preempts what runs there; with drain, what runs there runs to its end"}
+		Summary: "Disable a slot: the scheduler places no new work on it and preempts its task; with drain, its task runs to its end"}
 	GetPoolSlot = Endpoint[None, SlotResponse]{Method: "GET", Path: "/agents/:id/slots/:pool/:slot", Access: ByBoth, Object: KindAgent, Verb: View,
 		Summary: "Get a slot by its pool and number"}
 	EnablePoolSlot = Endpoint[None, SlotResponse]{Method: "POST", Path: "/agents/:id/slots/:pool/:slot/enable", Access: ByAdmins, Object: KindAgent, Verb: Administer, Again: true,

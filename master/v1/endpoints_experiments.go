@@ -48,9 +48,9 @@ var (
 	GetBestMetric = Endpoint[None, BestMetricResponse]{Method: "GET", Path: "/experiments/:id/searcher/best_searcher_validation_metric", Access: ByBoth, Object: KindExperiment, Verb: View,
 		Summary: "Get the best validation metric of an experiment"}
 	GetSearcherEvents = Endpoint[None, GetSearcherEventsResponse]{Method: "GET", Path: "/experiments/:id/searcher_events", Access: ByBoth, Object: KindExperiment, Verb: Change, Waits: true,
-		Summary: "Wait for the events that a program which drives a search must answer"}
+		Summary: "Wait for the events that the program of a custom search must answer"}
 	PostSearcherOperations = Endpoint[PostSearcherOperationsRequest, None]{Method: "POST", Path: "/experiments/:id/searcher_operations", Access: ByBoth, Object: KindExperiment, Verb: Change,
-		Summary: "Send the operations of a program that drives a search"}
+		Summary: "Send the operations of a custom search"}
 	PreviewSearch = Endpoint[PreviewHPSearchRequest, PreviewHPSearchResponse]{Method: "POST", Path: "/preview-hp-search", Access: ByUsers, Object: KindExperiment, Verb: Create, Again: true,
 		Summary: "Preview the trials that a search would create"}
 	SearchExperiments = Endpoint[SearchExperimentsRequest, SearchExperimentsResponse]{Method: "POST", Path: "/experiments-search", Access: ByBoth, Object: KindExperiment, Verb: View, Again: true, List: true, BodyLimit: ReportBody,

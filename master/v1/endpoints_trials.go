@@ -7,7 +7,7 @@ var (
 	ReportEarlyExit = Endpoint[EarlyExitRequest, None]{Method: "POST", Path: "/trials/:id/early_exit", Access: ByBoth, Object: KindTrial, Verb: Report,
 		Summary: "Report why a trial will end early"}
 	ReportRunnerState = Endpoint[RunnerMetadataRequest, None]{Method: "POST", Path: "/trials/:id/runner/metadata", Access: ByBoth, Object: KindTrial, Verb: Report,
-		Summary: "Report what a trial's program is doing"}
+		Summary: "Report the state of a trial's program"}
 	GetSearcherOperation = Endpoint[None, SearcherOperationResponse]{Method: "GET", Path: "/trials/:id/searcher/operation", Access: ByBoth, Object: KindTrial, Verb: Report, Waits: true,
 		Summary: "Get the length to which a trial is to train"}
 	CompleteSearcherOperation = Endpoint[CompletedOperationRequest, None]{Method: "POST", Path: "/trials/:id/searcher/completed_operation", Access: ByBoth, Object: KindTrial, Verb: Report,

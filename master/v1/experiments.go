@@ -2,10 +2,8 @@ package v1
 
 import "time"
 
-// ExperimentState is an enum of the wire.
 type ExperimentState string
 
-// The values of ExperimentState.
 const (
 	ExperimentStateUnspecified       ExperimentState = "STATE_UNSPECIFIED"
 	ExperimentStateActive            ExperimentState = "STATE_ACTIVE"
@@ -26,7 +24,7 @@ const (
 	ExperimentStateRunning           ExperimentState = "STATE_RUNNING"
 )
 
-// ExperimentStates are all of them but the unspecified one. Trials have no others.
+// ExperimentStates are all states except the unspecified one. Trials have the same states.
 var ExperimentStates = []ExperimentState{
 	ExperimentStateActive, ExperimentStatePaused, ExperimentStateStoppingCompleted, ExperimentStateStoppingCanceled,
 	ExperimentStateStoppingError, ExperimentStateCompleted, ExperimentStateCanceled, ExperimentStateError,
@@ -34,20 +32,17 @@ var ExperimentStates = []ExperimentState{
 	ExperimentStateQueued, ExperimentStatePulling, ExperimentStateStarting, ExperimentStateRunning,
 }
 
-// ContinueExperimentRequest is a message of the wire.
 type ContinueExperimentRequest struct {
 	ID             int     `json:"id"`
 	OverrideConfig *string `json:"overrideConfig,omitempty"`
 }
 
-// ContinueExperimentResponse is a message of the wire.
 type ContinueExperimentResponse struct {
 	Experiment Experiment      `json:"experiment"`
 	Warnings   []LaunchWarning `json:"warnings"`
-	Remarks    []string        `json:"remarks"` // as of a new experiment; ours, not Determined's
+	Remarks    []string        `json:"remarks"` // as for a new experiment; not in Determined
 }
 
-// CreateExperimentRequest is a message of the wire.
 type CreateExperimentRequest struct {
 	Activate        *bool   `json:"activate,omitempty"`
 	Config          *string `json:"config,omitempty"`
@@ -59,26 +54,22 @@ type CreateExperimentRequest struct {
 	ValidateOnly    *bool   `json:"validateOnly,omitempty"`
 }
 
-// CreateExperimentResponse is a message of the wire.
 type CreateExperimentResponse struct {
 	Config     Struct          `json:"config"`
 	Experiment Experiment      `json:"experiment"`
 	Warnings   []LaunchWarning `json:"warnings"`
-	Remarks    []string        `json:"remarks"` // what has no effect here or will have to wait; ours, not Determined's
+	Remarks    []string        `json:"remarks"` // what has no effect or must wait; not in Determined
 }
 
-// PutExperimentResponse is a message of the wire.
 type PutExperimentResponse struct {
 	Config     Struct     `json:"config"`
 	Experiment Experiment `json:"experiment"`
 }
 
-// DeleteExperimentLabelResponse is a message of the wire.
 type DeleteExperimentLabelResponse struct {
 	Labels []string `json:"labels"`
 }
 
-// Experiment is a message of the wire.
 type Experiment struct {
 	Archived                bool            `json:"archived"`
 	Config                  Struct          `json:"config"`
@@ -108,7 +99,7 @@ type Experiment struct {
 	Labels                  []string        `json:"labels"`
 	ModelDefinitionSize     int             `json:"modelDefinitionSize"`
 	Notes                   string          `json:"notes"`
-	PachydermIntegration    Struct          `json:"pachydermIntegration,null"` // null: there is none here
+	PachydermIntegration    Struct          `json:"pachydermIntegration,null"` // always null
 	ParentArchived          bool            `json:"parentArchived"`
 	Progress                *float64        `json:"progress"`
 	ProjectName             string          `json:"projectName"`
@@ -119,11 +110,10 @@ type Experiment struct {
 	UserID                  int             `json:"userId"`
 	WorkspaceID             int             `json:"workspaceId"`
 	WorkspaceName           string          `json:"workspaceName"`
-	Error                   string          `json:"error"`           // why it ended in error; ours, not Determined's
-	Freed                   *FreedTotal     `json:"freed,omitempty"` // what was removed of its files; ours, only where one is asked for
+	Error                   string          `json:"error"`           // why it ended in error; not in Determined
+	Freed                   *FreedTotal     `json:"freed,omitempty"` // total of removed files; only in the response for one experiment; not in Determined
 }
 
-// File is a message of the wire.
 type File struct {
 	Content []byte `json:"content"`
 	Gid     int    `json:"gid"`
@@ -134,49 +124,42 @@ type File struct {
 	Uid     int    `json:"uid"`
 }
 
-// GetExperimentResponse is a message of the wire.
 type GetExperimentResponse struct {
 	Experiment   Experiment    `json:"experiment"`
 	Config       Struct        `json:"config,null"`
 	JobSummary   *JobSummary   `json:"jobSummary"`
-	AvoidedNodes []AvoidedNode `json:"avoidedNodes"` // where its attempts kept failing; ours, not Determined's
-	Remarks      []string      `json:"remarks"`      // what its owner should know and is no error; ours, not Determined's
+	AvoidedNodes []AvoidedNode `json:"avoidedNodes"` // nodes on which its attempts failed; not in Determined
+	Remarks      []string      `json:"remarks"`      // remarks for the owner that are not errors; not in Determined
 }
 
-// AvoidedNode is a node that an experiment avoids, and after how many failures in
-// a row.
+// AvoidedNode is a node that an experiment avoids, with the number of consecutive failures
+// there.
 type AvoidedNode struct {
 	Node     string `json:"node"`
 	Failures int    `json:"failures"`
 }
 
-// GetExperimentTrialsResponse is a message of the wire.
 type GetExperimentTrialsResponse struct {
 	Pagination Pagination `json:"pagination"`
 	Trials     []Trial    `json:"trials"`
 }
 
-// GetExperimentsResponse is a message of the wire.
 type GetExperimentsResponse struct {
 	Experiments []Experiment `json:"experiments"`
 	Pagination  Pagination   `json:"pagination"`
 }
 
-// GetModelDefResponse is a message of the wire.
 type GetModelDefResponse struct {
 	B64Tgz string `json:"b64Tgz"`
 }
 
-// LaunchWarning is an enum of the wire.
 type LaunchWarning string
 
-// The values of LaunchWarning.
 const (
 	LaunchWarningUnspecified          LaunchWarning = "LAUNCH_WARNING_UNSPECIFIED"
 	LaunchWarningCurrentSlotsExceeded LaunchWarning = "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED"
 )
 
-// PatchExperiment is a message of the wire.
 type PatchExperiment struct {
 	ID                int                     `json:"id"`
 	CheckpointStorage *PatchCheckpointStorage `json:"checkpointStorage,omitempty"`
@@ -187,18 +170,15 @@ type PatchExperiment struct {
 	Resources         *PatchResources         `json:"resources,omitempty"`
 }
 
-// PatchExperimentResponse is a message of the wire.
 type PatchExperimentResponse struct {
 	Experiment *Experiment `json:"experiment"`
 }
 
-// PutExperimentLabelResponse is a message of the wire.
 type PutExperimentLabelResponse struct {
 	Labels []string `json:"labels"`
 }
 
-// BulkExperimentFilters choose experiments by what they are like. What is not
-// given does not matter.
+// BulkExperimentFilters select experiments by their properties. An unset filter selects all.
 type BulkExperimentFilters struct {
 	Archived              *bool    `json:"archived,omitempty"`
 	Description           string   `json:"description,omitempty"`
@@ -215,29 +195,29 @@ type LabelsResponse struct {
 	Labels []string `json:"labels"`
 }
 
-// BulkRequest chooses experiments by their ids, or by what they are like.
+// BulkRequest selects experiments by ids or by filters.
 type BulkRequest struct {
 	ExperimentIDs []int                  `json:"experimentIds"`
 	Filters       *BulkExperimentFilters `json:"filters,omitempty"`
 	ProjectID     int                    `json:"projectId"`
 }
 
-// BulkResponse says what came of each.
+// BulkResponse has a result for each experiment.
 type BulkResponse struct {
 	Results []BulkResult `json:"results"`
 }
 
 type BulkResult struct {
 	ID    int    `json:"id"`
-	Error string `json:"error"` // empty: done
+	Error string `json:"error"` // "": success
 }
 
-// FileRequest asks for one file of an experiment's code.
+// FileRequest requests one file of an experiment's code.
 type FileRequest struct {
 	Path string `json:"path"`
 }
 
-// ValidationHistory is how an experiment's best validation came about.
+// ValidationHistory lists how the best validation of an experiment improved.
 type ValidationHistory struct {
 	ValidationHistory []ValidationEntry `json:"validationHistory"`
 }

@@ -16,19 +16,18 @@ const (
 	maxFileFields = 16 << 10 // bytes of a file's fields without its content
 )
 
-// A FileSink is given the files of a message as they arrive. Nothing that it gets
-// is used again after the call.
+// A FileSink receives the files of a message while the message is read. The buffers that it
+// receives are valid only during the call.
 type FileSink interface {
-	// Content gets a part of the content of the file that File ends.
+	// Content receives a part of the content of the file that the next call of File ends.
 	Content(part []byte) error
-	// File gets the file, without its content, when all of the content has gone by.
+	// File receives the fields of the file, after all its content.
 	File(File) error
 }
 
-// SplitFiles reads a message of which one field, of that camelCase name, is a list
-// of files. It gives the files to the sink as they arrive, and writes the message
-// without that field to rest, so that a message of any size costs the same small
-// piece of memory.
+// SplitFiles reads a message in which one field, with the given camelCase name, is a list of
+// files. It passes the files to the sink while it reads, and writes the message without that
+// field to rest. Its memory does not depend on the size of the message.
 func SplitFiles(r io.Reader, field string, rest io.Writer, sink FileSink) error {
 	s := splitter{r: bufio.NewReaderSize(r, 32<<10), field: field, rest: rest, sink: sink}
 	err := s.message()
@@ -51,7 +50,7 @@ type splitter struct {
 	plain [24 << 10]byte // of base64
 }
 
-// next passes white space and takes one byte.
+// next skips white space and returns the next byte.
 func (s *splitter) next() (byte, error) {
 	for {
 		c, err := s.r.ReadByte()
@@ -121,8 +120,8 @@ func (s *splitter) message() error {
 	return nil
 }
 
-// fields calls fn for each field of an object whose brace has gone by; fn passes
-// its value.
+// fields calls fn for each field of an object whose opening brace was read; fn reads the value
+// of the field.
 func (s *splitter) fields(fn func(name string, raw []byte) error) error {
 	for first := true; ; first = false {
 		c, err := s.next()
@@ -163,7 +162,7 @@ func (s *splitter) fields(fn func(name string, raw []byte) error) error {
 	}
 }
 
-// limited collects a few bytes.
+// limited is a buffer with a maximum size.
 type limited struct {
 	bytes.Buffer
 	max int
@@ -184,14 +183,14 @@ func (l *limited) WriteByte(c byte) error {
 	return l.Buffer.WriteByte(c)
 }
 
-// byteWriter is what both targets of a copied value are.
+// byteWriter is implemented by both targets of a copied value.
 type byteWriter interface {
 	io.Writer
 	io.ByteWriter
 }
 
-// copyValue passes one value and writes it as it stands. Whether it is valid is
-// seen by who reads the copy; here only its end is found.
+// copyValue copies one value unchanged. The reader of the copy checks whether it is valid; here
+// only its end is found.
 func (s *splitter) copyValue(to byteWriter) error {
 	c, err := s.next()
 	if err != nil {
@@ -226,7 +225,7 @@ func (s *splitter) copyValue(to byteWriter) error {
 	}
 }
 
-// copyString copies a string whose first quote has gone by.
+// copyString copies a string whose opening quote was read.
 func (s *splitter) copyString(to byteWriter) error {
 	if err := to.WriteByte('"'); err != nil {
 		return err
@@ -244,7 +243,7 @@ func (s *splitter) copyString(to byteWriter) error {
 		if err == nil && !escaped {
 			return nil
 		}
-		if err != nil && escaped { // the buffer ends within an escape: what follows belongs to it
+		if err != nil && escaped { // the buffer ends within an escape, which continues in the next part
 			c, err := s.r.ReadByte()
 			if err != nil {
 				return err
@@ -257,8 +256,8 @@ func (s *splitter) copyString(to byteWriter) error {
 	}
 }
 
-// trailing tells whether an odd number of backslashes stands at the end, before
-// its quote if it has one. A part never begins within an escape.
+// trailing reports whether part ends with an odd number of backslashes, before its closing
+// quote if quote is true. A part never begins within an escape.
 func trailing(part []byte, quote bool) bool {
 	if quote {
 		part = part[:len(part)-1]
@@ -289,10 +288,10 @@ func (s *splitter) copyScalar(c byte, to byteWriter) error {
 	return errSyntax
 }
 
-// files passes the list.
+// files reads the list of files.
 func (s *splitter) files() error {
 	if s.seen {
-		return fmt.Errorf("%s: it is there twice", s.field)
+		return fmt.Errorf("%s: the field appears twice", s.field)
 	}
 	s.seen = true
 	c, err := s.next()
@@ -344,14 +343,14 @@ func (s *splitter) null() error {
 	return nil
 }
 
-// file passes one file, whose brace has gone by.
+// file reads one file whose opening brace was read.
 func (s *splitter) file(i int) error {
-	meta := limited{max: maxFileFields, err: fmt.Errorf("%s[%d]: its fields have more than %d bytes", s.field, i, maxFileFields)}
+	meta := limited{max: maxFileFields, err: fmt.Errorf("%s[%d]: the fields other than content have more than %d bytes", s.field, i, maxFileFields)}
 	sep, content := byte('{'), false
 	err := s.fields(func(name string, raw []byte) error {
 		if name == "content" {
 			if content {
-				return fmt.Errorf("%s[%d].content: it is there twice", s.field, i)
+				return fmt.Errorf("%s[%d].content: the field appears twice", s.field, i)
 			}
 			content = true
 			return s.content(i)
@@ -379,7 +378,7 @@ func (s *splitter) file(i int) error {
 	return s.sink.File(f)
 }
 
-// content passes a string of base64 and gives the sink what it says.
+// content decodes a base64 string and passes the bytes to the sink.
 func (s *splitter) content(i int) error {
 	c, err := s.next()
 	switch {
@@ -421,11 +420,11 @@ func (s *splitter) content(i int) error {
 }
 
 func (s *splitter) skip(n int) {
-	_, _ = s.r.Discard(n) // it is in the buffer
+	_, _ = s.r.Discard(n) // the bytes are buffered, so no error is possible
 	s.at += int64(n)
 }
 
-// escape passes an escaped character, such as the \/ of some writers.
+// escape handles an escaped character, such as the \/ of some encoders.
 func (s *splitter) escape(d *base64Stream) error {
 	raw, err := s.r.Peek(2)
 	if err == nil && raw[1] == 'u' {
@@ -439,14 +438,14 @@ func (s *splitter) escape(d *base64Stream) error {
 		return errSyntax
 	}
 	s.skip(len(raw))
-	if text == "\n" || text == "\r" { // some writers break base64 into lines
+	if text == "\n" || text == "\r" { // some encoders break base64 into lines
 		return nil
 	}
 	return d.add([]byte(text))
 }
 
-// base64Stream decodes what comes in pieces of any size, in either alphabet, with
-// padding or without.
+// base64Stream decodes base64 in parts of any size, in either alphabet, with or without
+// padding.
 type base64Stream struct {
 	sink  FileSink
 	plain []byte
@@ -494,7 +493,7 @@ func (d *base64Stream) add(p []byte) error {
 
 func (d *base64Stream) decode(p []byte) error {
 	n, err := base64.RawStdEncoding.Decode(d.plain, p)
-	if err != nil || n < len(p)*3/4 { // less where line ends stand in it
+	if err != nil || n < len(p)*3/4 { // fewer bytes if the text contains line breaks
 		n, err = base64.RawURLEncoding.Decode(d.plain, p)
 	}
 	if err != nil || n < len(p)*3/4 {
@@ -503,7 +502,7 @@ func (d *base64Stream) decode(p []byte) error {
 	return d.sink.Content(d.plain[:n])
 }
 
-// end checks what is left over.
+// end decodes the remaining characters.
 func (d *base64Stream) end() error {
 	if d.kept == 1 || d.pads > 0 && (d.kept+d.pads)%4 != 0 {
 		return d.bad

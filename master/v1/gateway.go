@@ -3,7 +3,6 @@ package v1
 // GatewayKind is what a task offers to users through the proxy.
 type GatewayKind string
 
-// The values of GatewayKind.
 const (
 	// GatewayOfHTTP is a program that speaks HTTP and WebSocket on the Unix socket
 	// that DET_TASK_SOCKET names: a notebook, a TensorBoard.
@@ -14,7 +13,7 @@ const (
 	GatewayOfNone GatewayKind = ""
 )
 
-// Names that the proxy and the runner's gateway agree on.
+// Names that the proxy and the runner's gateway share.
 const (
 	// GatewayHeader carries an attempt's secret from the master to its runner.
 	GatewayHeader = "X-Detent-Gateway"
@@ -44,26 +43,26 @@ type Gateway struct {
 	SSH       *GatewaySSH `json:"ssh,omitempty"`
 }
 
-// IdleBy is how the runner recognises that a notebook is in use.
+// IdleBy selects how the runner detects that a notebook is in use.
 type IdleBy string
 
-// The values of IdleBy; they are those of notebook_idle_type.
+// The values of IdleBy, as in notebook_idle_type.
 const (
 	IdleByKernelsOrTerminals IdleBy = "kernels_or_terminals" // one is open
-	IdleByKernelConnections  IdleBy = "kernel_connections"   // somebody is connected to a kernel, or a terminal is open
-	IdleByActivity           IdleBy = "activity"             // a kernel computes, or something was typed
-	// IdleByRequests is for programs without a way to ask them: the gateway counts requests.
+	IdleByKernelConnections  IdleBy = "kernel_connections"   // a client is connected to a kernel, or a terminal is open
+	IdleByActivity           IdleBy = "activity"             // a kernel computes, or a terminal received input
+	// IdleByRequests is for programs that cannot report their use: the gateway counts requests.
 	IdleByRequests IdleBy = "requests"
 )
 
-// GatewayIdle says after how long without use a task reports that it is idle.
+// GatewayIdle sets after which time without use a task reports that it is idle.
 type GatewayIdle struct {
 	TimeoutSecs int    `json:"timeoutS"` // 0: never
 	By          IdleBy `json:"by"`
 }
 
-// GatewaySSH are the keys of a shell, made for this task alone.
+// GatewaySSH has the keys of a shell, which are made for this task only.
 type GatewaySSH struct {
 	AuthorizedKey string `json:"authorizedKey"` // a line of authorized_keys
-	HostKey       string `json:"hostKey"`       // PEM, OpenSSH's form; empty for one that the runner makes
+	HostKey       string `json:"hostKey"`       // PEM, OpenSSH's form; "": the runner creates the key
 }

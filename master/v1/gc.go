@@ -2,31 +2,30 @@ package v1
 
 import "time"
 
-// Removing the files of checkpoints.
+// Messages about the removal of files of checkpoints.
 
-// DeleteCheckpointsRequest is a message of the wire.
 type DeleteCheckpointsRequest struct {
 	CheckpointUUIDs []string `json:"checkpointUuids"`
 }
 
-// CheckpointsRemoveFilesRequest is a message of the wire. Without globs nothing is
-// removed, and it is looked what is there.
+// CheckpointsRemoveFilesRequest removes the files that match the globs. Without globs it
+// removes nothing, and the list of files is read from storage again.
 type CheckpointsRemoveFilesRequest struct {
 	CheckpointUUIDs []string `json:"checkpointUuids"`
 	CheckpointGlobs []string `json:"checkpointGlobs"`
 }
 
-// PreviewGCResponse says what a policy would remove. Its names are those of the
-// route that Determined has kept from before its API. GET /experiments/{id}/preview_gc
+// PreviewGCResponse lists what a policy would remove. The path is the one that Determined had
+// before /api/v1. GET /experiments/{id}/preview_gc
 type PreviewGCResponse struct {
 	Checkpoints []PreviewGCCheckpoint `json:"checkpoints"`
 	MetricName  string                `json:"metric_name"`
-	// Total is how many the policy would remove. Checkpoints has those of one page, which
-	// begins behind as many as the parameter offset says.
+	// Total is the number of checkpoints that the policy would remove. Checkpoints has those of
+	// one page, which begins at the query parameter offset.
 	Total int `json:"total"`
 }
 
-// PreviewGCCheckpoint is one of them.
+// PreviewGCCheckpoint is a checkpoint that the policy would remove.
 type PreviewGCCheckpoint struct {
 	TrialID           int              `json:"TrialID"`
 	StepsCompleted    int              `json:"StepsCompleted"`
@@ -35,29 +34,29 @@ type PreviewGCCheckpoint struct {
 	UUID              string           `json:"UUID"`
 	Resources         map[string]int64 `json:"Resources"`
 	ReportTime        time.Time        `json:"ReportTime"`
-	// Step is there for a checkpoint that was validated: Determined's command line
-	// shows those alone one by one.
+	// Step is set for a checkpoint that was validated: Determined's command line lists only
+	// these.
 	Step *PreviewGCStep `json:"step,omitempty"`
 }
 
-// PreviewGCStep says that there was a validation.
+// PreviewGCStep shows that there was a validation.
 type PreviewGCStep struct {
 	Validation Struct `json:"validation"`
 }
 
-// Collect is what a task that removes files is told: in its TaskSpec.
+// Collect is the part of the TaskSpec for a task that removes files.
 type Collect struct {
-	// Programs are the SHA-256 of the det-remover that the master serves for each platform, as in linux-amd64.
+	// Programs has the SHA-256 of the det-remover that the master serves for each platform,
+	// such as linux-amd64.
 	Programs    map[string]string   `json:"programs"`
 	Storage     CollectStorage      `json:"storage"`
 	Checkpoints []CollectCheckpoint `json:"checkpoints"`
-	// Events is the folder of TensorBoard's files that goes as well, in the storage;
-	// "" leaves them.
+	// Events is the folder of TensorBoard files in the storage that is also removed; "": none.
 	Events string `json:"events"`
 }
 
-// CollectStorage is where the files lie: a folder that the task sees, or a bucket. What
-// signs in there is what the experiment's configuration says; "" for Credentials.
+// CollectStorage is the location of the files: a folder that the task sees, or a bucket. The
+// credentials are those of the experiment's configuration; "" for Credentials.
 type CollectStorage struct {
 	Folder    string `json:"folder"`
 	Kind      string `json:"kind"` // of the bucket: s3, gcs or azure
@@ -73,26 +72,26 @@ type CollectStorage struct {
 	ConnectionString string `json:"connectionString"`
 }
 
-// CollectCheckpoint is what goes of a checkpoint. Known is what it is thought to
-// consist of, so that a storage that is not there is told from an empty one.
+// CollectCheckpoint lists what to remove of a checkpoint. Known is the expected number of its
+// files, so that a missing storage can be distinguished from an empty one.
 type CollectCheckpoint struct {
 	UUID  string   `json:"uuid"`
 	Globs []string `json:"globs"`
 	Known int      `json:"known"` // files
 }
 
-// FreedRequest reports what was removed: of a checkpoint, or of TensorBoard's files
-// where it names none. POST /api/v1/detent/collections/{task}/freed
+// FreedRequest reports removed files: those of a checkpoint, or TensorBoard files if it names
+// no checkpoint. POST /api/v1/detent/collections/{task}/freed
 type FreedRequest struct {
 	UUID  string `json:"uuid"`
 	Files int64  `json:"files"`
 	Bytes int64  `json:"bytes"`
-	// Left is what the checkpoint has now; absent where that could not be seen.
+	// Left are the remaining files of the checkpoint; absent if the storage could not be read.
 	Left  *PatchCheckpointOptionalResources `json:"left,omitempty"`
-	Error string                            `json:"error"` // "" when all went that was to go
+	Error string                            `json:"error"` // "": everything was removed
 }
 
-// CheckpointRemoval is something that was removed of a checkpoint, or is to be.
+// CheckpointRemoval is a removal of files of a checkpoint, done or planned.
 type CheckpointRemoval struct {
 	TaskID     string     `json:"taskId"`
 	Checkpoint string     `json:"checkpoint"`
@@ -102,7 +101,7 @@ type CheckpointRemoval struct {
 	Files      int64      `json:"files"`
 	Bytes      int64      `json:"bytes"`
 	Error      string     `json:"error"`
-	Ended      bool       `json:"ended"` // nothing more will come of it
+	Ended      bool       `json:"ended"` // the removal is complete or has failed
 }
 
 // A GC is a garbage collection: a task that removes files of an experiment.
@@ -112,23 +111,23 @@ type GC struct {
 	StartTime   time.Time  `json:"startTime"`
 	EndTime     *time.Time `json:"endTime,omitempty"`
 	ExitStatus  string     `json:"exitStatus"`
-	Checkpoints int        `json:"checkpoints"` // that it was to remove files of
-	Done        int        `json:"done"`        // of them
+	Checkpoints int        `json:"checkpoints"` // number of checkpoints with files to remove
+	Done        int        `json:"done"`        // how many of them are done
 	Files       int64      `json:"files"`
 	Bytes       int64      `json:"bytes"`
-	Error       string     `json:"error"` // the first one
+	Error       string     `json:"error"` // the first error
 }
 
-// FreedTotal is what was removed of an experiment's files.
+// FreedTotal is the total of removed files of an experiment.
 type FreedTotal struct {
-	Checkpoints int   `json:"checkpoints"` // of which something was removed
+	Checkpoints int   `json:"checkpoints"` // with at least one removed file
 	Files       int64 `json:"files"`
 	Bytes       int64 `json:"bytes"`
 }
 
-// GetGCsResponse lists what was removed of an experiment's files, the
-// newest first. GET /api/v1/detent/experiments/{id}/collections
+// GetGCsResponse lists the garbage collections of an experiment, newest first. GET
+// /api/v1/detent/experiments/{id}/collections
 type GetGCsResponse struct {
 	GCs   []GC       `json:"collections"`
-	Freed FreedTotal `json:"freed"` // in all
+	Freed FreedTotal `json:"freed"` // total
 }

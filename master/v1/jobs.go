@@ -2,10 +2,8 @@ package v1
 
 import "time"
 
-// JobState is an enum of the wire.
 type JobState string
 
-// The values of JobState.
 const (
 	JobStateUnspecified         JobState = "STATE_UNSPECIFIED"
 	JobStateQueued              JobState = "STATE_QUEUED"
@@ -13,10 +11,8 @@ const (
 	JobStateScheduledBackfilled JobState = "STATE_SCHEDULED_BACKFILLED"
 )
 
-// JobType is an enum of the wire.
 type JobType string
 
-// The values of JobType.
 const (
 	JobTypeUnspecified  JobType = "TYPE_UNSPECIFIED"
 	JobTypeExperiment   JobType = "TYPE_EXPERIMENT"
@@ -29,13 +25,11 @@ const (
 	JobTypeGeneric      JobType = "TYPE_GENERIC"
 )
 
-// GetJobsV2Response is a message of the wire.
 type GetJobsV2Response struct {
 	Jobs       []RBACJob  `json:"jobs"`
 	Pagination Pagination `json:"pagination"`
 }
 
-// Job is a message of the wire.
 type Job struct {
 	AllocatedSlots int         `json:"allocatedSlots"`
 	EntityID       string      `json:"entityId"`
@@ -53,16 +47,14 @@ type Job struct {
 	Summary        *JobSummary `json:"summary"`
 	UserID         int         `json:"userId"`
 	Weight         float64     `json:"weight"`
-	WaitingReason  string      `json:"waitingReason"` // why it waits, in a sentence; ours, not Determined's
+	WaitingReason  string      `json:"waitingReason"` // why it waits, in a sentence; not in Determined
 }
 
-// JobSummary is a message of the wire.
 type JobSummary struct {
 	JobsAhead int      `json:"jobsAhead"`
 	State     JobState `json:"state"`
 }
 
-// LimitedJob is a message of the wire.
 type LimitedJob struct {
 	AllocatedSlots int         `json:"allocatedSlots"`
 	IsPreemptible  bool        `json:"isPreemptible"`
@@ -77,13 +69,12 @@ type LimitedJob struct {
 	Weight         float64     `json:"weight"`
 }
 
-// RBACJob is a message of the wire.
 type RBACJob struct {
 	Full    *Job        `json:"full,omitempty"`
 	Limited *LimitedJob `json:"limited,omitempty"`
 }
 
-// QueueControl changes one job. The pointers that are nil leave as it is.
+// QueueControl changes one job. A pointer that is nil changes nothing.
 type QueueControl struct {
 	JobID        string   `json:"jobId"`
 	AheadOf      *string  `json:"aheadOf,omitempty"`
@@ -98,7 +89,7 @@ type UpdateJobQueueRequest struct {
 	Updates []QueueControl `json:"updates"`
 }
 
-// JobStatsResponse counts by pool.
+// JobStatsResponse counts jobs by pool.
 type JobStatsResponse struct {
 	Results []JobStatsOfPool `json:"results"`
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 )
 
-// LogEntry is a message of the wire.
 type LogEntry struct {
 	ID        int       `json:"id"`
 	Level     LogLevel  `json:"level"`
@@ -13,10 +12,8 @@ type LogEntry struct {
 	Timestamp time.Time `json:"timestamp"`
 }
 
-// LogLevel is an enum of the wire.
 type LogLevel string
 
-// The values of LogLevel.
 const (
 	LogLevelUnspecified LogLevel = "LOG_LEVEL_UNSPECIFIED"
 	LogLevelTrace       LogLevel = "LOG_LEVEL_TRACE"
@@ -27,20 +24,18 @@ const (
 	LogLevelCritical    LogLevel = "LOG_LEVEL_CRITICAL"
 )
 
-// LogLevels are the levels by number.
+// LogLevels lists the levels in the order of their numbers.
 func LogLevels() []LogLevel {
 	return []LogLevel{LogLevelUnspecified, LogLevelTrace, LogLevelDebug, LogLevelInfo, LogLevelWarning, LogLevelError, LogLevelCritical}
 }
 
-// Number is the index of a level in LogLevels; an unknown level has none.
+// Number is the index of a level in LogLevels; 0 for an unknown level.
 func (l LogLevel) Number() int { return max(0, slices.Index(LogLevels(), l)) }
 
-// MasterLogsResponse is a message of the wire.
 type MasterLogsResponse struct {
 	LogEntry LogEntry `json:"logEntry"`
 }
 
-// TaskLogsResponse is a message of the wire.
 type TaskLogsResponse struct {
 	ID           string    `json:"id"`
 	Level        LogLevel  `json:"level"`
@@ -56,7 +51,6 @@ type TaskLogsResponse struct {
 	Stdtype      *string   `json:"stdtype,omitempty"`
 }
 
-// TrialLogsResponse is a message of the wire.
 type TrialLogsResponse struct {
 	ID          string    `json:"id"`
 	Level       LogLevel  `json:"level"`

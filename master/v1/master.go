@@ -1,6 +1,5 @@
 package v1
 
-// GetMasterResponse is a message of the wire.
 type GetMasterResponse struct {
 	ClusterID             string          `json:"clusterId"`
 	ClusterName           string          `json:"clusterName"`
@@ -8,7 +7,7 @@ type GetMasterResponse struct {
 	MasterID              string          `json:"masterId"`
 	StrictJobQueueControl bool            `json:"strictJobQueueControl"`
 	Version               string          `json:"version"`
-	ClusterMessage        *ClusterMessage `json:"clusterMessage"` // null: none is shown now
+	ClusterMessage        *ClusterMessage `json:"clusterMessage"` // null: no message is shown now
 	Branding              string          `json:"branding"`
 	ExternalLoginURI      string          `json:"externalLoginUri"`
 	ExternalLogoutURI     string          `json:"externalLogoutUri"`
@@ -25,7 +24,6 @@ type GetMasterConfigResponse struct {
 	Config Struct `json:"config"`
 }
 
-// SSOProvider is a message of the wire.
 type SSOProvider struct {
 	Name           string `json:"name"`
 	SsoURL         string `json:"ssoUrl"`
@@ -33,7 +31,7 @@ type SSOProvider struct {
 	AlwaysRedirect bool   `json:"alwaysRedirect"`
 }
 
-// Info is snake_case on the wire: it is older than the rest of the interface.
+// Info has snake_case names: it is older than the rest of the API.
 type Info struct {
 	Version       string   `json:"version"`
 	MasterID      string   `json:"master_id"`

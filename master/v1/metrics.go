@@ -2,23 +2,19 @@ package v1
 
 import "time"
 
-// GetTrainingMetricsResponse is a message of the wire.
 type GetTrainingMetricsResponse struct {
 	Metrics []MetricsReport `json:"metrics"`
 }
 
-// GetValidationMetricsResponse is a message of the wire.
 type GetValidationMetricsResponse struct {
 	Metrics []MetricsReport `json:"metrics"`
 }
 
-// Metrics is a message of the wire.
 type Metrics struct {
 	AvgMetrics   Struct   `json:"avgMetrics"`
 	BatchMetrics []Struct `json:"batchMetrics"`
 }
 
-// MetricsReport is a message of the wire.
 type MetricsReport struct {
 	Archived     bool      `json:"archived"`
 	EndTime      time.Time `json:"endTime"`
@@ -30,7 +26,6 @@ type MetricsReport struct {
 	TrialRunID   int       `json:"trialRunId"`
 }
 
-// MetricsWorkload is a message of the wire.
 type MetricsWorkload struct {
 	Metrics      Metrics    `json:"metrics"`
 	NumInputs    int        `json:"numInputs"`
@@ -38,13 +33,11 @@ type MetricsWorkload struct {
 	EndTime      *time.Time `json:"endTime"`
 }
 
-// ReportTrialMetricsRequest is a message of the wire.
 type ReportTrialMetricsRequest struct {
 	Group   string       `json:"group"`
 	Metrics TrialMetrics `json:"metrics"`
 }
 
-// TrialMetrics is a message of the wire.
 type TrialMetrics struct {
 	Metrics        Metrics    `json:"metrics"`
 	TrialID        int        `json:"trialId"`

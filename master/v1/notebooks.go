@@ -2,7 +2,7 @@ package v1
 
 import "time"
 
-// Notebook is a JupyterLab of somebody's.
+// Notebook is a JupyterLab of a user.
 type Notebook struct {
 	Description    string     `json:"description"`
 	ID             string     `json:"id"`
@@ -19,7 +19,7 @@ type Notebook struct {
 	UserID         int        `json:"userId"`
 }
 
-// LaunchNotebookRequest: POST /notebooks.
+// LaunchNotebookRequest is the body of POST /notebooks.
 type LaunchNotebookRequest struct {
 	Config       Struct  `json:"config,omitempty"`
 	Files        []File  `json:"files,omitempty"`
@@ -28,7 +28,7 @@ type LaunchNotebookRequest struct {
 	WorkspaceID  *int    `json:"workspaceId,omitempty"`
 }
 
-// LaunchNotebookResponse answers it. Remarks are ours.
+// LaunchNotebookResponse is the response. Determined has no Remarks.
 type LaunchNotebookResponse struct {
 	Notebook Notebook        `json:"notebook"`
 	Config   Struct          `json:"config"`
@@ -36,25 +36,25 @@ type LaunchNotebookResponse struct {
 	Remarks  []string        `json:"remarks"`
 }
 
-// GetNotebooksResponse: GET /notebooks.
+// GetNotebooksResponse is the response of GET /notebooks.
 type GetNotebooksResponse struct {
 	Notebooks  []Notebook `json:"notebooks"`
 	Pagination Pagination `json:"pagination"`
 }
 
-// GetNotebookResponse: GET /notebooks/{id}.
+// GetNotebookResponse is the response of GET /notebooks/{id}.
 type GetNotebookResponse struct {
 	Notebook Notebook `json:"notebook"`
 	Config   Struct   `json:"config"`
 }
 
-// NotebookResponse answers what changes a notebook: a kill, a priority.
+// NotebookResponse is the response to a change of a notebook: a kill, a priority.
 type NotebookResponse struct {
 	Notebook Notebook `json:"notebook"`
 }
 
-// IdleNotebookRequest: PUT /notebooks/{id}/report_idle. A task that was unused for
-// as long as it may be says so of itself.
+// IdleNotebookRequest is the body of PUT /notebooks/{id}/report_idle: a task reports that it
+// was not used for the configured time.
 type IdleNotebookRequest struct {
 	NotebookID string `json:"notebookId"`
 	Idle       bool   `json:"idle"`

@@ -6,17 +6,17 @@ import (
 	"errors"
 )
 
-// errSyntax means that a body is not JSON. syntaxError words it.
+// errSyntax means that a body is not JSON. syntaxError adds the details.
 var errSyntax = errors.New("not JSON")
 
-// parser walks over a JSON text once. Reports and log lines come by the hundred
-// thousand, and a parser that knows where each value ends needs no second look.
+// parser reads a JSON text in one pass, without reading any value twice: a master reads
+// hundreds of thousands of reports and log lines.
 type parser struct {
 	data []byte
 	at   int
 }
 
-// peek passes white space and returns the byte after it; 0 at the end.
+// peek skips white space and returns the next byte without reading it; 0 at the end.
 func (p *parser) peek() byte {
 	for p.at < len(p.data) {
 		switch c := p.data[p.at]; c {
@@ -29,7 +29,7 @@ func (p *parser) peek() byte {
 	return 0
 }
 
-// value passes one value and returns its text, which is valid JSON.
+// value reads one value and returns its text, which is valid JSON.
 func (p *parser) value() ([]byte, error) {
 	switch p.peek() {
 	case '"':
@@ -48,7 +48,7 @@ func (p *parser) value() ([]byte, error) {
 	return p.scalar(begin)
 }
 
-// scalar checks a number or a word.
+// scalar reads a number or a word.
 func (p *parser) scalar(begin int) ([]byte, error) {
 	raw := p.data[begin:p.at]
 	if digits(raw) || json.Valid(raw) {
@@ -57,7 +57,7 @@ func (p *parser) scalar(begin int) ([]byte, error) {
 	return nil, errSyntax
 }
 
-// digits is true for whole numbers as they mostly are: valid without a closer look.
+// digits reports whether raw is a plain whole number, which is certainly valid.
 func digits(raw []byte) bool {
 	if len(raw) == 0 || raw[0] == '0' && len(raw) > 1 {
 		return false
@@ -70,7 +70,7 @@ func digits(raw []byte) bool {
 	return true
 }
 
-// str passes a string and returns it with its quotes.
+// str reads a string and returns it with its quotes.
 func (p *parser) str() ([]byte, error) {
 	begin := p.at
 	plain := true
@@ -93,7 +93,7 @@ func (p *parser) str() ([]byte, error) {
 	return nil, errSyntax
 }
 
-// nested passes an object or a list as a whole.
+// nested reads a whole object or list.
 func (p *parser) nested() ([]byte, error) {
 	begin, depth := p.at, 0
 	for p.at < len(p.data) {
@@ -120,8 +120,8 @@ func (p *parser) nested() ([]byte, error) {
 	return nil, errSyntax
 }
 
-// members passes an object and calls fn at each member's value, which fn must
-// pass. The name is only good until then.
+// members reads an object and calls fn at each member's value, which fn must read. The name is
+// valid only during the call.
 func (p *parser) members(fn func(name []byte) error) error {
 	p.at++
 	for n := 0; ; n++ {
@@ -146,7 +146,7 @@ func (p *parser) members(fn func(name []byte) error) error {
 		}
 		name := raw[1 : len(raw)-1]
 		if bytes.IndexByte(name, '\\') >= 0 {
-			s, _ := unquote(raw) // it is valid: str has looked
+			s, _ := unquote(raw) // str has checked that it is valid
 			name = []byte(s)
 		}
 		if p.peek() != ':' {

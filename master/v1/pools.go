@@ -1,9 +1,7 @@
 package v1
 
-// FittingPolicy is an enum of the wire.
 type FittingPolicy string
 
-// The values of FittingPolicy.
 const (
 	FittingPolicyUnspecified FittingPolicy = "FITTING_POLICY_UNSPECIFIED"
 	FittingPolicyBest        FittingPolicy = "FITTING_POLICY_BEST"
@@ -13,19 +11,16 @@ const (
 	FittingPolicyPbs         FittingPolicy = "FITTING_POLICY_PBS"
 )
 
-// GetResourcePoolsResponse is a message of the wire.
 type GetResourcePoolsResponse struct {
 	Pagination    *Pagination    `json:"pagination"`
 	ResourcePools []ResourcePool `json:"resourcePools"`
 }
 
-// QueueStats is a message of the wire.
 type QueueStats struct {
 	QueuedCount    int `json:"queuedCount"`
 	ScheduledCount int `json:"scheduledCount"`
 }
 
-// ResourcePool is a message of the wire.
 type ResourcePool struct {
 	AgentDockerImage             string             `json:"agentDockerImage"`
 	AgentDockerNetwork           string             `json:"agentDockerNetwork"`
@@ -65,24 +60,20 @@ type ResourcePool struct {
 	Stats                        *QueueStats        `json:"stats"`
 }
 
-// ResourcePoolDetail is a message of the wire.
 type ResourcePoolDetail struct {
-	AWS               Struct                               `json:"aws,null"` // null: no pool is of a cloud provider
+	AWS               Struct                               `json:"aws,null"` // always null
 	GCP               Struct                               `json:"gcp,null"`
 	PriorityScheduler *ResourcePoolPrioritySchedulerDetail `json:"priorityScheduler"`
 }
 
-// ResourcePoolPrioritySchedulerDetail is a message of the wire.
 type ResourcePoolPrioritySchedulerDetail struct {
 	DefaultPriority int      `json:"defaultPriority"`
-	K8Priorities    []Struct `json:"k8Priorities"` // of Kubernetes, and always empty
+	K8Priorities    []Struct `json:"k8Priorities"` // for Kubernetes, always empty
 	Preemption      bool     `json:"preemption"`
 }
 
-// ResourcePoolType is an enum of the wire.
 type ResourcePoolType string
 
-// The values of ResourcePoolType.
 const (
 	ResourcePoolTypeUnspecified ResourcePoolType = "RESOURCE_POOL_TYPE_UNSPECIFIED"
 	ResourcePoolTypeAws         ResourcePoolType = "RESOURCE_POOL_TYPE_AWS"
@@ -91,10 +82,8 @@ const (
 	ResourcePoolTypeK8s         ResourcePoolType = "RESOURCE_POOL_TYPE_K8S"
 )
 
-// SchedulerType is an enum of the wire.
 type SchedulerType string
 
-// The values of SchedulerType.
 const (
 	SchedulerTypeUnspecified SchedulerType = "SCHEDULER_TYPE_UNSPECIFIED"
 	SchedulerTypePriority    SchedulerType = "SCHEDULER_TYPE_PRIORITY"

@@ -2,18 +2,15 @@ package v1
 
 import "time"
 
-// GetProjectResponse is a message of the wire.
 type GetProjectResponse struct {
 	Project Project `json:"project"`
 }
 
-// Note is a message of the wire.
 type Note struct {
 	Contents string `json:"contents"`
 	Name     string `json:"name"`
 }
 
-// PostProjectRequest is a message of the wire.
 type PostProjectRequest struct {
 	Name        string  `json:"name"`
 	WorkspaceID int     `json:"workspaceId"`
@@ -21,12 +18,10 @@ type PostProjectRequest struct {
 	Key         *string `json:"key,omitempty"`
 }
 
-// PostProjectResponse is a message of the wire.
 type PostProjectResponse struct {
 	Project Project `json:"project"`
 }
 
-// Project is a message of the wire.
 type Project struct {
 	Archived                bool           `json:"archived"`
 	ErrorMessage            string         `json:"errorMessage"`
@@ -47,19 +42,19 @@ type Project struct {
 	WorkspaceName           string         `json:"workspaceName"`
 }
 
-// PatchProject says what to change of a project.
+// PatchProject changes a project.
 type PatchProject struct {
 	Description *string `json:"description,omitempty"`
 	Key         *string `json:"key,omitempty"`
 	Name        *string `json:"name,omitempty"`
 }
 
-// PatchProjectResponse is a project after its change.
+// PatchProjectResponse is the changed project.
 type PatchProjectResponse struct {
 	Project Project `json:"project"`
 }
 
-// DeleteProjectResponse says whether the deletion is done or goes on.
+// DeleteProjectResponse reports whether the deletion is complete.
 type DeleteProjectResponse struct {
 	Completed bool `json:"completed"`
 }
@@ -70,12 +65,12 @@ type PutProjectNotesRequest struct {
 	ProjectID int    `json:"projectId"`
 }
 
-// AddProjectNoteResponse is the notes as they are now.
+// AddProjectNoteResponse has all notes of the project.
 type AddProjectNoteResponse struct {
 	Notes []Note `json:"notes"`
 }
 
-// PutProjectNotesResponse is the notes as they are now.
+// PutProjectNotesResponse has all notes of the project.
 type PutProjectNotesResponse struct {
 	Notes []Note `json:"notes"`
 }
@@ -86,7 +81,7 @@ type MoveRequest struct {
 	ExperimentID         int `json:"experimentId"`
 }
 
-// MoveManyRequest chooses experiments of a project, and another project for them.
+// MoveManyRequest moves experiments of a project to another project.
 type MoveManyRequest struct {
 	DestinationProjectID int                    `json:"destinationProjectId"`
 	ExperimentIDs        []int                  `json:"experimentIds"`
@@ -94,7 +89,7 @@ type MoveManyRequest struct {
 	ProjectID            int                    `json:"projectId"`
 }
 
-// MoveProjectRequest names a workspace.
+// MoveProjectRequest names the workspace to which a project is moved.
 type MoveProjectRequest struct {
 	DestinationWorkspaceID int `json:"destinationWorkspaceId"`
 	ProjectID              int `json:"projectId"`

@@ -2,37 +2,37 @@ package v1
 
 import "time"
 
-// Bodies of the calls that Determined's package makes by hand, beside its
-// generated client.
+// Bodies of requests that Determined's package sends without its generated client.
 
-// ProgressRequest: POST /trials/{id}/progress. Clients up to 0.37 send units
+// ProgressRequest is the body of POST /trials/{id}/progress. Clients up to 0.37 send units
 // instead of a fraction (IsRaw false).
 type ProgressRequest struct {
 	Progress float64 `json:"progress"`
 	IsRaw    bool    `json:"isRaw"`
 }
 
-// EarlyExitRequest: POST /trials/{id}/early_exit.
+// EarlyExitRequest is the body of POST /trials/{id}/early_exit.
 type EarlyExitRequest struct {
 	Reason string `json:"reason"` // EXITED_REASON_INVALID_HP, …
 }
 
-// RunnerMetadataRequest: POST /trials/{id}/runner/metadata.
+// RunnerMetadataRequest is the body of POST /trials/{id}/runner/metadata.
 type RunnerMetadataRequest struct {
 	State string `json:"state"`
 }
 
-// PreemptionSignalResponse: GET /allocations/{id}/signals/preemption.
+// PreemptionSignalResponse is the response of GET /allocations/{id}/signals/preemption.
 type PreemptionSignalResponse struct {
 	Preempt bool `json:"preempt"`
 }
 
-// BestMetricResponse: GET /experiments/{id}/searcher/best_searcher_validation_metric.
+// BestMetricResponse is the response of GET
+// /experiments/{id}/searcher/best_searcher_validation_metric.
 type BestMetricResponse struct {
 	Metric float64 `json:"metric"`
 }
 
-// TaskLogsRequest: POST /task/logs, as Determined's own shipper sends it.
+// TaskLogsRequest is the body of POST /task/logs, as Determined's log shipper sends it.
 type TaskLogsRequest struct {
 	Logs []TaskLog `json:"logs"`
 }
@@ -52,30 +52,30 @@ type TaskLog struct {
 	Log          string     `json:"log"`
 }
 
-// SearcherOperation is a length to train to, for harnesses up to 0.37.
+// SearcherOperation is a length to which a trial must train, for harnesses up to 0.37.
 type SearcherOperation struct {
 	ValidateAfter ValidateAfterOperation `json:"validateAfter"`
 }
 
-// ValidateAfterOperation asks for a validation at a length.
+// ValidateAfterOperation requests a validation at a length.
 type ValidateAfterOperation struct {
 	RequestID string `json:"requestId"`
 	Length    int64  `json:"length"`
 }
 
-// SearcherOperationResponse: GET /trials/{id}/searcher/operation.
+// SearcherOperationResponse is the response of GET /trials/{id}/searcher/operation.
 type SearcherOperationResponse struct {
 	Op        *SearcherOperation `json:"op"`
 	Completed bool               `json:"completed"`
 }
 
-// CompletedOperationRequest: POST /trials/{id}/searcher/completed_operation.
+// CompletedOperationRequest is the body of POST /trials/{id}/searcher/completed_operation.
 type CompletedOperationRequest struct {
 	Op             ValidateAfterOperation `json:"op"`
 	SearcherMetric *float64               `json:"searcherMetric,omitempty"`
 }
 
-// LaunchCommandRequest: POST /commands.
+// LaunchCommandRequest is the body of POST /commands.
 type LaunchCommandRequest struct {
 	Config       Struct  `json:"config,omitempty"`
 	TemplateName *string `json:"templateName,omitempty"`
@@ -85,7 +85,7 @@ type LaunchCommandRequest struct {
 	WorkspaceID  *int    `json:"workspaceId,omitempty"`
 }
 
-// LaunchCommandResponse answers it.
+// LaunchCommandResponse is the response.
 type LaunchCommandResponse struct {
 	Command  Command         `json:"command"`
 	Config   Struct          `json:"config"`
@@ -93,18 +93,18 @@ type LaunchCommandResponse struct {
 	Remarks  []string        `json:"remarks"`
 }
 
-// GetCommandsResponse: GET /commands.
+// GetCommandsResponse is the response of GET /commands.
 type GetCommandsResponse struct {
 	Commands   []Command  `json:"commands"`
 	Pagination Pagination `json:"pagination"`
 }
 
-// KillCommandResponse: POST /commands/{id}/kill.
+// KillCommandResponse is the response of POST /commands/{id}/kill.
 type KillCommandResponse struct {
 	Command Command `json:"command"`
 }
 
-// FileTreeResponse: GET /experiments/{id}/file_tree.
+// FileTreeResponse is the response of GET /experiments/{id}/file_tree.
 type FileTreeResponse struct {
 	Files []FileNode `json:"files"`
 }

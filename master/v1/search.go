@@ -1,7 +1,8 @@
 package v1
 
-// SearchExperimentsRequest asks for experiments. Filter is JSON, in Determined's
-// form; Query is ours: the line that people type. With both, both must hold.
+// SearchExperimentsRequest searches experiments. Filter is JSON in Determined's form; Query,
+// which Determined does not have, is a filter as users type it. If both are set, experiments
+// must match both.
 type SearchExperimentsRequest struct {
 	ProjectID     *int    `json:"projectId,omitempty"`
 	Offset        *int    `json:"offset,omitempty"`
@@ -12,19 +13,18 @@ type SearchExperimentsRequest struct {
 	WithoutConfig *bool   `json:"withoutConfig,omitempty"`
 }
 
-// SearchExperimentExperiment is an experiment that was found, with its best trial.
+// SearchExperimentExperiment is a found experiment, with its best trial.
 type SearchExperimentExperiment struct {
 	Experiment Experiment `json:"experiment"`
 	BestTrial  *Trial     `json:"bestTrial"`
 }
 
-// SearchExperimentsResponse is a message of the wire.
 type SearchExperimentsResponse struct {
 	Experiments []SearchExperimentExperiment `json:"experiments"`
 	Pagination  Pagination                   `json:"pagination"`
 }
 
-// ProjectColumn is something that the experiments of a project can be searched by.
+// ProjectColumn is a property by which the experiments of a project can be searched.
 type ProjectColumn struct {
 	Column      string `json:"column"`
 	Location    string `json:"location"`
@@ -32,7 +32,6 @@ type ProjectColumn struct {
 	DisplayName string `json:"displayName"`
 }
 
-// GetProjectColumnsResponse is a message of the wire.
 type GetProjectColumnsResponse struct {
 	Columns []ProjectColumn `json:"columns"`
 }

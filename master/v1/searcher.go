@@ -1,44 +1,43 @@
 package v1
 
-// Messages about searches: previews, and the conversation with a program that
-// drives one, which Determined had up to 0.37.
+// Messages about searches: previews, and custom searches, which Determined had up to 0.37.
 
-// PreviewHPSearchRequest: POST /preview-hp-search.
+// PreviewHPSearchRequest is the body of POST /preview-hp-search.
 type PreviewHPSearchRequest struct {
 	Config Struct `json:"config,omitempty"`
 	Seed   *int   `json:"seed,omitempty"`
 }
 
-// PreviewHPSearchResponse answers it.
+// PreviewHPSearchResponse is the response.
 type PreviewHPSearchResponse struct {
 	Summary *SearchSummary `json:"summary"`
 }
 
-// SearchSummary is what a search will do if all goes well.
+// SearchSummary lists the trials of a search if no trial fails or is stopped.
 type SearchSummary struct {
 	Config Struct         `json:"config"`
 	Trials []TrialSummary `json:"trials"`
 }
 
-// TrialSummary is a number of trials that train equally long.
+// TrialSummary is a number of trials with the same length of training.
 type TrialSummary struct {
 	Count int        `json:"count"`
 	Unit  SearchUnit `json:"unit"`
 }
 
-// SearchUnit is how long they train; MaxLength where that is the whole length.
+// SearchUnit is the length of training; MaxLength: the whole length.
 type SearchUnit struct {
 	Name      *string `json:"name"`
 	Value     *int    `json:"value"`
 	MaxLength bool    `json:"maxLength"`
 }
 
-// GetSearcherEventsResponse: GET /experiments/{id}/searcher_events.
+// GetSearcherEventsResponse is the response of GET /experiments/{id}/searcher_events.
 type GetSearcherEventsResponse struct {
 	SearcherEvents []SearcherEvent `json:"searcherEvents"`
 }
 
-// SearcherEvent is something that the driving program answers with operations.
+// SearcherEvent is an event that the custom search's program answers with operations.
 type SearcherEvent struct {
 	ID                  int                         `json:"id"`
 	InitialOperations   *InitialOperations          `json:"initialOperations,omitempty"`
@@ -50,48 +49,48 @@ type SearcherEvent struct {
 	ExperimentInactive  *SearcherExperimentInactive `json:"experimentInactive,omitempty"`
 }
 
-// InitialOperations asks for the first operations.
+// InitialOperations requests the first operations.
 type InitialOperations struct {
 	Placeholder *int `json:"placeholder,omitempty"`
 }
 
-// SearcherEventTrial is about a trial, by the program's own name for it.
+// SearcherEventTrial is an event of a trial, with the request id that the program chose.
 type SearcherEventTrial struct {
 	RequestID string `json:"requestId"`
 }
 
-// SearcherEventValidation says that a trial has trained as long as it was told to.
+// SearcherEventValidation reports that a trial has trained to the requested length.
 type SearcherEventValidation struct {
 	RequestID           string  `json:"requestId"`
 	Metric              float64 `json:"metric"`
 	ValidateAfterLength int64   `json:"validateAfterLength"`
 }
 
-// SearcherEventExit says that a trial ended before it was closed.
+// SearcherEventExit reports that a trial ended before the program closed it.
 type SearcherEventExit struct {
 	RequestID    string `json:"requestId"`
 	ExitedReason string `json:"exitedReason"`
 }
 
-// SearcherEventProgress says how far a trial has trained.
+// SearcherEventProgress reports the progress of a trial.
 type SearcherEventProgress struct {
 	RequestID    string  `json:"requestId"`
 	PartialUnits float64 `json:"partialUnits"`
 }
 
-// SearcherExperimentInactive says that the experiment has ended.
+// SearcherExperimentInactive reports that the experiment has ended.
 type SearcherExperimentInactive struct {
 	ExperimentState ExperimentState `json:"experimentState"`
 }
 
-// PostSearcherOperationsRequest: POST /experiments/{id}/searcher_operations.
+// PostSearcherOperationsRequest is the body of POST /experiments/{id}/searcher_operations.
 type PostSearcherOperationsRequest struct {
 	ExperimentID       int               `json:"experimentId"`
 	SearcherOperations []DriverOperation `json:"searcherOperations"`
 	TriggeredByEvent   *SearcherEvent    `json:"triggeredByEvent,omitempty"`
 }
 
-// DriverOperation is one thing that the driving program wants.
+// DriverOperation is one operation of a custom search.
 type DriverOperation struct {
 	TrialOperation      *SearcherOperation            `json:"trialOperation,omitempty"`
 	CreateTrial         *CreateTrialOperation         `json:"createTrial,omitempty"`
@@ -100,7 +99,7 @@ type DriverOperation struct {
 	SetSearcherProgress *SetSearcherProgressOperation `json:"setSearcherProgress,omitempty"`
 }
 
-// CreateTrialOperation makes a trial; its hyperparameters are JSON in a string.
+// CreateTrialOperation creates a trial; its hyperparameters are JSON in a string.
 type CreateTrialOperation struct {
 	RequestID   string `json:"requestId"`
 	Hyperparams string `json:"hyperparams"`
@@ -112,7 +111,7 @@ type ShutDownOperation struct {
 	Failure bool `json:"failure"`
 }
 
-// SetSearcherProgressOperation says how far the search is.
+// SetSearcherProgressOperation sets the progress of the search.
 type SetSearcherProgressOperation struct {
 	Progress float64 `json:"progress"`
 }

@@ -5,7 +5,6 @@ import "time"
 // MetricType is the older name of the two groups that every trial has.
 type MetricType string
 
-// The values of MetricType.
 const (
 	MetricTypeUnspecified MetricType = "METRIC_TYPE_UNSPECIFIED"
 	MetricTypeTraining    MetricType = "METRIC_TYPE_TRAINING"
@@ -13,25 +12,25 @@ const (
 	MetricTypeProfiling   MetricType = "METRIC_TYPE_PROFILING"
 )
 
-// CompareTrialsResponse holds series of several trials: GET /trials/time-series.
+// CompareTrialsResponse has series of several trials, the response of GET /trials/time-series.
 type CompareTrialsResponse struct {
 	Trials []ComparableTrial `json:"trials"`
 }
 
-// ComparableTrial is one of them.
+// ComparableTrial is a trial with its series.
 type ComparableTrial struct {
 	Trial   Trial                `json:"trial"`
 	Metrics []DownsampledMetrics `json:"metrics"`
 }
 
-// DownsampledMetrics is one group of a trial's metrics, thinned.
+// DownsampledMetrics is one group of a trial's metrics, with a limited number of points.
 type DownsampledMetrics struct {
 	Data  []DataPoint `json:"data"`
 	Group string      `json:"group"`
 	Type  MetricType  `json:"type"`
 }
 
-// DataPoint is one point of such a series.
+// DataPoint is one point of a series.
 type DataPoint struct {
 	Batches int       `json:"batches"`
 	Time    time.Time `json:"time"`
@@ -39,8 +38,8 @@ type DataPoint struct {
 	Values  Struct    `json:"values,null"`
 }
 
-// LogFieldsResponse offers values for filters of logs:
-// GET /trials/{id}/logs/fields and /tasks/{id}/logs/fields.
+// LogFieldsResponse lists values for filters of logs, the response of GET
+// /trials/{id}/logs/fields and /tasks/{id}/logs/fields.
 type LogFieldsResponse struct {
 	AllocationIDs []string `json:"allocationIds"`
 	AgentIDs      []string `json:"agentIds"`

@@ -2,8 +2,8 @@ package v1
 
 import "time"
 
-// Shell is an SSH server of somebody's in a task. Its private key is told to its
-// owner and to admins, one shell at a time.
+// Shell is an SSH server of a user in a task. Only its owner and admins receive its private
+// key, in the response for one shell.
 type Shell struct {
 	Description    string     `json:"description"`
 	ID             string     `json:"id"`
@@ -20,12 +20,12 @@ type Shell struct {
 	ExitStatus     string     `json:"exitStatus"`
 	PrivateKey     string     `json:"privateKey"`
 	PublicKey      string     `json:"publicKey"`
-	HostKey        string     `json:"hostKey"` // ours: the public key by which the shell is known
+	HostKey        string     `json:"hostKey"` // public key of the SSH server; not in Determined
 	UserID         int        `json:"userId"`
 }
 
-// LaunchShellRequest: POST /shells. Data is what old clients send with it and is
-// not read: keys are made here.
+// LaunchShellRequest is the body of POST /shells. Old clients send keys as Data, which the
+// master ignores: it creates the keys.
 type LaunchShellRequest struct {
 	Config       Struct  `json:"config,omitempty"`
 	TemplateName *string `json:"templateName,omitempty"`
@@ -35,7 +35,7 @@ type LaunchShellRequest struct {
 	WorkspaceID  *int    `json:"workspaceId,omitempty"`
 }
 
-// LaunchShellResponse answers it. Remarks are ours.
+// LaunchShellResponse is the response. Determined has no Remarks.
 type LaunchShellResponse struct {
 	Shell    Shell           `json:"shell"`
 	Config   Struct          `json:"config"`
@@ -43,19 +43,19 @@ type LaunchShellResponse struct {
 	Remarks  []string        `json:"remarks"`
 }
 
-// GetShellsResponse: GET /shells.
+// GetShellsResponse is the response of GET /shells.
 type GetShellsResponse struct {
 	Shells     []Shell    `json:"shells"`
 	Pagination Pagination `json:"pagination"`
 }
 
-// GetShellResponse: GET /shells/{id}.
+// GetShellResponse is the response of GET /shells/{id}.
 type GetShellResponse struct {
 	Shell  Shell  `json:"shell"`
 	Config Struct `json:"config"`
 }
 
-// ShellResponse answers what changes a shell: a kill, a priority.
+// ShellResponse is the response to a change of a shell: a kill, a priority.
 type ShellResponse struct {
 	Shell Shell `json:"shell"`
 }

@@ -6,13 +6,12 @@ import (
 	"fmt"
 )
 
-// Struct is a free JSON object: metrics, hyperparameters, a configuration. It
-// stays raw, because most of them travel between PostgreSQL and a socket
-// without anybody here looking inside.
+// Struct is any JSON object: metrics, hyperparameters, a configuration. It is not decoded,
+// because most of them are only copied between PostgreSQL and a connection.
 type Struct []byte
 
-// StructOf encodes a value as a Struct. It panics on a value that no JSON
-// object can hold, which is a programmer's error.
+// StructOf encodes a value as a Struct. It panics if the value is not a JSON object, which is a
+// mistake in the calling code.
 func StructOf(v any) Struct {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -21,8 +20,7 @@ func StructOf(v any) Struct {
 	return b
 }
 
-// Map decodes the object. An empty Struct is an empty map; numbers stay as
-// they were written.
+// Map decodes the object. An empty Struct is an empty map; numbers keep their text.
 func (s Struct) Map() (map[string]any, error) {
 	m := map[string]any{}
 	if len(s) == 0 {
@@ -34,7 +32,7 @@ func (s Struct) Map() (map[string]any, error) {
 	return m, err
 }
 
-// Into decodes the object into v by encoding/json's rules.
+// Into decodes the object into v by the rules of encoding/json.
 func (s Struct) Into(v any) error {
 	if len(s) == 0 {
 		return nil
@@ -42,27 +40,27 @@ func (s Struct) Into(v any) error {
 	return json.Unmarshal(s, v)
 }
 
-// PatchCheckpointOptionalResources wraps a checkpoint's new list of files, so
-// that "no files left" and "not given" differ.
+// PatchCheckpointOptionalResources wraps the new list of files of a checkpoint, which
+// distinguishes an empty list from an absent one.
 type PatchCheckpointOptionalResources struct {
 	Resources map[string]int64 `json:"resources"`
 }
 
-// PatchCheckpointStorage changes an experiment's garbage collection.
+// PatchCheckpointStorage changes the garbage collection of an experiment.
 type PatchCheckpointStorage struct {
 	SaveExperimentBest *int `json:"saveExperimentBest,omitempty"`
 	SaveTrialBest      *int `json:"saveTrialBest,omitempty"`
 	SaveTrialLatest    *int `json:"saveTrialLatest,omitempty"`
 }
 
-// PatchResources changes an experiment's share of the cluster while it runs.
+// PatchResources changes the resources of a running experiment.
 type PatchResources struct {
 	MaxSlots *int     `json:"maxSlots,omitempty"`
 	Weight   *float64 `json:"weight,omitempty"`
 	Priority *int     `json:"priority,omitempty"`
 }
 
-// ResourcesSummaryDevices is the list of devices that a task holds on a node.
+// ResourcesSummaryDevices lists the devices of a task on a node.
 type ResourcesSummaryDevices struct {
 	Devices []Device `json:"devices"`
 }

@@ -2,10 +2,8 @@ package v1
 
 import "time"
 
-// TaskState is an enum of the wire.
 type TaskState string
 
-// The values of TaskState.
 const (
 	TaskStateUnspecified TaskState = "STATE_UNSPECIFIED"
 	TaskStatePulling     TaskState = "STATE_PULLING"
@@ -17,7 +15,6 @@ const (
 	TaskStateQueued      TaskState = "STATE_QUEUED"
 )
 
-// Address is a message of the wire.
 type Address struct {
 	ContainerIp   string `json:"containerIp"`
 	ContainerPort int    `json:"containerPort"`
@@ -25,10 +22,8 @@ type Address struct {
 	HostPort      int    `json:"hostPort"`
 }
 
-// FailureType is an enum of the wire.
 type FailureType string
 
-// The values of FailureType.
 const (
 	FailureTypeUnspecified      FailureType = "FAILURE_TYPE_UNSPECIFIED"
 	FailureTypeResourcesFailed  FailureType = "FAILURE_TYPE_RESOURCES_FAILED"
@@ -42,22 +37,18 @@ const (
 	FailureTypeUnknownError     FailureType = "FAILURE_TYPE_UNKNOWN_ERROR"
 )
 
-// GetTaskContextDirectoryResponse is a message of the wire.
 type GetTaskContextDirectoryResponse struct {
 	B64Tgz string `json:"b64Tgz"`
 }
 
-// GetTaskResponse is a message of the wire.
 type GetTaskResponse struct {
 	Task Task `json:"task"`
 }
 
-// GetTasksResponse is a message of the wire.
 type GetTasksResponse struct {
 	AllocationIDToSummary map[string]AllocationSummary `json:"allocationIdToSummary"`
 }
 
-// ProxyPortConfig is a message of the wire.
 type ProxyPortConfig struct {
 	Port            int    `json:"port"`
 	ProxyTcp        bool   `json:"proxyTcp"`
@@ -65,25 +56,21 @@ type ProxyPortConfig struct {
 	Unauthenticated bool   `json:"unauthenticated"`
 }
 
-// ResourcesFailure is a message of the wire.
 type ResourcesFailure struct {
 	ErrMsg      string      `json:"errMsg"`
 	ExitCode    int         `json:"exitCode"`
 	FailureType FailureType `json:"failureType"`
 }
 
-// ResourcesStarted is a message of the wire.
 type ResourcesStarted struct {
 	Addresses         []Address `json:"addresses"`
 	NativeResourcesID string    `json:"nativeResourcesId"`
 }
 
-// ResourcesStopped is a message of the wire.
 type ResourcesStopped struct {
 	Failure *ResourcesFailure `json:"failure"`
 }
 
-// ResourcesSummary is a message of the wire.
 type ResourcesSummary struct {
 	AgentDevices  map[string]ResourcesSummaryDevices `json:"agentDevices"`
 	AllocationID  string                             `json:"allocationId"`
@@ -94,7 +81,6 @@ type ResourcesSummary struct {
 	Started       *ResourcesStarted                  `json:"started"`
 }
 
-// Task is a message of the wire.
 type Task struct {
 	Allocations []Allocation `json:"allocations"`
 	StartTime   time.Time    `json:"startTime"`
@@ -107,10 +93,8 @@ type Task struct {
 	ParentID    *string      `json:"parentId"`
 }
 
-// TaskType is an enum of the wire.
 type TaskType string
 
-// The values of TaskType.
 const (
 	TaskTypeUnspecified  TaskType = "TASK_TYPE_UNSPECIFIED"
 	TaskTypeTrial        TaskType = "TASK_TYPE_TRIAL"
@@ -122,7 +106,7 @@ const (
 	TaskTypeGeneric      TaskType = "TASK_TYPE_GENERIC"
 )
 
-// TaskCountResponse counts what is not over.
+// TaskCountResponse counts the tasks that have not ended.
 type TaskCountResponse struct {
 	Commands     int `json:"commands"`
 	Notebooks    int `json:"notebooks"`
@@ -130,8 +114,8 @@ type TaskCountResponse struct {
 	Tensorboards int `json:"tensorboards"`
 }
 
-// OldTask is an attempt as GET /tasks has it, which is no message of /api/v1: its
-// keys are in snake_case, but for two.
+// OldTask is an attempt in the response of GET /tasks, which is not part of /api/v1: its keys
+// are in snake_case, except for two.
 type OldTask struct {
 	TaskID         string        `json:"task_id"`
 	AllocationID   string        `json:"allocation_id"`
@@ -161,7 +145,7 @@ type OldPort struct {
 	Port int `json:"port"`
 }
 
-// TaskLinkResponse is an address to open.
+// TaskLinkResponse has a link to a task.
 type TaskLinkResponse struct {
 	URL string `json:"url"`
 }

@@ -1,7 +1,7 @@
 package v1
 
-// Template is a configuration that others are laid over. Source is ours, not
-// Determined's: the same as YAML, as it was written.
+// Template is a configuration that is merged under those of experiments and tasks. Source,
+// which Determined does not have, is the configuration as YAML, as the user wrote it.
 type Template struct {
 	Config      Struct  `json:"config"`
 	Name        string  `json:"name"`
@@ -9,18 +9,16 @@ type Template struct {
 	Source      *string `json:"source,omitempty"`
 }
 
-// GetTemplatesResponse is a message of the wire.
 type GetTemplatesResponse struct {
 	Pagination Pagination `json:"pagination"`
 	Templates  []Template `json:"templates"`
 }
 
-// TemplateResponse is the answer of all that is about one template.
+// TemplateResponse is the response of all requests for one template.
 type TemplateResponse struct {
 	Template Template `json:"template"`
 }
 
-// PatchTemplateNameRequest is a message of the wire.
 type PatchTemplateNameRequest struct {
 	NewName string `json:"newName"`
 	OldName string `json:"oldName"`

@@ -2,7 +2,7 @@ package v1
 
 import "time"
 
-// Tensorboard is a TensorBoard of somebody's, with what it shows.
+// Tensorboard is a TensorBoard of a user, with the experiments and trials that it shows.
 type Tensorboard struct {
 	Description    string     `json:"description"`
 	ID             string     `json:"id"`
@@ -21,19 +21,19 @@ type Tensorboard struct {
 	UserID         int        `json:"userId"`
 }
 
-// LaunchTensorboardRequest: POST /tensorboards.
+// LaunchTensorboardRequest is the body of POST /tensorboards.
 type LaunchTensorboardRequest struct {
 	Config        Struct                 `json:"config,omitempty"`
 	ExperimentIDs []int                  `json:"experimentIds,omitempty"`
 	Files         []File                 `json:"files,omitempty"`
-	Filters       *BulkExperimentFilters `json:"filters,omitempty"` // these experiments as well
+	Filters       *BulkExperimentFilters `json:"filters,omitempty"` // selects further experiments
 	Preview       *bool                  `json:"preview,omitempty"`
 	TemplateName  *string                `json:"templateName,omitempty"`
 	TrialIDs      []int                  `json:"trialIds,omitempty"`
 	WorkspaceID   *int                   `json:"workspaceId,omitempty"`
 }
 
-// LaunchTensorboardResponse answers it. Remarks are ours.
+// LaunchTensorboardResponse is the response. Determined has no Remarks.
 type LaunchTensorboardResponse struct {
 	Tensorboard Tensorboard     `json:"tensorboard"`
 	Config      Struct          `json:"config"`
@@ -41,19 +41,19 @@ type LaunchTensorboardResponse struct {
 	Remarks     []string        `json:"remarks"`
 }
 
-// GetTensorboardsResponse: GET /tensorboards.
+// GetTensorboardsResponse is the response of GET /tensorboards.
 type GetTensorboardsResponse struct {
 	Tensorboards []Tensorboard `json:"tensorboards"`
 	Pagination   Pagination    `json:"pagination"`
 }
 
-// GetTensorboardResponse: GET /tensorboards/{id}.
+// GetTensorboardResponse is the response of GET /tensorboards/{id}.
 type GetTensorboardResponse struct {
 	Tensorboard Tensorboard `json:"tensorboard"`
 	Config      Struct      `json:"config"`
 }
 
-// TensorboardResponse answers what changes a TensorBoard: a kill, a priority.
+// TensorboardResponse is the response to a change of a TensorBoard: a kill, a priority.
 type TensorboardResponse struct {
 	Tensorboard Tensorboard `json:"tensorboard"`
 }

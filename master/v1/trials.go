@@ -2,10 +2,8 @@ package v1
 
 import "time"
 
-// TrialState is an enum of the wire.
 type TrialState string
 
-// The values of TrialState.
 const (
 	TrialStateUnspecified       TrialState = "STATE_UNSPECIFIED"
 	TrialStateActive            TrialState = "STATE_ACTIVE"
@@ -23,7 +21,6 @@ const (
 	TrialStateRunning           TrialState = "STATE_RUNNING"
 )
 
-// Trial is a message of the wire.
 type Trial struct {
 	ExperimentID            int                 `json:"experimentId"`
 	HParams                 Struct              `json:"hparams"`
@@ -48,69 +45,58 @@ type Trial struct {
 	TotalCheckpointSize     int64               `json:"totalCheckpointSize"`
 	WallClockTime           float64             `json:"wallClockTime"`
 	WarmStartCheckpointUUID string              `json:"warmStartCheckpointUuid"`
-	Error                   string              `json:"error"`         // why it ended in error; ours, not Determined's
-	WaitingReason           string              `json:"waitingReason"` // why it waits, in a sentence; ours
+	Error                   string              `json:"error"`         // why it ended in error; not in Determined
+	WaitingReason           string              `json:"waitingReason"` // why it waits, in a sentence; not in Determined
 }
 
-// GetTrialResponse is a message of the wire.
 type GetTrialResponse struct {
 	Trial Trial `json:"trial"`
 }
 
-// GetTrialWorkloadsResponse is a message of the wire.
 type GetTrialWorkloadsResponse struct {
 	Pagination Pagination          `json:"pagination"`
 	Workloads  []WorkloadContainer `json:"workloads"`
 }
 
-// PatchTrialRequest is a message of the wire.
 type PatchTrialRequest struct {
 	TrialID int         `json:"trialId"`
 	State   *TrialState `json:"state,omitempty"`
 }
 
-// CreateTrialRequest is a message of the wire.
 type CreateTrialRequest struct {
 	ExperimentID int    `json:"experimentId"`
 	HParams      Struct `json:"hparams,omitempty"`
 	Unmanaged    *bool  `json:"unmanaged,omitempty"`
 }
 
-// CreateTrialResponse is a message of the wire.
 type CreateTrialResponse struct {
 	Trial Trial `json:"trial"`
 }
 
-// PutTrialRequest is a message of the wire.
 type PutTrialRequest struct {
 	CreateTrialRequest *CreateTrialRequest `json:"createTrialRequest,omitempty"`
 	ExternalTrialID    string              `json:"externalTrialId"`
 }
 
-// PutTrialResponse is a message of the wire.
 type PutTrialResponse struct {
 	Trial Trial `json:"trial"`
 }
 
-// StartTrialRequest is a message of the wire.
 type StartTrialRequest struct {
 	TrialID int   `json:"trialId"`
 	Resume  *bool `json:"resume,omitempty"`
 }
 
-// StartTrialResponse is a message of the wire.
 type StartTrialResponse struct {
 	TrialRunID       int     `json:"trialRunId"`
 	LatestCheckpoint *string `json:"latestCheckpoint"`
 	StepsCompleted   int     `json:"stepsCompleted"`
 }
 
-// PatchTrialResponse is a message of the wire.
 type PatchTrialResponse struct {
 	Trial Trial `json:"trial"`
 }
 
-// WorkloadContainer is a message of the wire.
 type WorkloadContainer struct {
 	Checkpoint *CheckpointWorkload `json:"checkpoint,omitempty"`
 	Training   *MetricsWorkload    `json:"training,omitempty"`

@@ -2,24 +2,20 @@ package v1
 
 import "time"
 
-// GetWorkspaceProjectsResponse is a message of the wire.
 type GetWorkspaceProjectsResponse struct {
 	Pagination Pagination `json:"pagination"`
 	Projects   []Project  `json:"projects"`
 }
 
-// GetWorkspaceResponse is a message of the wire.
 type GetWorkspaceResponse struct {
 	Workspace Workspace `json:"workspace"`
 }
 
-// GetWorkspacesResponse is a message of the wire.
 type GetWorkspacesResponse struct {
 	Pagination Pagination  `json:"pagination"`
 	Workspaces []Workspace `json:"workspaces"`
 }
 
-// PatchWorkspace is a message of the wire.
 type PatchWorkspace struct {
 	AgentUserGroup             *AgentUserGroup `json:"agentUserGroup,omitempty"`
 	CheckpointStorageConfig    Struct          `json:"checkpointStorageConfig,omitempty"`
@@ -30,7 +26,6 @@ type PatchWorkspace struct {
 	Name                       *string         `json:"name,omitempty"`
 }
 
-// PostWorkspaceRequest is a message of the wire.
 type PostWorkspaceRequest struct {
 	Name                    string          `json:"name"`
 	AgentUserGroup          *AgentUserGroup `json:"agentUserGroup,omitempty"`
@@ -39,14 +34,12 @@ type PostWorkspaceRequest struct {
 	DefaultComputePool      *string         `json:"defaultComputePool,omitempty"`
 }
 
-// PostWorkspaceResponse is a message of the wire.
 type PostWorkspaceResponse struct {
 	Workspace Workspace `json:"workspace"`
-	// NamespaceBindings is of Kubernetes, and always empty; clients count it.
+	// NamespaceBindings is for Kubernetes, and always empty; clients read its length.
 	NamespaceBindings map[string]Struct `json:"namespaceBindings"`
 }
 
-// Workspace is a message of the wire.
 type Workspace struct {
 	Archived                bool            `json:"archived"`
 	ErrorMessage            string          `json:"errorMessage"`
@@ -66,10 +59,8 @@ type Workspace struct {
 	PinnedAt                *time.Time      `json:"pinnedAt"`
 }
 
-// WorkspaceState is an enum of the wire.
 type WorkspaceState string
 
-// The values of WorkspaceState.
 const (
 	WorkspaceStateUnspecified  WorkspaceState = "WORKSPACE_STATE_UNSPECIFIED"
 	WorkspaceStateDeleting     WorkspaceState = "WORKSPACE_STATE_DELETING"
@@ -77,13 +68,13 @@ const (
 	WorkspaceStateDeleted      WorkspaceState = "WORKSPACE_STATE_DELETED"
 )
 
-// PatchWorkspaceResponse is a workspace after its change.
+// PatchWorkspaceResponse is the changed workspace.
 type PatchWorkspaceResponse struct {
 	Workspace         Workspace         `json:"workspace"`
 	NamespaceBindings map[string]Struct `json:"namespaceBindings"`
 }
 
-// DeleteWorkspaceResponse says whether the deletion is done or goes on.
+// DeleteWorkspaceResponse reports whether the deletion is complete.
 type DeleteWorkspaceResponse struct {
 	Completed bool `json:"completed"`
 }

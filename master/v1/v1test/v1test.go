@@ -1,4 +1,4 @@
-// Package v1test lets the fake masters of tests answer at endpoints of the table in v1.
+// Package v1test lets fake masters in tests serve endpoints of the table in v1.
 package v1test
 
 import (
@@ -7,8 +7,8 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// Pattern is an endpoint as http.ServeMux names it: GET /api/v1/trials/{id}. What the
-// table calls * is called rest.
+// Pattern returns an endpoint in the form of http.ServeMux: GET /api/v1/trials/{id}. The part *
+// is named rest.
 func Pattern(l v1.Line) string {
 	parts := strings.Split(l.Pattern(), "/")
 	for i, part := range parts {

@@ -4009,7 +4009,7 @@ def get_GetSearcherEvents(
     *,
     id: Any,
 ) -> v1GetSearcherEventsResponse:
-    """Wait for the events that a program which drives a search must answer."""
+    """Wait for the events that the program of a custom search must answer."""
     _path = f"/api/v1/experiments/{_quoted(str(id))}/searcher_events"
     _answer = _call(session, "GET", _path, {})
     return v1GetSearcherEventsResponse.from_json(_answer)
@@ -4965,7 +4965,7 @@ def post_DisableAgent(
     agentId: str,
     body: v1DisableAgentRequest,
 ) -> v1DisableAgentResponse:
-    """Disable a node: the scheduler places no new work on it and preempts what runs there; with drain, what runs there runs to its end."""
+    """Disable a node: the scheduler places no new work on it and preempts its tasks; with drain, its tasks run to their end."""
     _path = f"/api/v1/agents/{_quoted(str(agentId))}/disable"
     _answer = _call(session, "POST", _path, {}, body)
     return v1DisableAgentResponse.from_json(_answer)
@@ -4992,7 +4992,7 @@ def post_DisableSlot(
     body: v1DisableSlotRequest,
     slotId: str,
 ) -> v1DisableSlotResponse:
-    """Disable a slot: the scheduler places no new work on it and preempts what runs there; with drain, what runs there runs to its end."""
+    """Disable a slot: the scheduler places no new work on it and preempts its task; with drain, its task runs to its end."""
     _path = f"/api/v1/agents/{_quoted(str(agentId))}/slots/{_quoted(str(slotId))}/disable"
     _answer = _call(session, "POST", _path, {}, body)
     return v1DisableSlotResponse.from_json(_answer)
@@ -5373,7 +5373,7 @@ def post_PostSearcherOperations(
     id: Any,
     body: v1PostSearcherOperationsRequest,
 ) -> None:
-    """Send the operations of a program that drives a search."""
+    """Send the operations of a custom search."""
     _path = f"/api/v1/experiments/{_quoted(str(id))}/searcher_operations"
     _call(session, "POST", _path, {}, body)
 
@@ -5406,7 +5406,7 @@ def post_PostTrialRunnerMetadata(
     body: v1TrialRunnerMetadata,
     trialId: int,
 ) -> None:
-    """Report what a trial's program is doing."""
+    """Report the state of a trial's program."""
     _path = f"/api/v1/trials/{_quoted(str(trialId))}/runner/metadata"
     _call(session, "POST", _path, {}, body)
 
