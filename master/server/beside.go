@@ -5,9 +5,8 @@ import (
 	"path/filepath"
 )
 
-// useFilesBeside completes the paths of what tasks fetch from the master: where the
-// configuration names none, the files beside the master's own program serve. The
-// archive and the image of a release hold them there.
+// useFilesBeside sets the paths of the files that tasks fetch from the master: the default is
+// the folder of the det-master executable, as in the archive and the image of a release.
 func (c *Config) useFilesBeside(program string) {
 	dir := filepath.Dir(program)
 	c.RunnerPath = orBeside(c.RunnerPath, filepath.Join(dir, "det-runner"))

@@ -12,9 +12,9 @@ import (
 	"github.com/detent-ml/detent/master/optional"
 )
 
-// bucket opens the storage of an experiment for reading. An experiment's configuration
-// could name any address of the master's network, so only stores are read that the
-// operators have named; and with the master's own credentials only the cluster's.
+// bucket opens the storage of an experiment for reading. An experiment's configuration could
+// name any address in the master's network, so the master reads only stores that the operators
+// have listed; with its own credentials it reads only the cluster's storage.
 func (m *master) bucket(ctx context.Context, s expconf.CheckpointStorage) (api.Bucket, error) {
 	switch s.Type {
 	case expconf.GCS:
@@ -25,11 +25,11 @@ func (m *master) bucket(ctx context.Context, s expconf.CheckpointStorage) (api.B
 	return m.s3Bucket(ctx, s)
 }
 
-// mayRead is what to do when a store refuses the master's credentials.
-const mayRead = "let the role that the master reads with read it, or download directly, with credentials of your own"
+// mayRead is the hint if a store rejects the master's credentials.
+const mayRead = "allow the master's role to read it, or download directly, with your own credentials"
 
-// gcsBucket opens a bucket of Google's with the master's own credentials: those in Vault,
-// else those that the master finds on its machine.
+// gcsBucket opens a bucket of Google Cloud Storage with the master's own credentials: those in
+// Vault, or else those of its machine.
 func (m *master) gcsBucket(s expconf.CheckpointStorage) api.Bucket {
 	name, _ := s.Place()
 	o := objects.GCS{Bucket: name, Patience: objects.Patience{Refused: mayRead}}
@@ -43,7 +43,8 @@ func azureFields(s expconf.CheckpointStorage) objects.AzureFields {
 	return objects.AzureFields{ConnectionString: optional.Value(s.ConnectionString), AccountURL: optional.Value(s.AccountURL), Credential: optional.Value(s.Credential)}
 }
 
-// azureBucket opens a container of Azure's, or of an account that the operators have named.
+// azureBucket opens a container of the cluster's Azure account, or of an account that the
+// operators have listed.
 func (m *master) azureBucket(ctx context.Context, s expconf.CheckpointStorage) (api.Bucket, error) {
 	account, err := azureFields(s).Account()
 	if err != nil {
@@ -58,7 +59,7 @@ func (m *master) azureBucket(ctx context.Context, s expconf.CheckpointStorage) (
 	case account.Signed() && (own || account.IsMicrosofts() || slices.ContainsFunc(m.cfg.CheckpointEndpoints, func(known string) bool { return sameStore(known, account.URL) })):
 	case account.Signed():
 		return nil, notRead(account.URL)
-	case !own || name != container: // what the master may read there is not all checkpoints
+	case !own || name != container: // the master may have access to files that are not checkpoints
 		return nil, notOwn(account.URL + "/" + name)
 	case m.vault != nil && m.cfg.Vault.AzureSecret != "":
 		var secret []byte
@@ -78,8 +79,8 @@ func (m *master) azureBucket(ctx context.Context, s expconf.CheckpointStorage) (
 	return bucket{b}, nil
 }
 
-// ownAccount says whether an account is that of the cluster's own storage, and which
-// container there is the cluster's.
+// ownAccount reports whether an account is the one of the cluster's storage, and the name of
+// the cluster's container.
 func (m *master) ownAccount(account objects.AzureAccount) (is bool, container string, err error) {
 	s, err := m.cfg.storage()
 	if err != nil || s.Type != expconf.Azure {
@@ -97,7 +98,7 @@ func notRead(named string) error {
 
 func notOwn(named string) error {
 	return fault.New(fault.Unimplemented, "the checkpoint is in a store at %s, which is not the cluster's store: "+
-		"download it directly, with credentials of your own", named)
+		"download it directly, with your own credentials", named)
 }
 
 func (m *master) s3Bucket(ctx context.Context, s expconf.CheckpointStorage) (api.Bucket, error) {
@@ -134,7 +135,7 @@ func openBucket(ctx context.Context, o objects.Store) (api.Bucket, error) {
 	return bucket{b}, nil
 }
 
-// bucket fits object storage to the API, which does not know it.
+// bucket adapts object storage to the interface of the API.
 type bucket struct{ *objects.Bucket }
 
 func (b bucket) Get(ctx context.Context, key string) (io.ReadCloser, api.Object, error) {

@@ -8,11 +8,11 @@ import (
 	"github.com/detent-ml/detent/master/api"
 )
 
-// cleanupInterval is the time between two removals of rows that nothing refers to.
+// cleanupInterval is the time between two removals of unused rows.
 const cleanupInterval = 10 * time.Minute
 
-// cleanUp removes what nothing refers to: code without an experiment, and tickets that
-// nobody used. Any number of masters may do it.
+// cleanUp removes unused rows: code without an experiment, and expired tickets. Several masters
+// may run it at the same time.
 func (m *master) cleanUp(ctx context.Context) {
 	tick := time.NewTicker(cleanupInterval)
 	defer tick.Stop()
@@ -37,7 +37,7 @@ func (m *master) cleanUp(ctx context.Context) {
 	}
 }
 
-// dropVariables removes the registry credentials of attempts that are over.
+// dropVariables removes the registry credentials of attempts that have ended.
 func (m *master) dropVariables(ctx context.Context) {
 	if !slices.ContainsFunc(m.cfg.Pools, PoolConfig.docker) {
 		return

@@ -21,9 +21,9 @@ import (
 	"github.com/detent-ml/detent/master/pool"
 )
 
-// Config is everything that a master can be told. It is read from a file, then
-// from the environment (DETENT_ and the key in capitals, dots as underscores),
-// then from flags; the later wins.
+// Config is the configuration of a master. LoadConfig reads it from a file, then from the
+// environment (DETENT_ and the key in capitals, with underscores for dots), then from flags; a
+// later value replaces an earlier one.
 //
 // The comment of a field is its line in docs/operate/configuration.md, which is made from
 // this file: go test ./master/server -run Page -rewrite.
@@ -77,7 +77,7 @@ type Config struct {
 	TrustedProxies []string `yaml:"trusted_proxies"`
 	// Limits for connections of clients.
 	Connections ConnectionsConfig `yaml:"connections"`
-	// Password of the user admin until somebody changes it, at least 8 characters.
+	// Password of the user admin until it is changed, at least 8 characters.
 	InitialPassword string `yaml:"initial_password"`
 	// Folders from which the master may read checkpoints for downloads. By default the folder
 	// of `checkpoint_storage`.
@@ -88,7 +88,7 @@ type Config struct {
 	CheckpointEndpoints []string `yaml:"checkpoint_endpoints"`
 	// Memory in MB for the searches and configurations of all experiments that have not
 	// ended; one owner gets up to half of it ([security](security.md)). By default a fifth of the
-	// memory of the master's Nomad job, and 256 outside Nomad.
+	// memory of the master's Nomad job, or 256 outside Nomad.
 	SearchMemory int `yaml:"search_memory_mb"`
 	// Disk space for the bodies of requests while the master receives them.
 	Spool SpoolConfig `yaml:"spool"`
@@ -155,7 +155,7 @@ type Config struct {
 	TensorboardTimeout int `yaml:"tensorboard_timeout"`
 }
 
-// NomadConfig says how to reach Nomad.
+// NomadConfig is the connection to Nomad.
 type NomadConfig struct {
 	// Address of Nomad's API.
 	Address string `yaml:"address"`
@@ -177,8 +177,8 @@ type NomadConfig struct {
 	KeyFile string `yaml:"key_file"`
 }
 
-// ConsulConfig says how to reach Consul; without an address Nomad's own services
-// are used.
+// ConsulConfig is the connection to Consul; without an address the master uses Nomad's own
+// services.
 type ConsulConfig struct {
 	// Address of Consul's API.
 	Address string `yaml:"address"`
@@ -242,10 +242,10 @@ type PoolConfig struct {
 	Docker DockerConfig `yaml:"docker"`
 }
 
-// Duration is a time.Duration that reads 30s or 5m.
+// Duration is a time.Duration that can be decoded from text such as 30s or 5m.
 type Duration time.Duration
 
-// UnmarshalText reads it.
+// UnmarshalText decodes a duration from text.
 func (d *Duration) UnmarshalText(b []byte) error {
 	v, err := time.ParseDuration(string(b))
 	if err != nil || v <= 0 {
@@ -255,12 +255,12 @@ func (d *Duration) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// UnmarshalYAML reads it from a YAML scalar.
+// UnmarshalYAML decodes a duration from a YAML scalar.
 func (d *Duration) UnmarshalYAML(b []byte) error {
 	return d.UnmarshalText([]byte(strings.Trim(strings.TrimSpace(string(b)), `"'`)))
 }
 
-// Defaults is a master that only needs its database.
+// Defaults returns the configuration of a master without the address of its database.
 func Defaults() Config {
 	return Config{
 		Listen: "127.0.0.1:8080", ClusterName: "detent", LogLevel: "info", BlankPasswords: "loopback", DatabaseConns: 16, Spool: SpoolConfig{MaxMB: 8192},
@@ -271,15 +271,14 @@ func Defaults() Config {
 	}
 }
 
-// LoadConfig reads the file (none when path is ""), the environment and the
-// flags, given as key=value, and checks the whole. All problems are reported at
-// once.
+// LoadConfig reads the file (none if path is ""), the environment and the flags, given as
+// key=value, and validates the result. It reports all problems at once.
 func LoadConfig(path string, environ, flags []string) (Config, error) {
 	return loadConfig(Defaults(), path, environ, flags)
 }
 
-// CheckConfig says what is wrong with a configuration. It may lack the database: the
-// address of one is a secret, which the master's job gets from somewhere else.
+// CheckConfig validates a configuration. The address of the database may be missing: it is a
+// secret, which the master's job sets by other means.
 func CheckConfig(path string, environ, flags []string) error {
 	cfg := Defaults()
 	cfg.Database = "postgres://"
@@ -323,7 +322,7 @@ func loadConfig(cfg Config, path string, environ, flags []string) (Config, error
 	if len(problems) == 0 {
 		problems = cfg.readJobs()
 	}
-	if len(problems) == 0 { // what cannot be read cannot be judged
+	if len(problems) == 0 { // check needs a complete configuration
 		cfg.fill()
 		problems = cfg.check()
 	}
@@ -333,7 +332,7 @@ func loadConfig(cfg Config, path string, environ, flags []string) (Config, error
 	return cfg, nil
 }
 
-// foreignVariables are variables of the same family that other programs read.
+// foreignVariables are variables with the same prefix that other programs read.
 var foreignVariables = []string{"BINARY", "CACHE", "STATE", "COMPAT_PYTHON", "DEMO_PYTHON", "TEST_POSTGRES", "PGTEST_KEEPER"}
 
 func problemCount(n int) string {
@@ -343,8 +342,8 @@ func problemCount(n int) string {
 	return fmt.Sprintf("%d problems", n)
 }
 
-// set gives one key a value written as text. Keys of nested parts are joined by
-// sep, which may occur in names as well: the longest name that fits is meant.
+// set sets one key to a value given as text. Keys of nested sections are joined by sep. Names
+// may contain sep too; the longest name that matches is used.
 func (c *Config) set(key, value, sep string) error {
 	v, ok := lookup(reflect.ValueOf(c).Elem(), key, sep)
 	if !ok {
@@ -402,7 +401,7 @@ func keysOf(t reflect.Type, prefix string) []string {
 	return out
 }
 
-// fill sets the defaults, of which some follow from other settings.
+// fill sets the defaults; some depend on other settings.
 func (c *Config) fill() {
 	if len(c.Pools) == 0 {
 		c.Pools = []PoolConfig{{Name: "default", Description: "CPU slots of all nodes"}}
@@ -412,13 +411,13 @@ func (c *Config) fill() {
 		p.Driver = cmp.Or(p.Driver, "raw_exec")
 		p.Slots = cmp.Or(p.Slots, "cpu")
 		p.CoresPerSlot = cmp.Or(p.CoresPerSlot, 1)
-		if p.Slots == "cpu" { // slots that are devices share the memory of their node
+		if p.Slots == "cpu" { // device slots share the memory of their node
 			p.MemoryMBPerSlot = cmp.Or(p.MemoryMBPerSlot, slotMemoryMB)
 		}
 		p.MaxAux = cmp.Or(p.MaxAux, 100)
 		p.AuxMemoryMB = cmp.Or(p.AuxMemoryMB, 256)
 		p.Priority = cmp.Or(p.Priority, 42)
-		if p.Driver == "raw_exec" { // the others have a file system of their own
+		if p.Driver == "raw_exec" { // tasks of other drivers have their own file system
 			p.Python = cmp.Or(p.Python, c.Python)
 		}
 	}
@@ -436,11 +435,11 @@ func (c *Config) fill() {
 	}
 }
 
-// check finds everything that is wrong.
+// check returns all problems of the configuration.
 func (c *Config) check() []string {
 	k := checker{}
 	if c.Database == "" {
-		k.fail("database", "is missing; give the address of a PostgreSQL database, such as postgres://user:password@host:5432/detent")
+		k.fail("database", "is missing; set it to the address of a PostgreSQL database, such as postgres://user:password@host:5432/detent")
 	}
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		k.fail("listen", "expected host:port, found %q", c.Listen)
@@ -468,8 +467,8 @@ func (c *Config) check() []string {
 	if host, _, err := net.SplitHostPort(c.Listen); err == nil && !c.SharedRawExec && !net.ParseIP(host).IsLoopback() && host != "localhost" {
 		for i, p := range c.Pools {
 			if p.Driver == "raw_exec" {
-				k.fail(fmt.Sprintf("resource_pools[%d].driver", i), "raw_exec is for one person's machine, because any task can read the secrets of the others there, "+
-					"and this master listens for others on %s; use exec, or set shared_raw_exec: true if all users may trust each other", c.Listen)
+				k.fail(fmt.Sprintf("resource_pools[%d].driver", i), "raw_exec is for one person's machine, because any task there can read the secrets of other tasks, "+
+					"and this master listens on %s for other machines; use exec, or set shared_raw_exec: true if all users may trust each other", c.Listen)
 			}
 		}
 	}
@@ -498,13 +497,13 @@ func (c *Config) check() []string {
 	return k.problems
 }
 
-// minStopAfter is longer than the 10 s between the heartbeats of a small cluster: with those 10 s
-// every trial was ended and begun again all the time.
+// minStopAfter is longer than the 10 s between the heartbeats of a small cluster: with 10 s,
+// every trial restarted all the time.
 const minStopAfter = 12 * time.Second
 
 var poolName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
-// checkPools finds what is wrong with the resource pools.
+// checkPools validates the resource pools.
 func (c *Config) checkPools(k *checker) {
 	names := map[string]bool{}
 	for i, p := range c.Pools {
@@ -529,7 +528,7 @@ func (c *Config) checkPools(k *checker) {
 			k.fail(at+".python", "expected the absolute path of a Python on the nodes, found %q", p.Python)
 		}
 		if p.Slots == "cpu" && p.Device != "" {
-			k.fail(at+".device", "is for pools with slots: device; this pool has %s; found %q", p.Slots, p.Device)
+			k.fail(at+".device", "requires slots: device; this pool has slots: %s; found %q", p.Slots, p.Device)
 		}
 		for _, n := range []struct {
 			key   string
@@ -570,8 +569,8 @@ func (k *checker) url(key, value string) {
 	}
 }
 
-// storage is the cluster's checkpoint storage, as a fragment to lie under an
-// experiment's own.
+// storage is the cluster's checkpoint storage, as a fragment that is merged under that of an
+// experiment.
 func (c *Config) storage() (expconf.CheckpointStorage, error) {
 	if c.CheckpointStorage == nil {
 		return expconf.CheckpointStorage{}, nil

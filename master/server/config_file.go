@@ -14,11 +14,11 @@ import (
 	"github.com/detent-ml/detent/master/spelling"
 )
 
-// A configuration file is looked through before it is decoded, so that all that is wrong
-// with it is said at once, each with its line and column.
+// The master validates the structure of a configuration file before it decodes the file, so
+// that all problems are reported at once, each with line and column.
 
-// read lays a file over what is there, and says what is wrong with it. A file of nothing
-// but comments says nothing; the library would take it for an order to forget the rest.
+// read merges a file into c, and returns the problems of the file. A file that contains only
+// comments changes nothing; the YAML library would reset c.
 func (c *Config) read(src []byte) []string {
 	file, err := parser.ParseBytes(src, 0)
 	if err != nil {
@@ -32,7 +32,7 @@ func (c *Config) read(src []byte) []string {
 	if len(f.problems) > 0 {
 		return f.problems
 	}
-	if err := yaml.Unmarshal(src, c); err != nil { // what only decoding finds
+	if err := yaml.Unmarshal(src, c); err != nil { // problems that only decoding finds
 		return []string{yaml.FormatError(err, false, true)}
 	}
 	return nil
@@ -51,7 +51,7 @@ func (f *fileChecker) checkValue(n ast.Node, t reflect.Type, path string) {
 		n = a.Value
 	}
 	switch n.(type) {
-	case nil, *ast.NullNode, *ast.AliasNode: // an alias was looked at where it is anchored
+	case nil, *ast.NullNode, *ast.AliasNode: // an alias was checked at its anchor
 		return
 	}
 	switch {
@@ -66,7 +66,7 @@ func (f *fileChecker) checkValue(n ast.Node, t reflect.Type, path string) {
 		for i, x := range list.Values {
 			f.checkValue(x, t.Elem(), fmt.Sprintf("%s[%d]", path, i))
 		}
-	case t.Kind() != reflect.Interface: // those are sections of an experiment, with a check of their own
+	case t.Kind() != reflect.Interface: // sections of an experiment are checked elsewhere
 		v := reflect.New(t)
 		if d, ok := v.Interface().(*Duration); ok {
 			if err := d.UnmarshalYAML([]byte(n.String())); err != nil {
@@ -99,16 +99,16 @@ func (f *fileChecker) checkFields(n ast.Node, t reflect.Type, path string) {
 	}
 }
 
-// determinedKeys are those of Determined's master.yaml that have another name here.
+// determinedKeys are the keys of Determined's master.yaml that have another name in Detent.
 var determinedKeys = map[string]string{
 	"db": "database: postgres://user:password@host:5432/name", "port": "listen: host:port", "security": "tls, initial_password", "webhooks": "public_url",
-	"resource_manager": "nomad, resource_pools", "pool_name": "name", "scheduler": "preemption, default_priority", "observability": "nothing: /metrics is always there",
-	"provider": "nothing: Nomad's autoscaler adds and removes nodes", "log": "log_level", "root": "nothing: the pages are in det-master", "telemetry": "nothing: there is none",
+	"resource_manager": "nomad, resource_pools", "pool_name": "name", "scheduler": "preemption, default_priority", "observability": "nothing: /metrics is always available",
+	"provider": "nothing: Nomad's autoscaler adds and removes nodes", "log": "log_level", "root": "nothing: the pages are in det-master", "telemetry": "nothing: Detent sends no telemetry",
 }
 
 func hint(key, path string, fields map[string]reflect.Type) string {
 	if ours, theirs := determinedKeys[key]; theirs && (path == "" || strings.HasPrefix(path, "resource_pools")) {
-		return ", which is one of Determined's; Detent has " + ours
+		return "; this is a key of Determined, for which Detent has " + ours
 	}
 	near := spelling.Nearest(key, slices.Collect(maps.Keys(fields)))
 	if near == "" {

@@ -29,8 +29,8 @@ resource_pools:
 	}
 	for _, want := range []string{
 		":2:1: databse: no such key; did you mean database?",
-		":3:1: db: no such key, which is one of Determined's; Detent has database: postgres://",
-		":4:1: port: no such key, which is one of Determined's; Detent has listen",
+		":3:1: db: no such key; this is a key of Determined, for which Detent has database: postgres://",
+		":4:1: port: no such key; this is a key of Determined, for which Detent has listen",
 		":5:13: stop_after: \"10\" is not a duration such as 30s or 5m",
 		":6:16: place_timeout: \"soon\" is not a duration",
 		":7:19: notebook_timeout: expected a whole number, found \"30m\"",
@@ -39,7 +39,7 @@ resource_pools:
 		":10:8: nomad: expected a section with keys, found \"http://nomad\"",
 		":11:17: spool.max_mb: expected a whole number, found \"much\"",
 		"spool.foldr: no such key; did you mean folder?",
-		":13:5: resource_pools[0].pool_name: no such key, which is one of Determined's; Detent has name",
+		":13:5: resource_pools[0].pool_name: no such key; this is a key of Determined, for which Detent has name",
 		"resource_pools[0].max_aux_containers_per_agent: expected a whole number, found a list",
 		"resource_pools[0].docker.usr: no such key; did you mean user?",
 		":16:5: resource_pools[1]: expected a section with keys, found \"plain\"",
@@ -97,7 +97,7 @@ func TestValuesThatCannotWork(t *testing.T) {
 		"resource_pools: [{name: a, aux_memory_mb: -1}]":                  "resource_pools[0].aux_memory_mb",
 		"resource_pools: [{name: a, max_slots_per_node: -1}]":             "resource_pools[0].max_slots_per_node",
 		"resource_pools: [{name: a, max_aux_containers_per_agent: -1}]":   "resource_pools[0].max_aux_containers_per_agent",
-		"resource_pools: [{name: a, slots: cpu, device: nvidia/gpu}]":     "resource_pools[0].device: is for pools with slots: device",
+		"resource_pools: [{name: a, slots: cpu, device: nvidia/gpu}]":     "resource_pools[0].device: requires slots: device",
 		"resource_pools: [{name: a, slots: device, device: nvidia/gpu}]":  "",
 		"resource_pools: [{name: gpu-pool_1.x}]\ntask_urls: ['http://a']": "",
 	} {

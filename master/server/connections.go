@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// ConnectionsConfig bounds the connections of clients.
+// ConnectionsConfig limits the connections of clients.
 type ConnectionsConfig struct {
 	// Maximum number of open connections, on all listeners together. An eighth is reserved for
 	// loopback and `trusted_proxies`. The limit is lower if the process may open fewer files.
@@ -21,15 +21,15 @@ type ConnectionsConfig struct {
 }
 
 const (
-	// fewConnections are those of an address that need no share of what is left.
+	// An address with at most fewConnections is never limited by freeConnections.
 	fewConnections = 64
-	// freeConnections says how many stay free when an address with more opens another: so
-	// many times what it then has. Some addresses together do not take all.
+	// An address may open another connection only if freeConnections times as many stay free as
+	// it already has. So a few addresses together cannot use up all connections.
 	freeConnections = 6
-	// keptConnections is the part of all that is kept for loopback and trusted proxies.
+	// 1/keptConnections of the connections is reserved for loopback and trusted proxies.
 	keptConnections = 8
-	// refusalsSaid is how often the log says that connections are refused, at most.
-	refusalsSaid = time.Minute
+	// rejectionLogInterval is the minimum time between two log lines about rejected connections.
+	rejectionLogInterval = time.Minute
 )
 
 func (c *Config) checkConnections(k *checker) {
@@ -41,9 +41,8 @@ func (c *Config) checkConnections(k *checker) {
 	}
 }
 
-// connections counts what clients have open, for each address: a client that opens
-// many and says nothing keeps nobody else out, and does not use up the files that the
-// process may open.
+// connections counts the open connections of each address: a client that opens many idle
+// connections neither blocks other clients nor exhausts the files that the process may open.
 type connections struct {
 	max, each int
 	exempt    func(netip.Addr) bool
@@ -53,7 +52,7 @@ type connections struct {
 	open    int
 	of      map[netip.Prefix]int
 	refused uint64
-	said    time.Time // when the log said last that connections are refused
+	lastLog time.Time // time of the last log line about rejected connections
 }
 
 func newConnections(cfg *Config, log *slog.Logger) *connections {
@@ -76,7 +75,7 @@ func newConnections(cfg *Config, log *slog.Logger) *connections {
 	return c
 }
 
-// limit makes a listener that closes what is over the bounds as soon as it is open.
+// limit returns a listener that closes connections above the limits immediately.
 func (c *connections) limit(ln net.Listener) net.Listener { return &limited{ln, c} }
 
 type limited struct {
@@ -84,7 +83,7 @@ type limited struct {
 	all *connections
 }
 
-// Accept waits for a connection within the bounds.
+// Accept waits for a connection within the limits.
 func (l *limited) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
@@ -98,7 +97,7 @@ func (l *limited) Accept() (net.Conn, error) {
 		if l.all.enter(from) {
 			return counted(conn, func() { l.all.leave(from) }), nil
 		}
-		_ = conn.Close() // whoever opened it sees that
+		_ = conn.Close() // the client sees that the connection is closed
 	}
 }
 
@@ -111,14 +110,15 @@ func addressOf(conn net.Conn) (netip.Addr, bool) {
 	return a.Unmap(), ok
 }
 
-// networkOf is the network that an address is counted for: an IPv6 network has as many addresses as it likes.
+// networkOf is the network for which an address is counted, because an owner of an IPv6 network
+// can use any number of its addresses.
 func networkOf(a netip.Addr) netip.Prefix {
 	bits := a.BitLen()
 	if a.Is6() {
 		bits = 64
 	}
 	p, err := a.WithZone("").Prefix(bits)
-	if err != nil { // it is no address: all of them count as one
+	if err != nil { // not an address: all such clients count as one
 		return netip.Prefix{}
 	}
 	return p
@@ -130,9 +130,9 @@ func (c *connections) enter(from netip.Addr) bool {
 	key := networkOf(from)
 	if !c.fits(from, c.of[key]) {
 		c.refused++
-		if now := time.Now(); now.Sub(c.said) >= refusalsSaid {
-			c.said = now
-			c.log.Warn("rejecting connections; if they come from a proxy of yours set trusted_proxies, else raise connections.max or connections.max_per_address",
+		if now := time.Now(); now.Sub(c.lastLog) >= rejectionLogInterval {
+			c.lastLog = now
+			c.log.Warn("rejecting connections; if a proxy opens them, add its address to trusted_proxies; otherwise raise connections.max or connections.max_per_address",
 				"address", from.String(), "open_from_there", c.of[key], "open", c.open, "refused_so_far", c.refused)
 		}
 		return false
@@ -142,7 +142,7 @@ func (c *connections) enter(from netip.Addr) bool {
 	return true
 }
 
-// fits needs the lock.
+// fits must be called with the lock held.
 func (c *connections) fits(from netip.Addr, held int) bool {
 	if c.exempt(from) {
 		return c.open < c.max
@@ -164,15 +164,15 @@ func (c *connections) leave(from netip.Addr) {
 	}
 }
 
-// count is how many are open, and how many were refused.
+// count returns the numbers of open and of rejected connections.
 func (c *connections) count() (open int, refused uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.open, c.refused
 }
 
-// counted tells when a connection closes. What is a TCP connection stays one to whoever
-// asks for what lies below.
+// counted calls closed when the connection closes. A TCP connection keeps its type, for callers
+// that need the type.
 func counted(conn net.Conn, closed func()) net.Conn {
 	once := sync.OnceFunc(closed)
 	if tcp, ok := conn.(*net.TCPConn); ok {

@@ -12,7 +12,7 @@ import (
 	"github.com/detent-ml/detent/master/pool"
 )
 
-// DockerConfig is what a pool with the docker driver allows and adds.
+// DockerConfig configures tasks in images.
 type DockerConfig struct {
 	// Folders that tasks may mount: a path, or all paths below a folder (`/data/*`).
 	HostPaths []string `yaml:"allowed_host_paths"`
@@ -31,8 +31,7 @@ type DockerConfig struct {
 	CloudMetadata bool `yaml:"cloud_metadata"`
 }
 
-// RegistryAuthConfig says where Nomad finds the username and the password of a
-// registry.
+// RegistryAuthConfig is where Nomad finds the username and the password of a registry.
 type RegistryAuthConfig struct {
 	// Path of the Nomad variable with `username` and `password`.
 	Variable string `yaml:"nomad_variable"`
@@ -48,10 +47,10 @@ type RegistryAuthConfig struct {
 
 var accountPattern = regexp.MustCompile(`^\d+(:\d+)?$`)
 
-// docker tells whether tasks of a pool run in images.
+// docker reports whether tasks of a pool run in images.
 func (p PoolConfig) docker() bool { return p.Driver == pool.Docker || p.Driver == pool.Podman }
 
-// taskDefaults is what lies under the configurations of tasks in the pool.
+// taskDefaults are the defaults for the configurations of tasks in the pool.
 func (p PoolConfig) taskDefaults() (expconf.TaskContainerDefaults, error) {
 	return parseTaskDefaults(p.TaskContainerDefaults)
 }
@@ -68,7 +67,7 @@ func parseTaskDefaults(section any) (expconf.TaskContainerDefaults, error) {
 	return d, err
 }
 
-// checkDocker finds what is wrong with what a pool says about images.
+// checkDocker validates the pool's settings for images.
 func (p PoolConfig) checkDocker(k *checker, at string) {
 	defaults, err := p.taskDefaults()
 	if err != nil {
@@ -76,12 +75,12 @@ func (p PoolConfig) checkDocker(k *checker, at string) {
 	}
 	if !p.docker() {
 		if d := p.Docker; len(d.HostPaths)+len(d.Devices)+len(d.Capabilities) > 0 || d.User != "" || d.HardMemory || d.CloudMetadata || d.Registry != (RegistryAuthConfig{}) {
-			k.fail(at+".docker", "is for pools whose tasks run in images (driver docker or podman); this pool has %s", p.Driver)
+			k.fail(at+".docker", "requires driver docker or podman; this pool has driver %s", p.Driver)
 		}
 		return
 	}
 	if m := defaults.NetworkMode; m != nil && *m != "host" {
-		k.fail(at+".task_container_defaults.network_mode", "must be host, found %q: use the pool's network_mode, which is for tasks on one node", *m)
+		k.fail(at+".task_container_defaults.network_mode", "must be host, found %q; for tasks on one node set the pool's network_mode", *m)
 	}
 	for _, list := range [][]string{p.Docker.HostPaths, p.Docker.Devices} {
 		for _, entry := range list {
@@ -95,7 +94,7 @@ func (p PoolConfig) checkDocker(k *checker, at string) {
 	}
 	r := p.Docker.Registry
 	if r.Variable != "" && r.VaultPath != "" {
-		k.fail(at+".docker.registry_auth", "name a nomad_variable or a vault_path, not both")
+		k.fail(at+".docker.registry_auth", "set nomad_variable or vault_path, not both")
 	}
 	if r.VaultEngine != "" {
 		k.oneOf(at+".docker.registry_auth.vault_engine", r.VaultEngine, "kv", "kv_v2")
@@ -105,7 +104,7 @@ func (p PoolConfig) checkDocker(k *checker, at string) {
 	}
 }
 
-// limits are those of a pool's tasks, for the API to hold configurations against.
+// limits are the limits of a pool's tasks, which the API applies to configurations.
 func (c Config) limits(p PoolConfig) (*expconf.ContainerLimits, error) {
 	if !p.docker() {
 		return nil, nil

@@ -151,7 +151,7 @@ func TestLimitsOfPools(t *testing.T) {
 
 func TestDockerProblems(t *testing.T) {
 	for settings, says := range map[string]string{
-		"driver: exec, docker: {user: '1'}":                                           "is for pools whose tasks run in images",
+		"driver: exec, docker: {user: '1'}":                                           "requires driver docker or podman",
 		"driver: docker, docker: {user: root}":                                        "expected uid",
 		"driver: docker, docker: {allowed_host_paths: [data]}":                        "absolute paths",
 		"driver: docker, docker: {allowed_devices: ['/dev/*/x']}":                     "absolute paths",

@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// deletionStep is how often a master takes deletions of workspaces and projects further.
+// deletionStep is the time between two steps of the deletion of workspaces and projects.
 const deletionStep = 2 * time.Second
 
-// carryOutDeletions deletes what is in workspaces and projects that somebody deleted, and last them.
+// carryOutDeletions deletes the contents of workspaces and projects that users have deleted,
+// and then the workspaces and projects.
 func (m *master) carryOutDeletions(ctx context.Context) {
 	tick := time.NewTicker(deletionStep)
 	defer tick.Stop()
@@ -19,7 +20,7 @@ func (m *master) carryOutDeletions(ctx context.Context) {
 		case <-tick.C:
 		}
 		if err := m.db.CarryOutDeletions(ctx); err != nil && ctx.Err() == nil {
-			m.log.Warn("could not carry out deletions of workspaces and projects", "error", err)
+			m.log.Warn("could not continue the deletion of workspaces and projects", "error", err)
 		}
 	}
 }

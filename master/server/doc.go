@@ -1,4 +1,3 @@
-// Package server puts a master together: configuration, wiring, lifetime. It is
-// the composition root; nothing imports it but main and tests, which start it on
-// a port of their own.
+// Package server builds a master: configuration, wiring, start and stop. It is the composition
+// root: only main and tests import it.
 package server

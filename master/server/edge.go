@@ -17,12 +17,12 @@ import (
 	"github.com/detent-ml/detent/master/spool"
 )
 
-// What a master accepts from outside: under which names, from where, how much.
+// What a master accepts from clients: host names, source addresses, sizes.
 
-// minPassword is the least that an initial password has.
+// minPassword is the minimum length of the initial password.
 const minPassword = 8
 
-// SpoolConfig says where request bodies lie while they arrive.
+// SpoolConfig sets where the master stores request bodies while it receives them.
 type SpoolConfig struct {
 	// Folder on a disk, not in memory. By default the system's temporary folder.
 	Folder string `yaml:"folder"`
@@ -59,7 +59,8 @@ func (c *Config) checkEdge(k *checker) {
 	}
 }
 
-// checkInitialPassword refuses what nobody could sign in with afterwards. A blank one is none.
+// checkInitialPassword rejects a password with which nobody could sign in. An empty password
+// means none.
 func checkInitialPassword(k *checker, p string) {
 	switch {
 	case p == "":
@@ -68,7 +69,7 @@ func checkInitialPassword(k *checker, p string) {
 	case len(p) < minPassword:
 		k.fail("initial_password", "must have at least %d characters", minPassword)
 	case len(p) > api.MaxPassword:
-		k.fail("initial_password", "has %d bytes; a password may have %d", len(p), api.MaxPassword)
+		k.fail("initial_password", "has %d bytes; at most %d are allowed", len(p), api.MaxPassword)
 	}
 }
 
@@ -79,19 +80,19 @@ func prefixOf(text string) (netip.Prefix, error) {
 	return netip.ParsePrefix(text)
 }
 
-// trusted are the networks of proxies whose X-Forwarded-For is trusted.
+// trusted are the networks of proxies whose X-Forwarded-For header the master trusts.
 func (c *Config) trusted() []netip.Prefix {
 	var list []netip.Prefix
 	for _, text := range c.TrustedProxies {
-		if p, err := prefixOf(text); err == nil { // check has refused others
+		if p, err := prefixOf(text); err == nil { // check has rejected all others
 			list = append(list, p)
 		}
 	}
 	return list
 }
 
-// hosts are the names under which the master is called: those that it was told, and
-// those of its own addresses and machine.
+// hosts are the host names of the master: the configured ones, and those of its addresses and
+// machine.
 func (c *Config) hosts() []string {
 	list := append([]string{}, c.Hosts...)
 	for _, address := range append([]string{c.PublicURL, c.TasksURL}, c.TaskURLs...) {
@@ -111,8 +112,8 @@ func (c *Config) hosts() []string {
 	return list
 }
 
-// checkpointRoots are the folders below which the master reads checkpoints: those
-// that it was told, else the cluster's own storage where that is a folder.
+// checkpointRoots are the folders from which the master may read checkpoints: the configured
+// ones, or else the cluster's own storage if it is a folder.
 func (c *Config) checkpointRoots() ([]string, error) {
 	if len(c.CheckpointRoots) > 0 {
 		return c.CheckpointRoots, nil
@@ -130,9 +131,9 @@ func (c *Config) checkpointRoots() ([]string, error) {
 	return list, nil
 }
 
-// checkpointEndpoint finds the address of a store among those that the master reads
-// checkpoints from, as the operators wrote it: "" stands for AWS, and for a store that
-// is not among them. own says that it is the cluster's, or AWS.
+// checkpointEndpoint looks up an address among those of the stores from which the master reads
+// checkpoints, and returns it as the operators wrote it; "" for AWS, and for an unknown store.
+// own reports whether the address is the cluster's store, or AWS.
 func (c *Config) checkpointEndpoint(address string) (endpoint string, own bool, err error) {
 	if address == "" {
 		return "", true, nil
@@ -152,7 +153,7 @@ func (c *Config) checkpointEndpoint(address string) (endpoint string, own bool, 
 	return "", false, nil
 }
 
-// sameStore compares addresses as users write them.
+// sameStore compares two addresses, ignoring differences in notation.
 func sameStore(a, b string) bool {
 	plain := func(s string) string { return strings.ToLower(strings.TrimRight(s, "/")) }
 	return plain(a) == plain(b)
@@ -169,22 +170,21 @@ func (c *Config) spoolFolder() string {
 	return os.TempDir()
 }
 
-// checkSpool warns about a folder that would make the master's memory depend on what
-// arrives.
+// checkSpool warns if received requests would be stored in memory.
 func (m *master) checkSpool() {
 	folder := m.cfg.spoolFolder()
 	switch memory, err := spool.InMemory(folder); {
 	case err != nil:
 		m.log.Warn("the folder for request bodies cannot be used; set spool.folder", "folder", folder, "error", err)
 	case memory:
-		m.log.Warn("requests that arrive are stored in memory, because their folder is on a tmpfs: they count as the master's memory, which may be killed for it; set spool.folder to a folder on a disk, or lower spool.max_mb",
+		m.log.Warn("request bodies are stored in memory, because spool.folder is on a tmpfs; the kernel may kill the master when memory runs out; set spool.folder to a folder on a disk, or lower spool.max_mb",
 			"folder", folder, "max_mb", m.cfg.Spool.MaxMB)
 	}
 }
 
-// initialPassword sets the first password of the user admin, at the first start of a cluster's
-// first master; whoever is admin changes it, and nothing does so again. Without one
-// nobody can sign in where users come from elsewhere, so the log says what to do.
+// initialPassword sets the password of the user admin once, when the first master of a cluster
+// starts for the first time. Without an initial password nobody can sign in from other
+// machines, so the log explains what to do.
 func (m *master) initialPassword(ctx context.Context) error {
 	needed, err := m.db.NeedsFirstPassword(ctx)
 	if err != nil || !needed {
@@ -192,8 +192,8 @@ func (m *master) initialPassword(ctx context.Context) error {
 	}
 	if m.cfg.InitialPassword == "" {
 		if host, _, err := net.SplitHostPort(m.cfg.Listen); err == nil && !m.blankLogin(host, host) {
-			m.log.Warn("user admin has no password, and a blank one is not accepted at this master's address: nobody can sign in there as admin. "+
-				"Put initial_password into the Nomad variable of the master's job; Nomad then starts the master again", "listen", m.cfg.Listen)
+			m.log.Warn("user admin has no password, and this master's address does not accept a blank one: nobody can sign in as admin. "+
+				"Set initial_password in the Nomad variable of the master's job; Nomad then restarts the master", "listen", m.cfg.Listen)
 		}
 		return nil
 	}
@@ -203,13 +203,13 @@ func (m *master) initialPassword(ctx context.Context) error {
 	}
 	done, err := m.db.SetFirstPassword(ctx, hash)
 	if done {
-		m.log.Info("user admin has the initial password now; change it with det user change-password")
+		m.log.Info("the user admin now has the initial password; change it with det user change-password")
 	}
 	return err
 }
 
-// limitMemory tells Go's collector the memory that Nomad gave the master, so that it
-// works harder before the kernel ends the process.
+// limitMemory sets the memory limit of Go's garbage collector to the memory that Nomad gave the
+// master, so that the kernel does not kill the process.
 func limitMemory(environ func(string) string) {
 	mb, err := strconv.ParseInt(environ("NOMAD_MEMORY_LIMIT"), 10, 64)
 	if err == nil && mb > 0 && environ("GOMEMLIMIT") == "" {
@@ -217,15 +217,15 @@ func limitMemory(environ func(string) string) {
 	}
 }
 
-// The memory for searches where nobody says how much: a part of what Nomad gave the
-// master, or so many MB.
+// The default memory for searches: a part of the memory that Nomad gave the master, or so many
+// MB.
 const (
 	searchPart      = 5
 	searchMemory    = 256
 	maxSearchMemory = 1 << 20
 )
 
-// searchBudget is what the searches of all experiments may take.
+// searchBudget is the memory limit of the searches of all experiments.
 func searchBudget(cfg Config, environ func(string) string) budget.Budget {
 	if cfg.SearchMemory > 0 {
 		return budget.Budget{Bytes: int64(cfg.SearchMemory) << 20}

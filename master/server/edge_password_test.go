@@ -19,7 +19,7 @@ func TestInitialPasswordsThatAreRefused(t *testing.T) {
 		"eight888":                "",
 		"with blanks in between":  "",
 		strings.Repeat("p", 1024): "", // the most that the sign-in reads
-		strings.Repeat("p", 1025): "has 1025 bytes; a password may have 1024",
+		strings.Repeat("p", 1025): "has 1025 bytes; at most 1024 are allowed",
 		"short":                   "at least 8",
 		"        ":                "begins or ends with a space",
 		"out of a file\n":         "begins or ends with a space or a line break",

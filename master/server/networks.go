@@ -9,19 +9,19 @@ import (
 	"github.com/detent-ml/detent/master/pool"
 )
 
-// The networks of tasks. A task on one node needs no port of the node but that of its
-// runner, so in a container it gets a network of its own, in which it does not reach
-// what listens on the node's loopback; on one that operators have made for tasks, it does
-// not reach other tasks' ports either. Attempts of several nodes use the nodes' networks,
-// whatever the pool says.
+// The networks of tasks. A task on one node needs only the port of its runner, so in a
+// container it gets its own network, from which it cannot reach ports on the node's loopback.
+// In a network that operators have made for tasks, it cannot reach the ports of other tasks
+// either. Attempts on several nodes use the nodes' networks, whatever the pool sets.
 
-// metadataHosts are the names under which clouds tell a machine its credentials.
+// metadataHosts are the host names of the servers from which machines in a cloud get
+// credentials.
 func metadataHosts() []string {
 	return []string{"metadata.google.internal", "metadata.goog", "metadata", "instance-data", "instance-data.ec2.internal",
 		"metadata.tencentyun.com", "metadata.platformequinix.com"}
 }
 
-// hosts makes those names lead nowhere in a container, unless the pool allows them.
+// hosts makes these host names unreachable in a container, unless the pool allows them.
 func (d DockerConfig) hosts() []string {
 	if d.CloudMetadata {
 		return nil
@@ -33,8 +33,8 @@ func (d DockerConfig) hosts() []string {
 	return list
 }
 
-// network is that of tasks of a pool that are on one node: the pool's choice, else a
-// bridge for containers that reach a master from there.
+// network is the network of a pool's tasks on one node: the pool's choice, or else a bridge if
+// containers can reach a master from a bridge.
 func (p PoolConfig) network(c Config) string {
 	switch {
 	case p.NetworkMode != "":
@@ -45,7 +45,7 @@ func (p PoolConfig) network(c Config) string {
 	return pool.HostNetwork
 }
 
-// loopbackOnly tells whether no address can be reached from another network.
+// loopbackOnly reports whether no address can be reached from another network.
 func loopbackOnly(addresses []string) bool {
 	for _, a := range addresses {
 		u, err := url.Parse(a)
@@ -62,7 +62,7 @@ func loopbackOnly(addresses []string) bool {
 
 var networkName = regexp.MustCompile(`^(cni/)?[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
 
-// checkNetwork finds what is wrong with a pool's choice.
+// checkNetwork validates the network_mode of a pool.
 func (p PoolConfig) checkNetwork(k *checker, at string, taskURLs []string) {
 	at += ".network_mode"
 	mode := p.NetworkMode
@@ -72,12 +72,12 @@ func (p PoolConfig) checkNetwork(k *checker, at string, taskURLs []string) {
 	case !networkName.MatchString(mode):
 		k.fail(at, "expected host, bridge or the name of a network, found %q", mode)
 	case p.Driver == "raw_exec":
-		k.fail(at, "with driver: raw_exec tasks use the network of their node; found %q", mode)
+		k.fail(at, "must not be set with driver: raw_exec, whose tasks use the node's network; found %q", mode)
 	case p.Driver == "exec" && mode != pool.BridgeNetwork && !strings.HasPrefix(mode, "cni/"):
-		k.fail(at, "with driver: exec expected host, bridge or cni/<name>, the last two on nodes with Nomad's CNI plugins; found %q", mode)
+		k.fail(at, "expected host, bridge or cni/<name> with driver: exec, the last two on nodes with Nomad's CNI plugins; found %q", mode)
 	case p.docker() && strings.HasPrefix(mode, "cni/"):
-		k.fail(at, "with driver: %s expected host, bridge or the name of a network of %s; found %q", p.Driver, map[string]string{pool.Docker: "Docker's", pool.Podman: "Podman's"}[p.Driver], mode)
+		k.fail(at, "expected host, bridge or the name of a network of %[2]s with driver: %[1]s; found %[3]q", p.Driver, map[string]string{pool.Docker: "Docker's", pool.Podman: "Podman's"}[p.Driver], mode)
 	case loopbackOnly(taskURLs):
-		k.fail(at, "tasks in a network of their own cannot reach a master at %s; give task_urls an address of this machine that they reach, or choose host", strings.Join(taskURLs, ", "))
+		k.fail(at, "tasks in this network cannot reach the master at %s; set task_urls to an address that they can reach, or network_mode to host", strings.Join(taskURLs, ", "))
 	}
 }

@@ -14,19 +14,19 @@ import (
 	"github.com/detent-ml/detent/master/pool/jobfile"
 )
 
-// A pool may name a file with a job in Nomad's own words. The master reads it twice: when
-// it reads its configuration, to refuse what operators must not set with file and line,
-// and when it starts, to have Nomad parse it. What Nomad made of it is kept in the
-// database, so a master also starts while Nomad is away (docs/rfd/0006).
+// A pool may name a file with a Nomad job. The master reads the file twice: with its
+// configuration, to report forbidden settings with file and line, and at its start, when Nomad
+// parses the file. The database stores the parsed job, so that a master can start while Nomad
+// is not reachable (docs/rfd/0006).
 
-// nomadRetry is how often a starting master asks a Nomad that does not answer, and
-// nomadWait how long, where nothing is kept that would do instead.
+// If no parsed job is stored, a starting master asks Nomad every nomadRetry, for at most
+// nomadWait.
 const (
 	nomadRetry = time.Second
 	nomadWait  = 2 * time.Minute
 )
 
-// besideFile makes the paths of jobs those beside the configuration that names them.
+// besideFile makes relative paths of jobs relative to the folder of the configuration.
 func (c *Config) besideFile(dir string) {
 	for i := range c.Pools {
 		if job := c.Pools[i].Job; job != "" && !filepath.IsAbs(job) {
@@ -35,7 +35,7 @@ func (c *Config) besideFile(dir string) {
 	}
 }
 
-// readJobs looks through the jobs of the pools and takes over their drivers.
+// readJobs validates the jobs of the pools and copies their drivers.
 func (c *Config) readJobs() []string {
 	k := checker{}
 	for i := range c.Pools {
@@ -50,7 +50,7 @@ func (c *Config) readJobs() []string {
 		}{{"driver", p.Driver != ""}, {"network_mode", p.NetworkMode != ""}, {"node_pool", p.NodePool != ""},
 			{"docker.user", p.Docker.User != ""}, {"docker.hard_memory_limit", p.Docker.HardMemory}} {
 			if said.given {
-				k.fail(at+"."+said.key, "cannot be set beside job: the pool's job has this setting; remove it here, or remove job")
+				k.fail(at+"."+said.key, "cannot be set together with job; set it in the job, or remove job")
 			}
 		}
 		f, problems := p.readJob()
@@ -80,7 +80,7 @@ func in(file string, problems []jobfile.Problem) []string {
 	return out
 }
 
-// jobParser is a Nomad that reads HCL, and jobStore keeps what it read.
+// jobParser is Nomad's parser of HCL, and jobStore stores its results.
 type (
 	jobParser interface {
 		ParseJob(ctx context.Context, source string) (*pool.Job, error)
@@ -91,7 +91,7 @@ type (
 	}
 )
 
-// poolJobs has Nomad parse the jobs of the pools; the result is by the names of pools.
+// poolJobs makes Nomad parse the jobs of the pools; the result is by pool name.
 func (c *Config) poolJobs(ctx context.Context, nomad jobParser, kept jobStore, warn func(text string, args ...any)) (map[string]*pool.Job, error) {
 	jobs := map[string]*pool.Job{}
 	for _, p := range c.Pools {
@@ -108,7 +108,7 @@ func (c *Config) poolJobs(ctx context.Context, nomad jobParser, kept jobStore, w
 	return jobs, nil
 }
 
-// parsedJob is a pool's job as Nomad parses it.
+// parsedJob returns a pool's job as parsed by Nomad.
 func parsedJob(ctx context.Context, f *jobfile.File, problems []string, p PoolConfig, nomad jobParser, kept jobStore, warn func(text string, args ...any)) (*pool.Job, error) {
 	if len(problems) > 0 {
 		return nil, wrongJob(p, problems)
@@ -124,20 +124,20 @@ func parsedJob(ctx context.Context, f *jobfile.File, problems []string, p PoolCo
 			break
 		}
 		if !fault.Is(err, fault.Unavailable) {
-			return nil, wrongJob(p, []string{p.Job + ": Nomad refuses it: " + strings.ReplaceAll(err.Error(), "input.hcl", filepath.Base(p.Job))})
+			return nil, wrongJob(p, []string{p.Job + ": Nomad rejects the job: " + strings.ReplaceAll(err.Error(), "input.hcl", filepath.Base(p.Job))})
 		}
 		raw, storeErr := kept.PoolJob(ctx, f.Sum)
 		if storeErr != nil {
 			return nil, storeErr
 		}
 		if raw != nil {
-			warn("Nomad is away: a pool runs with what Nomad made of its job before", "pool", p.Name, "job", p.Job, "error", err)
+			warn("Nomad is not reachable; the pool uses its last parsed job", "pool", p.Name, "job", p.Job, "error", err)
 			return keptJob(p, raw)
 		}
 		if ctx.Err() != nil || time.Now().After(until) {
-			return nil, fmt.Errorf("pool %s: Nomad must parse %s once before a master can start without it: %w", p.Name, p.Job, err)
+			return nil, fmt.Errorf("pool %s: Nomad must parse %s once before a master can start without Nomad: %w", p.Name, p.Job, err)
 		}
-		warn("waiting for Nomad, which has never parsed the job of a pool", "pool", p.Name, "job", p.Job, "error", err)
+		warn("waiting for Nomad, which must parse the job of the pool", "pool", p.Name, "job", p.Job, "error", err)
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -154,12 +154,12 @@ func parsedJob(ctx context.Context, f *jobfile.File, problems []string, p PoolCo
 	return job, kept.SavePoolJob(ctx, f.Sum, raw)
 }
 
-// keptJob reads what Nomad made of a job, and checks it again: this master may allow less
-// than the one that kept it.
+// keptJob decodes a stored job and validates it again: this master may allow less than the one
+// that stored it.
 func keptJob(p PoolConfig, raw json.RawMessage) (*pool.Job, error) {
 	var job pool.Job
 	if err := json.Unmarshal(raw, &job); err != nil {
-		return nil, fmt.Errorf("pool %s: its stored job: %w", p.Name, err)
+		return nil, fmt.Errorf("pool %s: the stored job cannot be read: %w", p.Name, err)
 	}
 	if found := in(p.Job, jobfile.Check(&job)); len(found) > 0 {
 		return nil, wrongJob(p, found)
@@ -171,7 +171,7 @@ func wrongJob(p PoolConfig, problems []string) error {
 	return fault.New(fault.Invalid, "the job of pool %s has %s:\n  %s", p.Name, problemCount(len(problems)), strings.Join(problems, "\n  "))
 }
 
-// completeJob sets what the job of a pool does not set.
+// completeJob sets the settings that a pool's job does not have.
 func (p PoolConfig) completeJob(c Config, made pool.Pool) (pool.Pool, error) {
 	task := made.Job.TaskGroups[0].Tasks[0]
 	if _, says := task.Config["network_mode"]; !says && made.HasImages() && pool.GroupNetwork(made.Job) == pool.HostNetwork {
@@ -182,13 +182,13 @@ func (p PoolConfig) completeJob(c Config, made pool.Pool) (pool.Pool, error) {
 		task.Config["network_mode"] = made.Network
 	}
 	if made.Network != pool.HostNetwork && loopbackOnly(c.TaskURLs) {
-		return made, fault.New(fault.Invalid, "%s: tasks on the network %q cannot reach a master at %s; give task_urls an address of this machine that they reach, or choose host",
+		return made, fault.New(fault.Invalid, "%s: tasks on the network %q cannot reach the master at %s; set task_urls to an address that they can reach, or the network to host",
 			p.Job, made.Network, strings.Join(c.TaskURLs, ", "))
 	}
 	return made, nil
 }
 
-// namespaces are those of Nomad in which the pools' tasks run.
+// namespaces lists the Nomad namespaces of the pools' tasks.
 func namespaces(pools pool.Set) []string {
 	var list []string
 	for _, p := range pools {

@@ -49,9 +49,9 @@ func TestAForbiddenFieldStopsTheStart(t *testing.T) {
 	for config, want := range map[string]string{
 		"resource_pools: [{name: a, job: gpu.hcl}]":                                            filepath.Join(dir, "gpu.hcl") + ":7:7: job.group.task.vault: cannot be set",
 		"resource_pools: [{name: a, job: none.hcl}]":                                           "pool a: job: open " + filepath.Join(dir, "none.hcl"),
-		"resource_pools: [{name: a, job: good.hcl, driver: exec}]":                             "resource_pools[0].driver: cannot be set beside job",
-		"resource_pools: [{name: a, job: good.hcl, node_pool: x}]":                             "resource_pools[0].node_pool: cannot be set beside job",
-		"resource_pools: [{name: a, job: good.hcl, docker: {user: '1'}}]":                      "resource_pools[0].docker.user: cannot be set beside job",
+		"resource_pools: [{name: a, job: good.hcl, driver: exec}]":                             "resource_pools[0].driver: cannot be set together with job",
+		"resource_pools: [{name: a, job: good.hcl, node_pool: x}]":                             "resource_pools[0].node_pool: cannot be set together with job",
+		"resource_pools: [{name: a, job: good.hcl, docker: {user: '1'}}]":                      "resource_pools[0].docker.user: cannot be set together with job",
 		"resource_pools: [{name: a, job: good.hcl, docker: {allowed_host_paths: [relative]}}]": "expected absolute paths",
 	} {
 		if _, err := loadBeside(t, dir, config); err == nil || !strings.Contains(err.Error(), want) {
@@ -132,7 +132,7 @@ func TestPoolJobsOutliveNomad(t *testing.T) {
 	refusing := fakeParser(func(string) (*pool.Job, error) {
 		return nil, fault.New(fault.Invalid, "input.hcl:3,1-2: Unsupported thing")
 	})
-	if _, err := cfg.poolJobs(t.Context(), refusing, kept, warn); err == nil || !strings.Contains(err.Error(), "Nomad refuses it: good.hcl:3,1-2") {
+	if _, err := cfg.poolJobs(t.Context(), refusing, kept, warn); err == nil || !strings.Contains(err.Error(), "Nomad rejects the job: good.hcl:3,1-2") {
 		t.Errorf("what Nomad refuses: %v", err)
 	}
 	sly := fakeParser(func(string) (*pool.Job, error) {
@@ -156,7 +156,7 @@ func TestJobsOnNetworksOfTheirOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	const text = `{"TaskGroups": [{"Networks": [{"Mode": %q}], "Tasks": [{"Driver": "docker"}]}]}`
-	for mode, want := range map[string]string{"host": "", "bridge": "cannot reach a master"} {
+	for mode, want := range map[string]string{"host": "", "bridge": "cannot reach the master"} {
 		set, err := cfg.pools(map[string]*pool.Job{"a": parsedAs(t, strings.Replace(text, "%q", `"`+mode+`"`, 1))})
 		if want == "" && (err != nil || set[0].Network != "host") || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v", mode, err)

@@ -6,8 +6,8 @@ import (
 	"github.com/detent-ml/detent/master/pool"
 )
 
-// pools are what the configuration says of them, as all parts of the master work with
-// them. jobs are those of the pools that have one, by name, as Nomad parsed them.
+// pools converts the configuration of the pools to the form that all parts of the master use.
+// jobs are the pools' jobs as parsed by Nomad, by pool name.
 func (c *Config) pools(jobs map[string]*pool.Job) (pool.Set, error) {
 	var set pool.Set
 	for _, p := range c.Pools {

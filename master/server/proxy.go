@@ -19,10 +19,9 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// A tasksOrigin is the listener on which pages of tasks are, if they have one of
-// their own.
+// A tasksOrigin is the listener for the pages of tasks, if they have their own origin.
 type tasksOrigin struct {
-	ln  net.Listener // nil when there is none
+	ln  net.Listener // nil: no listener
 	url string
 }
 
@@ -34,7 +33,7 @@ func (m *master) listenForTasks(ctx context.Context) (tasksOrigin, error) {
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", m.cfg.TasksListen)
 	if err != nil {
-		return o, fmt.Errorf("tasks_listen: cannot listen on %s: %w; pages of tasks need an address of their own", m.cfg.TasksListen, err)
+		return o, fmt.Errorf("tasks_listen: cannot listen on %s: %w; choose an address that no other program uses", m.cfg.TasksListen, err)
 	}
 	o.ln = m.cfg.TLS.secure(m.conns.limit(ln))
 	if o.url == "" {
@@ -43,9 +42,9 @@ func (m *master) listenForTasks(ctx context.Context) (tasksOrigin, error) {
 	return o, nil
 }
 
-// beside is the address of the same host at another port, where browsers come by
-// plain HTTP. Where they come by HTTPS that this master does not speak, something
-// stands between, and only the operators know its address.
+// beside is the address of the same host at another port, if browsers reach it by plain HTTP.
+// If they use HTTPS that this master does not serve, a proxy is in between, and only the
+// operators know its address.
 func beside(public string, addr net.Addr) string {
 	u, err := url.Parse(public)
 	_, port, perr := net.SplitHostPort(addr.String())
@@ -55,7 +54,7 @@ func beside(public string, addr net.Addr) string {
 	return u.Scheme + "://" + net.JoinHostPort(u.Hostname(), port)
 }
 
-// newProxy makes the proxy to tasks.
+// newProxy makes the proxy for tasks.
 func (m *master) newProxy(o tasksOrigin, d *discovery.Discovery) (*proxy.Proxy, error) {
 	locate := func(ctx context.Context, allocationID string) (string, int, error) {
 		found, err := d.Members(ctx, allocationID)
@@ -64,12 +63,12 @@ func (m *master) newProxy(o tasksOrigin, d *discovery.Discovery) (*proxy.Proxy, 
 	return proxy.New(proxy.Origins{Master: m.cfg.PublicURL, URL: o.url, Domain: m.cfg.TasksDomain}, directory{m.db}, locate, m.log)
 }
 
-// serveTasks serves the tasks' origin until ctx ends.
+// serveTasks serves the pages of tasks until ctx ends.
 func (m *master) serveTasks(ctx context.Context, o tasksOrigin, handler http.Handler) {
 	if o.ln == nil {
 		return
 	}
-	// What is passed on may take its time; only a head has to come soon.
+	// Forwarded requests may take any time; only the header must arrive soon.
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
 	var end sync.WaitGroup
@@ -77,7 +76,7 @@ func (m *master) serveTasks(ctx context.Context, o tasksOrigin, handler http.Han
 		<-ctx.Done()
 		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 		defer cancel()
-		_ = server.Shutdown(within) // what is open then, the proxy closes
+		_ = server.Shutdown(within) // the proxy closes the remaining connections
 	})
 	m.log.Info("serving pages of tasks", "address", o.ln.Addr().String(), "url", o.url)
 	if err := server.Serve(o.ln); !errors.Is(err, http.ErrServerClosed) {
@@ -86,7 +85,7 @@ func (m *master) serveTasks(ctx context.Context, o tasksOrigin, handler http.Han
 	end.Wait()
 }
 
-// directory fits the store to the proxy, which does not know it.
+// directory adapts the store to the proxy's interface.
 type directory struct{ db *store.DB }
 
 func (d directory) Task(ctx context.Context, id string) (proxy.Task, error) {
@@ -119,19 +118,19 @@ func (d directory) CookieWho(ctx context.Context, hash []byte, task string) (aut
 	return d.db.CookieWho(ctx, hash, task)
 }
 
-// checkTasks finds what is wrong with where pages of tasks are to be.
+// checkTasks validates the settings for the pages of tasks.
 func (c *Config) checkTasks(k *checker) {
 	if c.TasksListen != "" {
 		if _, _, err := net.SplitHostPort(c.TasksListen); err != nil {
 			k.fail("tasks_listen", "expected host:port, found %q", c.TasksListen)
 		} else if c.TasksListen == c.Listen && !strings.HasSuffix(c.Listen, ":0") {
-			k.fail("tasks_listen", "is the API's address; a notebook's page could call the API as the user who opens it; choose another port")
+			k.fail("tasks_listen", "must differ from listen, or a notebook's page could call the API as the user who opens the page; choose another port")
 		}
 	}
 	if c.TasksURL != "" {
 		k.url("tasks_url", c.TasksURL)
 		if strings.EqualFold(c.TasksURL, c.PublicURL) {
-			k.fail("tasks_url", "is public_url; a notebook's page could call the API as the user who opens it; choose another host or port")
+			k.fail("tasks_url", "must differ from public_url, or a notebook's page could call the API as the user who opens the page; choose another host or port")
 		}
 	}
 	if d := c.TasksDomain; d != "" && (strings.ContainsAny(d, "/*@") || strings.HasPrefix(d, ".")) {

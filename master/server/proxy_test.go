@@ -10,8 +10,8 @@ func TestWherePagesOfTasksAre(t *testing.T) {
 	env := []string{"DETENT_DATABASE=postgres://a/b"}
 	for file, want := range map[string]string{
 		"tasks_listen: nowhere":             "tasks_listen: expected host:port",
-		"tasks_listen: 127.0.0.1:8080":      "is the API's address",
-		"tasks_url: http://127.0.0.1:8080/": "tasks_url: is public_url",
+		"tasks_listen: 127.0.0.1:8080":      "must differ from listen",
+		"tasks_url: http://127.0.0.1:8080/": "tasks_url: must differ from public_url",
 		"tasks_url: tasks":                  "tasks_url: expected an address",
 		"tasks_domain: http://x":            "tasks_domain: expected a domain",
 		"tasks_domain: .x":                  "tasks_domain: expected a domain",

@@ -15,8 +15,8 @@ import (
 	"github.com/detent-ml/detent/master/task"
 )
 
-// VaultConfig says how to reach Vault, which gives out the credentials for
-// checkpoints in S3; without an address nobody is asked for any.
+// VaultConfig is the connection to Vault, which issues credentials for checkpoint storage;
+// without an address no credentials are issued.
 type VaultConfig struct {
 	// Address of Vault's API.
 	Address string `yaml:"address"`
@@ -52,8 +52,8 @@ type VaultConfig struct {
 	RemoveEntities bool `yaml:"remove_entities"`
 }
 
-// WebIdentityConfig lets tasks sign in to S3 by the identities that Nomad gives
-// them, where the store itself trusts Nomad.
+// WebIdentityConfig lets tasks sign in to S3 with their Nomad workload identities, if the store
+// trusts Nomad.
 type WebIdentityConfig struct {
 	// AWS role that tasks assume.
 	RoleARN string `yaml:"role_arn"`
@@ -63,13 +63,13 @@ type WebIdentityConfig struct {
 	STSEndpoint string `yaml:"sts_endpoint"`
 }
 
-// The bounds that STS sets on the life of credentials.
+// The limits of STS for the lifetime of credentials.
 const (
 	minTTL = 15 * time.Minute
 	maxTTL = 12 * time.Hour
 )
 
-// kvPath is a path in version 2 of the kv engine, as Vault's API has it.
+// kvPath matches a path in version 2 of the kv engine, in the form of Vault's API.
 var kvPath = regexp.MustCompile(`^[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*/data(/[A-Za-z0-9_-]+)+$`)
 
 // fill sets the defaults.
@@ -94,7 +94,7 @@ func (v *VaultConfig) check(k *checker) {
 		}
 	}
 	if ways != 1 {
-		k.fail("vault", "the master needs one of token, token_file and jwt_file to sign in; found %d", ways)
+		k.fail("vault", "expected exactly one of token, token_file and jwt_file, found %d", ways)
 	}
 	for name, path := range map[string]string{"vault.gcs_path": v.GCSSecret, "vault.azure_path": v.AzureSecret} {
 		if path != "" && !kvPath.MatchString(path) {
@@ -102,7 +102,7 @@ func (v *VaultConfig) check(k *checker) {
 		}
 	}
 	if v.RoleARN == "" && v.GCSSecret+v.AzureSecret != "" {
-		return // Vault gives out nothing for S3
+		return // Vault issues no credentials for S3
 	}
 	if !strings.HasPrefix(v.RoleARN, "arn:") {
 		k.fail("vault.role_arn", "expected the ARN of the role that tasks assume, such as arn:aws:iam::123456789012:role/det-checkpoints, found %q", v.RoleARN)
@@ -123,7 +123,7 @@ func (w *WebIdentityConfig) check(k *checker) {
 	}
 }
 
-// vault makes the way to Vault; nil where there is none.
+// newVault makes the client of Vault; nil without Vault.
 func (m *master) newVault() (*secrets.Vault, error) {
 	v := m.cfg.Vault
 	if v.Address == "" {
@@ -135,7 +135,7 @@ func (m *master) newVault() (*secrets.Vault, error) {
 		Changed: func() { m.bus.Publish(store.TopicIntent) }})
 }
 
-// locationOf is where a storage is, in the words of Vault's roles.
+// locationOf is the location of a storage in the form that roles of Vault use.
 func locationOf(p task.Location) secrets.Location { return secrets.Location(p) }
 
 func locationsOf(list []task.Location) []secrets.Location {
@@ -146,7 +146,7 @@ func locationsOf(list []task.Location) []secrets.Location {
 	return places
 }
 
-// checkStorage says whether credentials could be given out for a storage.
+// checkStorage reports whether credentials can be issued for a storage.
 func (m *master) checkStorage(s expconf.CheckpointStorage) error {
 	if s.Type == expconf.Azure {
 		_, err := azureFields(s).Account()
@@ -159,7 +159,7 @@ func (m *master) checkStorage(s expconf.CheckpointStorage) error {
 	return err
 }
 
-// granter fits Vault to the loop, which knows attempts and not roles.
+// granter adapts Vault to the control loop's interface.
 type granter struct {
 	*secrets.Vault
 	task.SignIn
@@ -188,7 +188,7 @@ func (g granter) Sweep(ctx context.Context) (int, error) {
 	return g.Vault.Sweep(ctx, jobspecs.JobPrefix(), g.db.EndedJobs)
 }
 
-// withoutKeys is a part of a configuration without what signs in to something.
+// withoutKeys returns a part of a configuration without credentials.
 func withoutKeys(part any) any {
 	switch v := part.(type) {
 	case map[string]any:

@@ -25,15 +25,15 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// How long a master waits for its database and for requests that it still
-// answers when it stops.
+// How long a starting master waits for its database, and a stopping master for requests in
+// progress.
 const (
 	databaseRetry = 500 * time.Millisecond
 	databaseWait  = 2 * time.Minute
 	drain         = 5 * time.Second
 )
 
-// Run serves until ctx ends. ready, which may be nil, is told the address.
+// Run serves until ctx ends. It sends the address to ready, which may be nil.
 func Run(ctx context.Context, cfg Config, ready chan<- string) error {
 	limitMemory(os.Getenv)
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level(cfg.LogLevel)}))
@@ -42,9 +42,10 @@ func Run(ctx context.Context, cfg Config, ready chan<- string) error {
 	if err != nil {
 		return fmt.Errorf("cannot listen on %s: %w; does another master, or another program, use this address?", cfg.Listen, err)
 	}
-	// The runner is read while the database answers: a start is as long as the longer of the two.
+	// The runner is read while the database connects, so the start takes only the longer of the
+	// two times.
 	read := sync.OnceValues(func() (artifacts, error) { return readArtifacts(cfg) })
-	go func() { _, _ = read() }() // run asks again, for the same answer
+	go func() { _, _ = read() }() // run calls read again and gets the same result
 	db, err := store.Open(ctx, cfg.Database, store.Options{MaxConns: int32(cfg.DatabaseConns), Memory: searchBudget(cfg, os.Getenv)})
 	if err != nil {
 		return err
@@ -76,8 +77,8 @@ func level(name string) slog.Level {
 	return slog.LevelInfo
 }
 
-// migrate waits for a database that does not answer yet: a master and its
-// database are often started together.
+// migrate waits for a database that does not answer yet: a master and its database are often
+// started at the same time.
 func migrate(ctx context.Context, dsn string, log *slog.Logger) error {
 	until := time.Now().Add(databaseWait)
 	for {
@@ -94,7 +95,7 @@ func migrate(ctx context.Context, dsn string, log *slog.Logger) error {
 	}
 }
 
-// master is a running one: the parts that Run wires.
+// master is a running master: the parts that Run wires together.
 type master struct {
 	cfg       Config
 	log       *slog.Logger
@@ -103,14 +104,14 @@ type master struct {
 	clusterID string
 	masterID  string
 	nomad     *cluster.Cluster
-	vault     *secrets.Vault // nil where credentials come from elsewhere
+	vault     *secrets.Vault // nil: Vault is not configured
 	artifacts artifacts
 	pools     pool.Set
 	site      task.Site
 	conns     *connections
 }
 
-// reach makes the ways to what the master works with, and sets the first password.
+// reach connects to the servers on which the master depends, and sets the first password.
 func (m *master) reach(ctx context.Context, read func() (artifacts, error)) (err error) {
 	if m.artifacts, err = read(); err != nil {
 		return err
@@ -134,7 +135,7 @@ func (m *master) reach(ctx context.Context, read func() (artifacts, error)) (err
 	return m.initialPassword(ctx)
 }
 
-// readPools makes the pools of the configuration, and of the jobs that they name.
+// readPools makes the pools from the configuration and from the jobs that they name.
 func (m *master) readPools(ctx context.Context) (pool.Set, error) {
 	nomad, err := m.connect()
 	if err != nil {
@@ -147,8 +148,8 @@ func (m *master) readPools(ctx context.Context) (pool.Set, error) {
 	return m.cfg.pools(jobs)
 }
 
-// run starts the parts and waits for them, in the order in which they depend on
-// each other: what answers requests ends first, what writes the log last.
+// run starts the parts and stops them in the order of their dependencies: first the HTTP
+// server, last the log.
 func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog, read func() (artifacts, error), ready chan<- string) error {
 	if err := m.reach(ctx, read); err != nil {
 		return err
@@ -180,7 +181,7 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 	var a *api.API
 	cfg := m.loopConfig()
 	cfg.Exit = func(ctx context.Context, from control.Member, exit v1.MemberExitRequest) error {
-		return a.RecordExit(ctx, from.TaskID, from.AllocationID, from.Rank, exit) // no loop runs before there is one
+		return a.RecordExit(ctx, from.TaskID, from.AllocationID, from.Rank, exit) // the control loop starts later
 	}
 	loop := control.New(cfg, m.db, m.bus, m.nomad, m.log)
 	served.Loop = loop.Stats
@@ -202,15 +203,15 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 	case <-ctx.Done():
 	}
 	m.log.Info("stopping")
-	<-leads // the lead is given back before anything else ends
+	<-leads // give up leadership before all other parts stop
 	if err := a.App().ShutdownWithTimeout(drain); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		m.log.Warn("requests were cut off", "error", err)
+		m.log.Warn("requests were aborted because the master stops", "error", err)
 	}
-	a.Wait() // what tasks reported is written
+	a.Wait() // all reports of tasks are stored
 	return nil
 }
 
-// background starts what goes on until the last request is answered.
+// background starts what runs until the last request has been answered.
 func (m *master) background(ctx context.Context, kept *store.MasterLog, parts *sync.WaitGroup) {
 	parts.Go(func() { kept.Run(ctx) })
 	parts.Go(func() { m.bus.Run(ctx) })
@@ -225,9 +226,9 @@ func (m *master) background(ctx context.Context, kept *store.MasterLog, parts *s
 	}
 }
 
-// blankLogin says from where, and under which name of the master, a blank password
-// is good enough. An address that is this machine's, asked for under another name, is
-// what a page of another site does whose name leads here.
+// blankLogin reports whether a user may sign in with a blank password from an address, under a
+// host name of the master. A loopback address under a foreign host name is a sign of a page of
+// another site whose DNS name points here.
 func (m *master) blankLogin(remote, host string) bool {
 	switch m.cfg.BlankPasswords {
 	case "always":

@@ -24,7 +24,7 @@ func TestNetworksOfPools(t *testing.T) {
 		}
 	}
 	for settings, says := range map[string]string{
-		"resource_pools: [{name: a, driver: docker, network_mode: bridge}]":                                      "cannot reach a master",
+		"resource_pools: [{name: a, driver: docker, network_mode: bridge}]":                                      "cannot reach the master",
 		"public_url: http://10.0.0.5:8080\nresource_pools: [{name: a, driver: raw_exec, network_mode: bridge}]":  "raw_exec",
 		"public_url: http://10.0.0.5:8080\nresource_pools: [{name: a, driver: exec, network_mode: fenced}]":      "CNI plugins",
 		"public_url: http://10.0.0.5:8080\nresource_pools: [{name: a, driver: docker, network_mode: 'x y'}]":     "name of a network",

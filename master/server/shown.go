@@ -11,12 +11,12 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// hidden stands for a secret.
+// hidden replaces a secret.
 const hidden = "********"
 
-// redacted is the configuration as it is shown to admins: with the keys of
-// Determined's master.yaml, which clients index, defaults filled in and secrets
-// hidden. What only Detent has keeps its own key beside them.
+// redacted is the configuration that the API shows to admins: with the keys of Determined's
+// master.yaml, which clients read, with defaults, and without secrets. Settings that only
+// Detent has keep their own keys.
 func (m *master) redacted() any { return m.cfg.shown() }
 
 func (c Config) shown() map[string]any {
@@ -26,33 +26,32 @@ func (c Config) shown() map[string]any {
 	shown := map[string]any{
 		"resource_manager": manager, "additional_resource_managers": nil, "resource_pools": c.shownPools(),
 		"checkpoint_storage": withoutKeys(c.CheckpointStorage), "task_container_defaults": withoutKeys(c.TaskContainerDefaults),
-		"launch_error": false, // what asks for more slots than there are waits
+		"launch_error": false, // experiments that need more slots than the cluster has wait
 		"cluster_name": c.ClusterName, "notebook_timeout": c.NotebookTimeout, "tensorboard_timeout": c.TensorboardTimeout,
 		"log": map[string]any{"level": c.LogLevel, "color": false}, "logging": map[string]any{"type": "default"},
 		"db": map[string]any{"url": store.Redact(c.Database), "max_open_conns": c.DatabaseConns}, "port": port(c.Listen), "root": "",
 		"security": c.shownSecurity(), "feature_switches": []any{}, "reserved_ports": []any{}, "enable_cors": false, "ui_customization": nil,
-		"telemetry":     map[string]any{"enabled": false, "segment_master_key": "", "segment_webui_key": "", "cluster_id": ""},
-		"webhooks":      map[string]any{"base_url": c.PublicURL, "signing_key": ""},
-		"scim":          map[string]any{"enabled": false},
-		"saml":          map[string]any{"enabled": false},
-		"oidc":          map[string]any{"enabled": false},
-		"observability": map[string]any{"enable_prometheus": true},
-		"cache":         map[string]any{"cache_dir": ""},
-		// Logs are kept until somebody removes them.
+		"telemetry":        map[string]any{"enabled": false, "segment_master_key": "", "segment_webui_key": "", "cluster_id": ""},
+		"webhooks":         map[string]any{"base_url": c.PublicURL, "signing_key": ""},
+		"scim":             map[string]any{"enabled": false},
+		"saml":             map[string]any{"enabled": false},
+		"oidc":             map[string]any{"enabled": false},
+		"observability":    map[string]any{"enable_prometheus": true},
+		"cache":            map[string]any{"cache_dir": ""},
 		"retention_policy": map[string]any{"log_retention_days": nil, "schedule": nil},
 		"integrations":     map[string]any{"pachyderm": map[string]any{"address": ""}},
 		"__internal":       map[string]any{"audit_logging_enabled": false, "external_sessions": map[string]any{}, "proxied_servers": []any{}},
 	}
 	for key, value := range ownKeys(reflect.ValueOf(c)) {
-		if _, there := shown[key]; !there { // what Determined has is in Determined's form
+		if _, there := shown[key]; !there { // keys of Determined have Determined's form
 			shown[key] = value
 		}
 	}
 	return shown
 }
 
-// ownKeys are the keys of a part of the configuration as its file has them, secrets
-// hidden.
+// ownKeys converts a section of the configuration to a map with the keys of the file, without
+// secrets.
 func ownKeys(part reflect.Value) map[string]any {
 	shown := map[string]any{}
 	for i := range part.NumField() {
@@ -62,7 +61,7 @@ func ownKeys(part reflect.Value) map[string]any {
 	return shown
 }
 
-// secretKeys are those whose values are secrets, by their last word.
+// secretKeys are the last words of keys whose values are secrets.
 var secretKeys = []string{"token", "password", "secret", "key"}
 
 func ownValue(key string, value reflect.Value) any {
@@ -119,7 +118,7 @@ func (c Config) shownSecurity() map[string]any {
 	}
 }
 
-// scheduler is ours in Determined's words: by priority, and by age within it.
+// scheduler describes Detent's scheduler in Determined's terms: by priority, then by age.
 func scheduler() map[string]any {
 	return map[string]any{"type": "priority", "fitting_policy": "best", "default_priority": 42, "preemption": true, "allow_heterogeneous_fits": false}
 }
@@ -131,7 +130,7 @@ func secret(s string) string {
 	return hidden
 }
 
-// port is that of a listener's address.
+// port is the port of a listener's address.
 func port(listen string) int {
 	_, text, err := net.SplitHostPort(listen)
 	if err != nil {

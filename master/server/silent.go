@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// How long the program of an unmanaged trial may be silent, and how often masters look.
+// How long the program of an unmanaged trial may send no report, and how often masters check.
 // Programs report once a minute.
 const (
 	maxSilence   = 5 * time.Minute
 	silenceCheck = time.Minute
 )
 
-// endSilentTrials ends unmanaged trials whose programs are silent. Any number of masters
-// may do it. While no master could be reached programs could not report, so a master
-// waits as long as it allows them, from its start and from each failure of the database.
+// endSilentTrials ends unmanaged trials whose programs are silent. Several masters may run it
+// at the same time. Programs cannot report while no master is reachable, so a master waits for
+// the allowed time after its start and after each failure of the database.
 func (m *master) endSilentTrials(ctx context.Context) {
 	tick := time.NewTicker(silenceCheck)
 	defer tick.Stop()
@@ -26,7 +26,7 @@ func (m *master) endSilentTrials(ctx context.Context) {
 		}
 		allowed := maxSilence
 		if looked < maxSilence {
-			// Those that somebody canceled are ended meanwhile.
+			// Trials of canceled experiments are also ended here.
 			allowed = neverSilent
 		}
 		n, err := m.db.EndSilentTrials(ctx, allowed)
@@ -35,13 +35,13 @@ func (m *master) endSilentTrials(ctx context.Context) {
 		case err != nil:
 			looked = 0
 			if ctx.Err() == nil {
-				m.log.Warn("could not look for unmanaged trials without a sign of life", "error", err)
+				m.log.Warn("could not check for unmanaged trials whose programs are silent", "error", err)
 			}
 		case n > 0:
-			m.log.Info("unmanaged trials were ended: their programs are silent, or their experiments were canceled", "trials", n)
+			m.log.Info("ended unmanaged trials whose programs are silent or whose experiments were canceled", "trials", n)
 		}
 	}
 }
 
-// neverSilent is longer than any program can have been silent.
+// neverSilent is longer than any program can be silent.
 const neverSilent = 100 * 365 * 24 * time.Hour

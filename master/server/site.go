@@ -8,10 +8,10 @@ import (
 	"github.com/detent-ml/detent/master/task"
 )
 
-// slotMemoryMB is the memory of a CPU slot of which the configuration says nothing.
+// slotMemoryMB is the default memory of a CPU slot.
 const slotMemoryMB = task.SlotMemoryMB
 
-// readSite is what the configuration says of all tasks.
+// readSite returns the settings that apply to all tasks.
 func (m *master) readSite() (task.Site, error) {
 	c := m.cfg
 	s := task.Site{ClusterID: m.clusterID, ClusterName: c.ClusterName, MasterID: m.masterID, PublicURL: c.PublicURL,

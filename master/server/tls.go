@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TLSConfig is how the master itself is reached by TLS. Without a certificate it
-// speaks plain HTTP, for one machine, or behind something that speaks TLS for it.
+// TLSConfig is the TLS of the master itself. Without a certificate the master serves plain
+// HTTP, for one machine, or behind a proxy that ends TLS.
 type TLSConfig struct {
 	// File with the master's certificate and intermediate certificates, PEM. The master reads
 	// it again when it changes.
@@ -25,11 +25,11 @@ type TLSConfig struct {
 
 func (t TLSConfig) on() bool { return t.CertFile != "" }
 
-// check finds what is wrong with it, the files included: a master that cannot be
-// reached is worse than one that does not start.
+// check validates the settings and reads the files: a master that fails to start is better than
+// one that nobody can reach.
 func (t TLSConfig) check(k *checker) {
 	if (t.CertFile == "") != (t.KeyFile == "") {
-		k.fail("tls", "cert_file and key_file go together")
+		k.fail("tls", "cert_file requires key_file, and key_file requires cert_file")
 		return
 	}
 	if t.on() {
@@ -42,8 +42,7 @@ func (t TLSConfig) check(k *checker) {
 	}
 }
 
-// authority is the certificate that tasks are to trust; "" for those that their
-// nodes trust anyway.
+// authority is the certificate authority that tasks trust; "" if they use those of their nodes.
 func (t TLSConfig) authority() (string, error) {
 	if t.CAFile == "" {
 		return "", nil
@@ -53,12 +52,12 @@ func (t TLSConfig) authority() (string, error) {
 		return "", err
 	}
 	if !x509.NewCertPool().AppendCertsFromPEM(text) {
-		return "", fmt.Errorf("%s holds no certificate", t.CAFile)
+		return "", fmt.Errorf("%s contains no certificate", t.CAFile)
 	}
 	return string(text), nil
 }
 
-// secure makes a listener one of TLS, where that is wanted.
+// secure adds TLS to a listener, if it is configured.
 func (t TLSConfig) secure(ln net.Listener) net.Listener {
 	if !t.on() {
 		return ln
@@ -68,12 +67,12 @@ func (t TLSConfig) secure(ln net.Listener) net.Listener {
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.get(time.Now()) }})
 }
 
-// certEvery is how often the files are looked at: certificates are renewed while
-// masters run.
+// certEvery is the time between two checks of the files: certificates are renewed while masters
+// run.
 const certEvery = 10 * time.Second
 
-// A certificate is read anew when its files change. One that cannot be read leaves
-// the last one in use.
+// certificate is read again when its files change. If reading fails, the last certificate stays
+// in use.
 type certificate struct {
 	cfg TLSConfig
 
@@ -112,7 +111,7 @@ func stampOf(file string) string {
 	return fmt.Sprintf("%d %s;", info.Size(), info.ModTime())
 }
 
-// scheme is that of the master's own addresses.
+// scheme is the URL scheme of the master's own addresses.
 func (c *Config) scheme() string {
 	if c.TLS.on() {
 		return "https"
@@ -120,12 +119,12 @@ func (c *Config) scheme() string {
 	return "http"
 }
 
-// beside is the address of the same host at another port of this master's.
+// beside is the address of the same host at another port of this master.
 func (t TLSConfig) beside(public string, addr net.Addr) string {
 	if !t.on() {
 		return beside(public, addr)
 	}
-	if rest, ok := strings.CutPrefix(public, "https:"); ok { // spoken by this master itself
+	if rest, ok := strings.CutPrefix(public, "https:"); ok { // served by this master itself
 		if rest, ok = strings.CutPrefix(beside("http:"+rest, addr), "http:"); ok {
 			return "https:" + rest
 		}

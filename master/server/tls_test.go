@@ -128,9 +128,9 @@ func TestTLSProblems(t *testing.T) {
 		t.Fatal(err)
 	}
 	for says, cfg := range map[string]TLSConfig{
-		"go together":          {CertFile: good.CertFile},
-		"no such file":         {CertFile: good.CertFile, KeyFile: filepath.Join(dir, "none")},
-		"holds no certificate": {CertFile: good.CertFile, KeyFile: good.KeyFile, CAFile: empty},
+		"cert_file requires key_file": {CertFile: good.CertFile},
+		"no such file":                {CertFile: good.CertFile, KeyFile: filepath.Join(dir, "none")},
+		"contains no certificate":     {CertFile: good.CertFile, KeyFile: good.KeyFile, CAFile: empty},
 	} {
 		k := &checker{}
 		cfg.check(k)

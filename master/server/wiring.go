@@ -25,10 +25,10 @@ import (
 type artifacts struct {
 	runner    task.Runner   // for this master's platform
 	runners   []task.Runner // for others
-	authority string        // that tasks are to trust, PEM; "" for those of their nodes
+	authority string        // that tasks trust, PEM; "": those of their nodes
 }
 
-// platforms are those for which there is a runner.
+// platforms lists the platforms that have a runner.
 func (a *artifacts) platforms() []string {
 	out := []string{a.runner.Target}
 	for _, r := range a.runners {
@@ -40,7 +40,7 @@ func (a *artifacts) platforms() []string {
 func readArtifacts(cfg Config) (artifacts, error) {
 	var a artifacts
 	if cfg.RunnerPath == "" {
-		return a, fmt.Errorf("runner_path: is missing, and there is no det-runner beside det-master; give the path of det-runner, which tasks fetch from the master")
+		return a, fmt.Errorf("runner_path: is not set, and the folder of det-master has no det-runner; set it to the path of det-runner, which tasks fetch from the master")
 	}
 	var err error
 	if a.runner, err = readRunner(cfg.RunnerPath, api.RunnerTarget()); err != nil {
@@ -64,7 +64,7 @@ func readArtifacts(cfg Config) (artifacts, error) {
 	return a, nil
 }
 
-// readRunner reads what jobs say of a runner, and of the remover that lies beside it.
+// readRunner reads the checksums of a runner and of the remover in the same folder, for jobs.
 func readRunner(path, target string) (r task.Runner, err error) {
 	r.Target = target
 	if r.SHA256, err = api.HashOfFile(path); err != nil {
@@ -74,12 +74,12 @@ func readRunner(path, target string) (r task.Runner, err error) {
 		return r, err
 	}
 	if r.RemoverSHA, err = api.HashOfFile(api.ProgramFile(filepath.Dir(path), api.Remover, target)); err != nil {
-		return r, fmt.Errorf("det-remover, which removes checkpoints, must lie beside det-runner: %w", err)
+		return r, fmt.Errorf("det-remover, which removes checkpoints, must be in the folder of det-runner: %w", err)
 	}
 	return r, nil
 }
 
-// detPath is the det for programs in tasks; "" where there is none.
+// detPath is the path of the det for programs in tasks; "" if there is none.
 func (c Config) detPath() string {
 	path := cmp.Or(c.DetPath, filepath.Join(filepath.Dir(c.RunnerPath), "det"))
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
@@ -100,7 +100,7 @@ func (m *master) loopConfig() control.Config {
 	return cfg
 }
 
-// apiConfig is what the API needs to know.
+// apiConfig is the configuration of the API.
 func (m *master) apiConfig() (api.Config, error) {
 	c := api.Config{ClusterName: m.cfg.ClusterName, ClusterID: m.clusterID, MasterID: m.masterID, Version: v1.Compatible,
 		DetentVersion: v1.Version, PublicURL: m.cfg.PublicURL, BlankLogin: m.blankLogin, RunnerDir: filepath.Dir(m.cfg.RunnerPath),
@@ -122,7 +122,7 @@ func (m *master) apiConfig() (api.Config, error) {
 	return c, nil
 }
 
-// capabilities is what this version runs; the rest is refused or warned about.
+// capabilities is what this version supports; the API rejects the rest or warns about it.
 func capabilities() expconf.Capabilities {
 	return expconf.Capabilities{
 		Searchers:  []string{expconf.Single, expconf.Random, expconf.Grid, expconf.AdaptiveASHA, expconf.AsyncHalving, expconf.PBT, expconf.Custom},
@@ -132,7 +132,7 @@ func capabilities() expconf.Capabilities {
 	}
 }
 
-// inventory is what a node offers to a pool, for those who look at the cluster.
+// inventory is what a node offers to a pool, for users who look at the cluster.
 func (m *master) inventory(name string, row store.NodeRow) *api.NodeSlots {
 	p := m.pools.Named(name)
 	if p == nil {
@@ -145,8 +145,7 @@ func (m *master) inventory(name string, row store.NodeRow) *api.NodeSlots {
 	return &api.NodeSlots{Slots: n.Slots, Usable: n.Schedulable, Why: n.Why}
 }
 
-// identity and members fit the cluster and the catalogue to the API, which does
-// not know them.
+// identity and members adapt the cluster and the catalogue to the API's interfaces.
 type identity struct{ *cluster.Cluster }
 
 func (i identity) VerifyIdentity(ctx context.Context, jwt string) (api.Workload, error) {
@@ -165,8 +164,8 @@ func (m members) Members(ctx context.Context, allocationID string) (map[int]api.
 	return out, err
 }
 
-// connect makes the way to Nomad. Without a token of its own the master uses the
-// one of its workload identity, which Nomad puts into its environment or a file.
+// connect makes the client of Nomad. Without a token of its own the master uses the token of
+// its workload identity, which Nomad sets in the environment or in a file.
 func (m *master) connect() (*cluster.Cluster, error) {
 	n := m.cfg.Nomad
 	return cluster.New(cluster.Config{Address: n.Address, Token: cmp.Or(n.Token, os.Getenv("NOMAD_TOKEN")), TokenFile: n.TokenFile,
@@ -174,7 +173,7 @@ func (m *master) connect() (*cluster.Cluster, error) {
 		ClusterID: m.clusterID, Log: m.log})
 }
 
-// catalogue is where the addresses of tasks are: Consul's, or Nomad's own.
+// catalogue is where addresses of tasks are registered: Consul, or Nomad's own services.
 func (m *master) catalogue() (discovery.Catalogue, error) {
 	c := m.cfg.Consul
 	if c.Address != "" {

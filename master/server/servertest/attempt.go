@@ -16,12 +16,12 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// An Attempt is a running one, with what its runner was told at the gate. Its methods
-// report as programs and their runners do; what the master refuses fails the test.
+// An Attempt is a running attempt, with what its runner received at the claim. Its methods send
+// the reports of programs and their runners; a report that the master rejects fails the test.
 type Attempt struct {
 	v1.TaskSpec
 	ID      string
-	TrialID int // 0 of what is no trial
+	TrialID int // 0: not a trial
 	Run     int // the attempt's number, from 1
 
 	m       *Master
@@ -31,7 +31,7 @@ type Attempt struct {
 	matches []v1.LogMatch
 }
 
-// claim passes the gate.
+// claim claims the attempt.
 func claim(ctx context.Context, m *Master, id string) (*Attempt, error) {
 	at, err := client.New(client.Options{Master: m.address})
 	if err != nil {
@@ -54,7 +54,7 @@ func claim(ctx context.Context, m *Master, id string) (*Attempt, error) {
 	return a, err
 }
 
-// send posts a message, and reads the answer unless that is nil.
+// send posts a message, and decodes the response unless answer is nil.
 func send(ctx context.Context, c *client.Client, path string, message, answer any) error {
 	body, err := v1.Marshal(message)
 	if err != nil {
@@ -67,14 +67,14 @@ func send(ctx context.Context, c *client.Client, path string, message, answer an
 	return v1.Unmarshal(raw, answer)
 }
 
-// report makes a call that the master must take, while the attempt is to run.
+// report makes a call that the master must accept while the attempt runs.
 func (a *Attempt) report(ctx context.Context, path string, message any) {
 	if err := send(ctx, a.master, path, message, nil); err != nil && ctx.Err() == nil {
 		a.m.t.Errorf("attempt %s: POST %s: %v", a.ID, path, err)
 	}
 }
 
-// exit is the runner's last word.
+// exit sends the runner's last report.
 func (a *Attempt) exit(ctx context.Context, code int) error {
 	a.ship(ctx, nil, true)
 	err := send(ctx, a.master, v1.ReportMemberExit.At(a.ID, 0), v1.MemberExitRequest{ExitCode: code, LogsDone: true, LogMatches: a.matches}, nil)
@@ -82,7 +82,7 @@ func (a *Attempt) exit(ctx context.Context, code int) error {
 	return err
 }
 
-// Log prints lines, and looks in them for what the trial's log policies look for.
+// Log sends log lines, and reports matches of the trial's log policies.
 func (a *Attempt) Log(ctx context.Context, lines ...string) {
 	rank, batch := 0, []v1.LogLine{}
 	for _, text := range lines {
@@ -101,17 +101,17 @@ func (a *Attempt) ship(ctx context.Context, batch []v1.LogLine, done bool) {
 	a.shipped += int64(len(batch))
 }
 
-// Ready says that the program answers.
+// Ready reports that the program is ready.
 func (a *Attempt) Ready(ctx context.Context) { a.report(ctx, v1.ReportReady.At(a.ID), v1.None{}) }
 
-// Metrics reports some of a group: training, validation or any other.
+// Metrics reports metrics of a group: training, validation or any other.
 func (a *Attempt) Metrics(ctx context.Context, group string, steps int, metrics map[string]float64) {
 	a.report(ctx, v1.ReportMetrics.At(a.TrialID), v1.ReportTrialMetricsRequest{Group: group, Metrics: v1.TrialMetrics{
 		TrialID: a.TrialID, TrialRunID: a.Run, StepsCompleted: &steps, Metrics: v1.Metrics{AvgMetrics: v1.StructOf(metrics)}}})
 }
 
-// Checkpoint stores files in the cluster's storage, and reports them. The name of a folder
-// ends in a slash.
+// Checkpoint stores files in the cluster's storage, and reports them. The name of a folder ends
+// in a slash.
 func (a *Attempt) Checkpoint(ctx context.Context, uuid string, steps int, at time.Time, files map[string]string) {
 	sizes := map[string]int64{}
 	for name, content := range files {
@@ -131,12 +131,12 @@ func (a *Attempt) Checkpoint(ctx context.Context, uuid string, steps int, at tim
 		Metadata: v1.StructOf(map[string]int{"steps_completed": steps}), Resources: sizes})
 }
 
-// Freed reports what was removed of a checkpoint.
+// Freed reports which files of a checkpoint were removed.
 func (a *Attempt) Freed(ctx context.Context, freed v1.FreedRequest) {
 	a.report(ctx, v1.ReportFreed.At(a.TaskID), freed)
 }
 
-// HParam is a number among the trial's hyperparameters; 0 where there is none.
+// HParam returns a hyperparameter that is a number; 0 if the trial has none of that name.
 func (a *Attempt) HParam(name string) (number float64) {
 	var all map[string]any
 	if a.TrialID == 0 {

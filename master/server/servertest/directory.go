@@ -8,7 +8,7 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// directory fits the store to the proxy, which does not know it.
+// directory adapts the store to the proxy's interface.
 type directory struct{ *store.DB }
 
 func (d directory) Task(ctx context.Context, id string) (proxy.Task, error) {

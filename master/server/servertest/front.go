@@ -12,7 +12,7 @@ import (
 	"sync"
 )
 
-// A Front stands before the master: it notes what clients ask, and passes it on.
+// A Front is a proxy in front of the master that records the clients' requests.
 type Front struct {
 	server *httptest.Server
 	onward *http.Transport
@@ -37,7 +37,7 @@ func newFront(master string) *Front {
 	f.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
-			return // the client is gone
+			return // the client has disconnected
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		if answer := f.note(r, body); answer == nil || !answer(w, r) {
@@ -52,7 +52,7 @@ func (f *Front) close() {
 	f.onward.CloseIdleConnections()
 }
 
-// note keeps a request, and says who may answer it before the master.
+// note records a request, and returns the function that may answer it before the master.
 func (f *Front) note(r *http.Request, body []byte) func(http.ResponseWriter, *http.Request) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -63,22 +63,22 @@ func (f *Front) note(r *http.Request, body []byte) func(http.ResponseWriter, *ht
 	return f.answer
 }
 
-// Answer has fn asked before the master. It may answer by itself, and says so; it may also
-// just look.
+// Answer registers fn, which is called before the master. If fn returns true, it has answered
+// the request itself.
 func (f *Front) Answer(fn func(http.ResponseWriter, *http.Request) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.answer = fn
 }
 
-// Calls are the requests so far: method, path, query.
+// Calls returns the requests so far: method, path, query.
 func (f *Front) Calls() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.calls)
 }
 
-// Body is the last body of a call, such as "POST /api/v1/experiments".
+// Body returns the last body of a call, such as "POST /api/v1/experiments".
 func (f *Front) Body(call string) []byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -29,13 +29,13 @@ import (
 const (
 	clusterID = "11111111-1111-1111-1111-111111111111"
 	masterID  = "22222222-2222-2222-2222-222222222222"
-	// AvoidAfter is after how many failures in a row an experiment avoids a node.
+	// AvoidAfter is the number of consecutive failures after which an experiment avoids a node.
 	AvoidAfter = 3
 )
 
-// A Master is one that runs: with the node node-1, whose two slots are the pool default.
+// A Master is a running master with the node node-1, whose two slots are the pool default.
 type Master struct {
-	URL     string // of the front
+	URL     string // of the Front
 	Front   *Front
 	Nomad   *clustertest.Nomad
 	DB      *store.DB
@@ -46,8 +46,7 @@ type Master struct {
 	program Program
 }
 
-// Start starts a master that runs until the test ends. What attempts run is program; nil
-// is Play.
+// Start starts a master that runs until the test ends. Attempts run program; nil is Play.
 func Start(t testing.TB, program Program) *Master {
 	t.Helper()
 	m := &Master{t: t, Nomad: clustertest.New(), Storage: t.TempDir(), program: program}
@@ -88,7 +87,7 @@ func Start(t testing.TB, program Program) *Master {
 		if err := a.App().ShutdownWithTimeout(10 * time.Second); err != nil {
 			t.Errorf("the API does not stop: %v", err)
 		}
-		_ = lis.Close() // a test that asks nothing may end before anything listens
+		_ = lis.Close() // a test without requests may end before the server listens
 		<-served
 		parts.Wait()
 		a.Wait()
@@ -104,7 +103,7 @@ func Start(t testing.TB, program Program) *Master {
 	return m
 }
 
-// wire makes the parts of the master as package server does.
+// wire builds the parts of the master as package server does.
 func (m *Master) wire(ctx context.Context, bus *store.Bus, log *slog.Logger) (*api.API, *proxy.Proxy, *control.Loop) {
 	m.t.Helper()
 	none := strings.Repeat("0", 64)
@@ -137,7 +136,7 @@ func (m *Master) storage() expconf.CheckpointStorage {
 	return raw.CheckpointStorage
 }
 
-// inventory is what nodes offer to whoever looks at the cluster.
+// inventory is what nodes offer to users who look at the cluster.
 func inventory(pools pool.Set) func(string, store.NodeRow) *api.NodeSlots {
 	return func(name string, row store.NodeRow) *api.NodeSlots {
 		n, err := control.Offer(pools.Named(name), row, cluster.Use{})
@@ -148,7 +147,8 @@ func inventory(pools pool.Set) func(string, store.NodeRow) *api.NodeSlots {
 	}
 }
 
-// identity, nowhere and directory fit what stands beside the API to it, as server's do.
+// identity, nowhere and directory adapt the fakes to the API's interfaces, as in package
+// server.
 type identity struct{ *clustertest.Cluster }
 
 func (i identity) VerifyIdentity(ctx context.Context, jwt string) (api.Workload, error) {
@@ -160,7 +160,7 @@ type nowhere struct{}
 
 func (nowhere) Members(context.Context, string) (map[int]api.Endpoint, error) { return nil, nil }
 
-// Client is signed in as a user whose password is blank.
+// Client returns a client that is signed in as a user with a blank password.
 func (m *Master) Client(user string) *client.Client {
 	m.t.Helper()
 	c, err := client.New(client.Options{Master: m.address})
@@ -174,15 +174,15 @@ func (m *Master) Client(user string) *client.Client {
 	return c
 }
 
-// Context ends with the test.
+// Context returns a context that ends with the test.
 func (m *Master) Context() context.Context { return m.t.Context() }
 
-// Until waits for something to come about, on a slow machine too.
+// Until waits for a condition, with a deadline for slow machines.
 func (m *Master) Until(what string, so func() bool) {
 	m.t.Helper()
 	for deadline := time.Now().Add(60 * time.Second); !so(); <-time.After(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			m.t.Fatalf("it did not come about: %s", what)
+			m.t.Fatalf("timed out waiting for: %s", what)
 		}
 	}
 }
@@ -199,7 +199,7 @@ func (m *Master) Ended(id int) {
 	})
 }
 
-// lines are written by many goroutines.
+// Many goroutines write lines.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer

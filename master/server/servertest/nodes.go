@@ -8,11 +8,11 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// A Program is what an attempt runs. Its context ends when the attempt is to end; what it
-// returns is its exit code.
+// A Program is what an attempt runs. Its context ends when the attempt must end; its result is
+// its exit code.
 type Program func(ctx context.Context, a *Attempt) int
 
-// nodes run what Nomad is given.
+// nodes run the jobs of the fake Nomad.
 type nodes struct {
 	m        *Master
 	programs sync.WaitGroup
@@ -21,7 +21,7 @@ type nodes struct {
 
 func newNodes(m *Master) *nodes { return &nodes{m: m, stops: map[string]context.CancelFunc{}} }
 
-// run starts and ends programs until ctx ends.
+// run starts and stops programs until ctx ends.
 func (n *nodes) run(ctx context.Context) {
 	defer n.programs.Wait()
 	view := n.m.Nomad.Cluster(clusterID)
@@ -54,10 +54,10 @@ func (n *nodes) follow(ctx context.Context, job cluster.JobFact) {
 	}
 }
 
-// attempt is one from the gate to its exit, which it reports after it was stopped as well.
+// attempt runs one attempt from the claim to the report of its exit, which follows a stop too.
 func (n *nodes) attempt(ctx, of context.Context, id string) {
 	a, err := claim(ctx, n.m, id)
-	if fault.Is(err, fault.Conflict) { // it was killed before
+	if fault.Is(err, fault.Conflict) { // the attempt was killed before the claim
 		return
 	}
 	if err == nil {

@@ -12,9 +12,8 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// Play is the program of attempts of which a test says nothing else: trials train,
-// commands run, removals remove, and notebooks, shells and TensorBoards are open until
-// they are killed.
+// Play is the default program of attempts: trials train, commands run, removals remove, and
+// notebooks, shells and TensorBoards are open until they are killed.
 func Play(ctx context.Context, a *Attempt) int {
 	switch a.TaskType {
 	case "TRIAL":
@@ -27,16 +26,16 @@ func Play(ctx context.Context, a *Attempt) int {
 	return open(ctx, a)
 }
 
-// How long a training is: reports every ten batches, a validation and a checkpoint every
-// fifty.
+// The length of a training, which reports every ten batches, and validates and stores a
+// checkpoint every fifty.
 const (
 	runBatches  = 200
 	reportEvery = 10
 	checkEvery  = 50
 )
 
-// Train trains a trial from beginning to end: its loss falls, and one line of its log
-// matches a log policy. Attempts up to the one that the hyperparameter fails names fail.
+// Train trains a trial completely: its loss falls, and one line of its log matches a log
+// policy. The hyperparameter fails is the number of attempts that fail.
 func Train(ctx context.Context, a *Attempt) int {
 	if a.Run <= int(a.HParam("fails")) {
 		return 1
@@ -61,7 +60,7 @@ func Train(ctx context.Context, a *Attempt) int {
 	return 0
 }
 
-// CheckpointOf is the UUID of the checkpoint that Train stores after so many batches.
+// CheckpointOf is the UUID of the checkpoint that Train stores after a number of batches.
 func CheckpointOf(trial, batch int) string {
 	return fmt.Sprintf("%08d-0000-4000-8000-%012d", trial, batch)
 }
@@ -101,13 +100,13 @@ func execute(ctx context.Context, a *Attempt) int {
 	return notFound
 }
 
-// The exit codes of a program that was asked to end, and of one that there is not.
+// The exit codes of a program that was stopped, and of a program that does not exist.
 const (
 	stopped  = 143
 	notFound = 127
 )
 
-// open is ready until it is killed. One whose description is "broken" fails at once.
+// open is ready until it is killed. If the description is "broken", it fails at once.
 func open(ctx context.Context, a *Attempt) int {
 	k, err := a.m.DB.Task(ctx, a.TaskID)
 	if err != nil {
@@ -123,7 +122,7 @@ func open(ctx context.Context, a *Attempt) int {
 	return stopped
 }
 
-// remove says that it removed the whole of each checkpoint that it was given.
+// remove reports that it removed all files of each checkpoint in its task.
 func remove(ctx context.Context, a *Attempt) int {
 	for _, k := range a.Collect.Checkpoints {
 		a.Freed(ctx, v1.FreedRequest{UUID: k.UUID, Files: int64(k.Known), Left: &v1.PatchCheckpointOptionalResources{Resources: map[string]int64{}}})
