@@ -90,7 +90,7 @@ func prefixOf(t *testing.T, r *rig.Rig, id int) (prefix, original string) {
 func (r *s3rig) refusals(t *testing.T, as *rig.Rig) {
 	for prefix, want := range map[string]string{
 		strings.Repeat("p", 1000): "STS accepts 2048",
-		"team/*":                  "mean something else in the policies of S3",
+		"team/*":                  "have a special meaning in policies of S3",
 		"team/../other":           "must not contain ..",
 	} {
 		config := r.config("jail", "owner.py") + fmt.Sprintf("checkpoint_storage: {type: s3, bucket: detent, endpoint_url: %q, prefix: %q}\n", r.gate.server.URL, prefix)

@@ -8,12 +8,11 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// DefaultMaster is where a master is looked for when nobody says where it is.
+// DefaultMaster is the default address of the master.
 const DefaultMaster = "localhost:8080"
 
-// MasterFromEnv is the address that the environment names: DET_MASTER, else
-// DET_MASTER_ADDR, else DefaultMaster. A variable that is set but empty counts
-// as set for Determined's client; it is of no use to anybody, so not here.
+// MasterFromEnv is the address in the environment: DET_MASTER, else DET_MASTER_ADDR, else
+// DefaultMaster. Unlike Determined's client, it ignores a variable that is set but empty.
 func MasterFromEnv(getenv func(string) string) string {
 	for _, name := range []string{"DET_MASTER", "DET_MASTER_ADDR"} {
 		if v := getenv(name); v != "" {
@@ -23,12 +22,12 @@ func MasterFromEnv(getenv func(string) string) string {
 	return DefaultMaster
 }
 
-// Canonical is the one way to write a master's address: scheme, host in lower
-// case, port, and a path without a slash at its end. An address without a
-// scheme means http on port 8080; http:// without a port means 80, https:// 443.
+// Canonical returns the canonical form of a master's address: scheme, host in lower case, port,
+// and a path without a slash at its end. An address without a scheme means http on port 8080;
+// http:// without a port means 80, https:// 443.
 //
-// Sessions are stored by this form, in a file that Determined's client reads
-// too, so the rules are that client's.
+// Sessions are stored under this form, in a file that Determined's client reads too, so the
+// rules are those of Determined's client.
 func Canonical(address string) (string, error) {
 	var port string
 	switch {
@@ -47,7 +46,7 @@ func Canonical(address string) (string, error) {
 		return "", fault.New(fault.Invalid, "the master's address %q has no host; write it as host:port or https://host", address)
 	}
 	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return "", fault.New(fault.Invalid, "the master's address %q may have a scheme, a host, a port and a path, and nothing else", u.Redacted())
+		return "", fault.New(fault.Invalid, "the master's address %q may only have a scheme, a host, a port and a path", u.Redacted())
 	}
 	if p := u.Port(); p != "" {
 		port = p

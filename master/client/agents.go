@@ -13,19 +13,18 @@ func (c *Client) Agents(ctx context.Context) ([]v1.Agent, error) {
 	return out.Agents, err
 }
 
-// EnableAgent lets a node take work again.
+// EnableAgent enables a node.
 func (c *Client) EnableAgent(ctx context.Context, id string) error {
 	return act(ctx, c, v1.EnableAgent, id)
 }
 
-// DisableAgent gives a node no new work; with drain, what runs there may run to its end.
+// DisableAgent disables a node: it gets no new tasks; with drain, its tasks run to their end.
 func (c *Client) DisableAgent(ctx context.Context, id string, drain bool) error {
 	_, err := post(ctx, c, v1.DisableAgent, v1.DisableRequest{Drain: drain}, id)
 	return err
 }
 
-// EnableSlot lets a slot of a node take work again. A slot of a second pool is named by
-// the pool and a number, with a slash between them.
+// EnableSlot enables a slot of a node. A slot of a second pool is written <pool>/<number>.
 func (c *Client) EnableSlot(ctx context.Context, agent, slot string) error {
 	if pool, number, ok := strings.Cut(slot, "/"); ok {
 		return act(ctx, c, v1.EnablePoolSlot, agent, pool, number)
@@ -33,7 +32,8 @@ func (c *Client) EnableSlot(ctx context.Context, agent, slot string) error {
 	return act(ctx, c, v1.EnableSlot, agent, slot)
 }
 
-// DisableSlot gives a slot of a node no new work; with drain, what runs there may run to its end.
+// DisableSlot disables a slot of a node: it gets no new tasks; with drain, its task runs to its
+// end.
 func (c *Client) DisableSlot(ctx context.Context, agent, slot string, drain bool) (err error) {
 	req := v1.DisableRequest{Drain: drain}
 	if pool, number, ok := strings.Cut(slot, "/"); ok {

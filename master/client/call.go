@@ -20,10 +20,10 @@ type call struct {
 	body     []byte
 	accept   string
 	repeat   repeatable
-	progress func(sent int64) // told how much of the body has been sent
+	progress func(sent int64) // called with the number of bytes sent
 }
 
-// callOf is the call of an endpoint; params take the places of the names in its path.
+// callOf makes the call of an endpoint; params replace the variable parts of its path.
 func callOf[Req, Resp any](e v1.Endpoint[Req, Resp], params ...any) call {
 	k := call{method: e.Method, path: e.At(params...)}
 	if v1.Line(e).Repeatable() {
@@ -32,8 +32,8 @@ func callOf[Req, Resp any](e v1.Endpoint[Req, Resp], params ...any) call {
 	return k
 }
 
-// get calls an endpoint that takes no body. With an error the answer is empty, as it
-// is with post.
+// get calls an endpoint without a request body. With an error the response is empty, as with
+// post.
 func get[Resp any](ctx context.Context, c *Client, e v1.Endpoint[v1.None, Resp], query url.Values, params ...any) (*Resp, error) {
 	k := callOf(e, params...)
 	k.query = query
@@ -52,12 +52,12 @@ func post[Req, Resp any](ctx context.Context, c *Client, e v1.Endpoint[Req, Resp
 	return &out, c.do(ctx, k, &out)
 }
 
-// act calls an endpoint that takes no body and whose answer nobody reads.
+// act calls an endpoint without a request body and ignores the response.
 func act[Resp any](ctx context.Context, c *Client, e v1.Endpoint[v1.None, Resp], params ...any) error {
 	return c.do(ctx, callOf(e, params...), nil)
 }
 
-// do makes a call and decodes its answer into out, which may be nil or *v1.None.
+// do makes a call and decodes its response into out, which may be nil or *v1.None.
 func (c *Client) do(ctx context.Context, k call, out any) error {
 	resp, err := c.send(ctx, k)
 	if err != nil {
@@ -77,8 +77,8 @@ func (c *Client) do(ctx context.Context, k call, out any) error {
 	return nil
 }
 
-// send makes the request, again where that is right, and returns an answer below
-// 300 whose body the caller closes.
+// send sends the request, repeats it where that is safe, and returns a response below 300 whose
+// body the caller closes.
 func (c *Client) send(ctx context.Context, k call) (*http.Response, error) {
 	wait := newBackoff(c.opts.Patience)
 	refreshed := false
@@ -106,8 +106,8 @@ func (c *Client) send(ctx context.Context, k call) (*http.Response, error) {
 	}
 }
 
-// try makes the request once. With an error the response, if any, is closed and
-// good for its headers only.
+// try sends the request once. With an error the response, if any, is closed, and only its
+// headers may be used.
 func (c *Client) try(ctx context.Context, k call, token string) (*http.Response, error) {
 	req, err := c.request(ctx, k, token)
 	if err != nil {
@@ -135,7 +135,7 @@ func (c *Client) request(ctx context.Context, k call, token string) (*http.Reque
 	}
 	req, err := http.NewRequestWithContext(ctx, k.method, c.url(k.path, k.query), body)
 	if err != nil {
-		return nil, fault.New(fault.Invalid, "cannot ask for %q: %w", k.path, err)
+		return nil, fault.New(fault.Invalid, "cannot make a request for %q: %w", k.path, err)
 	}
 	if k.body != nil {
 		req.ContentLength = int64(len(k.body))
@@ -163,7 +163,7 @@ func (c *Client) url(path string, query url.Values) string {
 	return c.base + path
 }
 
-// counter tells how much has been read of a body.
+// counter reports how much of a body has been read.
 type counter struct {
 	r    io.Reader
 	n    int64
@@ -177,8 +177,8 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Raw makes any call and returns the body as it came. Path is written as a person
-// would: "api/v1/me", "/info".
+// Raw makes any call and returns the body unchanged. Path is written as users write it:
+// "api/v1/me", "/info".
 func (c *Client) Raw(ctx context.Context, method, path string, body []byte) ([]byte, error) {
 	k := call{method: method, path: "/" + strings.TrimLeft(path, "/"), body: body}
 	if method == http.MethodGet {

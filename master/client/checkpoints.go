@@ -9,7 +9,7 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// CheckpointQuery narrows and orders a list of checkpoints. Zero fields do not.
+// CheckpointQuery filters and orders a list of checkpoints. Zero fields have no effect.
 type CheckpointQuery struct {
 	Page
 	SortByAttr   string // SORT_BY_END_TIME, SORT_BY_SEARCHER_METRIC, SORT_BY_BATCH_NUMBER, …
@@ -36,14 +36,14 @@ func (c *Client) ExperimentCheckpoints(ctx context.Context, id int, query Checkp
 	}, id)
 }
 
-// TrialCheckpoints lists those of one trial.
+// TrialCheckpoints lists the checkpoints of one trial.
 func (c *Client) TrialCheckpoints(ctx context.Context, id int, query CheckpointQuery) iter.Seq2[v1.Checkpoint, error] {
 	return list(ctx, c, v1.ListTrialCheckpoints, query.Page, query.values(), func(r *v1.GetTrialCheckpointsResponse) ([]v1.Checkpoint, v1.Pagination) {
 		return r.Checkpoints, r.Pagination
 	}, id)
 }
 
-// Checkpoint reads one.
+// Checkpoint returns one checkpoint.
 func (c *Client) Checkpoint(ctx context.Context, uuid string) (*v1.Checkpoint, error) {
 	out, err := get(ctx, c, v1.GetCheckpoint, nil, uuid)
 	if err != nil {

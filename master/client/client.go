@@ -10,37 +10,37 @@ import (
 	"time"
 )
 
-// Options says which master, as whom, and how patiently.
+// Options selects the master, the user, TLS and retries.
 type Options struct {
 	// Master is the address in any form that Canonical accepts.
 	Master string
-	// Token is a user's session. Empty: nobody is signed in.
+	// Token is a user's session; empty: not signed in.
 	Token string
-	// TaskToken is an attempt's token, sent the way tasks do. It goes before Token.
+	// TaskToken is an attempt's token, which is used instead of Token.
 	TaskToken string
 	// UserAgent names the caller in the master's log.
 	UserAgent string
-	// TLS is whom to trust; nil trusts what the system trusts. See TLSConfig.
+	// TLS selects the trusted certificates; nil: those of the system. See TLSConfig.
 	TLS *tls.Config
-	// Patience is how long a call that may be repeated is repeated while the
-	// master is away. 0 means DefaultPatience, below 0 never to repeat.
+	// Patience is how long a repeatable call is repeated while the master does not answer. 0
+	// means DefaultPatience, below 0 never.
 	Patience time.Duration
-	// Insist repeats even the first call to a master that has never answered.
-	// Without it a wrong address is reported at once.
+	// Insist also repeats the first call to a master that has never answered. Without Insist a
+	// wrong address is reported at once.
 	Insist bool
-	// OnRetry is told before each pause.
+	// OnRetry is called before each pause.
 	OnRetry func(err error, pause time.Duration)
-	// Refresh is asked for another token when the master refuses the one it was
-	// given. What it returns replaces the token, and the call is made again, once.
+	// Refresh is called for a new token when the master rejects the current one. The call is
+	// then repeated once with the new token.
 	Refresh func(ctx context.Context, refused string) (string, error)
 	// Transport replaces the network, for tests.
 	Transport http.RoundTripper
 }
 
-// DefaultPatience covers a master that is restarted.
+// DefaultPatience is enough for a restart of the master.
 const DefaultPatience = 20 * time.Second
 
-// Client talks to one master. It is safe for use by several goroutines.
+// Client sends requests to one master. It is safe for use by several goroutines.
 type Client struct {
 	base    string
 	opts    Options
@@ -51,7 +51,7 @@ type Client struct {
 	token string
 }
 
-// New makes a client. Nothing is sent yet.
+// New makes a client. It sends no request.
 func New(o Options) (*Client, error) {
 	base, err := Canonical(o.Master)
 	if err != nil {
@@ -82,8 +82,7 @@ func newTransport(conf *tls.Config) *http.Transport {
 	}
 }
 
-// neverLeave refuses redirects to another host: a token goes to the master that
-// it was given for and to nobody else.
+// neverLeave rejects redirects to another host, which must not receive the token.
 func neverLeave(req *http.Request, via []*http.Request) error {
 	if len(via) >= 5 || req.URL.Host != via[0].URL.Host {
 		return http.ErrUseLastResponse
@@ -94,7 +93,7 @@ func neverLeave(req *http.Request, via []*http.Request) error {
 // Master is the canonical URL of the master.
 func (c *Client) Master() string { return c.base }
 
-// Token is the session in use, which may have been refreshed since New.
+// Token is the current session, which Refresh may have replaced since New.
 func (c *Client) Token() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,5 +106,5 @@ func (c *Client) setToken(t string) {
 	c.token = t
 }
 
-// Close gives up idle connections.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }

@@ -110,9 +110,9 @@ func TestRefusalsBecomeFaults(t *testing.T) {
 		{502, gateway, fault.Unavailable, "experiment 9 not found"},
 		{503, gateway, fault.Unavailable, "experiment 9 not found"},
 		{504, gateway, fault.Unavailable, "experiment 9 not found"},
-		{500, "oops", fault.Internal, "HTTP 500 and no reason"},
+		{500, "oops", fault.Internal, "HTTP 500 without a message"},
 		{404, "<html>nginx</html>", fault.NotFound, "does not seem to be a master"},
-		{400, "Client sent an HTTP request to an HTTPS server.\n", fault.Invalid, "speaks https; name it as https://"},
+		{400, "Client sent an HTTP request to an HTTPS server.\n", fault.Invalid, "is an HTTPS server; use https://"},
 	} {
 		cl := serve(t, client.Options{Patience: -1}, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(c.status)

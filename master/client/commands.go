@@ -8,8 +8,8 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// CommandQuery narrows a list of commands, notebooks, shells or TensorBoards. Zero
-// fields do not.
+// CommandQuery filters a list of commands, notebooks, shells or TensorBoards. Zero fields have
+// no effect.
 type CommandQuery struct {
 	Users       []string
 	WorkspaceID int
@@ -29,18 +29,18 @@ func (c *Client) LaunchCommand(ctx context.Context, req v1.LaunchCommandRequest)
 	return post(ctx, c, v1.CreateCommand, req)
 }
 
-// Commands lists them.
+// Commands lists commands.
 func (c *Client) Commands(ctx context.Context, query CommandQuery) ([]v1.Command, error) {
 	out, err := get(ctx, c, v1.ListCommands, query.values())
 	return out.Commands, err
 }
 
-// Command reads one, with its configuration.
+// Command returns one command, with its configuration.
 func (c *Client) Command(ctx context.Context, id string) (*v1.GetCommandResponse, error) {
 	return get(ctx, c, v1.GetCommand, nil, id)
 }
 
-// KillCommand ends a command now.
+// KillCommand kills a command.
 func (c *Client) KillCommand(ctx context.Context, id string) error {
 	return act(ctx, c, v1.KillCommand, id)
 }

@@ -17,19 +17,19 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// StatusError is the cause inside a fault that came as an HTTP status.
+// StatusError is the cause in a fault for a response with an error status.
 type StatusError struct {
 	Status int
 	Method string
 	Path   string
 }
 
-// Error names the call and its status.
+// Error names the call and the status.
 func (e *StatusError) Error() string {
 	return fmt.Sprintf("%s %s: HTTP %d", e.Method, e.Path, e.Status)
 }
 
-// ConnectError is the cause inside a fault of a master that did not answer.
+// ConnectError is the cause in a fault for a master that did not answer.
 type ConnectError struct {
 	Master string
 	Err    error
@@ -38,11 +38,11 @@ type ConnectError struct {
 // Error names the master.
 func (e *ConnectError) Error() string { return e.Master + ": " + e.Err.Error() }
 
-// Unwrap gives the network's error.
+// Unwrap returns the network's error.
 func (e *ConnectError) Unwrap() error { return e.Err }
 
-// codes is the one table from HTTP status to fault. What is not in it is Invalid
-// below 500 and Internal from there on.
+// codes maps HTTP statuses to fault codes. A status that is missing here is Invalid below 500,
+// and Internal from 500.
 var codes = map[int]fault.Code{
 	http.StatusBadRequest:            fault.Invalid,
 	http.StatusUnauthorized:          fault.Unauthenticated,
@@ -67,10 +67,10 @@ func codeOf(status int) fault.Code {
 	return fault.Internal
 }
 
-// maxErrorBody is how much of an error's body is read.
+// maxErrorBody is the maximum number of bytes that are read of an error's body.
 const maxErrorBody = 1 << 20
 
-// refusal turns an answer of 300 or above into a fault with the master's words.
+// refusal converts a response with status 300 or above into a fault with the master's message.
 func (c *Client) refusal(req *http.Request, resp *http.Response) error {
 	cause := &StatusError{Status: resp.StatusCode, Method: req.Method, Path: req.URL.Path}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
@@ -84,7 +84,7 @@ func (c *Client) refusal(req *http.Request, resp *http.Response) error {
 	return fault.Wrap(codeOf(resp.StatusCode), cause, "%s", message)
 }
 
-// messageIn finds the message in either of the shapes that masters use.
+// messageIn finds the message in either form that masters use.
 func messageIn(body []byte) string {
 	var plain struct {
 		Message string          `json:"message"`
@@ -109,19 +109,19 @@ func messageIn(body []byte) string {
 	return inner.Error
 }
 
-// strange words an answer that no master gives.
+// strange is the message for a response that no master sends.
 func (c *Client) strange(cause *StatusError, resp *http.Response, body []byte) string {
 	if strings.Contains(string(body), "HTTP request to an HTTPS server") {
-		return fmt.Sprintf("%s speaks https; name it as https://%s", c.base, strings.TrimPrefix(c.base, "http://"))
+		return fmt.Sprintf("%s is an HTTPS server; use https://%s", c.base, strings.TrimPrefix(c.base, "http://"))
 	}
 	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if err == nil && kind == "application/json" || resp.StatusCode >= 500 {
-		return fmt.Sprintf("the master at %s answered %s %s with HTTP %d and no reason", c.base, cause.Method, cause.Path, cause.Status)
+		return fmt.Sprintf("the master at %s answered %s %s with HTTP %d without a message", c.base, cause.Method, cause.Path, cause.Status)
 	}
-	return fmt.Sprintf("what answers at %s does not seem to be a master: %s %s gave HTTP %d", c.base, cause.Method, cause.Path, cause.Status)
+	return fmt.Sprintf("%s does not seem to be a master: it answered %s %s with HTTP %d", c.base, cause.Method, cause.Path, cause.Status)
 }
 
-// lost words an error of the network.
+// lost is the fault for a network error.
 func (c *Client) lost(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -140,7 +140,7 @@ func (c *Client) lost(ctx context.Context, err error) error {
 	return fault.Wrap(fault.Unavailable, cause, "the connection to the master at %s was lost: %s", c.base, plainly(err))
 }
 
-// isDial says whether nothing has been sent yet.
+// isDial reports whether the connection failed before anything was sent.
 func isDial(err error) bool {
 	var oe *net.OpError
 	if errors.As(err, &oe) && oe.Op == "dial" {
@@ -150,14 +150,14 @@ func isDial(err error) bool {
 	return errors.As(err, &de)
 }
 
-// plainly is the innermost reason, without addresses and system calls.
+// plainly returns the innermost reason, without addresses and system calls.
 func plainly(err error) string {
 	var de *net.DNSError
 	if errors.As(err, &de) && de.IsNotFound {
 		return "no such host: " + de.Name
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return "it was closed in the middle of an answer"
+		return "the connection was closed during a response"
 	}
 	for {
 		next := errors.Unwrap(err)
@@ -169,20 +169,20 @@ func plainly(err error) string {
 }
 
 func tlsTrouble(base string, err error) string {
-	const remedy = "; name its certificate in DET_MASTER_CERT_FILE, or set that to noverify to trust anybody"
+	const remedy = "; set DET_MASTER_CERT_FILE to the file of its certificate, or to noverify to disable the check"
 	var record tls.RecordHeaderError
 	var unknown x509.UnknownAuthorityError
 	var host x509.HostnameError
 	var invalid x509.CertificateInvalidError
 	switch {
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
-		return fmt.Sprintf("%s does not speak https; name it as http://%s", base, strings.TrimPrefix(base, "https://"))
+		return fmt.Sprintf("%s is not an HTTPS server; use http://%s", base, strings.TrimPrefix(base, "https://"))
 	case errors.As(err, &unknown):
-		return fmt.Sprintf("the certificate of %s is signed by nobody that this machine trusts%s", base, remedy)
+		return fmt.Sprintf("this machine does not trust the issuer of the certificate of %s%s", base, remedy)
 	case errors.As(err, &host):
-		return fmt.Sprintf("the certificate of %s is for another name (%s); DET_MASTER_CERT_NAME says which one to expect", base, plainly(err))
+		return fmt.Sprintf("the certificate of %s is for another name (%s); set DET_MASTER_CERT_NAME to the name to expect", base, plainly(err))
 	case errors.As(err, &invalid):
-		return fmt.Sprintf("the certificate of %s is not good: %s%s", base, plainly(err), remedy)
+		return fmt.Sprintf("the certificate of %s is invalid: %s%s", base, plainly(err), remedy)
 	}
 	return ""
 }

@@ -9,7 +9,7 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// ExperimentQuery narrows a list of experiments. Zero fields do not.
+// ExperimentQuery filters a list of experiments. Zero fields have no effect.
 type ExperimentQuery struct {
 	Page
 	Archived  *bool
@@ -41,8 +41,8 @@ func (e ExperimentQuery) values() url.Values {
 	return q
 }
 
-// CreateExperiment submits an experiment. Progress, which may be nil, is told how
-// many of how many bytes have been sent.
+// CreateExperiment submits an experiment. Progress, which may be nil, is called with the
+// numbers of sent and of all bytes.
 func (c *Client) CreateExperiment(ctx context.Context, req v1.CreateExperimentRequest, progress func(sent, total int64)) (*v1.CreateExperimentResponse, error) {
 	body, err := v1.Marshal(req)
 	if err != nil {
@@ -57,54 +57,54 @@ func (c *Client) CreateExperiment(ctx context.Context, req v1.CreateExperimentRe
 	return &out, c.do(ctx, k, &out)
 }
 
-// Experiment reads one.
+// Experiment returns one experiment.
 func (c *Client) Experiment(ctx context.Context, id int) (*v1.GetExperimentResponse, error) {
 	return get(ctx, c, v1.GetExperiment, nil, id)
 }
 
-// Experiments lists them.
+// Experiments lists experiments.
 func (c *Client) Experiments(ctx context.Context, query ExperimentQuery) iter.Seq2[v1.Experiment, error] {
 	return list(ctx, c, v1.ListExperiments, query.Page, query.values(), func(r *v1.GetExperimentsResponse) ([]v1.Experiment, v1.Pagination) {
 		return r.Experiments, r.Pagination
 	})
 }
 
-// ActivateExperiment lets a paused experiment go on.
+// ActivateExperiment activates a paused experiment.
 func (c *Client) ActivateExperiment(ctx context.Context, id int) error {
 	return act(ctx, c, v1.ActivateExperiment, id)
 }
 
-// PauseExperiment asks its trials to checkpoint and stop for now.
+// PauseExperiment pauses an experiment: its trials store a checkpoint and stop.
 func (c *Client) PauseExperiment(ctx context.Context, id int) error {
 	return act(ctx, c, v1.PauseExperiment, id)
 }
 
-// CancelExperiment asks its trials to checkpoint and stop for good.
+// CancelExperiment cancels an experiment: its trials store a checkpoint and end.
 func (c *Client) CancelExperiment(ctx context.Context, id int) error {
 	return act(ctx, c, v1.CancelExperiment, id)
 }
 
-// KillExperiment ends its trials now.
+// KillExperiment kills the trials of an experiment.
 func (c *Client) KillExperiment(ctx context.Context, id int) error {
 	return act(ctx, c, v1.KillExperiment, id)
 }
 
-// ArchiveExperiment hides it from lists.
+// ArchiveExperiment archives an experiment, which hides it from lists.
 func (c *Client) ArchiveExperiment(ctx context.Context, id int) error {
 	return act(ctx, c, v1.ArchiveExperiment, id)
 }
 
-// UnarchiveExperiment shows it again.
+// UnarchiveExperiment undoes ArchiveExperiment.
 func (c *Client) UnarchiveExperiment(ctx context.Context, id int) error {
 	return act(ctx, c, v1.UnarchiveExperiment, id)
 }
 
-// DeleteExperiment begins to delete it with its checkpoints and logs.
+// DeleteExperiment begins the deletion of an experiment with its checkpoints and logs.
 func (c *Client) DeleteExperiment(ctx context.Context, id int) error {
 	return act(ctx, c, v1.DeleteExperiment, id)
 }
 
-// PatchExperiment changes what the patch names.
+// PatchExperiment changes the fields that the patch sets.
 func (c *Client) PatchExperiment(ctx context.Context, patch v1.PatchExperiment) (*v1.Experiment, error) {
 	out, err := post(ctx, c, v1.ChangeExperiment, patch, patch.ID)
 	if err != nil {
@@ -113,37 +113,37 @@ func (c *Client) PatchExperiment(ctx context.Context, patch v1.PatchExperiment) 
 	return out.Experiment, nil
 }
 
-// AddLabel puts a label on an experiment and answers with all of them.
+// AddLabel adds a label to an experiment and returns all its labels.
 func (c *Client) AddLabel(ctx context.Context, id int, label string) ([]string, error) {
 	out, err := get(ctx, c, v1.AddExperimentLabel, nil, id, label)
 	return out.Labels, err
 }
 
-// RemoveLabel takes a label off and answers with what is left.
+// RemoveLabel removes a label and returns the remaining ones.
 func (c *Client) RemoveLabel(ctx context.Context, id int, label string) ([]string, error) {
 	out, err := get(ctx, c, v1.RemoveExperimentLabel, nil, id, label)
 	return out.Labels, err
 }
 
-// MoveExperiment puts an experiment into another project.
+// MoveExperiment moves an experiment to another project.
 func (c *Client) MoveExperiment(ctx context.Context, id, project int) error {
 	_, err := post(ctx, c, v1.MoveExperiment, v1.MoveRequest{ExperimentID: id, DestinationProjectID: project}, id)
 	return err
 }
 
-// ModelDef is the code of an experiment, a gzipped tar.
+// ModelDef returns the code of an experiment, a gzipped tar.
 func (c *Client) ModelDef(ctx context.Context, id int) ([]byte, error) {
 	var out modelDef
 	err := c.do(ctx, callOf(v1.GetModelDef, id), &out)
 	return out.B64Tgz, err
 }
 
-// modelDef is GetModelDefResponse with its base64 decoded on the way.
+// modelDef is GetModelDefResponse with decoded base64.
 type modelDef struct {
 	B64Tgz []byte `json:"b64Tgz"`
 }
 
-// ContinueExperiment lets one go on after its end.
+// ContinueExperiment continues an experiment that has ended.
 func (c *Client) ContinueExperiment(ctx context.Context, req v1.ContinueExperimentRequest) (*v1.ContinueExperimentResponse, error) {
 	return post(ctx, c, v1.ContinueExperiment, req)
 }

@@ -9,26 +9,26 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// DeleteCheckpoints begins to remove checkpoints with all their files.
+// DeleteCheckpoints begins the removal of checkpoints with all their files.
 func (c *Client) DeleteCheckpoints(ctx context.Context, uuids []string) error {
 	_, err := post(ctx, c, v1.DeleteCheckpoints, v1.DeleteCheckpointsRequest{CheckpointUUIDs: uuids})
 	return err
 }
 
-// RemoveCheckpointFiles begins to remove the files of checkpoints that match a
-// pattern. Without patterns it is only looked what is there.
+// RemoveCheckpointFiles begins the removal of files of checkpoints that match a pattern.
+// Without patterns the master only reads the list of files from storage again.
 func (c *Client) RemoveCheckpointFiles(ctx context.Context, uuids, globs []string) error {
 	_, err := post(ctx, c, v1.RemoveCheckpointFiles, v1.CheckpointsRemoveFilesRequest{CheckpointUUIDs: uuids, CheckpointGlobs: globs})
 	return err
 }
 
-// RemoveTensorboardFiles begins to remove the TensorBoard files of an experiment.
+// RemoveTensorboardFiles begins the removal of the TensorBoard files of an experiment.
 func (c *Client) RemoveTensorboardFiles(ctx context.Context, experiment int) error {
 	return act(ctx, c, v1.RemoveTensorboardFiles, experiment)
 }
 
-// PreviewGC says what a policy would remove of an experiment's checkpoints. A
-// number that is left out is the experiment's own.
+// PreviewGC lists what a policy would remove of an experiment's checkpoints. The default of
+// each number is the experiment's own.
 func (c *Client) PreviewGC(ctx context.Context, id int, policy url.Values) (*v1.PreviewGCResponse, error) {
 	var all v1.PreviewGCResponse
 	for {
@@ -53,7 +53,7 @@ func (c *Client) GCs(ctx context.Context, id int) (*v1.GetGCsResponse, error) {
 	return get(ctx, c, v1.ListGCs, nil, id)
 }
 
-// Freed reports what a task has removed. What is done may be said twice.
+// Freed reports what a task has removed. Reports may be repeated.
 func (c *Client) Freed(ctx context.Context, task string, freed v1.FreedRequest) error {
 	body, err := v1.Marshal(freed)
 	if err != nil {

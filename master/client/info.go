@@ -12,7 +12,7 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// Info is what a master says of itself to anybody, as it wrote it.
+// Info returns the public description of a master, undecoded.
 func (c *Client) Info(ctx context.Context) (map[string]any, error) {
 	data, err := c.Raw(ctx, http.MethodGet, "/info", nil)
 	if err != nil {
@@ -20,23 +20,23 @@ func (c *Client) Info(ctx context.Context) (map[string]any, error) {
 	}
 	info := map[string]any{}
 	if err := json.Unmarshal(data, &info); err != nil {
-		return nil, fault.New(fault.Internal, "what answers at %s does not seem to be a master: GET /info gave no JSON", c.base)
+		return nil, fault.New(fault.Internal, "%s does not seem to be a master: its answer to GET /info is not JSON", c.base)
 	}
 	return info, nil
 }
 
-// MasterInfo is what clients need to know of the master.
+// MasterInfo returns what clients need to know about the master.
 func (c *Client) MasterInfo(ctx context.Context) (*v1.GetMasterResponse, error) {
 	return get(ctx, c, v1.GetMaster, nil)
 }
 
-// MasterConfig is the master's configuration without its secrets, as JSON.
+// MasterConfig returns the master's configuration without its secrets, as JSON.
 func (c *Client) MasterConfig(ctx context.Context) (json.RawMessage, error) {
 	out, err := get(ctx, c, v1.GetMasterConfig, nil)
 	return json.RawMessage(out.Config), err
 }
 
-// MasterLogs reads the master's own log; a negative offset counts from its end.
+// MasterLogs reads the log of the masters; a negative offset counts from the end.
 func (c *Client) MasterLogs(ctx context.Context, follow bool, offset int) iter.Seq2[v1.MasterLogsResponse, error] {
 	q := url.Values{}
 	if follow {

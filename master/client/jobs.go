@@ -8,7 +8,7 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// Jobs lists what waits and runs in a pool ("": in all), in the order of the queue.
+// Jobs lists the jobs that run or wait in a pool ("": in all pools), in the order of the queue.
 func (c *Client) Jobs(ctx context.Context, pool string, descending bool, p Page) iter.Seq2[v1.RBACJob, error] {
 	q := url.Values{"orderBy": {"ORDER_BY_ASC"}}
 	if descending {

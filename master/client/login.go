@@ -8,10 +8,10 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// passwordSalt is part of the interface: every client of Determined salts with it.
+// passwordSalt is part of the API: every client of Determined uses it.
 const passwordSalt = "GubPEmmotfiK9TMD6Zdw"
 
-// HashPassword is the form in which a password travels. A blank one stays blank.
+// HashPassword returns the form in which clients send a password. A blank password stays blank.
 func HashPassword(password string) string {
 	if password == "" {
 		return ""
@@ -20,8 +20,8 @@ func HashPassword(password string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Login opens a session and uses it from here on. The password is in clear; it
-// leaves this function hashed.
+// Login opens a session and uses it for later calls. The password is plain text; only its hash
+// is sent.
 func (c *Client) Login(ctx context.Context, username, password string) (*v1.LoginResponse, error) {
 	hashed := true
 	body, err := v1.Marshal(v1.LoginRequest{Username: username, Password: HashPassword(password), IsHashed: &hashed})
@@ -38,14 +38,14 @@ func (c *Client) Login(ctx context.Context, username, password string) (*v1.Logi
 	return &out, nil
 }
 
-// Logout ends the session in use.
+// Logout ends the current session.
 func (c *Client) Logout(ctx context.Context) error {
 	k := callOf(v1.Logout)
 	k.repeat = byNothing
 	return c.do(ctx, k, nil)
 }
 
-// Me is who is signed in.
+// Me returns the signed-in user.
 func (c *Client) Me(ctx context.Context) (*v1.User, error) {
 	out, err := get(ctx, c, v1.GetMe, nil)
 	if err != nil {

@@ -15,7 +15,7 @@ const (
 	ValidationGroup = "validation"
 )
 
-// TrialMetrics reads all reports of a group by some trials, in order of steps.
+// TrialMetrics reads all reports of a group of metrics of some trials, in order of steps.
 func (c *Client) TrialMetrics(ctx context.Context, group string, trials ...int) iter.Seq2[v1.MetricsReport, error] {
 	q := url.Values{}
 	one(q, "group", group)

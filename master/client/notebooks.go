@@ -11,18 +11,18 @@ func (c *Client) LaunchNotebook(ctx context.Context, req v1.LaunchNotebookReques
 	return post(ctx, c, v1.CreateNotebook, req)
 }
 
-// Notebooks lists them.
+// Notebooks lists notebooks.
 func (c *Client) Notebooks(ctx context.Context, query CommandQuery) ([]v1.Notebook, error) {
 	out, err := get(ctx, c, v1.ListNotebooks, query.values())
 	return out.Notebooks, err
 }
 
-// Notebook reads one, with its configuration.
+// Notebook returns one notebook, with its configuration.
 func (c *Client) Notebook(ctx context.Context, id string) (*v1.GetNotebookResponse, error) {
 	return get(ctx, c, v1.GetNotebook, nil, id)
 }
 
-// KillNotebook ends a notebook now.
+// KillNotebook kills a notebook.
 func (c *Client) KillNotebook(ctx context.Context, id string) error {
 	return act(ctx, c, v1.KillNotebook, id)
 }

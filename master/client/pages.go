@@ -9,15 +9,15 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// Page says which part of a list is wanted. The zero Page is all of it, in the
-// pages that the master likes.
+// Page selects a part of a list. The zero Page is the whole list, in pages of the master's
+// default size.
 type Page struct {
-	Limit  int  // records per page; 0 leaves it to the master
+	Limit  int  // records per page; 0: the master's default
 	Offset int  // records to skip first
-	Single bool // one page only, not all that follow
+	Single bool // only one page
 }
 
-// set writes the page into a query, if it says anything.
+// set adds the page to a query.
 func (p Page) set(q url.Values) {
 	if p.Limit != 0 {
 		q.Set("limit", strconv.Itoa(p.Limit))
@@ -25,7 +25,7 @@ func (p Page) set(q url.Values) {
 	q.Set("offset", strconv.Itoa(p.Offset))
 }
 
-// pages asks for page after page and yields the records of each.
+// pages requests page after page and yields the records of each.
 func pages[T any](ctx context.Context, p Page, fetch func(context.Context, Page) ([]T, v1.Pagination, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for {
@@ -48,8 +48,8 @@ func pages[T any](ctx context.Context, p Page, fetch func(context.Context, Page)
 	}
 }
 
-// list calls an endpoint whose answer is a list, page after page; items are those of
-// one answer.
+// list calls an endpoint whose response is a list, page after page; items returns the records
+// of one response.
 func list[Resp, T any](ctx context.Context, c *Client, e v1.Endpoint[v1.None, Resp], page Page, query url.Values,
 	items func(*Resp) ([]T, v1.Pagination), params ...any) iter.Seq2[T, error] {
 	return pages(ctx, page, func(ctx context.Context, p Page) ([]T, v1.Pagination, error) {
@@ -63,7 +63,7 @@ func list[Resp, T any](ctx context.Context, c *Client, e v1.Endpoint[v1.None, Re
 	})
 }
 
-// Collect reads all of a sequence into a list.
+// Collect collects a sequence into a list.
 func Collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
 	var all []T
 	for item, err := range seq {
@@ -75,7 +75,7 @@ func Collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
 	return all, nil
 }
 
-// some puts values into a query under one name, leaving it out when there are none.
+// some adds values to a query under one name.
 func some(q url.Values, name string, values []string) {
 	if len(values) > 0 {
 		q[name] = values

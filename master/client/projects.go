@@ -9,7 +9,7 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// ProjectQuery narrows a list of projects. Zero fields do not.
+// ProjectQuery filters a list of projects. Zero fields have no effect.
 type ProjectQuery struct {
 	Page
 	Name    string
@@ -17,7 +17,7 @@ type ProjectQuery struct {
 	OrderBy string
 }
 
-// Projects lists those of a workspace.
+// Projects lists the projects of a workspace.
 func (c *Client) Projects(ctx context.Context, workspace int, query ProjectQuery) iter.Seq2[v1.Project, error] {
 	q := url.Values{}
 	one(q, "name", query.Name)
@@ -45,7 +45,7 @@ func (c *Client) ProjectByName(ctx context.Context, workspace, name string) (*v1
 	return nil, fault.New(fault.NotFound, "there is no project named %q in workspace %q", name, workspace)
 }
 
-// CreateProject makes one.
+// CreateProject creates a project.
 func (c *Client) CreateProject(ctx context.Context, req v1.PostProjectRequest) (*v1.Project, error) {
 	out, err := post(ctx, c, v1.CreateProject, req, req.WorkspaceID)
 	if err != nil {
@@ -54,7 +54,7 @@ func (c *Client) CreateProject(ctx context.Context, req v1.PostProjectRequest) (
 	return &out.Project, nil
 }
 
-// ChangeProject changes one.
+// ChangeProject changes a project.
 func (c *Client) ChangeProject(ctx context.Context, id int, ch v1.PatchProject) (*v1.Project, error) {
 	out, err := post(ctx, c, v1.ChangeProject, ch, id)
 	if err != nil {
@@ -63,7 +63,7 @@ func (c *Client) ChangeProject(ctx context.Context, id int, ch v1.PatchProject) 
 	return &out.Project, nil
 }
 
-// ArchiveProject archives one, or takes it back.
+// ArchiveProject archives or unarchives a project.
 func (c *Client) ArchiveProject(ctx context.Context, id int, archived bool) error {
 	if archived {
 		return act(ctx, c, v1.ArchiveProject, id)
@@ -71,13 +71,14 @@ func (c *Client) ArchiveProject(ctx context.Context, id int, archived bool) erro
 	return act(ctx, c, v1.UnarchiveProject, id)
 }
 
-// DeleteProject begins the deletion of one with everything in it. done: it was empty, and is gone.
+// DeleteProject begins the deletion of a project with its contents. done: the project was empty
+// and is deleted.
 func (c *Client) DeleteProject(ctx context.Context, id int) (done bool, err error) {
 	out, err := get(ctx, c, v1.DeleteProject, nil, id)
 	return out.Completed, err
 }
 
-// Project reads one.
+// Project returns one project.
 func (c *Client) Project(ctx context.Context, id int) (*v1.Project, error) {
 	out, err := get(ctx, c, v1.GetProject, nil, id)
 	return &out.Project, err

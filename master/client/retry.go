@@ -12,17 +12,17 @@ import (
 	"github.com/detent-ml/detent/master/sleep"
 )
 
-// repeatable says how far a call may be repeated.
+// repeatable is when a call may be repeated.
 type repeatable int
 
 const (
-	once      repeatable = iota // only if it was never sent
-	safely                      // also if it may have been done already
-	byNothing                   // not even then: the caller looks after that
+	once      repeatable = iota // only if the request was never sent
+	safely                      // also if the master may have executed it
+	byNothing                   // never: the caller repeats it
 )
 
-// A backoff is the pauses between tries: from 100 ms, doubling up to 2 s, each
-// shortened by up to a half at random so that many clients do not return at once.
+// A backoff is the pauses between tries: from 100 ms, doubling up to 2 s, each shortened by up
+// to a half at random so that many clients do not retry at once.
 type backoff struct {
 	next     time.Duration
 	deadline time.Time
@@ -37,8 +37,8 @@ func newBackoff(patience time.Duration) *backoff {
 	return &backoff{next: firstPause, deadline: time.Now().Add(patience)}
 }
 
-// pause waits before the next try, for at least what the server asked for. It
-// says no when patience is at its end or ctx is.
+// pause waits before the next try, at least as long as the server demands. It returns false
+// when patience or ctx has ended.
 func (b *backoff) pause(ctx context.Context, atLeast time.Duration, tell func(time.Duration)) bool {
 	d := b.next/2 + rand.N(b.next/2)
 	b.next = min(2*b.next, maxPause)
@@ -50,7 +50,7 @@ func (b *backoff) pause(ctx context.Context, atLeast time.Duration, tell func(ti
 	return sleep.For(ctx, d) == nil
 }
 
-// again says whether a failed call may be tried once more.
+// again reports whether a failed call may be repeated.
 func (c *Client) again(err error, how repeatable) bool {
 	if how == byNothing || c.opts.Patience < 0 || !fault.Is(err, fault.Unavailable) {
 		return false
@@ -62,7 +62,7 @@ func (c *Client) again(err error, how repeatable) bool {
 	return how == safely
 }
 
-// retryAfter reads how long the server asks to be left alone.
+// retryAfter parses how long the server demands to wait.
 func retryAfter(resp *http.Response) time.Duration {
 	if resp == nil {
 		return 0

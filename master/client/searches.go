@@ -6,7 +6,7 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// PreviewSearch says what a search would do; config is a JSON object.
+// PreviewSearch lists the trials that a search would create; config is a JSON object.
 func (c *Client) PreviewSearch(ctx context.Context, config v1.Struct) (*v1.SearchSummary, error) {
 	out, err := post(ctx, c, v1.PreviewSearch, v1.PreviewHPSearchRequest{Config: config})
 	if err != nil {

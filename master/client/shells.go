@@ -11,19 +11,19 @@ func (c *Client) LaunchShell(ctx context.Context, req v1.LaunchShellRequest) (*v
 	return post(ctx, c, v1.CreateShell, req)
 }
 
-// Shells lists them, without their private keys.
+// Shells lists shells, without their private keys.
 func (c *Client) Shells(ctx context.Context, query CommandQuery) ([]v1.Shell, error) {
 	out, err := get(ctx, c, v1.ListShells, query.values())
 	return out.Shells, err
 }
 
-// Shell reads one, with its configuration, and its private key if the caller may
-// enter it.
+// Shell returns one shell, with its configuration, and with its private key if the caller may
+// log in to it.
 func (c *Client) Shell(ctx context.Context, id string) (*v1.GetShellResponse, error) {
 	return get(ctx, c, v1.GetShell, nil, id)
 }
 
-// KillShell ends a shell now.
+// KillShell kills a shell.
 func (c *Client) KillShell(ctx context.Context, id string) error {
 	return act(ctx, c, v1.KillShell, id)
 }

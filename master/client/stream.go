@@ -23,8 +23,8 @@ type line struct {
 	} `json:"error"`
 }
 
-// lines reads a stream record by record, as they arrive. The loop that it runs in
-// may be left at any time; the connection is given back either way.
+// lines reads a stream record by record, as they arrive. A caller may leave the loop at any
+// time; the connection is closed or reused either way.
 func (c *Client) lines(ctx context.Context, k call) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -57,7 +57,7 @@ func (c *Client) lines(ctx context.Context, k call) iter.Seq2[json.RawMessage, e
 	}
 }
 
-// readLine returns a line of any length; it is good until the next call.
+// readLine returns a line of any length, which is valid until the next call.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	text, err := r.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {

@@ -65,7 +65,7 @@ func TestStreamErrors(t *testing.T) {
 		message    string
 	}{
 		{"a record that is an error", logLine(1, "x") + `{"error":{"grpcCode":5,"httpCode":404,"message":"gone","httpStatus":"Not Found","details":[]}}` + "\n", fault.NotFound, "gone"},
-		{"a record that is cut off", logLine(1, "x") + `{"result":{"id":"2"`, fault.Unavailable, "closed in the middle"},
+		{"a record that is cut off", logLine(1, "x") + `{"result":{"id":"2"`, fault.Unavailable, "closed during a response"},
 		{"a record that is no JSON", logLine(1, "x") + "garbage here\n", fault.Internal, "not JSON"},
 	} {
 		cl := serve(t, client.Options{Patience: -1}, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, c.body) })

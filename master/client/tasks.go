@@ -6,13 +6,13 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// Tasks is what runs or waits now, by allocation.
+// Tasks returns the attempts that run or wait, by allocation id.
 func (c *Client) Tasks(ctx context.Context) (map[string]v1.AllocationSummary, error) {
 	out, err := get(ctx, c, v1.ListTasks, nil)
 	return out.AllocationIDToSummary, err
 }
 
-// Task reads one, with its allocations, the newest first.
+// Task returns one task, with its attempts, newest first.
 func (c *Client) Task(ctx context.Context, id string) (*v1.Task, error) {
 	out, err := get(ctx, c, v1.GetTask, nil, id)
 	if err != nil {

@@ -11,18 +11,18 @@ func (c *Client) LaunchTensorboard(ctx context.Context, req v1.LaunchTensorboard
 	return post(ctx, c, v1.CreateTensorboard, req)
 }
 
-// Tensorboards lists them.
+// Tensorboards lists TensorBoards.
 func (c *Client) Tensorboards(ctx context.Context, query CommandQuery) ([]v1.Tensorboard, error) {
 	out, err := get(ctx, c, v1.ListTensorboards, query.values())
 	return out.Tensorboards, err
 }
 
-// Tensorboard reads one, with its configuration.
+// Tensorboard returns one TensorBoard, with its configuration.
 func (c *Client) Tensorboard(ctx context.Context, id string) (*v1.GetTensorboardResponse, error) {
 	return get(ctx, c, v1.GetTensorboard, nil, id)
 }
 
-// KillTensorboard ends a TensorBoard now.
+// KillTensorboard kills a TensorBoard.
 func (c *Client) KillTensorboard(ctx context.Context, id string) error {
 	return act(ctx, c, v1.KillTensorboard, id)
 }

@@ -8,18 +8,18 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// NoVerify in place of a certificate's file means to trust anybody.
+// NoVerify instead of the name of a certificate file disables the check of certificates.
 const NoVerify = "noverify"
 
-// TLSFromEnv is whom to trust by the environment: DET_MASTER_CERT_FILE names a
-// file of certificates in PEM, or is noverify; DET_MASTER_CERT_NAME is the name
-// to expect in the certificate. It is nil when neither is set.
+// TLSFromEnv reads the environment: DET_MASTER_CERT_FILE is a file of certificates in PEM, or
+// noverify; DET_MASTER_CERT_NAME is the name to expect in the certificate. The result is nil if
+// neither is set.
 func TLSFromEnv(getenv func(string) string) (*tls.Config, error) {
 	return TLSConfig(getenv("DET_MASTER_CERT_FILE"), nil, getenv("DET_MASTER_CERT_NAME"))
 }
 
-// TLSConfig trusts the certificates in the file and in pem beside those that the
-// system trusts, and expects name in the certificate where it is given.
+// TLSConfig trusts the certificates in the file and in pem in addition to those of the system,
+// and expects name in the master's certificate if name is set.
 func TLSConfig(file string, pem []byte, name string) (*tls.Config, error) {
 	if file == "" && len(pem) == 0 && name == "" {
 		return nil, nil
@@ -39,11 +39,11 @@ func TLSConfig(file string, pem []byte, name string) (*tls.Config, error) {
 			return nil, fault.New(fault.Invalid, "the master's certificate (DET_MASTER_CERT_FILE): %w", err)
 		}
 		if !roots.AppendCertsFromPEM(text) {
-			return nil, fault.New(fault.Invalid, "%s (DET_MASTER_CERT_FILE) holds no certificate in PEM", file)
+			return nil, fault.New(fault.Invalid, "%s (DET_MASTER_CERT_FILE) contains no certificate in PEM", file)
 		}
 	}
 	if len(pem) > 0 && !roots.AppendCertsFromPEM(pem) {
-		return nil, fault.New(fault.Invalid, "the certificate that is stored for this master is damaged")
+		return nil, fault.New(fault.Invalid, "the stored certificate of this master is damaged")
 	}
 	conf.RootCAs = roots
 	return conf, nil

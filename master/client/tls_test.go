@@ -35,7 +35,7 @@ func TestWhomToTrust(t *testing.T) {
 		stored             []byte
 		problem            string
 	}{
-		{name: "nothing said", problem: "signed by nobody that this machine trusts; name its certificate in DET_MASTER_CERT_FILE"},
+		{name: "nothing said", problem: "; set DET_MASTER_CERT_FILE to the file of its certificate"},
 		{name: "a file", file: file},
 		{name: "a stored certificate", stored: certificate},
 		{name: "noverify", file: client.NoVerify},
@@ -63,7 +63,7 @@ func TestCertificateFilesThatCannotBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	for file, problem := range map[string]string{
-		empty: "holds no certificate in PEM",
+		empty: "contains no certificate in PEM",
 		filepath.Join(t.TempDir(), "missing.crt"): "no such file",
 	} {
 		_, err := client.TLSFromEnv(func(name string) string {
@@ -78,7 +78,7 @@ func TestCertificateFilesThatCannotBe(t *testing.T) {
 func TestHTTPSWhereThereIsHTTP(t *testing.T) {
 	plain := newServer(t, func(http.ResponseWriter, *http.Request) {})
 	c := newClient(t, client.Options{Master: strings.Replace(plain, "http:", "https:", 1), Patience: -1})
-	if _, err := c.Me(t.Context()); err == nil || !strings.Contains(err.Error(), "does not speak https; name it as http://") {
+	if _, err := c.Me(t.Context()); err == nil || !strings.Contains(err.Error(), "is not an HTTPS server; use http://") {
 		t.Errorf("%v", err)
 	}
 }

@@ -15,7 +15,7 @@ func (c *Client) Trials(ctx context.Context, experiment int, p Page) iter.Seq2[v
 	}, experiment)
 }
 
-// Trial reads one.
+// Trial returns one trial.
 func (c *Client) Trial(ctx context.Context, id int) (*v1.Trial, error) {
 	out, err := get(ctx, c, v1.GetTrial, nil, id)
 	if err != nil {
@@ -24,12 +24,12 @@ func (c *Client) Trial(ctx context.Context, id int) (*v1.Trial, error) {
 	return &out.Trial, nil
 }
 
-// KillTrial ends a trial now.
+// KillTrial kills a trial.
 func (c *Client) KillTrial(ctx context.Context, id int) error {
 	return act(ctx, c, v1.KillTrial, id)
 }
 
-// Workloads lists what a trial has reported and saved, in steps.
+// Workloads lists the reports and checkpoints of a trial, in order of steps.
 func (c *Client) Workloads(ctx context.Context, trial int, batchMetrics bool, p Page) iter.Seq2[v1.WorkloadContainer, error] {
 	q := url.Values{}
 	if batchMetrics {

@@ -40,20 +40,20 @@ func (c *Client) DialTask(ctx context.Context, taskID string) (net.Conn, error) 
 	if resp.StatusCode != http.StatusSwitchingProtocols {
 		defer resp.Body.Close()
 		if resp.StatusCode < 300 {
-			return nil, fault.New(fault.Unavailable, "something between here and %s does not pass on tunnels: it answered %s", c.base, resp.Status)
+			return nil, fault.New(fault.Unavailable, "a proxy in front of %s does not support tunnels: it answered %s", c.base, resp.Status)
 		}
 		return nil, c.refusal(req, resp)
 	}
 	both, ok := resp.Body.(io.ReadWriteCloser)
 	if !ok {
-		return nil, errors.Join(fault.New(fault.Internal, "the connection to %s cannot be written to", c.base), resp.Body.Close())
+		return nil, errors.Join(fault.New(fault.Internal, "cannot write to the connection to %s", c.base), resp.Body.Close())
 	}
 	t := &tunnel{ReadWriteCloser: both, master: c.base}
 	t.release = context.AfterFunc(ctx, func() { _ = both.Close() })
 	return t, nil
 }
 
-// tunnelTransport speaks HTTP/1.1 alone, because the second version has no upgrades.
+// tunnelTransport uses only HTTP/1.1, because HTTP/2 has no upgrades.
 func (c *Client) tunnelTransport() (http.RoundTripper, error) {
 	switch t := c.http.Transport.(type) {
 	case *http.Transport:
@@ -78,13 +78,13 @@ type tunnel struct {
 	release func() bool
 }
 
-// Close ends both halves.
+// Close closes both directions.
 func (t *tunnel) Close() error {
 	t.release()
 	return t.ReadWriteCloser.Close()
 }
 
-// CloseWrite ends what is sent; what the task still says arrives.
+// CloseWrite closes the sending direction; the task's data still arrive.
 func (t *tunnel) CloseWrite() error {
 	if h, ok := t.ReadWriteCloser.(interface{ CloseWrite() error }); ok {
 		return h.CloseWrite()
@@ -92,11 +92,11 @@ func (t *tunnel) CloseWrite() error {
 	return t.Close()
 }
 
-// The addresses are names: a tunnel may go through any number of machines.
+// The addresses are only names: a tunnel may pass any number of machines.
 func (t *tunnel) LocalAddr() net.Addr  { return tunnelAddr("here") }
 func (t *tunnel) RemoteAddr() net.Addr { return tunnelAddr(t.master) }
 
-// Deadlines are not to be had; end the context, or close it.
+// A tunnel has no deadlines; cancel the context, or close the tunnel.
 func (t *tunnel) SetDeadline(time.Time) error      { return errNoDeadline }
 func (t *tunnel) SetReadDeadline(time.Time) error  { return errNoDeadline }
 func (t *tunnel) SetWriteDeadline(time.Time) error { return errNoDeadline }
@@ -108,8 +108,8 @@ type tunnelAddr string
 func (tunnelAddr) Network() string  { return "tunnel" }
 func (a tunnelAddr) String() string { return string(a) }
 
-// TaskLink makes an address that opens a notebook or TensorBoard in a browser,
-// whether or not somebody has signed in with it: once, within a minute.
+// TaskLink creates a link that opens a notebook or TensorBoard in a browser without a sign-in,
+// once and within a minute.
 func (c *Client) TaskLink(ctx context.Context, taskID string) (string, error) {
 	out, err := get(ctx, c, v1.LinkTask, nil, taskID)
 	return out.URL, err

@@ -69,7 +69,7 @@ func TestDialTask(t *testing.T) {
 		}
 	}
 	c := serve(t, client.Options{}, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "<html>") })
-	if _, err := c.DialTask(t.Context(), "a-shell"); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "does not pass on tunnels") {
+	if _, err := c.DialTask(t.Context(), "a-shell"); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "does not support tunnels") {
 		t.Errorf("something between: %v", err)
 	}
 }

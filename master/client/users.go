@@ -9,7 +9,7 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// Users lists users; active restricts the list to those that are, or are not.
+// Users lists users; active restricts the list to active or inactive users.
 func (c *Client) Users(ctx context.Context, active *bool, p Page) iter.Seq2[v1.User, error] {
 	q := url.Values{}
 	if active != nil {
@@ -18,7 +18,7 @@ func (c *Client) Users(ctx context.Context, active *bool, p Page) iter.Seq2[v1.U
 	return list(ctx, c, v1.ListUsers, p, q, func(r *v1.GetUsersResponse) ([]v1.User, v1.Pagination) { return r.Users, pagination(r.Pagination) })
 }
 
-// pagination is the zero value where a response has none, which ends a list.
+// pagination returns the zero value, which ends a list, for a response without pagination.
 func pagination(p *v1.Pagination) v1.Pagination {
 	if p == nil {
 		return v1.Pagination{}
@@ -26,7 +26,7 @@ func pagination(p *v1.Pagination) v1.Pagination {
 	return *p
 }
 
-// UserByName finds a user.
+// UserByName returns a user.
 func (c *Client) UserByName(ctx context.Context, name string) (*v1.User, error) {
 	out, err := get(ctx, c, v1.GetUserByName, nil, name)
 	if err != nil {
@@ -35,7 +35,7 @@ func (c *Client) UserByName(ctx context.Context, name string) (*v1.User, error) 
 	return &out.User, nil
 }
 
-// CreateUser adds a user. The password is in clear.
+// CreateUser creates a user. The password is plain text.
 func (c *Client) CreateUser(ctx context.Context, u v1.User, password string) (*v1.User, error) {
 	hashed, hash := true, HashPassword(password)
 	out, err := post(ctx, c, v1.CreateUser, v1.PostUserRequest{User: &u, Password: &hash, IsHashed: &hashed})
@@ -48,8 +48,8 @@ func (c *Client) CreateUser(ctx context.Context, u v1.User, password string) (*v
 	return out.User, nil
 }
 
-// PatchUser changes what the patch names. A password in it is to be hashed, with
-// IsHashed set.
+// PatchUser changes the fields that the patch sets. A password in the patch must be hashed,
+// with IsHashed set.
 func (c *Client) PatchUser(ctx context.Context, id int, patch v1.PatchUser) (*v1.User, error) {
 	out, err := post(ctx, c, v1.ChangeUser, patch, id)
 	if err != nil {
@@ -58,15 +58,15 @@ func (c *Client) PatchUser(ctx context.Context, id int, patch v1.PatchUser) (*v1
 	return &out.User, nil
 }
 
-// SetPassword changes the password of another user, given in clear.
+// SetPassword changes the password of another user, given in plain text.
 func (c *Client) SetPassword(ctx context.Context, id int, password string) error {
 	hashed, hash := true, HashPassword(password)
 	_, err := c.PatchUser(ctx, id, v1.PatchUser{Password: &hash, IsHashed: &hashed})
 	return err
 }
 
-// ReplacePassword changes one's own password, and shows the old one. Both are given in
-// clear.
+// ReplacePassword changes the password of the signed-in user, and proves the old one. Both are
+// plain text.
 func (c *Client) ReplacePassword(ctx context.Context, id int, old, password string) error {
 	hashed, hash, oldHash := true, HashPassword(password), HashPassword(old)
 	_, err := c.PatchUser(ctx, id, v1.PatchUser{Password: &hash, OldPassword: &oldHash, IsHashed: &hashed})

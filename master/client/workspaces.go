@@ -9,7 +9,7 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// WorkspaceQuery narrows a list of workspaces. Zero fields do not.
+// WorkspaceQuery filters a list of workspaces. Zero fields have no effect.
 type WorkspaceQuery struct {
 	Page
 	Name    string // exactly
@@ -17,7 +17,7 @@ type WorkspaceQuery struct {
 	OrderBy string
 }
 
-// Workspaces lists them.
+// Workspaces lists workspaces.
 func (c *Client) Workspaces(ctx context.Context, query WorkspaceQuery) iter.Seq2[v1.Workspace, error] {
 	q := url.Values{}
 	one(q, "nameCaseSensitive", query.Name)
@@ -41,7 +41,7 @@ func (c *Client) WorkspaceByName(ctx context.Context, name string) (*v1.Workspac
 	return nil, fault.New(fault.NotFound, "there is no workspace named %q", name)
 }
 
-// CreateWorkspace makes one.
+// CreateWorkspace creates a workspace.
 func (c *Client) CreateWorkspace(ctx context.Context, req v1.PostWorkspaceRequest) (*v1.Workspace, error) {
 	out, err := post(ctx, c, v1.CreateWorkspace, req)
 	if err != nil {
@@ -50,7 +50,7 @@ func (c *Client) CreateWorkspace(ctx context.Context, req v1.PostWorkspaceReques
 	return &out.Workspace, nil
 }
 
-// ChangeWorkspace changes one.
+// ChangeWorkspace changes a workspace.
 func (c *Client) ChangeWorkspace(ctx context.Context, id int, ch v1.PatchWorkspace) (*v1.Workspace, error) {
 	out, err := post(ctx, c, v1.ChangeWorkspace, ch, id)
 	if err != nil {
@@ -59,7 +59,7 @@ func (c *Client) ChangeWorkspace(ctx context.Context, id int, ch v1.PatchWorkspa
 	return &out.Workspace, nil
 }
 
-// ArchiveWorkspace archives one, or takes it back.
+// ArchiveWorkspace archives or unarchives a workspace.
 func (c *Client) ArchiveWorkspace(ctx context.Context, id int, archived bool) error {
 	if archived {
 		return act(ctx, c, v1.ArchiveWorkspace, id)
@@ -67,13 +67,14 @@ func (c *Client) ArchiveWorkspace(ctx context.Context, id int, archived bool) er
 	return act(ctx, c, v1.UnarchiveWorkspace, id)
 }
 
-// DeleteWorkspace begins the deletion of one with everything in it. done: it was empty, and is gone.
+// DeleteWorkspace begins the deletion of a workspace with its contents. done: the workspace was
+// empty and is deleted.
 func (c *Client) DeleteWorkspace(ctx context.Context, id int) (done bool, err error) {
 	out, err := get(ctx, c, v1.DeleteWorkspace, nil, id)
 	return out.Completed, err
 }
 
-// Workspace reads one.
+// Workspace returns one workspace.
 func (c *Client) Workspace(ctx context.Context, id int) (*v1.Workspace, error) {
 	out, err := get(ctx, c, v1.GetWorkspace, nil, id)
 	return &out.Workspace, err

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Location is where a column's values come from.
+// Location is the source of a column's values.
 type Location string
 
-// The locations, as the wire has them.
+// The locations, in the form of the API.
 const (
 	Experiment      Location = "LOCATION_TYPE_EXPERIMENT"
 	Hyperparameters Location = "LOCATION_TYPE_HYPERPARAMETERS"
@@ -17,18 +17,18 @@ const (
 	CustomMetric    Location = "LOCATION_TYPE_CUSTOM_METRIC"
 )
 
-// Type is what a column's values are.
+// Type is the type of a column's values.
 type Type string
 
-// The types, as the wire has them.
+// The types, in the form of the API.
 const (
 	Text   Type = "COLUMN_TYPE_TEXT"
 	Number Type = "COLUMN_TYPE_NUMBER"
 	Date   Type = "COLUMN_TYPE_DATE"
-	Any    Type = "COLUMN_TYPE_UNSPECIFIED" // as its value is
+	Any    Type = "COLUMN_TYPE_UNSPECIFIED" // the type of each value
 )
 
-// A Column is something that can be asked about. Name is the wire's: "tags",
+// A Column is a property by which experiments can be filtered. Name is the API's: "tags",
 // "hp.lr", "validation.accuracy.last".
 type Column struct {
 	Location Location
@@ -41,13 +41,13 @@ type Field struct {
 	Name  string
 	Title string
 	Type  Type
-	// Words are what users may call it, beside its name.
+	// Words are other names that users may write.
 	Words []string
-	// Own is true for those that Determined does not have.
+	// Own is true for fields that Determined does not have.
 	Own bool
 }
 
-// Fields lists them in the order in which they are offered.
+// Fields lists the fields in the order in which the web pages offer them.
 func Fields() []Field {
 	return []Field{
 		{Name: "id", Title: "ID", Type: Number},
@@ -77,7 +77,7 @@ func Fields() []Field {
 	}
 }
 
-// What a summary of a metric knows of it.
+// The summaries of a metric.
 const (
 	Last = "last"
 	Min  = "min"
@@ -91,10 +91,9 @@ func isSummary(word string) bool {
 
 const hyperparameter = "hp."
 
-// ColumnOf finds the column that a name means: a field by its name or one of
-// its other words, in any case; "hp.<name>"; "validation.<metric>",
-// "training.<metric>" or "<group>.<metric>", each with .last, .min, .max or .mean
-// after it, or without for the last.
+// ColumnOf finds the column with a name: a field by its name or one of its other names, in
+// upper or lower case; "hp.<name>"; "validation.<metric>", "training.<metric>" or
+// "<group>.<metric>", optionally followed by .last (the default), .min, .max or .mean.
 func ColumnOf(name string) (Column, bool) {
 	if f, ok := fieldOf(name); ok {
 		return Column{Experiment, f.Name, f.Type}, true
@@ -129,11 +128,10 @@ func fieldOf(name string) (Field, bool) {
 	return Field{}, false
 }
 
-// Hyperparameter is the name of the hyperparameter that a column is about.
+// Hyperparameter is the name of the column's hyperparameter.
 func (c Column) Hyperparameter() string { return strings.TrimPrefix(c.Name, hyperparameter) }
 
-// Metric is the group, the name and the summary (last, min, max or mean) that a
-// column of a metric is about.
+// Metric is the group, the name and the summary (last, min, max or mean) of a metric's column.
 func (c Column) Metric() (group, name, summary string) {
 	group, rest, _ := strings.Cut(c.Name, ".")
 	i := strings.LastIndexByte(rest, '.')
@@ -143,8 +141,7 @@ func (c Column) Metric() (group, name, summary string) {
 	return group, rest[:i], rest[i+1:]
 }
 
-// States are the states that an experiment is shown in. ACTIVE stands for
-// whatever an active one is.
+// States are the displayed states of experiments. ACTIVE stands for every active state.
 func States() []string {
 	return []string{"ACTIVE", "QUEUED", "PULLING", "STARTING", "RUNNING", "PAUSED", "STOPPING_COMPLETED", "STOPPING_CANCELED",
 		"STOPPING_KILLED", "STOPPING_ERROR", "COMPLETED", "CANCELED", "ERROR", "DELETING", "DELETE_FAILED"}

@@ -12,7 +12,7 @@ import (
 // An Operator compares a column with a value.
 type Operator string
 
-// The operators, as the wire has them.
+// The operators, in the form of the API.
 const (
 	Equal        Operator = "="
 	NotEqual     Operator = "!="
@@ -26,8 +26,7 @@ const (
 	NotEmpty     Operator = "notEmpty"
 )
 
-// opposites pairs the operators of which, for a value that is there, exactly one
-// holds.
+// opposites are pairs of operators of which exactly one holds for a present value.
 var opposites = [][2]Operator{{Equal, NotEqual}, {Less, GreaterEqual}, {LessEqual, Greater}, {Contains, NotContains}, {IsEmpty, NotEmpty}}
 
 func (o Operator) opposite() Operator {
@@ -46,15 +45,15 @@ func (o Operator) known() bool {
 	return slices.ContainsFunc(opposites, func(p [2]Operator) bool { return o == p[0] || o == p[1] })
 }
 
-// unary operators look at no value.
+// unary reports whether the operator has no value.
 func (o Operator) unary() bool { return o == IsEmpty || o == NotEmpty }
 
 func (o Operator) orders() bool {
 	return o == Less || o == LessEqual || o == Greater || o == GreaterEqual
 }
 
-// A Value is what a column is compared with: the one of its fields that Type
-// says, none for operators without one.
+// A Value is the value that a column is compared with: the field that Type selects; none for
+// unary operators.
 type Value struct {
 	Type   Type
 	Text   string
@@ -69,38 +68,37 @@ type Condition struct {
 	Value  Value
 }
 
-// A Node is a condition, or a group of nodes of which all, or any, must hold. A
-// group of none holds.
+// A Node is a condition, or a group of nodes of which all, or any, must hold. An empty group
+// holds.
 type Node struct {
 	Condition *Condition
 	Any       bool
 	Children  []Node
 }
 
-// A Filter is a whole question. Archived experiments are left out unless
-// Archived says otherwise.
+// A Filter is a complete filter. It excludes archived experiments unless Archived is set.
 type Filter struct {
 	Root     Node
 	Archived bool
 }
 
-// Limits of a question. What a person asks is far below; they keep what a program
-// sends from becoming work.
+// Limits of a filter. Filters of users are far below; the limits bound the work that a program
+// can cause.
 const (
 	maxSource = 16 << 10 // bytes
 	maxNodes  = 500
 	maxDepth  = 32
 	maxText   = 1000 // bytes of a value or a name
-	// Each level of a line is up to three of the tree: or, and, and what not adds.
+	// Each level of a line becomes up to three levels of the tree: or, and, not.
 	maxWireDepth = 4 * maxDepth
 )
 
-// check says what is wrong with a condition, or nothing.
+// check returns what is wrong with a condition, or "".
 func (c Condition) check() string {
 	what := c.Column.Name
 	switch {
 	case !c.Op.known():
-		return fmt.Sprintf("%q is no operator", clip(string(c.Op)))
+		return fmt.Sprintf("%q is not an operator", clip(string(c.Op)))
 	case len(what) > maxText || len(c.Value.Text) > maxText:
 		return fmt.Sprintf("is longer than %d bytes", maxText)
 	case c.Op.unary():
@@ -114,13 +112,13 @@ func (c Condition) check() string {
 	}
 	switch {
 	case kind == Date && c.Column.Type != Date:
-		return fmt.Sprintf("%s is no date: it is compared with a number or a text", what)
+		return fmt.Sprintf("%s is not a date; compare it with a number or a text", what)
 	case kind != c.Value.Type:
-		return fmt.Sprintf("%s is compared with %s, found %s", what, kind.article(), c.Value.describe())
+		return fmt.Sprintf("compare %s with %s; found %s", what, kind.article(), c.Value.describe())
 	case kind == Text && c.Op.orders():
 		return fmt.Sprintf("%s cannot be compared with a text by %s", what, c.Op)
 	case kind != Text && (c.Op == Contains || c.Op == NotContains):
-		return fmt.Sprintf("%s is compared with %s; only texts contain others", what, kind.article())
+		return fmt.Sprintf("contains is for texts; compare %s with %s", what, kind.article())
 	}
 	return ""
 }
@@ -145,10 +143,10 @@ func (v Value) describe() string {
 	return fmt.Sprintf("%q", clip(v.Text))
 }
 
-// negated is a node that holds where n does not. What an experiment does not
-// have is neither less nor more than anything, so of such a column the opposite
-// is joined by its absence. A hyperparameter that is searched through has many
-// values: both it and its opposite can hold for some of them.
+// negated returns a node that holds where n does not. A missing value is neither less nor
+// greater than anything, so for a column that may be missing, the negation also accepts a
+// missing value. A hyperparameter with a range has several values, so a condition and its
+// negation can both hold.
 func (n Node) negated() Node {
 	if n.Condition == nil {
 		out := Node{Any: !n.Any, Children: make([]Node, len(n.Children))}
@@ -166,13 +164,13 @@ func (n Node) negated() Node {
 	return Node{Any: true, Children: []Node{opposite, {Condition: &Condition{Column: c.Column, Op: IsEmpty}}}}
 }
 
-// always says whether every experiment has a value there.
+// always reports whether every experiment has a value in the column.
 func (c Column) always() bool {
 	return c.Location == Experiment && slices.Contains([]string{"id", "name", "startTime", "duration", "numTrials", "state",
 		"resourcePool", "checkpointSize", "checkpointCount", "user", "projectId", "project", "workspace", "archived", "tags"}, c.Name)
 }
 
-// mentions says whether a column of that name occurs below a node.
+// mentions reports whether a column of that name occurs in a node.
 func (n Node) mentions(name string) bool {
 	if n.Condition != nil {
 		return n.Condition.Column == (Column{Experiment, name, n.Condition.Column.Type})
@@ -180,7 +178,7 @@ func (n Node) mentions(name string) bool {
 	return slices.ContainsFunc(n.Children, func(c Node) bool { return c.mentions(name) })
 }
 
-// Columns lists the columns that a filter asks about, each once, in their order.
+// Columns lists the columns of a filter, each once, in their order.
 func (f Filter) Columns() []Column {
 	var out []Column
 	var walk func(Node)
@@ -196,7 +194,7 @@ func (f Filter) Columns() []Column {
 	return out
 }
 
-// And is a filter that asks what both do.
+// And returns a filter that requires both filters.
 func (f Filter) And(other Filter) Filter {
 	both := Filter{Archived: f.Archived || other.Archived}
 	for _, root := range []Node{f.Root, other.Root} {

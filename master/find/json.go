@@ -27,21 +27,21 @@ type wireNode struct {
 	Value       any        `json:"value,omitempty"`
 }
 
-// ParseJSON reads the filter that Determined's API has.
+// ParseJSON parses a filter in the form of Determined's API.
 func ParseJSON(src []byte) (Filter, error) {
 	if len(src) > maxSource*16 {
-		return Filter{}, fmt.Errorf("the filter has %d bytes; at most %d are read", len(src), maxSource*16)
+		return Filter{}, fmt.Errorf("the filter has %d bytes; at most %d are allowed", len(src), maxSource*16)
 	}
 	var w wireFilter
 	if err := json.NewDecoder(bytes.NewReader(src)).Decode(&w); err != nil {
 		return Filter{}, fmt.Errorf("the filter is invalid: %w", err)
 	}
-	left := maxNodes + 1 // one more than a line may have: JSON has a group around everything
+	left := maxNodes + 1 // one more than for a line, because JSON has an outer group
 	root, err := w.FilterGroup.node("filterGroup", 0, &left)
 	return Filter{Root: root, Archived: w.ShowArchived}, err
 }
 
-// node turns a part of the tree into ours; path says where it is.
+// node converts a part of the tree; path is its position.
 func (w wireNode) node(path string, depth int, left *int) (Node, error) {
 	*left--
 	switch {
@@ -79,7 +79,7 @@ func (w wireNode) condition() (Condition, error) {
 	c := Condition{Column: column, Op: w.Operator}
 	if !c.Op.unary() {
 		if w.Value == nil {
-			return c, fmt.Errorf("value: %s %s needs one", column.Name, clip(string(w.Operator)))
+			return c, fmt.Errorf("value: %s %s requires a value", column.Name, clip(string(w.Operator)))
 		}
 		if c.Value, err = w.value(column); err != nil {
 			return c, err
@@ -91,8 +91,7 @@ func (w wireNode) condition() (Condition, error) {
 	return c, nil
 }
 
-// column is the one that is meant. The place, where it is given, must be the
-// column's own: "validation.x" of the training metrics is nobody's.
+// column finds the column. The location, if present, must be that of the column.
 func (w wireNode) column() (Column, error) {
 	c, ok := ColumnOf(w.ColumnName)
 	if !ok {
@@ -101,15 +100,15 @@ func (w wireNode) column() (Column, error) {
 	if w.Location != "" && w.Location != "LOCATION_TYPE_UNSPECIFIED" && w.Location != c.Location {
 		known := []Location{Experiment, Hyperparameters, Validations, Training, CustomMetric}
 		if !slices.Contains(known, w.Location) {
-			return c, fmt.Errorf("location: %q is not known here", clip(string(w.Location)))
+			return c, fmt.Errorf("location: %q is not a location", clip(string(w.Location)))
 		}
-		return c, fmt.Errorf("location: column %s is of %s, not of %s", clip(w.ColumnName), c.Location, w.Location)
+		return c, fmt.Errorf("location: column %s belongs to %s, not to %s", clip(w.ColumnName), c.Location, w.Location)
 	}
 	return c, nil
 }
 
-// value reads a value as the column's type, or as the one that is said where the
-// column has none of its own.
+// value decodes a value with the column's type, or with the type in the filter if the column
+// has none.
 func (w wireNode) value(column Column) (Value, error) {
 	kind := column.Type
 	if kind == Any {
@@ -144,7 +143,7 @@ func (w wireNode) value(column Column) (Value, error) {
 	return Value{Type: Text, Text: text}, nil
 }
 
-// JSON is the filter as Determined's API has it.
+// JSON formats the filter for Determined's API.
 func (f Filter) JSON() ([]byte, error) {
 	root := f.Root
 	if root.Condition != nil {

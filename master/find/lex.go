@@ -7,15 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// An Error is what is wrong with a line, and at which character, counted from
-// one.
+// An Error is a mistake in a line, and its column, counted from one.
 type Error struct {
 	Column  int
 	Message string
 	Hint    string
 }
 
-// Error words it on one line.
+// Error formats the mistake on one line.
 func (e *Error) Error() string {
 	s := fmt.Sprintf("column %d: %s", e.Column, e.Message)
 	if e.Hint != "" {
@@ -24,7 +23,7 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Caret is the line with a mark under the error.
+// Caret is the line with a mark below the mistake.
 func (e *Error) Caret(line string) string {
 	shown := strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -39,8 +38,8 @@ type tokenKind uint8
 
 const (
 	end    tokenKind = iota
-	word             // letters, digits and what names, dates and numbers are made of
-	quoted           // text in quotes, which is never a word of the language
+	word             // letters, digits and other characters of names, dates and numbers
+	quoted           // text in quotes, which is never a keyword
 	symbol           // an operator, a parenthesis, a comma
 )
 
@@ -50,7 +49,7 @@ type token struct {
 	column int
 }
 
-// is says whether a token is that word of the language, in any case.
+// is reports whether a token is that keyword, in upper or lower case.
 func (t token) is(keyword string) bool { return t.kind == word && strings.EqualFold(t.text, keyword) }
 
 func (t token) describe() string {
@@ -70,7 +69,7 @@ func wordRune(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || strings.ContainsRune("_-.:/+@%#$*&[]{}|;?^\\", r)
 }
 
-// lex cuts a line into tokens, the last of which is the end.
+// lex splits a line into tokens; the last token is the end.
 func lex(src string) ([]token, *Error) {
 	var out []token
 	column := 1
@@ -105,14 +104,14 @@ func lex(src string) ([]token, *Error) {
 			}
 		}
 		if t.text == "" {
-			return nil, &Error{Column: column, Message: fmt.Sprintf("%q means nothing here", r), Hint: "text goes into quotes"}
+			return nil, &Error{Column: column, Message: fmt.Sprintf("unexpected %q", r), Hint: "put text into quotes"}
 		}
 		out, column, src = append(out, t), column+len(t.text), src[len(t.text):]
 	}
 	return append(out, token{kind: end, column: column}), nil
 }
 
-// lexQuoted reads text in quotes; a backslash takes the character after it as it is.
+// lexQuoted reads text in quotes; a backslash quotes the next character.
 func lexQuoted(src string, column int) (token, string, *Error) {
 	var b strings.Builder
 	closing := src[0]
@@ -128,7 +127,7 @@ func lexQuoted(src string, column int) (token, string, *Error) {
 		}
 		b.WriteByte(src[i])
 	}
-	return token{}, "", &Error{Column: column, Message: "the quotes are never closed"}
+	return token{}, "", &Error{Column: column, Message: "the closing quote is missing"}
 }
 
 // lexWord reads a word. Parts of a name may be in quotes: hp."learning rate".

@@ -11,11 +11,11 @@ import (
 	"github.com/detent-ml/detent/master/spelling"
 )
 
-// Parse reads the line that users type. Times such as -7d are before now. The
-// error is an *Error. An empty line asks for everything.
+// Parse parses a line that a user typed. Times such as -7d are before now. The error is an
+// *Error. An empty line selects all experiments.
 func Parse(line string, now time.Time) (Filter, error) {
 	if len(line) > maxSource {
-		return Filter{}, &Error{Column: 1, Message: fmt.Sprintf("the question has %d bytes; at most %d are read", len(line), maxSource)}
+		return Filter{}, &Error{Column: 1, Message: fmt.Sprintf("the filter has %d bytes; at most %d are allowed", len(line), maxSource)}
 	}
 	tokens, err := lex(line)
 	if err != nil {
@@ -44,7 +44,7 @@ type parser struct {
 
 func (p *parser) peek() token { return p.tokens[p.at] }
 
-// next takes a token; the end can be taken again and again.
+// next returns and consumes a token; the end is never consumed.
 func (p *parser) next() token {
 	t := p.tokens[p.at]
 	if t.kind != end {
@@ -72,19 +72,19 @@ func (p *parser) takeSymbol(s string) bool {
 func (p *parser) unexpected(t token) *Error {
 	e := &Error{Column: t.column, Message: "expected and, or, or the end, found " + t.describe()}
 	if t.kind == symbol && t.text == ")" {
-		e.Message = "this parenthesis was never opened"
+		e.Message = "the opening parenthesis is missing"
 	}
 	return e
 }
 
-// either is nodes joined by or.
+// either parses nodes joined by or.
 func (p *parser) either(depth int) (Node, *Error) {
 	return p.joined("or", true, func() (Node, *Error) {
 		return p.joined("and", false, func() (Node, *Error) { return p.one(depth) })
 	})
 }
 
-// joined reads one node or more with a word between them.
+// joined parses one or more nodes joined by a keyword.
 func (p *parser) joined(keyword string, anyOf bool, read func() (Node, *Error)) (Node, *Error) {
 	first, err := read()
 	if err != nil || !p.peek().is(keyword) {
@@ -101,10 +101,10 @@ func (p *parser) joined(keyword string, anyOf bool, read func() (Node, *Error)) 
 	return group, p.count(group)
 }
 
-// count bounds the tree: not and in can make it larger than the line.
+// count limits the size of the tree: not and in can make it larger than the line.
 func (p *parser) count(n Node) *Error {
 	if size(n) > maxNodes {
-		return &Error{Column: p.peek().column, Message: fmt.Sprintf("the question has more than %d conditions", maxNodes)}
+		return &Error{Column: p.peek().column, Message: fmt.Sprintf("the filter has more than %d conditions", maxNodes)}
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func size(n Node) int {
 	return total
 }
 
-// one is a condition, a group in parentheses, or the opposite of one.
+// one parses a condition, a group in parentheses, or the negation of one.
 func (p *parser) one(depth int) (Node, *Error) {
 	t := p.peek()
 	if depth > maxDepth {
@@ -139,14 +139,14 @@ func (p *parser) one(depth int) (Node, *Error) {
 		if !p.takeSymbol(")") {
 			found := p.peek()
 			return Node{}, &Error{Column: found.column, Message: "expected ), found " + found.describe(),
-				Hint: fmt.Sprintf("the parenthesis of column %d is open", t.column)}
+				Hint: fmt.Sprintf("the parenthesis at column %d is not closed", t.column)}
 		}
 		return n, nil
 	}
 	return p.comparison()
 }
 
-// comparison is a column, an operator and a value, or values.
+// comparison parses a column, an operator and a value, or several values.
 func (p *parser) comparison() (Node, *Error) {
 	name := p.next()
 	if name.kind != word {
@@ -187,7 +187,7 @@ func didYouMean(name string) string {
 	return "a hyperparameter is hp." + clip(name) + ", a metric validation." + clip(name)
 }
 
-// operator reads one, in any of its spellings.
+// operator parses an operator in any of its forms.
 func (p *parser) operator() (Operator, *Error) {
 	t := p.next()
 	switch {
@@ -215,7 +215,7 @@ func (p *parser) operator() (Operator, *Error) {
 		Hint: "one of = != < <= > >= ~ (contains) !~, in (…), is empty, is not empty"}
 }
 
-// list reads "in (a, b)" and "not in (a, b)".
+// list parses "in (a, b)" and "not in (a, b)".
 func (p *parser) list(column Column) (Node, *Error) {
 	op := Equal
 	if p.take("not") {
@@ -242,7 +242,7 @@ func (p *parser) list(column Column) (Node, *Error) {
 	}
 }
 
-// compare makes the node of a column, an operator and a token for a value.
+// compare makes a node of a column, an operator and the token of a value.
 func (p *parser) compare(column Column, op Operator, t token) (Node, *Error) {
 	if t.kind != word && t.kind != quoted {
 		return Node{}, &Error{Column: t.column, Message: "expected a value, found " + t.describe()}
@@ -259,7 +259,7 @@ func (p *parser) compare(column Column, op Operator, t token) (Node, *Error) {
 	return p.condition(Condition{Column: column, Op: op, Value: v}, t)
 }
 
-// ofDay compares with a whole day: what is after it is after its end.
+// ofDay compares with a whole day: "after" the day means after its end.
 func (p *parser) ofDay(column Column, op Operator, day time.Time, t token) (Node, *Error) {
 	next := day.AddDate(0, 0, 1)
 	against := func(op Operator, when time.Time) Condition {
@@ -282,11 +282,11 @@ func (p *parser) ofDay(column Column, op Operator, day time.Time, t token) (Node
 	return p.condition(against(op, day), t)
 }
 
-// condition checks one.
+// condition validates a condition.
 func (p *parser) condition(c Condition, at token) (Node, *Error) {
 	p.nodes++
 	if p.nodes > maxNodes {
-		return Node{}, &Error{Column: at.column, Message: fmt.Sprintf("the question has more than %d conditions", maxNodes)}
+		return Node{}, &Error{Column: at.column, Message: fmt.Sprintf("the filter has more than %d conditions", maxNodes)}
 	}
 	if wrong := c.check(); wrong != "" {
 		return Node{}, &Error{Column: at.column, Message: wrong}
@@ -294,7 +294,7 @@ func (p *parser) condition(c Condition, at token) (Node, *Error) {
 	return Node{Condition: &c}, nil
 }
 
-// value reads a token as what the column has.
+// value converts a token to the type of the column.
 func (p *parser) value(column Column, op Operator, t token) (Value, *Error) {
 	wrong := func(what string) *Error {
 		return &Error{Column: t.column, Message: fmt.Sprintf("%s is %s, found %s", column.Name, what, t.describe())}
@@ -327,7 +327,7 @@ func (p *parser) value(column Column, op Operator, t token) (Value, *Error) {
 	return Value{Type: Text, Text: t.text}, nil
 }
 
-// wrongWord is for columns that have few values.
+// wrongWord reports a wrong value of a column that has few values.
 func wrongWord(column Column, op Operator, t token) *Error {
 	if column.Location != Experiment || op != Equal && op != NotEqual {
 		return nil
@@ -346,7 +346,7 @@ func wrongWord(column Column, op Operator, t token) *Error {
 		return nil
 	}
 	return &Error{Column: t.column, Message: fmt.Sprintf("%s is never %q", column.Name, clip(t.text)),
-		Hint: "it is one of " + strings.ToLower(strings.Join(allowed, ", "))}
+		Hint: "expected one of " + strings.ToLower(strings.Join(allowed, ", "))}
 }
 
 func number(text string) (float64, bool) {
@@ -354,7 +354,7 @@ func number(text string) (float64, bool) {
 	return f, err == nil && !math.IsNaN(f) && !math.IsInf(f, 0)
 }
 
-// span reads 90s, 30m, 12h, 7d or 2w.
+// span parses 90s, 30m, 12h, 7d or 2w.
 func span(text string) (time.Duration, bool) {
 	if len(text) < 2 {
 		return 0, false
@@ -368,8 +368,8 @@ func span(text string) (time.Duration, bool) {
 	return time.Duration(n * float64(unit)), true
 }
 
-// moment reads 2026-11-30T12:00:00Z, the same without a zone or without seconds
-// in UTC, 2026-11-30, or a span before now.
+// moment parses 2026-11-30T12:00:00Z, the same without a zone (UTC) or without seconds,
+// 2026-11-30, or a span before now.
 func moment(text string, now time.Time) (time.Time, bool) {
 	for _, form := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly} {
 		if when, err := time.Parse(form, text); err == nil {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A Sort is one column of an order.
+// A Sort is one column of a sort order.
 type Sort struct {
 	Column Column
 	Desc   bool
@@ -13,14 +13,14 @@ type Sort struct {
 
 const maxSorts = 10
 
-// ParseSort reads an order as Determined's API has it: "name=asc,hp.lr=desc".
+// ParseSort parses a sort order in the form of Determined's API: "name=asc,hp.lr=desc".
 func ParseSort(text string) ([]Sort, error) {
 	if text == "" {
 		return nil, nil
 	}
 	parts := strings.Split(text, ",")
 	if len(parts) > maxSorts {
-		return nil, fmt.Errorf("a list is sorted by at most %d columns", maxSorts)
+		return nil, fmt.Errorf("a list can be sorted by at most %d columns", maxSorts)
 	}
 	var out []Sort
 	for _, part := range parts {
@@ -44,7 +44,7 @@ func ParseSort(text string) ([]Sort, error) {
 	return out, nil
 }
 
-// SortOf turns what users type, "name" or "hp.lr:desc", into the wire's form.
+// SortOf converts what users type, "name" or "hp.lr:desc", to the API's form.
 func SortOf(words []string) (string, error) {
 	var out []string
 	for _, w := range words {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A State is that of a checkpoint's files.
+// A State is the state of a checkpoint's files.
 type State string
 
 // The states.
@@ -49,7 +49,7 @@ type Experiment struct {
 	Live        bool
 	Policy      Policy
 	Checkpoints []Checkpoint
-	// Used maps checkpoints to who else needs them, in words: trials that start from them,
+	// Used maps checkpoints to their other users, in words: trials that start from them,
 	// versions of models.
 	Used map[string]string
 }
@@ -105,7 +105,7 @@ func (e Experiment) Needed() map[string]string {
 		slices.SortFunc(list, older)
 		for _, k := range slices.Backward(list) {
 			if k.State == Completed && !k.Going {
-				needed[k.UUID] = "its trial goes on from it"
+				needed[k.UUID] = "its trial continues from it"
 				break
 			}
 		}

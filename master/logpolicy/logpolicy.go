@@ -1,10 +1,9 @@
-// Package logpolicy finds the lines of a log that policies ask about. It is pure,
-// and it is where matching happens for both who take lines in: the runner, for
-// what its program prints, and the master, for what programs ship by themselves.
+// Package logpolicy finds the log lines that match log policies. It is pure. The runner uses it
+// for the output of its program, and the master for lines that programs send themselves.
 //
-// Most lines match nothing and most patterns have words in them that a match
-// cannot do without, so a line is first searched for those words, which costs a
-// hundredth of a regular expression.
+// Most lines match no pattern, and most patterns contain a literal that every match contains.
+// So a line is first searched for these literals, which takes a hundredth of the time of a
+// regular expression.
 package logpolicy
 
 import (
@@ -16,14 +15,14 @@ import (
 	"github.com/detent-ml/detent/master/regex"
 )
 
-// A Matcher knows some patterns. It is safe for concurrent use.
+// A Matcher has compiled patterns. It is safe for concurrent use.
 type Matcher struct {
 	patterns []pattern
 }
 
 type pattern struct {
 	expression *regexp.Regexp
-	word       string // a part of whatever matches; "" when there is none for certain
+	word       string // literal in every match; "": none is known
 }
 
 // New makes a Matcher of patterns in the syntax of RE2.
@@ -42,9 +41,8 @@ func New(patterns []string) (*Matcher, error) {
 // Len is the number of patterns.
 func (m *Matcher) Len() int { return len(m.patterns) }
 
-// Match gives the patterns that a line matches, by their places in the list. A
-// line that shows the policies themselves, as a configuration that is printed
-// does, matches none: it would contain the very words.
+// Match returns the indexes of the patterns that a line matches. A line that contains the
+// policies themselves, such as a printed configuration, matches none.
 func (m *Matcher) Match(line string) []int {
 	var found []int
 	for i := range m.patterns {
@@ -60,12 +58,12 @@ func (m *Matcher) Match(line string) []int {
 	return found
 }
 
-// showsPolicies recognizes a configuration as JSON and as Python print it.
+// showsPolicies detects a configuration in the form of JSON or of Python.
 func showsPolicies(line string) bool {
 	return strings.Contains(line, `"log_policies":`) || strings.Contains(line, `'log_policies':`)
 }
 
-// wordOf is the longest literal that is part of everything that a pattern matches.
+// wordOf is the longest literal that is part of every match of a pattern.
 func wordOf(text string) string {
 	e, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
@@ -74,8 +72,8 @@ func wordOf(text string) string {
 	return longest(e.Simplify())
 }
 
-// longest looks into what has to match whole: sequences, groups, and what is
-// repeated at least once. Of alternatives none is certain.
+// longest searches the parts that always match: sequences, groups, and parts that are repeated
+// at least once. It skips alternatives.
 func longest(e *syntax.Regexp) string {
 	switch e.Op {
 	case syntax.OpLiteral:

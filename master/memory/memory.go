@@ -1,5 +1,4 @@
-// Package memory keeps what was read for a while, within a bound, so that what is asked for often is
-// read seldom.
+// Package memory is a bounded cache.
 package memory
 
 import (
@@ -7,8 +6,8 @@ import (
 	"time"
 )
 
-// A Memory keeps answers, for example so that a page of a hundred requests asks the database
-// once. It is bounded: at the bound what is stale goes, and if that frees nothing, everything.
+// A Memory caches values, so that, for example, a page with a hundred requests queries the
+// database once. When it is full, it removes stale values, or all values if none is stale.
 type Memory[K comparable, V any] struct {
 	life time.Duration
 	most int
@@ -22,12 +21,12 @@ type remembered[V any] struct {
 	until time.Time
 }
 
-// New makes a Memory of at most that many answers. What never changes has a life of 0 and is never stale.
+// New makes a cache of at most that many values. With a life of 0, values are never stale.
 func New[K comparable, V any](life time.Duration, most int) *Memory[K, V] {
 	return &Memory[K, V]{life: life, most: most, held: map[K]remembered[V]{}}
 }
 
-// Get gives what is remembered; fresh says that it is not stale.
+// Get returns the cached value; fresh reports that it is not stale.
 func (m *Memory[K, V]) Get(key K, now time.Time) (value V, fresh, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -35,7 +34,7 @@ func (m *Memory[K, V]) Get(key K, now time.Time) (value V, fresh, ok bool) {
 	return r.value, ok && (m.life == 0 || now.Before(r.until)), ok
 }
 
-// Put remembers an answer.
+// Put caches a value.
 func (m *Memory[K, V]) Put(key K, value V, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -52,7 +51,7 @@ func (m *Memory[K, V]) Put(key K, value V, now time.Time) {
 	m.held[key] = remembered[V]{value, now.Add(m.life)}
 }
 
-// Stale makes the next one ask anew; what was remembered is still there in need.
+// Stale marks a value as stale; Get still returns it.
 func (m *Memory[K, V]) Stale(key K) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -62,7 +61,7 @@ func (m *Memory[K, V]) Stale(key K) {
 	}
 }
 
-// Forget forgets the answers for which drop says so.
+// Forget removes the values for which drop returns true.
 func (m *Memory[K, V]) Forget(drop func(K, V) bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

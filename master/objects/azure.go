@@ -13,13 +13,13 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// azureVersion is of the protocol: old enough that names are given as they are.
+// azureVersion is a version of the protocol old enough that keys are not encoded in responses.
 const azureVersion = "2020-10-02"
 
-// azurePage is how many blobs a page has.
+// azurePage is the number of blobs in a page.
 const azurePage = 1000
 
-// Azure is one container of Azure's Blob Storage, and how to sign in there.
+// Azure is one container of Azure's Blob Storage, with credentials.
 type Azure struct {
 	Container string
 	AzureAccount
@@ -34,7 +34,7 @@ type azureStore struct {
 	web
 }
 
-// OpenAzure makes the way to a container; it does not go there yet.
+// OpenAzure makes a client of a container; it sends no request.
 func OpenAzure(a Azure) (*Bucket, error) {
 	s := &azureStore{name: a.Container, base: strings.TrimRight(a.URL, "/") + "/" + url.PathEscape(a.Container), size: azurePage, web: newWeb()}
 	s.words = azureSays
@@ -53,7 +53,7 @@ func OpenAzure(a Azure) (*Bucket, error) {
 
 func (s *azureStore) at(key string) string { return s.base + "/" + key }
 
-// url is the address of a key, or of the container, with what signs in.
+// url is the address of a key, or of the container, with the token.
 func (s *azureStore) url(key string, query url.Values) string {
 	address := s.base
 	if key != "" {
@@ -101,7 +101,7 @@ func (s *azureStore) page(ctx context.Context, prefix, mark string) ([]Object, s
 		} `xml:"Blobs>Blob"`
 	}
 	if err := xml.Unmarshal(text, &page); err != nil {
-		return nil, "", fault.Wrap(fault.Invalid, err, "the object store lists %s in a way that cannot be read: %v", s.at(prefix), err)
+		return nil, "", fault.Wrap(fault.Invalid, err, "cannot parse the object store's list of %s: %v", s.at(prefix), err)
 	}
 	list := make([]Object, 0, len(page.Blobs))
 	for _, o := range page.Blobs {
@@ -121,7 +121,7 @@ func (s *azureStore) open(ctx context.Context, key string) (io.ReadCloser, Objec
 
 func (s *azureStore) remove(ctx context.Context, key string) error {
 	header := azureHeader()
-	header.Set("X-Ms-Delete-Snapshots", "include") // a blob with snapshots does not go without them
+	header.Set("X-Ms-Delete-Snapshots", "include") // Azure does not remove a blob with snapshots otherwise
 	resp, err := s.call(ctx, http.MethodDelete, s.url(key, nil), header, answers{s.way})
 	if err != nil {
 		return err

@@ -15,23 +15,22 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// An AzureAccount is a storage account, and what signs in there: a key, a token, or
-// nothing.
+// An AzureAccount is a storage account with a key, a token, or no credentials.
 type AzureAccount struct {
 	URL   string // of its blobs, without a token
-	Name  string // by which a key signs
+	Name  string // account name for signatures with a key
 	Key   []byte
 	Token string // a shared access signature: a query without its question mark
 }
 
-// The storage emulator of Azure's tools, whose key everybody knows.
+// The storage emulator of Azure's tools, whose key is public.
 const (
 	developmentAccount = "devstoreaccount1"
 	developmentKey     = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 	developmentURL     = "http://127.0.0.1:10000/" + developmentAccount
 )
 
-// AzureByString reads a connection string.
+// AzureByString parses a connection string.
 func AzureByString(text string) (AzureAccount, error) {
 	parts := map[string]string{}
 	for _, part := range strings.Split(text, ";") {
@@ -39,8 +38,8 @@ func AzureByString(text string) (AzureAccount, error) {
 			continue
 		}
 		name, value, found := strings.Cut(part, "=")
-		if !found { // it is not shown: what is wrong may be a key
-			return AzureAccount{}, fault.New(fault.Invalid, "checkpoint_storage.connection_string is not made of parts like AccountName=value, separated by semicolons")
+		if !found { // the message omits the text, which may contain a key
+			return AzureAccount{}, fault.New(fault.Invalid, "checkpoint_storage.connection_string must consist of parts like AccountName=value, separated by semicolons")
 		}
 		parts[strings.ToLower(name)] = value
 	}
@@ -57,8 +56,8 @@ func AzureByString(text string) (AzureAccount, error) {
 	return azureAccount(address, parts["accountname"], cmp.Or(parts["accountkey"], parts["sharedaccesssignature"]))
 }
 
-// AzureByURL reads the address of an account, which may have a token, and the credential
-// for it: a key, a token or "".
+// AzureByURL parses the address of an account, which may contain a token, and its credential: a
+// key, a token or "".
 func AzureByURL(address, credential string) (AzureAccount, error) {
 	return azureAccount(address, "", credential)
 }
@@ -83,14 +82,14 @@ func azureAccount(address, name, credential string) (AzureAccount, error) {
 		return AzureAccount{}, fault.New(fault.Invalid, "the credential for the storage account %s is neither an account key nor a shared access signature", a.URL)
 	}
 	if a.Name == "" {
-		return AzureAccount{}, fault.New(fault.Invalid, "the address %s does not say the name of the storage account, which its key needs: give a connection_string with AccountName", a.URL)
+		return AzureAccount{}, fault.New(fault.Invalid, "the address %s does not contain the name of the storage account, which is needed with a key; set a connection_string with AccountName", a.URL)
 	}
 	a.Token = ""
 	return a, nil
 }
 
-// accountIn is the name of the account in its address: the first word of the host, or,
-// where accounts are folders of an emulator, the first of the path.
+// accountIn is the name of the account in its address: the first part of the host name, or the
+// first folder of an emulator's path.
 func accountIn(u *url.URL) string {
 	if host := u.Hostname(); host == "localhost" || net.ParseIP(host) != nil {
 		name, _, _ := strings.Cut(strings.Trim(u.Path, "/"), "/")
@@ -103,13 +102,13 @@ func accountIn(u *url.URL) string {
 	return name
 }
 
-// isToken says whether a credential is a shared access signature.
+// isToken reports whether a credential is a shared access signature.
 func isToken(credential string) bool {
 	q, err := url.ParseQuery(credential)
 	return err == nil && q.Has("sig") && q.Has("sv")
 }
 
-// IsMicrosofts says whether an account is one of Azure's own, of any of its clouds.
+// IsMicrosofts reports whether an account belongs to one of Azure's clouds.
 func (a AzureAccount) IsMicrosofts() bool {
 	u, err := url.Parse(a.URL)
 	if err != nil || u.Scheme != "https" || u.Port() != "" || strings.Trim(u.Path, "/") != "" {
@@ -129,15 +128,15 @@ type sharedKey struct {
 	key     []byte
 }
 
-// sign signs a request, of whose headers its length and those that begin with x-ms- are
-// all that is to be signed.
+// sign signs a request. Of its headers, only the length and those that begin with x-ms- are
+// signed.
 func (k sharedKey) sign(r *http.Request) error {
 	var text strings.Builder
 	length := ""
 	if r.ContentLength > 0 {
 		length = strconv.FormatInt(r.ContentLength, 10)
 	}
-	text.WriteString(r.Method + "\n\n\n" + length + strings.Repeat("\n", 9)) // headers that are not there are empty lines
+	text.WriteString(r.Method + "\n\n\n" + length + strings.Repeat("\n", 9)) // missing headers are empty lines
 	var names []string
 	for name := range r.Header {
 		if strings.HasPrefix(strings.ToLower(name), "x-ms-") {

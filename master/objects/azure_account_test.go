@@ -25,12 +25,12 @@ func TestConnectionStrings(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"":                                   "neither AccountName nor BlobEndpoint",
-		"secret words":                       "is not made of parts",
+		"secret words":                       "must consist of parts",
 		"AccountKey=" + someKey:              "neither AccountName nor BlobEndpoint",
 		"AccountName=lab;AccountKey=!secret": "neither an account key nor a shared access signature",
 		"BlobEndpoint=file:///etc;AccountName=a;AccountKey=" + someKey:      "is not a URL such as",
 		"BlobEndpoint=http://user@host;AccountName=a;AccountKey=" + someKey: "is not a URL such as",
-		"BlobEndpoint=https://storage.example;AccountKey=" + someKey:        "does not say the name of the storage account",
+		"BlobEndpoint=https://storage.example;AccountKey=" + someKey:        "does not contain the name of the storage account",
 		"AccountName=a b;AccountKey=" + someKey:                             "is not a URL such as",
 	} {
 		_, err := AzureByString(text)
@@ -73,7 +73,7 @@ func TestFoundSecrets(t *testing.T) {
 		`{"credential": "` + someKey + `"}`:                                       "",
 		`{"credential": "sv=1&sig=2", "connection_string": null}`:                 "",
 		`{"connection_string": "AccountName=lab;AccountKey=` + someKey + `"}`:     "",
-		`{"connection_string": "AccountName=another;AccountKey=` + someKey + `"}`: "is that of https://another.blob.core.windows.net, and the checkpoints are in https://lab",
+		`{"connection_string": "AccountName=another;AccountKey=` + someKey + `"}`: "belongs to https://another.blob.core.windows.net, but the checkpoints are in https://lab",
 		`{"password": "x"}`: "neither a credential nor a connection_string",
 		`x`:                 "neither a credential nor a connection_string",
 	} {

@@ -9,10 +9,10 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// AzureFields are what a configuration says about a storage account.
+// AzureFields are the fields of a configuration for a storage account.
 type AzureFields struct{ ConnectionString, AccountURL, Credential string }
 
-// Account is the account that the fields name, and what they say signs in there.
+// Account is the account in the fields, with its credentials.
 func (f AzureFields) Account() (AzureAccount, error) {
 	if f.ConnectionString != "" {
 		return AzureByString(f.ConnectionString)
@@ -20,11 +20,11 @@ func (f AzureFields) Account() (AzureAccount, error) {
 	return AzureByURL(f.AccountURL, f.Credential)
 }
 
-// Signed says whether something signs in.
+// Signed reports whether the account has credentials.
 func (a AzureAccount) Signed() bool { return a.Key != nil || a.Token != "" }
 
-// SignedBy is the account with what a secret holds: a credential, or a connection string
-// of the same account.
+// SignedBy returns the account with the credentials in a secret: a credential, or a connection
+// string of the same account.
 func (a AzureAccount) SignedBy(secret []byte) (AzureAccount, error) {
 	var s struct {
 		ConnectionString string `json:"connection_string"`
@@ -42,13 +42,13 @@ func (a AzureAccount) SignedBy(secret []byte) (AzureAccount, error) {
 func (a AzureAccount) signedLike(connection string) (AzureAccount, error) {
 	other, err := AzureByString(connection)
 	if err == nil && !strings.EqualFold(other.URL, a.URL) {
-		err = fault.New(fault.Unavailable, "the connection string that was found for Azure is that of %s, and the checkpoints are in %s", other.URL, a.URL)
+		err = fault.New(fault.Unavailable, "the connection string for Azure belongs to %s, but the checkpoints are in %s", other.URL, a.URL)
 	}
 	return other, err
 }
 
-// SignedByEnvironment is the account with what the variables of Azure's command line hold,
-// where they are about this account.
+// SignedByEnvironment returns the account with the credentials in the variables of Azure's
+// command line, if they belong to this account.
 func (a AzureAccount) SignedByEnvironment() (AzureAccount, error) {
 	if connection := os.Getenv("AZURE_STORAGE_CONNECTION_STRING"); connection != "" {
 		return a.signedLike(connection)

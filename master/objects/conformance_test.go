@@ -237,7 +237,7 @@ func (k kind) refuses(t *testing.T) {
 		return
 	}
 	for name, call := range calls(k.refused()) {
-		if err := call(t.Context()); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "the store refuses these credentials") {
+		if err := call(t.Context()); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "the store rejects these credentials") {
 			t.Errorf("%s with a wrong key: %v", name, err)
 		}
 	}

@@ -21,22 +21,23 @@ import (
 const (
 	gcsHost  = "https://storage.googleapis.com"
 	gcsScope = "https://www.googleapis.com/auth/devstorage.read_write"
-	// gcsEmulator names an emulator in place of Google's service, to Google's own libraries too.
+	// gcsEmulator is the variable with the address of an emulator, which Google's libraries use
+	// too.
 	gcsEmulator = "STORAGE_EMULATOR_HOST"
-	// gcsPage is how many objects a page has.
+	// gcsPage is the number of objects in a page.
 	gcsPage = 1000
-	// signInWithin is how long Google may take to sign somebody in.
+	// signInWithin limits the time of a sign-in at Google.
 	signInWithin = 30 * time.Second
 )
 
-// GCS is one bucket of Google Cloud Storage, and how to sign in there.
+// GCS is one bucket of Google Cloud Storage, with credentials.
 type GCS struct {
 	Bucket string
-	// Endpoint is an emulator, where nobody signs in; "" for what STORAGE_EMULATOR_HOST
-	// names, else Google.
+	// Endpoint is an emulator, without credentials; "": the address in STORAGE_EMULATOR_HOST,
+	// or else Google.
 	Endpoint string
-	// Credentials gives the text of a credentials file; nil finds them as Google's own
-	// tools do: in GOOGLE_APPLICATION_CREDENTIALS, in gcloud's files, from the machine.
+	// Credentials returns the text of a credentials file; nil: find credentials as Google's
+	// tools do, in GOOGLE_APPLICATION_CREDENTIALS, in gcloud's files, from the machine.
 	Credentials func(ctx context.Context) ([]byte, error)
 	Patience
 }
@@ -48,7 +49,7 @@ type gcsStore struct {
 	web
 }
 
-// OpenGCS makes the way to a bucket; it does not go there yet.
+// OpenGCS makes a client of a bucket; it sends no request.
 func OpenGCS(g GCS) *Bucket {
 	s := &gcsStore{name: g.Bucket, base: g.Endpoint, size: gcsPage, web: newWeb()}
 	s.words = googleSays
@@ -63,8 +64,7 @@ func OpenGCS(g GCS) *Bucket {
 	return newBucket(s, g.Patience)
 }
 
-// emulatorAt is the address of an emulator as Google's libraries read it, also without
-// a scheme.
+// emulatorAt is the address of an emulator, with or without a scheme, as in Google's libraries.
 func emulatorAt(named string) string {
 	if named == "" || strings.Contains(named, "://") {
 		return named
@@ -98,7 +98,7 @@ func (s *gcsStore) page(ctx context.Context, prefix, mark string) ([]Object, str
 		} `json:"items"`
 	}
 	if err := json.Unmarshal(text, &page); err != nil {
-		return nil, "", fault.Wrap(fault.Invalid, err, "the object store lists %s in a way that cannot be read: %v", s.at(prefix), err)
+		return nil, "", fault.Wrap(fault.Invalid, err, "cannot parse the object store's list of %s: %v", s.at(prefix), err)
 	}
 	list := make([]Object, 0, len(page.Items))
 	for _, o := range page.Items {
@@ -108,7 +108,7 @@ func (s *gcsStore) page(ctx context.Context, prefix, mark string) ([]Object, str
 }
 
 func (s *gcsStore) open(ctx context.Context, key string) (io.ReadCloser, Object, error) {
-	// Who accepts gzip gets an object that is stored so as it is stored, and is told its size.
+	// With Accept-Encoding: gzip, a gzipped object is sent unchanged, with its stored size.
 	resp, err := s.call(ctx, http.MethodGet, s.url(key)+"?alt=media", http.Header{"Accept-Encoding": {"gzip"}}, contents{s.way})
 	if err != nil {
 		return nil, Object{}, err
@@ -135,7 +135,7 @@ func googleSays(_ http.Header, body []byte) string {
 	return e.Error.Message
 }
 
-// A googleSignIn gets tokens from Google for as long as they are needed.
+// A googleSignIn gets tokens from Google when they are needed.
 type googleSignIn struct {
 	credentials func(ctx context.Context) ([]byte, error)
 
@@ -150,14 +150,14 @@ func (g *googleSignIn) sign(r *http.Request) error {
 	}
 	token, err := tokens.Token()
 	if err != nil {
-		return fault.Wrap(fault.Unavailable, err, "Google does not sign in for checkpoints: %s", fault.ClipTo(err.Error(), maxText))
+		return fault.Wrap(fault.Unavailable, err, "cannot sign in to Google Cloud Storage: %s", fault.ClipTo(err.Error(), maxText))
 	}
 	token.SetAuthHeader(r)
 	return nil
 }
 
-// source finds the credentials, once. Tokens are got by a client of their own: they are
-// good for longer than the request that needed the first.
+// source finds the credentials, once. A separate client requests tokens, because they outlive
+// the request that needed the first.
 func (g *googleSignIn) source(ctx context.Context) (oauth2.TokenSource, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -168,7 +168,7 @@ func (g *googleSignIn) source(ctx context.Context) (oauth2.TokenSource, error) {
 	if g.credentials == nil {
 		found, err := google.FindDefaultCredentials(lasting, gcsScope)
 		if err != nil {
-			return nil, fault.Wrap(fault.Unavailable, err, "there is no way to sign in to Google Cloud Storage: %s", fault.ClipTo(err.Error(), maxText))
+			return nil, fault.Wrap(fault.Unavailable, err, "cannot find credentials for Google Cloud Storage: %s", fault.ClipTo(err.Error(), maxText))
 		}
 		g.tokens = found.TokenSource
 		return g.tokens, nil
@@ -181,11 +181,11 @@ func (g *googleSignIn) source(ctx context.Context) (oauth2.TokenSource, error) {
 		Type google.CredentialsType `json:"type"`
 	}
 	if err := json.Unmarshal(text, &kind); err != nil {
-		return nil, fault.New(fault.Unavailable, "the credentials for Google Cloud Storage are not a credentials file of Google's")
+		return nil, fault.New(fault.Unavailable, "the credentials for Google Cloud Storage are not a credentials file of Google")
 	}
 	made, err := google.CredentialsFromJSONWithType(lasting, text, kind.Type, gcsScope)
 	if err != nil {
-		return nil, fault.New(fault.Unavailable, "the credentials for Google Cloud Storage cannot be used: their type is %q", fault.ClipTo(string(kind.Type), maxText))
+		return nil, fault.New(fault.Unavailable, "the credentials for Google Cloud Storage have the unsupported type %q", fault.ClipTo(string(kind.Type), maxText))
 	}
 	g.tokens = made.TokenSource
 	return g.tokens, nil

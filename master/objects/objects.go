@@ -1,10 +1,9 @@
-// Package objects reads checkpoints out of object storage, for the users who download
-// them through the master, and removes them, for the tasks that do so. It is the only
-// package that knows how to talk to an object store, and it writes nothing there.
+// Package objects reads checkpoints from object storage, for downloads through the master, and
+// removes them, for garbage collections. Only this package talks to object stores, and it
+// writes no objects.
 //
-// Bucket is what all kinds of stores have in common: bounds on what a store may answer,
-// and on how long it may be silent. s3.go speaks to S3 by AWS's library; gcs.go and
-// azure.go speak to Google's and Microsoft's stores in plain HTTP, by web.go.
+// Bucket has what all kinds of stores share: limits for the size of responses, and for the time
+// without data. s3.go uses AWS's library; gcs.go and azure.go use plain HTTP, through web.go.
 package objects
 
 import (
@@ -17,56 +16,56 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// silentFor is how long a store may be silent.
+// silentFor is the maximum time without data from a store.
 const silentFor = time.Minute
 
-// What a store may answer to one listing. Nobody's checkpoint has so many files, and
-// a store that is somebody's program may go on for ever.
+// Limits for one listing. No checkpoint has so many files, and the server of a user could send
+// an endless list.
 const (
 	maxKeys  = 1_000_000
 	maxPages = 10_000
 )
 
-// findWithin bounds the search for names, in times that the store may be silent.
+// findWithin is the time limit of a search for names, in multiples of the time without data.
 const findWithin = 4
 
-// maxText is how much of a store's own words is passed on.
+// maxText is the maximum length of a store's message that is quoted.
 const maxText = 200
 
 var errSilent = errors.New("the object store is silent")
 
-// An Object is something in a bucket.
+// An Object is an object in a bucket.
 type Object struct {
 	Key      string
 	Size     int64
 	Modified time.Time
 }
 
-// A Patience is how a caller of a store waits, and what it says when the store refuses.
+// A Patience is the timeouts of a store's caller, and its hint for rejected credentials.
 type Patience struct {
-	// Refused is what to do when the store refuses the credentials; it may be left out.
+	// Refused is the hint if the store rejects the credentials; may be empty.
 	Refused string
-	// Silent is how long the store may be silent: until an answer to a call begins, and
-	// between two parts of an object. A minute when zero.
+	// Silent is the maximum time without data: until a response begins, and between two parts
+	// of an object. The default is a minute.
 	Silent time.Duration
 }
 
 // A store is one bucket, in the protocol of its kind.
 type store interface {
-	// page lists a part of what lies below a prefix, from a mark on; next is the mark of
+	// page lists a part of the objects below a prefix, beginning at mark; next is the mark of
 	// the following part, "" after the last.
 	page(ctx context.Context, prefix, mark string) (list []Object, next string, err error)
-	// open begins to read an object. Its size is negative where the store does not say it.
+	// open begins to read an object. The size is negative if the store does not send it.
 	open(ctx context.Context, key string) (io.ReadCloser, Object, error)
 	remove(ctx context.Context, key string) error
-	// at is where a key lies, as people write it: s3://bucket/key.
+	// at is the address of a key for messages: s3://bucket/key.
 	at(key string) string
-	// fault words an error of a call about what lies at a place.
+	// fault converts an error of a call.
 	fault(err error, what, remedy string) error
 	Close()
 }
 
-// A Bucket reads from a store, and removes.
+// A Bucket reads and removes objects of a store.
 type Bucket struct {
 	store   store
 	refused string
@@ -83,10 +82,10 @@ func newBucket(s store, p Patience) *Bucket {
 	return b
 }
 
-// Close lets go of the connections to the store.
+// Close closes the connections to the store.
 func (b *Bucket) Close() { b.store.Close() }
 
-// List lists what lies below a prefix.
+// List lists the objects below a prefix.
 func (b *Bucket) List(ctx context.Context, prefix string) ([]Object, error) {
 	var list []Object
 	err := b.each(ctx, prefix, func(o Object) bool {
@@ -99,7 +98,7 @@ func (b *Bucket) List(ctx context.Context, prefix string) ([]Object, error) {
 	return list, nil
 }
 
-// Find says which of the names lie below a prefix.
+// Find returns which of the names exist below a prefix.
 func (b *Bucket) Find(ctx context.Context, prefix string, names []string) (map[string]bool, error) {
 	missing, found := map[string]bool{}, map[string]bool{}
 	for _, name := range names {
@@ -121,7 +120,7 @@ func (b *Bucket) Find(ctx context.Context, prefix string, names []string) (map[s
 	return found, err
 }
 
-// each calls take for what lies below a prefix, until that has enough.
+// each calls take for the objects below a prefix, until take returns false.
 func (b *Bucket) each(ctx context.Context, prefix string, take func(Object) bool) error {
 	keys, mark := 0, ""
 	for pages := 0; ; pages++ {
@@ -138,7 +137,7 @@ func (b *Bucket) each(ctx context.Context, prefix string, take func(Object) bool
 				return nil
 			}
 		}
-		if next == "" || next == mark { // a page that follows itself follows itself for ever
+		if next == "" || next == mark { // the same page again would never end
 			return nil
 		}
 		mark = next
@@ -155,14 +154,14 @@ func (b *Bucket) page(ctx context.Context, prefix, mark string) ([]Object, strin
 	return list, next, nil
 }
 
-// Get reads an object; what it gives is to be closed.
+// Get reads an object; the caller closes the reader.
 func (b *Bucket) Get(ctx context.Context, key string) (io.ReadCloser, Object, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	silent := time.AfterFunc(b.silent, func() { cancel(errSilent) })
 	body, o, err := b.store.open(ctx, key)
 	silent.Stop()
-	if err == nil && o.Size < 0 { // an archive says a file's size before the file
-		err = errors.Join(fault.New(fault.Unavailable, "the object store does not say how large %s is", b.store.at(key)), body.Close())
+	if err == nil && o.Size < 0 { // an archive has the size of a file before its content
+		err = errors.Join(fault.New(fault.Unavailable, "the object store does not send the size of %s", b.store.at(key)), body.Close())
 	}
 	if err != nil {
 		err = b.fault(ctx, err, key)
@@ -173,9 +172,9 @@ func (b *Bucket) Get(ctx context.Context, key string) (io.ReadCloser, Object, er
 		late: func() error { return b.late(ctx, key) }}, o, nil
 }
 
-// Remove removes an object. One that is not there is no error. Objects go one by
-// one: not every store has a call for many, and a session that may remove below
-// one prefix only is refused it by some that have.
+// Remove removes an object. A missing object is no error. Objects are removed one by one: not
+// every store can remove many at once, and some reject that call for a session whose rights are
+// limited to a prefix.
 func (b *Bucket) Remove(ctx context.Context, key string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, b.silent, errSilent)
 	defer cancel()
@@ -187,18 +186,19 @@ func (b *Bucket) Remove(ctx context.Context, key string) error {
 	return nil
 }
 
-// late is what to say of a call that ended because the store was silent; nil of others.
+// late returns the error of a call that ended because the store sent no data; nil for other
+// calls.
 func (b *Bucket) late(ctx context.Context, key string) error {
 	if !errors.Is(context.Cause(ctx), errSilent) {
 		return nil
 	}
-	return fault.Wrap(fault.Unavailable, errSilent, "the object store does not answer for %s within %s", b.store.at(key), b.silent)
+	return fault.Wrap(fault.Unavailable, errSilent, "the object store did not answer for %s within %s", b.store.at(key), b.silent)
 }
 
-// fault words what a store says.
+// fault converts an error of a store.
 func (b *Bucket) fault(ctx context.Context, err error, key string) error {
 	var known *fault.Fault
-	if errors.As(err, &known) { // of the credentials
+	if errors.As(err, &known) { // an error of the credentials
 		return known
 	}
 	if late := b.late(ctx, key); late != nil {
@@ -211,14 +211,14 @@ func (b *Bucket) fault(ctx context.Context, err error, key string) error {
 	return b.store.fault(err, b.store.at(key), remedy)
 }
 
-// noAnswer is what to say of a store that cannot be reached.
+// noAnswer is the error for a store that cannot be reached.
 func noAnswer(err error, what string) error {
 	return fault.Wrap(fault.Unavailable, err, "the object store does not answer for %s: %v", what, innermost(err))
 }
 
-// elsewhere is what to say of an answer that leads to another place.
+// elsewhere is the error for a redirect.
 func elsewhere(err error, what string, status int) error {
-	return fault.Wrap(fault.Invalid, err, "the object store answers for %s with a redirect (%d); redirects of stores are not followed", what, status)
+	return fault.Wrap(fault.Invalid, err, "the object store answered %s with a redirect (%d), which is not followed", what, status)
 }
 
 func innermost(err error) error {

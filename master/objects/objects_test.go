@@ -197,7 +197,7 @@ func TestASilentStoreIsLeft(t *testing.T) {
 	for name, call := range calls(b) {
 		begin := time.Now()
 		err := call(t.Context())
-		if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "does not answer for s3://b/p/") || !strings.Contains(err.Error(), "within 300ms") {
+		if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "did not answer for s3://b/p/") || !strings.Contains(err.Error(), "within 300ms") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if took := time.Since(begin); took > atLeast {
@@ -261,7 +261,7 @@ func TestAnObjectHasASize(t *testing.T) {
 		w.(http.Flusher).Flush()
 		_, _ = io.WriteString(w, "text")
 	})
-	if _, _, err := b.Get(t.Context(), "p/x"); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "how large") {
+	if _, _, err := b.Get(t.Context(), "p/x"); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "does not send the size") {
 		t.Errorf("without a length: %v", err)
 	}
 }

@@ -18,22 +18,22 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// defaultRegion is what stores that know no regions are told.
+// defaultRegion is the region for stores without regions.
 const defaultRegion = "us-east-1"
 
-// Keys sign in to S3.
+// Keys are credentials of S3.
 type Keys struct {
 	AccessKey, SecretKey, SessionToken string
-	Expires                            time.Time // zero for keys that last
+	Expires                            time.Time // zero: no expiry
 }
 
-// Store is one bucket of S3, or of what speaks like it, and how to sign in there.
+// Store is one bucket of S3 or of a compatible store, with credentials.
 type Store struct {
 	Bucket   string
 	Endpoint string // "" for AWS
 	Region   string
-	// Keys gives the keys to use; nil finds them as AWS's own tools do: in the
-	// environment, in their files, from the machine's role.
+	// Keys returns the credentials; nil: find them as AWS's tools do, in the environment, in
+	// their files, from the machine's role.
 	Keys func(ctx context.Context) (Keys, error)
 	Patience
 }
@@ -42,11 +42,11 @@ type Store struct {
 type s3Store struct {
 	name   string
 	client *s3.Client
-	size   int32 // of a page of a listing; 0 for the store's own
+	size   int32 // of a page of a listing; 0: the store's default
 	*way
 }
 
-// Open makes the way to a store; it does not go there yet.
+// Open makes a client of a store; it sends no request.
 func Open(ctx context.Context, s Store) (*Bucket, error) {
 	var cfg aws.Config
 	if s.Keys != nil {
@@ -58,7 +58,7 @@ func Open(ctx context.Context, s Store) (*Bucket, error) {
 	} else {
 		found, err := config.LoadDefaultConfig(ctx)
 		if err != nil {
-			return nil, fault.Wrap(fault.Unavailable, err, "the master finds no way to sign in to S3: %v", err)
+			return nil, fault.Wrap(fault.Unavailable, err, "cannot find credentials for S3: %v", err)
 		}
 		cfg = found
 	}
@@ -73,16 +73,16 @@ func Open(ctx context.Context, s Store) (*Bucket, error) {
 		o.HTTPClient = answers{to}
 		if s.Endpoint != "" {
 			o.BaseEndpoint = aws.String(s.Endpoint)
-			o.UsePathStyle = true // a name of its own for each bucket is AWS's alone
+			o.UsePathStyle = true // only AWS has a host name for each bucket
 		}
-		// Checksums beyond those of the signature are something that not every store knows.
+		// Not every store supports checksums beyond those of the signature.
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 	})
 	return newBucket(&s3Store{name: s.Bucket, client: client, way: to}, s.Patience), nil
 }
 
-// transportOf is AWS's, with the authorities of AWS_CA_BUNDLE.
+// transportOf is AWS's transport, with the authorities of AWS_CA_BUNDLE.
 func transportOf(cfg aws.Config) *http.Transport {
 	from, ok := cfg.HTTPClient.(*awshttp.BuildableClient)
 	if !ok {
@@ -145,24 +145,24 @@ func (s *s3Store) fault(err error, what, remedy string) error {
 	case "NoSuchKey", "NotFound", "NoSuchBucket":
 		return fault.Wrap(fault.NotFound, err, "there is no %s", what)
 	case "AccessDenied", "Forbidden", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken":
-		return fault.Wrap(fault.Unavailable, err, "the store refuses these credentials for %s (%s)%s", what, said.ErrorCode(), remedy)
+		return fault.Wrap(fault.Unavailable, err, "the store rejects these credentials for %s (%s)%s", what, said.ErrorCode(), remedy)
 	}
 	var answer interface{ HTTPStatusCode() int }
 	if errors.As(err, &answer) && answer.HTTPStatusCode() < http.StatusInternalServerError {
-		return fault.Wrap(fault.Invalid, err, "the object store refuses %s: %s", what, text)
+		return fault.Wrap(fault.Invalid, err, "the object store rejects %s: %s", what, text)
 	}
-	return fault.Wrap(fault.Unavailable, err, "the object store fails for %s: %s", what, text)
+	return fault.Wrap(fault.Unavailable, err, "the object store failed for %s: %s", what, text)
 }
 
-// redirected is what to say of an answer that leads elsewhere; nil of others. AWS
-// answers so for a bucket of another region, and names the region.
+// redirected is the error for a redirect; nil for other errors. AWS redirects for a bucket of
+// another region, and names the region.
 func redirected(err error, what string) error {
 	var answer *smithyhttp.ResponseError
 	if !errors.As(err, &answer) || answer.Response == nil || answer.HTTPStatusCode()/100 != 3 {
 		return nil
 	}
 	if region := answer.Response.Header.Get("X-Amz-Bucket-Region"); region != "" {
-		return fault.Wrap(fault.Invalid, err, "%s lies in region %s, and this is not the region that is configured (s3_region)", what, fault.ClipTo(region, maxText))
+		return fault.Wrap(fault.Invalid, err, "%s lies in region %s, but another region is configured (s3_region)", what, fault.ClipTo(region, maxText))
 	}
 	return elsewhere(err, what, answer.HTTPStatusCode())
 }

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// What one answer of a store may have: the SDK reads answers that are no objects into
-// memory, and makes a value of each element of a page. A page has a thousand keys of
-// 1,024 bytes at most, each of which has a dozen elements.
+// Limits of one response of a store: the SDK reads responses into memory, except objects, and
+// makes a value of each element of a page. A page has at most a thousand keys of 1,024 bytes,
+// each of which has a dozen elements.
 const (
 	maxAnswer = 8 << 20
 	maxMarks  = 64 << 10
@@ -21,8 +21,8 @@ const (
 
 var errTooLong = errors.New("the object store's answer is too large")
 
-// A way leads to one store. It follows no redirects: a store may be somebody's program,
-// and the network of whoever asks it is not that somebody's.
+// A way is the HTTP client of one store. It follows no redirects: the store may be a user's
+// server, which must not reach the network of the caller.
 type way struct{ http.Client }
 
 func newWay(transport *http.Transport) *way {
@@ -30,10 +30,10 @@ func newWay(transport *http.Transport) *way {
 	return &way{http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
-// Close lets go of the connections that nobody uses.
+// Close closes idle connections.
 func (w *way) Close() { w.CloseIdleConnections() }
 
-// answers is a way for calls whose answers are read into memory.
+// answers is a way for calls whose responses are read into memory.
 type answers struct{ *way }
 
 func (a answers) Do(r *http.Request) (*http.Response, error) {
@@ -49,7 +49,7 @@ func (a answers) Do(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// contents is a way for objects, which are as large as they are.
+// contents is a way for objects of any size.
 type contents struct{ *way }
 
 func (c contents) Do(r *http.Request) (*http.Response, error) {
@@ -60,8 +60,8 @@ func (c contents) Do(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// bounded is a body that fails when it is too long, or has too many elements or
-// attributes: of XML, or of JSON.
+// bounded is a body that fails when it is too long, or has too many elements or attributes of
+// XML or JSON.
 type bounded struct {
 	io.ReadCloser
 	left, marks int
@@ -79,10 +79,10 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// content is an object on its way here. A store that is silent ends it.
+// content is an object that is being read. A timeout without data ends it.
 type content struct {
 	io.ReadCloser
-	silent *time.Timer // cancels what is read; it runs during reads
+	silent *time.Timer // cancels the request; it runs during reads
 	within time.Duration
 	cancel context.CancelCauseFunc
 	late   func() error

@@ -13,29 +13,29 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// A call that failed for a reason that passes is made again, as AWS's library does:
-// three times in all.
+// A call that failed for a temporary reason is repeated, as in AWS's library: three tries in
+// total.
 const (
 	tries = 3
-	pause = 200 * time.Millisecond // before the second; each further one is twice as long
+	pause = 200 * time.Millisecond // before the second try; each later pause is twice as long
 )
 
-// A web is the way to a store that is spoken to in plain HTTP.
+// A web is the client of a store with plain HTTP.
 type web struct {
 	*way
-	// sign signs a request in, last of all that is done to it; nil where nobody need sign in.
+	// sign adds credentials to a request, after all other headers; nil: no credentials.
 	sign func(*http.Request) error
-	// words finds what a store says about an error, in the body of its answer.
+	// words finds the message of an error in the body of a response.
 	words func(header http.Header, body []byte) string
 }
 
 func newWeb() web {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.DisableCompression = true // an object is what was stored, and as long
+	transport.DisableCompression = true // objects are returned as they are stored
 	return web{way: newWay(transport)}
 }
 
-// A refusal is an answer that is none of success.
+// A refusal is a response with an error status.
 type refusal struct {
 	status int
 	said   string
@@ -43,17 +43,18 @@ type refusal struct {
 
 func (r *refusal) Error() string { return strings.TrimSpace(fmt.Sprintf("%d %s", r.status, r.said)) }
 
-// passes: another try may succeed.
+// passes reports whether another try may succeed.
 func (r *refusal) passes() bool {
 	return r.status/100 == 5 || r.status == http.StatusTooManyRequests || r.status == http.StatusRequestTimeout
 }
 
-// doer is a way with bounds: answers or contents.
+// doer is answers or contents.
 type doer interface {
 	Do(*http.Request) (*http.Response, error)
 }
 
-// call makes a call, and again while its failure may pass. The answer is one of success.
+// call makes a call, and repeats it after temporary failures. The response has a status of
+// success.
 func (w *web) call(ctx context.Context, method, address string, header http.Header, by doer) (*http.Response, error) {
 	for n := 1; ; n++ {
 		resp, err := w.once(ctx, method, address, header, by)
@@ -94,12 +95,12 @@ func (w *web) once(ctx context.Context, method, address string, header http.Head
 	if resp.StatusCode/100 == 2 {
 		return resp, nil
 	}
-	body, _ := io.ReadAll(resp.Body) // bounded; what of it there is
+	body, _ := io.ReadAll(resp.Body) // bounded; may be incomplete
 	_ = resp.Body.Close()
 	return nil, &refusal{status: resp.StatusCode, said: fault.ClipTo(strings.TrimSpace(w.words(resp.Header, body)), maxText)}
 }
 
-// bare is an error of HTTP without the address, which may hold a token.
+// bare is an error of HTTP without the address, which may contain a token.
 func bare(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -108,7 +109,7 @@ func bare(err error) error {
 	return err
 }
 
-// fault words what a store says.
+// fault converts an error of the store.
 func (w *web) fault(err error, what, remedy string) error {
 	var said *refusal
 	if !errors.As(err, &said) {
@@ -120,26 +121,26 @@ func (w *web) fault(err error, what, remedy string) error {
 	case said.status == http.StatusNotFound:
 		return fault.Wrap(fault.NotFound, err, "there is no %s", what)
 	case said.status == http.StatusUnauthorized, said.status == http.StatusForbidden:
-		return fault.Wrap(fault.Unavailable, err, "the store refuses these credentials for %s (%s)%s", what, said, remedy)
+		return fault.Wrap(fault.Unavailable, err, "the store rejects these credentials for %s (%s)%s", what, said, remedy)
 	case said.passes():
-		return fault.Wrap(fault.Unavailable, err, "the object store fails for %s: %s", what, said)
+		return fault.Wrap(fault.Unavailable, err, "the object store failed for %s: %s", what, said)
 	}
-	return fault.Wrap(fault.Invalid, err, "the object store refuses %s: %s", what, said)
+	return fault.Wrap(fault.Invalid, err, "the object store rejects %s: %s", what, said)
 }
 
-// read reads the whole of an answer, which is bounded.
+// read reads a whole response, whose size is limited.
 func read(resp *http.Response) ([]byte, error) {
 	text, err := io.ReadAll(resp.Body)
 	return text, errors.Join(err, resp.Body.Close())
 }
 
-// contentOf is an answer that is an object.
+// contentOf is the object in a response.
 func contentOf(resp *http.Response, key string) (io.ReadCloser, Object, error) {
-	modified, _ := http.ParseTime(resp.Header.Get("Last-Modified")) // where the store says none, there is none
+	modified, _ := http.ParseTime(resp.Header.Get("Last-Modified")) // zero if the store sends none
 	return resp.Body, Object{Key: key, Size: resp.ContentLength, Modified: modified}, nil
 }
 
-// drop lets go of an answer that has nothing to say.
+// drop discards a response.
 func drop(resp *http.Response) error {
 	_, err := io.Copy(io.Discard, resp.Body)
 	return errors.Join(err, resp.Body.Close())

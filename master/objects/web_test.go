@@ -71,9 +71,9 @@ func TestWebErrors(t *testing.T) {
 		code fault.Code
 		text string
 	}{
-		400: {fault.Invalid, "the object store refuses"}, 401: {fault.Unavailable, "refuses these credentials"},
-		403: {fault.Unavailable, "refuses these credentials"}, 404: {fault.NotFound, "there is no "},
-		503: {fault.Unavailable, "the object store fails"},
+		400: {fault.Invalid, "the object store rejects"}, 401: {fault.Unavailable, "rejects these credentials"},
+		403: {fault.Unavailable, "rejects these credentials"}, 404: {fault.NotFound, "there is no "},
+		503: {fault.Unavailable, "the object store failed"},
 	} {
 		var asked atomic.Int32
 		all := webStores(t, atLeast, func(w http.ResponseWriter, _ *http.Request) {
@@ -215,7 +215,7 @@ func TestGoogleSignsIn(t *testing.T) {
 	if read != 1 || tokens.Load() != 1 {
 		t.Errorf("the file was read %d times, and %d tokens were asked for", read, tokens.Load())
 	}
-	for text, want := range map[string]string{"x": "not a credentials file", `{"type":"secret-kind"}`: "cannot be used", `{"private_key":"topsecret","type":"service_account"}`: "does not sign in"} {
+	for text, want := range map[string]string{"x": "not a credentials file", `{"type":"secret-kind"}`: "unsupported type", `{"private_key":"topsecret","type":"service_account"}`: "cannot sign in"} {
 		in := &googleSignIn{credentials: func(context.Context) ([]byte, error) { return []byte(text), nil }}
 		if err := in.sign(httptest.NewRequest(http.MethodGet, "https://x", nil)); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "topsecret") {
 			t.Errorf("%s: %v", text, err)

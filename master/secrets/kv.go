@@ -7,8 +7,8 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// Secret reads a secret of version 2 of the kv engine, as an object of JSON: what signs in
-// to object storage of which Vault gives out no credentials by itself.
+// Secret reads a secret of version 2 of the kv engine, as a JSON object: the credentials for
+// object storage for which Vault cannot issue credentials.
 func (v *Vault) Secret(ctx context.Context, path string) ([]byte, error) {
 	var text []byte
 	err := v.do(ctx, func(ctx context.Context) error {
@@ -17,7 +17,7 @@ func (v *Vault) Secret(ctx context.Context, path string) ([]byte, error) {
 			return err
 		}
 		if got == nil {
-			return fault.New(fault.Unavailable, "Vault has nothing at %s", path)
+			return fault.New(fault.Unavailable, "Vault has no secret at %s", path)
 		}
 		fields, ok := got.Data["data"].(map[string]any)
 		if !ok {

@@ -8,16 +8,16 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// maxPolicy is how many characters of a session's policy STS takes.
+// maxPolicy is the maximum number of characters of a session policy in STS.
 const maxPolicy = 2048
 
-// A Location is a part of a bucket: all that lies below a prefix.
+// A Location is the part of a bucket below a prefix.
 type Location struct {
 	Bucket string
 	Prefix string // without slashes at its ends
 }
 
-// A Grant is what an attempt may do.
+// A Grant is the permissions of an attempt.
 type Grant struct {
 	Write  []Location // and read, list and delete
 	Read   []Location // and list
@@ -43,8 +43,8 @@ const bucketARN = "arn:aws:s3:::"
 
 var bucketName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$`)
 
-// Policy is the document of a role of this cluster. Whose it is stands in the
-// identifier of its first statement.
+// Policy is the policy of a role of this cluster. The identifier of its first statement names
+// the cluster.
 func Policy(clusterID string, g Grant) (string, error) {
 	doc := document{Version: "2012-10-17"}
 	var listed []Location
@@ -89,7 +89,7 @@ func Policy(clusterID string, g Grant) (string, error) {
 	return string(text), nil
 }
 
-// lists allows to list each location, a statement for each bucket.
+// lists allows listing each location, with one statement for each bucket.
 func lists(locations []Location) []statement {
 	var out []statement
 	at := map[string]int{}
@@ -106,8 +106,8 @@ func lists(locations []Location) []statement {
 	return out
 }
 
-// check refuses what means more in a policy than itself: a star, a question mark
-// or a variable in a name would open the locations of others.
+// check rejects characters with a special meaning in policies: a star, a question mark or a
+// variable in a name would give access to other locations.
 func (p Location) check() error {
 	switch {
 	case !bucketName.MatchString(p.Bucket):
@@ -115,11 +115,11 @@ func (p Location) check() error {
 	case p.Prefix == "" || p.Prefix != strings.Trim(p.Prefix, "/"):
 		return fault.New(fault.Invalid, "checkpoint_storage.prefix: %q must not be empty or end with /", p.Prefix)
 	case strings.ContainsAny(p.Prefix, `*?$"\`):
-		return fault.New(fault.Invalid, "checkpoint_storage.prefix: %q has one of * ? $ \" \\ in it, which mean something else in the policies of S3; choose another prefix", p.Prefix)
+		return fault.New(fault.Invalid, "checkpoint_storage.prefix: %q contains one of * ? $ \" \\, which have a special meaning in policies of S3; choose another prefix", p.Prefix)
 	}
 	for _, r := range p.Prefix {
 		if r < ' ' || r == 0x7f {
-			return fault.New(fault.Invalid, "checkpoint_storage.prefix: %q has a control character in it", p.Prefix)
+			return fault.New(fault.Invalid, "checkpoint_storage.prefix: %q contains a control character", p.Prefix)
 		}
 	}
 	return nil
@@ -136,12 +136,12 @@ func describe(locations []Location) string {
 	return strings.Join(names, ", ")
 }
 
-// owner names a cluster in a policy, where only letters and digits are allowed.
+// owner is the cluster's id in a form that policies allow: only letters and digits.
 func owner(clusterID string) string {
 	return "det" + strings.ReplaceAll(clusterID, "-", "")
 }
 
-// ownerOf reads it back; "" where a policy is not one of ours.
+// ownerOf returns the cluster in a policy; "" if Detent did not write the policy.
 func ownerOf(policy string) string {
 	var doc document
 	if json.Unmarshal([]byte(policy), &doc) != nil || len(doc.Statement) == 0 {

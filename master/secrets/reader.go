@@ -7,7 +7,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// Credentials are keys of S3 that end.
+// Credentials are temporary keys of S3.
 type Credentials struct {
 	AccessKey    string
 	SecretKey    string
@@ -15,14 +15,14 @@ type Credentials struct {
 	Expires      time.Time
 }
 
-// readerState is what was read last, by whichever request came first.
+// readerState caches the last credentials.
 type readerState struct {
 	keys  Credentials
 	renew time.Time
 }
 
-// Reader gives the credentials by which the master reads checkpoints. They are
-// kept until most of their life is over.
+// Reader returns the credentials with which the master reads checkpoints. They are cached for
+// most of their lifetime.
 func (v *Vault) Reader(ctx context.Context) (Credentials, error) {
 	v.mu.Lock()
 	kept := v.reader
@@ -39,7 +39,7 @@ func (v *Vault) Reader(ctx context.Context) (Credentials, error) {
 			return err
 		}
 		if got == nil {
-			return fault.New(fault.Unavailable, "Vault has no role %s at %s; nomad/vault/setup.sh makes it", v.cfg.ReaderRole, v.cfg.Engine)
+			return fault.New(fault.Unavailable, "Vault has no role %s at %s; create it with nomad/vault/setup.sh", v.cfg.ReaderRole, v.cfg.Engine)
 		}
 		lease = time.Duration(got.LeaseDuration) * time.Second
 		text := func(name string) string { s, _ := got.Data[name].(string); return s }
@@ -48,7 +48,7 @@ func (v *Vault) Reader(ctx context.Context) (Credentials, error) {
 	})
 	if err != nil {
 		if time.Now().Before(kept.keys.Expires) {
-			return kept.keys, nil // still good, while Vault is away
+			return kept.keys, nil // still valid while Vault does not answer
 		}
 		return Credentials{}, err
 	}

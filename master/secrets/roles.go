@@ -9,12 +9,12 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// Grant writes the role of an attempt, before its job is submitted. Writing it
-// again is harmless. An error of the code Invalid will not pass by waiting.
+// Grant writes the role of an attempt, before its job is submitted. Repeating it is harmless.
+// Waiting does not help against an error with the code Invalid.
 func (v *Vault) Grant(ctx context.Context, role string, g Grant) error {
-	if g.nothing() { // it reads a secret that is the same for all
+	if g.nothing() { // the job reads a secret that is the same for all attempts
 		v.mu.Lock()
-		v.granted[role] = v.cfg.RemoveEntities // of it there will be an entity, and no role
+		v.granted[role] = v.cfg.RemoveEntities // Vault will create an entity for the job, but no role
 		v.mu.Unlock()
 		return nil
 	}
@@ -38,18 +38,18 @@ func (v *Vault) Grant(ctx context.Context, role string, g Grant) error {
 	return err
 }
 
-// Granted says whether this master has written a role and not removed it since.
+// Granted reports whether this master has written a role and not removed it since.
 func (v *Vault) Granted(role string) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.granted[role]
 }
 
-// Revoke removes the role of an attempt that is over. Credentials that were given
-// out cannot be called back: they end by themselves.
+// Revoke removes the role of an attempt that has ended. Issued credentials cannot be revoked:
+// they expire.
 func (v *Vault) Revoke(ctx context.Context, role string) error {
 	err := v.do(ctx, func(ctx context.Context) error {
-		if v.cfg.RoleARN == "" { // there is no engine for S3
+		if v.cfg.RoleARN == "" { // no S3 engine is configured
 			return nil
 		}
 		_, err := v.api.Logical().DeleteWithContext(ctx, v.role(role))
@@ -68,7 +68,7 @@ func (v *Vault) Revoke(ctx context.Context, role string) error {
 
 func (v *Vault) role(name string) string { return v.cfg.Engine + "/roles/" + name }
 
-// forget removes the entity that Vault has made for a job that signed in.
+// forget removes the entity that Vault has created for a job that signed in.
 func (v *Vault) forget(ctx context.Context, job string) error {
 	accessor, err := v.jwtAccessor(ctx)
 	if err != nil {
@@ -89,7 +89,7 @@ func (v *Vault) forget(ctx context.Context, job string) error {
 	})
 }
 
-// jwtAccessor is the name that Vault gives to the JWT method by itself.
+// jwtAccessor returns the name that Vault has given to the JWT auth method.
 func (v *Vault) jwtAccessor(ctx context.Context) (string, error) {
 	v.mu.Lock()
 	known := v.accessor
@@ -115,13 +115,12 @@ func (v *Vault) jwtAccessor(ctx context.Context) (string, error) {
 	return known, err
 }
 
-// Sweep removes the roles of this cluster whose attempts are over: those that a
-// master which was killed, or which did not get an answer, has left. over says
-// which of the names it is given belong to no attempt that may still run; it is
-// asked after the roles were listed, so that a role written meanwhile is not in
-// its hands.
+// Sweep removes the roles of this cluster whose attempts have ended: roles that remain when a
+// master is killed or does not get an answer. over returns those of the given names that belong
+// to no attempt that may still run. It is called after the roles were listed, so it never sees
+// a role that was written later.
 func (v *Vault) Sweep(ctx context.Context, prefix string, over func(ctx context.Context, names []string) ([]string, error)) (removed int, err error) {
-	if v.cfg.RoleARN == "" { // there is no engine for S3
+	if v.cfg.RoleARN == "" { // no S3 engine is configured
 		return 0, nil
 	}
 	var names []string
@@ -159,7 +158,7 @@ func (v *Vault) Sweep(ctx context.Context, prefix string, over func(ctx context.
 	return removed, nil
 }
 
-// ours says whether a role is this cluster's: several may share a Vault.
+// ours reports whether a role belongs to this cluster: several clusters may share a Vault.
 func (v *Vault) ours(ctx context.Context, name string) (bool, error) {
 	policy := ""
 	err := v.do(ctx, func(ctx context.Context) error {

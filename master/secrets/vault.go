@@ -19,18 +19,17 @@ import (
 
 const (
 	callTime   = 5 * time.Second
-	lookEvery  = 5 * time.Second // whether Vault answers, while it does
-	lookSooner = time.Second     // and while it does not
+	lookEvery  = 5 * time.Second // time between checks while Vault answers
+	lookSooner = time.Second     // time between checks while Vault does not answer
 )
 
-// Config says how to reach Vault, and what roles are like.
+// Config is the connection to Vault, and the settings of roles.
 type Config struct {
 	Address   string
 	Namespace string
 	CAFile    string
-	// The master signs in with a token, with one that a file holds, which may
-	// change, or with a workload identity in a file, by the role AuthRole of the
-	// JWT method at AuthPath.
+	// The master signs in with a token, with a token from a file, which may change, or with a
+	// workload identity from a file, by the role AuthRole of the JWT method at AuthPath.
 	Token     string
 	TokenFile string
 	JWTFile   string
@@ -38,33 +37,33 @@ type Config struct {
 	AuthRole  string
 
 	Engine     string // path of the AWS secrets engine
-	RoleARN    string // whose sessions the credentials are
-	ReaderRole string // of the engine: what the master reads checkpoints with
+	RoleARN    string // the AWS role that Vault assumes
+	ReaderRole string // role of the engine with which the master reads checkpoints
 	TTL        time.Duration
-	// RemoveEntities also removes what Vault remembers of a job that signed in.
+	// RemoveEntities also removes the entity that Vault creates for a job that signed in.
 	RemoveEntities bool
 
 	ClusterID string
-	// Changed is called when Vault goes away or comes back.
+	// Changed is called when Vault becomes available or unavailable.
 	Changed func()
 	Log     *slog.Logger
 }
 
-// Vault is the way to it. It is safe for use by several goroutines.
+// Vault is a client of Vault. It is safe for use by several goroutines.
 type Vault struct {
 	cfg  Config
 	api  *api.Client
 	away atomic.Pointer[string]
 
-	mu       sync.Mutex // below: signing in, and what is remembered
-	until    time.Time  // a token of our own is renewed then
+	mu       sync.Mutex // protects the fields below
+	until    time.Time  // when to renew the master's token
 	accessor string     // of the JWT method
 	granted  map[string]bool
-	foreign  map[string]bool // roles like ours that other clusters have written
+	foreign  map[string]bool // roles that other clusters have written
 	reader   readerState
 }
 
-// New makes the way to Vault; it does not go there.
+// New makes a client of Vault; it sends no request.
 func New(cfg Config) (*Vault, error) {
 	c := api.DefaultConfig()
 	if c.Error != nil {
@@ -80,7 +79,7 @@ func New(cfg Config) (*Vault, error) {
 	if err != nil {
 		return nil, fmt.Errorf("vault: %w", err)
 	}
-	client.ClearToken() // VAULT_TOKEN is about whoever started this program
+	client.ClearToken() // VAULT_TOKEN belongs to the user who started this program
 	client.ClearNamespace()
 	if cfg.Namespace != "" {
 		client.SetNamespace(cfg.Namespace)
@@ -89,12 +88,12 @@ func New(cfg Config) (*Vault, error) {
 		cfg.Changed = func() {}
 	}
 	v := &Vault{cfg: cfg, api: client, granted: map[string]bool{}, foreign: map[string]bool{}}
-	unknown := "the master has not asked it yet"
+	unknown := "the master has not asked Vault yet"
 	v.away.Store(&unknown)
 	return v, nil
 }
 
-// Run keeps looking whether Vault can be used, until ctx ends.
+// Run checks regularly whether Vault is available, until ctx ends.
 func (v *Vault) Run(ctx context.Context) {
 	for {
 		why := ""
@@ -124,16 +123,17 @@ func (v *Vault) Run(ctx context.Context) {
 	}
 }
 
-// Away says why no credentials can be had at the moment; "" when they can.
+// Away returns why Vault cannot issue credentials now; "" if it can.
 func (v *Vault) Away() string {
 	why := *v.away.Load()
 	if why == "" {
 		return ""
 	}
-	return fmt.Sprintf("waits for Vault at %s, which gives out the credentials for its checkpoints: %s", v.cfg.Address, why)
+	return fmt.Sprintf("waits for Vault at %s, which issues the credentials for its checkpoints: %s", v.cfg.Address, why)
 }
 
-// look asks Vault who we are: that needs it to be unsealed, and us to be let in.
+// look asks Vault about the master's token, which fails if Vault is sealed or rejects the
+// token.
 func (v *Vault) look(ctx context.Context) error {
 	return v.do(ctx, func(ctx context.Context) error {
 		_, err := v.api.Logical().ReadWithContext(ctx, "auth/token/lookup-self")
@@ -141,7 +141,7 @@ func (v *Vault) look(ctx context.Context) error {
 	})
 }
 
-// do makes a call, signed in. A token that is not good any more is replaced once.
+// do makes a call, signed in. It replaces an expired token once.
 func (v *Vault) do(ctx context.Context, call func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
@@ -159,7 +159,7 @@ func (v *Vault) do(ctx context.Context, call func(ctx context.Context) error) er
 	return asFault(err)
 }
 
-// signIn sees to it that the client has a token; fresh is true of one got now.
+// signIn ensures that the client has a token; fresh reports whether the token is new.
 func (v *Vault) signIn(ctx context.Context, again bool) (fresh bool, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -203,8 +203,8 @@ func statusOf(err error) int {
 	return 0
 }
 
-// asFault sorts Vault's errors: what it does not let us do, what it takes for
-// wrong, and what may be otherwise in a moment.
+// asFault classifies Vault's errors: missing permissions, invalid requests, and temporary
+// failures.
 func asFault(err error) error {
 	var f *fault.Fault
 	if err == nil || errors.As(err, &f) {
@@ -217,17 +217,17 @@ func asFault(err error) error {
 	said := strings.Join(r.Errors, "; ")
 	switch {
 	case r.StatusCode == http.StatusForbidden:
-		return fault.Wrap(fault.Unavailable, err, "Vault does not allow %s %s (%s): give the master the policy of nomad/vault/det-master.policy.hcl", r.HTTPMethod, path(r.URL), said)
+		return fault.Wrap(fault.Unavailable, err, "Vault does not allow %s %s (%s): add the policy of nomad/vault/det-master.policy.hcl to the master's role", r.HTTPMethod, path(r.URL), said)
 	case r.StatusCode/100 == 4 && r.StatusCode != http.StatusTooManyRequests && r.StatusCode != http.StatusNotFound:
-		return fault.Wrap(fault.Invalid, err, "Vault refuses %s: %s", path(r.URL), said)
+		return fault.Wrap(fault.Invalid, err, "Vault rejects %s: %s", path(r.URL), said)
 	}
 	return fault.Wrap(fault.Unavailable, err, "Vault answers %d: %s", r.StatusCode, said)
 }
 
-// reason is an error in the words that users see.
+// reason is an error without the prefix "Vault ".
 func reason(err error) string { return strings.TrimPrefix(err.Error(), "Vault ") }
 
-// root is the innermost error: those around it repeat the address.
+// root is the innermost error: the errors around it repeat the address.
 func root(err error) error {
 	for {
 		inner := errors.Unwrap(err)

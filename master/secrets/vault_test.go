@@ -318,7 +318,7 @@ func TestVaultThatIsAway(t *testing.T) {
 	v := startVault(t)
 	var changes atomic.Int32
 	m := v.master(func(c *secrets.Config) { c.Changed = func() { changes.Add(1) } })
-	if why := m.Away(); !strings.Contains(why, "has not asked it yet") {
+	if why := m.Away(); !strings.Contains(why, "has not asked Vault yet") {
 		t.Errorf("before the first look: %q", why)
 	}
 	go m.Run(t.Context())

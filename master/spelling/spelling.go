@@ -1,5 +1,5 @@
-// Package spelling is what several messages need of English: the known word that is
-// nearest to an unknown one, for "did you mean …?", and a number with its noun.
+// Package spelling helps to write messages: it finds the known word that is most similar to an
+// unknown one, for "did you mean …?", and formats a number with its noun.
 package spelling
 
 import (
@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// longest is the length in bytes beyond which nobody meant another word.
+// longest is the maximum length in bytes of a word for which suggestions are made.
 const longest = 64
 
-// Distance is the number of single-letter edits between two words, where
-// swapping two neighbours counts as one.
+// Distance is the number of single-letter edits between two words; swapping two neighbouring
+// letters is one edit.
 func Distance(a, b string) int {
 	if len(a) > longest || len(b) > longest {
 		return longest
@@ -40,7 +40,7 @@ func Distance(a, b string) int {
 	return prev[len(b)]
 }
 
-// Nearest is the candidate that unknown was probably meant to be, or "".
+// Nearest is the candidate that is most similar to unknown, or "".
 func Nearest(unknown string, candidates []string) string {
 	candidates = slices.Clone(candidates)
 	slices.Sort(candidates)
@@ -76,7 +76,7 @@ func Nearest(unknown string, candidates []string) string {
 	return ""
 }
 
-// Count writes a number and its noun: "1 file", "2 entries".
+// Count formats a number and its noun: "1 file", "2 entries".
 func Count[N int | int64 | uint64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun

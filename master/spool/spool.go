@@ -1,10 +1,10 @@
-// Package spool keeps on disk what requests bring until it is whole, so that the
-// master's memory does not depend on how much arrives, or how slowly.
+// Package spool stores bodies of requests on disk until they are complete, so that the master's
+// memory does not depend on the size or speed of requests.
 //
-// A Folder bounds what lies in it, for everybody together and for each owner. The
-// share of an owner shrinks with what is left: some owners who send much, each as much as
-// possible, still leave room for others. A File has no name: it was unlinked when it was
-// made, and is gone with the process however that ends.
+// A Folder limits the size of all its files together and of each owner. The share of an owner
+// shrinks with the free space: even if a few owners send as much as they can, space remains for
+// others. A File has no name: it is unlinked after its creation, so it disappears with the
+// process.
 package spool
 
 import (
@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	// OwnerShare is which part of a folder one owner may fill at most: this fraction of it.
+	// 1/OwnerShare of a folder is the most that one owner may use.
 	OwnerShare = 4
-	// freeShare says how much stays free when an owner who holds something already asks for
-	// more: so many times what the owner then holds. So k owners who take all that they can
-	// hold at most 1/(freeShare+1) of what was left to each, and most of it stays free for others.
+	// An owner with a reservation may reserve more only if freeShare times the owner's new
+	// total stays free. So k owners who reserve as much as they can use at most 1/(freeShare+1)
+	// of the space that was free for each, and most of it stays free for others.
 	freeShare = 8
 )
 
@@ -37,17 +37,17 @@ type Folder struct {
 	mu      sync.Mutex
 	used    int64
 	owners  map[string]int64
-	waiting []*waiter // in the order in which they came
+	waiting []*waiter // in the order of their requests
 }
 
-// A waiter waits for room.
+// A waiter waits for space.
 type waiter struct {
 	owner   string
 	n       int64
-	granted chan struct{} // closed when it has the room
+	granted chan struct{} // closed when it has the space
 }
 
-// New makes a folder of at most so many bytes. The directory has to exist.
+// New makes a folder of at most that many bytes. The directory must exist.
 func New(path string, most int64) *Folder {
 	return &Folder{path: path, most: most, owners: map[string]int64{}}
 }
@@ -55,23 +55,23 @@ func New(path string, most int64) *Folder {
 // Path is the directory.
 func (f *Folder) Path() string { return f.path }
 
-// Used says how many bytes are reserved.
+// Used is the number of reserved bytes.
 func (f *Folder) Used() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.used
 }
 
-// A Reservation is room for the files of one request.
+// A Reservation is space for the files of one request.
 type Reservation struct {
 	folder *Folder
 	owner  string
 	mu     sync.Mutex
-	left   int64 // of what is reserved
-	held   int64 // reserved altogether
+	left   int64 // bytes not yet used
+	held   int64 // bytes reserved in total
 }
 
-// Reserve waits until an owner may store n bytes, or for as long as ctx lasts.
+// Reserve waits until an owner may store n bytes, or until ctx ends.
 func (f *Folder) Reserve(ctx context.Context, owner string, n int64) (*Reservation, error) {
 	if n > f.most/OwnerShare {
 		return nil, fault.New(fault.TooLarge, "the request has %.1f MB; this master stores at most %.1f MB of incomplete requests for one user", mb(n), mb(f.most/OwnerShare))
@@ -85,14 +85,14 @@ func (f *Folder) Reserve(ctx context.Context, owner string, n int64) (*Reservati
 	case <-w.granted:
 	case <-ctx.Done():
 		if f.giveUp(w) {
-			return nil, fault.New(fault.Unavailable, "the master has no disk space left for more request bodies at the moment; try again")
+			return nil, fault.New(fault.Unavailable, "the master has no disk space for more request bodies now; try again later")
 		}
 	}
 	return &Reservation{folder: f, owner: owner, left: n, held: n}, nil
 }
 
-// grant gives room to those who wait and may have it: whoever holds least first. It
-// needs the lock.
+// grant gives space to the waiters for which it is enough, the owner with the smallest total
+// first. It must be called with the lock held.
 func (f *Folder) grant() {
 	for {
 		var next *waiter
@@ -111,8 +111,8 @@ func (f *Folder) grant() {
 	}
 }
 
-// fits needs the lock. An owner who holds nothing needs only the room: nobody's first
-// request waits for a share.
+// fits must be called with the lock held. An owner without a reservation needs only free space:
+// no share limits a first request.
 func (f *Folder) fits(w *waiter) bool {
 	held, left := f.owners[w.owner], f.most-f.used-w.n
 	switch {
@@ -124,15 +124,14 @@ func (f *Folder) fits(w *waiter) bool {
 	return (held+w.n)*freeShare <= left
 }
 
-// giveUp stops waiting, and says whether it did: the room may have been given at the
-// same moment.
+// giveUp stops waiting. It returns false if the space was granted at the same moment.
 func (f *Folder) giveUp(w *waiter) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.remove(w)
 }
 
-// remove needs the lock.
+// remove must be called with the lock held.
 func (f *Folder) remove(w *waiter) bool {
 	i := slices.Index(f.waiting, w)
 	if i >= 0 {
@@ -151,7 +150,7 @@ func (f *Folder) release(owner string, n int64) {
 	f.grant()
 }
 
-// Close gives the room back. The files are to be closed before.
+// Close releases the space. The files must be closed before.
 func (r *Reservation) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -188,7 +187,7 @@ func (r *Reservation) Create() (*File, error) {
 	return &File{room: r, file: file}, nil
 }
 
-// Write appends.
+// Write appends bytes.
 func (f *File) Write(p []byte) (int, error) {
 	if err := f.room.use(int64(len(p))); err != nil {
 		return 0, err
@@ -198,10 +197,10 @@ func (f *File) Write(p []byte) (int, error) {
 	return n, wrap(err)
 }
 
-// Size is how much was written.
+// Size is the number of written bytes.
 func (f *File) Size() int64 { return f.size }
 
-// Section reads a part of what was written.
+// Section reads a part of the file.
 func (f *File) Section(offset, size int64) *io.SectionReader {
 	return io.NewSectionReader(f.file, offset, size)
 }
@@ -214,9 +213,9 @@ func wrap(err error) error {
 		return nil
 	}
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fault.Wrap(fault.Unavailable, err, "the disk on which the master receives requests is full; try again, or tell the operators")
+		return fault.Wrap(fault.Unavailable, err, "the master's disk for request bodies is full; try again later, or tell the operators")
 	}
-	return fmt.Errorf("the folder in which the master receives requests: %w", err)
+	return fmt.Errorf("cannot write to the folder of request bodies: %w", err)
 }
 
 func mb(n int64) float64 { return float64(n) / (1 << 20) }

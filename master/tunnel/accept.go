@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// Asked is the protocol that a request asks to change to, in lower case; "" for
-// one that does not.
+// Asked is the protocol to which a request asks to upgrade, in lower case; "" for none.
 func Asked(h http.Header) string {
 	for _, line := range h.Values("Connection") {
 		for word := range strings.SplitSeq(line, ",") {
@@ -23,12 +22,12 @@ func Asked(h http.Header) string {
 	return ""
 }
 
-// Accept takes the client's connection over and writes the head of the answer, a
-// 101 with these fields.
+// Accept hijacks the client's connection and writes the header of the response, a 101 with
+// these fields.
 func Accept(w http.ResponseWriter, header http.Header) (net.Conn, error) {
 	conn, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		return nil, fmt.Errorf("this connection cannot be taken over: %w", err)
+		return nil, fmt.Errorf("cannot hijack this connection: %w", err)
 	}
 	c := Buffered(conn, buffered.Reader)
 	_ = conn.SetDeadline(time.Time{})
@@ -45,19 +44,19 @@ func Accept(w http.ResponseWriter, header http.Header) (net.Conn, error) {
 	return c, nil
 }
 
-// Buffered is a connection whose first bytes have been read already.
+// Buffered returns a connection whose first bytes have already been read into r.
 func Buffered(c net.Conn, r *bufio.Reader) net.Conn {
 	if r == nil || r.Buffered() == 0 {
 		return c
 	}
-	first, _ := r.Peek(r.Buffered()) // they are there
+	first, _ := r.Peek(r.Buffered()) // the bytes are buffered
 	return Prefixed(c, append([]byte(nil), first...))
 }
 
-// Prefixed is a connection of which these bytes have been read already.
+// Prefixed returns a connection whose first bytes have already been read.
 func Prefixed(c net.Conn, first []byte) net.Conn { return &prefixed{Conn: c, first: first} }
 
-// A prefixed connection gives out what was read of it before.
+// A prefixed connection first returns the bytes that were read before.
 type prefixed struct {
 	net.Conn
 	first []byte
@@ -72,5 +71,5 @@ func (p *prefixed) Read(b []byte) (int, error) {
 	return p.Conn.Read(b)
 }
 
-// CloseWrite closes the sending half.
+// CloseWrite closes the sending direction.
 func (p *prefixed) CloseWrite() error { return closeWrite(p.Conn) }

@@ -2,15 +2,14 @@ package tunnel
 
 import "sync"
 
-// copyBuffer is the size of the pieces in which answers are passed on.
+// copyBuffer is the size of the buffers that copy responses.
 const copyBuffer = 32 << 10
 
-// Buffers lend memory for passing answers on. A program that reports many
-// times a second would otherwise make 32 KB of garbage with each answer of two
-// bytes.
+// Buffers is a pool of buffers that copy responses. Without it, a program that reports many
+// times a second would cause 32 KB of garbage with each response of two bytes.
 type Buffers struct{ pool sync.Pool }
 
-// Get lends a buffer.
+// Get takes a buffer from the pool.
 func (b *Buffers) Get() []byte {
 	if p, ok := b.pool.Get().(*[copyBuffer]byte); ok {
 		return p[:]
@@ -18,5 +17,5 @@ func (b *Buffers) Get() []byte {
 	return make([]byte, copyBuffer)
 }
 
-// Put takes one back.
+// Put returns a buffer to the pool.
 func (b *Buffers) Put(p []byte) { b.pool.Put((*[copyBuffer]byte)(p)) }

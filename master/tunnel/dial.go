@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// Dial sends a request that asks for another protocol over a fresh connection. A
-// 101 gives the tunnel; any other answer is returned with its body, which the
-// caller closes, and no tunnel.
+// Dial sends a request for another protocol over a new connection. A 101 opens the tunnel; any
+// other response is returned with its body, which the caller closes.
 func Dial(ctx context.Context, conn net.Conn, req *http.Request) (net.Conn, *http.Response, error) {
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	fail := func(err error) (net.Conn, *http.Response, error) {
@@ -24,14 +23,14 @@ func Dial(ctx context.Context, conn net.Conn, req *http.Request) (net.Conn, *htt
 		return nil, nil, err
 	}
 	if err := req.Write(conn); err != nil {
-		return fail(fmt.Errorf("asking for a tunnel: %w", err))
+		return fail(fmt.Errorf("cannot request a tunnel: %w", err))
 	}
 	r := bufio.NewReader(conn)
 	resp, err := http.ReadResponse(r, req)
 	if err != nil {
-		return fail(fmt.Errorf("asking for a tunnel: %w", err))
+		return fail(fmt.Errorf("cannot request a tunnel: %w", err))
 	}
-	if !stop() { // the deadline is being set, or was
+	if !stop() { // ctx has ended: its deadline is or will be set
 		_ = resp.Body.Close()
 		return fail(context.Cause(ctx))
 	}
@@ -42,7 +41,7 @@ func Dial(ctx context.Context, conn net.Conn, req *http.Request) (net.Conn, *htt
 	return Buffered(conn, r), resp, nil
 }
 
-// closing closes the connection with the body that came over it.
+// closing closes the connection together with the response body.
 type closing struct {
 	io.ReadCloser
 	conn net.Conn

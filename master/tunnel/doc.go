@@ -1,12 +1,11 @@
-// Package tunnel carries bytes both ways once HTTP has stepped aside: from the
-// moment that a server has answered 101 Switching Protocols, a connection is a
-// pipe. The proxy, the runner's gateway and the client are all ends or middles of
-// such pipes, and end them alike:
+// Package tunnel copies bytes in both directions over a connection that was upgraded: after a
+// 101 Switching Protocols, HTTP is no longer involved. The proxy, the runner's gateway and the
+// client use it:
 //
 //	Dial    asks a server for a protocol, and says what it answered instead
 //	Accept  takes a client's connection over from net/http
 //	Join    copies both ways until both sides are done, one half at a time
 //
-// A side that has said all it has to say may still listen: the end of its bytes
-// goes on to the other side as the end of bytes, not as the end of the connection.
+// A side that has sent everything may still receive: the end of its bytes closes only one
+// direction of the other connection.
 package tunnel

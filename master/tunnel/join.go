@@ -8,17 +8,16 @@ import (
 	"time"
 )
 
-// A halfCloser is a connection whose sending half can be closed alone, as TCP's and
-// Unix sockets' can.
+// A halfCloser is a connection whose sending direction can be closed alone, as with TCP and
+// Unix sockets.
 type halfCloser interface{ CloseWrite() error }
 
-// lastWords is how long a side may go on sending after the other has nothing more
-// to say. Programs that know of half-closed connections end by themselves; those
-// that do not would stay forever.
+// lastWords is how long a side may continue to send after the other side has ended. Programs
+// that support half-closed connections end by themselves; others would stay connected forever.
 const lastWords = 10 * time.Minute
 
-// Join copies both ways until both sides have ended, and closes both. The end of
-// one side's bytes becomes the end of bytes for the other; a broken side ends both.
+// Join copies in both directions until both sides have ended, and closes both. The end of one
+// side's bytes closes the sending direction of the other; an error ends both.
 func Join(a, b net.Conn) { join(a, b, lastWords, lastWords) }
 
 // JoinUntil is Join that ends with ctx.
@@ -28,20 +27,20 @@ func JoinUntil(ctx context.Context, a, b net.Conn) {
 	Join(a, b)
 }
 
-// JoinServer is Join with a server that takes nothing more once it has ended: its
-// client then has so long to end too.
+// JoinServer is Join with a server that receives nothing after it has ended: its client must
+// then end within patience.
 func JoinServer(client, server net.Conn, patience time.Duration) {
 	join(client, server, lastWords, patience)
 }
 
-// join waits so long for b when a has ended, and for a when b has.
+// join waits forB for b after a has ended, and forA for a after b has ended.
 func join(a, b net.Conn, forB, forA time.Duration) {
 	var once sync.Once
 	end := func() { once.Do(func() { _ = a.Close(); _ = b.Close() }) }
 	defer end()
 	type half struct {
 		patience time.Duration
-		whole    bool // it ended in order
+		whole    bool // it ended without an error
 	}
 	halves := make(chan half, 2)
 	carry := func(to, from net.Conn, patience time.Duration) {
@@ -64,8 +63,8 @@ func join(a, b net.Conn, forB, forA time.Duration) {
 	<-halves
 }
 
-// closeWrite ends the bytes towards a connection. One that cannot be closed by
-// halves is closed.
+// closeWrite closes the sending direction of a connection, or the whole connection if it cannot
+// be half-closed.
 func closeWrite(c net.Conn) error {
 	if h, ok := c.(halfCloser); ok {
 		return h.CloseWrite()

@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 )
 
-// Certificate is what Determined's client was told to trust for a master, in PEM:
-// its file certs.json maps canonical addresses to certificates. A file that is
-// not there or damaged trusts nobody.
+// Certificate returns the PEM certificate that Determined's client trusts for a master: its
+// file certs.json maps canonical addresses to certificates. A missing or damaged file contains
+// none.
 func Certificate(dir, master string) []byte {
 	text, err := os.ReadFile(filepath.Join(dir, "certs.json"))
 	if err != nil {

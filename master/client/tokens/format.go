@@ -11,8 +11,8 @@ import (
 
 const version = 2
 
-// parse reads the file in any of its versions. Version 0 knew one master only
-// and did not say which, so it is taken for the one at hand.
+// parse reads the file in any of its versions. Version 0 has sessions of one master without its
+// address; they are used for the current master.
 func parse(text []byte, current string) (*document, error) {
 	var top map[string]json.RawMessage
 	if err := json.Unmarshal(text, &top); err != nil {
@@ -25,7 +25,7 @@ func parse(text []byte, current string) (*document, error) {
 		}
 	}
 	if v > version {
-		return nil, fmt.Errorf("it is of version %d, which is newer than this program knows", v)
+		return nil, fmt.Errorf("its version %d is newer than this program supports", v)
 	}
 	doc := &document{Masters: map[string]*master{}, other: map[string]json.RawMessage{}}
 	if v == 0 {
@@ -45,7 +45,7 @@ func parse(text []byte, current string) (*document, error) {
 		}
 	}
 	for address, raw := range masters {
-		if v == 1 { // addresses were written as people gave them
+		if v == 1 { // addresses are not canonical
 			canonical, err := client.Canonical(strings.TrimRight(address, "/"))
 			if err != nil {
 				continue
@@ -76,8 +76,8 @@ func parseMaster(raw []byte) (*master, error) {
 	return out, nil
 }
 
-// encode writes version 2 the way Determined's client does: keys in order, four
-// spaces, and no active_user where there is none.
+// encode encodes version 2 as Determined's client does: keys in order, four spaces, and
+// active_user only if it is set.
 func (d *document) encode() ([]byte, error) {
 	masters := map[string]any{}
 	for address, m := range d.Masters {

@@ -11,16 +11,16 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// lockPatience bounds the wait for a lock that others hold for milliseconds, and
-// lockRetry is how often it is tried: flock itself waits without a bound.
+// lockPatience limits the wait for the lock, which others hold for milliseconds, and lockRetry
+// is the time between tries: flock itself waits without a limit.
 const (
 	lockPatience = 10 * time.Second
 	lockRetry    = 10 * time.Millisecond
 )
 
-// lock takes the lock that Determined's client takes: flock on a file beside the
-// one it protects. Some versions of that client's library unlink the file when
-// they are done, so a lock counts only while its file is the one at the path.
+// lock takes the lock that Determined's client takes: flock on a file in the same folder. Some
+// versions of its library unlink the file afterwards, so a lock counts only while its file is
+// the one at the path.
 func lock(path string) (unlock func(), err error) {
 	deadline := time.NewTimer(lockPatience)
 	defer deadline.Stop()

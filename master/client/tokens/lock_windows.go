@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lock takes the lock that Determined's client takes: the first byte of a file
-// beside the one it protects.
+// lock takes the lock that Determined's client takes: the first byte of a file in the same
+// folder.
 func lock(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -1,10 +1,9 @@
-// Package tokens keeps the sessions of a person on this machine.
+// Package tokens stores the sessions of a user on this machine.
 //
-// The file is Determined's own, ~/.config/determined/auth.json in its version 2,
-// so that det and Determined's Python client share sessions: who signed in with
-// one is signed in with the other. Both take the same lock (auth.json.lock),
-// read, change and replace the file by renaming a temporary one over it. The
-// older versions of the file are read and written back as version 2.
+// The file is that of Determined's client, ~/.config/determined/auth.json in version 2, so that
+// det and Determined's Python client share sessions. Both take the same lock (auth.json.lock),
+// change the content, and replace the file by renaming a temporary file. Older versions of the
+// file are read, and written back as version 2.
 //
 //	{"version": 2, "masters": {"<canonical url>": {
 //	    "active_user": "<name>", "tokens": {"<name>": "<token>"}}}}
@@ -23,7 +22,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// ConfigDir is the folder that Determined's client uses for its files.
+// ConfigDir is the folder of the files of Determined's client.
 func ConfigDir(getenv func(string) string) (string, error) {
 	if dir := getenv("DET_DEBUG_CONFIG_PATH"); dir != "" {
 		return dir, nil
@@ -40,7 +39,7 @@ func ConfigDir(getenv func(string) string) (string, error) {
 		if home == "" {
 			var err error
 			if home, err = os.UserHomeDir(); err != nil {
-				return "", fault.New(fault.Invalid, "cannot tell where to keep sessions: HOME is not set")
+				return "", fault.New(fault.Invalid, "cannot store sessions: HOME is not set")
 			}
 		}
 		base = filepath.Join(home, ".config")
@@ -51,13 +50,13 @@ func ConfigDir(getenv func(string) string) (string, error) {
 	return filepath.Join(base, "determined"), nil
 }
 
-// Store is the file, seen from one master.
+// Store accesses the sessions of one master in the file.
 type Store struct {
 	path   string
 	master string // canonical
 }
 
-// Open names the store in dir for a master. The file need not exist.
+// Open returns the store in dir for a master. The file need not exist.
 func Open(dir, master string) (*Store, error) {
 	canonical, err := client.Canonical(master)
 	if err != nil {
@@ -66,16 +65,16 @@ func Open(dir, master string) (*Store, error) {
 	return &Store{path: filepath.Join(dir, "auth.json"), master: canonical}, nil
 }
 
-// Path is where the file is.
+// Path is the path of the file.
 func (s *Store) Path() string { return s.path }
 
-// Sessions are what is known about one master.
+// Sessions are the sessions of one master.
 type Sessions struct {
-	Active string // who is meant when nobody is named
+	Active string // the default user
 	Tokens map[string]string
 }
 
-// Users are the names with a session, in order.
+// Users lists the users with a session, in order.
 func (s Sessions) Users() []string {
 	names := make([]string, 0, len(s.Tokens))
 	for name := range s.Tokens {
@@ -85,10 +84,10 @@ func (s Sessions) Users() []string {
 	return names
 }
 
-// Read gives the sessions of the store's master.
+// Read returns the sessions of the store's master.
 //
-// It takes no lock: the file is only ever replaced whole, and reading must work
-// on a file system that cannot be written.
+// It takes no lock, because the file is always replaced as a whole, and reading must work on a
+// read-only file system.
 func (s *Store) Read() (Sessions, error) {
 	doc, err := s.load()
 	if err != nil {
@@ -101,7 +100,7 @@ func (s *Store) Read() (Sessions, error) {
 	return Sessions{Active: m.ActiveUser, Tokens: m.Tokens}, nil
 }
 
-// SetToken remembers a session, and makes its user the active one where wanted.
+// SetToken stores a session, and makes its user the active one if active is true.
 func (s *Store) SetToken(user, token string, active bool) error {
 	return s.change(func(m *master) {
 		m.Tokens[user] = token
@@ -111,7 +110,7 @@ func (s *Store) SetToken(user, token string, active bool) error {
 	})
 }
 
-// Drop forgets a user's session, and that the user is the active one.
+// Drop removes a user's session, and the mark that the user is active.
 func (s *Store) Drop(user string) error {
 	return s.change(func(m *master) {
 		delete(m.Tokens, user)
@@ -121,9 +120,8 @@ func (s *Store) Drop(user string) error {
 	})
 }
 
-// DropToken forgets a session that the master refused, if it is still the one in
-// the file: another process may have signed in again meanwhile. The active user
-// stays who it was.
+// DropToken removes a session that the master rejected, if the file still has it: another
+// process may have signed in again. The active user does not change.
 func (s *Store) DropToken(user, token string) error {
 	return s.change(func(m *master) {
 		if m.Tokens[user] == token {
@@ -132,7 +130,7 @@ func (s *Store) DropToken(user, token string) error {
 	})
 }
 
-// document is the file. Unknown fields of other programs are kept.
+// document is the content of the file. Unknown fields are kept.
 type document struct {
 	Masters map[string]*master
 	other   map[string]json.RawMessage
@@ -158,11 +156,11 @@ func (s *Store) load() (*document, error) {
 	return doc, nil
 }
 
-// change reads, changes and writes the file under its lock. A damaged file is
-// put aside and begun anew: what it held can be had again by signing in.
+// change reads, changes and writes the file under its lock. It renames a damaged file and
+// begins a new one: users can sign in again.
 func (s *Store) change(fn func(*master)) error {
 	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
-		return fault.New(fault.Internal, "no place to keep sessions: %w", err)
+		return fault.New(fault.Internal, "cannot create the folder of sessions: %w", err)
 	}
 	unlock, err := lock(s.path + ".lock")
 	if err != nil {
@@ -200,7 +198,7 @@ func (s *Store) write(doc *document) error {
 	if err != nil {
 		return fault.New(fault.Internal, "the file of sessions cannot be written: %w", err)
 	}
-	defer os.Remove(f.Name()) // gone already when all went well
+	defer os.Remove(f.Name()) // after success the file does not exist
 	_, err = f.Write(text)
 	err = errors.Join(err, f.Chmod(0o600), f.Sync(), f.Close())
 	if err == nil {
