@@ -1,4 +1,4 @@
-// Package agent is det agent: the nodes of the cluster.
+// Package agent has the command det agent: the nodes of the cluster.
 package agent
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// New is det agent.
+// New returns the command det agent.
 func New(a *app.App) *cobra.Command {
 	return noun.New("agent", "list, disable and enable nodes", []string{"a"}, newList(a), newEnable(a), newDisable(a))
 }

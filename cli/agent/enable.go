@@ -33,7 +33,7 @@ func newEnable(a *app.App) *cobra.Command {
 func newDisable(a *app.App) *cobra.Command {
 	var o changeOptions
 	cmd := change(a, &o)
-	cmd.Use, cmd.Short = "disable [AGENT_ID]", "place no new work on a node, and preempt what runs there"
+	cmd.Use, cmd.Short = "disable [AGENT_ID]", "place no new work on a node, and preempt its tasks"
 	cmd.Long = "Trials store a checkpoint and resume on another node; other tasks are killed. With --drain\n" +
 		"all tasks run to their end. Other Nomad jobs on the node are not affected."
 	cmd.Flags().BoolVar(&o.drain, "drain", false, "let running tasks run to their end, and list them")
@@ -94,7 +94,7 @@ func runChange(ctx context.Context, a *app.App, o *changeOptions, ids []string) 
 	return stillThere(ctx, a, c, o, ids)
 }
 
-// stillThere lists what runs on nodes that drain.
+// stillThere lists the tasks on draining nodes.
 func stillThere(ctx context.Context, a *app.App, c *client.Client, o *changeOptions, ids []string) error {
 	tasks, err := c.Tasks(ctx)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package checkpoint is det checkpoint: a file per verb.
+// Package checkpoint has the command det checkpoint, one file for each verb.
 package checkpoint
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/noun"
 )
 
-// New is det checkpoint.
+// New returns the command det checkpoint.
 func New(a *app.App) *cobra.Command {
 	return noun.New("checkpoint", "show, download and remove checkpoints", []string{"c"}, nil,
 		newDescribe(a), newList(a), newDownload(a), newDelete(a), newRm(a))

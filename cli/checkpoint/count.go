@@ -5,10 +5,10 @@ import (
 	"strconv"
 )
 
-// count is the value of a flag that takes a number of 1 or more.
+// count is the value of a flag that is a whole number of at least 1.
 type count int
 
-// String is the number, or nothing where none was given.
+// String formats the number; "" if it is not set.
 func (c *count) String() string {
 	if *c == 0 {
 		return ""
@@ -16,10 +16,10 @@ func (c *count) String() string {
 	return strconv.Itoa(int(*c))
 }
 
-// Type is what help shows for it.
+// Type is the type in the help.
 func (c *count) Type() string { return "int" }
 
-// Set takes the number.
+// Set parses the number.
 func (c *count) Set(s string) error {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 1 {

@@ -43,8 +43,8 @@ func ListFlags(cmd *cobra.Command, best *int, format *output.Format) {
 	format.Flags(cmd)
 }
 
-// RunList prints the checkpoints of an experiment; best 0 is all of them. It is
-// det experiment list-checkpoints too.
+// RunList prints the checkpoints of an experiment; best 0 means all. det experiment
+// list-checkpoints also uses it.
 func RunList(ctx context.Context, a *app.App, experiment, best int, format output.Format) error {
 	c, err := a.Client(ctx)
 	if err != nil {

@@ -99,7 +99,7 @@ func runDelete(ctx context.Context, a *app.App, o rmOptions) error {
 	return nil
 }
 
-// agreed asks, and fails where the answer is no.
+// agreed asks the user, and returns an error if the answer is no.
 func agreed(ctx context.Context, a *app.App, question, otherwise string) error {
 	yes, err := a.IO.Confirm(ctx, question)
 	if err != nil || yes {
@@ -109,7 +109,7 @@ func agreed(ctx context.Context, a *app.App, question, otherwise string) error {
 	return exit.Status(exit.Failed)
 }
 
-// listed are the UUIDs of a comma-separated list.
+// listed splits a comma-separated list of UUIDs.
 func listed(text string) []string {
 	var out []string
 	for word := range strings.SplitSeq(text, ",") {

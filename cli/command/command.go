@@ -1,4 +1,4 @@
-// Package command is det command: single programs run in the cluster.
+// Package command has the command det command: single programs on the cluster.
 package command
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// New is det command.
+// New returns the command det command.
 func New(a *app.App) *cobra.Command {
 	k := kind()
 	return noun.New("command", "run programs on the cluster", []string{"cmd"}, tasks.NewList(a, k),

@@ -61,7 +61,7 @@ func run(ctx context.Context, a *app.App, o tasks.Launch, program []string) erro
 	return verdict(ctx, a, c, id)
 }
 
-// verdict is an error when the program failed.
+// verdict returns an error if the program failed.
 func verdict(ctx context.Context, a *app.App, c *client.Client, id string) error {
 	task, err := c.Task(ctx, id)
 	if err != nil || len(task.Allocations) == 0 {

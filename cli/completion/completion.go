@@ -1,4 +1,4 @@
-// Package completion is det completion: scripts that let a shell complete verbs,
+// Package completion has the command det completion: scripts with which shells complete verbs,
 // flags and IDs.
 package completion
 
@@ -17,7 +17,7 @@ const long = `Prints a script with which a shell completes det's verbs, flags an
 
 To try it in the current shell: source <(det completion bash)`
 
-// New is det completion.
+// New returns the command det completion.
 func New(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:                   "completion {bash|zsh|fish}",

@@ -1,5 +1,5 @@
-// Package deploy is det deploy: a cluster on this machine. All the work is done
-// by nomad/local; this is its command line.
+// Package deploy has the command det deploy: a cluster on this machine. It is the command line
+// of nomad/local.
 package deploy
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/detent-ml/detent/nomad/servers"
 )
 
-// New is det deploy.
+// New returns the command det deploy.
 func New(a *app.App) *cobra.Command {
 	return noun.New("deploy", "run a cluster", []string{"d"}, nil,
 		noun.New("local", "run a cluster on this machine", nil, nil,
@@ -30,7 +30,7 @@ func New(a *app.App) *cobra.Command {
 		noun.Absent("aws", inACloud), noun.Absent("gcp", inACloud), noun.Absent("gke-experimental", inACloud))
 }
 
-// where names a cluster on this machine.
+// where selects a cluster on this machine.
 type where struct {
 	name string
 	dir  string
@@ -107,7 +107,7 @@ func runReset(ctx context.Context, a *app.App, o resetOptions) error {
 		return err
 	}
 	if !o.yes && a.IO.InTTY {
-		yes, err := a.IO.Confirm(ctx, fmt.Sprintf("This removes the cluster %q with all experiments and checkpoints in %s. Go on?", o.name, c.StateDir()))
+		yes, err := a.IO.Confirm(ctx, fmt.Sprintf("This removes the cluster %q with all experiments and checkpoints in %s. Continue?", o.name, c.StateDir()))
 		if err != nil {
 			return err
 		}
@@ -199,7 +199,7 @@ func newLogs(a *app.App) *cobra.Command {
 	return cmd
 }
 
-// failed gives the errors of the cluster, which are words already, a code.
+// failed adds codes to errors of the cluster.
 func failed(ctx context.Context, err error) error {
 	switch {
 	case err == nil:

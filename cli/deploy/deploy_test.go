@@ -58,7 +58,7 @@ func TestOptionsThatCannotBe(t *testing.T) {
 		problem string
 	}{
 		"no nodes":       {func(o *upOptions) { o.agents = 0 }, "--agents"},
-		"no such binary": {func(o *upOptions) { o.binary = "/does/not/exist" }, "--master-binary /does/not/exist cannot be run"},
+		"no such binary": {func(o *upOptions) { o.binary = "/does/not/exist" }, "--master-binary /does/not/exist cannot be executed"},
 		"no such config": {func(o *upOptions) { o.masterConfig = "/does/not/exist" }, "cannot read the master's configuration"},
 		"no harness":     {func(o *upOptions) { o.harness = dir }, "has no folder determined in it"},
 		"no value":       {func(o *upOptions) { o.masterEnv = []string{"A"} }, "not of the form NAME=VALUE"},

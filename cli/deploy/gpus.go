@@ -8,8 +8,8 @@ import (
 	"github.com/detent-ml/detent/nomad/servers"
 )
 
-// findGPUs says which GPUs the nodes get. Without det-gpu they get none, which is
-// an error only where some were asked for.
+// findGPUs selects the GPUs of the nodes. A missing det-gpu is an error only if the user
+// requested GPUs.
 func (o upOptions) findGPUs(ctx context.Context, report *servers.Reporter) (local.GPUs, error) {
 	switch {
 	case o.gpus < anyGPUs:

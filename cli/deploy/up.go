@@ -39,7 +39,7 @@ type upOptions struct {
 	theirs       theirOptions
 }
 
-// anyGPUs stands for those of the machine, or a few that are made up.
+// anyGPUs selects the GPUs of the machine, or a few simulated ones.
 const anyGPUs = -1
 
 const upLong = `Starts a cluster on this machine: PostgreSQL, Consul, Nomad, and the master as a
@@ -155,7 +155,7 @@ func (o upOptions) options() (local.Options, error) {
 	return out, err
 }
 
-// environment is what the master is told beside its configuration.
+// environment is the environment variables of the master.
 func (o upOptions) environment() (map[string]string, error) {
 	env := map[string]string{}
 	harness := o.harness
@@ -182,8 +182,8 @@ func (o upOptions) environment() (map[string]string, error) {
 	return env, o.theirs.environment(env)
 }
 
-// tasksPython is the Python that tasks run. Where none was named, and none can be
-// made, tasks run the system's, and the person hears why.
+// tasksPython is the Python of tasks. If the user names none and det cannot install one, tasks
+// use the system's Python, and the user is told why.
 func (o upOptions) tasksPython(ctx context.Context, report *servers.Reporter) (string, error) {
 	if o.python == "" {
 		python, err := pyenv.Named(ctx, "tasks", report)
@@ -191,19 +191,19 @@ func (o upOptions) tasksPython(ctx context.Context, report *servers.Reporter) (s
 			return "", ctx.Err()
 		}
 		if err != nil {
-			report.Say("Tasks run the python3 of this system, without NumPy, JupyterLab and TensorBoard unless it has them: %v", err)
+			report.Say("Tasks use the python3 of this system, which may lack NumPy, JupyterLab and TensorBoard, because det could not install a Python: %v", err)
 			return "", nil
 		}
 		return python, nil
 	}
 	path, err := exec.LookPath(o.python)
 	if err != nil {
-		return "", fault.New(fault.Invalid, "--python %s cannot be run: %w", o.python, err)
+		return "", fault.New(fault.Invalid, "--python %s cannot be executed: %w", o.python, err)
 	}
 	return filepath.Abs(path)
 }
 
-// besides are folders beside the one of this program.
+// besides are folders next to the folder of this program.
 func besides(elem ...string) (string, bool) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -215,12 +215,13 @@ func besides(elem ...string) (string, bool) {
 	return filepath.Join(append([]string{filepath.Dir(exe)}, elem...)...), true
 }
 
-// program finds one of ours: the one that was named, else beside det, else on PATH.
+// program finds a program of Detent: the named one, else the one in det's folder, else the one
+// on PATH.
 func program(name, named, flag string) (string, error) {
 	if named != "" {
 		path, err := exec.LookPath(named)
 		if err != nil {
-			return "", fault.New(fault.Invalid, "%s %s cannot be run: %w", flag, named, err)
+			return "", fault.New(fault.Invalid, "%s %s cannot be executed: %w", flag, named, err)
 		}
 		return filepath.Abs(path)
 	}
@@ -236,7 +237,7 @@ func program(name, named, flag string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// findHarness looks where a checkout and a package have the Python package.
+// findHarness finds the Python package in a checkout or an installation.
 func findHarness() string {
 	for _, elem := range [][]string{{"..", "plugins", "harness"}, {"..", "share", "detent", "harness"}} {
 		dir, ok := besides(elem...)

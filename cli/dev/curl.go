@@ -58,7 +58,7 @@ func runCurl(ctx context.Context, a *app.App, o curlOptions) error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.Me(ctx); err != nil { // signs in again where that is needed
+	if _, err := c.Me(ctx); err != nil { // signs in again if necessary
 		return err
 	}
 	header := "Authorization: Bearer " + c.Token()
@@ -69,15 +69,15 @@ func runCurl(ctx context.Context, a *app.App, o curlOptions) error {
 	return call(ctx, a, curl, header, argv)
 }
 
-// call hands curl the header through a pipe: the arguments of a process can be
-// read by everybody on the machine.
+// call passes the header to curl through a pipe, because all users of the machine can read the
+// arguments of a process.
 func call(ctx context.Context, a *app.App, curl, header string, argv []string) error {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	if _, err := w.WriteString(header + "\n"); err != nil { // shorter than any pipe's buffer
+	if _, err := w.WriteString(header + "\n"); err != nil { // fits into the buffer of a pipe
 		return err
 	}
 	if err := w.Close(); err != nil {
@@ -118,7 +118,7 @@ func quoteAll(argv []string) string {
 	return strings.Join(out, " ")
 }
 
-// shellWord writes a word so that a shell reads it as it is.
+// shellWord quotes a word for a shell.
 func shellWord(s string) string {
 	plain := strings.IndexFunc(s, func(r rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-", r)

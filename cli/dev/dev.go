@@ -1,4 +1,4 @@
-// Package dev is det dev: for those who look under the bonnet.
+// Package dev has the command det dev: calls of the REST API by hand.
 package dev
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/noun"
 )
 
-// New is det dev.
+// New returns the command det dev.
 func New(a *app.App) *cobra.Command {
 	return noun.New("dev", "call the REST API by hand", nil, nil, newAuthToken(a), newCurl(a))
 }
@@ -24,7 +24,7 @@ func newAuthToken(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if _, err := c.Me(cmd.Context()); err != nil { // a token that is over is of no use to anybody
+			if _, err := c.Me(cmd.Context()); err != nil { // replaces an expired token
 				return err
 			}
 			a.Printf("%s\n", c.Token())

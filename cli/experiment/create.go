@@ -132,8 +132,8 @@ func (o createOptions) request(config string, files []v1.File) v1.CreateExperime
 	return req
 }
 
-// loadConfig reads and checks the configuration, and returns what it warned of.
-// Without overrides it is sent as it was written, comments and all.
+// loadConfig reads and checks the configuration, and returns its warnings. Without overrides
+// det sends the file unchanged, with comments.
 func loadConfig(a *app.App, o createOptions) (config string, said []string, err error) {
 	name, text, err := readConfig(a, o.configFile)
 	if err != nil {
@@ -179,7 +179,7 @@ func invalidConfig(name string, err error) error {
 	return fault.New(fault.Invalid, "%s has %d problems:\n%s", name, len(problems), err)
 }
 
-// submit sends the request, with a progress bar for what takes longer than a moment.
+// submit sends the request, with a progress bar if it takes long.
 func submit(ctx context.Context, a *app.App, c *client.Client, req v1.CreateExperimentRequest) (*v1.CreateExperimentResponse, error) {
 	bar := upload.NewBar(a.IO, "Sending")
 	resp, err := c.CreateExperiment(ctx, req, bar.Update)

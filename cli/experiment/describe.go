@@ -48,7 +48,7 @@ func newDescribe(a *app.App) *cobra.Command {
 	return cmd
 }
 
-// A described experiment is what the three tables are made from.
+// A described experiment has the data of the three tables.
 type described struct {
 	resp      *v1.GetExperimentResponse
 	trials    []v1.Trial
@@ -89,7 +89,7 @@ func runDescribe(ctx context.Context, a *app.App, o describeOptions) error {
 	return nil
 }
 
-// explain says why what does not go on does not.
+// explain prints why trials wait or failed.
 func explain(a *app.App, all []described) {
 	for _, d := range all {
 		if e := d.resp.Experiment; e.Error != "" {

@@ -1,4 +1,4 @@
-// Package experiment is det experiment: a file per verb.
+// Package experiment has the command det experiment, one file for each verb.
 package experiment
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/noun"
 )
 
-// New is det experiment.
+// New returns the command det experiment.
 func New(a *app.App) *cobra.Command {
 	cmd := noun.New("experiment", "submit and manage experiments", []string{"e"}, newList(a),
 		newSearch(a), newCreate(a), newDescribe(a), newConfig(a), newListTrials(a), newListCheckpoints(a),

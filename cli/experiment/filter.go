@@ -16,7 +16,7 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// filterFlags say which experiments are wanted, and in which order.
+// filterFlags select and sort experiments.
 type filterFlags struct {
 	where, name, project string
 	labels, owners       []string
@@ -34,12 +34,12 @@ func (o *filterFlags) add(cmd *cobra.Command) {
 	f.StringArrayVar(&o.sort, "sort", nil, "sort by this column, as in validation.loss or name:desc (repeat for several)")
 }
 
-// given says whether the flags ask for anything.
+// given reports whether any of the flags is set.
 func (o *filterFlags) given() bool {
 	return o.where != "" || o.name != "" || o.project != "" || len(o.labels)+len(o.owners)+len(o.states)+len(o.sort) > 0
 }
 
-// filter is what the flags ask for.
+// filter converts the flags to a filter.
 func (o *filterFlags) filter(now time.Time) (find.Filter, error) {
 	f, err := find.Parse(o.where, now)
 	var wrong *find.Error
@@ -79,7 +79,7 @@ func (o *filterFlags) filter(now time.Time) (find.Filter, error) {
 	return f.And(rest), err
 }
 
-// ofProject reads an ID, a name, or two names.
+// ofProject accepts an ID, a project's name, or <workspace>/<project>.
 func (o *filterFlags) ofProject() []string {
 	workspace, project, two := strings.Cut(o.project, "/")
 	switch _, err := strconv.Atoi(o.project); {
@@ -93,12 +93,12 @@ func (o *filterFlags) ofProject() []string {
 	return []string{"project = " + quoted(o.project)}
 }
 
-// quoted is text as the language has it.
+// quoted quotes text for the filter language.
 func quoted(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
 }
 
-// search asks the master for what a filter finds.
+// search requests the experiments that a filter selects.
 func (o *filterFlags) search(ctx context.Context, c *client.Client, f find.Filter, page client.Page, full bool) ([]v1.SearchExperimentExperiment, error) {
 	raw, err := f.JSON()
 	if err != nil {
@@ -112,7 +112,7 @@ func (o *filterFlags) search(ctx context.Context, c *client.Client, f find.Filte
 	return client.Collect(c.SearchExperiments(ctx, v1.SearchExperimentsRequest{Filter: &filter, Sort: &sort, WithoutConfig: &lean}, page))
 }
 
-// experimentsOf are the experiments among what was found.
+// experimentsOf returns the experiments of a search result.
 func experimentsOf(found []v1.SearchExperimentExperiment) []v1.Experiment {
 	out := make([]v1.Experiment, len(found))
 	for i, one := range found {
@@ -121,7 +121,7 @@ func experimentsOf(found []v1.SearchExperimentExperiment) []v1.Experiment {
 	return out
 }
 
-// asksFor says whether a filter asks about a field of experiments.
+// asksFor reports whether a filter has a condition on a field of experiments.
 func asksFor(f find.Filter, field string) bool {
 	return slices.ContainsFunc(f.Columns(), func(c find.Column) bool { return c.Location == find.Experiment && c.Name == field })
 }

@@ -28,7 +28,7 @@ func followFirstTrial(ctx context.Context, a *app.App, c *client.Client, id int)
 	return o.Print(ctx, a.IO, c.TrialLogs(ctx, trial, client.LogQuery{Follow: true}), logs.TrialEnded(trial))
 }
 
-// whileQueued says why a trial waits, until it does not wait any more.
+// whileQueued prints why a trial waits, until it runs.
 func whileQueued(ctx context.Context, a *app.App, c *client.Client, id int) error {
 	said := ""
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
@@ -46,7 +46,7 @@ func whileQueued(ctx context.Context, a *app.App, c *client.Client, id int) erro
 	}
 }
 
-// firstTrial waits until there is a trial, or there cannot be one any more.
+// firstTrial waits until the experiment has a trial, or has ended without one.
 func firstTrial(ctx context.Context, c *client.Client, id int) (int, error) {
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		over, err := ended(ctx, c, id)
@@ -66,7 +66,7 @@ func firstTrial(ctx context.Context, c *client.Client, id int) (int, error) {
 	}
 }
 
-// lowestTrial is the trial with the lowest ID, 0 where there is none.
+// lowestTrial is the trial with the lowest ID; 0 for none.
 func lowestTrial(ctx context.Context, c *client.Client, id int) (int, error) {
 	lowest := 0
 	for t, err := range c.Trials(ctx, id, client.Page{}) {
@@ -80,7 +80,7 @@ func lowestTrial(ctx context.Context, c *client.Client, id int) (int, error) {
 	return lowest, nil
 }
 
-// ended is the state of an experiment that is over, "" for others.
+// ended is the state of an experiment that has ended; "" for others.
 func ended(ctx context.Context, c *client.Client, id int) (string, error) {
 	resp, err := c.Experiment(ctx, id)
 	if err != nil {

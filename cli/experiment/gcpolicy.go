@@ -45,7 +45,7 @@ not ended, and checkpoints from which other experiments start.`,
 			}
 			for _, n := range []int{o.experimentBest, o.trialBest, o.trialLatest} {
 				if n < 0 {
-					return &exit.UsageError{Message: fmt.Sprintf("%d is not a number of checkpoints to keep: give 0 or more", n)}
+					return &exit.UsageError{Message: fmt.Sprintf("%d is not a number of checkpoints to keep; it must be 0 or more", n)}
 				}
 			}
 			return runSetGCPolicy(cmd.Context(), a, o)
@@ -57,7 +57,7 @@ not ended, and checkpoints from which other experiments start.`,
 	f.IntVar(&o.trialLatest, "save-trial-latest", 0, "newest checkpoints of each trial to keep")
 	f.BoolVarP(&o.yes, "yes", "y", false, "remove without showing the checkpoints and without asking")
 	for _, name := range []string{"save-experiment-best", "save-trial-best", "save-trial-latest"} {
-		_ = cmd.MarkFlagRequired(name) // it fails for a flag that there is not
+		_ = cmd.MarkFlagRequired(name) // fails only for an unknown flag
 	}
 	return cmd
 }
@@ -94,7 +94,7 @@ func runSetGCPolicy(ctx context.Context, a *app.App, o gcPolicyOptions) error {
 			o.id, o.experimentBest, o.trialBest, o.trialLatest))
 }
 
-// showPreview lists what was validated, and counts the rest.
+// showPreview lists the validated checkpoints, and counts the others.
 func showPreview(a *app.App, preview *v1.PreviewGCResponse) error {
 	t := table.New("Trial ID", "# of Batches", "State", "Validation Metric\n("+preview.MetricName+")", "UUID", "Resources")
 	slices.SortStableFunc(preview.Checkpoints, func(x, y v1.PreviewGCCheckpoint) int {

@@ -52,8 +52,8 @@ func runList(ctx context.Context, a *app.App, o *listOptions) error {
 	return o.format.Print(a.IO, Table(experiments, o.all, o.showProject), experiments)
 }
 
-// experiments asks for those that the flags choose: one's own that are not
-// archived, unless the flags say otherwise.
+// experiments requests the experiments that the flags select; the default is the user's own
+// that are not archived.
 func (o *listOptions) experiments(ctx context.Context, c *client.Client, me string, now time.Time) ([]v1.Experiment, error) {
 	if !o.given() {
 		q := client.ExperimentQuery{Page: o.pages.Page()}
@@ -82,7 +82,7 @@ func (o *listOptions) experiments(ctx context.Context, c *client.Client, me stri
 	return experimentsOf(found), err
 }
 
-// Table is the table of a list of experiments, which det project prints too.
+// Table is the table of a list of experiments, which det project also prints.
 func Table(experiments []v1.Experiment, archived, projects bool) *table.Table {
 	headers := []string{"ID", "Owner", "Name", "Parent ID", "State", "Progress", "Started", "Ended", "Resource Pool"}
 	if projects {

@@ -23,8 +23,7 @@ func newListTrials(a *app.App) *cobra.Command {
 	return ListTrials(a, "list-trials EXPERIMENT_ID", "lt")
 }
 
-// ListTrials is the command that lists the trials of an experiment, which det
-// trial has too.
+// ListTrials is the command that lists the trials of an experiment; det trial also has it.
 func ListTrials(a *app.App, use string, aliases ...string) *cobra.Command {
 	var o listTrialsOptions
 	cmd := &cobra.Command{

@@ -42,7 +42,7 @@ func runLogs(ctx context.Context, a *app.App, id int, o *logs.Options) error {
 	}
 	find := lowestTrial
 	if o.Follow {
-		find = firstTrial // who follows means to wait
+		find = firstTrial // with --follow, wait for the first trial
 	}
 	trial, err := find(ctx, c, id)
 	if err != nil {

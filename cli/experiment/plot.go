@@ -90,8 +90,8 @@ func runPlot(ctx context.Context, a *app.App, o plotOptions) error {
 	return followPlot(ctx, a, c, o)
 }
 
-// followPlot draws until the experiment is over. Without a terminal it draws once,
-// at the end.
+// followPlot redraws until the experiment has ended. Without a terminal it draws once, at the
+// end.
 func followPlot(ctx context.Context, a *app.App, c *client.Client, o plotOptions) error {
 	screen := &screen{w: a.IO.Canvas(), live: a.IO.OutTTY}
 	defer screen.close()
@@ -121,14 +121,14 @@ func followPlot(ctx context.Context, a *app.App, c *client.Client, o plotOptions
 		if over != "" {
 			return nil
 		}
-		// The whole curve is read each time, so long ones are read less often.
+		// The whole curve is read each time, so long curves are read less often.
 		if err := sleep.For(ctx, max(500*time.Millisecond, 5*time.Since(began))); err != nil {
 			return err
 		}
 	}
 }
 
-// screen draws over what it drew before.
+// screen redraws over its previous output.
 type screen struct {
 	w     io.Writer
 	live  bool
@@ -141,7 +141,7 @@ func (s *screen) show(lines []string, last bool) {
 	}
 	var b strings.Builder
 	if s.live && s.drawn == 0 {
-		b.WriteString("\x1b[?25l") // no cursor while it would jump
+		b.WriteString("\x1b[?25l") // hide the cursor while drawing
 	}
 	if s.drawn > 0 {
 		fmt.Fprintf(&b, "\x1b[%dA", s.drawn)
@@ -166,14 +166,14 @@ func (s *screen) close() {
 	}
 }
 
-// draw lays the panels out for the terminal's size.
+// draw lays out the panels for the terminal's size.
 func (p *plot) draw(a *app.App, o plotOptions) ([]string, error) {
 	panels, err := p.choose(o)
 	if err != nil {
 		return nil, err
 	}
 	width, height := min(a.IO.Width(), 160), 14
-	if o.follow && a.IO.OutTTY { // all of it must fit, to be drawn over
+	if o.follow && a.IO.OutTTY { // the drawing must fit on the screen, so that it can be redrawn
 		fits := max(1, (a.IO.Height()-2)/10)
 		panels = panels[:min(len(panels), fits)]
 		height = min(height, (a.IO.Height()-2)/len(panels)-6)
@@ -193,11 +193,11 @@ func (p *plot) draw(a *app.App, o plotOptions) ([]string, error) {
 	return lines, nil
 }
 
-// poorTerminal names those without Braille in their font.
+// poorTerminal reports whether a terminal's font has no Braille.
 func poorTerminal(term string) bool { return term == "dumb" || term == "linux" }
 
-// choose is the panels that the flags ask for: without any, what the searcher
-// looks at, and one more that is both trained on and validated.
+// choose returns the panels that the flags select. The default is the searcher's metric, and
+// one more with both training and validation.
 func (p *plot) choose(o plotOptions) ([]panel, error) {
 	if o.all {
 		return p.panels, nil

@@ -28,14 +28,13 @@ type plot struct {
 	panels     []panel
 }
 
-// A panel is the curves that share a chart: what training and validation report
-// about the same thing.
+// A panel is the curves in one chart: the training and validation values of the same metric.
 type panel struct {
 	name   string
 	series []chart.Series
 }
 
-// both says whether the panel shows training and validation.
+// both reports whether the panel shows training and validation.
 func (p panel) both() bool { return len(p.series) > 1 }
 
 func loadPlot(ctx context.Context, c *client.Client, o plotOptions) (*plot, error) {
@@ -77,7 +76,7 @@ func (p *plot) readSearcher(resp *v1.GetExperimentResponse) error {
 	return nil
 }
 
-// pickTrial takes the trial that was asked for, else the best one, else the first.
+// pickTrial returns the requested trial, else the best one, else the first.
 func (p *plot) pickTrial(ctx context.Context, c *client.Client, o plotOptions) error {
 	want := o.trial
 	if want == 0 && p.experiment.BestTrialID != nil {
@@ -103,7 +102,7 @@ func (p *plot) pickTrial(ctx context.Context, c *client.Client, o plotOptions) e
 	return nil
 }
 
-// curves reads the reports of a group, by metric. What is no number is no curve.
+// curves reads the reports of a group, by metric. It ignores values that are not numbers.
 func curves(ctx context.Context, c *client.Client, group string, trial int) (map[string][]chart.Point, error) {
 	out := map[string][]chart.Point{}
 	for report, err := range c.TrialMetrics(ctx, group, trial) {
@@ -120,8 +119,8 @@ func curves(ctx context.Context, c *client.Client, group string, trial int) (map
 	return out, nil
 }
 
-// numbers are the metrics of a report, which lie below avg_metrics, or for
-// validations of older harnesses below validation_metrics.
+// numbers are the metrics of a report. They are under avg_metrics, or for validations of older
+// harnesses under validation_metrics.
 func numbers(s v1.Struct) map[string]float64 {
 	var top map[string]json.RawMessage
 	if s.Into(&top) != nil {
@@ -153,8 +152,8 @@ func numbers(s v1.Struct) map[string]float64 {
 	return out
 }
 
-// arrange makes the panels: the searcher's first, then those that show training
-// and validation, then the others, each by name.
+// arrange makes the panels: first the searcher's metric, then those with training and
+// validation, then the others, each sorted by name.
 func (p *plot) arrange(training, validation map[string][]chart.Point) {
 	byBase := map[string]*panel{}
 	add := func(group, name string, points []chart.Point, marks bool) {
@@ -163,7 +162,7 @@ func (p *plot) arrange(training, validation map[string][]chart.Point) {
 			byBase[base] = &panel{name: base}
 		}
 		label := name
-		if !strings.Contains(name, group[:3]) { // "loss" alone does not say whose
+		if !strings.Contains(name, group[:3]) { // "loss" alone does not show the group
 			label = group + " " + name
 		}
 		byBase[base].series = append(byBase[base].series, chart.Series{
@@ -202,7 +201,7 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// baseName is what a metric measures, without whether in training or validation.
+// baseName is the name of a metric without the words for training and validation.
 func baseName(name string) string {
 	for _, prefix := range []string{"validation_", "training_", "valid_", "train_", "val_", "eval_"} {
 		if base, ok := strings.CutPrefix(name, prefix); ok && base != "" {
@@ -212,7 +211,7 @@ func baseName(name string) string {
 	return name
 }
 
-// note says what a curve came to.
+// note is the last and best values of a curve.
 func (p *plot) note(name string, points []chart.Point, validation bool) string {
 	if len(points) == 0 {
 		return ""
@@ -243,7 +242,7 @@ func (p *plot) title() string {
 		p.experiment.ID, p.experiment.Name, bare(p.experiment.State), progress, p.trial.ID)
 }
 
-// find looks for a metric by its own name or by what it measures.
+// find finds a metric by its own name or by its base name.
 func (p *plot) find(name string) (panel, bool) {
 	for _, q := range p.panels {
 		if q.name == name {
@@ -268,7 +267,7 @@ func (p *plot) names() []string {
 	return out
 }
 
-// json writes the points for other programs to draw.
+// json writes the points as JSON for other programs.
 func (p *plot) json(w io.Writer) error {
 	doc := map[string]any{"experiment": p.experiment.ID, "trial": p.trial.ID}
 	var all []any
@@ -289,7 +288,7 @@ func (p *plot) json(w io.Writer) error {
 	return output.JSON(w, raw)
 }
 
-// finiteOrText is a number that JSON can hold, or its name.
+// finiteOrText returns a number that JSON supports, or its name.
 func finiteOrText(f float64) any {
 	switch {
 	case math.IsNaN(f):

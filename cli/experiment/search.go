@@ -74,8 +74,8 @@ func runSearch(ctx context.Context, a *app.App, o *searchOptions) error {
 	return o.format.Print(a.IO, foundTable(f, found), found)
 }
 
-// foundTable is the table of a list of experiments, with a column for each
-// hyperparameter and metric that was asked about.
+// foundTable is the table of a list of experiments, with a column for each hyperparameter and
+// metric in the filter.
 func foundTable(f find.Filter, found []v1.SearchExperimentExperiment) *table.Table {
 	headers := []string{"ID", "Owner", "Name", "State", "Progress", "Started", "Ended"}
 	var asked []find.Column
@@ -104,7 +104,7 @@ func foundTable(f find.Filter, found []v1.SearchExperimentExperiment) *table.Tab
 	return t
 }
 
-// answer is what a trial has in a column; nil for nothing.
+// answer is a trial's value in a column; nil for none.
 func answer(c find.Column, trial *v1.Trial) any {
 	if trial == nil {
 		return nil

@@ -55,8 +55,7 @@ func whole(what, value string, least int) (int, error) {
 	return n, nil
 }
 
-// newSetField makes a verb; fill writes the value into a patch and words what
-// will have been done.
+// newSetField makes a verb; fill sets the value in a patch and returns the message for success.
 func newSetField(a *app.App, field, value string, fill func(*v1.PatchExperiment, string) (string, error)) *cobra.Command {
 	return &cobra.Command{
 		Use:               field + " EXPERIMENT_ID VALUE",

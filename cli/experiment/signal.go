@@ -12,7 +12,7 @@ import (
 	"github.com/detent-ml/detent/master/client"
 )
 
-// The verbs in this file say one word to an experiment.
+// The verbs in this file send a request without a body.
 
 func newPause(a *app.App) *cobra.Command {
 	return newSignal(a, "pause", "preempt the trials until the experiment is activated", "Paused", (*client.Client).PauseExperiment)

@@ -19,8 +19,8 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// runTest submits an experiment that trains one batch, validates once and saves
-// one checkpoint, and watches it.
+// runTest submits an experiment that trains one batch, validates once and stores one
+// checkpoint, and watches it.
 func runTest(ctx context.Context, a *app.App, c *client.Client, req v1.CreateExperimentRequest, config string, said []string) error {
 	checked, err := submit(ctx, a, c, req)
 	if err != nil {
@@ -43,9 +43,9 @@ func runTest(ctx context.Context, a *app.App, c *client.Client, req v1.CreateExp
 	return watchTest(ctx, a, c, id)
 }
 
-// testConfig is a configuration made small: a single trial of one batch with the
-// least of each range of hyperparameters, no restarts, no checkpoints kept. What a
-// template or the cluster adds is in the complete configuration.
+// testConfig reduces a configuration: a single trial of one batch with the lowest
+// hyperparameters, without restarts, keeping no checkpoints. It starts from the complete
+// configuration, which includes values of a template and the cluster.
 func testConfig(config string, complete v1.Struct) (string, error) {
 	var doc struct {
 		Description string `json:"description"`
@@ -55,7 +55,7 @@ func testConfig(config string, complete v1.Struct) (string, error) {
 		Hyperparameters map[string]any `json:"hyperparameters"`
 	}
 	if err := complete.Into(&doc); err != nil {
-		return "", fault.New(fault.Invalid, "the master's answer: %w", err)
+		return "", fault.New(fault.Invalid, "cannot decode the master's answer: %w", err)
 	}
 	searcher := map[string]any{"name": "single", "metric": doc.Searcher.Metric, "max_length": map[string]int{"batches": 1}}
 	overrides := []string{
@@ -78,7 +78,7 @@ func testConfig(config string, complete v1.Struct) (string, error) {
 	return string(out), nil
 }
 
-// quote is a value as JSON, which YAML reads too.
+// quote encodes a value as JSON, which is also YAML.
 func quote(value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -87,7 +87,7 @@ func quote(value any) string {
 	return string(text)
 }
 
-// least is the smallest value of a hyperparameter, or of each in a group.
+// least is the smallest value of a hyperparameter, or of each hyperparameter in a group.
 func least(value any) any {
 	group, ok := value.(map[string]any)
 	if !ok {
@@ -121,7 +121,7 @@ func least(value any) any {
 // stages of a test, in their order.
 var stages = [...]string{"Scheduling task", "Testing training", "Testing validation", "Testing checkpointing"}
 
-// watchTest shows the stages until the experiment is over.
+// watchTest shows the stages until the experiment has ended.
 func watchTest(ctx context.Context, a *app.App, c *client.Client, id int) error {
 	shown := ""
 	for {
@@ -153,7 +153,7 @@ func watchTest(ctx context.Context, a *app.App, c *client.Client, id int) error 
 	}
 }
 
-// stageOf is how many stages are done.
+// stageOf is the number of completed stages.
 func stageOf(state v1.ExperimentState, trials []v1.Trial) int {
 	if state == v1.ExperimentStateCompleted {
 		return len(stages)

@@ -52,7 +52,8 @@ func runWait(ctx context.Context, a *app.App, o waitOptions) error {
 	if err != nil {
 		return err
 	}
-	// What is over soon is noticed soon; the interval is reached by doubling.
+	// The pause doubles up to the interval, so that the end of a short experiment is noticed
+	// early.
 	for pause := min(100*time.Millisecond, o.interval); ; pause = min(2*pause, o.interval) {
 		resp, err := c.Experiment(ctx, o.id)
 		if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// A step is what a trial did at one number of batches: reports and checkpoints of
-// the same number stand on one line.
+// A step has the reports and checkpoints of a trial at one number of batches, which are on one
+// line.
 type step struct {
 	batches              int
 	state                string
@@ -66,7 +66,7 @@ func dereferenced(m map[int]*step) map[int]step {
 	return out
 }
 
-// values decodes metrics for cells: numbers as numbers, all else as text.
+// values decodes metrics for cells: numbers as numbers, everything else as text.
 func values(s v1.Struct) map[string]any {
 	var raw map[string]json.RawMessage
 	if s.Into(&raw) != nil {
@@ -89,7 +89,7 @@ func values(s v1.Struct) map[string]any {
 	return out
 }
 
-// workloadTable has a line per trial and step.
+// workloadTable has a row for each trial and step.
 func workloadTable(all []described, metrics bool) *table.Table {
 	type line struct {
 		trial int

@@ -1,4 +1,4 @@
-// Package job is det job: the queue, and who stands where in it.
+// Package job has the command det job: the queue and its order.
 package job
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// New is det job.
+// New returns the command det job.
 func New(a *app.App) *cobra.Command {
 	return noun.New("job", "show and change the queue", []string{"j"}, newList(a), newUpdate(a), newUpdateBatch(a))
 }
@@ -80,7 +80,7 @@ type listing struct {
 	Jobs []v1.RBACJob `json:"jobs"`
 }
 
-// usesPriority says whether the pool, or the default one, orders by priority.
+// usesPriority reports whether the pool, or the default pool, orders jobs by priority.
 func usesPriority(pools []v1.ResourcePool, name string) (bool, error) {
 	for _, p := range pools {
 		if name == "" && p.DefaultComputePool || name == p.Name {
@@ -93,7 +93,7 @@ func usesPriority(pools []v1.ResourcePool, name string) (bool, error) {
 	return false, fault.New(fault.NotFound, "there is no resource pool named %q", name)
 }
 
-// hidden stands for what of other users' jobs is not told.
+// hidden replaces the data of other users' jobs.
 const hidden = "***"
 
 func cells(j v1.RBACJob, byPriority bool) []any {

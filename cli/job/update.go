@@ -82,7 +82,7 @@ func newUpdateBatch(a *app.App) *cobra.Command {
 	}
 }
 
-// parseUpdate reads one change.
+// parseUpdate parses one change.
 func parseUpdate(text string) (v1.QueueControl, error) {
 	wrong := func(why string) error {
 		return &exit.UsageError{Message: fmt.Sprintf("the change %q %s", text, why), Hint: "Write <jobID>.<operation>=<value>, as in 6f2b….priority=10."}
@@ -97,13 +97,13 @@ func parseUpdate(text string) (v1.QueueControl, error) {
 	case "priority":
 		n, err := strconv.Atoi(value)
 		if err != nil {
-			return u, wrong("has no whole number for a priority")
+			return u, wrong("has no whole number as its priority")
 		}
 		u.Priority = &n
 	case "weight":
 		w, err := strconv.ParseFloat(value, 64)
 		if err != nil {
-			return u, wrong("has no number for a weight")
+			return u, wrong("has no number as its weight")
 		}
 		u.Weight = &w
 	case "resource-pool", "resource_pool":

@@ -1,4 +1,4 @@
-// Package master is det master: what the master says of itself.
+// Package master has the command det master: information about the master.
 package master
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/output"
 )
 
-// New is det master.
+// New returns the command det master.
 func New(a *app.App) *cobra.Command {
 	show := newConfigShow(a)
 	return noun.New("master", "show the master's state, configuration and log", nil, nil,
@@ -34,7 +34,7 @@ func newInfo(a *app.App) *cobra.Command {
 }
 
 func runInfo(ctx context.Context, a *app.App, format output.Format) error {
-	c, err := a.Anonymous() // this is told to anybody
+	c, err := a.Anonymous() // needs no sign-in
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func newMessageSet(a *app.App) *cobra.Command {
 	cmd.Flags().StringVar(&a.Master, "master", "", "address of the master")
 	cmd.Flags().StringVarP(&o.message, "message", "m", "", "the text")
 	cmd.Flags().StringVarP(&o.start, "start", "s", "", "show the message from this time, such as 2021-10-26T23:17:12Z; default is now")
-	cmd.Flags().StringVarP(&o.end, "end", "e", "", "show the message until this time; default is until somebody clears it")
+	cmd.Flags().StringVarP(&o.end, "end", "e", "", "show the message until this time; default is until the message is cleared")
 	cmd.Flags().StringVarP(&o.duration, "duration", "d", "", "show the message this long, such as 24h, 5d or 2w; not with --end")
 	return cmd
 }
@@ -47,7 +47,7 @@ func runMessageSet(ctx context.Context, a *app.App, o messageOptions) error {
 		return &exit.UsageError{Message: "provide a message with -m"}
 	}
 	if o.end != "" && o.duration != "" {
-		return &exit.UsageError{Message: "--end and --duration exclude each other; give one of them"}
+		return &exit.UsageError{Message: "use --end or --duration, not both"}
 	}
 	var err error
 	if req.StartTime, err = timeOf("--start", o.start); err != nil {
@@ -66,7 +66,7 @@ func runMessageSet(ctx context.Context, a *app.App, o messageOptions) error {
 	return c.SetClusterMessage(ctx, req)
 }
 
-// timeOf reads the time that a flag has; nil for none.
+// timeOf parses the time in a flag; nil for none.
 func timeOf(flag, text string) (*time.Time, error) {
 	if text == "" {
 		return nil, nil

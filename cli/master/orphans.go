@@ -16,7 +16,7 @@ func newOrphans(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "orphans",
 		Short: "list Nomad jobs of this cluster that are not in the database",
-		Long: "An orphan is a Nomad job with this cluster's id that is not in the database: somebody removed\n" +
+		Long: "An orphan is a Nomad job with this cluster's id that is not in the database: an operator removed\n" +
 			"its rows, or restored the database from a backup. The master stops an orphan an hour after\n" +
 			"it first saw it, unless its row is in the database again.",
 		Args: args.None,

@@ -1,4 +1,4 @@
-// Package notebook is det notebook: JupyterLab in the cluster.
+// Package notebook has the command det notebook: JupyterLab on the cluster.
 package notebook
 
 import (
@@ -13,14 +13,14 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// New is det notebook.
+// New returns the command det notebook.
 func New(a *app.App) *cobra.Command {
 	k := kind()
 	return noun.New("notebook", "run JupyterLab on the cluster", nil, tasks.NewList(a, k), newStart(a), tasks.NewOpen(a, k, running),
 		tasks.NewDescribe(a, k), tasks.NewConfig(a, k), tasks.NewLogs(a, k), tasks.NewKill(a, k), tasks.NewSet(a, k))
 }
 
-// running is what is said when a notebook can be used.
+// running is the message for a notebook that is ready.
 const running = "Jupyter Notebook is running at"
 
 func kind() tasks.Kind {

@@ -1,4 +1,4 @@
-// Package pool is det resource-pool: the pools that work is put into.
+// Package pool has the command det resource-pool: the resource pools.
 package pool
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/table"
 )
 
-// New is det resource-pool.
+// New returns the command det resource-pool.
 func New(a *app.App) *cobra.Command {
 	return noun.New("resource-pool", "list resource pools", []string{"rp"}, newList(a))
 }

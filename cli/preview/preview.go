@@ -1,5 +1,4 @@
-// Package preview is det preview-search: what a search would do, before it costs
-// anything.
+// Package preview has the command det preview-search: the plan of a search, without running it.
 package preview
 
 import (
@@ -36,7 +35,7 @@ learning curves, or with the recorded curves of --curves. det prints how many tr
 run at once, when the search ends, and how much training the search saves compared
 with training every trial to its end.`
 
-// New is det preview-search.
+// New returns the command det preview-search.
 func New(a *app.App) *cobra.Command {
 	o := options{}
 	cmd := &cobra.Command{
@@ -99,7 +98,7 @@ func run(ctx context.Context, a *app.App, o options) error {
 		Searcher json.RawMessage `json:"searcher"`
 	}
 	if err := json.Unmarshal(sum.Config, &shown); err != nil {
-		return fault.New(fault.Internal, "the configuration in the master's answer: %w", err)
+		return fault.New(fault.Internal, "cannot decode the configuration in the master's answer: %w", err)
 	}
 	a.Printf("Using search configuration:\n")
 	if err := output.YAML(a.IO.Out, shown.Searcher); err != nil {
@@ -113,7 +112,7 @@ func run(ctx context.Context, a *app.App, o options) error {
 	return o.format.Print(a.IO, t, sum)
 }
 
-// length words how long trials train.
+// length describes how long trials train.
 func length(u v1.SearchUnit) string {
 	switch {
 	case u.Value == nil:

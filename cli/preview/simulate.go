@@ -11,14 +11,14 @@ import (
 	"github.com/detent-ml/detent/master/search/sim"
 )
 
-// A simulated search, as it is printed with --json.
+// A simulated search, in the form of --json.
 type simulated struct {
 	Searcher string   `json:"searcher"`
 	Workers  int      `json:"workers"`
 	Trials   int      `json:"trials"`
 	Time     int      `json:"time"`
 	Trained  int      `json:"trained"`
-	Whole    int      `json:"whole"` // had every trial been trained whole
+	Whole    int      `json:"whole"` // if every trial trained completely
 	Measure  string   `json:"measure"`
 	Best     *float64 `json:"best,omitempty"`
 	Lengths  []share  `json:"lengths"`
@@ -38,7 +38,7 @@ func simulate(a *app.App, o options) error {
 	if full < 1 {
 		return fault.New(fault.Invalid, "cannot simulate the searcher %s without a length: set max_length", cfg.Searcher.Name)
 	}
-	const reports = 200 // of a trial that trains whole
+	const reports = 200 // of a trial that trains completely
 	r, err := sim.Run(cfg, o.seed, curves, sim.Options{Workers: o.workers, Every: max(1, full/reports)})
 	if err != nil {
 		return fault.New(fault.Invalid, "%w", err)
@@ -72,7 +72,7 @@ func simulate(a *app.App, o options) error {
 	return nil
 }
 
-// prepare reads the configuration and chooses the curves.
+// prepare reads the configuration and selects the curves.
 func prepare(a *app.App, o options) (cfg expconf.Config, curves sim.Curves, err error) {
 	text, err := read(a, o.config)
 	if err != nil {
@@ -104,7 +104,7 @@ func prepare(a *app.App, o options) (cfg expconf.Config, curves sim.Curves, err 
 	return cfg, curves, nil
 }
 
-// lengths counts trials by how long they trained, the longest last.
+// lengths counts trials by length of training, the longest last.
 func lengths(trials []sim.Trial) []share {
 	count := map[int64]int{}
 	for _, t := range trials {

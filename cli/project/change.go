@@ -101,7 +101,7 @@ func newEdit(a *app.App) *cobra.Command {
 			}
 		}
 		if change == (v1.PatchProject{}) {
-			return &exit.UsageError{Message: "nothing to change: give --new_name, --description or --key"}
+			return &exit.UsageError{Message: "nothing to change: set --new_name, --description or --key"}
 		}
 		return runEdit(cmd.Context(), a, given[0], given[1], change, o.format)
 	}

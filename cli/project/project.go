@@ -1,4 +1,4 @@
-// Package project is det project.
+// Package project has the command det project.
 package project
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// New is det project.
+// New returns the command det project.
 func New(a *app.App) *cobra.Command {
 	return noun.New("project", "manage projects, which group experiments", []string{"p"}, nil,
 		newList(a), newListExperiments(a), newCreate(a), newEdit(a), newDescribe(a), newArchive(a, true), newArchive(a, false), newDelete(a))

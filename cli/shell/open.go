@@ -92,7 +92,7 @@ to run. The exit status is ssh's.`,
 	return cmd
 }
 
-// logIn runs ssh. Its keys lie in a folder of their own until it has ended.
+// logIn runs ssh. Its keys are in a temporary folder until ssh has ended.
 func logIn(ctx context.Context, a *app.App, c *client.Client, id string, options []string, show bool) error {
 	resp, err := c.Shell(ctx, id)
 	if err != nil {
@@ -175,7 +175,7 @@ func newShowCommand(a *app.App) *cobra.Command {
 	}
 }
 
-// words writes a command line so that a shell takes it apart again in the same way.
+// words quotes a command line for a shell.
 func words(argv []string) string {
 	quoted := make([]string, len(argv))
 	for i, w := range argv {

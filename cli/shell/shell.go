@@ -1,10 +1,10 @@
-// Package shell is det shell: it starts shells in the cluster and opens them by ssh.
+// Package shell has the command det shell: it starts shells on the cluster and logs in to them
+// with ssh.
 //
-// The SSH server is in the task's runner; the bytes to it go through the master.
-// So the ssh on this machine is used as it is, with its configuration, its agent,
-// scp, sftp, port forwarding and the remote modes of editors; det only tells it
-// how to get there (ssh.go): a proxy command, det shell tunnel (tunnel.go), and
-// the keys that were made for this shell alone.
+// The SSH server is in the task's runner; the master forwards the bytes. The ssh of this
+// machine is used with its own configuration and agent, so scp, sftp, port forwarding and the
+// remote modes of editors work; det only adds a proxy command, det shell tunnel (tunnel.go),
+// and the keys that were made for this shell only (ssh.go).
 package shell
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// New is det shell.
+// New returns the command det shell.
 func New(a *app.App) *cobra.Command {
 	k := kind()
 	return noun.New("shell", "start shells and log in to them with ssh", nil, tasks.NewList(a, k), newStart(a), newOpen(a), newShowCommand(a),
@@ -44,8 +44,8 @@ func kind() tasks.Kind {
 	}
 }
 
-// item is a shell for a table. Its message goes out without the private key: what
-// is printed is kept and passed on.
+// item is a shell for a table. Its message has no private key, because output may be stored and
+// shared.
 func item(m v1.Shell) tasks.Item {
 	m.PrivateKey = ""
 	return tasks.Item{ID: m.ID, Username: m.Username, Description: m.Description, State: m.State, ExitStatus: m.ExitStatus,

@@ -12,11 +12,10 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// keys are the files of a shell's keys on this machine.
+// keys are the files with a shell's keys on this machine.
 type keys struct{ identity, known string }
 
-// writeKeys puts the keys of a shell into files of a folder that only its user can
-// read.
+// writeKeys writes the keys of a shell to files in a folder that only its user can read.
 func writeKeys(dir string, s v1.Shell) (keys, error) {
 	if s.PrivateKey == "" {
 		return keys{}, fault.New(fault.Forbidden, "shell %s belongs to %s: only its owner and admins may read its key", s.ID, s.Username)
@@ -28,7 +27,7 @@ func writeKeys(dir string, s v1.Shell) (keys, error) {
 	if err := os.WriteFile(k.identity, []byte(s.PrivateKey), 0o600); err != nil {
 		return k, err
 	}
-	if err := os.Chmod(k.identity, 0o600); err != nil { // ssh takes no key that others can read
+	if err := os.Chmod(k.identity, 0o600); err != nil { // ssh rejects a key that others can read
 		return k, err
 	}
 	if s.HostKey == "" {
@@ -38,8 +37,8 @@ func writeKeys(dir string, s v1.Shell) (keys, error) {
 	return k, os.WriteFile(k.known, []byte(s.ID+" "+s.HostKey+"\n"), 0o600)
 }
 
-// command is the ssh that logs in to a shell. A master of Determined's tells no
-// host key; then, as with its own client, any is taken.
+// command is the ssh command that logs in to a shell. A master of Determined sends no host key;
+// then, as in its own client, any host key is accepted.
 func command(a *app.App, self string, s v1.Shell, k keys, options []string) ([]string, error) {
 	master, err := a.Address()
 	if err != nil {
@@ -58,8 +57,8 @@ func command(a *app.App, self string, s v1.Shell, k keys, options []string) ([]s
 	return append(argv, options...), nil
 }
 
-// proxyCommand is what ssh runs to get to the shell. ssh gives it to a shell after
-// it has replaced what begins with a percent sign.
+// proxyCommand is the ProxyCommand of ssh. ssh passes it to a shell after it has replaced words
+// that begin with a percent sign.
 func proxyCommand(self, master string) string {
 	word := quote.Shell
 	if runtime.GOOS == "windows" {
@@ -69,7 +68,7 @@ func proxyCommand(self, master string) string {
 	return plain.Replace(word(self)+" -m "+word(master)) + " shell tunnel %h"
 }
 
-// sshQuote keeps a value of an option together that has blanks in it.
+// sshQuote quotes a value of an option that contains spaces.
 func sshQuote(s string) string {
 	if !strings.ContainsAny(s, " \t\"") {
 		return strings.ReplaceAll(s, "%", "%%")
@@ -77,7 +76,7 @@ func sshQuote(s string) string {
 	return `"` + strings.NewReplacer("%", "%%", `"`, `\"`).Replace(s) + `"`
 }
 
-// login is the account that the shell's owner has on the nodes.
+// login is the account of the shell's owner on the nodes.
 func login(s v1.Shell) string {
 	var group struct {
 		User string `json:"user"`

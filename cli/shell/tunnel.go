@@ -34,12 +34,12 @@ func newTunnel(a *app.App) *cobra.Command {
 	}
 }
 
-// carry copies both ways until the other side has nothing more to say. The end of
-// the input is passed on, and what is still on its way back arrives.
+// carry copies in both directions until the other side ends. The end of the input closes the
+// sending direction; data from the other side still arrive.
 func carry(ctx context.Context, conn net.Conn, in io.Reader, out io.Writer) error {
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	go func() { // ends with the process: a read of the input cannot be interrupted
+	go func() { // ends with the process, because reading the input cannot be interrupted
 		_, err := io.Copy(conn, in)
 		half, ok := conn.(interface{ CloseWrite() error })
 		if err != nil || !ok || half.CloseWrite() != nil {

@@ -1,4 +1,4 @@
-// Package slot is det slot: it lists, enables and disables the slots of nodes.
+// Package slot has the command det slot: it lists, enables and disables the slots of nodes.
 package slot
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// New is det slot.
+// New returns the command det slot.
 func New(a *app.App) *cobra.Command {
 	return noun.New("slot", "list, disable and enable slots of nodes", []string{"s"}, newList(a), newEnable(a), newDisable(a))
 }
@@ -60,7 +60,7 @@ func runList(ctx context.Context, a *app.App, format output.Format) error {
 	return format.Print(a.IO, t, rows)
 }
 
-// row is a slot as it is listed.
+// row is a slot in the list.
 type row struct {
 	AgentID       string `json:"agent_id"`
 	ResourcePools string `json:"resource_pools"`
@@ -72,12 +72,12 @@ type row struct {
 	Type          string `json:"type"`
 	Device        string `json:"device"`
 	UUID          string `json:"uuid"`
-	Health        string `json:"health"` // what is wrong with it, or "healthy"
+	Health        string `json:"health"` // why it is unhealthy, or "healthy"
 }
 
 const healthy = "healthy"
 
-// list joins slots with what is on them, by the container that both name.
+// list joins slots with their tasks, by the container that both name.
 func list(agents []v1.Agent, tasks map[string]v1.AllocationSummary) []row {
 	holders := map[string]v1.AllocationSummary{}
 	for _, s := range tasks {
@@ -107,7 +107,7 @@ func list(agents []v1.Agent, tasks map[string]v1.AllocationSummary) []row {
 	return rows
 }
 
-// holder says what is on a slot that is taken.
+// holder describes the task on a slot.
 func holder(k *v1.Container, holders map[string]v1.AllocationSummary) (allocation, name string) {
 	s, ok := holders[k.ID]
 	allocation = "OCCUPIED"
@@ -135,7 +135,7 @@ func deviceType(t v1.DeviceType) string {
 	return "unknown"
 }
 
-// byNumber puts 10 behind 9.
+// byNumber sorts 10 after 9.
 func byNumber(x, y string) int {
 	a, aerr := strconv.Atoi(x)
 	b, berr := strconv.Atoi(y)

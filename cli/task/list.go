@@ -48,7 +48,7 @@ func runList(ctx context.Context, a *app.App, format output.Format) error {
 	return Print(a, tasks, format)
 }
 
-// Print prints attempts as det task list does.
+// Print prints attempts like det task list.
 func Print(a *app.App, tasks map[string]v1.AllocationSummary, format output.Format) error {
 	t := table.New("Task ID", "Allocation ID", "Name", "Slots Needed", "Registered Time", "Agent", "Priority",
 		"Resource Pool", "Ports")

@@ -1,4 +1,4 @@
-// Package task is det task: whatever runs in the cluster, of any kind.
+// Package task has the command det task: tasks of all kinds.
 package task
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/noun"
 )
 
-// New is det task.
+// New returns the command det task.
 func New(a *app.App) *cobra.Command {
 	return noun.New("task", "list all tasks and print their logs", nil, newList(a), newLogs(a))
 }

@@ -72,7 +72,7 @@ func workspaceName(names map[int]string, id int) string {
 	return "missing workspace"
 }
 
-// source is a template's document.
+// source is the document of a template.
 func source(t v1.Template) string {
 	if t.Source == nil {
 		return output.Indented(t.Config)

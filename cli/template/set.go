@@ -17,8 +17,7 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// read reads and checks the document of a template. It is sent as it was written,
-// comments and all.
+// read reads and checks the document of a template. det sends it unchanged, with comments.
 func read(a *app.App, file string) (string, error) {
 	var text []byte
 	var err error
@@ -44,7 +43,7 @@ func read(a *app.App, file string) (string, error) {
 	return string(text), nil
 }
 
-// verb makes a command of a name and a file.
+// verb makes a command whose arguments are a name and a file.
 func verb(a *app.App, use, short string, run func(ctx context.Context, c *client.Client, t v1.Template) error) *cobra.Command {
 	return &cobra.Command{
 		Use:   use + " NAME FILE",

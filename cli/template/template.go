@@ -1,5 +1,5 @@
-// Package template is det template: configurations that others are laid over. A
-// file per verb.
+// Package template has the command det template: defaults for configurations. One file for each
+// verb.
 package template
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/noun"
 )
 
-// New is det template.
+// New returns the command det template.
 func New(a *app.App) *cobra.Command {
 	return noun.New("template", "manage templates: defaults for configurations", []string{"tpl"}, newList(a),
 		newDescribe(a), newCreate(a), newSet(a),

@@ -25,13 +25,12 @@ type startOptions struct {
 	noBrowser bool
 }
 
-// trials is the value of a flag that takes all words that follow it, as in
-// --trial-ids 7 8: so it is with Determined's client. Words before it are
-// experiments.
+// trials is the value of a flag that includes all words after it, as in --trial-ids 7 8, like
+// in Determined's client. Words before the flag are experiments.
 type trials struct {
 	flags  interface{ NArg() int }
 	given  []string
-	before int // how many words stood before the flag
+	before int // number of words before the flag
 }
 
 func (t *trials) String() string { return strings.Join(t.given, ",") }
@@ -45,7 +44,7 @@ func (t *trials) Set(s string) error {
 	return nil
 }
 
-// split tells experiments from trials.
+// split separates experiments from trials.
 func (t *trials) split(words []string) (experiments, trials []string) {
 	if len(t.given) == 0 {
 		return words, nil

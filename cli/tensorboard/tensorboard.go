@@ -1,4 +1,4 @@
-// Package tensorboard is det tensorboard: curves of experiments and trials.
+// Package tensorboard has the command det tensorboard: curves of experiments and trials.
 package tensorboard
 
 import (
@@ -16,14 +16,14 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// New is det tensorboard.
+// New returns the command det tensorboard.
 func New(a *app.App) *cobra.Command {
 	k := kind()
 	return noun.New("tensorboard", "show experiments in TensorBoard", nil, tasks.NewList(a, k), newStart(a), tasks.NewOpen(a, k, running),
 		tasks.NewDescribe(a, k), tasks.NewConfig(a, k), tasks.NewLogs(a, k), tasks.NewKill(a, k), tasks.NewSet(a, k))
 }
 
-// running is what is said when a TensorBoard can be used.
+// running is the message for a TensorBoard that is ready.
 const running = "TensorBoard is running at"
 
 func kind() tasks.Kind {
@@ -54,7 +54,7 @@ func item(m v1.Tensorboard) tasks.Item {
 	return i
 }
 
-// numbers writes a list as Determined's tables do: [1, 2].
+// numbers formats a list as Determined's tables do: [1, 2].
 func numbers(ids []int) string {
 	words := make([]string, len(ids))
 	for i, id := range ids {

@@ -71,13 +71,13 @@ func runSupportBundle(ctx context.Context, a *app.App, o bundleOptions, now time
 	if err != nil {
 		return err
 	}
-	file, err := os.OpenFile(where, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // logs are their owner's business
+	file, err := os.OpenFile(where, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // logs are private to their owner
 	if err != nil {
 		return fault.New(fault.Invalid, "cannot write the bundle: %w", err)
 	}
 	b := newBundle(file, name, now)
 	if err := errors.Join(b.fill(ctx, c, trial), b.close(), file.Close()); err != nil {
-		_ = os.Remove(where) // half a bundle would be taken for a whole one
+		_ = os.Remove(where) // an incomplete bundle would look complete
 		return err
 	}
 	for _, missing := range b.missing {
@@ -87,13 +87,13 @@ func runSupportBundle(ctx context.Context, a *app.App, o bundleOptions, now time
 	return nil
 }
 
-// A bundle is a gzipped tar whose files lie in one folder.
+// A bundle is a gzipped tar whose files are in one folder.
 type bundle struct {
 	folder  string
 	now     time.Time
 	gz      *gzip.Writer
 	tar     *tar.Writer
-	missing []string // what could not be had, in words
+	missing []string // what could not be collected, in words
 }
 
 func newBundle(w io.Writer, folder string, now time.Time) *bundle {
@@ -103,8 +103,8 @@ func newBundle(w io.Writer, folder string, now time.Time) *bundle {
 
 func (b *bundle) close() error { return errors.Join(b.tar.Close(), b.gz.Close()) }
 
-// fill writes the files: the four that Determined's bundle has, by the same names,
-// and then ours.
+// fill writes the files: first the four of Determined's bundle with the same names, then
+// Detent's.
 func (b *bundle) fill(ctx context.Context, c *client.Client, trial *v1.Trial) error {
 	if err := b.stream("trial_logs.txt", func(w io.Writer) error {
 		for record, err := range c.TrialLogs(ctx, trial.ID, client.LogQuery{}) {
@@ -126,7 +126,7 @@ func (b *bundle) fill(ctx context.Context, c *client.Client, trial *v1.Trial) er
 	if err != nil {
 		return err
 	}
-	experiment.Experiment.OriginalConfig = "" // as submitted, with its secrets; the configuration beside it has the rest
+	experiment.Experiment.OriginalConfig = "" // as submitted, with its secrets; the complete configuration has the rest
 	workloads, err := client.Collect(c.Workloads(ctx, trial.ID, false, client.Page{Limit: 1000}))
 	if err != nil {
 		return err
@@ -143,7 +143,7 @@ func (b *bundle) fill(ctx context.Context, c *client.Client, trial *v1.Trial) er
 		b.message("workloads.json", workloads), b.message("tasks.json", tasks))
 }
 
-// message writes a message of the wire.
+// message writes a message of the API.
 func (b *bundle) message(name string, m any) error {
 	var text bytes.Buffer
 	if err := (output.Format{JSON: true}).Messages(&text, m); err != nil {
@@ -152,7 +152,7 @@ func (b *bundle) message(name string, m any) error {
 	return b.add(name, int64(text.Len()), &text)
 }
 
-// masterLogs writes the master's log, or why it may not be seen.
+// masterLogs writes the master's log, or why the user may not read it.
 func (b *bundle) masterLogs(ctx context.Context, c *client.Client) error {
 	const name = "master_logs.txt"
 	err := b.stream(name, func(w io.Writer) error {
@@ -173,7 +173,7 @@ func (b *bundle) masterLogs(ctx context.Context, c *client.Client) error {
 	return nil
 }
 
-// stream writes a file whose length is known only when it is over.
+// stream writes a file whose length is known only at its end.
 func (b *bundle) stream(name string, write func(io.Writer) error) error {
 	held, err := os.CreateTemp("", "det-bundle-")
 	if err != nil {

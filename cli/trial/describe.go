@@ -42,7 +42,7 @@ func newDescribe(a *app.App) *cobra.Command {
 	return cmd
 }
 
-// described is what goes out as JSON.
+// described is the output as JSON.
 type described struct {
 	Trial     v1.Trial               `json:"trial"`
 	Workloads []v1.WorkloadContainer `json:"workloads"`
@@ -126,7 +126,7 @@ func workloadTable(workloads []v1.WorkloadContainer, metrics bool) *table.Table 
 	return t
 }
 
-// message is a message of the wire for a cell.
+// message formats a message of the API for a cell.
 func message(m v1.Metrics) any {
 	raw, err := v1.Marshal(m)
 	if err != nil {

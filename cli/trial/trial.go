@@ -1,4 +1,4 @@
-// Package trial is det trial: a file per verb.
+// Package trial has the command det trial, one file for each verb.
 package trial
 
 import (
@@ -13,7 +13,7 @@ import (
 
 const aTrial = "a trial"
 
-// New is det trial.
+// New returns the command det trial.
 func New(a *app.App) *cobra.Command {
 	return noun.New("trial", "show, download and kill trials", []string{"t"}, nil,
 		experiment.ListTrials(a, "list EXPERIMENT_ID", "ls"), newDescribe(a), newLogs(a), newKill(a), newDownload(a), newSupportBundle(a))

@@ -13,7 +13,7 @@ func newActivate(a *app.App) *cobra.Command {
 }
 
 func newDeactivate(a *app.App) *cobra.Command {
-	return newSetActive(a, "deactivate", "keep a user from signing in", false)
+	return newSetActive(a, "deactivate", "prevent a user from signing in", false)
 }
 
 func newSetActive(a *app.App, verb, short string, active bool) *cobra.Command {

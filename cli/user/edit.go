@@ -42,7 +42,7 @@ func newEdit(a *app.App) *cobra.Command {
 	return cmd
 }
 
-// change is what the flags say, and the fields by the names that users know.
+// change converts the flags to a patch, and lists the fields by the names that users know.
 func (o *editOptions) change(given func(flag string) bool) (v1.PatchUser, []string) {
 	var p v1.PatchUser
 	var names []string

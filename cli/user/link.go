@@ -30,7 +30,7 @@ func newLink(a *app.App) *cobra.Command {
 	f.StringVar(&group, "agent-group", "", "name of the group")
 	for _, name := range []string{"agent-uid", "agent-user", "agent-gid", "agent-group"} {
 		if err := cmd.MarkFlagRequired(name); err != nil {
-			panic(err) // a flag that is not there
+			panic(err) // unknown flag
 		}
 	}
 	return cmd

@@ -71,9 +71,9 @@ func runLogin(ctx context.Context, a *app.App, o loginOptions) error {
 	return store.SetToken(resp.User.Username, resp.Token, true)
 }
 
-// password is DET_PASS, or what the person types.
+// password is DET_PASS, or what the user types.
 func password(ctx context.Context, a *app.App, prompt string) (string, error) {
-	if p, set := a.Lookup("DET_PASS"); set { // it may be set and blank
+	if p, set := a.Lookup("DET_PASS"); set { // a blank password counts as set
 		return p, nil
 	}
 	return a.IO.Secret(ctx, prompt)

@@ -69,7 +69,7 @@ func whom(a *app.App, stored tokens.Sessions) string {
 	return session.DefaultUser
 }
 
-// end tells the master. A session that is over already is as good as ended.
+// end ends the session on the master. A session that has already ended is no error.
 func end(ctx context.Context, a *app.App, token string) error {
 	o, err := a.Options()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// weaknesses of a password, in words that follow "it ".
+// weaknesses are the weaknesses of a password, in words that follow "it ".
 func weaknesses(password string) []string {
 	var out []string
 	if password == "" {
@@ -33,7 +33,7 @@ func weaknesses(password string) []string {
 	return out
 }
 
-// warnWeak warns of a password that is easy to guess. The user is "" for whoever runs det.
+// warnWeak warns about a weak password. The user is "" for the user who runs det.
 func warnWeak(a *app.App, user, password string) {
 	if w := weaknesses(password); len(w) > 0 {
 		change := strings.TrimSpace("det user change-password " + user)
@@ -112,7 +112,7 @@ func runChangePassword(ctx context.Context, a *app.App, o changePasswordOptions)
 	if !own {
 		return nil
 	}
-	// A new password may end old sessions; have a fresh one.
+	// A new password may end old sessions, so sign in again.
 	resp, err := s.Client.Login(ctx, name, secret)
 	if err != nil {
 		return err

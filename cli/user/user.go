@@ -1,4 +1,4 @@
-// Package user is det user: signing in and out, and looking after users.
+// Package user has the command det user: signing in and out, and managing users.
 package user
 
 import (
@@ -11,14 +11,14 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// New is det user.
+// New returns the command det user.
 func New(a *app.App) *cobra.Command {
 	return noun.New("user", "sign in and out, manage users", []string{"u"}, newList(a),
 		newLogin(a), newLogout(a), newWhoami(a), newCreate(a), newActivate(a), newDeactivate(a),
 		newChangePassword(a), newEdit(a), newRename(a), newLink(a))
 }
 
-// patch changes a user who is given by name.
+// patch changes a user given by name.
 func patch(ctx context.Context, a *app.App, name string, change v1.PatchUser) error {
 	c, err := a.Client(ctx)
 	if err != nil {

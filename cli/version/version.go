@@ -1,4 +1,4 @@
-// Package version is det version: of the program here and of the master there.
+// Package version has the command det version: the versions of det and of the master.
 package version
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// New is det version.
+// New returns the command det version.
 func New(a *app.App) *cobra.Command {
 	var format output.Format
 	cmd := &cobra.Command{

@@ -14,21 +14,22 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// A Deletion is of a workspace or a project with everything in it.
+// A Deletion deletes a workspace or a project with its contents.
 type Deletion struct {
 	Noun, Name string
-	Contents   string // what goes with it, for the question
+	Contents   string // what is deleted with it, for the question
 	Yes        bool   // do not ask
 	Begin      func(context.Context) (done bool, err error)
-	// Look reads how far it is: the state, why it was given up, and how much is left.
+	// Look returns the progress: the state, why the deletion failed, and the number of
+	// remaining items.
 	Look func(context.Context) (state v1.WorkspaceState, problem string, left int, err error)
 	Left string // what Look counts
 }
 
-// deletionPause is between two looks at a deletion that goes on.
+// deletionPause is the time between two checks of the progress.
 const deletionPause = time.Second
 
-// Run asks, deletes, and waits until everything is gone.
+// Run asks the user, deletes, and waits until the deletion is complete.
 func (d Deletion) Run(ctx context.Context, a *app.App) error {
 	if !d.Yes {
 		yes, err := a.IO.Confirm(ctx, "This deletes the "+d.Noun+" \""+d.Name+"\" with "+d.Contents+".\nIt cannot be undone; det "+d.Noun+" archive only hides it.\nDelete it?")

@@ -15,7 +15,7 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// settings are what the flags of create and edit say of a workspace.
+// settings are the flags of create and edit.
 type settings struct {
 	storage, storageFile string
 	compute, aux         string
@@ -37,7 +37,7 @@ func (s *settings) flags(cmd *cobra.Command) {
 	s.changed = f.Changed
 }
 
-// given is a flag's value; nil where the flag was not given.
+// given is a flag's value; nil if the flag is not set.
 func given[T any](s *settings, flag string, value T) *T {
 	if s.changed(flag) {
 		return &value
@@ -45,7 +45,7 @@ func given[T any](s *settings, flag string, value T) *T {
 	return nil
 }
 
-// account is the account on nodes; nil where no flag names one.
+// account is the account on nodes; nil if no flag sets it.
 func (s *settings) account() *v1.AgentUserGroup {
 	g := v1.AgentUserGroup{AgentUid: given(s, "agent-uid", s.uid), AgentGid: given(s, "agent-gid", s.gid),
 		AgentUser: given(s, "agent-user", s.user), AgentGroup: given(s, "agent-group", s.group)}
@@ -55,12 +55,12 @@ func (s *settings) account() *v1.AgentUserGroup {
 	return &g
 }
 
-// checkpoints is the storage as JSON; nil where no flag names one.
+// checkpoints is the storage as JSON; nil if no flag sets it.
 func (s *settings) checkpoints() (v1.Struct, error) {
 	name, text := "--checkpoint-storage-config", []byte(s.storage)
 	switch {
 	case s.storage != "" && s.storageFile != "":
-		return nil, &exit.UsageError{Message: "give --checkpoint-storage-config or --checkpoint-storage-config-file, not both"}
+		return nil, &exit.UsageError{Message: "use --checkpoint-storage-config or --checkpoint-storage-config-file, not both"}
 	case s.storageFile != "":
 		name = s.storageFile
 		var err error
@@ -133,7 +133,7 @@ func runEdit(ctx context.Context, a *app.App, of string, name *string, s *settin
 	change := v1.PatchWorkspace{Name: name, AgentUserGroup: s.account(), CheckpointStorageConfig: storage,
 		DefaultComputePool: given(s, "default-compute-pool", s.compute), DefaultAuxPool: given(s, "default-aux-pool", s.aux)}
 	if name == nil && change.AgentUserGroup == nil && storage == nil && change.DefaultComputePool == nil && change.DefaultAuxPool == nil {
-		return &exit.UsageError{Message: "nothing to change: give --name or another flag"}
+		return &exit.UsageError{Message: "nothing to change: set --name or another flag"}
 	}
 	c, err := a.Client(ctx)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package workspace is det workspace.
+// Package workspace has the command det workspace.
 package workspace
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// New is det workspace.
+// New returns the command det workspace.
 func New(a *app.App) *cobra.Command {
 	return noun.New("workspace", "manage workspaces, which group projects", []string{"w"}, newList(a),
 		newCreate(a), newEdit(a), newDescribe(a), newArchive(a, true), newArchive(a, false), newDelete(a), newListProjects(a),
@@ -133,7 +133,7 @@ func newListProjects(a *app.App) *cobra.Command {
 	return cmd
 }
 
-// RunListProjects prints the projects of a workspace. It is det project list too.
+// RunListProjects prints the projects of a workspace. det project list also uses it.
 func RunListProjects(ctx context.Context, a *app.App, name string, q client.ProjectQuery, format output.Format) error {
 	c, err := a.Client(ctx)
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package app is what every command of det is given: the terminal, the
-// environment, the global flags, and a client that is signed in when it is first
-// asked for. A command that needs no master, such as --version, never gets as far
-// as reading a file.
+// Package app is the context of every command of det: the terminal, the environment, the global
+// flags, and a client that signs in at its first use. A command that needs no master, such as
+// --version, reads no file.
 package app
 
 import (
@@ -18,30 +17,30 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// App is the world of a command.
+// App is the context of a command.
 type App struct {
 	IO     *term.IO
-	Lookup func(name string) (value string, set bool) // of the environment
+	Lookup func(name string) (value string, set bool) // reads an environment variable
 	Now    func() time.Time
 
-	Master string // -m; empty: by the environment
-	User   string // -u; empty: who is signed in
+	Master string // -m; "": from the environment
+	User   string // -u; "": the signed-in user
 
 	sess *session.Session
 }
 
-// New is the app of a process.
+// New makes the App of a process.
 func New() *App {
 	return &App{IO: term.System(os.Getenv), Lookup: os.LookupEnv, Now: time.Now}
 }
 
-// Env is a variable of the environment, "" where it is not set.
+// Env returns an environment variable; "" if it is not set.
 func (a *App) Env(name string) string {
 	value, _ := a.Lookup(name)
 	return value
 }
 
-// Address is the master's, in canonical form.
+// Address is the address of the master, in canonical form.
 func (a *App) Address() (string, error) {
 	address := a.Master
 	if address == "" {
@@ -63,7 +62,7 @@ func (a *App) Store() (*tokens.Store, error) {
 	return tokens.Open(dir, address)
 }
 
-// Options are those of a client of the master at hand, with nobody signed in.
+// Options are the options of a client of the master, without a user.
 func (a *App) Options() (client.Options, error) {
 	address, err := a.Address()
 	if err != nil {
@@ -78,8 +77,8 @@ func (a *App) Options() (client.Options, error) {
 	}, nil
 }
 
-// trust is whom to trust: what the environment says, and the certificates that
-// Determined's client was told to trust for this master.
+// trust is the trusted certificates: those in the environment, and those that Determined's
+// client stores for this master.
 func (a *App) trust(address string) (*tls.Config, error) {
 	file, name := a.Env("DET_MASTER_CERT_FILE"), a.Env("DET_MASTER_CERT_NAME")
 	var stored []byte
@@ -92,8 +91,8 @@ func (a *App) trust(address string) (*tls.Config, error) {
 	return client.TLSConfig(file, stored, name)
 }
 
-// notice tells once per outage that a call is being repeated; who waits longer
-// than a moment wants to know for what.
+// notice prints once per outage why a call is being repeated, if that takes longer than a
+// moment.
 func (a *App) notice() func(error, time.Duration) {
 	var last time.Time
 	return func(err error, _ time.Duration) {
@@ -104,7 +103,7 @@ func (a *App) notice() func(error, time.Duration) {
 	}
 }
 
-// Anonymous is a client with nobody signed in.
+// Anonymous returns a client without a user.
 func (a *App) Anonymous() (*client.Client, error) {
 	o, err := a.Options()
 	if err != nil {
@@ -113,7 +112,7 @@ func (a *App) Anonymous() (*client.Client, error) {
 	return client.New(o)
 }
 
-// Session is who is signed in, signing in where that is needed.
+// Session returns the session of the user, and signs in if necessary.
 func (a *App) Session(ctx context.Context) (*session.Session, error) {
 	if a.sess != nil {
 		return a.sess, nil
@@ -132,7 +131,7 @@ func (a *App) Session(ctx context.Context) (*session.Session, error) {
 	return a.sess, err
 }
 
-// Client is a client of the master, signed in.
+// Client returns a client that is signed in.
 func (a *App) Client(ctx context.Context) (*client.Client, error) {
 	s, err := a.Session(ctx)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package args checks what stands behind a verb, and words what is wrong with it.
+// Package args checks the arguments of commands, and explains what is wrong with them.
 package args
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/exit"
 )
 
-// wrong is a usage error that points at the command's help.
+// wrong is a usage error with a reference to the command's help.
 func wrong(cmd *cobra.Command, format string, a ...any) error {
 	return &exit.UsageError{
 		Message: fmt.Sprintf(format, a...),
@@ -19,10 +19,10 @@ func wrong(cmd *cobra.Command, format string, a ...any) error {
 	}
 }
 
-// Wrong is a usage error that points at the command's help.
+// Wrong is a usage error with a reference to the command's help.
 func Wrong(cmd *cobra.Command, format string, a ...any) error { return wrong(cmd, format, a...) }
 
-// None refuses arguments.
+// None rejects arguments.
 func None(cmd *cobra.Command, given []string) error {
 	if len(given) > 0 {
 		return wrong(cmd, "%s takes no argument, but got %q", cmd.CommandPath(), given[0])
@@ -30,12 +30,12 @@ func None(cmd *cobra.Command, given []string) error {
 	return nil
 }
 
-// Exactly asks for one argument per name.
+// Exactly requires one argument for each name.
 func Exactly(names ...string) cobra.PositionalArgs {
 	return Between(len(names), names...)
 }
 
-// Between asks for the first least of these arguments and allows the others.
+// Between requires the first least of these arguments and allows the others.
 func Between(least int, names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, given []string) error {
 		if len(given) < least {
@@ -48,7 +48,7 @@ func Between(least int, names ...string) cobra.PositionalArgs {
 	}
 }
 
-// AtLeastOne asks for one or more.
+// AtLeastOne requires one argument or more.
 func AtLeastOne(name string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, given []string) error {
 		if len(given) == 0 {
@@ -58,7 +58,7 @@ func AtLeastOne(name string) cobra.PositionalArgs {
 	}
 }
 
-// ID reads the number of an experiment or a trial.
+// ID parses the number of an experiment or a trial.
 func ID(what, given string) (int, error) {
 	id, err := strconv.Atoi(given)
 	if err != nil || id < 1 {
@@ -67,7 +67,7 @@ func ID(what, given string) (int, error) {
 	return id, nil
 }
 
-// IDs reads several, separated by commas or given one by one.
+// IDs parses several ids, separated by commas or given as several arguments.
 func IDs(what string, given []string) ([]int, error) {
 	var ids []int
 	for _, g := range given {
@@ -88,7 +88,7 @@ func IDs(what string, given []string) ([]int, error) {
 	return ids, nil
 }
 
-// OneOf is the value of a flag that takes one of a few words.
+// OneOf is the value of a flag that must be one of several words.
 type OneOf struct {
 	Value   string
 	Allowed []string
@@ -97,10 +97,10 @@ type OneOf struct {
 // String is the value.
 func (o *OneOf) String() string { return o.Value }
 
-// Type is what help shows for it.
+// Type is the type in the help.
 func (o *OneOf) Type() string { return strings.Join(o.Allowed, "|") }
 
-// Set takes one of the words, in any case.
+// Set accepts one of the words, in upper or lower case.
 func (o *OneOf) Set(s string) error {
 	for _, a := range o.Allowed {
 		if strings.EqualFold(a, s) {

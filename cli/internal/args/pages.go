@@ -6,7 +6,7 @@ import (
 	"github.com/detent-ml/detent/master/client"
 )
 
-// Pages is the flags of a list that comes in pages.
+// Pages is the flags of a list in pages.
 type Pages struct {
 	limit, offset int
 	pages         OneOf
@@ -20,7 +20,7 @@ func (p *Pages) Flags(cmd *cobra.Command, limit int) {
 	cmd.Flags().Var(&p.pages, "pages", "print one page, or all")
 }
 
-// Page is what the flags say.
+// Page is the page that the flags select.
 func (p *Pages) Page() client.Page {
 	return client.Page{Limit: p.limit, Offset: p.offset, Single: p.pages.Value == "1"}
 }

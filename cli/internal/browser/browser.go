@@ -1,4 +1,4 @@
-// Package browser shows a page to the person at the keyboard.
+// Package browser opens a page in the user's browser.
 package browser
 
 import (
@@ -11,17 +11,17 @@ import (
 	"strings"
 )
 
-// errNone is the error where there is nobody to show a page to.
+// errNone is the error if there is no browser.
 var errNone = errors.New("no browser found: set BROWSER, or open the address yourself")
 
-// Open shows an address in the browser that BROWSER names, or in the desktop's.
-// It does not wait for the person to close it.
+// Open opens an address in the browser in BROWSER, or in the desktop's default browser. It does
+// not wait until the browser is closed.
 func Open(ctx context.Context, getenv func(string) string, address string) error {
 	argv, err := command(runtime.GOOS, getenv, exec.LookPath, address)
 	if err != nil {
 		return err
 	}
-	// A browser outlives the command that opened it.
+	// The browser continues to run after the command has ended.
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), argv[0], argv[1:]...)
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("%s: %w", filepath.Base(argv[0]), err)
@@ -29,8 +29,8 @@ func Open(ctx context.Context, getenv func(string) string, address string) error
 	return cmd.Process.Release()
 }
 
-// command is the program to start. BROWSER holds names of programs between
-// colons, the first that is there wins; %s in one stands for the address.
+// command is the program to start. BROWSER contains names of programs, separated by colons, of
+// which the first existing one is used; %s in a name is replaced by the address.
 func command(system string, getenv func(string) string, look func(string) (string, error), address string) ([]string, error) {
 	for entry := range strings.SplitSeq(getenv("BROWSER"), ":") {
 		words := strings.Fields(entry)

@@ -1,10 +1,9 @@
 // Package chart draws curves in a terminal.
 //
-// A Chart is a value: series, size, and what may be used to draw. Draw returns
-// lines of text. Curves are drawn with Braille characters, eight dots to a cell,
-// or with plain letters where a terminal has nothing else. A series with few
-// points, as validations are, has a mark on each of them, so that it can be told
-// from a dense one without colours.
+// A Chart is a value: series, size, and options. Draw returns lines of text. Curves are drawn
+// with Braille characters, eight dots in a cell, or with ASCII characters on terminals without
+// Braille. A series with few points, such as validations, has a mark on each point, which
+// distinguishes it without colours.
 package chart
 
 import (
@@ -21,7 +20,7 @@ type Point struct{ X, Y float64 }
 type Series struct {
 	Name   string
 	Points []Point
-	Marks  bool // mark every point, where there is room
+	Marks  bool // mark every point, if there is space
 	Note   string
 }
 
@@ -30,14 +29,14 @@ type Chart struct {
 	Title  string
 	XLabel string
 	Series []Series
-	Width  int  // columns in all
+	Width  int  // columns in total
 	Height int  // lines of the curve's field, without title, axis and legend
 	ASCII  bool // no Braille and no box drawing
-	Log    bool // logarithmic y, where all values are above 0
+	Log    bool // logarithmic y, if all values are above 0
 	Paint  func(colour int, text string) string
 }
 
-// Colours of the series in their order, as codes of terminals.
+// The colours of the series in their order, as ANSI codes.
 var colours = [...]int{36, 33, 35, 32, 34, 31, 96, 93}
 
 const (
@@ -45,7 +44,7 @@ const (
 	minHeight = 3
 )
 
-// Draw returns the chart's lines without line ends.
+// Draw returns the lines of the chart without line breaks.
 func (c Chart) Draw() []string {
 	c.Width, c.Height = max(c.Width, minWidth), max(c.Height, minHeight)
 	if c.Paint == nil {
@@ -84,7 +83,7 @@ func (c Chart) head() []string {
 	return []string{c.Title}
 }
 
-// log says whether the logarithm can be taken of all there is.
+// log reports whether all values have a logarithm.
 func (c Chart) log() bool {
 	if !c.Log {
 		return false
@@ -99,7 +98,7 @@ func (c Chart) log() bool {
 	return true
 }
 
-// points is a series in the space that is drawn.
+// points is a series in the coordinates of the drawing.
 func (c Chart) points(s Series) []Point {
 	if !c.log() {
 		return s.Points
@@ -115,7 +114,7 @@ func finite(p Point) bool {
 	return !math.IsNaN(p.Y) && !math.IsInf(p.Y, 0) && !math.IsNaN(p.X) && !math.IsInf(p.X, 0)
 }
 
-// A box is what of the plane is seen.
+// A box is the visible part of the plane.
 type box struct{ x0, x1, y0, y1 float64 }
 
 func (c Chart) bounds() (box, bool) {
@@ -165,7 +164,7 @@ func (c Chart) rows(f *field, ticks []float64, labels []string, margin int) []st
 	return out
 }
 
-// axis is the line below the field and the steps below that.
+// axis is the line below the field, and the labels of its steps.
 func (c Chart) axis(b box, margin, columns int) []string {
 	corner, line, tick := "└", "─", "┬"
 	if c.ASCII {
@@ -194,7 +193,7 @@ func (c Chart) axis(b box, margin, columns int) []string {
 	return out
 }
 
-// legend says which curve is which, on as few lines as fit.
+// legend names the curves, on as few lines as possible.
 func (c Chart) legend() []string {
 	var out []string
 	current, used := "", 0
@@ -221,7 +220,7 @@ func (c Chart) legend() []string {
 	return out
 }
 
-// mark is the sign on the points of a series that has some.
+// mark is the sign for the points of a series with marks.
 func (c Chart) mark(i int) rune {
 	before := 0
 	for _, s := range c.Series[:i] {

@@ -2,14 +2,13 @@ package chart
 
 import "math"
 
-// The cell of a field has two columns and four rows of dots in Braille, and one
-// of each in ASCII.
+// A cell of a field has two columns and four rows of dots in Braille, and one dot in ASCII.
 const (
 	brailleColumns = 2
 	brailleRows    = 4
 )
 
-// field is where curves are drawn.
+// field is the area of the curves.
 type field struct {
 	columns, rows int // cells
 	dx, dy        int // dots per cell
@@ -42,12 +41,12 @@ func (f *field) place(p Point) (x, y int) {
 	return min(max(x, 0), w), min(max(y, 0), h)
 }
 
-// row is the line of cells of a value.
+// row is the line of cells for a value.
 func (f *field) row(y float64) int {
 	return int(math.Round((f.box.y1-y)/(f.box.y1-f.box.y0)*float64(f.rows*f.dy-1))) / f.dy
 }
 
-// bits of Braille by row and column of the dot.
+// bits are the Braille bits by row and column of the dot.
 var bits = [brailleRows][brailleColumns]byte{{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}}
 
 func (f *field) dot(x, y, series int) {
@@ -60,7 +59,7 @@ func (f *field) dot(x, y, series int) {
 	f.owner[cell] = series
 }
 
-// curve joins the points by lines. A value that is no number interrupts it.
+// curve joins the points by lines. A value that is not a number interrupts the curve.
 func (f *field) curve(points []Point, series int) {
 	px, py, joined := 0, 0, false
 	for _, p := range points {
@@ -78,7 +77,7 @@ func (f *field) curve(points []Point, series int) {
 	}
 }
 
-// line draws from dot to dot by the longer of the two ways.
+// line draws a line between two dots along the longer axis.
 func (f *field) line(x0, y0, x1, y1, series int) {
 	steps := max(abs(x1-x0), abs(y1-y0))
 	if steps == 0 {
@@ -94,7 +93,7 @@ func (f *field) line(x0, y0, x1, y1, series int) {
 
 func abs(n int) int { return max(n, -n) }
 
-// marks puts a sign on every point.
+// marks draws a sign on every point.
 func (f *field) marks(points []Point, series int, sign rune) {
 	for _, p := range points {
 		if finite(p) {
@@ -107,7 +106,7 @@ func (f *field) marks(points []Point, series int, sign rune) {
 
 func letterOf(series int) rune { return []rune(".*#=:~+-")[series%8] }
 
-// text is a line of cells, painted by their owners.
+// text is a line of cells, in the colours of their series.
 func (f *field) text(row int, paint func(int, string) string) string {
 	out, run, owner := "", "", -1
 	flush := func() {

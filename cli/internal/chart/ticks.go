@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// niceTicks are round values from low to high, about as many as wanted. Of a
-// logarithmic axis they are whole powers of ten where there are enough of them.
+// niceTicks are round values from low to high, about as many as requested. On a logarithmic
+// axis they are powers of ten if there are enough of these.
 func niceTicks(low, high float64, wanted int, log bool) []float64 {
 	if log && math.Floor(high)-math.Ceil(low) >= 1 {
 		var out []float64
@@ -21,7 +21,7 @@ func niceTicks(low, high float64, wanted int, log bool) []float64 {
 	return ticksBy(low, high, niceStep((high-low)/float64(wanted)), wanted)
 }
 
-// wholeTicks are niceTicks of an axis that counts.
+// wholeTicks are niceTicks for whole numbers.
 func wholeTicks(low, high float64, wanted int) []float64 {
 	return ticksBy(low, high, max(1, niceStep((high-low)/float64(wanted))), wanted)
 }
@@ -40,7 +40,7 @@ func ticksBy(low, high, step float64, wanted int) []float64 {
 	return out
 }
 
-// niceStep is 1, 2 or 5 times a power of ten, at least as large as asked for.
+// niceStep is 1, 2 or 5 times a power of ten, at least as large as requested.
 func niceStep(least float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(least)))
 	for _, m := range []float64{1, 2, 5} {
@@ -51,7 +51,7 @@ func niceStep(least float64) float64 {
 	return 10 * power
 }
 
-// labels words the ticks with as many digits as tell them apart.
+// labels formats the ticks with as many digits as are needed to distinguish them.
 func (c Chart) labels(ticks []float64) []string {
 	out := make([]string, len(ticks))
 	if c.log() {
@@ -78,7 +78,7 @@ func (c Chart) labels(ticks []float64) []string {
 	return out
 }
 
-// short is a step: 1500 as 1.5k.
+// short formats a step: 1500 as 1.5k.
 func short(f float64) string {
 	for _, unit := range []struct {
 		size float64
@@ -95,7 +95,7 @@ func short(f float64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.6g", f), ".0")
 }
 
-// Value is a metric for users: four significant digits.
+// Value formats a metric for users: four significant digits.
 func Value(f float64) string {
 	switch {
 	case math.IsNaN(f):

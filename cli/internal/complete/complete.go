@@ -1,7 +1,7 @@
-// Package complete fills in arguments in a shell: IDs that the master knows.
+// Package complete completes arguments in a shell with names and IDs from the master.
 //
-// A completion must be quick and silent. It asks only where somebody is signed in
-// already, gives up after a second, and says nothing when it cannot help.
+// A completion must be quick and silent. It asks the master only if the user is already signed
+// in, stops after a second, and prints no errors.
 package complete
 
 import (
@@ -17,7 +17,7 @@ import (
 
 const patience = time.Second
 
-// Func is what cobra calls for completions.
+// Func is a completion function of cobra.
 type Func = func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective)
 
 // Experiments completes the IDs of the newest experiments.
@@ -37,8 +37,8 @@ func Experiments(a *app.App) Func {
 	})
 }
 
-// Listed completes what a function lists: words, each with a tab and a remark
-// behind it where there is one.
+// Listed completes the words that a function lists, each optionally followed by a tab and a
+// remark.
 func Listed(a *app.App, list func(context.Context, *client.Client) ([]string, error)) Func {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		const none = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder

@@ -1,5 +1,5 @@
-// Package download is what the commands share that download checkpoints: which
-// ones, with progress, and what is printed at the end.
+// Package download has the common parts of commands that download checkpoints: selection,
+// progress, and the final message.
 package download
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// Options is what to download, and how much to say about it.
+// Options selects what to download, and how much to print.
 type Options struct {
 	Client     *client.Client
 	Checkpoint *v1.Checkpoint
@@ -22,7 +22,7 @@ type Options struct {
 	Quiet      bool
 }
 
-// Run downloads a checkpoint and prints where it is.
+// Run downloads a checkpoint and prints its path.
 func Run(ctx context.Context, a *app.App, o Options) error {
 	var total, done int64
 	for _, n := range o.Checkpoint.Resources {
@@ -48,8 +48,8 @@ func Run(ctx context.Context, a *app.App, o Options) error {
 	return render.Checkpoint(o.Checkpoint).Write(a.IO.Out)
 }
 
-// Best asks for checkpoints that can be downloaded, the best first: by the
-// searcher's metric, or by another one of which smaller says what is better.
+// Best requests checkpoints that can be downloaded, the best first: by the searcher's metric,
+// or by another metric, for which smaller tells what is better.
 func Best(metric, smaller string) client.CheckpointQuery {
 	q := client.CheckpointQuery{
 		States: []v1.CheckpointState{v1.CheckpointStateCompleted, v1.CheckpointStatePartiallyDeleted},

@@ -1,8 +1,8 @@
-// Package exit is the one table from an error to det's exit status.
+// Package exit maps errors to exit statuses of det.
 //
-// Determined's client ends with 1 for whatever went wrong, 2 for a command line
-// that makes no sense and 3 when interrupted. Those stay. Scripts that want to
-// tell "not there" from "not reachable" have codes of their own from 4 on.
+// Determined's client exits with 1 for all failures, 2 for a wrong command line and 3 after an
+// interrupt; det keeps these. For scripts that need to distinguish failures, there are further
+// statuses from 4.
 package exit
 
 import (
@@ -15,14 +15,14 @@ import (
 // The exit statuses of det.
 const (
 	OK          = 0
-	Failed      = 1 // the command was understood and did not succeed
-	Usage       = 2 // the command line makes no sense
-	Interrupted = 3 // by the person at the keyboard, or by a signal
-	SignIn      = 4 // nobody is signed in, or the password is wrong
+	Failed      = 1 // the command failed
+	Usage       = 2 // the command line is wrong
+	Interrupted = 3 // by Ctrl-C or a signal
+	SignIn      = 4 // not signed in, or wrong password
 	NotFound    = 5
-	Conflict    = 6 // it clashes with what is there
+	Conflict    = 6 // conflict with the current state
 	Forbidden   = 7
-	Unavailable = 8 // the master cannot be reached or cannot answer now; trying again may help
+	Unavailable = 8 // the master cannot be reached or cannot answer now; a later try may succeed
 )
 
 var codes = map[fault.Code]int{
@@ -38,19 +38,19 @@ var codes = map[fault.Code]int{
 	fault.Unimplemented:   Failed,
 }
 
-// A UsageError is a command line that makes no sense.
+// A UsageError is an error in the command line.
 type UsageError struct {
 	Message string
-	Hint    string // what to type, or where to read
+	Hint    string // what to do
 }
 
-// Error is what is wrong with the command line.
+// Error describes the mistake.
 func (e *UsageError) Error() string { return e.Message }
 
-// A Status is an end that has been explained already, or needs no explanation.
+// A Status is an exit status whose reason has already been printed, or needs no message.
 type Status int
 
-// Error never reaches a person.
+// Error is never printed.
 func (s Status) Error() string { return "exit status set" }
 
 // Code is the exit status for an error.

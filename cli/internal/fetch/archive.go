@@ -14,7 +14,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// throughMaster unpacks what the master streams.
+// throughMaster unpacks the archive that the master sends.
 func (o Options) throughMaster(ctx context.Context, dir string) error {
 	body, err := o.Client.CheckpointArchive(ctx, o.Checkpoint.UUID)
 	if err != nil {
@@ -68,13 +68,13 @@ func (o Options) unpack(r io.Reader, dir string) error {
 			}
 		}
 	}
-	if _, err := io.Copy(io.Discard, gz); err != nil { // checks the sum at the end
+	if _, err := io.Copy(io.Discard, gz); err != nil { // verifies the checksum at the end
 		return brokenSource(err)
 	}
 	return nil
 }
 
-// indent writes JSON two spaces deep.
+// indent formats JSON with an indentation of two spaces.
 func indent(text []byte) []byte {
 	var b bytes.Buffer
 	if json.Indent(&b, text, "", "  ") != nil {

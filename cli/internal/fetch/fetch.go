@@ -1,10 +1,9 @@
-// Package fetch brings the files of a checkpoint to this machine: straight from
-// the storage where this machine sees it, else through the master.
+// Package fetch copies the files of a checkpoint to this machine: directly from the storage if
+// this machine can read it, or else through the master.
 //
-// Nothing half made is left behind: files go to a folder beside the one that is
-// wanted, which takes its name at the end. Names in an archive that would lead
-// out of that folder are refused by the operating system (os.Root), and links
-// are not made at all.
+// No incomplete checkpoint remains: files are written to a temporary folder next to the target,
+// which is renamed at the end. The operating system rejects names in an archive that lead out
+// of this folder (os.Root), and links are not created.
 package fetch
 
 import (
@@ -22,17 +21,17 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// Mode is which way to go.
+// Mode is how to fetch the files.
 type Mode string
 
-// The modes of Determined's client.
+// The modes, as in Determined's client.
 const (
 	Auto   Mode = "auto"
 	Direct Mode = "direct"
 	Master Mode = "master"
 )
 
-// Options is what to fetch, and where to.
+// Options selects a checkpoint and a target.
 type Options struct {
 	Client     *client.Client
 	Checkpoint *v1.Checkpoint
@@ -41,11 +40,11 @@ type Options struct {
 	Progress   func(bytes int64) // may be nil
 }
 
-// metadataFile is written at upload; for a checkpoint without one it is written here.
+// metadataFile is written at upload; for a checkpoint without one, fetch creates it.
 const metadataFile = "metadata.json"
 
-// Checkpoint fetches and returns the folder. A folder that holds a checkpoint
-// already is left as it is.
+// Checkpoint fetches a checkpoint and returns its folder. It does not change a folder that
+// already contains a checkpoint.
 func Checkpoint(ctx context.Context, o Options) (string, error) {
 	ck := o.Checkpoint
 	if ck.State != v1.CheckpointStateCompleted && ck.State != v1.CheckpointStatePartiallyDeleted {
@@ -66,7 +65,7 @@ func Checkpoint(ctx context.Context, o Options) (string, error) {
 	if err != nil {
 		return "", localTrouble(err)
 	}
-	defer os.RemoveAll(partial) // gone already when all went well
+	defer os.RemoveAll(partial) // after success it does not exist
 	if err := o.into(ctx, partial); err != nil {
 		return "", err
 	}
@@ -77,7 +76,7 @@ func Checkpoint(ctx context.Context, o Options) (string, error) {
 }
 
 func localTrouble(err error) error {
-	return fault.New(fault.Invalid, "the checkpoint cannot be stored: %w", err)
+	return fault.New(fault.Invalid, "cannot store the checkpoint: %w", err)
 }
 
 func (o Options) into(ctx context.Context, dir string) error {
@@ -94,7 +93,7 @@ func (o Options) into(ctx context.Context, dir string) error {
 	return o.throughMaster(ctx, dir)
 }
 
-// direct copies from the first of the folders that exists.
+// direct copies from the first folder that exists.
 func (o Options) direct(ctx context.Context, source storage, dir string) error {
 	for _, folder := range source.folders {
 		info, err := os.Stat(folder)
@@ -110,7 +109,7 @@ func (o Options) direct(ctx context.Context, source storage, dir string) error {
 func (o Options) copyTree(ctx context.Context, from, to string) error {
 	src, err := os.OpenRoot(from)
 	if err != nil {
-		return fault.New(fault.Invalid, "the checkpoint cannot be read: %w", err)
+		return fault.New(fault.Invalid, "cannot read the checkpoint: %w", err)
 	}
 	defer src.Close()
 	dst, err := os.OpenRoot(to)
@@ -120,7 +119,7 @@ func (o Options) copyTree(ctx context.Context, from, to string) error {
 	defer dst.Close()
 	return fs.WalkDir(src.FS(), ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
-			return fault.New(fault.Invalid, "the checkpoint cannot be read: %w", err)
+			return fault.New(fault.Invalid, "cannot read the checkpoint: %w", err)
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -131,7 +130,7 @@ func (o Options) copyTree(ctx context.Context, from, to string) error {
 		case d.Type().IsRegular():
 			f, err := src.Open(path)
 			if err != nil {
-				return fault.New(fault.Invalid, "the checkpoint cannot be read: %w", err)
+				return fault.New(fault.Invalid, "cannot read the checkpoint: %w", err)
 			}
 			defer f.Close()
 			return o.writeFile(dst, path, f)
@@ -157,12 +156,12 @@ func (o Options) writeFile(dst *os.Root, path string, r io.Reader) error {
 	return nil
 }
 
-// brokenSource is an error of reading, as opposed to one of writing here.
+// brokenSource is an error of reading the source, not of writing the target.
 func brokenSource(err error) error {
 	return fault.New(fault.Unavailable, "reading the checkpoint failed before its end: %w; nothing was stored", err)
 }
 
-// meter tells what passes, and keeps the error that ended it.
+// meter counts the bytes that are read, and keeps the error that ended the reading.
 type meter struct {
 	r    io.Reader
 	tell func(int64)
@@ -195,8 +194,8 @@ func writeMetadata(dir string, metadata v1.Struct) error {
 	return nil
 }
 
-// settle gives the finished folder its name. Where that name is taken by a folder
-// without a checkpoint in it, the files move in.
+// settle renames the complete folder. If the target is a folder without a checkpoint, the files
+// are moved into it.
 func settle(partial, dir string) error {
 	if err := os.Chmod(partial, 0o755); err != nil {
 		return localTrouble(err)

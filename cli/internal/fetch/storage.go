@@ -8,15 +8,15 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// sharedMount is where tasks see the storage of shared_fs.
+// sharedMount is the path in tasks of the storage of shared_fs.
 const sharedMount = "/determined_shared_fs"
 
-// storage is where a checkpoint may lie on this machine.
+// storage is where a checkpoint may be on this machine.
 type storage struct {
 	folders []string
 }
 
-// storageOf reads the checkpoint storage of the experiment that made it.
+// storageOf returns the checkpoint storage of the checkpoint's experiment.
 func storageOf(ck *v1.Checkpoint) (storage, error) {
 	var conf struct {
 		Storage struct {
@@ -44,8 +44,8 @@ func storageOf(ck *v1.Checkpoint) (storage, error) {
 	return storage{}, fault.New(fault.NotFound, "cannot download checkpoints directly from storage %q; use --mode master", s.Type)
 }
 
-// below is the storage path seen from a root that stands for the host path. The
-// storage path may be relative to the host path or lie absolutely in it.
+// below is the storage path relative to the host path. The storage path may be relative to the
+// host path, or an absolute path below it.
 func below(root, host, storagePath string) string {
 	if filepath.IsAbs(storagePath) {
 		rel, err := filepath.Rel(host, storagePath)

@@ -1,19 +1,19 @@
-// Package ignore decides which files of a folder stay behind, by the rules of
-// gitignore: the last pattern that matches decides, "!" takes a file back in, a
-// slash at the end means folders only, a slash elsewhere ties the pattern to the
-// root, "**" spans folders. A file whose folder is ignored cannot be taken back
-// in, because nobody looks into that folder.
+// Package ignore decides which files of a folder are excluded, by the rules of gitignore: the
+// last pattern that matches decides, "!" includes a file again, a slash at the end matches
+// folders only, a slash elsewhere anchors the pattern at the root, "**" matches any number of
+// folders. A file in an excluded folder cannot be included again, because excluded folders are
+// not searched.
 package ignore
 
 import (
 	"strings"
 )
 
-// File is the name of the file of patterns in a folder that is packed.
+// File is the name of the file with patterns in the root folder.
 const File = ".detignore"
 
-// Defaults are ignored unless a pattern takes them back in. They are those of
-// Determined's client, so that a folder packs the same with both.
+// Defaults are excluded unless a pattern includes them again. They are those of Determined's
+// client, so both pack the same files.
 func Defaults() []string {
 	return []string{
 		"__pycache__/", "*.py[co]", "*$py.class",
@@ -22,7 +22,7 @@ func Defaults() []string {
 	}
 }
 
-// Patterns is a list of patterns, ready to match.
+// Patterns is a list of parsed patterns.
 type Patterns struct {
 	list []pattern
 }
@@ -30,7 +30,7 @@ type Patterns struct {
 type pattern struct {
 	negate   bool
 	dirsOnly bool
-	segments []string // of the path, from the root; "**" stands for any number
+	segments []string // of the path, from the root; "**" matches any number
 }
 
 // Parse reads patterns, one per line.
@@ -65,7 +65,7 @@ func parseLine(line string) (pattern, bool) {
 	p.segments = strings.Split(strings.TrimPrefix(line, "/"), "/")
 	for i, s := range p.segments {
 		if len(s) > 2 && strings.Trim(s, "*") == "" {
-			p.segments[i] = "**" // more stars mean no more
+			p.segments[i] = "**" // further stars change nothing
 		}
 	}
 	if !anchored {
@@ -74,7 +74,7 @@ func parseLine(line string) (pattern, bool) {
 	return p, true
 }
 
-// trimSpaces takes spaces off the end, but for one behind a backslash.
+// trimSpaces removes spaces at the end, except after a backslash.
 func trimSpaces(line string) string {
 	for strings.HasSuffix(line, " ") {
 		if strings.HasSuffix(line, `\ `) && !strings.HasSuffix(line, `\\ `) {
@@ -85,8 +85,8 @@ func trimSpaces(line string) string {
 	return line
 }
 
-// Ignored says whether a path, relative to the root and with slashes, stays
-// behind. Its folders are taken to have been asked about before.
+// Ignored reports whether a path, relative to the root and with slashes, is excluded. The
+// caller must have asked about its folders before.
 func (p Patterns) Ignored(path string, isDir bool) bool {
 	parts := strings.Split(path, "/")
 	for i := len(p.list) - 1; i >= 0; i-- {
@@ -106,7 +106,7 @@ func matchPath(pat, path []string) bool {
 	for len(pat) > 0 {
 		if pat[0] == "**" {
 			if len(pat) == 1 {
-				return len(path) > 0 // "a/**" is what lies in a, not a itself
+				return len(path) > 0 // "a/**" matches the contents of a, not a itself
 			}
 			for i := range path {
 				if matchPath(pat[1:], path[i:]) {

@@ -6,9 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// matchName matches one name with a pattern of *, ?, [classes] and backslashes.
-// It goes back to the last star only, so no pattern takes more than the product
-// of the two lengths.
+// matchName matches one name with a pattern of *, ?, [classes] and backslashes. It backtracks
+// to the last star only, so its time is limited by the product of the two lengths.
 func matchName(pat, name string) bool {
 	star, resume := -1, 0
 	p, n := 0, 0
@@ -39,8 +38,8 @@ func matchName(pat, name string) bool {
 	return p == len(pat)
 }
 
-// matchOne matches a rune with the first element of a pattern and says how long
-// that element is.
+// matchOne matches a rune with the first element of a pattern and returns the length of that
+// element.
 func matchOne(pat string, r rune) (ok bool, width int) {
 	switch pat[0] {
 	case '?':
@@ -59,8 +58,8 @@ func matchOne(pat string, r rune) (ok bool, width int) {
 	return want == r, size
 }
 
-// matchClass matches [abc], [a-z], [!a], [[:digit:]]. A bracket that is never
-// closed is no class: its width is 0.
+// matchClass matches [abc], [a-z], [!a], [[:digit:]]. An unclosed bracket is not a class: its
+// width is 0.
 func matchClass(pat string, r rune) (ok bool, width int) {
 	i := 1
 	negate := i < len(pat) && (pat[i] == '!' || pat[i] == '^')

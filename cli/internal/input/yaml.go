@@ -1,4 +1,4 @@
-// Package input reads what users write.
+// Package input parses input of users.
 package input
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// YAML reads a mapping and gives it as JSON.
+// YAML parses a mapping and converts it to JSON.
 func YAML(name string, text []byte) ([]byte, error) {
 	var doc any
 	if err := yaml.Unmarshal(text, &doc); err != nil {
@@ -22,7 +22,7 @@ func YAML(name string, text []byte) ([]byte, error) {
 	if !ok {
 		return nil, fault.New(fault.Invalid, "%s is not a mapping", name)
 	}
-	// The library's own way to JSON writes escapes that JSON does not know.
+	// The library's own conversion writes escapes that are not valid in JSON.
 	raw, err := json.Marshal(object)
 	if err != nil {
 		return nil, fault.New(fault.Invalid, "%s: %w", name, err)

@@ -1,5 +1,5 @@
-// Package logs is what the commands that print logs share: the flags that narrow
-// a log, and printing it as it arrives.
+// Package logs has the common parts of commands that print logs: the flags that filter a log,
+// and the printing.
 package logs
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// Options is what the flags of a log say.
+// Options are the flags of a log.
 type Options struct {
 	Follow     bool
 	JSON       bool
@@ -34,7 +34,7 @@ type Options struct {
 	before, after                   string
 }
 
-// levels, from the least important to the most.
+// The levels, from the least to the most important.
 var levels = [...]v1.LogLevel{
 	v1.LogLevelUnspecified, v1.LogLevelTrace, v1.LogLevelDebug, v1.LogLevelInfo,
 	v1.LogLevelWarning, v1.LogLevelError, v1.LogLevelCritical,
@@ -48,7 +48,7 @@ func levelNames() []string {
 	return names
 }
 
-// Flags adds the flags; ofTask adds the one that only logs of tasks have.
+// Flags adds the flags; ofTask adds the flag that only logs of tasks have.
 func (o *Options) Flags(cmd *cobra.Command, ofTask bool) {
 	f := cmd.Flags()
 	f.BoolVarP(&o.Follow, "follow", "f", false, "follow the log until the task ends")
@@ -70,7 +70,7 @@ func (o *Options) Flags(cmd *cobra.Command, ofTask bool) {
 	f.StringArrayVar(&o.stdtypes, "stdtype", nil, "only lines from stdout or from stderr (may be repeated)")
 }
 
-// Query is what to ask the master for.
+// Query is the query for the master.
 func (o *Options) Query() (client.LogQuery, error) {
 	q := client.LogQuery{
 		Follow: o.Follow, Agents: o.agents, Containers: o.containers, Allocations: o.allocations,
@@ -107,9 +107,8 @@ func parseTime(flag, value string) (time.Time, error) {
 	return t, nil
 }
 
-// Print prints a log. Reopen is the command that would open it again; it is
-// named at the end, as Determined's client does, so that a person whose
-// connection ended knows how to go on.
+// Print prints a log. Reopen is the command that would open it again; it is printed at the end,
+// as in Determined's client, so that a user whose connection ended knows how to continue.
 func (o *Options) Print(ctx context.Context, t *term.IO, log iter.Seq2[client.LogRecord, error], reopen string) error {
 	err := o.print(t, log)
 	if !o.JSON && !refused(err) {
@@ -121,7 +120,7 @@ func (o *Options) Print(ctx context.Context, t *term.IO, log iter.Seq2[client.Lo
 	return err
 }
 
-// refused is whether the log cannot be had at all: opening it again would not help.
+// refused reports that the log cannot be read at all, so that opening it again would not help.
 func refused(err error) bool {
 	for _, code := range []fault.Code{fault.Invalid, fault.Unauthenticated, fault.Forbidden, fault.NotFound} {
 		if fault.Is(err, code) {
@@ -154,7 +153,7 @@ func (o *Options) print(t *term.IO, log iter.Seq2[client.LogRecord, error]) erro
 	return out.Close()
 }
 
-// printReversed prints what came newest first in the order of time.
+// printReversed prints lines that arrive newest first in the order of time.
 func printReversed(log iter.Seq2[client.LogRecord, error], write func(client.LogRecord) error) error {
 	records, err := client.Collect(log)
 	if err != nil {
@@ -168,12 +167,12 @@ func printReversed(log iter.Seq2[client.LogRecord, error], write func(client.Log
 	return nil
 }
 
-// TrialEnded and TaskEnded are what Print says at the end.
+// TrialEnded and TaskEnded are the last messages of Print.
 func TrialEnded(id int) string {
 	return fmt.Sprintf("Trial log stream ended. To reopen log stream, run: det trial logs -f %d", id)
 }
 
-// TaskEnded is the same for a task.
+// TaskEnded is the last message for the log of a task.
 func TaskEnded(id string) string {
 	return fmt.Sprintf("Task log stream ended. To reopen log stream, run: det task logs -f %s", id)
 }

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// flushAfter is how long a line may wait for others before it is shown: too
-// short for an eye, long enough to print a hundred thousand lines in a moment.
+// flushAfter is how long a line may wait for others before it is printed: too short to notice,
+// long enough to print a hundred thousand lines quickly.
 const flushAfter = 10 * time.Millisecond
 
-// writer gathers lines that arrive in a burst and shows each soon after it came.
+// writer collects lines that arrive in a burst, and prints each line soon.
 type writer struct {
 	mu    sync.Mutex
 	buf   *bufio.Writer
@@ -23,7 +23,7 @@ type writer struct {
 
 func newWriter(w io.Writer) *writer { return &writer{buf: bufio.NewWriterSize(w, 64<<10)} }
 
-// message writes a line of a log, with a line end if it has none.
+// message writes a log line, with a line break if it has none.
 func (w *writer) message(text string) error {
 	if !strings.HasSuffix(text, "\n") {
 		text += "\n"
@@ -32,7 +32,7 @@ func (w *writer) message(text string) error {
 	return err
 }
 
-// Write is io.Writer's.
+// Write implements io.Writer.
 func (w *writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -56,7 +56,7 @@ func (w *writer) flush() {
 	}
 }
 
-// Close shows what is left. It may be called twice.
+// Close prints the remaining lines. It may be called twice.
 func (w *writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

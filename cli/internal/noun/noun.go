@@ -1,6 +1,5 @@
-// Package noun makes the commands that only group others: det experiment, det
-// user. One that is given an unknown verb names the nearest known one, which
-// cobra does for the topmost level only.
+// Package noun makes commands that group others: det experiment, det user. For an unknown verb
+// it suggests the most similar one, which cobra does for the top level only.
 package noun
 
 import (
@@ -14,8 +13,7 @@ import (
 	"github.com/detent-ml/detent/master/spelling"
 )
 
-// New makes a group of verbs. Standing alone it does what fallback does, which
-// may be nil.
+// New makes a group of verbs. Without a verb, the group runs fallback, which may be nil.
 func New(use, short string, aliases []string, fallback *cobra.Command, verbs ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Aliases: aliases}
 	if fallback != nil {
@@ -26,7 +24,7 @@ func New(use, short string, aliases []string, fallback *cobra.Command, verbs ...
 	return cmd
 }
 
-// Group gives a command that has subcommands its behaviour without one.
+// Group sets the behaviour of a command with subcommands when none is given.
 func Group(cmd, fallback *cobra.Command) {
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
@@ -57,8 +55,8 @@ func unknown(cmd *cobra.Command, verb string) error {
 	return e
 }
 
-// nearest are the verbs that differ least from what was typed: those that it
-// begins, else those with the fewest letters to change, at most two.
+// nearest are the verbs that are most similar to the input: those that begin with it, or else
+// those with the smallest edit distance; at most two.
 func nearest(cmd *cobra.Command, typed string) []string {
 	best, found := 2, []string(nil)
 	for _, sub := range cmd.Commands() {
@@ -70,7 +68,7 @@ func nearest(cmd *cobra.Command, typed string) []string {
 			if len(typed) > 1 && strings.HasPrefix(name, strings.ToLower(typed)) {
 				d = 0
 			}
-			if d > best || d >= len(name)-1 { // short names are near to everything
+			if d > best || d >= len(name)-1 { // short names are similar to everything
 				continue
 			}
 			if d < best {

@@ -1,4 +1,4 @@
-// Package order is the flags of lists that can be sorted.
+// Package order has the flags of lists that can be sorted.
 package order
 
 import (
@@ -22,8 +22,8 @@ func (f *Flags) Add(cmd *cobra.Command, fields ...string) {
 	cmd.Flags().Var(&f.orderBy, "order-by", "ascending or descending")
 }
 
-// SortBy is the column as the master names it.
+// SortBy is the column in the form of the API.
 func (f *Flags) SortBy() string { return "SORT_BY_" + strings.ToUpper(f.sortBy.Value) }
 
-// OrderBy is the direction as the master names it.
+// OrderBy is the direction in the form of the API.
 func (f *Flags) OrderBy() string { return "ORDER_BY_" + strings.ToUpper(f.orderBy.Value) }

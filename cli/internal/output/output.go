@@ -1,5 +1,5 @@
-// Package output prints what commands have found out: tables for eyes, and JSON,
-// YAML or CSV for programs.
+// Package output prints the results of commands: tables for users, and JSON, YAML or CSV for
+// programs.
 package output
 
 import (
@@ -14,12 +14,12 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// Format is how a command's result is printed; the zero Format is for eyes.
+// Format is the format of a result; the zero Format is a table.
 type Format struct {
 	JSON, YAML, CSV bool
 }
 
-// Flags adds --json and --yaml, and --csv where there is a table.
+// Flags adds --json and --yaml, and --csv for tables.
 func (f *Format) Flags(cmd *cobra.Command) {
 	f.FlagsWithoutCSV(cmd)
 	cmd.Flags().BoolVar(&f.CSV, "csv", false, "print as CSV")
@@ -33,11 +33,10 @@ func (f *Format) FlagsWithoutCSV(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("json", "yaml")
 }
 
-// Structured says whether the result goes out as JSON or YAML.
+// Structured reports whether the format is JSON or YAML.
 func (f Format) Structured() bool { return f.JSON || f.YAML }
 
-// Print writes the table, or in JSON and YAML the messages of the wire that it
-// was made from.
+// Print prints the table, or the API messages from which it was made as JSON or YAML.
 func (f Format) Print(t *term.IO, tab *table.Table, messages any) error {
 	switch {
 	case f.Structured():
@@ -48,7 +47,7 @@ func (f Format) Print(t *term.IO, tab *table.Table, messages any) error {
 	return tab.Write(t.Out)
 }
 
-// Messages writes messages of the wire as JSON or YAML.
+// Messages prints API messages as JSON or YAML.
 func (f Format) Messages(w io.Writer, messages any) error {
 	raw, err := v1.Marshal(messages)
 	if err != nil {
@@ -60,7 +59,7 @@ func (f Format) Messages(w io.Writer, messages any) error {
 	return JSON(w, raw)
 }
 
-// JSON writes a JSON text with its keys in order, two spaces deep.
+// JSON formats a JSON text with sorted keys and an indentation of two spaces.
 func JSON(w io.Writer, raw []byte) error {
 	value, err := decode(raw)
 	if err != nil {
@@ -72,8 +71,8 @@ func JSON(w io.Writer, raw []byte) error {
 	return e.Encode(value)
 }
 
-// Indented is a JSON object for a cell of a table: four spaces deep, in the order
-// in which the master gave it.
+// Indented formats a JSON object for a cell of a table: an indentation of four spaces, in the
+// master's order of keys.
 func Indented(raw []byte) string {
 	if len(raw) == 0 {
 		return "null"
@@ -85,7 +84,7 @@ func Indented(raw []byte) string {
 	return b.String()
 }
 
-// decode reads JSON with its numbers as they were written.
+// decode decodes JSON and keeps the text of numbers.
 func decode(raw []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()

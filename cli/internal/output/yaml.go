@@ -12,12 +12,11 @@ import (
 	"unicode"
 )
 
-// YAML writes a JSON text as YAML in block style with its keys in order.
+// YAML converts a JSON text to YAML in block style with sorted keys.
 //
-// What it writes is read back the same by parsers of YAML 1.1 and of 1.2, which
-// disagree about plain words: Determined's client and many a script use the
-// former, Go's libraries the latter. So any text that either would take for
-// something else is quoted, and floats always have a point.
+// Parsers of YAML 1.1 and of 1.2 read the result in the same way, although they disagree about
+// plain words: Determined's client and many scripts use 1.1, Go's libraries 1.2. So text that
+// either would read as another type is quoted, and floats always have a point.
 func YAML(w io.Writer, raw []byte) error {
 	value, err := decode(raw)
 	if err != nil {
@@ -35,7 +34,7 @@ func YAML(w io.Writer, raw []byte) error {
 	return err
 }
 
-// writeBlock writes a mapping or a list whose lines begin at the given depth.
+// writeBlock writes a mapping or a list with the given indentation.
 func writeBlock(b *strings.Builder, value any, depth int) {
 	indent := strings.Repeat(" ", depth)
 	switch v := value.(type) {
@@ -60,7 +59,7 @@ func writeBlock(b *strings.Builder, value any, depth int) {
 	}
 }
 
-// writeValue writes what stands behind "key:". Lists begin in the key's column.
+// writeValue writes the value after "key:". Lists begin in the key's column.
 func writeValue(b *strings.Builder, value any, depth int) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -82,7 +81,7 @@ func writeValue(b *strings.Builder, value any, depth int) {
 	}
 }
 
-// writeItem writes what stands behind "-"; its first line shares that line.
+// writeItem writes the value after "-"; its first line is on the same line.
 func writeItem(b *strings.Builder, value any, depth int) {
 	var inner strings.Builder
 	switch v := value.(type) {
@@ -108,7 +107,7 @@ func scalar(value any) string {
 	return text(fmt.Sprint(value))
 }
 
-// number writes 1e-05 as 1.0e-05: without the point YAML 1.1 reads a text.
+// number writes 1e-05 as 1.0e-05: without the point it is a string in YAML 1.1.
 func number(s string) string {
 	mantissa, exponent, found := strings.Cut(strings.ToLower(s), "e")
 	if !found {
@@ -117,8 +116,8 @@ func number(s string) string {
 		if ierr == nil || ferr != nil || strings.Contains(s, ".") {
 			return s
 		}
-		// A whole number that is too large for many a parser is written as the
-		// float that JSON's readers make of it.
+		// A whole number that is too large for many parsers is written as the float that JSON
+		// parsers make of it.
 		mantissa, exponent, _ = strings.Cut(strconv.FormatFloat(f, 'e', -1, 64), "e")
 	}
 	if !strings.Contains(mantissa, ".") {
@@ -130,7 +129,7 @@ func number(s string) string {
 	return mantissa + "e" + exponent
 }
 
-// text is a string, quoted where a plain one would mean something else.
+// text is a string, quoted if a plain one would be read as another type.
 func text(s string) string {
 	if isPlain(s) {
 		return s
@@ -147,7 +146,7 @@ func text(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", "''") + "'"
 }
 
-// words that some YAML takes for a boolean or for nothing.
+// words that some YAML parsers read as a boolean or as null.
 const words = "|y|n|yes|no|true|false|on|off|null|~|=|<<|.inf|-.inf|+.inf|.nan|"
 
 func isPlain(s string) bool {
@@ -168,8 +167,8 @@ func isPlain(s string) bool {
 	return !looksLikeNumber(s) && !looksLikeDate(s)
 }
 
-// looksLikeNumber is generous where the versions of YAML differ: underscores,
-// octal and binary numbers, and 1:30 for ninety.
+// looksLikeNumber accepts the forms of all versions of YAML: underscores, octal and binary
+// numbers, and 1:30 for ninety.
 func looksLikeNumber(s string) bool {
 	s = strings.ReplaceAll(s, "_", "")
 	if _, err := strconv.ParseFloat(s, 64); err == nil || errors.Is(err, strconv.ErrRange) {
@@ -181,7 +180,7 @@ func looksLikeNumber(s string) bool {
 	return strings.Contains(s, ":") && strings.Trim(s, "+0123456789:.") == ""
 }
 
-// looksLikeDate says whether a text begins as 2026-11-20 does.
+// looksLikeDate reports whether a text begins like 2026-11-20.
 func looksLikeDate(s string) bool {
 	year, rest, ok := strings.Cut(s, "-")
 	if !ok || len(year) != 4 || strings.Trim(year, "0123456789") != "" {

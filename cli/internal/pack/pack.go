@@ -1,14 +1,13 @@
-// Package pack packs folders and files of this machine into the code that det sends
-// with an experiment or a command.
+// Package pack packs folders and files of this machine as the code that det sends with an
+// experiment or a command.
 //
-// Scan looks at names and sizes only, so that a folder that is too large is
-// reported with its largest parts before anything was read; Read then reads the
-// contents. The order is that of names, a folder before what lies in it, so the
-// same folder packs the same everywhere.
+// Scan reads only names and sizes, so that a folder that is too large is reported with its
+// largest parts before any content is read; Read then reads the contents. The order is by name,
+// a folder before its contents, so the same folder is packed in the same way everywhere.
 //
-// A link to a file is packed as that file. A link to a folder is packed as an
-// empty folder, with a warning: data sets are often linked into a working directory, and
-// nobody wants to upload them. Anything that is neither a file nor a folder is not sent.
+// A link to a file is packed as that file. A link to a folder is packed as an empty folder,
+// with a warning: users often link data sets into a working directory, and do not want to
+// upload them. Anything that is neither a file nor a folder is not sent.
 package pack
 
 import (
@@ -27,7 +26,7 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// Limit is how many bytes of files may be sent.
+// Limit is the maximum number of bytes of files.
 const Limit = 95 << 20
 
 // An Entry is a file or a folder that will be sent.
@@ -38,15 +37,15 @@ type Entry struct {
 	Size  int64
 }
 
-// A Listing is what Scan found.
+// A Listing is the result of Scan.
 type Listing struct {
 	Entries  []Entry
 	Total    int64
 	Warnings []string
 }
 
-// Scan lists a context, which may be a folder, a file or empty, and includes,
-// which keep their own name at the top.
+// Scan lists a context, which may be a folder, a file or empty, and includes, which keep their
+// own names at the top level.
 func Scan(context string, includes []string) (*Listing, error) {
 	l := &Listing{}
 	if context != "" {
@@ -72,7 +71,7 @@ func Scan(context string, includes []string) (*Listing, error) {
 	return l, nil
 }
 
-// nameOf is the last part of a path, also of "." and "..".
+// nameOf is the last part of a path, also for "." and "..".
 func nameOf(p string) (string, error) {
 	abs, err := filepath.Abs(p)
 	if err != nil {
@@ -85,7 +84,7 @@ func nameOf(p string) (string, error) {
 	return name, nil
 }
 
-// add lists a root. A folder without a prefix gives its contents only.
+// add lists a root. A folder without a prefix contributes only its contents.
 func (l *Listing) add(root, prefix string) error {
 	info, err := os.Stat(root)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -123,7 +122,7 @@ func patternsOf(root string) (ignore.Patterns, error) {
 	return ignore.Parse(append(ignore.Defaults(), string(text))...), nil
 }
 
-// walk lists what lies in the folder rel below root.
+// walk lists the contents of the folder rel below root.
 func (l *Listing) walk(root, rel, prefix string, patterns ignore.Patterns) error {
 	items, err := os.ReadDir(filepath.Join(root, rel)) // in the order of names
 	if err != nil {
@@ -141,7 +140,7 @@ func (l *Listing) walk(root, rel, prefix string, patterns ignore.Patterns) error
 				continue
 			}
 			if item.Type()&fs.ModeSymlink != 0 && errors.Is(err, fs.ErrNotExist) {
-				l.warn("%s is a link to nowhere and is not sent", local)
+				l.warn("%s is a broken link and is not sent", local)
 				continue
 			}
 			return unreadable(local, err)
@@ -177,10 +176,10 @@ func (l *Listing) warn(format string, args ...any) {
 }
 
 func unreadable(local string, err error) error {
-	return fault.New(fault.Invalid, "cannot pack %s: %w; make it readable, or name it in %s", local, err, ignore.File)
+	return fault.New(fault.Invalid, "cannot pack %s: %w; make it readable, or exclude it in %s", local, err, ignore.File)
 }
 
-// clashes finds two entries at the top with the same name.
+// clashes finds two entries at the top level with the same name.
 func (l *Listing) clashes() error {
 	seen := map[string]string{}
 	for _, e := range l.Entries {
@@ -228,13 +227,13 @@ func (l *Listing) tooLarge() error {
 	return fault.New(fault.TooLarge, "%s", b.String())
 }
 
-// The types of tar entries, as numbers.
+// The types of tar entries.
 const (
 	typeFile = '0'
 	typeDir  = '5'
 )
 
-// Modes as stat has them: the permissions with the kind of file.
+// File modes as in stat: the permissions with the type of the file.
 const (
 	kindFile = 0o100000
 	kindDir  = 0o040000
@@ -275,15 +274,14 @@ func (e Entry) read() (v1.File, error) {
 		return v1.File{}, unreadable(e.Local, err)
 	}
 	defer file.Close()
-	f.Content, err = io.ReadAll(io.LimitReader(file, Limit+1)) // it may have grown since it was listed
+	f.Content, err = io.ReadAll(io.LimitReader(file, Limit+1)) // the file may have grown since Scan
 	if err != nil {
 		return v1.File{}, unreadable(e.Local, err)
 	}
 	return f, nil
 }
 
-// Size is a number of bytes for users, in powers of 1024 with one digit behind
-// the point.
+// Size formats a number of bytes for users, in powers of 1024 with one decimal.
 func Size(n int64) string {
 	f := float64(n)
 	for _, unit := range []string{"", "K", "M", "G", "T", "P"} {

@@ -143,7 +143,7 @@ func TestLinks(t *testing.T) {
 	if got, want := paths(l), "a.py data/ file loop/"; got != want {
 		t.Errorf("packed %s\nwant   %s", got, want)
 	}
-	if len(l.Warnings) != 3 || !strings.Contains(l.Warnings[0], "link to nowhere") || !strings.Contains(l.Warnings[1], "sent empty") {
+	if len(l.Warnings) != 3 || !strings.Contains(l.Warnings[0], "broken link") || !strings.Contains(l.Warnings[1], "sent empty") {
 		t.Errorf("warnings: %q", l.Warnings)
 	}
 	files, err := l.Read(nil)

@@ -33,8 +33,8 @@ func Size(resources map[string]int64) string {
 	return pack.Size(sum)
 }
 
-// StepsCompleted is after how many batches a checkpoint was saved, nil where its
-// metadata does not say.
+// StepsCompleted is the number of batches before the checkpoint; nil if its metadata does not
+// contain the number.
 func StepsCompleted(k v1.Checkpoint) any {
 	var m struct {
 		Steps *int64 `json:"steps_completed"`
@@ -45,8 +45,7 @@ func StepsCompleted(k v1.Checkpoint) any {
 	return *m.Steps
 }
 
-// searcherMetric is the value by which the experiment is judged, at this
-// checkpoint; nil where there was no validation.
+// searcherMetric is the searcher's metric at this checkpoint; nil without a validation.
 func searcherMetric(k v1.Checkpoint) any {
 	var conf struct {
 		Searcher struct {
@@ -86,7 +85,7 @@ func Checkpoint(k *v1.Checkpoint) *table.Table {
 	return t
 }
 
-// Removals is a table of what was removed of a checkpoint.
+// Removals is a table of the removed files of a checkpoint.
 func Removals(list []v1.CheckpointRemoval) *table.Table {
 	t := table.New("Time", "Files", "Size", "Globs", "Reason", "Task ID", "Error")
 	for _, r := range list {

@@ -6,8 +6,7 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// Why says in a sentence why a trial does not run yet or has failed; it is empty
-// where there is nothing to say.
+// Why explains in a sentence why a trial waits or has failed; "" for other trials.
 func Why(t v1.Trial) string {
 	switch {
 	case t.WaitingReason != "":
@@ -18,8 +17,7 @@ func Why(t v1.Trial) string {
 	return ""
 }
 
-// Policy names the log policy that a line of the trial's log matched last; it is
-// empty where none did.
+// Policy names the log policy that a line of the trial's log matched last; "" for none.
 func Policy(t v1.Trial) string {
 	if t.LogPolicyMatched == nil || *t.LogPolicyMatched == "" {
 		return ""

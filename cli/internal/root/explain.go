@@ -12,8 +12,7 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// explain prints an error: what happened to what, in red on a terminal, and
-// below it what to do next.
+// explain prints an error, in red on a terminal, and below it a hint.
 func explain(ctx context.Context, a *app.App, err error) {
 	var status exit.Status
 	if errors.As(err, &status) {
@@ -60,8 +59,8 @@ func signInHint(a *app.App) string {
 	return "Sign in with `" + command + "`."
 }
 
-// connectHint tells those who named no master how to get one, and those who named
-// one where the name came from.
+// connectHint explains how to start a master to users who named none, and where the address
+// came from to users who named one.
 func connectHint(a *app.App) string {
 	local := "start a local cluster with `det deploy local cluster-up`"
 	switch {

@@ -1,5 +1,5 @@
-// Package root puts the commands of det together and turns their errors into
-// words and exit statuses.
+// Package root joins the commands of det, and converts their errors to messages and exit
+// statuses.
 package root
 
 import (
@@ -45,7 +45,7 @@ import (
 func Main() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	go func() { // a second interrupt ends the process the hard way
+	go func() { // a second interrupt ends the process at once
 		<-ctx.Done()
 		stop()
 	}()
@@ -72,8 +72,8 @@ func Run(ctx context.Context, a *app.App, args []string) int {
 	return exit.Code(err)
 }
 
-// watch notes when a command begins to do its work: what fails before that is the
-// command line.
+// watch records when a command begins to run: errors before that are errors in the command
+// line.
 func watch(cmd *cobra.Command, began *bool) {
 	if run := cmd.RunE; run != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -1,11 +1,10 @@
-// Package session decides as whom det speaks to the master.
+// Package session decides as which user det calls the master.
 //
-// In this order: the user named with -u; DET_USER with DET_PASS; the user who
-// signed in last; and where nobody ever did, the user "determined" with a blank
-// password, which new clusters have. A stored session is used without asking the
-// master whether it is still good: the first call tells, and then the person is
-// asked for the password again. Inside a task DET_USER and DET_USER_TOKEN are a
-// session that needs no password.
+// In this order: the user named with -u; DET_USER with DET_PASS; the user who signed in last;
+// and if nobody ever signed in, the user "determined" with a blank password, which new clusters
+// have. A stored session is used without checking it: if the master rejects the first call, det
+// asks for the password again. Inside a task, DET_USER and DET_USER_TOKEN are a session that
+// needs no password.
 package session
 
 import (
@@ -18,10 +17,10 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// DefaultUser is tried with a blank password when nobody ever signed in.
+// DefaultUser is tried with a blank password if nobody ever signed in.
 const DefaultUser = "determined"
 
-// Options is what the decision rests on.
+// Options are the inputs of the decision.
 type Options struct {
 	Client client.Options
 	Store  *tokens.Store
@@ -30,22 +29,22 @@ type Options struct {
 	IO     *term.IO
 }
 
-// Session is a client and whose it is.
+// Session is a client and its user.
 type Session struct {
 	Client *client.Client
 	User   string
 }
 
-// A choice is a user, and what is known of the password.
+// A choice is a user, and possibly a password.
 type choice struct {
 	user     string
 	password *string
-	fallback bool // nobody was named: the default user
+	fallback bool // no user was named: the default user
 }
 
 func (o Options) choose(stored tokens.Sessions) choice {
 	var password *string
-	if p, set := o.Lookup("DET_PASS"); set { // it may be set and blank
+	if p, set := o.Lookup("DET_PASS"); set { // a blank password counts as set
 		password = &p
 	}
 	named, _ := o.Lookup("DET_USER")
@@ -61,7 +60,7 @@ func (o Options) choose(stored tokens.Sessions) choice {
 	return choice{user: DefaultUser, password: &blank, fallback: true}
 }
 
-// Open finds or makes the session.
+// Open returns a stored session, or signs in.
 func Open(ctx context.Context, o Options) (*Session, error) {
 	stored, err := o.Store.Read()
 	if err != nil {
@@ -99,7 +98,7 @@ func (o Options) taskUser() (user, token string) {
 	return user, token
 }
 
-// refresh replaces a session that the master refused.
+// refresh replaces a session that the master rejected.
 func (o Options) refresh(ctx context.Context, who choice, refused string) (string, error) {
 	if err := o.Store.DropToken(who.user, refused); err != nil {
 		o.IO.Warn("%s", err)
@@ -107,7 +106,7 @@ func (o Options) refresh(ctx context.Context, who choice, refused string) (strin
 	return o.signIn(ctx, who)
 }
 
-// signIn trades a password for a session and stores it.
+// signIn signs in with a password and stores the session.
 func (o Options) signIn(ctx context.Context, who choice) (string, error) {
 	if who.password == nil {
 		if !o.IO.InTTY {
@@ -122,7 +121,7 @@ func (o Options) signIn(ctx context.Context, who choice) (string, error) {
 	}
 	token, err := o.login(ctx, who.user, *who.password)
 	if refused(err) && who.fallback {
-		return "", fault.Wrap(fault.Unauthenticated, err, "nobody is signed in at %s", o.Client.Master)
+		return "", fault.Wrap(fault.Unauthenticated, err, "you are not signed in at %s", o.Client.Master)
 	}
 	if err != nil {
 		return "", err

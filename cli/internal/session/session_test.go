@@ -175,7 +175,7 @@ func defaultUserWithAPassword(t *testing.T, r *rig) {
 		t.Fatal(err)
 	}
 	_, err = r.open(t, "")
-	if !fault.Is(err, fault.Unauthenticated) || !strings.HasPrefix(err.Error(), "nobody is signed in at http://") {
+	if !fault.Is(err, fault.Unauthenticated) || !strings.HasPrefix(err.Error(), "you are not signed in at http://") {
 		t.Errorf("%v", err)
 	}
 }

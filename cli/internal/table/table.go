@@ -1,7 +1,6 @@
-// Package table prints tables the way Determined's client does, so that eyes and
-// scripts that know its output find the same: columns between bars, a rule under
-// the headers, numbers to the right with their points in line, texts to the left,
-// cells of several lines, nothing for what is not there.
+// Package table prints tables in the format of Determined's client, on which users and scripts
+// rely: columns separated by bars, a rule under the headers, numbers right-aligned at their
+// points, texts left-aligned, cells of several lines, empty cells for missing values.
 package table
 
 import (
@@ -22,7 +21,7 @@ type Table struct {
 	rows    [][]any
 }
 
-// New begins a table.
+// New makes a table.
 func New(headers ...string) *Table { return &Table{headers: headers} }
 
 // Row adds a row; missing cells are empty.
@@ -39,7 +38,7 @@ func (t *Table) Row(cells ...any) {
 // Len is the number of rows.
 func (t *Table) Len() int { return len(t.rows) }
 
-// plain follows pointers and brings integers to one type.
+// plain dereferences pointers and converts integers to one type.
 func plain(cell any) any {
 	switch v := cell.(type) {
 	case int:
@@ -87,8 +86,8 @@ func (t *Table) CSV(w io.Writer) error {
 	return err
 }
 
-// writeRecord ends a record with CR LF, as Determined's client and RFC 4180 do,
-// and leaves line ends within a cell as they are, which encoding/csv does not.
+// writeRecord ends a record with CR LF, as Determined's client and RFC 4180 do, and keeps line
+// breaks within a cell unchanged, unlike encoding/csv.
 func writeRecord(b *strings.Builder, record []string) {
 	for i, field := range record {
 		if i > 0 {
@@ -102,7 +101,7 @@ func writeRecord(b *strings.Builder, record []string) {
 	b.WriteString("\r\n")
 }
 
-// full is a cell without rounding.
+// full formats a cell without rounding.
 func full(cell any) string {
 	switch v := cell.(type) {
 	case nil:
@@ -117,7 +116,7 @@ func full(cell any) string {
 	return fmt.Sprint(cell)
 }
 
-// Float is a number as Python prints it: the shortest digits that mean it.
+// Float formats a number as Python does: the fewest digits that identify it.
 func Float(f float64) string {
 	switch {
 	case math.IsNaN(f):
@@ -139,7 +138,7 @@ func boolText(b bool) string {
 	return "False"
 }
 
-// kind of a column, by its cells.
+// kind is the type of a column, from its cells.
 type kind int
 
 const (
@@ -191,7 +190,7 @@ func (t *Table) Write(w io.Writer) error {
 	return err
 }
 
-// A column is laid out: every cell is lines, padded where numbers need it.
+// A column is laid out: every cell is lines, padded to align numbers.
 type column struct {
 	right  bool
 	width  int
@@ -210,7 +209,7 @@ func (t *Table) layout(i int) column {
 		alignPoints(values)
 	}
 	for _, h := range c.header {
-		c.width = max(c.width, Width(h)+2) // two more than the header, as tabulate has it
+		c.width = max(c.width, Width(h)+2) // two more than the header, as in tabulate
 	}
 	for _, v := range values {
 		lines := strings.Split(v, "\n")
@@ -241,7 +240,7 @@ func shown(cell any, k kind) string {
 	return fmt.Sprint(cell)
 }
 
-// general is C's %g: six significant digits, no zeros at the end.
+// general is C's %g: six significant digits, without trailing zeros.
 func general(f float64) string {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return Float(f)
@@ -249,7 +248,7 @@ func general(f float64) string {
 	return strconv.FormatFloat(f, 'g', 6, 64)
 }
 
-// alignPoints puts the decimal points of a column in line.
+// alignPoints aligns the decimal points of a column.
 func alignPoints(values []string) {
 	deepest := -1
 	after := make([]int, len(values))
@@ -274,7 +273,7 @@ func afterPoint(v string) int {
 	return -1
 }
 
-// writeRow prints a row of as many lines as its highest cell.
+// writeRow prints a row with as many lines as its highest cell.
 func writeRow(b *strings.Builder, columns []column, cells [][]string) {
 	height := 1
 	for _, lines := range cells {
@@ -303,8 +302,7 @@ func writeRow(b *strings.Builder, columns []column, cells [][]string) {
 	}
 }
 
-// clean takes out what would move the cursor or change colours: names come from
-// other users.
+// clean removes terminal control sequences, because names come from other users.
 func clean(s string) string {
 	if strings.IndexFunc(s, unruly) < 0 {
 		return s
@@ -327,7 +325,7 @@ func unruly(r rune) bool {
 	return r != '\n' && (r < ' ' || r >= 0x7f && r < 0xa0)
 }
 
-// Width is how many columns of a terminal a text takes.
+// Width is the number of terminal columns of a text.
 func Width(s string) int {
 	n := 0
 	for _, r := range s {

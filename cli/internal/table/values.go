@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// NA stands for what is not known, in the tables where Determined writes it.
+// NA is an unknown value, in the tables in which Determined writes it.
 const NA = "N/A"
 
-// OrNA is a cell that is NA when there is nothing.
+// OrNA returns NA for an empty value.
 func OrNA(cell any) any {
 	if v := reflect.ValueOf(cell); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return NA
@@ -17,7 +17,7 @@ func OrNA(cell any) any {
 	return plain(cell)
 }
 
-// Time is a time in UTC; nil when there is none.
+// Time formats a time in UTC; nil for none.
 func Time(t *time.Time) any {
 	if t == nil || t.IsZero() {
 		return nil
@@ -25,7 +25,7 @@ func Time(t *time.Time) any {
 	return t.UTC().Format("2006-01-02 15:04:05-0700")
 }
 
-// Percent is a fraction as a percentage; nil when there is none.
+// Percent formats a fraction as a percentage; nil for none.
 func Percent(f *float64) any {
 	if f == nil {
 		return nil

@@ -14,12 +14,12 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// lastLines is how much of its log is shown of a task that failed to start.
+// lastLines is the number of log lines that are printed of a task that failed to start.
 const lastLines = 20
 
-// Await waits until a task can be used, and says meanwhile what it waits for. It
-// waits for as long as the task does: a queue may be long, and the person can
-// interrupt. A task that ends before is an error that tells why.
+// Await waits until a task is ready, and prints what it waits for. It has no time limit,
+// because a queue may be long; the user can interrupt it. If the task ends before, the error
+// tells why.
 func (k Kind) Await(ctx context.Context, a *app.App, c *client.Client, id string) error {
 	said := ""
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, time.Second) {
@@ -51,7 +51,7 @@ func ready(t *v1.Task) bool {
 	return newest.IsReady && newest.EndTime == nil && newest.State != v1.TaskStateTerminating
 }
 
-// stage words how far a task is.
+// stage describes the state of a task.
 func stage(t *v1.Task) string {
 	if len(t.Allocations) == 0 {
 		return "Queued…"
@@ -73,7 +73,7 @@ func stage(t *v1.Task) string {
 	return "Running; its program has not answered yet…"
 }
 
-// interrupted tells who stops waiting that the task goes on.
+// interrupted tells a user who stops waiting that the task continues.
 func (k Kind) interrupted(ctx context.Context, a *app.App, id string, err error) error {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		a.IO.Warn("The %s is still starting. Open it with `det %s open %s`, or end it with `det %s kill %s`.", k.Noun, k.Noun, id, k.Noun, id)
@@ -81,7 +81,7 @@ func (k Kind) interrupted(ctx context.Context, a *app.App, id string, err error)
 	return err
 }
 
-// failed words the end of a task that was never ready, with what it said last.
+// failed describes the end of a task that was never ready, with its last log lines.
 func (k Kind) failed(ctx context.Context, a *app.App, c *client.Client, id string) error {
 	records, err := client.Collect(c.TaskLogs(ctx, id, client.LogQuery{Limit: lastLines, Descending: true}))
 	if err == nil && len(records) > 0 {
@@ -97,8 +97,8 @@ func (k Kind) failed(ctx context.Context, a *app.App, c *client.Client, id strin
 	return fault.New(fault.Invalid, "%s %s ended before it could be used%s", k.Noun, id, why)
 }
 
-// FindUsable finds a task that was started before, and waits for it like Await;
-// one that is over already is told apart.
+// FindUsable finds a task that was started before, and waits for it like Await; for a task that
+// has ended, the error says so.
 func (k Kind) FindUsable(ctx context.Context, a *app.App, given string) (*client.Client, string, error) {
 	c, id, err := k.Find(ctx, a, given)
 	if err != nil {
@@ -109,12 +109,12 @@ func (k Kind) FindUsable(ctx context.Context, a *app.App, given string) (*client
 		return nil, "", err
 	}
 	if item.Over() {
-		return nil, "", fault.New(fault.Conflict, "%s %s is over%s", k.Noun, id, item.why())
+		return nil, "", fault.New(fault.Conflict, "%s %s has ended%s", k.Noun, id, item.why())
 	}
 	return c, id, k.Await(ctx, a, c, id)
 }
 
-// why a task ended, to be put behind a sentence; "" when nothing tells.
+// why is why a task ended, to append to a sentence; "" if unknown.
 func (i Item) why() string {
 	if i.ExitStatus == "" {
 		return ""

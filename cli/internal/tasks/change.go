@@ -12,7 +12,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/noun"
 )
 
-// NewKill is det <noun> kill.
+// NewKill returns the command det <noun> kill.
 func NewKill(a *app.App, k Kind) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
@@ -52,7 +52,7 @@ func (k Kind) kill(ctx context.Context, a *app.App, given []string, force bool) 
 	return failed
 }
 
-// NewSet is det <noun> set.
+// NewSet returns the command det <noun> set.
 func NewSet(a *app.App, k Kind) *cobra.Command {
 	return noun.New("set", "change a "+k.Noun, nil, nil, &cobra.Command{
 		Use:               "priority " + k.placeholder() + " PRIORITY",

@@ -19,17 +19,17 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// Launch is what the flags of starting a task say.
+// Launch has the flags of a task's start.
 type Launch struct {
 	configFile                   string
 	volumes, includes, overrides []string
 	context, workspace, template string
 
-	// Detach says to print the ID and return.
+	// Detach prints the ID and returns at once.
 	Detach bool
 }
 
-// Flags adds the flags that starting any task has.
+// Flags adds the flags that all starts of tasks have.
 func (o *Launch) Flags(cmd *cobra.Command, noun string) {
 	f := cmd.Flags()
 	f.StringVar(&o.configFile, "config-file", "", "configuration of the "+noun+", in YAML")
@@ -42,7 +42,7 @@ func (o *Launch) Flags(cmd *cobra.Command, noun string) {
 	f.BoolVarP(&o.Detach, "detach", "d", false, "print the ID and return at once")
 }
 
-// A Request is the part of a launch that is the same for all kinds.
+// A Request is the part of a launch request that all kinds share.
 type Request struct {
 	Config      v1.Struct
 	Files       []v1.File
@@ -50,8 +50,8 @@ type Request struct {
 	WorkspaceID *int
 }
 
-// Request reads what the flags name. The default program is for a configuration
-// that names none.
+// Request reads the files that the flags name. The default program is used if the configuration
+// has none.
 func (o *Launch) Request(ctx context.Context, a *app.App, program []string) (*client.Client, Request, error) {
 	var r Request
 	var err error
@@ -91,8 +91,8 @@ func (o *Launch) files(a *app.App) ([]v1.File, error) {
 	return upload.Gather(a.IO, o.context, o.includes)
 }
 
-// config joins file, overrides, volumes and the program. A program in the file
-// goes before the one on the command line, as with Determined's client.
+// config merges the file, overrides, volumes and the program. As in Determined's client, a
+// program in the file wins over the one on the command line.
 func (o *Launch) config(program []string) (v1.Struct, error) {
 	name, text := "the configuration", []byte("{}")
 	if o.configFile != "" {
@@ -142,7 +142,7 @@ func addVolumes(config map[string]any, volumes []string) error {
 	return nil
 }
 
-// Launched says what was started; it reports whether that is all that is wanted.
+// Launched prints which task was started; it returns whether --detach is set.
 func (o *Launch) Launched(a *app.App, noun, id, name string, warnings []v1.LaunchWarning, remarks []string) (done bool) {
 	upload.Remark(a.IO, warnings, remarks, nil)
 	if o.Detach {

@@ -24,7 +24,7 @@ type listOptions struct {
 	format          output.Format
 }
 
-// NewList is det <noun> list.
+// NewList returns the command det <noun> list.
 func NewList(a *app.App, k Kind) *cobra.Command {
 	o := listOptions{
 		sortBy: args.OneOf{Value: "startTime", Allowed: []string{"id", "username", "description", "state",

@@ -11,7 +11,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/output"
 )
 
-// NewDescribe is det <noun> describe.
+// NewDescribe returns the command det <noun> describe.
 func NewDescribe(a *app.App, k Kind) *cobra.Command {
 	var format output.Format
 	cmd := &cobra.Command{
@@ -46,7 +46,7 @@ func (k Kind) describe(ctx context.Context, a *app.App, given string, format out
 	return format.Print(a.IO, k.table([]Item{item}, names), nil)
 }
 
-// NewConfig is det <noun> config.
+// NewConfig returns the command det <noun> config.
 func NewConfig(a *app.App, k Kind) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -73,7 +73,7 @@ func NewConfig(a *app.App, k Kind) *cobra.Command {
 	return cmd
 }
 
-// NewLogs is det <noun> logs.
+// NewLogs returns the command det <noun> logs.
 func NewLogs(a *app.App, k Kind) *cobra.Command {
 	var o logs.Options
 	cmd := &cobra.Command{

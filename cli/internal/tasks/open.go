@@ -12,7 +12,7 @@ import (
 	"github.com/detent-ml/detent/master/client"
 )
 
-// NewOpen is det <noun> open, of a kind that has pages.
+// NewOpen returns the command det <noun> open, for a kind with web pages.
 func NewOpen(a *app.App, k Kind, running string) *cobra.Command {
 	var noBrowser bool
 	cmd := &cobra.Command{
@@ -37,9 +37,9 @@ func NewOpen(a *app.App, k Kind, running string) *cobra.Command {
 	return cmd
 }
 
-// Show says where a task's pages are, and opens them, by a link that is good once
-// and lets in a browser in which nobody has signed in. That there is no browser is
-// said and is no failure: the address can be opened elsewhere.
+// Show prints the address of a task's pages, and opens it by a link that works once and needs
+// no sign-in in the browser. A missing browser is only a warning: the user can open the address
+// elsewhere.
 func (k Kind) Show(ctx context.Context, a *app.App, c *client.Client, item Item, running string, open bool) error {
 	master, err := a.Address()
 	if err != nil {
@@ -55,7 +55,7 @@ func (k Kind) Show(ctx context.Context, a *app.App, c *client.Client, item Item,
 		return nil
 	}
 	link, err := c.TaskLink(ctx, item.ID)
-	if err != nil { // a master that makes none: the browser has to be signed in
+	if err != nil { // this master creates no links: the browser must be signed in
 		link = address
 	}
 	if err := browser.Open(ctx, a.Env, link); err != nil {

@@ -1,11 +1,9 @@
-// Package tasks is what det command, notebook, shell and tensorboard have in
-// common. To the cluster they are tasks of one attempt; to users they are nouns
-// with the same verbs.
+// Package tasks has the common parts of det command, notebook, shell and tensorboard. To the
+// cluster they are tasks of one attempt; to users they are nouns with the same verbs.
 //
-// A Kind says how to ask the master about one noun. From it come the verbs that
-// differ in nothing else: list, describe, config, logs, kill, set priority
-// (list.go, look.go, change.go). launch.go has the flags of starting one, and
-// await.go waits until it can be used.
+// A Kind has the requests for one noun. The verbs that are the same for all kinds use it: list,
+// describe, config, logs, kill, set priority (list.go, look.go, change.go). launch.go has the
+// flags of a start, and await.go waits until a task is ready.
 package tasks
 
 import (
@@ -32,12 +30,12 @@ type Item struct {
 	Pool        string
 	WorkspaceID int
 	StartTime   time.Time
-	Extra       []any  // cells of the kind's own columns
-	Address     string // path of its pages on the master; "" where it has none
-	Message     any    // of the wire
+	Extra       []any  // cells of columns that only this kind has
+	Address     string // path of its pages on the master; "" for none
+	Message     any    // message of the API
 }
 
-// A Kind is a noun and how the master is asked about it.
+// A Kind is a noun with its requests to the master.
 type Kind struct {
 	Noun    string // notebook
 	Nouns   string // notebooks
@@ -48,13 +46,13 @@ type Kind struct {
 	Rank    func(c *client.Client) func(ctx context.Context, id string, priority int) error
 }
 
-// ID is what the argument is called in messages.
+// ID is the name of the argument in messages.
 func (k Kind) ID() string { return "the ID of a " + k.Noun + ", or its beginning" }
 
-// placeholder stands for the argument in usage lines.
+// placeholder is the name of the argument in usage lines.
 func (k Kind) placeholder() string { return strings.ToUpper(k.Noun) + "_ID" }
 
-// Complete fills in IDs.
+// Complete completes IDs.
 func (k Kind) Complete(a *app.App) complete.Func {
 	return complete.Listed(a, func(ctx context.Context, c *client.Client) ([]string, error) {
 		items, err := k.List(ctx, c, client.CommandQuery{})
@@ -66,7 +64,7 @@ func (k Kind) Complete(a *app.App) complete.Func {
 	})
 }
 
-// whole says whether an ID is complete: a UUID, of tasks of experiments with the
+// whole reports whether an ID is complete: a UUID, for tasks of experiments with the
 // experiment's number before it.
 func whole(id string) bool {
 	if number, rest, ok := strings.Cut(id, "."); ok && number != "" {
@@ -75,8 +73,7 @@ func whole(id string) bool {
 	return len(id) == 36 && uuid.Validate(id) == nil
 }
 
-// Expand completes IDs that were given by their beginning. What is whole is not
-// looked up.
+// Expand completes IDs of which only the beginning was given. It does not look up complete IDs.
 func (k Kind) Expand(ctx context.Context, c *client.Client, given []string) ([]string, error) {
 	ids := make([]string, len(given))
 	var known []string
@@ -123,7 +120,7 @@ func (k Kind) match(known []string, prefix string) (string, error) {
 	return found, nil
 }
 
-// Find completes one ID, signed in.
+// Find returns the task with an ID or its beginning.
 func (k Kind) Find(ctx context.Context, a *app.App, given string) (*client.Client, string, error) {
 	c, err := a.Client(ctx)
 	if err != nil {
@@ -136,7 +133,7 @@ func (k Kind) Find(ctx context.Context, a *app.App, given string) (*client.Clien
 	return c, ids[0], nil
 }
 
-// Items makes the List of a Kind out of what the client answers.
+// Items converts a list of the client to the List of a Kind.
 func Items[M any](item func(M) Item) func([]M, error) ([]Item, error) {
 	return func(list []M, err error) ([]Item, error) {
 		items := make([]Item, len(list))
@@ -147,5 +144,5 @@ func Items[M any](item func(M) Item) func([]M, error) ([]Item, error) {
 	}
 }
 
-// Over says whether a task has ended.
+// Over reports whether a task has ended.
 func (i Item) Over() bool { return i.State == v1.TaskStateTerminated }

@@ -6,19 +6,18 @@ import (
 	"sync"
 )
 
-// A Safe writer lets through to a terminal what is text and what paints text, and
-// nothing by which text that somebody else wrote, a line of a log or a name, could
-// set the window's title, move the cursor over what stands there, or make the
-// terminal answer as if it had been typed. What is left out is not replaced.
+// A Safe writer passes text and colours to a terminal, and removes all sequences by which text
+// of other users, such as a log line or a name, could set the window's title, move the cursor,
+// or make the terminal answer as if the user had typed.
 //
-// A sequence may come in pieces, so the writer remembers where it is between calls.
+// A sequence may arrive in parts, so the writer keeps its state between calls.
 type Safe struct {
 	to io.Writer
 
 	mu    sync.Mutex
 	state int
-	seq   []byte // of a sequence that may turn out to paint
-	rest  int    // bytes that still belong to a character of UTF-8
+	seq   []byte // bytes of a sequence that may set a colour
+	rest  int    // remaining bytes of a UTF-8 character
 }
 
 // NewSafe makes a writer.
@@ -34,7 +33,7 @@ const (
 	afterC2    // the first byte of U+0080 to U+00BF: those to U+009F are controls
 )
 
-// maxPaint bounds a sequence that is kept: longer ones paint nothing.
+// maxPaint is the maximum length of a colour sequence.
 const maxPaint = 64
 
 const (
@@ -43,7 +42,7 @@ const (
 	del = 0x7f
 )
 
-// Write passes on what is harmless.
+// Write passes harmless bytes on.
 func (s *Safe) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,7 +65,7 @@ func (s *Safe) step(out []byte, c byte) []byte {
 		return s.escaped(out, c)
 	case inSequence:
 		switch {
-		case c >= 0x40 && c <= 0x7e: // its last byte says what it does
+		case c >= 0x40 && c <= 0x7e: // the last byte is the command
 			if c == 'm' && len(s.seq) <= maxPaint && bytes.IndexFunc(s.seq[2:], notPaint) < 0 {
 				out = append(append(out, s.seq...), c)
 			}
@@ -81,7 +80,7 @@ func (s *Safe) step(out []byte, c byte) []byte {
 		}
 	case inString:
 		switch c {
-		case bel, '\n': // a line ends whatever was begun in it
+		case bel, '\n': // the end of a line ends every sequence
 			s.state = inText
 			if c == '\n' {
 				out = append(out, c)
@@ -157,10 +156,10 @@ func (s *Safe) text(out []byte, c byte) []byte {
 	return append(out, c)
 }
 
-// Clean is a text without what a Safe writer leaves out.
+// Clean removes from a text what a Safe writer removes.
 func Clean(text string) string {
 	var b bytes.Buffer
-	_, _ = NewSafe(&b).Write([]byte(text)) // a buffer takes everything
+	_, _ = NewSafe(&b).Write([]byte(text)) // a buffer returns no errors
 	return b.String()
 }
 

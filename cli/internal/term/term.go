@@ -1,5 +1,5 @@
-// Package term is det's terminal, or the pipe in place of one: what may be coloured, how
-// wide the terminal is, and how det asks for a password.
+// Package term is det's terminal, or a pipe: whether colours are allowed, how wide the terminal
+// is, and how det asks for a password.
 package term
 
 import (
@@ -17,14 +17,14 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// IO is where a command reads and writes.
+// IO has the streams of a command.
 type IO struct {
 	In  io.Reader
 	Out io.Writer
 	Err io.Writer
 
 	InTTY, OutTTY, ErrTTY bool
-	Width, Height         func() int // of the terminal; 80 and 24 where there is none
+	Width, Height         func() int // of the terminal; 80 and 24 without one
 
 	secret func(ctx context.Context, prompt string) (string, error)
 	lines  sync.Once
@@ -92,8 +92,8 @@ func Buffers(in string) (t *IO, out, errs *bytes.Buffer) {
 	return t, out, errs
 }
 
-// Secret asks for a password without showing it. Without a terminal it reads a
-// line of the input, so that a script can pipe one in.
+// Secret asks for a password without showing it. Without a terminal it reads a line of the
+// input, so that a script can pipe a password.
 func (t *IO) Secret(ctx context.Context, prompt string) (string, error) { return t.secret(ctx, prompt) }
 
 func (t *IO) readSecret(ctx context.Context, prompt string) (string, error) {
@@ -105,14 +105,14 @@ func (t *IO) readSecret(ctx context.Context, prompt string) (string, error) {
 	stdin := int(os.Stdin.Fd())
 	before, err := xterm.GetState(stdin)
 	if err != nil {
-		return "", fault.New(fault.Internal, "the terminal cannot be read: %w", err)
+		return "", fault.New(fault.Internal, "cannot read the terminal: %w", err)
 	}
 	text, err := await(ctx, func() (string, error) {
 		text, err := xterm.ReadPassword(stdin)
 		return string(text), err
 	})
 	if ctx.Err() != nil {
-		if err := xterm.Restore(stdin, before); err != nil { // it would not show what is typed
+		if err := xterm.Restore(stdin, before); err != nil { // the terminal would not show typed characters
 			return "", err
 		}
 		return "", context.Cause(ctx)
@@ -162,7 +162,7 @@ func (t *IO) Line(ctx context.Context, prompt string) (string, error) {
 	return strings.TrimRight(text, "\r\n"), nil
 }
 
-// Confirm asks a question that only yes answers with yes.
+// Confirm asks a question, and returns true only for yes.
 func (t *IO) Confirm(ctx context.Context, question string) (bool, error) {
 	for {
 		answer, err := t.Line(ctx, question+" [y/n]: ")
@@ -179,13 +179,13 @@ func (t *IO) Confirm(ctx context.Context, question string) (bool, error) {
 	}
 }
 
-// Style colours text, or leaves it unchanged where colours are off.
+// Style colours text, or returns it unchanged if colours are off.
 type Style struct{ on bool }
 
-// OutStyle paints for Out, ErrStyle for Err: one may be a terminal and the other a file.
+// OutStyle is for Out, ErrStyle for Err: one may be a terminal and the other a file.
 func (t *IO) OutStyle() Style { return Style{t.outColour} }
 
-// ErrStyle paints for Err.
+// ErrStyle is the style for Err.
 func (t *IO) ErrStyle() Style { return Style{t.errColour} }
 
 // On reports whether colours are on.
@@ -198,22 +198,22 @@ func (s Style) paint(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// Red is for what went wrong.
+// Red is for errors.
 func (s Style) Red(text string) string { return s.paint("31", text) }
 
-// Green is for what went well.
+// Green is for success.
 func (s Style) Green(text string) string { return s.paint("32", text) }
 
 // Yellow is for warnings.
 func (s Style) Yellow(text string) string { return s.paint("33", text) }
 
-// Dim is for what matters less.
+// Dim is for less important text.
 func (s Style) Dim(text string) string { return s.paint("2", text) }
 
 // Bold is for headings.
 func (s Style) Bold(text string) string { return s.paint("1", text) }
 
-// Colour paints with one of the sixteen colours by its code (31 to 36, 91 to 96).
+// Colour uses one of the sixteen colours by its code (31 to 36, 91 to 96).
 func (s Style) Colour(code int, text string) string { return s.paint(fmt.Sprint(code), text) }
 
 // Warn prints a warning; the command continues.

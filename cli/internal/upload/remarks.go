@@ -9,8 +9,8 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// Remark prints what the master has to say about what it accepted. What was said
-// already, before it was sent, is not said again.
+// Remark prints the master's remarks about an accepted request, except those that det has
+// already printed.
 func Remark(t *term.IO, warnings []v1.LaunchWarning, remarks, said []string) {
 	for _, r := range remarks {
 		if !slices.ContainsFunc(said, func(s string) bool { return sameRemark(s, r) }) {
@@ -21,15 +21,15 @@ func Remark(t *term.IO, warnings []v1.LaunchWarning, remarks, said []string) {
 		switch {
 		case w != v1.LaunchWarningCurrentSlotsExceeded:
 			t.Warn("Warning: %s", fmt.Sprint(w))
-		case len(remarks) == 0: // a master of Determined's, which does not say how many there are
+		case len(remarks) == 0: // a master of Determined, which sends no remarks
 			t.Warn("Warning: The requested job requires more slots than currently available. " +
 				"You may need to increase cluster resources in order for the job to run.")
 		}
 	}
 }
 
-// sameRemark compares two remarks on a configuration that the master knows by
-// another name than we do: it begins each.
+// sameRemark reports whether two remarks differ only in the name of the configuration, with
+// which each begins.
 func sameRemark(a, b string) bool {
 	_, a, named := strings.Cut(a, ":")
 	_, b, also := strings.Cut(b, ":")

@@ -1,5 +1,5 @@
-// Package upload is what the commands share that send code to the master: packing
-// it, and showing how far they are where somebody watches.
+// Package upload has the common parts of commands that send code to the master: packing, and
+// the progress bar.
 package upload
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// Gather reads a context and includes, and remarks on what is not sent.
+// Gather reads a context and includes, and prints warnings about files that are not sent.
 func Gather(t *term.IO, context string, includes []string) ([]v1.File, error) {
 	listing, err := pack.Scan(context, includes)
 	if err != nil {
@@ -25,10 +25,10 @@ func Gather(t *term.IO, context string, includes []string) ([]v1.File, error) {
 	return listing.Read(func(_ int, bytes int64) { bar.Update(bytes, listing.Total) })
 }
 
-// worth is from how many bytes on progress is shown: less is gone in a moment.
+// worth is the number of bytes from which progress is shown: smaller uploads are quick.
 const worth = 1 << 20
 
-// Bar shows how much has been done, on terminals only.
+// Bar shows progress, on terminals only.
 type Bar struct {
 	io    *term.IO
 	verb  string
@@ -36,10 +36,10 @@ type Bar struct {
 	last  int // percent
 }
 
-// NewBar makes one; it shows itself with the first Update that is worth it.
+// NewBar makes a bar, which appears with the first Update that is large enough.
 func NewBar(t *term.IO, verb string) *Bar { return &Bar{io: t, verb: verb, last: -1} }
 
-// Update says how many bytes of how many are done. A total of 0 is unknown.
+// Update sets the numbers of completed and of all bytes. A total of 0 is unknown.
 func (b *Bar) Update(done, total int64) {
 	if !b.io.ErrTTY || max(done, total) < worth {
 		return
@@ -63,7 +63,7 @@ func (b *Bar) Update(done, total int64) {
 	b.shown = len(text)
 }
 
-// Done takes the bar away.
+// Done removes the bar.
 func (b *Bar) Done() {
 	if b.shown > 0 {
 		fmt.Fprint(b.io.ErrCanvas(), "\r\x1b[K")
