@@ -59,7 +59,7 @@ func TestWhatMayBeRemoved(t *testing.T) {
 	a.stored()
 	me := r.user("determined")
 	del := func(body string) answer { return me.do("DELETE", "/api/v1/checkpoints", body) }
-	del(uuids(newer)).says(409, newer, "goes on from it")
+	del(uuids(newer)).says(409, newer, "continues from it")
 	del(uuids(older, newer)).says(409, newer)
 	del(uuids(older, "aaaaaaaa-0000-4000-8000-000000000009")).says(404, "000000000009")
 	del(uuids("nonsense")).says(400, "nonsense")
