@@ -55,6 +55,7 @@ func TestUnmodifiedClient(t *testing.T) {
 	t.Run("experiment", func(t *testing.T) { theirExperiment(t, u, number) })
 	t.Run("trial", func(t *testing.T) { theirTrial(t, u, number) })
 	t.Run("checkpoint", func(t *testing.T) { theirCheckpoint(t, u, number) })
+	t.Run("models", func(t *testing.T) { theirModels(t, u, number) })
 	t.Run("changes", func(t *testing.T) { theirChanges(t, u, number) })
 	t.Run("cluster", func(t *testing.T) { theirCluster(t, u) })
 }
@@ -130,6 +131,80 @@ func theirCheckpoint(t *testing.T, u rig.Person, id string) {
 		}
 	}
 }
+
+// theirModels: their command line and their SDK on the model registry.
+func theirModels(t *testing.T, u rig.Person, id string) {
+	best := u.Table(t, "experiment", "list-checkpoints", "--best", "1", id)[0]["UUID"]
+	rig.Holds(t, "create", u.Det(t, "model", "create", "theirs [['b'], x]", "--description", "what for"), "theirs [['b'], x]", "what for")
+	rig.Holds(t, "register-version", u.Det(t, "model", "register-version", "theirs [['b'], x]", best), best, "Version #", `"steps_completed": 3`)
+	rig.Holds(t, "list", u.Det(t, "model", "list", "--sort-by", "name"), "theirs [['b'], x]", "Last Updated Time")
+	rig.Holds(t, "describe", u.Det(t, "model", "describe", "theirs [['b'], x]"), best)
+	rig.Holds(t, "list-versions", u.Det(t, "model", "list-versions", "--json", "theirs [['b'], x]"), `"version": 1`, best)
+	u.Det(t, "workspace", "create", "registry")
+	u.Det(t, "model", "move", "theirs [['b'], x]", "-w", "registry")
+	if stdout, stderr, code := u.Run(t, "", u.Python, "-c", theirRegistry, best); code != 0 || !strings.Contains(stdout, "all is well") {
+		t.Errorf("their SDK: exit %d\n%s%s", code, stdout, stderr)
+	}
+	u.Det(t, "model", "delete", "theirs [['b'], x]")
+	u.Det(t, "workspace", "delete", "registry", "--yes")
+}
+
+// theirRegistry uses all of their SDK's registry; its argument is a checkpoint.
+const theirRegistry = `
+import sys
+from determined.common.api import errors
+from determined.experimental import client
+
+uuid = sys.argv[1]
+name = "theirs [['b'], x]"
+model = client.get_model(name)
+assert model.workspace_id != 1 and model.username == "determined", model
+assert client.get_model(model.model_id).name == name
+first = model.get_version()
+assert first.model_version == 1 and first.checkpoint.uuid == uuid, first
+first.set_name("first")
+first.set_notes("how")
+first.reload()
+assert (first.name, first.notes) == ("first", "how")
+second = model.register_version(uuid)
+assert [v.model_version for v in model.list_versions()] == [2, 1]
+assert [v.model_version for v in model.list_versions(client.OrderBy.ASC)] == [1, 2]
+assert second.checkpoint.training.validation_metrics["avgMetrics"]["loss"] == 0
+second.delete()
+model.add_metadata({"a": {"b": [1]}, "c": 2})
+model.remove_metadata(["c"])
+model.set_labels(["x", "y"])
+model.set_description("new")
+model.reload()
+assert model.metadata == {"a": {"b": [1]}} and model.labels == ["x", "y"] and model.description == "new"
+assert client.get_model_labels() == ["x", "y"]
+other = client.create_model("other", metadata={"k": 1}, labels=["y"], workspace_name="registry")
+assert client.get_model_labels() == ["y", "x"]
+assert [m.name for m in client.list_models(sort_by=client.ModelSortBy.NAME, order_by=client.OrderBy.DESC)] == [name, "other"]
+assert [m.name for m in client.list_models(name="OTH", workspace_names=["registry"])] == ["other"]
+other.archive()
+try:
+    other.set_description("no")
+    raise AssertionError("an archived model was changed")
+except errors.APIException as e:
+    assert "archived" in str(e), e
+other.unarchive()
+other.move_to_workspace("Uncategorized")
+other.delete()
+try:
+    client.get_model("other")
+    raise AssertionError("a deleted model is there")
+except errors.NotFoundException:
+    pass
+checkpoint = client.get_checkpoint(uuid)
+try:
+    checkpoint.delete()
+    raise AssertionError("a registered checkpoint was deleted")
+except Exception as e:
+    assert "model registry" in str(e), e
+assert list(first.iter_metrics("inference")) == []
+print("all is well")
+`
 
 func theirChanges(t *testing.T, u rig.Person, id string) {
 	u.Det(t, "experiment", "label", "add", id, "kept")

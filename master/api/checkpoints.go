@@ -91,6 +91,7 @@ func (a *API) patchCheckpoints(ctx context.Context, c *call, req *v1.PatchCheckp
 		return nil, err
 	}
 	var list []store.CheckpointFiles
+	var changed []string
 	for i, p := range req.Checkpoints {
 		k, ok := owners[names[i]]
 		if !ok {
@@ -100,8 +101,11 @@ func (a *API) patchCheckpoints(ctx context.Context, c *call, req *v1.PatchCheckp
 			return nil, err
 		}
 		if p.Resources != nil {
-			list = append(list, store.CheckpointFiles{UUID: k.UUID, Resources: p.Resources.Resources})
+			list, changed = append(list, store.CheckpointFiles{UUID: k.UUID, Resources: p.Resources.Resources}), append(changed, k.UUID)
 		}
+	}
+	if err := a.checkUnregistered(ctx, changed); err != nil {
+		return nil, err
 	}
 	return &v1.None{}, a.db.SetCheckpointFiles(ctx, list)
 }

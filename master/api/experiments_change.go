@@ -20,8 +20,8 @@ const (
 
 func (a *API) act(action store.Action) func(context.Context, *call, store.Experiment, *v1.None) (*v1.Empty, error) {
 	return func(ctx context.Context, c *call, e store.Experiment, _ *v1.None) (*v1.Empty, error) {
-		if noRoom, err := a.noRoom(ctx, action, []int{e.ID}); err != nil || noRoom[e.ID] != nil {
-			return nil, cmp.Or(err, noRoom[e.ID])
+		if hindered, err := a.hindered(ctx, action, []int{e.ID}); err != nil || hindered[e.ID] != nil {
+			return nil, cmp.Or(err, hindered[e.ID])
 		}
 		had, err := a.db.RequestAction(ctx, []int{e.ID}, action)
 		if err == nil && len(had) == 0 {
@@ -35,13 +35,22 @@ func (a *API) act(action store.Action) func(context.Context, *call, store.Experi
 	}
 }
 
-// noRoom says which experiments cannot be activated because the memory for searches is
-// used up. Every other action is always possible.
-func (a *API) noRoom(ctx context.Context, action store.Action, ids []int) (map[int]error, error) {
-	if action != store.Activate {
-		return nil, nil
+// hindered says for which experiments an action is not possible, whatever their state: they
+// cannot be activated when the memory for searches is used up, nor deleted when a version of
+// a model has one of their checkpoints.
+func (a *API) hindered(ctx context.Context, action store.Action, ids []int) (map[int]error, error) {
+	switch action {
+	case store.Activate:
+		return a.db.NoRoom(ctx, ids)
+	case store.Delete:
+		list, err := a.db.ExperimentsWithVersions(ctx, ids)
+		why := make(map[int]error, len(list))
+		for _, id := range list {
+			why[id] = fault.New(fault.Invalid, "experiment %d cannot be deleted: checkpoints are registered as model versions; delete these versions first", id)
+		}
+		return why, err
 	}
-	return a.db.NoRoom(ctx, ids)
+	return nil, nil
 }
 
 // refusedAction says why an action is not possible in the state of an experiment.
@@ -71,11 +80,11 @@ func (a *API) actOnMany(action store.Action) func(context.Context, *call, store.
 				mine = append(mine, e.ID)
 			}
 		}
-		noRoom, err := a.noRoom(ctx, action, mine)
+		hindered, err := a.hindered(ctx, action, mine)
 		if err != nil {
 			return nil, err
 		}
-		mine = slices.DeleteFunc(mine, func(id int) bool { return noRoom[id] != nil })
+		mine = slices.DeleteFunc(mine, func(id int) bool { return hindered[id] != nil })
 		had, err := a.db.RequestAction(ctx, mine, action)
 		if err != nil {
 			return nil, err
@@ -84,8 +93,8 @@ func (a *API) actOnMany(action store.Action) func(context.Context, *call, store.
 			r := v1.BulkResult{ID: e.ID}
 			if may := c.may(auth.Change, ofExperiment(e)); may != nil {
 				r.Error = may.Error()
-			} else if full := noRoom[e.ID]; full != nil {
-				r.Error = full.Error()
+			} else if why := hindered[e.ID]; why != nil {
+				r.Error = why.Error()
 			} else if !slices.Contains(had, e.ID) {
 				r.Error = refusedAction(e, action).Error()
 			}

@@ -53,6 +53,11 @@ func (a *API) remove(ctx context.Context, c *call, ids, globs []string) error {
 	if err != nil {
 		return err
 	}
+	if len(globs) > 0 {
+		if err := a.checkUnregistered(ctx, slices.Concat(slices.Collect(maps.Values(byExperiment))...)); err != nil {
+			return err
+		}
+	}
 	var list []store.NewGC
 	for _, experiment := range slices.Sorted(maps.Keys(byExperiment)) {
 		one, err := a.newRemoval(ctx, experiment, byExperiment[experiment], globs)
@@ -62,6 +67,17 @@ func (a *API) remove(ctx context.Context, c *call, ids, globs []string) error {
 		list = append(list, one)
 	}
 	return a.createGCs(ctx, list)
+}
+
+// checkUnregistered refuses checkpoints that are versions of models.
+func (a *API) checkUnregistered(ctx context.Context, ids []string) error {
+	registered, err := a.db.Registered(ctx, ids)
+	if err != nil || len(registered) == 0 {
+		return err
+	}
+	names := slices.Sorted(maps.Keys(registered))
+	return fault.New(fault.Invalid, "this subset of checkpoints provided are in the model registry and cannot be deleted: %s. Delete their versions first; %s: %s",
+		strings.Join(names[:min(len(names), 10)], ", "), names[0], registered[names[0]])
 }
 
 // createGCs creates garbage collections.

@@ -14,7 +14,7 @@ import (
 func (r *rig) confine(username string, workspace int) {
 	r.t.Helper()
 	grants := auth.Grants{}
-	for _, verb := range []auth.Verb{auth.View, auth.Create, auth.Change, auth.Enter, auth.Report} {
+	for _, verb := range []auth.Verb{auth.View, auth.Create, auth.Edit, auth.Change, auth.Enter, auth.Report} {
 		grants[verb] = []int{workspace}
 	}
 	found := map[[32]byte]auth.Who{}
@@ -42,7 +42,9 @@ func ours(t *testing.T, r *rig) map[string]string {
 	me.post("/api/v1/templates/ours", `{"config":{"description":"d"}}`).ok()
 	const uuid = "11111111-2222-4333-8444-555555555555"
 	a.ranks[0].post("/api/v1/checkpoints", fmt.Sprintf(`{"uuid":%q,"taskId":%q,"state":"STATE_COMPLETED","resources":{"a":1},"metadata":{"steps_completed":1}}`, uuid, a.task)).ok()
-	values := map[string]string{"experiments": fmt.Sprint(a.exp), "trials": fmt.Sprint(a.trial), "runs": fmt.Sprint(a.trial), "tasks": a.task,
+	me.post("/api/v1/models", `{"name":"ours","labels":["our-label"]}`).ok()
+	me.version("ours", uuid)
+	values := map[string]string{"models": "ours", "experiments": fmt.Sprint(a.exp), "trials": fmt.Sprint(a.trial), "runs": fmt.Sprint(a.trial), "tasks": a.task,
 		"allocations": a.id, "projects": "1", "workspaces": "1", "templates": "ours", "checkpoints": uuid}
 	for noun, id := range everyKind(t, me) {
 		values[noun+"s"] = id
@@ -149,6 +151,8 @@ func TestNothingOfOtherWorkspaces(t *testing.T) {
 		{"POST", "/api/v1/commands", `{"config":{"entrypoint":["x"]}}`},
 		{"POST", "/api/v1/tensorboards", `{"experimentIds":[` + values["experiments"] + `]}`},
 		{"POST", "/api/v1/templates/new", `{"config":{}}`},
+		{"POST", "/api/v1/models", `{"name":"new"}`},
+		{"POST", "/api/v1/trial-source-info", `{"trialSourceInfo":{"trialId":` + values["trials"] + `}}`},
 	} {
 		if got := send(v1.Line{Method: c.method}, c.path, c.body); got.code != 403 {
 			t.Errorf("%s %s %s: %d %.300s", c.method, c.path, c.body, got.code, got.body)

@@ -150,7 +150,6 @@ func TestRunsAndProgress(t *testing.T) {
 	me.post(a.trialPath("/early_exit"), `{"reason":"EXITED_REASON_INVALID_HP"}`).ok()
 	me.post(a.trialPath("/early_exit"), `{"reason":"EXITED_REASON_INVALID_HP"}`).ok()
 	me.post(a.trialPath("/early_exit"), `{"reason":"EXITED_REASON_USER_REQUESTED_STOP"}`).says(400, "INVALID_HP")
-	me.post("/api/v1/trial-source-info", `{}`).says(501, "does not record")
 
 	op := me.get(a.trialPath("/searcher/operation")).ok().tree()
 	if at(t, op, "op.validateAfter.length") != "100" || op["completed"] != false {

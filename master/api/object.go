@@ -145,7 +145,7 @@ func (a *API) onReportingTrial() object[reporter] { return a.reporters("id", ofT
 func (a *API) onReportingRun() object[reporter]   { return a.reporters("run", ofRun) }
 
 func ofCheckpoint(k store.Checkpoint) auth.Object {
-	return auth.Object{Kind: v1.KindCheckpoint, OwnerID: k.OwnerID, WorkspaceID: k.WorkspaceID, TaskID: k.TaskID}
+	return auth.Object{Kind: v1.KindCheckpoint, OwnerID: k.OwnerID, WorkspaceID: k.WorkspaceID, TaskID: k.TaskID, Shared: k.Shared}
 }
 
 func ofCheckpointOwner(k store.CheckpointOwner) auth.Object {
@@ -316,6 +316,57 @@ func (a *API) onTemplateOrNew() object[templateOrNew] {
 		of: func(p templateOrNew) auth.Object { return ofTemplate(p.Template) },
 		refusal: func(c *call, verb auth.Verb, p templateOrNew) error {
 			return a.onTemplate().refusal(c, verb, p.Template)
+		},
+	}
+}
+
+func ofModel(m store.Model) auth.Object {
+	return auth.Object{Kind: v1.KindModel, OwnerID: m.OwnerID, WorkspaceID: m.WorkspaceID}
+}
+
+func (a *API) onModel() object[store.Model] {
+	return object[store.Model]{of: ofModel, load: func(ctx context.Context, c *call) (store.Model, error) {
+		return a.modelOf(ctx, c.Params("name"))
+	}}
+}
+
+// modelOf finds a model by its name or its number. No name consists of digits alone.
+func (a *API) modelOf(ctx context.Context, name string) (store.Model, error) {
+	if !onlyDigits(name) {
+		return a.db.ModelByName(ctx, name)
+	}
+	id, err := number(name)
+	if err != nil {
+		return store.Model{}, fault.New(fault.NotFound, "model %s not found", fault.Clip(name))
+	}
+	return a.db.Model(ctx, id)
+}
+
+// A modelVersion is a version with its model.
+type modelVersion struct {
+	model store.Model
+	store.ModelVersion
+}
+
+// onModelVersion loads a version of a model. It belongs to who registered it.
+func (a *API) onModelVersion() object[modelVersion] {
+	return object[modelVersion]{
+		load: func(ctx context.Context, c *call) (v modelVersion, err error) {
+			if v.model, err = a.modelOf(ctx, c.Params("name")); err != nil {
+				return v, err
+			}
+			if err := c.may(auth.View, ofModel(v.model)); err != nil {
+				return v, err
+			}
+			n, err := c.id("version")
+			if err != nil {
+				return v, err
+			}
+			v.ModelVersion, err = a.db.ModelVersion(ctx, v.model, n)
+			return v, err
+		},
+		of: func(v modelVersion) auth.Object {
+			return auth.Object{Kind: v1.KindModel, OwnerID: v.OwnerID, WorkspaceID: v.model.WorkspaceID}
 		},
 	}
 }

@@ -14,7 +14,6 @@ func (a *API) registerRuns() {
 	serve(a, v1.StartRun, a.startRun)
 	serveOn(a, v1.GetRunMetadata, a.onRun(), a.runMetadata)
 	serveOn(a, v1.SetRunMetadata, a.onReportingRun(), a.setRunMetadata)
-	serve(a, v1.ReportTrialSource, a.trialSourceInfo)
 }
 
 // startRun gives the storage that a run uses a number, which its checkpoints then
@@ -59,11 +58,4 @@ func (a *API) setRunMetadata(ctx context.Context, _ *call, r reporter, req *v1.P
 		req.Metadata = v1.Struct("{}")
 	}
 	return &v1.PostRunMetadataResponse{Metadata: req.Metadata}, a.db.SetTrialMetadata(ctx, id, []byte(req.Metadata))
-}
-
-// trialSourceInfo belongs to the model registry, without which a source could be
-// noted and never looked up.
-func (a *API) trialSourceInfo(context.Context, *call, *v1.None) (*v1.None, error) {
-	return nil, fault.New(fault.Unimplemented,
-		"Detent does not record which checkpoint or model version a trial evaluates; leave out report_task_using_checkpoint and report_task_using_model_version")
 }

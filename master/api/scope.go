@@ -16,7 +16,7 @@ import (
 // among them, whoever its owner is.
 var writableByTasks = map[string]bool{
 	"allocations": true, "auth": true, "checkpoints": true, "commands": true, "experiments": true, "experiments-search": true,
-	"job-queues": true, "notebooks": true, "preview-hp-search": true, "projects": true, "runs": true, "shells": true,
+	"job-queues": true, "models": true, "notebooks": true, "preview-hp-search": true, "projects": true, "runs": true, "shells": true,
 	"task": true, "task-logs": true, "tasks": true, "tensorboards": true, "trial-source-info": true, "trials": true,
 }
 

@@ -61,13 +61,40 @@ func TestCan(t *testing.T) {
 		may  string
 		name string
 	}{
-		{admin, "view create change administer", "an admin"}, {owner, "view create change", "its owner"},
-		{other, "view create", "somebody else"}, {task, "view", "an admin's task"}, {nobody, "", "nobody"},
+		{admin, "view create edit change administer", "an admin"}, {owner, "view create edit change", "its owner"},
+		{other, "view create edit", "somebody else"}, {task, "view", "an admin's task"}, {nobody, "", "nobody"},
 	} {
-		for _, verb := range []Verb{View, Create, Change, Administer} {
+		for _, verb := range []Verb{View, Create, Edit, Change, Administer} {
 			if want := strings.Contains(c.may, string(verb)); Can(c.who, verb, mine) != want {
 				t.Errorf("%s may %s: not %v", c.name, verb, want)
 			}
 		}
+	}
+}
+
+// TestShared: an object that is shared with a workspace is viewed by those who view in it, and
+// nothing else is done with it.
+func TestShared(t *testing.T) {
+	grants := Grants{View: {7}, Create: {7}, Edit: {7}, Change: {7}}
+	who := Who{UserID: 2, Grants: &grants}
+	for _, c := range []struct {
+		name string
+		verb Verb
+		o    Object
+		want bool
+	}{
+		{"elsewhere", View, Object{OwnerID: 2, WorkspaceID: 1}, false},
+		{"shared", View, Object{OwnerID: 2, WorkspaceID: 1, Shared: []int{3, 7}}, true},
+		{"shared with others", View, Object{OwnerID: 2, WorkspaceID: 1, Shared: []int{3}}, false},
+		{"shared, to change", Change, Object{OwnerID: 2, WorkspaceID: 1, Shared: []int{7}}, false},
+		{"shared, to edit", Edit, Object{OwnerID: 2, WorkspaceID: 1, Shared: []int{7}}, false},
+		{"its own, to edit", Edit, Object{OwnerID: 3, WorkspaceID: 7}, true},
+	} {
+		if got := Can(who, c.verb, c.o); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+	if (Scope{}).allows(View, Object{WorkspaceID: 1, Shared: []int{1}}) {
+		t.Error("nobody sees what is shared")
 	}
 }

@@ -12,6 +12,7 @@ type (
 const (
 	View       = v1.View
 	Create     = v1.Create
+	Edit       = v1.Edit
 	Change     = v1.Change
 	Enter      = v1.Enter
 	Report     = v1.Report
@@ -23,6 +24,9 @@ type Object struct {
 	Kind        Kind
 	OwnerID     int
 	WorkspaceID int // 0: in no workspace (users and nodes), or not created yet
+	// Shared has further workspaces in which the object may be viewed, and no more than that: those
+	// of the models that have a checkpoint as a version.
+	Shared []int
 	// Of an attempt and its data: these identify the attempt.
 	AllocationID string
 	TaskID       string
@@ -30,8 +34,8 @@ type Object struct {
 	Rank         int // of a member
 }
 
-// Can decides all permissions. Every signed-in user may view all objects and create objects.
-// Only its owner and admins may change an object, or open a notebook or shell. Only admins
+// Can decides all permissions. Every signed-in user may view all objects, create objects, and
+// edit what all share. Only its owner and admins may change an object, or open a notebook or shell. Only admins
 // administer the cluster, users and workspaces. A task may view objects, because its SDK
 // does, and report about itself; the session of a task's program opens no task. Grants limit
 // all this to the workspaces that they name. An access token that may only read may only view.
@@ -51,7 +55,7 @@ func Can(w Who, verb Verb, o Object) bool {
 		return true
 	}
 	switch verb {
-	case View, Create:
+	case View, Create, Edit:
 		return true
 	case Change, Enter, Report:
 		return o.OwnerID == w.UserID

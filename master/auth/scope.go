@@ -42,8 +42,13 @@ func (s Scope) Has(o Object) bool {
 	return s.All || global(o.Kind) || slices.Contains(s.Workspaces, o.WorkspaceID)
 }
 
-// allows is Has, but also allows the creation of an object whose workspace is not known yet, if
-// the caller may create in any workspace; the workspace is checked later.
+// allows is Has, but also allows to view an object that is shared with a workspace of the scope,
+// and the creation of an object whose workspace is not known yet, if the caller may create in any
+// workspace; the workspace is checked later.
 func (s Scope) allows(verb Verb, o Object) bool {
-	return s.Has(o) || verb == Create && o.WorkspaceID == 0 && len(s.Workspaces) > 0
+	return s.Has(o) || verb == View && s.shares(o) || verb == Create && o.WorkspaceID == 0 && len(s.Workspaces) > 0
+}
+
+func (s Scope) shares(o Object) bool {
+	return slices.ContainsFunc(o.Shared, func(workspace int) bool { return slices.Contains(s.Workspaces, workspace) })
 }

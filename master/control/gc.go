@@ -147,7 +147,10 @@ func byPolicy(s store.ExperimentFiles, cfg expconf.Config, unread error) store.N
 		return c // the master cannot remove these files, now or later
 	}
 	status := policy.Decide(s.Keep(policyOf(cfg)))
-	c.Recheck = len(status.Spared) > 0
+	for id := range status.Spared {
+		// A version may stay for years. When somebody deletes it, its checkpoint goes with the next decision.
+		c.Recheck = c.Recheck || s.Registered[id] == ""
+	}
 	elsewhere := s.Elsewhere(cfg.CheckpointStorage)
 	for _, k := range status.Remove {
 		if !elsewhere[k.UUID] {
@@ -174,11 +177,17 @@ func byDeletion(s store.ExperimentFiles, cfg expconf.Config, unread error) store
 	}
 	elsewhere := s.Elsewhere(cfg.CheckpointStorage)
 	for _, k := range s.Checkpoints {
+		if why := s.Registered[k.UUID]; why != "" { // also if its files stay: its row goes
+			c.Removals, c.Over = nil, stillNeeded(k.UUID, why)
+			return c
+		}
+	}
+	for _, k := range s.Checkpoints {
 		if k.State == string(policy.Deleted) || elsewhere[k.UUID] || s.Unmanaged {
 			continue
 		}
 		if why := s.Used[k.UUID]; why != "" {
-			c.Removals, c.Over = nil, fmt.Sprintf("its checkpoint %s is still needed: %s", k.UUID, why)
+			c.Removals, c.Over = nil, stillNeeded(k.UUID, why)
 			return c
 		}
 		c.Removals = append(c.Removals, store.Removal{UUID: k.UUID, Globs: []string{store.AllFiles}})
@@ -194,6 +203,10 @@ func byDeletion(s store.ExperimentFiles, cfg expconf.Config, unread error) store
 		c.Events, c.Over = false, "success"
 	}
 	return c
+}
+
+func stillNeeded(checkpoint, why string) string {
+	return fmt.Sprintf("its checkpoint %s is still needed: %s", checkpoint, why)
 }
 
 // removable says whether files in a storage can be removed.

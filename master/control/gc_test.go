@@ -187,6 +187,52 @@ func TestWhatOthersStartFromStays(t *testing.T) {
 	b.says("to go now", what, "deletion 2 events")
 }
 
+// TestVersionsOfModelsStay tests that no policy removes a checkpoint that is a version of a model,
+// that the experiment's rows stay with it, and that both go once the version is deleted.
+func TestVersionsOfModelsStay(t *testing.T) {
+	b := newBench(t, "n1")
+	e := b.experiment(keeping)
+	b.settle()
+	for i, loss := range []float64{3, 1, 2, 4} {
+		b.checkpoint(e, i+1, 10*(i+1), loss)
+	}
+	b.exec(`INSERT INTO models (name, workspace_id, owner_id, newest) VALUES ('m', 1, 1, 1)`)
+	b.exec(`INSERT INTO model_versions (model_id, version, checkpoint, owner_id) SELECT id, 1, $1, 1 FROM models`, uuidOf(1))
+	b.claim(b.newest(e))
+	b.settle()
+	b.exit(b.newest(e), 0)
+	b.settle()
+	b.settle()
+	task, what := b.gcTask(e)
+	b.says("to go", what, "policy 3")
+	b.collects(task, 1, "")
+	b.says("nobody looks again", b.text(`SELECT (collect_again IS NULL)::text FROM experiments WHERE id = $1`, e), "true")
+	// The API refuses the deletion of the experiment, but not that of its project.
+	for _, storage := range []string{"{}", `{"type": "shared_fs", "host_path": "/elsewhere"}`} {
+		b.exec(`WITH s AS (INSERT INTO storage_backends (config) VALUES ($2::jsonb) RETURNING id) UPDATE checkpoints SET storage_id = s.id FROM s WHERE uuid = $1`, uuidOf(1), storage)
+		b.exec(`UPDATE experiments SET desired = 'deleted', deletes_asked = deletes_asked + 1 WHERE id = $1`, e)
+		for range 3 {
+			b.settle()
+		}
+		b.says("needed", b.text(`SELECT state || ': ' || error FROM experiments WHERE id = $1`, e),
+			fmt.Sprintf("DELETE_FAILED: its checkpoint %s is still needed: it is version 1 of model 1 in the model registry", uuidOf(1)))
+	}
+	b.exec(`UPDATE checkpoints SET storage_id = NULL`)
+	b.exec(`DELETE FROM models`)
+	if _, err := b.db.RequestAction(t.Context(), []int{e}, store.Delete); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		b.settle()
+	}
+	task, what = b.gcTask(e)
+	b.says("to go now", what, "deletion 1 2 4 events")
+	b.collects(task, 1, "")
+	if n := b.int(`SELECT count(*) FROM experiments`); n != 0 {
+		t.Error("it is still there")
+	}
+}
+
 // TestMoreThanOneTaskRemoves tests the deletion of an experiment with more checkpoints than one
 // GC task may remove.
 func TestMoreThanOneTaskRemoves(t *testing.T) {

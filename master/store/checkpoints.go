@@ -27,6 +27,7 @@ type Checkpoint struct {
 	ExperimentID *int            `db:"experiment_id"`
 	OwnerID      int             `db:"owner_id"`
 	WorkspaceID  int             `db:"workspace_id"`
+	Shared       []int           `db:"shared"` // the workspaces of models that have it as a version; nil in lists
 	Config       json.RawMessage `db:"config"`
 	HParams      json.RawMessage `db:"hparams"`
 	Storage      json.RawMessage `db:"storage"` // configuration of the storage that its task reported; nil if it reported none
@@ -37,14 +38,17 @@ type Checkpoint struct {
 }
 
 // checkpointQuery reads checkpoints with all fields, listedQuery without the experiment's
-// configuration, which many share. A caller appends conditions and an order; k is the
-// checkpoint, t its trial, e its experiment.
-var checkpointQuery, listedQuery = checkpointsWith("e.config"), checkpointsWith("NULL::jsonb")
+// configuration, which many share, and the workspaces of models. A caller appends conditions and
+// an order; k is the checkpoint, t its trial, e its experiment.
+var checkpointQuery, listedQuery = checkpointsWith("e.config", sharedIn), checkpointsWith("NULL::jsonb", "NULL::int[]")
 
-func checkpointsWith(config string) string {
+// sharedIn has the workspaces of the models that have checkpoint k as a version.
+const sharedIn = `ARRAY(SELECT DISTINCT m.workspace_id FROM model_versions v JOIN models m ON m.id = v.model_id WHERE v.checkpoint = k.uuid)`
+
+func checkpointsWith(config, shared string) string {
 	return `
 	SELECT k.uuid::text, k.task_id, k.allocation_id, k.trial_id, k.run_id, k.steps, k.state, k.reported_at, k.resources, k.metadata,
-		k.size, k.storage_id, e.id AS experiment_id, task.owner_id, task.workspace_id, ` + config + ` AS config, t.hparams, s.config AS storage,
+		k.size, k.storage_id, e.id AS experiment_id, task.owner_id, task.workspace_id, ` + shared + ` AS shared, ` + config + ` AS config, t.hparams, s.config AS storage,
 		tm.avg AS training, vm.avg AS validation,
 		` + floatAt("vm.avg->e.metric") + ` AS searcher_metric
 	FROM checkpoints k

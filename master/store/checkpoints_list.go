@@ -71,16 +71,25 @@ func (db *DB) Checkpoints(ctx context.Context, in auth.Scope, f CheckpointFilter
 // CheckpointsOf reads the checkpoints with these ids, in their order: the first ones that
 // fit into a page, at least one.
 func (db *DB) CheckpointsOf(ctx context.Context, ids []string, each int) ([]Checkpoint, error) {
+	return db.checkpointsBy(ctx, listedQuery, ids, each)
+}
+
+// WholeCheckpointsOf is CheckpointsOf with the configurations of their experiments.
+func (db *DB) WholeCheckpointsOf(ctx context.Context, ids []string) ([]Checkpoint, error) {
+	return db.checkpointsBy(ctx, checkpointQuery, ids, 0)
+}
+
+func (db *DB) checkpointsBy(ctx context.Context, query string, ids []string, each int) ([]Checkpoint, error) {
 	if ids = ids[:min(len(ids), maxPage)]; len(ids) == 0 {
 		return nil, nil
 	}
 	fit, err := scalar[int](ctx, db, `SELECT greatest(1, count(*) FILTER (WHERE s.bytes <= $2)) FROM (
 		SELECT sum($3::bigint + octet_length(q.resources::text) + octet_length(q.metadata::text) + coalesce(octet_length(q.hparams::text), 0)
-			+ coalesce(octet_length(q.training::text), 0) + coalesce(octet_length(q.validation::text), 0))
+			+ coalesce(octet_length(q.training::text), 0) + coalesce(octet_length(q.validation::text), 0) + coalesce(octet_length(q.config::text), 0))
 			OVER (ORDER BY array_position($1::text[], q.uuid)) AS bytes
-		FROM (`+listedQuery+`WHERE k.uuid = ANY($1::text[]::uuid[])) q) s`, ids, maxPageBytes, each)
+		FROM (`+query+`WHERE k.uuid = ANY($1::text[]::uuid[])) q) s`, ids, maxPageBytes, each)
 	if err != nil {
 		return nil, err
 	}
-	return rows[Checkpoint](ctx, db, listedQuery+`WHERE k.uuid = ANY($1::text[]::uuid[]) ORDER BY array_position($1::text[], k.uuid::text)`, ids[:min(fit, len(ids))])
+	return rows[Checkpoint](ctx, db, query+`WHERE k.uuid = ANY($1::text[]::uuid[]) ORDER BY array_position($1::text[], k.uuid::text)`, ids[:min(fit, len(ids))])
 }

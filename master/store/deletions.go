@@ -27,6 +27,9 @@ func (db *DB) DeleteWorkspace(ctx context.Context, id int) (done bool, err error
 		if err := requireOne(n, err, "workspace %d is built in and cannot be deleted", id); err != nil {
 			return err
 		}
+		if err := tx.hasModels(ctx, id); err != nil { // after the UPDATE, from which on no model comes into it
+			return err
+		}
 		projects, err := scalars[int](ctx, tx, `UPDATE projects`+beginDeletion+` AND workspace_id = $1 RETURNING id`, id)
 		if err != nil {
 			return err

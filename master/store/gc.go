@@ -49,7 +49,8 @@ type ExperimentFiles struct {
 	DeleteRequests int                `db:"deletes_asked"`
 	Checkpoints    []StoredCheckpoint `db:"-"`
 	Backends       map[int][]byte     `db:"-"` // storage id → configuration, for the storages of these checkpoints
-	Used           map[string]string  `db:"-"` // checkpoint → which other experiment needs it, in words
+	Used           map[string]string  `db:"-"` // checkpoint → which other experiment or version of a model needs it, in words
+	Registered     map[string]string  `db:"-"` // likewise, the versions of models alone
 }
 
 // StoredCheckpoint is a checkpoint that may have files.
@@ -168,8 +169,14 @@ func (db *DB) experimentFiles(ctx context.Context, experiment int, which string,
 		for i, k := range s.Checkpoints {
 			ids[i] = k.UUID
 		}
-		s.Used, err = tx.usedElsewhere(ctx, ids)
-		return err
+		if s.Registered, err = tx.Registered(ctx, ids); err != nil {
+			return err
+		}
+		if s.Used, err = tx.usedElsewhere(ctx, ids); err != nil {
+			return err
+		}
+		maps.Copy(s.Used, s.Registered)
+		return nil
 	})
 	return s, err
 }
@@ -348,6 +355,11 @@ func (db *DB) lockUnused(ctx context.Context, c NewGC) ([]Removal, error) {
 	if err != nil {
 		return nil, err
 	}
+	registered, err := db.Registered(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(used, registered)
 	var list []Removal
 	for _, r := range c.Removals {
 		why, needed := used[r.UUID]

@@ -29,6 +29,9 @@ func twoWorkspaces(t *testing.T) (w *world, theirs int, experiments []int) {
 		for _, kind := range []string{"COMMAND", "NOTEBOOK", "SHELL", "TENSORBOARD"} {
 			w.task(NewTask{ID: name + kind, Type: kind, Slots: 1})
 		}
+		model := w.int(`INSERT INTO models (name, workspace_id, owner_id, labels) VALUES ($1, CASE WHEN $1 = 'ours' THEN 1 ELSE $2 END, 2, ARRAY[$1]) RETURNING id`, name, theirs)
+		w.exec(`INSERT INTO model_versions (model_id, version, checkpoint, owner_id) SELECT $1, 1, uuid, 2 FROM checkpoints WHERE trial_id = $2`, model, trial)
+		w.exec(`INSERT INTO trial_sources (trial_id, checkpoint, kind, model_id, version) SELECT $2, uuid, 'INFERENCE', $1, 1 FROM checkpoints WHERE trial_id = $2`, model, trial)
 		w.exec(`INSERT INTO templates (name, workspace_id, owner_id, source, config) VALUES ($1, CASE WHEN $1 = 'ours' THEN 1 ELSE $2 END, 2, '{}', '{}')`, name, theirs)
 	}
 	w.exec(`UPDATE tasks SET workspace_id = $1 WHERE id LIKE 'theirs%' OR experiment_id = $2`, theirs, experiments[1])
@@ -97,6 +100,10 @@ func TestListsKeepToTheirScope(t *testing.T) {
 		"LiveAttempts": func(in auth.Scope) (int, error) { return lenOf(w.db.LiveAttempts(ctx, in)) },
 		"Holdings":     func(in auth.Scope) (int, error) { return lenOf(w.db.Holdings(ctx, in, "")) },
 		"Jobs":         func(in auth.Scope) (int, error) { return lenOf(w.db.Jobs(ctx, in, "")) },
+		"Models":       func(in auth.Scope) (int, error) { return lenOf(w.db.Models(ctx, in, ModelFilter{}, 0, 10)) },
+		"CountModels":  func(in auth.Scope) (int, error) { return w.db.CountModels(ctx, in, ModelFilter{}) },
+		"ModelLabels":  func(in auth.Scope) (int, error) { return lenOf(w.db.ModelLabels(ctx, in, 0)) },
+		"TrialsWith":   func(in auth.Scope) (int, error) { return lenOf(w.db.TrialsWith(ctx, in, TrialSource{})) },
 		"Templates":    func(in auth.Scope) (int, error) { return lenOf(w.db.Templates(ctx, in, TemplateFilter{})) },
 		"Projects":     func(in auth.Scope) (int, error) { return lenOf(w.db.Projects(ctx, in, ProjectFilter{})) },
 		"Workspaces":   func(in auth.Scope) (int, error) { return lenOf(w.db.Workspaces(ctx, in, WorkspaceFilter{})) },

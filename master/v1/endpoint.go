@@ -73,6 +73,7 @@ type Verb string
 const (
 	View       Verb = "view"
 	Create     Verb = "create"
+	Edit       Verb = "edit"   // change what all users of a workspace share: models of the registry
 	Change     Verb = "change" // pause, kill, label, delete
 	Enter      Verb = "enter"  // open a task in a browser or terminal
 	Report     Verb = "report" // reports of an attempt about itself and its trial
@@ -91,6 +92,7 @@ const (
 	KindExperiment  Kind = "experiment"
 	KindJob         Kind = "job"
 	KindMember      Kind = "member" // of an allocation
+	KindModel       Kind = "model"  // of the registry, with its versions
 	KindNotebook    Kind = "notebook"
 	KindOwn         Kind = "own" // the caller's own session and settings
 	KindPool        Kind = "pool"

@@ -8,6 +8,6 @@ var (
 		Summary: "Get the metadata of a run"}
 	SetRunMetadata = Endpoint[PostRunMetadataRequest, PostRunMetadataResponse]{Method: "POST", Path: "/runs/:run/metadata", Access: ByBoth, Object: KindRun, Verb: Report, BodyLimit: ConfigBody,
 		Summary: "Replace the metadata of a run"}
-	ReportTrialSource = Endpoint[None, None]{Method: "POST", Path: "/trial-source-info", Access: ByBoth, Object: KindRun, Verb: Report, NamedIn: Body,
-		Summary: "Report which checkpoint a trial evaluates"}
+	ReportTrialSource = Endpoint[ReportTrialSourceInfoRequest, ReportTrialSourceInfoResponse]{Method: "POST", Path: "/trial-source-info", Access: ByBoth, Object: KindRun, Verb: Report, NamedIn: Body, Again: true,
+		Summary: "Report which checkpoint, or version of a model, a trial works with"}
 )

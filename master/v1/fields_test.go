@@ -45,6 +45,9 @@ var answers = []any{
 	RunPrepareForReportingResponse{}, SSOProvider{}, SearchExperimentExperiment{}, SearchExperimentsResponse{},
 	SearchSummary{}, SearchUnit{}, Shell{}, Slot{}, SlotStats{}, Task{}, TaskLogsResponse{}, Template{}, Tensorboard{},
 	Trial{}, TrialLogsResponse{}, TrialSummary{}, User{}, UserWebSetting{}, WorkloadContainer{}, Workspace{},
+	Model{}, ModelVersion{}, GetModelResponse{}, GetModelsResponse{}, GetModelLabelsResponse{}, PostModelResponse{}, PatchModelResponse{},
+	GetModelVersionResponse{}, GetModelVersionsResponse{}, PostModelVersionResponse{}, PatchModelVersionResponse{},
+	ReportTrialSourceInfoResponse{}, GetTrialMetricsByCheckpointResponse{}, GetTrialMetricsByModelVersionResponse{},
 	AddProjectNoteResponse{}, FileTreeResponse{}, LogFieldsResponse{}, TemplateResponse{}, NotebookResponse{}, ShellResponse{}, TensorboardResponse{},
 }
 
@@ -55,8 +58,8 @@ var classNames = map[string]string{
 }
 
 // inward are messages that are parts of requests alone.
-var inward = "AcceleratorData BulkExperimentFilters PatchCheckpoint PatchExperiment PatchProject PatchUser PatchWorkspace " +
-	"QueueControl TaskLog TrialMetrics"
+var inward = "AcceleratorData BulkExperimentFilters PatchCheckpoint PatchExperiment PatchModel PatchModelVersion PatchProject PatchUser PatchWorkspace " +
+	"QueueControl TaskLog TrialMetrics TrialSourceInfo"
 
 // leftOut are fields that Determined's protocol declares optional, or to be one of
 // several alternatives, and that are left out where they are not set.
@@ -189,6 +192,7 @@ func unset(class string, f classField, v any) bool {
 var writtenAsObject = map[string]bool{
 	"v1GetCommandsResponse.pagination": true, "v1GetNotebooksResponse.pagination": true, "v1GetShellsResponse.pagination": true,
 	"v1GetTensorboardsResponse.pagination": true, "v1KillCommandResponse.command": true,
+	"v1ModelVersion.metadata": true,
 	"v1KillNotebookResponse.notebook": true, "v1KillShellResponse.shell": true, "v1KillTensorboardResponse.tensorboard": true, "v1Shell.agentUserGroup": true,
 }
 

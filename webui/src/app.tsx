@@ -16,6 +16,8 @@ const ExperimentPage: Page = lazy(() => import('./pages/Experiment').then((m) =>
 const TrialPage: Page = lazy(() => import('./pages/Trial').then((m) => m.TrialPage));
 const Tasks: Page = lazy(() => import('./pages/Tasks').then((m) => m.Tasks));
 const TaskPage: Page = lazy(() => import('./pages/Task').then((m) => m.TaskPage));
+const Models: Page = lazy(() => import('./pages/Models').then((m) => m.Models));
+const ModelPage: Page = lazy(() => import('./pages/Model').then((m) => m.ModelPage));
 const Cluster: Page = lazy(() => import('./pages/Cluster').then((m) => m.Cluster));
 const Wait: Page = lazy(() => import('./pages/Wait').then((m) => m.Wait));
 
@@ -28,6 +30,9 @@ const routes: Route<Page>[] = [
   { pattern: '/trials/:id/:tab?', page: TrialPage },
   { pattern: '/tasks', page: Tasks },
   { pattern: '/tasks/:id', page: TaskPage },
+  { pattern: '/models', page: Models },
+  { pattern: '/models/:id', page: ModelPage },
+  { pattern: '/models/:id/versions/:version', page: ModelPage },
   { pattern: '/cluster', page: Cluster },
   { pattern: '/wait/:type/:id', page: Wait },
   { pattern: '/interactive/:id/:type/*', page: Wait },

@@ -47,6 +47,15 @@ async function signIn(page, next = '/') {
 const points = (page, chart) => page.evaluate((id) => window.__charts?.[id]?.data?.[0]?.length ?? 0, chart);
 const rows = (page, label) => page.getByRole('grid', { name: label }).locator('[role=row]:not(.th)');
 
+// pictures writes what a page looks like in both themes, for a person to look at.
+async function pictures(page, name) {
+  for (const colorScheme of ['light', 'dark']) {
+    await page.emulateMedia({ colorScheme });
+    await page.screenshot({ path: join(process.env.DETENT_PICTURES, `${name}-${colorScheme}.png`) });
+  }
+  await page.emulateMedia({ colorScheme: 'light' });
+}
+
 const stories = {
   'a wrong password is refused in words, and the right one leads on': async (page) => {
     await page.goto(`${url}/experiments/${world.done}/checkpoints?sort=metric`);
@@ -336,7 +345,7 @@ const stories = {
   'a narrow screen hides nothing beside it': async (page) => {
     await page.setViewportSize({ width: 390, height: 844 });
     await signIn(page);
-    for (const path of ['/experiments', `/experiments/${world.done}`, '/tasks', '/cluster', `/experiments/${world.done}/logs`]) {
+    for (const path of ['/experiments', `/experiments/${world.done}`, '/tasks', '/models', '/cluster', `/experiments/${world.done}/logs`]) {
       await page.goto(url + path);
       await page.getByRole('heading', { level: 1 }).first().waitFor();
       const wide = await page.evaluate(() => document.querySelector('main').scrollWidth - document.querySelector('main').clientWidth);
@@ -346,13 +355,68 @@ const stories = {
 
   'everything that can be used has a name': async (page) => {
     await signIn(page);
-    for (const path of ['/experiments', `/experiments/${world.done}`, `/experiments/${world.done}/trials`, `/experiments/${world.done}/logs`, '/tasks', '/cluster']) {
+    for (const path of ['/experiments', `/experiments/${world.done}`, `/experiments/${world.done}/trials`, `/experiments/${world.done}/checkpoints`, `/experiments/${world.done}/logs`, '/tasks', '/models', '/cluster']) {
       await page.goto(url + path);
       await page.getByRole('heading', { level: 1 }).first().waitFor();
       const nameless = await page.evaluate(() => [...document.querySelectorAll('button, a, input, select')]
         .filter((el) => !(el.getAttribute('aria-label') || el.textContent.trim() || el.labels?.length || el.title)).map((el) => el.outerHTML));
       assert.deepEqual(nameless, [], path);
     }
+  },
+
+  'a checkpoint becomes a version of a model, and the model is looked after': async (page) => {
+    await signIn(page, '/models');
+    await page.getByText('No model yet.').waitFor();
+    await page.goto(`${url}/experiments/${world.done}/checkpoints`);
+    await rows(page, 'checkpoints').first().waitFor();
+    const register = async (row, fill) => {
+      await rows(page, 'checkpoints').nth(row).getByRole('button', { name: 'register' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByRole('heading', { name: 'Register a checkpoint' }).waitFor();
+      await fill(dialog);
+      await dialog.getByRole('button', { name: 'Register' }).click();
+      return dialog;
+    };
+    const refused = await register(0, (d) => d.getByLabel('Name of the new model').fill('42'));
+    await refused.getByRole('alert').filter({ hasText: 'only numbers' }).waitFor();
+    await refused.getByLabel('Name of the new model').fill("m [['b'], x]");
+    await refused.getByLabel('Name of the version').fill('first');
+    await refused.getByRole('button', { name: 'Register' }).click();
+    await page.getByRole('status').filter({ hasText: "Registered as version 1 of m [['b'], x]" }).waitFor();
+    await register(1, (d) => d.getByLabel('Comment').fill('a second one'));
+    await page.getByRole('status').filter({ hasText: 'Registered as version 2' }).waitFor();
+
+    await page.getByRole('link', { name: 'Models' }).click();
+    await until('one model', async () => (await rows(page, 'models').count()) === 1);
+    await page.getByLabel('search by name').fill('nothing like it');
+    await page.getByText('No model matches.').waitFor();
+    await page.getByLabel('search by name').fill("[['b']");
+    await page.getByRole('grid', { name: 'models' }).getByRole('link', { name: "m [['b'], x]" }).click();
+    await until('two versions', async () => (await rows(page, 'versions').count()) === 2);
+    await page.getByRole('button', { name: 'Edit', exact: true }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Labels').fill('good, vision');
+    await dialog.getByLabel('Notes').fill('# <b>How</b> it was made');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('# <b>How</b> it was made').waitFor();
+    await page.getByRole('button', { name: 'edit version 2' }).click();
+    await dialog.getByLabel('Name', { exact: true }).fill('second');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await rows(page, 'versions').filter({ hasText: 'second' }).waitFor();
+    if (process.env.DETENT_PICTURES) await pictures(page, 'model');
+    await page.getByRole('button', { name: 'delete version 1' }).click();
+    await dialog.getByText('is not used again').waitFor();
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await until('one version', async () => (await rows(page, 'versions').count()) === 1);
+    await page.getByRole('button', { name: 'Archive' }).click();
+    await page.getByRole('status').filter({ hasText: 'archived' }).waitFor();
+    await page.getByRole('button', { name: 'Unarchive' }).waitFor();
+    const of = page.url();
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await page.waitForURL('**/models');
+    await page.goto(of);
+    await page.getByText('There is no model').waitFor();
   },
 
   'a question comes before a kill': async (page) => {

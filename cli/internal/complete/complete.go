@@ -86,3 +86,17 @@ func Templates(a *app.App) Func {
 		return out, nil
 	})
 }
+
+// Models completes the names of models.
+func Models(a *app.App) Func {
+	return Listed(a, func(ctx context.Context, c *client.Client) ([]string, error) {
+		var out []string
+		for m, err := range c.Models(ctx, client.ModelQuery{Page: client.Page{Limit: 50, Single: true}, SortBy: "SORT_BY_LAST_UPDATED_TIME", OrderBy: "ORDER_BY_DESC"}) {
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, m.Name)
+		}
+		return out, nil
+	})
+}

@@ -74,15 +74,19 @@ func searcherMetric(k v1.Checkpoint) any {
 func Checkpoint(k *v1.Checkpoint) *table.Table {
 	t := table.New("Experiment ID", "Trial ID", "Steps Completed", "Report Time", "Checkpoint UUID",
 		"Validation Metrics", "Metadata")
-	validation := "{}"
+	t.Row(k.Training.ExperimentID, k.Training.TrialID, StepsCompleted(*k), table.Time(k.ReportTime), k.UUID,
+		Validation(*k), output.Indented(k.Metadata))
+	return t
+}
+
+// Validation has the metrics of the validation at a checkpoint, as JSON.
+func Validation(k v1.Checkpoint) string {
 	if m := k.Training.ValidationMetrics; m != nil {
 		if raw, err := v1.Marshal(m); err == nil {
-			validation = output.Indented(raw)
+			return output.Indented(raw)
 		}
 	}
-	t.Row(k.Training.ExperimentID, k.Training.TrialID, StepsCompleted(*k), table.Time(k.ReportTime), k.UUID,
-		validation, output.Indented(k.Metadata))
-	return t
+	return "{}"
 }
 
 // Removals is a table of the removed files of a checkpoint.

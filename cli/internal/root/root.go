@@ -24,6 +24,7 @@ import (
 	"github.com/detent-ml/detent/cli/internal/noun"
 	"github.com/detent-ml/detent/cli/job"
 	"github.com/detent-ml/detent/cli/master"
+	"github.com/detent-ml/detent/cli/model"
 	"github.com/detent-ml/detent/cli/notebook"
 	"github.com/detent-ml/detent/cli/pool"
 	"github.com/detent-ml/detent/cli/preview"
@@ -125,7 +126,7 @@ func Command(a *app.App) *cobra.Command {
 		}
 	})
 	root.AddGroup(&cobra.Group{ID: "work", Title: "Work:"}, &cobra.Group{ID: "cluster", Title: "Cluster:"}, &cobra.Group{ID: "users", Title: "Users:"})
-	add(root, "work", experiment.New(a), preview.New(a), trial.New(a), checkpoint.New(a),
+	add(root, "work", experiment.New(a), preview.New(a), trial.New(a), checkpoint.New(a), model.New(a),
 		notebook.New(a), shell.New(a), command.New(a), tensorboard.New(a), task.New(a), template.New(a))
 	add(root, "cluster", master.New(a), agent.New(a), slot.New(a), job.New(a), pool.New(a), deploy.New(a))
 	add(root, "users", user.New(a), token.New(a), workspace.New(a), project.New(a))

@@ -144,6 +144,18 @@ export const api = {
   task: async (id: string, signal?: AbortSignal) => (await call(wire.getTask, { path: [id], signal })).task,
   liveTasks: async (signal?: AbortSignal) => (await call(wire.listTasks, { signal })).allocationIdToSummary,
 
+  models: (query: Query, signal?: AbortSignal) => call(wire.listModels, { query, signal }),
+  model: async (name: string, signal?: AbortSignal) => (await call(wire.getModel, { path: [name], signal })).model,
+  createModel: async (body: wire.PostModelRequest) => (await call(wire.createModel, { body })).model,
+  changeModel: async (id: number, body: wire.PatchModel) => (await call(wire.changeModel, { path: [id], body })).model,
+  archiveModel: (id: number, archived: boolean) => call(archived ? wire.archiveModel : wire.unarchiveModel, { path: [id] }),
+  deleteModel: (id: number) => call(wire.deleteModel, { path: [id] }),
+  versions: (name: string, signal?: AbortSignal) => call(wire.listModelVersions, { path: [name], query: { limit: 1000, sortBy: 'SORT_BY_VERSION', orderBy: 'ORDER_BY_DESC' }, signal }),
+  register: async (id: number, body: wire.PostModelVersionRequest) => (await call(wire.createModelVersion, { path: [id], body })).modelVersion,
+  changeVersion: (id: number, version: number, body: wire.PatchModelVersion) => call(wire.changeModelVersion, { path: [id, version], body }),
+  deleteVersion: (id: number, version: number) => call(wire.deleteModelVersion, { path: [id, version] }),
+  workspaces: async (signal?: AbortSignal) => (await call(wire.listWorkspaces, { signal })).workspaces,
+
   pools: async (signal?: AbortSignal) => (await call(wire.listPools, { signal })).resourcePools,
   agents: async (signal?: AbortSignal) => (await call(wire.listAgents, { signal })).agents,
   queue: async (signal?: AbortSignal) => (await call(wire.listJobs, { signal })).jobs.flatMap((j) => (j.full ? [j.full] : [])),

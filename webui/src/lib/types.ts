@@ -46,6 +46,18 @@ export const killCommand: Endpoint<undefined, KillCommandResponse> = { method: '
 export const getTask: Endpoint<undefined, GetTaskResponse> = { method: 'GET', path: '/api/v1/tasks/:id' };
 export const listTasks: Endpoint<undefined, GetTasksResponse> = { method: 'GET', path: '/api/v1/tasks' };
 export const streamTaskLogs: Endpoint<undefined, undefined> = { method: 'GET', path: '/api/v1/tasks/:id/logs' };
+export const listModels: Endpoint<undefined, GetModelsResponse> = { method: 'GET', path: '/api/v1/models' };
+export const createModel: Endpoint<PostModelRequest, PostModelResponse> = { method: 'POST', path: '/api/v1/models' };
+export const getModel: Endpoint<undefined, GetModelResponse> = { method: 'GET', path: '/api/v1/models/:name' };
+export const changeModel: Endpoint<PatchModel, PatchModelResponse> = { method: 'PATCH', path: '/api/v1/models/:name' };
+export const archiveModel: Endpoint<undefined, undefined> = { method: 'POST', path: '/api/v1/models/:name/archive' };
+export const unarchiveModel: Endpoint<undefined, undefined> = { method: 'POST', path: '/api/v1/models/:name/unarchive' };
+export const deleteModel: Endpoint<undefined, undefined> = { method: 'DELETE', path: '/api/v1/models/:name' };
+export const listModelVersions: Endpoint<undefined, GetModelVersionsResponse> = { method: 'GET', path: '/api/v1/models/:name/versions' };
+export const createModelVersion: Endpoint<PostModelVersionRequest, PostModelVersionResponse> = { method: 'POST', path: '/api/v1/models/:name/versions' };
+export const changeModelVersion: Endpoint<PatchModelVersion, PatchModelVersionResponse> = { method: 'PATCH', path: '/api/v1/models/:name/versions/:version' };
+export const deleteModelVersion: Endpoint<undefined, undefined> = { method: 'DELETE', path: '/api/v1/models/:name/versions/:version' };
+export const listWorkspaces: Endpoint<undefined, GetWorkspacesResponse> = { method: 'GET', path: '/api/v1/workspaces' };
 export const listPools: Endpoint<undefined, GetResourcePoolsResponse> = { method: 'GET', path: '/api/v1/resource-pools' };
 export const listAgents: Endpoint<undefined, GetAgentsResponse> = { method: 'GET', path: '/api/v1/agents' };
 export const listJobs: Endpoint<undefined, GetJobsV2Response> = { method: 'GET', path: '/api/v1/job-queues-v2' };
@@ -585,6 +597,131 @@ export interface AllocationSummary {
 
 export interface GetTasksResponse {
   allocationIdToSummary: Record<string, AllocationSummary>;
+}
+
+export interface Model {
+  id: number;
+  name: string;
+  description: string;
+  metadata: Record<string, any>;
+  creationTime: string;
+  lastUpdatedTime: string;
+  numVersions: number;
+  labels: string[];
+  username: string;
+  userId: number;
+  workspaceId: number;
+  archived: boolean;
+  notes: string;
+}
+
+export interface GetModelsResponse {
+  models: Model[];
+  pagination: Pagination;
+}
+
+export interface PostModelRequest {
+  name: string;
+  description?: string;
+  metadata?: Record<string, any>;
+  labels?: string[];
+  notes?: string;
+  workspaceId?: number;
+  workspaceName?: string;
+}
+
+export interface PostModelResponse {
+  model: Model;
+}
+
+export interface GetModelResponse {
+  model: Model;
+}
+
+export interface PatchModel {
+  name?: string;
+  description?: string;
+  metadata?: Record<string, any>;
+  labels?: string[];
+  notes?: string;
+  workspaceId?: number;
+  workspaceName?: string;
+}
+
+export interface PatchModelResponse {
+  model: Model;
+}
+
+export interface ModelVersion {
+  id: number;
+  model: Model;
+  checkpoint: Checkpoint;
+  version: number;
+  creationTime: string;
+  lastUpdatedTime: string;
+  name: string;
+  metadata: Record<string, any>;
+  comment: string;
+  labels: string[];
+  notes: string;
+  username: string;
+  userId: number;
+}
+
+export interface GetModelVersionsResponse {
+  model: Model;
+  modelVersions: ModelVersion[];
+  pagination: Pagination;
+}
+
+export interface PostModelVersionRequest {
+  modelName?: string;
+  checkpointUuid: string;
+  name?: string;
+  comment?: string;
+  metadata?: Record<string, any>;
+  labels?: string[];
+  notes?: string;
+}
+
+export interface PostModelVersionResponse {
+  modelVersion: ModelVersion;
+}
+
+export interface PatchModelVersion {
+  name?: string;
+  comment?: string;
+  metadata?: Record<string, any>;
+  labels?: string[];
+  notes?: string;
+}
+
+export interface PatchModelVersionResponse {
+  modelVersion: ModelVersion;
+}
+
+export interface Workspace {
+  archived: boolean;
+  errorMessage: string;
+  id: number;
+  immutable: boolean;
+  name: string;
+  numExperiments: number;
+  numProjects: number;
+  pinned: boolean;
+  state: string;
+  userId: number;
+  username: string;
+  agentUserGroup: AgentUserGroup | null;
+  checkpointStorageConfig: Record<string, any> | null;
+  defaultAuxPool: string;
+  defaultComputePool: string;
+  pinnedAt: string | null;
+}
+
+export interface GetWorkspacesResponse {
+  pagination: Pagination;
+  workspaces: Workspace[];
 }
 
 export interface ResourcePoolPrioritySchedulerDetail {

@@ -1,9 +1,10 @@
 // The checkpoints of an experiment or a trial, the best one marked.
-import { useMemo } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { ago, bytes, clock, metric, stateWord } from '../lib/format';
 import { useNow } from '../lib/load';
 import type { Checkpoint } from '../lib/types';
 import { Copy, Empty } from './bits';
+import { Register } from './Register';
 import { sorted, sortOf, Table, type Column } from './Table';
 
 const steps = (c: Checkpoint): number => Number(c.metadata.steps_completed ?? 0);
@@ -25,6 +26,7 @@ export function best(list: readonly Checkpoint[], smaller: boolean): Checkpoint 
 
 export function Checkpoints(p: Props) {
   const now = useNow();
+  const [chosen, choose] = useState<Checkpoint | null>(null);
   const sort = sortOf({ key: 'steps', desc: true });
   const top = useMemo(() => best(p.list, p.smaller), [p.list, p.smaller]);
   const columns: Column<Checkpoint>[] = [
@@ -36,16 +38,20 @@ export function Checkpoints(p: Props) {
     { key: 'size', title: 'Size', width: '6rem', right: true, sort: size, render: (c) => <span class="num">{bytes(size(c))}</span> },
     { key: 'files', title: 'Files', width: '4.5rem', right: true, hidden: true, render: (c) => <span class="num">{Object.keys(c.resources).filter((f) => !f.endsWith('/')).length}</span> },
     { key: 'time', title: 'Saved', width: '7rem', sort: (c) => c.reportTime ?? '', render: (c) => <time dateTime={c.reportTime ?? ''} title={clock(c.reportTime)}>{ago(c.reportTime, now)}</time> },
-    { key: 'get', title: ' ', width: '10rem', render: (c) => (
+    { key: 'get', title: ' ', width: '14.5rem', render: (c) => (
       <span class="row">
         <Copy text={c.uuid} what="checkpoint's id" />
         {c.state === 'STATE_COMPLETED' && <a class="button quiet" href={`/checkpoints/${c.uuid}`} download={`${c.uuid}.tar.gz`}>download</a>}
+        {c.state === 'STATE_COMPLETED' && <button type="button" class="quiet" onClick={() => choose(c)}>register</button>}
       </span>
     ) },
   ];
   const rows = sorted(p.list, columns, sort);
   return (
-    <Table<Checkpoint> label="checkpoints" columns={columns} count={rows.length} row={(i) => rows[i]} id={(c) => c.uuid} sort={sort} marked={(c) => c === top} fit
-      empty={<Empty title={p.over ? 'No checkpoint was saved.' : 'No checkpoint yet.'}><p>A training saves one when its code asks for it, and when it is paused.</p></Empty>} />
+    <>
+      <Table<Checkpoint> label="checkpoints" columns={columns} count={rows.length} row={(i) => rows[i]} id={(c) => c.uuid} sort={sort} marked={(c) => c === top} fit
+        empty={<Empty title={p.over ? 'No checkpoint was saved.' : 'No checkpoint yet.'}><p>A training saves one when its code asks for it, and when it is paused.</p></Empty>} />
+      <Register checkpoint={chosen} close={() => choose(null)} />
+    </>
   );
 }

@@ -289,7 +289,7 @@ class Determined:
     def list_models(
         self,
         sort_by: model.ModelSortBy = model.ModelSortBy.NAME,
-        order_by: _util.OrderBy = _util.OrderBy.ASCENDING,
+        order_by: model.AnyOrder = _util.OrderBy.ASCENDING,
         name: Optional[str] = None,
         description: Optional[str] = None,
         model_id: Optional[int] = None,

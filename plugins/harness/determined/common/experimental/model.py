@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import datetime
 import enum
-from typing import Any, Dict, Iterator, List, Mapping, Optional
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Union
 
 from determined import errors
 from determined.common import api
 from determined.common.api import errors as api_errors
 from determined.common.experimental import _util, checkpoint, metrics
 
-__all__ = ["Model", "ModelSortBy", "ModelVersion"]
+__all__ = ["Model", "ModelOrderBy", "ModelSortBy", "ModelVersion"]
 
 
 class ModelSortBy(enum.Enum):
@@ -29,18 +29,33 @@ class ModelSortBy(enum.Enum):
     WORKSPACE = "SORT_BY_WORKSPACE"
 
 
-# Its older name.
-ModelOrderBy = _util.OrderBy
+class ModelOrderBy(enum.Enum):
+    """An older name of ``OrderBy``: the direction of a sorted list of models.
+
+    Example: ``client.list_models(order_by=ModelOrderBy.DESCENDING)``
+    """
+
+    ASC = "ORDER_BY_ASC"
+    ASCENDING = "ORDER_BY_ASC"
+    DESC = "ORDER_BY_DESC"
+    DESCENDING = "ORDER_BY_DESC"
+
+
+AnyOrder = Union[_util.OrderBy, ModelOrderBy]
 
 
 class ModelVersion:
     """A checkpoint that was registered as a version of a model.
+
+    ``checkpoint`` is the checkpoint, with its files and metrics. ``reload`` asks the master again.
 
     Example::
 
         version = client.get_model("digits").get_version()
         path = version.checkpoint.download()
         version.set_name("2026-11"), version.set_notes("trained with more data")
+        version.set_comment("for the tills"), version.set_labels(["vision"])
+        version.set_metadata({"rows": 60000})
         for report in version.iter_metrics("inference"):
             print(report.metrics)
         version.delete()
@@ -58,6 +73,9 @@ class ModelVersion:
         self.name: Optional[str] = None
         self.comment: Optional[str] = None
         self.notes: Optional[str] = None
+        self.labels: Optional[List[str]] = None
+        self.username: Optional[str] = None
+        self.creation_time: Optional[datetime.datetime] = None
 
     def __repr__(self) -> str:
         return f"ModelVersion(model={self.model_name!r}, version={self.model_version})"
@@ -76,8 +94,11 @@ class ModelVersion:
             self.checkpoint = checkpoint.Checkpoint._from_wire(fields["checkpoint"], self._session)
         self.metadata = fields.get("metadata") or {}
         self.name = fields.get("name")
-        self.comment = fields.get("comment")
-        self.notes = fields.get("notes")
+        self.comment = fields.get("comment") or ""
+        self.notes = fields.get("notes") or ""
+        self.labels = list(fields.get("labels") or [])
+        self.username = fields.get("username")
+        self.creation_time = _util.timestamp(fields.get("creationTime"))
 
     @property
     def _path(self) -> str:
@@ -88,12 +109,7 @@ class ModelVersion:
         self._hydrate(self._session.get(self._path).json()["modelVersion"])
 
     def _patch(self, **fields: Any) -> None:
-        body = {
-            "modelName": self.model_name,
-            "modelVersionNum": self.model_version,
-            **fields,
-        }
-        self._hydrate(self._session.patch(self._path, json=body).json()["modelVersion"])
+        self._hydrate(self._session.patch(self._path, json=fields).json()["modelVersion"])
 
     def set_name(self, name: str) -> None:
         """Replace the name of this version."""
@@ -102,6 +118,18 @@ class ModelVersion:
     def set_notes(self, notes: str) -> None:
         """Replace the notes of this version."""
         self._patch(notes=notes)
+
+    def set_comment(self, comment: str) -> None:
+        """Replace the comment about this version."""
+        self._patch(comment=comment)
+
+    def set_labels(self, labels: List[str]) -> None:
+        """Replace all labels of this version."""
+        self._patch(labels=list(labels))
+
+    def set_metadata(self, metadata: Dict[str, Any]) -> None:
+        """Replace the metadata of this version; those of its checkpoint stay."""
+        self._patch(metadata=metadata)
 
     def delete(self) -> None:
         """Take this version out of the registry; its checkpoint stays."""
@@ -133,21 +161,23 @@ class Model:
             print(version.model_version, version.checkpoint.uuid)
         model.add_metadata({"team": "vision"}), model.remove_metadata(["team"])
         model.set_labels(["vision"]), model.set_description("digits of a till")
+        model.set_notes("# How it was trained")
         model.move_to_workspace("team")
         model.archive(), model.unarchive()
         model.delete()
         model.reload()
     """
 
-    def __init__(self, model_id: int, session: api.BaseSession) -> None:
-        self.model_id = model_id
+    def __init__(self, session: api.BaseSession, name: str) -> None:
         self._session = session
-        self.name: str = ""
+        self.name = name
+        self.model_id: Optional[int] = None
         self.description: Optional[str] = None
         self.creation_time: Optional[datetime.datetime] = None
         self.last_updated_time: Optional[datetime.datetime] = None
-        self.metadata: Dict[str, Any] = {}
-        self.labels: List[str] = []
+        self.metadata: Optional[Dict[str, Any]] = None
+        self.labels: Optional[List[str]] = None
+        self.notes: Optional[str] = None
         self.username: Optional[str] = None
         self.workspace_id: Optional[int] = None
         self.archived: Optional[bool] = None
@@ -157,13 +187,15 @@ class Model:
 
     @classmethod
     def _from_wire(cls, fields: Mapping[str, Any], session: api.BaseSession) -> Model:
-        model = cls(int(fields["id"]), session)
+        model = cls(session, fields["name"])
         model._hydrate(fields)
         return model
 
     def _hydrate(self, fields: Mapping[str, Any]) -> None:
-        self.name = fields.get("name") or ""
-        self.description = fields.get("description")
+        self.model_id = _util.whole(fields.get("id"))
+        self.name = fields.get("name") or self.name
+        self.description = fields.get("description") or ""
+        self.notes = fields.get("notes") or ""
         self.creation_time = _util.timestamp(fields.get("creationTime"))
         self.last_updated_time = _util.timestamp(fields.get("lastUpdatedTime"))
         self.metadata = fields.get("metadata") or {}
@@ -174,8 +206,6 @@ class Model:
 
     @property
     def _path(self) -> str:
-        if not self.name:
-            self._hydrate(self._session.get(f"/api/v1/models/{self.model_id}").json()["model"])
         return f"/api/v1/models/{api.quoted(self.name)}"
 
     def reload(self) -> None:
@@ -185,12 +215,14 @@ class Model:
     def get_version(self, version: int = -1) -> Optional[ModelVersion]:
         """Return a version by its number, or the newest; None where there is none."""
         if version == -1:
-            found = self.list_versions()
-            return found[0] if found else None
+            params = {"limit": 1, "sortBy": "SORT_BY_VERSION", "orderBy": _util.OrderBy.DESC.value}
+            newest = self._session.get(f"{self._path}/versions", params=params).json()
+            found = newest.get("modelVersions") or []
+            return ModelVersion._from_wire(found[0], self._session) if found else None
         answer = self._session.get(f"{self._path}/versions/{version}").json()
         return ModelVersion._from_wire(answer["modelVersion"], self._session)
 
-    def list_versions(self, order_by: _util.OrderBy = _util.OrderBy.DESC) -> List[ModelVersion]:
+    def list_versions(self, order_by: AnyOrder = _util.OrderBy.DESC) -> List[ModelVersion]:
         """List the versions, the newest first."""
         params = {"sortBy": "SORT_BY_VERSION", "orderBy": order_by.value}
         path = f"{self._path}/versions"
@@ -199,9 +231,29 @@ class Model:
 
     get_versions = list_versions
 
-    def register_version(self, checkpoint_uuid: str) -> ModelVersion:
-        """Register a checkpoint as the next version."""
-        body = {"checkpointUuid": checkpoint_uuid, "modelName": self.name}
+    def register_version(
+        self,
+        checkpoint_uuid: str,
+        *,
+        name: Optional[str] = None,
+        comment: Optional[str] = None,
+        notes: Optional[str] = None,
+        labels: Optional[List[str]] = None,
+        metadata: Optional[Dict[str, Any]] = None,
+    ) -> ModelVersion:
+        """Register a checkpoint as the next version. From then on its files stay.
+
+        Determined's client takes the checkpoint alone.
+        """
+        given = {
+            "name": name,
+            "comment": comment,
+            "notes": notes,
+            "labels": labels,
+            "metadata": metadata,
+        }
+        body: Dict[str, Any] = {"checkpointUuid": checkpoint_uuid, "modelName": self.name}
+        body.update({field: value for field, value in given.items() if value is not None})
         answer = self._session.post(f"{self._path}/versions", json=body).json()
         return ModelVersion._from_wire(answer["modelVersion"], self._session)
 
@@ -210,15 +262,30 @@ class Model:
 
     def add_metadata(self, metadata: Dict[str, Any]) -> None:
         """Note something about this model."""
-        self._patch(metadata={**self.metadata, **metadata})
+        self._patch(metadata={**self._known_metadata(), **metadata})
 
     def remove_metadata(self, keys: List[str]) -> None:
         """Take notes away."""
-        self._patch(metadata={k: v for k, v in self.metadata.items() if k not in keys})
+        if isinstance(keys, str) or not isinstance(keys, Iterable):
+            raise ValueError(f"remove_metadata() takes a list of keys, not {keys!r}")
+        taken = set(keys)
+        kept = {key: value for key, value in self._known_metadata().items() if key not in taken}
+        self._patch(metadata=kept)
+
+    def _known_metadata(self) -> Dict[str, Any]:
+        if self.metadata is None:
+            self.reload()
+        return self.metadata or {}
 
     def set_labels(self, labels: List[str]) -> None:
         """Replace all labels."""
-        self._patch(labels=labels)
+        if isinstance(labels, str) or not isinstance(labels, Iterable):
+            raise ValueError(f"set_labels() takes a list of labels, not {labels!r}")
+        self._patch(labels=list(labels))
+
+    def set_notes(self, notes: str) -> None:
+        """Replace the notes."""
+        self._patch(notes=notes)
 
     def set_description(self, description: str) -> None:
         """Replace the description."""

@@ -1,0 +1,54 @@
+package model
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+type createOptions struct {
+	workspace string
+	req       v1.PostModelRequest
+	format    output.Format
+}
+
+func newCreate(a *app.App) *cobra.Command {
+	var o createOptions
+	cmd := &cobra.Command{
+		Use:   "create NAME",
+		Short: "create a model",
+		Args:  args.Exactly(aModel),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			o.req.Name = given[0]
+			return runCreate(cmd.Context(), a, o)
+		},
+	}
+	cmd.Flags().StringVarP(&o.workspace, "workspace-name", "w", "", "create the model in this workspace")
+	cmd.Flags().StringVar(&o.req.Description, "description", "", "what the model is for")
+	cmd.Flags().StringArrayVar(&o.req.Labels, "label", nil, "a label of the model (may be repeated)")
+	o.format.FlagsWithoutCSV(cmd)
+	return cmd
+}
+
+func runCreate(ctx context.Context, a *app.App, o createOptions) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	if o.workspace != "" {
+		o.req.WorkspaceName = &o.workspace
+	}
+	m, err := c.CreateModel(ctx, o.req)
+	if err != nil {
+		return err
+	}
+	if o.format.Structured() {
+		return o.format.Messages(a.IO.Out, m)
+	}
+	return show(a, *m, nil)
+}

@@ -1,0 +1,55 @@
+package model
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/complete"
+)
+
+func newDelete(a *app.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "delete NAME",
+		Short: "delete a model with its versions; their checkpoints stay",
+		Args:  args.Exactly(aModel),
+
+		ValidArgsFunction: complete.Models(a),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			c, err := a.Client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if err := c.DeleteModel(cmd.Context(), given[0]); err != nil {
+				return err
+			}
+			a.Printf("%s\n", a.IO.OutStyle().Green("Deleted model "+given[0]))
+			return nil
+		},
+	}
+}
+
+func newDeleteVersion(a *app.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "delete-version NAME VERSION",
+		Short: "delete a version of a model; its checkpoint stays",
+		Args:  args.Exactly(aModel, aVersion),
+
+		ValidArgsFunction: complete.Models(a),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			number, err := versionNumber(given[1])
+			if err != nil {
+				return err
+			}
+			c, err := a.Client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if err := c.DeleteModelVersion(cmd.Context(), given[0], number); err != nil {
+				return err
+			}
+			a.Printf("%s\n", a.IO.OutStyle().Green("Deleted version "+given[1]+" of model "+given[0]))
+			return nil
+		},
+	}
+}

@@ -1,0 +1,113 @@
+package model
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/complete"
+	"github.com/detent-ml/detent/cli/internal/output"
+	"github.com/detent-ml/detent/master/client"
+	"github.com/detent-ml/detent/master/v1"
+)
+
+// newest in place of a version's number means the newest version, if there is one.
+const newest = -1
+
+type describeOptions struct {
+	model   string
+	version int
+	format  output.Format
+}
+
+func newDescribe(a *app.App) *cobra.Command {
+	var o describeOptions
+	cmd := &cobra.Command{
+		Use:   "describe NAME",
+		Short: "show a model with one of its versions",
+		Args:  args.Exactly(aModel),
+
+		ValidArgsFunction: complete.Models(a),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			o.model = given[0]
+			return runDescribe(cmd.Context(), a, o)
+		},
+	}
+	cmd.Flags().IntVar(&o.version, "version", newest, "number of the version to show; -1 is the newest")
+	o.format.FlagsWithoutCSV(cmd)
+	return cmd
+}
+
+func runDescribe(ctx context.Context, a *app.App, o describeOptions) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	m, err := c.Model(ctx, o.model)
+	if err != nil {
+		return err
+	}
+	versions, err := chosen(ctx, c, m, o.version)
+	if err != nil {
+		return err
+	}
+	if o.format.Structured() {
+		return o.format.Messages(a.IO.Out, m)
+	}
+	return show(a, *m, versions)
+}
+
+// chosen is a version by its number, or the newest; nothing where there is none.
+func chosen(ctx context.Context, c *client.Client, m *v1.Model, version int) ([]v1.ModelVersion, error) {
+	if version == newest {
+		return client.Collect(c.ModelVersions(ctx, fmt.Sprint(m.ID), client.Page{Limit: 1, Single: true}))
+	}
+	v, err := c.ModelVersion(ctx, fmt.Sprint(m.ID), version)
+	if err != nil {
+		return nil, err
+	}
+	return []v1.ModelVersion{*v}, nil
+}
+
+func newListVersions(a *app.App) *cobra.Command {
+	var format output.Format
+	cmd := &cobra.Command{
+		Use:   "list-versions NAME",
+		Short: "list the versions of a model, the newest first",
+		Args:  args.Exactly(aModel),
+
+		ValidArgsFunction: complete.Models(a),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return runListVersions(cmd.Context(), a, given[0], format)
+		},
+	}
+	format.Flags(cmd)
+	return cmd
+}
+
+func runListVersions(ctx context.Context, a *app.App, name string, format output.Format) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	m, err := c.Model(ctx, name)
+	if err != nil {
+		return err
+	}
+	versions, err := client.Collect(c.ModelVersions(ctx, fmt.Sprint(m.ID), client.Page{}))
+	if err != nil {
+		return err
+	}
+	switch {
+	case format.Structured():
+		// As Determined prints it: the answer of the master, in one page.
+		n := len(versions)
+		return format.Messages(a.IO.Out, v1.GetModelVersionsResponse{Model: *m, ModelVersions: versions, Pagination: v1.Pagination{EndIndex: n, Total: n}})
+	case format.CSV:
+		return versionTable(versions).CSV(a.IO.Out)
+	}
+	return show(a, *m, versions)
+}

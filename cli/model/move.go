@@ -1,0 +1,67 @@
+package model
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/detent-ml/detent/cli/internal/app"
+	"github.com/detent-ml/detent/cli/internal/args"
+	"github.com/detent-ml/detent/cli/internal/complete"
+)
+
+func newMove(a *app.App) *cobra.Command {
+	var workspace string
+	cmd := &cobra.Command{
+		Use:   "move NAME -w WORKSPACE",
+		Short: "move a model to another workspace",
+		Args:  args.Exactly(aModel),
+
+		ValidArgsFunction: complete.Models(a),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			if workspace == "" {
+				return args.Wrong(cmd, "%s needs a workspace: -w WORKSPACE", cmd.CommandPath())
+			}
+			return runMove(cmd.Context(), a, given[0], workspace)
+		},
+	}
+	cmd.Flags().StringVarP(&workspace, "workspace-name", "w", "", "the workspace")
+	return cmd
+}
+
+func runMove(ctx context.Context, a *app.App, name, workspace string) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	w, err := c.WorkspaceByName(ctx, workspace)
+	if err != nil {
+		return err
+	}
+	if err := c.MoveModel(ctx, name, w.ID); err != nil {
+		return err
+	}
+	a.Printf("%s\n", a.IO.OutStyle().Green("Moved model "+name+" to workspace "+workspace))
+	return nil
+}
+
+func newArchive(a *app.App, archived bool) *cobra.Command {
+	use, short, done := "archive NAME", "archive a model, which then takes no changes and no versions", "Archived model "
+	if !archived {
+		use, short, done = "unarchive NAME", "take a model back from the archive", "Unarchived model "
+	}
+	return &cobra.Command{
+		Use: use, Short: short, Args: args.Exactly(aModel), ValidArgsFunction: complete.Models(a),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			c, err := a.Client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if err := c.ArchiveModel(cmd.Context(), given[0], archived); err != nil {
+				return err
+			}
+			a.Printf("%s\n", a.IO.OutStyle().Green(done+given[0]))
+			return nil
+		},
+	}
+}

@@ -1,0 +1,128 @@
+package api
+
+import (
+	"context"
+	"strings"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+	v1 "github.com/detent-ml/detent/master/v1"
+)
+
+func (a *API) registerTrialSources() {
+	serve(a, v1.ReportTrialSource, a.trialSource)
+	serveOn(a, v1.ModelVersionMetrics, a.onModelVersion(), a.modelVersionMetrics)
+	serveOn(a, v1.CheckpointMetrics, a.onCheckpoint(), a.checkpointMetrics)
+}
+
+// sourceKind reads the kind of a source: how a trial works with it.
+func sourceKind(t v1.TrialSourceInfoType) (string, error) {
+	switch t {
+	case v1.TrialSourceInfoTypeInference, v1.TrialSourceInfoTypeFineTuning:
+		return strings.TrimPrefix(string(t), "TRIAL_SOURCE_INFO_TYPE_"), nil
+	}
+	return "", fault.New(fault.Invalid, "trialSourceInfoType: expected %s or %s, found %q",
+		v1.TrialSourceInfoTypeInference, v1.TrialSourceInfoTypeFineTuning, fault.Clip(string(t)))
+}
+
+// trialSource stores which checkpoint, or version of a model, a trial works with. The trial
+// says so by itself, or its owner does. A repeated report changes nothing.
+func (a *API) trialSource(ctx context.Context, c *call, req *v1.ReportTrialSourceInfoRequest) (*v1.ReportTrialSourceInfoResponse, error) {
+	info := req.TrialSourceInfo
+	if info == nil {
+		return nil, fault.New(fault.Invalid, "trialSourceInfo: is missing")
+	}
+	trial, err := a.reporter(ctx, c, info.TrialID, ofRun)
+	if err == nil {
+		err = a.onReportingRun().allow(c, auth.Report, trial)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := store.TrialSource{TrialID: info.TrialID, ModelID: info.ModelID, Version: info.ModelVersion}
+	if s.Kind, err = sourceKind(info.TrialSourceInfoType); err != nil {
+		return nil, err
+	}
+	k, err := a.checkpointOf(ctx, info.CheckpointUUID)
+	if err == nil {
+		err = c.may(auth.View, ofCheckpoint(k))
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.UUID = k.UUID
+	if err := a.checkSourceVersion(ctx, c, s); err != nil {
+		return nil, err
+	}
+	return &v1.ReportTrialSourceInfoResponse{TrialID: s.TrialID, CheckpointUUID: s.UUID}, a.db.SetTrialSource(ctx, s)
+}
+
+// checkSourceVersion refuses a version of a model that the caller may not view, or that has
+// another checkpoint.
+func (a *API) checkSourceVersion(ctx context.Context, c *call, s store.TrialSource) error {
+	switch {
+	case s.ModelID == nil && s.Version == nil:
+		return nil
+	case s.ModelID == nil || s.Version == nil:
+		return fault.New(fault.Invalid, "modelId and modelVersion name a version of a model together; only one of them is given")
+	}
+	m, err := a.db.Model(ctx, *s.ModelID)
+	if err == nil {
+		err = c.may(auth.View, ofModel(m))
+	}
+	if err != nil {
+		return err
+	}
+	v, err := a.db.ModelVersion(ctx, m, *s.Version)
+	if err == nil && v.UUID != s.UUID {
+		err = fault.New(fault.Invalid, "checkpointUuid: version %d of model %q has checkpoint %s, not %s", v.Version, m.Name, v.UUID, s.UUID)
+	}
+	return err
+}
+
+// maxSourceReports bounds the reports of one answer, which clients receive whole.
+const maxSourceReports = 100_000
+
+// metricsWith lists the reports of all trials that the caller may view and that said that they
+// work with a source.
+func (a *API) metricsWith(ctx context.Context, c *call, s store.TrialSource) ([]v1.MetricsReport, error) {
+	if t, ok := c.query("trialSourceInfoType"); ok && t != "" && t != string(v1.TrialSourceInfoTypeUnspecified) {
+		kind, err := sourceKind(v1.TrialSourceInfoType(t))
+		if err != nil {
+			return nil, err
+		}
+		s.Kind = kind
+	}
+	group, _ := c.query("metricGroup")
+	trials, err := a.db.TrialsWith(ctx, c.scope, s)
+	if err != nil {
+		return nil, err
+	}
+	out, size := []v1.MetricsReport{}, 0
+	err = a.db.EachMetric(ctx, trials, group, func(page []store.MetricRow) error {
+		for _, m := range page {
+			w := wireReport(m)
+			size += len(w.Metrics)
+			out = append(out, w)
+		}
+		if len(out) > maxSourceReports || size > maxSourceBytes {
+			return fault.New(fault.TooLarge, "%d trials have more reports than one answer holds; name a group with metricGroup, or ask for the metrics of each trial", len(trials))
+		}
+		return nil
+	})
+	return out, err
+}
+
+// maxSourceBytes bounds the values of those reports.
+const maxSourceBytes = 16 << 20
+
+func (a *API) modelVersionMetrics(ctx context.Context, c *call, v modelVersion, _ *v1.None) (*v1.GetTrialMetricsByModelVersionResponse, error) {
+	list, err := a.metricsWith(ctx, c, store.TrialSource{ModelID: &v.ModelID, Version: &v.Version})
+	return &v1.GetTrialMetricsByModelVersionResponse{Metrics: list}, err
+}
+
+func (a *API) checkpointMetrics(ctx context.Context, c *call, k store.Checkpoint, _ *v1.None) (*v1.GetTrialMetricsByCheckpointResponse, error) {
+	list, err := a.metricsWith(ctx, c, store.TrialSource{UUID: k.UUID})
+	return &v1.GetTrialMetricsByCheckpointResponse{Metrics: list}, err
+}

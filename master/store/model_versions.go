@@ -1,0 +1,177 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// A ModelVersion is a checkpoint that is registered as a version of a model.
+type ModelVersion struct {
+	ID         int             `db:"id"`
+	ModelID    int             `db:"model_id"`
+	Version    int             `db:"version"`
+	UUID       string          `db:"checkpoint"`
+	OwnerID    int             `db:"owner_id"`
+	Owner      string          `db:"owner"`
+	Name       string          `db:"name"`
+	Comment    string          `db:"comment"`
+	Notes      string          `db:"notes"`
+	Labels     []string        `db:"labels"`
+	Metadata   json.RawMessage `db:"metadata"`
+	CreatedAt  time.Time       `db:"created_at"`
+	ModifiedAt time.Time       `db:"modified_at"`
+}
+
+const versionSelect = `SELECT v.id, v.model_id, v.version, v.checkpoint::text, v.owner_id, u.username AS owner, v.name, v.comment, v.notes, v.labels, v.metadata,
+	v.created_at, v.modified_at FROM model_versions v JOIN users u ON u.id = v.owner_id`
+
+var versionSorts = sorts{"": "v.version", "created": "v.created_at"}
+
+// maxVersions is the maximum number of versions of one page: each is shown with the
+// configuration of its experiment.
+const maxVersions = 500
+
+// ModelVersions lists a page of the versions of a model. It returns fewer than limit if their
+// total size exceeds that of a page, but at least one.
+func (db *DB) ModelVersions(ctx context.Context, model int, sort string, desc bool, offset, limit int) ([]ModelVersion, error) {
+	if limit <= 0 {
+		return nil, nil
+	}
+	order, err := versionSorts.order(sort, desc, "v.version")
+	if err != nil {
+		return nil, err
+	}
+	ids, err := scalars[int](ctx, db, `SELECT v.id FROM model_versions v WHERE v.model_id = $1`+order+` LIMIT $2 OFFSET $3`,
+		model, min(limit, maxVersions), offset)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	fit, err := scalar[int](ctx, db, `SELECT greatest(1, count(*) FILTER (WHERE s.bytes <= $2)) FROM (
+		SELECT sum(octet_length(v.name) + octet_length(v.comment) + octet_length(v.notes) + octet_length(v.metadata::text))
+			OVER (ORDER BY array_position($1::int[], v.id)) AS bytes FROM model_versions v WHERE v.id = ANY($1::int[])) s`, ids, maxPageBytes)
+	if err != nil {
+		return nil, err
+	}
+	return rows[ModelVersion](ctx, db, versionSelect+` WHERE v.id = ANY($1::int[]) ORDER BY array_position($1::int[], v.id)`, ids[:min(fit, len(ids))])
+}
+
+// ModelVersion finds a version of a model by its number.
+func (db *DB) ModelVersion(ctx context.Context, m Model, version int) (ModelVersion, error) {
+	v, err := row[ModelVersion](ctx, db, "version", versionSelect+` WHERE v.model_id = $1 AND v.version = $2`, m.ID, version)
+	if fault.Is(err, fault.NotFound) {
+		return v, fault.New(fault.NotFound, "version %d for model %q not found", version, m.Name)
+	}
+	return v, err
+}
+
+// RegisterVersion registers a complete checkpoint as the next version of a model. From then on
+// its files stay.
+func (db *DB) RegisterVersion(ctx context.Context, m Model, v ModelVersion) (version int, err error) {
+	err = db.Tx(ctx, func(tx *DB) error {
+		archived, err := scalar[bool](ctx, tx, `SELECT archived FROM models WHERE id = $1 FOR UPDATE`, m.ID)
+		switch {
+		case fault.Is(err, fault.NotFound):
+			return fault.New(fault.NotFound, "model %q not found", m.Name)
+		case err != nil:
+			return err
+		case archived:
+			return fault.New(fault.Conflict, "model %q is archived and cannot register new versions; unarchive it first", m.Name)
+		}
+		if err := tx.lockToRegister(ctx, v.UUID); err != nil {
+			return err
+		}
+		if version, err = scalar[int](ctx, tx, `UPDATE models SET newest = newest + 1, modified_at = now() WHERE id = $1 RETURNING newest`, m.ID); err != nil {
+			return err
+		}
+		_, err = tx.exec(ctx, `INSERT INTO model_versions (model_id, version, checkpoint, owner_id, name, comment, notes, labels, metadata)
+			VALUES (@model, @version, @checkpoint, @owner, @name, @comment, @notes, @labels, coalesce(@metadata::text::jsonb, '{}'))`,
+			pgx.NamedArgs{"model": m.ID, "version": version, "checkpoint": v.UUID, "owner": v.OwnerID, "name": v.Name, "comment": v.Comment, "notes": v.Notes,
+				"labels": append([]string{}, v.Labels...), "metadata": jsonOrNull(v.Metadata)})
+		return badData(err)
+	})
+	return version, err
+}
+
+// lockToRegister keeps a checkpoint, and the experiment that it belongs to, from being removed
+// until the transaction has registered it. It rejects a checkpoint that is not complete, or of
+// which files are being removed. The experiment is locked first, as where a GC is created.
+func (db *DB) lockToRegister(ctx context.Context, uuid string) error {
+	desired, err := scalars[string](ctx, db, `SELECT e.desired FROM experiments e JOIN trials t ON t.experiment_id = e.id JOIN checkpoints k ON k.trial_id = t.id
+		WHERE k.uuid = $1 FOR SHARE OF e`, uuid)
+	if err != nil {
+		return err
+	}
+	if slices.Contains(desired, "deleted") {
+		return fault.New(fault.Conflict, "the experiment of checkpoint %s is being deleted", uuid)
+	}
+	k, err := row[struct {
+		State string `db:"state"`
+	}](ctx, db, "checkpoint "+uuid, `SELECT state FROM checkpoints WHERE uuid = $1 FOR SHARE`, uuid)
+	if err != nil {
+		return err
+	}
+	if k.State != "COMPLETED" {
+		return fault.New(fault.Invalid, "checkpoint %s is in %s state. checkpoints for model versions must be in a COMPLETED state", uuid, k.State)
+	}
+	leaves, err := scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM removals r JOIN tasks g ON g.id = r.task_id
+		WHERE r.checkpoint = $1 AND r.at IS NULL AND g.ended_at IS NULL AND cardinality(r.globs) > 0)`, uuid)
+	if err == nil && leaves {
+		return fault.New(fault.Conflict, "files of checkpoint %s are being removed; it cannot be registered", uuid)
+	}
+	return err
+}
+
+// VersionChange has the fields to change; nil leaves a field unchanged.
+type VersionChange struct {
+	Name     *string
+	Comment  *string
+	Notes    *string
+	Labels   []string
+	Metadata json.RawMessage
+}
+
+// ChangeVersion changes a version of a model.
+func (db *DB) ChangeVersion(ctx context.Context, id int, ch VersionChange) error {
+	_, err := db.exec(ctx, `UPDATE model_versions SET name = coalesce(@name, name), comment = coalesce(@comment, comment), notes = coalesce(@notes, notes),
+			labels = coalesce(@labels::text[], labels), metadata = coalesce(@metadata::text::jsonb, metadata), modified_at = now() WHERE id = @id`,
+		pgx.NamedArgs{"id": id, "name": ch.Name, "comment": ch.Comment, "notes": ch.Notes, "labels": ch.Labels, "metadata": jsonOrNull(ch.Metadata)})
+	return badData(err)
+}
+
+// DeleteVersion deletes a version of a model. Its checkpoint stays, and its number is not given
+// to another one.
+func (db *DB) DeleteVersion(ctx context.Context, id int) error {
+	_, err := db.exec(ctx, `DELETE FROM model_versions WHERE id = $1`, id)
+	return err
+}
+
+// Registered returns, of these checkpoints, those that are versions of models, with the
+// versions in words.
+func (db *DB) Registered(ctx context.Context, ids []string) (map[string]string, error) {
+	type use struct {
+		UUID    string `db:"uuid"`
+		Model   int    `db:"model_id"`
+		Version int    `db:"version"`
+	}
+	list, err := rows[use](ctx, db, `SELECT DISTINCT ON (checkpoint) checkpoint::text AS uuid, model_id, version FROM model_versions
+		WHERE checkpoint = ANY($1::uuid[]) ORDER BY checkpoint, id`, append([]string{}, ids...))
+	found := make(map[string]string, len(list))
+	for _, u := range list {
+		found[u.UUID] = fmt.Sprintf("it is version %d of model %d in the model registry", u.Version, u.Model)
+	}
+	return found, err
+}
+
+// ExperimentsWithVersions returns, of these experiments, those with checkpoints that are
+// versions of models.
+func (db *DB) ExperimentsWithVersions(ctx context.Context, ids []int) ([]int, error) {
+	return scalars[int](ctx, db, `SELECT DISTINCT t.experiment_id FROM trials t JOIN checkpoints k ON k.trial_id = t.id
+		JOIN model_versions v ON v.checkpoint = k.uuid WHERE t.experiment_id = ANY($1)`, append([]int{}, ids...))
+}

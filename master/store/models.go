@@ -1,0 +1,236 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/optional"
+)
+
+// A Model is a name of the registry, under which checkpoints are registered as versions.
+type Model struct {
+	ID          int             `db:"id"`
+	Name        string          `db:"name"`
+	WorkspaceID int             `db:"workspace_id"`
+	OwnerID     int             `db:"owner_id"`
+	Owner       string          `db:"owner"`
+	Description string          `db:"description"`
+	Notes       string          `db:"notes"`
+	Labels      []string        `db:"labels"`
+	Metadata    json.RawMessage `db:"metadata"`
+	Archived    bool            `db:"archived"`
+	Versions    int             `db:"versions"` // that it has now
+	CreatedAt   time.Time       `db:"created_at"`
+	ModifiedAt  time.Time       `db:"modified_at"`
+}
+
+const (
+	versionsOfModel = `(SELECT count(*) FROM model_versions v WHERE v.model_id = m.id)`
+	fromModels      = ` FROM models m JOIN workspaces w ON w.id = m.workspace_id JOIN users u ON u.id = m.owner_id`
+	modelSelect     = `SELECT m.id, m.name, m.workspace_id, m.owner_id, u.username AS owner, m.description, m.notes, m.labels, m.metadata, m.archived,
+		` + versionsOfModel + ` AS versions, m.created_at, m.modified_at` + fromModels
+)
+
+// ModelFilter chooses models. Zero values choose all.
+type ModelFilter struct {
+	ID             int
+	Name           string // part of it, in either case
+	Description    string // likewise
+	Labels         []string
+	Archived       *bool
+	UserIDs        []int
+	Users          []string
+	WorkspaceIDs   []int
+	WorkspaceNames []string
+	Sort           string
+	Desc           bool
+}
+
+var modelSorts = sorts{"": "m.id", "name": "lower(m.name)", "description": "lower(m.description)", "created": "m.created_at", "modified": "m.modified_at",
+	"versions": versionsOfModel, "workspace": "lower(w.name)"}
+
+func (f ModelFilter) conditions(in auth.Scope) conditions {
+	var c conditions
+	c.in(in, "m.workspace_id")
+	c.when(f.ID != 0, "m.id = @id", "id", f.ID)
+	c.when(f.Name != "", "m.name ILIKE @name", "name", likePattern(f.Name))
+	c.when(f.Description != "", "m.description ILIKE @description", "description", likePattern(f.Description))
+	c.when(len(f.Labels) > 0, "m.labels @> @labels::text[]", "labels", f.Labels)
+	c.when(f.Archived != nil, "m.archived = @archived", "archived", optional.Value(f.Archived))
+	c.when(len(f.UserIDs) > 0, "m.owner_id = ANY(@ids::int[])", "ids", f.UserIDs)
+	c.when(len(f.Users) > 0, "u.username = ANY(@users::text[])", "users", f.Users)
+	c.when(len(f.WorkspaceIDs) > 0, "m.workspace_id = ANY(@workspaces::int[])", "workspaces", f.WorkspaceIDs)
+	c.when(len(f.WorkspaceNames) > 0, "w.name = ANY(@names::text[])", "names", f.WorkspaceNames)
+	return c
+}
+
+// CountModels counts the models that the filter chooses.
+func (db *DB) CountModels(ctx context.Context, in auth.Scope, f ModelFilter) (int, error) {
+	c := f.conditions(in)
+	return scalar[int](ctx, db, `SELECT count(*)`+fromModels+c.where(), c.args)
+}
+
+// Models lists a page of the models that the filter chooses. It returns fewer than limit if
+// their total size exceeds that of a page, but at least one.
+func (db *DB) Models(ctx context.Context, in auth.Scope, f ModelFilter, offset, limit int) ([]Model, error) {
+	if limit <= 0 {
+		return nil, nil
+	}
+	order, err := modelSorts.order(f.Sort, f.Desc, "m.id")
+	if err != nil {
+		return nil, err
+	}
+	c := f.conditions(in)
+	c.args["offset"], c.args["limit"] = offset, min(limit, maxPage)
+	ids, err := scalars[int](ctx, db, `SELECT m.id`+fromModels+c.where()+order+` LIMIT @limit OFFSET @offset`, c.args)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	fit, err := scalar[int](ctx, db, `SELECT greatest(1, count(*) FILTER (WHERE s.bytes <= $2)) FROM (
+		SELECT sum(octet_length(m.description) + octet_length(m.notes) + octet_length(m.metadata::text)) OVER (ORDER BY array_position($1::int[], m.id)) AS bytes
+		FROM models m WHERE m.id = ANY($1::int[])) s`, ids, maxPageBytes)
+	if err != nil {
+		return nil, err
+	}
+	return rows[Model](ctx, db, modelSelect+` WHERE m.id = ANY($1::int[]) ORDER BY array_position($1::int[], m.id)`, ids[:min(fit, len(ids))])
+}
+
+// ModelLabels lists the labels of models, the most used first; workspace 0 means all.
+func (db *DB) ModelLabels(ctx context.Context, in auth.Scope, workspace int) ([]string, error) {
+	var c conditions
+	c.in(in, "m.workspace_id")
+	c.when(workspace != 0, "m.workspace_id = @workspace", "workspace", workspace)
+	return scalars[string](ctx, db, `SELECT label FROM models m CROSS JOIN LATERAL unnest(m.labels) AS label`+c.where()+
+		` GROUP BY label ORDER BY count(*) DESC, label`, c.args)
+}
+
+// Model finds a model by its number.
+func (db *DB) Model(ctx context.Context, id int) (Model, error) {
+	m, err := row[Model](ctx, db, "model", modelSelect+` WHERE m.id = $1`, id)
+	if fault.Is(err, fault.NotFound) {
+		return m, fault.New(fault.NotFound, "model %d not found", id)
+	}
+	return m, err
+}
+
+// ModelByName finds a model by its name.
+func (db *DB) ModelByName(ctx context.Context, name string) (Model, error) {
+	m, err := row[Model](ctx, db, "model", modelSelect+` WHERE m.name = $1`, name)
+	if fault.Is(err, fault.NotFound) {
+		return m, fault.New(fault.NotFound, "model %q not found", fault.Clip(name))
+	}
+	return m, err
+}
+
+func modelTaken(name string) error {
+	return fault.New(fault.Conflict, "a model named %q exists already: avoid names equal to other models (case-sensitive)", name)
+}
+
+// CreateModel inserts a model. Its fields but id and dates are the caller's to fill in.
+func (db *DB) CreateModel(ctx context.Context, m Model) (Model, error) {
+	var id int
+	err := db.Tx(ctx, func(tx *DB) (err error) {
+		if err := tx.lockWorkspace(ctx, m.WorkspaceID); err != nil {
+			return err
+		}
+		id, err = scalar[int](ctx, tx, `INSERT INTO models (name, workspace_id, owner_id, description, notes, labels, metadata)
+			VALUES (@name, @workspace, @owner, @description, @notes, @labels, coalesce(@metadata::text::jsonb, '{}')) RETURNING id`,
+			pgx.NamedArgs{"name": m.Name, "workspace": m.WorkspaceID, "owner": m.OwnerID, "description": m.Description, "notes": m.Notes,
+				"labels": append([]string{}, m.Labels...), "metadata": jsonOrNull(m.Metadata)})
+		return badData(err)
+	})
+	if fault.Is(err, fault.Conflict) && constraintOf(err) == "models_name" {
+		return Model{}, modelTaken(m.Name)
+	}
+	if err != nil {
+		return Model{}, err
+	}
+	return db.Model(ctx, id)
+}
+
+// lockWorkspace keeps a workspace from being archived or deleted until the transaction has
+// stored what comes into it. It rejects an archived workspace.
+func (db *DB) lockWorkspace(ctx context.Context, id int) error {
+	w, err := row[struct {
+		Name     string `db:"name"`
+		Archived bool   `db:"archived"`
+	}](ctx, db, "workspace", `SELECT name, archived FROM workspaces WHERE id = $1 FOR SHARE`, id)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return fault.New(fault.NotFound, "workspace %d not found", id)
+	case err != nil:
+		return err
+	case w.Archived:
+		return fault.New(fault.Conflict, "workspace %q is archived; unarchive it first", w.Name)
+	}
+	return nil
+}
+
+// ModelChange has the fields to change; nil leaves a field unchanged.
+type ModelChange struct {
+	Name        *string
+	Description *string
+	Notes       *string
+	Labels      []string
+	Metadata    json.RawMessage
+	WorkspaceID *int
+}
+
+// ChangeModel changes a model that is not archived.
+func (db *DB) ChangeModel(ctx context.Context, m Model, ch ModelChange) error {
+	err := db.Tx(ctx, func(tx *DB) error {
+		if ch.WorkspaceID != nil && *ch.WorkspaceID != m.WorkspaceID {
+			if err := tx.lockWorkspace(ctx, *ch.WorkspaceID); err != nil {
+				return err
+			}
+		}
+		n, err := tx.exec(ctx, `UPDATE models SET name = coalesce(@name, name), description = coalesce(@description, description), notes = coalesce(@notes, notes),
+				labels = coalesce(@labels::text[], labels), metadata = coalesce(@metadata::text::jsonb, metadata), workspace_id = coalesce(@workspace, workspace_id),
+				modified_at = now()
+			WHERE id = @id AND NOT archived`,
+			pgx.NamedArgs{"id": m.ID, "name": ch.Name, "description": ch.Description, "notes": ch.Notes, "labels": ch.Labels,
+				"metadata": jsonOrNull(ch.Metadata), "workspace": ch.WorkspaceID})
+		return requireOne(n, badData(err), "model %q is archived and cannot have attributes updated; unarchive it first", m.Name)
+	})
+	if fault.Is(err, fault.Conflict) && constraintOf(err) == "models_name" {
+		return modelTaken(optional.Value(ch.Name))
+	}
+	return err
+}
+
+// MoveModel moves a model to another workspace, archived or not.
+func (db *DB) MoveModel(ctx context.Context, id, workspace int) error {
+	return db.Tx(ctx, func(tx *DB) error {
+		if err := tx.lockWorkspace(ctx, workspace); err != nil {
+			return err
+		}
+		_, err := tx.exec(ctx, `UPDATE models SET workspace_id = $2, modified_at = now() WHERE id = $1`, id, workspace)
+		return err
+	})
+}
+
+// ArchiveModel archives a model, or ends its archiving.
+func (db *DB) ArchiveModel(ctx context.Context, id int, archived bool) error {
+	_, err := db.exec(ctx, `UPDATE models SET archived = $2, modified_at = now() WHERE id = $1 AND archived <> $2`, id, archived)
+	return err
+}
+
+// DeleteModel deletes a model with its versions. Their checkpoints stay.
+func (db *DB) DeleteModel(ctx context.Context, id int) error {
+	_, err := db.exec(ctx, `DELETE FROM models WHERE id = $1`, id)
+	return err
+}
+
+// hasModels fails if a workspace has models.
+func (db *DB) hasModels(ctx context.Context, workspace int) error {
+	has, err := scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM models WHERE workspace_id = $1)`, workspace)
+	if err == nil && has {
+		return fault.New(fault.Invalid, "workspace (%d) contains models; move or delete models first", workspace)
+	}
+	return err
+}
