@@ -326,8 +326,20 @@ func ofModel(m store.Model) auth.Object {
 
 func (a *API) onModel() object[store.Model] {
 	return object[store.Model]{of: ofModel, load: func(ctx context.Context, c *call) (store.Model, error) {
-		return a.modelOf(ctx, c.Params("name"))
+		return a.modelOf(ctx, c.modelName())
 	}}
+}
+
+// modelName is the name of a model in a path. Params would read a plus sign as a blank, which
+// clients do not escape in a path.
+func (c *call) modelName() string {
+	segments := strings.Split(string(c.Request().URI().PathOriginal()), "/")
+	if len(segments) > 4 && segments[3] == "models" {
+		if name, err := url.PathUnescape(segments[4]); err == nil {
+			return name
+		}
+	}
+	return c.Params("name")
 }
 
 // modelOf finds a model by its name or its number. No name consists of digits alone.
@@ -352,7 +364,7 @@ type modelVersion struct {
 func (a *API) onModelVersion() object[modelVersion] {
 	return object[modelVersion]{
 		load: func(ctx context.Context, c *call) (v modelVersion, err error) {
-			if v.model, err = a.modelOf(ctx, c.Params("name")); err != nil {
+			if v.model, err = a.modelOf(ctx, c.modelName()); err != nil {
 				return v, err
 			}
 			if err := c.may(auth.View, ofModel(v.model)); err != nil {

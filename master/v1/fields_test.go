@@ -192,7 +192,7 @@ func unset(class string, f classField, v any) bool {
 var writtenAsObject = map[string]bool{
 	"v1GetCommandsResponse.pagination": true, "v1GetNotebooksResponse.pagination": true, "v1GetShellsResponse.pagination": true,
 	"v1GetTensorboardsResponse.pagination": true, "v1KillCommandResponse.command": true,
-	"v1ModelVersion.metadata": true,
+	"v1ModelVersion.metadata":         true,
 	"v1KillNotebookResponse.notebook": true, "v1KillShellResponse.shell": true, "v1KillTensorboardResponse.tensorboard": true, "v1Shell.agentUserGroup": true,
 }
 
