@@ -81,6 +81,9 @@ func TestAnswersConform(t *testing.T) {
 		t.Fatal("a validation that nobody reported")
 	}
 	me.post("/api/v1/templates/admin", `{"config":{}}`).ok()
+	me.post("/api/v1/models", `{"name":"admin"}`).ok()
+	r.exec(`INSERT INTO checkpoints (uuid, task_id, trial_id, run_id, steps, state) SELECT $1, task_id, id, 1, 1, 'COMPLETED' FROM trials WHERE id = $2`, older, trial)
+	me.version("admin", older)
 	values := map[string]string{"experiments": fmt.Sprint(id), "trials": fmt.Sprint(trial), "tasks": attemptOf, "allocations": attemptOf + ".1",
 		"agents": "node-1", "users": "1", "workspaces": "1", "projects": "1"}
 	for noun, id := range everyKind(t, me) {
@@ -97,7 +100,7 @@ func TestAnswersConform(t *testing.T) {
 		if rest, ours := strings.CutPrefix(route.Path, "/detent/"); ours {
 			noun, _, _ = strings.Cut(rest, "/")
 		}
-		path = strings.NewReplacer("{id}", values[noun], "{name}", "admin", "{key}", "UNCATEGORIZED").Replace(path)
+		path = strings.NewReplacer("{id}", values[noun], "{name}", "admin", "{key}", "UNCATEGORIZED", "{version}", "1", "{uuid}", older).Replace(path)
 		if strings.Contains(path, "{") {
 			continue
 		}
