@@ -24,7 +24,7 @@ var budgets = map[string]int{
 	"jobspecs":         1300,
 	"master":           100,
 	"master/api":       12600,
-	"master/auth":      150,
+	"master/auth":      200,
 	"master/budget":    150,
 	"master/client":    2600,
 	"master/cluster":   3400,
