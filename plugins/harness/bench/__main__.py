@@ -118,7 +118,10 @@ def reports(rounds: int) -> str:
     figures = []
     for count, found in _of_one_worker("worker_reports.py", rounds).items():
         for key, what in (
-            ("call", f"{count} numbers in a report: until the training goes on"),
+            (
+                "call",
+                f"{count} metric{'s' * (count != '1')} in a report: until the training goes on",
+            ),
             ("all", "… time until all reports are delivered, for each"),
             ("cpu", "… processor time, for each"),
         ):

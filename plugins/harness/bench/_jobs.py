@@ -17,7 +17,7 @@ LIMIT_SECONDS = 900
 
 CONFIG: Dict[str, Any] = {
     "name": "bench",
-    "searcher": {"name": "single", "metric": "loss"},
+    "searcher": {"name": "single", "metric": "eval_loss"},
     "checkpoint_storage": {"type": "shared_fs", "host_path": "/host", "storage_path": "bench"},
 }
 
