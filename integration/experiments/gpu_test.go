@@ -282,7 +282,7 @@ func (g *gpuNode) fallUnhealthy(t *testing.T) {
 			}
 		}
 	})
-	const reason = "3 memory errors beyond repair since the last reset"
+	const reason = "3 uncorrectable memory errors since the last reset"
 	g.offers(t, 2)
 	if d := g.health(t)[id]; d == nil || d.Healthy || !strings.Contains(d.HealthDescription, reason) {
 		t.Errorf("Nomad says of it: %+v", d)

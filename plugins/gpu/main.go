@@ -1,6 +1,6 @@
-// Program det-gpu is a Nomad device plugin: NVIDIA's GPUs with their health, or
-// simulated ones. Nomad finds it in the plugin_dir of its clients and starts it.
-// People can ask it what it would tell Nomad: det-gpu probe.
+// Program det-gpu is a Nomad device plugin: NVIDIA's GPUs with their health, or simulated GPUs.
+// Nomad finds it in the plugin_dir of its clients and starts it. det-gpu probe prints what the
+// plugin would report to Nomad.
 package main
 
 import (
@@ -52,14 +52,14 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return 2
 }
 
-// orphanLook is how often it is looked whether Nomad is still there.
+// orphanLook is the time between two checks whether Nomad still runs.
 const orphanLook = time.Second
 
-// serve is the plugin until Nomad ends it. Nothing else may write to standard
-// output: Nomad reads the plugin's address there.
+// serve runs the plugin until Nomad ends it. Nothing else may write to standard output: Nomad reads
+// the plugin's address there.
 //
-// A Nomad that was killed cannot end its plugins, and starts others when it comes
-// back; so this one ends with the process that started it.
+// A killed Nomad cannot end its plugins, and starts new ones when it restarts; so this process ends
+// with the process that started it.
 func serve() {
 	log := hclog.New(&hclog.LoggerOptions{Name: plugin.Name, Level: hclog.Trace, JSONFormat: true})
 	go func() {
@@ -77,7 +77,7 @@ func serve() {
 	}
 }
 
-// found is a device as probe prints it.
+// found is a device in the output of probe.
 type found struct {
 	ID         string `json:"id"`
 	Model      string `json:"model"`

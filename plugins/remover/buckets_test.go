@@ -66,7 +66,7 @@ func TestSignsInToAzure(t *testing.T) {
 	}{
 		{v1.CollectStorage{AccountURL: account, Credential: "a2V5"}, file, ""},
 		{v1.CollectStorage{ConnectionString: "AccountName=lab;AccountKey=a2V5"}, file, ""},
-		{v1.CollectStorage{AccountURL: account}, file, "is that of https://other.blob.core.windows.net"},
+		{v1.CollectStorage{AccountURL: account}, file, "belongs to https://other.blob.core.windows.net"},
 		{v1.CollectStorage{AccountURL: account}, file + ".absent", "no such file"},
 		{v1.CollectStorage{AccountURL: account}, "", "neither an account key nor a shared access signature"},
 	} {

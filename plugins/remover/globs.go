@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// selected are the names that patterns take away. Names are paths below a folder,
-// those of folders end in a slash; a folder that is matched takes all below it with
-// it. Patterns mean what they mean to Python's glob, as clients expect: ** is any
-// number of folders, and a name that begins with a dot is matched only by a pattern
-// that does so too. The pattern **/* takes everything.
+// selected are the names that patterns match. Names are paths below a folder; names of folders end
+// in a slash, and a matched folder includes everything below it. The patterns are those of Python's
+// glob, as clients expect: ** is any number of folders, and a name that begins with a dot is
+// matched only by a pattern that also does. The pattern **/* matches everything.
 func selected(globs, names []string) []string {
 	if slices.Contains(globs, all) {
 		return names
@@ -24,10 +23,10 @@ func selected(globs, names []string) []string {
 	return gone
 }
 
-// takes says whether a pattern matches a name or a folder that it is in.
+// takes reports whether a pattern matches a name or one of its parent folders.
 func takes(glob, name string) bool {
 	pattern := slices.DeleteFunc(strings.Split(glob, "/"), func(part string) bool { return part == "" || part == "." })
-	folders := strings.HasSuffix(glob, "/") // it means folders alone
+	folders := strings.HasSuffix(glob, "/") // matches folders only
 	parts := strings.Split(strings.TrimSuffix(name, "/"), "/")
 	for n := 0; n <= len(parts); n++ {
 		isFolder := n < len(parts) || strings.HasSuffix(name, "/")
@@ -53,7 +52,7 @@ func matches(pattern, parts []string) bool {
 	return part(pattern[0], parts[0]) && matches(pattern[1:], parts[1:])
 }
 
-// part matches one name. A pattern that is none means itself.
+// part matches one name. An invalid pattern matches only itself.
 func part(pattern, name string) bool {
 	if !strings.ContainsAny(pattern, "*?[") {
 		return pattern == name

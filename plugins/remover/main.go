@@ -1,14 +1,14 @@
-// Command det-remover removes files of checkpoints: it is the program of the tasks that do so.
+// Command det-remover removes files of checkpoints: it is the program of garbage collections.
 //
-//	det-remover FILE [KEYS]   removes what FILE lists, with the keys to a bucket in KEYS
+//	det-remover FILE [KEYS]   removes the files that FILE lists, with the keys of a bucket in KEYS
 //
-// det-runner fetches it from the master for these tasks alone, so that no other task carries
-// a client of object storage. It is static like det-runner, so that removal asks for no image,
-// no Python and nothing of the node.
+// det-runner fetches it from the master for these tasks only, so that other tasks need no client of
+// object storage. Like det-runner it is static, so a removal needs no image, no Python and no
+// programs of the node.
 //
-// removal.go goes through what there is to do and reports each piece as soon as it is done, so
-// that a second attempt goes on where a first one ended; storage.go is where files lie, a folder
-// or a bucket; globs.go matches patterns as the clients know them.
+// removal.go removes the files and reports each checkpoint at once, so that a second attempt
+// continues where the first one ended; storage.go is the storage, a folder or a bucket; globs.go
+// matches patterns as clients expect.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	_ "golang.org/x/crypto/x509roots/fallback" // for images without certificates of authorities
+	_ "golang.org/x/crypto/x509roots/fallback" // for images without certificate authorities
 )
 
 func main() { os.Exit(command(os.Args[1:])) }

@@ -19,32 +19,32 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// all is the pattern that takes a checkpoint away altogether.
+// all is the pattern for all files of a checkpoint.
 const all = "**/*"
 
 // reportFor is how long a report waits for a master.
 const reportFor = 10 * time.Minute
 
-// Reporter hears what was removed.
+// Reporter receives reports about removed files.
 type Reporter interface {
 	Freed(ctx context.Context, task string, freed v1.FreedRequest) error
 }
 
-// A removal is what the program is to do.
+// A removal is the task of the program.
 type removal struct {
 	task     string
-	keysFile string // holds the keys to a bucket, replaced as they end; "" where they are found in the environment
+	keysFile string // file with the keys of a bucket, replaced when they expire; "": the keys are in the environment
 	v1.Collect
 }
 
-// remove does what the file says. It fails when anything was left that was to go.
+// remove removes what the file lists. It fails if anything could not be removed.
 func remove(ctx context.Context, file, keysFile string, out io.Writer) error {
 	r := removal{task: os.Getenv("DET_TASK_ID"), keysFile: keysFile}
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
-	if err := os.Remove(file); err != nil { // it may hold a key
+	if err := os.Remove(file); err != nil { // the file may contain a key
 		return err
 	}
 	if err := json.Unmarshal(text, &r.Collect); err != nil {
@@ -64,7 +64,7 @@ func remove(ctx context.Context, file, keysFile string, out io.Writer) error {
 	return r.run(ctx, place, master, out)
 }
 
-// refuse reports of everything that nothing could be done.
+// refuse reports for everything that nothing could be removed.
 func (r *removal) refuse(ctx context.Context, to Reporter, why error) error {
 	var errs []error
 	for _, k := range r.Checkpoints {
@@ -76,8 +76,7 @@ func (r *removal) refuse(ctx context.Context, to Reporter, why error) error {
 	return errors.Join(errs...)
 }
 
-// run removes what is to go, and reports it. One that fails does not keep the
-// others from going.
+// run removes everything in the list, and reports it. After a failure it continues with the others.
 func (r *removal) run(ctx context.Context, in Storage, to Reporter, out io.Writer) error {
 	failed := 0
 	var files, bytes int64
@@ -94,9 +93,9 @@ func (r *removal) run(ctx context.Context, in Storage, to Reporter, out io.Write
 	}
 	if r.Events != "" {
 		freed := events(ctx, in, r.Events)
-		freed.say(out, "TensorBoard's files in "+r.Events)
+		freed.say(out, "TensorBoard files in "+r.Events)
 		if err := to.Freed(ctx, r.task, freed.FreedRequest); err != nil {
-			return fmt.Errorf("could not report the removal of TensorBoard's files: %w", err)
+			return fmt.Errorf("could not report the removal of TensorBoard files: %w", err)
 		}
 		files, bytes = files+freed.Files, bytes+freed.Bytes
 		if freed.Error != "" {
@@ -110,21 +109,21 @@ func (r *removal) run(ctx context.Context, in Storage, to Reporter, out io.Write
 	return nil
 }
 
-// freed is what came of one piece.
+// freed is the result of one removal.
 type freed struct{ v1.FreedRequest }
 
 var plainUUID = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// checkpoint removes what is to go of one.
+// checkpoint removes files of one checkpoint.
 func checkpoint(ctx context.Context, in Storage, k v1.CollectCheckpoint) freed {
 	f := freed{FreedRequest: v1.FreedRequest{UUID: k.UUID}}
-	if !plainUUID.MatchString(k.UUID) { // it becomes a path
+	if !plainUUID.MatchString(k.UUID) { // the UUID becomes a path
 		f.Error = fmt.Sprintf("%q is not a UUID", k.UUID)
 		return f
 	}
 	before, err := in.List(ctx, k.UUID)
 	if err == nil && len(before) == 0 && k.Known > 0 {
-		err = in.There(ctx) // a storage that is not mounted has no checkpoints either
+		err = in.There(ctx) // an unmounted storage looks empty
 	}
 	if err != nil {
 		f.Error = err.Error()
@@ -136,7 +135,7 @@ func checkpoint(ctx context.Context, in Storage, k v1.CollectCheckpoint) freed {
 	return f
 }
 
-// events removes TensorBoard's files.
+// events removes TensorBoard files.
 func events(ctx context.Context, in Storage, dir string) freed {
 	var f freed
 	if dir != path.Clean(dir) || dir == "." || path.IsAbs(dir) || strings.HasPrefix(dir, "..") {
@@ -154,7 +153,7 @@ func events(ctx context.Context, in Storage, dir string) freed {
 	return f
 }
 
-// account says what went, by what is left.
+// account computes what was removed from what is left.
 func (f *freed) account(ctx context.Context, in Storage, dir string, before map[string]int64, failure error) {
 	after, err := in.List(ctx, dir)
 	if failure = errors.Join(failure, err); failure != nil {
@@ -171,7 +170,7 @@ func (f *freed) account(ctx context.Context, in Storage, dir string, before map[
 	f.Left = &v1.PatchCheckpointOptionalResources{Resources: after}
 }
 
-// say prints what came of it.
+// say prints the result.
 func (f freed) say(out io.Writer, what string) {
 	left := ""
 	if f.Left != nil && len(f.Left.Resources) > 0 {

@@ -141,7 +141,7 @@ func TestTheSecondTime(t *testing.T) {
 		}
 	}
 	reports, _, err := run(t, t.TempDir(), c)
-	if err == nil || !strings.Contains(reports[0].Error, "not mounted") || reports[0].Left != nil {
+	if err == nil || !strings.Contains(reports[0].Error, "may not be mounted") || reports[0].Left != nil {
 		t.Errorf("an empty storage: %+v %v", reports, err)
 	}
 	if reports[1].Error != "" {

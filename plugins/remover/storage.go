@@ -18,14 +18,14 @@ import (
 	"github.com/detent-ml/detent/plugins/runner/credentials"
 )
 
-// Storage holds the files of checkpoints: a folder or a bucket.
+// Storage stores the files of checkpoints: a folder or a bucket.
 type Storage interface {
-	// List says what is below a folder of it, with sizes; names of folders end in a
-	// slash. A folder that is not there has nothing.
+	// List lists the names below one of its folders, with sizes; names of folders end in a slash. A
+	// missing folder is empty.
 	List(ctx context.Context, dir string) (map[string]int64, error)
-	// Remove takes names out of a folder; what is not there any more is no error.
+	// Remove removes names from a folder; missing names are no error.
 	Remove(ctx context.Context, dir string, names []string) error
-	// There says what makes it doubtful that this is the storage at all.
+	// There returns an error if the storage may not be mounted.
 	There(ctx context.Context) error
 	close()
 }
@@ -43,13 +43,13 @@ func (r *removal) open(ctx context.Context) (Storage, error) {
 	return bucket{b, s.Prefix}, nil
 }
 
-// The kinds of buckets that are not S3's.
+// The kinds of buckets other than S3.
 const (
 	kindGCS   = "gcs"
 	kindAzure = "azure"
 )
 
-// openBucket opens a storage in a bucket, of any kind.
+// openBucket opens a storage in a bucket of any kind.
 func (r *removal) openBucket(ctx context.Context) (*objects.Bucket, error) {
 	switch r.Storage.Kind {
 	case kindGCS:
@@ -97,7 +97,7 @@ func (r *removal) openS3(ctx context.Context) (*objects.Bucket, error) {
 	return objects.Open(ctx, o)
 }
 
-// keysOf reads the keys that are good now, as programs are given them.
+// keysOf reads the current keys, as programs receive them.
 func keysOf(ctx context.Context, file string) (objects.Keys, error) {
 	var text bytes.Buffer
 	if err := credentials.Print(ctx, file, &text, time.Now); err != nil {
@@ -113,7 +113,7 @@ func keysOf(ctx context.Context, file string) (objects.Keys, error) {
 	return objects.Keys{AccessKey: k.AccessKeyID, SecretKey: k.SecretAccessKey, SessionToken: k.SessionToken, Expires: k.Expiration}, err
 }
 
-// folder is a storage that the task sees as a folder. Nothing leads out of it.
+// folder is a storage that the task sees as a folder. Links cannot lead out of it.
 type folder struct {
 	root *os.Root
 	path string
@@ -121,7 +121,7 @@ type folder struct {
 
 func openFolder(at string) (Storage, error) {
 	root, err := os.OpenRoot(at)
-	if errors.Is(err, fs.ErrNotExist) { // it comes into being with the first file that is stored
+	if errors.Is(err, fs.ErrNotExist) { // the folder is created with the first file
 		return absent{err}, nil
 	}
 	if err != nil {
@@ -130,8 +130,8 @@ func openFolder(at string) (Storage, error) {
 	return folder{root, at}, nil
 }
 
-// absent is a storage whose folder does not exist. Nothing is in it, which is right
-// where nothing was ever stored.
+// absent is a storage whose folder does not exist. It is empty, which is correct if nothing was
+// ever stored.
 type absent struct{ why error }
 
 func (absent) close() {}
@@ -153,8 +153,8 @@ func (f folder) There(context.Context) error {
 	}
 	defer d.Close()
 	if names, _ := d.Readdirnames(1); len(names) == 0 {
-		return fmt.Errorf("%s is empty here, which looks as if the storage were not mounted on this node: "+
-			"mount it, or, if it is right that nothing is left, put any file there", f.path)
+		return fmt.Errorf("%s is empty on this node, so the storage may not be mounted: "+
+			"mount it; if the storage is really empty, create any file in it", f.path)
 	}
 	return nil
 }
@@ -194,7 +194,7 @@ func (f folder) List(_ context.Context, dir string) (map[string]int64, error) {
 }
 
 func (f folder) Remove(ctx context.Context, dir string, names []string) error {
-	slices.Sort(names) // what is in a folder follows it
+	slices.Sort(names) // a folder comes before its contents
 	slices.Reverse(names)
 	var errs []error
 	for _, name := range names {
@@ -225,7 +225,7 @@ type bucket struct {
 
 func (b bucket) close() { b.Close() }
 
-func (b bucket) There(context.Context) error { return nil } // it has answered
+func (b bucket) There(context.Context) error { return nil } // the bucket has answered
 
 func (b bucket) below(dir string) string { return path.Join(b.prefix, dir) + "/" }
 
@@ -240,7 +240,7 @@ func (b bucket) List(ctx context.Context, dir string) (map[string]int64, error) 
 	return found, err
 }
 
-// atOnce is how many objects are removed at the same time.
+// atOnce is the number of objects that are removed at the same time.
 const atOnce = 16
 
 func (b bucket) Remove(ctx context.Context, dir string, names []string) error {
@@ -256,7 +256,7 @@ func (b bucket) Remove(ctx context.Context, dir string, names []string) error {
 		all.Go(func() {
 			defer func() { <-room }()
 			if err := b.Bucket.Remove(ctx, b.below(dir)+name); err != nil {
-				stop(err) // the others would fail like it
+				stop(err) // the others would fail too
 			}
 		})
 	}

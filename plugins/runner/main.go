@@ -7,13 +7,13 @@
 //	det-runner credentials FILE   gives a client of S3 the keys that are good now
 //	det-runner probe   says what this machine offers to tasks, as JSON
 //
-// It is one static binary without needs of its own, because it runs in any image
-// and on any node. Its environment is what Nomad and the master's job give it; see
-// docs/runner.md. The verbs `inside`, `dump-env` and `shell` are its own use of itself.
+// It is one static binary without dependencies, because it runs in any image and on any node.
+// Its environment is set by Nomad and by the master's job; see docs/runner.md. It starts itself
+// with the verbs `inside`, `dump-env` and `shell`.
 //
-// package attempt is the course of a task; masters finds a master that answers;
-// loopback is the master that the program sees; sandbox is where the program
-// runs; gateway lets clients in; shell is the program of those who log in; logs
+// Package attempt runs a task; masters finds a master that answers; loopback is the master that
+// the program sees; sandbox is the environment of the program; gateway is for clients of the
+// task; shell is the SSH server; logs sends the output; unpack extracts archives.
 // brings its output home; unpack reads archives.
 package main
 
@@ -28,7 +28,7 @@ import (
 	"syscall"
 	"time"
 
-	_ "golang.org/x/crypto/x509roots/fallback" // for images without certificates of authorities
+	_ "golang.org/x/crypto/x509roots/fallback" // for images without certificate authorities
 
 	"github.com/detent-ml/detent/plugins/runner/attempt"
 	"github.com/detent-ml/detent/plugins/runner/credentials"
@@ -44,7 +44,7 @@ func main() {
 	os.Exit(command(os.Args[1:]))
 }
 
-// det is what this program is by that name.
+// det is the name under which this program is the command line.
 func det(args []string) int {
 	if err := detcli.Main(args); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -96,8 +96,8 @@ func command(args []string) int {
 	return 2 // as of det and det-master
 }
 
-// ends receives the signals by which Nomad asks a task to end. A broken pipe to Nomad's
-// log collector is no reason to end: it is noticed as a failed write.
+// ends receives the signals with which Nomad stops a task. A broken pipe to Nomad's log
+// collector does not end the runner: the failed write reports it.
 func ends() <-chan os.Signal {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE, syscall.SIGHUP)
 	c := make(chan os.Signal, 4)
@@ -105,7 +105,7 @@ func ends() <-chan os.Signal {
 	return c
 }
 
-// self is the path by which a shell in the sandbox can run this executable.
+// self is the path with which a shell in the sandbox can start this executable.
 func self() string {
 	path, err := os.Executable()
 	if err != nil {
@@ -114,7 +114,7 @@ func self() string {
 	return path
 }
 
-// keys answers a client of S3 that was told to ask this program for its keys.
+// keys answers an S3 client that calls this program for its keys.
 func keys(args []string) int {
 	if len(args) != 1 {
 		fmt.Fprintln(os.Stderr, "usage: det-runner credentials FILE")

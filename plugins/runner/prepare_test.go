@@ -77,7 +77,7 @@ func TestAContextThatClimbsOut(t *testing.T) {
 	r.state.Serve("/context", tgz(t, "../../../evil", "x"))
 	absent(t, r.path("main/local/evil"), r.path("main/evil"), r.path("evil"))
 	r.run(74)
-	if e := r.exit(); !strings.Contains(e.Reason, `unpacking "../../../evil"`) {
+	if e := r.exit(); !strings.Contains(e.Reason, `cannot unpack "../../../evil"`) {
 		t.Fatalf("report %+v", e)
 	}
 }

@@ -49,7 +49,7 @@ func TestRemover(t *testing.T) {
 		says   string
 	}{
 		"another file":     {func(r *rig, _ *v1.TaskSpec) { r.state.Serve(path, []byte(remover+"# more\n")) }, "its checksum is"},
-		"none served":      {func(*rig, *v1.TaskSpec) {}, "det-remover could not be fetched"},
+		"none served":      {func(*rig, *v1.TaskSpec) {}, "cannot fetch det-remover"},
 		"another platform": {func(_ *rig, s *v1.TaskSpec) { s.Collect.Programs = map[string]string{"plan9-mips": "x"} }, "the master has no det-remover for " + runtime.GOOS},
 	} {
 		t.Run(what, func(t *testing.T) {

@@ -11,68 +11,68 @@ import (
 	"github.com/detent-ml/detent/master/spelling"
 )
 
-// Policy says what makes a GPU unhealthy, and for how long.
+// Policy decides what makes a GPU unhealthy, and for how long.
 type Policy struct {
-	// IgnoredXids are errors that programs cause in themselves.
+	// IgnoredXids are errors that faulty programs cause.
 	IgnoredXids []uint64
-	// ResetXids are errors that only a reset of the GPU ends, however quiet it is after.
+	// ResetXids are errors that only a reset of the GPU ends.
 	ResetXids []uint64
-	// Quiet is how long after its last critical error of another kind a GPU that answers
-	// counts as healthy again; 0 keeps it out of use until the plugin restarts.
+	// Quiet is the time after the last other critical error of a GPU after which the GPU is healthy
+	// again, if it answers; 0: unhealthy until the plugin restarts.
 	Quiet time.Duration
-	// IgnoreECC leaves memory errors out of it, IgnoreNVLink the links between GPUs.
+	// IgnoreECC ignores memory errors, IgnoreNVLink the links between GPUs.
 	IgnoreECC, IgnoreNVLink bool
-	// Throttled is for how long its hardware must have slowed a GPU down before it
-	// counts as unhealthy, and not have done so before it is healthy again; 0 is never.
+	// Throttled is how long a GPU's hardware must slow it down before it is unhealthy, and how long
+	// it must run at full speed before it is healthy again; 0 is never.
 	Throttled time.Duration
 }
 
-// DefaultIgnoredXids are the errors that a faulty program raises on a sound GPU: an illegal
-// access, a page fault, a stop, the clean-up after one, errors of a video decoder and of a
-// graphics class, and a kernel that does not make room in time.
+// DefaultIgnoredXids are the errors that a faulty program causes on a healthy GPU: an illegal
+// access, a page fault, a stop, the clean-up after a stop, errors of a video decoder and of a
+// graphics class, and a kernel that does not yield in time.
 func DefaultIgnoredXids() []uint64 { return []uint64{13, 31, 43, 45, 68, 69, 109} }
 
-// DefaultResetXids are the errors for which NVIDIA's catalogue names a reset of the GPU or of
-// the node: a GPU that stopped, memory errors that were not contained or could not be mapped
-// away, a halt of its power unit, broken NVLinks, one that fell off the bus, a security fault,
-// its firmware's processor (GSP) that does not answer, and what newer drivers call fatal.
+// DefaultResetXids are the errors for which NVIDIA's catalogue requires a reset of the GPU or of
+// the node: a GPU that stopped, memory errors that were not contained or could not be remapped, a
+// halt of its power unit, broken NVLinks, a GPU that fell off the bus, a security fault, its
+// firmware's processor (GSP) that does not answer, and errors that newer drivers call fatal.
 func DefaultResetXids() []uint64 {
 	return []uint64{46, 48, 62, 64, 74, 79, 95, 110, 119, 120, 136, 140, 143, 155, 156, 158}
 }
 
-// lookXids say only that the driver has something new to tell when it is asked: that a row of
-// memory is to be replaced, and that what must be done with the GPU has changed.
+// lookXids only mean that the driver has new information: that a row of memory must be remapped,
+// and that the recommended action for the GPU has changed.
 var lookXids = [...]uint64{63, 154}
 
-// A Diagnosis is a device and what is wrong with it.
+// A Diagnosis is a device and why it is unhealthy.
 type Diagnosis struct {
 	Device
 	Why string // "" for a healthy one
 }
 
-// A Monitor remembers every GPU that it has seen, and what is wrong with it.
+// A Monitor remembers every GPU of its scans, and its errors.
 type Monitor struct {
 	policy Policy
 	known  map[string]*record // by id of the GPU
 }
 
-// record is what is known of one GPU.
+// record is what the monitor knows about one GPU.
 type record struct {
 	gpu  GPU
-	away string // why it cannot be reached now; "" when it can
-	// gone says that only a reset or a new driver can bring it back, which ends what was
-	// before; a driver that merely does not answer proves nothing.
+	away string // why it cannot be reached now; "": it can
+	// gone means that only a reset or a restart of the driver can make it available again, which
+	// ends earlier errors; a driver that merely does not answer does not prove that.
 	gone  bool
 	xids  map[part]xid // newest critical error of each part
-	links uint64       // that were up at some time
+	links uint64       // links that were up at any time
 
-	slowed    bool      // its hardware slows it down for so long that it counts as unhealthy
+	slowed    bool      // its hardware has slowed it down for so long that it is unhealthy
 	slowSince time.Time // zero while it does not
 	slowLast  time.Time
 	slowWhy   string
 }
 
-// part names a part of a GPU; the zero part is all of it.
+// part identifies a part of a GPU; the zero part is the whole GPU.
 type part struct {
 	some              bool
 	instance, compute int
@@ -83,7 +83,7 @@ type xid struct {
 	at   time.Time
 }
 
-// NewMonitor makes a monitor that has seen no GPU.
+// NewMonitor makes a monitor without GPUs.
 func NewMonitor(p Policy) *Monitor { return &Monitor{policy: p, known: map[string]*record{}} }
 
 // Note records an event. It says whether the health of a GPU may have changed.
@@ -165,20 +165,20 @@ func (r *record) lose(how string) {
 	r.away, r.gone = "it fell off the bus: "+how+"; a reset of the GPU or of the node may bring it back", true
 }
 
-// take notes how a GPU that answers is.
+// take records the state of a GPU that answers.
 func (r *record) take(g GPU) {
 	if r.gone {
 		clear(r.xids)
 		r.links, r.slowed, r.slowSince = 0, false, time.Time{}
 	}
 	if g.Split != r.gpu.Split {
-		r.links = 0 // a GPU in parts has its links elsewhere
+		r.links = 0 // parts of a GPU have no links of their own
 	}
 	r.links |= g.Links
 	r.gpu, r.away, r.gone = g, "", false
 }
 
-// watchSpeed decides whether a GPU is slowed down by its hardware for too long.
+// watchSpeed decides whether the hardware has slowed a GPU down for too long.
 func (m *Monitor) watchSpeed(r *record, now time.Time) {
 	limit := m.policy.Throttled
 	if limit <= 0 {
@@ -200,8 +200,8 @@ func (m *Monitor) watchSpeed(r *record, now time.Time) {
 
 func (m *Monitor) needsReset(code uint64) bool { return slices.Contains(m.policy.ResetXids, code) }
 
-// recover forgets errors that are long enough ago, of a GPU that answers. One that only a
-// reset ends is over when the driver itself says that nothing is to be done.
+// recover removes old errors of a GPU that answers. An error that only a reset ends is removed when
+// the driver itself recommends no action.
 func (m *Monitor) recover(r *record, now time.Time) {
 	if m.policy.Quiet <= 0 || r.away != "" {
 		return
@@ -216,7 +216,7 @@ func (m *Monitor) recover(r *record, now time.Time) {
 	}
 }
 
-// diagnose says what is wrong with a device.
+// diagnose returns why a device is unhealthy.
 func (m *Monitor) diagnose(r *record, d Device) string {
 	var why []string
 	say := func(format string, args ...any) { why = append(why, fmt.Sprintf(format, args...)) }
@@ -250,13 +250,13 @@ func (m *Monitor) diagnoseMemory(r *record, say func(string, ...any)) {
 		return
 	}
 	if n := r.gpu.Uncorrected; n > 0 {
-		say("%s beyond repair since the last reset; reset the GPU or restart the node", spelling.Count(n, "memory error"))
+		say("%s since the last reset; reset the GPU or restart the node", spelling.Count(n, "uncorrectable memory error"))
 	}
 	if r.gpu.RemapFailed {
-		say("a broken row of its memory could not be replaced; the GPU needs repair")
+		say("a defective row of its memory could not be remapped; the GPU needs repair")
 	}
 	if r.gpu.RepairPending {
-		say("a broken row or page of its memory is replaced at the next reset; reset the GPU or restart the node")
+		say("a defective row or page of its memory will be remapped at the next reset; reset the GPU or restart the node")
 	}
 }
 
@@ -275,7 +275,7 @@ func (m *Monitor) diagnoseXids(r *record, d Device, say func(string, ...any)) {
 	}
 }
 
-// until says when a GPU with an Xid comes back.
+// until returns until when a GPU with an Xid is out of use.
 func (m *Monitor) until(reset bool) string {
 	switch {
 	case reset:
@@ -297,7 +297,7 @@ func numbers(mask uint64) string {
 	return strings.Join(words, ", ")
 }
 
-// short writes a duration without the zeros at its end.
+// short formats a duration without zeros at its end.
 func short(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {

@@ -188,7 +188,7 @@ func TestRepairsThatWait(t *testing.T) {
 	g.RepairPending = true
 	scan := Scan{GPUs: []GPU{g}}
 	w := NewMonitor(Policy{})
-	expect(t, w.Judge(scan, nil, c.now), "A (a broken row or page of its memory is replaced at the next reset; reset the GPU or restart the node)")
+	expect(t, w.Judge(scan, nil, c.now), "A (a defective row or page of its memory will be remapped at the next reset; reset the GPU or restart the node)")
 	expect(t, w.Judge(Scan{GPUs: []GPU{whole("A")}}, nil, c.now), "A")
 	expect(t, NewMonitor(Policy{IgnoreECC: true}).Judge(scan, nil, c.now), "A")
 }
@@ -238,8 +238,8 @@ func TestMemoryErrors(t *testing.T) {
 	broken.RemapFailed, broken.Unhealthy = true, "it is too hot"
 	scan := Scan{GPUs: []GPU{bad, broken}}
 	w := NewMonitor(Policy{})
-	expect(t, w.Judge(scan, nil, c.now), "A (2 memory errors beyond repair since the last reset; reset the GPU or restart the node), "+
-		"B (a broken row of its memory could not be replaced; the GPU needs repair; it is too hot)")
+	expect(t, w.Judge(scan, nil, c.now), "A (2 uncorrectable memory errors since the last reset; reset the GPU or restart the node), "+
+		"B (a defective row of its memory could not be remapped; the GPU needs repair; it is too hot)")
 	expect(t, w.Judge(Scan{GPUs: []GPU{whole("A"), whole("B")}}, nil, c.now), "A, B")
 	expect(t, NewMonitor(Policy{IgnoreECC: true}).Judge(scan, nil, c.now), "A, B (it is too hot)")
 }

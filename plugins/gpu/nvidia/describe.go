@@ -12,15 +12,15 @@ import (
 	"github.com/detent-ml/detent/plugins/gpu/gpus"
 )
 
-// reader reads what a GPU tells of itself. What it does not tell stays open; that
-// it is lost is noted.
+// reader reads the properties of a GPU. A property that the GPU does not report stays unset; a lost
+// GPU is recorded.
 type reader struct {
 	l      *library
 	handle nvml.Device
 	lost   bool
 }
 
-// ok says whether an answer is one.
+// ok reports whether a call succeeded.
 func (r *reader) ok(ret nvml.Return) bool {
 	r.lost = r.lost || lost(ret)
 	return ret == nvml.SUCCESS
@@ -73,7 +73,7 @@ func (r *reader) describe(g *gpus.GPU) {
 	}
 }
 
-// bandwidth is what the bus carries at most in one direction, in MB/s.
+// bandwidth is the maximum of the bus in one direction, in MB/s.
 func (r *reader) bandwidth() uint64 {
 	generation, ret := r.handle.GetMaxPcieLinkGeneration()
 	if !r.ok(ret) {
@@ -87,7 +87,7 @@ func (r *reader) bandwidth() uint64 {
 	return perLane[generation] * uint64(width)
 }
 
-// parts lists the parts that a GPU is split into.
+// parts lists the parts of a split GPU.
 func (r *reader) parts(g *gpus.GPU, minor int) {
 	most, ret := r.handle.GetMaxMigDeviceCount()
 	if !r.ok(ret) {
@@ -97,7 +97,7 @@ func (r *reader) parts(g *gpus.GPU, minor int) {
 	for i := range most {
 		handle, ret := r.handle.GetMigDeviceHandleByIndex(i)
 		if !r.ok(ret) {
-			continue // not that many
+			continue // no such part
 		}
 		p := reader{l: r.l, handle: handle}
 		if d, ok := p.part(g.Device, minor, minors); ok {
@@ -143,7 +143,7 @@ func (r *reader) part(whole gpus.Device, minor int, minors map[string]int) (gpus
 	return d, true
 }
 
-// busID is the address of a GPU on PCI.
+// busID is the PCI address of a GPU.
 func busID(p nvml.PciInfo) string {
 	var b strings.Builder
 	for _, c := range p.BusId {

@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	// waitMS is how long the library may be held to wait for an event.
+	// waitMS is the maximum time that the library waits for an event.
 	waitMS = 1000
-	// pauseAfter is how long to do without events when they cannot be had.
+	// pauseAfter is the pause after events could not be read.
 	pauseAfter = 5 * time.Second
 )
 
-// wanted are the events that say something of a GPU's health.
+// wanted are the events that concern a GPU's health.
 const wanted = uint64(nvml.EventTypeXidCriticalError | nvml.EventTypeDoubleBitEccError)
 
-// noPart is how the library says that an event is about no part.
+// noPart means that an event is not about a part.
 const noPart = 0xFFFFFFFF
 
-// Watch passes the library's events on.
+// Watch forwards the library's events.
 func (l *library) Watch(ctx context.Context, report func(gpus.Event)) {
 	w := watcher{l: l, report: report}
 	for ctx.Err() == nil {
@@ -39,15 +39,15 @@ func (l *library) Watch(ctx context.Context, report func(gpus.Event)) {
 	w.free()
 }
 
-// A watcher has the set of events that it waits for.
+// A watcher has the set of events for which it waits.
 type watcher struct {
 	l          *library
 	report     func(gpus.Event)
 	set        nvml.EventSet
-	generation int // of the library when the set was made
+	generation int // of the library for which the set was made
 }
 
-// once waits for one event, for a moment. It is false when no events can be had.
+// once waits for one event, for a moment. It returns false if events cannot be read.
 func (w *watcher) once() bool {
 	w.l.mu.RLock()
 	event, ret := w.wait()
@@ -59,9 +59,9 @@ func (w *watcher) once() bool {
 	case nvml.ERROR_TIMEOUT:
 		return true
 	}
-	w.set = nil // whatever it is that broke, a new set may do
+	w.set = nil // a new set may work again
 	if ret != nvml.ERROR_NOT_SUPPORTED {
-		w.report(gpus.Event{Instance: -1, Compute: -1}) // worth a look
+		w.report(gpus.Event{Instance: -1, Compute: -1}) // the state may have changed
 	}
 	return false
 }
@@ -78,8 +78,8 @@ func (w *watcher) wait() (nvml.EventData, nvml.Return) {
 	return w.set.Wait(waitMS)
 }
 
-// subscribe makes a set of the events of all GPUs. A GPU that offers none is
-// watched by its counters alone.
+// subscribe makes a set of the events of all GPUs. A GPU without events is monitored through its
+// counters only.
 func (w *watcher) subscribe() nvml.Return {
 	set, ret := w.l.api.EventSetCreate()
 	if ret != nvml.SUCCESS {
@@ -104,7 +104,7 @@ func (w *watcher) subscribe() nvml.Return {
 		}
 	}
 	if watched == 0 {
-		_ = set.Free() // nothing to wait for: waiting would fail at once
+		_ = set.Free() // without events, waiting would fail at once
 		return nvml.ERROR_NOT_SUPPORTED
 	}
 	w.set, w.generation = set, w.l.generation

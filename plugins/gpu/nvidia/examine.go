@@ -10,10 +10,10 @@ import (
 	"github.com/detent-ml/detent/plugins/gpu/gpus"
 )
 
-// fabricInfo is a function that drivers before 525 lack. To call it there would end the program.
+// fabricInfo is a function that drivers before 525 do not have; calling it there would crash.
 const fabricInfo = "nvmlDeviceGetGpuFabricInfo"
 
-// examine reads what says that a GPU is unhealthy.
+// examine reads the values that decide about a GPU's health.
 func (r *reader) examine(g *gpus.GPU) {
 	h := r.handle
 	if n, ret := h.GetTotalEccErrors(nvml.MEMORY_ERROR_TYPE_UNCORRECTED, nvml.VOLATILE_ECC); r.ok(ret) {
@@ -22,7 +22,7 @@ func (r *reader) examine(g *gpus.GPU) {
 	if _, _, pending, broken, ret := h.GetRemappedRows(); r.ok(ret) {
 		g.RemapFailed, g.RepairPending = broken, pending
 	}
-	// Before Ampere it is pages that are replaced.
+	// GPUs before Ampere retire pages instead of rows.
 	if pending, ret := h.GetRetiredPagesPendingStatus(); r.ok(ret) && pending == nvml.FEATURE_ENABLED {
 		g.RepairPending = true
 	}
@@ -38,15 +38,15 @@ func (r *reader) examine(g *gpus.GPU) {
 	g.Recovery, g.RecoveryKnown = r.recovery()
 }
 
-// slowdowns are those reasons for a lower clock that say that something is broken. Others, such
-// as a limit of power or nothing to do, are everyday.
+// slowdowns are the reasons for a lower clock that indicate a fault. Other reasons, such as a power
+// limit or an idle GPU, are normal.
 func slowdowns(reasons uint64) []string {
 	var words []string
 	if reasons&nvml.ClocksThrottleReasonHwThermalSlowdown != 0 {
 		words = append(words, "heat")
 	}
 	if reasons&nvml.ClocksThrottleReasonHwPowerBrakeSlowdown != 0 {
-		words = append(words, "a power brake from outside")
+		words = append(words, "an external power brake")
 	}
 	if len(words) == 0 && reasons&nvml.ClocksThrottleReasonHwSlowdown != 0 {
 		words = append(words, "heat or power")
@@ -60,7 +60,7 @@ func (r *reader) links() uint64 {
 	for i := range nvml.NVLINK_MAX_LINKS {
 		state, ret := r.handle.GetNvLinkState(i)
 		if !r.ok(ret) {
-			break // it has no more
+			break // no more links
 		}
 		if state == nvml.FEATURE_ENABLED {
 			up |= 1 << i
@@ -69,8 +69,8 @@ func (r *reader) links() uint64 {
 	return up
 }
 
-// fabric says what keeps a GPU out of the fabric of NVSwitches, without which CUDA does not start
-// on it; "" for one that is part of it, or has none.
+// fabric returns why a GPU is not part of the fabric of NVSwitches, without which CUDA does not
+// start on it; "" if it is part of it, or has no fabric.
 func fabric(info nvml.GpuFabricInfo) string {
 	switch {
 	case info.State == nvml.GPU_FABRIC_STATE_NOT_STARTED || info.State == nvml.GPU_FABRIC_STATE_IN_PROGRESS:
@@ -81,7 +81,7 @@ func fabric(info nvml.GpuFabricInfo) string {
 	return ""
 }
 
-// recovery is what the driver says must be done with a GPU. Drivers before 570 do not say.
+// recovery is the driver's recommended action for a GPU. Drivers before 570 have none.
 func (r *reader) recovery() (words string, known bool) {
 	values := []nvml.FieldValue{{FieldId: nvml.FI_DEV_GET_GPU_RECOVERY_ACTION}}
 	if ret := r.handle.GetFieldValues(values); !r.ok(ret) || !r.ok(nvml.Return(values[0].NvmlReturn)) {
@@ -95,9 +95,9 @@ func (r *reader) recovery() (words string, known bool) {
 	case nvml.GPU_RECOVERY_ACTION_NODE_REBOOT:
 		return "restart the node", true
 	case nvml.GPU_RECOVERY_ACTION_DRAIN_P2P:
-		return "end what uses it together with other GPUs", true
+		return "stop the programs that use it together with other GPUs", true
 	case nvml.GPU_RECOVERY_ACTION_DRAIN_AND_RESET:
-		return "end what uses it, and reset the GPU", true
+		return "stop the programs that use it, and reset the GPU", true
 	}
 	return "recover the GPU (nvidia-smi -q names the action)", true
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/detent-ml/detent/plugins/gpu/gpus"
 )
 
-// Linked says whether this program can use NVIDIA's library at all.
+// Linked reports whether this program can use NVIDIA's library.
 const Linked = true
 
 // library is a Source over NVML.
@@ -22,22 +22,22 @@ type library struct {
 	// root is "/", where /proc and /dev are.
 	root string
 
-	// mu is held for reading while the library is used, and for writing while it is
-	// begun anew.
+	// mu is held for reading while the library is used, and for writing while it is initialized
+	// again.
 	mu         sync.RWMutex
-	generation int  // of its beginning
-	up         bool // it has begun
+	generation int  // number of initializations
+	up         bool // it is initialized
 
 	ids      sync.Mutex
 	byIndex  map[int]string // last known ids of the GPUs
 	expected map[string]bool
-	asked    map[int]*question // by index: GPUs whose description is under way
+	asked    map[int]*question // by index: GPUs whose description is in progress
 	late     func(index int, since time.Time) (<-chan time.Time, func() bool)
-	symbols  map[string]bool // functions that were looked for in the library
+	symbols  map[string]bool // functions that were searched in the library
 }
 
-// A question is the description of one GPU under way: a call may hang, and is not made again
-// before it has returned.
+// A question is the description of one GPU in progress: a call may hang, and is not repeated before
+// it has returned.
 type question struct {
 	since time.Time
 	done  chan struct{}
@@ -45,19 +45,19 @@ type question struct {
 	ok    bool
 }
 
-// patience is how long the library may take to describe a GPU.
+// patience is the time limit for the description of a GPU.
 const patience = 10 * time.Second
 
-// late fires when a question about a GPU, whichever, has been open for too long.
+// late fires when any question has been in progress for too long.
 func late(_ int, since time.Time) (<-chan time.Time, func() bool) {
 	timer := time.NewTimer(max(0, patience-time.Since(since)))
 	return timer.C, timer.Stop
 }
 
-// errBusy says that the library cannot be begun anew because a call has not returned.
+// errBusy means that the library cannot be initialized again because a call has not returned.
 var errBusy = errors.New("a call of NVIDIA's library has not returned")
 
-// Open begins to use NVIDIA's library. It fails where there is no driver.
+// Open initializes NVIDIA's library. It fails without a driver.
 func Open() (gpus.Source, error) { return open(nvml.New(), "/") }
 
 func open(api nvml.Interface, root string) (*library, error) {
@@ -69,7 +69,7 @@ func open(api nvml.Interface, root string) (*library, error) {
 	return l, nil
 }
 
-// begin begins to use the library, anew if it was in use.
+// begin initializes the library, after a shutdown if it was in use.
 func (l *library) begin() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,7 +77,7 @@ func (l *library) begin() error {
 		return errBusy
 	}
 	if l.up {
-		_ = l.api.Shutdown() // it may have nothing to end any more
+		_ = l.api.Shutdown() // fails if the library is not initialized
 		l.up = false
 	}
 	if ret := l.api.Init(); ret != nvml.SUCCESS {
@@ -88,14 +88,14 @@ func (l *library) begin() error {
 	return nil
 }
 
-// busy says whether the description of a GPU is under way.
+// busy reports whether a description of a GPU is in progress.
 func (l *library) busy() bool {
 	l.ids.Lock()
 	defer l.ids.Unlock()
 	return len(l.asked) > 0
 }
 
-// knows says whether the library has a function, which older ones may lack.
+// knows reports whether the library has a function, which older versions may lack.
 func (l *library) knows(symbol string) bool {
 	l.ids.Lock()
 	defer l.ids.Unlock()
@@ -107,11 +107,11 @@ func (l *library) knows(symbol string) bool {
 	return has
 }
 
-// explain words what the library answers to a beginning.
+// explain explains an error of the initialization.
 func explain(ret nvml.Return) error {
 	switch ret {
 	case nvml.ERROR_LIBRARY_NOT_FOUND:
-		return errors.New("there is no NVIDIA driver: its library libnvidia-ml.so.1 is not on this machine")
+		return errors.New("this machine has no NVIDIA driver: its library libnvidia-ml.so.1 is missing")
 	case nvml.ERROR_DRIVER_NOT_LOADED:
 		return fmt.Errorf("%w, though it is installed; run nvidia-smi to see why", gpus.ErrUnloaded)
 	case nvml.ERROR_NO_PERMISSION:
@@ -120,13 +120,13 @@ func explain(ret nvml.Return) error {
 	return fmt.Errorf("NVIDIA's library: %s", ret.String())
 }
 
-// failed makes an error of an answer that is none.
+// failed converts an error code to an error.
 func failed(what string, ret nvml.Return) error {
 	return fmt.Errorf("%s: %s", what, ret.String())
 }
 
-// Scan lists the GPUs. Where one is missing that was there, or the library does
-// not answer, it is begun anew first.
+// Scan lists the GPUs. If a known GPU is missing, or the library does not answer, the library is
+// initialized again first.
 func (l *library) Scan() (gpus.Scan, error) {
 	scan, err := l.scan()
 	if err == nil && !l.missing(scan) {
@@ -134,7 +134,7 @@ func (l *library) Scan() (gpus.Scan, error) {
 	}
 	switch begun := l.begin(); {
 	case errors.Is(begun, errBusy) && err == nil:
-		return scan, nil // as far as it is known
+		return scan, nil // may be incomplete
 	case begun != nil:
 		return gpus.Scan{}, begun
 	}
@@ -145,7 +145,7 @@ func (l *library) Scan() (gpus.Scan, error) {
 	return scan, err
 }
 
-// missing says whether a GPU is lost that was there; it remembers those that are.
+// missing reports whether a known GPU is missing; it records the present ones.
 func (l *library) missing(scan gpus.Scan) bool {
 	l.remember(scan)
 	there := map[string]bool{}
@@ -200,7 +200,7 @@ func (l *library) scan() (gpus.Scan, error) {
 	return scan, nil
 }
 
-// ask has the GPU at an index described, unless that is under way since an earlier scan.
+// ask starts the description of the GPU at an index, unless one is in progress.
 func (l *library) ask(index int) *question {
 	l.ids.Lock()
 	defer l.ids.Unlock()
@@ -219,8 +219,8 @@ func (l *library) ask(index int) *question {
 	return q
 }
 
-// answer waits for the description of a GPU, and not for long. What the library does not tell of
-// one GPU keeps none of the others out of use.
+// answer waits a short time for the description of a GPU. A GPU that does not answer does not
+// affect the others.
 func (l *library) answer(index int, q *question) (gpus.GPU, bool) {
 	late, stop := l.late(index, q.since)
 	defer stop()
@@ -236,8 +236,8 @@ func (l *library) answer(index int, q *question) (gpus.GPU, bool) {
 	return g, g.ID != ""
 }
 
-// gpu describes the GPU at an index. It is not ok for one that nothing is known
-// of, not even its id.
+// gpu describes the GPU at an index. It is not ok if nothing is known about the GPU, not even its
+// id.
 func (l *library) gpu(index int) (gpus.GPU, bool) {
 	handle, ret := l.api.DeviceGetHandleByIndex(index)
 	id := ""
@@ -269,12 +269,12 @@ func (l *library) gpu(index int) (gpus.GPU, bool) {
 	return g, true
 }
 
-// lost says whether an answer means that a GPU cannot be reached any more.
+// lost reports whether an error code means that a GPU cannot be reached any more.
 func lost(ret nvml.Return) bool {
 	return ret == nvml.ERROR_GPU_IS_LOST || ret == nvml.ERROR_RESET_REQUIRED
 }
 
-// Close ends the use of the library.
+// Close shuts the library down.
 func (l *library) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

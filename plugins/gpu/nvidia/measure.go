@@ -11,7 +11,7 @@ import (
 	"github.com/detent-ml/detent/plugins/gpu/gpus"
 )
 
-// Measure reads what a device does now.
+// Measure reads the current values of a device.
 func (l *library) Measure(id string) (gpus.Sample, error) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()

@@ -13,8 +13,7 @@ import (
 // shared are the device files that every program on a GPU needs.
 var shared = [...]string{"nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset"}
 
-// nodes are the device files of that name, and the shared ones, as far as there
-// are any.
+// nodes are the existing device files: those of that name, and the shared ones.
 func (l *library) nodes(names ...string) []string {
 	var found []string
 	for _, name := range append(names, shared[:]...) {
@@ -26,8 +25,8 @@ func (l *library) nodes(names ...string) []string {
 	return found
 }
 
-// migMinors reads by which number of /dev/nvidia-caps the driver gives access to
-// a part, by names such as gpu0/gi1/ci0/access. It is empty where there is no MIG.
+// migMinors reads the numbers of /dev/nvidia-caps with which the driver gives access to parts, by
+// names such as gpu0/gi1/ci0/access. It is empty without MIG.
 func (l *library) migMinors() map[string]int {
 	minors := map[string]int{}
 	f, err := os.Open(filepath.Join(l.root, "proc/driver/nvidia-caps/mig-minors"))

@@ -42,7 +42,7 @@ type simulate struct {
 	MemoryMiB int64  `codec:"memory_mib"`
 }
 
-// schema is how Nomad reads the block.
+// schema is how Nomad parses the block.
 func schema() *hclspec.Spec {
 	attr := func(name, kind, otherwise string) *hclspec.Spec {
 		return hclspec.NewDefault(hclspec.NewAttr(name, kind, false), hclspec.NewLiteral(otherwise))
@@ -72,7 +72,7 @@ func schema() *hclspec.Spec {
 	})
 }
 
-// list writes numbers as Nomad's language has them.
+// list formats numbers in HCL.
 func list(numbers []uint64) string {
 	words := make([]string, len(numbers))
 	for i, n := range numbers {
@@ -81,32 +81,32 @@ func list(numbers []uint64) string {
 	return "[" + strings.Join(words, ", ") + "]"
 }
 
-// settings are what follows from the configuration.
+// settings are computed from the configuration.
 type settings struct {
 	enabled       bool
 	ignored       map[string]bool
 	period        time.Duration
-	answerWithin  time.Duration // how long a driver may take to tell how the GPUs are
-	cuda, nvidia  bool          // which variables tell a task its GPUs
-	files         bool          // whether a task is given device files
+	answerWithin  time.Duration // time limit for the driver's answer about the GPUs
+	cuda, nvidia  bool          // which variables name a task's GPUs
+	files         bool          // whether a task gets device files
 	policy        gpus.Policy
-	simulated     *simulated.State // GPUs that stay as they are
-	simulatedFile string           // or those of a file
+	simulated     *simulated.State // simulated GPUs whose state does not change
+	simulatedFile string           // or the file with their state
 }
 
 const (
 	defaultQuiet     = 10 * time.Minute
 	defaultThrottled = 5 * time.Minute
-	// minPeriod keeps a mistake in the configuration from loading a node.
+	// minPeriod prevents a mistake in the configuration from overloading a node.
 	minPeriod = 100 * time.Millisecond
 )
 
-// decode reads what Nomad sends.
+// decode decodes the configuration from Nomad.
 func decode(msgpack []byte) (settings, error) {
 	var c config
 	if len(msgpack) > 0 {
 		if err := base.MsgPackDecode(msgpack, &c); err != nil {
-			return settings{}, fmt.Errorf("configuration of the plugin: %w", err)
+			return settings{}, fmt.Errorf("cannot decode the configuration of the plugin: %w", err)
 		}
 	}
 	return c.settings()
@@ -168,19 +168,19 @@ func (s *settings) simulate(c *simulate) error {
 	case c == nil:
 		return nil
 	case c.State != "" && (c.Count != 0 || c.Model != "" || c.MemoryMiB != 0):
-		return fmt.Errorf("simulate: give either state, which is a file, or count, model and memory_mib")
+		return fmt.Errorf("simulate: set either state, which is a file, or count, model and memory_mib")
 	case c.State != "":
 		s.simulatedFile = c.State
 	case c.Count <= 0 || c.MemoryMiB < 0:
-		return fmt.Errorf("simulate: needs state, a file, or a count of 1 or more (and memory_mib of 0 or more); found count %d, memory_mib %d", c.Count, c.MemoryMiB)
+		return fmt.Errorf("simulate: requires state, which is a file, or a count of 1 or more (and memory_mib of 0 or more); found count %d, memory_mib %d", c.Count, c.MemoryMiB)
 	default:
 		state := simulated.Of(int(c.Count), c.Model, uint64(c.MemoryMiB))
 		s.simulated = &state
 	}
-	// No container runtime can give a task a GPU that there is not.
+	// Container runtimes cannot give a task a GPU that does not exist.
 	s.nvidia = false
 	return nil
 }
 
-// isSimulated says whether the GPUs are made up.
+// isSimulated reports whether the GPUs are simulated.
 func (s *settings) isSimulated() bool { return s.simulated != nil || s.simulatedFile != "" }

@@ -1,10 +1,9 @@
-// Package plugin is det-gpu as Nomad sees it: a device plugin.
+// Package plugin is det-gpu's interface to Nomad: a device plugin.
 //
-// Nomad starts the program, gives it the agent's configuration (config.go), and
-// from then on is told which GPUs there are and how they are (fingerprint.go),
-// what they do (stats.go), and asks what a task needs to use those that it was
-// given (reserve.go).
+// Nomad starts the program and sends the agent's configuration (config.go). The plugin then reports
+// the GPUs and their health (fingerprint.go) and their use (stats.go), and answers what a task
+// needs to use its GPUs (reserve.go).
 //
-// A fingerprint never ends with an error: Nomad would give the plugin up, and
-// forget the node's GPUs for good. Whatever is wrong is said of the GPUs.
+// A fingerprint never ends with an error: Nomad would stop the plugin, and forget the node's GPUs
+// for good. Problems are reported as the health of the GPUs.
 package plugin

@@ -15,17 +15,16 @@ import (
 	"github.com/detent-ml/detent/plugins/gpu/simulated"
 )
 
-// Name is the plugin's, by which an agent's configuration knows it. It is the
-// name of the program's file as well.
+// Name is the name of the plugin in an agent's configuration, and of the program's file.
 const Name = "det-gpu"
 
-// How devices are named in Nomad: vendor, type, and their model.
+// The vendor and type of the devices in Nomad.
 const (
 	vendor = "nvidia"
 	kind   = device.DeviceTypeGPU
 )
 
-// Plugin is det-gpu. It is made by New.
+// Plugin is the device plugin. Make one with New.
 type Plugin struct {
 	log     hclog.Logger
 	version string
@@ -34,30 +33,30 @@ type Plugin struct {
 	scanner scanner
 	meter   meter
 
-	// mu is not held while a driver is called: a call may not return.
+	// mu is not held during a call of the driver, because the call may hang.
 	mu        sync.Mutex
 	settings  settings
 	monitor   *gpus.Monitor
-	diagnoses []gpus.Diagnosis // as last told
-	driver    gpus.Scan        // the last one that there was; versions only
-	wake      chan struct{}    // an event happened that may matter
+	diagnoses []gpus.Diagnosis // as last reported
+	driver    gpus.Scan        // the last scan; versions only
+	wake      chan struct{}    // an event may have changed the state
 }
 
-// New makes a plugin of that version.
+// New makes a plugin with a version.
 func New(version string, log hclog.Logger) *Plugin {
 	p := &Plugin{log: log, version: version, now: time.Now, open: openSource, wake: make(chan struct{}, 1), settings: settings{}, monitor: gpus.NewMonitor(gpus.Policy{})}
 	p.scanner.open = func() (gpus.Source, error) { return p.open(p.current()) }
 	return p
 }
 
-// current are the settings.
+// current returns the settings.
 func (p *Plugin) current() settings {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.settings
 }
 
-// openSource is where GPUs are known from, by the configuration.
+// openSource opens the source of GPUs that the configuration selects.
 func openSource(s settings) (gpus.Source, error) {
 	switch {
 	case s.simulatedFile != "":
@@ -72,17 +71,17 @@ func openSource(s settings) (gpus.Source, error) {
 	return nvidia.Open()
 }
 
-// PluginInfo says what the plugin is.
+// PluginInfo describes the plugin.
 func (p *Plugin) PluginInfo() (*base.PluginInfoResponse, error) {
 	return &base.PluginInfoResponse{
 		Type: base.PluginTypeDevice, PluginApiVersions: []string{device.ApiVersion010}, PluginVersion: p.version, Name: Name,
 	}, nil
 }
 
-// ConfigSchema says what may be in the agent's configuration.
+// ConfigSchema is the schema of the plugin's configuration.
 func (p *Plugin) ConfigSchema() (*hclspec.Spec, error) { return schema(), nil }
 
-// SetConfig takes the configuration.
+// SetConfig sets the configuration.
 func (p *Plugin) SetConfig(c *base.Config) error {
 	s, err := decode(c.PluginConfig)
 	if err != nil {
@@ -95,8 +94,8 @@ func (p *Plugin) SetConfig(c *base.Config) error {
 	return nil
 }
 
-// closePatience is how long the end may wait for the driver.
+// closePatience is how long Close waits for the driver.
 const closePatience = 2 * time.Second
 
-// Close gives up what the plugin holds.
+// Close releases the resources of the plugin.
 func (p *Plugin) Close() error { return p.scanner.close(closePatience) }

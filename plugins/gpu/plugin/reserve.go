@@ -10,25 +10,25 @@ import (
 	"github.com/detent-ml/detent/plugins/gpu/gpus"
 )
 
-// Variables that tell a task its GPUs.
+// Variables that name a task's GPUs.
 const (
-	// visibleNvidia is read by NVIDIA's container runtime, which the docker driver
-	// takes for a task that has it.
+	// visibleNvidia is read by NVIDIA's container runtime, which the docker driver uses for a task
+	// with this variable.
 	visibleNvidia = "NVIDIA_VISIBLE_DEVICES"
-	// visibleCUDA is read by CUDA itself, in a container and out of one.
+	// visibleCUDA is read by CUDA itself, inside and outside of containers.
 	visibleCUDA = "CUDA_VISIBLE_DEVICES"
-	// simulatedFlag says that no program can use them.
+	// simulatedFlag means that programs cannot use the GPUs.
 	simulatedFlag = "DET_SIMULATED_GPUS"
 )
 
-// Reserve says what a task needs to use the devices that it was given, as they
-// are now: one that was lost since they were last looked at is nobody's any more.
+// Reserve returns what a task needs to use its devices. It scans the GPUs again: a GPU that was
+// lost since the last scan is not reserved.
 func (p *Plugin) Reserve(ids []string) (*device.ContainerReservation, error) {
 	if !p.current().enabled {
 		return nil, device.ErrPluginDisabled
 	}
 	if len(ids) == 0 {
-		return nil, fmt.Errorf("no devices are named")
+		return nil, fmt.Errorf("the request names no devices")
 	}
 	if err := p.examine(); err != nil {
 		p.log.Warn("could not examine the GPUs of a task", "gpus", ids, "error", err)
@@ -65,7 +65,7 @@ func (p *Plugin) Reserve(ids []string) (*device.ContainerReservation, error) {
 	return res, nil
 }
 
-// addFiles adds device files, each of them once.
+// addFiles adds device files without duplicates.
 func addFiles(list []*device.DeviceSpec, paths []string) []*device.DeviceSpec {
 	for _, path := range paths {
 		if !slices.ContainsFunc(list, func(d *device.DeviceSpec) bool { return d.HostPath == path }) {

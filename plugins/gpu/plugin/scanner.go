@@ -9,18 +9,18 @@ import (
 	"github.com/detent-ml/detent/plugins/gpu/gpus"
 )
 
-// errHung says that a look at the GPUs does not come to its end.
+// errHung means that a scan of the GPUs does not end.
 var errHung = errors.New("no answer")
 
-// A scanner looks at the GPUs, one look at a time. A call into a driver may hang for ever, so each
-// look has a goroutine of its own, and nobody waits for it longer than a while: one that hangs
-// makes the GPUs unhealthy, and keeps neither Nomad nor the plugin waiting.
+// A scanner scans the GPUs, one scan at a time. A call of a driver may hang for ever, so each scan
+// has its own goroutine, and callers wait for it for a limited time: a scan that hangs makes the
+// GPUs unhealthy, but blocks neither Nomad nor the plugin.
 type scanner struct {
 	open func() (gpus.Source, error)
 
 	mu     sync.Mutex
-	source gpus.Source // nil until it is first needed, and while it cannot be had
-	look   *look       // under way; nil for none
+	source gpus.Source // nil until its first use, and while it cannot be opened
+	look   *look       // in progress; nil for none
 }
 
 type look struct {
@@ -30,8 +30,7 @@ type look struct {
 	err   error
 }
 
-// scan waits for a look at the GPUs, one that is under way if there is one, until the patience with
-// it is over.
+// scan waits for a scan of the GPUs, or for the one in progress, until patience has ended.
 func (s *scanner) scan(patience time.Duration) (gpus.Scan, error) {
 	l := s.begin()
 	timer := time.NewTimer(max(0, patience-time.Since(l.since)))
@@ -76,14 +75,14 @@ func (s *scanner) examine() (gpus.Scan, error) {
 	return source.Scan()
 }
 
-// current is the source, nil while there is none.
+// current is the source; nil for none.
 func (s *scanner) current() gpus.Source {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.source
 }
 
-// close gives the source up, unless that hangs too: then the end of the process does.
+// close closes the source, unless that hangs: then the end of the process releases it.
 func (s *scanner) close(patience time.Duration) error {
 	s.mu.Lock()
 	source := s.source
@@ -104,7 +103,7 @@ func (s *scanner) close(patience time.Duration) error {
 	}
 }
 
-// A meter measures devices, and leaves out those whose measurement has not returned.
+// A meter measures devices, and skips those whose measurement has not returned.
 type meter struct {
 	mu   sync.Mutex
 	busy map[string]bool // by id

@@ -10,7 +10,7 @@ import (
 	"github.com/detent-ml/detent/plugins/gpu/gpus"
 )
 
-// Stats tells Nomad what the devices do, at the rate that it asks for.
+// Stats sends the use of the devices to Nomad, at the rate that Nomad requests.
 func (p *Plugin) Stats(ctx context.Context, interval time.Duration) (<-chan *device.StatsResponse, error) {
 	if !p.current().enabled {
 		return nil, device.ErrPluginDisabled
@@ -36,8 +36,8 @@ func (p *Plugin) Stats(ctx context.Context, interval time.Duration) (<-chan *dev
 	return out, nil
 }
 
-// measure reads all devices. What is wrong with one takes the place of how busy it
-// is: the summary is what Nomad's tables of devices show, which know no health.
+// measure measures all devices. For an unhealthy device the summary is the reason instead of its
+// utilization, because Nomad's tables of devices show only the summary.
 func (p *Plugin) measure() []*device.DeviceGroupStats {
 	source := p.scanner.current()
 	p.mu.Lock()
@@ -69,9 +69,8 @@ func (p *Plugin) measure() []*device.DeviceGroupStats {
 	return groups
 }
 
-// statsOf words a sample. The summary, which is all that Nomad's short tables show,
-// is how busy the GPU is, or for a part, of which nobody says that, how full its
-// memory is.
+// statsOf converts a sample. The summary, the only value in Nomad's short tables, is the
+// utilization of the GPU, or for a part, which has none, the use of its memory.
 func statsOf(s gpus.Sample, now time.Time) *device.DeviceStats {
 	attrs := map[string]*structs.StatValue{}
 	part := func(name, unit, desc string, of, all *uint64) {
@@ -80,20 +79,20 @@ func statsOf(s gpus.Sample, now time.Time) *device.DeviceStats {
 		}
 	}
 	hundred := uint64(100)
-	part("GPU utilization", "%", "time in which the GPU worked", s.Utilization, &hundred)
+	part("GPU utilization", "%", "time in which the GPU computed", s.Utilization, &hundred)
 	part("Memory utilization", "%", "time in which its memory was read or written", s.MemoryUtilization, &hundred)
 	part("Encoder utilization", "%", "use of its encoder", s.Encoder, &hundred)
 	part("Decoder utilization", "%", "use of its decoder", s.Decoder, &hundred)
 	part("Memory state", structs.UnitMiB, "used and total memory", s.MemoryUsedMiB, s.MemoryTotalMiB)
-	part("BAR1 buffer state", structs.UnitMiB, "used part of the window onto its memory", s.BAR1UsedMiB, nil)
+	part("BAR1 buffer state", structs.UnitMiB, "used part of the BAR1 window", s.BAR1UsedMiB, nil)
 	part("Temperature", "C", "temperature of the GPU", s.TemperatureC, nil)
 	part("Cores clock", structs.UnitMHz, "clock of its cores", s.CoreClockMHz, nil)
 	part("Memory clock", structs.UnitMHz, "clock of its memory", s.MemClockMHz, nil)
-	part("ECC corrected errors", "#", "memory errors that were repaired, since the last reset", s.Corrected, nil)
-	part("ECC uncorrected errors", "#", "memory errors beyond repair, since the last reset", s.Uncorrected, nil)
-	part("Remapped rows", "#", "rows of memory that spare ones have replaced", s.RemappedRows, nil)
+	part("ECC corrected errors", "#", "corrected memory errors since the last reset", s.Corrected, nil)
+	part("ECC uncorrected errors", "#", "uncorrectable memory errors since the last reset", s.Uncorrected, nil)
+	part("Remapped rows", "#", "rows of memory that were replaced by spare ones", s.RemappedRows, nil)
 	if s.PowerW != nil {
-		attrs["Power usage"] = &structs.StatValue{FloatNumeratorVal: s.PowerW, FloatDenominatorVal: s.PowerLimitW, Unit: structs.UnitW, Desc: "power that it draws, of its limit"}
+		attrs["Power usage"] = &structs.StatValue{FloatNumeratorVal: s.PowerW, FloatDenominatorVal: s.PowerLimitW, Unit: structs.UnitW, Desc: "power, and its limit"}
 	}
 	summary := attrs["GPU utilization"]
 	if summary == nil {

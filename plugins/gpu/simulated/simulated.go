@@ -1,9 +1,7 @@
-// Package simulated stands in for NVIDIA's library where there is no GPU, for
-// development and tests.
+// Package simulated replaces NVIDIA's library on machines without a GPU, for development and tests.
 //
-// The GPUs are what a small file says (state.go): how many, of which model, how
-// they are and what they do. The file may be changed while the plugin runs, and
-// what it says is so within a moment: a test makes a GPU unhealthy by writing why.
+// A small file describes the GPUs (state.go): their number, model, health and use. The plugin reads
+// the file again when it changes: a test makes a GPU unhealthy by writing a reason to the file.
 package simulated
 
 import (
@@ -19,12 +17,12 @@ import (
 	"github.com/detent-ml/detent/plugins/gpu/gpus"
 )
 
-// lookEvery is how often the file is looked at for changes.
+// lookEvery is the time between two checks of the file.
 const lookEvery = 200 * time.Millisecond
 
 // Source has simulated GPUs. Make one with Open or Fixed.
 type Source struct {
-	path  string // "" for a state that does not change
+	path  string // "": the state does not change
 	fixed State
 	seed  string
 
@@ -34,13 +32,13 @@ type Source struct {
 	err    error
 }
 
-// Open has the GPUs of a file.
+// Open returns the GPUs of a file.
 func Open(path string) *Source { return &Source{path: path, seed: path} }
 
-// Fixed has GPUs that stay as they are. The seed makes their ids.
+// Fixed returns GPUs whose state does not change. Their ids depend on the seed.
 func Fixed(s State, seed string) *Source { return &Source{fixed: s, seed: seed} }
 
-// state is what the file says now.
+// state is the current content of the file.
 func (s *Source) state() (State, error) {
 	if s.path == "" {
 		return s.fixed.Expand(s.seed), nil
@@ -49,7 +47,7 @@ func (s *Source) state() (State, error) {
 	defer s.mu.Unlock()
 	text, err := os.ReadFile(s.path)
 	if err != nil {
-		return State{}, fmt.Errorf("the simulated GPUs' state: %w", err)
+		return State{}, fmt.Errorf("cannot read the state of the simulated GPUs: %w", err)
 	}
 	if s.text == nil || !bytes.Equal(text, s.text) {
 		s.text = text
@@ -59,7 +57,7 @@ func (s *Source) state() (State, error) {
 	return s.parsed, s.err
 }
 
-// Scan is what the file says, once it says no longer that the driver hangs.
+// Scan returns the state of the file, after waiting until the file does not set hang.
 func (s *Source) Scan() (gpus.Scan, error) {
 	state, err := s.state()
 	for err == nil && state.Hang {
@@ -75,9 +73,9 @@ func (s *Source) Scan() (gpus.Scan, error) {
 	return state.scan(), nil
 }
 
-// Measure is what the file says of a device, or an idle one's figures.
+// Measure returns the values of a device in the file, or those of an idle one.
 func (s *Source) Measure(id string) (gpus.Sample, error) {
-	scan, err := s.Scan() // hangs where that does
+	scan, err := s.Scan() // hangs if Scan hangs
 	if err != nil {
 		return gpus.Sample{}, err
 	}
@@ -87,7 +85,7 @@ func (s *Source) Measure(id string) (gpus.Sample, error) {
 	}
 	for i, g := range scan.GPUs {
 		if i >= len(state.GPUs) {
-			break // the file changed in between
+			break // the file has changed meanwhile
 		}
 		for _, d := range g.Devices() {
 			if d.ID == id {
@@ -108,7 +106,7 @@ func sample(g gpus.GPU, d gpus.Device, says Sample) gpus.Sample {
 		Uncorrected: &g.Uncorrected, Corrected: &zero,
 	}
 	if g.Split {
-		return out // NVIDIA's library tells no more of a part either
+		return out // as in NVIDIA's library, a part has no other values
 	}
 	power, limit, temperature := cmp.Or(says.PowerW, idleW), float64(powerLimitW), cmp.Or(says.TemperatureC, idleC)
 	out.Utilization, out.PowerW, out.PowerLimitW, out.TemperatureC = &says.Utilization, &power, &limit, &temperature
@@ -116,14 +114,13 @@ func sample(g gpus.GPU, d gpus.Device, says Sample) gpus.Sample {
 	return out
 }
 
-// Watch reports critical errors that are added to the file, and that the file
-// changed.
+// Watch reports critical errors that are added to the file, and changes of the file.
 func (s *Source) Watch(ctx context.Context, report func(gpus.Event)) {
 	if s.path == "" {
 		<-ctx.Done()
 		return
 	}
-	told := map[string]int{} // critical errors of each GPU that were reported
+	told := map[string]int{} // number of reported critical errors of each GPU
 	var last []byte
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -156,5 +153,5 @@ func (s *Source) Watch(ctx context.Context, report func(gpus.Event)) {
 	}
 }
 
-// Close does nothing: there is nothing to give up.
+// Close does nothing.
 func (s *Source) Close() error { return nil }

@@ -35,14 +35,14 @@ type GPU struct {
 
 	Unhealthy   string   `yaml:"sick,omitempty"`         // why it is unhealthy
 	Lost        bool     `yaml:"lost,omitempty"`         // fallen off the bus
-	Uncorrected uint64   `yaml:"uncorrected,omitempty"`  // memory errors beyond repair
+	Uncorrected uint64   `yaml:"uncorrected,omitempty"`  // uncorrectable memory errors
 	RemapFailed bool     `yaml:"remap_failed,omitempty"` // of a row of its memory
 	Xids        []uint64 `yaml:"xids,omitempty"`         // critical errors in order; each one that is added is reported once
 
 	Unanswered    string   `yaml:"unanswered,omitempty"`     // why the driver does not answer for it
 	RepairPending bool     `yaml:"repair_pending,omitempty"` // of its memory, at the next reset
 	Recovery      string   `yaml:"recovery,omitempty"`       // what the driver recommends; "none": it recommends nothing
-	Fabric        string   `yaml:"fabric,omitempty"`         // what keeps it out of the NVLink fabric
+	Fabric        string   `yaml:"fabric,omitempty"`         // why it is not part of the NVLink fabric
 	Links         uint64   `yaml:"links,omitempty"`          // NVLinks that are up, a bit for each
 	Throttled     []string `yaml:"throttled,omitempty"`      // why its hardware slows it down
 
@@ -89,7 +89,7 @@ func Of(count int, model string, memoryMiB uint64) State {
 func Read(path string) (State, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return State{}, fmt.Errorf("the simulated GPUs' state: %w", err)
+		return State{}, fmt.Errorf("cannot read the state of the simulated GPUs: %w", err)
 	}
 	return parse(path, text)
 }

@@ -15,27 +15,26 @@ import (
 )
 
 const (
-	// forever is how long a call may wait where only the end of the job ends it.
+	// forever is the time limit of a call that only the end of the job ends.
 	forever = 10 * 365 * 24 * time.Hour
-	// claimPatience is how long one master may think about a claim.
+	// claimPatience is how long one master may take to answer a claim.
 	claimPatience = 30 * time.Second
-	// unknownFor is how long answers count as passing that are wrong for a live
-	// attempt: an identity that was just rewritten, keys that just rotated, a
-	// stranger on a master's old port.
+	// unknownFor is how long the runner retries after answers that may be temporary: an
+	// identity that was just renewed, keys that were just rotated, another server on the old
+	// port of a master.
 	unknownFor   = 2 * time.Minute
 	unknownPause = 2 * time.Second
-	// minPoll is how often a question is asked at most that a master keeps
-	// waiting, should it answer at once.
+	// minPoll is the minimum time between two long polls, in case a master answers at once.
 	minPoll = 200 * time.Millisecond
-	// claimRound and claimPause are how long one round of asking is, and how long
-	// the pause to the next: the identity is read anew for each.
+	// claimRound and claimPause are the length of one round of tries, and of the pause to the
+	// next: the identity is read again for each round.
 	claimRound = time.Second
 	claimPause = 500 * time.Millisecond
 )
 
-// claim asks at the gate until a master decides. The error is a *masters.Refusal
-// when the answer is no. The certificate is reported whether or not the gateway has its
-// port: a master that knew of none would talk to whoever took that port.
+// claim claims the attempt until a master decides. The error is a *masters.Refusal if the
+// master refuses. The fingerprint of the certificate is reported even if the gateway has no
+// port: otherwise a master would trust whatever program has that port.
 func claim(ctx context.Context, p *NomadTask, list *masters.List, nonce, certificate string, journal *logs.Journal) (v1.ClaimResponse, error) {
 	var out v1.ClaimResponse
 	began, told := time.Now(), time.Time{}
@@ -72,7 +71,7 @@ func claim(ctx context.Context, p *NomadTask, list *masters.List, nonce, certifi
 	}
 }
 
-// final tells the refusals that asking again will not change.
+// final reports whether a refusal is final, so that asking again is useless.
 func final(r *masters.Refusal) bool {
 	switch r.Status {
 	case http.StatusConflict:

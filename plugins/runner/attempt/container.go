@@ -14,11 +14,11 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// What a task needs of a container. The driver has mounted everything; the image
-// may know nothing of the account that its program runs under.
+// What a task needs in a container. The driver has made the mounts; the image may not know the
+// account of the program.
 
-// link leads paths in the working directory to what the driver has mounted
-// elsewhere: that directory is made here, after the driver's mounts.
+// link creates symbolic links in the working directory to folders that the driver has mounted
+// elsewhere: the working directory is created here, after the driver's mounts.
 func link(l layout, mounts []v1.BindMount) error {
 	for _, m := range mounts {
 		if !m.Link {
@@ -41,9 +41,8 @@ func link(l layout, mounts []v1.BindMount) error {
 	return nil
 }
 
-// placeCode decides where the user's code is brought: in an image to wherever its
-// program starts, on a bare node to a folder of the task's. It returns where
-// train/model is to lead.
+// placeCode chooses the folder of the user's code: in an image the program's working directory,
+// on a node without containers a folder of the task. It returns the target of train/model.
 func (l *layout) placeCode(privateRoot bool) (model string, err error) {
 	l.codeDir = filepath.Join(l.physical, "workdir")
 	if !privateRoot || l.workDir == l.inRun("workdir") {
@@ -56,9 +55,9 @@ func (l *layout) placeCode(privateRoot bool) (model string, err error) {
 	return l.workDir, nil
 }
 
-// household gives a program a home and a name, where the image has none for its
-// account. Python asks for both. Podman puts an account that the image lacks into its
-// list of accounts: by its number as a name, with the folder of the task as its home.
+// household sets HOME and USER of a program if the image has none for its account. Python needs
+// both. Podman adds a missing account to the list of accounts, with its number as the name and
+// the task's folder as its home.
 func household(p *NomadTask, spec *v1.TaskSpec, env map[string]string, l layout) {
 	if _, own := spec.Env["HOME"]; !own && (env["HOME"] == p.TaskDir || !homely(env["HOME"])) {
 		env["HOME"] = l.workDir
@@ -74,7 +73,7 @@ func household(p *NomadTask, spec *v1.TaskSpec, env map[string]string, l layout)
 	}
 }
 
-// homely tells whether a folder is there and can be written to.
+// homely reports whether a folder exists and is writable.
 func homely(dir string) bool {
 	info, err := os.Stat(dir)
 	return dir != "" && dir != "/" && err == nil && info.IsDir() && writable(dir)

@@ -19,13 +19,13 @@ const (
 	azureKeysFile  = "azure.json"
 )
 
-// maxSession is how long the name of a session of AWS's may be.
+// maxSession is the maximum length of an AWS session name.
 const maxSession = 64
 
-// signIn lets the program sign in to its checkpoints, in the way of AWS's and Google's
-// own tools, so that every client finds it: boto3, the AWS command line, s5cmd, gcloud.
-// No key is in the environment. What the user's own configuration says wins;
-// DET_AWS_CONFIG_FILE and its like tell our own package of ours in any case.
+// signIn lets the program sign in to its checkpoints with the configuration files of AWS's and
+// Google's tools, so that every client uses them: boto3, the AWS command line, s5cmd, gcloud.
+// The environment contains no keys. The user's own configuration wins; DET_AWS_CONFIG_FILE and
+// similar variables tell Determined's package about these files in any case.
 func signIn(p *NomadTask, self string, spec *v1.TaskSpec, l layout, env map[string]string) error {
 	c := spec.Credentials
 	if c == nil {
@@ -40,7 +40,7 @@ func signIn(p *NomadTask, self string, spec *v1.TaskSpec, l layout, env map[stri
 		env["DET_GCS_CREDENTIALS_FILE"] = filepath.Join(p.SecretsDir, gcsKeysFile)
 		unlessGiven("GOOGLE_APPLICATION_CREDENTIALS", env["DET_GCS_CREDENTIALS_FILE"])
 	}
-	if c.Azure { // there is no variable by which Azure's libraries find a file
+	if c.Azure { // Azure's libraries have no variable for such a file
 		env["DET_AZURE_CREDENTIALS_FILE"] = filepath.Join(p.SecretsDir, azureKeysFile)
 	}
 	if c.By == "" {
@@ -56,24 +56,24 @@ func signIn(p *NomadTask, self string, spec *v1.TaskSpec, l layout, env map[stri
 		return nil
 	}
 	process := fmt.Sprintf("%s %s %s", quoted(self), credentials.Verb, quoted(filepath.Join(p.SecretsDir, s3KeysFile)))
-	config := "# Made for this task by its runner: the keys to its checkpoints, fresh each time that they are asked for.\n" +
+	config := "# Written by det-runner for this task: credentials for its checkpoints, read again at each request.\n" +
 		"[default]\ncredential_process = " + process + "\n"
 	if c.Region != "" {
 		config += "region = " + c.Region + "\n"
 	}
 	if err := writeFile(filepath.Join(l.physical, "aws", "config"), []byte(config), 0o644); err != nil {
-		return fmt.Errorf("the file that tells programs how to sign in to S3 cannot be written: %w", err)
+		return fmt.Errorf("cannot write the configuration for S3: %w", err)
 	}
 	env["DET_AWS_CONFIG_FILE"] = l.inRun("aws/config")
 	if env["AWS_CONFIG_FILE"] == "" && env["AWS_SHARED_CREDENTIALS_FILE"] == "" {
-		// The second goes before the first: keys of the node's user are not this task's.
+		// The second variable prevents that clients use the keys of the node's user.
 		env["AWS_CONFIG_FILE"], env["AWS_SHARED_CREDENTIALS_FILE"] = env["DET_AWS_CONFIG_FILE"], l.inRun("aws/credentials")
 	}
-	unlessGiven("AWS_SDK_LOAD_CONFIG", "1") // older clients read that file only then
+	unlessGiven("AWS_SDK_LOAD_CONFIG", "1") // older clients read the file only with this variable
 	return nil
 }
 
-// quoted is a word as credential_process reads it.
+// quoted quotes a word for credential_process.
 func quoted(word string) string {
 	if !strings.ContainsAny(word, " '\"\\") {
 		return word

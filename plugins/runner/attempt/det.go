@@ -12,9 +12,10 @@ import (
 	"strings"
 )
 
-// placeDet puts det last on PATH: a det of the image's own goes before it. It is this
-// executable, which fetches the master's det when somebody uses it (package detcli):
-// most tasks never do, and none should wait for it. A master has det for its own platform.
+// placeDet puts det at the end of PATH: a det in the image comes first. This det is the
+// runner's executable, which fetches the master's det at its first use (package detcli), so
+// that no task waits for a program that most tasks do not use. A master only has det for its
+// own platform.
 func placeDet(l layout, self string, env map[string]string) error {
 	if url := env["DET_CLI_URL"]; url == "" || !strings.HasSuffix(url, "/"+runtime.GOOS+"-"+runtime.GOARCH) {
 		delete(env, "DET_CLI_URL")
@@ -26,7 +27,7 @@ func placeDet(l layout, self string, env map[string]string) error {
 		err = os.Symlink(self, link)
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("det cannot be put on PATH: %w", err)
+		return fmt.Errorf("cannot put det on PATH: %w", err)
 	}
 	env["PATH"] = env["PATH"] + ":" + l.inRun("bin")
 	return nil

@@ -18,26 +18,25 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// A task must see the GPUs that it was given, those and no others: Nomad has been
-// seen to start tasks without them, and a program that trains on its neighbour's
-// GPU, or silently on none, costs more than an attempt that begins elsewhere.
+// A task must see exactly the GPUs that it was assigned: Nomad sometimes starts tasks without
+// them. A program that trains on the GPU of another task, or silently on none, costs more than
+// a restart on another node.
 
-// Variables by which a node tells a task its GPUs.
+// Variables with which a node names a task's GPUs.
 const (
 	visibleNvidia = "NVIDIA_VISIBLE_DEVICES"
 	visibleCUDA   = "CUDA_VISIBLE_DEVICES"
 	visibleROCm   = "ROCR_VISIBLE_DEVICES"
 	visibleHIP    = "HIP_VISIBLE_DEVICES"
 	visibleAMD    = "AMD_VISIBLE_DEVICES"
-	// simulatedGPUs is set where they are made up, and no program finds them.
+	// simulatedGPUs is set if the GPUs are simulated, so no program finds them.
 	simulatedGPUs = "DET_SIMULATED_GPUS"
 )
 
-// askGPUs is how long nvidia-smi may take. A GPU that is about to fail makes it
-// hang.
+// askGPUs is the time limit of nvidia-smi, which hangs if a GPU fails.
 const askGPUs = 30 * time.Second
 
-// given are the ids of the devices that the master says are this member's.
+// given are the ids of the devices that the master has assigned to this member.
 func given(spec *v1.TaskSpec) []string {
 	var ids []string
 	for _, d := range spec.Devices {
@@ -46,8 +45,8 @@ func given(spec *v1.TaskSpec) []string {
 	return ids
 }
 
-// checkDevices says what is wrong with the GPUs that this task sees. The error
-// lies with the node, not with the program.
+// checkDevices compares the GPUs that this task sees with the assigned ones. An error is a
+// fault of the node, not of the program.
 func checkDevices(ctx context.Context, p *NomadTask, spec *v1.TaskSpec) error {
 	want := given(spec)
 	if len(want) == 0 {
@@ -70,14 +69,14 @@ func checkDevices(ctx context.Context, p *NomadTask, spec *v1.TaskSpec) error {
 	return askNvidia(ctx, p, want)
 }
 
-// rocm tells whether the devices of a task are AMD's.
+// rocm reports whether a task's devices are from AMD.
 func rocm(spec *v1.TaskSpec) bool {
 	return len(spec.Devices) > 0 && spec.Devices[0].Type == v1.DeviceTypeRocm
 }
 
-// checkROCm says what is wrong with what a node tells of AMD's GPUs. There are
-// several plugins for them: some name GPUs by their ids, some by their numbers, and
-// one that names none leaves it to the runner, which needs ids that ROCm knows.
+// checkROCm checks the variables for AMD's GPUs. There are several Nomad plugins for AMD: some
+// name GPUs by id, some by number; if a plugin names none, the runner sets the variable, which
+// needs ids that ROCm knows.
 func checkROCm(env map[string]string, want []string) error {
 	name, told := toldBy(env, visibleROCm, visibleAMD, visibleHIP)
 	switch {
@@ -92,7 +91,7 @@ func checkROCm(env map[string]string, want []string) error {
 	return fmt.Errorf("the task was assigned %s, and %s is %s", strings.Join(want, ", "), name, orNone(told))
 }
 
-// knownToROCm tells whether ROCm knows GPUs by these ids.
+// knownToROCm reports whether ROCm knows GPUs by these ids.
 func knownToROCm(ids []string) bool {
 	return !slices.ContainsFunc(ids, func(id string) bool { return !strings.HasPrefix(id, "GPU-") })
 }
@@ -101,7 +100,7 @@ func numbers(ids []string) bool {
 	return !slices.ContainsFunc(ids, func(id string) bool { _, err := strconv.Atoi(id); return err != nil })
 }
 
-// toldDevices are NVIDIA's devices that the node tells of, and by which variable.
+// toldDevices are the NVIDIA devices that the node names, and the variable with the names.
 func toldDevices(env map[string]string) (name string, ids []string) {
 	return toldBy(env, visibleNvidia, visibleCUDA)
 }
@@ -136,8 +135,8 @@ func orNone(ids []string) string {
 	return strings.Join(ids, ", ")
 }
 
-// askNvidia looks whether NVIDIA's own program, where there is one, sees all that
-// was given. Outside of a container it sees those of others as well.
+// askNvidia checks whether nvidia-smi, if it exists, lists all assigned GPUs. Outside of a
+// container it also lists the GPUs of other tasks.
 func askNvidia(ctx context.Context, p *NomadTask, want []string) error {
 	program := ""
 	for dir := range strings.SplitSeq(orDefault(p.Env["PATH"], defaultPath), ":") {
@@ -181,13 +180,12 @@ func orDefault(s, other string) string {
 	return s
 }
 
-// restrict keeps programs to the GPUs that the task was given, where the node's
-// plugin has told only the container runtime. Who sets the variable has chosen.
+// restrict sets CUDA_VISIBLE_DEVICES to the assigned GPUs if the node's plugin has told only
+// the container runtime. A value that the user has set stays.
 //
-// In a container there are no other GPUs, and their numbers count from 0. Programs
-// that read CUDA_VISIBLE_DEVICES expect numbers, so that is what they get there; on a
-// bare node numbers are not sure to mean the same GPUs, so they get ids. Parts of a
-// GPU (MIG) have no numbers.
+// A container has no other GPUs, and numbers them from 0. Programs that read
+// CUDA_VISIBLE_DEVICES expect numbers, so it has numbers there. On a node without containers,
+// numbers may mean other GPUs, so it has ids. Parts of a GPU (MIG) have no numbers.
 func restrict(p *NomadTask, spec *v1.TaskSpec, env map[string]string) {
 	ids := given(spec)
 	if len(ids) == 0 {

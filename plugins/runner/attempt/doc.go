@@ -1,5 +1,4 @@
-// Package attempt is the course of one attempt on one node: from the claim at the
-// master's gate to the exit report.
+// Package attempt runs one attempt on one node, from the claim to the exit report.
 //
 //	claim       nothing happens before the master said that this process may run it
 //	prepare     code, harness, files and folders, all below the task's own directory
@@ -9,8 +8,7 @@
 //	program     the entrypoint, until it ends or Nomad wants it to
 //	finish      the last log lines and the exit report
 //
-// A step that fails ends the attempt with a reason; whatever happens after the
-// claim, finish is reached, and what it could not deliver lies in the allocation's
-// shared folder, from where Ship, in the process that Nomad starts when this one
-// has ended, sends it.
+// A step that fails ends the attempt with a reason. After a claim, finish always runs; what it
+// cannot deliver stays in the allocation's shared folder, from where Ship sends it, in the
+// process that Nomad starts after this one.
 package attempt

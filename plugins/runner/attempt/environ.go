@@ -14,22 +14,22 @@ import (
 
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// A layout is where things lie: in the sandbox, as programs see them, and on the
-// node, as this process does.
+// A layout has the paths of folders: as programs in the sandbox see them, and as this process
+// sees them on the node.
 type layout struct {
-	runDir     string // as programs see it, /run/determined wherever that is possible
+	runDir     string // as programs see it, /run/determined if possible
 	physical   string // the same folder as this process sees it
-	workDir    string // where the program starts, as it sees it
-	codeDir    string // where the user's code is brought, as this process sees it
+	workDir    string // working directory, as the program sees it
+	codeDir    string // folder of the user's code, as this process sees it
 	scratch    string // folder for temporary files, as programs see it; "" for the system's
 	harness    string // folder for PYTHONPATH; "" for none
 	pythonShim string // folder with the pool's python first on PATH; "" for none
 }
 
-// inRun is a path below the run directory as programs see it.
+// inRun is a path below the run directory, as programs see it.
 func (l layout) inRun(rel string) string { return l.runDir + "/" + rel }
 
-// placeholders are what a spec leaves open because only the runner knows it.
+// placeholders are replaced by values that only the runner knows.
 func placeholders(p *NomadTask, master, token string) *strings.Replacer {
 	return strings.NewReplacer(
 		"{{DET_MASTER}}", master,
@@ -39,8 +39,8 @@ func placeholders(p *NomadTask, master, token string) *strings.Replacer {
 	)
 }
 
-// isPrivate are variables of this process that are not the program's business:
-// other systems' tokens, and where the real masters are.
+// isPrivate reports variables of this process that programs must not see: tokens of other
+// systems, and the addresses of the real masters.
 func isPrivate(name string) bool {
 	switch name {
 	case "NOMAD_TOKEN", "NOMAD_UNIX_ADDR", "VAULT_TOKEN", "DET_MASTERS", "DET_MASTERS_FILE", "DET_MASTER_CA",
@@ -50,8 +50,8 @@ func isPrivate(name string) bool {
 	return strings.HasPrefix(name, "CONSUL_") || strings.HasPrefix(name, "NOMAD_JWT")
 }
 
-// environ is the program's environment: this process's own, the spec's over it,
-// and over both what only the runner knows.
+// environ is the program's environment: that of this process, overridden by the spec,
+// overridden by what only the runner knows.
 func environ(p *NomadTask, spec *v1.TaskSpec, token, master string, port int, l layout) map[string]string {
 	env := map[string]string{"PATH": defaultPath}
 	for k, v := range p.Env {
@@ -63,7 +63,7 @@ func environ(p *NomadTask, spec *v1.TaskSpec, token, master string, port int, l 
 	for k, v := range spec.Env {
 		env[k] = fill.Replace(v)
 	}
-	delete(env, "DET_MASTER_CERT_FILE") // loopback speaks plain HTTP, whatever the masters do
+	delete(env, "DET_MASTER_CERT_FILE") // the loopback master uses plain HTTP
 	delete(env, "DET_MASTER_CERT_NAME")
 	maps.Copy(env, map[string]string{
 		"DET_MASTER":        master,
@@ -84,7 +84,7 @@ func environ(p *NomadTask, spec *v1.TaskSpec, token, master string, port int, l 
 		"DET_RESOURCES_ID":   p.NomadAllocID,
 		"DET_RESOURCES_TYPE": "docker-container",
 		"DET_TASK_TYPE":      spec.TaskType,
-		"PYTHONUNBUFFERED":   "1", // lines are followed as they are printed
+		"PYTHONUNBUFFERED":   "1", // so that users see lines at once
 	} {
 		if env[k] == "" {
 			env[k] = v
@@ -108,14 +108,14 @@ func environ(p *NomadTask, spec *v1.TaskSpec, token, master string, port int, l 
 	return env
 }
 
-// python makes Python find our package and the pool's interpreter.
+// python sets the variables with which Python finds the harness and the pool's interpreter.
 func python(p *NomadTask, spec *v1.TaskSpec, env map[string]string, l layout) {
 	if l.harness != "" {
 		env["PYTHONPATH"] = join(l.harness, env["PYTHONPATH"])
 	}
 	if p.PrivateRoot && env["PYTHONUSERBASE"] == "" {
-		// What a hook installs for its user lands in a folder that is sure to be
-		// writable. On a bare node the user's own packages stay in sight.
+		// Packages that a hook installs for its user need a writable folder. On a node without
+		// containers, the user's own packages stay visible.
 		env["PYTHONUSERBASE"] = l.inRun("pythonuserbase")
 		env["PATH"] = join(env["PYTHONUSERBASE"]+"/bin", env["PATH"])
 	}
@@ -132,7 +132,7 @@ func join(first, rest string) string {
 	return first + ":" + rest
 }
 
-// bypassProxy keeps a site's web proxy out of calls to loopback.
+// bypassProxy excludes loopback from a site's web proxy.
 func bypassProxy(env map[string]string) {
 	used := false
 	for _, k := range []string{"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"} {
@@ -152,7 +152,7 @@ func bypassProxy(env map[string]string) {
 	}
 }
 
-// list is an environment as a program is given it.
+// list is an environment as NAME=value.
 func list(env map[string]string) []string {
 	out := make([]string, 0, len(env))
 	for _, k := range slices.Sorted(maps.Keys(env)) {

@@ -22,26 +22,26 @@ import (
 const (
 	// socketDir is the folder of the program's socket, below the run directory.
 	socketDir = "gate"
-	// shellFile hands the keys to the shell's server, which removes it.
+	// shellFile has the keys for the shell's server, which removes the file.
 	shellFile = "shell.json"
-	// reportPatience is how long one master may take with a short report.
+	// reportPatience is how long one master may take to answer a short report.
 	reportPatience = 30 * time.Second
 )
 
-// serveGateway opens the runner's one port: for the service check of Consul or Nomad
-// from the start, for clients of the task later. A port that cannot be listened
-// on costs the check and the clients, not the task; the gateway is nil then.
+// serveGateway opens the runner's only port: first for the health check of Consul or Nomad,
+// later for clients of the task. If the port cannot be opened, the check and the clients fail,
+// but not the task; the gateway is nil then.
 func serveGateway(ctx context.Context, p *NomadTask, certificate *gateway.Certificate, journal *logs.Journal) *gateway.Server {
 	port := p.Ports[healthPort]
 	if n, err := strconv.Atoi(p.Env["NOMAD_PORT_"+healthPort]); err == nil {
-		port = n // within a network of its own, the task's side of the mapping
+		port = n // in its own network, the port inside of the task's network
 	}
 	if port == 0 {
 		return nil
 	}
 	host := gatewayAddress(p)
 	gw, err := gateway.Listen(ctx, net.JoinHostPort(host, strconv.Itoa(port)), certificate)
-	if errors.Is(err, syscall.EADDRNOTAVAIL) { // the catalogue names an address that is mapped to this node
+	if errors.Is(err, syscall.EADDRNOTAVAIL) { // the address in the catalogue is mapped to this node
 		gw, err = gateway.Listen(ctx, net.JoinHostPort("", strconv.Itoa(port)), certificate)
 	}
 	if err != nil {
@@ -51,10 +51,11 @@ func serveGateway(ctx context.Context, p *NomadTask, certificate *gateway.Certif
 	return gw
 }
 
-// proxied tells whether the proxy passes requests to the task.
+// proxied reports whether the proxy forwards requests to the task.
 func (r *run) proxied() bool { return r.spec.Gateway != nil && r.spec.Gateway.Kind != v1.GatewayOfNone }
 
-// makeSocket makes the socket on which the program listens, and names it in the program's environment.
+// makeSocket makes the socket on which the program listens, and sets the variable with its
+// path.
 func (r *run) makeSocket(l layout, env map[string]string) (*gateway.Socket, error) {
 	if !r.proxied() {
 		return nil, nil
@@ -67,7 +68,7 @@ func (r *run) makeSocket(l layout, env map[string]string) (*gateway.Socket, erro
 	return socket, nil
 }
 
-// shellServer is the program of a shell: this executable, as its SSH server.
+// shellServer is the program of a shell: this executable, as an SSH server.
 func (r *run) shellServer(t *task) ([]string, error) {
 	spec := r.spec.Gateway
 	if spec == nil || spec.Kind != v1.GatewayOfSSH || spec.SSH == nil {
@@ -80,8 +81,8 @@ func (r *run) shellServer(t *task) ([]string, error) {
 	return []string{r.self, shell.Verb, t.layout.inRun(shellFile)}, nil
 }
 
-// admit lets clients in, tells the master when the program answers them, and
-// when nobody has come for long. The returned function ends all that.
+// admit opens the gateway to clients, reports when the program is ready, and reports when the
+// task is idle. The returned function stops it.
 func (r *run) admit(t *task) (end func()) {
 	if !r.proxied() || r.gateway == nil {
 		return func() {}
@@ -101,15 +102,15 @@ func (r *run) admit(t *task) (end func()) {
 	return func() { cancel(); all.Wait() }
 }
 
-// reportIdle says that nobody uses the task. A master that did not hear it is told
-// at the next look.
+// reportIdle reports that the task is idle. If no master received the report, the next check
+// repeats it.
 func (r *run) reportIdle(ctx context.Context, since time.Time) bool {
 	r.journal.Infof("nobody has used this task since %s", since.UTC().Format(time.RFC3339))
 	return r.tell(ctx, v1.ReportNotebookIdle.Method, v1.ReportNotebookIdle.At(r.spec.TaskID),
 		v1.IdleNotebookRequest{NotebookID: r.spec.TaskID, Idle: true}, reportPatience)
 }
 
-// tell reports to a master, and says whether one has heard.
+// tell sends a report, and returns whether a master received it.
 func (r *run) tell(ctx context.Context, method, path string, message any, hold time.Duration) bool {
 	err := r.masters.Call(ctx, masters.Request{Method: method, Path: path, Token: r.token, Message: message}, nil,
 		masters.Policy{Replay: true, Hold: hold, Patience: reportPatience})
@@ -119,9 +120,9 @@ func (r *run) tell(ctx context.Context, method, path string, message any, hold t
 	return err == nil
 }
 
-// gatewayAddress is where the gateway listens: at the address that the catalogue names,
-// and at no other of the node's. On a local cluster that is loopback. Within a network
-// of its own a task is reached by a mapping, at whatever address it has there: "".
+// gatewayAddress is the address on which the gateway listens: only the one in the catalogue. On
+// a local cluster that is loopback. In its own network, a task is reached through a mapping, so
+// the gateway listens on all addresses: "".
 func gatewayAddress(p *NomadTask) string {
 	if p.Env["NOMAD_ALLOC_IP_"+healthPort] != "" {
 		return ""

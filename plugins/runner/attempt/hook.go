@@ -13,18 +13,18 @@ import (
 	"github.com/detent-ml/detent/plugins/runner/sandbox"
 )
 
-// DumpVerb is the argument that makes this executable write its environment and
-// directory into a file: how the hook's shell hands over what the hook exported.
+// DumpVerb is the argument with which this executable writes its environment and directory to a
+// file: so the hook's shell passes exported variables to the program.
 const DumpVerb = "dump-env"
 
-// The hooks: the operators' (task_container_defaults.startup_hook), which the
-// master sends along as a file, then the user's, which is among the code.
+// The hooks: first the operators' (task_container_defaults.startup_hook), which the master
+// sends as a file, then the user's, which is part of the code.
 const (
 	clusterHook = runDir + "/dynamic-tcd-startup-hook.sh"
 	hookName    = "startup-hook.sh"
 )
 
-// A dump is an environment that a hook left.
+// A dump is an environment after a hook.
 type dump struct {
 	Env []string `json:"env"`
 	Dir string   `json:"dir"`
@@ -43,9 +43,9 @@ func Dump(file string) error {
 	return os.WriteFile(file, content, 0o600)
 }
 
-// hookCommand runs the hooks as part of a shell, the way they were always run: a
-// failing line ends it, and what they export is for the program. It is nil when
-// there is no hook; names says which there are.
+// hookCommand runs the hooks in one shell, as in Determined: a failing line ends the shell, and
+// exported variables are passed to the program. It is nil if there is no hook; names describes
+// the hooks.
 func hookCommand(l layout, self, shell string, env map[string]string) (c *sandbox.Command, names string) {
 	script := "set -e\n"
 	var found []string
@@ -69,8 +69,8 @@ func hookCommand(l layout, self, shell string, env map[string]string) (c *sandbo
 	return &sandbox.Command{Argv: []string{shell, "-c", script}, Env: list(env), Dir: l.workDir}, strings.Join(found, ", then ")
 }
 
-// afterHook is the environment and directory that a hook left. A hook that ended
-// the shell with success, and so left nothing, changed nothing.
+// afterHook is the environment and directory after a hook. A hook that ended the shell with
+// success wrote no dump, and changes nothing.
 func afterHook(l layout, env map[string]string) (map[string]string, string, error) {
 	file := filepath.Join(l.physical, "hook.json")
 	defer os.Remove(file)
@@ -83,7 +83,7 @@ func afterHook(l layout, env map[string]string) (map[string]string, string, erro
 	}
 	var d dump
 	if err := json.Unmarshal(content, &d); err != nil {
-		return nil, "", fmt.Errorf("reading the environment after the hook: %w", err)
+		return nil, "", fmt.Errorf("cannot read the environment after the hook: %w", err)
 	}
 	out := map[string]string{}
 	for _, kv := range d.Env {
@@ -94,7 +94,7 @@ func afterHook(l layout, env map[string]string) (map[string]string, string, erro
 	return out, d.Dir, nil
 }
 
-// shellOn finds bash, for which hooks are mostly written, or else sh.
+// shellOn finds bash, which most hooks need, or else sh.
 func shellOn(path string) string {
 	for _, dir := range filepath.SplitList(path) {
 		if info, err := os.Stat(filepath.Join(dir, "bash")); err == nil && info.Mode().Perm()&0o111 != 0 {

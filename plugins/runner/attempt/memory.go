@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// oomKills counts how often the kernel has killed a process of this task's control
-// group for want of memory; -1 where it does not tell.
+// oomKills is how often the kernel has killed a process of this task's control group because
+// memory ran out; -1 if unknown.
 func oomKills() int {
 	content, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -40,7 +40,7 @@ func oomKills() int {
 	return -1
 }
 
-// counter reads "name value" out of a control group's file.
+// counter reads "name value" from a file of a control group.
 func counter(file, name string) (int, bool) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -55,11 +55,11 @@ func counter(file, name string) (int, bool) {
 	return 0, false
 }
 
-// A tally is how often the kernel has killed for want of memory: -1 for not told.
+// A tally is how often the kernel has killed a process because memory ran out; -1 if unknown.
 type tally struct{ task, node int }
 
-// tallyKills counts. A task of the exec driver does not see its control group's files,
-// and every task sees the count of its whole node.
+// tallyKills reads the tallies. A task of the exec driver does not see the files of its control
+// group; every task sees the counter of its node.
 func tallyKills() tally {
 	t := tally{task: oomKills(), node: -1}
 	if n, ok := counter("/proc/vmstat", "oom_kill"); ok {
@@ -68,12 +68,12 @@ func tallyKills() tally {
 	return t
 }
 
-// starved tells whether the kernel has killed processes of this task for want of
-// memory since its program began.
+// starved reports whether the kernel has killed processes of this task because memory ran out
+// since its program began.
 func (r *run) starved() bool { return r.oom.task >= 0 && oomKills() > r.oom.task }
 
-// likelyStarved tells whether that is likely of a program that was killed: the kernel
-// does not tell of this task, and has killed on this node.
+// likelyStarved reports whether this is likely for a killed program: the task's own counter is
+// unknown, and the kernel has killed a process on this node.
 func (r *run) likelyStarved() bool {
 	return r.oom.task < 0 && r.oom.node >= 0 && tallyKills().node > r.oom.node
 }

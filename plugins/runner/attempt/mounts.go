@@ -9,7 +9,7 @@ import (
 	"github.com/detent-ml/detent/plugins/runner/sandbox"
 )
 
-// setup is the sandbox that a task asks for.
+// setup is the sandbox of a task.
 func setup(p *NomadTask, spec *v1.TaskSpec, l layout, files []sandbox.Bind) sandbox.Setup {
 	s := sandbox.Setup{Stage: p.local("stage"), PrivateRoot: p.PrivateRoot}
 	if l.physical != l.runDir {
@@ -26,7 +26,7 @@ func setup(p *NomadTask, spec *v1.TaskSpec, l layout, files []sandbox.Bind) sand
 	}
 	s.Binds = append(s.Binds, files...)
 	if n, err := strconv.ParseInt(spec.Env["DET_SHM_SIZE"], 10, 64); err == nil && n > 0 && p.driver() != dockerDriver {
-		s.ShmBytes = n // docker has sized it
+		s.ShmBytes = n // Docker sets the size
 	}
 	return s
 }

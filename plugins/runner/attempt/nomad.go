@@ -16,9 +16,10 @@ import (
 	"github.com/detent-ml/detent/plugins/runner/masters"
 )
 
-// A NomadTask is the task of Nomad as which this process runs: what Nomad and the job say about it.
+// A NomadTask is the Nomad task that this process is: what Nomad and the job set in its
+// environment.
 type NomadTask struct {
-	AllocationID string // ours
+	AllocationID string // Detent's id of the attempt
 	Rank         int
 	Masters      masters.Options
 	AllocDir     string // shared by the processes of this Nomad allocation
@@ -27,19 +28,18 @@ type NomadTask struct {
 	NomadAllocID string
 	NodeID       string
 	NodeName     string
-	Address      string         // where peers reach this node
+	Address      string         // address of this node for the other members
 	Ports        map[string]int // by label
 	Env          map[string]string
-	// PrivateRoot says that the driver gave this task a root of its own (docker,
-	// exec): Nomad then names its folders from that root.
+	// PrivateRoot means that the driver gave this task its own root (docker, exec): Nomad's
+	// paths are then relative to that root.
 	PrivateRoot bool
 }
 
-// healthPort is the label of the port on which the runner says that it lives.
+// healthPort is the label of the port for health checks.
 const healthPort = "runner"
 
-// ReadNomadTask reads the environment of this process. The error names all that is
-// missing.
+// ReadNomadTask reads the environment of this process. The error names all missing variables.
 func ReadNomadTask(ctx context.Context, environ []string) (NomadTask, error) {
 	env := map[string]string{}
 	for _, kv := range environ {
@@ -79,9 +79,9 @@ func ReadNomadTask(ctx context.Context, environ []string) (NomadTask, error) {
 	return p, errors.Join(errs...)
 }
 
-// network finds the node's address and the ports that Nomad reserved.
+// network finds the node's address and the ports that Nomad has reserved.
 func (p *NomadTask) network(ctx context.Context, env map[string]string) {
-	for _, prefix := range []string{"NOMAD_PORT_", "NOMAD_HOST_PORT_"} { // the second is what peers see
+	for _, prefix := range []string{"NOMAD_PORT_", "NOMAD_HOST_PORT_"} { // the other members use the second
 		for k, v := range env {
 			label, ok := strings.CutPrefix(k, prefix)
 			if port, err := strconv.Atoi(v); ok && err == nil {
@@ -105,8 +105,8 @@ func (p *NomadTask) network(ctx context.Context, env map[string]string) {
 	}
 }
 
-// outbound is the address that this node has towards a master. Connecting a UDP
-// socket sends nothing.
+// outbound is the address of this node towards a master. Connecting a UDP socket sends no
+// packets.
 func outbound(ctx context.Context, urls []string) string {
 	var dialer net.Dialer
 	for _, raw := range urls {
@@ -125,7 +125,7 @@ func outbound(ctx context.Context, urls []string) string {
 	return "127.0.0.1"
 }
 
-// identity reads the workload identity. Nomad rewrites the file at half its life.
+// identity reads the workload identity. Nomad renews the file at half of its lifetime.
 func (p *NomadTask) identity() (string, error) {
 	content, err := os.ReadFile(filepath.Join(p.SecretsDir, "nomad_det.jwt"))
 	if err != nil {
@@ -134,7 +134,7 @@ func (p *NomadTask) identity() (string, error) {
 	return strings.TrimSpace(string(content)), nil
 }
 
-// shared is a path in the folder that outlives this process.
+// shared is a path in the folder that remains after this process.
 func (p *NomadTask) shared(parts ...string) string {
 	return filepath.Join(append([]string{p.AllocDir, "det"}, parts...)...)
 }

@@ -16,26 +16,26 @@ import (
 	"github.com/detent-ml/detent/plugins/runner/masters"
 )
 
-// maxMatch is how much of a line is reported.
+// maxMatch is the maximum length of a reported line.
 const maxMatch = 2000
 
-// A policyWatch watches a program's output for the lines that its trial's log policies
-// ask about. The first of each policy counts: it is written down at once, so that
-// the exit report has it even if another process must deliver that, and it is
-// reported at once too, because users want to see it while the program runs.
+// A policyWatch finds the lines of a program's output that match the log policies of its trial.
+// Only the first match of each policy counts. It is stored at once, so that the exit report
+// contains it even if another process sends the report, and reported at once, so that users see
+// it while the program runs.
 type policyWatch struct {
 	run      *run
 	patterns []v1.LogPattern
 	matcher  *logpolicy.Matcher
-	unseen   atomic.Int32 // policies of which no line was seen yet
+	unseen   atomic.Int32 // policies without a match yet
 	changed  chan struct{}
 
 	mu   sync.Mutex
 	seen []bool
 }
 
-// newPolicyWatch makes one for the task's patterns. A pattern that this release cannot
-// read was written for another; the rest is looked for.
+// newPolicyWatch makes a watch of the task's patterns. It ignores a pattern that this release
+// cannot compile.
 func newPolicyWatch(r *run) *policyWatch {
 	l := &policyWatch{run: r, changed: make(chan struct{}, 1)}
 	var texts []string
@@ -46,13 +46,13 @@ func newPolicyWatch(r *run) *policyWatch {
 		}
 		l.patterns, texts = append(l.patterns, p), append(texts, p.Pattern)
 	}
-	l.matcher, _ = logpolicy.New(texts) // each of them is good
+	l.matcher, _ = logpolicy.New(texts) // each of them compiles
 	l.seen = make([]bool, len(texts))
 	l.unseen.Store(int32(len(texts)))
 	return l
 }
 
-// look is shown every line.
+// look checks a line.
 func (l *policyWatch) look(line logs.Line) {
 	if l.unseen.Load() == 0 {
 		return
@@ -63,7 +63,7 @@ func (l *policyWatch) look(line logs.Line) {
 			l.run.note(func(s *state) { s.Matches = append(s.Matches, match) })
 			select {
 			case l.changed <- struct{}{}:
-			default: // the reporter has not looked yet
+			default: // the reporter has not read the last match yet
 			}
 		}
 	}
@@ -80,8 +80,8 @@ func (l *policyWatch) first(n int) bool {
 	return true
 }
 
-// tell reports matches until ctx ends. What does not get through comes with the
-// exit report, so a refusal is no news.
+// tell reports matches until ctx ends. A report that fails is part of the exit report, so
+// errors are ignored.
 func (l *policyWatch) tell(ctx context.Context) {
 	for {
 		select {

@@ -24,19 +24,18 @@ import (
 	"github.com/detent-ml/detent/plugins/runner/unpack"
 )
 
-// runDir is where Determined's harness and programs written for it look.
+// runDir is the folder in which Determined's harness and programs expect their files.
 const runDir = "/run/determined"
 
-// maxArchive bounds a downloaded archive.
+// maxArchive is the maximum size of a downloaded archive.
 const maxArchive = 2 << 30
 
-// arrange decides where things lie and makes the folders. bare says that nothing
-// can be mounted.
+// arrange chooses the paths of the folders and creates them. bare means that mounts are
+// impossible.
 //
-// Everything is prepared in the physical run directory. Under a driver that gives
-// tasks their own root that is /run/determined itself; else it lies in the task's
-// folder and is mounted there, and where not even that is possible, programs are
-// told its real path.
+// Everything is prepared in the physical run directory. If the driver gives tasks their own
+// root, that is /run/determined; otherwise it is in the task's folder and is mounted at
+// /run/determined, or, if that is impossible, programs receive its real path.
 func arrange(p *NomadTask, spec *v1.TaskSpec, bare bool) (layout, error) {
 	l := layout{runDir: runDir, physical: p.local("run")}
 	if p.PrivateRoot && writable(runDir) {
@@ -71,11 +70,10 @@ func arrange(p *NomadTask, spec *v1.TaskSpec, bare bool) (layout, error) {
 	return l, nil
 }
 
-// placeScratch makes a folder for temporary files that goes with the task. A root
-// of the task's own has one. On a bare node /tmp is everybody's, and what trials
-// leave there would stay for good; but where programs are told the run directory's
-// real path, that is too long for the sockets that Python opens among its temporary
-// files.
+// placeScratch makes a folder for temporary files that is removed with the task. A task with
+// its own root needs none. On a node without containers all users share /tmp, and files of
+// trials would remain there. But if programs use the real path of the run directory, that path
+// is too long for the sockets that Python creates in its temporary folder.
 func (l *layout) placeScratch(privateRoot bool) error {
 	if privateRoot || l.runDir != runDir {
 		return nil
@@ -88,7 +86,7 @@ func (l *layout) placeScratch(privateRoot bool) error {
 	return os.Chmod(dir, 0o777|os.ModeSticky)
 }
 
-// writable tells whether a folder can be made and used.
+// writable reports whether a folder can be created and written.
 func writable(dir string) bool {
 	if os.MkdirAll(dir, 0o755) != nil {
 		return false
@@ -101,8 +99,8 @@ func writable(dir string) bool {
 	return os.Remove(f.Name()) == nil
 }
 
-// relocate turns a path of a spec into one that programs see: relative ones lie
-// in the working directory, and the run directory may have moved.
+// relocate converts a path of a spec to one that programs see: relative paths are in the
+// working directory, and the run directory may have another path.
 func (l layout) relocate(p string) string {
 	if !path.IsAbs(p) {
 		p = runDir + "/workdir/" + p
@@ -114,8 +112,8 @@ func (l layout) relocate(p string) string {
 	return p
 }
 
-// onNode is where this process writes what programs see at a path in the run
-// directory; ok is false for paths elsewhere.
+// onNode is the path at which this process writes a file that programs see in the run
+// directory; ok is false for other paths.
 func (l layout) onNode(p string) (string, bool) {
 	p = l.relocate(p)
 	if p != l.runDir && !strings.HasPrefix(p, l.runDir+"/") {
@@ -124,8 +122,8 @@ func (l layout) onNode(p string) (string, bool) {
 	return l.physical + strings.TrimPrefix(p, l.runDir), true
 }
 
-// writeFiles writes the spec's small files. Those outside of the run directory
-// are written aside and come back as mounts, unless the root is the task's own.
+// writeFiles writes the small files of the spec. Files outside of the run directory are written
+// elsewhere and mounted, unless the task has its own root.
 func writeFiles(p *NomadTask, l layout, files []v1.TaskFile, fill *strings.Replacer) ([]sandbox.Bind, error) {
 	var binds []sandbox.Bind
 	for i, f := range files {
@@ -144,13 +142,13 @@ func writeFiles(p *NomadTask, l layout, files []v1.TaskFile, fill *strings.Repla
 		}
 		content := []byte(fill.Replace(string(f.Content)))
 		if err := writeFile(where, content, mode); err != nil {
-			return nil, fmt.Errorf("the task's file %s cannot be written: %w", f.Path, err)
+			return nil, fmt.Errorf("cannot write the task's file %s: %w", f.Path, err)
 		}
 	}
 	return binds, nil
 }
 
-// writeDevices tells programs which GPUs they have, unless the spec does.
+// writeDevices sets the variable with the program's GPUs, unless the spec sets it.
 func writeDevices(l layout, env map[string]string) error {
 	file := filepath.Join(l.physical, "info", "resources.json")
 	if _, err := os.Stat(file); err == nil {
@@ -177,10 +175,10 @@ func writeFile(path string, content []byte, mode os.FileMode) error {
 	if err := os.WriteFile(path, content, mode); err != nil {
 		return err
 	}
-	return os.Chmod(path, mode) // whatever the umask says
+	return os.Chmod(path, mode) // independent of the umask
 }
 
-// pythonShim puts the pool's interpreter first on PATH, under both its names.
+// pythonShim puts the pool's interpreter first on PATH, as python and python3.
 func pythonShim(l *layout, prefer string) error {
 	if prefer == "" {
 		return nil
@@ -188,27 +186,27 @@ func pythonShim(l *layout, prefer string) error {
 	for _, name := range []string{"python3", "python"} {
 		script := "#!/bin/sh\nexec " + quote.Shell(prefer) + " \"$@\"\n"
 		if err := writeFile(filepath.Join(l.physical, "bin", name), []byte(script), 0o755); err != nil {
-			return fmt.Errorf("the pool's Python cannot be put on PATH: %w", err)
+			return fmt.Errorf("cannot put the pool's Python on PATH: %w", err)
 		}
 	}
 	l.pythonShim = l.inRun("bin")
 	return nil
 }
 
-// fetchContext downloads the user's code into the working directory.
+// fetchContext downloads the user's code to the working directory.
 func fetchContext(ctx context.Context, p *NomadTask, list *masters.List, token, url string, l layout) error {
 	if url == "" {
 		return nil
 	}
 	err := fetch(ctx, list, token, url, p.local("context.tgz"), l.codeDir)
 	if err != nil {
-		return fmt.Errorf("the code of this task could not be fetched: %w", err)
+		return fmt.Errorf("cannot fetch the code of this task: %w", err)
 	}
 	return nil
 }
 
-// fetchHarness makes the Python package that belongs to the master available:
-// from a folder of the node, or downloaded. The program may ask for its own.
+// fetchHarness makes the master's Python package available: from a folder of the node, or by
+// download. The user may select another one.
 func fetchHarness(ctx context.Context, p *NomadTask, list *masters.List, token string, env map[string]string) (string, error) {
 	if env["DET_SKIP_HARNESS"] != "" || env["DET_USE_INSTALLED_HARNESS"] == "1" {
 		return "", nil
@@ -221,7 +219,7 @@ func fetchHarness(ctx context.Context, p *NomadTask, list *masters.List, token s
 	}
 	dir := p.local("harness")
 	if err := fetch(ctx, list, token, env["DET_HARNESS_URL"], p.local("harness.tgz"), dir); err != nil {
-		return "", fmt.Errorf("the Python package of the master could not be fetched: %w", err)
+		return "", fmt.Errorf("cannot fetch the Python package from the master: %w", err)
 	}
 	return dir, nil
 }
@@ -250,7 +248,7 @@ func fetch(ctx context.Context, list *masters.List, token, url, file, dir string
 // A cutError is a download that ended early.
 type cutError struct{ error }
 
-// download brings a file from a master. A download that was cut off begins again.
+// download fetches a file from a master. It repeats a download that was cut off.
 func download(ctx context.Context, list *masters.List, token, url, file string) error {
 	for {
 		err := downloadOnce(ctx, list, token, url, file)
@@ -279,7 +277,7 @@ func downloadOnce(ctx context.Context, list *masters.List, token, url, file stri
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		body, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10)) // part of an error is better than none
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10)) // a part of the error is enough
 		return masters.RefusalOf(resp.StatusCode, body)
 	}
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
@@ -295,12 +293,12 @@ func downloadOnce(ctx context.Context, list *masters.List, token, url, file stri
 		return &cutError{from.err}
 	}
 	if err == nil && n > maxArchive {
-		err = fmt.Errorf("it is larger than %d MiB", maxArchive>>20)
+		err = fmt.Errorf("the file is larger than %d MiB", maxArchive>>20)
 	}
 	return err
 }
 
-// A source remembers that reading failed, as opposed to writing.
+// A source records that reading failed, as opposed to writing.
 type source struct {
 	io.Reader
 	err error
@@ -314,8 +312,8 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// archiveIn finds the archive in what was downloaded: the file itself, or the
-// field of the message that Determined's own tasks get. It is nil when there is none.
+// archiveIn finds the archive in a download: the file itself, or a field of the message that
+// Determined's tasks receive. It is nil if there is none.
 func archiveIn(f *os.File) (io.Reader, error) {
 	var first [1]byte
 	if n, _ := f.ReadAt(first[:], 0); n == 0 {
@@ -335,7 +333,7 @@ func archiveIn(f *os.File) (io.Reader, error) {
 	}
 	archive, err := base64.StdEncoding.DecodeString(message.B64Tgz)
 	if err != nil {
-		return nil, fmt.Errorf("the archive in the master's message: %w", err)
+		return nil, fmt.Errorf("cannot decode the archive in the master's message: %w", err)
 	}
 	return bytes.NewReader(archive), nil
 }

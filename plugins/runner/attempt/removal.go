@@ -15,15 +15,15 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// What tasks that remove files find: their program in the task's folder, where det-runner
-// may run programs in any case, and in the run directory what it is to remove. It takes that
-// file away, which may hold a key.
+// What tasks that remove files need: their program in the task's folder, where det-runner may
+// always execute programs, and in the run directory the list of files. The program removes the
+// list, which may contain a key.
 const (
 	removerFile = "det-remover"
 	collectFile = "collect.json"
 )
 
-// fetchRemover brings the program of a task that removes files.
+// fetchRemover fetches the program of a task that removes files.
 func (r *run) fetchRemover() error {
 	if r.spec.Collect == nil {
 		return nil
@@ -31,7 +31,7 @@ func (r *run) fetchRemover() error {
 	target := runtime.GOOS + "-" + runtime.GOARCH
 	sum := r.spec.Collect.Programs[target]
 	if sum == "" {
-		return fmt.Errorf("the master has no det-remover for %s: put det-remover-%[1]s beside its det-runner", target)
+		return fmt.Errorf("the master has no det-remover for %s: put det-remover-%[1]s into the folder of its det-runner", target)
 	}
 	file := r.p.local(removerFile)
 	err := download(r.stop.ctx, r.masters, r.token, v1.DownloadRemover.At(sum, target), file)
@@ -42,12 +42,12 @@ func (r *run) fetchRemover() error {
 		err = os.Chmod(file, 0o755)
 	}
 	if err != nil {
-		return fmt.Errorf("det-remover could not be fetched: %w", err)
+		return fmt.Errorf("cannot fetch det-remover: %w", err)
 	}
 	return nil
 }
 
-// checkSum holds a file to its SHA-256.
+// checkSum compares the SHA-256 of a file.
 func checkSum(file, want string) error {
 	f, err := os.Open(file)
 	if err != nil {
@@ -59,13 +59,13 @@ func checkSum(file, want string) error {
 		return err
 	}
 	if got := hex.EncodeToString(h.Sum(nil)); got != want {
-		return fmt.Errorf("its checksum is %s, want %s", got, want)
+		return fmt.Errorf("its checksum is %s, expected %s", got, want)
 	}
 	return nil
 }
 
-// ownProgram is the program of a task that starts none of a user's: the SSH server of a
-// shell, the removal of files. It is nil for all others.
+// ownProgram is the program of a task without a user's program: the SSH server of a shell, the
+// remover of files. It is nil for all other tasks.
 func (r *run) ownProgram(t *task) ([]string, error) {
 	if r.spec.Collect == nil {
 		return r.shellServer(t)

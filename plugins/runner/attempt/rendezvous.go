@@ -18,8 +18,7 @@ import (
 	"github.com/detent-ml/detent/plugins/runner/masters"
 )
 
-// gather waits until every member has arrived. An attempt of one member waits
-// for nobody.
+// gather waits until every member has started. An attempt with one member does not wait.
 func gather(ctx context.Context, p *NomadTask, spec *v1.TaskSpec, list *masters.List, token string, journal *logs.Journal) (v1.MemberRendezvousResponse, error) {
 	if spec.Members <= 1 {
 		slots := spec.Slots
@@ -27,14 +26,14 @@ func gather(ctx context.Context, p *NomadTask, spec *v1.TaskSpec, list *masters.
 			slots = len(spec.SlotIDs)
 		}
 		address := p.Address
-		if p.Env["DET_NETWORK"] != "" { // the node's address is not this network's
+		if p.Env["DET_NETWORK"] != "" { // the node's address is not in this network
 			address = "127.0.0.1"
 		}
 		return v1.MemberRendezvousResponse{
 			Ready: true, Addresses: []string{address}, Slots: []int{slots}, Ports: []map[string]int{p.Ports},
 		}, nil
 	}
-	journal.Infof("waiting for the other members of this attempt, %d in all", spec.Members)
+	journal.Infof("waiting for the other members of this attempt (%d in total)", spec.Members)
 	told := time.Now()
 	for {
 		var out v1.MemberRendezvousResponse
@@ -65,7 +64,7 @@ func gather(ctx context.Context, p *NomadTask, spec *v1.TaskSpec, list *masters.
 	}
 }
 
-// whole refuses an answer that would let ranks disagree.
+// whole rejects an answer with which ranks would disagree.
 func whole(r v1.MemberRendezvousResponse, spec *v1.TaskSpec) error {
 	if len(r.Addresses) != spec.Members || len(r.Slots) != spec.Members {
 		return fmt.Errorf("the rendezvous named %d addresses and %d slot counts for %d members", len(r.Addresses), len(r.Slots), spec.Members)
@@ -76,7 +75,7 @@ func whole(r v1.MemberRendezvousResponse, spec *v1.TaskSpec) error {
 	return nil
 }
 
-// settle tells the program who its peers are.
+// settle writes the addresses of the members for the program.
 func settle(l layout, spec *v1.TaskSpec, r v1.MemberRendezvousResponse, env map[string]string) error {
 	content, err := json.Marshal(map[string]any{
 		"container_addrs":       r.Addresses,
@@ -100,9 +99,8 @@ func settle(l layout, spec *v1.TaskSpec, r v1.MemberRendezvousResponse, env map[
 	return nil
 }
 
-// portVariable is the variable in which launchers look for a port of the chief's.
-// A label is the variable's name in lower case, its "_port" left out if one likes;
-// two names are too long for a label.
+// portVariable is the variable in which launchers expect a port of the chief. A label is the
+// variable's name in lower case, with or without "_port"; two names are too long for a label.
 func portVariable(label string) string {
 	switch label {
 	case healthPort:

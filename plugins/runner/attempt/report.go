@@ -19,21 +19,21 @@ import (
 )
 
 const (
-	// overAfter is how long a master may say that it does not know this attempt
-	// before that is believed: its database may be older for a moment.
+	// overAfter is how long a master must report that it does not know this attempt before the
+	// runner believes it: the master's database may be out of date for a moment.
 	overAfter = 10 * time.Minute
-	// overAfterEnd is that for an attempt whose program has ended.
+	// overAfterEnd is the same for an attempt whose program has ended.
 	overAfterEnd = time.Minute
-	// defects is how many answers of 500 a batch of lines survives.
+	// defects is the number of answers with status 500 after which a batch of lines is dropped.
 	defects = 20
-	// worthZipping is how large a batch must be.
+	// worthZipping is the minimum size of a batch that is compressed.
 	worthZipping = 1 << 10
-	// logPatience is how long one master may take with a batch.
+	// logPatience is how long one master may take to answer a batch.
 	logPatience = time.Minute
 )
 
-// reportExit tells the master how the attempt ended here. A refusal counts as
-// told: the master knows better.
+// reportExit reports to the master how the attempt ended. A refusal ends the reporting: the
+// master already knows the end.
 func reportExit(ctx context.Context, list *masters.List, s *state, within time.Duration) error {
 	err := list.Call(ctx, masters.Request{
 		Method:  v1.ReportMemberExit.Method,
@@ -48,7 +48,7 @@ func reportExit(ctx context.Context, list *masters.List, s *state, within time.D
 	return err
 }
 
-// logSender brings batches of lines to a master.
+// logSender sends batches of lines to a master.
 func logSender(list *masters.List, token string, over time.Duration) logs.Sender {
 	return func(ctx context.Context, batch v1.LogBatch) (int64, error) {
 		body, err := v1.Marshal(batch)
@@ -84,8 +84,8 @@ func logSender(list *masters.List, token string, over time.Duration) logs.Sender
 	}
 }
 
-// judge says what a refusal of a batch means; nil to try again. over says that
-// the master has not known this attempt for long enough to be believed.
+// judge decides about a refused batch; nil: try again. over means that the master has not known
+// this attempt for long enough.
 func judge(r *masters.Refusal, tries int, over bool) error {
 	switch r.Status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict, http.StatusGone:
@@ -108,8 +108,8 @@ func judge(r *masters.Refusal, tries int, over bool) error {
 
 func zip(body []byte) []byte {
 	var out bytes.Buffer
-	w, _ := gzip.NewWriterLevel(&out, gzip.BestSpeed) // a level that exists
-	_, _ = w.Write(body)                              // memory takes everything
+	w, _ := gzip.NewWriterLevel(&out, gzip.BestSpeed) // no error: the level is valid
+	_, _ = w.Write(body)                              // writes to memory return no errors
 	_ = w.Close()
 	return out.Bytes()
 }

@@ -23,28 +23,28 @@ import (
 	"github.com/detent-ml/detent/plugins/runner/sandbox"
 )
 
-// Exit statuses of a runner whose program did not run. They say to an operator
-// what the log says in full; the master goes by the report.
+// Exit statuses of a runner whose program did not run, for operators; the log has the details.
+// The master uses the report instead.
 const (
 	CodeMisplaced = 64 // not started by a job of the master's
-	CodePrepare   = 74 // code, harness or files could not be brought
+	CodePrepare   = 74 // cannot fetch or write code, harness or files
 	CodeRefused   = 75 // the master rejected the claim
 	CodeMounts    = 78 // the sandbox could not be built
-	CodeUnfit     = 79 // the node has not the devices that the attempt was given
+	CodeUnfit     = 79 // the node lacks the devices of the attempt
 	CodeInternal  = 70
 	codeStopped   = 143 // 128 + SIGTERM
 	codeKilled    = 137 // 128 + SIGKILL
 )
 
-// A Process is what a runner gets from its main function.
+// A Process is what the runner's main function passes.
 type Process struct {
 	Env            []string
 	Stdout, Stderr io.Writer
-	Signals        <-chan os.Signal // Nomad asks for the end
+	Signals        <-chan os.Signal // Nomad stops the task with signals
 	Self           string           // path of this executable
 }
 
-// A run is an attempt under way.
+// A run is an attempt in progress.
 type run struct {
 	p        *NomadTask
 	self     string
@@ -54,16 +54,16 @@ type run struct {
 	journal  *logs.Journal
 	spool    *logs.Spool
 	stop     *stopper
-	gateway  *gateway.Server // nil when its port could not be had
+	gateway  *gateway.Server // nil: its port cannot be opened
 	policies *policyWatch
-	noting   sync.Mutex // while the program runs, for state
+	noting   sync.Mutex // protects state while the program runs
 	state    state
 	oom      tally // kills by the kernel before the program began
 
-	stdout, stderr *logs.Echo // nil when the program's output is not repeated
+	stdout, stderr *logs.Echo // nil: the program's output is not copied
 }
 
-// Run is one attempt from claim to report. It returns the exit status.
+// Run runs one attempt from claim to report. It returns the exit status.
 func Run(proc Process) int {
 	own := logs.NewEcho(proc.Stderr)
 	defer own.Close(time.Second)
@@ -114,7 +114,7 @@ func Run(proc Process) int {
 	return r.course()
 }
 
-// course runs everything that follows the claim.
+// course runs everything after the claim.
 func (r *run) course() int {
 	r.state = state{
 		AllocationID: r.spec.AllocationID, TaskID: r.spec.TaskID, Rank: r.spec.Rank,
@@ -156,7 +156,7 @@ func (r *run) course() int {
 }
 
 func bytesOf(s string) int64 {
-	n, _ := strconv.ParseInt(s, 10, 64) // nothing given is the default
+	n, _ := strconv.ParseInt(s, 10, 64) // 0 is the default
 	return n
 }
 
@@ -164,14 +164,14 @@ func (r *run) batchHead() v1.LogBatch {
 	return v1.LogBatch{AllocationID: r.state.AllocationID, TaskID: r.state.TaskID, Shipper: r.state.Shipper}
 }
 
-// save writes down what the allocation's last process needs.
+// save stores what the allocation's last process needs.
 func (r *run) save() {
 	if err := r.state.save(r.p); err != nil {
 		r.journal.Warnf("if this process is killed, its last log lines are lost: %v", err)
 	}
 }
 
-// note changes the state while the program runs, and writes it down.
+// note changes and stores the state while the program runs.
 func (r *run) note(change func(*state)) {
 	r.noting.Lock()
 	defer r.noting.Unlock()
@@ -179,8 +179,8 @@ func (r *run) note(change func(*state)) {
 	r.save()
 }
 
-// noteStop writes down that Nomad asked for the end, as soon as it does: this
-// process may be killed before it can say so. The returned function ends that.
+// noteStop stores at once that Nomad has stopped the task: this process may be killed before it
+// can report the stop. The returned function ends it.
 func (r *run) noteStop() (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -202,7 +202,7 @@ func (r *run) noteStop() (end func()) {
 type failure struct {
 	code   int
 	reason string
-	unfit  bool // it lies with the node: the attempt may succeed on another
+	unfit  bool // a fault of the node: the attempt may succeed on another
 }
 
 func (f *failure) Error() string { return f.reason }
@@ -211,7 +211,7 @@ func fail(code int, format string, args ...any) error {
 	return &failure{code: code, reason: fmt.Sprintf(format, args...)}
 }
 
-// execute takes the attempt to its end, and says how that was.
+// execute runs the attempt to its end, and returns how it ended.
 func (r *run) execute() *ended {
 	server, err := loopback.Listen(loopback.Config{
 		Masters: r.masters, SpillDir: r.p.local("spill"),
@@ -229,7 +229,7 @@ func (r *run) execute() *ended {
 	return &ended{Code: code}
 }
 
-// end words the end of an attempt whose program did not simply end.
+// end reports the end of an attempt whose program did not exit by itself.
 func (r *run) end(err error) *ended {
 	var f *failure
 	switch {
@@ -243,8 +243,8 @@ func (r *run) end(err error) *ended {
 	return &ended{Code: f.code, Reason: f.reason, Unfit: f.unfit}
 }
 
-// within prepares the task and runs hook and program. The code is the program's
-// own; every other end is an error.
+// within prepares the task and runs hook and program. The code is that of the program; every
+// other end is an error.
 func (r *run) within(server *loopback.Server) (int, error) {
 	if err := checkDevices(r.stop.ctx, r.p, r.spec); err != nil {
 		if r.stop.asked() {
@@ -279,16 +279,16 @@ func (r *run) within(server *loopback.Server) (int, error) {
 	defer func() {
 		switch left := box.Close(); {
 		case left == 1:
-			r.journal.Infof("ended a process that the program had left running")
+			r.journal.Infof("killed a process that the program had left running")
 		case left > 1:
-			r.journal.Infof("ended %d processes that the program had left running", left)
+			r.journal.Infof("killed %d processes that the program had left running", left)
 		}
 	}()
 	if len(box.Tried) > 0 && !box.Mode.Mount {
 		r.journal.Infof("the program runs with %s: %s", box.Mode, strings.Join(box.Tried, "; "))
 	}
 	if t.setup.ShmBytes > 0 && !box.Mode.Mount {
-		return 0, fail(CodeMounts, "shm_size cannot be applied: this node does not let tasks mount their own /dev/shm (%s)", box.Mode)
+		return 0, fail(CodeMounts, "shm_size cannot be applied: this node does not permit tasks to mount their own /dev/shm (%s)", box.Mode)
 	}
 	if err := r.hook(box, t); err != nil {
 		return 0, err
@@ -301,7 +301,7 @@ func (r *run) within(server *loopback.Server) (int, error) {
 		return 0, fail(CodePrepare, "%v", err)
 	}
 	if err := settle(t.layout, r.spec, peers, t.env); err != nil {
-		return 0, fail(CodePrepare, "the addresses of the members cannot be written: %v", err)
+		return 0, fail(CodePrepare, "cannot write the addresses of the members: %v", err)
 	}
 	return r.program(box, t)
 }
@@ -327,7 +327,7 @@ func (r *run) hook(box *sandbox.Box, t *task) error {
 	case r.stop.asked():
 		return fail(codeStopped, "stopped while %s ran: %s", names, r.stop.reason())
 	case exit.Failed != "":
-		return fail(exit.Code, "%s could not be run: %s", names, exit.Failed)
+		return fail(exit.Code, "%s could not be started: %s", names, exit.Failed)
 	case exit.Code != 0:
 		return fail(exit.Code, "%s failed with exit code %d; the program was not started", names, exit.Code)
 	}
@@ -370,14 +370,14 @@ func (r *run) program(box *sandbox.Box, t *task) (int, error) {
 		}
 		return exit.Code, nil
 	case killed:
-		return 0, fail(exit.Code, "killed: the program did not end within %s after it was told to: %s", r.grace(), r.stop.reason())
+		return 0, fail(exit.Code, "killed: the program did not end within %s after SIGTERM: %s", r.grace(), r.stop.reason())
 	case r.stop.asked():
 		return 0, fail(exit.Code, "stopped: %s", r.stop.reason())
 	}
 	return 0, fail(exit.Code, "%s", r.signalled(exit.Signal))
 }
 
-// hint says what a machine without Python, or an image without a shell, needs.
+// hint is the remedy for a machine without Python, or an image without a shell.
 func (r *run) hint(argv []string) string {
 	switch {
 	case len(argv) == 0:
@@ -389,12 +389,12 @@ func (r *run) hint(argv []string) string {
 	case r.p.PrivateRoot:
 		return ". Choose an image with Python 3 in environment.image"
 	}
-	return ". Install Python 3 on the nodes of this pool, name an interpreter in the pool's configuration, " +
+	return ". Install Python 3 on the nodes of this pool, set python in the pool's configuration, " +
 		"or put its folder on PATH in environment.environment_variables"
 }
 
-// finish delivers what is left: log lines and the exit report. What cannot be
-// delivered soon is left to the allocation's last process.
+// finish delivers the remaining log lines and the exit report. What it cannot deliver soon is
+// left to the allocation's last process.
 func (r *run) finish(shipper *logs.Shipper) {
 	r.save()
 	shipper.Finish()
@@ -403,11 +403,12 @@ func (r *run) finish(shipper *logs.Shipper) {
 		bound = time.Duration(n) * time.Second
 	}
 	if r.stop.asked() {
-		bound = min(bound, 3*time.Second) // Nomad's own patience is limited
+		bound = min(bound, 3*time.Second) // Nomad kills the task after its kill timeout
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), bound)
 	defer cancel()
-	// The report says whether all lines are there, so those go first, for a moment.
+	// The report says whether all lines were sent, so the lines are sent first, for a short
+	// time.
 	r.state.LogsDone = waitFor(shipper, min(2*time.Second, bound/2))
 	err := reportExit(ctx, r.masters, &r.state, bound)
 	if err != nil {
@@ -423,7 +424,7 @@ func (r *run) finish(shipper *logs.Shipper) {
 	r.save()
 }
 
-// sayLast speaks to Nomad's log alone: the spool is complete.
+// sayLast writes to Nomad's log only: the spool is complete.
 func (r *run) sayLast(format string, args ...any) {
 	last := logs.NewJournal(r.echo())
 	last.Warnf(format, args...)
@@ -436,7 +437,7 @@ func (r *run) echo() io.Writer {
 	return r.stderr
 }
 
-// waitFor tells whether everything was taken within a while.
+// waitFor reports whether everything was sent within a time.
 func waitFor(s *logs.Shipper, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -17,9 +17,9 @@ import (
 	"github.com/detent-ml/detent/plugins/runner/masters"
 )
 
-// shipFor is how long the allocation's last process tries: as long as a request of
-// the program is held. DET_SHIP_WAIT_TIME is for those who cannot have it wait that
-// long; what it gives up is left in the allocation's folder, where a master reads it.
+// shipFor is how long the allocation's last process tries: as long as the loopback master holds
+// a request of the program. DET_SHIP_WAIT_TIME shortens it; what is not sent by then stays in
+// the allocation's folder, where a master reads it.
 func (p *NomadTask) shipFor() time.Duration {
 	if n, err := strconv.Atoi(p.Env["DET_SHIP_WAIT_TIME"]); err == nil && n > 0 {
 		return min(time.Duration(n)*time.Second, leftover.Hold)
@@ -27,11 +27,11 @@ func (p *NomadTask) shipFor() time.Duration {
 	return leftover.Hold
 }
 
-// killedReason is the exit of a runner that could not report any.
+// killedReason is the reason of an exit that the runner could not report.
 const killedReason = "the runner of this attempt ended without a report: it was killed, by Nomad after the kill timeout or by the kernel because memory ran out"
 
-// Ship delivers what the process before it in this allocation could not: log
-// lines and the exit report. It returns the exit status.
+// Ship delivers what the previous process of this allocation could not: log lines and the exit
+// report. It returns the exit status.
 func Ship(environ []string, stderr io.Writer, signals <-chan os.Signal) int {
 	own := logs.NewEcho(stderr)
 	defer own.Close(time.Second)
@@ -45,7 +45,7 @@ func Ship(environ []string, stderr io.Writer, signals <-chan os.Signal) int {
 	}
 	s, err := loadState(p.statePath())
 	if errors.Is(err, os.ErrNotExist) {
-		return 0 // nothing was started here
+		return 0 // no attempt was started
 	}
 	if err != nil {
 		journal.Errorf("%v", err)
@@ -73,7 +73,7 @@ func Ship(environ []string, stderr io.Writer, signals <-chan os.Signal) int {
 	return 0
 }
 
-// deliver sends lines, then the report, which says that they are complete.
+// deliver sends the lines, then the report, which says that the lines are complete.
 func deliver(ctx context.Context, p *NomadTask, s *state, list *masters.List, journal *logs.Journal) error {
 	var shipErr error
 	if !s.LogsDone {
@@ -101,7 +101,7 @@ func deliverLogs(ctx context.Context, p *NomadTask, s *state, list *masters.List
 		logSender(list, s.Token, overAfterEnd), func(err error) { journal.Errorf("%v", err) })
 	next, err := shipper.Resume(ctx)
 	if err != nil {
-		return fmt.Errorf("asking which log lines the master has: %w", err)
+		return fmt.Errorf("cannot ask the master for the next log line: %w", err)
 	}
 	if s.Ended == nil {
 		journal.Attach(spool)

@@ -13,35 +13,34 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// A state is what the process that ends the allocation needs to know. Whoever may
-// read an allocation's files in Nomad can read it: the attempt's token is kept
-// elsewhere (token.go).
+// A state is what the allocation's last process needs to know. Everybody who may read an
+// allocation's files in Nomad can read it, so the attempt's token is stored elsewhere
+// (token.go).
 type state struct {
 	AllocationID string `json:"allocation_id"`
 	TaskID       string `json:"task_id"`
 	Rank         int    `json:"rank"`
 	Shipper      string `json:"shipper"`
 	Token        string `json:"-"`
-	Stopped      bool   `json:"stopped"`   // Nomad asked for the end before it came
-	Ended        *ended `json:"ended"`     // nil while the program runs, or when its runner was killed
-	Delivered    bool   `json:"delivered"` // a master took the exit report
-	LogsDone     bool   `json:"logs_done"` // a master took the last line
-	// Matches are the lines that log policies ask about. They are in the exit
-	// report, whoever delivers that.
+	Stopped      bool   `json:"stopped"`   // Nomad stopped the task before its end
+	Ended        *ended `json:"ended"`     // nil while the program runs, or if its runner was killed
+	Delivered    bool   `json:"delivered"` // a master accepted the exit report
+	LogsDone     bool   `json:"logs_done"` // a master accepted the last line
+	// Matches are the lines that matched log policies. Every exit report contains them.
 	Matches []v1.LogMatch `json:"matches,omitempty"`
 }
 
-// ended is how the attempt ended here.
+// ended is how the attempt ended on this node.
 type ended struct {
 	Code   int    `json:"code"`
-	Reason string `json:"reason"` // "" for a program that simply ended
-	Unfit  bool   `json:"unfit"`  // it was not started, because of its node
+	Reason string `json:"reason"` // "": the program exited by itself
+	Unfit  bool   `json:"unfit"`  // not started, because of the node
 }
 
 func (p *NomadTask) statePath() string { return p.shared("state.json") }
 
-// save writes the state, and once the program has ended the record of its exit for
-// a master that has to read it here.
+// save writes the state, and after the program's end also the record of its exit, which a
+// master may have to read on the node.
 func (s *state) save(p *NomadTask) error {
 	content, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
@@ -57,12 +56,12 @@ func (s *state) save(p *NomadTask) error {
 	return replaceFile(p.shared(leftover.RecordFile), record)
 }
 
-// exit is the report.
+// exit is the exit report.
 func (s *state) exit() v1.MemberExitRequest {
 	return v1.MemberExitRequest{ExitCode: s.Ended.Code, Reason: s.Ended.Reason, LogsDone: s.LogsDone, Stopped: s.Stopped, Unfit: s.Ended.Unfit, LogMatches: s.Matches}
 }
 
-// replaceFile writes a file so that a reader sees the old one or the new one.
+// replaceFile writes a file so that a reader sees either the old or the new content.
 func replaceFile(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

@@ -15,18 +15,16 @@ import (
 	"github.com/detent-ml/detent/plugins/runner/sandbox"
 )
 
-// errStopped is why a step ended that waited when Nomad asked for the end.
+// errStopped is the error of a step that was waiting when Nomad stopped the task.
 var errStopped = errors.New("stopped before the program was started")
 
-// defaultGrace is how long a program has between SIGTERM and SIGKILL when the
-// master does not say.
+// defaultGrace is the time between SIGTERM and SIGKILL if the master sends none.
 const defaultGrace = 10 * time.Second
 
-// A stopper turns orders to end into the end of what runs. They come from Nomad as
-// signals, and from the master, which tells an attempt that is over even when its
-// node's agent is dead.
+// A stopper ends the running program when the attempt must end. Nomad sends signals; the master
+// answers a long poll, even if the node's agent is dead.
 type stopper struct {
-	ctx    context.Context // ends at the first order
+	ctx    context.Context // ends at the first order to stop
 	cancel context.CancelCauseFunc
 	first  chan struct{} // closed by the first order
 	second chan struct{} // closed by Nomad's second signal
@@ -36,7 +34,7 @@ type stopper struct {
 	signals int
 }
 
-// newStopper listens to signals until release is called.
+// newStopper handles signals until release is called.
 func newStopper(signals <-chan os.Signal) (s *stopper, release func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	s = &stopper{ctx: ctx, cancel: cancel, first: make(chan struct{}), second: make(chan struct{})}
@@ -54,7 +52,7 @@ func newStopper(signals <-chan os.Signal) (s *stopper, release func()) {
 	return s, func() { close(quit); cancel(nil) }
 }
 
-// signalled takes a signal of Nomad's.
+// signalled handles a signal from Nomad.
 func (s *stopper) signalled() {
 	s.mu.Lock()
 	s.signals++
@@ -66,7 +64,7 @@ func (s *stopper) signalled() {
 	}
 }
 
-// order asks for the end. The first reason counts.
+// order orders the end. The first reason counts.
 func (s *stopper) order(why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,26 +75,25 @@ func (s *stopper) order(why string) {
 	}
 }
 
-// asked tells whether the end was asked for.
+// asked reports whether the end was ordered.
 func (s *stopper) asked() bool { return s.reason() != "" }
 
-// reason is why the end was asked for; "" when it was not.
+// reason is why the end was ordered; "" if it was not.
 func (s *stopper) reason() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.why
 }
 
-// byNomad tells whether Nomad asked, whoever else did.
+// byNomad reports whether Nomad ordered the end, among others.
 func (s *stopper) byNomad() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.signals > 0
 }
 
-// run runs a program and ends it when that is asked for: SIGTERM to its process group,
-// and after the grace, or at a second signal, SIGKILL to all there is. killed
-// says that it came to that.
+// run runs a program and ends it after an order: SIGTERM to its process group, and after the
+// grace, or at a second signal, SIGKILL to all its processes. killed reports the SIGKILL.
 func (s *stopper) run(box *sandbox.Box, c sandbox.Command, grace time.Duration, journal *logs.Journal) (exit sandbox.Exit, killed bool, err error) {
 	box.Start(c)
 	ended, watched := make(chan struct{}), make(chan struct{})

@@ -16,17 +16,17 @@ import (
 	"github.com/detent-ml/detent/plugins/runner/sandbox"
 )
 
-// A task is what was prepared.
+// A task is a prepared task.
 type task struct {
 	layout layout
 	setup  sandbox.Setup
 	env    map[string]string
-	dir    string          // where the program starts
-	socket *gateway.Socket // where it listens; nil for a task without a gateway
+	dir    string          // working directory of the program
+	socket *gateway.Socket // on which the program listens; nil for a task without a gateway
 }
 
-// prepare brings everything that the program needs. Code and harness come at the
-// same time; a second call, for another layout, fetches nothing again.
+// prepare provides everything that the program needs. It fetches code and harness at the same
+// time; a second call, for another layout, fetches nothing again.
 func (r *run) prepare(server *loopback.Server, bare bool) (*task, error) {
 	l, err := arrange(r.p, r.spec, bare)
 	if err != nil {
@@ -93,7 +93,7 @@ func (r *run) harness(again bool) (string, error) {
 	return fetchHarness(r.stop.ctx, r.p, r.masters, r.token, env)
 }
 
-// pipes are how the sandbox's output reaches the spool.
+// pipes carry the sandbox's output to the spool.
 type pipes struct {
 	stdout, stderr *os.File // the sandbox's ends
 	readers        []*os.File
@@ -124,14 +124,14 @@ func newPipes(r *run) (*pipes, error) {
 	return p, nil
 }
 
-// started gives up this process's copies of the sandbox's ends.
+// started closes this process's copies of the sandbox's ends.
 func (p *pipes) started() {
 	_ = p.stdout.Close()
 	_ = p.stderr.Close()
 }
 
-// drain waits until all output was read. A process that escaped the end of its
-// box does not hold it up.
+// drain waits until all output was read. A process that escaped from its sandbox does not delay
+// it.
 func (p *pipes) drain() {
 	timer := time.AfterFunc(5*time.Second, func() {
 		for _, f := range p.readers {
@@ -142,7 +142,7 @@ func (p *pipes) drain() {
 	timer.Stop()
 }
 
-// signalled words the end of a program by a signal that nobody here sent.
+// signalled describes a program that was ended by a signal that the runner did not send.
 func (r *run) signalled(n int) string {
 	name := syscall.Signal(n).String()
 	if syscall.Signal(n) != syscall.SIGKILL {

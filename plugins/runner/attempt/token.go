@@ -12,14 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The token of an attempt is needed once more after its main process: by the one
-// that delivers what is left. It must not lie in the folder that both share,
-// because Nomad shows the files of that folder to everybody with the right read-fs.
-// So it lies in the secrets folder of the main process, which Nomad shows to nobody.
-// The last process can read that under raw_exec, and under docker, where the job
-// mounts it. Under exec it cannot; there the token is an extended attribute of an
-// empty file in the shared folder, because Nomad shows what is in files, and not
-// what is attached to them.
+// The allocation's last process needs the attempt's token once more. The token must not be in
+// the folder that both processes share, because Nomad shows its files to everybody with the
+// right read-fs. So it is in the secrets folder of the main process, which Nomad shows to
+// nobody. The last process can read that folder under raw_exec, and under docker, where the job
+// mounts it, but not under exec. Under exec the token is an extended attribute of an empty file
+// in the shared folder, because Nomad shows the contents of files but not their attributes.
 
 const (
 	tokenFile      = "det-token"
@@ -31,7 +29,7 @@ const (
 // driver is the Nomad driver that runs this process.
 func (p *NomadTask) driver() string { return p.Env["DET_DRIVER"] }
 
-// keepToken puts the token where the last process finds it.
+// keepToken stores the token for the last process.
 func (p *NomadTask) keepToken(token string) error {
 	if p.driver() != execDriver {
 		return writeFile(filepath.Join(p.SecretsDir, tokenFile), []byte(token), 0o600)
@@ -44,12 +42,12 @@ func (p *NomadTask) keepToken(token string) error {
 		return err
 	}
 	if err := unix.Setxattr(file, tokenAttribute, []byte(token), 0); err != nil {
-		return fmt.Errorf("extended attribute of %s: %w", file, err)
+		return fmt.Errorf("cannot set an extended attribute of %s: %w", file, err)
 	}
 	return nil
 }
 
-// keptToken is the token that keepToken has put away.
+// keptToken reads the token that keepToken has stored.
 func (p *NomadTask) keptToken() (string, error) {
 	dir := p.Env["DET_MAIN_SECRETS"]
 	switch {

@@ -11,12 +11,12 @@ import (
 	"github.com/detent-ml/detent/plugins/runner/masters"
 )
 
-// watchPause is how long a watch waits that was refused: by a master that is
-// older than the question, or does not know this attempt for the moment.
+// watchPause is the pause after a refused watch: the master may be older than this endpoint, or
+// may not know this attempt for a moment.
 const watchPause = 30 * time.Second
 
-// watch asks the master whether this attempt is still wanted, and orders its end
-// when it is not. An outage orders nothing.
+// watch asks the master whether this attempt must end, and orders its end. While no master
+// answers, the attempt continues.
 func watch(ctx context.Context, list *masters.List, allocationID, token string, stop *stopper) {
 	for {
 		var out v1.WatchResponse

@@ -1,11 +1,10 @@
-// Package credentials gives a program the keys of S3 that are good now.
+// Package credentials gives S3 clients their current keys.
 //
-// Nomad keeps them in a file of the task, which it writes anew before they end.
-// Programs do not read such a file again by themselves, so they are told to ask
-// `det-runner credentials FILE`, by way of AWS's credential_process: each time that
-// the keys which they have come to their end they ask, and get what the file holds
-// then. A training of any length goes on like that. While Vault is away there may
-// be no keys that are good; then the answer waits, and the program with it.
+// Nomad writes the keys to a file of the task, and replaces the file before they expire.
+// Programs do not read such a file again by themselves, so AWS's credential_process tells them
+// to call `det-runner credentials FILE` whenever their keys expire. So a training may take any
+// time. While Vault does not answer there may be no valid keys; then the call waits, and the
+// program with it.
 package credentials
 
 import (
@@ -18,19 +17,19 @@ import (
 	"time"
 )
 
-// Verb is det-runner's word for it.
+// Verb is the argument of det-runner.
 const Verb = "credentials"
 
 const (
-	// Patience is how long an answer waits for keys that are good.
+	// Patience is how long a call waits for valid keys.
 	Patience = 15 * time.Minute
 	poll     = 200 * time.Millisecond
-	// spare is what must be left of a life, so that a request can still use it.
+	// spare is the remaining lifetime that keys must have, so that a request can use them.
 	spare = 2 * time.Second
 )
 
-// kept is the file, as the job's template writes it. Its keys live as long from
-// the time on at which it was written.
+// kept is the file, as the job's template writes it. The lifetime of its keys begins when the
+// file is written.
 type kept struct {
 	Version         int
 	AccessKeyID     string `json:"AccessKeyId"`
@@ -39,7 +38,7 @@ type kept struct {
 	LeaseSeconds    int64
 }
 
-// answer is what credential_process gives out.
+// answer is the output of credential_process.
 type answer struct {
 	Version         int
 	AccessKeyID     string `json:"AccessKeyId"`
@@ -48,7 +47,7 @@ type answer struct {
 	Expiration      string
 }
 
-// Print writes the keys to w as soon as there are good ones.
+// Print writes the keys to w as soon as they are valid.
 func Print(ctx context.Context, file string, w io.Writer, now func() time.Time) error {
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
@@ -65,7 +64,7 @@ func Print(ctx context.Context, file string, w io.Writer, now func() time.Time) 
 	}
 }
 
-// read gives the keys in a file, if they are good for a while.
+// read returns the keys in a file, if they remain valid for a while.
 func read(file string, now time.Time) (answer, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -81,7 +80,7 @@ func read(file string, now time.Time) (answer, error) {
 		return answer{}, fmt.Errorf("%s: %w", file, err)
 	}
 	if k.AccessKeyID == "" || k.SecretAccessKey == "" {
-		return answer{}, errors.New(file + " holds no keys")
+		return answer{}, errors.New(file + " contains no keys")
 	}
 	end := info.ModTime().Add(time.Duration(k.LeaseSeconds) * time.Second)
 	if !now.Add(spare).Before(end) {

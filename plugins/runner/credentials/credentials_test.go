@@ -85,7 +85,7 @@ func TestSaysWhyThereAreNone(t *testing.T) {
 	write(t, empty, `{}`, time.Now())
 	half := filepath.Join(dir, "half")
 	write(t, half, `{"AccessKeyId`, time.Now())
-	for file, want := range map[string]string{ended: "expired at", empty: "holds no keys", half: "unexpected EOF", filepath.Join(dir, "none"): "no such file"} {
+	for file, want := range map[string]string{ended: "expired at", empty: "contains no keys", half: "unexpected EOF", filepath.Join(dir, "none"): "no such file"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		err := credentials.Print(ctx, file, &bytes.Buffer{}, time.Now)

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package detcli is det inside tasks: it fetches the command line from the task's
-// master at its first use, holds it to its checksum, and becomes it.
+// Package detcli is det inside tasks: it fetches the command line from the task's master at its
+// first use, verifies its checksum, and executes it.
 package detcli
 
 import (
@@ -27,7 +27,7 @@ const (
 	largest  = 512 << 20
 )
 
-// Main becomes det, or returns why it cannot.
+// Main executes det, or returns why it cannot.
 func Main(args []string) error {
 	master, path := os.Getenv("DET_MASTER"), os.Getenv("DET_CLI_URL")
 	sum, _, _ := strings.Cut(strings.TrimPrefix(path, "/cli/"), "/")
@@ -40,26 +40,26 @@ func Main(args []string) error {
 	}
 	file := filepath.Join(dir, ".det-"+sum)
 	det, err := open(file, sum)
-	if err != nil { // what lies there may be anybody's
+	if err != nil { // another user may have written the file
 		ctx, cancel := context.WithTimeout(context.Background(), fetchFor)
 		defer cancel()
 		if det, err = fetch(ctx, strings.TrimSuffix(master, "/")+path, sum, file); err != nil {
-			return fmt.Errorf("det could not be fetched from the master: %w", err)
+			return fmt.Errorf("cannot fetch det from the master: %w", err)
 		}
 	}
-	// The interpreter of a script opens the path once more, when this program is gone.
+	// The interpreter of a script opens the path again after this program has been replaced.
 	if _, err := unix.FcntlInt(det.Fd(), unix.F_SETFD, 0); err != nil {
-		return fmt.Errorf("det could not be started: %w", err)
+		return fmt.Errorf("cannot start det: %w", err)
 	}
-	return fmt.Errorf("det could not be started: %w", syscall.Exec(through(det), append([]string{"det"}, args...), os.Environ()))
+	return fmt.Errorf("cannot start det: %w", syscall.Exec(through(det), append([]string{"det"}, args...), os.Environ()))
 }
 
-// through is a path that leads to an open file and to no other, whatever its name leads to
-// meanwhile.
+// through is a path that always leads to an open file, whatever happens to the name of the
+// file.
 func through(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
 
-// folder is where det is kept: with the task, where its user may write there, else in
-// one that only this user can enter.
+// folder is where det is stored: in the task's folder if its user may write there, or else in a
+// folder that only this user can enter.
 func folder() (string, error) {
 	dir := filepath.Join(os.Getenv("DET_RUN_DIR"), "bin")
 	if f, err := os.CreateTemp(dir, ".probe-"); err == nil {
@@ -73,17 +73,17 @@ func folder() (string, error) {
 	if info, err := os.Lstat(dir); err == nil && info.IsDir() && info.Mode().Perm()&0o077 == 0 && isOurs(info) {
 		return dir, nil
 	}
-	return os.MkdirTemp("", "det-") // somebody was there before
+	return os.MkdirTemp("", "det-") // another user has created it
 }
 
-// isOurs tells whether nobody but this user and root could have made a file.
+// isOurs reports whether only this user and root could have made a file.
 func isOurs(info os.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && (int(st.Uid) == os.Geteuid() || st.Uid == 0)
 }
 
-// open opens det, if it is there. It stays what was checked: nobody else can write it,
-// and it is started as it was opened, not by its name.
+// open opens det, if it exists. The file cannot change after the check: no other user can write
+// it, and it is executed through its descriptor, not its name.
 func open(file, sum string) (*os.File, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -101,19 +101,19 @@ func check(f *os.File, sum string) error {
 		return err
 	}
 	if !info.Mode().IsRegular() || info.Mode().Perm()&0o022 != 0 || !isOurs(info) {
-		return fmt.Errorf("others may write %s", f.Name())
+		return fmt.Errorf("other users may write %s", f.Name())
 	}
 	hash := sha256.New()
 	if _, err := io.Copy(hash, f); err != nil {
 		return err
 	}
 	if got := hex.EncodeToString(hash.Sum(nil)); got != sum {
-		return fmt.Errorf("its checksum is %s, want %s", got, sum)
+		return fmt.Errorf("its checksum is %s, expected %s", got, sum)
 	}
 	return nil
 }
 
-// fetch brings det, and opens what it brought.
+// fetch downloads det, and opens the downloaded file.
 func fetch(ctx context.Context, url, sum, file string) (*os.File, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -136,7 +136,7 @@ func fetch(ctx context.Context, url, sum, file string) (*os.File, error) {
 	if err = errors.Join(err, f.Chmod(0o755)); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	det, err := open(through(f), sum) // a file that is open for writing cannot be started
+	det, err := open(through(f), sum) // a file that is open for writing cannot be executed
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,6 @@
-// Package fakemaster is a master for tests of the runner: a real HTTP server on
-// loopback that keeps its state while it is stopped and started again, as masters
-// do with their database, and that can lose answers, refuse, and be away.
+// Package fakemaster is a master for tests of the runner: a real HTTP server on loopback that
+// keeps its state when it stops and starts, as masters do with their database, and that can
+// lose answers, refuse requests, and be unavailable.
 package fakemaster
 
 import (
@@ -24,18 +24,18 @@ import (
 	"github.com/detent-ml/detent/master/v1/v1test"
 )
 
-// Token is what every claim is answered with.
+// Token is the token in the answer to every claim.
 const Token = "det.secret-of-the-attempt"
 
-// A State is what several masters share: the database.
+// A State is what several masters share, like the database.
 type State struct {
 	mu        sync.Mutex
 	spec      v1.TaskSpec
 	refusal   string
 	claims    []v1.ClaimRequest
 	nonce     map[int]string
-	lines     map[string][]v1.LogLine // by shipper, as if numbered from 0
-	gaps      map[string][]int64      // numbers that never came
+	lines     map[string][]v1.LogLine // by shipper; the first line has number 0
+	gaps      map[string][]int64      // numbers that were skipped
 	done      map[string]bool
 	batches   int
 	exits     []v1.MemberExitRequest
@@ -44,16 +44,16 @@ type State struct {
 	public    map[string]bool // of the files
 	seen      []Seen
 	preempt   bool
-	loseEvery int // of this many answers one is lost after the work was done
+	loseEvery int // every n-th answer is lost after the request was executed
 	answered  int
 	unready   bool // answer 503, as without a database
 	handler   http.Handler
 	mux       *http.ServeMux
-	over      chan struct{} // closed when the attempt is over
+	over      chan struct{} // closed when the attempt must end
 	why       string
 }
 
-// Seen is a request that the fake has no opinion on.
+// Seen is a request that the fake does not handle.
 type Seen struct {
 	Method, Path, Token, Body string
 	Header                    http.Header
@@ -67,33 +67,33 @@ func NewState(spec v1.TaskSpec) *State {
 	return s
 }
 
-// Task makes another task of it, before a runner claims it.
+// Task sets another task, before a runner claims it.
 func (s *State) Task(spec v1.TaskSpec) { s.with(func() { s.spec = spec }) }
 
 // Refuse makes the master reject claims.
 func (s *State) Refuse(why string) { s.with(func() { s.refusal = why }) }
 
-// Serve makes a path answer with content.
+// Serve makes the master answer a path with content.
 func (s *State) Serve(path string, content []byte) { s.with(func() { s.files[path] = content }) }
 
-// ServeAnybody makes a path answer with content, to callers without a token too.
+// ServeAnybody is Serve for callers without a token too.
 func (s *State) ServeAnybody(path string, content []byte) {
 	s.with(func() { s.files[path], s.public[path] = content, true })
 }
 
-// Preempt sets what the preemption signal says.
+// Preempt sets the answer of the preemption signal.
 func (s *State) Preempt(yes bool) { s.with(func() { s.preempt = yes }) }
 
-// Unready makes every answer a 503, or no longer.
+// Unready makes every answer a 503, or stops that.
 func (s *State) Unready(yes bool) { s.with(func() { s.unready = yes }) }
 
-// LoseEvery makes every n-th answer vanish after its request has had its effect.
+// LoseEvery loses every n-th answer after its request has been executed.
 func (s *State) LoseEvery(n int) { s.with(func() { s.loseEvery = n }) }
 
-// Handle answers what the fake has no opinion on.
+// Handle sets the answer to requests that the fake does not handle.
 func (s *State) Handle(h http.Handler) { s.with(func() { s.handler = h }) }
 
-// End tells runners that watch that their attempt is over.
+// End tells watching runners that their attempt must end.
 func (s *State) End(why string) {
 	s.with(func() { s.why = why })
 	close(s.over)
@@ -105,7 +105,7 @@ func (s *State) with(f func()) {
 	f()
 }
 
-// Claims lists the claims that passed the gate.
+// Claims lists the accepted claims.
 func (s *State) Claims() []v1.ClaimRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +119,7 @@ func (s *State) Exits() []v1.MemberExitRequest {
 	return append([]v1.MemberExitRequest(nil), s.exits...)
 }
 
-// Lines lists what a shipper has brought, of one source; "" for all.
+// Lines lists the lines of a shipper from one source; "" for all.
 func (s *State) Lines(shipper, source string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,28 +132,28 @@ func (s *State) Lines(shipper, source string) []string {
 	return out
 }
 
-// Wire lists the lines of a shipper with all that is known of them.
+// Wire lists the lines of a shipper with all their fields.
 func (s *State) Wire(shipper string) []v1.LogLine {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]v1.LogLine(nil), s.lines[shipper]...)
 }
 
-// Done tells whether a shipper has said that nothing more will come.
+// Done reports whether a shipper has said that it sends no more lines.
 func (s *State) Done(shipper string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.done[shipper]
 }
 
-// Gaps lists numbers that a shipper has passed over.
+// Gaps lists the numbers that a shipper has skipped.
 func (s *State) Gaps(shipper string) []int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.gaps[shipper]
 }
 
-// Seen lists other requests.
+// Seen lists the other requests.
 func (s *State) Seen() []Seen {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,11 +168,11 @@ type Master struct {
 	srv   *http.Server
 }
 
-// New makes a Master with an address of its own, not listening yet.
+// New makes a Master with its own address, which does not listen yet.
 func New(t testing.TB, s *State) *Master {
 	t.Helper()
-	// Not a port of those that connections get: while the master is away, one of
-	// them, even one that asks for the master itself, could take its place.
+	// The port is not one that the system gives to connections: while the master is stopped, a
+	// connection could take it, even one to the master itself.
 	var lc net.ListenConfig
 	for range 100 {
 		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(10_000+rand.IntN(20_000)))
@@ -213,10 +213,10 @@ func (m *Master) Listen(t testing.TB) {
 	go func() { _ = srv.Serve(ln) }()
 }
 
-// Stop ends serving at once, requests and all.
+// Stop stops serving at once, and aborts requests.
 func (m *Master) Stop() {
 	if m.srv != nil {
-		_ = m.ln.Close() // the server may not have begun to serve it
+		_ = m.ln.Close() // the server may not have begun to use it
 		_ = m.srv.Close()
 		m.srv = nil
 	}
@@ -267,7 +267,7 @@ func (m *Master) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer(w)
 }
 
-// isWatch tells whether a runner asks to be told of its attempt's end.
+// isWatch reports whether a request is a watch.
 func isWatch(r *http.Request) bool {
 	mux := http.NewServeMux()
 	mux.Handle(v1test.Pattern(v1.WatchAllocation.Line()), http.NotFoundHandler())
@@ -307,10 +307,10 @@ func no(status int, format string, args ...any) answer {
 	return func(w http.ResponseWriter) { refuse(w, status, fmt.Sprintf(format, args...)) }
 }
 
-// An answer writes what came of a request.
+// An answer writes the response to a request.
 type answer func(http.ResponseWriter)
 
-// on does what the runner asks for at an endpoint of the table. The State is locked.
+// on handles a request of an endpoint. The State is locked.
 func on[Req, Resp any](s *State, e v1.Endpoint[Req, Resp], do func(r *http.Request, body []byte) answer) {
 	s.mux.HandleFunc(v1test.Pattern(e.Line()), func(w http.ResponseWriter, r *http.Request) {
 		if e.Access != v1.Public && tokenOf(r) != Token {
@@ -339,8 +339,8 @@ func tokenOf(r *http.Request) string {
 	return strings.TrimPrefix(r.Header.Get("Grpc-Metadata-X-Allocation-Token"), "Bearer ")
 }
 
-// route has the effect of a request and gives its answer; known is false where the fake
-// has no opinion.
+// route executes a request and returns its answer; known is false if the fake does not handle
+// it.
 func (s *State) route(r *http.Request, body []byte) (_ answer, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -391,7 +391,7 @@ func (s *State) claim(body []byte) answer {
 	return send(v1.ClaimResponse{Token: Token, Spec: spec})
 }
 
-// logs takes the lines of a batch that it does not have yet.
+// logs stores the lines of a batch that it does not have yet.
 func (s *State) logs(body []byte) answer {
 	var b v1.LogBatch
 	if err := v1.Unmarshal(body, &b); err != nil {

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package gateway is the one port of a task, opened by its runner. Without the attempt's
-// secret it answers health checks alone.
+// Package gateway is the only port of a task, opened by its runner. Without the attempt's
+// secret it only answers health checks.
 //
 //	Listen   answers /health from the runner's first moment on
 //	Open     once the master has said what the task offers, lets in who shows the
@@ -10,10 +10,10 @@
 //	Idle     measures when the task was last used, by what its program says of
 //	         itself or by who came through here
 //
-// Masters come by TLS, and know the gateway by the fingerprint of a certificate that is
-// made for the attempt and reported with its claim. Health checks come in the clear.
+// Masters connect with TLS, and identify the gateway by the fingerprint of a certificate that
+// is made for the attempt and reported with its claim. Health checks use plain HTTP.
 //
-// The program never listens on a port. Its socket lies in a folder that only the
-// task's user may enter; two tasks of different users on a node cannot reach each
-// other, and a task that is dialled directly says nothing.
+// The program never listens on a port. Its socket is in a folder that only the task's user may
+// enter; so two tasks of different users on a node cannot reach each other, and the port of a
+// task reveals nothing without the secret.
 package gateway

@@ -34,7 +34,7 @@ type Server struct {
 
 // A backend is the task's program, for requests with the secret.
 type backend struct {
-	secret  [32]byte // its hash, so that comparing takes the same time for any length
+	secret  [32]byte // hash of the secret, so that comparing takes the same time for any length
 	spec    v1.Gateway
 	dial    Dialer
 	reverse *httputil.ReverseProxy
@@ -44,8 +44,8 @@ type backend struct {
 // A Dialer connects to the program.
 type Dialer func(ctx context.Context) (net.Conn, error)
 
-// Listen starts a gateway that answers health checks, and proves itself by a
-// certificate to those who speak TLS.
+// Listen starts a gateway that answers health checks, and that uses the certificate for TLS
+// connections.
 func Listen(ctx context.Context, address string, certificate *Certificate) (*Server, error) {
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", address)
@@ -62,17 +62,17 @@ func Listen(ctx context.Context, address string, certificate *Certificate) (*Ser
 	return s, nil
 }
 
-// Address is where it listens.
+// Address is the address on which the gateway listens.
 func (s *Server) Address() string { return s.ln.Addr().String() }
 
-// Close ends it and everything that is open.
+// Close ends the gateway and all its connections.
 func (s *Server) Close() {
 	s.close()
 	_ = s.http.Close()
-	_ = s.ln.Close() // which a server that has not begun to serve does not know
+	_ = s.ln.Close() // the server may not have begun to use it
 }
 
-// Open lets clients in. A task without a kind or a secret stays closed.
+// Open opens the gateway to clients. A task without a kind or a secret stays closed.
 func (s *Server) Open(spec v1.Gateway, dial Dialer) {
 	if spec.Kind == v1.GatewayOfNone || spec.Secret == "" {
 		return
@@ -82,8 +82,8 @@ func (s *Server) Open(spec v1.Gateway, dial Dialer) {
 	s.backend.Store(b)
 }
 
-// ServeHTTP answers health checks, and everything else to those with the secret.
-// To all others there is nothing here.
+// ServeHTTP answers health checks without the secret, and everything else with the secret. All
+// other requests get 404.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	shown := r.Header.Values(v1.GatewayHeader)
 	if len(shown) == 0 && r.URL.Path == "/health" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
@@ -107,12 +107,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	asked := tunnel.Asked(r.Header)
 	switch {
 	case b.spec.Kind == v1.GatewayOfSSH && asked == v1.GatewayTunnel:
-		b.tunnel(s.open, w) //nolint:contextcheck // what is taken over ends with the gateway, not with the request
+		b.tunnel(s.open, w) //nolint:contextcheck // a hijacked connection ends with the gateway, not with the request
 	case b.spec.Kind == v1.GatewayOfSSH || asked == v1.GatewayTunnel:
 		mark(w.Header(), v1.GatewayOpen)
 		http.Error(w, "this task does not support that protocol", http.StatusBadRequest)
 	case asked != "":
-		b.upgrade(s.open, w, r, asked) //nolint:contextcheck // what is taken over ends with the gateway, not with the request
+		b.upgrade(s.open, w, r, asked) //nolint:contextcheck // a hijacked connection ends with the gateway, not with the request
 	default:
 		b.reverse.ServeHTTP(w, r)
 	}
@@ -123,7 +123,8 @@ func (b *backend) knows(secret string) bool {
 	return subtle.ConstantTimeCompare(hash[:], b.secret[:]) == 1
 }
 
-// mark says who gives the answer. What a program says in that field is dropped.
+// mark sets the header that tells which process answered. The program's own value of this
+// header is removed.
 func mark(h http.Header, who string) { h.Set(v1.GatewayHeader, who) }
 
 func (b *backend) newReverse() *httputil.ReverseProxy {
@@ -139,7 +140,7 @@ func (b *backend) newReverse() *httputil.ReverseProxy {
 		Rewrite: func(pr *httputil.ProxyRequest) {
 			aim(pr.Out.URL, pr.In.URL)
 			pr.Out.Host = pr.In.Host
-			for field, values := range pr.In.Header { // the master's words about the client
+			for field, values := range pr.In.Header { // the master's headers about the client
 				if strings.HasPrefix(field, "X-Forwarded-") {
 					pr.Out.Header[field] = values
 				}
@@ -153,18 +154,18 @@ func (b *backend) newReverse() *httputil.ReverseProxy {
 	}
 }
 
-// starting answers for a program that does not.
+// starting is the answer while the program does not answer.
 func starting(w http.ResponseWriter) {
 	mark(w.Header(), v1.GatewayStarting)
 	http.Error(w, "the program does not answer", http.StatusServiceUnavailable)
 }
 
-// aim keeps path and query to the letter.
+// aim sets the target, and keeps path and query unchanged.
 func aim(out, in *url.URL) {
 	*out = url.URL{Scheme: "http", Host: "task", Path: in.Path, RawPath: in.RawPath, RawQuery: in.RawQuery, ForceQuery: in.ForceQuery}
 }
 
-// tunnel joins the client with the program, byte by byte.
+// tunnel copies bytes between the client and the program.
 func (b *backend) tunnel(open context.Context, w http.ResponseWriter) {
 	program, err := b.dial(open)
 	if err != nil {
@@ -181,13 +182,13 @@ func (b *backend) tunnel(open context.Context, w http.ResponseWriter) {
 	tunnel.JoinUntil(open, client, program)
 }
 
-// upgrade passes on a request for another protocol, and then its bytes.
+// upgrade forwards a request for another protocol, and then its bytes.
 func (b *backend) upgrade(open context.Context, w http.ResponseWriter, r *http.Request, asked string) {
 	out := &http.Request{Method: r.Method, URL: &url.URL{}, Host: r.Host, Header: r.Header}
 	aim(out.URL, r.URL)
 	out.Header.Set("Connection", "Upgrade")
 	out.Header.Set("Upgrade", asked)
-	conn, err := b.dial(r.Context()) //nolint:contextcheck // the request is what it waits for; open is how long it lasts
+	conn, err := b.dial(r.Context()) //nolint:contextcheck // the request limits the dial; open limits the connection
 	if err != nil {
 		starting(w)
 		return
@@ -206,7 +207,7 @@ func (b *backend) upgrade(open context.Context, w http.ResponseWriter, r *http.R
 			w.Header()[field] = values
 		}
 		w.WriteHeader(resp.StatusCode)
-		_, _ = io.Copy(w, resp.Body) // a client who has left
+		_, _ = io.Copy(w, resp.Body) // the client may have disconnected
 		return
 	}
 	client, err := tunnel.Accept(w, resp.Header)

@@ -12,12 +12,12 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// idleEvery is the longest time between two looks at whether a task is used.
+// idleEvery is the maximum time between two checks for use.
 const idleEvery = 30 * time.Second
 
-// Idle calls report each time that it finds the task unused for as long as its
-// timeout says, until report says that it has been heard or ctx ends. A program
-// that does not answer counts as used: what is not known ends nothing.
+// Idle calls report whenever the task was unused for its timeout, until report returns true or
+// ctx ends. If the program does not answer the check, the task counts as used, so that an
+// unknown state ends nothing.
 func (s *Server) Idle(ctx context.Context, report func(ctx context.Context, since time.Time) bool) {
 	b := s.backend.Load()
 	if b == nil || b.spec.Idle.TimeoutSecs <= 0 {
@@ -47,7 +47,7 @@ func (s *Server) Idle(ctx context.Context, report func(ctx context.Context, sinc
 	}
 }
 
-// used is when the task was last used, not before from.
+// used is the time of the last use, not before from.
 func (b *backend) used(ctx context.Context, from time.Time) (time.Time, error) {
 	now := time.Now()
 	if b.spec.Idle.By == v1.IdleByRequests || b.spec.Kind == v1.GatewayOfSSH {
@@ -60,7 +60,7 @@ func (b *backend) used(ctx context.Context, from time.Time) (time.Time, error) {
 	return jupyterUsed(b.spec.Idle.By, kernels, terminals, from, now), nil
 }
 
-// A kernel and a terminal as Jupyter's own interface shows them.
+// A kernel and a terminal in Jupyter's API.
 type (
 	kernel struct {
 		State       string    `json:"execution_state"`
@@ -79,7 +79,7 @@ func (b *backend) jupyter(ctx context.Context) (kernels []kernel, terminals []te
 	return kernels, terminals, b.list(ctx, "api/terminals", &terminals)
 }
 
-// list reads one of Jupyter's lists. Terminals may be turned off: then there are none.
+// list reads one of Jupyter's lists. If terminals are disabled, their list is empty.
 func (b *backend) list(ctx context.Context, what string, out any) error {
 	status, body, err := get(ctx, b.dial, b.spec.BasePath+what)
 	switch {
@@ -93,8 +93,7 @@ func (b *backend) list(ctx context.Context, what string, out any) error {
 	return json.Unmarshal(body, out)
 }
 
-// jupyterUsed is when a notebook was last used, by the measure that its
-// configuration names.
+// jupyterUsed is the time of the last use of a notebook, by the measure in its configuration.
 func jupyterUsed(by v1.IdleBy, kernels []kernel, terminals []terminal, from, now time.Time) time.Time {
 	last := from
 	note := func(t time.Time) {
@@ -127,7 +126,7 @@ func jupyterUsed(by v1.IdleBy, kernels []kernel, terminals []terminal, from, now
 			note(now)
 		}
 	}
-	if last.After(now) { // a clock that was set back
+	if last.After(now) { // the clock was set back
 		return now
 	}
 	return last

@@ -11,12 +11,11 @@ import (
 	"github.com/detent-ml/detent/master/tunnel"
 )
 
-// handshake is the first byte of a TLS connection. No request begins with it.
+// handshake is the first byte of a TLS connection. No HTTP request begins with it.
 const handshake = 0x16
 
-// A listener takes TLS and plain HTTP on one port. Masters speak TLS. In the clear come
-// the health checks of Consul and Nomad, and masters of the release before this one,
-// for as long as both run side by side.
+// A listener accepts TLS and plain HTTP on one port. Masters use TLS. Health checks of Consul
+// and Nomad use plain HTTP, and so do masters of the previous release during an upgrade.
 type listener struct {
 	net.Listener
 	conf *tls.Config
@@ -30,14 +29,14 @@ func (l *listener) Accept() (net.Conn, error) {
 	return &either{Conn: raw, conf: l.conf}, nil
 }
 
-// either is a connection of which the first byte says how it goes on. That byte is
-// waited for by who reads, within the deadline of who reads, and never by Accept.
+// either is a connection whose first byte selects the protocol. The first read waits for that
+// byte, within its deadline; Accept never does.
 type either struct {
 	net.Conn
 	conf *tls.Config
 
 	mu      sync.Mutex
-	decided net.Conn // nil until the first byte is there
+	decided net.Conn // nil until the first byte was read
 }
 
 func (e *either) Read(b []byte) (int, error) {
@@ -61,7 +60,7 @@ func (e *either) Read(b []byte) (int, error) {
 	return c.Read(b)
 }
 
-// Write is never the first: a server has read a request before it answers.
+// Write is never called first: a server reads a request before it answers.
 func (e *either) Write(b []byte) (int, error) {
 	if c := e.now(); c != nil {
 		return c.Write(b)
@@ -69,7 +68,7 @@ func (e *either) Write(b []byte) (int, error) {
 	return 0, errors.New("the caller has not sent a request yet")
 }
 
-// Close tells a peer that speaks TLS that this is the end.
+// Close sends the end of a TLS connection.
 func (e *either) Close() error {
 	if c := e.now(); c != nil {
 		return c.Close()
@@ -77,7 +76,7 @@ func (e *either) Close() error {
 	return e.Conn.Close()
 }
 
-// CloseWrite closes the sending half.
+// CloseWrite closes the sending direction.
 func (e *either) CloseWrite() error {
 	if half, ok := e.now().(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

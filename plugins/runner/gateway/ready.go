@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// A program that starts is asked often at first: users wait for it.
+	// A starting program is asked often at first, because users wait for it.
 	readyPause   = 50 * time.Millisecond
 	readySlowest = time.Second
-	// readyWithin is how long a program may think about an answer.
+	// readyWithin is how long a program may take to answer.
 	readyWithin = 30 * time.Second
-	// maxAnswer bounds what is read of an answer.
+	// maxAnswer is the maximum number of bytes that are read of an answer.
 	maxAnswer = 4 << 20
 )
 
-// Ready returns when the program answers: for an HTTP task anything that is not a
-// server's error, for a shell that its socket is open.
+// Ready returns when the program is ready: for an HTTP task, when it answers anything but a
+// server error; for a shell, when its socket is open.
 func Ready(ctx context.Context, spec v1.Gateway, dial Dialer) error {
 	for pause := readyPause; ; pause = min(pause*3/2, readySlowest) {
 		if answers(ctx, spec, dial) {
@@ -53,7 +53,7 @@ func answers(ctx context.Context, spec v1.Gateway, dial Dialer) bool {
 	return err == nil && status < 500
 }
 
-// get asks the program itself, past the gateway.
+// get sends a request to the program itself, not through the gateway.
 func get(ctx context.Context, dial Dialer, path string) (status int, body []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()

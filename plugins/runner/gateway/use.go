@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// use remembers when somebody was last here.
+// use records the last use through the gateway.
 type use struct {
 	mu   sync.Mutex
 	here int
@@ -16,7 +16,7 @@ type use struct {
 
 func newUse(now time.Time) *use { return &use{last: now} }
 
-// begin notes that somebody has come; the returned function, that they have left.
+// begin records the begin of a use; the returned function records its end.
 func (u *use) begin() (end func()) {
 	u.mu.Lock()
 	u.here++
@@ -29,7 +29,7 @@ func (u *use) begin() (end func()) {
 	}
 }
 
-// since is when somebody was last here; now, while somebody is.
+// since is the time of the last use; now, during a use.
 func (u *use) since(now time.Time) time.Time {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -11,10 +11,9 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// Capture reads one stream of a program until it ends: the lines of each chunk are
-// appended to the spool, and the chunk is repeated to echo as it came. look is shown
-// every line; it may be nil. It reads on whatever happens, because a program whose
-// output nobody reads stops.
+// Capture reads one stream of a program until it ends: it appends the lines of each chunk to
+// the spool, and copies the chunk unchanged to echo. look is called with every line; it may be
+// nil. Capture never stops reading, because a program blocks if nobody reads its output.
 func Capture(r io.Reader, stream string, spool *Spool, echo io.Writer, look func(Line)) {
 	split := NewSplitter(stream)
 	keep := func(lines []Line) {
@@ -28,9 +27,9 @@ func Capture(r io.Reader, stream string, spool *Spool, echo io.Writer, look func
 		n, err := r.Read(buf)
 		now := time.Now()
 		if n > 0 {
-			keep(split.Feed(buf[:n], now)) // first: what can be seen is safe
+			keep(split.Feed(buf[:n], now)) // first, so that everything that users see is stored
 			if echo != nil {
-				_, _ = echo.Write(buf[:n]) // an Echo swallows what it cannot write
+				_, _ = echo.Write(buf[:n]) // an Echo drops what it cannot write
 			}
 		}
 		if err == nil {
@@ -44,9 +43,9 @@ func Capture(r io.Reader, stream string, spool *Spool, echo io.Writer, look func
 	}
 }
 
-// An Echo writes to another process's pipe without ever waiting for it: the pipe
-// belongs to Nomad's log collector, which may be stopped or gone. What it does not
-// take in time is dropped from this copy, and counted there; the spool has it.
+// An Echo writes to the pipe of another process without waiting: the pipe belongs to Nomad's
+// log collector, which may be stopped. Output that the collector does not read in time is
+// dropped from this copy, and counted; the spool has it.
 type Echo struct {
 	w    io.Writer
 	done chan struct{}
@@ -58,7 +57,7 @@ type Echo struct {
 	closed  bool
 }
 
-// maxEchoed bounds what waits for the log collector.
+// maxEchoed is the maximum number of bytes that wait for the log collector.
 const maxEchoed = 4 << 20
 
 // NewEcho starts an Echo to w.
@@ -81,7 +80,7 @@ func (e *Echo) loop() {
 		dropped, closed := e.dropped, e.closed
 		e.dropped = 0
 		e.mu.Unlock()
-		_, _ = e.w.Write(chunk) // nobody listens: nothing to be done
+		_, _ = e.w.Write(chunk) // nobody reads the pipe
 		if dropped > 0 {
 			_, _ = fmt.Fprintf(e.w, "\ndet-runner: warning: %d bytes of output are missing from this copy, because it was not read; the master has them\n", dropped)
 		}
@@ -104,7 +103,7 @@ func (e *Echo) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close waits a moment for what is queued. No Write may follow.
+// Close waits a moment for queued output. No Write may follow.
 func (e *Echo) Close(most time.Duration) {
 	e.mu.Lock()
 	e.closed = true

@@ -1,20 +1,18 @@
-// Package logs brings what a task prints to the master: every line once, in
-// order, however often masters or the runner itself are replaced on the way.
+// Package logs sends the output of a task to the master: every line once, in order, even if
+// masters or the runner are replaced meanwhile.
 //
-// Capture reads a stream of the program promptly, repeats it for Nomad's own
-// logs, and cuts it into lines. The lines get numbers and go to a Spool: segment
-// files in the allocation's shared folder, append-only, deleted once a master has
-// taken them. A Shipper reads the spool and sends batches; the master answers
-// with the number of the first line that it lacks, so a batch that is sent twice
-// is stored once, and another process (the one that ends the allocation) goes on
+// Capture reads a stream of the program, copies it to Nomad's logs, and splits it into lines.
+// The lines get numbers and are appended to a Spool: segment files in the allocation's shared
+// folder, deleted after a master has accepted them. A Shipper reads the spool and sends
+// batches; the master answers with the number of the next line that it expects, so a batch that
+// is sent twice is stored once, and another process (the last one of the allocation) continues
 // where this one stopped.
 //
-// A segment is text that a person can read: a line per line, its fields separated
-// by tabs:
+// A segment is readable text: one line for each log line, its fields separated by tabs:
 //
 //	number  unix-nanoseconds  stdout|stderr  rank|-  level|-  source  text
 //
-// The spool is bounded. When masters stay away until it is full, the oldest lines
-// give way to one line that says how many are missing; when the disk is full,
-// lines are kept in memory, within a bound, until there is room again.
+// The size of the spool is limited. If masters do not answer until it is full, one line with
+// their number replaces the oldest lines; if the disk is full, lines are kept in memory, up to
+// a limit, until there is space again.
 package logs

@@ -11,11 +11,11 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// early is how many of its own lines a runner remembers before it has a spool.
+// early is the number of its own lines that a runner keeps before it has a spool.
 const early = 200
 
-// A Journal takes the runner's own words: they go to its stderr, which Nomad
-// keeps, and as lines of source "runner" among the program's.
+// A Journal writes the runner's own messages: to its stderr, which Nomad stores, and as lines
+// of source "runner" in the task's log.
 type Journal struct {
 	echo io.Writer
 
@@ -24,10 +24,10 @@ type Journal struct {
 	before []Line
 }
 
-// NewJournal makes a Journal that repeats everything to echo.
+// NewJournal makes a Journal that copies everything to echo.
 func NewJournal(echo io.Writer) *Journal { return &Journal{echo: echo} }
 
-// Attach sends what was said so far, and all that follows, to the spool too.
+// Attach also appends all messages, including earlier ones, to the spool.
 func (j *Journal) Attach(s *Spool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -36,13 +36,13 @@ func (j *Journal) Attach(s *Spool) {
 	j.before = nil
 }
 
-// Infof says what is going on.
+// Infof reports progress.
 func (j *Journal) Infof(format string, args ...any) { j.say(v1.LogLevelInfo, format, args...) }
 
-// Warnf says what somebody may want to change.
+// Warnf reports a problem that a user or operator may want to solve.
 func (j *Journal) Warnf(format string, args ...any) { j.say(v1.LogLevelWarning, format, args...) }
 
-// Errorf says what went wrong.
+// Errorf reports an error.
 func (j *Journal) Errorf(format string, args ...any) { j.say(v1.LogLevelError, format, args...) }
 
 func (j *Journal) say(level v1.LogLevel, format string, args ...any) {

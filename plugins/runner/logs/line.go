@@ -11,24 +11,24 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// maxText is how long a line may be; longer ones are cut into pieces.
+// maxText is the maximum length of a line; longer lines are split.
 const maxText = 8191
 
-// A Line is one line of output with what is known about it.
+// A Line is one line of output with its properties.
 type Line = leftover.Line
 
-// How libraries mark a line: the launcher with the worker's rank, Python's
-// logging with a level. Either may stand alone; the rank comes first.
+// How libraries mark a line: the launcher with the worker's rank, Python's logging with a
+// level. Either may be missing; the rank comes first.
 var (
 	rankMark  = regexp.MustCompile(`^ ?\[rank=([0-9]{1,9})\] ?`)
 	levelMark = regexp.MustCompile(`^ ?(TRACE|DEBUG|INFO|WARNING|ERROR|CRITICAL): ?`)
 )
 
-// marks takes the prefixes off a line.
+// marks removes the prefixes of a line.
 func marks(text []byte) (rest []byte, rank int, level v1.LogLevel) {
 	rank, level = -1, v1.LogLevelUnspecified
 	if m := rankMark.FindSubmatch(text); m != nil {
-		rank, _ = strconv.Atoi(string(m[1])) // nine digits always fit
+		rank, _ = strconv.Atoi(string(m[1])) // no error: nine digits fit
 		text = text[len(m[0]):]
 	}
 	if m := levelMark.FindSubmatch(text); m != nil {
@@ -38,14 +38,14 @@ func marks(text []byte) (rest []byte, rank int, level v1.LogLevel) {
 	return text, rank, level
 }
 
-// A Splitter cuts one stream into lines. A carriage return ends a line as a
-// newline does, so that progress bars arrive as they move; both together are one
-// end, and the nothing before a lone carriage return is no line.
+// A Splitter splits one stream into lines. A carriage return ends a line like a newline, so
+// that updates of progress bars arrive; both together are one end, and an empty line before a
+// lone carriage return is dropped.
 type Splitter struct {
 	stream string
-	rest   []byte // of a line that has not ended
+	rest   []byte // the begin of an incomplete line
 	after  bool   // the last byte was a carriage return
-	piece  bool   // rest goes on a line whose beginning was cut off and sent
+	piece  bool   // rest continues a line whose beginning was already returned
 	rank   int    // of that line
 	level  v1.LogLevel
 }
@@ -53,7 +53,7 @@ type Splitter struct {
 // NewSplitter makes a Splitter for stdout or stderr.
 func NewSplitter(stream string) *Splitter { return &Splitter{stream: stream} }
 
-// Feed cuts more output, and gives the lines that it completes.
+// Feed splits more output, and returns the completed lines.
 func (s *Splitter) Feed(chunk []byte, now time.Time) []Line {
 	var out []Line
 	for len(chunk) > 0 {
@@ -80,7 +80,7 @@ func (s *Splitter) Feed(chunk []byte, now time.Time) []Line {
 	return out
 }
 
-// Rest gives the last line, when the stream ended without an end of line.
+// Rest returns the last line, if the stream ended without a line break.
 func (s *Splitter) Rest(now time.Time) []Line {
 	if len(s.rest) == 0 {
 		return nil
@@ -90,7 +90,7 @@ func (s *Splitter) Rest(now time.Time) []Line {
 	return []Line{l}
 }
 
-// cut takes whole pieces off a line that is too long, between characters.
+// cut splits whole pieces off a line that is too long, between characters.
 func (s *Splitter) cut(out []Line, now time.Time) []Line {
 	for len(s.rest) > maxText {
 		n := maxText

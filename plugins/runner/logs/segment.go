@@ -12,15 +12,15 @@ import (
 	"github.com/detent-ml/detent/master/leftover"
 )
 
-// A segment is a run of numbered lines: a file, or memory when the disk is full.
+// A segment is a sequence of numbered lines: a file, or memory if the disk is full.
 type segment struct {
 	first int64 // number of its first line
 	next  int64 // number after its last
 	size  int64
-	file  *os.File // nil for memory
+	file  *os.File // nil: in memory
 	path  string
 	mem   []byte
-	lost  int64 // lines that this segment's one line stands in for
+	lost  int64 // number of lost lines that this segment's only line replaces
 }
 
 const segmentSuffix = leftover.LogSuffix
@@ -38,8 +38,7 @@ func createSegment(dir string, first int64) (*segment, error) {
 	return &segment{first: first, next: first, file: f, path: path}, nil
 }
 
-// openSegment reads a segment that another process left. What follows the last
-// whole line was torn by its end, and is cut off.
+// openSegment reads a segment of an earlier process. An incomplete last line is cut off.
 func openSegment(path string) (*segment, error) {
 	name := strings.TrimSuffix(filepath.Base(path), segmentSuffix)
 	first, err := strconv.ParseInt(name, 10, 64)
@@ -74,7 +73,7 @@ func openSegment(path string) (*segment, error) {
 	return s, nil
 }
 
-// write adds encoded lines. After an error the segment is as it was before.
+// write appends encoded lines. An error leaves the segment unchanged.
 func (s *segment) write(encoded []byte, lines int64) error {
 	if s.file == nil {
 		s.mem = append(s.mem, encoded...)
@@ -87,7 +86,7 @@ func (s *segment) write(encoded []byte, lines int64) error {
 	return nil
 }
 
-// readAt reads up to len(p) bytes from an offset within the segment.
+// readAt reads up to len(p) bytes at an offset of the segment.
 func (s *segment) readAt(p []byte, offset int64) (int, error) {
 	if offset >= s.size {
 		return 0, nil
@@ -105,11 +104,11 @@ func (s *segment) readAt(p []byte, offset int64) (int, error) {
 
 func (s *segment) sync() {
 	if s.file != nil {
-		_ = s.file.Sync() // a full or failing disk shows itself at the next write
+		_ = s.file.Sync() // the next write reports a full or failing disk
 	}
 }
 
-// remove deletes the segment for good.
+// remove deletes the segment.
 func (s *segment) remove() {
 	if s.file != nil {
 		_ = s.file.Close()

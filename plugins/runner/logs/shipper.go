@@ -10,31 +10,31 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// Bounds of a batch, and how often one is sent while lines keep coming.
+// Limits of a batch, and the time between batches.
 const (
 	batchLines = 1000
 	batchBytes = 1 << 20
-	// linger is how long the first line after a quiet while waits for company.
+	// linger is how long the first line after a pause waits for more lines.
 	linger = 5 * time.Millisecond
-	// spacing is how far apart batches are that are not full.
+	// spacing is the minimum time between batches that are not full.
 	spacing = 100 * time.Millisecond
 )
 
-// ErrRefused is what a Sender returns, wrapped, for a batch that a master looked
-// at and will never take; ErrOver when it takes no more from this task at all.
+// ErrRefused is what a Sender returns, wrapped, for a batch that a master rejects for good;
+// ErrOver if the master accepts no more lines of this task.
 var (
 	ErrRefused = errors.New("the master rejected the log lines")
 	ErrOver    = errors.New("the master accepts no more log lines of this task")
 )
 
-// A Sender brings one batch to a master, however long that takes, and returns the
-// number of the first line that the master lacks.
+// A Sender sends one batch to a master, for as long as that takes, and returns the number of
+// the next line that the master expects.
 type Sender func(ctx context.Context, batch v1.LogBatch) (next int64, err error)
 
 // A Shipper sends the lines of a Spool.
 type Shipper struct {
 	spool  *Spool
-	head   v1.LogBatch // what every batch says of its origin
+	head   v1.LogBatch // fields that all batches share
 	send   Sender
 	failed func(error)
 
@@ -44,25 +44,25 @@ type Shipper struct {
 	err    error
 }
 
-// NewShipper makes a Shipper whose batches carry head's names. failed is told of
-// every batch that was refused.
+// NewShipper makes a Shipper whose batches have the fields of head. failed is called for every
+// rejected batch.
 func NewShipper(spool *Spool, head v1.LogBatch, send Sender, failed func(error)) *Shipper {
 	return &Shipper{spool: spool, head: head, send: send, failed: failed,
 		finish: make(chan struct{}), done: make(chan struct{})}
 }
 
-// Finish says that no more lines will be appended: the shipper sends the rest, the
-// mark of the end, and is done.
+// Finish declares that no more lines will be appended: the shipper sends the rest and the end
+// mark, and stops.
 func (s *Shipper) Finish() { s.once.Do(func() { close(s.finish) }) }
 
 // Done is closed when Run has returned.
 func (s *Shipper) Done() <-chan struct{} { return s.done }
 
-// Err says, after Done, why not everything was taken; nil when it was.
+// Err is, after Done, why some lines were not accepted; nil if all were.
 func (s *Shipper) Err() error { return s.err }
 
-// Resume asks the master how far it has this shipper's lines, so that those are
-// not sent again, and numbers of lines to come follow on.
+// Resume asks the master for the number of the next line, so that the shipper repeats no lines,
+// and new lines get the following numbers.
 func (s *Shipper) Resume(ctx context.Context) (int64, error) {
 	batch := s.head
 	next, err := s.send(ctx, batch)
@@ -74,8 +74,8 @@ func (s *Shipper) Resume(ctx context.Context) (int64, error) {
 	return next, nil
 }
 
-// Run sends lines from a number on until Finish and everything is taken, the
-// context ends, or the master takes no more.
+// Run sends lines from a number on until Finish and all lines are accepted, the context ends,
+// or the master accepts no more.
 func (s *Shipper) Run(ctx context.Context, from int64) {
 	defer close(s.done)
 	s.err = s.run(ctx, from)
@@ -99,7 +99,7 @@ func (s *Shipper) run(ctx context.Context, next int64) error {
 		}
 		for i, l := range lines {
 			if l.Number != batch.First+int64(i) {
-				break // lines are missing here: the rest is another batch
+				break // lines are missing here: the rest is in another batch
 			}
 			batch.Lines = append(batch.Lines, l.Wire())
 		}
@@ -117,7 +117,7 @@ func (s *Shipper) run(ctx context.Context, next int64) error {
 		}
 		next = end
 		if has > batch.First {
-			next = has // it took a part, or has more from an earlier process
+			next = has // the master accepted a part, or has more lines from an earlier process
 		}
 		s.spool.Taken(next)
 		if batch.Done && next >= s.spool.Next() {
@@ -126,8 +126,8 @@ func (s *Shipper) run(ctx context.Context, next int64) error {
 	}
 }
 
-// wait returns when there is something to send: a full batch at once, a few lines
-// after a moment, the end when there is nothing else.
+// wait returns when there is something to send: at once for a full batch, after a moment for a
+// few lines, and for the end mark.
 func (s *Shipper) wait(ctx context.Context, next int64, last time.Time) (finishing bool) {
 	var due <-chan time.Time
 	for {

@@ -13,7 +13,7 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// Limits bound a Spool. Zero means the default.
+// Limits limit the size of a Spool. Zero means the default.
 type Limits struct {
 	Disk    int64 // bytes of segments, default 1 GiB
 	Memory  int64 // bytes while the disk is full, default 8 MiB
@@ -34,33 +34,33 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// A Spool holds the lines that no master has taken yet. One goroutine may read
-// while others append.
+// A Spool stores the lines that no master has accepted yet. One goroutine may read while others
+// append.
 type Spool struct {
 	dir    string
 	limits Limits
 
 	mu       sync.Mutex
-	segments []*segment // in order; the last takes new lines
+	segments []*segment // in order; new lines are appended to the last
 	cursor   cursor
 	changed  chan struct{} // closed by the next Append
-	full     bool          // lines go to memory
+	full     bool          // new lines are stored in memory
 	scratch  []byte
 	reading  []byte
 }
 
-// maxRecord is more than any line takes in a segment.
+// maxRecord is larger than any line in a segment.
 const maxRecord = 64 << 10
 
-// A cursor is where reading goes on.
+// A cursor is the position of the reader.
 type cursor struct {
 	seg    *segment
 	offset int64
 	number int64
 }
 
-// OpenSpool opens the spool in a folder, which it makes if need be. Lines that an
-// earlier process left there come first.
+// OpenSpool opens the spool in a folder, and creates the folder if necessary. Lines of an
+// earlier process come first.
 func OpenSpool(dir string, limits Limits) (*Spool, error) {
 	s := &Spool{dir: dir, limits: limits.withDefaults(), changed: make(chan struct{})}
 	paths, err := filepath.Glob(filepath.Join(dir, "*"+segmentSuffix))
@@ -71,7 +71,7 @@ func OpenSpool(dir string, limits Limits) (*Spool, error) {
 	for _, path := range paths {
 		seg, err := openSegment(path)
 		if err != nil {
-			return nil, fmt.Errorf("reading the log spool: %w", err)
+			return nil, fmt.Errorf("cannot read the log spool: %w", err)
 		}
 		if n := len(s.segments); n > 0 && seg.first > s.segments[n-1].next {
 			last := s.segments[n-1]
@@ -88,8 +88,8 @@ func OpenSpool(dir string, limits Limits) (*Spool, error) {
 // Dir is the folder of the spool.
 func (s *Spool) Dir() string { return s.dir }
 
-// Append numbers lines and keeps them. It never fails: what cannot be kept is
-// counted, and a line tells.
+// Append numbers and stores lines. It never fails: lines that cannot be stored are counted, and
+// a notice replaces them.
 func (s *Spool) Append(lines ...Line) {
 	if len(lines) == 0 {
 		return
@@ -103,7 +103,7 @@ func (s *Spool) Append(lines ...Line) {
 			s.roll(active.next)
 			active = s.active()
 		}
-		// As many as fit into the segment, and at least one.
+		// As many lines as fit into the segment, and at least one.
 		s.scratch = s.scratch[:0]
 		n := 0
 		for n < len(lines) && (n == 0 || active.size+int64(len(s.scratch)) < s.limits.Segment) {
@@ -125,7 +125,7 @@ func (s *Spool) Append(lines ...Line) {
 
 func (s *Spool) active() *segment { return s.segments[len(s.segments)-1] }
 
-// roll begins a new segment, on disk when that works.
+// roll begins a new segment, on disk if possible.
 func (s *Spool) roll(first int64) {
 	err := os.MkdirAll(s.dir, 0o700)
 	if err == nil {
@@ -138,7 +138,7 @@ func (s *Spool) roll(first int64) {
 	s.toMemory(err)
 }
 
-// toMemory begins a segment in memory, whose first line says why.
+// toMemory begins a segment in memory; its first line says why.
 func (s *Spool) toMemory(why error) {
 	var first int64
 	seg := &segment{}
@@ -158,12 +158,12 @@ func (s *Spool) toMemory(why error) {
 	}
 	s.full = true
 	tell := own(v1.LogLevelWarning, fmt.Sprintf(
-		"log lines cannot be written to disk (%v); up to %d MiB of them are kept in memory until a master accepts them", why, s.limits.Memory>>20))
+		"cannot write log lines to disk (%v); up to %d MiB of them are kept in memory until a master accepts them", why, s.limits.Memory>>20))
 	tell.Number = first
-	_ = seg.write(tell.AppendTo(nil), 1) // memory takes it
+	_ = seg.write(tell.AppendTo(nil), 1) // writes to memory return no errors
 }
 
-// bound drops the oldest lines when there are too many.
+// bound drops the oldest lines if there are too many.
 func (s *Spool) bound() {
 	var disk, mem int64
 	for _, seg := range s.segments {
@@ -188,7 +188,7 @@ func (s *Spool) bound() {
 	s.mergeNotices()
 }
 
-// drop puts a notice in a segment's place.
+// drop replaces a segment by a notice.
 func (s *Spool) drop(i int, why string) {
 	seg := s.segments[i]
 	if seg.next == seg.first {
@@ -200,7 +200,7 @@ func (s *Spool) drop(i int, why string) {
 	seg.remove()
 }
 
-// mergeNotices makes one notice of neighbours.
+// mergeNotices merges adjacent notices.
 func (s *Spool) mergeNotices() {
 	for i := 0; i+1 < len(s.segments)-1; {
 		a, b := s.segments[i], s.segments[i+1]
@@ -215,21 +215,21 @@ func (s *Spool) mergeNotices() {
 	}
 }
 
-// replace keeps the reader's place when a segment goes.
+// replace replaces segments, and keeps the reader's position.
 func (s *Spool) replace(old, by *segment) {
 	if s.cursor.seg == old {
 		s.cursor = cursor{seg: by, number: by.first}
 	}
 }
 
-// notice stands in for lines [from, to): one line, with the last of their numbers.
+// notice replaces the lines [from, to): one line, with the last of their numbers.
 func notice(from, to int64, why string) *segment {
 	l := own(v1.LogLevelWarning, fmt.Sprintf("%d lines of output are missing here: they were lost %s", to-from, why))
 	l.Number = to - 1
 	return &segment{first: from, next: to, lost: to - from, mem: l.AppendTo(nil), size: int64(len(l.AppendTo(nil)))}
 }
 
-// own makes a line of the runner's.
+// own makes a line of the runner.
 func own(level v1.LogLevel, text string) Line {
 	return Line{Time: time.Now(), Stream: "stderr", Rank: -1, Level: level, Source: "runner", Text: text}
 }
@@ -248,11 +248,11 @@ func (s *Spool) Changed() <-chan struct{} {
 	return s.changed
 }
 
-// Pending tells whether there are lines from a number on.
+// Pending reports whether there are lines from a number on.
 func (s *Spool) Pending(from int64) bool { return s.Next() > from }
 
-// Read gives lines from a number on, within bounds, at least one if there is one.
-// Numbers may be skipped where lines were lost.
+// Read returns lines from a number on, within the limits, at least one if there is one. Numbers
+// of lost lines are skipped.
 func (s *Spool) Read(from int64, most int, maxBytes int) ([]Line, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -266,7 +266,7 @@ func (s *Spool) Read(from int64, most int, maxBytes int) ([]Line, error) {
 		c := &s.cursor
 		n, err := c.seg.readAt(buf, c.offset)
 		if err != nil {
-			return nil, fmt.Errorf("reading the log spool: %w", err)
+			return nil, fmt.Errorf("cannot read the log spool: %w", err)
 		}
 		rest, used := buf[:n], 0
 		for len(out) < most && used < maxBytes {
@@ -276,7 +276,7 @@ func (s *Spool) Read(from int64, most int, maxBytes int) ([]Line, error) {
 			}
 			l, err := leftover.ParseLine(rest[:end])
 			if err != nil {
-				return nil, fmt.Errorf("reading %s: %w", c.seg.path, err)
+				return nil, fmt.Errorf("cannot read %s: %w", c.seg.path, err)
 			}
 			rest = rest[end+1:]
 			used += end + 1
@@ -290,7 +290,7 @@ func (s *Spool) Read(from int64, most int, maxBytes int) ([]Line, error) {
 			continue
 		}
 		if c.offset < c.seg.size {
-			return nil, fmt.Errorf("reading %s: no line within %d bytes", c.seg.path, len(buf))
+			return nil, fmt.Errorf("cannot read %s: no line within %d bytes", c.seg.path, len(buf))
 		}
 		i := slices.Index(s.segments, c.seg)
 		if i+1 >= len(s.segments) {
@@ -301,7 +301,7 @@ func (s *Spool) Read(from int64, most int, maxBytes int) ([]Line, error) {
 	return out, nil
 }
 
-// seek moves the cursor, unless it already stands there.
+// seek moves the cursor, if it is elsewhere.
 func (s *Spool) seek(from int64) {
 	if s.cursor.seg != nil && s.cursor.number == from && slices.Contains(s.segments, s.cursor.seg) {
 		return
@@ -313,8 +313,8 @@ func (s *Spool) seek(from int64) {
 	s.cursor = cursor{seg: s.segments[i], number: s.segments[i].first}
 }
 
-// Taken deletes the segments all of whose lines are before a number. The last one
-// stays: its numbers go on.
+// Taken deletes the segments that end before a number. The last segment stays, so that the
+// numbers continue.
 func (s *Spool) Taken(next int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -327,8 +327,8 @@ func (s *Spool) Taken(next int64) {
 	}
 }
 
-// SkipTo makes new lines begin at a number, if they would begin before it: the
-// master has lines up to there that this spool does not know.
+// SkipTo sets the number of the next line, if it would be lower: the master has lines up to
+// that number that this spool does not know.
 func (s *Spool) SkipTo(next int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -337,7 +337,7 @@ func (s *Spool) SkipTo(next int64) {
 	}
 }
 
-// Close brings what is there to the disk.
+// Close writes everything to disk.
 func (s *Spool) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

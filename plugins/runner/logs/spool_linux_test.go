@@ -35,7 +35,7 @@ func TestAFullDisk(t *testing.T) {
 		if l.Number != int64(i) {
 			t.Fatalf("line %d is number %d", i, l.Number)
 		}
-		told = told || strings.Contains(l.Text, "cannot be written to disk")
+		told = told || strings.Contains(l.Text, "cannot write log lines to disk")
 	}
 	if last := all[len(all)-1]; !told || !strings.HasPrefix(last.Text, "into memory") {
 		t.Fatalf("told: %v; the last line is %.40q", told, last.Text)

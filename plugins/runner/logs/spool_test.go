@@ -180,7 +180,7 @@ func TestAFolderThatCannotBeMade(t *testing.T) {
 	s := spool(t, filepath.Join(file, "logs"), Limits{})
 	fill(s, 1, 10)
 	got := readAll(t, s, 0)
-	if !strings.Contains(got[0].Text, "cannot be written to disk") {
+	if !strings.Contains(got[0].Text, "cannot write log lines to disk") {
 		t.Fatalf("%q", got[0].Text)
 	}
 	expectLines(t, got[1:], 1, 10)

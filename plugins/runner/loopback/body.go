@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 )
 
-// errNoRoom is for a body that would exceed what all held requests may take.
+// errNoRoom is the error for a body that would exceed the disk space of all held requests.
 var errNoRoom = errors.New("the requests of this task that wait for a master need too much disk space; try again later")
 
 type tooLargeError struct{ limit int64 }
@@ -19,10 +19,10 @@ func (e *tooLargeError) Error() string {
 	return fmt.Sprintf("the body of the request is over %d bytes", e.limit)
 }
 
-// A body is the content of a request, kept until a master has answered it.
+// A body is the body of a request, stored until a master has answered.
 type body struct {
 	memory []byte
-	file   *os.File // unlinked; nil when all is in memory
+	file   *os.File // unlinked; nil: all in memory
 	size   int64
 	room   *atomic.Int64 // bytes on disk of all bodies
 }
@@ -35,23 +35,23 @@ func keep(r io.Reader, cfg Config, room *atomic.Int64) (*body, error) {
 		return &body{memory: first.Bytes(), size: n}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the request: %w", err)
+		return nil, fmt.Errorf("cannot read the request: %w", err)
 	}
 	var next [1]byte
 	if _, err := io.ReadFull(r, next[:]); errors.Is(err, io.EOF) {
 		return &body{memory: first.Bytes(), size: n}, nil
 	} else if err != nil {
-		return nil, fmt.Errorf("reading the request: %w", err)
+		return nil, fmt.Errorf("cannot read the request: %w", err)
 	}
 	first.Write(next[:])
 	return spill(io.MultiReader(&first, r), cfg, room)
 }
 
-// spill keeps a body in a file.
+// spill stores a body in a file.
 func spill(r io.Reader, cfg Config, room *atomic.Int64) (*body, error) {
 	f, err := os.CreateTemp(cfg.SpillDir, "request-")
 	if err != nil {
-		return nil, fmt.Errorf("storing the request until a master accepts it: %w", err)
+		return nil, fmt.Errorf("cannot store the request until a master accepts it: %w", err)
 	}
 	_ = os.Remove(f.Name())
 	b := &body{file: f, room: room}
@@ -71,12 +71,12 @@ func spill(r io.Reader, cfg Config, room *atomic.Int64) (*body, error) {
 			return b, nil
 		case err != nil:
 			b.free()
-			return nil, fmt.Errorf("storing the request until a master accepts it: %w", err)
+			return nil, fmt.Errorf("cannot store the request until a master accepts it: %w", err)
 		}
 	}
 }
 
-// open gives the content from its beginning.
+// open returns the content from its beginning.
 func (b *body) open() (io.ReadCloser, error) {
 	if b.file == nil {
 		return io.NopCloser(bytes.NewReader(b.memory)), nil
@@ -84,7 +84,7 @@ func (b *body) open() (io.ReadCloser, error) {
 	return io.NopCloser(io.NewSectionReader(b.file, 0, b.size)), nil
 }
 
-// free gives up what the body takes.
+// free releases the space of the body.
 func (b *body) free() {
 	if b.file != nil {
 		_ = b.file.Close()
@@ -94,6 +94,6 @@ func (b *body) free() {
 }
 
 func quoted(s string) []byte {
-	q, _ := json.Marshal(s) // a string always encodes
+	q, _ := json.Marshal(s) // strings always encode
 	return q
 }

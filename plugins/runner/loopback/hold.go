@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// wholeAnswer is up to which size an answer of known length is read before
-	// any of it is passed on, so that one that is cut off can be asked for again.
+	// wholeAnswer is the maximum size of a response that is read completely before it is
+	// forwarded, so that a response that is cut off can be requested again.
 	wholeAnswer = 4 << 20
-	// signalSlack is how much longer than asked the preemption signal may take.
-	// Its client gives up ten seconds after what it asked for.
+	// signalSlack is how much longer than requested the preemption signal may take. Its client
+	// gives up ten seconds after the requested time.
 	signalSlack = 2 * time.Second
 )
 
@@ -32,17 +32,17 @@ type holder struct {
 	room atomic.Int64
 
 	mu        sync.Mutex
-	preempted map[string]bool // paths of signals that said yes once; they never say no again
+	preempted map[string]bool // paths of signals whose answer was yes, which is final
 }
 
 func newHolder(cfg Config) *holder {
 	return &holder{cfg: cfg, preempted: map[string]bool{}}
 }
 
-// RoundTrip sends a request until a master answers it.
+// RoundTrip sends a request until a master answers.
 func (h *holder) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Header.Get("User-Agent") == "" {
-		req.Header["User-Agent"] = nil // none was sent: the transport shall not add its own
+		req.Header["User-Agent"] = nil // the client sent none: prevent the transport's default
 	}
 	if strings.EqualFold(req.Header.Get("Connection"), "upgrade") {
 		return h.cfg.Masters.Send(req, nil, masters.Policy{Hold: h.cfg.Hold, Replay: true, TakeStatus: true})
@@ -77,11 +77,11 @@ func (f *freeing) Close() error {
 	return f.ReadCloser.Close()
 }
 
-// policy says how far a request may be repeated.
+// policy decides how a request may be repeated.
 func (h *holder) policy(req *http.Request) masters.Policy {
 	p := masters.Policy{Hold: h.cfg.Hold, Replay: repeatable(req), Patience: h.cfg.Patience}
 	if strings.HasPrefix(req.URL.Path, "/proxy/") {
-		// What is behind it is another task; its answers are its own.
+		// Requests for another task are forwarded to it; its answers are not the master's.
 		return masters.Policy{Hold: h.cfg.Hold, Replay: p.Replay, TakeStatus: true}
 	}
 	if waits.MatchString(req.URL.Path) {
@@ -90,11 +90,10 @@ func (h *holder) policy(req *http.Request) masters.Policy {
 	return p
 }
 
-// waits matches calls that are answered when others have come.
+// waits matches long polls.
 var waits = regexp.MustCompile(`/(all_gather|rendezvous)$`)
 
-// reports matches the calls by which a task says something about itself. Saying
-// it twice is saying it once.
+// reports matches the calls with which a task reports about itself, which are idempotent.
 var reports = regexp.MustCompile(`^/api/v1/(` + strings.Join([]string{
 	`trials/\d+/(metrics|progress|early_exit|runner/metadata|profiler/.*|training_metrics|validation_metrics|searcher/completed_operation)`,
 	`allocations/.+`, `detent/.+`, `checkpoints(/.*)?`, `runs/start`, `runs/\d+/metadata`, `task/logs`, `trial-source-info`, `notebooks/.+/report_idle`,
@@ -104,8 +103,7 @@ func repeatable(req *http.Request) bool {
 	return req.Method != http.MethodPost || reports.MatchString(req.URL.Path)
 }
 
-// send is Send, but an answer of moderate length arrives whole or is asked for
-// again.
+// send is Send, but a response of moderate size is read completely, or requested again.
 func (h *holder) send(req *http.Request, kept *body, p masters.Policy) (*http.Response, error) {
 	open := kept.open
 	if kept.size == 0 {
@@ -132,8 +130,7 @@ func (h *holder) send(req *http.Request, kept *body, p masters.Policy) (*http.Re
 
 var signalPath = regexp.MustCompile(`^/api/v1/allocations/[^/]+/signals/preemption$`)
 
-// signalOf tells whether a request asks for the preemption signal, and how long
-// it is ready to wait.
+// signalOf reports whether a request is for the preemption signal, and how long it may wait.
 func signalOf(req *http.Request) (time.Duration, bool) {
 	if req.Method != http.MethodGet || !signalPath.MatchString(req.URL.Path) {
 		return 0, false
@@ -147,8 +144,8 @@ func signalOf(req *http.Request) (time.Duration, bool) {
 	return 0, true
 }
 
-// signal asks for the preemption signal, and answers itself when no master does
-// in time: what the last answer was, "no" before there was one.
+// signal requests the preemption signal. If no master answers in time, it repeats the last
+// answer, or answers "no" if there was none.
 func (h *holder) signal(req *http.Request, asked time.Duration) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(req.Context(), asked+signalSlack)
 	defer cancel()

@@ -1,11 +1,11 @@
-// Package loopback is a task's master: an address on 127.0.0.1 that passes every
-// request on to whichever real master answers.
+// Package loopback is a task's master: an address on 127.0.0.1 that forwards every request to a
+// master that answers.
 //
-// A program inside a task is given this address as DET_MASTER. While no master
-// answers, its requests are held and sent again, for hours if need be, so that a
-// training does not notice a master that moved, was upgraded or lost its
-// database. To send a request again its body is kept, in memory when it is small
-// and in an unlinked file when it is not. Three kinds of requests are special:
+// A program in a task receives this address as DET_MASTER. While no master answers, its
+// requests are held and repeated, for hours if necessary, so that a training does not notice
+// that a master moved, was upgraded or lost its database. To repeat a request, its body is
+// stored, in memory if it is small, or else in an unlinked file. Three kinds of requests are
+// special:
 //
 //   - The preemption signal is asked for with a time limit that its client
 //     enforces; it is answered "not preempted" here when no master answers in time.
@@ -13,11 +13,11 @@
 //     command) are sent again only when they certainly never arrived.
 //   - Upgrades (WebSocket) become a plain tunnel once a master accepts them.
 //
-// Nothing is added to a request: a program signs in with whatever it shows, its
-// task's tokens or other users', or with a name and a password. On the network of
-// a node every process there reaches this address, so a request without credentials
-// gets none, and those that show no token of the task share little room among them.
-// The server lives as long as the task, and nothing outside the machine reaches it.
+// No credentials are added to a request: a program signs in with the tokens of its task or of
+// other users, or with a username and a password. On the network of a node, every process of
+// the node can reach this address; so a request without credentials stays without, and requests
+// without a token of the task share a small part of the space. The server runs as long as the
+// task, and only this machine can reach it.
 package loopback
 
 import (
@@ -37,12 +37,11 @@ import (
 	"github.com/detent-ml/detent/plugins/runner/masters"
 )
 
-// Config says what a Server serves and within which bounds. Zero bounds mean the
-// defaults.
+// Config configures a Server and its limits. Zero means the default.
 type Config struct {
 	Masters   *masters.List
 	Tokens    []string      // of the task itself
-	SpillDir  string        // for bodies that do not fit into memory
+	SpillDir  string        // folder for bodies that are too large for memory
 	Hold      time.Duration // how long a request waits for a master; default leftover.Hold
 	MaxHeld   int           // requests at once; default 1024
 	InMemory  int64         // of one body, default 1 MiB; the rest goes to disk
@@ -73,7 +72,7 @@ type Server struct {
 	ln     net.Listener
 	http   *http.Server
 	slots  chan struct{}
-	others chan struct{} // of requests without one of the task's own tokens
+	others chan struct{} // requests without a token of the task
 	cancel context.CancelFunc
 	done   chan struct{}
 }
@@ -90,7 +89,7 @@ func Listen(cfg Config) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, ln: ln, slots: make(chan struct{}, cfg.MaxHeld), others: make(chan struct{}, maxOthers), cancel: cancel, done: make(chan struct{})}
 	passer := &httputil.ReverseProxy{
-		Rewrite:       func(*httputil.ProxyRequest) {}, // the holder picks the master, per try
+		Rewrite:       func(*httputil.ProxyRequest) {}, // the holder chooses the master for each try
 		Transport:     newHolder(cfg),
 		FlushInterval: -1,
 		BufferPool:    &tunnel.Buffers{},
@@ -123,13 +122,13 @@ func (s *Server) Close() {
 	<-s.done
 }
 
-// What requests may take that show no token of the task.
+// Limits of requests without a token of the task.
 const (
 	maxOthers = 64      // at once
 	maxBare   = 1 << 20 // bytes of a body, without any credentials
 )
 
-// admit refuses more requests than can be held.
+// admit rejects requests above the limits.
 func (s *Server) admit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		room, own := s.slots, s.knows(r)
@@ -156,7 +155,7 @@ func (s *Server) admit(next http.Handler) http.Handler {
 	})
 }
 
-// credentials are the tokens that a request shows.
+// credentials are the tokens in a request.
 func credentials(r *http.Request) []string {
 	var list []string
 	for _, name := range []string{masters.TokenHeader, "X-Allocation-Token", "Authorization", "X-User-Token", "Grpc-Metadata-X-User-Token"} {
@@ -171,7 +170,7 @@ func credentials(r *http.Request) []string {
 	return list
 }
 
-// knows tells whether a request shows one of the task's own tokens.
+// knows reports whether a request has one of the task's own tokens.
 func (s *Server) knows(r *http.Request) bool {
 	for _, shown := range credentials(r) {
 		for _, token := range s.cfg.Tokens {
@@ -189,7 +188,7 @@ func explain(w http.ResponseWriter, r *http.Request, err error) {
 	var bare *http.MaxBytesError
 	switch {
 	case r.Context().Err() != nil:
-		return // nobody listens
+		return // the client has disconnected
 	case errors.As(err, &large), errors.As(err, &bare):
 		fail(w, http.StatusRequestEntityTooLarge, err.Error())
 	case errors.Is(err, errNoRoom):
@@ -200,7 +199,7 @@ func explain(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// fail writes an error as masters do.
+// fail writes an error in the form of a master.
 func fail(w http.ResponseWriter, status int, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

@@ -14,45 +14,44 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// maxMessage bounds the answer to a Call. A TaskSpec with its configuration and
-// hyperparameters is the largest.
+// maxMessage is the maximum size of the response to a Call. A TaskSpec with its configuration
+// and hyperparameters is the largest.
 const maxMessage = 64 << 20
 
-// TokenHeader carries an allocation's token, as the harness sends it.
+// TokenHeader is the header with an allocation's token, as in the harness.
 const TokenHeader = "Grpc-Metadata-X-Allocation-Token"
 
-// A Refusal is a master's answer that is not a success.
+// A Refusal is a response of a master with an error status.
 type Refusal struct {
 	Status  int
 	Message string
-	// Ours says that the body was an error as masters write them; what stands
-	// between runner and master (a proxy, another service on a reused port)
-	// refuses in other words.
+	// Ours reports that the body is an error in the form of a master; proxies, and other
+	// services on a reused port, send other forms.
 	Ours bool
 }
 
-// Error words the refusal.
+// Error formats the refusal.
 func (r *Refusal) Error() string {
 	return fmt.Sprintf("the master answered %d: %s", r.Status, r.Message)
 }
 
-// A Request is one call to a master.
+// A Request is one call of a master.
 type Request struct {
 	Method   string
 	Path     string // with its query
-	Token    string // of the allocation; "" for none
-	Message  any    // of the wire; nil for none
+	Token    string // of the allocation; "": none
+	Message  any    // message of the API; nil: none
 	Body     []byte // instead of Message, already encoded
 	Encoding string // of Body
 }
 
-// Call sends a message and decodes the answer into out, which may be nil.
-// A cut in the middle of the answer counts as none when the policy has Replay.
+// Call sends a message and decodes the response into out, which may be nil. With Replay in the
+// policy, a response that is cut off is requested again.
 func (l *List) Call(ctx context.Context, r Request, out any, p Policy) error {
 	if r.Message != nil {
 		body, err := v1.Marshal(r.Message)
 		if err != nil {
-			return fmt.Errorf("encoding %T: %w", r.Message, err)
+			return fmt.Errorf("cannot encode %T: %w", r.Message, err)
 		}
 		r.Body = body
 	}
@@ -64,7 +63,7 @@ func (l *List) Call(ctx context.Context, r Request, out any, p Policy) error {
 				return nil
 			}
 			if err := v1.Unmarshal(answer, out); err != nil {
-				return fmt.Errorf("decoding the answer to %s %s: %w", r.Method, r.Path, err)
+				return fmt.Errorf("cannot decode the answer to %s %s: %w", r.Method, r.Path, err)
 			}
 			return nil
 		}
@@ -78,7 +77,7 @@ func (l *List) Call(ctx context.Context, r Request, out any, p Policy) error {
 	}
 }
 
-// A cutError is a connection that ended in the middle of an answer.
+// A cutError is a connection that ended during a response.
 type cutError struct{ err error }
 
 func (e *cutError) Error() string { return "the answer was cut off: " + e.err.Error() }
@@ -121,8 +120,7 @@ func (l *List) call(ctx context.Context, r Request, p Policy) ([]byte, error) {
 	return content, nil
 }
 
-// RefusalOf reads an error answer in either of the forms that clients of the
-// interface know.
+// RefusalOf parses an error response in either of the forms of Determined's API.
 func RefusalOf(status int, body []byte) *Refusal {
 	var known struct {
 		Message string          `json:"message"`

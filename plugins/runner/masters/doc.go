@@ -1,13 +1,11 @@
-// Package masters is how a runner reaches a master, whichever of them answers.
+// Package masters sends requests to any master that answers.
 //
-// A List holds the addresses, from a fixed list and from a file that Nomad
-// renders anew when masters move. It sticks to the master that answered last and
-// goes on to the next when that one fails; a master that refuses the connection,
-// cuts it before it answered, or says 502, 503 or 504, has failed. Send repeats a
-// request until some master answers it or its time is over, so that what calls it
-// sees an outage as a slow answer. Call is Send for messages of the wire.
+// A List has the addresses, from a fixed list and from a file that Nomad updates when masters
+// move. It uses the master that answered last, and the next one if that master fails: it
+// refuses the connection, closes the connection before it answers, or answers 502, 503 or 504.
+// Send repeats a request until a master answers or its time has ended, so that its caller sees
+// an outage as a slow answer. Call is Send for messages of the API.
 //
-// While every master fails, only a few of the requests that wait try again at a
-// time, and the first answer wakes all of them: a master that comes back meets
-// its tasks one after the other, not in a stampede.
+// While every master fails, only a few of the waiting requests try again at the same time, and
+// the first answer wakes all of them, so that a restarted master is not overloaded.
 package masters

@@ -18,24 +18,24 @@ import (
 	"time"
 )
 
-// Bounds of how a List repeats requests.
+// Limits for the repetition of requests.
 const (
 	firstPause = 50 * time.Millisecond
 	maxPause   = 2 * time.Second
-	scouts     = 8                // requests that try again at once while all masters fail
+	scouts     = 8                // requests that try again at the same time while all masters fail
 	scoutWait  = time.Second      // how long one waits for its turn to try
-	deadPeer   = 30 * time.Second // after so long without a sign of life a connection is given up
+	deadPeer   = 30 * time.Second // a connection is closed after this time without data from the master
 )
 
-// Options says where masters are.
+// Options has the addresses of masters.
 type Options struct {
 	URLs   []string // base addresses
 	File   string   // one more address per line, read again whenever it changes; "" for none
-	CAFile string   // PEM certificates to trust besides the system's; "" for none
+	CAFile string   // PEM certificates to trust in addition to the system's; "": none
 }
 
-// A List is the masters that a runner knows, and which of them answers.
-// Its methods may be called from several goroutines.
+// A List is the masters that a runner knows, and which of them answers. It is safe for use by
+// several goroutines.
 type List struct {
 	opts      Options
 	transport *http.Transport
@@ -50,8 +50,8 @@ type List struct {
 	size     int64
 }
 
-// New makes a List. It is an error when it would be empty, or when an address or
-// the certificates cannot be used; a file that is not there yet is read later.
+// New makes a List. It returns an error if the list would be empty, or if an address or the
+// certificates are invalid; a missing file is read later.
 func New(opts Options) (*List, error) {
 	transport, err := newTransport(opts.CAFile)
 	if err != nil {
@@ -95,8 +95,8 @@ func newTransport(caFile string) (*http.Transport, error) {
 		TLSHandshakeTimeout: 10 * time.Second,
 		MaxIdleConnsPerHost: 32,
 		IdleConnTimeout:     90 * time.Second,
-		DisableCompression:  true, // what a master sends is passed on as it is
-		// HTTP/1.1 alone: upgrades have to pass.
+		DisableCompression:  true, // responses are forwarded unchanged
+		// Only HTTP/1.1, which supports upgrades.
 		TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{},
 	}
 	if caFile == "" {
@@ -111,28 +111,28 @@ func newTransport(caFile string) (*http.Transport, error) {
 		pool = x509.NewCertPool()
 	}
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s (DET_MASTER_CA) holds no certificate in PEM form", caFile)
+		return nil, fmt.Errorf("%s (DET_MASTER_CA) contains no certificate in PEM", caFile)
 	}
 	t.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	return t, nil
 }
 
-// notItself refuses a connection of a socket to itself. Dialling a loopback port
-// that nobody listens on may be given that very port, and then succeeds, and
-// keeps the port from the master that is about to come back to it.
+// notItself rejects a connection of a socket to itself. A connection to an unused loopback port
+// may get this port as its own port: then it succeeds, and takes the port from the master that
+// is about to restart.
 func notItself(c net.Conn, err error) (net.Conn, error) {
 	if err != nil || c.LocalAddr().String() != c.RemoteAddr().String() {
 		return c, err
 	}
 	if tcp, ok := c.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // or the port would stay taken for a minute
+		_ = tcp.SetLinger(0) // or the port would stay in use for a minute
 	}
 	_ = c.Close()
 	return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: c.RemoteAddr(), Err: syscall.ECONNREFUSED}
 }
 
-// setUserTimeout makes the kernel give a connection up whose peer vanished with
-// data on the way; keep-alives alone do not cover that.
+// setUserTimeout makes the kernel close a connection whose peer has vanished with
+// unacknowledged data; keep-alives do not cover that case.
 func setUserTimeout(network, _ string, c syscall.RawConn) error {
 	if !strings.HasPrefix(network, "tcp") {
 		return nil
@@ -140,7 +140,7 @@ func setUserTimeout(network, _ string, c syscall.RawConn) error {
 	return c.Control(func(fd uintptr) { setTCPUserTimeout(int(fd), deadPeer) })
 }
 
-// URLs lists the masters that are known now.
+// URLs lists the known masters.
 func (l *List) URLs() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -152,8 +152,8 @@ func (l *List) URLs() []string {
 	return out
 }
 
-// refresh reads the file again when it changed. A file that cannot be read, or
-// names nobody, changes nothing: old addresses are better than none.
+// refresh reads the file again if it has changed. A file that cannot be read, or that is empty,
+// changes nothing: old addresses are better than none.
 func (l *List) refresh() {
 	if l.opts.File == "" {
 		return
@@ -190,7 +190,7 @@ func (l *List) refresh() {
 	l.current = max(0, slices.IndexFunc(urls, func(u *url.URL) bool { return u.String() == was }))
 }
 
-// pick gives the master to try next, nil when none is known, and how many there are.
+// pick returns the master to try next, nil if none is known, and the number of masters.
 func (l *List) pick() (*url.URL, int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -201,7 +201,7 @@ func (l *List) pick() (*url.URL, int) {
 	return l.urls[l.current%len(l.urls)], len(l.urls)
 }
 
-// failed notes that u did not answer; the next request tries another.
+// failed records that u did not answer; the next request tries another master.
 func (l *List) failed(u *url.URL) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -211,7 +211,7 @@ func (l *List) failed(u *url.URL) {
 	}
 }
 
-// ok notes an answer of u, and wakes who waits for the end of an outage.
+// ok records an answer of u, and wakes the requests that wait for the end of an outage.
 func (l *List) ok(u *url.URL) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -225,15 +225,15 @@ func (l *List) ok(u *url.URL) {
 	}
 }
 
-// down reports whether every master has failed since one last answered.
+// down reports whether every master has failed since the last answer.
 func (l *List) down() (bool, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.failures >= max(1, len(l.urls)), l.answered
 }
 
-// pause waits before the next try: a jittered while that grows with the number
-// of tries, or until an outage ends.
+// pause waits before the next try: a random time that grows with the number of tries, or until
+// the outage ends.
 func (l *List) pause(ctx context.Context, tries int) error {
 	_, answered := l.down()
 	most := min(maxPause, firstPause<<min(tries, 10))
@@ -267,5 +267,5 @@ func (l *List) turn(ctx context.Context) (release func()) {
 	return func() {}
 }
 
-// Close gives up the connections that nobody uses.
+// Close closes idle connections.
 func (l *List) Close() { l.transport.CloseIdleConnections() }

@@ -12,28 +12,25 @@ import (
 	"time"
 )
 
-// A Policy says how far a request may be repeated.
+// A Policy decides how a request may be repeated.
 type Policy struct {
-	// Replay allows sending it again although a master may have acted on it.
+	// Replay allows repeating the request although a master may have executed it.
 	Replay bool
-	// Hold is how long it may take until some master answers; 0 means one round
-	// through all masters.
+	// Hold is the maximum time until a master answers; 0 means one try at each master.
 	Hold time.Duration
-	// Patience is how long one master may take to begin its answer before
-	// another is asked; 0 means as long as its connection lives. It needs Replay.
+	// Patience is how long one master may take to begin its response before another is asked; 0
+	// means as long as the connection exists. It needs Replay.
 	Patience time.Duration
-	// TakeStatus hands on answers like 503 instead of repeating the request.
+	// TakeStatus returns responses such as 503 instead of repeating the request.
 	TakeStatus bool
 }
 
-// ErrSilent is why a try was given up: the master took the request and did not
-// begin to answer.
+// ErrSilent means that the master received the request and did not begin to answer in time.
 var ErrSilent = errors.New("the master did not answer")
 
-// Send sends a request to whichever master answers. The request's URL carries
-// path and query; body opens its content anew for each try, nil for none. The
-// error is the last one seen when no master answered in time; an answer that
-// says 502, 503 or 504 is handed on as it is then.
+// Send sends a request to any master that answers. The request's URL has path and query; body
+// opens its content for each try, nil for none. If no master answered in time, the error is the
+// last one; a response with status 502, 503 or 504 is returned unchanged then.
 func (l *List) Send(req *http.Request, body func() (io.ReadCloser, error), p Policy) (*http.Response, error) {
 	ctx := req.Context()
 	deadline := time.Now().Add(p.Hold)
@@ -77,12 +74,12 @@ func (l *List) Send(req *http.Request, body func() (io.ReadCloser, error), p Pol
 	}
 }
 
-// unavailable tells the answers that mean "not now".
+// unavailable reports responses that mean "not now".
 func unavailable(status int) bool {
 	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
 }
 
-// discard lets the connection of an unwanted answer be used again.
+// discard allows the reuse of the connection of an unused response.
 func discard(resp *http.Response) {
 	if resp == nil {
 		return
@@ -91,7 +88,7 @@ func discard(resp *http.Response) {
 	_ = resp.Body.Close()
 }
 
-// try sends the request to one master. sent says whether any of it left.
+// try sends the request to one master. sent reports whether any part of it was sent.
 func (l *List) try(req *http.Request, base *url.URL, body func() (io.ReadCloser, error), p Policy) (*http.Response, bool, error) {
 	var sent atomic.Bool
 	ctx, cancel := context.WithCancelCause(req.Context())
@@ -138,7 +135,7 @@ func (l *List) try(req *http.Request, base *url.URL, body func() (io.ReadCloser,
 	return resp, true, nil
 }
 
-// An endingBody frees what belonged to its request when it is closed.
+// An endingBody releases the resources of its request when it is closed.
 type endingBody struct {
 	io.ReadCloser
 	end context.CancelCauseFunc
@@ -150,7 +147,7 @@ func (b *endingBody) Close() error {
 	return err
 }
 
-// An upgradedBody is the connection that a 101 hands over.
+// An upgradedBody is the connection after a 101.
 type upgradedBody struct {
 	*endingBody
 	io.Writer

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setTCPUserTimeout is best effort: without it a vanished peer is noticed later.
+// setTCPUserTimeout ignores errors: without this option a vanished peer is noticed later.
 func setTCPUserTimeout(fd int, d time.Duration) {
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(d.Milliseconds()))
 }

@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// An account is who sessions run as: whoever runs the server.
+// An account is the account of sessions, which is that of the server.
 type account struct {
 	name, home, shell string
 }
 
-// ownAccount reads it from the account database, which a small image may lack.
+// ownAccount reads the account from the account database, which a small image may lack.
 func ownAccount(environ []string) account {
 	a := account{name: "user", home: "/", shell: ""}
 	uid := strconv.Itoa(os.Getuid())
@@ -37,8 +37,7 @@ func ownAccount(environ []string) account {
 	return a
 }
 
-// loginShell is the one of the account, if it is there and lets users in; else
-// bash, else sh.
+// loginShell is the shell of the account, if it exists and permits logins; else bash, else sh.
 func loginShell(uid string) string {
 	passwd, err := os.ReadFile("/etc/passwd")
 	if err == nil {

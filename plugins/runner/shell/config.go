@@ -12,19 +12,20 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Verb is the argument that makes this executable the server; the path of its
-// configuration follows.
+// Verb is the argument with which this executable is the server; the path of the configuration
+// follows.
 const Verb = "shell"
 
-// Config is what a server is told, through a file that it removes: it holds a key.
+// Config is the configuration of a server, in a file that the server removes because it
+// contains a key.
 type Config struct {
 	Socket        string `json:"socket"`
 	AuthorizedKey string `json:"authorizedKey"` // a line of authorized_keys
-	HostKey       string `json:"hostKey"`       // PEM; empty for one made now
-	Dir           string `json:"dir"`           // where sessions begin
+	HostKey       string `json:"hostKey"`       // PEM; "": the server makes one
+	Dir           string `json:"dir"`           // working directory of sessions
 }
 
-// Write puts the configuration where the server finds it.
+// Write writes the configuration for the server.
 func (c Config) Write(path string) error {
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -40,22 +41,22 @@ func readConfig(path string) (Config, error) {
 	var c Config
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return c, fmt.Errorf("the shell's configuration: %w", err)
+		return c, fmt.Errorf("cannot read the shell's configuration: %w", err)
 	}
 	if err := os.Remove(path); err != nil {
-		return c, fmt.Errorf("the shell's configuration: %w", err)
+		return c, fmt.Errorf("cannot read the shell's configuration: %w", err)
 	}
 	if err := json.Unmarshal(text, &c); err != nil {
-		return c, fmt.Errorf("the shell's configuration: %w", err)
+		return c, fmt.Errorf("cannot read the shell's configuration: %w", err)
 	}
 	return c, nil
 }
 
-// keys reads both keys.
+// keys parses both keys.
 func (c Config) keys() (authorized ssh.PublicKey, host ssh.Signer, err error) {
 	authorized, _, _, _, err = ssh.ParseAuthorizedKey([]byte(c.AuthorizedKey))
 	if err != nil {
-		return nil, nil, fmt.Errorf("the key that may log in cannot be read: %w", err)
+		return nil, nil, fmt.Errorf("cannot parse the authorized key of the shell: %w", err)
 	}
 	if c.HostKey == "" {
 		_, private, err := ed25519.GenerateKey(rand.Reader)
@@ -67,7 +68,7 @@ func (c Config) keys() (authorized ssh.PublicKey, host ssh.Signer, err error) {
 	}
 	host, err = ssh.ParsePrivateKey([]byte(c.HostKey))
 	if err != nil {
-		return nil, nil, fmt.Errorf("the shell's own key cannot be read: %w", err)
+		return nil, nil, fmt.Errorf("cannot parse the host key of the shell: %w", err)
 	}
 	return authorized, host, nil
 }

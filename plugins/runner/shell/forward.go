@@ -12,10 +12,10 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// dialWithin is how long a forwarded connection may take to be made.
+// dialWithin is the time limit for making a forwarded connection.
 const dialWithin = 15 * time.Second
 
-// forwardTCP connects to an address as the task sees it.
+// forwardTCP connects to an address, as seen from the task.
 func (s *Server) forwardTCP(c ssh.NewChannel) {
 	var to struct {
 		Host       string
@@ -24,7 +24,7 @@ func (s *Server) forwardTCP(c ssh.NewChannel) {
 		OriginPort uint32
 	}
 	if err := ssh.Unmarshal(c.ExtraData(), &to); err != nil || to.Port > 1<<16-1 {
-		_ = c.Reject(ssh.ConnectionFailed, "the address cannot be read")
+		_ = c.Reject(ssh.ConnectionFailed, "cannot parse the address")
 		return
 	}
 	s.forward(c, "tcp", net.JoinHostPort(to.Host, strconv.Itoa(int(to.Port))))
@@ -38,7 +38,7 @@ func (s *Server) forwardUnix(c ssh.NewChannel) {
 		Reserved1 uint32
 	}
 	if err := ssh.Unmarshal(c.ExtraData(), &to); err != nil {
-		_ = c.Reject(ssh.ConnectionFailed, "the path cannot be read")
+		_ = c.Reject(ssh.ConnectionFailed, "cannot parse the path")
 		return
 	}
 	s.forward(c, "unix", to.Path)
@@ -64,7 +64,7 @@ func (s *Server) forward(c ssh.NewChannel, network, address string) {
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
-		_, _ = io.Copy(conn, channel) // the end of either side ends it
+		_, _ = io.Copy(conn, channel) // the end of either side ends both
 		if h, ok := conn.(interface{ CloseWrite() error }); ok {
 			_ = h.CloseWrite()
 		}

@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A terminal is a pseudo-terminal: what its programs see, and our end of it.
+// A terminal is a pseudo-terminal: the programs' end, and the server's end.
 type terminal struct {
 	ours *os.File
 	name string
 }
 
-// openTerminal makes one and returns the programs' end beside it.
+// openTerminal makes a terminal and returns the programs' end too.
 func openTerminal(columns, rows uint32) (*terminal, *os.File, error) {
 	ours, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -32,7 +32,8 @@ func openTerminal(columns, rows uint32) (*terminal, *os.File, error) {
 			return err
 		}
 		t.name = fmt.Sprintf("/dev/pts/%d", n)
-		// By way of our end: the folder of terminals may be another one in this root.
+		// Open the programs' end through the server's end, because this root may have another
+		// folder of terminals.
 		peer, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)
 		if errno != 0 {
 			return errno
@@ -53,13 +54,13 @@ func openTerminal(columns, rows uint32) (*terminal, *os.File, error) {
 	return t, theirs, nil
 }
 
-// resize tells the programs how large the window is.
+// resize sets the size of the window.
 func (t *terminal) resize(columns, rows uint32) error {
 	size := &unix.Winsize{Col: uint16(min(columns, 1<<15)), Row: uint16(min(rows, 1<<15))}
 	return t.control(func(fd int) error { return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, size) })
 }
 
-// control works on the descriptor without making it one that blocks.
+// control uses the descriptor without making it blocking.
 func (t *terminal) control(f func(fd int) error) error {
 	raw, err := t.ours.SyscallConn()
 	if err != nil {

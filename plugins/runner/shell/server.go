@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// handshakeWithin is how long somebody may take to show the key.
+	// handshakeWithin is the time limit for authentication.
 	handshakeWithin = 30 * time.Second
-	// maxConnections and maxChannels bound what those hold who have shown the key.
+	// maxConnections and maxChannels limit authenticated clients.
 	maxConnections = 128
 	maxChannels    = 256
 	// endWithin is how long sessions have when the task ends.
@@ -33,14 +33,14 @@ type Server struct {
 	dir      string
 	account  account
 	log      io.Writer
-	slots    chan struct{} // of connections that have shown the key
+	slots    chan struct{} // authenticated connections
 	new      unauthenticated
 	sessions sync.WaitGroup
 	ctx      context.Context
 	stop     context.CancelFunc
 }
 
-// New makes a server; log is told who comes and goes.
+// New makes a server; log receives logins and logouts.
 func New(c Config, log io.Writer) (*Server, error) {
 	authorized, host, err := c.keys()
 	if err != nil {
@@ -61,7 +61,7 @@ func New(c Config, log io.Writer) (*Server, error) {
 	return s, nil
 }
 
-// Main is `det-runner shell`: it serves until it is told to end.
+// Main is `det-runner shell`: it serves until a signal ends it.
 func Main(path string, out io.Writer, signals <-chan os.Signal) error {
 	c, err := readConfig(path)
 	if err != nil {
@@ -77,7 +77,7 @@ func Main(path string, out io.Writer, signals <-chan os.Signal) error {
 	var lc net.ListenConfig
 	ln, err := lc.Listen(s.ctx, "unix", c.Socket)
 	if err != nil {
-		return fmt.Errorf("the shell's socket: %w", err)
+		return fmt.Errorf("cannot listen on the shell's socket: %w", err)
 	}
 	if err := os.Chmod(c.Socket, 0o600); err != nil {
 		return err
@@ -86,19 +86,19 @@ func Main(path string, out io.Writer, signals <-chan os.Signal) error {
 		<-signals
 		_ = ln.Close()
 	}()
-	fmt.Fprintf(out, "the shell is open, its sessions begin in %s\n", c.Dir)
+	fmt.Fprintf(out, "the shell is ready; the working directory of its sessions is %s\n", c.Dir)
 	s.Serve(ln)
 	return nil
 }
 
-// Serve takes connections until the listener closes, then ends all sessions.
+// Serve accepts connections until the listener closes, then ends all sessions.
 func (s *Server) Serve(ln net.Listener) {
 	for {
 		conn, err := ln.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			break
 		}
-		if err != nil { // out of descriptors, for a moment
+		if err != nil { // for example, no free descriptors
 			<-time.After(50 * time.Millisecond)
 			continue
 		}
@@ -116,7 +116,7 @@ func (s *Server) Serve(ln net.Listener) {
 	}
 }
 
-// serve speaks SSH with one client.
+// serve handles the SSH connection of one client.
 func (s *Server) serve(raw net.Conn) {
 	defer raw.Close()
 	_ = raw.SetDeadline(time.Now().Add(handshakeWithin))
@@ -125,7 +125,7 @@ func (s *Server) serve(raw net.Conn) {
 		_ = conn.Close()
 		return
 	}
-	if err != nil { // the readiness check among others
+	if err != nil { // for example, the readiness check
 		var auth *ssh.ServerAuthError
 		if errors.As(err, &auth) {
 			fmt.Fprintf(s.log, "rejected a connection without the shell's key\n")
@@ -142,7 +142,7 @@ func (s *Server) serve(raw net.Conn) {
 	}
 	_ = raw.SetDeadline(time.Time{})
 	fmt.Fprintf(s.log, "%s has logged in\n", conn.User())
-	defer fmt.Fprintf(s.log, "%s has left\n", conn.User())
+	defer fmt.Fprintf(s.log, "%s has logged out\n", conn.User())
 	defer context.AfterFunc(s.ctx, func() { _ = conn.Close() })()
 	go answerGlobal(requests)
 	var open sync.WaitGroup
@@ -161,7 +161,7 @@ func (s *Server) serve(raw net.Conn) {
 	open.Wait()
 }
 
-// answerGlobal answers what is asked about the connection: whether it lives.
+// answerGlobal answers requests about the connection, such as keep-alives.
 func answerGlobal(requests <-chan *ssh.Request) {
 	for r := range requests {
 		if r.WantReply {
@@ -182,9 +182,9 @@ func (s *Server) channel(c ssh.NewChannel) {
 	case "direct-streamlocal@openssh.com":
 		s.forwardUnix(c)
 	default:
-		_ = c.Reject(ssh.UnknownChannelType, "this shell has sessions and forwards connections, and nothing else")
+		_ = c.Reject(ssh.UnknownChannelType, "this server supports only sessions and forwarded connections")
 	}
 }
 
-// hangUp tells a process group that nobody is there any more.
+// hangUp sends SIGHUP to a process group.
 func hangUp(pid int) { _ = syscall.Kill(-pid, syscall.SIGHUP) }

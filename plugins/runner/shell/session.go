@@ -19,14 +19,13 @@ import (
 )
 
 const (
-	// lastOutput is how long a session waits for output after its program has
-	// ended, counted from the last of it: something that it left behind may hold
-	// the pipe open and stay silent.
+	// lastOutput is how long a session waits for output after its program has ended, counted
+	// from the last output: a background process may keep the pipe open without writing.
 	lastOutput = time.Second
 	maxEnv     = 256
 )
 
-// A session is one program of a client's: a shell, a command, or sftp.
+// A session is one program of a client: a shell, a command, or sftp.
 type session struct {
 	server  *Server
 	channel ssh.Channel
@@ -36,7 +35,7 @@ type session struct {
 	rows    uint32
 	tty     bool
 	begun   bool
-	ended   chan struct{} // closed when the program has ended, if one began
+	ended   chan struct{} // closed when the program has ended, if one was started
 
 	mu       sync.Mutex
 	terminal *terminal
@@ -77,7 +76,7 @@ func (x *session) serve(requests <-chan *ssh.Request) {
 			_ = r.Reply(ok, nil)
 		}
 	}
-	// The client is gone, or the program has ended and the channel with it.
+	// The client has closed the channel, or the program has ended.
 	x.mu.Lock()
 	if x.pid != 0 {
 		hangUp(x.pid)
@@ -157,14 +156,14 @@ func (x *session) files() bool {
 	return true
 }
 
-// begin starts the account's shell, or a line that it runs.
+// begin starts the account's shell, or a command line in it.
 func (x *session) begin(args []string) bool {
 	if x.begun {
 		return false
 	}
 	x.begun = true
 	a := x.server.account
-	cmd := exec.Command(a.shell, args...) //nolint:noctx // ended with its session, as a group
+	cmd := exec.Command(a.shell, args...) //nolint:noctx // killed with its session, as a group
 	cmd.Args[0] = filepath.Base(a.shell)
 	cmd.Dir, cmd.Env = x.server.dir, x.environ()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -174,7 +173,7 @@ func (x *session) begin(args []string) bool {
 	}
 	wait, err := start(cmd)
 	if err != nil {
-		fmt.Fprintf(x.channel.Stderr(), "det: the shell %s cannot be started: %v\n", a.shell, err)
+		fmt.Fprintf(x.channel.Stderr(), "det: cannot start the shell %s: %v\n", a.shell, err)
 		go func() {
 			defer close(x.ended)
 			x.exit(exitStatus{127})
@@ -196,7 +195,7 @@ func (x *session) begin(args []string) bool {
 	return true
 }
 
-// environ is the task's environment, with what belongs to a session.
+// environ is the task's environment, with the variables of a session.
 func (x *session) environ() []string {
 	a := x.server.account
 	env := append(os.Environ(), "HOME="+a.home, "USER="+a.name, "LOGNAME="+a.name, "SHELL="+a.shell)
@@ -235,7 +234,7 @@ func (x *session) startPlain(cmd *exec.Cmd) (wait func(), err error) {
 		return nil, errors.Join(err, closeAll(ours))
 	}
 	go func() {
-		_, _ = io.Copy(toIn, x.channel) // a program that reads no more is no fault of the client's
+		_, _ = io.Copy(toIn, x.channel) // the program may have closed its input
 		_ = toIn.Close()
 	}()
 	return func() { runAll(drains) }, nil
@@ -260,7 +259,7 @@ func (x *session) startTerminal(cmd *exec.Cmd) (wait func(), err error) {
 	x.mu.Unlock()
 	last := drain(x.channel, t.ours)
 	go func() {
-		_, _ = io.Copy(t.ours, x.channel) // it ends with the terminal, or the client
+		_, _ = io.Copy(t.ours, x.channel) // ends with the terminal or the client
 	}()
 	return func() {
 		last()
@@ -270,8 +269,8 @@ func (x *session) startTerminal(cmd *exec.Cmd) (wait func(), err error) {
 	}, nil
 }
 
-// drain copies a program's output. The returned function waits, once the program
-// has ended, for the rest of it.
+// drain copies a program's output. The returned function waits for the rest of it after the
+// program has ended.
 func drain(to io.Writer, from *os.File) (wait func()) {
 	var over atomic.Bool
 	done := make(chan struct{})
@@ -317,7 +316,7 @@ func closeAll(list []io.Closer) error {
 	return errors.Join(errs...)
 }
 
-// exitOf is how a program ended, in SSH's terms.
+// exitOf is how a program ended, in the form of SSH.
 func exitOf(err error) any {
 	var e *exec.ExitError
 	if !errors.As(err, &e) {
@@ -337,13 +336,13 @@ func exitOf(err error) any {
 	return exitStatus{uint32(e.ExitCode())}
 }
 
-// exit tells the client, and closes the channel.
+// exit sends the exit status to the client, and closes the channel.
 func (x *session) exit(how any) {
 	name := "exit-status"
 	if _, signalled := how.(exitSignal); signalled {
 		name = "exit-signal"
 	}
 	_ = x.channel.CloseWrite()
-	_, _ = x.channel.SendRequest(name, false, ssh.Marshal(how)) // a client that has left
+	_, _ = x.channel.SendRequest(name, false, ssh.Marshal(how)) // the client may have disconnected
 	_ = x.channel.Close()
 }

@@ -10,14 +10,14 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// serveFiles speaks sftp on a channel: files of the task, with the rights of its
-// user, relative paths from where sessions begin.
+// serveFiles serves sftp on a channel: files of the task, with the rights of its user. Relative
+// paths start at the working directory of sessions.
 func serveFiles(channel ssh.Channel, dir string) error {
 	server, err := sftp.NewServer(channel, sftp.WithServerWorkingDirectory(dir))
 	if err != nil {
 		return err
 	}
-	// Closing the server would close the channel before the exit status was told.
+	// Closing the server would close the channel before the exit status is sent.
 	if err := server.Serve(); !errors.Is(err, io.EOF) {
 		return err
 	}

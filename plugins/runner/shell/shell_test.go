@@ -268,7 +268,7 @@ func TestConnectionsFromTheTasksSide(t *testing.T) {
 
 func TestKeysThatCannotBeRead(t *testing.T) {
 	for _, c := range []Config{{}, {AuthorizedKey: "ssh-ed25519 nonsense"}, {AuthorizedKey: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGk", HostKey: "x"}} {
-		if _, err := New(c, io.Discard); err == nil || !strings.Contains(err.Error(), "cannot be read") {
+		if _, err := New(c, io.Discard); err == nil || !strings.Contains(err.Error(), "cannot parse") {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}

@@ -8,13 +8,13 @@ import (
 	"sync"
 )
 
-// maxUnauthenticated bounds the connections that have not shown the key.
+// maxUnauthenticated is the maximum number of connections that are not authenticated.
 const maxUnauthenticated = 64
 
-// unauthenticated are the connections that have not shown the key yet, the oldest first.
-// When there are too many, the oldest is closed and not the newest refused: whoever
-// has the key shows it within a moment, so strangers who open connections and keep
-// silent do not keep out the owner.
+// unauthenticated are the connections that are not authenticated yet, the oldest first. If
+// there are too many, the oldest is closed instead of the newest: the owner of the key
+// authenticates within a moment, so clients without the key that keep connections open cannot
+// block the owner.
 type unauthenticated struct {
 	mu   sync.Mutex
 	list []net.Conn
@@ -30,7 +30,7 @@ func (n *unauthenticated) enter(conn net.Conn) {
 	n.list = append(n.list, conn)
 }
 
-// leave says whether the connection was still among them.
+// leave reports whether the connection was still in the list.
 func (n *unauthenticated) leave(conn net.Conn) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

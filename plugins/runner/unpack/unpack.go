@@ -1,10 +1,9 @@
-// Package unpack writes a tar.gz into a folder and nowhere else.
+// Package unpack extracts a tar.gz into a folder, and never outside of it.
 //
-// What it reads was uploaded by somebody. Names that are absolute or climb out of
-// the folder, links that point out of it, devices and sockets are refused, and the
-// files are created through an os.Root, which the kernel holds to the folder even
-// if a link slips through the checks. Sizes are bounded, so that a small archive
-// cannot fill a node's disk.
+// Users upload the archives. Absolute names, names and links that lead out of the folder,
+// devices and sockets are rejected, and files are created through an os.Root, with which the
+// kernel confines them to the folder even if a check fails. Sizes are limited, so that a small
+// archive cannot fill a node's disk.
 package unpack
 
 import (
@@ -20,7 +19,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// Limits bound what an archive may unpack to. Zero means the default.
+// Limits limit the size of the extracted files. Zero means the default.
 type Limits struct {
 	Bytes   int64 // default 16 GiB
 	Entries int   // default 1,000,000
@@ -36,8 +35,8 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// TarGz unpacks an archive into dir, which exists. Owners are not kept: all
-// belongs to who runs this.
+// TarGz extracts an archive into dir, which exists. Owners are not kept: the user of this
+// process owns all files.
 func TarGz(r io.Reader, dir string, limits Limits) error {
 	limits = limits.withDefaults()
 	root, err := os.OpenRoot(dir)
@@ -66,14 +65,14 @@ func TarGz(r io.Reader, dir string, limits Limits) error {
 		}
 		limits.Bytes -= h.Size
 		if err := entry(root, h, archive); err != nil {
-			return fmt.Errorf("unpacking %q: %w", h.Name, err)
+			return fmt.Errorf("cannot unpack %q: %w", h.Name, err)
 		}
 	}
 }
 
 var errOutside = errors.New("the entry would be outside of the folder")
 
-// inside cleans a name and refuses those that leave the folder.
+// inside cleans a name and rejects names that lead out of the folder.
 func inside(name string) (string, error) {
 	if name == "" || strings.HasPrefix(name, "/") || strings.ContainsRune(name, 0) {
 		return "", errOutside
@@ -85,9 +84,9 @@ func inside(name string) (string, error) {
 	return clean, nil
 }
 
-// linkInside refuses a link that leads out. Climbing is allowed only at its
-// beginning, where the folders above it are known to be folders: after a name,
-// which may be a link itself, ".." leads anywhere.
+// linkInside rejects a link that leads out of the folder. ".." is allowed only at its
+// beginning, where the parents are known to be folders: after a name, which may be a link, ".."
+// may lead anywhere.
 func linkInside(name, target string) error {
 	if path.IsAbs(target) {
 		return errOutside
@@ -132,7 +131,7 @@ func entry(root *os.Root, h *tar.Header, content io.Reader) error {
 		if err := parents(root, name); err != nil || name == "." {
 			return err
 		}
-		return root.Chmod(name, mode|0o700) // without that nothing fits into it
+		return root.Chmod(name, mode|0o700) // or no files could be created in it
 	}
 	if name == "." {
 		return errOutside
@@ -145,14 +144,14 @@ func entry(root *os.Root, h *tar.Header, content io.Reader) error {
 		return file(root, name, mode, h, content)
 	case tar.TypeSymlink:
 		if err := linkInside(name, h.Linkname); err != nil {
-			return fmt.Errorf("it is a link to %q: %w", h.Linkname, err)
+			return fmt.Errorf("a link to %q: %w", h.Linkname, err)
 		}
 		_ = root.Remove(name) // a later entry replaces an earlier one
 		return root.Symlink(h.Linkname, name)
 	case tar.TypeLink:
 		target, err := inside(h.Linkname)
 		if err != nil {
-			return fmt.Errorf("it is a link to %q: %w", h.Linkname, err)
+			return fmt.Errorf("a link to %q: %w", h.Linkname, err)
 		}
 		_ = root.Remove(name)
 		return root.Link(target, name)
@@ -179,7 +178,7 @@ func file(root *os.Root, name string, mode fs.FileMode, h *tar.Header, content i
 		return err
 	}
 	if !h.ModTime.IsZero() {
-		_ = root.Chtimes(name, h.ModTime, h.ModTime) // a nicety: some file systems keep none
+		_ = root.Chtimes(name, h.ModTime, h.ModTime) // errors are ignored: some file systems have no times
 	}
 	return nil
 }
