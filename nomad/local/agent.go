@@ -21,7 +21,7 @@ const (
 	agentPoll      = 50 * time.Millisecond
 )
 
-// agent is a server of HashiCorp's, which all start and end in the same way.
+// agent is a server of HashiCorp; all of them start and stop in the same way.
 type agent struct {
 	name, title string
 	binary      servers.Binary
@@ -32,8 +32,8 @@ type agent struct {
 	ready       func(context.Context) error
 }
 
-// startAgent starts the agent, or finds it running, and waits until it is ready. One that runs with
-// another configuration is started again.
+// startAgent starts the agent, or finds it running, and waits until it is ready. It restarts an agent
+// that runs with another configuration.
 func (c *Cluster) startAgent(ctx context.Context, a agent) error {
 	if c.state.Processes[a.name].Alive() && !c.configured(a) {
 		if err := c.stopAgent(ctx, a.name); err != nil {
@@ -51,16 +51,16 @@ func (c *Cluster) startAgent(ctx context.Context, a agent) error {
 	return nil
 }
 
-// configured says whether the agent was started with this configuration.
+// configured reports whether the agent was started with this configuration.
 func (c *Cluster) configured(a agent) bool {
 	have, err := os.ReadFile(filepath.Join(c.path(a.name), a.configFile))
 	return err == nil && bytes.Equal(have, a.config)
 }
 
-// stopAgent ends an agent gracefully. A Nomad agent's tasks go on without it.
+// stopAgent stops an agent gracefully. The tasks of a Nomad agent continue to run.
 func (c *Cluster) stopAgent(ctx context.Context, name string) error {
 	if err := c.state.Processes[name].Stop(ctx, syscall.SIGINT, agentStopTime); err != nil {
-		return fmt.Errorf("stop %s: %w", name, err)
+		return fmt.Errorf("cannot stop %s: %w", name, err)
 	}
 	return nil
 }
@@ -89,8 +89,8 @@ func (c *Cluster) launchAgent(a agent) error {
 	return c.save()
 }
 
-// agentEnv is this program's environment without what would change the agent: variables about another
-// cluster, and AWS_CA_BUNDLE, on which Nomad's AWS client fails at start-up.
+// agentEnv is this program's environment without variables that would change the agent: variables for
+// another cluster, and AWS_CA_BUNDLE, with which Nomad's AWS client fails at start.
 func agentEnv() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")

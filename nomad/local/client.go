@@ -16,9 +16,9 @@ import (
 	"github.com/detent-ml/detent/nomad/servers/leftover"
 )
 
-// Ports that Nomad gives to tasks. Each client on the machine has a range of its own, because each
-// would otherwise think the same ports free: a cluster has a window, and each of its clients a part
-// of that.
+// Ports that Nomad gives to tasks. Each client on the machine has its own range, because otherwise
+// several clients would choose the same free ports: a cluster has a window, and each of its clients a
+// part of the window.
 const (
 	firstTaskPort   = 20000
 	portsPerAgent   = 200
@@ -26,31 +26,32 @@ const (
 	portWindows     = 10
 )
 
-// Client is a Nomad client on the machine: a node, as far as Nomad can tell. Each cluster has one
-// without a name; AddClient adds others.
+// Client is a Nomad client on the machine: for Nomad, a node. Each cluster has one client without a
+// name; AddClient adds others.
 type Client struct {
 	Name string `json:"name"`
 	// Pool is its node pool; "default" by default.
 	Pool string `json:"pool,omitempty"`
-	// Slots is how many CPU slots it offers; as the cluster's other nodes by default.
+	// Slots is the number of CPU slots; the default is that of the cluster's other nodes.
 	Slots int `json:"slots,omitempty"`
-	// GPUs is how many simulated GPUs it has; as the cluster's other nodes by default.
+	// GPUs is the number of simulated GPUs; the default is that of the cluster's other nodes.
 	GPUs int `json:"gpus,omitempty"`
-	// Chroot is what its tasks of the driver exec find of this machine; as on the cluster's other nodes by default.
+	// Chroot is the part of this machine that tasks of the driver exec see; the default is that of the
+	// cluster's other nodes.
 	Chroot []string `json:"chroot,omitempty"`
-	// Index chooses the range of ports that it gives to its tasks. AddClient sets it.
+	// Index selects the range of ports for its tasks. AddClient sets it.
 	Index int `json:"index"`
 }
 
-// maxClients is how many clients have a range of task ports.
+// maxClients is the number of clients that can have a range of ports for tasks.
 const maxClients = 6
 
-// AddClient starts a further Nomad client, with data of its own. It belongs to the cluster from then
-// on: Up and Down start and end it too. Its part is named "client-" and its name.
+// AddClient starts a further Nomad client, with its own data. From then on it is part of the cluster:
+// Up and Down start and stop it too. Its part is named "client-" and its name.
 func (c *Cluster) AddClient(ctx context.Context, client Client) error {
 	return c.locked(ctx, func() error {
 		if !namePattern.MatchString(client.Name) {
-			return fmt.Errorf("the client's name %q: it may have 40 lower-case letters, digits and dashes", client.Name)
+			return fmt.Errorf("the client's name %q is invalid: use at most 40 lower-case letters, digits and dashes", client.Name)
 		}
 		client, err := c.addClientState(client)
 		if err != nil {
@@ -71,7 +72,7 @@ func (c *Cluster) AddClient(ctx context.Context, client Client) error {
 
 // addClientState finds the client in the cluster's state, or adds it.
 func (c *Cluster) addClientState(client Client) (Client, error) {
-	taken := map[int]bool{0: true} // the main agent's
+	taken := map[int]bool{0: true} // the index of the main agent
 	for _, have := range c.state.Clients {
 		if have.Name == client.Name {
 			return have, nil
@@ -85,12 +86,11 @@ func (c *Cluster) addClientState(client Client) (Client, error) {
 			return client, nil
 		}
 	}
-	return client, fmt.Errorf("cannot add the client %s: the cluster has %d nodes already, and there are no more port ranges for tasks", client.Name, maxClients)
+	return client, fmt.Errorf("cannot add the client %s: the cluster already has %d nodes, the maximum", client.Name, maxClients)
 }
 
-// RemoveClient ends a further client and forgets it, with its data and its tasks. From
-// the beginning nothing new is placed on it: Nomad notices only after a while that a
-// client has gone.
+// RemoveClient stops a further client and removes it, with its data and its tasks. Nomad places no new
+// work on it from the beginning, although it notices the end of the client only later.
 func (c *Cluster) RemoveClient(ctx context.Context, name string) error {
 	return c.locked(ctx, func() error {
 		part := clientPart(name)
@@ -119,7 +119,7 @@ func (c *Cluster) RemoveClient(ctx context.Context, name string) error {
 	})
 }
 
-// makeIneligible tells Nomad to place nothing on a client, if Nomad has a node of it.
+// makeIneligible makes a client ineligible for new work, if Nomad knows its node.
 func (c *Cluster) makeIneligible(ctx context.Context, name string) error {
 	nomad, err := c.Nomad()
 	if err != nil {
@@ -127,20 +127,20 @@ func (c *Cluster) makeIneligible(ctx context.Context, name string) error {
 	}
 	nodes, _, err := nomad.Nodes().List((&api.QueryOptions{}).WithContext(ctx))
 	if err != nil {
-		return fmt.Errorf("asking Nomad for node %s: %w", c.nodeName(name), err)
+		return fmt.Errorf("cannot ask Nomad for node %s: %w", c.nodeName(name), err)
 	}
 	for _, n := range nodes {
 		if n.Name != c.nodeName(name) || n.Status != api.NodeStatusReady {
 			continue
 		}
 		if _, err := nomad.Nodes().ToggleEligibility(n.ID, false, (&api.WriteOptions{}).WithContext(ctx)); err != nil {
-			return fmt.Errorf("telling Nomad to place nothing on node %s: %w", n.Name, err)
+			return fmt.Errorf("cannot make node %s ineligible in Nomad: %w", n.Name, err)
 		}
 	}
 	return nil
 }
 
-// agentsOf are the makers of a node's agents, in the order in which they start.
+// agentsOf are the functions that make a node's agents, in the order in which they start.
 func (c *Cluster) agentsOf(client Client) []func(context.Context, *servers.Reporter) (agent, error) {
 	var all []func(context.Context, *servers.Reporter) (agent, error)
 	if client.Name != "" {
@@ -186,7 +186,7 @@ func clientPart(name string) string {
 	return partClient + "-" + name
 }
 
-// nodeName is the name that Nomad shows for a client.
+// nodeName is the name of a client in Nomad.
 func (c *Cluster) nodeName(client string) string {
 	if client == "" {
 		return c.state.Name
@@ -194,8 +194,8 @@ func (c *Cluster) nodeName(client string) string {
 	return c.state.Name + "-" + client
 }
 
-// allocDir is where a client keeps its tasks' folders: near the root of the cluster's folder, because a
-// Unix socket in each of them is the way to Nomad's API, and its path may have 107 bytes (103 on macOS).
+// allocDir is the folder of a client's allocations, near the root of the cluster's folder: each
+// allocation has a Unix socket for Nomad's API, whose path may have at most 107 bytes (103 on macOS).
 func (c *Cluster) allocDir(client string) string {
 	if client == "" {
 		return c.path("alloc")
@@ -278,7 +278,7 @@ plugin "raw_exec" {
 	return []byte(b.String())
 }
 
-// taskInterface is the name of the interface that masters and tasks get their addresses on.
+// taskInterface is the network interface whose addresses masters and tasks get.
 func (c *Cluster) taskInterface() string {
 	switch {
 	case c.state.Interface != "":
@@ -293,11 +293,11 @@ func (c *Cluster) taskInterface() string {
 func addressOf(name string) (string, error) {
 	found, err := net.InterfaceByName(name)
 	if err != nil {
-		return "", fmt.Errorf("the network interface %s: %w", name, err)
+		return "", fmt.Errorf("cannot read the network interface %s: %w", name, err)
 	}
 	list, err := found.Addrs()
 	if err != nil {
-		return "", fmt.Errorf("the network interface %s: %w", name, err)
+		return "", fmt.Errorf("cannot read the network interface %s: %w", name, err)
 	}
 	for _, a := range list {
 		if ip, ok := a.(*net.IPNet); ok && ip.IP.To4() != nil {

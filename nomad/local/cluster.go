@@ -15,20 +15,20 @@ import (
 	"github.com/detent-ml/detent/nomad/servers/leftover"
 )
 
-// Cluster is one cluster on this machine, up or down. It is safe for use by several goroutines; several
-// programs that change it take turns.
+// Cluster is one cluster on this machine, up or down. It is safe for use by several goroutines;
+// programs that change it wait for each other.
 type Cluster struct {
 	dir   string
 	mu    sync.Mutex
 	state state
-	// daemons run containers; they were brought by whoever brought the cluster up.
+	// daemons run containers; the caller of Up has started them.
 	daemons []daemon
 
-	secure atomic.Pointer[http.Client] // for servers that speak TLS
+	secure atomic.Pointer[http.Client] // for servers with TLS
 }
 
-// Load returns the cluster of a folder as it is, without changing anything. It returns ErrNoCluster
-// where none was made.
+// Load returns the cluster of a folder without changing it. It returns ErrNoCluster for a folder
+// without a cluster.
 func Load(stateDir string) (*Cluster, error) {
 	dir, err := filepath.Abs(stateDir)
 	if err != nil {
@@ -44,15 +44,15 @@ func Load(stateDir string) (*Cluster, error) {
 // StateDir is the folder of the cluster.
 func (c *Cluster) StateDir() string { return c.dir }
 
-// path is a place below the cluster's folder.
+// path is a path below the cluster's folder.
 func (c *Cluster) path(elem ...string) string {
 	return filepath.Join(append([]string{c.dir}, elem...)...)
 }
 
 func (c *Cluster) logFile(part string) string { return c.path("log", part+".log") }
 
-// locked runs one change of the cluster: no other program changes it meanwhile, and it starts from what
-// the others have left.
+// locked runs one change of the cluster: no other program changes it meanwhile, and it starts from the
+// state that other programs have written.
 func (c *Cluster) locked(ctx context.Context, change func() error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,17 +77,18 @@ func (c *Cluster) locked(ctx context.Context, change func() error) error {
 	return c.save()
 }
 
-// Up brings a cluster up: it makes what is missing, starts what does not run, and leaves alone what
-// does. Doing it twice is harmless. When something fails, what is up stays up: the error says what to
-// change, and Up goes on from there.
+// Up brings a cluster up: it creates what is missing, and starts the parts that do not run. Repeating
+// it is harmless. After an error, running parts continue to run: the error says what to change, and a
+// second Up continues from there.
 func Up(ctx context.Context, opts Options, report *servers.Reporter) (*Cluster, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	// Open to others, as PostgreSQL's account must pass through; what is secret below it is closed.
+	// The folder is readable for others, because PostgreSQL's account must enter it; secret files in it
+	// are not.
 	if err := os.MkdirAll(opts.StateDir, 0o755); err != nil {
-		return nil, fmt.Errorf("the cluster's folder: %w; choose a folder that you may write to", err)
+		return nil, fmt.Errorf("cannot create the cluster's folder: %w; choose a folder that you may write to", err)
 	}
 	c := &Cluster{dir: opts.StateDir}
 	c.state.Ports, c.state.Processes = emptyPorts(), emptyProcesses()
@@ -99,7 +100,7 @@ func (c *Cluster) up(ctx context.Context, opts Options, report *servers.Reporter
 	if err := c.mergeOptions(opts); err != nil {
 		return err
 	}
-	// What takes minutes the first time comes before anything is started.
+	// Builds and downloads that take minutes the first time happen before any server starts.
 	needed := []string{"consul", "nomad"}
 	if c.state.Vault != nil {
 		needed = append(needed, "vault", "weed")
@@ -133,7 +134,7 @@ func (c *Cluster) up(ctx context.Context, opts Options, report *servers.Reporter
 		}
 	}
 	if os.Geteuid() != 0 {
-		report.Say("Without root Nomad offers no exec driver; tasks run with raw_exec, as you.")
+		report.Say("Without root Nomad has no exec driver; tasks run with raw_exec, as the current user.")
 	}
 	if c.state.Master.Binary == "" {
 		return nil
@@ -144,7 +145,7 @@ func (c *Cluster) up(ctx context.Context, opts Options, report *servers.Reporter
 // mergeOptions merges the options into the cluster's state.
 func (c *Cluster) mergeOptions(opts Options) error {
 	if c.state.Name != "" && c.state.Name != opts.Name {
-		return fmt.Errorf("the folder %s has the data of the cluster %q, not of %q; choose another folder, or that name", c.dir, c.state.Name, opts.Name)
+		return fmt.Errorf("the folder %s contains the cluster %q, not %q; choose another folder, or this name", c.dir, c.state.Name, opts.Name)
 	}
 	s := &c.state
 	s.Name = opts.Name
@@ -197,7 +198,7 @@ func (c *Cluster) mergeOptions(opts Options) error {
 	return c.save()
 }
 
-// agents are the makers of the cluster's agents, in the order in which they start.
+// agents are the functions that make the cluster's agents, in the order in which they start.
 func (c *Cluster) agents() []func(context.Context, *servers.Reporter) (agent, error) {
 	consul := func(ctx context.Context, report *servers.Reporter) (agent, error) {
 		return c.consulAgent(ctx, "", report)
@@ -218,7 +219,7 @@ func (c *Cluster) clients() []Client { return append([]Client{{}}, c.state.Clien
 
 func (c *Cluster) upPostgres(ctx context.Context, report *servers.Reporter) error {
 	if c.state.DSN != "" {
-		report.Say("PostgreSQL: the server that was named")
+		report.Say("PostgreSQL: the given server")
 		return nil
 	}
 	task := report.Task("PostgreSQL")
@@ -238,8 +239,8 @@ func (c *Cluster) postgresOptions(progress func(string)) servers.PostgresOptions
 	}
 }
 
-// Down ends everything that the cluster runs, its tasks included, and keeps all data: after the next Up
-// the master goes on from there. Taking down what is down is harmless.
+// Down stops everything that the cluster runs, including its tasks, and keeps all data: after the next
+// Up the master continues from there. Repeating it is harmless.
 func (c *Cluster) Down(ctx context.Context, report *servers.Reporter) error {
 	return c.locked(ctx, func() error { return c.down(ctx, report) })
 }
@@ -256,10 +257,10 @@ func (c *Cluster) down(ctx context.Context, report *servers.Reporter) error {
 		task.Done("stopped")
 	}
 	if c.state.Processes[partNomad].Alive() {
-		// The master goes first: it would start again what it sees ending.
+		// The master is stopped first: otherwise it would restart tasks that end.
 		for _, which := range []func(id string) bool{isMaster, isAny} {
 			if err := c.stopJobs(ctx, which); err != nil {
-				report.Say("Nomad cannot stop its jobs, so their tasks are ended without it: %v", err)
+				report.Say("Nomad cannot stop its jobs, so their processes are killed directly: %v", err)
 				break
 			}
 		}
@@ -268,7 +269,7 @@ func (c *Cluster) down(ctx context.Context, report *servers.Reporter) error {
 		step("node "+c.nodeName(client.Name), func() error { return c.stopAgent(ctx, clientPart(client.Name)) })
 	}
 	step("Nomad", func() error { return c.stopAgent(ctx, partNomad) })
-	// Tasks that Nomad did not end in time, or that a killed Nomad has left, end now.
+	// Now kill tasks that Nomad did not stop in time, or that remain from a killed Nomad.
 	if err := leftover.End(ctx, c.dir); err != nil {
 		failed = append(failed, err)
 	}
@@ -306,11 +307,11 @@ func (c *Cluster) stopPostgres(ctx context.Context) error {
 	return pg.Stop(ctx)
 }
 
-// Reset takes the cluster down and removes its data. What was built and fetched stays in the cache.
+// Reset stops the cluster and removes its data. Built and downloaded servers stay in the cache.
 func (c *Cluster) Reset(ctx context.Context, report *servers.Reporter) error {
 	return c.locked(ctx, func() error {
 		if err := c.down(ctx, report); err != nil {
-			return fmt.Errorf("its data was not removed, because not all processes ended: %w", err)
+			return fmt.Errorf("the cluster's data was not removed, because some processes still run: %w", err)
 		}
 		report.Say("removing %s", c.dir)
 		return leftover.Remove(c.dir)

@@ -13,8 +13,8 @@ import (
 	"github.com/detent-ml/detent/nomad/servers"
 )
 
-// consulPart is the Consul agent of a node. The first node's is the server; each further node has an
-// agent of its own, because Nomad clients that share one take each other's services out of it.
+// consulPart is the name of a node's Consul agent. The first node's agent is the server; each further
+// node has its own agent, because Nomad clients that share an agent deregister each other's services.
 func consulPart(client string) string {
 	if client == "" {
 		return partConsul
@@ -22,7 +22,7 @@ func consulPart(client string) string {
 	return partConsul + "." + client
 }
 
-// serfPort is the name of the port on which a Consul agent talks to the others.
+// serfPort is the name of the port with which a Consul agent talks to the others.
 func serfPort(client string) string {
 	if client == "" {
 		return portConsulSerf
@@ -30,8 +30,8 @@ func serfPort(client string) string {
 	return consulPart(client) + ".serf"
 }
 
-// consulConfig is a server of one, or an agent that joins it; not a development agent: that one forgets
-// everything when it ends.
+// consulConfig configures a single server, or an agent that joins it. It is not a development agent,
+// which loses all data when it ends.
 func (c *Cluster) consulConfig(client string) ([]byte, error) {
 	ports := map[string]int{
 		"http": c.state.Ports[consulPart(client)], "serf_lan": c.state.Ports[serfPort(client)], "serf_wan": -1,
@@ -46,7 +46,8 @@ func (c *Cluster) consulConfig(client string) ([]byte, error) {
 		"ports":                   ports,
 		"leave_on_terminate":      false,
 		"skip_leave_on_interrupt": true,
-		// Here every client has the same address, so a limit per address is one on all of them together.
+		// All clients have the same address here, so a limit for each address would be a limit for all
+		// of them together.
 		"limits":               map[string]int{"http_max_conns_per_client": -1, "rpc_max_conns_per_client": -1},
 		"disable_update_check": true,
 		"log_level":            "INFO",
@@ -87,8 +88,8 @@ func (c *Cluster) consulAgent(ctx context.Context, client string, report *server
 	return a, err
 }
 
-// consulReady says whether a Consul agent knows a leader, which is the server itself once it has read
-// its state.
+// consulReady reports whether a Consul agent knows a leader. The server is the leader itself after it
+// has read its state.
 func (c *Cluster) consulReady(ctx context.Context, client string) error {
 	body, err := c.get(ctx, c.localURL(c.state.Ports[consulPart(client)])+"/v1/status/leader")
 	if err != nil {
@@ -103,7 +104,7 @@ func (c *Cluster) consulReady(ctx context.Context, client string) error {
 	return nil
 }
 
-// leaveConsul takes the agent of a node, and the node's services with it, out of Consul for good.
+// leaveConsul removes the agent of a node, with the node's services, from Consul.
 func (c *Cluster) leaveConsul(ctx context.Context, client string) error {
 	part := consulPart(client)
 	if !c.state.Processes[part].Alive() {
@@ -127,7 +128,7 @@ func (c *Cluster) consulURL() string { return c.localURL(c.state.Ports[portConsu
 
 func localURL(port int) string { return "http://127.0.0.1:" + strconv.Itoa(port) }
 
-// get fetches a small answer from one of the servers.
+// get reads a small response from one of the servers.
 func (c *Cluster) get(ctx context.Context, url string) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

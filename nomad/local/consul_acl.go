@@ -14,8 +14,8 @@ import (
 	files "github.com/detent-ml/detent/nomad"
 )
 
-// consulTokens are the secrets of those who talk to Consul, chosen once: a token of
-// Consul's has the secret that it is made with.
+// consulTokens are the tokens of Consul's clients. They are chosen once: Consul accepts a token with a
+// given secret.
 type consulTokens struct {
 	Management string `json:"management"`
 	Agent      string `json:"agent"`
@@ -48,8 +48,8 @@ func (c *Cluster) consulAccess(config map[string]any) {
 	}
 }
 
-// bootstrapConsul makes the policies and tokens, from the files that operators use.
-// What is there already stays.
+// bootstrapConsul creates the policies and tokens, from the files that operators use. Existing ones
+// stay.
 func (c *Cluster) bootstrapConsul(ctx context.Context) error {
 	tokens := c.state.ConsulACL
 	for _, p := range []struct{ name, rules, secret string }{
@@ -69,8 +69,7 @@ func (c *Cluster) bootstrapConsul(ctx context.Context) error {
 	return nil
 }
 
-// putConsul writes to Consul with all rights. An answer that says that it is there
-// is fine.
+// putConsul writes to Consul with all rights. An answer that the object exists is no error.
 func (c *Cluster) putConsul(ctx context.Context, path string, body any, fine string) error {
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -93,8 +92,7 @@ func (c *Cluster) putConsul(ctx context.Context, path string, body any, fine str
 	return fmt.Errorf("%s: %s: %s", path, resp.Status, strings.TrimSpace(string(answer)))
 }
 
-// ConsulTokens are the secrets of Consul's management and of the master; empty
-// without access control.
+// ConsulTokens are the tokens of Consul's management and of the master; empty without access control.
 func (c *Cluster) ConsulTokens() (management, master string) {
 	if t := c.state.ConsulACL; t != nil {
 		return t.Management, t.Master

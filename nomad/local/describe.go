@@ -12,17 +12,17 @@ import (
 	"github.com/detent-ml/detent/nomad/servers"
 )
 
-// User is who a fresh cluster knows, without a password, from this machine.
+// User is the user of a new cluster, who can sign in from this machine without a password.
 const User = "admin"
 
-// Description says what is where and whether it is well.
+// Description has the addresses of a cluster and the state of its parts.
 type Description struct {
 	Name       string   `json:"name"`
 	StateDir   string   `json:"stateDir"`
-	MasterURL  string   `json:"masterUrl"` // of the first one where there are several
+	MasterURL  string   `json:"masterUrl"` // of the first master
 	MasterURLs []string `json:"masterUrls"`
-	TasksURL   string   `json:"tasksUrl,omitempty"` // where tasks' pages are; with several masters each has its own
-	// TasksDomain gives each task a host of its own there: <task id>.<domain>. "" where all share one.
+	TasksURL   string   `json:"tasksUrl,omitempty"` // of the pages of tasks; each of several masters has its own
+	// TasksDomain gives each task its own host name: <task id>.<domain>. "": all tasks share one.
 	TasksDomain string   `json:"tasksDomain,omitempty"`
 	NomadURL    string   `json:"nomadUrl"`
 	ConsulURL   string   `json:"consulUrl"`
@@ -37,15 +37,15 @@ type Description struct {
 // Status is the state of one part.
 type Status struct {
 	Name    string `json:"name"`
-	Pid     int    `json:"pid"` // 0 where it does not run
+	Pid     int    `json:"pid"` // 0: it does not run
 	Port    int    `json:"port"`
 	Healthy bool   `json:"healthy"`
-	// Problem says what is wrong with a part that is not healthy.
+	// Problem is why a part is not healthy.
 	Problem string `json:"problem,omitempty"`
 	Log     string `json:"log"`
 }
 
-// Up says whether every part is well.
+// Up reports whether all parts are healthy.
 func (d Description) Up() bool {
 	for _, p := range d.Parts {
 		if !p.Healthy {
@@ -55,10 +55,10 @@ func (d Description) Up() bool {
 	return true
 }
 
-// healthTimeout bounds the look at one part.
+// healthTimeout is the time limit for the check of one part.
 const healthTimeout = 5 * time.Second
 
-// Describe looks at every part.
+// Describe checks every part.
 func (c *Cluster) Describe(ctx context.Context) Description {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,7 +70,7 @@ func (c *Cluster) Describe(ctx context.Context) Description {
 	if d.VaultURL = c.VaultURL(); d.VaultURL != "" {
 		d.S3URL = c.S3().Endpoint
 	}
-	d.DSN, _ = c.dsn() // empty where PostgreSQL was never started, which its part says
+	d.DSN, _ = c.dsn() // empty if PostgreSQL was never started, which its part reports
 	for _, name := range c.partNames() {
 		if name == partMaster && c.state.Master.Binary == "" {
 			continue
@@ -85,7 +85,7 @@ func (c *Cluster) Describe(ctx context.Context) Description {
 			d.MasterURLs = append(d.MasterURLs, c.masterURL(alloc))
 		}
 	}
-	// A single master is always found at its port, also while it is away.
+	// A single master has a fixed port, even while it does not run.
 	d.MasterURL, d.TasksURL = c.taskURL(c.state.Ports[portMaster]), c.taskURL(c.state.Ports[portPages])
 	d.TasksDomain = c.tasksDomain()
 	if c.state.Master.Count > 1 {
@@ -102,7 +102,7 @@ func (c *Cluster) status(ctx context.Context, name string) Status {
 	defer cancel()
 	s := Status{Name: name, Port: c.state.Ports[name], Log: c.logPath(name)}
 	if name == partMaster && !c.state.Processes[partNomad].Alive() {
-		s.Problem = "not running, as Nomad is not"
+		s.Problem = "not running, because Nomad is not running"
 		return s
 	}
 	found, err := c.processes(ctx, name)
@@ -123,7 +123,7 @@ func (c *Cluster) status(ctx context.Context, name string) Status {
 	return s
 }
 
-// ready asks a part that runs whether it is ready.
+// ready asks a running part whether it is ready.
 func (c *Cluster) ready(ctx context.Context, name string) error {
 	switch name {
 	case partPostgres:
@@ -158,7 +158,7 @@ func (c *Cluster) ready(ctx context.Context, name string) error {
 	}
 }
 
-// WriteSummary writes what a person needs after Up: where to look, who to be, and what to do next.
+// WriteSummary writes what a user needs after Up: addresses, the user name, and the next command.
 func (d Description) WriteSummary(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if d.MasterURL != "" {
@@ -177,7 +177,7 @@ func (d Description) WriteSummary(w io.Writer) error {
 	return t.Flush()
 }
 
-// WriteStatus writes a line per part.
+// WriteStatus writes a line for each part.
 func (d Description) WriteStatus(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "PART\tSTATE\tPORT\tPID\tLOG")

@@ -1,12 +1,12 @@
-// Package local is a whole cluster on one machine: PostgreSQL, Consul, Nomad and the master.
+// Package local runs a whole cluster on one machine: PostgreSQL, Consul, Nomad and the master.
 //
-// It exists so that a first try needs no preparation, and so that the tests run on the same servers as
-// a site does. The agents are not development agents: they keep their state, can be killed and started
-// again one by one, and the master runs as the Nomad job that operators run.
+// A first try needs no preparation, and tests run on the same servers as a real cluster. The agents are
+// not development agents: they keep their state, can be killed and restarted one by one, and the master
+// runs as the Nomad job that operators run.
 //
 // A Cluster is a folder: the data of each part, its log and its configuration, and state.json, which
-// remembers ports and processes. Any program can load it and go on where another one ended. Everything
-// listens on 127.0.0.1. Processes are known by pid and start time, never looked up by name.
+// stores ports and processes. Any program can load it and continue. All servers listen on 127.0.0.1.
+// Processes are identified by pid and start time, never by name.
 //
 //	options.go   what a cluster can be told        state.go     what its folder remembers
 //	cluster.go   Up, Down, Reset, Load             part.go      one part: kill, stop, start

@@ -5,14 +5,14 @@ import (
 	"fmt"
 )
 
-// Containers is a daemon with which nodes run containers: Docker's, or Podman's service.
-// Whoever starts it brings it; tests do.
+// Containers is a daemon with which nodes run containers: Docker's, or Podman's service. The caller
+// starts it; only tests do.
 type Containers struct {
 	Socket string                          // path of its Unix socket
-	Stop   func(ctx context.Context) error // ends it when the cluster goes down
+	Stop   func(ctx context.Context) error // stops it when the cluster goes down
 }
 
-// bring takes over the daemons that the options bring, for the nodes and for Down.
+// bring registers the daemons in the options, for the nodes and for Down.
 func (c *Cluster) bring(opts Options) {
 	c.daemons = nil
 	for _, d := range []struct {
@@ -27,15 +27,15 @@ func (c *Cluster) bring(opts Options) {
 	}
 }
 
-// A daemon is one that was brought to the cluster.
+// A daemon is a container daemon of the cluster.
 type daemon struct {
 	title string
 	stop  func(ctx context.Context) error
 }
 
-// dockerPlugin is the part of a node's configuration that leads to the daemon. All
-// nodes share it, so none may remove what it does not know. Host paths can be
-// mounted and some capabilities added: what tasks may do with that, the master says.
+// dockerPlugin is the part of a node's configuration with the daemon. All nodes share the daemon, so
+// none may remove containers that it does not know. Tasks may mount host paths and add some
+// capabilities; the master limits both.
 func (c *Cluster) dockerPlugin() string {
 	if c.state.DockerSocket == "" {
 		return ""

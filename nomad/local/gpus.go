@@ -19,28 +19,28 @@ import (
 	"github.com/detent-ml/detent/plugins/gpu/simulated"
 )
 
-// GPUs says what GPUs the cluster's nodes have, as far as Nomad can tell.
+// GPUs are the GPUs of the cluster's nodes.
 type GPUs struct {
-	// Binary is the path of det-gpu, Nomad's plugin for them. Empty: there are none.
+	// Binary is the path of det-gpu, Nomad's device plugin; "": no GPUs.
 	Binary string `json:"binary,omitempty"`
-	// Real gives the first node those of the machine.
+	// Real gives the machine's GPUs to the first node.
 	Real bool `json:"real,omitempty"`
-	// Simulated is how many each node has that are made up; a Client may have a number of its own.
+	// Simulated is the number of simulated GPUs of each node; a Client may have its own number.
 	Simulated int `json:"simulated,omitempty"`
-	// None takes away what the cluster had before.
+	// None removes the GPUs that the cluster had before.
 	None bool `json:"-"`
 }
 
-// SimulatedGPUs is how many a node has that are made up, where the machine has none.
+// SimulatedGPUs is the number of simulated GPUs of a node if the machine has none.
 const SimulatedGPUs = 4
 
-// oldGPUDriver is a link to det-gpu by the name of a driver, which earlier releases left beside it.
+// oldGPUDriver is a link to det-gpu with the name of a driver, which earlier releases created.
 const oldGPUDriver = "det-gpu-health"
 
-// probeTimeout bounds the look for the machine's GPUs: a broken one can make the driver hang.
+// probeTimeout limits the search for the machine's GPUs: a defective one can make the driver hang.
 const probeTimeout = 20 * time.Second
 
-// DefaultGPUs are those of the machine, as the plugin finds them, else a few that are made up.
+// DefaultGPUs are the machine's GPUs, as the plugin finds them, or else a few simulated ones.
 func DefaultGPUs(ctx context.Context, binary string) GPUs {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -52,10 +52,10 @@ func DefaultGPUs(ctx context.Context, binary string) GPUs {
 	return GPUs{Binary: binary, Simulated: SimulatedGPUs}
 }
 
-// any says whether a node of the cluster has GPUs.
+// any reports whether a node of the cluster has GPUs.
 func (g GPUs) any() bool { return g.Binary != "" && (g.Real || g.Simulated > 0) }
 
-// simulatedOn is how many GPUs of a node are made up.
+// simulatedOn is the number of simulated GPUs of a node.
 func (c *Cluster) simulatedOn(client Client) int {
 	switch {
 	case c.state.GPUs.Binary == "":
@@ -66,16 +66,17 @@ func (c *Cluster) simulatedOn(client Client) int {
 	return c.state.GPUs.Simulated
 }
 
-// hasReal says whether a node has the machine's GPUs: one does, as two would give each of them twice.
+// hasReal reports whether a node has the machine's GPUs. Only one node has, because two would assign
+// each GPU twice.
 func (c *Cluster) hasReal(client Client) bool {
 	return c.state.GPUs.Binary != "" && c.state.GPUs.Real && client.Name == "" && client.GPUs == 0
 }
 
-// GPUState is the file that says how the simulated GPUs of a client are, "" for the first one. What is
-// written there is so within a moment.
+// GPUState is the file with the state of a client's simulated GPUs, "" for the first client. Changes of
+// the file take effect within a moment.
 func (c *Cluster) GPUState(client string) string { return c.path(clientPart(client), "gpus.yaml") }
 
-// gpuPlugin is the plugin of a client for its GPUs, nil for none.
+// gpuPlugin is the GPU plugin of a client; nil for none.
 func (c *Cluster) gpuPlugin(client Client) (*nomadPlugin, error) {
 	count := c.simulatedOn(client)
 	if count == 0 && !c.hasReal(client) {
@@ -85,7 +86,7 @@ func (c *Cluster) gpuPlugin(client Client) (*nomadPlugin, error) {
 	if err != nil {
 		return nil, fmt.Errorf("det-gpu: %w", err)
 	}
-	// Nomad starts whatever it finds beside it.
+	// Nomad starts every program in the folder.
 	if err := os.Remove(filepath.Join(filepath.Dir(binary), oldGPUDriver)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -95,13 +96,13 @@ func (c *Cluster) gpuPlugin(client Client) (*nomadPlugin, error) {
 		if err := c.writeGPUs(client, count); err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(&b, "    # Simulated: the file says which GPUs there are, and what is wrong with them.\n    simulate {\n      state = %q\n    }\n", c.GPUState(client.Name))
+		fmt.Fprintf(&b, "    # Simulated GPUs: the file has their number and health.\n    simulate {\n      state = %q\n    }\n", c.GPUState(client.Name))
 	}
 	b.WriteString("  }\n}\n")
 	return &nomadPlugin{binary: binary, config: b.String()}, nil
 }
 
-// writeGPUs writes the state of a client's simulated GPUs, unless there is one of as many.
+// writeGPUs writes the state of a client's simulated GPUs, unless the file already has as many.
 func (c *Cluster) writeGPUs(client Client, count int) error {
 	file := c.GPUState(client.Name)
 	have, err := simulated.Read(file)
@@ -117,7 +118,7 @@ func (c *Cluster) writeGPUs(client Client, count int) error {
 	return simulated.Write(file, simulated.Of(count, "", 0).Expand(file))
 }
 
-// gpusReady says whether Nomad has listed the GPUs of a node.
+// gpusReady reports whether Nomad has listed the GPUs of a node.
 func (c *Cluster) gpusReady(ctx context.Context, client Client) error {
 	want := c.simulatedOn(client)
 	if c.hasReal(client) {
@@ -150,12 +151,12 @@ func (c *Cluster) gpusReady(ctx context.Context, client Client) error {
 	return nil
 }
 
-// pools gives the master a pool of the GPUs, and one beside them for work without, where its configuration
-// names no pools.
+// pools adds a pool of the GPUs, and one for work without GPUs, if the master's configuration names no
+// pools.
 func (c *Cluster) pools(env map[string]string) error {
 	var given map[string]any
 	if err := yaml.Unmarshal([]byte(c.state.Master.Config), &given); err != nil {
-		return fmt.Errorf("its configuration: %w", err)
+		return fmt.Errorf("cannot parse the master's configuration: %w", err)
 	}
 	if _, named := given["resource_pools"]; named || !c.state.GPUs.any() {
 		return nil

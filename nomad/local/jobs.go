@@ -10,7 +10,8 @@ import (
 	"github.com/hashicorp/nomad/api"
 )
 
-// taskStopTimeout is what tasks get to end after their jobs were stopped; what is left is killed.
+// taskStopTimeout is how long tasks may take to end after their jobs were stopped; then they are
+// killed.
 const taskStopTimeout = 30 * time.Second
 
 // stopJobs stops the jobs that which names and waits until none of their tasks runs.
@@ -69,12 +70,12 @@ func (c *Cluster) awaitStopped(ctx context.Context, client *api.Client, jobs map
 	return nil
 }
 
-// mayRun says whether an allocation with this status may have processes that Nomad will still end.
+// mayRun reports whether an allocation with this status may have processes that Nomad will still stop.
 func mayRun(status string) bool {
 	return status == api.AllocClientStatusPending || status == api.AllocClientStatusRunning
 }
 
-// taskFailure says what Nomad and the task itself have to say about a task that does not come up.
+// taskFailure describes why a task does not start, with its events and its log.
 func (c *Cluster) taskFailure(ctx context.Context, client *api.Client, alloc *api.Allocation, task string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "allocation %s is %s", alloc.ID[:8], alloc.ClientStatus)

@@ -16,8 +16,8 @@ import (
 	"github.com/hashicorp/nomad/api"
 )
 
-// Logs writes what a part has logged, the last lines of it (all of it with 0), and with follow goes on
-// until the context ends.
+// Logs writes the last lines of a part's log (all lines with 0), and with follow continues until the
+// context ends.
 func (c *Cluster) Logs(ctx context.Context, part string, lines int, follow bool, w io.Writer) error {
 	if names := c.partNames(); !slices.Contains(names, part) {
 		return fmt.Errorf("no part %q; the cluster has %s", part, strings.Join(names, ", "))
@@ -46,7 +46,7 @@ func (c *Cluster) Logs(ctx context.Context, part string, lines int, follow bool,
 			return nil
 		case <-time.After(200 * time.Millisecond):
 		}
-		// Nomad turns to another file when one is full, and a new master has a new one.
+		// Nomad rotates log files, and a new master has a new file.
 		if now := c.logPath(part); now != path {
 			next, err := os.Open(now)
 			if err != nil {
@@ -58,12 +58,12 @@ func (c *Cluster) Logs(ctx context.Context, part string, lines int, follow bool,
 	}
 }
 
-// skipToLast moves to where the last lines begin.
+// skipToLast moves to the beginning of the last lines.
 func skipToLast(f *os.File, lines int) error {
 	if lines <= 0 {
 		return nil
 	}
-	const most = 1 << 20 // of a log's end, which many lines fit into
+	const most = 1 << 20 // bytes at the end of a log, enough for many lines
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -86,8 +86,8 @@ func skipToLast(f *os.File, lines int) error {
 	return err
 }
 
-// logPath is the file that a part writes to now. The master's is the newest of its newest allocation,
-// where Nomad keeps it; it can be read when Nomad is down as well.
+// logPath is the current log file of a part. The master's is the newest one of its newest allocation,
+// in Nomad's folder; it can be read while Nomad does not run.
 func (c *Cluster) logPath(part string) string {
 	switch part {
 	case partPostgres:
@@ -123,7 +123,7 @@ func fileNumber(path string) int {
 	return n
 }
 
-// taskLogTail is the end of what a task has written, or nothing where that cannot be had.
+// taskLogTail is the end of a task's log, or "" if it cannot be read.
 func (c *Cluster) taskLogTail(ctx context.Context, client *api.Client, alloc *api.Allocation, task, kind string) string {
 	const most = 2000
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
@@ -137,7 +137,7 @@ func (c *Cluster) taskLogTail(ctx context.Context, client *api.Client, alloc *ap
 				return strings.TrimSpace(b.String())
 			}
 			b.Write(frame.Data)
-		case <-failed: //nolint:errcheck // a log that cannot be read ends like one that is short
+		case <-failed: //nolint:errcheck // a log that cannot be read is treated as a short one
 			return strings.TrimSpace(b.String())
 		case <-ctx.Done():
 			return strings.TrimSpace(b.String())

@@ -30,14 +30,14 @@ const (
 	masterJob       = "det-master"
 	masterTask      = "master"
 	masterStartTime = 90 * time.Second
-	// A master that has ended this often since its start was ordered will not come up by waiting.
+	// After this number of restarts since it was started, waiting for a master is useless.
 	masterGivesUp = 4
 )
 
 // upMaster runs the master's job, as an operator does, and waits until each master answers.
 func (c *Cluster) upMaster(ctx context.Context, report *servers.Reporter) error {
 	if c.state.Master.Binary == "" {
-		return errors.New("master: no binary of it is named")
+		return errors.New("master: the path of det-master is missing")
 	}
 	task := report.Task("master")
 	if err := c.runMaster(ctx, task); err != nil {
@@ -66,7 +66,7 @@ func (c *Cluster) runMaster(ctx context.Context, task *servers.Task) error {
 		return err
 	}
 	if _, _, err := client.Variables().Create(secret, (&api.WriteOptions{}).WithContext(ctx)); err != nil {
-		return fmt.Errorf("store the database's address as a Nomad variable: %w", err)
+		return fmt.Errorf("cannot store the database's address as a Nomad variable: %w", err)
 	}
 	vars, err := c.masterVars()
 	if err != nil {
@@ -76,7 +76,7 @@ func (c *Cluster) runMaster(ctx context.Context, task *servers.Task) error {
 	if err := c.nomadJobRun(ctx, vars); err != nil {
 		return err
 	}
-	task.Update("waiting for it to answer")
+	task.Update("waiting for an answer")
 	return c.awaitMaster(ctx, client)
 }
 
@@ -128,7 +128,7 @@ func (c *Cluster) masterVars() (map[string]string, error) {
 		"config":      m.Config,
 		"nomad_addr":  c.nomadURL(),
 		"consul_addr": c.consulURL(),
-		"cpu":         "100", // on one machine everything is left to the tasks
+		"cpu":         "100", // leave the machine's CPUs to the tasks
 		"memory":      "256",
 		"memory_max":  "1024",
 	}
@@ -149,16 +149,17 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// tasksDomain gives each task a host of its own: browsers take every name below localhost for this
-// machine, without DNS. "" where that cannot be: pages at another address, no authority signs *.localhost, several masters have no
-// port that is known beforehand, and a configuration that says where tasks' pages are is followed.
+// tasksDomain gives each task its own host name: browsers resolve every name below localhost to this
+// machine, without DNS. It is "" if that is impossible: if pages are at another address, if TLS is used
+// (no authority signs *.localhost), if there are several masters (whose ports are unknown), or if the
+// configuration sets the address of tasks' pages.
 func (c *Cluster) tasksDomain() string {
 	if c.state.TLS != nil || c.state.Interface != "" || c.state.Master.Count > 1 || c.state.Ports[portPages] == 0 {
 		return ""
 	}
 	var given map[string]any
 	if err := yaml.Unmarshal([]byte(c.state.Master.Config), &given); err != nil {
-		return "" // the start says what is wrong with it
+		return "" // the master's start reports the mistake
 	}
 	for _, key := range []string{"tasks_url", "tasks_domain"} {
 		if _, named := given[key]; named {
@@ -171,12 +172,12 @@ func (c *Cluster) tasksDomain() string {
 	return fmt.Sprintf("localhost:%d", c.state.Ports[portPages])
 }
 
-// checkpointFolder gives checkpoints a place in the cluster's folder, where the master's configuration
-// names none.
+// checkpointFolder sets a folder for checkpoints in the cluster's folder, if the master's configuration
+// sets none.
 func (c *Cluster) checkpointFolder(env map[string]string) error {
 	var given map[string]any
 	if err := yaml.Unmarshal([]byte(c.state.Master.Config), &given); err != nil {
-		return fmt.Errorf("its configuration: %w", err)
+		return fmt.Errorf("cannot parse the master's configuration: %w", err)
 	}
 	if _, named := given["checkpoint_storage"]; named || env["DETENT_CHECKPOINT_STORAGE"] != "" {
 		return nil
@@ -193,11 +194,11 @@ func (c *Cluster) checkpointFolder(env map[string]string) error {
 	return nil
 }
 
-// python gives tasks their Python, where the master's configuration names none.
+// python sets the Python of tasks, if the master's configuration sets none.
 func (c *Cluster) python(env map[string]string) error {
 	var given map[string]any
 	if err := yaml.Unmarshal([]byte(c.state.Master.Config), &given); err != nil {
-		return fmt.Errorf("its configuration: %w", err)
+		return fmt.Errorf("cannot parse the master's configuration: %w", err)
 	}
 	if _, named := given["python"]; !named && c.state.Master.Python != "" {
 		env["DETENT_PYTHON"] = c.state.Master.Python
@@ -205,9 +206,9 @@ func (c *Cluster) python(env map[string]string) error {
 	return nil
 }
 
-// hclMap writes a map as HCL, in the form that `nomad job run -var` takes.
+// hclMap formats a map as HCL for `nomad job run -var`.
 func hclMap(m map[string]string) string {
-	// A quoted string of HCL is one of Go's, but for its two kinds of templates.
+	// HCL quotes strings like Go, except for its two kinds of templates.
 	escape := strings.NewReplacer("${", "$${", "%{", "%%{")
 	parts := make([]string, 0, len(m))
 	for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -216,9 +217,9 @@ func hclMap(m map[string]string) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// copyBinary copies a program, and those that it needs beside itself, into a folder of the cluster that
-// is named by their hash. What runs is then not changed by the next build, and a changed program is a
-// changed job, which Nomad rolls out.
+// copyBinary copies a program, and the programs that it needs in its folder, into a folder of the
+// cluster that is named by their hash. So the next build does not change running programs, and a
+// changed program is a changed job, which Nomad deploys.
 func (c *Cluster) copyBinary(path string, beside ...string) (string, error) {
 	if err := os.MkdirAll(c.path("bin"), 0o755); err != nil {
 		return "", err
@@ -245,7 +246,7 @@ func (c *Cluster) copyBinary(path string, beside ...string) (string, error) {
 	return filepath.Join(kept, name), nil
 }
 
-// copyExecutable copies a file that can be run, and adds it to a hash.
+// copyExecutable copies an executable file, and adds it to a hash.
 func copyExecutable(from, to string, hash io.Writer) error {
 	in, err := os.Open(from)
 	if err != nil {
@@ -257,7 +258,7 @@ func copyExecutable(from, to string, hash io.Writer) error {
 		return err
 	}
 	_, err = io.Copy(io.MultiWriter(out, hash), in)
-	return errors.Join(err, out.Chmod(0o755), out.Close()) // whatever the umask says
+	return errors.Join(err, out.Chmod(0o755), out.Close()) // independent of the umask
 }
 
 // nomadJobRun runs the nomad command on the same job file that operators use.
@@ -287,13 +288,14 @@ func (c *Cluster) nomadJobRun(ctx context.Context, vars map[string]string) error
 	return nil
 }
 
-// awaitMaster waits until every master of the job's newest version answers, or says why one does not.
+// awaitMaster waits until every master of the job's newest version answers, or returns why one does
+// not.
 func (c *Cluster) awaitMaster(ctx context.Context, client *api.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, masterStartTime)
 	defer cancel()
 	tick := time.NewTicker(agentPoll)
 	defer tick.Stop()
-	restarts := map[string]uint64{} // by allocation, when it was first looked at
+	restarts := map[string]uint64{} // by allocation, at the first check
 	for {
 		waiting, err := c.masterState(ctx, client, func(alloc *api.Allocation, state *api.TaskState) error {
 			if _, seen := restarts[alloc.ID]; !seen {
@@ -312,14 +314,14 @@ func (c *Cluster) awaitMaster(ctx context.Context, client *api.Client) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("it is not up within %s: %s", masterStartTime, waiting)
+			return fmt.Errorf("the master did not start within %s: %s", masterStartTime, waiting)
 		case <-tick.C:
 		}
 	}
 }
 
-// masterState says what is still to wait for until all masters answer. It shows each one's state to
-// check, if that is not nil, and ends with its error.
+// masterState returns what is still missing until all masters answer. It calls check, if not nil, with
+// the state of each master, and returns its error.
 func (c *Cluster) masterState(ctx context.Context, client *api.Client, check func(*api.Allocation, *api.TaskState) error) (waiting string, err error) {
 	query := (&api.QueryOptions{}).WithContext(ctx)
 	job, _, err := client.Jobs().Info(masterJob, query)
@@ -365,7 +367,7 @@ func (c *Cluster) masterState(ctx context.Context, client *api.Client, check fun
 	return waiting, nil
 }
 
-// notPlaced says why Nomad has not placed a master.
+// notPlaced explains why Nomad has not placed a master.
 func (c *Cluster) notPlaced(ctx context.Context, client *api.Client, count, up int) string {
 	text := fmt.Sprintf("%d of %d masters are placed", up, count)
 	evals, _, err := client.Jobs().Evaluations(masterJob, (&api.QueryOptions{}).WithContext(ctx))
@@ -374,7 +376,7 @@ func (c *Cluster) notPlaced(ctx context.Context, client *api.Client, count, up i
 	}
 	for _, eval := range evals {
 		for group, why := range eval.FailedTGAllocs {
-			text += fmt.Sprintf("; %s: %d nodes looked at", group, why.NodesEvaluated)
+			text += fmt.Sprintf("; %s: %d nodes evaluated", group, why.NodesEvaluated)
 			for what, nodes := range why.DimensionExhausted {
 				text += fmt.Sprintf(", %s exhausted on %d", what, nodes)
 			}
@@ -386,7 +388,7 @@ func (c *Cluster) notPlaced(ctx context.Context, client *api.Client, count, up i
 	return text
 }
 
-// masterURL is where the master of an allocation listens.
+// masterURL is the address of the master in an allocation.
 func (c *Cluster) masterURL(alloc *api.Allocation) string {
 	if alloc.AllocatedResources == nil {
 		return ""
@@ -399,7 +401,7 @@ func (c *Cluster) masterURL(alloc *api.Allocation) string {
 	return ""
 }
 
-// runningMasters are the allocations of masters that run now.
+// runningMasters are the allocations of running masters.
 func (c *Cluster) runningMasters(ctx context.Context) ([]*api.Allocation, error) {
 	client, err := c.Nomad()
 	if err != nil {

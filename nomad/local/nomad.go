@@ -12,11 +12,11 @@ import (
 	"github.com/detent-ml/detent/nomad/servers"
 )
 
-// nomadConfig is a server of one, as a file. Not a development agent: that one forgets its jobs when it
-// ends, and ends its tasks with it.
+// nomadConfig configures a single server. It is not a development agent, which loses its jobs and stops
+// its tasks when it ends.
 //
-// The node is an agent of its own (client.go). In one agent the client comes up before the server has
-// read its keys, is refused, and tries again only after up to half a minute.
+// The node is a separate agent (client.go). In one agent the client would start before the server has
+// read its keys, would be rejected, and would try again only after up to half a minute.
 func (c *Cluster) nomadConfig() []byte {
 	var b strings.Builder
 	c.writeAgent(&b, "server", partNomad, partConsul, fmt.Sprintf("  rpc  = %d\n  serf = %d\n", c.state.Ports[portNomadRPC], c.state.Ports[portNomadSerf]))
@@ -26,14 +26,14 @@ server {
   bootstrap_expect = 1
   raft_multiplier  = 1
 `)
-	if c.state.Vault != nil { // the object store takes its identities for what they say
+	if c.state.Vault != nil { // the object store verifies identities with this issuer
 		fmt.Fprintf(&b, "  oidc_issuer      = %q\n", c.nomadURL())
 	}
 	b.WriteString("}\n")
 	return []byte(b.String())
 }
 
-// writeAgent writes what the agents have in common; consul is the part that is its Consul agent.
+// writeAgent writes the common configuration of the agents; consul is the name of its Consul agent.
 func (c *Cluster) writeAgent(b *strings.Builder, name, part, consul, ports string) {
 	tls, consulTLS, _ := c.nomadTLS()
 	fmt.Fprintf(b, `# Written by every start of the cluster.
@@ -107,7 +107,8 @@ func (c *Cluster) completeNomadAgent(ctx context.Context, a agent, report *serve
 	return a, nil
 }
 
-// nomadReady says whether Nomad has a leader that has read its keys: before that it refuses its nodes.
+// nomadReady reports whether Nomad has a leader that has read its keys: before that it rejects its
+// nodes.
 func (c *Cluster) nomadReady(ctx context.Context) error {
 	if _, err := c.get(ctx, c.nomadURL()+"/v1/agent/health"); err != nil {
 		return err
@@ -128,7 +129,7 @@ func (c *Cluster) nomadReady(ctx context.Context) error {
 	return nil
 }
 
-// nodeReady says whether a node is ready and can run raw_exec tasks.
+// nodeReady reports whether a node is ready and can run raw_exec tasks.
 func (c *Cluster) nodeReady(ctx context.Context, name string) error {
 	client, err := c.Nomad()
 	if err != nil {
@@ -159,7 +160,7 @@ func (c *Cluster) nodeReady(ctx context.Context, name string) error {
 	return fmt.Errorf("the node %s has not registered yet", name)
 }
 
-// bootstrapACL gets the management token, once, and gives the master's job its policy.
+// bootstrapACL creates the management token, once, and attaches the policy to the master's job.
 func (c *Cluster) bootstrapACL(ctx context.Context) error {
 	client, err := c.Nomad()
 	if err != nil {
@@ -169,7 +170,7 @@ func (c *Cluster) bootstrapACL(ctx context.Context) error {
 	if c.state.Token == "" {
 		token, _, err := client.ACLTokens().Bootstrap(write)
 		if err != nil {
-			return fmt.Errorf("get Nomad's management token: %w", err)
+			return fmt.Errorf("cannot create Nomad's management token: %w", err)
 		}
 		c.state.Token = token.SecretID
 		if err := c.save(); err != nil {
@@ -189,8 +190,8 @@ func (c *Cluster) nomadURL() string { return c.localURL(c.state.Ports[portNomad]
 
 // Nomad is a client of the cluster's Nomad, with all rights.
 func (c *Cluster) Nomad() (*api.Client, error) {
-	// Without the environment: NOMAD_ADDR or NOMAD_TOKEN there are about another cluster. The HTTP client
-	// is shared, because each of its kind keeps connections open.
+	// It ignores the environment, where NOMAD_ADDR or NOMAD_TOKEN may belong to another cluster. The
+	// HTTP client is shared, because each one keeps connections open.
 	web, err := c.web()
 	if err != nil {
 		return nil, err

@@ -36,7 +36,7 @@ func TestClusterWithoutRoot(t *testing.T) {
 	if d := c.Describe(ctx); !d.Up() {
 		t.Errorf("after Up: %+v", d.Parts)
 	}
-	if want := "Without root Nomad offers no exec driver"; !strings.Contains(said.String(), want) {
+	if want := "Without root Nomad has no exec driver"; !strings.Contains(said.String(), want) {
 		t.Errorf("it does not say %q", want)
 	}
 	if err := part(t, c, "master").Kill9(ctx); err != nil {

@@ -9,73 +9,74 @@ import (
 	"github.com/detent-ml/detent/nomad/servers"
 )
 
-// DefaultName is the name of the cluster that is meant when no name is given.
+// DefaultName is the name of the default cluster.
 const DefaultName = "local"
 
-// Options says what a cluster shall be. What is left out is as it was the last time, or the default.
+// Options configures a cluster. Unset fields keep their last value, or the default.
 type Options struct {
-	// Name of the cluster: of its folder by default, and its identity in Nomad.
+	// Name of the cluster, and its identity in Nomad; the default is that of its folder.
 	Name string
 	// StateDir is the folder of the cluster. By default one named after it below servers.StateDir.
 	StateDir string
-	// Ports that must be these. The others are chosen once and then remembered.
+	// Ports that are fixed. The others are chosen once and then stored.
 	Ports Ports
-	// FreePorts chooses ports at random, and not the well-known ones where those are free. For tests.
+	// FreePorts chooses random ports instead of the well-known ones. For tests.
 	FreePorts bool
-	// DSN of a PostgreSQL to use in place of one of the cluster's own.
+	// DSN of a PostgreSQL to use instead of the cluster's own.
 	DSN string
-	// Ephemeral gives up PostgreSQL's guards against a crash of the machine. For tests.
+	// Ephemeral disables PostgreSQL's protection against a crash of the machine. For tests.
 	Ephemeral bool
-	// ACL turns Nomad's access control on. The token of its management is in the cluster's folder.
+	// ACL enables Nomad's access control. The management token is in the cluster's folder.
 	ACL bool
-	// Vault brings a Vault and an object store up as well: SeaweedFS, to which Vault gives out credentials.
+	// Vault also starts a Vault and an object store, SeaweedFS, for which Vault issues credentials.
 	Vault bool
-	// STSEndpoint is where that Vault asks for credentials, if not at the object store itself. For tests.
+	// STSEndpoint is the STS from which Vault requests credentials, if not the object store. For tests.
 	STSEndpoint string
-	// ConsulACL turns Consul's access control on, with the policies that operators are told to use.
+	// ConsulACL enables Consul's access control, with the policies that the documentation describes.
 	ConsulACL bool
 	// Docker is a daemon for the nodes, so that pools can have the docker driver.
 	Docker *Containers
 	// Podman is a Podman service for the nodes, to which the cluster adds Nomad's driver, so that pools can
 	// have the podman driver.
 	Podman *Containers
-	// Chroot is what tasks of the driver exec find of this machine, each folder at its own path. Nomad links
-	// every file of them for each task; by default those are all of the system's programs and libraries.
+	// Chroot is the part of this machine that tasks of the driver exec see, each folder at its own
+	// path. Nomad links every file of it for each task; the default is all programs and libraries of
+	// the system.
 	Chroot []string
-	// Slots is how many CPU slots each node offers; 0 leaves it to the master.
+	// Slots is the number of CPU slots of each node; 0: the master computes it.
 	Slots int
-	// TLS makes Nomad, Consul, Vault and the master speak TLS with these files; nil leaves it as it was.
+	// TLS enables TLS in Nomad, Consul, Vault and the master with these files; nil: no change.
 	TLS *TLS
-	// Interface is the network interface whose address masters and tasks listen at, as on a node of a site;
-	// the loopback interface by default. For tests.
+	// Interface is the network interface on whose address masters and tasks listen; the default is
+	// loopback. For tests.
 	Interface string
-	// ExtraNomad is more configuration for the Nomad agent, in HCL.
+	// ExtraNomad is additional configuration of the Nomad agent, in HCL.
 	ExtraNomad string
 	// GPUs of the nodes; none by default.
 	GPUs GPUs
-	// Master is what to run as the master; without a binary the cluster is up without one.
+	// Master configures the master; without a binary the cluster has no master.
 	Master Master
 }
 
-// Ports are those that users and programs outside the cluster talk to. 0 means any.
+// Ports are the ports for users and programs outside of the cluster. 0 means any.
 type Ports struct {
 	Master, Nomad, Consul, Postgres int
 }
 
-// Master says what runs as the master.
+// Master configures the master.
 type Master struct {
-	// Binary is the path of det-master. Empty: no master is started.
+	// Binary is the path of det-master; "": no master is started.
 	Binary string `json:"binary"`
-	// Runner is the path of det-runner, which the master gives to its tasks; det-remover lies beside it.
+	// Runner is the path of det-runner, which tasks fetch from the master; det-remover is in the same
+	// folder.
 	Runner string `json:"runner,omitempty"`
 	// Config is the content of its configuration file, in YAML.
 	Config string `json:"config,omitempty"`
-	// Python is what tasks find as python3, on nodes without containers. A configuration that names
-	// one goes before.
+	// Python is the python3 of tasks on nodes without containers. The master's configuration wins.
 	Python string `json:"python,omitempty"`
-	// Env is more of its environment; it goes before what the cluster sets by itself.
+	// Env is additional environment; it wins over the cluster's own variables.
 	Env map[string]string `json:"env,omitempty"`
-	// Count of masters side by side; 1 by default. With more than one, Nomad chooses their ports.
+	// Count is the number of masters; the default is 1. With more than one, Nomad chooses their ports.
 	Count int `json:"count,omitempty"`
 }
 
@@ -86,7 +87,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.Name = DefaultName
 	}
 	if !namePattern.MatchString(o.Name) {
-		return o, fmt.Errorf("the cluster's name %q: it may have 40 lower-case letters, digits and dashes, and no dash at its ends", o.Name)
+		return o, fmt.Errorf("the cluster's name %q is invalid: use at most 40 lower-case letters, digits and dashes, without a dash at its ends", o.Name)
 	}
 	if o.StateDir == "" {
 		base, err := servers.StateDir()
@@ -101,10 +102,10 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	o.StateDir = dir
 	if o.Slots < 0 {
-		return o, fmt.Errorf("%d CPU slots: it must be 0 or more", o.Slots)
+		return o, fmt.Errorf("the number of CPU slots is %d; it must be 0 or more", o.Slots)
 	}
 	if o.Master.Count < 0 {
-		return o, fmt.Errorf("%d masters: it must be 0 or more", o.Master.Count)
+		return o, fmt.Errorf("the number of masters is %d; it must be 0 or more", o.Master.Count)
 	}
 	if o.Master.Count > 1 && o.Ports.Master != 0 {
 		return o, errors.New("several masters on one machine cannot share a port; do not set the master's port")
@@ -112,7 +113,7 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// DefaultStateDir is the folder of the cluster with this name when nobody says otherwise.
+// DefaultStateDir is the default folder of the cluster with this name.
 func DefaultStateDir(name string) (string, error) {
 	o, err := Options{Name: name}.withDefaults()
 	return o.StateDir, err

@@ -18,18 +18,18 @@ const (
 	partNomad    = "nomad"
 	partClient   = "client"
 	partMaster   = "master"
-	partVault    = "vault" // this and the next only where they are asked for
+	partVault    = "vault" // this and the next are optional
 	partS3       = "s3"
 )
 
-// Part is one server of the cluster, to be killed, stopped and started by itself.
+// Part is one server of the cluster, which can be killed, stopped and started separately.
 type Part struct {
 	c    *Cluster
 	name string
 }
 
-// Part returns a part by its name: postgres, consul, nomad (its server), client (the
-// node), master, or client- and the name of a further node, whose Consul agent is consul. and that name.
+// Part returns a part by its name: postgres, consul, nomad (the server), client (the node), master, or
+// client- and the name of a further node, whose Consul agent is consul. and that name.
 func (c *Cluster) Part(name string) (Part, error) {
 	if names := c.partNames(); !slices.Contains(names, name) {
 		return Part{}, fmt.Errorf("no part %q; the cluster has %s", name, strings.Join(names, ", "))
@@ -57,8 +57,8 @@ func (c *Cluster) partNames() []string {
 	return append(names, partMaster)
 }
 
-// Kill9 ends the part with SIGKILL and returns when it is gone. Tasks outlive the client that runs them, and
-// Nomad starts a killed master again by itself.
+// Kill9 kills the part with SIGKILL and returns when it has ended. Tasks continue to run without their
+// client, and Nomad restarts a killed master by itself.
 func (p Part) Kill9(ctx context.Context) error {
 	return p.c.locked(ctx, func() error {
 		switch p.name {
@@ -85,7 +85,7 @@ func (p Part) Kill9(ctx context.Context) error {
 	})
 }
 
-// Stop ends the part gracefully. A stopped master stays away until it is started.
+// Stop stops the part gracefully. A stopped master does not run until it is started.
 func (p Part) Stop(ctx context.Context) error {
 	return p.c.locked(ctx, func() error {
 		switch p.name {
@@ -122,7 +122,7 @@ func (p Part) Start(ctx context.Context) error {
 	})
 }
 
-// Processes are those that the part runs as now: one for a server, one per master.
+// Processes are the running processes of the part: one for a server, one for each master.
 func (p Part) Processes(ctx context.Context) ([]proc.ID, error) {
 	p.c.mu.Lock()
 	defer p.c.mu.Unlock()
@@ -137,7 +137,7 @@ func (c *Cluster) processes(ctx context.Context, part string) ([]proc.ID, error)
 	case partPostgres:
 		pg, err := servers.OpenPostgres(c.path(partPostgres))
 		if err != nil || !pg.Running() {
-			return nil, nil //nolint:nilerr // not started yet is not running
+			return nil, nil //nolint:nilerr // a part that was never started does not run
 		}
 		id, err := proc.Of(pg.Pid)
 		return []proc.ID{id}, err

@@ -13,13 +13,13 @@ import (
 	"github.com/detent-ml/detent/nomad/servers"
 )
 
-// A nomadPlugin is a program that a node's agent starts beside itself, and its configuration.
+// A nomadPlugin is a plugin that a node's agent starts, and its configuration.
 type nomadPlugin struct {
-	binary string // in a folder of its own
+	binary string // in its own folder
 	config string
 }
 
-// plugins is the part of a client's configuration about its plugins.
+// plugins is the part of a client's configuration for its plugins.
 func (c *Cluster) plugins(ctx context.Context, client Client, report *servers.Reporter) (string, error) {
 	gpus, err := c.gpuPlugin(client)
 	if err != nil {
@@ -46,7 +46,7 @@ func (c *Cluster) plugins(ctx context.Context, client Client, report *servers.Re
 	return fmt.Sprintf("\nplugin_dir = %q\n", dir) + config, nil
 }
 
-// pluginFolder is a folder with just these programs: Nomad starts whatever it finds in it.
+// pluginFolder is a folder with only these programs: Nomad starts every program in it.
 func (c *Cluster) pluginFolder(binaries []string) (string, error) {
 	if len(binaries) == 1 {
 		return filepath.Dir(binaries[0]), nil

@@ -7,13 +7,12 @@ import (
 	"github.com/detent-ml/detent/nomad/servers"
 )
 
-// podmanDriver is Nomad's plugin for Podman's service, a server of package servers.
+// podmanDriver is Nomad's plugin for Podman's service, one of the servers in package servers.
 const podmanDriver = "nomad-driver-podman"
 
-// podmanPlugin is the nodes' plugin for the service; nil for a cluster without Podman. The
-// plugin does not start an ended container again when the node's agent restarts, because an
-// attempt runs once. It waits an hour for Podman's answers: stopping a container may take
-// the whole kill timeout.
+// podmanPlugin is the nodes' plugin for the service; nil for a cluster without Podman. The plugin does
+// not restart an ended container when the node's agent restarts, because an attempt runs once. It waits
+// an hour for Podman's answers: stopping a container may take the whole kill timeout.
 func (c *Cluster) podmanPlugin(ctx context.Context, report *servers.Reporter) (*nomadPlugin, error) {
 	if c.state.PodmanSocket == "" {
 		return nil, nil

@@ -14,32 +14,33 @@ import (
 	"github.com/detent-ml/detent/nomad/servers"
 )
 
-// The object store of a cluster with Vault: SeaweedFS, with the STS that Vault asks for credentials.
+// The object store of a cluster with Vault: SeaweedFS, with the STS from which Vault requests
+// credentials.
 const (
 	s3Bucket  = "detent"
 	s3RoleARN = "arn:aws:iam::000000000000:role/det-checkpoints"
-	// The role of tasks that show the store their identities, where Vault is not used.
+	// The role of tasks that sign in to the store with their identities, without Vault.
 	s3WebRoleARN  = "arn:aws:iam::000000000000:role/det-web-identity"
 	s3WebAudience = "sts.amazonaws.com"
 )
 
-// S3Keys sign in to the cluster's object store.
+// S3Keys are credentials for the cluster's object store.
 type S3Keys struct {
 	AccessKey string `json:"access_key"`
 	SecretKey string `json:"secret_key"`
 }
 
-// S3 is the cluster's object store as its administrator reaches it.
+// S3 is the cluster's object store with the administrator's credentials.
 type S3 struct {
 	Endpoint string `json:"endpoint"`
 	Bucket   string `json:"bucket"`
 	RoleARN  string `json:"roleArn"`
-	// WebRoleARN is for tasks that show the store their identities of Nomad.
+	// WebRoleARN is for tasks that sign in to the store with their Nomad identities.
 	WebRoleARN string `json:"webRoleArn"`
 	Admin      S3Keys `json:"-"`
 }
 
-// S3 says where the object store is; nil where the cluster has none.
+// S3 returns the object store; nil for a cluster without one.
 func (c *Cluster) S3() *S3 {
 	if c.state.Vault == nil {
 		return nil
@@ -47,7 +48,7 @@ func (c *Cluster) S3() *S3 {
 	return &S3{Endpoint: localURL(c.state.Ports[portS3]), Bucket: s3Bucket, RoleARN: s3RoleARN, WebRoleARN: s3WebRoleARN, Admin: c.state.Vault.S3Admin}
 }
 
-// newS3Keys makes keys as AWS does: their form says what they are.
+// newS3Keys makes keys in AWS's format.
 func newS3Keys() S3Keys {
 	return S3Keys{AccessKey: "AKIA" + rand.Text()[:16], SecretKey: rand.Text() + rand.Text()[:14]}
 }
@@ -57,8 +58,8 @@ func s3Ports() []string {
 		portS3 + "-filer", portS3 + "-filer-grpc"}
 }
 
-// s3Identities are the store's users: one that may do everything, and one that may do nothing but assume
-// the role, which is Vault's.
+// s3Identities are the store's users: one with all rights, and one, Vault's, that may only assume the
+// role.
 func (c *Cluster) s3Identities() map[string]any {
 	user := func(name string, keys S3Keys, actions ...string) map[string]any {
 		return map[string]any{"name": name, "actions": append([]string{}, actions...),
@@ -69,8 +70,8 @@ func (c *Cluster) s3Identities() map[string]any {
 	}}
 }
 
-// s3Roles is the role whose sessions tasks get. Only Vault may assume it: a task that could, with the
-// session that it has, would get one without limits.
+// s3Roles is the role of the tasks' sessions. Only Vault may assume it: if a task could, with its own
+// session, it would get a session without limits.
 func (c *Cluster) s3Roles() map[string]any {
 	allow := func(more map[string]any) map[string]any {
 		more["Effect"] = "Allow"
@@ -128,7 +129,7 @@ func (c *Cluster) s3Args(iam string) []string {
 	return args
 }
 
-// s3Ready says whether the store answers, and has its bucket.
+// s3Ready reports whether the store answers, and creates its bucket.
 func (c *Cluster) s3Ready(ctx context.Context) error {
 	if _, err := c.get(ctx, localURL(c.state.Ports[portS3])+"/status"); err != nil {
 		return err
@@ -143,7 +144,7 @@ func (c *Cluster) s3Ready(ctx context.Context) error {
 	return c.save()
 }
 
-// bucketTime bounds the making of the bucket; it is tried again.
+// bucketTime limits one try to create the bucket.
 const bucketTime = 20 * time.Second
 
 func (c *Cluster) makeBucket(ctx context.Context) error {
@@ -157,7 +158,7 @@ func (c *Cluster) makeBucket(ctx context.Context) error {
 	cmd.Dir, cmd.Stdin = c.path(partS3), strings.NewReader("s3.bucket.create -name "+s3Bucket+"\n")
 	out, err := cmd.CombinedOutput()
 	if said := string(out); err != nil || !strings.Contains(said, "created bucket") && !strings.Contains(said, "exist") {
-		return fmt.Errorf("make the bucket %s: %w\n%s", s3Bucket, err, strings.TrimSpace(said))
+		return fmt.Errorf("cannot create the bucket %s: %w\n%s", s3Bucket, err, strings.TrimSpace(said))
 	}
 	return nil
 }

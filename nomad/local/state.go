@@ -13,10 +13,10 @@ import (
 	"github.com/detent-ml/detent/nomad/servers/proc"
 )
 
-// ErrNoCluster is returned for a folder in which no cluster was ever made.
+// ErrNoCluster is returned for a folder without a cluster.
 var ErrNoCluster = errors.New("no cluster")
 
-// state is what the folder remembers, so that a restart finds the same cluster on the same ports.
+// state is stored in the folder, so that a restart finds the same cluster on the same ports.
 type state struct {
 	Name      string             `json:"name"`
 	Ports     map[string]int     `json:"ports"`
@@ -25,7 +25,7 @@ type state struct {
 	DSN       string             `json:"dsn,omitempty"` // of a PostgreSQL that is not ours
 	Ephemeral bool               `json:"ephemeral,omitempty"`
 	ACL       bool               `json:"acl,omitempty"`
-	// Sockets of the daemons for containers; "" where nodes run none.
+	// Sockets of the container daemons; "": nodes run no containers.
 	DockerSocket string        `json:"docker_socket,omitempty"`
 	PodmanSocket string        `json:"podman_socket,omitempty"`
 	ConsulACL    *consulTokens `json:"consul_acl,omitempty"`
@@ -66,15 +66,15 @@ func readState(dir string) (state, error) {
 	return s, nil
 }
 
-// refresh takes over what other programs have changed. Who only looks does without the lock, as the state
-// is replaced as a whole; where there is none any more, the last one known stays.
+// refresh reads changes of other programs. Readers need no lock, because the state is replaced as a
+// whole; if the file is missing, the last known state stays.
 func (c *Cluster) refresh() {
 	if s, err := readState(c.dir); err == nil {
 		c.state = s
 	}
 }
 
-// save writes the state as a whole or not at all. It holds a token, so it is the owner's alone.
+// save replaces the state atomically. The file contains a token, so only its owner may read it.
 func (c *Cluster) save() error {
 	text, err := json.MarshalIndent(c.state, "", "  ")
 	if err != nil {
@@ -87,8 +87,7 @@ func (c *Cluster) save() error {
 	return os.Rename(fresh, statePath(c.dir))
 }
 
-// Names of the ports that are remembered. Those for users have well-known numbers, which are taken
-// where they are free.
+// Names of the stored ports. Ports for users have well-known numbers if these are free.
 const (
 	portMaster     = "master"
 	portPostgres   = "postgres"
@@ -98,20 +97,20 @@ const (
 	portNomad      = "nomad"
 	portNomadRPC   = "nomad-rpc"
 	portNomadSerf  = "nomad-serf"
-	portClient     = "client" // of the node without a name
+	portClient     = "client" // of the first node
 	portVault      = "vault"
 	portS3         = "s3"
-	portPages      = "pages" // of the master, for the pages of tasks
-	portTasks      = "tasks" // the first of those that Nomad gives to tasks
+	portPages      = "pages" // of the master's listener for pages of tasks
+	portTasks      = "tasks" // the first port for tasks
 )
 
 func wellKnown() map[string]int {
 	return map[string]int{portMaster: 8080, portPages: 8081, portConsul: 8500, portNomad: 4646}
 }
 
-// choosePorts fills in the ports: what is asked for, else what is remembered, else a well-known or free
-// one. A port that is asked for and taken is an error here; a remembered one is found taken when its
-// server starts, unless that server is what has it.
+// choosePorts sets the ports: a requested one, else the stored one, else a well-known or free one. A
+// requested port that is in use is an error here; a stored one causes an error when its server starts,
+// unless that server uses it.
 func (c *Cluster) choosePorts(opts Options) error {
 	asked := map[string]int{
 		portMaster: opts.Ports.Master, portPostgres: opts.Ports.Postgres,
@@ -153,9 +152,9 @@ func (c *Cluster) choosePorts(opts Options) error {
 	return nil
 }
 
-// taskWindow is the first port of a window in which nobody listens and that no other cluster has
-// reserved, or of the one where the fewest listen. Tests look at the windows in any order, because
-// clusters of other users on this machine know nothing of our reservations.
+// taskWindow is the first port of a window without listeners that no other cluster has reserved, or of
+// the window with the fewest listeners. Tests try the windows in random order, because clusters of other
+// users on this machine do not see these reservations.
 func taskWindow(anyOrder bool, reserve func(first int) bool) int {
 	windows := make([]int, portWindows)
 	for i := range windows {
@@ -177,7 +176,7 @@ func taskWindow(anyOrder bool, reserve func(first int) bool) int {
 	return best
 }
 
-// listeners counts the ports of a window that are taken, up to a number, or 1 where that is less.
+// listeners counts the used ports of a window, up to a limit.
 func listeners(first, upTo int) (taken int) {
 	for port := first; port < first+portsPerCluster && taken < max(upTo, 1); port++ {
 		if !servers.PortFree(port) {
@@ -206,7 +205,7 @@ func (c *Cluster) giveFreePorts(names ...string) error {
 	return nil
 }
 
-// freePort is one that nobody has and that this cluster has not given to another part.
+// freePort is an unused port that this cluster has not given to another part.
 func freePort(used map[int]bool) (int, error) {
 	for {
 		port, err := servers.FreePort()
@@ -216,7 +215,7 @@ func freePort(used map[int]bool) (int, error) {
 	}
 }
 
-// partRuns says whether the part that a port belongs to is up now.
+// partRuns reports whether the part of a port runs.
 func (c *Cluster) partRuns(port string) bool {
 	if port == portMaster {
 		return c.state.Processes[partClient].Alive()

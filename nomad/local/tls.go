@@ -15,19 +15,19 @@ import (
 	"github.com/hashicorp/nomad/api"
 )
 
-// TLS are the files, in PEM, with which everything that speaks HTTP does so over TLS: Nomad, Consul,
-// Vault and the master. One certificate serves them all; it must be valid for 127.0.0.1, localhost,
-// server.global.nomad and client.global.nomad, for servers and for clients.
+// TLS are the PEM files with which Nomad, Consul, Vault and the master serve TLS. They share one
+// certificate, which must be valid for 127.0.0.1, localhost, server.global.nomad and
+// client.global.nomad, for servers and for clients.
 type TLS struct {
 	CA   string `json:"ca"`
 	Cert string `json:"cert"`
 	Key  string `json:"key"`
 }
 
-// localURL is where a server of the cluster answers that speaks TLS where the cluster does.
+// localURL is the address of a server of the cluster, with https if the cluster uses TLS.
 func (c *Cluster) localURL(port int) string { return c.urlAt("127.0.0.1", port) }
 
-// taskURL is where a master answers, or a task: what Nomad gives an address to.
+// taskURL is the address of a master or a task, on the interface for tasks.
 func (c *Cluster) taskURL(port int) string {
 	return c.urlAt(cmp.Or(c.state.Address, "127.0.0.1"), port)
 }
@@ -40,7 +40,7 @@ func (c *Cluster) urlAt(host string, port int) string {
 	return scheme + "://" + net.JoinHostPort(host, strconv.Itoa(port))
 }
 
-// web is the client for those servers. One is made, because each keeps connections open.
+// web is the HTTP client for these servers. It is shared, because each client keeps connections open.
 func (c *Cluster) web() (*http.Client, error) {
 	if c.state.TLS == nil {
 		return http.DefaultClient, nil
@@ -54,14 +54,14 @@ func (c *Cluster) web() (*http.Client, error) {
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s holds no certificate in PEM", c.state.TLS.CA)
+		return nil, fmt.Errorf("%s contains no certificate in PEM", c.state.TLS.CA)
 	}
 	made := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true}}
 	c.secure.Store(made)
 	return made, nil
 }
 
-// do makes a request of one of the servers.
+// do sends a request to one of the servers.
 func (c *Cluster) do(req *http.Request) (*http.Response, error) {
 	client, err := c.web()
 	if err != nil {
@@ -70,7 +70,7 @@ func (c *Cluster) do(req *http.Request) (*http.Response, error) {
 	return client.Do(req)
 }
 
-// nomadTLS is the part of Nomad's configuration about TLS, and what its consul and vault blocks get.
+// nomadTLS is Nomad's TLS configuration, and the TLS settings of its consul and vault blocks.
 func (c *Cluster) nomadTLS() (block, consul, vault string) {
 	t := c.state.TLS
 	if t == nil {
@@ -91,7 +91,7 @@ tls {
 	return block, fmt.Sprintf("  ssl     = true\n  ca_file = %q\n", t.CA), fmt.Sprintf("  ca_file = %q\n", t.CA)
 }
 
-// consulTLS makes a Consul agent speak TLS on its port for users and programs.
+// consulTLS enables TLS on the ports of a Consul agent for users and programs.
 func (c *Cluster) consulTLS(config map[string]any, ports map[string]int) {
 	if t := c.state.TLS; t != nil {
 		ports["https"], ports["http"] = ports["http"], -1
@@ -99,14 +99,14 @@ func (c *Cluster) consulTLS(config map[string]any, ports map[string]int) {
 	}
 }
 
-// vaultTLS makes Vault's listener speak TLS.
+// vaultTLS enables TLS on Vault's listener.
 func (c *Cluster) vaultTLS(listener map[string]any) {
 	if t := c.state.TLS; t != nil {
 		listener["tls_disable"], listener["tls_cert_file"], listener["tls_key_file"] = false, t.Cert, t.Key
 	}
 }
 
-// masterTLS tells the master's job of the authority, and puts certificate and key where it finds them.
+// masterTLS passes the authority to the master's job, and the certificate and key to its secrets.
 func (c *Cluster) masterTLS(vars map[string]string) error {
 	t := c.state.TLS
 	if t == nil {
@@ -138,7 +138,7 @@ func (c *Cluster) masterKeys(secret api.VariableItems) error {
 	return errors.Join(err, err2)
 }
 
-// trust is the environment that makes the commands of the servers trust the cluster's authority.
+// trust is the environment with which the servers' commands trust the cluster's authority.
 func (c *Cluster) trust() []string {
 	if c.state.TLS == nil {
 		return nil
@@ -146,7 +146,7 @@ func (c *Cluster) trust() []string {
 	return []string{"NOMAD_CACERT=" + c.state.TLS.CA, "VAULT_CACERT=" + c.state.TLS.CA, "DETENT_JWKS_CA=" + c.state.TLS.CA}
 }
 
-// absolute makes the files' paths those that programs in other folders find.
+// absolute makes the files' paths absolute.
 func (t *TLS) absolute() (*TLS, error) {
 	if t == nil {
 		return nil, nil

@@ -19,15 +19,14 @@ import (
 	"github.com/detent-ml/detent/nomad/servers"
 )
 
-// vaultState is what a cluster with Vault remembers. The folder's state file, which holds it, is its
-// owner's alone.
+// vaultState is the state of a cluster's Vault. Only the owner may read the file that contains it.
 type vaultState struct {
 	UnsealKey string `json:"unseal_key,omitempty"`
-	Token     string `json:"token,omitempty"` // its first one, with all rights
+	Token     string `json:"token,omitempty"` // the root token
 	S3Admin   S3Keys `json:"s3_admin"`
 	S3Vault   S3Keys `json:"s3_vault"` // Vault signs in to the object store with these
 	S3Signing string `json:"s3_signing"`
-	Bucket    bool   `json:"bucket,omitempty"` // it was made
+	Bucket    bool   `json:"bucket,omitempty"` // the bucket exists
 }
 
 func newVaultState() *vaultState {
@@ -39,7 +38,7 @@ const vaultAuth = "jwt-nomad"
 
 func (c *Cluster) vaultURL() string { return c.localURL(c.state.Ports[portVault]) }
 
-// vaultBlock tells Nomad's agents of Vault.
+// vaultBlock is the vault block of Nomad's agents.
 func (c *Cluster) vaultBlock() string {
 	if c.state.Vault == nil {
 		return ""
@@ -59,8 +58,8 @@ vault {
 `, c.vaultURL(), vaultAuth, tls)
 }
 
-// vaultAgent is a Vault of one with its data in files; not a development server: that one forgets
-// everything when it ends. It is initialised and unsealed by whoever waits for it.
+// vaultAgent is a single Vault server with its data in files. It is not a development server, which
+// loses all data when it ends. vaultReady initializes and unseals it.
 func (c *Cluster) vaultAgent(ctx context.Context, report *servers.Reporter) (agent, error) {
 	binary, err := servers.Ensure(ctx, "vault", report)
 	if err != nil {
@@ -84,8 +83,8 @@ func (c *Cluster) vaultAgent(ctx context.Context, report *servers.Reporter) (age
 		ready: c.vaultReady}, err
 }
 
-// vaultReady says whether Vault serves, and makes it so: the first time it is initialised, and after each
-// start unsealed, with what the state file keeps.
+// vaultReady reports whether Vault is ready. It initializes Vault the first time, and unseals it after
+// each start, with the key in the state file.
 func (c *Cluster) vaultReady(ctx context.Context) error {
 	var status struct {
 		Initialized, Sealed bool
@@ -102,7 +101,7 @@ func (c *Cluster) vaultReady(ctx context.Context) error {
 			return err
 		}
 		if len(made.Keys) != 1 {
-			return errors.New("initialising Vault gave no key")
+			return errors.New("the initialization of Vault returned no key")
 		}
 		c.state.Vault.UnsealKey, c.state.Vault.Token = made.Keys[0], made.Token
 		if err := c.save(); err != nil {
@@ -115,10 +114,10 @@ func (c *Cluster) vaultReady(ctx context.Context) error {
 			return err
 		}
 	}
-	return c.vaultCall(ctx, http.MethodGet, "sys/health", nil, nil) // an error until it is active
+	return c.vaultCall(ctx, http.MethodGet, "sys/health", nil, nil) // an error until Vault is active
 }
 
-// vaultCall makes a call that the state's token may make.
+// vaultCall makes a call with the token in the state.
 func (c *Cluster) vaultCall(ctx context.Context, method, path string, in, out any) error {
 	var body io.Reader
 	if in != nil {
@@ -146,7 +145,7 @@ func (c *Cluster) vaultCall(ctx context.Context, method, path string, in, out an
 		return err
 	}
 	if resp.StatusCode/100 != 2 {
-		return fmt.Errorf("call of Vault: %s %s: %s: %s", method, path, resp.Status, strings.TrimSpace(string(text)))
+		return fmt.Errorf("Vault rejected %s %s: %s: %s", method, path, resp.Status, strings.TrimSpace(string(text)))
 	}
 	if out == nil || len(text) == 0 {
 		return nil
@@ -154,7 +153,7 @@ func (c *Cluster) vaultCall(ctx context.Context, method, path string, in, out an
 	return json.Unmarshal(text, out)
 }
 
-// setUpVault runs the script that operators run, once Nomad's keys can be had.
+// setUpVault runs the script that operators run, when Nomad's keys are available.
 func (c *Cluster) setUpVault(ctx context.Context, report *servers.Reporter) error {
 	task := report.Task("Vault's policies and roles")
 	if err := c.runVaultSetup(ctx); err != nil {
@@ -188,20 +187,19 @@ func (c *Cluster) runVaultSetup(ctx context.Context) error {
 	}
 	cmd := exec.CommandContext(ctx, "sh", c.path(partVault, "setup.sh"))
 	cmd.Env = append(agentEnv(), "PATH="+filepath.Dir(binary.Path)+string(os.PathListSeparator)+os.Getenv("PATH"),
-		"HOME="+c.path(partVault), // the vault command writes nothing into the user's
+		"HOME="+c.path(partVault), // the vault command must not write to the user's home
 		"VAULT_ADDR="+c.vaultURL(), "VAULT_TOKEN="+c.state.Vault.Token,
 		"DETENT_JWKS_URL="+c.nomadURL()+"/.well-known/jwks.json", "DETENT_ROLE_ARN="+s3RoleARN, "DETENT_BUCKETS="+s3Bucket,
 		"DETENT_STS_ENDPOINT="+c.stsURL(), "DETENT_AWS_ACCESS_KEY="+c.state.Vault.S3Vault.AccessKey,
 		"DETENT_AWS_SECRET_KEY="+c.state.Vault.S3Vault.SecretKey, "DETENT_REMOVE_ENTITIES=true")
 	cmd.Env = append(cmd.Env, c.trust()...)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("set Vault up: %w\n%s", err, strings.TrimSpace(string(out)))
+		return fmt.Errorf("cannot set up Vault: %w\n%s", err, strings.TrimSpace(string(out)))
 	}
 	return nil
 }
 
-// stsURL is where Vault asks for credentials: at the object store itself, or where a test has put
-// something between.
+// stsURL is the STS from which Vault requests credentials: the object store, or a test's proxy.
 func (c *Cluster) stsURL() string {
 	if c.state.STSEndpoint != "" {
 		return c.state.STSEndpoint
@@ -209,7 +207,7 @@ func (c *Cluster) stsURL() string {
 	return localURL(c.state.Ports[portS3])
 }
 
-// VaultToken is Vault's first token, with all rights there; "" where the cluster has no Vault.
+// VaultToken is Vault's root token; "" for a cluster without Vault.
 func (c *Cluster) VaultToken() string {
 	if c.state.Vault == nil {
 		return ""
@@ -217,7 +215,7 @@ func (c *Cluster) VaultToken() string {
 	return c.state.Vault.Token
 }
 
-// VaultURL is where Vault answers; "" where the cluster has none.
+// VaultURL is Vault's address; "" for a cluster without Vault.
 func (c *Cluster) VaultURL() string {
 	if c.state.Vault == nil {
 		return ""
@@ -225,7 +223,7 @@ func (c *Cluster) VaultURL() string {
 	return c.vaultURL()
 }
 
-// vaultVars are the variables of the master's job file that tell of Vault, and its settings.
+// vaultVars are the Vault variables of the master's job file, and its settings.
 func (c *Cluster) vaultVars(vars, env map[string]string) {
 	if c.state.Vault == nil {
 		return

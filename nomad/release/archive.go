@@ -20,7 +20,7 @@ type entry struct {
 	mode int64
 }
 
-// pack writes entries in the order of their names, with one time and no owner.
+// pack writes entries in the order of their names, with one time and without an owner.
 func pack(file string, entries []entry, at time.Time) (err error) {
 	f, err := os.Create(file)
 	if err != nil {
@@ -37,7 +37,7 @@ func pack(file string, entries []entry, at time.Time) (err error) {
 	return z.Close()
 }
 
-// writeTar writes entries with the folders that they lie in.
+// writeTar writes entries and their parent folders.
 func writeTar(out io.Writer, entries []entry, at time.Time) error {
 	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
 	w := tar.NewWriter(out)

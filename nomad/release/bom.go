@@ -8,8 +8,8 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// bom writes the bill of materials: what the programs and the pages are made of, read out of the
-// programs themselves and the lock file of the pages.
+// bom writes the bill of materials: the modules and packages of the programs and the pages, read
+// from the programs themselves and from the lock file of the pages.
 func (b *builder) bom(_ context.Context) error {
 	var programs []string
 	for _, t := range b.Servers {

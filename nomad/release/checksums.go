@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// sumsFile is named like other projects name theirs, so that `sha256sum -c SHA256SUMS` checks a release.
+// sumsFile has its usual name, so that `sha256sum -c SHA256SUMS` checks a release.
 const sumsFile = "SHA256SUMS"
 
 // checksums writes the checksum of each file of the release, and returns the paths of all files.

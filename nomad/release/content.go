@@ -34,10 +34,10 @@ func (b *builder) archives(ctx context.Context) error {
 	return nil
 }
 
-// installation is what the archive of det-master holds: a whole installation.
+// installation is the content of det-master's archive: a whole installation.
 func (b *builder) installation(ctx context.Context, t Target) ([]entry, error) {
 	if _, err := os.Stat(filepath.Join(b.Root, "webui", "dist", "index.html")); err != nil {
-		return nil, fmt.Errorf("the pages are not built, and a master without pages is no release: run ./justw ui (it needs npm)")
+		return nil, fmt.Errorf("the web pages are not built, and a release needs them; run ./justw ui (it needs npm)")
 	}
 	var entries []entry
 	var programs []string
@@ -45,7 +45,7 @@ func (b *builder) installation(ctx context.Context, t Target) ([]entry, error) {
 		entries = append(entries, entry{name: name, path: b.program(name, t), mode: 0o755})
 		programs = append(programs, b.program(name, t))
 	}
-	for _, other := range b.Servers { // nodes may be of another platform than the masters
+	for _, other := range b.Servers { // nodes may have another platform than the masters
 		if other == t {
 			continue
 		}
@@ -86,11 +86,11 @@ func (b *builder) harness() ([]entry, error) {
 	return kept, nil
 }
 
-// single packs one program with its licences; one that was not built is left out.
+// single packs one program with its licences; a program that was not built is omitted.
 func (b *builder) single(ctx context.Context, name string, t Target) error {
 	path := b.program(name, t)
 	if _, err := os.Stat(path); err != nil {
-		return nil //nolint:nilerr // programs said that there is no compiler for it
+		return nil //nolint:nilerr // programs has reported the missing compiler
 	}
 	licences, err := b.licences(ctx, []string{path}, false)
 	if err != nil {
@@ -100,10 +100,10 @@ func (b *builder) single(ctx context.Context, name string, t Target) error {
 	return pack(b.file("%s_%s_%s.tar.gz", name, b.version, t), entries, b.time)
 }
 
-// leftovers are what tools leave beside files of the checkout.
+// leftovers are files that tools create in a checkout.
 var leftovers = []string{"__pycache__", "build", "dist"}
 
-// tree lists the files at and below a path of the checkout, without what tools leave there.
+// tree lists the files at and below a path of the checkout, without leftovers.
 func (b *builder) tree(name string) ([]entry, error) {
 	var entries []entry
 	err := filepath.WalkDir(filepath.Join(b.Root, filepath.FromSlash(name)), func(path string, d fs.DirEntry, err error) error {

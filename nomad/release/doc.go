@@ -1,9 +1,10 @@
-// Package release makes what a person installs out of a checkout: archives of the programs, the wheel
+// Package release makes the files of a release from a checkout: archives of the programs, the wheel
 // of the Python package, a container image, a bill of materials and checksums.
 //
-// The archive of det-master is a whole installation. It holds the master with its pages, and beside it
-// what the master serves to tasks: det-runner, det-remover, det and the Python package. A master without
-// runner_path and harness_path in its configuration uses the files beside its own program.
+// The archive of det-master is a whole installation: the master with its web pages, and in the same
+// folder what the master serves to tasks: det-runner, det-remover, det and the Python package. A
+// master without runner_path and harness_path in its configuration uses the files in the folder of
+// its executable.
 //
 //	programs.go   cross-compiles the programs
 //	content.go    which files go into which archive
@@ -14,6 +15,6 @@
 //	wheel.go      the Python package
 //	checksums.go  SHA256SUMS
 //
-// Two builds of one commit with one Go toolchain give the same bytes: archives carry the time of the
-// commit and no names of users.
+// Two builds of one commit with one Go toolchain give the same bytes: archives have the time of the
+// commit and no user names.
 package release

@@ -11,9 +11,9 @@ import (
 	"fmt"
 )
 
-// images writes a container image of the master for each platform, made from nothing: no registry and
-// no base image is asked. `docker load` and `podman load` read the file; it is an OCI image layout
-// with the manifest.json that older loaders want beside it.
+// images writes a container image of the master for each platform, without a registry or a base
+// image. `docker load` and `podman load` read the file; it is an OCI image layout with a
+// manifest.json for older versions of them.
 func (b *builder) images(ctx context.Context) error {
 	for _, t := range b.Servers {
 		entries, err := b.installation(ctx, t)
@@ -23,7 +23,7 @@ func (b *builder) images(ctx context.Context) error {
 		file := b.file("det-master-image_%s_%s.tar.gz", b.version, t)
 		b.say("making the container image for %s", t)
 		if err := b.image(file, t, entries); err != nil {
-			return fmt.Errorf("the container image for %s: %w", t, err)
+			return fmt.Errorf("cannot make the container image for %s: %w", t, err)
 		}
 	}
 	return nil
@@ -63,7 +63,7 @@ func (b *builder) image(file string, t Target, installation []entry) error {
 		"architecture": t.Arch, "os": t.OS, "created": b.time,
 		"config": map[string]any{
 			"Env": []string{"PATH=/" + imageFolder[:len(imageFolder)-1]},
-			// No entry point: the job file names the program, as Nomad's drivers expect of an image.
+			// No entry point: the job file names the program, as usual with Nomad's drivers.
 			"Cmd": []string{"det-master", "serve"},
 			"Labels": map[string]string{"org.opencontainers.image.title": "det-master",
 				"org.opencontainers.image.version": b.version, "org.opencontainers.image.licenses": "Apache-2.0"},
@@ -97,10 +97,10 @@ func (b *builder) image(file string, t Target, installation []entry) error {
 	}, b.time)
 }
 
-// layer packs the installation as the one layer of an image, and returns the hash of the layer
-// before compression too, which the image's configuration names.
+// layer packs the installation as the only layer of an image. It also returns the hash of the
+// uncompressed layer, which the image's configuration contains.
 func (b *builder) layer(installation []entry) (blob, string, error) {
-	entries := []entry{{name: "tmp/.keep", mode: 0o644}} // a master spools uploads in /tmp
+	entries := []entry{{name: "tmp/.keep", mode: 0o644}} // a master stores uploads in /tmp
 	for _, e := range installation {
 		e.name = imageFolder + e.name
 		entries = append(entries, e)

@@ -16,8 +16,8 @@ import (
 	"strings"
 )
 
-// licences are the texts that go with programs: our own, NOTICE, and that of each module that is
-// linked into them. With pages, those of the packages that the pages are made of too.
+// licences are the licence texts of programs: Detent's, NOTICE, and those of all linked modules;
+// with pages, also those of the packages in the web pages.
 func (b *builder) licences(ctx context.Context, programs []string, pages bool) ([]entry, error) {
 	entries := []entry{
 		{name: "LICENSE", path: filepath.Join(b.Root, "LICENSE"), mode: 0o644},
@@ -58,7 +58,7 @@ func (b *builder) licences(ctx context.Context, programs []string, pages bool) (
 // A module is a module or package that is part of a program.
 type module struct{ Path, Version, Sum string }
 
-// linkedModules reads out of programs which modules they were built from.
+// linkedModules reads from programs which modules they contain.
 func linkedModules(programs []string) ([]module, error) {
 	seen := map[string]module{}
 	for _, path := range programs {
@@ -81,7 +81,7 @@ func linkedModules(programs []string) ([]module, error) {
 	return list, nil
 }
 
-// moduleFolders are the folders of modules in the module cache, where go build has put them.
+// moduleFolders are the folders of modules in the module cache, where go build has stored them.
 func (b *builder) moduleFolders(ctx context.Context, modules []module) (map[string]string, error) {
 	args := []string{"mod", "download", "-json"}
 	for _, m := range modules {
@@ -91,7 +91,7 @@ func (b *builder) moduleFolders(ctx context.Context, modules []module) (map[stri
 	cmd.Dir = b.Root
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("go mod download: %w", err)
+		return nil, fmt.Errorf("cannot download modules (go mod download): %w", err)
 	}
 	dirs := map[string]string{}
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {
@@ -105,12 +105,12 @@ func (b *builder) moduleFolders(ctx context.Context, modules []module) (map[stri
 	}
 }
 
-// licenceTexts are the licence files of a module. A module without one may not be given away.
+// licenceTexts are the licence files of a module. A module without one must not be distributed.
 func licenceTexts(name, dir string) ([]entry, error) {
 	var entries []entry
 	files, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, fmt.Errorf("the licence of %s: %w", strings.TrimPrefix(name, "licences/"), err)
+		return nil, fmt.Errorf("cannot read the licence of %s: %w", strings.TrimPrefix(name, "licences/"), err)
 	}
 	for _, f := range files {
 		upper := strings.ToUpper(f.Name())
@@ -126,14 +126,14 @@ func licenceTexts(name, dir string) ([]entry, error) {
 	return entries, nil
 }
 
-// An NPMPackage is part of the pages, or of the tools that make them.
+// An NPMPackage is part of the web pages, or of the tools that build them.
 type NPMPackage struct {
 	Name, Version, License string
 	Tool                   bool
 }
 
-// NPMPackages reads from the lock file of the pages which packages they are made of, and
-// with which tools, sorted by name.
+// NPMPackages reads the packages of the web pages and of their tools from the lock file, sorted by
+// name.
 func NPMPackages(root string) ([]NPMPackage, error) {
 	content, err := os.ReadFile(filepath.Join(root, "webui", "package-lock.json"))
 	if err != nil {
@@ -151,10 +151,10 @@ func NPMPackages(root string) ([]NPMPackage, error) {
 	const folder = "node_modules/"
 	var list []NPMPackage
 	for path, p := range lock.Packages {
-		if path == "" { // the pages themselves
+		if path == "" { // the web pages themselves
 			continue
 		}
-		name := path[strings.LastIndex(path, folder)+len(folder):] // one package may lie in another's folder
+		name := path[strings.LastIndex(path, folder)+len(folder):] // a package may be in another package's folder
 		list = append(list, NPMPackage{name, p.Version, p.License, p.Dev || p.DevOptional})
 	}
 	slices.SortFunc(list, func(a, b NPMPackage) int {
@@ -163,7 +163,7 @@ func NPMPackages(root string) ([]NPMPackage, error) {
 	return list, nil
 }
 
-// bundledPackages are those that the pages are made of.
+// bundledPackages are the packages in the web pages.
 func bundledPackages(root string) ([]NPMPackage, error) {
 	list, err := NPMPackages(root)
 	return slices.DeleteFunc(list, func(p NPMPackage) bool { return p.Tool }), err

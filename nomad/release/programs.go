@@ -19,7 +19,7 @@ var sources = map[string]string{
 	"det-gpu":     "./plugins/gpu",
 }
 
-// programs builds what the archives hold.
+// programs builds the programs for the archives.
 func (b *builder) programs(ctx context.Context) error {
 	for _, t := range b.Servers {
 		for _, name := range []string{"det-master", "det-runner", "det-remover", "det"} {
@@ -28,7 +28,7 @@ func (b *builder) programs(ctx context.Context) error {
 			}
 		}
 		if compiler := compilerFor(t); compiler == "" {
-			b.say("no C compiler for %s: det-gpu is left out for it (Debian: apt-get install gcc-%s-linux-gnu)", t, gnuArch[t.Arch])
+			b.say("no C compiler for %s: the release has no det-gpu for this platform (Debian: apt-get install gcc-%s-linux-gnu)", t, gnuArch[t.Arch])
 		} else if err := b.compile(ctx, "det-gpu", t, compiler); err != nil {
 			return err
 		}
@@ -44,14 +44,14 @@ func (b *builder) programs(ctx context.Context) error {
 	return nil
 }
 
-// compile builds one program. Only det-gpu needs C: it loads NVIDIA's library when it runs.
+// compile builds one program. Only det-gpu needs C: it loads NVIDIA's library at run time.
 func (b *builder) compile(ctx context.Context, name string, t Target, compiler string) error {
 	b.say("building %s for %s", name, t)
 	path := b.program(name, t)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	// The flags are those of `just build`, so that the build cache serves both.
+	// The flags are those of `just build`, so both use the same build cache.
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, sources[name])
 	cmd.Dir = b.Root
 	cmd.Env = append(os.Environ(), "GOOS="+t.OS, "GOARCH="+t.Arch, "CGO_ENABLED=0")
@@ -59,15 +59,15 @@ func (b *builder) compile(ctx context.Context, name string, t Target, compiler s
 		cmd.Env = append(cmd.Env, "CGO_ENABLED=1", "CC="+compiler)
 	}
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s for %s does not build: %w\n%s", name, t, err, out)
+		return fmt.Errorf("cannot build %s for %s: %w\n%s", name, t, err, out)
 	}
 	return nil
 }
 
-// gnuArch is how GNU names an architecture.
+// gnuArch is GNU's name of an architecture.
 var gnuArch = map[string]string{"amd64": "x86-64", "arm64": "aarch64"}
 
-// compilerFor finds a C compiler for a platform; "" where there is none.
+// compilerFor finds a C compiler for a platform; "" for none.
 func compilerFor(t Target) string {
 	candidates := []string{map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[t.Arch] + "-linux-gnu-gcc"}
 	if t.OS == runtime.GOOS && t.Arch == runtime.GOARCH {

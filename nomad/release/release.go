@@ -14,7 +14,7 @@ import (
 	"github.com/detent-ml/detent/master/v1"
 )
 
-// A Target is a platform that programs are built for.
+// A Target is a platform for which programs are built.
 type Target struct{ OS, Arch string }
 
 func (t Target) String() string { return t.OS + "_" + t.Arch }
@@ -25,14 +25,14 @@ var (
 	Clients = append([]Target{{"darwin", "amd64"}, {"darwin", "arm64"}}, Servers...)
 )
 
-// Options say what to make.
+// Options select what to make.
 type Options struct {
 	Root    string   // of the checkout
-	Out     string   // the folder that receives the files; it may not hold others
+	Out     string   // the target folder, which must be empty
 	Servers []Target // platforms of det-master, det-runner, det-remover and det-gpu
 	Clients []Target // platforms of det
-	Python  string   // a Python with pip, which makes the wheel; "" makes none
-	// ArchivesOnly leaves out what is no archive of programs: image, bill of materials and wheel. For tests.
+	Python  string   // a Python with pip, which makes the wheel; "": no wheel
+	// ArchivesOnly omits the image, the bill of materials and the wheel. For tests.
 	ArchivesOnly bool
 	Log          io.Writer
 }
@@ -41,7 +41,7 @@ type Options struct {
 type builder struct {
 	Options
 	version string
-	time    time.Time // of the commit: every file carries it
+	time    time.Time // of the commit; the time of every file
 	work    string    // programs before they are packed
 }
 
@@ -73,8 +73,8 @@ func Build(ctx context.Context, o Options) ([]string, error) {
 
 func (b *builder) say(format string, args ...any) { fmt.Fprintf(b.Log, format+"\n", args...) }
 
-// emptyFolder makes the folder of a release. A folder with other files in it is refused: the
-// checksums would name them as parts of the release.
+// emptyFolder makes the folder of a release. It rejects a folder with other files, because the
+// checksums would include them.
 func emptyFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -84,18 +84,18 @@ func emptyFolder(dir string) error {
 		return err
 	}
 	if len(entries) > 0 {
-		return fmt.Errorf("%s is not empty (it holds %s); name a new folder or remove it", dir, entries[0].Name())
+		return fmt.Errorf("%s is not empty (it contains %s); choose a new folder or remove this one", dir, entries[0].Name())
 	}
 	return nil
 }
 
-// commitTime is when the commit that is checked out was made.
+// commitTime is the time of the checked-out commit.
 func commitTime(ctx context.Context, root string) (time.Time, error) {
 	cmd := exec.CommandContext(ctx, "git", "log", "-1", "--format=%ct")
 	cmd.Dir = root
 	out, err := cmd.Output()
 	if err != nil {
-		return time.Time{}, fmt.Errorf("git cannot name the commit of %s: %w", root, err)
+		return time.Time{}, fmt.Errorf("git cannot read the commit of %s: %w", root, err)
 	}
 	seconds, err := strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
 	if err != nil {
@@ -104,7 +104,7 @@ func commitTime(ctx context.Context, root string) (time.Time, error) {
 	return time.Unix(seconds, 0).UTC(), nil
 }
 
-// program is where a built program lies.
+// program is the path of a built program.
 func (b *builder) program(name string, t Target) string {
 	return filepath.Join(b.work, t.String(), name)
 }

@@ -9,11 +9,11 @@ import (
 	"strconv"
 )
 
-// wheel makes the wheel of the Python package from a copy, because the build leaves files beside its
-// sources.
+// wheel makes the wheel of the Python package from a copy, because the build leaves files in the
+// source folder.
 func (b *builder) wheel(ctx context.Context) error {
 	if b.Python == "" {
-		b.say("no Python was named: the wheel is left out")
+		b.say("no Python was given: the release has no wheel")
 		return nil
 	}
 	b.say("building the wheel of the Python package")
@@ -38,7 +38,7 @@ func (b *builder) wheel(ctx context.Context) error {
 	cmd := exec.CommandContext(ctx, b.Python, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps", "--wheel-dir", b.Out, copied)
 	cmd.Env = append(os.Environ(), "SOURCE_DATE_EPOCH="+strconv.FormatInt(b.time.Unix(), 10))
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("the wheel does not build: %w\n%s", err, out)
+		return fmt.Errorf("cannot build the wheel: %w\n%s", err, out)
 	}
 	return nil
 }

@@ -8,17 +8,17 @@ import (
 	"strconv"
 )
 
-// account is who a server runs as. The zero value is whoever runs this program.
+// account is the account of a server. The zero value is the account of this program.
 type account struct {
 	name     string
 	uid, gid uint32
 }
 
-// other says whether the account is another one than that of this program.
+// other reports whether the account differs from that of this program.
 func (a account) other() bool { return a.uid != 0 }
 
-// postgresAccount is who PostgreSQL runs as. It refuses root, so root lends it an account that the
-// system has anyhow: its own where the package is installed, else the one that owns nothing.
+// postgresAccount is the account of PostgreSQL. PostgreSQL refuses to run as root, so root uses an
+// existing account: postgres if the package is installed, or else nobody.
 func postgresAccount() (account, error) {
 	if os.Geteuid() != 0 {
 		return account{}, nil

@@ -20,16 +20,16 @@ import (
 	"time"
 )
 
-// recipe is part of a binary's place in the cache: count it up when the way of building changes.
+// recipe is part of a binary's path in the cache: increase it when the build changes.
 const recipe = 1
 
 const buildFlags = "-s -w"
 
 // builder builds servers from the Go module registry.
 //
-// A release cannot be had by "go install module@version", because its go.mod replaces modules by folders
-// of its own repository. So a module is made whose go.mod is the release's own, without those
-// replacements and with the server itself as a requirement; its go.sum vouches for everything in it.
+// "go install module@version" cannot build a release whose go.mod replaces modules by folders of its
+// repository. So the builder writes a module with the release's go.mod, without these replacements and
+// with the server as a requirement; the release's go.sum verifies everything.
 type builder struct {
 	cache string   // servers lie in folders of it
 	env   []string // of the go tool
@@ -40,7 +40,7 @@ func newBuilder() (*builder, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What a developer has set for another module must not change what is built here.
+	// A developer's settings for another module must not affect this build.
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
 		return slices.Contains([]string{"GOFLAGS", "GOOS", "GOARCH", "GOWORK", "GO111MODULE", "GOEXPERIMENT"}, name)
@@ -48,7 +48,7 @@ func newBuilder() (*builder, error) {
 	return &builder{cache: filepath.Join(cache, "servers"), env: append(env, "GOWORK=off")}, nil
 }
 
-// dir is the place of a pin's binary: its name says which recipe made it.
+// dir is the folder of a pin's binary; its name depends on the recipe.
 func (b *builder) dir(pin Pin) string {
 	text, err := json.Marshal(struct {
 		Pin    Pin
@@ -57,7 +57,7 @@ func (b *builder) dir(pin Pin) string {
 		Flags  string
 	}{pin, recipe, runtime.GOOS + "/" + runtime.GOARCH, buildFlags})
 	if err != nil {
-		panic(fmt.Sprintf("a pin that is no JSON: %v", err)) // it is made of strings
+		panic(fmt.Sprintf("a pin that is no JSON: %v", err)) // strings always encode
 	}
 	hash := sha256.Sum256(text)
 	return filepath.Join(b.cache, fmt.Sprintf("%s-%s-%s", pin.Name, pin.Version, hex.EncodeToString(hash[:6])))
@@ -65,14 +65,14 @@ func (b *builder) dir(pin Pin) string {
 
 func (b *builder) binary(pin Pin) string { return filepath.Join(b.dir(pin), pin.Name) }
 
-// ensure returns the path of the built binary, building it where that has not been done.
+// ensure returns the path of the built binary, and builds it if necessary.
 func (b *builder) ensure(ctx context.Context, pin Pin, report *Reporter) (path string, err error) {
 	path = b.binary(pin)
 	if exists(path) {
 		return path, nil
 	}
 	if _, err := exec.LookPath("go"); err != nil {
-		return "", fmt.Errorf("it is neither on PATH (%s or later) nor built yet, and building it needs the go tool: install Go (https://go.dev/dl), or the server itself", pin.Oldest)
+		return "", fmt.Errorf("it is neither on PATH (%s or later) nor built yet, and the build needs Go; install Go (https://go.dev/dl), or the server", pin.Oldest)
 	}
 	return path, Once(ctx, path, Part{
 		Lock: b.dir(pin) + ".lock", There: func() bool { return exists(path) }, Waiting: "building " + pin.Title,
@@ -86,8 +86,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// build builds in a folder beside the final one and renames it, so that the final one is whole or not
-// there. The lock is held: a folder that is there already was left by a build that was killed.
+// build builds in a temporary folder and renames it, so that the final folder is complete or missing.
+// The lock is held, so an existing temporary folder is from a build that was killed.
 func (b *builder) build(ctx context.Context, pin Pin, task *Task) error {
 	fresh := b.dir(pin) + ".new"
 	if err := os.RemoveAll(fresh); err != nil {
@@ -124,16 +124,16 @@ func (b *builder) build(ctx context.Context, pin Pin, task *Task) error {
 	return os.Rename(fresh, b.dir(pin))
 }
 
-// writeModule makes the module that builds the server.
+// writeModule writes the module that builds the server.
 func (b *builder) writeModule(ctx context.Context, pin Pin, dir string) error {
-	// Outside any module: a go.mod further up could refuse the version.
+	// Outside of any module: a go.mod in a parent folder could reject the version.
 	out, err := b.run(ctx, dir, "mod", "download", "-json", pin.Module+"@"+pin.release())
 	if err != nil {
 		return err
 	}
 	var release struct{ Dir string }
 	if err := json.Unmarshal(out, &release); err != nil {
-		return fmt.Errorf("go mod download: %w in %q", err, out)
+		return fmt.Errorf("cannot download modules (go mod download): %w in %q", err, out)
 	}
 	for _, name := range []string{"go.mod", "go.sum"} {
 		text, err := os.ReadFile(filepath.Join(release.Dir, name))
@@ -172,13 +172,13 @@ func (b *builder) writeModule(ctx context.Context, pin Pin, dir string) error {
 	return err
 }
 
-// countPackages says how many packages the server is made of, and fetches the modules they are in.
+// countPackages counts the packages of the server, and downloads their modules.
 func (b *builder) countPackages(ctx context.Context, pin Pin, dir string) (int, error) {
 	out, err := b.run(ctx, dir, "list", "-mod=mod", "-deps", "-tags", pin.Tags, "-f", "{{.ImportPath}}", pin.Package)
 	return bytes.Count(out, []byte("\n")), err
 }
 
-// compile runs go build, which names each package as it comes to it; those in the build cache it skips.
+// compile runs go build, which prints each package that it compiles, except those in the build cache.
 func (b *builder) compile(ctx context.Context, pin Pin, dir, binary string, total int, task *Task) error {
 	cmd := b.command(ctx, dir, "build", "-v", "-mod=mod", "-tags", pin.Tags, "-ldflags", buildFlags, "-o", binary, pin.Package)
 	said, err := cmd.StderrPipe()
@@ -188,7 +188,7 @@ func (b *builder) compile(ctx context.Context, pin Pin, dir, binary string, tota
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	var rest []string // what is no package's name: an error of the compiler
+	var rest []string // lines that are not packages: compiler errors
 	compiled := 0
 	lines := bufio.NewScanner(said)
 	for lines.Scan() {
@@ -202,7 +202,7 @@ func (b *builder) compile(ctx context.Context, pin Pin, dir, binary string, tota
 			task.Update(fmt.Sprintf("compiled %d of %d packages", compiled, total))
 		}
 	}
-	// A line beyond the scanner's buffer must not block the compiler.
+	// A line that is too long for the scanner must not block the compiler.
 	_, _ = io.Copy(io.Discard, said)
 	if err := cmd.Wait(); err != nil {
 		return goError(ctx, "build", err, strings.Join(rest, "\n"))
@@ -221,8 +221,8 @@ func (b *builder) run(ctx context.Context, dir string, args ...string) ([]byte, 
 	return out.Bytes(), nil
 }
 
-// command is the go tool in a process group of its own, which is ended as a whole: compilers that outlive
-// it would go on writing into a folder that is being removed.
+// command is the go tool in its own process group, which is killed as a whole: remaining compilers
+// would write into a folder that is being removed.
 func (b *builder) command(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir, cmd.Env = dir, b.env

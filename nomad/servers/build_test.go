@@ -184,7 +184,7 @@ func TestInterruptedBuildIsDoneAgain(t *testing.T) {
 func TestWithoutGoTheErrorNamesIt(t *testing.T) {
 	pin, b := tinyServer(t, tinyMain)
 	t.Setenv("PATH", t.TempDir())
-	if _, err := b.ensure(t.Context(), pin, nil); err == nil || !strings.Contains(err.Error(), "needs the go tool: install Go") {
+	if _, err := b.ensure(t.Context(), pin, nil); err == nil || !strings.Contains(err.Error(), "the build needs Go; install Go") {
 		t.Errorf("error %v, expected the remedy", err)
 	}
 }

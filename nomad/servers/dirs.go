@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// CacheDir is where this user's built servers and fetched tools are kept, so that a fresh checkout
-// finds them: $DETENT_CACHE, else $XDG_CACHE_HOME/detent, else ~/.cache/detent.
+// CacheDir is the folder of this user's built servers and downloaded tools, which all checkouts share:
+// $DETENT_CACHE, else $XDG_CACHE_HOME/detent, else ~/.cache/detent.
 func CacheDir() (string, error) {
 	if dir := os.Getenv("DETENT_CACHE"); dir != "" {
 		return filepath.Abs(dir)
@@ -18,14 +18,13 @@ func CacheDir() (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", fmt.Errorf("no folder for the cache: %w; set DETENT_CACHE to a folder", err)
+		return "", fmt.Errorf("cannot find a folder for the cache: %w; set DETENT_CACHE to a folder", err)
 	}
 	return filepath.Join(home, ".cache", "detent"), nil
 }
 
-// ServiceCacheDir is the cache for what a process under another uid must reach. It differs from
-// CacheDir for root only: PostgreSQL refuses to run as root, and the account that it then runs under
-// cannot pass through root's home directory, which is closed to others.
+// ServiceCacheDir is the cache for processes of other users. It differs from CacheDir only for root:
+// PostgreSQL refuses to run as root, and its account cannot enter root's home directory.
 func ServiceCacheDir() (string, error) {
 	if os.Geteuid() == 0 && os.Getenv("DETENT_CACHE") == "" {
 		return "/var/cache/detent", nil
@@ -33,8 +32,8 @@ func ServiceCacheDir() (string, error) {
 	return CacheDir()
 }
 
-// StateDir is where a local cluster keeps its data when nobody says otherwise. Root's is not below
-// its home, for the reason that ServiceCacheDir gives.
+// StateDir is the default folder of a local cluster's data. For root it is not in the home directory,
+// for the reason that ServiceCacheDir gives.
 func StateDir() (string, error) {
 	if dir := os.Getenv("DETENT_STATE"); dir != "" {
 		return filepath.Abs(dir)
@@ -47,13 +46,13 @@ func StateDir() (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", fmt.Errorf("no folder for the cluster's data: %w; set DETENT_STATE to a folder", err)
+		return "", fmt.Errorf("cannot find a folder for the cluster's data: %w; set DETENT_STATE to a folder", err)
 	}
 	return filepath.Join(home, ".local", "state", "detent"), nil
 }
 
-// reachable says whether an account may enter dir: each folder on the way, and dir itself, must be
-// open to it. It returns the first one that is not.
+// reachable checks whether an account may enter dir and all its parents. It returns the first folder
+// that the account may not enter.
 func reachable(dir string, who account) (closed string, err error) {
 	dir, err = filepath.Abs(dir)
 	if err != nil {

@@ -1,10 +1,10 @@
-// Package servers brings the servers that a cluster stands on to a machine that may have none of them.
+// Package servers provides the servers of a cluster on machines that may have none of them installed.
 //
 // Nomad and Consul are found on PATH, or built once from the Go module registry into a user cache
-// (pins.go says which versions, build.go how). PostgreSQL is the system's, or embeddable binaries
-// fetched once (postgres_binaries.go); postgres.go runs it. None of this asks for an installation by
-// hand, none of it needs root, and root is handled where a server refuses it.
+// (pins.go has the versions, build.go the build). PostgreSQL is the system's, or binaries that are
+// downloaded once (postgres_binaries.go); postgres.go runs it. Nothing must be installed by hand,
+// nothing needs root, and servers that refuse to run as root run under another account.
 //
-// Nothing here knows about Detent itself: package local makes a cluster out of these servers, and
-// pgtest gives tests a database each.
+// The package does not depend on Detent itself: package local makes a cluster from these servers, and
+// pgtest gives each test its own database.
 package servers

@@ -13,13 +13,13 @@ import (
 	"strings"
 )
 
-// Binary is a server that can be run.
+// Binary is a server's executable.
 type Binary struct {
 	Name, Path, Version string
 }
 
-// Find looks for a server: one on PATH of a fitting version, else the one built before. It builds
-// nothing; found is false where there is neither.
+// Find finds a server: one on PATH with a suitable version, else a built one. It builds nothing; found
+// is false if there is none.
 func Find(ctx context.Context, name string) (binary Binary, found bool, err error) {
 	pin, err := pinOf(name)
 	if err != nil {
@@ -39,8 +39,9 @@ func Find(ctx context.Context, name string) (binary Binary, found bool, err erro
 	return Binary{Name: name, Path: path, Version: pin.Version}, true, nil
 }
 
-// Ensure finds a server, or builds it into the cache, which the first time takes minutes: report shows
-// how far it is. Two processes never build at once, and what is interrupted leaves nothing half made.
+// Ensure finds a server, or builds it into the cache, which takes minutes the first time: report shows
+// the progress. Processes never build at the same time, and an interrupted build leaves no incomplete
+// files.
 func Ensure(ctx context.Context, name string, report *Reporter) (Binary, error) {
 	pin, err := pinOf(name)
 	if err != nil {
@@ -71,7 +72,7 @@ func pinOf(name string) (Pin, error) {
 	return Pin{}, fmt.Errorf("unknown server %q; the known servers are %s", name, strings.Join(known, ", "))
 }
 
-// onPath returns the machine's own binary if its version fits.
+// onPath returns the machine's own binary if its version is suitable.
 func onPath(ctx context.Context, pin Pin, report *Reporter) (Binary, bool) {
 	if pin.Plugin {
 		return Binary{}, false
@@ -95,7 +96,7 @@ func onPath(ctx context.Context, pin Pin, report *Reporter) (Binary, bool) {
 	return Binary{Name: pin.Name, Path: path, Version: version}, true
 }
 
-// versionOf says which version a built binary is.
+// versionOf is the version of a built binary.
 func (p Pin) versionOf(ctx context.Context, path string) (string, error) {
 	if !p.Plugin {
 		return versionOf(ctx, path)
@@ -132,7 +133,7 @@ func versionOf(ctx context.Context, path string) (string, error) {
 	return m[1], nil
 }
 
-// compareVersions compares two versions of three numbers: negative where a is older.
+// compareVersions compares two versions of three numbers; the result is negative if a is older.
 func compareVersions(a, b string) int {
 	as, bs := strings.Split(a, "."), strings.Split(b, ".")
 	for i := range min(len(as), len(bs)) {

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// lockPoll is how often a waiting process asks for the lock again. The blocking form of flock cannot
-// be interrupted by a context.
+// lockPoll is the time between two tries to take a lock. A context cannot interrupt flock's blocking
+// form.
 const lockPoll = 50 * time.Millisecond
 
-// Lock takes an exclusive lock on a file, which it makes where it is missing, and returns the function
-// that gives it back. The kernel gives it back as well when the process ends, however it ends: a lock
-// can never be left behind. waiting, if not nil, is called once when somebody else holds the lock.
+// Lock takes an exclusive lock on a file, which it creates if it is missing, and returns the function
+// that releases it. The kernel also releases it when the process ends, so no lock remains. waiting, if
+// not nil, is called once if another process holds the lock.
 func Lock(ctx context.Context, path string, waiting func()) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
@@ -47,8 +47,8 @@ func Lock(ctx context.Context, path string, waiting func()) (unlock func(), err 
 	}
 }
 
-// TryLock takes the lock on an open file if it is free: exclusively, or shared with others.
-// The lock is given back when the file is closed.
+// TryLock takes the lock on an open file if it is free: exclusively, or shared with others. Closing the
+// file releases the lock.
 func TryLock(f *os.File, exclusive bool) (bool, error) {
 	how := syscall.LOCK_SH
 	if exclusive {
@@ -63,7 +63,7 @@ func TryLock(f *os.File, exclusive bool) (bool, error) {
 		case errors.Is(err, syscall.EWOULDBLOCK):
 			return false, nil
 		default:
-			return false, fmt.Errorf("lock %s: %w", f.Name(), err)
+			return false, fmt.Errorf("cannot lock %s: %w", f.Name(), err)
 		}
 	}
 }

@@ -2,16 +2,16 @@ package servers
 
 import "context"
 
-// A Part is something in the cache that is made once, by one process while the others wait.
+// A Part is something in the cache that one process makes once, while others wait.
 type Part struct {
 	Lock    string      // the file of its lock
-	There   func() bool // says whether it was made
-	Making  string      // what a report calls its making
-	Waiting string      // what a report says while another process makes it
+	There   func() bool // reports whether it exists
+	Making  string      // message while it is made
+	Waiting string      // message while another process makes it
 	Make    func(context.Context, *Task) error
 }
 
-// Once makes a part that is not there. path is where it is, for the report.
+// Once makes a part that does not exist. path is its path, for the report.
 func Once(ctx context.Context, path string, p Part, report *Reporter) error {
 	if p.There() {
 		return nil
@@ -22,7 +22,7 @@ func Once(ctx context.Context, path string, p Part, report *Reporter) error {
 	}
 	defer unlock()
 	if p.There() {
-		return nil // the other process has made it
+		return nil // another process has made it
 	}
 	task := report.Task(p.Making)
 	if err := p.Make(ctx, task); err != nil {

@@ -1,30 +1,30 @@
 package servers
 
-// Pin is a server at an exact version, and how its binary comes about. Pins are data: another server is
-// another entry, and a changed entry is another binary in the cache.
+// Pin is a server at an exact version, and how to build it. Pins are data: another server is another
+// entry, and a changed entry is another binary in the cache.
 type Pin struct {
 	Name    string // of the binary, and of the server in messages
 	Title   string // for users
 	Version string // without the "v"
-	// Oldest is the oldest version of a binary on PATH that is used in place of a build.
+	// Oldest is the oldest version of a binary on PATH that is used instead of a build.
 	Oldest string
-	// Module and Package are what is built. The module is required at Version, or, where its releases have
-	// no version that modules can have, at Release.
+	// Module and Package are the source. The module is required at Version, or at Release if the
+	// releases have no valid module versions.
 	Module, Package string
 	Release         string `json:",omitempty"`
-	// Replace maps modules that the release replaces by folders of its own repository, which the module
-	// registry does not have, to what the registry has: "path@version" of that release's own commit.
+	// Replace maps modules that the release replaces by folders of its own repository to modules in the
+	// registry: "path@version" of the same commit.
 	Replace map[string]string
 	// Tags are build tags; "ui" embeds the server's web interface.
 	Tags string
-	// Plugin: it has no command that prints its version, like what Nomad starts itself. One on PATH is
-	// not used.
+	// Plugin: the binary has no command that prints its version, like programs that Nomad starts. A
+	// binary on PATH is not used.
 	Plugin bool `json:",omitempty"`
-	// Minutes that a first build takes on two cores, to be told beforehand.
+	// Minutes is the time of a first build on two cores, for messages.
 	Minutes int
 }
 
-// Pins returns the servers that can be brought to a machine.
+// Pins returns the servers that this package can build.
 func Pins() []Pin {
 	return []Pin{
 		{
@@ -36,19 +36,19 @@ func Pins() []Pin {
 			Tags: "ui release", Minutes: 4,
 		},
 		{
-			// Its submodules are published at the versions that its go.mod names: nothing to replace.
+			// Its submodules are published at the versions in its go.mod: nothing to replace.
 			Name: "consul", Title: "Consul", Version: "1.22.5", Oldest: "1.18.0",
 			Module: "github.com/hashicorp/consul", Package: "github.com/hashicorp/consul",
 			Tags: "ui release", Minutes: 3,
 		},
 		{
-			// Where checkpoints need credentials. Its API is published at the versions that its go.mod names.
+			// For checkpoints with credentials. Its API is published at the versions in its go.mod.
 			Name: "vault", Title: "Vault", Version: "1.21.1", Oldest: "1.18.0",
 			Module: "github.com/hashicorp/vault", Package: "github.com/hashicorp/vault",
 			Minutes: 7,
 		},
 		{
-			// An object store for development and tests, with the STS that Vault asks for credentials.
+			// An object store for development and tests, with an STS for Vault.
 			Name: "weed", Title: "SeaweedFS", Version: "4.39", Oldest: "4.39",
 			Module: "github.com/seaweedfs/seaweedfs", Package: "github.com/seaweedfs/seaweedfs/weed",
 			Release: "v0.0.0-20260710040814-db42bb49757b", Minutes: 3,
@@ -60,7 +60,7 @@ func Pins() []Pin {
 			Plugin: true, Minutes: 2,
 		},
 		{
-			// For clusters with Podman: the newest version that the module registry gives out.
+			// For clusters with Podman: the newest version in the module registry.
 			Name: "nomad-driver-podman", Title: "Nomad's driver for Podman", Version: "0.4.1", Oldest: "0.4.1",
 			Module: "github.com/hashicorp/nomad-driver-podman", Package: "github.com/hashicorp/nomad-driver-podman",
 			Plugin: true, Minutes: 2,

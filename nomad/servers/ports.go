@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// Ports that are handed out lie below the range from which systems take the source ports of outgoing
-// connections (32768 and up on Linux), so that one which a stopped cluster remembers is not taken by
-// chance, and outside the range that Nomad gives to its tasks (20000 to 32000).
+// Ports are chosen below the range of source ports of outgoing connections (32768 and up on Linux), so
+// that the port of a stopped cluster is not taken by chance, and outside of the range that Nomad gives
+// to its tasks (20000 to 32000).
 const (
 	firstPort = 12000
 	lastPort  = 19999
 )
 
-// FreePort returns a port that nobody listens on, and keeps it from other processes of this user that
-// ask for one in the next minutes.
+// FreePort returns an unused port, and reserves it for a few minutes against other processes of this
+// user.
 func FreePort() (int, error) {
 	const tries = 200
 	for range tries {
@@ -29,11 +29,11 @@ func FreePort() (int, error) {
 	return 0, fmt.Errorf("found no free port on 127.0.0.1 in %d tries between %d and %d", tries, firstPort, lastPort)
 }
 
-// PortFree says whether a server could listen on this port of 127.0.0.1, for TCP and for UDP (Consul
+// PortFree reports whether a server can listen on this port of 127.0.0.1, for TCP and for UDP (Consul
 // and Nomad gossip over both).
 func PortFree(port int) bool {
 	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	tcp, err := net.Listen("tcp4", addr) //nolint:noctx // taking a port of this machine does not wait
+	tcp, err := net.Listen("tcp4", addr) //nolint:noctx // listening does not block
 	if err != nil {
 		return false
 	}
@@ -46,7 +46,7 @@ func PortFree(port int) bool {
 	return true
 }
 
-// PortTaken is the error for a port that another process listens on.
+// PortTaken is the error for a port that is in use.
 func PortTaken(server string, port int) error {
 	who := listener(port)
 	if who == "" {

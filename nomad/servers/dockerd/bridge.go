@@ -12,8 +12,8 @@ import (
 	"github.com/detent-ml/detent/nomad/servers/debian"
 )
 
-// firewall is what a daemon makes the rules of its bridges with. Its programs were not
-// installed, so each is a script that says where their libraries are.
+// firewall has the programs with which a daemon makes the rules of its bridges. They are not installed,
+// so each is a script that sets the path of their libraries.
 func firewall() debian.Set {
 	return debian.Set{Name: "iptables", Title: "iptables", Programs: []string{"iptables", "ip6tables", "iptables-save", "iptables-restore"},
 		Packages: []string{"iptables", "libip4tc2", "libip6tc2", "libxtables12", "libnftnl11", "libmnl0", "libnetfilter-conntrack3", "libnfnetlink0"},
@@ -34,8 +34,8 @@ func wrapFirewall(root string) error {
 	return errors.Join(errs...)
 }
 
-// Environment is for programs of Docker's, such as its command line, that speak with the
-// daemon: it has those of its firewall too.
+// Environment is the environment for programs such as Docker's command line, including the firewall's
+// programs.
 func (d *Docker) Environment(ctx context.Context) ([]string, error) {
 	found, err := findDocker(ctx, true, nil)
 	if err != nil {
@@ -44,11 +44,11 @@ func (d *Docker) Environment(ctx context.Context) ([]string, error) {
 	return append(environment(found.Path, rootHome), "DOCKER_HOST=unix://"+d.Socket), nil
 }
 
-// errShared says why a daemon gets no bridge.
+// errShared is why a daemon gets no bridge.
 var errShared = errors.New("a bridge changes the firewall's rules: start it in a network namespace other than the machine's")
 
-// ownNetwork wants this process to be in another network namespace than those it comes
-// from. Which the machine's is cannot be asked: its first process need not be ours to look at.
+// ownNetwork requires that this process is in another network namespace than one of its ancestors. The
+// namespace of the machine's first process may not be readable.
 func ownNetwork() error {
 	mine, err := os.Readlink("/proc/self/ns/net")
 	if err != nil {
@@ -63,7 +63,7 @@ func ownNetwork() error {
 	return errShared
 }
 
-// parentOf is the process that a process comes from; 0 for none.
+// parentOf is the parent of a process; 0 for none.
 func parentOf(pid int) int {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -71,7 +71,7 @@ func parentOf(pid int) int {
 	}
 	for line := range strings.Lines(string(text)) {
 		if number, ok := strings.CutPrefix(line, "PPid:"); ok {
-			parent, _ := strconv.Atoi(strings.TrimSpace(number)) // what is no number is none
+			parent, _ := strconv.Atoi(strings.TrimSpace(number)) // not a number: no parent
 			return parent
 		}
 	}

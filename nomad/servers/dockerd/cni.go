@@ -8,13 +8,13 @@ import (
 	"github.com/detent-ml/detent/nomad/servers/debian"
 )
 
-// CNI is what a node of Nomad makes its own bridge with.
+// CNI has what a Nomad node needs for its own bridge.
 type CNI struct {
 	Plugins string // the folder of the plugins, for Nomad's client.cni_path
 	Path    string // a PATH with the firewall's programs, which the plugins and Nomad call
 }
 
-// FindCNI finds the plugins and the firewall's programs on this machine, or brings them.
+// FindCNI finds the plugins and the firewall's programs on this machine, or fetches them.
 func FindCNI(ctx context.Context, report *servers.Reporter) (CNI, error) {
 	wall, err := firewall().Find(ctx, debian.MachinePath(), report)
 	if err != nil {

@@ -13,15 +13,15 @@ import (
 	"github.com/detent-ml/detent/nomad/servers/proc"
 )
 
-// docker is what a daemon is made of. What else its packages depend on is for
-// installations: an init system, and a firewall's rules, which a bridge alone needs.
+// docker has the programs of a daemon. The other dependencies of its packages are for installations: an
+// init system, and a firewall's rules, which only a bridge needs.
 func docker() debian.Set {
 	return debian.Set{Name: "docker", Title: "Docker", Programs: []string{"dockerd", "containerd", "containerd-shim-runc-v2", "runc"},
 		Packages: []string{"docker.io", "containerd", "runc"}}
 }
 
-// Find finds the programs of a daemon on PATH, or brings them; with a bridge also
-// those that it makes its firewall rules with.
+// Find finds the programs of a daemon on PATH, or fetches them; with a bridge also the programs for its
+// firewall rules.
 func Find(ctx context.Context, bridge bool, report *servers.Reporter) error {
 	_, err := findDocker(ctx, bridge, report)
 	return err
@@ -37,7 +37,7 @@ func findDocker(ctx context.Context, bridge bool, report *servers.Reporter) (deb
 	return found, none(err)
 }
 
-// none says of what is not to be had that it is a reason to skip a test.
+// none converts ErrNone of package debian, which is a reason to skip a test.
 func none(err error) error {
 	if errors.Is(err, debian.ErrNone) {
 		return fmt.Errorf("%w: %w", ErrNone, err)
@@ -54,11 +54,11 @@ func (d *Docker) launchDocker(ctx context.Context, o Options) (*proc.Process, er
 	if err != nil {
 		return nil, err
 	}
-	// The pid of a daemon that was killed may be somebody else's by now.
+	// The pid of a killed daemon may belong to another process now.
 	if err := os.Remove(filepath.Join(d.Dir, "pid")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	// Settings of the machine's own daemon are not this one's.
+	// Do not use the settings of the machine's own daemon.
 	if err := os.WriteFile(filepath.Join(d.Dir, "daemon.json"), []byte("{}\n"), 0o600); err != nil {
 		return nil, err
 	}

@@ -1,16 +1,15 @@
-// Package dockerd runs a Docker daemon, or Podman's service, of a test's own.
+// Package dockerd runs a Docker daemon, or Podman's service, for a test.
 //
-// Tasks in containers are tested on real ones. Programs that are on PATH are used;
-// else, where this is Debian and there is the right to, Debian's packages are
-// fetched once into the user's cache and unpacked there, without being installed (package debian).
-// The daemon keeps everything in one folder, listens on a Unix socket in it, and ends
-// by its process's identity. Nothing of the machine's own Docker or Podman is touched. It makes
-// no bridge and no firewall rules (tasks use the network of their node), unless it is
-// asked for them within a network namespace other than the machine's.
+// Tests of tasks in containers use real containers. Programs on PATH are used first; otherwise, on
+// Debian and with the right to do so, Debian's packages are downloaded once into the user's cache and
+// unpacked there (package debian). The daemon stores everything in one folder, listens on a Unix socket
+// in it, and is identified by its process. It does not affect the machine's own Docker or Podman. It
+// makes no bridge and no firewall rules (tasks use the network of their node), except on request, and
+// then only in a network namespace other than the machine's.
 //
-// dockerd.go starts and ends it, docker.go and podman.go bring its programs and settings,
-// bridge.go those of a firewall, and api.go talks to it, as both have Docker's interface:
-// images are made from a tar, so that no registry is needed.
+// dockerd.go starts and stops it, docker.go and podman.go have its programs and settings, bridge.go
+// those of a firewall, and api.go is a client of Docker's API, which Podman supports too: images are
+// made from a tar, so no registry is needed.
 package dockerd
 
 import (
@@ -31,25 +30,25 @@ import (
 
 const (
 	startTime = 60 * time.Second
-	stopTime  = 60 * time.Second // it ends its containers first
+	stopTime  = 60 * time.Second // the daemon stops its containers first
 	rootHome  = "/root"
-	// maxSocketPath is what a Unix socket's path may have. The longest one below
-	// the folder is that of the daemon's containerd.
+	// maxSocketPath is the maximum length of a Unix socket's path. The longest one below the folder is
+	// that of the daemon's containerd.
 	maxSocketPath = 107
 )
 
-// ErrNone is returned where there is no such daemon, and none can be had. It says why.
+// ErrNone is returned if no daemon is available. The message says why.
 var ErrNone = errors.New("no daemon for containers")
 
-// Options says which daemon to run.
+// Options selects the daemon.
 type Options struct {
-	Dir      string // holds all of it; one daemon per folder
-	Podman   bool   // Podman's service in the place of a Docker daemon
+	Dir      string // folder of the daemon; one daemon per folder
+	Podman   bool   // Podman's service instead of a Docker daemon
 	Bridge   bool   // with Docker's bridge and its firewall rules, in a network namespace other than the machine's
 	Reporter *servers.Reporter
 }
 
-// Docker is a daemon that goes on when this program ends.
+// Docker is a daemon that continues to run when this program ends.
 type Docker struct {
 	Dir     string
 	Socket  string // path of its Unix socket
@@ -68,7 +67,7 @@ func Start(ctx context.Context, o Options) (*Docker, error) {
 		return nil, fmt.Errorf("%w: starting a Docker daemon needs root", ErrNone)
 	}
 	if n := len(filepath.Join(dir, "exec", "containerd", "containerd.sock.ttrpc")); n > maxSocketPath {
-		return nil, fmt.Errorf("a daemon in %s: the path is too long by %d characters for the sockets in it", dir, n-maxSocketPath)
+		return nil, fmt.Errorf("cannot start a daemon in %s: the path is %d characters too long for its sockets", dir, n-maxSocketPath)
 	}
 	if err := os.MkdirAll(dir, 0o711); err != nil {
 		return nil, err
@@ -94,12 +93,12 @@ func Start(ctx context.Context, o Options) (*Docker, error) {
 	return d, nil
 }
 
-// open is the daemon of a folder as it is, running or not.
+// open returns the daemon of a folder without starting it.
 func open(dir string, podman bool) *Docker {
 	d := &Docker{Dir: dir, podman: podman}
 	d.Socket = filepath.Join(dir, d.title()+".sock")
 	if text, err := os.ReadFile(d.stateFile()); err == nil {
-		_ = json.Unmarshal(text, &d.id) // what cannot be read names no process
+		_ = json.Unmarshal(text, &d.id) // a damaged file names no process
 	}
 	return d
 }
@@ -111,7 +110,7 @@ func (d *Docker) title() string {
 	return "docker"
 }
 
-// Process is the daemon's.
+// Process is the daemon's process.
 func (d *Docker) Process() proc.ID { return d.id }
 
 func (d *Docker) stateFile() string { return filepath.Join(d.Dir, "process.json") }
@@ -134,7 +133,7 @@ func (d *Docker) launch(ctx context.Context, o Options) error {
 	return os.WriteFile(d.stateFile(), text, 0o600)
 }
 
-// Stop ends the daemon and its containers.
+// Stop stops the daemon and its containers.
 func (d *Docker) Stop(ctx context.Context) error {
 	if d.podman {
 		if err := d.endContainers(ctx); err != nil {
@@ -142,12 +141,12 @@ func (d *Docker) Stop(ctx context.Context) error {
 		}
 	}
 	if err := d.id.Stop(ctx, syscall.SIGTERM, stopTime); err != nil {
-		return fmt.Errorf("stop %s: %w", d.title(), err)
+		return fmt.Errorf("cannot stop %s: %w", d.title(), err)
 	}
 	return nil
 }
 
-// Remove removes the folder of a daemon that was stopped.
+// Remove removes the folder of a stopped daemon.
 func (d *Docker) Remove() error {
 	if d.id.Alive() {
 		return fmt.Errorf("%s is not removed, because its daemon still runs", d.Dir)
@@ -158,7 +157,7 @@ func (d *Docker) Remove() error {
 	return os.RemoveAll(d.Dir)
 }
 
-// environment is a daemon's: what it finds, and how it reaches registries.
+// environment is the environment of a daemon: its PATH, and how it reaches registries.
 func environment(path, home string) []string {
 	out := []string{"PATH=" + path, "HOME=" + home}
 	for _, v := range os.Environ() {

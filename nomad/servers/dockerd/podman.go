@@ -16,14 +16,14 @@ import (
 	"github.com/detent-ml/detent/nomad/servers/proc"
 )
 
-// podman is what Podman's service is made of. It runs containers with runc: Debian's crun
-// refuses a machine that has control groups of both versions.
+// podman has the programs of Podman's service. It runs containers with runc, because Debian's crun
+// rejects a machine with control groups of both versions.
 func podman() debian.Set {
 	return debian.Set{Name: "podman", Title: "Podman", Programs: []string{"podman", "conmon", "runc"},
 		Packages: []string{"podman", "conmon", "runc", "netavark", "aardvark-dns", "libgpgme11", "libassuan0", "libsubid4"}}
 }
 
-// FindPodman finds the programs of Podman's service on PATH, or brings them.
+// FindPodman finds the programs of Podman's service on PATH, or fetches them.
 func FindPodman(ctx context.Context, report *servers.Reporter) error {
 	_, err := findPodman(ctx, report)
 	return err
@@ -47,14 +47,14 @@ func (d *Docker) launchPodman(ctx context.Context, o Options) (*proc.Process, er
 	return proc.Start(proc.Spec{Path: found.Programs["podman"], Dir: d.Dir, Log: d.logFile(), Env: d.podmanEnvironment(found), Args: args})
 }
 
-// places are the flags that keep what Podman stores in the folder.
+// places are the flags with Podman's folders.
 func (d *Docker) places() []string {
 	return []string{"--root=" + filepath.Join(d.Dir, "data"), "--runroot=" + filepath.Join(d.Dir, "run")}
 }
 
-// containersConf keeps Podman apart from the machine's own. Locks are files: those in
-// shared memory are shared by all Podmans of a user, and the first of them in a folder
-// frees them all. Without its own limits a container asks for more than a machine may allow.
+// containersConf separates Podman from the machine's own. Locks are files: locks in shared memory are
+// shared by all Podmans of a user, and the first Podman in a folder frees them all. The limits are set
+// because a container's default limits may exceed those of the machine.
 const containersConf = `
 [containers]
 log_driver = "k8s-file"
@@ -91,7 +91,7 @@ const (
 	limitFieldLen = 26 // columns of a limit's name in /proc/self/limits
 )
 
-// writeSettings writes what Podman reads in the place of the machine's own settings.
+// writeSettings writes the settings that replace those of the machine.
 func (d *Docker) writeSettings(found debian.Found) error {
 	helpers := []string{"/usr/local/libexec/podman", "/usr/local/lib/podman", "/usr/libexec/podman", "/usr/lib/podman"}
 	if found.Root != "" {
@@ -119,7 +119,7 @@ func quoted(list []string) string {
 	return strings.Join(out, ", ")
 }
 
-// ownLimits are the limits of this process, which it may give to others whatever its rights.
+// ownLimits are the limits of this process, which it may always set for others.
 func ownLimits() []string {
 	text, err := os.ReadFile("/proc/self/limits")
 	if err != nil {
@@ -140,7 +140,7 @@ func ownLimits() []string {
 			continue // unlimited
 		}
 		if name == "nproc" {
-			hard = min(hard, pidMax(hard)) // Podman lowers its own to this
+			hard = min(hard, pidMax(hard)) // Podman lowers its own limit to this
 		}
 		out = append(out, fmt.Sprintf("%s=%[2]d:%[2]d", name, hard))
 	}
@@ -159,8 +159,8 @@ func pidMax(otherwise int) int {
 	return n
 }
 
-// podmanEnvironment is that of the service, and of the processes by which it watches
-// containers: these start Podman again when a container ends.
+// podmanEnvironment is the environment of the service, and of the processes with which it watches
+// containers, which start Podman again when a container ends.
 func (d *Docker) podmanEnvironment(found debian.Found) []string {
 	env := append(environment(found.Path, filepath.Join(d.Dir, "home")), "TMPDIR="+filepath.Join(d.Dir, "tmp"),
 		"CONTAINERS_CONF="+filepath.Join(d.Dir, "containers.conf"),
@@ -172,10 +172,10 @@ func (d *Docker) podmanEnvironment(found debian.Found) []string {
 	return env
 }
 
-// endContainers ends and removes Podman's containers, which do not end with its service.
+// endContainers stops and removes Podman's containers, which continue to run without its service.
 func (d *Docker) endContainers(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(d.Dir, "containers.conf")); errors.Is(err, fs.ErrNotExist) {
-		return nil // it never started
+		return nil // Podman never started
 	} else if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (d *Docker) endContainers(ctx context.Context) error {
 	cmd := exec.CommandContext(ctx, found.Programs["podman"], append(d.places(), "rm", "--all", "--force", "--time=0")...)
 	cmd.Env, cmd.Dir = d.podmanEnvironment(found), d.Dir
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("end the containers of Podman: %w: %s", err, strings.TrimSpace(string(out)))
+		return fmt.Errorf("cannot stop Podman's containers: %w: %s", err, strings.TrimSpace(string(out)))
 	}
 	return nil
 }

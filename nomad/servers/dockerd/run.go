@@ -11,7 +11,7 @@ import (
 	"net/url"
 )
 
-// Load reads images out of a file that `docker save` or a release has made.
+// Load loads images from a file of `docker save` or of a release.
 func (d *Docker) Load(ctx context.Context, file io.Reader) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://docker/images/load?quiet=1", file)
 	if err != nil {
@@ -20,7 +20,7 @@ func (d *Docker) Load(ctx context.Context, file io.Reader) error {
 	req.Header.Set("Content-Type", "application/x-tar")
 	resp, err := d.client().Do(req)
 	if err != nil {
-		return fmt.Errorf("load images: %w", err)
+		return fmt.Errorf("cannot load images: %w", err)
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
@@ -28,12 +28,12 @@ func (d *Docker) Load(ctx context.Context, file io.Reader) error {
 		return err
 	}
 	if resp.StatusCode != http.StatusOK || bytes.Contains(text, []byte(`"error"`)) {
-		return fmt.Errorf("load images: %s: %s", resp.Status, text)
+		return fmt.Errorf("cannot load images: %s: %s", resp.Status, text)
 	}
 	return nil
 }
 
-// Run runs a command in a container of its own, which it removes, and returns what the command printed.
+// Run runs a command in a new container, removes the container, and returns the command's output.
 func (d *Docker) Run(ctx context.Context, image string, command ...string) (output string, exit int, err error) {
 	var made struct{ ID string }
 	body := map[string]any{"Image": image, "Cmd": command, "Tty": true, "HostConfig": map[string]any{"NetworkMode": "none"}}

@@ -1,5 +1,5 @@
-// Package leftover ends and removes what Nomad's agents leave on a machine: an agent that ends leaves
-// its tasks running, with helpers that hold on to them, and one that is killed its mounts.
+// Package leftover kills and removes what Nomad's agents leave on a machine: an agent that ends leaves
+// its tasks and their helper processes running, and a killed agent leaves its mounts.
 package leftover
 
 import (
@@ -14,14 +14,14 @@ import (
 	"github.com/detent-ml/detent/nomad/servers/proc"
 )
 
-// grace is what a task gets to end by itself when Nomad is not there to end it.
+// grace is how long a task may take to end if Nomad does not run.
 const grace = 5 * time.Second
 
-// End ends the tasks of agents whose data is below dir, and Nomad's helpers beside them. A
-// Nomad agent leaves its tasks running when it ends, because it finds them again when it starts.
+// End kills the tasks of agents whose data is below dir, and Nomad's helper processes. A Nomad agent
+// leaves its tasks running when it ends, because it finds them again when it starts.
 func End(ctx context.Context, dir string) error {
 	var failed []error
-	// Tasks before the helpers that hold their output.
+	// Tasks end before the helpers that collect their output.
 	for _, list := range [](func(string) ([]proc.ID, error)){Tasks, Helpers} {
 		found, err := list(dir)
 		if err != nil {
@@ -41,8 +41,8 @@ func End(ctx context.Context, dir string) error {
 	return errors.Join(failed...)
 }
 
-// Remove removes a folder of agents that have ended. Nomad mounts parts of the machine into its
-// tasks' folders, devices among them, and leaves them when it is killed: nothing is removed before
+// Remove removes a folder of agents that have ended. Nomad mounts folders of the machine, such as
+// devices, into its tasks' folders, and a killed Nomad leaves these mounts: nothing is removed before
 // they are unmounted.
 func Remove(dir string) error {
 	if err := mountinfo.UnmountBelow(dir); err != nil {

@@ -11,23 +11,23 @@ import (
 	"github.com/detent-ml/detent/nomad/servers/proc"
 )
 
-// Tasks finds the processes of tasks by what Nomad puts into their environment: the path of
-// their allocation's folder. Nothing but a task of an agent with its data below dir has that.
+// Tasks finds the processes of tasks by their environment, in which Nomad sets the path of their
+// allocation's folder. Only tasks of an agent with its data below dir have such a path.
 func Tasks(dir string) ([]proc.ID, error) {
 	return findProcesses(func(pid int) bool {
 		return strings.HasPrefix(environ(pid)["NOMAD_ALLOC_DIR"], dir+"/") || insideChroot(pid, dir)
 	})
 }
 
-// insideChroot says whether a process has its root below dir, as tasks of the exec driver do: to them
-// the allocation's folder is "/alloc".
+// insideChroot reports whether a process has its root below dir, like tasks of the exec driver, for
+// which the allocation's folder is "/alloc".
 func insideChroot(pid int, dir string) bool {
 	root, err := os.Readlink(procPath(pid, "root"))
 	return err == nil && strings.HasPrefix(root, dir+"/")
 }
 
-// Helpers finds the processes by which Nomad holds on to a task and its output: they are Nomad's
-// own binary, and have open files in the tasks' folders or name them in their arguments.
+// Helpers finds Nomad's helper processes of a task: they run Nomad's binary, and have open files in the
+// tasks' folders or name them in their arguments.
 func Helpers(dir string) ([]proc.ID, error) {
 	helpers := []string{"executor", "logmon", "docker_logger"}
 	return findProcesses(func(pid int) bool {
@@ -54,8 +54,8 @@ func hasOpenBelow(pid int, dir string) bool {
 	})
 }
 
-// findProcesses lists the processes for which is says yes. Each is named before it is asked about, so
-// that a pid which is used again in between cannot be meant.
+// findProcesses lists the processes for which is returns true. It takes the ID of each process before
+// the check, so that a reused pid is never returned.
 func findProcesses(is func(pid int) bool) ([]proc.ID, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -75,7 +75,7 @@ func findProcesses(is func(pid int) bool) ([]proc.ID, error) {
 	return found, nil
 }
 
-// environ is the environment that a process was started with, or nothing where it may not be read.
+// environ is the initial environment of a process, or nothing if it cannot be read.
 func environ(pid int) map[string]string {
 	text, err := os.ReadFile(procPath(pid, "environ"))
 	if err != nil {

@@ -8,16 +8,16 @@ import (
 	"github.com/detent-ml/detent/nomad/servers/proc"
 )
 
-// Only Linux tells a process's environment in a way that says for certain whose it is;
-// elsewhere Nomad ends its tasks itself.
+// Only Linux shows the environment of a process in a reliable way; on other systems Nomad ends its
+// tasks itself.
 
-// Tasks finds none.
+// Tasks finds no processes on this system.
 func Tasks(string) ([]proc.ID, error) { return nil, nil }
 
-// Helpers finds none.
+// Helpers finds no processes on this system.
 func Helpers(string) ([]proc.ID, error) { return nil, nil }
 
-// OfTask cannot find them.
+// OfTask returns an error on this system.
 func OfTask(string, string) ([]proc.ID, error) {
 	return nil, errors.New("finding a task's processes needs Linux")
 }

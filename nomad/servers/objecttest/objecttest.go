@@ -1,5 +1,5 @@
 // Package objecttest starts object stores for tests: SeaweedFS for S3, and emulators of Google's and
-// Azure's stores. A test that asks for one that was not brought to the machine is skipped.
+// Azure's stores. It skips a test if its store is not installed.
 package objecttest
 
 import (
@@ -22,13 +22,13 @@ import (
 	"github.com/detent-ml/detent/nomad/servers/azurite"
 )
 
-// within is how long a store may take to start on a busy machine.
+// within is the time limit for the start of a store on a busy machine.
 const within = 2 * time.Minute
 
-// S3 is a store that speaks S3.
+// S3 is an S3-compatible store.
 type S3 struct{ URL, AccessKey, SecretKey string }
 
-// StartS3 starts SeaweedFS with a user who may do everything. It has no bucket yet.
+// StartS3 starts SeaweedFS with a user who has all rights. It has no bucket.
 func StartS3(t testing.TB) S3 {
 	t.Helper()
 	weed := found(t, "weed")
@@ -71,12 +71,12 @@ func StartGCS(t testing.TB, bucket string) string {
 // Azure is an account of an emulator.
 type Azure struct{ URL, Account, Key string }
 
-// ConnectionString is what signs in to the account.
+// ConnectionString has the credentials of the account.
 func (a Azure) ConnectionString() string {
 	return fmt.Sprintf("AccountName=%s;AccountKey=%s;BlobEndpoint=%s", a.Account, a.Key, a.URL)
 }
 
-// StartAzure starts an emulator of Azure's Blob Storage. It has no container yet.
+// StartAzure starts an emulator of Azure's Blob Storage. It has no container.
 func StartAzure(t testing.TB) Azure {
 	t.Helper()
 	script, there, err := azurite.Find()
@@ -84,7 +84,7 @@ func StartAzure(t testing.TB) Azure {
 		t.Fatal(err)
 	}
 	if !there {
-		t.Skip("Azurite was not installed, or there is no Node; just emulators does that")
+		t.Skip("Azurite is not installed, or Node is missing; run just emulators")
 	}
 	at, dir := port(t), t.TempDir()
 	a := Azure{Account: "tests", Key: base64.StdEncoding.EncodeToString([]byte("the key of the tests"))}
@@ -94,7 +94,7 @@ func StartAzure(t testing.TB) Azure {
 	return a
 }
 
-// Post sends something that a store must take.
+// Post sends a request that a store must accept.
 func Post(t testing.TB, url, kind, text string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(text))
@@ -120,7 +120,7 @@ func found(t testing.TB, name string) string {
 		t.Fatal(err)
 	}
 	if !there {
-		t.Skipf("%s was not built; just test-servers does that", name)
+		t.Skipf("%s is not built; run just test-servers", name)
 	}
 	return binary.Path
 }
@@ -136,7 +136,7 @@ func port(t testing.TB) int {
 
 func address(port int) string { return "http://127.0.0.1:" + strconv.Itoa(port) }
 
-// start runs a store until the test ends, and waits until it answers, whatever it says.
+// start runs a store until the test ends, and waits until it answers with any status.
 func start(t testing.TB, dir string, env []string, url, program string, args ...string) {
 	t.Helper()
 	var said bytes.Buffer
@@ -152,7 +152,7 @@ func start(t testing.TB, dir string, env []string, url, program string, args ...
 		close(ended)
 	}()
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // its data goes with it
+		_ = cmd.Process.Kill() // its data is removed too
 		<-ended
 	})
 	late := time.After(within)

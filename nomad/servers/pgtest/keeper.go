@@ -14,13 +14,13 @@ import (
 const (
 	// idleTime is how long the server waits for the next test process.
 	idleTime = 30 * time.Minute
-	// keeperVariable turns a test binary into the keeper of the server in the folder that it names.
+	// keeperVariable makes a test binary the keeper of the server in the named folder.
 	keeperVariable = "DETENT_PGTEST_KEEPER"
 )
 
-// init makes a keeper of a test binary that was started as one. The keeper needs the same locks as the
-// tests, so it must be Go; started from the running test binary it needs no build of its own, and this
-// is the one place that runs before the tests of whichever package that is.
+// init runs the keeper in a test binary that was started as one. The keeper needs the same locks as the
+// tests, so it must be Go; as a copy of the running test binary it needs no separate build, and only
+// init runs before the tests of every package.
 func init() {
 	dir := os.Getenv(keeperVariable)
 	if dir == "" {
@@ -34,7 +34,7 @@ func init() {
 }
 
 // sharedServer starts the server that all test processes of this user share, or finds it running, and
-// marks it as used for as long as this process lives.
+// marks it as used while this process lives.
 func sharedServer(ctx context.Context) (dsn string, inUse *os.File, err error) {
 	cache, err := servers.ServiceCacheDir()
 	if err != nil {
@@ -43,9 +43,9 @@ func sharedServer(ctx context.Context) (dsn string, inUse *os.File, err error) {
 	return use(ctx, filepath.Join(cache, "pgtest"))
 }
 
-// use holds a shared lock on the users' file, which it returns, from before it looks for the server.
-// The caller keeps the file open until the process ends; the kernel gives the lock back whatever the
-// end is, so who holds it exclusively knows that no test process is left.
+// use takes a shared lock on the users' file, which it returns, before it looks for the server. The
+// caller keeps the file open until the process ends; the kernel then releases the lock, so a process
+// with the exclusive lock knows that no test process remains.
 func use(ctx context.Context, dir string) (dsn string, inUse *os.File, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", nil, err
@@ -69,7 +69,8 @@ func use(ctx context.Context, dir string) (dsn string, inUse *os.File, err error
 	return pg.DSN, users, startKeeper(dir)
 }
 
-// lockShared waits for the lock: the keeper has it exclusively for moments, and while it ends the server.
+// lockShared waits for the lock: the keeper has it exclusively for a short time, and while it stops the
+// server.
 func lockShared(ctx context.Context, users *os.File) error {
 	for {
 		got, err := servers.TryLock(users, false)
@@ -78,7 +79,7 @@ func lockShared(ctx context.Context, users *os.File) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for the keeper of %s: %w", users.Name(), ctx.Err())
+			return fmt.Errorf("cannot wait for the keeper of %s: %w", users.Name(), ctx.Err())
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -86,7 +87,7 @@ func lockShared(ctx context.Context, users *os.File) error {
 
 func usersFile(dir string) string { return filepath.Join(dir, "users.lock") }
 
-// startKeeper starts a keeper. Where there is one already, the new one ends at once.
+// startKeeper starts a keeper. If a keeper already runs, the new one ends at once.
 func startKeeper(dir string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -96,13 +97,13 @@ func startKeeper(dir string) error {
 		Path: self, Dir: dir, Log: filepath.Join(dir, "keeper.log"),
 		Env: append(os.Environ(), keeperVariable+"="+dir),
 	})
-	if err != nil && kept(dir) { // it may end before anybody has looked at it
+	if err != nil && kept(dir) { // it may end before its process can be identified
 		return nil
 	}
 	return err
 }
 
-// kept says whether a keeper is at work.
+// kept reports whether a keeper runs.
 func kept(dir string) bool {
 	own, err := os.OpenFile(filepath.Join(dir, "keeper.lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -113,7 +114,7 @@ func kept(dir string) bool {
 	return !free && err == nil
 }
 
-// keep ends the server when for a whole idle time no process has used it.
+// keep stops the server when no process has used it for a whole idle time.
 func keep(ctx context.Context, dir string, idle, every time.Duration) error {
 	own, err := os.OpenFile(filepath.Join(dir, "keeper.lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -143,8 +144,8 @@ func keep(ctx context.Context, dir string, idle, every time.Duration) error {
 	}
 }
 
-// endIfIdle looks whether anybody uses the server, and ends it where nobody does and it is time. A test
-// process that comes meanwhile waits for the lock, and then starts the server anew.
+// endIfIdle stops the server if no process uses it and the time has passed. A test process that starts
+// meanwhile waits for the lock, and then starts the server again.
 func endIfIdle(ctx context.Context, dir string, due bool) (ended, used bool, err error) {
 	users, err := os.OpenFile(usersFile(dir), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -1,17 +1,18 @@
-// Package pgtest gives every test a PostgreSQL database of its own.
+// Package pgtest gives every test its own PostgreSQL database.
 //
-// One server is shared by all test processes of a user, and one database per schema is migrated once
-// and then cloned for each test, which takes milliseconds:
+// All test processes of a user share one server. One database for each schema is migrated once and then
+// copied for each test, which takes milliseconds:
 //
 //	dsn := pgtest.New(t, store.SchemaHash(), store.Migrate)
 //
-// The server is started by the first test that asks, with its guards against a crash of the machine
-// off. It is not ended with the process that started it, because the next package's tests want it a
-// second later; a keeper process (keeper.go) ends it when no test process has used it for half an hour.
-// A database is dropped when its test passes. When the test fails, it is kept and its address printed;
-// a later run brings the server back with the database in it, and removes databases of yesterday.
+// The first test starts the server, without protection against a crash of the machine. The server
+// continues to run when the process ends, because the next package's tests need it a second later; a
+// keeper process (keeper.go) stops it when no test process has used it for half an hour. A database is
+// dropped when its test passes. When the test fails, the database is kept and its address printed; a
+// later run starts the server with this database again, and removes databases that are older than a
+// day.
 //
-// DETENT_TEST_POSTGRES names another server to use instead, by the DSN of a user who may make databases.
+// DETENT_TEST_POSTGRES is the DSN of another server to use, with a user who may create databases.
 package pgtest
 
 import (
@@ -31,38 +32,38 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Migrate brings an empty database to a schema. It must have closed its connections when it returns.
+// Migrate migrates an empty database. It must close its connections before it returns.
 type Migrate func(ctx context.Context, dsn string) error
 
-// databaseTime bounds each step of making a database: a test must not hang on a server that does.
+// databaseTime limits each step of the creation of a database, in case the server hangs.
 const databaseTime = 2 * time.Minute
 
-// The process has one connection to one server whatever number of tests it runs; there is nobody who
-// could hand it from test to test.
+// The process has one connection to one server for all its tests; tests have no other way to share it.
 var (
 	shared  = sync.OnceValues(connect)
 	counter atomic.Int64
 )
 
-// New returns the DSN of a fresh database whose schema migrate made. schema names what migrate does,
-// usually by a hash over the migrations: for each name it runs once, and later databases are copies.
+// New returns the DSN of a new database whose schema migrate made. schema identifies the schema,
+// usually by a hash of the migrations: for each name, migrate runs once, and later databases are
+// copies.
 func New(t testing.TB, schema string, migrate Migrate) string {
 	t.Helper()
 	s, err := shared()
 	if err != nil {
-		t.Fatalf("a PostgreSQL for tests: %v", err)
+		t.Fatalf("cannot start a PostgreSQL for tests: %v", err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), databaseTime)
 	defer cancel()
 	template := "template1"
 	if migrate != nil {
 		if template, err = s.template(ctx, schema, migrate); err != nil {
-			t.Fatalf("migrate the database that tests copy: %v", err)
+			t.Fatalf("cannot migrate the database that tests copy: %v", err)
 		}
 	}
 	name := databaseName(t.Name())
 	if err := s.clone(ctx, template, name); err != nil {
-		t.Fatalf("make a database for the test: %v", err)
+		t.Fatalf("cannot create a database for the test: %v", err)
 	}
 	dsn := s.dsn(name)
 	t.Cleanup(func() {
@@ -73,28 +74,28 @@ func New(t testing.TB, schema string, migrate Migrate) string {
 		ctx, cancel := context.WithTimeout(context.Background(), databaseTime)
 		defer cancel()
 		if err := s.drop(ctx, name); err != nil {
-			t.Logf("drop the test's database: %v", err)
+			t.Logf("cannot drop the test's database: %v", err)
 		}
 	})
 	return dsn
 }
 
-// Empty returns the DSN of a fresh database with nothing in it.
+// Empty returns the DSN of a new empty database.
 func Empty(t testing.TB) string {
 	t.Helper()
 	return New(t, "", nil)
 }
 
-// server makes and drops databases through one small pool of connections.
+// server creates and drops databases through one small pool of connections.
 type server struct {
 	pool *pgxpool.Pool
 	raw  string
-	// inUse holds the lock that keeps a shared server from being ended for as long as it is open.
+	// inUse holds the lock that prevents the keeper from stopping the shared server.
 	inUse *os.File
 }
 
 func connect() (*server, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute) // the first time it may fetch PostgreSQL
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute) // the first time it may download PostgreSQL
 	defer cancel()
 	dsn, inUse := os.Getenv("DETENT_TEST_POSTGRES"), (*os.File)(nil)
 	if dsn == "" {
@@ -105,7 +106,7 @@ func connect() (*server, error) {
 	}
 	cfg, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
-		return nil, fmt.Errorf("the DSN of the test server: %w", err)
+		return nil, fmt.Errorf("cannot parse the DSN of the test server: %w", err)
 	}
 	cfg.MaxConns = 4
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
@@ -131,11 +132,11 @@ func (s *server) dsn(database string) string {
 			return scheme + "://" + host + "/" + database + query
 		}
 	}
-	return s.raw + " dbname=" + database // keywords and values; the last one counts
+	return s.raw + " dbname=" + database // keywords and values; the last one wins
 }
 
-// template returns the name of the database that holds the schema, making it when it is missing. Only
-// one process makes it; the rename at the end is what makes it visible, so half a schema never is.
+// template returns the name of the database with the schema, and creates it if it is missing. Only one
+// process creates it, and renames it when it is complete.
 func (s *server) template(ctx context.Context, schema string, migrate Migrate) (string, error) {
 	hash := sha256.Sum256([]byte(schema))
 	name := "schema_" + hex.EncodeToString(hash[:6])
@@ -167,7 +168,7 @@ func (s *server) template(ctx context.Context, schema string, migrate Migrate) (
 	if err := migrate(ctx, s.dsn(fresh)); err != nil {
 		return "", err
 	}
-	// A closed connection lives on at the server for a moment, and would stand in the way.
+	// A closed connection exists on the server for a moment longer, and would block the rename.
 	if _, err := conn.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1`, fresh); err != nil {
 		return "", err
 	}
@@ -200,8 +201,8 @@ const (
 
 var testDatabase = regexp.MustCompile(`^test_(\d+)_`)
 
-// sweep drops what earlier runs left: databases of failed tests and of test processes that were killed,
-// after a day; schemas nobody has made anew for a week.
+// sweep drops databases of earlier runs: those of failed tests and killed test processes after a day;
+// schemas that were not created again for a week.
 func (s *server) sweep(ctx context.Context, now time.Time) error {
 	rows, err := s.pool.Query(ctx, `SELECT datname, coalesce(shobj_description(oid, 'pg_database'), '') FROM pg_database`)
 	if err != nil {
@@ -229,7 +230,7 @@ func (s *server) sweep(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// sinceUnix is the time since a moment written in seconds, and nothing where no moment is written.
+// sinceUnix is the time since a moment in seconds; 0 if there is none.
 func sinceUnix(now time.Time, seconds string) time.Duration {
 	var at int64
 	if _, err := fmt.Sscan(seconds, &at); err != nil {
@@ -240,7 +241,7 @@ func sinceUnix(now time.Time, seconds string) time.Duration {
 
 var unfit = regexp.MustCompile(`[^a-z0-9]+`)
 
-// databaseName tells who made the database and when, within the 63 bytes that PostgreSQL keeps.
+// databaseName contains the program and the time, within the 63 bytes that PostgreSQL allows.
 func databaseName(test string) string {
 	name := fmt.Sprintf("test_%d_%d_%d_%s", time.Now().Unix(), os.Getpid(), counter.Add(1),
 		strings.Trim(unfit.ReplaceAllString(strings.ToLower(test), "_"), "_"))

@@ -1,9 +1,10 @@
-// Package proc starts processes that outlive the program that started them, and ends them safely.
+// Package proc starts processes that continue to run after the program that started them, and stops
+// them safely.
 //
-// The servers of a local cluster must go on when the command that started them returns, and a later
-// command must be able to end exactly those. A pid alone cannot say which process is meant: pids are
-// used again. An ID therefore carries the moment at which the process started as well, and every
-// operation on it checks both. Nothing here ever looks a process up by its name.
+// The servers of a local cluster must continue to run when the command that started them returns, and a
+// later command must stop exactly these. A pid is not enough, because pids are reused. Therefore an ID
+// also contains the start time of the process, and every operation checks both. Processes are never
+// looked up by name.
 package proc
 
 import (
@@ -19,25 +20,25 @@ import (
 	"time"
 )
 
-// ErrGone is returned for a process that has ended, also when its pid now belongs to another one.
+// ErrGone is returned for a process that has ended, even if its pid now belongs to another process.
 var ErrGone = errors.New("process is gone")
 
-// pollEvery is how often a wait looks at a process that is not a child of ours. Such a process
-// cannot be waited for, only looked at.
+// pollEvery is the time between two checks of a process that is not a child of this one, which cannot
+// be waited for.
 const pollEvery = 10 * time.Millisecond
 
 const (
 	readyPoll = 20 * time.Millisecond
-	logLines  = 15 // of a server that does not start, in the error
+	logLines  = 15 // lines of a server's log in an error
 )
 
-// ID names one process for good: its pid, and a mark of when it started.
+// ID identifies one process: its pid, and a mark of its start time.
 type ID struct {
 	Pid   int    `json:"pid"`
 	Start string `json:"start"`
 }
 
-// Of returns the ID of the process that has this pid now.
+// Of returns the ID of the process that now has this pid.
 func Of(pid int) (ID, error) {
 	if pid <= 0 {
 		return ID{}, ErrGone
@@ -52,7 +53,7 @@ func Of(pid int) (ID, error) {
 	return ID{Pid: pid, Start: start}, nil
 }
 
-// Alive says whether the very process is still running. A zombie has ended.
+// Alive reports whether this process still runs. A zombie has ended.
 func (id ID) Alive() bool {
 	now, err := Of(id.Pid)
 	return err == nil && now == id
@@ -68,7 +69,7 @@ func (id ID) Signal(sig syscall.Signal) error {
 		return ErrGone
 	}
 	if err != nil {
-		return fmt.Errorf("signal %v to process %d: %w", sig, id.Pid, err)
+		return fmt.Errorf("cannot send signal %v to process %d: %w", sig, id.Pid, err)
 	}
 	return nil
 }
@@ -80,15 +81,15 @@ func (id ID) Wait(ctx context.Context) error {
 	for id.Alive() {
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for process %d to end: %w", id.Pid, ctx.Err())
+			return fmt.Errorf("cannot wait for the end of process %d: %w", id.Pid, ctx.Err())
 		case <-tick.C:
 		}
 	}
 	return nil
 }
 
-// Stop asks the process to end with sig, kills it when it has not within the grace period, and
-// returns when it is gone. A process that is gone already is a success.
+// Stop sends sig to the process, kills it if it does not end within the grace period, and returns when
+// it has ended. A process that has already ended is no error.
 func (id ID) Stop(ctx context.Context, sig syscall.Signal, grace time.Duration) error {
 	err := id.Signal(sig)
 	if errors.Is(err, ErrGone) {
@@ -108,7 +109,7 @@ func (id ID) Stop(ctx context.Context, sig syscall.Signal, grace time.Duration) 
 	return id.Kill(ctx)
 }
 
-// Kill ends the process with SIGKILL and returns when it is gone.
+// Kill kills the process with SIGKILL and returns when it has ended.
 func (id ID) Kill(ctx context.Context) error {
 	err := id.Signal(syscall.SIGKILL)
 	if errors.Is(err, ErrGone) {
@@ -120,8 +121,8 @@ func (id ID) Kill(ctx context.Context) error {
 	return id.Wait(ctx)
 }
 
-// Await returns when the process is ready. It is an error, with the end of the log, when the process
-// has ended before, or is not ready within the time.
+// Await returns when the process is ready. It returns an error with the end of the log if the process
+// ends before, or is not ready in time.
 func (id ID) Await(ctx context.Context, within time.Duration, log string, ready func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -133,42 +134,42 @@ func (id ID) Await(ctx context.Context, within time.Duration, log string, ready 
 			return nil
 		}
 		if !id.Alive() {
-			return fmt.Errorf("it ended while starting%s", LogTail(log, logLines))
+			return fmt.Errorf("the process ended while it was starting%s", LogTail(log, logLines))
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("it is not ready: %w%s", err, LogTail(log, logLines))
+			return fmt.Errorf("the process is not ready: %w%s", err, LogTail(log, logLines))
 		case <-tick.C:
 		}
 	}
 }
 
-// Spec says what to start.
+// Spec describes a process to start.
 type Spec struct {
 	Path string   // the binary
 	Args []string // without the program's name
 	Env  []string // the whole environment
-	Dir  string   // working directory; it must be one that the process's user may enter
+	Dir  string   // working directory; the process's user must be able to enter it
 	Log  string   // file that standard output and error are appended to
-	// User and Group, when not zero, are the ids that the process runs under. Only root can ask.
+	// User and Group, if not zero, are the ids of the process. Only root can set them.
 	User, Group uint32
 }
 
-// Process is a process just started. It ends by itself or by its ID, never with its starter.
+// Process is a process that was just started. It does not end with its starter.
 type Process struct {
 	ID     ID
 	exited chan struct{}
 	state  string
 }
 
-// Exited is closed when the process has ended while its starter still runs.
+// Exited is closed if the process ends while its starter still runs.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// ExitState says how the process ended ("exit status 1"). Call it after Exited is closed.
+// ExitState is how the process ended ("exit status 1"). Call it after Exited is closed.
 func (p *Process) ExitState() string { return p.state }
 
-// Start starts a process in a session of its own, so that neither the end of this program nor a
-// Ctrl-C in its terminal reaches it.
+// Start starts a process in its own session, so that neither the end of this program nor Ctrl-C in its
+// terminal stops it.
 func Start(spec Spec) (*Process, error) {
 	if err := os.MkdirAll(filepath.Dir(spec.Log), 0o755); err != nil {
 		return nil, err
@@ -187,13 +188,13 @@ func Start(spec Spec) (*Process, error) {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: spec.User, Gid: spec.Group}
 	}
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start %s: %w", spec.Path, err)
+		return nil, fmt.Errorf("cannot start %s: %w", spec.Path, err)
 	}
 	p := &Process{exited: make(chan struct{})}
-	// The mark is read before the reaper below may free the pid.
+	// The mark is read before the goroutine below may free the pid.
 	p.ID, err = Of(cmd.Process.Pid)
 	go func() {
-		// A child that nobody waits for stays in the process table as a zombie.
+		// A child stays in the process table as a zombie until it is waited for.
 		_ = cmd.Wait()
 		p.state = cmd.ProcessState.String()
 		close(p.exited)
@@ -208,8 +209,8 @@ func Start(spec Spec) (*Process, error) {
 	return p, nil
 }
 
-// LogTail returns the last lines of a log for an error message, indented on lines of their own,
-// or nothing where the log is empty.
+// LogTail returns the last lines of a log for an error message, indented on separate lines, or "" if
+// the log is empty.
 func LogTail(path string, lines int) string {
 	f, err := os.Open(path)
 	if err != nil {

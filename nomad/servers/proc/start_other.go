@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// startMark asks ps, which is the one way that every Unix without /proc offers.
+// startMark asks ps, which every Unix without /proc has.
 func startMark(pid int) (mark string, zombie bool, err error) {
 	out, err := exec.Command("ps", "-o", "stat=,lstart=", "-p", strconv.Itoa(pid)).Output()
 	var exit *exec.ExitError
@@ -23,7 +23,7 @@ func startMark(pid int) (mark string, zombie bool, err error) {
 	return strings.TrimSpace(start), strings.HasPrefix(state, "Z"), nil
 }
 
-// Command returns the command line of a process, or nothing where it cannot be read.
+// Command returns the command line of a process, or "" if it cannot be read.
 func Command(pid int) string {
 	out, err := exec.Command("ps", "-o", "command=", "-p", strconv.Itoa(pid)).Output()
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package pyenv makes Python environments once and keeps them in the user's cache.
+// Package pyenv creates Python environments once, in the user's cache.
 //
-// Tests and linters of the Python package need tools of exact versions, and tests of compatibility need
-// another project's package; neither belongs into the user's own Python. An environment is named by what
-// it is for, and its folder by what is in it, so that a changed list makes a new one and a fresh checkout
-// finds the old.
+// Tests and linters of the Python package need exact versions of tools, and tests of compatibility need
+// another project's package; both must not be in the user's own Python. An environment has a name; its
+// folder depends on its packages, so a changed list makes a new environment, and a new checkout uses
+// existing ones.
 package pyenv
 
 import (
@@ -24,11 +24,12 @@ import (
 	"github.com/detent-ml/detent/nomad/servers"
 )
 
-// whole marks an environment that was made to its end. Environments cannot be renamed, as their scripts
-// carry their path, so they are made in place.
+// whole marks a complete environment. Environments cannot be renamed, because their scripts contain
+// their path, so they are created in place.
 const whole = ".whole"
 
-// Ensure returns the Python of an environment that holds a set, making it the first time. The scripts of its packages lie beside it.
+// Ensure returns the Python of an environment with a set of packages, and creates it the first time.
+// The scripts of its packages are in the same folder.
 func Ensure(ctx context.Context, name string, set Set, report *servers.Reporter) (python string, err error) {
 	system, err := exec.LookPath("python3")
 	if err != nil {
@@ -50,7 +51,7 @@ func Ensure(ctx context.Context, name string, set Set, report *servers.Reporter)
 		Making: fmt.Sprintf("making the Python environment %q, once (%s)", name, strings.Join(slices.Concat(set.Alone, set.Requirements), " ")),
 		Make: func(ctx context.Context, task *servers.Task) error {
 			if err := create(ctx, system, dir, set, task.Update); err != nil {
-				return fmt.Errorf("the Python environment %q: %w", name, err)
+				return fmt.Errorf("cannot create the Python environment %q: %w", name, err)
 			}
 			return nil
 		},
@@ -64,7 +65,7 @@ func isWhole(dir string) bool {
 }
 
 func create(ctx context.Context, system, dir string, set Set, say func(string)) error {
-	// What is there was left by a run that was interrupted.
+	// An existing folder is from an interrupted run.
 	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
@@ -85,13 +86,13 @@ func create(ctx context.Context, system, dir string, set Set, say func(string)) 
 	}
 	if set.Finish != "" {
 		if out, err := exec.CommandContext(ctx, python, "-c", set.Finish).CombinedOutput(); err != nil {
-			return fmt.Errorf("finishing it: %w\n%s", err, out)
+			return fmt.Errorf("cannot finish it: %w\n%s", err, out)
 		}
 	}
 	return os.WriteFile(filepath.Join(dir, whole), nil, 0o644)
 }
 
-// install runs pip, and says which package it is at.
+// install runs pip, and reports the current package.
 func install(ctx context.Context, python string, what []string, say func(string)) error {
 	args := append([]string{"-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--progress-bar", "off"}, what...)
 	cmd := exec.CommandContext(ctx, python, args...)
@@ -113,7 +114,7 @@ func install(ctx context.Context, python string, what []string, say func(string)
 			}
 		}
 	}
-	_, _ = io.Copy(io.Discard, out) // a line that is too long; pip must not wait for a reader
+	_, _ = io.Copy(io.Discard, out) // a line was too long; pip must not block
 	if err := cmd.Wait(); err != nil {
 		return fmt.Errorf("pip install %s: %w\n%s", strings.Join(what, " "), err, problems.Bytes())
 	}

@@ -15,17 +15,17 @@ import (
 //go:embed slim_torch.py
 var slimTorch string
 
-// Set is what an environment holds.
+// Set is the packages of an environment.
 type Set struct {
-	// Requirements are installed with what they require themselves, in pip's notation.
+	// Requirements are installed with their dependencies, in pip's notation.
 	Requirements []string
-	// Alone are installed before them, without what they require.
+	// Alone are installed first, without their dependencies.
 	Alone []string
-	// Finish is a Python program that the finished environment runs once.
+	// Finish is a Python program that runs once in the new environment.
 	Finish string
 }
 
-// all returns what tells one set from another.
+// all returns the parts that identify a set.
 func (s Set) all() []string {
 	found := slices.Concat(s.Requirements, s.Alone)
 	if s.Finish != "" {
@@ -34,11 +34,11 @@ func (s Set) all() []string {
 	return found
 }
 
-// torch is PyTorch with what its tests need. On Linux and amd64 its package requires CUDA, 5 GB that no test
-// of ours uses: there it is installed without, which needs a C compiler.
+// torch is PyTorch with what its tests need. On Linux and amd64 its package requires CUDA, 5 GB that no
+// test uses: there it is installed without dependencies, which needs a C compiler.
 func torch() Set {
 	rest := []string{"numpy>=1.26,<3", "tensorboard==2.21.0", "pytest==9.2.0", "boto3==1.44.5", "transformers==5.23.0"}
-	// These require PyTorch, and pip would look at what PyTorch itself requires.
+	// These require PyTorch, and pip would also install PyTorch's dependencies.
 	loops := []string{"accelerate==1.15.0", "pytorch-lightning==2.6.6", "torchmetrics==1.9.0", "deepspeed==0.19.8"}
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		return Set{Requirements: slices.Concat(rest, loops, []string{"torch==2.15.0"})}
@@ -53,7 +53,7 @@ func torch() Set {
 
 // Sets are the environments that the project needs, by name.
 func Sets() map[string]Set {
-	// Training examples of the demo are plain NumPy.
+	// Training examples of the demo use only NumPy.
 	const numpy = "numpy>=1.26,<3"
 	const boto = "boto3==1.44.5"
 	clouds := []string{boto, "google-cloud-storage==3.17.1", "azure-storage-blob==12.31.1"}
@@ -62,27 +62,29 @@ func Sets() map[string]Set {
 		"demo": {Requirements: []string{numpy}},
 		// For tests and linters of the harness.
 		"harness": {Requirements: append([]string{numpy, "pytest==9.2.0", "mypy==2.4.1", "ruff==0.17.5"}, clouds...)},
-		// What a task needs for checkpoints in S3, and no more.
+		// Only what a task needs for checkpoints in S3.
 		"s3": {Requirements: []string{boto}},
-		// The client that users of Determined have, for tests of compatibility.
+		// The client of Determined's users, for tests of compatibility.
 		"compat": {Requirements: []string{"determined==0.38.1", "setuptools<81", numpy}},
-		// What the benchmark of searchers is compared with.
+		// For the benchmark of searchers.
 		"optuna": {Requirements: []string{"optuna==4.9.0", numpy}},
-		// What a notebook runs.
+		// For notebooks.
 		"notebook": {Requirements: append(slices.Clone(lab), numpy)},
-		// What tasks of a local cluster run: training in NumPy, notebooks, TensorBoards, checkpoints in object storage.
+		// For tasks of a local cluster: training in NumPy, notebooks, TensorBoards, checkpoints in
+		// object storage.
 		"tasks": {Requirements: slices.Concat([]string{numpy, "tensorboard==2.21.0", "setuptools<81"}, clouds, lab)},
 		// For the example of runs that Ray starts.
 		"ray": {Requirements: []string{"ray==2.60.0"}},
 		// For PyTorch trials and launchers.
 		"torch": torch(),
-		// For Keras trials, TensorBoard (of S3 too), and notebooks about them. tf_keras is the Keras 2 that trial classes were written for; it
-		// needs the package tensorflow by that name, which is why tensorflow-cpu would only come on top.
+		// For Keras trials, TensorBoard (also with S3), and notebooks. tf_keras is the Keras 2 for
+		// which trial classes were written; it needs the package tensorflow by that name, so
+		// tensorflow-cpu would be installed in addition.
 		"keras": {Requirements: append([]string{"tensorflow==2.21.0", "tf_keras==2.21.0", "tensorboard==2.21.0", "pytest==9.2.0", "setuptools<81", boto}, lab...)},
 	}
 }
 
-// Named returns the Python of one of the sets, making its environment the first time.
+// Named returns the Python of one of the sets, and creates its environment the first time.
 func Named(ctx context.Context, name string, report *servers.Reporter) (python string, err error) {
 	sets := Sets()
 	set, ok := sets[name]

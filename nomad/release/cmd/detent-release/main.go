@@ -1,4 +1,4 @@
-// detent-release makes a release out of the checkout that it is run in: just release.
+// detent-release makes a release from the checkout in which it runs: just release.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command detent-servers makes ready what the project's own tools need: the servers, and Python
-// environments. It is run by the justfile and prints paths, so that a shell can use them:
+// Command detent-servers installs what the project's own tools need: the servers, and Python
+// environments. The justfile runs it; it prints paths for shells:
 //
 //	detent-servers nomad consul
 //	detent-servers azurite

@@ -1,4 +1,4 @@
-// Package proctest is what tests with servers of their own have in common.
+// Package proctest has helpers for tests that start servers.
 package proctest
 
 import (
@@ -9,7 +9,7 @@ import (
 
 const lookEvery = 50 * time.Millisecond
 
-// Until looks until a check passes, and fails the test when it does not in time.
+// Until repeats a check until it passes, and fails the test at a time limit.
 func Until(t testing.TB, limit time.Duration, what string, check func() error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
