@@ -1,4 +1,4 @@
-// Why something waits, or why it failed, in the master's words.
+// A notice shows the master's message about why something waits or has failed.
 import { Copy } from './bits';
 
 export function Notice({ kind, title, text, children }: { kind: 'wait' | 'bad'; title: string; text: string; children?: preact.ComponentChildren }) {
