@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/store"
 )
 
@@ -474,4 +475,36 @@ func TestPanicsAreAnswered(t *testing.T) {
 		t.Error("the panic is not in the log")
 	}
 	admin.get("/api/v1/me").ok()
+}
+
+// TestSchedulersOfPools: a pool says how it shares its slots, and a job has a place in the
+// queue only where that is by priority.
+func TestSchedulersOfPools(t *testing.T) {
+	r := newRig(t, func(c *Config) {
+		c.Pools = slices.Clone(c.Pools)
+		fair, turns := c.Pools[0], c.Pools[0]
+		fair.Name, fair.Compute, fair.Aux, fair.Scheduler = "fair", false, false, pool.Scheduler{Type: pool.FairShare, Fitting: pool.WorstFit}
+		turns.Name, turns.Compute, turns.Aux, turns.Scheduler = "turns", false, false, pool.Scheduler{Type: pool.RoundRobin}
+		turns.Preemption = false
+		c.Pools = append(c.Pools, fair, turns)
+	})
+	me := r.user("determined")
+	pools := me.get("/api/v1/resource-pools").ok().tree()
+	for k, want := range map[string]any{
+		"0.schedulerType": "SCHEDULER_TYPE_PRIORITY", "0.schedulerFittingPolicy": "FITTING_POLICY_BEST", "0.details.priorityScheduler.defaultPriority": 42.0,
+		"1.schedulerType": "SCHEDULER_TYPE_FAIR_SHARE", "1.schedulerFittingPolicy": "FITTING_POLICY_WORST", "1.details.priorityScheduler": nil, "1.preemptible": true,
+		"2.schedulerType": "SCHEDULER_TYPE_ROUND_ROBIN", "2.preemptible": false} {
+		if got := at(t, pools, "resourcePools."+k); got != want {
+			t.Errorf("pool: %s = %v, want %v", k, got, want)
+		}
+	}
+	for name, want := range map[string]float64{"default": 0, "fair": -1, "turns": -1} {
+		_, task := r.trial(me.create(yaml("resources: {resource_pool: "+name+"}"), `"activate":true`), 0)
+		if _, err := r.db.Exec(t.Context(), `UPDATE allocations SET pool = $2 WHERE task_id = $1`, task, name); err != nil {
+			t.Fatal(err)
+		}
+		if got := at(t, me.get("/api/v1/job-queues-v2?resourcePool="+name).ok().tree(), "jobs.0.full.summary.jobsAhead"); got != want {
+			t.Errorf("a job of pool %s has %v jobs ahead, want %v", name, got, want)
+		}
+	}
 }

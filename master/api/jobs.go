@@ -9,6 +9,7 @@ import (
 	"github.com/detent-ml/detent/master/expconf"
 	"github.com/detent-ml/detent/master/fault"
 	"github.com/detent-ml/detent/master/optional"
+	"github.com/detent-ml/detent/master/pool"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
@@ -34,7 +35,12 @@ func jobState(j store.Job) v1.JobState {
 	return v1.JobStateQueued
 }
 
-func wireJob(j store.Job) v1.Job {
+// wireJob fills the message. Only under the priority scheduler jobs have a position in the
+// queue; -1 means that a job has none.
+func (a *API) wireJob(j store.Job) v1.Job {
+	if a.scheduler(j.Pool) != string(pool.Priority) {
+		j.Ahead = -1
+	}
 	entity := j.TaskID
 	if j.ExperimentID != nil {
 		entity = strconv.Itoa(*j.ExperimentID)
@@ -71,7 +77,7 @@ func (a *API) jobs(ctx context.Context, c *call, _ *v1.None) (*v1.GetJobsV2Respo
 	}
 	resp := &v1.GetJobsV2Response{Pagination: page}
 	for _, j := range list {
-		full := wireJob(j)
+		full := a.wireJob(j)
 		resp.Jobs = append(resp.Jobs, v1.RBACJob{Full: &full})
 	}
 	return resp, nil
@@ -111,7 +117,7 @@ func (a *API) jobSummary(ctx context.Context, id string) (*v1.JobSummary, error)
 	}
 	for _, j := range list {
 		if j.ID == id {
-			return wireJob(j).Summary, nil
+			return a.wireJob(j).Summary, nil
 		}
 	}
 	return nil, nil

@@ -88,16 +88,34 @@ func slotType(kind expconf.DeviceType) v1.DeviceType {
 	return v1.DeviceTypeCpu
 }
 
+// schedulerTypes and fittings are those of pools on the wire.
+var (
+	schedulerTypes = map[pool.SchedulerType]v1.SchedulerType{pool.Priority: v1.SchedulerTypePriority, "": v1.SchedulerTypePriority,
+		pool.FairShare: v1.SchedulerTypeFairShare, pool.RoundRobin: v1.SchedulerTypeRoundRobin}
+	fittings = map[pool.Fitting]v1.FittingPolicy{pool.BestFit: v1.FittingPolicyBest, "": v1.FittingPolicyBest, pool.WorstFit: v1.FittingPolicyWorst}
+)
+
 // wirePool fills the fields that have a meaning here. The rest are of cloud
 // providers and of Docker, and clients insist that they be there.
 func (a *API) wirePool(p *pool.Pool, n poolCount) v1.ResourcePool {
-	return v1.ResourcePool{Name: p.Name, Description: p.Description, Type: v1.ResourcePoolTypeStatic, NumAgents: n.nodes,
+	w := v1.ResourcePool{Name: p.Name, Description: p.Description, Type: v1.ResourcePoolTypeStatic, NumAgents: n.nodes,
 		SlotsAvailable: n.slots, SlotsUsed: n.used, SlotsPerAgent: n.perNode, SlotType: slotType(p.SlotType()),
 		AuxContainerCapacity: p.MaxAux * n.nodes, AuxContainerCapacityPerAgent: p.MaxAux, AuxContainersRunning: n.aux,
-		DefaultComputePool: p.Compute, DefaultAuxPool: p.Aux, Preemptible: p.Preemption, MinAgents: n.nodes, MaxAgents: n.nodes,
+		DefaultComputePool: p.Compute, DefaultAuxPool: p.Aux, Preemptible: p.Preempts(), MinAgents: n.nodes, MaxAgents: n.nodes,
 		Location: "on-prem", ClusterName: a.cfg.ClusterName, MasterURL: a.cfg.PublicURL,
-		SchedulerType: v1.SchedulerTypePriority, SchedulerFittingPolicy: v1.FittingPolicyBest,
-		Details: v1.ResourcePoolDetail{PriorityScheduler: &v1.ResourcePoolPrioritySchedulerDetail{
-			DefaultPriority: p.Priority, Preemption: p.Preemption}},
+		SchedulerType: schedulerTypes[p.Scheduler.Type], SchedulerFittingPolicy: fittings[p.Scheduler.Fitting],
 		Accelerator: n.brand, Stats: &v1.QueueStats{QueuedCount: n.queued, ScheduledCount: n.scheduled}}
+	if w.SchedulerType == v1.SchedulerTypePriority {
+		w.Details.PriorityScheduler = &v1.ResourcePoolPrioritySchedulerDetail{DefaultPriority: p.Priority, Preemption: p.Preemption}
+	}
+	return w
+}
+
+// scheduler is the type of a pool's scheduler in Determined's words; priority for a pool that
+// is not there any more.
+func (a *API) scheduler(name string) string {
+	if p := a.cfg.Pools.Named(name); p != nil && p.Scheduler.Type != "" {
+		return string(p.Scheduler.Type)
+	}
+	return string(pool.Priority)
 }

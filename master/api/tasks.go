@@ -84,7 +84,7 @@ func (a *API) liveTasks(ctx context.Context, c *call, _ *v1.None) (*v1.GetTasksR
 	for _, x := range attempts {
 		resp.AllocationIDToSummary[x.ID] = v1.AllocationSummary{AllocationID: x.ID, TaskID: x.TaskID, Name: x.TaskName,
 			Priority: &x.Priority, RegisteredTime: &x.QueuedAt, ResourcePool: x.Pool, SlotsNeeded: x.Slots,
-			SchedulerType: "priority", Resources: resources[x.ID]}
+			SchedulerType: a.scheduler(x.Pool), Resources: resources[x.ID]}
 	}
 	return resp, nil
 }

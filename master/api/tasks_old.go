@@ -34,7 +34,7 @@ func (a *API) oldTasks(ctx context.Context, c *call, _ *v1.None) (*map[string]v1
 	out := map[string]v1.OldTask{}
 	for _, x := range attempts {
 		out[x.ID] = v1.OldTask{TaskID: x.TaskID, AllocationID: x.ID, Name: allocationName(x), RegisteredTime: x.QueuedAt, ResourcePool: x.Pool,
-			SlotsNeeded: x.Slots, Resources: resources[x.ID], SchedulerType: "priority", Priority: x.Priority}
+			SlotsNeeded: x.Slots, Resources: resources[x.ID], SchedulerType: a.scheduler(x.Pool), Priority: x.Priority}
 	}
 	return &out, nil
 }

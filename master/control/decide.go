@@ -307,7 +307,7 @@ func (d *decider) enqueue(e *Experiment, a store.NewAllocation) {
 	a.Pool, a.Slots, a.Priority = e.Pool, e.SlotsPerTrial, e.Priority
 	d.out.NewAllocations = append(d.out.NewAllocations, a)
 	d.queue = append(d.queue, queued{NewAllocation: a, group: e.group(), maxSlots: e.MaxSlots, queueTime: e.QueueTime, single: e.singleNode(), preemptible: true, secrets: d.p.needsSecrets(e),
-		avoid: d.avoidance(e, a.TaskID)})
+		avoid: d.avoidance(e, a.TaskID), of: d.p.sharerOf(e)})
 }
 
 // exit adds an event: the search learns that a trial ended.

@@ -23,6 +23,7 @@ type folds struct {
 	byID    map[int]*fold // live experiments by id
 	nodes   inventories
 	choices choices
+	served  served
 	budget  budget.Budget
 	out     map[int]bool // live experiments whose searches do not fit into the budget
 	pending bool         // the last load left events or configurations for the next one

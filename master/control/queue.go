@@ -23,6 +23,7 @@ type queued struct {
 	preemptible bool
 	secrets     bool // it needs credentials from Vault
 	avoid       avoidance
+	of          sharer
 }
 
 func (e *Experiment) group() string { return experimentKey(e.ID) }
@@ -46,6 +47,7 @@ type owner struct {
 	preemptible bool
 	secrets     bool
 	avoid       avoidance
+	of          sharer
 	unread      bool // its configuration, which says where its attempts may run, is not in memory
 }
 
@@ -53,13 +55,13 @@ type owner struct {
 func (d *decider) owners() map[string]owner {
 	m := make(map[string]owner, len(d.p.Allocations))
 	for _, e := range d.p.Experiments {
-		secrets := d.p.needsSecrets(e)
+		secrets, of := d.p.needsSecrets(e), d.p.sharerOf(e)
 		for _, t := range e.Trials {
-			m[t.TaskID] = owner{e.group(), e.MaxSlots, e.QueueTime, e.singleNode(), true, secrets, d.avoidance(e, t.TaskID), e.Unread}
+			m[t.TaskID] = owner{e.group(), e.MaxSlots, e.QueueTime, e.singleNode(), true, secrets, d.avoidance(e, t.TaskID), of, e.Unread}
 		}
 	}
 	for _, t := range d.p.Tasks {
-		m[t.ID] = owner{group: t.ID, queueTime: t.QueueTime, single: true, secrets: d.p.Secrets != nil && d.p.Secrets.NeededBy(t.Type), avoid: d.taskChoice(&t)}
+		m[t.ID] = owner{group: t.ID, queueTime: t.QueueTime, single: true, secrets: d.p.Secrets != nil && d.p.Secrets.NeededBy(t.Type), avoid: d.taskChoice(&t), of: sharerOfTask(&t)}
 	}
 	return m
 }
@@ -90,13 +92,31 @@ func (d *decider) schedule() {
 		groups[q.ID] = q.group
 		if in := byPool[q.Pool]; in != nil && (!q.secrets || d.p.Away == "") && (q.NotBefore == nil || !q.NotBefore.After(d.p.Now)) {
 			in.queued = append(in.queued, q.avoid.of(sched.Request{ID: q.ID, Group: q.group, Slots: q.Slots, Priority: q.Priority,
-				QueuedAt: queueTimeOr(q.queueTime, queueTimeOr(q.since, d.p.Now)), SingleNode: q.single, Preemptible: q.preemptible, Avoid: q.Exclude, MaxSlots: q.maxSlots}))
+				QueuedAt: queueTimeOr(q.queueTime, queueTimeOr(q.since, d.p.Now)), SingleNode: q.single, Preemptible: q.preemptible, Avoid: q.Exclude, MaxSlots: q.maxSlots,
+				Workspace: q.of.workspace, User: q.of.user, Weight: q.of.weight}))
 		}
 	}
+	d.fillServed(byPool)
 	for i := range d.p.Pools {
 		p := &d.p.Pools[i]
 		d.isolate("pool "+p.Name, func() { d.pool(p, byPool[p.Name], groups) })
 	}
+}
+
+// fillServed tells the scheduler when those who ask for slots last held or got some.
+func (d *decider) fillServed(byPool map[string]*input) {
+	if d.p.served == nil {
+		return
+	}
+	live := map[string]bool{}
+	for pool, in := range byPool {
+		for i := range in.queued {
+			r := &in.queued[i]
+			live[r.Group] = true
+			r.Served = d.p.served.last(pool, r.Group, sharer{workspace: r.Workspace, user: r.User})
+		}
+	}
+	d.p.served.forget(live)
 }
 
 // input is the scheduler's input for one pool.
@@ -181,6 +201,7 @@ func (d *decider) sort(in *input, a *store.LiveAllocation, o owner) {
 	case d.isPlaced(a):
 		d.accountFor(a)
 		r := sched.Running{ID: a.ID, Group: o.group, Priority: a.Priority, StartedAt: at(a.AssignedAt), Preemptible: o.preemptible, MaxSlots: o.maxSlots,
+			Workspace: o.of.workspace, User: o.of.user, Weight: o.of.weight,
 			Leaving: a.PreemptAt != nil || a.KillAt != nil || m != nil && (m.Preempt != nil || m.Kill != nil)}
 		for _, x := range a.Members {
 			part := sched.Part{NodeID: x.NodeID}
@@ -194,6 +215,9 @@ func (d *decider) sort(in *input, a *store.LiveAllocation, o owner) {
 		}
 		in.bounded = in.bounded || o.maxSlots != nil
 		in.running = append(in.running, r)
+		if a.Slots > 0 && d.p.served != nil {
+			d.p.served.note(a.Pool, o.group, o.of, r.StartedAt, d.p.Now)
+		}
 	case a.NotBefore != nil && a.NotBefore.After(d.p.Now):
 		d.wait(a, "waits until "+a.NotBefore.UTC().Format(time.TimeOnly)+" UTC before it is tried again")
 	case o.unread:
@@ -202,7 +226,8 @@ func (d *decider) sort(in *input, a *store.LiveAllocation, o owner) {
 		d.wait(a, d.p.credentialsMissing(o))
 	default:
 		in.queued = append(in.queued, o.avoid.of(sched.Request{ID: a.ID, Group: o.group, Slots: a.Slots, Priority: a.Priority, QueuedAt: queueTimeOr(o.queueTime, a.QueuedAt),
-			SingleNode: o.single, Preemptible: o.preemptible, Avoid: a.Exclude, MaxSlots: o.maxSlots}))
+			SingleNode: o.single, Preemptible: o.preemptible, Avoid: a.Exclude, MaxSlots: o.maxSlots,
+			Workspace: o.of.workspace, User: o.of.user, Weight: o.of.weight}))
 	}
 }
 

@@ -38,6 +38,9 @@ type Snapshot struct {
 	Collect     []store.Work                 // garbage collections to plan, by experiment
 	inventories inventories                  // of the nodes
 	choices     *choices                     // how constraints and affinities rate the nodes
+	served      *served                      // who last held slots when; nil: not known
+	Workspaces  map[int]string               // names, by projects
+	Owners      map[int]string               // names, by users
 	Secrets     credentialNeeds              // which work needs credentials; nil: none does
 	Away        string                       // why Vault cannot grant credentials now; "" if it can
 	Frozen      bool                         // Nomad's state is not trusted: use only the runners' reports, place nothing
@@ -56,6 +59,7 @@ type credentialNeeds interface {
 // snapshot joins the rows with the searches, after it has applied new events to these.
 func (f *folds) snapshot(live *store.Live) *Snapshot {
 	p := &Snapshot{Now: live.Now, Tasks: live.Tasks, Nodes: live.Nodes, Collect: live.DueGCs,
+		Workspaces: live.Workspaces, Owners: live.Owners, served: &f.served,
 		Allocations: make(map[string]*store.LiveAllocation, len(live.Allocations)),
 		Matches:     map[string][]store.LiveMatch{}, Failures: map[int][]store.NodeFailures{}}
 	for _, m := range live.Matches {

@@ -62,6 +62,7 @@ type Pool struct {
 	MaxAux      int // tasks without slots on a node
 
 	SingleNode bool // each task is on one node
+	Scheduler  Scheduler
 	Preemption bool // an attempt may be preempted for one with a higher priority
 	Priority   int  // default priority of tasks
 

@@ -27,6 +27,7 @@ func benchQueue(priority int) []Request {
 	for i := range queued {
 		queued[i] = Request{
 			ID: fmt.Sprintf("request-%05d", i), Group: fmt.Sprintf("experiment %d", i%500), Slots: sizes[i%len(sizes)],
+			Workspace: fmt.Sprint("workspace ", i%500%7), User: fmt.Sprint("user ", i%500%50),
 			Priority: priority + i%7, QueuedAt: epoch.Add(time.Duration(i*7919%10_000) * time.Second),
 		}
 	}
@@ -45,7 +46,8 @@ func benchRunning(priority int, sizes ...int) []Running {
 				slot++
 			}
 			running = append(running, Running{
-				ID: fmt.Sprintf("running-%05d", len(running)), Group: fmt.Sprintf("experiment %d", i), Priority: priority, Preemptible: true,
+				ID: fmt.Sprintf("running-%05d", len(running)), Group: fmt.Sprintf("experiment %d", i),
+				Workspace: fmt.Sprint("workspace ", i%5), User: fmt.Sprint("user ", i%40), Priority: priority, Preemptible: true,
 				StartedAt: epoch.Add(time.Duration(len(running)) * time.Second), Parts: []Part{{NodeID: fmt.Sprintf("node-%04d", i), SlotIDs: ids}},
 			})
 		}
@@ -118,6 +120,12 @@ func benchDrawn() []Request {
 
 func BenchmarkPlan(b *testing.B) {
 	nodes := benchNodes()
+	fair := &pool.Pool{Name: "gpu", Scheduler: pool.Scheduler{Type: pool.FairShare, Workspaces: map[string]float64{"workspace 6": 5}}}
+	turns := &pool.Pool{Name: "gpu", Scheduler: pool.Scheduler{Type: pool.RoundRobin}}
+	alone := benchQueue(42) // each its own experiment
+	for i := range alone {
+		alone[i].Group = alone[i].ID
+	}
 	cases := []struct {
 		name    string
 		pool    *pool.Pool
@@ -133,6 +141,14 @@ func BenchmarkPlan(b *testing.B) {
 		{"spread", &pool.Pool{Name: "gpu"}, nil, benchSpread()},
 		{"drawn", &pool.Pool{Name: "gpu"}, benchRunning(42, 1, 2, 4, 8, 3)[:1100], benchDrawn()},
 		{"preempt-crumbs", &pool.Pool{Name: "gpu", Preemption: true}, benchRunning(90, 1), benchQueue(42)},
+		{"fair-empty", fair, nil, benchQueue(42)},
+		{"fair-full", fair, benchRunning(42, 1, 2, 4, 8, 3), benchQueue(42)},
+		{"fair-half", fair, benchRunning(42, 1, 2, 4, 8, 3)[:1100], benchQueue(42)},
+		{"fair-crumbs", fair, benchRunning(42, 1), benchQueue(42)},
+		{"fair-alone", fair, benchRunning(42, 1), alone},
+		{"turns-empty", turns, nil, benchQueue(42)},
+		{"turns-full", turns, benchRunning(42, 1, 2, 4, 8, 3), benchQueue(42)},
+		{"turns-half", turns, benchRunning(42, 1, 2, 4, 8, 3)[:1100], benchQueue(42)},
 	}
 	for _, c := range cases {
 		b.Run(c.name, func(b *testing.B) {

@@ -3,8 +3,10 @@
 // asks again when anything has changed. It remembers nothing between calls, so
 // whatever it must keep to has to follow from its input.
 //
-// Requests are served by priority, then by the time they were queued, then by
-// id. Each of them is placed whole or not at all:
+// A policy decides in which order requests are considered, and who may be asked to leave for
+// one (policy.go): by priority, then by the time they were queued, then by id; by fair shares of
+// workspaces, users and jobs (fair.go); or by turns of users (turns.go). All else is the same
+// under all policies. Each request is placed whole or not at all:
 //
 //   - on one node where one could hold it, the fullest that has room;
 //   - else, unless SingleNode, in equal parts on as few nodes as could hold it,
@@ -18,9 +20,9 @@
 //   - Tasks that were already asked to go may free enough. Then the request is
 //     promised those slots: nobody behind it gets them, and nobody else is asked
 //     to leave for it.
-//   - Else, where the pool preempts, less important tasks may free enough. They
-//     are asked to, least important first and youngest first, whole tasks only,
-//     and no task whose leaving is not needed (preempt.go).
+//   - Else, where the policy preempts, other tasks may free enough. They are
+//     asked to, in the policy's order and youngest first, whole tasks only, and no
+//     task whose leaving is not needed (preempt.go).
 //   - Else the request becomes the head. Requests behind it may still start, but
 //     only on slots that the head could not use whichever of the running tasks
 //     end (backfill.go), so that the head starts no later than if the requests

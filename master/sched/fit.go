@@ -1,6 +1,10 @@
 package sched
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/detent-ml/detent/master/pool"
+)
 
 // find chooses blocks for a request on a shelf: the smallest block that holds
 // it whole, else equal parts on several nodes, of one model before mixed ones.
@@ -96,11 +100,15 @@ func (p *planner) counts(r *Request, least int) []int {
 	return all
 }
 
-// findWhole takes the smallest block that holds the request, of those on the nodes that
-// are best for it.
+// findWhole takes the smallest block that holds the request, or with worst fit the largest,
+// of those on the nodes that are best for it.
 func (p *planner) findWhole(s *shelf, r *Request) int {
 	best, score := -1, 0.0
-	for n := r.Slots; n <= s.max; n++ {
+	for i := range s.max - r.Slots + 1 {
+		n := r.Slots + i
+		if p.pool.Scheduler.Fitting == pool.WorstFit {
+			n = s.max - i
+		}
 		for _, b := range s.rows[n] {
 			if p.excluded(r, b) {
 				continue

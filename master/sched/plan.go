@@ -25,8 +25,9 @@ func Plan(of *pool.Pool, nodes []Node, running []Running, queued []Request, now 
 		order[i] = &queued[i]
 	}
 	slices.SortFunc(order, byImportance)
-	for _, r := range order {
-		p.consider(r, now)
+	p.policy = p.policyOf(order, now)
+	for r := p.policy.next(); r != nil; r = p.policy.next() {
+		p.policy.considered(p.consider(r, now))
 	}
 	return p.result
 }
@@ -38,6 +39,7 @@ func byImportance(a, b *Request) int {
 // A planner is one run of Plan.
 type planner struct {
 	pool    *pool.Pool
+	policy  policy
 	nodes   []Node // by name
 	running []Running
 	result  Result
@@ -58,12 +60,11 @@ type planner struct {
 	nows     *shelf // … by block.now
 	laters   *shelf // … by block.later
 
-	candidates []int    // running tasks that may be asked to leave, first first
-	leaving    []bool   // running tasks that are asked to go, by us now or before
-	ahead      *Request // the first request that found no room
-	head       *Request // the first one that not even preemption finds room for
-	headCuts   []cut    // how the head could be placed
-	fewestOf   map[shape]int
+	leaving  []bool   // running tasks that are asked to go, by us now or before
+	ahead    *Request // the first request that found no room
+	head     *Request // the first one that not even preemption finds room for
+	headCuts []cut    // how the head could be placed
+	fewestOf map[shape]int
 
 	tallies map[tallyKey]*tally // where what is placed is spread
 	byGroup map[string][]int    // of running, made when first needed
@@ -125,50 +126,52 @@ func newPlanner(of *pool.Pool, nodes []Node, running []Running, queued int) *pla
 	p.nows = newShelf(p.blocks, (*block).now)
 	p.laters = newShelf(p.blocks, (*block).later)
 	p.shrink()
-	p.rankCandidates()
 	return p
 }
 
 // consider places one request or says why it waits.
-func (p *planner) consider(r *Request, now time.Time) {
+func (p *planner) consider(r *Request, now time.Time) outcome {
 	if now.Before(r.NotBefore) {
 		p.wait(r, p.whyPaused(r))
-		return
+		return aside
 	}
 	if r.Slots <= 0 {
 		p.considerAux(p.avoid(r))
-		return
+		return aside
 	}
 	r = p.avoid(r)
 	if r.MaxSlots != nil && p.inGroup[r.Group]+r.Slots > *r.MaxSlots {
 		p.wait(r, p.whyQuota(r))
-		return
+		return aside
 	}
 	if p.fewest(r) == 0 {
 		p.wait(r, p.whyNever(r))
-		return
+		return aside
 	}
 	if picks := p.room(r); picks != nil {
 		p.place(r, picks)
-		return
+		return served
 	}
 	if p.head != nil {
-		p.wait(r, p.whyNow(r))
-		return
+		p.wait(r, p.policy.why(r, p.whyNow(r)))
+		return waits
 	}
 	picks := p.find(p.laters, r)
-	if picks == nil && p.pool.Preemption {
-		picks = p.makeWay(r)
+	if picks == nil {
+		picks = p.policy.makeWay(r)
 	}
+	result := served
 	if picks != nil {
 		p.promise(r, picks)
 	} else {
-		p.wait(r, p.whyNow(r))
+		p.wait(r, p.policy.why(r, p.whyNow(r)))
 		p.protect(r)
+		result = waits
 	}
 	if p.ahead == nil {
 		p.ahead = r
 	}
+	return result
 }
 
 // room finds what may be given at once. What found none finds none while nothing changes.

@@ -19,10 +19,10 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // TestPlan runs the scripts in testdata. Each describes a pool line by line and
 // records what Plan answers; -rewrite records anew.
 //
-//	pool gpu preempt aux=2
+//	pool gpu preempt aux=2 policy=fair_share fit=worst weights=a:3,b:1 users=ann:2 min=600
 //	node n1 slots=8 bad=3 health="it is too hot" off=4 taken=5,6 brands=a:4,b:4 out="is draining"
-//	run r1 prio=42 at=5 on=n1:0-3;n2:0-3 group=exp1 max=8 keep leaving
-//	queue q1 slots=8 prio=10 at=6 single exclude=n1,n2 avoid=n3 because="n1:which is banned" group=exp2 max=16 after=100
+//	run r1 prio=42 at=5 on=n1:0-3;n2:0-3 group=exp1 max=8 keep leaving of=a/ann weight=2
+//	queue q1 slots=8 prio=10 at=6 of=a/ann weight=2 turn=3 single exclude=n1,n2 avoid=n3 because="n1:which is banned" group=exp2 max=16 after=100
 func TestPlan(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -69,7 +69,7 @@ func parseScene(text string) (s scene, err error) {
 		switch words[0] {
 		case "pool":
 			_, preempt := args["preempt"]
-			s.pool = &pool.Pool{Name: words[1], Preemption: preempt, MaxAux: number(args["aux"])}
+			s.pool = &pool.Pool{Name: words[1], Preemption: preempt, MaxAux: number(args["aux"]), Scheduler: parseScheduler(args)}
 		case "node":
 			s.nodes = append(s.nodes, parseNode(words[1], args))
 		case "run":
@@ -131,6 +131,22 @@ func numbers(s string) []int {
 	return all
 }
 
+func parseScheduler(args map[string]string) pool.Scheduler {
+	return pool.Scheduler{Type: pool.SchedulerType(args["policy"]), Fitting: pool.Fitting(args["fit"]), Workspaces: parseWeights(args["weights"]),
+		Users: parseWeights(args["users"]), MinRunTime: time.Duration(number(args["min"])) * time.Second}
+}
+
+// parseWeights reads "a:3,b:1".
+func parseWeights(s string) map[string]float64 {
+	weights := map[string]float64{}
+	for item := range strings.SplitSeq(s, ",") {
+		if name, n, ok := strings.Cut(item, ":"); ok {
+			weights[name] = float64(number(n))
+		}
+	}
+	return weights
+}
+
 func parseNode(name string, args map[string]string) Node {
 	n := Node{ID: name, Name: name, Schedulable: args["out"] == "", Why: args["out"]}
 	for i := range number(args["slots"]) {
@@ -158,7 +174,8 @@ func parseRunning(id string, args map[string]string) Running {
 	_, keep := args["keep"]
 	_, leaving := args["leaving"]
 	r := Running{ID: id, Group: args["group"], Priority: number(args["prio"]), Preemptible: !keep, Leaving: leaving,
-		StartedAt: epoch.Add(time.Duration(number(args["at"])) * time.Second)}
+		StartedAt: epoch.Add(time.Duration(number(args["at"])) * time.Second), Weight: float64(number(args["weight"]))}
+	r.Workspace, r.User, _ = strings.Cut(args["of"], "/")
 	if args["max"] != "" {
 		most := number(args["max"])
 		r.MaxSlots = &most
@@ -173,7 +190,12 @@ func parseRunning(id string, args map[string]string) Running {
 func parseRequest(id string, args map[string]string) Request {
 	_, single := args["single"]
 	r := Request{ID: id, Group: args["group"], Slots: number(args["slots"]), Priority: number(args["prio"]), SingleNode: single,
-		QueuedAt: epoch.Add(time.Duration(number(args["at"])) * time.Second)}
+		QueuedAt: epoch.Add(time.Duration(number(args["at"])) * time.Second), Weight: float64(number(args["weight"]))}
+	r.Workspace, r.User, _ = strings.Cut(args["of"], "/")
+	if args["turn"] != "" {
+		at := epoch.Add(time.Duration(number(args["turn"])) * time.Second)
+		r.Served = Served{at, at, at, at}
+	}
 	if args["avoid"] != "" {
 		r.Avoid = strings.Split(args["avoid"], ",")
 	}
@@ -317,11 +339,25 @@ func (s scene) checkPreemptions(r Result, requests map[string]Request) error {
 			}
 			continue
 		}
-		if !s.pool.Preemption || !run.Preemptible || run.Leaving || run.Priority <= q.Priority {
+		if !s.mayAsk(run, q) {
 			return fmt.Errorf("%s must not leave for %s", v.ID, v.For)
 		}
 	}
 	return nil
+}
+
+// mayAsk: what the policy allows, whatever the shares are.
+func (s scene) mayAsk(run Running, q Request) bool {
+	if !run.Preemptible || run.Leaving {
+		return false
+	}
+	switch s.pool.Scheduler.Type {
+	case pool.FairShare:
+		return epoch.Sub(run.StartedAt) >= s.pool.Scheduler.MinRunTime && (run.Group != q.Group || run.User != q.User || run.Workspace != q.Workspace)
+	case pool.RoundRobin:
+		return false
+	}
+	return s.pool.Preemption && run.Priority > q.Priority
 }
 
 // TestAPoolOfSingleNodes keeps each request on one node, and says why one waits.

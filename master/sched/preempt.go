@@ -6,66 +6,117 @@ import (
 	"slices"
 )
 
-// rankCandidates orders the tasks that may be asked to leave: the least
+// rankCandidates orders the tasks that may be asked to leave by their priority: the least
 // important first, of those the youngest, whose lost work is least.
-func (p *planner) rankCandidates() {
+func (p *planner) rankCandidates() []int {
 	if !p.pool.Preemption {
-		return
+		return nil
 	}
+	var candidates []int
 	for i := range p.running {
-		if p.running[i].Preemptible && !p.leaving[i] && len(p.holds[i]) > 0 {
-			p.candidates = append(p.candidates, i)
+		if p.mayLeave(i) {
+			candidates = append(candidates, i)
 		}
 	}
-	slices.SortFunc(p.candidates, func(i, j int) int {
+	slices.SortFunc(candidates, func(i, j int) int {
 		a, b := &p.running[i], &p.running[j]
-		return cmp.Or(cmp.Compare(b.Priority, a.Priority), b.StartedAt.Compare(a.StartedAt), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), p.youngerFirst(i, j))
 	})
+	return candidates
 }
 
-// makeWay asks less important tasks to leave for r, and returns the slots that
-// it will then have; nil, and nobody is asked, where that is not enough.
-//
-// Candidates are added until the request fits, which keeps the most important
-// victim as unimportant as can be; then each one that it fits without is let
-// off, the more important ones first, so that nobody leaves for nothing.
-func (p *planner) makeWay(r *Request) []hold {
-	var victims []int
-	var picks []hold
-	for _, i := range p.candidates {
-		if p.running[i].Priority <= r.Priority {
-			break
-		}
-		victims = append(victims, i)
-		p.setLeaving(i, true)
-		if picks = p.find(p.laters, r); picks != nil {
-			break
-		}
+// mayLeave reports whether a running task can be asked to leave, and holds slots that somebody
+// else could use.
+func (p *planner) mayLeave(i int) bool {
+	return p.running[i].Preemptible && !p.leaving[i] && len(p.holds[i]) > 0
+}
+
+func (p *planner) youngerFirst(i, j int) int {
+	a, b := &p.running[i], &p.running[j]
+	return cmp.Or(b.StartedAt.Compare(a.StartedAt), cmp.Compare(a.ID, b.ID))
+}
+
+// makeWay asks tasks of lower priority to leave.
+func (q *byPriority) makeWay(r *Request) []hold {
+	at := 0
+	picks := q.p.makeWay(r, victims{
+		next: func() int {
+			if at == len(q.candidates) || q.p.running[q.candidates[at]].Priority <= r.Priority {
+				return -1
+			}
+			at++
+			return q.candidates[at-1]
+		},
+		spare:  func(int) {},
+		gains:  func() bool { return true },
+		reason: fmt.Sprintf("preempted for %s (priority %d)", nameOf(r.Group, r.ID), r.Priority),
+	})
+	if picks != nil {
+		q.candidates = slices.DeleteFunc(q.candidates, func(i int) bool { return q.p.leaving[i] })
 	}
-	if picks == nil {
-		for _, i := range victims {
+	return picks
+}
+
+// victims are running tasks that may be asked to leave for a request, by their index.
+type victims struct {
+	next   func() int  // the next of them, first the one that should leave first; -1 if there is no more
+	spare  func(i int) // a task that next returned stays
+	gains  func() bool // reports whether it is right that those leave that were not spared
+	reason string
+}
+
+// makeWay asks tasks to leave for r, and returns the slots that it will then have; nil, and
+// nobody is asked, where that is not enough.
+//
+// Tasks are added until the request fits, which keeps the victim that should leave last as
+// early in their order as can be; then each one that it fits without is let off, the later
+// ones first, so that nobody leaves for nothing.
+func (p *planner) makeWay(r *Request, from victims) []hold {
+	var chosen []int
+	var picks []hold
+	for picks == nil {
+		i := from.next()
+		if i < 0 {
+			break
+		}
+		chosen = append(chosen, i)
+		p.setLeaving(i, true)
+		picks = p.find(p.laters, r)
+	}
+	var needed []int
+	if picks != nil {
+		picks, needed = p.letOff(r, chosen, picks, from.spare)
+	} else {
+		needed = chosen
+	}
+	if picks == nil || !from.gains() {
+		for _, i := range needed {
 			p.setLeaving(i, false)
+			from.spare(i)
 		}
 		return nil
 	}
-	needed := victims[len(victims)-1:] // it did not fit without the last one
-	for _, i := range slices.Backward(victims[:len(victims)-1]) {
+	for _, i := range needed {
+		p.result.Preempt = append(p.result.Preempt, Preemption{ID: p.running[i].ID, For: r.ID, Reason: from.reason})
+	}
+	return picks
+}
+
+// letOff lets those stay that the request fits without. It does not fit without the last one.
+func (p *planner) letOff(r *Request, chosen []int, picks []hold, spare func(int)) (left []hold, needed []int) {
+	last := len(chosen) - 1
+	needed = []int{chosen[last]}
+	for _, i := range slices.Backward(chosen[:last]) {
 		p.setLeaving(i, false)
 		if fewer := p.find(p.laters, r); fewer != nil {
 			picks = fewer
+			spare(i)
 			continue
 		}
 		p.setLeaving(i, true)
 		needed = append(needed, i)
 	}
-	for _, i := range needed {
-		p.result.Preempt = append(p.result.Preempt, Preemption{
-			ID: p.running[i].ID, For: r.ID,
-			Reason: fmt.Sprintf("preempted for %s (priority %d)", nameOf(r.Group, r.ID), r.Priority),
-		})
-	}
-	p.candidates = slices.DeleteFunc(p.candidates, func(i int) bool { return p.leaving[i] })
-	return picks
+	return picks, needed
 }
 
 // setLeaving counts the slots of a running task among those that become free, or takes them back.

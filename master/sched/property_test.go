@@ -17,6 +17,8 @@ import (
 // sizes and models, slots out of use, gangs, tasks that are leaving.
 func drawScene(t *rapid.T) scene {
 	s := scene{pool: &pool.Pool{Name: "gpu", Preemption: rapid.Bool().Draw(t, "preemption"), MaxAux: rapid.IntRange(0, 2).Draw(t, "aux")}}
+	s.pool.Scheduler = pool.Scheduler{Type: rapid.SampledFrom([]pool.SchedulerType{"", pool.FairShare, pool.RoundRobin}).Draw(t, "policy"),
+		Workspaces: map[string]float64{"a": float64(rapid.IntRange(1, 3).Draw(t, "weight"))}}
 	free := map[string][]int{}
 	for i := range rapid.IntRange(0, 5).Draw(t, "nodes") {
 		n := Node{ID: fmt.Sprintf("id%d", i), Name: fmt.Sprintf("n%d", 9-i), Schedulable: rapid.IntRange(0, 5).Draw(t, "schedulable") > 0, Why: "is draining"}
@@ -34,8 +36,8 @@ func drawScene(t *rapid.T) scene {
 	for i := range rapid.IntRange(0, 6).Draw(t, "running") {
 		r := Running{
 			ID: fmt.Sprintf("r%d", i), Group: fmt.Sprintf("g%d", i%3), Priority: rapid.IntRange(1, 5).Draw(t, "priority"),
-			StartedAt: epoch.Add(time.Duration(rapid.IntRange(0, 5).Draw(t, "started")) * time.Second), Preemptible: rapid.Bool().Draw(t, "preemptible"),
-			Leaving: rapid.IntRange(0, 4).Draw(t, "leaving") == 0,
+			StartedAt: epoch.Add(-time.Duration(rapid.IntRange(0, 5).Draw(t, "started")) * time.Second), Preemptible: rapid.Bool().Draw(t, "preemptible"),
+			Leaving: rapid.IntRange(0, 4).Draw(t, "leaving") == 0, Workspace: drawWorkspace(t), User: drawUser(t),
 		}
 		for _, n := range s.nodes {
 			if k := min(len(free[n.ID]), rapid.IntRange(0, 3).Draw(t, "held")); k > 0 {
@@ -74,10 +76,17 @@ func drawChoice(t *rapid.T) *Choice {
 	return c
 }
 
+func drawWorkspace(t *rapid.T) string {
+	return rapid.SampledFrom([]string{"a", "b"}).Draw(t, "workspace")
+}
+
+func drawUser(t *rapid.T) string { return rapid.SampledFrom([]string{"u", "v"}).Draw(t, "user") }
+
 func drawRequest(t *rapid.T, i int) Request {
 	r := Request{
 		ID: fmt.Sprintf("q%d", i), Group: fmt.Sprintf("g%d", i%3), Slots: rapid.IntRange(0, 8).Draw(t, "slots"), Priority: rapid.IntRange(1, 5).Draw(t, "priority"),
 		QueuedAt: epoch.Add(time.Duration(rapid.IntRange(0, 3).Draw(t, "queued")) * time.Second), SingleNode: rapid.Bool().Draw(t, "single"),
+		Workspace: drawWorkspace(t), User: drawUser(t),
 	}
 	if rapid.IntRange(0, 3).Draw(t, "avoids") == 0 {
 		r.Avoid = []string{fmt.Sprintf("id%d", rapid.IntRange(0, 4).Draw(t, "avoided"))}
@@ -220,7 +229,7 @@ func placedWithout(s scene, first Result, asker string, victims []string, spared
 	asking := s.queued[slices.IndexFunc(s.queued, func(q Request) bool { return q.ID == asker })]
 	asking.MaxSlots = nil
 	without := *s.pool
-	without.Preemption = false
+	without.Preemption, without.Scheduler = false, pool.Scheduler{}
 	return Plan(&without, s.nodes, running, []Request{asking}, epoch).Waiting[asker] == ""
 }
 
@@ -231,7 +240,7 @@ func TestBackfillDoesNotDelayTheHead(t *testing.T) {
 	delayed := 0
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScene(t)
-		s.pool.Preemption = false
+		s.pool.Preemption, s.pool.Scheduler = false, pool.Scheduler{}
 		for i := range s.running {
 			s.running[i].Leaving = false
 		}
@@ -270,6 +279,7 @@ func TestBackfillDoesNotDelayTheHead(t *testing.T) {
 // headOf is the most important request that waits though the pool could hold it.
 func headOf(s scene) *Request {
 	p := newPlanner(s.pool, s.nodes, s.running, len(s.queued))
+	p.policy = newByPriority(p, nil)
 	for _, q := range sortedByImportance(s.queued) {
 		p.consider(q, epoch)
 	}

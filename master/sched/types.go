@@ -65,9 +65,19 @@ type Request struct {
 	Choice      *Choice           // what its owner says about nodes; nil for nothing
 	MaxSlots    *int              // over all of its group
 
+	Workspace string  // of its owner's job
+	User      string  // its owner
+	Weight    float64 // of its group; 0 counts as 1
+	Served    Served
+
 	choosy bool    // it uses only nodes of at least this score
 	least  float64 // …
 }
+
+// Served has the times at which attempts of a request's workspace, owner and group last held
+// slots of the pool, and at which an attempt of its owner was last given slots; also of attempts
+// that have ended; zero if that is not known.
+type Served struct{ Workspace, User, Group, Turn time.Time }
 
 // Running is an attempt that holds slots.
 type Running struct {
@@ -79,6 +89,10 @@ type Running struct {
 	MaxSlots    *int // over all of its group
 	Leaving     bool // already asked to end: planning counts its slots as free soon, but cannot assign them yet
 	Parts       []Part
+
+	Workspace string // of its owner's job
+	User      string // its owner
+	Weight    float64
 }
 
 // A Part is what a task holds on one node. The order of the parts is the order

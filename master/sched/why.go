@@ -74,7 +74,7 @@ func (p *planner) whyNow(r *Request) string {
 
 func (p *planner) explain(r *Request) string {
 	if p.ahead != nil && p.find(p.opens, r) != nil {
-		return fmt.Sprintf("waits behind %s (priority %d)", nameOf(p.ahead.Group, p.ahead.ID), p.ahead.Priority)
+		return p.policy.behind(p.ahead)
 	}
 	needs := "needs " + slotsOf(r.Slots)
 	if r.Slots > 1 && p.fewest(r) == 1 {

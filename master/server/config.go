@@ -235,6 +235,8 @@ type PoolConfig struct {
 	Preemption bool `yaml:"preemption"`
 	// Priority of jobs that name none, 1 (first) to 99 (last).
 	Priority int `yaml:"default_priority"`
+	// How the pool shares its slots ([scheduling](../scheduling.md)).
+	Scheduler SchedulerConfig `yaml:"scheduler"`
 
 	// Defaults for the configuration of the pool's tasks. They override those of the cluster.
 	TaskContainerDefaults any `yaml:"task_container_defaults"`
@@ -416,7 +418,11 @@ func (c *Config) fill() {
 		}
 		p.MaxAux = cmp.Or(p.MaxAux, 100)
 		p.AuxMemoryMB = cmp.Or(p.AuxMemoryMB, 256)
-		p.Priority = cmp.Or(p.Priority, 42)
+		p.Priority = cmp.Or(p.Priority, p.Scheduler.Priority, 42)
+		p.Preemption = p.Preemption || p.Scheduler.Preemption
+		p.Scheduler.Type = cmp.Or(p.Scheduler.Type, string(pool.Priority))
+		p.Scheduler.Fitting = cmp.Or(p.Scheduler.Fitting, string(pool.BestFit))
+		p.Scheduler.MinRunTime = cmp.Or(p.Scheduler.MinRunTime, minRunTime)
 		if p.Driver == "raw_exec" { // tasks of other drivers have their own file system
 			p.Python = cmp.Or(p.Python, c.Python)
 		}
@@ -517,6 +523,7 @@ func (c *Config) checkPools(k *checker) {
 		k.oneOf(at+".driver", p.Driver, pool.Drivers()...)
 		p.checkDocker(k, at)
 		p.checkNetwork(k, at, c.TaskURLs)
+		p.checkScheduler(k, at)
 		k.oneOf(at+".slots", p.Slots, "cpu", "device")
 		if p.Slots == "device" && p.Device == "" {
 			k.fail(at+".device", "a pool of devices needs the name of the device in Nomad, such as nvidia/gpu")

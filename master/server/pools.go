@@ -27,7 +27,7 @@ func (c *Config) pools(jobs map[string]*pool.Job) (pool.Set, error) {
 				Registry: pool.Registry(p.Docker.Registry), Hosts: p.Docker.hosts()},
 			Slots: pool.Slots{Kind: pool.SlotKind(p.Slots), Device: p.Device, CoresPerSlot: p.CoresPerSlot,
 				MemoryMBPerSlot: p.MemoryMBPerSlot, MaxPerNode: p.MaxSlotsPerNode, PerNode: p.SlotsPerNode},
-			AuxMemoryMB: p.AuxMemoryMB, MaxAux: p.MaxAux, SingleNode: p.SingleNode, Preemption: p.Preemption, Priority: p.Priority,
+			AuxMemoryMB: p.AuxMemoryMB, MaxAux: p.MaxAux, SingleNode: p.SingleNode, Scheduler: p.Scheduler.made(), Preemption: p.Preemption, Priority: p.Priority,
 			Defaults: defaults, Limits: limits}
 		if job := jobs[p.Name]; job != nil {
 			if made, err = p.completeJob(*c, made.WithJob(job)); err != nil {

@@ -22,7 +22,12 @@ func (m *master) redacted() any { return m.cfg.shown() }
 func (c Config) shown() map[string]any {
 	manager := map[string]any{"type": "agent", "name": "default", "cluster_name": c.ClusterName, "metadata": map[string]any{},
 		"default_compute_resource_pool": c.DefaultComputePool, "default_aux_resource_pool": c.DefaultAuxPool, "no_default_resource_pools": false,
-		"require_authentication": false, "client_ca": "", "scheduler": scheduler()}
+		"require_authentication": false, "client_ca": ""}
+	for _, p := range c.Pools {
+		if p.Name == c.DefaultComputePool {
+			manager["scheduler"] = p.shownScheduler()
+		}
+	}
 	shown := map[string]any{
 		"resource_manager": manager, "additional_resource_managers": nil, "resource_pools": c.shownPools(),
 		"checkpoint_storage": withoutKeys(c.CheckpointStorage), "task_container_defaults": withoutKeys(c.TaskContainerDefaults),
@@ -100,7 +105,7 @@ func (c Config) shownPools() []any {
 	pools := []any{}
 	for _, p := range c.Pools {
 		shown := ownKeys(reflect.ValueOf(p))
-		for key, value := range map[string]any{"pool_name": p.Name, "scheduler": scheduler(), "provider": nil,
+		for key, value := range map[string]any{"pool_name": p.Name, "scheduler": p.shownScheduler(), "provider": nil,
 			"agent_reattach_enabled": true, "agent_reconnect_wait": "25s", "kubernetes_namespace": "", "max_cpu_containers_per_agent": 0} {
 			shown[key] = value
 		}
@@ -116,11 +121,6 @@ func (c Config) shownSecurity() map[string]any {
 		"ssh":          map[string]any{"key_type": "ED25519", "rsa_key_size": 0},
 		"authz":        map[string]any{"type": "basic", "fallback": nil, "rbac_ui_enabled": nil, "workspace_creator_assign_role": nil, "strict_job_queue_control": false},
 	}
-}
-
-// scheduler describes Detent's scheduler in Determined's terms: by priority, then by age.
-func scheduler() map[string]any {
-	return map[string]any{"type": "priority", "fitting_policy": "best", "default_priority": 42, "preemption": true, "allow_heterogeneous_fits": false}
 }
 
 func secret(s string) string {

@@ -98,6 +98,9 @@ func marked(t *testing.T, v reflect.Value, at string, want map[string]string) {
 			f.Set(reflect.MakeSlice(f.Type(), 1, 1))
 			marked(t, f.Index(0), key+".0", want)
 			continue
+		case f.Type() == reflect.TypeFor[map[string]float64]():
+			f.Set(reflect.ValueOf(map[string]float64{text: 2}))
+			text = fmt.Sprintf("map[%s:2]", text)
 		case f.Kind() == reflect.Interface:
 			f.Set(reflect.ValueOf(map[string]any{"note": text, "password": "sesame"}))
 			text = fmt.Sprint(map[string]any{"note": text, "password": hidden})

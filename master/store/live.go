@@ -14,6 +14,7 @@ import (
 type LiveExperiment struct {
 	ID             int             `db:"id"`
 	OwnerID        int             `db:"owner_id"`
+	ProjectID      int             `db:"project_id"`
 	JobID          string          `db:"job_id"`
 	Name           string          `db:"name"`
 	State          string          `db:"state"`
@@ -74,6 +75,8 @@ type LiveTask struct {
 	ID         string `db:"id"`
 	Type       string `db:"type"`
 	JobID      string `db:"job_id"`
+	Owner      string `db:"owner"`     // name of its user
+	Workspace  string `db:"workspace"` // its name
 	Desired    string `db:"desired"`
 	KillReason string `db:"kill_reason"`
 	Pool       string `db:"pool"`
@@ -184,9 +187,11 @@ type Live struct {
 	Tasks       []LiveTask
 	Allocations []LiveAllocation
 	Nodes       []NodeRow
-	Events      []SearchEvent // after those that Known.Seen names
-	Last        map[int]int64 // experiments that Known.Choose chose → their last event in the database; Events may end before it
-	Matches     []LiveMatch   // matches of log policies with an action
+	Events      []SearchEvent  // after those that Known.Seen names
+	Workspaces  map[int]string // names, by the projects of Experiments
+	Owners      map[int]string // names of the owners of Experiments
+	Last        map[int]int64  // experiments that Known.Choose chose → their last event in the database; Events may end before it
+	Matches     []LiveMatch    // matches of log policies with an action
 	Failures    []NodeFailures
 	DueGCs      []Work // experiments whose policy is to be applied to their checkpoints
 }
@@ -197,7 +202,7 @@ const (
 	runningConfig = `jsonb_build_object('max_restarts', e.config -> 'max_restarts', 'preemption_timeout', e.config -> 'preemption_timeout')`
 
 	experimentRows = `
-	SELECT e.xmin AS row_version, e.id, e.owner_id, e.job_id::text, e.name, e.state, e.desired, e.unmanaged,
+	SELECT e.xmin AS row_version, e.id, e.owner_id, e.project_id, e.job_id::text, e.name, e.state, e.desired, e.unmanaged,
 		CASE WHEN e.id = ANY($2) THEN '{}'::jsonb ELSE ` + runningConfig + ` END AS config, NULL::jsonb AS search_config, e.memory,
 		e.context_hash, e.seed, e.pool, e.slots_per_trial, e.max_slots, e.weight, e.priority, e.progress,
 		e.best_trial_id, e.best_metric, e.error, e.continues, e.continued, e.warm_start::text, e.place,
@@ -217,10 +222,11 @@ const (
 	WHERE e.continues > e.continued AND e.state IN ('COMPLETED', 'CANCELED', 'ERROR', 'DELETE_FAILED')`
 
 	liveTasks = `
-	SELECT k.id, k.type, k.job_id::text, k.desired, k.kill_reason, k.pool, k.slots, k.priority, k.unstarted, k.place, k.queued_at,
+	SELECT k.id, k.type, k.job_id::text, u.username AS owner, w.name AS workspace, k.desired, k.kill_reason, k.pool, k.slots, k.priority, k.unstarted, k.place, k.queued_at,
 		CASE WHEN k.type <> 'CHECKPOINT_GC' THEN NULLIF(k.config->'environment'->'nomad', 'null') END AS nomad,
 		(SELECT count(*) FROM allocations a WHERE a.task_id = k.id) AS runs
-	FROM tasks k WHERE k.ended_at IS NULL AND k.type <> 'TRIAL' ORDER BY k.created_at, k.id`
+	FROM tasks k JOIN users u ON u.id = k.owner_id JOIN workspaces w ON w.id = k.workspace_id
+	WHERE k.ended_at IS NULL AND k.type <> 'TRIAL' ORDER BY k.created_at, k.id`
 
 	allocationRows = `
 	SELECT xmin AS row_version, id, task_id, run_id, pool, slots, priority, queued_at, not_before, exclude, state, waiting_reason, preempt_at,

@@ -118,6 +118,9 @@ func (c *LiveCache) load(ctx context.Context, tx *DB, live *Live, known Known) e
 	if err := c.loadExperiments(ctx, tx, live, known.Seen); err != nil {
 		return err
 	}
+	if err := loadNames(ctx, tx, live); err != nil {
+		return err
+	}
 	if err := c.loadAllocations(ctx, tx, live); err != nil {
 		return err
 	}

@@ -1,0 +1,66 @@
+package control
+
+import (
+	"maps"
+	"time"
+
+	"github.com/detent-ml/detent/master/sched"
+	"github.com/detent-ml/detent/master/store"
+)
+
+// A sharer is for whom an attempt holds slots, as far as policies ask.
+type sharer struct {
+	workspace string
+	user      string
+	weight    float64 // of its group
+}
+
+// sharerOf returns for whom the trials of an experiment hold slots.
+func (p *Snapshot) sharerOf(e *Experiment) sharer {
+	return sharer{workspace: p.Workspaces[e.ProjectID], user: p.Owners[e.OwnerID], weight: e.Weight}
+}
+
+func sharerOfTask(t *store.LiveTask) sharer {
+	return sharer{workspace: t.Workspace, user: t.Owner}
+}
+
+// served remembers when a workspace, a user and a group last held slots of each pool, and when
+// slots were last given to a user: attempts that have ended are in no snapshot, and policies
+// need the times all the same. A new leader begins with what runs.
+type served struct {
+	workspaces, users, groups, turns map[servedKey]time.Time
+}
+
+type servedKey struct{ pool, name string }
+
+// note remembers that an attempt holds slots now, and when it was given them.
+func (s *served) note(pool, group string, of sharer, given, now time.Time) {
+	if s.groups == nil {
+		s.workspaces, s.users = map[servedKey]time.Time{}, map[servedKey]time.Time{}
+		s.groups, s.turns = map[servedKey]time.Time{}, map[servedKey]time.Time{}
+	}
+	later(s.workspaces, servedKey{pool, of.workspace}, now)
+	later(s.users, servedKey{pool, of.user}, now)
+	later(s.groups, servedKey{pool, group}, now)
+	later(s.turns, servedKey{pool, of.user}, given)
+}
+
+func later(m map[servedKey]time.Time, key servedKey, at time.Time) {
+	if at.After(m[key]) {
+		m[key] = at
+	}
+}
+
+// last returns when those for whom a request asks were last served.
+func (s *served) last(pool, group string, of sharer) sched.Served {
+	return sched.Served{Workspace: s.workspaces[servedKey{pool, of.workspace}], User: s.users[servedKey{pool, of.user}], Group: s.groups[servedKey{pool, group}],
+		Turn: s.turns[servedKey{pool, of.user}]}
+}
+
+// forget drops groups that are not live, once they are the most of those that are remembered.
+func (s *served) forget(live map[string]bool) {
+	const few = 1_000
+	if len(s.groups) > few+2*len(live) {
+		maps.DeleteFunc(s.groups, func(key servedKey, _ time.Time) bool { return !live[key.name] })
+	}
+}

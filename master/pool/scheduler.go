@@ -1,0 +1,59 @@
+package pool
+
+import "time"
+
+// SchedulerType says by which policy a pool decides who gets its slots.
+type SchedulerType string
+
+// The policies. See package sched.
+const (
+	Priority   SchedulerType = "priority"
+	FairShare  SchedulerType = "fair_share"
+	RoundRobin SchedulerType = "round_robin"
+)
+
+// SchedulerTypes lists the policies.
+func SchedulerTypes() []string {
+	return []string{string(Priority), string(FairShare), string(RoundRobin)}
+}
+
+// Fitting says on which of the nodes with room a task runs.
+type Fitting string
+
+// The ways of fitting a task of one node; a task on several nodes fits best.
+const (
+	BestFit  Fitting = "best"  // on the fullest node
+	WorstFit Fitting = "worst" // on the emptiest node
+)
+
+// Fittings lists them.
+func Fittings() []string { return []string{string(BestFit), string(WorstFit)} }
+
+// A Scheduler says how a pool shares its slots.
+type Scheduler struct {
+	Type    SchedulerType // "": Priority
+	Fitting Fitting       // "": BestFit
+
+	// For FairShare:
+	Workspaces map[string]float64 // weights, by name; 1 for others
+	Users      map[string]float64 // …
+	MinRunTime time.Duration      // nothing that runs for less is preempted for fairness
+}
+
+// WorkspaceWeight returns the weight of a workspace.
+func (s *Scheduler) WorkspaceWeight(name string) float64 { return weightOf(s.Workspaces, name) }
+
+// UserWeight returns the weight of a user within each workspace.
+func (s *Scheduler) UserWeight(name string) float64 { return weightOf(s.Users, name) }
+
+func weightOf(weights map[string]float64, name string) float64 {
+	if w := weights[name]; w > 0 {
+		return w
+	}
+	return 1
+}
+
+// Preempts reports whether the pool asks running tasks to make way for others.
+func (p *Pool) Preempts() bool {
+	return p.Preemption || p.Scheduler.Type == FairShare
+}

@@ -1,0 +1,267 @@
+package sched
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// fairShare divides the slots of a pool among workspaces, the slots of each workspace among
+// its users, and those of each user among the user's jobs: the weighted max-min division of
+// what they hold and ask for.
+//
+// Next is a request of the workspace that holds least in proportion to its weight, there of
+// such a user, and of such a job; of those that hold equally little, the one that has held
+// nothing for the longest time. So whoever holds nothing is before all that hold something,
+// and its first request becomes the head if there is no room for it.
+//
+// Slots that others leave idle go to whoever asks for them. They are taken back by preemption:
+// a request that finds no room may have tasks of workspaces preempted that hold more than
+// their fair part, or of users of its own workspace, or of jobs of its own user, if these do.
+// The sum of what workspaces lack of their fair parts must become smaller by that; or remain
+// the same, if the sum of what users lack becomes smaller, or the one of jobs. What is fair
+// depends on what is held and asked for together, which a preemption does not change, and no
+// placement makes these sums larger. And whoever gives must hold more afterwards, in proportion
+// to its weight, than the one that takes held before: else the slots, once they are free, would
+// go back to where they came from. So preemptions cannot go round in circles.
+type fairShare struct {
+	p    *planner
+	pool *share
+	job  *share          // of the request that is considered now
+	lack [levels]float64 // sums of what the shares of each level lack
+
+	tries int // how many more tasks this plan may try to preempt
+}
+
+// maxTries bounds the time of a plan that preempts. What is not reached in one plan is in the
+// next, which counts on the slots of those who were asked to leave.
+const maxTries = 20_000
+
+func newFairShare(p *planner, queued []*Request, now time.Time) *fairShare {
+	f := &fairShare{p: p, pool: &share{weight: 1, at: -1}, tries: maxTries}
+	f.addRunning(now)
+	for _, r := range queued {
+		job := f.jobOf(r.Workspace, r.User, cmp.Or(r.Group, r.ID), r.Weight, r.MaxSlots)
+		job.queue = append(job.queue, r)
+		job.serve(r.Served)
+		if p.couldStart(r, now) {
+			job.wanted += r.Slots
+		}
+	}
+	f.pool.sum()
+	f.pool.fair += float64(p.usable)
+	f.pool.divide()
+	f.pool.arrange()
+	f.addLacks(f.pool)
+	return f
+}
+
+// addRunning adds what running tasks hold. The slots of a task that is leaving are not held any
+// more, but they are wanted: a task that was preempted is queued again.
+func (f *fairShare) addRunning(now time.Time) {
+	p := f.p
+	var jobs []*share
+	for i := range p.running {
+		r := &p.running[i]
+		job := f.jobOf(r.Workspace, r.User, cmp.Or(r.Group, r.ID), r.Weight, r.MaxSlots)
+		slots := r.slots()
+		job.wanted += slots
+		if slots > 0 {
+			job.serve(Served{Workspace: now, User: now, Group: now})
+		}
+		if p.leaving[i] {
+			continue
+		}
+		f.pool.fair += float64(slots) // slots that are held, but are not usable, are divided too
+		for _, h := range p.holds[i] {
+			f.pool.fair -= float64(h.n)
+		}
+		for s := job; s != nil; s = s.parent {
+			s.held += slots
+		}
+		if p.mayLeave(i) && now.Sub(r.StartedAt) >= p.pool.Scheduler.MinRunTime {
+			if len(job.tasks) == 0 {
+				jobs = append(jobs, job)
+			}
+			job.tasks = append(job.tasks, i)
+			for s := job; s != nil; s = s.parent {
+				s.mayLeave++
+			}
+		}
+	}
+	for _, job := range jobs {
+		slices.SortFunc(job.tasks, p.youngerFirst)
+	}
+}
+
+// couldStart reports whether a request takes part in the division: the pool could hold it, and
+// nothing of its own keeps it from starting.
+func (p *planner) couldStart(r *Request, now time.Time) bool {
+	return r.Slots > 0 && !now.Before(r.NotBefore) && (r.MaxSlots == nil || r.Slots <= *r.MaxSlots) && p.fewest(p.avoid(r)) > 0
+}
+
+// jobOf finds or adds the share of a job. If its tasks say different weights, the greatest counts.
+func (f *fairShare) jobOf(workspace, user, name string, weight float64, most *int) *share {
+	of := &f.p.pool.Scheduler
+	weight = cmp.Or(max(weight, 0), 1)
+	job := f.pool.child(workspace, of.WorkspaceWeight(workspace)).child(user, of.UserWeight(user)).child(name, weight)
+	job.weight = max(job.weight, weight)
+	if most != nil {
+		job.most = most
+	}
+	return job
+}
+
+func (f *fairShare) addLacks(s *share) {
+	f.lack[s.level] += s.lacks()
+	for _, c := range s.children {
+		f.addLacks(c)
+	}
+}
+
+// hold adds slots to what a job holds, or takes them away.
+func (f *fairShare) hold(job *share, slots int) {
+	for s := job; s.parent != nil; s = s.parent {
+		f.lack[s.level] -= s.lacks()
+		s.held += slots
+		f.lack[s.level] += s.lacks()
+	}
+	job.settle()
+}
+
+func (f *fairShare) next() *Request {
+	s := f.pool
+	if len(s.waiting) == 0 {
+		return nil
+	}
+	for s.level != jobLevel {
+		s = s.waiting[0]
+	}
+	f.job = s
+	return s.queue[0]
+}
+
+func (f *fairShare) considered(o outcome) {
+	r := f.job.queue[0]
+	f.job.queue = f.job.queue[1:]
+	if o != served {
+		f.job.settle()
+		return
+	}
+	f.hold(f.job, r.Slots)
+}
+
+// makeWay asks tasks to leave that hold more than what is fair.
+func (f *fairShare) makeWay(r *Request) []hold {
+	before := f.lack
+	f.hold(f.job, r.Slots)
+	defer f.hold(f.job, -r.Slots)
+	if !isLess(f.lack, before) { // nobody would lack less
+		return nil
+	}
+	touched := map[*share]bool{}
+	jobs := map[int]*share{}
+	defer func() {
+		for job := range touched {
+			job.cursor = 0
+			job.tasks = slices.DeleteFunc(job.tasks, func(i int) bool { return f.p.leaving[i] })
+		}
+	}()
+	return f.p.makeWay(r, victims{
+		next: func() int {
+			job := f.victim()
+			if job == nil || f.tries == 0 {
+				return -1
+			}
+			f.tries--
+			i := job.tasks[job.cursor]
+			job.cursor++
+			touched[job], jobs[i] = true, job
+			f.leave(job, i, 1)
+			return i
+		},
+		spare:  func(i int) { f.leave(jobs[i], i, -1) },
+		gains:  func() bool { return isLess(f.lack, before) && f.lasts(r, jobs) },
+		reason: fmt.Sprintf("preempted for %s of workspace %s, which is due slots by fair share", nameOf(r.Group, r.ID), r.Workspace),
+	})
+}
+
+// lasts reports whether the slots of those who are asked to leave will go to this request, and
+// not back: it is considered before their own.
+func (f *fairShare) lasts(r *Request, asked map[int]*share) bool {
+	for i, job := range asked {
+		if !f.p.leaving[i] { // it was let off
+			continue
+		}
+		taker, giver := f.job, job
+		for taker.parent != giver.parent {
+			taker, giver = taker.parent, giver.parent
+		}
+		before := float64(taker.held-r.Slots) * giver.weight // of the taker, and after of the giver
+		after := float64(giver.held) * taker.weight
+		if after <= before && (after > 0 || before > 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// leave takes a task out of what its job holds and may give, or with -1 puts it back.
+func (f *fairShare) leave(job *share, i, times int) {
+	f.hold(job, -times*f.p.running[i].slots())
+	for s := job; s != nil; s = s.parent {
+		s.mayLeave -= times
+	}
+}
+
+// victim is the job whose youngest task leaves next for the request that is considered now:
+// of another workspace that holds more than what is fair, else of another user of its
+// workspace, else of another job of its user; nil if there is none.
+func (f *fairShare) victim() *share {
+	mine := [levels]*share{}
+	for s := f.job; s != nil; s = s.parent {
+		mine[s.level] = s
+	}
+	for level := workspaceLevel; level < levels; level++ {
+		found := mine[level-1].fullest(mine[level])
+		if found == nil || !found.isOver() {
+			continue
+		}
+		for found.level != jobLevel {
+			found = found.fullest(nil)
+		}
+		return found
+	}
+	return nil
+}
+
+// isLess compares sums of what is lacking, first those of workspaces.
+func isLess(a, b [levels]float64) bool {
+	for level := range a {
+		if d := a[level] - b[level]; d < -nothing || d > nothing {
+			return d < 0
+		}
+	}
+	return false
+}
+
+func (f *fairShare) behind(ahead *Request) string {
+	return fmt.Sprintf("waits behind %s of workspace %s", nameOf(ahead.Group, ahead.ID), ahead.Workspace)
+}
+
+// why adds which share is used up: the workspace's, the user's or the job's. Thousands of
+// trials of one job get one sentence that seldom changes.
+func (f *fairShare) why(r *Request, sentence string) string {
+	if f.job.behind != "" && len(r.Exclude) == 0 {
+		return f.job.behind
+	}
+	f.job.behind = "waits behind an earlier attempt of " + nameOf(r.Group, r.ID)
+	used := f.job.parent.parent
+	for s := f.job; s.parent != nil; s = s.parent {
+		if float64(s.held+r.Slots) > s.fair+nothing {
+			used = s
+		}
+	}
+	return sentence + "; " + used.tells()
+}

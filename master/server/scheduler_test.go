@@ -1,0 +1,84 @@
+package server
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/detent-ml/detent/master/pool"
+)
+
+func TestSchedulers(t *testing.T) {
+	env := []string{"DETENT_DATABASE=postgres://a/b"}
+	cfg, err := load(t, `
+resource_pools:
+  - name: plain
+  - {name: old, preemption: true, default_priority: 30}
+  - {name: theirs, scheduler: {type: priority, preemption: true, default_priority: 20, fitting_policy: worst}}
+  - name: fair
+    scheduler: {type: fair_share, workspace_weights: {research: 3, "Team A": 0.5}, user_weights: {ann: 2}, min_run_time: 90s}
+  - {name: usual, scheduler: {type: fair_share}}
+  - {name: turns, scheduler: {type: round_robin}}
+`, env, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := poolsOf(t, cfg)
+	if p := set.Named("plain"); p.Scheduler.Type != pool.Priority || p.Scheduler.Fitting != pool.BestFit || p.Preemption || p.Priority != 42 {
+		t.Errorf("plain: %+v", p)
+	}
+	if p := set.Named("old"); !p.Preemption || p.Priority != 30 || !p.Preempts() {
+		t.Errorf("old: %+v", p)
+	}
+	if p := set.Named("theirs"); !p.Preemption || p.Priority != 20 || p.Scheduler.Fitting != pool.WorstFit {
+		t.Errorf("theirs: %+v", p)
+	}
+	p := set.Named("fair")
+	if s := &p.Scheduler; s.Type != pool.FairShare || s.WorkspaceWeight("research") != 3 || s.WorkspaceWeight("Team A") != 0.5 ||
+		s.WorkspaceWeight("other") != 1 || s.UserWeight("ann") != 2 || s.UserWeight("bob") != 1 || s.MinRunTime != 90*time.Second || !p.Preempts() {
+		t.Errorf("fair: %+v", p)
+	}
+	if p := set.Named("usual"); p.Scheduler.MinRunTime != 10*time.Minute {
+		t.Errorf("usual: %+v", p)
+	}
+	if p := set.Named("turns"); p.Scheduler.Type != pool.RoundRobin || p.Preempts() {
+		t.Errorf("turns: %+v", p)
+	}
+	shown, _ := cfg.shown()["resource_pools"].([]any)
+	for i, want := range []string{"priority", "priority", "priority", "fair_share", "fair_share", "round_robin"} {
+		p, _ := shown[i].(map[string]any)
+		if s, _ := p["scheduler"].(map[string]any); s["type"] != want {
+			t.Errorf("pool %d is shown with %v", i, p["scheduler"])
+		}
+	}
+}
+
+func TestWrongSchedulers(t *testing.T) {
+	env := []string{"DETENT_DATABASE=postgres://a/b"}
+	for scheduler, want := range map[string]string{
+		"{type: fair}":                                `resource_pools[0].scheduler.type: expected one of priority, fair_share, round_robin, found "fair"`,
+		"{fitting_policy: first}":                     `resource_pools[0].scheduler.fitting_policy: expected one of best, worst, found "first"`,
+		"{workspace_weights: {a: 3}}":                 "resource_pools[0].scheduler.workspace_weights: is for type fair_share; this pool has type priority",
+		"{type: round_robin, user_weights: {a: 3}}":   "resource_pools[0].scheduler.user_weights: is for type fair_share; this pool has type round_robin",
+		"{type: fair_share, user_weights: {a: 0}}":    "resource_pools[0].scheduler.user_weights.a: expected a number above 0, up to 1e+06, found 0",
+		"{type: fair_share, user_weights: {a: -1}}":   "found -1",
+		"{type: fair_share, user_weights: {a: .nan}}": "found NaN",
+		"{type: fair_share, user_weights: {a: 1e9}}":  "found 1e+09",
+		"{type: fair_share, user_weights: {a: x}}":    "resource_pools[0].scheduler.user_weights: expected names with numbers",
+		"{type: fair_share, user_weights: 3}":         "resource_pools[0].scheduler.user_weights: expected names with numbers",
+		"{type: fair_share, min_run_time: soon}":      "is not a duration",
+		"{min_run_time: 5m}":                          "resource_pools[0].scheduler.min_run_time: is for type fair_share",
+		"{type: fair_share, preemption: true}":        "resource_pools[0].preemption: is for type priority; type fair_share always preempts",
+		"{type: round_robin, preemption: true}":       "type round_robin never preempts",
+		"{default_priority: 30}":                      "resource_pools[0].scheduler.default_priority: is 30, and default_priority of the pool is 50; remove one of them",
+		"{default_priority: 100}":                     "is 100",
+		"{weights: {a: 1}}":                           "resource_pools[0].scheduler.weights: no such key",
+		"{allow_heterogeneous_fits: true}":            "this is a key of Determined",
+		"fair_share":                                  "expected a section with keys",
+	} {
+		_, err := load(t, "resource_pools:\n  - name: a\n    default_priority: 50\n    scheduler: "+scheduler+"\n", env, nil)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", scheduler, err, want)
+		}
+	}
+}
