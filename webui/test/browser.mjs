@@ -383,7 +383,7 @@ const stories = {
     await refused.getByLabel('Name of the version').fill('first');
     await refused.getByRole('button', { name: 'Register' }).click();
     await page.getByRole('status').filter({ hasText: "Registered as version 1 of m [['b'], x]" }).waitFor();
-    await register(1, (d) => d.getByLabel('Comment').fill('a second one'));
+    await register(0, (d) => d.getByLabel('Comment').fill('a second one'));
     await page.getByRole('status').filter({ hasText: 'Registered as version 2' }).waitFor();
 
     await page.getByRole('link', { name: 'Models' }).click();
