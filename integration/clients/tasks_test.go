@@ -96,7 +96,7 @@ func TestIdleNotebook(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if status := r.Ends(t, "notebook", rig.Started(t, out)); status != "ended because nobody used it for 2s" {
+	if status := r.Ends(t, "notebook", rig.Started(t, out)); status != "ended because it was not used for 2s" {
 		t.Errorf("its status is %q", status)
 	}
 }

@@ -266,7 +266,7 @@ func TestBadRequestsAreRefused(t *testing.T) {
 		{"NUL in a filter", "GET", "/api/v1/experiments?name=a%00b", nil, me, 400, "cannot be stored"},
 		{"a broken regular expression", "GET", "/api/v1/trials/" + trial + "/logs?searchText=(&enableRegex=true", nil, me, 400, "searchText"},
 		{"a long name", "PATCH", e, map[string]any{"name": strings.Repeat("n", 10000)}, me, 400, "over the limit"},
-		{"an empty name", "PATCH", e, map[string]any{"name": ""}, me, 400, "a name is needed"},
+		{"an empty name", "PATCH", e, map[string]any{"name": ""}, me, 400, "the name is missing"},
 		{"NUL in notes", "PATCH", e, map[string]any{"notes": "a\x00b"}, me, 400, "cannot be stored"},
 		{"NUL in a label", "PUT", e + "/labels/a%00b", nil, me, 400, "label"},
 		{"a long label", "PUT", e + "/labels/" + strings.Repeat("l", 5000), nil, me, 400, "over the limit"},

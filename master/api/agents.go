@@ -20,7 +20,7 @@ func (a *API) registerAgents() {
 	serveOn(a, v1.DisableAgent, a.onNode(), a.disableAgent)
 }
 
-// poolNode is a node as a pool sees it.
+// poolNode is a node in a pool.
 type poolNode struct{ pool, node string }
 
 // slotsByNode reads the slots that nodes offer to pools, by their numbers.
@@ -40,8 +40,8 @@ func (a *API) slotsByNode(ctx context.Context) (map[poolNode]map[int]sched.Slot,
 	return out, nil
 }
 
-// slotsOf are the slots that a node offers to a pool, by their numbers; nil where the
-// node is not of the pool.
+// slotsOf are the slots that a node offers to a pool, by their numbers; nil if the node is not
+// in the pool.
 func (a *API) slotsOf(pool string, n store.NodeRow) map[int]sched.Slot {
 	s := a.cfg.Inventory(pool, n)
 	if s == nil {
@@ -62,8 +62,8 @@ func (a *API) wireDevice(pool string, s sched.Slot) v1.Device {
 	return v1.Device{ID: s.ID, UUID: s.Device, Brand: s.Brand, Type: kind}
 }
 
-// agentNames gives nodes the names that they are known by here: their own, with
-// a piece of their id where two have the same.
+// agentNames chooses the displayed names of nodes: their own names, with a part of their id if
+// several nodes have the same name.
 func agentNames(nodes []store.NodeRow) map[string]string {
 	count := map[string]int{}
 	for _, n := range nodes {
@@ -78,7 +78,7 @@ func agentNames(nodes []store.NodeRow) map[string]string {
 	return names
 }
 
-// agents reads all nodes with what runs on them.
+// agents reads all nodes with their tasks.
 func (a *API) agents(ctx context.Context, in auth.Scope) ([]v1.Agent, map[string]store.NodeRow, error) {
 	nodes, err := a.db.Nodes(ctx)
 	if err != nil {
@@ -123,9 +123,9 @@ func (a *API) wireAgent(n store.NodeRow, holds []store.Holding) v1.Agent {
 	return w
 }
 
-// addSlot adds a slot of a pool to a node. A second pool's slots of a node go by
-// the pool's name, because their numbers are the first one's too; a device that
-// is in two pools is there once.
+// addSlot adds a slot of a pool to a node. A slot of a node's second pool is named by pool and
+// number, because its number is also used in the first pool; a device in two pools is listed
+// once.
 func (a *API) addSlot(w *v1.Agent, pool string, slot sched.Slot, holds []store.Holding, drains bool) {
 	key := strconv.Itoa(slot.ID)
 	if len(w.ResourcePools) > 1 {
@@ -139,7 +139,7 @@ func (a *API) addSlot(w *v1.Agent, pool string, slot sched.Slot, holds []store.H
 	}
 	s := v1.Slot{ID: key, Device: &device, Enabled: slot.Enabled && slot.Healthy && w.Enabled, Draining: w.Draining || drains,
 		Health: slot.Health, ResourcePool: pool}
-	if slot.Taken != "" { // somebody else's job
+	if slot.Taken != "" { // a task of another Nomad job
 		s.Container = &v1.Container{ID: slot.Taken, State: v1.ContainerStateRunning}
 	}
 	for _, h := range holds {
@@ -229,7 +229,7 @@ func (a *API) listAgents(ctx context.Context, c *call, _ *v1.None) (*v1.GetAgent
 	return &v1.GetAgentsResponse{Agents: list, Pagination: &page}, nil
 }
 
-// nodeOf finds a node by the name it goes by, or by Nomad's id.
+// nodeOf finds a node by its displayed name, or by Nomad's id.
 func (a *API) nodeOf(ctx context.Context, c *call) (node, error) {
 	list, rows, err := a.agents(ctx, c.scope)
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// catalogInterval is how often a rendezvous reads the catalog of services again.
+// catalogInterval is the time between two reads of the service catalog during a rendezvous.
 const catalogInterval = 500 * time.Millisecond
 
-// ticks forwards wake-ups and adds one at a fixed interval, for what publishes no
+// ticks forwards wake-ups and adds one at a fixed interval, for changes that publish no
 // wake-ups.
 func ticks(ctx context.Context, wake <-chan struct{}, every time.Duration) (<-chan struct{}, func()) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -45,20 +45,21 @@ func ticks(ctx context.Context, wake <-chan struct{}, every time.Duration) (<-ch
 }
 
 const (
-	// maxPeersPerMember is how many peers each member of an attempt may have in an all-gather.
-	// Determined's programs ask once for each container, which is a member.
+	// maxPeersPerMember is the maximum number of peers of each member in an all-gather.
+	// Determined's programs call once for each container, which is a member.
 	maxPeersPerMember = 16
-	// maxGatherBytes bounds the data of a round, as each peer's equal part of it, of which
-	// there are always minGatherBytes: an address and a few numbers.
+	// maxGatherBytes limits the data of a round, in equal parts for its peers; each peer may
+	// always send minGatherBytes: an address and a few numbers.
 	maxGatherBytes = 2 << 20
 	minGatherBytes = 1 << 10
-	// gatherMemory is for rounds that are read and sent, gatherMemoryPerUser of that for one user.
+	// gatherMemory is the memory for rounds that are read and sent, gatherMemoryPerUser the
+	// part of one user.
 	gatherMemory        = 64 << 20
 	gatherMemoryPerUser = gatherMemory / 16
 )
 
-// allGather gives every peer the data of all. A call that is repeated, here or at
-// another master, counts once and gets the same answer.
+// allGather returns the data of all peers to every peer. A repeated call, at this or another
+// master, counts once and gets the same answer.
 func (a *API) allGather(ctx context.Context, c *call, id string, req *v1.AllocationAllGatherRequest) (*v1.AllocationAllGatherResponse, error) {
 	answer, err := a.gather(ctx, c, store.GatherRound{AllocationID: id, Purpose: "data"}, req.RequestUUID, req.NumPeers, req.Data)
 	if err != nil {
@@ -71,8 +72,8 @@ func (a *API) allGather(ctx context.Context, c *call, id string, req *v1.Allocat
 	return nil, nil
 }
 
-// notifyRunning is an all-gather too, of its own: batch systems tell by it that
-// every container is up.
+// notifyRunning is a separate all-gather, with which batch systems report that every container
+// runs.
 func (a *API) notifyRunning(ctx context.Context, c *call, id string, req *v1.NotifyContainerRunningRequest) (*v1.NotifyContainerRunningResponse, error) {
 	answer, err := a.gather(ctx, c, store.GatherRound{AllocationID: id, Purpose: "life"}, req.RequestUUID, req.NumPeers, req.Data)
 	if err != nil {
@@ -82,8 +83,8 @@ func (a *API) notifyRunning(ctx context.Context, c *call, id string, req *v1.Not
 	return nil, nil
 }
 
-// gather waits until all peers of a round have arrived, and returns their answer. The
-// peers are woken when the last one has arrived, and not by each.
+// gather waits until all peers of a round have called, and returns their data. Only the last
+// peer wakes the others.
 func (a *API) gather(ctx context.Context, c *call, g store.GatherRound, request *string, peers *int, data v1.Struct) (*gathered, error) {
 	name, n := uuid.NewString(), 1
 	if request != nil && *request != "" {
@@ -135,14 +136,14 @@ func (a *API) gather(ctx context.Context, c *call, g store.GatherRound, request 
 	return answer, nil
 }
 
-// sendGathered answers with what all peers are answered.
+// sendGathered sends the data of all peers.
 func (a *API) sendGathered(c *call, answer *gathered) {
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 	body := answer.round.body
 	a.sendFrom(c.Ctx, sentGathered{a.newSharedReader(c, nil, bytes.NewReader(body)), answer}, len(body))
 }
 
-// sentGathered is the answer of a round on its way to one peer.
+// sentGathered is the response of a round that is being sent to one peer.
 type sentGathered struct {
 	*sharedReader
 	answer *gathered

@@ -27,8 +27,8 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// What tasks fetch from the master: programs and the Python package. All are public, and
-// named by their hash, which protects them.
+// Files that tasks fetch from the master: programs and the Python package. They need no
+// sign-in; their names are hashes of their content.
 
 func (a *API) registerArtifacts() {
 	raw(a, v1.DownloadRunner, a.program(Runner))
@@ -37,29 +37,29 @@ func (a *API) registerArtifacts() {
 	raw(a, v1.DownloadHarness, a.harness)
 }
 
-// artifacts remembers the hashes of what is served. A changed file is noticed by
-// its size and time.
+// artifacts caches the hashes of these files. A changed size or time means that a file has
+// changed.
 type artifacts struct {
 	mu       sync.Mutex
-	programs map[string]artifact // by their paths
+	programs map[string]artifact // by path
 	harness  artifact
 }
 
-// artifact is a file, or a folder that is served packed.
+// artifact is a file, or a folder that is served as an archive.
 type artifact struct {
-	stamp string // of what was hashed
+	stamp string // sizes and times of the hashed files
 	sha   string
 	tgz   []byte // of a folder
 }
 
-// The programs of which masters serve one for each platform of nodes. Runner is the first
-// process of every task; Remover is the program of tasks that remove checkpoints.
+// Programs that masters serve for each platform of nodes. Runner is the first process of every
+// task; Remover is the program of tasks that remove checkpoints.
 const (
 	Runner  = "det-runner"
 	Remover = "det-remover"
 )
 
-// RunnerTarget is the platform of this master, and of the runner det-runner beside it.
+// RunnerTarget is the platform of this master, and of the file det-runner.
 func RunnerTarget() string { return runtime.GOOS + "-" + runtime.GOARCH }
 
 var runnerTarget = regexp.MustCompile(`^[a-z0-9]+-[a-z0-9]+$`)
@@ -73,7 +73,7 @@ func ProgramFile(dir, name, target string) string {
 	return filepath.Join(dir, name+"-"+target)
 }
 
-// OtherRunners are the platforms other than this master's for which a folder has a runner.
+// OtherRunners are the other platforms for which a folder has a runner.
 func OtherRunners(dir string) ([]string, error) {
 	list, err := os.ReadDir(dir)
 	if err != nil {
@@ -89,13 +89,13 @@ func OtherRunners(dir string) ([]string, error) {
 	return out, nil
 }
 
-// RunnerSHA is the hash under which the runner for this master's platform is served at
+// RunnerSHA is the hash of the runner for this master's platform, served at
 // /runner/<hash>/<target>.
 func (a *API) RunnerSHA() (string, error) {
 	return a.programSHA(ProgramFile(a.cfg.RunnerDir, Runner, RunnerTarget()))
 }
 
-// DetSHA is the hash under which det is served at /cli/<hash>/<target>.
+// DetSHA is the hash of det, served at /cli/<hash>/<target>.
 func (a *API) DetSHA() (string, error) { return a.programSHA(a.cfg.DetPath) }
 
 func (a *API) programSHA(path string) (string, error) {
@@ -103,7 +103,7 @@ func (a *API) programSHA(path string) (string, error) {
 	defer a.artifacts.mu.Unlock()
 	info, err := os.Stat(path)
 	if err != nil {
-		return "", fmt.Errorf("a program that tasks fetch: %w", err)
+		return "", fmt.Errorf("cannot read a program that tasks fetch: %w", err)
 	}
 	known, stamp := a.artifacts.programs[path], stampOf(path, info)
 	if known.stamp != stamp {
@@ -137,7 +137,7 @@ func HashOfFile(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// program serves a program; the runner in a tar as well.
+// program serves a program, and the runner also as a tar.
 func (a *API) program(name string) func(context.Context, *call) error {
 	return func(_ context.Context, c *call) error {
 		target, archived := c.Params("target"), false
@@ -150,7 +150,7 @@ func (a *API) program(name string) func(context.Context, *call) error {
 		path := ProgramFile(a.cfg.RunnerDir, name, target)
 		sha, err := a.programSHA(path)
 		if errors.Is(err, fs.ErrNotExist) && target != RunnerTarget() {
-			return fault.New(fault.NotFound, "this master has no %s for %s, only for %s and those beside it", name, target, RunnerTarget())
+			return fault.New(fault.NotFound, "this master has no %s for %s; it has one for %s, and for platforms with a file in the same folder", name, target, RunnerTarget())
 		}
 		if err != nil {
 			return err
@@ -164,7 +164,7 @@ func (a *API) program(name string) func(context.Context, *call) error {
 
 func (a *API) det(_ context.Context, c *call) error {
 	if a.cfg.DetPath == "" {
-		return fault.New(fault.NotFound, "this master has no det for tasks; det_path in its configuration names one")
+		return fault.New(fault.NotFound, "this master has no det for tasks; set det_path in its configuration")
 	}
 	sha, err := a.DetSHA()
 	if err != nil {
@@ -195,8 +195,7 @@ func (a *API) sendProgram(c *call, path string, archived bool) error {
 	return nil
 }
 
-// HarnessSHA is the hash under which the Python package is served at
-// /harness/<hash>.tar.gz.
+// HarnessSHA is the hash of the Python package, served at /harness/<hash>.tar.gz.
 func (a *API) HarnessSHA() (string, error) {
 	h, err := a.packedHarness()
 	return h.sha, err
@@ -207,7 +206,7 @@ func (a *API) packedHarness() (artifact, error) {
 	defer a.artifacts.mu.Unlock()
 	files, stamp, err := harnessFiles(a.cfg.HarnessDir)
 	if err != nil {
-		return artifact{}, fmt.Errorf("the Python package for tasks: %w", err)
+		return artifact{}, fmt.Errorf("cannot read the Python package for tasks: %w", err)
 	}
 	h := &a.artifacts.harness
 	if h.stamp != stamp {
@@ -221,8 +220,8 @@ func (a *API) packedHarness() (artifact, error) {
 	return *h, nil
 }
 
-// harnessFiles lists the files of the package, without what Python and tools
-// leave beside them, and stamps them.
+// harnessFiles lists the files of the package, without files that Python and tools create, and
+// their sizes and times.
 func harnessFiles(dir string) (files []string, stamp string, err error) {
 	var b strings.Builder
 	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -251,8 +250,8 @@ func harnessFiles(dir string) (files []string, stamp string, err error) {
 	return files, b.String(), err
 }
 
-// packFiles packs files the same way every time: without times and owners, so
-// that every master of a release serves the same hash.
+// packFiles packs files reproducibly, without times and owners, so that all masters of a
+// release serve the same hash.
 func packFiles(dir string, files []string) ([]byte, error) {
 	var tgz bytes.Buffer
 	zip := gzip.NewWriter(&tgz)

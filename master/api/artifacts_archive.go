@@ -11,23 +11,22 @@ import (
 	"time"
 )
 
-// The runner for containers is served in a tar: a file that Nomad fetches has no
-// execute bit, and an image may have no program that could give it one. The tar
-// is not packed, and made the same way every time, so that every master of a
-// release serves the same hash without keeping it.
+// The runner for containers is served in a tar: a file that Nomad fetches is not executable,
+// and an image may have no program that makes it so. The tar is not compressed, and it is
+// reproducible, so that all masters of a release serve the same hash without storing the tar.
 
-// tarBlock is what a tar is made of.
+// tarBlock is the size of a block in a tar.
 const tarBlock = 512
 
 func runnerArchiveSize(runner int64) int64 {
 	return tarBlock + (runner+tarBlock-1)/tarBlock*tarBlock + 2*tarBlock
 }
 
-// newRunnerArchive is the tar of a runner, which it closes with itself.
+// newRunnerArchive is the tar of a runner; closing it closes the runner.
 func newRunnerArchive(runner io.ReadCloser, size int64) io.ReadCloser {
 	var head bytes.Buffer
 	w := tar.NewWriter(&head)
-	// A header of this kind cannot fail: its name is short and its size a file's.
+	// This header cannot fail: its name is short, and its size is that of a file.
 	_ = w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: Runner, Mode: 0o755, Size: size, ModTime: time.Unix(0, 0), Format: tar.FormatUSTAR})
 	rest := runnerArchiveSize(size) - tarBlock - size
 	return &runnerArchive{
@@ -44,8 +43,8 @@ type runnerArchive struct {
 // Close closes the runner.
 func (a *runnerArchive) Close() error { return a.runner.Close() }
 
-// RunnerArchiveSHA is the hash of the tar in which a runner is served at
-// /runner/<hash of the runner>/<target>.tar.
+// RunnerArchiveSHA is the hash of the tar of a runner, which is served at /runner/<hash of the
+// runner>/<target>.tar.
 func RunnerArchiveSHA(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -15,32 +15,32 @@ import (
 )
 
 const (
-	// whoTTL is how long an answer about a token is trusted: a task that reports
-	// many times a second costs one look-up in that time, and a sign-out or the end
-	// of an attempt is noticed by all masters after it.
+	// whoTTL is how long the caller of a token is cached: a task that reports many times a
+	// second costs one query in this time, and after this time all masters notice a sign-out or
+	// the end of an attempt.
 	whoTTL = 2 * time.Second
-	// maxCachedWho bounds how many callers are remembered.
+	// maxCachedWho is the maximum number of cached callers.
 	maxCachedWho = 20_000
 )
 
-// authenticator says who sent a request.
+// authenticator identifies callers.
 type authenticator struct {
 	db    *store.DB
-	known *memory.Memory[[32]byte, auth.Who] // by the hash of a token
+	known *memory.Memory[[32]byte, auth.Who] // by hash of the token
 }
 
 func newAuthenticator(db *store.DB) *authenticator {
 	return &authenticator{db: db, known: memory.New[[32]byte, auth.Who](whoTTL, maxCachedWho)}
 }
 
-// credential is a token as a request carried it, in a header or a cookie.
+// credential is a token in a header or a cookie of a request.
 type credential struct {
 	token  string
-	task   bool // came in the header that tasks use
+	task   bool // in the header for tasks
 	cookie bool
 }
 
-// tokenOf finds the token in the order in which Determined's master looks.
+// tokenOf finds the token, in the same order as Determined's master.
 func tokenOf(c *fiber.Ctx) credential {
 	if t := withoutScheme(c.Get("x-user-token")); t != "" {
 		return credential{token: t}
@@ -54,9 +54,8 @@ func tokenOf(c *fiber.Ctx) credential {
 	return credential{token: cookieToken(c), cookie: true}
 }
 
-// cookieName is the name of the cookie for the way by which a browser comes. By HTTPS
-// its prefixes say that no script and no page of another host can have set it; a task's
-// page may be on another port of this host.
+// cookieName is the name of the session cookie. With HTTPS its prefix guarantees that no script
+// and no page of another host has set it; a task's page may be on another port of this host.
 func cookieName(c *fiber.Ctx) string {
 	if c.Protocol() == "https" {
 		return proxy.SecureSessionCookie
@@ -64,10 +63,9 @@ func cookieName(c *fiber.Ctx) string {
 	return proxy.SessionCookie
 }
 
-// cookieToken is the token that a browser got when somebody signed in. A page of a
-// task, which may be on another port of the same host, can set a cookie of the
-// same name for a path, and thereby sign its reader in as somebody else: two of them
-// count as none.
+// cookieToken is the token of a signed-in browser. A page of a task, which may be on another
+// port of the same host, can set a cookie of the same name for a path, and so sign its reader
+// in as another user: therefore two such cookies count as none.
 func cookieToken(c *fiber.Ctx) string {
 	found, n, wanted := "", 0, cookieName(c)
 	for part := range strings.SplitSeq(c.Get(fiber.HeaderCookie), ";") {
@@ -92,7 +90,7 @@ func withoutScheme(header string) string {
 	return strings.TrimSpace(header)
 }
 
-// who says who sent a request, or why nobody can be told.
+// who identifies the caller of a request.
 func (x *authenticator) who(ctx context.Context, c *fiber.Ctx) (auth.Who, error) {
 	s := tokenOf(c)
 	if s.token == "" {
@@ -121,8 +119,8 @@ func (x *authenticator) byToken(ctx context.Context, s credential) (auth.Who, er
 	return who, nil
 }
 
-// lookUp queries the database: first for the kind of token that the header is for,
-// then for the other kind, because scripts in tasks put theirs wherever.
+// lookUp queries the database: first for the kind of token for which the header is meant, then
+// for the other kind, because scripts in tasks use either header.
 func (x *authenticator) lookUp(ctx context.Context, hash []byte, task bool) (auth.Who, error) {
 	kinds := []func(context.Context, []byte) (auth.Who, error){x.db.SessionWho, x.db.TaskWho}
 	if task {
@@ -143,8 +141,8 @@ func (x *authenticator) lookUp(ctx context.Context, hash []byte, task bool) (aut
 	return auth.Who{}, fault.New(fault.Unauthenticated, "the session is unknown or has ended: sign in again with det user login")
 }
 
-// forget drops what is known of a user, so that this master at least acts on a
-// sign-out or a changed account at once.
+// forget removes the cached sessions of a user, so that a sign-out or a changed account takes
+// effect at once on this master.
 func (x *authenticator) forget(userID int) {
 	x.known.Forget(func(_ [32]byte, who auth.Who) bool { return who.UserID == userID })
 }

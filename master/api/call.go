@@ -14,30 +14,30 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// A call is what a handler is given: who asks, and with which parameters.
+// A call has the caller and the parameters of a request.
 type call struct {
 	*fiber.Ctx
 	who     auth.Who
-	scope   auth.Scope           // what the caller may do the endpoint's verb on: lists are cut to it
-	allowed func(auth.Who) error // the route's rule about who may call it
-	files   *submission          // that came with the body; nil where there are none
+	scope   auth.Scope           // the objects on which the caller may perform the endpoint's verb; lists contain only these
+	allowed func(auth.Who) error // checks whether a caller may call the route
+	files   *submission          // the files in the body; nil: none
 }
 
-// may fails unless the caller may do that.
+// may fails unless the caller may perform the verb on the object.
 func (c *call) may(verb auth.Verb, object auth.Object) error { return may(c.who, verb, object) }
 
-// may fails unless somebody may do that.
+// may fails unless who may perform the verb on the object.
 func may(who auth.Who, verb auth.Verb, object auth.Object) error {
 	if auth.Can(who, verb, object) {
 		return nil
 	}
-	if verb == auth.Report { // for users, to report for something is to change it
+	if verb == auth.Report { // a user who reports for an object changes it
 		verb = auth.Change
 	}
 	return fault.New(fault.Forbidden, "%s may not %s this %s", who.Username, verb, object.Kind)
 }
 
-// id reads a path parameter that is a number.
+// id parses a path parameter that is a number.
 func (c *call) id(name string) (int, error) {
 	n, err := number(c.Params(name))
 	if err != nil || n < 0 {
@@ -57,7 +57,7 @@ func (c *call) query(name string) (string, bool) {
 	return "", false
 }
 
-// list reads a repeated parameter.
+// list returns the values of a repeated parameter.
 func (c *call) list(name string) []string {
 	var out []string
 	for _, n := range []string{name, snakeCase(name)} {
@@ -83,13 +83,13 @@ func (c *call) intOr(name string, def int) (int, error) {
 	return n, nil
 }
 
-// number reads an integer of the 32 bits that the wire's ints have.
+// number parses an integer of 32 bits.
 func number(s string) (int, error) {
 	n, err := strconv.ParseInt(s, 10, 32)
 	return int(n), err
 }
 
-// flag reads a boolean parameter; nil when it is not given.
+// flag parses a boolean parameter; nil if it is missing.
 func (c *call) flag(name string) (*bool, error) {
 	s, ok := c.query(name)
 	if !ok || s == "" {
@@ -114,7 +114,7 @@ func (c *call) timeOf(name string) (*time.Time, error) {
 	return &t, nil
 }
 
-// send writes a message.
+// send sends a message.
 func (c *call) send(message any) error {
 	b, err := v1.Marshal(message)
 	if err != nil {

@@ -10,16 +10,16 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// How many checkpoints are read at once, for everybody together and for one user, and
-// how long more of them wait for their turn. A download may be large or its storage
-// slow, so it has no time limit of its own, and lasts as long as somebody takes it.
+// The maximum number of checkpoints that are read at the same time, in total and for one user,
+// and how long further downloads wait. A download may be large or its storage slow, so it has
+// no time limit, and continues while the client reads.
 const (
 	maxDownloads        = 128
 	maxDownloadsPerUser = 16
 	downloadsWait       = 10 * time.Second
 )
 
-// downloads bounds the checkpoints that are read at once.
+// downloads limits the checkpoints that are read at the same time.
 type downloads struct {
 	shares *shares
 	wait   time.Duration
@@ -29,16 +29,16 @@ func newDownloads() *downloads {
 	return &downloads{shares: newShares(maxDownloads, maxDownloadsPerUser), wait: downloadsWait}
 }
 
-// A download is one that is under way.
+// A download is a download in progress.
 type download struct {
-	ctx    context.Context // ends with the server, when the caller may not have it any more, and when the client has gone
+	ctx    context.Context // ends with the server, with the caller's permission, and when the client disconnects
 	cancel context.CancelFunc
-	end    func() // passes the turn on
+	end    func() // frees the turn
 }
 
 // beginDownload waits for the caller's turn.
 func (a *API) beginDownload(c *call) (*download, error) {
-	// Longer than the request's own context: that ends when the handler has returned.
+	// Not the request's own context, which ends when the handler returns.
 	following, followed := a.openAnswers.follow(a.stopping, c)
 	ctx, cancel := context.WithCancel(following)
 	go cancelOnDisconnect(ctx, c.Context().Conn(), cancel)
@@ -52,7 +52,7 @@ func (a *API) beginDownload(c *call) (*download, error) {
 		if why != nil {
 			return nil, why
 		}
-		return nil, fault.Wrap(fault.TooMany, err, "the master reads %d checkpoints at once for one user, and %d in all; try again when a download has ended", maxDownloadsPerUser, maxDownloads)
+		return nil, fault.Wrap(fault.TooMany, err, "the master sends at most %d checkpoints at the same time to one user, and %d in total; try again when a download has ended", maxDownloadsPerUser, maxDownloads)
 	}
 	return &download{ctx: ctx, cancel: cancel, end: func() {
 		cancel()
@@ -61,7 +61,8 @@ func (a *API) beginDownload(c *call) (*download, error) {
 	}}, nil
 }
 
-// archive is a download on its way to a client. A client that takes none of it is let go.
+// archive is a download that is being sent. The connection of a client that stops reading is
+// closed.
 type archive struct {
 	*io.PipeReader
 	conn     net.Conn
@@ -81,9 +82,9 @@ func (s *archive) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close ends the reading of the storage. The turn passes on when that has returned.
+// Close stops reading the storage. The turn is freed when that has returned.
 func (s *archive) Close() error {
 	err := s.PipeReader.Close()
 	s.download.cancel()
-	return errors.Join(err, s.conn.SetWriteDeadline(time.Time{})) // the connection's next answer has its own time
+	return errors.Join(err, s.conn.SetWriteDeadline(time.Time{})) // the next response on this connection has its own deadline
 }

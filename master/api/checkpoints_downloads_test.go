@@ -102,7 +102,7 @@ func TestDownloadsFromSilentStorage(t *testing.T) {
 			leave = append(leave, me.downloads(path))
 		}
 		waitFor(t, func() bool { return bucket.held.Load() == maxDownloadsPerUser })
-		got := me.get(path).says(429, fmt.Sprint(maxDownloadsPerUser, " checkpoints at once"), "try again")
+		got := me.get(path).says(429, fmt.Sprint(maxDownloadsPerUser, " checkpoints at the same time"), "try again")
 		if got.header.Get("Retry-After") == "" {
 			t.Errorf("%s: the client is not told when to try again", where)
 		}

@@ -18,10 +18,9 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// downloadCheckpoint streams the files of a checkpoint from its storage, for
-// clients that do not reach that themselves. Only files that belong to the
-// checkpoint go out, and none that a symbolic link or a path with dots would lead
-// to outside of its folder.
+// downloadCheckpoint streams the files of a checkpoint from its storage, for clients that
+// cannot reach the storage. It sends only files of the checkpoint, and none outside of its
+// folder, whatever symbolic links or dots in a path lead there.
 func (a *API) downloadCheckpoint(ctx context.Context, c *call, k store.Checkpoint) error {
 	if k.State == string(keep.Deleted) {
 		return fault.New(fault.NotFound, "checkpoint %s has been deleted; its files are gone", k.UUID)
@@ -52,16 +51,16 @@ func (a *API) downloadCheckpoint(ctx context.Context, c *call, k store.Checkpoin
 		defer stop()
 		defer source.Close()
 		err := a.caught("a download of a checkpoint panicked", path, func() error { return pack(d.ctx, w, source, files) })
-		if err != nil && !errors.Is(err, io.ErrClosedPipe) && d.ctx.Err() == nil { // else the client has gone
-			a.log.Warn("a download of a checkpoint broke off", "checkpoint", k.UUID, "error", err)
+		if err != nil && !errors.Is(err, io.ErrClosedPipe) && d.ctx.Err() == nil { // otherwise the client has disconnected
+			a.log.Warn("a download of a checkpoint was cut off", "checkpoint", k.UUID, "error", err)
 		}
-		_ = w.CloseWithError(err) // an error cuts the answer off, so that nobody takes half of it for the whole
+		_ = w.CloseWithError(err) // an error cuts the response off, so that clients notice an incomplete archive
 	}()
 	a.sendFrom(c.Ctx, a.archiveTo(c, r, d), -1)
 	return nil
 }
 
-// filesOf finds the files of a checkpoint, and where they are read from.
+// filesOf finds the files of a checkpoint, and their source.
 func (a *API) filesOf(ctx context.Context, k store.Checkpoint) (checkpointSource, []string, error) {
 	source, err := a.sourceOf(ctx, k)
 	if err != nil {
@@ -74,8 +73,8 @@ func (a *API) filesOf(ctx context.Context, k store.Checkpoint) (checkpointSource
 	return source, files, nil
 }
 
-// storageOf is where a checkpoint lies: as its task said when it began, else as
-// its experiment's configuration says.
+// storageOf is the storage of a checkpoint: as its task reported at its start, or else as in
+// its experiment's configuration.
 func storageOf(k store.Checkpoint) (json.RawMessage, error) {
 	if len(k.Storage) > 0 {
 		return k.Storage, nil
@@ -90,12 +89,12 @@ func storageOf(k store.Checkpoint) (json.RawMessage, error) {
 	return config.Storage, err
 }
 
-// checkpointSource is where the files of a checkpoint are read from.
+// checkpointSource is the source of a checkpoint's files.
 type checkpointSource interface {
-	// files looks at every file before the first byte is sent, so that what is
-	// missing is an error and not half an archive.
+	// files checks every file before the first byte is sent, so that a missing file causes an
+	// error instead of an incomplete archive.
 	files(ctx context.Context, k store.Checkpoint) ([]string, error)
-	// open opens one of them. A name that ends in a slash is a folder, and has nothing to read.
+	// open opens a file. A name that ends in a slash is a folder without content.
 	open(ctx context.Context, name string) (io.ReadCloser, fileInfo, error)
 	Close() error
 }
@@ -106,7 +105,7 @@ type fileInfo struct {
 	folder   bool
 }
 
-// sourceOf finds where the files of a checkpoint are.
+// sourceOf finds the source of a checkpoint's files.
 func (a *API) sourceOf(ctx context.Context, k store.Checkpoint) (checkpointSource, error) {
 	raw, err := storageOf(k)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// storageFolder is what of a storage's configuration says where its folder is.
+// storageFolder has the fields of a storage that locate its folder.
 type storageFolder struct {
 	Type          string  `json:"type"`
 	HostPath      string  `json:"host_path"`
@@ -29,7 +29,7 @@ type storageFolder struct {
 	ContainerPath string  `json:"container_path"`
 }
 
-// folder is the storage's folder on this machine: a root, and the way from it.
+// folder is the storage's folder on this machine: a root, and the path below it.
 func (p storageFolder) folder() (root, sub string, err error) {
 	switch p.Type {
 	case expconf.Directory:
@@ -49,15 +49,15 @@ func (p storageFolder) folder() (root, sub string, err error) {
 		return p.HostPath, sub, nil
 	}
 	return "", "", fault.New(fault.Unimplemented,
-		"the checkpoint lies in storage of type %q, which the master does not read: download it directly, with credentials of your own", p.Type)
+		"the checkpoint is in storage of type %q, which the master cannot read; download it directly, with your own credentials", p.Type)
 }
 
-// folderSource is storage that the master sees as a folder.
+// folderSource is a storage that is a folder of the master's machine.
 type folderSource struct{ *os.Root }
 
-// openFolder opens the folder of a checkpoint, which nothing leads out of. Where the
-// storage is was said by whoever submitted the experiment or by its task, so the
-// master looks only below the folders that its operators named.
+// openFolder opens the folder of a checkpoint; links cannot lead out of it. The storage is
+// named by a user or by a task, so the master reads only below the folders that its operators
+// have listed.
 func (a *API) openFolder(storage json.RawMessage, k store.Checkpoint) (checkpointSource, error) {
 	var place storageFolder
 	if err := json.Unmarshal(storage, &place); err != nil {
@@ -70,22 +70,22 @@ func (a *API) openFolder(storage json.RawMessage, k store.Checkpoint) (checkpoin
 	at := path.Join(base, sub)
 	top, within, ok := a.checkpointRoot(at)
 	if !ok {
-		return nil, fault.New(fault.Forbidden, "checkpoint %s lies in %s, which is not below a folder that this master reads checkpoints from; "+
-			"operators name those in checkpoint_roots, or download it where it is mounted", k.UUID, at)
+		return nil, fault.New(fault.Forbidden, "checkpoint %s is in %s, which is not below a folder of checkpoint_roots in the master's configuration; "+
+			"ask the operators to add the folder, or download the checkpoint on a machine that mounts it", k.UUID, at)
 	}
 	if !validUUID(k.UUID) {
-		return nil, fault.New(fault.NotFound, "checkpoint %s has no folder of its own", fault.Clip(k.UUID))
+		return nil, fault.New(fault.NotFound, "checkpoint %s has no folder", fault.Clip(k.UUID))
 	}
 	root, err := os.OpenRoot(top)
 	if err != nil {
 		return nil, fault.Wrap(fault.NotFound, err,
-			"the master sees no folder %s: mount the checkpoint storage where masters run, or download where it is mounted", top)
+			"the master's machine has no folder %s: mount the checkpoint storage there, or download on a machine that mounts it", top)
 	}
 	defer root.Close()
 	name := path.Join(within, k.UUID)
 	info, err := root.Lstat(name)
 	if err == nil && !info.IsDir() {
-		err = fmt.Errorf("%s is not a folder", name) // a link would be to something else
+		err = fmt.Errorf("%s is not a folder", name) // a link could lead elsewhere
 	}
 	if err != nil {
 		return nil, fault.Wrap(fault.NotFound, err, "checkpoint %s has no folder in %s", k.UUID, at)
@@ -97,8 +97,7 @@ func (a *API) openFolder(storage json.RawMessage, k store.Checkpoint) (checkpoin
 	return folderSource{dir}, nil
 }
 
-// checkpointRoot finds the configured folder that a folder lies in, and the way
-// from there.
+// checkpointRoot finds the configured folder that contains a folder, and the path from there.
 func (a *API) checkpointRoot(folder string) (top, within string, ok bool) {
 	folder = path.Clean(folder)
 	for _, root := range a.cfg.CheckpointRoots {
@@ -134,7 +133,7 @@ func (f folderSource) files(_ context.Context, k store.Checkpoint) ([]string, er
 	return names, nil
 }
 
-// open never waits, whatever was put in the file's place in the meantime.
+// open never blocks, even if a pipe has replaced the file.
 func (f folderSource) open(_ context.Context, name string) (io.ReadCloser, fileInfo, error) {
 	file, err := f.OpenFile(strings.TrimSuffix(name, "/"), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

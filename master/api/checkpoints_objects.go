@@ -15,13 +15,13 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// A Bucket is object storage that the master can read.
+// A Bucket is an object storage that the master can read.
 type Bucket interface {
-	// Find says which of the names lie below a prefix.
+	// Find returns which of the names exist below a prefix.
 	Find(ctx context.Context, prefix string, names []string) (map[string]bool, error)
-	// Get reads one object; what it gives is to be closed.
+	// Get reads one object; the caller closes the reader.
 	Get(ctx context.Context, key string) (io.ReadCloser, Object, error)
-	// Close lets go of the store.
+	// Close closes the connections to the store.
 	Close()
 }
 
@@ -35,16 +35,15 @@ type Object struct {
 // objectSource is a checkpoint in a bucket.
 type objectSource struct {
 	bucket Bucket
-	prefix string // with a slash at its end
+	prefix string // ends with a slash
 }
 
-// objectSource finds a checkpoint by what its experiment's stored configuration
-// says, and by nothing that a task has said: the master may read every bucket's
-// checkpoints, and a task only its own.
+// objectSource uses only the experiment's stored configuration, not what a task has reported:
+// the master may read the checkpoints of all buckets, and a task only its own.
 func (a *API) objectSource(ctx context.Context, k store.Checkpoint, kind string) (checkpointSource, error) {
 	if a.cfg.Bucket == nil || len(k.Config) == 0 {
 		return nil, fault.New(fault.Unimplemented,
-			"checkpoint %s lies in storage of type %s, which this master does not read: download it directly, with credentials of your own", k.UUID, kind)
+			"checkpoint %s is in storage of type %s, which this master cannot read; download it directly, with your own credentials", k.UUID, kind)
 	}
 	cfg, err := expconf.ParseConfigJSON(k.Config)
 	if err != nil {
@@ -52,7 +51,7 @@ func (a *API) objectSource(ctx context.Context, k store.Checkpoint, kind string)
 	}
 	s := cfg.CheckpointStorage
 	if s.Type != kind {
-		return nil, fault.New(fault.Forbidden, "checkpoint %s was reported in storage of type %s, and its experiment's is %s", k.UUID, kind, s.Type)
+		return nil, fault.New(fault.Forbidden, "checkpoint %s was reported in storage of type %s, but its experiment's storage has type %s", k.UUID, kind, s.Type)
 	}
 	bucket, err := a.cfg.Bucket(ctx, s)
 	if err != nil {
@@ -96,7 +95,7 @@ func (o objectSource) open(ctx context.Context, name string) (io.ReadCloser, fil
 	return body, fileInfo{size: object.Size, modified: object.Modified}, nil
 }
 
-// Close lets go of the store.
+// Close closes the connections to the store.
 func (o objectSource) Close() error {
 	o.bucket.Close()
 	return nil

@@ -17,12 +17,11 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// taskSession is how long the session lives at most that a program acts with in
-// its owner's name. It ends with the attempt: when the loop ends the attempt's
-// row it deletes the session with it.
+// taskSession is the maximum lifetime of the session with which a program acts for its owner.
+// The loop deletes the session when the attempt ends.
 const taskSession = 30 * 24 * time.Hour
 
-// minNonce keeps a nonce from being guessed: the tokens are derived from it.
+// minNonce prevents guessing a nonce, from which the tokens are derived.
 const minNonce = 20
 
 func (a *API) registerClaim() {
@@ -31,8 +30,8 @@ func (a *API) registerClaim() {
 	serveOn(a, v1.ReportMemberExit, onOwnMember(), a.memberExit)
 }
 
-// claim is the gate. Nothing of a task starts before it has accepted the claim, and it
-// accepts one process per member of an attempt.
+// claim is the gate (docs/rfd/0004-the-gate.md). No program of a task starts before the master
+// has accepted the claim, and the master accepts one process for each member of an attempt.
 func (a *API) claim(ctx context.Context, c *call, req *v1.ClaimRequest) (*v1.ClaimResponse, error) {
 	id := c.Params("id")
 	switch {
@@ -59,7 +58,7 @@ func (a *API) claim(ctx context.Context, c *call, req *v1.ClaimRequest) (*v1.Cla
 		TokenHash: tokenHash, SessionHash: sessionHash, SessionLife: taskSession})
 	if err != nil {
 		if fault.Is(err, fault.Conflict) {
-			a.log.Warn("a runner was refused at the gate", "allocation_id", id, "rank", req.Rank, "nomad_alloc", w.NomadAllocID, "reason", err)
+			a.log.Warn("rejected a runner's claim", "allocation_id", id, "rank", req.Rank, "nomad_alloc", w.NomadAllocID, "reason", err)
 		}
 		return nil, err
 	}
@@ -77,8 +76,8 @@ func (a *API) claim(ctx context.Context, c *call, req *v1.ClaimRequest) (*v1.Cla
 	return &v1.ClaimResponse{Token: token, Spec: spec}, err
 }
 
-// isFingerprint tells whether that can be a certificate's. Runners of the release before
-// certificates report none.
+// isFingerprint reports whether s is the fingerprint of a certificate. Runners of the release
+// before certificates send none.
 func isFingerprint(s string) bool {
 	raw, err := hex.DecodeString(s)
 	return s == "" || err == nil && len(raw) == sha256.Size && s == strings.ToLower(s)
@@ -98,7 +97,7 @@ func (a *API) checkIdentity(w Workload, id string, rank int) error {
 	return nil
 }
 
-// namespaces are those of Nomad that our jobs run in, the cluster's own first.
+// namespaces are the Nomad namespaces of the cluster's jobs, the default one first.
 func (a *API) namespaces() []string {
 	if len(a.cfg.Namespaces) == 0 {
 		return []string{"default"}
@@ -106,8 +105,8 @@ func (a *API) namespaces() []string {
 	return a.cfg.Namespaces
 }
 
-// poolsIn names the pools whose jobs run in a namespace. Who may start jobs in the
-// namespace of one pool could else claim the attempts of another.
+// poolsIn names the pools whose jobs run in a namespace. Otherwise a user who may start jobs in
+// one pool's namespace could claim the attempts of another pool.
 func (a *API) poolsIn(namespace string) []string {
 	own := a.namespaces()[0]
 	var names []string
@@ -119,13 +118,13 @@ func (a *API) poolsIn(namespace string) []string {
 	return names
 }
 
-// site is what the installation says of tasks, with what is served to them now.
+// site is the settings for all tasks, with the hashes of the files that tasks fetch.
 func (a *API) site() task.Site {
 	s := a.cfg.Site
 	if a.cfg.HarnessDir != "" {
 		sha, err := a.HarnessSHA()
 		if err != nil {
-			a.log.Error("no Python package for tasks is served", "error", err)
+			a.log.Error("cannot serve the Python package for tasks", "error", err)
 		} else {
 			s.Harness = "/harness/" + sha + ".tar.gz"
 		}
@@ -133,7 +132,7 @@ func (a *API) site() task.Site {
 	if a.cfg.DetPath != "" {
 		sha, err := a.DetSHA()
 		if err != nil {
-			a.log.Error("tasks go without det", "error", err)
+			a.log.Error("cannot serve det for tasks", "error", err)
 		} else {
 			s.Det = "/cli/" + sha + "/" + RunnerTarget()
 		}
@@ -141,13 +140,13 @@ func (a *API) site() task.Site {
 	return s
 }
 
-// memberExit stores how a runner's program ended. The first report counts.
+// memberExit stores how a member's program ended. The first report counts.
 func (a *API) memberExit(ctx context.Context, c *call, m member, req *v1.MemberExitRequest) (*v1.None, error) {
 	return &v1.None{}, a.RecordExit(ctx, c.who.TaskID, m.allocation, m.rank, *req)
 }
 
-// RecordExit stores how a member of an attempt of a task ended, in its runner's words:
-// reported, or read on its node.
+// RecordExit stores how a member of an attempt ended, as its runner reported, or as read on its
+// node.
 func (a *API) RecordExit(ctx context.Context, taskID, id string, rank int, req v1.MemberExitRequest) error {
 	if req.Unfit {
 		if err := a.db.MarkUnfit(ctx, id, rank); err != nil {

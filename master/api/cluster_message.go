@@ -17,13 +17,13 @@ import (
 const (
 	maxMessageRunes  = 250
 	maxMessageLength = 10 * 365 * 24 * time.Hour
-	// noticeAge is how long a master shows the message that it has read: anybody may ask for it as often
-	// as they like.
+	// noticeAge is how long a master caches the message: everybody may request it, as often as
+	// they like.
 	noticeAge     = 2 * time.Second
 	noticeTimeout = time.Second
 )
 
-// notice is the message to all users, as this master has last read it.
+// notice is the cached message to all users.
 type notice struct {
 	db *store.DB
 
@@ -32,8 +32,8 @@ type notice struct {
 	message *store.ClusterMessage
 }
 
-// shown is the message that is on now; nil for none. While the database is away it is the last one that
-// was read: what asks for it is the first call of every client.
+// shown is the current message; nil for none. While the database does not answer, it is the
+// last message: the first call of every client requests it.
 func (n *notice) shown(ctx context.Context, now time.Time) *store.ClusterMessage {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -51,7 +51,7 @@ func (n *notice) shown(ctx context.Context, now time.Time) *store.ClusterMessage
 	return nil
 }
 
-// forget makes the next caller read the message anew.
+// forget removes the message from the cache.
 func (n *notice) forget() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -99,7 +99,7 @@ func newClusterMessage(req *v1.SetClusterMessageRequest, now time.Time) (store.C
 	}
 	if req.Duration != nil && *req.Duration != "" {
 		if req.EndTime != nil {
-			return m, fault.New(fault.Invalid, "EndTime and Duration are mutually exclusive; give one of them")
+			return m, fault.New(fault.Invalid, "EndTime and Duration are mutually exclusive; set one of them")
 		}
 		length, err := parseLength(*req.Duration)
 		if err != nil {
@@ -120,7 +120,7 @@ func newClusterMessage(req *v1.SetClusterMessageRequest, now time.Time) (store.C
 
 var daysAndWeeks = regexp.MustCompile(`^([0-9]{1,4})([dw])$`)
 
-// parseLength reads a duration as Go writes it, or a number of days or weeks.
+// parseLength parses a duration in Go's form, or a number of days or weeks.
 func parseLength(text string) (time.Duration, error) {
 	length, err := time.ParseDuration(text)
 	if m := daysAndWeeks.FindStringSubmatch(text); m != nil {

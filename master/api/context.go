@@ -21,7 +21,7 @@ func (a *API) registerContext() {
 	rawOn(a, v1.DownloadTaskContext, a.onTask(), a.contextFile)
 }
 
-// taskContext is the code of a task; a task reads its own.
+// taskContext is the code of a task; a task can read only its own.
 func (a *API) taskContext(ctx context.Context, c *call, k store.Task) (*store.Context, error) {
 	if c.who.IsTask() && c.who.TaskID != k.ID {
 		return nil, fault.New(fault.Forbidden, "task %s may not read the code of task %s", c.who.TaskID, k.ID)
@@ -57,7 +57,7 @@ func (a *API) contextFile(ctx context.Context, c *call, k store.Task) error {
 	return nil
 }
 
-// sendCode answers with code in a field of a message.
+// sendCode sends code in a field of a message.
 func (a *API) sendCode(c *call, field string, code *store.Context) error {
 	reading, err := a.startReading(c)
 	if err != nil {
@@ -66,26 +66,26 @@ func (a *API) sendCode(c *call, field string, code *store.Context) error {
 	return a.sendBase64(c, field, a.newSharedReader(c, reading.end, a.db.ReadContext(reading.ctx, code)), code.Size)
 }
 
-// A codeReading is code on its way to a client.
+// A codeReading is code that is being sent to a client.
 type codeReading struct {
-	ctx context.Context // ends with the server, and when the caller may not have the code any more
+	ctx context.Context // ends with the server, and with the caller's permission
 	end func()
 }
 
-// startReading waits until code may be sent to the caller. Of tasks that start together,
-// some get it at a time: a runner retries when it was told to.
+// startReading waits until code may be sent to the caller. If many tasks start at the same
+// time, some must wait: runners retry.
 func (a *API) startReading(c *call) (*codeReading, error) {
-	// Longer than the request's own context: that ends when the handler has returned.
+	// Not the request's own context, which ends when the handler returns.
 	ctx, followed := a.openAnswers.follow(a.stopping, c)
 	waiting, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	turn, err := a.receiver.reads.take(waiting, a.ownerOf(c.Ctx), 1)
 	if err != nil {
 		followed()
-		return nil, fault.Wrap(fault.Unavailable, err, "the master sends other code at the moment; try again")
+		return nil, fault.Wrap(fault.Unavailable, err, "the master sends code to too many clients now; try again")
 	}
 	conn := c.Context().Conn()
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetWriteDeadline(time.Now()) }) // ends a write to a client that takes nothing
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetWriteDeadline(time.Now()) }) // ends a write to a client that does not read
 	return &codeReading{ctx: ctx, end: func() {
 		stop()
 		followed()
@@ -93,13 +93,13 @@ func (a *API) startReading(c *call) (*codeReading, error) {
 	}}, nil
 }
 
-// sharedReader is an answer on its way to a client. It holds a share of something, so a client
-// that has stopped is let go.
+// sharedReader is a response that is being sent. It holds a share of a limited resource, so the
+// connection of a client that stops reading is closed.
 type sharedReader struct {
 	io.Reader
 	conn  net.Conn
-	stall time.Duration // how long the client may take none of it
-	end   func()        // gives the share back; nil where something else does
+	stall time.Duration // how long the client may stop reading
+	end   func()        // releases the share; nil: released elsewhere
 }
 
 func (a *API) newSharedReader(c *call, end func(), from io.Reader) *sharedReader {
@@ -118,17 +118,17 @@ func (s *sharedReader) Close() error {
 	if s.end != nil {
 		s.end()
 	}
-	return s.conn.SetWriteDeadline(time.Time{}) // the connection's next answer has its own time
+	return s.conn.SetWriteDeadline(time.Time{}) // the next response on this connection has its own deadline
 }
 
-// closing reads from one and closes another.
+// closing reads from one reader and closes another.
 type closing struct {
 	io.Reader
 	io.Closer
 }
 
-// sendBase64 answers with a message of one field, without holding what is in it:
-// it is read while it is sent.
+// sendBase64 sends a message with one field, without buffering its content: the content is read
+// while it is sent.
 func (a *API) sendBase64(c *call, field string, from io.ReadCloser, size int64) error {
 	head, tail := `{"`+field+`":"`, `"}`
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
@@ -138,7 +138,7 @@ func (a *API) sendBase64(c *call, field string, from io.ReadCloser, size int64) 
 	return nil
 }
 
-// base64Reader reads something in base64.
+// base64Reader encodes a reader's content as base64.
 type base64Reader struct {
 	from  io.Reader
 	plain [12 << 10]byte

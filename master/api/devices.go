@@ -8,10 +8,10 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// A slot that is a device is known by the device's id: its number is a place in
-// its node's list, which moves when a device leaves the node.
+// A slot that is a device is identified by the device's id: its number is an index in its
+// node's list, which changes when a device leaves the node.
 
-// on says whether a member holds a slot of a pool.
+// on reports whether a member holds a slot of a pool.
 func on(h store.Holding, pool string, slot sched.Slot) bool {
 	if slot.Device != "" && len(h.Devices) > 0 {
 		return slices.Contains(h.Devices, slot.Device)
@@ -19,8 +19,8 @@ func on(h store.Holding, pool string, slot sched.Slot) bool {
 	return h.Pool == pool && slices.Contains(h.SlotIDs, int32(slot.ID))
 }
 
-// holdingDevices are the slots that a member holds, as they are now or, where
-// they left the node, as they were.
+// holdingDevices are the slots of a member, as they are now or, if they have left the node, as
+// they were.
 func (a *API) holdingDevices(h store.Holding, slots map[int]sched.Slot) []v1.Device {
 	devices := []v1.Device{}
 	for i, id := range h.SlotIDs {
@@ -46,7 +46,7 @@ func byDevice(slots map[int]sched.Slot, device string, id int) sched.Slot {
 	return sched.Slot{ID: id, Device: device}
 }
 
-// claimedDevices are the devices that a member was given, for its runner.
+// claimedDevices are a member's devices, for its runner.
 func (a *API) claimedDevices(r store.Claimed) []v1.Device {
 	if len(r.Devices) == 0 {
 		return nil

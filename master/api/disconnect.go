@@ -10,8 +10,8 @@ import (
 
 var errDisconnected = errors.New("the client has gone")
 
-// cancelOnDisconnect cancels what is done for a client when the client has disconnected,
-// which a write does not tell while there is nothing to write. It returns when ctx ends.
+// cancelOnDisconnect cancels work for a client when the client disconnects, which a server
+// without data to write would not notice. It returns when ctx ends.
 func cancelOnDisconnect(ctx context.Context, conn net.Conn, cancel func()) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -28,10 +28,10 @@ func cancelOnDisconnect(ctx context.Context, conn net.Conn, cancel func()) {
 	}
 }
 
-// disconnected tells whether a client has closed its connection, without reading what it
-// may have sent. A stream of records has no heartbeat, because its readers take
-// every line for a record; without this, whoever followed a silent log and left
-// would be served until the log's next line.
+// disconnected reports whether a client has closed its connection, without reading data that
+// the client may have sent. A stream of records has no heartbeat, because its readers treat
+// every line as a record; without this check, a client that follows a silent log and
+// disconnects would be served until the log's next line.
 func disconnected(conn net.Conn) bool {
 	if tls, ok := conn.(interface{ NetConn() net.Conn }); ok {
 		conn = tls.NetConn()
@@ -45,7 +45,7 @@ func disconnected(conn net.Conn) bool {
 		return true
 	}
 	closed := false
-	// Not raw.Read: it fails as soon as the deadline for reading the request has passed.
+	// Not raw.Read, which fails after the deadline for reading the request.
 	err = raw.Control(func(fd uintptr) {
 		var b [1]byte
 		n, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)

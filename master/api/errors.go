@@ -11,8 +11,8 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// statuses is the one table from a fault's code to HTTP, and to the gRPC code
-// that Determined's clients find in the body.
+// statuses maps a fault's code to the HTTP status, and to the gRPC code that Determined's
+// clients read from the body.
 var statuses = map[fault.Code]struct{ http, grpc int }{
 	fault.Internal:        {500, 13},
 	fault.Invalid:         {400, 3},
@@ -26,8 +26,8 @@ var statuses = map[fault.Code]struct{ http, grpc int }{
 	fault.Unimplemented:   {501, 12},
 }
 
-// errorBody has both shapes that clients look for: Determined's gateway's, and
-// the plain message of its other routes.
+// errorBody has both forms that clients read: that of Determined's gateway, and the plain
+// message of its other routes.
 type errorBody struct {
 	Error struct {
 		Code   int    `json:"code"`
@@ -37,7 +37,7 @@ type errorBody struct {
 	Message string `json:"message"`
 }
 
-// writeError is the only place that writes an error.
+// writeError is the only code that writes an error.
 func (a *API) writeError(c *fiber.Ctx, err error) error {
 	code, message := fault.CodeOf(err), err.Error()
 	var fe *fiber.Error
@@ -50,7 +50,7 @@ func (a *API) writeError(c *fiber.Ctx, err error) error {
 		a.log.Error("request failed", "method", c.Method(), "path", c.Path(), "error", err)
 		message = "Internal error; the master's log has the details"
 	case code == fault.Unavailable:
-		a.log.Warn("request turned away", "method", c.Method(), "path", c.Path(), "error", err, "cause", errors.Unwrap(err))
+		a.log.Warn("request rejected", "method", c.Method(), "path", c.Path(), "error", err, "cause", errors.Unwrap(err))
 	}
 	st := statuses[code]
 	if code == fault.Unavailable || code == fault.TooMany {

@@ -15,8 +15,8 @@ func (a *API) registerExperimentCheckpoints() {
 	serveOn(a, v1.ListTrialCheckpoints, a.onTrial(), a.trialCheckpoints)
 }
 
-// wireCheckpoint is a checkpoint with everything that clients look for in one
-// that belongs to a trial. config is its experiment's, as it may be shown.
+// wireCheckpoint is a trial's checkpoint with all fields that clients read. config is its
+// experiment's configuration, as the caller may see it.
 func wireCheckpoint(k store.Checkpoint, config v1.Struct) v1.Checkpoint {
 	at := k.ReportedAt
 	w := v1.Checkpoint{UUID: k.UUID, TaskID: k.TaskID, AllocationID: optional.Value(k.AllocationID), ReportTime: &at, Resources: k.Resources,
@@ -45,9 +45,9 @@ func (a *API) trialCheckpoints(ctx context.Context, c *call, t store.Trial, _ *v
 	return &v1.GetTrialCheckpointsResponse{Checkpoints: checkpoints, Pagination: page}, err
 }
 
-// checkpointPage lists checkpoints of an experiment, or of one of its trials. Each has
-// the experiment's configuration with it, as clients expect; a page that would be too
-// large for it ends early, and says where.
+// checkpointPage lists checkpoints of an experiment, or of one of its trials. Each contains the
+// experiment's configuration, as clients expect; a page that would be too large ends early, and
+// its pagination says where.
 func (a *API) checkpointPage(ctx context.Context, c *call, e store.Experiment, trial int) ([]v1.Checkpoint, v1.Pagination, error) {
 	w, err := c.window()
 	if err != nil {
@@ -82,8 +82,8 @@ func (a *API) checkpointPage(ctx context.Context, c *call, e store.Experiment, t
 var checkpointOrders = map[string]string{"": "", "SORT_BY_UNSPECIFIED": "", "SORT_BY_END_TIME": "", "SORT_BY_SEARCHER_METRIC": "",
 	"SORT_BY_UUID": "uuid", "SORT_BY_TRIAL_ID": "trial", "SORT_BY_BATCH_NUMBER": "steps", "SORT_BY_STATE": "state"}
 
-// checkpointFilter reads what the call chooses and how it sorts. The searcher's metric
-// without a direction is sorted from the best on.
+// checkpointFilter parses the filter and the sort order. Without a direction, the searcher's
+// metric is sorted from the best.
 func (c *call) checkpointFilter(e store.Experiment) (store.CheckpointFilter, error) {
 	f := store.CheckpointFilter{ExperimentID: e.ID}
 	for _, s := range c.list("states") {
@@ -96,7 +96,7 @@ func (c *call) checkpointFilter(e store.Experiment) (store.CheckpointFilter, err
 	attr, _ := c.query("sortByAttr")
 	by, known := checkpointOrders[attr]
 	if !known {
-		return f, fault.New(fault.Invalid, "sortByAttr: %q is not known", fault.Clip(attr))
+		return f, fault.New(fault.Invalid, "sortByAttr: %q is not supported", fault.Clip(attr))
 	}
 	f.Sort = by
 	f.Metric, _ = c.query("sortByMetric")

@@ -10,8 +10,8 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// continueTimeout is how long a call waits until an experiment has gone on. A
-// master that leads does it at once; without one the request is kept.
+// continueTimeout is how long a call waits until an experiment continues. The leader continues
+// it at once; without a leader the request is stored.
 const continueTimeout = 5 * time.Second
 
 func (a *API) continueExperiment(ctx context.Context, c *call, req *v1.ContinueExperimentRequest) (*v1.ContinueExperimentResponse, error) {

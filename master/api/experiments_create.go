@@ -33,7 +33,7 @@ func (a *API) createExperiment(ctx context.Context, c *call, req *v1.CreateExper
 	return resp, err
 }
 
-// previewExperiment is the experiment that a request would become.
+// previewExperiment is the experiment that a request would create.
 func previewExperiment(e *launch.Experiment, who auth.Who, shown v1.Struct) v1.Experiment {
 	return v1.Experiment{Name: e.Name, Description: e.Description, Labels: e.Labels, Config: shown, OriginalConfig: e.OriginalConfig,
 		State: v1.ExperimentStatePaused, UserID: who.UserID, Username: who.Username, ProjectID: e.Project.ID, ProjectName: e.Project.Name,
@@ -41,7 +41,7 @@ func previewExperiment(e *launch.Experiment, who auth.Who, shown v1.Struct) v1.E
 		ForkedFrom: e.ParentID, ResourcePool: e.Pool, SearcherType: e.Complete.Searcher.Name, SearcherMetric: e.Complete.Searcher.Metric}
 }
 
-// submitter is who makes a request, with what comes beside its message.
+// submitter is the caller of a request, with the files in its body.
 func (a *API) submitter(c *call) launch.Submitter {
 	return launch.Submitter{Who: c.who, Share: a.ownerOf(c.Ctx), Key: string(c.Request().Header.Peek(launch.KeyHeader)), Code: c.files.submittedCode()}
 }

@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// maxTreeBytes bounds the answer that lists the code of an experiment. Each folder is in
-	// it with its whole path, so few bytes of names can make a very large tree.
+	// maxTreeBytes limits the response that lists the code of an experiment. It contains the
+	// whole path of each folder, so few bytes of names can make a very large tree.
 	maxTreeBytes = 32 << 20
-	// treeNodeBytes is what a file or folder takes in it beside its path and name.
+	// treeNodeBytes is the size of a file or folder in the response, without its path and name.
 	treeNodeBytes = 160
 )
 
@@ -29,9 +29,9 @@ func (a *API) fileTree(ctx context.Context, c *call, e store.Experiment, _ *v1.N
 	if err != nil {
 		return nil, err
 	}
-	listing, err := a.receiver.lists.take(ctx, a.ownerOf(c.Ctx), 1) // of many files, the tree is large
+	listing, err := a.receiver.lists.take(ctx, a.ownerOf(c.Ctx), 1) // the tree of many files is large
 	if err != nil {
-		return nil, fault.Wrap(fault.Unavailable, err, "the master lists other code at the moment; try again")
+		return nil, fault.Wrap(fault.Unavailable, err, "the master lists code for too many requests now; try again")
 	}
 	defer listing.release()
 	files, err := a.contextNodes(ctx, code)
@@ -53,12 +53,12 @@ func (a *API) fileTree(ctx context.Context, c *call, e store.Experiment, _ *v1.N
 }
 
 func tooLargeATree(size int) error {
-	return fault.New(fault.TooLarge, "the list of this experiment's files would take %s, and the limit is %s: the files lie in too many folders, "+
-		"which code may that was submitted before paths were limited to %d folders; det experiment download-model-def fetches the files",
+	return fault.New(fault.TooLarge, "the list of this experiment's files would have %s, and the limit is %s: the paths have too many folders, "+
+		"because the code was submitted before paths were limited to %d folders; fetch the files with det experiment download-model-def",
 		sizeText(size), sizeText(maxTreeBytes), launch.MaxDepth)
 }
 
-// contextNodes lists what is in an archive, each folder before what lies in it.
+// contextNodes lists the content of an archive, each folder before its content.
 func (a *API) contextNodes(ctx context.Context, code *store.Context) ([]v1.FileNode, error) {
 	var files []v1.FileNode
 	names := 0
@@ -83,7 +83,7 @@ func (a *API) contextNodes(ctx context.Context, code *store.Context) ([]v1.FileN
 	return files, err
 }
 
-// byFolder orders paths so that all below a folder follow it directly.
+// byFolder sorts paths so that the content of a folder directly follows it.
 func byFolder(x, y string) int {
 	for i := range min(len(x), len(y)) {
 		switch {
@@ -99,14 +99,14 @@ func byFolder(x, y string) int {
 	return cmp.Compare(len(x), len(y))
 }
 
-// treeSize is about how long the tree of files in their order is as JSON, with the
-// folders that have no entry of their own.
+// treeSize is the approximate size of the tree of sorted files as JSON, including folders
+// without an entry in the archive.
 func treeSize(files []v1.FileNode) int {
 	size := 0
 	var before []string
 	for _, f := range files {
 		steps := strings.Split(f.Path, "/")
-		there := 0 // steps that the file before has counted
+		there := 0 // folders that are already counted
 		for there < min(len(steps), len(before)) && steps[there] == before[there] {
 			there++
 		}
@@ -122,8 +122,7 @@ func treeSize(files []v1.FileNode) int {
 	return size
 }
 
-// treeNode builds a tree out of paths. A folder that has no entry of its own is
-// made up from its children.
+// treeNode builds a tree from paths. It adds folders that have no entry in the archive.
 type treeNode struct {
 	node     v1.FileNode
 	children map[string]*treeNode

@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// forwarderLogInterval is how long nothing is said again about an address.
+	// forwarderLogInterval is the minimum time between two warnings about an address.
 	forwarderLogInterval = time.Hour
-	// maxForwarders bounds how many addresses are remembered, and so how often in that
-	// time something is said: anybody can send such a header.
+	// maxForwarders limits the number of remembered addresses, and so the number of warnings:
+	// everybody can send such a header.
 	maxForwarders = 16
 )
 
-// forwarders are the addresses that say for whom they call and are not trusted: most
-// often an ingress that the operators have not named. All users behind it share one
-// address, and with it the limits on sign-ins.
+// forwarders are the addresses of proxies that are not trusted: most often an ingress that is
+// missing in the configuration. All users behind it share one address, and its limits on
+// sign-ins.
 type forwarders struct {
 	log *slog.Logger
 	now func() time.Time
@@ -32,7 +32,7 @@ func newForwarders(log *slog.Logger) *forwarders {
 	return &forwarders{log: log, now: time.Now, seen: map[netip.Addr]time.Time{}}
 }
 
-// met warns about an address, once in a while.
+// met warns about an address, at most once in an interval.
 func (f *forwarders) met(address netip.Addr) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -41,11 +41,11 @@ func (f *forwarders) met(address netip.Addr) {
 		return
 	}
 	f.seen[address] = now
-	f.log.Warn("sign-ins arrive through an address that is not in trusted_proxies: all people behind it share the limits on wrong passwords; if it is a proxy of yours, add the address to trusted_proxies in the master's configuration",
+	f.log.Warn("sign-ins arrive through an address that is not in trusted_proxies: all users behind it share the limits on wrong passwords; if it is one of your proxies, add the address to trusted_proxies in the master's configuration",
 		"address", address.String())
 }
 
-// fresh forgets what was seen long ago. It needs the lock.
+// fresh removes old entries. It must be called with the lock held.
 func (f *forwarders) fresh(now time.Time) map[netip.Addr]time.Time {
 	for address, at := range f.seen {
 		if now.Sub(at) >= forwarderLogInterval {
@@ -55,14 +55,14 @@ func (f *forwarders) fresh(now time.Time) map[netip.Addr]time.Time {
 	return f.seen
 }
 
-// count is how many addresses were seen lately.
+// count is the number of recent addresses.
 func (f *forwarders) count() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.fresh(f.now()))
 }
 
-// noteForwarder looks at who passes a sign-in on.
+// noteForwarder records the proxy of a sign-in.
 func (a *API) noteForwarder(c *fiber.Ctx) {
 	from, ok := netip.AddrFromSlice(c.Context().RemoteIP())
 	if from = from.Unmap(); !ok || a.trusted(from) {

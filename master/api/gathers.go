@@ -9,25 +9,25 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// gathers are the rounds of all-gathers in which somebody waits here or is answered.
-// The answer of a round is read and encoded once, however many peers get it.
+// gathers are the rounds of all-gathers in progress. The response of a round is read and
+// encoded once for all peers.
 type gathers struct {
-	memory *shares // for the answers, in bytes
+	memory *shares // for the responses, in bytes
 
 	mu     sync.Mutex
 	rounds map[store.GatherRound]*gatherRound
 }
 
-// A gatherRound is one of them.
+// A gatherRound is one round.
 type gatherRound struct {
-	users int // under the lock of gathers
+	users int // protected by the lock of gathers
 
 	mu   sync.Mutex
-	body []byte // never changed once it is there
+	body []byte // never changes after it is set
 	held *share
 }
 
-// gathered is what one peer has of a round until it is answered.
+// gathered is the part of one peer in a round, until its response is sent.
 type gathered struct {
 	of     *gathers
 	key    store.GatherRound
@@ -51,7 +51,7 @@ func (g *gathers) enter(key store.GatherRound) *gathered {
 	return &gathered{of: g, key: key, round: round}
 }
 
-// Close gives the round back. It may be called again.
+// Close releases the round. It may be called again.
 func (p *gathered) Close() error {
 	p.closed.Do(func() {
 		p.of.mu.Lock()
@@ -67,7 +67,7 @@ func (p *gathered) Close() error {
 	return nil
 }
 
-// load reads the answer of a complete round, unless another peer has.
+// load reads the response of a complete round, unless another peer has read it.
 func (p *gathered) load(ctx context.Context, db *store.DB, owner string) error {
 	p.round.mu.Lock()
 	defer p.round.mu.Unlock()
@@ -78,9 +78,9 @@ func (p *gathered) load(ctx context.Context, db *store.DB, owner string) error {
 	if err != nil {
 		return err
 	}
-	held, err := p.of.memory.take(ctx, owner, 2*size) // as it is read, and encoded
+	held, err := p.of.memory.take(ctx, owner, 2*size) // for reading and for encoding
 	if err != nil {
-		return fault.Wrap(fault.Unavailable, err, "the master answers other all-gathers at the moment; try again")
+		return fault.Wrap(fault.Unavailable, err, "the master answers too many all-gathers now; try again")
 	}
 	body, err := gatheredBody(ctx, db, p.key)
 	if err != nil {
@@ -91,7 +91,7 @@ func (p *gathered) load(ctx context.Context, db *store.DB, owner string) error {
 	return nil
 }
 
-// gatheredBody encodes a round; signs of life are answered in the same form.
+// gatheredBody encodes the response of a round.
 func gatheredBody(ctx context.Context, db *store.DB, key store.GatherRound) ([]byte, error) {
 	list, err := db.Gathered(ctx, key)
 	if err != nil {

@@ -11,17 +11,16 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// answerTimeout is how long a request may take that waits for nothing but us.
+// answerTimeout is the time limit of a request that does not wait for events.
 const answerTimeout = 30 * time.Second
 
-// slowTimeout is how long a request may take that stores a whole context, once that
-// has arrived.
+// slowTimeout is the time limit of a request that stores a whole context, after the body was
+// received.
 const slowTimeout = 10 * time.Minute
 
-// guard stands before every route: it gives the request a context that ends with
-// the server, turns a panic into a 500 that is logged with its stack, writes the
-// error of whatever failed, reads what nobody read of the body, and counts the
-// answer.
+// guard wraps every route: it gives the request a context that ends with the server, converts a
+// panic to a 500 that is logged with its stack, writes errors, discards the unread part of the
+// body, and counts the response.
 func (a *API) guard(c *fiber.Ctx) (err error) {
 	begin := time.Now()
 	c.SetUserContext(a.stopping)
@@ -45,10 +44,10 @@ func (a *API) guard(c *fiber.Ctx) (err error) {
 	return nil
 }
 
-// sameOrigin refuses a request that a page of another origin made a browser send
-// with our cookie. Browsers say where a request comes from; on a plain-HTTP
-// address that is not this machine's they leave that header out, and then the
-// Origin of whatever changes something has to be ours.
+// sameOrigin rejects a request that a page of another origin made a browser send with the
+// master's cookie. Browsers send the origin's relation in Sec-Fetch-Site; they omit this header
+// for plain HTTP to another machine, and then the Origin of a request that changes something
+// must be the master's.
 func sameOrigin(c *fiber.Ctx) error {
 	switch site := c.Get("Sec-Fetch-Site"); site {
 	case "same-origin", "none":
@@ -62,16 +61,15 @@ func sameOrigin(c *fiber.Ctx) error {
 	return fault.New(fault.Forbidden, "a signed-in browser may call this from the master's own pages only; programs use the header Authorization: Bearer <token>")
 }
 
-// ownOrigin tells whether an Origin is the one that a request went to.
+// ownOrigin reports whether an Origin is the one to which a request was sent.
 func ownOrigin(c *fiber.Ctx, origin string) bool {
 	u, err := url.Parse(origin)
 	return err == nil && u.Host != "" && u.Host == string(c.Request().Host())
 }
 
-// fromElsewhere refuses a sign-in that a page of another origin makes a browser
-// send: it would leave whoever looks at that page signed in as somebody else. A
-// program says nothing of where it comes from, and a browser always does: with
-// every POST there is an Origin, where there is no better word.
+// fromElsewhere rejects a sign-in that a page of another origin makes a browser send: it would
+// sign the reader of that page in as another user. Programs send no origin, but browsers always
+// do: every POST has at least an Origin header.
 func fromElsewhere(c *call) error {
 	switch c.Get("Sec-Fetch-Site") {
 	case "same-origin", "none":
@@ -81,5 +79,5 @@ func fromElsewhere(c *call) error {
 			return nil
 		}
 	}
-	return fault.New(fault.Forbidden, "a browser signs in on the master's own pages only")
+	return fault.New(fault.Forbidden, "a browser can sign in only on the master's own pages")
 }

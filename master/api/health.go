@@ -10,18 +10,17 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// healthTimeout bounds the question to the database: whoever asks for health has
-// little patience.
+// healthTimeout limits the query of the database, because callers of /health wait only for a
+// short time.
 const healthTimeout = 2 * time.Second
 
-// health is what a load balancer and Nomad's check look at. A cluster without a
-// leader for a moment is no reason to send clients elsewhere, so it is told and
-// not counted.
+// health is the response for load balancers and Nomad's check. A moment without a leader is no
+// reason to use another master, so it is reported, but does not make the master unhealthy.
 type health struct {
 	Status   string `json:"status"`   // up or down
 	Database string `json:"database"` // up, or why not
-	Leader   string `json:"leader"`   // who leads; "" for nobody
-	Alarm    string `json:"alarm"`    // what operators should look at; "" for nothing
+	Leader   string `json:"leader"`   // the leader; "": none
+	Alarm    string `json:"alarm"`    // a problem for operators; "": none
 }
 
 func (a *API) health(ctx context.Context, c *call) error {
@@ -41,8 +40,8 @@ func (a *API) health(ctx context.Context, c *call) error {
 	return c.send(h)
 }
 
-// prometheus is open to this machine, where Nomad's and Consul's agents scrape
-// from, and to whoever is signed in.
+// prometheus needs no sign-in from this machine, where the agents of Nomad and Consul scrape,
+// and a sign-in from other machines.
 func (a *API) prometheus(ctx context.Context, c *call) error {
 	if !c.Context().RemoteIP().IsLoopback() || isProxied(c.Ctx) {
 		if _, err := a.auth.who(ctx, c.Ctx); err != nil {
@@ -77,8 +76,8 @@ func (a *API) prometheus(ctx context.Context, c *call) error {
 	return c.Send(b.Bytes())
 }
 
-// clusterGauges are read from the database. While it is away a scrape still
-// answers, and says that it is.
+// clusterGauges are read from the database. If the database does not answer, a scrape reports
+// that.
 func (a *API) clusterGauges(ctx context.Context, b *bytes.Buffer) {
 	holder, _, term, err := a.db.Leader(ctx)
 	if err != nil {

@@ -16,13 +16,12 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// hijack lets an http.Handler answer a request: its answer is streamed, and it
-// may take the connection over. The request was read once, by fiber; the handler
-// sees what was read.
+// hijack lets an http.Handler answer a request: its response is streamed, and it may hijack the
+// connection. fiber has read the request; the handler sees the same request.
 //
-// The handler runs beside the one that calls this, which goes on when the head of
-// the answer is known and the body of the request is used up: fiber then writes
-// the answer while the handler still produces it.
+// The handler runs in its own goroutine. hijack returns when the header of the response is
+// known and the body of the request was read: fiber then writes the response while the handler
+// still produces it.
 func (a *API) hijack(c *fiber.Ctx, h http.Handler) error {
 	ctx, cancel := context.WithCancelCause(a.stopping)
 	w := &hijackable{header: http.Header{}, decided: make(chan struct{}), conn: make(chan net.Conn, 1), cancel: cancel}
@@ -45,15 +44,15 @@ func (a *API) hijack(c *fiber.Ctx, h http.Handler) error {
 		return nil
 	}
 	if !body.wait(bodyTimeout) {
-		// The program has answered, the client goes on sending, and somebody waits for
-		// it: that ends with the connection.
+		// The program has answered and the client still sends: the response is sent meanwhile,
+		// and the body ends with the connection.
 		cancel(errDisconnected)
 		_ = c.Context().Conn().Close()
 		body.giveUp()
 		c.Context().SetConnectionClose()
 		return nil
 	}
-	if body.whole() && c.Request().CloseBodyStream() != nil { // it must not be read past its end
+	if body.whole() && c.Request().CloseBodyStream() != nil { // the body must not be read past its end
 		c.Context().SetConnectionClose()
 	}
 	go cancelOnDisconnect(ctx, c.Context().Conn(), func() { cancel(errDisconnected) })
@@ -61,18 +60,17 @@ func (a *API) hijack(c *fiber.Ctx, h http.Handler) error {
 	return nil
 }
 
-// bodyTimeout is how long a client may go on sending a body after the answer to it
-// has begun.
+// bodyTimeout is how long a client may continue to send a body after its response has begun.
 const bodyTimeout = 30 * time.Second
 
-// requestOf is a request as net/http has it.
+// requestOf converts a request to net/http.
 func (a *API) requestOf(ctx context.Context, c *fiber.Ctx) (*http.Request, *body, error) {
 	in := c.Request()
 	u, err := url.ParseRequestURI(string(in.Header.RequestURI()))
 	if err != nil {
-		return nil, nil, fiber.NewError(fiber.StatusBadRequest, "the address cannot be read")
+		return nil, nil, fiber.NewError(fiber.StatusBadRequest, "cannot parse the URL")
 	}
-	ctx = context.WithValue(ctx, http.ServerContextKey, &http.Server{}) // so that an answer that breaks off is a panic, not an end
+	ctx = context.WithValue(ctx, http.ServerContextKey, &http.Server{}) // so that an incomplete response causes a panic
 	r := (&http.Request{Method: c.Method(), URL: u, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{},
 		Host: string(in.Host()), RequestURI: string(in.Header.RequestURI()), RemoteAddr: c.Context().RemoteAddr().String()}).WithContext(ctx)
 	in.Header.VisitAll(func(key, value []byte) {
@@ -85,13 +83,13 @@ func (a *API) requestOf(ctx context.Context, c *fiber.Ctx) (*http.Request, *body
 	b := &body{done: make(chan struct{})}
 	r.Body, r.ContentLength = b, int64(in.Header.ContentLength())
 	switch {
-	case r.ContentLength < 0 && r.ContentLength != -1: // identity: a request without a length has no body
+	case r.ContentLength < 0 && r.ContentLength != -1: // a request without a length has no body
 		r.ContentLength = 0
 	case r.ContentLength == -1:
 		r.TransferEncoding = []string{"chunked"}
 	}
 	if from := a.arrivalOf(c); from != nil && r.ContentLength != 0 {
-		from.anyRate = true // it holds nothing but its own connection
+		from.anyRate = true // the request uses only its own connection
 		b.from = from
 	} else {
 		b.giveUp()
@@ -100,15 +98,15 @@ func (a *API) requestOf(ctx context.Context, c *fiber.Ctx) (*http.Request, *body
 	return r, b, nil
 }
 
-// A body is that of a request. The handler's own helpers may read it for longer
-// than the handler runs, but never once it is over: then it is fiber's again.
+// A body is the body of a request. The handler's goroutines may read it longer than the handler
+// runs, but not after it has ended: then fiber reuses it.
 type body struct {
 	from io.Reader
-	mu   sync.Mutex // held while somebody reads
+	mu   sync.Mutex // held during a read
 	over bool
-	err  error         // of reading when it is over
-	done chan struct{} // closed when it is over
-	shut atomic.Bool   // nobody wants the rest
+	err  error         // of reads after the end
+	done chan struct{} // closed at the end
+	shut atomic.Bool   // the rest is not needed
 }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -127,7 +125,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close says that nobody wants the rest. It does not wait for who reads.
+// Close declares that the rest is not needed. It does not wait for a read in progress.
 func (b *body) Close() error {
 	b.shut.Store(true)
 	if b.mu.TryLock() {
@@ -137,7 +135,7 @@ func (b *body) Close() error {
 	return nil
 }
 
-// end needs the lock.
+// end must be called with the lock held.
 func (b *body) end(err error) {
 	if !b.over {
 		b.over, b.err = true, err
@@ -145,7 +143,7 @@ func (b *body) end(err error) {
 	}
 }
 
-// wait waits until it is over.
+// wait waits until the body has ended.
 func (b *body) wait(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -157,27 +155,27 @@ func (b *body) wait(d time.Duration) bool {
 	}
 }
 
-// whole tells whether it was read to its end.
+// whole reports whether the body was read to its end.
 func (b *body) whole() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.from != nil && errors.Is(b.err, io.EOF)
 }
 
-// giveUp makes it over as soon as who reads has stopped.
+// giveUp ends the body as soon as the read in progress returns.
 func (b *body) giveUp() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.end(http.ErrBodyReadAfterClose)
 }
 
-// hijackable is the handler's side of an answer.
+// hijackable is the handler's side of a response.
 type hijackable struct {
 	header   http.Header
 	status   int
-	sent     http.Header // as it was when the head was decided
+	sent     http.Header // the final header
 	once     sync.Once
-	decided  chan struct{} // closed when the head is known, or the connection taken
+	decided  chan struct{} // closed when the header is final, or the connection hijacked
 	hijacked bool
 	conn     chan net.Conn
 	released chan struct{}
@@ -186,7 +184,7 @@ type hijackable struct {
 	cancel   context.CancelCauseFunc
 }
 
-// run calls the handler; a panic of it is the error of its answer.
+// run calls the handler; a panic becomes the error of its response.
 func (w *hijackable) run(h http.Handler, r *http.Request) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -202,18 +200,18 @@ func (w *hijackable) finish(err error) {
 		w.once.Do(func() { w.status, w.sent = http.StatusBadGateway, http.Header{}; close(w.decided) })
 	}
 	w.WriteHeader(http.StatusOK)
-	_ = w.in.CloseWithError(err) // nil is the end in order
+	_ = w.in.CloseWithError(err) // nil: the normal end
 	if w.released != nil {
 		close(w.released)
 	}
 }
 
-// Header is the head of the answer, until it is written.
+// Header is the header of the response, until it is written.
 func (w *hijackable) Header() http.Header { return w.header }
 
-// WriteHeader decides the head.
+// WriteHeader makes the header final.
 func (w *hijackable) WriteHeader(status int) {
-	if status < 200 { // what only says that more will come
+	if status < 200 { // informational responses
 		return
 	}
 	w.once.Do(func() {
@@ -231,10 +229,10 @@ func (w *hijackable) Write(p []byte) (int, error) {
 	return w.in.Write(p)
 }
 
-// Flush decides the head; what was written is sent already.
+// Flush makes the header final; the body is sent without buffering.
 func (w *hijackable) Flush() { w.WriteHeader(http.StatusOK) }
 
-// Hijack takes the connection over.
+// Hijack hijacks the connection.
 func (w *hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	first := false
 	w.once.Do(func() {
@@ -242,14 +240,14 @@ func (w *hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		close(w.decided)
 	})
 	if !first {
-		return nil, nil, errors.New("the answer has begun")
+		return nil, nil, errors.New("the response has already begun")
 	}
 	conn := <-w.conn
 	return conn, bufio.NewReadWriter(bufio.NewReader(conn), bufio.NewWriter(conn)), nil
 }
 
-// serveHijacked gives the connection to the handler, and stays for as long as that runs:
-// the connection is closed when this returns.
+// serveHijacked passes the connection to the handler, and returns when the handler has ended:
+// the connection is then closed.
 func (w *hijackable) serveHijacked(conn net.Conn) {
 	t := hijackedFrom(conn)
 	w.conn <- t
@@ -257,7 +255,7 @@ func (w *hijackable) serveHijacked(conn net.Conn) {
 	t.end()
 }
 
-// answer puts the head into fiber's answer, and the body behind it.
+// answer writes the header and then the body to fiber's response.
 func (w *hijackable) answer(a *API, c *fiber.Ctx) {
 	resp := c.Response()
 	resp.ImmediateHeaderFlush = true
@@ -273,7 +271,7 @@ func (w *hijackable) answer(a *API, c *fiber.Ctx) {
 	c.Status(w.status)
 	length, err := strconv.Atoi(w.sent.Get("Content-Length"))
 	if err != nil || length < 0 {
-		length = -1 // it ends when it ends
+		length = -1 // unknown length
 	}
 	if w.status == http.StatusNoContent || w.status == http.StatusNotModified {
 		_ = w.out.Close()
@@ -282,25 +280,25 @@ func (w *hijackable) answer(a *API, c *fiber.Ctx) {
 	a.sendFrom(c, &answerBody{w.out, w.cancel}, length)
 }
 
-// answerBody ends the request when nobody reads the answer any more.
+// answerBody ends the request when its response is no longer read.
 type answerBody struct {
 	io.Reader
 	cancel context.CancelCauseFunc
 }
 
-// Close is called when the answer is written, or its reader is gone.
+// Close is called when the response was written, or its reader has ended.
 func (b *answerBody) Close() error {
 	b.cancel(errDisconnected)
 	return b.Reader.(io.Closer).Close()
 }
 
-// hijackedConn is a connection that was taken over. What fiber hands out has no halves, closes
-// nothing, and is another connection's once this one is over; a handler's helpers may
-// hold on to it for longer than that, so they hold the connection itself.
+// hijackedConn is a hijacked connection. fiber's connection cannot be half-closed, its Close
+// does nothing, and fiber reuses it after its end; a handler's goroutines may use it longer, so
+// they use the connection below.
 type hijackedConn struct {
 	net.Conn
-	mu   sync.Mutex // held while somebody reads
-	from io.Reader  // with what fiber has read ahead; nil when it is fiber's again
+	mu   sync.Mutex // held during a read
+	from io.Reader  // includes the bytes that fiber has buffered; nil after the end
 }
 
 func hijackedFrom(conn net.Conn) *hijackedConn {
@@ -320,7 +318,7 @@ func (t *hijackedConn) Read(p []byte) (int, error) {
 	return t.from.Read(p)
 }
 
-// end closes the connection, and returns when nobody reads from it any more.
+// end closes the connection, and returns when no goroutine reads from it any more.
 func (t *hijackedConn) end() {
 	_ = t.Close()
 	t.mu.Lock()
@@ -328,7 +326,7 @@ func (t *hijackedConn) end() {
 	t.mu.Unlock()
 }
 
-// CloseWrite ends what is sent.
+// CloseWrite closes the sending direction.
 func (t *hijackedConn) CloseWrite() error {
 	if h, ok := t.Conn.(interface{ CloseWrite() error }); ok {
 		return h.CloseWrite()

@@ -10,18 +10,18 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// hosts are the names under which a master is called.
+// hosts are the host names of a master.
 //
-// A page of another site can let its own name lead to the master's address, and
-// then call it from within somebody's browser, behind every firewall. The browser
-// says under which name: a name that is not the master's is refused. An address
-// cannot be led elsewhere, and neither can a name of this machine.
+// A page of another site can make its own host name resolve to the master's address, and then
+// call the master from a user's browser, behind firewalls. The browser sends the host name:
+// names that are not the master's are rejected. An IP address cannot be used for this attack,
+// nor can a name of this machine.
 type hosts struct {
 	names    map[string]bool
 	suffixes []string // .tasks.example.com
 }
 
-// newHosts reads names, also in the form *.example.com.
+// newHosts parses names, including the form *.example.com.
 func newHosts(names []string) hosts {
 	h := hosts{names: map[string]bool{}}
 	for _, name := range names {
@@ -35,7 +35,7 @@ func newHosts(names []string) hosts {
 	return h
 }
 
-// bareHost is a host without its port, brackets and last dot.
+// bareHost is a host without its port, brackets and final dot.
 func bareHost(host string) string {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
@@ -46,7 +46,7 @@ func bareHost(host string) string {
 func (h hosts) allow(host string) bool {
 	name := bareHost(host)
 	if name == "" || loopbackHost(name) || h.names[name] {
-		return true // a request without a host is no browser's
+		return true // browsers always send a host
 	}
 	if _, err := netip.ParseAddr(name); err == nil {
 		return true
@@ -59,7 +59,7 @@ func (h hosts) allow(host string) bool {
 	return false
 }
 
-// loopbackHost tells whether a bare host always leads to this machine itself.
+// loopbackHost reports whether a bare host always resolves to this machine itself.
 func loopbackHost(name string) bool {
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
 		return true
@@ -68,8 +68,8 @@ func loopbackHost(name string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// checkHost refuses requests under names that are not the master's. What asks for
-// its health is no browser, and may have a name of its own for it.
+// checkHost rejects requests for other host names, except health checks, which browsers do not
+// send and which may use another name.
 func (a *API) checkHost(c *fiber.Ctx) error {
 	host := string(c.Request().Host())
 	if a.hosts.allow(host) || c.Path() == "/health" || a.cfg.Proxy != nil && a.cfg.Proxy.TasksHost(host) {

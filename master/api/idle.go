@@ -11,16 +11,16 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// onIdleTask is the task that reports of itself.
+// onIdleTask is the task that reports about itself.
 func onIdleTask() object[string] {
 	return onOwnTask("id", func(c *call, _ string) error {
 		return fault.New(fault.Forbidden, "a task may report only about itself: the caller is task %s", c.who.TaskID)
 	})
 }
 
-// reportIdle ends a task that says of itself that nobody has used it for as long
-// as its configuration allows. Its runner measures that, so that no master has to
-// look in from outside, and an outage of theirs ends nothing.
+// reportIdle ends a task that reports that it was not used for as long as its configuration
+// allows. The runner measures this, so masters need not check the task, and their outage ends
+// nothing.
 func (a *API) reportIdle(ctx context.Context, c *call, id string, req *v1.IdleNotebookRequest) (*v1.None, error) {
 	if req.NotebookID != "" && req.NotebookID != id {
 		return nil, fault.New(fault.Invalid, "notebookId: the path says %s, the body %s", id, fault.Clip(req.NotebookID))
@@ -38,14 +38,14 @@ func (a *API) reportIdle(ctx context.Context, c *call, id string, req *v1.IdleNo
 	case !req.Idle || cfg.IdleTimeout == nil || *cfg.IdleTimeout <= 0:
 		return &v1.None{}, nil
 	}
-	if err := a.db.KillTask(ctx, id, fmt.Sprintf("ended because nobody used it for %s", formatDuration(time.Duration(*cfg.IdleTimeout)))); err != nil {
+	if err := a.db.KillTask(ctx, id, fmt.Sprintf("ended because it was not used for %s", formatDuration(time.Duration(*cfg.IdleTimeout)))); err != nil {
 		return nil, err
 	}
 	a.bus.Publish(store.TopicIntent)
 	return &v1.None{}, nil
 }
 
-// formatDuration writes a time span without its trailing zeros: 30m, 1h30m, 90s.
+// formatDuration formats a time span without trailing zeros: 30m, 1h30m, 90s.
 func formatDuration(d time.Duration) string {
 	s := d.Round(time.Millisecond).String()
 	if d >= time.Minute && d%time.Minute == 0 {

@@ -10,15 +10,15 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// Commands, notebooks, shells and TensorBoards are one thing to the cluster, a
-// task of one attempt, and four nouns to users. What the nouns share is here. Their
-// files have the messages of the wire.
+// To the cluster, commands, notebooks, shells and TensorBoards are tasks of one attempt; to
+// users they are four nouns. This file has their common parts; the files of the nouns have
+// their messages.
 
-// taskConfig is a task's configuration as somebody may see it.
+// taskConfig is a task's configuration as the caller may see it.
 func taskConfig(k store.Task, who auth.Who) v1.Struct {
 	cfg, err := expconf.ParseCommandConfigJSON(k.Config)
 	if err != nil {
-		return v1.Struct(`{}`) // of what this release cannot read, nothing is shown
+		return v1.Struct(`{}`) // hide a configuration that this release cannot parse
 	}
 	if !ownerOrAdmin(who, k.OwnerID) {
 		cfg = cfg.WithoutVariables()
@@ -26,14 +26,13 @@ func taskConfig(k store.Task, who auth.Who) v1.Struct {
 	return v1.StructOf(cfg.Redacted())
 }
 
-// ownerOrAdmin tells whether something is somebody's own: its owner's, the owner's tasks',
-// or an admin's, to whom everything is. The values of environment variables are for
-// them alone.
+// ownerOrAdmin reports whether the caller is the owner of an object, a task of the owner, or an
+// admin. Only these see the values of environment variables.
 func ownerOrAdmin(who auth.Who, ownerID int) bool {
 	return who.Admin || who.UserID != 0 && who.UserID == ownerID
 }
 
-// exitStatus is how a task ended; "" while it has not.
+// exitStatus is how a task ended; "" before its end.
 func exitStatus(k store.Task) string {
 	if k.EndedAt == nil {
 		return ""
@@ -43,7 +42,7 @@ func exitStatus(k store.Task) string {
 
 func taskState(k store.Task) v1.TaskState { return v1.TaskState("STATE_" + k.Shown) }
 
-// tasksOf lists the tasks of a kind that a request asks for.
+// tasksOf lists the tasks of a kind that a request selects.
 func (a *API) tasksOf(ctx context.Context, c *call, of launch.Kind) ([]store.Task, v1.Pagination, error) {
 	var page v1.Pagination
 	w, err := c.window()
@@ -76,14 +75,14 @@ func idsOf(list []store.Task) []string {
 	return ids
 }
 
-// started is what became of a request for a task. The task of a preview has no id.
+// started is the result of a request for a task. The task of a preview has no id.
 type started struct {
 	made   *launch.Task
 	task   store.Task
 	config v1.Struct
 }
 
-// start makes the task that a request asks for, unless it is a preview.
+// start creates the task of a request, unless it is a preview.
 func (a *API) start(ctx context.Context, c *call, of launch.Kind, req launch.TaskRequest) (*started, error) {
 	if err := c.may(auth.Create, auth.Object{Kind: auth.Kind(of.Noun)}); err != nil {
 		return nil, err
@@ -104,7 +103,7 @@ func (a *API) start(ctx context.Context, c *call, of launch.Kind, req launch.Tas
 	return &started{made: n, task: k, config: taskConfig(k, c.who)}, nil
 }
 
-// kill asks for a task's end in the caller's name.
+// kill kills a task in the caller's name.
 func (a *API) kill(ctx context.Context, c *call, k store.Task) (store.Task, error) {
 	if err := a.db.KillTask(ctx, k.ID, "killed by "+c.who.Username); err != nil {
 		return k, err

@@ -345,10 +345,10 @@ func TestIdleTasksEnd(t *testing.T) {
 	}
 	itself.put(path, `{"notebookId":"`+book+`","idle":true}`).ok()
 	sh.put("/api/v1/notebooks/"+shell+"/report_idle", `{"idle":true}`).ok()
-	if got := reason(book); got != "kill ended because nobody used it for 1h30m" {
+	if got := reason(book); got != "kill ended because it was not used for 1h30m" {
 		t.Error(got)
 	}
-	if got := reason(shell); got != "kill ended because nobody used it for 20s" {
+	if got := reason(shell); got != "kill ended because it was not used for 20s" {
 		t.Error(got)
 	}
 	if s := at(t, me.get("/api/v1/notebooks/"+book).ok().tree(), "notebook.state"); s != "STATE_TERMINATING" {

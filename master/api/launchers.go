@@ -6,7 +6,7 @@ import (
 	"github.com/detent-ml/detent/master/launch"
 )
 
-// launchers make experiments and tasks of requests.
+// launchers create experiments and tasks from requests.
 func (a *API) launchers() (*launch.Experiments, *launch.Tasks) {
 	code := launch.NewPacker(a.db, func(ctx context.Context, share string) (func(), error) {
 		turn, err := a.receiver.packs.take(ctx, share, 1)

@@ -7,10 +7,10 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// window is the part of a list that a client asks for.
+// window is the part of a list that a client requests.
 type window struct{ offset, limit int }
 
-// window reads limit and offset.
+// window parses limit and offset.
 func (c *call) window() (window, error) {
 	limit, err := c.intOr("limit", 0)
 	if err != nil {
@@ -20,9 +20,8 @@ func (c *call) window() (window, error) {
 	return window{offset, limit}, err
 }
 
-// of places the window in a list of total items by the rules that Determined's
-// clients know: a limit of 0 or -1 means all, -2 none, and a negative offset
-// counts from the end.
+// of places the window in a list of total items by the rules of Determined's API: a limit of 0
+// or -1 means all, -2 none, and a negative offset counts from the end.
 func (w window) of(total int) (v1.Pagination, error) {
 	from := w.offset
 	if from < 0 {
@@ -41,7 +40,7 @@ func (w window) of(total int) (v1.Pagination, error) {
 	return v1.Pagination{Offset: w.offset, Limit: w.limit, StartIndex: from, EndIndex: to, Total: total}, nil
 }
 
-// cut is of applied to a list that is in memory already.
+// cut applies of to a list in memory.
 func cut[T any](list []T, w window) ([]T, v1.Pagination, error) {
 	p, err := w.of(len(list))
 	if err != nil {
@@ -50,13 +49,13 @@ func cut[T any](list []T, w window) ([]T, v1.Pagination, error) {
 	return list[p.StartIndex:p.EndIndex], p, nil
 }
 
-// sorting reads sortBy and orderBy: names maps the wire's values to store's. An
-// order that is not given is ascending.
+// sorting parses sortBy and orderBy: names maps the API's values to those of store. The default
+// order is ascending.
 func (c *call) sorting(names map[string]string) (by string, desc bool, err error) {
 	s, _ := c.query("sortBy")
 	by, known := names[s]
 	if s != "" && s != "SORT_BY_UNSPECIFIED" && !known {
-		return "", false, fault.New(fault.Invalid, "sortBy: %q is not known here", s)
+		return "", false, fault.New(fault.Invalid, "sortBy: %q is not supported for this list", s)
 	}
 	desc, err = c.descending()
 	return by, desc, err
@@ -73,7 +72,7 @@ func (c *call) descending() (bool, error) {
 	}
 }
 
-// numbers reads a repeated parameter of integers.
+// numbers parses a repeated parameter of integers.
 func (c *call) numbers(name string) ([]int, error) {
 	var out []int
 	for _, s := range c.list(name) {
@@ -86,18 +85,18 @@ func (c *call) numbers(name string) ([]int, error) {
 	return out, nil
 }
 
-// maxName bounds the names that users give things.
+// maxName is the maximum length of names that users choose.
 const maxName = 1000
 
-// checkName refuses names that no list could show.
+// checkName rejects names that lists cannot show.
 func checkName(what, name string, limit int) error {
 	switch {
 	case strings.TrimSpace(name) == "":
-		return fault.New(fault.Invalid, "%s: a name is needed", what)
+		return fault.New(fault.Invalid, "%s: the name is missing", what)
 	case len(name) > limit:
 		return fault.New(fault.Invalid, "%s: a name of %d bytes is over the limit of %d", what, len(name), limit)
 	case strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return fault.New(fault.Invalid, "%s: the name has control characters in it", what)
+		return fault.New(fault.Invalid, "%s: the name contains control characters", what)
 	}
 	return nil
 }

@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	// maxLiveTrials bounds the trials whose reports one stream carries.
+	// maxLiveTrials is the maximum number of trials whose reports one stream sends.
 	maxLiveTrials = 100
-	// maxMoved is how many moved experiments are told one by one; of more it is
-	// said that the reader had better look.
+	// maxMoved is the maximum number of changed experiments that are sent one by one; for more,
+	// the client must read the list again.
 	maxMoved = 200
 )
 
@@ -29,7 +29,7 @@ func (a *API) registerLive() {
 	raw(a, v1.FollowLive, a.live)
 }
 
-// movedExperiment is the event "experiment": what lists show of one that moved.
+// movedExperiment is the event "experiment": a changed experiment, as in lists.
 type movedExperiment struct {
 	ID                      int                `json:"id"`
 	State                   v1.ExperimentState `json:"state"`
@@ -45,14 +45,14 @@ type movedExperiment struct {
 	Error                   string             `json:"error"`
 }
 
-// staleLists is the event "look": the lists that have changed and are to be read again.
-// What names experiments, tasks, queue and nodes.
+// staleLists is the event "look": the lists that have changed, which the client must read
+// again. What names experiments, tasks, queue and nodes.
 type staleLists struct {
 	What []string `json:"what"`
-	Gone []int    `json:"gone"` // experiments that are no more
+	Gone []int    `json:"gone"` // deleted experiments
 }
 
-// livePosition is where a stream is: among the reports, and among the moves.
+// livePosition is the position of a stream among the reports, and among the changes.
 type livePosition struct {
 	metrics store.Position
 	state   store.StatePosition
@@ -73,27 +73,27 @@ func parseLivePosition(s string) (*livePosition, error) {
 	return &livePosition{*metrics, store.StatePosition{Epoch: epoch, Seq: n}}, nil
 }
 
-// heartbeat is how often a quiet stream of events says that it is there, which
-// also finds out who has gone.
+// heartbeat is the time between two signs of life on a quiet stream, which also detect clients
+// that have disconnected.
 const heartbeat = 10 * time.Second
 
-// liveStream is one reader of live.
+// liveStream is the stream of one client.
 type liveStream struct {
 	a       *API
 	w       *bufio.Writer
 	buf     []byte
 	at      livePosition
-	scope   auth.Scope // the reader's
+	scope   auth.Scope // of the client
 	trials  []int
-	reports <-chan []store.MetricRow // nil when no trial is watched
+	reports <-chan []store.MetricRow // nil: no trial is watched
 	moves   <-chan store.StateChange
 }
 
-// live sends over one connection all that a page shows: "metrics" for each report
-// of its trials, "experiment" for each that moved, "look" for what else is to be
-// read again, and "position" once everything before is sent: what a client reads
-// by other routes after it has no gap before what comes here. Each event's id is a
-// position to come back with; a browser does that by itself.
+// live sends all changes for a page over one connection: "metrics" for each report of its
+// trials, "experiment" for each changed experiment, "look" for other lists to read again, and
+// "position" when all earlier events are sent: data that a client reads by other routes after
+// it have no gap before the next events. The id of an event is a position from which a client
+// can continue; browsers do that automatically.
 func (a *API) live(ctx context.Context, c *call) error {
 	s := &liveStream{a: a, scope: c.scope}
 	var err error
@@ -139,7 +139,7 @@ func (a *API) live(ctx context.Context, c *call) error {
 	return nil
 }
 
-// liveTrials reads which trials are wanted.
+// liveTrials parses the trials of a request.
 func (a *API) liveTrials(ctx context.Context, c *call) ([]int, error) {
 	ids, err := c.numbers("trials")
 	if err != nil {
@@ -156,8 +156,8 @@ func (a *API) liveTrials(ctx context.Context, c *call) ([]int, error) {
 	return ids, nil
 }
 
-// catchUp sends what a reader who comes back missed, and tells every reader that
-// it is up to date.
+// catchUp sends what a returning client has missed, and tells every client when it is up to
+// date.
 func (s *liveStream) catchUp(ctx context.Context, after *livePosition, since []store.StateChange, missed bool) error {
 	if _, err := s.w.WriteString("retry: 1000\n"); err != nil {
 		return err
@@ -198,8 +198,8 @@ func (s *liveStream) catchUp(ctx context.Context, after *livePosition, since []s
 	return s.w.Flush()
 }
 
-// run sends what comes, and a sign of life when nothing does. It ends when the
-// client has gone or may read no more, which it is told when it comes back.
+// run sends events, and a heartbeat if there are none. It ends when the client disconnects or
+// loses its permission, which the next connection reports.
 func (s *liveStream) run(ctx context.Context) {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
@@ -227,8 +227,8 @@ func (s *liveStream) run(ctx context.Context) {
 	}
 }
 
-// sendReports sends reports. Each carries its own position, so that a connection that
-// breaks between them loses nothing.
+// sendReports sends reports. Each has its own position, so that an interrupted connection loses
+// none.
 func (s *liveStream) sendReports(list []store.MetricRow) error {
 	for _, m := range list {
 		s.at.metrics = store.Position{XID: m.XID, ID: m.ID}
@@ -239,11 +239,11 @@ func (s *liveStream) sendReports(list []store.MetricRow) error {
 	return nil
 }
 
-// sendStates sends what moved. All events of a change but the last carry the position
-// before it: who breaks off between them gets all of them again.
+// sendStates sends changes. All events of a change except the last have the position before the
+// change: after an interruption between them, the client receives all of them again.
 //
-// Of experiments a reader is told those of its own workspaces; that some task, the
-// queue or a node moved is said to everybody, without which one it was.
+// A client receives the changed experiments of its own workspaces; that some task, the queue or
+// a node has changed is sent to everybody, without its name.
 func (s *liveStream) sendStates(c store.StateChange) error {
 	list := s.visible(c.Experiments)
 	look := staleLists{What: []string{}, Gone: []int{}}
@@ -274,7 +274,7 @@ func (s *liveStream) sendStates(c store.StateChange) error {
 	return s.send("look", look)
 }
 
-// visible are the experiments that the reader may see.
+// visible are the experiments that the client may see.
 func (s *liveStream) visible(list []store.ListedExperiment) []store.ListedExperiment {
 	if s.scope.All {
 		return list
@@ -294,7 +294,7 @@ func moved(e store.ListedExperiment) movedExperiment {
 		EndTime: e.EndedAt, Duration: e.Seconds, Error: e.Error}
 }
 
-// send adds an event, which leaves with the next flush.
+// send adds an event, which is sent with the next flush.
 func (s *liveStream) send(name string, message any) error {
 	body, err := v1.Append(s.buf[:0], message)
 	if err != nil {
@@ -310,7 +310,7 @@ func parsePosition(s string) (*store.Position, error) {
 	xid, err1 := strconv.ParseUint(x, 10, 64)
 	id, err2 := strconv.ParseInt(i, 10, 64)
 	if !ok || err1 != nil || err2 != nil {
-		return nil, fault.New(fault.Invalid, "Last-Event-ID: %q is not a position that this stream gave out", s)
+		return nil, fault.New(fault.Invalid, "Last-Event-ID: %q is not a position of this stream", s)
 	}
 	return &store.Position{XID: xid, ID: id}, nil
 }

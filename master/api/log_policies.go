@@ -16,24 +16,24 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// A trial's log policies ask about lines of its log. What a program prints its
-// runner matches, and tells us the few lines that count: so the masters do no work
-// for the many that do not, whoever wrote the patterns pays for them on his own
-// node, and the exit report, which has all matches in it, cannot overtake one.
-// Only lines that a program ships by itself are matched here, where they come in.
+// The log policies of a trial have patterns for lines of its log. The runner matches the output
+// of its program, and reports only the matches: so masters need no time for other lines, the
+// author of an expensive pattern pays with time on the task's node, and the exit report, which
+// contains all matches, cannot arrive before a match. The master matches only lines that a
+// program sends itself.
 
-// knownPolicies bounds of how many attempts the policies are remembered.
+// knownPolicies is the maximum number of attempts whose policies are cached.
 const knownPolicies = 2000
 
-// logPolicies are those of one trial.
+// logPolicies are the policies of one trial.
 type logPolicies struct {
 	list     expconf.LogPolicies
 	patterns []v1.LogPattern
-	matcher  *logpolicy.Matcher // of patterns, in their order
+	matcher  *logpolicy.Matcher // for the patterns, in their order
 }
 
-// policiesOf finds the policies where lines come from. They change when an
-// experiment that has ended goes on, and never while an attempt lives.
+// policiesOf finds the policies for the source of lines. They change when an ended experiment
+// continues, and never during an attempt.
 func (a *API) policiesOf(ctx context.Context, from lineSource) (*logPolicies, error) {
 	now := time.Now()
 	if p, known, _ := a.taskIO.policies.Get(from.allocation, now); known {
@@ -45,7 +45,7 @@ func (a *API) policiesOf(ctx context.Context, from lineSource) (*logPolicies, er
 	}
 	p, err := readPolicies(raw)
 	if err != nil {
-		return nil, fmt.Errorf("the log policies of task %s: %w", from.task, err)
+		return nil, fmt.Errorf("cannot read the log policies of task %s: %w", from.task, err)
 	}
 	if from.allocation != "" {
 		a.taskIO.policies.Put(from.allocation, p, now)
@@ -70,8 +70,8 @@ func readPolicies(raw json.RawMessage) (*logPolicies, error) {
 	return p, err
 }
 
-// lineSource is where lines come from: a member of an attempt, or, without
-// one, outside of the cluster.
+// lineSource is the source of lines: a member of an attempt, or a program outside of the
+// cluster.
 type lineSource struct {
 	task, allocation string
 	rank             int
@@ -81,12 +81,12 @@ func (a *API) lineSourceOf(c *call) lineSource {
 	return lineSource{task: c.who.TaskID, allocation: c.who.AllocationID, rank: c.who.Rank}
 }
 
-// memberLogMatches takes a runner's matches as they happen, for users who look.
+// memberLogMatches stores a runner's matches at once, so that users see them.
 func (a *API) memberLogMatches(ctx context.Context, c *call, _ member, req *v1.LogMatchesRequest) (*v1.None, error) {
 	return &v1.None{}, a.recordMatches(ctx, a.lineSourceOf(c), req.Matches)
 }
 
-// recordMatches stores them with what the trial's configuration says about them.
+// recordMatches stores matches with the actions in the trial's configuration.
 func (a *API) recordMatches(ctx context.Context, from lineSource, found []v1.LogMatch) error {
 	if len(found) == 0 {
 		return nil
@@ -116,15 +116,15 @@ func (a *API) recordMatches(ctx context.Context, from lineSource, found []v1.Log
 	return nil
 }
 
-// logPolicyActions writes into the trial's log what its policies did. Where that fails,
-// the match counts all the same.
+// logPolicyActions writes the actions of policies to the trial's log. If that fails, the match
+// counts nevertheless.
 func (a *API) logPolicyActions(ctx context.Context, from lineSource, fresh []store.LogMatch) {
 	b := store.LogBatch{TaskID: from.task, Origin: store.LogOrigin{AllocationID: from.allocation}}
 	for _, m := range fresh {
 		what := fmt.Sprintf("%q matched the pattern %s of a log policy", m.Line, m.Pattern)
 		switch {
 		case m.Action == expconf.CancelRetries:
-			what += ": if this attempt fails, the trial is not tried again"
+			what += ": if this attempt fails, the trial does not restart"
 		case m.Action == expconf.ExcludeNode && m.Node != "":
 			what += ": the trial will not use node " + m.Node + " again"
 		default:
@@ -136,12 +136,12 @@ func (a *API) logPolicyActions(ctx context.Context, from lineSource, fresh []sto
 		return
 	}
 	if _, err := a.taskIO.logs.Append(ctx, b); err != nil {
-		a.log.Warn("could not write into the log what log policies did", "task_id", from.task, "error", err)
+		a.log.Warn("could not write the actions of log policies to the log", "task_id", from.task, "error", err)
 	}
 }
 
-// matchShipped looks at lines that a program ships by itself. The first of each
-// policy is enough.
+// matchShipped matches lines that a program sends itself. Only the first match of each policy
+// is needed.
 func (a *API) matchShipped(ctx context.Context, c *call, lines []v1.TaskLog) error {
 	from := lineSource{task: lines[0].TaskID}
 	if c.who.IsTask() {

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// sessionLife is long enough that a person signs in once a month.
+	// sessionLife lets a user stay signed in for a month.
 	sessionLife = 30 * 24 * time.Hour
-	// clientSalt is what Determined's clients put before a password; the master
-	// does the same to a password that was sent as it is typed.
+	// clientSalt is what Determined's clients put before a password; the master does the same
+	// with a plain-text password.
 	clientSalt = "GubPEmmotfiK9TMD6Zdw"
-	// dummyHash is the hash of a password that was thrown away. Checking against it
-	// costs what checking a real one costs.
+	// dummyHash is the hash of a discarded password. Comparing with it takes as long as
+	// comparing with a real one.
 	dummyHash = "$2a$10$uAqsOX0tkYFMmYriMStsn.hfpETgkpHjxQQGHM/Cfd/5qhQUSadWC"
 	// MaxPassword is well above the 128 digits that clients send.
 	MaxPassword = 1024
@@ -43,7 +43,7 @@ func (a *API) login(ctx context.Context, c *call, req *v1.LoginRequest) (*v1.Log
 	a.noteForwarder(c.Ctx)
 	name := strings.ToLower(strings.TrimSpace(req.Username))
 	if name == "" {
-		return nil, fault.New(fault.Invalid, "username: a name is needed")
+		return nil, fault.New(fault.Invalid, "username: the name is missing")
 	}
 	if len(name) > maxUsername || len(req.Password) > MaxPassword {
 		return nil, fault.New(fault.Unauthenticated, "invalid credentials")
@@ -51,7 +51,7 @@ func (a *API) login(ctx context.Context, c *call, req *v1.LoginRequest) (*v1.Log
 	sent := hashedAsClientsDo(req.Password, req.IsHashed != nil && *req.IsHashed)
 	if sent == "" && !a.blankAllowed(c) {
 		return nil, fault.New(fault.Unauthenticated, "blank passwords are accepted only on the master's own machine, at a loopback address; "+
-			"an admin sets a password with det user change-password %s, and admin's first one is initial_password in the Nomad variable of the master's job", name)
+			"an admin can set a password with det user change-password %s; the first password of admin is initial_password in the Nomad variable of the master's job", name)
 	}
 	u, err := a.db.UserByName(ctx, name)
 	if err != nil && !fault.Is(err, fault.NotFound) {
@@ -71,7 +71,7 @@ func (a *API) login(ctx context.Context, c *call, req *v1.LoginRequest) (*v1.Log
 	return &v1.LoginResponse{Token: token, User: wireUser(u)}, nil
 }
 
-// sessionCookie is what a browser keeps; with a negative age it is thrown away.
+// sessionCookie is the cookie for a browser; a negative age deletes it.
 func sessionCookie(c *call, token string, age int) *fiber.Cookie {
 	cookie := &fiber.Cookie{Name: cookieName(c.Ctx), Value: token, Path: "/", HTTPOnly: true, SameSite: "Strict", Secure: c.Protocol() == "https", MaxAge: age}
 	if age < 0 {
@@ -80,8 +80,8 @@ func sessionCookie(c *call, token string, age int) *fiber.Cookie {
 	return cookie
 }
 
-// comparePassword fails unless the password is the user's. A blank one is no guess:
-// nothing is compared or counted.
+// comparePassword fails unless the password is the user's. A blank one is no guess, so it is
+// neither compared nor counted.
 func (a *API) comparePassword(ctx context.Context, c *call, name string, u store.User, exists bool, sent string) error {
 	fits := false
 	if sent == "" {
@@ -108,8 +108,8 @@ func (a *API) comparePassword(ctx context.Context, c *call, name string, u store
 	return nil
 }
 
-// passwordMatches does the same work whether the user exists, has a password, or
-// neither, so that the time an answer takes tells nothing.
+// passwordMatches does the same work whether or not the user exists and has a password, so that
+// the response time reveals nothing.
 func passwordMatches(u store.User, exists bool, sent string) bool {
 	if sent == "" {
 		return exists && u.PasswordHash == "" && !u.Remote
@@ -121,14 +121,13 @@ func passwordMatches(u store.User, exists bool, sent string) bool {
 	return auth.CheckPassword(u.PasswordHash, sent)
 }
 
-// blankAllowed says whether a blank password may be used from where this call
-// comes, and for the name under which it calls. What an ingress passed on comes from
-// somewhere else than its socket says.
+// blankAllowed reports whether a blank password may be used from the address of this call and
+// for its host name. A forwarded call comes from another machine than its connection.
 func (a *API) blankAllowed(c *call) bool {
 	return !isProxied(c.Ctx) && a.cfg.BlankLogin(c.Context().RemoteIP().String(), bareHost(string(c.Request().Host())))
 }
 
-// StoredPassword is what is stored of a password that is known as it is typed.
+// StoredPassword is the stored form of a plain-text password.
 func StoredPassword(password string) (string, error) {
 	return auth.HashPassword(hashedAsClientsDo(password, false))
 }

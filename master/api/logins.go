@@ -15,33 +15,33 @@ import (
 	"github.com/detent-ml/detent/master/fault"
 )
 
-// Limits on guessing passwords. Nobody is locked out by what others do elsewhere:
-// tries are counted for an address, and for a name at an address, and never for a
-// name alone. What many addresses can try together, and one address for many names, is
-// bounded by how many passwords are compared at once.
+// Limits on guessing passwords. Other addresses cannot lock a user out: tries are counted for
+// an address, and for a username at an address, but never for a username alone. The number of
+// passwords that are compared at the same time limits what many addresses together, or one
+// address with many usernames, can try.
 const (
-	LoginWindow           = time.Minute // in which tries are counted
+	LoginWindow           = time.Minute // period in which tries are counted
 	maxTriesPerName       = 10          // for one name at one address
-	maxTriesPerAddress    = 60          // for all names at one address; beyond it a name has one
-	maxCompares           = 4           // passwords that are compared at once, at most
-	maxComparesPerAddress = 32          // of one address, being compared or waiting
+	maxTriesPerAddress    = 60          // for all names at one address; beyond it each name has one
+	maxCompares           = 4           // passwords that are compared at the same time
+	maxComparesPerAddress = 32          // of one address, including those that wait
 	compareTimeout        = 10 * time.Second
 )
 
-// logins bounds the work that signing in costs: to compare a password takes a
-// processor for a twentieth of a second on purpose.
+// logins limits the work of sign-ins: comparing a password takes a processor for a twentieth of
+// a second on purpose.
 type logins struct {
 	slots chan struct{}
 
 	mu   sync.Mutex
-	from map[string]int // by address: what is compared or waits
+	from map[string]int // by address: number of comparisons, including those that wait
 }
 
 func newLogins() *logins {
 	return &logins{slots: make(chan struct{}, min(maxCompares, max(1, runtime.GOMAXPROCS(0)/2))), from: map[string]int{}}
 }
 
-// compare runs fn when there is a processor for it.
+// compare runs fn when a processor is free.
 func (l *logins) compare(ctx context.Context, address string, fn func() error) error {
 	if !l.enter(address) {
 		return fault.New(fault.TooMany, "too many sign-ins from your address at once; try again")
@@ -77,14 +77,14 @@ func (l *logins) leave(address string) {
 	}
 }
 
-// loginKeys are what a try is counted for.
+// loginKeys are the keys under which a try is counted.
 func loginKeys(address, name string) (ofName, ofAddress string) {
 	return "name " + address + " " + name, "address " + address
 }
 
-// countLogin counts a try, and fails when there were too many. A name's first try is
-// compared however many others there were from its address: users may share that with
-// somebody who guesses, behind a proxy that nobody has named.
+// countLogin counts a try, and fails after too many. The first try of a username is always
+// compared, however many others came from its address: behind an untrusted proxy, users may
+// share the address with somebody who guesses passwords.
 func (a *API) countLogin(ctx context.Context, address, name string) error {
 	ofName, ofAddress := loginKeys(address, name)
 	tallies, err := a.db.CountLogin(ctx, []string{ofName, ofAddress}, LoginWindow)
@@ -105,9 +105,9 @@ func tooManyWrong(what string, wait float64) error {
 	return fault.New(fault.TooMany, "too many wrong passwords %s; try again in %d seconds", what, max(0, int(wait))+1)
 }
 
-// addressOf is where a call comes from: the address of its connection, or, where
-// that is a proxy that the operators trust, the one that the proxy saw. An IPv6
-// address is its network, because a network has as many addresses as it likes.
+// addressOf is the address of a caller: that of its connection or, if the connection is from a
+// trusted proxy, the address that the proxy reports. An IPv6 address is replaced by its
+// network, because an owner of a network can use any of its addresses.
 func (a *API) addressOf(c *fiber.Ctx) string {
 	from, ok := netip.AddrFromSlice(c.Context().RemoteIP())
 	if !ok {
@@ -134,16 +134,15 @@ func (a *API) addressOf(c *fiber.Ctx) string {
 	return from.String()
 }
 
-// hopsOf lists the addresses that a call says it came by. A proxy writes the one it
-// has seen behind those that the client claims: into the same line, or into a line of
-// its own that comes after them.
+// hopsOf lists the addresses in X-Forwarded-For. A proxy appends the address that it has seen
+// to those that the client claims: to the same line, or in a later line.
 func hopsOf(c *fiber.Ctx) []string {
 	lines := c.Request().Header.PeekAll(fiber.HeaderXForwardedFor)
 	return strings.Split(string(bytes.Join(lines, []byte(","))), ",")
 }
 
-// isProxied tells whether a proxy has forwarded a call. Any line counts, whatever is in
-// it: a client may have sent an empty one before the proxy's.
+// isProxied reports whether a proxy has forwarded a call. Any line counts, even an empty one: a
+// client may send an empty one before the proxy's.
 func isProxied(c *fiber.Ctx) bool {
 	h := &c.Request().Header
 	return len(h.PeekAll(fiber.HeaderXForwardedFor)) > 0 || len(h.PeekAll(fiber.HeaderForwarded)) > 0

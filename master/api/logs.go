@@ -17,10 +17,10 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// unpackedBody bounds what a compressed body may unpack to.
+// unpackedBody is the maximum size of an unpacked body.
 const unpackedBody = 4 * reportBody
 
-// unpackWindow is how far back what unpacks a body may have to look.
+// unpackWindow is the maximum window size for unpacking.
 const unpackWindow = 8 << 20
 
 func (a *API) registerLogs() {
@@ -33,8 +33,8 @@ func (a *API) registerLogs() {
 	rawOn(a, v1.StreamTaskLogFields, a.onTask(), a.taskLogFields)
 }
 
-// packedBody reads a body and unpacks it as its Content-Encoding says. It unpacks
-// twice: what it unpacks to is known, and there is memory for it, before it is kept.
+// packedBody reads a body and unpacks it according to its Content-Encoding. It unpacks twice:
+// first to learn the size and to reserve memory, then to keep the result.
 func (a *API) packedBody(c *call) ([]byte, error) {
 	encoding := strings.ToLower(c.Get("Content-Encoding"))
 	if encoding == "" || encoding == "identity" {
@@ -62,8 +62,8 @@ func (a *API) packedBody(c *call) ([]byte, error) {
 	return plain.Bytes(), err
 }
 
-// unpackedSize counts what a body unpacks to. Few are counted at once: to unpack
-// takes memory of its own.
+// unpackedSize computes the size of an unpacked body. Only a few run at the same time, because
+// unpacking needs memory itself.
 func (a *API) unpackedSize(c *call, b *received, encoding string) (size int64, err error) {
 	held, err := a.hold(c.Ctx, unpackWindow/bodyWeight)
 	if err != nil {
@@ -80,7 +80,7 @@ func (a *API) unpackedSize(c *call, b *received, encoding string) (size int64, e
 	return size, err
 }
 
-// unpack calls fn with a body unpacked.
+// unpack calls fn with the unpacked body.
 func unpack(b *received, encoding string, fn func(io.Reader) error) error {
 	var r io.Reader
 	switch encoding {
@@ -98,15 +98,15 @@ func unpack(b *received, encoding string, fn func(io.Reader) error) error {
 		defer z.Close()
 		r = z
 	default:
-		return fault.New(fault.Invalid, "Content-Encoding: %q is not known; gzip and zstd are", encoding)
+		return fault.New(fault.Invalid, "Content-Encoding: %q is not supported; use gzip or zstd", encoding)
 	}
 	if err := fn(r); err != nil {
-		return fault.New(fault.Invalid, "the body cannot be unpacked: %v", err)
+		return fault.New(fault.Invalid, "cannot unpack the body: %v", err)
 	}
 	return nil
 }
 
-// shipLogs takes a runner's lines, each once however often they are sent.
+// shipLogs stores a runner's lines, each once even if they are sent several times.
 func (a *API) shipLogs(ctx context.Context, c *call) error {
 	body, err := a.packedBody(c)
 	if err != nil {
@@ -145,10 +145,10 @@ func (a *API) shipLogs(ctx context.Context, c *call) error {
 	return c.send(&v1.LogBatchResponse{Next: next})
 }
 
-// levels are the wire's names by number.
+// levels are the API's names by number.
 var levels = v1.LogLevels()
 
-// taskLogs takes the form of Determined's own shipper.
+// taskLogs accepts the form of Determined's log shipper.
 func (a *API) taskLogs(ctx context.Context, c *call) error {
 	body, err := a.packedBody(c)
 	if err != nil {
@@ -162,7 +162,7 @@ func (a *API) taskLogs(ctx context.Context, c *call) error {
 	return a.takeTaskLogs(ctx, c, req.Logs)
 }
 
-// oldTaskLogs takes the same records as a bare list.
+// oldTaskLogs accepts the same records as a plain list.
 func (a *API) oldTaskLogs(ctx context.Context, c *call) error {
 	body, err := a.packedBody(c)
 	if err != nil {
@@ -176,8 +176,8 @@ func (a *API) oldTaskLogs(ctx context.Context, c *call) error {
 	return a.takeTaskLogs(ctx, c, list)
 }
 
-// maxOrigins may follow each other in one request: each is a commit. What comes
-// after them is of the other origin.
+// maxOrigins is the maximum number of changes of the origin in one request, because each costs
+// a commit. Later lines get the last origin.
 const maxOrigins = 64
 
 func (a *API) takeTaskLogs(ctx context.Context, c *call, list []v1.TaskLog) error {
@@ -190,7 +190,7 @@ func (a *API) takeTaskLogs(ctx context.Context, c *call, list []v1.TaskLog) erro
 	if err := a.matchShipped(ctx, c, list); err != nil {
 		return err
 	}
-	for begin, batches := 0, 1; begin < len(list); batches++ { // records of one origin that follow each other go together
+	for begin, batches := 0, 1; begin < len(list); batches++ { // consecutive records of one origin are stored together
 		b := store.LogBatch{TaskID: list[0].TaskID, Origin: originOf(list[begin])}
 		end := begin + 1
 		for end < len(list) && originOf(list[end]) == b.Origin {
@@ -210,7 +210,7 @@ func (a *API) takeTaskLogs(ctx context.Context, c *call, list []v1.TaskLog) erro
 	return c.send(&v1.None{})
 }
 
-// mayShip checks that all records are of one task, and that it is the caller's.
+// mayShip checks that all records belong to one task, and that it is the caller's.
 func (a *API) mayShip(ctx context.Context, c *call, list []v1.TaskLog) error {
 	id := list[0].TaskID
 	for i, l := range list {
@@ -252,8 +252,7 @@ func lineOf(l v1.TaskLog) store.LogLine {
 	return line
 }
 
-// origin remembers where the lines of members come from; it never changes once
-// a runner has passed the gate.
+// origin caches the source of a member's lines, which never changes after the claim.
 func (i *taskIO) origin(ctx context.Context, db *store.DB, allocation string, rank int) (store.LogOrigin, error) {
 	key, now := memberKey{allocation, rank}, time.Now()
 	if o, known, _ := i.origins.Get(key, now); known {

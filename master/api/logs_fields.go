@@ -19,8 +19,8 @@ func (a *API) taskLogFields(_ context.Context, c *call, k store.Task) error {
 	return a.logFields(c, k.ID)
 }
 
-// logFields streams what a task's lines can be filtered by, and with follow again
-// whenever there is more, until the task has ended.
+// logFields streams the values by which a task's lines can be filtered, and with follow again
+// at each change, until the task has ended.
 func (a *API) logFields(c *call, task string) error {
 	follow, err := c.flag("follow")
 	if err != nil {
@@ -44,7 +44,7 @@ func (a *API) logFields(c *call, task string) error {
 				err := out.add(v1.LogFieldsResponse{AllocationIDs: f.AllocationIDs, AgentIDs: f.AgentIDs, ContainerIDs: f.ContainerIDs,
 					RankIDs: f.RankIDs, Stdtypes: f.Stdtypes, Sources: f.Sources})
 				if err != nil || out.flush() != nil {
-					return nil // the client has gone
+					return nil // the client has disconnected
 				}
 				last = &f
 			}

@@ -13,14 +13,14 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// pollInterval is how often a follower looks whether its task has ended, beside
-// being woken by lines.
+// pollInterval is the time between two checks whether the task has ended, in addition to
+// wake-ups by new lines.
 const pollInterval = 2 * time.Second
 
-// logRequest is what a reader of logs asks for.
+// logRequest is a request for a log.
 type logRequest struct {
 	task   string
-	trial  int // 0 when asked for by task
+	trial  int // 0: the request names a task
 	follow bool
 	desc   bool
 	limit  int
@@ -36,7 +36,7 @@ func (a *API) logsOfTask(_ context.Context, c *call, k store.Task) error {
 	return a.logs(c, logRequest{task: k.ID})
 }
 
-// logs reads the parameters and begins to stream.
+// logs parses the parameters and begins to stream.
 func (a *API) logs(c *call, q logRequest) error {
 	follow, err := c.flag("follow")
 	if err != nil {
@@ -68,7 +68,7 @@ func (a *API) logs(c *call, q logRequest) error {
 	return a.stream(c, func(ctx context.Context, out *records) error { return a.streamLogs(ctx, q, out) })
 }
 
-// logFilter reads what lines are wanted.
+// logFilter parses the filter for lines.
 func (c *call) logFilter() (store.LogFilter, error) {
 	f := store.LogFilter{AllocationIDs: c.list("allocationIds"), AgentIDs: c.list("agentIds"), ContainerIDs: c.list("containerIds"),
 		Sources: c.list("sources"), Stdtypes: c.list("stdtypes")}
@@ -101,8 +101,8 @@ func (c *call) logFilter() (store.LogFilter, error) {
 	return f, nil
 }
 
-// streamLogs sends the lines that are there and, for a follower, those to come,
-// until the task has ended and all of its output is in.
+// streamLogs sends the existing lines and, with follow, new lines until the task has ended and
+// all of its output has arrived.
 func (a *API) streamLogs(ctx context.Context, q logRequest, out *records) error {
 	send := func(list []store.LogRecord) error {
 		for _, r := range list {
@@ -130,8 +130,8 @@ func (a *API) streamLogs(ctx context.Context, q logRequest, out *records) error 
 	return err
 }
 
-// followLogs sends lines as they come. It looks whether the task is over before
-// it looks for lines, so that the last ones are not missed.
+// followLogs sends new lines. It checks whether the task has ended before it reads lines, so
+// that it does not miss the last ones.
 func (a *API) followLogs(ctx context.Context, q logRequest, send func([]store.LogRecord) error) error {
 	wake, cancel := a.bus.Subscribe(store.LogTopic(q.task))
 	defer cancel()
@@ -149,7 +149,7 @@ func (a *API) followLogs(ctx context.Context, q logRequest, send func([]store.Lo
 		if ended && err == nil {
 			return nil
 		}
-		select { // while the database is away, followers wait for it
+		select { // while the database does not answer, followers wait
 		case <-wake:
 		case <-t.C:
 			if disconnected(q.conn) {
@@ -161,7 +161,7 @@ func (a *API) followLogs(ctx context.Context, q logRequest, send func([]store.Lo
 	}
 }
 
-// wire is a line as clients read it.
+// wire is a line in the form of the API.
 func (q logRequest) wire(r store.LogRecord) any {
 	id, at, level := wireNumber(r.Number), r.At, levels[r.Level]
 	text := r.Text + "\n"
@@ -187,14 +187,14 @@ func orNone(s string) *string {
 	return &s
 }
 
-// logMessage is a line as users read it, the way Determined prints it: time,
-// container, rank, level, text, as far as they are known.
+// logMessage is a line in Determined's form for users: time, container, rank, level, text, as
+// far as they are known.
 func logMessage(r store.LogRecord) string {
 	b := make([]byte, 0, 64+len(r.Text))
 	b = append(b, '[')
 	b = r.At.UTC().AppendFormat(b, "2006-01-02T15:04:05.000000Z")
 	b = append(b, "] "...)
-	const shown = 8 // characters of a container's id
+	const shown = 8 // displayed characters of a container's id
 	container := r.ContainerID[:min(shown, len(r.ContainerID))]
 	b = append(b, container...)
 	b = append(b, "        "[len(container):]...)

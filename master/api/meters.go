@@ -11,8 +11,8 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 )
 
-// meters counts requests for /metrics. Routes are a fixed set of patterns, so the
-// number of series is bounded by the table of routes times the codes it answers.
+// meters counts requests for /metrics. The number of series is limited to the number of routes
+// times the number of status codes.
 type meters struct {
 	set   *metrics.Set
 	times sync.Map // route → *histogram
@@ -20,7 +20,7 @@ type meters struct {
 
 func newMeters() *meters {
 	m := &meters{set: metrics.NewSet()}
-	m.set.GetOrCreateCounter(panics) // so that it is there before the first one
+	m.set.GetOrCreateCounter(panics) // so that the counter exists before the first panic
 	return m
 }
 
@@ -36,14 +36,14 @@ func (m *meters) answered(method, route string, code int, took time.Duration) {
 	h.(*histogram).observe(took)
 }
 
-// panicked records one panic that ended an answer, and nothing else.
+// panicked records a panic that ended a response.
 func (m *meters) panicked() { m.set.GetOrCreateCounter(panics).Inc() }
 
 // bounds of the histograms in seconds.
 var bounds = [...]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
 
-// histogram is one in Prometheus' own form, with cumulative buckets by "le"; the
-// metrics library writes another form, which Prometheus does not read.
+// histogram has Prometheus's own form, with cumulative buckets by "le"; Prometheus does not
+// read the form of the metrics library.
 type histogram struct {
 	buckets [len(bounds) + 1]atomic.Int64
 	nanos   atomic.Int64

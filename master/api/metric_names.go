@@ -17,11 +17,10 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// maxNamed bounds the names of metrics in a sentence.
+// maxNamed is the maximum number of metric names in a message.
 const maxNamed = 20
 
-// missingMetric says that the metric that a searcher looks at is not among those that
-// were reported as validations, and which one may have been meant.
+// missingMetric is the remark that no validation has the searcher's metric, with a suggestion.
 func missingMetric(metric string, names []string) string {
 	if slices.Contains(names, metric) {
 		return ""
@@ -40,7 +39,7 @@ func missingMetric(metric string, names []string) string {
 	return s
 }
 
-// remarks are what somebody should know about an experiment that is not an error of it.
+// remarks are remarks about an experiment for users that are not errors.
 func (a *API) remarks(ctx context.Context, e store.Experiment) ([]string, error) {
 	if e.Unmanaged || e.BestMetric != nil || optional.Value(e.Metric) == "" {
 		return nil, nil
@@ -55,13 +54,13 @@ func (a *API) remarks(ctx context.Context, e store.Experiment) ([]string, error)
 	return nil, nil
 }
 
-// firstReports are the attempts whose first report of a validation was looked at.
+// firstReports are the attempts whose first validation report was checked.
 type firstReports struct {
 	mu   sync.Mutex
 	seen map[string]bool
 }
 
-// first says whether that is the first one of an attempt, here.
+// first reports whether a report is the first one of an attempt on this master.
 func (f *firstReports) first(allocation string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -75,8 +74,8 @@ func (f *firstReports) first(allocation string) bool {
 	return true
 }
 
-// logMissingMetric writes into a trial's log that the first validation of an attempt
-// lacks the searcher's metric. Where that fails, the report counts all the same.
+// logMissingMetric writes to a trial's log that the first validation of an attempt lacks the
+// searcher's metric. If that fails, the report counts nevertheless.
 func (a *API) logMissingMetric(ctx context.Context, c *call, r store.Report) {
 	if r.Group != store.Validation || !c.who.IsTask() || !a.taskIO.firstReports.first(c.who.AllocationID) {
 		return

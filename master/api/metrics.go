@@ -19,13 +19,13 @@ func (a *API) registerMetrics() {
 	serve(a, v1.GetTimeSeries, a.timeSeries)
 }
 
-// reportMetrics is the hottest route: it answers when the report is committed,
-// together with those of everybody who reported at the same time.
+// reportMetrics is the most frequent route: it answers when the report is committed, together
+// with other reports of the same moment.
 func (a *API) reportMetrics(ctx context.Context, c *call, of reporter, req *v1.ReportTrialMetricsRequest) (*v1.None, error) {
 	return a.report(ctx, c, of.trial, req.Group, &req.Metrics)
 }
 
-// reportGroup takes the form whose path names the group.
+// reportGroup accepts the form whose path names the group.
 func (a *API) reportGroup(group string) func(context.Context, *call, reporter, *v1.TrialMetrics) (*v1.None, error) {
 	return func(ctx context.Context, c *call, of reporter, m *v1.TrialMetrics) (*v1.None, error) {
 		return a.report(ctx, c, of.trial, group, m)
@@ -56,8 +56,8 @@ func (a *API) report(ctx context.Context, c *call, id int, group string, m *v1.T
 	return &v1.None{}, nil
 }
 
-// metricsKey is the name under which a report's averages travel: clients look for
-// the one that its group always had.
+// metricsKey is the field of a report's averages: clients read the one that its group always
+// had.
 func metricsKey(group string) string {
 	if group == store.Validation {
 		return "validation_metrics"
@@ -65,7 +65,7 @@ func metricsKey(group string) string {
 	return "avg_metrics"
 }
 
-// wireReport is a report as clients read it.
+// wireReport is a report in the form of the API.
 func wireReport(m store.MetricRow) v1.MetricsReport {
 	body := append([]byte(`{"`+metricsKey(m.Group)+`":`), m.Metrics...)
 	if len(m.Batches) > 0 {
@@ -78,8 +78,8 @@ func wireReport(m store.MetricRow) v1.MetricsReport {
 	return w
 }
 
-// streamMetrics streams all reports of some trials, in pages. An empty group
-// leaves the choice to the request.
+// streamMetrics streams all reports of some trials, in pages. With an empty group, the request
+// names the group.
 func (a *API) streamMetrics(group string) func(context.Context, *call) error {
 	return func(ctx context.Context, c *call) error {
 		ids, err := c.numbers("trialIds")

@@ -13,15 +13,15 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// Limits on what one request for curves may ask for.
+// Limits of one request for curves.
 const (
-	maxPoints = 2000 // of a series; no screen shows more
+	maxPoints = 2000 // of a series; screens show fewer
 	maxTrials = 100
 	maxNames  = 50
 )
 
-// timeSeries gives curves of several trials, thinned so that their shape stays:
-// in each bucket the smallest and the largest value.
+// timeSeries returns curves of several trials, downsampled without changing their shape: the
+// smallest and the largest value of each bucket.
 func (a *API) timeSeries(ctx context.Context, c *call, _ *v1.None) (*v1.CompareTrialsResponse, error) {
 	ids, err := c.numbers("trialIds")
 	if err != nil {
@@ -80,7 +80,7 @@ func (a *API) timeSeries(ctx context.Context, c *call, _ *v1.None) (*v1.CompareT
 	return resp, nil
 }
 
-// seriesGroup is a group of metrics with the names that are wanted of it.
+// seriesGroup is a group of metrics with the requested names.
 type seriesGroup struct {
 	name    string
 	metrics []string
@@ -96,8 +96,8 @@ func (g seriesGroup) kind() v1.MetricType {
 	return v1.MetricTypeUnspecified
 }
 
-// seriesGroups reads what is wanted: names as metricIds (group.name), or names
-// with a group, or names of both groups that every trial has.
+// seriesGroups parses the requested metrics: names as metricIds (group.name), or names with a
+// group, or names in both groups that every trial has.
 func (a *API) seriesGroups(c *call) ([]seriesGroup, error) {
 	var order []seriesGroup
 	add := func(group, name string) {
@@ -140,8 +140,7 @@ func (a *API) seriesGroups(c *call) ([]seriesGroup, error) {
 	return order, nil
 }
 
-// allSeries is what a trial has reported that can be drawn, for a request that
-// names nothing.
+// allSeries is all numeric metrics of a trial, for a request that names none.
 func (a *API) allSeries(ctx context.Context, trial int) ([]seriesGroup, error) {
 	sums, err := a.db.TrialSummaries(ctx, []int{trial})
 	if err != nil {
@@ -164,8 +163,7 @@ func (a *API) allSeries(ctx context.Context, trial int) ([]seriesGroup, error) {
 	return list, nil
 }
 
-// narrow applies the filter by steps that newer clients send. Other fields cannot
-// be filtered by.
+// narrow applies the filter by steps of newer clients. Other fields are not supported.
 func narrow(c *call, q *store.SeriesQuery) error {
 	name, ok := c.query("timeSeriesFilter.name")
 	if !ok {
@@ -199,7 +197,7 @@ func wirePoints(points []store.Point, names []string) []v1.DataPoint {
 		values := make(map[string]any, len(names))
 		for j, name := range names {
 			switch v := p.Values[j]; {
-			case math.IsNaN(v): // the report lacks it, or it was none
+			case math.IsNaN(v): // the report has no such value, or not a number
 			case math.IsInf(v, 1):
 				values[name] = "Infinity"
 			case math.IsInf(v, -1):

@@ -26,7 +26,7 @@ func (a *API) moveExperiment(ctx context.Context, c *call, e store.Experiment, r
 	return &v1.Empty{}, a.db.MoveExperiment(ctx, e.ID, p.ID)
 }
 
-// destination is a project that experiments can be moved to.
+// destination is a project to which experiments can be moved.
 func (a *API) destination(ctx context.Context, id int) (store.Project, error) {
 	p, err := a.db.Project(ctx, id)
 	switch {

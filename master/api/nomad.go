@@ -7,14 +7,14 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// registerNomad lists what operators tell a master about its Nomad.
+// registerNomad registers the routes with which operators handle Nomad's state.
 func (a *API) registerNomad() {
 	serve(a, v1.TrustNomad, a.trustNomad)
 	serve(a, v1.ListOrphans, a.orphans)
 }
 
-// trustNomad ends an alarm that only a person can end: Nomad was restored from
-// an older state, or lost many jobs at once.
+// trustNomad ends an alarm that only an operator can end: Nomad was restored from an older
+// state, or lost many jobs at once.
 func (a *API) trustNomad(ctx context.Context, _ *call, _ *v1.None) (*v1.None, error) {
 	if err := a.db.TrustNomad(ctx); err != nil {
 		return nil, err
@@ -23,7 +23,7 @@ func (a *API) trustNomad(ctx context.Context, _ *call, _ *v1.None) (*v1.None, er
 	return &v1.None{}, nil
 }
 
-// maxOrphans is how many are listed: there are hardly ever any.
+// maxOrphans is the maximum number of listed orphans: there are rarely any.
 const maxOrphans = 1000
 
 func (a *API) orphans(ctx context.Context, _ *call, _ *v1.None) (*v1.GetOrphansResponse, error) {

@@ -11,24 +11,23 @@ import (
 )
 
 const (
-	// permissionInterval is the time between two checks of who may still read the open answers.
+	// permissionInterval is the time between two checks of the callers of open responses.
 	permissionInterval = 2 * time.Second
-	// permissionTimeout bounds a check.
+	// permissionTimeout limits a check.
 	permissionTimeout = 10 * time.Second
 )
 
-// An openAnswer is an answer that stays open: a stream, or a request that waits.
+// An openAnswer is a response that stays open: a stream, or a long poll.
 type openAnswer struct {
 	who     auth.Who
-	allowed func(auth.Who) error // the route's own rule
+	allowed func(auth.Who) error // the route's check of the caller
 	cancel  context.CancelCauseFunc
 }
 
-// openAnswers are the open answers of this master. They are checked together,
-// by two queries however many there are, every two seconds and when an account or a
-// session has changed. An answer ends when its session has ended, when its user was
-// deactivated, when the attempt that asked has ended, or when its caller lost a right
-// that the route requires. A database that is away ends nothing.
+// openAnswers are the open responses of this master. All are checked together by two queries,
+// every two seconds and when an account or a session has changed. A response ends when its
+// session or attempt has ended, when its user was deactivated, or when its caller lost a right
+// that the route requires. While the database does not answer, none ends.
 type openAnswers struct {
 	db  *store.DB
 	bus *store.Bus
@@ -42,8 +41,8 @@ func newOpenAnswers(db *store.DB, bus *store.Bus) *openAnswers {
 	return &openAnswers{db: db, bus: bus, open: map[*openAnswer]struct{}{}, done: make(chan struct{})}
 }
 
-// follow gives an answer that stays open its context, which ends when the caller may
-// not have it any more, and with within. The returned function is called at its end.
+// follow returns the context of an open response, which ends with within, and when the caller
+// loses the permission. The returned function must be called at its end.
 func (f *openAnswers) follow(within context.Context, c *call) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(within)
 	one := &openAnswer{who: c.who, allowed: c.allowed, cancel: cancel}
@@ -120,7 +119,7 @@ func (f *openAnswers) check(ctx context.Context) {
 	}
 }
 
-// stillAllowed fails when the caller may not have the answer any more.
+// stillAllowed fails if the caller may not receive the response any more.
 func (one *openAnswer) stillAllowed(users map[int64]auth.Who, tasks map[string]store.AttemptStatus) error {
 	if !one.who.IsTask() {
 		who, ok := users[one.who.SessionID]
@@ -131,15 +130,14 @@ func (one *openAnswer) stillAllowed(users map[int64]auth.Who, tasks map[string]s
 	}
 	now, ok := tasks[one.who.AllocationID]
 	if !ok {
-		return fault.New(fault.Unauthenticated, "attempt %s is no more", one.who.AllocationID)
+		return fault.New(fault.Unauthenticated, "attempt %s does not exist any more", one.who.AllocationID)
 	}
 	who := one.who
 	who.Ended, who.OwnerGone = now.Ended, now.OwnerGone
 	return one.allowed(who)
 }
 
-// refused is why somebody may not have an answer any more, if that is what ended
-// its context.
+// refused is the error if the context ended because the caller lost the permission.
 func refused(ctx context.Context) error {
 	err := context.Cause(ctx)
 	if fault.Is(err, fault.Unauthenticated) || fault.Is(err, fault.Forbidden) {

@@ -13,8 +13,8 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// The description of the interface is made from the table of routes and the Go
-// types behind it, so it cannot say anything else than what the code does.
+// The OpenAPI document is made from the table of routes and the Go types, so it always agrees
+// with the code.
 
 func (a *API) registerDocs() {
 	raw(a, v1.GetOpenAPI, a.openAPI)
@@ -24,7 +24,7 @@ func (a *API) registerDocs() {
 	raw(a, v1.GetPythonModuleDocs, a.pythonPage)
 }
 
-// jsonObject is a JSON object being written.
+// jsonObject is a JSON object.
 type jsonObject = map[string]any
 
 func (a *API) openAPI(_ context.Context, c *call) error {
@@ -36,13 +36,13 @@ func (a *API) openAPI(_ context.Context, c *call) error {
 	return c.Send(b)
 }
 
-// docPath is the path of a line with {names}.
+// docPath is the path of a line in the form {name}.
 func docPath(l *v1.Line) string {
 	path := regexp.MustCompile(`:(\w+)`).ReplaceAllString(l.Pattern(), "{$1}")
 	return strings.Replace(path, "*", "{label}", 1)
 }
 
-// noun is what a line is about: the first word of its path.
+// noun is the first word of a line's path.
 func noun(l *v1.Line) string {
 	path := strings.TrimPrefix(l.Pattern(), "/api/v1")
 	noun, _, _ := strings.Cut(strings.Trim(path, "/"), "/")
@@ -64,21 +64,21 @@ func (a *API) document() jsonObject {
 	return jsonObject{
 		"openapi": "3.1.0",
 		"info": jsonObject{"title": "Detent", "version": a.cfg.DetentVersion,
-			"description": "The interface of Determined " + a.cfg.Version + ", and what Detent adds to it. " +
+			"description": "The API of Determined " + a.cfg.Version + " and its extensions in Detent. " +
 				"Names may be sent in camelCase or snake_case; null means that a value is not given; 64-bit integers are strings. " +
-				"Streams are lines of JSON objects, each with a result."},
+				"Streams are lines of JSON objects, each with the field result."},
 		"servers":  []jsonObject{{"url": a.cfg.PublicURL}},
 		"paths":    paths,
 		"security": []jsonObject{{"bearer": []string{}}, {"task": []string{}}, {"cookie": []string{}}},
 		"components": jsonObject{"schemas": s.defs, "securitySchemes": jsonObject{
-			"bearer": jsonObject{"type": "http", "scheme": "bearer", "description": "The token that signing in gives"},
+			"bearer": jsonObject{"type": "http", "scheme": "bearer", "description": "The token of a session"},
 			"task":   jsonObject{"type": "apiKey", "in": "header", "name": "Grpc-Metadata-x-allocation-token", "description": "Bearer and the token of an attempt"},
-			"cookie": jsonObject{"type": "apiKey", "in": "cookie", "name": "auth", "description": "From the master's own pages only"},
+			"cookie": jsonObject{"type": "apiKey", "in": "cookie", "name": "auth", "description": "Only from the master's own pages"},
 		}},
 	}
 }
 
-// schemas collects the types that operations mention.
+// schemas collects the types in operations.
 type schemas struct{ defs jsonObject }
 
 func (s *schemas) operation(l *v1.Line) jsonObject {
@@ -105,7 +105,7 @@ func (s *schemas) operation(l *v1.Line) jsonObject {
 	if l.Resp != nil {
 		ok["content"] = jsonObject{"application/json": jsonObject{"schema": s.ref(l.Resp)}}
 	}
-	op["responses"] = jsonObject{"200": ok, "default": jsonObject{"description": "What went wrong",
+	op["responses"] = jsonObject{"200": ok, "default": jsonObject{"description": "The error",
 		"content": jsonObject{"application/json": jsonObject{"schema": s.ref(reflect.TypeFor[errorBody]())}}}}
 	return op
 }
@@ -117,7 +117,7 @@ func (s *schemas) ref(t reflect.Type) jsonObject {
 	return s.inline(t)
 }
 
-// define adds a struct type under its name; types without one are written inline.
+// define adds a struct type under its name; types without a name are written inline.
 func (s *schemas) define(t reflect.Type) string {
 	if t.Kind() != reflect.Struct || t == reflect.TypeFor[time.Time]() || t.Name() == "" {
 		return ""
@@ -126,14 +126,14 @@ func (s *schemas) define(t reflect.Type) string {
 	if _, known := s.defs[name]; known {
 		return name
 	}
-	s.defs[name] = jsonObject{} // a type that holds itself ends here
+	s.defs[name] = jsonObject{} // stops at recursive types
 	props, required := jsonObject{}, []string{}
 	for i := range t.NumField() {
 		field, opts, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
 		props[field] = s.ref(t.Field(i).Type)
 		switch {
 		case opts == "omitempty":
-		case opts == "null" || t.Field(i).Type.Kind() == reflect.Pointer: // written as null where it is not set
+		case opts == "null" || t.Field(i).Type.Kind() == reflect.Pointer: // null if it is not set
 			props[field] = jsonObject{"anyOf": []jsonObject{s.ref(t.Field(i).Type), {"type": "null"}}}
 		default:
 			required = append(required, field)

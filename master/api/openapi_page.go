@@ -32,7 +32,7 @@ type docRoute struct {
 	Stream                         bool
 }
 
-// docField is a field of a message, indented by how deep it lies.
+// docField is a field of a message, indented by its depth.
 type docField struct {
 	Indent         string
 	Name, Type     string
@@ -77,7 +77,7 @@ func (a *API) docGroups() []docGroup {
 	return groups
 }
 
-// docDepth is how far the page unfolds messages within messages.
+// docDepth is the maximum depth of messages on the page.
 const docDepth = 3
 
 func docFields(t reflect.Type, depth int, above []reflect.Type) []docField {
@@ -96,7 +96,7 @@ func docFields(t reflect.Type, depth int, above []reflect.Type) []docField {
 	return out
 }
 
-// docType is a type in words, and the message within it, if there is one.
+// docType describes a type, and returns the message in it, if any.
 func docType(t reflect.Type) (inner reflect.Type, label string) {
 	switch t {
 	case reflect.TypeFor[time.Time]():

@@ -18,47 +18,45 @@ import (
 )
 
 const (
-	// pagePolicy lets pages run and show only what this master serves. Styles are
-	// set through the CSSOM, which needs no exception; data: is for small pictures
-	// within the style sheet.
+	// pagePolicy allows pages to load only content of this master. Styles are set through the
+	// CSSOM, which needs no exception; data: is for small images in the style sheet.
 	pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
 		"manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 	// immutableCache is for files whose name changes with their content.
 	immutableCache = "public, max-age=31536000, immutable"
-	// minGzipBytes is the size from which gzip is worth its header.
+	// minGzipBytes is the minimum size for gzip.
 	minGzipBytes = 1024
 )
 
-// nonPagePrefixes are the beginnings of paths under which no page of ours lies: a browser
-// that goes to a wrong path there is told so, and not shown the start page.
+// nonPagePrefixes are the prefixes of paths that are never pages: a wrong path there is an
+// error for browsers too, instead of the start page.
 var nonPagePrefixes = []string{"/api/", "/proxy/", "/runner/", "/harness/", "/checkpoints/", "/docs/", "/assets/"}
 
 const missingPages = `<!doctype html><meta charset="utf-8"><title>Detent</title>
 <h1>This master was built without its pages</h1>
 <p>Everything else works. To get the pages, run <code>./justw build</code> in the source and start the
 det-master that it makes; a det-master built with the tag <code>no_ui</code> has none.</p>
-<p><a href="/docs/rest-api">The interface for programs</a></p>
+<p><a href="/docs/rest-api">The REST API</a></p>
 `
 
-// pages serves what a browser asks for beside the API. Files are packed when the
-// first browser asks, and kept.
+// pages serves files for browsers. They are compressed at the first request, and cached.
 type pages struct {
 	files fs.FS
 	mu    sync.Mutex
 	known map[string]*page
 }
 
-// page is a file as it is sent.
+// page is a cached file.
 type page struct {
-	body, packed []byte // packed is nil where that saves nothing
+	body, packed []byte // packed is nil if gzip saves nothing
 	mime, tag    string
 }
 
 func newPages(files fs.FS) *pages { return &pages{files: files, known: map[string]*page{}} }
 
-// sendPages answers what no route of the table took: files of the application, and
-// for every other path that a person's browser opens the application itself, which
-// looks at the path. Programs that ask for a path that is not there get an error.
+// sendPages answers requests without a route: files of the web application, and for every other
+// path that a browser opens the application itself, which handles the path. Programs get an
+// error for an unknown path.
 func sendPages(p *pages) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		if m := c.Method(); m != fiber.MethodGet && m != fiber.MethodHead {
@@ -91,8 +89,8 @@ func noPath(c *fiber.Ctx) error {
 	return fault.New(fault.NotFound, "no such path: %s %s", c.Method(), c.Path())
 }
 
-// wantsPage tells a person's browser from a program: browsers say that they take
-// HTML when a person goes somewhere.
+// wantsPage reports whether a browser opens a page: browsers accept HTML when the user opens an
+// address.
 func wantsPage(c *fiber.Ctx) bool {
 	for _, prefix := range nonPagePrefixes {
 		if strings.HasPrefix(c.Path()+"/", prefix) {
@@ -102,7 +100,7 @@ func wantsPage(c *fiber.Ctx) bool {
 	return strings.Contains(c.Get(fiber.HeaderAccept), fiber.MIMETextHTML)
 }
 
-// file reads a file and packs it, once.
+// file reads a file and compresses it, once.
 func (p *pages) file(name string) (*page, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,8 +126,8 @@ func (p *pages) file(name string) (*page, error) {
 	return f, nil
 }
 
-// mimeOf does not ask the machine's tables for the types that the pages are made
-// of: a browser runs a script only under its right name.
+// mimeOf does not use the machine's table for the types of the pages' files: browsers run a
+// script only with the right type.
 func mimeOf(name string) string {
 	switch ext := path.Ext(name); ext {
 	case ".html":
@@ -148,7 +146,7 @@ func mimeOf(name string) string {
 	}
 }
 
-// pack is nil for what gzip would hardly make smaller.
+// pack returns nil if gzip saves almost nothing.
 func pack(body []byte) ([]byte, error) {
 	if len(body) < minGzipBytes {
 		return nil, nil
@@ -170,8 +168,8 @@ func pack(body []byte) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// send answers with a file. One whose name changes with its content stays in the
-// browser for good; every other is asked for again each time.
+// send sends a file. Browsers cache a file whose name changes with its content for ever, and
+// request every other file each time.
 func (f *page) send(c *fiber.Ctx, forGood bool) error {
 	c.Set(fiber.HeaderContentSecurityPolicy, pagePolicy)
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")

@@ -19,7 +19,7 @@ func (a *API) pin(change func(ctx context.Context, user, workspace int) error) f
 	}
 }
 
-// workspaceWires are workspaces as the caller sees them, with their pins.
+// workspaceWires are workspaces as the caller sees them, with the caller's pins.
 func (a *API) workspaceWires(ctx context.Context, c *call, list []store.Workspace) ([]v1.Workspace, error) {
 	pins, err := a.db.Pins(ctx, c.who.UserID)
 	var out []v1.Workspace
@@ -33,8 +33,8 @@ func (a *API) workspaceWires(ctx context.Context, c *call, list []store.Workspac
 	return out, err
 }
 
-// onlyPinned keeps the workspaces that the caller has pinned, or those that they
-// have not; nil keeps all.
+// onlyPinned keeps the workspaces that the caller has pinned, or those not pinned; nil keeps
+// all.
 func (a *API) onlyPinned(ctx context.Context, c *call, list []store.Workspace, pinned *bool) ([]store.Workspace, error) {
 	if pinned == nil {
 		return list, nil

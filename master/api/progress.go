@@ -19,8 +19,8 @@ func (a *API) registerProgress() {
 	a.registerSearcher()
 }
 
-// progress takes a fraction (is_raw), units of the searcher's length from older
-// harnesses, and from the oldest a bare number.
+// progress accepts a fraction (is_raw), units of the searcher's length from older harnesses,
+// and a plain number from the oldest.
 func (a *API) progress(ctx context.Context, c *call, r reporter) error {
 	id := r.trial
 	body, err := a.readBody(c.Ctx, smallBody)
@@ -49,8 +49,8 @@ func (a *API) progress(ctx context.Context, c *call, r reporter) error {
 	return c.send(&v1.None{})
 }
 
-// fractionOf turns units into a fraction of the length that the searcher gave.
-// Without a length the number can only be a fraction already.
+// fractionOf converts units to a fraction of the searcher's length. Without a length the number
+// is already a fraction.
 func (a *API) fractionOf(ctx context.Context, trial int, units float64) (float64, error) {
 	s, err := a.db.TrialSearcher(ctx, trial)
 	if err != nil {

@@ -35,7 +35,7 @@ func wireProject(p store.Project) v1.Project {
 		UserID: p.OwnerID, Username: p.Owner, WorkspaceID: p.WorkspaceID, WorkspaceName: p.WorkspaceName,
 		NumExperiments: p.Experiments, NumActiveExperiments: p.Active, NumRuns: p.Trials,
 		LastExperimentStartedAt: p.LastStartedAt, State: deletionState(p.Deleting, p.DeleteError), ErrorMessage: p.DeleteError}
-	_ = v1.Unmarshal(p.Notes, &out.Notes) // written by putProjectNotes
+	_ = v1.Unmarshal(p.Notes, &out.Notes) // valid: putProjectNotes has written it
 	return out
 }
 
@@ -113,8 +113,8 @@ func (a *API) createProject(ctx context.Context, c *call, w store.Workspace, req
 	return &v1.PostProjectResponse{Project: wireProject(p)}, nil
 }
 
-// createKeyed makes a project. Where it has no key, it invents keys until one is free:
-// the beginning of the name, then that with something behind it.
+// createKeyed creates a project. If it has no key, it tries keys until one is free: the
+// beginning of the name, then with suffixes.
 func (a *API) createKeyed(ctx context.Context, p store.Project) (store.Project, error) {
 	if p.Key != "" {
 		return a.db.CreateProject(ctx, p)
@@ -173,7 +173,7 @@ func (a *API) patchProject(ctx context.Context, c *call, p store.Project, req *v
 	return &v1.PatchProjectResponse{Project: wireProject(p)}, nil
 }
 
-// checkUnarchived refuses to change what is archived.
+// checkUnarchived rejects changes of archived projects.
 func checkUnarchived(p store.Project) error {
 	switch {
 	case p.WorkspaceArchived:
@@ -209,7 +209,7 @@ func (a *API) putProjectNotes(ctx context.Context, c *call, p store.Project, req
 	return &v1.PutProjectNotesResponse{Notes: req.Notes}, a.db.ChangeProject(ctx, p.ID, store.ProjectChange{Notes: b})
 }
 
-// storedNotes writes notes as they are stored.
+// storedNotes encodes notes for the database.
 func storedNotes(notes []v1.Note) ([]byte, error) {
 	size := 0
 	for _, n := range notes {
@@ -227,7 +227,7 @@ func (a *API) addProjectNote(ctx context.Context, c *call, p store.Project, req 
 	if err != nil {
 		return nil, err
 	}
-	// Somebody who added a note at the same time must not lose it.
+	// A note that another user adds at the same time must not be lost.
 	if err := a.db.ChangeProject(ctx, p.ID, store.ProjectChange{Notes: b, NotesWere: p.Notes}); err != nil {
 		return nil, err
 	}

@@ -16,13 +16,13 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// registerProxy adds what opens tasks. The paths of tasks themselves are no
-// routes of the table: see mountProxy.
+// registerProxy adds the routes that open tasks. The paths of tasks themselves are not in the
+// table of routes: see mountProxy.
 func (a *API) registerProxy() {
 	serveOn(a, v1.LinkTask, a.onOpenedTask(), a.taskLink)
 }
 
-// onOpenedTask loads a task that somebody wants to open in a browser.
+// onOpenedTask loads a task that a user opens in a browser.
 func (a *API) onOpenedTask() object[store.Task] {
 	o := a.onTask()
 	find := o.load
@@ -36,8 +36,8 @@ func (a *API) onOpenedTask() object[store.Task] {
 	return o
 }
 
-// mountProxy passes on what is for tasks: /proxy/ on this origin, and everything
-// that comes to a host of the tasks' domain, to which nothing else answers.
+// mountProxy forwards requests for tasks: /proxy/ on this origin, and all requests for a host
+// of the tasks' domain.
 func (a *API) mountProxy() {
 	if a.cfg.Proxy == nil {
 		return
@@ -55,15 +55,15 @@ func (a *API) mountProxy() {
 	})
 	if a.cfg.Pages != nil {
 		if _, err := fs.Stat(a.cfg.Pages, "index.html"); err == nil {
-			return // our pages have these addresses
+			return // the web pages have these paths
 		}
 	}
-	// Determined's own clients print addresses of pages that it had; they lead on.
+	// Determined's clients print addresses of its own pages; they redirect to Detent's.
 	a.app.Get("/det/interactive/:id/*", a.oldTaskPage)
 	a.app.Get("/det/wait/:type/:id", a.oldTaskPage)
 }
 
-// oldTaskPage leads from where Determined showed a task to where it is here.
+// oldTaskPage redirects from Determined's address of a task to Detent's.
 func (a *API) oldTaskPage(c *fiber.Ctx) error {
 	id := c.Params("id")
 	if id == "" || strings.ContainsAny(id, "/\\?#%") {
@@ -72,7 +72,7 @@ func (a *API) oldTaskPage(c *fiber.Ctx) error {
 	return c.Redirect(proxy.Prefix+id+"/", fiber.StatusSeeOther)
 }
 
-// proxyCaller says who wants to open a task.
+// proxyCaller identifies the user who opens a task.
 func (a *API) proxyCaller(c *fiber.Ctx) proxy.Caller {
 	s := tokenOf(c)
 	if s.token == "" {
@@ -90,7 +90,7 @@ func (a *API) proxyCaller(c *fiber.Ctx) proxy.Caller {
 			return proof
 		}}
 	if s.cookie {
-		v.Foreign = sameOrigin(c) // what such a request gets is a page that asks
+		v.Foreign = sameOrigin(c) // such a request gets a page that asks the user
 	}
 	return v
 }

@@ -19,28 +19,28 @@ import (
 
 // How bodies are received.
 //
-// Up to smallBody a body is read into memory. A larger one goes to disk as it
-// arrives, and is read into memory when it is whole, as room in a budget of memory
-// allows. So what a client that is slow, or has stopped, holds is its own
-// connection and its own share of the disk, and nothing that others wait for. When a
-// body is decoded, its room in the budget is others'; its user's own share stays taken
-// until the answer, so that what one user has in handlers is bounded too.
+// Bodies up to smallBody are read into memory. Larger ones are written to disk while they
+// arrive, and read into memory when they are complete and a memory budget has space. So a slow
+// or stopped client uses only its own connection and its own share of the disk. When a body is
+// decoded, its share of the total budget is released; its user's share is released with the
+// response, which limits what one user has in handlers.
 const (
-	bodyMemory        = 64 << 20        // for decoding bodies, all together
-	bodyMemoryPerUser = bodyMemory / 4  // of that, of one user; a single body that needs more has it alone
-	bodyWeight        = 4               // bytes of memory for a byte of a body while it is decoded
-	maxSpool          = 8 << 30         // bytes on disk of all bodies that arrive
-	reserveWait       = 5 * time.Minute // for room on the disk, which others give back; the client waits meanwhile, unread
-	// A client that sends nothing for stallTimeout is let go, and one that has
+	bodyMemory        = 64 << 20        // for decoding bodies, in total
+	bodyMemoryPerUser = bodyMemory / 4  // the part of one user; a single larger body is allowed alone
+	bodyWeight        = 4               // bytes of memory for each byte of a body while it is decoded
+	maxSpool          = 8 << 30         // bytes on disk of all incomplete bodies
+	reserveWait       = 5 * time.Minute // for disk space; meanwhile the client waits, and nothing is read
+	// A client that sends nothing for stallTimeout is disconnected, and after a minute one with
+	// an average below minBodyRate.
 	// sent less than minBodyRate in the mean after a minute.
 	stallTimeout  = 30 * time.Second
 	minBodyRate   = 32 << 10 // bytes a second
 	bodyRateAfter = time.Minute
 )
 
-// Receiving says how bodies are received; its zero value is what a master does.
+// Receiving configures the reception of bodies; the zero value is the default.
 type Receiving struct {
-	Spool *spool.Folder // where larger bodies lie while they arrive; the system's temporary folder when nil
+	Spool *spool.Folder // folder of larger bodies while they arrive; nil: the system's temporary folder
 	Stall time.Duration // instead of stallTimeout
 }
 
@@ -50,10 +50,10 @@ type receiver struct {
 	stall     time.Duration
 	memory    *shares       // for decoding bodies, in bytes
 	anonymous *shares       // bodies of callers who are not signed in, while they are decoded
-	packs     *shares       // code that is packed
-	lists     *shares       // code that is listed
-	reads     *shares       // code that is sent
-	packed    *spool.Folder // where code is packed
+	packs     *shares       // code that is being packed
+	lists     *shares       // code that is being listed
+	reads     *shares       // code that is being sent
+	packed    *spool.Folder // folder for packing code
 }
 
 func newReceiver(cfg Receiving) *receiver {
@@ -69,19 +69,19 @@ func newReceiver(cfg Receiving) *receiver {
 	return r
 }
 
-// hold waits for room to decode n bytes.
+// hold waits for memory to decode n bytes.
 func (a *API) hold(c *fiber.Ctx, n int64) (*share, error) {
 	ctx, cancel := context.WithTimeout(a.stopping, answerTimeout)
 	defer cancel()
 	held, err := a.receiver.memory.take(ctx, a.ownerOf(c), n*bodyWeight)
 	if err != nil {
-		return nil, fault.Wrap(fault.Unavailable, err, "the master has no memory for this request at the moment; try again")
+		return nil, fault.Wrap(fault.Unavailable, err, "the master has no memory for this request now; try again")
 	}
 	return held, nil
 }
 
-// ownerOf names whose share of what is bounded a request takes: a user's, with what
-// the user's tasks send, or that of an address.
+// ownerOf names the owner of a request's share: a user, including the user's tasks, or an
+// address.
 func (a *API) ownerOf(c *fiber.Ctx) string {
 	if who := whoOf(c); who.Username != "" {
 		return "user " + who.Username
@@ -89,7 +89,7 @@ func (a *API) ownerOf(c *fiber.Ctx) string {
 	return "address " + a.addressOf(c)
 }
 
-// A received body is whole: in memory or on disk.
+// A received body is complete: in memory or on disk.
 type received struct {
 	small []byte
 	room  *spool.Reservation
@@ -103,7 +103,7 @@ func (b *received) size() int64 {
 	return int64(len(b.small))
 }
 
-// open reads it from its beginning.
+// open reads the body from its beginning.
 func (b *received) open() io.Reader {
 	if b.file != nil {
 		return b.file.Section(0, b.file.Size())
@@ -113,15 +113,15 @@ func (b *received) open() io.Reader {
 
 func (b *received) Close() {
 	if b.file != nil {
-		_ = b.file.Close() // it has no name; there is nothing to lose
+		_ = b.file.Close() // errors are ignored: the file is unlinked
 	}
 	if b.room != nil {
 		b.room.Close()
 	}
 }
 
-// receive takes a body of at most limit bytes. It asks the declared length first,
-// so that what is too large is refused unread.
+// receive receives a body of at most limit bytes. It checks the declared length first, so that
+// a body that is too large is rejected without reading it.
 func (a *API) receive(c *fiber.Ctx, limit int) (*received, error) {
 	declared := c.Request().Header.ContentLength()
 	if declared > limit {
@@ -152,7 +152,7 @@ func (a *API) receive(c *fiber.Ctx, limit int) (*received, error) {
 	return b, nil
 }
 
-// toDisk moves what arrived of a body to disk, and receives the rest there.
+// toDisk writes the received part of a body to disk, and receives the rest there.
 func (a *API) toDisk(c *fiber.Ctx, b *received, from *arrival, declared, limit int) error {
 	most := int64(limit) + 1
 	if declared > 0 {
@@ -174,15 +174,16 @@ func (a *API) toDisk(c *fiber.Ctx, b *received, from *arrival, declared, limit i
 	return err
 }
 
-// reserve waits for the caller's share of the disk. What it has not read of a body
-// meanwhile waits with the client.
+// reserve waits for the caller's share of the disk. Meanwhile the unread part of the body stays
+// with the client.
 func (a *API) reserve(c *fiber.Ctx, n int64) (*spool.Reservation, error) {
 	ctx, cancel := context.WithTimeout(a.stopping, reserveWait)
 	defer cancel()
 	return a.receiver.spool.Reserve(ctx, a.ownerOf(c), n)
 }
 
-// readBody reads a body into memory, which is the request's until decoded or its answer.
+// readBody reads a body into memory, which belongs to the request until decoded or the
+// response.
 func (a *API) readBody(c *fiber.Ctx, limit int) ([]byte, error) {
 	b, err := a.receive(c, limit)
 	if err != nil {
@@ -192,8 +193,7 @@ func (a *API) readBody(c *fiber.Ctx, limit int) ([]byte, error) {
 	return a.intoMemory(c, b)
 }
 
-// intoMemory reads a received body when there is memory for it. decoded and guard give
-// the memory back.
+// intoMemory reads a received body when there is memory. decoded and guard release the memory.
 func (a *API) intoMemory(c *fiber.Ctx, b *received) ([]byte, error) {
 	if b.file == nil {
 		return b.small, a.holdAnonymous(c, len(b.small))
@@ -208,8 +208,8 @@ func (a *API) intoMemory(c *fiber.Ctx, b *received) ([]byte, error) {
 
 type heldKey struct{}
 
-// holdFor keeps room for n bytes until the request is answered. A request holds
-// once: one that held and waited could wait for ever.
+// holdFor reserves memory for n bytes until the response. A request may do this once: holding
+// memory while waiting for more could wait for ever.
 func (a *API) holdFor(c *fiber.Ctx, n int64) error {
 	if _, twice := c.Locals(heldKey{}).(*share); twice {
 		return errors.New("a request asked for memory twice")
@@ -221,8 +221,8 @@ func (a *API) holdFor(c *fiber.Ctx, n int64) error {
 	return err
 }
 
-// holdAnonymous counts the small body of a caller who is not signed in. It has arrived:
-// no client that is slow keeps others waiting.
+// holdAnonymous counts the small body of a caller who is not signed in. The body is complete,
+// so a slow client does not block others.
 func (a *API) holdAnonymous(c *fiber.Ctx, n int) error {
 	if n == 0 || whoOf(c).Username != "" {
 		return nil
@@ -231,14 +231,14 @@ func (a *API) holdAnonymous(c *fiber.Ctx, n int) error {
 	defer cancel()
 	held, err := a.receiver.anonymous.take(ctx, a.ownerOf(c), 1)
 	if err != nil {
-		return fault.Wrap(fault.Unavailable, err, "too many requests of callers who are not signed in at the moment; try again")
+		return fault.Wrap(fault.Unavailable, err, "too many requests of callers who are not signed in; try again")
 	}
 	c.Locals(heldKey{}, held)
 	return nil
 }
 
-// decoded gives the memory of a body back that is no longer used: to the others, and
-// where nobody is signed in to all.
+// decoded releases the memory of a body that is no longer used: the part of the total budget,
+// and for callers who are not signed in all of it.
 func decoded(c *fiber.Ctx) {
 	held, ok := c.Locals(heldKey{}).(*share)
 	switch {
@@ -257,16 +257,16 @@ func releaseHeld(c *fiber.Ctx) {
 	}
 }
 
-// An arrival is a body on its way.
+// An arrival is a body that is being received.
 type arrival struct {
 	from  io.Reader
 	conn  net.Conn
 	stall time.Duration
 	begun time.Time
 	got   int64
-	ended bool  // all of it was read
-	err   error // why no more will come
-	// anyRate: however slow it is in the mean, if only something comes.
+	ended bool  // the whole body was read
+	err   error // why reading failed
+	// anyRate: the average rate has no minimum.
 	anyRate bool
 }
 
@@ -286,7 +286,7 @@ func (a *API) arrivalOf(c *fiber.Ctx) *arrival {
 	return b
 }
 
-// Read waits for no client longer than it may take.
+// Read waits for the client, within the limits.
 func (b *arrival) Read(p []byte) (int, error) {
 	if b.ended {
 		return 0, io.EOF
@@ -314,7 +314,7 @@ func (b *arrival) Read(p []byte) (int, error) {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		b.err = fault.New(fault.Invalid, "the client stopped sending the body after %d bytes", b.got)
 	case err != nil:
-		b.err = fault.Wrap(fault.Invalid, err, "the body broke off after %d bytes", b.got)
+		b.err = fault.Wrap(fault.Invalid, err, "the body was cut off after %d bytes", b.got)
 	}
 	if b.err != nil {
 		return n, b.err
@@ -322,11 +322,11 @@ func (b *arrival) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// finish ends a body that was read to its end: it must not be read again.
+// finish ends a body that was read to its end: reading it again would fail.
 func (b *arrival) finish(c *fiber.Ctx) error {
 	if !b.ended {
 		if _, err := io.CopyN(io.Discard, b, 1); !errors.Is(err, io.EOF) {
-			return fault.New(fault.Invalid, "the body is longer than it says")
+			return fault.New(fault.Invalid, "the body is longer than its Content-Length")
 		}
 	}
 	if err := c.Request().CloseBodyStream(); err != nil {
@@ -335,13 +335,12 @@ func (b *arrival) finish(c *fiber.Ctx) error {
 	return nil
 }
 
-// maxDiscard is how much of a refused body is read all the same. A client that
-// is still sending when the connection closes sees a broken connection and not
-// why.
+// maxDiscard is how much of a rejected body is read nevertheless. A client that still sends
+// when the connection closes would see a connection error instead of the reason.
 const maxDiscard = 512 << 20
 
-// discard throws away what is left of a body, most bytes of it at most. What is
-// left then would be taken for the next request, so the connection closes.
+// discard discards the rest of a body, at most most bytes. If more remains, the connection
+// closes, because the rest would be treated as the next request.
 func (a *API) discard(c *fiber.Ctx, most int64) {
 	if c.Context().RequestBodyStream() == nil {
 		return
@@ -352,7 +351,7 @@ func (a *API) discard(c *fiber.Ctx, most int64) {
 		c.Context().SetConnectionClose()
 		return
 	}
-	if c.Request().CloseBodyStream() != nil { // read to its end: it must not be read again
+	if c.Request().CloseBodyStream() != nil { // the body was read to its end
 		c.Context().SetConnectionClose()
 	}
 }

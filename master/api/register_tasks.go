@@ -10,8 +10,8 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// taskIO is what the routes of tasks work with: writers that share their commits,
-// and the feeds of those who watch curves grow and states move.
+// taskIO is shared by the routes of tasks: writers that share commits, and the feeds of clients
+// that watch curves and states.
 type taskIO struct {
 	metrics *store.MetricWriter
 	feed    *store.MetricFeed
@@ -24,7 +24,7 @@ type taskIO struct {
 	firstReports firstReports
 }
 
-// knownMembers bounds what is remembered of where lines come from.
+// knownMembers is the maximum number of members whose origin is cached.
 const knownMembers = 20_000
 
 type memberKey struct {
@@ -37,8 +37,7 @@ func newTaskIO(ctx context.Context, db *store.DB, bus *store.Bus) *taskIO {
 		origins: memory.New[memberKey, store.LogOrigin](0, knownMembers), policies: memory.New[string, *logPolicies](0, knownPolicies)}
 }
 
-// Wait returns when nothing that a task reported is still being written. Call it
-// after the server has shut down.
+// Wait returns when all reports of tasks are stored. Call it after the server has shut down.
 func (a *API) Wait() {
 	<-a.openAnswers.done
 	a.taskIO.metrics.Wait()
@@ -47,8 +46,8 @@ func (a *API) Wait() {
 	a.taskIO.states.Wait()
 }
 
-// registerTaskRoutes lists what is called from inside tasks: by the runner, the harness,
-// and users' programs by way of the harness.
+// registerTaskRoutes registers the routes that are called from inside of tasks: by the runner,
+// the harness, and users' programs through the harness.
 func (a *API) registerTaskRoutes() {
 	a.taskIO = newTaskIO(a.stopping, a.db, a.bus)
 	a.registerClaim()
@@ -64,8 +63,8 @@ func (a *API) registerTaskRoutes() {
 	a.registerContext()
 }
 
-// await calls look at once and after each wake-up, until it is satisfied or the
-// time is over; satisfied says which.
+// await calls look at once and after each wake-up, until look is satisfied or the time has
+// passed; it returns whether look is satisfied.
 func await(ctx context.Context, wake <-chan struct{}, timeout time.Duration, check func(ctx context.Context) (bool, error)) (satisfied bool, err error) {
 	t := time.NewTimer(timeout)
 	defer t.Stop()

@@ -18,16 +18,16 @@ func (a *API) registerRendezvous() {
 	serveOn(a, v1.NotifyContainerRunning, onOwnAttempt(), a.notifyRunning)
 }
 
-// rendezvousState is which members of an attempt have arrived, and where they are.
+// rendezvousState is which members of an attempt have started, and their addresses.
 type rendezvousState struct {
 	places  []store.Peer
-	missing []string // for whom the others wait, in words
+	missing []string // missing members, in words
 }
 
-// rendezvousState looks who is there. A member counts when its runner has called and its
-// service is registered; the two come by different ways, and each alone may be
-// early. An attempt of one member waits for nobody, and a service that vanishes
-// after all have met ends nothing: the address that the runner claimed with serves.
+// rendezvousState reads the state. A member counts when its runner has called and its service
+// is registered; these are independent, and either may come first. An attempt with one member
+// does not wait. A service that disappears after the rendezvous changes nothing: the address in
+// the runner's claim is used.
 func (a *API) rendezvousState(ctx context.Context, allocation string) (rendezvousState, error) {
 	places, err := a.db.Peers(ctx, allocation)
 	if err != nil || len(places) == 0 {
@@ -45,7 +45,7 @@ func (a *API) rendezvousState(ctx context.Context, allocation string) (rendezvou
 		arrived = arrived && p.Arrived
 	}
 	registered := map[int]Endpoint{}
-	if arrived { // before that, nobody needs to know
+	if arrived { // before that, the addresses are not needed
 		if registered, err = a.discovery.Members(ctx, allocation); err != nil {
 			a.log.Warn("service discovery does not answer", "allocation_id", allocation, "error", err)
 			registered = nil
@@ -69,8 +69,8 @@ func (a *API) rendezvousState(ctx context.Context, allocation string) (rendezvou
 	return m, nil
 }
 
-// waitForAll notes that a member has arrived and waits until all have. The
-// catalogue of services wakes nobody, so it is looked at again every so often.
+// waitForAll records that a member has started and waits until all have. The service catalogue
+// sends no wake-ups, so it is read again at intervals.
 func (a *API) waitForAll(ctx context.Context, allocation string, rank int) (rendezvousState, error) {
 	wake, cancel := a.bus.Subscribe(store.AllocationTopic(allocation))
 	defer cancel()
@@ -95,16 +95,16 @@ func (a *API) waitForAll(ctx context.Context, allocation string, rank int) (rend
 	return m, err
 }
 
-// running fails once an attempt is over: nobody it waits for will come.
+// running fails if an attempt has ended: its missing members will not start.
 func (a *API) running(ctx context.Context, allocation string) error {
 	s, err := a.db.PreemptSignal(ctx, allocation)
 	if err == nil && s.Ended {
-		err = fault.New(fault.Conflict, "attempt %s is over", allocation)
+		err = fault.New(fault.Conflict, "attempt %s has ended", allocation)
 	}
 	return err
 }
 
-// memberRendezvous is the runner's way to meet. Not ready means: ask again.
+// memberRendezvous is the runner's rendezvous. Not ready means: ask again.
 func (a *API) memberRendezvous(ctx context.Context, _ *call, of member, _ *v1.None) (*v1.MemberRendezvousResponse, error) {
 	m, err := a.waitForAll(ctx, of.allocation, of.rank)
 	if err != nil {
@@ -121,8 +121,8 @@ func (a *API) memberRendezvous(ctx context.Context, _ *call, of member, _ *v1.No
 	return resp, nil
 }
 
-// rendezvous is Determined's way to meet: it answers when all are there, and a
-// client that is told to try again does so.
+// rendezvous is Determined's rendezvous: it answers when all members have started; clients
+// retry.
 func (a *API) rendezvous(ctx context.Context, c *call, id string, _ *v1.None) (*v1.AllocationRendezvousInfoResponse, error) {
 	m, err := a.waitForAll(ctx, id, c.who.Rank)
 	if err != nil {

@@ -11,12 +11,12 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// A route is one line of the table, with its code.
+// A route is one line of the table, with its handler.
 type route struct {
 	v1.Line
 	handler fiber.Handler
-	loads   bool          // the object that its path names
-	within  time.Duration // how long the answer may take once the body is there; a stream has no such limit
+	loads   bool          // its path names an object
+	within  time.Duration // time limit after the body was received; streams have none
 }
 
 // newRoute completes a line.
@@ -33,8 +33,7 @@ func newRoute(l v1.Line) route {
 	return r
 }
 
-// serve adds an endpoint whose path names no object, and whose body and answer are
-// messages of the wire.
+// serve adds an endpoint whose path names no object, and whose bodies are messages of the API.
 func serve[Req, Resp any](a *API, e v1.Endpoint[Req, Resp], fn func(ctx context.Context, c *call, req *Req) (*Resp, error)) {
 	r := newRoute(e.Line())
 	r.handler = func(fc *fiber.Ctx) error {
@@ -43,8 +42,8 @@ func serve[Req, Resp any](a *API, e v1.Endpoint[Req, Resp], fn func(ctx context.
 	a.routes = append(a.routes, r)
 }
 
-// serveOn adds an endpoint whose path names an object: fn is given the object once auth
-// has allowed the endpoint's verb on it.
+// serveOn adds an endpoint whose path names an object: fn receives the object after auth has
+// allowed the endpoint's verb on it.
 func serveOn[T, Req, Resp any](a *API, e v1.Endpoint[Req, Resp], on object[T], fn func(ctx context.Context, c *call, it T, req *Req) (*Resp, error)) {
 	r := newRoute(e.Line())
 	r.loads = true
@@ -59,8 +58,8 @@ func serveOn[T, Req, Resp any](a *API, e v1.Endpoint[Req, Resp], on object[T], f
 	a.routes = append(a.routes, r)
 }
 
-// raw is serve for an endpoint that reads its own body or writes its own answer: a
-// stream, a file, a page.
+// raw is serve for an endpoint that reads its own body or writes its own response: a stream, a
+// file, a page.
 func raw[Req, Resp any](a *API, e v1.Endpoint[Req, Resp], fn func(ctx context.Context, c *call) error) {
 	r := newRoute(e.Line())
 	r.handler = func(fc *fiber.Ctx) error { return fn(fc.UserContext(), a.callOf(fc, &r)) }
@@ -87,8 +86,8 @@ func (a *API) callOf(fc *fiber.Ctx, r *route) *call {
 	return &call{Ctx: fc, who: who, allowed: r.checkAccess, scope: auth.ScopeOf(who, r.Verb)}
 }
 
-// allowed loads the object of a call and asks auth about it. An answer that stays open
-// ends when the object is no longer the caller's to have.
+// allowed loads the object of a call and asks auth. An open response ends when the caller loses
+// the permission for the object.
 func allowed[T any](a *API, r *route, c *call, on object[T]) (T, error) {
 	ctx, cancel := context.WithTimeout(a.stopping, answerTimeout)
 	defer cancel()
@@ -109,7 +108,7 @@ func allowed[T any](a *API, r *route, c *call, on object[T]) (T, error) {
 	return it, nil
 }
 
-// respond reads the body, calls fn and writes what it returns.
+// respond reads the body, calls fn and writes its result.
 func respond[Req, Resp any](a *API, r *route, c *call, fn func(ctx context.Context, c *call, req *Req) (*Resp, error)) error {
 	var req Req
 	if r.Req != nil {
@@ -134,13 +133,13 @@ func respond[Req, Resp any](a *API, r *route, c *call, fn func(ctx context.Conte
 	if why := refused(ctx); why != nil {
 		return why
 	}
-	if err != nil || resp == nil { // nothing: fn has written the answer
+	if err != nil || resp == nil { // nil: fn has written the response
 		return err
 	}
 	return c.send(resp)
 }
 
-// bodyOf receives the body of a call; its files are on disk then.
+// bodyOf receives the body of a call, with its files on disk.
 func (a *API) bodyOf(c *call, r *route) (body []byte, err error) {
 	if r.Files == "" {
 		return a.readBody(c.Ctx, r.BodyLimit)
@@ -155,7 +154,7 @@ func (a *API) bodyOf(c *call, r *route) (body []byte, err error) {
 	return body, err
 }
 
-// mount gives the table to fiber.
+// mount registers the table in fiber.
 func (a *API) mount() {
 	a.app.Use(a.guard)
 	a.mountProxy()
@@ -184,9 +183,9 @@ func (a *API) mount() {
 	a.app.Use(pages)
 }
 
-// admit checks who calls before anything of the body is read. The context of a raw
-// route ends with the server alone, because its stream outlives its handler; that
-// of others has the route's time limit, from when the body is there.
+// admit checks the caller before the body is read. The context of a raw route ends only with
+// the server, because its stream continues after its handler; other routes have a time limit,
+// which starts after the body was received.
 func (a *API) admit(r route) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		who, err := a.signedIn(c)
@@ -207,7 +206,7 @@ func (a *API) admit(r route) fiber.Handler {
 	}
 }
 
-// checkAccess fails where a caller may not call a route.
+// checkAccess fails if a caller may not call a route.
 func (r route) checkAccess(who auth.Who) error {
 	switch {
 	case r.Access == v1.Public:
@@ -231,8 +230,8 @@ func (r route) checkAccess(who auth.Who) error {
 	return nil
 }
 
-// signedIn says who calls; the look-up has its own time limit, because what comes
-// after it may last as long as a stream.
+// signedIn identifies the caller; the query has its own time limit, because the rest may last
+// as long as a stream.
 func (a *API) signedIn(c *fiber.Ctx) (auth.Who, error) {
 	ctx, cancel := context.WithTimeout(a.stopping, answerTimeout)
 	defer cancel()

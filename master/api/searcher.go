@@ -24,8 +24,8 @@ func (a *API) registerSearcher() {
 	serve(a, v1.PreviewSearch, a.previewSearch)
 }
 
-// lengthOf is how long a trial trains for now: what its search says, else the
-// whole length of the configuration; 0 when its program decides.
+// lengthOf is the current length of training of a trial: that of its search, or else the whole
+// length in the configuration; 0 if its program decides.
 func lengthOf(s store.TrialSearcher) (int64, error) {
 	if s.Target != nil {
 		return *s.Target, nil
@@ -37,12 +37,12 @@ func lengthOf(s store.TrialSearcher) (int64, error) {
 	return cfg.Searcher.MaxLength.Units, nil
 }
 
-// verdictTimeout is how long a program waits for the search to say whether it
-// trains on; the search hears of every result within a second.
+// verdictTimeout is how long a program waits for the decision whether it continues; the search
+// processes every result within a second.
 const verdictTimeout = 45 * time.Second
 
-// searcherOperation gives the length to train to, or says that there is no more
-// to do for now. A trial that has reached its length waits here for the verdict.
+// searcherOperation returns the length to which to train, or that there is nothing to do now. A
+// trial that has reached its length waits here for the decision.
 func (a *API) searcherOperation(ctx context.Context, c *call, r reporter, _ *v1.None) (*v1.SearcherOperationResponse, error) {
 	id := r.trial
 	wake, cancel := a.bus.Subscribe(store.TopicState)
@@ -65,16 +65,16 @@ func (a *API) searcherOperation(ctx context.Context, c *call, r reporter, _ *v1.
 	}
 	if length == 0 && !s.Stopped && !s.Held {
 		return nil, fault.New(fault.Invalid,
-			"the experiment of trial %d has no searcher.max_length, which harnesses before 0.38 train by: add one, or use determined 0.38", id)
+			"the experiment of trial %d has no searcher.max_length, which harnesses before 0.38 need: set it, or use determined 0.38", id)
 	}
 	op := v1.ValidateAfterOperation{RequestID: s.TaskID, Length: length}
 	done := s.Stopped || s.Held || s.Reached != nil && *s.Reached >= length
 	return &v1.SearcherOperationResponse{Op: &v1.SearcherOperation{ValidateAfter: op}, Completed: done}, nil
 }
 
-// completedOperation takes a trial's word that it has trained so long. Where the
-// search decides what comes next, it hears of it; the metric may have come with a
-// validation already, which is then the same result twice.
+// completedOperation reports that a trial has trained to a length. If the search decides what
+// comes next, it is informed; a validation may have reported the metric already, which is then
+// the same result twice.
 func (a *API) completedOperation(ctx context.Context, c *call, r reporter, req *v1.CompletedOperationRequest) (*v1.None, error) {
 	id := r.trial
 	s, err := a.db.TrialSearcher(ctx, id)
@@ -94,7 +94,7 @@ func (a *API) completedOperation(ctx context.Context, c *call, r reporter, req *
 		if m != nil && (math.IsNaN(*m) || math.IsInf(*m, 0)) {
 			v.Metric, v.Unfit = nil, "nan"
 		}
-		if m != nil { // without, the validation report has brought it
+		if m != nil { // otherwise the validation report contains it
 			body, err := json.Marshal(v)
 			if err != nil {
 				return nil, err
@@ -109,7 +109,7 @@ func (a *API) completedOperation(ctx context.Context, c *call, r reporter, req *
 	return &v1.None{}, nil
 }
 
-// searcherEvents waits until there is something to answer.
+// searcherEvents waits until there are events to answer.
 func (a *API) searcherEvents(ctx context.Context, c *call, e store.Experiment, _ *v1.None) (*v1.GetSearcherEventsResponse, error) {
 	events, cancelEvents := a.bus.Subscribe(store.TopicEvents)
 	defer cancelEvents()
@@ -148,7 +148,7 @@ func either(ctx context.Context, x, y <-chan struct{}) <-chan struct{} {
 	return wake
 }
 
-// wireSearcherEvents appends what a search has to be answered, and last that its
+// wireSearcherEvents appends the events that the program must answer, and at the end that the
 // experiment has ended.
 func wireSearcherEvents(list []v1.SearcherEvent, s *search.Search, state string) []v1.SearcherEvent {
 	queue, _ := s.Outside()
@@ -186,11 +186,11 @@ func wireSearcherEvent(e search.OutsideEvent) v1.SearcherEvent {
 	return w
 }
 
-// maxOperations bounds what one call may ask for.
+// maxOperations is the maximum number of operations in one call.
 const maxOperations = 10_000
 
-// searcherOperations appends what the program wants to the search's events, after
-// it was found to make sense there.
+// searcherOperations validates the operations of a program and appends them to the search's
+// events.
 func (a *API) searcherOperations(ctx context.Context, c *call, e store.Experiment, req *v1.PostSearcherOperationsRequest) (*v1.None, error) {
 	if len(req.SearcherOperations) > maxOperations {
 		return nil, fault.New(fault.TooLarge, "searcherOperations: %d are over the limit of %d", len(req.SearcherOperations), maxOperations)
@@ -210,7 +210,7 @@ func (a *API) searcherOperations(ctx context.Context, c *call, e store.Experimen
 	if err != nil {
 		return nil, err
 	}
-	for { // until nothing else happens between the look and the word
+	for { // until no other event is stored between the check and the write
 		var seq int64
 		err := a.driven.with(ctx, e.ID, func(s *search.Search, state string) error {
 			if lifecycle.State(state).Terminal() {
@@ -260,7 +260,7 @@ func operationOf(op v1.DriverOperation) (search.Operation, error) {
 	return o, nil
 }
 
-// previewSearch says what a search would do, if all went well.
+// previewSearch returns the plan of a search, if no trial fails.
 func (a *API) previewSearch(_ context.Context, _ *call, req *v1.PreviewHPSearchRequest) (*v1.PreviewHPSearchResponse, error) {
 	raw, _, err := expconf.Parse("config", req.Config)
 	if err != nil {

@@ -11,49 +11,50 @@ import (
 	"github.com/detent-ml/detent/master/store"
 )
 
-// drivenSearches caches the searches that programs outside drive, so that a call reads and
-// folds only what has happened since the last one. The events in the database are
-// the truth: whatever is not kept is folded from the first of them, by any master.
+// drivenSearches caches custom searches, so that a call reads and folds only the events since
+// the last call. The events in the database are authoritative: any master can fold a search
+// that is not cached from its first event.
 //
-// All searches that are kept, or that calls look at, fit into room together. A call whose
-// search does not fit waits until other calls are done with theirs; a search larger than
+// The cached searches, including those in use, fit into room together. A call whose search does
+// not fit waits until other calls have ended; a search larger than room is used alone and not
+// cached.
 // the room is looked at alone and not kept.
 type drivenSearches struct {
 	db      *store.DB
-	room    int64 // bytes; 0 is no bound
+	room    int64 // bytes; 0: no limit
 	mu      sync.Mutex
 	kept    map[int]*drivenSearch // by experiment
 	calls   int64
-	changed chan struct{} // closed when a call is done
+	changed chan struct{} // closed when a call ends
 }
 
 type drivenSearch struct {
 	mu     sync.Mutex
-	search *search.Search // nil until it was looked at
+	search *search.Search // nil until its first use
 
-	// These are of drivenSearches' lock.
+	// The lock of drivenSearches protects these fields.
 	used  int64 // the number of the last call
-	users int   // calls that look at it, or wait to
-	bytes int64 // that it takes at most; 0 while it is not in memory
+	users int   // calls that use it, or wait for it
+	bytes int64 // its maximum size; 0 while it is not in memory
 }
 
-// maxDriven bounds how many searches are kept. Whose program was silent for longest goes
+// maxDriven is the maximum number of cached searches. The least recently used one is removed
 // first.
 const maxDriven = 32
 
-// drivenPart is the part of the budget for searches that the cache may take beside the
-// leader's own searches.
+// 1/drivenPart of the budget for searches is for this cache, in addition to the leader's own
+// searches.
 const drivenPart = 2
 
-// drivenWait is how long a call waits for room.
+// drivenWait is how long a call waits for memory.
 const drivenWait = 30 * time.Second
 
 func newDrivenSearches(db *store.DB, room int64) *drivenSearches {
 	return &drivenSearches{db: db, room: room, kept: map[int]*drivenSearch{}, changed: make(chan struct{})}
 }
 
-// with folds in what has happened to a search, and shows it with the state of its
-// experiment. Nobody else uses the search meanwhile, and it must not be changed.
+// with folds the new events into a search, and calls fn with it and the state of its
+// experiment. No other call uses the search meanwhile, and fn must not change it.
 func (d *drivenSearches) with(ctx context.Context, experiment int, see func(s *search.Search, state string) error) error {
 	x := d.enter(experiment)
 	defer d.leave(experiment, x)
@@ -75,7 +76,7 @@ func (d *drivenSearches) with(ctx context.Context, experiment int, see func(s *s
 	return see(x.search, state)
 }
 
-// enter finds the place of a search, and makes room for it.
+// enter finds the entry of a search, and reserves memory for it.
 func (d *drivenSearches) enter(experiment int) *drivenSearch {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -104,7 +105,7 @@ func (d *drivenSearches) leave(experiment int, x *drivenSearch) {
 	d.changed = make(chan struct{})
 }
 
-// total is how much the searches take at most that are in memory.
+// total is the maximum size of all searches in memory.
 func (d *drivenSearches) total() (bytes int64) {
 	for _, x := range d.kept {
 		bytes += x.bytes
@@ -112,8 +113,8 @@ func (d *drivenSearches) total() (bytes int64) {
 	return bytes
 }
 
-// evict forgets the search that was not asked for for longest, of those that no call
-// looks at; false when there is none.
+// evict removes the least recently used search without a call in progress; it returns false if
+// there is none.
 func (d *drivenSearches) evict() bool {
 	oldest := -1
 	for id, x := range d.kept {
@@ -125,8 +126,8 @@ func (d *drivenSearches) evict() bool {
 	return oldest >= 0
 }
 
-// reserve waits until there is room for a search that is not in memory. A call that waits
-// holds no room, so calls do not wait for each other in a circle.
+// reserve waits for memory for a search that is not in memory. A waiting call holds no memory,
+// so calls cannot deadlock.
 func (d *drivenSearches) reserve(ctx context.Context, x *drivenSearch, bytes int64) error {
 	timeout := time.NewTimer(drivenWait)
 	defer timeout.Stop()
@@ -158,14 +159,14 @@ func (d *drivenSearches) tryReserve(x *drivenSearch, bytes int64) (changed <-cha
 	return nil, true
 }
 
-// grown notes what a search takes that is in memory already.
+// grown updates the size of a search in memory.
 func (d *drivenSearches) grown(x *drivenSearch, bytes int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	x.bytes = bytes
 }
 
-// advance takes the new events in, and says the state of the experiment.
+// advance folds the new events, and returns the state of the experiment.
 func (d *drivenSearches) advance(ctx context.Context, x *drivenSearch, experiment int) (state string, err error) {
 	defer func() {
 		if err != nil && x.search == nil {
@@ -183,7 +184,7 @@ func (d *drivenSearches) advance(ctx context.Context, x *drivenSearch, experimen
 		}
 		d.grown(x, in.Memory)
 		if err := x.take(in, experiment); err != nil {
-			x.search = nil // what was folded half is of no use
+			x.search = nil // a partly folded search is useless
 			return "", err
 		}
 		if !in.More {
@@ -192,7 +193,7 @@ func (d *drivenSearches) advance(ctx context.Context, x *drivenSearch, experimen
 	}
 }
 
-// take folds a part of the events in.
+// take folds a part of the events.
 func (x *drivenSearch) take(in store.SearchInput, experiment int) error {
 	if x.search == nil || x.search.Seq() == 0 {
 		cfg, err := expconf.ParseConfigJSON(in.Config)

@@ -7,21 +7,20 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// sendFrom answers with what from holds, of a length, or -1 when its end is the end.
-// It is read and closed after the handler, where guard no longer catches panics: such
-// a panic breaks this answer off alone. The HTTP server would not close a reader that
-// panicked before the next request, would forget the stack, and would end the master
-// when Close panics.
+// sendFrom sends the content of from with a length, or -1 for an unknown one. from is read and
+// closed after the handler, where guard no longer catches panics: here a panic ends only this
+// response. Otherwise, the HTTP server would not close a reader that panicked before the next
+// request, would lose the stack, and would end the master when Close panics.
 func (a *API) sendFrom(c *fiber.Ctx, from io.Reader, length int) {
-	c.Context().SetBodyStream(&caughtBody{api: a, path: strings.Clone(c.Path()), from: from}, length) //nolint:forbidigo // here it is caught
+	c.Context().SetBodyStream(&caughtBody{api: a, path: strings.Clone(c.Path()), from: from}, length) //nolint:forbidigo // caughtBody catches panics
 }
 
-// caughtBody is an answer whose panics are errors.
+// caughtBody is a response whose panics become errors.
 type caughtBody struct {
 	api    *API
 	path   string
 	from   io.Reader
-	err    error // of a panic
+	err    error // from a panic
 	closed bool
 }
 
@@ -29,7 +28,7 @@ func (g *caughtBody) Read(p []byte) (n int, err error) {
 	if g.err != nil {
 		return 0, g.err
 	}
-	g.err = g.api.caught("an answer panicked while it was sent", g.path, func() error {
+	g.err = g.api.caught("sending a response panicked", g.path, func() error {
 		n, err = g.from.Read(p)
 		return nil
 	})
@@ -39,12 +38,12 @@ func (g *caughtBody) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Close closes what was read, once.
+// Close closes from, once.
 func (g *caughtBody) Close() (err error) {
 	c, ok := g.from.(io.Closer)
 	if g.closed || !ok {
 		return nil
 	}
 	g.closed = true
-	return g.api.caught("an answer panicked when it was closed", g.path, c.Close)
+	return g.api.caught("closing a response panicked", g.path, c.Close)
 }

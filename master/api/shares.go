@@ -7,13 +7,13 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// shares bounds what is in use at once, for everybody together and for each owner.
-// An owner who asks for more waits for what the same owner holds, before the queue in
-// which everybody waits: the others do not wait for that.
+// shares limits the use of a resource, in total and for each owner. An owner who requests more
+// waits first for the owner's own shares, outside of the common queue: so others do not wait
+// for it.
 type shares struct {
 	all  *semaphore.Weighted
-	max  int64 // of everybody together
-	each int64 // of one owner
+	max  int64 // in total
+	each int64 // for one owner
 
 	mu     sync.Mutex
 	owners map[string]*ownShares
@@ -22,7 +22,7 @@ type shares struct {
 // ownShares is what one owner holds and waits for.
 type ownShares struct {
 	room  *semaphore.Weighted
-	users int // that hold or wait
+	users int // requests that hold or wait
 }
 
 func newShares(total, each int64) *shares {
@@ -32,12 +32,12 @@ func newShares(total, each int64) *shares {
 // A share is what one request holds.
 type share struct {
 	freed    sync.Once
-	all      func() // gives back what others wait for
+	all      func() // releases the common part
 	released sync.Once
-	own      func() // gives back the owner's own
+	own      func() // releases the owner's part
 }
 
-// take waits for n. Who asks for more than an owner may have gets it, and then holds
+// take waits for n. A request for more than an owner may have waits until the owner holds
 // nothing else.
 func (s *shares) take(ctx context.Context, owner string, n int64) (*share, error) {
 	own := s.enter(owner)
@@ -57,10 +57,10 @@ func (s *shares) take(ctx context.Context, owner string, n int64) (*share, error
 	}, nil
 }
 
-// free gives back what others wait for; the owner's own share stays taken.
+// free releases the common part; the owner's part stays in use.
 func (s *share) free() { s.freed.Do(s.all) }
 
-// release gives back all of it. It may be called again.
+// release releases all of it. It may be called again.
 func (s *share) release() {
 	s.free()
 	s.released.Do(s.own)

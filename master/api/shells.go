@@ -18,8 +18,7 @@ func (a *API) registerShells() {
 	serveOn(a, v1.ReportShellIdle, onIdleTask(), a.reportIdle)
 }
 
-// wireShells adds to shells what belongs to them: public keys, and the private
-// one too where that is asked for.
+// wireShells adds public keys to shells, and private keys on request.
 func (a *API) wireShells(ctx context.Context, list []store.Task, private bool) ([]v1.Shell, error) {
 	keys, err := a.db.ShellKeys(ctx, idsOf(list))
 	if err != nil {

@@ -30,7 +30,7 @@ func (a *API) listSlots(_ context.Context, _ *call, n node, _ *v1.None) (*v1.Slo
 	return resp, nil
 }
 
-// slotOf finds the slot of the path, on its node.
+// slotOf finds the slot in the path, on its node.
 func (a *API) slotOf(ctx context.Context, c *call) (slotOf, error) {
 	n, err := a.nodeOf(ctx, c)
 	if err != nil {
@@ -59,7 +59,7 @@ func (a *API) disableSlot(ctx context.Context, c *call, s slotOf, req *v1.Disabl
 	return a.slotAfter(ctx, c, a.db.DisableSlot(ctx, s.row.ID, slotKey(s.slot), req.Drain))
 }
 
-// slotAfter answers with the slot as it is after a change.
+// slotAfter returns the slot after a change.
 func (a *API) slotAfter(ctx context.Context, c *call, wrote error) (*v1.SlotResponse, error) {
 	if wrote != nil {
 		return nil, wrote
@@ -69,7 +69,7 @@ func (a *API) slotAfter(ctx context.Context, c *call, wrote error) (*v1.SlotResp
 	return &v1.SlotResponse{Slot: s.slot}, err
 }
 
-// slotKey is by what a slot is known to the store.
+// slotKey is the key of a slot in the store.
 func slotKey(s v1.Slot) string {
 	return sched.Slot{ID: s.Device.ID, Device: s.Device.UUID}.Key(s.ResourcePool)
 }

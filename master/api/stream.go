@@ -13,15 +13,15 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// records writes a stream of messages, one JSON object per line: {"result":…}.
-// A record and its newline go out in one chunk, because clients read by lines and
-// would otherwise see each record when the next one comes.
+// records writes a stream of messages, one JSON object per line: {"result":…}. A record and its
+// line break are in one chunk, because clients read lines and would otherwise see each record
+// only with the next one.
 type records struct {
 	w   *bufio.Writer
 	buf []byte
 }
 
-// add writes a record that leaves with the next flush.
+// add writes a record that is sent with the next flush.
 func (r *records) add(message any) error {
 	var err error
 	r.buf = append(r.buf[:0], `{"result":`...)
@@ -33,12 +33,11 @@ func (r *records) add(message any) error {
 	return err
 }
 
-// flush sends what was added. It fails once the client has gone.
+// flush sends the added records. It fails if the client has disconnected.
 func (r *records) flush() error { return r.w.Flush() }
 
-// stream answers with records. fn runs after the handler, until it returns, the
-// client goes, or the server stops; its error, if it has one to tell, becomes the
-// last line.
+// stream sends records. fn runs after the handler, until it returns, the client disconnects, or
+// the server stops; its error, if it is for the client, becomes the last line.
 func (a *API) stream(c *call, fn func(ctx context.Context, r *records) error) error {
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 	c.Set(fiber.HeaderCacheControl, "no-store")
@@ -64,27 +63,26 @@ func (a *API) stream(c *call, fn func(ctx context.Context, r *records) error) er
 		last, merr := v1.Marshal(streamError{Error: streamErrorBody{GrpcCode: st.grpc, HTTPCode: st.http,
 			Message: message, HTTPStatus: http.StatusText(st.http)}})
 		if merr == nil {
-			_, _ = w.Write(append(last, '\n')) // the client may be what failed
+			_, _ = w.Write(append(last, '\n')) // the client may have disconnected
 		}
 	})
 	return nil
 }
 
-// streamTo answers with what fn writes after the handler. That runs in a goroutine of
-// its own, which guard does not stand before: a panic there ends this stream, and not
-// the master.
+// streamTo sends what fn writes after the handler. fn runs in its own goroutine outside of
+// guard: here a panic ends only this stream, not the master.
 func (a *API) streamTo(c *call, fn func(w *bufio.Writer)) {
 	path := c.Path()
 	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
-		_ = a.caught("a stream panicked", path, func() error { // it is in the log
+		_ = a.caught("a stream panicked", path, func() error { // caught has logged it
 			fn(w)
 			return nil
 		})
 	})
 }
 
-// caught makes an error of a panic, and logs its stack. What goes on after its request's
-// handler is run by it.
+// caught converts a panic to an error, and logs its stack. Work that continues after its
+// request's handler runs in caught.
 func (a *API) caught(message, path string, fn func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -96,7 +94,7 @@ func (a *API) caught(message, path string, fn func() error) (err error) {
 	return fn()
 }
 
-// streamError is the line that ends a stream that failed.
+// streamError is the last line of a stream that failed.
 type streamError struct {
 	Error streamErrorBody `json:"error"`
 }

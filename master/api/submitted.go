@@ -20,7 +20,7 @@ type submission struct {
 	rest received // the body without the files
 }
 
-// submission is the code; nil where there is none.
+// submission is the code of a call; nil for none.
 func (s *submission) submittedCode() *launch.Code {
 	if s == nil {
 		return nil
@@ -28,21 +28,21 @@ func (s *submission) submittedCode() *launch.Code {
 	return s.code
 }
 
-// Close removes it from the disk.
+// Close removes the files from the disk.
 func (s *submission) Close() {
 	if s == nil || s.room == nil {
 		return
 	}
 	s.code.Close()
 	if f := s.rest.file; f != nil {
-		_ = f.Close() // it has no name; there is nothing to lose
+		_ = f.Close() // errors are ignored: the file is unlinked
 	}
 	s.room.Close()
 	s.room = nil
 }
 
-// receiveFiles receives a body with code in one of its fields. Nothing of it is in
-// memory but what passes, and the rest of the message when that is small.
+// receiveFiles receives a body with code in one of its fields. The code is written to disk
+// while it arrives; the rest of the message is in memory if it is small.
 func (a *API) receiveFiles(c *fiber.Ctx, field string, limit int) (*submission, error) {
 	declared := c.Request().Header.ContentLength()
 	if declared > limit {
@@ -96,7 +96,7 @@ func (s *submission) receive(from *arrival, field string, limit int) error {
 	return err
 }
 
-// restWriter keeps a message in memory while it is small, else on disk.
+// restWriter stores a message in memory if it is small, or else on disk.
 type restWriter struct {
 	small bytes.Buffer
 	to    *spool.File
@@ -119,7 +119,7 @@ func (w *restWriter) Write(p []byte) (int, error) {
 	return w.to.Write(p)
 }
 
-// end says where the message is.
+// end returns where the message is stored.
 func (w *restWriter) end(rest *received) error {
 	if w.to.Size() > 0 {
 		return nil
@@ -128,7 +128,7 @@ func (w *restWriter) end(rest *received) error {
 	return w.to.Close()
 }
 
-// limitedReader reads a body that may not be longer.
+// limitedReader reads a body of limited size.
 type limitedReader struct {
 	from io.Reader
 	left int64

@@ -23,8 +23,8 @@ func (a *API) registerTemplates() {
 	serve(a, v1.RenameTemplate, a.renameTemplate)
 }
 
-// wireTemplate is a template as who may see it: without secrets for those who
-// may not change it.
+// wireTemplate is a template as the caller may see it: without secrets for users who may not
+// change it.
 func wireTemplate(t store.Template, who auth.Who) (v1.Template, error) {
 	shown := expconf.Template{Source: t.Source, Config: t.Config}
 	if !auth.Can(who, auth.Change, ofTemplate(t)) {
@@ -72,7 +72,7 @@ func templateResponse(t store.Template, who auth.Who) (*v1.TemplateResponse, err
 	return &v1.TemplateResponse{Template: w}, err
 }
 
-// document gives a template what it says: the document that a request has: as text, or as JSON.
+// document sets the document of a template: from a request, as text or as JSON.
 func document(t *store.Template, config v1.Struct, source *string) error {
 	src := []byte(config)
 	if optional.Value(source) != "" {
@@ -86,7 +86,7 @@ func document(t *store.Template, config v1.Struct, source *string) error {
 	return nil
 }
 
-// newTemplate checks a request for a template that is not there yet.
+// newTemplate checks a request for a new template.
 func (a *API) newTemplate(ctx context.Context, c *call, req *v1.Template) (store.Template, error) {
 	t := store.Template{Name: c.Params("name"), OwnerID: c.who.UserID, WorkspaceID: req.WorkspaceID}
 	if err := checkTemplateName("name", t.Name); err != nil {
@@ -108,10 +108,10 @@ func (a *API) newTemplate(ctx context.Context, c *call, req *v1.Template) (store
 	return t, document(&t, req.Config, req.Source)
 }
 
-// checkTemplateName refuses what no address could hold.
+// checkTemplateName rejects names that a path cannot contain.
 func checkTemplateName(what, name string) error {
 	if strings.Contains(name, "/") {
-		return fault.New(fault.Invalid, "%s: the name of a template has no / in it", what)
+		return fault.New(fault.Invalid, "%s: the name of a template must not contain /", what)
 	}
 	return checkName(what, name, maxName)
 }

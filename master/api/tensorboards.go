@@ -85,7 +85,7 @@ func (a *API) createTensorboard(ctx context.Context, c *call, req *v1.LaunchTens
 	return resp, err
 }
 
-// experimentsLike lists the experiments that pass filters; none without them.
+// experimentsLike lists the experiments that match filters; none without filters.
 func (a *API) experimentsLike(ctx context.Context, in auth.Scope, filters *v1.BulkExperimentFilters) ([]int, error) {
 	if filters == nil {
 		return nil, nil

@@ -18,8 +18,8 @@ func (a *API) registerTrials() {
 	serveOn(a, v1.ListTrialWorkloads, a.onTrial(), a.workloads)
 }
 
-// wireTrials adds to trials what their metrics and checkpoints come to, with a
-// query of each kind for all of them.
+// wireTrials adds totals of metrics and checkpoints to trials, with one query of each kind for
+// all trials.
 func (a *API) wireTrials(ctx context.Context, list []store.Trial) ([]v1.Trial, error) {
 	ids := make([]int, len(list))
 	for i, t := range list {
@@ -148,7 +148,7 @@ func (a *API) killTrial(ctx context.Context, c *call, t store.Trial, _ *v1.None)
 	return &v1.Empty{}, nil
 }
 
-// workloadFilter reads what of a trial's history is wanted.
+// workloadFilter parses the filter for a trial's history.
 func (c *call) workloadFilter(trial int) (store.WorkloadFilter, error) {
 	f := store.WorkloadFilter{TrialID: trial, Groups: []string{"training", "validation"}, Checkpoints: true, Deleted: true}
 	switch option, _ := c.query("filter"); option {
@@ -160,7 +160,7 @@ func (c *call) workloadFilter(trial int) (store.WorkloadFilter, error) {
 	case "FILTER_OPTION_CHECKPOINT_OR_VALIDATION":
 		f.Groups = []string{"validation"}
 	default:
-		return f, fault.New(fault.Invalid, "filter: %q is not known", fault.Clip(option))
+		return f, fault.New(fault.Invalid, "filter: %q is not supported", fault.Clip(option))
 	}
 	switch kind, _ := c.query("metricType"); kind {
 	case "", "METRIC_TYPE_UNSPECIFIED":
@@ -171,7 +171,7 @@ func (c *call) workloadFilter(trial int) (store.WorkloadFilter, error) {
 	case "METRIC_TYPE_PROFILING":
 		f.Groups, f.Checkpoints = []string{"gpu", "cpu", "memory", "disk", "network"}, false
 	default:
-		return f, fault.New(fault.Invalid, "metricType: %q is not known", fault.Clip(kind))
+		return f, fault.New(fault.Invalid, "metricType: %q is not supported", fault.Clip(kind))
 	}
 	if group, ok := c.query("group"); ok && group != "" {
 		f.Groups, f.Checkpoints = []string{group}, false

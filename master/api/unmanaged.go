@@ -13,7 +13,7 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// maxExternalID bounds the names that programs give to what they run elsewhere, in bytes.
+// maxExternalID is the maximum length of external ids in bytes.
 const maxExternalID = 512
 
 func (a *API) registerUnmanaged() {
@@ -25,7 +25,7 @@ func (a *API) registerUnmanaged() {
 	serveOn(a, v1.PatchTrial, a.onTrial(), a.patchTrial)
 }
 
-// onTrialByExternalID loads the trial that a program named.
+// onTrialByExternalID loads the trial that the path names.
 func (a *API) onTrialByExternalID() object[store.Trial] {
 	return object[store.Trial]{of: ofTrial, load: func(ctx context.Context, c *call) (t store.Trial, err error) {
 		experiment, err := c.external("experiment")
@@ -40,7 +40,7 @@ func (a *API) onTrialByExternalID() object[store.Trial] {
 	}}
 }
 
-// external reads an external id in the path.
+// external parses an external id in the path.
 func (c *call) external(param string) (string, error) {
 	id, err := url.PathUnescape(c.Params(param))
 	if err != nil {
@@ -79,8 +79,8 @@ func (a *API) putExperiment(ctx context.Context, c *call, req *v1.CreateExperime
 	return &v1.PutExperimentResponse{Experiment: full, Config: full.Config}, err
 }
 
-// newUnmanaged creates an experiment under an external id. Where another request was
-// faster, that one's is the experiment.
+// newUnmanaged creates an experiment with an external id. If another request has created it
+// meanwhile, it returns that experiment.
 func (a *API) newUnmanaged(ctx context.Context, c *call, external string, req *v1.CreateExperimentRequest) (store.Experiment, error) {
 	if err := c.may(auth.Create, auth.Object{Kind: v1.KindExperiment}); err != nil {
 		return store.Experiment{}, err
@@ -143,7 +143,7 @@ func (a *API) newTrial(ctx context.Context, c *call, req *v1.CreateTrialRequest,
 	return a.shownTrial(ctx, id)
 }
 
-// shownTrial is a trial as clients see it.
+// shownTrial is a trial in the form of the API.
 func (a *API) shownTrial(ctx context.Context, id int) (v1.Trial, error) {
 	t, err := a.db.Trial(ctx, id)
 	if err != nil {
@@ -175,7 +175,7 @@ func sameTrial(body, path int) error {
 	return nil
 }
 
-// patchTrial takes a sign of life, and the state that the trial's program reports.
+// patchTrial accepts a sign of life, and the state that the trial's program reports.
 func (a *API) patchTrial(ctx context.Context, _ *call, t store.Trial, req *v1.PatchTrialRequest) (*v1.PatchTrialResponse, error) {
 	if err := sameTrial(req.TrialID, t.ID); err != nil {
 		return nil, err
@@ -202,8 +202,8 @@ func (a *API) patchTrial(ctx context.Context, _ *call, t store.Trial, req *v1.Pa
 	return &v1.PatchTrialResponse{Trial: shown}, err
 }
 
-// unmanagedCheckpoint completes a checkpoint that a user's session reports: only
-// programs of unmanaged trials have no attempt that would.
+// unmanagedCheckpoint completes a checkpoint that a user's session reports, which only programs
+// of unmanaged trials may do.
 func (a *API) unmanagedCheckpoint(ctx context.Context, c *call, k *v1.Checkpoint, n *store.NewCheckpoint) error {
 	t, run, err := a.db.UnmanagedRunOf(ctx, k.TaskID)
 	if fault.Is(err, fault.NotFound) {

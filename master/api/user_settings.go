@@ -9,13 +9,13 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// Bounds of one setting, in bytes.
+// Limits of one setting, in bytes.
 const (
 	maxSettingKey   = 512
 	maxSettingValue = 64 << 10
 )
 
-// registerUserSettings comes before the users' own routes, whose :id would take it.
+// registerUserSettings must come before the routes of users, whose :id would match.
 func (a *API) registerUserSettings() {
 	serve(a, v1.GetUserSettings, a.userSettings)
 	serve(a, v1.SetUserSettings, a.setUserSettings)

@@ -7,9 +7,8 @@ import (
 	v1 "github.com/detent-ml/detent/master/v1"
 )
 
-// registerWatch lists what keeps a runner from going on when nobody wants it any
-// more. Nomad's agent tells it to end, as a rule; but an agent can be dead while
-// its tasks live.
+// registerWatch registers the long poll with which a runner learns that its attempt must end.
+// Usually Nomad's agent stops the runner; but an agent can be dead while its tasks run.
 func (a *API) registerWatch() {
 	serveOn(a, v1.WatchAllocation, onOwnAttempt(), a.watch)
 }

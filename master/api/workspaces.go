@@ -40,7 +40,7 @@ func wireWorkspace(w store.Workspace) v1.Workspace {
 	return out
 }
 
-// deletionState is how far the deletion of a workspace or project is.
+// deletionState is the progress of the deletion of a workspace or project.
 func deletionState(deleting bool, failed string) v1.WorkspaceState {
 	switch {
 	case deleting:
@@ -51,7 +51,7 @@ func deletionState(deleting bool, failed string) v1.WorkspaceState {
 	return v1.WorkspaceStateUnspecified
 }
 
-// wireAgentUser reads a stored account on nodes; nil when there is none.
+// wireAgentUser decodes a stored account on nodes; nil for none.
 func wireAgentUser(stored []byte) *v1.AgentUserGroup {
 	var g agentUser
 	if len(stored) == 0 || json.Unmarshal(stored, &g) != nil {
@@ -60,7 +60,7 @@ func wireAgentUser(stored []byte) *v1.AgentUserGroup {
 	return &v1.AgentUserGroup{AgentUid: &g.UID, AgentGid: &g.GID, AgentUser: &g.User, AgentGroup: &g.Group}
 }
 
-// withoutSecrets hides what signs in to a storage.
+// withoutSecrets hides the credentials of a storage.
 func withoutSecrets(storage map[string]any) map[string]any {
 	for k := range storage {
 		if slices.Contains([]string{"access_key", "secret_key", "connection_string", "credential"}, k) {
@@ -115,7 +115,7 @@ func (a *API) workspace(ctx context.Context, c *call, w store.Workspace, _ *v1.N
 	return &v1.GetWorkspaceResponse{Workspace: list[0]}, nil
 }
 
-// workspaceSettings checks what a request sets, and leaves out what it does not.
+// workspaceSettings checks the settings in a request, and omits those that are not set.
 func (a *API) workspaceSettings(c *call, compute, aux *string, storage v1.Struct, agent *v1.AgentUserGroup) ([]byte, error) {
 	set := map[string]any{}
 	for key, name := range map[string]*string{"default_compute_pool": compute, "default_aux_pool": aux} {
@@ -135,7 +135,7 @@ func (a *API) workspaceSettings(c *call, compute, aux *string, storage v1.Struct
 			return nil, fault.New(fault.Invalid, "checkpointStorageConfig: %v", err)
 		}
 		if len(m) == 0 {
-			m = nil // an empty one removes what the workspace has
+			m = nil // an empty one removes the workspace's own
 		} else if _, err := launch.ParseStorage(m); err != nil {
 			return nil, fault.New(fault.Invalid, "checkpointStorageConfig: %w", err)
 		}

@@ -13,7 +13,7 @@ func TestANotebookSaysWhyItEnded(t *testing.T) {
 	}{
 		{"ended in order", "NOTEBOOK", "killed by ada", 0, true, "killed by ada"},
 		{"had to be killed", "NOTEBOOK", "killed by ada", 143, true, "killed by ada"},
-		{"idle", "TENSORBOARD", "ended because nobody used it for 5m", 0, true, "ended because nobody used it for 5m"},
+		{"idle", "TENSORBOARD", "ended because it was not used for 5m", 0, true, "ended because it was not used for 5m"},
 		{"shut down from within", "NOTEBOOK", "", 0, false, "success"},
 		{"could not start", "NOTEBOOK", "", 1, false, "failed: exit code 1"},
 		{"of an older master", "SHELL", "", 143, true, "it was killed"},
