@@ -66,7 +66,7 @@ func (c *Cluster) ReadLeftover(ctx context.Context, nomadAllocID, file string, m
 	defer func() { _ = body.Close() }()
 	content, err := io.ReadAll(io.LimitReader(body, most))
 	if err != nil {
-		return nil, fmt.Errorf("nomad at %s: files of allocation %s: %w", c.cfg.Address, nomadAllocID, err)
+		return nil, fmt.Errorf("cannot read files of allocation %s through Nomad at %s: %w", nomadAllocID, c.cfg.Address, err)
 	}
 	return content, nil
 }
@@ -85,5 +85,5 @@ func (c *Cluster) leftError(nomadAllocID string, err error) error {
 		strings.Contains(body, "Unknown allocation"), strings.Contains(body, "unknown allocation"):
 		return fmt.Errorf("%w: %s", ErrNoLeftover, bodyOf(err))
 	}
-	return fmt.Errorf("nomad at %s: files of allocation %s: %w", c.cfg.Address, nomadAllocID, err)
+	return fmt.Errorf("cannot read files of allocation %s through Nomad at %s: %w", nomadAllocID, c.cfg.Address, err)
 }

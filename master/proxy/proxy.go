@@ -69,7 +69,7 @@ func (p *Proxy) Run(ctx context.Context) {
 			select {
 			case <-p.live.close(errStopping, false):
 			case <-t.C:
-				p.log.Warn("closing requests to tasks that did not end in time", "open", p.live.count())
+				p.log.Warn("the master stops: closing forwarded requests that did not end in time", "open", p.live.count())
 				p.live.close(errStopping, true)
 			}
 			p.reverse.Transport.(*http.Transport).CloseIdleConnections()
