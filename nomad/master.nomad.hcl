@@ -392,6 +392,9 @@ job "det-master" {
         {{- with .consul_token }}
         CONSUL_HTTP_TOKEN={{ . | toJSON }}
         {{- end }}
+        {{- with .webhooks_signing_key }}
+        DETENT_WEBHOOKS_SIGNING_KEY={{ . | toJSON }}
+        {{- end }}
         {{- end }}
         EOT
       }

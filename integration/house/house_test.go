@@ -48,7 +48,7 @@ func list(t *testing.T) []pkg {
 }
 
 // purePackages do no I/O and know no clock, context or socket.
-var purePackages = []string{"master/fault", "master/expconf", "master/find", "master/spelling", "master/optional", "master/quote", "master/budget", "master/search", "master/search/sim", "master/trial", "master/lifecycle", "master/logpolicy", "master/regex", "master/pool", "master/pool/jobfile", "master/sched", "master/keep", "master/task", "jobspecs"}
+var purePackages = []string{"master/fault", "master/expconf", "master/find", "master/spelling", "master/optional", "master/quote", "master/budget", "master/search", "master/search/sim", "master/trial", "master/lifecycle", "master/logpolicy", "master/regex", "master/pool", "master/pool/jobfile", "master/sched", "master/keep", "master/task", "master/webhook", "jobspecs"}
 
 // wire is the one other package that pure ones may import, for its types: it is impure in
 // that its codec remembers how each type is read.
@@ -73,7 +73,8 @@ var onlyImporters = map[string][]string{
 	module + "/master/secrets":           {"master/server"},
 	module + "/master/objects":           {"master/server", "plugins/remover"},
 	"github.com/spf13/cobra":             {"cli", "master", "plugins/runner"},
-	module + "/master/store":             {"master/api", "master/control", "master/launch", "master/server"},
+	module + "/master/store":             {"master/api", "master/control", "master/launch", "master/server", "master/webhook/sender"},
+	module + "/master/webhook/sender":    {"master/server", "master/server/servertest"},
 	module + "/master/launch":            {"master/api", "master/server"},
 	module + "/master/control":           {"master/server"},
 	module + "/master/api":               {"master/server"},

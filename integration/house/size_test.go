@@ -58,6 +58,7 @@ var budgets = map[string]int{
 	"master/trial":     100,
 	"master/tunnel":    200,
 	"master/v1":        5000,
+	"master/webhook":   700,
 	"nomad":            50,
 	"nomad/local":      3000,
 	"nomad/release":    900,

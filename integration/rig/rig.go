@@ -107,17 +107,21 @@ func newRig() (*Rig, error) {
 	return r, err
 }
 
+// SigningKey is the key of the cluster's requests to webhooks.
+const SigningKey = "0123456789abcdef"
+
 // MasterConfig returns a master's configuration that stores checkpoints below dir, and gives
 // every node four slots on any machine.
 func MasterConfig(dir string) string {
 	return fmt.Sprintf(`
 cluster_name: integration
+webhooks: {signing_key: %s, allow: [127.0.0.0/8]}
 checkpoint_storage: {type: shared_fs, host_path: %s}
 resource_pools:
   - {name: default, driver: raw_exec, slots: cpu, slots_per_node: 4, memory_mb_per_slot: 128}
   - {name: gpu, node_pool: gpu, driver: raw_exec, slots: device, device: nvidia/gpu, memory_mb_per_slot: 64}
   - {name: lab, node_pool: lab, driver: exec, slots: cpu, slots_per_node: 2, memory_mb_per_slot: 512}
-`, filepath.Join(dir, "checkpoints"))
+`, SigningKey, filepath.Join(dir, "checkpoints"))
 }
 
 // SignIn returns a client for a user with a blank password.

@@ -34,6 +34,7 @@ const (
 	maxAnonymous           = 1024 // bodies of callers who are not signed in that are decoded at once
 	maxAnonymousPerAddress = 64   // of those, of one address
 	defaultMaxConnections  = 8192 // connections; each waiting request and each stream is one
+	maxTests               = 16   // test events to webhooks at once
 	maxPoll                = 60 * time.Second
 )
 
@@ -114,6 +115,7 @@ type Config struct {
 	// Connections says how many there are, and how many were refused; nil where nobody counts.
 	Connections func() (open int, refused uint64)
 	Redacted    func() any // the master's configuration without secrets
+	Webhooks    Events
 	// Loop says how many cycles this master's loop has made, how long the last one
 	// took, and whether this master leads; nil where there is no loop.
 	Loop func() (cycles uint64, last time.Duration, leads bool)
@@ -149,6 +151,7 @@ type API struct {
 	taskIO      *taskIO         // what tasks report goes through here
 	driven      *drivenSearches // searches that programs outside drive
 	gathers     *gathers
+	tests       *turns // of webhooks
 	stopping    context.Context
 
 	experiments *launch.Experiments
@@ -160,7 +163,7 @@ func New(ctx context.Context, cfg Config, db *store.DB, bus *store.Bus, id Ident
 	a := &API{cfg: cfg, db: db, bus: bus, identity: id, discovery: disc, log: log,
 		auth: newAuthenticator(db), receiver: newReceiver(cfg.Receiving), meters: newMeters(),
 		logins: newLogins(), notice: &notice{db: db}, forwarders: newForwarders(log), hosts: newHosts(cfg.Hosts), driven: newDrivenSearches(db, cfg.Memory.Bytes/drivenPart),
-		gathers: newGathers(), stopping: ctx}
+		gathers: newGathers(), tests: newTurns(maxTests), stopping: ctx}
 	if cfg.MaxConnections == 0 {
 		cfg.MaxConnections = defaultMaxConnections
 	}

@@ -40,12 +40,15 @@ func ours(t *testing.T, r *rig) map[string]string {
 	me := r.user("determined")
 	a := r.running(yaml("labels: [our-label]", "hyperparameters: {our_lr: 0.1}"), 1)
 	me.post("/api/v1/templates/ours", `{"config":{"description":"d"}}`).ok()
+	var hook struct{ Webhook struct{ ID int } }
+	r.user("admin").post("/api/v1/webhooks", `{"url":"https://example.com","name":"our-hook","workspaceId":1,"webhookType":"WEBHOOK_TYPE_DEFAULT","mode":"WEBHOOK_MODE_WORKSPACE",
+		"triggers":[{"triggerType":"TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE","condition":{"state":"ERROR"}}]}`).ok().into(&hook)
 	const uuid = "11111111-2222-4333-8444-555555555555"
 	a.ranks[0].post("/api/v1/checkpoints", fmt.Sprintf(`{"uuid":%q,"taskId":%q,"state":"STATE_COMPLETED","resources":{"a":1},"metadata":{"steps_completed":1}}`, uuid, a.task)).ok()
 	me.post("/api/v1/models", `{"name":"ours","labels":["our-label"]}`).ok()
 	me.version("ours", uuid)
 	values := map[string]string{"models": "ours", "experiments": fmt.Sprint(a.exp), "trials": fmt.Sprint(a.trial), "runs": fmt.Sprint(a.trial), "tasks": a.task,
-		"allocations": a.id, "projects": "1", "workspaces": "1", "templates": "ours", "checkpoints": uuid}
+		"allocations": a.id, "projects": "1", "workspaces": "1", "templates": "ours", "checkpoints": uuid, "webhooks": fmt.Sprint(hook.Webhook.ID)}
 	for noun, id := range everyKind(t, me) {
 		values[noun+"s"] = id
 	}
@@ -105,7 +108,7 @@ func TestNothingOfOtherWorkspaces(t *testing.T) {
 		if got == seen[l.Method+l.Path] {
 			t.Errorf("%s shows the same to whoever may see nothing of it: %s", name, got)
 		}
-		for _, id := range []string{values["tasks"], values["commands"], values["shells"], values["notebooks"], values["tensorboards"], `"small"`, `"ours"`, "our-label", "our_lr", "Uncategorized"} {
+		for _, id := range []string{values["tasks"], values["commands"], values["shells"], values["notebooks"], values["tensorboards"], `"small"`, `"ours"`, "our-label", "our-hook", "our_lr", "Uncategorized"} {
 			if strings.Contains(got, id) {
 				t.Errorf("%s shows %s: %s", name, id, got)
 			}

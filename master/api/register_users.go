@@ -15,6 +15,7 @@ func (a *API) registerUserRoutes() {
 	a.registerModels()
 	a.registerModelVersions()
 	a.registerTrialSources()
+	a.registerWebhooks()
 	a.registerUnmanaged()
 	a.registerTrials()
 	a.registerExperimentCheckpoints()

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	"github.com/detent-ml/detent/master/sched"
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
+	"github.com/detent-ml/detent/master/webhook/sender"
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 
@@ -78,6 +80,7 @@ func newRig(t testing.TB, change ...func(*Config)) *rig {
 	for _, c := range change {
 		c(&cfg)
 	}
+	cfg.Webhooks = r.events()
 	r.api = New(ctx, cfg, db, r.bus, r.identity, r.discovery, log)
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -110,7 +113,9 @@ func (r *rig) another() *rig {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	second := *r
-	second.api = New(ctx, rigConfig(r.t), r.db, r.bus, r.identity, r.discovery, slog.New(slog.DiscardHandler))
+	cfg := rigConfig(r.t)
+	cfg.Webhooks = r.events()
+	second.api = New(ctx, cfg, r.db, r.bus, r.identity, r.discovery, slog.New(slog.DiscardHandler))
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		r.t.Fatal(err)
@@ -126,6 +131,11 @@ func (r *rig) another() *rig {
 		<-served
 	})
 	return &second
+}
+
+// events sends to receivers of tests.
+func (r *rig) events() Events {
+	return sender.New(sender.Config{SigningKey: "sesame", Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, r.db, r.bus, slog.New(slog.DiscardHandler))
 }
 
 func rigConfig(t testing.TB) Config {

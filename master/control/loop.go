@@ -244,6 +244,7 @@ func (t *term) publish(c *store.Changes) {
 	}
 	for _, e := range c.Experiments {
 		if e.State != e.Saw {
+			topics = append(topics, store.TopicWebhooks)
 			t.log.Info("experiment moved", "term", t.lead.Term, "experiment_id", e.ID, "from", e.Saw, "to", e.State, "reason", e.Error)
 		}
 	}

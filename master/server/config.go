@@ -106,6 +106,8 @@ type Config struct {
 	// How tasks sign in to S3 with their Nomad workload identity, if the store trusts Nomad
 	// ([storage](../storage.md)).
 	WebIdentity WebIdentityConfig `yaml:"web_identity"`
+	// Requests to webhooks ([webhooks](../webhooks.md)).
+	Webhooks WebhooksConfig `yaml:"webhooks"`
 	// Region of S3, for tasks and for the master. The default is us-east-1, unless the
 	// environment names a region.
 	S3Region string `yaml:"s3_region"`
@@ -434,6 +436,7 @@ func (c *Config) fill() {
 	}
 	c.PublicURL = strings.TrimRight(c.PublicURL, "/")
 	c.Vault.fill()
+	c.Webhooks.BaseURL = strings.TrimRight(cmp.Or(c.Webhooks.BaseURL, c.PublicURL), "/")
 	c.WebIdentity.Audience = cmp.Or(c.WebIdentity.Audience, "sts.amazonaws.com")
 	c.TasksURL = strings.TrimRight(c.TasksURL, "/")
 	if len(c.TaskURLs) == 0 {
@@ -466,6 +469,7 @@ func (c *Config) check() []string {
 		k.url("consul.address", c.Consul.Address)
 	}
 	c.Vault.check(&k)
+	c.Webhooks.check(&k)
 	c.WebIdentity.check(&k)
 	k.oneOf("log_level", c.LogLevel, "trace", "debug", "info", "warning", "error")
 	c.Tokens.check(&k)

@@ -34,7 +34,7 @@ func TestConfigurationPage(t *testing.T) {
 	cfg := Defaults()
 	cfg.Database = ""
 	cfg.fill()
-	cfg.PublicURL, cfg.TaskURLs, cfg.DefaultComputePool, cfg.DefaultAuxPool = "", nil, "", "" // they follow from others, as their lines say
+	cfg.PublicURL, cfg.TaskURLs, cfg.DefaultComputePool, cfg.DefaultAuxPool, cfg.Webhooks.BaseURL = "", nil, "", "", "" // they follow from others, as their lines say
 	pool := cfg.Pools[0]
 	pool.Name, pool.Description = "", ""
 	p.section("General", "", reflect.ValueOf(cfg))

@@ -185,11 +185,16 @@ func (m *master) run(ctx context.Context, ln net.Listener, kept *store.MasterLog
 	}
 	loop := control.New(cfg, m.db, m.bus, m.nomad, m.log)
 	served.Loop = loop.Stats
+	events, err := m.newSender()
+	if err != nil {
+		return err
+	}
+	served.Webhooks = events
 	a = api.New(ctx, served, m.db, m.bus, identity{m.nomad}, members{found}, m.log)
 	leads := make(chan struct{})
 	go func() {
 		defer close(leads)
-		control.Lead(ctx, m.db, m.masterID, m.cfg.PublicURL, m.log, loop.Run)
+		control.Lead(ctx, m.db, m.masterID, m.cfg.PublicURL, m.log, leading(loop, events))
 	}()
 	listens := make(chan error, 1)
 	go func() { listens <- a.App().Listener(m.cfg.TLS.secure(m.conns.limit(ln))) }()

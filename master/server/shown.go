@@ -37,7 +37,6 @@ func (c Config) shown() map[string]any {
 		"db": map[string]any{"url": store.Redact(c.Database), "max_open_conns": c.DatabaseConns}, "port": port(c.Listen), "root": "",
 		"security": c.shownSecurity(), "feature_switches": []any{}, "reserved_ports": []any{}, "enable_cors": false, "ui_customization": nil,
 		"telemetry":        map[string]any{"enabled": false, "segment_master_key": "", "segment_webui_key": "", "cluster_id": ""},
-		"webhooks":         map[string]any{"base_url": c.PublicURL, "signing_key": ""},
 		"scim":             map[string]any{"enabled": false},
 		"saml":             map[string]any{"enabled": false},
 		"oidc":             map[string]any{"enabled": false},

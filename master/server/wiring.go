@@ -128,7 +128,7 @@ func capabilities() expconf.Capabilities {
 		Searchers:  []string{expconf.Single, expconf.Random, expconf.Grid, expconf.AdaptiveASHA, expconf.AsyncHalving, expconf.PBT, expconf.Custom},
 		Continue:   true,
 		Storage:    []string{expconf.SharedFS, expconf.Directory, expconf.S3, expconf.GCS, expconf.Azure},
-		Containers: true, MultiSlot: true, BindMounts: true, ShmSize: true, Profiling: true, MaxSlots: true, SingleNode: true, LogPolicies: true,
+		Containers: true, MultiSlot: true, BindMounts: true, ShmSize: true, Profiling: true, MaxSlots: true, SingleNode: true, LogPolicies: true, Webhooks: true,
 	}
 }
 

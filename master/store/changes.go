@@ -154,6 +154,7 @@ func queueExperiment(b *statements, e ExperimentChange) {
 			continued = coalesce($9, continued), collected = CASE WHEN $5 AND $2 <> $3 THEN NULL ELSE collected END,
 			deletes_failed = CASE WHEN $3 = 'DELETE_FAILED' THEN deletes_asked ELSE deletes_failed END
 		WHERE id = $1 AND state = $2`, e.ID, e.Saw, e.State, e.Error, e.Ended, e.Progress, e.BestTrial, e.BestMetric, e.Continued, e.Planned)
+	queueStateEvent(b, e.ID, e.Saw, e.State)
 }
 
 func queueReopened(b *statements, t ReopenedTrial) {

@@ -44,6 +44,7 @@ type LogBatch struct {
 
 	chunks []chunk
 	kinds  map[logKind]bool // kinds of its lines
+	hits   []LogHit         // lines that webhooks search for
 	next   int64
 }
 
@@ -53,6 +54,7 @@ type LogStore struct {
 	bus   *Bus
 	codec chunkCodec
 	group *group[string, *LogBatch]
+	watch *logWatch
 
 	mu    sync.Mutex // guards the fields below, which only the flush changes
 	tasks map[string]*taskLabels
@@ -62,7 +64,7 @@ type LogStore struct {
 // NewLogStore returns a LogStore. It starts no goroutine until the first write; Wait waits
 // for the last write.
 func NewLogStore(db *DB, bus *Bus) *LogStore {
-	s := &LogStore{db: db, bus: bus, codec: newChunkCodec(), tasks: map[string]*taskLabels{}}
+	s := &LogStore{db: db, bus: bus, codec: newChunkCodec(), watch: newLogWatch(db), tasks: map[string]*taskLabels{}}
 	s.group = newGroup(maxLogBatches, logTaskOf, s.flush)
 	return s
 }
@@ -100,9 +102,15 @@ func (s *LogStore) Append(ctx context.Context, b LogBatch) (next int64, err erro
 	}
 	s.sanitizeLines(&b) // here and not in the flush, so that callers do this in parallel
 	b.chunks = s.codec.chunks(b.Lines)
+	if b.hits, err = s.watch.hits(ctx, &b); err != nil {
+		return 0, err
+	}
 	done, err := s.group.do(ctx, &b)
 	if err != nil {
 		return 0, err
+	}
+	if len(b.hits) > 0 {
+		s.watch.stored(b.TaskID, b.hits)
 	}
 	return done.next, nil
 }
@@ -161,6 +169,9 @@ func (s *LogStore) flush(batch []*queued[*LogBatch]) {
 	for _, q := range batch {
 		if q.err == nil && !q.again {
 			topics[LogTopic(q.item.TaskID)] = true
+			if len(q.item.hits) > 0 {
+				topics[TopicWebhooks] = true
+			}
 		}
 	}
 	s.bus.Publish(slices.Collect(maps.Keys(topics))...)
@@ -196,6 +207,7 @@ type logPlan struct {
 	next     map[int]int64 // log task → number of added lines
 	chunks   []plannedChunk
 	done     []memberRef
+	fires    []logFire
 }
 
 type plannedChunk struct {
@@ -250,6 +262,9 @@ func (p *logPlan) add(q *queued[*LogBatch], k logRefs, codec chunkCodec) {
 			s.Done = true
 			p.done = append(p.done, memberRef{b.Origin.AllocationID, b.Rank})
 		}
+	}
+	if len(b.hits) > 0 {
+		p.fires = append(p.fires, logFire{b.TaskID, b.Origin.AgentID, b.hits})
 	}
 	for _, c := range chunks {
 		p.chunks = append(p.chunks, plannedChunk{c, k.task.class, k.task.id, k.origin, p.next[k.task.id]})
@@ -337,6 +352,9 @@ func (db *DB) storeLogs(ctx context.Context, p logPlan) error {
 		}
 	}
 	if err := db.advanceShippers(ctx, p.shippers); err != nil {
+		return err
+	}
+	if err := db.fireLogs(ctx, p.fires); err != nil {
 		return err
 	}
 	slices.SortFunc(p.done, func(a, b memberRef) int {

@@ -123,6 +123,9 @@ func (db *DB) Summarize(ctx context.Context) (more bool, err error) {
 			return err
 		}
 		more = more || again
+		if err := tx.fireThresholds(ctx, list); err != nil {
+			return err
+		}
 		_, err = tx.exec(ctx, `UPDATE metrics_cursor SET xid = $1, id = $2`, to.XID, to.ID)
 		return err
 	})

@@ -33,6 +33,7 @@ func twoWorkspaces(t *testing.T) (w *world, theirs int, experiments []int) {
 		w.exec(`INSERT INTO model_versions (model_id, version, checkpoint, owner_id) SELECT $1, 1, uuid, 2 FROM checkpoints WHERE trial_id = $2`, model, trial)
 		w.exec(`INSERT INTO trial_sources (trial_id, checkpoint, kind, model_id, version) SELECT $2, uuid, 'INFERENCE', $1, 1 FROM checkpoints WHERE trial_id = $2`, model, trial)
 		w.exec(`INSERT INTO templates (name, workspace_id, owner_id, source, config) VALUES ($1, CASE WHEN $1 = 'ours' THEN 1 ELSE $2 END, 2, '{}', '{}')`, name, theirs)
+		w.exec(`INSERT INTO webhooks (name, workspace_id, url, type, mode) VALUES ($1, CASE WHEN $1 = 'ours' THEN 1 ELSE $2 END, 'https://example.com', 'DEFAULT', 'WORKSPACE')`, name, theirs)
 	}
 	w.exec(`UPDATE tasks SET workspace_id = $1 WHERE id LIKE 'theirs%' OR experiment_id = $2`, theirs, experiments[1])
 	return w, theirs, experiments
@@ -104,6 +105,7 @@ func TestListsKeepToTheirScope(t *testing.T) {
 		"CountModels":  func(in auth.Scope) (int, error) { return w.db.CountModels(ctx, in, ModelFilter{}) },
 		"ModelLabels":  func(in auth.Scope) (int, error) { return lenOf(w.db.ModelLabels(ctx, in, 0)) },
 		"TrialsWith":   func(in auth.Scope) (int, error) { return lenOf(w.db.TrialsWith(ctx, in, TrialSource{})) },
+		"Webhooks":     func(in auth.Scope) (int, error) { return lenOf(w.db.Webhooks(ctx, in, 0)) },
 		"Templates":    func(in auth.Scope) (int, error) { return lenOf(w.db.Templates(ctx, in, TemplateFilter{})) },
 		"Projects":     func(in auth.Scope) (int, error) { return lenOf(w.db.Projects(ctx, in, ProjectFilter{})) },
 		"Workspaces":   func(in auth.Scope) (int, error) { return lenOf(w.db.Workspaces(ctx, in, WorkspaceFilter{})) },

@@ -202,15 +202,20 @@ func (db *DB) setUnmanagedState(ctx context.Context, id int, state, why string) 
 // ended, and a new or restarted trial reopens it. If a user canceled, killed or deleted the
 // experiment, only the loop changes its state.
 func (db *DB) settleUnmanaged(ctx context.Context, id int) error {
-	_, err := db.exec(ctx, `
+	moved, err := scalars[string](ctx, db, `
 		UPDATE experiments e SET state = n.state, progress = n.progress,
 			error = CASE WHEN n.state = 'ERROR' THEN n.failed || ' of ' || n.trials || ' trials failed' ELSE '' END,
 			ended_at = CASE WHEN n.state = 'ACTIVE' THEN NULL ELSE coalesce(e.ended_at, now()) END
 		FROM (SELECT count(*) AS trials, count(*) FILTER (WHERE state = 'ERROR') AS failed, avg(coalesce(progress, 0)) AS progress,
 			CASE WHEN count(*) = 0 OR bool_or(ended_at IS NULL) THEN 'ACTIVE' WHEN bool_or(state = 'ERROR') THEN 'ERROR'
 				WHEN bool_and(state = 'CANCELED') THEN 'CANCELED' ELSE 'COMPLETED' END AS state
-			FROM trials WHERE experiment_id = $1) n
-		WHERE e.id = $1 AND e.unmanaged AND e.desired = 'active' AND e.state IN ('ACTIVE', 'PAUSED', 'COMPLETED', 'CANCELED', 'ERROR')`, id)
+			FROM trials WHERE experiment_id = $1) n, (SELECT state FROM experiments WHERE id = $1) before
+		WHERE e.id = $1 AND e.unmanaged AND e.desired = 'active' AND e.state IN ('ACTIVE', 'PAUSED', 'COMPLETED', 'CANCELED', 'ERROR')
+		RETURNING CASE WHEN before.state <> e.state THEN e.state ELSE '' END`, id)
+	if err != nil || len(moved) == 0 || moved[0] == "" {
+		return err
+	}
+	_, err = db.exec(ctx, fireStateChange, id, moved[0])
 	return err
 }
 

@@ -105,6 +105,7 @@ const (
 	KindToken       Kind = "access token"
 	KindTrial       Kind = "trial"
 	KindUser        Kind = "user"
+	KindWebhook     Kind = "webhook"
 	KindWorkspace   Kind = "workspace"
 )
 

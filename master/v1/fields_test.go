@@ -48,6 +48,7 @@ var answers = []any{
 	Model{}, ModelVersion{}, GetModelResponse{}, GetModelsResponse{}, GetModelLabelsResponse{}, PostModelResponse{}, PatchModelResponse{},
 	GetModelVersionResponse{}, GetModelVersionsResponse{}, PostModelVersionResponse{}, PatchModelVersionResponse{},
 	ReportTrialSourceInfoResponse{}, GetTrialMetricsByCheckpointResponse{}, GetTrialMetricsByModelVersionResponse{},
+	GetWebhooksResponse{}, PostWebhookResponse{}, TestWebhookResponse{}, Trigger{}, Webhook{},
 	AddProjectNoteResponse{}, FileTreeResponse{}, LogFieldsResponse{}, TemplateResponse{}, NotebookResponse{}, ShellResponse{}, TensorboardResponse{},
 }
 
@@ -58,7 +59,7 @@ var classNames = map[string]string{
 }
 
 // inward are messages that are parts of requests alone.
-var inward = "AcceleratorData BulkExperimentFilters PatchCheckpoint PatchExperiment PatchModel PatchModelVersion PatchProject PatchUser PatchWorkspace " +
+var inward = "AcceleratorData BulkExperimentFilters CustomWebhookEventData PatchCheckpoint PatchExperiment PatchModel PatchModelVersion PatchProject PatchUser PatchWebhook PatchWorkspace " +
 	"QueueControl TaskLog TrialMetrics TrialSourceInfo"
 
 // leftOut are fields that Determined's protocol declares optional, or to be one of

@@ -189,6 +189,8 @@ func TestDeterminedsVerbs(t *testing.T) {
 		"w list": "sort-by order-by limit offset json", "w create": "default-compute-pool default-aux-pool checkpoint-storage-config json", "w describe": "json", "w list-projects": "sort-by order-by json",
 		"p list": "sort-by order-by limit offset json", "p create": "description key json", "p describe": "all json", "p list-experiments": "all sort-by order-by json",
 		"dev auth-token": "", "dev curl": "show", "dev c": "", "version": "",
+		"webhook list": "json csv", "webhook create": "workspace-name name type specific state log metric custom json", "webhook delete": "", "webhook test": "",
+		"webhook deliveries": "limit json csv", "webhook redeliver": "",
 		"deploy local cluster-up":   "agents master-port cluster-name master-config-path delete-db",
 		"deploy local cluster-down": "cluster-name", "deploy local logs": "cluster-name",
 	} {

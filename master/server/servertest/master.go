@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -23,12 +24,15 @@ import (
 	"github.com/detent-ml/detent/master/store"
 	"github.com/detent-ml/detent/master/task"
 	v1 "github.com/detent-ml/detent/master/v1"
+	"github.com/detent-ml/detent/master/webhook/sender"
 	"github.com/detent-ml/detent/nomad/servers/pgtest"
 )
 
 const (
 	clusterID = "11111111-1111-1111-1111-111111111111"
 	masterID  = "22222222-2222-2222-2222-222222222222"
+	// SigningKey signs the requests to webhooks.
+	SigningKey = "the key of tests"
 	// AvoidAfter is the number of consecutive failures after which an experiment avoids a node.
 	AvoidAfter = 3
 )
@@ -71,7 +75,8 @@ func Start(t testing.TB, program Program) *Master {
 	kept := store.NewMasterLog(m.DB, slog.NewTextHandler(said, nil))
 	log := slog.New(kept)
 	bus := store.NewBus(dsn, log)
-	a, opener, loop := m.wire(ctx, bus, log)
+	events := sender.New(sender.Config{BaseURL: m.URL, SigningKey: SigningKey, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, m.DB, bus, log)
+	a, opener, loop := m.wire(ctx, bus, events, log)
 	var parts sync.WaitGroup
 	served := make(chan struct{})
 	go func() { defer close(served); _ = a.App().Listener(lis) }()
@@ -79,7 +84,14 @@ func Start(t testing.TB, program Program) *Master {
 	parts.Go(func() { bus.Run(ctx) })
 	parts.Go(func() { opener.Run(ctx) })
 	parts.Go(func() { store.NewSummarizer(m.DB, bus, log).Run(ctx) })
-	parts.Go(func() { control.Lead(ctx, m.DB, masterID, m.URL, log, loop.Run) })
+	parts.Go(func() {
+		control.Lead(ctx, m.DB, masterID, m.URL, log, func(ctx context.Context, l *control.Leadership) {
+			var sends sync.WaitGroup
+			sends.Go(func() { events.Run(ctx, l.Term, l.Holds) })
+			loop.Run(ctx, l)
+			sends.Wait()
+		})
+	})
 	parts.Go(func() { newNodes(m).run(ctx) })
 	t.Cleanup(func() {
 		cancel()
@@ -104,7 +116,7 @@ func Start(t testing.TB, program Program) *Master {
 }
 
 // wire builds the parts of the master as package server does.
-func (m *Master) wire(ctx context.Context, bus *store.Bus, log *slog.Logger) (*api.API, *proxy.Proxy, *control.Loop) {
+func (m *Master) wire(ctx context.Context, bus *store.Bus, events *sender.Sender, log *slog.Logger) (*api.API, *proxy.Proxy, *control.Loop) {
 	m.t.Helper()
 	none := strings.Repeat("0", 64)
 	site := task.Site{ClusterID: clusterID, ClusterName: "test", MasterID: masterID, PublicURL: m.URL, TaskURLs: []string{m.address},
@@ -122,7 +134,7 @@ func (m *Master) wire(ctx context.Context, bus *store.Bus, log *slog.Logger) (*a
 		m.DB, bus, view, log)
 	a := api.New(ctx, api.Config{ClusterName: "test", ClusterID: clusterID, MasterID: masterID, Version: v1.Compatible, DetentVersion: v1.Version, PublicURL: m.URL,
 		BlankLogin: func(string, string) bool { return true }, Pools: pools, Site: site, Inventory: inventory(pools), Proxy: opener, Loop: loop.Stats,
-		CheckpointStorage: m.storage(), CheckpointRoots: []string{m.Storage},
+		CheckpointStorage: m.storage(), CheckpointRoots: []string{m.Storage}, Webhooks: events,
 		Redacted: func() any { return map[string]any{"database": "********"} }}, m.DB, bus, identity{view}, nowhere{}, log)
 	return a, opener, loop
 }

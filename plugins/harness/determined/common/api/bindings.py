@@ -721,6 +721,14 @@ class v1CurrentUserResponse(Message):
     user: v1User
 
 
+class v1CustomWebhookEventData(Message):
+    """The message v1CustomWebhookEventData."""
+
+    description: Optional[str] = None
+    level: Optional[v1LogLevel] = None
+    title: Optional[str] = None
+
+
 class v1DataPoint(Message):
     """The message v1DataPoint."""
 
@@ -1571,6 +1579,18 @@ class v1GetValidationMetricsResponse(Message):
     metrics: Sequence[v1MetricsReport]
 
 
+class v1GetWebhookDeliveriesResponse(Message):
+    """The message v1GetWebhookDeliveriesResponse."""
+
+    deliveries: Sequence[v1WebhookDelivery]
+
+
+class v1GetWebhooksResponse(Message):
+    """The message v1GetWebhooksResponse."""
+
+    webhooks: Sequence[v1Webhook]
+
+
 class v1GetWorkspaceProjectsRequestSortBy(DetEnum):
     """The words v1GetWorkspaceProjectsRequestSortBy."""
 
@@ -2290,6 +2310,12 @@ class v1PatchUserResponse(Message):
     user: v1User
 
 
+class v1PatchWebhook(Message):
+    """The message v1PatchWebhook."""
+
+    url: str
+
+
 class v1PatchWorkspace(Message):
     """The message v1PatchWorkspace."""
 
@@ -2469,6 +2495,20 @@ class v1PostUserSettingRequest(Message):
     settings: Sequence[v1UserWebSetting]
 
 
+class v1PostWebhookEventDataRequest(Message):
+    """The message v1PostWebhookEventDataRequest."""
+
+    data: v1CustomWebhookEventData
+    experimentId: int
+    trialId: Optional[int] = None
+
+
+class v1PostWebhookResponse(Message):
+    """The message v1PostWebhookResponse."""
+
+    webhook: v1Webhook
+
+
 class v1PostWorkspaceRequest(Message):
     """The message v1PostWorkspaceRequest."""
 
@@ -2644,6 +2684,12 @@ class v1RPQueueStat(Message):
     resourcePool: str
     stats: v1QueueStats
     aggregates: Optional[Sequence[v1AggregateQueueStats]] = None
+
+
+class v1RedeliverWebhookResponse(Message):
+    """The message v1RedeliverWebhookResponse."""
+
+    id: str
 
 
 class v1RendezvousInfo(Message):
@@ -3272,6 +3318,10 @@ class v1TokenType(DetEnum):
     UNSPECIFIED = "TOKEN_TYPE_UNSPECIFIED"
     USER_SESSION = "TOKEN_TYPE_USER_SESSION"
     ACCESS_TOKEN = "TOKEN_TYPE_ACCESS_TOKEN"
+class v1TestWebhookResponse(Message):
+    """The message v1TestWebhookResponse."""
+
+    completed: bool
 
 
 class v1TrialEarlyExit(Message):
@@ -3355,6 +3405,25 @@ class v1TrialSummary(Message):
     unit: v1SearchUnit
 
 
+class v1Trigger(Message):
+    """The message v1Trigger."""
+
+    condition: Optional[Dict[str, Any]] = None
+    id: Optional[int] = None
+    triggerType: Optional[v1TriggerType] = None
+    webhookId: Optional[int] = None
+
+
+class v1TriggerType(DetEnum):
+    """The words v1TriggerType."""
+
+    UNSPECIFIED = "TRIGGER_TYPE_UNSPECIFIED"
+    EXPERIMENT_STATE_CHANGE = "TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE"
+    METRIC_THRESHOLD_EXCEEDED = "TRIGGER_TYPE_METRIC_THRESHOLD_EXCEEDED"
+    TASK_LOG = "TRIGGER_TYPE_TASK_LOG"
+    CUSTOM = "TRIGGER_TYPE_CUSTOM"
+
+
 class v1UnarchiveExperimentsRequest(Message):
     """The message v1UnarchiveExperimentsRequest."""
 
@@ -3417,6 +3486,50 @@ class v1WatchResponse(Message):
 
     over: bool
     why: str
+
+
+class v1Webhook(Message):
+    """The message v1Webhook."""
+
+    mode: v1WebhookMode
+    name: str
+    url: str
+    webhookType: v1WebhookType
+    id: Optional[int] = None
+    triggers: Optional[Sequence[v1Trigger]] = None
+    workspaceId: Optional[int] = None
+
+
+class v1WebhookDelivery(Message):
+    """The message v1WebhookDelivery."""
+
+    id: str
+    eventId: str
+    eventType: str
+    event: Dict[str, Any]
+    state: str
+    tries: int
+    status: int
+    error: str
+    createdTime: str
+    nextTime: Optional[str] = None
+    endedTime: Optional[str] = None
+
+
+class v1WebhookMode(DetEnum):
+    """The words v1WebhookMode."""
+
+    UNSPECIFIED = "WEBHOOK_MODE_UNSPECIFIED"
+    WORKSPACE = "WEBHOOK_MODE_WORKSPACE"
+    SPECIFIC = "WEBHOOK_MODE_SPECIFIC"
+
+
+class v1WebhookType(DetEnum):
+    """The words v1WebhookType."""
+
+    UNSPECIFIED = "WEBHOOK_TYPE_UNSPECIFIED"
+    DEFAULT = "WEBHOOK_TYPE_DEFAULT"
+    SLACK = "WEBHOOK_TYPE_SLACK"
 
 
 class v1WorkloadContainer(Message):
@@ -3578,6 +3691,16 @@ def delete_DeleteTensorboardFiles(
 ) -> None:
     """Delete the files that TensorBoards of an experiment read."""
     _path = f"/api/v1/experiments/{_quoted(str(experimentId))}/tensorboard-files"
+    _call(session, "DELETE", _path, {})
+
+
+def delete_DeleteWebhook(
+    session: BaseSession,
+    *,
+    id: int,
+) -> None:
+    """Delete a webhook with the events that wait for it."""
+    _path = f"/api/v1/webhooks/{_quoted(str(id))}"
     _call(session, "DELETE", _path, {})
 
 
@@ -4695,6 +4818,15 @@ def get_GetValidationMetrics(
         yield v1GetValidationMetricsResponse.from_json(_record)
 
 
+def get_GetWebhooks(
+    session: BaseSession,
+) -> v1GetWebhooksResponse:
+    """List webhooks."""
+    _path = "/api/v1/webhooks"
+    _answer = _call(session, "GET", _path, {})
+    return v1GetWebhooksResponse.from_json(_answer)
+
+
 def get_GetWorkspace(
     session: BaseSession,
     *,
@@ -4794,6 +4926,23 @@ def get_ListOrphans(
     _path = "/api/v1/detent/nomad/orphans"
     _answer = _call(session, "GET", _path, {})
     return v1GetOrphansResponse.from_json(_answer)
+
+
+def get_ListWebhookDeliveries(
+    session: BaseSession,
+    *,
+    id: Any,
+    before: Any = None,
+    limit: Any = None,
+) -> v1GetWebhookDeliveriesResponse:
+    """List the newest events of a webhook, with the results of the requests."""
+    _path = f"/api/v1/detent/webhooks/{_quoted(str(id))}/deliveries"
+    _params = {
+        "before": before,
+        "limit": limit,
+    }
+    _answer = _call(session, "GET", _path, _params)
+    return v1GetWebhookDeliveriesResponse.from_json(_answer)
 
 
 def get_MasterLogs(
@@ -5081,6 +5230,17 @@ def patch_PatchUser(
     _path = f"/api/v1/users/{_quoted(str(userId))}"
     _answer = _call(session, "PATCH", _path, {}, body)
     return v1PatchUserResponse.from_json(_answer)
+
+
+def patch_PatchWebhook(
+    session: BaseSession,
+    *,
+    body: v1PatchWebhook,
+    id: int,
+) -> None:
+    """Change the address of a webhook."""
+    _path = f"/api/v1/webhooks/{_quoted(str(id))}"
+    _call(session, "PATCH", _path, {}, body)
 
 
 def patch_PatchWorkspace(
@@ -5832,6 +5992,27 @@ def post_PostUserSetting(
     _call(session, "POST", _path, {}, body)
 
 
+def post_PostWebhook(
+    session: BaseSession,
+    *,
+    body: v1Webhook,
+) -> v1PostWebhookResponse:
+    """Create a webhook."""
+    _path = "/api/v1/webhooks"
+    _answer = _call(session, "POST", _path, {}, body)
+    return v1PostWebhookResponse.from_json(_answer)
+
+
+def post_PostWebhookEventData(
+    session: BaseSession,
+    *,
+    body: v1PostWebhookEventDataRequest,
+) -> None:
+    """Send an event to the webhooks that an experiment names."""
+    _path = "/api/v1/webhooks/custom"
+    _call(session, "POST", _path, {}, body)
+
+
 def post_PostWorkspace(
     session: BaseSession,
     *,
@@ -5852,6 +6033,18 @@ def post_PreviewHPSearch(
     _path = "/api/v1/preview-hp-search"
     _answer = _call(session, "POST", _path, {}, body)
     return v1PreviewHPSearchResponse.from_json(_answer)
+
+
+def post_RedeliverWebhook(
+    session: BaseSession,
+    *,
+    id: Any,
+    delivery: Any,
+) -> v1RedeliverWebhookResponse:
+    """Send an event to a webhook once more."""
+    _path = f"/api/v1/detent/webhooks/{_quoted(str(id))}/deliveries/{_quoted(str(delivery))}/redeliver"
+    _answer = _call(session, "POST", _path, {})
+    return v1RedeliverWebhookResponse.from_json(_answer)
 
 
 def post_ReportCheckpoint(
@@ -6065,6 +6258,17 @@ def post_StartTrial(
     _path = f"/api/v1/trials/{_quoted(str(trialId))}/start"
     _answer = _call(session, "POST", _path, {}, body)
     return v1StartTrialResponse.from_json(_answer)
+
+
+def post_TestWebhook(
+    session: BaseSession,
+    *,
+    id: int,
+) -> v1TestWebhookResponse:
+    """Send a test event to a webhook."""
+    _path = f"/api/v1/webhooks/{_quoted(str(id))}/test"
+    _answer = _call(session, "POST", _path, {})
+    return v1TestWebhookResponse.from_json(_answer)
 
 
 def post_TrustNomad(

@@ -1,0 +1,62 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"sync"
+
+	"github.com/detent-ml/detent/master/control"
+	"github.com/detent-ml/detent/master/webhook/sender"
+)
+
+// WebhooksConfig says how the master sends events to webhooks.
+type WebhooksConfig struct {
+	// Address of the web pages, for links in messages. By default `public_url`.
+	BaseURL string `yaml:"base_url"`
+	// Key with which the master signs requests. Without a key requests have no signature.
+	SigningKey string `yaml:"signing_key"`
+	// Networks and addresses to which the master may send events although they are loopback,
+	// private, link-local or reserved, such as `10.1.0.0/16`.
+	Allow []string `yaml:"allow"`
+}
+
+func (w *WebhooksConfig) check(k *checker) {
+	k.url("webhooks.base_url", w.BaseURL)
+	if _, err := w.allowed(); err != nil {
+		k.fail("webhooks.allow", "%v", err)
+	}
+}
+
+// allowed parses the networks.
+func (w *WebhooksConfig) allowed() (list []netip.Prefix, err error) {
+	for _, text := range w.Allow {
+		network, err := netip.ParsePrefix(text)
+		if ip, notIP := netip.ParseAddr(text); notIP == nil {
+			network, err = ip.Prefix(ip.BitLen())
+		}
+		if err != nil {
+			return nil, fmt.Errorf("expected a network such as 10.1.0.0/16, or an address; found %q", text)
+		}
+		list = append(list, network.Masked())
+	}
+	return list, nil
+}
+
+// newSender returns what sends events to webhooks.
+func (m *master) newSender() (*sender.Sender, error) {
+	allow, err := m.cfg.Webhooks.allowed()
+	return sender.New(sender.Config{BaseURL: m.cfg.Webhooks.BaseURL, SigningKey: m.cfg.Webhooks.SigningKey, Allow: allow}, m.db, m.bus, m.log), err
+}
+
+// leading runs what only the leader does: the control loop, and the deliveries of events.
+func leading(loop *control.Loop, events *sender.Sender) func(ctx context.Context, l *control.Leadership) {
+	return func(ctx context.Context, l *control.Leadership) {
+		var parts sync.WaitGroup
+		defer parts.Wait()
+		ctx, end := context.WithCancel(ctx)
+		defer end()
+		parts.Go(func() { events.Run(ctx, l.Term, l.Holds) })
+		loop.Run(ctx, l)
+	}
+}

@@ -1,0 +1,141 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/detent-ml/detent/master/auth"
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/webhook"
+)
+
+// Limits on webhooks. Masters compare each line of a log, and each report of metrics, with the
+// triggers for these.
+const (
+	maxWebhooks    = 100 // of a workspace, and of those for all workspaces
+	maxSearches    = 20  // triggers for lines and metrics, of a workspace, and of webhooks for all workspaces
+	maxAllSearches = 200 // such triggers of all webhooks
+)
+
+// A Webhook is an address that receives events.
+type Webhook struct {
+	ID          int              `db:"id"`
+	WorkspaceID *int             `db:"workspace_id"` // nil: events of all workspaces
+	OwnerID     int              `db:"owner_id"`     // the workspace's owner; 0 without a workspace
+	Name        string           `db:"name"`
+	URL         string           `db:"url"`
+	Type        string           `db:"type"`
+	Mode        string           `db:"mode"`
+	Triggers    []WebhookTrigger `db:"triggers"`
+}
+
+// A WebhookTrigger says which events a webhook receives.
+type WebhookTrigger struct {
+	ID        int               `json:"id"`
+	Type      string            `json:"type"`
+	Condition webhook.Condition `json:"condition"`
+}
+
+const webhookSelect = `
+	SELECT w.id, w.workspace_id, coalesce(s.user_id, 0) AS owner_id, w.name, w.url, w.type, w.mode,
+		coalesce((SELECT jsonb_agg(jsonb_build_object('id', t.id, 'type', t.type, 'condition', t.condition) ORDER BY t.id)
+			FROM webhook_triggers t WHERE t.webhook_id = w.id), '[]') AS triggers
+	FROM webhooks w LEFT JOIN workspaces s ON s.id = w.workspace_id`
+
+// Webhooks lists the webhooks of the workspaces in a scope, and those for all workspaces. If
+// owner is not 0, it lists of the workspaces' webhooks only those of this owner's workspaces.
+func (db *DB) Webhooks(ctx context.Context, in auth.Scope, owner int) ([]Webhook, error) {
+	return rows[Webhook](ctx, db, webhookSelect+`
+		WHERE w.workspace_id IS NULL OR ($1::int[] IS NULL OR w.workspace_id = ANY($1)) AND ($2 = 0 OR s.user_id = $2) ORDER BY w.id`, workspaces(in), owner)
+}
+
+// Webhook reads a webhook.
+func (db *DB) Webhook(ctx context.Context, id int) (Webhook, error) {
+	w, err := row[Webhook](ctx, db, "webhook", webhookSelect+` WHERE w.id = $1`, id)
+	if fault.Is(err, fault.NotFound) {
+		err = noWebhook(id)
+	}
+	return w, err
+}
+
+func noWebhook(id int) error { return fault.New(fault.NotFound, "webhook %d not found", id) }
+
+// CreateWebhook inserts a webhook with its triggers.
+func (db *DB) CreateWebhook(ctx context.Context, w Webhook) (id int, err error) {
+	err = db.Tx(ctx, func(tx *DB) error {
+		// One creation at a time, so that the limits hold.
+		if _, err := tx.exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('webhooks', 0))`); err != nil {
+			return err
+		}
+		if err := tx.roomForWebhook(ctx, w); err != nil {
+			return err
+		}
+		id, err = scalar[int](ctx, tx, `INSERT INTO webhooks (workspace_id, name, url, type, mode) VALUES (@workspace, @name, @url, @type, @mode) RETURNING id`,
+			pgx.NamedArgs{"workspace": w.WorkspaceID, "name": w.Name, "url": w.URL, "type": w.Type, "mode": w.Mode})
+		if fault.Is(err, fault.Conflict) {
+			return fault.New(fault.Conflict, "the workspace already has a webhook with the name %q", w.Name)
+		}
+		for _, t := range w.Triggers {
+			condition, failed := json.Marshal(t.Condition)
+			if err == nil {
+				err = failed
+			}
+			if err == nil {
+				_, err = tx.exec(ctx, `INSERT INTO webhook_triggers (webhook_id, type, condition) VALUES ($1, $2, $3::text::jsonb)`, id, t.Type, string(condition))
+			}
+		}
+		return err
+	})
+	return id, err
+}
+
+// roomForWebhook checks the limits.
+func (db *DB) roomForWebhook(ctx context.Context, w Webhook) error {
+	type counts struct {
+		Webhooks int `db:"webhooks"`
+		Searches int `db:"searches"`
+		All      int `db:"all_searches"`
+	}
+	n, err := row[counts](ctx, db, "", `
+		WITH s AS (SELECT w.workspace_id FROM webhook_triggers t JOIN webhooks w ON w.id = t.webhook_id WHERE t.type IN ('TASK_LOG', 'METRIC_THRESHOLD_EXCEEDED'))
+		SELECT (SELECT count(*) FROM webhooks WHERE workspace_id IS NOT DISTINCT FROM $1) AS webhooks,
+			(SELECT count(*) FROM s WHERE workspace_id IS NOT DISTINCT FROM $1) AS searches, (SELECT count(*) FROM s) AS all_searches`, w.WorkspaceID)
+	if err != nil {
+		return err
+	}
+	more := 0
+	for _, t := range w.Triggers {
+		if t.Type == webhook.TaskLog || t.Type == webhook.Threshold {
+			more++
+		}
+	}
+	switch {
+	case n.Webhooks >= maxWebhooks:
+		return fault.New(fault.TooMany, "there are %d webhooks here already, and %d are allowed; delete one first", n.Webhooks, maxWebhooks)
+	case more > 0 && n.Searches+more > maxSearches:
+		return fault.New(fault.TooMany, "the webhooks here would have %d triggers for lines of logs and metrics, and %d are allowed", n.Searches+more, maxSearches)
+	case more > 0 && n.All+more > maxAllSearches:
+		return fault.New(fault.TooMany, "all webhooks together would have %d triggers for lines of logs and metrics, and %d are allowed", n.All+more, maxAllSearches)
+	}
+	return nil
+}
+
+// ChangeWebhook changes a webhook's address. Waiting events go to the new address.
+func (db *DB) ChangeWebhook(ctx context.Context, id int, url string) error {
+	n, err := db.exec(ctx, `UPDATE webhooks SET url = $2 WHERE id = $1`, id, url)
+	if err == nil && n == 0 {
+		return noWebhook(id)
+	}
+	return err
+}
+
+// DeleteWebhook deletes a webhook with its waiting events and its log.
+func (db *DB) DeleteWebhook(ctx context.Context, id int) error {
+	n, err := db.exec(ctx, `DELETE FROM webhooks WHERE id = $1`, id)
+	if err == nil && n == 0 {
+		return noWebhook(id)
+	}
+	return err
+}

@@ -1,0 +1,122 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/detent-ml/detent/master/fault"
+)
+
+// keptDeliveries is the number of ended deliveries in a webhook's log.
+const keptDeliveries = 1000
+
+// A Delivery is an event for a webhook: one to send, or one of the log.
+type Delivery struct {
+	ID        int64           `db:"id"`
+	WebhookID int             `db:"webhook_id"`
+	URL       string          `db:"url"`
+	Type      string          `db:"type"`
+	EventID   string          `db:"event_id"`
+	Event     json.RawMessage `db:"event"`
+	State     string          `db:"state"`
+	CreatedAt time.Time       `db:"created_at"`
+	DueAt     time.Time       `db:"due_at"`
+	EndedAt   *time.Time      `db:"ended_at"`
+	Tries     int             `db:"tries"`
+	Status    *int            `db:"status"`
+	Error     string          `db:"error"`
+	Seconds   float64         `db:"seconds"` // since it was created
+}
+
+const deliveryColumns = `d.id, d.webhook_id, w.url, w.type, d.event_id::text AS event_id, d.event, d.state, d.created_at, d.due_at, d.ended_at, d.tries, d.status, d.error,
+	extract(epoch FROM now() - d.created_at)::float8 AS seconds`
+
+// DueDeliveries returns the deliveries to send next: of each webhook its first one, if its
+// time has come, and first those of the webhooks that have waited for their turn the longest.
+// again chooses those that have failed before, or those that have not. It leaves out the
+// webhooks in busy.
+func (db *DB) DueDeliveries(ctx context.Context, again bool, busy []int, limit int) ([]Delivery, error) {
+	return rows[Delivery](ctx, db, `
+		SELECT `+deliveryColumns+` FROM webhooks w JOIN LATERAL (
+			SELECT * FROM webhook_deliveries f WHERE f.webhook_id = w.id AND f.state = 'WAITING' ORDER BY f.id LIMIT 1) d ON true
+		WHERE d.due_at <= now() AND (d.tries > 0) = $1 AND w.id <> ALL($2::int[]) ORDER BY w.served_at, w.id LIMIT $3`, again, append([]int{}, busy...), limit)
+}
+
+// A DeliveryResult is the result of one try.
+type DeliveryResult struct {
+	ID         int64
+	WebhookID  int
+	State      string // WAITING, DELIVERED or FAILED
+	RetryAfter time.Duration
+	Status     int // 0 without an answer
+	Error      string
+}
+
+// RecordDelivery stores the result of a try, and removes what is too old for the log.
+func (db *DB) RecordDelivery(ctx context.Context, r DeliveryResult) error {
+	_, err := db.exec(ctx, `
+		UPDATE webhook_deliveries SET tries = tries + 1, state = $2, due_at = now() + $3::interval, status = nullif($4, 0), error = $5,
+			ended_at = CASE WHEN $2 <> 'WAITING' THEN now() END
+		WHERE id = $1 AND state = 'WAITING'`, r.ID, r.State, r.RetryAfter, r.Status, clippedLine(label(r.Error)))
+	if err == nil {
+		_, err = db.exec(ctx, `UPDATE webhooks SET served_at = clock_timestamp() WHERE id = $1`, r.WebhookID)
+	}
+	if err == nil && r.State != "WAITING" {
+		err = db.pruneDeliveries(ctx, r.WebhookID)
+	}
+	return err
+}
+
+func (db *DB) pruneDeliveries(ctx context.Context, webhook int) error {
+	_, err := db.exec(ctx, `
+		DELETE FROM webhook_deliveries WHERE webhook_id = $1 AND state <> 'WAITING' AND id <= (
+			SELECT id FROM webhook_deliveries WHERE webhook_id = $1 AND state <> 'WAITING' ORDER BY id DESC OFFSET $2 LIMIT 1)`, webhook, keptDeliveries)
+	return err
+}
+
+// RecordTest stores an event that was sent for a test.
+func (db *DB) RecordTest(ctx context.Context, d Delivery, r DeliveryResult) error {
+	return db.Tx(ctx, func(tx *DB) error {
+		_, err := tx.exec(ctx, `INSERT INTO webhook_deliveries (webhook_id, event_id, event, state, ended_at, tries, status, error)
+			SELECT w.id, $2, $3::text::jsonb, $4, now(), 1, nullif($5, 0), $6 FROM webhooks w WHERE w.id = $1`+lockedWebhooks,
+			d.WebhookID, d.EventID, string(d.Event), r.State, r.Status, clippedLine(label(r.Error)))
+		if err != nil {
+			return err
+		}
+		return tx.pruneDeliveries(ctx, d.WebhookID)
+	})
+}
+
+// Deliveries lists the newest deliveries of a webhook, the newest first, from those before
+// an id; 0 for all.
+func (db *DB) Deliveries(ctx context.Context, webhook int, before int64, limit int) ([]Delivery, error) {
+	return rows[Delivery](ctx, db, `SELECT `+deliveryColumns+` FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id
+		WHERE d.webhook_id = $1 AND ($2 = 0 OR d.id < $2) ORDER BY d.id DESC LIMIT $3`, webhook, before, limit)
+}
+
+// Redeliver queues an ended delivery once more, after those that wait: the same event with
+// the same id. It returns the id of the new delivery.
+func (db *DB) Redeliver(ctx context.Context, webhook int, id int64) (again int64, err error) {
+	type found struct {
+		State  string `db:"state"`
+		IsFull bool   `db:"is_full"`
+	}
+	err = db.Tx(ctx, func(tx *DB) error {
+		f, err := row[found](ctx, tx, "", `SELECT d.state, `+isFull+` AS is_full FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id WHERE d.webhook_id = $1 AND d.id = $2`, webhook, id)
+		switch {
+		case fault.Is(err, fault.NotFound):
+			return fault.New(fault.NotFound, "webhook %d has no delivery %d", webhook, id)
+		case err != nil:
+			return err
+		case f.State == "WAITING":
+			return fault.New(fault.Conflict, "delivery %d is still waiting to be sent", id)
+		case f.IsFull:
+			return fault.New(fault.TooMany, "%d events already wait for webhook %d; try again later", MaxWaiting, webhook)
+		}
+		again, err = scalar[int64](ctx, tx, `INSERT INTO webhook_deliveries (webhook_id, event_id, event)
+			SELECT webhook_id, event_id, event FROM webhook_deliveries WHERE id = $1 RETURNING id`, id)
+		return err
+	})
+	return again, err
+}

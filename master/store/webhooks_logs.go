@@ -1,0 +1,259 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/detent-ml/detent/master/logpolicy"
+	"github.com/detent-ml/detent/master/memory"
+)
+
+const (
+	// logTriggersAge is the maximum age of what a master knows of log triggers: a new one
+	// takes effect after this time at the latest.
+	logTriggersAge = time.Second
+	watchedTaskAge = time.Minute
+	maxWatched     = 5000 // tasks
+	// searchShare limits the time that a master spends on searching the lines of one task:
+	// this part of the time that passes, and maxSearch at once. Lines beyond that are not
+	// searched.
+	searchShare = 0.1
+	maxSearch   = time.Second
+)
+
+// A LogHit is a line that matches the pattern of a trigger.
+type LogHit struct {
+	Trigger int
+	Line    string
+}
+
+// logWatch finds the lines that log triggers of webhooks search for. A master matches the
+// lines itself, and not the runners, because a trigger may be created while a task runs.
+type logWatch struct {
+	db *DB
+
+	mu       sync.Mutex // guards the fields below
+	read     time.Time
+	version  int // of list
+	list     []*logTrigger
+	tasks    *memory.Memory[string, *watchedTask]
+	overTime int64 // lines that were not searched
+}
+
+// A logTrigger is a trigger with its compiled pattern, which all tasks share.
+type logTrigger struct {
+	ID          int    `db:"id"`
+	WebhookID   int    `db:"webhook_id"`
+	WorkspaceID *int   `db:"workspace_id"`
+	Name        string `db:"name"`
+	Specific    bool   `db:"specific"`
+	Regex       string `db:"regex"`
+
+	matcher *logpolicy.Matcher
+}
+
+// A watchedTask has what decides which triggers are for a task.
+type watchedTask struct {
+	workspace int
+	hooks     namedHooks
+
+	mu       sync.Mutex
+	version  int
+	triggers []*logTrigger // for this task, without those that have fired
+	fired    map[int]bool
+	credit   time.Duration // that may be spent on searching
+	at       time.Time     // when credit was computed
+}
+
+// namedHooks is what the configuration of an experiment says about webhooks.
+type namedHooks struct {
+	Exclude bool     `json:"exclude"`
+	IDs     []int    `json:"webhook_id"`
+	Names   []string `json:"webhook_name"`
+}
+
+func newLogWatch(db *DB) *logWatch {
+	return &logWatch{db: db, tasks: memory.New[string, *watchedTask](watchedTaskAge, maxWatched)}
+}
+
+// hits returns the lines of a batch that triggers search for: of each trigger the first one.
+func (w *logWatch) hits(ctx context.Context, b *LogBatch) ([]LogHit, error) {
+	if len(b.Lines) == 0 {
+		return nil, nil
+	}
+	list, version, err := w.current(ctx)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	task, err := w.task(ctx, b.TaskID)
+	if err != nil || task == nil {
+		return nil, err
+	}
+	found, missed := task.search(b.Lines, list, version)
+	if missed > 0 {
+		w.mu.Lock()
+		w.overTime += int64(missed)
+		w.mu.Unlock()
+	}
+	return found, nil
+}
+
+// current returns the triggers, which it reads again if they are too old.
+func (w *logWatch) current(ctx context.Context) ([]*logTrigger, int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if time.Since(w.read) < logTriggersAge {
+		return w.list, w.version, nil
+	}
+	found, err := rows[logTrigger](ctx, w.db, `
+		SELECT t.id, t.webhook_id, w.workspace_id, w.name, w.mode = 'SPECIFIC' AS specific, t.condition->>'regex' AS regex
+		FROM webhook_triggers t JOIN webhooks w ON w.id = t.webhook_id WHERE t.type = 'TASK_LOG' ORDER BY t.id`)
+	if err != nil {
+		return nil, 0, err
+	}
+	known := map[int]*logTrigger{}
+	for _, t := range w.list {
+		known[t.ID] = t
+	}
+	same := len(found) == len(w.list)
+	var list []*logTrigger
+	for _, t := range found {
+		if known[t.ID] != nil {
+			list = append(list, known[t.ID]) // a trigger never changes
+			continue
+		}
+		same = false
+		if t.matcher, err = logpolicy.New([]string{t.Regex}); err == nil { // else a release with other limits stored it
+			list = append(list, &t)
+		}
+	}
+	if !same {
+		w.version++
+		w.list = list
+	}
+	w.read = time.Now()
+	return w.list, w.version, nil
+}
+
+// task returns what is known of a task; nil if there is no such task.
+func (w *logWatch) task(ctx context.Context, id string) (*watchedTask, error) {
+	now := time.Now()
+	old, fresh, ok := w.tasks.Get(id, now)
+	if ok && fresh {
+		return old, nil
+	}
+	type found struct {
+		WorkspaceID int             `db:"workspace_id"`
+		Hooks       json.RawMessage `db:"hooks"`
+	}
+	list, err := rows[found](ctx, w.db, `SELECT k.workspace_id, `+hooksOf+` AS hooks
+		FROM tasks k LEFT JOIN experiments e ON e.id = k.experiment_id WHERE k.id = $1`, id)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	t := &watchedTask{workspace: list[0].WorkspaceID, fired: map[int]bool{}, credit: maxSearch, at: now}
+	if raw := list[0].Hooks; len(raw) > 0 {
+		if err := json.Unmarshal(raw, &t.hooks); err != nil {
+			return nil, err
+		}
+	}
+	if ok { // its workspace may have changed
+		old.mu.Lock()
+		t.fired, t.credit, t.at = old.fired, old.credit, old.at
+		old.mu.Unlock()
+	}
+	w.tasks.Put(id, t, now)
+	return t, nil
+}
+
+// wants reports whether a trigger is for the task.
+func (t *watchedTask) wants(g *logTrigger) bool {
+	if t.hooks.Exclude || t.fired[g.ID] || g.WorkspaceID != nil && *g.WorkspaceID != t.workspace {
+		return false
+	}
+	return !g.Specific || slices.Contains(t.hooks.IDs, g.WebhookID) || slices.Contains(t.hooks.Names, g.Name)
+}
+
+// search matches lines, and returns how many of them it did not search for lack of time.
+func (t *watchedTask) search(lines []LogLine, list []*logTrigger, version int) (found []LogHit, missed int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.version != version || t.triggers == nil {
+		t.version, t.triggers = version, []*logTrigger{}
+		for _, g := range list {
+			if t.wants(g) {
+				t.triggers = append(t.triggers, g)
+			}
+		}
+	}
+	if len(t.triggers) == 0 {
+		return nil, 0
+	}
+	began := time.Now()
+	t.credit = min(maxSearch, t.credit+time.Duration(searchShare*float64(began.Sub(t.at))))
+	seen := map[int]bool{}
+	for i, l := range lines {
+		if i%16 == 0 && time.Since(began) > t.credit {
+			missed = len(lines) - i
+			break
+		}
+		for _, g := range t.triggers {
+			if !seen[g.ID] && !t.fired[g.ID] && len(g.matcher.Match(l.Text)) > 0 {
+				seen[g.ID] = true
+				found = append(found, LogHit{g.ID, l.Text})
+			}
+		}
+	}
+	t.at = time.Now()
+	t.credit -= t.at.Sub(began)
+	return found, missed
+}
+
+// stored notes that hits are stored: their triggers fire no more for the task.
+func (w *logWatch) stored(task string, hits []LogHit) {
+	t, _, ok := w.tasks.Get(task, time.Now())
+	if !ok {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, h := range hits {
+		t.fired[h.Trigger] = true
+	}
+	t.triggers = slices.DeleteFunc(slices.Clone(t.triggers), func(g *logTrigger) bool { return t.fired[g.ID] })
+}
+
+// A logFire has the hits of a batch to store.
+type logFire struct {
+	task, node string
+	hits       []LogHit
+}
+
+// fireLogs inserts the deliveries of lines that triggers search for, in the transaction that
+// stores the lines. A trigger fires once for each task.
+func (db *DB) fireLogs(ctx context.Context, fires []logFire) error {
+	slices.SortFunc(fires, func(a, b logFire) int { return cmp.Compare(a.task, b.task) })
+	for _, f := range fires {
+		triggers, lines := make([]int, len(f.hits)), make([]string, len(f.hits))
+		for i, h := range f.hits {
+			triggers[i], lines[i] = h.Trigger, clippedLine(label(h.Line))
+		}
+		_, err := db.exec(ctx, `
+			WITH m AS (SELECT w.id AS webhook, t.id AS trigger, gen_random_uuid() AS event_id, `+isFull+` AS is_full,
+					jsonb_build_object('event_type', 'TASK_LOG', 'timestamp', extract(epoch FROM now())::bigint, 'condition', t.condition,
+						'task_log', jsonb_build_object('task_id', k.id, 'node_name', $2::text, 'triggering_log', u.line, 'task_type', k.type,
+							'experiment_id', coalesce(k.experiment_id, 0), 'trial_id', coalesce((SELECT r.id FROM trials r WHERE r.task_id = k.id), 0))) AS event
+				FROM unnest($3::int[], $4::text[]) AS u(trigger, line) JOIN webhook_triggers t ON t.id = u.trigger JOIN webhooks w ON w.id = t.webhook_id
+				JOIN tasks k ON k.id = $1 FOR KEY SHARE OF w, t, k SKIP LOCKED),
+			fired AS (INSERT INTO webhook_fired (trigger_id, task_id) SELECT trigger, $1 FROM m ORDER BY trigger ON CONFLICT DO NOTHING RETURNING trigger_id)
+			`+putDeliveries+` JOIN fired ON fired.trigger_id = m.trigger`, f.task, f.node, triggers, lines)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

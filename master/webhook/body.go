@@ -1,0 +1,67 @@
+package webhook
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strconv"
+)
+
+// Names of the headers with the signature.
+const (
+	SignatureHeader = "X-Determined-AI-Signature"
+	TimestampHeader = "X-Determined-AI-Signature-Timestamp"
+)
+
+// Signature signs a body at a time, in seconds since 1970. The receiver computes the HMAC
+// with SHA-256 of the time, a comma and the body, and compares.
+func Signature(key string, timestamp int64, body []byte) string {
+	mac := hmac.New(sha256.New, []byte(key))
+	mac.Write(strconv.AppendInt(nil, timestamp, 10))
+	mac.Write([]byte{','})
+	mac.Write(body)
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// Body is the body of a request for a type of webhook. base is the address of the pages,
+// for links; "" for none. The same event always has the same body.
+func Body(kind, eventID string, e Event, base string) ([]byte, error) {
+	switch kind {
+	case Default:
+		return json.Marshal(defaultBody(eventID, e))
+	case Slack:
+		return json.Marshal(slackBody(e, base))
+	}
+	return nil, fmt.Errorf("there is no type of webhook %q", kind)
+}
+
+type payload struct {
+	ID        string    `json:"event_id"`
+	Type      string    `json:"event_type"`
+	Timestamp int64     `json:"timestamp"`
+	Condition Condition `json:"condition"`
+	Data      data      `json:"event_data"`
+}
+
+type data struct {
+	Test       *string      `json:"data,omitempty"`
+	Experiment *Experiment  `json:"experiment,omitempty"`
+	TaskLog    *LogLine     `json:"task_log,omitempty"`
+	Custom     *CustomData  `json:"custom_data,omitempty"`
+	Metric     *MetricValue `json:"metric,omitempty"`
+}
+
+func defaultBody(eventID string, e Event) payload {
+	p := payload{ID: eventID, Type: e.Type, Timestamp: e.Timestamp, Condition: e.Condition,
+		Data: data{Experiment: e.Experiment, Custom: e.Custom, Metric: e.Metric}}
+	if l := e.TaskLog; l != nil {
+		p.Data.TaskLog = &LogLine{TaskID: l.TaskID, Node: l.Node, Line: l.Line}
+	}
+	if e.Test {
+		word := "test"
+		p.Data.Test = &word
+	}
+	return p
+}

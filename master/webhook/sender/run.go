@@ -1,0 +1,148 @@
+package sender
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/store"
+)
+
+const (
+	workers    = 16 // requests at once
+	maxAgain   = 8  // of these, for webhooks whose first delivery has failed before
+	lookEvery  = time.Second
+	recordTime = 5 * time.Second // to store a result after the term has ended
+)
+
+// A term sends during one term of a leader. Each webhook has at most one request in flight,
+// which keeps its events in order. Webhooks take turns. Those whose receivers fail use half
+// of the workers, so that they cannot delay the others.
+type term struct {
+	*Sender
+	number int64
+	holds  func() bool // the lease lasts long enough for a request
+	freed  chan struct{}
+	all    sync.WaitGroup
+
+	mu   sync.Mutex
+	busy map[int]bool // webhooks with a request in flight; true for those that have failed before
+}
+
+// Run sends until ctx ends, and waits for the requests in flight.
+func (s *Sender) Run(ctx context.Context, number int64, holds func() bool) {
+	t := &term{Sender: s, number: number, holds: holds, freed: make(chan struct{}, 1), busy: map[int]bool{}}
+	defer t.all.Wait()
+	wake, cancel := s.bus.Subscribe(store.TopicWebhooks)
+	defer cancel()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for {
+		t.pass(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-wake:
+		case <-t.freed:
+		case <-look.C:
+		}
+	}
+}
+
+// pass starts as many requests as there is room for.
+func (t *term) pass(ctx context.Context) {
+	for _, again := range []bool{false, true} {
+		room, busy := t.room(again)
+		if room <= 0 || ctx.Err() != nil || !t.holds() {
+			continue
+		}
+		list, err := t.db.DueDeliveries(ctx, again, busy, room)
+		if err != nil {
+			if ctx.Err() == nil && !fault.Is(err, fault.Unavailable) {
+				t.log.Error("could not read the deliveries of webhooks", "term", t.number, "error", err)
+			}
+			return
+		}
+		for _, d := range list {
+			t.start(ctx, d, again)
+		}
+	}
+}
+
+func (t *term) room(again bool) (room int, busy []int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	failing := 0
+	for id, failed := range t.busy {
+		busy = append(busy, id)
+		if failed {
+			failing++
+		}
+	}
+	slices.Sort(busy)
+	room = workers - len(busy)
+	if again {
+		room = min(room, maxAgain-failing)
+	}
+	return room, busy
+}
+
+func (t *term) start(ctx context.Context, d store.Delivery, again bool) {
+	t.mu.Lock()
+	t.busy[d.WebhookID] = again
+	t.mu.Unlock()
+	t.all.Go(func() {
+		defer func() {
+			t.mu.Lock()
+			delete(t.busy, d.WebhookID)
+			t.mu.Unlock()
+			select {
+			case t.freed <- struct{}{}:
+			default:
+			}
+		}()
+		t.deliver(ctx, d)
+	})
+}
+
+// deliver sends a delivery and stores the result. If it cannot store the result, the event
+// is sent again, with the same id.
+func (t *term) deliver(ctx context.Context, d store.Delivery) {
+	o := t.safely(ctx, d)
+	if ctx.Err() != nil && o.err != nil { // the end of the term interrupted the request
+		return
+	}
+	r := o.result(d)
+	if r.State == "FAILED" {
+		t.log.Warn("an event could not be delivered to a webhook", "term", t.number, "webhook_id", d.WebhookID, "delivery_id", d.ID, "tries", d.Tries+1, "error", r.Error)
+	}
+	store, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
+	defer cancel()
+	if err := t.record(store, r); err != nil && ctx.Err() == nil {
+		t.log.Warn("could not store the result of a delivery; the event will be sent again", "term", t.number, "webhook_id", d.WebhookID, "delivery_id", d.ID, "error", err)
+		select { // not at once: the database may be away
+		case <-ctx.Done():
+		case <-time.After(minDelay):
+		}
+	}
+}
+
+func (t *term) record(ctx context.Context, r store.DeliveryResult) error {
+	return t.db.Fenced(ctx, t.number, func(tx *store.DB) error { return tx.RecordDelivery(ctx, r) })
+}
+
+// safely turns a panic into an outcome.
+func (t *term) safely(ctx context.Context, d store.Delivery) (o outcome) {
+	defer func() {
+		if r := recover(); r != nil {
+			t.log.Error("a delivery panicked", "delivery_id", d.ID, "error", r, "stack", string(debug.Stack()))
+			o = outcome{err: errors.New(fmt.Sprint("the master failed to make the request: ", r))}
+		}
+	}()
+	return t.send(ctx, d)
+}
