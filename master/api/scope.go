@@ -29,7 +29,7 @@ func (r route) openToTasks() bool {
 		return true
 	case r.Access == v1.ByAdmins || noun == "master" && rest != "":
 		return false
-	case r.Method == "GET":
+	case r.Method == "GET", r.Path == v1.SendCustomEvent.Path:
 		return true
 	}
 	return writableByTasks[noun]
@@ -42,6 +42,7 @@ var ownReports = map[string]bool{
 	"POST /trials/:id/metrics": true, "POST /trials/:id/training_metrics": true, "POST /trials/:id/validation_metrics": true,
 	"POST /trials/:id/progress": true, "POST /trials/:id/early_exit": true, "POST /trials/:id/runner/metadata": true,
 	"GET /trials/:id/searcher/operation": true, "POST /trials/:id/searcher/completed_operation": true,
+	"POST /webhooks/custom": true,
 }
 
 // openToDeactivated tells whether the attempt of an owner who was deactivated may call a

@@ -32,9 +32,10 @@ func TestRoutesForPrograms(t *testing.T) {
 		"DELETE /templates/:name", "DELETE /workspaces/:id", "GET /master/config", "GET /master/logs", "PATCH /template/rename", "PATCH /templates/:name",
 		"PATCH /users/:id", "PATCH /workspaces/:id", "POST /detent/tasks/:id/link", "POST /templates/:name", "POST /users", "POST /users/:id/password", "POST /tokens", "PATCH /tokens/:id",
 		"POST /workspaces", "POST /workspaces/:id/archive", "POST /workspaces/:id/pin", "POST /workspaces/:id/projects", "POST /workspaces/:id/unarchive",
-		"POST /workspaces/:id/unpin", "PUT /templates/:name",
+		"POST /workspaces/:id/unpin", "PUT /templates/:name", "POST /webhooks", "PATCH /webhooks/:id", "DELETE /webhooks/:id", "POST /webhooks/:id/test",
+		"POST /detent/webhooks/:id/deliveries/:delivery/redeliver",
 	}
-	nouns := []string{"templates", "template", "workspaces", "users", "tokens", "master", "detent"}
+	nouns := []string{"templates", "template", "workspaces", "users", "tokens", "master", "detent", "webhooks"}
 	var refused []string
 	for _, route := range r.api.routes {
 		name := route.Method + " " + route.Path

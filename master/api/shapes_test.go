@@ -89,6 +89,10 @@ func TestAnswersConform(t *testing.T) {
 	for noun, id := range everyKind(t, me) {
 		values[noun+"s"] = id
 	}
+	var hook struct{ Webhook struct{ ID int } }
+	admin.post("/api/v1/webhooks", hookBody(t, map[string]any{"url": "http://127.0.0.1:1"})).ok().into(&hook)
+	values["webhooks"] = fmt.Sprint(hook.Webhook.ID)
+	admin.post("/api/v1/webhooks/"+values["webhooks"]+"/test", "").is(400)
 	seen := 0
 	for i := range r.api.routes {
 		route := &r.api.routes[i]
