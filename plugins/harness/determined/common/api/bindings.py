@@ -3298,6 +3298,12 @@ class v1Tensorboard(Message):
     userId: Optional[int] = None
 
 
+class v1TestWebhookResponse(Message):
+    """The message v1TestWebhookResponse."""
+
+    completed: bool
+
+
 class v1TokenInfo(Message):
     """The message v1TokenInfo."""
 
@@ -3318,10 +3324,6 @@ class v1TokenType(DetEnum):
     UNSPECIFIED = "TOKEN_TYPE_UNSPECIFIED"
     USER_SESSION = "TOKEN_TYPE_USER_SESSION"
     ACCESS_TOKEN = "TOKEN_TYPE_ACCESS_TOKEN"
-class v1TestWebhookResponse(Message):
-    """The message v1TestWebhookResponse."""
-
-    completed: bool
 
 
 class v1TrialEarlyExit(Message):
