@@ -156,6 +156,7 @@ from determined.common.api import errors
 from determined.experimental import client
 
 uuid = sys.argv[1]
+cluster = client.Determined()
 name = "theirs [['b'], x]"
 model = client.get_model(name)
 assert model.workspace_id != 1 and model.username == "determined", model
@@ -177,11 +178,11 @@ model.set_labels(["x", "y"])
 model.set_description("new")
 model.reload()
 assert model.metadata == {"a": {"b": [1]}} and model.labels == ["x", "y"] and model.description == "new"
-assert client.get_model_labels() == ["x", "y"]
-other = client.create_model("other", metadata={"k": 1}, labels=["y"], workspace_name="registry")
-assert client.get_model_labels() == ["y", "x"]
-assert [m.name for m in client.list_models(sort_by=client.ModelSortBy.NAME, order_by=client.OrderBy.DESC)] == [name, "other"]
-assert [m.name for m in client.list_models(name="OTH", workspace_names=["registry"])] == ["other"]
+assert cluster.get_model_labels() == ["x", "y"]
+other = cluster.create_model("other", metadata={"k": 1}, labels=["y"], workspace_name="registry")
+assert cluster.get_model_labels() == ["y", "x"]
+assert [m.name for m in cluster.list_models(sort_by=client.ModelSortBy.NAME, order_by=client.OrderBy.DESC)] == [name, "other"]
+assert [m.name for m in cluster.list_models(name="OTH", workspace_names=["registry"])] == ["other"]
 other.archive()
 try:
     other.set_description("no")
