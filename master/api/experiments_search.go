@@ -16,6 +16,7 @@ import (
 func (a *API) registerSearch() {
 	serve(a, v1.SearchExperiments, a.searchExperiments)
 	serveOn(a, v1.ListProjectColumns, a.onProjectOrAll(), a.projectColumns)
+	serveOn(a, v1.ListMetricRanges, a.onProjectOrAll(), a.metricRanges)
 }
 
 // asked reads what a request asks for.
@@ -170,4 +171,20 @@ func metricColumns(m store.NamedMetric) []v1.ProjectColumn {
 		out = append(out, v1.ProjectColumn{Column: name, Location: string(column.Location), Type: string(kind)})
 	}
 	return slices.Clip(out)
+}
+
+func (a *API) metricRanges(ctx context.Context, c *call, p store.Project, _ *v1.None) (*v1.GetProjectNumericMetricsRangeResponse, error) {
+	list, err := a.db.MetricRanges(ctx, c.scope, p.ID)
+	if err != nil {
+		return nil, err
+	}
+	resp := &v1.GetProjectNumericMetricsRangeResponse{Ranges: make([]v1.MetricsRange, 0, len(list))}
+	for _, r := range list {
+		name := "searcherMetricsVal"
+		if r.Name != "" {
+			name = store.GroupOf(r.Group) + "." + r.Name + "." + r.Summary
+		}
+		resp.Ranges = append(resp.Ranges, v1.MetricsRange{MetricsName: name, Min: r.Min, Max: r.Max})
+	}
+	return resp, nil
 }

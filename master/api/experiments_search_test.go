@@ -105,3 +105,27 @@ func TestProjectColumns(t *testing.T) {
 	me.get("/api/v1/projects/77/columns").says(404, "77")
 	me.get("/api/v1/projects/1/columns?tableType=TABLE_TYPE_RUN").says(501, "tableType")
 }
+
+// TestMetricRanges: over the best trials alone, and over numbers.
+func TestMetricRanges(t *testing.T) {
+	r := newRig(t)
+	me := r.user("determined")
+	if got := at(t, me.get("/api/v1/projects/1/experiments/metric-ranges").ok().tree(), "ranges").([]any); len(got) != 0 {
+		t.Errorf("without experiments: %v", got)
+	}
+	for i, loss := range []float64{0.5, 0.25} {
+		id := me.create(yaml())
+		trial, _ := r.trial(id, 0)
+		r.isBest(id, loss)
+		r.exec(`INSERT INTO trial_summaries (trial_id, summary) VALUES ($1, jsonb_build_object('validation_metrics', jsonb_build_object(
+			'loss', jsonb_build_object('type', 'number', 'last', $2::float8, 'max', $2::float8 + 1, 'mean', $2::float8, 'min', $2::float8),
+			'word', jsonb_build_object('type', 'string', 'last', 'x')))) ON CONFLICT (trial_id) DO UPDATE SET summary = EXCLUDED.summary`, trial, loss+float64(i))
+	}
+	got := fmt.Sprint(at(t, me.get("/api/v1/projects/0/experiments/metric-ranges").ok().tree(), "ranges"))
+	want := "[map[max:0.5 metricsName:searcherMetricsVal min:0.25] map[max:1.25 metricsName:validation.loss.last min:0.5]" +
+		" map[max:2.25 metricsName:validation.loss.max min:1.5] map[max:1.25 metricsName:validation.loss.mean min:0.5] map[max:1.25 metricsName:validation.loss.min min:0.5]]"
+	if got != want {
+		t.Errorf("ranges: %s, want %s", got, want)
+	}
+	me.get("/api/v1/projects/77/experiments/metric-ranges").says(404, "77")
+}

@@ -233,6 +233,9 @@ func TestUsers(t *testing.T) {
 	admin.patch(fmt.Sprintf("/api/v1/users/%d", id), `{"active":false,"displayName":null,"agentUserGroup":{"agentUid":1,"agentGid":2,"agentUser":"u","agentGroup":"g"}}`).ok()
 	r.anyone().post("/api/v1/auth/login", `{"username":"zoe","password":"abc","isHashed":true}`).says(403, "user is not active", "det user activate zoe")
 	got := admin.get(fmt.Sprintf("/api/v1/users/%d", id)).ok().tree()
+	for _, name := range []string{"Admin", "DETERMINED"} {
+		admin.patch(fmt.Sprintf("/api/v1/users/%d", id), fmt.Sprintf(`{"displayName":%q}`, name)).says(400, "similar username or display name")
+	}
 	if at(t, got, "user.displayName") != "Z" || at(t, got, "user.agentUserGroup.agentGid") != 2.0 || at(t, got, "user.active") != false {
 		t.Fatalf("after patch: %v", got)
 	}

@@ -394,3 +394,30 @@ func (db *DB) HParamsUsed(ctx context.Context, in auth.Scope, project int) ([]Na
 		WHERE ($1 = 0 OR e.project_id = $1) AND ($3::int[] IS NULL OR e.project_id IN (SELECT id FROM projects WHERE workspace_id = ANY($3)))
 		GROUP BY h.name ORDER BY h.name LIMIT $2`, project, maxNames, workspaces(in))
 }
+
+// A MetricRange is between which values a summary (last, max, mean or min) of a metric is.
+// Without a name it is the searcher's metric.
+type MetricRange struct {
+	Group   string  `db:"grp"`
+	Name    string  `db:"name"`
+	Summary string  `db:"summary"`
+	Min     float64 `db:"min"`
+	Max     float64 `db:"max"`
+}
+
+// MetricRanges lists the ranges of the numeric metrics of the best trials of a project's
+// experiments, or of all (0): first the searcher's, then by group and name.
+func (db *DB) MetricRanges(ctx context.Context, in auth.Scope, project int) ([]MetricRange, error) {
+	return rows[MetricRange](ctx, db, `
+		WITH found AS (SELECT e.best_metric, s.summary FROM experiments e LEFT JOIN trial_summaries s ON s.trial_id = e.best_trial_id
+			WHERE ($1 = 0 OR e.project_id = $1) AND ($3::int[] IS NULL OR e.project_id IN (SELECT id FROM projects WHERE workspace_id = ANY($3)))),
+		metrics AS (SELECT g.key AS grp, m.key AS name, m.value FROM found
+			CROSS JOIN LATERAL jsonb_each(coalesce(found.summary, '{}')) g
+			CROSS JOIN LATERAL jsonb_each(CASE jsonb_typeof(g.value) WHEN 'object' THEN g.value ELSE '{}' END) m
+			WHERE m.value ->> 'type' = 'number'),
+		sums AS (SELECT grp, name, w.summary, `+floatAt("value -> w.summary")+` AS v FROM metrics CROSS JOIN unnest(ARRAY['last', 'max', 'mean', 'min']) w(summary))
+		(SELECT '' AS grp, '' AS name, '' AS summary, min(best_metric) AS min, max(best_metric) AS max FROM found
+			WHERE best_metric BETWEEN '-1e308' AND '1e308' HAVING count(*) > 0)
+		UNION ALL (SELECT grp, name, summary, min(v), max(v) FROM sums WHERE v BETWEEN '-1e308' AND '1e308'
+			GROUP BY grp, name, summary ORDER BY grp, name, summary LIMIT $2)`, project, maxNames, workspaces(in))
+}

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/detent-ml/detent/master/fault"
+	"github.com/detent-ml/detent/master/optional"
 )
 
 // A User is an account.
@@ -103,6 +104,18 @@ func (ch UserChange) endsSessions() bool {
 	return ch.PasswordHash != nil || ch.Active != nil && !*ch.Active
 }
 
+// checkDisplayName rejects a name by which users know another user.
+func (db *DB) checkDisplayName(ctx context.Context, id int, name *string) error {
+	if optional.Value(name) == "" {
+		return nil
+	}
+	taken, err := scalar[bool](ctx, db, `SELECT EXISTS (SELECT FROM users WHERE id <> $1 AND lower($2) IN (lower(username), lower(display_name)))`, id, *name)
+	if err == nil && taken {
+		return fault.New(fault.Invalid, "can not change display name to %s found a similar username or display name", fault.Clip(*name))
+	}
+	return err
+}
+
 // ChangeUser changes an account. It rejects a change that would leave no active admin,
 // because nobody could undo it. A new password and a deactivation end the user's sessions,
 // except the session `keep`.
@@ -114,6 +127,9 @@ func (db *DB) ChangeUser(ctx context.Context, id int, ch UserChange, keep int64)
 			if _, err := tx.exec(ctx, `SELECT FROM users WHERE admin AND active ORDER BY id FOR UPDATE`); err != nil {
 				return err
 			}
+		}
+		if err := tx.checkDisplayName(ctx, id, ch.DisplayName); err != nil {
+			return err
 		}
 		var err error
 		u, err = row[User](ctx, tx, "user", `

@@ -21,6 +21,8 @@ var (
 	ListProjectColumns = Endpoint[None, GetProjectColumnsResponse]{Method: "GET", Path: "/projects/:id/columns", Access: ByBoth, Object: KindProject, Verb: View, List: true,
 		Summary: "List the columns by which a project's experiments can be searched; project 0 means all projects",
 		Params:  "tableType"}
+	ListMetricRanges = Endpoint[None, GetProjectNumericMetricsRangeResponse]{Method: "GET", Path: "/projects/:id/experiments/metric-ranges", Access: ByBoth, Object: KindProject, Verb: View, List: true,
+		Summary: "List the smallest and the largest values of the metrics of a project's experiments, over their best trials; project 0 means all projects"}
 	MoveProject = Endpoint[MoveProjectRequest, Empty]{Method: "POST", Path: "/projects/:id/move", Access: ByUsers, Object: KindProject, Verb: Change, Again: true,
 		Summary: "Move a project to another workspace"}
 )

@@ -25,7 +25,7 @@ var answers = []any{
 	GetExperimentCheckpointsResponse{}, GetExperimentResponse{}, GetExperimentTrialsResponse{},
 	GetExperimentsResponse{}, GetJobsV2Response{}, GetMasterConfigResponse{}, GetMasterResponse{}, GetMeResponse{},
 	GetMetricsResponse{}, GetModelDefResponse{}, GetNotebookResponse{}, GetNotebooksResponse{},
-	GetProjectColumnsResponse{}, GetProjectResponse{}, GetResourcePoolsResponse{}, GetRunMetadataResponse{},
+	GetProjectColumnsResponse{}, GetProjectNumericMetricsRangeResponse{}, MetricsRange{}, GetProjectResponse{}, GetResourcePoolsResponse{}, GetRunMetadataResponse{},
 	GetShellResponse{}, GetShellsResponse{}, GetTaskContextDirectoryResponse{}, GetTaskResponse{}, GetTasksResponse{},
 	GetTemplatesResponse{}, GetTensorboardResponse{}, GetTensorboardsResponse{}, GetTrainingMetricsResponse{},
 	GetTrialCheckpointsResponse{}, GetTrialResponse{}, GetTrialWorkloadsResponse{}, GetUserByUsernameResponse{},

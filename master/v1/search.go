@@ -24,6 +24,18 @@ type SearchExperimentsResponse struct {
 	Pagination  Pagination                   `json:"pagination"`
 }
 
+// MetricsRange is the smallest and the largest value of a column of a metric.
+type MetricsRange struct {
+	MetricsName string  `json:"metricsName"`
+	Min         float64 `json:"min"`
+	Max         float64 `json:"max"`
+}
+
+// GetProjectNumericMetricsRangeResponse is a message of the wire.
+type GetProjectNumericMetricsRangeResponse struct {
+	Ranges []MetricsRange `json:"ranges"`
+}
+
 // ProjectColumn is a property by which the experiments of a project can be searched.
 type ProjectColumn struct {
 	Column      string `json:"column"`

@@ -1370,6 +1370,12 @@ class v1GetProjectColumnsResponse(Message):
     columns: Sequence[v1ProjectColumn]
 
 
+class v1GetProjectNumericMetricsRangeResponse(Message):
+    """The message v1GetProjectNumericMetricsRangeResponse."""
+
+    ranges: Optional[Sequence[v1MetricsRange]] = None
+
+
 class v1GetProjectResponse(Message):
     """The message v1GetProjectResponse."""
 
@@ -1949,6 +1955,14 @@ class v1Metrics(Message):
 
     avgMetrics: Dict[str, Any]
     batchMetrics: Optional[Sequence[Dict[str, Any]]] = None
+
+
+class v1MetricsRange(Message):
+    """The message v1MetricsRange."""
+
+    max: float
+    metricsName: str
+    min: float
 
 
 class v1MetricsReport(Message):
@@ -4394,6 +4408,17 @@ def get_GetProjectColumns(
     }
     _answer = _call(session, "GET", _path, _params)
     return v1GetProjectColumnsResponse.from_json(_answer)
+
+
+def get_GetProjectNumericMetricsRange(
+    session: BaseSession,
+    *,
+    id: int,
+) -> v1GetProjectNumericMetricsRangeResponse:
+    """List the smallest and the largest values of the metrics of a project's experiments, over their best trials; project 0 means all projects."""
+    _path = f"/api/v1/projects/{_quoted(str(id))}/experiments/metric-ranges"
+    _answer = _call(session, "GET", _path, {})
+    return v1GetProjectNumericMetricsRangeResponse.from_json(_answer)
 
 
 def get_GetResourcePools(
